@@ -1,0 +1,250 @@
+"""The contracts of the house: rows, time, probability, and what an agent is.
+
+Rows and time. Row t of an episode with T transitions is
+
+    (x_t, a_t, r_{t+1}, discount_{t+1}, extras_t),    t = 0, ..., T - 1,
+
+the observation on which a_t was chosen, and what the environment answered. One
+more row, t = T, holds the last observation: its action, reward and discount are
+zero and its `mask` is 0, because no transition starts there, but its observation
+and extras (the novelty of x_T, for one) are real. Padding rows are all zero, so
+their mask is 0 too. `discount_t` is the environment's (0 at a termination, 1 at
+a truncation); the learner multiplies γ in.
+
+Probability. `behaviour_prob` (μ_t) is the probability with which the stored action
+was really drawn, given the actor's state: 1 in the middle of an εz repeat, one
+over the number of tied actions in a tied vote.
+"""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+from typing import Any, NamedTuple, Protocol
+
+import dm_env
+import jax
+
+# A pytree of arrays.
+Params = Any
+State = Any
+
+
+class EnvironmentSpec(NamedTuple):
+  """What an agent knows of its environment (Acme's has the same two fields)."""
+
+  observations: dm_env.specs.Array
+  actions: dm_env.specs.DiscreteArray
+
+
+class ActorParams(NamedTuple):
+  """What an actor needs to act.
+
+  Attributes:
+    weights: the learner's `params(state)`.
+    env_steps: int32 scalar, environment steps taken so far by all actors, so that
+      schedules need no clock of their own.
+  """
+
+  weights: Params
+  env_steps: jax.Array
+
+
+class ActorCore(NamedTuple):
+  """A policy for one environment as three pure functions (vmap them for more).
+
+  Everything that lasts between steps is in the state; `timestep.first()` resets
+  what belongs to an episode. Runners call `select_action` on the LAST timestep
+  too, drop its action and keep its extras.
+
+  Attributes:
+    init: (key, actor_id, num_actors) → state.
+    select_action: (params: ActorParams, timestep, state) → (action int32 [], state).
+      `timestep` is a `dm_env.TimeStep` of arrays, its observation encoded, its
+      reward and discount 0 and 1 where the environment gave None.
+    extras: (state) → dict of what replay stores beside the row just acted on. The
+      key `policy` (int32 []) is the index of the policy being followed.
+  """
+
+  init: Callable[[jax.Array, int, int], State]
+  select_action: Callable[
+    [ActorParams, dm_env.TimeStep, State], tuple[jax.Array, State]
+  ]
+  extras: Callable[[State], dict[str, jax.Array]]
+
+
+class Sample(NamedTuple):
+  """A batch of windows from replay, as the learner sees it.
+
+  Attributes:
+    rows: column name → `[B, R, ...]`, R being `ReplaySpec.window_rows`: always
+      `observation`, `action` (int32), `reward`, `discount`, `mask` (float32), and
+      the extras that `ReplaySpec.extras` names.
+    first: column name → `[B, ...]`, the extras kept only at a window's first row.
+    probabilities: float32 `[B]`, with which each window was drawn.
+    population: int32 scalar, how many windows replay held.
+  """
+
+  rows: Mapping[str, jax.Array]
+  first: Mapping[str, jax.Array]
+  probabilities: jax.Array
+  population: jax.Array
+
+
+class LearnerOutput(NamedTuple):
+  """What an update returns beside its state.
+
+  Attributes:
+    priorities: float32 `[B]`, the windows' new priorities (before the exponent).
+    metrics: name → float32 scalar. `loss` is always there; an update whose loss or
+      gradient is not finite leaves the state as it was and reports `finite` = 0.
+  """
+
+  priorities: jax.Array
+  metrics: dict[str, jax.Array]
+
+
+class LearnerCore(NamedTuple):
+  """Learning as three pure functions; runners jit `update` once and donate.
+
+  Attributes:
+    init: (key) → state.
+    update: (state, Sample) → (state, LearnerOutput).
+    params: (state) → the weights that actors need.
+  """
+
+  init: Callable[[jax.Array], State]
+  update: Callable[[State, Sample], tuple[State, LearnerOutput]]
+  params: Callable[[State], Params]
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplaySpec:
+  """What replay stores and how it is sampled: data only.
+
+  A window is `burn_in + length + bootstrap` consecutive rows of one episode, its
+  first row at a multiple of `period`. The transitions of the `length` rows after
+  the burn-in are trained on (at an episode's start there is no burn-in: those rows
+  are trained on as well); the `bootstrap` rows after them only supply targets. No
+  window crosses an episode's end: what is missing there is zero padding, and
+  windows are made until every transition is trained on in at least one.
+
+  n-step transitions are `length=1, bootstrap=n, period=1`.
+  """
+
+  capacity: int  # Environment steps.
+  min_size: int  # Environment steps before the first update.
+  batch_size: int  # Windows in a batch.
+  updates_per_step: float  # Learner updates per environment step.
+  length: int = 1  # Rows.
+  bootstrap: int = 1  # Rows.
+  burn_in: int = 0  # Rows.
+  period: int = 1  # Rows.
+  priority_exponent: float = 0.0  # 0: uniform.
+  initial_priority: float = 1.0  # Of a new window (before the exponent).
+  extras: tuple[str, ...] = ()  # Extras stored on every row.
+  first_row_extras: tuple[str, ...] = ()  # Extras kept at a window's first row only.
+
+  def __post_init__(self):
+    for name in ("capacity", "batch_size", "length", "bootstrap", "period"):
+      if getattr(self, name) < 1:
+        raise ValueError(
+          f"ReplaySpec.{name} is {getattr(self, name)}; it must be at least 1."
+        )
+    if self.burn_in < 0:
+      raise ValueError(f"ReplaySpec.burn_in is {self.burn_in}; use 0 for none.")
+    if self.period > self.length:
+      raise ValueError(
+        f"ReplaySpec.period is {self.period}, beyond its length of {self.length}: "
+        "transitions in between would never be trained on; use a period of at "
+        f"most {self.length}."
+      )
+    if self.capacity < self.batch_size * self.period:
+      raise ValueError(
+        f"a replay capacity of {self.capacity} environment steps holds fewer windows "
+        f"than the batch size of {self.batch_size}; raise the capacity to at least "
+        f"{self.batch_size * self.period} or lower the batch size."
+      )
+    if self.min_size > self.capacity:
+      raise ValueError(
+        f"min_size is {self.min_size} environment steps, but replay never holds more "
+        f"than its capacity of {self.capacity}: learning would never start; lower it."
+      )
+    if not self.updates_per_step > 0:
+      raise ValueError(
+        f"updates_per_step is {self.updates_per_step}; it must be positive."
+      )
+    if self.priority_exponent < 0:
+      raise ValueError(
+        f"priority_exponent is {self.priority_exponent}; use 0 for uniform sampling."
+      )
+
+  @property
+  def window_rows(self) -> int:
+    return self.burn_in + self.length + self.bootstrap
+
+  @property
+  def max_windows(self) -> int:
+    """How many windows replay holds: one starts every `period` steps."""
+    return self.capacity // self.period
+
+
+class Encoding(Protocol):
+  """How an observation is stored: encoded once, when it arrives."""
+
+  spec: dm_env.specs.Array
+
+  def __call__(self, observation: Any) -> Any: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Agent:
+  """An agent: three pure parts and the declaration that joins them.
+
+  Attributes:
+    config: the frozen dataclass that the agent was made from.
+    spec: the environment's.
+    encoding: observation → what the actor sees and replay stores.
+    extras_spec: the shapes and dtypes of the extras that replay stores.
+    actor: (evaluation: bool) → ActorCore.
+    learner: the LearnerCore.
+    replay: the ReplaySpec.
+    actor_update_period: environment steps between two fetches of the weights.
+    policy_names: the group of each policy index that an actor may follow (for
+      instance `exploiter` or `explorer`); returns are reported by group where
+      there is more than one.
+  """
+
+  config: Any
+  spec: EnvironmentSpec
+  encoding: Encoding
+  extras_spec: Mapping[str, jax.ShapeDtypeStruct]
+  actor: Callable[..., ActorCore]
+  learner: LearnerCore
+  replay: ReplaySpec
+  actor_update_period: int = 1
+  policy_names: tuple[str, ...] = ("policy",)
+
+
+def align_intrinsic(r_int: jax.Array, end: str) -> jax.Array:
+  """Puts the bonus of each row onto the transition that it speaks of.
+
+  Row t's bonus speaks of x_t. A `source` or `transition` bonus rewards the
+  transition out of x_t; a `destination` bonus (NGU's novelty, known on arrival)
+  rewards the transition into x_t, as the reward r_t does.
+
+  Args:
+    r_int: `[T + 1, ...]`, one per row.
+    end: `source`, `transition` or `destination`.
+
+  Returns:
+    `[T, ...]`, the bonus of transition t, the one from x_t to x_{t+1}.
+
+  Raises:
+    ValueError: if `end` is none of the three.
+  """
+  if end in ("source", "transition"):
+    return r_int[:-1]
+  if end == "destination":
+    return r_int[1:]
+  raise ValueError(
+    f"a bonus speaks of the 'source', 'transition' or 'destination', not of {end!r}."
+  )
