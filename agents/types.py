@@ -16,8 +16,8 @@ was really drawn, given the actor's state: 1 in the middle of an εz repeat, one
 over the number of tied actions in a tied vote.
 """
 
-from collections.abc import Callable, Mapping
 import dataclasses
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import dm_env
