@@ -1,0 +1,106 @@
+"""How an encoded observation enters a network's first linear layer."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import chex
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Inputs(NamedTuple):
+  """Observations of one spec as vectors of D features.
+
+  Attributes:
+    num_features: D.
+    dense: observation `[B, ...]` → float32 `[B, D]`.
+    linear: (observation `[B, ...]`, w `[D, F]`) → `[B, F]`, which is
+      `dense(observation) @ w`, computed in the cheapest way there is.
+    example: zeros in the shape of a batch of one observation.
+  """
+
+  num_features: int
+  dense: Callable[[jax.Array], jax.Array]
+  linear: Callable[[jax.Array, jax.Array], jax.Array]
+  example: np.ndarray
+
+
+def make_inputs(spec: dm_env.specs.Array) -> Inputs:
+  """How observations of `spec` become vectors.
+
+  Three kinds are known (see `environments.specs` for the encodings):
+    * an int32 scalar bounded by −1 and D − 1 is the index of a one-hot vector of
+      size D, −1 standing for all zeros; the product with w is then a gather of rows;
+    * uint8 arrays are flattened and scaled to [0, 1];
+    * floating-point arrays are flattened.
+
+  Args:
+    spec: of the encoded observations.
+
+  Raises:
+    ValueError: for an observation of any other kind, or one without elements.
+  """
+  example = np.zeros((1, *spec.shape), spec.dtype)
+  if np.issubdtype(spec.dtype, np.integer) and spec.dtype != np.uint8:
+    return Inputs(_num_values(spec), *_make_index(_num_values(spec)), example)
+  if spec.dtype != np.uint8 and not np.issubdtype(spec.dtype, np.floating):
+    raise ValueError(
+      f"observations of dtype {spec.dtype} cannot enter a network; encode them as "
+      "floats, as uint8 or as the int32 index of a one-hot vector."
+    )
+  num_features = math.prod(spec.shape)
+  if num_features < 1:
+    raise ValueError(
+      f"observations of shape {spec.shape} hold no elements; a network needs at "
+      "least one feature."
+    )
+  return Inputs(num_features, *_make_dense(spec), example)
+
+
+def _num_values(spec: dm_env.specs.Array) -> int:
+  """The size D of the one-hot vector that an index stands for."""
+  if (
+    spec.shape != ()
+    or spec.dtype != np.int32
+    or not isinstance(spec, dm_env.specs.BoundedArray)
+    or spec.minimum != -1
+    or spec.maximum < 0
+  ):
+    raise ValueError(
+      f"integer observations must be the index of a one-hot vector, that is an int32 "
+      f"scalar with bounds −1 and D − 1, but the spec is {spec!r}; encode them as "
+      "one-hot indices or as floats."
+    )
+  return int(spec.maximum) + 1
+
+
+def _make_index(num_values: int):
+  def dense(observation: jax.Array) -> jax.Array:
+    chex.assert_rank(observation, 1)
+    chex.assert_type(observation, jnp.int32)
+    return jax.nn.one_hot(observation, num_values, dtype=jnp.float32)
+
+  def linear(observation: jax.Array, w: jax.Array) -> jax.Array:
+    chex.assert_rank([observation, w], [1, 2])
+    chex.assert_type(observation, jnp.int32)
+    rows = jnp.take(w, jnp.maximum(observation, 0), axis=0)
+    return rows * (observation >= 0).astype(w.dtype)[:, None]
+
+  return dense, linear
+
+
+def _make_dense(spec: dm_env.specs.Array):
+  scale = 1 / 255 if spec.dtype == np.uint8 else 1.0
+
+  def dense(observation: jax.Array) -> jax.Array:
+    chex.assert_shape(observation, (None, *spec.shape))
+    flat = jnp.reshape(observation, (observation.shape[0], -1))
+    return flat.astype(jnp.float32) * scale
+
+  def linear(observation: jax.Array, w: jax.Array) -> jax.Array:
+    return dense(observation) @ w
+
+  return dense, linear
