@@ -23,16 +23,15 @@ from typing import Any, NamedTuple, Protocol
 import dm_env
 import jax
 
+from explorax.environments import specs
+
 # A pytree of arrays.
 Params = Any
 State = Any
 
 
-class EnvironmentSpec(NamedTuple):
-  """What an agent knows of its environment (Acme's has the same two fields)."""
-
-  observations: dm_env.specs.Array
-  actions: dm_env.specs.DiscreteArray
+# What an agent knows of its environment.
+EnvironmentSpec = specs.EnvironmentSpec
 
 
 class ActorParams(NamedTuple):

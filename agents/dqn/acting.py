@@ -1,0 +1,81 @@
+"""The actor: an exploration rule on the members' values."""
+
+from typing import Any, NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+
+from explorax import exploration
+from explorax.agents import bonuses, types
+from explorax.agents.dqn import config as config_lib
+from explorax.agents.dqn import values as values_lib
+
+
+class ActorState(NamedTuple):
+  """What lasts between steps."""
+
+  key: jax.Array
+  rule_state: Any
+  bonus_state: Any
+  extras: dict[str, jax.Array]
+
+
+def make_actor(
+  config: config_lib.DQNConfig,
+  values: values_lib.Values,
+  bonus: bonuses.LearnerBonus | bonuses.ActorBonus,
+  num_actions: int,
+  evaluation: bool,
+) -> types.ActorCore:
+  """The ActorCore of a config; for evaluation, greedy on the exploiters' mean."""
+  rule = (
+    exploration.Greedy(num_members=config.num_members)
+    if evaluation
+    else config.exploration
+  )
+  computes_bonus = isinstance(bonus, bonuses.ActorBonus) and not evaluation
+
+  def make_extras(key, prob, policy, r_int) -> dict[str, jax.Array]:
+    extras = {"behaviour_prob": prob, "policy": policy}
+    if config.mask_prob < 1:
+      shape = (config.ensemble_size,)
+      mask = jax.random.bernoulli(key, config.mask_prob, shape)
+      extras["bootstrap_mask"] = mask.astype(jnp.float32)
+    if computes_bonus:
+      extras["r_int"] = r_int
+    return extras
+
+  def init(key: jax.Array, actor_id: int, num_actors: int) -> ActorState:
+    del num_actors  # Every actor explores alike, with random numbers of its own.
+    key, rule_key, mask_key = jax.random.split(jax.random.fold_in(key, actor_id), 3)
+    return ActorState(
+      key=key,
+      rule_state=rule.init(rule_key, config.ensemble_size, num_actions),
+      bonus_state=bonus.init() if computes_bonus else (),
+      extras=make_extras(mask_key, jnp.float32(1), jnp.int32(0), jnp.float32(0)),
+    )
+
+  def select_action(
+    params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
+  ) -> tuple[jax.Array, ActorState]:
+    key, begin_key, select_key, mask_key = jax.random.split(state.key, 4)
+    first = timestep.step_type == dm_env.StepType.FIRST
+    begun = rule.begin_episode(begin_key, state.rule_state, params.env_steps)
+    observed = rule.observe(timestep.reward, state.rule_state)
+    rule_state = jax.tree.map(lambda a, b: jnp.where(first, a, b), begun, observed)
+
+    weights = params.weights
+    observation = jnp.asarray(timestep.observation)
+    q = values.apply(weights.params, weights.prior_params, observation[None])[:, 0]
+    action, prob, rule_state = rule.select(
+      select_key, q, rule_state, params.env_steps
+    )
+    bonus_state, r_int = state.bonus_state, jnp.float32(0)
+    if computes_bonus:
+      last = timestep.step_type == dm_env.StepType.LAST
+      r_int, bonus_state = bonus.observe(bonus_state, observation, action, last)
+    extras = make_extras(mask_key, prob, rule.policy(rule_state), r_int)
+    return action, ActorState(key, rule_state, bonus_state, extras)
+
+  return types.ActorCore(init, select_action, lambda state: state.extras)

@@ -1,0 +1,57 @@
+"""Joins the parts of the transition-based engine to an Agent."""
+
+import jax
+import jax.numpy as jnp
+
+from explorax.agents import bonuses, types
+from explorax.agents.dqn import acting, learning
+from explorax.agents.dqn import config as config_lib
+from explorax.agents.dqn import values as values_lib
+from explorax.environments import specs
+
+
+def make_agent(config: config_lib.DQNConfig, spec: types.EnvironmentSpec) -> types.Agent:
+  """The Agent of a config in an environment of this spec."""
+  encoding = specs.make_encoding(spec.observations)
+  num_actions = int(spec.actions.num_values)
+  values = values_lib.make_values(config, encoding.spec, num_actions)
+  bonus = config.bonus.build(encoding.spec, num_actions)
+
+  def actor(evaluation: bool = False) -> types.ActorCore:
+    return acting.make_actor(config, values, bonus, num_actions, evaluation)
+
+  stored = []
+  if config.mask_prob < 1:
+    stored.append("bootstrap_mask")
+  if isinstance(bonus, bonuses.ActorBonus):
+    stored.append("r_int")
+  state = jax.eval_shape(lambda key: actor().init(key, 0, 1), jax.random.PRNGKey(0))
+  extras_spec = {
+    name: jax.ShapeDtypeStruct(value.shape, jnp.dtype(value.dtype))
+    for name, value in state.extras.items()
+  }
+  return types.Agent(
+    config=config,
+    spec=spec,
+    encoding=encoding,
+    extras_spec=extras_spec,
+    actor=actor,
+    learner=learning.make_learner(config, values, bonus),
+    replay=types.ReplaySpec(
+      capacity=config.replay_capacity,
+      min_size=config.min_replay_size,
+      batch_size=config.batch_size,
+      updates_per_step=config.updates_per_step,
+      bootstrap=config.n_step,
+      priority_exponent=config.priority_exponent,
+      extras=tuple(stored),
+    ),
+    actor_update_period=config.actor_update_period,
+    policy_names=_policy_names(config),
+  )
+
+
+def _policy_names(config: config_lib.DQNConfig) -> tuple[str, ...]:
+  if not config.num_explorers:
+    return ("policy",) * config.ensemble_size
+  return ("exploiter",) * config.num_members + ("explorer",) * config.num_explorers

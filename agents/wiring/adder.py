@@ -1,0 +1,121 @@
+"""Acme's adder interface over windows of raw rows, for every replay backend."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import dm_env
+import numpy as np
+from acme import adders
+
+from explorax.agents import types
+from explorax.agents.wiring import windows
+
+Row = dict[str, np.ndarray]
+
+
+class Writer(Protocol):
+  """Where an adder's rows go: one per backend."""
+
+  def append(self, row: Row) -> None:
+    """Appends a row; columns kept at first rows only are in it where they may be."""
+
+  def create_window(self) -> None:
+    """Makes an item of the newest `window_rows` rows."""
+
+  def end_episode(self) -> None:
+    """Forgets the rows: no later window reaches back to them."""
+
+
+def column_specs(
+  agent: types.Agent,
+) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
+  """Column name → (shape, dtype) of one row, in the order of storage."""
+  specs = {
+    "observation": (agent.encoding.spec.shape, agent.encoding.spec.dtype),
+    "action": ((), np.int32),
+    "reward": ((), np.float32),
+    "discount": ((), np.float32),
+    "mask": ((), np.float32),
+  }
+  for name in agent.replay.extras + agent.replay.first_row_extras:
+    specs[name] = (agent.extras_spec[name].shape, agent.extras_spec[name].dtype)
+  return {name: (tuple(s), np.dtype(d)) for name, (s, d) in specs.items()}
+
+
+class WindowAdder(adders.Adder):
+  """Writes the rows of episodes, and windows of them as soon as they are complete.
+
+  Beside Acme's three methods there is `add_last`: the last observation has extras of
+  its own (its novelty, for one), which exist only once the actor has seen it. After
+  the `add` whose timestep is LAST, call `add_last` with them.
+  """
+
+  def __init__(self, agent: types.Agent, writer: Writer):
+    self._spec = agent.replay
+    self._writer = writer
+    self._columns = column_specs(agent)
+    self._observation: Any = None
+    self._num_rows = 0
+    self.num_windows = 0
+
+  def add_first(self, timestep: dm_env.TimeStep) -> None:
+    """Starts an episode; one left unfinished before it ends where it stood."""
+    if not timestep.first():
+      raise ValueError(
+        f"add_first got a timestep of type {timestep.step_type!r}; it takes the FIRST."
+      )
+    self.reset()
+    self._observation = timestep.observation
+
+  def add(
+    self,
+    action: Any,
+    next_timestep: dm_env.TimeStep,
+    extras: Mapping[str, Any] = (),  # type: ignore[assignment]
+  ) -> None:
+    """Appends row t: the action taken on x_t, and what came of it."""
+    if self._observation is None:
+      raise ValueError("add was called before add_first; start the episode with it.")
+    row = dict(
+      observation=self._observation,
+      action=action,
+      reward=next_timestep.reward,
+      discount=next_timestep.discount,
+      mask=1.0,
+    )
+    self._append(row, dict(extras))
+    self._observation = next_timestep.observation
+
+  def add_last(self, extras: Mapping[str, Any]) -> None:
+    """Appends row T, the last observation with its extras, and pads the windows."""
+    num_transitions = self._num_rows
+    row = dict(
+      observation=self._observation, action=0, reward=0.0, discount=0.0, mask=0.0
+    )
+    self._append(row, dict(extras))
+    for _ in range(windows.num_padding_rows(self._spec, num_transitions)):
+      self._append({}, {})
+    self.reset()
+
+  def reset(self) -> None:
+    """Ends the episode; rows that are in no window yet are dropped."""
+    if self._num_rows:
+      self._writer.end_episode()
+    self._observation = None
+    self._num_rows = 0
+
+  def _append(self, row: Mapping[str, Any], extras: Mapping[str, Any]) -> None:
+    values = {**extras, **row}
+    may_start = self._num_rows % self._spec.period == 0
+    full = {}
+    for name, (shape, dtype) in self._columns.items():
+      if name in self._spec.first_row_extras and not may_start:
+        continue
+      full[name] = (
+        np.asarray(values[name], dtype) if values else np.zeros(shape, dtype)
+      )
+    self._writer.append(full)
+    self._num_rows += 1
+    if windows.is_complete(self._spec, self._num_rows):
+      self._writer.create_window()
+      self.num_windows += 1

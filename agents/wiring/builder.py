@@ -1,0 +1,97 @@
+"""One builder for every agent: an Agent as Acme's five pieces."""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+from acme.utils import counting
+
+from explorax.agents import types
+from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.wiring import learner as learner_lib
+from explorax.agents.wiring import memory_replay
+
+BACKENDS = ("reverb", "memory")
+
+
+class Replay(Protocol):
+  """What a replay backend does."""
+
+  def writer(self) -> adder_lib.Writer: ...
+
+  def batches(self) -> Iterator[tuple[np.ndarray, types.Sample]]: ...
+
+  def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None: ...
+
+  def close(self) -> None: ...
+
+
+class Builder:
+  """Acme's `ActorLearnerBuilder` for an Agent; nothing in it is an agent's own."""
+
+  def __init__(self, agent: types.Agent):
+    self._agent = agent
+
+  def make_replay_tables(self, backend: str, seed: int) -> Replay:
+    """The replay that the other pieces share.
+
+    Args:
+      backend: `reverb` (an in-process server, whose sampling cannot be seeded) or
+        `memory` (seeded).
+      seed: for sampling from memory.
+
+    Raises:
+      ImportError: if Reverb cannot be imported, with what to do about it.
+    """
+    if backend == "memory":
+      return memory_replay.MemoryReplay(self._agent, seed)
+    if backend != "reverb":
+      raise ValueError(
+        f"there is no replay backend {backend!r}; take one of {', '.join(BACKENDS)}."
+      )
+    try:
+      from explorax.agents.wiring import reverb_replay
+    except ImportError as e:
+      raise ImportError(
+        f"Reverb cannot be imported ({e}); on Linux with Python 3.11 install it with "
+        "`pip install 'explorax[reverb]'`, elsewhere use the memory replay "
+        "(--replay=memory)."
+      ) from e
+    table = reverb_replay.make_table(self._agent)
+    return reverb_replay.ReverbReplay(self._agent, [table])
+
+  def make_dataset_iterator(
+    self, replay: Replay
+  ) -> Iterator[tuple[np.ndarray, types.Sample]]:
+    return replay.batches()
+
+  def make_adder(self, replay: Replay) -> adder_lib.WindowAdder:
+    return adder_lib.WindowAdder(self._agent, replay.writer())
+
+  def make_actor(
+    self,
+    key: jax.Array,
+    variables: Any,
+    adder: adder_lib.WindowAdder | None = None,
+    *,
+    evaluation: bool = False,
+    actor_id: int = 0,
+    num_actors: int = 1,
+  ) -> actor_lib.Actor:
+    core = self._agent.actor(evaluation=evaluation)
+    return actor_lib.Actor(
+      self._agent, core, variables, key, adder, actor_id, num_actors
+    )
+
+  def make_learner(
+    self,
+    key: jax.Array,
+    batches: Iterator[tuple[np.ndarray, types.Sample]],
+    replay: Replay,
+    counter: counting.Counter | None = None,
+  ) -> learner_lib.Learner:
+    return learner_lib.Learner(
+      self._agent, batches, replay.update_priorities, key, counter
+    )

@@ -1,0 +1,79 @@
+"""A LearnerCore as an `acme.core.Learner`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import acme.core
+import jax
+import jax.numpy as jnp
+import numpy as np
+from acme.utils import counting
+
+from explorax.agents import types
+
+
+class Learner(acme.core.Learner):
+  """Takes batches from an iterator; jits the update once and donates its state.
+
+  Args:
+    agent: whose learner runs.
+    batches: of (keys, Sample), as the replay backends make them.
+    update_priorities: (keys, priorities) → None, called after each update where the
+      replay is prioritised.
+    key: for the state's initialisation.
+    counter: counts `learner_updates`.
+  """
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    batches: Iterator[tuple[np.ndarray, types.Sample]],
+    update_priorities: Callable[[np.ndarray, np.ndarray], None],
+    key: jax.Array,
+    counter: counting.Counter | None = None,
+  ):
+    self._core = agent.learner
+    self._prioritised = agent.replay.priority_exponent > 0
+    # Actors that keep their weights for a while must not keep donated buffers.
+    self._copies = agent.actor_update_period > 1
+    self._batches = batches
+    self._update_priorities = update_priorities
+    self._counter = counter or counting.Counter()
+    self._state = jax.jit(self._core.init)(key)
+    self._update = jax.jit(self._core.update, donate_argnums=0)
+    self._copy = jax.jit(lambda params: jax.tree.map(jnp.copy, params))
+    self._metrics: dict[str, jax.Array] = {}
+    self.num_updates = 0
+
+  def step(self) -> None:
+    """One update on the next batch; the device works on while this returns."""
+    keys, sample = next(self._batches)
+    self._state, output = self._update(self._state, sample)
+    self._metrics = output.metrics
+    self.num_updates += 1
+    self._counter.increment(learner_updates=1)
+    if self._prioritised:
+      self._update_priorities(keys, np.asarray(output.priorities))
+
+  def is_finite(self) -> bool:
+    """Whether the last update was; waits for it."""
+    return not self._metrics or bool(self._metrics["finite"])
+
+  def metrics(self) -> dict[str, float]:
+    """Of the last update; waits for it."""
+    return {name: float(value) for name, value in self._metrics.items()}
+
+  def get_variables(self, names: Sequence[str]) -> list[Any]:
+    """`params` is all there is: the weights that actors need."""
+    if list(names) != ["params"]:
+      raise ValueError(f"a learner has the variables ['params'], not {list(names)}.")
+    params = self._core.params(self._state)
+    return [self._copy(params) if self._copies else params]
+
+  def save(self) -> types.State:
+    """The learner's state on the host."""
+    return jax.device_get(self._state)
+
+  def restore(self, state: types.State) -> None:
+    """Goes on from a state that `save` returned."""
+    self._state = jax.device_put(state)

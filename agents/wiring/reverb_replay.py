@@ -1,0 +1,143 @@
+"""Replay in an in-process Reverb server (Python 3.11 only)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import reverb
+import tensorflow as tf
+
+from explorax.agents import types
+from explorax.agents.wiring import adder, packing
+
+TABLE = "windows"
+# A record for every row, and one more at the rows where a window may start.
+ROWS = "rows"
+FIRST = "first"
+
+
+def _packers(agent: types.Agent) -> dict[str, packing.RecordPacker]:
+  columns = adder.column_specs(agent)
+  first = {name: columns.pop(name) for name in agent.replay.first_row_extras}
+  packers = {ROWS: packing.RecordPacker(columns)}
+  if first:
+    packers[FIRST] = packing.RecordPacker(first)
+  return packers
+
+
+def make_table(agent: types.Agent) -> reverb.Table:
+  """The table of an agent's windows: first in, first out.
+
+  One thread acts and learns in turn, so only a minimum of one window limits
+  sampling; when learning starts is the runner's to decide, and nothing can wait for
+  something that would never come.
+  """
+  spec = agent.replay
+  packers = _packers(agent)
+  signature = {
+    ROWS: tf.TensorSpec(
+      (spec.window_rows, packers[ROWS].num_bytes), tf.uint8, name=ROWS
+    )
+  }
+  if FIRST in packers:
+    signature[FIRST] = tf.TensorSpec((packers[FIRST].num_bytes,), tf.uint8, name=FIRST)
+  sampler = (
+    reverb.selectors.Prioritized(spec.priority_exponent)
+    if spec.priority_exponent > 0
+    else reverb.selectors.Uniform()
+  )
+  return reverb.Table(
+    name=TABLE,
+    sampler=sampler,
+    remover=reverb.selectors.Fifo(),
+    max_size=spec.max_windows,
+    rate_limiter=reverb.rate_limiters.MinSize(1),
+    signature=signature,
+  )
+
+
+class ReverbReplay:
+  """A Reverb server in this process, its writer and its sampler."""
+
+  def __init__(self, agent: types.Agent, tables: list[reverb.Table]):
+    self._agent = agent
+    self._spec = agent.replay
+    self._server = reverb.Server(tables)
+    self._client = reverb.Client(f"localhost:{self._server.port}")
+    self._writer: ReverbWriter | None = None
+
+  def writer(self) -> "ReverbWriter":
+    self._writer = ReverbWriter(self._agent, self._client)
+    return self._writer
+
+  def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
+    if self._spec.priority_exponent > 0:
+      updates = dict(zip(keys.tolist(), priorities.tolist(), strict=True))
+      self._client.mutate_priorities(TABLE, updates)
+
+  def batches(self) -> Iterator[tuple[np.ndarray, types.Sample]]:
+    """Batches of windows; the first waits until one window is in the table."""
+    dataset = reverb.TrajectoryDataset.from_table_signature(
+      server_address=f"localhost:{self._server.port}",
+      table=TABLE,
+      max_in_flight_samples_per_worker=2 * self._spec.batch_size,
+    )
+    dataset = dataset.batch(self._spec.batch_size, drop_remainder=True)
+    dataset = dataset.prefetch(1)
+    packers = _packers(self._agent)
+    if self._writer is not None:
+      self._writer.flush()
+    for item in dataset.as_numpy_iterator():
+      rows = packers[ROWS].unpack(item.data[ROWS])
+      first = packers[FIRST].unpack(item.data[FIRST]) if FIRST in packers else {}
+      probabilities = item.info.probability.astype(np.float32)
+      population = np.int32(item.info.table_size[-1])
+      yield item.info.key, types.Sample(rows, first, probabilities, population)
+
+  def close(self) -> None:
+    if self._writer is not None:
+      self._writer.close()
+    self._server.stop()
+
+
+class ReverbWriter:
+  """Appends records to a trajectory writer, and makes items of windows of them."""
+
+  def __init__(self, agent: types.Agent, client: reverb.Client):
+    spec = agent.replay
+    self._spec = spec
+    self._packers = _packers(agent)
+    self._writer = client.trajectory_writer(num_keep_alive_refs=spec.window_rows)
+    # Long windows overlap: automatic chunk lengths (one row) would cost them several
+    # times the memory. Transitions get short chunks, so that they are seen at once.
+    chunk = spec.window_rows // 2 if spec.length > 1 else 1
+    for name in self._packers:
+      self._writer.configure(
+        (name,),
+        num_keep_alive_refs=spec.window_rows,
+        max_chunk_length=chunk if name == ROWS else 1,
+      )
+
+  def append(self, row: adder.Row) -> None:
+    records = {ROWS: self._packers[ROWS].pack(row)}
+    if all(name in row for name in self._spec.first_row_extras) and (
+      FIRST in self._packers
+    ):
+      records[FIRST] = self._packers[FIRST].pack(row)
+    self._writer.append(records)
+
+  def create_window(self) -> None:
+    history = self._writer.history
+    rows = self._spec.window_rows
+    trajectory = {ROWS: history[ROWS][-rows:]}
+    if FIRST in self._packers:
+      trajectory[FIRST] = history[FIRST][-rows]
+    self._writer.create_item(TABLE, self._spec.initial_priority, trajectory)
+
+  def end_episode(self) -> None:
+    self._writer.end_episode(clear_buffers=True)
+
+  def flush(self) -> None:
+    self._writer.flush()
+
+  def close(self) -> None:
+    self._writer.close()

@@ -1,0 +1,47 @@
+"""A sum tree: proportional sampling from many priorities in logarithmic time."""
+
+import numpy as np
+
+
+class SumTree:
+  """Non-negative values in the leaves of a binary tree, sums above (float64)."""
+
+  def __init__(self, capacity: int):
+    self._leaves = 1 << max(0, int(capacity - 1).bit_length())
+    self._nodes = np.zeros(2 * self._leaves, np.float64)
+
+  def set(self, indices: np.ndarray, values: np.ndarray) -> None:
+    """Sets the leaves at `indices` (of a repeated one, the last value holds)."""
+    if not (np.all(np.isfinite(values)) and np.all(values >= 0)):
+      raise ValueError(
+        f"priorities must be finite and not negative, but the worst is "
+        f"{values[~(np.isfinite(values) & (values >= 0))][0]}."
+      )
+    nodes = indices + self._leaves
+    self._nodes[nodes] = values
+    while nodes[0] > 1:
+      nodes = np.unique(nodes // 2)
+      self._nodes[nodes] = self._nodes[2 * nodes] + self._nodes[2 * nodes + 1]
+
+  def sample(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Draws leaves in proportion to their values.
+
+    Args:
+      uniforms: `[B]`, in [0, 1).
+
+    Returns:
+      int64 leaf indices `[B]`, and float32 probabilities `[B]`.
+    """
+    total = self._nodes[1]
+    if not total > 0:
+      raise ValueError("all priorities are 0, so nothing can be drawn from replay.")
+    nodes = np.ones(len(uniforms), np.int64)
+    rest = uniforms * total
+    while nodes[0] < self._leaves:
+      left = 2 * nodes
+      mass = self._nodes[left]
+      # A right child without mass is never entered, whatever rounding leaves over.
+      go_right = (rest >= mass) & (self._nodes[left + 1] > 0)
+      rest = np.where(go_right, rest - mass, rest)
+      nodes = left + go_right
+    return nodes - self._leaves, (self._nodes[nodes] / total).astype(np.float32)
