@@ -1,13 +1,20 @@
 """Specs that say more than dm_env's, and how observations are encoded by them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import dm_env
 import numpy as np
 
 
+class EnvironmentSpec(NamedTuple):
+  """What an agent knows of its environment (Acme's has the same two fields)."""
+
+  observations: dm_env.specs.Array
+  actions: dm_env.specs.DiscreteArray
+
+
 class OneHotArray(dm_env.specs.BoundedArray):
-  """A float array that holds a single 1 and zeros, or zeros only.
+  """A float32 array that holds a single 1 and zeros, or zeros only.
 
   Deep Sea's observations are of this kind (all zeros after the last step). Agents
   store them as an index and turn their first layer into a gather.
@@ -15,14 +22,42 @@ class OneHotArray(dm_env.specs.BoundedArray):
 
   def __init__(self, shape: tuple[int, ...], name: str | None = None):
     super().__init__(shape, np.float32, 0.0, 1.0, name)
+    if self.num_values < 1:
+      raise ValueError(
+        f"a one-hot array of shape {self.shape} has no entry that could be 1; "
+        "every dimension must be at least 1."
+      )
 
   @property
   def num_values(self) -> int:
+    """How many entries there are, any one of which may be the 1."""
     return int(np.prod(self.shape))
+
+  def validate(self, value: Any) -> np.ndarray:
+    """Returns `value` as an array; a ValueError says why it is not of this spec."""
+    array = super().validate(value)
+    ones = np.count_nonzero(array)
+    if ones > 1 or (ones and array.max() != 1.0):
+      raise ValueError(
+        f"{ones} entries of a one-hot array are not zero, the largest being "
+        f"{array.max()}; it may hold a single 1 and zeros, or zeros only."
+      )
+    return array
+
+  # BoundedArray's would name a dtype and bounds that are no arguments here.
+  def __repr__(self) -> str:
+    return f"OneHotArray(shape={self.shape}, name={self.name!r})"
+
+  def __reduce__(self) -> tuple[Any, ...]:
+    return OneHotArray, (self.shape, self.name)
 
 
 class OneHotIndex:
-  """Encodes a one-hot observation as its flat index, and all zeros as −1."""
+  """Encodes a one-hot observation as its flat index, and all zeros as −1.
+
+  `[*spec.shape]` float32 → `[]` int32. An observation whose largest entry is neither
+  1 nor 0 (or is NaN) is refused; that there is a single 1 is trusted.
+  """
 
   def __init__(self, spec: OneHotArray):
     self.num_values = spec.num_values
@@ -31,9 +66,17 @@ class OneHotIndex:
     )
 
   def __call__(self, observation: Any) -> np.ndarray:
-    index = np.argmax(observation)
-    flat = np.ravel(observation)
-    return np.asarray(index if flat[index] else -1, np.int32)
+    flat = np.asarray(observation).ravel()
+    index = flat.argmax()
+    largest = flat.item(index)
+    if largest == 1.0:
+      return np.asarray(index, np.int32)
+    if largest == 0.0:
+      return np.asarray(-1, np.int32)
+    raise ValueError(
+      f"the largest entry of a one-hot observation is {largest}; it must be 1, or 0 "
+      "where all entries are: give the environment another spec if it is not one-hot."
+    )
 
 
 class Dense:

@@ -1,0 +1,162 @@
+"""bsuite's environments: loaded by id, seeded, and recorded to bsuite's own CSV."""
+
+import os
+
+import dm_env
+import numpy as np
+from bsuite import bsuite, sweep
+from bsuite.environments import deep_sea
+from bsuite.logging import csv_logging
+from explorax.environments import errors, specs, standard
+
+# Where bsuite looks for MNIST, and what it would otherwise download
+# (bsuite/utils/datasets.py; the folder is fixed there).
+MNIST_DIRECTORY = "/tmp/mnist"
+MNIST_FILES = (
+  "train-images-idx3-ubyte.gz",
+  "train-labels-idx1-ubyte.gz",
+  "t10k-images-idx3-ubyte.gz",
+  "t10k-labels-idx1-ubyte.gz",
+)
+
+
+def load(
+  bsuite_id: str, *, seed: int, record_to: str | None = None
+) -> standard.StandardEnvironment:
+  """Loads a bsuite environment.
+
+  The task is bsuite's: its action mapping, sizes and noise scales are those of the
+  id, the same for every seed. What is random within it (the wind and the noise of
+  stochastic Deep Sea, initial states, contexts, reward noise) follows `seed`, one
+  independent stream for each layer of the environment; some ids would otherwise be
+  unseeded and others always use the same stream. Deep Sea's observations get a
+  `specs.OneHotArray`.
+
+  Args:
+    bsuite_id: for instance `deep_sea/0`.
+    seed: of what is random within the task.
+    record_to: a folder for bsuite's CSV, which `bsuite.logging.csv_load` and bsuite's
+      notebooks read; None for no CSV.
+
+  Raises:
+    ValueError: if there is no such id, its data are missing, or the folder cannot
+      be written to or already holds this id's CSV.
+  """
+  _check_id(bsuite_id)
+  experiment = bsuite_id.partition(sweep.SEPARATOR)[0]
+  if experiment.startswith("mnist"):
+    _check_mnist_data(bsuite_id)
+  # `load_from_id` would do the same and print.
+  raw = bsuite.load(experiment, sweep.SETTINGS[bsuite_id])
+  reseed(raw, seed)
+  spec = None
+  if isinstance(raw, deep_sea.DeepSea):
+    spec = specs.OneHotArray(raw.observation_spec().shape, raw.observation_spec().name)
+  environment: dm_env.Environment = raw
+  if record_to is not None:
+    _check_recording(bsuite_id, record_to)
+    environment = csv_logging.wrap_environment(raw, bsuite_id, record_to)
+  # Each of bsuite's environments returns a new array at every step: none is copied.
+  return standard.StandardEnvironment(environment, observation_spec=spec, copy=False)
+
+
+def reseed(environment: dm_env.Environment, seed: int) -> None:
+  """Gives each layer of a bsuite environment a generator of its own from `seed`.
+
+  bsuite's settings name no seed, its loader of stochastic Deep Sea takes none, and
+  its noisy ones seed two layers alike. Every constructor has drawn what belongs to
+  the task (mappings) by now, and a reset draws everything else anew.
+  """
+  layers = [environment]
+  while "_env" in vars(layers[-1]):
+    layers.append(vars(layers[-1])["_env"])
+  streams = np.random.SeedSequence(seed).spawn(len(layers))
+  for layer, stream in zip(layers, streams, strict=True):
+    if "_rng" in vars(layer):
+      vars(layer)["_rng"] = np.random.RandomState(np.random.MT19937(stream))
+
+
+def list_experiments() -> list[tuple[str, str]]:
+  """(name, description) of each experiment, for `--env=bsuite:…`."""
+  groups: dict[str, list[str]] = {}
+  for bsuite_id in sweep.SWEEP:
+    experiment = bsuite_id.partition(sweep.SEPARATOR)[0]
+    groups.setdefault(experiment, []).append(bsuite_id)
+  rows = []
+  for experiment, ids in groups.items():
+    settings = [sweep.SETTINGS[bsuite_id] for bsuite_id in ids]
+    ranges = [_describe(key, [s[key] for s in settings]) for key in settings[0]]
+    tags = ", ".join(tag for tag in sweep.TAGS if ids[0] in sweep.TAGS[tag])
+    description = "; ".join(
+      [*filter(None, ranges), f"{sweep.EPISODES[ids[0]]} episodes", tags]
+    )
+    if experiment.startswith("mnist"):
+      description += f"; needs its data in {MNIST_DIRECTORY}"
+    rows.append((f"bsuite:{experiment}/0 … /{len(ids) - 1}", description))
+  return rows
+
+
+def _describe(key: str, values: list) -> str:
+  """`size 10 … 50`, `mapping_seed 42`, or nothing for what every id leaves open."""
+  if all(value is None for value in values):
+    return ""
+  if min(values) == max(values):
+    return f"{key} {values[0]}"
+  return f"{key} {min(values):g} … {max(values):g}"
+
+
+def _check_id(bsuite_id: str) -> None:
+  if bsuite_id in sweep.SETTINGS:
+    return
+  experiment = bsuite_id.partition(sweep.SEPARATOR)[0]
+  settings = [i for i in sweep.SWEEP if i.partition(sweep.SEPARATOR)[0] == experiment]
+  if settings:
+    raise ValueError(
+      f"bsuite has no environment 'bsuite:{bsuite_id}'; its {experiment} experiment "
+      f"has settings 'bsuite:{settings[0]}' to 'bsuite:{settings[-1]}'."
+    )
+  known = [f"bsuite:{i}" for i in sweep.SWEEP]
+  raise ValueError(
+    f"bsuite has no environment 'bsuite:{bsuite_id}'"
+    + errors.did_you_mean(
+      f"bsuite:{bsuite_id}",
+      known,
+      "; name one by experiment and setting, for instance 'bsuite:deep_sea/0'.",
+    )
+  )
+
+
+def _check_mnist_data(bsuite_id: str) -> None:
+  """Refuses to start a download in the middle of an experiment."""
+  missing = [
+    name
+    for name in MNIST_FILES
+    if not os.path.isfile(os.path.join(MNIST_DIRECTORY, name))
+  ]
+  if missing:
+    raise ValueError(
+      f"'bsuite:{bsuite_id}' needs the MNIST files {', '.join(missing)} in "
+      f"{MNIST_DIRECTORY}, where bsuite looks for them; put them there first."
+    )
+
+
+def _check_recording(bsuite_id: str, directory: str) -> None:
+  """Finds out now what bsuite would notice after the first episode only."""
+  name = bsuite_id.replace(sweep.SEPARATOR, csv_logging.SAFE_SEPARATOR)
+  path = os.path.join(directory, f"{csv_logging.BSUITE_PREFIX}{name}.csv")
+  if os.path.exists(path):
+    raise ValueError(
+      f"{path} already holds a recording of 'bsuite:{bsuite_id}'; record to another "
+      "folder or move it away."
+    )
+  try:
+    os.makedirs(directory, exist_ok=True)
+  except OSError as error:
+    raise ValueError(
+      f"cannot make the folder {directory} for bsuite's CSV: {error.strerror}; "
+      "record to another one."
+    ) from error
+  if not os.access(directory, os.W_OK):
+    raise ValueError(
+      f"the folder {directory} for bsuite's CSV is not writable; record to another one."
+    )

@@ -1,0 +1,76 @@
+"""What bsuite measures of its environments, and when it calls Deep Sea solved."""
+
+import dm_env
+from explorax.environments import standard
+
+
+def episode_metrics(environment: dm_env.Environment) -> dict[str, float]:
+  """bsuite's numbers for scoring, accumulated since the environment was made.
+
+  For Deep Sea: `total_bad_episodes` (those that left the path to the goal) and
+  `denoised_return` (how often the goal was reached). Empty for an environment that
+  is not bsuite's. Ask after an episode's last step.
+  """
+  if isinstance(environment, standard.StandardEnvironment):
+    environment = environment.raw
+  info = getattr(environment, "bsuite_info", None)
+  return {key: float(value) for key, value in info().items()} if info else {}
+
+
+class SolvedRule:
+  """Finds the episode in which Deep Sea is solved, as bsuite's score defines it.
+
+  It is the first episode n ≥ `min_episode` at which the average regret so far,
+
+      total_bad_episodes(n) / n,
+
+  is below `threshold` (bsuite/experiments/deep_sea/analysis.py, `find_solution`).
+  bsuite itself looks at the episodes in its log only, which are spaced by the
+  logarithm; here every episode counts, so that its number may be the later one.
+  """
+
+  def __init__(self, threshold: float = 0.9, min_episode: int = 1):
+    if not 0 < threshold <= 1:
+      raise ValueError(
+        f"the threshold of the average regret is {threshold}; it must lie above 0 and "
+        "at most at 1 (bsuite's is 0.9)."
+      )
+    if min_episode < 1:
+      raise ValueError(f"min_episode is {min_episode}; episodes count from 1.")
+    self.threshold = threshold
+    self.min_episode = min_episode
+    self.solved_episode: int | None = None
+
+  def update(self, episode: int, total_bad_episodes: float) -> int | None:
+    """Takes one episode's count in and returns `solved_episode` so far.
+
+    Args:
+      episode: how many episodes have ended, this one included (from 1).
+      total_bad_episodes: how many of them were bad.
+    """
+    if not 0 <= total_bad_episodes <= episode or episode < 1:
+      raise ValueError(
+        f"{total_bad_episodes} bad episodes out of {episode} is impossible; count "
+        "episodes from 1, the one that has just ended included."
+      )
+    if (
+      self.solved_episode is None
+      and episode >= self.min_episode
+      and total_bad_episodes / episode < self.threshold
+    ):
+      self.solved_episode = episode
+    return self.solved_episode
+
+
+def solved_rule(name: str) -> SolvedRule | None:
+  """The rule for the environment `name`, or None where bsuite has none.
+
+  0.9 for `bsuite:deep_sea/…`; 0.8 from the hundredth episode on for
+  `bsuite:deep_sea_stochastic/…`, where luck makes a few good episodes
+  (bsuite/experiments/deep_sea_stochastic/analysis.py).
+  """
+  if name.startswith("bsuite:deep_sea/"):
+    return SolvedRule()
+  if name.startswith("bsuite:deep_sea_stochastic/"):
+    return SolvedRule(threshold=0.8, min_episode=100)
+  return None

@@ -1,0 +1,106 @@
+"""Environments by name: `kind:name`."""
+
+import operator
+from typing import Any
+
+import dm_env
+from explorax.environments import errors, specs, standard, user_environments
+
+# bsuite takes a second to import (pandas), and agents import this package for its
+# specs alone: each kind is imported when it is asked for.
+
+
+def make(
+  name: str, *, seed: int, record_to: str | None = None
+) -> standard.StandardEnvironment:
+  """Makes the environment `kind:name`.
+
+  - `bsuite:deep_sea/0`: one of bsuite's; see `bsuite_environments.load`.
+  - `gym:CartPole-v1`: one that is registered with gymnasium.
+  - `module:function`: the user's own, for instance `mypackage.envs:make`; a function
+    that returns a dm_env or gymnasium environment, called with `seed=` if it takes
+    it. See `user_environments.load`.
+
+  Two environments of one name and seed behave alike to the bit.
+
+  Args:
+    name: as above.
+    seed: of everything random in the environment, at least 0.
+    record_to: a folder for bsuite's own CSV, which bsuite's notebooks read; the
+      other kinds have no such record and write nothing.
+
+  Returns:
+    An environment of one convention; see `standard.StandardEnvironment`.
+
+  Raises:
+    ValueError: if there is no environment of that name, it cannot be made here, the
+      seed is negative, or the record cannot be written.
+    TypeError: if agents here cannot act in it: its actions are not discrete, its
+      observations not one array of numbers, or it is no environment at all.
+  """
+  seed = _check_seed(seed)
+  kind, colon, rest = name.partition(":")
+  if not colon or not kind or not rest:
+    raise ValueError(
+      f"{name!r} names no environment: write 'kind:name', as in 'bsuite:deep_sea/0', "
+      f"'gym:CartPole-v1' or 'module:function'{_did_you_mean(name)}"
+    )
+  if kind == "bsuite":
+    from explorax.environments import bsuite_environments
+
+    return bsuite_environments.load(rest, seed=seed, record_to=record_to)
+  if kind == "gym":
+    from explorax.environments import gymnasium_environments
+
+    return gymnasium_environments.load(rest, seed=seed)
+  return user_environments.load(kind, rest, seed=seed)
+
+
+def spec(environment: dm_env.Environment) -> specs.EnvironmentSpec:
+  """What an agent needs to know of `environment`."""
+  return specs.EnvironmentSpec(
+    observations=environment.observation_spec(), actions=environment.action_spec()
+  )
+
+
+def list_environments() -> list[tuple[str, str]]:
+  """(name, description) of what `make` makes, for people to read.
+
+  bsuite's are listed by experiment, gymnasium's as far as they come with it, are
+  installed and can be played here; the last rows say how to name any other one.
+  """
+  from explorax.environments import bsuite_environments, gymnasium_environments
+
+  return [
+    *bsuite_environments.list_experiments(),
+    *gymnasium_environments.list_ids(),
+    ("gym:<id>", "any other id registered with gymnasium, its actions Discrete"),
+    (
+      "<module>:<function>",
+      "your own: a function that returns a dm_env or gymnasium environment, called "
+      "with seed= if it takes it",
+    ),
+  ]
+
+
+def _check_seed(seed: Any) -> int:
+  try:
+    seed = operator.index(seed)
+  except TypeError as error:
+    raise TypeError(f"the seed is {seed!r}; it must be an integer.") from error
+  if seed < 0:
+    raise ValueError(f"the seed is {seed}; it must be at least 0.")
+  return seed
+
+
+def _did_you_mean(name: str) -> str:
+  """Ends a sentence with names near `name`, or the one that is its like with a kind."""
+  from bsuite import sweep
+  from gymnasium.envs import registration
+
+  known = [f"bsuite:{i}" for i in sweep.SWEEP]
+  known += [f"gym:{i}" for i in registration.registry]
+  for full in known:
+    if full.partition(":")[2] == name:
+      return f"; did you mean {full!r}?"
+  return errors.did_you_mean(name, known)

@@ -1,0 +1,166 @@
+"""gymnasium's environments as dm_env ones."""
+
+import warnings
+from typing import Any
+
+import dm_env
+import gymnasium
+import numpy as np
+from explorax.environments import errors, standard
+from gymnasium.envs import registration
+
+# Kinds of gymnasium's own environments that are cheap to make, and often discrete.
+_LISTED = ("classic_control", "toy_text", "box2d")
+
+
+class GymnasiumEnvironment(dm_env.Environment):
+  """A gymnasium environment with discrete actions, in dm_env's protocol.
+
+  A terminated episode ends with discount 0, a truncated one (a time limit) with
+  discount 1; one that is both has terminated. The first reset is seeded, later ones
+  continue from there. Actions and discrete observations count from 0, whatever the
+  space's `start`.
+  """
+
+  def __init__(self, environment: gymnasium.Env, *, seed: int):
+    """Wraps `environment`.
+
+    Raises:
+      TypeError: if the actions are not `Discrete`, or the observations neither
+        `Discrete` nor one array (`Box`, `MultiBinary`, `MultiDiscrete`).
+    """
+    actions = environment.action_space
+    if not isinstance(actions, gymnasium.spaces.Discrete):
+      raise TypeError(
+        f"the environment's actions are {actions}, but agents here choose one of a "
+        "finite set: it must have a gymnasium.spaces.Discrete action space; "
+        "discretise continuous actions."
+      )
+    self._environment = environment
+    self._seed: int | None = seed
+    self._reset_next_step = True
+    self._first_action = int(actions.start)
+    self._action_spec = dm_env.specs.DiscreteArray(int(actions.n), np.int32, "action")
+    observations = environment.observation_space
+    self._observation_spec = _observation_spec(observations)
+    self._first_observation = (
+      int(observations.start)
+      if isinstance(observations, gymnasium.spaces.Discrete)
+      else None
+    )
+
+  def reset(self) -> dm_env.TimeStep:
+    observation, _ = self._environment.reset(seed=self._seed)
+    self._seed = None
+    self._reset_next_step = False
+    return dm_env.restart(self._observe(observation))
+
+  def step(self, action: Any) -> dm_env.TimeStep:
+    if self._reset_next_step:
+      return self.reset()
+    observation, reward, terminated, truncated, _ = self._environment.step(
+      int(action) + self._first_action
+    )
+    observation = self._observe(observation)
+    if terminated:
+      self._reset_next_step = True
+      return dm_env.termination(reward, observation)
+    if truncated:
+      self._reset_next_step = True
+      return dm_env.truncation(reward, observation)
+    return dm_env.transition(reward, observation)
+
+  def _observe(self, observation: Any) -> Any:
+    if self._first_observation is None:
+      return observation
+    return int(observation) - self._first_observation
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    return self._observation_spec
+
+  def action_spec(self) -> dm_env.specs.DiscreteArray:
+    return self._action_spec
+
+  def close(self) -> None:
+    self._environment.close()
+
+
+def load(gym_id: str, *, seed: int) -> standard.StandardEnvironment:
+  """Makes the environment that gymnasium has registered as `gym_id`.
+
+  `package:Name-v0` imports the package first, as in `gymnasium.make`.
+
+  Raises:
+    ValueError: if there is none, or it needs a package that is not installed.
+    TypeError: if its actions or observations are not such as agents here take.
+  """
+  try:
+    # The checker that gymnasium adds repeats what StandardEnvironment checks.
+    environment = gymnasium.make(gym_id, disable_env_checker=True)
+  except gymnasium.error.DependencyNotInstalled as error:
+    raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
+  except gymnasium.error.Error as error:
+    known = [f"gym:{name}" for name in registration.registry]
+    raise ValueError(
+      f"gymnasium has no environment 'gym:{gym_id}'"
+      + errors.did_you_mean(f"gym:{gym_id}", known, f": {error}")
+    ) from error
+  except ModuleNotFoundError as error:
+    raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
+  try:
+    return wrap(environment, seed=seed)
+  except TypeError as error:
+    environment.close()
+    raise TypeError(f"'gym:{gym_id}': {error}") from error
+
+
+def wrap(environment: gymnasium.Env, *, seed: int) -> standard.StandardEnvironment:
+  """A gymnasium environment as agents take it; see `GymnasiumEnvironment`."""
+  return standard.StandardEnvironment(GymnasiumEnvironment(environment, seed=seed))
+
+
+def list_ids() -> list[tuple[str, str]]:
+  """(name, description) of gymnasium's own environments that agents here can play.
+
+  The newest version of each, of the kinds that need no simulator, made once to see
+  whether what it needs is installed and its actions are discrete.
+  """
+  newest: dict[tuple[str | None, str], Any] = {}
+  for spec in registration.registry.values():
+    if any(f".{kind}." in str(spec.entry_point) for kind in _LISTED):
+      key = (spec.namespace, spec.name)
+      if key not in newest or (spec.version or 0) > (newest[key].version or 0):
+        newest[key] = spec
+  rows = []
+  for spec in newest.values():
+    try:
+      with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        environment = load(spec.id, seed=0)
+    except (TypeError, ValueError):
+      continue
+    shape = environment.observation_spec().shape
+    description = (
+      f"{environment.action_spec().num_values} actions, observations {shape}"
+    )
+    if spec.max_episode_steps:
+      description += f", at most {spec.max_episode_steps} steps"
+    environment.close()
+    rows.append((f"gym:{spec.id}", description))
+  return rows
+
+
+def _observation_spec(space: gymnasium.Space) -> dm_env.specs.Array:
+  if isinstance(space, gymnasium.spaces.Discrete):
+    return dm_env.specs.DiscreteArray(int(space.n), np.int32, "observation")
+  arrays = (
+    gymnasium.spaces.Box,
+    gymnasium.spaces.MultiBinary,
+    gymnasium.spaces.MultiDiscrete,
+  )
+  if isinstance(space, arrays):
+    return dm_env.specs.Array(space.shape, space.dtype, "observation")
+  raise TypeError(
+    f"the environment's observations are {space}, but agents here take one array: "
+    "join the parts into one, for instance with gymnasium.wrappers.FlattenObservation."
+  )

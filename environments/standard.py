@@ -1,0 +1,226 @@
+"""What every environment looks like to an agent, whatever it was made from."""
+
+import math
+from typing import Any
+
+import dm_env
+import numpy as np
+from explorax.environments import errors, specs
+
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+_REWARD_SPEC = dm_env.specs.Array((), np.float32, "reward")
+_DISCOUNT_SPEC = dm_env.specs.BoundedArray((), np.float32, 0.0, 1.0, "discount")
+
+
+class StandardEnvironment(dm_env.Environment):
+  """A dm_env environment with one convention for everything that agents meet.
+
+  - Observations are one array: uint8 stays uint8, everything else becomes float32
+    (integers beyond 2^24 lose precision there). A `DiscreteArray` observation
+    becomes a one-hot vector, and its spec a `specs.OneHotArray`.
+  - Actions are discrete, their spec is int32; the environment gets its own dtype.
+  - Rewards and discounts are float32 scalars; both are None at an episode's start.
+  - Stepping after an episode's end, or before the first reset, starts an episode.
+
+  What breaks the protocol or the specs is refused when it happens: observations of
+  another shape, discounts outside [0, 1], an episode that starts in mid-episode, and
+  NaN or infinite rewards and observations (`errors.NonFiniteError`). The entries of
+  a `OneHotArray` are not looked at here: `specs.OneHotIndex` finds them anyway.
+  """
+
+  def __init__(
+    self,
+    environment: dm_env.Environment,
+    *,
+    observation_spec: dm_env.specs.Array | None = None,
+    copy: bool = True,
+  ):
+    """Wraps an environment.
+
+    Args:
+      environment: the environment.
+      observation_spec: a spec that says more than the environment's own, for
+        instance `specs.OneHotArray`; the environment's own by default.
+      copy: copy every observation, for environments that write the next one into
+        the same array. Without it an observation is copied only to convert it.
+
+    Raises:
+      TypeError: if the actions are not discrete, or the observations not one array
+        of numbers.
+    """
+    actions = _discrete_actions(environment.action_spec())
+    spec = observation_spec or environment.observation_spec()
+    self._environment = environment
+    self._action_type = actions.dtype.type
+    self._action_spec = dm_env.specs.DiscreteArray(
+      actions.num_values, np.int32, actions.name
+    )
+    self._observation_spec = _standard_observation_spec(spec)
+    self._index_spec = spec if isinstance(spec, dm_env.specs.DiscreteArray) else None
+    self._to_array = np.array if copy else np.asarray
+    self._shape = self._observation_spec.shape
+    self._dtype = self._observation_spec.dtype
+    self._check_finite = self._dtype == np.float32 and not isinstance(
+      self._observation_spec, specs.OneHotArray
+    )
+    self._reset_next_step = True
+    self._episode = 0
+    self._step = 0
+    self._total_steps = 0
+
+  @property
+  def raw(self) -> dm_env.Environment:
+    """The environment that was wrapped."""
+    return self._environment
+
+  def reset(self) -> dm_env.TimeStep:
+    timestep = self._environment.reset()
+    if not timestep.first():
+      raise ValueError(
+        f"reset() returned a {timestep.step_type!r} timestep; an episode must begin "
+        "with a StepType.FIRST one (dm_env.restart)."
+      )
+    self._reset_next_step = False
+    self._episode += 1
+    self._step = 0
+    return dm_env.TimeStep(
+      dm_env.StepType.FIRST, None, None, self._observe(timestep.observation)
+    )
+
+  def step(self, action: Any) -> dm_env.TimeStep:
+    if self._reset_next_step:
+      return self.reset()
+    step_type, reward, discount, observation = self._environment.step(
+      self._action_type(action)
+    )
+    self._step += 1
+    self._total_steps += 1
+    if step_type == dm_env.StepType.FIRST:
+      raise ValueError(
+        f"the environment began an episode at {self._place()}, before the last one "
+        "had ended; it must return a StepType.LAST timestep first "
+        "(dm_env.termination or dm_env.truncation)."
+      )
+    if step_type == dm_env.StepType.LAST:
+      self._reset_next_step = True
+    return dm_env.TimeStep(
+      step_type,
+      self._reward(reward),
+      self._discount(discount),
+      self._observe(observation),
+    )
+
+  def _place(self) -> str:
+    return f"step {self._step} of episode {self._episode}"
+
+  def _non_finite(self, quantity: str, value: float) -> errors.NonFiniteError:
+    return errors.NonFiniteError(
+      quantity,
+      value,
+      episode=self._episode,
+      step=self._step,
+      total_steps=self._total_steps,
+    )
+
+  def _reward(self, reward: Any) -> np.float32:
+    if not isinstance(reward, float | int | np.floating):
+      reward = self._scalar("reward", reward)
+    # Also false for a NaN, and for what float32 would round to infinity.
+    if not -_FLOAT32_MAX <= reward <= _FLOAT32_MAX:
+      raise self._non_finite("reward", float(reward))
+    return np.float32(reward)
+
+  def _discount(self, discount: Any) -> np.float32:
+    if not isinstance(discount, float | int | np.floating):
+      discount = self._scalar("discount", discount)
+    if not 0.0 <= discount <= 1.0:
+      raise ValueError(
+        f"the environment returned a discount of {discount} at {self._place()}; "
+        "it must lie between 0 (a termination) and 1."
+      )
+    return np.float32(discount)
+
+  def _scalar(self, quantity: str, value: Any) -> float:
+    """The slow path of rewards and discounts: arrays, and what is no number."""
+    array = np.asarray(value)
+    if array.ndim or array.dtype.kind not in "bifu":
+      raise TypeError(
+        f"the environment returned {value!r} as the {quantity} at {self._place()}; "
+        "it must be one real number."
+      )
+    return float(array)
+
+  def _observe(self, observation: Any) -> np.ndarray:
+    if self._index_spec is not None:
+      return self._one_hot(observation)
+    array = self._to_array(observation, self._dtype)
+    if array.shape != self._shape:
+      raise ValueError(
+        f"the environment returned an observation of shape {array.shape} at "
+        f"{self._place()}, but its spec says {self._shape}."
+      )
+    # x·x is finite where all of x is: a third of the time of np.isfinite(x).all().
+    # It may overflow, so what it suspects is looked at again.
+    if (
+      self._check_finite
+      and not math.isfinite(np.vdot(array, array))
+      and not np.isfinite(array).all()
+    ):
+      raise self._non_finite("observation", errors.first_non_finite(array))
+    return array
+
+  def _one_hot(self, observation: Any) -> np.ndarray:
+    index = int(observation)
+    if not 0 <= index < self._shape[0]:
+      raise ValueError(
+        f"the environment returned observation {index} at {self._place()}, but its "
+        f"spec allows 0 to {self._shape[0] - 1}."
+      )
+    array = np.zeros(self._shape, np.float32)
+    array[index] = 1.0
+    return array
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    return self._observation_spec
+
+  def action_spec(self) -> dm_env.specs.DiscreteArray:
+    return self._action_spec
+
+  def reward_spec(self) -> dm_env.specs.Array:
+    return _REWARD_SPEC
+
+  def discount_spec(self) -> dm_env.specs.BoundedArray:
+    return _DISCOUNT_SPEC
+
+  def close(self) -> None:
+    self._environment.close()
+
+
+def _discrete_actions(spec: Any) -> dm_env.specs.DiscreteArray:
+  if isinstance(spec, dm_env.specs.DiscreteArray):
+    return spec
+  raise TypeError(
+    f"the environment's actions are {spec!r}, but agents here choose one of a finite "
+    "set: it must have a dm_env.specs.DiscreteArray (gymnasium.spaces.Discrete) for "
+    "its actions; discretise continuous ones."
+  )
+
+
+def _standard_observation_spec(spec: Any) -> dm_env.specs.Array:
+  if isinstance(spec, specs.OneHotArray):
+    return spec
+  if isinstance(spec, dm_env.specs.DiscreteArray):
+    return specs.OneHotArray((spec.num_values,), spec.name)
+  if not isinstance(spec, dm_env.specs.Array):
+    raise TypeError(
+      f"the environment's observations are {spec!r}, but agents here take one array: "
+      "join the parts into one, for instance with "
+      "gymnasium.wrappers.FlattenObservation."
+    )
+  if spec.dtype.kind not in "bifu":
+    raise TypeError(
+      f"the environment's observations have dtype {spec.dtype}; agents here take "
+      "arrays of real numbers: encode them as such."
+    )
+  dtype = np.uint8 if spec.dtype == np.uint8 else np.float32
+  return dm_env.specs.Array(spec.shape, dtype, spec.name)

@@ -1,0 +1,111 @@
+"""Environments of the user's own, named `module:function`."""
+
+import importlib
+import inspect
+import os
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import dm_env
+from explorax.environments import errors, standard
+
+
+def load(
+  module_name: str, function_name: str, *, seed: int
+) -> standard.StandardEnvironment:
+  """Calls `function_name` of `module_name`, and wraps the environment it returns.
+
+  The function (or class) is called with `seed=` if it has such a parameter and with
+  nothing otherwise; a gymnasium environment is seeded at its first reset as well.
+  The current directory is importable: it is put at the end of `sys.path`. An error
+  inside the user's own code passes through as it is.
+
+  Raises:
+    ValueError: if there is no such module or function.
+    TypeError: if it is not a function, needs other arguments, or returns no
+      environment that agents here can act in.
+  """
+  name = f"{module_name}:{function_name}"
+  function = _find(_import(module_name), module_name, function_name)
+  environment = _call(function, name, seed)
+  try:
+    return wrap(environment, seed=seed)
+  except TypeError as error:
+    raise TypeError(f"'{name}': {error}") from error
+
+
+def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
+  """A dm_env or gymnasium environment as agents take it.
+
+  Args:
+    environment: a `dm_env.Environment` or a `gymnasium.Env`.
+    seed: for a gymnasium environment's first reset; a dm_env one has no place for
+      it, and is seeded where it is made.
+  """
+  if isinstance(environment, standard.StandardEnvironment):
+    return environment
+  if isinstance(environment, dm_env.Environment):
+    return standard.StandardEnvironment(environment)
+  # Whoever has made a gymnasium environment has imported gymnasium.
+  gymnasium = sys.modules.get("gymnasium")
+  if gymnasium is not None and isinstance(environment, gymnasium.Env):
+    from explorax.environments import gymnasium_environments
+
+    return gymnasium_environments.wrap(environment, seed=seed)
+  kind = f"{type(environment).__module__}.{type(environment).__qualname__}"
+  raise TypeError(
+    f"expected an environment, a dm_env.Environment or a gymnasium.Env, but got an "
+    f"object of type {kind}."
+  )
+
+
+def _import(module_name: str) -> types.ModuleType:
+  # At the end, where it hides nothing that is installed.
+  directory = os.getcwd()
+  if directory not in sys.path and "" not in sys.path:
+    sys.path.append(directory)
+  try:
+    return importlib.import_module(module_name)
+  except ModuleNotFoundError as error:
+    # A module missing further inside is an error of the user's own code.
+    if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+      raise
+    raise ValueError(
+      f"{error.name!r} is neither a kind of environment (bsuite, gym) nor a module "
+      f"that can be imported (installed, on the PYTHONPATH or in {directory})"
+      + errors.did_you_mean(error.name, ("bsuite", "gym"))
+    ) from error
+
+
+def _find(
+  module: types.ModuleType, module_name: str, function_name: str
+) -> Callable[..., Any]:
+  if not hasattr(module, function_name):
+    callables = [key for key, value in vars(module).items() if callable(value)]
+    raise ValueError(
+      f"the module {module_name!r} has no function {function_name!r}"
+      + errors.did_you_mean(function_name, callables)
+    )
+  function = getattr(module, function_name)
+  if not callable(function):
+    raise TypeError(
+      f"'{module_name}:{function_name}' is of type {type(function).__name__}; it must "
+      "be a function that returns an environment."
+    )
+  return function
+
+
+def _call(function: Callable[..., Any], name: str, seed: int) -> Any:
+  signature = inspect.signature(function)
+  arguments = {"seed": seed} if "seed" in signature.parameters else {}
+  try:
+    signature.bind(**arguments)
+  except TypeError as error:
+    raise TypeError(
+      f"'{name}' is called with no arguments or with seed= alone, but its signature "
+      f"is {signature}; give its other parameters defaults or write a function that "
+      "fills them in."
+    ) from error
+  return function(**arguments)
