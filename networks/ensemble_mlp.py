@@ -139,7 +139,7 @@ def make_ensemble_mlp(
       num_shared_layers=len(hidden_sizes) if shared_torso else 0,
     )(observation)
 
-  network = hk.without_apply_rng(hk.transform(forward))
+  network: hk.Transformed = hk.without_apply_rng(hk.transform(forward))
   return types.QNetworks(
     init=lambda key: network.init(key, inputs.example), apply=network.apply
   )

@@ -10,12 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+Dense = Callable[[jax.Array], jax.Array]
+Linear = Callable[[jax.Array, jax.Array], jax.Array]
+
 
 class Inputs(NamedTuple):
   """Observations of one spec as vectors of D features.
 
   Attributes:
     num_features: D.
+    is_index: whether an observation is the index of a one-hot vector.
     dense: observation `[B, ...]` → float32 `[B, D]`.
     linear: (observation `[B, ...]`, w `[D, F]`) → `[B, F]`, which is
       `dense(observation) @ w`, computed in the cheapest way there is.
@@ -23,8 +27,9 @@ class Inputs(NamedTuple):
   """
 
   num_features: int
-  dense: Callable[[jax.Array], jax.Array]
-  linear: Callable[[jax.Array, jax.Array], jax.Array]
+  is_index: bool
+  dense: Dense
+  linear: Linear
   example: np.ndarray
 
 
@@ -45,7 +50,9 @@ def make_inputs(spec: dm_env.specs.Array) -> Inputs:
   """
   example = np.zeros((1, *spec.shape), spec.dtype)
   if np.issubdtype(spec.dtype, np.integer) and spec.dtype != np.uint8:
-    return Inputs(_num_values(spec), *_make_index(_num_values(spec)), example)
+    num_values = _num_values(spec)
+    dense, linear = _make_index(num_values)
+    return Inputs(num_values, True, dense, linear, example)
   if spec.dtype != np.uint8 and not np.issubdtype(spec.dtype, np.floating):
     raise ValueError(
       f"observations of dtype {spec.dtype} cannot enter a network; encode them as "
@@ -57,7 +64,8 @@ def make_inputs(spec: dm_env.specs.Array) -> Inputs:
       f"observations of shape {spec.shape} hold no elements; a network needs at "
       "least one feature."
     )
-  return Inputs(num_features, *_make_dense(spec), example)
+  dense, linear = _make_dense(spec)
+  return Inputs(num_features, False, dense, linear, example)
 
 
 def _num_values(spec: dm_env.specs.Array) -> int:
@@ -77,7 +85,7 @@ def _num_values(spec: dm_env.specs.Array) -> int:
   return int(spec.maximum) + 1
 
 
-def _make_index(num_values: int):
+def _make_index(num_values: int) -> tuple[Dense, Linear]:
   def dense(observation: jax.Array) -> jax.Array:
     chex.assert_rank(observation, 1)
     chex.assert_type(observation, jnp.int32)
@@ -92,7 +100,7 @@ def _make_index(num_values: int):
   return dense, linear
 
 
-def _make_dense(spec: dm_env.specs.Array):
+def _make_dense(spec: dm_env.specs.Array) -> tuple[Dense, Linear]:
   scale = 1 / 255 if spec.dtype == np.uint8 else 1.0
 
   def dense(observation: jax.Array) -> jax.Array:

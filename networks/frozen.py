@@ -1,0 +1,45 @@
+"""Networks that are never trained, evaluated as a table where that is possible."""
+
+from typing import TypeVar
+
+import dm_env
+import jax
+import jax.numpy as jnp
+from explorax.networks import inputs as inputs_lib
+from explorax.networks import types
+
+AnyNetwork = TypeVar("AnyNetwork", types.Network, types.QNetworks)
+
+
+def freeze(network: AnyNetwork, observation_spec: dm_env.specs.Array) -> AnyNetwork:
+  """The same function of observations, for one who will never train it.
+
+  A function of a one-hot index is a table. Where observations are such, `init`
+  evaluates the network on all of them once and its parameters are that table,
+  `[D + 1, ...]`, the first row being that of −1, all zeros; `apply` looks it up. For
+  any other observations, the network is returned as it is. Meant for the priors of
+  an ensemble and for the target of random network distillation.
+
+  Args:
+    network: to be frozen.
+    observation_spec: of the encoded observations.
+
+  Raises:
+    ValueError: if observations of this spec cannot enter a network.
+  """
+  inputs = inputs_lib.make_inputs(observation_spec)
+  if not inputs.is_index:
+    return network
+  batch_axis = 1 if isinstance(network, types.QNetworks) else 0
+
+  def init(key: jax.Array) -> jax.Array:
+    every_index = jnp.arange(-1, inputs.num_features, dtype=jnp.int32)
+    outputs = network.apply(network.init(key), every_index)
+    return jnp.moveaxis(outputs, batch_axis, 0)
+
+  def apply(table: jax.Array, observation: jax.Array) -> jax.Array:
+    # Out of range is NaN, as in `Inputs.linear`.
+    rows = jnp.take(table, jnp.maximum(observation, -1) + 1, axis=0)
+    return jnp.moveaxis(rows, 0, batch_axis)
+
+  return type(network)(init, apply)
