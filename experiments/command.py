@@ -1,0 +1,273 @@
+"""The command line of `run.py`: its flags, its help, and what a command asks for."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from absl import flags
+from explorax.experiments import errors, overrides
+
+RUNNERS = ("local",)
+REPLAYS = ("reverb", "memory")
+
+_MAX_SEED = 2**32 - 1  # numpy's generators take no more.
+
+_INTRODUCTION = """\
+Runs an exploration agent in an environment and keeps what came of it.
+
+  python -m explorax.experiments.run --agent=NAME --env=KIND:NAME [flags]
+
+Examples
+  TDU on Deep Sea (N = 10), 1000 episodes:
+    python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
+      --episodes=1000
+
+  The same without Reverb and TensorFlow, with two settings of the agent changed:
+    python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
+      --replay=memory --set batch_size=64 --set hidden_sizes=100,100
+
+  50,000 steps of a gymnasium environment, into a directory of your choice:
+    python -m explorax.experiments.run --agent=dqn --env=gym:CartPole-v1 \\
+      --steps=50000 --seed=1 --output=results/cartpole
+
+  An environment of your own (a function that returns a dm_env or gymnasium one):
+    python -m explorax.experiments.run --agent=dqn --env=my_module:make_env
+"""
+
+_OUTRO = """\
+Ctrl-C ends a run cleanly: what was learnt so far is saved.
+Exit codes: 0 finished, 1 failed on the way, 2 could not start, 130 Ctrl-C, 143 SIGTERM.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+  """What the command line asks for.
+
+  Attributes:
+    agent: name of a preset; '' if only something is to be shown.
+    settings: the `field=value` of each `--set`.
+    env: `kind:name`; '' if only something is to be shown.
+    seed: of everything random.
+    episodes: after how many the run ends; None for no such end.
+    steps: after how many environment steps it ends; None for no such end.
+    runner: one of `RUNNERS`.
+    replay: one of `REPLAYS`.
+    output: the run's directory.
+    show: `help`, `agents` or `environments`, to be shown instead of a run; or ''.
+    debug: let errors show where in the code they arose.
+  """
+
+  agent: str
+  settings: tuple[str, ...]
+  env: str
+  seed: int
+  episodes: int | None
+  steps: int | None
+  runner: str
+  replay: str
+  output: str
+  show: str
+  debug: bool
+
+
+def parse(argv: Sequence[str]) -> Command:
+  """Reads a command line, its program's name left out.
+
+  Raises:
+    SetUpError: for an unknown flag, a value that does not fit, or no agent or
+      environment.
+  """
+  values = _define_flags()
+  try:
+    rest = values(["explorax", *argv])[1:]
+  except flags.Error as error:
+    raise errors.SetUpError(_sentence(error)) from error
+  if rest:
+    raise errors.SetUpError(
+      f"{rest[0]!r} is not a flag; flags begin with -- (--help shows them)."
+    )
+  shown = {"help": "help", "list_agents": "agents", "list_envs": "environments"}
+  show = next((what for flag, what in shown.items() if values[flag].value), "")
+  agent, env = values["agent"].value or "", values["env"].value or ""
+  if not show:
+    if not agent:
+      raise errors.SetUpError("--agent is missing; --list_agents shows the names.")
+    if not env:
+      raise errors.SetUpError("--env is missing; --list_envs shows the names.")
+  seed = values["seed"].value
+  return Command(
+    agent=agent,
+    settings=tuple(values["set"].value),
+    env=env,
+    seed=seed,
+    episodes=values["episodes"].value,
+    steps=values["steps"].value,
+    runner=values["runner"].value,
+    replay=values["replay"].value,
+    output=values["output"].value or default_output(agent, env, seed),
+    show=show,
+    debug=values["debug"].value,
+  )
+
+
+def default_output(agent: str, env: str, seed: int) -> str:
+  """`runs/tdu-bsuite_deep_sea_0-seed0`: where a run goes by itself."""
+  return f"runs/{agent}-{re.sub(r'[^A-Za-z0-9.-]+', '_', env)}-seed{seed}"
+
+
+def help_text() -> str:
+  """What a stranger needs: examples, and our flags in groups."""
+  lines = [_INTRODUCTION]
+  for group, group_flags in _FLAGS.items():
+    lines.append(group)
+    for flag in group_flags:
+      lines.append(f"  --{flag.name}{flag.placeholder}")
+      lines.extend(f"      {line}" for line in flag.text.splitlines())
+    lines.append("")
+  return "\n".join([*lines, _OUTRO])
+
+
+class _WholeNumber(flags.ArgumentParser):
+  """Whole numbers in a range, written as 10000, 10_000 or 1e4."""
+
+  syntactic_help = "a whole number"
+
+  def __init__(self, least: int, most: int | None = None):
+    super().__init__()
+    self._least, self._most = least, most
+
+  def parse(self, argument: str | int) -> int:
+    value = overrides.parse_int(str(argument), "it")
+    if value < self._least or (self._most is not None and value > self._most):
+      top = "" if self._most is None else f" and at most {self._most}"
+      raise ValueError(f"it is {value}; it must be at least {self._least}{top}.")
+    return value
+
+  def flag_type(self) -> str:
+    return "int"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Flag:
+  """A flag as people see it, and how absl reads it."""
+
+  name: str
+  placeholder: str  # What follows the name; '' for a switch.
+  default: Any
+  text: str
+  choices: tuple[str, ...] = ()
+  parser: _WholeNumber | None = None
+
+  def define(self, values: flags.FlagValues) -> None:
+    arguments = (self.name, self.default, self.text, values)
+    if self.parser is not None:
+      serializer = flags.ArgumentSerializer()
+      flags.DEFINE(self.parser, *arguments, serializer=serializer)  # type: ignore
+    elif self.choices:
+      flags.DEFINE_enum(self.name, self.default, self.choices, self.text, values)
+    elif not self.placeholder:
+      flags.DEFINE_boolean(*arguments)
+    elif isinstance(self.default, list):
+      flags.DEFINE_multi_string(*arguments)
+    else:
+      flags.DEFINE_string(*arguments)
+
+
+_FLAGS = {
+  "What to run": (
+    _Flag("agent", "=NAME", None, "The agent (--list_agents)."),
+    _Flag(
+      "set",
+      " FIELD=VALUE",
+      [],
+      "Changes a setting of the agent; may be given again and again. A dot leads into\n"
+      "a group: --set exploration.epsilon=0.1. Tuples: --set hidden_sizes=50,50.\n"
+      "A name that does not exist lists those that do.",
+    ),
+    _Flag(
+      "env",
+      "=KIND:NAME",
+      None,
+      "The environment (--list_envs): bsuite:deep_sea/0, gym:CartPole-v1, or\n"
+      "module:function for your own.",
+    ),
+    _Flag(
+      "seed",
+      "=INT",
+      0,
+      "Of everything random, in the agent and in the environment. [0]",
+      parser=_WholeNumber(0, _MAX_SEED),
+    ),
+  ),
+  "How long (whichever is reached first)": (
+    _Flag(
+      "episodes",
+      "=INT",
+      None,
+      "Ends the run after so many episodes. [bsuite's own number on bsuite; elsewhere\n"
+      "no end but --steps or Ctrl-C]",
+      parser=_WholeNumber(1),
+    ),
+    _Flag(
+      "steps",
+      "=INT",
+      None,
+      "Ends the run after the episode in which so many environment steps are reached.",
+      parser=_WholeNumber(1),
+    ),
+  ),
+  "How": (
+    _Flag(
+      "replay",
+      f"={'|'.join(REPLAYS)}",
+      "reverb",
+      "reverb: a Reverb server in the process (explorax[reverb], Python 3.11, Linux).\n"
+      "memory: the same in plain numpy, on every machine; repeats to the bit. [reverb]",
+      choices=REPLAYS,
+    ),
+    _Flag(
+      "runner",
+      f"={'|'.join(RUNNERS)}",
+      "local",
+      "local: acts and learns in turn, in one thread. [local]",
+      choices=RUNNERS,
+    ),
+    _Flag(
+      "output",
+      "=DIR",
+      None,
+      "A new directory for config.json, metrics.csv, TensorBoard events,\n"
+      "checkpoints/final.npz, curve.png, summary.json and, on bsuite, bsuite's CSV.\n"
+      "[runs/AGENT-ENV-seedSEED in the current directory]",
+    ),
+  ),
+  "To look around": (
+    _Flag("list_agents", "", False, "Shows the agents and exits."),
+    _Flag("list_envs", "", False, "Shows the environments and exits."),
+    _Flag("help", "", False, "Shows this and exits."),
+    _Flag("debug", "", False, "Shows where in the code an error arose."),
+  ),
+}
+
+
+def _define_flags() -> flags.FlagValues:
+  """The flags in an object of their own, so that nothing is global."""
+  values = flags.FlagValues()
+  for group in _FLAGS.values():
+    for flag in group:
+      flag.define(values)
+  for alias in ("h", "helpshort", "helpfull"):  # What hands type by habit.
+    flags.DEFINE_alias(alias, "help", flag_values=values)
+  return values
+
+
+def _sentence(error: flags.Error) -> str:
+  """absl's messages name the flag and the value; some lack what to do about it."""
+  if isinstance(error, flags.UnrecognizedFlagError):
+    names = [f"--{flag.name}" for group in _FLAGS.values() for flag in group]
+    hint = overrides.nearest(f"--{error.flagname}", names)
+    return f"there is no flag --{error.flagname}.{hint} (--help shows all flags.)"
+  text = " ".join(str(error).split())
+  return text if text.endswith(".") else f"{text}."

@@ -1,0 +1,163 @@
+"""The directory that a run leaves behind, written so that nothing is half there.
+
+    config.json            everything needed to repeat the run
+    metrics.csv            one row per episode
+    events.out.tfevents.*  the same for TensorBoard
+    checkpoints/final.npz  the weights learnt
+    curve.png              the learning curve
+    summary.json           what came of it
+    bsuite/                bsuite's own CSV, for bsuite's notebooks
+
+Whole files are written beside their place and renamed into it; files that grow take
+whole records or nothing. So an interruption or a full disk costs what was not yet
+written, and nothing else.
+"""
+
+import contextlib
+import errno
+import json
+import math
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+from explorax.experiments import errors
+
+_OF_A_RUN = ("config.json", "metrics.csv", "summary.json", "checkpoints", "bsuite")
+
+
+class RunDirectory:
+  """A directory for one run, created by `create`."""
+
+  def __init__(self, path: pathlib.Path, created: list[pathlib.Path]):
+    self.path = path
+    self._created = created
+
+  @classmethod
+  def create(cls, path: str | os.PathLike[str]) -> "RunDirectory":
+    """Makes the directory, and its parents, ready for a run.
+
+    Raises:
+      OutputError: if it already holds a run, if a file is in its way, or if it
+        cannot be created or written to.
+    """
+    path = pathlib.Path(path).expanduser()
+    for ancestor in (path, *path.parents):
+      if ancestor.exists() and not ancestor.is_dir():
+        raise errors.OutputError(
+          f"--output={path} cannot be a directory, because {ancestor} is a file; "
+          "choose another --output."
+        )
+    held = [name for name in _OF_A_RUN if (path / name).exists()]
+    if held:
+      raise errors.OutputError(
+        f"--output={path} already holds a run ({held[0]}); choose another --output, "
+        "or delete that directory if the run is not needed."
+      )
+    missing = [p for p in (path, *path.parents) if not p.exists()]
+    try:
+      path.mkdir(parents=True, exist_ok=True)
+      with tempfile.TemporaryFile(dir=path):
+        pass
+    except OSError as error:
+      raise errors.OutputError(
+        f"--output={path} cannot be written to ({error.strerror}); choose another "
+        "--output or change its permissions."
+      ) from error
+    return cls(path, missing)
+
+  def discard(self) -> None:
+    """Removes what `create` made, as far as it is empty: the run never started."""
+    for path in (self.path / "bsuite", *self._created):
+      with contextlib.suppress(OSError):
+        path.rmdir()
+
+  def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+    """Writes a JSON file; floats that JSON lacks (NaN, infinities) become null."""
+    text = json.dumps(_finite(content), indent=2, allow_nan=False) + "\n"
+    self.write(name, lambda file: file.write(text.encode()))
+
+  def write(self, name: str, write: Callable[[BinaryIO], Any]) -> None:
+    """Writes the file `name` whole, or leaves what was there.
+
+    Args:
+      name: relative to the directory; folders in it are created.
+      write: writes the content to the open file that it is given.
+
+    Raises:
+      OutputError: if it cannot be written.
+    """
+    target = self.path / name
+    temporary = target.with_name(f".{target.name}.tmp")
+    try:
+      target.parent.mkdir(exist_ok=True)
+      with open(temporary, "wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+      os.replace(temporary, target)
+    except OSError as error:
+      with contextlib.suppress(OSError):
+        temporary.unlink()
+      raise _cannot_write(target, error) from error
+
+  def append_to(self, name: str) -> "GrowingFile":
+    """Opens the file `name`, which grows by whole records."""
+    return GrowingFile(self.path / name)
+
+
+class GrowingFile:
+  """A file that takes whole records or nothing, each on disk when `append` returns."""
+
+  def __init__(self, path: pathlib.Path):
+    self.path = path
+    try:
+      self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed in `close`)
+    except OSError as error:
+      raise _cannot_write(path, error) from error
+    self._size = self._file.tell()
+
+  def append(self, record: bytes) -> None:
+    """Adds `record`.
+
+    Raises:
+      OutputError: if it cannot be written; the file then ends with the record
+        before it.
+    """
+    written = 0
+    try:
+      while written < len(record):
+        written += self._file.write(record[written:])
+    except OSError as error:
+      # Part of the record may be there: cutting a file works on a full disk too.
+      with contextlib.suppress(OSError):
+        self._file.truncate(self._size)
+      raise _cannot_write(self.path, error) from error
+    self._size += len(record)
+
+  def close(self) -> None:
+    self._file.close()
+
+
+def _cannot_write(path: pathlib.Path, error: OSError) -> errors.OutputError:
+  if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    return errors.OutputError(
+      f"{path} could not be written because the disk is full; what was written "
+      "before it is intact."
+    )
+  return errors.OutputError(
+    f"{path} could not be written ({error.strerror}); what was written before it is "
+    "intact."
+  )
+
+
+def _finite(value: Any) -> Any:
+  if isinstance(value, float) and not math.isfinite(value):
+    return None
+  if isinstance(value, Mapping):
+    return {key: _finite(item) for key, item in value.items()}
+  if isinstance(value, (list, tuple)):
+    return [_finite(item) for item in value]
+  return value

@@ -1,0 +1,262 @@
+"""Changes a config's fields as the command line asks, and writes configs as JSON.
+
+`--set batch_size=64 --set exploration.epsilon=0.1` names fields of a frozen
+dataclass by their path. A value is read by the field's type hint, and the config is
+rebuilt from the inside out, so every `__post_init__` sees the new combination.
+"""
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+ConfigT = TypeVar("ConfigT")
+
+_TRUE = ("true", "t", "yes", "y", "1")
+_FALSE = ("false", "f", "no", "n", "0")
+_NONE = ("none", "null")
+
+
+def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
+  """Returns `config` with the fields that `assignments` name changed.
+
+  All changes are made before the checks of `__post_init__` run, so two fields that
+  constrain each other can be set together.
+
+  Args:
+    config: a frozen dataclass; its fields may be frozen dataclasses in turn.
+    assignments: each `field=value` or `group.field=value`. Values: `true`/`false`;
+      whole numbers (`1e6` is one, `1.5` is not); floats; strings as they are; `none`
+      where the field allows it; tuples as `50,50` (`()` or nothing for an empty one).
+
+  Raises:
+    ValueError: for an assignment without `=`, an unknown field (the known ones are
+      listed), a value that is not of the field's type, a field that is set twice, or
+      a combination that the config refuses.
+  """
+  changes: dict[tuple[str, ...], Any] = {}
+  for assignment in assignments:
+    name, equals, text = assignment.partition("=")
+    path = tuple(name.strip().split("."))
+    if not equals or not all(path):
+      raise ValueError(
+        f"--set {assignment} is not of the form field=value; write, for instance, "
+        f"--set {settable_fields(config)[0]}=..."
+      )
+    hint = _field_type(config, path)
+    if path in changes:
+      raise ValueError(f"--set gives {name.strip()} twice; keep one of the two.")
+    changes[path] = parse(text.strip(), hint, name.strip())
+  return _rebuild(config, changes)
+
+
+def settable_fields(config: Any) -> list[str]:
+  """The dotted names of all fields that `apply` can set, in their order."""
+  names = []
+  for field in _fields(config):
+    value = getattr(config, field)
+    if _is_config(value):
+      names.extend(f"{field}.{inner}" for inner in settable_fields(value))
+    else:
+      names.append(field)
+  return names
+
+
+def parse(text: str, hint: Any, name: str) -> Any:
+  """Reads `text` as a value of the type `hint`.
+
+  Args:
+    text: as typed on the command line.
+    hint: bool, int, float, str, a `Literal`, a tuple of these, or a union of these.
+    name: what to call the value in an error.
+
+  Raises:
+    ValueError: if `text` is not such a value.
+  """
+  origin, args = typing.get_origin(hint), typing.get_args(hint)
+  if origin in (typing.Union, types.UnionType):
+    return _parse_union(text, args, name)
+  if origin is typing.Literal:
+    return _parse_literal(text, args, name)
+  if origin is tuple:
+    return _parse_tuple(text, args, name)
+  if hint is bool:
+    return _parse_bool(text, name)
+  if hint is int:
+    return parse_int(text, name)
+  if hint is float:
+    return _parse_float(text, name)
+  if hint is str:
+    return text
+  raise ValueError(f"{name} cannot be set from the command line; set it in Python.")
+
+
+def parse_int(text: str, name: str) -> int:
+  """Reads a whole number; `1e6` and `1_000_000` are ones, `1.5` is not."""
+  try:
+    return int(text)
+  except ValueError:
+    pass
+  try:
+    value = float(text)
+  except ValueError:
+    value = math.nan
+  if not math.isfinite(value) or value != int(value):
+    raise ValueError(f"{name} is {text!r}; it must be a whole number.")
+  return int(value)
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+  """' Did you mean …?' with the names in `known` that resemble `word`, or ''."""
+  ends_alike = [name for name in known if name.rpartition(".")[2] == word]
+  close = ends_alike or difflib.get_close_matches(word, known, n=3, cutoff=0.6)
+  return f" Did you mean {' or '.join(close)}?" if close else ""
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+  """A config as JSON's types; `class` names the dataclass of each level.
+
+  Tuples become lists, functions their qualified names, and floats that JSON lacks
+  (infinities) strings.
+
+  Raises:
+    TypeError: for a value that could not be written faithfully.
+  """
+  fields = [field.name for field in dataclasses.fields(config)]
+  values = {name: _to_json(getattr(config, name), name) for name in fields}
+  return {"class": type(config).__qualname__, **values}
+
+
+def _to_json(value: Any, name: str) -> Any:
+  if _is_config(value):
+    return to_dict(value)
+  if isinstance(value, float) and not math.isfinite(value):
+    return str(value)
+  if value is None or isinstance(value, (bool, int, float, str)):
+    return value
+  if isinstance(value, (tuple, list)):
+    return [_to_json(item, name) for item in value]
+  if isinstance(value, dict):
+    return {str(key): _to_json(item, name) for key, item in value.items()}
+  if callable(value) and hasattr(value, "__qualname__"):
+    return f"{value.__module__}:{value.__qualname__}"
+  raise TypeError(
+    f"the config's {name} is a {type(value).__name__}, which config.json cannot hold; "
+    "use numbers, strings, tuples, functions or dataclasses."
+  )
+
+
+def _is_config(value: Any) -> bool:
+  return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _fields(config: Any) -> list[str]:
+  return [field.name for field in dataclasses.fields(config) if field.init]
+
+
+def _field_type(config: Any, path: tuple[str, ...]) -> Any:
+  """The type hint of the field at `path`, which must not be a group of fields."""
+  node = config
+  for depth, field in enumerate(path):
+    so_far = ".".join(path[:depth])
+    if not _is_config(node):
+      why = "is not in use" if node is None else "has no fields of its own"
+      raise ValueError(
+        f"{'.'.join(path)} cannot be set: {so_far} {why} in this agent's config."
+      )
+    if field not in _fields(node):
+      known = settable_fields(config)
+      raise ValueError(
+        f"{type(config).__name__} has no field {'.'.join(path)!r}."
+        f"{nearest('.'.join(path), known)} Its fields are: {', '.join(known)}."
+      )
+    parent, node = node, getattr(node, field)
+  hint = typing.get_type_hints(type(parent))[path[-1]]
+  if _is_config(node) and type(None) not in typing.get_args(hint):
+    inner = ", ".join(f"{'.'.join(path)}.{name}" for name in settable_fields(node))
+    raise ValueError(
+      f"{'.'.join(path)} is a group of fields; set one of them: {inner}."
+    )
+  return hint
+
+
+def _rebuild(config: Any, changes: dict[tuple[str, ...], Any]) -> Any:
+  """`dataclasses.replace`, from the innermost dataclass outwards."""
+  if not changes:
+    return config
+  replaced = {path[0]: value for path, value in changes.items() if len(path) == 1}
+  for field in {path[0] for path in changes if len(path) > 1}:
+    if field in replaced:
+      raise ValueError(f"--set gives both {field} and a field inside it; keep one.")
+    inner = {path[1:]: v for path, v in changes.items() if path[0] == field}
+    replaced[field] = _rebuild(getattr(config, field), inner)
+  return dataclasses.replace(config, **replaced)
+
+
+def _parse_bool(text: str, name: str) -> bool:
+  if text.lower() in _TRUE:
+    return True
+  if text.lower() in _FALSE:
+    return False
+  raise ValueError(f"{name} is {text!r}; it must be true or false.")
+
+
+def _parse_float(text: str, name: str) -> float:
+  try:
+    value = float(text)
+  except ValueError:
+    value = math.nan
+  if math.isnan(value):
+    raise ValueError(f"{name} is {text!r}; it must be a number.")
+  return value
+
+
+def _parse_literal(text: str, choices: tuple[Any, ...], name: str) -> Any:
+  by_text = {str(choice): choice for choice in choices}
+  if text not in by_text:
+    raise ValueError(
+      f"{name} is {text!r}; it must be one of {', '.join(by_text)}."
+      f"{nearest(text, list(by_text))}"
+    )
+  return by_text[text]
+
+
+def _parse_tuple(text: str, args: tuple[Any, ...], name: str) -> tuple[Any, ...]:
+  inside = text.strip().removeprefix("(").removesuffix(")").strip().removesuffix(",")
+  items = [item.strip() for item in inside.split(",")] if inside else []
+  if len(args) == 2 and args[1] is Ellipsis:
+    hints = [args[0]] * len(items)
+  else:
+    hints = list(args)
+  if len(items) != len(hints):
+    raise ValueError(
+      f"{name} is {text!r}; it must be {len(hints)} values separated by commas."
+    )
+  pairs = zip(items, hints, strict=True)
+  return tuple(
+    parse(item, hint, f"{name}[{i}]") for i, (item, hint) in enumerate(pairs)
+  )
+
+
+def _parse_union(text: str, members: tuple[Any, ...], name: str) -> Any:
+  optional = type(None) in members
+  if optional and text.lower() in _NONE:
+    return None
+  # A string is the last resort, since it takes any text.
+  candidates = [hint for hint in members if hint is not type(None)]
+  candidates.sort(key=lambda hint: hint is str)
+  errors = []
+  for hint in candidates:
+    try:
+      return parse(text, hint, name)
+    except ValueError as error:
+      errors.append(str(error).removesuffix("."))
+  if all(dataclasses.is_dataclass(hint) for hint in candidates):
+    raise ValueError(
+      f"{name} is a group of fields: set one of its fields (--set {name}.field=value), "
+      "or none to do without it."
+    )
+  raise ValueError(errors[0] + (", or none." if optional else "."))

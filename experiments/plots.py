@@ -1,0 +1,62 @@
+"""`curve.png`: the learning curve of a run."""
+
+from typing import BinaryIO
+
+import numpy as np
+from explorax.experiments import returns as returns_lib
+
+_MAX_POINTS = 4000  # Per line: more cannot be told apart and slow the drawing down.
+
+
+def learning_curve(
+  file: BinaryIO,
+  returns: returns_lib.Returns,
+  *,
+  title: str,
+  solved_episode: int | None = None,
+) -> None:
+  """Draws returns against environment steps, a line for each policy group, as PNG.
+
+  The line is the mean over the last 100 episodes of the group, the dots behind it
+  the episodes themselves.
+
+  Args:
+    file: where the PNG goes.
+    returns: of all episodes.
+    title: above the axes.
+    solved_episode: marked by a vertical line if given (counted from 1).
+  """
+  # Drawn without pyplot, which would keep the figure and choose a window system.
+  from matplotlib import figure
+
+  fig = figure.Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
+  axes = fig.add_subplot()
+  for index, policy in enumerate(returns.policies):
+    steps, values = returns.env_steps(policy), returns.of(policy)
+    shown = _thinned(len(values))
+    style = {"color": f"C{index}", "zorder": 2}
+    axes.scatter(steps[shown], values[shown], s=4, alpha=0.25, lw=0, **style)
+    style["zorder"] = 3
+    label = f"{policy} ({len(values):,} episodes)"
+    axes.plot(
+      steps[shown], returns_lib.running_mean(values)[shown], label=label, **style
+    )
+  if solved_episode is not None:
+    step = int(returns.env_steps()[solved_episode - 1])
+    label = f"solved in episode {solved_episode}"
+    axes.axvline(step, color="0.3", ls="--", lw=1, label=label)
+  axes.set_title(title)
+  axes.set_xlabel("environment steps")
+  axes.set_ylabel(f"return per episode\n(line: mean of the last {returns_lib.WINDOW})")
+  axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+  axes.grid(alpha=0.3)
+  if returns.policies:
+    axes.legend(loc="best", fontsize="small")
+  fig.savefig(file, format="png")
+
+
+def _thinned(count: int) -> np.ndarray:
+  """Indices of at most `_MAX_POINTS` points, evenly spread, both ends among them."""
+  return np.unique(
+    np.linspace(0, count - 1, min(count, _MAX_POINTS)).round().astype(int)
+  )

@@ -1,0 +1,150 @@
+"""Everything that a run writes while it lasts and when it ends."""
+
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from explorax.experiments import console as console_lib
+from explorax.experiments import (
+  errors,
+  events,
+  metrics_csv,
+  output,
+  plots,
+  progress,
+  returns,
+  summary,
+)
+from explorax.experiments import weights as weights_lib
+
+WEIGHTS = "checkpoints/final.npz"
+
+
+class Recorder:
+  """Writes a run's files and shows its progress.
+
+  Writing that fails does not raise: the run could then not save what it has learnt.
+  It is kept in `problem`, which runners look at through `stop`.
+  """
+
+  def __init__(
+    self,
+    directory: output.RunDirectory,
+    *,
+    title: str,
+    num_episodes: int | None,
+    num_steps: int | None,
+    solved_rule: Any,
+    console: console_lib.Console,
+  ):
+    """Begins the files that grow.
+
+    Args:
+      directory: of the run.
+      title: of the curve and of the summary.
+      num_episodes: after how many episodes the run ends, if it does.
+      num_steps: after how many environment steps it ends, if it does.
+      solved_rule: an `environments.SolvedRule`, or None where there is none.
+      console: for the progress.
+
+    Raises:
+      OutputError: if the files cannot be written.
+    """
+    self.problem: errors.OutputError | None = None
+    self._directory = directory
+    self._title = title
+    self._solved_rule = solved_rule
+    self._returns = returns.Returns()
+    self._last: Any = None
+    self._csv = metrics_csv.MetricsCsv(directory)
+    self._events = events.EventWriter(directory)
+    self._progress = progress.Progress(
+      console, num_episodes=num_episodes, num_steps=num_steps
+    )
+
+  @property
+  def solved_episode(self) -> int | None:
+    return self._solved_rule.solved_episode if self._solved_rule else None
+
+  def on_episode(self, episode: Any) -> None:
+    """Takes in an `Episode` of a runner; `policy` is its group."""
+    self._last = episode
+    self._returns.add(episode)
+    if self._solved_rule and "total_bad_episodes" in episode.metrics:
+      bad_episodes = episode.metrics["total_bad_episodes"]
+      self._solved_rule.update(episode.episode, bad_episodes)
+    self._progress.update(episode, self._returns)
+    if self.problem is not None:
+      return
+    try:
+      self._csv.write(episode)
+      self._events.write(episode.env_steps, _scalars(episode))
+    except errors.OutputError as error:
+      self.problem = error
+
+  def finish(
+    self, status: str, result: Any, weights: Any, wall_seconds: float
+  ) -> tuple[summary.Summary, list[errors.OutputError]]:
+    """Writes the files of a run's end, each even if another one cannot be written.
+
+    Args:
+      status: one of `summary.STATUSES`.
+      result: the runner's `Result`; None if it returned none.
+      weights: those to save; None for none.
+      wall_seconds: how long the run took.
+
+    Returns:
+      The summary, and what could not be written.
+    """
+    self._progress.close()
+    self._csv.close()
+    self._events.close()
+    outcome = self._summarise(status, result, wall_seconds)
+    problems = [] if self.problem is None else [self.problem]
+    for name, write in self._last_files(weights).items():
+      try:
+        self._directory.write(name, write)
+      except errors.OutputError as error:
+        problems.append(error)
+    try:
+      self._directory.write_json("summary.json", outcome.to_dict())
+    except errors.OutputError as error:
+      problems.append(error)
+    return outcome, problems
+
+  def _last_files(self, weights: Any) -> dict[str, Callable[[BinaryIO], Any]]:
+    files: dict[str, Callable[[BinaryIO], Any]] = {}
+    if weights is not None:
+      files[WEIGHTS] = lambda file: weights_lib.save(file, weights)
+    if self._last is not None:
+      files["curve.png"] = lambda file: plots.learning_curve(
+        file, self._returns, title=self._title, solved_episode=self.solved_episode
+      )
+    return files
+
+  def _summarise(
+    self, status: str, result: Any, wall_seconds: float
+  ) -> summary.Summary:
+    # Without a result, the last episode knows best.
+    known = self._last if result is None else result
+    return summary.Summary(
+      status=status,
+      env_steps=known.env_steps if known else 0,
+      learner_updates=known.learner_updates if known else 0,
+      steps_per_second=known.steps_per_second if known else None,
+      wall_seconds=wall_seconds,
+      returns=self._returns,
+      has_solved_rule=self._solved_rule is not None,
+      solved_episode=self.solved_episode,
+    )
+
+
+def _scalars(episode: Any) -> dict[str, float]:
+  """TensorBoard's tags: the returns by policy, what replay and learner report."""
+  return {
+    f"return/{episode.policy}": episode.episode_return,
+    "episode/length": episode.episode_length,
+    "episode/number": episode.episode,
+    "speed/learner_updates": episode.learner_updates,
+    "speed/steps_per_second": episode.steps_per_second,
+    **{f"metrics/{name}": value for name, value in episode.metrics.items()},
+  }

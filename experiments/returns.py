@@ -1,0 +1,78 @@
+"""Returns of episodes in the order in which they ended, by policy group."""
+
+import array
+from typing import Any
+
+import numpy as np
+
+WINDOW = 100  # Episodes in a mean.
+
+
+class Returns:
+  """The returns so far: of all episodes, and of those that each policy ran.
+
+  It keeps a few numbers per episode, so that the means are exact and the curve can
+  be drawn.
+  """
+
+  def __init__(self):
+    self._returns = array.array("d")
+    self._env_steps = array.array("q")
+    self._policies = array.array("l")
+    self._names: list[str] = []
+
+  def add(self, episode: Any) -> None:
+    """Takes an `Episode` of a runner in."""
+    if episode.policy not in self._names:
+      self._names.append(episode.policy)
+    self._returns.append(episode.episode_return)
+    self._env_steps.append(episode.env_steps)
+    self._policies.append(self._names.index(episode.policy))
+
+  @property
+  def policies(self) -> list[str]:
+    """The policy groups that ran an episode, in alphabetical order."""
+    return sorted(self._names)
+
+  def of(self, policy: str | None = None) -> np.ndarray:
+    """float64 `[E]`: the returns, of `policy`'s episodes or of all."""
+    return np.array(self._returns)[self._where(policy)]
+
+  def env_steps(self, policy: str | None = None) -> np.ndarray:
+    """int64 `[E]`: the environment steps taken when each of those episodes ended."""
+    return np.array(self._env_steps)[self._where(policy)]
+
+  def recent_mean(self) -> float | None:
+    """The mean return of the last `WINDOW` episodes; None before the first."""
+    return mean_of_last(np.array(self._returns[-WINDOW:]))
+
+  def _where(self, policy: str | None) -> np.ndarray:
+    if policy is None:
+      return np.ones(len(self._policies), bool)
+    return np.array(self._policies, int) == self._names.index(policy)
+
+
+def mean_of_last(returns: np.ndarray) -> float | None:
+  """The mean of the last `WINDOW` (or fewer) returns; None if there are none."""
+  return float(np.mean(returns[-WINDOW:])) if len(returns) else None
+
+
+def best_mean(returns: np.ndarray) -> float | None:
+  """The highest mean of `WINDOW` returns in a row.
+
+  With fewer than `WINDOW` returns it is their mean, so that no lucky first episode
+  counts as a best; None if there are none.
+  """
+  if not len(returns):
+    return None
+  return float(np.max(running_mean(returns)[min(WINDOW, len(returns)) - 1 :]))
+
+
+def running_mean(returns: np.ndarray) -> np.ndarray:
+  """float64 `[E]`: at each episode, the mean of the last `WINDOW` (or fewer)."""
+  if not len(returns):
+    return np.zeros(0)
+  sums = np.concatenate([[0.0], np.cumsum(returns, dtype=np.float64)])
+  ends = np.arange(1, len(returns) + 1)
+  starts = np.maximum(ends - WINDOW, 0)
+  return (sums[ends] - sums[starts]) / (ends - starts)

@@ -1,0 +1,241 @@
+"""Runs one agent in one environment: `python -m explorax.experiments.run --help`.
+
+Set-up errors are one sentence on stderr and exit code 2; with `--debug` they show
+where they arose. JAX and everything above it are imported when a run begins, so that
+help and mistyped commands answer at once.
+"""
+
+import contextlib
+import dataclasses
+import datetime
+import importlib
+import importlib.util
+import os
+import platform
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from explorax.experiments import command as command_lib
+from explorax.experiments import console as console_lib
+from explorax.experiments import errors
+
+# What config checks, environments and agents raise when they are asked for something
+# that they cannot do.
+_REFUSALS = (errors.SetUpError, errors.OutputError, ValueError, TypeError, ImportError)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Does what the command line asks and returns the process's exit code.
+
+  0: done; 1: the run failed on the way; 2: it could not start; 130 or 143: it was
+  stopped by Ctrl-C or SIGTERM.
+
+  Args:
+    argv: the command line without the program's name; the process's own by default.
+  """
+  argv = list(sys.argv[1:] if argv is None else argv)
+  debug = "--debug" in argv
+  try:
+    command = command_lib.parse(argv)
+    if command.show:
+      print(_show(command.show), flush=True)
+      return 0
+    job = _set_up(command, argv)
+  except _REFUSALS as error:
+    if debug:
+      raise
+    _complain(error)
+    return 2
+  except KeyboardInterrupt:
+    _complain("stopped before the run began.")
+    return 130
+  try:
+    with contextlib.closing(job.environment):
+      return _run(job)
+  except errors.OutputError as error:
+    _complain(error)
+    return 1
+
+
+@dataclasses.dataclass(frozen=True)
+class _Job:
+  """All that a run needs, checked."""
+
+  command: command_lib.Command
+  agent: Any
+  environment: Any
+  directory: Any  # output.RunDirectory
+  num_episodes: int | None
+
+  @property
+  def title(self) -> str:
+    command = self.command
+    return f"{command.agent} on {command.env}, seed {command.seed}"
+
+  @property
+  def length(self) -> str:
+    ends = []
+    if self.num_episodes is not None:
+      ends.append(f"{self.num_episodes:,} episodes")
+    if self.command.steps is not None:
+      ends.append(f"{self.command.steps:,} steps")
+    return " or ".join(ends) or "until Ctrl-C"
+
+
+def _show(what: str) -> str:
+  if what == "help":
+    return command_lib.help_text()
+  if what == "agents":
+    from explorax.experiments import presets
+
+    rows = [(name, f"{p.summary} ({p.paper})") for name, p in presets.PRESETS.items()]
+  else:
+    from explorax import environments
+
+    rows = environments.list_environments()
+  width = max(len(name) for name, _ in rows)
+  return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
+
+
+def _set_up(command: command_lib.Command, argv: list[str]) -> _Job:
+  """Checks and makes everything that the run needs, the cheapest first."""
+  from explorax.experiments import overrides, presets
+
+  if command.agent not in presets.PRESETS:
+    raise errors.SetUpError(
+      f"there is no agent {command.agent!r}."
+      f"{overrides.nearest(command.agent, list(presets.PRESETS))} --list_agents shows "
+      "all of them."
+    )
+  preset = presets.PRESETS[command.agent]
+  config = overrides.apply(preset.config, command.settings)
+  if command.replay == "reverb":
+    _check_reverb()
+
+  from explorax import environments
+  from explorax.experiments import output
+
+  directory = output.RunDirectory.create(command.output)
+  try:
+    environment = environments.make(
+      command.env, seed=command.seed, record_to=str(directory.path / "bsuite")
+    )
+    agent = preset.make_agent(config, environments.spec(environment))
+    num_episodes = command.episodes
+    if num_episodes is None and command.steps is None:
+      raw = getattr(environment, "raw", environment)
+      num_episodes = getattr(raw, "bsuite_num_episodes", None)
+    directory.write_json("config.json", _record(command, argv, config, num_episodes))
+  except BaseException:
+    directory.discard()
+    raise
+  return _Job(command, agent, environment, directory, num_episodes)
+
+
+def _check_reverb() -> None:
+  if importlib.util.find_spec("reverb") is None:
+    raise errors.SetUpError(
+      "Reverb is not installed: install explorax[reverb] under Python 3.11 on Linux "
+      f"(this is Python {platform.python_version()}), or run with --replay=memory."
+    )
+
+
+def _record(
+  command: command_lib.Command, argv: list[str], config: Any, num_episodes: int | None
+) -> dict[str, Any]:
+  """Everything needed to repeat the run."""
+  from explorax.experiments import overrides, versions
+
+  return {
+    "command": shlex.join(["python", "-m", "explorax.experiments.run", *argv]),
+    "agent": command.agent,
+    "config": overrides.to_dict(config),
+    "settings": list(command.settings),
+    "env": command.env,
+    "seed": command.seed,
+    "episodes": num_episodes,
+    "steps": command.steps,
+    "runner": command.runner,
+    "replay": command.replay,
+    "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    "versions": versions.collect(),
+  }
+
+
+def _run(job: _Job) -> int:
+  """Runs the job, leaves its files whatever happens, and returns the exit code."""
+  from explorax import environments
+  from explorax.experiments import recorder as recorder_lib
+  from explorax.experiments import signals
+  from explorax.experiments.runners import errors as runner_errors
+
+  runner = importlib.import_module(f"explorax.experiments.runners.{job.command.runner}")
+  console = console_lib.Console(sys.stdout)
+  console.line(f"{job.title}: {job.length}, into {job.directory.path}")
+  recorder = recorder_lib.Recorder(
+    job.directory,
+    title=job.title,
+    num_episodes=job.num_episodes,
+    num_steps=job.command.steps,
+    solved_rule=environments.solved_rule(job.command.env),
+    console=console,
+  )
+  status, exit_code = "failed", 1
+  problems: list[Exception] = []
+  result = weights = None
+  began = time.monotonic()
+  try:
+    with signals.stop_on_signals(_announce) as stop:
+      result = runner.run(
+        job.agent,
+        job.environment,
+        seed=job.command.seed,
+        replay=job.command.replay,
+        num_episodes=job.num_episodes,
+        num_steps=job.command.steps,
+        on_episode=recorder.on_episode,
+        stop=lambda: stop() or recorder.problem is not None,
+      )
+    weights = result.weights
+    if recorder.problem is None:
+      status, exit_code = "finished", 0
+      if result.interrupted:
+        status, exit_code = "interrupted", stop.exit_code
+  except runner_errors.NonFiniteError as error:
+    weights = error.weights
+    problems.append(error)
+  except KeyboardInterrupt:  # The second one.
+    status, exit_code = "interrupted", 130
+  finally:
+    # Also when a traceback is on its way: what was recorded belongs to the user.
+    seconds = time.monotonic() - began
+    outcome, unwritten = recorder.finish(status, result, weights, seconds)
+    problems.extend(unwritten)
+  console.line("\n" + outcome.table(job.title))
+  saved = job.directory.path / recorder_lib.WEIGHTS
+  if saved.exists():
+    good = "last good weights" if problems else "weights"
+    console.line(f"\nThe {good} are in {saved}, the rest in {job.directory.path}.")
+  for problem in problems:
+    _complain(problem)
+  return 1 if problems else exit_code
+
+
+def _announce(number: signal.Signals) -> None:
+  """Written past Python's buffers, which the signal may have caught in mid-write."""
+  name = "Ctrl-C" if number == signal.SIGINT else number.name
+  text = f"\nexplorax: {name}: saving what was learnt (once more: stop at once).\n"
+  with contextlib.suppress(OSError):
+    os.write(2, text.encode())
+
+
+def _complain(problem: Exception | str) -> None:
+  print(f"explorax: {problem}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+  sys.exit(main())

@@ -1,0 +1,113 @@
+"""What came of a run: `summary.json`, and the table that ends it on the terminal."""
+
+import dataclasses
+from typing import Any
+
+from explorax.experiments import returns as returns_lib
+
+STATUSES = ("finished", "interrupted", "failed")
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+  """The outcome of a run.
+
+  Attributes:
+    status: one of `STATUSES`.
+    env_steps: environment steps taken.
+    learner_updates: gradient updates made.
+    steps_per_second: environment steps per second, compilation left out; None if
+      the run was too short to tell.
+    wall_seconds: how long the run took, compilation included.
+    returns: of all its episodes.
+    has_solved_rule: whether the environment has a rule for when it is solved.
+    solved_episode: the episode in which it was solved by that rule; None if it was
+      not.
+  """
+
+  status: str
+  env_steps: int
+  learner_updates: int
+  steps_per_second: float | None
+  wall_seconds: float
+  returns: returns_lib.Returns
+  has_solved_rule: bool
+  solved_episode: int | None
+
+  def __post_init__(self):
+    if self.status not in STATUSES:
+      raise ValueError(f"a run's status is one of {STATUSES}, not {self.status!r}.")
+
+  def to_dict(self) -> dict[str, Any]:
+    """The content of `summary.json`; `solved_episode` only where there is a rule."""
+    content = {
+      "status": self.status,
+      "env_steps": self.env_steps,
+      "episodes": len(self.returns.of()),
+      "learner_updates": self.learner_updates,
+      "steps_per_second": self.steps_per_second,
+      "wall_seconds": self.wall_seconds,
+      **_means(self.returns, None),
+      "policies": {
+        name: {"episodes": len(self.returns.of(name)), **_means(self.returns, name)}
+        for name in self.returns.policies
+      },
+    }
+    if self.has_solved_rule:
+      content["solved_episode"] = self.solved_episode
+    return content
+
+  def table(self, title: str) -> str:
+    """The same for a reader: a few lines, and a table of the returns by policy."""
+    episodes = len(self.returns.of())
+    speed = self.steps_per_second
+    facts = [
+      f"{_count(episodes, 'episode')}, {_count(self.env_steps, 'environment step')}, "
+      f"{_count(self.learner_updates, 'learner update')} in "
+      f"{duration(self.wall_seconds)}"
+      + (f" ({speed:,.0f} steps/s after compilation)" if speed else "")
+    ]
+    if self.has_solved_rule and self.solved_episode is not None:
+      facts.append(f"Deep Sea was solved in episode {self.solved_episode}.")
+    elif self.has_solved_rule:
+      facts.append(f"Deep Sea was not solved in {_count(episodes, 'episode')}.")
+    lines = [f"{title}: {self.status}", *(f"  {fact}" for fact in facts)]
+    if episodes:
+      lines += ["", *_returns_table(self.returns)]
+    return "\n".join(lines)
+
+
+def duration(seconds: float) -> str:
+  """Seconds as `0:07`, `12:34` or `1:02:03`."""
+  minutes, seconds = divmod(max(0, round(seconds)), 60)
+  hours, minutes = divmod(minutes, 60)
+  return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def _means(returns: returns_lib.Returns, policy: str | None) -> dict[str, Any]:
+  values = returns.of(policy)
+  return {
+    f"mean_return_last_{returns_lib.WINDOW}": returns_lib.mean_of_last(values),
+    f"best_mean_return_{returns_lib.WINDOW}": returns_lib.best_mean(values),
+  }
+
+
+def _returns_table(returns: returns_lib.Returns) -> list[str]:
+  window = returns_lib.WINDOW
+  header = ("policy", "episodes", f"mean of last {window}", f"best mean of {window}")
+  groups = returns.policies if len(returns.policies) > 1 else []
+  rows = [header]
+  for label, policy in [("all", None), *((name, name) for name in groups)]:
+    values = returns.of(policy)
+    means = (returns_lib.mean_of_last(values), returns_lib.best_mean(values))
+    rows.append((label, f"{len(values):,}", *(f"{mean:.4g}" for mean in means)))
+  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+  lines = []
+  for label, *numbers in rows:
+    cells = [text.rjust(w) for text, w in zip(numbers, widths[1:], strict=True)]
+    lines.append("  " + "   ".join([label.ljust(widths[0]), *cells]))
+  return lines
+
+
+def _count(number: int, noun: str) -> str:
+  return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,68 @@
+"""What a run was made with: versions, machine and commit, for `config.json`."""
+
+import os
+import pathlib
+import platform
+import subprocess
+from importlib import metadata
+from typing import Any
+
+_PACKAGES = (
+  "explorax",
+  "jax",
+  "jaxlib",
+  "dm-haiku",
+  "optax",
+  "rlax",
+  "chex",
+  "dm-env",
+  "dm-acme",
+  "dm-reverb",
+  "tensorflow",
+  "bsuite",
+  "gymnasium",
+  "numpy",
+)
+
+
+def collect() -> dict[str, Any]:
+  """Versions of Python and of the packages that matter (null: not installed)."""
+  import jax
+
+  return {
+    "python": platform.python_version(),
+    "packages": {name: _version(name) for name in _PACKAGES},
+    "platform": platform.platform(),
+    "cpus": os.cpu_count(),
+    "jax_devices": [f"{d.platform}:{d.device_kind}" for d in jax.devices()],
+    "git_commit": git_commit(pathlib.Path(__file__).resolve()),
+  }
+
+
+def git_commit(file: pathlib.Path) -> str | None:
+  """The commit of the checkout that `file` belongs to, `+` if it was changed.
+
+  None for an installed copy: the repository around a virtual environment, if there
+  is one, is not the file's.
+  """
+  if not _git(file, "ls-files", "--error-unmatch", file.name):
+    return None
+  commit = _git(file, "rev-parse", "HEAD")
+  changed = _git(file, "status", "--porcelain", "--untracked-files=no")
+  return commit + "+" if commit and changed else commit
+
+
+def _git(file: pathlib.Path, *arguments: str) -> str | None:
+  command = ["git", "-C", str(file.parent), *arguments]
+  try:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+  except (OSError, subprocess.TimeoutExpired):
+    return None
+  return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _version(package: str) -> str | None:
+  try:
+    return metadata.version(package)
+  except metadata.PackageNotFoundError:
+    return None
