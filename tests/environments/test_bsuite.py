@@ -1,0 +1,214 @@
+"""bsuite: every id, its seeds, its record, its metrics."""
+
+import os
+
+import numpy as np
+import pytest
+from bsuite import bsuite, sweep
+from bsuite.logging import csv_load
+from explorax import environments
+from explorax.environments import bsuite_environments, specs
+
+EXPERIMENTS = sorted(bsuite.EXPERIMENT_NAME_TO_ENVIRONMENT)
+WITHOUT_DATA = [name for name in EXPERIMENTS if not name.startswith("mnist")]
+
+
+@pytest.mark.parametrize("experiment", WITHOUT_DATA)
+def test_every_id_loads_and_steps(experiment, capsys):
+  ids = [i for i in sweep.SWEEP if i.partition("/")[0] == experiment]
+  assert len(ids) >= 17
+  for bsuite_id in ids:
+    environment = environments.make(f"bsuite:{bsuite_id}", seed=0)
+    environment.observation_spec().validate(environment.reset().observation)
+    environment.observation_spec().validate(environment.step(0).observation)
+    is_one_hot = isinstance(environment.observation_spec(), specs.OneHotArray)
+    assert is_one_hot == experiment.startswith("deep_sea")
+  assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", ["deep_sea/2", "deep_sea_stochastic/2"])
+def test_the_mapping_is_bsuites_for_every_seed(name):
+  standard_task = bsuite.load_from_id(name)._action_mapping
+  for seed in (0, 1):
+    raw = environments.make(f"bsuite:{name}", seed=seed).raw
+    np.testing.assert_array_equal(raw._action_mapping, standard_task)
+
+
+def test_the_optimal_policy_of_deep_sea_gets_its_return():
+  environment = environments.make("bsuite:deep_sea/0", seed=0)
+  mapping = environment.raw._action_mapping
+  encode = environments.make_encoding(environment.observation_spec())
+  timestep, total = environment.reset(), 0.0
+  while not timestep.last():
+    state = int(encode(timestep.observation))
+    timestep = environment.step(mapping.flat[state])
+    total += timestep.reward
+  assert total == pytest.approx(0.99, abs=1e-6)
+  assert encode(timestep.observation) == -1
+  assert environments.episode_metrics(environment) == {
+    "total_bad_episodes": 0.0,
+    "denoised_return": 1.0,
+  }
+
+
+def test_noise_layers_have_streams_of_their_own():
+  raw = environments.make("bsuite:cartpole_noise/0", seed=5).raw
+  outer, inner = raw._rng.uniform(size=8), raw._env._rng.uniform(size=8)
+  assert not np.isclose(outer, inner).any()
+
+
+def test_metrics_count_bad_episodes():
+  environment = environments.make("bsuite:deep_sea/0", seed=0)
+  wrong = 1 - environment.raw._action_mapping[0, 0]
+  for episode in (1, 2):
+    environment.reset()
+    timestep = environment.step(wrong)
+    while not timestep.last():
+      timestep = environment.step(0)
+    metrics = environments.episode_metrics(environment)
+    assert metrics["total_bad_episodes"] == episode
+    assert all(type(value) is float for value in metrics.values())
+
+
+def test_metrics_of_other_environments_are_none():
+  for name in ("gym:CartPole-v1", "explorax.environments.testing:fake"):
+    assert environments.episode_metrics(environments.make(name, seed=0)) == {}
+
+
+def _run_episodes(environment, episodes):
+  for _ in range(episodes):
+    timestep = environment.reset()
+    while not timestep.last():
+      timestep = environment.step(0)
+
+
+def test_the_record_is_one_that_bsuite_reads(tmp_path):
+  environment = environments.make(
+    "bsuite:deep_sea/0", seed=0, record_to=str(tmp_path / "bsuite")
+  )
+  _run_episodes(environment, 3)
+  frame, _ = csv_load.load_bsuite(str(tmp_path / "bsuite"))
+  assert list(frame.episode) == [1, 2, 3]
+  assert list(frame.steps) == [10, 20, 30]
+  assert set(frame.bsuite_id) == {"deep_sea/0"}
+  last = frame.total_bad_episodes.iloc[-1]
+  assert last == environments.episode_metrics(environment)["total_bad_episodes"]
+
+
+def test_recording_leaves_the_stream_as_it_is(tmp_path):
+  def observations(record_to):
+    environment = environments.make(
+      "bsuite:deep_sea_stochastic/0", seed=4, record_to=record_to
+    )
+    return [environment.step(1).observation for _ in range(60)]
+
+  np.testing.assert_array_equal(observations(None), observations(str(tmp_path)))
+
+
+def test_a_record_is_not_overwritten(tmp_path):
+  arguments = {"seed": 0, "record_to": str(tmp_path)}
+  _run_episodes(environments.make("bsuite:deep_sea/0", **arguments), 1)
+  environments.make("bsuite:deep_sea/1", **arguments)  # Another id has its own file.
+  with pytest.raises(ValueError, match="already holds a recording"):
+    environments.make("bsuite:deep_sea/0", **arguments)
+
+
+def test_a_record_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
+  file = tmp_path / "file"
+  file.write_text("")
+  with pytest.raises(ValueError, match="cannot make the folder"):
+    environments.make("bsuite:deep_sea/0", seed=0, record_to=str(file / "below"))
+  monkeypatch.setattr(os, "access", lambda path, mode: False)
+  with pytest.raises(ValueError, match="is not writable"):
+    environments.make("bsuite:deep_sea/0", seed=0, record_to=str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["mnist/0", "mnist_noise/3", "mnist_scale/19"])
+def test_mnist_without_its_data_is_refused_and_not_downloaded(
+  name, tmp_path, monkeypatch
+):
+  def download(*args, **kwargs):
+    raise AssertionError("tried to download")
+
+  monkeypatch.setattr("bsuite.utils.datasets.urlretrieve", download)
+  monkeypatch.setattr(bsuite_environments, "MNIST_DIRECTORY", str(tmp_path))
+  present, *missing = bsuite_environments.MNIST_FILES
+  (tmp_path / present).write_bytes(b"")
+  with pytest.raises(ValueError, match="needs the MNIST files") as caught:
+    environments.make(f"bsuite:{name}", seed=0)
+  assert present not in str(caught.value)
+  assert all(file in str(caught.value) for file in missing)
+  assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+  ("name", "message"),
+  [
+    ("deep_sea/21", "settings 'bsuite:deep_sea/0' to 'bsuite:deep_sea/20'"),
+    ("deep_sea", "settings 'bsuite:deep_sea/0' to 'bsuite:deep_sea/20'"),
+    ("deep_sea/x", "settings 'bsuite:deep_sea/0' to 'bsuite:deep_sea/20'"),
+    ("deepsea/0", "did you mean 'bsuite:deep_sea/0'"),
+    ("qqqqqqqqqq", "for instance 'bsuite:deep_sea/0'"),
+  ],
+)
+def test_unknown_ids_are_refused(name, message):
+  with pytest.raises(ValueError, match=message):
+    environments.make(f"bsuite:{name}", seed=0)
+
+
+def _solved(rule, bad):
+  """The rule's answer for a sequence of good (0) and bad (1) episodes."""
+  total = 0
+  for episode, is_bad in enumerate(bad, start=1):
+    total += is_bad
+    rule.update(episode, total)
+  return rule.solved_episode
+
+
+@pytest.mark.parametrize(
+  ("bad", "solved"),
+  [
+    ([1, 1, 1, 1], None),
+    ([0], 1),
+    ([1, 0], 2),
+    ([1] * 9 + [0], None),  # An average of exactly 0.9 is not below it.
+    ([1] * 9 + [0, 0], 11),
+    ([1] * 8 + [0, 1, 1, 1], 9),  # It stays solved.
+  ],
+)
+def test_solved_rule(bad, solved):
+  assert _solved(environments.SolvedRule(), bad) == solved
+
+
+def test_solved_rule_is_bsuites_own_on_random_episodes():
+  rng = np.random.default_rng(0)
+  for _ in range(20):
+    bad = (rng.uniform(size=200) < np.linspace(1.0, 0.3, 200)).astype(int)
+    average = np.cumsum(bad) / np.arange(1, 201)
+    (below,) = np.nonzero(average < 0.9)
+    expected = int(below[0]) + 1 if len(below) else None
+    assert _solved(environments.SolvedRule(), bad) == expected
+
+
+def test_solved_rule_by_name():
+  assert environments.solved_rule("bsuite:deep_sea/0").threshold == 0.9
+  stochastic = environments.solved_rule("bsuite:deep_sea_stochastic/3")
+  assert _solved(stochastic, [0] * 120) == 100
+  stochastic = environments.solved_rule("bsuite:deep_sea_stochastic/3")
+  assert _solved(stochastic, [1] * 96 + [0] * 25) == 121
+  assert environments.solved_rule("bsuite:catch/0") is None
+  assert environments.solved_rule("gym:CartPole-v1") is None
+
+
+@pytest.mark.parametrize("arguments", [{"threshold": 0.0}, {"threshold": 1.1}])
+def test_solved_rule_refuses_a_threshold_that_is_no_average(arguments):
+  with pytest.raises(ValueError, match="threshold of the average regret"):
+    environments.SolvedRule(**arguments)
+
+
+def test_solved_rule_refuses_impossible_counts():
+  with pytest.raises(ValueError, match="min_episode is 0"):
+    environments.SolvedRule(min_episode=0)
+  for episode, bad in ((0, 0), (3, 4), (3, -1)):
+    with pytest.raises(ValueError, match="is impossible"):
+      environments.SolvedRule().update(episode, bad)

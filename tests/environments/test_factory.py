@@ -1,0 +1,157 @@
+"""Names, the user's own environments, and the list for people."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from explorax import environments
+
+MODULE = """
+  import dm_env
+  import gymnasium
+  import numpy as np
+  from explorax.environments import testing
+
+  number = 3
+  seeds = []
+
+  def make_dm():
+    return testing.FakeEnvironment(num_actions=4)
+
+  def make_seeded(size=2, seed=None):
+    seeds.append(seed)
+    return testing.FakeEnvironment(observation_shape=(size,))
+
+  def make_gym():
+    return gymnasium.make("CartPole-v1")
+
+  class Own(testing.FakeEnvironment):
+    pass
+
+  def make_needy(size):
+    return testing.FakeEnvironment(observation_shape=(size,))
+
+  def make_nothing():
+    return None
+
+  def make_broken():
+    raise RuntimeError("of the user's own")
+
+  def make_continuous():
+    return gymnasium.make("Pendulum-v1")
+"""
+
+
+@pytest.fixture(autouse=True)
+def user_module(tmp_path, monkeypatch):
+  """A package of the user's in the current directory, gone again afterwards."""
+  package = tmp_path / "userpackage"
+  package.mkdir()
+  (package / "__init__.py").write_text("")
+  (package / "envs.py").write_text(textwrap.dedent(MODULE))
+  (package / "broken.py").write_text("import no_such_module_anywhere\n")
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
+  yield
+  for name in [n for n in sys.modules if n.partition(".")[0] == "userpackage"]:
+    del sys.modules[name]
+
+
+def test_functions_and_classes_of_the_users_own():
+  dm = environments.make("userpackage.envs:make_dm", seed=0)
+  assert dm.action_spec().num_values == 4
+  own = environments.make("userpackage.envs:Own", seed=0)
+  assert type(own.raw).__name__ == "Own"
+  cart_pole = environments.make("userpackage.envs:make_gym", seed=1)
+  ours = environments.make("gym:CartPole-v1", seed=1)
+  np.testing.assert_array_equal(cart_pole.reset().observation, ours.reset().observation)
+
+
+def test_a_function_that_takes_a_seed_gets_it():
+  environment = environments.make("userpackage.envs:make_seeded", seed=11)
+  assert sys.modules["userpackage.envs"].seeds == [11]
+  assert environment.observation_spec().shape == (2,)
+
+
+def test_the_current_directory_is_put_last():
+  environments.make("userpackage.envs:make_dm", seed=0)
+  environments.make("userpackage.envs:make_dm", seed=0)
+  directory = os.getcwd()
+  assert sys.path.count(directory) == 1
+  assert sys.path[-1] == directory
+
+
+@pytest.mark.parametrize(
+  ("name", "kind", "message"),
+  [
+    ("nomodule:make", ValueError, "'nomodule' is neither a kind of environment"),
+    ("bsuit:deep_sea/0", ValueError, "did you mean 'bsuite'"),
+    ("userpackage.env:make_dm", ValueError, "'userpackage.env' is neither"),
+    ("userpackage.envs:make_d", ValueError, "did you mean 'make_dm'"),
+    ("userpackage.envs:zzzzzz", ValueError, "has no function 'zzzzzz'"),
+    ("userpackage.envs:number", TypeError, "is of type int; it must be a function"),
+    ("userpackage.envs:make_needy", TypeError, r"its signature is \(size\)"),
+    ("userpackage.envs:make_nothing", TypeError, "object of type builtins.NoneType"),
+    ("userpackage.envs:make_continuous", TypeError, "discretise continuous actions"),
+    ("deep_sea/0", ValueError, "did you mean 'bsuite:deep_sea/0'"),
+    ("CartPole-v1", ValueError, "did you mean 'gym:CartPole-v1'"),
+    ("", ValueError, "write 'kind:name'"),
+    ("bsuite:", ValueError, "write 'kind:name'"),
+    (":make", ValueError, "write 'kind:name'"),
+  ],
+)
+def test_names_that_make_no_environment_are_refused(name, kind, message):
+  with pytest.raises(kind, match=message) as caught:
+    environments.make(name, seed=0)
+  assert "\n" not in str(caught.value)
+
+
+def test_errors_of_the_users_own_code_pass_through():
+  with pytest.raises(RuntimeError, match="of the user's own"):
+    environments.make("userpackage.envs:make_broken", seed=0)
+  with pytest.raises(ModuleNotFoundError, match="no_such_module_anywhere"):
+    environments.make("userpackage.broken:make", seed=0)
+
+
+@pytest.mark.parametrize(
+  ("seed", "kind", "message"),
+  [
+    (-1, ValueError, "the seed is -1; it must be at least 0"),
+    (1.5, TypeError, "the seed is 1.5; it must be an integer"),
+    (None, TypeError, "the seed is None"),
+  ],
+)
+def test_seeds_that_are_none_are_refused(seed, kind, message):
+  with pytest.raises(kind, match=message):
+    environments.make("bsuite:catch/0", seed=seed)
+
+
+def test_wrapping_what_is_wrapped_changes_nothing():
+  environment = environments.make("userpackage.envs:make_dm", seed=0)
+  assert environments.wrap(environment, seed=0) is environment
+
+
+def test_the_list_names_what_can_be_made():
+  rows = dict(environments.list_environments())
+  assert len(rows) > 25
+  assert all(description for description in rows.values())
+  deep_sea = rows["bsuite:deep_sea/0 … /20"]
+  assert "size 10 … 50" in deep_sea and "10000 episodes" in deep_sea
+  assert "exploration" in deep_sea
+  assert "/tmp/mnist" in rows["bsuite:mnist/0 … /19"]
+  assert "2 actions" in rows["gym:CartPole-v1"]
+  assert "gym:<id>" in rows and "<module>:<function>" in rows
+
+
+def test_importing_the_package_imports_no_environments():
+  code = (
+    "import sys; from explorax import environments; "
+    "print([m for m in ('bsuite', 'gymnasium', 'pandas', 'jax') if m in sys.modules])"
+  )
+  done = subprocess.run(
+    [sys.executable, "-c", code], capture_output=True, text=True, check=True
+  )
+  assert done.stdout.strip() == "[]"

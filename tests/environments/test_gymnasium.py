@@ -1,0 +1,158 @@
+"""gymnasium's environments: ends, seeds, spaces."""
+
+import gymnasium
+import numpy as np
+import pytest
+from explorax import environments
+from explorax.environments import gymnasium_environments, specs
+
+SPACES = gymnasium.spaces
+
+
+class Scripted(gymnasium.Env):
+  """Ends its second step as it is told to."""
+
+  def __init__(self, *, terminated=False, truncated=False, actions=None, space=None):
+    self.action_space = actions or SPACES.Discrete(2)
+    self.observation_space = space or SPACES.Box(-1, 1, (2,), np.float64)
+    self._end = (terminated, truncated)
+    self.seeds = []
+    self.actions_seen = []
+
+  def reset(self, *, seed=None, options=None):
+    self.seeds.append(seed)
+    self._time = 0
+    return self._observe(), {}
+
+  def step(self, action):
+    self.actions_seen.append(action)
+    self._time += 1
+    end = self._end if self._time == 2 else (False, False)
+    return self._observe(), np.float64(0.5), *end, {}
+
+  def _observe(self):
+    if isinstance(self.observation_space, SPACES.Discrete):
+      return self.observation_space.start + self._time
+    return np.full(self.observation_space.shape, self._time / 2)
+
+
+@pytest.mark.parametrize(
+  ("terminated", "truncated", "discount"),
+  [(True, False, 0.0), (False, True, 1.0), (True, True, 0.0)],
+)
+def test_a_truncation_bootstraps_and_a_termination_does_not(
+  terminated, truncated, discount
+):
+  raw = Scripted(terminated=terminated, truncated=truncated)
+  environment = environments.wrap(raw, seed=0)
+  assert environment.reset().first()
+  mid, last, first = (environment.step(0) for _ in range(3))
+  assert mid.mid() and mid.discount == 1.0 and mid.reward == 0.5
+  assert last.last() and last.discount == discount and last.reward == 0.5
+  assert first.first()
+
+
+def test_only_the_first_reset_is_seeded():
+  raw = Scripted(terminated=True)
+  environment = environments.wrap(raw, seed=9)
+  for _ in range(3):
+    environment.reset()
+  assert raw.seeds == [9, None, None]
+
+
+def test_a_time_limit_truncates():
+  environment = environments.make("gym:MountainCar-v0", seed=0)
+  timestep, steps = environment.reset(), 0
+  while not timestep.last():
+    timestep = environment.step(1)
+    steps += 1
+  assert steps == 200
+  assert timestep.discount == 1.0
+
+
+def test_actions_and_observations_count_from_zero():
+  raw = Scripted(
+    actions=SPACES.Discrete(3, start=5), space=SPACES.Discrete(4, start=-1)
+  )
+  environment = environments.wrap(raw, seed=0)
+  np.testing.assert_array_equal(environment.reset().observation, [1, 0, 0, 0])
+  np.testing.assert_array_equal(environment.step(2).observation, [0, 1, 0, 0])
+  assert raw.actions_seen == [7]
+  assert environment.action_spec().num_values == 3
+  assert isinstance(environment.observation_spec(), specs.OneHotArray)
+
+
+@pytest.mark.parametrize(
+  ("space", "shape", "dtype"),
+  [
+    (SPACES.Box(0, 255, (4, 4, 1), np.uint8), (4, 4, 1), np.uint8),
+    (SPACES.Box(-1, 1, (3,), np.float64), (3,), np.float32),
+    (SPACES.MultiBinary(5), (5,), np.float32),
+    (SPACES.MultiDiscrete([3, 4]), (2,), np.float32),
+  ],
+)
+def test_array_spaces(space, shape, dtype):
+  environment = environments.wrap(Scripted(space=space), seed=0)
+  spec = environment.observation_spec()
+  assert (spec.shape, spec.dtype) == (shape, dtype)
+  spec.validate(environment.reset().observation)
+
+
+@pytest.mark.parametrize(
+  "actions", [SPACES.Box(-1, 1, (1,)), SPACES.MultiDiscrete([2, 2])]
+)
+def test_actions_that_are_not_discrete_are_refused(actions):
+  with pytest.raises(TypeError, match=r"must have a gymnasium\.spaces\.Discrete"):
+    environments.wrap(Scripted(actions=actions), seed=0)
+
+
+@pytest.mark.parametrize(
+  "space",
+  [
+    SPACES.Tuple([SPACES.Discrete(2)]),
+    SPACES.Dict(a=SPACES.Discrete(2)),
+    SPACES.Text(3),
+  ],
+)
+def test_observations_that_are_not_one_array_are_refused(space):
+  with pytest.raises(TypeError, match="join the parts into one"):
+    environments.wrap(Scripted(space=space), seed=0)
+
+
+@pytest.mark.parametrize(
+  ("name", "kind", "message"),
+  [
+    ("CartPole-v7", ValueError, "did you mean 'gym:CartPole-v1'"),
+    ("CartPol-v1", ValueError, "did you mean 'gym:CartPole-v1'"),
+    ("Nothing like it at all", ValueError, "Malformed environment ID"),
+    ("nomodule:Name-v0", ValueError, "cannot be made: No module named 'nomodule'"),
+    ("MountainCarContinuous-v0", TypeError, "'gym:MountainCarContinuous-v0': the env"),
+    ("Blackjack-v1", TypeError, "FlattenObservation"),
+  ],
+)
+def test_ids_that_cannot_be_played_are_refused(name, kind, message):
+  with pytest.raises(kind, match=message):
+    environments.make(f"gym:{name}", seed=0)
+
+
+def test_an_environment_whose_package_is_missing_says_which(monkeypatch):
+  def missing():
+    raise gymnasium.error.DependencyNotInstalled("Box3D is not installed")
+
+  monkeypatch.setitem(
+    gymnasium.registry,
+    "Missing-v0",
+    gymnasium.envs.registration.EnvSpec("Missing-v0", entry_point=missing),
+  )
+  with pytest.raises(ValueError, match="'gym:Missing-v0' cannot be made: Box3D is not"):
+    environments.make("gym:Missing-v0", seed=0)
+
+
+def test_every_listed_id_can_be_made_and_the_others_are_left_out():
+  names = [name for name, _ in gymnasium_environments.list_ids()]
+  assert "gym:CartPole-v1" in names and "gym:FrozenLake-v1" in names
+  assert "gym:CartPole-v0" not in names  # Not its newest version.
+  assert "gym:Pendulum-v1" not in names  # Continuous actions.
+  assert "gym:Blackjack-v1" not in names  # A tuple of observations.
+  for name in names:
+    assert environments.make(name, seed=0).reset().first()

@@ -1,0 +1,179 @@
+"""dm_env's protocol and the seeds, for one environment of each kind and shape."""
+
+import itertools
+
+import dm_env
+import numpy as np
+import pytest
+from explorax import environments
+from explorax.environments import testing
+
+_FAKES = "explorax.environments.testing:"
+NAMES = (
+  "bsuite:bandit/0",
+  "bsuite:bandit_noise/0",
+  "bsuite:cartpole/0",
+  "bsuite:cartpole_scale/19",
+  "bsuite:cartpole_swingup/0",
+  "bsuite:catch/0",
+  "bsuite:catch_noise/1",
+  "bsuite:deep_sea/0",
+  "bsuite:deep_sea_stochastic/0",
+  "bsuite:discounting_chain/0",
+  "bsuite:memory_len/5",
+  "bsuite:memory_size/3",
+  "bsuite:mountain_car/0",
+  "bsuite:umbrella_distract/0",
+  "bsuite:umbrella_length/0",
+  "gym:CartPole-v1",
+  "gym:FrozenLake-v1",
+  "gym:Taxi-v4",
+  f"{_FAKES}fake",
+  f"{_FAKES}fake_truncated",
+  f"{_FAKES}fake_one_hot",
+)
+# What is random in these is not the observation or reward of the first steps, or
+# nothing is.
+_DETERMINISTIC = (
+  "bsuite:bandit/0",
+  "bsuite:deep_sea/0",
+  "bsuite:discounting_chain/0",
+  f"{_FAKES}fake",
+  f"{_FAKES}fake_truncated",
+  f"{_FAKES}fake_one_hot",
+)
+
+
+def _play(name, *, seed, steps=150):
+  """Timesteps under a fixed random sequence of actions."""
+  environment = environments.make(name, seed=seed)
+  rng = np.random.default_rng(0)
+  num_actions = environment.action_spec().num_values
+  timesteps = [environment.reset()]
+  for _ in range(steps):
+    timesteps.append(environment.step(rng.integers(num_actions, dtype=np.int32)))
+  return environment, timesteps
+
+
+def _flat(timesteps):
+  rows = [
+    np.concatenate([[t.step_type, t.reward or 0.0], np.ravel(t.observation)])
+    for t in timesteps
+  ]
+  return np.stack(rows)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_protocol(name):
+  environment, timesteps = _play(name, seed=3)
+  assert timesteps[0].first()
+  for before, after in itertools.pairwise(timesteps):
+    assert after.first() == before.last()
+  for timestep in timesteps:
+    environment.observation_spec().validate(timestep.observation)
+    if timestep.first():
+      assert timestep.reward is None and timestep.discount is None
+    else:
+      environment.reward_spec().validate(timestep.reward)
+      environment.discount_spec().validate(timestep.discount)
+      assert timestep.discount == 1.0 or timestep.last()
+  spec = environments.spec(environment)
+  assert spec.actions.dtype == np.int32
+  encode = environments.make_encoding(spec.observations)
+  encode.spec.validate(encode(timesteps[-1].observation))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_observation_changes_once_given(name):
+  environment = environments.make(name, seed=0)
+  kept = [environment.reset().observation]
+  kept += [environment.step(0).observation for _ in range(20)]
+  for one, other in itertools.pairwise(kept):
+    assert not np.shares_memory(one, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_seed_is_one_stream_to_the_bit(name):
+  _, once = _play(name, seed=7)
+  _, again = _play(name, seed=7)
+  np.testing.assert_array_equal(_flat(once), _flat(again))
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(_DETERMINISTIC)))
+def test_two_seeds_are_two_streams(name):
+  _, one = _play(name, seed=0)
+  _, other = _play(name, seed=1)
+  assert not np.array_equal(_flat(one), _flat(other))
+
+
+@pytest.mark.parametrize("name", _DETERMINISTIC)
+def test_a_deterministic_task_is_the_same_for_every_seed(name):
+  _, one = _play(name, seed=0)
+  _, other = _play(name, seed=1)
+  np.testing.assert_array_equal(_flat(one), _flat(other))
+
+
+@pytest.mark.parametrize(("truncate", "discount"), [(False, 0.0), (True, 1.0)])
+@pytest.mark.parametrize("episode_length", [1, 4])
+def test_fake_environment(truncate, discount, episode_length):
+  environment = environments.wrap(
+    testing.FakeEnvironment(
+      episode_length, (2, 2), 3, truncate=truncate, reward=lambda t, action: t + action
+    ),
+    seed=0,
+  )
+  for _ in range(2):
+    timestep = environment.reset()
+    np.testing.assert_array_equal(timestep.observation, np.zeros((2, 2)))
+    for t in range(1, episode_length + 1):
+      timestep = environment.step(2)
+      assert timestep.reward == t + 2
+      expected = np.full((2, 2), t / episode_length, np.float32)
+      np.testing.assert_array_equal(timestep.observation, expected)
+      assert timestep.last() == (t == episode_length)
+    assert timestep.discount == discount
+
+
+def test_fake_one_hot_ends_in_zeros():
+  environment = environments.make(f"{_FAKES}fake_one_hot", seed=0)
+  encode = environments.make_encoding(environment.observation_spec())
+  timesteps = [environment.reset(), *(environment.step(0) for _ in range(5))]
+  assert [int(encode(t.observation)) for t in timesteps] == [0, 1, 2, 3, 4, -1]
+
+
+@pytest.mark.parametrize("what", ["reward", "observation"])
+def test_fake_nan_appears_in_the_twelfth_step(what):
+  environment = environments.make(f"{_FAKES}fake_nan_{what}", seed=0)
+  steps = 0
+  with pytest.raises(environments.NonFiniteError) as caught:
+    while True:
+      steps += not environment.step(0).first()
+  assert steps == 11
+  assert caught.value.quantity == what
+  assert caught.value.total_steps == 12
+
+
+def test_fake_choice_rewards_one_action():
+  environment = environments.make(f"{_FAKES}fake_choice", seed=0)
+  environment.reset()
+  assert [environment.step(a).reward for a in (0, 1, 0)] == [0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+  ("arguments", "message"),
+  [
+    ({"episode_length": 0}, "episode_length is 0"),
+    ({"nan_in": "action"}, "nan_in is 'action'"),
+  ],
+)
+def test_fake_environment_refuses(arguments, message):
+  with pytest.raises(ValueError, match=message):
+    testing.FakeEnvironment(**arguments)
+
+
+def test_fake_environment_refuses_actions_it_does_not_have():
+  environment = testing.FakeEnvironment(num_actions=2)
+  environment.reset()
+  with pytest.raises(ValueError, match="action 2 is not one of the 2"):
+    environment.step(2)
+  assert isinstance(environment, dm_env.Environment)

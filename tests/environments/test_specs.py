@@ -1,0 +1,110 @@
+"""One-hot specs, and how observations are encoded."""
+
+import pickle
+
+import dm_env
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from explorax.environments import specs
+
+pytestmark = pytest.mark.ops
+
+_SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)
+
+
+@hypothesis.settings(max_examples=50, deadline=None, derandomize=True)
+@hypothesis.given(shape=_SHAPES, data=st.data())
+def test_one_hot_index_is_the_flat_position_of_the_one(shape, data):
+  encode = specs.OneHotIndex(specs.OneHotArray(shape))
+  index = data.draw(st.integers(0, int(np.prod(shape)) - 1))
+  observation = np.zeros(shape, np.float32)
+  observation[np.unravel_index(index, shape)] = 1.0
+  encoded = encode(observation)
+  assert encoded == index
+  encode.spec.validate(encoded)
+
+
+@hypothesis.settings(max_examples=20, deadline=None, derandomize=True)
+@hypothesis.given(shape=_SHAPES)
+def test_all_zeros_are_minus_one(shape):
+  encode = specs.OneHotIndex(specs.OneHotArray(shape))
+  encoded = encode(np.zeros(shape, np.float32))
+  assert encoded == -1
+  encode.spec.validate(encoded)
+
+
+@pytest.mark.parametrize("entry", [0.5, 2.0, np.nan, np.inf])
+def test_one_hot_index_refuses_what_is_no_one_hot(entry):
+  encode = specs.OneHotIndex(specs.OneHotArray((3,)))
+  with pytest.raises(ValueError, match="largest entry of a one-hot observation"):
+    encode(np.array([0.0, entry, 0.0], np.float32))
+
+
+def test_one_hot_index_refuses_negative_entries_only():
+  encode = specs.OneHotIndex(specs.OneHotArray((2,)))
+  with pytest.raises(ValueError, match=r"is -1\.0"):
+    encode(np.array([-1.0, -2.0], np.float32))
+
+
+@pytest.mark.parametrize(
+  ("entries", "valid"),
+  [
+    ([0.0, 0.0, 0.0], True),
+    ([0.0, 1.0, 0.0], True),
+    ([1.0, 1.0, 0.0], False),
+    ([0.0, 0.5, 0.0], False),
+    ([0.0, 1.0, 0.25], False),
+    ([0.0, 2.0, 0.0], False),
+    ([0.0, np.nan, 0.0], False),
+  ],
+)
+def test_one_hot_array_validates(entries, valid):
+  spec = specs.OneHotArray((3,), "x")
+  array = np.array(entries, np.float32)
+  if valid:
+    np.testing.assert_array_equal(spec.validate(array), array)
+  else:
+    with pytest.raises(ValueError):
+      spec.validate(array)
+
+
+def test_one_hot_array_survives_pickling_and_replacing():
+  spec = specs.OneHotArray((2, 3), "x")
+  for twin in (pickle.loads(pickle.dumps(spec)), spec.replace()):
+    assert isinstance(twin, specs.OneHotArray)
+    assert (twin.shape, twin.name, twin.num_values) == ((2, 3), "x", 6)
+  assert spec.replace(shape=(4,)).num_values == 4
+  assert repr(spec) == "OneHotArray(shape=(2, 3), name='x')"
+  spec.validate(spec.generate_value())
+
+
+def test_one_hot_array_refuses_an_empty_shape():
+  with pytest.raises(ValueError, match="no entry that could be 1"):
+    specs.OneHotArray((3, 0))
+
+
+@pytest.mark.parametrize(
+  ("dtype", "stored"),
+  [
+    (np.uint8, np.uint8),
+    (np.float32, np.float32),
+    (np.float64, np.float32),
+    (np.int64, np.float32),
+    (bool, np.float32),
+  ],
+)
+def test_dense_stores_float32_or_uint8(dtype, stored):
+  encode = specs.Dense(dm_env.specs.Array((2, 2), dtype, "x"))
+  observation = np.array([[0, 1], [1, 0]], dtype)
+  encoded = encode(observation)
+  assert encode.spec.dtype == stored
+  encode.spec.validate(encoded)
+  np.testing.assert_array_equal(encoded, observation.astype(stored))
+
+
+def test_make_encoding_goes_by_the_spec():
+  assert isinstance(specs.make_encoding(specs.OneHotArray((3,))), specs.OneHotIndex)
+  dense = specs.make_encoding(dm_env.specs.Array((3,), np.float32))
+  assert isinstance(dense, specs.Dense)

@@ -1,0 +1,280 @@
+"""The one convention: dtypes, protocol, and what is refused."""
+
+import pickle
+
+import dm_env
+import numpy as np
+import pytest
+from explorax import environments
+from explorax.environments import errors, specs, standard, testing
+
+pytestmark = pytest.mark.ops
+
+
+class Scripted(dm_env.Environment):
+  """Returns the timesteps it is given, one after another."""
+
+  def __init__(self, timesteps, spec=None, actions=None):
+    self._timesteps = iter(timesteps)
+    self._spec = spec or dm_env.specs.Array((2,), np.float64, "x")
+    self._actions = actions or dm_env.specs.DiscreteArray(3, np.int64)
+    self.actions_seen = []
+    self.closed = False
+
+  def reset(self):
+    return next(self._timesteps)
+
+  def step(self, action):
+    self.actions_seen.append(action)
+    return next(self._timesteps)
+
+  def observation_spec(self):
+    return self._spec
+
+  def action_spec(self):
+    return self._actions
+
+  def close(self):
+    self.closed = True
+
+
+def _observation(value=0.0):
+  return np.full((2,), value)
+
+
+def test_dtypes_of_a_whole_episode():
+  raw = Scripted(
+    [
+      dm_env.restart(_observation(0.5)),
+      dm_env.transition(np.float64(0.1), _observation(1.5), discount=0.9),
+      dm_env.termination(np.array(2), _observation(2.5)),
+    ]
+  )
+  environment = standard.StandardEnvironment(raw)
+  first, mid, last = environment.reset(), environment.step(2), environment.step(0)
+  assert first.first() and first.reward is None and first.discount is None
+  assert mid.mid() and mid.reward == np.float32(0.1) and mid.discount == np.float32(0.9)
+  assert last.last() and last.reward == 2.0 and last.discount == 0.0
+  for timestep in (mid, last):
+    assert type(timestep.reward) is np.float32
+    assert type(timestep.discount) is np.float32
+    environment.reward_spec().validate(timestep.reward)
+    environment.discount_spec().validate(timestep.discount)
+  for timestep, value in ((first, 0.5), (mid, 1.5), (last, 2.5)):
+    environment.observation_spec().validate(timestep.observation)
+    np.testing.assert_array_equal(timestep.observation, [value, value])
+  assert environment.action_spec() == dm_env.specs.DiscreteArray(3, np.int32)
+
+
+def test_actions_reach_the_environment_in_its_own_dtype():
+  raw = Scripted(
+    [dm_env.restart(_observation()), dm_env.transition(0.0, _observation())]
+  )
+  environment = standard.StandardEnvironment(raw)
+  environment.reset()
+  environment.step(np.asarray(2, np.int32))
+  (action,) = raw.actions_seen
+  assert action == 2
+  raw.action_spec().validate(action)
+
+
+def test_stepping_after_an_end_or_before_a_reset_starts_an_episode():
+  raw = Scripted(
+    [
+      dm_env.restart(_observation()),
+      dm_env.termination(1.0, _observation()),
+      dm_env.restart(_observation()),
+    ]
+  )
+  environment = standard.StandardEnvironment(raw)
+  assert environment.step(0).first()
+  assert environment.step(1).last()
+  assert environment.step(2).first()
+  assert raw.actions_seen == [1]
+
+
+def test_observations_outlive_a_buffer_that_is_written_again():
+  class OneBuffer(testing.FakeEnvironment):
+    buffer = np.zeros((3,), np.float32)
+
+    def _observation(self):
+      self.buffer[:] = self._time
+      return self.buffer
+
+  environment = standard.StandardEnvironment(OneBuffer())
+  kept = [environment.reset().observation]
+  kept += [environment.step(0).observation for _ in range(3)]
+  np.testing.assert_array_equal(np.stack(kept)[:, 0], [0, 1, 2, 3])
+
+
+def test_without_copy_an_observation_of_the_right_dtype_is_passed_on():
+  observation = np.ones((2,), np.float32)
+  spec = dm_env.specs.Array((2,), np.float32)
+  raw = Scripted([dm_env.restart(observation)], spec)
+  environment = standard.StandardEnvironment(raw, copy=False)
+  assert environment.reset().observation is observation
+
+
+def test_uint8_observations_stay_uint8():
+  pixels = np.array([0, 255], np.uint8)
+  raw = Scripted([dm_env.restart(pixels)], dm_env.specs.Array((2,), np.uint8))
+  observation = standard.StandardEnvironment(raw).reset().observation
+  assert observation.dtype == np.uint8
+  np.testing.assert_array_equal(observation, pixels)
+
+
+def test_discrete_observations_become_one_hot():
+  spec = dm_env.specs.DiscreteArray(4)
+  raw = Scripted(
+    [dm_env.restart(np.int64(2)), dm_env.transition(0.0, np.int64(4))], spec
+  )
+  environment = standard.StandardEnvironment(raw)
+  assert isinstance(environment.observation_spec(), specs.OneHotArray)
+  observation = environment.reset().observation
+  environment.observation_spec().validate(observation)
+  np.testing.assert_array_equal(observation, [0, 0, 1, 0])
+  with pytest.raises(ValueError, match=r"observation 4 .* allows 0 to 3"):
+    environment.step(0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e39, np.float32("nan")])
+def test_non_finite_rewards_are_refused_with_their_place(value):
+  rewards = [1.0, 1.0, value]
+  raw = testing.FakeEnvironment(
+    episode_length=2, reward=lambda t, action: rewards.pop(0)
+  )
+  environment = standard.StandardEnvironment(raw)
+  environment.reset()
+  environment.step(0)
+  environment.step(0)
+  environment.reset()
+  with pytest.raises(environments.NonFiniteError) as caught:
+    environment.step(0)
+  error = caught.value
+  assert (error.quantity, error.episode, error.step, error.total_steps) == (
+    "reward",
+    2,
+    1,
+    3,
+  )
+  assert f"{float(value)} in its reward at step 1 of episode 2" in str(error)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("at_reset", [True, False])
+def test_non_finite_observations_are_refused(value, at_reset):
+  bad = np.array([1.0, value])
+  timesteps = [
+    dm_env.restart(bad if at_reset else _observation()),
+    dm_env.transition(0.0, bad),
+  ]
+  environment = standard.StandardEnvironment(Scripted(timesteps))
+  with pytest.raises(environments.NonFiniteError) as caught:
+    environment.reset()
+    environment.step(0)
+  assert caught.value.quantity == "observation"
+  assert caught.value.step == (0 if at_reset else 1)
+  np.testing.assert_equal(caught.value.value, value)
+
+
+def test_large_finite_observations_are_taken():
+  # Their sum of squares overflows float32; they themselves do not.
+  large = np.full((2,), 3e38, np.float32)
+  environment = standard.StandardEnvironment(Scripted([dm_env.restart(large)]))
+  np.testing.assert_array_equal(environment.reset().observation, large)
+
+
+def test_non_finite_error_survives_pickling():
+  error = errors.NonFiniteError("reward", np.inf, episode=3, step=4, total_steps=24)
+  twin = pickle.loads(pickle.dumps(error))
+  assert str(twin) == str(error)
+  assert twin.__dict__ == error.__dict__
+
+
+@pytest.mark.parametrize("discount", [-0.1, 1.5, np.nan])
+def test_discounts_outside_the_unit_interval_are_refused(discount):
+  timesteps = [
+    dm_env.restart(_observation()),
+    dm_env.transition(0.0, _observation(), discount=discount),
+  ]
+  environment = standard.StandardEnvironment(Scripted(timesteps))
+  environment.reset()
+  with pytest.raises(ValueError, match=r"a discount of .* at step 1 of episode 1"):
+    environment.step(0)
+
+
+@pytest.mark.parametrize("reward", [np.ones((1,)), None, "1", 1j])
+def test_rewards_that_are_not_one_number_are_refused(reward):
+  timesteps = [
+    dm_env.restart(_observation()),
+    dm_env.transition(reward, _observation()),
+  ]
+  environment = standard.StandardEnvironment(Scripted(timesteps))
+  environment.reset()
+  with pytest.raises(TypeError, match="it must be one real number"):
+    environment.step(0)
+
+
+def test_a_missing_discount_is_refused():
+  mid = dm_env.TimeStep(dm_env.StepType.MID, 0.0, None, _observation())
+  environment = standard.StandardEnvironment(
+    Scripted([dm_env.restart(_observation()), mid])
+  )
+  environment.reset()
+  with pytest.raises(TypeError, match="None as the discount"):
+    environment.step(0)
+
+
+def test_an_observation_of_another_shape_is_refused():
+  raw = Scripted([dm_env.restart(np.zeros((2, 1)))])
+  with pytest.raises(ValueError, match=r"shape \(2, 1\) .* its spec says \(2,\)"):
+    standard.StandardEnvironment(raw).reset()
+
+
+def test_a_reset_that_begins_no_episode_is_refused():
+  raw = Scripted([dm_env.transition(0.0, _observation())])
+  with pytest.raises(ValueError, match=r"must begin with a StepType\.FIRST"):
+    standard.StandardEnvironment(raw).reset()
+
+
+def test_an_episode_that_begins_in_mid_episode_is_refused():
+  raw = Scripted([dm_env.restart(_observation()), dm_env.restart(_observation())])
+  environment = standard.StandardEnvironment(raw)
+  environment.reset()
+  with pytest.raises(ValueError, match="before the last one had ended"):
+    environment.step(0)
+
+
+@pytest.mark.parametrize(
+  "actions",
+  [
+    dm_env.specs.BoundedArray((1,), np.float32, -1, 1),
+    dm_env.specs.BoundedArray((), np.int32, 0, 3),
+    {"a": dm_env.specs.DiscreteArray(2)},
+  ],
+)
+def test_actions_that_are_not_discrete_are_refused(actions):
+  with pytest.raises(TypeError, match=r"must have a dm_env\.specs\.DiscreteArray"):
+    standard.StandardEnvironment(Scripted([], actions=actions))
+
+
+@pytest.mark.parametrize(
+  ("spec", "message"),
+  [
+    ({"a": dm_env.specs.Array((2,), np.float32)}, "join the parts into one"),
+    ((dm_env.specs.Array((2,), np.float32),), "join the parts into one"),
+    (dm_env.specs.StringArray(()), "arrays of real numbers"),
+    (dm_env.specs.Array((2,), np.complex64), "arrays of real numbers"),
+  ],
+)
+def test_observations_that_are_not_one_array_of_numbers_are_refused(spec, message):
+  with pytest.raises(TypeError, match=message):
+    standard.StandardEnvironment(Scripted([], spec))
+
+
+def test_close_and_raw_reach_the_environment():
+  raw = Scripted([])
+  environment = standard.StandardEnvironment(raw)
+  assert environment.raw is raw
+  environment.close()
+  assert raw.closed
