@@ -1,0 +1,101 @@
+"""Visit counts in a table, exact for indexed states, and hashed for all others."""
+
+import chex
+import jax
+import jax.numpy as jnp
+
+
+def init_counts(num_states: int, num_actions: int) -> jax.Array:
+  """No visits yet: int32 `[num_states, num_actions]`.
+
+  Raises:
+    ValueError: if either number is below 1.
+  """
+  if num_states < 1 or num_actions < 1:
+    raise ValueError(
+      f"a table of {num_states} states and {num_actions} actions is empty; use at "
+      "least 1 of each."
+    )
+  return jnp.zeros((num_states, num_actions), jnp.int32)
+
+
+def count_visit(
+  counts: jax.Array, state: jax.Array, action: jax.Array, amount: chex.Numeric = 1
+) -> jax.Array:
+  """Adds a visit to (state, action).
+
+  Args:
+    counts: from `init_counts`.
+    state: int `[]`, the state's index.
+    action: int `[]`.
+    amount: int `[]`, how many visits: 0 leaves the counts as they are, without the
+      copy of the table that a `jnp.where` would cost.
+
+  Returns:
+    The counts.
+  """
+  chex.assert_rank(counts, 2)
+  chex.assert_type([counts, state, action], int)
+  return counts.at[state, action].add(jnp.asarray(amount, counts.dtype))
+
+
+def count_bonus(
+  counts: jax.Array, state: jax.Array, action: jax.Array, pseudo_count: float = 0.01
+) -> jax.Array:
+  """`(N(s, a) + pseudo_count)^{-1/2}`, float32 `[]`.
+
+  The bonus of "Temporal Difference Uncertainties" (Flennerhag et al., 2020), appendix
+  D.1, there called CTS and 0.01 its constant, with counts of a table in place of a
+  density model's. N is what `counts` says: count the visit before or after, as wanted.
+
+  Args:
+    counts: from `init_counts`.
+    state: int `[]`, the state's index.
+    action: int `[]`.
+    pseudo_count: positive; sets the bonus of a first visit.
+  """
+  chex.assert_rank(counts, 2)
+  chex.assert_type([counts, state, action], int)
+  return jax.lax.rsqrt(counts[state, action].astype(jnp.float32) + pseudo_count)
+
+
+def _mix(words: jax.Array) -> jax.Array:
+  """MurmurHash3's finaliser: a bijection of uint32 in which every bit matters."""
+  words = (words ^ (words >> 16)) * jnp.uint32(0x85EBCA6B)
+  words = (words ^ (words >> 13)) * jnp.uint32(0xC2B2AE35)
+  return words ^ (words >> 16)
+
+
+def _words(observation: jax.Array) -> jax.Array:
+  """The observation's values as uint32, one each, equal values as equal words."""
+  if jnp.issubdtype(observation.dtype, jnp.floating):
+    values = observation.astype(jnp.float32)
+    values = jnp.where(values == 0.0, 0.0, values)  # −0 is 0.
+    return jax.lax.bitcast_convert_type(values, jnp.uint32)
+  return observation.astype(jnp.uint32)
+
+
+def hash_observation(observation: jax.Array, num_buckets: int) -> jax.Array:
+  """The row of a table of `num_buckets` that counts this observation.
+
+  Equal observations share a bucket; different ones do with a probability of about
+  1/num_buckets. Floats are compared as float32, exactly: round them first if nearby
+  observations should count as one.
+
+  Args:
+    observation: an array of any shape, of floats, integers or booleans.
+    num_buckets: the table's size, static.
+
+  Returns:
+    int32 `[]`, in [0, num_buckets).
+
+  Raises:
+    ValueError: if `num_buckets` is below 1.
+  """
+  if num_buckets < 1:
+    raise ValueError(f"num_buckets is {num_buckets}; a table needs at least 1.")
+  words = jnp.ravel(_words(jnp.asarray(observation)))
+  places = _mix(jnp.arange(1, words.size + 1, dtype=jnp.uint32))
+  # Mixed before the sum: a plain one would not tell (1, 2) at (0, 1) from (2, 1).
+  digest = _mix(jnp.sum(_mix(words ^ places), dtype=jnp.uint32))
+  return (digest % jnp.uint32(num_buckets)).astype(jnp.int32)

@@ -1,0 +1,64 @@
+"""What an exploration rule is: the seam between an agent and its way of acting."""
+
+from typing import Any, Protocol
+
+import jax
+
+# A pytree of arrays of fixed shapes.
+State = Any
+
+
+class Rule(Protocol):
+  """Chooses actions from the action values of an ensemble (a plain agent has K = 1).
+
+  Every method is pure and can be jitted and vmapped. An actor calls `begin_episode`
+  at each FIRST timestep, `observe` at each MID and LAST one, and then `select`.
+  """
+
+  def init(self, key: jax.Array, num_members: int, num_actions: int) -> State:
+    """The state before the first episode, of fixed shapes.
+
+    Args:
+      key: a random key.
+      num_members: K, how many members the ensemble has.
+      num_actions: A.
+
+    Raises:
+      ValueError: if the rule cannot work with that many members.
+    """
+    ...
+
+  def begin_episode(self, key: jax.Array, state: State, env_steps: jax.Array) -> State:
+    """The state at an episode's start.
+
+    Args:
+      key: a random key.
+      state: as the last episode left it.
+      env_steps: int32 scalar, environment steps taken so far by all actors.
+    """
+    ...
+
+  def select(
+    self, key: jax.Array, q: jax.Array, state: State, env_steps: jax.Array
+  ) -> tuple[jax.Array, jax.Array, State]:
+    """Chooses an action.
+
+    Args:
+      key: a random key.
+      q: `[K, A]`, each member's action values.
+      state: the rule's state.
+      env_steps: int32 scalar, environment steps taken so far by all actors.
+
+    Returns:
+      The action (int32 `[]`), the probability with which it was really drawn given
+      the rule's state (float32 `[]`), and the state.
+    """
+    ...
+
+  def observe(self, reward: jax.Array, state: State) -> State:
+    """Takes in the reward (float32 `[]`) of the step just taken."""
+    ...
+
+  def policy(self, state: State) -> jax.Array:
+    """The index of the member being followed (int32 `[]`); 0 where there is none."""
+    ...
