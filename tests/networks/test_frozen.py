@@ -1,0 +1,93 @@
+"""A frozen network is the same function, looked up where observations are indices."""
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from explorax.networks import ensemble, ensemble_mlp, frozen, rnd
+
+pytestmark = pytest.mark.ops
+
+INDEX = dm_env.specs.BoundedArray((), np.int32, -1, 8)
+DENSE = dm_env.specs.Array((4,), np.float32)
+X = np.array([-1, 3, 8, 0, 3, -1], np.int32)
+
+
+def test_the_table_holds_the_network():
+  networks = ensemble_mlp.make_ensemble_mlp(INDEX, 3, 4, (6, 5))
+  table = frozen.freeze(networks, INDEX)
+  params = jax.jit(table.init)(jax.random.key(0))
+  assert params.shape == (10, 4, 3)
+  expected = networks.apply(jax.jit(networks.init)(jax.random.key(0)), X)
+  for apply in (table.apply, jax.jit(table.apply)):
+    np.testing.assert_allclose(apply(params, X), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_an_index_beyond_the_table_is_not_a_number():
+  table = frozen.freeze(ensemble_mlp.make_ensemble_mlp(INDEX, 3, 2), INDEX)
+  q = table.apply(jax.jit(table.init)(jax.random.key(1)), np.array([8, 9], np.int32))
+  assert np.all(np.isfinite(q[:, 0])) and np.all(np.isnan(q[:, 1]))
+
+
+def test_other_observations_keep_their_network():
+  networks = ensemble_mlp.make_ensemble_mlp(DENSE, 3, 4)
+  assert frozen.freeze(networks, DENSE) is networks
+
+
+def test_as_a_prior_it_is_the_networks_own_prior():
+  networks = ensemble_mlp.make_ensemble_mlp(INDEX, 3, 4, (6, 5))
+  plain = ensemble.with_prior(networks, 3.0)
+  looked_up = ensemble.with_prior(networks, 3.0, frozen.freeze(networks, INDEX))
+  key, prior_key = jax.random.split(jax.random.key(2))
+  params = plain.init(key)
+  np.testing.assert_allclose(
+    looked_up.apply(params, looked_up.init_prior(prior_key), X),
+    plain.apply(params, plain.init_prior(prior_key), X),
+    rtol=1e-5,
+    atol=1e-6,
+  )
+
+
+@pytest.mark.parametrize("spec", [INDEX, DENSE])
+@pytest.mark.parametrize("hidden_sizes", [(6, 5), ()])
+def test_rnd_embeds_and_the_error_vanishes_at_the_targets_own_parameters(
+  spec, hidden_sizes
+):
+  networks = rnd.make_rnd_networks(spec, hidden_sizes, output_size=10)
+  x = X if spec is INDEX else np.ones((6, 4), np.float32)
+  key, other_key = jax.random.split(jax.random.key(3))
+  target = networks.target.apply(networks.target.init(key), x)
+  same = networks.predictor.apply(networks.predictor.init(key), x)
+  other = networks.predictor.apply(networks.predictor.init(other_key), x)
+  assert target.shape == same.shape == (6, 10)
+  np.testing.assert_allclose(same, target, rtol=1e-5, atol=1e-6)
+  assert np.max(np.abs(np.asarray(other - target))) > 1e-2
+
+
+def test_rnd_is_learnt_where_it_was_trained_and_novel_elsewhere():
+  networks = rnd.make_rnd_networks(INDEX, (32,), output_size=8)
+  params = jax.jit(networks.predictor.init)(jax.random.key(4))
+  target_params = jax.jit(networks.target.init)(jax.random.key(5))
+
+  @jax.jit
+  def errors(params, x):
+    difference = networks.predictor.apply(params, x) - networks.target.apply(
+      target_params, x
+    )
+    return jnp.sum(difference**2, axis=-1)
+
+  seen, unseen = np.array([0, 1, 2], np.int32), np.array([5, 6, 7], np.int32)
+  step = jax.jit(jax.grad(lambda p: jnp.mean(errors(p, seen))))
+  before = errors(params, seen)
+  for _ in range(500):
+    params = jax.tree.map(lambda p, g: p - 0.1 * g, params, step(params))
+  assert np.max(errors(params, seen)) < 0.01 * np.min(before)
+  assert np.min(errors(params, unseen)) > 10 * np.max(errors(params, seen))
+
+
+def test_bad_rnd_sizes_are_refused():
+  with pytest.raises(ValueError, match="output_size is 0"):
+    rnd.make_rnd_networks(DENSE, (50,), 0)
+  with pytest.raises(ValueError, match="hidden_sizes are"):
+    rnd.make_rnd_networks(DENSE, (0,), 10)

@@ -1,0 +1,100 @@
+"""How observations become features, and the gather that stands for a product."""
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from explorax.networks import inputs as inputs_lib
+
+pytestmark = pytest.mark.ops
+
+
+def index_spec(num_values):
+  return dm_env.specs.BoundedArray((), np.int32, -1, num_values - 1)
+
+
+def test_gather_is_the_product_with_the_one_hot():
+  inputs = inputs_lib.make_inputs(index_spec(7))
+  w = np.random.default_rng(0).standard_normal((7, 5)).astype(np.float32)
+  index = np.array([3, -1, 0, 6, 3, -1], np.int32)
+  # The oracle: rows picked by hand.
+  expected = np.stack([w[i] if i >= 0 else np.zeros(5, np.float32) for i in index])
+  for linear in (inputs.linear, jax.jit(inputs.linear)):
+    np.testing.assert_array_equal(linear(index, w), expected)
+  np.testing.assert_allclose(inputs.dense(index) @ w, expected, rtol=1e-6)
+
+
+def test_gradient_of_the_gather_adds_up_repeated_rows_and_skips_minus_one():
+  inputs = inputs_lib.make_inputs(index_spec(4))
+  index = np.array([2, -1, 2, 1], np.int32)
+  upstream = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
+  expected = np.zeros((4, 3))
+  for i, row in zip(index, upstream.astype(np.float64), strict=True):
+    if i >= 0:
+      expected[i] += row
+  gradient = jax.grad(lambda w: jnp.sum(inputs.linear(index, w) * upstream))
+  np.testing.assert_allclose(gradient(jnp.ones((4, 3))), expected, rtol=1e-6)
+
+
+def test_an_index_beyond_the_spec_is_not_a_number():
+  inputs = inputs_lib.make_inputs(index_spec(4))
+  out = inputs.linear(np.array([4, 3], np.int32), jnp.ones((4, 2)))
+  np.testing.assert_array_equal(np.isnan(out), [[True, True], [False, False]])
+
+
+def test_floats_are_flattened_and_bytes_are_scaled():
+  rng = np.random.default_rng(2)
+  w = rng.standard_normal((6, 4)).astype(np.float32)
+  floats = rng.standard_normal((5, 2, 3)).astype(np.float32)
+  inputs = inputs_lib.make_inputs(dm_env.specs.Array((2, 3), np.float32))
+  assert (inputs.num_features, inputs.is_index) == (6, False)
+  np.testing.assert_allclose(
+    inputs.linear(floats, w), floats.reshape(5, 6) @ w, rtol=1e-5, atol=1e-6
+  )
+  pixels = rng.integers(0, 256, (5, 2, 3)).astype(np.uint8)
+  inputs = inputs_lib.make_inputs(dm_env.specs.Array((2, 3), np.uint8))
+  np.testing.assert_allclose(
+    inputs.dense(pixels), pixels.reshape(5, 6) / 255.0, rtol=1e-6
+  )
+
+
+def test_a_scalar_float_is_one_feature():
+  inputs = inputs_lib.make_inputs(dm_env.specs.Array((), np.float32))
+  assert inputs.num_features == 1
+  assert inputs.dense(jnp.zeros((3,))).shape == (3, 1)
+
+
+@pytest.mark.parametrize(
+  ("spec", "message"),
+  [
+    (dm_env.specs.Array((), np.int32), "int32 scalar with bounds"),
+    (dm_env.specs.BoundedArray((), np.int64, -1, 5), "int32 scalar with bounds"),
+    (dm_env.specs.BoundedArray((2,), np.int32, -1, 5), "int32 scalar with bounds"),
+    (dm_env.specs.BoundedArray((), np.int32, 0, 5), "int32 scalar with bounds"),
+    (dm_env.specs.BoundedArray((), np.int32, -1, -1), "int32 scalar with bounds"),
+    (dm_env.specs.Array((3,), bool), "dtype bool"),
+    (dm_env.specs.Array((3,), np.complex64), "dtype complex64"),
+    (dm_env.specs.Array((0, 3), np.float32), "no elements"),
+  ],
+)
+def test_other_observations_are_refused(spec, message):
+  with pytest.raises(ValueError, match=message):
+    inputs_lib.make_inputs(spec)
+
+
+@pytest.mark.parametrize(
+  "observation",
+  [np.zeros((2, 3), np.float32), np.zeros((2, 2, 2), np.float32), np.zeros((2,))],
+)
+def test_observations_of_another_shape_are_refused(observation):
+  inputs = inputs_lib.make_inputs(dm_env.specs.Array((2, 3), np.float32))
+  with pytest.raises(AssertionError):
+    inputs.dense(observation)
+
+
+def test_an_index_of_another_rank_or_dtype_is_refused():
+  inputs = inputs_lib.make_inputs(index_spec(4))
+  for observation in (np.int32(1), np.zeros((2, 4), np.int32), np.zeros((2,))):
+    with pytest.raises(AssertionError):
+      inputs.linear(observation, jnp.ones((4, 2)))
