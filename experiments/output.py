@@ -44,20 +44,8 @@ class RunDirectory:
         cannot be created or written to.
     """
     path = pathlib.Path(path).expanduser()
-    for ancestor in (path, *path.parents):
-      if ancestor.exists() and not ancestor.is_dir():
-        raise errors.OutputError(
-          f"--output={path} cannot be a directory, because {ancestor} is a file; "
-          "choose another --output."
-        )
-    held = [name for name in _OF_A_RUN if (path / name).exists()]
-    if held:
-      raise errors.OutputError(
-        f"--output={path} already holds a run ({held[0]}); choose another --output, "
-        "or delete that directory if the run is not needed."
-      )
-    missing = [p for p in (path, *path.parents) if not p.exists()]
     try:
+      missing = _missing(path)
       path.mkdir(parents=True, exist_ok=True)
       with tempfile.TemporaryFile(dir=path):
         pass
@@ -106,6 +94,23 @@ class RunDirectory:
   def append_to(self, name: str) -> "GrowingFile":
     """Opens the file `name`, which grows by whole records."""
     return GrowingFile(self.path / name)
+
+
+def _missing(path: pathlib.Path) -> list[pathlib.Path]:
+  """Those of `path` and its parents that do not exist; refuses what is in the way."""
+  for ancestor in (path, *path.parents):
+    if ancestor.exists() and not ancestor.is_dir():
+      raise errors.OutputError(
+        f"--output={path} cannot be a directory, because {ancestor} is a file; "
+        "choose another --output."
+      )
+  held = [name for name in _OF_A_RUN if (path / name).exists()]
+  if held:
+    raise errors.OutputError(
+      f"--output={path} already holds a run ({held[0]}); choose another --output, "
+      "or delete that directory if the run is not needed."
+    )
+  return [ancestor for ancestor in (path, *path.parents) if not ancestor.exists()]
 
 
 class GrowingFile:

@@ -1,5 +1,6 @@
 """Everything that a run writes while it lasts and when it ends."""
 
+import math
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -130,7 +131,7 @@ class Recorder:
       status=status,
       env_steps=known.env_steps if known else 0,
       learner_updates=known.learner_updates if known else 0,
-      steps_per_second=known.steps_per_second if known else None,
+      steps_per_second=known.steps_per_second if known else math.nan,
       wall_seconds=wall_seconds,
       returns=self._returns,
       has_solved_rule=self._solved_rule is not None,

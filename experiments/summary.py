@@ -1,6 +1,7 @@
 """What came of a run: `summary.json`, and the table that ends it on the terminal."""
 
 import dataclasses
+import math
 from typing import Any
 
 from explorax.experiments import returns as returns_lib
@@ -16,7 +17,7 @@ class Summary:
     status: one of `STATUSES`.
     env_steps: environment steps taken.
     learner_updates: gradient updates made.
-    steps_per_second: environment steps per second, compilation left out; None if
+    steps_per_second: environment steps per second, compilation left out; NaN if
       the run was too short to tell.
     wall_seconds: how long the run took, compilation included.
     returns: of all its episodes.
@@ -28,7 +29,7 @@ class Summary:
   status: str
   env_steps: int
   learner_updates: int
-  steps_per_second: float | None
+  steps_per_second: float
   wall_seconds: float
   returns: returns_lib.Returns
   has_solved_rule: bool
@@ -65,7 +66,7 @@ class Summary:
       f"{_count(episodes, 'episode')}, {_count(self.env_steps, 'environment step')}, "
       f"{_count(self.learner_updates, 'learner update')} in "
       f"{duration(self.wall_seconds)}"
-      + (f" ({speed:,.0f} steps/s after compilation)" if speed else "")
+      + (f" ({speed:,.0f} steps/s after compilation)" if math.isfinite(speed) else "")
     ]
     if self.has_solved_rule and self.solved_episode is not None:
       facts.append(f"Deep Sea was solved in episode {self.solved_episode}.")

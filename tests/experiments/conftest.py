@@ -1,0 +1,159 @@
+"""A stand-in agent and runner, so that the command line is tested without learning.
+
+The runner here speaks the real one's protocol; what it does is told by the settings of
+the stand-in agent, which arrive through `--set` as any other.
+"""
+
+import dataclasses
+import math
+import os
+import signal
+import sys
+import time
+import types
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+  epsilon: float = 0.05
+  period: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  num_members: int = 2
+  batch_size: int = 8
+  capacity: int = 100
+  hidden_sizes: tuple[int, ...] = (50, 50)
+  exploration: Rule = dataclasses.field(default_factory=Rule)
+  episode_seconds: float = 0.0
+  nan_at_episode: int | None = None
+  crash_at_episode: int | None = None
+  signal_at_episode: int | None = None
+
+  def __post_init__(self):
+    if self.num_members < 1:
+      raise ValueError(f"num_members is {self.num_members}; use at least 1.")
+    if self.capacity < self.batch_size:
+      raise ValueError(
+        f"capacity is {self.capacity}, below the batch size of {self.batch_size}; "
+        "raise it."
+      )
+
+
+class Episode(NamedTuple):
+  episode: int
+  env_steps: int
+  episode_return: float
+  episode_length: int
+  policy: str
+  learner_updates: int
+  steps_per_second: float
+  wall_seconds: float
+  metrics: dict[str, float]
+
+
+class Result(NamedTuple):
+  weights: Any
+  env_steps: int
+  episodes: int
+  learner_updates: int
+  steps_per_second: float
+  interrupted: bool
+
+
+def episode(number: int, **changes: Any) -> Episode:
+  """Episode `number` of a run in which explorers and exploiters take turns."""
+  usual = Episode(
+    episode=number,
+    env_steps=10 * number,
+    episode_return=float(number),
+    episode_length=10,
+    policy="explorer" if number % 2 else "exploiter",
+    learner_updates=max(0, 10 * number - 20),
+    steps_per_second=100.0,
+    wall_seconds=0.1 * number,
+    metrics={"loss": 1.0 / number} if number > 2 else {},
+  )
+  return usual._replace(**changes)
+
+
+def _run(
+  agent, environment, *, seed, replay, num_episodes, num_steps, on_episode, stop
+) -> Result:
+  from explorax import environments
+  from explorax.experiments.runners import errors
+
+  assert replay in ("reverb", "memory")
+  weights = {"mlp/~/linear_0": {"w": np.full((2, 3), seed, np.float32)}}
+  number, last = 0, episode(1, env_steps=0, learner_updates=0)
+  while not (
+    (num_episodes is not None and number >= num_episodes)
+    or (num_steps is not None and last.env_steps >= num_steps)
+    or stop()
+  ):
+    number += 1
+    timestep = environment.reset()
+    while not timestep.last():
+      timestep = environment.step(0)
+    if number == agent.nan_at_episode:
+      raise errors.NonFiniteError(
+        f"the loss is nan at environment step {10 * number} (seed {seed}).", weights
+      )
+    if number == agent.crash_at_episode:
+      raise RuntimeError("the environment broke")
+    metrics = environments.episode_metrics(environment)
+    last = episode(number)
+    last = last._replace(metrics={**last.metrics, **metrics})
+    on_episode(last)
+    if number == agent.signal_at_episode:
+      os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(agent.episode_seconds)
+  speed = math.nan if number < 3 else 123.4
+  return Result(
+    weights, last.env_steps, number, last.learner_updates, speed, bool(stop())
+  )
+
+
+class Preset(NamedTuple):
+  name: str
+  summary: str
+  paper: str
+  config: Any
+  make_agent: Any
+
+
+def stand_in_modules() -> dict[str, types.ModuleType]:
+  """Module names, and what stands in for them."""
+  presets = types.ModuleType("explorax.experiments.presets")
+  summary = "a stand-in"
+  presets.PRESETS = {  # type: ignore[attr-defined]
+    name: Preset(name, summary, "no paper", Config(), lambda config, spec: config)
+    for name in ("fake", "other")
+  }
+  local = types.ModuleType("explorax.experiments.runners.local")
+  local.run = _run  # type: ignore[attr-defined]
+  return {presets.__name__: presets, local.__name__: local}
+
+
+@pytest.fixture
+def stand_ins(monkeypatch, tmp_path):
+  """Replaces presets and runner, and works in an empty directory."""
+  from explorax import experiments
+
+  modules = stand_in_modules()
+  for name, module in modules.items():
+    monkeypatch.setitem(sys.modules, name, module)
+  presets = modules["explorax.experiments.presets"]
+  monkeypatch.setattr(experiments, "presets", presets, raising=False)
+  monkeypatch.chdir(tmp_path)
+  return tmp_path
+
+
+@pytest.fixture
+def make_episode():
+  return episode

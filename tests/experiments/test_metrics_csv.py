@@ -1,0 +1,45 @@
+import csv
+
+import pytest
+from explorax.experiments import metrics_csv, output
+
+
+@pytest.fixture
+def directory(tmp_path):
+  return output.RunDirectory.create(tmp_path / "run")
+
+
+def read(directory) -> list[dict[str, str]]:
+  with open(directory.path / "metrics.csv", newline="") as file:
+    return list(csv.DictReader(file))
+
+
+def test_each_episode_is_on_disk_at_once(directory, make_episode):
+  writer = metrics_csv.MetricsCsv(directory)
+  assert read(directory) == []
+  for number in (1, 2):
+    writer.write(make_episode(number))
+    rows = read(directory)
+    assert len(rows) == number
+    assert tuple(rows[-1]) == metrics_csv.EPISODE_COLUMNS
+    assert rows[-1]["env_steps"] == str(10 * number)
+  assert [row["policy"] for row in rows] == ["explorer", "exploiter"]
+
+
+def test_late_metrics_become_columns_on_the_right(directory, make_episode):
+  writer = metrics_csv.MetricsCsv(directory)
+  writer.write(make_episode(1, metrics={"regret": 1.0}))
+  writer.write(make_episode(2, metrics={"regret": 2.0, "loss": 0.1, "bonus": 0.2}))
+  writer.write(make_episode(3, metrics={"loss": 0.05}))
+  writer.close()
+  rows = read(directory)
+  assert tuple(rows[0]) == (*metrics_csv.EPISODE_COLUMNS, "regret", "bonus", "loss")
+  assert [row["regret"] for row in rows] == ["1", "2", ""]
+  assert [row["loss"] for row in rows] == ["", "0.1", "0.05"]
+  assert [row["episode"] for row in rows] == ["1", "2", "3"]
+
+
+def test_returns_are_exact(directory, make_episode):
+  writer = metrics_csv.MetricsCsv(directory)
+  writer.write(make_episode(1, episode_return=0.1 + 0.2))
+  assert float(read(directory)[0]["episode_return"]) == 0.1 + 0.2

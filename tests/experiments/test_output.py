@@ -1,0 +1,81 @@
+import json
+import math
+import resource
+
+import pytest
+from explorax.experiments import errors, output
+
+
+@pytest.fixture
+def directory(tmp_path):
+  return output.RunDirectory.create(tmp_path / "a" / "run")
+
+
+@pytest.fixture
+def small_disk():
+  """Files may not grow beyond 100 bytes: writes stop half-way, as on a full disk."""
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+  yield
+  resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_creates_parents(directory):
+  assert directory.path.is_dir() and not list(directory.path.iterdir())
+
+
+def test_an_existing_directory_without_a_run_will_do(tmp_path):
+  (tmp_path / "notes.txt").write_text("mine")
+  output.RunDirectory.create(tmp_path).discard()
+  assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_discard_leaves_no_trace_of_a_run_that_never_began(tmp_path):
+  directory = output.RunDirectory.create(tmp_path / "a" / "run")
+  (directory.path / "bsuite").mkdir()
+  directory.discard()
+  assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["config.json", "metrics.csv", "summary.json"])
+def test_refuses_a_directory_that_holds_a_run(tmp_path, name):
+  (tmp_path / name).touch()
+  with pytest.raises(errors.OutputError, match=rf"already holds a run \({name}\)"):
+    output.RunDirectory.create(tmp_path)
+
+
+def test_home_is_expanded(tmp_path, monkeypatch):
+  monkeypatch.setenv("HOME", str(tmp_path))
+  assert output.RunDirectory.create("~/run").path == tmp_path / "run"
+
+
+def test_json_has_null_for_what_it_lacks(directory):
+  directory.write_json("a.json", {"x": math.nan, "y": [1.5, math.inf], "z": {"w": 1}})
+  content = json.loads((directory.path / "a.json").read_text())
+  assert content == {"x": None, "y": [1.5, None], "z": {"w": 1}}
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(directory, small_disk):
+  directory.write("folder/a", lambda file: file.write(b"old"))
+  with pytest.raises(errors.OutputError, match="could not be written"):
+    directory.write("folder/a", lambda file: file.write(b"n" * 1000))
+  assert [p.name for p in (directory.path / "folder").iterdir()] == ["a"]
+  assert (directory.path / "folder/a").read_bytes() == b"old"
+
+
+def test_a_growing_file_takes_whole_records_or_nothing(directory, small_disk):
+  file = directory.append_to("log")
+  file.append(b"a" * 60)
+  with pytest.raises(errors.OutputError, match="what was written before it is intact"):
+    file.append(b"b" * 60)
+  assert (directory.path / "log").read_bytes() == b"a" * 60
+  file.append(b"c" * 40)
+  file.close()
+  assert (directory.path / "log").read_bytes() == b"a" * 60 + b"c" * 40
+
+
+def test_a_full_disk_is_called_that(directory):
+  full = output.GrowingFile(output.pathlib.Path("/dev/full"))
+  with pytest.raises(errors.OutputError, match="because the disk is full"):
+    full.append(b"a")
+  full.close()

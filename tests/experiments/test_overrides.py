@@ -1,0 +1,153 @@
+import dataclasses
+import json
+import math
+from typing import Any, Literal
+
+import pytest
+from explorax.experiments import overrides
+
+pytestmark = pytest.mark.ops
+
+
+@dataclasses.dataclass(frozen=True)
+class Bonus:
+  beta: float = 1.0
+
+  def __post_init__(self):
+    if self.beta < 0:
+      raise ValueError(f"beta is {self.beta}; use 0 for none.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  name: str = "a"
+  flag: bool = False
+  count: int = 1
+  rate: float = 0.5
+  limit: float | None = None
+  either: int | str = 3
+  sizes: tuple[int, ...] = (50, 50)
+  pair: tuple[int, float] = (1, 2.0)
+  kind: Literal["mean", "max"] = "mean"
+  bonus: Bonus = dataclasses.field(default_factory=Bonus)
+  second: Bonus | None = None
+  third: Bonus | None = dataclasses.field(default_factory=Bonus)
+  function: Any = math.sqrt
+
+  def __post_init__(self):
+    if self.count > self.rate * 100:
+      raise ValueError(f"count {self.count} is too high for rate {self.rate}.")
+
+
+@pytest.mark.parametrize(
+  ("assignment", "field", "value"),
+  [
+    ("name=b", "name", "b"),
+    ("name=none", "name", "none"),
+    ("name=x=y", "name", "x=y"),
+    ("name=", "name", ""),
+    ("flag=true", "flag", True),
+    ("flag=YES", "flag", True),
+    ("flag=0", "flag", False),
+    ("count=7", "count", 7),
+    ("count=1e1", "count", 10),
+    ("count=-2", "count", -2),
+    ("count=1_0", "count", 10),
+    ("rate=1e-1", "rate", 0.1),
+    ("rate=2", "rate", 2.0),
+    ("rate=inf", "rate", math.inf),
+    ("limit=0.25", "limit", 0.25),
+    ("limit=None", "limit", None),
+    ("either=4", "either", 4),
+    ("either=four", "either", "four"),
+    ("sizes=64,32,16", "sizes", (64, 32, 16)),
+    ("sizes=(64, 32)", "sizes", (64, 32)),
+    ("sizes=(64,)", "sizes", (64,)),
+    ("sizes=()", "sizes", ()),
+    ("sizes=", "sizes", ()),
+    ("pair=3,1e-3", "pair", (3, 1e-3)),
+    ("kind=max", "kind", "max"),
+    ("bonus.beta=0.1", "bonus", Bonus(0.1)),
+    ("third.beta=0.1", "third", Bonus(0.1)),
+    ("third=none", "third", None),
+  ],
+)
+def test_reads_a_value_by_its_type(assignment, field, value):
+  config = overrides.apply(Config(), [assignment])
+  assert getattr(config, field) == value
+  assert type(getattr(config, field)) is type(value)
+  assert dataclasses.replace(config, **{field: getattr(Config(), field)}) == Config()
+
+
+@pytest.mark.parametrize(
+  ("assignment", "words"),
+  [
+    ("count", "not of the form field=value"),
+    ("=3", "not of the form field=value"),
+    ("bonus..beta=3", "not of the form field=value"),
+    ("count=1.5", "count is '1.5'; it must be a whole number"),
+    ("count=inf", "whole number"),
+    ("count=true", "whole number"),
+    ("count=none", "whole number"),
+    ("flag=2", "flag is '2'; it must be true or false"),
+    ("rate=fast", "rate is 'fast'; it must be a number"),
+    ("rate=nan", "must be a number"),
+    ("limit=low", "it must be a number, or none"),
+    ("sizes=50,x", r"sizes\[1\] is 'x'"),
+    ("sizes=1.5", "whole number"),
+    ("pair=1", "must be 2 values"),
+    ("kind=men", "mean, max. Did you mean mean"),
+    ("cuont=3", "no field 'cuont'. Did you mean count"),
+    ("beta=3", r"Did you mean bonus.beta or third.beta\? Its fields are: name, flag"),
+    ("bonus.bta=3", "Did you mean bonus.beta"),
+    ("bonus=3", "is a group of fields; set one of them: bonus.beta"),
+    ("third=3", "or none to do without it"),
+    ("second.beta=3", "second is not in use"),
+    ("count.beta=3", "count has no fields of its own"),
+    ("function=abs", "set it in Python"),
+    ("bonus.beta=-1", "beta is -1.0; use 0 for none"),
+    ("count=99", "count 99 is too high"),
+  ],
+)
+def test_refuses_in_one_sentence(assignment, words):
+  with pytest.raises(ValueError, match=words):
+    overrides.apply(Config(), [assignment])
+
+
+def test_fields_that_constrain_each_other_are_set_together():
+  for pair in (["count=99", "rate=1"], ["rate=1", "count=99"]):
+    config = overrides.apply(Config(), pair)
+    assert (config.count, config.rate) == (99, 1.0)
+
+
+def test_no_field_is_set_twice():
+  with pytest.raises(ValueError, match="gives count twice"):
+    overrides.apply(Config(), ["count=1", "count=2"])
+  with pytest.raises(ValueError, match="both third and a field inside it"):
+    overrides.apply(Config(), ["third=none", "third.beta=2"])
+
+
+def test_nothing_to_set_changes_nothing():
+  config = Config()
+  assert overrides.apply(config, []) is config
+
+
+def test_settable_fields_are_dotted():
+  fields = overrides.settable_fields(Config())
+  assert "bonus.beta" in fields and "bonus" not in fields and "second" in fields
+
+
+def test_to_dict_survives_json():
+  config = Config(limit=math.inf)
+  content = json.loads(json.dumps(overrides.to_dict(config), allow_nan=False))
+  assert content["class"] == "Config"
+  assert content["bonus"] == {"class": "Bonus", "beta": 1.0}
+  assert content["sizes"] == [50, 50]
+  assert content["limit"] == "inf" and content["second"] is None
+  assert content["function"] == "math:sqrt"
+  assert set(content) == {"class", *(f.name for f in dataclasses.fields(Config))}
+
+
+def test_to_dict_refuses_what_json_cannot_hold():
+  with pytest.raises(TypeError, match="function is a object"):
+    overrides.to_dict(Config(function=object()))

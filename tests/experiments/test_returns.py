@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+from explorax.experiments import returns as returns_lib
+
+pytestmark = pytest.mark.ops
+
+
+@pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 257])
+def test_means_equal_plain_loops(count):
+  values = np.random.default_rng(count).normal(size=count)
+  running = [np.mean(values[max(0, i - 99) : i + 1]) for i in range(count)]
+  np.testing.assert_allclose(returns_lib.running_mean(values), running, atol=1e-12)
+  if count == 0:
+    assert returns_lib.mean_of_last(values) is None
+    assert returns_lib.best_mean(values) is None
+    return
+  assert returns_lib.mean_of_last(values) == pytest.approx(running[-1])
+  whole_windows = running[99:] or running[-1:]
+  assert returns_lib.best_mean(values) == pytest.approx(max(whole_windows))
+
+
+def test_a_lucky_first_episode_is_no_best_mean():
+  assert returns_lib.best_mean(np.array([100.0, 0.0])) == 50.0
+  values = np.concatenate([[1e3], np.zeros(99), np.ones(100)])
+  assert returns_lib.best_mean(values) == pytest.approx(10.0)
+
+
+def test_returns_are_kept_apart_by_policy(make_episode):
+  returns = returns_lib.Returns()
+  assert returns.recent_mean() is None and returns.policies == []
+  for number in range(1, 6):
+    returns.add(make_episode(number))
+  assert returns.policies == ["exploiter", "explorer"]
+  assert returns.of().tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+  assert returns.of("explorer").tolist() == [1.0, 3.0, 5.0]
+  assert returns.env_steps("exploiter").tolist() == [20, 40]
+  assert returns.recent_mean() == 3.0
+
+
+def test_the_recent_mean_forgets(make_episode):
+  returns = returns_lib.Returns()
+  for number in range(1, 151):
+    returns.add(make_episode(number))
+  assert returns.recent_mean() == np.mean(np.arange(51, 151))

@@ -1,0 +1,99 @@
+import math
+
+import pytest
+from explorax.experiments import returns as returns_lib
+from explorax.experiments import summary
+
+pytestmark = pytest.mark.ops
+
+
+@pytest.fixture
+def make_summary(make_episode):
+  def make(episodes: int = 4, **changes) -> summary.Summary:
+    returns = returns_lib.Returns()
+    for number in range(1, episodes + 1):
+      returns.add(make_episode(number))
+    usual = {
+      "status": "finished",
+      "env_steps": 12345,
+      "learner_updates": 1,
+      "steps_per_second": 321.0,
+      "wall_seconds": 61.0,
+      "returns": returns,
+      "has_solved_rule": False,
+      "solved_episode": None,
+    }
+    return summary.Summary(**{**usual, **changes})
+
+  return make
+
+
+def test_to_dict(make_summary):
+  content = make_summary(has_solved_rule=True, solved_episode=3).to_dict()
+  assert content == {
+    "status": "finished",
+    "env_steps": 12345,
+    "episodes": 4,
+    "learner_updates": 1,
+    "steps_per_second": 321.0,
+    "wall_seconds": 61.0,
+    "mean_return_last_100": 2.5,
+    "best_mean_return_100": 2.5,
+    "policies": {
+      "exploiter": {
+        "episodes": 2,
+        "mean_return_last_100": 3.0,
+        "best_mean_return_100": 3.0,
+      },
+      "explorer": {
+        "episodes": 2,
+        "mean_return_last_100": 2.0,
+        "best_mean_return_100": 2.0,
+      },
+    },
+    "solved_episode": 3,
+  }
+
+
+def test_solved_episode_is_null_if_unsolved_and_absent_elsewhere(make_summary):
+  assert make_summary(has_solved_rule=True).to_dict()["solved_episode"] is None
+  assert "solved_episode" not in make_summary().to_dict()
+
+
+def test_the_table_is_for_reading(make_summary):
+  text = make_summary(has_solved_rule=True, solved_episode=3).table("tdu on x")
+  assert text.splitlines() == [
+    "tdu on x: finished",
+    "  4 episodes, 12,345 environment steps, 1 learner update in 1:01 "
+    "(321 steps/s after compilation)",
+    "  Deep Sea was solved in episode 3.",
+    "",
+    "  policy      episodes   mean of last 100   best mean of 100",
+    "  all                4                2.5                2.5",
+    "  exploiter          2                  3                  3",
+    "  explorer           2                  2                  2",
+  ]
+
+
+def test_the_table_of_a_run_without_episodes(make_summary):
+  empty = make_summary(0, status="interrupted", steps_per_second=math.nan, env_steps=0)
+  assert "interrupted" in empty.table("x") and "policy" not in empty.table("x")
+  assert empty.to_dict()["mean_return_last_100"] is None
+  assert "not solved in 0 episodes" in make_summary(0, has_solved_rule=True).table("x")
+
+
+def test_an_unmeasured_speed_is_left_out(make_summary):
+  assert "steps/s" not in make_summary(steps_per_second=math.nan).table("x")
+
+
+def test_refuses_an_unknown_status(make_summary):
+  with pytest.raises(ValueError, match="not 'done'"):
+    make_summary(status="done")
+
+
+@pytest.mark.parametrize(
+  ("seconds", "text"),
+  [(0, "0:00"), (59.6, "1:00"), (754, "12:34"), (3723, "1:02:03"), (-1, "0:00")],
+)
+def test_duration(seconds, text):
+  assert summary.duration(seconds) == text

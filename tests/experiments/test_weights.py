@@ -1,0 +1,74 @@
+import io
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from explorax.experiments import weights
+
+
+class Pair(NamedTuple):
+  online: dict
+  others: list
+
+
+@pytest.fixture
+def tree():
+  layer = {"w": jnp.arange(6, dtype=jnp.float32).reshape(2, 3), "b": jnp.zeros(3)}
+  half = jnp.asarray([1.5, -2.0], jnp.bfloat16)
+  return Pair({"mlp/~/linear_0": layer}, [half, np.int32(7)])
+
+
+@pytest.fixture
+def saved(tree, tmp_path):
+  path = tmp_path / "final.npz"
+  with open(path, "wb") as file:
+    weights.save(file, tree)
+  return path
+
+
+def test_come_back_as_they_were(tree, saved):
+  loaded = weights.load(saved, tree)
+  assert jax.tree.structure(loaded) == jax.tree.structure(tree)
+  for a, b in zip(jax.tree.leaves(loaded), jax.tree.leaves(tree), strict=True):
+    assert a.dtype == b.dtype
+    np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def test_are_named_by_their_paths_and_need_no_pickle(saved):
+  with np.load(saved, allow_pickle=False) as arrays:
+    names = {name: arrays[name].dtype for name in arrays}
+  assert names == {
+    "online/mlp/~/linear_0/w": np.float32,
+    "online/mlp/~/linear_0/b": np.float32,
+    "others/0": np.float32,  # bfloat16 fits.
+    "others/1": np.int32,
+  }
+
+
+def test_refuse_to_be_another_agents(tree, saved):
+  wider = tree._replace(online={"mlp/~/linear_0": {"w": jnp.zeros((2, 4)), "b": 0}})
+  with pytest.raises(ValueError, match=r"shape \(2, 3\) there, and \(2, 4\) here"):
+    weights.load(
+      saved,
+      wider._replace(
+        online={"mlp/~/linear_0": {"w": jnp.zeros((2, 4)), "b": jnp.zeros(3)}}
+      ),
+    )
+  with pytest.raises(ValueError, match="'others/1' is only in the file"):
+    weights.load(saved, tree._replace(others=tree.others[:1]))
+  with pytest.raises(ValueError, match="'others/2' is missing from the file"):
+    weights.load(saved, tree._replace(others=[*tree.others, jnp.zeros(1)]))
+
+
+def test_refuse_a_file_that_holds_none(tree, tmp_path):
+  path = tmp_path / "notes.npz"
+  path.write_text("nothing of the kind")
+  with pytest.raises(ValueError, match="holds no weights"):
+    weights.load(path, tree)
+
+
+def test_refuse_two_arrays_of_one_name():
+  with pytest.raises(ValueError, match="both called 'a/b'"):
+    weights.save(io.BytesIO(), {"a/b": np.zeros(1), "a": {"b": np.zeros(1)}})
