@@ -1,0 +1,90 @@
+# Everything runs in .venv, which every target sets up by itself, from the versions and
+# hashes in requirements/: all that is needed is Python 3.11, make and a package index.
+#
+#   PYTHON=/path/to/python3.11 make install     another interpreter than `python3.11`
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := requirements/py311-reverb.txt
+BOOTSTRAP := requirements/bootstrap.txt
+INSTALLED := $(VENV)/.installed
+
+# A user's own settings of pip must not send packages elsewhere than into .venv.
+export PIP_USER := 0
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DELETE_ON_ERROR:
+.PHONY: help install demo test test-ops lint bench lock clean
+
+help:
+	@echo 'make install    set up .venv, with Reverb and all that the other targets need'
+	@echo 'make demo       watch TDU solve Deep Sea'
+	@echo 'make test       all tests, and the coverage of losses and exploration'
+	@echo 'make test-ops   only the tests of pure functions, in under a minute'
+	@echo 'make lint       format, lint and types'
+	@echo 'make bench      speed and memory, side by side with the peers'
+	@echo 'make lock       resolve the versions in requirements/ anew'
+	@echo 'make clean      remove what the others made, all but results/ and runs/'
+
+install: $(INSTALLED)
+
+# uv is several times as quick as pip, but does not read pip's settings: where those
+# name an index, and where uv does not get through, pip installs the same files.
+$(INSTALLED): pyproject.toml $(LOCK) $(BOOTSTRAP)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2> /dev/null \
+	  || { echo "explorax: Python 3.11 is needed, because Reverb has no wheels for" \
+	    "others, and '$(PYTHON)' is not one: install it, or name it with" \
+	    "PYTHON=/path/to/python3.11." >&2; exit 1; }
+	@test "$$(uname -sm)" = 'Linux x86_64' \
+	  || { echo "explorax: the locked versions are for Linux on x86-64, and this is" \
+	    "$$(uname -sm): run 'pip install -e .[plots,dev]' for all but Reverb." >&2; \
+	    exit 1; }
+	@echo 'Setting up $(VENV) ...'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --require-hashes -r $(BOOTSTRAP)
+	@$(BIN)/python -m pip config list | grep -Eq '\.(index-url|no-index|proxy)=' \
+	  || $(BIN)/uv pip sync --quiet --python $(BIN)/python --no-build-isolation \
+	    --require-hashes $(LOCK) \
+	  || echo 'uv did not get through; pip takes over.'
+	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation --require-hashes \
+	  -r $(LOCK)
+	@PIP_REQUIRE_HASHES=0 $(BIN)/python -m pip install -qq --no-deps --no-index \
+	  --no-build-isolation --editable .
+	@touch $@
+
+demo: $(INSTALLED)
+	$(BIN)/python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \
+	  --seed=0 --episodes=200 --output=results/demo-$$(date +%Y%m%d-%H%M%S)
+
+test: $(INSTALLED)
+	$(BIN)/pytest --cov
+
+test-ops: $(INSTALLED)
+	$(BIN)/pytest -m ops
+
+lint: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	@rm -rf build
+	@PIP_REQUIRE_HASHES=0 $(BIN)/python -m pip install -qq --no-deps --no-index \
+	  --no-build-isolation --target build/typecheck .
+	$(BIN)/mypy
+
+bench: $(INSTALLED)
+	$(BIN)/python benchmarks/run.py
+
+# The index is named, so that no setting of this machine gets into the files.
+UV_COMPILE := pip compile --quiet --no-config --generate-hashes --upgrade \
+  --default-index https://pypi.org/simple --python-version 3.11 \
+  --python-platform x86_64-unknown-linux-gnu --custom-compile-command 'make lock'
+
+lock: $(INSTALLED)
+	$(BIN)/uv $(UV_COMPILE) requirements/bootstrap.in -o $(BOOTSTRAP)
+	$(BIN)/uv $(UV_COMPILE) pyproject.toml requirements/bootstrap.in -c $(BOOTSTRAP) \
+	  --extra reverb --extra atari --extra plots --extra dev -o $(LOCK)
+
+clean:
+	rm -rf $(VENV) .venv-newest build dist explorax.egg-info .coverage .hypothesis \
+	  .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

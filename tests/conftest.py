@@ -1,0 +1,43 @@
+"""What all tests share: the CPU, strict shapes, and repeatable random examples."""
+
+import importlib.util
+import os
+from collections.abc import Iterator
+
+# Before anything imports jax, which looks at it once; processes that tests start
+# inherit it.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import hypothesis
+import jax
+import pytest
+
+hypothesis.settings.register_profile(
+  "explorax",
+  deadline=None,  # An example may compile.
+  derandomize=True,
+  max_examples=20,
+)
+hypothesis.settings.load_profile("explorax")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+  """Skips what needs Reverb where there is none."""
+  if importlib.util.find_spec("reverb") is not None:
+    return
+  skip = pytest.mark.skip(reason="Reverb is not installed: explorax[reverb] has it.")
+  for item in items:
+    if "reverb" in item.keywords:
+      item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def _strict_rank_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
+  """Makes jax refuse to broadcast arrays of different ranks.
+
+  `@pytest.mark.rank_promotion("allow")` lifts it from a test whose subject is code
+  of others that relies on it.
+  """
+  marker = request.node.get_closest_marker("rank_promotion")
+  with jax.numpy_rank_promotion(marker.args[0] if marker else "raise"):
+    yield
