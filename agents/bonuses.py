@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import optax
 
 from explorax import exploration, losses, networks
-from explorax.environments import specs
 
 
 class Inputs(NamedTuple):
@@ -171,7 +170,7 @@ class RND:
         predictor,
         nets.target.init(target_key),
         optimizer.init(predictor),
-        exploration.init_ema_moments(),
+        exploration.init_moments(),
       )
 
     def loss(predictor: Any, target: Any, observation: jax.Array):
@@ -212,23 +211,20 @@ class Counts:
       raise ValueError(f"Counts.num_buckets is {self.num_buckets}; use at least 1.")
 
   def build(self, observation_spec, num_actions) -> ActorBonus:
-    one_hot = specs.is_index(observation_spec)
+    inputs = networks.make_inputs(observation_spec)
     # One more state for the zeros after an episode's end, whose index is −1.
-    num_states = observation_spec.maximum + 2 if one_hot else self.num_buckets
+    num_states = inputs.num_features + 1 if inputs.is_index else self.num_buckets
 
     def observe(counts, observation, action, last):
       state = (
         observation + 1
-        if one_hot
+        if inputs.is_index
         else exploration.hash_observation(observation, num_states)
       )
-      visited = exploration.count_visit(counts, state, action)
-      bonus = exploration.count_bonus(visited, state, action)
-      counts = jnp.where(last, counts, visited)
+      counts = exploration.count_visit(counts, state, action, jnp.where(last, 0, 1))
+      bonus = exploration.count_bonus(counts, state, action)
       return jnp.where(last, 0.0, bonus), counts
 
     return ActorBonus(
-      "transition",
-      lambda: exploration.init_counts(int(num_states), num_actions),
-      observe,
+      "transition", lambda: exploration.init_counts(num_states, num_actions), observe
     )

@@ -6,7 +6,7 @@ import dm_env
 import jax
 import jax.numpy as jnp
 
-from explorax import exploration
+from explorax import exploration, networks
 from explorax.agents import bonuses, types
 from explorax.agents.dqn import config as config_lib
 from explorax.agents.dqn import values as values_lib
@@ -23,7 +23,7 @@ class ActorState(NamedTuple):
 
 def make_actor(
   config: config_lib.DQNConfig,
-  values: values_lib.Values,
+  values: networks.PriorQNetworks,
   bonus: bonuses.LearnerBonus | bonuses.ActorBonus,
   num_actions: int,
   evaluation: bool,

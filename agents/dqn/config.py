@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from explorax import exploration
+from explorax import exploration as exploration_lib
 from explorax.agents import bonuses
 
 TARGETS = ("q_learning", "double_q")
@@ -31,8 +31,8 @@ class DQNConfig:
   mask_prob: float = 1.0  # ρ, of a member to learn from a transition (bsuite).
 
   # Acting.
-  exploration: exploration.Rule = dataclasses.field(
-    default_factory=lambda: exploration.EpsilonGreedy(epsilon=0.05)  # bsuite's DQN.
+  exploration: exploration_lib.Rule = dataclasses.field(
+    default_factory=lambda: exploration_lib.EpsilonGreedy(epsilon=0.05)  # bsuite's DQN.
   )
 
   # The intrinsic reward.

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from explorax import losses
+from explorax import losses, networks
 from explorax.agents import bonuses, types
 from explorax.agents.dqn import config as config_lib
 from explorax.agents.dqn import values as values_lib
@@ -96,7 +96,7 @@ def make_optimizer(config: config_lib.DQNConfig) -> optax.GradientTransformation
 
 def make_learner(
   config: config_lib.DQNConfig,
-  values: values_lib.Values,
+  values: networks.PriorQNetworks,
   bonus: bonuses.LearnerBonus | bonuses.ActorBonus,
 ) -> types.LearnerCore:
   """The LearnerCore of a config.

@@ -38,7 +38,8 @@ class Actor(acme.core.Actor):
       action, state = core.select_action(params, timestep, state)
       return action, core.extras(state), state
 
-    self._step = jax.jit(step)
+    # The state may be large (a table of counts): it is updated in place.
+    self._step = jax.jit(step, donate_argnums=2)
     self._timestep: dm_env.TimeStep | None = None
     self._extras: dict[str, Any] = {}
     self._weights: types.Params = None

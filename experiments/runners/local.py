@@ -240,7 +240,7 @@ def run(
       interrupted = True
     except FloatingPointError as e:
       raise errors.NonFiniteError(
-        f"{e} (Environment step {local_agent.env_steps}, seed {seed}.)",
+        f"stopped at environment step {local_agent.env_steps}, seed {seed}: {e}",
         _host_weights(learner),
       ) from e
     return Result(
