@@ -5,7 +5,6 @@ All of them draw int32 durations in agent steps, at least 1 and at most `cap`.
 
 import functools
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,14 +15,43 @@ def _check_cap(cap: int) -> None:
     raise ValueError(f"cap is {cap} agent steps, but a duration is at least 1.")
 
 
-@functools.lru_cache(maxsize=32)
-def _zeta_thresholds(mu: float, cap: int) -> np.ndarray:
-  """`P(duration ≤ n)` for n = 1, …, cap − 1, in units of 2⁻³² (uint32 `[cap − 1]`)."""
-  mass = np.arange(1, cap + 1, dtype=np.float64) ** -mu
+def _thresholds(mass: np.ndarray) -> np.ndarray:
+  """`P(duration ≤ n)` for n = 1, 2, …, in units of 2⁻³², as uint32.
+
+  Args:
+    mass: float64 `[cap]`, descending, each duration's weight.
+
+  Returns:
+    One threshold for each duration but the longest that a 32-bit draw can give.
+  """
   # Summed from the small end: the tail's masses are far below the head's precision.
   tail = np.cumsum(mass[::-1])[::-1]
-  cumulative = 1.0 - tail[1:] / tail[0]
-  return np.minimum(np.rint(cumulative * 2.0**32), 2.0**32 - 1).astype(np.uint32)
+  cumulative = np.rint((1.0 - tail[1:] / tail[0]) * 2.0**32)
+  return cumulative[cumulative < 2.0**32].astype(np.uint32)
+
+
+@functools.lru_cache(maxsize=32)
+def _zeta_thresholds(mu: float, cap: int) -> np.ndarray:
+  return _thresholds(np.arange(1, cap + 1, dtype=np.float64) ** -mu)
+
+
+@functools.lru_cache(maxsize=32)
+def _exponential_thresholds(decay: float, cap: int) -> np.ndarray:
+  return _thresholds(decay ** np.arange(cap, dtype=np.float64))
+
+
+def _invert(
+  key: jax.Array, thresholds: np.ndarray, shape: tuple[int, ...]
+) -> jax.Array:
+  """Draws by inversion of the cumulative distribution.
+
+  The draws are 32-bit integers rather than float32, whose uniform draws are multiples
+  of 2⁻²³: coarser than the probability of a duration beyond 2000 of the zeta law with
+  an exponent of 2. So every probability is right to within 2⁻³².
+  """
+  bits = jax.random.bits(key, shape, jnp.uint32)
+  index = jnp.searchsorted(jnp.asarray(thresholds), bits, side="right")
+  return 1 + index.astype(jnp.int32)
 
 
 def sample_zeta(
@@ -31,15 +59,13 @@ def sample_zeta(
 ) -> jax.Array:
   """Draws from the zeta law cut off at `cap`: `p(n) ∝ n^{−mu}`, n = 1, …, cap.
 
-  By inversion of the cumulative distribution, a table made once for each pair of
-  `mu` and `cap`. The table and the draws are 32-bit integers rather than float32,
-  whose draws are multiples of 2⁻²³: coarser than a duration's probability beyond
-  n ≈ 2000 at mu = 2. Every probability is right to within 2⁻³².
+  Every probability is right to within 2⁻³². The table behind it is made once for each
+  pair of `mu` and `cap`.
 
   Args:
     key: a random key.
     mu: the exponent, static, ≥ 0; the paper's is 2.
-    cap: the longest duration, static, agent steps.
+    cap: the longest duration, static, agent steps; the paper's are 10 000 and 100.
     shape: of the result.
 
   Returns:
@@ -51,19 +77,19 @@ def sample_zeta(
   _check_cap(cap)
   if not 0.0 <= mu < np.inf:
     raise ValueError(f"mu is {mu}; a zeta exponent is finite and at least 0.")
-  bits = jax.random.bits(key, shape, jnp.uint32)
-  thresholds = jnp.asarray(_zeta_thresholds(float(mu), int(cap)))
-  return 1 + jnp.searchsorted(thresholds, bits, side="right").astype(jnp.int32)
+  return _invert(key, _zeta_thresholds(float(mu), int(cap)), shape)
 
 
 def sample_exponential(
-  key: jax.Array, decay: chex.Numeric, cap: int, shape: tuple[int, ...] = ()
+  key: jax.Array, decay: float, cap: int, shape: tuple[int, ...] = ()
 ) -> jax.Array:
   """Draws from the geometric law cut off at `cap`: `p(n) ∝ decay^{n−1}`, n ≤ cap.
 
+  Every probability is right to within 2⁻³².
+
   Args:
     key: a random key.
-    decay: λ, in [0, 1); 0 is a duration of 1 always.
+    decay: λ, static, in [0, 1); 0 is a duration of 1 always.
     cap: the longest duration, static, agent steps.
     shape: of the result.
 
@@ -71,16 +97,12 @@ def sample_exponential(
     int32, of that shape.
 
   Raises:
-    ValueError: if `cap` is below 1.
+    ValueError: if `decay` is not in [0, 1), or `cap` is below 1.
   """
   _check_cap(cap)
-  bits = jax.random.bits(key, shape, jnp.uint32)
-  draw = (bits.astype(jnp.float32) + 1.0) * 2.0**-32  # In (0, 1], fine near 0.
-  log_decay = jnp.log(jnp.asarray(decay, jnp.float32))
-  # The law's survival function is (λⁿ − λᶜ)/(1 − λᶜ), inverted at the draw.
-  cut = jnp.exp(cap * log_decay)
-  length = jnp.floor(jnp.log(draw * (1.0 - cut) + cut) / log_decay)
-  return jnp.clip(1.0 + length, 1.0, cap).astype(jnp.int32)
+  if not 0.0 <= decay < 1.0:
+    raise ValueError(f"decay is {decay}; use a value in [0, 1).")
+  return _invert(key, _exponential_thresholds(float(decay), int(cap)), shape)
 
 
 def sample_uniform(key: jax.Array, cap: int, shape: tuple[int, ...] = ()) -> jax.Array:
@@ -88,7 +110,7 @@ def sample_uniform(key: jax.Array, cap: int, shape: tuple[int, ...] = ()) -> jax
 
   Args:
     key: a random key.
-    cap: the longest duration, agent steps.
+    cap: the longest duration, static, agent steps.
     shape: of the result.
 
   Returns:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
+
 from explorax.exploration import members, rules, schedules, selection, types
 
 _Selection = tuple[jax.Array, jax.Array, types.State]

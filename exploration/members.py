@@ -5,6 +5,7 @@ from typing import NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
+
 from explorax.exploration import selection
 
 

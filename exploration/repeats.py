@@ -6,6 +6,7 @@ from typing import NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
+
 from explorax.exploration import durations, selection
 
 

@@ -10,6 +10,7 @@ import dataclasses
 import chex
 import jax
 import jax.numpy as jnp
+
 from explorax.exploration import (
   durations,
   repeats,

@@ -82,7 +82,8 @@ def epsilon_greedy(key: jax.Array, q: jax.Array, epsilon: chex.Numeric) -> jax.A
 def boltzmann_logits(q: jax.Array, temperature: chex.Numeric) -> jax.Array:
   """`log softmax(q̄ / T)`, `[A]`, of the mean q̄ over the members."""
   q = jax.lax.stop_gradient(mean_over_members(q))
-  return jax.nn.log_softmax(q / temperature)
+  # The greatest value goes first: divided, great values would lose their differences.
+  return jax.nn.log_softmax((q - jnp.max(q)) / temperature)
 
 
 def boltzmann(key: jax.Array, q: jax.Array, temperature: chex.Numeric) -> jax.Array:

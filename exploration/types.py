@@ -26,7 +26,6 @@ class Rule(Protocol):
     Raises:
       ValueError: if the rule cannot work with that many members.
     """
-    ...
 
   def begin_episode(self, key: jax.Array, state: State, env_steps: jax.Array) -> State:
     """The state at an episode's start.
@@ -36,7 +35,6 @@ class Rule(Protocol):
       state: as the last episode left it.
       env_steps: int32 scalar, environment steps taken so far by all actors.
     """
-    ...
 
   def select(
     self, key: jax.Array, q: jax.Array, state: State, env_steps: jax.Array
@@ -53,12 +51,9 @@ class Rule(Protocol):
       The action (int32 `[]`), the probability with which it was really drawn given
       the rule's state (float32 `[]`), and the state.
     """
-    ...
 
   def observe(self, reward: jax.Array, state: State) -> State:
     """Takes in the reward (float32 `[]`) of the step just taken."""
-    ...
 
   def policy(self, state: State) -> jax.Array:
     """The index of the member being followed (int32 `[]`); 0 where there is none."""
-    ...

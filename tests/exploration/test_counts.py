@@ -1,0 +1,100 @@
+"""Visit counts and the hashing of observations."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+from explorax import exploration
+
+pytestmark = pytest.mark.ops
+
+
+def test_counts_are_those_of_a_loop():
+  rng = np.random.default_rng(0)
+  expected = np.zeros((4, 3), int)
+  counts = exploration.init_counts(4, 3)
+  visit = jax.jit(exploration.count_visit)
+  for state, action, amount in zip(
+    rng.integers(4, size=100),
+    rng.integers(3, size=100),
+    rng.integers(2, size=100),
+    strict=True,
+  ):
+    counts = visit(counts, state, action, amount)
+    expected[state, action] += amount
+  np.testing.assert_array_equal(counts, expected)
+  assert counts.dtype == jnp.int32
+  for state in range(4):
+    for action in range(3):
+      bonus = exploration.count_bonus(counts, jnp.int32(state), jnp.int32(action))
+      np.testing.assert_allclose(
+        bonus, (expected[state, action] + 0.01) ** -0.5, rtol=1e-5
+      )
+
+
+def test_a_visit_counts_once_unless_told():
+  counts = exploration.init_counts(2, 2)
+  counts = exploration.count_visit(counts, jnp.int32(1), jnp.int32(0))
+  np.testing.assert_array_equal(counts, [[0, 0], [1, 0]])
+
+
+def test_bonuses_at_the_ends():
+  counts = exploration.init_counts(1, 1)
+  zero = jnp.int32(0)
+  np.testing.assert_allclose(exploration.count_bonus(counts, zero, zero), 10.0)
+  np.testing.assert_allclose(
+    exploration.count_bonus(counts + 4, zero, zero, pseudo_count=0.0), 0.5, rtol=1e-6
+  )
+
+
+@pytest.mark.parametrize(
+  ("call", "message"),
+  [
+    (lambda: exploration.init_counts(0, 2), "table of 0 states"),
+    (lambda: exploration.init_counts(2, 0), "0 actions"),
+    (lambda: exploration.hash_observation(jnp.zeros(3), 0), "num_buckets is 0"),
+  ],
+)
+def test_bad_sizes_are_refused(call, message):
+  with pytest.raises(ValueError, match=message):
+    call()
+
+
+def test_equal_observations_share_a_bucket():
+  observation = jnp.array([[0.0, 1.5], [-2.0, 3.0]])
+  bucket = exploration.hash_observation(observation, 1000)
+  assert bucket.dtype == jnp.int32
+  assert bucket == exploration.hash_observation(observation + 0.0, 1000)
+  assert bucket == jax.jit(exploration.hash_observation, static_argnums=1)(
+    observation, 1000
+  )
+  minus_zero = observation.at[0, 0].set(-0.0)
+  assert bucket == exploration.hash_observation(minus_zero, 1000)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.int32, jnp.uint8])
+def test_places_and_values_matter(dtype):
+  """All 6561 observations of eight cells with three values have their own buckets."""
+  cells = np.stack(np.meshgrid(*[np.arange(3)] * 8), axis=-1).reshape(-1, 8)
+  hashed = jax.vmap(lambda x: exploration.hash_observation(x, 2**31 - 1))(
+    jnp.asarray(cells, dtype)
+  )
+  assert len(np.unique(hashed)) >= len(cells) - 1  # 0.01 collisions are expected.
+  assert int(hashed.min()) >= 0
+
+
+def test_booleans_and_scalars():
+  masks = jnp.array([[True, False], [False, True], [False, False]])
+  hashed = jax.vmap(lambda x: exploration.hash_observation(x, 2**20))(masks)
+  assert len(np.unique(hashed)) == 3
+  assert exploration.hash_observation(jnp.float32(1.0), 5).shape == ()
+
+
+def test_one_hot_observations_fill_the_buckets_evenly():
+  observations = jnp.eye(2500).reshape(2500, 50, 50)
+  hashed = jax.vmap(lambda x: exploration.hash_observation(x, 25))(observations)
+  observed = np.bincount(hashed, minlength=25)
+  assert len(observed) == 25
+  assert scipy.stats.chisquare(observed).pvalue > 1e-3

@@ -1,0 +1,129 @@
+"""Which member is followed: Thompson sampling and the bandit."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.exploration import members
+
+pytestmark = pytest.mark.ops
+
+# Member k thinks action k best.
+_Q = jnp.eye(4)
+
+
+def _keys(num: int, seed: int = 0) -> jax.Array:
+  return jax.random.split(jax.random.PRNGKey(seed), num)
+
+
+def test_members_are_drawn_uniformly():
+  drawn = jax.vmap(exploration.init_thompson, in_axes=(0, None))(_keys(20_000), 4)
+  shares = np.bincount(drawn.member) / 20_000
+  np.testing.assert_allclose(shares, [0.25] * 4, atol=5 * math.sqrt(0.1875 / 20_000))
+  np.testing.assert_array_equal(drawn.steps, np.zeros(20_000))
+
+
+def _follow(period_steps, num_steps: int) -> np.ndarray:
+  def body(state, key):
+    action, state = exploration.thompson(key, _Q, state, period_steps)
+    return state, (action, state.member, state.steps)
+
+  start = exploration.init_thompson(jax.random.PRNGKey(5), 4)
+  _, outputs = jax.lax.scan(body, start, _keys(num_steps))
+  return np.asarray(outputs)
+
+
+def test_one_member_is_followed_greedily_to_the_end():
+  actions, followed, steps = _follow(None, 60)
+  assert len(set(followed)) == 1
+  np.testing.assert_array_equal(actions, followed)
+  np.testing.assert_array_equal(steps, np.arange(1, 61))
+
+
+def test_a_new_member_comes_every_period():
+  actions, followed, steps = _follow(5, 1000)
+  np.testing.assert_array_equal(actions, followed)
+  np.testing.assert_array_equal(steps, np.tile(np.arange(1, 6), 200))
+  periods = followed.reshape(200, 5)
+  np.testing.assert_array_equal(periods, np.repeat(periods[:, :1], 5, axis=1))
+  assert periods[0, 0] == exploration.init_thompson(jax.random.PRNGKey(5), 4).member
+  counts = np.bincount(periods[:, 0], minlength=4)
+  np.testing.assert_array_less(np.abs(counts - 50), 5 * math.sqrt(200 * 0.1875))
+
+
+def test_thompson_breaks_ties_at_random():
+  state = exploration.ThompsonState(jnp.int32(1), jnp.int32(0))
+  q = jnp.array([[9.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+  draw = jax.vmap(lambda key: exploration.thompson(key, q, state)[0])
+  counts = np.bincount(draw(_keys(2000)), minlength=3)
+  assert counts[0] == 0
+  assert abs(counts[1] - 1000) < 5 * math.sqrt(500)
+
+
+@pytest.mark.parametrize("q", [jnp.zeros((3,)), jnp.zeros((2, 3), jnp.int32)])
+def test_thompson_refuses_wrong_ranks_and_types(q):
+  state = exploration.init_thompson(jax.random.PRNGKey(0), 2)
+  with pytest.raises(AssertionError):
+    exploration.thompson(jax.random.PRNGKey(0), q, state)
+
+
+def test_the_bandit_matches_a_loop():
+  """V_k and n(k) as lists of the rewards seen under each arm."""
+  rng = np.random.default_rng(0)
+  state = exploration.init_ucb1(3)
+  choose = jax.jit(exploration.ucb1)
+  update = jax.jit(exploration.update_ucb1)
+  seen = [[], [], []]
+  chosen = []
+  for key in _keys(60):
+    arm = int(choose(key, state, 0.7))
+    if any(not rewards for rewards in seen):
+      assert not seen[arm]
+    else:
+      total = sum(len(rewards) for rewards in seen)
+      bounds = [
+        sum(rewards) / len(rewards) + 0.7 * math.sqrt(math.log(total) / len(rewards))
+        for rewards in seen
+      ]
+      assert arm == int(np.argmax(bounds))
+    for _ in range(rng.integers(1, 4)):
+      reward = rng.normal(arm, 1.0)
+      seen[arm].append(reward)
+      state = update(state, arm, jnp.float32(reward))
+    chosen.append(arm)
+    np.testing.assert_array_equal(state.counts, [len(rewards) for rewards in seen])
+    np.testing.assert_allclose(
+      state.values, [np.mean(r) if r else 0.0 for r in seen], rtol=1e-4, atol=1e-5
+    )
+  assert np.argmax(np.bincount(chosen)) == 2  # It pays the most.
+
+
+def test_untried_arms_come_first_and_at_random():
+  state = members.Ucb1State(jnp.array([100.0, 0.0, 0.0]), jnp.array([1, 0, 0]))
+  draw = jax.vmap(exploration.ucb1, in_axes=(0, None, None))
+  counts = np.bincount(draw(_keys(2000), state, 8.0), minlength=3)
+  assert counts[0] == 0
+  assert abs(counts[1] - 1000) < 5 * math.sqrt(500)
+
+
+def test_without_a_bonus_the_best_mean_wins():
+  state = members.Ucb1State(jnp.array([0.1, 0.3, 0.2]), jnp.array([1, 1000, 1]))
+  assert exploration.ucb1(jax.random.PRNGKey(0), state, 0.0) == 1
+  assert exploration.ucb1(jax.random.PRNGKey(0), state, 8.0) == 2
+
+
+def test_the_bandit_vmapped():
+  states = members.Ucb1State(
+    jnp.array([[0.0, 1.0], [1.0, 0.0]]), jnp.array([[5, 5], [5, 5]])
+  )
+  draw = jax.vmap(exploration.ucb1, in_axes=(0, 0, None))
+  np.testing.assert_array_equal(draw(_keys(2), states, 1.0), [1, 0])
+  updated = jax.vmap(exploration.update_ucb1)(
+    states, jnp.array([0, 1]), jnp.array([6.0, 6.0])
+  )
+  np.testing.assert_array_equal(updated.counts, [[6, 5], [5, 6]])
+  np.testing.assert_allclose(updated.values, [[1.0, 1.0], [1.0, 1.0]])

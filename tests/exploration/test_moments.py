@@ -1,0 +1,115 @@
+"""Running moments, against numpy on everything that was seen."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration
+
+pytestmark = pytest.mark.ops
+
+_SHAPES = [(3,), (1,), (4, 2), (), (17,)]
+
+
+def _batches(offset: float = 0.0) -> list[np.ndarray]:
+  rng = np.random.default_rng(0)
+  return [rng.normal(offset + i, 1.0 + i, shape) for i, shape in enumerate(_SHAPES)]
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
+def test_running_moments_are_those_of_all_values(transform):
+  update = transform(exploration.update_moments)
+  moments = exploration.init_moments()
+  seen = np.zeros(0)
+  for batch in _batches():
+    moments = update(moments, jnp.asarray(batch, jnp.float32))
+    seen = np.append(seen, batch.ravel())
+    np.testing.assert_allclose(moments.mean, seen.mean(), rtol=1e-5)
+    np.testing.assert_allclose(moments.variance, seen.var(), rtol=1e-4, atol=1e-6)
+    assert moments.weight == seen.size
+
+
+def test_running_variance_survives_a_great_mean():
+  moments = exploration.init_moments()
+  values = np.arange(1000, dtype=np.float32) % 10 + 10_000
+  for batch in values.reshape(50, 20):
+    moments = exploration.update_moments(moments, jnp.asarray(batch))
+  np.testing.assert_allclose(moments.variance, 8.25, rtol=1e-3)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.9, 0.999])
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
+def test_decayed_moments_are_those_of_weighted_batches(decay, transform):
+  update = transform(exploration.update_ema_moments)
+  moments = exploration.init_moments()
+  batches = _batches(offset=3.0)
+  for t, batch in enumerate(batches):
+    moments = update(moments, jnp.asarray(batch, jnp.float32), decay)
+    ages = [t - i for i in range(t + 1)]
+    weights = np.array([decay**age for age in ages])
+    weights /= weights.sum()
+    mean = sum(w * b.mean() for w, b in zip(weights, batches, strict=False))
+    square = sum(w * (b**2).mean() for w, b in zip(weights, batches, strict=False))
+    np.testing.assert_allclose(moments.mean, mean, rtol=1e-5)
+    np.testing.assert_allclose(moments.variance, square - mean**2, rtol=1e-3, atol=1e-4)
+
+
+def test_the_first_batch_is_taken_as_it_is():
+  values = jnp.array([2.0, 4.0])
+  moments = exploration.update_ema_moments(exploration.init_moments(), values, 0.99)
+  np.testing.assert_allclose(moments.mean, 3.0, rtol=1e-6)
+  np.testing.assert_allclose(moments.variance, 1.0, rtol=1e-6)
+
+
+def test_normalise():
+  values = jnp.array([2.0, 4.0, 9.0])
+  moments = exploration.update_moments(exploration.init_moments(), values)
+  expected = (np.array([2.0, 4.0, 9.0]) - 5.0) / np.sqrt(26.0 / 3.0)
+  np.testing.assert_allclose(
+    exploration.normalise(moments, values), expected, rtol=1e-5
+  )
+  np.testing.assert_allclose(
+    exploration.normalise(moments, values, centre=False),
+    np.array([2.0, 4.0, 9.0]) / np.sqrt(26.0 / 3.0),
+    rtol=1e-5,
+  )
+
+
+def test_constant_values_normalise_to_0():
+  values = jnp.full((5,), 0.1)
+  moments = exploration.update_ema_moments(exploration.init_moments(), values, 0.9)
+  np.testing.assert_array_equal(exploration.normalise(moments, values), np.zeros(5))
+
+
+def test_nothing_seen_leaves_finite_values():
+  values = exploration.normalise(exploration.init_moments(), jnp.array([0.0, 1.0]))
+  assert np.isfinite(values).all()
+
+
+def test_gradients():
+  def through_moments(values):
+    moments = exploration.update_moments(exploration.init_moments(), values)
+    return jnp.sum(exploration.normalise(moments, jnp.ones((2,))))
+
+  np.testing.assert_array_equal(jax.grad(through_moments)(jnp.arange(3.0)), np.zeros(3))
+
+
+def test_vmapped():
+  batches = jnp.arange(12.0).reshape(4, 3)
+  start = jax.tree.map(lambda x: jnp.stack([x] * 4), exploration.init_moments())
+  moments = jax.vmap(exploration.update_moments)(start, batches)
+  np.testing.assert_allclose(moments.mean, np.arange(12.0).reshape(4, 3).mean(axis=1))
+  np.testing.assert_allclose(moments.variance, [2 / 3] * 4, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+  "update",
+  [
+    exploration.update_moments,
+    lambda moments, values: exploration.update_ema_moments(moments, values, 0.9),
+  ],
+)
+def test_an_empty_batch_is_refused(update):
+  with pytest.raises(ValueError, match="values is empty"):
+    update(exploration.init_moments(), jnp.zeros((0,)))

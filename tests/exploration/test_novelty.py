@@ -1,0 +1,245 @@
+"""Episodic novelty, against a plain loop that follows the paper's algorithm."""
+
+import math
+
+import hypothesis
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from explorax import exploration
+from explorax.exploration import novelty
+
+pytestmark = pytest.mark.ops
+
+_SETTINGS = {"max_examples": 10, "deadline": None, "derandomize": True}
+
+
+class _Oracle:
+  """Algorithm 1 of Never Give Up, line by line, in Python floats."""
+
+  def __init__(self, capacity, k=10, eps=1e-4, xi=8e-3, c=1e-3, s_max=8.0):
+    self.capacity, self.k, self.eps, self.xi = capacity, k, eps, xi
+    self.c, self.s_max = c, s_max
+    self.memory = []
+    self.all_distances = []
+
+  def reset(self):
+    self.memory = []
+
+  def __call__(self, embedding):
+    embedding = [float(x) for x in embedding]
+    distances = sorted(
+      sum((a - b) ** 2 for a, b in zip(other, embedding, strict=True))
+      for other in self.memory
+    )[: self.k]
+    self.all_distances += distances
+    self.memory = [*self.memory, embedding][-self.capacity :]
+    if not distances:
+      return 0.0
+    mean = sum(self.all_distances) / len(self.all_distances)
+    total = 0.0
+    for distance in distances:
+      normalised = distance / mean if mean > 0 else 0.0
+      normalised = max(normalised - self.xi, 0.0)
+      total += self.eps / (normalised + self.eps)
+    similarity = math.sqrt(total * self.k / len(distances)) + self.c
+    return 0.0 if similarity > self.s_max else 1.0 / similarity
+
+
+def _walk(seed: int, num_steps: int, dim: int, revisit: float = 0.4) -> np.ndarray:
+  """Embeddings of which many are exact repetitions, or nearly so."""
+  rng = np.random.default_rng(seed)
+  walk = [rng.normal(size=dim)]
+  for _ in range(num_steps - 1):
+    if rng.random() < revisit:
+      walk.append(walk[rng.integers(len(walk))] + rng.integers(2) * 1e-3)
+    else:
+      walk.append(rng.normal(size=dim))
+  return np.asarray(walk, np.float32)
+
+
+@hypothesis.given(
+  seed=st.integers(0, 1000),
+  capacity=st.sampled_from([1, 3, 8, 50]),
+  k=st.sampled_from([1, 4, 10]),
+  dim=st.sampled_from([1, 3]),
+)
+@hypothesis.settings(**_SETTINGS)
+def test_matches_the_algorithm(seed, capacity, k, dim):
+  """Fewer than k entries, duplicates, a ring that wraps, and an episode's end."""
+  oracle = _Oracle(capacity, k)
+  state = exploration.init_episodic_memory(capacity, dim)
+  step = jax.jit(lambda s, x: exploration.episodic_novelty(s, x, num_neighbors=k))
+  for t, embedding in enumerate(_walk(seed, 40, dim)):
+    if t == 25:
+      oracle.reset()
+      state = exploration.clear_episodic_memory(state)
+    reward, state = step(state, embedding)
+    np.testing.assert_allclose(reward, oracle(embedding), rtol=1e-3, atol=1e-6)
+  mean = np.mean(oracle.all_distances)
+  np.testing.assert_allclose(state.mean_distance, mean, rtol=1e-4)
+  assert state.num_distances == len(oracle.all_distances)
+
+
+def test_matches_the_algorithm_with_other_parameters():
+  parameters = {"k": 100, "eps": 1e-2, "xi": 0.1, "c": 0.01, "s_max": 3.0}
+  oracle = _Oracle(2000, **parameters)
+  state = exploration.init_episodic_memory(2000, 2)
+  step = jax.jit(
+    lambda s, x: exploration.episodic_novelty(s, x, 100, 1e-2, 0.1, 0.01, 3.0)
+  )
+  rewards, expected = [], []
+  for embedding in _walk(0, 300, 2, revisit=0.7):
+    reward, state = step(state, embedding)
+    rewards.append(float(reward))
+    expected.append(oracle(embedding))
+  np.testing.assert_allclose(rewards, expected, rtol=1e-3, atol=1e-6)
+  assert 0.0 in expected[1:]  # max_similarity was passed.
+  assert max(expected) > 1.0
+
+
+def test_the_first_state_of_an_episode_earns_nothing():
+  state = exploration.init_episodic_memory(5, 2)
+  reward, state = exploration.episodic_novelty(state, jnp.ones((2,)))
+  assert reward == 0.0
+  reward, _ = exploration.episodic_novelty(
+    exploration.clear_episodic_memory(state), jnp.zeros((2,))
+  )
+  assert reward == 0.0
+
+
+def test_equal_states_only_are_never_nan():
+  """d_m² stays 0: every kernel is 1, and s is sqrt(k) + c."""
+  state = exploration.init_episodic_memory(5, 2)
+  for t in range(12):
+    reward, state = exploration.episodic_novelty(state, jnp.array([0.1, -7.3]))
+    expected = 1.0 / (math.sqrt(10.0) + 1e-3) if t else 0.0
+    np.testing.assert_allclose(reward, expected, rtol=1e-6)
+  assert state.mean_distance == 0.0
+
+
+def test_a_revisit_far_from_the_origin_is_recognised():
+  """‖m‖² − 2 m·x + ‖x‖² would find distances of about 1 between equal states here."""
+  places = np.random.default_rng(0).normal(1000.0, 1.0, (300, 32)).astype(np.float32)
+  state = exploration.init_episodic_memory(1000, 32)
+  step = jax.jit(lambda s, x: exploration.episodic_novelty(s, x, num_neighbors=1))
+  for place in places:
+    novel, state = step(state, place)
+  familiar, _ = step(state, places[17])
+  np.testing.assert_allclose(familiar, 1.0 / (1.0 + 1e-3), rtol=1e-5)
+  assert novel > 10 * familiar
+
+
+def test_max_similarity_is_reached_with_many_neighbours_only():
+  def revisit(k):
+    state = exploration.init_episodic_memory(200, 1)
+    for _ in range(100):
+      reward, state = exploration.episodic_novelty(state, jnp.zeros((1,)), k)
+    return float(reward)
+
+  assert revisit(10) == pytest.approx(1.0 / (math.sqrt(10.0) + 1e-3))
+  assert revisit(63) == pytest.approx(1.0 / (math.sqrt(63.0) + 1e-3))
+  assert revisit(64) == 0.0
+
+
+def test_the_oldest_is_forgotten_first():
+  state = exploration.init_episodic_memory(3, 1)
+  for x in (0.0, 10.0, 20.0, 30.0):
+    _, state = exploration.episodic_novelty(state, jnp.full((1,), x), 1)
+  np.testing.assert_array_equal(np.sort(state.embeddings[:, 0]), [10.0, 20.0, 30.0])
+  # Asked while 10 is the oldest, it is still known; one step later it is not.
+  known, _ = exploration.episodic_novelty(state, jnp.full((1,), 10.0), 1)
+  _, state = exploration.episodic_novelty(state, jnp.full((1,), 40.0), 1)
+  forgotten, _ = exploration.episodic_novelty(state, jnp.full((1,), 10.0), 1)
+  assert known == pytest.approx(1.0 / 1.001)
+  assert forgotten > 10.0
+
+
+@pytest.mark.parametrize("size", [1, 40, 1024, 1025, 3000, 30_000])
+@pytest.mark.parametrize("k", [1, 10, 300])
+def test_smallest_is_exact(size, k):
+  k = min(size, k)
+  rng = np.random.default_rng(size + k)
+  for values in (
+    rng.normal(size=size),
+    rng.integers(0, 5, size=size),  # Ties by the thousand.
+    np.where(np.arange(size) < size // 2, rng.normal(size=size), np.inf),
+    np.arange(size)[::-1],
+  ):
+    values = values.astype(np.float32)
+    smallest = jax.jit(novelty.smallest, static_argnums=1)(values, k)
+    np.testing.assert_array_equal(smallest, np.sort(values)[:k])
+
+
+def test_donated_memory_is_updated_in_place():
+  state = exploration.init_episodic_memory(4000, 8)
+  step = jax.jit(exploration.episodic_novelty, donate_argnums=0)
+  compiled = step.lower(state, jnp.ones((8,))).compile().as_text()
+  copies = [line for line in compiled.splitlines() if "f32[4000,8]" in line]
+  copies = [line for line in copies if " copy(" in line]
+  assert copies == []
+
+
+def test_no_gradient_leaves():
+  state = exploration.init_episodic_memory(5, 2)
+  _, state = exploration.episodic_novelty(state, jnp.ones((2,)))
+
+  def loss(embedding):
+    reward, after = exploration.episodic_novelty(state, embedding)
+    return reward + jnp.sum(after.embeddings) + after.mean_distance
+
+  gradient = jax.grad(loss)(jnp.array([0.5, 2.0]))
+  np.testing.assert_array_equal(gradient, np.zeros(2))
+
+
+def test_a_broken_embedding_shows():
+  state = exploration.init_episodic_memory(5, 2)
+  _, state = exploration.episodic_novelty(state, jnp.ones((2,)))
+  reward, _ = exploration.episodic_novelty(state, jnp.array([jnp.nan, 0.0]))
+  assert np.isnan(reward)
+
+
+def test_vmapped_and_scanned():
+  walks = jnp.stack([_walk(seed, 30, 3) for seed in range(4)])
+  start = exploration.init_episodic_memory(16, 3)
+
+  def rewards(walk):
+    def body(state, embedding):
+      reward, state = exploration.episodic_novelty(state, embedding)
+      return state, reward
+
+    return jax.lax.scan(body, start, walk)[1]
+
+  batched = jax.jit(jax.vmap(rewards))(walks)
+  for walk, row in zip(walks, batched, strict=True):
+    oracle = _Oracle(16)
+    np.testing.assert_allclose(row, [oracle(x) for x in walk], rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+  ("call", "message"),
+  [
+    (lambda: exploration.init_episodic_memory(0, 2), "of 0 embeddings"),
+    (lambda: exploration.init_episodic_memory(2, 0), "dimension 0"),
+    (
+      lambda: exploration.episodic_novelty(
+        exploration.init_episodic_memory(2, 2), jnp.zeros((2,)), num_neighbors=0
+      ),
+      "num_neighbors is 0",
+    ),
+  ],
+)
+def test_bad_parameters_are_refused(call, message):
+  with pytest.raises(ValueError, match=message):
+    call()
+
+
+@pytest.mark.parametrize(
+  "embedding", [jnp.zeros((3,)), jnp.zeros((1, 2)), jnp.zeros((2,), jnp.int32)]
+)
+def test_wrong_shapes_and_types_are_refused(embedding):
+  with pytest.raises(AssertionError):
+    exploration.episodic_novelty(exploration.init_episodic_memory(4, 2), embedding)

@@ -1,0 +1,225 @@
+"""Choosing actions, against plain loops in float64 and counted draws."""
+
+import chex
+import hypothesis
+import hypothesis.extra.numpy as hnp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from explorax import exploration
+from explorax.exploration import selection
+
+pytestmark = pytest.mark.ops
+
+_NUM_DRAWS = 20_000
+_SETTINGS = {"max_examples": 15, "deadline": None, "derandomize": True}
+
+# Whole numbers tie often, and their means are exact.
+_VALUES = hnp.arrays(
+  np.float32,
+  hnp.array_shapes(min_dims=2, max_dims=2, max_side=5),
+  elements=st.integers(-2, 2).map(float),
+)
+
+
+def _keys(num: int = _NUM_DRAWS, seed: int = 0) -> jax.Array:
+  return jax.random.split(jax.random.PRNGKey(seed), num)
+
+
+def _greedy_probs(values) -> np.ndarray:
+  """1 over the number of greatest values, by a loop."""
+  best = max(values)
+  ties = sum(1 for v in values if v == best)
+  return np.array([1.0 / ties if v == best else 0.0 for v in values])
+
+
+def _assert_drawn_from(actions, probs) -> None:
+  """The share of each action is within five deviations; impossible ones never come."""
+  shares = np.bincount(np.asarray(actions), minlength=len(probs)) / len(actions)
+  assert len(shares) == len(probs)
+  probs = np.asarray(probs, np.float64)
+  deviation = np.sqrt(probs * (1 - probs) / len(actions))
+  np.testing.assert_array_less(np.abs(shares - probs), 5 * deviation + 1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(
+  "values",
+  [[1.0, 3.0, 2.0], [3.0, 1.0, 3.0, 0.0], [0.0] * 5, [-1.0], [0.0, -np.inf, 0.0]],
+)
+def test_epsilon_greedy_is_drawn_from_its_formula(values, epsilon):
+  draw = jax.vmap(exploration.epsilon_greedy, in_axes=(0, None, None))
+  actions = draw(_keys(), jnp.asarray(values), epsilon)
+  expected = epsilon / len(values) + (1 - epsilon) * _greedy_probs(values)
+  _assert_drawn_from(actions, expected)
+
+
+@hypothesis.given(_VALUES, st.sampled_from([0.0, 0.25, 1.0]), st.integers(0, 2**31 - 1))
+@hypothesis.settings(**_SETTINGS)
+def test_dither_reports_the_probability_of_its_action(values, epsilon, seed):
+  values = values[0]
+  choice = selection.dither(jax.random.PRNGKey(seed), jnp.asarray(values), epsilon)
+  expected = epsilon / len(values) + (1 - epsilon) * _greedy_probs(values)
+  np.testing.assert_allclose(choice.prob, expected[choice.action], rtol=1e-6)
+  assert choice.prob.dtype == jnp.float32
+  assert choice.action.dtype == jnp.int32
+
+
+def test_dither_says_how_often_it_explored():
+  dither = jax.vmap(selection.dither, in_axes=(0, None, None))
+  choices = dither(_keys(), jnp.arange(4.0), 0.3)
+  _assert_drawn_from(choices.explored.astype(int), [0.7, 0.3])
+  _assert_drawn_from(choices.action[choices.explored], [0.25] * 4)
+  assert set(np.asarray(choices.action[~choices.explored])) == {3}
+
+
+def test_epsilon_greedy_acts_on_the_mean_over_members():
+  q = jnp.array([[5.0, 0.0, 4.0], [0.0, 5.0, 4.0]])
+  actions = jax.vmap(exploration.epsilon_greedy, in_axes=(0, None, None))(
+    _keys(50), q, 0.0
+  )
+  np.testing.assert_array_equal(actions, np.full(50, 2))
+  key = jax.random.PRNGKey(3)
+  assert exploration.epsilon_greedy(key, q[:1], 0.5) == exploration.epsilon_greedy(
+    key, q[0], 0.5
+  )
+
+
+@hypothesis.given(_VALUES, st.floats(0.0, 3.0), st.sampled_from([0, 1]))
+@hypothesis.settings(**_SETTINGS)
+def test_bounds_are_the_mean_and_deviations(q, scale, ddof):
+  hypothesis.assume(q.shape[0] > ddof)
+  expected = []
+  for column in q.T.astype(np.float64):
+    mean = sum(column) / len(column)
+    squares = sum((value - mean) ** 2 for value in column)
+    expected.append(mean + scale * np.sqrt(squares / (len(column) - ddof)))
+  bounds = selection.upper_confidence_bounds(jnp.asarray(q), scale, ddof)
+  np.testing.assert_allclose(bounds, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_ucb_prefers_disagreement_as_the_scale_grows():
+  # Means 1.0 and 0.5, population deviations 0 and 1.5, sample deviations 0 and 2.12.
+  q = jnp.array([[1.0, 2.0], [1.0, -1.0]])
+  assert exploration.ucb(q, 0.0) == 0
+  assert exploration.ucb(q, 0.3) == 0
+  assert exploration.ucb(q, 0.3, ddof=1) == 1
+  assert exploration.ucb(q, 0.4) == 1
+
+
+def test_ucb_ties():
+  q = jnp.zeros((3, 4))
+  assert exploration.ucb(q, 0.1) == 0
+  draw = jax.vmap(lambda key: exploration.ucb(q, 0.1, key=key))
+  _assert_drawn_from(draw(_keys()), [0.25] * 4)
+
+
+def test_ucb_of_scale_0_is_greedy_on_the_mean():
+  q = jax.random.normal(jax.random.PRNGKey(0), (64, 10, 6))
+  by_mean = jax.vmap(exploration.epsilon_greedy, in_axes=(0, 0, None))
+  by_bound = jax.vmap(lambda key, q: exploration.ucb(q, 0.0, key=key))
+  np.testing.assert_array_equal(by_bound(_keys(64), q), by_mean(_keys(64), q, 0.0))
+
+
+def test_ucb_refuses_too_few_members():
+  with pytest.raises(ValueError, match="ddof=1 needs at least 2 members, but q has 1"):
+    exploration.ucb(jnp.zeros((1, 2)), 0.1, ddof=1)
+
+
+@hypothesis.given(_VALUES)
+@hypothesis.settings(**_SETTINGS)
+def test_votes_are_counted(q):
+  expected = [0] * q.shape[1]
+  for member in q:
+    expected[list(member).index(max(member))] += 1
+  votes = selection.count_votes(jnp.asarray(q))
+  np.testing.assert_array_equal(votes, expected)
+
+
+def test_majority_vote_breaks_ties_at_random():
+  # Two votes for action 0, two for action 2, one for action 1.
+  q = jnp.eye(4)[jnp.array([0, 2, 1, 2, 0])]
+  draw = jax.vmap(exploration.majority_vote, in_axes=(0, None))
+  _assert_drawn_from(draw(_keys(), q), [0.5, 0.0, 0.5, 0.0])
+
+
+def test_majority_vote_is_not_the_mean():
+  q = jnp.array([[1.0, 0.0], [1.0, 0.0], [0.0, 9.0]])
+  key = jax.random.PRNGKey(0)
+  assert exploration.majority_vote(key, q) == 0
+  assert exploration.epsilon_greedy(key, q, 0.0) == 1
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_boltzmann_is_drawn_from_the_softmax(temperature):
+  q = np.array([[0.0, 2.0, -1.0], [1.0, 0.0, 0.0]])
+  weights = [np.exp(value / temperature) for value in q.mean(axis=0)]
+  draw = jax.vmap(exploration.boltzmann, in_axes=(0, None, None))
+  actions = draw(_keys(), jnp.asarray(q, jnp.float32), temperature)
+  _assert_drawn_from(actions, np.array(weights) / sum(weights))
+
+
+def test_boltzmann_is_stable_for_great_values():
+  q = jnp.array([[1e6, 1e6 - 1.0]])
+  logits = selection.boltzmann_logits(q, 1e-3)
+  np.testing.assert_allclose(logits, [0.0, -1000.0])
+
+
+def test_no_gradient_leaves():
+  q = jnp.array([[0.3, 0.1], [0.2, 0.4]])
+  zeros = np.zeros((2, 2))
+  gradient = jax.grad(lambda q: selection.boltzmann_logits(q, 1.0)[0])(q)
+  np.testing.assert_array_equal(gradient, zeros)
+  key = jax.random.PRNGKey(0)
+  gradient = jax.grad(
+    lambda q: selection.dither(key, selection.mean_over_members(q), 0.5).prob
+  )(q)
+  np.testing.assert_array_equal(gradient, zeros)
+
+
+@pytest.mark.parametrize(
+  "choose",
+  [
+    lambda key, q: exploration.epsilon_greedy(key, q, 0.4),
+    lambda key, q: exploration.boltzmann(key, q, 0.7),
+    lambda key, q: exploration.ucb(q, 0.1, key=key),
+    exploration.majority_vote,
+  ],
+)
+def test_jitted_vmapped_and_plain_agree(choose):
+  q = jax.random.normal(jax.random.PRNGKey(1), (8, 5, 3))
+  keys = _keys(8, seed=2)
+  plain = [int(choose(key, values)) for key, values in zip(keys, q, strict=True)]
+  np.testing.assert_array_equal(jax.vmap(choose)(keys, q), plain)
+  jitted = jax.jit(choose)
+  np.testing.assert_array_equal(
+    [jitted(k, v) for k, v in zip(keys, q, strict=True)], plain
+  )
+  assert jitted(keys[0], q[0]).dtype == jnp.int32
+
+
+@pytest.mark.parametrize(
+  "call",
+  [
+    lambda key: exploration.epsilon_greedy(key, jnp.zeros((2, 3, 4)), 0.1),
+    lambda key: exploration.boltzmann(key, jnp.zeros((3,), jnp.int32), 1.0),
+    lambda key: exploration.ucb(jnp.zeros((3,)), 0.1, key=key),
+    lambda key: exploration.majority_vote(key, jnp.zeros((3,))),
+    lambda key: selection.dither(key, jnp.zeros((2, 3)), 0.1),
+  ],
+)
+def test_wrong_ranks_and_types_are_refused(call):
+  with pytest.raises(AssertionError):
+    call(jax.random.PRNGKey(0))
+
+
+def test_actions_fit_their_spec():
+  actions = jax.vmap(exploration.epsilon_greedy, in_axes=(0, None, None))(
+    _keys(), jnp.zeros((3,)), 1.0
+  )
+  chex.assert_type(actions, jnp.int32)
+  assert int(actions.min()) == 0
+  assert int(actions.max()) == 2
