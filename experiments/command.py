@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from absl import flags
+
 from explorax.experiments import errors, overrides
 
 RUNNERS = ("local",)
@@ -32,7 +33,8 @@ Examples
       --steps=50000 --seed=1 --output=results/cartpole
 
   An environment of your own (a function that returns a dm_env or gymnasium one):
-    python -m explorax.experiments.run --agent=dqn --env=my_module:make_env
+    python -m explorax.experiments.run --agent=dqn --env=my_module:make_env \\
+      --episodes=500
 """
 
 _OUTRO = """\
@@ -207,7 +209,7 @@ _FLAGS = {
       "=INT",
       None,
       "Ends the run after so many episodes. [bsuite's own number on bsuite; elsewhere\n"
-      "no end but --steps or Ctrl-C]",
+      "give this or --steps]",
       parser=_WholeNumber(1),
     ),
     _Flag(

@@ -2,9 +2,12 @@
 
 import csv
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import output
+
+if TYPE_CHECKING:
+  from explorax.experiments.runners import local
 
 EPISODE_COLUMNS = (
   "episode",
@@ -34,7 +37,7 @@ class MetricsCsv:
     self._file = directory.append_to(self.NAME)
     self._file.append(_line([*EPISODE_COLUMNS]))
 
-  def write(self, episode: Any) -> None:
+  def write(self, episode: "local.Episode") -> None:
     """Appends one `Episode` of a runner."""
     new = sorted(set(episode.metrics) - set(self._metrics))
     if new:

@@ -3,6 +3,7 @@
 from typing import BinaryIO
 
 import numpy as np
+
 from explorax.experiments import returns as returns_lib
 
 _MAX_POINTS = 4000  # Per line: more cannot be told apart and slow the drawing down.

@@ -4,11 +4,14 @@ import collections
 import shutil
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from explorax.experiments import console as console_lib
 from explorax.experiments import returns as returns_lib
 from explorax.experiments import summary
+
+if TYPE_CHECKING:
+  from explorax.experiments.runners import local
 
 _LIVE_PERIOD = 0.1  # Seconds.
 _PLAIN_PERIOD = 10.0  # Seconds between plain lines, unless a tenth passes sooner.
@@ -47,7 +50,7 @@ class Progress:
     # It starts empty: the first episode's time is mostly compilation.
     self._recent: collections.deque[tuple[float, int, float]] = collections.deque()
 
-  def update(self, episode: Any, returns: returns_lib.Returns) -> None:
+  def update(self, episode: "local.Episode", returns: returns_lib.Returns) -> None:
     """Shows the state after `episode` (an `Episode`), if it is time to."""
     now = self._clock()
     fraction = self._fraction(episode)
@@ -71,7 +74,7 @@ class Progress:
     tenth_passed = int(10 * fraction) > int(10 * self._shown_fraction)
     return waited >= _PLAIN_PERIOD or (waited >= _PLAIN_MIN_PERIOD and tenth_passed)
 
-  def _fraction(self, episode: Any) -> float:
+  def _fraction(self, episode: "local.Episode") -> float:
     """How much of the run is done, in [0, 1]; 0 throughout if it has no end."""
     fractions = [0.0]
     if self._num_episodes is not None:
@@ -80,7 +83,7 @@ class Progress:
       fractions.append(episode.env_steps / self._num_steps)
     return min(1.0, max(fractions))
 
-  def _line(self, episode: Any, mean: float | None) -> str:
+  def _line(self, episode: "local.Episode", mean: float | None) -> str:
     fraction = self._fraction(episode)
     parts = [f"{fraction:4.0%}"] if fraction else []
     parts.append(_of("episode", episode.episode, self._num_episodes))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from explorax.experiments import console as console_lib
 from explorax.experiments import (
@@ -16,6 +16,10 @@ from explorax.experiments import (
   summary,
 )
 from explorax.experiments import weights as weights_lib
+
+if TYPE_CHECKING:
+  from explorax import environments
+  from explorax.experiments.runners import local
 
 WEIGHTS = "checkpoints/final.npz"
 
@@ -34,7 +38,7 @@ class Recorder:
     title: str,
     num_episodes: int | None,
     num_steps: int | None,
-    solved_rule: Any,
+    solved_rule: "environments.SolvedRule | None",
     console: console_lib.Console,
   ):
     """Begins the files that grow.
@@ -55,7 +59,7 @@ class Recorder:
     self._title = title
     self._solved_rule = solved_rule
     self._returns = returns.Returns()
-    self._last: Any = None
+    self._last: local.Episode | None = None
     self._csv = metrics_csv.MetricsCsv(directory)
     self._events = events.EventWriter(directory)
     self._progress = progress.Progress(
@@ -66,7 +70,7 @@ class Recorder:
   def solved_episode(self) -> int | None:
     return self._solved_rule.solved_episode if self._solved_rule else None
 
-  def on_episode(self, episode: Any) -> None:
+  def on_episode(self, episode: "local.Episode") -> None:
     """Takes in an `Episode` of a runner; `policy` is its group."""
     self._last = episode
     self._returns.add(episode)
@@ -83,7 +87,7 @@ class Recorder:
       self.problem = error
 
   def finish(
-    self, status: str, result: Any, weights: Any, wall_seconds: float
+    self, status: str, result: "local.Result | None", weights: Any, wall_seconds: float
   ) -> tuple[summary.Summary, list[errors.OutputError]]:
     """Writes the files of a run's end, each even if another one cannot be written.
 
@@ -123,7 +127,7 @@ class Recorder:
     return files
 
   def _summarise(
-    self, status: str, result: Any, wall_seconds: float
+    self, status: str, result: "local.Result | None", wall_seconds: float
   ) -> summary.Summary:
     # Without a result, the last episode knows best.
     known = self._last if result is None else result
@@ -134,12 +138,11 @@ class Recorder:
       steps_per_second=known.steps_per_second if known else math.nan,
       wall_seconds=wall_seconds,
       returns=self._returns,
-      has_solved_rule=self._solved_rule is not None,
-      solved_episode=self.solved_episode,
+      solved_rule=self._solved_rule,
     )
 
 
-def _scalars(episode: Any) -> dict[str, float]:
+def _scalars(episode: "local.Episode") -> dict[str, float]:
   """TensorBoard's tags: the returns by policy, what replay and learner report."""
   return {
     f"return/{episode.policy}": episode.episode_return,

@@ -1,9 +1,12 @@
 """Returns of episodes in the order in which they ended, by policy group."""
 
 import array
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+  from explorax.experiments.runners import local
 
 WINDOW = 100  # Episodes in a mean.
 
@@ -21,7 +24,7 @@ class Returns:
     self._policies = array.array("l")
     self._names: list[str] = []
 
-  def add(self, episode: Any) -> None:
+  def add(self, episode: "local.Episode") -> None:
     """Takes an `Episode` of a runner in."""
     if episode.policy not in self._names:
       self._names.append(episode.policy)

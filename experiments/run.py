@@ -17,11 +17,17 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import command as command_lib
 from explorax.experiments import console as console_lib
 from explorax.experiments import errors
+
+if TYPE_CHECKING:
+  from explorax import environments
+  from explorax.agents import types
+  from explorax.experiments import output
+  from explorax.experiments.runners import local
 
 # What config checks, environments and agents raise when they are asked for something
 # that they cannot do.
@@ -66,9 +72,9 @@ class _Job:
   """All that a run needs, checked."""
 
   command: command_lib.Command
-  agent: Any
-  environment: Any
-  directory: Any  # output.RunDirectory
+  agent: "types.Agent"
+  environment: "environments.StandardEnvironment"
+  directory: "output.RunDirectory"
   num_episodes: int | None
 
   @property
@@ -83,7 +89,15 @@ class _Job:
       ends.append(f"{self.num_episodes:,} episodes")
     if self.command.steps is not None:
       ends.append(f"{self.command.steps:,} steps")
-    return " or ".join(ends) or "until Ctrl-C"
+    return " or ".join(ends)
+
+  def is_complete(self, result: "local.Result") -> bool:
+    """Whether the run has come to the end that the command line set."""
+    limits = [
+      (self.num_episodes, result.episodes),
+      (self.command.steps, result.env_steps),
+    ]
+    return any(limit is not None and done >= limit for limit, done in limits)
 
 
 def _show(what: str) -> str:
@@ -125,15 +139,27 @@ def _set_up(command: command_lib.Command, argv: list[str]) -> _Job:
       command.env, seed=command.seed, record_to=str(directory.path / "bsuite")
     )
     agent = preset.make_agent(config, environments.spec(environment))
-    num_episodes = command.episodes
-    if num_episodes is None and command.steps is None:
-      raw = getattr(environment, "raw", environment)
-      num_episodes = getattr(raw, "bsuite_num_episodes", None)
+    num_episodes = _num_episodes(command, environment)
     directory.write_json("config.json", _record(command, argv, config, num_episodes))
   except BaseException:
     directory.discard()
     raise
   return _Job(command, agent, environment, directory, num_episodes)
+
+
+def _num_episodes(
+  command: command_lib.Command, environment: "environments.StandardEnvironment"
+) -> int | None:
+  """`--episodes`, or bsuite's own number where nothing was said."""
+  if command.episodes is not None or command.steps is not None:
+    return command.episodes
+  num_episodes = getattr(environment.raw, "bsuite_num_episodes", None)
+  if num_episodes is None:
+    raise errors.SetUpError(
+      f"nothing says how long to run: give --episodes or --steps ({command.env} has "
+      "no number of its own; bsuite's environments have)."
+    )
+  return num_episodes
 
 
 def _check_reverb() -> None:
@@ -203,12 +229,12 @@ def _run(job: _Job) -> int:
     weights = result.weights
     if recorder.problem is None:
       status, exit_code = "finished", 0
-      if result.interrupted:
+      if result.interrupted or (stop() and not job.is_complete(result)):
         status, exit_code = "interrupted", stop.exit_code
   except runner_errors.NonFiniteError as error:
     weights = error.weights
     problems.append(error)
-  except KeyboardInterrupt:  # The second one.
+  except KeyboardInterrupt:  # The second one, at a moment that nobody expects.
     status, exit_code = "interrupted", 130
   finally:
     # Also when a traceback is on its way: what was recorded belongs to the user.
@@ -228,7 +254,9 @@ def _run(job: _Job) -> int:
 def _announce(number: signal.Signals) -> None:
   """Written past Python's buffers, which the signal may have caught in mid-write."""
   name = "Ctrl-C" if number == signal.SIGINT else number.name
-  text = f"\nexplorax: {name}: saving what was learnt (once more: stop at once).\n"
+  text = (
+    f"\nexplorax: {name}: stopping; what was learnt will be saved (again: at once).\n"
+  )
   with contextlib.suppress(OSError):
     os.write(2, text.encode())
 

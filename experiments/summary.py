@@ -2,9 +2,12 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import returns as returns_lib
+
+if TYPE_CHECKING:
+  from explorax import environments
 
 STATUSES = ("finished", "interrupted", "failed")
 
@@ -21,9 +24,8 @@ class Summary:
       the run was too short to tell.
     wall_seconds: how long the run took, compilation included.
     returns: of all its episodes.
-    has_solved_rule: whether the environment has a rule for when it is solved.
-    solved_episode: the episode in which it was solved by that rule; None if it was
-      not.
+    solved_rule: the rule by which it is solved, which has seen all episodes; None
+      where there is no such rule.
   """
 
   status: str
@@ -32,8 +34,7 @@ class Summary:
   steps_per_second: float
   wall_seconds: float
   returns: returns_lib.Returns
-  has_solved_rule: bool
-  solved_episode: int | None
+  solved_rule: "environments.SolvedRule | None"
 
   def __post_init__(self):
     if self.status not in STATUSES:
@@ -54,8 +55,8 @@ class Summary:
         for name in self.returns.policies
       },
     }
-    if self.has_solved_rule:
-      content["solved_episode"] = self.solved_episode
+    if self.solved_rule is not None:
+      content["solved_episode"] = self.solved_rule.solved_episode
     return content
 
   def table(self, title: str) -> str:
@@ -68,14 +69,19 @@ class Summary:
       f"{duration(self.wall_seconds)}"
       + (f" ({speed:,.0f} steps/s after compilation)" if math.isfinite(speed) else "")
     ]
-    if self.has_solved_rule and self.solved_episode is not None:
-      facts.append(f"Deep Sea was solved in episode {self.solved_episode}.")
-    elif self.has_solved_rule:
-      facts.append(f"Deep Sea was not solved in {_count(episodes, 'episode')}.")
+    if self.solved_rule is not None:
+      facts.append(_solved(self.solved_rule, episodes))
     lines = [f"{title}: {self.status}", *(f"  {fact}" for fact in facts)]
     if episodes:
       lines += ["", *_returns_table(self.returns)]
     return "\n".join(lines)
+
+
+def _solved(rule: "environments.SolvedRule", episodes: int) -> str:
+  regret = f"average regret below {rule.threshold:g}"
+  if rule.solved_episode is not None:
+    return f"Deep Sea was solved in episode {rule.solved_episode} ({regret})."
+  return f"Deep Sea was not solved in {_count(episodes, 'episode')} (no {regret})."
 
 
 def duration(seconds: float) -> str:

@@ -114,9 +114,7 @@ def _run(
       os.kill(os.getpid(), signal.SIGINT)
     time.sleep(agent.episode_seconds)
   speed = math.nan if number < 3 else 123.4
-  return Result(
-    weights, last.env_steps, number, last.learner_updates, speed, bool(stop())
-  )
+  return Result(weights, last.env_steps, number, last.learner_updates, speed, False)
 
 
 class Preset(NamedTuple):

@@ -5,6 +5,7 @@ import types
 
 import numpy as np
 import pytest
+
 from explorax.experiments import events, output
 
 

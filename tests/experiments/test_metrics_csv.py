@@ -1,6 +1,7 @@
 import csv
 
 import pytest
+
 from explorax.experiments import metrics_csv, output
 
 

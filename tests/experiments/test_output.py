@@ -3,6 +3,7 @@ import math
 import resource
 
 import pytest
+
 from explorax.experiments import errors, output
 
 

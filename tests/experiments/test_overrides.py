@@ -4,6 +4,7 @@ import math
 from typing import Any, Literal
 
 import pytest
+
 from explorax.experiments import overrides
 
 pytestmark = pytest.mark.ops

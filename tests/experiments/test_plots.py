@@ -1,6 +1,7 @@
 import io
 
 import pytest
+
 from explorax.experiments import plots
 from explorax.experiments import returns as returns_lib
 

@@ -3,6 +3,7 @@ import os
 import shutil
 
 import pytest
+
 from explorax.experiments import console, progress
 from explorax.experiments import returns as returns_lib
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from explorax.experiments import returns as returns_lib
 
 pytestmark = pytest.mark.ops

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from explorax.experiments import run
 
 DEEP_SEA = "bsuite:deep_sea/0"
@@ -77,7 +78,7 @@ def test_leaves_everything_behind(stand_ins, capsys):
   rows = list(csv.DictReader((out / "metrics.csv").read_text().splitlines()))
   assert [row["episode_return"] for row in rows] == ["1.0", "2.0", "3.0", "4.0"]
   text = capsys.readouterr().out
-  assert "Deep Sea was not solved in 4 episodes." in text
+  assert "Deep Sea was not solved in 4 episodes" in text
   assert "out/checkpoints/final.npz" in text
 
 
@@ -108,6 +109,19 @@ def test_steps_end_a_run_too(stand_ins):
 def test_one_process_can_run_again_and_again(stand_ins):
   assert launch("--episodes=1", "--output=a") == 0
   assert launch("--episodes=1", "--output=b") == 0
+
+
+def test_asks_how_long_where_the_environment_does_not_say(stand_ins, capsys):
+  argv = ("--agent=fake", f"--env={FAKE_ENV}", "--replay=memory")
+  assert "give --episodes or --steps" in refused(capsys, *argv)
+  assert not list(stand_ins.iterdir())
+
+
+def test_a_signal_in_the_last_episode_does_not_make_a_run_incomplete(stand_ins):
+  assert launch("--episodes=3", "--output=out", "--set=signal_at_episode=3") == 0
+  assert summary_of("out")["status"] == "finished"
+  assert launch("--episodes=4", "--output=out2", "--set=signal_at_episode=3") == 130
+  assert summary_of("out2")["status"] == "interrupted"
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h", "--helpshort"])
@@ -288,7 +302,7 @@ def test_signals_end_a_run_cleanly(tmp_path, number, code, name):
     [
       *(sys.executable, "-c", _SUBPROCESS, str(conftest)),
       *("--agent=fake", f"--env={FAKE_ENV}", "--replay=memory"),
-      *("--output=out", "--set=episode_seconds=0.02"),
+      *("--episodes=100000", "--output=out", "--set=episode_seconds=0.02"),
     ],
     cwd=tmp_path,
     stdout=subprocess.PIPE,
@@ -303,7 +317,10 @@ def test_signals_end_a_run_cleanly(tmp_path, number, code, name):
   process.send_signal(number)
   out, err = process.communicate(timeout=60)
   assert process.returncode == code
-  assert f"explorax: {name}: saving what was learnt" in err and "Traceback" not in err
+  assert (
+    f"explorax: {name}: stopping; what was learnt will be saved" in err
+    and "Traceback" not in err
+  )
   assert "interrupted" in out and "out/checkpoints/final.npz" in out
   summary = summary_of(tmp_path / "out")
   assert summary["status"] == "interrupted" and summary["episodes"] >= 3

@@ -1,10 +1,19 @@
 import math
 
 import pytest
+
+from explorax import environments
 from explorax.experiments import returns as returns_lib
 from explorax.experiments import summary
 
 pytestmark = pytest.mark.ops
+
+
+def rule(solved_in: int | None = None) -> environments.SolvedRule:
+  solved = environments.SolvedRule()
+  if solved_in is not None:
+    solved.update(solved_in, 0.0)
+  return solved
 
 
 @pytest.fixture
@@ -20,8 +29,7 @@ def make_summary(make_episode):
       "steps_per_second": 321.0,
       "wall_seconds": 61.0,
       "returns": returns,
-      "has_solved_rule": False,
-      "solved_episode": None,
+      "solved_rule": None,
     }
     return summary.Summary(**{**usual, **changes})
 
@@ -29,7 +37,7 @@ def make_summary(make_episode):
 
 
 def test_to_dict(make_summary):
-  content = make_summary(has_solved_rule=True, solved_episode=3).to_dict()
+  content = make_summary(solved_rule=rule(solved_in=3)).to_dict()
   assert content == {
     "status": "finished",
     "env_steps": 12345,
@@ -56,17 +64,17 @@ def test_to_dict(make_summary):
 
 
 def test_solved_episode_is_null_if_unsolved_and_absent_elsewhere(make_summary):
-  assert make_summary(has_solved_rule=True).to_dict()["solved_episode"] is None
+  assert make_summary(solved_rule=rule()).to_dict()["solved_episode"] is None
   assert "solved_episode" not in make_summary().to_dict()
 
 
 def test_the_table_is_for_reading(make_summary):
-  text = make_summary(has_solved_rule=True, solved_episode=3).table("tdu on x")
+  text = make_summary(solved_rule=rule(solved_in=3)).table("tdu on x")
   assert text.splitlines() == [
     "tdu on x: finished",
     "  4 episodes, 12,345 environment steps, 1 learner update in 1:01 "
     "(321 steps/s after compilation)",
-    "  Deep Sea was solved in episode 3.",
+    "  Deep Sea was solved in episode 3 (average regret below 0.9).",
     "",
     "  policy      episodes   mean of last 100   best mean of 100",
     "  all                4                2.5                2.5",
@@ -79,7 +87,7 @@ def test_the_table_of_a_run_without_episodes(make_summary):
   empty = make_summary(0, status="interrupted", steps_per_second=math.nan, env_steps=0)
   assert "interrupted" in empty.table("x") and "policy" not in empty.table("x")
   assert empty.to_dict()["mean_return_last_100"] is None
-  assert "not solved in 0 episodes" in make_summary(0, has_solved_rule=True).table("x")
+  assert "not solved in 0 episodes" in make_summary(0, solved_rule=rule()).table("x")
 
 
 def test_an_unmeasured_speed_is_left_out(make_summary):

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from explorax.experiments import versions
 
 
