@@ -15,7 +15,7 @@ export PIP_USER := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-ops lint bench lock clean
+.PHONY: help install demo test test-ops lint types bench lock clean
 
 help:
 	@echo 'make install    set up .venv, with Reverb and all that the other targets need'
@@ -23,6 +23,7 @@ help:
 	@echo 'make test       all tests, and the coverage of losses and exploration'
 	@echo 'make test-ops   only the tests of pure functions, in under a minute'
 	@echo 'make lint       format, lint and types'
+	@echo 'make types      only types'
 	@echo 'make bench      speed and memory, side by side with the peers'
 	@echo 'make lock       resolve the versions in requirements/ anew'
 	@echo 'make clean      remove what the others made, all but results/ and runs/'
@@ -66,6 +67,10 @@ test-ops: $(INSTALLED)
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(MAKE) --no-print-directory types
+
+# The built package is what mypy reads, since it cannot follow an editable install.
+types: $(INSTALLED)
 	@rm -rf build
 	@PIP_REQUIRE_HASHES=0 $(BIN)/python -m pip install -qq --no-deps --no-index \
 	  --no-build-isolation --target build/typecheck .

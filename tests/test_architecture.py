@@ -1,0 +1,191 @@
+"""The house: which folder may import what, and that importing does no work."""
+
+import ast
+import importlib.util
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Folder → the others of ours that it may import: always in one direction.
+MAY_IMPORT = {
+  "losses": set(),
+  "exploration": set(),
+  "networks": set(),
+  "environments": set(),
+  "agents": {"losses", "exploration", "networks", "environments"},
+  "experiments": {"losses", "exploration", "networks", "environments", "agents"},
+}
+
+# Library → the only folders that may import it.
+ONLY_IN = {
+  "acme": ("agents/wiring", "experiments/runners", "benchmarks"),
+  "reverb": ("agents/wiring", "experiments/runners", "benchmarks"),
+  "tensorflow": ("agents/wiring", "experiments/runners", "benchmarks"),
+  "bsuite": ("environments", "benchmarks"),
+  "gymnasium": ("environments", "benchmarks"),
+  "ale_py": ("environments", "benchmarks"),
+  "matplotlib": ("experiments", "benchmarks"),
+  "absl": ("experiments", "benchmarks"),
+}
+
+LOSSES_NEED = {"explorax", "jax", "rlax", "chex", "numpy"}
+
+
+def _sources() -> list[pathlib.Path]:
+  folders = (*MAY_IMPORT, "benchmarks")
+  return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def _tests() -> list[pathlib.Path]:
+  return sorted((ROOT / "tests").rglob("*.py"))
+
+
+def _name(path: pathlib.Path) -> str:
+  return path.relative_to(ROOT).as_posix()
+
+
+def _imports(path: pathlib.Path) -> Iterator[tuple[int, str]]:
+  """(line, dotted name) of every import of a file, those in functions too.
+
+  A relative import keeps its dots; `from a import b` is `a.b`.
+  """
+  for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+    if isinstance(node, ast.Import):
+      yield from ((node.lineno, alias.name) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+      module = "." * node.level + (node.module or "")
+      yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def _is_module(name: str) -> bool:
+  path = ROOT.joinpath(*name.split(".")[1:])
+  return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def _modules() -> list[str]:
+  """The dotted names of all our modules."""
+  names = []
+  for folder in MAY_IMPORT:
+    for path in sorted((ROOT / folder).rglob("*.py")):
+      parts = path.relative_to(ROOT).with_suffix("").parts
+      names.append(".".join(("explorax", *parts)).removesuffix(".__init__"))
+  return names
+
+
+def _path(name: str) -> pathlib.Path:
+  path = ROOT.joinpath(*name.split(".")[1:])
+  return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def test_the_rules_see_the_sources():
+  assert {_name(path).split("/")[0] for path in _sources()} >= set(MAY_IMPORT)
+  assert "explorax.agents.types" in _modules()
+
+
+def test_imports_of_ours_are_absolute():
+  """Neither relative, nor by a bare folder.
+
+  `import losses` works by accident where the repository's root is on the path, and
+  gives a second copy of every module.
+  """
+  wrong = [
+    f"{_name(path)}:{line} imports {name}"
+    for path in (*_sources(), *_tests())
+    for line, name in _imports(path)
+    if name.startswith(".") or name.split(".")[0] in MAY_IMPORT
+  ]
+  assert not wrong, "write `from explorax.folder import module`"
+
+
+def test_imports_of_ours_are_modules():
+  """Names are used through their module; only an `__init__.py` passes names on."""
+  wrong = [
+    f"{_name(path)}:{line} imports {name}"
+    for path in _sources()
+    if path.name != "__init__.py"
+    for line, name in _imports(path)
+    if name.startswith("explorax.") and not _is_module(name)
+  ]
+  assert not wrong, "import the module and use the name through it"
+
+
+def test_imports_point_one_way():
+  wrong = [
+    f"{_name(path)}:{line} imports {name}"
+    for path in _sources()
+    for folder in [_name(path).split("/")[0]]
+    for line, name in _imports(path)
+    if name.startswith("explorax.")
+    and name.split(".")[1] not in {folder, *MAY_IMPORT.get(folder, MAY_IMPORT)}
+  ]
+  assert not wrong, "experiments → agents → networks, exploration, losses"
+
+
+def test_libraries_stay_in_their_folders():
+  wrong = [
+    f"{_name(path)}:{line} imports {name}"
+    for path in _sources()
+    for line, name in _imports(path)
+    for homes in [ONLY_IN.get(name.split(".")[0])]
+    if homes and not _name(path).startswith(tuple(f"{home}/" for home in homes))
+  ]
+  assert not wrong, f"only these folders import these libraries: {ONLY_IN}"
+
+
+def test_losses_need_few_libraries():
+  wrong = [
+    f"{_name(path)}:{line} imports {name}"
+    for path in _sources()
+    if _name(path).startswith("losses/")
+    for line, name in _imports(path)
+    if name.split(".")[0] not in LOSSES_NEED | sys.stdlib_module_names
+  ]
+  assert not wrong, f"losses import nothing but {LOSSES_NEED}"
+
+
+def _run(code: str) -> str:
+  done = subprocess.run(
+    [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False
+  )
+  assert done.returncode == 0, done.stderr
+  return done.stdout
+
+
+def test_losses_load_nothing_heavy_beyond_rlax():
+  loaded = _run(
+    "import sys, time\n"
+    "import rlax\n"
+    "before, start = set(sys.modules), time.perf_counter()\n"
+    "import explorax.losses\n"
+    "assert time.perf_counter() - start < 0.5, time.perf_counter() - start\n"
+    "print(*{name.split('.')[0] for name in set(sys.modules) - before})\n"
+  ).split()
+  assert set(loaded) - sys.stdlib_module_names == {"explorax"}
+
+
+def test_importing_does_no_work():
+  """No array is made, no thread started, nothing printed; Reverb is not loaded."""
+  needs_reverb = {
+    name
+    for name, path in ((name, _path(name)) for name in _modules())
+    for _, imported in _imports(path)
+    if imported.split(".")[0] in ("reverb", "tensorflow")
+  }
+  modules = [name for name in _modules() if name not in needs_reverb]
+  after = (
+    "from jax._src import xla_bridge\n"
+    "import threading\n"
+    "assert not xla_bridge.backends_are_initialized(), 'something computes'\n"
+    "assert threading.active_count() == 1, threading.enumerate()\n"
+  )
+  code = "import importlib, sys\n"
+  code += f"for name in {modules!r}: importlib.import_module(name)\n" + after
+  code += "heavy = {'reverb', 'ray', 'matplotlib.pyplot', 'launchpad'}\n"
+  code += "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+  if importlib.util.find_spec("reverb") is not None:
+    code += f"for name in {sorted(needs_reverb)!r}: importlib.import_module(name)\n"
+    code += after
+  assert _run(code) == ""

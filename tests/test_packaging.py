@@ -1,0 +1,152 @@
+"""What is built and installed: all of the sources, and the versions asked for."""
+
+import email.parser
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+
+import pytest
+from packaging import requirements, specifiers, utils
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDERS = ("losses", "exploration", "networks", "environments", "agents", "experiments")
+LOCKED_EXTRAS = ("reverb", "atari", "plots", "dev")
+# Where the locked environment is.
+LOCK_MARKERS = {
+  "python_version": "3.11",
+  "sys_platform": "linux",
+  "platform_machine": "x86_64",
+}
+
+
+def _project() -> dict:
+  return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def _sources() -> set[str]:
+  return {
+    path.relative_to(ROOT).as_posix()
+    for folder in FOLDERS
+    for path in (ROOT / folder).rglob("*.py")
+  }
+
+
+def _lock(name: str) -> dict[str, tuple[str, bool]]:
+  """A lock file's packages: name → (version, whether it has hashes)."""
+  text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+  entries = re.findall(r"^([\w.-]+)==(\S+)(.*(?:\n +--hash=.*)*)", text, re.MULTILINE)
+  return {
+    utils.canonicalize_name(package): (version, "--hash=sha256:" in rest)
+    for package, version, rest in entries
+  }
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> pathlib.Path:
+  """A wheel of a copy of the sources, built without the network."""
+  source = tmp_path_factory.mktemp("source")
+  for folder in FOLDERS:
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / folder, source / folder, ignore=ignore)
+  for name in ("pyproject.toml", "README.md", "LICENSE"):
+    shutil.copy(ROOT / name, source / name)
+  code = "from setuptools import build_meta; build_meta.build_wheel('wheel')"
+  done = subprocess.run(
+    [sys.executable, "-c", code],
+    cwd=source,
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  assert done.returncode == 0, done.stderr
+  (built,) = (source / "wheel").glob("*.whl")
+  return built
+
+
+def test_every_folder_with_sources_is_listed_as_a_package():
+  folders = {pathlib.PurePosixPath(path).parent for path in _sources()}
+  packages = {"explorax." + folder.as_posix().replace("/", ".") for folder in folders}
+  listed = _project()["tool"]["setuptools"]["packages"]
+  assert sorted(listed) == sorted(packages), "pyproject.toml's list is not the folders."
+
+
+def test_every_package_has_its_init():
+  for path in _sources():
+    init = (ROOT / path).parent / "__init__.py"
+    assert init.is_file(), f"{path} lies in a folder without __init__.py."
+
+
+def test_wheel_holds_every_source(wheel):
+  with zipfile.ZipFile(wheel) as archive:
+    names = {name for name in archive.namelist() if ".dist-info/" not in name}
+  # And nothing else: no `explorax/__init__.py`, and no folder outside `explorax`.
+  assert names == {f"explorax/{path}" for path in _sources()}
+
+
+def test_wheel_says_what_it_needs(wheel):
+  with zipfile.ZipFile(wheel) as archive:
+    (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+    metadata = email.parser.Parser().parsestr(archive.read(name).decode())
+    licences = [
+      name for name in archive.namelist() if name.endswith("/licenses/LICENSE")
+    ]
+  assert set(metadata.get_all("Provides-Extra")) == {
+    "reverb",
+    "atari",
+    "distributed",
+    "plots",
+    "cuda",
+    "tpu",
+    "dev",
+  }
+  assert metadata["License-Expression"] == "Apache-2.0" and len(licences) == 1
+  needs = [requirements.Requirement(line) for line in metadata.get_all("Requires-Dist")]
+  base = {need.name: need.specifier for need in needs if need.marker is None}
+  assert not {"dm-reverb", "tensorflow", "ray", "matplotlib"} & set(base)
+  assert base["jax"] == specifiers.SpecifierSet(">=0.4.34")
+  assert metadata["Requires-Python"] == ">=3.11"
+
+
+@pytest.mark.parametrize("extra", [None, *LOCKED_EXTRAS])
+def test_lock_satisfies_the_project(extra):
+  project = _project()["project"]
+  lines = (
+    project["dependencies"]
+    if extra is None
+    else project["optional-dependencies"][extra]
+  )
+  lock = _lock("py311-reverb.txt")
+  for line in lines:
+    need = requirements.Requirement(line)
+    if need.marker is not None and not need.marker.evaluate(LOCK_MARKERS):
+      continue
+    version, _ = lock[utils.canonicalize_name(need.name)]
+    assert need.specifier.contains(version), f"{line}: run `make lock`."
+
+
+@pytest.mark.parametrize("name", ["py311-reverb.txt", "bootstrap.txt"])
+def test_lock_files_are_hashed_and_name_no_machine(name):
+  lock = _lock(name)
+  assert len(lock) >= 4
+  assert all(hashed for _, hashed in lock.values())
+  text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+  lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+  pinned = re.compile(r"[\w.-]+==\S+ \\| +--hash=sha256:[0-9a-f]{64}( \\)?")
+  assert [line for line in lines if not pinned.fullmatch(line)] == []
+
+
+def test_bootstrap_is_part_of_the_lock():
+  lock = _lock("py311-reverb.txt")
+  for package, (version, _) in _lock("bootstrap.txt").items():
+    assert lock[package][0] == version
+
+
+def test_citation_names_the_five_papers():
+  text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+  _, references = text.split("\nreferences:\n")
+  assert len(re.findall(r"^  - type: ", references, re.MULTILINE)) == 5
+  assert f"version: {_project()['project']['version']}\n" in text
