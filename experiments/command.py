@@ -90,27 +90,26 @@ def parse(argv: Sequence[str]) -> Command:
     raise errors.SetUpError(
       f"{rest[0]!r} is not a flag; flags begin with -- (--help shows them)."
     )
+  given: dict[str, Any] = {name: values[name].value for name in values}
   shown = {"help": "help", "list_agents": "agents", "list_envs": "environments"}
-  show = next((what for flag, what in shown.items() if values[flag].value), "")
-  agent, env = values["agent"].value or "", values["env"].value or ""
-  if not show:
-    if not agent:
-      raise errors.SetUpError("--agent is missing; --list_agents shows the names.")
-    if not env:
-      raise errors.SetUpError("--env is missing; --list_envs shows the names.")
-  seed = values["seed"].value
+  show = next((what for flag, what in shown.items() if given[flag]), "")
+  agent, env, seed = given["agent"] or "", given["env"] or "", given["seed"]
+  if not show and not agent:
+    raise errors.SetUpError("--agent is missing; --list_agents shows the names.")
+  if not show and not env:
+    raise errors.SetUpError("--env is missing; --list_envs shows the names.")
   return Command(
     agent=agent,
-    settings=tuple(values["set"].value),
+    settings=tuple(given["set"]),
     env=env,
     seed=seed,
-    episodes=values["episodes"].value,
-    steps=values["steps"].value,
-    runner=values["runner"].value,
-    replay=values["replay"].value,
-    output=values["output"].value or default_output(agent, env, seed),
+    episodes=given["episodes"],
+    steps=given["steps"],
+    runner=given["runner"],
+    replay=given["replay"],
+    output=given["output"] or default_output(agent, env, seed),
     show=show,
-    debug=values["debug"].value,
+    debug=given["debug"],
   )
 
 
@@ -165,8 +164,7 @@ class _Flag:
   def define(self, values: flags.FlagValues) -> None:
     arguments = (self.name, self.default, self.text, values)
     if self.parser is not None:
-      serializer = flags.ArgumentSerializer()
-      flags.DEFINE(self.parser, *arguments, serializer=serializer)  # type: ignore
+      flags.DEFINE(self.parser, *arguments)
     elif self.choices:
       flags.DEFINE_enum(self.name, self.default, self.choices, self.text, values)
     elif not self.placeholder:

@@ -55,7 +55,7 @@ def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
 
 def settable_fields(config: Any) -> list[str]:
   """The dotted names of all fields that `apply` can set, in their order."""
-  names = []
+  names: list[str] = []
   for field in _fields(config):
     value = getattr(config, field)
     if _is_config(value):
@@ -159,7 +159,7 @@ def _fields(config: Any) -> list[str]:
 
 def _field_type(config: Any, path: tuple[str, ...]) -> Any:
   """The type hint of the field at `path`, which must not be a group of fields."""
-  node = config
+  parent = node = config
   for depth, field in enumerate(path):
     so_far = ".".join(path[:depth])
     if not _is_config(node):

@@ -35,13 +35,11 @@ def learning_curve(
   for index, policy in enumerate(returns.policies):
     steps, values = returns.env_steps(policy), returns.of(policy)
     shown = _thinned(len(values))
-    style = {"color": f"C{index}", "zorder": 2}
-    axes.scatter(steps[shown], values[shown], s=4, alpha=0.25, lw=0, **style)
-    style["zorder"] = 3
+    color = f"C{index}"
+    axes.scatter(steps[shown], values[shown], s=4, c=color, alpha=0.25, linewidths=0)
     label = f"{policy} ({len(values):,} episodes)"
-    axes.plot(
-      steps[shown], returns_lib.running_mean(values)[shown], label=label, **style
-    )
+    mean = returns_lib.running_mean(values)[shown]
+    axes.plot(steps[shown], mean, color=color, label=label)
   if solved_episode is not None:
     step = int(returns.env_steps()[solved_episode - 1])
     label = f"solved in episode {solved_episode}"

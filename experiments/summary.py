@@ -103,7 +103,7 @@ def _returns_table(returns: returns_lib.Returns) -> list[str]:
   window = returns_lib.WINDOW
   header = ("policy", "episodes", f"mean of last {window}", f"best mean of {window}")
   groups = returns.policies if len(returns.policies) > 1 else []
-  rows = [header]
+  rows: list[tuple[str, ...]] = [header]
   for label, policy in [("all", None), *((name, name) for name in groups)]:
     values = returns.of(policy)
     means = (returns_lib.mean_of_last(values), returns_lib.best_mean(values))

@@ -21,7 +21,7 @@ def save(file: BinaryIO, weights: Any) -> None:
     if name in arrays:
       raise ValueError(f"two arrays among the weights are both called {name!r}.")
     arrays[name] = _portable(np.asarray(leaf))
-  np.savez(file, **arrays)  # type: ignore[arg-type]
+  np.savez(file, **arrays)
 
 
 def load(path: str | os.PathLike[str], like: Any) -> Any:
