@@ -1,1 +1,66 @@
+"""Losses: pure functions of arrays, unbatched, for `jax.vmap` to batch.
 
+Indices are rlax's: `q_tm1` and `a_tm1` are of a transition's source, `r_t`,
+`discount_t` and `q_t` of its destination; `discount_t` holds γ and termination.
+"""
+
+from explorax.losses.ensembles import (
+  bootstrapped_td,
+  infogain_bonus,
+  q_uncertainty,
+  tdu_bonus,
+)
+from explorax.losses.multi_step import (
+  expected_sarsa_lambda,
+  n_step_q,
+  peng_q_lambda,
+)
+from explorax.losses.novelty import inverse_dynamics, rnd_error
+from explorax.losses.off_policy import (
+  harutyunyan_q_lambda,
+  importance_sampling,
+  non_markov_retrace,
+  retrace,
+  tree_backup,
+  watkins_q_lambda,
+)
+from explorax.losses.priorities import sequence_priority
+from explorax.losses.q_learning import categorical_double_q, double_q, q_learning
+from explorax.losses.returns import (
+  non_markov_returns,
+  off_policy_returns,
+  trace_coefficients,
+)
+from explorax.losses.transforms import (
+  TxPair,
+  identity_pair,
+  signed_hyperbolic_pair,
+)
+
+__all__ = [
+  "TxPair",
+  "bootstrapped_td",
+  "categorical_double_q",
+  "double_q",
+  "expected_sarsa_lambda",
+  "harutyunyan_q_lambda",
+  "identity_pair",
+  "importance_sampling",
+  "infogain_bonus",
+  "inverse_dynamics",
+  "n_step_q",
+  "non_markov_retrace",
+  "non_markov_returns",
+  "off_policy_returns",
+  "peng_q_lambda",
+  "q_learning",
+  "q_uncertainty",
+  "retrace",
+  "rnd_error",
+  "sequence_priority",
+  "signed_hyperbolic_pair",
+  "tdu_bonus",
+  "trace_coefficients",
+  "tree_backup",
+  "watkins_q_lambda",
+]

@@ -1,0 +1,115 @@
+"""Losses and bonuses of ensembles of K members."""
+
+import jax
+import jax.numpy as jnp
+
+from explorax.losses import checks
+
+Array = jax.Array
+
+
+def bootstrapped_td(td: Array, mask: Array) -> Array:
+  """Squared TD errors of one transition, over the members that learn from it.
+
+      Σ_k m_k δ_k² / (2K)
+
+  Source: Flennerhag et al. 2020 (TDU), algorithm 2; its K is all members' number,
+  exploiters and explorers. A member that is masked out adds neither loss nor
+  gradient, whatever its error, and NaN too.
+
+  Args:
+    td: δ, TD errors of a transition. Float `[K]`.
+    mask: m, 1 for the members that learn from the transition, else 0. `[K]`.
+
+  Returns:
+    The loss. `[]`.
+  """
+  checks.check("bootstrapped_td", td=(td, "float [K]"), mask=(mask, "mask [K]"))
+  mask = jax.lax.stop_gradient(jnp.asarray(mask, jnp.result_type(td)))
+  td = jnp.where(mask != 0, td, 0.0)
+  return jnp.sum(mask * jnp.square(td)) / (2 * td.shape[0])
+
+
+def _deviation(function: str, name: str, values: Array) -> Array:
+  checks.check(function, **{name: (values, "float [K, ...]")})
+  values = jax.lax.stop_gradient(jnp.asarray(values))
+  num_members = values.shape[0]
+  if num_members < 2:
+    raise ValueError(
+      f"{function}: {name} holds {num_members} member, and the deviation of one is not "
+      "defined; give it two or more."
+    )
+  # Measured from the first member, so that equal ones give exactly 0.
+  values = values - values[:1]
+  deviations = values - jnp.mean(values, axis=0, keepdims=True)
+  return jnp.sqrt(jnp.sum(jnp.square(deviations), axis=0) / (num_members - 1))
+
+
+def tdu_bonus(td: Array) -> Array:
+  """σ(τ), the deviation of the members' TD errors.
+
+      sqrt( Σ_k (δ_k − δ̄)² / (K − 1) )
+
+  Source: Flennerhag et al. 2020 (TDU), equation 11.
+
+  Args:
+    td: δ, TD errors of the members. Float `[K, ...]`; K = 1 is refused.
+
+  Returns:
+    The bonus, with no gradient. `[...]`.
+  """
+  return _deviation("tdu_bonus", "td", td)
+
+
+def q_uncertainty(q: Array) -> Array:
+  """σ(Q), the deviation of the members' values.
+
+      sqrt( Σ_k (Q_k − Q̄)² / (K − 1) )
+
+  Source: Flennerhag et al. 2020 (TDU), appendix D.2, which calls σ(Q) the standard
+  deviation over value estimates, in TDU's place; K − 1 is read as the denominator
+  that TDU has.
+
+  Args:
+    q: Q, values of the members, of one action or of all. Float `[K, ...]`; K = 1 is
+      refused.
+
+  Returns:
+    The deviation, with no gradient. `[...]`.
+  """
+  return _deviation("q_uncertainty", "q", q)
+
+
+def infogain_bonus(q: Array, temperature: float | Array) -> Array:
+  """b_T, how much the members' Boltzmann policies differ from their mean.
+
+      (1/K) Σ_k KL(P_k ‖ P̄),    P_k = softmax(q_k / T),    P̄ = (1/K) Σ_k P_k
+
+  Between 0, where the members agree, and log min(K, A). Computed in log space: any
+  finite q and positive T give a finite bonus.
+
+  Source: Chen et al. 2017 (UCB exploration via Q-ensembles), algorithm 3.
+
+  Args:
+    q: values of the members at a state. Float `[K, A]`.
+    temperature: T; a Python number that is not positive is refused. `[]`.
+
+  Returns:
+    The bonus, with no gradient. `[]`.
+  """
+  checks.check(
+    "infogain_bonus", q=(q, "float [K, A]"), temperature=(temperature, "number []")
+  )
+  if isinstance(temperature, int | float) and not temperature > 0:
+    raise ValueError(
+      f"infogain_bonus: temperature is {temperature}; it must be positive."
+    )
+  q, temperature = jax.lax.stop_gradient((jnp.asarray(q), temperature))
+  # The largest is taken off first: a small T may make the others −inf, but not inf.
+  logits = (q - jnp.max(q, axis=-1, keepdims=True)) / temperature
+  log_p = jax.nn.log_softmax(logits, axis=-1)
+  log_mean = jax.nn.logsumexp(log_p, axis=0, keepdims=True) - jnp.log(q.shape[0])
+  p = jnp.exp(log_p)
+  terms = jnp.where(p > 0, p * (log_p - log_mean), 0.0)
+  # Rounding may take the mean of the divergences a little below 0.
+  return jnp.maximum(jnp.sum(terms) / q.shape[0], 0.0)

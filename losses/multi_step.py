@@ -1,0 +1,169 @@
+"""TD errors of multi-step returns that do not correct for the behaviour policy.
+
+TD_t = h( G_t ) − q_tm1(a_t),    G from h⁻¹(q_t), no gradient through G.
+"""
+
+import jax
+import jax.numpy as jnp
+import rlax
+
+from explorax.losses import checks, off_policy, returns, transforms
+
+Array = jax.Array
+
+
+def _check(function: str, q_tm1, a_tm1, r_t, discount_t, q_t, **others) -> None:
+  checks.check(
+    function,
+    q_tm1=(q_tm1, "float [T, A]"),
+    a_tm1=(a_tm1, "int [T]"),
+    r_t=(r_t, "float [T]"),
+    discount_t=(discount_t, "float [T]"),
+    q_t=(q_t, "float [T, A]"),
+    **others,
+  )
+
+
+def _greedy_values(q_t, q_t_selector, tx_pair) -> Array:
+  """h⁻¹ q_t at the selector's greedy actions, `[T]`."""
+  q_t, selector = jax.lax.stop_gradient((q_t, q_t_selector))
+  return tx_pair.apply_inv(off_policy.take(q_t, jnp.argmax(selector, axis=-1)))
+
+
+def _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair) -> Array:
+  r_t, discount_t, v_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, v_t, lambda_))
+  c_t = lambda_ * jnp.ones_like(v_t)
+  g_tm1 = returns.off_policy_returns(v_t, v_t, r_t, discount_t, c_t)
+  return off_policy.td_errors(q_tm1, a_tm1, g_tm1, tx_pair)
+
+
+def peng_q_lambda(
+  q_tm1: Array,
+  a_tm1: Array,
+  r_t: Array,
+  discount_t: Array,
+  q_t: Array,
+  lambda_: float | Array,
+  q_t_selector: Array | None = None,
+  tx_pair: transforms.TxPair = transforms.identity_pair,
+) -> Array:
+  """TD errors of Peng's Q(λ) (Peng & Williams 1996).
+
+      G_{t-1} = r_t + γ_t ((1 − λ_t) q_t(a*) + λ_t G_t),    G_T = q_T(a*)
+
+  a* is greedy. The return is not corrected for actions that are not.
+
+  Args:
+    q_tm1: online network's values at times [0, ..., T − 1], transformed. `[T, A]`.
+    a_tm1: actions taken at times [0, ..., T − 1]. Int `[T]`.
+    r_t: rewards at times [1, ..., T]. `[T]`.
+    discount_t: γ times the environment's discount, at times [1, ..., T]. `[T]`.
+    q_t: target network's values at times [1, ..., T], transformed. `[T, A]`.
+    lambda_: λ, for all times or at times [1, ..., T]; 0 at a row that must not be
+      passed (an episode's last one, padding). `[]` or `[T]`.
+    q_t_selector: values that say which action is greedy, at times [1, ..., T]: the
+      online network's for a double estimate; q_t unless given. `[T, A]`.
+    tx_pair: transformation of the values, and its inverse.
+
+  Returns:
+    TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
+  """
+  selector = q_t if q_t_selector is None else q_t_selector
+  _check(
+    "peng_q_lambda",
+    q_tm1,
+    a_tm1,
+    r_t,
+    discount_t,
+    q_t,
+    lambda_=(lambda_, "number [] or [T]"),
+    q_t_selector=(selector, "float [T, A]"),
+  )
+  v_t = _greedy_values(q_t, selector, tx_pair)
+  return _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair)
+
+
+def expected_sarsa_lambda(
+  q_tm1: Array,
+  a_tm1: Array,
+  r_t: Array,
+  discount_t: Array,
+  q_t: Array,
+  pi_t: Array,
+  lambda_: float | Array,
+  tx_pair: transforms.TxPair = transforms.identity_pair,
+) -> Array:
+  """TD errors of expected SARSA(λ) (Sutton & Barto 2018, equation 12.20).
+
+      G_{t-1} = r_t + γ_t ((1 − λ_t) E_π q_t + λ_t G_t),    G_T = E_π q_T
+
+  On-policy learning where a_t was drawn from π; Peng's Q(λ) where π is greedy.
+
+  Args:
+    q_tm1, a_tm1, r_t, discount_t, q_t, lambda_, tx_pair: as in `peng_q_lambda`.
+    pi_t: probabilities of the policy at times [1, ..., T]. `[T, A]`.
+
+  Returns:
+    TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
+  """
+  _check(
+    "expected_sarsa_lambda",
+    q_tm1,
+    a_tm1,
+    r_t,
+    discount_t,
+    q_t,
+    pi_t=(pi_t, "float [T, A]"),
+    lambda_=(lambda_, "number [] or [T]"),
+  )
+  q_t, pi_t = jax.lax.stop_gradient((q_t, pi_t))
+  v_t = jnp.sum(pi_t * tx_pair.apply_inv(q_t), axis=-1)
+  return _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair)
+
+
+def n_step_q(
+  q_tm1: Array,
+  a_tm1: Array,
+  r_t: Array,
+  discount_t: Array,
+  q_t: Array,
+  n: int,
+  lambda_: float | Array = 1.0,
+  q_t_selector: Array | None = None,
+  tx_pair: transforms.TxPair = transforms.identity_pair,
+) -> Array:
+  """TD errors of n-step Q-learning, double where a selector is given.
+
+      G_{t-1} = r_t + γ_t (r_{t+1} + γ_{t+1} (... + γ_{t+n-1} q_{t+n-1}(a*)))
+
+  a* is greedy. The last n − 1 returns are shorter and bootstrap from q_T.
+
+  Args:
+    q_tm1, a_tm1, r_t, discount_t, q_t, q_t_selector, tx_pair: as in `peng_q_lambda`.
+    n: number of rewards in a return, a Python int of at least 1.
+    lambda_: share of the return that goes on beyond its time, for all times or at
+      times [1, ..., T]; 0 at a row that must not be passed (an episode's last one,
+      padding), from which a return then bootstraps. `[]` or `[T]`.
+
+  Returns:
+    TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
+  """
+  if not isinstance(n, int) or n < 1:
+    raise ValueError(f"n_step_q: n is {n!r}; it must be a whole number, 1 or more.")
+  selector = q_t if q_t_selector is None else q_t_selector
+  _check(
+    "n_step_q",
+    q_tm1,
+    a_tm1,
+    r_t,
+    discount_t,
+    q_t,
+    lambda_=(lambda_, "number [] or [T]"),
+    q_t_selector=(selector, "float [T, A]"),
+  )
+  r_t, discount_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, lambda_))
+  v_t = _greedy_values(q_t, selector, tx_pair)
+  g_tm1 = rlax.n_step_bootstrapped_returns(
+    r_t, discount_t, v_t, min(n, v_t.shape[0]), lambda_ * jnp.ones_like(v_t)
+  )
+  return off_policy.td_errors(q_tm1, a_tm1, g_tm1, tx_pair)

@@ -1,0 +1,324 @@
+"""TD errors of the off-policy algorithms that one return and its trace tell apart.
+
+Munos et al. 2016, "Safe and efficient off-policy reinforcement learning", is the
+source of all; values may be transformed, as in R2D2 and NGU (Badia et al. 2020,
+appendix E):
+
+    TD_t = h( G_t ) − q_tm1(a_t),    G from h⁻¹(q_t), no gradient through G.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from explorax.losses import checks, returns, transforms
+
+Array = jax.Array
+
+
+def take(values: Array, indices: Array) -> Array:
+  """values[..., indices]: `[..., A]` and `[...]` → `[...]`."""
+  return jnp.take_along_axis(
+    jnp.asarray(values), jnp.asarray(indices)[..., None], axis=-1
+  )[..., 0]
+
+
+def td_errors(
+  q_tm1: Array, a_tm1: Array, g_tm1: Array, tx_pair: transforms.TxPair
+) -> Array:
+  """h(G) − q(a), with no gradient through the return G. All `[T]`, but q `[T, A]`."""
+  return jax.lax.stop_gradient(tx_pair.apply(g_tm1)) - take(q_tm1, a_tm1)
+
+
+def _check(function: str, q_tm1, q_t, a_tm1, a_t, r_t, discount_t, **others) -> None:
+  checks.check(
+    function,
+    q_tm1=(q_tm1, "float [T, A]"),
+    q_t=(q_t, "float [T, A]"),
+    a_tm1=(a_tm1, "int [T]"),
+    a_t=(a_t, "int [T]"),
+    r_t=(r_t, "float [T]"),
+    discount_t=(discount_t, "float [T]"),
+    **others,
+  )
+
+
+def _values(q_t, a_t, pi_t, mu_t, tx_pair):
+  """q_a_t, v_t, π(a_t) and μ(a_t), `[T]` each, q's on the scale of the returns."""
+  # Nothing behind a target has a gradient: stopping it here keeps it off the loop.
+  q_t, pi_t, mu_t = jax.lax.stop_gradient((q_t, pi_t, mu_t))
+  q_t = tx_pair.apply_inv(q_t)
+  v_t = jnp.sum(pi_t * q_t, axis=-1)
+  mu_a_t = mu_t if jnp.ndim(mu_t) == 1 else take(mu_t, a_t)
+  return take(q_t, a_t), v_t, take(pi_t, a_t), mu_a_t
+
+
+def _off_policy(
+  kind: str,
+  q_tm1: Array,
+  q_t: Array,
+  a_tm1: Array,
+  a_t: Array,
+  r_t: Array,
+  discount_t: Array,
+  pi_t: Array,
+  mu_t: Array,
+  lambda_: float | Array,
+  tx_pair: transforms.TxPair,
+) -> Array:
+  _check(
+    kind,
+    q_tm1,
+    q_t,
+    a_tm1,
+    a_t,
+    r_t,
+    discount_t,
+    pi_t=(pi_t, "float [T, A]"),
+    mu_t=(mu_t, "float [T] or [T, A]"),
+    lambda_=(lambda_, "number [] or [T]"),
+  )
+  r_t, discount_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, lambda_))
+  q_a_t, v_t, pi_a_t, mu_a_t = _values(q_t, a_t, pi_t, mu_t, tx_pair)
+  c_t = returns.trace_coefficients(kind, pi_a_t, mu_a_t, lambda_)
+  g_tm1 = returns.off_policy_returns(q_a_t, v_t, r_t, discount_t, c_t)
+  return td_errors(q_tm1, a_tm1, g_tm1, tx_pair)
+
+
+def retrace(
+  q_tm1: Array,
+  q_t: Array,
+  a_tm1: Array,
+  a_t: Array,
+  r_t: Array,
+  discount_t: Array,
+  pi_t: Array,
+  mu_t: Array,
+  lambda_: float | Array,
+  tx_pair: transforms.TxPair = transforms.identity_pair,
+) -> Array:
+  """TD errors of Retrace(λ): c = λ min(1, π/μ).
+
+      G_{t-1} = r_t + γ_t (E_π q_t + c_t (G_t − q_t(a_t)))
+
+  Safe for any π and μ, and returns stay full where the two are close. The action
+  that is bootstrapped from is π's: for a double estimate, take π from the online
+  network and q_t from the target network.
+
+  A row that must not enter a trace (an episode's last one, padding) has λ = 0 at its
+  time; what lies behind it then does not matter, and the return bootstraps there,
+  unless the discount is 0 as well.
+
+  Args:
+    q_tm1: online network's values at times [0, ..., T − 1], transformed. `[T, A]`.
+    q_t: target network's values at times [1, ..., T], transformed. `[T, A]`.
+    a_tm1: actions taken at times [0, ..., T − 1]. Int `[T]`.
+    a_t: actions taken at times [1, ..., T]; the last never matters. Int `[T]`.
+    r_t: rewards at times [1, ..., T]. `[T]`.
+    discount_t: γ times the environment's discount, at times [1, ..., T]. `[T]`.
+    pi_t: probabilities of the target policy at times [1, ..., T]. `[T, A]`.
+    mu_t: probability with which a_t was drawn, at times [1, ..., T], or those of
+      all actions; where it is 0 the trace is 0. `[T]` or `[T, A]`.
+    lambda_: λ, for all times or at times [1, ..., T]. `[]` or `[T]`.
+    tx_pair: transformation of the values, and its inverse.
+
+  Returns:
+    TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
+  """
+  return _off_policy(
+    "retrace",
+    q_tm1,
+    q_t,
+    a_tm1,
+    a_t,
+    r_t,
+    discount_t,
+    pi_t,
+    mu_t,
+    lambda_,
+    tx_pair,
+  )
+
+
+def tree_backup(
+  q_tm1: Array,
+  q_t: Array,
+  a_tm1: Array,
+  a_t: Array,
+  r_t: Array,
+  discount_t: Array,
+  pi_t: Array,
+  mu_t: Array,
+  lambda_: float | Array,
+  tx_pair: transforms.TxPair = transforms.identity_pair,
+) -> Array:
+  """TD errors of tree-backup(λ) (Precup et al. 2000): c = λ π.
+
+  Safe for any π and μ, but cuts traces near on-policy data too. μ does not matter;
+  it is an argument so that one algorithm can take another's place. Arguments and
+  result are as in `retrace`.
+  """
+  return _off_policy(
+    "tree_backup",
+    q_tm1,
+    q_t,
+    a_tm1,
+    a_t,
+    r_t,
+    discount_t,
+    pi_t,
+    mu_t,
+    lambda_,
+    tx_pair,
+  )
+
+
+def harutyunyan_q_lambda(
+  q_tm1: Array,
+  q_t: Array,
+  a_tm1: Array,
+  a_t: Array,
+  r_t: Array,
+  discount_t: Array,
+  pi_t: Array,
+  mu_t: Array,
+  lambda_: float | Array,
+  tx_pair: transforms.TxPair = transforms.identity_pair,
+) -> Array:
+  """TD errors of Q^π(λ), and of Q*(λ) where π is greedy (Harutyunyan et al.): c = λ.
+
+  Converges where π is close to μ: λ < (1 − γ)/(γε), ε = max_x ‖π − μ‖₁, or
+  λ < (1 − γ)/(2γ) in control; it may diverge beyond. μ does not matter; it is an
+  argument so that one algorithm can take another's place. Arguments and result are
+  as in `retrace`.
+  """
+  return _off_policy(
+    "harutyunyan_q_lambda",
+    q_tm1,
+    q_t,
+    a_tm1,
+    a_t,
+    r_t,
+    discount_t,
+    pi_t,
+    mu_t,
+    lambda_,
+    tx_pair,
+  )
+
+
+def importance_sampling(
+  q_tm1: Array,
+  q_t: Array,
+  a_tm1: Array,
+  a_t: Array,
+  r_t: Array,
+  discount_t: Array,
+  pi_t: Array,
+  mu_t: Array,
+  tx_pair: transforms.TxPair = transforms.identity_pair,
+) -> Array:
+  """TD errors with per-decision importance sampling (Precup et al. 2000): c = π/μ.
+
+  Unbiased for any π and μ, with a variance that grows with their distance. There is
+  no λ: a row that must not enter a trace is given μ = 0. Arguments and result are
+  otherwise as in `retrace`.
+  """
+  return _off_policy(
+    "importance_sampling",
+    q_tm1,
+    q_t,
+    a_tm1,
+    a_t,
+    r_t,
+    discount_t,
+    pi_t,
+    mu_t,
+    1.0,
+    tx_pair,
+  )
+
+
+def non_markov_retrace(
+  q_tm1: Array,
+  q_t: Array,
+  a_tm1: Array,
+  a_t: Array,
+  r_t: Array,
+  discount_t: Array,
+  pi_t: Array,
+  mu_t: Array,
+  lambda_: float | Array,
+  tx_pair: transforms.TxPair = transforms.identity_pair,
+) -> Array:
+  """TD errors with the trace of equation 10: c_s = λ min(1/(c_1 ... c_{s−1}), π/μ).
+
+  Converges in policy evaluation, for any π and μ; see `non_markov_returns`.
+  Arguments and result are as in `retrace`.
+  """
+  _check(
+    "non_markov_retrace",
+    q_tm1,
+    q_t,
+    a_tm1,
+    a_t,
+    r_t,
+    discount_t,
+    pi_t=(pi_t, "float [T, A]"),
+    mu_t=(mu_t, "float [T] or [T, A]"),
+    lambda_=(lambda_, "number [] or [T]"),
+  )
+  r_t, discount_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, lambda_))
+  q_a_t, v_t, pi_a_t, mu_a_t = _values(q_t, a_t, pi_t, mu_t, tx_pair)
+  rho_t = returns.importance_ratio(pi_a_t, mu_a_t)
+  g_tm1 = returns.non_markov_returns(q_a_t, v_t, r_t, discount_t, rho_t, lambda_)
+  return td_errors(q_tm1, a_tm1, g_tm1, tx_pair)
+
+
+def watkins_q_lambda(
+  q_tm1: Array,
+  q_t: Array,
+  a_tm1: Array,
+  a_t: Array,
+  r_t: Array,
+  discount_t: Array,
+  lambda_: float | Array,
+  q_t_selector: Array | None = None,
+  tx_pair: transforms.TxPair = transforms.identity_pair,
+) -> Array:
+  """TD errors of Watkins's Q(λ): c is λ where a_t is greedy, else 0.
+
+      G_{t-1} = r_t + γ_t (q_t(a*) + c_t (G_t − q_t(a_t)))
+
+  This is Retrace(λ) with a greedy π. Where a_t is one of several greedy actions, it
+  is a*; otherwise a* is the first of them.
+
+  Args:
+    q_tm1, q_t, a_tm1, a_t, r_t, discount_t, lambda_, tx_pair: as in `retrace`.
+    q_t_selector: values by which an action is greedy, at times [1, ..., T]: the
+      online network's for a double estimate; q_t unless given. `[T, A]`.
+
+  Returns:
+    TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
+  """
+  selector = q_t if q_t_selector is None else q_t_selector
+  _check(
+    "watkins_q_lambda",
+    q_tm1,
+    q_t,
+    a_tm1,
+    a_t,
+    r_t,
+    discount_t,
+    lambda_=(lambda_, "number [] or [T]"),
+    q_t_selector=(selector, "float [T, A]"),
+  )
+  q_t, r_t, discount_t, lambda_, selector = jax.lax.stop_gradient(
+    (q_t, r_t, discount_t, lambda_, selector)
+  )
+  q_t = tx_pair.apply_inv(q_t)
+  is_greedy = take(selector, a_t) == jnp.max(selector, axis=-1)
+  q_a_t = take(q_t, a_t)
+  v_t = jnp.where(is_greedy, q_a_t, take(q_t, jnp.argmax(selector, axis=-1)))
+  c_t = jnp.where(is_greedy, lambda_, 0.0)
+  g_tm1 = returns.off_policy_returns(q_a_t, v_t, r_t, discount_t, c_t)
+  return td_errors(q_tm1, a_tm1, g_tm1, tx_pair)

@@ -1,0 +1,146 @@
+"""TD errors and losses of single transitions; the batch is the caller's to vmap."""
+
+import jax
+import jax.numpy as jnp
+import rlax
+
+from explorax.losses import checks
+
+Array = jax.Array
+
+
+def _of_one_dtype(q, *scalars):
+  """Arrays of q's dtype: rlax refuses Python's whole numbers, and cannot index numpy's
+  arrays with a traced action."""
+  q = jnp.asarray(q)
+  return q, *(jnp.asarray(scalar, q.dtype) for scalar in scalars)
+
+
+def q_learning(
+  q_tm1: Array,
+  a_tm1: Array,
+  r_t: float | Array,
+  discount_t: float | Array,
+  q_t_value: Array,
+) -> Array:
+  """TD error of Q-learning: r_t + γ_t max_a q_t(a) − q_tm1(a_tm1).
+
+  Source: Watkins 1989; with a target network, Mnih et al. 2015.
+
+  Args:
+    q_tm1: online network's values at time 0. Float `[A]`.
+    a_tm1: action taken at time 0. Int `[]`.
+    r_t: reward, or n-step return, at time 1. `[]`.
+    discount_t: what multiplies the bootstrap: γ times the environment's discount,
+      or the product of n of them. `[]`.
+    q_t_value: target network's values at time 1 (or n); no gradient. Float `[A]`.
+
+  Returns:
+    The TD error. `[]`.
+  """
+  checks.check(
+    "q_learning",
+    q_tm1=(q_tm1, "float [A]"),
+    a_tm1=(a_tm1, "int []"),
+    r_t=(r_t, "float []"),
+    discount_t=(discount_t, "float []"),
+    q_t_value=(q_t_value, "float [A]"),
+  )
+  q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
+  return rlax.q_learning(q_tm1, a_tm1, r_t, discount_t, jnp.asarray(q_t_value))
+
+
+def double_q(
+  q_tm1: Array,
+  a_tm1: Array,
+  r_t: float | Array,
+  discount_t: float | Array,
+  q_t_value: Array,
+  q_t_selector: Array,
+) -> Array:
+  """TD error of double Q-learning.
+
+      r_t + γ_t q_t_value(argmax_a q_t_selector(a)) − q_tm1(a_tm1)
+
+  Source: van Hasselt 2010; with a target network, van Hasselt et al. 2016.
+
+  Args:
+    q_tm1, a_tm1, r_t, discount_t, q_t_value: as in `q_learning`.
+    q_t_selector: online network's values at the time of `q_t_value`, by which the
+      action is chosen; no gradient. Float `[A]`.
+
+  Returns:
+    The TD error. `[]`.
+  """
+  checks.check(
+    "double_q",
+    q_tm1=(q_tm1, "float [A]"),
+    a_tm1=(a_tm1, "int []"),
+    r_t=(r_t, "float []"),
+    discount_t=(discount_t, "float []"),
+    q_t_value=(q_t_value, "float [A]"),
+    q_t_selector=(q_t_selector, "float [A]"),
+  )
+  q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
+  return rlax.double_q_learning(
+    q_tm1,
+    a_tm1,
+    r_t,
+    discount_t,
+    jnp.asarray(q_t_value),
+    jnp.asarray(q_t_selector),
+  )
+
+
+def categorical_double_q(
+  q_atoms_tm1: Array,
+  q_logits_tm1: Array,
+  a_tm1: Array,
+  r_t: float | Array,
+  discount_t: float | Array,
+  q_atoms_t: Array,
+  q_logits_t: Array,
+  q_t_selector: Array,
+) -> Array:
+  """Loss of double Q-learning on distributions over atoms (C51).
+
+      −Σ_i m_i log p_tm1(z_i | a_tm1),    m the projection onto the atoms z of the
+      target distribution: atoms r_t + γ_t z', with the probabilities of the action
+      that is greedy in q_t_selector.
+
+  Source: Bellemare et al. 2017, algorithm 1, with the selection of van Hasselt 2010.
+
+  Args:
+    q_atoms_tm1: atoms z that the online network predicts, increasing. Float `[N]`.
+    q_logits_tm1: online network's logits at time 0. Float `[A, N]`.
+    a_tm1: action taken at time 0. Int `[]`.
+    r_t: reward, or n-step return, at time 1. `[]`.
+    discount_t: what multiplies the bootstrap. `[]`.
+    q_atoms_t: atoms z' of the target network. Float `[M]`.
+    q_logits_t: target network's logits at time 1; no gradient. Float `[A, M]`.
+    q_t_selector: values by which the action is chosen, at time 1; no gradient.
+      Float `[A]`.
+
+  Returns:
+    The cross entropy. `[]`.
+  """
+  checks.check(
+    "categorical_double_q",
+    q_atoms_tm1=(q_atoms_tm1, "float [N]"),
+    q_logits_tm1=(q_logits_tm1, "float [A, N]"),
+    a_tm1=(a_tm1, "int []"),
+    r_t=(r_t, "float []"),
+    discount_t=(discount_t, "float []"),
+    q_atoms_t=(q_atoms_t, "float [M]"),
+    q_logits_t=(q_logits_t, "float [A, M]"),
+    q_t_selector=(q_t_selector, "float [A]"),
+  )
+  logits_t = jnp.asarray(q_logits_t)[jnp.argmax(q_t_selector)]
+  target = rlax.categorical_l2_project(
+    r_t + discount_t * jnp.asarray(q_atoms_t),
+    jax.nn.softmax(logits_t),
+    jnp.asarray(q_atoms_tm1),
+  )
+  # rlax's own loss goes through a function that it is about to withdraw.
+  log_probs = jax.nn.log_softmax(jnp.asarray(q_logits_tm1)[a_tm1])
+  return -jnp.sum(jax.lax.stop_gradient(target) * log_probs)

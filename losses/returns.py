@@ -1,0 +1,199 @@
+"""The one return underneath the off-policy losses, and the traces that tell them apart.
+
+Rows and times: entry i of every argument, `[T]`, belongs to the transition from x_i
+into x_{i+1}: rewards and discounts are those of that transition, and values, actions,
+probabilities and traces those at x_{i+1}. Entry i of a return is that of (x_i, a_i).
+"""
+
+import jax
+import jax.numpy as jnp
+
+from explorax.losses import checks
+
+Array = jax.Array
+
+# XLA's loop costs more than a step of the recursion: a few steps share one.
+_UNROLL = 8
+
+TRACE_KINDS = (
+  "importance_sampling",
+  "harutyunyan_q_lambda",
+  "tree_backup",
+  "retrace",
+  "watkins_q_lambda",
+)
+
+
+def _of_one_dtype(*arrays: float | Array) -> list[Array]:
+  dtype = jnp.result_type(*arrays)
+  return [jnp.asarray(array, dtype) for array in arrays]
+
+
+def importance_ratio(pi_a_t: Array, mu_t: Array) -> Array:
+  """π(a)/μ(a), and 0 where μ(a) is 0: no such action was drawn, so no trace passes."""
+  drawn = mu_t > 0
+  return jnp.where(drawn, pi_a_t / jnp.where(drawn, mu_t, 1.0), 0.0)
+
+
+def trace_coefficients(
+  kind: str, pi_a_t: Array, mu_t: Array, lambda_: float | Array
+) -> Array:
+  """The trace c_t of an off-policy algorithm (Munos et al. 2016, section 2).
+
+      importance_sampling    λ π/μ
+      harutyunyan_q_lambda   λ
+      tree_backup            λ π
+      retrace                λ min(1, π/μ)
+      watkins_q_lambda       λ where π is 1, else 0 (π being greedy)
+
+  π/μ is 0 where μ is 0.
+
+  Args:
+    kind: one of the above; any other name is refused.
+    pi_a_t: π(a_t|x_t) at times [1, ..., T]. Float `[T]`.
+    mu_t: μ(a_t|x_t), with which a_t was drawn, at times [1, ..., T]. Float `[T]`.
+    lambda_: λ, for all times or at times [1, ..., T]. `[]` or `[T]`.
+
+  Returns:
+    c_t at times [1, ..., T]. Float `[T]`.
+  """
+  checks.check(
+    "trace_coefficients",
+    pi_a_t=(pi_a_t, "float [T]"),
+    mu_t=(mu_t, "float [T]"),
+    lambda_=(lambda_, "number [] or [T]"),
+  )
+  if kind == "importance_sampling":
+    return lambda_ * importance_ratio(pi_a_t, mu_t)
+  if kind == "harutyunyan_q_lambda":
+    return lambda_ * jnp.ones_like(pi_a_t)
+  if kind == "tree_backup":
+    return lambda_ * jnp.asarray(pi_a_t)
+  if kind == "retrace":
+    return lambda_ * jnp.minimum(1.0, importance_ratio(pi_a_t, mu_t))
+  if kind == "watkins_q_lambda":
+    return lambda_ * jnp.where(jnp.asarray(pi_a_t) == 1.0, 1.0, 0.0)
+  raise ValueError(
+    f"trace_coefficients: kind is {kind!r}; it must be one of {', '.join(TRACE_KINDS)}."
+  )
+
+
+def off_policy_returns(
+  q_a_t: Array, v_t: Array, r_t: Array, discount_t: Array, c_t: Array
+) -> Array:
+  """Returns under π from a stream that another policy drew.
+
+      G_{t-1} = r_t + γ_t (v_t + c_t (G_t − q_t(a_t))),    G_T = q_T(a_T)
+
+  With v_t = E_π q_t this is the sampled operator of Retrace and its relatives (Munos
+  et al. 2016, equation 3), c_t telling which; with v_t in the place of q_a_t it is
+  the λ-return of Peng's Q(λ) and of expected SARSA(λ). A discount of 0 ends the
+  return at its reward; a trace of 0 ends it at v_t, and nothing later enters. The
+  last entries of q_a_t and c_t never matter.
+
+  A plain function of its arguments: gradients pass. The losses stop them.
+
+  Args:
+    q_a_t: q_t(a_t) at times [1, ..., T]. Float `[T]`.
+    v_t: E_π q_t at times [1, ..., T]. Float `[T]`.
+    r_t: rewards at times [1, ..., T]. Float `[T]`.
+    discount_t: γ times the environment's discount, at times [1, ..., T]. Float `[T]`.
+    c_t: traces at times [1, ..., T]. Float `[T]`.
+
+  Returns:
+    G at times [0, ..., T − 1]. Float `[T]`.
+  """
+  checks.check(
+    "off_policy_returns",
+    q_a_t=(q_a_t, "float [T]"),
+    v_t=(v_t, "float [T]"),
+    r_t=(r_t, "float [T]"),
+    discount_t=(discount_t, "float [T]"),
+    c_t=(c_t, "float [T]"),
+  )
+  q_a_t, v_t, r_t, discount_t, c_t = _of_one_dtype(q_a_t, v_t, r_t, discount_t, c_t)
+  one_step = r_t + discount_t * v_t
+  decay = discount_t * c_t
+
+  def step(g_t, inputs):
+    one_step_t, decay_t, q_t = inputs
+    g_tm1 = one_step_t + decay_t * (g_t - q_t)
+    return g_tm1, g_tm1
+
+  _, returns = jax.lax.scan(
+    step,
+    one_step[-1],
+    (one_step[:-1], decay[:-1], q_a_t[:-1]),
+    reverse=True,
+    unroll=_UNROLL,
+  )
+  return jnp.concatenate([returns, one_step[-1:]])
+
+
+def non_markov_returns(
+  q_a_t: Array,
+  v_t: Array,
+  r_t: Array,
+  discount_t: Array,
+  rho_t: Array,
+  lambda_: float | Array,
+) -> Array:
+  """Returns whose trace looks back to where it starts.
+
+      c_s = λ_s min(1 / (c_{t+1} ... c_{s-1}), ρ_s),    that is
+      C_s = c_{t+1} ... c_s = λ_s min(1, C_{s-1} ρ_s),  C_t = 1,
+
+      G_t = r_{t+1} + γ_{t+1} v_{t+1}
+            + Σ_{s>t} (Π_{i=t+1}^s γ_i) C_s (r_{s+1} + γ_{s+1} v_{s+1} − q_s(a_s))
+
+  Source: Munos et al. 2016, equation 10. A small ratio may be made up for by a large
+  one later, which Retrace cannot do; policy evaluation converges, and control is not
+  known to. Time and work grow with T², memory with T.
+
+  Args:
+    q_a_t, v_t, r_t, discount_t: as in `off_policy_returns`. Float `[T]`.
+    rho_t: π(a_t|x_t)/μ(a_t|x_t) at times [1, ..., T]. Float `[T]`.
+    lambda_: λ, for all times or at times [1, ..., T]. `[]` or `[T]`.
+
+  Returns:
+    G at times [0, ..., T − 1]. Float `[T]`.
+  """
+  checks.check(
+    "non_markov_returns",
+    q_a_t=(q_a_t, "float [T]"),
+    v_t=(v_t, "float [T]"),
+    r_t=(r_t, "float [T]"),
+    discount_t=(discount_t, "float [T]"),
+    rho_t=(rho_t, "float [T]"),
+    lambda_=(lambda_, "number [] or [T]"),
+  )
+  q_a_t, v_t, r_t, discount_t, rho_t, lambda_ = _of_one_dtype(
+    q_a_t, v_t, r_t, discount_t, rho_t, lambda_
+  )
+  one_step = r_t + discount_t * v_t
+  num_steps = one_step.shape[0]
+  starts = jnp.arange(num_steps)
+
+  def step(carry, inputs):
+    """Adds the TD error at time s to the returns of all starts before it."""
+    returns, discounts, products = carry
+    s, td_s, discount_s, rho_s, lambda_s = inputs
+    before = starts < s
+    discounts = jnp.where(before, discounts * discount_s, 1.0)
+    products = jnp.where(before, lambda_s * jnp.minimum(1.0, products * rho_s), 1.0)
+    weights = jnp.where(before, discounts * products, 0.0)
+    return (returns + weights * td_s, discounts, products), None
+
+  ones = jnp.ones_like(one_step)
+  (returns, _, _), _ = jax.lax.scan(
+    step,
+    (one_step, ones, ones),
+    (
+      starts[1:],
+      one_step[1:] - q_a_t[:-1],
+      discount_t[:-1],
+      rho_t[:-1],
+      (lambda_ * ones)[:-1],
+    ),
+  )
+  return returns
