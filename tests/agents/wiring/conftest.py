@@ -1,0 +1,88 @@
+"""Agents that declare a replay and nothing more, and readers of what replay holds."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dm_env
+import jax
+import numpy as np
+import pytest
+from explorax.agents import types
+from explorax.agents.wiring import builder as builder_lib
+from explorax.environments import specs
+
+
+def _declare(
+  replay: types.ReplaySpec,
+  extras: dict[str, tuple[tuple[int, ...], Any]] | None = None,
+  observation_shape: tuple[int, ...] = (),
+) -> types.Agent:
+  observations = dm_env.specs.Array(observation_shape, np.float32)
+  actions = dm_env.specs.DiscreteArray(4)
+  return types.Agent(
+    config=None,
+    spec=specs.EnvironmentSpec(observations, actions),
+    encoding=specs.make_encoding(observations),
+    extras_spec={
+      name: jax.ShapeDtypeStruct(shape, dtype)
+      for name, (shape, dtype) in (extras or {}).items()
+    },
+    actor=lambda evaluation=False: None,
+    learner=types.LearnerCore(None, None, None),
+    replay=replay,
+  )
+
+
+@pytest.fixture
+def declare() -> Callable[..., types.Agent]:
+  """(ReplaySpec, {extra: (shape, dtype)}) → an Agent whose cores are never called."""
+  return _declare
+
+
+@pytest.fixture(params=["memory", pytest.param("reverb", marks=pytest.mark.reverb)])
+def make_replay(request) -> Iterator[Callable[[types.Agent], builder_lib.Replay]]:
+  """(agent) → the replay of one backend; a test runs with each of them."""
+  stores: list[builder_lib.Replay] = []
+
+  def make(agent: types.Agent) -> builder_lib.Replay:
+    stores.append(builder_lib.Builder(agent).make_replay_tables(request.param, 0))
+    return stores[-1]
+
+  yield make
+  for store in stores:
+    store.close()
+
+
+def _num_stored(replay: builder_lib.Replay) -> int:
+  if hasattr(replay, "num_windows"):
+    return replay.num_windows
+  from explorax.agents.wiring import reverb_replay
+
+  replay._writer.flush()
+  return replay._client.server_info()[reverb_replay.TABLE].current_size
+
+
+@pytest.fixture
+def num_stored() -> Callable[[builder_lib.Replay], int]:
+  """(replay) → how many windows it holds."""
+  return _num_stored
+
+
+def _collect(replay: builder_lib.Replay, num_batches: int = 40) -> dict[float, Any]:
+  """First observation → (key, row columns, first-row columns) of each window drawn."""
+  windows = {}
+  batches = replay.batches()
+  for _ in range(num_batches):
+    keys, sample = next(batches)
+    for i, key in enumerate(keys):
+      name = float(sample.rows["observation"][i, 0])
+      rows = {column: values[i] for column, values in sample.rows.items()}
+      first = {column: values[i] for column, values in sample.first.items()}
+      windows[name] = (key, rows, first)
+  return windows
+
+
+@pytest.fixture
+def collect() -> Callable[..., dict[float, Any]]:
+  """(replay) → all of its windows, each named by its first observation."""
+  return _collect

@@ -1,0 +1,386 @@
+"""One table of episodes, and what every backend must make of it.
+
+The table's observations name their rows: 13 is x_3 of the first episode. A window is
+named by its first observation.
+"""
+
+import dm_env
+import numpy as np
+import pytest
+from explorax.agents import types
+from explorax.agents.dqn import learning
+from explorax.agents.wiring import adder as adder_lib
+
+# (x_t, a_t, r_{t+1}, discount_{t+1}, r_int_t) of each row; the last one holds the
+# last observation, whose novelty is real and whose transition is none.
+TERMINATED = (
+  (10.0, 1, 1.0, 1.0, 0.5),
+  (11.0, 2, 2.0, 0.5, 0.25),
+  (12.0, 3, 4.0, 0.0, 1.0),
+  (13.0, None, None, None, 8.0),
+)
+TRUNCATED = (
+  (20.0, 3, 8.0, 1.0, 1.0),
+  (21.0, 2, 16.0, 1.0, 2.0),
+  (22.0, 1, 32.0, 1.0, 3.0),
+  (23.0, 2, 64.0, 1.0, 4.0),
+  (24.0, None, None, None, 5.0),
+)
+# Left after four steps: the next episode begins without it having ended.
+UNFINISHED = (
+  (30.0, 1, 1.0, 1.0, 1.0),
+  (31.0, 1, 1.0, 1.0, 1.0),
+  (32.0, 1, 1.0, 1.0, 1.0),
+  (33.0, 1, 1.0, 1.0, 1.0),
+  (34.0, None, None, None, None),
+)
+SHORT = (
+  (40.0, 2, 7.0, 0.0, 6.0),
+  (41.0, None, None, None, 9.0),
+)
+
+EXTRAS = {"r_int": ((), np.float32), "core_state": ((2,), np.float32)}
+SEQUENCES = types.ReplaySpec(
+  capacity=100,
+  min_size=1,
+  batch_size=8,
+  updates_per_step=1.0,
+  burn_in=1,
+  length=2,
+  bootstrap=1,
+  period=2,
+  extras=("r_int",),
+  first_row_extras=("core_state",),
+)
+
+
+def core_state(observation: float) -> np.ndarray:
+  """What the actor remembers before it sees the observation, here told by it."""
+  return np.array([observation, -observation], np.float32)
+
+
+def write(adder: adder_lib.WindowAdder, episode, after_each=lambda: None) -> None:
+  """Shows an adder an episode; it is left unfinished where its last row says so."""
+  adder.add_first(dm_env.restart(np.float32(episode[0][0])))
+  after_each()
+  finished = episode[-1][4] is not None
+  for t, (observation, action, reward, discount, r_int) in enumerate(episode[:-1]):
+    last = finished and t == len(episode) - 2
+    step_type = dm_env.StepType.LAST if last else dm_env.StepType.MID
+    timestep = dm_env.TimeStep(step_type, reward, discount, episode[t + 1][0])
+    adder.add(action, timestep, {"r_int": r_int, "core_state": core_state(observation)})
+    after_each()
+  if finished:
+    observation, *_, r_int = episode[-1]
+    adder.add_last({"r_int": r_int, "core_state": core_state(observation)})
+    after_each()
+
+
+# Window → its rows: (observation, action, reward, discount, mask, r_int).
+PAD = (0.0, 0, 0.0, 0.0, 0.0, 0.0)
+GOLDEN = {
+  # Three transitions: burn-in and length hold all of them, since at an episode's
+  # start the burn-in is trained on. The last row is the last observation.
+  10.0: (
+    (10.0, 1, 1.0, 1.0, 1.0, 0.5),
+    (11.0, 2, 2.0, 0.5, 1.0, 0.25),
+    (12.0, 3, 4.0, 0.0, 1.0, 1.0),
+    (13.0, 0, 0.0, 0.0, 0.0, 8.0),
+  ),
+  20.0: (
+    (20.0, 3, 8.0, 1.0, 1.0, 1.0),
+    (21.0, 2, 16.0, 1.0, 1.0, 2.0),
+    (22.0, 1, 32.0, 1.0, 1.0, 3.0),
+    (23.0, 2, 64.0, 1.0, 1.0, 4.0),
+  ),
+  # The fourth transition needs a second window: its burn-in is row 2.
+  22.0: (
+    (22.0, 1, 32.0, 1.0, 1.0, 3.0),
+    (23.0, 2, 64.0, 1.0, 1.0, 4.0),
+    (24.0, 0, 0.0, 0.0, 0.0, 5.0),
+    PAD,
+  ),
+  30.0: (
+    (30.0, 1, 1.0, 1.0, 1.0, 1.0),
+    (31.0, 1, 1.0, 1.0, 1.0, 1.0),
+    (32.0, 1, 1.0, 1.0, 1.0, 1.0),
+    (33.0, 1, 1.0, 1.0, 1.0, 1.0),
+  ),
+  40.0: (
+    (40.0, 2, 7.0, 0.0, 1.0, 6.0),
+    (41.0, 0, 0.0, 0.0, 0.0, 9.0),
+    PAD,
+    PAD,
+  ),
+}
+COLUMNS = ("observation", "action", "reward", "discount", "mask", "r_int")
+
+
+def test_stores_the_golden_table(declare, make_replay, collect):
+  agent = declare(SEQUENCES, EXTRAS)
+  replay = make_replay(agent)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  for episode in (TERMINATED, TRUNCATED, UNFINISHED, SHORT):
+    write(adder, episode)
+  windows = collect(replay)
+  assert sorted(windows) == sorted(GOLDEN)
+  for name, expected in GOLDEN.items():
+    _, rows, first = windows[name]
+    assert set(rows) == set(COLUMNS)
+    for column, values in zip(COLUMNS, zip(*expected, strict=True), strict=True):
+      np.testing.assert_array_equal(rows[column], values, err_msg=f"{name} {column}")
+      assert rows[column].dtype == (np.int32 if column == "action" else np.float32)
+    assert set(first) == {"core_state"}
+    np.testing.assert_array_equal(first["core_state"], core_state(name))
+
+
+def test_stores_windows_as_soon_as_they_are_complete(declare, make_replay, num_stored):
+  agent = declare(SEQUENCES, EXTRAS)
+  replay = make_replay(agent)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  seen = []
+  for episode in (TERMINATED, TRUNCATED, UNFINISHED, SHORT):
+    stored = []
+    write(adder, episode, lambda stored=stored: stored.append(num_stored(replay)))
+    seen.append(stored)
+  assert seen == [
+    [0, 0, 0, 0, 1],  # With row 3, which only `add_last` completes.
+    [1, 1, 1, 1, 2, 3],  # With the fourth transition, and after the end.
+    [3, 3, 3, 3, 4],
+    [4, 4, 5],
+  ]
+  assert adder.num_windows == 5
+
+
+def transitions_spec(n: int, **changes) -> types.ReplaySpec:
+  return types.ReplaySpec(
+    **{
+      "capacity": 100,
+      "min_size": 1,
+      "batch_size": 8,
+      "updates_per_step": 1.0,
+      "bootstrap": n,
+      "extras": ("r_int",),
+      **changes,
+    }
+  )
+
+
+# x_t → (return, discount, observation bootstrapped from, Σ r_int on the way out of
+# x_t, Σ r_int on the way in), with γ = 1/2.
+ONE_STEP = {
+  10.0: (1.0, 0.5, 11.0, 0.5, 0.25),
+  11.0: (2.0, 0.25, 12.0, 0.25, 1.0),
+  12.0: (4.0, 0.0, 13.0, 1.0, 8.0),
+  20.0: (8.0, 0.5, 21.0, 1.0, 2.0),
+  21.0: (16.0, 0.5, 22.0, 2.0, 3.0),
+  22.0: (32.0, 0.5, 23.0, 3.0, 4.0),
+  23.0: (64.0, 0.5, 24.0, 4.0, 5.0),
+  40.0: (7.0, 0.0, 41.0, 6.0, 9.0),
+}
+THREE_STEPS = {
+  # 1 + 2/2 + 4/8, since the second transition's own discount is 1/2.
+  10.0: (2.5, 0.0, 13.0, 0.75, 0.25 + 0.5 + 1.0),
+  11.0: (3.0, 0.0, 13.0, 0.5, 1.0 + 2.0),
+  12.0: (4.0, 0.0, 13.0, 1.0, 8.0),
+  20.0: (24.0, 0.125, 23.0, 1.0 + 1.0 + 0.75, 2.0 + 1.5 + 1.0),
+  21.0: (48.0, 0.125, 24.0, 2.0 + 1.5 + 1.0, 3.0 + 2.0 + 1.25),
+  22.0: (64.0, 0.25, 24.0, 3.0 + 2.0, 4.0 + 2.5),
+  23.0: (64.0, 0.5, 24.0, 4.0, 5.0),
+  40.0: (7.0, 0.0, 41.0, 6.0, 9.0),
+}
+ACTIONS = {10: 1, 11: 2, 12: 3, 20: 3, 21: 2, 22: 1, 23: 2, 40: 2}
+
+
+@pytest.mark.parametrize("end", ["source", "transition", "destination"])
+@pytest.mark.parametrize("n, expected", [(1, ONE_STEP), (3, THREE_STEPS)])
+def test_transitions_of_the_golden_table(
+  declare, make_replay, collect, n, expected, end
+):
+  agent = declare(transitions_spec(n), EXTRAS)
+  replay = make_replay(agent)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  for episode in (TERMINATED, TRUNCATED, SHORT):
+    write(adder, episode)
+  windows = collect(replay)
+  assert sorted(windows) == sorted(expected)
+  rows = {
+    column: np.stack([windows[name][1][column] for name in expected])
+    for column in COLUMNS
+  }
+  ones = np.ones(len(expected), np.float32)
+  sample = types.Sample(rows, {}, ones, np.int32(1))
+  batch = learning.n_step_transitions(sample, 0.5, 2, end)
+  returns, discounts, observations, way_out, way_in = zip(
+    *expected.values(), strict=True
+  )
+  np.testing.assert_array_equal(batch.observation_tm1, list(expected))
+  np.testing.assert_array_equal(batch.a_tm1, [ACTIONS[int(name)] for name in expected])
+  np.testing.assert_array_equal(batch.r_t, returns)
+  np.testing.assert_array_equal(batch.discount_t, discounts)
+  np.testing.assert_array_equal(batch.observation_t, observations)
+  r_int = way_in if end == "destination" else way_out
+  np.testing.assert_array_equal(batch.r_int, r_int)
+  np.testing.assert_array_equal(batch.mask, np.ones((len(expected), 2)))
+
+
+def test_masks_of_members_are_the_first_rows(declare, make_replay, collect):
+  extras = {"bootstrap_mask": ((3,), np.float32)}
+  spec = transitions_spec(2, extras=("bootstrap_mask",))
+  agent = declare(spec, extras)
+  replay = make_replay(agent)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  adder.add_first(dm_env.restart(np.float32(1)))
+  adder.add(0, dm_env.transition(0.0, np.float32(2)), {"bootstrap_mask": (1, 0, 1)})
+  adder.add(0, dm_env.termination(0.0, np.float32(3)), {"bootstrap_mask": (0, 1, 0)})
+  adder.add_last({"bootstrap_mask": (1, 1, 1)})
+  windows = collect(replay, num_batches=10)
+  rows = {c: np.stack([windows[x][1][c] for x in (1.0, 2.0)]) for c in windows[1.0][1]}
+  sample = types.Sample(rows, {}, np.ones(2, np.float32), np.int32(2))
+  batch = learning.n_step_transitions(sample, 0.9, 3, "transition")
+  np.testing.assert_array_equal(batch.mask, [[1, 0, 1], [0, 1, 0]])
+  assert batch.r_int is None
+
+
+def test_padding_is_masked_for_all_members():
+  rows = {
+    "observation": np.zeros((1, 2, 3), np.float32),
+    "action": np.zeros((1, 2), np.int32),
+    **{c: np.zeros((1, 2), np.float32) for c in ("reward", "discount", "mask")},
+  }
+  sample = types.Sample(rows, {}, np.ones(1, np.float32), np.int32(1))
+  batch = learning.n_step_transitions(sample, 0.9, 2, "transition")
+  np.testing.assert_array_equal(batch.mask, [[0, 0]])
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_capacity_is_in_environment_steps_and_the_oldest_go(
+  declare, make_replay, collect, num_stored, n
+):
+  agent = declare(transitions_spec(n, capacity=8), EXTRAS)
+  replay = make_replay(agent)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  for episode in (TERMINATED, TRUNCATED, SHORT):
+    write(adder, episode)
+  assert num_stored(replay) == 8  # As many as there are steps.
+  write(adder, TERMINATED[1:])
+  assert num_stored(replay) == 8
+  # 10 and 11 have gone; 11 and 12 came anew, so that 12 is there twice.
+  assert sorted(collect(replay)) == [11.0, 12.0, 20.0, 21.0, 22.0, 23.0, 40.0]
+  write(adder, TERMINATED[2:])
+  assert sorted(collect(replay)) == [11.0, 12.0, 20.0, 21.0, 22.0, 23.0, 40.0]
+  write(adder, SHORT)
+  assert sorted(collect(replay)) == [11.0, 12.0, 21.0, 22.0, 23.0, 40.0]
+
+
+def test_uniform_probabilities_and_population(declare, make_replay):
+  agent = declare(transitions_spec(1), EXTRAS)
+  replay = make_replay(agent)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  write(adder, TERMINATED)
+  write(adder, SHORT)
+  keys, sample = next(replay.batches())
+  assert keys.shape == (8,) and keys.dtype == np.uint64
+  np.testing.assert_allclose(sample.probabilities, np.full(8, 0.25), rtol=1e-6)
+  assert sample.probabilities.dtype == np.float32
+  assert sample.population == 4 and sample.population.dtype == np.int32
+
+
+def test_prioritised_sampling(declare, make_replay, collect):
+  spec = transitions_spec(1, batch_size=50, priority_exponent=0.5, initial_priority=4.0)
+  agent = declare(spec, EXTRAS)
+  replay = make_replay(agent)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  write(adder, TERMINATED)
+  keys = {name: key for name, (key, *_) in collect(replay, num_batches=4).items()}
+  assert sorted(keys) == [10.0, 11.0, 12.0]  # New ones have the same priority.
+  replay.update_priorities(
+    np.array([keys[10.0], keys[12.0]], np.uint64), np.array([1.0, 9.0])
+  )
+  probabilities = {10.0: 1 / 6, 11.0: 2 / 6, 12.0: 3 / 6}  # 11 keeps its √4.
+  drawn = dict.fromkeys(probabilities, 0)
+  batches = replay.batches()
+  for _ in range(60):
+    _, sample = next(batches)
+    assert sample.population == 3
+    for name, probability in zip(
+      sample.rows["observation"][:, 0], sample.probabilities, strict=True
+    ):
+      drawn[float(name)] += 1
+      np.testing.assert_allclose(probability, probabilities[float(name)], rtol=1e-5)
+  for name, probability in probabilities.items():
+    # Five standard deviations of a binomial with n = 3000.
+    spread = 5 * np.sqrt(probability * (1 - probability) / 3000)
+    assert abs(drawn[name] / 3000 - probability) < spread
+
+
+def test_a_new_window_in_an_old_slot_has_the_initial_priority(declare):
+  from explorax.agents.wiring import memory_replay
+
+  spec = transitions_spec(1, capacity=2, batch_size=2, priority_exponent=1.0)
+  agent = declare(spec, EXTRAS)
+  replay = memory_replay.MemoryReplay(agent, seed=0)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  write(adder, SHORT)
+  write(adder, SHORT)
+  replay.update_priorities(np.array([0, 1], np.uint64), np.array([5.0, 3.0]))
+  write(adder, SHORT)
+  keys, sample = replay.sample()
+  expected = np.where(keys == 0, 1 / 4, 3 / 4)
+  np.testing.assert_allclose(sample.probabilities, expected)
+
+
+def test_memory_draws_by_its_seed(declare, collect):
+  from explorax.agents.wiring import memory_replay
+
+  drawn = []
+  for seed in (3, 3, 4):
+    agent = declare(transitions_spec(1, batch_size=32), EXTRAS)
+    replay = memory_replay.MemoryReplay(agent, seed)
+    adder = adder_lib.WindowAdder(agent, replay.writer())
+    write(adder, TRUNCATED)
+    drawn.append(replay.sample()[0].tolist())
+  assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_sampling_leaves_what_was_drawn_before_as_it_was(declare):
+  from explorax.agents.wiring import memory_replay
+
+  agent = declare(transitions_spec(1, capacity=1, batch_size=1), EXTRAS)
+  replay = memory_replay.MemoryReplay(agent, seed=0)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  write(adder, TRUNCATED)
+  _, sample = replay.sample()
+  write(adder, SHORT)
+  assert sample.rows["observation"][0, 0] == 23.0
+
+
+def test_empty_memory_says_so(declare):
+  from explorax.agents.wiring import memory_replay
+
+  replay = memory_replay.MemoryReplay(declare(transitions_spec(1), EXTRAS), seed=0)
+  with pytest.raises(ValueError, match=r"replay is empty; wait until the adder"):
+    replay.sample()
+
+
+def test_an_adder_takes_an_episode_in_order(declare, make_replay):
+  agent = declare(transitions_spec(1), EXTRAS)
+  adder = adder_lib.WindowAdder(agent, make_replay(agent).writer())
+  middle = dm_env.transition(1.0, np.float32(1))
+  with pytest.raises(ValueError, match="add was called before add_first"):
+    adder.add(0, middle, {"r_int": 0.0})
+  with pytest.raises(ValueError, match="add_first got a timestep of type .*MID"):
+    adder.add_first(middle)
+  write(adder, SHORT)
+  with pytest.raises(ValueError, match="add was called before add_first"):
+    adder.add(0, middle, {"r_int": 0.0})
+
+
+def test_a_reset_drops_the_rows_that_are_in_no_window(declare, make_replay, collect):
+  agent = declare(SEQUENCES, EXTRAS)
+  replay = make_replay(agent)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  write(adder, UNFINISHED[1:])
+  adder.reset()
+  write(adder, TERMINATED)
+  assert sorted(collect(replay, num_batches=5)) == [10.0]
