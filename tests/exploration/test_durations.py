@@ -52,8 +52,8 @@ def test_zeta_with_an_exponent_of_0_is_uniform():
 
 
 def test_the_tail_of_zeta_is_not_on_a_grid():
-  # A float32 draw reaches 8 to 22 of the 100 durations in each of these hundreds.
-  draws = exploration.sample_zeta(jax.random.PRNGKey(1), 2.0, 10_000, (20_000_000,))
+  # Of 100 durations a float32 draw reaches 20 near 5000 and 5 near 10 000.
+  draws = exploration.sample_zeta(jax.random.PRNGKey(1), 2.0, 10_000, (10_000_000,))
   draws = np.asarray(draws)
   tail = draws[draws >= 5000]
   expected = scipy.stats.zipfian.sf(4999, 2.0, 10_000) * len(draws)

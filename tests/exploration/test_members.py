@@ -21,7 +21,8 @@ def _keys(num: int, seed: int = 0) -> jax.Array:
 
 
 def test_members_are_drawn_uniformly():
-  drawn = jax.vmap(exploration.init_thompson, in_axes=(0, None))(_keys(20_000), 4)
+  draw = jax.jit(jax.vmap(exploration.init_thompson, in_axes=(0, None)))
+  drawn = draw(_keys(20_000), 4)
   shares = np.bincount(drawn.member) / 20_000
   np.testing.assert_allclose(shares, [0.25] * 4, atol=5 * math.sqrt(0.1875 / 20_000))
   np.testing.assert_array_equal(drawn.steps, np.zeros(20_000))
@@ -58,7 +59,7 @@ def test_a_new_member_comes_every_period():
 def test_thompson_breaks_ties_at_random():
   state = exploration.ThompsonState(jnp.int32(1), jnp.int32(0))
   q = jnp.array([[9.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
-  draw = jax.vmap(lambda key: exploration.thompson(key, q, state)[0])
+  draw = jax.jit(jax.vmap(lambda key: exploration.thompson(key, q, state)[0]))
   counts = np.bincount(draw(_keys(2000)), minlength=3)
   assert counts[0] == 0
   assert abs(counts[1] - 1000) < 5 * math.sqrt(500)
@@ -104,7 +105,7 @@ def test_the_bandit_matches_a_loop():
 
 def test_untried_arms_come_first_and_at_random():
   state = members.Ucb1State(jnp.array([100.0, 0.0, 0.0]), jnp.array([1, 0, 0]))
-  draw = jax.vmap(exploration.ucb1, in_axes=(0, None, None))
+  draw = jax.jit(jax.vmap(exploration.ucb1, in_axes=(0, None, None)))
   counts = np.bincount(draw(_keys(2000), state, 8.0), minlength=3)
   assert counts[0] == 0
   assert abs(counts[1] - 1000) < 5 * math.sqrt(500)
@@ -120,10 +121,9 @@ def test_the_bandit_vmapped():
   states = members.Ucb1State(
     jnp.array([[0.0, 1.0], [1.0, 0.0]]), jnp.array([[5, 5], [5, 5]])
   )
-  draw = jax.vmap(exploration.ucb1, in_axes=(0, 0, None))
+  draw = jax.jit(jax.vmap(exploration.ucb1, in_axes=(0, 0, None)))
   np.testing.assert_array_equal(draw(_keys(2), states, 1.0), [1, 0])
-  updated = jax.vmap(exploration.update_ucb1)(
-    states, jnp.array([0, 1]), jnp.array([6.0, 6.0])
-  )
+  update = jax.jit(jax.vmap(exploration.update_ucb1))
+  updated = update(states, jnp.array([0, 1]), jnp.array([6.0, 6.0]))
   np.testing.assert_array_equal(updated.counts, [[6, 5], [5, 6]])
   np.testing.assert_allclose(updated.values, [[1.0, 1.0], [1.0, 1.0]])

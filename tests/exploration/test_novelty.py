@@ -135,10 +135,12 @@ def test_a_revisit_far_from_the_origin_is_recognised():
 
 def test_max_similarity_is_reached_with_many_neighbours_only():
   def revisit(k):
-    state = exploration.init_episodic_memory(200, 1)
-    for _ in range(100):
-      reward, state = exploration.episodic_novelty(state, jnp.zeros((1,)), k)
-    return float(reward)
+    def body(state, embedding):
+      reward, state = exploration.episodic_novelty(state, embedding, k)
+      return state, reward
+
+    start = exploration.init_episodic_memory(200, 1)
+    return float(jax.lax.scan(body, start, jnp.zeros((100, 1)))[1][-1])
 
   assert revisit(10) == pytest.approx(1.0 / (math.sqrt(10.0) + 1e-3))
   assert revisit(63) == pytest.approx(1.0 / (math.sqrt(63.0) + 1e-3))

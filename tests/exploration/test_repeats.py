@@ -26,25 +26,27 @@ def _up_to_four(key: jax.Array) -> jax.Array:
 
 def test_actions_follow_the_state_machine():
   """The rule of section 4 as a loop, fed with the draws of the same keys."""
-  q = jax.random.normal(jax.random.PRNGKey(0), (300, 2, 5))
+  q = jax.random.normal(jax.random.PRNGKey(0), (200, 2, 5))
   epsilon = 0.4
   state = exploration.init_ez_state()
   step = jax.jit(
     lambda key, q, state: repeats.ez_step(key, q, epsilon, state, _up_to_four)
   )
+  dither = jax.jit(lambda key, q: selection.dither(key, q.mean(axis=0), epsilon))
+  duration = jax.jit(lambda key: _up_to_four(jax.random.fold_in(key, 1)))
   remaining, repeated, num_repeats = 0, None, 0
-  for key, values in zip(_keys(300), q, strict=True):
+  for key, values in zip(_keys(200), q, strict=True):
     action, prob, state = step(key, values, state)
     if remaining > 0:
       expected, expected_prob = repeated, 1.0
       remaining -= 1
       num_repeats += 1
     else:
-      choice = selection.dither(key, values.mean(axis=0), epsilon)
+      choice = dither(key, values)
       expected, expected_prob = int(choice.action), float(choice.prob)
       if choice.explored:
         repeated = expected
-        remaining = int(_up_to_four(jax.random.fold_in(key, 1))) - 1
+        remaining = int(duration(key)) - 1
     assert int(action) == expected
     np.testing.assert_allclose(prob, expected_prob, rtol=1e-6)
     assert int(state.remaining) == remaining
@@ -77,11 +79,16 @@ def test_the_default_duration_is_the_papers_zeta():
 
 def test_durations_of_1_are_epsilon_greedy():
   q = jax.random.normal(jax.random.PRNGKey(1), (200, 3, 4))
-  state = exploration.init_ez_state()
-  for key, values in zip(_keys(200), q, strict=True):
-    action, state = exploration.ez_greedy(key, values, 0.5, state, _ones)
-    assert action == exploration.epsilon_greedy(key, values, 0.5)
-    assert state.remaining == 0
+
+  def body(state, inputs):
+    action, state = exploration.ez_greedy(*inputs, 0.5, state, _ones)
+    return state, (action, state.remaining)
+
+  keys = _keys(200)
+  _, (actions, remaining) = jax.lax.scan(body, exploration.init_ez_state(), (keys, q))
+  plain = jax.jit(jax.vmap(exploration.epsilon_greedy, in_axes=(0, 0, None)))
+  np.testing.assert_array_equal(actions, plain(keys, q, 0.5))
+  np.testing.assert_array_equal(remaining, np.zeros(200))
 
 
 def test_no_repeat_starts_at_epsilon_0():
@@ -104,10 +111,11 @@ def test_vmapped_and_scanned():
     return state, action
 
   _, actions = jax.lax.scan(body, start, (keys, q))
-  for i in range(6):
+  single = jax.jit(
+    lambda key, q, state: exploration.ez_greedy(key, q, 0.5, state, _up_to_four)
+  )
+  for i in range(2):
     state = exploration.init_ez_state()
     for t in range(50):
-      action, state = exploration.ez_greedy(
-        keys[t, i], q[t, i], 0.5, state, _up_to_four
-      )
+      action, state = single(keys[t, i], q[t, i], state)
       assert action == actions[t, i]

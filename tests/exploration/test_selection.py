@@ -51,7 +51,7 @@ def _assert_drawn_from(actions, probs) -> None:
   [[1.0, 3.0, 2.0], [3.0, 1.0, 3.0, 0.0], [0.0] * 5, [-1.0], [0.0, -np.inf, 0.0]],
 )
 def test_epsilon_greedy_is_drawn_from_its_formula(values, epsilon):
-  draw = jax.vmap(exploration.epsilon_greedy, in_axes=(0, None, None))
+  draw = jax.jit(jax.vmap(exploration.epsilon_greedy, in_axes=(0, None, None)))
   actions = draw(_keys(), jnp.asarray(values), epsilon)
   expected = epsilon / len(values) + (1 - epsilon) * _greedy_probs(values)
   _assert_drawn_from(actions, expected)
@@ -193,12 +193,9 @@ def test_jitted_vmapped_and_plain_agree(choose):
   q = jax.random.normal(jax.random.PRNGKey(1), (8, 5, 3))
   keys = _keys(8, seed=2)
   plain = [int(choose(key, values)) for key, values in zip(keys, q, strict=True)]
-  np.testing.assert_array_equal(jax.vmap(choose)(keys, q), plain)
-  jitted = jax.jit(choose)
-  np.testing.assert_array_equal(
-    [jitted(k, v) for k, v in zip(keys, q, strict=True)], plain
-  )
-  assert jitted(keys[0], q[0]).dtype == jnp.int32
+  batched = jax.jit(jax.vmap(choose))(keys, q)
+  np.testing.assert_array_equal(batched, plain)
+  assert batched.dtype == jnp.int32
 
 
 @pytest.mark.parametrize(
