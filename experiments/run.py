@@ -44,6 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv: the command line without the program's name; the process's own by default.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
+  # TensorFlow, which comes with Reverb, greets with warnings about GPUs.
+  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   debug = "--debug" in argv
   try:
     command = command_lib.parse(argv)
