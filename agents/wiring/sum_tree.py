@@ -10,6 +10,11 @@ class SumTree:
     self._leaves = 1 << max(0, int(capacity - 1).bit_length())
     self._nodes = np.zeros(2 * self._leaves, np.float64)
 
+  @property
+  def total(self) -> float:
+    """The sum of all values."""
+    return float(self._nodes[1])
+
   def set(self, indices: np.ndarray, values: np.ndarray) -> None:
     """Sets the leaves at `indices` (of a repeated one, the last value holds)."""
     if not (np.all(np.isfinite(values)) and np.all(values >= 0)):

@@ -7,6 +7,7 @@ named by its first observation.
 import dm_env
 import numpy as np
 import pytest
+
 from explorax.agents import types
 from explorax.agents.dqn import learning
 from explorax.agents.wiring import adder as adder_lib
@@ -314,6 +315,19 @@ def test_prioritised_sampling(declare, make_replay, collect):
     assert abs(drawn[name] / 3000 - probability) < spread
 
 
+def test_equal_chances_where_all_priorities_are_zero(declare, make_replay, collect):
+  spec = transitions_spec(1, priority_exponent=0.5)
+  agent = declare(spec, EXTRAS)
+  replay = make_replay(agent)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  write(adder, TERMINATED)
+  keys = [key for key, *_ in collect(replay, num_batches=10).values()]
+  replay.update_priorities(np.array(keys, np.uint64), np.zeros(3))
+  _, sample = next(replay.batches())
+  np.testing.assert_allclose(sample.probabilities, np.full(8, 1 / 3), rtol=1e-6)
+  assert sorted(collect(replay, num_batches=10)) == [10.0, 11.0, 12.0]
+
+
 def test_a_new_window_in_an_old_slot_has_the_initial_priority(declare):
   from explorax.agents.wiring import memory_replay
 
@@ -369,7 +383,7 @@ def test_an_adder_takes_an_episode_in_order(declare, make_replay):
   middle = dm_env.transition(1.0, np.float32(1))
   with pytest.raises(ValueError, match="add was called before add_first"):
     adder.add(0, middle, {"r_int": 0.0})
-  with pytest.raises(ValueError, match="add_first got a timestep of type .*MID"):
+  with pytest.raises(ValueError, match=r"add_first got a timestep of type .*MID"):
     adder.add_first(middle)
   write(adder, SHORT)
   with pytest.raises(ValueError, match="add was called before add_first"):
