@@ -52,7 +52,8 @@ class Learner(acme.core.Learner):
     self._metrics = output.metrics
     self.num_updates += 1
     self._counter.increment(learner_updates=1)
-    if self._prioritised:
+    # Replay refuses a NaN; whoever runs this is told by `is_finite`.
+    if self._prioritised and self.is_finite():
       self._update_priorities(keys, np.asarray(output.priorities))
 
   def is_finite(self) -> bool:

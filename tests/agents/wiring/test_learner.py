@@ -1,0 +1,177 @@
+"""The Acme learner: updates, priorities, variables, and that it compiles once."""
+
+import itertools
+from typing import Any, NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from acme.utils import counting
+
+from explorax.agents import types
+from explorax.agents.wiring import learner as learner_lib
+from explorax.environments import specs
+
+
+class State(NamedTuple):
+  w: jax.Array
+  num_updates: jax.Array
+
+
+def adding_core() -> types.LearnerCore:
+  """Adds the batch's summed reward to a vector; a NaN leaves it as it is."""
+
+  def init(key):
+    return State(jax.random.normal(key, (1000,)), jnp.int32(0))
+
+  def update(state, sample):
+    total = jnp.sum(sample.rows["reward"])
+    finite = jnp.isfinite(total)
+    new = State(state.w + total, state.num_updates + 1)
+    new = jax.tree.map(lambda n, o: jnp.where(finite, n, o), new, state)
+    metrics = {"loss": total, "finite": finite.astype(jnp.float32)}
+    return new, types.LearnerOutput(sample.rows["reward"][:, 0], metrics)
+
+  return types.LearnerCore(init, update, lambda state: {"w": state.w})
+
+
+def batch(reward: float, size: int = 3) -> tuple[np.ndarray, types.Sample]:
+  rows = {"reward": np.full((size, 1), reward, np.float32)}
+  ones = np.ones(size, np.float32)
+  sample = types.Sample(rows, {}, ones, np.int32(size))
+  return np.arange(size, dtype=np.uint64) + 2**63, sample
+
+
+def make_learner(
+  rewards: Any, *, period: int = 1, exponent: float = 0.0, counter: Any = None
+) -> tuple[learner_lib.Learner, list[tuple[np.ndarray, np.ndarray]]]:
+  observations = dm_env.specs.Array((), np.float32)
+  agent = types.Agent(
+    config=None,
+    spec=specs.EnvironmentSpec(observations, dm_env.specs.DiscreteArray(2)),
+    encoding=specs.make_encoding(observations),
+    extras_spec={},
+    actor=lambda evaluation=False: None,
+    learner=adding_core(),
+    replay=types.ReplaySpec(
+      capacity=9,
+      min_size=1,
+      batch_size=1,
+      updates_per_step=1.0,
+      priority_exponent=exponent,
+    ),
+    actor_update_period=period,
+  )
+  updated: list[tuple[np.ndarray, np.ndarray]] = []
+  learner = learner_lib.Learner(
+    agent,
+    (batch(reward) for reward in rewards),
+    lambda keys, priorities: updated.append((keys, priorities)),
+    jax.random.PRNGKey(0),
+    counter,
+  )
+  return learner, updated
+
+
+def weights(learner: learner_lib.Learner) -> np.ndarray:
+  (params,) = learner.get_variables(["params"])
+  return np.array(params["w"])
+
+
+def test_learns_from_batch_after_batch():
+  counter = counting.Counter()
+  learner, _ = make_learner([1.0, 2.0], counter=counter)
+  assert learner.is_finite() and learner.metrics() == {}
+  before = weights(learner)
+  learner.step()
+  assert learner.metrics() == {"loss": 3.0, "finite": 1.0}
+  learner.step()
+  np.testing.assert_allclose(weights(learner), before + 9.0, rtol=1e-6)
+  assert learner.num_updates == 2
+  assert counter.get_counts()["learner_updates"] == 2
+
+
+def test_priorities_go_back_with_their_keys():
+  learner, updated = make_learner([1.0, 2.0], exponent=0.5)
+  learner.step()
+  learner.step()
+  assert [priorities.tolist() for _, priorities in updated] == [[1.0] * 3, [2.0] * 3]
+  for keys, _ in updated:
+    np.testing.assert_array_equal(keys, np.arange(3, dtype=np.uint64) + 2**63)
+
+
+def test_uniform_replay_needs_no_priorities():
+  learner, updated = make_learner([1.0])
+  learner.step()
+  assert updated == []
+
+
+def test_what_is_not_finite_changes_nothing():
+  learner, updated = make_learner([1.0, np.nan], exponent=0.5)
+  learner.step()
+  before = weights(learner)
+  learner.step()
+  assert not learner.is_finite()
+  np.testing.assert_array_equal(weights(learner), before)
+  # A priority that is NaN would poison replay.
+  assert len(updated) == 1
+
+
+def test_compiles_once():
+  learner, _ = make_learner(itertools.repeat(1.0), exponent=0.5)
+  for _ in range(4):
+    learner.step()
+  assert learner._update._cache_size() == 1
+
+
+@pytest.mark.parametrize("period", [1, 3])
+def test_weights_outlive_the_updates_they_must(period):
+  """Updates are donated: an actor must hold usable weights until its next fetch."""
+  learner, _ = make_learner(itertools.repeat(1.0), period=period)
+  (held,) = learner.get_variables(["params"])
+  expected = np.array(held["w"])
+  for _ in range(period - 1):
+    learner.step()
+    np.testing.assert_array_equal(np.array(held["w"]), expected)
+  learner.step()
+  (held,) = learner.get_variables(["params"])
+  np.testing.assert_allclose(np.array(held["w"]), expected + 3.0 * period, rtol=1e-5)
+
+
+def test_the_update_is_done_in_place():
+  """What is donated is gone: nothing else may hold on to the old state."""
+  learner, _ = make_learner(itertools.repeat(1.0))
+  old = learner._state.w
+  learner.step()
+  assert old.is_deleted()
+
+
+def test_only_params_are_variables():
+  learner, _ = make_learner([])
+  with pytest.raises(ValueError, match=r"variables \['params'\], not \['policy'\]"):
+    learner.get_variables(["policy"])
+
+
+def test_saves_and_restores():
+  learner, _ = make_learner(itertools.repeat(1.0))
+  learner.step()
+  saved = learner.save()
+  learner.step()
+  after = weights(learner)
+  learner.restore(saved)
+  learner.step()
+  np.testing.assert_array_equal(weights(learner), after)
+  assert isinstance(saved.w, np.ndarray)
+  assert learner._update._cache_size() == 1
+
+
+def test_restores_the_same_state_twice():
+  learner, _ = make_learner(itertools.repeat(1.0))
+  saved = learner.save()
+  expected = saved.w.copy()
+  for _ in range(2):
+    learner.restore(saved)
+    np.testing.assert_array_equal(weights(learner), expected)
+    learner.step()
