@@ -7,6 +7,7 @@ import dm_env
 import jax
 import numpy as np
 import pytest
+
 from explorax.agents import types
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import specs

@@ -1,0 +1,207 @@
+"""The Acme actor: what reaches the core, what is kept, and that it compiles once."""
+
+from typing import Any, NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax.agents import types
+from explorax.agents.wiring import actor as actor_lib
+from explorax.environments import specs
+
+OBSERVATIONS = dm_env.specs.Array((2,), np.float32)
+
+
+class CoreState(NamedTuple):
+  """What the recording core remembers: everything, one row per call."""
+
+  calls: jax.Array
+  step_types: jax.Array
+  rewards: jax.Array
+  observations: jax.Array
+  env_steps: jax.Array
+  weights: jax.Array
+
+
+def recording_core(capacity: int = 20) -> types.ActorCore:
+  def init(key, actor_id, num_actors):
+    del key
+    ids = jnp.float32(100 * actor_id + num_actors)
+    return CoreState(
+      jnp.int32(0),
+      jnp.full((capacity,), -1, jnp.int32),
+      jnp.full((capacity,), ids),
+      jnp.zeros((capacity, 2)),
+      jnp.zeros((capacity,), jnp.int32),
+      jnp.zeros((capacity,)),
+    )
+
+  def select_action(params, timestep, state):
+    i = state.calls
+    state = CoreState(
+      i + 1,
+      state.step_types.at[i].set(timestep.step_type),
+      state.rewards.at[i].set(timestep.reward),
+      state.observations.at[i].set(timestep.observation),
+      state.env_steps.at[i].set(params.env_steps),
+      state.weights.at[i].set(params.weights["w"]),
+    )
+    return i % 4, state
+
+  def extras(state):
+    return {"policy": state.calls % 2, "r_int": 10.0 * state.calls}
+
+  return types.ActorCore(init, select_action, extras)
+
+
+class Variables:
+  """A variable source whose weights count how often they were asked for."""
+
+  def __init__(self):
+    self.num_fetches = 0
+
+  def get_variables(self, names: list[str]) -> list[Any]:
+    assert names == ["params"]
+    self.num_fetches += 1
+    return [{"w": jnp.float32(self.num_fetches)}]
+
+
+class RecordingAdder:
+  """Keeps what an actor hands to its adder."""
+
+  def __init__(self):
+    self.calls: list[tuple[Any, ...]] = []
+
+  def add_first(self, timestep):
+    self.calls.append(("first", float(timestep.observation[0])))
+
+  def add(self, action, next_timestep, extras):
+    self.calls.append(
+      (
+        "add",
+        int(action),
+        float(next_timestep.reward),
+        float(next_timestep.discount),
+        float(next_timestep.observation[0]),
+        float(extras["r_int"]),
+      )
+    )
+
+  def add_last(self, extras):
+    self.calls.append(("last", float(extras["r_int"])))
+
+
+def make_actor(
+  period: int = 1, adder: Any = None, **kwargs
+) -> tuple[actor_lib.Actor, Variables]:
+  variables = Variables()
+  agent = types.Agent(
+    config=None,
+    spec=specs.EnvironmentSpec(OBSERVATIONS, dm_env.specs.DiscreteArray(4)),
+    encoding=specs.make_encoding(OBSERVATIONS),
+    extras_spec={},
+    actor=lambda evaluation=False: recording_core(),
+    learner=types.LearnerCore(None, None, None),
+    replay=types.ReplaySpec(capacity=1, min_size=1, batch_size=1, updates_per_step=1.0),
+    actor_update_period=period,
+  )
+  core = recording_core()
+  key = jax.random.PRNGKey(0)
+  return actor_lib.Actor(agent, core, variables, key, adder, **kwargs), variables
+
+
+def timestep(
+  step_type: dm_env.StepType, x: float, reward: Any = None, discount: Any = None
+) -> dm_env.TimeStep:
+  return dm_env.TimeStep(step_type, reward, discount, np.full(2, x, np.float64))
+
+
+def run_episode(actor: actor_lib.Actor, xs: tuple[float, ...]) -> None:
+  """As Acme's loop does; observation x arrives with reward 10 x."""
+  actor.observe_first(timestep(dm_env.StepType.FIRST, xs[0]))
+  for x in xs[1:]:
+    action = actor.select_action(None)
+    last = x == xs[-1]
+    step_type = dm_env.StepType.LAST if last else dm_env.StepType.MID
+    actor.observe(action, timestep(step_type, x, 10 * x, 0.0 if last else 1.0))
+    actor.update()
+
+
+def test_the_core_sees_every_timestep_and_the_last():
+  actor, _ = make_actor()
+  run_episode(actor, (1.0, 2.0, 3.0))
+  run_episode(actor, (4.0, 5.0))
+  state = jax.device_get(actor._state)
+  assert state.calls == 5
+  np.testing.assert_array_equal(state.step_types[:5], [0, 1, 2, 0, 2])
+  np.testing.assert_array_equal(state.observations[:5, 0], [1, 2, 3, 4, 5])
+  # Where the environment gave None, 0.
+  np.testing.assert_array_equal(state.rewards[:5], [0, 20, 30, 0, 50])
+  # The steps taken when the observation arrived.
+  np.testing.assert_array_equal(state.env_steps[:5], [0, 1, 2, 2, 3])
+  assert actor.env_steps == 3
+
+
+def test_rows_hold_the_extras_of_their_own_action():
+  adder = RecordingAdder()
+  actor, _ = make_actor(adder=adder)
+  run_episode(actor, (1.0, 2.0, 3.0))
+  run_episode(actor, (4.0, 5.0))
+  # (action, reward, discount, next observation, extras): the core's call number tells
+  # which of its answers it was. The LAST call's action is dropped, its extras kept.
+  assert adder.calls == [
+    ("first", 1.0),
+    ("add", 0, 20.0, 1.0, 2.0, 10.0),
+    ("add", 1, 30.0, 0.0, 3.0, 20.0),
+    ("last", 30.0),
+    ("first", 4.0),
+    ("add", 3, 50.0, 0.0, 5.0, 40.0),
+    ("last", 50.0),
+  ]
+
+
+def test_policy_is_that_of_the_last_action():
+  actor, _ = make_actor()
+  run_episode(actor, (1.0, 2.0))
+  assert actor.policy == 1  # After one call, not after that of LAST.
+
+
+def test_actor_id_and_number_reach_the_core():
+  actor, _ = make_actor(actor_id=3, num_actors=7)
+  assert actor._state.rewards[0] == 307
+
+
+@pytest.mark.parametrize("period, expected", [(1, [1, 2, 3, 4]), (2, [1, 1, 2, 2])])
+def test_weights_are_fetched_every_period(period, expected):
+  actor, variables = make_actor(period=period)
+  actor.observe_first(timestep(dm_env.StepType.FIRST, 0.0))
+  for _ in range(4):
+    action = actor.select_action(None)
+    actor.observe(action, timestep(dm_env.StepType.MID, 0.0, 0.0, 1.0))
+    actor.update()
+  # Once at the first action, then as the period says.
+  np.testing.assert_array_equal(actor._state.weights[:4], expected)
+  assert variables.num_fetches == 1 + 4 // period
+
+
+def test_compiles_once():
+  """Whatever the environment's own types, the jitted step sees the same ones."""
+  actor, _ = make_actor()
+  run_episode(actor, (1.0, 2.0, 3.0))
+  first = dm_env.restart(np.zeros(2, np.int64))
+  actor.observe_first(first)
+  for reward in (1, 1.0, np.float64(1), np.float32(1), jnp.float32(1), True):
+    action = actor.select_action(None)
+    actor.observe(action, dm_env.transition(reward, np.ones(2, np.int32)))
+  actor.observe(actor.select_action(None), dm_env.termination(0, np.ones(2)))
+  assert actor._step._cache_size() == 1
+
+
+def test_actions_are_int32_scalars():
+  actor, _ = make_actor()
+  actor.observe_first(timestep(dm_env.StepType.FIRST, 0.0))
+  action = actor.select_action(None)
+  assert isinstance(action, np.int32)

@@ -1,0 +1,74 @@
+"""The builder's five pieces, and what it refuses."""
+
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import config as dqn_config
+from explorax.agents.wiring import builder as builder_lib
+from explorax.environments import factory, testing
+
+TINY = dqn_config.DQNConfig(
+  hidden_sizes=(4,), replay_capacity=20, min_replay_size=1, batch_size=2
+)
+
+
+def make_builder() -> tuple[builder_lib.Builder, testing.FakeEnvironment]:
+  environment = testing.fake()
+  agent = dqn_agent.make_agent(TINY, factory.spec(environment))
+  return builder_lib.Builder(agent), environment
+
+
+@pytest.mark.parametrize(
+  "backend", ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
+)
+def test_the_pieces_work_together(backend):
+  builder, environment = make_builder()
+  replay = builder.make_replay_tables(backend, seed=0)
+  try:
+    adder = builder.make_adder(replay)
+    batches = builder.make_dataset_iterator(replay)
+    learner = builder.make_learner(jax.random.PRNGKey(0), batches, replay)
+    actor = builder.make_actor(jax.random.PRNGKey(1), learner, adder)
+    evaluator = builder.make_actor(jax.random.PRNGKey(2), learner, evaluation=True)
+    for policy in (actor, evaluator):
+      timestep = environment.reset()
+      policy.observe_first(timestep)
+      while not timestep.last():
+        action = policy.select_action(timestep.observation)
+        timestep = environment.step(action)
+        policy.observe(action, timestep)
+        policy.update()
+    assert adder.num_windows == 5  # The evaluator writes nothing.
+    before = jax.device_get(learner.get_variables(["params"]))
+    learner.step()
+    after = jax.device_get(learner.get_variables(["params"]))
+  finally:
+    replay.close()
+  changed = jax.tree.map(lambda a, b: not np.array_equal(a, b), before, after)
+  assert any(jax.tree.leaves(changed))
+
+
+def test_without_reverb_says_what_to_do(monkeypatch):
+  builder, _ = make_builder()
+  monkeypatch.delitem(
+    sys.modules, "explorax.agents.wiring.reverb_replay", raising=False
+  )
+  from explorax.agents import wiring
+
+  monkeypatch.delattr(wiring, "reverb_replay", raising=False)
+  monkeypatch.setitem(sys.modules, "reverb", None)
+  with pytest.raises(ImportError) as caught:
+    builder.make_replay_tables("reverb", seed=0)
+  message = str(caught.value)
+  assert "Python 3.11" in message and "explorax[reverb]" in message
+  assert "--replay=memory" in message
+
+
+def test_unknown_backend():
+  builder, _ = make_builder()
+  with pytest.raises(ValueError, match=r"no replay backend 'disk'; .*reverb, memory"):
+    builder.make_replay_tables("disk", seed=0)
