@@ -9,9 +9,7 @@ import contextlib
 import dataclasses
 import datetime
 import importlib
-import importlib.util
 import os
-import platform
 import shlex
 import signal
 import sys
@@ -129,11 +127,13 @@ def _set_up(command: command_lib.Command, argv: list[str]) -> _Job:
     )
   preset = presets.PRESETS[command.agent]
   config = overrides.apply(preset.config, command.settings)
-  if command.replay == "reverb":
-    _check_reverb()
 
   from explorax import environments
+  from explorax.agents.wiring import builder
   from explorax.experiments import output
+
+  if command.replay == "reverb":
+    builder.import_reverb_replay()
 
   directory = output.RunDirectory.create(command.output)
   try:
@@ -162,14 +162,6 @@ def _num_episodes(
       "no number of its own; bsuite's environments have)."
     )
   return num_episodes
-
-
-def _check_reverb() -> None:
-  if importlib.util.find_spec("reverb") is None:
-    raise errors.SetUpError(
-      "Reverb is not installed: install explorax[reverb] under Python 3.11 on Linux "
-      f"(this is Python {platform.python_version()}), or run with --replay=memory."
-    )
 
 
 def _record(

@@ -76,22 +76,26 @@ class WindowAdder(adders.Adder):
     """Appends row t: the action taken on x_t, and what came of it."""
     if self._observation is None:
       raise ValueError("add was called before add_first; start the episode with it.")
-    row = dict(
-      observation=self._observation,
-      action=action,
-      reward=next_timestep.reward,
-      discount=next_timestep.discount,
-      mask=1.0,
-    )
+    row = {
+      "observation": self._observation,
+      "action": action,
+      "reward": next_timestep.reward,
+      "discount": next_timestep.discount,
+      "mask": 1.0,
+    }
     self._append(row, dict(extras))
     self._observation = next_timestep.observation
 
   def add_last(self, extras: Mapping[str, Any]) -> None:
     """Appends row T, the last observation with its extras, and pads the windows."""
     num_transitions = self._num_rows
-    row = dict(
-      observation=self._observation, action=0, reward=0.0, discount=0.0, mask=0.0
-    )
+    row = {
+      "observation": self._observation,
+      "action": 0,
+      "reward": 0.0,
+      "discount": 0.0,
+      "mask": 0.0,
+    }
     self._append(row, dict(extras))
     for _ in range(windows.num_padding_rows(self._spec, num_transitions)):
       self._append({}, {})
@@ -111,9 +115,7 @@ class WindowAdder(adders.Adder):
     for name, (shape, dtype) in self._columns.items():
       if name in self._spec.first_row_extras and not may_start:
         continue
-      full[name] = (
-        np.asarray(values[name], dtype) if values else np.zeros(shape, dtype)
-      )
+      full[name] = np.asarray(values[name], dtype) if values else np.zeros(shape, dtype)
     self._writer.append(full)
     self._num_rows += 1
     if windows.is_complete(self._spec, self._num_rows):

@@ -1,5 +1,8 @@
 """One builder for every agent: an Agent as Acme's five pieces."""
 
+import importlib
+import platform
+import types as types_lib
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -28,6 +31,22 @@ class Replay(Protocol):
   def close(self) -> None: ...
 
 
+def import_reverb_replay() -> types_lib.ModuleType:
+  """The module of the Reverb backend, imported only where it is wanted.
+
+  Raises:
+    ImportError: if Reverb cannot be imported, with what to do about it.
+  """
+  try:
+    return importlib.import_module("explorax.agents.wiring.reverb_replay")
+  except ImportError as e:
+    raise ImportError(
+      f"Reverb cannot be imported ({e}): install explorax[reverb] under Python 3.11 "
+      f"on Linux (this is Python {platform.python_version()}), or use the memory "
+      "replay (--replay=memory)."
+    ) from e
+
+
 class Builder:
   """Acme's `ActorLearnerBuilder` for an Agent; nothing in it is an agent's own."""
 
@@ -44,6 +63,7 @@ class Builder:
 
     Raises:
       ImportError: if Reverb cannot be imported, with what to do about it.
+      ValueError: if there is no such backend.
     """
     if backend == "memory":
       return memory_replay.MemoryReplay(self._agent, seed)
@@ -51,14 +71,7 @@ class Builder:
       raise ValueError(
         f"there is no replay backend {backend!r}; take one of {', '.join(BACKENDS)}."
       )
-    try:
-      from explorax.agents.wiring import reverb_replay
-    except ImportError as e:
-      raise ImportError(
-        f"Reverb cannot be imported ({e}); on Linux with Python 3.11 install it with "
-        "`pip install 'explorax[reverb]'`, elsewhere use the memory replay "
-        "(--replay=memory)."
-      ) from e
+    reverb_replay = import_reverb_replay()
     table = reverb_replay.make_table(self._agent)
     return reverb_replay.ReverbReplay(self._agent, [table])
 

@@ -28,7 +28,5 @@ def is_complete(spec: types.ReplaySpec, num_rows: int) -> bool:
 
 def num_padding_rows(spec: types.ReplaySpec, num_transitions: int) -> int:
   """How many zero rows follow the last one, so that the last window is complete."""
-  last_start = 0
-  for last_start in start_rows(spec, num_transitions):
-    pass
+  last_start = max(start_rows(spec, num_transitions), default=0)
   return max(0, last_start + spec.window_rows - (num_transitions + 1))

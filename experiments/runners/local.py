@@ -68,6 +68,10 @@ class Clock:
     return (env_steps - steps) / seconds if seconds > 0 else math.nan
 
 
+class _StoppedError(Exception):
+  """Leaves Acme's loop in mid-episode."""
+
+
 class LocalAgent(acme.core.Actor):
   """Acts, and after each step makes the updates that are due.
 
@@ -82,8 +86,10 @@ class LocalAgent(acme.core.Actor):
     learner: learner_lib.Learner,
     adder: adder_lib.WindowAdder,
     clock: Clock,
+    stop: Callable[[], bool],
   ):
     self._spec = agent.replay
+    self._stop = stop
     self._actor = actor
     self._learner = learner
     self._adder = adder
@@ -111,6 +117,8 @@ class LocalAgent(acme.core.Actor):
     self._actor.observe(action, next_timestep)
 
   def update(self, wait: bool = False) -> None:
+    if self._stop():
+      raise _StoppedError
     if self.env_steps < self._spec.min_size or not self._adder.num_windows:
       return
     # The last update was waited for already: its weights were acted with.
@@ -195,11 +203,11 @@ def run(
     num_steps: stop at the end of the episode in which so many environment steps are
       reached; None: no limit.
     on_episode: called at each episode's end.
-    stop: asked at each episode's end, whether to stop.
+    stop: asked after each step and each episode, whether to end the run at once.
 
   Returns:
-    What was learnt. A KeyboardInterrupt ends the run at once, `interrupted` then
-    being true.
+    What was learnt. If a stop or a KeyboardInterrupt came in mid-episode,
+    `interrupted` is true, and that episode is not counted.
 
   Raises:
     errors.NonFiniteError: if a reward, an observation or the loss is NaN or infinite.
@@ -217,10 +225,8 @@ def run(
     learner = builder.make_learner(learner_key, batches, store, counter)
     actor = builder.make_actor(actor_key, learner, adder)
     clock = Clock()
-    local_agent = LocalAgent(agent, actor, learner, adder, clock)
-    logger = _EpisodeLogger(
-      agent, environment, local_agent, learner, clock, on_episode
-    )
+    local_agent = LocalAgent(agent, actor, learner, adder, clock, stop)
+    logger = _EpisodeLogger(agent, environment, local_agent, learner, clock, on_episode)
     loop = acme.EnvironmentLoop(environment, local_agent, counter, logger)
 
     def finished() -> bool:
@@ -236,7 +242,7 @@ def run(
       while not finished():
         loop.run(num_episodes=1)
       local_agent.check_finite()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, _StoppedError):
       interrupted = True
     except FloatingPointError as e:
       raise errors.NonFiniteError(

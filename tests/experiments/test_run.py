@@ -1,7 +1,6 @@
 """The command line through its real `main`, with a stand-in agent and runner."""
 
 import csv
-import importlib.util
 import json
 import os
 import pathlib
@@ -196,10 +195,10 @@ def test_debug_shows_where_an_error_arose(stand_ins):
 
 
 def test_says_what_to_do_without_reverb(stand_ins, capsys, monkeypatch):
-  found = importlib.util.find_spec
-  monkeypatch.setattr(
-    importlib.util, "find_spec", lambda name: found(name) if name != "reverb" else None
+  monkeypatch.delitem(
+    sys.modules, "explorax.agents.wiring.reverb_replay", raising=False
   )
+  monkeypatch.setitem(sys.modules, "reverb", None)  # Importing it fails.
   argv = ["--agent=fake", f"--env={FAKE_ENV}", "--episodes=1"]
   text = refused(capsys, *argv)
   assert "explorax[reverb]" in text and "Python 3.11" in text
