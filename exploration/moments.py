@@ -34,7 +34,7 @@ def init_moments() -> Moments:
 
 
 def _merge(
-  moments: Moments, values: jax.Array, kept: chex.Numeric, added: chex.Numeric
+  moments: Moments, values: jax.Array, kept: chex.Numeric, added: float
 ) -> Moments:
   """The moments of the mixture of what was seen (weight `kept`) and `values`."""
   chex.assert_type(values, float)

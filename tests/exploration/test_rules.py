@@ -1,6 +1,7 @@
 """The rules that agents plug in: one contract for all, then what each one adds."""
 
 import dataclasses
+import functools
 
 import chex
 import jax
@@ -51,6 +52,13 @@ def _start(rule: exploration.Rule, seed: int = 0, num_members: int = _K):
   return rule.begin_episode(key_begin, state, _STEPS)
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def _select_batch(rule: exploration.Rule, keys, q, state):
+  """`select` for each key, compiled once for each rule and shape."""
+  select = jax.vmap(rule.select, in_axes=(0, None, None, None))
+  return select(keys, q, state, _STEPS)
+
+
 @all_rules
 def test_the_contract_of_shapes_and_types(rule):
   """All states are of one kind, so that a rule can be scanned; so is all it returns."""
@@ -72,11 +80,11 @@ def test_the_contract_of_shapes_and_types(rule):
 def test_actions_come_with_the_probability_reported(rule):
   """Drawn 4000 times from one state, each action's share is what it was said to be."""
   state = _start(rule)
-  select = jax.jit(jax.vmap(rule.select, in_axes=(0, None, None, None)))
-  actions, probs, _ = select(_keys(4000), _Q, state, _STEPS)
+  actions, probs, _ = _select_batch(rule, _keys(4000), _Q, state)
+  actions, probs = np.asarray(actions), np.asarray(probs)
   total = 0.0
   for action in range(_A):
-    drawn = np.asarray(actions) == action
+    drawn = actions == action
     if not drawn.any():
       continue
     prob = float(probs[drawn][0])
@@ -87,15 +95,12 @@ def test_actions_come_with_the_probability_reported(rule):
 
 
 @all_rules
-def test_jitted_vmapped_and_plain_agree(rule):
-  keys = _keys(3)
-  q = jnp.stack([_Q, _Q + 0.5 * _Q[::-1], _Q[:, ::-1]])
-  states = [_start(rule, seed) for seed in range(3)]
-  stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
-  select = jax.jit(jax.vmap(rule.select, in_axes=(0, 0, 0, None)))
-  batched = select(keys, q, stacked, _STEPS)
-  for i in range(3):
-    plain = rule.select(keys[i], q[i], states[i], _STEPS)
+def test_the_compiled_batch_and_plain_calls_agree(rule):
+  keys = _keys(4000)
+  state = _start(rule)
+  batched = _select_batch(rule, keys, _Q, state)
+  for i in range(5):
+    plain = rule.select(keys[i], _Q, state, _STEPS)
     chex.assert_trees_all_close(plain, jax.tree.map(lambda x, i=i: x[i], batched))
 
 
@@ -125,8 +130,7 @@ def test_rules_are_values(rule):
 def _select_all(rule, q, state=None, num: int = 64):
   """Actions and probabilities for each of `num` keys."""
   state = _start(rule, num_members=q.shape[0]) if state is None else state
-  select = jax.jit(jax.vmap(rule.select, in_axes=(0, None, None, None)))
-  actions, probs, _ = select(_keys(num), q, state, _STEPS)
+  actions, probs, _ = _select_batch(rule, _keys(num), q, state)
   return np.asarray(actions), np.asarray(probs)
 
 
@@ -141,9 +145,11 @@ def test_epsilon_follows_its_schedule():
   rule = exploration.EpsilonGreedy(1.0, final_epsilon=0.0, decay_steps=100)
   q = jnp.array([[0.0, 1.0]])
   key = jax.random.PRNGKey(0)
+  select = jax.vmap(lambda key, steps: rule.select(key, q, (), steps), (0, None))
+  select = jax.jit(select)
   for env_steps, expected in [(0, 0.5), (50, 0.75), (100, 1.0)]:
-    select = jax.vmap(lambda key, steps=env_steps: rule.select(key, q, (), steps))
-    actions, probs, _ = select(jax.random.split(key, 64))
+    actions, probs, _ = select(_keys(64), env_steps)
+    actions, probs = np.asarray(actions), np.asarray(probs)
     np.testing.assert_allclose(probs[actions == 1], expected, rtol=1e-6)
   ez = exploration.EzGreedy(1.0, final_epsilon=0.0, decay_steps=100)
   _, prob, state = ez.select(key, q, ez.init(key, 1, 2), 0)
