@@ -44,7 +44,7 @@ $(INSTALLED): pyproject.toml $(LOCK) $(BOOTSTRAP)
 	@echo 'Setting up $(VENV) ...'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --require-hashes -r $(BOOTSTRAP)
-	@$(BIN)/python -m pip config list | grep -Eq '\.(index-url|no-index|proxy)=' \
+	@$(BIN)/python -m pip config list | grep -E '\.(index-url|no-index|proxy)=' > /dev/null \
 	  || $(BIN)/uv pip sync --quiet --python $(BIN)/python --no-build-isolation \
 	    --require-hashes $(LOCK) \
 	  || echo 'uv did not get through; pip takes over.'
@@ -74,7 +74,8 @@ types: $(INSTALLED)
 	@rm -rf build
 	@PIP_REQUIRE_HASHES=0 $(BIN)/python -m pip install -qq --no-deps --no-index \
 	  --no-build-isolation --target build/typecheck .
-	$(BIN)/mypy
+	@echo '$(BIN)/mypy'; status=0; report=$$($(BIN)/mypy 2>&1) || status=$$?; \
+	  echo "$$report" | sed 's|^build/typecheck/explorax/||'; exit $$status
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py
