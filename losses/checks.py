@@ -34,7 +34,7 @@ def _check_dtype(label: str, value: Any, kind: str) -> None:
   admitted, advice = _KINDS["number" if kind == "float" and is_whole else kind]
   dtype = jnp.result_type(value)
   if not any(jnp.issubdtype(dtype, other) for other in admitted):
-    raise TypeError(f"{label} is of dtype {dtype}, not a {kind}: {advice}.")
+    raise TypeError(f"{label} is of dtype {dtype} where {kind} is wanted: {advice}.")
 
 
 def _axes(spec: str) -> tuple[str, ...]:

@@ -110,6 +110,6 @@ def infogain_bonus(q: Array, temperature: float | Array) -> Array:
   log_p = jax.nn.log_softmax(logits, axis=-1)
   log_mean = jax.nn.logsumexp(log_p, axis=0, keepdims=True) - jnp.log(q.shape[0])
   p = jnp.exp(log_p)
-  terms = jnp.where(p > 0, p * (log_p - log_mean), 0.0)
+  terms = jnp.where(p == 0, 0.0, p * (log_p - log_mean))
   # Rounding may take the mean of the divergences a little below 0.
   return jnp.maximum(jnp.sum(terms) / q.shape[0], 0.0)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import rlax
 
-from explorax.losses import checks, off_policy, returns, transforms
+from explorax.losses import checks, indexing, off_policy, returns, transforms
 
 Array = jax.Array
 
@@ -27,7 +27,7 @@ def _check(function: str, q_tm1, a_tm1, r_t, discount_t, q_t, **others) -> None:
 def _greedy_values(q_t, q_t_selector, tx_pair) -> Array:
   """h⁻¹ q_t at the selector's greedy actions, `[T]`."""
   q_t, selector = jax.lax.stop_gradient((q_t, q_t_selector))
-  return tx_pair.apply_inv(off_policy.take(q_t, jnp.argmax(selector, axis=-1)))
+  return tx_pair.apply_inv(indexing.gather(q_t, jnp.argmax(selector, axis=-1)))
 
 
 def _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair) -> Array:

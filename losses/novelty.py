@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from explorax.losses import checks
+from explorax.losses import checks, indexing
 
 Array = jax.Array
 
@@ -49,5 +49,4 @@ def inverse_dynamics(logits: Array, action: Array) -> Array:
     action=(action, "int [...]"),
   )
   log_probs = jax.nn.log_softmax(jnp.asarray(logits), axis=-1)
-  index = jnp.asarray(action)[..., None]
-  return -jnp.take_along_axis(log_probs, index, axis=-1)[..., 0]
+  return -indexing.select(log_probs, action)

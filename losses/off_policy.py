@@ -10,23 +10,16 @@ appendix E):
 import jax
 import jax.numpy as jnp
 
-from explorax.losses import checks, returns, transforms
+from explorax.losses import checks, indexing, returns, transforms
 
 Array = jax.Array
-
-
-def take(values: Array, indices: Array) -> Array:
-  """values[..., indices]: `[..., A]` and `[...]` → `[...]`."""
-  return jnp.take_along_axis(
-    jnp.asarray(values), jnp.asarray(indices)[..., None], axis=-1
-  )[..., 0]
 
 
 def td_errors(
   q_tm1: Array, a_tm1: Array, g_tm1: Array, tx_pair: transforms.TxPair
 ) -> Array:
   """h(G) − q(a), with no gradient through the return G. All `[T]`, but q `[T, A]`."""
-  return jax.lax.stop_gradient(tx_pair.apply(g_tm1)) - take(q_tm1, a_tm1)
+  return jax.lax.stop_gradient(tx_pair.apply(g_tm1)) - indexing.select(q_tm1, a_tm1)
 
 
 def _check(function: str, q_tm1, q_t, a_tm1, a_t, r_t, discount_t, **others) -> None:
@@ -48,8 +41,8 @@ def _values(q_t, a_t, pi_t, mu_t, tx_pair):
   q_t, pi_t, mu_t = jax.lax.stop_gradient((q_t, pi_t, mu_t))
   q_t = tx_pair.apply_inv(q_t)
   v_t = jnp.sum(pi_t * q_t, axis=-1)
-  mu_a_t = mu_t if jnp.ndim(mu_t) == 1 else take(mu_t, a_t)
-  return take(q_t, a_t), v_t, take(pi_t, a_t), mu_a_t
+  mu_a_t = mu_t if jnp.ndim(mu_t) == 1 else indexing.gather(mu_t, a_t)
+  return indexing.gather(q_t, a_t), v_t, indexing.gather(pi_t, a_t), mu_a_t
 
 
 def _off_policy(
@@ -316,9 +309,9 @@ def watkins_q_lambda(
     (q_t, r_t, discount_t, lambda_, selector)
   )
   q_t = tx_pair.apply_inv(q_t)
-  is_greedy = take(selector, a_t) == jnp.max(selector, axis=-1)
-  q_a_t = take(q_t, a_t)
-  v_t = jnp.where(is_greedy, q_a_t, take(q_t, jnp.argmax(selector, axis=-1)))
+  is_greedy = indexing.gather(selector, a_t) == jnp.max(selector, axis=-1)
+  q_a_t = indexing.gather(q_t, a_t)
+  v_t = jnp.where(is_greedy, q_a_t, indexing.gather(q_t, jnp.argmax(selector, axis=-1)))
   c_t = jnp.where(is_greedy, lambda_, 0.0)
   g_tm1 = returns.off_policy_returns(q_a_t, v_t, r_t, discount_t, c_t)
   return td_errors(q_tm1, a_tm1, g_tm1, tx_pair)

@@ -12,9 +12,6 @@ from explorax.losses import checks
 
 Array = jax.Array
 
-# XLA's loop costs more than a step of the recursion: a few steps share one.
-_UNROLL = 8
-
 TRACE_KINDS = (
   "importance_sampling",
   "harutyunyan_q_lambda",
@@ -117,7 +114,8 @@ def off_policy_returns(
 
   def step(g_t, inputs):
     one_step_t, decay_t, q_t = inputs
-    g_tm1 = one_step_t + decay_t * (g_t - q_t)
+    # A cut is a cut, also of what is infinite.
+    g_tm1 = one_step_t + jnp.where(decay_t == 0, 0.0, decay_t * (g_t - q_t))
     return g_tm1, g_tm1
 
   _, returns = jax.lax.scan(
@@ -125,7 +123,6 @@ def off_policy_returns(
     one_step[-1],
     (one_step[:-1], decay[:-1], q_a_t[:-1]),
     reverse=True,
-    unroll=_UNROLL,
   )
   return jnp.concatenate([returns, one_step[-1:]])
 
@@ -182,7 +179,9 @@ def non_markov_returns(
     discounts = jnp.where(before, discounts * discount_s, 1.0)
     products = jnp.where(before, lambda_s * jnp.minimum(1.0, products * rho_s), 1.0)
     weights = jnp.where(before, discounts * products, 0.0)
-    return (returns + weights * td_s, discounts, products), None
+    # A cut is a cut, also of what is infinite.
+    returns = returns + jnp.where(weights == 0, 0.0, weights * td_s)
+    return (returns, discounts, products), None
 
   ones = jnp.ones_like(one_step)
   (returns, _, _), _ = jax.lax.scan(

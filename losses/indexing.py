@@ -1,0 +1,33 @@
+"""The values of the actions taken, in two ways that give the same.
+
+An action outside [0, A) gives NaN, which a learner sees, and not another action's
+value, which it would not.
+"""
+
+import jax
+import jax.numpy as jnp
+
+Array = jax.Array
+
+
+def _or_nan(taken: Array, actions: Array, num_actions: int) -> Array:
+  return jnp.where((actions >= 0) & (actions < num_actions), taken, jnp.nan)
+
+
+def gather(values: Array, actions: Array) -> Array:
+  """values[..., actions], where no gradient is wanted. `[..., A]` → `[...]`."""
+  values, actions = jnp.asarray(values), jnp.asarray(actions)
+  taken = jnp.take_along_axis(values, actions[..., None], axis=-1, mode="clip")
+  return _or_nan(taken[..., 0], actions, values.shape[-1])
+
+
+def select(values: Array, actions: Array) -> Array:
+  """values[..., actions], where a gradient is wanted. `[..., A]` → `[...]`.
+
+  A gather's gradient is a scatter, which takes several times as long as all the rest
+  of a loss; this one's is a mask.
+  """
+  values, actions = jnp.asarray(values), jnp.asarray(actions)
+  is_taken = jax.nn.one_hot(actions, values.shape[-1], dtype=bool)
+  taken = jnp.sum(jnp.where(is_taken, values, 0.0), axis=-1)
+  return _or_nan(taken, actions, values.shape[-1])

@@ -1,0 +1,179 @@
+"""Ensembles' losses and bonuses, against loops in float64."""
+
+import math
+
+import hypothesis
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import strategies
+
+from explorax import losses
+
+pytestmark = pytest.mark.ops
+
+few = hypothesis.settings(
+  max_examples=8, deadline=None, derandomize=True, database=None
+)
+seeds = strategies.integers(0, 2**32 - 1)
+
+
+@few
+@hypothesis.given(seed=seeds, num_members=strategies.integers(1, 6))
+def test_bootstrapped_td_is_a_masked_mean_of_squares(seed, num_members):
+  rng = np.random.default_rng(seed)
+  td = rng.normal(size=num_members).astype(np.float32)
+  mask = rng.integers(0, 2, size=num_members).astype(np.float32)
+  expected = 0.0
+  for error, kept in zip(td, mask, strict=True):
+    expected += float(kept) * float(error) ** 2 / (2 * num_members)
+  actual = losses.bootstrapped_td(td, mask)
+  np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-7)
+  boolean = losses.bootstrapped_td(td, mask.astype(bool))
+  np.testing.assert_array_equal(boolean, actual)
+
+
+def test_bootstrapped_td_batched_and_its_gradient():
+  td = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+  mask = np.array([[1, 0, 1], [0, 0, 1]], np.float32)
+  batched = jax.jit(jax.vmap(losses.bootstrapped_td))(td, mask)
+  np.testing.assert_allclose(batched, [10 / 6, 36 / 6], rtol=1e-6)
+  by_td, by_mask = jax.grad(losses.bootstrapped_td, (0, 1))(td[0], mask[0])
+  np.testing.assert_allclose(by_td, [1 / 3, 0, 1], rtol=1e-6)
+  np.testing.assert_array_equal(by_mask, [0, 0, 0])
+
+
+def test_a_masked_member_may_be_nan():
+  td = jnp.array([1.0, jnp.nan, jnp.inf])
+  value, gradient = jax.value_and_grad(losses.bootstrapped_td)(td, jnp.array([1, 0, 0]))
+  np.testing.assert_allclose(value, 1 / 6, rtol=1e-6)
+  np.testing.assert_allclose(gradient, [1 / 3, 0, 0], rtol=1e-6)
+
+
+def _deviation(values) -> np.ndarray:
+  """Member by member, K − 1 in the denominator."""
+  num_members = len(values)
+  mean = sum(values) / num_members
+  return np.sqrt(sum((value - mean) ** 2 for value in values) / (num_members - 1))
+
+
+DEVIATIONS = pytest.mark.parametrize("name", ["tdu_bonus", "q_uncertainty"])
+
+
+@DEVIATIONS
+@pytest.mark.parametrize("shape", [(2,), (5, 3), (3, 2, 4)])
+def test_deviations(name, shape):
+  values = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+  expected = _deviation(list(values.astype(np.float64)))
+  function = getattr(losses, name)
+  for compute in (function, jax.jit(function)):
+    np.testing.assert_allclose(compute(values), expected, rtol=1e-5)
+
+
+@DEVIATIONS
+def test_deviations_under_vmap(name):
+  values = np.random.default_rng(1).normal(size=(6, 4)).astype(np.float32)
+  expected = _deviation(list(values.astype(np.float64)))
+  actual = jax.vmap(getattr(losses, name), in_axes=1)(values)
+  np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
+@DEVIATIONS
+def test_equal_members_give_exactly_zero_whatever_their_value(name):
+  values = np.full((7, 3), [0.1, 1e7, -3.3], np.float32)
+  np.testing.assert_array_equal(getattr(losses, name)(values), np.zeros(3))
+
+
+@DEVIATIONS
+def test_deviations_survive_a_large_common_offset(name):
+  values = np.array([4096.0, 4096.5, 4097.0, 4097.5], np.float32)
+  np.testing.assert_allclose(
+    getattr(losses, name)(values), math.sqrt(1.25 / 3), rtol=1e-6
+  )
+
+
+@DEVIATIONS
+def test_deviations_have_no_gradient(name):
+  values = jnp.asarray(np.random.default_rng(2).normal(size=(4, 3)), jnp.float32)
+  for members in (values, jnp.zeros_like(values)):
+    gradient = jax.grad(lambda x: jnp.sum(getattr(losses, name)(x)))(members)
+    np.testing.assert_array_equal(gradient, np.zeros((4, 3)))
+
+
+@DEVIATIONS
+def test_a_single_member_is_refused(name):
+  with pytest.raises(ValueError, match=rf"{name}: .* holds 1 member.* two or more"):
+    getattr(losses, name)(np.zeros((1, 5), np.float32))
+
+
+def _infogain(q, temperature) -> float:
+  """Algorithm 3, policy by policy."""
+  policies = []
+  for row in q.astype(np.float64):
+    weights = [math.exp((value - max(row)) / temperature) for value in row]
+    policies.append([weight / sum(weights) for weight in weights])
+  mean = [sum(column) / len(policies) for column in zip(*policies, strict=True)]
+  total = 0.0
+  for policy in policies:
+    for p, average in zip(policy, mean, strict=True):
+      total += p * math.log(p / average) if p > 0 else 0.0
+  return total / len(policies)
+
+
+@few
+@hypothesis.given(
+  seed=seeds,
+  shape=strategies.tuples(strategies.integers(1, 5), strategies.integers(1, 4)),
+  temperature=strategies.sampled_from([0.1, 1.0, 30.0]),
+)
+def test_infogain_is_the_mean_divergence_from_the_mean_policy(seed, shape, temperature):
+  q = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+  actual = losses.infogain_bonus(q, temperature)
+  np.testing.assert_allclose(actual, _infogain(q, temperature), rtol=1e-4, atol=1e-6)
+
+
+def test_infogain_jitted_and_batched_with_one_temperature():
+  q = np.random.default_rng(3).normal(size=(4, 5, 3)).astype(np.float32)
+  compute = jax.jit(jax.vmap(losses.infogain_bonus, in_axes=(1, None)))
+  expected = [_infogain(q[:, i], 0.5) for i in range(5)]
+  np.testing.assert_allclose(compute(q, 0.5), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("temperature", [2e-38, 1e-6, 1e-3, 1e6, 1e38])
+def test_infogain_is_finite_and_bounded_at_any_temperature(temperature):
+  q = np.array([[1e4, -1e4, 0], [-1e4, 1e4, 0]], np.float32)
+  bonus = losses.infogain_bonus(q, temperature)
+  assert 0 <= bonus <= math.log(2) + 1e-6
+  if temperature <= 1:  # The members' policies do not overlap.
+    np.testing.assert_allclose(bonus, math.log(2), rtol=1e-6)
+
+
+def test_infogain_of_equal_members_is_zero_and_has_no_gradient():
+  q = jnp.asarray(np.random.default_rng(4).normal(size=(1, 6)), jnp.float32)
+  bonus = losses.infogain_bonus(jnp.repeat(q, 5, axis=0), 1.0)
+  np.testing.assert_allclose(bonus, 0, atol=1e-6)
+  q = jnp.asarray(np.random.default_rng(5).normal(size=(3, 6)), jnp.float32)
+  by_q, by_t = jax.grad(losses.infogain_bonus, (0, 1))(q, 0.5)
+  np.testing.assert_array_equal(by_q, np.zeros((3, 6)))
+  np.testing.assert_array_equal(by_t, 0)
+
+
+@pytest.mark.parametrize("temperature", [0, -1.0, math.nan])
+def test_a_temperature_that_is_not_positive_is_refused(temperature):
+  with pytest.raises(ValueError, match=r"temperature is .*must be positive"):
+    losses.infogain_bonus(np.zeros((2, 2), np.float32), temperature)
+
+
+def test_wrong_ranks_dtypes_and_sizes_are_refused():
+  zeros = np.zeros((3, 2), np.float32)
+  with pytest.raises(ValueError, match=r"bootstrapped_td: td is of shape \[3, 2\]"):
+    losses.bootstrapped_td(zeros, zeros)
+  with pytest.raises(ValueError, match=r"mask is of shape \[2\].*K = 3"):
+    losses.bootstrapped_td(zeros[:, 0], zeros[0])
+  with pytest.raises(TypeError, match="tdu_bonus: td is of dtype int32"):
+    losses.tdu_bonus(zeros.astype(np.int32))
+  with pytest.raises(ValueError, match=r"q_uncertainty: q is of shape \[\]"):
+    losses.q_uncertainty(np.float32(0))
+  with pytest.raises(ValueError, match=r"infogain_bonus: q is of shape \[3\]"):
+    losses.infogain_bonus(zeros[:, 0], 1.0)

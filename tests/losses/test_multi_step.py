@@ -1,0 +1,264 @@
+"""Multi-step TD errors, against returns written out in float64."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import rlax
+
+from explorax import losses
+
+pytestmark = pytest.mark.ops
+
+EPS = 1e-3
+HYPERBOLIC = losses.signed_hyperbolic_pair(EPS)
+
+
+def _h(z):
+  return np.sign(z) * (np.sqrt(np.abs(z) + 1) - 1) + EPS * z
+
+
+def _h_inv(x):
+  root = np.sqrt(1 + 4 * EPS * (np.abs(x) + 1 + EPS))
+  return np.sign(x) * (((root - 1) / (2 * EPS)) ** 2 - 1)
+
+
+def _stream(seed: int, length: int = 7, num_actions: int = 3) -> dict[str, np.ndarray]:
+  rng = np.random.default_rng(seed)
+  return {
+    "q_tm1": rng.normal(size=(length, num_actions)),
+    "a_tm1": rng.integers(0, num_actions, size=length).astype(np.int32),
+    "r_t": rng.normal(size=length),
+    "discount_t": rng.choice([0.0, 0.9, 1.0], size=length, p=[0.1, 0.7, 0.2]),
+    "q_t": rng.normal(size=(length, num_actions)),
+    "q_t_selector": rng.normal(size=(length, num_actions)),
+    "pi_t": rng.dirichlet(np.ones(num_actions), size=length),
+    "lambda_": rng.choice([0.0, 0.6, 1.0], size=length, p=[0.2, 0.4, 0.4]),
+  }
+
+
+def _arguments(stream, *others):
+  names = ("q_tm1", "a_tm1", "r_t", "discount_t", "q_t", *others)
+  return tuple(
+    stream[n].astype(np.float32) if stream[n].dtype == np.float64 else stream[n]
+    for n in names
+  )
+
+
+def _mixed_return(s, v_t, start: int, lambda_: np.ndarray, last: int) -> float:
+  """The forward view: returns that stop at each time, weighed by their share."""
+  total, share, discount, rewards = 0.0, 1.0, 1.0, 0.0
+  for t in range(start, last + 1):
+    rewards += discount * s["r_t"][t]
+    discount *= s["discount_t"][t]
+    stops = 1.0 if t == last else 1 - lambda_[t]
+    total += share * stops * (rewards + discount * v_t[t])
+    share *= lambda_[t]
+  return total
+
+
+def _expected(s, v_t, lambda_, transformed, n=None):
+  length = len(s["r_t"])
+  errors = []
+  for start in range(length):
+    last = length - 1 if n is None else min(start + n, length) - 1
+    target = _mixed_return(s, v_t, start, lambda_, last)
+    target = _h(target) if transformed else target
+    errors.append(target - s["q_tm1"][start, s["a_tm1"][start]])
+  return np.array(errors)
+
+
+def _greedy_values(s, transformed, selector="q_t"):
+  q_t = _h_inv(s["q_t"]) if transformed else s["q_t"]
+  return np.array([q[np.argmax(z)] for q, z in zip(q_t, s[selector], strict=True)])
+
+
+def _check(function, s, expected, *others):
+  """Alone, and jitted and batched twice over."""
+  arguments = _arguments(s, *others)
+  np.testing.assert_allclose(function(*arguments), expected, rtol=1e-4, atol=1e-5)
+  twice = [np.stack([array, array]) for array in arguments]
+  batched = jax.jit(jax.vmap(function))(*twice)
+  np.testing.assert_allclose(batched, np.stack([expected] * 2), rtol=1e-4, atol=1e-5)
+
+
+PAIRS = pytest.mark.parametrize(
+  ("tx_pair", "transformed"), [(losses.identity_pair, False), (HYPERBOLIC, True)]
+)
+
+
+@PAIRS
+@pytest.mark.parametrize("length", [1, 7])
+def test_peng_q_lambda_is_the_forward_view(tx_pair, transformed, length):
+  s = _stream(0, length)
+  v_t = _greedy_values(s, transformed)
+  expected = _expected(s, v_t, s["lambda_"], transformed)
+  _check(lambda *a: losses.peng_q_lambda(*a, tx_pair=tx_pair), s, expected, "lambda_")
+
+
+@PAIRS
+def test_peng_q_lambda_with_a_selector(tx_pair, transformed):
+  s = _stream(1)
+  v_t = _greedy_values(s, transformed, "q_t_selector")
+  expected = _expected(s, v_t, s["lambda_"], transformed)
+  _check(
+    lambda *a: losses.peng_q_lambda(*a, tx_pair=tx_pair),
+    s,
+    expected,
+    "lambda_",
+    "q_t_selector",
+  )
+
+
+@PAIRS
+def test_expected_sarsa_lambda_is_the_forward_view(tx_pair, transformed):
+  s = _stream(2)
+  q_t = _h_inv(s["q_t"]) if transformed else s["q_t"]
+  v_t = np.array([np.dot(p, q) for p, q in zip(s["pi_t"], q_t, strict=True)])
+  expected = _expected(s, v_t, s["lambda_"], transformed)
+  _check(
+    lambda *a: losses.expected_sarsa_lambda(*a, tx_pair=tx_pair),
+    s,
+    expected,
+    "pi_t",
+    "lambda_",
+  )
+
+
+@PAIRS
+@pytest.mark.parametrize("n", [1, 3, 7, 20])
+def test_n_step_q_bootstraps_the_tail_from_the_last_value(tx_pair, transformed, n):
+  s = _stream(3)
+  v_t = _greedy_values(s, transformed, "q_t_selector")
+  expected = _expected(s, v_t, np.ones(7), transformed, n)
+
+  def function(*arguments, selector):
+    return losses.n_step_q(*arguments, n, q_t_selector=selector, tx_pair=tx_pair)
+
+  _check(lambda *a: function(*a[:-1], selector=a[-1]), s, expected, "q_t_selector")
+
+
+def test_n_step_q_bootstraps_where_lambda_is_zero():
+  s = _stream(4)
+  v_t = _greedy_values(s, False)
+  expected = _expected(s, v_t, s["lambda_"], False, 4)
+  _check(lambda *a: losses.n_step_q(*a[:-1], 4, a[-1]), s, expected, "lambda_")
+
+
+def test_without_traces_all_are_one_step():
+  s = _stream(5)
+  one_step = jax.vmap(rlax.q_learning)(*_arguments(s))
+  zeros = np.zeros(7, np.float32)
+  np.testing.assert_allclose(
+    losses.peng_q_lambda(*_arguments(s), 0), one_step, atol=1e-6
+  )
+  np.testing.assert_allclose(losses.n_step_q(*_arguments(s), 1), one_step, atol=1e-6)
+  np.testing.assert_allclose(
+    losses.expected_sarsa_lambda(*_arguments(s, "pi_t"), zeros),
+    jax.vmap(rlax.expected_sarsa)(*_arguments(s, "pi_t")),
+    atol=1e-6,
+  )
+
+
+def test_one_step_is_double_q_with_the_same_selector():
+  s = _stream(6)
+  selector = s["q_t_selector"].astype(np.float32)
+  expected = jax.vmap(losses.double_q)(*_arguments(s), selector)
+  actual = losses.n_step_q(*_arguments(s), 1, q_t_selector=selector)
+  np.testing.assert_allclose(actual, expected, atol=1e-6)
+
+
+def test_peng_is_expected_sarsa_lambda_of_the_greedy_policy():
+  s = _stream(7)
+  greedy = np.eye(3)[np.argmax(s["q_t"], axis=1)]
+  np.testing.assert_allclose(
+    losses.expected_sarsa_lambda(*_arguments(s | {"pi_t": greedy}, "pi_t", "lambda_")),
+    losses.peng_q_lambda(*_arguments(s, "lambda_")),
+    atol=1e-6,
+  )
+
+
+def test_peng_and_n_step_are_rlaxs():
+  s = _stream(8)
+  arguments = _arguments(s)
+  np.testing.assert_allclose(
+    losses.peng_q_lambda(*arguments, 0.8), rlax.q_lambda(*arguments, 0.8), atol=1e-5
+  )
+  q_tm1, a_tm1, r_t, discount_t, q_t = arguments
+  a_t = np.argmax(q_t, axis=1).astype(np.int32)
+  expected = rlax.transformed_n_step_q_learning(
+    q_tm1, a_tm1, q_t, a_t, r_t, discount_t, 3
+  )
+  np.testing.assert_allclose(losses.n_step_q(*arguments, 3), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+  ("function", "others"),
+  [
+    (losses.peng_q_lambda, ("lambda_", "q_t_selector")),
+    (losses.expected_sarsa_lambda, ("pi_t", "lambda_")),
+    (
+      lambda q, a, r, d, q_t, lambda_, selector: losses.n_step_q(
+        q, a, r, d, q_t, 3, lambda_, selector, HYPERBOLIC
+      ),
+      ("lambda_", "q_t_selector"),
+    ),
+  ],
+)
+def test_only_the_prediction_has_a_gradient(function, others):
+  s = _stream(9)
+  arguments = tuple(map(jnp.asarray, _arguments(s, *others)))
+  floats = [i for i in range(len(arguments)) if i != 1]
+  gradients = jax.grad(lambda *a: jnp.sum(function(*a)), argnums=floats)(*arguments)
+  expected = -np.eye(3, dtype=np.float32)[s["a_tm1"]]
+  np.testing.assert_array_equal(gradients[0], expected)
+  for gradient in gradients[1:]:
+    np.testing.assert_array_equal(gradient, np.zeros_like(gradient))
+
+
+@pytest.mark.parametrize(
+  ("function", "others"),
+  [
+    (losses.peng_q_lambda, ("lambda_",)),
+    (losses.expected_sarsa_lambda, ("pi_t", "lambda_")),
+    (lambda *a: losses.n_step_q(*a[:-1], 3, a[-1]), ("lambda_",)),
+  ],
+)
+def test_no_dummy_row_enters_the_errors_of_a_truncated_episode(function, others):
+  s = _stream(10)
+  s["discount_t"][:] = 0.9
+  s["lambda_"][3] = 0
+  expected = function(*_arguments({k: v[:4] for k, v in s.items()}, *others))
+  padded = {k: v.copy() for k, v in s.items()}
+  for name in ("q_tm1", "q_t", "r_t"):
+    padded[name][4:] = 1e9
+  padded["discount_t"][4:] = 0
+  padded["lambda_"][4:] = 0
+  actual = function(*_arguments(padded, *others))
+  np.testing.assert_array_equal(actual[:4], expected)
+  assert np.all(np.isfinite(actual))
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.0])
+def test_a_number_of_steps_that_is_none_is_refused(n):
+  with pytest.raises(ValueError, match=rf"n_step_q: n is {n}; .* 1 or more"):
+    losses.n_step_q(*_arguments(_stream(0)), n)
+
+
+@pytest.mark.parametrize(
+  ("name", "others"),
+  [
+    ("peng_q_lambda", (1.0,)),
+    ("expected_sarsa_lambda", (np.full((7, 3), 1 / 3, np.float32), 1.0)),
+    ("n_step_q", (2,)),
+  ],
+)
+def test_what_is_no_single_stream_is_refused(name, others):
+  function = getattr(losses, name)
+  q_tm1, a_tm1, r_t, discount_t, q_t = _arguments(_stream(0))
+  with pytest.raises(ValueError, match=rf"{name}: a_tm1 is of shape \[6\].*T = 7"):
+    function(q_tm1, a_tm1[1:], r_t, discount_t, q_t, *others)
+  with pytest.raises(TypeError, match=rf"{name}: a_tm1 is of dtype float32"):
+    function(q_tm1, r_t, r_t, discount_t, q_t, *others)
+  with pytest.raises(ValueError, match=rf"{name}: q_tm1 is of shape \[7\].*\[T, A\]"):
+    function(r_t, a_tm1, r_t, discount_t, q_t, *others)

@@ -1,0 +1,67 @@
+"""Losses of novelty's networks, against loops in float64."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import losses
+
+pytestmark = pytest.mark.ops
+
+
+def test_rnd_error_is_the_squared_distance():
+  rng = np.random.default_rng(0)
+  prediction, target = rng.normal(size=(2, 4, 5)).astype(np.float32)
+  expected = [
+    sum((float(p) - float(t)) ** 2 for p, t in zip(row, other, strict=True))
+    for row, other in zip(prediction, target, strict=True)
+  ]
+  np.testing.assert_allclose(losses.rnd_error(prediction, target), expected, rtol=1e-5)
+  batched = jax.jit(jax.vmap(losses.rnd_error))(prediction, target)
+  np.testing.assert_allclose(batched, expected, rtol=1e-5)
+
+
+def test_rnd_trains_the_predictor_alone():
+  prediction, target = jnp.array([1.0, 2.0]), jnp.array([0.5, 4.0])
+  by_prediction, by_target = jax.grad(losses.rnd_error, (0, 1))(prediction, target)
+  np.testing.assert_allclose(by_prediction, [1, -4])
+  np.testing.assert_array_equal(by_target, [0, 0])
+
+
+def test_inverse_dynamics_is_the_negative_log_probability():
+  rng = np.random.default_rng(1)
+  logits = rng.normal(size=(6, 3)).astype(np.float32)
+  action = rng.integers(0, 3, size=6).astype(np.int32)
+  expected = [
+    math.log(sum(math.exp(z) for z in row)) - row[a]
+    for row, a in zip(logits.astype(float), action, strict=True)
+  ]
+  np.testing.assert_allclose(
+    losses.inverse_dynamics(logits, action), expected, rtol=1e-5
+  )
+  batched = jax.jit(jax.vmap(losses.inverse_dynamics))(logits, action)
+  np.testing.assert_allclose(batched, expected, rtol=1e-5)
+
+
+def test_inverse_dynamics_stays_finite_and_its_gradient_is_that_of_softmax():
+  logits = jnp.array([1e4, -1e4, 0.0])
+  np.testing.assert_allclose(losses.inverse_dynamics(logits, 1), 2e4)
+  gradient = jax.grad(losses.inverse_dynamics)(logits, 1)
+  np.testing.assert_allclose(gradient, [1, -1, 0])
+
+
+def test_wrong_ranks_dtypes_and_sizes_are_refused():
+  zeros = np.zeros((3, 2), np.float32)
+  with pytest.raises(ValueError, match=r"target is of shape \[3, 1\].*D = 2"):
+    losses.rnd_error(zeros, zeros[:, :1])
+  with pytest.raises(ValueError, match=r"prediction is of shape \[\]"):
+    losses.rnd_error(np.float32(0), np.float32(0))
+  with pytest.raises(TypeError, match=r"target is a list; pass an array"):
+    losses.rnd_error(zeros[0], [0.0, 0.0])
+  with pytest.raises(TypeError, match=r"action is of dtype float32.*int32"):
+    losses.inverse_dynamics(zeros, zeros[:, 0])
+  with pytest.raises(ValueError, match=r"action is of shape \[2\].*\(3,\)"):
+    losses.inverse_dynamics(zeros, np.zeros(2, np.int32))

@@ -1,0 +1,355 @@
+"""TD errors of the off-policy algorithms, against sums written out in float64."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import rlax
+
+from explorax import losses
+
+pytestmark = pytest.mark.ops
+
+EPS = 1e-3
+HYPERBOLIC = losses.signed_hyperbolic_pair(EPS)
+WITH_POLICIES = (
+  "retrace",
+  "tree_backup",
+  "harutyunyan_q_lambda",
+  "importance_sampling",
+  "non_markov_retrace",
+)
+NAMES = (*WITH_POLICIES, "watkins_q_lambda")
+
+
+def _h(z):
+  return np.sign(z) * (np.sqrt(np.abs(z) + 1) - 1) + EPS * z
+
+
+def _h_inv(x):
+  root = np.sqrt(1 + 4 * EPS * (np.abs(x) + 1 + EPS))
+  return np.sign(x) * (((root - 1) / (2 * EPS)) ** 2 - 1)
+
+
+def _stream(seed: int, length: int, num_actions: int) -> dict[str, np.ndarray]:
+  rng = np.random.default_rng(seed)
+  actions = rng.integers(0, num_actions, size=(2, length)).astype(np.int32)
+  pi_t = rng.dirichlet(np.full(num_actions, 0.5), size=length)
+  return {
+    "q_tm1": rng.normal(size=(length, num_actions)),
+    "q_t": rng.normal(size=(length, num_actions)),
+    "a_tm1": actions[0],
+    "a_t": actions[1],
+    "r_t": rng.normal(size=length),
+    "discount_t": rng.choice([0.0, 0.9, 1.0], size=length, p=[0.1, 0.7, 0.2]),
+    "pi_t": pi_t,
+    "mu_t": rng.uniform(0.1, 1, size=length),
+    "lambda_": rng.choice([0.0, 0.6, 1.0], size=length, p=[0.2, 0.4, 0.4]),
+  }
+
+
+def _arguments(name: str, stream: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+  """What the function of that name takes of a stream, in float32."""
+  dropped = {
+    "importance_sampling": ("lambda_",),
+    "watkins_q_lambda": ("pi_t", "mu_t"),
+  }.get(name, ())
+  return tuple(
+    array.astype(np.float32) if array.dtype == np.float64 else array
+    for key, array in stream.items()
+    if key not in dropped
+  )
+
+
+def _expected(name: str, stream: dict[str, np.ndarray], transformed: bool):
+  """Equation 3 with the traces of section 2's table, term by term in float64."""
+  s = stream
+  q_t = _h_inv(s["q_t"]) if transformed else s["q_t"]
+  errors = []
+  for start in range(len(s["r_t"])):
+    total, product, discount = 0.0, 1.0, 1.0
+    for t in range(start, len(s["r_t"])):
+      pi_t = s["pi_t"][t]
+      if name == "watkins_q_lambda":
+        pi_t = np.eye(len(pi_t))[np.argmax(s["q_t"][t])]
+      delta = s["r_t"][t] + s["discount_t"][t] * np.dot(pi_t, q_t[t])
+      if t > start:
+        delta -= q_t[t - 1, s["a_t"][t - 1]]
+      total += discount * product * delta
+      discount *= s["discount_t"][t]
+      pi, mu = pi_t[s["a_t"][t]], s["mu_t"][t]
+      lambda_ = s["lambda_"][t]
+      product *= {
+        "retrace": lambda_ * min(1, pi / mu),
+        "tree_backup": lambda_ * pi,
+        "harutyunyan_q_lambda": lambda_,
+        "importance_sampling": pi / mu,
+        "watkins_q_lambda": lambda_ * pi,
+        "non_markov_retrace": lambda_ * min(1 / product if product else 0, pi / mu),
+      }[name]
+    target = _h(total) if transformed else total
+    errors.append(target - s["q_tm1"][start, s["a_tm1"][start]])
+  return np.array(errors)
+
+
+@pytest.mark.parametrize("transformed", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_td_errors_are_the_papers_sum(name, transformed):
+  function = getattr(losses, name)
+  if transformed:
+    function = functools.partial(function, tx_pair=HYPERBOLIC)
+  for seed, (length, num_actions) in enumerate([(1, 1), (2, 3), (9, 4)]):
+    stream = _stream(seed, length, num_actions)
+    actual = function(*_arguments(name, stream))
+    expected = _expected(name, stream, transformed)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_jitted_and_batched_and_traced_once(name):
+  traces = []
+
+  def function(*arguments):
+    traces.append(1)
+    return getattr(losses, name)(*arguments, tx_pair=HYPERBOLIC)
+
+  compiled = jax.jit(jax.vmap(function))
+  for seed in (0, 10, 20):
+    streams = [_stream(seed + i, 7, 3) for i in range(3)]
+    batch = zip(*(_arguments(name, stream) for stream in streams), strict=True)
+    actual = compiled(*map(np.stack, batch))
+    expected = np.stack([_expected(name, stream, True) for stream in streams])
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=2e-5)
+  assert len(traces) == 1
+
+
+def test_a_pair_made_twice_is_one_static_argument():
+  traces = []
+
+  @functools.partial(jax.jit, static_argnames="tx_pair")
+  def function(*arguments, tx_pair):
+    traces.append(1)
+    return losses.retrace(*arguments, tx_pair=tx_pair)
+
+  arguments = _arguments("retrace", _stream(0, 4, 2))
+  for _ in range(3):
+    function(*arguments, tx_pair=losses.signed_hyperbolic_pair(1e-2))
+  assert len(traces) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_the_prediction_has_a_gradient(name):
+  stream = _stream(4, 6, 3)
+  arguments = _arguments(name, stream)
+  floats = [i for i, array in enumerate(arguments) if array.dtype == np.float32]
+
+  def total(*arguments):
+    return jnp.sum(getattr(losses, name)(*arguments, tx_pair=HYPERBOLIC))
+
+  gradients = jax.grad(total, argnums=floats)(*map(jnp.asarray, arguments))
+  expected = -np.eye(3, dtype=np.float32)[stream["a_tm1"]]
+  np.testing.assert_array_equal(gradients[0], expected)
+  for gradient in gradients[1:]:
+    np.testing.assert_array_equal(gradient, np.zeros_like(gradient))
+
+
+def test_watkins_selector_has_no_gradient():
+  arguments = _arguments("watkins_q_lambda", _stream(4, 6, 3))
+  gradient = jax.grad(lambda q: jnp.sum(losses.watkins_q_lambda(*arguments, q)))(
+    jnp.asarray(arguments[0])
+  )
+  np.testing.assert_array_equal(gradient, np.zeros_like(gradient))
+
+
+@pytest.mark.parametrize("name", WITH_POLICIES)
+def test_mu_may_be_given_for_all_actions(name):
+  stream = _stream(5, 6, 3)
+  rng = np.random.default_rng(0)
+  mu_t = rng.dirichlet(np.ones(3), size=6)
+  chosen = stream | {"mu_t": mu_t[np.arange(6), stream["a_t"]]}
+  function = getattr(losses, name)
+  np.testing.assert_array_equal(
+    function(*_arguments(name, stream | {"mu_t": mu_t})),
+    function(*_arguments(name, chosen)),
+  )
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"importance_sampling"}))
+def test_a_scalar_lambda_is_the_same_at_all_times(name):
+  *arguments, _ = _arguments(name, _stream(6, 5, 3))
+  function = getattr(losses, name)
+  np.testing.assert_array_equal(
+    function(*arguments, 0.5), function(*arguments, np.full(5, 0.5, np.float32))
+  )
+
+
+def _with_dummy_rows(stream, num_real: int, garbage: float):
+  """A stream of which only the first `num_real` transitions are real.
+
+  As replay gives it: the row after them, an episode's last, has an observation but
+  no transition, and the rows behind that are padding.
+  """
+  stream = {name: array.copy() for name, array in stream.items()}
+  for name in ("q_tm1", "r_t"):
+    stream[name][num_real:] = garbage
+  stream["q_t"][num_real:] = -garbage
+  stream["pi_t"][num_real:] = 0
+  for name in ("discount_t", "mu_t", "lambda_"):
+    stream[name][num_real:] = 0
+  # The trace of the last row of the episode.
+  stream["lambda_"][num_real - 1] = 0
+  if garbage:
+    stream["a_t"][num_real - 1 :] = 0
+  return stream
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("transformed", [False, True])
+def test_no_dummy_row_enters_the_errors_of_a_truncated_episode(name, transformed):
+  stream = _stream(7, 8, 3)
+  stream["discount_t"][:] = 0.9
+  if name == "importance_sampling":
+    stream["mu_t"][4] = 0
+  alone = {key: array[:5] for key, array in stream.items()}
+  tx_pair = HYPERBOLIC if transformed else losses.identity_pair
+  function = functools.partial(getattr(losses, name), tx_pair=tx_pair)
+  expected = function(*_arguments(name, alone))
+  # Importance sampling is told by μ = 0 what the others are told by λ = 0.
+  for garbage in (1e3, -1e9):
+    padded = _with_dummy_rows(stream, 5, garbage)
+    actual = function(*_arguments(name, padded))
+    np.testing.assert_array_equal(actual[:5], expected)
+    assert np.all(np.isfinite(actual))
+
+
+def test_a_mu_of_zero_cuts_the_trace_and_gives_no_nan():
+  stream = _stream(8, 5, 3)
+  stream["discount_t"][:] = 0.9
+  stream["mu_t"][2] = 0
+  stream["pi_t"][2] = 0
+  for name in ("retrace", "importance_sampling", "non_markov_retrace"):
+    before = getattr(losses, name)(*_arguments(name, stream))
+    assert np.all(np.isfinite(before))
+    changed = stream | {"r_t": np.where(np.arange(5) > 2, 1e5, stream["r_t"])}
+    after = getattr(losses, name)(*_arguments(name, changed))
+    np.testing.assert_array_equal(after[:3], before[:3])
+
+
+def test_an_action_that_does_not_exist_gives_nan():
+  stream = _stream(9, 4, 3)
+  stream["a_tm1"][1] = 3
+  errors = losses.retrace(*_arguments("retrace", stream))
+  np.testing.assert_array_equal(np.isnan(errors), [False, True, False, False])
+  stream["a_tm1"][1] = -1
+  assert np.isnan(losses.retrace(*_arguments("retrace", stream))[1])
+
+
+# Identities between algorithms.
+
+
+def test_retrace_without_traces_is_one_step_expected_sarsa():
+  stream = _stream(10, 6, 4) | {"lambda_": np.zeros(6)}
+  arguments = _arguments("retrace", stream)
+  q_tm1, q_t, a_tm1, _, r_t, discount_t, pi_t, _, _ = arguments
+  expected = jax.vmap(rlax.expected_sarsa)(q_tm1, a_tm1, r_t, discount_t, q_t, pi_t)
+  np.testing.assert_allclose(losses.retrace(*arguments), expected, atol=1e-6)
+
+
+def test_retrace_on_policy_with_full_traces_is_the_uncorrected_return():
+  stream = _stream(11, 6, 4)
+  mu_t = np.take_along_axis(stream["pi_t"], stream["a_t"][:, None], 1)[:, 0]
+  stream |= {"mu_t": mu_t, "lambda_": np.ones(6)}
+  arguments = _arguments("retrace", stream)
+  uncorrected = losses.importance_sampling(*arguments[:-1])
+  no_correction = losses.harutyunyan_q_lambda(*arguments)
+  np.testing.assert_allclose(losses.retrace(*arguments), uncorrected, atol=1e-5)
+  np.testing.assert_allclose(losses.retrace(*arguments), no_correction, atol=1e-5)
+
+
+def test_retrace_of_a_certain_policy_is_the_monte_carlo_return():
+  """Where π takes the actions taken, values cancel and only rewards are left."""
+  stream = _stream(12, 6, 4)
+  stream["discount_t"][:] = 0.9
+  stream |= {
+    "pi_t": np.eye(4)[stream["a_t"]],
+    "mu_t": np.ones(6),
+    "lambda_": np.ones(6),
+  }
+  errors = losses.retrace(*_arguments("retrace", stream))
+  expected, following = [], stream["q_t"][-1, stream["a_t"][-1]]
+  for reward in stream["r_t"][::-1]:
+    following = reward + 0.9 * following
+    expected.append(following)
+  q_a_tm1 = stream["q_tm1"][np.arange(6), stream["a_tm1"]]
+  np.testing.assert_allclose(errors, expected[::-1] - q_a_tm1, rtol=1e-4, atol=1e-5)
+
+
+def test_watkins_is_retrace_with_a_greedy_policy():
+  stream = _stream(13, 9, 3)
+  arguments = _arguments("watkins_q_lambda", stream)
+  greedy = np.eye(3)[np.argmax(stream["q_t"], axis=1)]
+  expected = losses.retrace(*_arguments("retrace", stream | {"pi_t": greedy}))
+  np.testing.assert_allclose(
+    losses.watkins_q_lambda(*arguments), expected, rtol=1e-6, atol=1e-6
+  )
+
+
+def test_watkins_with_a_selector_is_retrace_greedy_in_the_selector():
+  stream = _stream(14, 9, 3)
+  selector = np.random.default_rng(0).normal(size=(9, 3)).astype(np.float32)
+  greedy = np.eye(3)[np.argmax(selector, axis=1)]
+  expected = losses.retrace(*_arguments("retrace", stream | {"pi_t": greedy}))
+  actual = losses.watkins_q_lambda(*_arguments("watkins_q_lambda", stream), selector)
+  np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_watkins_takes_the_action_taken_among_several_greedy_ones():
+  stream = _stream(15, 4, 3)
+  stream["q_t"][:] = 2.0
+  stream["discount_t"][:] = 1.0
+  stream["lambda_"][:] = 1.0
+  errors = losses.watkins_q_lambda(*_arguments("watkins_q_lambda", stream))
+  returns = np.cumsum(stream["r_t"][::-1])[::-1] + 2.0
+  q_a_tm1 = stream["q_tm1"][np.arange(4), stream["a_tm1"]]
+  np.testing.assert_allclose(errors, returns - q_a_tm1, rtol=1e-5)
+
+
+def test_retrace_is_rlaxs():
+  for seed in range(3):
+    arguments = _arguments("retrace", _stream(seed, 12, 4))
+    np.testing.assert_allclose(
+      losses.retrace(*arguments), rlax.retrace(*arguments), rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_allclose(
+      losses.retrace(*arguments, tx_pair=HYPERBOLIC),
+      rlax.transformed_retrace(*arguments, tx_pair=rlax.SIGNED_HYPERBOLIC_PAIR),
+      rtol=1e-3,
+      atol=1e-3,
+    )
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_no_single_stream_is_refused(name):
+  function = getattr(losses, name)
+  arguments = list(_arguments(name, _stream(0, 5, 3)))
+
+  def with_argument(index, value):
+    return [*arguments[:index], value, *arguments[index + 1 :]]
+
+  with pytest.raises(ValueError, match=rf"{name}: q_t is of shape \[3\].*\[T, A\]"):
+    function(*with_argument(1, arguments[1][0]))
+  with pytest.raises(ValueError, match=rf"{name}: r_t is of shape \[4\].*T = 5"):
+    function(*with_argument(4, arguments[4][1:]))
+  with pytest.raises(ValueError, match=rf"{name}: q_t is of shape \[5, 2\].*A = 3"):
+    function(*with_argument(1, arguments[1][:, 1:]))
+  with pytest.raises(TypeError, match=rf"{name}: a_t is of dtype float32 where int"):
+    function(*with_argument(3, arguments[3].astype(np.float32)))
+  with pytest.raises(TypeError, match=rf"{name}: r_t is of dtype int32 where float"):
+    jax.jit(function)(*with_argument(4, arguments[4].astype(np.int32)))
+  with pytest.raises(ValueError, match="vmap"):
+    function(*(array[None] for array in arguments))

@@ -1,0 +1,161 @@
+"""Losses of single transitions, against loops in float64."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import rlax
+
+from explorax import losses
+
+pytestmark = pytest.mark.ops
+
+
+def _transitions(seed: int, batch: int = 5, num_actions: int = 4):
+  rng = np.random.default_rng(seed)
+  return (
+    rng.normal(size=(batch, num_actions)).astype(np.float32),
+    rng.integers(0, num_actions, size=batch).astype(np.int32),
+    rng.normal(size=batch).astype(np.float32),
+    rng.choice([0.0, 0.9, 1.0], size=batch).astype(np.float32),
+    rng.normal(size=(batch, num_actions)).astype(np.float32),
+    rng.normal(size=(batch, num_actions)).astype(np.float32),
+  )
+
+
+def test_q_learning():
+  q_tm1, a_tm1, r_t, discount_t, q_t, _ = _transitions(0)
+  expected = [
+    float(r) + float(d) * max(map(float, q_next)) - float(q[a])
+    for q, a, r, d, q_next in zip(q_tm1, a_tm1, r_t, discount_t, q_t, strict=True)
+  ]
+  for wrap in (lambda f: f, jax.jit):
+    actual = wrap(jax.vmap(losses.q_learning))(q_tm1, a_tm1, r_t, discount_t, q_t)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+  alone = losses.q_learning(q_tm1[0], 1, 1, 0, q_t[0])
+  np.testing.assert_allclose(alone, 1 - q_tm1[0, 1], rtol=1e-6)
+
+
+def test_double_q():
+  arguments = _transitions(1)
+  expected = [
+    float(r) + float(d) * float(value[np.argmax(selector)]) - float(q[a])
+    for q, a, r, d, value, selector in zip(*arguments, strict=True)
+  ]
+  for wrap in (lambda f: f, jax.jit):
+    actual = wrap(jax.vmap(losses.double_q))(*arguments)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_double_q_selected_by_its_own_values_is_q_learning():
+  arguments = _transitions(2)[:5]
+  np.testing.assert_array_equal(
+    jax.vmap(losses.double_q)(*arguments, arguments[4]),
+    jax.vmap(losses.q_learning)(*arguments),
+  )
+
+
+@pytest.mark.parametrize("name", ["q_learning", "double_q"])
+def test_only_the_prediction_has_a_gradient(name):
+  arguments = [jnp.asarray(array[0]) for array in _transitions(3)]
+  arguments = arguments[:5] if name == "q_learning" else arguments
+  floats = [i for i in range(len(arguments)) if i != 1]
+  gradients = jax.grad(getattr(losses, name), argnums=floats)(*arguments)
+  np.testing.assert_array_equal(gradients[0], -np.eye(4)[arguments[1]])
+  for gradient in gradients[1:]:
+    np.testing.assert_array_equal(gradient, np.zeros_like(gradient))
+
+
+def _softmax(logits):
+  p = np.exp(logits.astype(np.float64) - np.max(logits))
+  return p / p.sum()
+
+
+def _project(atoms, values, probs):
+  """C51's projection: each value's mass is split between its two neighbours."""
+  width = atoms[1] - atoms[0]
+  projected = np.zeros(len(atoms))
+  for value, prob in zip(values, probs, strict=True):
+    b = (np.clip(value, atoms[0], atoms[-1]) - atoms[0]) / width
+    low = min(int(np.floor(b)), len(atoms) - 2)
+    projected[low] += prob * (low + 1 - b)
+    projected[low + 1] += prob * (b - low)
+  return projected
+
+
+def _categorical(seed: int, batch: int = 4, num_actions: int = 3):
+  rng = np.random.default_rng(seed)
+  float32 = lambda *shape: rng.normal(size=shape).astype(np.float32)  # noqa: E731
+  atoms = np.linspace(-2, 2, 7, dtype=np.float32)
+  target_atoms = np.linspace(-3, 1, 5, dtype=np.float32)
+  return (
+    np.stack([atoms] * batch),
+    float32(batch, num_actions, 7),
+    rng.integers(0, num_actions, size=batch).astype(np.int32),
+    float32(batch),
+    rng.choice([0.0, 0.9], size=batch).astype(np.float32),
+    np.stack([target_atoms] * batch),
+    float32(batch, num_actions, 5),
+    float32(batch, num_actions),
+  )
+
+
+def test_categorical_double_q_is_the_cross_entropy_of_the_projection():
+  arguments = _categorical(0)
+  expected = []
+  for z, logits, a, r, d, z_t, logits_t, selector in zip(*arguments, strict=True):
+    probs = _softmax(logits_t[np.argmax(selector)])
+    target = _project(z, float(r) + float(d) * z_t, probs)
+    expected.append(-np.sum(target * np.log(_softmax(logits[a]))))
+  for wrap in (lambda f: f, jax.jit):
+    actual = wrap(jax.vmap(losses.categorical_double_q))(*arguments)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Rlax categorical_cross_entropy")
+def test_categorical_double_q_is_rlaxs():
+  arguments = _categorical(1)
+  np.testing.assert_allclose(
+    jax.vmap(losses.categorical_double_q)(*arguments),
+    jax.vmap(rlax.categorical_double_q_learning)(*arguments),
+    rtol=1e-5,
+  )
+
+
+def test_categorical_double_q_pulls_the_prediction_to_its_target_and_nothing_else():
+  arguments = [jnp.asarray(array[0]) for array in _categorical(2)]
+  floats = [1, 3, 4, 5, 6, 7]
+  gradients = jax.grad(losses.categorical_double_q, argnums=floats)(*arguments)
+  for gradient in gradients[1:]:
+    np.testing.assert_array_equal(gradient, np.zeros_like(gradient))
+  z, logits, a, r, d, z_t, logits_t, selector = map(np.asarray, arguments)
+  probs = _softmax(logits_t[np.argmax(selector)])
+  expected = np.zeros_like(logits)
+  expected[a] = _softmax(logits[a]) - _project(z, r + d * z_t, probs)
+  np.testing.assert_allclose(gradients[0], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["q_learning", "double_q", "categorical_double_q"])
+def test_a_batch_is_refused(name):
+  arguments = _categorical(0) if name == "categorical_double_q" else _transitions(0)
+  arguments = arguments[:5] if name == "q_learning" else arguments
+  with pytest.raises(ValueError, match=rf"{name}: .* single stream; vmap over batches"):
+    getattr(losses, name)(*arguments)
+
+
+@pytest.mark.parametrize("name", ["q_learning", "double_q"])
+def test_wrong_dtypes_and_numbers_of_actions_are_refused(name):
+  arguments = [array[0] for array in _transitions(0)]
+  arguments = arguments[:5] if name == "q_learning" else arguments
+  function = getattr(losses, name)
+  with pytest.raises(TypeError, match=rf"{name}: a_tm1 is of dtype float32.*int32"):
+    function(arguments[0], arguments[2], *arguments[2:])
+  with pytest.raises(ValueError, match=rf"{name}: q_t_value is of shape \[3\].*A = 4"):
+    function(*arguments[:4], arguments[4][1:], *arguments[5:])
+
+
+def test_logits_on_other_atoms_are_refused():
+  arguments = [array[0] for array in _categorical(0)]
+  arguments[6] = arguments[6][:, 1:]
+  with pytest.raises(ValueError, match=r"q_logits_t is of shape \[3, 4\].*M = 5"):
+    losses.categorical_double_q(*arguments)
