@@ -12,7 +12,11 @@ from explorax.losses import checks, indexing, off_policy, returns, transforms
 Array = jax.Array
 
 
-def _check(function: str, q_tm1, a_tm1, r_t, discount_t, q_t, **others) -> None:
+def _is_count(value: object) -> bool:
+  return isinstance(value, int) and value >= 1
+
+
+def _check(function, q_tm1, a_tm1, r_t, discount_t, q_t, **others):
   checks.check(
     function,
     q_tm1=(q_tm1, "float [T, A]"),
@@ -24,13 +28,13 @@ def _check(function: str, q_tm1, a_tm1, r_t, discount_t, q_t, **others) -> None:
   )
 
 
-def _greedy_values(q_t, q_t_selector, tx_pair) -> Array:
+def _greedy_values(q_t, q_t_selector, tx_pair):
   """h⁻¹ q_t at the selector's greedy actions, `[T]`."""
   q_t, selector = jax.lax.stop_gradient((q_t, q_t_selector))
   return tx_pair.apply_inv(indexing.gather(q_t, jnp.argmax(selector, axis=-1)))
 
 
-def _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair) -> Array:
+def _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair):
   r_t, discount_t, v_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, v_t, lambda_))
   c_t = lambda_ * jnp.ones_like(v_t)
   g_tm1 = returns.off_policy_returns(v_t, v_t, r_t, discount_t, c_t)
@@ -148,7 +152,7 @@ def n_step_q(
   Returns:
     TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
   """
-  if not isinstance(n, int) or n < 1:
+  if not _is_count(n):
     raise ValueError(f"n_step_q: n is {n!r}; it must be a whole number, 1 or more.")
   selector = q_t if q_t_selector is None else q_t_selector
   _check(

@@ -22,7 +22,7 @@ def td_errors(
   return jax.lax.stop_gradient(tx_pair.apply(g_tm1)) - indexing.select(q_tm1, a_tm1)
 
 
-def _check(function: str, q_tm1, q_t, a_tm1, a_t, r_t, discount_t, **others) -> None:
+def _check(function, q_tm1, q_t, a_tm1, a_t, r_t, discount_t, **others):
   checks.check(
     function,
     q_tm1=(q_tm1, "float [T, A]"),

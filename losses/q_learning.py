@@ -47,7 +47,8 @@ def q_learning(
     q_t_value=(q_t_value, "float [A]"),
   )
   q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
-  return rlax.q_learning(q_tm1, a_tm1, r_t, discount_t, jnp.asarray(q_t_value))
+  td = rlax.q_learning(q_tm1, a_tm1, r_t, discount_t, jnp.asarray(q_t_value))
+  return jnp.asarray(td)
 
 
 def double_q(
@@ -82,7 +83,7 @@ def double_q(
     q_t_selector=(q_t_selector, "float [A]"),
   )
   q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
-  return rlax.double_q_learning(
+  td = rlax.double_q_learning(
     q_tm1,
     a_tm1,
     r_t,
@@ -90,6 +91,7 @@ def double_q(
     jnp.asarray(q_t_value),
     jnp.asarray(q_t_selector),
   )
+  return jnp.asarray(td)
 
 
 def categorical_double_q(

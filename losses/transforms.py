@@ -29,6 +29,10 @@ def _identity(x: jax.Array) -> jax.Array:
 identity_pair = TxPair(_identity, _identity)
 
 
+def _is_finite_number(value: object) -> bool:
+  return isinstance(value, int | float) and math.isfinite(value)
+
+
 @functools.cache
 def _make_signed_hyperbolic_pair(eps: float) -> TxPair:
   def apply(x: jax.Array) -> jax.Array:
@@ -62,7 +66,7 @@ def signed_hyperbolic_pair(eps: float = 1e-3) -> TxPair:
   Returns:
     The pair, for arrays of floats of any shape.
   """
-  if not isinstance(eps, int | float) or not (math.isfinite(eps) and eps >= 0):
+  if not (_is_finite_number(eps) and eps >= 0):
     raise ValueError(
       f"signed_hyperbolic_pair: eps is {eps!r}; it must be a finite Python number "
       "that is not negative, such as 1e-3."
