@@ -1,0 +1,238 @@
+"""The READMEs: their code runs, their tables are complete, their links lead somewhere.
+
+Blocks of Python are executed as they are. Blocks of shell are expanded by a shell in
+which `python` is a function that notes its arguments, and the runs in them are then
+made through the real `main`, shortened by `SHORTER`.
+"""
+
+import ast
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import tomllib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration, losses
+from explorax.agents import bonuses
+from explorax.experiments import command, overrides, presets, run
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+DQN_README = ROOT / "agents/dqn/README.md"
+
+LEFT_BEHIND = "## What a run leaves behind"
+
+# Later flags win. Without Reverb, two episodes, and a replay small enough for learning
+# to begin within them.
+SHORTER = (
+  "--replay=memory",
+  "--episodes=2",
+  "--set=batch_size=4",
+  "--set=min_replay_size=8",
+)
+
+needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+
+
+def _blocks(path: pathlib.Path, language: str) -> list[str]:
+  text = path.read_text(encoding="utf-8")
+  return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def _section(path: pathlib.Path, heading: str) -> str:
+  """The text from a heading to the next one of its level or above."""
+  level = heading.split()[0]
+  _, _, rest = path.read_text(encoding="utf-8").partition(f"\n{heading}\n")
+  assert rest, f"{path.name} has no heading {heading!r}"
+  return re.split(rf"^#{{1,{len(level)}}} ", rest, flags=re.MULTILINE)[0]
+
+
+def _rows(text: str) -> list[list[str]]:
+  """The cells of a table's rows, its header and rule left out."""
+  lines = [line for line in text.splitlines() if line.startswith("|")]
+  return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def _commands(path: pathlib.Path) -> list[list[str]]:
+  """The arguments of every `python -m explorax.experiments.run` in a file."""
+  lines = []
+  for block in _blocks(path, "bash"):
+    # Whatever else stands there (make, pip) is not for a test to do.
+    kept = re.sub(r"^(make|pip|source|git|cd)\b.*$", "", block, flags=re.MULTILINE)
+    note = "python() { printf '%s\\0' \"$@\"; printf '\\n'; }\n"
+    done = subprocess.run(
+      ["bash", "-euc", note + kept], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{block}\n{done.stderr}"
+    lines += [line.rstrip("\0").split("\0") for line in done.stdout.splitlines()]
+  module = ["-m", "explorax.experiments.run"]
+  return [line[2:] for line in lines if line[:2] == module]
+
+
+def _python_block(containing: str) -> str:
+  (block,) = [b for b in _blocks(README, "python") if containing in b]
+  return block
+
+
+def _execute(block: str) -> dict[str, Any]:
+  # Dataclasses look their module up by name.
+  names: dict[str, Any] = {"__name__": "__main__"}
+  exec(compile(block, str(README), "exec"), names)
+  return names
+
+
+@pytest.fixture
+def directory_of_files(tmp_path, monkeypatch):
+  """An empty directory with the files that the README writes (`# name.py`)."""
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.syspath_prepend(tmp_path)
+  for block in _blocks(README, "python"):
+    if name := re.match(r"# (\w+\.py)\n", block):
+      (tmp_path / name[1]).write_text(block, encoding="utf-8")
+  return tmp_path
+
+
+@needs_bash
+def test_readme_has_the_commands_that_it_should():
+  commands = [command.parse(argv) for argv in _commands(README)]
+  kinds = {c.env.partition(":")[0] for c in commands}
+  assert {"bsuite", "gym", "my_environments"} <= kinds
+  assert any(c.replay == "memory" for c in commands)
+  # The sweep: every agent in it meets the same environments.
+  swept = [c for c in commands if c.output.startswith("results/") and c.seed == 1]
+  assert {(c.agent, c.env) for c in swept} == {
+    (agent, env) for agent in {c.agent for c in swept} for env in {c.env for c in swept}
+  }
+  assert len(swept) == len({c.output for c in swept}) >= 4
+
+
+@needs_bash
+def test_commands_of_the_readme_run(directory_of_files, capsys):
+  """Every agent of its commands in every environment that they name for it."""
+  shown = {
+    (c.agent, c.env): argv for argv in _commands(README) for c in [command.parse(argv)]
+  }
+  for number, argv in enumerate(shown.values()):
+    # Commands may share a default directory; the last --output wins.
+    shorter = [*argv, *SHORTER, f"--output={number}"]
+    assert run.main(shorter) == 0, (argv, capsys.readouterr().err)
+    directory = directory_of_files / str(number)
+    summary = json.loads((directory / "summary.json").read_text())
+    assert (summary["status"], summary["episodes"]) == ("finished", 2)
+    assert summary["learner_updates"] > 0
+    _check_files(directory, on_bsuite=command.parse(argv).env.startswith("bsuite:"))
+
+
+def _check_files(directory: pathlib.Path, on_bsuite: bool) -> None:
+  """The table of what a run leaves behind names what there is, and no more."""
+  named = [row[0].strip("`/") for row in _rows(_section(README, LEFT_BEHIND))]
+  if not on_bsuite:
+    named.remove("bsuite")
+  found = {name: [*directory.glob(name)] for name in named}
+  assert all(len(paths) == 1 for paths in found.values()), found
+  tops = {name.split("/")[0] for name in named}
+  there = {path.name for path in directory.iterdir()}
+  assert len(tops) == len(there)
+
+
+@needs_bash
+@pytest.mark.parametrize("path", [README, DQN_README], ids=["readme", "dqn"])
+def test_commands_ask_for_what_there_is(path):
+  """The commands that are not run: known flags, agents, settings and values."""
+  commands = _commands(path)
+  assert len(commands) >= 4
+  for argv in commands:
+    asked = command.parse(argv)
+    assert asked.agent in presets.PRESETS, asked.agent
+    overrides.apply(presets.PRESETS[asked.agent].config, asked.settings)
+
+
+def test_default_output_is_as_described():
+  where = command.default_output("AGENT", "ENV", 0).replace("seed0", "seedSEED")
+  assert f"`{where}`" in _section(README, LEFT_BEHIND)
+
+
+def test_loss_example_has_a_gradient():
+  names = _execute(_python_block("losses.retrace"))
+  gradient = names["gradient"]
+  assert gradient.shape == names["q_tm1"].shape
+  # One action is taken at each time, and it alone has a gradient.
+  taken = jax.nn.one_hot(names["a_tm1"], names["A"])
+  np.testing.assert_array_equal(gradient != 0, taken.astype(bool))
+  assert jnp.isfinite(names["value"])
+
+
+def test_bonus_example_learns_and_repeats_to_the_bit():
+  block = _python_block("class Disagreement")
+  names = _execute(block)
+  result = names["result"]
+  assert result.episodes == 20 and result.learner_updates > 50
+  again = _execute(block)["result"]
+  jax.tree.map(np.testing.assert_array_equal, result.weights, again.weights)
+
+
+def test_bonus_example_is_what_it_says():
+  names = _execute(_python_block("class Disagreement").partition("\ntdu =")[0])
+  bonus = names["Disagreement"]().build(None, 2)
+  q_tm1 = jnp.array([[[1.0, 0.0]], [[0.0, 1.0]], [[2.0, 0.0]]])  # [K, B, A]
+  inputs = bonuses.Inputs(jnp.zeros((3, 1)), q_tm1, jnp.array([0]), jnp.zeros((1, 1)))
+  r_int, _ = bonus.compute((), inputs)
+  np.testing.assert_allclose(r_int, [1 / 3], rtol=1e-6)
+
+
+def test_table_of_agents_lists_the_presets():
+  rows = _rows(_section(README, "## The agents"))
+  told = [(row[0].strip("`"), row[1], row[2]) for row in rows]
+  known = [(p.name, p.summary, p.paper) for p in presets.PRESETS.values()]
+  assert told == known, "README.md's table differs from experiments/presets.py"
+  assert all(row[3] for row in rows), "say what was measured, or 'not measured yet'"
+
+
+@pytest.mark.parametrize("module", [losses, exploration], ids=lambda m: m.__name__)
+def test_public_names_are_listed(module):
+  section = _section(README, "## Public names")
+  lists = section.split(f"`{module.__name__}`:\n", 1)[1].split("\n`explorax.", 1)[0]
+  listed = re.findall(r"`(\w+)`", lists)
+  assert sorted(listed) == sorted(module.__all__)
+
+
+def test_table_of_extras_lists_them():
+  rows = _rows(_section(README, "## Installing, and machines without Reverb"))
+  listed = [name for row in rows for name in re.findall(r"`(\w+)`", row[0])]
+  project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+  assert sorted(listed) == sorted(
+    tomllib.loads(project)["project"]["optional-dependencies"]
+  )
+
+
+@pytest.mark.parametrize("path", [README, DQN_README], ids=["readme", "dqn"])
+def test_links_and_paths_exist(path):
+  text = path.read_text(encoding="utf-8")
+  anchors = {
+    re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+  }
+  for link in re.findall(r"\]\(([^)]+)\)", text):
+    if link.startswith("#"):
+      assert link[1:] in anchors, link
+    elif not link.startswith("https://"):
+      assert (path.parent / link).exists(), link
+  folders = "losses|exploration|networks|environments|agents|experiments|benchmarks"
+  for name in re.findall(rf"`((?:{folders}|requirements)/[\w./]*)`", text):
+    assert (ROOT / name).exists(), name
+  for name in re.findall(r"`make (\w+)`", text):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(rf"^{name}:", makefile, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("path", [README, DQN_README], ids=["readme", "dqn"])
+def test_python_blocks_are_python(path):
+  for block in _blocks(path, "python"):
+    ast.parse(block)
