@@ -1,6 +1,7 @@
 """Settings of the transition-based engine, with their units and sources."""
 
 import dataclasses
+import math
 
 from explorax import exploration as exploration_lib
 from explorax.agents import bonuses
@@ -72,12 +73,21 @@ class DQNConfig:
       )
     if self.num_explorers < 0:
       raise ValueError(f"num_explorers is {self.num_explorers}; use 0 for none.")
-    if self.beta < 0:
+    if not 0 <= self.beta < math.inf:
       raise ValueError(
-        f"beta is {self.beta}; a bonus's scale is not negative (0 turns it off)."
+        f"beta is {self.beta}; a bonus's scale is finite and not negative (0 turns it "
+        "off)."
       )
-    if not self.prior_scale >= 0:
-      raise ValueError(f"prior_scale is {self.prior_scale}; use 0 for no priors.")
+    if self.beta and isinstance(self.bonus, bonuses.NoBonus):
+      raise ValueError(
+        f"beta is {self.beta}, but there is no bonus to scale; set one, or leave beta "
+        "at 0."
+      )
+    if not 0 <= self.prior_scale < math.inf:
+      raise ValueError(
+        f"prior_scale is {self.prior_scale}; it is finite and not negative (0: no "
+        "priors)."
+      )
     if not 0 < self.mask_prob <= 1:
       raise ValueError(
         f"mask_prob is {self.mask_prob}; members learn with a probability in (0, 1]."
@@ -116,6 +126,10 @@ class DQNConfig:
       raise ValueError(
         f"max_gradient_norm is {self.max_gradient_norm}; use a positive one, or None."
       )
+    if not 0 <= self.priority_exponent < math.inf:
+      raise ValueError(
+        f"priority_exponent is {self.priority_exponent}; use 0 for uniform sampling."
+      )
     if not 0 <= self.importance_exponent <= 1:
       raise ValueError(
         f"importance_exponent is {self.importance_exponent}; it is in [0, 1]."
@@ -135,9 +149,9 @@ class DQNConfig:
         f"min_replay_size is {self.min_replay_size} with a replay_capacity of "
         f"{self.replay_capacity}; learning would never start; choose one in between."
       )
-    if not self.updates_per_step > 0:
+    if not 0 < self.updates_per_step < math.inf:
       raise ValueError(
-        f"updates_per_step is {self.updates_per_step}; it must be positive."
+        f"updates_per_step is {self.updates_per_step}; it must be positive and finite."
       )
 
   @property

@@ -1,0 +1,212 @@
+"""What a DQNConfig refuses, and that nothing in it or in its parts goes unread."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents import bonuses, types
+from explorax.agents.dqn import config as dqn_config
+
+REFUSED = [
+  ({"num_members": 0}, "num_members is 0"),
+  ({"num_explorers": -1}, "num_explorers is -1"),
+  ({"num_explorers": 2}, "there is no bonus for them"),
+  ({"beta": -0.1}, "beta is -0.1"),
+  ({"beta": math.nan}, "beta is nan"),
+  ({"beta": math.inf}, "beta is inf"),
+  ({"beta": 0.1}, "beta is 0.1, but there is no bonus to scale"),
+  ({"prior_scale": -1.0}, "prior_scale is -1.0"),
+  ({"prior_scale": math.nan}, "prior_scale is nan"),
+  ({"prior_scale": math.inf}, "prior_scale is inf"),
+  ({"mask_prob": 0.0}, "mask_prob is 0.0"),
+  ({"mask_prob": 1.1}, "mask_prob is 1.1"),
+  ({"target_prior": "other"}, "target_prior is 'other'; use one of shared, distinct"),
+  ({"bonus": bonuses.TDUncertainty()}, "TDUncertainty is a deviation"),
+  ({"bonus": bonuses.QUncertainty()}, "QUncertainty is a deviation"),
+  ({"target": "sarsa"}, "target is 'sarsa'; use one of q_learning, double_q"),
+  ({"discount": -0.1}, "discount is -0.1"),
+  ({"discount": 1.01}, "discount is 1.01"),
+  ({"n_step": 0}, "n_step is 0"),
+  ({"target_update_period": 0}, "target_update_period is 0"),
+  ({"actor_update_period": 0}, "actor_update_period is 0"),
+  ({"learning_rate": 0.0}, "learning_rate is 0.0"),
+  ({"adam_b2": 1.0}, "adam_b2 is 1.0"),
+  ({"adam_b2": -0.1}, "adam_b2 is -0.1"),
+  ({"adam_eps": 0.0}, "adam_eps is 0.0"),
+  ({"max_gradient_norm": 0.0}, "max_gradient_norm is 0.0"),
+  ({"importance_exponent": 1.5}, "importance_exponent is 1.5"),
+  ({"importance_exponent": 0.5}, "but replay is uniform"),
+  ({"priority_exponent": -0.5}, "priority_exponent is -0.5"),
+  ({"batch_size": 0}, "batch_size is 0"),
+  ({"batch_size": 20_000}, "batch_size is 20000 with a replay_capacity of 10000"),
+  ({"min_replay_size": 0}, "min_replay_size is 0"),
+  ({"min_replay_size": 20_000}, "min_replay_size is 20000"),
+  ({"updates_per_step": 0.0}, "updates_per_step is 0.0"),
+  ({"updates_per_step": math.inf}, "updates_per_step is inf"),
+]
+
+
+@pytest.mark.ops
+@pytest.mark.parametrize("changes, message", REFUSED)
+def test_refuses(changes, message):
+  with pytest.raises(ValueError) as caught:
+    dqn_config.DQNConfig(**changes)
+  sentence = str(caught.value)
+  assert message in sentence
+  assert sentence.endswith(".")
+
+
+@pytest.mark.ops
+@pytest.mark.parametrize(
+  "make, message",
+  [
+    (lambda: bonuses.InfoGain(temperature=0.0), "InfoGain.temperature is 0.0"),
+    (lambda: bonuses.RND(decay=1.0), "RND.decay is 1.0"),
+    (lambda: bonuses.RND(learning_rate=0.0), "RND.learning_rate is 0.0"),
+    (lambda: bonuses.Counts(num_buckets=0), "Counts.num_buckets is 0"),
+  ],
+)
+def test_bonuses_refuse(make, message):
+  with pytest.raises(ValueError, match=message):
+    make()
+
+
+@pytest.mark.parametrize(
+  "rule, message",
+  [
+    (exploration.Ucb(ddof=1), "Ucb needs at least 2 members"),
+    (exploration.QUcb(), "QUcb needs at least 2 members"),
+  ],
+)
+def test_rules_that_need_members(make_config, make_agent, rule, message):
+  with pytest.raises(ValueError, match=message):
+    make_agent(make_config(exploration=rule))
+
+
+# Configs that between them have every rule and bonus, and each of their branches.
+VARIANTS = [
+  {
+    "priority_exponent": 0.5,
+    "importance_exponent": 0.5,
+    "exploration": exploration.EpsilonGreedy(0.1, final_epsilon=0.01, decay_steps=9),
+  },
+  {"exploration": exploration.EzGreedy(0.1, duration="zeta")},
+  {"exploration": exploration.EzGreedy(0.1, duration="exponential", decay=0.5)},
+  {
+    "exploration": exploration.EzGreedy(0.1, final_epsilon=0.01, decay_steps=9),
+    "bonus": bonuses.InfoGain(),
+  },
+  {"exploration": exploration.Boltzmann(1.0), "bonus": bonuses.RND()},
+  {"exploration": exploration.Greedy(), "bonus": bonuses.Counts()},
+  {"exploration": exploration.MajorityVote()},
+  {"exploration": exploration.Ucb(), "num_members": 2},
+  {
+    "exploration": exploration.Thompson(),
+    "num_members": 2,
+    "num_explorers": 1,
+    "bonus": bonuses.TDUncertainty(),
+  },
+  {
+    "exploration": exploration.QUcb(),
+    "num_members": 2,
+    "bonus": bonuses.QUncertainty(),
+  },
+  {"exploration": exploration.Ucb1()},
+]
+PARTS = [
+  dqn_config.DQNConfig,
+  *(type(variant["exploration"]) for variant in VARIANTS),
+  *(type(variant["bonus"]) for variant in VARIANTS if "bonus" in variant),
+]
+
+
+def test_every_field_is_read(make_config, make_agent, make_sample, monkeypatch):
+  """Watches the attributes that building, acting and learning ask for.
+
+  What `__post_init__` reads does not count: the configs are made before.
+  """
+  configs = [make_config(**variant) for variant in VARIANTS]
+  read: set[tuple[type, str]] = set()
+
+  def watch(cls: type) -> None:
+    def getattribute(self, name):
+      read.add((cls, name))
+      return object.__getattribute__(self, name)
+
+    monkeypatch.setattr(cls, "__getattribute__", getattribute, raising=False)
+
+  for cls in dict.fromkeys(PARTS):
+    watch(cls)
+  for config in configs:
+    sample = make_sample(0, config)
+    agent = make_agent(config)
+    jax.eval_shape(lambda key, a=agent: _live(a, key, None), jax.random.PRNGKey(0))
+    if "r_int" not in agent.replay.extras:
+      jax.eval_shape(
+        lambda key, a=agent, s=sample: _live(a, key, s), jax.random.PRNGKey(0)
+      )
+  monkeypatch.undo()
+  unread = [
+    f"{cls.__name__}.{field.name}"
+    for cls in dict.fromkeys(PARTS)
+    for field in dataclasses.fields(cls)
+    if (cls, field.name) not in read
+  ]
+  assert not unread
+
+
+def _live(agent: types.Agent, key: jax.Array, sample: types.Sample | None):
+  """One step, or one update."""
+  state = agent.learner.init(key)
+  if sample is not None:
+    return agent.learner.update(state, sample)
+  import dm_env
+
+  core = agent.actor()
+  params = types.ActorParams(agent.learner.params(state), jnp.int32(0))
+  timestep = dm_env.TimeStep(
+    jnp.int32(0), jnp.float32(0), jnp.float32(1), np.zeros(2, np.float32)
+  )
+  return core.select_action(params, timestep, core.init(key, 0, 1))
+
+
+def test_the_replay_that_a_config_declares(make_config, make_agent):
+  config = make_config(
+    replay_capacity=50,
+    min_replay_size=7,
+    batch_size=5,
+    updates_per_step=0.5,
+    n_step=3,
+    priority_exponent=0.4,
+    mask_prob=0.5,
+    bonus=bonuses.Counts(),
+    actor_update_period=4,
+    num_members=2,
+  )
+  agent = make_agent(config)
+  assert agent.replay == types.ReplaySpec(
+    capacity=50,
+    min_size=7,
+    batch_size=5,
+    updates_per_step=0.5,
+    length=1,
+    bootstrap=3,
+    priority_exponent=0.4,
+    extras=("bootstrap_mask", "r_int"),
+  )
+  assert agent.actor_update_period == 4
+  assert agent.extras_spec["bootstrap_mask"].shape == (2,)
+  assert agent.policy_names == ("policy", "policy")
+
+
+def test_policies_of_tdu_have_names(make_config, make_agent):
+  config = make_config(
+    num_members=2, num_explorers=3, bonus=bonuses.TDUncertainty(), beta=1.0
+  )
+  names = ("exploiter", "exploiter", "explorer", "explorer", "explorer")
+  assert make_agent(config).policy_names == names
