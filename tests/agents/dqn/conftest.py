@@ -1,0 +1,98 @@
+"""A tiny problem for the transition-based engine: batches of raw rows, made up."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import dm_env
+import jax
+import numpy as np
+import pytest
+
+from explorax.agents import types
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import config as dqn_config
+from explorax.environments import specs
+
+NUM_ACTIONS = 3
+DIM = 2
+HIDDEN = 4
+
+
+def _make_config(**changes: Any) -> dqn_config.DQNConfig:
+  tiny = {"hidden_sizes": (HIDDEN,), "replay_capacity": 20, "min_replay_size": 1}
+  return dqn_config.DQNConfig(**{**tiny, "batch_size": 6, **changes})
+
+
+def _make_agent(config: dqn_config.DQNConfig) -> types.Agent:
+  spec = specs.EnvironmentSpec(
+    dm_env.specs.Array((DIM,), np.float32),
+    dm_env.specs.DiscreteArray(NUM_ACTIONS),
+  )
+  return dqn_agent.make_agent(config, spec)
+
+
+def _make_sample(seed: int, config: dqn_config.DQNConfig, size: int = 6, **changes):
+  """Windows as replay gives them: one terminates, and one is padded."""
+  rng = np.random.default_rng(seed)
+  n = config.n_step
+  rows = {
+    "observation": rng.normal(size=(size, n + 1, DIM)),
+    "action": rng.integers(0, NUM_ACTIONS, (size, n + 1)),
+    "reward": rng.normal(size=(size, n + 1)),
+    "discount": np.ones((size, n + 1)),
+    "mask": np.ones((size, n + 1)),
+  }
+  rows["discount"][0, n - 1] = 0.0
+  for column in ("reward", "discount", "mask"):
+    rows[column][0, n] = 0.0
+    rows[column][1, 1:] = 0.0
+  if config.mask_prob < 1:
+    shape = (size, n + 1, config.ensemble_size)
+    rows["bootstrap_mask"] = rng.integers(0, 2, shape)
+  rows = {
+    name: np.asarray(v, np.int32 if name == "action" else np.float32)
+    for name, v in {**rows, **changes}.items()
+  }
+  probabilities = np.full(size, 1 / size, np.float32)
+  if config.priority_exponent:
+    probabilities = rng.uniform(0.01, 0.2, size).astype(np.float32)
+  return types.Sample(rows, {}, probabilities, np.int32(20))
+
+
+@pytest.fixture(scope="session")
+def make_config() -> Callable[..., dqn_config.DQNConfig]:
+  """(changes) → a DQNConfig that compiles and runs in no time."""
+  return _make_config
+
+
+@pytest.fixture(scope="session")
+def make_agent() -> Callable[[dqn_config.DQNConfig], types.Agent]:
+  """(config) → the agent for 2 numbers an observation and 3 actions."""
+  return _make_agent
+
+
+@pytest.fixture(scope="session")
+def make_sample() -> Callable[..., types.Sample]:
+  """(seed, config) → a batch of windows."""
+  return _make_sample
+
+
+@functools.cache
+def _compiled(config: dqn_config.DQNConfig):
+  core = _make_agent(config).learner
+  return jax.jit(core.init), jax.jit(core.update)
+
+
+@pytest.fixture(scope="session")
+def learn() -> Callable[..., tuple[Any, types.LearnerOutput]]:
+  """(config, samples, change of the first state) → the state after all updates."""
+
+  def run(config, samples, change=lambda state: state):
+    init, update = _compiled(config)
+    state, output = change(init(jax.random.PRNGKey(0))), None
+    for sample in samples:
+      state, output = update(state, sample)
+    return jax.device_get((state, output))
+
+  return run

@@ -1,0 +1,273 @@
+"""What members have in common and what they must not: bit by bit where it can be."""
+
+from typing import Any
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import rlax
+
+from explorax import exploration
+from explorax.agents import bonuses
+from explorax.environments import factory, testing
+from explorax.experiments.runners import local
+
+H, A, D = 4, 3, 2
+K, N = 2, 2
+TDU = {
+  "num_members": K,
+  "num_explorers": N,
+  "bonus": bonuses.TDUncertainty(),
+  "beta": 1.0,
+  "prior_scale": 1.0,
+}
+
+
+def member(params: Any, k: int) -> list[np.ndarray]:
+  """Member k's own part of an ensemble's parameters."""
+  (module,) = params.values()
+  columns = slice(k * H, (k + 1) * H)
+  return [
+    np.array(module["w_0"][:, columns]),
+    np.array(module["b_0"][columns]),
+    np.array(module["w_1"][k]),
+    np.array(module["b_1"][k]),
+  ]
+
+
+def change_member(params: Any, k: int) -> Any:
+  """The parameters with the output bias of member k moved, action by action."""
+  ((name, module),) = params.items()
+  moved = jnp.asarray(module["b_1"]).at[k].add(jnp.arange(1.0, A + 1))
+  return {name: {**module, "b_1": moved}}
+
+
+def equal_members(a: Any, b: Any, size: int) -> list[bool]:
+  """Which members have the same parameters, to the bit."""
+  return [
+    all(np.array_equal(x, y) for x, y in zip(member(a, k), member(b, k), strict=True))
+    for k in range(size)
+  ]
+
+
+def samples_for(make_sample, config) -> list[Any]:
+  return [make_sample(seed, config) for seed in range(3)]
+
+
+def test_explorers_alone_see_the_bonus(make_config, make_sample, learn):
+  states = []
+  for beta in (0.0, 0.5, 5.0):
+    config = make_config(**{**TDU, "beta": beta})
+    states.append(learn(config, samples_for(make_sample, config))[0])
+  for state in states[1:]:
+    assert equal_members(states[0].params, state.params, K + N) == [True] * K + (
+      [False] * N
+    )
+
+
+def test_all_see_it_where_there_are_no_explorers(make_config, make_sample, learn):
+  states = []
+  for beta in (0.0, 1.0):
+    changes = {"num_members": 3, "bonus": bonuses.TDUncertainty(), "beta": beta}
+    config = make_config(**changes)
+    states.append(learn(config, samples_for(make_sample, config))[0])
+  assert equal_members(states[0].params, states[1].params, 3) == [False] * 3
+
+
+def test_tdu_without_a_scale_is_the_ensemble_without_a_bonus():
+  """The same weights to the bit after acting and learning together."""
+  from explorax.agents.dqn import agent as dqn_agent
+  from explorax.agents.dqn import config as dqn_config
+
+  common = {
+    "hidden_sizes": (H,),
+    "replay_capacity": 50,
+    "min_replay_size": 5,
+    "batch_size": 8,
+    "prior_scale": 1.0,
+    "mask_prob": 0.5,
+    "exploration": exploration.Thompson(),
+  }
+  tdu = {**TDU, "beta": 0.0, **common}
+  results = []
+  for changes in (tdu, {"num_members": K + N, **common}):
+    environment = testing.fake_choice()
+    agent = dqn_agent.make_agent(
+      dqn_config.DQNConfig(**changes), factory.spec(environment)
+    )
+    returns: list[float] = []
+    result = local.run(
+      agent,
+      environment,
+      seed=3,
+      replay="memory",
+      num_episodes=6,
+      on_episode=lambda e, returns=returns: returns.append(e.episode_return),
+    )
+    results.append((result.weights, returns))
+  jax.tree.map(np.testing.assert_array_equal, *results)
+
+
+def test_one_member_is_plain_dqn(make_config, make_sample, learn):
+  """Against a DQN of Haiku's own perceptron, rlax's loss and optax's Adam."""
+  config = make_config(learning_rate=0.05, adam_eps=1e-2, target_update_period=2)
+  samples = samples_for(make_sample, config)
+  start = None
+
+  def keep(state):
+    nonlocal start
+    start = state.params
+    return state
+
+  state, _ = learn(config, samples, keep)
+  network = hk.without_apply_rng(hk.transform(lambda x: hk.nets.MLP([H, A])(x)))
+  w_0, b_0, w_1, b_1 = member(start, 0)
+  params = {
+    "mlp/~/linear_0": {"w": w_0, "b": b_0},
+    "mlp/~/linear_1": {"w": w_1, "b": b_1},
+  }
+  optimizer = optax.adam(0.05, eps=1e-2)
+  target_params, opt_state = params, optimizer.init(params)
+
+  def loss(params, target_params, rows):
+    q_tm1 = network.apply(params, rows["observation"][:, 0])
+    q_t = network.apply(target_params, rows["observation"][:, 1])
+    discount_t = 0.99 * rows["discount"][:, 0]
+    td = jax.vmap(rlax.q_learning)(
+      q_tm1, rows["action"][:, 0], rows["reward"][:, 0], discount_t, q_t
+    )
+    return jnp.mean(rlax.l2_loss(td))
+
+  for i, sample in enumerate(samples):
+    gradients = jax.grad(loss)(params, target_params, sample.rows)
+    updates, opt_state = optimizer.update(gradients, opt_state)
+    params = optax.apply_updates(params, updates)
+    if (i + 1) % 2 == 0:
+      target_params = params
+  expected = [params[m][name] for m in params for name in ("w", "b")]
+  for value, e in zip(member(state.params, 0), expected, strict=True):
+    np.testing.assert_allclose(value, e, atol=1e-6)
+
+
+def test_equal_members_leave_no_uncertainty(make_config, make_sample, learn):
+  config = make_config(**{**TDU, "prior_scale": 0.0})
+
+  def make_equal(state):
+    ((name, module),) = state.params.items()
+    equal = {
+      "w_0": jnp.tile(module["w_0"][:, :H], (1, K + N)),
+      "b_0": module["b_0"],
+      "w_1": jnp.tile(module["w_1"][:1], (K + N, 1, 1)),
+      "b_1": module["b_1"],
+    }
+    return state._replace(params={name: equal}, target_params={name: equal})
+
+  state, output = learn(config, [make_sample(0, config)], make_equal)
+  assert output.metrics["r_int"] == 0.0
+  assert output.metrics["td_error"] > 0.0
+  first = member(state.params, 0)
+  for k in range(1, K + N):
+    for a, b in zip(first, member(state.params, k), strict=True):
+      np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("k", range(K + N))
+@pytest.mark.parametrize("part", ["target_params", "prior_params"])
+def test_each_member_has_its_own_target_and_prior(
+  make_config, make_sample, learn, part, k
+):
+  """What changes in member k's changes that member's learning and, through the
+
+  uncertainty of an exploiter, the explorers'.
+  """
+  config = make_config(**TDU)
+  sample = [make_sample(0, config)]
+  before, _ = learn(config, sample)
+  after, _ = learn(
+    config,
+    sample,
+    lambda s: s._replace(**{part: change_member(getattr(s, part), k)}),
+  )
+  expected = [j != k and (k >= K or j < K) for j in range(K + N)]
+  assert equal_members(before.params, after.params, K + N) == expected
+
+
+def test_members_start_apart(make_config, make_agent):
+  config = make_config(**TDU)
+  state = make_agent(config).learner.init(jax.random.PRNGKey(0))
+  for params in (state.params, state.prior_params):
+    weights = [member(params, k)[0] for k in range(K + N)]
+    for i in range(K + N):
+      for j in range(i):
+        assert not np.array_equal(weights[i], weights[j])
+  jax.tree.map(np.testing.assert_array_equal, state.params, state.target_params)
+
+
+@pytest.mark.parametrize("kind", ["shared", "distinct"])
+def test_the_targets_prior(make_config, make_sample, learn, kind):
+  changes = {"target_prior": kind, "target_update_period": 1}
+  config = make_config(**TDU, **changes)
+  state, _ = learn(config, samples_for(make_sample, config))
+  same = equal_members(state.prior_params, state.target_prior_params, K + N)
+  assert same == [kind == "shared"] * (K + N)
+  # Priors are never trained, and never copied.
+  start, _ = learn(config, [])
+  for part in ("prior_params", "target_prior_params"):
+    jax.tree.map(
+      np.testing.assert_array_equal, getattr(start, part), getattr(state, part)
+    )
+
+
+def test_a_masked_member_does_not_move(make_config, make_sample, learn):
+  config = make_config(**{**TDU, "mask_prob": 0.5})
+  mask = np.ones((6, 2, K + N))
+  mask[:, :, 1] = 0.0
+  mask[:, :, 3] = 0.0
+  mask[:, 1, :] = 1.0  # Only the first row's counts.
+  start, _ = learn(config, [])
+  state, _ = learn(config, [make_sample(0, config, bootstrap_mask=mask)])
+  moved = [not same for same in equal_members(start.params, state.params, K + N)]
+  assert moved == [True, False, True, False]
+
+
+@pytest.mark.parametrize("worst", [np.nan, np.inf, 1e30])
+def test_what_is_not_finite_leaves_the_state_as_it_was(
+  make_config, make_sample, learn, worst
+):
+  config = make_config(**{**TDU, "target_update_period": 1})
+  good = samples_for(make_sample, config)
+  before, _ = learn(config, good)
+  reward = np.zeros((6, 2))
+  reward[3, 0] = worst  # The square of 1e30 is infinite.
+  bad = make_sample(7, config, reward=reward)
+  after, output = learn(config, [*good, bad])
+  jax.tree.map(np.testing.assert_array_equal, before, after)
+  assert output.metrics["finite"] == 0.0
+  assert not np.isfinite(output.metrics["loss"])
+  again, output = learn(config, [*good[:2], bad, good[2]])
+  jax.tree.map(np.testing.assert_array_equal, before, again)
+  assert output.metrics["finite"] == 1.0
+
+
+def test_rnd_keeps_its_state_too(make_config, make_sample, learn):
+  config = make_config(bonus=bonuses.RND(hidden_sizes=(3,), output_size=2), beta=1.0)
+  before, _ = learn(config, [make_sample(0, config)])
+  observation = np.zeros((6, 2, D))
+  observation[0, 0, 0] = np.nan
+  bad = make_sample(7, config, observation=observation)
+  after, output = learn(config, [make_sample(0, config), bad])
+  jax.tree.map(np.testing.assert_array_equal, before, after)
+  assert output.metrics["finite"] == 0.0
+
+
+def test_the_update_compiles_once(make_config, make_agent, make_sample):
+  config = make_config(**TDU)
+  core = make_agent(config).learner
+  update = jax.jit(core.update, donate_argnums=0)
+  state = jax.jit(core.init)(jax.random.PRNGKey(0))
+  for sample in samples_for(make_sample, config):
+    state, _ = update(state, sample)
+  assert update._cache_size() == 1

@@ -1,0 +1,190 @@
+"""Whole updates against float64 numpy: loops, differences for gradients, and Adam."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents import bonuses
+
+H, A = 4, 3  # Hidden units and actions of the tiny problem.
+Tree = dict[str, np.ndarray]
+
+
+def flat(params: Any) -> Tree:
+  """The one module's parameters in float64."""
+  (module,) = jax.device_get(params).values()
+  return {name: np.asarray(value, np.float64) for name, value in module.items()}
+
+
+def q_values(params: Tree, x: np.ndarray, k: int) -> np.ndarray:
+  """Member k's values `[A]` of one observation."""
+  hidden = (
+    x @ params["w_0"][:, k * H : (k + 1) * H] + params["b_0"][k * H : (k + 1) * H]
+  )
+  return np.maximum(hidden, 0.0) @ params["w_1"][k] + params["b_1"][k]
+
+
+class Reference:
+  """One learner, one transition and one member at a time."""
+
+  def __init__(self, config, state):
+    self.config = config
+    self.params, self.target = flat(state.params), flat(state.target_params)
+    if config.prior_scale:
+      self.prior = flat(state.prior_params)
+      self.target_prior = flat(state.target_prior_params)
+    self.moments = [{k: np.zeros_like(v) for k, v in self.params.items()} for _ in "mv"]
+    self.num_updates = 0
+
+  def q(self, params: Tree, prior_name: str, x: np.ndarray, k: int) -> np.ndarray:
+    q = q_values(params, x, k)
+    if self.config.prior_scale:
+      q = q + self.config.prior_scale * q_values(getattr(self, prior_name), x, k)
+    return q
+
+  def transition(self, rows: Tree, b: int) -> tuple[float, float, np.ndarray]:
+    """The return, the discount after it, and the observation bootstrapped from."""
+    total, scale, t = 0.0, 1.0, 0
+    while t < self.config.n_step and rows["mask"][b, t] == 1.0:
+      total += scale * rows["reward"][b, t]
+      scale *= self.config.discount * rows["discount"][b, t]
+      t += 1
+    return total, scale, rows["observation"][b, t]
+
+  def targets(self, rows: Tree) -> np.ndarray:
+    """Of every member and transition, `[M, B]`, the bonus included."""
+    config, size = self.config, self.config.ensemble_size
+    num = rows["reward"].shape[0]
+    targets, td = np.zeros((size, num)), np.zeros((size, num))
+    for k in range(size):
+      for b in range(num):
+        total, scale, x = self.transition(rows, b)
+        q_t = self.q(self.target, "target_prior", x, k)
+        selector = q_t
+        if config.target == "double_q":
+          selector = self.q(self.params, "prior", x, k)
+        targets[k, b] = total + scale * q_t[np.argmax(selector)]
+        source = self.q(self.params, "prior", rows["observation"][b, 0], k)
+        td[k, b] = targets[k, b] - source[rows["action"][b, 0]]
+    if isinstance(config.bonus, bonuses.TDUncertainty):
+      for b in range(num):
+        exploiters = td[: config.num_members, b]
+        spread = sum((d - exploiters.mean()) ** 2 for d in exploiters)
+        sigma = np.sqrt(spread / (config.num_members - 1))
+        targets[config.num_members :, b] += config.beta * sigma
+    return targets
+
+  def loss(self, params: Tree, sample: Any, targets: np.ndarray) -> float:
+    rows, config = sample.rows, self.config
+    weights = (1 / (sample.population * sample.probabilities.astype(np.float64))) ** (
+      config.importance_exponent
+    )
+    weights = weights / weights.max()
+    size, num = targets.shape
+    total = 0.0
+    for k in range(size):
+      for b in range(num):
+        mask = rows["bootstrap_mask"][b, 0, k] if config.mask_prob < 1 else 1.0
+        q = self.q(params, "prior", rows["observation"][b, 0], k)
+        td = targets[k, b] - q[rows["action"][b, 0]]
+        total += weights[b] * mask * td**2
+    return total / (2 * size * num)
+
+  def gradient(self, sample: Any, targets: np.ndarray) -> Tree:
+    gradients = {}
+    for name, value in self.params.items():
+      gradients[name] = np.zeros_like(value)
+      for i in np.ndindex(value.shape):
+        ends = []
+        for sign in (1, -1):
+          moved = value.copy()
+          moved[i] += sign * 1e-6
+          ends.append(self.loss({**self.params, name: moved}, sample, targets))
+        gradients[name][i] = (ends[0] - ends[1]) / 2e-6
+    return gradients
+
+  def update(self, sample: Any) -> tuple[float, np.ndarray]:
+    """The loss and the priorities, of the parameters before the update."""
+    rows = {k: np.asarray(v, np.float64) for k, v in sample.rows.items()}
+    rows["action"] = sample.rows["action"]
+    sample = sample._replace(rows=rows)
+    targets = self.targets(rows)
+    value = self.loss(self.params, sample, targets)
+    td = np.zeros_like(targets)
+    for k, b in np.ndindex(targets.shape):
+      q = self.q(self.params, "prior", rows["observation"][b, 0], k)
+      td[k, b] = targets[k, b] - q[rows["action"][b, 0]]
+    self.adam(self.gradient(sample, targets))
+    if self.num_updates % self.config.target_update_period == 0:
+      self.target = {k: v.copy() for k, v in self.params.items()}
+    return value, np.abs(td).mean(axis=0)
+
+  def adam(self, gradients: Tree) -> None:
+    config = self.config
+    if config.max_gradient_norm is not None:
+      norm = np.sqrt(sum((g**2).sum() for g in gradients.values()))
+      if norm > config.max_gradient_norm:
+        scale = config.max_gradient_norm / norm
+        gradients = {k: g * scale for k, g in gradients.items()}
+    self.num_updates += 1
+    t, (m, v) = self.num_updates, self.moments
+    for name, g in gradients.items():
+      m[name] = 0.9 * m[name] + 0.1 * g
+      v[name] = config.adam_b2 * v[name] + (1 - config.adam_b2) * g**2
+      m_hat, v_hat = m[name] / (1 - 0.9**t), v[name] / (1 - config.adam_b2**t)
+      step = config.learning_rate * m_hat / (np.sqrt(v_hat) + config.adam_eps)
+      self.params[name] = self.params[name] - step
+
+
+PLAIN = {}
+DOUBLE = {"target": "double_q", "n_step": 3, "num_members": 2, "mask_prob": 0.5}
+TDU = {
+  "num_members": 3,
+  "num_explorers": 2,
+  "bonus": bonuses.TDUncertainty(),
+  "beta": 0.7,
+  "prior_scale": 1.5,
+  "exploration": exploration.Thompson(),
+}
+EVERYTHING = {
+  **TDU,
+  "target": "double_q",
+  "target_prior": "distinct",
+  "mask_prob": 0.5,
+  "n_step": 2,
+  "max_gradient_norm": 0.05,
+  "priority_exponent": 0.6,
+  "importance_exponent": 0.4,
+  "adam_b2": 0.9,
+  "discount": 0.8,
+}
+
+
+@pytest.mark.parametrize("changes", [PLAIN, DOUBLE, TDU, EVERYTHING])
+def test_three_updates(make_config, make_agent, make_sample, changes):
+  # A large ε keeps Adam's steps continuous where a gradient is about zero.
+  settings = {"adam_eps": 1e-2, "learning_rate": 0.05, "target_update_period": 2}
+  config = make_config(**settings, **changes)
+  core = make_agent(config).learner
+  state = core.init(jax.random.PRNGKey(1))
+  # Biases begin at zero: other ones tell more. Targets of their own, too.
+  state = state._replace(
+    params=jax.tree.map(lambda p: p + 0.1, state.params),
+    target_params=jax.tree.map(lambda p: 0.8 * p + 0.05, state.target_params),
+  )
+  reference = Reference(config, state)
+  update = jax.jit(core.update)
+  for seed in range(3):
+    sample = make_sample(seed, config)
+    loss, priorities = reference.update(sample)
+    state, output = update(state, sample)
+    np.testing.assert_allclose(output.metrics["loss"], loss, rtol=1e-4)
+    np.testing.assert_allclose(output.priorities, priorities, rtol=1e-4, atol=1e-5)
+    for name, value in flat(state.params).items():
+      np.testing.assert_allclose(value, reference.params[name], atol=2e-5)
+    for name, value in flat(state.target_params).items():
+      np.testing.assert_allclose(value, reference.target[name], atol=2e-5)
+  assert state.num_updates == 3
