@@ -239,7 +239,10 @@ def _run(job: _Job) -> int:
   saved = job.directory.path / recorder_lib.WEIGHTS
   if saved.exists():
     good = "last good weights" if problems else "weights"
-    console.line(f"\nThe {good} are in {saved}, the rest in {job.directory.path}.")
+    console.line(
+      f"\nThe {good} are in {saved}, the curve in {job.directory.path / 'curve.png'}, "
+      f"the rest in {job.directory.path}."
+    )
   for problem in problems:
     _complain(problem)
   return 1 if problems else exit_code
