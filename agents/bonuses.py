@@ -93,7 +93,7 @@ class NoBonus:
 
 @dataclasses.dataclass(frozen=True)
 class TDUncertainty:
-  """σ(τ), the deviation of the members' TD errors (paper 4, equation 7)."""
+  """σ(τ), the deviation of the members' TD errors (paper 4, equation 11)."""
 
   def build(self, observation_spec, num_actions) -> LearnerBonus:
     return _stateless("transition", lambda inputs: losses.tdu_bonus(inputs.td))
@@ -204,7 +204,7 @@ class Counts:
   which is exact up to collisions.
   """
 
-  num_buckets: int = 1 << 16  # States; ours, since the paper's is a density model.
+  num_buckets: int = 1 << 16  # States; ours, since the paper counts states exactly.
 
   def __post_init__(self):
     if self.num_buckets < 1:

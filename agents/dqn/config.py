@@ -41,7 +41,9 @@ class DQNConfig:
   beta: float = 0.0  # β in r + β r_int.
 
   # Learning.
-  target: str = "q_learning"  # q_learning (bsuite) or double_q (P3).
+  # q_learning (bsuite, whose settings P4's experiments take over) or double_q (P3, and
+  # P4's section 4).
+  target: str = "q_learning"
   discount: float = 0.99  # γ (bsuite).
   n_step: int = 1  # Environment steps in a return (bsuite).
   learning_rate: float = 1e-3  # Adam's (bsuite).
