@@ -60,9 +60,7 @@ class ActorBonus(NamedTuple):
 
   end: str
   init: Callable[[], Any]
-  observe: Callable[
-    [Any, jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]
-  ]
+  observe: Callable[[Any, jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]
 
 
 class Bonus(Protocol):

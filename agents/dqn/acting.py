@@ -68,9 +68,7 @@ def make_actor(
     weights = params.weights
     observation = jnp.asarray(timestep.observation)
     q = values.apply(weights.params, weights.prior_params, observation[None])[:, 0]
-    action, prob, rule_state = rule.select(
-      select_key, q, rule_state, params.env_steps
-    )
+    action, prob, rule_state = rule.select(select_key, q, rule_state, params.env_steps)
     bonus_state, r_int = state.bonus_state, jnp.float32(0)
     if computes_bonus:
       last = timestep.step_type == dm_env.StepType.LAST

@@ -10,7 +10,9 @@ from explorax.agents.dqn import values as values_lib
 from explorax.environments import specs
 
 
-def make_agent(config: config_lib.DQNConfig, spec: types.EnvironmentSpec) -> types.Agent:
+def make_agent(
+  config: config_lib.DQNConfig, spec: types.EnvironmentSpec
+) -> types.Agent:
   """The Agent of a config in an environment of this spec."""
   encoding = specs.make_encoding(spec.observations)
   num_actions = int(spec.actions.num_values)

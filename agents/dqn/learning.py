@@ -82,9 +82,9 @@ def _td_errors(target: str, q_tm1, q_t, q_t_selector, batch: Transitions):
   arguments = (q_tm1, batch.a_tm1, batch.r_t, batch.discount_t, q_t)
   if target == "q_learning":
     return jax.vmap(jax.vmap(losses.q_learning, over_batch), over_members)(*arguments)
-  return jax.vmap(
-    jax.vmap(losses.double_q, (*over_batch, 0)), (*over_members, 0)
-  )(*arguments, q_t_selector)
+  return jax.vmap(jax.vmap(losses.double_q, (*over_batch, 0)), (*over_members, 0))(
+    *arguments, q_t_selector
+  )
 
 
 def make_optimizer(config: config_lib.DQNConfig) -> optax.GradientTransformation:

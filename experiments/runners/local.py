@@ -121,10 +121,10 @@ class LocalAgent(acme.core.Actor):
       raise _StoppedError
     if self.env_steps < self._spec.min_size or not self._adder.num_windows:
       return
-    # The last update was waited for already: its weights were acted with.
-    self.check_finite()
     self._due += self._spec.updates_per_step
     while self._due >= 1.0:
+      # The first of them was waited for already: its weights were acted with.
+      self.check_finite()
       self._learner.step()
       self._due -= 1.0
     if self._learner.num_updates >= _WARM_UP_UPDATES:
