@@ -1,0 +1,184 @@
+"""Times the losses side by side with rlax's, where rlax has them.
+
+`python benchmarks/losses.py` prints the rows as JSON; `measure` returns them. Calls
+alternate, so that whatever else the machine does disturbs both alike, and are checked
+to give the same errors before they are timed.
+"""
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import rlax
+
+from explorax import losses
+
+BATCH, LENGTH, NUM_ACTIONS = 64, 80, 18
+LAMBDA = 0.95
+N_STEPS = 5
+
+Loss = Callable[..., jax.Array]
+
+
+class Pair(NamedTuple):
+  """A loss of ours, of one stream, and rlax's, which is None where it has none."""
+
+  name: str
+  ours: Loss
+  peers: Loss | None
+
+
+def _peers_off_policy(trace: Callable[..., jax.Array]) -> Loss:
+  """What a user of rlax writes around its off-policy returns."""
+
+  def loss(q_tm1, q_t, a_tm1, a_t, r_t, discount_t, pi_t, mu_t):
+    pi_a_t = rlax.batched_index(pi_t, a_t)
+    target = rlax.general_off_policy_returns_from_action_values(
+      q_t, a_t, r_t, discount_t, trace(pi_a_t, mu_t), pi_t, stop_target_gradients=True
+    )
+    return target - rlax.batched_index(q_tm1, a_tm1)
+
+  return loss
+
+
+def _pairs() -> Iterator[Pair]:
+  hyperbolic = losses.signed_hyperbolic_pair(1e-3)
+  yield Pair(
+    "retrace",
+    lambda *a: losses.retrace(*a, LAMBDA),
+    lambda *a: rlax.retrace(*a, LAMBDA),
+  )
+  yield Pair(
+    "retrace, transformed",
+    lambda *a: losses.retrace(*a, LAMBDA, hyperbolic),
+    lambda *a: rlax.transformed_retrace(
+      *a, LAMBDA, tx_pair=rlax.SIGNED_HYPERBOLIC_PAIR
+    ),
+  )
+  yield Pair(
+    "tree_backup",
+    lambda *a: losses.tree_backup(*a, LAMBDA),
+    _peers_off_policy(lambda pi_a_t, mu_t: LAMBDA * pi_a_t),
+  )
+  yield Pair(
+    "harutyunyan_q_lambda",
+    lambda *a: losses.harutyunyan_q_lambda(*a, LAMBDA),
+    _peers_off_policy(lambda pi_a_t, mu_t: LAMBDA * jnp.ones_like(mu_t)),
+  )
+  yield Pair(
+    "importance_sampling",
+    losses.importance_sampling,
+    _peers_off_policy(lambda pi_a_t, mu_t: pi_a_t / mu_t),
+  )
+  yield Pair(
+    "peng_q_lambda",
+    lambda q, q_t, a, a_t, r, d, *_: losses.peng_q_lambda(q, a, r, d, q_t, LAMBDA),
+    lambda q, q_t, a, a_t, r, d, *_: rlax.q_lambda(q, a, r, d, q_t, LAMBDA),
+  )
+  yield Pair(
+    "n_step_q",
+    lambda q, q_t, a, a_t, r, d, *_: losses.n_step_q(q, a, r, d, q_t, N_STEPS),
+    lambda q, q_t, a, a_t, r, d, *_: rlax.transformed_n_step_q_learning(
+      q, a, q_t, jnp.argmax(q_t, axis=-1), r, d, N_STEPS
+    ),
+  )
+  yield Pair(
+    "watkins_q_lambda",
+    lambda q, q_t, a, a_t, r, d, *_: losses.watkins_q_lambda(
+      q, q_t, a, a_t, r, d, LAMBDA
+    ),
+    None,
+  )
+  yield Pair(
+    "non_markov_retrace", lambda *a: losses.non_markov_retrace(*a, LAMBDA), None
+  )
+
+
+def _batch(seed: int) -> tuple[jax.Array, ...]:
+  """Arguments of `retrace` up to mu_t, with a batch axis first."""
+  rng = np.random.default_rng(seed)
+  steps = (BATCH, LENGTH)
+  each_action = (*steps, NUM_ACTIONS)
+  actions = rng.integers(0, NUM_ACTIONS, size=(2, *steps)).astype(np.int32)
+  values = (
+    rng.normal(size=each_action),
+    rng.normal(size=each_action),
+    *actions,
+    rng.normal(size=steps),
+    0.99 * (rng.uniform(size=steps) > 0.01),
+    rng.dirichlet(np.ones(NUM_ACTIONS), size=steps),
+    rng.uniform(0.1, 1.0, size=steps),
+  )
+  return tuple(
+    jnp.asarray(x if x.dtype == np.int32 else x.astype(np.float32)) for x in values
+  )
+
+
+class Timed:
+  """A loss jitted over the batch: its errors, or the gradient of their squares."""
+
+  def __init__(self, loss: Loss, with_gradient: bool):
+    self.num_traces = 0
+    self.microseconds: list[float] = []
+
+    def errors(*arguments: jax.Array) -> jax.Array:
+      self.num_traces += 1
+      return jax.vmap(loss)(*arguments)
+
+    def mean_square(*arguments: jax.Array) -> jax.Array:
+      return jnp.mean(jnp.square(errors(*arguments)))
+
+    self.call = jax.jit(jax.grad(mean_square) if with_gradient else errors)
+
+  def time(self, arguments: tuple[jax.Array, ...]) -> None:
+    start = time.perf_counter()
+    jax.block_until_ready(self.call(*arguments))
+    self.microseconds.append(1e6 * (time.perf_counter() - start))
+
+
+def _measure(pair: Pair, with_gradient: bool, repeats: int) -> dict[str, Any]:
+  contestants = [Timed(pair.ours, with_gradient)]
+  if pair.peers is not None:
+    contestants.append(Timed(pair.peers, with_gradient))
+  batches = [_batch(seed) for seed in range(4)]
+  results = [np.asarray(timed.call(*batches[0])) for timed in contestants]
+  # Transformed values of rlax's are good to three digits only.
+  scale = float(np.max(np.abs(results[0])))
+  np.testing.assert_allclose(results[-1], results[0], rtol=2e-2, atol=2e-3 * scale)
+  for i in range(repeats):
+    for timed in contestants[:: 1 if i % 2 else -1]:
+      timed.time(batches[i % len(batches)])
+  ours = statistics.median(contestants[0].microseconds)
+  row = {
+    "name": f"{pair.name}{', gradient' if with_gradient else ''}",
+    "explorax_us": ours,
+    "compilations_after_first": contestants[0].num_traces - 1,
+  }
+  if pair.peers is not None:
+    peers = statistics.median(contestants[1].microseconds)
+    row |= {"rlax_us": peers, "ratio": peers / ours}
+  return row
+
+
+def measure(repeats: int = 300) -> list[dict[str, Any]]:
+  """Medians of `repeats` calls each, of 64 sequences of 80 steps and 18 actions.
+
+  Returns:
+    One dict per loss, and per loss with its gradient: `name`, `explorax_us`
+    (microseconds a call), `compilations_after_first`, and where rlax has the loss
+    `rlax_us` and `ratio`, how many times as fast as rlax's ours is.
+  """
+  return [
+    _measure(pair, with_gradient, repeats)
+    for pair in _pairs()
+    for with_gradient in (False, True)
+  ]
+
+
+if __name__ == "__main__":
+  print(json.dumps(measure(), indent=2))

@@ -1,0 +1,135 @@
+"""What is refused, in which words, and when."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax.losses import checks, indexing
+
+pytestmark = pytest.mark.ops
+
+
+def _zeros(*shape, dtype=np.float32):
+  return np.zeros(shape, dtype)
+
+
+@pytest.mark.parametrize(
+  ("spec", "values"),
+  [
+    ("float [T]", [_zeros(3), _zeros(1, dtype=jnp.bfloat16), jnp.zeros(2)]),
+    ("float []", [0.5, 1, np.float32(0.5), _zeros()]),
+    ("int [T, A]", [_zeros(2, 3, dtype=np.uint8), _zeros(1, 1, dtype=np.int32)]),
+    ("number [] or [T]", [1, 0.5, _zeros(4), _zeros(4, dtype=np.int32)]),
+    ("mask [T]", [_zeros(2, dtype=bool), _zeros(2), _zeros(2, dtype=np.int32)]),
+    ("float [..., A]", [_zeros(2), _zeros(3, 2), _zeros(4, 3, 2)]),
+    ("float [K, ...]", [_zeros(2), _zeros(2, 3), _zeros(2, 3, 4)]),
+  ],
+)
+def test_what_is_meant_passes(spec, values):
+  for value in values:
+    checks.check("f", x=(value, spec))
+
+
+@pytest.mark.parametrize(
+  ("value", "spec", "message"),
+  [
+    ([0.0], "float [T]", "f: x is a list; pass an array"),
+    (None, "float [T]", "f: x is a NoneType; pass an array"),
+    (_zeros(2, dtype=np.int32), "float [T]", "int32 where float is wanted.*float32"),
+    (_zeros(2), "int [T]", "float32 where int is wanted.*int32"),
+    (_zeros(2, dtype=bool), "number [T]", "bool where number is wanted"),
+    (True, "float []", "bool where float is wanted"),
+    (0.5, "int []", "float32 where int is wanted"),
+    (_zeros(2, dtype=np.complex64), "mask [T]", "complex64 where mask is wanted"),
+  ],
+)
+def test_wrong_dtypes_are_type_errors(value, spec, message):
+  with pytest.raises(TypeError, match=message):
+    checks.check("f", x=(value, spec))
+
+
+@pytest.mark.parametrize(
+  ("value", "spec", "message"),
+  [
+    (
+      _zeros(2, 3),
+      "float [T]",
+      r"f: x is of shape \[2, 3\] where \[T\] is wanted.*vmap",
+    ),
+    (_zeros(), "float [..., A]", r"of shape \[\] where \[..., A\]"),
+    (_zeros(2, 3), "number [] or [T]", r"of shape \[2, 3\] where \[\] or \[T\]"),
+    (_zeros(0), "float [T]", r"of shape \[0\], which holds nothing; every axis"),
+    (_zeros(3, 0), "float [T, A]", r"of shape \[3, 0\], which holds nothing"),
+  ],
+)
+def test_wrong_ranks_and_empty_axes_are_value_errors(value, spec, message):
+  with pytest.raises(ValueError, match=message):
+    checks.check("f", x=(value, spec))
+
+
+def test_a_letter_is_one_size_throughout():
+  with pytest.raises(
+    ValueError, match=r"f: y is of shape \[4\], \[T\], but x has T = 3; give both"
+  ):
+    checks.check("f", x=(_zeros(3, 2), "float [T, A]"), y=(_zeros(4), "float [T]"))
+  with pytest.raises(ValueError, match=r"y is of shape \[3\].*x has \.\.\. = \(4,\)"):
+    checks.check(
+      "f",
+      x=(_zeros(4, 2), "float [..., A]"),
+      y=(_zeros(3, dtype=np.int32), "int [...]"),
+    )
+
+
+def test_a_scalar_where_a_stream_is_allowed_sets_no_size():
+  checks.check(
+    "f",
+    x=(0.5, "number [] or [T]"),
+    y=(_zeros(4), "float [T]"),
+    z=(_zeros(2), "mask [A]"),
+  )
+
+
+def test_it_is_refused_while_tracing():
+  @jax.jit
+  def function(x):
+    checks.check("f", x=(x, "float [T]"))
+    return x
+
+  with pytest.raises(ValueError, match=r"\[2, 3\] where \[T\]"):
+    function(_zeros(2, 3))
+  jax.vmap(function)(_zeros(2, 3))
+
+
+def test_ranges_are_of_python_numbers():
+  checks.check_in_range("f", "eta", 1, 0, 1)
+  checks.check_in_range("f", "eta", jnp.float32(2), 0, 1)
+  for eta in (-0.1, 1.1, float("nan")):
+    with pytest.raises(ValueError, match=rf"f: eta is {eta}; it must be in \[0, 1\]"):
+      checks.check_in_range("f", "eta", eta, 0, 1)
+
+
+@pytest.mark.parametrize("index", [indexing.gather, indexing.select])
+@pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 3, 5)])
+def test_indexing_in_either_way(index, shape):
+  rng = np.random.default_rng(0)
+  values = rng.normal(size=shape).astype(np.float32)
+  actions = rng.integers(0, 5, size=shape[:-1]).astype(np.int32)
+  expected = np.empty(shape[:-1], np.float32)
+  for at in np.ndindex(shape[:-1]):
+    expected[at] = values[at][actions[at]]
+  np.testing.assert_array_equal(index(values, actions), expected)
+  np.testing.assert_array_equal(jax.jit(index)(values, actions), expected)
+
+
+@pytest.mark.parametrize("index", [indexing.gather, indexing.select])
+def test_actions_that_do_not_exist_are_nan_and_others_values_do_not_matter(index):
+  values = np.array([[1, np.nan, 3]] * 4, np.float32)
+  actions = np.array([0, 2, 3, -1], np.int32)
+  np.testing.assert_array_equal(index(values, actions), [1, 3, np.nan, np.nan])
+
+
+def test_the_gradient_of_a_selection_is_where_it_was_taken():
+  values = jnp.arange(6.0).reshape(2, 3)
+  gradient = jax.grad(lambda q: jnp.sum(indexing.select(q, np.array([2, 0]))))(values)
+  np.testing.assert_array_equal(gradient, [[0, 0, 1], [1, 0, 0]])
