@@ -2,15 +2,23 @@
 
 import importlib.util
 import os
+import sys
+import types
 from collections.abc import Iterator
 
 # Before anything imports jax, which looks at it once; processes that tests start
 # inherit it.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
+import haiku  # noqa: F401
 import hypothesis
 import jax
 import pytest
+
+# Where Flax is not installed, Haiku puts an object among the loaded modules that raises
+# whatever it is asked for, and hypothesis asks every module for its file.
+if not isinstance(sys.modules.get("haiku.experimental.flax"), types.ModuleType):
+  sys.modules.pop("haiku.experimental.flax", None)
 
 hypothesis.settings.register_profile(
   "explorax",
