@@ -1,0 +1,318 @@
+"""The local runner: what repeats, what is counted, and how runs end."""
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import dm_env
+import jax
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents import bonuses
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import config as dqn_config
+from explorax.environments import factory, standard, testing
+from explorax.experiments.runners import errors, local
+
+BACKENDS = ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
+TINY = {
+  "hidden_sizes": (4,),
+  "replay_capacity": 40,
+  "min_replay_size": 6,
+  "batch_size": 4,
+}
+TDU = {
+  "num_members": 2,
+  "num_explorers": 2,
+  "bonus": bonuses.TDUncertainty(),
+  "beta": 1.0,
+  "prior_scale": 1.0,
+  "exploration": exploration.Thompson(),
+}
+
+
+def run(
+  environment: dm_env.Environment,
+  *,
+  seed: int = 0,
+  replay: str = "memory",
+  episodes: int | None = 4,
+  steps: int | None = None,
+  on_episode: Callable[[local.Episode], None] = lambda episode: None,
+  stop: Callable[[], bool] = lambda: False,
+  **changes: Any,
+) -> local.Result:
+  """Runs a tiny DQN with some of its settings changed."""
+  environment = standard.StandardEnvironment(environment)
+  config = dqn_config.DQNConfig(**{**TINY, **changes})
+  agent = dqn_agent.make_agent(config, factory.spec(environment))
+  return local.run(
+    agent,
+    environment,
+    seed=seed,
+    replay=replay,
+    num_episodes=episodes,
+    num_steps=steps,
+    on_episode=on_episode,
+    stop=stop,
+  )
+
+
+def is_finite(weights: Any) -> bool:
+  return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(weights))
+
+
+def test_a_seed_repeats_to_the_bit():
+  histories: list[list[tuple[Any, ...]]] = []
+  weights = []
+  for seed in (1, 1, 2):
+    episodes: list[local.Episode] = []
+    result = run(
+      testing.fake_choice(), seed=seed, on_episode=episodes.append, mask_prob=0.5, **TDU
+    )
+    weights.append([leaf.tobytes() for leaf in jax.tree.leaves(result.weights)])
+    histories.append([(e.episode_return, e.policy, e.metrics) for e in episodes])
+  assert weights[0] == weights[1] and histories[0][1:] == histories[1][1:]
+  assert weights[0] != weights[2] and histories[0] != histories[2]
+
+
+def test_prioritised_replay_repeats_too():
+  changes = {"priority_exponent": 0.6, "importance_exponent": 0.4}
+  a, b = (run(testing.fake_choice(), seed=1, **changes) for _ in range(2))
+  jax.tree.map(np.testing.assert_array_equal, a.weights, b.weights)
+
+
+def test_counts_of_an_episode():
+  episodes: list[local.Episode] = []
+  result = run(testing.fake(), episodes=3, on_episode=episodes.append)
+  counts = [(e.episode, e.env_steps, e.episode_length) for e in episodes]
+  assert counts == [(1, 5, 5), (2, 10, 5), (3, 15, 5)]
+  assert [e.episode_return for e in episodes] == [5.0] * 3
+  # From step 6 on, one for each.
+  assert [e.learner_updates for e in episodes] == [0, 5, 10]
+  assert "loss" not in episodes[0].metrics and episodes[1].metrics["loss"] > 0
+  assert math.isnan(episodes[0].steps_per_second)
+  assert episodes[2].steps_per_second > 0
+  walls = [e.wall_seconds for e in episodes]
+  assert walls == sorted(walls)
+  assert {e.policy for e in episodes} == {"policy"}
+  assert (result.env_steps, result.episodes, result.learner_updates) == (15, 3, 10)
+  assert not result.interrupted
+  assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(result.weights))
+
+
+@pytest.mark.parametrize(
+  "steps, episodes, expected", [(12, None, 15), (15, None, 15), (12, 2, 10), (7, 3, 10)]
+)
+def test_limits_end_the_run_at_an_episodes_end(steps, episodes, expected):
+  environment = testing.fake()
+  result = run(environment, steps=steps, episodes=episodes, min_replay_size=40)
+  assert result.env_steps == expected
+
+
+def test_needs_a_limit():
+  with pytest.raises(ValueError, match="give num_episodes or num_steps"):
+    run(testing.fake(), episodes=None)
+
+
+@pytest.mark.parametrize(
+  "asked, episodes, env_steps, interrupted",
+  [
+    (1, 0, 0, False),  # Before the first episode.
+    (3, 0, 2, True),  # After the second step.
+    (7, 1, 5, False),  # After the first episode.
+    (9, 1, 7, True),
+  ],
+)
+def test_stops_when_asked(asked, episodes, env_steps, interrupted):
+  """Before each episode and after each step it is asked once."""
+  left = [asked]
+
+  def stop() -> bool:
+    left[0] -= 1
+    return left[0] <= 0
+
+  result = run(testing.fake(), episodes=9, stop=stop, min_replay_size=40)
+  assert (result.episodes, result.env_steps) == (episodes, env_steps)
+  assert result.interrupted == interrupted
+
+
+@pytest.mark.parametrize("rate, expected", [(0.25, 3), (1.0, 15), (2.0, 30)])
+def test_updates_per_step(rate, expected):
+  result = run(testing.fake(), updates_per_step=rate)
+  assert result.learner_updates == expected  # In steps 6 to 20.
+
+
+def test_learning_waits_for_a_whole_window():
+  result = run(testing.fake(), n_step=4, min_replay_size=1, episodes=1)
+  # Row 4, the first window's last one, is there with the fifth step; it ends the
+  # episode, and all five windows are padded to the end.
+  assert result.learner_updates == 1
+
+
+@pytest.mark.parametrize("replay", BACKENDS)
+@pytest.mark.parametrize(
+  "changes",
+  [
+    {"min_replay_size": 1, "batch_size": 40},
+    {"n_step": 7, "min_replay_size": 1, "batch_size": 1, "replay_capacity": 1},
+    {"updates_per_step": 3.0, "min_replay_size": 2, "priority_exponent": 0.5},
+  ],
+)
+def test_nothing_waits_for_what_never_comes(replay, changes):
+  environment = testing.FakeEnvironment(episode_length=1)
+  result = run(environment, replay=replay, episodes=7, **changes)
+  assert result.episodes == 7 and result.learner_updates > 0
+  assert is_finite(result.weights)
+
+
+class Raising(testing.FakeEnvironment):
+  """Raises in its n-th step."""
+
+  def __init__(self, error: type[BaseException], at_step: int):
+    super().__init__()
+    self._error, self._left = error, at_step
+
+  def step(self, action: Any) -> dm_env.TimeStep:
+    self._left -= 1
+    if self._left == 0:
+      raise self._error
+    return super().step(action)
+
+
+@pytest.mark.parametrize("replay", BACKENDS)
+@pytest.mark.parametrize("at_step", [1, 14])
+def test_an_interrupt_in_mid_episode_keeps_what_was_learnt(replay, at_step):
+  environment = Raising(KeyboardInterrupt, at_step)
+  result = run(environment, replay=replay, episodes=9)
+  assert result.interrupted
+  assert result.env_steps == at_step - 1
+  assert result.episodes == (at_step - 1) // 5
+  assert result.learner_updates == max(0, at_step - 1 - 5)
+  assert is_finite(result.weights) and jax.tree.leaves(result.weights)
+
+
+def test_other_errors_pass_through():
+  with pytest.raises(ZeroDivisionError):
+    run(Raising(ZeroDivisionError, 8))
+
+
+@pytest.mark.parametrize(
+  "make, quantity",
+  [(testing.fake_nan_reward, "reward"), (testing.fake_nan_observation, "observation")],
+)
+def test_what_the_environment_must_not_return(make, quantity):
+  with pytest.raises(errors.NonFiniteError) as caught:
+    run(make(), seed=5, episodes=9)
+  message = str(caught.value)
+  assert quantity in message and "seed 5" in message
+  assert "environment step 12" in message
+  assert is_finite(caught.value.weights)
+  reference = run(testing.fake(), seed=5, episodes=None, steps=10)
+  assert jax.tree.structure(caught.value.weights) == jax.tree.structure(
+    reference.weights
+  )
+
+
+@pytest.mark.parametrize("updates_per_step", [1.0, 2.0])
+@pytest.mark.parametrize("priority_exponent", [0.0, 0.5])
+def test_a_loss_that_is_not_finite(updates_per_step, priority_exponent):
+  """A reward whose square float32 cannot hold: the first batch with it ends the run."""
+
+  def reward(t: int, action: int) -> float:
+    environment.calls += 1
+    return 1e30 if environment.calls == 12 else 1.0
+
+  environment = testing.FakeEnvironment(reward=reward)
+  environment.calls = 0
+  with pytest.raises(errors.NonFiniteError) as caught:
+    run(
+      environment,
+      seed=5,
+      episodes=200,
+      updates_per_step=updates_per_step,
+      priority_exponent=priority_exponent,
+    )
+  message = str(caught.value)
+  assert "the loss became inf in learner update" in message
+  assert "seed 5" in message and "environment step" in message
+  assert is_finite(caught.value.weights)
+
+
+def test_no_update_goes_unlooked_at():
+  """Of several updates in a step, also the first may be the one that failed."""
+  seen = []
+
+  class Learner:
+    num_updates = 0
+
+    def step(self):
+      self.num_updates += 1
+
+    def is_finite(self):
+      seen.append(self.num_updates)
+      return self.num_updates != 1
+
+    def metrics(self):
+      return {"loss": math.inf}
+
+  class Acting:
+    env_steps = 9
+    num_windows = 9
+
+    def update(self, wait):
+      del wait
+
+  environment = testing.fake()
+  config = dqn_config.DQNConfig(updates_per_step=3.0, **TINY)
+  agent = dqn_agent.make_agent(config, factory.spec(environment))
+  acting = Acting()
+  local_agent = local.LocalAgent(
+    agent, acting, Learner(), acting, local.Clock(), lambda: False
+  )
+  with pytest.raises(FloatingPointError, match="became inf in learner update 1;"):
+    local_agent.update()
+  assert seen == [0, 1]
+
+
+def test_a_loss_in_the_very_last_update():
+  rewards = iter([1.0] * 9 + [1e30])
+  environment = testing.FakeEnvironment(reward=lambda t, action: next(rewards))
+  # Replay holds the newest transition alone, so that the update cannot miss it.
+  newest = {"min_replay_size": 1, "replay_capacity": 1, "batch_size": 1}
+  with pytest.raises(errors.NonFiniteError, match="environment step 10, seed 0"):
+    run(environment, episodes=2, **newest)
+
+
+def test_tdu_tells_exploiters_from_explorers():
+  """By the member followed from the episode's first action on."""
+  episodes: list[local.Episode] = []
+  # The first action does not count: nets without biases have no wish at x = 0.
+  environment = testing.FakeEnvironment(
+    episode_length=4, num_actions=16, reward=lambda t, action: float(action * (t > 1))
+  )
+  # Nothing is learnt yet, and each member always wants the action of its own.
+  changes = {**TDU, "num_explorers": 1, "min_replay_size": 40, "hidden_sizes": (16,)}
+  run(environment, episodes=10, on_episode=episodes.append, **changes)
+  returns: dict[str, set[float]] = {}
+  for episode in episodes:
+    returns.setdefault(episode.policy, set()).add(episode.episode_return)
+  assert set(returns) == {"exploiter", "explorer"}
+  # One explorer and two exploiters, who never do the same thing.
+  assert (len(returns["explorer"]), len(returns["exploiter"])) == (1, 2)
+  assert not returns["explorer"] & returns["exploiter"]
+
+
+def test_without_reverb_says_what_to_do(monkeypatch):
+  from explorax.agents import wiring
+
+  monkeypatch.delitem(
+    sys.modules, "explorax.agents.wiring.reverb_replay", raising=False
+  )
+  monkeypatch.delattr(wiring, "reverb_replay", raising=False)
+  monkeypatch.setitem(sys.modules, "reverb", None)
+  with pytest.raises(ImportError, match=r"--replay=memory"):
+    run(testing.fake(), replay="reverb")
