@@ -20,8 +20,6 @@ import statistics
 import time
 from typing import Any
 
-Task = tuple[str, str, str, int]  # (label, preset, environment, seed)
-
 # label → (preset, the fields that differ from it)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
   "tdu": ("tdu", {}),
@@ -42,7 +40,7 @@ def tasks(num_seeds: int) -> list[tuple[str, str, int]]:
   """(label, environment, seed) of every run, the short ones first."""
   pairs = [("tdu", env) for env in DETERMINISTIC.values()]
   pairs += [("bootstrapped_dqn", env) for env in DETERMINISTIC.values()]
-  pairs += [("tdu, distinct target priors", env) for env in DETERMINISTIC.values()]
+  pairs += [("tdu, distinct target priors", DETERMINISTIC[10])]
   pairs += [("double_dqn", DETERMINISTIC[20])]
   for env in STOCHASTIC.values():
     pairs += [(label, env) for label in ("tdu", "bootstrapped_dqn", "ucb")]
@@ -133,9 +131,11 @@ def main() -> None:
 
   path = pathlib.Path(args.output) / "runs.jsonl"
   path.parent.mkdir(parents=True, exist_ok=True)
-  runs = [json.loads(line) for line in path.read_text().splitlines()] if (
-    path.exists()
-  ) else []
+  runs = (
+    [json.loads(line) for line in path.read_text().splitlines()]
+    if (path.exists())
+    else []
+  )
   done = {(r["label"], r["env"], r["seed"], r["max_episodes"]) for r in runs}
   todo = [t for t in tasks(args.seeds) if (*t, args.episodes) not in done]
   if not args.table:
