@@ -48,7 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
   try:
     command = command_lib.parse(argv)
     if command.show:
-      print(_show(command.show), flush=True)
+      with contextlib.suppress(
+        BrokenPipeError
+      ):  # `--list_envs | head` has seen enough.
+        print(_show(command.show), flush=True)
       return 0
     job = _set_up(command, argv)
   except _REFUSALS as error:

@@ -1,12 +1,19 @@
 """TD errors and losses of single transitions; the batch is the caller's to vmap."""
 
+import importlib
+import types
+
 import jax
 import jax.numpy as jnp
-import rlax
 
 from explorax.losses import checks
 
 Array = jax.Array
+
+
+def _rlax() -> types.ModuleType:
+  """rlax, imported at its first use: it loads all of TensorFlow where there is one."""
+  return importlib.import_module("rlax")
 
 
 def _of_one_dtype(q, *scalars):
@@ -47,7 +54,7 @@ def q_learning(
     q_t_value=(q_t_value, "float [A]"),
   )
   q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
-  td = rlax.q_learning(q_tm1, a_tm1, r_t, discount_t, jnp.asarray(q_t_value))
+  td = _rlax().q_learning(q_tm1, a_tm1, r_t, discount_t, jnp.asarray(q_t_value))
   return jnp.asarray(td)
 
 
@@ -83,7 +90,7 @@ def double_q(
     q_t_selector=(q_t_selector, "float [A]"),
   )
   q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
-  td = rlax.double_q_learning(
+  td = _rlax().double_q_learning(
     q_tm1,
     a_tm1,
     r_t,
@@ -138,7 +145,7 @@ def categorical_double_q(
     q_t_selector=(q_t_selector, "float [A]"),
   )
   logits_t = jnp.asarray(q_logits_t)[jnp.argmax(q_t_selector)]
-  target = rlax.categorical_l2_project(
+  target = _rlax().categorical_l2_project(
     r_t + discount_t * jnp.asarray(q_atoms_t),
     jax.nn.softmax(logits_t),
     jnp.asarray(q_atoms_tm1),
