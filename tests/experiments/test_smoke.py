@@ -1,0 +1,72 @@
+"""Every preset through the real command line, for a hundred steps."""
+
+import csv
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from explorax.experiments import presets, run
+
+ONE_HOT = "explorax.environments.testing:fake_one_hot"
+DENSE = "explorax.environments.testing:fake_truncated"
+
+
+def settings(name: str) -> list[str]:
+  """Few members, and eleven updates: enough to learn from, little to compile."""
+  flags = ["hidden_sizes=8", "batch_size=4", "replay_capacity=95", "min_replay_size=90"]
+  config = presets.PRESETS[name].config
+  if config.num_members > 1:
+    flags.append("num_members=3")
+  if config.num_explorers:
+    flags.append("num_explorers=2")
+  if name == "dqn_rnd":
+    flags += ["bonus.hidden_sizes=8", "bonus.output_size=4"]
+  return [f"--set={flag}" for flag in flags]
+
+
+def launch(name: str, env: str, *argv: str) -> tuple[dict, list[dict[str, str]]]:
+  """Runs a hundred steps; returns the summary and the rows of the metrics."""
+  command = [f"--agent={name}", f"--env={env}", "--steps=100", "--output=out"]
+  assert run.main([*command, *settings(name), *argv]) == 0
+  out = pathlib.Path("out")
+  with open(out / "metrics.csv", newline="") as file:
+    rows = list(csv.DictReader(file))
+  return json.loads((out / "summary.json").read_text()), rows
+
+
+@pytest.fixture(autouse=True)
+def _empty_directory(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+
+
+def check(name: str, summary: dict, rows: list[dict[str, str]]) -> None:
+  assert summary["status"] == "finished"
+  assert (summary["env_steps"], summary["episodes"]) == (100, 20)
+  assert summary["learner_updates"] == 11  # In steps 90 to 100.
+  assert len(rows) == 20
+  assert all(float(row["episode_return"]) == 5.0 for row in rows)
+  assert np.isfinite(float(rows[-1]["loss"])) and float(rows[-1]["finite"]) == 1.0
+  policies = {row["policy"] for row in rows}
+  config = presets.PRESETS[name].config
+  assert policies == ({"exploiter", "explorer"} if config.num_explorers else {"policy"})
+  has_bonus = config.beta > 0
+  assert (float(rows[-1]["r_int"]) != 0.0) == has_bonus
+  with np.load("out/checkpoints/final.npz") as weights:
+    assert all(np.isfinite(weights[key]).all() for key in weights.files)
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_preset(name):
+  check(name, *launch(name, ONE_HOT, "--replay=memory"))
+
+
+@pytest.mark.parametrize("name", ["dqn_counts", "dqn_rnd"])
+def test_bonuses_on_dense_observations(name):
+  check(name, *launch(name, DENSE, "--replay=memory"))
+
+
+@pytest.mark.reverb
+def test_through_reverb():
+  check("tdu", *launch("tdu", ONE_HOT, "--replay=reverb"))
