@@ -1,0 +1,145 @@
+"""The report of the benchmarks: what is compared, refused, printed and written."""
+
+import argparse
+import importlib.util
+import json
+import pathlib
+import types
+
+import pytest
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def load(name: str) -> types.ModuleType:
+  spec = importlib.util.spec_from_file_location(
+    f"tested_benchmarks_{name}", FOLDER / f"{name}.py"
+  )
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
+
+
+run = load("run")
+deep_sea = load("deep_sea")
+
+
+def samples(*speeds: float, learner_updates: int = 73) -> list[dict]:
+  return [
+    {
+      "steps_per_second": speed,
+      "compilations": 0,
+      "env_steps": 200,
+      "learner_updates": learner_updates,
+    }
+    for speed in speeds
+  ]
+
+
+def test_medians_and_both_ratios():
+  row = deep_sea.compare(10, 3.0, "reverb", samples(6, 90, 40), samples(3, 10, 20))
+  assert row["explorax_steps_per_s"] == 40 and row["bsuite_steps_per_s"] == 10
+  assert (row["explorax_min"], row["explorax_max"]) == (6, 90)
+  assert row["ratio_of_medians"] == 4.0
+  assert row["median_ratio"] == 2.0  # Of 2, 9 and 2.
+  assert row["goal"] == 3.0 and row["compilations"] == 0
+
+
+def test_unequal_work_is_refused():
+  with pytest.raises(RuntimeError, match="made 72 learner_updates and bsuite 73"):
+    deep_sea.compare(
+      10, 3.0, "reverb", samples(40.0, learner_updates=72), samples(10.0)
+    )
+
+
+def test_a_failing_sample_says_why(tmp_path, monkeypatch):
+  script = tmp_path / "sample.py"
+  script.write_text("import sys; sys.exit(f'cannot do {sys.argv[1:]}')")
+  monkeypatch.setattr(deep_sea, "_SAMPLE", script)
+  with pytest.raises(RuntimeError, match=r"code 1:\ncannot do \['speed', '--env=e'\]"):
+    deep_sea.sample("speed", env="e")
+
+
+def test_a_sample_is_the_last_line_and_xla_has_its_defaults(tmp_path, monkeypatch):
+  script = tmp_path / "sample.py"
+  script.write_text(
+    "import json, os; print('noise'); print(json.dumps(dict("
+    "flags=os.environ.get('XLA_FLAGS'), platform=os.environ['JAX_PLATFORMS'])))"
+  )
+  monkeypatch.setattr(deep_sea, "_SAMPLE", script)
+  monkeypatch.setenv("XLA_FLAGS", "--xla_anything")
+  assert deep_sea.sample("speed") == {"flags": None, "platform": "cpu"}
+
+
+def test_table():
+  rows = [
+    {"name": "a", "speed": 1234.56, "samples": [1, 2]},
+    {"name": "longer", "speed": 0.123456, "only_here": 3},
+  ]
+  assert run.format_table(rows) == "\n".join(
+    [
+      "| name   | speed  | only_here |",
+      "| ------ | ------ | --------- |",
+      "| a      | 1235   | –         |",
+      "| longer | 0.1235 | 3         |",
+    ]
+  )
+
+
+def test_sections():
+  assert run.parse_sections("memory, losses") == ["memory", "losses"]
+  with pytest.raises(argparse.ArgumentTypeError, match="no section 'memroy'; choose"):
+    run.parse_sections("memroy")
+
+
+def test_report(tmp_path, monkeypatch, capsys):
+  asked = []
+
+  def measure(quick):
+    asked.append(quick)
+    return [{"name": "x", "samples": [1.0]}]
+
+  monkeypatch.setitem(run.SECTIONS, "fake", lambda: [run.Table("A title", measure)])
+  run.measure(["fake"], True, tmp_path / "new" / "folder")
+  report = json.loads((tmp_path / "new" / "folder" / "bench.json").read_text())
+  assert asked == [True] and report["quick"] is True
+  assert report["tables"] == [
+    {"section": "fake", "title": "A title", "rows": [{"name": "x", "samples": [1.0]}]}
+  ]
+  assert report["machine"]["cpu"] and report["machine"]["cpus"] >= 1
+  assert {"python", "packages", "git_commit"} <= set(report["machine"])
+  printed = capsys.readouterr().out
+  assert "A title" in printed and "| x    |" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.reverb
+@pytest.mark.parametrize(
+  ("what", "flags", "expected"),
+  [
+    (
+      "speed",
+      {"agent": "bsuite", "warm_up": 140, "steps": 20},
+      {"steps_per_second", "compilations", "env_steps", "learner_updates"},
+    ),
+    (
+      "parts",
+      {"warm_up": 140, "steps": 20},
+      {"update", "sampling", "acting", "inserting", "environment", "all"},
+    ),
+    (
+      "replay",
+      {"steps": 20_000},
+      {"transitions", "row_bytes", "bytes_per_transition"},
+    ),
+  ],
+)
+def test_samples_measure_something(what, flags, expected):
+  result = deep_sea.sample(what, env="bsuite:deep_sea/0", **flags)
+  assert set(result) == expected
+  assert result.pop("compilations", 0) == 0
+  assert all(value > 0 for value in result.values()), result
+  if what == "speed":
+    # Whole episodes of ten steps, up to the one after the measured steps; the first
+    # 127 steps fill replay.
+    assert (result["env_steps"], result["learner_updates"]) == (170, 43)
