@@ -1,0 +1,178 @@
+"""Each bonus by hand, and against plain counting."""
+
+import dataclasses
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax.agents import bonuses
+from explorax.environments import factory, specs, standard, testing
+from explorax.experiments import presets
+from explorax.experiments.runners import local
+
+DENSE = dm_env.specs.Array((3,), np.float32)
+INDEX = specs.make_encoding(specs.OneHotArray((2, 3))).spec
+
+
+def inputs(td, q_tm1, a_tm1=(0,), observation=None) -> bonuses.Inputs:
+  observation = np.zeros((len(a_tm1), 3)) if observation is None else observation
+  return bonuses.Inputs(
+    jnp.asarray(td, jnp.float32),
+    jnp.asarray(q_tm1, jnp.float32),
+    jnp.asarray(a_tm1, jnp.int32),
+    jnp.asarray(observation, jnp.float32),
+  )
+
+
+def compute(bonus: bonuses.Bonus, given: bonuses.Inputs) -> np.ndarray:
+  built = bonus.build(DENSE, 2)
+  r_int, _ = jax.jit(built.compute)(built.init(jax.random.PRNGKey(0)), given)
+  return np.asarray(r_int)
+
+
+def test_none_is_zero():
+  np.testing.assert_array_equal(
+    compute(bonuses.NoBonus(), inputs([[5.0, 1.0]], np.zeros((1, 2, 2)), (0, 1))),
+    [0.0, 0.0],
+  )
+
+
+def test_td_uncertainty():
+  # Deviations of −1, 0, 1 and of −2, 0, 2, over K − 1 = 2.
+  td = [[1.0, 0.0], [2.0, 2.0], [3.0, 4.0]]
+  r_int = compute(bonuses.TDUncertainty(), inputs(td, np.zeros((3, 2, 2)), (0, 1)))
+  np.testing.assert_allclose(r_int, [1.0, 2.0], rtol=1e-6)
+
+
+def test_q_uncertainty_is_of_the_action_taken():
+  q = np.zeros((2, 2, 2))
+  q[:, 0] = [[0.0, 9.0], [2.0, -9.0]]
+  q[:, 1] = [[9.0, 1.0], [-9.0, 5.0]]
+  r_int = compute(bonuses.QUncertainty(), inputs(np.zeros((2, 2)), q, (0, 1)))
+  np.testing.assert_allclose(r_int, [np.sqrt(2), np.sqrt(8)], rtol=1e-6)
+
+
+def test_infogain():
+  """Two members, sure of different actions: log 2; the same one: nothing."""
+  q = np.zeros((2, 3, 2))
+  q[:, 0] = [[100.0, 0.0], [0.0, 100.0]]
+  q[:, 1] = [[100.0, 0.0], [100.0, 0.0]]
+  # At temperature 2, a gap of 2 log 3 is (3/4, 1/4), and the mean is (1/2, 1/2).
+  q[:, 2] = [[2 * np.log(3), 0.0], [0.0, 2 * np.log(3)]]
+  given = inputs(np.zeros((2, 3)), q, (0, 0, 0))
+  r_int = compute(bonuses.InfoGain(temperature=2.0), given)
+  expected = 0.75 * np.log(0.75 / 0.5) + 0.25 * np.log(0.25 / 0.5)
+  np.testing.assert_allclose(r_int, [np.log(2), 0.0, expected], atol=1e-6)
+
+
+def test_where_they_belong():
+  for bonus, end in (
+    (bonuses.NoBonus(), "transition"),
+    (bonuses.TDUncertainty(), "transition"),
+    (bonuses.QUncertainty(), "transition"),
+    (bonuses.InfoGain(), "source"),
+    (bonuses.RND(), "source"),
+    (bonuses.Counts(), "transition"),
+  ):
+    assert bonus.build(DENSE, 2).end == end
+
+
+def test_rnd_tires_of_what_it_sees():
+  bonus = bonuses.RND(
+    hidden_sizes=(16,), output_size=4, learning_rate=1e-2, normalise=False
+  ).build(DENSE, 2)
+  rng = np.random.default_rng(0)
+  zeros = np.zeros((1, 8)), np.zeros((1, 8, 2)), (0,) * 8
+  seen, unseen = (inputs(*zeros, rng.normal(size=(8, 3)) * 2) for _ in range(2))
+  state = first = bonus.init(jax.random.PRNGKey(0))
+  step = jax.jit(bonus.compute)
+  before, _ = step(state, seen)
+  fresh, _ = step(state, unseen)
+  for _ in range(200):
+    r_int, state = step(state, seen)
+  assert r_int.mean() < 0.05 * before.mean()
+  still_fresh, _ = step(state, unseen)
+  assert still_fresh.mean() > 5 * r_int.mean()
+  assert fresh.mean() > 0
+  # The predictor is trained and the target is not.
+  jax.tree.map(np.testing.assert_array_equal, first.target, state.target)
+  moved = jax.tree.map(
+    lambda a, b: not np.array_equal(a, b), first.predictor, state.predictor
+  )
+  assert all(jax.tree.leaves(moved))
+
+
+def test_rnd_normalises_by_moving_moments():
+  """By hand: the errors are those of the same networks without normalisation."""
+  plain, normalised = (
+    bonuses.RND(hidden_sizes=(4,), output_size=2, decay=0.5, normalise=n).build(
+      DENSE, 2
+    )
+    for n in (False, True)
+  )
+  rng = np.random.default_rng(0)
+  zeros = np.zeros((1, 4)), np.zeros((1, 4, 2)), (0,) * 4
+  batches = [inputs(*zeros, rng.normal(size=(4, 3))) for _ in range(3)]
+  states = [b.init(jax.random.PRNGKey(0)) for b in (plain, normalised)]
+  history = []
+  for batch in batches:
+    errors, states[0] = plain.compute(states[0], batch)
+    r_int, states[1] = normalised.compute(states[1], batch)
+    history.append(np.asarray(errors, np.float64))
+    weights = np.array([0.5 ** (len(history) - 1 - i) for i in range(len(history))])
+    weights /= weights.sum()
+    mean = sum(w * e.mean() for w, e in zip(weights, history, strict=True))
+    square = sum(w * (e**2).mean() for w, e in zip(weights, history, strict=True))
+    expected = (history[-1] - mean) / np.sqrt(square - mean**2)
+    np.testing.assert_allclose(r_int, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("spec", [INDEX, DENSE])
+def test_counts_are_a_dictionary_of_visits(spec):
+  bonus = bonuses.Counts().build(spec, 2)
+  observe = jax.jit(bonus.observe)
+  rng = np.random.default_rng(0)
+  state, visits = bonus.init(), {}
+  for _ in range(100):
+    name = int(rng.integers(-1, 6))
+    observation = np.int32(name) if spec is INDEX else np.full(3, name, np.float32)
+    action, last = int(rng.integers(2)), bool(rng.random() < 0.2)
+    r_int, state = observe(state, observation, jnp.int32(action), jnp.bool_(last))
+    if last:  # Nothing is taken there: no visit, and no reward for one.
+      assert r_int == 0.0
+      continue
+    visits[name, action] = visits.get((name, action), 0) + 1
+    np.testing.assert_allclose(r_int, (visits[name, action] + 0.01) ** -0.5, rtol=1e-6)
+  assert state.sum() == sum(visits.values())
+  assert len(visits) == 14
+
+
+def test_counts_last_as_long_as_the_actor():
+  """Through the runner: the tenth episode pays less than the first, step for step."""
+  environment = standard.StandardEnvironment(
+    testing.FakeEnvironment(observation_shape=(5,), num_actions=1, one_hot=True)
+  )
+  preset = presets.PRESETS["dqn_counts"]
+  config = dataclasses.replace(
+    preset.config,
+    hidden_sizes=(4,),
+    replay_capacity=5,
+    min_replay_size=5,
+    batch_size=2,
+    beta=0.0,
+  )
+  agent = preset.make_agent(config, factory.spec(environment))
+  seen = []
+  local.run(
+    agent,
+    environment,
+    seed=0,
+    replay="memory",
+    num_episodes=3,
+    on_episode=lambda e: seen.append(e.metrics["r_int"]),
+  )
+  # The last update of episode i draws from its five steps alone, each visited i times.
+  np.testing.assert_allclose(seen, [(i + 0.01) ** -0.5 for i in (1, 2, 3)], rtol=1e-5)

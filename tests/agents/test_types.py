@@ -1,0 +1,59 @@
+"""What a ReplaySpec refuses, and where bonuses belong."""
+
+import jax
+import numpy as np
+import pytest
+
+from explorax.agents import types
+
+pytestmark = pytest.mark.ops
+
+USUAL = {"capacity": 100, "min_size": 1, "batch_size": 4, "updates_per_step": 1.0}
+
+
+@pytest.mark.parametrize(
+  "changes, message",
+  [
+    *(
+      ({name: 0}, f"{name} is 0; it must be at least 1")
+      for name in ("capacity", "batch_size", "length", "bootstrap", "period")
+    ),
+    ({"burn_in": -1}, "burn_in is -1"),
+    ({"length": 4, "period": 5}, "period is 5, beyond its length of 4"),
+    ({"capacity": 3}, "a replay capacity of 3 environment steps"),
+    ({"capacity": 7, "length": 2, "period": 2}, "raise the capacity to at least 8"),
+    ({"min_size": 101}, "min_size is 101"),
+    ({"updates_per_step": 0.0}, "updates_per_step is 0.0"),
+    ({"updates_per_step": float("nan")}, "updates_per_step is nan"),
+    ({"priority_exponent": -1.0}, "priority_exponent is -1.0"),
+  ],
+)
+def test_refuses(changes, message):
+  with pytest.raises(ValueError) as caught:
+    types.ReplaySpec(**{**USUAL, **changes})
+  assert message in str(caught.value)
+
+
+def test_sizes():
+  spec = types.ReplaySpec(**USUAL, burn_in=3, length=8, bootstrap=2, period=4)
+  assert spec.window_rows == 13
+  assert spec.max_windows == 25
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 3)])
+def test_align_intrinsic(shape):
+  r_int = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+  for end, offset in (("source", 0), ("transition", 0), ("destination", 1)):
+    for align in (
+      types.align_intrinsic,
+      jax.jit(types.align_intrinsic, static_argnums=1),
+    ):
+      aligned = np.asarray(align(r_int, end))
+      assert aligned.shape == (3, *shape[1:])
+      for t in range(3):
+        np.testing.assert_array_equal(aligned[t], r_int[t + offset])
+
+
+def test_a_bonus_speaks_of_one_of_three():
+  with pytest.raises(ValueError, match="not of 'middle'"):
+    types.align_intrinsic(np.zeros(3), "middle")
