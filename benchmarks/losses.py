@@ -22,7 +22,7 @@ BATCH, LENGTH, NUM_ACTIONS = 64, 80, 18
 LAMBDA = 0.95
 N_STEPS = 5
 
-Loss = Callable[..., jax.Array]
+Loss = Callable[..., Any]
 
 
 class Pair(NamedTuple):
@@ -85,6 +85,15 @@ def _pairs() -> Iterator[Pair]:
     lambda q, q_t, a, a_t, r, d, *_: losses.n_step_q(q, a, r, d, q_t, N_STEPS),
     lambda q, q_t, a, a_t, r, d, *_: rlax.transformed_n_step_q_learning(
       q, a, q_t, jnp.argmax(q_t, axis=-1), r, d, N_STEPS
+    ),
+  )
+  yield Pair(
+    "n_step_q, double",
+    lambda q, q_t, a, a_t, r, d, pi_t, _: losses.n_step_q(
+      q, a, r, d, q_t, N_STEPS, q_t_selector=pi_t
+    ),
+    lambda q, q_t, a, a_t, r, d, pi_t, _: rlax.transformed_n_step_q_learning(
+      q, a, q_t, jnp.argmax(pi_t, axis=-1), r, d, N_STEPS
     ),
   )
   yield Pair(

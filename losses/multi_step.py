@@ -5,9 +5,8 @@ TD_t = h( G_t ) − q_tm1(a_t),    G from h⁻¹(q_t), no gradient through G.
 
 import jax
 import jax.numpy as jnp
-import rlax
 
-from explorax.losses import checks, indexing, off_policy, returns, transforms
+from explorax.losses import checks, off_policy, returns, transforms
 
 Array = jax.Array
 
@@ -26,12 +25,6 @@ def _check(function, q_tm1, a_tm1, r_t, discount_t, q_t, **others):
     q_t=(q_t, "float [T, A]"),
     **others,
   )
-
-
-def _greedy_values(q_t, q_t_selector, tx_pair):
-  """h⁻¹ q_t at the selector's greedy actions, `[T]`."""
-  q_t, selector = jax.lax.stop_gradient((q_t, q_t_selector))
-  return tx_pair.apply_inv(indexing.gather(q_t, jnp.argmax(selector, axis=-1)))
 
 
 def _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair):
@@ -83,7 +76,7 @@ def peng_q_lambda(
     lambda_=(lambda_, "number [] or [T]"),
     q_t_selector=(selector, "float [T, A]"),
   )
-  v_t = _greedy_values(q_t, selector, tx_pair)
+  v_t = off_policy.greedy_values(q_t, q_t_selector, tx_pair)
   return _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair)
 
 
@@ -123,6 +116,31 @@ def expected_sarsa_lambda(
   q_t, pi_t = jax.lax.stop_gradient((q_t, pi_t))
   v_t = jnp.sum(pi_t * tx_pair.apply_inv(q_t), axis=-1)
   return _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair)
+
+
+def _n_step_returns(r_t, discount_t, v_t, n, lambda_):
+  """Returns of n rewards, a row of the loop being one more reward for all times.
+
+  A loop and not rlax's unrolled sum: XLA would move that into the gradient, and
+  compute each return once for every action.
+  """
+  r_t, discount_t, v_t, lambda_ = returns.of_one_dtype(r_t, discount_t, v_t, lambda_)
+  length = v_t.shape[0]
+  one_step = r_t + discount_t * (1 - lambda_) * v_t
+  decay = discount_t * lambda_ * jnp.ones_like(v_t)
+
+  def shifted(x, fill):
+    padded = jnp.concatenate([x, jnp.full(n - 1, fill, x.dtype)])
+    return jnp.stack([padded[i : i + length] for i in range(n)])
+
+  def step(g_t, inputs):
+    one_step_t, decay_t = inputs
+    return one_step_t + jnp.where(decay_t == 0, 0.0, decay_t * g_t), None
+
+  # Past the end nothing is paid or discounted: the last value is all there is.
+  inputs = (shifted(one_step, 0), shifted(decay, 1))
+  g_tm1, _ = jax.lax.scan(step, shifted(v_t, v_t[-1])[-1], inputs, reverse=True)
+  return g_tm1
 
 
 def n_step_q(
@@ -165,9 +183,9 @@ def n_step_q(
     lambda_=(lambda_, "number [] or [T]"),
     q_t_selector=(selector, "float [T, A]"),
   )
-  r_t, discount_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, lambda_))
-  v_t = _greedy_values(q_t, selector, tx_pair)
-  g_tm1 = rlax.n_step_bootstrapped_returns(
-    r_t, discount_t, v_t, min(n, v_t.shape[0]), lambda_ * jnp.ones_like(v_t)
+  r_t, discount_t, q_t, q_t_selector, lambda_ = jax.lax.stop_gradient(
+    (r_t, discount_t, q_t, q_t_selector, lambda_)
   )
+  v_t = off_policy.greedy_values(q_t, q_t_selector, tx_pair)
+  g_tm1 = _n_step_returns(r_t, discount_t, v_t, min(n, v_t.shape[0]), lambda_)
   return off_policy.td_errors(q_tm1, a_tm1, g_tm1, tx_pair)

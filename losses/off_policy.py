@@ -22,6 +22,16 @@ def td_errors(
   return jax.lax.stop_gradient(tx_pair.apply(g_tm1)) - indexing.select(q_tm1, a_tm1)
 
 
+def greedy_values(
+  q_t: Array, q_t_selector: Array | None, tx_pair: transforms.TxPair
+) -> Array:
+  """h⁻¹(q_t) at the selector's greedy actions, or at its own. `[T, A]` → `[T]`."""
+  if q_t_selector is None:
+    # The argmax of an array takes several times as long as its maximum.
+    return tx_pair.apply_inv(jnp.max(q_t, axis=-1))
+  return tx_pair.apply_inv(indexing.select(q_t, jnp.argmax(q_t_selector, axis=-1)))
+
+
 def _check(function, q_tm1, q_t, a_tm1, a_t, r_t, discount_t, **others):
   checks.check(
     function,
@@ -39,10 +49,10 @@ def _values(q_t, a_t, pi_t, mu_t, tx_pair):
   """q_a_t, v_t, π(a_t) and μ(a_t), `[T]` each, q's on the scale of the returns."""
   # Nothing behind a target has a gradient: stopping it here keeps it off the loop.
   q_t, pi_t, mu_t = jax.lax.stop_gradient((q_t, pi_t, mu_t))
-  q_t = tx_pair.apply_inv(q_t)
-  v_t = jnp.sum(pi_t * q_t, axis=-1)
+  q_a_t = tx_pair.apply_inv(indexing.gather(q_t, a_t))
+  v_t = jnp.sum(pi_t * tx_pair.apply_inv(q_t), axis=-1)
   mu_a_t = mu_t if jnp.ndim(mu_t) == 1 else indexing.gather(mu_t, a_t)
-  return indexing.gather(q_t, a_t), v_t, indexing.gather(pi_t, a_t), mu_a_t
+  return q_a_t, v_t, indexing.gather(pi_t, a_t), mu_a_t
 
 
 def _off_policy(
@@ -305,13 +315,12 @@ def watkins_q_lambda(
     lambda_=(lambda_, "number [] or [T]"),
     q_t_selector=(selector, "float [T, A]"),
   )
-  q_t, r_t, discount_t, lambda_, selector = jax.lax.stop_gradient(
-    (q_t, r_t, discount_t, lambda_, selector)
+  q_t, r_t, discount_t, lambda_, selector, q_t_selector = jax.lax.stop_gradient(
+    (q_t, r_t, discount_t, lambda_, selector, q_t_selector)
   )
-  q_t = tx_pair.apply_inv(q_t)
   is_greedy = indexing.gather(selector, a_t) == jnp.max(selector, axis=-1)
-  q_a_t = indexing.gather(q_t, a_t)
-  v_t = jnp.where(is_greedy, q_a_t, indexing.gather(q_t, jnp.argmax(selector, axis=-1)))
+  q_a_t = tx_pair.apply_inv(indexing.gather(q_t, a_t))
+  v_t = jnp.where(is_greedy, q_a_t, greedy_values(q_t, q_t_selector, tx_pair))
   c_t = jnp.where(is_greedy, lambda_, 0.0)
   g_tm1 = returns.off_policy_returns(q_a_t, v_t, r_t, discount_t, c_t)
   return td_errors(q_tm1, a_tm1, g_tm1, tx_pair)

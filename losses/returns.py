@@ -21,7 +21,8 @@ TRACE_KINDS = (
 )
 
 
-def _of_one_dtype(*arrays: float | Array) -> list[Array]:
+def of_one_dtype(*arrays: float | Array) -> list[Array]:
+  """The arrays in the precision that all of them fit in, as loops need them."""
   dtype = jnp.result_type(*arrays)
   return [jnp.asarray(array, dtype) for array in arrays]
 
@@ -108,7 +109,7 @@ def off_policy_returns(
     discount_t=(discount_t, "float [T]"),
     c_t=(c_t, "float [T]"),
   )
-  q_a_t, v_t, r_t, discount_t, c_t = _of_one_dtype(q_a_t, v_t, r_t, discount_t, c_t)
+  q_a_t, v_t, r_t, discount_t, c_t = of_one_dtype(q_a_t, v_t, r_t, discount_t, c_t)
   one_step = r_t + discount_t * v_t
   decay = discount_t * c_t
 
@@ -164,7 +165,7 @@ def non_markov_returns(
     rho_t=(rho_t, "float [T]"),
     lambda_=(lambda_, "number [] or [T]"),
   )
-  q_a_t, v_t, r_t, discount_t, rho_t, lambda_ = _of_one_dtype(
+  q_a_t, v_t, r_t, discount_t, rho_t, lambda_ = of_one_dtype(
     q_a_t, v_t, r_t, discount_t, rho_t, lambda_
   )
   one_step = r_t + discount_t * v_t

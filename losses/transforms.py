@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 
 class TxPair(NamedTuple):
-  """An element-wise transformation and its inverse; rlax's pairs serve as well.
+  """An element-wise transformation that increases, and its inverse; rlax's serve too.
 
   Attributes:
     apply: real values → the space in which networks predict.

@@ -14,7 +14,7 @@ from explorax import losses
 pytestmark = pytest.mark.ops
 
 few = hypothesis.settings(
-  max_examples=8, deadline=None, derandomize=True, database=None
+  max_examples=5, deadline=None, derandomize=True, database=None
 )
 seeds = strategies.integers(0, 2**32 - 1)
 

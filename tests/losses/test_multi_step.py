@@ -145,6 +145,16 @@ def test_n_step_q_bootstraps_where_lambda_is_zero():
   _check(lambda *a: losses.n_step_q(*a[:-1], 4, a[-1]), s, expected, "lambda_")
 
 
+def test_values_of_a_lower_precision_are_promoted():
+  s = _stream(11)
+  expected = losses.n_step_q(*_arguments(s), 3)
+  arguments = list(_arguments(s))
+  arguments[4] = jnp.asarray(arguments[4], jnp.bfloat16)
+  actual = losses.n_step_q(*arguments, 3)
+  assert actual.dtype == jnp.float32
+  np.testing.assert_allclose(actual, expected, atol=0.05)
+
+
 def test_without_traces_all_are_one_step():
   s = _stream(5)
   one_step = jax.vmap(rlax.q_learning)(*_arguments(s))
