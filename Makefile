@@ -62,7 +62,7 @@ test: $(INSTALLED)
 	$(BIN)/pytest --cov
 
 test-ops: $(INSTALLED)
-	$(BIN)/pytest -m ops
+	$(BIN)/pytest -m ops -n 2 --dist=worksteal
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
