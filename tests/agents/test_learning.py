@@ -1,0 +1,44 @@
+"""What deep exploration solves and dithering does not: Deep Sea, N = 10."""
+
+import pytest
+
+from explorax import environments
+from explorax.experiments import presets
+from explorax.experiments.runners import local
+
+pytestmark = pytest.mark.slow
+
+DEEP_SEA = "bsuite:deep_sea/0"
+
+
+def solved_episode(name: str, max_episodes: int) -> int | None:
+  """The first episode at which the average regret is below 0.9, as bsuite has it."""
+  environment = environments.make(DEEP_SEA, seed=0)
+  preset = presets.PRESETS[name]
+  agent = preset.make_agent(preset.config, environments.spec(environment))
+  rule = environments.solved_rule(DEEP_SEA)
+  assert rule is not None
+
+  def on_episode(episode: local.Episode) -> None:
+    rule.update(episode.episode, episode.metrics["total_bad_episodes"])
+
+  local.run(
+    agent,
+    environment,
+    seed=0,
+    replay="memory",
+    num_episodes=max_episodes,
+    on_episode=on_episode,
+    stop=lambda: rule.solved_episode is not None,
+  )
+  return rule.solved_episode
+
+
+@pytest.mark.parametrize("name", ["tdu", "bootstrapped_dqn"])
+def test_deep_exploration_solves_it(name):
+  episode = solved_episode(name, max_episodes=300)
+  assert episode is not None and episode > 20
+
+
+def test_dithering_does_not():
+  assert solved_episode("double_dqn", max_episodes=300) is None
