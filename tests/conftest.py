@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     return
   skip = pytest.mark.skip(reason="Reverb is not installed: explorax[reverb] has it.")
   for item in items:
-    if "reverb" in item.keywords:
+    if item.get_closest_marker("reverb") is not None:
       item.add_marker(skip)
 
 
