@@ -7,6 +7,7 @@ import numpy as np
 from bsuite import bsuite, sweep
 from bsuite.environments import deep_sea
 from bsuite.logging import csv_logging
+
 from explorax.environments import errors, specs, standard
 
 # Where bsuite looks for MNIST, and what it would otherwise download

@@ -1,6 +1,7 @@
 """What bsuite measures of its environments, and when it calls Deep Sea solved."""
 
 import dm_env
+
 from explorax.environments import standard
 
 

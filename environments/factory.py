@@ -4,6 +4,7 @@ import operator
 from typing import Any
 
 import dm_env
+
 from explorax.environments import errors, specs, standard, user_environments
 
 # bsuite takes a second to import (pandas), and agents import this package for its

@@ -6,8 +6,9 @@ from typing import Any
 import dm_env
 import gymnasium
 import numpy as np
-from explorax.environments import errors, standard
 from gymnasium.envs import registration
+
+from explorax.environments import errors, standard
 
 # Kinds of gymnasium's own environments that are cheap to make, and often discrete.
 _LISTED = ("classic_control", "toy_text", "box2d")

@@ -5,6 +5,7 @@ from typing import Any
 
 import dm_env
 import numpy as np
+
 from explorax.environments import errors, specs
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)

@@ -10,6 +10,7 @@ from typing import Any
 
 import dm_env
 import numpy as np
+
 from explorax.environments import specs
 
 

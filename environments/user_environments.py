@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import dm_env
+
 from explorax.environments import errors, standard
 
 

@@ -12,6 +12,7 @@ import dm_env
 import haiku as hk
 import jax
 import numpy as np
+
 from explorax.networks import types
 
 # Builds a Haiku module (or any function that uses modules): arrays in, an array out.

@@ -6,6 +6,7 @@ import dm_env
 import haiku as hk
 import jax
 import jax.numpy as jnp
+
 from explorax.networks import inputs as inputs_lib
 from explorax.networks import types
 

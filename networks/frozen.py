@@ -5,6 +5,7 @@ from typing import TypeVar
 import dm_env
 import jax
 import jax.numpy as jnp
+
 from explorax.networks import inputs as inputs_lib
 from explorax.networks import types
 

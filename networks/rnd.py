@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import dm_env
 import jax
+
 from explorax.networks import ensemble_mlp, frozen, types
 
 

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from explorax import exploration, networks
 from explorax.agents import bonuses, types
 from explorax.agents.dqn import config as config_lib
-from explorax.agents.dqn import values as values_lib
 
 
 class ActorState(NamedTuple):

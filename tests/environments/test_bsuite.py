@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from bsuite import bsuite, sweep
 from bsuite.logging import csv_load
+
 from explorax import environments
 from explorax.environments import bsuite_environments, specs
 

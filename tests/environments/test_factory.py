@@ -7,6 +7,7 @@ import textwrap
 
 import numpy as np
 import pytest
+
 from explorax import environments
 
 MODULE = """

@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+
 from explorax import environments
 from explorax.environments import gymnasium_environments, specs
 

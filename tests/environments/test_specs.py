@@ -7,6 +7,7 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+
 from explorax.environments import specs
 
 pytestmark = pytest.mark.ops

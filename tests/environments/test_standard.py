@@ -5,6 +5,7 @@ import pickle
 import dm_env
 import numpy as np
 import pytest
+
 from explorax import environments
 from explorax.environments import errors, specs, standard, testing
 

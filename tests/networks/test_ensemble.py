@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from explorax.networks import ensemble, ensemble_mlp
 
 pytestmark = pytest.mark.ops

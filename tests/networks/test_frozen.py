@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from explorax.networks import ensemble, ensemble_mlp, frozen, rnd
 
 pytestmark = pytest.mark.ops

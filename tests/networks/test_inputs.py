@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from explorax.networks import inputs as inputs_lib
 
 pytestmark = pytest.mark.ops
