@@ -85,7 +85,9 @@ def _stateless(end: str, compute: Callable[[Inputs], jax.Array]) -> LearnerBonus
 class NoBonus:
   """r_int = 0."""
 
-  def build(self, observation_spec, num_actions) -> LearnerBonus:
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> LearnerBonus:
     return _stateless("transition", lambda inputs: jnp.zeros_like(inputs.td[0]))
 
 
@@ -93,7 +95,9 @@ class NoBonus:
 class TDUncertainty:
   """σ(τ), the deviation of the members' TD errors (paper 4, equation 11)."""
 
-  def build(self, observation_spec, num_actions) -> LearnerBonus:
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> LearnerBonus:
     return _stateless("transition", lambda inputs: losses.tdu_bonus(inputs.td))
 
 
@@ -101,7 +105,9 @@ class TDUncertainty:
 class QUncertainty:
   """σ over the members' values of the action taken (paper 4's ablation QU)."""
 
-  def build(self, observation_spec, num_actions) -> LearnerBonus:
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> LearnerBonus:
     def compute(inputs: Inputs) -> jax.Array:
       taken = inputs.a_tm1[None, :, None]
       q_a = jnp.take_along_axis(inputs.q_tm1, taken, axis=-1)[..., 0]
@@ -122,7 +128,9 @@ class InfoGain:
         f"InfoGain.temperature is {self.temperature}; it must be positive."
       )
 
-  def build(self, observation_spec, num_actions) -> LearnerBonus:
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> LearnerBonus:
     per_row = jax.vmap(losses.infogain_bonus, in_axes=(1, None))
     return _stateless("source", lambda inputs: per_row(inputs.q_tm1, self.temperature))
 
@@ -155,7 +163,9 @@ class RND:
     if not self.learning_rate > 0:
       raise ValueError(f"RND.learning_rate is {self.learning_rate}; make it positive.")
 
-  def build(self, observation_spec, num_actions) -> LearnerBonus:
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> LearnerBonus:
     nets = networks.make_rnd_networks(
       observation_spec, self.hidden_sizes, self.output_size
     )
@@ -171,7 +181,9 @@ class RND:
         exploration.init_moments(),
       )
 
-    def loss(predictor: Any, target: Any, observation: jax.Array):
+    def loss(
+      predictor: Any, target: Any, observation: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
       errors = jax.vmap(losses.rnd_error)(
         nets.predictor.apply(predictor, observation),
         nets.target.apply(target, observation),
@@ -208,12 +220,14 @@ class Counts:
     if self.num_buckets < 1:
       raise ValueError(f"Counts.num_buckets is {self.num_buckets}; use at least 1.")
 
-  def build(self, observation_spec, num_actions) -> ActorBonus:
+  def build(self, observation_spec: dm_env.specs.Array, num_actions: int) -> ActorBonus:
     inputs = networks.make_inputs(observation_spec)
     # One more state for the zeros after an episode's end, whose index is −1.
     num_states = inputs.num_features + 1 if inputs.is_index else self.num_buckets
 
-    def observe(counts, observation, action, last):
+    def observe(
+      counts: jax.Array, observation: jax.Array, action: jax.Array, last: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
       state = (
         observation + 1
         if inputs.is_index

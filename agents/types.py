@@ -29,6 +29,9 @@ from explorax.environments import specs
 Params = Any
 State = Any
 
+# A jax.Array; numpy's until it enters a jitted function.
+Array = Any
+
 
 # What an agent knows of its environment.
 EnvironmentSpec = specs.EnvironmentSpec
@@ -44,7 +47,7 @@ class ActorParams(NamedTuple):
   """
 
   weights: Params
-  env_steps: jax.Array
+  env_steps: Array
 
 
 class ActorCore(NamedTuple):
@@ -82,10 +85,10 @@ class Sample(NamedTuple):
     population: int32 scalar, how many windows replay held.
   """
 
-  rows: Mapping[str, jax.Array]
-  first: Mapping[str, jax.Array]
-  probabilities: jax.Array
-  population: jax.Array
+  rows: Mapping[str, Array]
+  first: Mapping[str, Array]
+  probabilities: Array
+  population: Array
 
 
 class LearnerOutput(NamedTuple):

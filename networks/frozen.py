@@ -31,7 +31,8 @@ def freeze(network: AnyNetwork, observation_spec: dm_env.specs.Array) -> AnyNetw
   inputs = inputs_lib.make_inputs(observation_spec)
   if not inputs.is_index:
     return network
-  batch_axis = 1 if isinstance(network, types.QNetworks) else 0
+  members_lead: bool = isinstance(network, types.QNetworks)
+  batch_axis = 1 if members_lead else 0
 
   def init(key: jax.Array) -> jax.Array:
     every_index = jnp.arange(-1, inputs.num_features, dtype=jnp.int32)

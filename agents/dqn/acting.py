@@ -33,15 +33,18 @@ def make_actor(
     if evaluation
     else config.exploration
   )
-  computes_bonus = isinstance(bonus, bonuses.ActorBonus) and not evaluation
+  # The bonus that is computed here: in evaluation there is none.
+  own = bonus if isinstance(bonus, bonuses.ActorBonus) and not evaluation else None
 
-  def make_extras(key, prob, policy, r_int) -> dict[str, jax.Array]:
+  def make_extras(
+    key: jax.Array, prob: jax.Array, policy: jax.Array, r_int: jax.Array
+  ) -> dict[str, jax.Array]:
     extras = {"behaviour_prob": prob, "policy": policy}
     if config.mask_prob < 1:
       shape = (config.ensemble_size,)
       mask = jax.random.bernoulli(key, config.mask_prob, shape)
       extras["bootstrap_mask"] = mask.astype(jnp.float32)
-    if computes_bonus:
+    if own is not None:
       extras["r_int"] = r_int
     return extras
 
@@ -51,7 +54,7 @@ def make_actor(
     return ActorState(
       key=key,
       rule_state=rule.init(rule_key, config.ensemble_size, num_actions),
-      bonus_state=bonus.init() if computes_bonus else (),
+      bonus_state=() if own is None else own.init(),
       extras=make_extras(mask_key, jnp.float32(1), jnp.int32(0), jnp.float32(0)),
     )
 
@@ -69,9 +72,9 @@ def make_actor(
     q = values.apply(weights.params, weights.prior_params, observation[None])[:, 0]
     action, prob, rule_state = rule.select(select_key, q, rule_state, params.env_steps)
     bonus_state, r_int = state.bonus_state, jnp.float32(0)
-    if computes_bonus:
+    if own is not None:
       last = timestep.step_type == dm_env.StepType.LAST
-      r_int, bonus_state = bonus.observe(bonus_state, observation, action, last)
+      r_int, bonus_state = own.observe(bonus_state, observation, action, last)
     extras = make_extras(mask_key, prob, rule.policy(rule_state), r_int)
     return action, ActorState(key, rule_state, bonus_state, extras)
 

@@ -24,7 +24,9 @@ class DQNConfig:
   num_members: int = 1  # K, members that learn from the extrinsic reward.
   num_explorers: int = 0  # N more, that learn from r + β r_int (P4, algorithm 2).
   hidden_sizes: tuple[int, ...] = (50, 50)  # Units (bsuite).
-  shared_torso: bool = False  # Heads on one torso (P3), or networks apart (bsuite).
+  # Heads on one torso (P3), or networks apart (bsuite). What explorers learn reaches a
+  # shared torso, and with it the exploiters (as in P4's Atari agent).
+  shared_torso: bool = False
   prior_scale: float = 0.0  # λ of Q_k = Q_θk + λ P_k; 0: no priors (P4, D.1).
   # Whether the target network's priors are the online ones (bsuite's code) or drawn
   # anew (P4's text). Distinct ones leave a difference in every target.
@@ -49,7 +51,8 @@ class DQNConfig:
   learning_rate: float = 1e-3  # Adam's (bsuite).
   adam_b2: float = 0.999  # Adam's β2 (bsuite; P3: 0.99).
   adam_eps: float = 1e-8  # Adam's ε (bsuite; P3: 1e-4).
-  max_gradient_norm: float | None = None  # Global; None: not clipped (bsuite).
+  # Of all members together, explorers included; None: not clipped (bsuite).
+  max_gradient_norm: float | None = None
   target_update_period: int = 4  # Learner updates (bsuite).
 
   # Replay.
@@ -97,6 +100,11 @@ class DQNConfig:
     if self.target_prior not in TARGET_PRIORS:
       raise ValueError(
         f"target_prior is {self.target_prior!r}; use one of {', '.join(TARGET_PRIORS)}."
+      )
+    if self.target_prior == "distinct" and self.prior_scale == 0:
+      raise ValueError(
+        "target_prior is 'distinct', but prior_scale is 0, so there are no priors; set "
+        "prior_scale, or leave target_prior at 'shared'."
       )
     spread = isinstance(self.bonus, (bonuses.TDUncertainty, bonuses.QUncertainty))
     if spread and self.num_members < 2:

@@ -32,7 +32,7 @@ class Transitions(NamedTuple):
   r_t: jax.Array  # [B], Σ_i γ^i r, up to n or the episode's end.
   discount_t: jax.Array  # [B], γ^n Π discounts.
   observation_t: jax.Array  # [B, ...], the one bootstrapped from.
-  r_int: jax.Array | None  # [B], composed as r_t is, of bonuses computed by actors.
+  r_int: jax.Array  # [B], of bonuses computed by actors, composed as r_t is; or 0.
   mask: jax.Array  # [B, M], which members learn from it.
 
 
@@ -53,7 +53,7 @@ def n_step_transitions(
   before = jnp.concatenate(
     [jnp.ones_like(discounts[:, :1]), jnp.cumprod(discounts, axis=1)], axis=1
   )
-  r_int = None
+  r_int = jnp.zeros_like(before[:, 0])
   if "r_int" in rows:
     aligned = types.align_intrinsic(jnp.moveaxis(rows["r_int"], 0, 1), bonus_end)
     r_int = jnp.sum(before[:, :n] * real * aligned.T, axis=1)
@@ -75,7 +75,13 @@ def n_step_transitions(
   )
 
 
-def _td_errors(target: str, q_tm1, q_t, q_t_selector, batch: Transitions):
+def _td_errors(
+  target: str,
+  q_tm1: jax.Array,
+  q_t: jax.Array,
+  q_t_selector: jax.Array,
+  batch: Transitions,
+) -> jax.Array:
   """TD errors `[M, B]` on the extrinsic reward, from values `[M, B, A]`."""
   over_batch = (0, 0, 0, 0, 0)
   over_members = (0, None, None, None, 0)
@@ -107,7 +113,8 @@ def make_learner(
   """
   optimizer = make_optimizer(config)
   size, num_exploiters = config.ensemble_size, config.num_members
-  in_learner = isinstance(bonus, bonuses.LearnerBonus)
+  # The bonus that is computed here: an actor's comes with the sample.
+  own = bonus if isinstance(bonus, bonuses.LearnerBonus) else None
   sees_bonus = jnp.arange(size) >= (num_exploiters if config.num_explorers else 0)
 
   def init(key: jax.Array) -> LearnerState:
@@ -120,21 +127,23 @@ def make_learner(
       prior_params=values.init_prior(keys[1]),
       target_prior_params=values.init_prior(target_prior_key),
       opt_state=optimizer.init(params),
-      bonus_state=bonus.init(keys[3]) if in_learner else (),
+      bonus_state=() if own is None else own.init(keys[3]),
       num_updates=jnp.int32(0),
     )
 
-  def loss(params, state: LearnerState, batch: Transitions, weights):
+  def loss(
+    params: Any, state: LearnerState, batch: Transitions, weights: jax.Array
+  ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, Any, jax.Array]]:
     q_tm1 = values.apply(params, state.prior_params, batch.observation_tm1)
     q_t = values.apply(
       state.target_params, state.target_prior_params, batch.observation_t
     )
-    q_t_selector = None
+    q_t_selector = q_t
     if config.target == "double_q":
       q_t_selector = values.apply(params, state.prior_params, batch.observation_t)
     td = _td_errors(config.target, q_tm1, q_t, q_t_selector, batch)
 
-    if in_learner:
+    if own is not None:
       inputs = bonuses.Inputs(
         td[:num_exploiters],
         q_tm1[:num_exploiters],
@@ -142,7 +151,7 @@ def make_learner(
         batch.observation_tm1,
       )
       inputs = jax.lax.stop_gradient(inputs)
-      r_int, bonus_state = bonus.compute(state.bonus_state, inputs)
+      r_int, bonus_state = own.compute(state.bonus_state, inputs)
     else:
       r_int, bonus_state = batch.r_int, state.bonus_state
     # A target is linear in its reward, so that β r_int adds to the TD error.
@@ -151,7 +160,9 @@ def make_learner(
     per_transition = jax.vmap(losses.bootstrapped_td, (1, 0))(td, batch.mask)
     return jnp.mean(weights * per_transition), (td, r_int, bonus_state, q_tm1)
 
-  def update(state: LearnerState, sample: types.Sample):
+  def update(
+    state: LearnerState, sample: types.Sample
+  ) -> tuple[LearnerState, types.LearnerOutput]:
     batch = n_step_transitions(sample, config.discount, size, bonus.end)
     weights = _importance_weights(sample, config.importance_exponent)
     (value, (td, r_int, bonus_state, q_tm1)), gradients = jax.value_and_grad(
@@ -184,7 +195,7 @@ def make_learner(
     }
     return state, types.LearnerOutput(jnp.mean(jnp.abs(td), axis=0), metrics)
 
-  def params(state: LearnerState):
+  def params(state: LearnerState) -> values_lib.Weights:
     return values_lib.Weights(state.params, state.prior_params)
 
   return types.LearnerCore(init, update, params)

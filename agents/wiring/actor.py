@@ -52,7 +52,7 @@ class Actor(acme.core.Actor):
     if self._adder is not None:
       self._adder.add_first(self._timestep)
 
-  def select_action(self, observation: Any) -> np.ndarray:
+  def select_action(self, observation: Any) -> np.int32:
     """The action for the observation last given to `observe_first` or `observe`."""
     del observation  # The same as the kept timestep's.
     action = self._advance()

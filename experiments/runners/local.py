@@ -96,6 +96,7 @@ class LocalAgent(acme.core.Actor):
     self._clock = clock
     self._due = 0.0  # Updates.
     self._starting = True
+    self._ended = False
     self.episode_policy = 0
 
   @property
@@ -115,9 +116,10 @@ class LocalAgent(acme.core.Actor):
 
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
     self._actor.observe(action, next_timestep)
+    self._ended = next_timestep.last()
 
   def update(self, wait: bool = False) -> None:
-    if self._stop():
+    if not self._ended and self._stop():
       raise _StoppedError
     if self.env_steps < self._spec.min_size or not self._adder.num_windows:
       return

@@ -4,13 +4,16 @@ The runner here speaks the real one's protocol; what it does is told by the sett
 the stand-in agent, which arrive through `--set` as any other.
 """
 
+import contextlib
 import dataclasses
 import math
 import os
+import resource
 import signal
 import sys
 import time
 import types
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,3 +158,22 @@ def stand_ins(monkeypatch, tmp_path):
 @pytest.fixture
 def make_episode():
   return episode
+
+
+@contextlib.contextmanager
+def _small_disk(num_bytes: int) -> Iterator[None]:
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, limits[1]))
+  try:
+    yield
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.fixture
+def small_disk():
+  """A context in which no file grows beyond so many bytes, as on a full disk.
+
+  To be left within the test: the limit holds for pytest's own output as well.
+  """
+  return _small_disk

@@ -1,6 +1,5 @@
 import json
 import math
-import resource
 
 import pytest
 
@@ -10,15 +9,6 @@ from explorax.experiments import errors, output
 @pytest.fixture
 def directory(tmp_path):
   return output.RunDirectory.create(tmp_path / "a" / "run")
-
-
-@pytest.fixture
-def small_disk():
-  """Files may not grow beyond 100 bytes: writes stop half-way, as on a full disk."""
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
-  yield
-  resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_creates_parents(directory):
@@ -57,22 +47,26 @@ def test_json_has_null_for_what_it_lacks(directory):
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(directory, small_disk):
-  directory.write("folder/a", lambda file: file.write(b"old"))
-  with pytest.raises(errors.OutputError, match="could not be written"):
-    directory.write("folder/a", lambda file: file.write(b"n" * 1000))
-  assert [p.name for p in (directory.path / "folder").iterdir()] == ["a"]
-  assert (directory.path / "folder/a").read_bytes() == b"old"
+  with small_disk(100):
+    directory.write("folder/a", lambda file: file.write(b"old"))
+    with pytest.raises(errors.OutputError, match="could not be written"):
+      directory.write("folder/a", lambda file: file.write(b"n" * 1000))
+    assert [p.name for p in (directory.path / "folder").iterdir()] == ["a"]
+    assert (directory.path / "folder/a").read_bytes() == b"old"
 
 
 def test_a_growing_file_takes_whole_records_or_nothing(directory, small_disk):
-  file = directory.append_to("log")
-  file.append(b"a" * 60)
-  with pytest.raises(errors.OutputError, match="what was written before it is intact"):
-    file.append(b"b" * 60)
-  assert (directory.path / "log").read_bytes() == b"a" * 60
-  file.append(b"c" * 40)
-  file.close()
-  assert (directory.path / "log").read_bytes() == b"a" * 60 + b"c" * 40
+  with small_disk(100):
+    file = directory.append_to("log")
+    file.append(b"a" * 60)
+    with pytest.raises(
+      errors.OutputError, match="what was written before it is intact"
+    ):
+      file.append(b"b" * 60)
+    assert (directory.path / "log").read_bytes() == b"a" * 60
+    file.append(b"c" * 40)
+    file.close()
+    assert (directory.path / "log").read_bytes() == b"a" * 60 + b"c" * 40
 
 
 def test_a_full_disk_is_called_that(directory):

@@ -259,16 +259,9 @@ def test_a_crash_keeps_its_traceback_and_what_was_recorded(stand_ins):
   assert pathlib.Path("out/curve.png").exists()
 
 
-def test_a_full_disk_ends_the_run_with_a_sentence(stand_ins, capsys):
-  import resource
-
-  # Files may not grow beyond this, as on a disk with so much space left.
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-  try:
+def test_a_full_disk_ends_the_run_with_a_sentence(stand_ins, capsys, small_disk):
+  with small_disk(4096):
     code = launch("--episodes=1000", "--output=out")
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
   assert code == 1
   lines = capsys.readouterr().err.splitlines()
   assert lines and all(line.startswith("explorax: ") for line in lines)

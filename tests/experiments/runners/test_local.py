@@ -123,12 +123,12 @@ def test_needs_a_limit():
   [
     (1, 0, 0, False),  # Before the first episode.
     (3, 0, 2, True),  # After the second step.
-    (7, 1, 5, False),  # After the first episode.
-    (9, 1, 7, True),
+    (6, 1, 5, False),  # After the first episode, whose last step does not ask.
+    (8, 1, 7, True),
   ],
 )
 def test_stops_when_asked(asked, episodes, env_steps, interrupted):
-  """Before each episode and after each step it is asked once."""
+  """Before each episode and after each step but its last it is asked once."""
   left = [asked]
 
   def stop() -> bool:
