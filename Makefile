@@ -59,7 +59,7 @@ demo: $(INSTALLED)
 	  --seed=0 --episodes=200 --output=results/demo-$$(date +%Y%m%d-%H%M%S)
 
 test: $(INSTALLED)
-	$(BIN)/pytest --cov
+	$(BIN)/pytest --cov -n 2 --dist=worksteal
 
 test-ops: $(INSTALLED)
 	$(BIN)/pytest -m ops -n 2 --dist=worksteal
