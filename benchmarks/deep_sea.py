@@ -63,7 +63,7 @@ def measure_speed(quick: bool = False) -> list[Row]:
   """
   rows = []
   for size, (env, steps, goal) in SIZES.items():
-    rounds = 1 if quick else 5
+    rounds = 1 if quick else 3
     samples: dict[tuple[str, str], list[dict[str, Any]]] = {c: [] for c in CONTESTANTS}
     for i in range(rounds):
       # There and back: a machine that slows down steadily favours none.
