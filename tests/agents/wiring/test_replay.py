@@ -240,7 +240,7 @@ def test_masks_of_members_are_the_first_rows(declare, make_replay, collect):
   sample = types.Sample(rows, {}, np.ones(2, np.float32), np.int32(2))
   batch = learning.n_step_transitions(sample, 0.9, 3, "transition")
   np.testing.assert_array_equal(batch.mask, [[1, 0, 1], [0, 1, 0]])
-  assert batch.r_int is None
+  assert not np.any(batch.r_int)
 
 
 def test_padding_is_masked_for_all_members():
