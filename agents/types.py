@@ -105,7 +105,7 @@ class LearnerOutput(NamedTuple):
 
 
 class LearnerCore(NamedTuple):
-  """Learning as three pure functions; runners jit `update` once and donate.
+  """Learning as three pure functions; runners jit `update` once.
 
   Attributes:
     init: (key) → state.

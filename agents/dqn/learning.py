@@ -50,9 +50,11 @@ def n_step_transitions(
   real = rows["mask"][:, :n]
   # Padding neither discounts nor pays.
   discounts = jnp.where(real > 0, discount * rows["discount"][:, :n], 1.0)
-  before = jnp.concatenate(
-    [jnp.ones_like(discounts[:, :1]), jnp.cumprod(discounts, axis=1)], axis=1
-  )
+  # before[:, i] discounts what comes after i rows; n is small, so the loop unrolls.
+  products = [jnp.ones_like(discounts[:, 0])]
+  for i in range(n):
+    products.append(products[-1] * discounts[:, i])
+  before = jnp.stack(products, axis=1)
   r_int = jnp.zeros_like(before[:, 0])
   if "r_int" in rows:
     aligned = types.align_intrinsic(jnp.moveaxis(rows["r_int"], 0, 1), bonus_end)

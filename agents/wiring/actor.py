@@ -84,8 +84,8 @@ class Actor(acme.core.Actor):
       self._fetch()
     params = types.ActorParams(self._weights, np.int32(self.env_steps))
     action, extras, self._state = self._step(params, self._timestep, self._state)
-    action, self._extras = jax.device_get((action, extras))
-    return action
+    self._extras = {name: np.asarray(value) for name, value in extras.items()}
+    return np.asarray(action)
 
   def _encoded(self, timestep: dm_env.TimeStep) -> dm_env.TimeStep:
     """A timestep of arrays, whose dtypes never change and so never recompile."""

@@ -13,6 +13,7 @@ TABLE = "windows"
 # A record for every row, and one more at the rows where a window may start.
 ROWS = "rows"
 FIRST = "first"
+_BATCHES_AT_ONCE = 4
 
 
 def _packers(agent: types.Agent) -> dict[str, packing.RecordPacker]:
@@ -76,22 +77,32 @@ class ReverbReplay:
 
   def batches(self) -> Iterator[tuple[np.ndarray, types.Sample]]:
     """Batches of windows; the first waits until one window is in the table."""
+    size = self._spec.batch_size
     dataset = reverb.TrajectoryDataset.from_table_signature(
       server_address=f"localhost:{self._server.port}",
       table=TABLE,
-      max_in_flight_samples_per_worker=2 * self._spec.batch_size,
+      max_in_flight_samples_per_worker=2 * size,
     )
-    dataset = dataset.batch(self._spec.batch_size, drop_remainder=True)
-    dataset = dataset.prefetch(1)
+    # Several batches at once: what tf.data and Reverb cost, they cost per call.
+    dataset = dataset.batch(_BATCHES_AT_ONCE * size, drop_remainder=True)
     packers = _packers(self._agent)
     if self._writer is not None:
       self._writer.flush()
-    for item in dataset.as_numpy_iterator():
+    for item in dataset.prefetch(1).as_numpy_iterator():
       rows = packers[ROWS].unpack(item.data[ROWS])
       first = packers[FIRST].unpack(item.data[FIRST]) if FIRST in packers else {}
       probabilities = item.info.probability.astype(np.float32)
-      population = np.int32(item.info.table_size[-1])
-      yield item.info.key, types.Sample(rows, first, probabilities, population)
+      for start in range(0, _BATCHES_AT_ONCE * size, size):
+        batch = slice(start, start + size)
+        yield (
+          item.info.key[batch],
+          types.Sample(
+            {name: column[batch] for name, column in rows.items()},
+            {name: column[batch] for name, column in first.items()},
+            probabilities[batch],
+            np.int32(item.info.table_size[start + size - 1]),
+          ),
+        )
 
   def close(self) -> None:
     if self._writer is not None:

@@ -126,9 +126,11 @@ def test_compiles_once():
   assert learner._update._cache_size() == 1
 
 
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
 @pytest.mark.parametrize("period", [1, 3])
-def test_weights_outlive_the_updates_they_must(period):
-  """Updates are donated: an actor must hold usable weights until its next fetch."""
+def test_weights_outlive_the_updates_they_must(monkeypatch, period, backend):
+  """Where updates are donated, an actor holds usable weights until its next fetch."""
+  monkeypatch.setattr(jax, "default_backend", lambda: backend)
   learner, _ = make_learner(itertools.repeat(1.0), period=period)
   (held,) = learner.get_variables(["params"])
   expected = np.array(held["w"])
@@ -140,12 +142,14 @@ def test_weights_outlive_the_updates_they_must(period):
   np.testing.assert_allclose(np.array(held["w"]), expected + 3.0 * period, rtol=1e-5)
 
 
-def test_the_update_is_done_in_place():
+@pytest.mark.parametrize(("backend", "donated"), [("cpu", False), ("gpu", True)])
+def test_the_update_is_done_in_place(monkeypatch, backend, donated):
   """What is donated is gone: nothing else may hold on to the old state."""
+  monkeypatch.setattr(jax, "default_backend", lambda: backend)
   learner, _ = make_learner(itertools.repeat(1.0))
   old = learner._state.w
   learner.step()
-  assert old.is_deleted()
+  assert old.is_deleted() == donated
 
 
 def test_only_params_are_variables():
