@@ -22,7 +22,7 @@ _TIMEOUT = 1800  # Seconds for one sample.
 
 # N → (bsuite's name, environment steps of a sample, how many times as fast as the
 # peer ours means to be).
-SIZES = {10: ("bsuite:deep_sea/0", 2000, 3.0), 50: ("bsuite:deep_sea/20", 500, 4.0)}
+SIZES = {10: ("bsuite:deep_sea/0", 800, 3.0), 50: ("bsuite:deep_sea/20", 250, 4.0)}
 # The peer first: (agent, replay).
 CONTESTANTS = (("bsuite", "memory"), ("explorax", "reverb"), ("explorax", "memory"))
 PEAK_GOAL_MIB = 1536.0
