@@ -292,7 +292,7 @@ def test_tdu_tells_exploiters_from_explorers():
   episodes: list[local.Episode] = []
   # The first action does not count: nets without biases have no wish at x = 0.
   environment = testing.FakeEnvironment(
-    episode_length=4, num_actions=16, reward=lambda t, action: float(action * (t > 1))
+    episode_length=4, num_actions=512, reward=lambda t, action: float(action * (t > 1))
   )
   # Nothing is learnt yet, and each member always wants the action of its own.
   changes = {**TDU, "num_explorers": 1, "min_replay_size": 40, "hidden_sizes": (16,)}
