@@ -157,7 +157,8 @@ def make_learner(
     else:
       r_int, bonus_state = batch.r_int, state.bonus_state
     # A target is linear in its reward, so that β r_int adds to the TD error.
-    td = td + config.beta * jnp.where(sees_bonus[:, None], r_int[None, :], 0.0)
+    if config.beta > 0:
+      td = td + config.beta * jnp.where(sees_bonus[:, None], r_int[None, :], 0.0)
 
     per_transition = jax.vmap(losses.bootstrapped_td, (1, 0))(td, batch.mask)
     return jnp.mean(weights * per_transition), (td, r_int, bonus_state, q_tm1)
