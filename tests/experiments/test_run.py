@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from explorax.environments import bsuite_environments
 from explorax.experiments import run
 
 DEEP_SEA = "bsuite:deep_sea/0"
@@ -234,9 +235,8 @@ def test_refuses_an_output_that_cannot_be_written(stand_ins, capsys):
   assert "cannot be written to (Permission denied)" in text
 
 
-def test_mnist_without_its_data_is_refused(stand_ins, capsys):
-  if pathlib.Path("/tmp/mnist").exists():
-    pytest.skip("the data are there")
+def test_mnist_without_its_data_is_refused(stand_ins, capsys, monkeypatch):
+  monkeypatch.setattr(bsuite_environments, "MNIST_DIRECTORY", str(stand_ins / "none"))
   argv = ("--agent=fake", "--env=bsuite:mnist/0", "--replay=memory")
   assert "MNIST files" in refused(capsys, *argv)
 
