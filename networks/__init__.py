@@ -1,5 +1,6 @@
 """Networks: Haiku modules, and the pure functions that agents use them by."""
 
+from explorax.networks.duelling import DuellingHead
 from explorax.networks.ensemble import (
   SharedTorsoParams,
   from_haiku,
@@ -10,7 +11,15 @@ from explorax.networks.ensemble import (
 from explorax.networks.ensemble_mlp import EnsembleMLP, make_ensemble_mlp
 from explorax.networks.frozen import freeze
 from explorax.networks.inputs import Inputs, make_inputs
+from explorax.networks.lstm import LSTM
+from explorax.networks.recurrent import (
+  SequenceQNetworks,
+  StepInputs,
+  make_sequence_q_networks,
+  with_sequence_prior,
+)
 from explorax.networks.rnd import make_rnd_networks
+from explorax.networks.torsos import TORSOS, make_torso, resolve_torso
 from explorax.networks.types import (
   Network,
   PriorQNetworks,
@@ -19,19 +28,28 @@ from explorax.networks.types import (
 )
 
 __all__ = [
+  "LSTM",
+  "TORSOS",
+  "DuellingHead",
   "EnsembleMLP",
   "Inputs",
   "Network",
   "PriorQNetworks",
   "QNetworks",
   "RNDNetworks",
+  "SequenceQNetworks",
   "SharedTorsoParams",
+  "StepInputs",
   "freeze",
   "from_haiku",
   "lift",
   "make_ensemble_mlp",
   "make_inputs",
   "make_rnd_networks",
+  "make_sequence_q_networks",
+  "make_torso",
+  "resolve_torso",
   "with_prior",
+  "with_sequence_prior",
   "with_shared_torso",
 ]

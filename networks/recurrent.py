@@ -1,0 +1,181 @@
+"""Action-value networks over windows of steps: R2D2's, and its feed-forward limit."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import dm_env
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.networks import duelling, ensemble, lstm, types
+
+
+class StepInputs(NamedTuple):
+  """What a network sees of a step t; what lags tells it what it did and got.
+
+  Attributes:
+    observation: `[B, T, ...]`, x_t, encoded.
+    previous_action: int32 `[B, T]`, a_{t−1}; −1 at an episode's start.
+    previous_reward: float32 `[B, T]`, r_t; 0 at an episode's start.
+    previous_r_int: float32 `[B, T]`, r^i_{t−1}; 0 at an episode's start.
+    policy: int32 `[B, T]`, which policy of a mixture is followed.
+  """
+
+  observation: Any
+  previous_action: Any
+  previous_reward: Any
+  previous_r_int: Any
+  policy: Any
+
+
+class SequenceQNetworks(NamedTuple):
+  """M action-value functions of histories, evaluated together.
+
+  Attributes:
+    init: (key) → params, the trained ones.
+    init_prior: (key) → prior_params, never trained; `()` where there are no priors.
+    state_size: S, of the recurrent state; 0 for a feed-forward network.
+    unroll: (params, prior_params, StepInputs `[B, T, ...]`, state `[B, S]`) →
+      (q `[M, B, T, A]`, state `[B, S]` after the last step).
+  """
+
+  init: Callable[[jax.Array], types.Params]
+  init_prior: Callable[[jax.Array], types.Params]
+  state_size: int
+  unroll: Callable[
+    [types.Params, types.Params, StepInputs, jax.Array], tuple[jax.Array, jax.Array]
+  ]
+
+
+def make_sequence_q_networks(
+  make_torso: ensemble.MakeModule,
+  observation_spec: dm_env.specs.Array,
+  num_actions: int,
+  *,
+  num_members: int = 1,
+  lstm_size: int = 512,
+  head_size: int = 512,
+  num_policies: int = 1,
+  sees_r_int: bool = False,
+) -> SequenceQNetworks:
+  """Heads on one torso and one LSTM (Kapturowski et al., 2019; Badia et al., 2020).
+
+  The LSTM sees the torso's output joined with a_{t−1} (one-hot), r_t, and, where they
+  are asked for, r^i_{t−1} and the one-hot index of the policy followed. Without an
+  LSTM the network is a plain one: it sees x_t and, if there are several, the policy.
+
+  Args:
+    make_torso: builds a module: observations `[N, ...]` → features `[N, F]`.
+    observation_spec: of the encoded observations.
+    num_actions: A.
+    num_members: M heads, each with parameters of its own.
+    lstm_size: units; 0: no LSTM.
+    head_size: hidden units of the duelling heads; 0: linear heads, which do not duel.
+    num_policies: of the mixture.
+    sees_r_int: whether r^i_{t−1} is an input.
+
+  Raises:
+    ValueError: if a size is negative, or there are no members or policies.
+  """
+  for name, value, least in (
+    ("num_members", num_members, 1),
+    ("lstm_size", lstm_size, 0),
+    ("head_size", head_size, 0),
+    ("num_policies", num_policies, 1),
+  ):
+    if value < least:
+      raise ValueError(f"{name} is {value}; it must be at least {least}.")
+
+  def make_trunk(inputs: StepInputs, state: jax.Array) -> tuple[jax.Array, jax.Array]:
+    size = inputs.previous_action.shape
+    observation = jnp.asarray(inputs.observation)
+    flat = jnp.reshape(observation, (math.prod(size), *observation.shape[2:]))
+    features = [jnp.reshape(make_torso()(flat), (*size, -1))]
+    if lstm_size:
+      features.append(jax.nn.one_hot(inputs.previous_action, num_actions))
+      features.append(inputs.previous_reward[..., None])
+      if sees_r_int:
+        features.append(inputs.previous_r_int[..., None])
+    if num_policies > 1:
+      features.append(jax.nn.one_hot(inputs.policy, num_policies))
+    joined = jnp.concatenate(features, axis=-1)
+    if not lstm_size:
+      return joined, state
+    return lstm.LSTM(lstm_size)(joined, state)
+
+  trunk = hk.without_apply_rng(hk.transform(make_trunk))
+  head = hk.without_apply_rng(
+    hk.transform(lambda x: duelling.make_head(num_actions, head_size)(x))
+  )
+  state_size = 2 * lstm_size
+  example = _example(observation_spec)
+
+  def init(key: jax.Array) -> ensemble.SharedTorsoParams:
+    trunk_key, heads_key = jax.random.split(key)
+    state = jnp.zeros((1, state_size))
+    trunk_params = trunk.init(trunk_key, example, state)
+    features, _ = trunk.apply(trunk_params, example, state)
+    keys = jax.random.split(heads_key, num_members)
+    heads = jax.vmap(head.init, in_axes=(0, None))(keys, features)
+    return ensemble.SharedTorsoParams(trunk_params, heads)
+
+  def unroll(
+    params: ensemble.SharedTorsoParams,
+    prior_params: types.Params,
+    inputs: StepInputs,
+    state: jax.Array,
+  ) -> tuple[jax.Array, jax.Array]:
+    del prior_params
+    features, state = trunk.apply(params.torso, inputs, state)
+    return jax.vmap(head.apply, in_axes=(0, None))(params.heads, features), state
+
+  return SequenceQNetworks(init, lambda key: (), state_size, unroll)
+
+
+def with_sequence_prior(
+  networks: SequenceQNetworks, scale: float, prior: SequenceQNetworks
+) -> SequenceQNetworks:
+  """Adds a fixed random function to each member: Q_k = Q_θk + scale · P_k.
+
+  The priors have a recurrent state of their own, which is kept behind that of the
+  trained network. No gradient reaches them.
+
+  Source: Osband et al. (2018); for R2D2, Flennerhag et al. (2020), appendix E.1, whose
+  priors are of the same architecture, the widths of all layers cut.
+
+  Args:
+    networks: the trained functions, without priors.
+    scale: λ, positive and finite.
+    prior: the priors' architecture, with the same M and A.
+
+  Raises:
+    ValueError: if the scale is not positive or not finite.
+  """
+  if not 0 < scale < math.inf:
+    raise ValueError(
+      f"the scale of the priors is {scale}; it must be finite and positive."
+    )
+
+  def unroll(
+    params: types.Params, prior_params: types.Params, inputs: StepInputs, state: Any
+  ) -> tuple[jax.Array, jax.Array]:
+    own, priors = jnp.split(state, [networks.state_size], axis=-1)
+    q, own = networks.unroll(params, (), inputs, own)
+    prior_q, priors = prior.unroll(prior_params, (), inputs, priors)
+    q = q + scale * jax.lax.stop_gradient(prior_q)
+    return q, jnp.concatenate([own, priors], axis=-1)
+
+  return SequenceQNetworks(
+    networks.init, prior.init, networks.state_size + prior.state_size, unroll
+  )
+
+
+def _example(spec: dm_env.specs.Array) -> StepInputs:
+  """One step of one window, for the shapes of the parameters."""
+  zero = np.zeros((1, 1), np.float32)
+  index = np.zeros((1, 1), np.int32)
+  observation = np.zeros((1, 1, *spec.shape), spec.dtype)
+  return StepInputs(observation, index, zero, zero, index)

@@ -1,0 +1,236 @@
+"""Torsos: what turns observations into features, before heads and memories."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import chex
+import dm_env
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.networks import ensemble
+from explorax.networks import inputs as inputs_lib
+
+
+@dataclasses.dataclass(frozen=True)
+class Convolution:
+  """A layer of square filters, without padding.
+
+  Attributes:
+    filters: how many.
+    size: the side of a filter, in pixels.
+    stride: in pixels.
+  """
+
+  filters: int
+  size: int
+  stride: int
+
+  def side(self, side: int) -> int:
+    """The side of its output, in pixels; less than 1 where a filter does not fit."""
+    return (side - self.size) // self.stride + 1
+
+
+CONVOLUTIONS = {
+  # Mnih et al. (2015), Methods; Badia et al. (2020) have it for 84×84 as well.
+  "dqn": (Convolution(32, 8, 4), Convolution(64, 4, 2), Convolution(64, 3, 1)),
+  # Dabney et al. (2021), appendix: R2D2 on frames of 210×160 in colour.
+  "r2d2_rgb": (
+    Convolution(32, 7, 4),
+    Convolution(64, 5, 2),
+    Convolution(128, 5, 2),
+    Convolution(128, 3, 1),
+  ),
+  # Badia et al. (2020), the Disco Maze.
+  "small": (Convolution(16, 3, 1), Convolution(32, 3, 1)),
+}
+TORSOS = ("auto", "mlp", *CONVOLUTIONS)
+
+
+class ConvolutionalTorso(hk.Module):
+  """Convolutions, then linear layers, with ReLU after each of them."""
+
+  def __init__(
+    self,
+    convolutions: Sequence[Convolution],
+    hidden_sizes: Sequence[int],
+    name: str | None = None,
+  ):
+    """Makes one.
+
+    Args:
+      convolutions: the first layers.
+      hidden_sizes: units of the linear layers; with none the features are the
+        convolutions' outputs.
+      name: of the module.
+    """
+    super().__init__(name)
+    self._convolutions = tuple(convolutions)
+    self._hidden_sizes = tuple(hidden_sizes)
+
+  def __call__(self, observation: jax.Array) -> jax.Array:
+    """Images `[N, H, W, C]`, uint8 being scaled to [0, 1] → features `[N, F]`."""
+    chex.assert_rank(observation, 4)
+    scale = 1 / 255 if observation.dtype == jnp.uint8 else 1.0
+    hidden = observation.astype(jnp.float32) * scale
+    for layer in self._convolutions:
+      convolution = hk.Conv2D(layer.filters, layer.size, layer.stride, padding="VALID")
+      hidden = jax.nn.relu(convolution(hidden))
+    hidden = jnp.reshape(hidden, (hidden.shape[0], math.prod(hidden.shape[1:])))
+    for size in self._hidden_sizes:
+      hidden = jax.nn.relu(hk.Linear(size)(hidden))
+    return hidden
+
+
+class PerceptronTorso(hk.Module):
+  """Linear layers with ReLU after each; the first is a gather where x is an index."""
+
+  def __init__(
+    self,
+    inputs: inputs_lib.Inputs,
+    hidden_sizes: Sequence[int],
+    name: str | None = None,
+  ):
+    """Makes one.
+
+    Args:
+      inputs: how observations become vectors.
+      hidden_sizes: units of the layers; with none the features are the inputs.
+      name: of the module.
+    """
+    super().__init__(name)
+    self._inputs = inputs
+    self._hidden_sizes = tuple(hidden_sizes)
+
+  def __call__(self, observation: jax.Array) -> jax.Array:
+    """Encoded observations `[N, ...]` → features `[N, F]`."""
+    if not self._hidden_sizes:
+      return self._inputs.dense(observation)
+    fan_in, first, *others = self._inputs.num_features, *self._hidden_sizes
+    w_init = hk.initializers.TruncatedNormal(fan_in**-0.5)
+    w = hk.get_parameter("w", (fan_in, first), jnp.float32, w_init)
+    b = hk.get_parameter("b", (first,), jnp.float32, jnp.zeros)
+    hidden = jax.nn.relu(self._inputs.linear(observation, w) + b[None, :])
+    for size in others:
+      hidden = jax.nn.relu(hk.Linear(size)(hidden))
+    return hidden
+
+
+def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
+  """The torso that `auto` stands for; any other name is its own.
+
+  Images, that is uint8 of rank 3, get `r2d2_rgb` if they are of 210×160, else `dqn`
+  if its filters fit (a side of 36 or more), else `small` if its own do. All other
+  observations get `mlp`.
+
+  Raises:
+    ValueError: for a name that is none of `TORSOS`.
+  """
+  if name not in TORSOS:
+    raise ValueError(f"there is no torso {name!r}; use one of {', '.join(TORSOS)}.")
+  if name != "auto":
+    return name
+  shape = observation_spec.shape
+  if observation_spec.dtype != np.uint8 or len(shape) != 3:
+    return "mlp"
+  if shape[:2] == (210, 160):
+    return "r2d2_rgb"
+  fitting = (
+    torso for torso in ("dqn", "small") if min(shape[:2]) >= _least_side(torso)
+  )
+  return next(fitting, "mlp")
+
+
+def make_torso(
+  name: str,
+  observation_spec: dm_env.specs.Array,
+  hidden_sizes: Sequence[int],
+  width: float = 1.0,
+) -> ensemble.MakeModule:
+  """How to build the torso of a name.
+
+  | name | layers before the linear ones |
+  | --- | --- |
+  | `mlp` | none; for an index, the first linear layer is a gather |
+  | `dqn` | 32 filters of 8×8 by 4, 64 of 4×4 by 2, 64 of 3×3 by 1 |
+  | `r2d2_rgb` | 32 of 7×7 by 4, 64 of 5×5 by 2, 128 of 5×5 by 2, 128 of 3×3 by 1 |
+  | `small` | 16 of 3×3 by 1, 32 of 3×3 by 1 |
+  | `auto` | those that fit the observations, see `resolve_torso` |
+
+  Every layer ends in a ReLU, and none pads its input. Weights are drawn as Haiku
+  draws them: normal, of deviation 1/sqrt(fan-in), truncated at two deviations;
+  biases begin at zero.
+
+  Args:
+    name: one of `TORSOS`.
+    observation_spec: of the encoded observations: images `[H, W, C]` for
+      convolutions, anything that `inputs.make_inputs` takes for `mlp`.
+    hidden_sizes: units of the linear layers at the end; with none the features are
+      what came before, flattened.
+    width: scales the number of filters and units, which stay at least 1 (priors of
+      cut widths: Flennerhag et al., 2020, appendix E.1).
+
+  Returns:
+    A function without arguments which, called inside `hk.transform`, builds a module:
+    observations `[N, ...]` → float32 features `[N, F]`.
+
+  Raises:
+    ValueError: for an unknown name, a size or width that is not positive, or
+      observations that the torso cannot take.
+  """
+  hidden_sizes = tuple(hidden_sizes)
+  if any(size < 1 for size in hidden_sizes):
+    raise ValueError(
+      f"hidden_sizes are {hidden_sizes}; each must be at least 1 (leave layers out "
+      "instead)."
+    )
+  if not 0 < width < math.inf:
+    raise ValueError(
+      f"the width of a torso is {width}; it scales the number of units, so it must be "
+      "finite and positive (1 changes nothing)."
+    )
+  name = resolve_torso(name, observation_spec)
+  scaled_sizes = tuple(_scale(size, width) for size in hidden_sizes)
+  if name == "mlp":
+    inputs = inputs_lib.make_inputs(observation_spec)
+    return lambda: PerceptronTorso(inputs, scaled_sizes)
+  _check_image(name, observation_spec)
+  convolutions = tuple(
+    dataclasses.replace(layer, filters=_scale(layer.filters, width))
+    for layer in CONVOLUTIONS[name]
+  )
+  return lambda: ConvolutionalTorso(convolutions, scaled_sizes)
+
+
+def _scale(units: int, width: float) -> int:
+  return max(1, round(units * width))
+
+
+def _least_side(name: str) -> int:
+  """The least side of an image, in pixels, that all layers of a torso fit into."""
+  side = 1
+  for layer in reversed(CONVOLUTIONS[name]):
+    side = (side - 1) * layer.stride + layer.size
+  return side
+
+
+def _check_image(name: str, spec: dm_env.specs.Array) -> None:
+  is_image = len(spec.shape) == 3 and (
+    spec.dtype == np.uint8 or np.issubdtype(spec.dtype, np.floating)
+  )
+  if not is_image:
+    raise ValueError(
+      f"the torso {name!r} takes images [height, width, channels] of uint8 or floats, "
+      f"but observations are {np.dtype(spec.dtype).name} of shape {spec.shape}; use "
+      "the torso 'mlp', or 'auto', for them."
+    )
+  least = _least_side(name)
+  if min(spec.shape) < 1 or min(spec.shape[:2]) < least:
+    raise ValueError(
+      f"the torso {name!r} takes images of at least {least}×{least} pixels and one "
+      f"channel, but observations are of shape {spec.shape}; use the torso 'auto', "
+      "which chooses one that fits."
+    )

@@ -1,0 +1,216 @@
+"""Torsos: against plain loops, on the sizes of the papers, and refusals."""
+
+import math
+
+import dm_env
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import networks
+from explorax.networks import ensemble, torsos
+
+pytestmark = pytest.mark.ops
+
+INDEX = dm_env.specs.BoundedArray((), np.int32, -1, 5)
+
+
+def image(*shape, dtype=np.uint8):
+  return dm_env.specs.Array(shape, dtype)
+
+
+def network(name, spec, hidden_sizes=(), width=1.0):
+  make = networks.make_torso(name, spec, hidden_sizes, width)
+  return ensemble.from_haiku(make, spec)
+
+
+def shapes(name, spec, hidden_sizes=(), width=1.0):
+  """The shapes of all weights, a layer's filters or units last."""
+  params = jax.eval_shape(
+    network(name, spec, hidden_sizes, width).init, jax.random.key(0)
+  )
+  return [x.shape for x in jax.tree.leaves(params) if len(x.shape) > 1]
+
+
+def num_features(name, spec, hidden_sizes=(), width=1.0):
+  net = network(name, spec, hidden_sizes, width)
+  params = jax.eval_shape(net.init, jax.random.key(0))
+  batch = jax.ShapeDtypeStruct((3, *spec.shape), spec.dtype)
+  output = jax.eval_shape(net.apply, params, batch)
+  assert output.dtype == np.float32
+  assert output.shape[0] == 3 and len(output.shape) == 2
+  return output.shape[1]
+
+
+def convolve(x, w, b, stride):
+  """A convolution without padding, then ReLU, in float64: `[H, W, C]`."""
+  size = w.shape[0]
+  height, width = ((side - size) // stride + 1 for side in x.shape[:2])
+  output = np.zeros((height, width, w.shape[3]))
+  for i in range(height):
+    for j in range(width):
+      patch = x[i * stride : i * stride + size, j * stride : j * stride + size]
+      output[i, j] = np.sum(patch[..., None] * w, axis=(0, 1, 2)) + b
+  return np.maximum(output, 0)
+
+
+def test_convolutions_and_linear_layers_are_those_of_a_plain_loop(random_params):
+  spec = image(37, 45, 2)
+  net = network("dqn", spec, (56,), width=1 / 8)
+  params = random_params(net.init)
+  x = np.random.default_rng(1).integers(0, 256, (2, *spec.shape), dtype=np.uint8)
+  features = jax.jit(net.apply)(params, x)
+
+  weights = {name.split("/")[-1]: value for name, value in params.items()}
+  for got, observation in zip(features, x, strict=True):
+    hidden = observation.astype(np.float64) / 255
+    for layer, stride in (("conv2_d", 4), ("conv2_d_1", 2), ("conv2_d_2", 1)):
+      w, b = (np.asarray(weights[layer][name], np.float64) for name in "wb")
+      hidden = convolve(hidden, w, b, stride)
+    w, b = (np.asarray(weights["linear"][name], np.float64) for name in "wb")
+    expected = np.maximum(hidden.reshape(-1) @ w + b, 0)
+    assert np.any(expected > 0)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+  ("name", "spec", "features"),
+  [
+    ("dqn", image(84, 84, 4), 7 * 7 * 64),
+    ("dqn", image(36, 36, 1), 64),
+    ("r2d2_rgb", image(210, 160, 3), 8 * 5 * 128),
+    ("small", image(21, 21, 3), 17 * 17 * 32),
+    ("small", image(5, 5, 3), 32),
+    ("small", image(6, 5, 1, dtype=np.float32), 2 * 32),
+  ],
+)
+def test_features_of_the_papers_convolutions(name, spec, features):
+  assert num_features(name, spec) == features
+  assert num_features(name, spec, (512, 9)) == 9
+
+
+def test_filters_are_those_of_the_papers():
+  assert sorted(shapes("dqn", image(84, 84, 4))) == [
+    (3, 3, 64, 64),
+    (4, 4, 32, 64),
+    (8, 8, 4, 32),
+  ]
+  assert sorted(shapes("r2d2_rgb", image(210, 160, 3))) == [
+    (3, 3, 128, 128),
+    (5, 5, 32, 64),
+    (5, 5, 64, 128),
+    (7, 7, 3, 32),
+  ]
+  assert sorted(shapes("small", image(21, 21, 3))) == [(3, 3, 3, 16), (3, 3, 16, 32)]
+
+
+def test_width_scales_filters_and_units_and_leaves_at_least_one():
+  spec = image(40, 40, 1)
+  assert (8, 8, 1, 8) in shapes("dqn", spec, (10,), width=0.25)
+  assert num_features("dqn", spec, (10,), width=0.25) == 2
+  assert num_features("dqn", spec, (10,), width=1e-6) == 1
+  assert min(s[-1] for s in shapes("dqn", spec, (10,), width=1e-6)) == 1
+  assert num_features("mlp", spec, (10, 20), width=0.5) == 10
+  # An observation keeps all of its features.
+  assert num_features("mlp", spec, (), width=0.5) == 1600
+
+
+@pytest.mark.parametrize(
+  ("spec", "name"),
+  [
+    (image(210, 160, 3), "r2d2_rgb"),
+    (image(160, 210, 3), "dqn"),
+    (image(84, 84, 1), "dqn"),
+    (image(36, 90, 1), "dqn"),
+    (image(35, 90, 1), "small"),
+    (image(5, 7, 3), "small"),
+    (image(4, 7, 3), "mlp"),
+    (image(84, 84), "mlp"),
+    (image(84, 84, 1, dtype=np.float32), "mlp"),
+    (image(7, dtype=np.float32), "mlp"),
+    (INDEX, "mlp"),
+  ],
+)
+def test_auto_chooses_what_fits(spec, name):
+  assert networks.resolve_torso("auto", spec) == name
+  assert networks.resolve_torso("mlp", spec) == "mlp"
+  auto, named = shapes("auto", spec, (3,)), shapes(name, spec, (3,))
+  assert sorted(auto) == sorted(named)
+
+
+@pytest.mark.parametrize("name", ["dqn", "r2d2_rgb", "small"])
+def test_one_pixel_less_than_the_least_side_is_refused(name):
+  least = {"dqn": 36, "r2d2_rgb": 87, "small": 5}[name]
+  assert num_features(name, image(least, least, 1)) > 0
+  with pytest.raises(ValueError, match=f"at least {least}×{least} pixels"):
+    networks.make_torso(name, image(least, least - 1, 1), ())
+
+
+def test_perceptron_is_that_of_a_plain_loop(random_params):
+  spec = image(2, 3)
+  net = network("mlp", spec, (4, 5))
+  params = random_params(net.init)
+  x = np.random.default_rng(2).integers(0, 256, (6, 2, 3), dtype=np.uint8)
+  first = params["perceptron_torso"]
+  second = params["perceptron_torso/linear"]
+  hidden = x.reshape(6, -1).astype(np.float64) / 255
+  for layer in (first, second):
+    hidden = np.maximum(hidden @ np.asarray(layer["w"]) + np.asarray(layer["b"]), 0)
+  np.testing.assert_allclose(jax.jit(net.apply)(params, x), hidden, rtol=1e-5)
+
+
+def test_an_index_is_its_one_hot_vector(random_params):
+  dense_spec = image(6, dtype=np.float32)
+  index_net, dense_net = (network("mlp", s, (4, 3)) for s in (INDEX, dense_spec))
+  params = random_params(index_net.init)
+  index = jnp.arange(-1, 6, dtype=jnp.int32)
+  one_hot = jnp.concatenate([jnp.zeros((1, 6)), jnp.eye(6)])
+  np.testing.assert_allclose(
+    index_net.apply(params, index), dense_net.apply(params, one_hot), rtol=1e-6
+  )
+  # Without linear layers, the vector itself.
+  flat = network("mlp", INDEX)
+  np.testing.assert_array_equal(flat.apply({}, index), one_hot)
+
+
+def test_weights_are_drawn_by_their_fan_in_and_biases_begin_at_zero():
+  for name, spec in (("small", image(21, 21, 3)), ("mlp", image(50))):
+    params = network(name, spec, (100, 100)).init(jax.random.key(0))
+    for layer in params.values():
+      fan_in = math.prod(layer["w"].shape[:-1])
+      # A normal distribution cut at two deviations has a deviation of 0.88.
+      np.testing.assert_allclose(jnp.std(layer["w"]) * fan_in**0.5, 0.88, rtol=0.15)
+      assert jnp.max(jnp.abs(layer["w"])) <= 2 * fan_in**-0.5 * (1 + 1e-5)
+      assert not np.any(layer["b"])
+
+
+def test_a_torso_can_be_built_twice_in_one_transform():
+  make = networks.make_torso("small", image(6, 6, 1), (2,))
+  both = hk.transform(lambda x: make()(x) + make()(x))
+  params = jax.eval_shape(both.init, jax.random.key(0), np.zeros((1, 6, 6, 1)))
+  assert len(params) == 6  # Three layers each.
+
+
+@pytest.mark.parametrize(
+  ("name", "spec", "sizes", "width", "message"),
+  [
+    ("resnet", image(84, 84, 4), (), 1.0, "no torso 'resnet'; use one of auto, mlp"),
+    ("dqn", image(84, 84), (), 1.0, r"uint8 of shape \(84, 84\); use the torso 'mlp'"),
+    ("dqn", INDEX, (), 1.0, "but observations are int32 of shape"),
+    ("small", image(9, 9, 0), (), 1.0, "one channel, but observations are of shape"),
+    ("mlp", image(3), (4, 0), 1.0, r"hidden_sizes are \(4, 0\); each must be"),
+    ("mlp", image(3), (4,), 0.0, "the width of a torso is 0.0"),
+    ("mlp", image(3), (4,), math.inf, "the width of a torso is inf"),
+    ("mlp", image(3, dtype=np.int32), (), 1.0, "integer observations must be"),
+    ("auto", image(3, dtype=np.bool_), (), 1.0, "dtype bool cannot enter a network"),
+  ],
+)
+def test_what_a_torso_cannot_take_is_refused(name, spec, sizes, width, message):
+  with pytest.raises(ValueError, match=message):
+    networks.make_torso(name, spec, sizes, width)
+
+
+def test_all_names_are_known():
+  assert torsos.TORSOS == ("auto", "mlp", "dqn", "r2d2_rgb", "small")
