@@ -26,12 +26,14 @@ class Inputs(NamedTuple):
     q_tm1: `[K, B, A]`, those members' values at the source.
     a_tm1: int32 `[B]`.
     observation_tm1: `[B, ...]`, encoded.
+    mask: float32 `[B]`, 1 where the transition is a real one that is trained on.
   """
 
   td: jax.Array
   q_tm1: jax.Array
   a_tm1: jax.Array
   observation_tm1: jax.Array
+  mask: jax.Array
 
 
 class LearnerBonus(NamedTuple):
@@ -48,19 +50,45 @@ class LearnerBonus(NamedTuple):
   compute: Callable[[Any, Inputs], tuple[jax.Array, Any]]
 
 
+class Training(NamedTuple):
+  """What a learner trains for a bonus that is computed while acting.
+
+  Attributes:
+    init: (key) → state.
+    update: (state, observation `[B, R, ...]`, action `[B, R]`, number of transitions
+      int32 `[B]`) → (state, metrics), on windows of rows: row i of a window is
+      followed by row i + 1, for i below that number; what comes after is padding.
+    weights: (state) → what the actor's half needs.
+  """
+
+  init: Callable[[jax.Array], Any]
+  update: Callable[
+    [Any, jax.Array, jax.Array, jax.Array], tuple[Any, dict[str, jax.Array]]
+  ]
+  weights: Callable[[Any], Any]
+
+
 class ActorBonus(NamedTuple):
   """A bonus computed while acting, and stored with each row as `r_int`.
 
   Attributes:
     end: `source`, `transition` or `destination`.
     init: () → state.
-    observe: (state, x_t, a_t, last) → (r_int of row t, state); `last` is true on an
-      episode's last row, whose action is drawn but never taken.
+    begin_episode: (state) → state.
+    observe: (weights, state, x_t, a_t, last) → (r_int of row t, state); `last` is true
+      on an episode's last row, whose action is drawn but never taken. Without
+      training, weights are `()`.
+    training: what a learner trains for it; None: nothing.
+    refresh: (held, fresh) → the weights to go on with in mid-episode. At an episode's
+      start they are the fresh ones.
   """
 
   end: str
   init: Callable[[], Any]
-  observe: Callable[[Any, jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]
+  begin_episode: Callable[[Any], Any]
+  observe: Callable[[Any, Any, jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]
+  training: Training | None = None
+  refresh: Callable[[Any, Any], Any] = lambda held, fresh: fresh
 
 
 class Bonus(Protocol):
@@ -182,22 +210,24 @@ class RND:
       )
 
     def loss(
-      predictor: Any, target: Any, observation: jax.Array
+      predictor: Any, target: Any, observation: jax.Array, mask: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
       errors = jax.vmap(losses.rnd_error)(
         nets.predictor.apply(predictor, observation),
         nets.target.apply(target, observation),
       )
-      return jnp.mean(errors), errors
+      return jnp.sum(mask * errors) / jnp.maximum(jnp.sum(mask), 1.0), errors
 
     def compute(state: RNDState, inputs: Inputs) -> tuple[jax.Array, RNDState]:
       gradients, errors = jax.grad(loss, has_aux=True)(
-        state.predictor, state.target, inputs.observation_tm1
+        state.predictor, state.target, inputs.observation_tm1, inputs.mask
       )
       updates, opt_state = optimizer.update(gradients, state.opt_state)
       predictor = optax.apply_updates(state.predictor, updates)
       errors = jax.lax.stop_gradient(errors)
-      moments = exploration.update_ema_moments(state.moments, errors, self.decay)
+      moments = exploration.update_ema_moments(
+        state.moments, errors, self.decay, inputs.mask
+      )
       state = RNDState(predictor, state.target, opt_state, moments)
       if not self.normalise:
         return errors, state
@@ -226,8 +256,13 @@ class Counts:
     num_states = inputs.num_features + 1 if inputs.is_index else self.num_buckets
 
     def observe(
-      counts: jax.Array, observation: jax.Array, action: jax.Array, last: jax.Array
+      weights: tuple[()],
+      counts: jax.Array,
+      observation: jax.Array,
+      action: jax.Array,
+      last: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
+      del weights  # Nothing is trained.
       state = (
         observation + 1
         if inputs.is_index
@@ -238,5 +273,8 @@ class Counts:
       return jnp.where(last, 0.0, bonus), counts
 
     return ActorBonus(
-      "transition", lambda: exploration.init_counts(num_states, num_actions), observe
+      "transition",
+      init=lambda: exploration.init_counts(num_states, num_actions),
+      begin_episode=lambda counts: counts,
+      observe=observe,
     )

@@ -189,6 +189,10 @@ class ReplaySpec:
     return self.capacity // self.period
 
 
+# (held, fresh) → the weights that an actor goes on with in mid-episode.
+Refresh = Callable[[Params, Params], Params]
+
+
 class Encoding(Protocol):
   """How an observation is stored: encoded once, when it arrives."""
 
@@ -224,6 +228,7 @@ class Agent:
   replay: ReplaySpec
   actor_update_period: int = 1
   policy_names: tuple[str, ...] = ("policy",)
+  refresh: Refresh | None = None
 
 
 def align_intrinsic(r_int: jax.Array, end: str) -> jax.Array:

@@ -53,7 +53,7 @@ from explorax.exploration.selection import (
   majority_vote,
   ucb,
 )
-from explorax.exploration.types import Rule
+from explorax.exploration.types import Place, Rule
 
 __all__ = [
   "Boltzmann",
@@ -64,6 +64,7 @@ __all__ = [
   "Greedy",
   "MajorityVote",
   "Moments",
+  "Place",
   "QUcb",
   "Rule",
   "Thompson",

@@ -50,9 +50,15 @@ class Ucb(rules.Stateless):
         "1 for the sample's."
       )
 
-  def init(self, key: jax.Array, num_members: int, num_actions: int) -> types.State:
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> types.State:
     _check_members("Ucb", num_members, self.ddof + 1)
-    return super().init(key, num_members, num_actions)
+    return super().init(key, num_members, num_actions, place)
 
   def select(
     self, key: jax.Array, q: jax.Array, state: types.State, env_steps: jax.Array
@@ -66,12 +72,19 @@ class Ucb(rules.Stateless):
 class _Following(rules.Stateless):
   """A rule that follows one member at a time, drawn uniformly at an episode's start."""
 
+  ladder = 0.0  # Of ε over the actors: none, unless a rule has a field of that name.
+
   def init(
-    self, key: jax.Array, num_members: int, num_actions: int
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
   ) -> "FollowingState":
     del num_actions
     drawn = members.init_thompson(key, num_members)
-    return FollowingState(drawn, jnp.asarray(num_members, jnp.int32))
+    power = schedules.ladder_power(self.ladder, place.actor_id, place.num_actors)
+    return FollowingState(drawn, jnp.asarray(num_members, jnp.int32), power)
 
   def begin_episode(
     self, key: jax.Array, state: "FollowingState", env_steps: jax.Array
@@ -84,10 +97,17 @@ class _Following(rules.Stateless):
 
 
 class FollowingState(NamedTuple):
-  """The member followed and, to draw the next, how many there are (int32 `[]`)."""
+  """The member followed, of how many, and the power of ε that this actor takes.
+
+  Attributes:
+    followed: the member.
+    num_members: int32 `[]`, to draw the next.
+    power: float32 `[]`, see `schedules.ladder_power`.
+  """
 
   followed: members.ThompsonState
   num_members: jax.Array
+  power: jax.Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,9 +119,10 @@ class Thompson(_Following):
 
   period_steps: int | None = None  # Agent steps; None: one member per episode.
   epsilon: float = 0.0  # Probability of a uniform action on top.
+  ladder: float = 0.0  # As in EpsilonGreedy.
 
   def __post_init__(self):
-    schedules.check_epsilon("Thompson", self.epsilon)
+    schedules.check_epsilon("Thompson", self.epsilon, ladder=self.ladder)
     if self.period_steps is not None and self.period_steps < 1:
       raise ValueError(
         f"Thompson.period_steps is {self.period_steps} agent steps; use at least 1, "
@@ -119,7 +140,8 @@ class Thompson(_Following):
       followed = members.redraw_member(
         key_member, followed, q.shape[0], self.period_steps
       )
-    choice = selection.dither(key, q[followed.member], self.epsilon)
+    epsilon = jnp.power(self.epsilon, state.power)
+    choice = selection.dither(key, q[followed.member], epsilon)
     return choice.action, choice.prob, state._replace(followed=followed)
 
 
@@ -140,9 +162,15 @@ class QUcb(_Following):
     schedules.check_epsilon("QUcb", self.epsilon)
     _check_scale("QUcb.scale", self.scale)
 
-  def init(self, key: jax.Array, num_members: int, num_actions: int) -> FollowingState:
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> FollowingState:
     _check_members("QUcb", num_members, 2)
-    return super().init(key, num_members, num_actions)
+    return super().init(key, num_members, num_actions, place)
 
   def select(
     self, key: jax.Array, q: jax.Array, state: FollowingState, env_steps: jax.Array
@@ -175,8 +203,14 @@ class Ucb1(rules.Stateless):
     schedules.check_epsilon("Ucb1", self.epsilon)
     _check_scale("Ucb1.scale", self.scale)
 
-  def init(self, key: jax.Array, num_members: int, num_actions: int) -> Ucb1RuleState:
-    del key, num_actions
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> Ucb1RuleState:
+    del key, num_actions, place
     return Ucb1RuleState(jnp.zeros((), jnp.int32), members.init_ucb1(num_members))
 
   def begin_episode(

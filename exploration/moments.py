@@ -34,7 +34,11 @@ def init_moments() -> Moments:
 
 
 def _merge(
-  moments: Moments, values: jax.Array, kept: chex.Numeric, added: float
+  moments: Moments,
+  values: jax.Array,
+  kept: chex.Numeric,
+  added: chex.Numeric,
+  where: jax.Array | None = None,
 ) -> Moments:
   """The moments of the mixture of what was seen (weight `kept`) and `values`."""
   chex.assert_type(values, float)
@@ -43,9 +47,10 @@ def _merge(
   values = jax.lax.stop_gradient(values).astype(jnp.float32)
   weight = jnp.asarray(kept + added, jnp.float32)
   share = added / weight
-  batch_mean = jnp.mean(values)
+  batch_mean = jnp.mean(values, where=where)
   shift = batch_mean - moments.mean
-  variance = (1.0 - share) * moments.variance + share * jnp.var(values)
+  batch_variance = jnp.var(values, where=where)
+  variance = (1.0 - share) * moments.variance + share * batch_variance
   # Deviations from two means are deviations from the joint one and a term for the gap.
   variance += share * (1.0 - share) * jnp.square(shift)
   return Moments(moments.mean + share * shift, variance, weight)
@@ -68,7 +73,10 @@ def update_moments(moments: Moments, values: jax.Array) -> Moments:
 
 
 def update_ema_moments(
-  moments: Moments, values: jax.Array, decay: chex.Numeric
+  moments: Moments,
+  values: jax.Array,
+  decay: chex.Numeric,
+  mask: jax.Array | None = None,
 ) -> Moments:
   """Takes in a batch: a batch seen t updates ago weighs `decay`ᵗ.
 
@@ -79,6 +87,8 @@ def update_ema_moments(
     moments: of what was seen so far.
     values: float, of any shape, not empty: one batch.
     decay: scalar in [0, 1), per update; 0 remembers the last batch only.
+    mask: of the shape of `values`; those where it is 0 (padding) do not count. All
+      count unless it is given; where none does, the moments stay as they were.
 
   Returns:
     The moments with `values` taken in.
@@ -86,7 +96,13 @@ def update_ema_moments(
   Raises:
     ValueError: if `values` is empty.
   """
-  return _merge(moments, values, decay * moments.weight, 1.0)
+  kept = decay * moments.weight
+  if mask is None:
+    return _merge(moments, values, kept, 1.0)
+  chex.assert_equal_shape([values, mask])
+  merged = _merge(moments, values, kept, 1.0, mask > 0)
+  some = jnp.any(mask > 0)
+  return jax.tree.map(lambda new, old: jnp.where(some, new, old), merged, moments)
 
 
 def normalise(

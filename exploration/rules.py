@@ -6,6 +6,7 @@ always broken at random, uniformly.
 """
 
 import dataclasses
+from typing import NamedTuple
 
 import chex
 import jax
@@ -25,8 +26,14 @@ _Selection = tuple[jax.Array, jax.Array, types.State]
 class Stateless:
   """The parts of `types.Rule` that a rule without a memory has no use for."""
 
-  def init(self, key: jax.Array, num_members: int, num_actions: int) -> types.State:
-    del key, num_members, num_actions
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> types.State:
+    del key, num_members, num_actions, place
     return ()
 
   def begin_episode(
@@ -46,23 +53,34 @@ class Stateless:
 
 @dataclasses.dataclass(frozen=True)
 class Greedy(Stateless):
-  """Greedy on the mean over the members, or over the first few of them."""
+  """Greedy on the mean over the members, or over the first few of them.
+
+  This is how agents are evaluated, which the literature does with a small ε.
+  """
 
   num_members: int | None = None  # How many are averaged; None: all.
+  epsilon: float = 0.0  # Probability of a uniform action all the same.
 
   def __post_init__(self):
+    schedules.check_epsilon("Greedy", self.epsilon)
     if self.num_members is not None and self.num_members < 1:
       raise ValueError(
         f"Greedy.num_members is {self.num_members}; use at least 1, or None for all."
       )
 
-  def init(self, key: jax.Array, num_members: int, num_actions: int) -> types.State:
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> types.State:
     if self.num_members is not None and self.num_members > num_members:
       raise ValueError(
         f"Greedy.num_members is {self.num_members}, but the ensemble has only "
         f"{num_members} members; use at most that many."
       )
-    return super().init(key, num_members, num_actions)
+    return super().init(key, num_members, num_actions, place)
 
   def select(
     self, key: jax.Array, q: jax.Array, state: types.State, env_steps: jax.Array
@@ -70,32 +88,54 @@ class Greedy(Stateless):
     del env_steps
     chex.assert_rank(q, 2)
     mean = selection.mean_over_members(q[: self.num_members])
-    choice = selection.dither(key, mean, 0.0)
+    choice = selection.dither(key, mean, self.epsilon)
     return choice.action, choice.prob, state
 
 
 @dataclasses.dataclass(frozen=True)
 class EpsilonGreedy(Stateless):
-  """ε-greedy on the mean over the members, ε fixed or falling linearly."""
+  """ε-greedy on the mean over the members, ε fixed or falling linearly.
+
+  With a ladder, actor j of J takes the power `1 + ladder · j / (J − 1)` of ε.
+  """
 
   epsilon: float  # Probability of a uniform action (at first, with a schedule).
   final_epsilon: float | None = None  # Probability, once decayed; None: fixed.
   decay_steps: int = 0  # Environment steps, of all actors, from the one to the other.
+  ladder: float = 0.0  # 0: one ε for all actors; R2D2's 7.
 
   def __post_init__(self):
     schedules.check_epsilon(
-      "EpsilonGreedy", self.epsilon, self.final_epsilon, self.decay_steps
+      "EpsilonGreedy", self.epsilon, self.final_epsilon, self.decay_steps, self.ladder
     )
 
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> jax.Array:
+    del key, num_members, num_actions
+    return schedules.ladder_power(self.ladder, place.actor_id, place.num_actors)
+
   def select(
-    self, key: jax.Array, q: jax.Array, state: types.State, env_steps: jax.Array
+    self, key: jax.Array, q: jax.Array, state: jax.Array, env_steps: jax.Array
   ) -> _Selection:
     chex.assert_rank(q, 2)
     epsilon = schedules.linear_epsilon(
       self.epsilon, self.final_epsilon, self.decay_steps, env_steps
     )
+    epsilon = jnp.power(epsilon, state)
     choice = selection.dither(key, selection.mean_over_members(q), epsilon)
     return choice.action, choice.prob, state
+
+
+class EzGreedyState(NamedTuple):
+  """The repeat under way, and the power of ε that this actor explores with."""
+
+  repeat: repeats.EzState
+  power: jax.Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,10 +153,11 @@ class EzGreedy(Stateless):
   mu: float = 2.0  # The zeta law's exponent (section 4: 2 unless stated).
   decay: float | None = None  # The exponential law's λ, in [0, 1); None with others.
   cap: int = 10_000  # Longest duration, agent steps (appendix; Rainbow's is 100).
+  ladder: float = 0.0  # As in EpsilonGreedy.
 
   def __post_init__(self):
     schedules.check_epsilon(
-      "EzGreedy", self.epsilon, self.final_epsilon, self.decay_steps
+      "EzGreedy", self.epsilon, self.final_epsilon, self.decay_steps, self.ladder
     )
     if self.duration not in ("zeta", "exponential", "uniform"):
       raise ValueError(
@@ -139,24 +180,34 @@ class EzGreedy(Stateless):
         f"EzGreedy.cap is {self.cap} agent steps, but a duration is at least 1."
       )
 
-  def init(self, key: jax.Array, num_members: int, num_actions: int) -> repeats.EzState:
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> "EzGreedyState":
     del key, num_members, num_actions
-    return repeats.init_ez_state()
+    power = schedules.ladder_power(self.ladder, place.actor_id, place.num_actors)
+    return EzGreedyState(repeats.init_ez_state(), power)
 
   def begin_episode(
-    self, key: jax.Array, state: repeats.EzState, env_steps: jax.Array
-  ) -> repeats.EzState:
-    del key, state, env_steps
-    return repeats.init_ez_state()
+    self, key: jax.Array, state: "EzGreedyState", env_steps: jax.Array
+  ) -> "EzGreedyState":
+    del key, env_steps
+    return state._replace(repeat=repeats.init_ez_state())
 
   def select(
-    self, key: jax.Array, q: jax.Array, state: repeats.EzState, env_steps: jax.Array
+    self, key: jax.Array, q: jax.Array, state: "EzGreedyState", env_steps: jax.Array
   ) -> _Selection:
     chex.assert_rank(q, 2)
     epsilon = schedules.linear_epsilon(
       self.epsilon, self.final_epsilon, self.decay_steps, env_steps
     )
-    return repeats.ez_step(key, q, epsilon, state, self.sample_duration)
+    action, prob, repeat = repeats.ez_step(
+      key, q, jnp.power(epsilon, state.power), state.repeat, self.sample_duration
+    )
+    return action, prob, state._replace(repeat=repeat)
 
   def sample_duration(self, key: jax.Array) -> jax.Array:
     """Draws how long a repeat lasts (int32 `[]`, agent steps)."""

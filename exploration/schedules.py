@@ -1,5 +1,7 @@
 """How ε changes over a run."""
 
+import math
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -10,12 +12,13 @@ def check_epsilon(
   epsilon: float,
   final_epsilon: float | None = None,
   decay_steps: int = 0,
+  ladder: float = 0.0,
 ) -> None:
   """Refuses a schedule of ε that makes no sense.
 
   Raises:
-    ValueError: if an ε is no probability, or if only one of `final_epsilon` and
-      `decay_steps` is given.
+    ValueError: if an ε is no probability, if only one of `final_epsilon` and
+      `decay_steps` is given, or if the ladder is negative or not finite.
   """
   for name, value in (("epsilon", epsilon), ("final_epsilon", final_epsilon)):
     if value is not None and not 0.0 <= value <= 1.0:
@@ -32,6 +35,11 @@ def check_epsilon(
       f"{rule} has final_epsilon={final_epsilon} and decay_steps={decay_steps}; a "
       "schedule needs both, a fixed epsilon neither."
     )
+  if not 0.0 <= ladder < math.inf:
+    raise ValueError(
+      f"{rule}.ladder is {ladder}; use a finite value of at least 0 (0: all actors "
+      "have one epsilon)."
+    )
 
 
 def linear_epsilon(
@@ -45,3 +53,23 @@ def linear_epsilon(
     return epsilon
   share = jnp.minimum(jnp.asarray(env_steps, jnp.float32) / decay_steps, 1.0)
   return jax.lax.stop_gradient(epsilon + share * (final_epsilon - epsilon))
+
+
+def ladder_power(
+  ladder: float, actor_id: chex.Numeric, num_actors: chex.Numeric
+) -> jax.Array:
+  """The power of ε that actor j of J explores with: `1 + ladder · j / (J − 1)`.
+
+  A single actor has the power 1. Ape-X and R2D2 have 0.4 for ε and 7 for the ladder
+  (Kapturowski et al., 2019), so that a few actors explore and most hardly do.
+
+  Args:
+    ladder: at least 0; 0: all actors have one ε.
+    actor_id: j, int.
+    num_actors: J, int.
+
+  Returns:
+    float32 `[]`.
+  """
+  last = jnp.maximum(jnp.asarray(num_actors, jnp.float32) - 1.0, 1.0)
+  return 1.0 + ladder * jnp.asarray(actor_id, jnp.float32) / last

@@ -1,11 +1,28 @@
 """What an exploration rule is: the seam between an agent and its way of acting."""
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import chex
 import jax
 
 # A pytree of arrays of fixed shapes.
 State = Any
+
+
+class Place(NamedTuple):
+  """Which of how many actors: rules may tell actors apart.
+
+  Attributes:
+    actor_id: j, from 0; int.
+    num_actors: J, int.
+  """
+
+  actor_id: chex.Numeric
+  num_actors: chex.Numeric
+
+
+# The only actor.
+ALONE = Place(0, 1)
 
 
 class Rule(Protocol):
@@ -15,13 +32,16 @@ class Rule(Protocol):
   at each FIRST timestep, `observe` at each MID and LAST one, and then `select`.
   """
 
-  def init(self, key: jax.Array, num_members: int, num_actions: int) -> State:
+  def init(
+    self, key: jax.Array, num_members: int, num_actions: int, place: Place = ALONE
+  ) -> State:
     """The state before the first episode, of fixed shapes.
 
     Args:
       key: a random key.
       num_members: K, how many members the ensemble has.
       num_actions: A.
+      place: which of the actors this is.
 
     Raises:
       ValueError: if the rule cannot work with that many members.

@@ -182,7 +182,9 @@ def test_bonus_example_is_what_it_says():
   names = _execute(_python_block("class Disagreement").partition("\ntdu =")[0])
   bonus = names["Disagreement"]().build(None, 2)
   q_tm1 = jnp.array([[[1.0, 0.0]], [[0.0, 1.0]], [[2.0, 0.0]]])  # [K, B, A]
-  inputs = bonuses.Inputs(jnp.zeros((3, 1)), q_tm1, jnp.array([0]), jnp.zeros((1, 1)))
+  inputs = bonuses.Inputs(
+    jnp.zeros((3, 1)), q_tm1, jnp.array([0]), jnp.zeros((1, 1)), jnp.ones(1)
+  )
   r_int, _ = bonus.compute((), inputs)
   np.testing.assert_allclose(r_int, [1 / 3], rtol=1e-6)
 

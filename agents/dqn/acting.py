@@ -49,11 +49,11 @@ def make_actor(
     return extras
 
   def init(key: jax.Array, actor_id: int, num_actors: int) -> ActorState:
-    del num_actors  # Every actor explores alike, with random numbers of its own.
+    place = exploration.Place(actor_id, num_actors)
     key, rule_key, mask_key = jax.random.split(jax.random.fold_in(key, actor_id), 3)
     return ActorState(
       key=key,
-      rule_state=rule.init(rule_key, config.ensemble_size, num_actions),
+      rule_state=rule.init(rule_key, config.ensemble_size, num_actions, place),
       bonus_state=() if own is None else own.init(),
       extras=make_extras(mask_key, jnp.float32(1), jnp.int32(0), jnp.float32(0)),
     )
@@ -74,7 +74,11 @@ def make_actor(
     bonus_state, r_int = state.bonus_state, jnp.float32(0)
     if own is not None:
       last = timestep.step_type == dm_env.StepType.LAST
-      r_int, bonus_state = own.observe(bonus_state, observation, action, last)
+      begun_bonus = own.begin_episode(bonus_state)
+      bonus_state = jax.tree.map(
+        lambda a, b: jnp.where(first, a, b), begun_bonus, bonus_state
+      )
+      r_int, bonus_state = own.observe((), bonus_state, observation, action, last)
     extras = make_extras(mask_key, prob, rule.policy(rule_state), r_int)
     return action, ActorState(key, rule_state, bonus_state, extras)
 

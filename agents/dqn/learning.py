@@ -8,6 +8,7 @@ import optax
 
 from explorax import losses, networks
 from explorax.agents import bonuses, types
+from explorax.agents import updates as updates_lib
 from explorax.agents.dqn import config as config_lib
 from explorax.agents.dqn import values as values_lib
 
@@ -151,6 +152,7 @@ def make_learner(
         q_tm1[:num_exploiters],
         batch.a_tm1,
         batch.observation_tm1,
+        jnp.ones_like(batch.r_t),  # No window begins with padding.
       )
       inputs = jax.lax.stop_gradient(inputs)
       r_int, bonus_state = own.compute(state.bonus_state, inputs)
@@ -167,16 +169,15 @@ def make_learner(
     state: LearnerState, sample: types.Sample
   ) -> tuple[LearnerState, types.LearnerOutput]:
     batch = n_step_transitions(sample, config.discount, size, bonus.end)
-    weights = _importance_weights(sample, config.importance_exponent)
+    weights = updates_lib.importance_weights(sample, config.importance_exponent)
     (value, (td, r_int, bonus_state, q_tm1)), gradients = jax.value_and_grad(
       loss, has_aux=True
     )(state.params, state, batch, weights)
     updates, opt_state = optimizer.update(gradients, state.opt_state)
     params = optax.apply_updates(state.params, updates)
     num_updates = state.num_updates + 1
-    copy = num_updates % config.target_update_period == 0
-    target_params = jax.tree.map(
-      lambda new, old: jnp.where(copy, new, old), params, state.target_params
+    target_params = updates_lib.copy_every(
+      config.target_update_period, num_updates, params, state.target_params
     )
     new = state._replace(
       params=params,
@@ -187,8 +188,7 @@ def make_learner(
     )
     # The gradient of a squared error is finite where its square is.
     finite = jnp.isfinite(value)
-    # Selecting fuses into the update itself; the state stays the last good one.
-    state = jax.tree.map(lambda n, o: jnp.where(finite, n, o), new, state)
+    state = updates_lib.keep_if(finite, new, state)
     metrics = {
       "loss": value,
       "finite": finite.astype(jnp.float32),
@@ -202,9 +202,3 @@ def make_learner(
     return values_lib.Weights(state.params, state.prior_params)
 
   return types.LearnerCore(init, update, params)
-
-
-def _importance_weights(sample: types.Sample, exponent: float) -> jax.Array:
-  """(1 / (n p))^exponent, divided by the batch's largest; ones at exponent 0."""
-  weights = (1.0 / (sample.population * sample.probabilities)) ** exponent
-  return weights / jnp.max(weights)

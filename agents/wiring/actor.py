@@ -1,5 +1,6 @@
 """An ActorCore as an `acme.core.Actor`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import acme.core
@@ -29,6 +30,7 @@ class Actor(acme.core.Actor):
     num_actors: int = 1,
   ):
     self._encode = agent.encoding
+    self._refresh = agent.refresh
     self._period = agent.actor_update_period
     self._variables = variables
     self._adder = adder
@@ -49,6 +51,8 @@ class Actor(acme.core.Actor):
   def observe_first(self, timestep: dm_env.TimeStep) -> None:
     """Starts an episode."""
     self._timestep = self._encoded(timestep)
+    if self._refresh is not None:
+      self._weights = self._fetch()
     if self._adder is not None:
       self._adder.add_first(self._timestep)
 
@@ -70,18 +74,39 @@ class Actor(acme.core.Actor):
       if self._adder is not None:
         self._adder.add_last(self._extras)
 
-  def update(self, wait: bool = False) -> None:
-    """Fetches the weights if it is time to."""
-    del wait
-    if self.env_steps % self._period == 0:
-      self._fetch()
+  @property
+  def extras(self) -> Mapping[str, Any]:
+    """What the core said beside its last answer, that to a LAST timestep included."""
+    return self._extras
 
-  def _fetch(self) -> None:
-    (self._weights,) = self._variables.get_variables(["params"])
+  def break_off(self) -> None:
+    """Ends the episode where it stands, its environment having failed in mid-episode.
+
+    To replay this is a truncation: the last observation that came is the last row,
+    real and with its extras, and the transition into it bootstraps from it. The step
+    that failed leaves no trace. Without a transition there is nothing to keep.
+    """
+    if self._adder is not None and self._timestep is not None:
+      if self._timestep.first():
+        self._adder.reset()
+      elif not self._timestep.last():
+        self._adder.add_last(self._extras)
+    self._timestep = None
+
+  def update(self, wait: bool = False) -> None:
+    """Fetches the weights if it is time to, or at once if they are `wait`ed for."""
+    if wait or self.env_steps % self._period == 0:
+      fresh = self._fetch()
+      if self._refresh is not None and self._weights is not None:
+        fresh = self._refresh(self._weights, fresh)
+      self._weights = fresh
+
+  def _fetch(self) -> types.Params:
+    return self._variables.get_variables(["params"])[0]
 
   def _advance(self) -> np.ndarray:
     if self._weights is None:
-      self._fetch()
+      self._weights = self._fetch()
     params = types.ActorParams(self._weights, np.int32(self.env_steps))
     action, extras, self._state = self._step(params, self._timestep, self._state)
     self._extras = {name: np.asarray(value) for name, value in extras.items()}

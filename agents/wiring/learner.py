@@ -38,7 +38,9 @@ class Learner(acme.core.Learner):
     # still to read, which costs a run a fifth of its speed. Elsewhere memory counts.
     donates = jax.default_backend() != "cpu"
     # Actors that keep their weights for a while must not keep donated buffers.
-    self._copies = donates and agent.actor_update_period > 1
+    self._copies = donates and (
+      agent.actor_update_period > 1 or agent.refresh is not None
+    )
     self._batches = batches
     self._update_priorities = update_priorities
     self._counter = counter or counting.Counter()

@@ -17,13 +17,15 @@ DENSE = dm_env.specs.Array((3,), np.float32)
 INDEX = specs.make_encoding(specs.OneHotArray((2, 3))).spec
 
 
-def inputs(td, q_tm1, a_tm1=(0,), observation=None) -> bonuses.Inputs:
+def inputs(td, q_tm1, a_tm1=(0,), observation=None, mask=None) -> bonuses.Inputs:
   observation = np.zeros((len(a_tm1), 3)) if observation is None else observation
+  mask = np.ones(len(a_tm1)) if mask is None else mask
   return bonuses.Inputs(
     jnp.asarray(td, jnp.float32),
     jnp.asarray(q_tm1, jnp.float32),
     jnp.asarray(a_tm1, jnp.int32),
     jnp.asarray(observation, jnp.float32),
+    jnp.asarray(mask, jnp.float32),
   )
 
 
@@ -105,6 +107,22 @@ def test_rnd_tires_of_what_it_sees():
   assert all(jax.tree.leaves(moved))
 
 
+def test_rnd_takes_nothing_from_padding():
+  """Whatever is in masked rows: the networks and moments become the same ones."""
+  bonus = bonuses.RND(hidden_sizes=(4,), output_size=2).build(DENSE, 2)
+  rng = np.random.default_rng(0)
+  real, zeros = rng.normal(size=(3, 3)), (np.zeros((1, 5)), np.zeros((1, 5, 2)))
+  states = []
+  for padding in (0.0, 7.0):
+    observation = np.concatenate([real, np.full((2, 3), padding)])
+    given = inputs(*zeros, (0,) * 5, observation, mask=[1, 1, 1, 0, 0])
+    _, state = jax.jit(bonus.compute)(bonus.init(jax.random.PRNGKey(0)), given)
+    states.append(state)
+  jax.tree.map(
+    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), states[0], states[1]
+  )
+
+
 def test_rnd_normalises_by_moving_moments():
   """By hand: the errors are those of the same networks without normalisation."""
   plain, normalised = (
@@ -140,7 +158,7 @@ def test_counts_are_a_dictionary_of_visits(spec):
     name = int(rng.integers(-1, 6))
     observation = np.int32(name) if spec is INDEX else np.full(3, name, np.float32)
     action, last = int(rng.integers(2)), bool(rng.random() < 0.2)
-    r_int, state = observe(state, observation, jnp.int32(action), jnp.bool_(last))
+    r_int, state = observe((), state, observation, jnp.int32(action), jnp.bool_(last))
     if last:  # Nothing is taken there: no visit, and no reward for one.
       assert r_int == 0.0
       continue

@@ -93,7 +93,9 @@ def make_core(evaluation: bool) -> types.ActorCore:
     previous = state.previous.at[A].set(timestep.reward)
     hidden, q = unroll_step(weights, state.hidden, observation, state.mixture, previous)
     rule = exploration.EpsilonGreedy(epsilon=epsilon)
-    action, prob, _ = rule.select(action_key, q[None], (), params.env_steps)
+    action, prob, _ = rule.select(
+      action_key, q[None], rule.init(key, 1, A), params.env_steps
+    )
     extras = {
       "policy": state.mixture,
       "behaviour_prob": prob,

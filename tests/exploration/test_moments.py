@@ -113,3 +113,16 @@ def test_vmapped():
 def test_an_empty_batch_is_refused(update):
   with pytest.raises(ValueError, match="values is empty"):
     update(exploration.init_moments(), jnp.zeros((0,)))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
+def test_what_is_masked_does_not_count(transform):
+  update = transform(exploration.update_ema_moments)
+  moments = update(exploration.init_moments(), jnp.array([2.0, 4.0]), 0.9)
+  values = np.array([[1.0, 5.0], [100.0, np.nan]], np.float32)
+  mask = jnp.array([[1.0, 1.0], [0.0, 0.0]])
+  masked = update(moments, jnp.asarray(values), 0.9, mask)
+  plain = update(moments, jnp.asarray(values[0]), 0.9)
+  np.testing.assert_allclose(masked, plain, rtol=1e-6)
+  nothing = update(moments, jnp.asarray(values), 0.9, jnp.zeros((2, 2)))
+  np.testing.assert_array_equal(nothing, moments)

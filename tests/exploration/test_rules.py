@@ -145,7 +145,9 @@ def test_epsilon_follows_its_schedule():
   rule = exploration.EpsilonGreedy(1.0, final_epsilon=0.0, decay_steps=100)
   q = jnp.array([[0.0, 1.0]])
   key = jax.random.PRNGKey(0)
-  select = jax.vmap(lambda key, steps: rule.select(key, q, (), steps), (0, None))
+  select = jax.vmap(
+    lambda key, steps: rule.select(key, q, rule.init(key, 1, 2), steps), (0, None)
+  )
   select = jax.jit(select)
   for env_steps, expected in [(0, 0.5), (50, 0.75), (100, 1.0)]:
     actions, probs, _ = select(_keys(64), env_steps)
@@ -153,8 +155,44 @@ def test_epsilon_follows_its_schedule():
     np.testing.assert_allclose(probs[actions == 1], expected, rtol=1e-6)
   ez = exploration.EzGreedy(1.0, final_epsilon=0.0, decay_steps=100)
   _, prob, state = ez.select(key, q, ez.init(key, 1, 2), 0)
-  assert (float(prob), int(state.remaining) >= 0) == (0.5, True)
+  assert (float(prob), int(state.repeat.remaining) >= 0) == (0.5, True)
   assert ez.select(key, q, ez.init(key, 1, 2), 100)[1] == 1.0
+
+
+@pytest.mark.parametrize(
+  "rule",
+  [
+    exploration.EpsilonGreedy(0.4, ladder=7.0),
+    exploration.EzGreedy(0.4, ladder=7.0),
+    exploration.Thompson(epsilon=0.4, ladder=7.0),
+  ],
+  ids=str,
+)
+def test_actors_stand_on_a_ladder(rule):
+  """Actor j of J explores with ε^(1 + 7 j / (J − 1)), a single one with ε."""
+  q = jnp.array([[0.0, 1.0]])
+  key = jax.random.PRNGKey(0)
+
+  def greedy_prob(actor_id, num_actors):
+    state = rule.init(key, 1, 2, exploration.Place(actor_id, num_actors))
+    state = rule.begin_episode(key, state, _STEPS)
+    actions, probs, _ = _select_batch(rule, _keys(64), q, state)
+    return float(np.asarray(probs)[np.asarray(actions) == 1][0])
+
+  for actor_id, num_actors, power in [(0, 1, 1.0), (0, 3, 1.0), (1, 3, 4.5), (2, 3, 8)]:
+    np.testing.assert_allclose(
+      greedy_prob(actor_id, num_actors), 1.0 - 0.4**power / 2, rtol=1e-6
+    )
+
+
+def test_a_greedy_rule_may_be_disturbed():
+  q = jnp.array([[0.0, 1.0], [5.0, 0.0]])
+  rule = exploration.Greedy(num_members=1, epsilon=0.2)
+  actions, probs, _ = _select_batch(rule, _keys(400), q, rule.init(None, 2, 2))
+  actions, probs = np.asarray(actions), np.asarray(probs)
+  assert set(actions) == {0, 1}
+  np.testing.assert_allclose(probs[actions == 1], 0.9, rtol=1e-6)
+  np.testing.assert_allclose(probs[actions == 0], 0.1, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -184,11 +222,11 @@ def test_ez_greedy_forgets_its_repeat_at_an_episodes_start():
   rule = exploration.EzGreedy(1.0, duration="uniform", cap=50)
   q = jnp.zeros((1, 2))
   _, _, state = rule.select(jax.random.PRNGKey(0), q, _start(rule), _STEPS)
-  assert state.remaining > 0
+  assert state.repeat.remaining > 0
   action, prob, _ = rule.select(jax.random.PRNGKey(1), q, state, _STEPS)
-  assert (int(action), float(prob)) == (int(state.action), 1.0)
+  assert (int(action), float(prob)) == (int(state.repeat.action), 1.0)
   begun = rule.begin_episode(jax.random.PRNGKey(2), state, _STEPS)
-  assert begun.remaining == 0
+  assert begun.repeat.remaining == 0
   _, prob, _ = rule.select(jax.random.PRNGKey(1), q, begun, _STEPS)
   assert prob == 0.5
 

@@ -40,6 +40,8 @@ def test_good_schedules_pass(parameters):
     ((1.0, 0.1, -1), "decay_steps is -1 environment steps"),
     ((1.0, 0.1, 0), "final_epsilon=0.1 and decay_steps=0; a schedule needs both"),
     ((1.0, None, 10), "final_epsilon=None and decay_steps=10; a schedule needs both"),
+    ((1.0, None, 0, -1.0), "Rule.ladder is -1.0"),
+    ((1.0, None, 0, float("inf")), "Rule.ladder is inf"),
   ],
 )
 def test_bad_schedules_are_refused(parameters, message):

@@ -1,0 +1,176 @@
+"""The actor: a recurrent network, an exploration rule on its values, and a bonus."""
+
+from typing import Any, NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+
+from explorax import exploration, networks
+from explorax.agents import bonuses, types
+from explorax.agents.r2d2 import config as config_lib
+from explorax.agents.r2d2 import learning, targets
+
+
+class ActorState(NamedTuple):
+  """What lasts between steps.
+
+  Attributes:
+    key: a random key.
+    place: which of the actors this is.
+    core_state: `[S]`, of the network.
+    previous_action, previous_r_int: a_{t−1} and r^i_{t−1}; −1 and 0 at an episode's
+      start.
+    policy: int32 `[]`, which of a mixture is followed.
+    member_mask: `[M]`, which members learn from the window that begins here.
+    rule_state: of the exploration rule.
+    bonus_state: of a bonus that is computed here.
+    extras: what replay stores beside the row just acted on.
+  """
+
+  key: jax.Array
+  place: exploration.Place
+  core_state: jax.Array
+  previous_action: jax.Array
+  previous_r_int: jax.Array
+  policy: jax.Array
+  rule_state: Any
+  bonus_state: Any
+  extras: dict[str, jax.Array]
+
+
+def make_actor(
+  config: config_lib.R2D2Config,
+  values: networks.SequenceQNetworks,
+  bonus: bonuses.LearnerBonus | bonuses.ActorBonus,
+  num_actions: int,
+  evaluation: bool,
+) -> types.ActorCore:
+  """The ActorCore of a config.
+
+  Actor j follows policy j mod N of a mixture; where there are fewer actors than
+  policies, each draws one per episode. For evaluation, policy 0 is followed, greedily
+  (but for `evaluation_epsilon`) on the exploiters' mean.
+  """
+  rule: exploration.Rule = config.exploration
+  if evaluation:
+    rule = exploration.Greedy(config.num_members, config.evaluation_epsilon)
+  # A bonus that the network sees is computed in evaluation too.
+  own = bonus if isinstance(bonus, bonuses.ActorBonus) else None
+  tx = targets.tx_pair(config)
+
+  def draw_policy(key: jax.Array, place: exploration.Place) -> jax.Array:
+    if evaluation:
+      return jnp.int32(0)
+    drawn = jax.random.randint(key, (), 0, config.num_policies)
+    assigned = jnp.asarray(place.actor_id, jnp.int32) % config.num_policies
+    return jnp.where(place.num_actors >= config.num_policies, assigned, drawn)
+
+  def init(key: jax.Array, actor_id: int, num_actors: int) -> ActorState:
+    key, rule_key = jax.random.split(jax.random.fold_in(key, actor_id))
+    place = exploration.Place(jnp.int32(actor_id), jnp.int32(num_actors))
+    zero = jnp.float32(0)
+    core_state = jnp.zeros((values.state_size,), jnp.float32)
+    extras = {
+      "behaviour_prob": jnp.float32(1),
+      "policy": jnp.int32(0),
+      "starts_episode": zero,
+      "previous_action": jnp.int32(-1),
+      "previous_reward": zero,
+      "previous_r_int": zero,
+      "core_state": core_state,
+    }
+    if own is not None:
+      extras["r_int"] = zero
+    mask = jnp.ones((config.ensemble_size,), jnp.float32)
+    if config.mask_prob < 1:
+      extras["bootstrap_mask"] = mask
+    return ActorState(
+      key=key,
+      place=place,
+      core_state=core_state,
+      previous_action=jnp.int32(-1),
+      previous_r_int=zero,
+      policy=jnp.int32(0),
+      rule_state=rule.init(rule_key, config.ensemble_size, num_actions, place),
+      bonus_state=() if own is None else own.init(),
+      extras=extras,
+    )
+
+  def begin_episode(
+    key: jax.Array, state: ActorState, env_steps: jax.Array
+  ) -> ActorState:
+    rule_key, policy_key = jax.random.split(key)
+    return state._replace(
+      core_state=jnp.zeros_like(state.core_state),
+      previous_action=jnp.int32(-1),
+      previous_r_int=jnp.float32(0),
+      policy=draw_policy(policy_key, state.place),
+      rule_state=rule.begin_episode(rule_key, state.rule_state, env_steps),
+      bonus_state=() if own is None else own.begin_episode(state.bonus_state),
+    )
+
+  def select_action(
+    params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
+  ) -> tuple[jax.Array, ActorState]:
+    key, begin_key, select_key, mask_key = jax.random.split(state.key, 4)
+    first = timestep.step_type == dm_env.StepType.FIRST
+    last = timestep.step_type == dm_env.StepType.LAST
+    begun = begin_episode(begin_key, state, params.env_steps)
+    going_on = state._replace(
+      rule_state=rule.observe(timestep.reward, state.rule_state)
+    )
+    state = jax.tree.map(lambda a, b: jnp.where(first, a, b), begun, going_on)
+
+    weights: learning.Weights = params.weights
+    observation = jnp.asarray(timestep.observation)
+    reward = jnp.asarray(timestep.reward, jnp.float32)
+    inputs = networks.StepInputs(
+      observation,
+      state.previous_action,
+      reward,
+      state.previous_r_int,
+      state.policy,
+    )
+    q, core_state = values.unroll(
+      weights.params,
+      weights.prior_params,
+      jax.tree.map(lambda x: x[None, None], inputs),
+      state.core_state[None],
+    )
+    action, prob, rule_state = rule.select(
+      select_key, tx.apply_inv(q[:, 0, 0]), state.rule_state, params.env_steps
+    )
+    bonus_state, r_int = state.bonus_state, jnp.float32(0)
+    if own is not None:
+      r_int, bonus_state = own.observe(
+        weights.bonus, bonus_state, observation, action, last
+      )
+    policy = state.policy if config.num_policies > 1 else rule.policy(rule_state)
+    extras = {
+      "behaviour_prob": prob,
+      "policy": policy,
+      "starts_episode": first.astype(jnp.float32),
+      "previous_action": state.previous_action,
+      "previous_reward": reward,
+      "previous_r_int": state.previous_r_int,
+      "core_state": state.core_state,
+    }
+    if own is not None:
+      extras["r_int"] = r_int
+    if config.mask_prob < 1:
+      mask = jax.random.bernoulli(mask_key, config.mask_prob, (config.ensemble_size,))
+      extras["bootstrap_mask"] = mask.astype(jnp.float32)
+    return action, ActorState(
+      key=key,
+      place=state.place,
+      core_state=core_state[0],
+      previous_action=action,
+      previous_r_int=r_int,
+      policy=state.policy,
+      rule_state=rule_state,
+      bonus_state=bonus_state,
+      extras=extras,
+    )
+
+  return types.ActorCore(init, select_action, lambda state: state.extras)

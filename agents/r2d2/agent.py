@@ -1,0 +1,115 @@
+"""Joins the parts of the sequence engine to an Agent."""
+
+import math
+
+import dm_env
+import jax
+import jax.numpy as jnp
+
+from explorax import networks
+from explorax.agents import bonuses, types
+from explorax.agents.r2d2 import acting, learning
+from explorax.agents.r2d2 import config as config_lib
+from explorax.agents.r2d2 import sequences as sequences_lib
+from explorax.environments import specs
+
+
+def make_agent(
+  config: config_lib.R2D2Config, spec: types.EnvironmentSpec
+) -> types.Agent:
+  """The Agent of a config in an environment of this spec."""
+  encoding = specs.make_encoding(spec.observations)
+  num_actions = int(spec.actions.num_values)
+  bonus = config.bonus.build(encoding.spec, num_actions)
+  acts_with_bonus = isinstance(bonus, bonuses.ActorBonus)
+  values = make_values(config, encoding.spec, num_actions, acts_with_bonus)
+
+  def actor(evaluation: bool = False) -> types.ActorCore:
+    return acting.make_actor(config, values, bonus, num_actions, evaluation)
+
+  stored = ["behaviour_prob"]
+  if config.num_policies > 1:
+    stored.append("policy")
+  if acts_with_bonus:
+    stored.append("r_int")
+  at_first = list(sequences_lib.FIRST_ROW_EXTRAS)
+  if values.state_size:
+    at_first.append("core_state")
+  if config.mask_prob < 1:
+    at_first.append("bootstrap_mask")
+  state = jax.eval_shape(lambda key: actor().init(key, 0, 1), jax.random.PRNGKey(0))
+  refresh = None
+  if isinstance(bonus, bonuses.ActorBonus) and bonus.training is not None:
+    refresh = _make_refresh(bonus)
+  return types.Agent(
+    config=config,
+    spec=spec,
+    encoding=encoding,
+    extras_spec={
+      name: jax.ShapeDtypeStruct(value.shape, jnp.dtype(value.dtype))
+      for name, value in state.extras.items()
+    },
+    actor=actor,
+    learner=learning.make_learner(config, values, bonus),
+    replay=types.ReplaySpec(
+      capacity=config.replay_capacity,
+      min_size=config.min_replay_size,
+      batch_size=config.batch_size,
+      updates_per_step=config.updates_per_step,
+      length=config.sequence_length,
+      burn_in=config.burn_in,
+      period=config.sequence_period,
+      priority_exponent=config.priority_exponent,
+      extras=tuple(stored),
+      first_row_extras=tuple(at_first),
+    ),
+    actor_update_period=config.actor_update_period,
+    policy_names=_policy_names(config),
+    refresh=refresh,
+  )
+
+
+def make_values(
+  config: config_lib.R2D2Config,
+  observation_spec: dm_env.specs.Array,
+  num_actions: int,
+  sees_r_int: bool,
+) -> networks.SequenceQNetworks:
+  """Q_k = Q_θk + λ P_k on histories of encoded observations."""
+
+  def make(width: float) -> networks.SequenceQNetworks:
+    def cut(units: int) -> int:
+      return math.ceil(width * units)
+
+    return networks.make_sequence_q_networks(
+      networks.make_torso(config.torso, observation_spec, config.hidden_sizes, width),
+      observation_spec,
+      num_actions,
+      num_members=config.ensemble_size,
+      lstm_size=cut(config.lstm_size),
+      head_size=cut(config.head_size),
+      num_policies=config.num_policies,
+      sees_r_int=sees_r_int,
+    )
+
+  values = make(1.0)
+  if not config.prior_scale:
+    return values
+  return networks.with_sequence_prior(
+    values, config.prior_scale, make(config.prior_width)
+  )
+
+
+def _make_refresh(bonus: bonuses.ActorBonus) -> types.Refresh:
+  def refresh(held: learning.Weights, fresh: learning.Weights) -> learning.Weights:
+    return fresh._replace(bonus=bonus.refresh(held.bonus, fresh.bonus))
+
+  return refresh
+
+
+def _policy_names(config: config_lib.R2D2Config) -> tuple[str, ...]:
+  if config.num_policies > 1:
+    return tuple(f"policy {i}" for i in range(config.num_policies))
+  if not config.num_explorers:
+    return ("policy",) * config.ensemble_size
+  return ("exploiter",) * config.num_members + ("explorer",) * config.num_explorers

@@ -1,0 +1,264 @@
+"""Settings of the sequence engine, with their units and sources."""
+
+import dataclasses
+import math
+
+from explorax import exploration as exploration_lib
+from explorax.agents import bonuses
+
+TARGETS = (
+  "n_step",
+  "retrace",
+  "tree_backup",
+  "harutyunyan_q_lambda",
+  "watkins_q_lambda",
+  "peng_q_lambda",
+  "expected_sarsa_lambda",
+)
+# Those in which λ has no part, and those whose target policy is not the greedy one.
+_WITHOUT_LAMBDA = ("n_step",)
+_WITH_POLICY = (
+  "retrace",
+  "tree_backup",
+  "harutyunyan_q_lambda",
+  "expected_sarsa_lambda",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class R2D2Config:
+  """Action-value functions of histories, learning from windows of steps.
+
+  The defaults are R2D2's on Atari, acted by one actor. Sources are abbreviated: R2D2
+  (Kapturowski et al., 2019), P1 (Dabney et al., 2021), P2 (Badia et al., 2020), P4
+  (Flennerhag et al., 2020), P5 (Munos et al., 2016); "ours" where no paper says.
+  """
+
+  # The network.
+  torso: str = "auto"  # See `networks.make_torso`; auto: what fits the observations.
+  hidden_sizes: tuple[int, ...] = (512,)  # Units of the torso's linear layers (R2D2).
+  lstm_size: int = 512  # Units (R2D2); 0: a feed-forward network (P5).
+  head_size: int = 512  # Units of the duelling heads (R2D2); 0: linear heads (P5).
+
+  # The ensemble, its heads on one torso (P1, P4).
+  num_members: int = 1  # K, members that learn from the extrinsic reward.
+  num_explorers: int = 0  # N more, that learn from r + β r_int (P4).
+  prior_scale: float = 0.0  # λ of Q_k = Q_θk + λ P_k; 0: no priors (P4).
+  prior_width: float = (
+    0.25  # Of the priors' layers, as a share of the network's (ours).
+  )
+  mask_prob: float = 1.0  # ρ, of a member to learn from a sequence.
+
+  # Acting. ε of a single actor; with more, R2D2's ladder (R2D2, table 2).
+  exploration: exploration_lib.Rule = dataclasses.field(
+    default_factory=lambda: exploration_lib.EpsilonGreedy(epsilon=0.4, ladder=7.0)
+  )
+  evaluation_epsilon: float = 0.0  # Of the greedy evaluation policy (ours).
+
+  # The intrinsic reward, and the mixture of policies (P2).
+  bonus: bonuses.Bonus = dataclasses.field(default_factory=bonuses.NoBonus)
+  beta: float = 0.0  # β in r + β r_int; of a mixture, the greatest.
+  num_policies: int = 1  # N policies, with a β and a γ each.
+  cross_mixture_ratio: float = 0.0  # Share of a batch relabelled with another policy.
+  reward_scale: float = 1.0  # Of the extrinsic reward; 0: only the bonus counts.
+
+  # Learning.
+  target: str = "n_step"
+  n_step: int = 5  # Environment steps in a return of target=n_step (R2D2).
+  lambda_: float = 0.95  # λ of the other targets (P2, table 6).
+  target_epsilon: float = 0.0  # Of the ε-greedy target policy; 0: greedy.
+  double: bool = True  # Whether the online network says which action is greedy (R2D2).
+  transform_eps: float | None = 1e-3  # ε of h (R2D2); None: values as they are.
+  discount: float = 0.997  # γ (R2D2); of a mixture, the greatest.
+  min_discount: float | None = (
+    None  # γ of a mixture's last policy; None: as `discount`.
+  )
+  max_abs_reward: float | None = None  # Rewards are clipped to ± this (P5); None: not.
+  max_abs_td: float | None = None  # TD errors in the gradient, likewise (P5).
+  mean_over_time: bool = False  # The loss of a sequence: its mean (P5), not its sum.
+  optimizer: str = "adam"  # Or rmsprop (P5).
+  learning_rate: float = 1e-4  # (R2D2).
+  learning_rate_steps: int | None = None  # Updates in which it falls to 0; None: never.
+  optimizer_eps: float = 1e-3  # ε of the optimiser (R2D2).
+  max_gradient_norm: float | None = 40.0  # (P2, table 6); None: not clipped.
+  target_update_period: int = 2500  # Learner updates (R2D2).
+
+  # Replay.
+  sequence_length: int = 80  # Rows that are trained on (R2D2).
+  burn_in: int = 40  # Rows before them, unrolled without a gradient (R2D2).
+  sequence_period: int = 40  # Rows between the starts of two sequences (R2D2).
+  replay_capacity: int = 4_000_000  # Environment steps (R2D2).
+  min_replay_size: int = 200_000  # Environment steps before the first update (ours).
+  batch_size: int = 64  # Sequences (R2D2).
+  updates_per_step: float = 1 / 16  # Learner updates per environment step (ours).
+  priority_exponent: float = 0.9  # (R2D2); 0: uniform.
+  priority_eta: float = 0.9  # η of η max |δ| + (1 − η) mean |δ| (R2D2).
+  importance_exponent: float = 0.6  # Of 1 / (n p) (R2D2).
+
+  # Environment steps between two fetches of the actor's weights (R2D2: 400).
+  actor_update_period: int = 400
+
+  def __post_init__(self):
+    self._check_network()
+    self._check_ensemble()
+    self._check_mixture()
+    self._check_target()
+    self._check_optimizer()
+    self._check_replay()
+
+  def _check_network(self) -> None:
+    if self.lstm_size < 0 or self.head_size < 0:
+      raise ValueError(
+        f"lstm_size is {self.lstm_size} and head_size {self.head_size}; they are "
+        "numbers of units, 0 standing for no LSTM and for linear heads."
+      )
+    if not 0 < self.prior_width <= 1:
+      raise ValueError(
+        f"prior_width is {self.prior_width}; it is a share of the network's widths, in "
+        "(0, 1]."
+      )
+    if not 0 <= self.evaluation_epsilon <= 1:
+      raise ValueError(
+        f"evaluation_epsilon is {self.evaluation_epsilon}; it is a probability."
+      )
+
+  def _check_ensemble(self) -> None:
+    if self.num_members < 1:
+      raise ValueError(
+        f"num_members is {self.num_members}; there must be at least one member."
+      )
+    if self.num_explorers < 0:
+      raise ValueError(f"num_explorers is {self.num_explorers}; use 0 for none.")
+    if not 0 <= self.beta < math.inf:
+      raise ValueError(
+        f"beta is {self.beta}; a bonus's scale is finite and not negative (0 turns it "
+        "off)."
+      )
+    if isinstance(self.bonus, bonuses.NoBonus):
+      if self.beta:
+        raise ValueError(
+          f"beta is {self.beta}, but there is no bonus to scale; set one, or leave "
+          "beta at 0."
+        )
+      if self.num_explorers:
+        raise ValueError(
+          f"num_explorers is {self.num_explorers}, but there is no bonus for them to "
+          "learn from; set one, or count them in num_members."
+        )
+    if not 0 <= self.prior_scale < math.inf:
+      raise ValueError(
+        f"prior_scale is {self.prior_scale}; it is finite and not negative (0: no "
+        "priors)."
+      )
+    if not 0 < self.mask_prob <= 1:
+      raise ValueError(
+        f"mask_prob is {self.mask_prob}; members learn with a probability in (0, 1]."
+      )
+    spread = isinstance(self.bonus, (bonuses.TDUncertainty, bonuses.QUncertainty))
+    if spread and self.num_members < 2:
+      raise ValueError(
+        f"{type(self.bonus).__name__} is a deviation over the members, but "
+        f"num_members is {self.num_members}; use at least 2."
+      )
+
+  def _check_mixture(self) -> None:
+    if self.num_policies < 1:
+      raise ValueError(f"num_policies is {self.num_policies}; use at least 1.")
+    if not 0 <= self.cross_mixture_ratio <= 1:
+      raise ValueError(
+        f"cross_mixture_ratio is {self.cross_mixture_ratio}; it is a share of a batch, "
+        "in [0, 1]."
+      )
+    if self.cross_mixture_ratio and self.num_policies == 1:
+      raise ValueError(
+        f"cross_mixture_ratio is {self.cross_mixture_ratio}, but with num_policies 1 "
+        "there is no other policy to relabel with; leave it at 0, or use more policies."
+      )
+    if self.num_policies > 1 and self.ensemble_size > 1:
+      raise ValueError(
+        f"num_policies is {self.num_policies} with an ensemble of {self.ensemble_size}:"
+        " an actor follows a policy of a mixture or a member of an ensemble; use one."
+      )
+    for name in ("discount", "min_discount"):
+      value = getattr(self, name)
+      if value is not None and not 0 <= value < 1:
+        raise ValueError(f"{name} is {value}; γ is in [0, 1).")
+    if self.min_discount is not None and self.min_discount > self.discount:
+      raise ValueError(
+        f"min_discount is {self.min_discount}, above the discount of {self.discount}; "
+        "lower it."
+      )
+    if not 0 <= self.reward_scale < math.inf:
+      raise ValueError(
+        f"reward_scale is {self.reward_scale}; it is finite and not negative."
+      )
+
+  def _check_target(self) -> None:
+    if self.target not in TARGETS:
+      raise ValueError(f"target is {self.target!r}; use one of {', '.join(TARGETS)}.")
+    for name in ("lambda_", "target_epsilon"):
+      if not 0 <= getattr(self, name) <= 1:
+        raise ValueError(f"{name} is {getattr(self, name)}; it is in [0, 1].")
+    if self.target_epsilon and self.target not in _WITH_POLICY:
+      raise ValueError(
+        f"target_epsilon is {self.target_epsilon}, but the target {self.target!r} "
+        "evaluates the greedy policy; leave it at 0."
+      )
+    for name in ("transform_eps", "max_abs_reward", "max_abs_td", "max_gradient_norm"):
+      value = getattr(self, name)
+      if value is not None and not 0 < value < math.inf:
+        raise ValueError(f"{name} is {value}; use a positive one, or None.")
+    if self.n_step < 1 or self.target_update_period < 1:
+      raise ValueError(
+        f"n_step is {self.n_step} and target_update_period "
+        f"{self.target_update_period}; both must be at least 1."
+      )
+
+  def _check_optimizer(self) -> None:
+    if self.optimizer not in ("adam", "rmsprop"):
+      raise ValueError(f"optimizer is {self.optimizer!r}; use 'adam' or 'rmsprop'.")
+    for name in ("learning_rate", "optimizer_eps", "updates_per_step"):
+      if not 0 < getattr(self, name) < math.inf:
+        raise ValueError(f"{name} is {getattr(self, name)}; it must be positive.")
+    if self.learning_rate_steps is not None and self.learning_rate_steps < 1:
+      raise ValueError(
+        f"learning_rate_steps is {self.learning_rate_steps} updates; use at least 1, "
+        "or None."
+      )
+
+  def _check_replay(self) -> None:
+    if self.sequence_length < 2:
+      raise ValueError(
+        f"sequence_length is {self.sequence_length}; a sequence needs at least 2 rows "
+        "to train on after its burn-in."
+      )
+    if self.burn_in < 0:
+      raise ValueError(f"burn_in is {self.burn_in}; use 0 for none.")
+    if self.burn_in and not self.lstm_size:
+      raise ValueError(
+        f"burn_in is {self.burn_in}, but without an LSTM there is no state to warm up; "
+        "set it to 0."
+      )
+    if not 1 <= self.sequence_period <= self.sequence_length:
+      raise ValueError(
+        f"sequence_period is {self.sequence_period} and sequence_length "
+        f"{self.sequence_length}; the period is at least 1 and at most the length, or "
+        "some steps would never be trained on."
+      )
+    if self.actor_update_period < 1:
+      raise ValueError(
+        f"actor_update_period is {self.actor_update_period}; it must be at least 1."
+      )
+    for name in ("priority_eta", "importance_exponent"):
+      if not 0 <= getattr(self, name) <= 1:
+        raise ValueError(f"{name} is {getattr(self, name)}; it is in [0, 1].")
+    if self.importance_exponent and not self.priority_exponent:
+      raise ValueError(
+        f"importance_exponent is {self.importance_exponent}, but replay is uniform; "
+        "set priority_exponent as well, or leave it at 0."
+      )
+
+  @property
+  def ensemble_size(self) -> int:
+    """M = K + N."""
+    return self.num_members + self.num_explorers

@@ -1,0 +1,301 @@
+"""The learner: multi-step TD errors on windows, of all members in one program."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from explorax import exploration, losses, networks
+from explorax.agents import bonuses, types, updates
+from explorax.agents.r2d2 import config as config_lib
+from explorax.agents.r2d2 import sequences, targets
+
+_Batch = sequences.Sequences
+
+
+class LearnerState(NamedTuple):
+  """All that learning keeps."""
+
+  params: Any
+  target_params: Any
+  prior_params: Any
+  opt_state: Any
+  bonus_state: Any
+  key: jax.Array
+  num_updates: jax.Array
+
+
+class Weights(NamedTuple):
+  """What an actor needs: the trained parameters, the priors', and the bonus's."""
+
+  params: Any
+  prior_params: Any
+  bonus: Any
+
+
+class Mixture(NamedTuple):
+  """β and γ of each policy, `[N]`."""
+
+  betas: jax.Array
+  discounts: jax.Array
+
+
+def make_mixture(config: config_lib.R2D2Config) -> Mixture:
+  """The mixture of a config; without one, its β and γ alone."""
+  n = config.num_policies
+  lowest = config.discount if config.min_discount is None else config.min_discount
+  if n == 1 and config.beta == 0:
+    lowest = config.discount  # A single policy that does not explore looks far ahead.
+  return Mixture(
+    exploration.mixture_betas(n, config.beta),
+    exploration.mixture_discounts(n, config.discount, lowest),
+  )
+
+
+def make_optimizer(config: config_lib.R2D2Config) -> optax.GradientTransformation:
+  rate: optax.ScalarOrSchedule = config.learning_rate
+  if config.learning_rate_steps is not None:
+    rate = optax.linear_schedule(config.learning_rate, 0.0, config.learning_rate_steps)
+  if config.optimizer == "adam":
+    optimizer = optax.adam(rate, eps=config.optimizer_eps)
+  else:
+    optimizer = optax.rmsprop(rate, decay=0.99, eps=config.optimizer_eps)
+  if config.max_gradient_norm is None:
+    return optimizer
+  return optax.chain(optax.clip_by_global_norm(config.max_gradient_norm), optimizer)
+
+
+def relabel(
+  key: jax.Array, policy: jax.Array, ratio: float, num_policies: int
+) -> jax.Array:
+  """Gives the first `ratio` of a batch another policy each, drawn uniformly.
+
+  Windows are drawn independently, so that the first ones are any ones.
+
+  Args:
+    key: a random key.
+    policy: int32 `[B]`, the policies that were followed.
+    ratio: the cross mixture ratio (Badia et al., 2020, appendix F); the number of
+      windows is rounded.
+    num_policies: N; more than one unless the ratio is 0.
+  """
+  size = policy.shape[0]
+  num_relabelled = round(ratio * size)
+  if num_relabelled == 0:
+    return policy
+  step = jax.random.randint(key, (size,), 1, num_policies)
+  other = (policy + step) % num_policies
+  return jnp.where(jnp.arange(size) < num_relabelled, other, policy)
+
+
+def make_learner(
+  config: config_lib.R2D2Config,
+  values: networks.SequenceQNetworks,
+  bonus: bonuses.LearnerBonus | bonuses.ActorBonus,
+) -> types.LearnerCore:
+  """The LearnerCore of a config.
+
+  The loss of a window is `Σ_t Σ_k m_k δ_{k,t}² / (2 M)` over the transitions trained
+  on (or its mean over time), weighed by importance and averaged over the batch. The
+  reward is `r + β r_int` for the members that see the bonus: the explorers, where
+  there are any, and all members where there are none.
+  """
+  optimizer = make_optimizer(config)
+  mixture = make_mixture(config)
+  tx = targets.tx_pair(config)
+  size, num_exploiters = config.ensemble_size, config.num_members
+  # The bonus that is computed here; an actor's comes with the sample.
+  own = bonus if isinstance(bonus, bonuses.LearnerBonus) else None
+  training = bonus.training if isinstance(bonus, bonuses.ActorBonus) else None
+  first_explorer = num_exploiters if config.num_explorers else 0
+
+  def init(key: jax.Array) -> LearnerState:
+    keys = jax.random.split(key, 4)
+    params = values.init(keys[0])
+    trained: Any = ()
+    if own is not None:
+      trained = own.init(keys[2])
+    elif training is not None:
+      trained = training.init(keys[2])
+    return LearnerState(
+      params=params,
+      target_params=params,
+      prior_params=values.init_prior(keys[1]),
+      opt_state=optimizer.init(params),
+      bonus_state=trained,
+      key=keys[3],
+      num_updates=jnp.int32(0),
+    )
+
+  def td_errors(
+    q: jax.Array, target_q: jax.Array, batch: _Batch, r_t: jax.Array, gamma: jax.Array
+  ) -> jax.Array:
+    """TD errors `[M, B, T]`; q and target_q are `[M, B, R, A]`."""
+    selector = jax.lax.stop_gradient(q) if config.double else target_q
+
+    def one(q, target_q, selector, action, r_t, discount_t, mu, real):
+      return targets.td_errors(
+        config,
+        q_tm1=q[:-1],
+        q_t=target_q[1:],
+        selector_t=selector[1:],
+        a_tm1=action[:-1],
+        a_t=action[1:],
+        r_t=r_t,
+        discount_t=discount_t,
+        mu_t=mu[1:],
+        goes_on_t=real[1:],
+      )
+
+    over_batch = jax.vmap(one)
+    over_members = jax.vmap(over_batch, in_axes=(0, 0, 0, *(None,) * 5))
+    discount_t = gamma[:, None] * batch.discount
+    prob = batch.behaviour_prob
+    return over_members(
+      q, target_q, selector, batch.action, r_t, discount_t, prob, batch.real
+    )
+
+  def bonus_inputs(td: jax.Array, q: jax.Array, batch: _Batch) -> bonuses.Inputs:
+    """The exploiters' values and errors on the scale of rewards, time in the batch."""
+    q_tm1 = q[:num_exploiters, :, :-1]
+    a_tm1 = batch.action[:, :-1]
+    q_a = jnp.take_along_axis(q_tm1, a_tm1[None, ..., None], axis=-1)[..., 0]
+    td = tx.apply_inv(td + q_a) - tx.apply_inv(q_a)
+    observation = jax.tree.map(lambda x: x[:, :-1], batch.inputs.observation)
+    inputs = bonuses.Inputs(
+      td=jnp.reshape(td, (num_exploiters, -1)),
+      q_tm1=jnp.reshape(tx.apply_inv(q_tm1), (num_exploiters, -1, q.shape[-1])),
+      a_tm1=jnp.reshape(a_tm1, (-1,)),
+      observation_tm1=jnp.reshape(observation, (-1, *observation.shape[2:])),
+      mask=jnp.reshape(batch.trained, (-1,)),
+    )
+    return jax.lax.stop_gradient(inputs)
+
+  def loss(
+    params: Any,
+    state: LearnerState,
+    batch: _Batch,
+    policy: jax.Array,
+    weights: jax.Array,
+  ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, Any, jax.Array]]:
+    priors = state.prior_params
+    q = sequences.unroll(values, params, priors, batch, config.burn_in)
+    target_q = jax.lax.stop_gradient(
+      sequences.unroll(values, state.target_params, priors, batch, config.burn_in)
+    )
+    gamma, beta = mixture.discounts[policy], mixture.betas[policy]
+    reward = config.reward_scale * _clip(batch.reward, config.max_abs_reward)
+
+    r_int, bonus_state = batch.r_int, state.bonus_state
+    if own is not None:
+      exploiters = slice(0, num_exploiters)
+      td = td_errors(q[exploiters], target_q[exploiters], batch, reward, gamma)
+      flat, bonus_state = own.compute(bonus_state, bonus_inputs(td, q, batch))
+      r_int = jnp.reshape(flat, batch.reward.shape)
+    with_bonus = reward
+    if config.beta > 0:
+      with_bonus = reward + beta[:, None] * r_int
+    parts = [
+      td_errors(q[members], target_q[members], batch, r_t, gamma)
+      for members, r_t in (
+        (slice(0, first_explorer), reward),
+        (slice(first_explorer, size), with_bonus),
+      )
+      if members.stop > members.start
+    ]
+    td = jnp.concatenate(parts)
+    value = _loss(config, td, batch, weights)
+    return value, (td, r_int, bonus_state, q)
+
+  def update(
+    state: LearnerState, sample: types.Sample
+  ) -> tuple[LearnerState, types.LearnerOutput]:
+    batch = sequences.make_sequences(sample, config.burn_in, size, bonus.end)
+    weights = updates.importance_weights(sample, config.importance_exponent)
+    key, relabel_key = jax.random.split(state.key)
+    policy = relabel(
+      relabel_key,
+      batch.inputs.policy[:, 0],
+      config.cross_mixture_ratio,
+      config.num_policies,
+    )
+    followed = jnp.broadcast_to(policy[:, None], batch.inputs.policy.shape)
+    batch = batch._replace(inputs=batch.inputs._replace(policy=followed))
+    (value, (td, r_int, bonus_state, q)), gradients = jax.value_and_grad(
+      loss, has_aux=True
+    )(state.params, state, batch, policy, weights)
+    steps, opt_state = optimizer.update(gradients, state.opt_state, state.params)
+    params = optax.apply_updates(state.params, steps)
+    num_updates = state.num_updates + 1
+    bonus_metrics: dict[str, jax.Array] = {}
+    if training is not None:
+      observations = batch.inputs.observation
+      num_real = jnp.sum(batch.real, axis=1).astype(jnp.int32)
+      bonus_state, bonus_metrics = training.update(
+        bonus_state, observations, batch.action, num_real
+      )
+    new = LearnerState(
+      params=params,
+      target_params=updates.copy_every(
+        config.target_update_period, num_updates, params, state.target_params
+      ),
+      prior_params=state.prior_params,
+      opt_state=opt_state,
+      bonus_state=bonus_state,
+      key=key,
+      num_updates=num_updates,
+    )
+    finite = jnp.isfinite(value) & jnp.isfinite(optax.global_norm(gradients))
+    finite &= jnp.all(jnp.isfinite(jnp.array([*bonus_metrics.values(), 0.0])))
+    state = updates.keep_if(finite, new, state)
+    sizes = jnp.mean(jnp.abs(td), axis=0)
+    priorities = jax.vmap(losses.sequence_priority, in_axes=(0, 0, None))(
+      sizes, batch.trained, config.priority_eta
+    )
+    metrics = {
+      "loss": value,
+      "finite": finite.astype(jnp.float32),
+      "td_error": _masked_mean(sizes, batch.trained),
+      "q": _masked_mean(jnp.mean(q[:, :, :-1], axis=(0, 3)), batch.trained),
+      "r_int": _masked_mean(r_int, batch.trained),
+      **bonus_metrics,
+    }
+    return state, types.LearnerOutput(priorities, metrics)
+
+  def params(state: LearnerState) -> Weights:
+    trained = () if training is None else training.weights(state.bonus_state)
+    return Weights(state.params, state.prior_params, trained)
+
+  return types.LearnerCore(init, update, params)
+
+
+def _clip(x: jax.Array, bound: float | None) -> jax.Array:
+  return x if bound is None else jnp.clip(x, -bound, bound)
+
+
+def _loss(
+  config: config_lib.R2D2Config, td: jax.Array, batch: _Batch, weights: jax.Array
+) -> jax.Array:
+  """The batch's loss, from TD errors `[M, B, T]`."""
+  td = _bounded(td, config.max_abs_td)
+  over_time = jax.vmap(losses.bootstrapped_td, in_axes=(1, None))
+  per_step = jax.vmap(over_time, in_axes=(1, 0))(td, batch.member_mask)  # [B, T]
+  per_window = jnp.sum(batch.trained * per_step, axis=1)
+  if config.mean_over_time:
+    per_window /= batch.trained.shape[1]
+  return jnp.mean(weights * per_window)
+
+
+def _bounded(td: jax.Array, bound: float | None) -> jax.Array:
+  """TD errors whose half squares have a gradient of at most `bound` in size.
+
+  What is beyond it is a constant; ½ (δ − c)² has then the gradient (δ − c) ∇δ.
+  """
+  if bound is None:
+    return td
+  return td - jax.lax.stop_gradient(td - jnp.clip(td, -bound, bound))
+
+
+def _masked_mean(x: jax.Array, mask: jax.Array) -> jax.Array:
+  return jnp.sum(x * mask) / jnp.maximum(jnp.sum(mask), 1.0)

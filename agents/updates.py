@@ -1,0 +1,30 @@
+"""What the engines' updates have in common."""
+
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from explorax.agents import types
+
+Tree = TypeVar("Tree")
+
+
+def importance_weights(sample: types.Sample, exponent: float) -> jax.Array:
+  """(1 / (n p))^exponent, divided by the batch's largest; ones at exponent 0."""
+  weights = (1.0 / (sample.population * sample.probabilities)) ** exponent
+  return weights / jnp.max(weights)
+
+
+def copy_every(period: int, num_updates: jax.Array, params: Tree, target: Tree) -> Tree:
+  """The target's parameters, which become the online ones every `period` updates."""
+  copy = num_updates % period == 0
+  return jax.tree.map(lambda new, old: jnp.where(copy, new, old), params, target)
+
+
+def keep_if(condition: jax.Array, new: Tree, old: Tree) -> Tree:
+  """`new` where the condition holds, else `old`: the last good state.
+
+  Selecting fuses into the update itself.
+  """
+  return jax.tree.map(lambda n, o: jnp.where(condition, n, o), new, old)
