@@ -1,6 +1,11 @@
 """Networks: Haiku modules, and the pure functions that agents use them by."""
 
 from explorax.networks.duelling import DuellingHead
+from explorax.networks.embedding import (
+  EmbeddingNetworks,
+  EmbeddingParams,
+  make_embedding_networks,
+)
 from explorax.networks.ensemble import (
   SharedTorsoParams,
   from_haiku,
@@ -31,6 +36,8 @@ __all__ = [
   "LSTM",
   "TORSOS",
   "DuellingHead",
+  "EmbeddingNetworks",
+  "EmbeddingParams",
   "EnsembleMLP",
   "Inputs",
   "Network",
@@ -43,6 +50,7 @@ __all__ = [
   "freeze",
   "from_haiku",
   "lift",
+  "make_embedding_networks",
   "make_ensemble_mlp",
   "make_inputs",
   "make_rnd_networks",

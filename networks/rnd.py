@@ -3,36 +3,56 @@
 from collections.abc import Sequence
 
 import dm_env
+import haiku as hk
 import jax
 
-from explorax.networks import ensemble_mlp, frozen, types
+from explorax.networks import ensemble, ensemble_mlp, frozen, torsos, types
 
 
 def make_rnd_networks(
   observation_spec: dm_env.specs.Array,
   hidden_sizes: Sequence[int],
   output_size: int,
+  torso: str = "auto",
 ) -> types.RNDNetworks:
-  """Two perceptrons of one architecture that embed observations.
+  """Two networks of one architecture that embed observations.
 
   The novelty of x is the squared error between `predictor` and `target` at x. Give
   `init` of the two different keys: with one key they are the same function, and
   nothing is ever novel.
 
   Source: Burda et al. (2018); for bsuite, appendix D.1 of the paper of TDU, which
-  sweeps `output_size` over 10, 64 and 128.
+  sweeps `output_size` over 10, 64 and 128; on Atari, Dabney et al. (2021) and Badia et
+  al. (2020) have the convolutions of DQN and one linear layer of 128, that is no
+  `hidden_sizes`.
 
   Args:
-    observation_spec: of the encoded observations: as `make_ensemble_mlp` takes them.
-    hidden_sizes: of the hidden layers; none makes the networks linear.
+    observation_spec: of the encoded observations.
+    hidden_sizes: of the linear layers before the last, with ReLU after each; with
+      none, and no convolutions, the networks are linear.
     output_size: size of the embedding, m.
+    torso: what comes first, see `torsos.make_torso`.
 
   Raises:
-    ValueError: if a size is less than 1, or if observations of this spec cannot enter
-      a network.
+    ValueError: if a size is less than 1, or for observations that the torso cannot
+      take.
   """
   if output_size < 1:
     raise ValueError(f"output_size is {output_size}; an embedding needs at least 1.")
+  if torsos.resolve_torso(torso, observation_spec) == "mlp":
+    network = _make_perceptron(observation_spec, hidden_sizes, output_size)
+  else:
+    make_torso = torsos.make_torso(torso, observation_spec, hidden_sizes)
+    network = ensemble.from_haiku(
+      lambda: hk.Sequential([make_torso(), hk.Linear(output_size, name="embedding")]),
+      observation_spec,
+    )
+  return types.RNDNetworks(network, frozen.freeze(network, observation_spec))
+
+
+def _make_perceptron(
+  observation_spec: dm_env.specs.Array, hidden_sizes: Sequence[int], output_size: int
+) -> types.Network:
   members = ensemble_mlp.make_ensemble_mlp(
     observation_spec, output_size, num_members=1, hidden_sizes=hidden_sizes
   )
@@ -40,5 +60,4 @@ def make_rnd_networks(
   def apply(params: types.Params, observation: jax.Array) -> jax.Array:
     return members.apply(params, observation)[0]
 
-  network = types.Network(members.init, apply)
-  return types.RNDNetworks(network, frozen.freeze(network, observation_spec))
+  return types.Network(members.init, apply)

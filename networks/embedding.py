@@ -1,0 +1,102 @@
+"""The embedding of Never Give Up, and the inverse dynamics that it is trained by."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import dm_env
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.networks import ensemble, torsos, types
+
+
+class EmbeddingParams(NamedTuple):
+  """Parameters of the embedding and of the inverse dynamics.
+
+  Attributes:
+    embedding: f's; all that acting needs.
+    inverse: h's.
+  """
+
+  embedding: types.Params
+  inverse: types.Params
+
+
+class EmbeddingNetworks(NamedTuple):
+  """Controllable states f(x), and the actions h(f(x_{t−1}), f(x_t)) between them.
+
+  Attributes:
+    init: (key) → EmbeddingParams.
+    embed: (params, observation `[N, ...]`) → `[N, D]`; reads `params.embedding` alone.
+    action_logits: (params, embedding_tm1 `[N, D]`, embedding_t `[N, D]`) → `[N, A]`,
+      of the action taken in between; reads `params.inverse` alone.
+  """
+
+  init: Callable[[jax.Array], EmbeddingParams]
+  embed: Callable[[EmbeddingParams, jax.Array], jax.Array]
+  action_logits: Callable[[EmbeddingParams, jax.Array, jax.Array], jax.Array]
+
+
+def make_embedding_networks(
+  observation_spec: dm_env.specs.Array,
+  num_actions: int,
+  torso: str = "auto",
+  hidden_sizes: Sequence[int] = (),
+  embedding_size: int = 32,
+  hidden_size: int = 128,
+) -> EmbeddingNetworks:
+  """f, a torso and one linear layer; h, one hidden layer on two embeddings.
+
+      p(a | x_{t−1}, x_t) = softmax(h(f(x_{t−1}), f(x_t)))
+
+  Neither ends in a ReLU: distances are taken between embeddings, and logits may have
+  either sign.
+
+  Source: Badia et al. (2020), section 2 and appendix H (the sizes of h and f).
+
+  Args:
+    observation_spec: of the encoded observations.
+    num_actions: A.
+    torso: of f, see `torsos.make_torso`.
+    hidden_sizes: units of linear layers between the torso's convolutions and the last
+      layer of f; the paper has none.
+    embedding_size: D.
+    hidden_size: units of h's hidden layer.
+
+  Raises:
+    ValueError: if a size or A is less than 1, or for observations that the torso
+      cannot take.
+  """
+  for name, size in (
+    ("num_actions", num_actions),
+    ("embedding_size", embedding_size),
+    ("hidden_size", hidden_size),
+  ):
+    if size < 1:
+      raise ValueError(f"{name} is {size}; it must be at least 1.")
+  make_torso = torsos.make_torso(torso, observation_spec, hidden_sizes)
+  embedding = ensemble.from_haiku(
+    lambda: hk.Sequential([make_torso(), hk.Linear(embedding_size, name="embedding")]),
+    observation_spec,
+  )
+  inverse = ensemble.from_haiku(
+    lambda: hk.nets.MLP((hidden_size, num_actions)),
+    dm_env.specs.Array((2 * embedding_size,), np.float32),
+  )
+
+  def init(key: jax.Array) -> EmbeddingParams:
+    embedding_key, inverse_key = jax.random.split(key)
+    return EmbeddingParams(embedding.init(embedding_key), inverse.init(inverse_key))
+
+  def embed(params: EmbeddingParams, observation: jax.Array) -> jax.Array:
+    return embedding.apply(params.embedding, observation)
+
+  def action_logits(
+    params: EmbeddingParams, embedding_tm1: jax.Array, embedding_t: jax.Array
+  ) -> jax.Array:
+    both = jnp.concatenate([embedding_tm1, embedding_t], axis=-1)
+    return inverse.apply(params.inverse, both)
+
+  return EmbeddingNetworks(init, embed, action_logits)

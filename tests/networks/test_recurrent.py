@@ -1,0 +1,265 @@
+"""The LSTM, duelling heads, and action values of histories."""
+
+import dm_env
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import networks
+from explorax.networks import duelling
+
+pytestmark = pytest.mark.ops
+
+H, F, A, M, B, T = 3, 4, 3, 2, 2, 5
+SPEC = dm_env.specs.Array((F,), np.float32)
+
+
+def make(**changes):
+  settings = {"num_members": M, "lstm_size": H, "head_size": 4}
+  return networks.make_sequence_q_networks(
+    networks.make_torso("mlp", SPEC, (5,)), SPEC, A, **{**settings, **changes}
+  )
+
+
+def make_inputs(seed=0, num_policies=1):
+  rng = np.random.default_rng(seed)
+  return networks.StepInputs(
+    observation=rng.normal(size=(B, T, F)).astype(np.float32),
+    previous_action=rng.integers(-1, A, (B, T)).astype(np.int32),
+    previous_reward=rng.normal(size=(B, T)).astype(np.float32),
+    previous_r_int=rng.normal(size=(B, T)).astype(np.float32),
+    policy=rng.integers(0, num_policies, (B, T)).astype(np.int32),
+  )
+
+
+def make_state(nets, seed=1):
+  rng = np.random.default_rng(seed)
+  return rng.normal(size=(B, nets.state_size)).astype(np.float32)
+
+
+def lstm_step(w_x, b, w_h, x, h, c):
+  """One step of one stream, in float64."""
+  gates = x @ w_x + b + h @ w_h
+  i, g, f, o = (gates[k * H : (k + 1) * H] for k in range(4))
+
+  def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+  c = sigmoid(f + 1) * c + sigmoid(i) * np.tanh(g)
+  return sigmoid(o) * np.tanh(c), c
+
+
+@pytest.mark.parametrize("steps", [1, T])
+def test_lstm_is_a_plain_loop(random_params, steps):
+  lstm = hk.without_apply_rng(hk.transform(lambda x, s: networks.LSTM(H)(x, s)))
+  rng = np.random.default_rng(0)
+  x = rng.normal(size=(B, steps, F)).astype(np.float32)
+  state = rng.normal(size=(B, 2 * H)).astype(np.float32)
+  params = random_params(lambda key: lstm.init(key, x, state))
+  output, after = jax.jit(lstm.apply)(params, x, state)
+
+  linear = {k: np.asarray(v, np.float64) for k, v in params["lstm/input"].items()}
+  w_h = np.asarray(params["lstm"]["w_h"], np.float64)
+  for b in range(B):
+    h, c = np.split(state[b].astype(np.float64), 2)
+    for t in range(steps):
+      h, c = lstm_step(linear["w"], linear["b"], w_h, x[b, t], h, c)
+      np.testing.assert_allclose(output[b, t], h, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(after[b], np.concatenate([h, c]), rtol=1e-4, atol=1e-5)
+
+
+def test_lstm_of_no_units_is_refused():
+  with pytest.raises(ValueError, match="an LSTM of 0 units"):
+    hk.transform(lambda: networks.LSTM(0)).init(jax.random.key(0))
+
+
+def test_duelling_head_is_its_formula(random_params):
+  head = hk.without_apply_rng(hk.transform(lambda x: networks.DuellingHead(A, 6)(x)))
+  x = np.random.default_rng(0).normal(size=(B, T, F)).astype(np.float32)
+  params = random_params(lambda key: head.init(key, x))
+  values = {k.split("/")[-1]: jax.device_get(v) for k, v in params.items()}
+
+  def branch(name):
+    first, second = values[f"{name}_hidden"], values[name]
+    return np.maximum(x @ first["w"] + first["b"], 0) @ second["w"] + second["b"]
+
+  value, advantage = branch("value"), branch("advantage")
+  assert value.shape == (B, T, 1) and advantage.shape == (B, T, A)
+  expected = value + advantage - advantage.mean(axis=-1, keepdims=True)
+  np.testing.assert_allclose(head.apply(params, x), expected, rtol=1e-4, atol=1e-5)
+  # The advantages' common part is no part of the values.
+  moved = dict(params)
+  name = "duelling_head/advantage"
+  moved[name] = {**moved[name], "b": moved[name]["b"] + 7.0}
+  np.testing.assert_allclose(head.apply(moved, x), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_head_without_hidden_units_is_linear(random_params):
+  head = hk.without_apply_rng(hk.transform(lambda x: duelling.make_head(A, 0)(x)))
+  x = np.eye(F, dtype=np.float32)
+  params = random_params(lambda key: head.init(key, x))
+  np.testing.assert_allclose(
+    head.apply(params, x), params["head"]["w"] + params["head"]["b"][None], rtol=1e-6
+  )
+
+
+def test_unrolled_in_pieces_is_unrolled_at_once(random_params):
+  nets = make()
+  params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
+  unroll = jax.jit(nets.unroll)
+  q, after = unroll(params, (), inputs, state)
+  assert q.shape == (M, B, T, A) and after.shape == (B, nets.state_size)
+  for cuts in ([2], [1, 2, 3, 4]):
+    pieces, carried = [], state
+    for begin, end in zip([0, *cuts], [*cuts, T], strict=True):
+      piece = jax.tree.map(lambda x, b=begin, e=end: x[:, b:e], inputs)
+      values, carried = unroll(params, (), piece, carried)
+      pieces.append(values)
+    np.testing.assert_allclose(np.concatenate(pieces, axis=2), q, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(carried, after, rtol=1e-4, atol=1e-5)
+
+
+def test_whole_network_is_torso_memory_and_heads(random_params):
+  """One stream, step by step, each member by itself."""
+  nets = make(num_policies=3, sees_r_int=True, head_size=0)
+  params, state = random_params(nets.init), make_state(nets)
+  inputs = make_inputs(num_policies=3)
+  q, _ = jax.jit(nets.unroll)(params, (), inputs, state)
+
+  trunk = {
+    k: {n: np.asarray(v, np.float64) for n, v in module.items()}
+    for k, module in params.torso.items()
+  }
+  torso = trunk["perceptron_torso"]
+  for b in range(B):
+    h, c = np.split(state[b].astype(np.float64), 2)
+    for t in range(T):
+      features = np.maximum(inputs.observation[b, t] @ torso["w"] + torso["b"], 0)
+      action = np.zeros(A)
+      if inputs.previous_action[b, t] >= 0:
+        action[inputs.previous_action[b, t]] = 1
+      policy = np.eye(3)[inputs.policy[b, t]]
+      rewards = [inputs.previous_reward[b, t], inputs.previous_r_int[b, t]]
+      x = np.concatenate([features, action, rewards, policy])
+      linear, w_h = trunk["lstm/input"], trunk["lstm"]["w_h"]
+      h, c = lstm_step(linear["w"], linear["b"], w_h, x, h, c)
+      for k in range(M):
+        head = jax.tree.map(lambda leaf, k=k: np.asarray(leaf[k]), params.heads["head"])
+        np.testing.assert_allclose(
+          q[k, b, t], h @ head["w"] + head["b"], rtol=1e-3, atol=1e-4
+        )
+
+
+@pytest.mark.parametrize(
+  ("changes", "seen"),
+  [
+    ({}, {"observation", "previous_action", "previous_reward"}),
+    (
+      {"sees_r_int": True, "num_policies": 2},
+      {"observation", "previous_action", "previous_reward", "previous_r_int", "policy"},
+    ),
+    ({"lstm_size": 0}, {"observation"}),
+    ({"lstm_size": 0, "num_policies": 2}, {"observation", "policy"}),
+  ],
+)
+def test_what_a_network_sees(random_params, changes, seen):
+  nets = make(**changes)
+  params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
+  unroll = jax.jit(nets.unroll)
+  q, _ = unroll(params, (), inputs, state)
+  moved = {
+    "observation": inputs.observation + 1,
+    "previous_action": (inputs.previous_action + 2) % A,
+    "previous_reward": inputs.previous_reward + 1,
+    "previous_r_int": inputs.previous_r_int + 1,
+    "policy": 1 - inputs.policy,
+  }
+  for name, value in moved.items():
+    other, _ = unroll(params, (), inputs._replace(**{name: value}), state)
+    assert (np.abs(other - q).max() > 1e-4) == (name in seen), name
+
+
+def test_without_an_lstm_every_step_stands_alone(random_params):
+  nets = make(lstm_size=0)
+  assert nets.state_size == 0
+  params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
+  q, after = jax.jit(nets.unroll)(params, (), inputs, state)
+  assert after.shape == (B, 0)
+  backwards = jax.tree.map(lambda x: x[:, ::-1], inputs)
+  q_backwards, _ = jax.jit(nets.unroll)(params, (), backwards, state)
+  np.testing.assert_allclose(q_backwards[:, :, ::-1], q, rtol=1e-5, atol=1e-6)
+
+
+def test_no_two_heads_begin_alike():
+  nets = make(num_members=3)
+  params = jax.jit(nets.init)(jax.random.key(0))
+  q, _ = nets.unroll(params, (), make_inputs(), make_state(nets))
+  differences = np.abs(q[:, None] - q[None, :]).max(axis=(2, 3, 4)) + np.eye(3)
+  assert np.min(differences) > 1e-3
+
+
+def test_a_heads_loss_moves_the_trunk_and_no_other_head(random_params):
+  nets = make(num_members=3)
+  params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
+
+  @jax.jit
+  @jax.grad
+  def gradient(params):
+    return jnp.sum(nets.unroll(params, (), inputs, state)[0][1] ** 2)
+
+  grads = gradient(params)
+  for leaf in jax.tree.leaves(grads.heads):
+    assert [bool(np.any(g != 0)) for g in leaf] == [False, True, False]
+  assert all(np.any(leaf != 0) for leaf in jax.tree.leaves(grads.torso))
+
+
+def test_priors_add_their_values_and_keep_a_state_of_their_own(random_params):
+  plain, prior = make(), make(lstm_size=2, head_size=0)
+  nets = networks.with_sequence_prior(plain, 1.5, prior)
+  assert nets.state_size == plain.state_size + prior.state_size == 2 * H + 4
+  params = random_params(nets.init, seed=0)
+  prior_params = random_params(nets.init_prior, seed=1)
+  inputs, state = make_inputs(), make_state(nets)
+  q, after = jax.jit(nets.unroll)(params, prior_params, inputs, state)
+  own, own_after = plain.unroll(params, (), inputs, state[:, : 2 * H])
+  fixed, fixed_after = prior.unroll(prior_params, (), inputs, state[:, 2 * H :])
+  np.testing.assert_allclose(q, own + 1.5 * fixed, rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(
+    after, np.concatenate([own_after, fixed_after], axis=1), rtol=1e-5, atol=1e-6
+  )
+
+
+def test_no_gradient_reaches_the_priors(random_params):
+  nets = networks.with_sequence_prior(make(), 2.0, make(lstm_size=2))
+  params = random_params(nets.init, seed=0)
+  prior_params = random_params(nets.init_prior, seed=1)
+  inputs, state = make_inputs(), make_state(nets)
+
+  def loss(params, prior_params):
+    return jnp.sum(nets.unroll(params, prior_params, inputs, state)[0] ** 2)
+
+  trained, fixed = jax.jit(jax.grad(loss, (0, 1)))(params, prior_params)
+  assert all(np.any(leaf != 0) for leaf in jax.tree.leaves(trained))
+  assert not any(np.any(leaf != 0) for leaf in jax.tree.leaves(fixed))
+
+
+@pytest.mark.parametrize(
+  ("changes", "message"),
+  [
+    ({"num_members": 0}, "num_members is 0; it must be at least 1"),
+    ({"lstm_size": -1}, "lstm_size is -1; it must be at least 0"),
+    ({"head_size": -2}, "head_size is -2; it must be at least 0"),
+    ({"num_policies": 0}, "num_policies is 0; it must be at least 1"),
+  ],
+)
+def test_refuses_impossible_sizes(changes, message):
+  with pytest.raises(ValueError, match=message):
+    make(**changes)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.inf, np.nan])
+def test_refuses_a_scale_of_the_priors(scale):
+  with pytest.raises(ValueError, match="the scale of the priors is"):
+    networks.with_sequence_prior(make(), scale, make())
