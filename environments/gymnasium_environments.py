@@ -82,22 +82,37 @@ class GymnasiumEnvironment(dm_env.Environment):
   def action_spec(self) -> dm_env.specs.DiscreteArray:
     return self._action_spec
 
+  def render(self) -> np.ndarray | None:
+    """A picture, uint8 `[H, W, 3]`; None unless made with `render_mode="rgb_array"`."""
+    if self._environment.render_mode != "rgb_array":
+      return None
+    return np.asarray(self._environment.render())
+
   def close(self) -> None:
     self._environment.close()
 
 
-def load(gym_id: str, *, seed: int) -> standard.StandardEnvironment:
+def load(
+  gym_id: str, *, seed: int, render_mode: str | None = None
+) -> standard.StandardEnvironment:
   """Makes the environment that gymnasium has registered as `gym_id`.
 
   `package:Name-v0` imports the package first, as in `gymnasium.make`.
+
+  Args:
+    gym_id: as registered.
+    seed: of the first reset.
+    render_mode: gymnasium's; `rgb_array` for an environment that draws itself.
 
   Raises:
     ValueError: if there is none, or it needs a package that is not installed.
     TypeError: if its actions or observations are not such as agents here take.
   """
+  # gymnasium would hand on a render mode of None as well, which not all of them take.
+  drawing: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
   try:
     # The checker that gymnasium adds repeats what StandardEnvironment checks.
-    environment = gymnasium.make(gym_id, disable_env_checker=True)
+    environment = gymnasium.make(gym_id, disable_env_checker=True, **drawing)
   except gymnasium.error.DependencyNotInstalled as error:
     raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
   except gymnasium.error.Error as error:

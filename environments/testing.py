@@ -101,6 +101,56 @@ class FakeEnvironment(dm_env.Environment):
     return dm_env.specs.DiscreteArray(self._num_actions, np.int32, "action")
 
 
+class DrawnEnvironment(FakeEnvironment):
+  """A FakeEnvironment that draws itself: a bar as long as the episode so far."""
+
+  def render(self) -> np.ndarray:
+    frame = np.full((40, 60, 3), 30, np.uint8)
+    width = 60 * self._time // self._episode_length
+    frame[15:25, :width] = (240, 160, 40)
+    return frame
+
+
+class CrashingEnvironment(FakeEnvironment):
+  """A FakeEnvironment that raises a RuntimeError now and then.
+
+  After an error it goes on raising, until it is made anew.
+  """
+
+  def __init__(
+    self,
+    crash_at_step: int | None = None,
+    crash_at_reset: int | None = None,
+    **kwargs: Any,
+  ):
+    """Makes one.
+
+    Args:
+      crash_at_step: in which step, counted from 1 over all episodes; None for none.
+      crash_at_reset: in which reset, counted from 1; None for none.
+      **kwargs: of the FakeEnvironment.
+    """
+    super().__init__(**kwargs)
+    self._steps_left = crash_at_step
+    self._resets_left = crash_at_reset
+
+  def reset(self) -> dm_env.TimeStep:
+    self._resets_left = _count_down(self._resets_left, "the emulator lost its ROM")
+    return super().reset()
+
+  def step(self, action: Any) -> dm_env.TimeStep:
+    self._steps_left = _count_down(self._steps_left, "the emulator went away")
+    return super().step(action)
+
+
+def _count_down(left: int | None, message: str) -> int | None:
+  if left is None:
+    return None
+  if left <= 1:
+    raise RuntimeError(message)
+  return left - 1
+
+
 def fake() -> FakeEnvironment:
   """Terminating episodes of 5 steps, 3 numbers an observation, 2 actions."""
   return FakeEnvironment()
@@ -129,3 +179,18 @@ def fake_nan_reward() -> FakeEnvironment:
 def fake_nan_observation() -> FakeEnvironment:
   """The same, but the observation after the 12th step holds a NaN."""
   return FakeEnvironment(nan_at_step=12, nan_in="observation")
+
+
+def fake_drawn() -> DrawnEnvironment:
+  """The same, with a picture."""
+  return DrawnEnvironment()
+
+
+def fake_crashing() -> CrashingEnvironment:
+  """The same, but its 8th step raises an error: the third of the second episode."""
+  return CrashingEnvironment(crash_at_step=8)
+
+
+def fake_hopeless() -> CrashingEnvironment:
+  """The same, but its 3rd step raises an error: no episode ever ends."""
+  return CrashingEnvironment(crash_at_step=3)

@@ -1,0 +1,166 @@
+"""Pictures of environments: whose they are, and what is refused."""
+
+import dm_env
+import numpy as np
+import pytest
+
+from explorax import environments
+from explorax.environments import rendering, standard, testing
+
+gymnasium = pytest.importorskip("gymnasium")
+
+
+def picture_of(environment: dm_env.Environment) -> np.ndarray | None:
+  environment = standard.StandardEnvironment(environment)
+  return rendering.picture(environment, environment.reset())
+
+
+class Observing(testing.FakeEnvironment):
+  """Shows one image for ever, of a spec of its own."""
+
+  def __init__(self, image: np.ndarray, spec: dm_env.specs.Array):
+    super().__init__()
+    self._image, self._spec = image, spec
+
+  def _observation(self) -> np.ndarray:
+    return self._image
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    return self._spec
+
+
+def observing(image: np.ndarray, **bounds: float) -> Observing:
+  if bounds:
+    spec = dm_env.specs.BoundedArray(image.shape, image.dtype, **bounds)
+  else:
+    spec = dm_env.specs.Array(image.shape, image.dtype)
+  return Observing(image, spec)
+
+
+@pytest.mark.parametrize("channels", [(), (1,), (3,), (4,)])
+def test_an_image_observation_is_its_picture(channels):
+  rng = np.random.default_rng(0)
+  image = rng.integers(0, 256, (6, 7, *channels), np.uint8)
+  if channels == (3,):
+    expected = image
+  else:
+    newest = image[..., -1] if channels else image
+    expected = np.stack([newest] * 3, axis=-1)
+  drawn = picture_of(observing(image))
+  assert drawn.dtype == np.uint8
+  np.testing.assert_array_equal(drawn, expected)
+
+
+def test_bounds_are_black_and_white():
+  image = np.full((5, 5), -2.0)
+  image[1, 2], image[3, 4] = 2.0, 0.0
+  drawn = picture_of(observing(image, minimum=-2.0, maximum=2.0))
+  assert drawn[0, 0].tolist() == [0, 0, 0]
+  assert drawn[1, 2].tolist() == [255] * 3 and drawn[3, 4].tolist() == [128] * 3
+
+
+def test_one_hot_grids_are_drawn():
+  environment = environments.make("bsuite:deep_sea/0", seed=0)
+  drawn = rendering.picture(environment, environment.reset())
+  assert drawn.shape == (10, 10, 3)
+  assert drawn[0, 0].tolist() == [255] * 3 and drawn.sum() == 3 * 255
+
+
+@pytest.mark.parametrize(
+  "environment",
+  [
+    testing.fake(),
+    observing(np.zeros((1, 6)), minimum=0.0, maximum=1.0),  # As bsuite's cartpole.
+    observing(np.zeros((6, 6))),  # Without bounds.
+    observing(np.zeros((6, 6)), minimum=0.0, maximum=np.inf),
+  ],
+)
+def test_what_is_no_image_has_no_picture(environment):
+  assert picture_of(environment) is None
+
+
+def test_an_environment_draws_itself_before_its_observations_are_looked_at():
+  environment = standard.StandardEnvironment(testing.fake_drawn())
+  environment.reset()
+  drawn = rendering.picture(environment, environment.step(0))
+  assert drawn.shape == (40, 60, 3)
+  # One step of five: a fifth of the width.
+  assert (drawn[20, :12] != drawn[0, 0]).all() and (drawn[20, 12:] == 30).all()
+
+
+@pytest.mark.parametrize(
+  "frame", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), "picture"]
+)
+def test_what_render_must_return(frame):
+  environment = testing.fake()
+  environment.render = lambda: frame
+  with pytest.raises(ValueError, match=r"must return a picture, uint8 \[H, W, 3\]"):
+    picture_of(environment)
+
+
+class Box(gymnasium.Env):
+  """A gymnasium environment that can draw itself."""
+
+  metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+  action_space = gymnasium.spaces.Discrete(2)
+  observation_space = gymnasium.spaces.Box(0, 1, (3,), np.float32)
+
+  def __init__(self, render_mode: str | None = None):
+    self.render_mode = render_mode
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    return np.zeros(3, np.float32), {}
+
+  def step(self, action):
+    return np.zeros(3, np.float32), 0.0, True, False, {}
+
+  def render(self):
+    return np.full((8, 9, 3), 7, np.uint8)
+
+
+class Shy(Box):
+  """One that takes no render mode at all."""
+
+  metadata = {"render_modes": []}  # noqa: RUF012
+
+  def __init__(self):
+    super().__init__()
+
+
+@pytest.fixture
+def registered():
+  gymnasium.register("ExploraxBox-v0", Box)
+  gymnasium.register("ExploraxShy-v0", Shy)
+  yield
+  for name in ("ExploraxBox-v0", "ExploraxShy-v0"):
+    del gymnasium.envs.registration.registry[name]
+
+
+def test_gymnasium_draws_where_it_is_asked_to(registered):
+  environment = rendering.make("gym:ExploraxBox-v0", seed=0)
+  drawn = rendering.picture(environment, environment.reset())
+  assert drawn.shape == (8, 9, 3) and (drawn == 7).all()
+  plain = environments.make("gym:ExploraxBox-v0", seed=0)
+  assert rendering.picture(plain, plain.reset()) is None
+  rendering.check("gym:ExploraxBox-v0", seed=0)
+
+
+def test_gymnasium_without_pictures_is_made_as_ever(registered):
+  environment = rendering.make("gym:ExploraxShy-v0", seed=0)
+  assert environment.reset().first()
+  with pytest.raises(ValueError, match="'gym:ExploraxShy-v0' has no picture"):
+    rendering.check("gym:ExploraxShy-v0", seed=0)
+
+
+def fake_broken_picture() -> testing.FakeEnvironment:
+  environment = testing.fake()
+  environment.render = lambda: 1 / 0
+  return environment
+
+
+def test_a_picture_that_fails_is_refused_before_the_run(monkeypatch):
+  monkeypatch.setattr(testing, "fake_broken", fake_broken_picture, raising=False)
+  name = "explorax.environments.testing:fake_broken"
+  with pytest.raises(ValueError, match=f"'{name}' cannot be drawn .ZeroDivisionError"):
+    rendering.check(name, seed=0)
