@@ -1,12 +1,9 @@
 """Environments by name, in one convention (`make`), and what agents know of them."""
 
-from explorax.environments.bsuite_metrics import (
-  SolvedRule,
-  episode_metrics,
-  solved_rule,
-)
+from explorax.environments.bsuite_metrics import SolvedRule, solved_rule
 from explorax.environments.errors import NonFiniteError
 from explorax.environments.factory import list_environments, make, spec
+from explorax.environments.metrics import episode_metrics
 from explorax.environments.specs import EnvironmentSpec, OneHotArray, make_encoding
 from explorax.environments.standard import StandardEnvironment
 from explorax.environments.user_environments import wrap

@@ -1,21 +1,4 @@
-"""What bsuite measures of its environments, and when it calls Deep Sea solved."""
-
-import dm_env
-
-from explorax.environments import standard
-
-
-def episode_metrics(environment: dm_env.Environment) -> dict[str, float]:
-  """bsuite's numbers for scoring, accumulated since the environment was made.
-
-  For Deep Sea: `total_bad_episodes` (those that left the path to the goal) and
-  `denoised_return` (how often the goal was reached). Empty for an environment that
-  is not bsuite's. Ask after an episode's last step.
-  """
-  if isinstance(environment, standard.StandardEnvironment):
-    environment = environment.raw
-  info = getattr(environment, "bsuite_info", None)
-  return {key: float(value) for key, value in info().items()} if info else {}
+"""When bsuite calls Deep Sea solved."""
 
 
 class SolvedRule:

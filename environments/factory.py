@@ -18,6 +18,8 @@ def make(
 
   - `bsuite:deep_sea/0`: one of bsuite's; see `bsuite_environments.load`.
   - `gym:CartPole-v1`: one that is registered with gymnasium.
+  - `jax:disco_maze/21`: one written in JAX, with its size; `,time_limit=500` behind
+    it sets the steps after which an episode is truncated. See `disco_maze`.
   - `module:function`: the user's own, for instance `mypackage.envs:make`; a function
     that returns a dm_env or gymnasium environment, called with `seed=` if it takes
     it. See `user_environments.load`.
@@ -54,6 +56,10 @@ def make(
     from explorax.environments import gymnasium_environments
 
     return gymnasium_environments.load(rest, seed=seed)
+  if kind == "jax":
+    from explorax.environments import jax_environments
+
+    return jax_environments.load(rest, seed=seed)
   return user_environments.load(kind, rest, seed=seed)
 
 
@@ -70,10 +76,15 @@ def list_environments() -> list[tuple[str, str]]:
   bsuite's are listed by experiment, gymnasium's as far as they come with it, are
   installed and can be played here; the last rows say how to name any other one.
   """
-  from explorax.environments import bsuite_environments, gymnasium_environments
+  from explorax.environments import (
+    bsuite_environments,
+    gymnasium_environments,
+    jax_environments,
+  )
 
   return [
     *bsuite_environments.list_experiments(),
+    *jax_environments.list_kinds(),
     *gymnasium_environments.list_ids(),
     ("gym:<id>", "any other id registered with gymnasium, its actions Discrete"),
     (
@@ -99,8 +110,11 @@ def _did_you_mean(name: str) -> str:
   from bsuite import sweep
   from gymnasium.envs import registration
 
+  from explorax.environments import jax_environments
+
   known = [f"bsuite:{i}" for i in sweep.SWEEP]
   known += [f"gym:{i}" for i in registration.registry]
+  known += jax_environments.names()
   for full in known:
     if full.partition(":")[2] == name:
       return f"; did you mean {full!r}?"

@@ -12,6 +12,9 @@ import dm_env
 
 from explorax.environments import errors, standard
 
+# The kinds of `factory.make` that are no module of the user's.
+KINDS = ("bsuite", "gym", "jax")
+
 
 def load(
   module_name: str, function_name: str, *, seed: int
@@ -74,9 +77,9 @@ def _import(module_name: str) -> types.ModuleType:
     if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
       raise
     raise ValueError(
-      f"{error.name!r} is neither a kind of environment (bsuite, gym) nor a module "
-      f"that can be imported (installed, on the PYTHONPATH or in {directory})"
-      + errors.did_you_mean(error.name, ("bsuite", "gym"))
+      f"{error.name!r} is neither a kind of environment ({', '.join(KINDS)}) nor a "
+      f"module that can be imported (installed, on the PYTHONPATH or in {directory})"
+      + errors.did_you_mean(error.name, KINDS)
     ) from error
 
 

@@ -98,6 +98,7 @@ def test_the_current_directory_is_put_last():
     ("userpackage.envs:make_nothing", TypeError, "object of type builtins.NoneType"),
     ("userpackage.envs:make_continuous", TypeError, "discretise continuous actions"),
     ("deep_sea/0", ValueError, "did you mean 'bsuite:deep_sea/0'"),
+    ("disco_maze/21", ValueError, "did you mean 'jax:disco_maze/21'"),
     ("CartPole-v1", ValueError, "did you mean 'gym:CartPole-v1'"),
     ("", ValueError, "write 'kind:name'"),
     ("bsuite:", ValueError, "write 'kind:name'"),
@@ -144,6 +145,7 @@ def test_the_list_names_what_can_be_made():
   assert "exploration" in deep_sea
   assert "/tmp/mnist" in rows["bsuite:mnist/0 … /19"]
   assert "2 actions" in rows["gym:CartPole-v1"]
+  assert "any odd size" in rows["jax:disco_maze/<size>"]
   assert "gym:<id>" in rows and "<module>:<function>" in rows
 
 

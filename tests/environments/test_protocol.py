@@ -29,6 +29,7 @@ NAMES = (
   "gym:CartPole-v1",
   "gym:FrozenLake-v1",
   "gym:Taxi-v4",
+  "jax:disco_maze/7",
   f"{_FAKES}fake",
   f"{_FAKES}fake_truncated",
   f"{_FAKES}fake_one_hot",

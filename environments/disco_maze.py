@@ -1,0 +1,167 @@
+"""The Random Disco Maze: pure exploration among walls that never look the same."""
+
+import dataclasses
+from typing import NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.environments import jax_types, mazes
+
+# Left, right, up, down, as (row, column).
+MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
+PATH_COLOUR = (0, 0, 0)
+AGENT_COLOUR = (0, 255, 0)
+# Five colours, which the paper does not name.
+WALL_COLOURS = (
+  (255, 0, 0),
+  (0, 0, 255),
+  (255, 255, 0),
+  (255, 0, 255),
+  (255, 255, 255),
+)
+# Pixels of a position in a picture, and the colour there of where the agent has been.
+RENDERED_PIXELS = 8
+VISITED_COLOUR = (0, 96, 0)
+
+
+class Params(NamedTuple):
+  """What may change without another compilation.
+
+  Attributes:
+    time_limit: steps after which an episode is truncated, int32 `[]`.
+  """
+
+  time_limit: jax.Array | int
+
+
+class State(NamedTuple):
+  """An episode.
+
+  Attributes:
+    is_open: bool `[size, size]`, the pathways.
+    colours: int32 `[size, size]`, which of the wall colours each position has at the
+      moment (read at walls only).
+    position: int32 `[2]`, the agent's row and column.
+    visited: bool `[size, size]`, where it has been in this episode.
+    time: int32 `[]`, steps taken.
+  """
+
+  is_open: jax.Array
+  colours: jax.Array
+  position: jax.Array
+  visited: jax.Array
+  time: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class DiscoMaze:
+  """The Random Disco Maze (Badia et al. 2020, section 4.1 and figure 2).
+
+  A new random maze in each episode; at every step, each wall's colour is drawn anew
+  from five. The agent (green) moves left, right, up or down along the pathways
+  (black); stepping into a wall ends the episode. There is no reward. The whole maze
+  is seen: uint8 `[size, size, 3]`. The measure is `coverage`, the share of the
+  positions that can be reached which were visited in the episode, its start among
+  them.
+
+  Where the paper is silent: mazes are perfect (`mazes.perfect_maze`), the agent
+  starts on any open position with equal probability, stays where it is when it steps
+  into a wall, and the time limit is 2·size² steps (882 for 21 × 21). A walk through
+  all the pathways and back takes (size − 1)² − 4 (396), so that everything can be
+  visited, with room for detours.
+  """
+
+  size: int = 21  # Positions along a side, walls included. Section 4.1.
+
+  def __post_init__(self):
+    if self.size < 5 or self.size % 2 == 0:
+      raise ValueError(
+        f"the size of the disco maze is {self.size}; it must be odd, so that a wall "
+        "surrounds it, and at least 5."
+      )
+
+  def default_params(self) -> Params:
+    return Params(time_limit=2 * self.size**2)
+
+  @property
+  def num_actions(self) -> int:
+    return len(MOVES)
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    return dm_env.specs.Array((self.size, self.size, 3), np.uint8, "maze")
+
+  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
+    """A new maze, the agent somewhere in it."""
+    del params
+    maze_key, start_key, colour_key = jax.random.split(key, 3)
+    is_open = mazes.perfect_maze(maze_key, self.size)
+    noise = jax.random.uniform(start_key, is_open.shape)
+    start = jnp.argmax(jnp.where(is_open, noise, -1.0))
+    position = jnp.stack(jnp.divmod(start, self.size)).astype(jnp.int32)
+    state = State(
+      is_open=is_open,
+      colours=self._draw_colours(colour_key),
+      position=position,
+      visited=jnp.zeros_like(is_open).at[position[0], position[1]].set(True),
+      time=jnp.int32(0),
+    )
+    return state, jax_types.restart(_observe(state))
+
+  def step(
+    self, key: jax.Array, state: State, action: jax.Array, params: Params
+  ) -> tuple[State, dm_env.TimeStep]:
+    """Moves the agent and recolours the walls."""
+    target = state.position + jnp.asarray(MOVES, jnp.int32)[action]
+    # The border is wall and the agent never on it: the target is always inside.
+    hit = ~state.is_open[target[0], target[1]]
+    position = jnp.where(hit, state.position, target)
+    state = state._replace(
+      colours=self._draw_colours(key),
+      position=position,
+      visited=state.visited.at[position[0], position[1]].set(True),
+      time=state.time + 1,
+    )
+    return state, jax_types.transition(
+      _observe(state), 0.0, terminated=hit, truncated=state.time >= params.time_limit
+    )
+
+  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
+    """`coverage`, in (0, 1]."""
+    del params
+    return {"coverage": state.visited.sum() / mazes.num_open(self.size)}
+
+  def render(self, state: State, params: Params) -> jax.Array:
+    """The maze, larger, and where the agent has been in this episode.
+
+    Returns:
+      uint8 `[RENDERED_PIXELS · size, RENDERED_PIXELS · size, 3]`.
+    """
+    del params
+    image = jnp.where(
+      state.visited[:, :, None] & ~_is_agent(state)[:, :, None],
+      jnp.asarray(VISITED_COLOUR, jnp.uint8)[None, None],
+      _observe(state),
+    )
+    return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
+
+  def _draw_colours(self, key: jax.Array) -> jax.Array:
+    # Half the time of `randint`, and biased by less than 1 in 10 000.
+    bits = jax.random.bits(key, (self.size, self.size), jnp.uint16)
+    return (bits % len(WALL_COLOURS)).astype(jnp.int32)
+
+
+def _is_agent(state: State) -> jax.Array:
+  is_agent = jnp.zeros_like(state.is_open)
+  return is_agent.at[state.position[0], state.position[1]].set(True)
+
+
+def _observe(state: State) -> jax.Array:
+  """The state's picture, one pixel a position: uint8 `[size, size, 3]`."""
+  walls = jnp.asarray(WALL_COLOURS, jnp.uint8)[state.colours]
+  path = jnp.asarray(PATH_COLOUR, jnp.uint8)[None, None]
+  agent = jnp.asarray(AGENT_COLOUR, jnp.uint8)[None, None]
+  image = jnp.where(state.is_open[:, :, None], path, walls)
+  return jnp.where(_is_agent(state)[:, :, None], agent, image)

@@ -1,0 +1,22 @@
+"""What an environment counts of its own episodes, beside their return."""
+
+import dm_env
+
+from explorax.environments import standard
+
+
+def episode_metrics(environment: dm_env.Environment) -> dict[str, float]:
+  """The numbers that `environment` itself keeps; ask after an episode's last step.
+
+  They come from the environment's method `episode_metrics()`, where it has one: a
+  dict of numbers by name, such as the coverage of a maze. For bsuite's they are
+  those of `bsuite_info()`, accumulated since the environment was made; Deep Sea has
+  `total_bad_episodes` (those that left the path to the goal) and `denoised_return`
+  (how often the goal was reached). Empty for all others.
+  """
+  if isinstance(environment, standard.StandardEnvironment):
+    environment = environment.raw
+  info = getattr(environment, "episode_metrics", None) or getattr(
+    environment, "bsuite_info", None
+  )
+  return {key: float(value) for key, value in info().items()} if info else {}

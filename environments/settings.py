@@ -1,0 +1,59 @@
+"""Settings behind an environment's name: `kind:name/first,key=value,key=value`.
+
+Neither `/`, `,` nor `=` means anything to a shell within a word: names need no quotes.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from explorax.environments import errors
+
+Value = bool | int | float
+
+
+def parse(
+  name: str, items: Iterable[str], defaults: Mapping[str, Value]
+) -> dict[str, Value]:
+  """Reads `key=value` settings.
+
+  Args:
+    name: the environment's, for the errors.
+    items: `key=value` each; a truth value is written `true` or `false`.
+    defaults: what can be set, and its value where `items` say nothing; a value read
+      has the type of the default.
+
+  Returns:
+    `defaults` with the values read in their place.
+
+  Raises:
+    ValueError: for a key that is not in `defaults` or comes twice, or a value that
+      is not of its type.
+  """
+  values = dict(defaults)
+  seen = set()
+  for item in items:
+    key, equals, text = item.partition("=")
+    if not equals:
+      raise ValueError(
+        f"the setting {item!r} of {name!r} has no value; write 'key=value', with one "
+        f"of the keys {', '.join(defaults)}."
+      )
+    if key not in defaults:
+      raise ValueError(
+        f"{name!r} has no setting {key!r}"
+        + errors.did_you_mean(key, defaults, f"; it has {', '.join(defaults)}.")
+      )
+    if key in seen:
+      raise ValueError(f"{name!r} sets {key!r} twice; leave one of them out.")
+    seen.add(key)
+    values[key] = _read(name, key, text, type(defaults[key]))
+  return values
+
+
+def _read(name: str, key: str, text: str, kind: type) -> Value:
+  try:
+    return {"true": True, "false": False}[text] if kind is bool else kind(text)
+  except (KeyError, ValueError) as error:
+    expected = {bool: "'true' or 'false'", int: "an integer", float: "a number"}[kind]
+    raise ValueError(
+      f"the setting {key!r} of {name!r} is {text!r}; it must be {expected}."
+    ) from error

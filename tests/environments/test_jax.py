@@ -1,0 +1,379 @@
+"""Environments in JAX: mazes, the disco maze, the adapter, and pure stepping."""
+
+import collections
+import dataclasses
+import itertools
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import environments
+from explorax.environments import disco_maze, jax_adapter, jax_types, mazes
+
+SIZES = (5, 7, 11, 21)
+MOVES = disco_maze.MOVES
+
+
+def _neighbours(is_open, position):
+  for row, column in MOVES:
+    near = (position[0] + row, position[1] + column)
+    if is_open[near]:
+      yield near
+
+
+def _flood(is_open, start):
+  """Every open position that can be reached from `start`."""
+  reached, queue = {start}, collections.deque([start])
+  while queue:
+    for near in _neighbours(is_open, queue.popleft()):
+      if near not in reached:
+        reached.add(near)
+        queue.append(near)
+  return reached
+
+
+def _look(observation):
+  """(open positions, the agent's position, the colour of each wall)."""
+  agent = (observation == disco_maze.AGENT_COLOUR).all(-1)
+  is_open = agent | (observation == disco_maze.PATH_COLOUR).all(-1)
+  (position,) = zip(*np.nonzero(agent), strict=True)
+  return is_open, tuple(int(x) for x in position), observation[~is_open]
+
+
+def _action_towards(position, target):
+  return MOVES.index((target[0] - position[0], target[1] - position[1]))
+
+
+def _open_action(observation):
+  is_open, position, _ = _look(observation)
+  return _action_towards(position, next(_neighbours(is_open, position)))
+
+
+def _wall_action(observation):
+  """A way into a wall, or None at a crossing (of which 5 × 5 has none)."""
+  is_open, position, _ = _look(observation)
+  for action, (row, column) in enumerate(MOVES):
+    if not is_open[position[0] + row, position[1] + column]:
+      return action
+  return None
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_mazes_are_perfect_within_a_border_and_all_different(size):
+  make = jax.jit(jax.vmap(mazes.perfect_maze, (0, None)), static_argnums=1)
+  drawn = np.asarray(make(jax.random.split(jax.random.PRNGKey(size), 20), size))
+  for is_open in drawn:
+    border = np.ones_like(is_open)
+    border[1:-1, 1:-1] = False
+    assert not is_open[border].any()
+    assert is_open[1::2, 1::2].all()
+    positions = set(zip(*np.nonzero(is_open), strict=True))
+    assert _flood(is_open, (1, 1)) == positions
+    # Connected, and with one edge fewer than positions: a tree, no loops.
+    edges = sum(len(list(_neighbours(is_open, p))) for p in positions) // 2
+    assert edges == len(positions) - 1
+    assert len(positions) == mazes.num_open(size)
+  different = len({is_open.tobytes() for is_open in drawn})
+  # There are no more than 4 mazes of size 5, and 192 of size 7.
+  assert different == 4 if size == 5 else different >= 16
+
+
+def test_corridors_run_both_ways_equally_often():
+  make = jax.jit(jax.vmap(mazes.perfect_maze, (0, None)), static_argnums=1)
+  drawn = np.asarray(make(jax.random.split(jax.random.PRNGKey(0), 2000), 5))
+  shut = ~np.stack(
+    [drawn[:, 1, 2], drawn[:, 3, 2], drawn[:, 2, 1], drawn[:, 2, 3]], axis=-1
+  )
+  # Each of the four walls is left with probability 1/4: within 5 standard errors.
+  np.testing.assert_allclose(
+    shut.mean(axis=0), 0.25, atol=5 * (0.25 * 0.75 / 2000) ** 0.5
+  )
+
+
+@pytest.mark.parametrize("size", [3, 6, -5])
+def test_sizes_without_a_maze_are_refused(size):
+  with pytest.raises(ValueError, match=f"is {size}; it must be odd"):
+    disco_maze.DiscoMaze(size)
+  with pytest.raises(ValueError, match=f"is {size}; it must be odd"):
+    mazes.perfect_maze(jax.random.PRNGKey(0), size)
+
+
+def test_colours_change_at_every_step_and_on_walls_only():
+  environment = environments.make("jax:disco_maze/21", seed=0)
+  observation = environment.reset().observation
+  assert observation.shape == (21, 21, 3) and observation.dtype == np.uint8
+  is_open, position, colours = _look(observation)
+  assert is_open.sum() == mazes.num_open(21)
+  seen = [colours]
+  for _ in range(30):
+    action = _open_action(observation)
+    expected = tuple(np.add(position, MOVES[action]))
+    observation = environment.step(action).observation
+    now_open, position, colours = _look(observation)
+    np.testing.assert_array_equal(now_open, is_open)
+    assert position == expected
+    # 4 of 5 walls change colour on average, out of 242.
+    assert 0.65 < (colours != seen[-1]).any(-1).mean() < 0.95
+    seen.append(colours)
+  palette, counts = np.unique(np.concatenate(seen), axis=0, return_counts=True)
+  assert {tuple(c) for c in palette} == set(disco_maze.WALL_COLOURS)
+  np.testing.assert_allclose(counts / counts.sum(), 0.2, atol=0.025)
+
+
+def test_a_wall_ends_the_episode_and_a_new_maze_begins():
+  environment = environments.make("jax:disco_maze/11", seed=1)
+  before, tried = None, 0
+  for _ in range(10):
+    observation = environment.reset().observation
+    is_open, position, _ = _look(observation)
+    assert before is None or not np.array_equal(is_open, before)
+    before = is_open
+    action = _wall_action(observation)
+    if action is None:  # A crossing.
+      continue
+    tried += 1
+    timestep = environment.step(action)
+    assert timestep.last() and timestep.discount == 0.0 and timestep.reward == 0.0
+    assert _look(timestep.observation)[1] == position
+    assert environment.step(action).first()
+  assert tried > 3
+
+
+def test_agents_start_anywhere():
+  maze = disco_maze.DiscoMaze(5)
+  keys = jax.random.split(jax.random.PRNGKey(2), 700)
+  state, _ = jax.jit(jax.vmap(maze.reset, (0, None)))(keys, maze.default_params())
+  open_share = np.asarray(state.is_open).mean(axis=0)
+  starts = np.zeros((5, 5))
+  np.add.at(starts, tuple(np.asarray(state.position).T), 1 / 700)
+  # Uniform over the 7 open positions, whichever they are.
+  np.testing.assert_allclose(starts, open_share / 7, atol=5 * (0.15 / 700) ** 0.5)
+
+
+def test_a_time_limit_truncates_unless_the_last_step_hits_a_wall():
+  name = "jax:disco_maze/5,time_limit=4"
+  for into_wall in (False, True):
+    environment = environments.make(name, seed=3)
+    timestep, steps = environment.reset(), 0
+    while not timestep.last():
+      action = _open_action(timestep.observation)
+      if into_wall and steps == 3:
+        action = _wall_action(timestep.observation)
+      timestep = environment.step(action)
+      steps += 1
+    assert steps == 4
+    assert timestep.discount == (0.0 if into_wall else 1.0)
+
+
+def test_the_default_time_limit_suffices_to_visit_everything():
+  """A depth-first walk along everything and back, by an agent that sees the maze."""
+  for size in (5, 21):
+    environment = environments.make(f"jax:disco_maze/{size}", seed=4)
+    timestep = environment.reset()
+    is_open, start, _ = _look(timestep.observation)
+    path, visited, steps = [start], {start}, 0
+    while path:
+      onward = [p for p in _neighbours(is_open, path[-1]) if p not in visited]
+      if not onward and len(path) == 1:
+        break
+      target = onward[0] if onward else path[-2]
+      timestep = environment.step(_action_towards(path[-1], target))
+      steps += 1
+      if onward:
+        path.append(target)
+        visited.add(target)
+      else:
+        path.pop()
+      assert environments.episode_metrics(environment)["coverage"] == pytest.approx(
+        len(visited) / mazes.num_open(size)
+      )
+      assert timestep.mid()
+    assert environments.episode_metrics(environment) == {"coverage": 1.0}
+    assert steps == (size - 1) ** 2 - 4
+    assert steps <= disco_maze.DiscoMaze(size).default_params().time_limit / 2
+
+
+def test_coverage_starts_anew_with_each_episode():
+  environment = environments.make("jax:disco_maze/5", seed=0)
+  for _ in range(3):
+    observation = environment.reset().observation
+    once = environments.episode_metrics(environment)
+    assert once == {"coverage": pytest.approx(1 / 7)}
+    environment.step(_open_action(observation))
+    assert environments.episode_metrics(environment)["coverage"] == pytest.approx(2 / 7)
+
+
+def test_the_picture_shows_the_maze_and_where_the_agent_was():
+  environment = environments.make("jax:disco_maze/7", seed=0)
+  first = environment.reset().observation
+  _, start, _ = _look(first)
+  observation = environment.step(_open_action(first)).observation
+  picture = environment.raw.render()
+  pixels = disco_maze.RENDERED_PIXELS
+  assert picture.shape == (7 * pixels, 7 * pixels, 3) and picture.dtype == np.uint8
+  expected = observation.copy()
+  expected[start] = disco_maze.VISITED_COLOUR
+  np.testing.assert_array_equal(
+    picture, np.kron(expected, np.ones((pixels, pixels, 1), np.uint8))
+  )
+
+
+def test_stepping_scanning_and_batching_are_one_thing():
+  """The adapter's episode, by `lax.scan`, and as one of a batch."""
+  maze = disco_maze.DiscoMaze(5)
+  params = maze.default_params()
+  adapter = jax_adapter.JaxEnvironment(maze, seed=5)
+  key = adapter._key
+  timesteps, actions = [adapter.reset()], []
+  while not timesteps[-1].last() and len(actions) < 12:
+    actions.append(_open_action(timesteps[-1].observation))
+    timesteps.append(adapter.step(actions[-1]))
+  actions.append(_wall_action(timesteps[-1].observation))
+  timesteps.append(adapter.step(actions[-1]))
+  assert timesteps[-1].last()
+
+  def episode(key, actions):
+    key, reset_key = jax.random.split(key)
+    state, first = maze.reset(reset_key, params)
+
+    def step(carry, action):
+      key, step_key = jax.random.split(carry[0])
+      state, timestep = maze.step(step_key, carry[1], action, params)
+      return (key, state), timestep
+
+    (_, state), rest = jax.lax.scan(step, (key, state), actions)
+    return first, rest, maze.metrics(state, params)
+
+  first, rest, metrics = jax.jit(episode)(key, jnp.asarray(actions))
+  np.testing.assert_array_equal(first.observation, timesteps[0].observation)
+  assert (first.step_type, first.reward, first.discount) == (0, 0.0, 1.0)
+  for i, expected in enumerate(timesteps[1:]):
+    for one, other in zip(jax.tree.map(lambda x: x[i], rest), expected, strict=True):  # noqa: B023
+      np.testing.assert_array_equal(one, other)
+  assert {k: float(v) for k, v in metrics.items()} == adapter.episode_metrics()
+
+  keys = jnp.stack([jax.random.PRNGKey(0), key])
+  batch = jax.jit(jax.vmap(episode))(keys, jnp.asarray([actions, actions]))
+  single = jax.tree.map(lambda x: x[1], batch)
+  jax.tree.map(np.testing.assert_array_equal, single, (first, rest, metrics))
+
+
+def test_limits_may_differ_within_a_batch():
+  maze = disco_maze.DiscoMaze(5)
+  params = disco_maze.Params(time_limit=jnp.asarray([1, 2]))
+  key = jax.random.PRNGKey(0)
+  state, timestep = maze.reset(key, maze.default_params())
+  action = jnp.int32(_open_action(np.asarray(timestep.observation)))
+  step = jax.vmap(maze.step, (None, None, None, 0))
+  _, timestep = step(key, state, action, params)
+  assert timestep.step_type.tolist() == [dm_env.StepType.LAST, dm_env.StepType.MID]
+  assert timestep.discount.tolist() == [1.0, 1.0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Counter:
+  """Counts steps up to a limit, and how often its functions were traced."""
+
+  traces: collections.Counter = dataclasses.field(compare=False)
+
+  def default_params(self):
+    return {"limit": 3}
+
+  def observation_spec(self):
+    return dm_env.specs.Array((), np.float32, "count")
+
+  @property
+  def num_actions(self):
+    return 2
+
+  def reset(self, key, params):
+    self.traces["reset"] += 1
+    return jnp.int32(0), jax_types.restart(jnp.float32(0.0))
+
+  def step(self, key, state, action, params):
+    self.traces["step"] += 1
+    count = state + 1
+    return count, jax_types.transition(
+      count.astype(jnp.float32),
+      action.astype(jnp.float32),
+      terminated=(count == 2) & (action == 1),
+      truncated=count == params["limit"],
+    )
+
+  def metrics(self, state, params):
+    self.traces["metrics"] += 1
+    return {"count": state}
+
+
+def test_everything_is_compiled_once_for_all_equal_environments():
+  traces = collections.Counter()
+  for seed, params in itertools.product(range(3), (None, {"limit": 2})):
+    adapter = jax_adapter.JaxEnvironment(Counter(traces), params, seed=seed)
+    for action in (0, np.int64(1), np.int32(1), True):
+      adapter.reset()
+      assert adapter.step(action).reward == action
+      adapter.step(0)
+      assert adapter.episode_metrics() == {"count": 2.0}
+      assert adapter._reset_next_step == (params is not None)
+  assert traces == {"reset": 1, "step": 1, "metrics": 1}
+
+
+def test_the_adapter_tells_the_ends_apart_and_starts_again():
+  adapter = jax_adapter.JaxEnvironment(Counter(collections.Counter()), seed=0)
+  assert adapter.step(1).first()  # Nothing has been reset yet.
+  truncated = [adapter.step(0) for _ in range(3)]
+  assert [t.step_type for t in truncated] == [1, 1, dm_env.StepType.LAST]
+  assert [t.discount for t in truncated] == [1.0, 1.0, 1.0]
+  assert adapter.step(0).first()
+  terminated = [adapter.step(1) for _ in range(2)]
+  assert [t.discount for t in terminated] == [1.0, 0.0]
+  assert terminated[-1].last() and isinstance(terminated[-1].step_type, dm_env.StepType)
+
+
+def test_the_adapter_refuses_what_it_cannot_do():
+  adapter = jax_adapter.JaxEnvironment(Counter(collections.Counter()), seed=0)
+  with pytest.raises(ValueError, match="no episode to measure yet"):
+    adapter.episode_metrics()
+  adapter.reset()
+  for action in (-1, 2):
+    with pytest.raises(ValueError, match=f"action is {action}; this environment's"):
+      adapter.step(action)
+  with pytest.raises(TypeError, match="Counter has no picture of itself"):
+    adapter.render()
+  maze = jax_adapter.JaxEnvironment(disco_maze.DiscoMaze(5), seed=0)
+  with pytest.raises(ValueError, match="no episode to draw yet"):
+    maze.render()
+
+
+def test_seeds_far_apart_are_different_ones():
+  one, other = (
+    environments.make("jax:disco_maze/21", seed=seed) for seed in (1, 1 + 2**32)
+  )
+  assert not np.array_equal(one.reset().observation, other.reset().observation)
+
+
+@pytest.mark.parametrize(
+  ("name", "message"),
+  [
+    ("disco_maze/20", "the size of the disco maze is 20; it must be odd"),
+    ("disco_maze/3", "it must be odd, so that a wall surrounds it, and at least 5"),
+    ("disco_maze", "the size is ''. Write it as in 'jax:disco_maze/21'"),
+    ("disco_maze/big", "the size is 'big'"),
+    ("disco_mase/21", "did you mean 'jax:disco_maze/21'"),
+    ("zzz", "there are jax:disco_maze/21"),
+    ("disco_maze/21,time=5", "has no setting 'time'; it has time_limit"),
+    ("disco_maze/5,time_limits=5", "did you mean 'time_limit'"),
+    ("disco_maze/21,time_limit", "'time_limit' of 'jax:disco_maze/21,time_limit' has"),
+    ("disco_maze/21,time_limit=x", "is 'x'; it must be an integer"),
+    ("disco_maze/21,time_limit=0", "is 0; it must be from 1 to 2147483647"),
+    ("disco_maze/21,time_limit=2147483648", "it must be from 1 to 2147483647"),
+    ("disco_maze/5,time_limit=1,time_limit=2", "sets 'time_limit' twice"),
+  ],
+)
+def test_names_that_make_no_environment_are_refused(name, message):
+  with pytest.raises(ValueError, match=message) as caught:
+    environments.make(f"jax:{name}", seed=0)
+  assert "\n" not in str(caught.value)
