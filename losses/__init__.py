@@ -25,7 +25,12 @@ from explorax.losses.off_policy import (
   watkins_q_lambda,
 )
 from explorax.losses.priorities import sequence_priority
-from explorax.losses.q_learning import categorical_double_q, double_q, q_learning
+from explorax.losses.q_learning import (
+  categorical_double_q,
+  categorical_double_q_kl,
+  double_q,
+  q_learning,
+)
 from explorax.losses.returns import (
   non_markov_returns,
   off_policy_returns,
@@ -41,6 +46,7 @@ __all__ = [
   "TxPair",
   "bootstrapped_td",
   "categorical_double_q",
+  "categorical_double_q_kl",
   "double_q",
   "expected_sarsa_lambda",
   "harutyunyan_q_lambda",

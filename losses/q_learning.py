@@ -144,6 +144,84 @@ def categorical_double_q(
     q_logits_t=(q_logits_t, "float [A, M]"),
     q_t_selector=(q_t_selector, "float [A]"),
   )
+  target, log_probs = _projected_target(
+    q_atoms_tm1,
+    q_logits_tm1,
+    a_tm1,
+    r_t,
+    discount_t,
+    q_atoms_t,
+    q_logits_t,
+    q_t_selector,
+  )
+  return -jnp.sum(target * log_probs)
+
+
+def categorical_double_q_kl(
+  q_atoms_tm1: Array,
+  q_logits_tm1: Array,
+  a_tm1: Array,
+  r_t: float | Array,
+  discount_t: float | Array,
+  q_atoms_t: Array,
+  q_logits_t: Array,
+  q_t_selector: Array,
+) -> Array:
+  """Divergence of the prediction from the target of double Q-learning (C51).
+
+      KL(m ‖ p_tm1(· | a_tm1)) = Σ_i m_i (log m_i − log p_tm1(z_i | a_tm1))
+
+  with m as in `categorical_double_q`, from which it differs by the target's entropy:
+  the gradient is the same, but this is 0 where the prediction is right, and so ranks
+  transitions by what there is left to learn.
+
+  Source: Hessel et al. 2018 (Rainbow), section "The Integrated Agent": the loss, and
+  the priorities of replay.
+
+  Args:
+    q_atoms_tm1, q_logits_tm1, a_tm1, r_t, discount_t, q_atoms_t, q_logits_t,
+      q_t_selector: as in `categorical_double_q`.
+
+  Returns:
+    The divergence, not below 0 but for rounding. `[]`.
+  """
+  checks.check(
+    "categorical_double_q_kl",
+    q_atoms_tm1=(q_atoms_tm1, "float [N]"),
+    q_logits_tm1=(q_logits_tm1, "float [A, N]"),
+    a_tm1=(a_tm1, "int []"),
+    r_t=(r_t, "float []"),
+    discount_t=(discount_t, "float []"),
+    q_atoms_t=(q_atoms_t, "float [M]"),
+    q_logits_t=(q_logits_t, "float [A, M]"),
+    q_t_selector=(q_t_selector, "float [A]"),
+  )
+  target, log_probs = _projected_target(
+    q_atoms_tm1,
+    q_logits_tm1,
+    a_tm1,
+    r_t,
+    discount_t,
+    q_atoms_t,
+    q_logits_t,
+    q_t_selector,
+  )
+  # An atom without mass adds nothing, and its logarithm no NaN.
+  log_target = jnp.log(jnp.where(target > 0, target, 1.0))
+  return jnp.sum(target * (log_target - log_probs))
+
+
+def _projected_target(
+  q_atoms_tm1: Array,
+  q_logits_tm1: Array,
+  a_tm1: Array,
+  r_t: float | Array,
+  discount_t: float | Array,
+  q_atoms_t: Array,
+  q_logits_t: Array,
+  q_t_selector: Array,
+) -> tuple[Array, Array]:
+  """The target m `[N]`, without gradient, and log p_tm1(· | a_tm1) `[N]`."""
   logits_t = jnp.asarray(q_logits_t)[jnp.argmax(q_t_selector)]
   target = _rlax().categorical_l2_project(
     r_t + discount_t * jnp.asarray(q_atoms_t),
@@ -152,4 +230,4 @@ def categorical_double_q(
   )
   # rlax's own loss goes through a function that it is about to withdraw.
   log_probs = jax.nn.log_softmax(jnp.asarray(q_logits_tm1)[a_tm1])
-  return -jnp.sum(jax.lax.stop_gradient(target) * log_probs)
+  return jax.lax.stop_gradient(target), log_probs

@@ -1,6 +1,6 @@
 """Networks: Haiku modules, and the pure functions that agents use them by."""
 
-from explorax.networks.duelling import DuellingHead
+from explorax.networks.duelling import DuellingHead, PlainHead
 from explorax.networks.embedding import (
   EmbeddingNetworks,
   EmbeddingParams,
@@ -17,6 +17,7 @@ from explorax.networks.ensemble_mlp import EnsembleMLP, make_ensemble_mlp
 from explorax.networks.frozen import freeze
 from explorax.networks.inputs import Inputs, make_inputs
 from explorax.networks.lstm import LSTM
+from explorax.networks.noisy import NoisyLinear
 from explorax.networks.recurrent import (
   SequenceQNetworks,
   StepInputs,
@@ -41,6 +42,8 @@ __all__ = [
   "EnsembleMLP",
   "Inputs",
   "Network",
+  "NoisyLinear",
+  "PlainHead",
   "PriorQNetworks",
   "QNetworks",
   "RNDNetworks",

@@ -112,6 +112,48 @@ def test_categorical_double_q_is_the_cross_entropy_of_the_projection():
     np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
+def test_the_divergence_is_the_cross_entropy_less_the_targets_entropy():
+  arguments = _categorical(4)
+  expected = []
+  for z, logits, a, r, d, z_t, logits_t, selector in zip(*arguments, strict=True):
+    probs = _softmax(logits_t[np.argmax(selector)])
+    target = _project(z, float(r) + float(d) * z_t, probs)
+    terms = [
+      m * (np.log(m) - np.log(p))
+      for m, p in zip(target, _softmax(logits[a]), strict=True)
+      if m > 0
+    ]
+    expected.append(sum(terms))
+  for wrap in (lambda f: f, jax.jit):
+    actual = wrap(jax.vmap(losses.categorical_double_q_kl))(*arguments)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_divergence_is_zero_where_the_prediction_is_right():
+  """A terminal reward between two atoms, and a prediction with just these two."""
+  z, logits, a, _, _, z_t, logits_t, selector = (x[0] for x in _categorical(0))
+  target = _project(z, [0.4 * z[2] + 0.6 * z[3]], [1.0])
+  logits = np.full_like(logits, -3.0)
+  logits[a] = np.log(np.maximum(target, 1e-30))
+  right = (z, logits, a, 0.4 * z[2] + 0.6 * z[3], 0.0, z_t, logits_t, selector)
+  np.testing.assert_allclose(losses.categorical_double_q_kl(*right), 0.0, atol=1e-6)
+  assert losses.categorical_double_q(*right) > 0.5  # The target's entropy.
+
+
+def test_the_divergence_has_the_gradient_of_the_cross_entropy_and_no_other():
+  arguments = [jnp.asarray(array[0]) for array in _categorical(2)]
+  arguments[4] = jnp.zeros(())  # A terminal transition: most atoms have no mass.
+  floats = [1, 3, 4, 5, 6, 7]
+  gradients, cross_entropy = (
+    jax.grad(f, argnums=floats)(*arguments)
+    for f in (losses.categorical_double_q_kl, losses.categorical_double_q)
+  )
+  for gradient in gradients[1:]:
+    np.testing.assert_array_equal(gradient, np.zeros_like(gradient))
+  np.testing.assert_array_equal(gradients[0], cross_entropy[0])
+  assert np.any(gradients[0] != 0)
+
+
 @pytest.mark.filterwarnings("ignore:Rlax categorical_cross_entropy")
 def test_categorical_double_q_is_rlaxs():
   arguments = _categorical(1)
@@ -135,9 +177,12 @@ def test_categorical_double_q_pulls_the_prediction_to_its_target_and_nothing_els
   np.testing.assert_allclose(gradients[0], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["q_learning", "double_q", "categorical_double_q"])
+@pytest.mark.parametrize(
+  "name",
+  ["q_learning", "double_q", "categorical_double_q", "categorical_double_q_kl"],
+)
 def test_a_batch_is_refused(name):
-  arguments = _categorical(0) if name == "categorical_double_q" else _transitions(0)
+  arguments = _categorical(0) if "categorical" in name else _transitions(0)
   arguments = arguments[:5] if name == "q_learning" else arguments
   with pytest.raises(ValueError, match=rf"{name}: .* single stream; vmap over batches"):
     getattr(losses, name)(*arguments)

@@ -1,0 +1,74 @@
+"""Linear layers whose weights are noisy, so that a drawn network explores."""
+
+import math
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+
+class NoisyLinear(hk.Module):
+  """A linear layer with factorised Gaussian noise, its scales trained.
+
+      y = (μ_w + σ_w ⊙ ε_w)ᵀ x + μ_b + σ_b ⊙ ε_b
+      ε_w[i, j] = f(ε_i) f(ε_j),    ε_b[j] = f(ε_j),    f(z) = sign(z) √|z|
+
+  with ε standard normal, drawn once for a whole batch. Where `hk.transform`'s apply is
+  given a key, noise is drawn from it; given None there is no noise, that is y is the
+  layer's mean. As many ε as inputs and outputs are drawn, and the noise of the weights
+  is never formed: (f(ε_i) x_i) is multiplied by σ_w, and the product by f(ε_j).
+
+  Source: Fortunato et al. (2018), section 3: μ begins uniform within ±1/√p, and σ at
+  σ_0/√p, for p inputs.
+  """
+
+  def __init__(self, size: int, sigma: float = 0.5, name: str | None = None):
+    """Makes one.
+
+    Args:
+      size: of the output.
+      sigma: σ_0, at least 0 (Fortunato et al., 2018, and Hessel et al., 2018: 0.5).
+      name: of the module.
+    """
+    super().__init__(name)
+    if size < 1:
+      raise ValueError(f"a noisy layer has {size} outputs; use at least 1.")
+    if not 0 <= sigma < math.inf:
+      raise ValueError(
+        f"the noise of a noisy layer begins at {sigma}; it is finite and not negative."
+      )
+    self._size = size
+    self._sigma = sigma
+
+  def __call__(self, x: jax.Array) -> jax.Array:
+    """float `[..., p]` → `[..., size]`."""
+    fan_in = x.shape[-1]
+    bound = fan_in**-0.5
+    uniform = hk.initializers.RandomUniform(-bound, bound)
+    constant = hk.initializers.Constant(self._sigma * bound)
+
+    def parameters(
+      kind: str, init: hk.initializers.Initializer
+    ) -> tuple[jax.Array, jax.Array]:
+      w = hk.get_parameter(f"w_{kind}", (fan_in, self._size), x.dtype, init)
+      b = hk.get_parameter(f"b_{kind}", (self._size,), x.dtype, init)
+      return w, jnp.expand_dims(b, range(x.ndim - 1))
+
+    w_mu, b_mu = parameters("mu", uniform)
+    w_sigma, b_sigma = parameters("sigma", constant)
+    mean = x @ w_mu + b_mu
+    key = hk.maybe_next_rng_key()
+    if key is None:
+      return mean
+    in_key, out_key = jax.random.split(key)
+    noise_in = _scaled_normal(in_key, (*(1,) * (x.ndim - 1), fan_in), x.dtype)
+    noise_out = _scaled_normal(out_key, b_mu.shape, x.dtype)
+    return mean + ((x * noise_in) @ w_sigma + b_sigma) * noise_out
+
+
+def _scaled_normal(
+  key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype
+) -> jax.Array:
+  """f(ε) of standard normal ε."""
+  z = jax.random.normal(key, shape, dtype)
+  return jnp.sign(z) * jnp.sqrt(jnp.abs(z))

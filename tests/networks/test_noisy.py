@@ -1,0 +1,175 @@
+"""Noisy layers, and heads with distributions."""
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax.networks import duelling, noisy
+
+pytestmark = pytest.mark.ops
+
+P, SIZE = 4, 3
+LAYER = hk.transform(lambda x: noisy.NoisyLinear(SIZE)(x))
+X = np.random.default_rng(0).normal(size=(5, P)).astype(np.float32)
+
+
+def layer(params):
+  (module,) = params.values()
+  return {k: np.asarray(v, np.float64) for k, v in module.items()}
+
+
+def test_noise_is_factorised(random_params):
+  """Against the matrix of noise, its factors read off the layer itself."""
+  params = random_params(lambda key: LAYER.init(key, X))
+  values, apply = layer(params), jax.jit(LAYER.apply)
+  key = jax.random.key(3)
+
+  def output(x, w_sigma, b_sigma):
+    ((name, module),) = params.items()
+    sigmas = {"w_sigma": jnp.asarray(w_sigma), "b_sigma": jnp.asarray(b_sigma)}
+    zeros = {k: jnp.zeros_like(module[k]) for k in ("w_mu", "b_mu")}
+    return np.asarray(apply({name: {**zeros, **sigmas}}, key, x), np.float64)
+
+  ones, zeros = np.ones((P, SIZE), np.float32), np.zeros((P, SIZE), np.float32)
+  # ε_b = f(ε_j), and ε_w = f(ε_i) f(ε_j) one input at a time.
+  noise_b = output(X[:1], zeros, ones[0])[0]
+  noise_w = output(np.eye(P, dtype=np.float32), ones, zeros[0])
+  assert np.linalg.matrix_rank(noise_w, tol=1e-5) == 1
+  ratios = noise_w / noise_b[None]
+  np.testing.assert_allclose(ratios, np.tile(ratios[:, :1], (1, SIZE)), rtol=1e-5)
+
+  expected = X @ (values["w_mu"] + values["w_sigma"] * noise_w) + (
+    values["b_mu"] + values["b_sigma"] * noise_b
+  )
+  np.testing.assert_allclose(apply(params, key, X), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_noise_is_the_signed_root_of_a_normal_deviate():
+  params = LAYER.init(jax.random.key(0), X)
+  ((name, module),) = params.items()
+  only_b = {k: jnp.zeros_like(v) for k, v in module.items()}
+  only_b["b_sigma"] = jnp.ones(SIZE)
+  keys = jax.random.split(jax.random.key(1), 20_000)
+  f = jax.jit(jax.vmap(lambda k: LAYER.apply({name: only_b}, k, X[:1])[0]))(keys)
+  z = np.sign(f) * np.square(f)
+  assert abs(np.mean(z)) < 0.02 and abs(np.std(z) - 1) < 0.02
+  np.testing.assert_allclose(np.mean(np.abs(z) < 0.6745), 0.5, atol=0.01)
+  np.testing.assert_allclose(np.corrcoef(z.T), np.eye(SIZE), atol=0.03)
+
+
+def test_initial_scales():
+  wide = hk.transform(lambda x: noisy.NoisyLinear(50, sigma=0.4)(x))
+  values = layer(wide.init(jax.random.key(0), np.zeros((1, 100), np.float32)))
+  np.testing.assert_allclose(values["w_sigma"], 0.04, rtol=1e-6)
+  np.testing.assert_allclose(values["b_sigma"], 0.04, rtol=1e-6)
+  for name in ("w_mu", "b_mu"):
+    assert np.abs(values[name]).max() <= 0.1
+  # A uniform distribution within ±0.1.
+  np.testing.assert_allclose(values["w_mu"].std(), 0.1 / np.sqrt(3), rtol=0.03)
+  assert values["b_mu"].std() > 0.03
+
+
+def test_one_key_is_one_network_for_the_whole_batch(random_params):
+  params = random_params(lambda key: LAYER.init(key, X))
+  same = np.tile(X[:1], (4, 1))
+  a = np.asarray(LAYER.apply(params, jax.random.key(0), same))
+  np.testing.assert_allclose(a, np.tile(a[:1], (4, 1)), rtol=1e-5)
+  np.testing.assert_array_equal(a, LAYER.apply(params, jax.random.key(0), same))
+  b = np.asarray(LAYER.apply(params, jax.random.key(1), same))
+  assert np.abs(a - b).min() > 1e-4
+
+
+def test_without_a_key_the_layer_is_its_mean(random_params):
+  params = random_params(lambda key: LAYER.init(key, X))
+  values = layer(params)
+  mean = X @ values["w_mu"] + values["b_mu"]
+  np.testing.assert_allclose(LAYER.apply(params, None, X), mean, rtol=1e-4, atol=1e-6)
+  # Averaged over much noise, too.
+  keys = jax.random.split(jax.random.key(1), 4000)
+  outputs = jax.jit(jax.vmap(lambda k: LAYER.apply(params, k, X[:1])))(keys)
+  np.testing.assert_allclose(np.mean(outputs, axis=0), mean[:1], atol=0.1)
+
+
+def test_scales_of_zero_have_no_noise_whatever_the_key():
+  silent = hk.transform(lambda x: noisy.NoisyLinear(SIZE, sigma=0.0)(x))
+  params = silent.init(jax.random.key(0), X)
+  np.testing.assert_array_equal(
+    silent.apply(params, jax.random.key(1), X), silent.apply(params, None, X)
+  )
+
+
+def test_scales_and_means_are_trained(random_params):
+  params = random_params(lambda key: LAYER.init(key, X))
+  loss = jax.jit(jax.grad(lambda p: jnp.sum(LAYER.apply(p, jax.random.key(0), X) ** 2)))
+  assert all(np.all(leaf != 0) for leaf in jax.tree.leaves(loss(params)))
+
+
+@pytest.mark.parametrize(
+  ("settings", "message"),
+  [
+    ({"size": 0}, "a noisy layer has 0 outputs"),
+    ({"size": 2, "sigma": -0.1}, "the noise of a noisy layer begins at -0.1"),
+    ({"size": 2, "sigma": np.inf}, "the noise of a noisy layer begins at inf"),
+  ],
+)
+def test_refuses(settings, message):
+  with pytest.raises(ValueError, match=message):
+    hk.transform(lambda: noisy.NoisyLinear(**settings)).init(jax.random.key(0))
+
+
+def noisy_linear(size, name):
+  return noisy.NoisyLinear(size, name=name)
+
+
+@pytest.mark.parametrize("head", [duelling.DuellingHead, duelling.PlainHead])
+@pytest.mark.parametrize("num_atoms", [None, 5])
+@pytest.mark.parametrize("make_linear", [duelling.plain_linear, noisy_linear])
+def test_shapes_of_heads(head, num_atoms, make_linear):
+  net = hk.transform(lambda x: head(SIZE, 6, num_atoms, make_linear)(x))
+  x = jax.ShapeDtypeStruct((2, 7, P), np.float32)
+  params = jax.eval_shape(net.init, jax.random.key(0), x)
+  shape = jax.eval_shape(net.apply, params, jax.random.key(0), x).shape
+  assert shape == (2, 7, SIZE) + (() if num_atoms is None else (5,))
+  names = {name for module in params.values() for name in module}
+  expected = {"w", "b"}
+  if make_linear is noisy_linear:
+    expected = {"w_mu", "b_mu", "w_sigma", "b_sigma"}
+  assert names == expected
+
+
+def test_duelling_logits_are_composed_atom_by_atom(random_params):
+  net = hk.without_apply_rng(
+    hk.transform(lambda x: duelling.DuellingHead(SIZE, 6, 5)(x))
+  )
+  params = random_params(lambda key: net.init(key, X))
+  values = {k.split("/")[-1]: jax.device_get(v) for k, v in params.items()}
+
+  def branch(name):
+    first, second = values[f"{name}_hidden"], values[name]
+    return np.maximum(X @ first["w"] + first["b"], 0) @ second["w"] + second["b"]
+
+  value, advantage = branch("value"), branch("advantage").reshape(5, SIZE, 5)
+  got = np.asarray(jax.jit(net.apply)(params, X))
+  for b in range(5):
+    for atom in range(5):
+      mean = advantage[b, :, atom].mean()
+      expected = value[b, atom] + advantage[b, :, atom] - mean
+      np.testing.assert_allclose(got[b, :, atom], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_plain_head_is_its_layers(random_params):
+  for hidden, num_atoms in ((0, None), (6, None), (6, 2)):
+    net = hk.without_apply_rng(
+      hk.transform(lambda x, h=hidden, n=num_atoms: duelling.PlainHead(SIZE, h, n)(x))
+    )
+    params = random_params(lambda key, net=net: net.init(key, X))
+    values = {k.split("/")[-1]: jax.device_get(v) for k, v in params.items()}
+    expected = X
+    if hidden:
+      expected = np.maximum(X @ values["hidden"]["w"] + values["hidden"]["b"], 0)
+    expected = expected @ values["q"]["w"] + values["q"]["b"]
+    if num_atoms:
+      expected = expected.reshape(5, SIZE, num_atoms)
+    np.testing.assert_allclose(net.apply(params, X), expected, rtol=1e-4, atol=1e-5)
