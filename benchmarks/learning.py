@@ -17,6 +17,7 @@ import math
 import os
 import pathlib
 import statistics
+import sys
 import time
 from typing import Any
 
@@ -138,19 +139,27 @@ def main() -> None:
   )
   done = {(r["label"], r["env"], r["seed"], r["max_episodes"]) for r in runs}
   todo = [t for t in tasks(args.seeds) if (*t, args.episodes) not in done]
+  failed = []
   if not args.table:
     # A new process for each task: nothing of one run is left in the next.
     with concurrent.futures.ProcessPoolExecutor(
       args.workers, max_tasks_per_child=1
     ) as pool:
-      futures = [pool.submit(run_task, *task, args.episodes) for task in todo]
+      futures = {pool.submit(run_task, *task, args.episodes): task for task in todo}
       for future in concurrent.futures.as_completed(futures):
+        # The others' results are kept, whatever became of this one.
+        if (error := future.exception()) is not None:
+          failed.append(futures[future])
+          print(f"{failed[-1]} failed: {error!r}", file=sys.stderr, flush=True)
+          continue
         run = future.result()
         runs.append(run)
         with path.open("a") as f:
           f.write(json.dumps(run) + "\n")
         print(json.dumps(run), flush=True)
   print(table(runs))
+  if failed:
+    sys.exit(f"{len(failed)} of {len(todo)} runs failed; run it again to repeat them.")
 
 
 if __name__ == "__main__":
