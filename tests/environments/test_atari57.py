@@ -1,0 +1,113 @@
+"""Scores on Atari-57, by hand and against plain loops."""
+
+import statistics
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from explorax.environments import atari57
+
+pytestmark = pytest.mark.ops
+FINITE = st.floats(-1e6, 1e6, allow_subnormal=False)
+
+
+def test_human_normalised_scores_by_hand():
+  assert atari57.human_normalised_score("pong", -20.7) == 0.0
+  assert atari57.human_normalised_score("pong", 14.6) == 1.0
+  assert atari57.human_normalised_score("Pong", 20.0) == pytest.approx(40.7 / 35.3)
+  # Montezuma's Revenge: random 0, human 4753.3.
+  for name in ("montezuma_revenge", "MontezumaRevenge"):
+    assert atari57.human_normalised_score(name, 9506.6) == pytest.approx(2.0)
+  # Skiing's scores are negative, but a human's is the greater one.
+  assert 0.0 < atari57.human_normalised_score("skiing", -10_000.0) < 1.0
+
+
+def test_the_table_has_57_games_in_which_humans_are_better():
+  table = atari57.references()
+  assert len(table) == 57
+  assert all(human > random for random, human in table.values())
+  assert table["alien"] == (227.8, 7127.7)
+  assert list(table) == sorted(table)
+
+
+@pytest.mark.parametrize(
+  ("game", "score", "message"),
+  [
+    ("pongg", 1.0, "'pongg' is not in Atari-57; did you mean 'pong'"),
+    ("Montezuma", 1.0, "did you mean 'montezuma_revenge'"),
+    ("zzzzzz", 1.0, "which has scores for 57 games"),
+    ("pooyan", 1.0, "'pooyan' is not in Atari-57"),
+    ("pong", float("nan"), "the score of 'pong' is nan"),
+  ],
+)
+def test_games_and_scores_that_are_none(game, score, message):
+  with pytest.raises(ValueError, match=message):
+    atari57.human_normalised_score(game, score)
+
+
+@hypothesis.given(st.lists(FINITE, min_size=1, max_size=60))
+def test_summaries_against_plain_loops(scores):
+  assert atari57.median(scores) == pytest.approx(statistics.median(scores), abs=1e-9)
+  assert atari57.mean(scores) == pytest.approx(statistics.fmean(scores), abs=1e-9)
+  gap = sum(1.0 - (s if s < 1.0 else 1.0) for s in scores) / len(scores)
+  assert atari57.human_gap(scores) == pytest.approx(gap, abs=1e-9)
+
+
+def test_the_human_gap_forgives_nothing_for_excellence_elsewhere():
+  assert atari57.human_gap([1.0, 100.0]) == 0.0
+  assert atari57.human_gap([0.0, 100.0]) == 0.5
+  assert atari57.human_gap({"pong": -1.0}.values()) == 2.0
+
+
+@pytest.mark.parametrize("function", [atari57.median, atari57.mean, atari57.human_gap])
+def test_summaries_refuse_nothing_and_nan(function):
+  with pytest.raises(ValueError, match="there are no scores"):
+    function([])
+  with pytest.raises(ValueError, match="one of the scores is nan"):
+    function([1.0, float("nan")])
+
+
+def test_inter_algorithm_scores_by_hand():
+  """Two games of Munos et al. 2016, table 2, and one in which all are equal."""
+  z = atari57.inter_algorithm_scores(
+    {
+      "tree_backup": {"alien": 2508.62, "amidar": 1221.00, "equal": 3.0},
+      "retrace": {"alien": 3109.21, "amidar": 1247.84, "equal": 3.0},
+      "dqn": {"alien": 2088.81, "amidar": 772.30, "equal": 3.0},
+      "q_star": {"alien": 154.35, "amidar": 16.04, "equal": 3.0},
+    }
+  )
+  assert z["retrace"] == {"alien": 1.0, "amidar": 1.0, "equal": 1.0}
+  assert z["q_star"] == {"alien": 0.0, "amidar": 0.0, "equal": 1.0}
+  assert z["dqn"]["alien"] == pytest.approx((2088.81 - 154.35) / (3109.21 - 154.35))
+  x = np.array([0.0, 0.5, 1.0])
+  f = {name: atari57.score_distribution(zs.values(), x) for name, zs in z.items()}
+  np.testing.assert_allclose(f["retrace"], [1, 1, 1])
+  np.testing.assert_allclose(f["dqn"], [1, 1, 1 / 3])
+  np.testing.assert_allclose(f["q_star"], [1, 1 / 3, 1 / 3])
+
+
+@hypothesis.given(
+  st.lists(st.floats(0, 1), min_size=1, max_size=20),
+  st.lists(st.floats(0, 1), min_size=1, max_size=10),
+)
+def test_the_distribution_against_a_plain_loop(z, x):
+  expected = [sum(1 for value in z if value >= at) / len(z) for at in x]
+  np.testing.assert_allclose(atari57.score_distribution(z, np.array(x)), expected)
+
+
+@pytest.mark.parametrize(
+  ("scores", "message"),
+  [
+    ({}, "0 algorithm"),
+    ({"a": {"pong": 1.0}}, "1 algorithm"),
+    ({"a": {"pong": 1.0}, "b": {"qbert": 1.0}}, "only one of them has a score for"),
+    ({"a": {"pong": 1.0}, "b": {"pong": float("inf")}}, "one of the scores is inf"),
+    ({"a": {}, "b": {}}, "there are no scores"),
+  ],
+)
+def test_algorithms_that_cannot_be_compared(scores, message):
+  with pytest.raises(ValueError, match=message):
+    atari57.inter_algorithm_scores(scores)
