@@ -20,6 +20,10 @@ def make(
   - `gym:CartPole-v1`: one that is registered with gymnasium.
   - `jax:disco_maze/21`: one written in JAX, with its size; `,time_limit=500` behind
     it sets the steps after which an episode is truncated. See `disco_maze`.
+  - `atari:Pong`: an Atari 2600 game in camel case, shown as a profile says: `dqn`
+    (the default), `ngu` or `rgb`. `atari:Pong/ngu` chooses one, and
+    `atari:Pong/ngu,sticky=0.25,life_loss=true` sets its fields; none of it needs
+    quotes in a shell. See `atari_profiles.Profile`.
   - `module:function`: the user's own, for instance `mypackage.envs:make`; a function
     that returns a dm_env or gymnasium environment, called with `seed=` if it takes
     it. See `user_environments.load`.
@@ -60,6 +64,10 @@ def make(
     from explorax.environments import jax_environments
 
     return jax_environments.load(rest, seed=seed)
+  if kind == "atari":
+    from explorax.environments import atari_environments
+
+    return atari_environments.load(rest, seed=seed)
   return user_environments.load(kind, rest, seed=seed)
 
 
@@ -77,6 +85,7 @@ def list_environments() -> list[tuple[str, str]]:
   installed and can be played here; the last rows say how to name any other one.
   """
   from explorax.environments import (
+    atari_environments,
     bsuite_environments,
     gymnasium_environments,
     jax_environments,
@@ -85,6 +94,7 @@ def list_environments() -> list[tuple[str, str]]:
   return [
     *bsuite_environments.list_experiments(),
     *jax_environments.list_kinds(),
+    *atari_environments.list_games(),
     *gymnasium_environments.list_ids(),
     ("gym:<id>", "any other id registered with gymnasium, its actions Discrete"),
     (
@@ -110,11 +120,11 @@ def _did_you_mean(name: str) -> str:
   from bsuite import sweep
   from gymnasium.envs import registration
 
-  from explorax.environments import jax_environments
+  from explorax.environments import atari_environments, jax_environments
 
   known = [f"bsuite:{i}" for i in sweep.SWEEP]
   known += [f"gym:{i}" for i in registration.registry]
-  known += jax_environments.names()
+  known += [*jax_environments.names(), *atari_environments.names()]
   for full in known:
     if full.partition(":")[2] == name:
       return f"; did you mean {full!r}?"

@@ -13,7 +13,7 @@ import dm_env
 from explorax.environments import errors, standard
 
 # The kinds of `factory.make` that are no module of the user's.
-KINDS = ("bsuite", "gym", "jax")
+KINDS = ("bsuite", "gym", "jax", "atari")
 
 
 def load(

@@ -98,6 +98,7 @@ def test_the_current_directory_is_put_last():
     ("userpackage.envs:make_nothing", TypeError, "object of type builtins.NoneType"),
     ("userpackage.envs:make_continuous", TypeError, "discretise continuous actions"),
     ("deep_sea/0", ValueError, "did you mean 'bsuite:deep_sea/0'"),
+    ("Pong", ValueError, "did you mean 'atari:Pong'"),
     ("disco_maze/21", ValueError, "did you mean 'jax:disco_maze/21'"),
     ("CartPole-v1", ValueError, "did you mean 'gym:CartPole-v1'"),
     ("", ValueError, "write 'kind:name'"),

@@ -1,5 +1,6 @@
 """dm_env's protocol and the seeds, for one environment of each kind and shape."""
 
+import importlib.util
 import itertools
 
 import dm_env
@@ -10,6 +11,12 @@ from explorax import environments
 from explorax.environments import testing
 
 _FAKES = "explorax.environments.testing:"
+# Where the extra `atari` is installed.
+_ATARI = tuple(
+  name
+  for name in ("atari:Breakout", "atari:Pong/rgb,sticky=0.25")
+  if importlib.util.find_spec("ale_py") and importlib.util.find_spec("cv2")
+)
 NAMES = (
   "bsuite:bandit/0",
   "bsuite:bandit_noise/0",
@@ -30,6 +37,7 @@ NAMES = (
   "gym:FrozenLake-v1",
   "gym:Taxi-v4",
   "jax:disco_maze/7",
+  *_ATARI,
   f"{_FAKES}fake",
   f"{_FAKES}fake_truncated",
   f"{_FAKES}fake_one_hot",

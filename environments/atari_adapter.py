@@ -1,0 +1,188 @@
+"""An Atari 2600 game as a dm_env environment, through ale-py."""
+
+from collections.abc import Callable
+from typing import Any
+
+import ale_py
+import cv2
+import dm_env
+import numpy as np
+from ale_py import roms
+
+from explorax.environments import atari_profiles
+
+_RAM_START = 0x80  # The address of the console's first byte of memory.
+# Badia et al. 2020, appendix I: Montezuma's Revenge keeps its room and level here, and
+# a level has 24 rooms.
+_MONTEZUMA_ROOM = 0x83
+_MONTEZUMA_LEVEL = 0xB9
+_MONTEZUMA_ROOMS_PER_LEVEL = 24
+
+
+class AtariEnvironment(dm_env.Environment):
+  """A game, shown as an `atari_profiles.Profile` says.
+
+  A game that is over ends its episode by a termination, one that runs beyond
+  `max_frames` by a truncation (discount 1). With `life_loss`, a lost life is a
+  termination too, after which the next episode goes on in the same game, from the
+  screen that the last one ended with.
+  """
+
+  def __init__(self, game: str, profile: atari_profiles.Profile, *, seed: int):
+    """Loads `game`.
+
+    Args:
+      game: in snake case, as ale-py names its ROM, for instance `montezuma_revenge`.
+      profile: how it is shown.
+      seed: of the number of idle frames at a game's start, and of sticky actions.
+
+    Raises:
+      OSError: if its ROM is missing, is not the one that ale-py expects, or unknown.
+    """
+    self._profile = profile
+    console_seed, noop_seed = np.random.SeedSequence(seed).generate_state(2)
+    self._rng = np.random.default_rng(noop_seed)
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # No banner.
+    self._ale = ale_py.ALEInterface()
+    self._ale.setInt("random_seed", int(console_seed) % 2**31)
+    self._ale.setFloat("repeat_action_probability", profile.sticky)
+    self._ale.setInt("max_num_frames_per_episode", profile.max_frames)
+    rom = roms.get_rom_path(game)
+    if rom is None:
+      raise OSError(f"ale-py knows no ROM named {game!r}")
+    self._ale.loadROM(rom)
+    self._actions = (
+      self._ale.getLegalActionSet()
+      if profile.full_actions
+      else self._ale.getMinimalActionSet()
+    )
+    screen = self._ale.getScreenDims()
+    if profile.grey:
+      self._read_screen: Callable[[np.ndarray], Any] = self._ale.getScreenGrayscale
+      self._screens = np.zeros((2, *screen), np.uint8)
+    else:
+      self._read_screen = self._ale.getScreenRGB
+      self._screens = np.zeros((2, *screen, 3), np.uint8)
+    self._resize = tuple(screen) != (profile.height, profile.width)
+    self._observation = np.zeros(profile.shape, np.uint8)
+    self._reset_next_step = True
+    self._game_goes_on = False
+    self._game_return = 0.0
+    self._has_rooms = game == "montezuma_revenge"
+    self._rooms: set[int] = set()
+    self._rooms_so_far: set[int] = set()
+
+  def reset(self) -> dm_env.TimeStep:
+    if not self._game_goes_on:
+      self._begin_game()
+    self._game_goes_on = False
+    self._reset_next_step = False
+    self._observation = np.zeros_like(self._observation)
+    return dm_env.restart(self._observe())
+
+  def step(self, action: Any) -> dm_env.TimeStep:
+    if self._reset_next_step:
+      return self.reset()
+    if not 0 <= action < len(self._actions):
+      raise ValueError(
+        f"the action is {action}; this game's are 0 to {len(self._actions) - 1}."
+      )
+    lives = self._ale.lives()
+    reward = self._repeat(self._actions[action])
+    self._game_return += reward
+    self._enter_room()
+    observation = self._observe()
+    if self._ale.game_over(with_truncation=False):
+      self._reset_next_step = True
+      return dm_env.termination(reward, observation)
+    if self._ale.game_truncated():
+      self._reset_next_step = True
+      return dm_env.truncation(reward, observation)
+    # A game may show 0 lives for some frames before it is over.
+    if self._profile.life_loss and 0 < self._ale.lives() < lives:
+      self._reset_next_step = self._game_goes_on = True
+      return dm_env.termination(reward, observation)
+    return dm_env.transition(reward, observation)
+
+  def _begin_game(self) -> None:
+    self._ale.reset_game()
+    if self._profile.noops:
+      for _ in range(self._rng.integers(1, self._profile.noops, endpoint=True)):
+        self._ale.act(ale_py.Action.NOOP)
+        if self._ale.game_over():
+          self._ale.reset_game()
+    self._read_screen(self._screens[1])
+    self._screens[0] = self._screens[1]
+    self._game_return = 0.0
+    self._rooms = set()
+    self._enter_room()
+
+  def _repeat(self, action: ale_py.Action) -> float:
+    """Acts for `action_repeat` frames or until the game ends; the reward's sum."""
+    reward = 0.0
+    older_frame = False
+    for frame in range(1, self._profile.action_repeat + 1):
+      reward += self._ale.act(action)
+      if self._ale.game_over():
+        break
+      if frame == self._profile.action_repeat - 1:
+        self._read_screen(self._screens[0])
+        older_frame = True
+    self._read_screen(self._screens[1])
+    if not older_frame:
+      self._screens[0] = self._screens[1]
+    return reward
+
+  def _observe(self) -> np.ndarray:
+    """The last two frames' maximum behind what of the old observation is kept."""
+    image = np.maximum(self._screens[0], self._screens[1])
+    if self._resize:
+      size = (self._profile.width, self._profile.height)
+      image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    image = image.reshape(self._profile.height, self._profile.width, -1)
+    if self._profile.stack > 1:
+      channels = image.shape[-1]
+      image = np.concatenate([self._observation[:, :, channels:], image], axis=-1)
+    self._observation = image
+    return image
+
+  def _enter_room(self) -> None:
+    if self._has_rooms:
+      room = montezuma_room(self.ram())
+      self._rooms.add(room)
+      self._rooms_so_far.add(room)
+
+  def ram(self) -> np.ndarray:
+    """The console's memory: uint8 `[128]`, entry i being address 0x80 + i."""
+    return self._ale.getRAM()
+
+  def render(self) -> np.ndarray:
+    """The screen: uint8 `[210, 160, 3]` (250 rows for a few games)."""
+    return self._ale.getScreenRGB()
+
+  def episode_metrics(self) -> dict[str, float]:
+    """What a return does not say.
+
+    `game_return` with `life_loss`: the return of the whole game so far. `rooms` and
+    `rooms_so_far` for Montezuma's Revenge: how many different ones were visited in
+    this game, and since the environment was made.
+    """
+    metrics = {}
+    if self._profile.life_loss:
+      metrics["game_return"] = self._game_return
+    if self._has_rooms:
+      metrics["rooms"] = float(len(self._rooms))
+      metrics["rooms_so_far"] = float(len(self._rooms_so_far))
+    return metrics
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    return dm_env.specs.Array(self._profile.shape, np.uint8, "screen")
+
+  def action_spec(self) -> dm_env.specs.DiscreteArray:
+    return dm_env.specs.DiscreteArray(len(self._actions), np.int32, "action")
+
+
+def montezuma_room(ram: np.ndarray) -> int:
+  """The room of Montezuma's Revenge: room + 24 · level (appendix I of Badia et al.)."""
+  room = int(ram[_MONTEZUMA_ROOM - _RAM_START])
+  return room + _MONTEZUMA_ROOMS_PER_LEVEL * int(ram[_MONTEZUMA_LEVEL - _RAM_START])

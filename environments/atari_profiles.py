@@ -1,0 +1,109 @@
+"""How the papers show Atari to their agents, and how environments name it."""
+
+import dataclasses
+
+from explorax.environments import errors, settings
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+  """One way to show a game to an agent and to take its actions.
+
+  Frames are the emulator's, 60 a second. In every profile an action is repeated, the
+  last two frames of the repeat are joined by their maximum (sprites flicker), and an
+  observation is uint8 `[height, width, channels · stack]`, newest channels last,
+  zero where the episode has had no frame yet.
+  """
+
+  height: int  # Pixels; the screen's own are 210 (250 for a few games) ...
+  width: int  # ... by 160.
+  grey: bool  # One channel of luminance, else three: red, green, blue.
+  stack: int  # Observations joined into one.
+  action_repeat: int = 4  # Frames.
+  noops: int = 30  # A game begins with 1 to so many idle frames; 0: with none.
+  full_actions: bool = False  # The console's 18 actions, else those the game uses.
+  max_frames: int = 108_000  # Then a game is truncated; 30 minutes.
+  life_loss: bool = False  # A lost life ends the episode, and the game goes on.
+  sticky: float = 0.0  # ζ: probability per frame that the last action is done again.
+
+  def __post_init__(self):
+    for name in ("height", "width", "stack", "action_repeat", "max_frames"):
+      if getattr(self, name) < 1:
+        raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+    if self.noops < 0:
+      raise ValueError(f"noops is {self.noops}; use 0 for none.")
+    if self.noops + self.action_repeat > self.max_frames:
+      raise ValueError(
+        f"max_frames is {self.max_frames}, within the first step of a game that begins "
+        f"with up to {self.noops} idle frames; raise it."
+      )
+    if not 0.0 <= self.sticky < 1.0:
+      raise ValueError(
+        f"sticky is {self.sticky}; it is a probability below 1 (0 for none, commonly "
+        "0.25)."
+      )
+
+  @property
+  def shape(self) -> tuple[int, int, int]:
+    """Of an observation."""
+    return self.height, self.width, self.stack * (1 if self.grey else 3)
+
+
+PROFILES = {
+  # Mnih et al. 2015 ("Preprocessing", "Training details"). Rainbow and its variants
+  # (Dabney et al. 2021, appendix B and C, which take Hessel et al. 2018 over), with
+  # sticky=0.25 in appendix E; Chen et al. 2017, table 1. Munos et al. 2016 (appendix
+  # E): with life_loss=true.
+  "dqn": Profile(height=84, width=84, grey=True, stack=4),
+  # Badia et al. 2020, table 8.
+  "ngu": Profile(height=84, width=84, grey=True, stack=1, full_actions=True),
+  # R2D2 in Dabney et al. 2021, appendix C ("without frame-stacking, and at their
+  # original resolution of 210 × 160 and in full RGB"); the action set is not named
+  # there, and is that of R2D2 in Badia et al. 2020 (table 8).
+  "rgb": Profile(height=210, width=160, grey=False, stack=1, full_actions=True),
+}
+DEFAULT = "dqn"
+
+
+def parse(name: str) -> tuple[str, Profile]:
+  """Reads `Game`, `Game/profile`, `Game/profile,field=value` or `Game/field=value`.
+
+  Args:
+    name: for instance `Pong/ngu,sticky=0.25,life_loss=true`.
+
+  Returns:
+    The game, as it was written, and the profile.
+
+  Raises:
+    ValueError: if there is no such profile or field, or its value is impossible.
+  """
+  game, slash, rest = name.partition("/")
+  full = f"atari:{name}"
+  items = rest.split(",") if slash else []
+  profile = DEFAULT
+  if items and "=" not in items[0]:
+    profile, *items = items
+  if profile not in PROFILES:
+    raise ValueError(
+      f"{full!r} names the profile {profile!r}, which does not exist"
+      + errors.did_you_mean(profile, PROFILES, f"; there are {', '.join(PROFILES)}.")
+    )
+  defaults = dataclasses.asdict(PROFILES[profile])
+  values = settings.parse(full, items, defaults)
+  try:
+    return game, Profile(**values)  # type: ignore[arg-type]
+  except ValueError as error:
+    raise ValueError(f"{full!r}: {error}") from error
+
+
+def describe(profile: Profile) -> str:
+  """One line for people."""
+  image = "grey" if profile.grey else "RGB"
+  stacked = f", {profile.stack} stacked" if profile.stack > 1 else ""
+  actions = "all actions" if profile.full_actions else "the game's own actions"
+  return f"{profile.height}×{profile.width} {image}{stacked}, {actions}"
+
+
+def camel_case(game: str) -> str:
+  """`montezuma_revenge` → `MontezumaRevenge`, as environments are named."""
+  return "".join(part.capitalize() for part in game.split("_"))

@@ -1,0 +1,304 @@
+"""Atari as the agents see it, against gymnasium's own pre-processing."""
+
+import importlib
+import sys
+
+import dm_env
+import gymnasium
+import numpy as np
+import pytest
+
+pytest.importorskip("ale_py")
+pytest.importorskip("cv2")
+
+from gymnasium import wrappers
+
+from explorax import environments
+from explorax.environments import atari_adapter, atari_environments, atari_profiles
+
+# Without idle frames and sticky actions, a game depends on nothing but the actions.
+STILL = "noops=0"
+
+
+def _actions(environment, steps, seed=0):
+  rng = np.random.default_rng(seed)
+  return rng.integers(environment.action_spec().num_values, size=steps)
+
+
+def _ale(environment):
+  return environment.raw._ale
+
+
+@pytest.mark.parametrize("game", ["Breakout", "MsPacman"])
+@pytest.mark.parametrize("grey", [True, False])
+def test_frames_and_rewards_are_those_of_gymnasiums_wrapper(game, grey):
+  profile = "ngu" if grey else "rgb"
+  ours = environments.make(f"atari:{game}/{profile},full_actions=false,{STILL}", seed=0)
+  theirs = wrappers.AtariPreprocessing(
+    gymnasium.make(
+      f"ALE/{game}-v5",
+      frameskip=1,
+      repeat_action_probability=0.0,
+      disable_env_checker=True,
+    ),
+    noop_max=0,
+    screen_size=84 if grey else (160, 210),
+    grayscale_obs=grey,
+    grayscale_newaxis=grey,
+  )
+  expected, _ = theirs.reset(seed=0)
+  np.testing.assert_array_equal(ours.reset().observation, expected)
+  total, steps = 0.0, 0
+  for action in _actions(ours, 1000):
+    timestep = ours.step(action)
+    expected, reward, terminated, truncated, _ = theirs.step(action)
+    assert timestep.reward == reward and not truncated
+    assert timestep.last() == terminated
+    total, steps = total + reward, steps + 1
+    if terminated:  # Theirs may show an older frame then.
+      assert timestep.discount == 0.0
+      break
+    np.testing.assert_array_equal(timestep.observation, expected)
+  assert total > 0 and steps > 50
+  theirs.close()
+
+
+def test_stacked_observations_are_the_last_four_and_zeros_before_the_first():
+  single = environments.make("atari:Pong/ngu,full_actions=false", seed=3)
+  stacked = environments.make("atari:Pong", seed=3)
+  assert stacked.observation_spec().shape == (84, 84, 4)
+  for _ in range(2):  # The second episode starts with zeros again.
+    frames = [np.zeros((84, 84), np.uint8)] * 3
+    frames.append(single.reset().observation[:, :, 0])
+    observation = stacked.reset().observation
+    for action in _actions(single, 7):
+      np.testing.assert_array_equal(observation, np.stack(frames[-4:], axis=-1))
+      frames.append(single.step(action).observation[:, :, 0])
+      observation = stacked.step(action).observation
+    assert len({frame.tobytes() for frame in frames[3:]}) > 4  # The game moves.
+
+
+def test_games_begin_with_one_to_thirty_idle_frames():
+  environment = environments.make("atari:Pong/ngu", seed=0)
+  frames = []
+  for _ in range(60):
+    environment.reset()
+    frames.append(_ale(environment).getEpisodeFrameNumber())
+  assert min(frames) >= 1 and max(frames) <= 30
+  assert len(set(frames)) > 20
+  environment = environments.make(f"atari:Pong/ngu,{STILL}", seed=0)
+  environment.reset()
+  assert _ale(environment).getEpisodeFrameNumber() == 0
+
+
+def test_a_game_that_takes_too_long_is_truncated_and_bootstraps():
+  environment = environments.make(f"atari:Pong/{STILL},max_frames=42", seed=0)
+  for _ in range(2):
+    timestep, steps = environment.reset(), 0
+    while not timestep.last():
+      timestep = environment.step(0)
+      steps += 1
+    assert steps == 11  # The 42nd frame is in the 11th step.
+    assert timestep.discount == 1.0
+  assert environment.step(0).first()
+  by_default = environments.make("atari:Pong", seed=0)
+  assert _ale(by_default).getInt("max_num_frames_per_episode") == 108_000
+
+
+def test_the_last_observation_of_a_truncated_game_is_its_last_screen():
+  rgb = environments.make(f"atari:Breakout/rgb,{STILL},max_frames=41", seed=0)
+  rgb.reset()
+  for _ in range(11):
+    timestep = rgb.step(1)
+  assert timestep.last()
+  np.testing.assert_array_equal(timestep.observation, rgb.raw.render())
+
+
+def _lose_a_life(environment, timestep):
+  """Serves and waits; the sum of rewards, and the last timestep."""
+  total = 0.0
+  for step in range(300):
+    before = _ale(environment).lives()
+    timestep = environment.step(1 if step % 10 == 0 else 0)
+    total += timestep.reward
+    if timestep.last() or _ale(environment).lives() < before:
+      return total, timestep
+  raise AssertionError("no life was lost")
+
+
+def test_a_lost_life_ends_the_episode_while_the_game_goes_on():
+  environment = environments.make("atari:Breakout/life_loss=true", seed=1)
+  raw_total, frames, last = 0.0, 0, None
+  for life in range(5):
+    first = environment.reset()
+    assert _ale(environment).lives() == 5 - life
+    if life:  # The same game, from the screen that the last episode ended with.
+      assert _ale(environment).getEpisodeFrameNumber() == frames
+      np.testing.assert_array_equal(
+        first.observation[:, :, 3],
+        last.observation[:, :, 3],
+      )
+      assert not first.observation[:, :, :3].any()
+    total, last = _lose_a_life(environment, first)
+    raw_total += total
+    frames = _ale(environment).getEpisodeFrameNumber()
+    assert last.last() and last.discount == 0.0
+    assert environments.episode_metrics(environment) == {"game_return": raw_total}
+  assert _ale(environment).game_over()
+  environment.reset()
+  assert _ale(environment).lives() == 5
+  assert _ale(environment).getEpisodeFrameNumber() <= 30
+  assert environments.episode_metrics(environment) == {"game_return": 0.0}
+
+
+def test_a_reset_in_the_middle_of_a_life_begins_another_game():
+  environment = environments.make(f"atari:Breakout/life_loss=true,{STILL}", seed=1)
+  _lose_a_life(environment, environment.reset())
+  assert environment.reset().first() and _ale(environment).lives() == 4
+  environment.step(0)
+  environment.reset()
+  assert _ale(environment).lives() == 5
+
+
+def test_without_life_loss_a_game_is_one_episode():
+  environment = environments.make("atari:Breakout", seed=1)
+  timestep = environment.reset()
+  for life in range(5):
+    _, timestep = _lose_a_life(environment, timestep)
+    assert timestep.last() == (life == 4)
+    assert timestep.discount == (0.0 if life == 4 else 1.0)
+  assert environments.episode_metrics(environment) == {}
+
+
+@pytest.mark.parametrize(("sticky", "differ"), [(0.0, False), (0.25, True)])
+def test_sticky_actions_are_all_that_is_random_after_the_start(sticky, differ):
+  name = f"atari:Pong/ngu,{STILL},sticky={sticky}"
+  screens = []
+  for seed in (0, 1, 1):
+    environment = environments.make(name, seed=seed)
+    environment.reset()
+    for action in _actions(environment, 60):
+      observation = environment.step(action).observation
+    screens.append(observation)
+  np.testing.assert_array_equal(screens[1], screens[2])
+  assert differ == (not np.array_equal(screens[0], screens[1]))
+
+
+def test_actions():
+  own = environments.make("atari:Pong", seed=0)
+  every = environments.make("atari:Pong/ngu", seed=0)
+  assert own.action_spec().num_values == 6
+  assert every.action_spec().num_values == 18
+  own.reset()
+  for action in (-1, 6):
+    with pytest.raises(ValueError, match=f"action is {action}; this game's are 0 to 5"):
+      own.step(action)
+
+
+def test_an_action_lasts_as_many_frames_as_the_profile_says():
+  for repeat in (1, 2, 4):
+    name = f"atari:Pong/ngu,{STILL},action_repeat={repeat}"
+    environment = environments.make(name, seed=0)
+    environment.reset()
+    for _ in range(5):
+      environment.step(2)
+    assert _ale(environment).getEpisodeFrameNumber() == 5 * repeat
+
+
+def test_rooms_of_montezumas_revenge():
+  environment = environments.make("atari:MontezumaRevenge/ngu", seed=0)
+  environment.reset()
+  assert environments.episode_metrics(environment) == {"rooms": 1, "rooms_so_far": 1}
+  room, level = 0x83 - 0x80, 0xB9 - 0x80
+  assert environment.raw.ram()[room] == 1
+  _ale(environment).setRAM(room, 2)
+  environment.step(0)
+  assert environments.episode_metrics(environment) == {"rooms": 2, "rooms_so_far": 2}
+  _ale(environment).setRAM(level, 1)
+  environment.step(0)
+  assert atari_adapter.montezuma_room(environment.raw.ram()) == 24 + 2
+  assert environments.episode_metrics(environment) == {"rooms": 3, "rooms_so_far": 3}
+  environment.reset()
+  assert environments.episode_metrics(environment) == {"rooms": 1, "rooms_so_far": 3}
+
+
+def test_memory_and_screen():
+  raw = environments.make("atari:Pong", seed=0).raw
+  raw.reset()
+  memory, screen = raw.ram(), raw.render()
+  assert memory.shape == (128,) and memory.dtype == np.uint8
+  assert screen.shape == (210, 160, 3) and screen.dtype == np.uint8
+  for _ in range(10):
+    raw.step(2)
+  # Copies: they did not follow.
+  assert not np.array_equal(memory, raw.ram())
+  assert not np.array_equal(screen, raw.render())
+
+
+def test_observations_of_other_screens_are_as_large():
+  environment = environments.make(f"atari:Pooyan/rgb,{STILL}", seed=0)
+  assert environment.raw.render().shape == (220, 160, 3)
+  assert environment.reset().observation.shape == (210, 160, 3)
+
+
+def test_every_game_of_the_papers_is_there():
+  from ale_py import roms
+
+  for name in atari_environments.names():
+    rom = atari_environments._find(name.removeprefix("atari:"))
+    assert roms.get_rom_path(rom) is not None
+    assert f"ALE/{name.removeprefix('atari:')}-v5" in gymnasium.registry
+
+
+@pytest.mark.parametrize(
+  ("name", "message"),
+  [
+    ("Pongg", "did you mean 'atari:Pong'"),
+    ("montezuma_revenge", "did you mean 'atari:MontezumaRevenge'"),
+    ("pong-v5", "did you mean 'atari:Pong'"),
+    ("Zzzz", "games are named as in 'atari:MontezumaRevenge'"),
+    ("Combat", "'atari:Combat' is for two players only"),
+    ("MazeCraze/ngu", "'atari:MazeCraze' is for two players only"),
+  ],
+)
+def test_games_that_do_not_exist_are_refused(name, message):
+  with pytest.raises(ValueError, match=message) as caught:
+    environments.make(f"atari:{name}", seed=0)
+  assert "\n" not in str(caught.value)
+
+
+def test_a_missing_rom_says_where_it_is_looked_for(tmp_path, monkeypatch):
+  monkeypatch.setenv("ALE_ROMS_DIR", str(tmp_path))
+  with pytest.raises(ValueError, match="ROM of 'atari:Pong' cannot be read") as caught:
+    environments.make("atari:Pong", seed=0)
+  assert "ALE_ROMS_DIR" in str(caught.value) and str(tmp_path) in str(caught.value)
+  (tmp_path / "pong.bin").write_bytes(b"not a game")
+  with pytest.raises(ValueError, match="does not match what was expected") as caught:
+    environments.make("atari:Pong", seed=0)
+  assert "\n" not in str(caught.value)
+
+
+def test_a_rom_that_ale_py_does_not_know_is_refused():
+  profile = atari_profiles.PROFILES["dqn"]
+  with (
+    pytest.warns(UserWarning, match="Rom nonsense not supported"),
+    pytest.raises(OSError, match="no ROM named 'nonsense'"),
+  ):
+    atari_adapter.AtariEnvironment("nonsense", profile, seed=0)
+
+
+@pytest.mark.parametrize("package", ["ale_py", "cv2"])
+def test_a_missing_package_names_the_extra(package, monkeypatch):
+  name = "explorax.environments.atari_adapter"
+  monkeypatch.delattr(importlib.import_module("explorax.environments"), "atari_adapter")
+  monkeypatch.delitem(sys.modules, name)
+  monkeypatch.setitem(sys.modules, package, None)
+  with pytest.raises(ValueError, match=r"pip install 'explorax\[atari\]'") as caught:
+    environments.make("atari:Pong", seed=0)
+  assert package in str(caught.value)
+
+
+def test_it_is_a_dm_env():
+  raw = environments.make("atari:Pong", seed=0).raw
+  assert isinstance(raw, dm_env.Environment)
+  assert raw.step(0).first()  # Nothing has been reset yet.

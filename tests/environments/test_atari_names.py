@@ -1,0 +1,126 @@
+"""How Atari games, profiles and settings are named; none of it needs ale-py."""
+
+import csv
+import dataclasses
+
+import pytest
+
+from explorax import environments
+from explorax.environments import atari57, atari_environments, atari_profiles, settings
+
+pytestmark = pytest.mark.ops
+DQN = atari_profiles.PROFILES["dqn"]
+NGU = atari_profiles.PROFILES["ngu"]
+
+
+@pytest.mark.parametrize(
+  ("name", "game", "profile"),
+  [
+    ("Pong", "Pong", DQN),
+    ("Pong/dqn", "Pong", DQN),
+    ("MontezumaRevenge/ngu", "MontezumaRevenge", NGU),
+    ("Pong/sticky=0.25", "Pong", dataclasses.replace(DQN, sticky=0.25)),
+    (
+      "Pong/ngu,life_loss=true,noops=0",
+      "Pong",
+      dataclasses.replace(NGU, life_loss=True, noops=0),
+    ),
+    (
+      "Pong/ngu,full_actions=false,stack=2",
+      "Pong",
+      dataclasses.replace(NGU, full_actions=False, stack=2),
+    ),
+  ],
+)
+def test_names(name, game, profile):
+  assert atari_profiles.parse(name) == (game, profile)
+
+
+def test_the_papers_profiles():
+  """Table 8 of Badia et al.; Mnih et al. 2015; appendix C of Dabney et al."""
+  assert {name: p.shape for name, p in atari_profiles.PROFILES.items()} == {
+    "dqn": (84, 84, 4),
+    "ngu": (84, 84, 1),
+    "rgb": (210, 160, 3),
+  }
+  for profile in atari_profiles.PROFILES.values():
+    assert (profile.action_repeat, profile.noops) == (4, 30)
+    assert profile.max_frames == 30 * 60 * 60
+    assert not profile.life_loss and profile.sticky == 0.0
+  assert NGU.full_actions and not DQN.full_actions
+
+
+def test_every_field_can_be_set_by_name():
+  for field in dataclasses.fields(atari_profiles.Profile):
+    value = getattr(DQN, field.name)
+    changed = not value if isinstance(value, bool) else value + 1
+    if field.name == "sticky":
+      changed = 0.5
+    _, profile = atari_profiles.parse(f"Pong/{field.name}={str(changed).lower()}")
+    assert profile == dataclasses.replace(DQN, **{field.name: changed})
+
+
+@pytest.mark.parametrize(
+  ("name", "message"),
+  [
+    ("Pong/ngus", "the profile 'ngus', which does not exist; did you mean 'ngu'"),
+    ("Pong/", "the profile '', which does not exist; there are dqn, ngu, rgb"),
+    ("Pong/ngu,stick=1", "has no setting 'stick'; did you mean 'sticky'"),
+    ("Pong/zzzz=1", "has no setting 'zzzz'; it has height, width, grey"),
+    ("Pong/ngu,sticky", "'sticky' of 'atari:Pong/ngu,sticky' has no value"),
+    ("Pong/sticky=0.25,dqn", "the setting 'dqn' of .* has no value"),
+    ("Pong/sticky=much", "is 'much'; it must be a number"),
+    ("Pong/stack=2.5", "is '2.5'; it must be an integer"),
+    ("Pong/life_loss=yes", "is 'yes'; it must be 'true' or 'false'"),
+    ("Pong/sticky=1", "sticky is 1.0; it is a probability below 1"),
+    ("Pong/sticky=-0.1", "sticky is -0.1"),
+    ("Pong/sticky=nan", "sticky is nan"),
+    ("Pong/stack=0", "'atari:Pong/stack=0': stack is 0; it must be at least 1"),
+    ("Pong/action_repeat=0", "action_repeat is 0"),
+    ("Pong/height=0", "height is 0"),
+    ("Pong/width=-1", "width is -1"),
+    ("Pong/max_frames=0", "max_frames is 0"),
+    ("Pong/max_frames=33", "within the first step of a game that begins with up to 30"),
+    ("Pong/noops=-1", "noops is -1; use 0 for none"),
+  ],
+)
+def test_names_of_nothing_are_refused(name, message):
+  with pytest.raises(ValueError, match=message) as caught:
+    environments.make(f"atari:{name}", seed=0)
+  assert "\n" not in str(caught.value)
+
+
+def test_settings_have_the_type_of_their_default():
+  defaults = {"a": True, "b": 1, "c": 1.0}
+  read = settings.parse("x", ["c=2", "a=false", "b=3"], defaults)
+  assert read == {"a": False, "b": 3, "c": 2.0}
+  assert [type(read[key]) for key in "abc"] == [bool, int, float]
+  assert settings.parse("x", [], defaults) == defaults
+  assert defaults["a"] is True
+
+
+def test_sixty_games():
+  names = atari_environments.names()
+  assert len(set(names)) == 60
+  assert {"atari:MontezumaRevenge", "atari:Qbert", "atari:Pooyan"} < set(names)
+  assert len(atari57.references()) == 57
+
+
+def test_the_list_shows_profiles_fields_and_games():
+  rows = dict(environments.list_environments())
+  assert rows["atari:<Game>/dqn"].endswith("(the default)")
+  assert rows["atari:<Game>/rgb"] == "210×160 RGB, all actions"
+  assert "life_loss" in rows["atari:<Game>/ngu,sticky=0.25,life_loss=true"]
+  games = rows["atari:<Game>"].split(", ")
+  assert "YarsRevenge" in games and "Zaxxon; any other that ale-py has" in games
+  with pytest.raises(ValueError, match="did you mean 'atari:Pong'"):
+    environments.make("Pong", seed=0)
+
+
+def test_the_table_is_read_as_it_is():
+  import importlib.resources
+
+  text = importlib.resources.files("explorax.environments").joinpath("atari57.csv")
+  rows = list(csv.reader(text.read_text(encoding="utf-8").splitlines()))
+  assert rows[0] == ["game", "random", "human"]
+  assert [row[0] for row in rows[1:]] == list(atari57.references())
