@@ -35,6 +35,15 @@ def _sources() -> set[str]:
   }
 
 
+def _data() -> set[str]:
+  """The tables that modules read, which lie beside them."""
+  return {
+    path.relative_to(ROOT).as_posix()
+    for folder in FOLDERS
+    for path in (ROOT / folder).rglob("*.csv")
+  }
+
+
 def _lock(name: str) -> dict[str, tuple[str, bool]]:
   """A lock file's packages: name → (version, whether it has hashes)."""
   text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
@@ -80,11 +89,11 @@ def test_every_package_has_its_init():
     assert init.is_file(), f"{path} lies in a folder without __init__.py."
 
 
-def test_wheel_holds_every_source(wheel):
+def test_wheel_holds_every_source_and_table(wheel):
   with zipfile.ZipFile(wheel) as archive:
     names = {name for name in archive.namelist() if ".dist-info/" not in name}
   # And nothing else: no `explorax/__init__.py`, and no folder outside `explorax`.
-  assert names == {f"explorax/{path}" for path in _sources()}
+  assert names == {f"explorax/{path}" for path in _sources() | _data()}
 
 
 def test_wheel_says_what_it_needs(wheel):
