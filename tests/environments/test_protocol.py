@@ -36,7 +36,7 @@ NAMES = (
   "gym:CartPole-v1",
   "gym:FrozenLake-v1",
   "gym:Taxi-v4",
-  "jax:disco_maze/7",
+  "jax:disco_maze/5",
   *_ATARI,
   f"{_FAKES}fake",
   f"{_FAKES}fake_truncated",
