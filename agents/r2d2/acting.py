@@ -22,7 +22,6 @@ class ActorState(NamedTuple):
     previous_action, previous_r_int: a_{t−1} and r^i_{t−1}; −1 and 0 at an episode's
       start.
     policy: int32 `[]`, which of a mixture is followed.
-    member_mask: `[M]`, which members learn from the window that begins here.
     rule_state: of the exploration rule.
     bonus_state: of a bonus that is computed here.
     extras: what replay stores beside the row just acted on.
@@ -49,12 +48,13 @@ def make_actor(
   """The ActorCore of a config.
 
   Actor j follows policy j mod N of a mixture; where there are fewer actors than
-  policies, each draws one per episode. For evaluation, policy 0 is followed, greedily
-  (but for `evaluation_epsilon`) on the exploiters' mean.
+  policies, each draws one per episode. In evaluation, policy 0 is followed.
   """
   rule: exploration.Rule = config.exploration
   if evaluation:
-    rule = exploration.Greedy(config.num_members, config.evaluation_epsilon)
+    rule = config.evaluation or exploration.Greedy(
+      config.num_members, config.evaluation_epsilon
+    )
   # A bonus that the network sees is computed in evaluation too.
   own = bonus if isinstance(bonus, bonuses.ActorBonus) else None
   tx = targets.tx_pair(config)

@@ -36,7 +36,7 @@ def make_agent(
   if values.state_size:
     at_first.append("core_state")
   if config.mask_prob < 1:
-    at_first.append("bootstrap_mask")
+    (stored if config.mask_per_step else at_first).append("bootstrap_mask")
   state = jax.eval_shape(lambda key: actor().init(key, 0, 1), jax.random.PRNGKey(0))
   refresh = None
   if isinstance(bonus, bonuses.ActorBonus) and bonus.training is not None:

@@ -47,12 +47,15 @@ class R2D2Config:
   prior_width: float = (
     0.25  # Of the priors' layers, as a share of the network's (ours).
   )
-  mask_prob: float = 1.0  # ρ, of a member to learn from a sequence.
+  mask_prob: float = 1.0  # ρ, of a member to learn from a sequence (P4) or a step (P1).
+  mask_per_step: bool = False  # Drawn for each step (P1), not for each sequence (P4).
 
   # Acting. ε of a single actor; with more, R2D2's ladder (R2D2, table 2).
   exploration: exploration_lib.Rule = dataclasses.field(
     default_factory=lambda: exploration_lib.EpsilonGreedy(epsilon=0.4, ladder=7.0)
   )
+  # For evaluation; None: greedy on the exploiters' mean, but for `evaluation_epsilon`.
+  evaluation: exploration_lib.Rule | None = None
   evaluation_epsilon: float = 0.0  # Of the greedy evaluation policy (ours).
 
   # The intrinsic reward, and the mixture of policies (P2).
@@ -121,6 +124,11 @@ class R2D2Config:
       raise ValueError(
         f"evaluation_epsilon is {self.evaluation_epsilon}; it is a probability."
       )
+    if self.evaluation_epsilon and self.evaluation is not None:
+      raise ValueError(
+        f"evaluation_epsilon is {self.evaluation_epsilon}, but the evaluation has a "
+        "rule of its own; set the rule's epsilon, and leave this one at 0."
+      )
 
   def _check_ensemble(self) -> None:
     if self.num_members < 1:
@@ -153,6 +161,11 @@ class R2D2Config:
     if not 0 < self.mask_prob <= 1:
       raise ValueError(
         f"mask_prob is {self.mask_prob}; members learn with a probability in (0, 1]."
+      )
+    if self.mask_per_step and self.mask_prob == 1:
+      raise ValueError(
+        "mask_per_step is True, but mask_prob is 1: every member learns from all; "
+        "lower mask_prob, or leave mask_per_step at False."
       )
     spread = isinstance(self.bonus, (bonuses.TDUncertainty, bonuses.QUncertainty))
     if spread and self.num_members < 2:

@@ -279,7 +279,7 @@ def _loss(
 ) -> jax.Array:
   """The batch's loss, from TD errors `[M, B, T]`."""
   td = _bounded(td, config.max_abs_td)
-  over_time = jax.vmap(losses.bootstrapped_td, in_axes=(1, None))
+  over_time = jax.vmap(losses.bootstrapped_td, in_axes=(1, 0))
   per_step = jax.vmap(over_time, in_axes=(1, 0))(td, batch.member_mask)  # [B, T]
   per_window = jnp.sum(batch.trained * per_step, axis=1)
   if config.mean_over_time:

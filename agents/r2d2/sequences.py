@@ -32,7 +32,7 @@ class Sequences(NamedTuple):
     real: float32 `[B, R]`, 1 where a transition starts at the row.
     trained: float32 `[B, T]`, 1 where the transition is in the loss: it is real, and
       not in the burn-in.
-    member_mask: float32 `[B, M]`, which members learn from the window.
+    member_mask: float32 `[B, T, M]`, which members learn from each transition.
   """
 
   inputs: networks.StepInputs
@@ -75,6 +75,13 @@ def make_sequences(
     policy=policy,
   )
   aligned = types.align_intrinsic(jnp.swapaxes(r_int, 0, 1), bonus_end)
+  # A window's own mask, or one for each of its rows.
+  shape = (*real[:, :-1].shape, ensemble_size)
+  member_mask = jnp.ones(shape)
+  if "bootstrap_mask" in first:
+    member_mask = jnp.broadcast_to(first["bootstrap_mask"][:, None], shape)
+  elif "bootstrap_mask" in rows:
+    member_mask = rows["bootstrap_mask"][:, :-1]
   after_burn_in = jnp.arange(num_rows - 1)[None] >= burn_in
   size = real.shape[0]
   return Sequences(
@@ -88,7 +95,7 @@ def make_sequences(
     r_int=jnp.swapaxes(aligned, 0, 1),
     real=real,
     trained=real[:, :-1] * (after_burn_in | starts[:, None]),
-    member_mask=first.get("bootstrap_mask", jnp.ones((size, ensemble_size))),
+    member_mask=member_mask,
   )
 
 

@@ -13,7 +13,9 @@ TABLE = "windows"
 # A record for every row, and one more at the rows where a window may start.
 ROWS = "rows"
 FIRST = "first"
+# Batches are sampled several at a time, as long as they are small.
 _BATCHES_AT_ONCE = 4
+_ROWS_AT_ONCE = 2048
 
 
 def _packers(agent: types.Agent) -> dict[str, packing.RecordPacker]:
@@ -83,8 +85,11 @@ class ReverbReplay:
       table=TABLE,
       max_in_flight_samples_per_worker=2 * size,
     )
-    # Several batches at once: what tf.data and Reverb cost, they cost per call.
-    dataset = dataset.batch(_BATCHES_AT_ONCE * size, drop_remainder=True)
+    # Several batches at once: what tf.data and Reverb cost, they cost per call. A
+    # single batch of sequences of frames already takes as long as many calls.
+    fitting = _ROWS_AT_ONCE // (size * self._spec.window_rows)
+    num_batches = min(max(1, fitting), _BATCHES_AT_ONCE)
+    dataset = dataset.batch(num_batches * size, drop_remainder=True)
     packers = _packers(self._agent)
     if self._writer is not None:
       self._writer.flush()
@@ -92,7 +97,7 @@ class ReverbReplay:
       rows = packers[ROWS].unpack(item.data[ROWS])
       first = packers[FIRST].unpack(item.data[FIRST]) if FIRST in packers else {}
       probabilities = item.info.probability.astype(np.float32)
-      for start in range(0, _BATCHES_AT_ONCE * size, size):
+      for start in range(0, num_batches * size, size):
         batch = slice(start, start + size)
         yield (
           item.info.key[batch],
