@@ -11,13 +11,29 @@ from explorax.agents.dqn import config as dqn_config
 
 
 class Preset(NamedTuple):
-  """A named agent."""
+  """A named agent.
+
+  Attributes:
+    name: of `--agent`.
+    summary: what it is, in a line.
+    paper: where it comes from.
+    config: its settings.
+    make_agent: (config, the environment's spec) → the agent.
+    atari: its settings on `atari:` environments, where they are others.
+  """
 
   name: str
   summary: str
   paper: str
   config: Any
   make_agent: Callable[[Any, types.EnvironmentSpec], types.Agent]
+  atari: Any = None
+
+  def config_for(self, environment_name: str) -> Any:
+    """The settings for `kind:name`."""
+    if self.atari is not None and environment_name.startswith("atari:"):
+      return self.atari
+    return self.config
 
 
 # Paper 3 (Chen et al., 2017): ten heads on one torso, double Q-learning. It has only
@@ -38,11 +54,84 @@ _TDU = dataclasses.replace(
   beta=1.0,
 )
 _DQN = dqn_config.DQNConfig()
+# Rainbow's parts (Hessel et al., 2018) on bsuite's settings for small problems. Atoms
+# within ±10 suit returns of that size.
+_RAINBOW = dqn_config.DQNConfig(
+  hidden_sizes=(50,),
+  head_size=50,
+  duelling=True,
+  noisy_sigma=0.5,
+  num_atoms=51,
+  exploration=exploration.Greedy(),
+  target="categorical_double_q",
+  n_step=3,
+  priority_exponent=0.5,
+  importance_exponent=0.4,
+)
 # β of the RND and count baselines: within the ranges that paper 4 swept (Table 3, which
 # does not survive with its best values), and not tuned.
 _NOVELTY_BETA = 0.1
 
+# Paper 3, Table 1, on Atari, the unit of its schedules being one action: learning
+# begins at action 50 000, and an update is made every fourth, so that the rate falls
+# from 10⁶ to 5 · 10⁶ actions. Rewards and TD errors are clipped as in DQN (Mnih et al.,
+# 2015).
+_ATARI = dqn_config.DQNConfig(
+  hidden_sizes=(512,),
+  exploration=exploration.StagedEpsilonGreedy(
+    epsilons=(1.0, 0.1, 0.01), steps=(1_000_000, 5_000_000)
+  ),
+  random_steps=50_000,
+  target="double_q",
+  max_abs_reward=1.0,
+  max_abs_td=1.0,
+  learning_rate=1e-4,
+  final_learning_rate=5e-5,
+  learning_rate_updates=(237_500, 1_237_500),
+  adam_b2=0.99,
+  adam_eps=1e-4,
+  target_update_period=10_000,
+  replay_capacity=1_000_000,
+  min_replay_size=50_000,
+  batch_size=32,
+  updates_per_step=0.25,
+)
+_DQN_ATARI = dataclasses.replace(_ATARI, target="q_learning")
+# Ten heads of 512 hidden units each on shared convolutions (Osband et al., 2016, whose
+# network paper 3 takes).
+_ENSEMBLE_ATARI = dataclasses.replace(
+  _ATARI, num_members=10, hidden_sizes=(), head_size=512, shared_torso=True
+)
+# Hessel et al. (2018), table 1, in actions of four frames and in updates, of which
+# there is one for every fourth action; the importance exponent rises over 200 million
+# frames.
+_RAINBOW_ATARI = dataclasses.replace(
+  _RAINBOW,
+  hidden_sizes=(),
+  head_size=512,
+  evaluation_epsilon=0.001,  # Paper 1, appendix C.
+  max_abs_reward=1.0,
+  learning_rate=6.25e-5,
+  adam_eps=1.5e-4,
+  target_update_period=2_000,
+  replay_capacity=1_000_000,
+  min_replay_size=20_000,
+  batch_size=32,
+  updates_per_step=0.25,
+  final_importance_exponent=1.0,
+  importance_updates=12_495_000,
+)
+# Paper 1, appendix C: ε over the first 4 million frames, on top of the noise.
+_EPSILON_ATARI = {"epsilon": 1.0, "final_epsilon": 0.01, "decay_steps": 1_000_000}
+_RAINBOW_CAP = 100  # Agent steps, of a duration (paper 1, appendix C).
+
+
+def _explore(config: Any, rule: exploration.Rule) -> Any:
+  return dataclasses.replace(config, exploration=rule)
+
+
 _BSUITE = "Osband et al., 2020 (bsuite's baseline)"
+_RAINBOW_PAPER = "Hessel et al., 2018"
 _PAPER_1 = "Dabney et al., 2021"
 _PAPER_3 = "Chen et al., 2017"
 _PAPER_4 = "Flennerhag et al., 2020"
@@ -132,9 +221,83 @@ _DQN_PRESETS = (
     "Bellemare et al., 2016, as in " + _PAPER_4,
     dataclasses.replace(_DQN, bonus=bonuses.Counts(), beta=_NOVELTY_BETA),
   ),
+  (
+    "dqn_atari",
+    "DQN with ε-greedy exploration, its settings those for Atari everywhere",
+    _PAPER_3 + ", Table 1",
+    _DQN_ATARI,
+  ),
+  (
+    "rainbow",
+    "double, duelling, distributional, noisy, prioritised, 3-step DQN",
+    _RAINBOW_PAPER,
+    _RAINBOW,
+  ),
+  (
+    "rainbow_epsilon",
+    "rainbow with ε-greedy exploration on top of the noise",
+    _PAPER_1,
+    _explore(_RAINBOW, exploration.EpsilonGreedy(epsilon=0.05)),
+  ),
+  (
+    "rainbow_ez",
+    "rainbow with temporally-extended ε-greedy exploration on top of the noise",
+    _PAPER_1,
+    _explore(_RAINBOW, exploration.EzGreedy(epsilon=0.05, cap=_RAINBOW_CAP)),
+  ),
 )
 
+
+def _heads_on_atari(config: dqn_config.DQNConfig) -> dqn_config.DQNConfig:
+  """An ensemble's own settings, its members heads on shared convolutions (ours)."""
+  own = ("num_members", "num_explorers", "prior_scale", "bonus", "beta", "exploration")
+  return dataclasses.replace(
+    _ENSEMBLE_ATARI, **{name: getattr(config, name) for name in own}
+  )
+
+
+# Settings on Atari. Those of paper 3's agents, of Rainbow's and of DQN are the papers';
+# the others are ours, since their papers have no such agent on Atari.
+_ON_ATARI = {
+  "dqn": _DQN_ATARI,
+  "double_dqn": _ATARI,
+  "bootstrapped_dqn": _explore(
+    dataclasses.replace(_ENSEMBLE_ATARI, prior_scale=3.0), exploration.Thompson()
+  ),
+  "bootstrapped_dqn_no_prior": _explore(_ENSEMBLE_ATARI, exploration.Thompson()),
+  "ensemble_voting": _explore(_ENSEMBLE_ATARI, exploration.MajorityVote()),
+  "ucb": _explore(_ENSEMBLE_ATARI, exploration.Ucb(scale=0.1)),
+  "ucb_infogain": dataclasses.replace(
+    _ENSEMBLE_ATARI,
+    exploration=exploration.Ucb(scale=0.1),
+    bonus=bonuses.InfoGain(),
+    beta=1.0,
+  ),
+  **{
+    name: _heads_on_atari(config)
+    for name, _, _, config in _DQN_PRESETS
+    if name in ("tdu", "tdu_bandit", "qu", "q_ucb")
+  },
+  "dqn_ez": _explore(_DQN_ATARI, exploration.EzGreedy(**_EPSILON_ATARI)),
+  # Paper 1's networks of R2D2+RND: convolutions and one linear layer.
+  "dqn_rnd": dataclasses.replace(
+    _DQN_ATARI,
+    bonus=bonuses.RND(hidden_sizes=(), output_size=128, learning_rate=5e-4),
+    beta=_NOVELTY_BETA,
+  ),
+  "dqn_counts": dataclasses.replace(
+    _DQN_ATARI, bonus=bonuses.Counts(), beta=_NOVELTY_BETA
+  ),
+  "rainbow": _RAINBOW_ATARI,
+  "rainbow_epsilon": _explore(
+    _RAINBOW_ATARI, exploration.EpsilonGreedy(**_EPSILON_ATARI)
+  ),
+  "rainbow_ez": _explore(
+    _RAINBOW_ATARI, exploration.EzGreedy(**_EPSILON_ATARI, cap=_RAINBOW_CAP)
+  ),
+}
+
 PRESETS: dict[str, Preset] = {
-  name: Preset(name, summary, paper, config, dqn_agent.make_agent)
+  name: Preset(name, summary, paper, config, dqn_agent.make_agent, _ON_ATARI.get(name))
   for name, summary, paper, config in _DQN_PRESETS
 }

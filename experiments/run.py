@@ -129,7 +129,7 @@ def _set_up(command: command_lib.Command, argv: list[str]) -> _Job:
       "all of them."
     )
   preset = presets.PRESETS[command.agent]
-  config = overrides.apply(preset.config, command.settings)
+  config = overrides.apply(preset.config_for(command.env), command.settings)
 
   from explorax import environments
   from explorax.agents.wiring import builder

@@ -53,6 +53,7 @@ from explorax.exploration.selection import (
   majority_vote,
   ucb,
 )
+from explorax.exploration.staged import StagedEpsilonGreedy
 from explorax.exploration.types import Place, Rule
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
   "Place",
   "QUcb",
   "Rule",
+  "StagedEpsilonGreedy",
   "Thompson",
   "ThompsonState",
   "Ucb",

@@ -15,6 +15,7 @@ from explorax.networks.ensemble import (
 )
 from explorax.networks.ensemble_mlp import EnsembleMLP, make_ensemble_mlp
 from explorax.networks.frozen import freeze
+from explorax.networks.heads import HeadNetworks, make_head_networks
 from explorax.networks.inputs import Inputs, make_inputs
 from explorax.networks.lstm import LSTM
 from explorax.networks.noisy import NoisyLinear
@@ -40,6 +41,7 @@ __all__ = [
   "EmbeddingNetworks",
   "EmbeddingParams",
   "EnsembleMLP",
+  "HeadNetworks",
   "Inputs",
   "Network",
   "NoisyLinear",
@@ -55,6 +57,7 @@ __all__ = [
   "lift",
   "make_embedding_networks",
   "make_ensemble_mlp",
+  "make_head_networks",
   "make_inputs",
   "make_rnd_networks",
   "make_sequence_q_networks",

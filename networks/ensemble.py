@@ -42,8 +42,8 @@ def from_haiku(
     observation_spec: of the encoded observations.
   """
   network = _transform(make_module)
-  example = _example(observation_spec)
-  return types.Network(init=lambda key: network.init(key, example), apply=network.apply)
+  batch = example(observation_spec)
+  return types.Network(init=lambda key: network.init(key, batch), apply=network.apply)
 
 
 def lift(network: types.Network, num_members: int) -> types.QNetworks:
@@ -91,12 +91,12 @@ def with_shared_torso(
   """
   _check_num_members(num_members)
   torso, head = _transform(make_torso), _transform(make_head)
-  example = _example(observation_spec)
+  batch = example(observation_spec)
 
   def init(key: jax.Array) -> SharedTorsoParams:
     torso_key, heads_key = jax.random.split(key)
-    torso_params = torso.init(torso_key, example)
-    features = torso.apply(torso_params, example)
+    torso_params = torso.init(torso_key, batch)
+    features = torso.apply(torso_params, batch)
     heads_params = jax.vmap(head.init, in_axes=(0, None))(
       jax.random.split(heads_key, num_members), features
     )
@@ -156,7 +156,7 @@ def _transform(make_module: MakeModule) -> hk.Transformed:
   return hk.without_apply_rng(hk.transform(lambda x: make_module()(x)))
 
 
-def _example(spec: dm_env.specs.Array) -> np.ndarray:
+def example(spec: dm_env.specs.Array) -> np.ndarray:
   """A batch of one observation, for the shapes of the parameters."""
   return np.zeros((1, *spec.shape), spec.dtype)
 

@@ -6,9 +6,10 @@ import dm_env
 import jax
 import jax.numpy as jnp
 
-from explorax import exploration, networks
+from explorax import exploration
 from explorax.agents import bonuses, types
 from explorax.agents.dqn import config as config_lib
+from explorax.agents.dqn import values as values_lib
 
 
 class ActorState(NamedTuple):
@@ -22,17 +23,22 @@ class ActorState(NamedTuple):
 
 def make_actor(
   config: config_lib.DQNConfig,
-  values: networks.PriorQNetworks,
+  values: values_lib.Values,
   bonus: bonuses.LearnerBonus | bonuses.ActorBonus,
   num_actions: int,
   evaluation: bool,
 ) -> types.ActorCore:
-  """The ActorCore of a config; for evaluation, greedy on the exploiters' mean."""
-  rule = (
-    exploration.Greedy(num_members=config.num_members)
-    if evaluation
-    else config.exploration
-  )
+  """The ActorCore of a config.
+
+  For evaluation, greedy on the exploiters' mean but for `evaluation_epsilon`, and
+  without the noise of noisy networks. While acting, that is drawn anew for each step,
+  and `behaviour_prob` is the probability of the action given the noise.
+  """
+  rule: exploration.Rule = config.exploration
+  if evaluation:
+    rule = exploration.Greedy(config.num_members, config.evaluation_epsilon)
+  random_steps = 0 if evaluation else config.random_steps
+  is_noisy = values.is_noisy and not evaluation
   # The bonus that is computed here: in evaluation there is none.
   own = bonus if isinstance(bonus, bonuses.ActorBonus) and not evaluation else None
 
@@ -69,8 +75,19 @@ def make_actor(
 
     weights = params.weights
     observation = jnp.asarray(timestep.observation)
-    q = values.apply(weights.params, weights.prior_params, observation[None])[:, 0]
-    action, prob, rule_state = rule.select(select_key, q, rule_state, params.env_steps)
+    noise_key = jax.random.fold_in(state.key, 4) if is_noisy else None
+    prediction = values.apply(
+      weights.params, weights.prior_params, observation[None], noise_key
+    )
+    selected = rule.select(select_key, prediction.q[:, 0], rule_state, params.env_steps)
+    if random_steps:
+      uniform_key = jax.random.fold_in(state.key, 5)
+      action = jax.random.randint(uniform_key, (), 0, num_actions, jnp.int32)
+      drawn = (action, jnp.float32(1 / num_actions), rule_state)
+      selected = jax.tree.map(
+        lambda a, b: jnp.where(params.env_steps < random_steps, a, b), drawn, selected
+      )
+    action, prob, rule_state = selected
     bonus_state, r_int = state.bonus_state, jnp.float32(0)
     if own is not None:
       last = timestep.step_type == dm_env.StepType.LAST

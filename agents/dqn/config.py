@@ -4,9 +4,10 @@ import dataclasses
 import math
 
 from explorax import exploration as exploration_lib
+from explorax import networks
 from explorax.agents import bonuses
 
-TARGETS = ("q_learning", "double_q")
+TARGETS = ("q_learning", "double_q", "categorical_double_q")
 TARGET_PRIORS = ("shared", "distinct")
 
 
@@ -16,17 +17,28 @@ class DQNConfig:
 
   The defaults are bsuite's JAX bootstrapped DQN (Osband et al., 2020), on which
   paper 4 builds, with one member and an ε-greedy policy: a plain DQN. Sources are
-  abbreviated: bsuite (its baselines' defaults), P3 (Chen et al., 2017), P4
-  (Flennerhag et al., 2020).
+  abbreviated: bsuite (its baselines' defaults), P1 (Dabney et al., 2021), P3 (Chen et
+  al., 2017), P4 (Flennerhag et al., 2020), DQN (Mnih et al., 2015), Rainbow (Hessel et
+  al., 2018).
   """
 
   # The ensemble.
   num_members: int = 1  # K, members that learn from the extrinsic reward.
   num_explorers: int = 0  # N more, that learn from r + β r_int (P4, algorithm 2).
-  hidden_sizes: tuple[int, ...] = (50, 50)  # Units (bsuite).
+  # What comes first (`networks.make_torso`): convolutions for images, nothing for
+  # vectors; then linear layers.
+  torso: str = "auto"
+  hidden_sizes: tuple[int, ...] = (50, 50)  # Units of the linear layers (bsuite).
   # Heads on one torso (P3), or networks apart (bsuite). What explorers learn reaches a
   # shared torso, and with it the exploiters (as in P4's Atari agent).
   shared_torso: bool = False
+  head_size: int = 0  # Hidden units of each head; 0: linear heads (P3, Rainbow: 512).
+  # Whether a head has a value and advantages, each with hidden units of its own
+  # (Rainbow).
+  duelling: bool = False
+  noisy_sigma: float = 0.0  # σ_0 of noisy heads; 0: without noise (Rainbow: 0.5).
+  num_atoms: int = 0  # Of a distribution of returns; 0: their means (Rainbow: 51).
+  max_abs_value: float = 10.0  # Atoms are spaced evenly between ± this (Rainbow).
   prior_scale: float = 0.0  # λ of Q_k = Q_θk + λ P_k; 0: no priors (P4, D.1).
   # Whether the target network's priors are the online ones (bsuite's code) or drawn
   # anew (P4's text). Distinct ones leave a difference in every target.
@@ -37,18 +49,25 @@ class DQNConfig:
   exploration: exploration_lib.Rule = dataclasses.field(
     default_factory=lambda: exploration_lib.EpsilonGreedy(epsilon=0.05)  # bsuite's DQN.
   )
+  random_steps: int = 0  # Environment steps at first with uniform actions (P3).
+  evaluation_epsilon: float = 0.0  # Of the greedy evaluation policy (P1: 0.001).
 
   # The intrinsic reward.
   bonus: bonuses.Bonus = dataclasses.field(default_factory=bonuses.NoBonus)
   beta: float = 0.0  # β in r + β r_int.
 
   # Learning.
-  # q_learning (bsuite, whose settings P4's experiments take over) or double_q (P3, and
-  # P4's section 4).
+  # q_learning (bsuite, whose settings P4's experiments take over), double_q (P3, and
+  # P4's section 4), or double_q on distributions (Rainbow).
   target: str = "q_learning"
   discount: float = 0.99  # γ (bsuite).
   n_step: int = 1  # Environment steps in a return (bsuite).
+  max_abs_reward: float | None = None  # Rewards are clipped to ± this (DQN: 1).
+  # Beyond it, a TD error's loss grows linearly: it is clipped in the gradient (DQN: 1).
+  max_abs_td: float | None = None
   learning_rate: float = 1e-3  # Adam's (bsuite).
+  final_learning_rate: float | None = None  # Of a linear schedule (P3); None: constant.
+  learning_rate_updates: tuple[int, int] = (0, 0)  # Its first and last update (P3).
   adam_b2: float = 0.999  # Adam's β2 (bsuite; P3: 0.99).
   adam_eps: float = 1e-8  # Adam's ε (bsuite; P3: 1e-4).
   # Of all members together, explorers included; None: not clipped (bsuite).
@@ -62,13 +81,59 @@ class DQNConfig:
   updates_per_step: float = 1.0  # Learner updates per environment step (bsuite).
   priority_exponent: float = 0.0  # Of |δ|, averaged over members; 0: uniform (bsuite).
   importance_exponent: float = 0.0  # Of 1 / (n p), for a prioritised replay.
+  final_importance_exponent: float | None = None  # Reached linearly; None: constant.
+  importance_updates: int = 0  # Learner updates from the one to the other (Rainbow).
 
   # Environment steps between two fetches of the actor's weights.
   actor_update_period: int = 1
 
   def __post_init__(self):
+    self._check_network()
     self._check_ensemble()
     self._check_learning()
+    self._check_schedules()
+    self._check_replay()
+
+  def _check_network(self) -> None:
+    if self.torso not in networks.TORSOS:
+      raise ValueError(
+        f"torso is {self.torso!r}; use one of {', '.join(networks.TORSOS)}."
+      )
+    if self.head_size < 0:
+      raise ValueError(f"head_size is {self.head_size}; use 0 for linear heads.")
+    if self.duelling and not self.head_size:
+      raise ValueError(
+        "duelling is on, but head_size is 0: the value and the advantages would share "
+        "all layers but one; give heads hidden units, or turn duelling off."
+      )
+    if not 0 <= self.noisy_sigma < math.inf:
+      raise ValueError(
+        f"noisy_sigma is {self.noisy_sigma}; it is finite and not negative (0: no "
+        "noise)."
+      )
+    if self.num_atoms < 0 or self.num_atoms == 1:
+      raise ValueError(
+        f"num_atoms is {self.num_atoms}; a distribution needs at least 2 (0: none)."
+      )
+    if not 0 < self.max_abs_value < math.inf:
+      raise ValueError(
+        f"max_abs_value is {self.max_abs_value}; it must be positive and finite."
+      )
+    if (self.target == "categorical_double_q") != (self.num_atoms > 0):
+      raise ValueError(
+        f"target is {self.target!r} and num_atoms {self.num_atoms}; the target "
+        "'categorical_double_q' needs atoms, and the others none."
+      )
+    if self.num_atoms and self.prior_scale:
+      raise ValueError(
+        f"num_atoms is {self.num_atoms} and prior_scale {self.prior_scale}; a prior is "
+        "added to values, not to distributions: set one of them to 0."
+      )
+    if self.num_atoms and self.max_abs_td is not None:
+      raise ValueError(
+        f"max_abs_td is {self.max_abs_td}, but the loss of distributions "
+        f"(num_atoms={self.num_atoms}) has no TD errors; leave it at None."
+      )
 
   def _check_ensemble(self) -> None:
     if self.num_members < 1:
@@ -132,23 +197,50 @@ class DQNConfig:
       raise ValueError(f"adam_b2 is {self.adam_b2}; it must be in [0, 1).")
     if not self.adam_eps > 0:
       raise ValueError(f"adam_eps is {self.adam_eps}; it must be positive.")
-    if self.max_gradient_norm is not None and not self.max_gradient_norm > 0:
+    for name in ("max_gradient_norm", "max_abs_reward", "max_abs_td"):
+      value = getattr(self, name)
+      if value is not None and not value > 0:
+        raise ValueError(f"{name} is {value}; use a positive one, or None.")
+
+  def _check_schedules(self) -> None:
+    if self.random_steps < 0:
+      raise ValueError(f"random_steps is {self.random_steps}; use 0 for none.")
+    if not 0 <= self.evaluation_epsilon <= 1:
       raise ValueError(
-        f"max_gradient_norm is {self.max_gradient_norm}; use a positive one, or None."
+        f"evaluation_epsilon is {self.evaluation_epsilon}; it is a probability."
       )
+    first, last = self.learning_rate_updates
+    if (self.final_learning_rate is not None) != (last > 0) or not 0 <= first <= last:
+      raise ValueError(
+        f"final_learning_rate is {self.final_learning_rate} and learning_rate_updates "
+        f"{self.learning_rate_updates}; a schedule needs both, from an update to a "
+        "later one, and a constant rate has None and 0,0."
+      )
+    if self.final_learning_rate is not None and not self.final_learning_rate > 0:
+      raise ValueError(
+        f"final_learning_rate is {self.final_learning_rate}; it must be positive."
+      )
+    final, updates = self.final_importance_exponent, self.importance_updates
+    if (final is not None) != (updates > 0):
+      raise ValueError(
+        f"final_importance_exponent is {final} and importance_updates {updates}; a "
+        "schedule needs both, a constant exponent None and 0."
+      )
+
+  def _check_replay(self) -> None:
     if not 0 <= self.priority_exponent < math.inf:
       raise ValueError(
         f"priority_exponent is {self.priority_exponent}; use 0 for uniform sampling."
       )
-    if not 0 <= self.importance_exponent <= 1:
-      raise ValueError(
-        f"importance_exponent is {self.importance_exponent}; it is in [0, 1]."
-      )
-    if self.importance_exponent and not self.priority_exponent:
-      raise ValueError(
-        f"importance_exponent is {self.importance_exponent}, but replay is uniform; "
-        "set priority_exponent as well, or leave it at 0."
-      )
+    for name in ("importance_exponent", "final_importance_exponent"):
+      value = getattr(self, name)
+      if value is not None and not 0 <= value <= 1:
+        raise ValueError(f"{name} is {value}; it is in [0, 1].")
+      if value and not self.priority_exponent:
+        raise ValueError(
+          f"{name} is {value}, but replay is uniform; set priority_exponent as well, "
+          "or leave it out."
+        )
     if not 0 < self.batch_size <= self.replay_capacity:
       raise ValueError(
         f"batch_size is {self.batch_size} with a replay_capacity of "
@@ -168,3 +260,8 @@ class DQNConfig:
   def ensemble_size(self) -> int:
     """M = K + N."""
     return self.num_members + self.num_explorers
+
+  @property
+  def has_linear_heads(self) -> bool:
+    """Whether heads are a linear layer each, without noise or distributions."""
+    return not (self.head_size or self.noisy_sigma or self.num_atoms)

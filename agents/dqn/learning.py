@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from explorax import losses, networks
+from explorax import losses
 from explorax.agents import bonuses, types
 from explorax.agents import updates as updates_lib
 from explorax.agents.dqn import config as config_lib
@@ -23,6 +23,7 @@ class LearnerState(NamedTuple):
   opt_state: Any
   bonus_state: Any
   num_updates: jax.Array
+  noise_key: Any  # Of noisy networks; () where there is no noise.
 
 
 class Transitions(NamedTuple):
@@ -38,12 +39,17 @@ class Transitions(NamedTuple):
 
 
 def n_step_transitions(
-  sample: types.Sample, discount: float, ensemble_size: int, bonus_end: str
+  sample: types.Sample,
+  discount: float,
+  ensemble_size: int,
+  bonus_end: str,
+  max_abs_reward: float | None = None,
 ) -> Transitions:
   """Composes transitions from windows of n + 1 raw rows.
 
   Where the episode ends before n rows, the return stops there, and bootstraps from
-  the episode's last observation (with discount 0 if it terminated).
+  the episode's last observation (with discount 0 if it terminated). Each reward is
+  clipped to ± `max_abs_reward`; bonuses are not.
   """
   rows = sample.rows
   n = rows["reward"].shape[1] - 1
@@ -51,6 +57,9 @@ def n_step_transitions(
   real = rows["mask"][:, :n]
   # Padding neither discounts nor pays.
   discounts = jnp.where(real > 0, discount * rows["discount"][:, :n], 1.0)
+  rewards = rows["reward"][:, :n]
+  if max_abs_reward is not None:
+    rewards = jnp.clip(rewards, -max_abs_reward, max_abs_reward)
   # before[:, i] discounts what comes after i rows; n is small, so the loop unrolls.
   products = [jnp.ones_like(discounts[:, 0])]
   for i in range(n):
@@ -70,7 +79,7 @@ def n_step_transitions(
   return Transitions(
     observation_tm1=rows["observation"][:, 0],
     a_tm1=rows["action"][:, 0],
-    r_t=jnp.sum(before[:, :n] * real * rows["reward"][:, :n], axis=1),
+    r_t=jnp.sum(before[:, :n] * real * rewards, axis=1),
     discount_t=before[:, n],
     observation_t=observation_t,
     r_int=r_int,
@@ -78,41 +87,87 @@ def n_step_transitions(
   )
 
 
-def _td_errors(
-  target: str,
-  q_tm1: jax.Array,
-  q_t: jax.Array,
-  q_t_selector: jax.Array,
-  batch: Transitions,
-) -> jax.Array:
-  """TD errors `[M, B]` on the extrinsic reward, from values `[M, B, A]`."""
+class Predictions(NamedTuple):
+  """What the networks say of a batch."""
+
+  tm1: values_lib.Prediction  # Online, of the sources.
+  t: values_lib.Prediction  # The target network's, of what is bootstrapped from.
+  q_t_selector: jax.Array  # [M, B, A], by which an action is chosen there.
+
+
+def _td_errors(target: str, predictions: Predictions, batch: Transitions) -> jax.Array:
+  """TD errors `[M, B]` on the extrinsic reward; of distributions, their means'."""
   over_batch = (0, 0, 0, 0, 0)
   over_members = (0, None, None, None, 0)
+  q_tm1, q_t = predictions.tm1.q, predictions.t.q
   arguments = (q_tm1, batch.a_tm1, batch.r_t, batch.discount_t, q_t)
   if target == "q_learning":
     return jax.vmap(jax.vmap(losses.q_learning, over_batch), over_members)(*arguments)
   return jax.vmap(jax.vmap(losses.double_q, (*over_batch, 0)), (*over_members, 0))(
-    *arguments, q_t_selector
+    *arguments, predictions.q_t_selector
   )
 
 
+def _divergences(
+  atoms: Any, predictions: Predictions, batch: Transitions, bonus: jax.Array
+) -> jax.Array:
+  """Divergences `[M, B]` of distributions, on reward and bonus `[M, B]`."""
+  per_batch = jax.vmap(losses.categorical_double_q_kl, (None, 0, 0, 0, 0, None, 0, 0))
+  per_member = jax.vmap(per_batch, (None, 0, None, 0, None, None, 0, 0))
+  return per_member(
+    atoms,
+    predictions.tm1.logits,
+    batch.a_tm1,
+    batch.r_t[None, :] + bonus,
+    batch.discount_t,
+    atoms,
+    predictions.t.logits,
+    predictions.q_t_selector,
+  )
+
+
+def _mean_over_members(loss: jax.Array, mask: jax.Array) -> jax.Array:
+  """Losses `[M, B]` → `[B]`: those of the members that learn, by the mask `[B, M]`."""
+  mask = mask.T
+  return jnp.sum(jnp.where(mask != 0, mask * loss, 0.0), axis=0) / mask.shape[0]
+
+
 def make_optimizer(config: config_lib.DQNConfig) -> optax.GradientTransformation:
-  adam = optax.adam(config.learning_rate, b2=config.adam_b2, eps=config.adam_eps)
+  learning_rate: optax.ScalarOrSchedule = config.learning_rate
+  if config.final_learning_rate is not None:
+    first, last = config.learning_rate_updates
+    learning_rate = optax.linear_schedule(
+      config.learning_rate, config.final_learning_rate, last - first, first
+    )
+  adam = optax.adam(learning_rate, b2=config.adam_b2, eps=config.adam_eps)
   if config.max_gradient_norm is None:
     return adam
   return optax.chain(optax.clip_by_global_norm(config.max_gradient_norm), adam)
 
 
+def importance_exponent(
+  config: config_lib.DQNConfig, num_updates: jax.Array
+) -> float | jax.Array:
+  """The exponent of the importance weights after so many updates."""
+  start, final = config.importance_exponent, config.final_importance_exponent
+  if final is None:
+    return start
+  share = jnp.minimum(num_updates / config.importance_updates, 1.0)
+  return start + share * (final - start)
+
+
 def make_learner(
   config: config_lib.DQNConfig,
-  values: networks.PriorQNetworks,
+  values: values_lib.Values,
   bonus: bonuses.LearnerBonus | bonuses.ActorBonus,
 ) -> types.LearnerCore:
   """The LearnerCore of a config.
 
-  The loss is `Σ_k m_k δ_k² / (2 M)`, averaged over the batch (paper 4, algorithm 2):
-  δ_k is member k's TD error, on r + β r_int for those that see the bonus: the
-  explorers, where there are any, and all members where there are none.
+  The loss is `Σ_k m_k l_k / M`, averaged over the batch. l_k is δ_k² / 2 (paper 4,
+  algorithm 2), linear beyond `max_abs_td`, δ_k being member k's TD error; or the
+  divergence of member k's distribution from its target. Both are on r + β r_int for
+  those that see the bonus: the explorers, where there are any, and all members where
+  there are none. Priorities are |δ_k| or the divergence, averaged over the members.
   """
   optimizer = make_optimizer(config)
   size, num_exploiters = config.ensemble_size, config.num_members
@@ -132,45 +187,79 @@ def make_learner(
       opt_state=optimizer.init(params),
       bonus_state=() if own is None else own.init(keys[3]),
       num_updates=jnp.int32(0),
+      noise_key=jax.random.fold_in(key, 4) if values.is_noisy else (),
     )
+
+  def predict(params: Any, state: LearnerState, batch: Transitions) -> Predictions:
+    # Each network has noise of its own, the online one twice (Fortunato et al., 2018,
+    # section 3.1); it is drawn anew for each update.
+    noise: list[Any] = [None] * 3
+    if values.is_noisy:
+      noise = list(
+        jax.random.split(jax.random.fold_in(state.noise_key, state.num_updates), 3)
+      )
+    tm1 = values.apply(params, state.prior_params, batch.observation_tm1, noise[0])
+    t = values.apply(
+      state.target_params, state.target_prior_params, batch.observation_t, noise[1]
+    )
+    if config.target == "q_learning":
+      return Predictions(tm1, t, t.q)
+    selector = values.apply(params, state.prior_params, batch.observation_t, noise[2])
+    return Predictions(tm1, t, selector.q)
+
+  def compute_bonus(
+    state: LearnerState, td: jax.Array, q_tm1: jax.Array, batch: Transitions
+  ) -> tuple[jax.Array, Any]:
+    if own is None:
+      return batch.r_int, state.bonus_state
+    inputs = bonuses.Inputs(
+      td[:num_exploiters],
+      q_tm1[:num_exploiters],
+      batch.a_tm1,
+      batch.observation_tm1,
+      jnp.ones_like(batch.r_t),  # No window begins with padding.
+    )
+    return own.compute(state.bonus_state, jax.lax.stop_gradient(inputs))
 
   def loss(
     params: Any, state: LearnerState, batch: Transitions, weights: jax.Array
-  ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, Any, jax.Array]]:
-    q_tm1 = values.apply(params, state.prior_params, batch.observation_tm1)
-    q_t = values.apply(
-      state.target_params, state.target_prior_params, batch.observation_t
-    )
-    q_t_selector = q_t
-    if config.target == "double_q":
-      q_t_selector = values.apply(params, state.prior_params, batch.observation_t)
-    td = _td_errors(config.target, q_tm1, q_t, q_t_selector, batch)
-
-    if own is not None:
-      inputs = bonuses.Inputs(
-        td[:num_exploiters],
-        q_tm1[:num_exploiters],
-        batch.a_tm1,
-        batch.observation_tm1,
-        jnp.ones_like(batch.r_t),  # No window begins with padding.
-      )
-      inputs = jax.lax.stop_gradient(inputs)
-      r_int, bonus_state = own.compute(state.bonus_state, inputs)
-    else:
-      r_int, bonus_state = batch.r_int, state.bonus_state
-    # A target is linear in its reward, so that β r_int adds to the TD error.
+  ) -> tuple[jax.Array, tuple[jax.Array, dict[str, jax.Array], Any]]:
+    predictions = predict(params, state, batch)
+    td = _td_errors(config.target, predictions, batch)
+    r_int, bonus_state = compute_bonus(state, td, predictions.tm1.q, batch)
+    scaled_bonus = jnp.zeros_like(td)
     if config.beta > 0:
-      td = td + config.beta * jnp.where(sees_bonus[:, None], r_int[None, :], 0.0)
-
-    per_transition = jax.vmap(losses.bootstrapped_td, (1, 0))(td, batch.mask)
-    return jnp.mean(weights * per_transition), (td, r_int, bonus_state, q_tm1)
+      scaled_bonus = config.beta * jnp.where(sees_bonus[:, None], r_int[None, :], 0.0)
+      # A target is linear in its reward, so that β r_int adds to the TD error.
+      td = td + scaled_bonus
+    errors = jnp.abs(td)
+    if values.atoms is not None:
+      divergences = _divergences(values.atoms, predictions, batch, scaled_bonus)
+      errors = jnp.maximum(divergences, 0.0)  # Below 0 by rounding only.
+      per_transition = _mean_over_members(divergences, batch.mask)
+    elif config.max_abs_td is not None:
+      huber = optax.losses.huber_loss(td, delta=config.max_abs_td)
+      per_transition = _mean_over_members(huber, batch.mask)
+    else:
+      per_transition = jax.vmap(losses.bootstrapped_td, (1, 0))(td, batch.mask)
+    metrics = {
+      "td_error": jnp.mean(jnp.abs(td)),
+      "q": jnp.mean(predictions.tm1.q),
+      "r_int": jnp.mean(r_int),
+    }
+    priorities = jnp.mean(errors, axis=0)
+    return jnp.mean(weights * per_transition), (priorities, metrics, bonus_state)
 
   def update(
     state: LearnerState, sample: types.Sample
   ) -> tuple[LearnerState, types.LearnerOutput]:
-    batch = n_step_transitions(sample, config.discount, size, bonus.end)
-    weights = updates_lib.importance_weights(sample, config.importance_exponent)
-    (value, (td, r_int, bonus_state, q_tm1)), gradients = jax.value_and_grad(
+    batch = n_step_transitions(
+      sample, config.discount, size, bonus.end, config.max_abs_reward
+    )
+    weights = updates_lib.importance_weights(
+      sample, importance_exponent(config, state.num_updates)
+    )
+    (value, (priorities, metrics, bonus_state)), gradients = jax.value_and_grad(
       loss, has_aux=True
     )(state.params, state, batch, weights)
     updates, opt_state = optimizer.update(gradients, state.opt_state)
@@ -189,14 +278,8 @@ def make_learner(
     # The gradient of a squared error is finite where its square is.
     finite = jnp.isfinite(value)
     state = updates_lib.keep_if(finite, new, state)
-    metrics = {
-      "loss": value,
-      "finite": finite.astype(jnp.float32),
-      "td_error": jnp.mean(jnp.abs(td)),
-      "q": jnp.mean(q_tm1),
-      "r_int": jnp.mean(r_int),
-    }
-    return state, types.LearnerOutput(jnp.mean(jnp.abs(td), axis=0), metrics)
+    metrics = {"loss": value, "finite": finite.astype(jnp.float32), **metrics}
+    return state, types.LearnerOutput(priorities, metrics)
 
   def params(state: LearnerState) -> values_lib.Weights:
     return values_lib.Weights(state.params, state.prior_params)

@@ -1,8 +1,12 @@
-"""The members' action values, priors included."""
+"""The members' action values, or distributions of them, priors included."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import dm_env
+import haiku as hk
+import jax
+import numpy as np
 
 from explorax import networks
 from explorax.agents.dqn import config as config_lib
@@ -15,10 +19,77 @@ class Weights(NamedTuple):
   prior_params: Any
 
 
+class Prediction(NamedTuple):
+  """What the members say of a batch of observations.
+
+  Attributes:
+    q: `[M, B, A]`.
+    logits: `[M, B, A, N]`, of the distributions whose means q are; None where values
+      are learnt without distributions.
+  """
+
+  q: jax.Array
+  logits: jax.Array | None
+
+
+class Values(NamedTuple):
+  """M action-value functions, evaluated together.
+
+  Attributes:
+    init: (key) → params, the trained ones.
+    init_prior: (key) → prior_params, never trained.
+    apply: (params, prior_params, observation `[B, ...]`, key) → Prediction. Noisy
+      members draw their noise from the key, one draw for the batch; with None for it,
+      they are their means. Others have no use for it.
+    atoms: float32 `[N]`, the support of the distributions; None: there are none.
+    is_noisy: whether members are noisy.
+  """
+
+  init: Callable[[jax.Array], Any]
+  init_prior: Callable[[jax.Array], Any]
+  apply: Callable[[Any, Any, jax.Array, jax.Array | None], Prediction]
+  atoms: np.ndarray | None
+  is_noisy: bool
+
+
 def make_values(
   config: config_lib.DQNConfig, observation_spec: dm_env.specs.Array, num_actions: int
-) -> networks.PriorQNetworks:
+) -> Values:
   """Q_k = Q_θk + λ P_k for encoded observations of `observation_spec`."""
+  torso = networks.resolve_torso(config.torso, observation_spec)
+  if torso == "mlp" and config.has_linear_heads:
+    return _make_perceptrons(config, observation_spec, num_actions)
+  trained = _make_heads(config, observation_spec, num_actions, config.noisy_sigma)
+  fixed = _make_heads(config, observation_spec, num_actions, noisy_sigma=0.0)
+  atoms = None
+  if config.num_atoms:
+    limit = config.max_abs_value
+    atoms = np.linspace(-limit, limit, config.num_atoms, dtype=np.float32)
+
+  def apply(
+    params: Any, prior_params: Any, observation: jax.Array, key: jax.Array | None
+  ) -> Prediction:
+    outputs = trained.apply(params, observation, key)
+    if atoms is not None:
+      return Prediction(jax.nn.softmax(outputs) @ atoms, outputs)
+    if config.prior_scale:
+      prior_q = fixed.apply(prior_params, observation, None)
+      outputs += config.prior_scale * jax.lax.stop_gradient(prior_q)
+    return Prediction(outputs, None)
+
+  return Values(
+    init=trained.init,
+    init_prior=fixed.init if config.prior_scale else lambda key: (),
+    apply=apply,
+    atoms=atoms,
+    is_noisy=config.noisy_sigma > 0,
+  )
+
+
+def _make_perceptrons(
+  config: config_lib.DQNConfig, observation_spec: dm_env.specs.Array, num_actions: int
+) -> Values:
+  """Perceptrons of one width throughout, evaluated as one network."""
   q_networks = networks.make_ensemble_mlp(
     observation_spec,
     num_actions,
@@ -27,4 +98,39 @@ def make_values(
     config.shared_torso,
   )
   prior = networks.freeze(q_networks, observation_spec)
-  return networks.with_prior(q_networks, config.prior_scale, prior)
+  values = networks.with_prior(q_networks, config.prior_scale, prior)
+
+  def apply(
+    params: Any, prior_params: Any, observation: jax.Array, key: jax.Array | None
+  ) -> Prediction:
+    del key  # They are not noisy.
+    return Prediction(values.apply(params, prior_params, observation), None)
+
+  return Values(values.init, values.init_prior, apply, atoms=None, is_noisy=False)
+
+
+def _make_heads(
+  config: config_lib.DQNConfig,
+  observation_spec: dm_env.specs.Array,
+  num_actions: int,
+  noisy_sigma: float,
+) -> networks.HeadNetworks:
+  """Torsos and heads of any kind."""
+
+  def make_linear(size: int, name: str) -> Callable[[jax.Array], jax.Array]:
+    if noisy_sigma:
+      return networks.NoisyLinear(size, noisy_sigma, name=name)
+    return hk.Linear(size, name=name)
+
+  def make_head() -> Callable[[jax.Array], jax.Array]:
+    kind = networks.DuellingHead if config.duelling else networks.PlainHead
+    return kind(num_actions, config.head_size, config.num_atoms or None, make_linear)
+
+  return networks.make_head_networks(
+    networks.make_torso(config.torso, observation_spec, config.hidden_sizes),
+    make_head,
+    observation_spec,
+    config.ensemble_size,
+    # A single member's torso is no different, and costs no vectorised convolutions.
+    shared_torso=config.shared_torso or config.ensemble_size == 1,
+  )

@@ -32,11 +32,19 @@ NAMES = [
   "dqn_ez",
   "dqn_rnd",
   "dqn_counts",
+  "dqn_atari",
+  "rainbow",
+  "rainbow_epsilon",
+  "rainbow_ez",
 ]
 
 
 def config(name: str) -> dqn_config.DQNConfig:
   return presets.PRESETS[name].config
+
+
+def on_atari(name: str) -> dqn_config.DQNConfig:
+  return presets.PRESETS[name].config_for("atari:Pong")
 
 
 def test_names():
@@ -136,3 +144,114 @@ def test_the_variants_of_dqn_differ_in_one_thing():
   assert (ez.duration, ez.mu, ez.epsilon) == ("zeta", 2.0, dqn.exploration.epsilon)
   for name, bonus in (("dqn_rnd", bonuses.RND()), ("dqn_counts", bonuses.Counts())):
     assert config(name) == dataclasses.replace(dqn, bonus=bonus, beta=0.1)
+
+
+def test_paper_3_table_1():
+  """What all agents of paper 3 have in common on Atari."""
+  names = ("double_dqn", "bootstrapped_dqn_no_prior", "ensemble_voting", "ucb")
+  expected = {
+    "batch_size": 32,
+    "replay_capacity": 1_000_000,
+    "target_update_period": 10_000,
+    "discount": 0.99,
+    "updates_per_step": 1 / 4,
+    "adam_b2": 0.99,
+    "adam_eps": 1e-4,
+    "learning_rate": 1e-4,
+    "final_learning_rate": 5e-5,
+    "min_replay_size": 50_000,
+    "random_steps": 50_000,
+    "target": "double_q",
+  }
+  for name in (*names, "ucb_infogain"):
+    atari = on_atari(name)
+    assert {key: getattr(atari, key) for key in expected} == expected
+    # The rate begins to fall at action 10⁶ and is low at 5 · 10⁶.
+    actions = [50_000 + 4 * update for update in atari.learning_rate_updates]
+    assert actions == [1_000_000, 5_000_000]
+  double_dqn = on_atari("double_dqn")
+  assert double_dqn.exploration == exploration.StagedEpsilonGreedy(
+    (1.0, 0.1, 0.01), (1_000_000, 5_000_000)
+  )
+  assert on_atari("dqn") == dataclasses.replace(double_dqn, target="q_learning")
+  assert config("dqn_atari") == on_atari("dqn") == on_atari("dqn_atari")
+  ensembles = {"num_members": 10, "shared_torso": True, "hidden_sizes": ()}
+  for name in (*names[1:], "ucb_infogain"):
+    values = dataclasses.asdict(on_atari(name))
+    assert {key: values[key] for key in ensembles} == ensembles
+    assert on_atari(name).exploration == config(name).exploration
+
+
+def test_rainbow_as_published():
+  atari = on_atari("rainbow")
+  expected = {
+    "replay_capacity": 1_000_000,
+    "min_replay_size": 80_000 // 4,  # Frames.
+    "learning_rate": 0.0000625,
+    "adam_eps": 1.5e-4,
+    "noisy_sigma": 0.5,
+    "target_update_period": 32_000 // 4 // 4,  # Frames, and actions an update.
+    "priority_exponent": 0.5,
+    "importance_exponent": 0.4,
+    "final_importance_exponent": 1.0,
+    "n_step": 3,
+    "num_atoms": 51,
+    "max_abs_value": 10.0,
+    "discount": 0.99,
+    "batch_size": 32,
+    "max_abs_reward": 1.0,
+    "duelling": True,
+    "target": "categorical_double_q",
+    "exploration": exploration.Greedy(),
+  }
+  assert {key: getattr(atari, key) for key in expected} == expected
+  frames = 80_000 + 4 * 4 * atari.importance_updates
+  assert frames == 200_000_000
+
+
+@pytest.mark.parametrize("name", ["rainbow_epsilon", "rainbow_ez"])
+def test_rainbow_explores_on_top_of_its_noise(name):
+  for get in (config, on_atari):
+    rule = get(name).exploration
+    assert get(name) == dataclasses.replace(get("rainbow"), exploration=rule)
+  rule = on_atari(name).exploration
+  assert (rule.epsilon, rule.final_epsilon) == (1.0, 0.01)
+  assert 4 * rule.decay_steps == 4_000_000  # Frames.
+  assert getattr(rule, "cap", 100) == 100
+
+
+def test_rainbow_without_its_parts_is_double_dqn():
+  plain = config("double_dqn")
+  parts = {
+    "head_size": 0,
+    "duelling": False,
+    "noisy_sigma": 0.0,
+    "num_atoms": 0,
+    "n_step": 1,
+    "priority_exponent": 0.0,
+    "importance_exponent": 0.0,
+    "target": "double_q",
+    "exploration": plain.exploration,
+    "hidden_sizes": plain.hidden_sizes,
+  }
+  rainbow = config("rainbow")
+  assert all(getattr(rainbow, name) != value for name, value in parts.items())
+  assert dataclasses.replace(rainbow, **parts) == plain
+
+
+@pytest.mark.parametrize("name", ["tdu", "tdu_bandit", "qu", "q_ucb"])
+def test_ensembles_are_heads_on_atari_and_explore_as_elsewhere(name):
+  own = ("num_members", "num_explorers", "prior_scale", "bonus", "beta", "exploration")
+  heads = {field: getattr(config(name), field) for field in own}
+  assert on_atari(name) == dataclasses.replace(on_atari("ucb"), **heads)
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_settings_on_atari(name):
+  preset = presets.PRESETS[name]
+  for environment in ("bsuite:deep_sea/0", "gym:CartPole-v1", "atari_like:make"):
+    assert preset.config_for(environment) is preset.config
+  on_games = preset.config_for("atari:Pong")
+  assert on_games is (preset.config if preset.atari is None else preset.atari)
+  assert type(on_games) is type(preset.config)
+  assert on_games != preset.config or preset.atari is None

@@ -17,6 +17,8 @@ def settings(name: str) -> list[str]:
   """Few members, and eleven updates: enough to learn from, little to compile."""
   flags = ["hidden_sizes=8", "batch_size=4", "replay_capacity=95", "min_replay_size=90"]
   config = presets.PRESETS[name].config
+  if config.updates_per_step != 1:
+    flags.append("updates_per_step=1")
   if config.num_members > 1:
     flags.append("num_members=3")
   if config.num_explorers:

@@ -12,6 +12,7 @@ from explorax import exploration
 from explorax.agents import bonuses, types
 from explorax.agents.dqn import config as dqn_config
 
+C51 = {"target": "categorical_double_q", "num_atoms": 51}
 REFUSED = [
   ({"num_members": 0}, "num_members is 0"),
   ({"num_explorers": -1}, "num_explorers is -1"),
@@ -46,6 +47,46 @@ REFUSED = [
   ({"batch_size": 20_000}, "batch_size is 20000 with a replay_capacity of 10000"),
   ({"min_replay_size": 0}, "min_replay_size is 0"),
   ({"min_replay_size": 20_000}, "min_replay_size is 20000"),
+  ({"torso": "resnet"}, "torso is 'resnet'; use one of auto, mlp, dqn"),
+  ({"head_size": -1}, "head_size is -1"),
+  ({"duelling": True}, "duelling is on, but head_size is 0"),
+  ({"noisy_sigma": -0.1}, "noisy_sigma is -0.1"),
+  ({"noisy_sigma": math.inf}, "noisy_sigma is inf"),
+  ({"num_atoms": -1}, "num_atoms is -1"),
+  ({"num_atoms": 1}, "num_atoms is 1; a distribution needs at least 2"),
+  ({"num_atoms": 51}, "'q_learning' and num_atoms 51"),
+  ({"target": "categorical_double_q"}, "'categorical_double_q' and num_atoms 0"),
+  ({"max_abs_value": 0.0}, "max_abs_value is 0.0"),
+  ({**C51, "prior_scale": 1.0}, "num_atoms is 51 and prior_scale 1.0"),
+  ({**C51, "max_abs_td": 1.0}, "max_abs_td is 1.0, but the loss of distributions"),
+  ({"random_steps": -1}, "random_steps is -1"),
+  ({"evaluation_epsilon": 1.1}, "evaluation_epsilon is 1.1"),
+  ({"max_abs_reward": 0.0}, "max_abs_reward is 0.0"),
+  ({"max_abs_td": -1.0}, "max_abs_td is -1.0"),
+  ({"final_learning_rate": 1e-4}, "learning_rate_updates (0, 0); a schedule needs"),
+  ({"learning_rate_updates": (0, 9)}, "final_learning_rate is None"),
+  (
+    {"final_learning_rate": 1e-4, "learning_rate_updates": (9, 3)},
+    "learning_rate_updates (9, 3); a schedule needs both",
+  ),
+  (
+    {"final_learning_rate": 0.0, "learning_rate_updates": (0, 9)},
+    "final_learning_rate is 0.0; it must be positive",
+  ),
+  ({"priority_exponent": 0.5, "final_importance_exponent": 1.0}, "needs both"),
+  ({"priority_exponent": 0.5, "importance_updates": 9}, "needs both"),
+  (
+    {"final_importance_exponent": 1.0, "importance_updates": 9},
+    "final_importance_exponent is 1.0, but replay is uniform",
+  ),
+  (
+    {
+      "priority_exponent": 0.5,
+      "final_importance_exponent": 1.5,
+      "importance_updates": 9,
+    },
+    "final_importance_exponent is 1.5; it is in [0, 1]",
+  ),
   ({"updates_per_step": 0.0}, "updates_per_step is 0.0"),
   ({"updates_per_step": math.inf}, "updates_per_step is inf"),
 ]
@@ -117,6 +158,23 @@ VARIANTS = [
     "bonus": bonuses.QUncertainty(),
   },
   {"exploration": exploration.Ucb1()},
+  {
+    "exploration": exploration.StagedEpsilonGreedy((1.0, 0.1), (9,)),
+    "random_steps": 3,
+    "max_abs_td": 1.0,
+    "final_learning_rate": 1e-4,
+    "learning_rate_updates": (2, 5),
+  },
+  {
+    **C51,
+    "exploration": exploration.Greedy(),
+    "head_size": 3,
+    "duelling": True,
+    "noisy_sigma": 0.5,
+    "priority_exponent": 0.5,
+    "final_importance_exponent": 1.0,
+    "importance_updates": 9,
+  },
 ]
 PARTS = [
   dqn_config.DQNConfig,
@@ -161,18 +219,20 @@ def test_every_field_is_read(make_config, make_agent, make_sample, monkeypatch):
 
 
 def _live(agent: types.Agent, key: jax.Array, sample: types.Sample | None):
-  """One step, or one update."""
+  """One step of acting and one of evaluation, or one update."""
   state = agent.learner.init(key)
   if sample is not None:
     return agent.learner.update(state, sample)
   import dm_env
 
-  core = agent.actor()
   params = types.ActorParams(agent.learner.params(state), jnp.int32(0))
   timestep = dm_env.TimeStep(
     jnp.int32(0), jnp.float32(0), jnp.float32(1), np.zeros(2, np.float32)
   )
-  return core.select_action(params, timestep, core.init(key, 0, 1))
+  return [
+    core.select_action(params, timestep, core.init(key, 0, 1))[0]
+    for core in (agent.actor(), agent.actor(evaluation=True))
+  ]
 
 
 def test_the_replay_that_a_config_declares(make_config, make_agent):

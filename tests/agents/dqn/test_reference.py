@@ -49,7 +49,11 @@ class Reference:
     """The return, the discount after it, and the observation bootstrapped from."""
     total, scale, t = 0.0, 1.0, 0
     while t < self.config.n_step and rows["mask"][b, t] == 1.0:
-      total += scale * rows["reward"][b, t]
+      reward = rows["reward"][b, t]
+      if self.config.max_abs_reward is not None:
+        limit = self.config.max_abs_reward
+        reward = min(max(reward, -limit), limit)
+      total += scale * reward
       scale *= self.config.discount * rows["discount"][b, t]
       t += 1
     return total, scale, rows["observation"][b, t]
@@ -79,8 +83,12 @@ class Reference:
 
   def loss(self, params: Tree, sample: Any, targets: np.ndarray) -> float:
     rows, config = sample.rows, self.config
+    exponent = config.importance_exponent
+    if config.final_importance_exponent is not None:
+      share = min(self.num_updates / config.importance_updates, 1.0)
+      exponent = (1 - share) * exponent + share * config.final_importance_exponent
     weights = (1 / (sample.population * sample.probabilities.astype(np.float64))) ** (
-      config.importance_exponent
+      exponent
     )
     weights = weights / weights.max()
     size, num = targets.shape
@@ -90,8 +98,14 @@ class Reference:
         mask = rows["bootstrap_mask"][b, 0, k] if config.mask_prob < 1 else 1.0
         q = self.q(params, "prior", rows["observation"][b, 0], k)
         td = targets[k, b] - q[rows["action"][b, 0]]
-        total += weights[b] * mask * td**2
-    return total / (2 * size * num)
+        total += weights[b] * mask * self.member_loss(td)
+    return total / (size * num)
+
+  def member_loss(self, td: float) -> float:
+    limit = self.config.max_abs_td
+    if limit is None or abs(td) <= limit:
+      return 0.5 * td**2
+    return limit * (abs(td) - 0.5 * limit)
 
   def gradient(self, sample: Any, targets: np.ndarray) -> Tree:
     gradients = {}
@@ -131,11 +145,16 @@ class Reference:
         gradients = {k: g * scale for k, g in gradients.items()}
     self.num_updates += 1
     t, (m, v) = self.num_updates, self.moments
+    learning_rate = config.learning_rate
+    if config.final_learning_rate is not None:
+      first, last = config.learning_rate_updates
+      share = min(max((t - 1 - first) / (last - first), 0.0), 1.0)
+      learning_rate += share * (config.final_learning_rate - learning_rate)
     for name, g in gradients.items():
       m[name] = 0.9 * m[name] + 0.1 * g
       v[name] = config.adam_b2 * v[name] + (1 - config.adam_b2) * g**2
       m_hat, v_hat = m[name] / (1 - 0.9**t), v[name] / (1 - config.adam_b2**t)
-      step = config.learning_rate * m_hat / (np.sqrt(v_hat) + config.adam_eps)
+      step = learning_rate * m_hat / (np.sqrt(v_hat) + config.adam_eps)
       self.params[name] = self.params[name] - step
 
 
@@ -161,9 +180,23 @@ EVERYTHING = {
   "adam_b2": 0.9,
   "discount": 0.8,
 }
+CLIPPED_AND_SCHEDULED = {
+  "target": "double_q",
+  "n_step": 2,
+  "max_abs_reward": 0.4,
+  "max_abs_td": 0.3,
+  "final_learning_rate": 0.01,
+  "learning_rate_updates": (1, 4),
+  "priority_exponent": 0.6,
+  "importance_exponent": 0.4,
+  "final_importance_exponent": 1.0,
+  "importance_updates": 2,
+}
 
 
-@pytest.mark.parametrize("changes", [PLAIN, DOUBLE, TDU, EVERYTHING])
+@pytest.mark.parametrize(
+  "changes", [PLAIN, DOUBLE, TDU, EVERYTHING, CLIPPED_AND_SCHEDULED]
+)
 def test_three_updates(make_config, make_agent, make_sample, changes):
   # A large ε keeps Adam's steps continuous where a gradient is about zero.
   settings = {"adam_eps": 1e-2, "learning_rate": 0.05, "target_update_period": 2}

@@ -1,0 +1,342 @@
+"""Distributions, noise, random actions at first, and images."""
+
+import functools
+from typing import Any
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents import types
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import values as values_lib
+from explorax.environments import specs
+
+A, N, H = 3, 5, 4  # Actions, atoms and hidden units.
+LIMIT = 2.0
+C51 = {
+  "target": "categorical_double_q",
+  "num_atoms": N,
+  "max_abs_value": LIMIT,
+  "n_step": 2,
+  "priority_exponent": 0.5,
+  "importance_exponent": 0.4,
+}
+RAINBOW = {**C51, "head_size": 3, "duelling": True, "noisy_sigma": 0.5}
+RAINBOW["exploration"] = exploration.Greedy()
+Tree = dict[str, dict[str, np.ndarray]]
+
+
+def to_float64(params: Any) -> Tree:
+  """Torso and heads of one member, by the names of their layers."""
+  heads = jax.tree.map(lambda x: x[0], params.heads)
+  modules = jax.device_get({**params.torso, **heads})
+  return {
+    module.split("/")[-1]: {k: np.asarray(v, np.float64) for k, v in values.items()}
+    for module, values in modules.items()
+  }
+
+
+def log_probs(params: Tree, x: np.ndarray) -> np.ndarray:
+  """log p(z_i | x, a) `[A, N]` of a duelling head on one hidden layer, no noise."""
+
+  def linear(name, x):
+    return x @ params[name]["w"] + params[name]["b"]
+
+  features = np.maximum(linear("perceptron_torso", x), 0)
+  value = linear("value", np.maximum(linear("value_hidden", features), 0))
+  hidden = np.maximum(linear("advantage_hidden", features), 0)
+  advantage = linear("advantage", hidden).reshape(A, N)
+  logits = value[None] + advantage - advantage.mean(axis=0, keepdims=True)
+  logits = logits - logits.max(axis=1, keepdims=True)
+  return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+
+
+ATOMS = np.linspace(-LIMIT, LIMIT, N)
+
+
+def project(values: np.ndarray, probs: np.ndarray) -> np.ndarray:
+  """Bellemare et al. (2017), algorithm 1, its loop as printed."""
+  m, width = np.zeros(N), 2 * LIMIT / (N - 1)
+  for value, prob in zip(values, probs, strict=True):
+    b = (min(max(value, -LIMIT), LIMIT) + LIMIT) / width
+    low, high = int(np.floor(b)), int(np.ceil(b))
+    m[low] += prob * (high - b)
+    m[high] += prob * (b - low)
+    if low == high:
+      m[low] += prob
+  return m
+
+
+def targets(config, params: Tree, target_params: Tree, rows: dict) -> np.ndarray:
+  """m of every transition, `[B, N]`."""
+  result = []
+  for b in range(rows["reward"].shape[0]):
+    total, scale, t = 0.0, 1.0, 0
+    while t < config.n_step and rows["mask"][b, t] == 1.0:
+      total += scale * float(rows["reward"][b, t])
+      scale *= config.discount * float(rows["discount"][b, t])
+      t += 1
+    x = rows["observation"][b, t].astype(np.float64)
+    selector = np.exp(log_probs(params, x)) @ ATOMS
+    probs = np.exp(log_probs(target_params, x)[np.argmax(selector)])
+    result.append(project(total + scale * ATOMS, probs))
+  return np.array(result)
+
+
+def divergences(params: Tree, rows: dict, m: np.ndarray) -> np.ndarray:
+  result = []
+  for b, target in enumerate(m):
+    log_p = log_probs(params, rows["observation"][b, 0].astype(np.float64))
+    log_p = log_p[rows["action"][b, 0]]
+    terms = [p * (np.log(p) - q) for p, q in zip(target, log_p, strict=True) if p > 0]
+    result.append(sum(terms))
+  return np.array(result)
+
+
+def difference(loss, params: Tree, layer: str, name: str) -> np.ndarray:
+  """The gradient with respect to one array, by central differences."""
+  value = params[layer][name]
+  gradient = np.zeros_like(value)
+  for i in np.ndindex(value.shape):
+    ends = []
+    for sign in (1, -1):
+      moved = value.copy()
+      moved[i] += sign * 1e-6
+      ends.append(loss({**params, layer: {**params[layer], name: moved}}))
+    gradient[i] = (ends[0] - ends[1]) / 2e-6
+  return gradient
+
+
+def test_an_update_of_distributions(make_config, make_agent, make_sample):
+  """Loss, priorities and the first step of Adam, which tells the gradient."""
+  config = make_config(
+    **{**RAINBOW, "noisy_sigma": 0.0}, adam_eps=1.0, learning_rate=1.0
+  )
+  learner = make_agent(config).learner
+  state = jax.jit(learner.init)(jax.random.PRNGKey(2))
+  # Biases begin at zero, and the target at the online network: other ones tell more.
+  state = state._replace(
+    params=jax.tree.map(lambda p: p + 0.1, state.params),
+    target_params=jax.tree.map(lambda p: 1.5 * p - 0.1, state.target_params),
+  )
+  sample = make_sample(3, config)
+  new, output = jax.jit(learner.update)(state, sample)
+
+  params, rows = to_float64(state.params), sample.rows
+  m = targets(config, params, to_float64(state.target_params), rows)
+  np.testing.assert_allclose(m.sum(axis=1), 1.0, rtol=1e-9)
+  weights = (1 / (sample.population * sample.probabilities.astype(np.float64))) ** 0.4
+  weights = weights / weights.max()
+  # The window of padding alone has a source like any other: its mask is 0 after it.
+  assert np.all(rows["mask"][:, 0] == 1)
+
+  def loss(params):
+    return np.mean(weights * divergences(params, rows, m))
+
+  np.testing.assert_allclose(output.metrics["loss"], loss(params), rtol=1e-4)
+  np.testing.assert_allclose(
+    output.priorities, divergences(params, rows, m), rtol=1e-4, atol=1e-6
+  )
+  changed = to_float64(new.params)
+  for layer, name in (("value", "b"), ("advantage", "w"), ("perceptron_torso", "w")):
+    gradient = difference(loss, params, layer, name)
+    assert np.abs(gradient).max() > 1e-3
+    step = -gradient / (np.abs(gradient) + 1.0)  # Adam's first, with an ε of 1.
+    np.testing.assert_allclose(
+      changed[layer][name] - params[layer][name], step, atol=1e-5
+    )
+
+
+def test_values_are_the_means_of_distributions(make_config):
+  config = make_config(**RAINBOW)
+  spec = dm_env.specs.Array((2,), np.float32)
+  values = values_lib.make_values(config, spec, A)
+  np.testing.assert_allclose(values.atoms, ATOMS)
+  x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
+  params = jax.jit(values.init)(jax.random.key(0))
+  q, logits = values.apply(params, (), x, jax.random.key(1))
+  assert q.shape == (1, 6, A) and logits.shape == (1, 6, A, N)
+  probs = np.exp(np.asarray(logits, np.float64))
+  probs = probs / probs.sum(axis=-1, keepdims=True)
+  np.testing.assert_allclose(q, np.sum(probs * ATOMS, axis=-1), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("num_members", [1, 3])
+def test_noisy_heads_without_their_noise_are_perceptrons(make_config, num_members):
+  """The general network and the perceptrons evaluated as one, given one another's."""
+  spec = dm_env.specs.Array((2,), np.float32)
+  noisy = values_lib.make_values(
+    make_config(num_members=num_members, shared_torso=True, noisy_sigma=0.5), spec, A
+  )
+  plain = values_lib.make_values(
+    make_config(num_members=num_members, shared_torso=True), spec, A
+  )
+  assert noisy.is_noisy and not plain.is_noisy
+  params = jax.jit(noisy.init)(jax.random.key(0))
+  params = jax.tree.map(lambda p: p + 0.1, params)
+  ((name, _),) = jax.eval_shape(plain.init, jax.random.key(0)).items()
+  torso, (head,) = params.torso["perceptron_torso"], params.heads.values()
+  arrays = {
+    "w_0": torso["w"],
+    "b_0": torso["b"],
+    # The last layer's columns are member by member.
+    "w_1": jnp.concatenate(head["w_mu"], axis=1),
+    "b_1": jnp.concatenate(head["b_mu"]),
+  }
+  x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
+  q = plain.apply({name: arrays}, (), x, None).q
+  np.testing.assert_allclose(
+    noisy.apply(params, (), x, None).q, q, rtol=1e-5, atol=1e-6
+  )
+  # Noise reaches every member, each by itself.
+  moved = noisy.apply(params, (), x, jax.random.key(1)).q - q
+  assert np.abs(moved).max(axis=(1, 2)).min() > 1e-3
+  silent = jax.tree_util.tree_map_with_path(
+    lambda path, p: 0 * p if "sigma" in str(path[-1]) else p, params
+  )
+  np.testing.assert_array_equal(
+    noisy.apply(silent, (), x, jax.random.key(1)).q, noisy.apply(silent, (), x, None).q
+  )
+
+
+def test_priors_on_heads_of_any_kind(make_config):
+  """Added to the values, fixed, and without noise whatever the key."""
+  spec = dm_env.specs.Array((2,), np.float32)
+  settings = {"num_members": 2, "head_size": 3, "duelling": True, "noisy_sigma": 0.5}
+  with_prior = values_lib.make_values(make_config(**settings, prior_scale=2.0), spec, A)
+  without = values_lib.make_values(make_config(**settings), spec, A)
+  fixed = values_lib.make_values(
+    make_config(**{**settings, "noisy_sigma": 0.0}), spec, A
+  )
+  params = jax.jit(with_prior.init)(jax.random.key(0))
+  prior_params = jax.jit(with_prior.init_prior)(jax.random.key(1))
+  x, key = np.ones((4, 2), np.float32), jax.random.key(2)
+  expected = (
+    without.apply(params, (), x, key).q + 2.0 * fixed.apply(prior_params, (), x, None).q
+  )
+  q = with_prior.apply(params, prior_params, x, key).q
+  np.testing.assert_allclose(q, expected, rtol=1e-5)
+  gradients = jax.grad(lambda p: jnp.sum(with_prior.apply(params, p, x, key).q ** 2))(
+    prior_params
+  )
+  assert not any(np.any(leaf) for leaf in jax.tree.leaves(gradients))
+
+
+def test_each_update_draws_its_noise_anew(make_config, make_agent, make_sample):
+  config = make_config(**RAINBOW)
+  learner = make_agent(config).learner
+  start = state = jax.jit(learner.init)(jax.random.PRNGKey(0))
+  sample, update = make_sample(0, config), jax.jit(learner.update)
+
+  def loss(state):
+    return float(update(state, sample)[1].metrics["loss"])
+
+  first = loss(state)
+  assert first == loss(state)
+  assert first != loss(state._replace(num_updates=jnp.int32(1)))
+  assert first != loss(state._replace(noise_key=jax.random.PRNGKey(5)))
+  silent = jax.tree_util.tree_map_with_path(
+    lambda path, p: 0 * p if "sigma" in str(path[-1]) else p, state.params
+  )
+  state = state._replace(params=silent, target_params=silent)
+  assert loss(state) == loss(state._replace(noise_key=jax.random.PRNGKey(5)))
+  # Only the target network's noise is left, then only the online one's.
+  for part in ("params", "target_params"):
+    noisy = state._replace(**{part: start.params})
+    assert loss(noisy) != loss(noisy._replace(noise_key=jax.random.PRNGKey(5)))
+
+
+def test_without_noise_no_key_is_kept(make_config, make_agent):
+  state = make_agent(make_config(**C51)).learner.init(jax.random.PRNGKey(0))
+  assert state.noise_key == ()
+
+
+def act(agent, evaluation: bool, steps: int, env_steps: int = 0):
+  """Acts on one observation over and over: actions, and their probabilities."""
+  state = jax.jit(agent.learner.init)(jax.random.PRNGKey(0))
+  core = agent.actor(evaluation=evaluation)
+  params = types.ActorParams(agent.learner.params(state), jnp.int32(env_steps))
+  timestep = dm_env.TimeStep(
+    jnp.int32(dm_env.StepType.MID),
+    jnp.float32(0),
+    jnp.float32(1),
+    jnp.ones(agent.encoding.spec.shape, agent.encoding.spec.dtype),
+  )
+
+  def step(actor_state, _):
+    action, actor_state = core.select_action(params, timestep, actor_state)
+    return actor_state, (action, core.extras(actor_state)["behaviour_prob"])
+
+  actor_state = core.init(jax.random.PRNGKey(1), 0, 1)
+  run = jax.jit(functools.partial(jax.lax.scan, step, length=steps))
+  return jax.device_get(run(actor_state, None)[1])
+
+
+def test_a_drawn_network_explores_and_its_actions_are_certain(make_config, make_agent):
+  # Larger noise than is usual, so that few steps show it.
+  agent = make_agent(make_config(**{**RAINBOW, "noisy_sigma": 3.0}))
+  action, prob = act(agent, evaluation=False, steps=200)
+  assert set(action) == set(range(A))
+  assert np.all(prob == 1.0)
+  # Drawn at each step, not once in a while.
+  assert np.mean(action[1:] != action[:-1]) > 0.2
+  action, prob = act(agent, evaluation=True, steps=50)
+  assert len(set(action)) == 1 and np.all(prob == 1.0)
+
+
+def test_epsilon_of_the_evaluation(make_config, make_agent):
+  agent = make_agent(make_config(**{**RAINBOW, "evaluation_epsilon": 0.3}))
+  action, prob = act(agent, evaluation=True, steps=300)
+  greedy = np.bincount(action).argmax()
+  np.testing.assert_allclose(prob, np.where(action == greedy, 0.8, 0.1), rtol=1e-5)
+  np.testing.assert_allclose(np.mean(action != greedy), 0.2, atol=0.08)
+
+
+def test_uniform_actions_at_first(make_config, make_agent):
+  agent = make_agent(make_config(random_steps=10, exploration=exploration.Greedy()))
+  action, prob = act(agent, evaluation=False, steps=300, env_steps=9)
+  np.testing.assert_allclose(np.bincount(action) / 300, 1 / A, atol=0.1)
+  np.testing.assert_allclose(prob, 1 / A, rtol=1e-6)
+  for evaluation, env_steps in ((False, 10), (True, 0)):
+    action, prob = act(agent, evaluation, steps=20, env_steps=env_steps)
+    assert len(set(action)) == 1 and np.all(prob == 1.0)
+
+
+IMAGE = specs.EnvironmentSpec(
+  dm_env.specs.BoundedArray((6, 7, 2), np.uint8, 0, 255),
+  dm_env.specs.DiscreteArray(A),
+)
+
+
+@pytest.mark.parametrize(
+  "changes",
+  [
+    {**RAINBOW, "n_step": 1},
+    {"num_members": 2, "shared_torso": True, "head_size": 3, "prior_scale": 1.0},
+    {"num_members": 2},
+  ],
+  ids=["rainbow", "heads", "members apart"],
+)
+def test_images_are_convolved_and_learnt_from(make_config, make_sample, changes):
+  config = make_config(**changes)
+  agent = dqn_agent.make_agent(config, IMAGE)
+  assert agent.encoding.spec.dtype == np.uint8
+  learner = agent.learner
+  state = jax.jit(learner.init)(jax.random.PRNGKey(0))
+  names = [str(path) for path, _ in jax.tree_util.tree_leaves_with_path(state.params)]
+  assert sum("conv2_d" in name for name in names) == 4  # Two layers, w and b.
+
+  sample = make_sample(0, config)
+  rng = np.random.default_rng(0)
+  frames = rng.integers(0, 256, (6, 2, 6, 7, 2), dtype=np.uint8)
+  sample = sample._replace(rows={**sample.rows, "observation": frames})
+  new, output = jax.jit(learner.update)(state, sample)
+  assert output.metrics["finite"] == 1.0
+  for path, moved in jax.tree_util.tree_leaves_with_path(
+    jax.tree.map(lambda a, b: np.any(a != b), state.params, new.params)
+  ):
+    assert moved, path
