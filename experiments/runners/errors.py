@@ -3,13 +3,21 @@
 from explorax.agents import types
 
 
-class NonFiniteError(RuntimeError):
-  """A NaN or an infinity: in a reward, an observation, or the loss.
+class StoppedError(RuntimeError):
+  """The run cannot go on, and what was learnt until then is kept.
 
   Attributes:
-    weights: the last good ones, before the value that is not finite.
+    weights: the last good ones.
   """
 
   def __init__(self, message: str, weights: types.Params):
     super().__init__(message)
     self.weights = weights
+
+
+class NonFiniteError(StoppedError):
+  """A NaN or an infinity: in a reward, an observation, or the loss."""
+
+
+class EnvironmentFailedError(StoppedError):
+  """The environment crashed, and could not be made anew or crashed too often."""

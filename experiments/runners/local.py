@@ -1,6 +1,7 @@
 """The `local` runner: one machine, one thread, acting and learning in turn."""
 
-import math
+import contextlib
+import functools
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,7 +18,11 @@ from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import learner as learner_lib
-from explorax.experiments.runners import errors
+from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments.runners import errors, evaluation, recovery
+
+# Tells the evaluation's key apart from all those that training splits off its own.
+_EVALUATION_KEY = 0x6576616C
 
 # Updates left out of the steps per second: the first ones compile.
 _WARM_UP_UPDATES = 2
@@ -48,26 +53,6 @@ class Result(NamedTuple):
   interrupted: bool
 
 
-class Clock:
-  """Steps per second, from the first steps after compilation on."""
-
-  def __init__(self):
-    self.start = time.monotonic()
-    self._warm: tuple[float, int] | None = None
-
-  def mark_warm(self, env_steps: int) -> None:
-    """Starts the measurement, once."""
-    if self._warm is None:
-      self._warm = (time.monotonic(), env_steps)
-
-  def steps_per_second(self, env_steps: int) -> float:
-    if self._warm is None:
-      return math.nan
-    since, steps = self._warm
-    seconds = time.monotonic() - since
-    return (env_steps - steps) / seconds if seconds > 0 else math.nan
-
-
 class _StoppedError(Exception):
   """Leaves Acme's loop in mid-episode."""
 
@@ -85,7 +70,7 @@ class LocalAgent(acme.core.Actor):
     actor: actor_lib.Actor,
     learner: learner_lib.Learner,
     adder: adder_lib.WindowAdder,
-    clock: Clock,
+    clock: clock_lib.Clock,
     stop: Callable[[], bool],
   ):
     self._spec = agent.replay
@@ -133,6 +118,10 @@ class LocalAgent(acme.core.Actor):
       self._clock.mark_warm(self.env_steps)
     self._actor.update(wait)
 
+  def break_off(self) -> None:
+    """Ends the episode where it stands: its environment has crashed."""
+    self._actor.break_off()
+
   def check_finite(self) -> None:
     """Raises FloatingPointError if the learner's last update was not finite."""
     if not self._learner.is_finite():
@@ -148,10 +137,10 @@ class _EpisodeLogger(loggers.Logger):
   def __init__(
     self,
     agent: types.Agent,
-    environment: dm_env.Environment,
+    environment: recovery.RecoverableEnvironment,
     local_agent: LocalAgent,
     learner: learner_lib.Learner,
-    clock: Clock,
+    clock: clock_lib.Clock,
     on_episode: Callable[[Episode], None],
   ):
     self._policy_names = agent.policy_names
@@ -164,7 +153,7 @@ class _EpisodeLogger(loggers.Logger):
   def write(self, data: loggers.LoggingData) -> None:
     steps = self._local_agent.env_steps
     metrics = self._learner.metrics()
-    metrics.update(environments.episode_metrics(self._environment))
+    metrics.update(environments.episode_metrics(self._environment.current))
     self._on_episode(
       Episode(
         episode=int(data["episodes"]),
@@ -183,6 +172,80 @@ class _EpisodeLogger(loggers.Logger):
     """There is nothing to close."""
 
 
+class _Training:
+  """The loop in which an agent acts and learns, one episode at a time."""
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    environment: recovery.RecoverableEnvironment,
+    store: builder_lib.Replay,
+    *,
+    seed: int,
+    on_episode: Callable[[Episode], None],
+    stop: Callable[[], bool],
+  ):
+    builder = builder_lib.Builder(agent)
+    actor_key, learner_key = jax.random.split(jax.random.PRNGKey(seed))
+    self._environment = environment
+    self._counter = counting.Counter()
+    self._counter.increment(episodes=0)
+    adder = builder.make_adder(store)
+    batches = builder.make_dataset_iterator(store)
+    learner = builder.make_learner(learner_key, batches, store, self._counter)
+    actor = builder.make_actor(actor_key, learner, adder)
+    self.clock = clock_lib.Clock()
+    self._agent = LocalAgent(agent, actor, learner, adder, self.clock, stop)
+    logger = _EpisodeLogger(
+      agent, environment, self._agent, learner, self.clock, on_episode
+    )
+    self._loop = acme.EnvironmentLoop(environment, self._agent, self._counter, logger)
+    self._learner = learner
+    self._builder = builder
+    self._evaluation_key = jax.random.fold_in(actor_key, _EVALUATION_KEY)
+
+  @property
+  def episodes(self) -> int:
+    return self._counter.get_counts()["episodes"]
+
+  @property
+  def env_steps(self) -> int:
+    return self._agent.env_steps
+
+  @property
+  def weights(self) -> types.Params:
+    """On the host."""
+    (weights,) = self._learner.get_variables(["params"])
+    return jax.device_get(weights)
+
+  def make_evaluation_actor(self) -> actor_lib.Actor:
+    """One with this learner's weights, and a key of its own."""
+    return self._builder.make_actor(
+      self._evaluation_key, self._learner, evaluation=True
+    )
+
+  def run_episode(self) -> None:
+    """One episode, or what there was of it when the environment crashed."""
+    try:
+      self._loop.run(num_episodes=1)
+    except recovery.CrashError as crash:
+      self._agent.break_off()
+      self._environment.recover(crash, self.episodes + 1, self.env_steps)
+
+  def check_finite(self) -> None:
+    self._agent.check_finite()
+
+  def result(self, interrupted: bool) -> Result:
+    return Result(
+      weights=self.weights,
+      env_steps=self.env_steps,
+      episodes=self.episodes,
+      learner_updates=self._learner.num_updates,
+      steps_per_second=self.clock.steps_per_second(self.env_steps),
+      interrupted=interrupted,
+    )
+
+
 def run(
   agent: types.Agent,
   environment: dm_env.Environment,
@@ -193,8 +256,25 @@ def run(
   num_steps: int | None = None,
   on_episode: Callable[[Episode], None] = lambda episode: None,
   stop: Callable[[], bool] = lambda: False,
+  evaluation_environment: dm_env.Environment | None = None,
+  eval_every: int | None = None,
+  eval_episodes: int = 5,
+  on_evaluation: Callable[[evaluation.Evaluation], None] = lambda done: None,
+  watcher: evaluation.Watcher | None = None,
+  remake_environment: recovery.Remake | None = None,
+  max_env_failures: int = 3,
+  on_env_failure: Callable[[recovery.Failure], None] = lambda failure: None,
 ) -> Result:
   """Trains an agent.
+
+  With an `evaluation_environment`, `eval_episodes` episodes of the evaluation policy
+  are run in it whenever a multiple of `eval_every` environment steps was passed in
+  the episode that has just ended, and at the end of a run that was not stopped,
+  unless that has just been done. Nothing of them enters replay, counts or returns.
+
+  An environment that raises an exception in a step or a reset is made anew: its
+  episode is not counted, but the steps taken in it are, and replay keeps them as an
+  episode that was truncated. What our own checks refuse still ends the run.
 
   Args:
     agent: made for this environment's spec.
@@ -206,6 +286,16 @@ def run(
       reached; None: no limit.
     on_episode: called at each episode's end.
     stop: asked after each step and each episode, whether to end the run at once.
+    evaluation_environment: another one of the same specs; None for no evaluation.
+    eval_every: environment steps; None: at the end of the run only.
+    eval_episodes: in each evaluation.
+    on_evaluation: called with each of them.
+    watcher: sees the evaluation episodes; None for nobody.
+    remake_environment: (role, failures of it so far) → a new environment, the role
+      being `training` or `evaluation`; None: the first crash ends the run.
+    max_env_failures: how many crashes in a row, without a whole episode in between,
+      are recovered from.
+    on_env_failure: called with each of those.
 
   Returns:
     What was learnt. If a stop or a KeyboardInterrupt came in mid-episode,
@@ -213,56 +303,78 @@ def run(
 
   Raises:
     errors.NonFiniteError: if a reward, an observation or the loss is NaN or infinite.
+    errors.EnvironmentFailedError: if an environment crashed too often in a row.
     ImportError: if Reverb is asked for and cannot be imported.
+    ValueError: if there is no limit, or an evaluation of no steps or episodes.
   """
   if num_episodes is None and num_steps is None:
     raise ValueError("nothing says when to stop; give num_episodes or num_steps.")
-  builder = builder_lib.Builder(agent)
-  actor_key, learner_key = jax.random.split(jax.random.PRNGKey(seed))
-  store = builder.make_replay_tables(replay, seed)
-  try:
-    counter = counting.Counter()
-    adder = builder.make_adder(store)
-    batches = builder.make_dataset_iterator(store)
-    learner = builder.make_learner(learner_key, batches, store, counter)
-    actor = builder.make_actor(actor_key, learner, adder)
-    clock = Clock()
-    local_agent = LocalAgent(agent, actor, learner, adder, clock, stop)
-    logger = _EpisodeLogger(agent, environment, local_agent, learner, clock, on_episode)
-    loop = acme.EnvironmentLoop(environment, local_agent, counter, logger)
-
-    def finished() -> bool:
-      return (
-        (num_episodes is not None and counter.get_counts()["episodes"] >= num_episodes)
-        or (num_steps is not None and local_agent.env_steps >= num_steps)
-        or stop()
+  _check_evaluation(evaluation_environment, eval_every, eval_episodes)
+  guard = functools.partial(
+    recovery.RecoverableEnvironment,
+    remake=remake_environment,
+    max_failures=max_env_failures,
+    on_failure=on_env_failure,
+  )
+  with contextlib.ExitStack() as stack:
+    store = builder_lib.Builder(agent).make_replay_tables(replay, seed)
+    stack.callback(store.close)
+    guarded = stack.enter_context(
+      contextlib.closing(guard(environment, recovery.TRAINING))
+    )
+    training = _Training(
+      agent, guarded, store, seed=seed, on_episode=on_episode, stop=stop
+    )
+    evaluations = None
+    if evaluation_environment is not None:
+      evaluations = evaluation.Evaluations(
+        training.make_evaluation_actor(),
+        stack.enter_context(
+          contextlib.closing(guard(evaluation_environment, recovery.EVALUATION))
+        ),
+        training.clock,
+        every=eval_every,
+        num_episodes=eval_episodes,
+        stop=stop,
+        watcher=watcher,
+        on_evaluation=on_evaluation,
       )
 
-    interrupted = False
-    counter.increment(episodes=0)
+    def at_limit() -> bool:
+      return (num_episodes is not None and training.episodes >= num_episodes) or (
+        num_steps is not None and training.env_steps >= num_steps
+      )
+
+    interrupted = True
     try:
-      while not finished():
-        loop.run(num_episodes=1)
-      local_agent.check_finite()
+      while not (at_limit() or stop()):
+        training.run_episode()
+        if evaluations is not None:
+          evaluations.after_episode(training.env_steps)
+      interrupted = False
+      training.check_finite()
+      if evaluations is not None and not stop():
+        evaluations.at_the_end(training.env_steps)
     except (KeyboardInterrupt, _StoppedError):
-      interrupted = True
+      pass
     except FloatingPointError as e:
       raise errors.NonFiniteError(
-        f"stopped at environment step {local_agent.env_steps}, seed {seed}: {e}",
-        _host_weights(learner),
+        f"stopped at environment step {training.env_steps}, seed {seed}: {e}",
+        training.weights,
       ) from e
-    return Result(
-      weights=_host_weights(learner),
-      env_steps=local_agent.env_steps,
-      episodes=counter.get_counts()["episodes"],
-      learner_updates=learner.num_updates,
-      steps_per_second=clock.steps_per_second(local_agent.env_steps),
-      interrupted=interrupted,
+    except recovery.GivenUpError as e:
+      raise errors.EnvironmentFailedError(str(e), training.weights) from e
+    return training.result(interrupted)
+
+
+def _check_evaluation(
+  environment: dm_env.Environment | None, every: int | None, episodes: int
+) -> None:
+  if environment is None and every is not None:
+    raise ValueError(
+      f"eval_every is {every}, but there is no evaluation_environment; give one of the "
+      "same specs as the environment."
     )
-  finally:
-    store.close()
-
-
-def _host_weights(learner: learner_lib.Learner) -> types.Params:
-  (weights,) = learner.get_variables(["params"])
-  return jax.device_get(weights)
+  for name, value in (("eval_every", every), ("eval_episodes", episodes)):
+    if value is not None and value < 1:
+      raise ValueError(f"{name} is {value}; it must be at least 1.")

@@ -1,0 +1,38 @@
+"""How fast a run is."""
+
+import contextlib
+import math
+import time
+from collections.abc import Iterator
+
+
+class Clock:
+  """Steps per second, from the first steps after compilation on, pauses left out."""
+
+  def __init__(self):
+    self.start = time.monotonic()
+    self._warm: tuple[float, int] | None = None
+
+  def mark_warm(self, env_steps: int) -> None:
+    """Starts the measurement, once."""
+    if self._warm is None:
+      self._warm = (time.monotonic(), env_steps)
+
+  @contextlib.contextmanager
+  def paused(self) -> Iterator[None]:
+    """A context whose time does not count."""
+    began = time.monotonic()
+    try:
+      yield
+    finally:
+      if self._warm is not None:
+        since, steps = self._warm
+        self._warm = (since + time.monotonic() - began, steps)
+
+  def steps_per_second(self, env_steps: int) -> float:
+    """NaN before `mark_warm`."""
+    if self._warm is None:
+      return math.nan
+    since, steps = self._warm
+    seconds = time.monotonic() - since
+    return (env_steps - steps) / seconds if seconds > 0 else math.nan

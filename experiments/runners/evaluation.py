@@ -1,0 +1,165 @@
+"""Episodes of the evaluation policy, of which training knows nothing."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import dm_env
+import numpy as np
+
+from explorax import environments
+from explorax.agents.wiring import actor as actor_lib
+from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments.runners import recovery
+
+
+class EvaluationEpisode(NamedTuple):
+  """What is known of one episode of an evaluation."""
+
+  env_steps: int  # Environment steps of training before it.
+  episode: int  # Which of its evaluation's, from 1.
+  episode_return: float
+  episode_length: int  # Environment steps, none of them counted as training.
+  metrics: dict[str, float]  # The environment's.
+
+
+class Evaluation(NamedTuple):
+  """The episodes of one evaluation."""
+
+  env_steps: int  # Environment steps of training before it.
+  episodes: tuple[EvaluationEpisode, ...]
+  seconds: float  # How long it took.
+
+  @property
+  def mean_return(self) -> float:
+    return float(np.mean([episode.episode_return for episode in self.episodes]))
+
+  @property
+  def mean_length(self) -> float:
+    return float(np.mean([episode.episode_length for episode in self.episodes]))
+
+
+class Watcher(Protocol):
+  """Sees the evaluation episodes as they happen.
+
+  Attributes:
+    draws: whether it wants pictures.
+  """
+
+  draws: bool
+
+  def begin(self) -> None:
+    """An episode begins; one that did not `end` was broken off."""
+
+  def row(self, frame: np.ndarray | None, r_int: float | None) -> None:
+    """An observation: its picture, and its intrinsic reward where there is one."""
+
+  def end(self, episode: EvaluationEpisode) -> None:
+    """The episode was that."""
+
+
+class Evaluations:
+  """Evaluations every so many steps, in an environment of their own."""
+
+  def __init__(
+    self,
+    actor: actor_lib.Actor,
+    environment: recovery.RecoverableEnvironment,
+    clock: clock_lib.Clock,
+    *,
+    every: int | None,
+    num_episodes: int,
+    stop: Callable[[], bool],
+    watcher: Watcher | None,
+    on_evaluation: Callable[[Evaluation], None],
+  ):
+    """Prepares evaluations.
+
+    Args:
+      actor: with the evaluation policy, and without an adder.
+      environment: used by nobody else.
+      clock: of training, paused in the meantime.
+      every: environment steps; None: at the end only.
+      num_episodes: of each evaluation.
+      stop: asked after each step whether to leave off.
+      watcher: sees the episodes; None for nobody.
+      on_evaluation: called with each evaluation that was not left off.
+    """
+    self._actor = actor
+    self._environment = environment
+    self._clock = clock
+    self._every = every
+    self._num_episodes = num_episodes
+    self._stop = stop
+    self._watcher = watcher
+    self._on_evaluation = on_evaluation
+    self._done_at = 0  # Environment steps of training.
+
+  def after_episode(self, env_steps: int) -> None:
+    """Evaluates if a multiple of `every` was passed since the last evaluation.
+
+    Raises:
+      recovery.GivenUpError: if the environment fails too often.
+    """
+    every = self._every
+    if every is not None and env_steps // every > self._done_at // every:
+      self._evaluate(env_steps)
+
+  def at_the_end(self, env_steps: int) -> None:
+    """Evaluates unless nothing was learnt since the last evaluation; raises alike."""
+    if env_steps > self._done_at:
+      self._evaluate(env_steps)
+
+  def _evaluate(self, env_steps: int) -> None:
+    began = time.monotonic()
+    with self._clock.paused():
+      episodes: list[EvaluationEpisode] = []
+      while len(episodes) < self._num_episodes:
+        number = len(episodes) + 1
+        try:
+          episode = self._run_episode(env_steps, number)
+        except recovery.CrashError as crash:
+          self._actor.break_off()
+          self._environment.recover(crash, number, env_steps)
+          continue
+        if episode is None:
+          return
+        episodes.append(episode)
+      self._done_at = env_steps
+      seconds = time.monotonic() - began
+      self._on_evaluation(Evaluation(env_steps, tuple(episodes), seconds))
+
+  def _run_episode(self, env_steps: int, number: int) -> EvaluationEpisode | None:
+    """An episode of the learner's present weights; None if it was stopped."""
+    if self._watcher is not None:
+      self._watcher.begin()
+    # Schedules go by training's steps; the actor counts on from there by itself.
+    self._actor.env_steps = env_steps
+    self._actor.update(wait=True)
+    timestep = self._environment.reset()
+    self._actor.observe_first(timestep)
+    episode_return, length = 0.0, 0
+    while not timestep.last():
+      action = self._actor.select_action(timestep.observation)
+      self._watch(timestep)
+      timestep = self._environment.step(action)
+      self._actor.observe(action, timestep)
+      episode_return += float(timestep.reward)
+      length += 1
+      if self._stop():
+        self._actor.break_off()
+        return None
+    self._watch(timestep)
+    metrics = environments.episode_metrics(self._environment.current)
+    episode = EvaluationEpisode(env_steps, number, episode_return, length, metrics)
+    if self._watcher is not None:
+      self._watcher.end(episode)
+    return episode
+
+  def _watch(self, timestep: dm_env.TimeStep) -> None:
+    """Shows the observation to the watcher, the core having answered to it."""
+    if self._watcher is None:
+      return
+    frame = self._environment.picture(timestep) if self._watcher.draws else None
+    r_int = self._actor.extras.get("r_int")
+    self._watcher.row(frame, None if r_int is None else float(r_int))

@@ -1,0 +1,200 @@
+"""Environments that crash: a new one takes the place of the old, up to a limit."""
+
+import contextlib
+import pathlib
+import traceback
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import dm_env
+import numpy as np
+
+from explorax import environments
+from explorax.environments import rendering, standard
+
+T = TypeVar("T")
+
+# Whose exceptions say that an environment breaks the protocol, not that it crashed.
+_CHECKS = (standard.__name__, rendering.__name__)
+
+TRAINING, EVALUATION = "training", "evaluation"
+
+# (`TRAINING` or `EVALUATION`, how many such environments failed so far) → a new one.
+Remake = Callable[[str, int], dm_env.Environment]
+
+
+class Failure(NamedTuple):
+  """One crash of an environment.
+
+  Attributes:
+    role: of the environment, `TRAINING` or `EVALUATION`.
+    error: what it raised.
+    place: where it stood, in words.
+    env_steps: environment steps of training taken so far.
+    number: how many failures in a row this makes, with no whole episode in between.
+    limit: how many in a row are allowed.
+  """
+
+  role: str
+  error: Exception
+  place: str
+  env_steps: int
+  number: int
+  limit: int
+
+  def __str__(self) -> str:
+    """One line: what was raised, by which line of code, and where."""
+    text = " ".join(f"{type(self.error).__name__}: {self.error}".split())
+    frames = traceback.extract_tb(self.error.__traceback__)
+    if frames:
+      text += f" ({pathlib.Path(frames[-1].filename).name}:{frames[-1].lineno})"
+    return (
+      f"the environment of {self.role} failed {self.place}, at environment step "
+      f"{self.env_steps}: {text}"
+    )
+
+
+class CrashError(Exception):
+  """Leaves the loop in which an environment crashed; `error` is what it raised."""
+
+  def __init__(self, error: Exception):
+    super().__init__(str(error))
+    self.error = error
+
+
+class GivenUpError(Exception):
+  """There were too many failures in a row, or nothing to replace the environment."""
+
+
+class RecoverableEnvironment(dm_env.Environment):
+  """An environment, or the one made after it has crashed.
+
+  A crash is any `Exception` out of the environment's own code; what our checks
+  refuse (a NaN, a spec that is not kept) passes through as it is.
+  """
+
+  def __init__(
+    self,
+    environment: dm_env.Environment,
+    role: str,
+    *,
+    remake: Remake | None,
+    max_failures: int,
+    on_failure: Callable[[Failure], None],
+  ):
+    """Guards `environment`.
+
+    Args:
+      environment: the first one, which the caller closes.
+      role: `TRAINING` or `EVALUATION`.
+      remake: makes those after it, which `close` closes; None for none.
+      max_failures: how many in a row are recovered from.
+      on_failure: called with each of those.
+    """
+    self._environment = environment
+    self._role = role
+    self._remake = remake
+    self._max_failures = max_failures
+    self._on_failure = on_failure
+    self._is_own = False
+    self._failures = 0
+    self._in_a_row = 0
+    self._step: int | None = None  # None: it is being reset.
+
+  @property
+  def current(self) -> dm_env.Environment:
+    """The environment in use."""
+    return self._environment
+
+  def reset(self) -> dm_env.TimeStep:
+    self._step = None
+    timestep = self._guarded(self._environment.reset)
+    self._step = 0
+    return timestep
+
+  def step(self, action: Any) -> dm_env.TimeStep:
+    timestep = self._guarded(self._environment.step, action)
+    self._step = (self._step or 0) + 1
+    if timestep.last():
+      self._in_a_row = 0
+    return timestep
+
+  def picture(self, timestep: dm_env.TimeStep) -> np.ndarray | None:
+    """`rendering.picture` of the environment, which may crash as well."""
+    return self._guarded(rendering.picture, self._environment, timestep)
+
+  def recover(self, crash: CrashError, episode: int, env_steps: int) -> None:
+    """Makes the environment anew.
+
+    Args:
+      crash: what `reset` or `step` raised.
+      episode: the number of the episode that it broke off.
+      env_steps: environment steps of training taken so far.
+
+    Raises:
+      GivenUpError: if that is not possible, or the limit is reached.
+    """
+    error, place = crash.error, self._place(episode)
+    while True:
+      self._failures += 1
+      self._in_a_row += 1
+      failure = Failure(
+        self._role, error, place, env_steps, self._in_a_row, self._max_failures
+      )
+      if self._remake is None:
+        raise GivenUpError(f"{failure}; there is none to take its place.") from error
+      if self._in_a_row > self._max_failures:
+        raise GivenUpError(
+          f"{failure}; that is failure {self._in_a_row} in a row, and "
+          f"{self._max_failures} are allowed."
+        ) from error
+      self._on_failure(failure)
+      try:
+        environment = self._remake(self._role, self._failures)
+      except Exception as again:
+        error, place = again, f"while it was made anew for episode {episode}"
+      else:
+        self.close()
+        self._environment, self._is_own = environment, True
+        return
+
+  def _place(self, episode: int) -> str:
+    if self._step is None:
+      return f"at the reset of episode {episode}"
+    return f"after {self._step} steps of episode {episode}"
+
+  def _guarded(self, function: Callable[..., T], *arguments: Any) -> T:
+    try:
+      return function(*arguments)
+    except Exception as error:
+      if _is_refusal(error):
+        raise
+      raise CrashError(error) from error
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    return self._environment.observation_spec()
+
+  def action_spec(self) -> dm_env.specs.DiscreteArray:
+    return self._environment.action_spec()
+
+  def reward_spec(self) -> dm_env.specs.Array:
+    return self._environment.reward_spec()
+
+  def discount_spec(self) -> dm_env.specs.Array:
+    return self._environment.discount_spec()
+
+  def close(self) -> None:
+    """Closes the environment if it was made here; a crashed one may refuse."""
+    if self._is_own:
+      with contextlib.suppress(Exception):
+        self._environment.close()
+
+
+def _is_refusal(error: Exception) -> bool:
+  """Whether the exception is one of our checks' own, raised by them themselves."""
+  if isinstance(error, environments.NonFiniteError):
+    return True
+  trace = error.__traceback__
+  while trace is not None and trace.tb_next is not None:
+    trace = trace.tb_next
+  return trace is not None and trace.tb_frame.f_globals.get("__name__") in _CHECKS

@@ -1,0 +1,105 @@
+"""Agents that are small enough to be trained in many tests, by the local runner."""
+
+from collections.abc import Callable
+from typing import Any
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import pytest
+
+from explorax.agents import types
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import config as dqn_config
+from explorax.environments import factory, specs, standard
+from explorax.experiments.runners import local
+
+
+def _tiny_agent(spec: types.EnvironmentSpec, min_size: int, n_step: int):
+  """Acts at random, in evaluation by always 1; averages what it samples.
+
+  Its weights tell which windows were drawn, and when.
+  """
+
+  def make_actor(evaluation: bool = False) -> types.ActorCore:
+    def select_action(params, timestep, state):
+      del params, timestep
+      key, action_key = jax.random.split(state)
+      drawn = jax.random.randint(action_key, (), 0, spec.actions.num_values)
+      return jnp.int32(1) if evaluation else drawn, key
+
+    return types.ActorCore(
+      lambda key, actor_id, num_actors: key,
+      select_action,
+      lambda state: {"policy": jnp.int32(0)},
+    )
+
+  def update(state, sample):
+    rows = sample.rows
+    seen = jnp.mean(rows["observation"]) + jnp.mean(rows["reward"] * rows["mask"])
+    state = 0.9 * state + seen + 0.1 * jnp.mean(rows["action"] * rows["discount"])
+    metrics = {"loss": state, "finite": jnp.float32(1)}
+    return state, types.LearnerOutput(jnp.ones(sample.probabilities.shape), metrics)
+
+  return types.Agent(
+    config=None,
+    spec=spec,
+    encoding=specs.make_encoding(spec.observations),
+    extras_spec={},
+    actor=make_actor,
+    learner=types.LearnerCore(
+      lambda key: jnp.float32(0), update, lambda state: {"w": state}
+    ),
+    replay=types.ReplaySpec(
+      capacity=40,
+      min_size=min_size,
+      batch_size=4,
+      updates_per_step=1.0,
+      bootstrap=n_step,
+    ),
+  )
+
+
+def _train(
+  environment: dm_env.Environment,
+  *,
+  seed: int = 0,
+  replay: str = "memory",
+  episodes: int | None = 4,
+  min_size: int = 6,
+  n_step: int = 1,
+  change_agent: Callable[[types.Agent], types.Agent] = lambda agent: agent,
+  dqn: dict[str, Any] | None = None,
+  evaluation_environment: dm_env.Environment | None = None,
+  **of_runner: Any,
+) -> local.Result:
+  """Runs the tiny agent, or a small DQN with the settings `dqn`."""
+  environment = standard.StandardEnvironment(environment)
+  if evaluation_environment is not None:
+    evaluation_environment = standard.StandardEnvironment(evaluation_environment)
+  spec = factory.spec(environment)
+  if dqn is None:
+    agent = _tiny_agent(spec, min_size, n_step)
+  else:
+    sizes = {"replay_capacity": 40, "min_replay_size": 6, "batch_size": 4}
+    agent = dqn_agent.make_agent(dqn_config.DQNConfig(**{**sizes, **dqn}), spec)
+  return local.run(
+    change_agent(agent),
+    environment,
+    seed=seed,
+    replay=replay,
+    num_episodes=episodes,
+    evaluation_environment=evaluation_environment,
+    **of_runner,
+  )
+
+
+@pytest.fixture
+def train():
+  return _train
+
+
+@pytest.fixture
+def bits():
+  """Turns a tree of arrays into something that compares to the bit."""
+  return lambda tree: [leaf.tobytes() for leaf in jax.tree.leaves(tree)]

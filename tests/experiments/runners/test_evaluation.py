@@ -1,0 +1,326 @@
+"""Evaluation: when, with what, and that training knows nothing of it."""
+
+import dataclasses
+import time
+from typing import Any
+
+import dm_env
+import jax
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents import bonuses, types
+from explorax.environments import standard, testing
+from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments.runners import errors, evaluation, recovery
+
+
+class Watch:
+  """Keeps what a watcher sees."""
+
+  def __init__(self, draws: bool = False):
+    self.draws = draws
+    self.rows: list[tuple[Any, float | None]] = []
+    self.begun = 0
+    self.ended: list[evaluation.EvaluationEpisode] = []
+
+  def begin(self) -> None:
+    self.begun += 1
+
+  def row(self, frame: Any, r_int: float | None) -> None:
+    self.rows.append((frame, r_int))
+
+  def end(self, episode: evaluation.EvaluationEpisode) -> None:
+    self.ended.append(episode)
+
+
+def choice() -> testing.FakeEnvironment:
+  """Rewards the number of the action."""
+  return testing.FakeEnvironment(
+    num_actions=50, reward=lambda t, action: float(t * action)
+  )
+
+
+@pytest.mark.parametrize(
+  "every, episodes, expected",
+  [
+    (12, 6, [15, 25, 30]),  # Passed at 12, 24; and the end.
+    (10, 6, [10, 20, 30]),  # The end has just been evaluated.
+    (2, 3, [5, 10, 15]),  # Once, however many multiples an episode passes.
+    (100, 3, [15]),
+    (None, 3, [15]),
+  ],
+)
+def test_when(train, every, episodes, expected):
+  evaluations: list[evaluation.Evaluation] = []
+  result = train(
+    testing.fake(),
+    episodes=episodes,
+    evaluation_environment=testing.FakeEnvironment(episode_length=3),
+    eval_every=every,
+    eval_episodes=2,
+    on_evaluation=evaluations.append,
+  )
+  assert [each.env_steps for each in evaluations] == expected
+  for each in evaluations:
+    assert [e.episode for e in each.episodes] == [1, 2]
+    assert [e.env_steps for e in each.episodes] == [each.env_steps] * 2
+    assert [(e.episode_return, e.episode_length) for e in each.episodes] == [(3, 3)] * 2
+    assert (each.mean_return, each.mean_length) == (3.0, 3.0)
+    assert each.seconds > 0
+  assert (result.env_steps, result.episodes) == (5 * episodes, episodes)
+
+
+def test_training_is_the_same_to_the_bit(train, bits):
+  """With a bonus counted while acting, priorities, and random actions."""
+  changes = {
+    "seed": 4,
+    "episodes": 6,
+    "dqn": {
+      "hidden_sizes": (4,),
+      "bonus": bonuses.Counts(),
+      "beta": 1.0,
+      "priority_exponent": 0.6,
+    },
+  }
+  results, histories = [], []
+  for evaluates in (False, True):
+    seen: list[Any] = []
+    extra = (
+      {"evaluation_environment": choice(), "eval_every": 7, "eval_episodes": 3}
+      if evaluates
+      else {}
+    )
+    results.append(train(choice(), on_episode=seen.append, **extra, **changes))
+    histories.append([(e.episode_return, e.env_steps, e.metrics) for e in seen])
+  assert bits(results[0].weights) == bits(results[1].weights)
+  assert histories[0][1:] == histories[1][1:] and len(histories[0]) == 6
+  assert results[0].learner_updates == results[1].learner_updates > 0
+
+
+def test_the_evaluation_policy_with_the_weights_that_are_saved(train):
+  """The greedy policy of the final weights, traced by hand."""
+  agents: list[types.Agent] = []
+
+  def keep(agent: types.Agent) -> types.Agent:
+    agents.append(agent)
+    return agent
+
+  evaluations: list[evaluation.Evaluation] = []
+  result = train(
+    choice(),
+    evaluation_environment=choice(),
+    on_evaluation=evaluations.append,
+    change_agent=keep,
+    dqn={
+      "exploration": exploration.EpsilonGreedy(epsilon=1.0),
+      "hidden_sizes": (16,),
+    },
+  )
+  core = agents[0].actor(evaluation=True)
+  environment = standard.StandardEnvironment(choice())
+  state = core.init(jax.random.PRNGKey(9), 0, 1)
+  timestep, expected = environment.reset(), 0.0
+  while not timestep.last():
+    arrays = timestep._replace(
+      step_type=np.int32(timestep.step_type),
+      reward=np.float32(timestep.reward or 0),
+      discount=np.float32(1),
+    )
+    params = types.ActorParams(result.weights, np.int32(20))
+    action, state = core.select_action(params, arrays, state)
+    timestep = environment.step(int(action))
+    expected += float(timestep.reward)
+  returns = [episode.episode_return for episode in evaluations[0].episodes]
+  assert returns == [expected] * 5 and expected > 0
+
+
+def with_env_steps(agent: types.Agent) -> types.Agent:
+  """Lets the evaluation core say, as r_int, which env_steps it is told."""
+
+  def actor(evaluation: bool = False) -> types.ActorCore:
+    core = agent.actor(evaluation=evaluation)
+    if not evaluation:
+      return core
+
+    def select_action(params, timestep, state):
+      action, inner = core.select_action(params, timestep, state[0])
+      return action, (inner, params.env_steps)
+
+    return types.ActorCore(
+      lambda *place: (core.init(*place), np.int32(0)),
+      select_action,
+      lambda state: {**core.extras(state[0]), "r_int": state[1]},
+    )
+
+  return dataclasses.replace(agent, actor=actor)
+
+
+def test_schedules_in_evaluation_go_by_the_steps_of_training(train):
+  watch = Watch()
+  train(
+    testing.fake(),
+    evaluation_environment=testing.FakeEnvironment(episode_length=2),
+    eval_every=10,
+    eval_episodes=2,
+    watcher=watch,
+    change_agent=with_env_steps,
+  )
+  told = [r_int for _, r_int in watch.rows]
+  assert told == [10, 11, 12, 10, 11, 12, 20, 21, 22, 20, 21, 22]
+
+
+def test_the_watcher_sees_each_observation_and_the_last(train):
+  watch = Watch(draws=True)
+  train(
+    testing.fake_drawn(),
+    episodes=2,
+    evaluation_environment=testing.fake_drawn(),
+    eval_episodes=2,
+    watcher=watch,
+  )
+  assert watch.begun == 2 and [e.episode for e in watch.ended] == [1, 2]
+  # The bar is as long as the part of the episode that has passed.
+  lengths = [int((frame[20, :, 0] == 240).sum()) for frame, _ in watch.rows]
+  assert lengths == [0, 12, 24, 36, 48, 60] * 2
+  assert {r_int for _, r_int in watch.rows} == {None}  # DQN has none.
+
+
+def test_nothing_is_drawn_for_a_watcher_who_does_not_look(train):
+  environment = testing.fake_drawn()
+  environment.render = lambda: 1 / 0
+  watch = Watch(draws=False)
+  train(testing.fake(), evaluation_environment=environment, watcher=watch)
+  assert len(watch.rows) == 5 * 6 and watch.rows[0] == (None, None)
+
+
+@pytest.mark.parametrize("at_step", [3, 12])
+def test_a_stop_in_mid_evaluation_leaves_it_unreported(train, at_step):
+  """After 10 steps of training; 12 steps of evaluation are two episodes and two."""
+  steps = 0
+
+  class Counting(testing.FakeEnvironment):
+    def step(self, action: Any) -> dm_env.TimeStep:
+      nonlocal steps
+      steps += 1
+      return super().step(action)
+
+  evaluations: list[evaluation.Evaluation] = []
+  result = train(
+    testing.fake(),
+    evaluation_environment=Counting(),
+    eval_every=10,
+    on_evaluation=evaluations.append,
+    stop=lambda: steps >= at_step,
+  )
+  assert steps == at_step and not evaluations
+  assert (result.env_steps, result.episodes) == (10, 2)
+
+
+@pytest.mark.parametrize("every, interrupted", [(10, True), (None, False)])
+def test_an_interrupt_in_mid_evaluation(train, every, interrupted):
+  """At the end of a run, training is complete all the same."""
+
+  class Interrupted(testing.FakeEnvironment):
+    def step(self, action: Any) -> dm_env.TimeStep:
+      raise KeyboardInterrupt
+
+  result = train(testing.fake(), evaluation_environment=Interrupted(), eval_every=every)
+  assert result.interrupted == interrupted
+  assert result.episodes == (2 if interrupted else 4)
+
+
+def test_an_evaluation_environment_that_crashes_is_made_anew(train, bits):
+  """The episode is repeated, and training goes on as if nothing had been."""
+  failures: list[recovery.Failure] = []
+  evaluations: list[evaluation.Evaluation] = []
+
+  def remake(role: str, number: int) -> dm_env.Environment:
+    assert (role, number) == ("evaluation", 1)
+    return standard.StandardEnvironment(testing.fake())
+
+  result = train(
+    testing.fake(),
+    evaluation_environment=testing.fake_crashing(),
+    eval_every=10,
+    eval_episodes=3,
+    on_evaluation=evaluations.append,
+    remake_environment=remake,
+    on_env_failure=failures.append,
+  )
+  for each in evaluations:
+    assert [(e.episode, e.episode_length) for e in each.episodes] == [
+      (1, 5),
+      (2, 5),
+      (3, 5),
+    ]
+  assert [each.env_steps for each in evaluations] == [10, 20]
+  (failure,) = failures
+  assert str(failure).startswith(
+    "the environment of evaluation failed after 2 steps of episode 2, at environment "
+    "step 10: RuntimeError"
+  )
+  assert bits(result.weights) == bits(train(testing.fake()).weights)
+
+
+def test_a_nan_in_evaluation_ends_the_run(train):
+  with pytest.raises(errors.NonFiniteError, match="environment step 10, seed 0"):
+    train(
+      testing.fake(),
+      evaluation_environment=testing.fake_nan_reward(),
+      eval_every=10,
+    )
+
+
+@pytest.mark.parametrize(
+  "arguments, words",
+  [
+    ({"eval_every": 5}, "eval_every is 5, but there is no evaluation_environment"),
+    ({"eval_every": 0, "evaluation_environment": testing.fake()}, "eval_every is 0"),
+    (
+      {"eval_episodes": 0, "evaluation_environment": testing.fake()},
+      "eval_episodes is 0",
+    ),
+  ],
+)
+def test_refuses_impossible_evaluations(train, arguments, words):
+  with pytest.raises(ValueError, match=words):
+    train(testing.fake(), **arguments)
+
+
+def test_the_clock_leaves_pauses_out(monkeypatch):
+  now = 0.0
+  monkeypatch.setattr(time, "monotonic", lambda: now)
+  clock = clock_lib.Clock()
+  with clock.paused():  # Before it is warm, nothing counts anyway.
+    now = 7.0
+  clock.mark_warm(env_steps=10)
+  now = 9.0
+  assert clock.steps_per_second(30) == 10.0
+  with clock.paused():
+    now = 109.0
+  assert clock.steps_per_second(30) == 10.0
+  now = 110.0
+  assert clock.steps_per_second(40) == 10.0
+
+
+def test_evaluating_takes_nothing_from_the_speed(train):
+  class Slow(testing.FakeEnvironment):
+    def step(self, action: Any) -> dm_env.TimeStep:
+      time.sleep(0.02)
+      return super().step(action)
+
+  evaluations: list[evaluation.Evaluation] = []
+  result = train(
+    testing.fake(),
+    episodes=12,
+    evaluation_environment=Slow(),
+    eval_every=5,
+    eval_episodes=1,
+    on_evaluation=evaluations.append,
+  )
+  evaluating = sum(each.seconds for each in evaluations[2:])
+  assert evaluating > 1.0
+  # Had it counted, 60 steps at most would have taken so long.
+  assert result.steps_per_second > 60 / evaluating

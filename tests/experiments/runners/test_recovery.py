@@ -1,0 +1,272 @@
+"""Environments that crash: what replay keeps, what is counted, when it ends."""
+
+from typing import Any
+
+import dm_env
+import jax
+import numpy as np
+import pytest
+
+from explorax.agents.wiring import memory_replay
+from explorax.environments import standard, testing
+from explorax.experiments.runners import errors, recovery
+
+BACKENDS = ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
+
+
+def crashing(**kwargs: Any) -> testing.CrashingEnvironment:
+  return testing.CrashingEnvironment(**kwargs)
+
+
+def remake(role: str, number: int) -> dm_env.Environment:
+  del role, number
+  return standard.StandardEnvironment(testing.fake())
+
+
+@pytest.fixture
+def stored(monkeypatch) -> list[list[dict[str, bytes]]]:
+  """The windows that enter the memory replay, as rows of bytes."""
+  windows: list[list[dict[str, bytes]]] = []
+  insert = memory_replay.MemoryReplay.insert
+
+  def keep(self, rows):
+    windows.append(
+      [{name: np.asarray(row[name]).tobytes() for name in sorted(row)} for row in rows]
+    )
+    insert(self, rows)
+
+  monkeypatch.setattr(memory_replay.MemoryReplay, "insert", keep)
+  return windows
+
+
+class EndsEarlyOnce(testing.FakeEnvironment):
+  """Truncates its second episode after two steps."""
+
+  resets = 0
+
+  def reset(self) -> dm_env.TimeStep:
+    self.resets += 1
+    return super().reset()
+
+  def step(self, action: Any) -> dm_env.TimeStep:
+    timestep = super().step(action)
+    if self.resets == 2 and self._time == 2:
+      return dm_env.truncation(timestep.reward, timestep.observation)
+    return timestep
+
+
+@pytest.mark.parametrize("n_step", [1, 3, 4])
+def test_replay_cannot_tell_a_crash_from_a_truncation(train, stored, bits, n_step):
+  """The same windows and the same weights to the bit, and no dummy observation."""
+  # No update before: one in the step before a crash has seen a window less.
+  seed = {"seed": 3, "n_step": n_step, "min_size": 9}
+  crashed = train(crashing(crash_at_step=8), remake_environment=remake, **seed)
+  of_crash = list(stored)
+  stored.clear()
+  truncated = train(EndsEarlyOnce(), episodes=5, **seed)
+  assert of_crash == stored and len(stored) == 5 + 2 + 3 * 5
+  assert bits(crashed.weights) == bits(truncated.weights)
+  assert crashed.env_steps == truncated.env_steps == 22
+  assert crashed.learner_updates == truncated.learner_updates
+  assert (crashed.episodes, truncated.episodes) == (4, 5)
+
+
+@pytest.mark.parametrize("replay", BACKENDS)
+def test_steps_count_once_and_the_broken_episode_does_not(train, replay):
+  episodes, failures, asked = [], [], []
+
+  def remake_and_note(role: str, number: int) -> dm_env.Environment:
+    asked.append((role, number))
+    return remake(role, number)
+
+  result = train(
+    crashing(crash_at_step=8),
+    episodes=3,
+    replay=replay,
+    on_episode=episodes.append,
+    remake_environment=remake_and_note,
+    on_env_failure=failures.append,
+  )
+  assert [(e.episode, e.env_steps) for e in episodes] == [(1, 5), (2, 12), (3, 17)]
+  assert [e.episode_length for e in episodes] == [5, 5, 5]
+  assert (result.env_steps, result.episodes, result.interrupted) == (17, 3, False)
+  assert result.learner_updates == 12  # From step 6 on, one for each.
+  assert asked == [("training", 1)]
+  (failure,) = failures
+  text = str(failure)
+  assert text.startswith(
+    "the environment of training failed after 2 steps of episode 2, at environment "
+    "step 7: RuntimeError: the emulator went away (testing.py:"
+  )
+  assert (failure.number, failure.limit) == (1, 3)
+
+
+@pytest.mark.parametrize("where", ["crash_at_step", "crash_at_reset"])
+def test_an_episode_without_a_transition_leaves_nothing(train, stored, bits, where):
+  at = {"crash_at_step": 6, "crash_at_reset": 2}[where]
+  failures: list[recovery.Failure] = []
+  result = train(
+    crashing(**{where: at}),
+    episodes=2,
+    n_step=3,
+    remake_environment=remake,
+    on_env_failure=failures.append,
+  )
+  assert (result.env_steps, result.episodes) == (10, 2)
+  assert len(stored) == 10
+  one = np.float32(1).tobytes()
+  assert all(window[0]["mask"] == one for window in stored)
+  place = {"crash_at_step": "after 0 steps of", "crash_at_reset": "at the reset of"}
+  assert f"failed {place[where]} episode 2" in str(failures[0])
+
+
+def test_gives_up_after_so_many_in_a_row(train):
+  failures: list[recovery.Failure] = []
+  made: list[int] = []
+
+  def hopeless(role: str, number: int) -> dm_env.Environment:
+    made.append(number)
+    return standard.StandardEnvironment(testing.fake_hopeless())
+
+  with pytest.raises(errors.EnvironmentFailedError) as caught:
+    train(
+      testing.fake_hopeless(),
+      remake_environment=hopeless,
+      max_env_failures=2,
+      on_env_failure=failures.append,
+    )
+  assert made == [1, 2] and [f.number for f in failures] == [1, 2]
+  message = str(caught.value)
+  assert "the emulator went away" in message and "\n" not in message
+  assert message.endswith("that is failure 3 in a row, and 2 are allowed.")
+  # Two steps of each of three episodes; and there are weights to be saved.
+  assert "at environment step 6" in message
+  assert jax.tree.leaves(caught.value.weights)
+
+
+@pytest.mark.parametrize("remake_environment, words", [(remake, "failure 1 in a row")])
+def test_no_failure_at_all_may_be_allowed(train, remake_environment, words):
+  with pytest.raises(errors.EnvironmentFailedError, match=words):
+    train(
+      crashing(crash_at_step=2),
+      remake_environment=remake_environment,
+      max_env_failures=0,
+    )
+
+
+def test_without_a_way_to_make_it_anew_the_first_crash_ends_the_run(train):
+  with pytest.raises(errors.EnvironmentFailedError, match="none to take its place"):
+    train(crashing(crash_at_step=2))
+
+
+def test_a_whole_episode_in_between_starts_the_count_anew(train):
+  def again(role: str, number: int) -> dm_env.Environment:
+    return standard.StandardEnvironment(crashing(crash_at_step=8))
+
+  failures: list[recovery.Failure] = []
+  result = train(
+    crashing(crash_at_step=8),
+    episodes=5,
+    remake_environment=again,
+    max_env_failures=1,
+    on_env_failure=failures.append,
+  )
+  assert result.episodes == 5 and result.env_steps == 5 * 5 + 4 * 2
+  assert [failure.number for failure in failures] == [1] * 4
+
+
+def test_making_it_anew_may_fail_as_well(train):
+  def fails_once(role: str, number: int) -> dm_env.Environment:
+    if number == 1:
+      raise OSError("no such ROM")
+    return remake(role, number)
+
+  failures: list[recovery.Failure] = []
+  result = train(
+    crashing(crash_at_step=8),
+    episodes=2,
+    remake_environment=fails_once,
+    on_env_failure=failures.append,
+  )
+  assert result.episodes == 2 and [f.number for f in failures] == [1, 2]
+  assert "failed while it was made anew for episode 2" in str(failures[1])
+  assert "OSError: no such ROM" in str(failures[1])
+
+
+def test_environments_made_by_the_runner_are_closed(train):
+  closed: list[str] = []
+
+  class Closing(testing.CrashingEnvironment):
+    name = "first"
+
+    def close(self) -> None:
+      closed.append(self.name)
+      raise RuntimeError("it has crashed")
+
+  def again(role: str, number: int) -> dm_env.Environment:
+    environment = Closing(crash_at_step=8 if number == 1 else None)
+    environment.name = f"number {number}"
+    return standard.StandardEnvironment(environment)
+
+  train(Closing(crash_at_step=2), episodes=3, remake_environment=again)
+  assert closed == ["number 1", "number 2"]
+
+
+class Strange(testing.FakeEnvironment):
+  """Breaks its spec, or raises the same kind of error by itself."""
+
+  def __init__(self, what: str):
+    super().__init__()
+    self._what = what
+
+  def step(self, action: Any) -> dm_env.TimeStep:
+    timestep = super().step(action)
+    if self._what == "raises":
+      raise ValueError("no such action today")
+    if self._what == "shape":
+      return timestep._replace(observation=np.zeros(7))
+    if self._what == "discount":
+      return timestep._replace(discount=2.0)
+    if self._what == "no timestep":
+      return None
+    return timestep._replace(reward=np.nan)
+
+
+@pytest.mark.parametrize(
+  "what, error",
+  [
+    ("shape", ValueError),
+    ("discount", ValueError),
+    ("no timestep", TypeError),
+    ("nan", errors.NonFiniteError),
+  ],
+)
+def test_what_our_checks_refuse_still_ends_the_run(train, what, error):
+  with pytest.raises(error) as caught:
+    train(Strange(what), remake_environment=remake)
+  assert not isinstance(caught.value, errors.EnvironmentFailedError)
+
+
+def test_the_same_kind_of_error_of_its_own_is_a_crash(train):
+  result = train(Strange("raises"), remake_environment=remake, episodes=2)
+  assert (result.episodes, result.env_steps) == (2, 10)
+
+
+def test_ctrl_c_is_no_crash(train):
+  class Interrupted(testing.FakeEnvironment):
+    def step(self, action: Any) -> dm_env.TimeStep:
+      raise KeyboardInterrupt
+
+  failures: list[recovery.Failure] = []
+  result = train(
+    Interrupted(), remake_environment=remake, on_env_failure=failures.append
+  )
+  assert result.interrupted and not failures
+
+
+def test_an_error_of_the_agents_is_no_crash(train):
+  def on_episode(episode):
+    raise RuntimeError("of ours")
+
+  with pytest.raises(RuntimeError, match="of ours"):
+    train(testing.fake(), remake_environment=remake, on_episode=on_episode)
