@@ -12,6 +12,8 @@ from explorax.experiments import errors, overrides
 RUNNERS = ("local",)
 REPLAYS = ("reverb", "memory")
 
+EVAL_EPISODES = 5  # Of an evaluation, where nothing was said.
+
 _MAX_SEED = 2**32 - 1  # numpy's generators take no more.
 
 _INTRODUCTION = """\
@@ -27,6 +29,10 @@ Examples
   The same without Reverb and TensorFlow, with two settings of the agent changed:
     python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
       --replay=memory --set batch_size=64 --set hidden_sizes=100,100
+
+  The same, evaluated every 1000 steps, with a video of the last evaluation:
+    python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
+      --episodes=1000 --eval_every=1000 --video
 
   50,000 steps of a gymnasium environment, into a directory of your choice:
     python -m explorax.experiments.run --agent=dqn --env=gym:CartPole-v1 \\
@@ -56,6 +62,10 @@ class Command:
     steps: after how many environment steps it ends; None for no such end.
     runner: one of `RUNNERS`.
     replay: one of `REPLAYS`.
+    eval_every: environment steps between two evaluations; None for no such interval.
+    eval_episodes: episodes of each evaluation.
+    video: whether evaluation episodes are recorded as videos.
+    max_env_failures: after how many crashes in a row an environment is made anew.
     output: the run's directory.
     show: `help`, `agents` or `environments`, to be shown instead of a run; or ''.
     debug: let errors show where in the code they arose.
@@ -69,17 +79,26 @@ class Command:
   steps: int | None
   runner: str
   replay: str
+  eval_every: int | None
+  eval_episodes: int
+  video: bool
+  max_env_failures: int
   output: str
   show: str
   debug: bool
+
+  @property
+  def evaluates(self) -> bool:
+    """Whether the run has evaluations at all."""
+    return self.eval_every is not None or self.video
 
 
 def parse(argv: Sequence[str]) -> Command:
   """Reads a command line, its program's name left out.
 
   Raises:
-    SetUpError: for an unknown flag, a value that does not fit, or no agent or
-      environment.
+    SetUpError: for an unknown flag, a value that does not fit, a flag that nothing
+      would read, or no agent or environment.
   """
   values = _define_flags()
   try:
@@ -98,6 +117,12 @@ def parse(argv: Sequence[str]) -> Command:
     raise errors.SetUpError("--agent is missing; --list_agents shows the names.")
   if not show and not env:
     raise errors.SetUpError("--env is missing; --list_envs shows the names.")
+  eval_every, eval_episodes = given["eval_every"], given["eval_episodes"]
+  if eval_episodes is not None and eval_every is None and not given["video"]:
+    raise errors.SetUpError(
+      f"--eval_episodes={eval_episodes} has no evaluation to speak of; give "
+      "--eval_every=STEPS as well."
+    )
   return Command(
     agent=agent,
     settings=tuple(given["set"]),
@@ -107,6 +132,10 @@ def parse(argv: Sequence[str]) -> Command:
     steps=given["steps"],
     runner=given["runner"],
     replay=given["replay"],
+    eval_every=eval_every,
+    eval_episodes=EVAL_EPISODES if eval_episodes is None else eval_episodes,
+    video=given["video"],
+    max_env_failures=given["max_env_failures"],
     output=given["output"] or default_output(agent, env, seed),
     show=show,
     debug=given["debug"],
@@ -218,6 +247,34 @@ _FLAGS = {
       parser=_WholeNumber(1),
     ),
   ),
+  "Evaluation (episodes of the evaluation policy, in an environment of their own)": (
+    _Flag(
+      "eval_every",
+      "=STEPS",
+      None,
+      "Evaluates after the episode in which a multiple of so many environment steps\n"
+      "is passed, and at the end of the run. The episodes go into evaluation.csv and\n"
+      "are no part of training: no step counts, nothing enters replay.\n"
+      "[no evaluation]",
+      parser=_WholeNumber(1),
+    ),
+    _Flag(
+      "eval_episodes",
+      "=INT",
+      None,
+      f"Episodes of each evaluation. [{EVAL_EPISODES}]",
+      parser=_WholeNumber(1),
+    ),
+    _Flag(
+      "video",
+      "",
+      False,
+      "Records the last evaluation episode and the best as videos/step_*.gif, with\n"
+      "the intrinsic reward below the pictures where the agent has one as it acts.\n"
+      "Without --eval_every there is one evaluation, at the end of the run. For\n"
+      "environments that have a picture; needs Pillow (explorax[plots]).",
+    ),
+  ),
   "How": (
     _Flag(
       "replay",
@@ -235,11 +292,21 @@ _FLAGS = {
       choices=RUNNERS,
     ),
     _Flag(
+      "max_env_failures",
+      "=INT",
+      3,
+      "How many times in a row an environment that raises an error in mid-episode is\n"
+      "made anew; its episode then counts as truncated. (A bsuite environment keeps\n"
+      "its score within itself and is never made anew.) --debug shows the errors. [3]",
+      parser=_WholeNumber(0),
+    ),
+    _Flag(
       "output",
       "=DIR",
       None,
       "A new directory for config.json, metrics.csv, TensorBoard events,\n"
-      "checkpoints/final.npz, curve.png, summary.json and, on bsuite, bsuite's CSV.\n"
+      "checkpoints/final.npz, curve.png, summary.json and, on bsuite, bsuite's CSV;\n"
+      "evaluation.csv, r_int.png and videos/ where there are evaluations.\n"
       "[runs/AGENT-ENV-seedSEED in the current directory]",
     ),
   ),

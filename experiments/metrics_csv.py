@@ -1,4 +1,4 @@
-"""`metrics.csv`: one row per episode, each on disk as soon as the episode has ended."""
+"""`metrics.csv` and `evaluation.csv`: a row per episode, on disk when it has ended."""
 
 import csv
 import io
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from explorax.experiments import output
 
 if TYPE_CHECKING:
-  from explorax.experiments.runners import local
+  from explorax.experiments.runners import evaluation, local
 
 EPISODE_COLUMNS = (
   "episode",
@@ -21,28 +21,36 @@ EPISODE_COLUMNS = (
 )
 
 
+EVALUATION_COLUMNS = ("env_steps", "episode", "episode_return", "episode_length")
+
+
 class MetricsCsv:
   """Appends episodes to a CSV file.
 
-  The columns are `EPISODE_COLUMNS`, then the metrics in alphabetical order. A metric
-  that turns up later (the learner's, once learning has begun) becomes a column
+  The columns are those it is made with, then the metrics in alphabetical order. A
+  metric that turns up later (the learner's, once learning has begun) becomes a column
   after all those before it, empty in the rows above: columns never move.
   """
 
-  NAME = "metrics.csv"
-
-  def __init__(self, directory: output.RunDirectory):
+  def __init__(
+    self,
+    directory: output.RunDirectory,
+    name: str = "metrics.csv",
+    columns: tuple[str, ...] = EPISODE_COLUMNS,
+  ):
     self._directory = directory
+    self._name = name
+    self._columns = columns
     self._metrics: list[str] = []
-    self._file = directory.append_to(self.NAME)
-    self._file.append(_line([*EPISODE_COLUMNS]))
+    self._file = directory.append_to(name)
+    self._file.append(_line([*columns]))
 
-  def write(self, episode: "local.Episode") -> None:
-    """Appends one `Episode` of a runner."""
+  def write(self, episode: "local.Episode | evaluation.EvaluationEpisode") -> None:
+    """Appends one episode of a runner, which has these columns and `metrics`."""
     new = sorted(set(episode.metrics) - set(self._metrics))
     if new:
       self._widen(new)
-    row = [getattr(episode, column) for column in EPISODE_COLUMNS]
+    row = [getattr(episode, column) for column in self._columns]
     metrics = [episode.metrics.get(name) for name in self._metrics]
     self._file.append(
       _line([*row, *("" if m is None else f"{m:.9g}" for m in metrics)])
@@ -57,9 +65,9 @@ class MetricsCsv:
       rows = list(csv.reader(file))
     widened = [[*rows[0], *names], *([*row, *[""] * len(names)] for row in rows[1:])]
     content = b"".join(map(_line, widened))
-    self._directory.write(self.NAME, lambda file: file.write(content))
+    self._directory.write(self._name, lambda file: file.write(content))
     self._file.close()
-    self._file = self._directory.append_to(self.NAME)
+    self._file = self._directory.append_to(self._name)
     self._metrics.extend(names)
 
 

@@ -1,9 +1,11 @@
-"""`curve.png`: the learning curve of a run."""
+"""`curve.png`, the learning curve of a run, and `r_int.png`, within an episode."""
 
+from collections.abc import Mapping
 from typing import BinaryIO
 
 import numpy as np
 
+from explorax.experiments import evaluations as evaluations_lib
 from explorax.experiments import returns as returns_lib
 
 _MAX_POINTS = 4000  # Per line: more cannot be told apart and slow the drawing down.
@@ -14,17 +16,20 @@ def learning_curve(
   returns: returns_lib.Returns,
   *,
   title: str,
+  evaluations: evaluations_lib.Evaluations,
   solved_episode: int | None = None,
 ) -> None:
   """Draws returns against environment steps, a line for each policy group, as PNG.
 
   The line is the mean over the last 100 episodes of the group, the dots behind it
-  the episodes themselves.
+  the episodes themselves. Evaluations, if there are any, are a black line through
+  the mean return of each.
 
   Args:
     file: where the PNG goes.
     returns: of all episodes.
     title: above the axes.
+    evaluations: of the run.
     solved_episode: marked by a vertical line if given (counted from 1).
   """
   # Drawn without pyplot, which would keep the figure and choose a window system.
@@ -40,6 +45,16 @@ def learning_curve(
     label = f"{policy} ({len(values):,} episodes)"
     mean = returns_lib.running_mean(values)[shown]
     axes.plot(steps[shown], mean, color=color, label=label)
+  if len(evaluations):
+    axes.plot(
+      evaluations.env_steps,
+      evaluations.means,
+      color="black",
+      lw=1.2,
+      marker="o",
+      ms=4,
+      label=f"evaluation ({len(evaluations):,}, mean of each)",
+    )
   if solved_episode is not None:
     step = int(returns.env_steps()[solved_episode - 1])
     label = f"solved in episode {solved_episode}"
@@ -49,8 +64,32 @@ def learning_curve(
   axes.set_ylabel(f"return per episode\n(line: mean of the last {returns_lib.WINDOW})")
   axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
   axes.grid(alpha=0.3)
-  if returns.policies:
+  if returns.policies or len(evaluations):
     axes.legend(loc="best", fontsize="small")
+  fig.savefig(file, format="png")
+
+
+def intrinsic_rewards(
+  file: BinaryIO, episodes: Mapping[str, np.ndarray], *, title: str
+) -> None:
+  """Draws the intrinsic reward along episodes, one below the other, as PNG.
+
+  Args:
+    file: where the PNG goes.
+    episodes: title of an episode → float `[T + 1]`, one for each observation.
+    title: above all of them.
+  """
+  from matplotlib import figure
+
+  fig = figure.Figure(figsize=(8, 2.6 * len(episodes)), dpi=120, layout="constrained")
+  all_axes = fig.subplots(len(episodes), squeeze=False)[:, 0]
+  for axes, (name, r_int) in zip(all_axes, episodes.items(), strict=True):
+    axes.plot(np.arange(len(r_int)), r_int, lw=1)
+    axes.set_title(name, fontsize="medium")
+    axes.set_ylabel("intrinsic reward")
+    axes.grid(alpha=0.3)
+  all_axes[-1].set_xlabel("step of the episode")
+  fig.suptitle(title)
   fig.savefig(file, format="png")
 
 

@@ -11,6 +11,7 @@ from explorax.experiments import returns as returns_lib
 from explorax.experiments import summary
 
 if TYPE_CHECKING:
+  from explorax.experiments.runners import evaluation as evaluation_lib
   from explorax.experiments.runners import local
 
 _LIVE_PERIOD = 0.1  # Seconds.
@@ -46,6 +47,7 @@ class Progress:
     self._shown_at = clock()
     self._shown_fraction = 0.0
     self._width = 0  # Of the live line on the screen.
+    self._evaluation: float | None = None  # The mean return of the last one.
     # (seconds, environment steps, fraction done) of the last `_SPEED_SPAN` seconds.
     # It starts empty: the first episode's time is mostly compilation.
     self._recent: collections.deque[tuple[float, int, float]] = collections.deque()
@@ -60,6 +62,14 @@ class Progress:
     if self._is_due(now, fraction):
       self._shown_at, self._shown_fraction = now, fraction
       self._show(self._line(episode, returns.recent_mean()))
+
+  def evaluated(self, evaluation: "evaluation_lib.Evaluation") -> None:
+    """Takes in an `Evaluation`, whose time is none of training's speed."""
+    self._evaluation = evaluation.mean_return
+    self._recent = collections.deque(
+      (seconds + evaluation.seconds, steps, done)
+      for seconds, steps, done in self._recent
+    )
 
   def close(self) -> None:
     """Ends the live line, so that what follows starts on a line of its own."""
@@ -99,6 +109,8 @@ class Progress:
       parts.append(f"mean {mean:.3g}")
     if done > 0 and seconds > 0:
       parts.append(f"{summary.duration((1 - fraction) * seconds / done)} left")
+    if self._evaluation is not None:
+      parts.append(f"evaluation {self._evaluation:.3g}")
     return " | ".join(parts)
 
   def _show(self, line: str) -> None:

@@ -1,13 +1,17 @@
 """Everything that a run writes while it lasts and when it ends."""
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
 
 from explorax.experiments import console as console_lib
 from explorax.experiments import (
   errors,
   events,
+  gif,
   metrics_csv,
   output,
   plots,
@@ -15,11 +19,14 @@ from explorax.experiments import (
   returns,
   summary,
 )
+from explorax.experiments import evaluations as evaluations_lib
+from explorax.experiments import film as film_lib
 from explorax.experiments import weights as weights_lib
 
 if TYPE_CHECKING:
   from explorax import environments
-  from explorax.experiments.runners import local
+  from explorax.experiments.runners import evaluation as evaluation_lib
+  from explorax.experiments.runners import local, recovery
 
 WEIGHTS = "checkpoints/final.npz"
 
@@ -40,6 +47,7 @@ class Recorder:
     num_steps: int | None,
     solved_rule: "environments.SolvedRule | None",
     console: console_lib.Console,
+    film: film_lib.Film | None = None,
   ):
     """Begins the files that grow.
 
@@ -50,6 +58,7 @@ class Recorder:
       num_steps: after how many environment steps it ends, if it does.
       solved_rule: an `environments.SolvedRule`, or None where there is none.
       console: for the progress.
+      film: watches the evaluations of the run; None if there are to be none.
 
     Raises:
       OutputError: if the files cannot be written.
@@ -59,8 +68,14 @@ class Recorder:
     self._title = title
     self._solved_rule = solved_rule
     self._returns = returns.Returns()
+    self._film = film
+    self._evaluations = evaluations_lib.Evaluations()
+    self._failures = 0
     self._last: local.Episode | None = None
     self._csv = metrics_csv.MetricsCsv(directory)
+    self._evaluation_csv = film and metrics_csv.MetricsCsv(
+      directory, "evaluation.csv", metrics_csv.EVALUATION_COLUMNS
+    )
     self._events = events.EventWriter(directory)
     self._progress = progress.Progress(
       console, num_episodes=num_episodes, num_steps=num_steps
@@ -86,6 +101,25 @@ class Recorder:
     except errors.OutputError as error:
       self.problem = error
 
+  def on_evaluation(self, evaluation: "evaluation_lib.Evaluation") -> None:
+    """Takes in an `Evaluation` of a runner."""
+    self._evaluations.add(evaluation)
+    self._progress.evaluated(evaluation)
+    if self.problem is not None or self._evaluation_csv is None:
+      return
+    try:
+      for episode in evaluation.episodes:
+        self._evaluation_csv.write(episode)
+      self._events.write(evaluation.env_steps, _evaluation_scalars(evaluation))
+    except errors.OutputError as error:
+      self.problem = error
+
+  def on_env_failure(self, failure: "recovery.Failure") -> None:
+    """Counts a crash of an environment, and ends the live line for what is said."""
+    del failure
+    self._failures += 1
+    self._progress.close()
+
   def finish(
     self, status: str, result: "local.Result | None", weights: Any, wall_seconds: float
   ) -> tuple[summary.Summary, list[errors.OutputError]]:
@@ -102,6 +136,8 @@ class Recorder:
     """
     self._progress.close()
     self._csv.close()
+    if self._evaluation_csv is not None:
+      self._evaluation_csv.close()
     self._events.close()
     outcome = self._summarise(status, result, wall_seconds)
     problems = [] if self.problem is None else [self.problem]
@@ -122,7 +158,37 @@ class Recorder:
       files[WEIGHTS] = lambda file: weights_lib.save(file, weights)
     if self._last is not None:
       files["curve.png"] = lambda file: plots.learning_curve(
-        file, self._returns, title=self._title, solved_episode=self.solved_episode
+        file,
+        self._returns,
+        title=self._title,
+        evaluations=self._evaluations,
+        solved_episode=self.solved_episode,
+      )
+    if self._film is not None:
+      files.update(self._files_of_film(self._film))
+    return files
+
+  def _files_of_film(self, film: film_lib.Film) -> dict[str, Callable[[BinaryIO], Any]]:
+    """The videos, and the intrinsic rewards, of the episodes that the film kept."""
+    files: dict[str, Callable[[BinaryIO], Any]] = {}
+    r_int: dict[str, np.ndarray] = {}
+    for which, recording in film.recordings().items():
+      episode = recording.episode
+      if episode is None:
+        continue
+      if film.draws:
+        suffix = "" if which == "last" else f"_{which}"
+        name = f"videos/step_{episode.env_steps:08d}{suffix}.gif"
+        files[name] = functools.partial(gif.write, recording=recording)
+      if recording.r_int:
+        title = (
+          f"{which} episode of evaluation, after {episode.env_steps:,} steps: return "
+          f"{episode.episode_return:.4g}"
+        )
+        r_int[title] = np.array(recording.r_int)
+    if r_int:
+      files["r_int.png"] = lambda file: plots.intrinsic_rewards(
+        file, r_int, title=self._title
       )
     return files
 
@@ -139,6 +205,8 @@ class Recorder:
       wall_seconds=wall_seconds,
       returns=self._returns,
       solved_rule=self._solved_rule,
+      evaluations=self._evaluations,
+      environment_failures=self._failures,
     )
 
 
@@ -152,3 +220,17 @@ def _scalars(episode: "local.Episode") -> dict[str, float]:
     "speed/steps_per_second": episode.steps_per_second,
     **{f"metrics/{name}": value for name, value in episode.metrics.items()},
   }
+
+
+def _evaluation_scalars(evaluation: "evaluation_lib.Evaluation") -> dict[str, float]:
+  """The means over the evaluation's episodes."""
+  scalars = {
+    "evaluation/return": evaluation.mean_return,
+    "evaluation/length": evaluation.mean_length,
+  }
+  for name in sorted(set().union(*(each.metrics for each in evaluation.episodes))):
+    values = [
+      each.metrics[name] for each in evaluation.episodes if name in each.metrics
+    ]
+    scalars[f"evaluation/metrics/{name}"] = float(np.mean(values))
+  return scalars

@@ -8,12 +8,14 @@ help and mistyped commands answer at once.
 import contextlib
 import dataclasses
 import datetime
+import functools
 import importlib
 import os
 import shlex
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
   from explorax import environments
   from explorax.agents import types
   from explorax.experiments import output
-  from explorax.experiments.runners import local
+  from explorax.experiments.runners import local, recovery
 
 # What config checks, environments and agents raise when they are asked for something
 # that they cannot do.
@@ -63,7 +65,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     _complain("stopped before the run began.")
     return 130
   try:
-    with contextlib.closing(job.environment):
+    with contextlib.ExitStack() as stack:
+      for environment in (job.environment, job.evaluation_environment):
+        if environment is not None:
+          stack.callback(_close, environment)
       return _run(job)
   except errors.OutputError as error:
     _complain(error)
@@ -77,6 +82,7 @@ class _Job:
   command: command_lib.Command
   agent: "types.Agent"
   environment: "environments.StandardEnvironment"
+  evaluation_environment: "environments.StandardEnvironment | None"
   directory: "output.RunDirectory"
   num_episodes: int | None
 
@@ -84,6 +90,13 @@ class _Job:
   def title(self) -> str:
     command = self.command
     return f"{command.agent} on {command.env}, seed {command.seed}"
+
+  @property
+  def remake_environment(self) -> "recovery.Remake | None":
+    """Makes environments anew, but not bsuite's, whose scores would start anew too."""
+    if self.command.env.startswith("bsuite:"):
+      return None
+    return functools.partial(_make_environment, self.command)
 
   @property
   def length(self) -> str:
@@ -143,13 +156,54 @@ def _set_up(command: command_lib.Command, argv: list[str]) -> _Job:
     environment = environments.make(
       command.env, seed=command.seed, record_to=str(directory.path / "bsuite")
     )
+    evaluation_environment = _evaluation_environment(command)
     agent = preset.make_agent(config, environments.spec(environment))
     num_episodes = _num_episodes(command, environment)
     directory.write_json("config.json", _record(command, argv, config, num_episodes))
   except BaseException:
     directory.discard()
     raise
-  return _Job(command, agent, environment, directory, num_episodes)
+  return _Job(
+    command, agent, environment, evaluation_environment, directory, num_episodes
+  )
+
+
+def _evaluation_environment(
+  command: command_lib.Command,
+) -> "environments.StandardEnvironment | None":
+  """That of the evaluations, if there are to be any; checks that it can be drawn."""
+  if not command.evaluates:
+    return None
+  if command.video:
+    from explorax.environments import rendering
+    from explorax.experiments import gif
+
+    gif.check_installed()
+    rendering.check(command.env, seed=command.seed)
+  return _make_environment(command, "evaluation", 0)
+
+
+def _make_environment(
+  command: command_lib.Command, role: str, number: int
+) -> "environments.StandardEnvironment":
+  """An environment beside the run's first one, with a seed of its own.
+
+  Args:
+    command: of the run.
+    role: `training` or `evaluation`.
+    number: tells those of one role apart.
+  """
+  import numpy as np
+
+  from explorax import environments
+  from explorax.environments import rendering
+
+  stream = ("training", "evaluation").index(role)
+  sequence = np.random.SeedSequence((command.seed, stream, number))
+  seed = int(sequence.generate_state(1)[0])
+  if role == "evaluation" and command.video:
+    return rendering.make(command.env, seed=seed)
+  return environments.make(command.env, seed=seed)
 
 
 def _num_episodes(
@@ -184,6 +238,10 @@ def _record(
     "steps": command.steps,
     "runner": command.runner,
     "replay": command.replay,
+    "eval_every": command.eval_every,
+    "eval_episodes": command.eval_episodes if command.evaluates else None,
+    "video": command.video,
+    "max_env_failures": command.max_env_failures,
     "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     "versions": versions.collect(),
   }
@@ -192,6 +250,7 @@ def _record(
 def _run(job: _Job) -> int:
   """Runs the job, leaves its files whatever happens, and returns the exit code."""
   from explorax import environments
+  from explorax.experiments import film as film_lib
   from explorax.experiments import recorder as recorder_lib
   from explorax.experiments import signals
   from explorax.experiments.runners import errors as runner_errors
@@ -199,6 +258,7 @@ def _run(job: _Job) -> int:
   runner = importlib.import_module(f"explorax.experiments.runners.{job.command.runner}")
   console = console_lib.Console(sys.stdout)
   console.line(f"{job.title}: {job.length}, into {job.directory.path}")
+  film = film_lib.Film(job.command.video) if job.command.evaluates else None
   recorder = recorder_lib.Recorder(
     job.directory,
     title=job.title,
@@ -206,7 +266,18 @@ def _run(job: _Job) -> int:
     num_steps=job.command.steps,
     solved_rule=environments.solved_rule(job.command.env),
     console=console,
+    film=film,
   )
+
+  def on_env_failure(failure: "recovery.Failure") -> None:
+    recorder.on_env_failure(failure)
+    if job.command.debug:
+      traceback.print_exception(failure.error)
+    _complain(
+      f"{failure}; it is made anew (failure {failure.number} in a row, "
+      f"{failure.limit} are allowed)."
+    )
+
   status, exit_code = "failed", 1
   problems: list[Exception] = []
   result = weights = None
@@ -222,13 +293,23 @@ def _run(job: _Job) -> int:
         num_steps=job.command.steps,
         on_episode=recorder.on_episode,
         stop=lambda: stop() or recorder.problem is not None,
+        evaluation_environment=job.evaluation_environment,
+        eval_every=job.command.eval_every,
+        eval_episodes=job.command.eval_episodes,
+        on_evaluation=recorder.on_evaluation,
+        watcher=film,
+        remake_environment=job.remake_environment,
+        max_env_failures=job.command.max_env_failures,
+        on_env_failure=on_env_failure,
       )
     weights = result.weights
     if recorder.problem is None:
       status, exit_code = "finished", 0
       if result.interrupted or (stop() and not job.is_complete(result)):
         status, exit_code = "interrupted", stop.exit_code
-  except runner_errors.NonFiniteError as error:
+  except runner_errors.StoppedError as error:
+    if job.command.debug:
+      traceback.print_exception(error)
     weights = error.weights
     problems.append(error)
   except KeyboardInterrupt:  # The second one, at a moment that nobody expects.
@@ -249,6 +330,14 @@ def _run(job: _Job) -> int:
   for problem in problems:
     _complain(problem)
   return 1 if problems else exit_code
+
+
+def _close(environment: "environments.StandardEnvironment") -> None:
+  """Closes it; one that has crashed may fail at that too, when all else is done."""
+  try:
+    environment.close()
+  except Exception as error:
+    _complain(f"the environment could not be closed ({type(error).__name__}: {error}).")
 
 
 def _announce(number: signal.Signals) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
+from explorax.experiments import evaluations as evaluations_lib
 from explorax.experiments import returns as returns_lib
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class Summary:
     returns: of all its episodes.
     solved_rule: the rule by which it is solved, which has seen all episodes; None
       where there is no such rule.
+    evaluations: those that were made.
+    environment_failures: how many crashes of environments the run went on after.
   """
 
   status: str
@@ -35,13 +38,19 @@ class Summary:
   wall_seconds: float
   returns: returns_lib.Returns
   solved_rule: "environments.SolvedRule | None"
+  evaluations: evaluations_lib.Evaluations
+  environment_failures: int
 
   def __post_init__(self):
     if self.status not in STATUSES:
       raise ValueError(f"a run's status is one of {STATUSES}, not {self.status!r}.")
 
   def to_dict(self) -> dict[str, Any]:
-    """The content of `summary.json`; `solved_episode` only where there is a rule."""
+    """The content of `summary.json`.
+
+    `solved_episode` is there only if there is a rule, and `evaluation` only if there
+    was one.
+    """
     content = {
       "status": self.status,
       "env_steps": self.env_steps,
@@ -49,6 +58,7 @@ class Summary:
       "learner_updates": self.learner_updates,
       "steps_per_second": self.steps_per_second,
       "wall_seconds": self.wall_seconds,
+      "environment_failures": self.environment_failures,
       **_means(self.returns, None),
       "policies": {
         name: {"episodes": len(self.returns.of(name)), **_means(self.returns, name)}
@@ -57,6 +67,8 @@ class Summary:
     }
     if self.solved_rule is not None:
       content["solved_episode"] = self.solved_rule.solved_episode
+    if len(self.evaluations):
+      content["evaluation"] = self.evaluations.to_dict()
     return content
 
   def table(self, title: str) -> str:
@@ -71,6 +83,11 @@ class Summary:
     ]
     if self.solved_rule is not None:
       facts.append(_solved(self.solved_rule, episodes))
+    if len(self.evaluations):
+      facts.append(self.evaluations.sentence())
+    if self.environment_failures:
+      failures = _count(self.environment_failures, "failure")
+      facts.append(f"The environment was made anew after {failures}.")
     lines = [f"{title}: {self.status}", *(f"  {fact}" for fact in facts)]
     if episodes:
       lines += ["", *_returns_table(self.returns)]

@@ -86,7 +86,23 @@ def episode(number: int, **changes: Any) -> Episode:
 
 
 def _run(
-  agent, environment, *, seed, replay, num_episodes, num_steps, on_episode, stop
+  agent,
+  environment,
+  *,
+  seed,
+  replay,
+  num_episodes,
+  num_steps,
+  on_episode,
+  stop,
+  evaluation_environment,
+  eval_every,
+  eval_episodes,
+  on_evaluation,
+  watcher,
+  remake_environment,
+  max_env_failures,
+  on_env_failure,
 ) -> Result:
   from explorax import environments
   from explorax.experiments.runners import errors
@@ -159,9 +175,43 @@ def stand_ins(monkeypatch, tmp_path):
   return tmp_path
 
 
+class EvaluationEpisode(NamedTuple):
+  env_steps: int
+  episode: int
+  episode_return: float
+  episode_length: int
+  metrics: dict[str, float]
+
+
+class Evaluation(NamedTuple):
+  env_steps: int
+  episodes: tuple[EvaluationEpisode, ...]
+  seconds: float
+
+  @property
+  def mean_return(self) -> float:
+    return float(np.mean([episode.episode_return for episode in self.episodes]))
+
+  mean_length = 10.0
+
+
 @pytest.fixture
 def make_episode():
   return episode
+
+
+@pytest.fixture
+def make_evaluation():
+  """An evaluation after so many steps whose episodes have these returns."""
+
+  def make(env_steps: int, returns: list[float], seconds: float = 1.0) -> Evaluation:
+    episodes = [
+      EvaluationEpisode(env_steps, number, value, 10, {})
+      for number, value in enumerate(returns, start=1)
+    ]
+    return Evaluation(env_steps, tuple(episodes), seconds)
+
+  return make
 
 
 @contextlib.contextmanager

@@ -44,3 +44,18 @@ def test_returns_are_exact(directory, make_episode):
   writer = metrics_csv.MetricsCsv(directory)
   writer.write(make_episode(1, episode_return=0.1 + 0.2))
   assert float(read(directory)[0]["episode_return"]) == 0.1 + 0.2
+
+
+def test_the_episodes_of_evaluations(directory, make_evaluation):
+  columns = metrics_csv.EVALUATION_COLUMNS
+  writer = metrics_csv.MetricsCsv(directory, "evaluation.csv", columns)
+  for episode in make_evaluation(30, [1.5, 2.5]).episodes:
+    writer.write(episode._replace(metrics={"coverage": 0.25 * episode.episode}))
+  with open(directory.path / "evaluation.csv", newline="") as file:
+    rows = list(csv.reader(file))
+  assert rows == [
+    ["env_steps", "episode", "episode_return", "episode_length", "coverage"],
+    ["30", "1", "1.5", "10", "0.25"],
+    ["30", "2", "2.5", "10", "0.5"],
+  ]
+  assert not (directory.path / "metrics.csv").exists()

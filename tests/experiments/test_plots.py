@@ -1,7 +1,9 @@
 import io
 
+import numpy as np
 import pytest
 
+from explorax.experiments import evaluations as evaluations_lib
 from explorax.experiments import plots
 from explorax.experiments import returns as returns_lib
 
@@ -22,9 +24,12 @@ def drawn(monkeypatch):
   return axes
 
 
-def curve(returns, **kwargs) -> bytes:
+def curve(returns, evaluations=None, **kwargs) -> bytes:
   file = io.BytesIO()
-  plots.learning_curve(file, returns, title="tdu on deep sea", **kwargs)
+  evaluations = evaluations or evaluations_lib.Evaluations()
+  plots.learning_curve(
+    file, returns, title="tdu on deep sea", evaluations=evaluations, **kwargs
+  )
   return file.getvalue()
 
 
@@ -64,3 +69,30 @@ def test_a_single_episode_can_be_drawn(make_episode):
   returns = returns_lib.Returns()
   returns.add(make_episode(1))
   assert curve(returns).startswith(b"\x89PNG")
+
+
+def test_evaluations_are_a_line_of_points(make_episode, make_evaluation, drawn):
+  returns = returns_lib.Returns()
+  evaluations = evaluations_lib.Evaluations()
+  for number in range(1, 5):
+    returns.add(make_episode(number, policy="policy"))
+    evaluations.add(make_evaluation(10 * number, [1.0 * number, 2.0 * number]))
+  assert curve(returns, evaluations).startswith(b"\x89PNG")
+  training, evaluation = drawn[0].get_lines()
+  assert evaluation.get_xdata().tolist() == [10, 20, 30, 40]
+  assert evaluation.get_ydata().tolist() == [1.5, 3.0, 4.5, 6.0]
+  assert evaluation.get_marker() == "o"
+  assert evaluation.get_color() != training.get_color()
+  labels = [text.get_text() for text in drawn[0].get_legend().get_texts()]
+  assert labels == ["policy (4 episodes)", "evaluation (4, mean of each)"]
+
+
+def test_intrinsic_rewards_of_episodes_one_below_the_other(drawn):
+  file = io.BytesIO()
+  episodes = {"last": np.array([0.5, 0.25, 0.0]), "best": np.array([1.0, 0.5])}
+  plots.intrinsic_rewards(file, episodes, title="ngu on a maze")
+  assert file.getvalue().startswith(b"\x89PNG")
+  assert [axes.get_title() for axes in drawn] == ["last", "best"]
+  lines = [axes.get_lines()[0].get_ydata().tolist() for axes in drawn]
+  assert lines == [[0.5, 0.25, 0.0], [1.0, 0.5]]
+  assert drawn[-1].get_xlabel() == "step of the episode"

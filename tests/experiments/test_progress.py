@@ -85,6 +85,26 @@ def test_the_first_episodes_compilation_does_not_slow_the_estimate(report):
   assert "| 10 steps/s |" in text and text.rstrip().endswith("0:10 left")
 
 
+def test_evaluations_are_shown_and_slow_nothing_down(make_episode, make_evaluation):
+  now, stream = 0.0, io.StringIO()
+  shown = progress.Progress(
+    console.Console(stream), num_episodes=4, num_steps=None, clock=lambda: now
+  )
+  returns = returns_lib.Returns()
+  for number in (1, 2, 3):
+    now += 1.0
+    returns.add(make_episode(number))
+    shown.update(make_episode(number), returns)
+    evaluation = make_evaluation(10 * number, [4.0, 5.0], seconds=20.0)
+    now += evaluation.seconds
+    shown.evaluated(evaluation)
+  line = stream.getvalue().splitlines()[-1]
+  assert line == (
+    " 75% | episode 3/4 | step 30 | 10 steps/s | return 3 | mean 2 | 0:01 left | "
+    "evaluation 4.5"
+  )
+
+
 def test_a_reader_that_has_gone_does_not_end_the_run():
   reading, writing = os.pipe()
   with os.fdopen(writing, "w") as stream:

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from explorax import environments
+from explorax.experiments import evaluations as evaluations_lib
 from explorax.experiments import returns as returns_lib
 from explorax.experiments import summary
 
@@ -30,6 +31,8 @@ def make_summary(make_episode):
       "wall_seconds": 61.0,
       "returns": returns,
       "solved_rule": None,
+      "evaluations": evaluations_lib.Evaluations(),
+      "environment_failures": 0,
     }
     return summary.Summary(**{**usual, **changes})
 
@@ -45,6 +48,7 @@ def test_to_dict(make_summary):
     "learner_updates": 1,
     "steps_per_second": 321.0,
     "wall_seconds": 61.0,
+    "environment_failures": 0,
     "mean_return_last_100": 2.5,
     "best_mean_return_100": 2.5,
     "policies": {
@@ -81,6 +85,38 @@ def test_the_table_is_for_reading(make_summary):
     "  exploiter          2                  3                  3",
     "  explorer           2                  2                  2",
   ]
+
+
+@pytest.fixture
+def evaluations(make_evaluation) -> evaluations_lib.Evaluations:
+  kept = evaluations_lib.Evaluations()
+  for env_steps, returns in [(1000, [1, 2]), (2000, [7, 8]), (3000, [3, 4])]:
+    kept.add(make_evaluation(env_steps, returns))
+  return kept
+
+
+def test_evaluations_and_failures_are_told(make_summary, evaluations):
+  outcome = make_summary(evaluations=evaluations, environment_failures=1)
+  content = outcome.to_dict()
+  assert content["environment_failures"] == 1
+  assert content["evaluation"] == {
+    "evaluations": 3,
+    "episodes_each": 2,
+    "last": {"mean_return": 3.5, "env_steps": 3000},
+    "best": {"mean_return": 7.5, "env_steps": 2000},
+  }
+  lines = outcome.table("x").splitlines()
+  assert (
+    "  Evaluation (2 episodes each): mean return 3.5 at step 3,000 (last), 7.5 at step "
+    "2,000 (best of 3)."
+  ) in lines
+  assert "  The environment was made anew after 1 failure." in lines
+
+
+def test_without_evaluations_or_failures_there_is_nothing_to_tell(make_summary):
+  assert "evaluation" not in make_summary().to_dict()
+  text = make_summary().table("x")
+  assert "Evaluation" not in text and "anew" not in text
 
 
 def test_the_table_of_a_run_without_episodes(make_summary):

@@ -1,0 +1,207 @@
+"""What is kept of evaluation episodes, and how it is written as a GIF."""
+
+import io
+
+import numpy as np
+import pytest
+
+from explorax.experiments import errors, film, gif
+
+Image = pytest.importorskip("PIL.Image")
+
+
+def frame(shade: int, height: int = 170, width: int = 200) -> np.ndarray:
+  return np.full((height, width, 3), shade, np.uint8)
+
+
+def shades(recording: film.Recording) -> list[tuple[int, int]]:
+  """(number of the observation, shade) of each picture that is kept."""
+  return [(row, int(picture[0, 0, 0])) for row, picture in recording.frames()]
+
+
+def encode(recording: film.Recording) -> "Image.Image":
+  file = io.BytesIO()
+  gif.write(file, recording)
+  return Image.open(file)
+
+
+def images(recording: film.Recording) -> list[np.ndarray]:
+  image = encode(recording)
+  pictures = []
+  for index in range(image.n_frames):
+    image.seek(index)
+    pictures.append(np.asarray(image.convert("RGB")))
+  return pictures
+
+
+@pytest.mark.parametrize(
+  "length, kept",
+  [
+    (3, [0, 1, 2]),
+    (6, [0, 1, 2, 3, 4, 5]),
+    (7, [0, 2, 4, 6]),
+    (12, [0, 2, 4, 6, 8, 10, 11]),
+    (26, [0, 8, 16, 24, 25]),
+  ],
+)
+def test_pictures_are_thinned_evenly_and_the_last_is_kept(monkeypatch, length, kept):
+  monkeypatch.setattr(film, "MAX_FRAMES", 6)
+  recording = film.Recording()
+  for shade in range(length):
+    recording.add(frame(shade), r_int=None)
+  assert shades(recording) == [(row, row) for row in kept]
+  assert recording.num_rows == length and not recording.r_int
+
+
+def test_all_intrinsic_rewards_are_kept():
+  recording = film.Recording()
+  for step in range(2000):
+    recording.add(None, r_int=float(step))
+  assert recording.r_int == list(range(2000)) and shades(recording) == []
+
+
+@pytest.mark.parametrize(
+  "shape, expected",
+  [
+    ((10, 10), (160, 160)),
+    ((84, 84), (168, 168)),
+    ((210, 160), (210, 160)),
+    ((400, 600), (200, 300)),
+    ((641, 1000), (160, 250)),
+  ],
+)
+def test_pictures_are_of_a_handy_size(shape, expected):
+  recording = film.Recording()
+  recording.add(frame(77, *shape), None)
+  ((_, picture),) = recording.frames()
+  assert picture.shape == (*expected, 3) and (picture == 77).all()
+
+
+def test_a_buffer_that_is_used_again_is_copied():
+  recording, buffer = film.Recording(), frame(1)
+  recording.add(buffer, None)
+  buffer[:] = 2
+  recording.add(buffer, None)
+  buffer[:] = 3
+  assert shades(recording) == [(0, 1), (1, 2)]
+
+
+@pytest.fixture
+def watch(make_evaluation):
+  """Films episodes of these returns, each with its number as the only reward."""
+
+  def run(returns: list[float]) -> film.Film:
+    filmed = film.Film(draws=False)
+    for episode in make_evaluation(30, returns).episodes:
+      filmed.begin()
+      filmed.row(None, float(episode.episode))
+      filmed.end(episode)
+    filmed.begin()
+    filmed.row(None, -1.0)  # Of an episode that is broken off.
+    return filmed
+
+  return run
+
+
+@pytest.mark.parametrize(
+  "returns, expected",
+  [
+    ([], {}),
+    ([1.0], {"last": [1.0]}),
+    ([3.0, 5.0, 5.0, 1.0], {"last": [4.0], "best": [2.0]}),
+    ([3.0, 5.0, 5.0], {"last": [3.0]}),  # As good as the best.
+    ([-3.0, -1.0, -2.0], {"last": [3.0], "best": [2.0]}),
+  ],
+)
+def test_the_last_episode_and_the_best_are_kept(watch, returns, expected):
+  kept = watch(returns).recordings()
+  assert {name: recording.r_int for name, recording in kept.items()} == expected
+
+
+def test_a_gif_shows_each_picture():
+  recording = film.Recording()
+  for shade in (10, 60, 250):
+    recording.add(frame(shade), None)
+  pictures = images(recording)
+  assert [picture.shape for picture in pictures] == [(170, 200, 3)] * 3
+  assert [np.unique(picture).tolist() for picture in pictures] == [[10], [60], [250]]
+  assert encode(recording).info["loop"] == 0
+
+
+def test_few_colours_are_exact_and_many_are_near():
+  rng = np.random.default_rng(0)
+  few = rng.integers(0, 256, (8, 8, 3), np.uint8).repeat(20, 0).repeat(20, 1)
+  many = np.zeros((160, 160, 3), np.uint8)
+  many[..., 0] = np.arange(160)[:, None]
+  many[..., 1] = np.arange(160)[None, :]
+  recording = film.Recording()
+  recording.add(few, None)
+  recording.add(many, None)
+  first, second = images(recording)
+  np.testing.assert_array_equal(first, few)
+  assert np.abs(second.astype(int) - many).mean() < 8
+
+
+def bars(picture: np.ndarray) -> np.ndarray:
+  """Per column of pixels, how much of the strip below a black picture is blue."""
+  strip = picture[170 + 14 :].astype(int)
+  return ((strip[..., 2] - strip[..., 0]) > 60).sum(axis=0)
+
+
+def test_a_strip_shows_the_intrinsic_reward_so_far():
+  recording = film.Recording()
+  for r_int in (0.0, 0.5, 1.0, 0.25):
+    recording.add(frame(0), r_int)
+  pictures = images(recording)
+  assert {picture.shape for picture in pictures} == {(170 + 48, 200, 3)}
+  heights = np.repeat([1, 17, 34, 9], 50)  # Of 34 pixels, one of them being 0.
+  for index, picture in enumerate(pictures):
+    shown = (np.arange(200) < 50 * (index + 1)) * heights
+    assert np.abs(bars(picture) - shown).max() <= 1
+  # The scale is written above the bars.
+  assert (pictures[0][170 : 170 + 14] > 150).any()
+
+
+def test_more_steps_than_pixels_show_their_peaks():
+  recording = film.Recording()
+  for step in range(2000):
+    recording.add(frame(0) if step in (0, 1999) else None, float(step == 1234))
+  columns = bars(images(recording)[-1])
+  assert np.argmax(columns) == 123 and (columns > 5).sum() == 1
+
+
+def test_rewards_below_zero_and_nan_are_drawn_too():
+  recording = film.Recording()
+  for r_int in (-1.0, np.nan, 1.0, 0.0):
+    recording.add(frame(0), r_int)
+  columns = bars(images(recording)[-1])
+  levels = [int(columns[place]) for place in (25, 75, 125, 175)]
+  assert levels[0] <= 2 and levels[2] == 34 and abs(levels[1] - 17) <= 1
+  assert levels[3] == levels[1]
+
+
+def test_a_file_that_would_be_too_large_gets_fewer_pictures(monkeypatch):
+  rng = np.random.default_rng(0)
+  recording = film.Recording()
+  for _ in range(9):
+    recording.add(rng.integers(0, 256, (160, 160, 3), np.uint8), None)
+  whole = encode(recording)
+  size = whole.fp.seek(0, 2) if whole.fp else 0
+  assert whole.n_frames == 9 and size > 9 * 10_000
+  monkeypatch.setattr(gif, "MAX_BYTES", size * 4 // 9)
+  file = io.BytesIO()
+  gif.write(file, recording)
+  assert len(file.getvalue()) <= size * 4 // 9
+  assert Image.open(file).n_frames == 3  # Every fourth, and the last: 0, 4 and 8.
+
+
+def test_without_pillow_says_what_to_do(monkeypatch):
+  gif.check_installed()
+  find_spec = gif.importlib.util.find_spec
+  monkeypatch.setattr(
+    gif.importlib.util,
+    "find_spec",
+    lambda name: None if name == "PIL" else find_spec(name),
+  )
+  with pytest.raises(errors.SetUpError, match=r"install explorax\[plots\], or leave"):
+    gif.check_installed()

@@ -1,0 +1,281 @@
+"""Evaluation, videos and crashing environments through the real command line."""
+
+import csv
+import dataclasses
+import json
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explorax.agents import bonuses
+from explorax.environments import testing
+from explorax.experiments import presets, run
+
+Image = pytest.importorskip("PIL.Image")
+
+OUT = pathlib.Path("out")
+SMALL = ("--set=hidden_sizes=8", "--set=min_replay_size=16", "--set=batch_size=4")
+
+
+@pytest.fixture(autouse=True)
+def _empty_directory(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+
+
+def launch(env: str, *argv: str, agent: str = "dqn") -> int:
+  if ":" not in env:
+    env = f"explorax.environments.testing:{env}"
+  command = [f"--agent={agent}", f"--env={env}", "--replay=memory", "--output=out"]
+  return run.main([*command, *SMALL, *argv])
+
+
+def summary() -> dict[str, Any]:
+  return json.loads((OUT / "summary.json").read_text())
+
+
+def rows(name: str) -> list[dict[str, str]]:
+  with open(OUT / name, newline="") as file:
+    return list(csv.DictReader(file))
+
+
+def videos() -> list[str]:
+  return sorted(path.name for path in (OUT / "videos").iterdir())
+
+
+def refused(capsys, env: str, *argv: str) -> str:
+  assert launch(env, *argv) == 2
+  text = capsys.readouterr().err
+  assert text.startswith("explorax: ") and text.count("\n") == 1
+  assert not OUT.exists()
+  return text
+
+
+def test_evaluations_are_written_down(capsys):
+  argv = ("--steps=30", "--eval_every=12", "--eval_episodes=2")
+  assert launch("fake_choice", *argv) == 0
+  evaluated = rows("evaluation.csv")
+  places = [(row["env_steps"], row["episode"]) for row in evaluated]
+  assert places == [(steps, n) for steps in ("15", "25", "30") for n in "12"]
+  assert {row["episode_length"] for row in evaluated} == {"5"}
+  content = summary()
+  assert (content["env_steps"], content["episodes"]) == (30, 6)
+  means = {
+    int(steps): np.mean(
+      [float(row["episode_return"]) for row in evaluated if row["env_steps"] == steps]
+    )
+    for steps in ("15", "25", "30")
+  }
+  assert content["evaluation"]["last"] == {"mean_return": means[30], "env_steps": 30}
+  best = content["evaluation"]["best"]
+  assert best["mean_return"] == max(means.values()) == means[best["env_steps"]]
+  assert [row["env_steps"] for row in rows("metrics.csv")] == [
+    str(5 * n) for n in range(1, 7)
+  ]
+  (events,) = OUT.glob("events.out.tfevents.*")
+  assert events.read_bytes().count(b"evaluation/return") == 3
+  assert "Evaluation (2 episodes each): mean return" in capsys.readouterr().out
+  config = json.loads((OUT / "config.json").read_text())
+  assert (config["eval_every"], config["eval_episodes"], config["video"]) == (
+    12,
+    2,
+    False,
+  )
+  assert not (OUT / "videos").exists() and not (OUT / "r_int.png").exists()
+
+
+def test_without_evaluation_there_is_no_trace_of_one():
+  assert launch("fake", "--episodes=1") == 0
+  assert not (OUT / "evaluation.csv").exists()
+  assert "evaluation" not in summary()
+  assert json.loads((OUT / "config.json").read_text())["eval_episodes"] is None
+
+
+def test_bsuites_own_record_knows_nothing_of_evaluations():
+  argv = ("--episodes=3", "--eval_every=10", "--eval_episodes=2")
+  assert launch("bsuite:deep_sea/0", *argv) == 0
+  with open(next((OUT / "bsuite").iterdir()), newline="") as file:
+    recorded = list(csv.DictReader(file))
+  assert [row["episode"] for row in recorded] == ["1", "2", "3"]
+  assert [row["total_bad_episodes"] for row in rows("metrics.csv")][-1] in "0123"
+  assert "total_bad_episodes" in rows("evaluation.csv")[0]
+
+
+def test_training_is_the_same_with_and_without():
+  weights, metrics = [], []
+  for argv in ((), ("--eval_every=10", "--video")):
+    output = f"out{len(weights)}"
+    assert (
+      launch("fake_drawn", "--steps=40", "--seed=3", f"--output={output}", *argv) == 0
+    )
+    with np.load(f"{output}/checkpoints/final.npz") as file:
+      weights.append({key: file[key].tobytes() for key in file.files})
+    with open(f"{output}/metrics.csv", newline="") as file:
+      lines = list(csv.DictReader(file))
+    for line in lines:
+      del line["wall_seconds"], line["steps_per_second"]
+    metrics.append(lines)
+  assert weights[0] == weights[1] and metrics[0] == metrics[1]
+
+
+def test_a_video_of_the_last_evaluation():
+  argv = ("--steps=20", "--eval_every=10", "--eval_episodes=2", "--video")
+  assert launch("fake_drawn", *argv) == 0
+  assert videos() == ["step_00000020.gif"]  # All are alike: none was better.
+  with Image.open(OUT / "videos/step_00000020.gif") as video:
+    assert video.n_frames == 6
+    widths = []
+    for index in range(6):
+      video.seek(index)
+      picture = np.asarray(video.convert("RGB"))
+      widths.append(int((picture[60, :, 0] == 240).sum()))
+  # 60 pixels drawn three times as wide, a fifth of them more at each step.
+  assert picture.shape == (120, 180, 3)
+  assert widths == [0, 36, 72, 108, 144, 180]
+
+
+def test_a_video_alone_asks_for_an_evaluation_at_the_end():
+  assert launch("fake_drawn", "--steps=20", "--video", "--eval_episodes=1") == 0
+  assert videos() == ["step_00000020.gif"]
+  assert [row["env_steps"] for row in rows("evaluation.csv")] == ["20"]
+
+
+def worse_and_worse() -> testing.FakeEnvironment:
+  """Its first episode is its best, in evaluation too."""
+  environment = testing.DrawnEnvironment(reward=lambda t, action: 1 / environment.count)
+  environment.count = 0
+  reset = environment.reset
+
+  def counted():
+    environment.count += 1
+    return reset()
+
+  environment.reset = counted
+  return environment
+
+
+def test_the_best_episode_has_a_video_of_its_own(monkeypatch):
+  monkeypatch.setattr(testing, "worse", worse_and_worse, raising=False)
+  assert launch("worse", "--steps=20", "--eval_every=10", "--video") == 0
+  assert videos() == ["step_00000010_best.gif", "step_00000020.gif"]
+
+
+def acting_counts() -> presets.Preset:
+  """dqn_counts, whose evaluation acts, and counts, as its training does."""
+  preset = presets.PRESETS["dqn_counts"]
+
+  def make_agent(config, spec):
+    agent = preset.make_agent(config, spec)
+    return dataclasses.replace(
+      agent, actor=lambda evaluation=False: agent.actor(evaluation=False)
+    )
+
+  return preset._replace(make_agent=make_agent)
+
+
+def test_the_intrinsic_reward_below_the_pictures_and_as_a_plot(monkeypatch):
+  monkeypatch.setitem(presets.PRESETS, "acting_counts", acting_counts())
+  argv = ("--steps=20", "--video", "--eval_episodes=2")
+  assert launch("fake_drawn", *argv, agent="acting_counts") == 0
+  with Image.open(OUT / "videos/step_00000020.gif") as video:
+    assert video.size == (180, 120 + 48)
+  with Image.open(OUT / "r_int.png") as plot:
+    assert plot.format == "PNG"
+  assert isinstance(presets.PRESETS["acting_counts"].config.bonus, bonuses.Counts)
+
+
+def test_an_agent_without_one_in_evaluation_gets_no_strip():
+  argv = ("--steps=20", "--video", "--eval_episodes=1")
+  assert launch("fake_drawn", *argv, agent="dqn_counts") == 0
+  with Image.open(OUT / "videos/step_00000020.gif") as video:
+    assert video.size == (180, 120)
+  assert not (OUT / "r_int.png").exists()
+
+
+def test_no_video_of_what_has_no_picture(capsys):
+  text = refused(capsys, "fake", "--steps=20", "--video")
+  assert "'explorax.environments.testing:fake' has no picture" in text
+  assert "render()" in text
+
+
+def test_no_video_without_pillow(capsys, monkeypatch):
+  from explorax.experiments import gif
+
+  monkeypatch.setattr(gif.importlib.util, "find_spec", lambda name: None)
+  text = refused(capsys, "fake_drawn", "--steps=20", "--video")
+  assert "--video needs Pillow" in text and "explorax[plots]" in text
+
+
+@pytest.mark.parametrize(
+  "argv, words",
+  [
+    (("--eval_episodes=3",), "give --eval_every=STEPS as well"),
+    (("--eval_every=0",), "at least 1"),
+    (("--eval_every=10", "--eval_episodes=0"), "at least 1"),
+    (("--max_env_failures=-1",), "at least 0"),
+  ],
+)
+def test_refuses_what_makes_no_sense(capsys, argv, words):
+  assert words in refused(capsys, "fake", "--steps=20", *argv)
+
+
+def test_a_crashing_environment_does_not_end_the_run(capsys):
+  assert launch("fake_crashing", "--episodes=3") == 0
+  lines = capsys.readouterr().err.splitlines()
+  # Each of them crashes two steps into its second episode.
+  assert len(lines) == 2
+  assert lines[0].startswith(
+    "explorax: the environment of training failed after 2 steps of episode 2, at "
+    "environment step 7: RuntimeError: the emulator went away (testing.py:"
+  )
+  assert lines[0].endswith("made anew (failure 1 in a row, 3 are allowed).")
+  assert "episode 3, at environment step 14" in lines[1]
+  content = summary()
+  assert content["status"] == "finished" and content["environment_failures"] == 2
+  assert (content["env_steps"], content["episodes"]) == (5 + 2 + 5 + 2 + 5, 3)
+  assert [row["episode"] for row in rows("metrics.csv")] == ["1", "2", "3"]
+
+
+def test_too_many_crashes_end_it_with_a_sentence_and_everything_saved(capsys):
+  assert launch("fake_hopeless", "--episodes=3", "--max_env_failures=1") == 1
+  captured = capsys.readouterr()
+  first, last = captured.err.splitlines()
+  assert "failure 1 in a row, 1 are allowed" in first
+  assert last.startswith("explorax: ") and "that is failure 2 in a row" in last
+  assert "Traceback" not in captured.err
+  assert summary()["status"] == "failed"
+  assert (OUT / "checkpoints/final.npz").exists()
+  assert "last good weights" in captured.out
+
+
+def test_debug_shows_where_an_environment_crashed(capsys):
+  assert launch("fake_crashing", "--episodes=2", "--debug") == 0
+  text = capsys.readouterr().err
+  assert "Traceback" in text and "environments/testing.py" in text
+
+
+def test_bsuites_environments_are_not_made_anew(capsys, monkeypatch):
+  from bsuite.environments import deep_sea
+
+  monkeypatch.setattr(deep_sea.DeepSea, "_step", lambda self, action: 1 / 0)
+  assert launch("bsuite:deep_sea/0", "--episodes=3") == 1
+  (line,) = capsys.readouterr().err.splitlines()
+  assert "ZeroDivisionError" in line and "none to take its place" in line
+
+
+def test_environments_beside_the_first_have_seeds_of_their_own(monkeypatch):
+  seeds: list[int] = []
+
+  def seeded(seed: int) -> testing.FakeEnvironment:
+    seeds.append(seed)
+    return testing.fake_crashing() if len(seeds) < 3 else testing.fake()
+
+  monkeypatch.setattr(testing, "seeded", seeded, raising=False)
+  assert launch("seeded", "--episodes=3", "--seed=7", "--eval_every=100") == 0
+  # The first, that of the evaluation, and those made anew for training and evaluation.
+  assert len(seeds) == 4 and len(set(seeds)) == 4 and seeds[0] == 7
+  again, seeds[:] = list(seeds), []
+  argv = ("--episodes=3", "--seed=7", "--eval_every=100", "--output=again")
+  assert launch("seeded", *argv) == 0
+  assert seeds == again
