@@ -113,7 +113,7 @@ def _return(recording: Recording | None) -> float:
 
 def _packed(row: int, frame: np.ndarray) -> _Packed:
   frame = _of_handy_size(frame)
-  return row, frame.shape, zlib.compress(np.ascontiguousarray(frame), level=1)
+  return row, frame.shape, zlib.compress(frame.tobytes(), level=1)
 
 
 def _of_handy_size(frame: np.ndarray) -> np.ndarray:

@@ -73,8 +73,12 @@ class Recorder:
     self._failures = 0
     self._last: local.Episode | None = None
     self._csv = metrics_csv.MetricsCsv(directory)
-    self._evaluation_csv = film and metrics_csv.MetricsCsv(
-      directory, "evaluation.csv", metrics_csv.EVALUATION_COLUMNS
+    self._evaluation_csv = (
+      None
+      if film is None
+      else metrics_csv.MetricsCsv(
+        directory, "evaluation.csv", metrics_csv.EVALUATION_COLUMNS
+      )
     )
     self._events = events.EventWriter(directory)
     self._progress = progress.Progress(
