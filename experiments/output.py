@@ -5,6 +5,9 @@
     events.out.tfevents.*  the same for TensorBoard
     checkpoints/final.npz  the weights learnt
     curve.png              the learning curve
+    evaluation.csv         one row per episode of evaluation, where there is one
+    videos/                evaluation episodes as GIFs, with --video
+    r_int.png              the intrinsic reward along those, where there is one
     summary.json           what came of it
     bsuite/                bsuite's own CSV, for bsuite's notebooks
 

@@ -88,6 +88,19 @@ def test_an_environment_draws_itself_before_its_observations_are_looked_at():
   assert (drawn[20, :12] != drawn[0, 0]).all() and (drawn[20, 12:] == 30).all()
 
 
+@pytest.mark.parametrize("error", [TypeError, NotImplementedError])
+def test_one_that_cannot_draw_itself_shows_its_observation(error):
+  def render():
+    raise error("there is no picture")
+
+  environment = observing(np.full((5, 6), 9, np.uint8))
+  environment.render = render
+  assert (picture_of(environment) == 9).all()
+  environment = testing.fake()
+  environment.render = render
+  assert picture_of(environment) is None
+
+
 @pytest.mark.parametrize(
   "frame", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), "picture"]
 )
