@@ -8,6 +8,8 @@ from explorax import exploration
 from explorax.agents import bonuses, types
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
+from explorax.agents.r2d2 import agent as r2d2_agent
+from explorax.experiments import sequence_presets
 
 
 class Preset(NamedTuple):
@@ -19,7 +21,8 @@ class Preset(NamedTuple):
     paper: where it comes from.
     config: its settings.
     make_agent: (config, the environment's spec) → the agent.
-    atari: its settings on `atari:` environments, where they are others.
+    special: (prefix of an environment's name, its settings there), where they are
+      others.
   """
 
   name: str
@@ -27,12 +30,13 @@ class Preset(NamedTuple):
   paper: str
   config: Any
   make_agent: Callable[[Any, types.EnvironmentSpec], types.Agent]
-  atari: Any = None
+  special: tuple[tuple[str, Any], ...] = ()
 
   def config_for(self, environment_name: str) -> Any:
     """The settings for `kind:name`."""
-    if self.atari is not None and environment_name.startswith("atari:"):
-      return self.atari
+    for prefix, config in self.special:
+      if environment_name.startswith(prefix):
+        return config
     return self.config
 
 
@@ -297,7 +301,26 @@ _ON_ATARI = {
   ),
 }
 
-PRESETS: dict[str, Preset] = {
-  name: Preset(name, summary, paper, config, dqn_agent.make_agent, _ON_ATARI.get(name))
-  for name, summary, paper, config in _DQN_PRESETS
-}
+
+def _make_presets() -> dict[str, Preset]:
+  presets = [
+    Preset(
+      name,
+      summary,
+      paper,
+      config,
+      dqn_agent.make_agent,
+      (("atari:", _ON_ATARI[name]),) if name in _ON_ATARI else (),
+    )
+    for name, summary, paper, config in _DQN_PRESETS
+  ]
+  presets += [
+    Preset(
+      row.name, row.summary, row.paper, row.config, r2d2_agent.make_agent, row.special
+    )
+    for row in sequence_presets.ROWS
+  ]
+  return {preset.name: preset for preset in presets}
+
+
+PRESETS = _make_presets()

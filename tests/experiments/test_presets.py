@@ -37,6 +37,26 @@ NAMES = [
   "rainbow_epsilon",
   "rainbow_ez",
 ]
+SEQUENCE_NAMES = [
+  "r2d2",
+  "r2d2_retrace",
+  "r2d2_tree_backup",
+  "r2d2_harutyunyan",
+  "r2d2_sarsa_lambda",
+  "r2d2_peng",
+  "r2d2_ez",
+  "r2d2_rnd",
+  "bootstrapped_r2d2",
+  "bootstrapped_r2d2_peng",
+  "tdu_r2d2",
+  "tdu_r2d2_no_prior",
+  "ngu",
+  "retrace_dqn",
+  "tree_backup_dqn",
+  "harutyunyan_dqn",
+  "one_step_dqn",
+]
+ALL_NAMES = NAMES + SEQUENCE_NAMES
 
 
 def config(name: str) -> dqn_config.DQNConfig:
@@ -48,18 +68,18 @@ def on_atari(name: str) -> dqn_config.DQNConfig:
 
 
 def test_names():
-  assert list(presets.PRESETS) == NAMES
+  assert list(presets.PRESETS) == ALL_NAMES
   assert all(preset.name == name for name, preset in presets.PRESETS.items())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL_NAMES)
 def test_says_where_it_comes_from(name):
   preset = presets.PRESETS[name]
   assert re.search(r"\b(19|20)\d\d\b", preset.paper)
   assert preset.summary and len(preset.summary) < 88 and preset.summary[-1] != "."
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL_NAMES)
 def test_makes_an_agent_of_the_config(name):
   preset = presets.PRESETS[name]
   agent = preset.make_agent(preset.config, SPEC)
@@ -67,13 +87,15 @@ def test_makes_an_agent_of_the_config(name):
   state = jax.eval_shape(agent.learner.init, jax.random.PRNGKey(0))
   weights = agent.learner.params(state)
   assert all(np.prod(leaf.shape) > 0 for leaf in jax.tree.leaves(weights))
-  assert len(agent.policy_names) == preset.config.ensemble_size
+  policies = getattr(preset.config, "num_policies", 1)
+  assert len(agent.policy_names) == max(preset.config.ensemble_size, policies)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL_NAMES)
 def test_can_be_written_down_and_changed(name):
   preset = presets.PRESETS[name]
-  assert overrides.to_dict(preset.config)["class"] == "DQNConfig"
+  kind = "R2D2Config" if name in SEQUENCE_NAMES else "DQNConfig"
+  assert overrides.to_dict(preset.config)["class"] == kind
   changed = overrides.apply(preset.config, ["batch_size=7"])
   assert changed == dataclasses.replace(preset.config, batch_size=7)
 
@@ -252,6 +274,7 @@ def test_settings_on_atari(name):
   for environment in ("bsuite:deep_sea/0", "gym:CartPole-v1", "atari_like:make"):
     assert preset.config_for(environment) is preset.config
   on_games = preset.config_for("atari:Pong")
-  assert on_games is (preset.config if preset.atari is None else preset.atari)
+  assert on_games is dict(preset.special).get("atari:", preset.config)
   assert type(on_games) is type(preset.config)
-  assert on_games != preset.config or preset.atari is None
+  for _, there in preset.special:
+    assert there != preset.config

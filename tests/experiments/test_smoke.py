@@ -23,8 +23,13 @@ def settings(name: str) -> list[str]:
     flags.append("num_members=3")
   if config.num_explorers:
     flags.append("num_explorers=2")
-  if name == "dqn_rnd":
+  if hasattr(config, "sequence_length"):
+    flags += ["sequence_length=4", "sequence_period=2"]
+    flags += ["lstm_size=6", "head_size=6"] if config.lstm_size else []
+  if name in ("dqn_rnd", "r2d2_rnd"):
     flags += ["bonus.hidden_sizes=8", "bonus.output_size=4"]
+  if name == "ngu":
+    flags += ["bonus.hidden_sizes=8", "bonus.memory_capacity=20"]
   return [f"--set={flag}" for flag in flags]
 
 
@@ -52,7 +57,11 @@ def check(name: str, summary: dict, rows: list[dict[str, str]]) -> None:
   assert np.isfinite(float(rows[-1]["loss"])) and float(rows[-1]["finite"]) == 1.0
   policies = {row["policy"] for row in rows}
   config = presets.PRESETS[name].config
-  assert policies == ({"exploiter", "explorer"} if config.num_explorers else {"policy"})
+  if getattr(config, "num_policies", 1) > 1:
+    assert len(policies) > 1  # Those that were drawn, of eight.
+  else:
+    groups = {"exploiter", "explorer"} if config.num_explorers else {"policy"}
+    assert policies == groups
   has_bonus = config.beta > 0
   assert (float(rows[-1]["r_int"]) != 0.0) == has_bonus
   with np.load("out/checkpoints/final.npz") as weights:
