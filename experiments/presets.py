@@ -23,6 +23,7 @@ class Preset(NamedTuple):
     make_agent: (config, the environment's spec) → the agent.
     special: (prefix of an environment's name, its settings there), where they are
       others.
+    atari_profile: how its paper shows Atari's frames, for names that do not say.
   """
 
   name: str
@@ -31,6 +32,13 @@ class Preset(NamedTuple):
   config: Any
   make_agent: Callable[[Any, types.EnvironmentSpec], types.Agent]
   special: tuple[tuple[str, Any], ...] = ()
+  atari_profile: str = "dqn"
+
+  def environment_for(self, environment_name: str) -> str:
+    """The name with its profile, `atari:Game/profile`, if it is a bare `atari:Game`."""
+    if environment_name.startswith("atari:") and "/" not in environment_name:
+      return f"{environment_name}/{self.atari_profile}"
+    return environment_name
 
   def config_for(self, environment_name: str) -> Any:
     """The settings for `kind:name`."""
@@ -316,7 +324,13 @@ def _make_presets() -> dict[str, Preset]:
   ]
   presets += [
     Preset(
-      row.name, row.summary, row.paper, row.config, r2d2_agent.make_agent, row.special
+      row.name,
+      row.summary,
+      row.paper,
+      row.config,
+      r2d2_agent.make_agent,
+      row.special,
+      row.atari_profile,
     )
     for row in sequence_presets.ROWS
   ]

@@ -20,6 +20,14 @@ _PLAIN_MIN_PERIOD = 1.0  # Seconds between plain lines in any case.
 _SPEED_SPAN = 30.0  # Seconds over which speed and time left are measured.
 
 
+# Of an exploring agent's last episode: name → what it is called in the line.
+_SHOWN_METRICS = {
+  "intrinsic_return": "intrinsic",
+  "coverage": "coverage",
+  "rooms_so_far": "rooms",
+}
+
+
 class Progress:
   """Reports episodes, steps per second, the last and the mean return, time left."""
 
@@ -107,6 +115,11 @@ class Progress:
     parts.append(f"return {episode.episode_return:.3g}")
     if mean is not None:
       parts.append(f"mean {mean:.3g}")
+    parts += [
+      f"{label} {episode.metrics[name]:.3g}"
+      for name, label in _SHOWN_METRICS.items()
+      if name in episode.metrics
+    ]
     if done > 0 and seconds > 0:
       parts.append(f"{summary.duration((1 - fraction) * seconds / done)} left")
     if self._evaluation is not None:

@@ -211,6 +211,7 @@ class Recorder:
       solved_rule=self._solved_rule,
       evaluations=self._evaluations,
       environment_failures=self._failures,
+      last_metrics=dict(self._last.metrics) if self._last else {},
     )
 
 

@@ -142,6 +142,7 @@ def _set_up(command: command_lib.Command, argv: list[str]) -> _Job:
       "all of them."
     )
   preset = presets.PRESETS[command.agent]
+  command = dataclasses.replace(command, env=preset.environment_for(command.env))
   config = overrides.apply(preset.config_for(command.env), command.settings)
 
   from explorax import environments

@@ -28,6 +28,7 @@ class Row(NamedTuple):
   paper: str
   config: Any
   special: tuple[tuple[str, Any], ...]
+  atari_profile: str
 
 
 # Small problems: ours, with R2D2's loss and return.
@@ -81,19 +82,25 @@ _PAPER_4_ATARI = dataclasses.replace(
 _NUM_HEADS = 8  # Paper 1's; paper 4 does not print how many exploiters it has.
 
 
-# A preset's settings: for small problems, and for others by the prefix of their names.
-_Settings = tuple[Any, tuple[tuple[str, Any], ...]]
+# A preset's settings for small problems, for others by the prefix of their names, and
+# how it sees Atari.
+_Settings = tuple[Any, tuple[tuple[str, Any], ...], str]
 
 
-def _and_atari(small: Any, atari: Any, *others: tuple[str, Any]) -> _Settings:
-  return small, (("atari:", atari), *others)
+def _and_atari(
+  small: Any, atari: Any, *others: tuple[str, Any], profile: str = "ngu"
+) -> _Settings:
+  return small, (("atari:", atari), *others), profile
 
 
-def _both(small: dict[str, Any], atari: Any, **changes: Any) -> _Settings:
+def _both(
+  small: dict[str, Any], atari: Any, profile: str = "ngu", **changes: Any
+) -> _Settings:
   """SMALL and `atari`, the one changed by `small` and both by `changes`."""
   return _and_atari(
     dataclasses.replace(SMALL, **{**small, **changes}),
     dataclasses.replace(atari, **changes),
+    profile=profile,
   )
 
 
@@ -133,6 +140,7 @@ _NO_MEMORY = {
   "mean_over_time": True,
   "lambda_": 1.0,
 }
+_PAPER_5_PROFILE = "dqn,life_loss=true"
 _PAPER_5_SMALL = dataclasses.replace(
   SMALL,
   **_NO_MEMORY,
@@ -172,6 +180,7 @@ def _paper_5(target: str, lambda_: float = 1.0) -> _Settings:
   return _and_atari(
     dataclasses.replace(_PAPER_5_SMALL, **small),
     dataclasses.replace(_PAPER_5_ATARI, **small),
+    profile=_PAPER_5_PROFILE,
   )
 
 
@@ -258,7 +267,7 @@ ROWS = (
     "r2d2_sarsa_lambda",
     "R2D2 with expected SARSA(λ)",
     _PAPER_1,
-    *_both(_SARSA, _PAPER_1_ATARI),
+    *_both(_SARSA, _PAPER_1_ATARI, "rgb"),
   ),
   Row(
     "r2d2_peng",
@@ -277,6 +286,7 @@ ROWS = (
       dataclasses.replace(
         _PAPER_1_ATARI, exploration=exploration.EzGreedy(epsilon=0.4, ladder=7.0)
       ),
+      profile="rgb",
     ),
   ),
   Row(
@@ -298,6 +308,7 @@ ROWS = (
     *_both(
       _SARSA,
       _PAPER_1_ATARI,
+      "rgb",
       num_members=_NUM_HEADS,
       mask_prob=0.5,
       mask_per_step=True,
@@ -360,7 +371,9 @@ ROWS = (
     "paper 5's control: one-step Q-learning on the same sequences",
     _PAPER_5,
     *_and_atari(
-      dataclasses.replace(_PAPER_5_SMALL, target="n_step", n_step=1), _CONTROL_ATARI
+      dataclasses.replace(_PAPER_5_SMALL, target="n_step", n_step=1),
+      _CONTROL_ATARI,
+      profile=_PAPER_5_PROFILE,
     ),
   ),
 )

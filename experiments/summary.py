@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import evaluations as evaluations_lib
@@ -29,6 +30,8 @@ class Summary:
       where there is no such rule.
     evaluations: those that were made.
     environment_failures: how many crashes of environments the run went on after.
+    last_metrics: name → value, of the last episode: the learner's and the
+      environment's.
   """
 
   status: str
@@ -40,6 +43,7 @@ class Summary:
   solved_rule: "environments.SolvedRule | None"
   evaluations: evaluations_lib.Evaluations
   environment_failures: int
+  last_metrics: dict[str, float] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
     if self.status not in STATUSES:
@@ -60,6 +64,10 @@ class Summary:
       "wall_seconds": self.wall_seconds,
       "environment_failures": self.environment_failures,
       **_means(self.returns, None),
+      "last_metrics": {
+        name: value if math.isfinite(value) else None
+        for name, value in self.last_metrics.items()
+      },
       "policies": {
         name: {"episodes": len(self.returns.of(name)), **_means(self.returns, name)}
         for name in self.returns.policies
@@ -91,6 +99,12 @@ class Summary:
     lines = [f"{title}: {self.status}", *(f"  {fact}" for fact in facts)]
     if episodes:
       lines += ["", *_returns_table(self.returns)]
+    if self.last_metrics:
+      told = ", ".join(f"{name} {x:.4g}" for name, x in self.last_metrics.items())
+      lines.append("")
+      lines += textwrap.wrap(
+        f"last episode: {told}", 86, initial_indent="  ", subsequent_indent="    "
+      )
     return "\n".join(lines)
 
 

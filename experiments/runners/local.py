@@ -39,7 +39,9 @@ class Episode(NamedTuple):
   learner_updates: int
   steps_per_second: float  # Of the whole run, after compilation.
   wall_seconds: float  # Since the run's start.
-  metrics: dict[str, float]  # The learner's latest, and the environment's.
+  # The learner's latest, the environment's, and, where acting computes an intrinsic
+  # reward, its sum over the episode as `intrinsic_return`.
+  metrics: dict[str, float]
 
 
 class Result(NamedTuple):
@@ -83,6 +85,8 @@ class LocalAgent(acme.core.Actor):
     self._starting = True
     self._ended = False
     self.episode_policy = 0
+    # Σ r_int over the episode's rows; None where acting computes none.
+    self.intrinsic_return: float | None = None
 
   @property
   def env_steps(self) -> int:
@@ -96,12 +100,21 @@ class LocalAgent(acme.core.Actor):
     action = self._actor.select_action(observation)
     if self._starting:
       self.episode_policy = self._actor.policy
+      self.intrinsic_return = None
       self._starting = False
+    self._add_intrinsic()
     return action
 
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
     self._actor.observe(action, next_timestep)
     self._ended = next_timestep.last()
+    if self._ended:
+      self._add_intrinsic()
+
+  def _add_intrinsic(self) -> None:
+    if "r_int" in self._actor.extras:
+      so_far = self.intrinsic_return or 0.0
+      self.intrinsic_return = so_far + float(self._actor.extras["r_int"])
 
   def update(self, wait: bool = False) -> None:
     if not self._ended and self._stop():
@@ -153,6 +166,8 @@ class _EpisodeLogger(loggers.Logger):
   def write(self, data: loggers.LoggingData) -> None:
     steps = self._local_agent.env_steps
     metrics = self._learner.metrics()
+    if self._local_agent.intrinsic_return is not None:
+      metrics["intrinsic_return"] = self._local_agent.intrinsic_return
     metrics.update(environments.episode_metrics(self._environment.current))
     self._on_episode(
       Episode(

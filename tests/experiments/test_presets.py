@@ -278,3 +278,50 @@ def test_settings_on_atari(name):
   assert type(on_games) is type(preset.config)
   for _, there in preset.special:
     assert there != preset.config
+
+
+@pytest.mark.parametrize(
+  ("name", "profile"),
+  [
+    ("dqn", "dqn"),
+    ("rainbow", "dqn"),
+    ("r2d2", "ngu"),
+    ("ngu", "ngu"),
+    ("r2d2_sarsa_lambda", "rgb"),
+    ("bootstrapped_r2d2", "rgb"),
+    ("retrace_dqn", "dqn,life_loss=true"),
+  ],
+)
+def test_each_sees_atari_as_its_paper_does(name, profile):
+  preset = presets.PRESETS[name]
+  assert preset.environment_for("atari:Pong") == f"atari:Pong/{profile}"
+  for said in ("atari:Pong/rgb", "atari:Pong/sticky=0.25", "bsuite:deep_sea/0"):
+    assert preset.environment_for(said) == said
+
+
+def test_never_give_up_is_paper_2s():
+  """Table 6, and table 7 for the Disco Maze."""
+  ngu = on_atari("ngu")
+  assert (ngu.num_policies, ngu.beta, ngu.cross_mixture_ratio) == (32, 0.3, 0.0)
+  assert (ngu.discount, ngu.min_discount) == (0.997, 0.99)
+  assert (ngu.learning_rate, ngu.optimizer_eps, ngu.max_gradient_norm) == (
+    (1e-4, 1e-4, 40.0)
+  )
+  assert (ngu.sequence_length, ngu.sequence_period, ngu.burn_in) == (80, 40, 0)
+  assert (ngu.batch_size, ngu.priority_exponent, ngu.priority_eta) == (64, 0.9, 0.9)
+  assert (ngu.target, ngu.lambda_, ngu.transform_eps) == ("retrace", 0.95, 1e-3)
+  assert (ngu.target_epsilon, ngu.evaluation_epsilon) == (0.01, 0.01)
+  assert (ngu.replay_capacity, ngu.min_replay_size) == (5_000_000, 6250 * 40)
+  assert (ngu.actor_update_period, ngu.target_update_period) == (100, 1500)
+  bonus = ngu.bonus
+  assert (bonus.memory_capacity, bonus.num_neighbors) == (30_000, 10)
+  assert (bonus.kernel_epsilon, bonus.cluster_distance) == (1e-4, 8e-3)
+  assert (bonus.pseudo_count, bonus.max_similarity) == (1e-3, 8.0)
+  assert (bonus.embedding_learning_rate, bonus.rnd_learning_rate) == (5e-4, 5e-4)
+  assert (bonus.embedding_l2, bonus.max_modulation) == (1e-5, 5.0)
+  maze = presets.PRESETS["ngu"].config_for("jax:disco_maze/21")
+  assert (maze.num_policies, maze.beta, maze.lambda_) == (1, 0.5, 0.97)
+  assert (maze.sequence_length, maze.sequence_period) == (50, 50)
+  assert (maze.transform_eps, maze.target_update_period) == (None, 100)
+  assert (maze.bonus.memory_capacity, maze.bonus.kernel_epsilon) == (5000, 0.01)
+  assert (maze.learning_rate, maze.bonus.embedding_learning_rate) == (1e-3, 1e-3)

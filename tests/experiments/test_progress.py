@@ -85,6 +85,18 @@ def test_the_first_episodes_compilation_does_not_slow_the_estimate(report):
   assert "| 10 steps/s |" in text and text.rstrip().endswith("0:10 left")
 
 
+def test_what_an_exploring_agent_found_is_shown(make_episode):
+  stream = Terminal()
+  shown = progress.Progress(console.Console(stream), num_episodes=1, num_steps=None)
+  found = {"intrinsic_return": 12.3456, "coverage": 0.25, "loss": 1.0}
+  episode = make_episode(1)._replace(metrics=found)
+  returns = returns_lib.Returns()
+  returns.add(episode)
+  shown.update(episode, returns)
+  shown.close()
+  assert "| mean 1 | intrinsic 12.3 | coverage 0.25" in stream.getvalue()
+
+
 def test_evaluations_are_shown_and_slow_nothing_down(make_episode, make_evaluation):
   now, stream = 0.0, io.StringIO()
   shown = progress.Progress(

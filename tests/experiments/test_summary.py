@@ -51,6 +51,7 @@ def test_to_dict(make_summary):
     "environment_failures": 0,
     "mean_return_last_100": 2.5,
     "best_mean_return_100": 2.5,
+    "last_metrics": {},
     "policies": {
       "exploiter": {
         "episodes": 2,
@@ -141,3 +142,13 @@ def test_refuses_an_unknown_status(make_summary):
 )
 def test_duration(seconds, text):
   assert summary.duration(seconds) == text
+
+
+def test_the_last_episodes_metrics_are_told(make_summary):
+  outcome = make_summary(last_metrics={"intrinsic_return": 12.3456, "loss": math.nan})
+  assert outcome.to_dict()["last_metrics"] == {
+    "intrinsic_return": 12.3456,
+    "loss": None,
+  }
+  last = outcome.table("title").splitlines()[-1]
+  assert last == "  last episode: intrinsic_return 12.35, loss nan"

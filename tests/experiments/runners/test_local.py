@@ -113,6 +113,25 @@ def test_limits_end_the_run_at_an_episodes_end(steps, episodes, expected):
   assert result.env_steps == expected
 
 
+def test_the_intrinsic_return_of_an_episode():
+  """With counts: Σ (N + 0.01)^{−1/2} over five new rows, then five seen once, ..."""
+  episodes: list[local.Episode] = []
+  run(
+    testing.FakeEnvironment(num_actions=1),
+    episodes=3,
+    on_episode=episodes.append,
+    bonus=bonuses.Counts(),
+    beta=0.1,
+  )
+  np.testing.assert_allclose(
+    [e.metrics["intrinsic_return"] for e in episodes],
+    [5 * (n + 0.01) ** -0.5 for n in (1, 2, 3)],
+    rtol=1e-5,
+  )
+  run(testing.fake(), episodes=1, on_episode=episodes.append)
+  assert "intrinsic_return" not in episodes[-1].metrics
+
+
 def test_needs_a_limit():
   with pytest.raises(ValueError, match="give num_episodes or num_steps"):
     run(testing.fake(), episodes=None)
