@@ -115,15 +115,15 @@ class Progress:
     parts.append(f"return {episode.episode_return:.3g}")
     if mean is not None:
       parts.append(f"mean {mean:.3g}")
+    if done > 0 and seconds > 0:
+      parts.append(f"{summary.duration((1 - fraction) * seconds / done)} left")
+    if self._evaluation is not None:
+      parts.append(f"evaluation {self._evaluation:.3g}")
     parts += [
       f"{label} {episode.metrics[name]:.3g}"
       for name, label in _SHOWN_METRICS.items()
       if name in episode.metrics
     ]
-    if done > 0 and seconds > 0:
-      parts.append(f"{summary.duration((1 - fraction) * seconds / done)} left")
-    if self._evaluation is not None:
-      parts.append(f"evaluation {self._evaluation:.3g}")
     return " | ".join(parts)
 
   def _show(self, line: str) -> None:
