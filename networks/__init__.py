@@ -15,7 +15,7 @@ from explorax.networks.ensemble import (
 )
 from explorax.networks.ensemble_mlp import EnsembleMLP, make_ensemble_mlp
 from explorax.networks.frozen import freeze
-from explorax.networks.heads import HeadNetworks, make_head_networks
+from explorax.networks.heads import HeadNetworks, HeadParams, make_head_networks
 from explorax.networks.inputs import Inputs, make_inputs
 from explorax.networks.lstm import LSTM
 from explorax.networks.noisy import NoisyLinear
@@ -42,6 +42,7 @@ __all__ = [
   "EmbeddingParams",
   "EnsembleMLP",
   "HeadNetworks",
+  "HeadParams",
   "Inputs",
   "Network",
   "NoisyLinear",

@@ -6,15 +6,33 @@ from typing import NamedTuple
 import dm_env
 import haiku as hk
 import jax
+import jax.numpy as jnp
 
 from explorax.networks import ensemble, types
+
+# Weights `[F, K, H]`, so that what comes first in all members is one matrix product,
+# `[B, F]` by `[F, K · H]`; with leading members each product would transpose them all.
+_MEMBERS = -2
+
+
+class HeadParams(NamedTuple):
+  """Parameters of heads on one torso.
+
+  Attributes:
+    torso: the torso's, which all members share.
+    heads: the heads', with the members as the last axis but one of every array.
+  """
+
+  torso: types.Params
+  heads: types.Params
 
 
 class HeadNetworks(NamedTuple):
   """K functions of observations, evaluated together, with noise if asked for.
 
   Attributes:
-    init: (key) → params of all members, each initialised independently.
+    init: (key) → params of all members, each initialised independently; the members
+      are the last axis but one of every array that they do not share.
     apply: (params, observation `[B, ...]`, key) → `[K, B, ...]`, members leading. A
       member draws its noise once for the batch; with None for a key there is none.
   """
@@ -53,13 +71,12 @@ def make_head_networks(
   example = ensemble.example(observation_spec)
 
   def init(key: jax.Array) -> types.Params:
-    keys = jax.random.split(key, num_members)
-    return jax.vmap(member.init, in_axes=(0, None))(keys, example)
+    return _init_members(member, key, num_members, example)
 
   def apply(
     params: types.Params, observation: jax.Array, key: jax.Array | None
   ) -> jax.Array:
-    return _over_members(member, num_members)(params, key, observation)
+    return _apply_members(member, params, observation, key, num_members)
 
   return HeadNetworks(init, apply)
 
@@ -74,34 +91,45 @@ def _on_shared_torso(
   head = hk.transform(lambda x: make_head()(x))
   example = ensemble.example(observation_spec)
 
-  def init(key: jax.Array) -> ensemble.SharedTorsoParams:
+  def init(key: jax.Array) -> HeadParams:
     torso_key, heads_key = jax.random.split(key)
     torso_params = torso.init(torso_key, example)
     features = torso.apply(torso_params, example)
-    keys = jax.random.split(heads_key, num_members)
-    heads = jax.vmap(head.init, in_axes=(0, None))(keys, features)
-    return ensemble.SharedTorsoParams(torso_params, heads)
+    heads = _init_members(head, heads_key, num_members, features)
+    return HeadParams(torso_params, heads)
 
   def apply(
-    params: ensemble.SharedTorsoParams, observation: jax.Array, key: jax.Array | None
+    params: HeadParams, observation: jax.Array, key: jax.Array | None
   ) -> jax.Array:
     features = torso.apply(params.torso, observation)
-    return _over_members(head, num_members)(params.heads, key, features)
+    return _apply_members(head, params.heads, features, key, num_members)
 
   return HeadNetworks(init, apply)
 
 
-def _over_members(
-  network: hk.Transformed, num_members: int
-) -> Callable[[types.Params, jax.Array | None, jax.Array], jax.Array]:
-  """(params `[K, ...]`, key or None, inputs `[B, ...]`) → outputs `[K, B, ...]`."""
+def _init_members(
+  network: hk.Transformed, key: jax.Array, num_members: int, inputs: jax.Array
+) -> types.Params:
+  keys = jax.random.split(key, num_members)
+  return jax.vmap(network.init, (0, None), _MEMBERS)(keys, inputs)
 
-  def apply(
-    params: types.Params, key: jax.Array | None, inputs: jax.Array
-  ) -> jax.Array:
-    if key is None:
-      return jax.vmap(network.apply, in_axes=(0, None, None))(params, None, inputs)
+
+def _apply_members(
+  network: hk.Transformed,
+  params: types.Params,
+  inputs: jax.Array,
+  key: jax.Array | None,
+  num_members: int,
+) -> jax.Array:
+  """Inputs `[B, ...]` → outputs `[K, B, ...]`."""
+  num_rows = inputs.shape[0]
+  if num_rows == 1:
+    # On a CPU the product with a single row is a plain loop over the weights, which
+    # takes ten times as long as that with two.
+    inputs = jnp.concatenate([inputs, inputs])
+  if key is None:
+    outputs = jax.vmap(network.apply, (_MEMBERS, None, None))(params, None, inputs)
+  else:
     keys = jax.random.split(key, num_members)
-    return jax.vmap(network.apply, in_axes=(0, 0, None))(params, keys, inputs)
-
-  return apply
+    outputs = jax.vmap(network.apply, (_MEMBERS, 0, None))(params, keys, inputs)
+  return outputs[:, :num_rows]

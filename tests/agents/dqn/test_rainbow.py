@@ -32,7 +32,7 @@ Tree = dict[str, dict[str, np.ndarray]]
 
 def to_float64(params: Any) -> Tree:
   """Torso and heads of one member, by the names of their layers."""
-  heads = jax.tree.map(lambda x: x[0], params.heads)
+  heads = jax.tree.map(lambda x: x[..., 0, :], params.heads)
   modules = jax.device_get({**params.torso, **heads})
   return {
     module.split("/")[-1]: {k: np.asarray(v, np.float64) for k, v in values.items()}
@@ -44,7 +44,8 @@ def log_probs(params: Tree, x: np.ndarray) -> np.ndarray:
   """log p(z_i | x, a) `[A, N]` of a duelling head on one hidden layer, no noise."""
 
   def linear(name, x):
-    return x @ params[name]["w"] + params[name]["b"]
+    kind = "" if name == "perceptron_torso" else "_mu"
+    return x @ params[name]["w" + kind] + params[name]["b" + kind]
 
   features = np.maximum(linear("perceptron_torso", x), 0)
   value = linear("value", np.maximum(linear("value_hidden", features), 0))
@@ -111,20 +112,33 @@ def difference(loss, params: Tree, layer: str, name: str) -> np.ndarray:
   return gradient
 
 
-def test_an_update_of_distributions(make_config, make_agent, make_sample):
-  """Loss, priorities and the first step of Adam, which tells the gradient."""
-  config = make_config(
-    **{**RAINBOW, "noisy_sigma": 0.0}, adam_eps=1.0, learning_rate=1.0
-  )
+@pytest.fixture(scope="module")
+def rainbow(make_config, make_agent):
+  """The config, a first state, and the update, compiled once."""
+  config = make_config(**RAINBOW, adam_eps=1.0, learning_rate=1.0)
   learner = make_agent(config).learner
   state = jax.jit(learner.init)(jax.random.PRNGKey(2))
+  return config, state, jax.jit(learner.update)
+
+
+def silenced(params: Any) -> Any:
+  """The parameters without the scales of the noise."""
+  return jax.tree_util.tree_map_with_path(
+    lambda path, p: 0 * p if "sigma" in str(path[-1]) else p, params
+  )
+
+
+def test_an_update_of_distributions(rainbow, make_sample):
+  """Loss, priorities and the first step of Adam, which tells the gradient."""
+  config, state, update = rainbow
   # Biases begin at zero, and the target at the online network: other ones tell more.
+  # Noise is for other tests.
   state = state._replace(
-    params=jax.tree.map(lambda p: p + 0.1, state.params),
-    target_params=jax.tree.map(lambda p: 1.5 * p - 0.1, state.target_params),
+    params=silenced(jax.tree.map(lambda p: p + 0.1, state.params)),
+    target_params=silenced(jax.tree.map(lambda p: 1.5 * p - 0.1, state.target_params)),
   )
   sample = make_sample(3, config)
-  new, output = jax.jit(learner.update)(state, sample)
+  new, output = update(state, sample)
 
   params, rows = to_float64(state.params), sample.rows
   m = targets(config, params, to_float64(state.target_params), rows)
@@ -142,7 +156,11 @@ def test_an_update_of_distributions(make_config, make_agent, make_sample):
     output.priorities, divergences(params, rows, m), rtol=1e-4, atol=1e-6
   )
   changed = to_float64(new.params)
-  for layer, name in (("value", "b"), ("advantage", "w"), ("perceptron_torso", "w")):
+  for layer, name in (
+    ("value", "b_mu"),
+    ("advantage", "w_mu"),
+    ("perceptron_torso", "w"),
+  ):
     gradient = difference(loss, params, layer, name)
     assert np.abs(gradient).max() > 1e-3
     step = -gradient / (np.abs(gradient) + 1.0)  # Adam's first, with an ε of 1.
@@ -158,7 +176,7 @@ def test_values_are_the_means_of_distributions(make_config):
   np.testing.assert_allclose(values.atoms, ATOMS)
   x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
   params = jax.jit(values.init)(jax.random.key(0))
-  q, logits = values.apply(params, (), x, jax.random.key(1))
+  q, logits = jax.jit(values.apply)(params, (), x, jax.random.key(1))
   assert q.shape == (1, 6, A) and logits.shape == (1, 6, A, N)
   probs = np.exp(np.asarray(logits, np.float64))
   probs = probs / probs.sum(axis=-1, keepdims=True)
@@ -183,9 +201,9 @@ def test_noisy_heads_without_their_noise_are_perceptrons(make_config, num_member
   arrays = {
     "w_0": torso["w"],
     "b_0": torso["b"],
-    # The last layer's columns are member by member.
-    "w_1": jnp.concatenate(head["w_mu"], axis=1),
-    "b_1": jnp.concatenate(head["b_mu"]),
+    # The last layer's columns are member by member, as is `[H, K, A]` in one row.
+    "w_1": jnp.reshape(head["w_mu"], (H, num_members * A)),
+    "b_1": jnp.reshape(head["b_mu"], num_members * A),
   }
   x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
   q = plain.apply({name: arrays}, (), x, None).q
@@ -195,9 +213,7 @@ def test_noisy_heads_without_their_noise_are_perceptrons(make_config, num_member
   # Noise reaches every member, each by itself.
   moved = noisy.apply(params, (), x, jax.random.key(1)).q - q
   assert np.abs(moved).max(axis=(1, 2)).min() > 1e-3
-  silent = jax.tree_util.tree_map_with_path(
-    lambda path, p: 0 * p if "sigma" in str(path[-1]) else p, params
-  )
+  silent = silenced(params)
   np.testing.assert_array_equal(
     noisy.apply(silent, (), x, jax.random.key(1)).q, noisy.apply(silent, (), x, None).q
   )
@@ -215,34 +231,28 @@ def test_priors_on_heads_of_any_kind(make_config):
   params = jax.jit(with_prior.init)(jax.random.key(0))
   prior_params = jax.jit(with_prior.init_prior)(jax.random.key(1))
   x, key = np.ones((4, 2), np.float32), jax.random.key(2)
-  expected = (
-    without.apply(params, (), x, key).q + 2.0 * fixed.apply(prior_params, (), x, None).q
-  )
-  q = with_prior.apply(params, prior_params, x, key).q
+  apply = jax.jit(with_prior.apply)
+  prior_q = jax.jit(fixed.apply)(prior_params, (), x, None).q
+  expected = jax.jit(without.apply)(params, (), x, key).q + 2.0 * prior_q
+  q = apply(params, prior_params, x, key).q
   np.testing.assert_allclose(q, expected, rtol=1e-5)
-  gradients = jax.grad(lambda p: jnp.sum(with_prior.apply(params, p, x, key).q ** 2))(
-    prior_params
-  )
+  gradients = jax.grad(lambda p: jnp.sum(apply(params, p, x, key).q ** 2))(prior_params)
   assert not any(np.any(leaf) for leaf in jax.tree.leaves(gradients))
 
 
-def test_each_update_draws_its_noise_anew(make_config, make_agent, make_sample):
-  config = make_config(**RAINBOW)
-  learner = make_agent(config).learner
-  start = state = jax.jit(learner.init)(jax.random.PRNGKey(0))
-  sample, update = make_sample(0, config), jax.jit(learner.update)
+def test_each_update_draws_its_noise_anew(rainbow, make_sample):
+  config, start, update = rainbow
+  sample = make_sample(0, config)
 
   def loss(state):
     return float(update(state, sample)[1].metrics["loss"])
 
-  first = loss(state)
-  assert first == loss(state)
-  assert first != loss(state._replace(num_updates=jnp.int32(1)))
-  assert first != loss(state._replace(noise_key=jax.random.PRNGKey(5)))
-  silent = jax.tree_util.tree_map_with_path(
-    lambda path, p: 0 * p if "sigma" in str(path[-1]) else p, state.params
-  )
-  state = state._replace(params=silent, target_params=silent)
+  first = loss(start)
+  assert first == loss(start)
+  assert first != loss(start._replace(num_updates=jnp.int32(1)))
+  assert first != loss(start._replace(noise_key=jax.random.PRNGKey(5)))
+  silent = silenced(start.params)
+  state = start._replace(params=silent, target_params=silent)
   assert loss(state) == loss(state._replace(noise_key=jax.random.PRNGKey(5)))
   # Only the target network's noise is left, then only the online one's.
   for part in ("params", "target_params"):
