@@ -9,14 +9,22 @@ import dm_env
 import numpy as np
 from ale_py import roms
 
-from explorax.environments import atari_profiles
+from explorax.environments import atari_profiles, specs
 
 _RAM_START = 0x80  # The address of the console's first byte of memory.
-# Badia et al. 2020, appendix I: Montezuma's Revenge keeps its room and level here, and
-# a level has 24 rooms.
+# Badia et al. 2020, appendix I: where Montezuma's Revenge keeps the player's position,
+# room, level and inventory; a level has 24 rooms.
+_MONTEZUMA = "montezuma_revenge"
+_MONTEZUMA_X = 0xAA
+_MONTEZUMA_Y = 0xAB
 _MONTEZUMA_ROOM = 0x83
 _MONTEZUMA_LEVEL = 0xB9
 _MONTEZUMA_ROOMS_PER_LEVEL = 24
+_MONTEZUMA_INVENTORY = 0xC1
+# The four bits for which the game draws a key. The paper says "bits {2, …, 6}": counted
+# from 1, those are the keys and a sword; counted from 0, three keys and two swords.
+_MONTEZUMA_KEYS = 0b00011110
+ORACLE_ENTRIES = ("x", "y", "room", "keys")
 
 
 class AtariEnvironment(dm_env.Environment):
@@ -38,8 +46,10 @@ class AtariEnvironment(dm_env.Environment):
 
     Raises:
       OSError: if its ROM is missing, is not the one that ale-py expects, or unknown.
+      ValueError: if the profile asks for an oracle of a game that has none.
     """
     self._profile = profile
+    self._observation_spec = _observation_spec(game, profile)
     console_seed, noop_seed = np.random.SeedSequence(seed).generate_state(2)
     self._rng = np.random.default_rng(noop_seed)
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # No banner.
@@ -64,11 +74,11 @@ class AtariEnvironment(dm_env.Environment):
       self._read_screen = self._ale.getScreenRGB
       self._screens = np.zeros((2, *screen, 3), np.uint8)
     self._resize = tuple(screen) != (profile.height, profile.width)
-    self._observation = np.zeros(profile.shape, np.uint8)
+    self._picture = np.zeros(profile.shape, np.uint8)
     self._reset_next_step = True
     self._game_goes_on = False
     self._game_return = 0.0
-    self._has_rooms = game == "montezuma_revenge"
+    self._has_rooms = game == _MONTEZUMA
     self._rooms: set[int] = set()
     self._rooms_so_far: set[int] = set()
 
@@ -77,7 +87,7 @@ class AtariEnvironment(dm_env.Environment):
       self._begin_game()
     self._game_goes_on = False
     self._reset_next_step = False
-    self._observation = np.zeros_like(self._observation)
+    self._picture = np.zeros_like(self._picture)
     return dm_env.restart(self._observe())
 
   def step(self, action: Any) -> dm_env.TimeStep:
@@ -134,7 +144,7 @@ class AtariEnvironment(dm_env.Environment):
     return reward
 
   def _observe(self) -> np.ndarray:
-    """The last two frames' maximum behind what of the old observation is kept."""
+    """The last two frames' maximum behind what of the old picture is kept."""
     image = np.maximum(self._screens[0], self._screens[1])
     if self._resize:
       size = (self._profile.width, self._profile.height)
@@ -142,8 +152,10 @@ class AtariEnvironment(dm_env.Environment):
     image = image.reshape(self._profile.height, self._profile.width, -1)
     if self._profile.stack > 1:
       channels = image.shape[-1]
-      image = np.concatenate([self._observation[:, :, channels:], image], axis=-1)
-    self._observation = image
+      image = np.concatenate([self._picture[:, :, channels:], image], axis=-1)
+    self._picture = image
+    if isinstance(self._observation_spec, specs.ImageWithState):
+      return self._observation_spec.join(image, montezuma_state(self.ram()))
     return image
 
   def _enter_room(self) -> None:
@@ -176,7 +188,7 @@ class AtariEnvironment(dm_env.Environment):
     return metrics
 
   def observation_spec(self) -> dm_env.specs.Array:
-    return dm_env.specs.Array(self._profile.shape, np.uint8, "screen")
+    return self._observation_spec
 
   def action_spec(self) -> dm_env.specs.DiscreteArray:
     return dm_env.specs.DiscreteArray(len(self._actions), np.int32, "action")
@@ -186,3 +198,29 @@ def montezuma_room(ram: np.ndarray) -> int:
   """The room of Montezuma's Revenge: room + 24 · level (appendix I of Badia et al.)."""
   room = int(ram[_MONTEZUMA_ROOM - _RAM_START])
   return room + _MONTEZUMA_ROOMS_PER_LEVEL * int(ram[_MONTEZUMA_LEVEL - _RAM_START])
+
+
+def montezuma_state(ram: np.ndarray) -> np.ndarray:
+  """Where one is in Montezuma's Revenge (appendix I of Badia et al., I.3).
+
+  uint8 `[4]`: the player's x and y in pixels, y growing upwards, `montezuma_room`, and
+  how many keys are held. Rooms beyond the eleventh level's fifteenth are called 255.
+  """
+  x, y, inventory = (
+    int(ram[address - _RAM_START])
+    for address in (_MONTEZUMA_X, _MONTEZUMA_Y, _MONTEZUMA_INVENTORY)
+  )
+  keys = (inventory & _MONTEZUMA_KEYS).bit_count()
+  return np.array([x, y, min(montezuma_room(ram), 255), keys], np.uint8)
+
+
+def _observation_spec(game: str, profile: atari_profiles.Profile) -> dm_env.specs.Array:
+  if not profile.oracle:
+    return dm_env.specs.Array(profile.shape, np.uint8, "screen")
+  if game != _MONTEZUMA:
+    raise ValueError(
+      f"oracle is True, but where the player of {game!r} is in the console's memory is "
+      "not known here; leave it at False, or play MontezumaRevenge."
+    )
+  height, width, channels = profile.shape
+  return specs.ImageWithState((height + 1, width, channels), ORACLE_ENTRIES, "screen")

@@ -25,6 +25,9 @@ class Profile:
   max_frames: int = 108_000  # Then a game is truncated; 30 minutes.
   life_loss: bool = False  # A lost life ends the episode, and the game goes on.
   sticky: float = 0.0  # ζ: probability per frame that the last action is done again.
+  # Whether a row of pixels below the picture says where the player is, from the
+  # console's memory; of Montezuma's Revenge alone. See `specs.ImageWithState`.
+  oracle: bool = False
 
   def __post_init__(self):
     for name in ("height", "width", "stack", "action_repeat", "max_frames"):
@@ -45,7 +48,7 @@ class Profile:
 
   @property
   def shape(self) -> tuple[int, int, int]:
-    """Of an observation."""
+    """Of the picture."""
     return self.height, self.width, self.stack * (1 if self.grey else 3)
 
 

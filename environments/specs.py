@@ -52,6 +52,82 @@ class OneHotArray(dm_env.specs.BoundedArray):
     return OneHotArray, (self.shape, self.name)
 
 
+class ImageWithState(dm_env.specs.Array):
+  """An image, and below it one row of pixels that are no picture, but numbers.
+
+  uint8 `[H + 1, W, C]`: the first entries of the last row, in the order of its memory,
+  are what is true of the environment and is not to be seen (or not easily). Networks
+  look at the image alone.
+  """
+
+  def __init__(
+    self, shape: tuple[int, ...], entries: tuple[str, ...], name: str | None = None
+  ):
+    """Describes such an array.
+
+    Args:
+      shape: `(H + 1, W, C)`, the row included.
+      entries: the names of the numbers, of which the row has room for W · C.
+      name: of the array.
+
+    Raises:
+      ValueError: if there is no image, no number, or no room for all of them.
+    """
+    super().__init__(shape, np.uint8, name)
+    self.entries = tuple(entries)
+    if len(self.shape) != 3 or min(self.shape) < 1 or self.shape[0] < 2:
+      raise ValueError(
+        f"an image with a row of state cannot have the shape {self.shape}; it is "
+        "(height + 1, width, channels), each of them at least 1."
+      )
+    room = self.shape[1] * self.shape[2]
+    if not 1 <= self.num_state <= room:
+      raise ValueError(
+        f"the row below an image of shape {self.shape} has room for 1 to {room} "
+        f"numbers, but {self.num_state} are named."
+      )
+
+  @property
+  def num_state(self) -> int:
+    """How many numbers there are in the row."""
+    return len(self.entries)
+
+  @property
+  def image_spec(self) -> dm_env.specs.Array:
+    """Of the image alone: what networks see."""
+    height, width, channels = self.shape
+    return dm_env.specs.Array((height - 1, width, channels), np.uint8, self.name)
+
+  def image(self, observation: Any) -> Any:
+    """`[..., H + 1, W, C]` → `[..., H, W, C]`, of numpy's arrays or jax's."""
+    return observation[..., :-1, :, :]
+
+  def state(self, observation: Any) -> Any:
+    """`[..., H + 1, W, C]` → uint8 `[..., num_state]`, of numpy's arrays or jax's."""
+    row = observation[..., -1, :, :]
+    return row.reshape(*row.shape[:-2], -1)[..., : self.num_state]
+
+  def join(self, image: np.ndarray, state: Any) -> np.ndarray:
+    """The observation that shows this image, and these numbers from 0 to 255."""
+    row = np.zeros((1, *self.shape[1:]), np.uint8)
+    row.reshape(-1)[: self.num_state] = state
+    return np.concatenate([image, row])
+
+  # Array's would leave out the entries.
+  def __repr__(self) -> str:
+    return (
+      f"ImageWithState(shape={self.shape}, entries={self.entries}, name={self.name!r})"
+    )
+
+  def __eq__(self, other: object) -> bool:
+    return super().__eq__(other) and self.entries == getattr(other, "entries", None)
+
+  __hash__ = None  # type: ignore[assignment]  # As all specs.
+
+  def __reduce__(self) -> tuple[Any, ...]:
+    return ImageWithState, (self.shape, self.entries, self.name)
+
+
 class OneHotIndex:
   """Encodes a one-hot observation as its flat index, and all zeros as −1.
 
@@ -83,6 +159,9 @@ class Dense:
   """Stores an observation as it is, its dtype made float32 unless it is uint8."""
 
   def __init__(self, spec: dm_env.specs.Array):
+    self.spec = spec
+    if isinstance(spec, ImageWithState):
+      return
     dtype = np.uint8 if spec.dtype == np.uint8 else np.float32
     self.spec = dm_env.specs.Array(spec.shape, dtype, spec.name)
 

@@ -208,7 +208,7 @@ def _discrete_actions(spec: Any) -> dm_env.specs.DiscreteArray:
 
 
 def _standard_observation_spec(spec: Any) -> dm_env.specs.Array:
-  if isinstance(spec, specs.OneHotArray):
+  if isinstance(spec, specs.OneHotArray | specs.ImageWithState):
     return spec
   if isinstance(spec, dm_env.specs.DiscreteArray):
     return specs.OneHotArray((spec.num_values,), spec.name)

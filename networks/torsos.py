@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import chex
 import dm_env
@@ -122,7 +122,8 @@ class PerceptronTorso(hk.Module):
 def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
   """The torso that `auto` stands for; any other name is its own.
 
-  Images, that is uint8 of rank 3, get `r2d2_rgb` if they are of 210×160, else `dqn`
+  Images, that is uint8 of rank 3 (without a row of state below them, see
+  `make_torso`), get `r2d2_rgb` if they are of 210×160, else `dqn`
   if its filters fit (a side of 36 or more), else `small` if its own do. All other
   observations get `mlp`.
 
@@ -133,6 +134,7 @@ def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
     raise ValueError(f"there is no torso {name!r}; use one of {', '.join(TORSOS)}.")
   if name != "auto":
     return name
+  observation_spec = _visible(observation_spec)
   shape = observation_spec.shape
   if observation_spec.dtype != np.uint8 or len(shape) != 3:
     return "mlp"
@@ -144,6 +146,15 @@ def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
   return next(fitting, "mlp")
 
 
+def _visible(observation_spec: dm_env.specs.Array) -> dm_env.specs.Array:
+  """Of what networks see of an observation: all of it, or the image of one.
+
+  A spec with an `image_spec` is an image with a row of numbers below it, that no
+  network is to see (`environments.specs.ImageWithState`).
+  """
+  return getattr(observation_spec, "image_spec", observation_spec)
+
+
 def make_torso(
   name: str,
   observation_spec: dm_env.specs.Array,
@@ -151,6 +162,8 @@ def make_torso(
   width: float = 1.0,
 ) -> ensemble.MakeModule:
   """How to build the torso of a name.
+
+  Of observations with a row of state below an image, it sees the image alone.
 
   | name | layers before the linear ones |
   | --- | --- |
@@ -181,6 +194,10 @@ def make_torso(
     ValueError: for an unknown name, a size or width that is not positive, or
       observations that the torso cannot take.
   """
+  seen = _visible(observation_spec)
+  if seen is not observation_spec:
+    make = make_torso(name, seen, hidden_sizes, width)
+    return lambda: _crop(make(), seen.shape[0])
   hidden_sizes = tuple(hidden_sizes)
   if any(size < 1 for size in hidden_sizes):
     raise ValueError(
@@ -203,6 +220,12 @@ def make_torso(
     for layer in CONVOLUTIONS[name]
   )
   return lambda: ConvolutionalTorso(convolutions, scaled_sizes)
+
+
+def _crop(
+  torso: Callable[[jax.Array], jax.Array], height: int
+) -> Callable[[jax.Array], jax.Array]:
+  return lambda observation: torso(observation[:, :height])
 
 
 def _scale(units: int, width: float) -> int:

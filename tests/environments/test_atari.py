@@ -14,7 +14,12 @@ pytest.importorskip("cv2")
 from gymnasium import wrappers
 
 from explorax import environments
-from explorax.environments import atari_adapter, atari_environments, atari_profiles
+from explorax.environments import (
+  atari_adapter,
+  atari_environments,
+  atari_profiles,
+  specs,
+)
 
 # Without idle frames and sticky actions, a game depends on nothing but the actions.
 STILL = "noops=0"
@@ -220,6 +225,92 @@ def test_rooms_of_montezumas_revenge():
   assert environments.episode_metrics(environment) == {"rooms": 3, "rooms_so_far": 3}
   environment.reset()
   assert environments.episode_metrics(environment) == {"rooms": 1, "rooms_so_far": 3}
+
+
+def test_an_oracle_says_where_one_is_in_a_row_below_the_picture():
+  name = f"atari:MontezumaRevenge/ngu,{STILL}"
+  plain = environments.make(name, seed=0)
+  environment = environments.make(f"{name},oracle=true", seed=0)
+  spec = environment.observation_spec()
+  assert spec == specs.ImageWithState((85, 84, 1), ("x", "y", "room", "keys"))
+  assert specs.make_encoding(spec).spec == spec
+  expected, timestep = plain.reset(), environment.reset()
+  entered = set()
+  for action in _actions(environment, 100):
+    spec.validate(timestep.observation)
+    np.testing.assert_array_equal(
+      spec.image(timestep.observation), expected.observation
+    )
+    ram = environment.raw.ram()
+    x, y, room, keys = spec.state(timestep.observation)
+    assert (x, y) == (ram[0xAA - 0x80], ram[0xAB - 0x80])
+    assert (room, keys) == (1, 0)
+    entered.add((x, y))
+    expected, timestep = plain.step(action), environment.step(action)
+  assert len(entered) > 10  # The player moves.
+  np.testing.assert_array_equal(environment.raw.render(), plain.raw.render())
+
+
+def test_the_oracle_of_stacked_pictures_is_that_of_now():
+  name = f"atari:MontezumaRevenge/{STILL},oracle=true"
+  environment = environments.make(name, seed=0)
+  plain = environments.make(f"atari:MontezumaRevenge/{STILL}", seed=0)
+  spec = environment.observation_spec()
+  assert spec.shape == (85, 84, 4)
+  environment.reset(), plain.reset()
+  for action in (3, 3, 3, 3, 3):
+    observation = environment.step(action).observation
+    expected = plain.step(action).observation
+  np.testing.assert_array_equal(spec.image(observation), expected)
+  ram = environment.raw.ram()
+  np.testing.assert_array_equal(
+    spec.state(observation), [ram[0xAA - 0x80], ram[0xAB - 0x80], 1, 0]
+  )
+
+
+def test_rooms_are_counted_through_levels_and_keys_among_what_is_held():
+  ram = np.zeros(128, np.uint8)
+  ram[0xAA - 0x80], ram[0xAB - 0x80] = 77, 235
+  ram[0x83 - 0x80], ram[0xB9 - 0x80] = 5, 2
+  for inventory, keys in (
+    (0b00000000, 0),
+    (0b00000010, 1),
+    (0b00010000, 1),
+    (0b00011110, 4),
+    (0b11100001, 0),  # A torch, two swords and a hammer.
+    (0b11111111, 4),
+  ):
+    ram[0xC1 - 0x80] = inventory
+    np.testing.assert_array_equal(
+      atari_adapter.montezuma_state(ram), [77, 235, 24 * 2 + 5, keys]
+    )
+  ram[0xB9 - 0x80] = 200
+  assert atari_adapter.montezuma_state(ram)[2] == 255
+
+
+def test_the_bits_counted_are_those_that_the_game_draws_as_keys():
+  environment = environments.make(f"atari:MontezumaRevenge/ngu,{STILL}", seed=0)
+  drawn = []
+  for bit in range(8):
+    environment.reset()
+    _ale(environment).setRAM(0xC1 - 0x80, 1 << bit)
+    environment.step(0)
+    # Below the score and the lives left.
+    drawn.append(environment.raw.render()[26:44].tobytes())
+  like_the_second = [picture == drawn[1] for picture in drawn]
+  held = np.zeros(128, np.uint8)
+  for bit, is_key in enumerate(like_the_second):
+    held[0xC1 - 0x80] = 1 << bit
+    assert atari_adapter.montezuma_state(held)[3] == is_key
+  assert sum(like_the_second) == 4
+
+
+def test_other_games_have_no_oracle():
+  with pytest.raises(ValueError, match="where the player of 'pong' is") as caught:
+    environments.make("atari:Pong/ngu,oracle=true", seed=0)
+  assert "\n" not in str(caught.value)
+  with pytest.raises(ValueError, match="room for 1 to 3 numbers"):
+    environments.make("atari:MontezumaRevenge/ngu,width=3,oracle=true", seed=0)
 
 
 def test_memory_and_screen():

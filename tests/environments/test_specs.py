@@ -1,10 +1,11 @@
-"""One-hot specs, and how observations are encoded."""
+"""One-hot specs, images with state, and how observations are encoded."""
 
 import pickle
 
 import dm_env
 import hypothesis
 import hypothesis.strategies as st
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -109,3 +110,57 @@ def test_make_encoding_goes_by_the_spec():
   assert isinstance(specs.make_encoding(specs.OneHotArray((3,))), specs.OneHotIndex)
   dense = specs.make_encoding(dm_env.specs.Array((3,), np.float32))
   assert isinstance(dense, specs.Dense)
+
+
+WITH_STATE = specs.ImageWithState((3, 4, 2), ("x", "y", "keys"), "screen")
+
+
+def test_an_image_and_its_state_are_joined_and_taken_apart():
+  rng = np.random.default_rng(0)
+  image = rng.integers(0, 256, (2, 4, 2), dtype=np.uint8)
+  joined = WITH_STATE.join(image, [7, 255, 1])
+  WITH_STATE.validate(joined)
+  np.testing.assert_array_equal(joined[:2], image)
+  # Along the row, pixel by pixel; what is left of it is 0.
+  np.testing.assert_array_equal(joined[2].ravel(), [7, 255, 1, 0, 0, 0, 0, 0])
+  for batch in (joined, np.stack([joined] * 5), np.stack([joined] * 6)[None]):
+    for array in (batch, jnp.asarray(batch)):
+      lead = batch.shape[:-3]
+      seen, state = WITH_STATE.image(array), WITH_STATE.state(array)
+      assert seen.dtype == state.dtype == np.uint8
+      np.testing.assert_array_equal(seen, np.broadcast_to(image, (*lead, 2, 4, 2)))
+      np.testing.assert_array_equal(state, np.broadcast_to([7, 255, 1], (*lead, 3)))
+
+
+def test_an_image_with_state_survives_pickling_replacing_and_encoding():
+  encoded = specs.make_encoding(WITH_STATE)
+  for twin in (
+    pickle.loads(pickle.dumps(WITH_STATE)),
+    WITH_STATE.replace(),
+    encoded.spec,
+  ):
+    assert isinstance(twin, specs.ImageWithState) and twin == WITH_STATE
+    assert (twin.shape, twin.dtype, twin.name) == ((3, 4, 2), np.uint8, "screen")
+    assert (twin.entries, twin.num_state) == (("x", "y", "keys"), 3)
+  assert WITH_STATE.replace(entries=("x",)) != WITH_STATE
+  assert WITH_STATE.replace(shape=(3, 4, 1)) != WITH_STATE
+  assert WITH_STATE.image_spec == dm_env.specs.Array((2, 4, 2), np.uint8)
+  assert "entries=('x', 'y', 'keys')" in repr(WITH_STATE)
+  observation = WITH_STATE.generate_value()
+  np.testing.assert_array_equal(encoded(observation), observation)
+  assert encoded(observation).dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+  ("shape", "entries", "message"),
+  [
+    ((3, 4), ("x",), r"cannot have the shape \(3, 4\)"),
+    ((1, 4, 1), ("x",), "cannot have the shape"),
+    ((3, 0, 1), ("x",), "cannot have the shape"),
+    ((3, 2, 1), ("x", "y", "z"), "room for 1 to 2 numbers, but 3 are named"),
+    ((3, 2, 1), (), "but 0 are named"),
+  ],
+)
+def test_rows_of_state_that_cannot_be_are_refused(shape, entries, message):
+  with pytest.raises(ValueError, match=message):
+    specs.ImageWithState(shape, entries)

@@ -193,6 +193,37 @@ def test_a_torso_can_be_built_twice_in_one_transform():
   assert len(params) == 6  # Three layers each.
 
 
+class WithState(dm_env.specs.Array):
+  """An image with one row of numbers below it, as an environment may have them."""
+
+  def __init__(self, height, width, channels):
+    super().__init__((height + 1, width, channels), np.uint8)
+    self.image_spec = image(height, width, channels)
+
+
+@pytest.mark.parametrize("name", ["auto", "mlp", "dqn", "small"])
+def test_a_row_of_state_is_not_seen(name, random_params):
+  spec = WithState(36, 40, 2)
+  net = network(name, spec, (5,), width=0.5)
+  plain = network(name, spec.image_spec, (5,), width=0.5)
+  assert shapes(name, spec, (5,), 0.5) == shapes(name, spec.image_spec, (5,), 0.5)
+  params = random_params(plain.init)
+  x = np.random.default_rng(0).integers(0, 256, (2, *spec.shape), dtype=np.uint8)
+  features = jax.jit(net.apply)(params, x)
+  assert np.any(features)
+  np.testing.assert_allclose(features, plain.apply(params, x[:, :-1]), rtol=1e-4)
+  other = x.copy()
+  other[:, -1] = 255 - other[:, -1]
+  np.testing.assert_array_equal(jax.jit(net.apply)(params, other), features)
+
+
+def test_the_torso_is_chosen_by_the_image_above_a_row_of_state():
+  assert networks.resolve_torso("auto", WithState(210, 160, 3)) == "r2d2_rgb"
+  assert networks.resolve_torso("auto", WithState(35, 35, 1)) == "small"
+  with pytest.raises(ValueError, match=r"observations are of shape \(35, 35, 1\)"):
+    networks.make_torso("dqn", WithState(35, 35, 1), ())
+
+
 @pytest.mark.parametrize(
   ("name", "spec", "sizes", "width", "message"),
   [
