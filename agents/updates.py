@@ -10,7 +10,7 @@ from explorax.agents import types
 Tree = TypeVar("Tree")
 
 
-def importance_weights(sample: types.Sample, exponent: float) -> jax.Array:
+def importance_weights(sample: types.Sample, exponent: float | jax.Array) -> jax.Array:
   """(1 / (n p))^exponent, divided by the batch's largest; ones at exponent 0."""
   weights = (1.0 / (sample.population * sample.probabilities)) ** exponent
   return weights / jnp.max(weights)

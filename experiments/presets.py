@@ -134,7 +134,11 @@ _RAINBOW_ATARI = dataclasses.replace(
   importance_updates=12_495_000,
 )
 # Paper 1, appendix C: ε over the first 4 million frames, on top of the noise.
-_EPSILON_ATARI = {"epsilon": 1.0, "final_epsilon": 0.01, "decay_steps": 1_000_000}
+_EPSILON_ATARI: dict[str, Any] = {
+  "epsilon": 1.0,
+  "final_epsilon": 0.01,
+  "decay_steps": 1_000_000,
+}
 _RAINBOW_CAP = 100  # Agent steps, of a duration (paper 1, appendix C).
 
 

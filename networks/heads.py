@@ -1,7 +1,7 @@
 """K heads on torsos, shared or not, whose layers may be noisy."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import dm_env
 import haiku as hk
@@ -87,7 +87,7 @@ def _on_shared_torso(
   observation_spec: dm_env.specs.Array,
   num_members: int,
 ) -> HeadNetworks:
-  torso = hk.without_apply_rng(hk.transform(lambda x: make_torso()(x)))
+  torso: hk.Transformed = hk.without_apply_rng(hk.transform(lambda x: make_torso()(x)))
   head = hk.transform(lambda x: make_head()(x))
   example = ensemble.example(observation_spec)
 
@@ -108,7 +108,7 @@ def _on_shared_torso(
 
 
 def _init_members(
-  network: hk.Transformed, key: jax.Array, num_members: int, inputs: jax.Array
+  network: hk.Transformed, key: jax.Array, num_members: int, inputs: Any
 ) -> types.Params:
   keys = jax.random.split(key, num_members)
   return jax.vmap(network.init, (0, None), _MEMBERS)(keys, inputs)

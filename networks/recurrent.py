@@ -106,8 +106,8 @@ def make_sequence_q_networks(
       return joined, state
     return lstm.LSTM(lstm_size)(joined, state)
 
-  trunk = hk.without_apply_rng(hk.transform(make_trunk))
-  head = hk.without_apply_rng(
+  trunk: hk.Transformed = hk.without_apply_rng(hk.transform(make_trunk))
+  head: hk.Transformed = hk.without_apply_rng(
     hk.transform(lambda x: duelling.make_head(num_actions, head_size)(x))
   )
   state_size = 2 * lstm_size

@@ -29,7 +29,7 @@ class Prediction(NamedTuple):
   """
 
   q: jax.Array
-  logits: jax.Array | None
+  logits: Any
 
 
 class Values(NamedTuple):
