@@ -19,6 +19,7 @@ import pathlib
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 # label → (preset, the fields that differ from it)
@@ -50,10 +51,7 @@ def tasks(num_seeds: int) -> list[tuple[str, str, int]]:
 
 def run_task(label: str, env_name: str, seed: int, episodes: int) -> dict[str, Any]:
   """One run: its first episodes below each threshold of average regret."""
-  # One thread each: two runs side by side are faster than one after the other.
-  os.environ["XLA_FLAGS"] = (
-    "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-  )
+  use_one_thread()
   from explorax import environments
   from explorax.experiments import presets
   from explorax.experiments.runners import local
@@ -121,6 +119,49 @@ def table(runs: list[dict[str, Any]]) -> str:
   return "\n".join(rows)
 
 
+def run_all(
+  todo: list[tuple[Any, ...]],
+  run: Callable[..., dict[str, Any]],
+  path: pathlib.Path,
+  workers: int,
+) -> int:
+  """Runs `run(*task)` for each task and appends what it returns to `path`.
+
+  Each has a new process, so that nothing of one run is left in the next. Returns how
+  many failed; the others' results are kept, whatever became of those.
+  """
+  failed = 0
+  with concurrent.futures.ProcessPoolExecutor(workers, max_tasks_per_child=1) as pool:
+    futures = {pool.submit(run, *task): task for task in todo}
+    for future in concurrent.futures.as_completed(futures):
+      if (error := future.exception()) is not None:
+        failed += 1
+        print(f"{futures[future]} failed: {error!r}", file=sys.stderr, flush=True)
+        continue
+      line = json.dumps(future.result())
+      with path.open("a") as f:
+        f.write(line + "\n")
+      print(line, flush=True)
+  return failed
+
+
+def read(path: pathlib.Path) -> list[dict[str, Any]]:
+  """The finished runs."""
+  path.parent.mkdir(parents=True, exist_ok=True)
+  return (
+    [json.loads(line) for line in path.read_text().splitlines()]
+    if path.exists()
+    else []
+  )
+
+
+def use_one_thread() -> None:
+  """Two runs side by side are faster than one after the other."""
+  os.environ["XLA_FLAGS"] = (
+    "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+  )
+
+
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
   parser.add_argument("--output", default="results/learning")
@@ -131,35 +172,13 @@ def main() -> None:
   args = parser.parse_args()
 
   path = pathlib.Path(args.output) / "runs.jsonl"
-  path.parent.mkdir(parents=True, exist_ok=True)
-  runs = (
-    [json.loads(line) for line in path.read_text().splitlines()]
-    if (path.exists())
-    else []
-  )
-  done = {(r["label"], r["env"], r["seed"], r["max_episodes"]) for r in runs}
-  todo = [t for t in tasks(args.seeds) if (*t, args.episodes) not in done]
-  failed = []
-  if not args.table:
-    # A new process for each task: nothing of one run is left in the next.
-    with concurrent.futures.ProcessPoolExecutor(
-      args.workers, max_tasks_per_child=1
-    ) as pool:
-      futures = {pool.submit(run_task, *task, args.episodes): task for task in todo}
-      for future in concurrent.futures.as_completed(futures):
-        # The others' results are kept, whatever became of this one.
-        if (error := future.exception()) is not None:
-          failed.append(futures[future])
-          print(f"{failed[-1]} failed: {error!r}", file=sys.stderr, flush=True)
-          continue
-        run = future.result()
-        runs.append(run)
-        with path.open("a") as f:
-          f.write(json.dumps(run) + "\n")
-        print(json.dumps(run), flush=True)
-  print(table(runs))
+  done = {(r["label"], r["env"], r["seed"], r["max_episodes"]) for r in read(path)}
+  todo = [(*t, args.episodes) for t in tasks(args.seeds)]
+  todo = [] if args.table else [t for t in todo if t not in done]
+  failed = run_all(todo, run_task, path, args.workers)
+  print(table(read(path)))
   if failed:
-    sys.exit(f"{len(failed)} of {len(todo)} runs failed; run it again to repeat them.")
+    sys.exit(f"{failed} of {len(todo)} runs failed; run it again to repeat them.")
 
 
 if __name__ == "__main__":
