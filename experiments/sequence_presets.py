@@ -206,7 +206,7 @@ _NGU_SMALL = dataclasses.replace(
 _RND = bonuses.RND(hidden_sizes=(64,), output_size=128, learning_rate=5e-4)
 _RND_ATARI = bonuses.RND(hidden_sizes=(), output_size=128, learning_rate=5e-4)
 
-# Paper 2, table 7, with the rest of table 6. The sizes of the LSTM and the heads, ε, and
+# Paper 2, table 7, with the rest of table 6. The sizes of the LSTM and the heads, ε and
 # how often one actor updates are ours. One policy alone: its γ is the exploring one's.
 _MAZE = "jax:disco_maze/"
 _ON_MAZE = dataclasses.replace(
