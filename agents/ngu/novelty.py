@@ -9,7 +9,8 @@ does. Badia et al. (2020), section 2 and table 6, of which are the defaults.
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import dm_env
 import jax
@@ -18,26 +19,12 @@ import optax
 
 from explorax import exploration, losses, networks
 from explorax.agents import bonuses
+from explorax.agents.ngu import rows_of_state, training
 
-STATES = ("learned", "random")
+STATES = ("learned", "random", "oracle")
 
-
-class TrainingState(NamedTuple):
-  """What is trained, the random target of RND aside, and the optimisers' states."""
-
-  embedding: Any
-  predictor: Any
-  target: Any
-  embedding_opt: Any
-  predictor_opt: Any
-
-
-class Weights(NamedTuple):
-  """What acting needs: f, and RND's two networks."""
-
-  embedding: Any
-  predictor: Any
-  target: Any
+# (weights, x) → the controllable state of x, float32 `[D]`.
+Controllable = Callable[[training.Weights, jax.Array], jax.Array]
 
 
 class ActorState(NamedTuple):
@@ -58,8 +45,9 @@ class ActorState(NamedTuple):
 class NeverGiveUp:
   """Episodic novelty of controllable states, modulated by life-long novelty."""
 
-  # learned: f is trained by inverse dynamics. random: f stays as it was initialised
-  # (the paper's random projections).
+  # Controllable states. learned: f(x), f trained by inverse dynamics. random: f stays
+  # as it was initialised (the paper's random projections). oracle: read from a row
+  # below the picture, where an environment has one (appendix I).
   states: str = "learned"
   torso: str = "auto"  # Of f and of RND's networks; auto: what fits the observations.
   hidden_sizes: tuple[int, ...] = ()  # Units between convolutions and last layers.
@@ -69,6 +57,11 @@ class NeverGiveUp:
   embedding_l2: float = 1e-5  # Weight of Σ w² / 2 (table 6).
   num_frames: int = 5  # The last ones of each sequence, which all of it is trained on.
 
+  # Whether linear classifiers of x, y and room are trained on f(x), without a gradient
+  # into it, where the environment shows these below the picture (appendix I.1).
+  probe: bool = False
+  probe_learning_rate: float = 5e-4  # Adam's (not printed; f's is taken).
+
   # Episodic novelty (table 6; where the text differs, the table is taken).
   memory_capacity: int = 30_000  # Agent steps.
   num_neighbors: int = 10  # k.
@@ -76,7 +69,9 @@ class NeverGiveUp:
   cluster_distance: float = 8e-3  # ξ.
   pseudo_count: float = 1e-3  # c.
   max_similarity: float = 8.0  # s_m.
-  episodes_per_memory: int = 1  # Episodes until the memory is emptied (table 9: 1, 3).
+  # Episodes until the memory is emptied (table 9: 1, 3). Actors take a new f once an
+  # episode all the same (table 6), and so compare what different f's made of states.
+  episodes_per_memory: int = 1
 
   # Life-long novelty.
   rnd: bool = True  # Whether it modulates; without it α is 1.
@@ -89,8 +84,14 @@ class NeverGiveUp:
       raise ValueError(
         f"NeverGiveUp.states is {self.states!r}; use one of {', '.join(STATES)}."
       )
+    if self.probe and self.states == "oracle":
+      raise ValueError(
+        "NeverGiveUp.probe is True, but oracle states are what it would have to find; "
+        f"turn it off, or use the states {' or '.join(STATES[:2])}."
+      )
     for name in (
       "embedding_learning_rate",
+      "probe_learning_rate",
       "rnd_learning_rate",
       "kernel_epsilon",
       "pseudo_count",
@@ -124,30 +125,73 @@ class NeverGiveUp:
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
   ) -> bonuses.ActorBonus:
-    embedding = networks.make_embedding_networks(
-      observation_spec,
-      num_actions,
-      torso=self.torso,
-      hidden_sizes=self.hidden_sizes,
-      embedding_size=self.embedding_size,
-      hidden_size=self.inverse_size,
-    )
-    rnd = networks.make_rnd_networks(
-      observation_spec, self.hidden_sizes, self.rnd_size, torso=self.torso
-    )
+    """The bonus for encoded observations of this spec.
+
+    Raises:
+      ValueError: for oracle states, or a probe, of observations that do not have
+        them, and for observations that the torso cannot take.
+    """
+    seen, look = rows_of_state.make_look(observation_spec)
+    f = rnd = None
+    if self.states != "oracle":
+      f = networks.make_embedding_networks(
+        seen,
+        num_actions,
+        torso=self.torso,
+        hidden_sizes=self.hidden_sizes,
+        embedding_size=self.embedding_size,
+        hidden_size=self.inverse_size,
+      )
+    if self.rnd:
+      rnd = networks.make_rnd_networks(
+        seen, self.hidden_sizes, self.rnd_size, torso=self.torso
+      )
+    controllable = _make_controllable(f, observation_spec)
     return bonuses.ActorBonus(
       end="destination",
       init=self._init,
       begin_episode=self._begin_episode,
-      observe=self._make_observe(embedding, rnd),
-      training=self._make_training(embedding, rnd),
-      # f must not change while the memory holds what it made of earlier states.
+      observe=self._make_observe(controllable, rnd, look),
+      training=training.make_training(
+        f,
+        rnd,
+        self.embedding_size if self.probe else None,
+        self._make_objectives(f, rnd, observation_spec),
+        self.num_frames,
+      ),
+      # Within an episode f must not change: the memory holds what it made of states.
       refresh=lambda held, fresh: fresh._replace(embedding=held.embedding),
     )
 
+  def _make_objectives(
+    self,
+    f: networks.EmbeddingNetworks | None,
+    rnd: networks.RNDNetworks | None,
+    observation_spec: dm_env.specs.Array,
+  ) -> dict[str, training.Objective]:
+    look = rows_of_state.make_look(observation_spec)[1]
+    objectives = {}
+    if f is not None and self.states == "learned":
+      optimizer = optax.chain(
+        optax.add_decayed_weights(self.embedding_l2),
+        optax.adam(self.embedding_learning_rate),
+      )
+      objectives["embedding"] = training.inverse_dynamics(f, look, optimizer)
+    if rnd is not None:
+      optimizer = optax.adam(self.rnd_learning_rate)
+      objectives["predictor"] = training.distillation(rnd, look, optimizer)
+    if f is not None and self.probe:
+      read = rows_of_state.make_reader(
+        "probe is True", observation_spec, rows_of_state.POSITION
+      )
+      optimizer = optax.adam(self.probe_learning_rate)
+      objectives["probe"] = training.linear_probe(f, look, read, optimizer)
+    return objectives
+
   def _init(self) -> ActorState:
+    size = rows_of_state.ORACLE_SIZE if self.states == "oracle" else self.embedding_size
     return ActorState(
-      exploration.init_episodic_memory(self.memory_capacity, self.embedding_size),
+      exploration.init_episodic_memory(self.memory_capacity, size),
       exploration.init_moments(),
       jnp.int32(0),
     )
@@ -161,34 +205,22 @@ class NeverGiveUp:
     )
 
   def _make_observe(
-    self, embedding: networks.EmbeddingNetworks, rnd: networks.RNDNetworks
-  ) -> Any:
-    def modulation(
-      weights: Weights, moments: exploration.Moments, observation: jax.Array
-    ) -> tuple[jax.Array, exploration.Moments]:
-      error = losses.rnd_error(
-        rnd.predictor.apply(weights.predictor, observation),
-        rnd.target.apply(weights.target, observation),
-      )
-      moments = exploration.update_moments(moments, error)
-      alpha = 1.0 + exploration.normalise(moments, error)[0]
-      return jnp.clip(alpha, 1.0, self.max_modulation), moments
-
+    self,
+    controllable: Controllable,
+    rnd: networks.RNDNetworks | None,
+    look: rows_of_state.Look,
+  ) -> Callable[..., tuple[jax.Array, ActorState]]:
     def observe(
-      weights: Weights,
+      weights: training.Weights,
       state: ActorState,
       observation: jax.Array,
       action: jax.Array,
       last: jax.Array,
     ) -> tuple[jax.Array, ActorState]:
       del action, last  # Novelty is the observation's, and the last one has it too.
-      batch = observation[None]
-      controllable = embedding.embed(
-        networks.EmbeddingParams(weights.embedding, ()), batch
-      )[0]
       r_int, memory = exploration.episodic_novelty(
         state.memory,
-        controllable,
+        controllable(weights, observation),
         num_neighbors=self.num_neighbors,
         kernel_epsilon=self.kernel_epsilon,
         cluster_distance=self.cluster_distance,
@@ -196,119 +228,31 @@ class NeverGiveUp:
         max_similarity=self.max_similarity,
       )
       moments = state.moments
-      if self.rnd:
-        alpha, moments = modulation(weights, moments, batch)
-        r_int = r_int * alpha
+      if rnd is not None:
+        seen = look(observation)[None]
+        error = losses.rnd_error(
+          rnd.predictor.apply(weights.predictor, seen),
+          rnd.target.apply(weights.target, seen),
+        )
+        moments = exploration.update_moments(moments, error)
+        alpha = 1.0 + exploration.normalise(moments, error)[0]
+        r_int *= jnp.clip(alpha, 1.0, self.max_modulation)
       return r_int, state._replace(memory=memory, moments=moments)
 
     return observe
 
-  def _make_training(
-    self, embedding: networks.EmbeddingNetworks, rnd: networks.RNDNetworks
-  ) -> bonuses.Training:
-    embedding_optimizer = optax.chain(
-      optax.add_decayed_weights(self.embedding_l2),
-      optax.adam(self.embedding_learning_rate),
-    )
-    predictor_optimizer = optax.adam(self.rnd_learning_rate)
 
-    def init(key: jax.Array) -> TrainingState:
-      keys = jax.random.split(key, 3)
-      params = embedding.init(keys[0])
-      predictor = rnd.predictor.init(keys[1])
-      return TrainingState(
-        embedding=params,
-        predictor=predictor,
-        target=rnd.target.init(keys[2]),
-        embedding_opt=embedding_optimizer.init(params),
-        predictor_opt=predictor_optimizer.init(predictor),
-      )
+def _make_controllable(
+  f: networks.EmbeddingNetworks | None, observation_spec: dm_env.specs.Array
+) -> Controllable:
+  """f of what is seen; without an f, the oracle's."""
+  if f is None:
+    oracle = rows_of_state.make_oracle(observation_spec)
+    return lambda weights, observation: oracle(observation)
+  embed, look = f.embed, rows_of_state.make_look(observation_spec)[1]
 
-    def inverse_loss(params: Any, frames: Frames) -> jax.Array:
-      shape = frames.observation.shape
-      flat = jnp.reshape(frames.observation, (-1, *shape[2:]))
-      controllable = jnp.reshape(embedding.embed(params, flat), (*shape[:2], -1))
-      pairs = (controllable[:, :-1], controllable[:, 1:])
-      logits = embedding.action_logits(
-        params, *(jnp.reshape(x, (-1, x.shape[-1])) for x in pairs)
-      )
-      action = jnp.reshape(frames.action[:, :-1], (-1,))
-      # The action of a frame leads to the next one, if both are there.
-      mask = jnp.reshape(frames.mask[:, :-1] * frames.mask[:, 1:], (-1,))
-      return _masked_mean(losses.inverse_dynamics(logits, action), mask)
+  def controllable(weights: training.Weights, observation: jax.Array) -> jax.Array:
+    params = networks.EmbeddingParams(weights.embedding, ())
+    return embed(params, look(observation)[None])[0]
 
-    def rnd_loss(params: Any, target: Any, frames: Frames) -> jax.Array:
-      flat = jnp.reshape(frames.observation, (-1, *frames.observation.shape[2:]))
-      errors = losses.rnd_error(
-        rnd.predictor.apply(params, flat), rnd.target.apply(target, flat)
-      )
-      return _masked_mean(errors, jnp.reshape(frames.mask, (-1,)))
-
-    def update(
-      state: TrainingState,
-      observation: jax.Array,
-      action: jax.Array,
-      num_transitions: jax.Array,
-    ) -> tuple[TrainingState, dict[str, jax.Array]]:
-      frames = last_frames(observation, action, num_transitions, self.num_frames)
-      metrics = {}
-      if self.states == "learned":
-        value, gradients = jax.value_and_grad(inverse_loss)(state.embedding, frames)
-        steps, embedding_opt = embedding_optimizer.update(
-          gradients, state.embedding_opt, state.embedding
-        )
-        state = state._replace(
-          embedding=optax.apply_updates(state.embedding, steps),
-          embedding_opt=embedding_opt,
-        )
-        metrics["inverse_loss"] = value
-      if self.rnd:
-        value, gradients = jax.value_and_grad(rnd_loss)(
-          state.predictor, state.target, frames
-        )
-        steps, predictor_opt = predictor_optimizer.update(
-          gradients, state.predictor_opt
-        )
-        state = state._replace(
-          predictor=optax.apply_updates(state.predictor, steps),
-          predictor_opt=predictor_opt,
-        )
-        metrics["rnd_loss"] = value
-      return state, metrics
-
-    def weights(state: TrainingState) -> Weights:
-      return Weights(state.embedding.embedding, state.predictor, state.target)
-
-    return bonuses.Training(init, update, weights)
-
-
-class Frames(NamedTuple):
-  """The last F frames of windows: `[B, F, ...]`, mask 0 where there is none."""
-
-  observation: jax.Array
-  action: jax.Array
-  mask: jax.Array
-
-
-def last_frames(
-  observation: jax.Array, action: jax.Array, num_transitions: jax.Array, num: int
-) -> Frames:
-  """The last `num` frames that are no padding.
-
-  Args:
-    observation: `[B, R, ...]`.
-    action: int `[B, R]`.
-    num_transitions: int32 `[B]`, n: frames 0 to n are real, of which frame n is the
-      one that the last transition reaches.
-    num: F. Windows with fewer frames have what there is, at the end, and a mask.
-  """
-  last = jnp.minimum(num_transitions, observation.shape[1] - 1)
-  index = last[:, None] - (num - 1) + jnp.arange(num)[None]  # [B, F]
-  mask = (index >= 0).astype(jnp.float32)
-  index = jnp.maximum(index, 0)
-  batch = jnp.arange(observation.shape[0])[:, None]
-  return Frames(observation[batch, index], action[batch, index], mask)
-
-
-def _masked_mean(x: jax.Array, mask: jax.Array) -> jax.Array:
-  return jnp.sum(x * mask) / jnp.maximum(jnp.sum(mask), 1.0)
+  return controllable

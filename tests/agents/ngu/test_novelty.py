@@ -1,0 +1,202 @@
+"""The whole intrinsic reward, against a plain loop; what its settings refuse."""
+
+import math
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax.agents.ngu import novelty
+
+pytestmark = pytest.mark.ops
+
+SPEC = dm_env.specs.Array((2,), np.float32)
+
+
+def reference(settings, weights, episodes):
+  """Algorithm 1 of Never Give Up and its equation 1, line by line, in float64.
+
+  Yields (r_int, α before it is clipped) of each observation.
+  """
+  wide = jax.tree.map(lambda x: np.asarray(x, np.float64), weights)
+
+  def f(x):
+    return x @ wide.embedding["embedding"]["w"] + wide.embedding["embedding"]["b"]
+
+  def g(params, x):
+    return x @ params["ensemble_mlp"]["w_0"] + params["ensemble_mlp"]["b_0"]
+
+  memory, all_distances, all_errors = [], [], []
+  for number, episode in enumerate(episodes):
+    if number % settings.episodes_per_memory == 0:
+      memory = []
+    for x in np.asarray(episode, np.float64):
+      # 1-3: the embedding, and its nearest neighbours.
+      state = f(x)
+      distances = sorted(float(np.sum((state - m) ** 2)) for m in memory)
+      nearest = distances[: settings.num_neighbors]
+      # 4: the running mean of their distances.
+      all_distances += nearest
+      mean = sum(all_distances) / max(len(all_distances), 1)
+      # 5-8: distances become similarities.
+      total = 0.0
+      for d in nearest:
+        rate = d / mean if mean > 0 else 0.0
+        rate = max(rate - settings.cluster_distance, 0.0)
+        total += settings.kernel_epsilon / (rate + settings.kernel_epsilon)
+      reward = 0.0
+      if nearest:
+        total *= settings.num_neighbors / len(nearest)
+        s = math.sqrt(total) + settings.pseudo_count
+        reward = 0.0 if s > settings.max_similarity else 1.0 / s
+      # The observation enters the memory last, in place of the oldest one.
+      memory = [*memory, state][-settings.memory_capacity :]
+      alpha = 1.0
+      if settings.rnd:
+        error = float(np.sum((g(wide.predictor, x) - g(wide.target, x)) ** 2))
+        all_errors.append(error)
+        deviation = np.std(all_errors)
+        if deviation > 0:
+          alpha = 1.0 + (error - np.mean(all_errors)) / deviation
+      yield reward * min(max(alpha, 1.0), settings.max_modulation), alpha
+
+
+def walks(lengths, seed=0):
+  """Episodes on a small grid, so that many observations are exact repetitions."""
+  rng = np.random.default_rng(seed)
+  return [
+    np.cumsum(rng.integers(-1, 2, (length, 2)), axis=0).astype(np.float32)
+    for length in lengths
+  ]
+
+
+def run(bonus, weights, episodes):
+  """The rewards of all observations, and the last state."""
+  begin, observe = jax.jit(bonus.begin_episode), jax.jit(bonus.observe)
+  state, rewards = bonus.init(), []
+  for episode in episodes:
+    state = begin(state)
+    for t, x in enumerate(episode):
+      last = jnp.bool_(t == len(episode) - 1)
+      reward, state = observe(weights, state, x, jnp.int32(0), last)
+      rewards.append(float(reward))
+  return rewards, state
+
+
+@pytest.mark.parametrize(
+  "changes",
+  [
+    {},
+    # A ring that wraps, in episodes that are remembered together.
+    {"episodes_per_memory": 3, "memory_capacity": 7, "num_neighbors": 4},
+    # Never as many entries as neighbours, and similarities that are too large.
+    {"rnd": False, "memory_capacity": 5, "num_neighbors": 9, "max_similarity": 1.5},
+  ],
+)
+def test_rewards_are_those_of_the_algorithm(make_bonus, changes):
+  settings = novelty.NeverGiveUp(
+    torso="mlp", embedding_size=2, rnd_size=3, max_modulation=2.0, **changes
+  )
+  bonus = make_bonus(
+    SPEC,
+    **{"memory_capacity": 30_000, "max_modulation": 2.0, **changes},
+  )
+  weights = bonus.training.weights(bonus.training.init(jax.random.PRNGKey(3)))
+  episodes = walks((14, 9, 1, 12, 15))
+  rewards, state = run(bonus, weights, episodes)
+  expected, alphas = zip(*reference(settings, weights, episodes), strict=True)
+  assert np.isfinite(rewards).all()
+  np.testing.assert_allclose(rewards, expected, rtol=2e-3, atol=1e-6)
+  assert state.episodes == 5
+  starts = np.cumsum([0, 14, 9, 1, 12])
+  is_empty = np.arange(5) % settings.episodes_per_memory == 0
+  np.testing.assert_array_equal(np.array(rewards)[starts] == 0.0, is_empty)
+  if settings.rnd:
+    # Clipped at both ends, and at neither.
+    assert min(alphas) < 1.0 and max(alphas) > 2.0
+    assert any(1.0 < alpha < 2.0 for alpha in alphas)
+    assert state.moments.weight == len(rewards)
+  else:
+    assert state.moments.weight == 0
+    assert rewards.count(0.0) > sum(is_empty)  # s_m was exceeded.
+
+
+def test_rewards_are_finite_whatever_is_observed(make_bonus):
+  """Nothing but repetitions, of 0 and of huge numbers, and then something else."""
+  bonus = make_bonus(SPEC, memory_capacity=4)
+  weights = bonus.training.weights(bonus.training.init(jax.random.PRNGKey(0)))
+  for x in (0.0, 1e6):
+    episodes = [np.full((12, 2), x, np.float32), np.full((3, 2), x + 1, np.float32)]
+    rewards, state = run(bonus, weights, episodes)
+    assert np.isfinite(rewards).all()
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state))
+    # An empty memory pays nothing; s is sqrt(k) + c among equals.
+    assert rewards[0] == 0.0
+    np.testing.assert_allclose(rewards[1:12], 1 / (math.sqrt(10) + 1e-3), rtol=1e-5)
+
+
+def test_life_long_novelty_raises_rewards_and_never_lowers_them(make_bonus):
+  """α is clipped to [1, L]: to 1 below, not at most to 1."""
+  with_rnd = make_bonus(SPEC, max_modulation=5.0)
+  without = make_bonus(SPEC, rnd=False)
+  weights = with_rnd.training.weights(with_rnd.training.init(jax.random.PRNGKey(3)))
+  episodes = walks((40,), seed=1)
+  episodes[0][30:] += 50.0  # Where the predictor errs most.
+  modulated, _ = run(with_rnd, weights, episodes)
+  plain, _ = run(without, weights._replace(predictor=(), target=()), episodes)
+  ratio = np.array(modulated[1:]) / np.array(plain[1:])
+  assert ratio.min() == pytest.approx(1.0) and 2.0 < ratio.max() <= 5.0 + 1e-5
+
+
+def test_a_donated_memory_is_not_copied(make_bonus):
+  bonus = make_bonus(SPEC, memory_capacity=4000, embedding_size=8)
+  weights = bonus.training.weights(bonus.training.init(jax.random.PRNGKey(0)))
+
+  def step(state, first):
+    begun = bonus.begin_episode(state)
+    state = jax.tree.map(lambda a, b: jnp.where(first, a, b), begun, state)
+    return bonus.observe(weights, state, jnp.ones(2), jnp.int32(0), jnp.bool_(False))
+
+  compiled = jax.jit(step, donate_argnums=0).lower(bonus.init(), jnp.bool_(True))
+  lines = compiled.compile().as_text().splitlines()
+  assert [line for line in lines if "f32[4000,8]" in line]
+  assert not [line for line in lines if "f32[4000,8]" in line and " copy(" in line]
+
+
+@pytest.mark.parametrize(
+  ("field", "value", "message"),
+  [
+    ("states", "true", "states is 'true'; use one of learned, random, oracle"),
+    ("embedding_learning_rate", 0.0, "make it positive and finite"),
+    ("rnd_learning_rate", math.inf, "make it positive and finite"),
+    ("probe_learning_rate", -1.0, "probe_learning_rate is -1.0; make it positive"),
+    ("kernel_epsilon", 0.0, "make it positive and finite"),
+    ("pseudo_count", math.nan, "pseudo_count is nan; make it positive"),
+    ("max_similarity", 0.0, "make it positive and finite"),
+    ("embedding_l2", -1e-5, "embedding_l2 is -1e-05; it is finite and not negative"),
+    ("cluster_distance", math.inf, "it is finite and not negative"),
+    ("episodes_per_memory", 0, "episodes_per_memory is 0; it must be at least 1"),
+    ("num_neighbors", 0, "num_neighbors is 0; it must be at least 1"),
+    ("memory_capacity", 0, "memory_capacity is 0; it must be at least 1"),
+    ("num_frames", 1, "num_frames is 1; inverse dynamics need two in a row"),
+    ("max_modulation", 0.5, r"max_modulation is 0.5; α is clipped to \[1, L\]"),
+    ("max_modulation", math.nan, "max_modulation is nan"),
+  ],
+)
+def test_impossible_settings_are_refused(field, value, message):
+  with pytest.raises(ValueError, match=message):
+    novelty.NeverGiveUp(**{field: value})
+
+
+@pytest.mark.parametrize("field", ["embedding_size", "inverse_size", "rnd_size"])
+def test_networks_without_units_are_refused(make_bonus, field):
+  with pytest.raises(ValueError, match="is 0"):
+    make_bonus(SPEC, **{field: 0})
+
+
+def test_a_torso_that_does_not_fit_is_refused(make_bonus):
+  spec = dm_env.specs.Array((20, 20, 1), np.uint8)
+  with pytest.raises(ValueError, match="takes images of at least 36×36"):
+    make_bonus(spec, torso="dqn")
