@@ -9,16 +9,13 @@ Each sample is a process of its own, so that no threads, caches or memory are sh
 and the contestants take turns, so that a machine that slows down slows all of them.
 """
 
-import json
-import os
 import pathlib
 import statistics
-import subprocess
-import sys
 from typing import Any
 
+import processes
+
 _SAMPLE = pathlib.Path(__file__).resolve().with_name("deep_sea_sample.py")
-_TIMEOUT = 1800  # Seconds for one sample.
 
 # N → (bsuite's name, environment steps of a sample, how many times as fast as the
 # peer ours means to be).
@@ -31,24 +28,8 @@ Row = dict[str, Any]
 
 
 def sample(what: str, **flags: Any) -> dict[str, Any]:
-  """What `deep_sea_sample.py` measured, in a fresh process on the CPU.
-
-  Raises:
-    RuntimeError: if it failed, with the end of what it printed.
-  """
-  command = [sys.executable, str(_SAMPLE), what]
-  command += [f"--{name}={value}" for name, value in flags.items()]
-  # Both agents with jax's own settings, whatever this shell's are.
-  environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
-  environment |= {"JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
-  done = subprocess.run(
-    command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT
-  )
-  if done.returncode:
-    raise RuntimeError(
-      f"`{' '.join(command)}` ended with code {done.returncode}:\n{done.stderr[-2000:]}"
-    )
-  return json.loads(done.stdout.splitlines()[-1])
+  """What `deep_sea_sample.py` measured; see `processes.sample`."""
+  return processes.sample(_SAMPLE, what, **flags)
 
 
 def measure_speed(quick: bool = False) -> list[Row]:

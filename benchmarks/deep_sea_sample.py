@@ -13,8 +13,6 @@ import collections
 import contextlib
 import dataclasses
 import json
-import pathlib
-import re
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +23,7 @@ import bsuite
 import dm_env
 import jax
 import numpy as np
+import processes
 
 from explorax import environments
 from explorax.agents import types
@@ -33,8 +32,6 @@ from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import packing
 from explorax.experiments import presets
 from explorax.experiments.runners import local
-
-_COMPILATION = "/jax/core/compile/backend_compile_duration"
 
 
 class Stopwatch(dm_env.Environment):
@@ -47,21 +44,16 @@ class Stopwatch(dm_env.Environment):
     self._environment = environment
     self._warm_up = warm_up
     self._steps = steps
-    self._compilations = 0
+    self._compilations = processes.CompilationCounter()
     self._at: dict[int, tuple[float, int]] = {}
     self.num_steps = 0
-    jax.monitoring.register_event_duration_secs_listener(self._count)
-
-  def _count(self, event: str, duration: float, **kwargs: Any) -> None:
-    del duration, kwargs
-    self._compilations += event == _COMPILATION
 
   def reset(self) -> dm_env.TimeStep:
     return self._environment.reset()
 
   def step(self, action: Any) -> dm_env.TimeStep:
     # Step n + 1 begins when everything that belongs to step n is done.
-    self._at[self.num_steps] = (time.perf_counter(), self._compilations)
+    self._at[self.num_steps] = (time.perf_counter(), self._compilations.count)
     self.num_steps += 1
     return self._environment.step(action)
 
@@ -264,7 +256,7 @@ def memory(env: str, replay: str, steps: int) -> dict[str, Any]:
   return {
     "env_steps": result.env_steps,
     "learner_updates": result.learner_updates,
-    "peak_mib": _status_mib("VmHWM"),
+    "peak_mib": processes.status_mib("VmHWM"),
   }
 
 
@@ -293,28 +285,15 @@ def replay_memory(env: str, replay: str, steps: int) -> dict[str, Any]:
     return inserted
 
   insert(steps // 10)  # What is allocated once.
-  before = _status_mib("VmRSS")
+  before = processes.status_mib("VmRSS")
   inserted = insert(steps)
-  grown = _status_mib("VmRSS") - before
+  grown = processes.status_mib("VmRSS") - before
   store.close()
   return {
     "transitions": inserted,
     "row_bytes": packing.RecordPacker(adder_lib.column_specs(agent)).num_bytes,
     "bytes_per_transition": grown * 2**20 / inserted,
   }
-
-
-def _status_mib(field: str) -> float:
-  """A size in /proc/self/status.
-
-  Its peak is this program's own, where `ru_maxrss` begins with that of the process
-  which started it.
-  """
-  status = pathlib.Path("/proc/self/status").read_text()
-  found = re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)
-  if found is None:
-    raise RuntimeError(f"/proc/self/status has no {field}; this needs Linux.")
-  return int(found[1]) / 1024
 
 
 def main() -> None:

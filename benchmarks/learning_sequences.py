@@ -51,7 +51,7 @@ EXPERIMENTS = {
     {"r2d2": ("r2d2", ()), "dqn": ("dqn", ())},
   ),
   "sparse": Experiment(
-    "gym:MountainCar-v0",
+    "jax:gridworld/12,time_limit=200",
     60_000,
     20_000,
     "return",

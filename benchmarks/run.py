@@ -80,12 +80,22 @@ def _novelty() -> list[Table]:
   return [Table("A step of episodic novelty, beside rlax", measure)]
 
 
+def _sequences() -> list[Table]:
+  sequences = _load("sequences")
+  return [
+    Table("Acting on Pong: steps per second", sequences.measure_acting),
+    Table("Replay of frames in Reverb", sequences.measure_replay_memory),
+    Table("Learner of ngu", sequences.measure_learner),
+  ]
+
+
 # Modules are loaded when they are asked for: what compares with the peers needs them.
 SECTIONS: dict[str, Callable[[], list[Table]]] = {
   "deep_sea": _deep_sea,
   "memory": _memory,
   "losses": _losses,
   "novelty": _novelty,
+  "sequences": _sequences,
 }
 
 

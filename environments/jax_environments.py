@@ -6,6 +6,7 @@ from typing import NamedTuple
 from explorax.environments import (
   disco_maze,
   errors,
+  gridworld,
   jax_adapter,
   jax_types,
   settings,
@@ -29,6 +30,12 @@ _KINDS = {
     21,
     "mazes of any odd size from 5, new in each episode, their walls recoloured at "
     "every step; a wall ends the episode, no reward; 4 actions; ,time_limit=<steps>",
+  ),
+  "gridworld": _Kind(
+    gridworld.GridWorld,
+    20,
+    "an open room of any size from 5, a reward of 1 at the far corner; 4 actions; "
+    ",time_limit=<steps>",
   ),
 }
 
