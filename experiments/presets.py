@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from explorax import exploration
-from explorax.agents import bonuses, types
+from explorax.agents import bonuses, pseudo_counts, types
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.r2d2 import agent as r2d2_agent
@@ -142,6 +142,18 @@ _EPSILON_ATARI: dict[str, Any] = {
 _RAINBOW_CAP = 100  # Agent steps, of a duration (paper 1, appendix C).
 
 
+def _with_pseudo_counts(config: Any, beta: float) -> Any:
+  """Rainbow-CTS of paper 1, appendix C: no noise, no target network, and 5 steps."""
+  return dataclasses.replace(
+    config,
+    noisy_sigma=0.0,
+    target_update_period=1,
+    n_step=5,
+    bonus=pseudo_counts.PseudoCounts(),
+    beta=beta,
+  )
+
+
 def _explore(config: Any, rule: exploration.Rule) -> Any:
   return dataclasses.replace(config, exploration=rule)
 
@@ -261,6 +273,15 @@ _DQN_PRESETS = (
     _PAPER_1,
     _explore(_RAINBOW, exploration.EzGreedy(epsilon=0.05, cap=_RAINBOW_CAP)),
   ),
+  (
+    "rainbow_cts",
+    "rainbow without noise, with ε-greedy exploration and a bonus of pseudo-counts",
+    _PAPER_1,
+    _explore(
+      _with_pseudo_counts(_RAINBOW, beta=_NOVELTY_BETA),
+      exploration.EpsilonGreedy(epsilon=0.05),
+    ),
+  ),
 )
 
 
@@ -310,6 +331,10 @@ _ON_ATARI = {
   ),
   "rainbow_ez": _explore(
     _RAINBOW_ATARI, exploration.EzGreedy(**_EPSILON_ATARI, cap=_RAINBOW_CAP)
+  ),
+  "rainbow_cts": _explore(
+    _with_pseudo_counts(_RAINBOW_ATARI, beta=0.0005),
+    exploration.EpsilonGreedy(**_EPSILON_ATARI),
   ),
 }
 

@@ -10,6 +10,14 @@ from explorax.exploration.counts import (
   hash_observation,
   init_counts,
 )
+from explorax.exploration.density import (
+  MAX_DEPTH,
+  DensityModel,
+  init_density,
+  observe_picture,
+  pseudo_count_bonus,
+  shrink,
+)
 from explorax.exploration.durations import (
   sample_exponential,
   sample_uniform,
@@ -57,7 +65,9 @@ from explorax.exploration.staged import StagedEpsilonGreedy
 from explorax.exploration.types import Place, Rule
 
 __all__ = [
+  "MAX_DEPTH",
   "Boltzmann",
+  "DensityModel",
   "EpisodicMemory",
   "EpsilonGreedy",
   "EzGreedy",
@@ -83,6 +93,7 @@ __all__ = [
   "ez_greedy",
   "hash_observation",
   "init_counts",
+  "init_density",
   "init_episodic_memory",
   "init_ez_state",
   "init_moments",
@@ -92,9 +103,12 @@ __all__ = [
   "mixture_betas",
   "mixture_discounts",
   "normalise",
+  "observe_picture",
+  "pseudo_count_bonus",
   "sample_exponential",
   "sample_uniform",
   "sample_zeta",
+  "shrink",
   "thompson",
   "ucb",
   "ucb1",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents import bonuses
+from explorax.agents import bonuses, pseudo_counts
 from explorax.agents.dqn import config as dqn_config
 from explorax.environments import specs
 from explorax.experiments import overrides, presets
@@ -36,6 +36,7 @@ NAMES = [
   "rainbow",
   "rainbow_epsilon",
   "rainbow_ez",
+  "rainbow_cts",
 ]
 SEQUENCE_NAMES = [
   "r2d2",
@@ -240,6 +241,21 @@ def test_rainbow_explores_on_top_of_its_noise(name):
   assert (rule.epsilon, rule.final_epsilon) == (1.0, 0.01)
   assert 4 * rule.decay_steps == 4_000_000  # Frames.
   assert getattr(rule, "cap", 100) == 100
+
+
+def test_rainbow_cts_differs_as_its_paper_says():
+  for get in (config, on_atari):
+    cts, rainbow = get("rainbow_cts"), get("rainbow")
+    assert cts == dataclasses.replace(
+      rainbow,
+      noisy_sigma=0.0,
+      n_step=5,
+      target_update_period=1,
+      bonus=pseudo_counts.PseudoCounts(),
+      beta=cts.beta,
+      exploration=get("rainbow_epsilon").exploration,
+    )
+  assert on_atari("rainbow_cts").beta == 0.0005
 
 
 def test_rainbow_without_its_parts_is_double_dqn():

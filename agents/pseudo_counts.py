@@ -1,0 +1,90 @@
+"""The bonus of pseudo-counts, from a density model of what actors see."""
+
+import dataclasses
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax import exploration, networks
+from explorax.agents import bonuses
+
+
+@dataclasses.dataclass(frozen=True)
+class PseudoCounts:
+  """(N̂(x) + 0.01)^{-1/2}, N̂ the pseudo-count of the observation reached.
+
+  Images are counted as small grey pictures of their newest channel; of one-hot
+  observations each is a level of a single pixel. Each actor has a model of its own.
+
+  Source: Bellemare et al. (2016); see `exploration.density` for the model.
+  """
+
+  side: int = 42  # Pixels, of the small picture (Bellemare et al., 2016).
+  num_levels: int = 8  # Of grey (Bellemare et al., 2016).
+  depth: int = 4  # Neighbours above and to the left that predict a pixel; ours.
+  num_buckets: int = 256  # Contexts told apart for each pixel and depth; ours.
+
+  def __post_init__(self):
+    if not 1 <= self.side <= 256:
+      raise ValueError(f"PseudoCounts.side is {self.side}; use 1 to 256 pixels.")
+    if not 2 <= self.num_levels <= 256:
+      raise ValueError(f"PseudoCounts.num_levels is {self.num_levels}; use 2 to 256.")
+    if not 0 <= self.depth <= exploration.MAX_DEPTH:
+      raise ValueError(
+        f"PseudoCounts.depth is {self.depth}; use 0 to {exploration.MAX_DEPTH} "
+        "neighbours."
+      )
+    if self.num_buckets < 1:
+      raise ValueError(
+        f"PseudoCounts.num_buckets is {self.num_buckets}; use 1 or more."
+      )
+
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> bonuses.ActorBonus:
+    """The bonus; refused (ValueError) for observations that are neither kind."""
+    # An image may have a row below it that is no picture.
+    spec = getattr(observation_spec, "image_spec", observation_spec)
+    if len(spec.shape) == 3 and spec.dtype == np.uint8:
+      height = spec.shape[0]
+
+      def init() -> exploration.DensityModel:
+        return exploration.init_density(
+          self.side**2, self.num_levels, self.depth, self.num_buckets
+        )
+
+      def picture(observation: jax.Array) -> jax.Array:
+        return exploration.shrink(observation[:height], self.side, self.num_levels)
+
+    elif len(spec.shape) == 0 and networks.make_inputs(spec).is_index:
+      num_values = networks.make_inputs(spec).num_features
+
+      def init() -> exploration.DensityModel:
+        return exploration.init_density(1, num_values + 1, depth=0, num_buckets=1)
+
+      def picture(observation: jax.Array) -> jax.Array:
+        return jnp.reshape(observation + 1, (1, 1))
+
+    else:
+      raise ValueError(
+        f"PseudoCounts counts images [height, width, channels] of uint8 and one-hot "
+        f"observations, but these are {np.dtype(spec.dtype).name} of shape "
+        f"{spec.shape}; use another bonus for them."
+      )
+
+    def observe(
+      weights: tuple[()],
+      model: exploration.DensityModel,
+      observation: jax.Array,
+      action: jax.Array,
+      last: jax.Array,
+    ) -> tuple[jax.Array, exploration.DensityModel]:
+      del weights, action, last  # An episode's last picture is as new as any.
+      gain, model = exploration.observe_picture(model, picture(observation))
+      return exploration.pseudo_count_bonus(gain), model
+
+    return bonuses.ActorBonus(
+      "destination", init=init, begin_episode=lambda model: model, observe=observe
+    )

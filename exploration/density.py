@@ -1,0 +1,186 @@
+"""Pseudo-counts of images, from a density model that learns as it goes.
+
+Each pixel of a small grey picture is predicted from its neighbours above and to the
+left, by a context tree of its own: counts of what the pixel was after the nearest
+neighbour, the two nearest, and so on, mixed by how well each has predicted so far. All
+pixels are predicted, and learnt from, at once.
+"""
+
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+# Rows and columns of the neighbours, the one that says most first.
+_NEIGHBOURS = ((0, -1), (-1, 0), (-1, -1), (-1, 1))
+MAX_DEPTH = len(_NEIGHBOURS)
+
+
+class DensityModel(NamedTuple):
+  """A density over pictures of P pixels with L levels, with contexts of depth D.
+
+  Attributes:
+    counts: float32 `[D + 1, P, N, L]`, how often each level came after a context of
+      so many neighbours; where there are more contexts than N, rows are hashes.
+    log_odds: float32 `[D + 1, P, N]`, of predicting with this depth rather than with
+      more neighbours, given how both did in this context; 0 at depth D.
+  """
+
+  counts: jax.Array
+  log_odds: jax.Array
+
+
+def init_density(
+  num_pixels: int, num_levels: int = 8, depth: int = MAX_DEPTH, num_buckets: int = 256
+) -> DensityModel:
+  """A model that has seen nothing, and predicts all levels alike.
+
+  Args:
+    num_pixels: P, of the picture.
+    num_levels: L, at least 2.
+    depth: D, of {0, ..., 4} neighbours; 0: pixels are independent.
+    num_buckets: N, rows of the table for each depth and pixel; contexts that share a
+      row share what is learnt.
+
+  Raises:
+    ValueError: for a number outside what is said above.
+  """
+  if num_pixels < 1 or num_levels < 2 or num_buckets < 1:
+    raise ValueError(
+      f"a density of {num_pixels} pixels, {num_levels} levels and {num_buckets} rows "
+      "cannot be: use at least 1, 2 and 1."
+    )
+  if not 0 <= depth <= MAX_DEPTH:
+    raise ValueError(
+      f"the contexts of a density are {depth} neighbours; use 0 to {MAX_DEPTH}."
+    )
+  shape = (depth + 1, num_pixels, num_buckets)
+  return DensityModel(
+    counts=jnp.zeros((*shape, num_levels), jnp.float32),
+    log_odds=jnp.zeros(shape, jnp.float32),
+  )
+
+
+def shrink(image: jax.Array, side: int, num_levels: int) -> jax.Array:
+  """The newest channel of an image as a small picture of few levels.
+
+  uint8 `[H, W, C]` → int32 `[side, side]` in [0, num_levels): averages over the area
+  that a pixel covers, rounded down to a level.
+  """
+  chex.assert_rank(image, 3)
+  grey = image[:, :, -1].astype(jnp.float32)
+  rows, columns = (_averages(size, side) for size in grey.shape)
+  small = rows @ grey @ columns.T
+  # A sum of rounded parts must not fall short of the level that it is at.
+  level = jnp.floor(small * (num_levels / 256.0) + 1e-4)
+  return jnp.clip(level, 0, num_levels - 1).astype(jnp.int32)
+
+
+def observe_picture(
+  model: DensityModel, picture: jax.Array
+) -> tuple[jax.Array, DensityModel]:
+  """Learns a picture, and says how much its probability has risen by that.
+
+  For each pixel and depth d, the estimator of Krichevsky & Trofimov with L levels,
+  `(n(level) + 1/L) / (n + 1)`; going up from depth D, what a node predicts is the
+  mixture of its own estimator and of what the next depth predicts, each weighted by
+  how well it has predicted so far.
+
+  Source: context tree weighting (Willems et al., 1995). Bellemare et al. (2016) have
+  its relative context tree switching, a model for each pixel of 42×42 in 8 levels.
+
+  Args:
+    model: from `init_density`.
+    picture: int `[H, W]`, H · W = P, its levels in [0, L).
+
+  Returns:
+    The prediction gain `log ρ'(x) − log ρ(x)`, float32 `[]`, and the model.
+  """
+  chex.assert_rank(picture, 2)
+  nodes, level = _nodes(model, picture), jnp.ravel(picture)
+  num_depths, num_pixels, _, num_levels = model.counts.shape
+  own = (jnp.arange(num_depths)[:, None], jnp.arange(num_pixels)[None, :], nodes)
+  seen = jax.nn.one_hot(level, num_levels)[None]
+  # Written first and read afterwards: a table that is read before it is written would
+  # be copied, whole, at every step.
+  new_counts = model.counts.at[(*own, level[None, :])].add(1.0)
+  counts, log_odds = new_counts[own], model.log_odds[own]  # [D+1, P, L], [D+1, P].
+  before, evidence = _log_probs(counts - seen, log_odds, level)
+  after, _ = _log_probs(counts, log_odds + evidence, level)
+  new_log_odds = model.log_odds.at[own].add(evidence)
+  return jnp.sum(after - before), DensityModel(new_counts, new_log_odds)
+
+
+def pseudo_count_bonus(gain: jax.Array) -> jax.Array:
+  """`(N̂ + 0.01)^{−1/2}` of the pseudo-count `N̂ = 1 / (exp(gain) − 1)`.
+
+  A gain that is not positive stands for a picture seen without end: its bonus is 0.
+
+  Source: Bellemare et al. (2016), sections 3 and 5, N̂ by its approximation with the
+  prediction gain.
+
+  Args:
+    gain: the prediction gain, float `[]`.
+
+  Returns:
+    float32 `[]`, in [0, 10).
+  """
+  # N̂ is 1/rise, and infinite at 0. Beyond e^40, the bonus is 10 to the last digit.
+  rise = jnp.expm1(jnp.clip(gain, 0.0, 40.0))
+  return jnp.sqrt(rise / (1.0 + 0.01 * rise))
+
+
+def _log_probs(
+  counts: jax.Array, log_odds: jax.Array, level: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+  """Of the level of each pixel.
+
+  Returns:
+    log ρ `[P]` of the root, and the evidence `[D + 1, P]` of this level for each
+    depth's own estimator against the depths below it.
+  """
+  num_levels = counts.shape[-1]
+  taken = jnp.take_along_axis(counts, level[None, :, None], axis=-1)[..., 0]
+  total = jnp.sum(counts, axis=-1)
+  own = jnp.log(taken + 1.0 / num_levels) - jnp.log(total + 1.0)
+  below = own[-1]
+  evidence = [jnp.zeros_like(below)]
+  for d in range(counts.shape[0] - 2, -1, -1):
+    evidence.append(own[d] - below)
+    below = jnp.logaddexp(
+      jax.nn.log_sigmoid(log_odds[d]) + own[d],
+      jax.nn.log_sigmoid(-log_odds[d]) + below,
+    )
+  return below, jnp.stack(evidence[::-1])
+
+
+def _nodes(model: DensityModel, picture: jax.Array) -> jax.Array:
+  """int32 `[D + 1, P]`: the row of each pixel's context, at every depth."""
+  num_depths, _, num_buckets, num_levels = model.counts.shape
+  # What is beyond the border has a level of its own.
+  padded = jnp.pad(picture, 1, constant_values=num_levels)
+  height, width = picture.shape
+  code = jnp.zeros(picture.shape, jnp.uint32)
+  nodes = [code]
+  for row, column in _NEIGHBOURS[: num_depths - 1]:
+    neighbour = padded[1 + row : 1 + row + height, 1 + column : 1 + column + width]
+    code = code * jnp.uint32(num_levels + 1) + neighbour.astype(jnp.uint32)
+    if (num_levels + 1) ** len(nodes) <= num_buckets:
+      nodes.append(code)
+    else:
+      # Multiplicative hashing (Knuth): the high bits are the mixed ones.
+      mixed = (code * jnp.uint32(2654435761)) >> jnp.uint32(8)
+      nodes.append(mixed % jnp.uint32(num_buckets))
+  return jnp.stack([jnp.ravel(node) for node in nodes]).astype(jnp.int32)
+
+
+def _averages(size: int, side: int) -> np.ndarray:
+  """`[side, size]`: row i averages the i-th of `side` equal parts of `size` pixels."""
+  edges = np.arange(side + 1) * (size / side)
+  pixels = np.arange(size)
+  low = np.maximum(edges[:-1, None], pixels[None, :])
+  high = np.minimum(edges[1:, None], pixels[None, :] + 1)
+  overlap = np.maximum(high - low, 0.0) / (size / side)
+  return overlap.astype(np.float32)

@@ -1,0 +1,91 @@
+"""The bonus of pseudo-counts: what it looks at, and what it refuses."""
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents import pseudo_counts
+
+IMAGE = dm_env.specs.BoundedArray((8, 6, 2), np.uint8, 0, 255)
+INDEX = dm_env.specs.BoundedArray((), np.int32, -1, 4)
+SMALL = pseudo_counts.PseudoCounts(side=4, num_levels=3, depth=2, num_buckets=20)
+
+
+def observe(bonus, observations, last=False):
+  """The bonuses of one observation after the other."""
+  model, rewards, step = bonus.init(), [], jax.jit(bonus.observe)
+  for observation in observations:
+    r_int, model = step((), model, observation, jnp.int32(0), jnp.bool_(last))
+    rewards.append(float(r_int))
+  return rewards
+
+
+def test_an_image_is_counted_by_its_newest_channel():
+  bonus = SMALL.build(IMAGE, 3)
+  assert bonus.end == "destination" and bonus.training is None
+  frames = np.random.default_rng(0).integers(0, 256, (3, 8, 6, 2), dtype=np.uint8)
+  rewards = observe(bonus, frames)
+  older = frames.copy()
+  older[..., 0] = 255 - older[..., 0]
+  assert observe(bonus, older) == rewards
+  model, expected = exploration.init_density(16, 3, 2, 20), []
+  for frame in frames:
+    picture = exploration.shrink(frame, 4, 3)
+    gain, model = exploration.observe_picture(model, picture)
+    expected.append(float(exploration.pseudo_count_bonus(gain)))
+  np.testing.assert_allclose(rewards, expected, rtol=1e-5)
+
+
+def test_a_row_of_state_below_an_image_is_not_counted():
+  class WithState(dm_env.specs.Array):
+    image_spec = IMAGE
+
+  bonus = SMALL.build(WithState((9, 6, 2), np.uint8), 3)
+  frames = np.random.default_rng(0).integers(0, 256, (3, 9, 6, 2), dtype=np.uint8)
+  plain = observe(SMALL.build(IMAGE, 3), frames[:, :8])
+  np.testing.assert_allclose(observe(bonus, frames), plain, rtol=1e-6)
+
+
+def test_one_hot_observations_are_levels_of_one_pixel():
+  bonus = SMALL.build(INDEX, 3)
+  rewards = observe(bonus, jnp.array([-1, 2, 2, 2, 4, 2], jnp.int32))
+  assert rewards[1] > rewards[2] > rewards[3] > rewards[5]
+  assert rewards[4] > rewards[3]
+  # The zeros after an episode's end are an observation like any other.
+  assert observe(bonus, jnp.array([-1, -1], jnp.int32))[1] < rewards[0]
+  assert observe(bonus, jnp.array([3], jnp.int32), last=True)[0] == rewards[0]
+
+
+def test_the_model_lasts_beyond_an_episode():
+  bonus = SMALL.build(INDEX, 3)
+  model = bonus.init()
+  _, model = bonus.observe((), model, jnp.int32(1), jnp.int32(0), jnp.bool_(True))
+  begun = bonus.begin_episode(model)
+  jax.tree.map(np.testing.assert_array_equal, begun, model)
+  assert np.sum(begun.counts) == 1
+
+
+@pytest.mark.parametrize(
+  "spec",
+  [dm_env.specs.Array((4,), np.float32), dm_env.specs.Array((8, 6), np.uint8)],
+)
+def test_refuses_what_is_neither(spec):
+  with pytest.raises(ValueError, match=r"PseudoCounts counts images .* use another"):
+    SMALL.build(spec, 3)
+
+
+@pytest.mark.parametrize(
+  ("settings", "message"),
+  [
+    ({"side": 0}, "PseudoCounts.side is 0"),
+    ({"num_levels": 1}, "PseudoCounts.num_levels is 1"),
+    ({"depth": 5}, "PseudoCounts.depth is 5; use 0 to 4 neighbours"),
+    ({"num_buckets": 0}, "PseudoCounts.num_buckets is 0"),
+  ],
+)
+def test_refuses_settings(settings, message):
+  with pytest.raises(ValueError, match=message):
+    pseudo_counts.PseudoCounts(**settings)

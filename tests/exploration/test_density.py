@@ -1,0 +1,178 @@
+"""The density of pictures, against dictionaries and loops."""
+
+import collections
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration
+
+pytestmark = pytest.mark.ops
+
+NEIGHBOURS = ((0, -1), (-1, 0), (-1, -1), (-1, 1))
+
+
+class Oracle:
+  """One pixel, one context at a time; contexts are tuples of levels."""
+
+  def __init__(self, num_levels: int, depth: int):
+    self.num_levels, self.depth = num_levels, depth
+    self.counts = collections.defaultdict(lambda: np.zeros(num_levels))
+    self.log_own = collections.defaultdict(float)  # Of all data seen in a context,
+    self.log_below = collections.defaultdict(float)  # by either predictor.
+
+  def contexts(self, picture, i, j):
+    height, width = picture.shape
+    levels = []
+    for row, column in NEIGHBOURS[: self.depth]:
+      y, x = i + row, j + column
+      inside = 0 <= y < height and 0 <= x < width
+      levels.append(picture[y, x] if inside else "border")
+    return [(i, j, *levels[:d]) for d in range(self.depth + 1)]
+
+  def predict(self, context_nodes, level):
+    """The root's probability, and each depth's own and below."""
+    below, parts = None, []
+    for node in reversed(context_nodes):
+      n = self.counts[node]
+      own = (n[level] + 1 / self.num_levels) / (n.sum() + 1)
+      if below is None:
+        below = own
+        continue
+      a, b = math.exp(self.log_own[node]), math.exp(self.log_below[node])
+      parts.append((node, own, below))
+      below = (a * own + b * below) / (a + b)
+    return below, parts
+
+  def log_prob(self, picture):
+    total = 0.0
+    for (i, j), level in np.ndenumerate(picture):
+      total += math.log(self.predict(self.contexts(picture, i, j), level)[0])
+    return total
+
+  def learn(self, picture):
+    for (i, j), level in np.ndenumerate(picture):
+      nodes = self.contexts(picture, i, j)
+      for node, own, below in self.predict(nodes, level)[1]:
+        self.log_own[node] += math.log(own)
+        self.log_below[node] += math.log(below)
+      for node in nodes:
+        self.counts[node][level] += 1
+
+
+@pytest.mark.parametrize(("num_levels", "depth"), [(2, 4), (3, 2), (2, 1), (4, 0)])
+def test_gain_is_that_of_a_plain_context_tree(num_levels, depth):
+  rng = np.random.default_rng(0)
+  first, second = rng.integers(0, num_levels, (2, 3, 4))
+  model = exploration.init_density(12, num_levels, depth)
+  oracle = Oracle(num_levels, depth)
+  observe = jax.jit(exploration.observe_picture)
+  for picture in (first, first, second, first, second, second):
+    before = oracle.log_prob(picture)
+    oracle.learn(picture)
+    gain, model = observe(model, jnp.asarray(picture, jnp.int32))
+    np.testing.assert_allclose(
+      gain, oracle.log_prob(picture) - before, rtol=1e-4, atol=1e-4
+    )
+
+
+def test_contexts_that_share_a_row_share_what_is_learnt():
+  """With one row each depth is the same predictor, so that none gains on another."""
+  pictures = np.random.default_rng(0).integers(0, 2, (4, 2, 3))
+  crowded = exploration.init_density(6, 2, depth=3, num_buckets=1)
+  plain = exploration.init_density(6, 2, depth=0, num_buckets=1)
+  observe = jax.jit(exploration.observe_picture)
+  for picture in pictures:
+    gain, crowded = observe(crowded, jnp.asarray(picture))
+    expected, plain = observe(plain, jnp.asarray(picture))
+    np.testing.assert_allclose(gain, expected, rtol=1e-5)
+  np.testing.assert_allclose(crowded.log_odds, 0.0, atol=1e-6)
+
+
+def test_rows_of_many_contexts_stay_within_the_table():
+  rng = np.random.default_rng(0)
+  model = exploration.init_density(400, 8, num_buckets=7)
+  observe = jax.jit(exploration.observe_picture)
+  for _ in range(3):
+    _, model = observe(model, jnp.asarray(rng.integers(0, 8, (20, 20))))
+  np.testing.assert_array_equal(np.sum(model.counts, axis=(2, 3)), 3.0)
+  assert np.all(np.isfinite(model.log_odds))
+
+
+def test_the_new_is_new_and_the_old_grows_old():
+  rng = np.random.default_rng(0)
+  old, new = jnp.asarray(rng.integers(0, 8, (2, 6, 6)))
+  model, bonuses = exploration.init_density(36), []
+  observe = jax.jit(exploration.observe_picture)
+  for _ in range(60):
+    gain, model = observe(model, old)
+    bonuses.append(float(exploration.pseudo_count_bonus(gain)))
+  assert all(a >= b for a, b in itertools.pairwise(bonuses))
+  assert bonuses[-1] < 0.2 * bonuses[0]
+  gain, model = observe(model, new)
+  assert exploration.pseudo_count_bonus(gain) > 0.9 * bonuses[0]
+
+
+def test_one_pixel_counts_visits():
+  """ρ = (n + 1/L) / (N + 1) at the n-th of N visits."""
+  model = exploration.init_density(1, 50, depth=0, num_buckets=1)
+  observe, total = jax.jit(exploration.observe_picture), 0
+  for level, visits in ((3, 9), (7, 5)):
+    for n in range(visits):
+      gain, model = observe(model, jnp.full((1, 1), level))
+      before, after = (n + 0.02) / (total + 1), (n + 1.02) / (total + 2)
+      np.testing.assert_allclose(gain, np.log(after / before), rtol=1e-4)
+      total += 1
+
+
+def test_bonus_is_its_formula():
+  for gain in (1e-4, 0.1, 1.0, 5.0):
+    pseudo_count = 1 / math.expm1(gain)
+    np.testing.assert_allclose(
+      exploration.pseudo_count_bonus(jnp.float32(gain)),
+      (pseudo_count + 0.01) ** -0.5,
+      rtol=1e-3,
+    )
+  for gain, bonus in ((0.0, 0.0), (-1.0, 0.0), (1000.0, 10.0)):
+    np.testing.assert_allclose(
+      exploration.pseudo_count_bonus(jnp.float32(gain)), bonus, rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("shape", [(6, 8, 2), (5, 7, 1), (2, 3, 3)])
+def test_shrinking_averages_over_areas(shape):
+  image = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+  side, fine = 4, 12
+  newest = image[:, :, -1].astype(np.float64)
+  # Every pixel cut into parts that fall into one pixel of the small picture each.
+  height, width = shape[:2]
+  cut = np.repeat(np.repeat(newest, side * fine, 0), side * fine, 1)
+  blocks = cut.reshape(side, height * fine, side, width * fine)
+  expected = np.floor(blocks.mean(axis=(1, 3)) * 8 / 256 + 1e-4)
+  np.testing.assert_array_equal(exploration.shrink(image, side, 8), expected)
+
+
+def test_black_and_white_are_the_ends_of_the_levels():
+  for value, level in ((0, 0), (31, 0), (32, 1), (128, 4), (255, 7)):
+    picture = exploration.shrink(jnp.full((84, 84, 1), value, jnp.uint8), 42, 8)
+    assert picture.shape == (42, 42) and picture.dtype == jnp.int32
+    np.testing.assert_array_equal(picture, level)
+
+
+@pytest.mark.parametrize(
+  ("arguments", "message"),
+  [
+    ((0, 8), "a density of 0 pixels, 8 levels and 256 rows cannot be"),
+    ((9, 1), "a density of 9 pixels, 1 levels"),
+    ((9, 8, 4, 0), "8 levels and 0 rows"),
+    ((9, 8, 5), "the contexts of a density are 5 neighbours; use 0 to 4"),
+    ((9, 8, -1), "the contexts of a density are -1 neighbours"),
+  ],
+)
+def test_refuses(arguments, message):
+  with pytest.raises(ValueError, match=message):
+    exploration.init_density(*arguments)
