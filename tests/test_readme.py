@@ -25,7 +25,10 @@ from explorax.experiments import command, overrides, presets, run
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-DQN_README = ROOT / "agents/dqn/README.md"
+ENGINES = [ROOT / "agents/dqn/README.md", ROOT / "agents/r2d2/README.md"]
+every_readme = pytest.mark.parametrize(
+  "path", [README, *ENGINES], ids=["readme", "dqn", "r2d2"]
+)
 
 LEFT_BEHIND = "## What a run leaves behind"
 
@@ -127,14 +130,18 @@ def test_commands_of_the_readme_run(directory_of_files, capsys):
     summary = json.loads((directory / "summary.json").read_text())
     assert (summary["status"], summary["episodes"]) == ("finished", 2)
     assert summary["learner_updates"] > 0
-    _check_files(directory, on_bsuite=command.parse(argv).env.startswith("bsuite:"))
+    _check_files(directory, command.parse(argv))
 
 
-def _check_files(directory: pathlib.Path, on_bsuite: bool) -> None:
-  """The table of what a run leaves behind names what there is, and no more."""
-  named = [row[0].strip("`/") for row in _rows(_section(README, LEFT_BEHIND))]
-  if not on_bsuite:
+def _check_files(directory: pathlib.Path, asked: command.Command) -> None:
+  """The section of what a run leaves behind names what there is, and no more."""
+  section = _section(README, LEFT_BEHIND)
+  named = [row[0].strip("`/") for row in _rows(section)]
+  if not asked.env.startswith("bsuite:"):
     named.remove("bsuite")
+  for name, there in (("evaluation.csv", asked.evaluates), ("videos", asked.video)):
+    assert f"`{name}`" in section
+    named += [name] if there else []
   found = {name: [*directory.glob(name)] for name in named}
   assert all(len(paths) == 1 for paths in found.values()), found
   tops = {name.split("/")[0] for name in named}
@@ -143,7 +150,7 @@ def _check_files(directory: pathlib.Path, on_bsuite: bool) -> None:
 
 
 @needs_bash
-@pytest.mark.parametrize("path", [README, DQN_README], ids=["readme", "dqn"])
+@every_readme
 def test_commands_ask_for_what_there_is(path):
   """The commands that are not run: known flags, agents, settings and values."""
   commands = _commands(path)
@@ -151,7 +158,8 @@ def test_commands_ask_for_what_there_is(path):
   for argv in commands:
     asked = command.parse(argv)
     assert asked.agent in presets.PRESETS, asked.agent
-    overrides.apply(presets.PRESETS[asked.agent].config, asked.settings)
+    preset = presets.PRESETS[asked.agent]
+    overrides.apply(preset.config_for(asked.env), asked.settings)
 
 
 def test_default_output_is_as_described():
@@ -214,7 +222,7 @@ def test_table_of_extras_lists_them():
   )
 
 
-@pytest.mark.parametrize("path", [README, DQN_README], ids=["readme", "dqn"])
+@every_readme
 def test_links_and_paths_exist(path):
   text = path.read_text(encoding="utf-8")
   anchors = {
@@ -234,7 +242,7 @@ def test_links_and_paths_exist(path):
     assert re.search(rf"^{name}:", makefile, re.MULTILINE), name
 
 
-@pytest.mark.parametrize("path", [README, DQN_README], ids=["readme", "dqn"])
+@every_readme
 def test_python_blocks_are_python(path):
   for block in _blocks(path, "python"):
     ast.parse(block)
