@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from explorax import exploration
+from explorax.agents import types
 from explorax.agents.ngu import novelty, probe, rows_of_state
+from explorax.agents.r2d2 import agent as r2d2_agent
+from explorax.agents.r2d2 import config as r2d2_config
 from explorax.environments import specs
 
 pytestmark = pytest.mark.ops
@@ -99,6 +102,43 @@ def test_neither_f_nor_rnd_sees_the_row_of_state(make_bonus, oracle_spec):
   rewards, state = observe_all(bonus, weights, one)
   others, other_state = observe_all(bonus, weights, other)
   assert rewards == others and state.moments == other_state.moments
+
+
+def test_an_agent_remembers_the_oracle_state_and_sees_the_picture(oracle_spec):
+  config = r2d2_config.R2D2Config(
+    hidden_sizes=(2,),
+    lstm_size=2,
+    head_size=2,
+    bonus=novelty.NeverGiveUp(states="oracle", rnd=False, memory_capacity=3),
+    beta=0.3,
+  )
+  actions = dm_env.specs.DiscreteArray(3)
+  agent = r2d2_agent.make_agent(config, specs.EnvironmentSpec(oracle_spec, actions))
+  assert agent.encoding.spec == oracle_spec
+  core = agent.actor()
+  rng = np.random.default_rng(0)
+  weights = jax.tree.map(
+    lambda x: rng.normal(size=x.shape).astype(x.dtype),
+    jax.eval_shape(
+      lambda key: agent.learner.params(agent.learner.init(key)), jax.random.PRNGKey(0)
+    ),
+  )
+  step = jax.jit(core.select_action)
+  states = []
+  for row in (STATES[0], STATES[7]):
+    (picture,) = pictures(oracle_spec, [row])
+    _, state = step(
+      types.ActorParams(weights, np.int32(0)),
+      dm_env.TimeStep(
+        np.int32(0), np.float32(0), np.float32(1), agent.encoding(picture)
+      ),
+      core.init(jax.random.PRNGKey(1), 0, 1),
+    )
+    remembered = state.bonus_state.memory.embeddings[0]
+    np.testing.assert_array_equal(remembered, row * np.array([1, 1, 32, 32]))
+    states.append(np.asarray(state.core_state))
+  np.testing.assert_array_equal(*states)
+  assert np.any(states[0])
 
 
 @pytest.mark.parametrize(
