@@ -43,10 +43,9 @@ def measure_acting(quick: bool = False) -> list[Row]:
     that is left, and the compilations after the warm-up, which spans two fetches of
     the weights.
   """
-  sizes = {"rounds": 3, "steps": 100} if quick else {"rounds": 7, "steps": 500}
+  flags = {"rounds": 3, "steps": 100} if quick else {}
   return [
-    {"agent": agent}
-    | sample("acting", agent=agent, env="atari:Pong", warm_up=900, **sizes)
+    {"agent": agent} | sample("acting", agent=agent, env="atari:Pong", **flags)
     for agent in AGENTS
   ]
 
@@ -74,8 +73,9 @@ def measure_replay_memory(quick: bool = False) -> list[Row]:
 
 def measure_learner(quick: bool = False) -> list[Row]:
   """Updates per second of `ngu`, in float32 and, on a GPU, in lower precisions."""
-  flags: dict[str, Any] = {"agent": "ngu", "env": "atari:Pong"}
-  flags |= {"updates": 1, "warm_up": 1} if quick else {"updates": 500, "seconds": 20}
+  flags: dict[str, Any] = {"agent": "ngu"}
+  if quick:
+    flags |= {"updates": 1, "warm_up": 1}
   rows = [sample("learner", platform=None, precision="float32", **flags)]
   if rows[0]["platform"] == "gpu":
     rows += [

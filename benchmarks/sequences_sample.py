@@ -169,6 +169,16 @@ def _fake_extras(
     yield {**fixed, **drawn}
 
 
+def _raw_bytes_per_step(agent: types.Agent) -> float:
+  """Of the columns as they are: each row once, the state once per window."""
+  sizes = {
+    name: packing.RecordPacker({name: column}).num_bytes
+    for name, column in adder_lib.column_specs(agent).items()
+  }
+  first = sum(sizes.pop(name) for name in agent.replay.first_row_extras)
+  return sum(sizes.values()) + first / agent.replay.period
+
+
 def measure_replay(agent_name: str, env: str, steps: int) -> dict[str, Any]:
   """How much this process grows from an empty Reverb server to `steps` steps in it.
 
@@ -209,7 +219,7 @@ def measure_replay(agent_name: str, env: str, steps: int) -> dict[str, Any]:
   return {
     "env_steps": steps,
     "windows": adder.num_windows,
-    "row_bytes": packing.RecordPacker(adder_lib.column_specs(agent)).num_bytes,
+    "raw_bytes_per_step": _raw_bytes_per_step(agent),
     "bytes_per_step": grown * 2**20 / steps,
     "mib_per_100k_steps": grown * 1e5 / steps,
   }
@@ -309,24 +319,35 @@ def measure_learner(
   }
 
 
-def main() -> None:
+def _parse() -> argparse.Namespace:
   parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-  parser.add_argument("what", choices=("acting", "replay", "learner"))
-  parser.add_argument("--agent", default="ngu", help="a preset of the sequence engine")
-  parser.add_argument("--env", default="atari:Pong")
-  parser.add_argument("--rounds", type=int, default=5, help="of acting")
-  parser.add_argument("--steps", type=int, default=1000, help="environment steps")
-  parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
-  parser.add_argument("--updates", type=int, default=100, help="at most")
-  parser.add_argument("--seconds", type=float, default=20.0, help="for the updates")
-  parser.add_argument("--warm_up", type=int, default=2, help="updates, or steps")
-  args = parser.parse_args()
+  commands = parser.add_subparsers(dest="what", required=True)
+  acting = commands.add_parser("acting")
+  acting.add_argument("--rounds", type=int, default=7)
+  acting.add_argument("--steps", type=int, default=500, help="in a round")
+  acting.add_argument("--warm_up", type=int, default=900, help="environment steps")
+  replay = commands.add_parser("replay")
+  replay.add_argument("--steps", type=int, default=100_000, help="environment steps")
+  for command in (acting, replay):
+    command.add_argument("--env", default="atari:Pong")
+  learner = commands.add_parser("learner")
+  learner.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
+  learner.add_argument("--updates", type=int, default=500, help="at most")
+  learner.add_argument("--seconds", type=float, default=20.0, help="for the updates")
+  learner.add_argument("--warm_up", type=int, default=2, help="updates")
+  for command in (acting, replay, learner):
+    command.add_argument("--agent", default="ngu", help="of the sequence engine")
+  return parser.parse_args()
+
+
+def main() -> None:
+  args = _parse()
   if args.what == "acting":
     result = measure_acting(args.agent, args.env, args.rounds, args.steps, args.warm_up)
   elif args.what == "replay":
     result = measure_replay(args.agent, args.env, args.steps)
   else:
-    config = presets.PRESETS[args.agent].config_for(args.env)
+    config = presets.PRESETS[args.agent].config_for("atari:")
     result = measure_learner(
       config, args.precision, args.updates, args.seconds, args.warm_up
     )

@@ -1,27 +1,19 @@
 """The report of the benchmarks: what is compared, refused, printed and written."""
 
 import argparse
-import importlib.util
 import json
-import pathlib
-import types
 
 import pytest
 
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
+
+@pytest.fixture(scope="module")
+def run(load):
+  return load("run")
 
 
-def load(name: str) -> types.ModuleType:
-  spec = importlib.util.spec_from_file_location(
-    f"tested_benchmarks_{name}", FOLDER / f"{name}.py"
-  )
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
-
-
-run = load("run")
-deep_sea = load("deep_sea")
+@pytest.fixture(scope="module")
+def deep_sea(load):
+  return load("deep_sea")
 
 
 def samples(*speeds: float, learner_updates: int = 73) -> list[dict]:
@@ -36,7 +28,7 @@ def samples(*speeds: float, learner_updates: int = 73) -> list[dict]:
   ]
 
 
-def test_medians_and_both_ratios():
+def test_medians_and_both_ratios(deep_sea):
   row = deep_sea.compare(10, 3.0, "reverb", samples(6, 90, 40), samples(3, 10, 20))
   assert row["explorax_steps_per_s"] == 40 and row["bsuite_steps_per_s"] == 10
   assert (row["explorax_min"], row["explorax_max"]) == (6, 90)
@@ -45,33 +37,14 @@ def test_medians_and_both_ratios():
   assert row["goal"] == 3.0 and row["compilations"] == 0
 
 
-def test_unequal_work_is_refused():
+def test_unequal_work_is_refused(deep_sea):
   with pytest.raises(RuntimeError, match="made 72 learner_updates and bsuite 73"):
     deep_sea.compare(
       10, 3.0, "reverb", samples(40.0, learner_updates=72), samples(10.0)
     )
 
 
-def test_a_failing_sample_says_why(tmp_path, monkeypatch):
-  script = tmp_path / "sample.py"
-  script.write_text("import sys; sys.exit(f'cannot do {sys.argv[1:]}')")
-  monkeypatch.setattr(deep_sea, "_SAMPLE", script)
-  with pytest.raises(RuntimeError, match=r"code 1:\ncannot do \['speed', '--env=e'\]"):
-    deep_sea.sample("speed", env="e")
-
-
-def test_a_sample_is_the_last_line_and_xla_has_its_defaults(tmp_path, monkeypatch):
-  script = tmp_path / "sample.py"
-  script.write_text(
-    "import json, os; print('noise'); print(json.dumps(dict("
-    "flags=os.environ.get('XLA_FLAGS'), platform=os.environ['JAX_PLATFORMS'])))"
-  )
-  monkeypatch.setattr(deep_sea, "_SAMPLE", script)
-  monkeypatch.setenv("XLA_FLAGS", "--xla_anything")
-  assert deep_sea.sample("speed") == {"flags": None, "platform": "cpu"}
-
-
-def test_table():
+def test_table(run):
   rows = [
     {"name": "a", "speed": 1234.56, "samples": [1, 2]},
     {"name": "longer", "speed": 0.123456, "only_here": 3},
@@ -86,13 +59,13 @@ def test_table():
   )
 
 
-def test_sections():
+def test_sections(run):
   assert run.parse_sections("memory, losses") == ["memory", "losses"]
   with pytest.raises(argparse.ArgumentTypeError, match="no section 'memroy'; choose"):
     run.parse_sections("memroy")
 
 
-def test_report(tmp_path, monkeypatch, capsys):
+def test_report(run, tmp_path, monkeypatch, capsys):
   asked = []
 
   def measure(quick):
@@ -134,7 +107,7 @@ def test_report(tmp_path, monkeypatch, capsys):
     ),
   ],
 )
-def test_samples_measure_something(what, flags, expected):
+def test_samples_measure_something(deep_sea, what, flags, expected):
   result = deep_sea.sample(what, env="bsuite:deep_sea/0", **flags)
   assert set(result) == expected
   assert result.pop("compilations", 0) == 0
