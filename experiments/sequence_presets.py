@@ -106,14 +106,18 @@ def _both(
 
 def _retrace(target: str, lambda_: float) -> _Settings:
   """R2D2 with one of paper 5's targets, as paper 2 has it."""
-  small = {"target_epsilon": 0.01}
+  small: dict[str, Any] = {"target_epsilon": 0.01}
   return _both(small, _PAPER_2_ATARI, target=target, lambda_=lambda_)
 
 
-_SARSA = {"target": "expected_sarsa_lambda", "lambda_": 0.7, "target_epsilon": 0.01}
-_PENG = {"target": "peng_q_lambda", "lambda_": 0.7}
+_SARSA: dict[str, Any] = {
+  "target": "expected_sarsa_lambda",
+  "lambda_": 0.7,
+  "target_epsilon": 0.01,
+}
+_PENG: dict[str, Any] = {"target": "peng_q_lambda", "lambda_": 0.7}
 _HEADS_EVERY_100 = exploration.Thompson(period_steps=100, epsilon=0.4, ladder=7.0)
-_TDU = {
+_TDU: dict[str, Any] = {
   "num_members": _NUM_HEADS,
   "mask_prob": 0.5,
   "exploration": _HEADS_EVERY_100,
@@ -125,7 +129,7 @@ _TDU = {
 # one that explores, for whose last ε, 0.1 most often, a fixed one stands here. Its
 # sixteen threads with replays of their own and shared RMSProp are one actor, one replay
 # and one optimiser here.
-_NO_MEMORY = {
+_NO_MEMORY: dict[str, Any] = {
   "lstm_size": 0,
   "head_size": 0,
   "sequence_length": 16,
@@ -176,7 +180,7 @@ _CONTROL_ATARI = dataclasses.replace(
 
 
 def _paper_5(target: str, lambda_: float = 1.0) -> _Settings:
-  small = {"target": target, "lambda_": lambda_, "target_epsilon": 0.1}
+  small: dict[str, Any] = {"target": target, "lambda_": lambda_, "target_epsilon": 0.1}
   return _and_atari(
     dataclasses.replace(_PAPER_5_SMALL, **small),
     dataclasses.replace(_PAPER_5_ATARI, **small),

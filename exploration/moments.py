@@ -50,10 +50,10 @@ def _merge(
   batch_mean = jnp.mean(values, where=where)
   shift = batch_mean - moments.mean
   batch_variance = jnp.var(values, where=where)
-  variance = (1.0 - share) * moments.variance + share * batch_variance
   # Deviations from two means are deviations from the joint one and a term for the gap.
-  variance += share * (1.0 - share) * jnp.square(shift)
-  return Moments(moments.mean + share * shift, variance, weight)
+  gap = share * (1.0 - share) * jnp.square(shift)
+  variance = (1.0 - share) * moments.variance + share * batch_variance + gap
+  return Moments(moments.mean + share * shift, jnp.asarray(variance), weight)
 
 
 def update_moments(moments: Moments, values: jax.Array) -> Moments:

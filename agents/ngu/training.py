@@ -199,7 +199,9 @@ def last_frames(
   mask = (index >= 0).astype(jnp.float32)
   index = jnp.maximum(index, 0)
   batch = jnp.arange(observation.shape[0])[:, None]
-  return Frames(observation[batch, index], action[batch, index], mask)
+  return Frames(
+    jnp.asarray(observation)[batch, index], jnp.asarray(action)[batch, index], mask
+  )
 
 
 def _embed(

@@ -150,7 +150,7 @@ def make_actor(
     extras = {
       "behaviour_prob": prob,
       "policy": policy,
-      "starts_episode": first.astype(jnp.float32),
+      "starts_episode": jnp.asarray(first, jnp.float32),
       "previous_action": state.previous_action,
       "previous_reward": reward,
       "previous_r_int": state.previous_r_int,

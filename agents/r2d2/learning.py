@@ -278,7 +278,7 @@ def _loss(
   config: config_lib.R2D2Config, td: jax.Array, batch: _Batch, weights: jax.Array
 ) -> jax.Array:
   """The batch's loss, from TD errors `[M, B, T]`."""
-  td = _bounded(td, config.max_abs_td)
+  td = bounded(td, config.max_abs_td)
   over_time = jax.vmap(losses.bootstrapped_td, in_axes=(1, 0))
   per_step = jax.vmap(over_time, in_axes=(1, 0))(td, batch.member_mask)  # [B, T]
   per_window = jnp.sum(batch.trained * per_step, axis=1)
@@ -287,7 +287,7 @@ def _loss(
   return jnp.mean(weights * per_window)
 
 
-def _bounded(td: jax.Array, bound: float | None) -> jax.Array:
+def bounded(td: jax.Array, bound: float | None) -> jax.Array:
   """TD errors whose half squares have a gradient of at most `bound` in size.
 
   What is beyond it is a constant; ½ (δ − c)² has then the gradient (δ − c) ∇δ.

@@ -86,6 +86,10 @@ def _make_sample(seed: int, agent: types.Agent) -> types.Sample:
   if "bootstrap_mask" in replay.first_row_extras:
     drawn["bootstrap_mask"] = rng.integers(0, 2, (size, config.ensemble_size))
 
+  if "bootstrap_mask" in replay.extras:
+    shape = (size, replay.window_rows, config.ensemble_size)
+    rows["bootstrap_mask"] = rng.integers(0, 2, shape)
+
   def cast(name, column):
     integers = ("action", "policy", "previous_action")
     return np.asarray(column, np.int32 if name in integers else np.float32)

@@ -111,9 +111,9 @@ def test_what_was_acted_is_unrolled_again(replay, prior_scale):
     sequence_length=6,
     sequence_period=period,
     burn_in=0,
-    replay_capacity=60,
+    replay_capacity=400,
     min_replay_size=60,
-    batch_size=20,
+    batch_size=64,  # Of 15 windows: all are in it, whatever the sampler draws.
     actor_update_period=1000,
   )
   environment = standard.StandardEnvironment(
