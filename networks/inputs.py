@@ -41,6 +41,8 @@ def make_inputs(spec: dm_env.specs.Array) -> Inputs:
       size D, −1 standing for all zeros; the product with w is then a gather of rows;
     * uint8 arrays are flattened and scaled to [0, 1];
     * floating-point arrays are flattened.
+  A spec with an `image_spec` is an image with a row of numbers below it, which no
+  network sees: it is cut off first.
 
   Args:
     spec: of the encoded observations.
@@ -58,7 +60,7 @@ def make_inputs(spec: dm_env.specs.Array) -> Inputs:
       f"observations of dtype {spec.dtype} cannot enter a network; encode them as "
       "floats, as uint8 or as the int32 index of a one-hot vector."
     )
-  num_features = math.prod(spec.shape)
+  num_features = math.prod(visible_spec(spec).shape)
   if num_features < 1:
     raise ValueError(
       f"observations of shape {spec.shape} hold no elements; a network needs at "
@@ -100,11 +102,23 @@ def _make_index(num_values: int) -> tuple[Dense, Linear]:
   return dense, linear
 
 
+def visible_spec(spec: dm_env.specs.Array) -> dm_env.specs.Array:
+  """Of what networks see of an observation: all of it, or the image of one.
+
+  A spec with an `image_spec` is an image with a row of numbers below it
+  (`environments.specs.ImageWithState`).
+  """
+  return getattr(spec, "image_spec", spec)
+
+
 def _make_dense(spec: dm_env.specs.Array) -> tuple[Dense, Linear]:
   scale = 1 / 255 if spec.dtype == np.uint8 else 1.0
+  visible = visible_spec(spec).shape
 
   def dense(observation: jax.Array) -> jax.Array:
     chex.assert_shape(observation, (None, *spec.shape))
+    if visible != spec.shape:
+      observation = observation[:, : visible[0]]
     flat = jnp.reshape(observation, (observation.shape[0], -1))
     return flat.astype(jnp.float32) * scale
 

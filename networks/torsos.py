@@ -134,7 +134,7 @@ def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
     raise ValueError(f"there is no torso {name!r}; use one of {', '.join(TORSOS)}.")
   if name != "auto":
     return name
-  observation_spec = _visible(observation_spec)
+  observation_spec = inputs_lib.visible_spec(observation_spec)
   shape = observation_spec.shape
   if observation_spec.dtype != np.uint8 or len(shape) != 3:
     return "mlp"
@@ -144,15 +144,6 @@ def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
     torso for torso in ("dqn", "small") if min(shape[:2]) >= _least_side(torso)
   )
   return next(fitting, "mlp")
-
-
-def _visible(observation_spec: dm_env.specs.Array) -> dm_env.specs.Array:
-  """Of what networks see of an observation: all of it, or the image of one.
-
-  A spec with an `image_spec` is an image with a row of numbers below it, that no
-  network is to see (`environments.specs.ImageWithState`).
-  """
-  return getattr(observation_spec, "image_spec", observation_spec)
 
 
 def make_torso(
@@ -194,7 +185,7 @@ def make_torso(
     ValueError: for an unknown name, a size or width that is not positive, or
       observations that the torso cannot take.
   """
-  seen = _visible(observation_spec)
+  seen = inputs_lib.visible_spec(observation_spec)
   if seen is not observation_spec:
     make = make_torso(name, seen, hidden_sizes, width)
     return lambda: _crop(make(), seen.shape[0])

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from explorax.environments import specs
 from explorax.networks import inputs as inputs_lib
 
 pytestmark = pytest.mark.ops
@@ -99,3 +100,16 @@ def test_an_index_of_another_rank_or_dtype_is_refused():
   for observation in (np.int32(1), np.zeros((2, 4), np.int32), np.zeros((2,))):
     with pytest.raises(AssertionError):
       inputs.linear(observation, jnp.ones((4, 2)))
+
+
+def test_a_row_of_state_below_an_image_is_not_seen():
+  spec = specs.ImageWithState((3, 2, 1), ("x", "y"))
+  inputs = inputs_lib.make_inputs(spec)
+  image = np.arange(8, dtype=np.uint8).reshape(2, 2, 2, 1)
+  batch = np.stack(
+    [spec.join(x, state) for x, state in zip(image, [[9, 8], [7, 6]], strict=True)]
+  )
+  assert inputs.num_features == 4
+  np.testing.assert_allclose(
+    inputs.dense(batch), image.reshape(2, 4).astype(np.float32) / 255
+  )
