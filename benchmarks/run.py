@@ -13,6 +13,7 @@ import datetime
 import importlib.util
 import json
 import math
+import os
 import pathlib
 import platform
 import types
@@ -189,6 +190,9 @@ def main() -> None:
     "--quick", action="store_true", help="short samples: not for reporting"
   )
   args = parser.parse_args()
+  # JAX would take three quarters of a GPU for this process, and leave the samples,
+  # which are processes of their own, what remains.
+  os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
   measure(args.only, args.quick, args.output)
   print(f"\nAll samples: {args.output / 'bench.json'}")
 

@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import os
+import sys
 
 import pytest
 
@@ -83,6 +85,25 @@ def test_report(run, tmp_path, monkeypatch, capsys):
   assert {"python", "packages", "git_commit"} <= set(report["machine"])
   printed = capsys.readouterr().out
   assert "A title" in printed and "| x    |" in printed
+
+
+@pytest.mark.parametrize(("own", "used"), [(None, "false"), ("true", "true")])
+def test_samples_find_a_gpu_that_is_free(run, monkeypatch, tmp_path, own, used):
+  """Unless the user has decided otherwise."""
+  # Set first, so that it is as it was afterwards.
+  monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", own or "")
+  if own is None:
+    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE")
+  seen = []
+
+  def measure(*args):
+    seen.append((args, os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"]))
+
+  monkeypatch.setattr(run, "measure", measure)
+  arguments = ["", "--only=sequences", "--quick", f"--output={tmp_path}"]
+  monkeypatch.setattr(sys, "argv", arguments)
+  run.main()
+  assert seen == [((["sequences"], True, tmp_path), used)]
 
 
 @pytest.mark.slow
