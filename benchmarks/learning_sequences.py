@@ -51,9 +51,9 @@ EXPERIMENTS = {
     {"r2d2": ("r2d2", ()), "dqn": ("dqn", ())},
   ),
   "sparse": Experiment(
-    "jax:gridworld/12,time_limit=200",
-    60_000,
+    "jax:gridworld/30,time_limit=100",
     20_000,
+    10_000,
     "return",
     {
       "r2d2_ez": ("r2d2_ez", ()),
@@ -63,8 +63,8 @@ EXPERIMENTS = {
   ),
   "maze": Experiment(
     "jax:disco_maze/7",
-    100_000,
-    20_000,
+    40_000,
+    10_000,
     "coverage",
     {
       "ngu": ("ngu", ()),
