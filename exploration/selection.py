@@ -50,16 +50,21 @@ def dither(key: jax.Array, preferences: jax.Array, epsilon: chex.Numeric) -> Cho
   num_actions = preferences.shape[0]
   # One draw of three numbers costs a third of three draws, and this runs each step.
   explore_draw, action_draw, tie_draw = jax.random.uniform(key, (3,))
-  tied = preferences == jnp.max(preferences)
-  num_tied = jnp.sum(tied)
-  # The greedy action is the tied one of a uniformly drawn rank. Greater ranks than
-  # that are further to the right, so the first to reach the rank is the one.
+  # A compiler may compute preferences again wherever they are read, and round them
+  # otherwise there: compared with their own maximum they need not be equal to it. A
+  # sort is computed once, and is stable, so that ties stay in the actions' order.
+  places = jnp.arange(num_actions)
+  ordered, order = jax.lax.sort((preferences, places), num_keys=1)
+  num_tied = jnp.sum(ordered == ordered[-1])
+  first_tied = num_actions - num_tied
+  # The greedy action is the tied one of a uniformly drawn rank.
   rank = jnp.floor(tie_draw * num_tied).astype(jnp.int32)
-  greedy_action = jnp.argmax(jnp.cumsum(tied) > rank)
+  greedy_action = order[first_tied + rank]
   random_action = jnp.floor(action_draw * num_actions).astype(jnp.int32)
   explored = explore_draw < epsilon
   action = jnp.where(explored, random_action, greedy_action).astype(jnp.int32)
-  prob = epsilon / num_actions + (1.0 - epsilon) * tied[action] / num_tied
+  is_greedy = jnp.any((order == action) & (places >= first_tied))
+  prob = epsilon / num_actions + (1.0 - epsilon) * is_greedy / num_tied
   return Choice(action, jnp.asarray(prob, jnp.float32), explored)
 
 
