@@ -147,6 +147,9 @@ class Preset(NamedTuple):
     del environment_name
     return self.config
 
+  def environment_for(self, environment_name: str) -> str:
+    return environment_name
+
 
 def stand_in_modules() -> dict[str, types.ModuleType]:
   """Module names, and what stands in for them."""
