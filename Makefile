@@ -61,8 +61,10 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	$(BIN)/pytest --cov -n 2 --dist=worksteal
 
+# Most of its time is compilation, of programs too small to need optimising.
 test-ops: $(INSTALLED)
-	$(BIN)/pytest -m ops -n 2 --dist=worksteal
+	XLA_FLAGS='--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true' \
+	  $(BIN)/pytest -m ops -n 2 --dist=worksteal
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .

@@ -7,8 +7,6 @@ import pytest
 
 from explorax import networks
 
-pytestmark = pytest.mark.ops
-
 VECTOR = dm_env.specs.Array((3,), np.float32)
 IMAGE = dm_env.specs.Array((84, 84, 1), np.uint8)
 SMALL = dm_env.specs.Array((6, 6, 2), np.uint8)

@@ -9,8 +9,6 @@ import pytest
 
 from explorax.networks import ensemble, ensemble_mlp
 
-pytestmark = pytest.mark.ops
-
 SPEC = dm_env.specs.Array((4,), np.float32)
 X = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
 

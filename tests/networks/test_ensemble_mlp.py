@@ -10,8 +10,6 @@ import pytest
 from explorax.networks import ensemble, ensemble_mlp
 from explorax.networks import inputs as inputs_lib
 
-pytestmark = pytest.mark.ops
-
 NUM_ACTIONS = 3
 SPECS = {
   "index": dm_env.specs.BoundedArray((), np.int32, -1, 10),

@@ -8,8 +8,6 @@ import pytest
 
 from explorax.networks import ensemble, ensemble_mlp, frozen, rnd
 
-pytestmark = pytest.mark.ops
-
 INDEX = dm_env.specs.BoundedArray((), np.int32, -1, 8)
 DENSE = dm_env.specs.Array((4,), np.float32)
 X = np.array([-1, 3, 8, 0, 3, -1], np.int32)

@@ -9,8 +9,6 @@ import pytest
 
 from explorax import networks
 
-pytestmark = pytest.mark.ops
-
 F, H, A, B = 3, 4, 2, 5
 SPEC = dm_env.specs.Array((F,), np.float32)
 X = np.random.default_rng(0).normal(size=(B, F)).astype(np.float32)

@@ -9,8 +9,6 @@ import pytest
 from explorax.environments import specs
 from explorax.networks import inputs as inputs_lib
 
-pytestmark = pytest.mark.ops
-
 
 def index_spec(num_values):
   return dm_env.specs.BoundedArray((), np.int32, -1, num_values - 1)

@@ -8,8 +8,6 @@ import pytest
 
 from explorax.networks import duelling, noisy
 
-pytestmark = pytest.mark.ops
-
 P, SIZE = 4, 3
 LAYER = hk.transform(lambda x: noisy.NoisyLinear(SIZE)(x))
 X = np.random.default_rng(0).normal(size=(5, P)).astype(np.float32)

@@ -10,8 +10,6 @@ import pytest
 from explorax import networks
 from explorax.networks import duelling
 
-pytestmark = pytest.mark.ops
-
 H, F, A, M, B, T = 3, 4, 3, 2, 2, 5
 SPEC = dm_env.specs.Array((F,), np.float32)
 

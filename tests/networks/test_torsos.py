@@ -12,8 +12,6 @@ import pytest
 from explorax import networks
 from explorax.networks import ensemble, torsos
 
-pytestmark = pytest.mark.ops
-
 INDEX = dm_env.specs.BoundedArray((), np.int32, -1, 5)
 
 

@@ -10,8 +10,6 @@ import pytest
 
 from explorax.agents.ngu import novelty
 
-pytestmark = pytest.mark.ops
-
 SPEC = dm_env.specs.Array((2,), np.float32)
 
 

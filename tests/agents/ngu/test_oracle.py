@@ -13,8 +13,6 @@ from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
 from explorax.environments import specs
 
-pytestmark = pytest.mark.ops
-
 
 def observe_all(bonus, weights, observations):
   observe = jax.jit(bonus.observe)

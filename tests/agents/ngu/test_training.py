@@ -7,8 +7,6 @@ import pytest
 
 from explorax.agents.ngu import training
 
-pytestmark = pytest.mark.ops
-
 
 def leaves(tree):
   return [np.asarray(x) for x in jax.tree.leaves(tree)]
