@@ -18,6 +18,12 @@ def make_agent(
   num_actions = int(spec.actions.num_values)
   values = values_lib.make_values(config, encoding.spec, num_actions)
   bonus = config.bonus.build(encoding.spec, num_actions)
+  if isinstance(bonus, bonuses.ActorBonus) and bonus.training is not None:
+    raise ValueError(
+      f"the bonus {type(config.bonus).__name__} trains networks on windows of steps, and "
+      "this engine learns from transitions; use it with the sequence engine "
+      "(agents/r2d2)."
+    )
 
   def actor(evaluation: bool = False) -> types.ActorCore:
     return acting.make_actor(config, values, bonus, num_actions, evaluation)

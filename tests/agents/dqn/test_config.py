@@ -11,6 +11,7 @@ import pytest
 from explorax import exploration
 from explorax.agents import bonuses, types
 from explorax.agents.dqn import config as dqn_config
+from explorax.agents.ngu import novelty
 
 C51 = {"target": "categorical_double_q", "num_atoms": 51}
 REFUSED = [
@@ -127,6 +128,12 @@ def test_bonuses_refuse(make, message):
 def test_rules_that_need_members(make_config, make_agent, rule, message):
   with pytest.raises(ValueError, match=message):
     make_agent(make_config(exploration=rule))
+
+
+def test_a_bonus_that_needs_windows(make_config, make_agent):
+  bonus = novelty.NeverGiveUp(hidden_sizes=(3,), embedding_size=2)
+  with pytest.raises(ValueError, match="NeverGiveUp trains networks on windows"):
+    make_agent(make_config(bonus=bonus))
 
 
 # Configs that between them have every rule and bonus, and each of their branches.
