@@ -20,8 +20,8 @@ def make_agent(
   bonus = config.bonus.build(encoding.spec, num_actions)
   if isinstance(bonus, bonuses.ActorBonus) and bonus.training is not None:
     raise ValueError(
-      f"the bonus {type(config.bonus).__name__} trains networks on windows of steps, and "
-      "this engine learns from transitions; use it with the sequence engine "
+      f"the bonus {type(config.bonus).__name__} trains networks on windows of steps, "
+      "and this engine learns from transitions; use it with the sequence engine "
       "(agents/r2d2)."
     )
 
