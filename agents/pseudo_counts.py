@@ -45,8 +45,7 @@ class PseudoCounts:
     self, observation_spec: dm_env.specs.Array, num_actions: int
   ) -> bonuses.ActorBonus:
     """The bonus; refused (ValueError) for observations that are neither kind."""
-    # An image may have a row below it that is no picture.
-    spec = getattr(observation_spec, "image_spec", observation_spec)
+    spec = networks.visible_spec(observation_spec)
     if len(spec.shape) == 3 and spec.dtype == np.uint8:
       height = spec.shape[0]
 

@@ -231,6 +231,17 @@ class Agent:
   refresh: Refresh | None = None
 
 
+def extras_spec(core: ActorCore) -> dict[str, jax.ShapeDtypeStruct]:
+  """The shapes and dtypes of what a core's `extras` returns, without computing it."""
+  extras = jax.eval_shape(
+    lambda key: core.extras(core.init(key, 0, 1)), jax.random.PRNGKey(0)
+  )
+  return {
+    name: jax.ShapeDtypeStruct(value.shape, value.dtype)
+    for name, value in extras.items()
+  }
+
+
 def align_intrinsic(r_int: jax.Array, end: str) -> jax.Array:
   """Puts the bonus of each row onto the transition that it speaks of.
 

@@ -28,3 +28,8 @@ def keep_if(condition: jax.Array, new: Tree, old: Tree) -> Tree:
   Selecting fuses into the update itself.
   """
   return jax.tree.map(lambda n, o: jnp.where(condition, n, o), new, old)
+
+
+def masked_mean(x: jax.Array, mask: jax.Array) -> jax.Array:
+  """The mean of what the mask (of x's shape) lets through; 0 where it lets nothing."""
+  return jnp.sum(x * mask) / jnp.maximum(jnp.sum(mask), 1.0)

@@ -133,18 +133,8 @@ def categorical_double_q(
   Returns:
     The cross entropy. `[]`.
   """
-  checks.check(
-    "categorical_double_q",
-    q_atoms_tm1=(q_atoms_tm1, "float [N]"),
-    q_logits_tm1=(q_logits_tm1, "float [A, N]"),
-    a_tm1=(a_tm1, "int []"),
-    r_t=(r_t, "float []"),
-    discount_t=(discount_t, "float []"),
-    q_atoms_t=(q_atoms_t, "float [M]"),
-    q_logits_t=(q_logits_t, "float [A, M]"),
-    q_t_selector=(q_t_selector, "float [A]"),
-  )
   target, log_probs = _projected_target(
+    "categorical_double_q",
     q_atoms_tm1,
     q_logits_tm1,
     a_tm1,
@@ -185,18 +175,8 @@ def categorical_double_q_kl(
   Returns:
     The divergence, not below 0 but for rounding. `[]`.
   """
-  checks.check(
-    "categorical_double_q_kl",
-    q_atoms_tm1=(q_atoms_tm1, "float [N]"),
-    q_logits_tm1=(q_logits_tm1, "float [A, N]"),
-    a_tm1=(a_tm1, "int []"),
-    r_t=(r_t, "float []"),
-    discount_t=(discount_t, "float []"),
-    q_atoms_t=(q_atoms_t, "float [M]"),
-    q_logits_t=(q_logits_t, "float [A, M]"),
-    q_t_selector=(q_t_selector, "float [A]"),
-  )
   target, log_probs = _projected_target(
+    "categorical_double_q_kl",
     q_atoms_tm1,
     q_logits_tm1,
     a_tm1,
@@ -212,6 +192,7 @@ def categorical_double_q_kl(
 
 
 def _projected_target(
+  function: str,
   q_atoms_tm1: Array,
   q_logits_tm1: Array,
   a_tm1: Array,
@@ -221,7 +202,21 @@ def _projected_target(
   q_logits_t: Array,
   q_t_selector: Array,
 ) -> tuple[Array, Array]:
-  """The target m `[N]`, without gradient, and log p_tm1(· | a_tm1) `[N]`."""
+  """The target m `[N]`, without gradient, and log p_tm1(· | a_tm1) `[N]`.
+
+  Arguments that do not fit are refused in the name of `function`.
+  """
+  checks.check(
+    function,
+    q_atoms_tm1=(q_atoms_tm1, "float [N]"),
+    q_logits_tm1=(q_logits_tm1, "float [A, N]"),
+    a_tm1=(a_tm1, "int []"),
+    r_t=(r_t, "float []"),
+    discount_t=(discount_t, "float []"),
+    q_atoms_t=(q_atoms_t, "float [M]"),
+    q_logits_t=(q_logits_t, "float [A, M]"),
+    q_t_selector=(q_t_selector, "float [A]"),
+  )
   logits_t = jnp.asarray(q_logits_t)[jnp.argmax(q_t_selector)]
   target = _rlax().categorical_l2_project(
     r_t + discount_t * jnp.asarray(q_atoms_t),

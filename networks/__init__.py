@@ -16,7 +16,7 @@ from explorax.networks.ensemble import (
 from explorax.networks.ensemble_mlp import EnsembleMLP, make_ensemble_mlp
 from explorax.networks.frozen import freeze
 from explorax.networks.heads import HeadNetworks, HeadParams, make_head_networks
-from explorax.networks.inputs import Inputs, make_inputs
+from explorax.networks.inputs import Inputs, make_inputs, visible_spec
 from explorax.networks.lstm import LSTM
 from explorax.networks.noisy import NoisyLinear
 from explorax.networks.recurrent import (
@@ -64,6 +64,7 @@ __all__ = [
   "make_sequence_q_networks",
   "make_torso",
   "resolve_torso",
+  "visible_spec",
   "with_prior",
   "with_sequence_prior",
   "with_shared_torso",

@@ -1,9 +1,6 @@
 """Joins the parts of the transition-based engine to an Agent."""
 
-import jax
-import jax.numpy as jnp
-
-from explorax.agents import bonuses, types
+from explorax.agents import bonuses, members, types
 from explorax.agents.dqn import acting, learning
 from explorax.agents.dqn import config as config_lib
 from explorax.agents.dqn import values as values_lib
@@ -33,16 +30,11 @@ def make_agent(
     stored.append("bootstrap_mask")
   if isinstance(bonus, bonuses.ActorBonus):
     stored.append("r_int")
-  state = jax.eval_shape(lambda key: actor().init(key, 0, 1), jax.random.PRNGKey(0))
-  extras_spec = {
-    name: jax.ShapeDtypeStruct(value.shape, jnp.dtype(value.dtype))
-    for name, value in state.extras.items()
-  }
   return types.Agent(
     config=config,
     spec=spec,
     encoding=encoding,
-    extras_spec=extras_spec,
+    extras_spec=types.extras_spec(actor()),
     actor=actor,
     learner=learning.make_learner(config, values, bonus),
     replay=types.ReplaySpec(
@@ -55,11 +47,5 @@ def make_agent(
       extras=tuple(stored),
     ),
     actor_update_period=config.actor_update_period,
-    policy_names=_policy_names(config),
+    policy_names=members.policy_names(config.num_members, config.num_explorers),
   )
-
-
-def _policy_names(config: config_lib.DQNConfig) -> tuple[str, ...]:
-  if not config.num_explorers:
-    return ("policy",) * config.ensemble_size
-  return ("exploiter",) * config.num_members + ("explorer",) * config.num_explorers

@@ -5,7 +5,7 @@ import math
 
 from explorax import exploration as exploration_lib
 from explorax import networks
-from explorax.agents import bonuses
+from explorax.agents import bonuses, members
 
 TARGETS = ("q_learning", "double_q", "categorical_double_q")
 TARGET_PRIORS = ("shared", "distinct")
@@ -136,32 +136,7 @@ class DQNConfig:
       )
 
   def _check_ensemble(self) -> None:
-    if self.num_members < 1:
-      raise ValueError(
-        f"num_members is {self.num_members}; an ensemble needs at least one member "
-        "(K = 1 is a plain DQN)."
-      )
-    if self.num_explorers < 0:
-      raise ValueError(f"num_explorers is {self.num_explorers}; use 0 for none.")
-    if not 0 <= self.beta < math.inf:
-      raise ValueError(
-        f"beta is {self.beta}; a bonus's scale is finite and not negative (0 turns it "
-        "off)."
-      )
-    if self.beta and isinstance(self.bonus, bonuses.NoBonus):
-      raise ValueError(
-        f"beta is {self.beta}, but there is no bonus to scale; set one, or leave beta "
-        "at 0."
-      )
-    if not 0 <= self.prior_scale < math.inf:
-      raise ValueError(
-        f"prior_scale is {self.prior_scale}; it is finite and not negative (0: no "
-        "priors)."
-      )
-    if not 0 < self.mask_prob <= 1:
-      raise ValueError(
-        f"mask_prob is {self.mask_prob}; members learn with a probability in (0, 1]."
-      )
+    members.check_ensemble(self)
     if self.target_prior not in TARGET_PRIORS:
       raise ValueError(
         f"target_prior is {self.target_prior!r}; use one of {', '.join(TARGET_PRIORS)}."
@@ -170,17 +145,6 @@ class DQNConfig:
       raise ValueError(
         "target_prior is 'distinct', but prior_scale is 0, so there are no priors; set "
         "prior_scale, or leave target_prior at 'shared'."
-      )
-    spread = isinstance(self.bonus, (bonuses.TDUncertainty, bonuses.QUncertainty))
-    if spread and self.num_members < 2:
-      raise ValueError(
-        f"{type(self.bonus).__name__} is a deviation over the members, but "
-        f"num_members is {self.num_members}; use at least 2."
-      )
-    if self.num_explorers and isinstance(self.bonus, bonuses.NoBonus):
-      raise ValueError(
-        f"num_explorers is {self.num_explorers}, but there is no bonus for them to "
-        "learn from; set one, or count them in num_members."
       )
 
   def _check_learning(self) -> None:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 
 from explorax import losses, networks
-from explorax.agents import bonuses
+from explorax.agents import bonuses, updates
 from explorax.agents.ngu import probe, rows_of_state
 
 
@@ -138,7 +138,7 @@ def inverse_dynamics(
     # A frame's action leads to the next frame.
     action = jnp.reshape(frames.action[:, :-1], (-1,))
     mask = jnp.reshape(frames.mask[:, :-1] * frames.mask[:, 1:], (-1,))
-    value = _masked_mean(losses.inverse_dynamics(logits, action), mask)
+    value = updates.masked_mean(losses.inverse_dynamics(logits, action), mask)
     return value, {"inverse_loss": value}
 
   return Objective(loss, optimizer)
@@ -158,7 +158,7 @@ def distillation(
     errors = losses.rnd_error(
       rnd.predictor.apply(params, flat), rnd.target.apply(state.target, flat)
     )
-    value = _masked_mean(errors, jnp.reshape(frames.mask, (-1,)))
+    value = updates.masked_mean(errors, jnp.reshape(frames.mask, (-1,)))
     return value, {"rnd_loss": value}
 
   return Objective(loss, optimizer)
@@ -218,7 +218,3 @@ def _embed(
 def _flat(x: jax.Array) -> jax.Array:
   """`[B, F, ...]` → `[B · F, ...]`."""
   return jnp.reshape(x, (-1, *x.shape[2:]))
-
-
-def _masked_mean(x: jax.Array, mask: jax.Array) -> jax.Array:
-  return jnp.sum(x * mask) / jnp.maximum(jnp.sum(mask), 1.0)

@@ -3,11 +3,9 @@
 import math
 
 import dm_env
-import jax
-import jax.numpy as jnp
 
 from explorax import networks
-from explorax.agents import bonuses, types
+from explorax.agents import bonuses, members, types
 from explorax.agents.r2d2 import acting, learning
 from explorax.agents.r2d2 import config as config_lib
 from explorax.agents.r2d2 import sequences as sequences_lib
@@ -37,7 +35,6 @@ def make_agent(
     at_first.append("core_state")
   if config.mask_prob < 1:
     (stored if config.mask_per_step else at_first).append("bootstrap_mask")
-  state = jax.eval_shape(lambda key: actor().init(key, 0, 1), jax.random.PRNGKey(0))
   refresh = None
   if isinstance(bonus, bonuses.ActorBonus) and bonus.training is not None:
     refresh = _make_refresh(bonus)
@@ -45,10 +42,7 @@ def make_agent(
     config=config,
     spec=spec,
     encoding=encoding,
-    extras_spec={
-      name: jax.ShapeDtypeStruct(value.shape, jnp.dtype(value.dtype))
-      for name, value in state.extras.items()
-    },
+    extras_spec=types.extras_spec(actor()),
     actor=actor,
     learner=learning.make_learner(config, values, bonus),
     replay=types.ReplaySpec(
@@ -110,6 +104,4 @@ def _make_refresh(bonus: bonuses.ActorBonus) -> types.Refresh:
 def _policy_names(config: config_lib.R2D2Config) -> tuple[str, ...]:
   if config.num_policies > 1:
     return tuple(f"policy {i}" for i in range(config.num_policies))
-  if not config.num_explorers:
-    return ("policy",) * config.ensemble_size
-  return ("exploiter",) * config.num_members + ("explorer",) * config.num_explorers
+  return members.policy_names(config.num_members, config.num_explorers)

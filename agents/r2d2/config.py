@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from explorax import exploration as exploration_lib
-from explorax.agents import bonuses
+from explorax.agents import bonuses, members
 
 TARGETS = (
   "n_step",
@@ -131,47 +131,11 @@ class R2D2Config:
       )
 
   def _check_ensemble(self) -> None:
-    if self.num_members < 1:
-      raise ValueError(
-        f"num_members is {self.num_members}; there must be at least one member."
-      )
-    if self.num_explorers < 0:
-      raise ValueError(f"num_explorers is {self.num_explorers}; use 0 for none.")
-    if not 0 <= self.beta < math.inf:
-      raise ValueError(
-        f"beta is {self.beta}; a bonus's scale is finite and not negative (0 turns it "
-        "off)."
-      )
-    if isinstance(self.bonus, bonuses.NoBonus):
-      if self.beta:
-        raise ValueError(
-          f"beta is {self.beta}, but there is no bonus to scale; set one, or leave "
-          "beta at 0."
-        )
-      if self.num_explorers:
-        raise ValueError(
-          f"num_explorers is {self.num_explorers}, but there is no bonus for them to "
-          "learn from; set one, or count them in num_members."
-        )
-    if not 0 <= self.prior_scale < math.inf:
-      raise ValueError(
-        f"prior_scale is {self.prior_scale}; it is finite and not negative (0: no "
-        "priors)."
-      )
-    if not 0 < self.mask_prob <= 1:
-      raise ValueError(
-        f"mask_prob is {self.mask_prob}; members learn with a probability in (0, 1]."
-      )
+    members.check_ensemble(self)
     if self.mask_per_step and self.mask_prob == 1:
       raise ValueError(
         "mask_per_step is True, but mask_prob is 1: every member learns from all; "
         "lower mask_prob, or leave mask_per_step at False."
-      )
-    spread = isinstance(self.bonus, (bonuses.TDUncertainty, bonuses.QUncertainty))
-    if spread and self.num_members < 2:
-      raise ValueError(
-        f"{type(self.bonus).__name__} is a deviation over the members, but "
-        f"num_members is {self.num_members}; use at least 2."
       )
 
   def _check_mixture(self) -> None:

@@ -256,9 +256,9 @@ def make_learner(
     metrics = {
       "loss": value,
       "finite": finite.astype(jnp.float32),
-      "td_error": _masked_mean(sizes, batch.trained),
-      "q": _masked_mean(jnp.mean(q[:, :, :-1], axis=(0, 3)), batch.trained),
-      "r_int": _masked_mean(r_int, batch.trained),
+      "td_error": updates.masked_mean(sizes, batch.trained),
+      "q": updates.masked_mean(jnp.mean(q[:, :, :-1], axis=(0, 3)), batch.trained),
+      "r_int": updates.masked_mean(r_int, batch.trained),
       **bonus_metrics,
     }
     return state, types.LearnerOutput(priorities, metrics)
@@ -295,7 +295,3 @@ def bounded(td: jax.Array, bound: float | None) -> jax.Array:
   if bound is None:
     return td
   return td - jax.lax.stop_gradient(td - jnp.clip(td, -bound, bound))
-
-
-def _masked_mean(x: jax.Array, mask: jax.Array) -> jax.Array:
-  return jnp.sum(x * mask) / jnp.maximum(jnp.sum(mask), 1.0)

@@ -1,0 +1,68 @@
+"""What both engines ask of an ensemble, and what they call its members."""
+
+import math
+from typing import Any
+
+from explorax.agents import bonuses
+
+
+def check_ensemble(config: Any) -> None:
+  """Refuses members, priors, masks and bonuses that cannot be.
+
+  Args:
+    config: with `num_members`, `num_explorers`, `prior_scale`, `mask_prob`, `bonus` and
+      `beta`.
+
+  Raises:
+    ValueError: with the field, its value, and what to do.
+  """
+  if config.num_members < 1:
+    raise ValueError(
+      f"num_members is {config.num_members}; an ensemble needs at least one member (K "
+      "= 1 is a plain agent)."
+    )
+  if config.num_explorers < 0:
+    raise ValueError(f"num_explorers is {config.num_explorers}; use 0 for none.")
+  if not 0 <= config.prior_scale < math.inf:
+    raise ValueError(
+      f"prior_scale is {config.prior_scale}; it is finite and not negative (0: no "
+      "priors)."
+    )
+  if not 0 < config.mask_prob <= 1:
+    raise ValueError(
+      f"mask_prob is {config.mask_prob}; members learn with a probability in (0, 1]."
+    )
+  _check_bonus(config)
+
+
+def _check_bonus(config: Any) -> None:
+  if not 0 <= config.beta < math.inf:
+    raise ValueError(
+      f"beta is {config.beta}; a bonus's scale is finite and not negative (0 turns it "
+      "off)."
+    )
+  spread = isinstance(config.bonus, (bonuses.TDUncertainty, bonuses.QUncertainty))
+  if spread and config.num_members < 2:
+    raise ValueError(
+      f"{type(config.bonus).__name__} is a deviation over the members, but "
+      f"num_members is {config.num_members}; use at least 2."
+    )
+  if not isinstance(config.bonus, bonuses.NoBonus):
+    return
+  if config.beta:
+    raise ValueError(
+      f"beta is {config.beta}, but there is no bonus to scale; set one, or leave beta "
+      "at 0."
+    )
+  if config.num_explorers:
+    raise ValueError(
+      f"num_explorers is {config.num_explorers}, but there is no bonus for them to "
+      "learn from; set one, or count them in num_members."
+    )
+
+
+def policy_names(num_members: int, num_explorers: int) -> tuple[str, ...]:
+  """The group of each member that may be followed."""
+  if not num_explorers:
+    return ("policy",) * num_members
+  return ("exploiter",) * num_members + ("explorer",) * num_explorers
