@@ -4,7 +4,9 @@ from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
+import optax
 
+from explorax import losses
 from explorax.agents import types
 
 Tree = TypeVar("Tree")
@@ -28,6 +30,30 @@ def keep_if(condition: jax.Array, new: Tree, old: Tree) -> Tree:
   Selecting fuses into the update itself.
   """
   return jax.tree.map(lambda n, o: jnp.where(condition, n, o), new, old)
+
+
+def ensemble_loss(
+  td: jax.Array, mask: jax.Array, max_abs_td: float | None
+) -> jax.Array:
+  """Σ_k m_k l(δ_k) / M, l(δ) = δ² / 2, and linear beyond `max_abs_td` (Huber's loss).
+
+  Args:
+    td: `[M, N]`, the members' TD errors.
+    mask: `[N, M]`, which members learn from each.
+    max_abs_td: the greatest size of a gradient by δ; None: not bounded.
+
+  Returns:
+    `[N]`.
+  """
+  if max_abs_td is None:
+    return jax.vmap(losses.bootstrapped_td, (1, 0))(td, mask)
+  return mean_over_members(optax.losses.huber_loss(td, delta=max_abs_td), mask)
+
+
+def mean_over_members(loss: jax.Array, mask: jax.Array) -> jax.Array:
+  """Losses `[M, N]` → `[N]`: those of the members that learn, by the mask `[N, M]`."""
+  mask = mask.T
+  return jnp.sum(jnp.where(mask != 0, mask * loss, 0.0), axis=0) / mask.shape[0]
 
 
 def masked_mean(x: jax.Array, mask: jax.Array) -> jax.Array:

@@ -126,12 +126,6 @@ def _divergences(
   )
 
 
-def _mean_over_members(loss: jax.Array, mask: jax.Array) -> jax.Array:
-  """Losses `[M, B]` → `[B]`: those of the members that learn, by the mask `[B, M]`."""
-  mask = mask.T
-  return jnp.sum(jnp.where(mask != 0, mask * loss, 0.0), axis=0) / mask.shape[0]
-
-
 def make_optimizer(config: config_lib.DQNConfig) -> optax.GradientTransformation:
   learning_rate: optax.ScalarOrSchedule = config.learning_rate
   if config.final_learning_rate is not None:
@@ -236,12 +230,9 @@ def make_learner(
     if values.atoms is not None:
       divergences = _divergences(values.atoms, predictions, batch, scaled_bonus)
       errors = jnp.maximum(divergences, 0.0)  # Below 0 by rounding only.
-      per_transition = _mean_over_members(divergences, batch.mask)
-    elif config.max_abs_td is not None:
-      huber = optax.losses.huber_loss(td, delta=config.max_abs_td)
-      per_transition = _mean_over_members(huber, batch.mask)
+      per_transition = updates_lib.mean_over_members(divergences, batch.mask)
     else:
-      per_transition = jax.vmap(losses.bootstrapped_td, (1, 0))(td, batch.mask)
+      per_transition = updates_lib.ensemble_loss(td, batch.mask, config.max_abs_td)
     metrics = {
       "td_error": jnp.mean(jnp.abs(td)),
       "q": jnp.mean(predictions.tm1.q),

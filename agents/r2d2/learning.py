@@ -278,20 +278,11 @@ def _loss(
   config: config_lib.R2D2Config, td: jax.Array, batch: _Batch, weights: jax.Array
 ) -> jax.Array:
   """The batch's loss, from TD errors `[M, B, T]`."""
-  td = bounded(td, config.max_abs_td)
-  over_time = jax.vmap(losses.bootstrapped_td, in_axes=(1, 0))
-  per_step = jax.vmap(over_time, in_axes=(1, 0))(td, batch.member_mask)  # [B, T]
+  size, *shape = td.shape
+  mask = jnp.reshape(batch.member_mask, (-1, size))
+  flat = updates.ensemble_loss(jnp.reshape(td, (size, -1)), mask, config.max_abs_td)
+  per_step = jnp.reshape(flat, shape)  # [B, T]
   per_window = jnp.sum(batch.trained * per_step, axis=1)
   if config.mean_over_time:
     per_window /= batch.trained.shape[1]
   return jnp.mean(weights * per_window)
-
-
-def bounded(td: jax.Array, bound: float | None) -> jax.Array:
-  """TD errors whose half squares have a gradient of at most `bound` in size.
-
-  What is beyond it is a constant; ½ (δ − c)² has then the gradient (δ − c) ∇δ.
-  """
-  if bound is None:
-    return td
-  return td - jax.lax.stop_gradient(td - jnp.clip(td, -bound, bound))

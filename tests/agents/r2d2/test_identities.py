@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents import bonuses, types
+from explorax.agents import bonuses, types, updates
 from explorax.agents.ngu import novelty
 from explorax.agents.r2d2 import learning
 
@@ -133,12 +133,15 @@ def test_relabelling():
   np.testing.assert_array_equal(learning.relabel(keys[0], policy, 0.0, 1), policy)
 
 
-def test_clipping_bounds_the_gradient_and_not_the_error():
-  td = jnp.array([-3.0, 0.5, 2.0])
-  bounded = learning.bounded(td, 1.0)
-  np.testing.assert_allclose(bounded, [-1.0, 0.5, 1.0])
-  gradient = jax.grad(lambda x: jnp.sum(0.5 * learning.bounded(x, 1.0) ** 2))(td)
-  np.testing.assert_allclose(gradient, [-1.0, 0.5, 1.0])
+def test_a_bound_is_on_the_gradient():
+  td, mask = jnp.array([[-3.0, 0.5, 2.0]]), jnp.ones((3, 1))
+
+  def loss(td):
+    return updates.ensemble_loss(td, mask, 1.0)
+
+  np.testing.assert_allclose(loss(td), [2.5, 0.125, 1.5])
+  gradient = jax.grad(lambda x: jnp.sum(loss(x)))(td)
+  np.testing.assert_allclose(gradient, [[-1.0, 0.5, 1.0]])
 
 
 def actor_policies(agent, actor_id, num_actors, evaluation=False, episodes=40):
