@@ -126,9 +126,8 @@ _TDU: dict[str, Any] = {
 }
 
 # Paper 5's agents have no memory, and DQN's network. The policy of its targets is the
-# one that explores, for whose last ε, 0.1 most often, a fixed one stands here. Its
-# sixteen threads with replays of their own and shared RMSProp are one actor, one replay
-# and one optimiser here.
+# one that explores. Its sixteen threads with replays of their own and shared RMSProp
+# are one actor, one replay and one optimiser here.
 _NO_MEMORY: dict[str, Any] = {
   "lstm_size": 0,
   "head_size": 0,
@@ -154,7 +153,7 @@ _PAPER_5_SMALL = dataclasses.replace(
 _PAPER_5_ATARI = dataclasses.replace(
   _R2D2,
   **_NO_MEMORY,
-  exploration=exploration.EpsilonGreedy(1.0, 0.1, 62_500),  # Of 250 000 frames.
+  exploration=exploration.AlternatingEpsilonGreedy(),
   evaluation_epsilon=0.001,
   discount=0.99,
   optimizer="rmsprop",
@@ -169,7 +168,9 @@ _PAPER_5_ATARI = dataclasses.replace(
   target_update_period=2500,
   actor_update_period=4,
 )
-# The control: one-step Q-learning on minibatches of 64 transitions, clamped as well.
+# The control: one-step Q-learning on minibatches of 64 transitions. What is "clamped
+# into [−1, 1] prior to gradient calculation" is read as the errors, as in DQN: with
+# γ = 0.99, values that are clamped there could not tell one reward from two.
 _CONTROL_ATARI = dataclasses.replace(
   _PAPER_5_ATARI,
   target="n_step",
@@ -180,10 +181,10 @@ _CONTROL_ATARI = dataclasses.replace(
 
 
 def _paper_5(target: str, lambda_: float = 1.0) -> _Settings:
-  small: dict[str, Any] = {"target": target, "lambda_": lambda_, "target_epsilon": 0.1}
+  both: dict[str, Any] = {"target": target, "lambda_": lambda_, "target_epsilon": None}
   return _and_atari(
-    dataclasses.replace(_PAPER_5_SMALL, **small),
-    dataclasses.replace(_PAPER_5_ATARI, **small),
+    dataclasses.replace(_PAPER_5_SMALL, **both),
+    dataclasses.replace(_PAPER_5_ATARI, **both),
     profile=_PAPER_5_PROFILE,
   )
 

@@ -4,6 +4,7 @@ Pure functions of arrays with small pytrees for what lasts between steps, and th
 rules (`Rule`) that wrap them for agents.
 """
 
+from explorax.exploration.alternating import AlternatingEpsilonGreedy
 from explorax.exploration.counts import (
   count_bonus,
   count_visit,
@@ -54,7 +55,13 @@ from explorax.exploration.novelty import (
   init_episodic_memory,
 )
 from explorax.exploration.repeats import EzState, ez_greedy, init_ez_state
-from explorax.exploration.rules import Boltzmann, EpsilonGreedy, EzGreedy, Greedy
+from explorax.exploration.rules import (
+  Boltzmann,
+  Dithering,
+  EpsilonGreedy,
+  EzGreedy,
+  Greedy,
+)
 from explorax.exploration.selection import (
   boltzmann,
   epsilon_greedy,
@@ -66,8 +73,10 @@ from explorax.exploration.types import Place, Rule
 
 __all__ = [
   "MAX_DEPTH",
+  "AlternatingEpsilonGreedy",
   "Boltzmann",
   "DensityModel",
+  "Dithering",
   "EpisodicMemory",
   "EpsilonGreedy",
   "EzGreedy",

@@ -92,8 +92,24 @@ class Greedy(Stateless):
     return choice.action, choice.prob, state
 
 
+class Dithering(Stateless):
+  """ε-greedy on the mean over the members, ε being a function of time alone."""
+
+  def epsilon_at(self, env_steps: jax.Array) -> chex.Numeric:
+    """ε after so many environment steps of all actors (int32 scalar)."""
+    raise NotImplementedError
+
+  def select(
+    self, key: jax.Array, q: jax.Array, state: types.State, env_steps: jax.Array
+  ) -> _Selection:
+    chex.assert_rank(q, 2)
+    epsilon = self.epsilon_at(env_steps)
+    choice = selection.dither(key, selection.mean_over_members(q), epsilon)
+    return choice.action, choice.prob, state
+
+
 @dataclasses.dataclass(frozen=True)
-class EpsilonGreedy(Stateless):
+class EpsilonGreedy(Dithering):
   """ε-greedy on the mean over the members, ε fixed or falling linearly.
 
   With a ladder, actor j of J takes the power `1 + ladder · j / (J − 1)` of ε.
@@ -119,14 +135,17 @@ class EpsilonGreedy(Stateless):
     del key, num_members, num_actions
     return schedules.ladder_power(self.ladder, place.actor_id, place.num_actors)
 
+  def epsilon_at(self, env_steps: jax.Array) -> chex.Numeric:
+    """ε of the first actor, the ladder's lowest rung."""
+    return schedules.linear_epsilon(
+      self.epsilon, self.final_epsilon, self.decay_steps, env_steps
+    )
+
   def select(
     self, key: jax.Array, q: jax.Array, state: jax.Array, env_steps: jax.Array
   ) -> _Selection:
     chex.assert_rank(q, 2)
-    epsilon = schedules.linear_epsilon(
-      self.epsilon, self.final_epsilon, self.decay_steps, env_steps
-    )
-    epsilon = jnp.power(epsilon, state)
+    epsilon = jnp.power(self.epsilon_at(env_steps), state)
     choice = selection.dither(key, selection.mean_over_members(q), epsilon)
     return choice.action, choice.prob, state
 

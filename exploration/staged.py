@@ -2,16 +2,15 @@
 
 import dataclasses
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.exploration import rules, schedules, selection, types
+from explorax.exploration import rules, schedules
 
 
 @dataclasses.dataclass(frozen=True)
-class StagedEpsilonGreedy(rules.Stateless):
+class StagedEpsilonGreedy(rules.Dithering):
   """ε-greedy on the mean over the members, ε linear from each value to the next.
 
   It begins at the first of `epsilons`, has reached the others after the first, second
@@ -36,14 +35,9 @@ class StagedEpsilonGreedy(rules.Stateless):
         "increase."
       )
 
-  def select(
-    self, key: jax.Array, q: jax.Array, state: types.State, env_steps: jax.Array
-  ) -> tuple[jax.Array, jax.Array, types.State]:
-    chex.assert_rank(q, 2)
-    epsilon = jnp.interp(
+  def epsilon_at(self, env_steps: jax.Array) -> jax.Array:
+    return jnp.interp(
       jnp.asarray(env_steps, jnp.float32),
       np.asarray((0, *self.steps), np.float32),
       np.asarray(self.epsilons, np.float32),
     )
-    choice = selection.dither(key, selection.mean_over_members(q), epsilon)
-    return choice.action, choice.prob, state

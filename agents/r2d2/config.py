@@ -69,7 +69,8 @@ class R2D2Config:
   target: str = "n_step"
   n_step: int = 5  # Environment steps in a return of target=n_step (R2D2).
   lambda_: float = 0.95  # λ of the other targets (P2, table 6).
-  target_epsilon: float = 0.0  # Of the ε-greedy target policy; 0: greedy.
+  # ε of the ε-greedy target policy; 0: greedy; None: that which explores now (P5).
+  target_epsilon: float | None = 0.0
   double: bool = True  # Whether the online network says which action is greedy (R2D2).
   transform_eps: float | None = 1e-3  # ε of h (R2D2); None: values as they are.
   discount: float = 0.997  # γ (R2D2); of a mixture, the greatest.
@@ -174,9 +175,19 @@ class R2D2Config:
     if self.target not in TARGETS:
       raise ValueError(f"target is {self.target!r}; use one of {', '.join(TARGETS)}.")
     for name in ("lambda_", "target_epsilon"):
-      if not 0 <= getattr(self, name) <= 1:
-        raise ValueError(f"{name} is {getattr(self, name)}; it is in [0, 1].")
-    if self.target_epsilon and self.target not in _WITH_POLICY:
+      value = getattr(self, name)
+      if value is not None and not 0 <= value <= 1:
+        raise ValueError(f"{name} is {value}; it is in [0, 1].")
+    if self.target_epsilon is None:
+      rule = self.exploration
+      if not isinstance(rule, exploration_lib.Dithering) or getattr(
+        rule, "ladder", False
+      ):
+        raise ValueError(
+          "target_epsilon is None, the ε that explores, but the exploration "
+          f"{rule} has not one ε for all actors; give a number, or a rule that has."
+        )
+    if self.target_epsilon != 0 and self.target not in _WITH_POLICY:
       raise ValueError(
         f"target_epsilon is {self.target_epsilon}, but the target {self.target!r} "
         "evaluates the greedy policy; leave it at 0."

@@ -89,6 +89,23 @@ def relabel(
   return jnp.where(jnp.arange(size) < num_relabelled, other, policy)
 
 
+def target_epsilon(
+  config: config_lib.R2D2Config, num_updates: jax.Array
+) -> jax.Array | float:
+  """ε of the target policy in the update after `num_updates`.
+
+  Where it is the exploring one, updates tell the time: a run makes
+  `updates_per_step` of them a step, once replay has its minimum.
+  """
+  if config.target_epsilon is not None:
+    return config.target_epsilon
+  rule = config.exploration
+  assert isinstance(rule, exploration.Dithering)  # As the config has checked.
+  steps = num_updates / config.updates_per_step
+  env_steps = config.min_replay_size + steps.astype(jnp.int32)
+  return jnp.asarray(rule.epsilon_at(env_steps))
+
+
 def make_learner(
   config: config_lib.R2D2Config,
   values: networks.SequenceQNetworks,
@@ -129,7 +146,12 @@ def make_learner(
     )
 
   def td_errors(
-    q: jax.Array, target_q: jax.Array, batch: _Batch, r_t: jax.Array, gamma: jax.Array
+    q: jax.Array,
+    target_q: jax.Array,
+    batch: _Batch,
+    r_t: jax.Array,
+    gamma: jax.Array,
+    target_epsilon: jax.Array | float,
   ) -> jax.Array:
     """TD errors `[M, B, T]`; q and target_q are `[M, B, R, A]`."""
     selector = jax.lax.stop_gradient(q) if config.double else target_q
@@ -146,6 +168,7 @@ def make_learner(
         discount_t=discount_t,
         mu_t=mu[1:],
         goes_on_t=real[1:],
+        target_epsilon=target_epsilon,
       )
 
     over_batch = jax.vmap(one)
@@ -186,18 +209,19 @@ def make_learner(
     )
     gamma, beta = mixture.discounts[policy], mixture.betas[policy]
     reward = config.reward_scale * _clip(batch.reward, config.max_abs_reward)
+    epsilon = target_epsilon(config, state.num_updates)
 
     r_int, bonus_state = batch.r_int, state.bonus_state
     if own is not None:
       exploiters = slice(0, num_exploiters)
-      td = td_errors(q[exploiters], target_q[exploiters], batch, reward, gamma)
+      td = td_errors(q[exploiters], target_q[exploiters], batch, reward, gamma, epsilon)
       flat, bonus_state = own.compute(bonus_state, bonus_inputs(td, q, batch))
       r_int = jnp.reshape(flat, batch.reward.shape)
     with_bonus = reward
     if config.beta > 0:
       with_bonus = reward + beta[:, None] * r_int
     parts = [
-      td_errors(q[members], target_q[members], batch, r_t, gamma)
+      td_errors(q[members], target_q[members], batch, r_t, gamma, epsilon)
       for members, r_t in (
         (slice(0, first_explorer), reward),
         (slice(first_explorer, size), with_bonus),

@@ -20,7 +20,7 @@ def tx_pair(config: config_lib.R2D2Config) -> losses.TxPair:
   return losses.signed_hyperbolic_pair(config.transform_eps)
 
 
-def epsilon_greedy_policy(q: jax.Array, epsilon: float) -> jax.Array:
+def epsilon_greedy_policy(q: jax.Array, epsilon: jax.Array | float) -> jax.Array:
   """Probabilities `[..., A]` of the ε-greedy policy, the first of tied actions' own."""
   num_actions = q.shape[-1]
   greedy = jax.nn.one_hot(jnp.argmax(q, axis=-1), num_actions)
@@ -38,6 +38,7 @@ def td_errors(
   discount_t: jax.Array,
   mu_t: jax.Array,
   goes_on_t: jax.Array,
+  target_epsilon: jax.Array | float,
 ) -> jax.Array:
   """TD errors `[T]` of the config's target.
 
@@ -48,6 +49,7 @@ def td_errors(
     a_tm1, a_t, r_t, discount_t, mu_t: as in `losses.retrace`, `[T]`.
     goes_on_t: 1 where a transition starts at time t, `[T]`: a trace must not pass an
       episode's last row, nor padding.
+    target_epsilon: ε of the target policy, of targets that have one.
   """
   tx = tx_pair(config)
   if config.target == "n_step":
@@ -63,7 +65,7 @@ def td_errors(
     return losses.watkins_q_lambda(
       q_tm1, q_t, a_tm1, a_t, r_t, discount_t, lambda_t, selector_t, tx
     )
-  pi_t = epsilon_greedy_policy(selector_t, config.target_epsilon)
+  pi_t = epsilon_greedy_policy(selector_t, target_epsilon)
   if config.target == "expected_sarsa_lambda":
     return losses.expected_sarsa_lambda(
       q_tm1, a_tm1, r_t, discount_t, q_t, pi_t, lambda_t, tx

@@ -48,6 +48,11 @@ REFUSED = [
   ({"lambda_": 1.5}, "lambda_ is 1.5"),
   ({"target_epsilon": -0.5, "target": "retrace"}, "target_epsilon is -0.5"),
   ({"target_epsilon": 0.5}, "the target 'n_step' evaluates the greedy policy"),
+  ({"target_epsilon": None}, "has not one ε for all actors"),
+  (
+    {"target_epsilon": None, "exploration": exploration.EpsilonGreedy(0.1)},
+    "the target 'n_step' evaluates the greedy policy",
+  ),
   ({"transform_eps": 0.0}, "transform_eps is 0.0"),
   ({"max_abs_reward": 0.0}, "max_abs_reward is 0.0"),
   ({"max_abs_td": -1.0}, "max_abs_td is -1.0"),

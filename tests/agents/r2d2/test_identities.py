@@ -41,6 +41,38 @@ def test_one_step_returns_have_no_trace(make_config, make_agent, make_sample):
     np.testing.assert_allclose(output.priorities, other.priorities, rtol=1e-4)
 
 
+def test_the_target_policy_can_be_the_exploring_one(
+  make_config, make_agent, make_sample
+):
+  """ε fixed: that number. Falling: what it is at the step at which an update is due."""
+  rule = exploration.EpsilonGreedy(0.3)
+  config = make_config(target="retrace", target_epsilon=0.3, exploration=rule)
+  samples = [make_sample(0, make_agent(config))]
+  expected, _ = learn(make_agent(config), samples)
+  state, _ = learn(
+    make_agent(dataclasses.replace(config, target_epsilon=None)), samples
+  )
+  assert_equal(expected.params, state.params)
+
+  falling = dataclasses.replace(
+    config,
+    target_epsilon=None,
+    exploration=exploration.EpsilonGreedy(1.0, 0.0, 100),
+    min_replay_size=20,
+    updates_per_step=0.5,
+  )
+  for num_updates, epsilon in ((0, 0.8), (15, 0.5), (60, 0.0)):
+    found = learning.target_epsilon(falling, jnp.int32(num_updates))
+    np.testing.assert_allclose(found, epsilon, atol=1e-6)
+  state, _ = learn(make_agent(falling), samples)
+  assert any(
+    np.any(a != b)
+    for a, b in zip(
+      jax.tree.leaves(expected.params), jax.tree.leaves(state.params), strict=True
+    )
+  )
+
+
 def test_a_bonus_without_beta_is_the_base_agent(make_config, make_agent, make_sample):
   plain = make_agent(make_config())
   samples = [make_sample(seed, plain) for seed in range(2)]
