@@ -6,6 +6,7 @@ nowhere else.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -163,6 +164,18 @@ class InfoGain:
     return _stateless("source", lambda inputs: per_row(inputs.q_tm1, self.temperature))
 
 
+def _over_variance(moments: exploration.Moments, errors: jax.Array) -> jax.Array:
+  return errors / jnp.maximum(moments.variance, 1e-8)
+
+
+_RND_NORMALISATIONS: dict[str, Callable[..., jax.Array]] = {
+  "centred": exploration.normalise,
+  "deviation": functools.partial(exploration.normalise, centre=False),
+  "variance": _over_variance,
+  "none": lambda moments, errors: errors,
+}
+
+
 class RNDState(NamedTuple):
   """The predictor being trained, the fixed target, and the running moments."""
 
@@ -176,20 +189,27 @@ class RNDState(NamedTuple):
 class RND:
   """‖ĝ(x) − g(x)‖², g random and fixed, ĝ trained on it (paper 4, appendix D.1).
 
-  The batch's errors are normalised by moving moments, as paper 4 does on bsuite.
+  The batch's errors are brought to scale by moving moments μ and σ, in one of these
+  ways: `centred`, (e − μ)/σ, as paper 4 does on bsuite; `deviation`, e/σ, which is
+  never negative (Burda et al., 2018); `variance`, e/σ², as paper 1 prints; `none`, e.
   """
 
   hidden_sizes: tuple[int, ...] = (50, 50)  # The Q-network's (paper 4, appendix D.1).
   output_size: int = 64  # m, of {10, 64, 128} (paper 4, Table 3, best one unknown).
   learning_rate: float = 1e-3  # Adam's; the agent's own (paper 4, Table 2).
   decay: float = 0.99  # α of the moments, of {0.9, 0.99, 0.999} (Table 3, likewise).
-  normalise: bool = True  # Of {True, False} (Table 3, likewise).
+  normalisation: str = "centred"  # Or not (paper 4, Table 3, likewise).
 
   def __post_init__(self):
     if not 0 <= self.decay < 1:
       raise ValueError(f"RND.decay is {self.decay}; it must be in [0, 1).")
     if not self.learning_rate > 0:
       raise ValueError(f"RND.learning_rate is {self.learning_rate}; make it positive.")
+    if self.normalisation not in _RND_NORMALISATIONS:
+      raise ValueError(
+        f"RND.normalisation is {self.normalisation!r}; use one of "
+        f"{', '.join(_RND_NORMALISATIONS)}."
+      )
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
@@ -228,10 +248,8 @@ class RND:
       moments = exploration.update_ema_moments(
         state.moments, errors, self.decay, inputs.mask
       )
-      state = RNDState(predictor, state.target, opt_state, moments)
-      if not self.normalise:
-        return errors, state
-      return exploration.normalise(moments, errors), state
+      r_int = _RND_NORMALISATIONS[self.normalisation](moments, errors)
+      return r_int, RNDState(predictor, state.target, opt_state, moments)
 
     return LearnerBonus("source", init, compute)
 

@@ -208,8 +208,13 @@ _NGU_SMALL = dataclasses.replace(
   num_policies=8,
   min_discount=0.97,
 )
-_RND = bonuses.RND(hidden_sizes=(64,), output_size=128, learning_rate=5e-4)
-_RND_ATARI = bonuses.RND(hidden_sizes=(), output_size=128, learning_rate=5e-4)
+# Paper 2 does not print how its baseline normalises: as the original does.
+_RND = bonuses.RND(
+  hidden_sizes=(64,), output_size=128, learning_rate=5e-4, normalisation="deviation"
+)
+_RND_ATARI = dataclasses.replace(_RND, hidden_sizes=())
+# Paper 1 divides by the variance, and does not print its β: paper 2's is taken.
+_RND_PAPER_1: dict[str, Any] = {"normalisation": "variance"}
 
 # Paper 2, table 7, with the rest of table 6. The sizes of the LSTM and the heads, ε and
 # how often one actor updates are ours. One policy alone: its γ is the exploring one's.
@@ -304,6 +309,20 @@ ROWS = (
       ),
       dataclasses.replace(_PAPER_2_ATARI, bonus=_RND_ATARI, beta=0.3),
       (_MAZE, dataclasses.replace(_ON_MAZE, bonus=_RND_MAZE)),
+    ),
+  ),
+  Row(
+    "r2d2_sarsa_lambda_rnd",
+    "R2D2 with expected SARSA(λ) and random network distillation",
+    _PAPER_1,
+    *_and_atari(
+      dataclasses.replace(
+        SMALL, **_SARSA, bonus=dataclasses.replace(_RND, **_RND_PAPER_1), beta=0.3
+      ),
+      dataclasses.replace(
+        _PAPER_1_ATARI, bonus=dataclasses.replace(_RND_ATARI, **_RND_PAPER_1), beta=0.3
+      ),
+      profile="rgb",
     ),
   ),
   Row(

@@ -84,7 +84,7 @@ def test_where_they_belong():
 
 def test_rnd_tires_of_what_it_sees():
   bonus = bonuses.RND(
-    hidden_sizes=(16,), output_size=4, learning_rate=1e-2, normalise=False
+    hidden_sizes=(16,), output_size=4, learning_rate=1e-2, normalisation="none"
   ).build(DENSE, 2)
   rng = np.random.default_rng(0)
   zeros = np.zeros((1, 8)), np.zeros((1, 8, 2)), (0,) * 8
@@ -123,13 +123,14 @@ def test_rnd_takes_nothing_from_padding():
   )
 
 
-def test_rnd_normalises_by_moving_moments():
+@pytest.mark.parametrize("normalisation", ["centred", "deviation", "variance"])
+def test_rnd_normalises_by_moving_moments(normalisation):
   """By hand: the errors are those of the same networks without normalisation."""
   plain, normalised = (
-    bonuses.RND(hidden_sizes=(4,), output_size=2, decay=0.5, normalise=n).build(
+    bonuses.RND(hidden_sizes=(4,), output_size=2, decay=0.5, normalisation=how).build(
       DENSE, 2
     )
-    for n in (False, True)
+    for how in ("none", normalisation)
   )
   rng = np.random.default_rng(0)
   zeros = np.zeros((1, 4)), np.zeros((1, 4, 2)), (0,) * 4
@@ -144,7 +145,12 @@ def test_rnd_normalises_by_moving_moments():
     weights /= weights.sum()
     mean = sum(w * e.mean() for w, e in zip(weights, history, strict=True))
     square = sum(w * (e**2).mean() for w, e in zip(weights, history, strict=True))
-    expected = (history[-1] - mean) / np.sqrt(square - mean**2)
+    variance = square - mean**2
+    expected = {
+      "centred": (history[-1] - mean) / np.sqrt(variance),
+      "deviation": history[-1] / np.sqrt(variance),
+      "variance": history[-1] / variance,
+    }[normalisation]
     np.testing.assert_allclose(r_int, expected, rtol=1e-3, atol=1e-4)
 
 

@@ -47,6 +47,7 @@ SEQUENCE_NAMES = [
   "r2d2_peng",
   "r2d2_ez",
   "r2d2_rnd",
+  "r2d2_sarsa_lambda_rnd",
   "bootstrapped_r2d2",
   "bootstrapped_r2d2_peng",
   "tdu_r2d2",

@@ -110,6 +110,10 @@ def test_refuses(changes, message):
     (lambda: bonuses.InfoGain(temperature=0.0), "InfoGain.temperature is 0.0"),
     (lambda: bonuses.RND(decay=1.0), "RND.decay is 1.0"),
     (lambda: bonuses.RND(learning_rate=0.0), "RND.learning_rate is 0.0"),
+    (
+      lambda: bonuses.RND(normalisation="mean"),
+      "RND.normalisation is 'mean'; use one of centred, deviation, variance, none",
+    ),
     (lambda: bonuses.Counts(num_buckets=0), "Counts.num_buckets is 0"),
   ],
 )
