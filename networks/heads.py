@@ -71,12 +71,12 @@ def make_head_networks(
   example = ensemble.example(observation_spec)
 
   def init(key: jax.Array) -> types.Params:
-    return _init_members(member, key, num_members, example)
+    return init_members(member, key, num_members, example)
 
   def apply(
     params: types.Params, observation: jax.Array, key: jax.Array | None
   ) -> jax.Array:
-    return _apply_members(member, params, observation, key, num_members)
+    return apply_members(member, params, observation, key, num_members)
 
   return HeadNetworks(init, apply)
 
@@ -95,33 +95,34 @@ def _on_shared_torso(
     torso_key, heads_key = jax.random.split(key)
     torso_params = torso.init(torso_key, example)
     features = torso.apply(torso_params, example)
-    heads = _init_members(head, heads_key, num_members, features)
+    heads = init_members(head, heads_key, num_members, features)
     return HeadParams(torso_params, heads)
 
   def apply(
     params: HeadParams, observation: jax.Array, key: jax.Array | None
   ) -> jax.Array:
     features = torso.apply(params.torso, observation)
-    return _apply_members(head, params.heads, features, key, num_members)
+    return apply_members(head, params.heads, features, key, num_members)
 
   return HeadNetworks(init, apply)
 
 
-def _init_members(
+def init_members(
   network: hk.Transformed, key: jax.Array, num_members: int, inputs: Any
 ) -> types.Params:
+  """Independent parameters, the members being the last axis but one of every array."""
   keys = jax.random.split(key, num_members)
   return jax.vmap(network.init, (0, None), _MEMBERS)(keys, inputs)
 
 
-def _apply_members(
+def apply_members(
   network: hk.Transformed,
   params: types.Params,
   inputs: jax.Array,
   key: jax.Array | None,
   num_members: int,
 ) -> jax.Array:
-  """Inputs `[B, ...]` → outputs `[K, B, ...]`."""
+  """Inputs `[B, ...]` → outputs `[K, B, ...]`; the key: see `HeadNetworks`."""
   num_rows = inputs.shape[0]
   if num_rows == 1:
     # On a CPU the product with a single row is a plain loop over the weights, which

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.networks import duelling, ensemble, lstm, types
+from explorax.networks import duelling, ensemble, heads, lstm, types
 
 
 class StepInputs(NamedTuple):
@@ -107,30 +107,29 @@ def make_sequence_q_networks(
     return lstm.LSTM(lstm_size)(joined, state)
 
   trunk: hk.Transformed = hk.without_apply_rng(hk.transform(make_trunk))
-  head: hk.Transformed = hk.without_apply_rng(
-    hk.transform(lambda x: duelling.make_head(num_actions, head_size)(x))
-  )
+  head = hk.transform(lambda x: duelling.make_head(num_actions, head_size)(x))
   state_size = 2 * lstm_size
   example = _example(observation_spec)
 
-  def init(key: jax.Array) -> ensemble.SharedTorsoParams:
+  def init(key: jax.Array) -> heads.HeadParams:
     trunk_key, heads_key = jax.random.split(key)
     state = jnp.zeros((1, state_size))
     trunk_params = trunk.init(trunk_key, example, state)
     features, _ = trunk.apply(trunk_params, example, state)
-    keys = jax.random.split(heads_key, num_members)
-    heads = jax.vmap(head.init, in_axes=(0, None))(keys, features)
-    return ensemble.SharedTorsoParams(trunk_params, heads)
+    members = heads.init_members(head, heads_key, num_members, features)
+    return heads.HeadParams(trunk_params, members)
 
   def unroll(
-    params: ensemble.SharedTorsoParams,
+    params: heads.HeadParams,
     prior_params: types.Params,
     inputs: StepInputs,
     state: jax.Array,
   ) -> tuple[jax.Array, jax.Array]:
     del prior_params
     features, state = trunk.apply(params.torso, inputs, state)
-    return jax.vmap(head.apply, in_axes=(0, None))(params.heads, features), state
+    flat = jnp.reshape(features, (-1, features.shape[-1]))
+    q = heads.apply_members(head, params.heads, flat, None, num_members)
+    return jnp.reshape(q, (num_members, *features.shape[:2], num_actions)), state
 
   return SequenceQNetworks(init, lambda key: (), state_size, unroll)
 

@@ -144,7 +144,10 @@ def test_whole_network_is_torso_memory_and_heads(random_params):
       linear, w_h = trunk["lstm/input"], trunk["lstm"]["w_h"]
       h, c = lstm_step(linear["w"], linear["b"], w_h, x, h, c)
       for k in range(M):
-        head = jax.tree.map(lambda leaf, k=k: np.asarray(leaf[k]), params.heads["head"])
+        # The members are the last axis but one.
+        head = jax.tree.map(
+          lambda leaf, k=k: np.asarray(leaf[..., k, :]), params.heads["head"]
+        )
         np.testing.assert_allclose(
           q[k, b, t], h @ head["w"] + head["b"], rtol=1e-3, atol=1e-4
         )
@@ -209,7 +212,8 @@ def test_a_heads_loss_moves_the_trunk_and_no_other_head(random_params):
 
   grads = gradient(params)
   for leaf in jax.tree.leaves(grads.heads):
-    assert [bool(np.any(g != 0)) for g in leaf] == [False, True, False]
+    moved = [bool(np.any(leaf[..., member, :] != 0)) for member in range(3)]
+    assert moved == [False, True, False]
   assert all(np.any(leaf != 0) for leaf in jax.tree.leaves(grads.torso))
 
 

@@ -51,7 +51,7 @@ def step(params, x, action, reward, r_int, policy, hidden, cell):
   hidden = sigmoid(o) * np.tanh(cell)
 
   def branch(name):
-    p = {k: {n: w[0] for n, w in v.items()} for k, v in heads.items()}
+    p = {k: {n: w[..., 0, :] for n, w in v.items()} for k, v in heads.items()}
     middle = np.maximum(linear(p[f"duelling_head/{name}_hidden"], hidden), 0)
     return linear(p[f"duelling_head/{name}"], middle)
 
