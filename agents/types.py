@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol
 
 import dm_env
 import jax
+import jax.numpy as jnp
 
 from explorax.environments import specs
 
@@ -76,6 +77,9 @@ class ActorCore(NamedTuple):
 class Sample(NamedTuple):
   """A batch of windows from replay, as the learner sees it.
 
+  Replay hands out frames, where observations join several: `observation` is then
+  `[B, num_frames − 1 + R, H, W, C]`, until `join_frames` makes them observations.
+
   Attributes:
     rows: column name → `[B, R, ...]`, R being `ReplaySpec.window_rows`: always
       `observation`, `action` (int32), `reward`, `discount`, `mask` (float32), and
@@ -89,6 +93,21 @@ class Sample(NamedTuple):
   first: Mapping[str, Array]
   probabilities: Array
   population: Array
+
+
+def join_frames(sample: Sample, num_frames: int) -> Sample:
+  """Frames `[B, num_frames − 1 + R, H, W, C]` → observations `[B, R, H, W, …]`.
+
+  Each observation joins the newest `num_frames` along the channels, the oldest first.
+  In the first rows of padding, the last frames before it are still to be seen.
+  """
+  if num_frames == 1:
+    return sample
+  frames = jnp.asarray(sample.rows["observation"])
+  num_rows = frames.shape[1] - num_frames + 1
+  shifted = [frames[:, i : i + num_rows] for i in range(num_frames)]
+  rows = {**sample.rows, "observation": jnp.concatenate(shifted, axis=-1)}
+  return sample._replace(rows=rows)
 
 
 class LearnerOutput(NamedTuple):
@@ -142,11 +161,19 @@ class ReplaySpec:
   period: int = 1  # Rows.
   priority_exponent: float = 0.0  # 0: uniform.
   initial_priority: float = 1.0  # Of a new window (before the exponent).
+  num_frames: int = 1  # Joined in an observation; a row stores the newest alone.
   extras: tuple[str, ...] = ()  # Extras stored on every row.
   first_row_extras: tuple[str, ...] = ()  # Extras kept at a window's first row only.
 
   def __post_init__(self):
-    for name in ("capacity", "batch_size", "length", "bootstrap", "period"):
+    for name in (
+      "capacity",
+      "batch_size",
+      "length",
+      "bootstrap",
+      "period",
+      "num_frames",
+    ):
       if getattr(self, name) < 1:
         raise ValueError(
           f"ReplaySpec.{name} is {getattr(self, name)}; it must be at least 1."
@@ -182,6 +209,11 @@ class ReplaySpec:
   @property
   def window_rows(self) -> int:
     return self.burn_in + self.length + self.bootstrap
+
+  @property
+  def window_frames(self) -> int:
+    """The rows whose frames a window's observations show."""
+    return self.window_rows + self.num_frames - 1
 
   @property
   def max_windows(self) -> int:

@@ -215,6 +215,8 @@ def montezuma_state(ram: np.ndarray) -> np.ndarray:
 
 
 def _observation_spec(game: str, profile: atari_profiles.Profile) -> dm_env.specs.Array:
+  if not profile.oracle and profile.stack > 1:
+    return specs.StackedFrames(profile.shape, np.uint8, profile.stack, "screen")
   if not profile.oracle:
     return dm_env.specs.Array(profile.shape, np.uint8, "screen")
   if game != _MONTEZUMA:

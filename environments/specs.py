@@ -52,6 +52,60 @@ class OneHotArray(dm_env.specs.BoundedArray):
     return OneHotArray, (self.shape, self.name)
 
 
+class StackedFrames(dm_env.specs.Array):
+  """The newest frames of an episode, joined along the channels: `[H, W, frames · C]`.
+
+  The oldest comes first, and where the episode has had no frame yet there are zeros.
+  Replay stores each frame once.
+  """
+
+  def __init__(
+    self,
+    shape: tuple[int, ...],
+    dtype: Any,
+    num_frames: int,
+    name: str | None = None,
+  ):
+    """Describes such an array.
+
+    Args:
+      shape: of all frames together.
+      dtype: of a pixel.
+      num_frames: at least 1; the channels are a multiple of it.
+      name: of the array.
+
+    Raises:
+      ValueError: if frames of this shape cannot be so many.
+    """
+    super().__init__(shape, dtype, name)
+    self.num_frames = num_frames
+    if num_frames < 1 or len(self.shape) != 3 or self.shape[-1] % num_frames:
+      raise ValueError(
+        f"{num_frames} frames cannot make an array of shape {self.shape}; it is "
+        "(height, width, channels), the channels a multiple of the number of frames."
+      )
+
+  # Array's would leave out the number of frames.
+  def __repr__(self) -> str:
+    return (
+      f"StackedFrames(shape={self.shape}, dtype={self.dtype!r}, "
+      f"num_frames={self.num_frames}, name={self.name!r})"
+    )
+
+  def __eq__(self, other: object) -> bool:
+    return super().__eq__(other) and self.num_frames == getattr(other, "num_frames", 0)
+
+  __hash__ = None  # type: ignore[assignment]  # As all specs.
+
+  def __reduce__(self) -> tuple[Any, ...]:
+    return StackedFrames, (self.shape, self.dtype, self.num_frames, self.name)
+
+
+def num_frames(spec: dm_env.specs.Array) -> int:
+  """How many frames an observation of this spec joins; 1 where it is no stack."""
+  return spec.num_frames if isinstance(spec, StackedFrames) else 1
+
+
 class ImageWithState(dm_env.specs.Array):
   """An image, and below it one row of pixels that are no picture, but numbers.
 
@@ -163,7 +217,10 @@ class Dense:
     if isinstance(spec, ImageWithState):
       return
     dtype = np.uint8 if spec.dtype == np.uint8 else np.float32
-    self.spec = dm_env.specs.Array(spec.shape, dtype, spec.name)
+    if isinstance(spec, StackedFrames):
+      self.spec = StackedFrames(spec.shape, dtype, spec.num_frames, spec.name)
+    else:
+      self.spec = dm_env.specs.Array(spec.shape, dtype, spec.name)
 
   def __call__(self, observation: Any) -> np.ndarray:
     return np.asarray(observation, self.spec.dtype)

@@ -224,4 +224,6 @@ def _standard_observation_spec(spec: Any) -> dm_env.specs.Array:
       "arrays of real numbers: encode them as such."
     )
   dtype = np.uint8 if spec.dtype == np.uint8 else np.float32
+  if isinstance(spec, specs.StackedFrames):
+    return spec.replace(dtype=dtype)
   return dm_env.specs.Array(spec.shape, dtype, spec.name)

@@ -44,6 +44,7 @@ def make_agent(
       updates_per_step=config.updates_per_step,
       bootstrap=config.n_step,
       priority_exponent=config.priority_exponent,
+      num_frames=specs.num_frames(encoding.spec),
       extras=tuple(stored),
     ),
     actor_update_period=config.actor_update_period,

@@ -54,6 +54,7 @@ def make_agent(
       burn_in=config.burn_in,
       period=config.sequence_period,
       priority_exponent=config.priority_exponent,
+      num_frames=specs.num_frames(encoding.spec),
       extras=tuple(stored),
       first_row_extras=tuple(at_first),
     ),

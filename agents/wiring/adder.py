@@ -19,6 +19,9 @@ class Writer(Protocol):
   def append(self, row: Row) -> None:
     """Appends a row; columns kept at first rows only are in it where they may be."""
 
+  def pad(self) -> None:
+    """Appends a row of zeros."""
+
   def create_window(self) -> None:
     """Makes an item of the newest `window_rows` rows."""
 
@@ -30,8 +33,12 @@ def column_specs(
   agent: types.Agent,
 ) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
   """Column name → (shape, dtype) of one row, in the order of storage."""
+  observation = agent.encoding.spec
+  shape = observation.shape
+  if agent.replay.num_frames > 1:
+    shape = (*shape[:-1], shape[-1] // agent.replay.num_frames)
   specs = {
-    "observation": (agent.encoding.spec.shape, agent.encoding.spec.dtype),
+    "observation": (shape, observation.dtype),
     "action": ((), np.int32),
     "reward": ((), np.float32),
     "discount": ((), np.float32),
@@ -77,7 +84,7 @@ class WindowAdder(adders.Adder):
     if self._observation is None:
       raise ValueError("add was called before add_first; start the episode with it.")
     row = {
-      "observation": self._observation,
+      "observation": self._newest_frame(),
       "action": action,
       "reward": next_timestep.reward,
       "discount": next_timestep.discount,
@@ -90,7 +97,7 @@ class WindowAdder(adders.Adder):
     """Appends row T, the last observation with its extras, and pads the windows."""
     num_transitions = self._num_rows
     row = {
-      "observation": self._observation,
+      "observation": self._newest_frame(),
       "action": 0,
       "reward": 0.0,
       "discount": 0.0,
@@ -98,7 +105,8 @@ class WindowAdder(adders.Adder):
     }
     self._append(row, dict(extras))
     for _ in range(windows.num_padding_rows(self._spec, num_transitions)):
-      self._append({}, {})
+      self._writer.pad()
+      self._complete_row()
     self.reset()
 
   def reset(self) -> None:
@@ -108,15 +116,25 @@ class WindowAdder(adders.Adder):
     self._observation = None
     self._num_rows = 0
 
+  def _newest_frame(self) -> Any:
+    if self._spec.num_frames == 1:
+      return self._observation
+    channels = self._columns["observation"][0][-1]
+    return self._observation[..., -channels:]
+
   def _append(self, row: Mapping[str, Any], extras: Mapping[str, Any]) -> None:
     values = {**extras, **row}
     may_start = self._num_rows % self._spec.period == 0
-    full = {}
-    for name, (shape, dtype) in self._columns.items():
-      if name in self._spec.first_row_extras and not may_start:
-        continue
-      full[name] = np.asarray(values[name], dtype) if values else np.zeros(shape, dtype)
-    self._writer.append(full)
+    self._writer.append(
+      {
+        name: np.asarray(values[name], dtype)
+        for name, (_, dtype) in self._columns.items()
+        if may_start or name not in self._spec.first_row_extras
+      }
+    )
+    self._complete_row()
+
+  def _complete_row(self) -> None:
     self._num_rows += 1
     if windows.is_complete(self._spec, self._num_rows):
       self._writer.create_window()

@@ -45,7 +45,14 @@ class Learner(acme.core.Learner):
     self._update_priorities = update_priorities
     self._counter = counter or counting.Counter()
     self._state = jax.jit(self._core.init)(key)
-    self._update = jax.jit(self._core.update, donate_argnums=0 if donates else ())
+
+    def update(
+      state: types.State, sample: types.Sample
+    ) -> tuple[types.State, types.LearnerOutput]:
+      sample = types.join_frames(sample, agent.replay.num_frames)
+      return self._core.update(state, sample)
+
+    self._update = jax.jit(update, donate_argnums=0 if donates else ())
     self._copy = jax.jit(lambda params: jax.tree.map(jnp.copy, params))
     self._metrics: dict[str, jax.Array] = {}
     self.num_updates = 0

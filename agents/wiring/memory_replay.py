@@ -1,54 +1,95 @@
 """Replay in plain numpy arrays: seeded, without Reverb or TensorFlow."""
 
-from collections.abc import Iterator
+import collections
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from explorax.agents import types
 from explorax.agents.wiring import adder, sum_tree
 
+# The row of zeros that stands for those that are not there.
+PADDING = 0
+
 
 class MemoryReplay:
-  """A ring of windows, sampled with replacement by a seeded generator.
+  """Rows, each kept once, and a ring of windows that refer to them.
 
-  The reference for the other backends: what is stored and how often it is drawn is
-  the same, and two runs with one seed draw the same windows.
+  Windows are sampled with replacement by a seeded generator. The reference for the
+  other backends: what is stored and how often it is drawn is the same, and two runs
+  with one seed draw the same windows.
   """
 
   def __init__(self, agent: types.Agent, seed: int):
-    self._spec = agent.replay
-    self._columns = adder.column_specs(agent)
+    """Makes an empty one, whose memory is taken as rows come.
+
+    Raises:
+      MemoryError: if the machine cannot promise as much as it may come to need.
+    """
+    self._spec = spec = agent.replay
     self._rng = np.random.Generator(np.random.PCG64(seed))
     self._num_created = 0
-    size = self._spec.max_windows
-    rows = self._spec.window_rows
-    self._store = {
-      name: np.zeros((size, *(() if self._is_first(name) else (rows,)), *shape), dtype)
-      for name, (shape, dtype) in self._columns.items()
-    }
+    # An episode of one window may have burn_in + length + 1 rows; the newest episode's
+    # are kept as well. The first row is the padding, which nobody's release frees.
+    num_rows = 1 + spec.window_frames
+    num_rows += spec.max_windows * (spec.burn_in + spec.length + 1)
+    self._rows: dict[str, np.ndarray] = {}
+    self._first: dict[str, np.ndarray] = {}
+    for name, (shape, dtype) in adder.column_specs(agent).items():
+      if name in spec.first_row_extras:
+        self._first[name] = _zeros((spec.max_windows, *shape), dtype, spec)
+      else:
+        self._rows[name] = _zeros((num_rows, *shape), dtype, spec)
+    # Which rows a window shows, and by how many windows and writers a row is held.
+    self._windows = np.zeros((spec.max_windows, spec.window_frames), np.int32)
+    self._holders = [0]
+    self._free: list[int] = []
     self._priorities = (
-      sum_tree.SumTree(size) if self._spec.priority_exponent > 0 else None
+      sum_tree.SumTree(spec.max_windows) if spec.priority_exponent > 0 else None
     )
-
-  def _is_first(self, name: str) -> bool:
-    return name in self._spec.first_row_extras
 
   @property
   def num_windows(self) -> int:
     return min(self._num_created, self._spec.max_windows)
 
-  def writer(self) -> "MemoryWriter":
-    return MemoryWriter(self, self._spec.window_rows)
+  @property
+  def num_rows(self) -> int:
+    """How many rows are kept."""
+    return len(self._holders) - 1 - len(self._free)
 
-  def insert(self, rows: list[adder.Row]) -> None:
-    """Stores one window, in place of the oldest once the ring is full."""
+  def writer(self) -> "MemoryWriter":
+    return MemoryWriter(self, self._spec)
+
+  def store(self, row: adder.Row) -> int:
+    """Keeps a row for as long as it is held, the caller being the first holder."""
+    if self._free:
+      index = self._free.pop()
+      self._holders[index] = 1
+    else:
+      index = len(self._holders)
+      self._holders.append(1)
+    for name, column in self._rows.items():
+      column[index] = row[name]
+    return index
+
+  def release(self, rows: Iterable[int]) -> None:
+    """Lets go of rows; when nobody holds one any more it may be overwritten."""
+    for index in rows:
+      self._holders[index] -= 1
+      if not self._holders[index] and index != PADDING:
+        self._free.append(index)
+
+  def insert(self, rows: Sequence[int], first: adder.Row) -> None:
+    """Makes a window of stored rows, in place of the oldest once the ring is full."""
     slot = self._num_created % self._spec.max_windows
-    for name, column in self._store.items():
-      if self._is_first(name):
-        column[slot] = rows[0][name]
-      else:
-        for i, row in enumerate(rows):
-          column[slot, i] = row[name]
+    if self._num_created >= self._spec.max_windows:
+      self.release(self._windows[slot].tolist())
+    for index in rows:
+      self._holders[index] += 1
+    self._windows[slot] = rows
+    for name, column in self._first.items():
+      column[slot] = first[name]
     self._num_created += 1
     self.update_priorities(
       np.array([slot], np.uint64), np.array([self._spec.initial_priority])
@@ -71,9 +112,14 @@ class MemoryReplay:
       probabilities = np.full(batch, 1.0 / num, np.float32)
     else:
       slots, probabilities = self._priorities.sample(self._rng.random(batch))
-    batched = {name: column[slots] for name, column in self._store.items()}
-    first = {name: batched.pop(name) for name in self._spec.first_row_extras}
-    sample = types.Sample(batched, first, probabilities, np.int32(num))
+    shown = self._windows[slots]
+    own = shown[:, self._spec.num_frames - 1 :]
+    rows = {
+      name: column[shown if name == "observation" else own]
+      for name, column in self._rows.items()
+    }
+    first = {name: column[slots] for name, column in self._first.items()}
+    sample = types.Sample(rows, first, probabilities, np.int32(num))
     return slots.astype(np.uint64), sample
 
   def batches(self) -> Iterator[tuple[np.ndarray, types.Sample]]:
@@ -85,19 +131,50 @@ class MemoryReplay:
 
 
 class MemoryWriter:
-  """Keeps the newest rows of the episode, and copies windows of them out."""
+  """Keeps the newest rows of the episode, and makes windows of them."""
 
-  def __init__(self, replay: MemoryReplay, window_rows: int):
+  def __init__(self, replay: MemoryReplay, spec: types.ReplaySpec):
     self._replay = replay
-    self._window_rows = window_rows
-    self._rows: list[adder.Row] = []
+    self._spec = spec
+    self._begin_episode()
 
   def append(self, row: adder.Row) -> None:
-    self._rows.append(row)
-    del self._rows[: -self._window_rows]
+    self._append(self._replay.store(row), row)
+
+  def pad(self) -> None:
+    self._append(PADDING, {})
 
   def create_window(self) -> None:
-    self._replay.insert(self._rows)
+    self._replay.insert(self._shown, self._own[0])
 
   def end_episode(self) -> None:
-    self._rows.clear()
+    self._replay.release(self._shown)
+    self._begin_episode()
+
+  def _begin_episode(self) -> None:
+    before = [PADDING] * (self._spec.num_frames - 1)
+    self._shown = collections.deque(before)
+    self._own: collections.deque[adder.Row] = collections.deque(
+      maxlen=self._spec.window_rows
+    )
+
+  def _append(self, index: int, row: adder.Row) -> None:
+    self._shown.append(index)
+    if len(self._shown) > self._spec.window_frames:
+      self._replay.release([self._shown.popleft()])
+    first = {name: row[name] for name in self._spec.first_row_extras if name in row}
+    self._own.append(first)
+
+
+def _zeros(
+  shape: tuple[int, ...], dtype: np.dtype, spec: types.ReplaySpec
+) -> np.ndarray:
+  try:
+    return np.zeros(shape, dtype)
+  except MemoryError as error:
+    size = math.prod(shape) * dtype.itemsize / 2**30
+    raise MemoryError(
+      f"a replay of {spec.capacity} environment steps may need {size:.0f} GiB, which "
+      "this machine does not have; lower replay_capacity, or use the replay in Reverb, "
+      "which compresses."
+    ) from error

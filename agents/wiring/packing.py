@@ -28,6 +28,10 @@ class RecordPacker:
       record[name] = row[name]
     return record.view(np.uint8)
 
+  def zeros(self) -> np.ndarray:
+    """The record of columns of zeros."""
+    return np.zeros((self.num_bytes,), np.uint8)
+
   def unpack(self, records: np.ndarray) -> dict[str, np.ndarray]:
     """uint8 `[..., num_bytes]` → name → a contiguous array `[..., *shape]`."""
     structured = np.ascontiguousarray(records).view(self._dtype)[..., 0]

@@ -10,9 +10,11 @@ from explorax.agents import types
 from explorax.agents.wiring import adder, packing
 
 TABLE = "windows"
-# A record for every row, and one more at the rows where a window may start.
+# A record for every row, one more at the rows where a window may start, and, where an
+# observation joins several, the frame apart: a window shows some from before it.
 ROWS = "rows"
 FIRST = "first"
+FRAMES = "frames"
 # Batches are sampled several at a time, as long as they are small.
 _BATCHES_AT_ONCE = 4
 _ROWS_AT_ONCE = 2048
@@ -21,10 +23,19 @@ _ROWS_AT_ONCE = 2048
 def _packers(agent: types.Agent) -> dict[str, packing.RecordPacker]:
   columns = adder.column_specs(agent)
   first = {name: columns.pop(name) for name in agent.replay.first_row_extras}
-  packers = {ROWS: packing.RecordPacker(columns)}
+  packers = {}
+  if agent.replay.num_frames > 1:
+    frame = {"observation": columns.pop("observation")}
+    packers[FRAMES] = packing.RecordPacker(frame)
+  packers[ROWS] = packing.RecordPacker(columns)
   if first:
     packers[FIRST] = packing.RecordPacker(first)
   return packers
+
+
+def _lengths(spec: types.ReplaySpec) -> dict[str, int]:
+  """How many of each record a window has; of those at its first row, one alone."""
+  return {ROWS: spec.window_rows, FRAMES: spec.window_frames}
 
 
 def make_table(agent: types.Agent) -> reverb.Table:
@@ -36,13 +47,12 @@ def make_table(agent: types.Agent) -> reverb.Table:
   """
   spec = agent.replay
   packers = _packers(agent)
-  signature = {
-    ROWS: tf.TensorSpec(
-      (spec.window_rows, packers[ROWS].num_bytes), tf.uint8, name=ROWS
-    )
-  }
-  if FIRST in packers:
-    signature[FIRST] = tf.TensorSpec((packers[FIRST].num_bytes,), tf.uint8, name=FIRST)
+  lengths = _lengths(spec)
+  signature = {}
+  for name, packer in packers.items():
+    rows = (lengths[name],) if name in lengths else ()
+    shape = (*rows, packer.num_bytes)
+    signature[name] = tf.TensorSpec(shape, tf.uint8, name=name)
   sampler = (
     reverb.selectors.Prioritized(spec.priority_exponent)
     if spec.priority_exponent > 0
@@ -94,8 +104,9 @@ class ReverbReplay:
     if self._writer is not None:
       self._writer.flush()
     for item in dataset.prefetch(1).as_numpy_iterator():
-      rows = packers[ROWS].unpack(item.data[ROWS])
-      first = packers[FIRST].unpack(item.data[FIRST]) if FIRST in packers else {}
+      columns = {name: packers[name].unpack(item.data[name]) for name in packers}
+      first = columns.pop(FIRST, {})
+      rows = {**columns.pop(FRAMES, {}), **columns[ROWS]}
       probabilities = item.info.probability.astype(np.float32)
       for start in range(0, num_batches * size, size):
         batch = slice(start, start + size)
@@ -122,35 +133,54 @@ class ReverbWriter:
     spec = agent.replay
     self._spec = spec
     self._packers = _packers(agent)
-    self._writer = client.trajectory_writer(num_keep_alive_refs=spec.window_rows)
+    self._lengths = _lengths(spec)
+    self._writer = client.trajectory_writer(num_keep_alive_refs=spec.window_frames)
     # Long windows overlap: automatic chunk lengths (one row) would cost them several
     # times the memory. Transitions get short chunks, so that they are seen at once.
     chunk = spec.window_rows // 2 if spec.length > 1 else 1
     for name in self._packers:
       self._writer.configure(
         (name,),
-        num_keep_alive_refs=spec.window_rows,
-        max_chunk_length=chunk if name == ROWS else 1,
+        num_keep_alive_refs=spec.window_frames,
+        max_chunk_length=chunk if name in self._lengths else 1,
       )
+    self._begins_episode = True
 
   def append(self, row: adder.Row) -> None:
-    records = {ROWS: self._packers[ROWS].pack(row)}
-    if all(name in row for name in self._spec.first_row_extras) and (
-      FIRST in self._packers
-    ):
-      records[FIRST] = self._packers[FIRST].pack(row)
-    self._writer.append(records)
+    if self._begins_episode:
+      self._begin_episode()
+    self._writer.append(
+      {
+        name: packer.pack(row)
+        for name, packer in self._packers.items()
+        if name != FIRST or all(extra in row for extra in self._spec.first_row_extras)
+      }
+    )
+
+  def pad(self) -> None:
+    zeros = {name: packer.zeros() for name, packer in self._packers.items()}
+    self._writer.append(zeros)
 
   def create_window(self) -> None:
     history = self._writer.history
-    rows = self._spec.window_rows
-    trajectory = {ROWS: history[ROWS][-rows:]}
+    trajectory = {
+      name: history[name][-length:]
+      for name, length in self._lengths.items()
+      if name in self._packers
+    }
     if FIRST in self._packers:
-      trajectory[FIRST] = history[FIRST][-rows]
+      trajectory[FIRST] = history[FIRST][-self._spec.window_rows]
     self._writer.create_item(TABLE, self._spec.initial_priority, trajectory)
 
   def end_episode(self) -> None:
     self._writer.end_episode(clear_buffers=True)
+    self._begins_episode = True
+
+  def _begin_episode(self) -> None:
+    """The frames that the first rows show from before the episode: zeros."""
+    self._begins_episode = False
+    for _ in range(self._spec.num_frames - 1):
+      self._writer.append({FRAMES: self._packers[FRAMES].zeros()})
 
   def flush(self) -> None:
     self._writer.flush()

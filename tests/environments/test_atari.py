@@ -71,7 +71,8 @@ def test_frames_and_rewards_are_those_of_gymnasiums_wrapper(game, grey):
 def test_stacked_observations_are_the_last_four_and_zeros_before_the_first():
   single = environments.make("atari:Pong/ngu,full_actions=false", seed=3)
   stacked = environments.make("atari:Pong", seed=3)
-  assert stacked.observation_spec().shape == (84, 84, 4)
+  assert stacked.observation_spec() == specs.StackedFrames((84, 84, 4), np.uint8, 4)
+  assert not isinstance(single.observation_spec(), specs.StackedFrames)
   for _ in range(2):  # The second episode starts with zeros again.
     frames = [np.zeros((84, 84), np.uint8)] * 3
     frames.append(single.reset().observation[:, :, 0])

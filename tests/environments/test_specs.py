@@ -164,3 +164,32 @@ def test_an_image_with_state_survives_pickling_replacing_and_encoding():
 def test_rows_of_state_that_cannot_be_are_refused(shape, entries, message):
   with pytest.raises(ValueError, match=message):
     specs.ImageWithState(shape, entries)
+
+
+STACKED = specs.StackedFrames((3, 4, 6), np.uint8, 3, "screen")
+
+
+def test_stacked_frames_survive_pickling_replacing_and_encoding():
+  for twin in (
+    pickle.loads(pickle.dumps(STACKED)),
+    STACKED.replace(),
+    specs.make_encoding(STACKED).spec,
+  ):
+    assert isinstance(twin, specs.StackedFrames) and twin == STACKED
+    assert (twin.shape, twin.dtype, twin.name) == ((3, 4, 6), np.uint8, "screen")
+    assert specs.num_frames(twin) == 3
+  assert STACKED.replace(num_frames=2) != STACKED
+  assert dm_env.specs.Array((3, 4, 6), np.uint8, "screen") != STACKED
+  assert "num_frames=3" in repr(STACKED)
+  assert specs.num_frames(dm_env.specs.Array((3, 4, 6), np.uint8)) == 1
+  as_floats = specs.make_encoding(STACKED.replace(dtype=np.float64)).spec
+  assert (as_floats.dtype, specs.num_frames(as_floats)) == (np.float32, 3)
+
+
+@pytest.mark.parametrize(
+  ("shape", "num_frames"), [((3, 4, 6), 4), ((3, 4, 6), 0), ((3, 4), 2)]
+)
+def test_frames_that_cannot_be_stacked_so_are_refused(shape, num_frames):
+  message = f"{num_frames} frames cannot make an array of shape"
+  with pytest.raises(ValueError, match=message):
+    specs.StackedFrames(shape, np.uint8, num_frames)

@@ -16,9 +16,8 @@ from explorax.environments import specs
 def _declare(
   replay: types.ReplaySpec,
   extras: dict[str, tuple[tuple[int, ...], Any]] | None = None,
-  observation_shape: tuple[int, ...] = (),
+  observations: dm_env.specs.Array = dm_env.specs.Array((), np.float32),  # noqa: B008
 ) -> types.Agent:
-  observations = dm_env.specs.Array(observation_shape, np.float32)
   actions = dm_env.specs.DiscreteArray(4)
   return types.Agent(
     config=None,
