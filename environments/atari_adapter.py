@@ -9,7 +9,7 @@ import dm_env
 import numpy as np
 from ale_py import roms
 
-from explorax.environments import atari_profiles, specs
+from explorax.environments import atari57, atari_profiles, specs
 
 _RAM_START = 0x80  # The address of the console's first byte of memory.
 # Badia et al. 2020, appendix I: where Montezuma's Revenge keeps the player's position,
@@ -48,6 +48,7 @@ class AtariEnvironment(dm_env.Environment):
       OSError: if its ROM is missing, is not the one that ale-py expects, or unknown.
       ValueError: if the profile asks for an oracle of a game that has none.
     """
+    self._game = game
     self._profile = profile
     self._observation_spec = _observation_spec(game, profile)
     console_seed, noop_seed = np.random.SeedSequence(seed).generate_state(2)
@@ -175,11 +176,16 @@ class AtariEnvironment(dm_env.Environment):
   def episode_metrics(self) -> dict[str, float]:
     """What a return does not say.
 
-    `game_return` with `life_loss`: the return of the whole game so far. `rooms` and
-    `rooms_so_far` for Montezuma's Revenge: how many different ones were visited in
-    this game, and since the environment was made.
+    `human_normalised` for the games of Atari-57: the game's return so far, 0 being
+    random play's and 1 a human's (`atari57.human_normalised_score`). `game_return`
+    with `life_loss`: the return of the whole game so far. `rooms` and `rooms_so_far`
+    for Montezuma's Revenge: how many different ones were visited in this game, and
+    since the environment was made.
     """
     metrics = {}
+    if self._game in atari57.references():
+      score = atari57.human_normalised_score(self._game, self._game_return)
+      metrics["human_normalised"] = score
     if self._profile.life_loss:
       metrics["game_return"] = self._game_return
     if self._has_rooms:

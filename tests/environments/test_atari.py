@@ -149,12 +149,16 @@ def test_a_lost_life_ends_the_episode_while_the_game_goes_on():
     raw_total += total
     frames = _ale(environment).getEpisodeFrameNumber()
     assert last.last() and last.discount == 0.0
-    assert environments.episode_metrics(environment) == {"game_return": raw_total}
+    metrics = environments.episode_metrics(environment)
+    assert set(metrics) == {"game_return", "human_normalised"}
+    assert metrics["game_return"] == raw_total
+    # 1.7 points are random play's, 30.5 a human's.
+    np.testing.assert_allclose(metrics["human_normalised"], (raw_total - 1.7) / 28.8)
   assert _ale(environment).game_over()
   environment.reset()
   assert _ale(environment).lives() == 5
   assert _ale(environment).getEpisodeFrameNumber() <= 30
-  assert environments.episode_metrics(environment) == {"game_return": 0.0}
+  assert environments.episode_metrics(environment)["game_return"] == 0.0
 
 
 def test_a_reset_in_the_middle_of_a_life_begins_another_game():
@@ -173,6 +177,12 @@ def test_without_life_loss_a_game_is_one_episode():
     _, timestep = _lose_a_life(environment, timestep)
     assert timestep.last() == (life == 4)
     assert timestep.discount == (0.0 if life == 4 else 1.0)
+  assert set(environments.episode_metrics(environment)) == {"human_normalised"}
+
+
+def test_a_game_beyond_atari_57_has_no_human_score():
+  environment = environments.make("atari:Pooyan", seed=1)
+  environment.reset()
   assert environments.episode_metrics(environment) == {}
 
 
@@ -211,21 +221,27 @@ def test_an_action_lasts_as_many_frames_as_the_profile_says():
     assert _ale(environment).getEpisodeFrameNumber() == 5 * repeat
 
 
+def _rooms(environment):
+  metrics = environments.episode_metrics(environment)
+  assert metrics["human_normalised"] == 0.0  # Random play scores nothing.
+  return metrics["rooms"], metrics["rooms_so_far"]
+
+
 def test_rooms_of_montezumas_revenge():
   environment = environments.make("atari:MontezumaRevenge/ngu", seed=0)
   environment.reset()
-  assert environments.episode_metrics(environment) == {"rooms": 1, "rooms_so_far": 1}
+  assert _rooms(environment) == (1, 1)
   room, level = 0x83 - 0x80, 0xB9 - 0x80
   assert environment.raw.ram()[room] == 1
   _ale(environment).setRAM(room, 2)
   environment.step(0)
-  assert environments.episode_metrics(environment) == {"rooms": 2, "rooms_so_far": 2}
+  assert _rooms(environment) == (2, 2)
   _ale(environment).setRAM(level, 1)
   environment.step(0)
   assert atari_adapter.montezuma_room(environment.raw.ram()) == 24 + 2
-  assert environments.episode_metrics(environment) == {"rooms": 3, "rooms_so_far": 3}
+  assert _rooms(environment) == (3, 3)
   environment.reset()
-  assert environments.episode_metrics(environment) == {"rooms": 1, "rooms_so_far": 3}
+  assert _rooms(environment) == (1, 3)
 
 
 def test_an_oracle_says_where_one_is_in_a_row_below_the_picture():
