@@ -1,0 +1,151 @@
+"""Mountain Car with a reward at the goal only: a weak car has to gather momentum."""
+
+import dataclasses
+from typing import NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.environments import jax_types
+
+# Sutton and Barto (2018), example 10.1; positions and velocities have no units there.
+POSITIONS = (-1.2, 0.5)  # The goal is the right end.
+START_POSITIONS = (-0.6, -0.4)
+MAX_SPEED = 0.07  # Per step.
+ENGINE = 0.001
+GRAVITY = 0.0025
+
+# A picture shows positions from POSITIONS[0] to 0.6 and heights from 0 to 1.2.
+PIXELS_PER_UNIT = 120
+CAR_RADIUS = 0.04
+COLOURS = {
+  "sky": (230, 230, 230),
+  "ground": (110, 90, 70),
+  "goal": (40, 160, 60),
+  "car": (30, 60, 200),
+}
+
+
+class Params(NamedTuple):
+  """What may change without another compilation.
+
+  Attributes:
+    noise: variance of the Gaussian noise on the force, at least 0, float32 `[]`.
+    time_limit: steps after which an episode is truncated, int32 `[]`.
+  """
+
+  noise: jax.Array | float
+  time_limit: jax.Array | int
+
+
+class State(NamedTuple):
+  """Position and velocity, float32 `[]` each, and the steps taken, int32 `[]`."""
+
+  position: jax.Array
+  velocity: jax.Array
+  time: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class MountainCar:
+  """The sparse MountainCar of paper 1 (Dabney et al., 2021, figures 3 and 8).
+
+  Actions 0, 1 and 2 ask for the force −1, 0 and 1. With noise of variance σ²,
+
+    force = clip(action − 1 + σ·ξ, −1, 1), ξ ~ N(0, 1),
+    velocity ← clip(velocity + 0.001·force − 0.0025·cos(3·position), −0.07, 0.07),
+    position ← clip(position + velocity, −1.2, 0.5).
+
+  At the left end the car stops. At the right end is the goal: there it earns 1 and
+  the episode ends. All other rewards are 0; an episode is truncated after 5000 steps
+  (the paper's appendix on the environments). There is no noise by default; figure 8
+  names its variance the noise scale. Observations are (position, velocity), float32
+  `[2]`, with their bounds in the spec.
+
+  The paper refers to Sutton and Barto (2018) for the dynamics, so these are theirs:
+  the car starts at rest, at a position drawn uniformly from [−0.6, −0.4). Gymnasium's
+  MountainCar-v0 differs in its reward (−1 a step), its time limit (200), and in that
+  its positions reach 0.6.
+  """
+
+  def default_params(self) -> Params:
+    return Params(noise=0.0, time_limit=5000)
+
+  @property
+  def num_actions(self) -> int:
+    return 3
+
+  def observation_spec(self) -> dm_env.specs.BoundedArray:
+    low, high = POSITIONS
+    return dm_env.specs.BoundedArray(
+      (2,), np.float32, (low, -MAX_SPEED), (high, MAX_SPEED), "position and velocity"
+    )
+
+  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
+    """The car at rest in the valley."""
+    del params
+    low, high = START_POSITIONS
+    position = jax.random.uniform(key, (), jnp.float32, low, high)
+    state = State(position, jnp.float32(0.0), jnp.int32(0))
+    return state, jax_types.restart(_observe(state))
+
+  def step(
+    self, key: jax.Array, state: State, action: jax.Array, params: Params
+  ) -> tuple[State, dm_env.TimeStep]:
+    """Drives one step."""
+    noise = jnp.sqrt(jnp.float32(params.noise)) * jax.random.normal(key)
+    force = jnp.clip(action - 1 + noise, -1.0, 1.0)
+    slope = jnp.cos(3 * state.position)
+    velocity = jnp.clip(
+      state.velocity + ENGINE * force - GRAVITY * slope, -MAX_SPEED, MAX_SPEED
+    )
+    low, high = POSITIONS
+    position = jnp.clip(state.position + velocity, low, high)
+    velocity = jnp.where(position == low, 0.0, velocity)
+    state = State(position, velocity, state.time + 1)
+    at_goal = position == high
+    return state, jax_types.transition(
+      _observe(state),
+      at_goal,
+      terminated=at_goal,
+      truncated=state.time >= params.time_limit,
+    )
+
+  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
+    """None."""
+    del state, params
+    return {}
+
+  def render(self, state: State, params: Params) -> jax.Array:
+    """The hills, the car as a disc on them, and a post at the goal.
+
+    Returns:
+      uint8 `[144, 216, 3]`.
+    """
+    del params
+    width, height = round(1.8 * PIXELS_PER_UNIT), round(1.2 * PIXELS_PER_UNIT)
+    # The middle of each pixel; the first row is the top.
+    x = (jnp.arange(width)[None, :] + 0.5) / PIXELS_PER_UNIT + POSITIONS[0]
+    y = (height - 0.5 - jnp.arange(height)[:, None]) / PIXELS_PER_UNIT
+    goal = POSITIONS[1]
+    at_post = (jnp.abs(x - goal) < 0.01) & (y < _hill(goal) + 0.15)
+    car_y = _hill(state.position) + CAR_RADIUS
+    at_car = (x - state.position) ** 2 + (y - car_y) ** 2 < CAR_RADIUS**2
+    colours = {
+      name: jnp.asarray(c, jnp.uint8)[None, None] for name, c in COLOURS.items()
+    }
+    image = jnp.broadcast_to(colours["sky"], (height, width, 3))
+    image = jnp.where(at_post[..., None], colours["goal"], image)
+    image = jnp.where((y < _hill(x))[..., None], colours["ground"], image)
+    return jnp.where(at_car[..., None], colours["car"], image)
+
+
+def _hill(position: jax.Array | float) -> jax.Array:
+  """The height drawn at a position: its slope is in proportion to the pull downhill."""
+  return 0.45 * jnp.sin(3 * jnp.asarray(position)) + 0.55
+
+
+def _observe(state: State) -> jax.Array:
+  return jnp.stack([state.position, state.velocity])

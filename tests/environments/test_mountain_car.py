@@ -1,0 +1,179 @@
+"""Mountain Car, against gymnasium's and a plain loop."""
+
+import math
+
+import dm_env
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax.environments import jax_adapter, mountain_car
+
+CAR = mountain_car.MountainCar()
+PARAMS = CAR.default_params()
+step = jax.jit(CAR.step)
+KEY = jax.random.PRNGKey(0)
+
+
+def _state(position, velocity, time=0):
+  return mountain_car.State(
+    jnp.float32(position), jnp.float32(velocity), jnp.int32(time)
+  )
+
+
+@pytest.fixture
+def theirs():
+  environment = gymnasium.make("MountainCar-v0").unwrapped
+  environment.reset(seed=0)
+  return environment
+
+
+def test_moves_as_gymnasiums_does_over_whole_episodes(theirs):
+  """Reward (1 at the goal, not −1 a step) and positions beyond the goal differ."""
+  rng = np.random.default_rng(0)
+  steps, goals = 0, 0
+  for episode in range(6):
+    start = rng.uniform(-0.6, -0.4)
+    theirs.state = np.array([start, 0.0])
+    state, action = _state(start, 0.0), 1
+    for _ in range(300):
+      if rng.random() < 0.1:
+        action = int(rng.integers(3))
+      if episode % 2:  # Every other episode reaches the goal.
+        action = 2 if theirs.state[1] >= 0 else 0
+      expected, _, terminated, _, _ = theirs.step(action)
+      state, timestep = step(KEY, state, jnp.int32(action), PARAMS)
+      steps += 1
+      position, velocity = timestep.observation
+      # Single precision, added up over the episode.
+      assert position == pytest.approx(min(expected[0], 0.5), abs=2e-5)
+      assert velocity == pytest.approx(expected[1], abs=2e-6)
+      assert timestep.last() == terminated
+      assert timestep.reward == float(terminated)
+      assert timestep.discount == (0.0 if terminated else 1.0)
+      if terminated:
+        goals += 1
+        break
+  assert goals >= 3 and steps > 1000
+
+
+def test_each_step_is_gymnasiums_wherever_the_car_is(theirs):
+  rng = np.random.default_rng(1)
+  positions = rng.uniform(-1.2, 0.5, 500).astype(np.float32)
+  velocities = rng.uniform(-0.07, 0.07, 500).astype(np.float32)
+  positions[:50] = -1.2  # The left end; half of them drive on into it.
+  actions = rng.integers(3, size=500)
+  states = mountain_car.State(
+    jnp.asarray(positions), jnp.asarray(velocities), jnp.zeros(500, jnp.int32)
+  )
+  many = jax.jit(jax.vmap(CAR.step, (None, 0, 0, None)))
+  _, timestep = many(KEY, states, jnp.asarray(actions, jnp.int32), PARAMS)
+  stopped = 0
+  for i in range(500):
+    theirs.state = np.array([positions[i], velocities[i]], np.float64)
+    expected, _, terminated, _, _ = theirs.step(int(actions[i]))
+    position, velocity = timestep.observation[i]
+    assert position == pytest.approx(min(expected[0], 0.5), abs=3e-7)
+    assert velocity == pytest.approx(expected[1], abs=3e-8)
+    assert timestep.last()[i] == terminated
+    stopped += position == np.float32(-1.2) and velocity == 0.0
+  assert stopped > 20
+
+
+def test_starts_at_rest_in_the_valley():
+  keys = jax.random.split(jax.random.PRNGKey(1), 4000)
+  _, timestep = jax.vmap(CAR.reset, (0, None))(keys, PARAMS)
+  position, velocity = np.asarray(timestep.observation).T
+  assert (velocity == 0.0).all()
+  assert -0.6 <= position.min() < -0.598 and -0.402 < position.max() < -0.4
+  # The standard deviation of a uniform law over 0.2, and 5 standard errors.
+  assert position.mean() == pytest.approx(-0.5, abs=5 * 0.0577 / 4000**0.5)
+  assert position.std() == pytest.approx(0.2 / 12**0.5, abs=2e-3)
+
+
+def test_noise_of_that_variance_is_on_the_force_which_is_clipped():
+  keys = jax.random.split(jax.random.PRNGKey(2), 20_000)
+  many = jax.jit(jax.vmap(CAR.step, (0, None, None, None)))
+  slope = math.cos(3 * -0.5)
+  for noise in (0.0, 0.09, 0.5):
+    params = mountain_car.Params(noise=noise, time_limit=100)
+    sigma = noise**0.5
+    for action in range(3):
+      _, timestep = many(keys, _state(-0.5, 0.0), jnp.int32(action), params)
+      velocity = np.asarray(timestep.observation[:, 1], np.float64)
+      force = (velocity + 0.0025 * slope) / 0.001
+      assert np.abs(force).max() <= 1 + 1e-4
+      if noise == 0.0:
+        np.testing.assert_allclose(force, action - 1, atol=1e-4)
+        continue
+      # P(force = 1) and the median, by the normal law.
+      at_end = 0.5 * math.erfc((2 - action) / (sigma * 2**0.5))
+      assert (force > 1 - 1e-4).mean() == pytest.approx(at_end, abs=0.02)
+      assert np.median(force) == pytest.approx(action - 1, abs=0.03)
+      if action == 1:
+        inside = 1 - 2 * at_end
+        expected = math.erf(0.5 / (sigma * 2**0.5))
+        assert (np.abs(force) < 0.5).mean() == pytest.approx(expected, abs=0.02)
+        assert (np.abs(force) < 1 - 1e-4).mean() == pytest.approx(inside, abs=0.02)
+
+
+def test_a_time_limit_truncates_unless_the_goal_is_reached():
+  def last(position, velocity, time_limit):
+    state = _state(position, velocity, time=9)
+    return step(KEY, state, jnp.int32(2), PARAMS._replace(time_limit=time_limit))[1]
+
+  assert PARAMS.time_limit == 5000
+  assert last(-0.5, 0.0, 11).step_type == dm_env.StepType.MID
+  truncated = last(-0.5, 0.0, 10)
+  assert truncated.last() and (truncated.reward, truncated.discount) == (0.0, 1.0)
+  reached = last(0.49, 0.07, 10)
+  assert reached.last() and (reached.reward, reached.discount) == (1.0, 0.0)
+
+
+def test_a_near_optimal_policy_returns_what_the_paper_says():
+  """Push the way the car rolls, with ε = 0.05 and γ = 0.99: 'approximately 0.29'."""
+
+  def episode(key):
+    key, reset_key = jax.random.split(key)
+    state, _ = CAR.reset(reset_key, PARAMS)
+
+    def drive(carry, time):
+      key, state, discounted, over = carry
+      key, explore_key, action_key, step_key = jax.random.split(key, 4)
+      action = jnp.where(
+        jax.random.uniform(explore_key) < 0.05,
+        jax.random.randint(action_key, (), 0, 3),
+        jnp.where(state.velocity >= 0, 2, 0),
+      )
+      state, timestep = CAR.step(step_key, state, action, PARAMS)
+      discounted += jnp.where(over, 0.0, 0.99**time * timestep.reward)
+      return (key, state, discounted, over | timestep.last()), None
+
+    carry = (key, state, jnp.float32(0.0), jnp.bool_(False))
+    carry, _ = jax.lax.scan(drive, carry, jnp.arange(500))
+    return carry[2]
+
+  keys = jax.random.split(jax.random.PRNGKey(3), 1000)
+  assert jax.jit(jax.vmap(episode))(keys).mean() == pytest.approx(0.3, abs=0.015)
+
+
+def test_observations_are_within_the_spec_and_drawn():
+  adapter = jax_adapter.JaxEnvironment(CAR, seed=0)
+  spec = adapter.observation_spec()
+  np.testing.assert_array_equal(spec.minimum, np.float32([-1.2, -0.07]))
+  np.testing.assert_array_equal(spec.maximum, np.float32([0.5, 0.07]))
+  timestep = adapter.reset()
+  for _ in range(20):
+    spec.validate(timestep.observation)
+    timestep = adapter.step(0)
+  for position in (-1.0, -0.5, 0.45):
+    picture = np.asarray(CAR.render(_state(position, 0.0), PARAMS))
+    assert picture.shape == (144, 216, 3) and picture.dtype == np.uint8
+    rows, columns = np.nonzero((picture == mountain_car.COLOURS["car"]).all(-1))
+    assert columns.mean() == pytest.approx((position + 1.2) * 120 - 0.5, abs=0.6)
+    height = 0.45 * math.sin(3 * position) + 0.55 + 0.04
+    assert rows.mean() == pytest.approx(143.5 - height * 120, abs=0.6)
+    colours = {tuple(c) for c in picture.reshape(-1, 3).tolist()}
+    assert colours == set(mountain_car.COLOURS.values())
