@@ -1,9 +1,12 @@
 """The environments written in JAX, by name."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from explorax.environments import (
+  deep_sea,
   disco_maze,
   errors,
   gridworld,
@@ -17,31 +20,56 @@ _INT32_MAX = 2**31 - 1
 
 
 class _Kind(NamedTuple):
-  """An environment's class, its size in examples, and a line for people."""
+  """One of the environments.
 
-  make: Callable[[int], jax_types.Environment]
-  example_size: int
+  Attributes:
+    make: its frozen dataclass, which has a field `size` if `example_size` is given.
+      Its other fields are settings if they are numbers or truth values, and so are
+      the entries of its `default_params()`, a NamedTuple.
+    example_size: for examples; None if it has no size.
+    description: a line for people, which names each setting.
+    limits: (least, greatest) of the settings in its params, if they are numbers;
+      those in the dataclass are checked there.
+  """
+
+  make: Callable[..., Any]
+  example_size: int | None
   description: str
+  limits: Mapping[str, tuple[float, float]]
 
 
+_TIME_LIMITS = {"time_limit": (1, _INT32_MAX)}
 _KINDS = {
+  "deep_sea": _Kind(
+    deep_sea.DeepSea,
+    20,
+    "bsuite's of any size from 2: one sequence of actions finds the reward; 2 actions; "
+    ",stochastic=true for failing moves and noisy rewards, ,permuted=true for actions "
+    "that differ by position, drawn by ,mapping_seed=<seed>; ,move_cost=<of an "
+    "episode>",
+    {"move_cost": (0, 1)},
+  ),
   "disco_maze": _Kind(
     disco_maze.DiscoMaze,
     21,
     "mazes of any odd size from 5, new in each episode, their walls recoloured at "
     "every step; a wall ends the episode, no reward; 4 actions; ,time_limit=<steps>",
+    _TIME_LIMITS,
   ),
   "gridworld": _Kind(
     gridworld.GridWorld,
     20,
     "an open room of any size from 5, a reward of 1 at the far corner; 4 actions; "
     ",time_limit=<steps>",
+    _TIME_LIMITS,
   ),
 }
 
 
 def load(name: str, *, seed: int) -> standard.StandardEnvironment:
-  """Makes the environment `name/size` or `name/size,time_limit=steps`.
+  """Makes the environment `name/size`, or `name/size,key=value,…` with settings.
+
+  Those that have no size are named `name` or `name,key=value,…`.
 
   Raises:
     ValueError: if there is none of that name, size or setting.
@@ -54,47 +82,86 @@ def load(name: str, *, seed: int) -> standard.StandardEnvironment:
 
 def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
   """The pure environment of that name, and its parameters; see `load`."""
-  kind, _, rest = name.partition("/")
+  head, *items = name.split(",")
+  key, slash, size = head.partition("/")
   full = f"jax:{name}"
-  if kind not in _KINDS:
-    examples = [f"jax:{key}/{value.example_size}" for key, value in _KINDS.items()]
+  if key not in _KINDS:
     raise ValueError(
       f"there is no environment {full!r}"
-      + errors.did_you_mean(full, examples, f"; there are {', '.join(examples)}.")
+      + errors.did_you_mean(full, names(), f"; there are {', '.join(names())}.")
     )
-  size, *items = rest.split(",")
-  example = f"'jax:{kind}/{_KINDS[kind].example_size}'"
-  try:
-    environment = _KINDS[kind].make(int(size))
-  except ValueError as error:
-    reason = str(error) if _is_integer(size) else f"the size is {size!r}."
-    raise ValueError(
-      f"{full!r} names no environment: {reason} Write it as in {example}."
-    ) from error
-  defaults = environment.default_params()
-  values = settings.parse(full, items, defaults._asdict())
-  _check_range(full, values)
-  return environment, type(defaults)(**values)
+  kind = _KINDS[key]
+  sized = {} if kind.example_size is None else {"size": _read_size(full, key, size)}
+  if slash and not sized:
+    raise _no_such(full, key, "it has no size.")
+  plain = _construct(full, key, sized)
+  fields = _scalars(
+    {
+      field.name: field.default
+      for field in dataclasses.fields(plain)
+      if field.name not in sized
+    }
+  )
+  defaults = _scalars(plain.default_params()._asdict())
+  values = settings.parse(full, items, {**fields, **defaults})
+  environment = _construct(
+    full, key, {**sized, **{name: values[name] for name in fields}}
+  )
+  chosen = {name: values[name] for name in defaults}
+  _check_limits(full, chosen, kind.limits)
+  return environment, environment.default_params()._replace(**chosen)
 
 
 def list_kinds() -> list[tuple[str, str]]:
   """(name, description) of each environment, for `--env=jax:…`."""
-  return [(f"jax:{name}/<size>", kind.description) for name, kind in _KINDS.items()]
+  return [
+    (f"jax:{name}" + ("/<size>" if kind.example_size else ""), kind.description)
+    for name, kind in _KINDS.items()
+  ]
 
 
 def names() -> list[str]:
   """An example of each, for suggestions."""
-  return [f"jax:{name}/{kind.example_size}" for name, kind in _KINDS.items()]
+  return [_example(name) for name in _KINDS]
 
 
-def _is_integer(text: str) -> bool:
-  return text.removeprefix("-").isdecimal()
+def _example(key: str) -> str:
+  size = _KINDS[key].example_size
+  return f"jax:{key}" if size is None else f"jax:{key}/{size}"
 
 
-def _check_range(name: str, values: dict[str, settings.Value]) -> None:
+def _no_such(full: str, key: str, reason: str) -> ValueError:
+  return ValueError(
+    f"{full!r} names no environment: {reason} Write it as in {_example(key)!r}."
+  )
+
+
+def _read_size(full: str, key: str, size: str) -> int:
+  if not size.removeprefix("-").isdecimal():
+    raise _no_such(full, key, f"the size is {size!r}.")
+  return int(size)
+
+
+def _construct(full: str, key: str, fields: dict[str, Any]) -> Any:
+  try:
+    return _KINDS[key].make(**fields)
+  except ValueError as error:
+    raise _no_such(full, key, str(error)) from error
+
+
+def _scalars(values: Mapping[str, Any]) -> dict[str, settings.Value]:
+  return {k: value for k, value in values.items() if isinstance(value, settings.Value)}
+
+
+def _check_limits(
+  name: str,
+  values: dict[str, settings.Value],
+  limits: Mapping[str, tuple[float, float]],
+) -> None:
   for key, value in values.items():
-    if not 1 <= value <= _INT32_MAX:
+    least, greatest = limits.get(key, (-math.inf, math.inf))
+    if not (least <= value <= greatest and math.isfinite(value)):
       raise ValueError(
-        f"the setting {key!r} of {name!r} is {value}; it must be from 1 to "
-        f"{_INT32_MAX}."
+        f"the setting {key!r} of {name!r} is {value}; it must be from {least} to "
+        f"{greatest}."
       )

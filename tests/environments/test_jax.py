@@ -11,9 +11,18 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import disco_maze, jax_adapter, jax_types, mazes
+from explorax.environments import (
+  deep_sea,
+  disco_maze,
+  jax_adapter,
+  jax_environments,
+  jax_types,
+  mazes,
+)
 
 MOVES = disco_maze.MOVES
+# Fields that are neither numbers nor truth values.
+_NOT_SETTINGS: set[str] = set()
 
 
 def _neighbours(is_open, position):
@@ -355,6 +364,35 @@ def test_seeds_far_apart_are_different_ones():
   assert not np.array_equal(one.reset().observation, other.reset().observation)
 
 
+def test_settings_reach_the_fields_and_the_parameters():
+  sea, params = jax_environments.make(
+    "deep_sea/5,permuted=true,move_cost=0.5,mapping_seed=7,stochastic=true"
+  )
+  assert sea == deep_sea.DeepSea(5, stochastic=True, permuted=True, mapping_seed=7)
+  assert params.move_cost == 0.5
+  np.testing.assert_array_equal(params.right, deep_sea.action_mapping(7, 5))
+  _, params = jax_environments.make("deep_sea/5")
+  assert params.move_cost == 0.01
+  np.testing.assert_array_equal(params.right, np.ones((5, 5)))
+  for size in (5, 7):  # A default that follows the size.
+    assert jax_environments.make(f"disco_maze/{size}")[1].time_limit == 2 * size**2
+
+
+def test_every_kind_tells_of_its_settings_and_limits_them():
+  for key, kind in jax_environments._KINDS.items():
+    sized = () if kind.example_size is None else (kind.example_size,)
+    environment = kind.make(*sized)
+    params = {
+      name
+      for name, value in environment.default_params()._asdict().items()
+      if isinstance(value, int | float)
+    }
+    assert params == set(kind.limits), key
+    fields = {field.name for field in dataclasses.fields(environment)} - {"size"}
+    for name in params | fields - _NOT_SETTINGS:
+      assert f",{name}=" in kind.description, (key, name)
+
+
 @pytest.mark.parametrize(
   ("name", "message"),
   [
@@ -363,7 +401,7 @@ def test_seeds_far_apart_are_different_ones():
     ("disco_maze", "the size is ''. Write it as in 'jax:disco_maze/21'"),
     ("disco_maze/big", "the size is 'big'"),
     ("disco_mase/21", "did you mean 'jax:disco_maze/21'"),
-    ("zzz", "there are jax:disco_maze/21"),
+    ("zzz", "there are jax:.*jax:disco_maze/21"),
     ("disco_maze/21,time=5", "has no setting 'time'; it has time_limit"),
     ("disco_maze/5,time_limits=5", "did you mean 'time_limit'"),
     ("disco_maze/21,time_limit", "'time_limit' of 'jax:disco_maze/21,time_limit' has"),
@@ -371,6 +409,13 @@ def test_seeds_far_apart_are_different_ones():
     ("disco_maze/21,time_limit=0", "is 0; it must be from 1 to 2147483647"),
     ("disco_maze/21,time_limit=2147483648", "it must be from 1 to 2147483647"),
     ("disco_maze/5,time_limit=1,time_limit=2", "sets 'time_limit' twice"),
+    ("deep_sea/1", "names no environment: the size of the deep sea is 1"),
+    ("deep_sea,stochastic=true", "the size is ''. Write it as in 'jax:deep_sea/20'"),
+    ("deep_sea/5,size=6", "has no setting 'size'; it has stochastic, permuted"),
+    ("deep_sea/5,permuted=1", "is '1'; it must be 'true' or 'false'"),
+    ("deep_sea/5,mapping_seed=-1", "names no environment: the mapping_seed of the"),
+    ("deep_sea/5,move_cost=-0.5", "is -0.5; it must be from 0 to 1"),
+    ("deep_sea/5,move_cost=nan", "is nan; it must be from 0 to 1"),
   ],
 )
 def test_names_that_make_no_environment_are_refused(name, message):

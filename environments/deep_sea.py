@@ -1,0 +1,191 @@
+"""Deep Sea: one sequence of actions in 2^N finds the reward."""
+
+import dataclasses
+from typing import NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.environments import jax_types, specs
+
+RENDERED_PIXELS = 12
+COLOURS = {
+  "beyond": (255, 255, 255),  # Above the diagonal, where nobody gets to.
+  "water": (120, 180, 230),
+  "goal": (230, 180, 30),
+  "agent": (30, 60, 200),
+}
+
+
+class Params(NamedTuple):
+  """What may change without another compilation.
+
+  Attributes:
+    move_cost: of an episode that goes right at every step; each step to the right
+      costs move_cost / N. float32 `[]`.
+    right: int32 `[N, N]`, the action that goes right in each row and column; the
+      other one goes left.
+  """
+
+  move_cost: jax.Array | float
+  right: jax.Array | np.ndarray
+
+
+class State(NamedTuple):
+  """An episode.
+
+  Attributes:
+    row: int32 `[]`, steps taken, 0 to N.
+    column: int32 `[]`, 0 to N − 1.
+    bad: bool `[]`, whether the agent went left on the diagonal.
+    treasure: bool `[]`, whether it reached the goal's reward.
+  """
+
+  row: jax.Array
+  column: jax.Array
+  bad: jax.Array
+  treasure: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class DeepSea:
+  """Deep Sea (Osband et al. 2018), as bsuite's `environments/deep_sea.py` has it.
+
+  The agent starts in the top left corner of N × N positions and sinks by one row at
+  each step, one column to the right or to the left (at the edges it keeps its
+  column). To go right costs move_cost / N, and in the last column it pays 1, which
+  the agent gets to only if it goes right in all N steps: 0.99 in all. Episodes
+  terminate after N steps. Observations are one-hot positions, all zeros at the end.
+
+  - `stochastic`: to go right fails with probability 1/N (the agent goes straight
+    down and pays all the same), and the rewards in the two corners of the last row
+    have noise ~ N(0, 1) added. This is bsuite's `deep_sea_stochastic`.
+  - `permuted`: which action goes right differs from position to position, and
+    stays so over episodes: `action_mapping(mapping_seed, N)`, bsuite's own drawing.
+    This is the "adversarial" Deep Sea of paper 1 (Dabney et al., 2021, figure 14);
+    otherwise action 1 always goes right, as in its figure 3. Another mapping for
+    each environment of a batch goes into `Params.right`.
+
+  Paper 1 writes of a cost at every step, bsuite charges the steps to the right only;
+  the best return is 0.99 either way, and bsuite's is taken.
+
+  The metrics are those of `bsuite_info()`, but of one episode: `bad_episode`, 1 if
+  the agent went left on the way to the goal, and `denoised_return`, 1 if it reached
+  the goal.
+  """
+
+  size: int = 20  # N. Paper 1, figure 3; bsuite has 10 to 50.
+  stochastic: bool = False
+  permuted: bool = False
+  mapping_seed: int = 42  # Of bsuite's sweeps. Read only if permuted.
+
+  def __post_init__(self):
+    if self.size < 2:
+      raise ValueError(
+        f"the size of the deep sea is {self.size}; it must be at least 2, so that "
+        "left and right are different."
+      )
+    if not 0 <= self.mapping_seed < 2**32:
+      raise ValueError(
+        f"the mapping_seed of the deep sea is {self.mapping_seed}; it must be from 0 "
+        f"to {2**32 - 1}."
+      )
+
+  def default_params(self) -> Params:
+    if self.permuted:
+      right = action_mapping(self.mapping_seed, self.size)
+    else:
+      right = np.ones((self.size, self.size), np.int32)
+    return Params(move_cost=0.01, right=right)
+
+  @property
+  def num_actions(self) -> int:
+    return 2
+
+  def observation_spec(self) -> specs.OneHotArray:
+    return specs.OneHotArray((self.size, self.size), "position")
+
+  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
+    """The agent in the top left corner; nothing is random."""
+    del key, params
+    state = State(jnp.int32(0), jnp.int32(0), jnp.bool_(False), jnp.bool_(False))
+    return state, jax_types.restart(self._observe(state))
+
+  def step(
+    self, key: jax.Array, state: State, action: jax.Array, params: Params
+  ) -> tuple[State, dm_env.TimeStep]:
+    """Sinks by one row."""
+    size, row, column = self.size, state.row, state.column
+    right = action == jnp.asarray(params.right, jnp.int32)[row, column]
+    treasure = right & (column == size - 1)
+    reward = treasure - jnp.where(right, params.move_cost / size, 0.0)
+    moves = right
+    if self.stochastic:
+      fails, noise = draw_tosses(key, size)
+      moves = right & ~fails
+      in_corner = (row == size - 1) & ((column == 0) | (column == size - 1))
+      reward += jnp.where(in_corner, noise, 0.0)
+    column = jnp.where(right, column + moves, column - 1)
+    state = State(
+      row=row + 1,
+      column=jnp.clip(column, 0, size - 1),
+      bad=state.bad | (~right & (row == state.column)),
+      treasure=state.treasure | treasure,
+    )
+    return state, jax_types.transition(
+      self._observe(state),
+      reward,
+      terminated=state.row == size,
+      truncated=jnp.bool_(False),
+    )
+
+  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
+    """`bad_episode` and `denoised_return`, 0 or 1 each."""
+    del params
+    return {"bad_episode": state.bad, "denoised_return": state.treasure}
+
+  def render(self, state: State, params: Params) -> jax.Array:
+    """uint8 `[RENDERED_PIXELS · N, RENDERED_PIXELS · N, 3]`.
+
+    The agent has left the picture after the last step.
+    """
+    del params
+    colours = {name: jnp.asarray(c, jnp.uint8) for name, c in COLOURS.items()}
+    reachable = jnp.tri(self.size, dtype=bool)[:, :, None]
+    image = jnp.where(
+      reachable, colours["water"][None, None], colours["beyond"][None, None]
+    )
+    image = image.at[self.size - 1, self.size - 1].set(colours["goal"])
+    image = image.at[state.row, state.column].set(colours["agent"], mode="drop")
+    return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
+
+  def _observe(self, state: State) -> jax.Array:
+    observation = jnp.zeros((self.size, self.size), jnp.float32)
+    return observation.at[state.row, state.column].set(1.0, mode="drop")
+
+
+def action_mapping(seed: int, size: int) -> np.ndarray:
+  """The action that goes right in each position, as bsuite draws it.
+
+  Args:
+    seed: bsuite's `mapping_seed`.
+    size: N.
+
+  Returns:
+    int32 `[N, N]` of fair coins, 0 or 1.
+  """
+  drawn = np.random.RandomState(seed).binomial(1, 0.5, [size, size])
+  return drawn.astype(np.int32)
+
+
+def draw_tosses(key: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
+  """What is random in one step of the stochastic Deep Sea.
+
+  Returns:
+    Whether a step to the right fails, bool `[]`, with probability 1/N; and the noise
+    of a corner's reward, float32 `[]`, ~ N(0, 1).
+  """
+  fails_key, noise_key = jax.random.split(key)
+  return jax.random.bernoulli(fails_key, 1 / size), jax.random.normal(noise_key)

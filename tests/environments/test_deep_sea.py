@@ -1,0 +1,189 @@
+"""Deep Sea, step by step against bsuite's own."""
+
+import warnings
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from bsuite.environments import deep_sea as bsuite_deep_sea
+
+from explorax import environments
+from explorax.environments import deep_sea, jax_adapter, specs
+
+
+class _Tosses:
+  """bsuite's random numbers, given in advance: one toss and one noise a step."""
+
+  def __init__(self):
+    self.fails, self.noise = False, 0.0
+
+  def rand(self):
+    return 0.0 if self.fails else 1.0
+
+  def randn(self):
+    return self.noise
+
+
+def _bsuite(size, *, stochastic=False, permuted=False, mapping_seed=42):
+  with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # It warns of actions that are not permuted.
+    environment = bsuite_deep_sea.DeepSea(
+      size,
+      deterministic=not stochastic,
+      randomize_actions=permuted,
+      mapping_seed=mapping_seed,
+    )
+  environment._rng = _Tosses()
+  return environment
+
+
+def _assert_equal(ours, theirs):
+  assert ours.step_type == theirs.step_type
+  np.testing.assert_array_equal(ours.observation, theirs.observation)
+  if theirs.first():
+    assert (ours.reward, ours.discount) == (0.0, 1.0)
+  else:
+    np.testing.assert_allclose(ours.reward, theirs.reward, rtol=1e-6, atol=1e-7)
+    assert ours.discount == theirs.discount
+
+
+@pytest.mark.parametrize("size", [2, 5, 10])
+@pytest.mark.parametrize("permuted", [False, True])
+@pytest.mark.parametrize("stochastic", [False, True])
+def test_is_bsuites_given_the_same_tosses(size, stochastic, permuted):
+  sea = deep_sea.DeepSea(
+    size, stochastic=stochastic, permuted=permuted, mapping_seed=size
+  )
+  params = sea.default_params()
+  reference = _bsuite(size, stochastic=stochastic, permuted=permuted, mapping_seed=size)
+  reset, step = jax.jit(sea.reset), jax.jit(sea.step)
+  draw = jax.jit(deep_sea.draw_tosses, static_argnums=1)
+  rng = np.random.default_rng(size)
+  keys = iter(jax.random.split(jax.random.PRNGKey(size), 60 * size))
+  counted = {"bad_episode": 0.0, "denoised_return": 0.0}
+  for episode in range(60):
+    state, timestep = reset(jax.random.PRNGKey(0), params)
+    expected = reference.reset()
+    _assert_equal(timestep, expected)
+    row, column = 0, 0
+    while not expected.last():
+      action = rng.integers(2, dtype=np.int32)
+      if episode % 3 == 0 or (episode % 3 == 1 and row > 0):
+        # Towards the goal, in some episodes after a first step that is random.
+        action = np.int32(params.right[row, column])
+      key = next(keys)
+      fails, noise = draw(key, size)
+      reference._rng.fails, reference._rng.noise = bool(fails), float(noise)
+      state, timestep = step(key, state, action, params)
+      expected = reference.step(action)
+      _assert_equal(timestep, expected)
+      row, column = int(state.row), int(state.column)
+    for name, value in sea.metrics(state, params).items():
+      counted[name] += float(value)
+  info = reference.bsuite_info()
+  assert counted["bad_episode"] == info["total_bad_episodes"]
+  assert counted["denoised_return"] == info["denoised_return"]
+  assert 0 < counted["bad_episode"] < 60
+  assert counted["denoised_return"] > 0
+
+
+@pytest.mark.parametrize("size", [4, 20])
+def test_tosses_have_the_probabilities_of_bsuites(size):
+  keys = jax.random.split(jax.random.PRNGKey(1), 20_000)
+  fails, noise = jax.vmap(deep_sea.draw_tosses, (0, None))(keys, size)
+  fails, noise = np.asarray(fails), np.asarray(noise, np.float64)
+  # Within 5 standard errors.
+  error = 5 / 20_000**0.5
+  assert abs(fails.mean() - 1 / size) < error * (1 / size * (1 - 1 / size)) ** 0.5
+  assert abs(noise.mean()) < error
+  assert abs(noise.var() - 1) < error * 2**0.5
+  assert abs(np.corrcoef(fails, noise)[0, 1]) < error
+
+
+@pytest.mark.parametrize(
+  ("name", "bsuite_name"),
+  [("jax:deep_sea/10,permuted=true", "bsuite:deep_sea/0")],
+)
+def test_its_name_is_the_sweeps(name, bsuite_name):
+  """Observations, rewards, discounts, and the way to the goal, of bsuite's sweep."""
+  ours = environments.make(name, seed=0)
+  theirs = environments.make(bsuite_name, seed=0)
+  spec = ours.observation_spec()
+  assert isinstance(spec, specs.OneHotArray)
+  assert spec.shape == theirs.observation_spec().shape
+  mapping = deep_sea.action_mapping(42, 10)
+  for solve in (False, True):
+    rng = np.random.default_rng(0)
+    one, other, total = ours.reset(), theirs.reset(), 0.0
+    for row in range(10):
+      np.testing.assert_array_equal(one.observation, other.observation)
+      action = int(mapping[row, row]) if solve else int(rng.integers(2))
+      one, other = ours.step(action), theirs.step(action)
+      np.testing.assert_allclose(one.reward, other.reward, rtol=1e-6)
+      total += one.reward
+    assert one.last() and other.last() and one.discount == other.discount == 0.0
+    assert not one.observation.any()
+    assert environments.episode_metrics(ours) == {
+      "bad_episode": float(not solve),
+      "denoised_return": float(solve),
+    }
+  assert total == pytest.approx(0.99)
+
+
+def test_each_of_a_batch_may_have_its_own_mapping_and_cost():
+  sea = deep_sea.DeepSea(6)
+  right = np.stack([deep_sea.action_mapping(seed, 6) for seed in range(3)])
+  params = deep_sea.Params(jnp.asarray([0.0, 0.01, 0.5]), jnp.asarray(right))
+
+  def episode(params):
+    """The return of going right, or of going left where `flip` is 1."""
+
+    def step(state, flip):
+      action = params.right[state.row, state.column] ^ flip
+      state, timestep = sea.step(jax.random.PRNGKey(0), state, action, params)
+      return state, (timestep.reward, timestep.step_type)
+
+    state, _ = sea.reset(jax.random.PRNGKey(0), params)
+    state, (rewards, types) = jax.lax.scan(step, state, jnp.zeros(6, jnp.int32))
+    left = jax.lax.scan(step, sea.reset(None, params)[0], jnp.ones(6, jnp.int32))[1][0]
+    return rewards.sum(), types, left.sum()
+
+  returns, types, left = jax.jit(jax.vmap(episode))(params)
+  np.testing.assert_allclose(returns, [1.0, 0.99, 0.5], rtol=1e-6)
+  assert (np.asarray(types) == [*[dm_env.StepType.MID] * 5, dm_env.StepType.LAST]).all()
+  np.testing.assert_array_equal(left, np.zeros(3))
+
+
+def test_is_drawn():
+  environment = jax_adapter.JaxEnvironment(deep_sea.DeepSea(3), seed=0)
+  environment.reset()
+  pixels = deep_sea.RENDERED_PIXELS
+  beyond, water, goal, agent = (
+    deep_sea.COLOURS[name] for name in ("beyond", "water", "goal", "agent")
+  )
+  begun = [[agent, beyond, beyond], [water, water, beyond], [water, water, goal]]
+  ended = [[water, beyond, beyond], [water, water, beyond], [water, water, goal]]
+  pictures = [environment.render()]
+  for _ in range(3):
+    environment.step(0)
+  pictures.append(environment.render())
+  for picture, expected in zip(pictures, (begun, ended), strict=True):
+    assert picture.dtype == np.uint8
+    np.testing.assert_array_equal(
+      picture, np.kron(expected, np.ones((pixels, pixels, 1), np.uint8))
+    )
+
+
+@pytest.mark.parametrize(
+  ("fields", "message"),
+  [
+    ({"size": 1}, "the size of the deep sea is 1; it must be at least 2"),
+    ({"mapping_seed": -1}, "the mapping_seed of the deep sea is -1; it must be from 0"),
+    ({"mapping_seed": 2**32}, "it must be from 0 to 4294967295"),
+  ],
+)
+def test_impossible_seas_are_refused(fields, message):
+  with pytest.raises(ValueError, match=message):
+    deep_sea.DeepSea(**fields)
