@@ -16,12 +16,14 @@ BATCH = 3
 
 MAZE = disco_maze.DiscoMaze(5)
 ROOM = gridworld.GridWorld(5)
-# The limits differ within the batch. Random walks end at walls long before the first,
-# and rarely at the goal before the second.
-CASES = {
-  "disco_maze": (MAZE, disco_maze.Params(jnp.asarray([2, 10, 50]))),
-  "gridworld": (ROOM, gridworld.Params(jnp.asarray([7, 20, 1]))),
-}
+# Time limits, which differ within the batch; some episodes end before them.
+CASES = {"disco_maze": (MAZE, (2, 10, 50)), "gridworld": (ROOM, (7, 20, 1))}
+
+
+def _params(environment, limits):
+  params = environment.default_params()
+  limited = [params._replace(time_limit=np.int32(limit)) for limit in limits]
+  return jax.tree.map(lambda *x: jnp.stack(x), *limited)
 
 
 def _keys_and_actions(environment):
@@ -81,8 +83,8 @@ def _vmap_of_scans(environment, params, reset_keys, step_keys, actions):
 
 @pytest.mark.parametrize("name", CASES)
 def test_scanning_is_stepping_by_hand(name):
-  environment, params = CASES[name]
-  inputs = (params, *_keys_and_actions(environment))
+  environment, limits = CASES[name]
+  inputs = (_params(environment, limits), *_keys_and_actions(environment))
   expected = _by_hand(environment, *inputs)
   kinds = collections.Counter(expected[0].step_type.ravel().tolist())
   assert min(kinds[kind] for kind in (0, 1, 2)) > BATCH
@@ -98,7 +100,7 @@ def test_scanning_is_stepping_by_hand(name):
     jax.tree.map(np.testing.assert_array_equal, joined, expected)
     compiled = run._cache_size()
     # Neither other values nor another, equal environment compile anew.
-    other = jax.tree.map(lambda x: x + 1, inputs[0])
+    other = _params(environment, (3, 4, 5))
     again = auto_reset.AutoReset(dataclasses.replace(environment))
     run(again, other, inputs[1][::-1], *inputs[2:])
     assert run._cache_size() == compiled
@@ -178,7 +180,9 @@ def test_everything_else_is_the_wrapped_environments():
   wrapped = auto_reset.AutoReset(ROOM)
   assert wrapped.num_actions == ROOM.num_actions
   assert wrapped.observation_spec() == ROOM.observation_spec()
-  assert wrapped.default_params() == ROOM.default_params()
+  jax.tree.map(
+    np.testing.assert_array_equal, wrapped.default_params(), ROOM.default_params()
+  )
   assert hash(wrapped) == hash(auto_reset.AutoReset(gridworld.GridWorld(5)))
   assert (
     wrapped
