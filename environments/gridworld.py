@@ -1,28 +1,44 @@
-"""An open room with one rewarded position, far from where the agent starts."""
+"""A grid with one rewarded position: an open room, or one of obstacles and traps."""
 
 import dataclasses
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import dm_env
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from explorax.environments import jax_types, specs
+from explorax.environments import grid_maps, jax_types, specs
 
 # Left, right, up, down, as (row, column).
 MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
 RENDERED_PIXELS = 12
-COLOURS = {"floor": (230, 230, 230), "goal": (40, 160, 60), "agent": (30, 60, 200)}
+COLOURS = {
+  "floor": (230, 230, 230),
+  "obstacle": (40, 40, 40),
+  "trap": (200, 70, 60),
+  "goal": (40, 160, 60),
+  "agent": (30, 60, 200),
+}
 
 
 class Params(NamedTuple):
-  """What may change without another compilation.
+  """What may change without another compilation, the map included.
 
   Attributes:
     time_limit: steps after which an episode is truncated, int32 `[]`.
+    noise: the probability with which a step goes anywhere, float32 `[]`.
+    cells: int32 `[rows, columns]`, see `grid_maps.Map`.
+    start: int32 `[2]`, row and column.
+    goal: int32 `[2]`.
   """
 
   time_limit: jax.Array | int
+  noise: jax.Array | float
+  cells: jax.Array | np.ndarray
+  start: jax.Array | np.ndarray
+  goal: jax.Array | np.ndarray
 
 
 class State(NamedTuple):
@@ -34,60 +50,112 @@ class State(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class GridWorld:
-  """The open GridWorld of paper 1 (Dabney et al., 2021, figures 1 and 3).
+  """The GridWorlds of paper 1 (Dabney et al., 2021, figures 1, 3, 7, and 11 to 13).
 
-  The agent moves left, right, up or down in a room of size × size positions; against
-  a wall it stays. It starts at the top centre, one row off the wall; the goal, where
-  it earns 1 and the episode ends, lies diagonally across, one row and one column off
-  the walls: the bottom right (the paper does not say which side). All other rewards
-  are 0; an episode is truncated after 1000 steps. Observations are one-hot positions.
+  The agent moves left, right, up or down; against a wall or an obstacle it stays. At
+  the goal it earns 1 and the episode ends, in a trap the episode ends and it earns
+  nothing. All other rewards are 0; an episode is truncated after 1000 steps.
+  Observations are one-hot positions.
+
+  - World 0 is the open room of figures 1 and 3, `grid_maps.make_room`.
+  - Worlds from 1 on are drawn by `grid_maps.draw`, start and goal too, and depend on
+    nothing but their number, the size and the densities: every agent and every
+    episode sees the same one. Densities of 0 leave an open room.
+  - `from_text` makes any other map.
+
+  The map is in the parameters: environments of a batch may have different ones, as
+  in `GridWorld(20)` with the parameters of several `GridWorld(20, world=…)`.
+
+  With probability `Params.noise`, figure 7's noise scale, a step leads to one of the
+  neighbouring positions, whatever the action. The paper says "a random neighboring
+  state": all that the agent can enter have the same probability here, traps and the
+  goal among them, obstacles and what is beyond the walls not.
   """
 
-  size: int = 20  # Positions along a side (the size of figures 11 to 13).
+  size: int = 20  # Rows; columns too, but for a layout. Figures 11 to 13.
+  obstacles: float = 0.0  # Density, in [0, 1). Figure 12.
+  traps: float = 0.0  # Density, in [0, 1). Figure 13.
+  world: int = 0  # 0: the open room; otherwise the seed of a random world.
+  layout: tuple[str, ...] = ()  # The rows of `from_text`; () for a world.
 
   def __post_init__(self):
-    if self.size < 5:
+    for name in ("obstacles", "traps"):
+      if not 0 <= getattr(self, name) < 1:
+        raise ValueError(
+          f"the density of {name} is {getattr(self, name)}; it must be at least 0 and "
+          "below 1."
+        )
+    if not 0 <= self.world < 2**32:
+      raise ValueError(f"the world is {self.world}; it must be from 0 to {2**32 - 1}.")
+    if self.layout and (self.obstacles, self.traps, self.world) != (0, 0, 0):
       raise ValueError(
-        f"the size of the gridworld is {self.size}; it must be at least 5, so that the "
-        "start and the goal are apart and off the walls."
+        f"a layout is given, and obstacles at {self.obstacles}, traps at {self.traps} "
+        f"and world {self.world} as well; leave out one or the other."
       )
+    if self.layout and len(self.layout) != self.size:
+      raise ValueError(
+        f"the size is {self.size}, but the layout has {len(self.layout)} rows; make it "
+        "with GridWorld.from_text."
+      )
+    if (self.obstacles or self.traps) and not self.world:
+      raise ValueError(
+        f"obstacles at {self.obstacles} and traps at {self.traps} need a world; choose "
+        "one from 1 on, as in world=1."
+      )
+    self._make_map()  # Refuses what has none.
+
+  @classmethod
+  def from_text(cls, lines: Iterable[str]) -> "GridWorld":
+    """The map written in `lines`, one for each row; see `grid_maps.parse`."""
+    layout = tuple(lines)
+    grid_maps.parse(layout)
+    return cls(len(layout), layout=layout)
 
   def default_params(self) -> Params:
-    return Params(time_limit=1000)
+    return Params(1000, 0.0, *self._make_map())
 
   @property
   def num_actions(self) -> int:
     return len(MOVES)
 
   @property
-  def start(self) -> tuple[int, int]:
-    return 1, self.size // 2
-
-  @property
-  def goal(self) -> tuple[int, int]:
-    return self.size - 2, self.size - 2
+  def shape(self) -> tuple[int, int]:
+    """Rows and columns."""
+    return self.size, len(self.layout[0]) if self.layout else self.size
 
   def observation_spec(self) -> specs.OneHotArray:
-    return specs.OneHotArray((self.size, self.size), "position")
+    return specs.OneHotArray(self.shape, "position")
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """The agent at the start; nothing is random."""
-    del key, params
-    state = State(jnp.asarray(self.start, jnp.int32), jnp.int32(0))
+    del key
+    state = State(jnp.asarray(params.start, jnp.int32), jnp.int32(0))
     return state, jax_types.restart(self._observe(state))
 
   def step(
     self, key: jax.Array, state: State, action: jax.Array, params: Params
   ) -> tuple[State, dm_env.TimeStep]:
     """Moves the agent."""
-    del key
-    target = state.position + jnp.asarray(MOVES, jnp.int32)[action]
-    state = State(jnp.clip(target, 0, self.size - 1), state.time + 1)
-    at_goal = jnp.all(state.position == jnp.asarray(self.goal, jnp.int32))
+    cells = jnp.asarray(params.cells)
+    targets = state.position[None] + jnp.asarray(MOVES, jnp.int32)
+    inside = ((targets >= 0) & (targets < jnp.asarray(self.shape)[None])).all(axis=1)
+    # Beyond the walls, which `inside` tells, there is no cell to look at.
+    free = inside & (
+      cells.at[targets[:, 0], targets[:, 1]].get(mode="clip") != grid_maps.OBSTACLE
+    )
+    noise_key, direction_key = jax.random.split(key)
+    preference = jax.random.uniform(direction_key, (len(MOVES),))
+    anywhere = jnp.argmax(jnp.where(free, preference, -1.0))
+    noisy = jax.random.bernoulli(noise_key, params.noise)
+    direction = jnp.where(noisy, anywhere, action)
+    position = jnp.where(free[direction], targets[direction], state.position)
+    state = State(position, state.time + 1)
+    at_goal = jnp.all(position == jnp.asarray(params.goal, jnp.int32))
+    trapped = cells[position[0], position[1]] == grid_maps.TRAP
     return state, jax_types.transition(
       self._observe(state),
       at_goal,
-      terminated=at_goal,
+      terminated=at_goal | trapped,
       truncated=state.time >= params.time_limit,
     )
 
@@ -97,14 +165,24 @@ class GridWorld:
     return {}
 
   def render(self, state: State, params: Params) -> jax.Array:
-    """uint8 `[RENDERED_PIXELS · size, RENDERED_PIXELS · size, 3]`."""
-    del params
+    """uint8 `[RENDERED_PIXELS · rows, RENDERED_PIXELS · columns, 3]`."""
     colours = {name: jnp.asarray(c, jnp.uint8) for name, c in COLOURS.items()}
-    image = jnp.broadcast_to(colours["floor"], (self.size, self.size, 3))
-    image = image.at[self.goal].set(colours["goal"])
+    # In the order of grid_maps.OPEN, OBSTACLE and TRAP.
+    palette = jnp.stack([colours[name] for name in ("floor", "obstacle", "trap")])
+    image = palette[jnp.asarray(params.cells)]
+    image = image.at[params.goal[0], params.goal[1]].set(colours["goal"])
     image = image.at[state.position[0], state.position[1]].set(colours["agent"])
     return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
 
+  def _make_map(self) -> grid_maps.Map:
+    if self.layout:
+      return grid_maps.parse(self.layout)
+    if not self.world:
+      return grid_maps.make_room(self.size)
+    return grid_maps.draw(
+      self.size, obstacles=self.obstacles, traps=self.traps, world=self.world
+    )
+
   def _observe(self, state: State) -> jax.Array:
-    observation = jnp.zeros((self.size, self.size), jnp.float32)
+    observation = jnp.zeros(self.shape, jnp.float32)
     return observation.at[state.position[0], state.position[1]].set(1.0)

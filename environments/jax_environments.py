@@ -60,8 +60,9 @@ _KINDS = {
     gridworld.GridWorld,
     20,
     "an open room of any size from 5, a reward of 1 at the far corner; 4 actions; "
-    ",time_limit=<steps>",
-    _TIME_LIMITS,
+    ",noise=<probability> of a random step; ,obstacles=<density> or ,traps=<density> "
+    "in a random room, ,world=<number from 1>; ,time_limit=<steps>",
+    {**_TIME_LIMITS, "noise": (0, 1)},
   ),
 }
 

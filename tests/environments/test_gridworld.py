@@ -1,10 +1,26 @@
-"""The open GridWorld, against a few lines of plain Python."""
+"""The GridWorld and its maps, against a few lines of plain Python."""
 
+import itertools
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import gridworld, specs
+from explorax.environments import (
+  grid_maps,
+  gridworld,
+  jax_adapter,
+  jax_environments,
+  specs,
+)
+
+WALLED = (
+  "S.#G",
+  "....",
+  ".x#.",
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +52,168 @@ def test_walks_as_a_plain_loop_does(small):
   assert ends == {True, False}
 
 
+def test_obstacles_stop_and_traps_end_the_episode():
+  """Every action in every position of a map, against its text."""
+  world = gridworld.GridWorld.from_text(WALLED)
+  params = world.default_params()
+  assert world.shape == (3, 4) and world.observation_spec().shape == (3, 4)
+  step = jax.jit(world.step)
+  key = jax.random.PRNGKey(0)
+  state, first = jax.jit(world.reset)(key, params)
+  assert np.argwhere(first.observation).tolist() == [[0, 0]]
+  seen = set()
+  for row, column in itertools.product(range(3), range(4)):
+    if WALLED[row][column] in "#xG":  # Nobody leaves from there.
+      continue
+    for action, (down, right) in enumerate(gridworld.MOVES):
+      target = (row + down, column + right)
+      inside = 0 <= target[0] < 3 and 0 <= target[1] < 4
+      what = WALLED[target[0]][target[1]] if inside else "#"
+      expected = (row, column) if what == "#" else target
+      here = state._replace(position=jnp.asarray([row, column], jnp.int32))
+      _, timestep = step(key, here, np.int32(action), params)
+      assert np.argwhere(timestep.observation).tolist() == [list(expected)]
+      assert timestep.observation.sum() == 1.0
+      assert timestep.reward == float(what == "G")
+      assert timestep.discount == float(what not in "Gx")
+      assert (timestep.step_type == 2) == (what in "Gx")
+      seen.add(what)
+  assert seen == set(".#xGS")
+
+
+@pytest.mark.parametrize(
+  ("position", "free"),
+  [((0, 0), (1, 3)), ((2, 0), (1, 2)), ((1, 3), (0, 2, 3))],
+)
+def test_noise_leads_to_each_neighbour_equally_often(position, free):
+  """Frequencies of where a step leads, for one action that is free and one not."""
+  world = gridworld.GridWorld.from_text(WALLED)
+  params = world.default_params()
+  num = 6000
+  keys = jax.random.split(jax.random.PRNGKey(sum(position)), num)
+  state = gridworld.State(jnp.asarray(position, jnp.int32), jnp.int32(0))
+
+  @jax.jit
+  @jax.vmap
+  def arrive(key, action, noise):
+    return world.step(key, state, action, params._replace(noise=noise))[0].position
+
+  blocked = next(action for action in range(4) if action not in free)
+  for action, noise in itertools.product((free[0], blocked), (0.0, 0.4, 1.0)):
+    arrived = arrive(keys, np.full(num, action, np.int32), np.full(num, noise))
+    expected = {}
+    intended = gridworld.MOVES[action] if action in free else (0, 0)
+    for move, probability in [
+      (intended, 1 - noise),
+      *((gridworld.MOVES[one], noise / len(free)) for one in free),
+    ]:
+      target = (position[0] + move[0], position[1] + move[1])
+      expected[target] = expected.get(target, 0.0) + probability
+    counted = dict.fromkeys(expected, 0)
+    for target in np.asarray(arrived).tolist():
+      counted[tuple(target)] += 1  # A KeyError: where it may not lead.
+    for target, probability in expected.items():
+      # Within 5 standard errors; exact where nothing is random.
+      margin = 5 * (probability * (1 - probability) / num) ** 0.5
+      assert abs(counted[target] / num - probability) <= margin + 1e-9
+
+
+def _labels(is_open):
+  """The number of each open position's component, by spreading the least one."""
+  labels = np.where(is_open, np.arange(1, is_open.size + 1).reshape(is_open.shape), 0)
+  while True:
+    before = labels.copy()
+    for axis, shift in ((0, 1), (0, -1), (1, 1), (1, -1)):
+      padded = np.pad(labels, 1)
+      near = np.roll(padded, shift, axis)[1:-1, 1:-1]
+      labels = np.where((labels > 0) & (near > 0), np.minimum(labels, near), labels)
+    if np.array_equal(before, labels):
+      return labels
+
+
+@pytest.mark.parametrize("kind", ["obstacles", "traps"])
+def test_worlds_have_their_density_and_a_path(kind):
+  size, density = 12, 0.35
+  shares, starts, begins = [], [], set()
+  for world in range(1, 61):
+    environment = gridworld.GridWorld(size, **{kind: density}, world=world)
+    params = environment.default_params()
+    filled = {"obstacles": grid_maps.OBSTACLE, "traps": grid_maps.TRAP}[kind]
+    assert set(np.unique(params.cells)) == {grid_maps.OPEN, filled}
+    shares.append((params.cells == filled).mean())
+    labels = _labels(params.cells == grid_maps.OPEN)
+    start, goal = tuple(params.start), tuple(params.goal)
+    assert start != goal
+    assert labels[start] == labels[goal] > 0
+    sizes = np.bincount(labels[labels > 0])
+    assert sizes[labels[start]] == sizes.max()
+    # Where the start lies among the component's positions, in (0, 1).
+    in_order = np.flatnonzero(labels == labels[start])
+    rank = np.searchsorted(in_order, start[0] * size + start[1])
+    starts.append((rank + 0.5) / len(in_order))
+    begins.add((start, goal))
+  # Within 5 standard errors of the density, and of a uniform's mean.
+  assert abs(np.mean(shares) - density) < 5 * (0.35 * 0.65 / (60 * 144)) ** 0.5
+  assert abs(np.mean(starts) - 0.5) < 5 * (1 / 12 / 60) ** 0.5
+  assert len(begins) == 60
+
+
+def test_worlds_follow_their_number_and_nothing_else():
+  name = "gridworld/8,obstacles=0.3,world=5"
+  one = environments.make(f"jax:{name}", seed=0)
+  other = environments.make(f"jax:{name}", seed=1)
+  for _ in range(2):
+    np.testing.assert_array_equal(one.reset().observation, other.reset().observation)
+    np.testing.assert_array_equal(one.raw.render(), other.raw.render())
+  _, params = jax_environments.make(name)
+  _, thinner = jax_environments.make("gridworld/8,obstacles=0.2,world=5")
+  _, trapped = jax_environments.make("gridworld/8,traps=0.3,world=5")
+  blocked = params.cells == grid_maps.OBSTACLE
+  assert blocked[thinner.cells == grid_maps.OBSTACLE].all()
+  np.testing.assert_array_equal(blocked, trapped.cells == grid_maps.TRAP)
+  np.testing.assert_array_equal(params.goal, trapped.goal)
+
+
+def test_a_world_stays_what_it_was():
+  """A world as it was first drawn: reports of worlds by number stay comparable."""
+  params = gridworld.GridWorld(5, obstacles=0.2, traps=0.2, world=1).default_params()
+  rows = ["".join(".#x"[cell] for cell in row) for row in params.cells]
+  assert rows == ["..#x#", "##xx.", "..x.#", "...##", "..x.."]
+  assert (params.start.tolist(), params.goal.tolist()) == ([3, 1], [3, 0])
+
+
+def test_a_thin_world_is_an_open_room_with_other_ends():
+  _, room = jax_environments.make("gridworld/20")
+  _, drawn = jax_environments.make("gridworld/20,world=1")
+  np.testing.assert_array_equal(room.cells, drawn.cells)
+  assert (room.start.tolist(), room.goal.tolist()) == ([1, 10], [18, 18])
+  assert drawn.start.tolist() != [1, 10] and drawn.goal.tolist() != [18, 18]
+
+
+def test_each_of_a_batch_may_have_its_own_map():
+  """Steps in worlds side by side, against the same worlds one by one."""
+  worlds = [gridworld.GridWorld(7, traps=0.2, world=world) for world in (1, 2, 3)]
+  each = [world.default_params() for world in worlds]
+  batched = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
+  room = gridworld.GridWorld(7)
+  actions = jnp.asarray(np.random.default_rng(0).integers(4, size=4), jnp.int32)
+
+  def walk(world, params):
+    def step(state, action):
+      return world.step(jax.random.PRNGKey(0), state, action, params)
+
+    state, _ = world.reset(jax.random.PRNGKey(0), params)
+    return jax.lax.scan(step, state, actions)[1]
+
+  together = jax.jit(jax.vmap(lambda params: walk(room, params)))(batched)
+  for i, (world, params) in enumerate(zip(worlds, each, strict=True)):
+    alone = walk(world, jax.tree.map(jnp.asarray, params))
+    for one, other in zip(
+      jax.tree.leaves(together), jax.tree.leaves(alone), strict=True
+    ):
+      np.testing.assert_array_equal(one[i], other)
+
+
 def test_is_seen_as_a_position_and_drawn(small):
   assert isinstance(small.observation_spec(), specs.OneHotArray)
   small.reset()
@@ -47,6 +225,50 @@ def test_is_seen_as_a_position_and_drawn(small):
     assert tuple(at) == gridworld.COLOURS[name]
 
 
-def test_too_small_a_room_is_refused():
-  with pytest.raises(ValueError, match="the size of the gridworld is 4; it must be at"):
-    environments.make("jax:gridworld/4", seed=0)
+def test_a_map_is_drawn_as_it_is_written():
+  environment = jax_adapter.JaxEnvironment(
+    gridworld.GridWorld.from_text(WALLED), seed=0
+  )
+  environment.reset()
+  names = {"S": "agent", "G": "goal", "#": "obstacle", "x": "trap", ".": "floor"}
+  colours = [[gridworld.COLOURS[names[c]] for c in line] for line in WALLED]
+  pixels = np.ones((gridworld.RENDERED_PIXELS,) * 2 + (1,), np.uint8)
+  np.testing.assert_array_equal(environment.render(), np.kron(colours, pixels))
+
+
+@pytest.mark.parametrize(
+  ("lines", "message"),
+  [
+    ((), r"have \[\] characters; there must be at least one row"),
+    (("",), r"have \[0\] characters"),
+    (("S.", "G"), r"have \[2, 1\] characters; .* all must be equally long"),
+    (("S?G",), "has '\\?' in it; write '.' for an open position"),
+    (("..G",), "has 0 positions 'S'; there must be one start"),
+    (("SGG",), "has 2 positions 'G'; there must be one goal"),
+    (("S#G",), r"no path leads from the start \(0, 0\) .* to the goal \(0, 2\)"),
+    (("SxG",), "no path leads from the start"),
+  ],
+)
+def test_maps_that_cannot_be_are_refused(lines, message):
+  with pytest.raises(ValueError, match=message):
+    gridworld.GridWorld.from_text(lines)
+
+
+@pytest.mark.parametrize(
+  ("fields", "message"),
+  [
+    ({"size": 4}, "the size of the gridworld is 4; it must be at least 5"),
+    ({"size": 1, "world": 1}, "the size of the gridworld is 1; it must be at least 2"),
+    ({"obstacles": 1.0, "world": 1}, "the density of obstacles is 1.0; it must be at"),
+    ({"traps": -0.1, "world": 1}, "the density of traps is -0.1"),
+    ({"traps": float("nan"), "world": 1}, "the density of traps is nan"),
+    ({"world": -1}, "the world is -1; it must be from 0"),
+    ({"traps": 0.1}, "obstacles at 0.0 and traps at 0.1 need a world"),
+    ({"obstacles": 0.6, "traps": 0.4, "world": 1}, "world 1 of size 20 .* has no path"),
+    ({"layout": ("S.G",)}, "the size is 20, but the layout has 1 rows"),
+    ({"size": 1, "layout": ("SG",), "world": 1}, "a layout is given, and obstacles"),
+  ],
+)
+def test_impossible_worlds_are_refused(fields, message):
+  with pytest.raises(ValueError, match=message):
+    gridworld.GridWorld(**fields)

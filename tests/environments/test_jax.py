@@ -22,7 +22,7 @@ from explorax.environments import (
 
 MOVES = disco_maze.MOVES
 # Fields that are neither numbers nor truth values.
-_NOT_SETTINGS: set[str] = set()
+_NOT_SETTINGS = {"layout"}
 
 
 def _neighbours(is_open, position):
@@ -416,6 +416,11 @@ def test_every_kind_tells_of_its_settings_and_limits_them():
     ("deep_sea/5,mapping_seed=-1", "names no environment: the mapping_seed of the"),
     ("deep_sea/5,move_cost=-0.5", "is -0.5; it must be from 0 to 1"),
     ("deep_sea/5,move_cost=nan", "is nan; it must be from 0 to 1"),
+    ("gridworld/9,noise=1.5", "is 1.5; it must be from 0 to 1"),
+    ("gridworld/9,noise=a lot", "is 'a lot'; it must be a number"),
+    ("gridworld/9,obstacles=0.2", "at 0.2 and traps at 0.0 need a world; choose one"),
+    ("gridworld/9,obstacles=0.99,world=3", "world 3 of size 9 .* has no path"),
+    ("gridworld/9,layout=S.G", "has no setting 'layout'"),
   ],
 )
 def test_names_that_make_no_environment_are_refused(name, message):

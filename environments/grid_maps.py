@@ -1,0 +1,148 @@
+"""Maps of gridworlds: an open room, random obstacles and traps, or a text."""
+
+import collections
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+OPEN, OBSTACLE, TRAP = range(3)
+# The characters of a map written as text.
+CHARACTERS = {".": OPEN, "#": OBSTACLE, "x": TRAP, "S": OPEN, "G": OPEN}
+_STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0))
+
+Position = tuple[int, int]
+
+
+class Map(NamedTuple):
+  """Where what is, positions as (row, column).
+
+  Attributes:
+    cells: int32 `[rows, columns]` of OPEN, OBSTACLE and TRAP.
+    start: int32 `[2]`, where episodes begin.
+    goal: int32 `[2]`, where they earn 1 and end.
+  """
+
+  cells: np.ndarray
+  start: np.ndarray
+  goal: np.ndarray
+
+
+def make_room(size: int) -> Map:
+  """An open room of size × size, the goal diagonally across from the start.
+
+  The start is at the top centre, one row off the wall; the goal at the bottom right,
+  one row and one column off the walls (paper 1, figures 1 and 3; Dabney et al., 2021,
+  do not say on which side).
+  """
+  if size < 5:
+    raise ValueError(
+      f"the size of the gridworld is {size}; it must be at least 5, so that the "
+      "start and the goal are apart and off the walls."
+    )
+  cells = np.full((size, size), OPEN, np.int32)
+  return _make(cells, (1, size // 2), (size - 2, size - 2))
+
+
+def draw(size: int, *, obstacles: float, traps: float, world: int) -> Map:
+  """A random world, as in figures 11 to 13 of paper 1 (Dabney et al., 2021).
+
+  Each position is an obstacle with probability `obstacles` and a trap with
+  probability `traps` (the paper has one kind or the other in a world). The start and
+  the goal are drawn without replacement from the largest connected component of open
+  positions, so that a path leads from one to the other; the first in reading order,
+  if several are as large. What lies where has u < density for the same u whatever
+  the density: a denser world of one number has all obstacles of the thinner one.
+
+  Args:
+    size: positions along a side, at least 2.
+    obstacles: probability.
+    traps: probability.
+    world: the seed.
+
+  Raises:
+    ValueError: if the size is less, or no two open positions are neighbours.
+  """
+  if size < 2:
+    raise ValueError(f"the size of the gridworld is {size}; it must be at least 2.")
+  rng = np.random.RandomState(world)  # Its numbers are the same in every numpy.
+  drawn = rng.random_sample((size, size))
+  cells = np.full((size, size), OPEN, np.int32)
+  cells[drawn < obstacles + traps] = TRAP
+  cells[drawn < obstacles] = OBSTACLE
+  component = _largest_component(cells)
+  if len(component) < 2:
+    raise ValueError(
+      f"world {world} of size {size} with obstacles at a density of {obstacles} and "
+      f"traps at {traps} has no path from one open position to another; lower the "
+      "density, or choose another world."
+    )
+  start, goal = rng.choice(len(component), 2, replace=False)
+  return _make(cells, component[start], component[goal])
+
+
+def parse(lines: Sequence[str]) -> Map:
+  """A map from its rows of text: `.` open, `#` an obstacle, `x` a trap, `S`, `G`.
+
+  Raises:
+    ValueError: if the rows differ in length, hold another character, have not one
+      start and one goal, or no path leads from one to the other.
+  """
+  width = len(lines[0]) if lines else 0
+  if not width or any(len(line) != width for line in lines):
+    raise ValueError(
+      f"the rows of the gridworld's map have {[len(line) for line in lines]} "
+      "characters; there must be at least one row, and all must be equally long."
+    )
+  text = "".join(lines)
+  unknown = sorted(set(text) - set(CHARACTERS))
+  if unknown:
+    raise ValueError(
+      f"the gridworld's map has {unknown[0]!r} in it; write '.' for an open position, "
+      "'#' for an obstacle, 'x' for a trap, 'S' for the start and 'G' for the goal."
+    )
+  for character, what in (("S", "start"), ("G", "goal")):
+    if text.count(character) != 1:
+      raise ValueError(
+        f"the gridworld's map has {text.count(character)} positions {character!r}; "
+        f"there must be one {what}."
+      )
+  cells = np.array([[CHARACTERS[c] for c in line] for line in lines], np.int32)
+  start, goal = (divmod(text.index(character), width) for character in "SG")
+  if goal not in _component(cells, start):
+    raise ValueError(
+      f"no path leads from the start {start} of the gridworld's map to the goal "
+      f"{goal}; open one."
+    )
+  return _make(cells, start, goal)
+
+
+def _make(cells: np.ndarray, start: Position, goal: Position) -> Map:
+  return Map(cells, np.array(start, np.int32), np.array(goal, np.int32))
+
+
+def _largest_component(cells: np.ndarray) -> list[Position]:
+  """Its positions in reading order; empty if nothing is open."""
+  largest: set[Position] = set()
+  seen: set[Position] = set()
+  for row, column in np.argwhere(cells == OPEN).tolist():
+    if (row, column) not in seen:
+      component = _component(cells, (row, column))
+      seen |= component
+      largest = max(largest, component, key=len)
+  return sorted(largest)
+
+
+def _component(cells: np.ndarray, position: Position) -> set[Position]:
+  """All open positions that can be reached from an open one."""
+  rows, columns = cells.shape
+  reached, queue = {position}, collections.deque([position])
+  while queue:
+    row, column = queue.popleft()
+    for down, right in _STEPS:
+      near = (row + down, column + right)
+      inside = 0 <= near[0] < rows and 0 <= near[1] < columns
+      if inside and near not in reached and cells[near] == OPEN:
+        reached.add(near)
+        queue.append(near)
+  return reached
