@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from explorax.environments import (
+  binary_tree,
+  chain,
   deep_sea,
   disco_maze,
   errors,
   gridworld,
   jax_adapter,
   jax_types,
+  mountain_car,
   settings,
   standard,
 )
@@ -28,8 +31,8 @@ class _Kind(NamedTuple):
       the entries of its `default_params()`, a NamedTuple.
     example_size: for examples; None if it has no size.
     description: a line for people, which names each setting.
-    limits: (least, greatest) of the settings in its params, if they are numbers;
-      those in the dataclass are checked there.
+    limits: (least, greatest) of each setting in its params, the greatest infinite
+      where any finite number will do; those in the dataclass are checked there.
   """
 
   make: Callable[..., Any]
@@ -40,6 +43,21 @@ class _Kind(NamedTuple):
 
 _TIME_LIMITS = {"time_limit": (1, _INT32_MAX)}
 _KINDS = {
+  "binary_tree": _Kind(
+    binary_tree.BinaryTree,
+    50,
+    "of any number of levels: one of two actions climbs, the other ends the episode, "
+    "and the top pays 1; which is which differs by level; 2 actions; "
+    ",mapping_seed=<seed>",
+    {},
+  ),
+  "chain": _Kind(
+    chain.Chain,
+    20,
+    "of any length from 2: go on, or stop for the state's reward, which is 0, 1, 0, 0, "
+    "2, 0, 0, 0, 3, …; 2 actions; no settings",
+    {},
+  ),
   "deep_sea": _Kind(
     deep_sea.DeepSea,
     20,
@@ -63,6 +81,13 @@ _KINDS = {
     ",noise=<probability> of a random step; ,obstacles=<density> or ,traps=<density> "
     "in a random room, ,world=<number from 1>; ,time_limit=<steps>",
     {**_TIME_LIMITS, "noise": (0, 1)},
+  ),
+  "mountain_car": _Kind(
+    mountain_car.MountainCar,
+    None,
+    "a reward of 1 at the goal only; 3 actions; ,noise=<variance> of noise on the "
+    "force; ,time_limit=<steps>",
+    {**_TIME_LIMITS, "noise": (0, math.inf)},
   ),
 }
 
@@ -104,6 +129,8 @@ def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
     }
   )
   defaults = _scalars(plain.default_params()._asdict())
+  if items and not (fields or defaults):
+    raise _no_such(full, key, "it has no settings.")
   values = settings.parse(full, items, {**fields, **defaults})
   environment = _construct(
     full, key, {**sized, **{name: values[name] for name in fields}}
@@ -160,9 +187,13 @@ def _check_limits(
   limits: Mapping[str, tuple[float, float]],
 ) -> None:
   for key, value in values.items():
-    least, greatest = limits.get(key, (-math.inf, math.inf))
+    least, greatest = limits[key]
     if not (least <= value <= greatest and math.isfinite(value)):
+      allowed = (
+        f"from {least} to {greatest}"
+        if math.isfinite(greatest)
+        else f"a finite number of at least {least}"
+      )
       raise ValueError(
-        f"the setting {key!r} of {name!r} is {value}; it must be from {least} to "
-        f"{greatest}."
+        f"the setting {key!r} of {name!r} is {value}; it must be {allowed}."
       )

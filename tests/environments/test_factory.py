@@ -100,6 +100,7 @@ def test_the_current_directory_is_put_last():
     ("deep_sea/0", ValueError, "did you mean 'bsuite:deep_sea/0'"),
     ("Pong", ValueError, "did you mean 'atari:Pong'"),
     ("disco_maze/21", ValueError, "did you mean 'jax:disco_maze/21'"),
+    ("mountain_car", ValueError, "did you mean 'jax:mountain_car'"),
     ("CartPole-v1", ValueError, "did you mean 'gym:CartPole-v1'"),
     ("", ValueError, "write 'kind:name'"),
     ("bsuite:", ValueError, "write 'kind:name'"),
@@ -148,6 +149,7 @@ def test_the_list_names_what_can_be_made():
   assert "2 actions" in rows["gym:CartPole-v1"]
   assert "any odd size" in rows["jax:disco_maze/<size>"]
   assert "permuted=true" in rows["jax:deep_sea/<size>"]
+  assert "variance" in rows["jax:mountain_car"]
   assert "gym:<id>" in rows and "<module>:<function>" in rows
 
 

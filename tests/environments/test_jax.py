@@ -18,6 +18,7 @@ from explorax.environments import (
   jax_environments,
   jax_types,
   mazes,
+  mountain_car,
 )
 
 MOVES = disco_maze.MOVES
@@ -374,6 +375,8 @@ def test_settings_reach_the_fields_and_the_parameters():
   _, params = jax_environments.make("deep_sea/5")
   assert params.move_cost == 0.01
   np.testing.assert_array_equal(params.right, np.ones((5, 5)))
+  car, params = jax_environments.make("mountain_car,noise=0.25")
+  assert car == mountain_car.MountainCar() and params.noise == 0.25
   for size in (5, 7):  # A default that follows the size.
     assert jax_environments.make(f"disco_maze/{size}")[1].time_limit == 2 * size**2
 
@@ -416,6 +419,11 @@ def test_every_kind_tells_of_its_settings_and_limits_them():
     ("deep_sea/5,mapping_seed=-1", "names no environment: the mapping_seed of the"),
     ("deep_sea/5,move_cost=-0.5", "is -0.5; it must be from 0 to 1"),
     ("deep_sea/5,move_cost=nan", "is nan; it must be from 0 to 1"),
+    ("mountain_car/5", "names no environment: it has no size. .* 'jax:mountain_car'."),
+    ("mountain_car,noise=inf", "is inf; it must be a finite number of at least 0"),
+    ("mountain_car,noise=-1", "is -1.0; it must be a finite number of at least 0"),
+    ("mountain_car,time_limit=0", "is 0; it must be from 1 to 2147483647"),
+    ("mountain_kar", "did you mean 'jax:mountain_car'"),
     ("gridworld/9,noise=1.5", "is 1.5; it must be from 0 to 1"),
     ("gridworld/9,noise=a lot", "is 'a lot'; it must be a number"),
     ("gridworld/9,obstacles=0.2", "at 0.2 and traps at 0.0 need a world; choose one"),

@@ -1,0 +1,132 @@
+"""A tree in which one of two actions goes on at each level, and the other ends."""
+
+import dataclasses
+from typing import NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.environments import jax_types, specs
+
+RENDERED_PIXELS = 12
+COLOURS = {
+  "trunk": (230, 230, 230),
+  "end": (150, 150, 150),
+  "branch": (120, 200, 120),
+  "goal": (230, 180, 30),
+  "agent": (30, 60, 200),
+}
+
+
+class Params(NamedTuple):
+  """What may change without another compilation.
+
+  Attributes:
+    up: int32 `[L]`, the action that goes up at each level; the other one ends the
+      episode.
+  """
+
+  up: jax.Array | np.ndarray
+
+
+class State(NamedTuple):
+  """The agent's level, int32 `[]`: 0 to L − 1, or L after the last step."""
+
+  level: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class BinaryTree:
+  """The Binary Tree MDP of paper 4 (Flennerhag et al., 2020, figures 4 and 5).
+
+  There are L levels. At each, one of the two actions ends the episode with a reward
+  of 0, the other one moves up to the next level, and at the last one to the leaf
+  that pays 1. Which action does what is random at each level, and stays so over
+  episodes: `action_mapping(mapping_seed, L)`. Another mapping for each environment of
+  a batch goes into `Params.up`. All other rewards are 0. (After Janz et al., 2019,
+  "Successor Uncertainties".)
+
+  The paper does not describe the observations: they are one-hot levels here, all
+  zeros at the end.
+  """
+
+  size: int = 50  # L. The paper has 10, 20, … 250.
+  mapping_seed: int = 0  # Of which action does what.
+
+  def __post_init__(self):
+    if self.size < 1:
+      raise ValueError(
+        f"the size of the binary tree is {self.size}; it must have at least 1 level."
+      )
+    if not 0 <= self.mapping_seed < 2**32:
+      raise ValueError(
+        f"the mapping_seed of the binary tree is {self.mapping_seed}; it must be from "
+        f"0 to {2**32 - 1}."
+      )
+
+  def default_params(self) -> Params:
+    return Params(action_mapping(self.mapping_seed, self.size))
+
+  @property
+  def num_actions(self) -> int:
+    return 2
+
+  def observation_spec(self) -> specs.OneHotArray:
+    return specs.OneHotArray((self.size,), "level")
+
+  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
+    """The agent at the lowest level; nothing is random."""
+    del key, params
+    state = State(jnp.int32(0))
+    return state, jax_types.restart(self._observe(state))
+
+  def step(
+    self, key: jax.Array, state: State, action: jax.Array, params: Params
+  ) -> tuple[State, dm_env.TimeStep]:
+    """Moves up, or ends the episode."""
+    del key
+    up = action == jnp.asarray(params.up)[state.level]
+    reward = up & (state.level == self.size - 1)
+    state = State(jnp.where(up, state.level + 1, self.size))
+    return state, jax_types.transition(
+      self._observe(state),
+      reward,
+      terminated=state.level == self.size,
+      truncated=jnp.bool_(False),
+    )
+
+  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
+    """None."""
+    del state, params
+    return {}
+
+  def render(self, state: State, params: Params) -> jax.Array:
+    """The trunk, and to its left and right what actions 0 and 1 lead to.
+
+    The lowest level is at the bottom; the agent has left the picture after the last
+    step.
+
+    Returns:
+      uint8 `[RENDERED_PIXELS · L, RENDERED_PIXELS · 3, 3]`.
+    """
+    colours = {name: jnp.asarray(c, jnp.uint8) for name, c in COLOURS.items()}
+    levels = jnp.arange(self.size)
+    column = 2 * jnp.asarray(params.up)  # Of what leads up: 0 or 2.
+    image = jnp.broadcast_to(colours["end"], (self.size, 3, 3))
+    image = image.at[levels, column].set(colours["branch"])
+    image = image.at[self.size - 1, column[-1]].set(colours["goal"])
+    image = image.at[:, 1].set(colours["trunk"])
+    image = image.at[state.level, 1].set(colours["agent"], mode="drop")[::-1]
+    return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
+
+  def _observe(self, state: State) -> jax.Array:
+    observation = jnp.zeros((self.size,), jnp.float32)
+    return observation.at[state.level].set(1.0, mode="drop")
+
+
+def action_mapping(seed: int, size: int) -> np.ndarray:
+  """The action that goes up at each level: int32 `[size]` of fair coins, 0 or 1."""
+  # Its numbers are the same in every numpy.
+  return np.random.RandomState(seed).randint(2, size=size).astype(np.int32)

@@ -1,0 +1,119 @@
+"""A chain of states that pays more the further one goes before stopping."""
+
+import dataclasses
+from typing import NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.environments import jax_types, specs
+
+RIGHT, DOWN = 0, 1
+RENDERED_PIXELS = 12
+COLOURS = {
+  "state": (230, 230, 230),  # It pays nothing.
+  "reward": (230, 180, 30),
+  "agent": (30, 60, 200),
+}
+
+
+class Params(NamedTuple):
+  """What may change without another compilation.
+
+  Attributes:
+    rewards: float32 `[size]`, what "down" earns in each state.
+  """
+
+  rewards: jax.Array | np.ndarray
+
+
+class State(NamedTuple):
+  """Where the agent is, int32 `[]`: 0 to size − 1, or size after the last step."""
+
+  position: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Chain:
+  """The modified chain MDP of paper 1 (Dabney et al., 2021, figure 2a).
+
+  Action 0, "right", moves on to the next state and earns nothing. Action 1, "down",
+  ends the episode with the reward of the state. The rewards are n zeros followed by
+  a single n, for n = 1, 2, 3, …: 0, 1, 0, 0, 2, 0, 0, 0, 3, …, so that n is paid in
+  state n(n + 3)/2 − 1. Observations are one-hot states, all zeros at the end.
+
+  The paper gives neither the length nor what lies at the end. The discount decides
+  which reward is worth the most, and to go on for ever earns nothing; so "right" in
+  the last state ends the episode without a reward here.
+  """
+
+  size: int = 20  # States; up to n = 5 (the paper gives no number).
+
+  def __post_init__(self):
+    if self.size < 2:
+      raise ValueError(
+        f"the size of the chain is {self.size}; it must be at least 2, so that there "
+        "is a reward."
+      )
+
+  def default_params(self) -> Params:
+    return Params(make_rewards(self.size))
+
+  @property
+  def num_actions(self) -> int:
+    return 2
+
+  def observation_spec(self) -> specs.OneHotArray:
+    return specs.OneHotArray((self.size,), "state")
+
+  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
+    """The agent in the first state; nothing is random."""
+    del key, params
+    state = State(jnp.int32(0))
+    return state, jax_types.restart(self._observe(state))
+
+  def step(
+    self, key: jax.Array, state: State, action: jax.Array, params: Params
+  ) -> tuple[State, dm_env.TimeStep]:
+    """Moves on, or stops for the reward."""
+    del key
+    down = action == DOWN
+    reward = jnp.where(down, jnp.asarray(params.rewards)[state.position], 0.0)
+    state = State(jnp.where(down, self.size, state.position + 1))
+    return state, jax_types.transition(
+      self._observe(state),
+      reward,
+      terminated=state.position == self.size,
+      truncated=jnp.bool_(False),
+    )
+
+  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
+    """None."""
+    del state, params
+    return {}
+
+  def render(self, state: State, params: Params) -> jax.Array:
+    """uint8 `[RENDERED_PIXELS, RENDERED_PIXELS · size, 3]`.
+
+    The agent has left the picture after the last step.
+    """
+    colours = {name: jnp.asarray(c, jnp.uint8) for name, c in COLOURS.items()}
+    pays = (jnp.asarray(params.rewards) != 0)[:, None]
+    image = jnp.where(pays, colours["reward"][None], colours["state"][None])
+    image = image.at[state.position].set(colours["agent"], mode="drop")[None]
+    return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
+
+  def _observe(self, state: State) -> jax.Array:
+    observation = jnp.zeros((self.size,), jnp.float32)
+    return observation.at[state.position].set(1.0, mode="drop")
+
+
+def make_rewards(size: int) -> np.ndarray:
+  """float32 `[size]`: n in state n(n + 3)/2 − 1 for n = 1, 2, …, zero elsewhere."""
+  n = np.arange(1, size)
+  state = n * (n + 3) // 2 - 1
+  rewards = np.zeros(size, np.float32)
+  rewards[state[state < size]] = n[state < size]
+  return rewards

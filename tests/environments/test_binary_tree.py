@@ -1,0 +1,108 @@
+"""The binary tree, against a plain walk along its mapping."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+
+from explorax import environments
+from explorax.environments import binary_tree, jax_adapter, jax_environments, specs
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_one_of_all_sequences_earns_the_reward(size):
+  tree = binary_tree.BinaryTree(size, mapping_seed=3)
+  up = binary_tree.action_mapping(3, size)
+  environment = jax_adapter.JaxEnvironment(tree, seed=0)
+  assert isinstance(environment.observation_spec(), specs.OneHotArray)
+  earned = []
+  for actions in itertools.product((0, 1), repeat=size):
+    timestep = environment.reset()
+    for level, action in enumerate(actions):
+      np.testing.assert_array_equal(timestep.observation, np.eye(size)[level])
+      timestep = environment.step(action)
+      right, top = action == up[level], level == size - 1
+      assert timestep.reward == float(right and top)
+      assert timestep.last() == (top or not right)
+      if timestep.last():
+        break
+      assert timestep.discount == 1.0
+    assert timestep.last() and timestep.discount == 0.0
+    assert not timestep.observation.any()
+    if timestep.reward:
+      earned.append(actions)
+  assert earned == [tuple(up)]
+
+
+def test_mappings_are_fair_and_follow_their_seed():
+  drawn = np.stack([binary_tree.action_mapping(seed, 250) for seed in range(40)])
+  assert set(np.unique(drawn)) == {0, 1}
+  # Within 5 standard errors of a half, altogether and at each level.
+  assert abs(drawn.mean() - 0.5) < 5 * 0.5 / drawn.size**0.5
+  assert np.abs(drawn.mean(axis=0) - 0.5).max() < 5 * 0.5 / 40**0.5
+  assert len({row.tobytes() for row in drawn}) == 40
+  np.testing.assert_array_equal(drawn[7], binary_tree.action_mapping(7, 250))
+
+
+def test_each_of_a_batch_may_have_its_own_mapping():
+  tree = binary_tree.BinaryTree(30)
+  up = np.stack([binary_tree.action_mapping(seed, 30) for seed in range(3)])
+
+  def climb(params):
+    def step(state, action):
+      return tree.step(jax.random.PRNGKey(0), state, action, params)
+
+    state, _ = tree.reset(jax.random.PRNGKey(0), params)
+    return jax.lax.scan(step, state, params.up)[1]
+
+  timesteps = jax.jit(jax.vmap(climb))(binary_tree.Params(up))
+  np.testing.assert_array_equal(timesteps.reward, np.eye(30)[[29] * 3])
+  np.testing.assert_array_equal(timesteps.discount, 1 - np.eye(30)[[29] * 3])
+
+
+def test_the_mapping_follows_the_name_and_not_the_seed():
+  tree, params = jax_environments.make("binary_tree/20,mapping_seed=5")
+  assert tree == binary_tree.BinaryTree(20, mapping_seed=5)
+  for seed in (0, 1):
+    environment = environments.make("jax:binary_tree/20,mapping_seed=5", seed=seed)
+    for _ in range(2):
+      timestep, total = environment.reset(), 0.0
+      for action in params.up:
+        timestep = environment.step(action)
+        total += timestep.reward
+      assert timestep.last() and total == 1.0
+
+
+def test_is_drawn():
+  environment = jax_adapter.JaxEnvironment(
+    binary_tree.BinaryTree(3), binary_tree.Params(np.array([1, 0, 1])), seed=0
+  )
+  pixels = np.ones((binary_tree.RENDERED_PIXELS,) * 2 + (1,), np.uint8)
+  environment.reset()
+  for agents_row in (2, 1, None):  # The last time, it is gone.
+    rows = [
+      ["end", "trunk", "goal"],
+      ["branch", "trunk", "end"],
+      ["end", "trunk", "branch"],
+    ]
+    if agents_row is not None:
+      rows[agents_row][1] = "agent"
+    colours = [[binary_tree.COLOURS[name] for name in row] for row in rows]
+    picture = environment.render()
+    assert picture.dtype == np.uint8
+    np.testing.assert_array_equal(picture, np.kron(colours, pixels))
+    environment.step(1)
+
+
+@pytest.mark.parametrize(
+  ("fields", "message"),
+  [
+    ({"size": 0}, "the size of the binary tree is 0; it must have at least 1 level"),
+    ({"mapping_seed": -1}, "the mapping_seed of the binary tree is -1; it must be"),
+    ({"mapping_seed": 2**32}, "it must be from 0 to 4294967295"),
+  ],
+)
+def test_impossible_trees_are_refused(fields, message):
+  with pytest.raises(ValueError, match=message):
+    binary_tree.BinaryTree(**fields)
