@@ -1,0 +1,271 @@
+"""The cart-pole's swing-up with a sparse reward: dm_control's, in JAX."""
+
+import dataclasses
+from typing import NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.environments import jax_types
+
+# dm_control's cartpole.xml, in metres, kilograms and seconds.
+TIME_STEP = 0.01
+GRAVITY = 9.81
+CART_MASS = 1.0
+POLE_MASS = 0.1
+POLE_LENGTH = 1.0  # A capsule, without its caps; the hinge is at one end.
+POLE_RADIUS = 0.045
+CART_DAMPING = 5e-4
+POLE_DAMPING = 2e-6
+GEAR = 10.0  # Newtons for a control of 1.
+CONTROLS = (-1.0, 0.0, 1.0)
+# The ends of the slider push back softly: MuJoCo's time constant and damping ratio
+# (solreflimit), and its impedance by default: least, greatest, and the depth between.
+SLIDER_END = 1.8
+SLIDER_TIME_CONSTANT = 0.08
+SLIDER_DAMPING_RATIO = 1.0
+IMPEDANCE = (0.9, 0.95, 0.001)
+# Where there is a reward.
+LARGEST_POSITION = 0.25
+LEAST_COSINE = 0.995
+
+# A picture shows 6 m by 2.6 m around the middle of the slider.
+PIXELS_PER_METRE = 40
+CART_HALF_SIZE = (0.2, 0.1)
+COLOURS = {
+  "background": (230, 230, 230),
+  "slider": (120, 120, 120),
+  "goal": (40, 160, 60),
+  "cart": (30, 60, 200),
+  "pole": (200, 110, 40),
+}
+
+
+class Params(NamedTuple):
+  """What may change without another compilation.
+
+  Attributes:
+    time_limit: steps after which an episode is truncated, int32 `[]`.
+  """
+
+  time_limit: jax.Array | int
+
+
+class State(NamedTuple):
+  """Where the cart and the pole are.
+
+  Attributes:
+    position: float32 `[2]`, the cart's in metres, and the pole's angle θ in radians, 0
+      where it stands upright, not wrapped.
+    velocity: float32 `[2]`, their derivatives, per second.
+    time: int32 `[]`, steps taken.
+  """
+
+  position: jax.Array
+  velocity: jax.Array
+  time: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class CartpoleSwingup:
+  """dm_control's cartpole swingup_sparse, as in paper 1 (Dabney et al., 2021).
+
+  The cart starts in the middle of its slider, the pole hanging (Tassa et al., 2018):
+  both positions and both velocities have normal noise of standard deviation 0.01. A
+  step of 0.01 s earns 1 where |x| ≤ 0.25 and cos θ ≥ 0.995 after it, and 0 elsewhere;
+  an episode is truncated after 1000 steps and never terminates. Observations are
+  (x, cos θ, sin θ, dx/dt, dθ/dt), float32 `[5]`, in dm_control's order.
+
+  Actions 0, 1 and 2 push with −10, 0 and 10 newtons, the ends and the middle of
+  dm_control's controls: the paper does not say how it made them discrete.
+  """
+
+  def default_params(self) -> Params:
+    return Params(time_limit=1000)
+
+  @property
+  def num_actions(self) -> int:
+    return len(CONTROLS)
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    return dm_env.specs.Array((5,), np.float32, "position and velocity")
+
+  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
+    """The pole hanging, almost at rest."""
+    del params
+    noise = 0.01 * jax.random.normal(key, (2, 2), jnp.float32)
+    hanging = jnp.asarray([0.0, np.pi], jnp.float32)
+    state = State(hanging + noise[0], noise[1], jnp.int32(0))
+    return state, jax_types.restart(_observe(state))
+
+  def step(
+    self, key: jax.Array, state: State, action: jax.Array, params: Params
+  ) -> tuple[State, dm_env.TimeStep]:
+    """Pushes the cart for 0.01 s; nothing is random."""
+    del key
+    control = jnp.asarray(CONTROLS, jnp.float32)[action]
+    position, velocity = integrate(state.position, state.velocity, control)
+    state = State(position, velocity, state.time + 1)
+    upright = jnp.cos(position[1]) >= LEAST_COSINE
+    in_reach = jnp.abs(position[0]) <= LARGEST_POSITION
+    return state, jax_types.transition(
+      _observe(state),
+      upright & in_reach,
+      terminated=jnp.bool_(False),
+      truncated=state.time >= params.time_limit,
+    )
+
+  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
+    """None."""
+    del state, params
+    return {}
+
+  def render(self, state: State, params: Params) -> jax.Array:
+    """The cart on its slider, green where there is a reward, and the pole.
+
+    Returns:
+      uint8 `[104, 240, 3]`.
+    """
+    del params
+    width, height = 6 * PIXELS_PER_METRE, round(2.6 * PIXELS_PER_METRE)
+    # The middle of each pixel; the first row is the top.
+    x = (jnp.arange(width)[None, :] + 0.5 - width / 2) / PIXELS_PER_METRE
+    y = (height / 2 - 0.5 - jnp.arange(height)[:, None]) / PIXELS_PER_METRE
+    cart_x, angle = state.position
+    half_width, half_height = CART_HALF_SIZE
+    on_slider = (jnp.abs(x) < SLIDER_END + half_width) & (jnp.abs(y) < 0.03)
+    at_cart = (jnp.abs(x - cart_x) < half_width) & (jnp.abs(y) < half_height)
+    # The distance to the pole: along it, then to the nearest of its points.
+    along = (x - cart_x) * jnp.sin(angle) + y * jnp.cos(angle)
+    along = jnp.clip(along, 0.0, POLE_LENGTH)
+    away_x = x - cart_x - along * jnp.sin(angle)
+    away_y = y - along * jnp.cos(angle)
+    at_pole = away_x**2 + away_y**2 < POLE_RADIUS**2
+
+    colours = {n: jnp.asarray(c, jnp.uint8)[None, None] for n, c in COLOURS.items()}
+    image = jnp.broadcast_to(colours["background"], (height, width, 3))
+    slider = jnp.where(
+      (jnp.abs(x) < LARGEST_POSITION)[..., None], colours["goal"], colours["slider"]
+    )
+    image = jnp.where(on_slider[..., None], slider, image)
+    image = jnp.where(at_cart[..., None], colours["cart"], image)
+    return jnp.where(at_pole[..., None], colours["pole"], image)
+
+
+def integrate(
+  position: jax.Array, velocity: jax.Array, control: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+  """The state one time step later, by the classic Runge-Kutta method of fourth order.
+
+  This is the integrator of dm_control's model (RK4). The control is constant.
+
+  Args:
+    position: (x, θ), `[2]`, of any floating type.
+    velocity: (dx/dt, dθ/dt), `[2]`.
+    control: in [−1, 1], `[]`.
+
+  Returns:
+    The new position and velocity.
+  """
+  force = GEAR * control
+  h = TIME_STEP
+  # The velocity and acceleration at each of the four stages.
+  v1, a1 = velocity, acceleration(position, velocity, force)
+  v2 = velocity + h / 2 * a1
+  a2 = acceleration(position + h / 2 * v1, v2, force)
+  v3 = velocity + h / 2 * a2
+  a3 = acceleration(position + h / 2 * v2, v3, force)
+  v4 = velocity + h * a3
+  a4 = acceleration(position + h * v3, v4, force)
+  return (
+    position + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4),
+    velocity + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4),
+  )
+
+
+def acceleration(
+  position: jax.Array, velocity: jax.Array, force: jax.Array
+) -> jax.Array:
+  """(d²x/dt², d²θ/dt²), `[2]`, of a cart that pulls a pole.
+
+  With the cart's mass M, the pole's mass m, half its length l, its moment of inertia
+  J about the hinge, and the coefficients of damping c and d,
+
+    (M + m)·x″ + m·l·cos θ·θ″ = force + m·l·sin θ·θ′² − c·x′ + push,
+    m·l·cos θ·x″ + J·θ″ = m·g·l·sin θ − d·θ′,
+
+  where `push` is that of the slider's ends, 0 between them.
+  """
+  angle, angular_velocity = position[1], velocity[1]
+  lever = POLE_MASS * POLE_LENGTH / 2
+  total, coupling, inertia = _masses(jnp.cos(angle))
+  determinant = total * inertia - coupling**2
+  on_cart = (
+    force + lever * jnp.sin(angle) * angular_velocity**2 - CART_DAMPING * velocity[0]
+  )
+  on_pole = lever * GRAVITY * jnp.sin(angle) - POLE_DAMPING * angular_velocity
+  free = (inertia * on_cart - coupling * on_pole) / determinant
+  on_cart += _push(position[0], velocity[0], free, inertia / determinant)
+  return jnp.stack(
+    [
+      (inertia * on_cart - coupling * on_pole) / determinant,
+      (total * on_pole - coupling * on_cart) / determinant,
+    ]
+  )
+
+
+def _masses(cosine):
+  """The entries of the mass matrix: M + m, m·l·cos θ and J."""
+  coupling = POLE_MASS * POLE_LENGTH / 2 * cosine
+  return CART_MASS + POLE_MASS, coupling, _pole_inertia()
+
+
+def _pole_inertia() -> float:
+  """The moment of inertia about the hinge of a homogeneous capsule."""
+  radius, length = POLE_RADIUS, POLE_LENGTH
+  caps = POLE_MASS * 4 * radius / (4 * radius + 3 * length)  # Both half-spheres.
+  cylinder = POLE_MASS - caps
+  about_middle = cylinder * (3 * radius**2 + length**2) / 12 + caps * (
+    2 * radius**2 / 5 + length * (3 * radius + 2 * length) / 8
+  )
+  return about_middle + POLE_MASS * (length / 2) ** 2
+
+
+def _push(
+  x: jax.Array, speed: jax.Array, free: jax.Array, inverse_mass: jax.Array
+) -> jax.Array:
+  """The force on the cart beyond the slider's ends: MuJoCo's soft constraint.
+
+  At a depth r beyond the end, moving inwards at v, where the constraint's impedance is
+  i(r) and i its greatest, time constant T and damping ratio ζ, the acceleration inwards
+  is drawn towards
+
+    reference = −2/(i·T)·v + i(r)/(i·T·ζ)²·r
+
+  by the force max(0, (reference − free)/(w + w₀·(1 − i(r))/i(r))), `free` being the
+  acceleration inwards without it, w what the acceleration gains per newton and w₀ the
+  same where the pole stands upright (MuJoCo's documentation, "Computation").
+  """
+  depth = jnp.maximum(jnp.abs(x) - SLIDER_END, 0.0)
+  inwards = -jnp.sign(x)
+  least, greatest, width = IMPEDANCE
+  share = jnp.minimum(depth / width, 1.0)
+  share = jnp.where(share < 0.5, 2 * share**2, 1 - 2 * (1 - share) ** 2)
+  impedance = least + share * (greatest - least)
+  scale = greatest * SLIDER_TIME_CONSTANT
+  reference = (
+    impedance / (scale * SLIDER_DAMPING_RATIO) ** 2 * depth
+    - 2 / scale * inwards * speed
+  )
+  total, coupling, inertia = _masses(1.0)
+  upright = inertia / (total * inertia - coupling**2)
+  softness = upright * (1 - impedance) / impedance
+  strength = (reference - inwards * free) / (inverse_mass + softness)
+  return jnp.where(depth > 0, inwards * jnp.maximum(strength, 0.0), 0.0)
+
+
+def _observe(state: State) -> jax.Array:
+  x, angle = state.position
+  return jnp.stack([x, jnp.cos(angle), jnp.sin(angle), *state.velocity])
