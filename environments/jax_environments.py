@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from explorax.environments import (
   binary_tree,
+  cartpole_swingup,
   chain,
   deep_sea,
   disco_maze,
@@ -50,6 +51,13 @@ _KINDS = {
     "and the top pays 1; which is which differs by level; 2 actions; "
     ",mapping_seed=<seed>",
     {},
+  ),
+  "cartpole_swingup": _Kind(
+    cartpole_swingup.CartpoleSwingup,
+    None,
+    "dm_control's, a reward only where the pole stands in the middle; 3 actions; "
+    ",time_limit=<steps>",
+    _TIME_LIMITS,
   ),
   "chain": _Kind(
     chain.Chain,

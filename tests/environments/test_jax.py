@@ -12,6 +12,7 @@ import pytest
 
 from explorax import environments
 from explorax.environments import (
+  cartpole_swingup,
   deep_sea,
   disco_maze,
   jax_adapter,
@@ -377,6 +378,8 @@ def test_settings_reach_the_fields_and_the_parameters():
   np.testing.assert_array_equal(params.right, np.ones((5, 5)))
   car, params = jax_environments.make("mountain_car,noise=0.25")
   assert car == mountain_car.MountainCar() and params.noise == 0.25
+  pole, params = jax_environments.make("cartpole_swingup,time_limit=7")
+  assert pole == cartpole_swingup.CartpoleSwingup() and params.time_limit == 7
   for size in (5, 7):  # A default that follows the size.
     assert jax_environments.make(f"disco_maze/{size}")[1].time_limit == 2 * size**2
 
