@@ -67,7 +67,7 @@ class ActorCore(NamedTuple):
       key `policy` (int32 []) is the index of the policy being followed.
   """
 
-  init: Callable[[jax.Array, int, int], State]
+  init: Callable[[jax.Array, Array | int, int], State]
   select_action: Callable[
     [ActorParams, dm_env.TimeStep, State], tuple[jax.Array, State]
   ]
@@ -231,6 +231,10 @@ class Encoding(Protocol):
   spec: dm_env.specs.Array
 
   def __call__(self, observation: Any) -> Any: ...
+
+  def on_device(self, observation: jax.Array) -> jax.Array:
+    """The same within a jitted function."""
+    ...
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,6 +31,7 @@ class Experiment(NamedTuple):
     eval_every: environment steps between two evaluations.
     metric: what is reported: of each evaluation episode, its `return` or one of the
       environment's metrics.
+    seeds: how many.
     agents: label → (preset, `--set` of the settings that differ from it).
   """
 
@@ -38,6 +39,7 @@ class Experiment(NamedTuple):
   steps: int
   eval_every: int
   metric: str
+  seeds: int
   agents: dict[str, tuple[str, tuple[str, ...]]]
 
 
@@ -50,24 +52,23 @@ EXPERIMENTS = {
     33_000,
     11_000,
     "return",
+    3,
     {"r2d2": ("r2d2", ()), "dqn": ("dqn", ())},
   ),
   "sparse": Experiment(
-    "jax:gridworld/30,time_limit=100",
+    "jax:gridworld/30,time_limit=150",
     20_000,
-    10_000,
+    5_000,
     "return",
-    {
-      "r2d2_ez": ("r2d2_ez", ()),
-      "r2d2_sarsa_lambda": ("r2d2_sarsa_lambda", ()),
-      "r2d2": ("r2d2", ()),
-    },
+    10,
+    {"r2d2_ez": ("r2d2_ez", ()), "r2d2": ("r2d2", ())},
   ),
   "maze": Experiment(
     "jax:disco_maze/5",
     30_000,
     5_000,
     "coverage",
+    3,
     {
       "ngu": ("ngu", _SHORT),
       "ngu, random projections": ("ngu", (*_SHORT, "bonus.states=random")),
@@ -193,7 +194,6 @@ def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
   parser.add_argument("--output", default="results/learning_sequences")
   parser.add_argument("--only", default=",".join(EXPERIMENTS), metavar="NAME,...")
-  parser.add_argument("--seeds", type=int, default=3)
   parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
   parser.add_argument("--table", action="store_true", help="only print the table")
   parser.add_argument("--curve", type=pathlib.Path, help="only draw the maze's curves")
@@ -210,7 +210,7 @@ def main() -> None:
   todo = [
     (name, label, seed)
     for name in args.only.split(",")
-    for seed in range(args.seeds)
+    for seed in range(EXPERIMENTS[name].seeds)
     for label in EXPERIMENTS[name].agents
     if (name, label, seed) not in done
   ]

@@ -18,8 +18,8 @@ def make(
 
   - `bsuite:deep_sea/0`: one of bsuite's; see `bsuite_environments.load`.
   - `gym:CartPole-v1`: one that is registered with gymnasium.
-  - `jax:disco_maze/21`: one written in JAX, with its size; `,time_limit=500` behind
-    it sets the steps after which an episode is truncated. See `disco_maze`.
+  - `jax:disco_maze/21`: one written in JAX, with its size if it has one; settings
+    follow a comma, as in `jax:mountain_car,time_limit=500`. See `jax_environments`.
   - `atari:Pong`: an Atari 2600 game in camel case, shown as a profile says: `dqn`
     (the default), `ngu` or `rgb`. `atari:Pong/ngu` chooses one, and
     `atari:Pong/ngu,sticky=0.25,life_loss=true` sets its fields; none of it needs

@@ -40,6 +40,11 @@ class JaxEnvironment(dm_env.Environment):
     self._state: jax_types.State = None
     self._reset_next_step = True
 
+  @property
+  def pure(self) -> tuple[jax_types.Environment, jax_types.Params]:
+    """The environment and its parameters, for programs that scan or vmap it."""
+    return self._environment, self._params
+
   def reset(self) -> dm_env.TimeStep:
     self._key, self._state, timestep = _reset(
       self._environment, self._key, self._params

@@ -1,9 +1,12 @@
 """Specs that say more than dm_env's, and how observations are encoded by them."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dm_env
 import numpy as np
+
+if TYPE_CHECKING:
+  import jax
 
 
 class EnvironmentSpec(NamedTuple):
@@ -208,6 +211,14 @@ class OneHotIndex:
       "where all entries are: give the environment another spec if it is not one-hot."
     )
 
+  def on_device(self, observation: "jax.Array") -> "jax.Array":
+    """The same within a jitted function, where nothing can be refused."""
+    import jax.numpy as jnp  # Who only asks for names must not wait for it.
+
+    flat = jnp.ravel(observation)
+    index = jnp.argmax(flat).astype(jnp.int32)
+    return jnp.where(flat[index] == 0.0, -1, index)
+
 
 class Dense:
   """Stores an observation as it is, its dtype made float32 unless it is uint8."""
@@ -224,6 +235,10 @@ class Dense:
 
   def __call__(self, observation: Any) -> np.ndarray:
     return np.asarray(observation, self.spec.dtype)
+
+  def on_device(self, observation: "jax.Array") -> "jax.Array":
+    """The same within a jitted function."""
+    return observation.astype(self.spec.dtype)
 
 
 def make_encoding(spec: dm_env.specs.Array) -> OneHotIndex | Dense:

@@ -9,8 +9,9 @@ from absl import flags
 
 from explorax.experiments import errors, overrides
 
-RUNNERS = ("local",)
+RUNNERS = ("local", "device")
 REPLAYS = ("reverb", "memory")
+DEVICE_REPLAY = "device"  # The only one of the device runner.
 
 EVAL_EPISODES = 5  # Of an evaluation, where nothing was said.
 
@@ -33,6 +34,10 @@ Examples
   The same, evaluated every 1000 steps, with a video of the last evaluation:
     python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
       --episodes=1000 --eval_every=1000 --video
+
+  Deep Sea in JAX, acting and learning in one compiled program, without Reverb:
+    python -m explorax.experiments.run --agent=tdu --env=jax:deep_sea/20 \\
+      --steps=20000 --runner=device
 
   50,000 steps of a gymnasium environment, into a directory of your choice:
     python -m explorax.experiments.run --agent=dqn --env=gym:CartPole-v1 \\
@@ -61,7 +66,7 @@ class Command:
     episodes: after how many the run ends; None for no such end.
     steps: after how many environment steps it ends; None for no such end.
     runner: one of `RUNNERS`.
-    replay: one of `REPLAYS`.
+    replay: one of `REPLAYS`; of the device runner, `DEVICE_REPLAY`.
     eval_every: environment steps between two evaluations; None for no such interval.
     eval_episodes: episodes of each evaluation.
     video: whether evaluation episodes are recorded as videos.
@@ -123,6 +128,20 @@ def parse(argv: Sequence[str]) -> Command:
       f"--eval_episodes={eval_episodes} has no evaluation to speak of; give "
       "--eval_every=STEPS as well."
     )
+  replay = given["replay"]
+  if given["runner"] == "device":
+    if replay is not None:
+      raise errors.SetUpError(
+        f"--replay={replay} is for the local runner; the device runner has a replay of "
+        "its own: leave the flag out."
+      )
+    if env and not env.startswith("jax:"):
+      raise errors.SetUpError(
+        "--runner=device takes environments written in JAX, as jax:deep_sea/20, and "
+        f"{env!r} is not one; leave the flag out, or choose a jax: environment "
+        "(--list_envs)."
+      )
+    replay = DEVICE_REPLAY
   return Command(
     agent=agent,
     settings=tuple(given["set"]),
@@ -131,7 +150,7 @@ def parse(argv: Sequence[str]) -> Command:
     episodes=given["episodes"],
     steps=given["steps"],
     runner=given["runner"],
-    replay=given["replay"],
+    replay=replay or "reverb",
     eval_every=eval_every,
     eval_episodes=EVAL_EPISODES if eval_episodes is None else eval_episodes,
     video=given["video"],
@@ -279,7 +298,7 @@ _FLAGS = {
     _Flag(
       "replay",
       f"={'|'.join(REPLAYS)}",
-      "reverb",
+      None,
       "reverb: a Reverb server in the process (explorax[reverb], Python 3.11, Linux).\n"
       "memory: the same in plain numpy, on every machine; repeats to the bit. [reverb]",
       choices=REPLAYS,
@@ -288,7 +307,9 @@ _FLAGS = {
       "runner",
       f"={'|'.join(RUNNERS)}",
       "local",
-      "local: acts and learns in turn, in one thread. [local]",
+      "local: acts and learns in turn, in one thread.\n"
+      "device: acting, replay and learning in one compiled program, for environments\n"
+      "written in JAX (jax:...); needs no Reverb. [local]",
       choices=RUNNERS,
     ),
     _Flag(

@@ -22,7 +22,7 @@ from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import errors, evaluation, recovery
 
 # Tells the evaluation's key apart from all those that training splits off its own.
-_EVALUATION_KEY = 0x6576616C
+EVALUATION_KEY = 0x6576616C
 
 # Updates left out of the steps per second: the first ones compile.
 _WARM_UP_UPDATES = 2
@@ -217,7 +217,7 @@ class _Training:
     self._loop = acme.EnvironmentLoop(environment, self._agent, self._counter, logger)
     self._learner = learner
     self._builder = builder
-    self._evaluation_key = jax.random.fold_in(actor_key, _EVALUATION_KEY)
+    self._evaluation_key = jax.random.fold_in(actor_key, EVALUATION_KEY)
 
   @property
   def episodes(self) -> int:
@@ -324,7 +324,7 @@ def run(
   """
   if num_episodes is None and num_steps is None:
     raise ValueError("nothing says when to stop; give num_episodes or num_steps.")
-  _check_evaluation(evaluation_environment, eval_every, eval_episodes)
+  check_evaluation(evaluation_environment, eval_every, eval_episodes)
   guard = functools.partial(
     recovery.RecoverableEnvironment,
     remake=remake_environment,
@@ -382,9 +382,10 @@ def run(
     return training.result(interrupted)
 
 
-def _check_evaluation(
+def check_evaluation(
   environment: dm_env.Environment | None, every: int | None, episodes: int
 ) -> None:
+  """Raises a ValueError if these cannot be an evaluation."""
   if environment is None and every is not None:
     raise ValueError(
       f"eval_every is {every}, but there is no evaluation_environment; give one of the "

@@ -124,6 +124,16 @@ def test_a_signal_in_the_last_episode_does_not_make_a_run_incomplete(stand_ins):
   assert summary_of("out2")["status"] == "interrupted"
 
 
+def test_the_device_runner_refuses_what_it_cannot_run(stand_ins, capsys):
+  argv = ("--agent=fake", "--runner=device", "--steps=9")
+  assert run.main([*argv, "--env=bsuite:deep_sea/0"]) == 2
+  assert run.main([*argv, "--env=jax:deep_sea/4", "--replay=memory"]) == 2
+  other_env, replay = capsys.readouterr().err.splitlines()
+  assert "takes environments written in JAX, as jax:deep_sea/20" in other_env
+  assert "'bsuite:deep_sea/0' is not one" in other_env
+  assert "--replay=memory is for the local runner" in replay
+
+
 @pytest.mark.parametrize("flag", ["--help", "-h", "--helpshort"])
 def test_help_shows_our_flags_and_no_others(capsys, flag):
   assert run.main([flag]) == 0

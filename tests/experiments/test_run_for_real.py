@@ -60,3 +60,22 @@ def test_an_impossible_config_is_one_sentence(capsys):
   assert beta.startswith("explorax: beta is -1.0")
   assert capacity.startswith("explorax: ") and "8" in capacity
   assert not pathlib.Path("out").exists()
+
+
+def test_the_device_runner_leaves_the_same_behind(capsys):
+  """And evaluates on the way, in the environment that steps one by one."""
+  argv = ("--agent=dqn", "--runner=device", "--output=out", *SMALL, "--eval_every=40")
+  assert run.main([*argv, "--env=jax:deep_sea/4", "--steps=100"]) == 0
+  summary = json.loads(pathlib.Path("out/summary.json").read_text())
+  assert summary["env_steps"] >= 100 and summary["episodes"] >= 25
+  assert summary["learner_updates"] == summary["env_steps"] - 16
+  assert summary["evaluation"]["evaluations"] >= 1
+  with open("out/metrics.csv", newline="") as file:
+    rows = list(csv.DictReader(file))
+  assert [int(row["env_steps"]) for row in rows[:3]] == [4, 8, 12]
+  assert "bad_episode" in rows[-1]
+  config = json.loads(pathlib.Path("out/config.json").read_text())
+  assert (config["runner"], config["replay"]) == ("device", "device")
+  with np.load("out/checkpoints/final.npz") as learnt:
+    assert any(np.any(learnt[name]) for name in learnt.files)
+  assert "finished" in capsys.readouterr().out

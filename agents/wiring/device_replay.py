@@ -1,0 +1,267 @@
+"""Replay in arrays on the device, for programs that act and learn in one.
+
+What the other backends do with an episode, this one does with the row just acted on, in
+many environments at a time: the same windows, the same padding, the oldest window going
+first. All functions are pure and of fixed shapes.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from explorax.agents import types
+from explorax.agents.wiring import adder
+
+Columns = Mapping[str, jax.Array]
+
+# How many priorities a sum is made of, before these are summed up: a running sum over
+# all of them at once would lose small ones to rounding.
+_BLOCK = 256
+
+
+class State(NamedTuple):
+  """The rows, and the windows that refer to them; E environments.
+
+  Attributes:
+    rows: column name → `[E, R, ...]`, a ring of rows.
+    num_rows: int32 `[E]`, rows appended since the beginning.
+    episode_start: int32 `[E]`, how many of them came before the present episode.
+    pending: column name → `[E, P, ...]`, what is kept at first rows only, of those of
+      the present episode's rows at which a window may start.
+    first: column name → `[E, W, ...]`, the same of the windows' first rows.
+    starts: int32 `[E, W]`, a ring of windows: each one's first row.
+    before: int32 `[E, W]`, how many rows of its episode come before it.
+    shown: int32 `[E, W]`, how many of its rows are there; the others are padding.
+    num_windows: int32 `[E]`, windows made since the beginning.
+    priorities: float32 `[E, W]`, to the power of the exponent; 0 where there is none.
+  """
+
+  rows: Columns
+  num_rows: jax.Array
+  episode_start: jax.Array
+  pending: Columns
+  first: Columns
+  starts: jax.Array
+  before: jax.Array
+  shown: jax.Array
+  num_windows: jax.Array
+  priorities: jax.Array
+
+
+class DeviceReplay:
+  """The functions of the replay of an agent in so many environments."""
+
+  def __init__(self, agent: types.Agent, num_envs: int):
+    """Declares one; `init` makes its arrays.
+
+    Raises:
+      ValueError: if the capacity is less than a window for each environment.
+    """
+    self._spec = spec = agent.replay
+    self._columns = adder.column_specs(agent)
+    self._num_envs = num_envs
+    self._max_windows = spec.max_windows // num_envs
+    if self._max_windows < 1:
+      raise ValueError(
+        f"a replay of {spec.capacity} environment steps has no window for each of "
+        f"{num_envs} environments; raise replay_capacity, or use fewer."
+      )
+    # An episode of one window may have burn_in + length + 1 rows, and behind the last
+    # window there are the rows of one that is not complete.
+    self._num_rows = self._max_windows * (spec.burn_in + spec.length + 1)
+    self._num_rows += spec.window_frames + spec.period
+    self._num_pending = spec.window_rows // spec.period + 2
+    self._envs = jnp.arange(num_envs)
+
+  def init(self) -> State:
+    """An empty one."""
+    envs, windows = self._num_envs, self._max_windows
+
+    def zeros(length: int, names: list[str]) -> Columns:
+      return {
+        name: jnp.zeros((envs, length, *self._columns[name][0]), self._columns[name][1])
+        for name in names
+      }
+
+    at_first = list(self._spec.first_row_extras)
+    always = [name for name in self._columns if name not in at_first]
+    return State(
+      rows=zeros(self._num_rows, always),
+      num_rows=jnp.zeros((envs,), jnp.int32),
+      episode_start=jnp.zeros((envs,), jnp.int32),
+      pending=zeros(self._num_pending, at_first),
+      first=zeros(windows, at_first),
+      starts=jnp.zeros((envs, windows), jnp.int32),
+      before=jnp.zeros((envs, windows), jnp.int32),
+      shown=jnp.zeros((envs, windows), jnp.int32),
+      num_windows=jnp.zeros((envs,), jnp.int32),
+      priorities=jnp.zeros((envs, windows), jnp.float32),
+    )
+
+  def append(self, state: State, row: Columns, where: jax.Array) -> State:
+    """Appends a row in each environment in which `where` (bool `[E]`) is true.
+
+    Args:
+      state: of `init`.
+      row: column name → `[E, ...]`, all columns.
+      where: the others' rows are not looked at.
+    """
+    spec = self._spec
+    index = state.num_rows % self._num_rows
+    rows = {
+      name: self._set(column, index, row[name], where)
+      for name, column in state.rows.items()
+    }
+    t = state.num_rows - state.episode_start
+    pending = {
+      name: self._set(
+        column,
+        t // spec.period % self._num_pending,
+        row[name],
+        where & (t % spec.period == 0),
+      )
+      for name, column in state.pending.items()
+    }
+    state = state._replace(
+      rows=rows, pending=pending, num_rows=state.num_rows + where.astype(jnp.int32)
+    )
+    start = t + 1 - spec.window_rows
+    is_complete = where & (start >= 0) & (start % spec.period == 0)
+    return self._create(
+      state, start, jnp.full_like(start, spec.window_rows), is_complete
+    )
+
+  def end_episodes(self, state: State, where: jax.Array) -> State:
+    """After the last rows: makes the windows that padding completes."""
+    spec = self._spec
+    num_rows = state.num_rows - state.episode_start
+    num_transitions = num_rows - 1
+    beyond = jnp.maximum(num_transitions - spec.burn_in - spec.length, 0)
+    needed = jnp.where(num_transitions > 0, 1 + -(-beyond // spec.period), 0)
+    complete = (num_rows - spec.window_rows) // spec.period + 1
+    complete = jnp.where(num_rows >= spec.window_rows, complete, 0)
+    for i in range(math.ceil(spec.window_rows / spec.period)):
+      number = complete + i
+      start = number * spec.period
+      state = self._create(state, start, num_rows - start, where & (number < needed))
+    episode_start = jnp.where(where, state.num_rows, state.episode_start)
+    return state._replace(episode_start=episode_start)
+
+  def num_windows(self, state: State) -> jax.Array:
+    """How many there are: int32 `[E]`."""
+    return jnp.minimum(state.num_windows, self._max_windows)
+
+  def sample(self, state: State, key: jax.Array) -> tuple[jax.Array, types.Sample]:
+    """Draws a batch, with replacement; there must be a window.
+
+    Returns:
+      Keys int32 `[B]` for `update_priorities`, and the Sample, its frames not joined.
+    """
+    spec = self._spec
+    counts = self.num_windows(state)
+    drawn, probabilities = self._draw_uniformly(key, counts)
+    if spec.priority_exponent > 0:
+      total = jnp.sum(state.priorities)
+      by_priority = self._draw_by_priority(key, state.priorities)
+      drawn, probabilities = jax.tree.map(
+        lambda a, b: jnp.where(total > 0, a, b),
+        by_priority,
+        (drawn, probabilities),
+      )
+    env, slot = drawn // self._max_windows, drawn % self._max_windows
+
+    # Rows −(F − 1), …, −1 show the frames from before the window.
+    offsets = jnp.arange(1 - spec.num_frames, spec.window_rows)[None]
+    is_there = (offsets < state.shown[env, slot][:, None]) & (
+      offsets >= -state.before[env, slot][:, None]
+    )
+    index = (state.starts[env, slot][:, None] + offsets) % self._num_rows
+
+    def gather(name: str) -> jax.Array:
+      since = 0 if name == "observation" else spec.num_frames - 1
+      values = state.rows[name][env[:, None], index[:, since:]]
+      there = is_there[:, since:]
+      there = jnp.reshape(there, there.shape + (1,) * (values.ndim - 2))
+      return jnp.where(there, values, jnp.zeros_like(values))
+
+    sample = types.Sample(
+      rows={name: gather(name) for name in state.rows},
+      first={name: column[env, slot] for name, column in state.first.items()},
+      probabilities=probabilities,
+      population=jnp.sum(counts),
+    )
+    return drawn, sample
+
+  def update_priorities(
+    self, state: State, keys: jax.Array, priorities: jax.Array
+  ) -> State:
+    """Gives the windows of these keys new priorities (before the exponent)."""
+    if self._spec.priority_exponent == 0:
+      return state
+    env, slot = keys // self._max_windows, keys % self._max_windows
+    powered = jnp.power(priorities, self._spec.priority_exponent)
+    return state._replace(priorities=state.priorities.at[env, slot].set(powered))
+
+  def _set(
+    self, column: jax.Array, index: jax.Array, value: jax.Array, where: jax.Array
+  ) -> jax.Array:
+    """Sets entry `index[e]` of each environment e where it is to be."""
+    # What is out of bounds is dropped.
+    index = jnp.where(where, index, column.shape[1])
+    return column.at[self._envs, index].set(value.astype(column.dtype), mode="drop")
+
+  def _create(
+    self, state: State, start: jax.Array, shown: jax.Array, where: jax.Array
+  ) -> State:
+    """Makes a window of the rows of the present episode from its row `start` on."""
+    slot = state.num_windows % self._max_windows
+    pending = start // self._spec.period % self._num_pending
+    initial = self._spec.initial_priority**self._spec.priority_exponent
+    return state._replace(
+      starts=self._set(state.starts, slot, state.episode_start + start, where),
+      before=self._set(state.before, slot, start, where),
+      shown=self._set(state.shown, slot, shown, where),
+      first={
+        name: self._set(column, slot, state.pending[name][self._envs, pending], where)
+        for name, column in state.first.items()
+      },
+      priorities=self._set(
+        state.priorities, slot, jnp.full(where.shape, initial), where
+      ),
+      num_windows=state.num_windows + where.astype(jnp.int32),
+    )
+
+  def _draw_uniformly(
+    self, key: jax.Array, counts: jax.Array
+  ) -> tuple[jax.Array, jax.Array]:
+    total = jnp.sum(counts)
+    size = (self._spec.batch_size,)
+    number = jax.random.randint(key, size, 0, jnp.maximum(total, 1))
+    until = jnp.cumsum(counts)
+    env = jnp.searchsorted(until, number, side="right")
+    slot = number - (until - counts)[env]
+    probabilities = jnp.broadcast_to(1.0 / total, size).astype(jnp.float32)
+    return env * self._max_windows + slot, probabilities
+
+  def _draw_by_priority(
+    self, key: jax.Array, priorities: jax.Array
+  ) -> tuple[jax.Array, jax.Array]:
+    """Windows with chances in proportion to their priorities."""
+    flat = jnp.ravel(priorities)
+    size = flat.size
+    flat = jnp.pad(flat, (0, -size % _BLOCK))
+    blocks = jnp.reshape(flat, (-1, _BLOCK))
+    until = jnp.cumsum(jnp.sum(blocks, axis=1))
+    total = until[-1]
+    target = jax.random.uniform(key, (self._spec.batch_size,)) * total
+    block = jnp.minimum(jnp.searchsorted(until, target, side="right"), len(until) - 1)
+    within = jnp.cumsum(blocks[block], axis=1)
+    rest = target - (until[block] - within[:, -1])
+    inside = jnp.sum(within <= rest[:, None], axis=1)
+    # Rounding must not lead to a window that is not there: the last one that is.
+    last = _BLOCK - 1 - jnp.argmax(blocks[block][:, ::-1] > 0, axis=1)
+    drawn = block * _BLOCK + jnp.minimum(inside, last)
+    return drawn, flat[drawn] / total

@@ -1,0 +1,351 @@
+"""The device runner: the rows, the updates and the pace of the local one."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import environments, exploration
+from explorax.agents import types
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import config as dqn_config
+from explorax.agents.ngu import novelty
+from explorax.agents.r2d2 import agent as r2d2_agent
+from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.wiring import device_replay, memory_replay
+from explorax.agents.wiring import learner as learner_lib
+from explorax.environments import gridworld, jax_adapter, testing
+from explorax.experiments import presets
+from explorax.experiments.runners import device, errors
+
+GRIDWORLD = gridworld.GridWorld(5)
+PARAMS = GRIDWORLD.default_params()._replace(time_limit=12)
+R2D2 = r2d2_config.R2D2Config(
+  hidden_sizes=(8,),
+  lstm_size=4,
+  head_size=4,
+  exploration=exploration.EzGreedy(0.5),
+  learning_rate=1e-2,
+  sequence_length=4,
+  burn_in=2,
+  sequence_period=2,
+  replay_capacity=400,
+  min_replay_size=20,
+  batch_size=8,
+  updates_per_step=0.5,
+  actor_update_period=4,
+)
+DQN = dqn_config.DQNConfig(
+  hidden_sizes=(16,),
+  num_members=2,
+  mask_prob=0.5,
+  exploration=exploration.EpsilonGreedy(0.3),
+  learning_rate=1e-2,
+  replay_capacity=400,
+  min_replay_size=20,
+  batch_size=8,
+  updates_per_step=1.0,
+)
+GREEDIER = exploration.EpsilonGreedy(0.1)
+NGU = dataclasses.replace(
+  R2D2,
+  bonus=novelty.NeverGiveUp(
+    hidden_sizes=(4,), embedding_size=3, rnd_size=3, memory_capacity=20
+  ),
+  beta=0.3,
+  num_policies=3,
+)
+
+
+def make_agent(config) -> types.Agent:
+  adapter = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
+  spec = environments.spec(adapter)
+  if isinstance(config, dqn_config.DQNConfig):
+    return dqn_agent.make_agent(config, spec)
+  return r2d2_agent.make_agent(config, spec)
+
+
+def make_program(agent, num_envs=1, num_seeds=1) -> device.Program:
+  return device.Program(
+    agent, GRIDWORLD, PARAMS, num_envs=num_envs, num_seeds=num_seeds
+  )
+
+
+class Weights:
+  """A variable source that never changes."""
+
+  def __init__(self, params):
+    self._params = params
+
+  def get_variables(self, names):
+    return [self._params for _ in names]
+
+
+@pytest.mark.parametrize("config", [DQN, R2D2, NGU], ids=["dqn", "r2d2", "ngu"])
+def test_acts_and_learns_as_the_local_runner_does(config):
+  """With its keys and weights: Acme's actor and adder make the same rows, and the
+  learner's shell the same update of the same sample."""
+  agent, key, num_steps = make_agent(config), jax.random.PRNGKey(3), 40
+  program = make_program(agent)
+  state, _ = program.act(program.init(key), num_steps)
+
+  learner_key, actor_key, *_ = jax.random.split(key, 4)
+  weights = agent.learner.params(agent.learner.init(learner_key))
+  memory = memory_replay.MemoryReplay(agent, seed=0)
+  actor = actor_lib.Actor(
+    agent,
+    agent.actor(),
+    Weights(weights),
+    jax.random.split(actor_key, 1)[0],
+    adder_lib.WindowAdder(agent, memory.writer()),
+  )
+  # The room has nothing random in it.
+  environment = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
+  timestep = environment.reset()
+  actor.observe_first(timestep)
+  for step in range(num_steps):
+    action = actor.select_action(timestep.observation)
+    timestep = environment.step(action)
+    actor.observe(action, timestep)
+    if timestep.last() and step < num_steps - 1:
+      timestep = environment.reset()
+      actor.observe_first(timestep)
+  num_rows = int(state.replay.num_rows[0])
+  assert num_rows == memory.num_rows > num_steps
+  for name, column in memory._rows.items():
+    np.testing.assert_allclose(
+      state.replay.rows[name][0, :num_rows],
+      column[1 : num_rows + 1],
+      rtol=1e-4,
+      atol=1e-5,
+      err_msg=name,
+    )
+  assert int(state.replay.num_windows[0]) == memory.num_windows
+
+  _, sample_key = jax.random.split(state.key)
+  replay = device_replay.DeviceReplay(agent, 1)
+  keys, sample = replay.sample(state.replay, sample_key)
+  given = []
+  learner = learner_lib.Learner(
+    agent,
+    iter([(np.asarray(keys), jax.device_get(sample))]),
+    lambda keys, priorities: given.append(priorities),
+    learner_key,
+  )
+  before = learner.save()
+  learner.step()
+  after, metrics = jax.jit(program._update)(state)
+  jax.tree.map(
+    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5),
+    learner.save(),
+    jax.device_get(after.learner),
+  )
+  assert metrics["finite"] == 1
+  moved = jax.tree.map(
+    lambda a, b: np.any(a != b), before.params, jax.device_get(after.learner.params)
+  )
+  assert any(jax.tree.leaves(moved))
+  if agent.replay.priority_exponent > 0:
+    powered = given[0] ** agent.replay.priority_exponent
+    # Of a window drawn twice, the same both times.
+    stored = after.replay.priorities[0, np.asarray(keys)]
+    np.testing.assert_allclose(stored, powered, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+  ("config", "num_envs", "updates", "steps"),
+  [(DQN, 3, 3, 1), (R2D2, 1, 1, 2)],
+)
+def test_updates_keep_to_the_configured_pace(config, num_envs, updates, steps):
+  """And the rounds compile once."""
+  program = make_program(make_agent(config), num_envs)
+  assert (program.updates_per_round, program.steps_per_round) == (updates, steps)
+  state, _ = program.act(program.init(jax.random.PRNGKey(0)), 20)
+  state, report = program.learn(state, 6)
+  assert state.learner.num_updates == 6 * updates
+  assert state.steps == 20 + 6 * steps
+  assert report.episodes.ended.shape == (6 * steps, num_envs)
+  assert bool(report.finite)
+  for _ in range(2):
+    state, _ = program.learn(state, 6)
+  assert program.learn._cache_size() == 1
+
+
+def test_each_seed_runs_as_if_it_were_alone():
+  agent = make_agent(DQN)
+
+  def episodes(seeds, num_steps):
+    told = {seed: [] for seed in seeds}
+    results = device.train(
+      agent,
+      GRIDWORLD,
+      PARAMS,
+      seeds=seeds,
+      num_envs=2,
+      num_steps=num_steps,
+      on_episode=lambda seed, e: told[seed].append(
+        (e.episode, e.env_steps, e.episode_return, e.episode_length, e.policy)
+      ),
+    )
+    return told, results
+
+  alone, _ = episodes([7], 80)
+  together, _ = episodes([2, 7], 80)
+  assert together[7] == alone[7] != together[2]
+  # After two updates or four: rounding, which Adam makes much of, has not grown yet.
+  _, (result,) = episodes([7], 24)
+  _, results = episodes([2, 7], 24)
+  assert result.learner_updates > 0
+  jax.tree.map(
+    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-2, atol=1e-4),
+    result.weights,
+    results[1].weights,
+  )
+
+
+def test_reports_every_episode():
+  agent, told = make_agent(NGU), []
+  (result,) = device.train(
+    agent,
+    GRIDWORLD,
+    PARAMS,
+    seeds=[0],
+    num_steps=150,
+    on_episode=lambda seed, episode: told.append(episode),
+  )
+  assert 150 <= result.env_steps <= 152 and not result.interrupted
+  assert result.episodes == len(told) > 150 // 13
+  assert [e.episode for e in told] == list(range(1, len(told) + 1))
+  ends = np.cumsum([e.episode_length for e in told])
+  np.testing.assert_array_equal([e.env_steps for e in told], ends)
+  for episode in told:
+    assert episode.episode_length <= 12
+    if episode.episode_length < 12:
+      assert episode.episode_return == 1
+    assert episode.policy in agent.policy_names
+    assert episode.metrics["intrinsic_return"] > 0
+  assert len({e.policy for e in told}) > 1
+  assert result.learner_updates == (result.env_steps - 20) // 2
+  assert told[-1].metrics["finite"] == 1 and "inverse_loss" in told[-1].metrics
+
+
+def test_learns():
+  config = dataclasses.replace(
+    presets.PRESETS["dqn"].config, min_replay_size=200, exploration=GREEDIER
+  )
+  returns = []
+  device.train(
+    make_agent(config),
+    GRIDWORLD,
+    PARAMS,
+    seeds=[0],
+    num_steps=3000,
+    on_episode=lambda seed, e: returns.append(e.episode_return),
+  )
+  assert np.mean(returns[-50:]) > 0.8 > 0.5 > np.mean(returns[:20])
+
+
+def test_stops_after_so_many_episodes_or_when_asked():
+  agent, counts = make_agent(DQN), {0: 0, 1: 0}
+
+  def count(seed, episode):
+    counts[seed] = episode.episode
+
+  results = device.train(
+    agent, GRIDWORLD, PARAMS, seeds=[0, 1], num_episodes=5, on_episode=count
+  )
+  assert all(r.episodes == counts[i] >= 5 for i, r in enumerate(results))
+  (result,) = device.train(
+    agent, GRIDWORLD, PARAMS, seeds=[0], num_steps=10**6, stop=lambda: True
+  )
+  assert result.interrupted and result.env_steps < 2000
+
+
+def test_an_embedding_changes_between_episodes_only():
+  program = make_program(make_agent(NGU), num_envs=2)
+  state, _ = program.act(program.init(jax.random.PRNGKey(0)), 20)
+  held = jax.device_get(state.weights.bonus.embedding)
+  while True:
+    state, report = program.learn(state, 1)
+    if np.any(report.episodes.ended[:-1]):
+      held = jax.device_get(state.weights.bonus.embedding)
+      continue
+    fresh = jax.device_get(program._agent.learner.params(state.learner))
+    fresh = fresh.bonus.embedding
+    ended = np.asarray(report.episodes.ended[-1])
+    for a, b, c in zip(
+      *map(jax.tree.leaves, (held, state.weights.bonus.embedding, fresh)), strict=True
+    ):
+      np.testing.assert_array_equal(a, b)  # Though updates changed the learner's:
+      assert np.any(np.asarray(b[0]) != c)
+    if ended.any():
+      break
+  state, _ = program.act(state, 1)
+  for env in range(2):
+    for b, c in zip(
+      *map(jax.tree.leaves, (state.weights.bonus.embedding, fresh)), strict=True
+    ):
+      assert np.array_equal(b[env], c) == ended[env]
+
+
+def test_a_loss_that_is_not_finite_ends_the_run():
+  agent = make_agent(DQN)
+
+  def update(state, sample):
+    state, output = agent.learner.update(state, sample)
+    metrics = {**output.metrics, "finite": jnp.float32(0)}
+    return state, output._replace(metrics=metrics)
+
+  broken = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
+  with pytest.raises(
+    errors.NonFiniteError, match="seed 4: a loss became NaN"
+  ) as caught:
+    device.train(broken, GRIDWORLD, PARAMS, seeds=[4], num_steps=100)
+  assert jax.tree.leaves(caught.value.weights)
+
+
+def test_run_is_for_one_seed_and_evaluates():
+  agent, told, evaluations = make_agent(DQN), [], []
+  environment = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
+  result = device.run(
+    agent,
+    environment,
+    seed=3,
+    num_steps=60,
+    on_episode=told.append,
+    evaluation_environment=jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=1),
+    eval_episodes=2,
+    on_evaluation=evaluations.append,
+  )
+  assert result.env_steps == 60 and result.episodes == len(told) > 0
+  (done,) = evaluations
+  assert done.env_steps == 60 and len(done.episodes) == 2
+  (alone,) = device.train(agent, GRIDWORLD, PARAMS, seeds=[3], num_steps=60)
+  jax.tree.map(np.testing.assert_array_equal, result.weights, alone.weights)
+
+
+def test_run_refuses():
+  agent = make_agent(DQN)
+  environment = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
+  with pytest.raises(ValueError, match="takes environments written in JAX"):
+    device.run(agent, testing.FakeEnvironment(), seed=0, num_steps=1)
+  with pytest.raises(ValueError, match="has its own replay, not 'memory'"):
+    device.run(agent, environment, seed=0, replay="memory", num_steps=1)
+  with pytest.raises(ValueError, match="nothing says when to stop"):
+    device.run(agent, environment, seed=0)
+  with pytest.raises(ValueError, match="eval_every is 5, but there is no evaluation"):
+    device.run(agent, environment, seed=0, num_steps=1, eval_every=5)
+
+
+def test_refuses():
+  agent = make_agent(DQN)
+  with pytest.raises(ValueError, match="nothing says when to stop"):
+    device.train(agent, GRIDWORLD, PARAMS, seeds=[0])
+  with pytest.raises(ValueError, match="there are 0 seeds and 1 environments"):
+    device.train(agent, GRIDWORLD, PARAMS, seeds=[], num_steps=1)
+  with pytest.raises(ValueError, match="there are 1 seeds and 0 environments"):
+    device.train(agent, GRIDWORLD, PARAMS, seeds=[0], num_envs=0, num_steps=1)
