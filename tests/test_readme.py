@@ -126,12 +126,14 @@ def test_commands_of_the_readme_run(directory_of_files, capsys):
   }
   for number, argv in enumerate(shown.values()):
     # Commands may share a default directory; the last --output wins.
-    kept = SHORTER[1:] if "--runner=device" in argv else SHORTER  # It has its own.
-    shorter = [*argv, *kept, f"--output={number}"]
+    # The device runner has a replay of its own, and may end some episodes later.
+    on_device = "--runner=device" in argv
+    shorter = [*argv, *SHORTER[on_device:], f"--output={number}"]
     assert run.main(shorter) == 0, (argv, capsys.readouterr().err)
     directory = directory_of_files / str(number)
     summary = json.loads((directory / "summary.json").read_text())
-    assert (summary["status"], summary["episodes"]) == ("finished", 2)
+    assert summary["status"] == "finished"
+    assert summary["episodes"] >= 2 if on_device else summary["episodes"] == 2
     assert summary["learner_updates"] > 0
     _check_files(directory, command.parse(argv))
 
