@@ -81,7 +81,7 @@ class _Report(NamedTuple):
 
   Attributes:
     episodes: `[steps, (S,) E]`.
-    metrics: of the last update, `[(S)]`; {} where there was none.
+    metrics: of the last update, `[(S)]`.
     finite: whether all updates were, `[(S)]`.
   """
 
@@ -126,6 +126,11 @@ class Program:
     ratio = fractions.Fraction(agent.replay.updates_per_step * num_envs)
     ratio = ratio.limit_denominator(_MAX_STEPS_PER_ROUND)
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()
+    if not self.updates_per_round:
+      raise ValueError(
+        f"updates_per_step is {agent.replay.updates_per_step}; the device runner makes "
+        f"an update within {_MAX_STEPS_PER_ROUND} steps at most: raise it."
+      )
     self.init = jax.jit(self._lift(self._init))
     self.act = jax.jit(self._act_only, static_argnums=1, donate_argnums=0)
     self.learn = jax.jit(self._rounds, static_argnums=1, donate_argnums=0)
@@ -284,9 +289,11 @@ class Program:
     keys, sample = self._replay.sample(state.replay, sample_key)
     sample = types.join_frames(sample, self._agent.replay.num_frames)
     learner, output = self._agent.learner.update(state.learner, sample)
+    replay = self._replay.update_priorities(state.replay, keys, output.priorities)
+    # A priority that is NaN would poison replay.
     is_finite = output.metrics["finite"] > 0
-    priorities = self._replay.update_priorities(state.replay, keys, output.priorities)
-    replay = _choose(is_finite, priorities, state.replay)
+    priorities = _choose(is_finite, replay.priorities, state.replay.priorities)
+    replay = replay._replace(priorities=priorities)
     return state._replace(learner=learner, replay=replay, key=key), output.metrics
 
   def _fetch(self, state: _State) -> _State:

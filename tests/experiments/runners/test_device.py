@@ -349,3 +349,6 @@ def test_refuses():
     device.train(agent, GRIDWORLD, PARAMS, seeds=[], num_steps=1)
   with pytest.raises(ValueError, match="there are 1 seeds and 0 environments"):
     device.train(agent, GRIDWORLD, PARAMS, seeds=[0], num_envs=0, num_steps=1)
+  rarely = make_agent(dataclasses.replace(DQN, updates_per_step=1e-4))
+  with pytest.raises(ValueError, match=r"updates_per_step is 0\.0001; the device run"):
+    device.train(rarely, GRIDWORLD, PARAMS, seeds=[0], num_steps=1)
