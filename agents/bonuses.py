@@ -164,14 +164,19 @@ class InfoGain:
     return _stateless("source", lambda inputs: per_row(inputs.q_tm1, self.temperature))
 
 
-def _over_variance(moments: exploration.Moments, errors: jax.Array) -> jax.Array:
-  return errors / jnp.maximum(moments.variance, 1e-8)
+def _over_deviation(
+  moments: exploration.Moments, errors: jax.Array, power: int
+) -> jax.Array:
+  """e / σ^power, and 0 where errors do not differ: they tell nothing apart then."""
+  deviation = jnp.sqrt(moments.variance)
+  differ = deviation > 1e-4 * jnp.abs(moments.mean)
+  return jnp.where(differ, errors / jnp.where(differ, deviation, 1.0) ** power, 0.0)
 
 
 _RND_NORMALISATIONS: dict[str, Callable[..., jax.Array]] = {
   "centred": exploration.normalise,
-  "deviation": functools.partial(exploration.normalise, centre=False),
-  "variance": _over_variance,
+  "deviation": functools.partial(_over_deviation, power=1),
+  "variance": functools.partial(_over_deviation, power=2),
   "none": lambda moments, errors: errors,
 }
 

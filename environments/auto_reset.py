@@ -30,7 +30,8 @@ class AutoReset:
   environments do: each episode's last observation is seen, and no reward or discount
   of one episode falls into the next. The new episode follows that step's key, as
   `environment.reset(key, params)` would. Everything else is the wrapped environment's;
-  it is an environment itself, to be scanned and vmapped:
+  it is an environment itself, to be scanned and vmapped in programs of one's own (the
+  device runner resets by itself):
 
     environment = auto_reset.AutoReset(disco_maze.DiscoMaze(21))
     state, timestep = jax.vmap(environment.reset, (0, None))(keys, params)

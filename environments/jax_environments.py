@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from explorax.environments import (
@@ -27,16 +27,16 @@ class _Kind(NamedTuple):
   """One of the environments.
 
   Attributes:
-    make: its frozen dataclass, which has a field `size` if `example_size` is given.
-      Its other fields are settings if they are numbers or truth values, and so are
-      the entries of its `default_params()`, a NamedTuple.
+    make: its class, a frozen dataclass that has a field `size` if `example_size` is
+      given. Its other fields are settings if they are numbers or truth values, and so
+      are the entries of its `default_params()`, a NamedTuple.
     example_size: for examples; None if it has no size.
     description: a line for people, which names each setting.
     limits: (least, greatest) of each setting in its params, the greatest infinite
       where any finite number will do; those in the dataclass are checked there.
   """
 
-  make: Callable[..., Any]
+  make: type[Any]
   example_size: int | None
   description: str
   limits: Mapping[str, tuple[float, float]]
@@ -128,22 +128,24 @@ def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
   sized = {} if kind.example_size is None else {"size": _read_size(full, key, size)}
   if slash and not sized:
     raise _no_such(full, key, "it has no size.")
-  plain = _construct(full, key, sized)
   fields = _scalars(
     {
       field.name: field.default
-      for field in dataclasses.fields(plain)
+      for field in dataclasses.fields(kind.make)
       if field.name not in sized
     }
   )
-  defaults = _scalars(plain.default_params()._asdict())
+  example = kind.make(**dict.fromkeys(sized, kind.example_size))
+  defaults = _scalars(example.default_params()._asdict())
   if items and not (fields or defaults):
     raise _no_such(full, key, "it has no settings.")
   values = settings.parse(full, items, {**fields, **defaults})
   environment = _construct(
     full, key, {**sized, **{name: values[name] for name in fields}}
   )
-  chosen = {name: values[name] for name in defaults}
+  given = {item.partition("=")[0] for item in items}
+  # Its own defaults may depend on its size.
+  chosen = {name: values[name] for name in defaults if name in given}
   _check_limits(full, chosen, kind.limits)
   return environment, environment.default_params()._replace(**chosen)
 

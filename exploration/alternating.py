@@ -23,7 +23,8 @@ class AlternatingEpsilonGreedy(rules.Dithering):
   where it was left. The defaults are those of Munos et al. (2016), appendix F, in agent
   steps of four frames. There each of sixteen threads drew for itself; here all actors
   follow one draw, so that ε is a function of the environment steps alone, which a
-  learner can evaluate as well.
+  learner can evaluate as well. It does not depend on the run's seed: give trials seeds
+  of their own here.
   """
 
   epsilon: float = 1.0  # Probability of a uniform action, at first.

@@ -264,4 +264,6 @@ class DeviceReplay:
     # Rounding must not lead to a window that is not there: the last one that is.
     last = _BLOCK - 1 - jnp.argmax(blocks[block][:, ::-1] > 0, axis=1)
     drawn = block * _BLOCK + jnp.minimum(inside, last)
+    # Nor, where sums that should be equal are not, to a block in which there is none.
+    drawn = jnp.where(flat[drawn] > 0, drawn, jnp.argmax(flat))
     return drawn, flat[drawn] / total

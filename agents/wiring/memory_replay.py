@@ -30,8 +30,9 @@ class MemoryReplay:
     self._spec = spec = agent.replay
     self._rng = np.random.Generator(np.random.PCG64(seed))
     self._num_created = 0
-    # An episode of one window may have burn_in + length + 1 rows; the newest episode's
-    # are kept as well. The first row is the padding, which nobody's release frees.
+    # An episode of one window may have burn_in + length + 1 rows, or more if it is left
+    # unfinished, for which there is room made then; the newest episode's are kept as
+    # well. The first row is the padding, which nobody's release frees.
     num_rows = 1 + spec.window_frames
     num_rows += spec.max_windows * (spec.burn_in + spec.length + 1)
     self._rows: dict[str, np.ndarray] = {}
@@ -70,6 +71,8 @@ class MemoryReplay:
       index = len(self._holders)
       self._holders.append(1)
     for name, column in self._rows.items():
+      if index == len(column):
+        column = self._rows[name] = np.concatenate([column, np.zeros_like(column)])
       column[index] = row[name]
     return index
 

@@ -30,8 +30,8 @@ class Clock:
         self._warm = (since + time.monotonic() - began, steps)
 
   def steps_per_second(self, env_steps: int) -> float:
-    """NaN before `mark_warm`."""
-    if self._warm is None:
+    """NaN before `mark_warm`, and before the first step after it."""
+    if self._warm is None or env_steps <= self._warm[1]:
       return math.nan
     since, steps = self._warm
     seconds = time.monotonic() - since

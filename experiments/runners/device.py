@@ -123,10 +123,10 @@ class Program:
     self._replay = device_replay.DeviceReplay(agent, num_envs)
     self._lift = jax.vmap if num_seeds > 1 else lambda function: function
     # Updates in a round, after steps of each environment.
-    ratio = fractions.Fraction(agent.replay.updates_per_step * num_envs)
-    ratio = ratio.limit_denominator(_MAX_STEPS_PER_ROUND)
+    wanted = agent.replay.updates_per_step * num_envs
+    ratio = fractions.Fraction(wanted).limit_denominator(_MAX_STEPS_PER_ROUND)
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()
-    if not self.updates_per_round:
+    if not math.isclose(ratio, wanted, rel_tol=0.01):
       raise ValueError(
         f"updates_per_step is {agent.replay.updates_per_step}; the device runner makes "
         f"an update within {_MAX_STEPS_PER_ROUND} steps at most: raise it."
@@ -226,7 +226,7 @@ class Program:
     ones = jnp.ones((self._num_envs,))
     row = {
       **extras,
-      "observation": state.timesteps.observation,
+      "observation": self._newest_frames(state.timesteps),
       "action": action,
       "reward": timesteps.reward,
       "discount": timesteps.discount,
@@ -262,7 +262,7 @@ class Program:
     zeros = jnp.zeros((self._num_envs,))
     row = {
       **extras,
-      "observation": state.timesteps.observation,
+      "observation": self._newest_frames(state.timesteps),
       **dict.fromkeys(("action", "reward", "discount", "mask"), zeros),
     }
     replay = self._replay.append(state.replay, row, ended)
@@ -311,7 +311,9 @@ class Program:
   ) -> tuple[jax.Array, types.State]:
     axis = None if self._agent.refresh is None else 0
     select = jax.vmap(self._core.select_action, (types.ActorParams(axis, None), 0, 0))
-    env_steps = state.steps * self._num_envs
+    # Schedules have ended long before this counts no further.
+    most = np.iinfo(np.int32).max // self._num_envs
+    env_steps = jnp.minimum(state.steps, most) * self._num_envs
     params = types.ActorParams(weights, env_steps)
     return select(params, state.timesteps, state.actors)
 
@@ -324,6 +326,14 @@ class Program:
     metrics = jax.vmap(self._environment.metrics, (0, None))
     return metrics(environments, self._params)
 
+  def _newest_frames(self, timesteps: dm_env.TimeStep) -> jax.Array:
+    """What rows keep of the observations."""
+    num_frames = self._agent.replay.num_frames
+    if num_frames == 1:
+      return timesteps.observation
+    channels = timesteps.observation.shape[-1] // num_frames
+    return timesteps.observation[..., -channels:]
+
   def _encoded(self, timesteps: dm_env.TimeStep) -> dm_env.TimeStep:
     encode = jax.vmap(self._agent.encoding.on_device)
     return timesteps._replace(observation=encode(timesteps.observation))
@@ -332,6 +342,14 @@ class Program:
 def _choose(condition: jax.Array, new: Any, old: Any) -> Any:
   """A pytree or the other, by a bool `[]`."""
   return jax.tree.map(lambda n, o: jnp.where(condition, n, o), new, old)
+
+
+def _shares(total: int, most: int) -> list[int]:
+  """Shares of `total`, all but the last one equal, none of them above `most`."""
+  if total <= most:
+    return [max(1, total)]
+  share = math.ceil(total / math.ceil(total / most))
+  return [share] * (total // share) + ([total % share] if total % share else [])
 
 
 def train(
@@ -350,12 +368,13 @@ def train(
 
   Learning begins when replay has its minimum size, and at the earliest after as many
   steps of each environment as a window has rows. Updates are made in rounds: 0.25 a
-  step are one after four steps.
+  step are one after four steps. A KeyboardInterrupt ends the run as a stop does.
 
   Args:
     agent: made for the environment's spec.
     environment: written in JAX.
-    params: of its functions; its own defaults where None.
+    params: of its functions, in the environments of all seeds; its own defaults where
+      None.
     seeds: of everything random, one for each run.
     num_envs: environments that each seed acts in, side by side; all their steps count.
     num_episodes: stop when each seed has had so many; None: no limit.
@@ -525,21 +544,32 @@ class _Training:
     after_report: Callable[[], None] = lambda: None,
   ) -> bool:
     """Acts and learns until it is enough; returns whether it was stopped before."""
-    spec = self._agent.replay
-    self._act(max(math.ceil(spec.min_size / self._num_envs), spec.window_rows))
-    rounds = max(1, _STEPS_PER_REPORT // self._program.steps_per_round)
-    if num_steps is not None:  # No more of them than are wanted.
-      left = math.ceil(num_steps / self._num_envs) - self._steps
-      wanted = max(1, math.ceil(left / self._program.steps_per_round))
-      rounds = math.ceil(wanted / math.ceil(wanted / rounds))
-    while True:
-      is_done = (num_steps is not None and self.env_steps >= num_steps) or (
+
+    def is_done() -> bool:
+      return (num_steps is not None and self.env_steps >= num_steps) or (
         num_episodes is not None and min(self._episodes) >= num_episodes
       )
-      if is_done or stop():
-        return not is_done
-      self._learn(rounds)
-      after_report()
+
+    spec, program = self._agent.replay, self._program
+    fill = max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
+    left = math.inf
+    if num_steps is not None:
+      wanted = math.ceil(num_steps / self._num_envs)
+      fill, left = min(fill, wanted), wanted - fill
+    try:
+      for steps in _shares(fill, _STEPS_PER_REPORT):
+        if is_done() or stop():
+          return not is_done()
+        self._act(steps)
+      rounds = max(1, _STEPS_PER_REPORT // program.steps_per_round)
+      if left < math.inf:  # No more of them than are wanted.
+        rounds = _shares(math.ceil(left / program.steps_per_round), rounds)[0]
+      while not (is_done() or stop()):
+        self._learn(rounds)
+        after_report()
+    except KeyboardInterrupt:
+      pass
+    return not is_done()
 
   def _act(self, num_steps: int) -> None:
     self._state, episodes = self._program.act(self._state, num_steps)

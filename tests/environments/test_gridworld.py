@@ -272,3 +272,10 @@ def test_maps_that_cannot_be_are_refused(lines, message):
 def test_impossible_worlds_are_refused(fields, message):
   with pytest.raises(ValueError, match=message):
     gridworld.GridWorld(**fields)
+
+
+def test_worlds_may_be_smaller_than_the_room():
+  environment, _ = jax_environments.make("gridworld/3,world=1")
+  assert environment == gridworld.GridWorld(3, world=1)
+  with pytest.raises(ValueError, match="the size of the gridworld is 3; it must be"):
+    jax_environments.make("gridworld/3")

@@ -202,6 +202,30 @@ def test_chances_follow_priorities(declare):
   assert set(np.asarray(keys)) == set(range(6))
 
 
+def test_no_draw_leads_to_a_window_that_is_not_there(declare, monkeypatch):
+  """Whatever number is drawn: those at which running sums may differ by rounding."""
+  spec = make_spec(capacity=4000, batch_size=1000, priority_exponent=1.0)
+  replay = device_replay.DeviceReplay(declare(spec, EXTRAS), num_envs=8)
+  rng = np.random.default_rng(0)
+  priorities = np.where(np.arange(500) < 300, rng.random((8, 500)), 0.0)
+  priorities = jnp.asarray(priorities, jnp.float32)
+  blocks = jnp.ravel(jnp.pad(jnp.ravel(priorities), (0, -4000 % 256)))
+  until = np.cumsum(np.asarray(blocks, np.float64)) / np.sum(np.asarray(blocks))
+  near = [np.float32(until)]
+  for _ in range(6):
+    near = [np.nextafter(near[0], np.float32(0)), *near]
+    near.append(np.nextafter(near[-1], np.float32(2)))
+  numbers = np.unique(np.clip(np.concatenate(near), 0, np.nextafter(np.float32(1), 0)))
+  draw = jax.jit(replay._draw_by_priority)
+  for start in range(0, len(numbers), 1000):
+    given = jnp.resize(jnp.asarray(numbers[start : start + 1000]), (1000,))
+    monkeypatch.setattr(jax.random, "uniform", lambda key, shape, given=given: given)
+    draw.clear_cache()
+    drawn, probabilities = draw(jax.random.key(0), priorities)
+    assert np.all(np.asarray(priorities).ravel()[drawn] > 0)
+    assert np.all(np.asarray(probabilities) > 0)
+
+
 def test_a_capacity_below_a_window_for_each_environment_is_refused(declare):
   agent = declare(make_spec(capacity=40, **SPECS["sequences"]), EXTRAS)
   with pytest.raises(ValueError, match="no window for each of 30 environments"):

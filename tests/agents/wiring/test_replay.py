@@ -344,6 +344,20 @@ def test_a_new_window_in_an_old_slot_has_the_initial_priority(declare):
   np.testing.assert_allclose(sample.probabilities, expected)
 
 
+def test_memory_has_room_for_episodes_left_unfinished(declare, collect):
+  """Each has a single window, of more rows than a finished one's."""
+  from explorax.agents.wiring import memory_replay
+
+  agent = declare(transitions_spec(10, capacity=20), EXTRAS)
+  replay = memory_replay.MemoryReplay(agent, seed=0)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  for number in range(30):
+    first = 100.0 * number
+    rows = [(first + t, 1, 1.0, 1.0, 1.0) for t in range(11)]
+    write(adder, [*rows, (first + 11, None, None, None, None)])
+  assert sorted(collect(replay)) == [100.0 * n for n in range(10, 30)]
+
+
 def test_memory_draws_by_its_seed(declare, collect):
   from explorax.agents.wiring import memory_replay
 

@@ -18,7 +18,13 @@ from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import device_replay, memory_replay
 from explorax.agents.wiring import learner as learner_lib
-from explorax.environments import gridworld, jax_adapter, testing
+from explorax.environments import (
+  gridworld,
+  jax_adapter,
+  jax_types,
+  specs,
+  testing,
+)
 from explorax.experiments import presets
 from explorax.experiments.runners import device, errors
 
@@ -247,6 +253,79 @@ def test_learns():
     on_episode=lambda seed, e: returns.append(e.episode_return),
   )
   assert np.mean(returns[-50:]) > 0.8 > 0.5 > np.mean(returns[:20])
+
+
+class Blinking:
+  """Shows the last three steps' numbers, a pixel each; an episode has six steps."""
+
+  num_actions = 2
+
+  def default_params(self):
+    return ()
+
+  def observation_spec(self):
+    return specs.StackedFrames((1, 1, 3), np.float32, 3, "steps")
+
+  def reset(self, key, params):
+    shown = jnp.array([0.0, 0.0, 1.0]).reshape(1, 1, 3)
+    return shown, jax_types.restart(shown)
+
+  def step(self, key, shown, action, params):
+    number = shown[0, 0, -1] + 1
+    shown = jnp.concatenate([shown[..., 1:], jnp.full((1, 1, 1), number)], axis=-1)
+    done = number > 6
+    return shown, jax_types.transition(shown, 1.0, terminated=done, truncated=done)
+
+  def metrics(self, shown, params):
+    return {}
+
+
+def test_frames_are_stored_once_and_joined_again():
+  environment = Blinking()
+  adapter = jax_adapter.JaxEnvironment(environment, seed=0)
+  config = dataclasses.replace(DQN, n_step=2)
+  agent = dqn_agent.make_agent(config, environments.spec(adapter))
+  program = device.Program(agent, environment, (), num_envs=2, num_seeds=1)
+  state, _ = program.act(program.init(jax.random.PRNGKey(0)), 20)
+  assert state.replay.rows["observation"].shape[2:] == (1, 1, 1)
+  _, sample = program._replay.sample(state.replay, jax.random.PRNGKey(1))
+  observations = types.join_frames(sample, 3).rows["observation"][:, 0, 0, 0]
+  for shown in np.asarray(observations):
+    expected = np.maximum(shown[-1] - np.array([2, 1, 0]), 0)
+    np.testing.assert_array_equal(shown, expected)
+  _, report = program.learn(state, 3)
+  assert bool(report.finite)
+
+
+def test_limits_are_kept_while_replay_fills():
+  agent = make_agent(dataclasses.replace(DQN, min_replay_size=350))
+
+  def train(**limits):
+    (result,) = device.train(agent, GRIDWORLD, PARAMS, seeds=[0], **limits)
+    return result
+
+  short = train(num_steps=40)
+  assert (short.env_steps, short.learner_updates) == (40, 0)
+  assert not short.interrupted and np.isnan(short.steps_per_second)
+  assert 3 <= train(num_episodes=3).episodes < 30
+  asked = iter([False, True])
+  stopped = train(num_steps=10**6, stop=lambda: next(asked))
+  assert stopped.interrupted and stopped.env_steps == 88  # The first of four shares.
+
+
+def test_an_interrupt_keeps_what_was_learnt():
+  agent, told = make_agent(DQN), []
+
+  def interrupt(seed, episode):
+    told.append(episode)
+    if len(told) == 10:
+      raise KeyboardInterrupt
+
+  (result,) = device.train(
+    agent, GRIDWORLD, PARAMS, seeds=[0], num_steps=10**6, on_episode=interrupt
+  )
+  assert result.interrupted and result.episodes == 10
+  assert np.isfinite(jax.tree.leaves(result.weights)[0]).all()
 
 
 def test_stops_after_so_many_episodes_or_when_asked():

@@ -29,11 +29,14 @@ def stored(monkeypatch) -> list[list[dict[str, bytes]]]:
   windows: list[list[dict[str, bytes]]] = []
   insert = memory_replay.MemoryReplay.insert
 
-  def keep(self, rows):
-    windows.append(
-      [{name: np.asarray(row[name]).tobytes() for name in sorted(row)} for row in rows]
-    )
-    insert(self, rows)
+  def keep(self, rows, first):
+    shown = [
+      {name: column[index].tobytes() for name, column in sorted(self._rows.items())}
+      for index in rows
+    ]
+    kept = {name: np.asarray(value).tobytes() for name, value in sorted(first.items())}
+    windows.append([*shown, kept])
+    insert(self, rows, first)
 
   monkeypatch.setattr(memory_replay.MemoryReplay, "insert", keep)
   return windows
