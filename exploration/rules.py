@@ -5,6 +5,7 @@ a pytree. An ensemble acts by the mean over its members. Ties between actions ar
 always broken at random, uniformly.
 """
 
+import abc
 import dataclasses
 from typing import NamedTuple
 
@@ -92,12 +93,12 @@ class Greedy(Stateless):
     return choice.action, choice.prob, state
 
 
-class Dithering(Stateless):
+class Dithering(Stateless, abc.ABC):
   """ε-greedy on the mean over the members, ε being a function of time alone."""
 
+  @abc.abstractmethod
   def epsilon_at(self, env_steps: jax.Array) -> chex.Numeric:
     """ε after so many environment steps of all actors (int32 scalar)."""
-    raise NotImplementedError
 
   def select(
     self, key: jax.Array, q: jax.Array, state: types.State, env_steps: jax.Array
