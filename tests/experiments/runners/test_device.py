@@ -201,7 +201,7 @@ def test_each_seed_runs_as_if_it_were_alone():
 
   alone, _ = episodes([7], 80)
   together, _ = episodes([2, 7], 80)
-  assert together[7] == alone[7] != together[2]
+  assert together[7] == alone[7]
   # After two updates or four: rounding, which Adam makes much of, has not grown yet.
   _, (result,) = episodes([7], 24)
   _, results = episodes([2, 7], 24)
@@ -211,6 +211,8 @@ def test_each_seed_runs_as_if_it_were_alone():
     result.weights,
     results[1].weights,
   )
+  other, own = (jax.tree.leaves(r.weights) for r in results)
+  assert any(np.any(a != b) for a, b in zip(other, own, strict=True))
 
 
 def test_reports_every_episode():
