@@ -26,7 +26,7 @@ from explorax.environments import (
   testing,
 )
 from explorax.experiments import presets
-from explorax.experiments.runners import device, errors
+from explorax.experiments.runners import device, device_program, errors
 
 GRIDWORLD = gridworld.GridWorld(5)
 PARAMS = GRIDWORLD.default_params()._replace(time_limit=12)
@@ -75,8 +75,8 @@ def make_agent(config) -> types.Agent:
   return r2d2_agent.make_agent(config, spec)
 
 
-def make_program(agent, num_envs=1, num_seeds=1) -> device.Program:
-  return device.Program(
+def make_program(agent, num_envs=1, num_seeds=1) -> device_program.Program:
+  return device_program.Program(
     agent, GRIDWORLD, PARAMS, num_envs=num_envs, num_seeds=num_seeds
   )
 
@@ -287,7 +287,7 @@ def test_frames_are_stored_once_and_joined_again():
   adapter = jax_adapter.JaxEnvironment(environment, seed=0)
   config = dataclasses.replace(DQN, n_step=2)
   agent = dqn_agent.make_agent(config, environments.spec(adapter))
-  program = device.Program(agent, environment, (), num_envs=2, num_seeds=1)
+  program = device_program.Program(agent, environment, (), num_envs=2, num_seeds=1)
   state, _ = program.act(program.init(jax.random.PRNGKey(0)), 20)
   assert state.replay.rows["observation"].shape[2:] == (1, 1, 1)
   _, sample = program._replay.sample(state.replay, jax.random.PRNGKey(1))
