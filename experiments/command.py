@@ -3,11 +3,8 @@
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Any
 
-from absl import flags
-
-from explorax.experiments import errors, overrides
+from explorax.experiments import errors, flag_table
 
 RUNNERS = ("local", "device")
 REPLAYS = ("reverb", "memory")
@@ -105,16 +102,7 @@ def parse(argv: Sequence[str]) -> Command:
     SetUpError: for an unknown flag, a value that does not fit, a flag that nothing
       would read, or no agent or environment.
   """
-  values = _define_flags()
-  try:
-    rest = values(["explorax", *argv])[1:]
-  except flags.Error as error:
-    raise errors.SetUpError(_sentence(error)) from error
-  if rest:
-    raise errors.SetUpError(
-      f"{rest[0]!r} is not a flag; flags begin with -- (--help shows them)."
-    )
-  given: dict[str, Any] = {name: values[name].value for name in values}
+  given = flag_table.parse(_FLAGS, argv)
   shown = {"help": "help", "list_agents": "agents", "list_envs": "environments"}
   show = next((what for flag, what in shown.items() if given[flag]), "")
   agent, env, seed = given["agent"] or "", given["env"] or "", given["seed"]
@@ -168,65 +156,13 @@ def default_output(agent: str, env: str, seed: int) -> str:
 
 def help_text() -> str:
   """What a stranger needs: examples, and our flags in groups."""
-  lines = [_INTRODUCTION]
-  for group, group_flags in _FLAGS.items():
-    lines.append(group)
-    for flag in group_flags:
-      lines.append(f"  --{flag.name}{flag.placeholder}")
-      lines.extend(f"      {line}" for line in flag.text.splitlines())
-    lines.append("")
-  return "\n".join([*lines, _OUTRO])
-
-
-class _WholeNumber(flags.ArgumentParser):
-  """Whole numbers in a range, written as 10000, 10_000 or 1e4."""
-
-  syntactic_help = "a whole number"
-
-  def __init__(self, least: int, most: int | None = None):
-    super().__init__()
-    self._least, self._most = least, most
-
-  def parse(self, argument: str | int) -> int:
-    value = overrides.parse_int(str(argument), "it")
-    if value < self._least or (self._most is not None and value > self._most):
-      top = "" if self._most is None else f" and at most {self._most}"
-      raise ValueError(f"it is {value}; it must be at least {self._least}{top}.")
-    return value
-
-  def flag_type(self) -> str:
-    return "int"
-
-
-@dataclasses.dataclass(frozen=True)
-class _Flag:
-  """A flag as people see it, and how absl reads it."""
-
-  name: str
-  placeholder: str  # What follows the name; '' for a switch.
-  default: Any
-  text: str
-  choices: tuple[str, ...] = ()
-  parser: _WholeNumber | None = None
-
-  def define(self, values: flags.FlagValues) -> None:
-    arguments = (self.name, self.default, self.text, values)
-    if self.parser is not None:
-      flags.DEFINE(self.parser, *arguments)
-    elif self.choices:
-      flags.DEFINE_enum(self.name, self.default, self.choices, self.text, values)
-    elif not self.placeholder:
-      flags.DEFINE_boolean(*arguments)
-    elif isinstance(self.default, list):
-      flags.DEFINE_multi_string(*arguments)
-    else:
-      flags.DEFINE_string(*arguments)
+  return flag_table.help_text(_INTRODUCTION, _FLAGS, _OUTRO)
 
 
 _FLAGS = {
   "What to run": (
-    _Flag("agent", "=NAME", None, "The agent (--list_agents)."),
-    _Flag(
+    flag_table.Flag("agent", "=NAME", None, "The agent (--list_agents)."),
+    flag_table.Flag(
       "set",
       " FIELD=VALUE",
       [],
@@ -234,40 +170,40 @@ _FLAGS = {
       "a group: --set exploration.epsilon=0.1. Tuples: --set hidden_sizes=50,50.\n"
       "A name that does not exist lists those that do.",
     ),
-    _Flag(
+    flag_table.Flag(
       "env",
       "=KIND:NAME",
       None,
       "The environment (--list_envs): bsuite:deep_sea/0, gym:CartPole-v1, or\n"
       "module:function for your own.",
     ),
-    _Flag(
+    flag_table.Flag(
       "seed",
       "=INT",
       0,
       "Of everything random, in the agent and in the environment. [0]",
-      parser=_WholeNumber(0, _MAX_SEED),
+      parser=flag_table.WholeNumber(0, _MAX_SEED),
     ),
   ),
   "How long (whichever is reached first)": (
-    _Flag(
+    flag_table.Flag(
       "episodes",
       "=INT",
       None,
       "Ends the run after so many episodes. [bsuite's own number on bsuite; elsewhere\n"
       "give this or --steps]",
-      parser=_WholeNumber(1),
+      parser=flag_table.WholeNumber(1),
     ),
-    _Flag(
+    flag_table.Flag(
       "steps",
       "=INT",
       None,
       "Ends the run after the episode in which so many environment steps are reached.",
-      parser=_WholeNumber(1),
+      parser=flag_table.WholeNumber(1),
     ),
   ),
   "Evaluation (episodes of the evaluation policy, in an environment of their own)": (
-    _Flag(
+    flag_table.Flag(
       "eval_every",
       "=STEPS",
       None,
@@ -275,16 +211,16 @@ _FLAGS = {
       "is passed, and at the end of the run. The episodes go into evaluation.csv and\n"
       "are no part of training: no step counts, nothing enters replay.\n"
       "[no evaluation]",
-      parser=_WholeNumber(1),
+      parser=flag_table.WholeNumber(1),
     ),
-    _Flag(
+    flag_table.Flag(
       "eval_episodes",
       "=INT",
       None,
       f"Episodes of each evaluation. [{EVAL_EPISODES}]",
-      parser=_WholeNumber(1),
+      parser=flag_table.WholeNumber(1),
     ),
-    _Flag(
+    flag_table.Flag(
       "video",
       "",
       False,
@@ -295,7 +231,7 @@ _FLAGS = {
     ),
   ),
   "How": (
-    _Flag(
+    flag_table.Flag(
       "replay",
       f"={'|'.join(REPLAYS)}",
       None,
@@ -303,7 +239,7 @@ _FLAGS = {
       "memory: the same in plain numpy, on every machine; repeats to the bit. [reverb]",
       choices=REPLAYS,
     ),
-    _Flag(
+    flag_table.Flag(
       "runner",
       f"={'|'.join(RUNNERS)}",
       "local",
@@ -312,16 +248,16 @@ _FLAGS = {
       "written in JAX (jax:...); needs no Reverb. [local]",
       choices=RUNNERS,
     ),
-    _Flag(
+    flag_table.Flag(
       "max_env_failures",
       "=INT",
       3,
       "How many times in a row an environment that raises an error in mid-episode is\n"
       "made anew; its episode then counts as truncated. (A bsuite environment keeps\n"
       "its score within itself and is never made anew.) --debug shows the errors. [3]",
-      parser=_WholeNumber(0),
+      parser=flag_table.WholeNumber(0),
     ),
-    _Flag(
+    flag_table.Flag(
       "output",
       "=DIR",
       None,
@@ -332,30 +268,9 @@ _FLAGS = {
     ),
   ),
   "To look around": (
-    _Flag("list_agents", "", False, "Shows the agents and exits."),
-    _Flag("list_envs", "", False, "Shows the environments and exits."),
-    _Flag("help", "", False, "Shows this and exits."),
-    _Flag("debug", "", False, "Shows where in the code an error arose."),
+    flag_table.Flag("list_agents", "", False, "Shows the agents and exits."),
+    flag_table.Flag("list_envs", "", False, "Shows the environments and exits."),
+    flag_table.Flag("help", "", False, "Shows this and exits."),
+    flag_table.Flag("debug", "", False, "Shows where in the code an error arose."),
   ),
 }
-
-
-def _define_flags() -> flags.FlagValues:
-  """The flags in an object of their own, so that nothing is global."""
-  values = flags.FlagValues()
-  for group in _FLAGS.values():
-    for flag in group:
-      flag.define(values)
-  for alias in ("h", "helpshort", "helpfull"):  # What hands type by habit.
-    flags.DEFINE_alias(alias, "help", flag_values=values)
-  return values
-
-
-def _sentence(error: flags.Error) -> str:
-  """absl's messages name the flag and the value; some lack what to do about it."""
-  if isinstance(error, flags.UnrecognizedFlagError):
-    names = [f"--{flag.name}" for group in _FLAGS.values() for flag in group]
-    hint = overrides.nearest(f"--{error.flagname}", names)
-    return f"there is no flag --{error.flagname}.{hint} (--help shows all flags.)"
-  text = " ".join(str(error).split())
-  return text if text.endswith(".") else f"{text}."

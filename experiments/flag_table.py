@@ -1,0 +1,118 @@
+"""The flags of a command: as people read them, and as absl parses them."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from absl import flags
+
+from explorax.experiments import errors, overrides
+
+
+class WholeNumber(flags.ArgumentParser):
+  """Whole numbers in a range, written as 10000, 10_000 or 1e4."""
+
+  syntactic_help = "a whole number"
+
+  def __init__(self, least: int, most: int | None = None):
+    super().__init__()
+    self._least, self._most = least, most
+
+  def parse(self, argument: str | int) -> int:
+    value = overrides.parse_int(str(argument), "it")
+    if value < self._least or (self._most is not None and value > self._most):
+      top = "" if self._most is None else f" and at most {self._most}"
+      raise ValueError(f"it is {value}; it must be at least {self._least}{top}.")
+    return value
+
+  def flag_type(self) -> str:
+    return "int"
+
+
+@dataclasses.dataclass(frozen=True)
+class Flag:
+  """A flag as people see it, and how absl reads it.
+
+  Attributes:
+    name: without the dashes.
+    placeholder: what follows the name; '' for a switch.
+    default: its value where it is not given; a list for one that may be repeated.
+    text: the help.
+    choices: the only values, if there are any.
+    parser: of numbers.
+  """
+
+  name: str
+  placeholder: str
+  default: Any
+  text: str
+  choices: tuple[str, ...] = ()
+  parser: WholeNumber | None = None
+
+  def define(self, values: flags.FlagValues) -> None:
+    arguments = (self.name, self.default, self.text, values)
+    if self.parser is not None:
+      flags.DEFINE(self.parser, *arguments)
+    elif self.choices:
+      flags.DEFINE_enum(self.name, self.default, self.choices, self.text, values)
+    elif not self.placeholder:
+      flags.DEFINE_boolean(*arguments)
+    elif isinstance(self.default, list):
+      flags.DEFINE_multi_string(*arguments)
+    else:
+      flags.DEFINE_string(*arguments)
+
+
+Groups = Mapping[str, Sequence[Flag]]  # Heading → its flags, `help` among them.
+
+
+def parse(groups: Groups, argv: Sequence[str]) -> dict[str, Any]:
+  """The value of each flag; nothing is global.
+
+  Args:
+    groups: the flags.
+    argv: the command line, the program's name left out.
+
+  Raises:
+    SetUpError: for an unknown flag, a value that does not fit, or what is no flag.
+  """
+  values = flags.FlagValues()
+  for flag in _all(groups):
+    flag.define(values)
+  for alias in ("h", "helpshort", "helpfull"):  # What hands type by habit.
+    flags.DEFINE_alias(alias, "help", flag_values=values)
+  try:
+    rest = values(["explorax", *argv])[1:]
+  except flags.Error as error:
+    raise errors.SetUpError(_sentence(groups, error)) from error
+  if rest:
+    raise errors.SetUpError(
+      f"{rest[0]!r} is not a flag; flags begin with -- (--help shows them)."
+    )
+  return {name: values[name].value for name in values}
+
+
+def help_text(introduction: str, groups: Groups, outro: str) -> str:
+  """What a stranger needs: examples, and the flags in groups."""
+  lines = [introduction]
+  for group, group_flags in groups.items():
+    lines.append(group)
+    for flag in group_flags:
+      lines.append(f"  --{flag.name}{flag.placeholder}")
+      lines.extend(f"      {line}" for line in flag.text.splitlines())
+    lines.append("")
+  return "\n".join([*lines, outro])
+
+
+def _all(groups: Groups) -> Iterable[Flag]:
+  return (flag for group in groups.values() for flag in group)
+
+
+def _sentence(groups: Groups, error: flags.Error) -> str:
+  """absl's messages name the flag and the value; some lack what to do about it."""
+  if isinstance(error, flags.UnrecognizedFlagError):
+    names = [f"--{flag.name}" for flag in _all(groups)]
+    hint = overrides.nearest(f"--{error.flagname}", names)
+    return f"there is no flag --{error.flagname}.{hint} (--help shows all flags.)"
+  text = " ".join(str(error).split())
+  return text if text.endswith(".") else f"{text}."
