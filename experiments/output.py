@@ -32,7 +32,7 @@ _OF_A_RUN = ("config.json", "metrics.csv", "summary.json", "checkpoints", "bsuit
 
 
 class RunDirectory:
-  """A directory for one run, created by `create`."""
+  """A directory for one run, or for figures, created by `create`."""
 
   def __init__(self, path: pathlib.Path, created: list[pathlib.Path]):
     self.path = path
@@ -83,7 +83,7 @@ class RunDirectory:
     target = self.path / name
     temporary = target.with_name(f".{target.name}.tmp")
     try:
-      target.parent.mkdir(exist_ok=True)
+      target.parent.mkdir(parents=True, exist_ok=True)
       with open(temporary, "wb") as file:
         write(file)
         file.flush()

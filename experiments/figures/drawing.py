@@ -1,0 +1,155 @@
+"""How the figures look: lines that differ in grey too, bands, captions."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from explorax.experiments.figures import statistics, types
+
+if TYPE_CHECKING:
+  from matplotlib import axes as mpl_axes
+  from matplotlib import figure as mpl_figure
+
+DPI = 150
+_CAPTION_SIZE = 8.5  # Points.
+_CHARACTERS_PER_INCH = 15.5  # Of the caption's letters.
+
+
+class Style(NamedTuple):
+  """Of a line: colours of Okabe and Ito's, in falling darkness, with marks."""
+
+  color: str
+  linestyle: Any
+  marker: str
+
+
+_STYLES = (
+  Style("#0072B2", "-", "o"),
+  Style("#D55E00", "--", "s"),
+  Style("#009E73", "-.", "^"),
+  Style("#CC79A7", ":", "D"),
+  Style("#000000", (0, (5, 1, 1, 1, 1, 1)), "v"),
+  Style("#E69F00", (0, (3, 1)), "P"),
+  Style("#56B4E9", (0, (1, 1)), "X"),
+  Style("#7F7F7F", (0, (8, 2)), "<"),
+)
+
+
+def style(index: int) -> Style:
+  """The style of a figure's line of that number, from 0; they come again after 8."""
+  return _STYLES[index % len(_STYLES)]
+
+
+def new(
+  rows: int = 1, columns: int = 1, *, width: float = 4.2, height: float = 3.2
+) -> "tuple[mpl_figure.Figure, np.ndarray]":
+  """A drawing and its axes `[rows, columns]`; width and height of each in inches."""
+  # Drawn without pyplot, which would keep the figure and choose a window system.
+  from matplotlib import figure
+
+  fig = figure.Figure(
+    figsize=(max(5.0, width * columns), height * rows), dpi=DPI, layout="constrained"
+  )
+  return fig, fig.subplots(rows, columns, squeeze=False)
+
+
+def curve(
+  axes: "mpl_axes.Axes",
+  x: Sequence[float] | np.ndarray,
+  values: np.ndarray,
+  *,
+  label: str,
+  index: int,
+  statistic: Any = statistics.mean_over_seeds,
+  markers: bool = False,
+) -> statistics.Interval:
+  """Draws the mean over seeds with its 95 % interval.
+
+  Args:
+    axes: to draw into.
+    x: `[N]`.
+    values: `[S, N]`, S seeds.
+    label: in the legend.
+    index: of the line, for its style.
+    statistic: another one than the mean; see `statistics.bootstrap`.
+    markers: mark the points, for curves of few.
+
+  Returns:
+    What was drawn.
+  """
+  interval = statistics.bootstrap(values, statistic)
+  s = style(index)
+  axes.plot(
+    x,
+    interval.value,
+    color=s.color,
+    linestyle=s.linestyle,
+    marker=s.marker if markers else None,
+    markersize=4,
+    linewidth=1.6,
+    label=label,
+  )
+  axes.fill_between(
+    x, interval.low, interval.high, color=s.color, alpha=0.18, linewidth=0
+  )
+  return interval
+
+
+def heat_map(
+  axes: "mpl_axes.Axes", values: np.ndarray, *, title: str, label: str, **kwargs: Any
+) -> None:
+  """Draws `[H, W]` as a map with its scale; NaN is left white."""
+  image = axes.imshow(values, cmap="cividis", interpolation="nearest", **kwargs)
+  axes.set_title(title, fontsize="medium")
+  axes.set_xticks([])
+  axes.set_yticks([])
+  bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
+  bar.set_label(label, fontsize="small")
+
+
+def save(
+  file: BinaryIO,
+  fig: "mpl_figure.Figure",
+  figure: types.Figure,
+  findings: Sequence[types.Finding],
+  note: str,
+) -> None:
+  """Puts the title above and the caption below, and writes the PNG.
+
+  Args:
+    file: where it goes.
+    fig: the drawing; it grows by what the caption needs.
+    figure: whose source and claim the caption tells.
+    findings: whether it held.
+    note: the caption's last words: seeds, machine, time.
+  """
+  width, height = fig.get_size_inches()
+  columns = int(width * _CHARACTERS_PER_INCH)
+  verdicts = [f"{verdict(f)}: {f.claim} ({f.measured})." for f in findings]
+  paragraphs = [f"{figure.source}. Claim: {figure.claim}", *verdicts, note]
+  lines = [line for text in paragraphs for line in textwrap.wrap(text, columns)]
+  below = (len(lines) + 1.5) * _CAPTION_SIZE * 1.3 / 72
+  fig.set_size_inches(width, height + below)
+  share = below / (height + below)
+  engine = fig.get_layout_engine()
+  if engine is not None:
+    engine.set(rect=(0, share, 1, 1 - share))
+  fig.suptitle(figure.title)
+  fig.text(
+    0.01,
+    share - 0.5 * _CAPTION_SIZE * 1.3 / 72 / (height + below),
+    "\n".join(lines),
+    fontsize=_CAPTION_SIZE,
+    va="top",
+    linespacing=1.3,
+  )
+  fig.savefig(file, format="png")
+
+
+def verdict(finding: types.Finding) -> str:
+  """`held`, `did not hold` or `cannot be told`."""
+  if finding.held is None:
+    return "cannot be told"
+  return "held" if finding.held else "did not hold"

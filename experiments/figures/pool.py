@@ -1,0 +1,164 @@
+"""Computes tasks in processes side by side, each with its share of the processor."""
+
+import concurrent.futures
+import multiprocessing
+import os
+import queue
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import process
+from typing import Any, NamedTuple
+
+from explorax.experiments.figures import registry, types
+
+_POLL = 0.2  # Seconds between two looks at how far the tasks are.
+
+
+class Outcome(NamedTuple):
+  """What came of a task.
+
+  Attributes:
+    index: of the task.
+    done: its results; None if it failed.
+    problem: what went wrong, a sentence; '' if nothing did.
+  """
+
+  index: int
+  done: types.Done | None
+  problem: str
+
+
+def compute(
+  figure_name: str,
+  tasks: Sequence[types.Task],
+  *,
+  workers: int,
+  on_progress: Callable[[dict[int, float]], None],
+  stop: Callable[[], bool],
+) -> Iterator[Outcome]:
+  """Computes a figure's tasks, and yields each outcome as it comes.
+
+  Args:
+    figure_name: a name in `registry.FIGURES`.
+    tasks: to be computed, the long ones first.
+    workers: processes; with one, the tasks are computed in this process.
+    on_progress: told now and then the share done of each task under way.
+    stop: asked now and then whether to stop; tasks under way are then dropped.
+  """
+  if workers == 1:
+    yield from _alone(figure_name, tasks, on_progress, stop)
+    return
+  # Forked children would inherit jax's threads in an unknown state.
+  context = multiprocessing.get_context("spawn")
+  ticks = context.Queue()
+  executor = concurrent.futures.ProcessPoolExecutor(
+    workers, mp_context=context, initializer=_begin_worker, initargs=(ticks,)
+  )
+  waiting = {
+    executor.submit(_compute, figure_name, index, task.settings): index
+    for index, task in enumerate(tasks)
+  }
+  shares: dict[int, float] = {}
+  try:
+    while waiting and not stop():
+      finished, _ = concurrent.futures.wait(
+        waiting, timeout=_POLL, return_when=concurrent.futures.FIRST_COMPLETED
+      )
+      _drain(ticks, shares)
+      for future in finished:
+        index = waiting.pop(future)
+        shares.pop(index, None)
+        yield _outcome(index, future)
+      on_progress(shares)
+  finally:
+    _end(executor)
+
+
+class _StoppedError(Exception):
+  """The task was asked to stop."""
+
+
+def _alone(
+  figure_name: str,
+  tasks: Sequence[types.Task],
+  on_progress: Callable[[dict[int, float]], None],
+  stop: Callable[[], bool],
+) -> Iterator[Outcome]:
+  figure = registry.FIGURES[figure_name]
+  for index, task in enumerate(tasks):
+
+    def tick(share: float, index: int = index) -> None:
+      on_progress({index: share})
+      if stop():
+        raise _StoppedError
+
+    if stop():
+      return
+    try:
+      yield Outcome(index, _timed(figure, task.settings, tick), "")
+    except _StoppedError:
+      return
+    except Exception as error:
+      yield Outcome(index, None, f"{type(error).__name__}: {error}")
+
+
+def _timed(
+  figure: types.Figure, settings: types.Settings, tick: types.Tick
+) -> types.Done:
+  start = time.monotonic()
+  results = figure.run(settings, tick)
+  return types.Done(settings, results, time.monotonic() - start)
+
+
+_ticks: Any = None  # In a worker: where it tells of its progress.
+
+
+def _begin_worker(ticks: Any) -> None:
+  global _ticks
+  _ticks = ticks
+  # Ctrl-C goes to the whole group; the parent decides what becomes of it.
+  signal.signal(signal.SIGINT, signal.SIG_IGN)
+  # Two tasks side by side are faster than one after the other. (XLA reads this when
+  # it computes for the first time.)
+  threads = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+  os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {threads}".strip()
+
+
+def _compute(figure_name: str, index: int, settings: types.Settings) -> types.Done:
+  figure = registry.FIGURES[figure_name]
+  return _timed(figure, settings, lambda share: _ticks.put((index, share)))
+
+
+def _drain(ticks: Any, shares: dict[int, float]) -> None:
+  while True:
+    try:
+      index, share = ticks.get_nowait()
+    except queue.Empty:
+      return
+    shares[index] = share
+
+
+def _outcome(index: int, future: "concurrent.futures.Future[types.Done]") -> Outcome:
+  try:
+    return Outcome(index, future.result(), "")
+  except process.BrokenProcessPool:
+    problem = "its process was ended from outside, perhaps for want of memory"
+    return Outcome(index, None, problem)
+  except Exception as error:
+    return Outcome(index, None, f"{type(error).__name__}: {error}")
+
+
+def _end(executor: concurrent.futures.ProcessPoolExecutor) -> None:
+  """Ends the workers at once: what they compute is no longer wanted."""
+  workers = list((executor._processes or {}).values())
+  executor.shutdown(wait=False, cancel_futures=True)
+  for worker in workers:
+    worker.terminate()
+
+
+def default_workers() -> int:
+  """As many as there are processors; one where there is an accelerator."""
+  import jax
+
+  return 1 if jax.default_backend() != "cpu" else os.cpu_count() or 1

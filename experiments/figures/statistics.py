@@ -1,0 +1,125 @@
+"""Means over seeds, with bootstrap intervals as rliable makes them.
+
+Agarwal et al. (2021), "Deep reinforcement learning at the edge of the statistical
+precipice": seeds are drawn with replacement, in each task by itself (stratified), and
+the interval spans the percentiles of the statistic over the draws.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+NUM_RESAMPLES = 2000
+LEVEL = 0.95
+_MAX_ELEMENTS = 2**24  # Of an array of draws, 128 MiB.
+
+
+class Interval(NamedTuple):
+  """A statistic and its interval, float64 each, of one shape."""
+
+  value: np.ndarray
+  low: np.ndarray
+  high: np.ndarray
+
+
+def mean_over_seeds(x: np.ndarray) -> np.ndarray:
+  """`[..., S, *]` with the seeds in axis −2 → their mean."""
+  return np.mean(x, axis=-2)
+
+
+def bootstrap(
+  values: np.ndarray,
+  statistic: Callable[[np.ndarray], np.ndarray] = mean_over_seeds,
+  *,
+  num_resamples: int = NUM_RESAMPLES,
+  level: float = LEVEL,
+) -> Interval:
+  """A statistic of a curve over seeds, with an interval at each of its points.
+
+  Args:
+    values: `[S, N]`, S seeds at N points.
+    statistic: `[R, S, N]` → `[R, N]`, a function over the seeds in axis −2.
+    num_resamples: R.
+    level: the interval's share of the draws.
+
+  Returns:
+    An interval of shape `[N]`; with a single seed it has no width.
+
+  Raises:
+    ValueError: if `values` are not of two axes, or empty.
+  """
+  values = np.asarray(values, np.float64)
+  if values.ndim != 2 or not values.size:
+    raise ValueError(
+      f"the values have shape {values.shape}; give [seeds, points], neither of them 0."
+    )
+  num_seeds, num_points = values.shape
+  # The same draws at each point: a curve is drawn as a whole.
+  rng = np.random.default_rng(0)
+  rows = rng.integers(num_seeds, size=(num_resamples, num_seeds))
+  share = max(1, _MAX_ELEMENTS // (num_resamples * num_seeds))
+  tails = (50 * (1 - level), 50 * (1 + level))
+  parts = []
+  for start in range(0, num_points, share):
+    part = values[:, start : start + share]
+    parts.append(np.percentile(statistic(part[rows]), tails, axis=0))
+  low, high = np.concatenate(parts, axis=-1)
+  return Interval(statistic(values[None])[0], low, high)
+
+
+def stratified_mean(
+  scores: np.ndarray, *, num_resamples: int = NUM_RESAMPLES, level: float = LEVEL
+) -> Interval:
+  """The mean over tasks and seeds; seeds are drawn in each task by itself.
+
+  Args:
+    scores: `[S, M]`, S seeds of M tasks.
+    num_resamples: how many draws.
+    level: the interval's share of them.
+
+  Returns:
+    An interval of scalars.
+  """
+  scores = np.asarray(scores, np.float64)
+  if scores.ndim != 2 or not scores.size:
+    raise ValueError(
+      f"the scores have shape {scores.shape}; give [seeds, tasks], neither of them 0."
+    )
+  rng = np.random.default_rng(0)
+  means = np.empty(num_resamples)
+  for i in range(num_resamples):
+    rows = rng.integers(scores.shape[0], size=scores.shape)
+    means[i] = np.mean(np.take_along_axis(scores, rows, axis=0))
+  low, high = np.percentile(means, (50 * (1 - level), 50 * (1 + level)))
+  return Interval(np.mean(scores), low, high)
+
+
+def difference(
+  a: np.ndarray,
+  b: np.ndarray,
+  statistic: Callable[[np.ndarray], np.ndarray] = mean_over_seeds,
+  *,
+  num_resamples: int = NUM_RESAMPLES,
+  level: float = LEVEL,
+) -> Interval:
+  """A statistic of `a` less that of `b`, whose seeds are drawn apart.
+
+  Args:
+    a: `[S]`, a number for each seed.
+    b: `[S']`.
+    statistic: `[R, S, 1]` → `[R, 1]`.
+    num_resamples: R.
+    level: the interval's share of the draws.
+
+  Returns:
+    An interval of scalars: above 0 where `a` is greater beyond doubt.
+  """
+  rng = np.random.default_rng(0)
+  drawn, values = [], []
+  for x in (np.asarray(a, np.float64), np.asarray(b, np.float64)):
+    rows = rng.integers(len(x), size=(num_resamples, len(x)))
+    drawn.append(statistic(x[rows][..., None])[:, 0])
+    values.append(statistic(x[None, :, None])[0, 0])
+  low, high = np.percentile(drawn[0] - drawn[1], (50 * (1 - level), 50 * (1 + level)))
+  return Interval(values[0] - values[1], low, high)

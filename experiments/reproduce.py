@@ -1,0 +1,357 @@
+"""Repeats the papers' figures: `python -m explorax.experiments.reproduce --help`.
+
+Each figure is cut into tasks, whose raw results are kept as they are computed: a second
+call only draws, and one that was interrupted goes on. Beside each drawing lies a table
+of what the paper claims and what was measured.
+"""
+
+import contextlib
+import datetime
+import os
+import platform
+import shlex
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from explorax.experiments import console as console_lib
+from explorax.experiments import errors, flag_table, overrides
+
+if TYPE_CHECKING:
+  from explorax.experiments import output
+  from explorax.experiments.figures import types
+
+_MAX_SEEDS = 10_000
+
+_INTRODUCTION = """\
+Repeats the figures of the papers, with intervals over seeds and a test of each claim.
+
+  python -m explorax.experiments.reproduce --figure=NAME[,NAME...] [flags]
+
+Examples
+  Which figures there are:
+    python -m explorax.experiments.reproduce --list
+
+  Paper 1's figure 3, into a directory of your choice:
+    python -m explorax.experiments.reproduce --figure=ez/fig3 --output=figures
+
+  A smoke version of all figures of one paper, or of all papers:
+    python -m explorax.experiments.reproduce --figure=ez --quick
+    python -m explorax.experiments.reproduce --figure=all --quick
+"""
+
+_OUTRO = """\
+Raw results are kept in OUTPUT/raw: a second call only draws, and one that was stopped
+goes on.
+Exit codes: 0 done, 1 a task failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM.
+"""
+
+_FLAGS = {
+  "What to repeat": (
+    flag_table.Flag(
+      "figure",
+      "=NAME,...",
+      None,
+      "Figures (--list), all of a paper by its first part (ez), or all.",
+    ),
+    flag_table.Flag(
+      "quick",
+      "",
+      False,
+      "A smoke version: the smallest problems and few seeds, to see what there will\n"
+      "be. It cannot tell whether a claim holds.",
+    ),
+    flag_table.Flag(
+      "set",
+      " FIELD=VALUE",
+      [],
+      "Changes a setting of the figure (--set sizes=5,8); may be given again and\n"
+      "again. A name that does not exist lists those that do.",
+    ),
+    flag_table.Flag(
+      "seeds",
+      "=INT",
+      None,
+      "Runs behind each number: --set num_seeds. [each figure's own: --list]",
+      parser=flag_table.WholeNumber(1, _MAX_SEEDS),
+    ),
+  ),
+  "How": (
+    flag_table.Flag(
+      "workers",
+      "=INT",
+      None,
+      "Processes side by side. [one for each processor; 1 with an accelerator]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "output",
+      "=DIR",
+      "figures",
+      "Where drawings, tables and raw results go. [figures in the current directory]",
+    ),
+  ),
+  "To look around": (
+    flag_table.Flag("list", "", False, "Shows the figures and exits."),
+    flag_table.Flag("help", "", False, "Shows this and exits."),
+    flag_table.Flag("debug", "", False, "Shows where in the code an error arose."),
+  ),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Does what the command line asks and returns the process's exit code.
+
+  Args:
+    argv: the command line without the program's name; the process's own by default.
+  """
+  argv = list(sys.argv[1:] if argv is None else argv)
+  debug = "--debug" in argv
+  try:
+    given = flag_table.parse(_FLAGS, argv)
+    if given["help"]:
+      return _print(flag_table.help_text(_INTRODUCTION, _FLAGS, _OUTRO))
+    from explorax.experiments import output
+    from explorax.experiments.figures import registry
+
+    if given["list"]:
+      return _print(_listing(registry.FIGURES))
+    chosen = _choose(given["figure"], registry.FIGURES)
+    _check_plots()
+    configs = [_config(figure, given) for figure in chosen]
+    directory = output.RunDirectory.create(given["output"])
+  except (errors.SetUpError, errors.OutputError, ValueError) as error:
+    if debug:
+      raise
+    return _complain(error, 2)
+  except KeyboardInterrupt:
+    return _complain("stopped before anything began.", 130)
+  try:
+    return _reproduce(chosen, configs, given, argv, directory)
+  except errors.OutputError as error:
+    if debug:
+      traceback.print_exc()
+    return _complain(error, 1)
+
+
+def _choose(
+  names: str | None, figures: dict[str, "types.Figure"]
+) -> list["types.Figure"]:
+  """The figures of these names, in their order."""
+  if not names:
+    raise errors.SetUpError("--figure is missing; --list shows the names.")
+  chosen: dict[str, types.Figure] = {}
+  for name in names.split(","):
+    found = {
+      key: figure
+      for key, figure in figures.items()
+      if name in (key, key.partition("/")[0], "all")
+    }
+    if not found:
+      raise errors.SetUpError(
+        f"there is no figure {name!r}.{overrides.nearest(name, list(figures))} "
+        "--list shows all of them."
+      )
+    chosen |= found
+  return list(chosen.values())
+
+
+def _config(figure: "types.Figure", given: dict[str, Any]) -> Any:
+  """The figure's settings, as the command line wants them."""
+  config = figure.quick if given["quick"] else figure.config
+  seeds = [] if given["seeds"] is None else [f"num_seeds={given['seeds']}"]
+  return overrides.apply(config, [*given["set"], *seeds])
+
+
+def _listing(figures: dict[str, "types.Figure"]) -> str:
+  width = max(len(name) for name in figures)
+  return "\n".join(
+    f"{name:{width}}  {f.title} ({f.source}; {_seeds(f.config)})"
+    for name, f in figures.items()
+  )
+
+
+def _check_plots() -> None:
+  try:
+    import matplotlib  # noqa: F401
+  except ImportError as error:
+    raise errors.SetUpError(
+      "matplotlib is missing, which draws the figures; install explorax[plots]."
+    ) from error
+
+
+def _reproduce(
+  chosen: list["types.Figure"],
+  configs: list[Any],
+  given: dict[str, Any],
+  argv: list[str],
+  directory: "output.RunDirectory",
+) -> int:
+  """Computes and draws the figures one after another."""
+  from explorax.experiments import signals
+  from explorax.experiments.figures import pool
+
+  console = console_lib.Console(sys.stdout)
+  workers = given["workers"] or pool.default_workers()
+  exit_code = 0
+  with signals.stop_on_signals(_announce) as stop:
+    for figure, config in zip(chosen, configs, strict=True):
+      done = _compute(figure, config, workers, directory, console, stop)
+      if stop():
+        _complain("stopped; what was computed is kept, and the same call goes on.", 0)
+        return stop.exit_code
+      if done is None:
+        exit_code = 1
+        continue
+      _leave(figure, config, done, given, argv, directory, console)
+  return exit_code
+
+
+def _compute(
+  figure: "types.Figure",
+  config: Any,
+  workers: int,
+  directory: "output.RunDirectory",
+  console: console_lib.Console,
+  stop: Any,
+) -> list["types.Done"] | None:
+  """The results of all tasks, from the cache as far as it has them."""
+  from explorax.experiments.figures import cache as cache_lib
+  from explorax.experiments.figures import pool, types
+  from explorax.experiments.figures import progress as progress_lib
+
+  tasks = list(figure.tasks(config))
+  cache = cache_lib.Cache(directory, figure)
+  done: dict[int, types.Done] = {}
+  for index, task in enumerate(tasks):
+    found = cache.read(task)
+    if found.done is not None:
+      done[index] = found.done
+    elif found.problem:
+      console.line(f"{figure.name}: {found.problem}; computing {task.name}.")
+  console.line(
+    f"{figure.name}: {figure.title}; {len(tasks)} "
+    f"task{'s' if len(tasks) != 1 else ''}"
+    + (f", {len(done)} of them computed before" if done else "")
+  )
+  # The long ones first, so that no processor idles at the end.
+  missing = sorted(set(range(len(tasks))) - set(done), key=lambda i: -tasks[i].weight)
+  if not missing:
+    return list(done.values())
+  progress = progress_lib.Progress(console, [tasks[i].weight for i in missing])
+  failed = 0
+  with contextlib.closing(progress):
+    outcomes = pool.compute(
+      figure.name,
+      [tasks[i] for i in missing],
+      workers=min(workers, len(missing)),
+      on_progress=progress.update,
+      stop=stop,
+    )
+    with contextlib.closing(outcomes):
+      for outcome in outcomes:
+        task = tasks[missing[outcome.index]]
+        if outcome.done is None:
+          failed += 1
+          progress.close()
+          _complain(f"{figure.name}, {task.name} failed: {outcome.problem}.", 1)
+        else:
+          cache.write(task, outcome.done)
+          done[missing[outcome.index]] = outcome.done
+        progress.finish(outcome.index)
+  if failed and not stop():
+    _complain(
+      f"{figure.name}: {failed} of {len(tasks)} tasks failed, and it is not drawn; the "
+      "others are kept, and the same call computes what is missing.",
+      1,
+    )
+  return [done[i] for i in range(len(tasks))] if len(done) == len(tasks) else None
+
+
+def _leave(
+  figure: "types.Figure",
+  config: Any,
+  done: list["types.Done"],
+  given: dict[str, Any],
+  argv: list[str],
+  directory: "output.RunDirectory",
+  console: console_lib.Console,
+) -> None:
+  """Draws the figure, and writes and shows what it found."""
+  from explorax.experiments import summary, versions
+  from explorax.experiments.figures import cache, drawing
+
+  findings = list(figure.judge(done))
+  if given["quick"]:
+    findings = [finding._replace(held=None) for finding in findings]
+  seconds = sum(task.seconds for task in done)
+  note = (
+    f"{'Smoke version, ' if given['quick'] else ''}{_seeds(config)}; bands: 95 % "
+    f"bootstrap intervals over seeds. Computed in {summary.duration(seconds)} of one process ({_machine()}). "
+    f"explorax, {datetime.date.today().isoformat()}."
+  )
+  name = cache.file_name(figure.name) + ("_quick" if given["quick"] else "")
+  fig = figure.draw(done)
+  directory.write(
+    f"{name}.png", lambda file: drawing.save(file, fig, figure, findings, note)
+  )
+  directory.write_json(
+    f"{name}.json",
+    {
+      "figure": figure.name,
+      "source": figure.source,
+      "claim": figure.claim,
+      "findings": [{**f._asdict(), "verdict": drawing.verdict(f)} for f in findings],
+      "command": shlex.join(["python", "-m", "explorax.experiments.reproduce", *argv]),
+      "config": overrides.to_dict(config),
+      "quick": given["quick"],
+      "process_seconds": seconds,
+      "versions": versions.collect(),
+    },
+  )
+  rows = [(drawing.verdict(f), f.claim, f.measured) for f in findings]
+  console.line(_table(rows))
+  console.line(f"  drawn in {directory.path / name}.png\n")
+
+
+def _seeds(config: Any) -> str:
+  return f"{config.num_seeds} seed{'s' if config.num_seeds != 1 else ''}"
+
+
+def _table(rows: list[tuple[str, str, str]]) -> str:
+  rows = [("", "claim", "measured"), *rows]
+  widths = [max(len(row[i]) for row in rows) for i in range(2)]
+  return "\n".join(
+    f"  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}" for row in rows
+  )
+
+
+def _machine() -> str:
+  import jax
+
+  device = jax.devices()[0]
+  if device.platform != "cpu":
+    return device.device_kind
+  return f"{platform.machine()}, {os.cpu_count()} cores"
+
+
+def _print(text: str) -> int:
+  with contextlib.suppress(BrokenPipeError):
+    print(text, flush=True)
+  return 0
+
+
+def _announce(number: Any) -> None:
+  del number
+  with contextlib.suppress(OSError):
+    os.write(2, b"\nexplorax: stopping (again: at once).\n")
+
+
+def _complain(problem: Exception | str, exit_code: int) -> int:
+  print(f"explorax: {problem}", file=sys.stderr, flush=True)
+  return exit_code
+
+
+if __name__ == "__main__":
+  sys.exit(main())
