@@ -251,15 +251,15 @@ def _compute(
     )
     with contextlib.closing(outcomes):
       for outcome in outcomes:
-        task = tasks[missing[outcome.index]]
+        task = tasks[missing[outcome.task]]
         if outcome.done is None:
           failed += 1
           progress.close()
           _complain(f"{figure.name}, {task.name} failed: {outcome.problem}.", 1)
         else:
           cache.write(task, outcome.done)
-          done[missing[outcome.index]] = outcome.done
-        progress.finish(outcome.index)
+          done[missing[outcome.task]] = outcome.done
+        progress.finish(outcome.task)
   if failed and not stop():
     _complain(
       f"{figure.name}: {failed} of {len(tasks)} tasks failed, and it is not drawn; the "
@@ -288,8 +288,8 @@ def _leave(
   seconds = sum(task.seconds for task in done)
   note = (
     f"{'Smoke version, ' if given['quick'] else ''}{_seeds(config)}; bands: 95 % "
-    f"bootstrap intervals over seeds. Computed in {summary.duration(seconds)} of one process ({_machine()}). "
-    f"explorax, {datetime.date.today().isoformat()}."
+    f"bootstrap intervals over seeds. Computed in {summary.duration(seconds)} of one "
+    f"process ({_machine()}). explorax, {datetime.date.today().isoformat()}."
   )
   name = cache.file_name(figure.name) + ("_quick" if given["quick"] else "")
   fig = figure.draw(done)

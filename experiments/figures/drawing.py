@@ -133,9 +133,7 @@ def save(
   below = (len(lines) + 1.5) * _CAPTION_SIZE * 1.3 / 72
   fig.set_size_inches(width, height + below)
   share = below / (height + below)
-  engine = fig.get_layout_engine()
-  if engine is not None:
-    engine.set(rect=(0, share, 1, 1 - share))
+  fig.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
   fig.suptitle(figure.title)
   fig.text(
     0.01,

@@ -6,7 +6,7 @@ import os
 import queue
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import process
 from typing import Any, NamedTuple
 
@@ -19,12 +19,12 @@ class Outcome(NamedTuple):
   """What came of a task.
 
   Attributes:
-    index: of the task.
+    task: its index.
     done: its results; None if it failed.
     problem: what went wrong, a sentence; '' if nothing did.
   """
 
-  index: int
+  task: int
   done: types.Done | None
   problem: str
 
@@ -36,7 +36,7 @@ def compute(
   workers: int,
   on_progress: Callable[[dict[int, float]], None],
   stop: Callable[[], bool],
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
   """Computes a figure's tasks, and yields each outcome as it comes.
 
   Args:
@@ -84,7 +84,7 @@ def _alone(
   tasks: Sequence[types.Task],
   on_progress: Callable[[dict[int, float]], None],
   stop: Callable[[], bool],
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
   figure = registry.FIGURES[figure_name]
   for index, task in enumerate(tasks):
 
