@@ -75,7 +75,7 @@ class AutoReset:
       fresh = self.environment.reset(key, params)
       return jax.tree.map(lambda a, b: jnp.where(state.ended, a, b), fresh, stepped)
 
-    inner, timestep = jax.lax.cond(_any(state.ended), begin, lambda: stepped)
+    inner, timestep = jax.lax.cond(any_in_batch(state.ended), begin, lambda: stepped)
     return State(inner, timestep.last()), timestep
 
   def metrics(self, state: State, params: jax_types.Params) -> dict[str, jax.Array]:
@@ -84,7 +84,7 @@ class AutoReset:
 
 
 @jax.custom_batching.custom_vmap
-def _any(flag: jax.Array) -> jax.Array:
+def any_in_batch(flag: jax.Array) -> jax.Array:
   """Whether the flag is true anywhere in the batch, however many vmaps made it.
 
   Bool `[]`, the same for the whole batch: a `cond` on it remains a branch.
@@ -92,7 +92,7 @@ def _any(flag: jax.Array) -> jax.Array:
   return flag
 
 
-@_any.def_vmap
+@any_in_batch.def_vmap
 def _any_of_batch(axis_size, in_batched, flags):
   del axis_size, in_batched
-  return _any(jnp.any(flags, axis=0)), False
+  return any_in_batch(jnp.any(flags, axis=0)), False
