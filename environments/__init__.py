@@ -2,7 +2,7 @@
 
 from explorax.environments.bsuite_metrics import SolvedRule, solved_rule
 from explorax.environments.errors import NonFiniteError
-from explorax.environments.factory import list_environments, make, spec
+from explorax.environments.factory import list_environments, make, make_batched, spec
 from explorax.environments.metrics import episode_metrics
 from explorax.environments.specs import EnvironmentSpec, OneHotArray, make_encoding
 from explorax.environments.standard import StandardEnvironment
@@ -17,6 +17,7 @@ __all__ = [
   "episode_metrics",
   "list_environments",
   "make",
+  "make_batched",
   "make_encoding",
   "solved_rule",
   "spec",

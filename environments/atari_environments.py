@@ -1,8 +1,14 @@
 """Atari games by name."""
 
+import contextlib
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from explorax.environments import atari57, atari_profiles, errors, standard
+
+if TYPE_CHECKING:
+  from explorax.environments import atari_vector
 
 # Played by Munos et al. 2016 beside Atari-57 (table 2): 60 games together.
 MORE_GAMES = ("carnival", "elevator_action", "pooyan")
@@ -17,18 +23,52 @@ def load(name: str, *, seed: int) -> standard.StandardEnvironment:
     ValueError: if there is no such game, profile or field, its value is impossible,
       or a package or the game's ROM is missing.
   """
+  rom, profile = _checked(name)
+  from explorax.environments import atari_adapter
+
+  with _rom_errors(name):
+    environment = atari_adapter.AtariEnvironment(rom, profile, seed=seed)
+  # Each observation is a new array.
+  return standard.StandardEnvironment(environment, copy=False)
+
+
+def load_batched(
+  name: str, *, num_envs: int, seed: int
+) -> "atari_vector.AtariVectorEnvironment":
+  """Makes the game so many times, as one environment that steps all of them.
+
+  Raises:
+    ValueError: as `load`, or if the profile asks for what such an environment lacks.
+  """
+  rom, profile = _checked(name)
+  from explorax.environments import atari_vector
+
+  with _rom_errors(name):
+    return atari_vector.AtariVectorEnvironment(
+      rom, profile, num_envs=num_envs, seed=seed
+    )
+
+
+def _checked(name: str) -> tuple[str, atari_profiles.Profile]:
+  """The ROM's name and the profile, the packages being there."""
   game, profile = atari_profiles.parse(name)
   try:
-    from explorax.environments import atari_adapter
+    from explorax.environments import atari_adapter  # noqa: F401
   except ImportError as error:
     raise ValueError(
       f"'atari:{name}' needs packages that cannot be imported here ({error}); install "
       "the extra 'atari', as in pip install 'explorax[atari]'."
     ) from error
-  rom = _find(game)
+  return _find(game), profile
+
+
+@contextlib.contextmanager
+def _rom_errors(name: str) -> Iterator[None]:
+  """Makes a sentence of what goes wrong with a ROM."""
   try:
-    environment = atari_adapter.AtariEnvironment(rom, profile, seed=seed)
+    yield
   except OSError as error:
+    game, _ = atari_profiles.parse(name)
     raise ValueError(
       f"the ROM of 'atari:{game}' cannot be read: {_one_line(error)}; "
       + (
@@ -37,8 +77,6 @@ def load(name: str, *, seed: int) -> standard.StandardEnvironment:
         else "install ale-py again, whose wheel holds it."
       )
     ) from error
-  # Each observation is a new array.
-  return standard.StandardEnvironment(environment, copy=False)
 
 
 def names() -> list[str]:

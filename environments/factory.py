@@ -5,7 +5,13 @@ from typing import Any
 
 import dm_env
 
-from explorax.environments import errors, specs, standard, user_environments
+from explorax.environments import (
+  batched_types,
+  errors,
+  specs,
+  standard,
+  user_environments,
+)
 
 # bsuite takes a second to import (pandas), and agents import this package for its
 # specs alone: each kind is imported when it is asked for.
@@ -71,7 +77,35 @@ def make(
   return user_environments.load(kind, rest, seed=seed)
 
 
-def spec(environment: dm_env.Environment) -> specs.EnvironmentSpec:
+def make_batched(
+  name: str, *, num_envs: int, seed: int
+) -> batched_types.BatchedEnvironment:
+  """Makes an environment `num_envs` times, stepped together in C++ threads.
+
+  Args:
+    name: `atari:Game`, as for `make`; there are no other kinds.
+    num_envs: how many, at least 1.
+    seed: of everything random in all of them, at least 0.
+
+  Raises:
+    ValueError: if there is no such environment, it cannot be made here, or the seed is
+      negative.
+  """
+  seed = _check_seed(seed)
+  kind, _, rest = name.partition(":")
+  if kind != "atari":
+    raise ValueError(
+      f"{name!r} cannot be stepped together with others of its kind; that is for "
+      "Atari games, as atari:Pong."
+    )
+  from explorax.environments import atari_environments
+
+  return atari_environments.load_batched(rest, num_envs=num_envs, seed=seed)
+
+
+def spec(
+  environment: dm_env.Environment | batched_types.BatchedEnvironment,
+) -> specs.EnvironmentSpec:
   """What an agent needs to know of `environment`."""
   return specs.EnvironmentSpec(
     observations=environment.observation_spec(), actions=environment.action_spec()

@@ -1,0 +1,177 @@
+"""Atari 2600 games side by side, stepped in C++ threads, through ale-py."""
+
+import ale_py
+import dm_env
+import numpy as np
+from ale_py import roms
+
+from explorax.environments import atari57, atari_profiles, batched_types, specs
+
+_LARGEST_SEED = 2**31 - 2
+
+
+class AtariVectorEnvironment:
+  """A game `num_envs` times, shown as an `atari_profiles.Profile` says.
+
+  A `batched_types.BatchedEnvironment`: what `atari_adapter.AtariEnvironment` is to one
+  agent, for a batch, with ale-py's `AtariVectorEnv` below. It differs in three things:
+
+  - The frame in which a game is over is not shown: the last observation, from which
+    nothing is bootstrapped, is the one before unless that frame is an action's last.
+  - The repeated action in which `max_frames` is reached is taken to its end.
+  - There is no access to the console's memory: no oracle, and among the metrics of
+    Montezuma's Revenge no rooms.
+
+  A lost life is seen after the repeated action, as there; then the next episode begins
+  on the same screen.
+  """
+
+  def __init__(
+    self, game: str, profile: atari_profiles.Profile, *, num_envs: int, seed: int
+  ):
+    """Loads `game`.
+
+    Args:
+      game: in snake case, as ale-py names its ROM.
+      profile: how it is shown.
+      num_envs: E, how many times.
+      seed: of the idle frames and sticky actions of all of them; each has its own
+        stream.
+
+    Raises:
+      OSError: if its ROM is missing, is not the one that ale-py expects, or unknown.
+      ValueError: if there is no environment, or the profile asks for an oracle.
+    """
+    if num_envs < 1:
+      raise ValueError(f"num_envs is {num_envs}; it must be at least 1.")
+    if profile.oracle:
+      raise ValueError(
+        "oracle is True, but games that are stepped together do not show the console's "
+        "memory; leave it at False, or use the local runner."
+      )
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # No banner.
+    if roms.get_rom_path(game) is None:
+      raise OSError(f"ale-py knows no ROM named {game!r}")
+    self._profile = profile
+    self._num_envs = num_envs
+    self._is_human_known = game in atari57.references()
+    self._game = game
+    self._games = ale_py.AtariVectorEnv(
+      game,
+      num_envs,
+      # So far from the limit, which is kept here: ale-py counts no idle frames.
+      max_num_frames_per_episode=profile.max_frames + profile.action_repeat,
+      repeat_action_probability=profile.sticky,
+      full_action_space=profile.full_actions,
+      autoreset_mode="SameStep",
+      img_height=profile.height,
+      img_width=profile.width,
+      grayscale=profile.grey,
+      stack_num=1,
+      frameskip=profile.action_repeat,
+      # From 0 to one less than that; none at all is drawn again, see `_begin_games`.
+      noop_max=profile.noops + 1,
+      reward_clipping=False,
+      use_fire_reset=False,
+    )
+    seeds = np.random.SeedSequence(seed).generate_state(num_envs)
+    # 0 would be none.
+    self._seeds: np.ndarray | None = (seeds % _LARGEST_SEED + 1).astype(np.int64)
+    self._lives = np.zeros(num_envs, np.int32)
+    self._game_returns = np.zeros(num_envs, np.float64)
+
+  @property
+  def num_envs(self) -> int:
+    return self._num_envs
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    shape, stack = self._profile.shape, self._profile.stack
+    if stack > 1:
+      return specs.StackedFrames(shape, np.uint8, stack, "screen")
+    return dm_env.specs.Array(shape, np.uint8, "screen")
+
+  def action_spec(self) -> dm_env.specs.DiscreteArray:
+    num_actions = int(self._games.single_action_space.n)
+    return dm_env.specs.DiscreteArray(num_actions, np.int32, "action")
+
+  def reset(self) -> np.ndarray:
+    """New games in all; the first reset seeds them."""
+    seeds, self._seeds = self._seeds, None
+    screens, info = self._games.reset(seed=seeds)
+    everywhere = np.ones(self._num_envs, bool)
+    screens, info = self._draw_idle_frames(everywhere, screens, info)
+    self._lives = info["lives"]
+    self._game_returns[:] = 0.0
+    return self._frames(screens)
+
+  def send(self, actions: np.ndarray) -> None:
+    self._games.send(np.asarray(actions, np.int32))
+
+  def recv(self) -> batched_types.Step:
+    screens, reward, over, _, info = self._games.recv()
+    self._game_returns += reward
+    too_long = ~over & (info["episode_frame_number"] >= self._profile.max_frames)
+    ended = over | too_long
+    # A game may show 0 lives for some frames before it is over.
+    lost = ~ended & (info["lives"] > 0) & (info["lives"] < self._lives)
+    lost &= self._profile.life_loss
+    last = ended | lost
+    metrics = {int(env): self._metrics(env) for env in np.flatnonzero(last)}
+    frames = self._frames(screens)
+    if over.any():
+      final = self._frames(info["final_obs"])
+      frames = np.where(_like(over, frames), final, frames)
+    first_frames = None
+    if ended.any():
+      if too_long.any():
+        screens, info = self._games.reset(options={"reset_mask": too_long})
+      screens, info = self._draw_idle_frames(ended, screens, info)
+      first_frames = self._frames(screens)
+      self._game_returns[ended] = 0.0
+    elif lost.any():
+      first_frames = frames
+    self._lives = info["lives"]
+    return batched_types.Step(
+      reward=reward.astype(np.float32),
+      discount=np.where(over | lost, 0.0, 1.0).astype(np.float32),
+      last=last,
+      frames=frames,
+      first_frames=first_frames,
+      metrics=metrics,
+    )
+
+  def close(self) -> None:
+    """There is nothing to stop: the threads end with the object."""
+
+  def _draw_idle_frames(
+    self, begun: np.ndarray, screens: np.ndarray, info: dict[str, np.ndarray]
+  ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Begins games anew that began with no idle frame, where there is to be one."""
+    while self._profile.noops:
+      mask = begun & (info["episode_frame_number"] == 0)
+      if not mask.any():
+        break
+      screens, info = self._games.reset(options={"reset_mask": mask})
+    return screens, info
+
+  def _frames(self, screens: np.ndarray) -> np.ndarray:
+    """ale-py's `[E, 1, H, W]` or `[E, 1, H, W, 3]` as `[E, H, W, channels]`."""
+    height, width, channels = self._profile.shape
+    channels //= self._profile.stack
+    return screens.reshape(self._num_envs, height, width, channels)
+
+  def _metrics(self, env: int) -> dict[str, float]:
+    """Those of `AtariEnvironment.episode_metrics`, but for the rooms."""
+    metrics = {}
+    game_return = float(self._game_returns[env])
+    if self._is_human_known:
+      score = atari57.human_normalised_score(self._game, game_return)
+      metrics["human_normalised"] = score
+    if self._profile.life_loss:
+      metrics["game_return"] = game_return
+    return metrics
+
+
+def _like(where: np.ndarray, array: np.ndarray) -> np.ndarray:
+  """`[E]` → `[E, 1, ...]`, which broadcasts to the array."""
+  return where.reshape(-1, *(1,) * (array.ndim - 1))

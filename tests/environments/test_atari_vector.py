@@ -1,0 +1,185 @@
+"""Games side by side, against one game alone."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ale_py")
+pytest.importorskip("cv2")
+
+from explorax import environments
+from explorax.environments import atari_vector, batched_types, specs
+
+STILL = "noops=0"
+
+
+@pytest.mark.parametrize(
+  ("name", "num_steps", "min_ends"),
+  [
+    (f"Breakout/{STILL}", 500, 2),
+    (f"Breakout/{STILL},life_loss=true", 500, 8),
+    (f"MontezumaRevenge/ngu,{STILL},life_loss=true", 1000, 5),
+    (f"Breakout/rgb,{STILL},action_repeat=3", 250, 1),
+    (f"Pooyan/{STILL},height=60,width=100,full_actions=true", 1300, 1),
+    (f"Pong/{STILL},max_frames=44", 60, 5),
+    (f"Pong/{STILL},max_frames=42", 60, 5),
+    (f"Pong/{STILL},action_repeat=1,max_frames=20", 60, 2),
+    (f"Pong/{STILL},sticky=0.25", 300, 0),
+  ],
+)
+def test_each_step_is_that_of_one_game_alone(name, num_steps, min_ends):
+  single = environments.make(f"atari:{name}", seed=0)
+  batched = environments.make_batched(f"atari:{name}", num_envs=1, seed=0)
+  assert isinstance(batched, batched_types.BatchedEnvironment)
+  assert environments.spec(batched) == environments.spec(single)
+  if "sticky" in name:
+    _stick_alike(single, batched)
+  repeat = batched._profile.action_repeat
+  channels = batched.observation_spec().shape[-1] // specs.num_frames(
+    batched.observation_spec()
+  )
+  frames, timestep = batched.reset(), single.reset()
+  np.testing.assert_array_equal(frames[0], timestep.observation[..., -channels:])
+  rng, ends, rewards = np.random.default_rng(1), 0, 0.0
+  for _ in range(num_steps):
+    action = rng.integers(single.action_spec().num_values)
+    batched.send(np.array([action]))
+    step, before, timestep = batched.recv(), frames, single.step(action)
+    frames = step.frames
+    assert step.reward == timestep.reward and step.reward.dtype == np.float32
+    assert step.discount == timestep.discount and step.discount.dtype == np.float32
+    assert step.last[0] == timestep.last()
+    rewards += abs(step.reward[0])
+    newest = timestep.observation[..., -channels:]
+    if not step.last[0]:
+      np.testing.assert_array_equal(frames[0], newest)
+      assert step.first_frames is None and not step.metrics
+      continue
+    ends += 1
+    expected = environments.episode_metrics(single)
+    for rooms in ("rooms", "rooms_so_far"):
+      expected.pop(rooms, None)
+    assert step.metrics == {0: expected}
+    ale = single.raw._ale
+    if ale.game_over(with_truncation=False):  # In a frame that is not shown.
+      if ale.getEpisodeFrameNumber() % repeat:
+        np.testing.assert_array_equal(frames[0], before[0])
+    elif "max_frames=42" not in name:  # Whose last action goes beyond its limit.
+      np.testing.assert_array_equal(frames[0], newest)
+    timestep, frames = single.reset(), step.first_frames
+    np.testing.assert_array_equal(frames[0], timestep.observation[..., -channels:])
+  assert ends >= min_ends
+  assert rewards > 0 or "max_frames" in name or "Montezuma" in name
+  batched.close()
+
+
+def _stick_alike(single, batched):
+  """Gives one game the seed of the other's first."""
+  ale = single.raw._ale
+  ale.setInt("random_seed", int(batched._seeds[0]))
+  ale.loadROM(atari_vector.roms.get_rom_path("pong"))
+
+
+def _step(batched, actions):
+  batched.send(actions)
+  return batched.recv()
+
+
+def test_games_begin_with_one_to_so_many_idle_frames():
+  batched = environments.make_batched(
+    "atari:Pong/noops=3,max_frames=20", num_envs=8, seed=0
+  )
+  drawn = []
+  batched._draw_idle_frames = _recording(batched._draw_idle_frames, drawn)
+  batched.reset()
+  for _ in range(100):
+    _step(batched, np.zeros(8, np.int32))
+  counts = np.bincount(np.concatenate(drawn), minlength=5)
+  assert counts[0] == counts[4] == 0 and counts.sum() > 150
+  # Chances of a third each: ± 5 standard deviations.
+  spread = 5 * np.sqrt(counts.sum() * 2 / 9)
+  np.testing.assert_allclose(counts[1:4], counts.sum() / 3, atol=spread)
+
+
+def _recording(draw, drawn):
+  def recording(begun, screens, info):
+    screens, info = draw(begun, screens, info)
+    drawn.append(info["episode_frame_number"][begun])
+    return screens, info
+
+  return recording
+
+
+def test_games_of_a_batch_differ_and_follow_the_seed():
+  def play(seed, num_envs=3):
+    batched = environments.make_batched("atari:Pong", num_envs=num_envs, seed=seed)
+    shown = [batched.reset()]
+    for t in range(30):
+      shown.append(_step(batched, np.full(num_envs, t % 6)).frames)
+    return np.stack(shown)
+
+  first = play(4)
+  np.testing.assert_array_equal(first, play(4))
+  assert not np.array_equal(first, play(5))
+  assert len({first[:, env].tobytes() for env in range(3)}) > 1
+  assert first.shape == (31, 3, 84, 84, 1) and first.dtype == np.uint8
+
+
+def test_frames_handed_out_stay_as_they_are():
+  batched = environments.make_batched(f"atari:Pong/{STILL}", num_envs=2, seed=0)
+  batched.reset()
+  frames = [_step(batched, np.array([2, 3])).frames for _ in range(40)]
+  copies = [shown.copy() for shown in frames]
+  for _ in range(40):
+    _step(batched, np.array([3, 2]))
+  np.testing.assert_array_equal(np.stack(frames), np.stack(copies))
+  assert len({shown.tobytes() for shown in copies}) > 10
+
+
+def test_one_game_ends_while_the_others_go_on():
+  name = f"atari:Breakout/{STILL},life_loss=true"
+  batched = environments.make_batched(name, num_envs=2, seed=0)
+  singles = [environments.make(name, seed=0) for _ in range(2)]
+  batched.reset()
+  for single in singles:
+    single.reset()
+  ends = np.zeros(2, int)
+  for t in range(400):
+    # The second one serves late, and loses its lives at other times.
+    actions = np.array([t % 10 == 0, t > 60 and t % 10 == 0], np.int32)
+    step = _step(batched, actions)
+    for env, single in enumerate(singles):
+      timestep = single.step(actions[env])
+      assert step.last[env] == timestep.last()
+      assert (env in step.metrics) == timestep.last()
+      if timestep.last():
+        ends[env] += 1
+        assert step.metrics[env] == environments.episode_metrics(single)
+        timestep = single.reset()
+        np.testing.assert_array_equal(
+          step.first_frames[env], timestep.observation[..., -1:]
+        )
+      else:
+        np.testing.assert_array_equal(step.frames[env], timestep.observation[..., -1:])
+  assert ends.min() > 5 and ends[0] != ends[1]
+
+
+def test_refuses():
+  with pytest.raises(ValueError, match="num_envs is 0; it must be at least 1"):
+    environments.make_batched("atari:Pong", num_envs=0, seed=0)
+  with pytest.raises(ValueError, match="oracle is True, but games that are stepped"):
+    environments.make_batched(
+      "atari:MontezumaRevenge/ngu,oracle=true", num_envs=2, seed=0
+    )
+  with pytest.raises(ValueError, match="'gym:CartPole-v1' cannot be stepped together"):
+    environments.make_batched("gym:CartPole-v1", num_envs=2, seed=0)
+  with pytest.raises(ValueError, match="did you mean 'atari:Pong'"):
+    environments.make_batched("atari:Pongg", num_envs=2, seed=0)
+  with pytest.raises(ValueError, match="the seed is -1"):
+    environments.make_batched("atari:Pong", num_envs=2, seed=-1)
+
+
+def test_a_missing_rom_is_one_sentence(tmp_path, monkeypatch):
+  monkeypatch.setenv("ALE_ROMS_DIR", str(tmp_path))
+  with pytest.raises(ValueError, match="ROM of 'atari:Pong' cannot be read") as caught:
+    environments.make_batched("atari:Pong", num_envs=2, seed=0)
+  assert "\n" not in str(caught.value)
