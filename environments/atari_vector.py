@@ -1,5 +1,7 @@
 """Atari 2600 games side by side, stepped in C++ threads, through ale-py."""
 
+import pathlib
+
 import ale_py
 import dm_env
 import numpy as np
@@ -50,7 +52,8 @@ class AtariVectorEnvironment:
         "memory; leave it at False, or use the local runner."
       )
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # No banner.
-    if roms.get_rom_path(game) is None:
+    rom = roms.get_rom_path(game)
+    if rom is None:
       raise OSError(f"ale-py knows no ROM named {game!r}")
     self._profile = profile
     self._num_envs = num_envs
@@ -77,6 +80,7 @@ class AtariVectorEnvironment:
     seeds = np.random.SeedSequence(seed).generate_state(num_envs)
     # 0 would be none.
     self._seeds: np.ndarray | None = (seeds % _LARGEST_SEED + 1).astype(np.int64)
+    self._first_frame = _first_frame(rom)
     self._lives = np.zeros(num_envs, np.int32)
     self._game_returns = np.zeros(num_envs, np.float64)
 
@@ -148,7 +152,7 @@ class AtariVectorEnvironment:
   ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Begins games anew that began with no idle frame, where there is to be one."""
     while self._profile.noops:
-      mask = begun & (info["episode_frame_number"] == 0)
+      mask = begun & (info["episode_frame_number"] == self._first_frame)
       if not mask.any():
         break
       screens, info = self._games.reset(options={"reset_mask": mask})
@@ -170,6 +174,14 @@ class AtariVectorEnvironment:
     if self._profile.life_loss:
       metrics["game_return"] = game_return
     return metrics
+
+
+def _first_frame(rom: pathlib.Path) -> int:
+  """A game's first frame: 0, but 20 in Berzerk, where a button is pressed first."""
+  ale = ale_py.ALEInterface()
+  ale.loadROM(rom)
+  ale.reset_game()
+  return ale.getEpisodeFrameNumber()
 
 
 def _like(where: np.ndarray, array: np.ndarray) -> np.ndarray:
