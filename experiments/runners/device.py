@@ -20,6 +20,7 @@ from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import jax_adapter, jax_types
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import (
+  device_agent,
   device_program,
   errors,
   evaluation,
@@ -47,6 +48,7 @@ def train(
   params: jax_types.Params = None,
   *,
   seeds: Sequence[int],
+  params_per_seed: bool = False,
   num_envs: int = 1,
   num_episodes: int | None = None,
   num_steps: int | None = None,
@@ -65,6 +67,8 @@ def train(
     params: of its functions, in the environments of all seeds; its own defaults where
       None.
     seeds: of everything random, one for each run.
+    params_per_seed: whether `params` are one for each seed: each of their arrays has a
+      leading axis as long as `seeds`.
     num_envs: environments that each seed acts in, side by side; all their steps count.
     num_episodes: stop when each seed has had so many; None: no limit.
     num_steps: stop after so many environment steps of each seed (rounded up to whole
@@ -77,7 +81,8 @@ def train(
 
   Raises:
     errors.NonFiniteError: if a loss became NaN or infinite.
-    ValueError: if there is no limit, no seed, or no environment.
+    ValueError: if there is no limit, no seed, or no environment, or if parameters are
+      not as many as seeds.
   """
   if num_episodes is None and num_steps is None:
     raise ValueError("nothing says when to stop; give num_episodes or num_steps.")
@@ -88,8 +93,22 @@ def train(
     )
   params = environment.default_params() if params is None else params
   params = jax.tree.map(jnp.asarray, params)
+  if params_per_seed:
+    lengths = {x.shape[0] if x.ndim else 0 for x in jax.tree.leaves(params)}
+    if lengths != {len(seeds)}:
+      raise ValueError(
+        f"there are {len(seeds)} seeds, and parameters with leading axes of "
+        f"{sorted(lengths)}; with params_per_seed each has one of {len(seeds)}."
+      )
+    if len(seeds) == 1:
+      params = jax.tree.map(lambda x: x[0], params)
   program = device_program.Program(
-    agent, environment, params, num_envs=num_envs, num_seeds=len(seeds)
+    agent,
+    environment,
+    params,
+    num_envs=num_envs,
+    num_seeds=len(seeds),
+    params_per_seed=params_per_seed,
   )
   training = _Training(agent, program, list(seeds), num_envs, on_episode)
   interrupted = training.run(num_episodes, num_steps, stop)
@@ -314,7 +333,7 @@ class _Training:
     weights = jax.device_get(jax.vmap(self._agent.learner.params)(learner))
     return [jax.tree.map(lambda x, i=i: x[i], weights) for i in range(len(self._seeds))]
 
-  def _report(self, episodes: device_program.Episodes, num_steps: int) -> None:
+  def _report(self, episodes: device_agent.Episodes, num_steps: int) -> None:
     """Tells of the episodes that have ended, in their order."""
     episodes = jax.device_get(episodes)
     if len(self._seeds) == 1:

@@ -330,6 +330,39 @@ def test_an_interrupt_keeps_what_was_learnt():
   assert np.isfinite(jax.tree.leaves(result.weights)[0]).all()
 
 
+def test_each_seed_has_parameters_of_its_own():
+  agent, lengths = make_agent(DQN), {5: set(), 7: set()}
+  limits = jnp.array([3, 12])
+  params = jax.tree.map(lambda x: jnp.stack([x, x]), jax.tree.map(jnp.asarray, PARAMS))
+  params = params._replace(time_limit=limits)
+  for _ in range(2):  # The arrays remain the caller's.
+    device.train(
+      agent,
+      GRIDWORLD,
+      params,
+      seeds=[5, 7],
+      params_per_seed=True,
+      num_steps=60,
+      on_episode=lambda seed, e: lengths[seed].add(e.episode_length),
+    )
+  assert max(lengths[5]) == 3 and 3 < max(lengths[7]) <= 12
+  alone = jax.tree.map(lambda x: x[:1], params)
+  device.train(
+    agent,
+    GRIDWORLD,
+    alone,
+    seeds=[6],
+    params_per_seed=True,
+    num_steps=20,
+    on_episode=lambda seed, e: lengths[5].add(e.episode_length),
+  )
+  assert max(lengths[5]) == 3
+  with pytest.raises(ValueError, match=r"2 seeds.*leading axes of \[1\]"):
+    device.train(
+      agent, GRIDWORLD, alone, seeds=[0, 1], params_per_seed=True, num_steps=1
+    )
+
+
 def test_stops_after_so_many_episodes_or_when_asked():
   agent, counts = make_agent(DQN), {0: 0, 1: 0}
 
