@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from explorax.environments import (
   binary_tree,
+  breakout,
   cartpole_swingup,
   chain,
   deep_sea,
@@ -51,6 +52,13 @@ _KINDS = {
     "and the top pays 1; which is which differs by level; 2 actions; "
     ",mapping_seed=<seed>",
     {},
+  ),
+  "breakout": _Kind(
+    breakout.Breakout,
+    None,
+    "on 10 by 10 positions, by MinAtar's rules; 3 actions; ,sticky=<probability> of "
+    "the last action done again; ,time_limit=<steps>",
+    {**_TIME_LIMITS, "sticky": (0, 1)},
   ),
   "cartpole_swingup": _Kind(
     cartpole_swingup.CartpoleSwingup,

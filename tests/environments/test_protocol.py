@@ -37,6 +37,7 @@ NAMES = (
   "gym:FrozenLake-v1",
   "gym:Taxi-v4",
   "jax:binary_tree/4",
+  "jax:breakout",
   "jax:cartpole_swingup",
   "jax:chain/9",
   "jax:deep_sea/5,permuted=true",

@@ -1,0 +1,191 @@
+"""Breakout on ten by ten positions, by MinAtar's rules."""
+
+import dataclasses
+from typing import NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.environments import jax_types
+
+SIZE = 10  # Positions along a side.
+BRICK_ROWS = (1, 4)  # The first, and the one behind the last.
+CHANNELS = ("paddle", "ball", "trail", "brick")
+ON = 255  # Of an observation, where the thing is; 0 elsewhere.
+START_ROW = 3  # Of the ball, in the left or the right column.
+START_POSITION = 4  # Of the paddle.
+
+RENDERED_PIXELS = 16
+COLOURS = {
+  "nothing": (0, 0, 0),
+  "brick": (200, 90, 40),
+  "trail": (90, 90, 90),
+  "ball": (255, 255, 255),
+  "paddle": (60, 140, 255),
+}
+
+
+class Params(NamedTuple):
+  """What may change without another compilation.
+
+  Attributes:
+    sticky: probability that the last action is done again in place of the one
+      chosen, float32 `[]`.
+    time_limit: steps after which an episode is truncated, int32 `[]`.
+  """
+
+  sticky: jax.Array | float
+  time_limit: jax.Array | int
+
+
+class State(NamedTuple):
+  """An episode.
+
+  Attributes:
+    paddle: int32 `[]`, its column; its row is the last one.
+    ball: int32 `[2]`, row and column.
+    trail: int32 `[2]`, where the ball was one step before.
+    velocity: int32 `[2]`, rows and columns per step, −1 or 1 each.
+    bricks: bool `[10, 10]`, those that stand.
+    striking: bool `[]`, whether the ball met a brick in the last step.
+    action: int32 `[]`, done in the last step; 0 at an episode's start.
+    time: int32 `[]`, steps taken.
+  """
+
+  paddle: jax.Array
+  ball: jax.Array
+  trail: jax.Array
+  velocity: jax.Array
+  bricks: jax.Array
+  striking: jax.Array
+  action: jax.Array
+  time: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Breakout:
+  """Breakout as MinAtar has it (Young and Tian, 2019, arXiv:1903.03176).
+
+  Actions 0, 1 and 2 keep the paddle where it is, move it to the left and to the
+  right: MinAtar's minimal set. The ball moves by one row and one column at each step.
+  It is reflected by the walls and by the ceiling. A brick that it meets is broken, for
+  a reward of 1, and reflects its rows; but if it met a brick in the step before, it
+  flies through. Where it would enter the last row, the paddle reflects its rows if
+  that is below it, and its rows and columns if it is where the ball would go;
+  otherwise the episode ends. Three rows of bricks stand at first, and again when the
+  ball comes to the last row with none left. Episodes begin with the ball on the left
+  or on the right, with equal probability, flying to the middle and down.
+
+  These are MinAtar's rules step by step, its sticky actions among them (probability
+  0.1 by default). It differs in three things: episodes are truncated after 1000 steps
+  (MinAtar's never are); the action done again is one of the same episode; and
+  observations, uint8 `[10, 10, 4]` of paddle, ball, trail and bricks, have 255 where
+  MinAtar's have true, which networks for images see as 1. Its difficulty does not
+  rise, as it does not there.
+  """
+
+  def default_params(self) -> Params:
+    return Params(sticky=0.1, time_limit=1000)
+
+  @property
+  def num_actions(self) -> int:
+    return 3
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    return dm_env.specs.Array((SIZE, SIZE, len(CHANNELS)), np.uint8, "channels")
+
+  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
+    """All bricks, and the ball on one of the two sides."""
+    del params
+    right = jax.random.bernoulli(key)
+    ball = jnp.stack([jnp.int32(START_ROW), jnp.where(right, SIZE - 1, 0)])
+    state = State(
+      paddle=jnp.int32(START_POSITION),
+      ball=ball,
+      trail=ball,
+      velocity=jnp.stack([jnp.int32(1), jnp.where(right, -1, 1)]),
+      bricks=_wall(),
+      striking=jnp.bool_(False),
+      action=jnp.int32(0),
+      time=jnp.int32(0),
+    )
+    return state, jax_types.restart(_observe(state))
+
+  def step(
+    self, key: jax.Array, state: State, action: jax.Array, params: Params
+  ) -> tuple[State, dm_env.TimeStep]:
+    """Moves the paddle, then the ball."""
+    again = jax.random.bernoulli(key, params.sticky)
+    action = jnp.where(again, state.action, action).astype(jnp.int32)
+    paddle = jnp.clip(state.paddle + jnp.array([0, -1, 1])[action], 0, SIZE - 1)
+
+    (row, column), (down, right) = state.ball + state.velocity, state.velocity
+    at_side = (column < 0) | (column >= SIZE)
+    column = jnp.clip(column, 0, SIZE - 1)
+    # A ball has one of these in its way at most.
+    at_ceiling = row < 0
+    at_brick = ~at_ceiling & state.bricks[row, column]
+    at_bottom = row == SIZE - 1
+    breaks = at_brick & ~state.striking
+    above = at_bottom & (state.ball[1] == paddle)
+    beside = at_bottom & ~above & (column == paddle)
+    lost = at_bottom & ~above & ~beside
+
+    bricks = state.bricks.at[row, column].set(state.bricks[row, column] & ~breaks)
+    bricks = jnp.where(at_bottom & ~jnp.any(bricks), _wall(), bricks)
+    stays = at_ceiling | breaks | above | beside
+    state = State(
+      paddle=paddle,
+      ball=jnp.stack([jnp.where(stays, state.ball[0], row), column]),
+      trail=state.ball,
+      velocity=jnp.stack(
+        [
+          jnp.where(stays, -down, down),
+          jnp.where(at_side ^ beside, -right, right),
+        ]
+      ),
+      bricks=bricks,
+      striking=at_brick,
+      action=action,
+      time=state.time + 1,
+    )
+    return state, jax_types.transition(
+      _observe(state),
+      breaks,
+      terminated=lost,
+      truncated=state.time >= params.time_limit,
+    )
+
+  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
+    """None."""
+    del state, params
+    return {}
+
+  def render(self, state: State, params: Params) -> jax.Array:
+    """uint8 `[160, 160, 3]`: the bricks, the ball and its trail, and the paddle."""
+    del params
+    shown = _observe(state) == ON
+    image = jnp.full((SIZE, SIZE, 3), jnp.asarray(COLOURS["nothing"], jnp.uint8))
+    for name in ("brick", "trail", "ball", "paddle"):
+      here = shown[:, :, CHANNELS.index(name), None]
+      image = jnp.where(here, jnp.asarray(COLOURS[name], jnp.uint8)[None, None], image)
+    return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
+
+
+def _wall() -> jax.Array:
+  """All bricks: bool `[10, 10]`."""
+  first, end = BRICK_ROWS
+  return jnp.zeros((SIZE, SIZE), bool).at[first:end].set(True)
+
+
+def _observe(state: State) -> jax.Array:
+  """uint8 `[10, 10, 4]`."""
+
+  def at(row: jax.Array | int, column: jax.Array) -> jax.Array:
+    return jnp.zeros((SIZE, SIZE), bool).at[row, column].set(True)
+
+  channels = (at(SIZE - 1, state.paddle), at(*state.ball), at(*state.trail))
+  image = jnp.stack([*channels, state.bricks], axis=-1)
+  return image.astype(jnp.uint8) * jnp.uint8(ON)

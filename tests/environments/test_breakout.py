@@ -1,0 +1,201 @@
+"""Breakout, against a plain loop of MinAtar's rules."""
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax.environments import breakout, jax_adapter, jax_environments
+
+GAME = breakout.Breakout()
+PARAMS = GAME.default_params()._replace(sticky=0.0)
+step = jax.jit(GAME.step)
+KEY = jax.random.PRNGKey(0)
+STAY, LEFT, RIGHT = range(3)
+
+
+VECTORS = {"nw": (-1, -1), "ne": (1, -1), "se": (1, 1), "sw": (-1, 1)}
+ACROSS = {"nw": "ne", "ne": "nw", "se": "sw", "sw": "se"}
+UPSIDE = {"nw": "sw", "sw": "nw", "ne": "se", "se": "ne"}
+
+
+class _Oracle:
+  """The rules once more: directions by name, positions as (x, y), a set of bricks."""
+
+  def __init__(self, right):
+    self.ball, self.direction = ((9, 3), "sw") if right else ((0, 3), "se")
+    self.trail = self.ball
+    self.paddle = 4
+    self.build()
+    self.in_brick = self.over = False
+
+  def build(self):
+    self.bricks = {(x, y) for x in range(10) for y in (1, 2, 3)}
+
+  def step(self, action):
+    if action == LEFT and self.paddle > 0:
+      self.paddle -= 1
+    if action == RIGHT and self.paddle < 9:
+      self.paddle += 1
+    old_x, old_y = self.trail = self.ball
+    dx, dy = VECTORS[self.direction]
+    x, y = old_x + dx, old_y + dy
+    if not 0 <= x <= 9:
+      x = old_x
+      self.direction = ACROSS[self.direction]
+    was_in_brick, self.in_brick = self.in_brick, (x, y) in self.bricks
+    reward = 0.0
+    if y == -1:
+      y, self.direction = 0, UPSIDE[self.direction]
+    elif self.in_brick and not was_in_brick:
+      self.bricks.remove((x, y))
+      y, self.direction, reward = old_y, UPSIDE[self.direction], 1.0
+    elif y == 9:
+      if not self.bricks:
+        self.build()
+      if self.paddle == old_x:
+        y, self.direction = 8, UPSIDE[self.direction]
+      elif self.paddle == x:
+        y = 8
+        self.direction = ACROSS[UPSIDE[self.direction]]
+      else:
+        self.over = True
+    self.ball = (x, y)
+    return reward
+
+  def observe(self):
+    image = np.zeros((10, 10, 4), np.uint8)
+    for channel, places in enumerate(
+      [{(self.paddle, 9)}, {self.ball}, {self.trail}, self.bricks]
+    ):
+      for x, y in places:
+        image[y, x, channel] = 255
+    return image
+
+
+def _player(oracle, rng, skill):
+  """Follows the ball, or gets in its way from the side, or dithers."""
+  if rng.random() > skill:
+    return int(rng.integers(3))
+  x, y = oracle.ball
+  dx, dy = VECTORS[oracle.direction]
+  lands = x + dx * (8 - y) if dy > 0 else x
+  lands = abs(lands) if lands < 9 else 18 - lands
+  target = np.clip(lands + (dx if rng.random() < 0.5 else 0), 0, 9)
+  return STAY if target == oracle.paddle else LEFT if target < oracle.paddle else RIGHT
+
+
+def _episode(seed, skill, most=1000):
+  """Plays one with both; returns what happened in it, by name."""
+  rng = np.random.default_rng(seed)
+  state, timestep = GAME.reset(jax.random.PRNGKey(seed), PARAMS)
+  oracle = _Oracle(right=bool(state.ball[1]))
+  walls, rewards, rebuilt, through = 0, 0, 0, 0
+  for _ in range(most - 1):
+    np.testing.assert_array_equal(timestep.observation, oracle.observe())
+    action = _player(oracle, rng, skill)
+    standing, was_in_brick = len(oracle.bricks), oracle.in_brick
+    expected = oracle.step(action)
+    state, timestep = step(KEY, state, jnp.int32(action), PARAMS)
+    assert timestep.reward == expected
+    assert timestep.last() == oracle.over
+    assert timestep.discount == (0.0 if oracle.over else 1.0)
+    rewards += expected
+    rebuilt += len(oracle.bricks) > standing
+    through += was_in_brick and oracle.in_brick
+    walls += oracle.ball[0] == oracle.trail[0]
+    if oracle.over:
+      break
+  np.testing.assert_array_equal(timestep.observation, oracle.observe())
+  return np.array([oracle.over, rewards, rebuilt, through, walls])
+
+
+def test_follows_the_rules_over_whole_episodes():
+  dithering = sum(_episode(seed, skill=0.0) for seed in range(20))
+  assert dithering[0] == 20  # All lost.
+  playing = sum(_episode(seed, skill=0.98) for seed in range(12))
+  _, rewards, rebuilt, through, walls = playing
+  # Whatever the rules provide for has happened.
+  assert rewards > 100 and rebuilt >= 3 and through >= 1 and walls >= 10
+
+
+def test_begins_on_either_side_with_all_bricks():
+  state, timestep = jax.vmap(GAME.reset, (0, None))(
+    jax.random.split(KEY, 400), GAME.default_params()
+  )
+  right = np.asarray(state.ball[:, 1]) == 9
+  # Five standard deviations of 400 fair coins.
+  assert abs(right.mean() - 0.5) < 0.125
+  for i in range(4):
+    np.testing.assert_array_equal(
+      timestep.observation[i], _Oracle(right[i]).observe(), strict=True
+    )
+  assert timestep.reward[0] == 0 and timestep.step_type[0] == dm_env.StepType.FIRST
+
+
+def test_sticky_actions_are_the_last_one_done():
+  assert GAME.default_params().sticky == 0.1
+  state, _ = GAME.reset(KEY, PARAMS)
+  # Nothing but the no-op that episodes begin with is ever done.
+  for _ in range(3):
+    state, _ = step(KEY, state, jnp.int32(RIGHT), PARAMS._replace(sticky=1.0))
+  assert state.paddle == 4
+  state, _ = step(KEY, state, jnp.int32(RIGHT), PARAMS)
+  assert (state.paddle, state.action) == (5, RIGHT)
+  many = jax.vmap(GAME.step, (0, None, None, None))
+  keys = jax.random.split(jax.random.PRNGKey(1), 4000)
+  params = PARAMS._replace(sticky=0.3)
+  after, _ = many(keys, state, jnp.int32(LEFT), params)
+  again = np.asarray(after.action) == RIGHT
+  np.testing.assert_array_equal(after.paddle, np.where(again, 6, 4))
+  # Five standard deviations of 4000 tosses.
+  assert abs(again.mean() - 0.3) < 0.037
+
+
+def test_a_time_limit_truncates_unless_the_ball_is_lost():
+  def last(paddle, time_limit):
+    state, _ = GAME.reset(KEY, PARAMS)
+    state = state._replace(
+      ball=jnp.array([8, 3]),
+      velocity=jnp.array([1, 1]),
+      paddle=jnp.int32(paddle),
+      time=jnp.int32(9),
+    )
+    params = PARAMS._replace(time_limit=time_limit)
+    return step(KEY, state, jnp.int32(STAY), params)[1]
+
+  assert PARAMS.time_limit == 1000
+  assert last(3, 11).step_type == dm_env.StepType.MID
+  truncated = last(4, 10)
+  assert truncated.last() and truncated.discount == 1.0
+  lost = last(5, 10)
+  assert lost.last() and lost.discount == 0.0
+
+
+def test_settings_have_names_and_limits():
+  game, params = jax_environments.make("breakout,sticky=0.25,time_limit=50")
+  assert game == GAME and (params.sticky, params.time_limit) == (0.25, 50)
+  with pytest.raises(ValueError, match=r"'sticky' .* is 1.5; it must be from 0 to 1"):
+    jax_environments.make("breakout,sticky=1.5")
+  with pytest.raises(ValueError, match=r"it has no size. .* 'jax:breakout'"):
+    jax_environments.make("breakout/10")
+
+
+def test_observations_are_of_the_spec_and_drawn():
+  adapter = jax_adapter.JaxEnvironment(GAME, seed=0)
+  timestep = adapter.reset()
+  adapter.observation_spec().validate(timestep.observation)
+  state, _ = GAME.reset(KEY, PARAMS)
+  state = state._replace(ball=jnp.array([5, 2]), trail=jnp.array([4, 1]))
+  picture = np.asarray(GAME.render(state, PARAMS))
+  assert picture.shape == (160, 160, 3) and picture.dtype == np.uint8
+  colour = {name: list(c) for name, c in breakout.COLOURS.items()}
+  middles = picture[8::16, 8::16].tolist()
+  for row in range(10):
+    for column in range(10):
+      expected = "brick" if 1 <= row <= 3 else "nothing"
+      special = {(5, 2): "ball", (4, 1): "trail", (9, 4): "paddle"}
+      expected = special.get((row, column), expected)
+      assert middles[row][column] == colour[expected], (row, column)
+  np.testing.assert_array_equal(picture[::16, ::16], picture[15::16, 15::16])
