@@ -20,6 +20,7 @@ from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import jax_adapter, jax_types
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import (
+  device_agent,
   device_program,
   errors,
   evaluation,
@@ -332,7 +333,7 @@ class _Training:
     weights = jax.device_get(jax.vmap(self._agent.learner.params)(learner))
     return [jax.tree.map(lambda x, i=i: x[i], weights) for i in range(len(self._seeds))]
 
-  def _report(self, episodes: device_program.Episodes, num_steps: int) -> None:
+  def _report(self, episodes: device_agent.Episodes, num_steps: int) -> None:
     """Tells of the episodes that have ended, in their order."""
     episodes = jax.device_get(episodes)
     if len(self._seeds) == 1:

@@ -144,7 +144,7 @@ def test_acts_and_learns_as_the_local_runner_does(config):
   )
   before = learner.save()
   learner.step()
-  after, metrics = jax.jit(program._update)(state)
+  after, metrics = jax.jit(program._agent.update)(state)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5),
     learner.save(),
@@ -290,7 +290,7 @@ def test_frames_are_stored_once_and_joined_again():
   program = device_program.Program(agent, environment, (), num_envs=2, num_seeds=1)
   state, _ = program.act(program.init(jax.random.PRNGKey(0)), 20)
   assert state.replay.rows["observation"].shape[2:] == (1, 1, 1)
-  _, sample = program._replay.sample(state.replay, jax.random.PRNGKey(1))
+  _, sample = program._agent.replay.sample(state.replay, jax.random.PRNGKey(1))
   observations = types.join_frames(sample, 3).rows["observation"][:, 0, 0, 0]
   for shown in np.asarray(observations):
     expected = np.maximum(shown[-1] - np.array([2, 1, 0]), 0)
@@ -380,7 +380,8 @@ def test_stops_after_so_many_episodes_or_when_asked():
 
 
 def test_an_embedding_changes_between_episodes_only():
-  program = make_program(make_agent(NGU), num_envs=2)
+  agent = make_agent(NGU)
+  program = make_program(agent, num_envs=2)
   state, _ = program.act(program.init(jax.random.PRNGKey(0)), 20)
   held = jax.device_get(state.weights.bonus.embedding)
   while True:
@@ -388,7 +389,7 @@ def test_an_embedding_changes_between_episodes_only():
     if np.any(report.episodes.ended[:-1]):
       held = jax.device_get(state.weights.bonus.embedding)
       continue
-    fresh = jax.device_get(program._agent.learner.params(state.learner))
+    fresh = jax.device_get(agent.learner.params(state.learner))
     fresh = fresh.bonus.embedding
     ended = np.asarray(report.episodes.ended[-1])
     for a, b, c in zip(

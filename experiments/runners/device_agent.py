@@ -1,0 +1,269 @@
+"""An agent in environments side by side, as functions of a state on the device.
+
+What does not depend on where the environments are. `device_program.py` scans these
+functions with environments written in JAX; `device_batched.py` calls them in turn
+around environments that the host steps.
+"""
+
+from typing import Any, NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.agents import types
+from explorax.agents.wiring import device_replay
+from explorax.environments import jax_types
+
+
+class Episodes(NamedTuple):
+  """The episodes under way, or those that a step has ended; `[E]` each.
+
+  Attributes:
+    ended: bool, whether the step was an episode's last.
+    episode_return, length: so far.
+    policy: the index followed at the episode's start.
+    intrinsic: Σ r_int over the rows; 0 where acting computes none.
+    metrics: the environment's, where an episode has ended.
+  """
+
+  ended: jax.Array
+  episode_return: jax.Array
+  length: jax.Array
+  policy: jax.Array
+  intrinsic: jax.Array
+  metrics: dict[str, jax.Array]
+
+
+class State(NamedTuple):
+  """All that a run of one seed keeps; E environments.
+
+  Attributes:
+    learner: the learner's state.
+    weights: those acted with; `[E, ...]` where each actor has its own.
+    actors: their states, `[E, ...]`.
+    timesteps: the newest, observations encoded, `[E, ...]`.
+    replay: rows and windows.
+    episodes: those under way.
+    key: a random key.
+    steps: int32 `[]`, of each environment.
+    environments, params: their states, and the parameters of their functions; () where
+      the host steps them.
+  """
+
+  learner: types.State
+  weights: types.Params
+  actors: types.State
+  timesteps: dm_env.TimeStep
+  replay: device_replay.State
+  episodes: Episodes
+  key: jax.Array
+  steps: jax.Array
+  environments: jax_types.State = ()
+  params: jax_types.Params = ()
+
+
+class DeviceAgent:
+  """The functions of one seed's state; nothing here is jitted."""
+
+  def __init__(self, agent: types.Agent, num_envs: int):
+    """Declares them.
+
+    Args:
+      agent: made for the environments' spec.
+      num_envs: E, each of them with an actor.
+    """
+    self._agent = agent
+    self._num_envs = num_envs
+    self._core = agent.actor()
+    self.replay = device_replay.DeviceReplay(agent, num_envs)
+
+  def init(
+    self,
+    learner_key: jax.Array,
+    actor_key: jax.Array,
+    key: jax.Array,
+    timesteps: dm_env.TimeStep,
+    metrics: dict[str, jax.Array] | None = None,
+  ) -> State:
+    """The state before the first step.
+
+    Args:
+      learner_key: of the learner's weights.
+      actor_key: of the actors.
+      key: of all that follows.
+      timesteps: the first ones, encoded, `[E, ...]`.
+      metrics: the environments', if they are on the device.
+    """
+    num_envs = self._num_envs
+    learner = self._agent.learner.init(learner_key)
+    weights = self._agent.learner.params(learner)
+    if self._agent.refresh is not None:
+      weights = jax.tree.map(
+        lambda x: jnp.broadcast_to(x, (num_envs, *x.shape)), weights
+      )
+    actors = jax.vmap(self._core.init, (0, 0, None))(
+      jax.random.split(actor_key, num_envs), jnp.arange(num_envs), num_envs
+    )
+    zeros = jnp.zeros((num_envs,), jnp.float32)
+    counts = jnp.zeros((num_envs,), jnp.int32)
+    episodes = Episodes(
+      jnp.zeros((num_envs,), bool),
+      zeros,
+      counts,
+      counts,
+      zeros,
+      jax.tree.map(jnp.zeros_like, metrics or {}),
+    )
+    return State(
+      learner=learner,
+      weights=weights,
+      actors=actors,
+      timesteps=timesteps,
+      replay=self.replay.init(),
+      episodes=episodes,
+      key=key,
+      steps=jnp.int32(0),
+    )
+
+  def choose(self, state: State) -> tuple[jax.Array, State]:
+    """The actions `[E]` for the newest timesteps, and the state with the actors'."""
+    weights = state.weights
+    if self._agent.refresh is not None:
+      begins = state.timesteps.step_type == dm_env.StepType.FIRST
+      fresh = self._agent.learner.params(state.learner)
+      weights = jax.vmap(choose, (0, None, 0))(begins, fresh, weights)
+    action, actors = self._select(weights, state)
+    return action, state._replace(weights=weights, actors=actors)
+
+  def observe(
+    self, state: State, action: jax.Array, timesteps: dm_env.TimeStep
+  ) -> State:
+    """Stores what came of the actions that `choose` has chosen.
+
+    Args:
+      state: of `choose`.
+      action: `[E]`.
+      timesteps: the answers, encoded, `[E, ...]`.
+    """
+    extras = jax.vmap(self._core.extras)(state.actors)
+    ones = jnp.ones((self._num_envs,))
+    row = {
+      **extras,
+      "observation": self._newest_frames(state.timesteps),
+      "action": action,
+      "reward": timesteps.reward,
+      "discount": timesteps.discount,
+      "mask": ones,
+    }
+    old = state.episodes
+    episodes = Episodes(
+      ended=timesteps.step_type == dm_env.StepType.LAST,
+      episode_return=old.episode_return + timesteps.reward,
+      length=old.length + 1,
+      policy=jnp.where(old.length == 0, extras["policy"], old.policy),
+      intrinsic=old.intrinsic + extras.get("r_int", 0.0),
+      metrics=old.metrics,
+    )
+    return state._replace(
+      timesteps=timesteps,
+      replay=self.replay.append(state.replay, row, ones > 0),
+      episodes=episodes,
+      steps=state.steps + 1,
+    )
+
+  def end_episodes(
+    self,
+    state: State,
+    first: dm_env.TimeStep,
+    metrics: dict[str, jax.Array] | None = None,
+  ) -> tuple[State, Episodes]:
+    """Shows actors the last observations and stores them, where episodes have ended.
+
+    Args:
+      state: after `observe`.
+      first: with which the next episodes begin, encoded, `[E, ...]`; where none has
+        ended, it is not looked at.
+      metrics: the environments', if they are on the device.
+
+    Returns:
+      The state, and the episodes.
+    """
+    ended = state.episodes.ended
+    where = jax.vmap(choose)
+    actors = where(ended, self._select(state.weights, state)[1], state.actors)
+    extras = jax.vmap(self._core.extras)(actors)
+    zeros = jnp.zeros((self._num_envs,))
+    row = {
+      **extras,
+      "observation": self._newest_frames(state.timesteps),
+      **dict.fromkeys(("action", "reward", "discount", "mask"), zeros),
+    }
+    replay = self.replay.append(state.replay, row, ended)
+    done = state.episodes._replace(
+      intrinsic=state.episodes.intrinsic + extras.get("r_int", 0.0),
+      metrics=metrics or {},
+    )
+    nothing = jax.tree.map(jnp.zeros_like, state.episodes)
+    return state._replace(
+      actors=actors,
+      timesteps=where(ended, first, state.timesteps),
+      replay=self.replay.end_episodes(replay, ended),
+      episodes=where(ended, nothing, state.episodes),
+    ), done
+
+  def update(self, state: State) -> tuple[State, dict[str, jax.Array]]:
+    """One update of the learner."""
+    key, sample_key = jax.random.split(state.key)
+    keys, sample = self.replay.sample(state.replay, sample_key)
+    sample = types.join_frames(sample, self._agent.replay.num_frames)
+    learner, output = self._agent.learner.update(state.learner, sample)
+    replay = self.replay.update_priorities(state.replay, keys, output.priorities)
+    # A priority that is NaN would poison replay.
+    is_finite = output.metrics["finite"] > 0
+    priorities = choose(is_finite, replay.priorities, state.replay.priorities)
+    replay = replay._replace(priorities=priorities)
+    return state._replace(learner=learner, replay=replay, key=key), output.metrics
+
+  def fetch(self, state: State, num_steps: int) -> State:
+    """Gives actors the learner's weights, where it is time to.
+
+    Args:
+      state: of any time.
+      num_steps: since it was last asked; it may be more than the period.
+    """
+    is_due = state.steps % self._agent.actor_update_period < num_steps
+    fresh = self._agent.learner.params(state.learner)
+    if self._agent.refresh is not None:
+      fresh = jax.vmap(self._agent.refresh, (0, None))(state.weights, fresh)
+    return state._replace(weights=choose(is_due, fresh, state.weights))
+
+  def encoded(self, timesteps: dm_env.TimeStep) -> dm_env.TimeStep:
+    """With the observations `[E, ...]` as actors see them."""
+    encode = jax.vmap(self._agent.encoding.on_device)
+    return timesteps._replace(observation=encode(timesteps.observation))
+
+  def _select(
+    self, weights: types.Params, state: State
+  ) -> tuple[jax.Array, types.State]:
+    axis = None if self._agent.refresh is None else 0
+    select = jax.vmap(self._core.select_action, (types.ActorParams(axis, None), 0, 0))
+    # Schedules have ended long before this counts no further.
+    most = np.iinfo(np.int32).max // self._num_envs
+    env_steps = jnp.minimum(state.steps, most) * self._num_envs
+    params = types.ActorParams(weights, env_steps)
+    return select(params, state.timesteps, state.actors)
+
+  def _newest_frames(self, timesteps: dm_env.TimeStep) -> jax.Array:
+    """What rows keep of the observations."""
+    num_frames = self._agent.replay.num_frames
+    if num_frames == 1:
+      return timesteps.observation
+    channels = timesteps.observation.shape[-1] // num_frames
+    return timesteps.observation[..., -channels:]
+
+
+def choose(condition: jax.Array, new: Any, old: Any) -> Any:
+  """A pytree or the other, by a bool `[]`."""
+  return jax.tree.map(lambda n, o: jnp.where(condition, n, o), new, old)
