@@ -1,5 +1,9 @@
 """When bsuite calls Deep Sea solved."""
 
+from collections.abc import Mapping
+
+from explorax.environments import deep_sea, jax_environments
+
 
 class SolvedRule:
   """Finds the episode in which Deep Sea is solved, as bsuite's score defines it.
@@ -24,6 +28,20 @@ class SolvedRule:
     self.threshold = threshold
     self.min_episode = min_episode
     self.solved_episode: int | None = None
+    self._bad_episodes = 0.0  # Counted here, where the environment does not.
+
+  def take(self, episode: int, metrics: Mapping[str, float]) -> None:
+    """Takes in an episode's metrics, where they tell whether it was bad.
+
+    Args:
+      episode: how many episodes have ended, this one included (from 1).
+      metrics: with bsuite's `total_bad_episodes`, or `bad_episode` of this one.
+    """
+    if "total_bad_episodes" in metrics:
+      self.update(episode, metrics["total_bad_episodes"])
+    elif "bad_episode" in metrics:
+      self._bad_episodes += metrics["bad_episode"]
+      self.update(episode, self._bad_episodes)
 
   def update(self, episode: int, total_bad_episodes: float) -> int | None:
     """Takes one episode's count in and returns `solved_episode` so far.
@@ -51,10 +69,14 @@ def solved_rule(name: str) -> SolvedRule | None:
 
   0.9 for `bsuite:deep_sea/…`; 0.8 from the hundredth episode on for
   `bsuite:deep_sea_stochastic/…`, where luck makes a few good episodes
-  (bsuite/experiments/deep_sea_stochastic/analysis.py).
+  (bsuite/experiments/deep_sea_stochastic/analysis.py). The same for their twins in
+  JAX, `jax:deep_sea/…` without and with `stochastic=true`.
   """
-  if name.startswith("bsuite:deep_sea/"):
-    return SolvedRule()
-  if name.startswith("bsuite:deep_sea_stochastic/"):
-    return SolvedRule(threshold=0.8, min_episode=100)
-  return None
+  if name.startswith("jax:deep_sea/"):
+    twin, _ = jax_environments.make(name.removeprefix("jax:"))
+    stochastic = isinstance(twin, deep_sea.DeepSea) and twin.stochastic
+  elif name.startswith(("bsuite:deep_sea/", "bsuite:deep_sea_stochastic/")):
+    stochastic = "stochastic" in name
+  else:
+    return None
+  return SolvedRule(threshold=0.8, min_episode=100) if stochastic else SolvedRule()

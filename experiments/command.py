@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from explorax.experiments import errors, flag_table
 
@@ -13,6 +14,7 @@ DEVICE_REPLAY = "device"  # The only one of the device runner.
 EVAL_EPISODES = 5  # Of an evaluation, where nothing was said.
 
 _MAX_SEED = 2**32 - 1  # numpy's generators take no more.
+MAX_SEEDS = 10_000  # At the same time.
 
 _INTRODUCTION = """\
 Runs an exploration agent in an environment and keeps what came of it.
@@ -35,6 +37,10 @@ Examples
   Deep Sea in JAX, acting and learning in one compiled program, without Reverb:
     python -m explorax.experiments.run --agent=tdu --env=jax:deep_sea/20 \\
       --steps=20000 --runner=device
+
+  The same with 30 seeds at the same time:
+    python -m explorax.experiments.run --agent=tdu --env=jax:deep_sea/20 \\
+      --steps=20000 --runner=device --seeds=30
 
   50,000 steps of a gymnasium environment, into a directory of your choice:
     python -m explorax.experiments.run --agent=dqn --env=gym:CartPole-v1 \\
@@ -60,6 +66,7 @@ class Command:
     settings: the `field=value` of each `--set`.
     env: `kind:name`; '' if only something is to be shown.
     seed: of everything random.
+    num_seeds: how many, from `seed` on, are trained at the same time.
     episodes: after how many the run ends; None for no such end.
     steps: after how many environment steps it ends; None for no such end.
     runner: one of `RUNNERS`.
@@ -77,6 +84,7 @@ class Command:
   settings: tuple[str, ...]
   env: str
   seed: int
+  num_seeds: int
   episodes: int | None
   steps: int | None
   runner: str
@@ -130,11 +138,15 @@ def parse(argv: Sequence[str]) -> Command:
         "(--list_envs)."
       )
     replay = DEVICE_REPLAY
+  num_seeds = given["seeds"]
+  if num_seeds > 1:
+    _check_seeds(given)
   return Command(
     agent=agent,
     settings=tuple(given["set"]),
     env=env,
     seed=seed,
+    num_seeds=num_seeds,
     episodes=given["episodes"],
     steps=given["steps"],
     runner=given["runner"],
@@ -143,15 +155,37 @@ def parse(argv: Sequence[str]) -> Command:
     eval_episodes=EVAL_EPISODES if eval_episodes is None else eval_episodes,
     video=given["video"],
     max_env_failures=given["max_env_failures"],
-    output=given["output"] or default_output(agent, env, seed),
+    output=given["output"] or default_output(agent, env, seed, num_seeds),
     show=show,
     debug=given["debug"],
   )
 
 
-def default_output(agent: str, env: str, seed: int) -> str:
+def _check_seeds(given: dict[str, Any]) -> None:
+  """Refuses many seeds where they cannot be trained at the same time."""
+  count, first = given["seeds"], given["seed"]
+  if given["runner"] != "device":
+    raise errors.SetUpError(
+      f"--seeds={count} trains many seeds in one program, which only --runner=device "
+      "does (environments written in JAX); add it, or run the command once for each "
+      "--seed."
+    )
+  if given["eval_every"] is not None or given["video"]:
+    raise errors.SetUpError(
+      f"--seeds={count} goes without evaluations and videos, which are made of one "
+      "seed; leave out --eval_every and --video, or --seeds."
+    )
+  if first + count - 1 > _MAX_SEED:
+    raise errors.SetUpError(
+      f"--seed={first} and --seeds={count} go beyond the last seed, {_MAX_SEED}; use "
+      "a smaller --seed."
+    )
+
+
+def default_output(agent: str, env: str, seed: int, num_seeds: int = 1) -> str:
   """`runs/tdu-bsuite_deep_sea_0-seed0`: where a run goes by itself."""
-  return f"runs/{agent}-{re.sub(r'[^A-Za-z0-9.-]+', '_', env)}-seed{seed}"
+  seeds = f"seed{seed}" if num_seeds == 1 else f"seeds{seed}-{seed + num_seeds - 1}"
+  return f"runs/{agent}-{re.sub(r'[^A-Za-z0-9.-]+', '_', env)}-{seeds}"
 
 
 def help_text() -> str:
@@ -183,6 +217,15 @@ _FLAGS = {
       0,
       "Of everything random, in the agent and in the environment. [0]",
       parser=flag_table.WholeNumber(0, _MAX_SEED),
+    ),
+    flag_table.Flag(
+      "seeds",
+      "=INT",
+      1,
+      "How many seeds to train at the same time, --seed being the first; with\n"
+      "--runner=device. Each leaves a run's files in seedSEED/, all together\n"
+      "curve.png and summary.json. [1]",
+      parser=flag_table.WholeNumber(1, MAX_SEEDS),
     ),
   ),
   "How long (whichever is reached first)": (

@@ -1,12 +1,13 @@
 """`curve.png`, the learning curve of a run, and `r_int.png`, within an episode."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
 import numpy as np
 
 from explorax.experiments import evaluations as evaluations_lib
 from explorax.experiments import returns as returns_lib
+from explorax.experiments.figures import drawing
 
 _MAX_POINTS = 4000  # Per line: more cannot be told apart and slow the drawing down.
 
@@ -66,6 +67,42 @@ def learning_curve(
   axes.grid(alpha=0.3)
   if returns.policies or len(evaluations):
     axes.legend(loc="best", fontsize="small")
+  fig.savefig(file, format="png")
+
+
+def seeds_curve(
+  file: BinaryIO, seeds: Sequence[returns_lib.Returns], *, title: str
+) -> None:
+  """Draws the mean return over seeds with its 95 % interval, as PNG.
+
+  Each seed counts with the mean over its last 100 episodes at every point, from where
+  all seeds have ended an episode up to where the first one has ended its last.
+
+  Args:
+    file: where the PNG goes.
+    seeds: the returns of each, one episode at least.
+    title: above the axes.
+  """
+  curves = [
+    (returns.env_steps(), returns_lib.running_mean(returns.of())) for returns in seeds
+  ]
+  first = max(steps[0] for steps, _ in curves)
+  last = max(first, min(steps[-1] for steps, _ in curves))
+  grid = np.linspace(first, last, _MAX_POINTS // 10)
+  values = np.stack(
+    [means[np.searchsorted(steps, grid, side="right") - 1] for steps, means in curves]
+  )
+  fig, ((axes,),) = drawing.new(width=8, height=4.5)
+  label = f"mean over {len(seeds)} seeds, 95 % interval"
+  drawing.curve(axes, grid, values, label=label, index=0)
+  axes.plot([], [], color="0.6", lw=0.5, label="each of them")
+  axes.plot(grid, values.T, color="0.6", lw=0.5, zorder=1)
+  axes.set_title(title)
+  axes.set_xlabel("environment steps of each seed")
+  axes.set_ylabel(f"return per episode\n(mean of the last {returns_lib.WINDOW})")
+  axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+  axes.grid(alpha=0.3)
+  axes.legend(loc="best", fontsize="small")
   fig.savefig(file, format="png")
 
 

@@ -1,6 +1,7 @@
 """How far a run is: one live line on a terminal, now and then a plain one elsewhere."""
 
 import collections
+import math
 import shutil
 import time
 from collections.abc import Callable
@@ -64,6 +65,8 @@ class Progress:
     """Shows the state after `episode` (an `Episode`), if it is time to."""
     now = self._clock()
     fraction = self._fraction(episode)
+    if math.isnan(episode.steps_per_second):  # What was is mostly compilation.
+      self._recent.clear()
     self._recent.append((now, episode.env_steps, fraction))
     while len(self._recent) > 2 and now - self._recent[0][0] > _SPEED_SPAN:
       self._recent.popleft()

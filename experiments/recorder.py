@@ -93,9 +93,8 @@ class Recorder:
     """Takes in an `Episode` of a runner; `policy` is its group."""
     self._last = episode
     self._returns.add(episode)
-    if self._solved_rule and "total_bad_episodes" in episode.metrics:
-      bad_episodes = episode.metrics["total_bad_episodes"]
-      self._solved_rule.update(episode.episode, bad_episodes)
+    if self._solved_rule:
+      self._solved_rule.take(episode.episode, episode.metrics)
     self._progress.update(episode, self._returns)
     if self.problem is not None:
       return

@@ -15,14 +15,14 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from explorax.experiments import command, errors, flag_table, overrides
 from explorax.experiments import console as console_lib
-from explorax.experiments import errors, flag_table, overrides
 
 if TYPE_CHECKING:
+  import signal
+
   from explorax.experiments import output
   from explorax.experiments.figures import types
-
-_MAX_SEEDS = 10_000
 
 _INTRODUCTION = """\
 Repeats the figures of the papers, with intervals over seeds and a test of each claim.
@@ -74,7 +74,7 @@ _FLAGS = {
       "=INT",
       None,
       "Runs behind each number: --set num_seeds. [each figure's own: --list]",
-      parser=flag_table.WholeNumber(1, _MAX_SEEDS),
+      parser=flag_table.WholeNumber(1, command.MAX_SEEDS),
     ),
   ),
   "How": (
@@ -124,15 +124,18 @@ def main(argv: Sequence[str] | None = None) -> int:
   except (errors.SetUpError, errors.OutputError, ValueError) as error:
     if debug:
       raise
-    return _complain(error, 2)
+    console_lib.complain(error)
+    return 2
   except KeyboardInterrupt:
-    return _complain("stopped before anything began.", 130)
+    console_lib.complain("stopped before anything began.")
+    return 130
   try:
     return _reproduce(chosen, configs, given, argv, directory)
   except errors.OutputError as error:
     if debug:
       traceback.print_exc()
-    return _complain(error, 1)
+    console_lib.complain(error)
+    return 1
 
 
 def _choose(
@@ -199,7 +202,7 @@ def _reproduce(
     for figure, config in zip(chosen, configs, strict=True):
       done = _compute(figure, config, workers, directory, console, stop)
       if stop():
-        _complain("stopped; what was computed is kept, and the same call goes on.", 0)
+        console_lib.complain("stopped; the same call goes on where it was.")
         return stop.exit_code
       if done is None:
         exit_code = 1
@@ -255,16 +258,15 @@ def _compute(
         if outcome.done is None:
           failed += 1
           progress.close()
-          _complain(f"{figure.name}, {task.name} failed: {outcome.problem}.", 1)
+          console_lib.complain(f"{figure.name}, {task.name} failed: {outcome.problem}.")
         else:
           cache.write(task, outcome.done)
           done[missing[outcome.task]] = outcome.done
         progress.finish(outcome.task)
   if failed and not stop():
-    _complain(
+    console_lib.complain(
       f"{figure.name}: {failed} of {len(tasks)} tasks failed, and it is not drawn; the "
-      "others are kept, and the same call computes what is missing.",
-      1,
+      "others are kept, and the same call computes what is missing."
     )
   return [done[i] for i in range(len(tasks))] if len(done) == len(tasks) else None
 
@@ -342,15 +344,9 @@ def _print(text: str) -> int:
   return 0
 
 
-def _announce(number: Any) -> None:
+def _announce(number: "signal.Signals") -> None:
   del number
-  with contextlib.suppress(OSError):
-    os.write(2, b"\nexplorax: stopping (again: at once).\n")
-
-
-def _complain(problem: Exception | str, exit_code: int) -> int:
-  print(f"explorax: {problem}", file=sys.stderr, flush=True)
-  return exit_code
+  console_lib.alert("stopping; what was computed is kept (again: at once)")
 
 
 if __name__ == "__main__":

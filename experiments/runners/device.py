@@ -25,6 +25,7 @@ from explorax.experiments.runners import (
   errors,
   evaluation,
   local,
+  memory,
   recovery,
 )
 
@@ -164,18 +165,13 @@ def run(
     errors.EnvironmentFailedError: if the evaluation's environment crashed too often.
     ValueError: if the environment is not written in JAX, or there is no limit.
   """
-  raw = getattr(environment, "raw", environment)
-  if not isinstance(raw, jax_adapter.JaxEnvironment):
-    raise ValueError(
-      "the device runner takes environments written in JAX (jax:deep_sea/20), and "
-      f"this one is a {type(raw).__name__}; use the local runner for it."
-    )
+  pure = _pure(environment)
   if replay != REPLAY:
     raise ValueError(f"the device runner has its own replay, not {replay!r}.")
   if num_episodes is None and num_steps is None:
     raise ValueError("nothing says when to stop; give num_episodes or num_steps.")
   local.check_evaluation(evaluation_environment, eval_every, eval_episodes)
-  program = device_program.Program(agent, *raw.pure, num_envs=1, num_seeds=1)
+  program = device_program.Program(agent, *pure, num_envs=1, num_seeds=1)
   training = _Training(
     agent, program, [seed], 1, lambda _, episode: on_episode(episode)
   )
@@ -211,10 +207,44 @@ def run(
       if evaluations is not None and not interrupted:
         evaluations.at_the_end(training.env_steps)
     except recovery.GivenUpError as e:
-      (weights,) = training.weights()
-      raise errors.EnvironmentFailedError(str(e), weights) from e
+      raise errors.EnvironmentFailedError(str(e), training.weights()) from e
     (result,) = training.results(interrupted)
     return result
+
+
+def check_memory(
+  agent: types.Agent, environment: dm_env.Environment, num_seeds: int
+) -> None:
+  """Refuses a run that needs more memory than the device has, before it starts.
+
+  Args:
+    agent: made for the environment's spec.
+    environment: as in `run`.
+    num_seeds: trained at the same time.
+
+  Raises:
+    ValueError: with what it needs, what there is, and what to do.
+  """
+  program = device_program.Program(agent, *_pure(environment), num_envs=1, num_seeds=1)
+  state = jax.eval_shape(program.init, jax.random.PRNGKey(0))
+  memory.check(memory.estimate(state, state.learner), num_seeds)
+
+
+def _pure(
+  environment: dm_env.Environment,
+) -> tuple[jax_types.Environment, jax_types.Params]:
+  """What `environments.make` has wrapped.
+
+  Raises:
+    ValueError: if it is not written in JAX.
+  """
+  raw = getattr(environment, "raw", environment)
+  if not isinstance(raw, jax_adapter.JaxEnvironment):
+    raise ValueError(
+      "the device runner takes environments written in JAX (jax:deep_sea/20), and "
+      f"this one is a {type(raw).__name__}; use the local runner for it."
+    )
+  return raw.pure
 
 
 class _Training:
@@ -303,7 +333,7 @@ class _Training:
       raise errors.NonFiniteError(
         f"stopped at environment step {self.env_steps}, seed {self._seeds[worst]}: a "
         "loss became NaN or infinite; lower the learning rate or clip the gradient.",
-        self.weights()[worst],
+        self.weights(),
       )
 
   def results(self, interrupted: bool) -> list[local.Result]:

@@ -7,10 +7,10 @@ class StoppedError(RuntimeError):
   """The run cannot go on, and what was learnt until then is kept.
 
   Attributes:
-    weights: the last good ones.
+    weights: the last good ones of each seed.
   """
 
-  def __init__(self, message: str, weights: types.Params):
+  def __init__(self, message: str, weights: list[types.Params]):
     super().__init__(message)
     self.weights = weights
 

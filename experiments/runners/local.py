@@ -375,10 +375,10 @@ def run(
     except FloatingPointError as e:
       raise errors.NonFiniteError(
         f"stopped at environment step {training.env_steps}, seed {seed}: {e}",
-        training.weights,
+        [training.weights],
       ) from e
     except recovery.GivenUpError as e:
-      raise errors.EnvironmentFailedError(str(e), training.weights) from e
+      raise errors.EnvironmentFailedError(str(e), [training.weights]) from e
     return training.result(interrupted)
 
 

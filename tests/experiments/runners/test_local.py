@@ -226,7 +226,7 @@ def test_what_the_environment_must_not_return(make, quantity):
   assert "environment step 12" in message
   assert is_finite(caught.value.weights)
   reference = run(testing.fake(), seed=5, episodes=None, steps=10)
-  assert jax.tree.structure(caught.value.weights) == jax.tree.structure(
+  assert jax.tree.structure(caught.value.weights[0]) == jax.tree.structure(
     reference.weights
   )
 

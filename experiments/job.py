@@ -1,0 +1,185 @@
+"""What a run of `run.py` needs, checked and made before it begins."""
+
+import dataclasses
+import datetime
+import functools
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from explorax.experiments import command as command_lib
+from explorax.experiments import errors
+
+if TYPE_CHECKING:
+  from explorax import environments
+  from explorax.agents import types
+  from explorax.experiments import output
+  from explorax.experiments.runners import local, recovery
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+  """All that a run needs, checked."""
+
+  command: command_lib.Command
+  agent: "types.Agent"
+  environment: "environments.StandardEnvironment"
+  evaluation_environment: "environments.StandardEnvironment | None"
+  directory: "output.RunDirectory"
+  record: dict[str, Any]  # The content of config.json.
+  num_episodes: int | None
+
+  @property
+  def title(self) -> str:
+    command = self.command
+    seeds = f"seed {command.seed}"
+    if command.num_seeds > 1:
+      last = command.seed + command.num_seeds - 1
+      seeds = f"{command.num_seeds} seeds at once, {command.seed} to {last}"
+    return f"{command.agent} on {command.env}, {seeds}"
+
+  @property
+  def remake_environment(self) -> "recovery.Remake | None":
+    """Makes environments anew, but not bsuite's, whose scores would start anew too."""
+    if self.command.env.startswith("bsuite:"):
+      return None
+    return functools.partial(_make_environment, self.command)
+
+  @property
+  def length(self) -> str:
+    ends = []
+    if self.num_episodes is not None:
+      ends.append(f"{self.num_episodes:,} episodes")
+    if self.command.steps is not None:
+      ends.append(f"{self.command.steps:,} steps")
+    return " or ".join(ends)
+
+  def is_complete(self, result: "local.Result") -> bool:
+    """Whether the run has come to the end that the command line set."""
+    limits = [
+      (self.num_episodes, result.episodes),
+      (self.command.steps, result.env_steps),
+    ]
+    return any(limit is not None and done >= limit for limit, done in limits)
+
+
+def set_up(command: command_lib.Command, argv: list[str]) -> Job:
+  """Checks and makes everything that the run needs, the cheapest first."""
+  from explorax.experiments import overrides, presets
+
+  if command.agent not in presets.PRESETS:
+    raise errors.SetUpError(
+      f"there is no agent {command.agent!r}."
+      f"{overrides.nearest(command.agent, list(presets.PRESETS))} --list_agents shows "
+      "all of them."
+    )
+  preset = presets.PRESETS[command.agent]
+  command = dataclasses.replace(command, env=preset.environment_for(command.env))
+  config = overrides.apply(preset.config_for(command.env), command.settings)
+
+  from explorax import environments
+  from explorax.agents.wiring import builder
+  from explorax.experiments import output
+
+  if command.replay == "reverb":
+    builder.import_reverb_replay()
+
+  directory = output.RunDirectory.create(command.output)
+  try:
+    environment = environments.make(
+      command.env, seed=command.seed, record_to=str(directory.path / "bsuite")
+    )
+    evaluation_environment = _evaluation_environment(command)
+    agent = preset.make_agent(config, environments.spec(environment))
+    num_episodes = _num_episodes(command, environment)
+    if command.runner == "device":
+      from explorax.experiments.runners import device
+
+      device.check_memory(agent, environment, command.num_seeds)
+    record = _record(command, argv, config, num_episodes)
+    directory.write_json("config.json", record)
+  except BaseException:
+    directory.discard()
+    raise
+  return Job(
+    command, agent, environment, evaluation_environment, directory, record, num_episodes
+  )
+
+
+def _evaluation_environment(
+  command: command_lib.Command,
+) -> "environments.StandardEnvironment | None":
+  """That of the evaluations, if there are to be any; checks that it can be drawn."""
+  if not command.evaluates:
+    return None
+  if command.video:
+    from explorax.environments import rendering
+    from explorax.experiments import gif
+
+    gif.check_installed()
+    rendering.check(command.env, seed=command.seed)
+  return _make_environment(command, "evaluation", 0)
+
+
+def _make_environment(
+  command: command_lib.Command, role: str, number: int
+) -> "environments.StandardEnvironment":
+  """An environment beside the run's first one, with a seed of its own.
+
+  Args:
+    command: of the run.
+    role: `training` or `evaluation`.
+    number: tells those of one role apart.
+  """
+  import numpy as np
+
+  from explorax import environments
+  from explorax.environments import rendering
+
+  stream = ("training", "evaluation").index(role)
+  sequence = np.random.SeedSequence((command.seed, stream, number))
+  seed = int(sequence.generate_state(1)[0])
+  if role == "evaluation" and command.video:
+    return rendering.make(command.env, seed=seed)
+  return environments.make(command.env, seed=seed)
+
+
+def _num_episodes(
+  command: command_lib.Command, environment: "environments.StandardEnvironment"
+) -> int | None:
+  """`--episodes`, or bsuite's own number where nothing was said."""
+  if command.episodes is not None or command.steps is not None:
+    return command.episodes
+  num_episodes = getattr(environment.raw, "bsuite_num_episodes", None)
+  if num_episodes is None:
+    raise errors.SetUpError(
+      f"nothing says how long to run: give --episodes or --steps ({command.env} has "
+      "no number of its own; bsuite's environments have)."
+    )
+  return num_episodes
+
+
+def _record(
+  command: command_lib.Command, argv: list[str], config: Any, num_episodes: int | None
+) -> dict[str, Any]:
+  """Everything needed to repeat the run."""
+  from explorax.experiments import overrides, versions
+
+  return {
+    "command": shlex.join(["python", "-m", "explorax.experiments.run", *argv]),
+    "agent": command.agent,
+    "config": overrides.to_dict(config),
+    "settings": list(command.settings),
+    "env": command.env,
+    "seed": command.seed,
+    "num_seeds": command.num_seeds,
+    "episodes": num_episodes,
+    "steps": command.steps,
+    "runner": command.runner,
+    "replay": command.replay,
+    "eval_every": command.eval_every,
+    "eval_episodes": command.eval_episodes if command.evaluates else None,
+    "video": command.video,
+    "max_env_failures": command.max_env_failures,
+    "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    "versions": versions.collect(),
+  }
