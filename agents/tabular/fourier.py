@@ -1,0 +1,89 @@
+"""Features of continuous observations: the Fourier basis."""
+
+import dataclasses
+import itertools
+import math
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Features(Protocol):
+  """A function of observations, hashable (a frozen dataclass)."""
+
+  @property
+  def num_features(self) -> int:
+    """F."""
+
+  def __call__(self, observation: jax.Array) -> jax.Array:
+    """The features, float32 `[F]`."""
+
+  def step_scales(self) -> np.ndarray:
+    """What the step size is multiplied by for each feature, float32 `[F]`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FourierBasis:
+  """The full Fourier basis of order n (Konidaris et al., 2011, section 3).
+
+    φ_c(x) = cos(π c · x̂), c ∈ {0, …, n}^d, x̂_i = (x_i − low_i)/(high_i − low_i)
+
+  c's last element changes the quickest from one feature to the next. Observations
+  beyond the bounds are taken to them, so that x̂ ∈ [0, 1]^d: cos(π c x) has its period
+  beyond, and would make far states look near.
+
+  They are computed as the real parts of products of exp(iπ c_i x̂_i): of the 32768
+  features of order 7 in 5 dimensions, no more than 40 cosines and sines are taken.
+  """
+
+  order: int  # n.
+  low: tuple[float, ...]  # What becomes 0, for each of the d dimensions.
+  high: tuple[float, ...]  # What becomes 1.
+
+  def __post_init__(self):
+    if self.order < 0:
+      raise ValueError(f"FourierBasis.order is {self.order}; it must be at least 0.")
+    if not self.low or len(self.low) != len(self.high):
+      raise ValueError(
+        f"FourierBasis has low={self.low} and high={self.high}; each dimension of the "
+        "observation, and there must be one, needs both."
+      )
+    for low, high in zip(self.low, self.high, strict=True):
+      if not -math.inf < low < high < math.inf:
+        raise ValueError(
+          f"FourierBasis has a bound of {low} below and of {high} above; they must be "
+          "finite, and the first the smaller one."
+        )
+
+  @property
+  def num_features(self) -> int:
+    return (self.order + 1) ** len(self.low)
+
+  def __call__(self, observation: jax.Array) -> jax.Array:
+    low = jnp.asarray(self.low, jnp.float32)
+    width = jnp.asarray(self.high, jnp.float32) - low
+    scaled = jnp.clip((jnp.asarray(observation, jnp.float32) - low) / width, 0.0, 1.0)
+    frequencies = math.pi * jnp.arange(self.order + 1, dtype=jnp.float32)
+    angles = scaled[:, None] * frequencies[None, :]
+    cosines, sines = jnp.cos(angles), jnp.sin(angles)
+    # Products of complex numbers as products of matrices: a compiler would otherwise
+    # compute the cosines again for every element that is made from them.
+    product = jnp.stack([cosines[0], sines[0]], axis=1)
+    for cosine, sine in zip(cosines[1:], sines[1:], strict=True):
+      turn = jnp.stack(
+        [jnp.stack([cosine, sine], axis=1), jnp.stack([-sine, cosine], axis=1)]
+      )
+      product = jnp.tensordot(product, turn, 1, precision="highest").reshape(-1, 2)
+    return product[:, 0]
+
+  def multi_indices(self) -> np.ndarray:
+    """c of every feature, int32 `[F, d]`."""
+    values = range(self.order + 1)
+    return np.asarray(list(itertools.product(values, repeat=len(self.low))), np.int32)
+
+  def step_scales(self) -> np.ndarray:
+    """1/‖c‖, and 1 where c = 0 (Konidaris et al., 2011, section 3.1), float32 `[F]`."""
+    norms = np.linalg.norm(self.multi_indices(), axis=1)
+    return (1.0 / np.where(norms == 0.0, 1.0, norms)).astype(np.float32)

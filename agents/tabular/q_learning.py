@@ -1,0 +1,112 @@
+"""Q-learning in tables, with as many tables as an exploration rule wants."""
+
+import dataclasses
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from explorax import losses
+from explorax.agents.tabular import types
+
+
+class Params(NamedTuple):
+  """Scalars, float32 `[]`.
+
+  Attributes:
+    step_size: α, in (0, 1].
+    discount: γ, in [0, 1].
+    mask_prob: ρ, the probability with which a member learns from a step.
+    initial_mean: of the initial values.
+    initial_std: their standard deviation, at least 0.
+  """
+
+  step_size: jax.Array | float
+  discount: jax.Array | float
+  mask_prob: jax.Array | float = 1.0
+  initial_mean: jax.Array | float = 0.0
+  initial_std: jax.Array | float = 0.0
+
+
+class State(NamedTuple):
+  """The tables, float32 `[K, S, A]`; the key of the masks; and the parameters."""
+
+  table: jax.Array
+  key: jax.Array
+  params: Params
+
+
+@dataclasses.dataclass(frozen=True)
+class QLearning:
+  """K tables that learn by Q-learning (Watkins, 1989).
+
+    Q_k(s, a) ← Q_k(s, a) + m_k·α·(r + γ·max_b Q_k(s', b) − Q_k(s, a))
+
+  The masks m_k ~ Bernoulli(ρ) are drawn at each step for each member (Osband et al.,
+  2016), and the members begin with values of their own, ~ N(mean, std²). A single
+  member is plain Q-learning and has no mask.
+
+  Observations are states, int32 `[]`; or of any shape, such as one-hot positions, and
+  the state is then the index of the greatest element.
+
+  Source of its use: Dabney et al. (2021), appendix B, DeepSea and GridWorld. γ and the
+  initial values, which are not given there, are for the caller to choose.
+  """
+
+  num_states: int  # S.
+  num_actions: int  # A.
+  num_members: int = 1  # K.
+
+  on_policy = False
+
+  def __post_init__(self):
+    for name in ("num_states", "num_actions", "num_members"):
+      if getattr(self, name) < 1:
+        raise ValueError(
+          f"QLearning.{name} is {getattr(self, name)}; it must be at least 1."
+        )
+
+  def init(self, key: jax.Array, params: Params) -> State:
+    values_key, mask_key = jax.random.split(key)
+    shape = self.num_members, self.num_states, self.num_actions
+    noise = jax.random.normal(values_key, shape, jnp.float32)
+    return State(params.initial_mean + params.initial_std * noise, mask_key, params)
+
+  def begin_episode(self, state: State) -> State:
+    return state
+
+  def encode(self, observation: jax.Array) -> jax.Array:
+    return state_index(observation)
+
+  def q_values(self, state: State, encoded: jax.Array) -> jax.Array:
+    return state.table[:, encoded]
+
+  def update(self, state: State, transition: types.Transition) -> State:
+    params = state.params
+    td_errors = jax.vmap(losses.q_learning, (0, None, None, None, 0))(
+      self.q_values(state, transition.source),
+      transition.action,
+      transition.reward,
+      params.discount * transition.discount,
+      self.q_values(state, transition.destination),
+    )
+    step_sizes = jnp.full((self.num_members,), params.step_size, jnp.float32)
+    key = state.key
+    if self.num_members > 1:
+      key, mask_key = jax.random.split(key)
+      mask = jax.random.bernoulli(mask_key, params.mask_prob, (self.num_members,))
+      step_sizes = jnp.where(mask, step_sizes, 0.0)
+    # A sum over the whole table: batched, it is many times as quick as a scatter.
+    states = jnp.arange(self.num_states, dtype=jnp.int32)[None, :, None]
+    actions = jnp.arange(self.num_actions, dtype=jnp.int32)[None, None, :]
+    here = (states == transition.source) & (actions == transition.action)
+    change = (step_sizes * td_errors)[:, None, None]
+    return State(state.table + jnp.where(here, change, 0.0), key, params)
+
+
+def state_index(observation: jax.Array) -> jax.Array:
+  """The state that is observed, int32 `[]` (see `QLearning`)."""
+  observation = jnp.asarray(observation)
+  if observation.ndim:
+    return jnp.argmax(observation.reshape(-1)).astype(jnp.int32)
+  return observation.astype(jnp.int32)

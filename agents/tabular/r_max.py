@@ -1,0 +1,151 @@
+"""R-MAX: optimistic about all that it has not tried often enough."""
+
+import dataclasses
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from explorax.agents.tabular import q_learning, types
+
+
+class Params(NamedTuple):
+  """Scalars, float32 `[]`.
+
+  Attributes:
+    reward_max: R_max, the greatest reward of a step.
+    discount: γ, in [0, 1).
+    tolerance: value iteration ends when no state's value changes by more, positive.
+  """
+
+  reward_max: jax.Array | float
+  discount: jax.Array | float
+  tolerance: jax.Array | float = 1e-4
+
+
+class State(NamedTuple):
+  """What was seen of each state and action, and the values that follow.
+
+  Attributes:
+    table: float32 `[S, A]`, action values.
+    counts: int32 `[S, A]`, visits, up to the threshold m.
+    rewards: float32 `[S, A]`, the sum of the rewards of these visits.
+    successors: int32 `[m, S, A]`, where each of them led.
+    discounts: float32 `[m, S, A]`, the environment's discounts there.
+    params: the parameters.
+  """
+
+  table: jax.Array
+  counts: jax.Array
+  rewards: jax.Array
+  successors: jax.Array
+  discounts: jax.Array
+  params: Params
+
+
+@dataclasses.dataclass(frozen=True)
+class RMax:
+  """R-MAX (Brafman and Tennenholtz, 2002) with discounted values.
+
+  A state and action are known when they have been visited m times; later visits
+  change nothing. The values solve
+
+    Q(s, a) = mean over the m visits of r + γ·d·max_b Q(s', b)  if known,
+              R_max/(1 − γ)                                     otherwise,
+
+  d being 0 where the episode terminated: the unknown leads to where every step pays
+  R_max. Whenever something becomes known, value iteration starts from the old values,
+  which are no lower than the new ones but for its tolerance. Act with
+  `exploration.Greedy`.
+
+  Dabney et al. (2021), figure 15, compare it on GridWorld with thresholds of 1 and 10.
+  They give neither γ nor R_max, and the original has undiscounted values of a finite
+  horizon; the discounted form is that of Strehl and Littman.
+
+  Observations are as in `q_learning.QLearning`. In a batch, value iteration is
+  computed for all runs whenever one of them needs it: run them one by one
+  (`training.run_seeds` with sequential=True).
+  """
+
+  num_states: int  # S.
+  num_actions: int  # A.
+  threshold: int  # m, visits.
+
+  num_members = 1
+  on_policy = False
+
+  def __post_init__(self):
+    for name in ("num_states", "num_actions", "threshold"):
+      if getattr(self, name) < 1:
+        raise ValueError(
+          f"RMax.{name} is {getattr(self, name)}; it must be at least 1."
+        )
+
+  def init(self, key: jax.Array, params: Params) -> State:
+    del key
+    shape = self.num_states, self.num_actions
+    samples = self.threshold, *shape
+    return State(
+      table=jnp.full(shape, _optimism(params), jnp.float32),
+      counts=jnp.zeros(shape, jnp.int32),
+      rewards=jnp.zeros(shape, jnp.float32),
+      successors=jnp.zeros(samples, jnp.int32),
+      discounts=jnp.zeros(samples, jnp.float32),
+      params=params,
+    )
+
+  def begin_episode(self, state: State) -> State:
+    return state
+
+  def encode(self, observation: jax.Array) -> jax.Array:
+    return q_learning.state_index(observation)
+
+  def q_values(self, state: State, encoded: jax.Array) -> jax.Array:
+    return state.table[encoded][None]
+
+  def update(self, state: State, transition: types.Transition) -> State:
+    place = transition.source, transition.action
+    count = state.counts[place]
+    # Beyond the threshold, the visit's number is out of bounds and nothing is written.
+    new = count < self.threshold
+    visit = count, *place
+    state = state._replace(
+      counts=state.counts.at[place].add(new.astype(jnp.int32)),
+      rewards=state.rewards.at[place].add(jnp.where(new, transition.reward, 0.0)),
+      successors=state.successors.at[visit].set(transition.destination, mode="drop"),
+      discounts=state.discounts.at[visit].set(transition.discount, mode="drop"),
+    )
+    table = jax.lax.cond(
+      new & (count + 1 == self.threshold),
+      self._solve,
+      lambda state: state.table,
+      state,
+    )
+    return state._replace(table=table)
+
+  def _solve(self, state: State) -> jax.Array:
+    """Value iteration: the action values, float32 `[S, A]`."""
+    params = state.params
+    known = state.counts == self.threshold
+    rewards = state.rewards / self.threshold
+    weights = params.discount * state.discounts / self.threshold
+
+    def backup(table: jax.Array) -> jax.Array:
+      values = jnp.max(table, axis=1)
+      following = jnp.sum(weights * values[state.successors], axis=0)
+      return jnp.where(known, rewards + following, _optimism(params))
+
+    def improve(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+      table, _ = carry
+      better = backup(table)
+      change = jnp.abs(jnp.max(better, axis=1) - jnp.max(table, axis=1))
+      return better, jnp.max(change)
+
+    table, _ = jax.lax.while_loop(
+      lambda carry: carry[1] > params.tolerance, improve, improve((state.table, 0.0))
+    )
+    return table
+
+
+def _optimism(params: Params) -> jax.Array:
+  return jnp.float32(params.reward_max / (1.0 - params.discount))

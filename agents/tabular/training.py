@@ -1,0 +1,417 @@
+"""Runs of a small learner: acting and learning step by step, in one jitted loop."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from explorax.agents.tabular import types
+from explorax.environments import auto_reset, jax_types
+from explorax.exploration import types as exploration_types
+
+# (the environment's state, its observation) → what is wanted of them.
+Reading = Callable[[jax_types.State, jax.Array], jax.Array]
+
+# Steps between two visits to the records of all episodes.
+_BLOCK = 64
+_NEVER = jnp.iinfo(jnp.int32).max
+
+
+class Record(NamedTuple):
+  """What a run leaves.
+
+  Attributes:
+    returns: float32 `[E]`, the sum of each finished episode's rewards; 0 beyond
+      `episodes`, here and below.
+    discounted_returns: float32 `[E]`, discounted from the episode's start by the
+      learner's γ.
+    lengths: int32 `[E]`, steps.
+    episodes: int32 `[]`, how many were finished.
+    steps: int32 `[]`, steps taken in all, those of an unfinished episode too.
+    stopped: bool `[]`, whether an episode's return exceeded `stop_return`.
+    first_visits: int32 `[C]`, or `[C, A]` for pairs; `steps` where there was none.
+    visited: bool, of the same shape.
+    learner: the learner's last state.
+  """
+
+  returns: jax.Array
+  discounted_returns: jax.Array
+  lengths: jax.Array
+  episodes: jax.Array
+  steps: jax.Array
+  stopped: jax.Array
+  first_visits: jax.Array
+  visited: jax.Array
+  learner: types.State
+
+
+class _Episode(NamedTuple):
+  """An episode so far: what `Record` has of it, and γ to the power of its length."""
+
+  total: jax.Array
+  discounted: jax.Array
+  length: jax.Array
+  weight: jax.Array
+
+
+class _Episodes(NamedTuple):
+  """What `Record` has of several episodes."""
+
+  returns: jax.Array
+  discounted_returns: jax.Array
+  lengths: jax.Array
+
+
+class _Arrival(NamedTuple):
+  """A timestep, as far as it is needed, and where it was seen.
+
+  Attributes:
+    state: the environment's.
+    encoded: the observation, by the learner.
+    cell: int32 `[]`.
+    reward, discount: the timestep's.
+    first, last: bool `[]`, whether it begins or ends an episode.
+  """
+
+  state: jax_types.State
+  encoded: types.Encoded
+  cell: jax.Array
+  reward: jax.Array
+  discount: jax.Array
+  first: jax.Array
+  last: jax.Array
+
+
+class _Loop(NamedTuple):
+  """All that lasts from one timestep to the next.
+
+  Attributes:
+    key: for all that is random from here on.
+    now: the latest timestep.
+    source, action: what was seen and done before it, in the same episode.
+    learner, rule: their states.
+    episode: the present one so far.
+    recent, num_recent: the episodes finished in this block of timesteps.
+    episodes, steps, stopped, visits: as in `Record`; `visits` is flat, and `_NEVER`
+      where there was none.
+    done: bool `[]`, whether the run is over.
+  """
+
+  key: jax.Array
+  now: _Arrival
+  source: types.Encoded
+  action: jax.Array
+  learner: types.State
+  rule: exploration_types.State
+  episode: _Episode
+  recent: _Episodes
+  num_recent: jax.Array
+  episodes: jax.Array
+  steps: jax.Array
+  stopped: jax.Array
+  visits: jax.Array
+  done: jax.Array
+
+
+def run(
+  learner: types.Learner,
+  rule: exploration_types.Rule,
+  environment: jax_types.Environment,
+  learner_params: types.Params,
+  environment_params: jax_types.Params,
+  key: jax.Array,
+  *,
+  num_episodes: int,
+  max_steps: jax.Array | int = _NEVER - 1,
+  stop_return: jax.Array | float = float("inf"),
+  observe: Reading | None = None,
+  cell: Reading | None = None,
+  num_cells: int = 0,
+  pairs: bool = False,
+) -> Record:
+  """Acts and learns for some episodes or steps, whichever are over first.
+
+  It is pure, to be jitted and vmapped over keys and parameters (`run_seeds` does both
+  for keys); a batch goes on until all its runs are over. The rule is told how many
+  steps the run has taken, for its schedules.
+
+  Args:
+    learner: learns at every step.
+    rule: chooses the actions, from the values of all the learner's members.
+    environment: where.
+    learner_params: the learner's, of which `discount` is read here too.
+    environment_params: the environment's.
+    key: a random key, of either kind that jax has.
+    num_episodes: E, at least 1. Decides shapes.
+    max_steps: steps after which the run ends, within an episode or not; below
+      2³¹ − 1.
+    stop_return: the run ends with the first episode whose return, not discounted,
+      exceeds this.
+    observe: what the learner sees, of the environment's state and observation; by
+      default the observation. A table's learner is quicker with the state's index
+      than with a one-hot position.
+    cell: an index, int32 `[]` in [0, num_cells), of the environment's state and
+      observation, whose first visits are recorded; those beyond are not.
+    num_cells: C. Decides shapes.
+    pairs: record the first visits of (cell, action) instead. A cell is visited when
+      the agent arrives, at an episode's last timestep too, and at step 0 if it
+      starts there; a pair when the action has been taken, at step 1 at the earliest.
+
+  Raises:
+    ValueError: if `num_episodes` is below 1, or `cell`, `num_cells` and `pairs` do
+      not go together.
+  """
+  _check(num_episodes, cell, num_cells, pairs)
+  num_actions = environment.num_actions
+
+  def arrive(state, timestep) -> _Arrival:
+    observation = timestep.observation
+    return _Arrival(
+      state,
+      learner.encode(observation if observe is None else observe(state, observation)),
+      jnp.int32(0) if cell is None else jnp.asarray(cell(state, observation)),
+      timestep.reward,
+      timestep.discount,
+      timestep.first(),
+      timestep.last(),
+    )
+
+  def begin(key, rule_state, steps):
+    reset_key, rule_key = jax.random.split(key)
+    arrival = arrive(*environment.reset(reset_key, environment_params))
+    return arrival, rule.begin_episode(rule_key, rule_state, steps)
+
+  def visit(visits, index, step, counts):
+    if cell is None:
+      return visits
+    here = (jnp.arange(visits.shape[0], dtype=jnp.int32) == index) & counts
+    return jnp.where(here, jnp.minimum(visits, step), visits)
+
+  def start() -> _Loop:
+    loop_key, learner_key, rule_key, begin_key = jax.random.split(key, 4)
+    zero = jnp.int32(0)
+    rule_state = rule.init(rule_key, learner.num_members, num_actions)
+    now, rule_state = begin(begin_key, rule_state, zero)
+    visits = jnp.full((num_cells * (num_actions if pairs else 1),), _NEVER, jnp.int32)
+    return _Loop(
+      key=loop_key,
+      now=now,
+      source=now.encoded,
+      action=zero,
+      learner=learner.begin_episode(learner.init(learner_key, learner_params)),
+      rule=rule_state,
+      episode=_no_episode(),
+      recent=_no_episodes(_BLOCK),
+      num_recent=zero,
+      episodes=zero,
+      steps=zero,
+      stopped=jnp.bool_(False),
+      visits=visits if pairs else visit(visits, now.cell, zero, True),
+      done=jnp.bool_(False),
+    )
+
+  def iterate(loop: _Loop) -> _Loop:
+    """From one timestep to the next: an episode's last one is followed by a first."""
+    now = loop.now
+    loop_key, select_key, step_key, begin_key = jax.random.split(loop.key, 4)
+    rule_state = _where(now.first, loop.rule, rule.observe(now.reward, loop.rule))
+
+    def choose(learner_state):
+      q = learner.q_values(learner_state, now.encoded)
+      action, _, state = rule.select(select_key, q, rule_state, loop.steps)
+      return action, state
+
+    def learn(next_action):
+      transition = types.Transition(
+        loop.source,
+        loop.action,
+        now.reward,
+        now.discount,
+        now.encoded,
+        next_action,
+      )
+      learned = learner.update(loop.learner, transition)
+      return _where(now.first | loop.done, loop.learner, learned)
+
+    if learner.on_policy:
+      action, rule_state = choose(loop.learner)
+      learner_state = learn(action)
+    else:
+      learner_state = learn(jnp.int32(0))
+      action, rule_state = choose(learner_state)
+
+    ended = now.last & ~loop.done
+    learner_state = _where(ended, learner.begin_episode(learner_state), learner_state)
+    slot = (jnp.arange(_BLOCK, dtype=jnp.int32) == loop.num_recent) & ended
+    recent = jax.tree.map(
+      lambda past, value: jnp.where(slot, value, past),
+      loop.recent,
+      _Episodes(loop.episode.total, loop.episode.discounted, loop.episode.length),
+    )
+    episodes = loop.episodes + ended
+    stopped = loop.stopped | (ended & (loop.episode.total > stop_return))
+    exhausted = loop.steps >= max_steps
+    done = loop.done | stopped | exhausted | (episodes >= num_episodes)
+
+    stepped = arrive(*environment.step(step_key, now.state, action, environment_params))
+    # What a step beyond the end gives is replaced, and a run that is over discarded.
+    following, rule_state = jax.lax.cond(
+      auto_reset.any_in_batch(now.last),
+      lambda: _where(
+        now.last, begin(begin_key, rule_state, loop.steps), (stepped, rule_state)
+      ),
+      lambda: (stepped, rule_state),
+    )
+    moves = ~now.last & ~done
+    steps = loop.steps + moves
+    index = now.cell * num_actions + action if pairs else following.cell
+    return _Loop(
+      key=loop_key,
+      now=following,
+      source=now.encoded,
+      action=action,
+      learner=learner_state,
+      rule=rule_state,
+      episode=_where(
+        now.last,
+        _no_episode(),
+        _extend(loop.episode, stepped.reward, learner_params.discount),
+      ),
+      recent=recent,
+      num_recent=loop.num_recent + ended,
+      episodes=episodes,
+      steps=steps,
+      stopped=stopped,
+      visits=visit(loop.visits, index, steps, moves if pairs else ~done),
+      done=done,
+    )
+
+  def iterate_block(carry: tuple[_Loop, _Episodes]) -> tuple[_Loop, _Episodes]:
+    loop, finished = carry
+    place = loop.episodes
+    loop = loop._replace(recent=_no_episodes(_BLOCK), num_recent=jnp.int32(0))
+    loop = jax.lax.fori_loop(0, _BLOCK, lambda _, loop: iterate(loop), loop)
+    # What is not filled yet is written over by the next block.
+    finished = jax.tree.map(
+      lambda past, new: jax.lax.dynamic_update_slice(past, new, (place,)),
+      finished,
+      loop.recent,
+    )
+    return loop, finished
+
+  loop, finished = jax.lax.while_loop(
+    lambda carry: auto_reset.any_in_batch(~carry[0].done),
+    iterate_block,
+    (start(), _no_episodes(num_episodes + _BLOCK)),
+  )
+  visits = loop.visits.reshape((num_cells, num_actions) if pairs else (num_cells,))
+  return Record(
+    *jax.tree.map(lambda x: x[:num_episodes], finished),
+    episodes=loop.episodes,
+    steps=loop.steps,
+    stopped=loop.stopped,
+    first_visits=jnp.where(visits == _NEVER, loop.steps, visits),
+    visited=visits != _NEVER,
+    learner=loop.learner,
+  )
+
+
+def _check(num_episodes: int, cell: Reading | None, num_cells: int, pairs: bool):
+  if num_episodes < 1:
+    raise ValueError(f"num_episodes is {num_episodes}; a run has at least 1.")
+  if (cell is None) != (num_cells == 0) or num_cells < 0:
+    given = "no function `cell`" if cell is None else "a function `cell`"
+    raise ValueError(
+      f"num_cells is {num_cells} and there is {given}; give both to record first "
+      "visits, or neither."
+    )
+  if pairs and cell is None:
+    raise ValueError("pairs are of cells and actions; give `cell` and `num_cells` too.")
+
+
+def _where(condition: jax.Array, one: Any, other: Any) -> Any:
+  return jax.tree.map(lambda a, b: jnp.where(condition, a, b), one, other)
+
+
+def _no_episode() -> _Episode:
+  zero = jnp.float32(0.0)
+  return _Episode(zero, zero, jnp.int32(0), jnp.float32(1.0))
+
+
+def _no_episodes(num: int) -> _Episodes:
+  zeros = jnp.zeros((num,), jnp.float32)
+  return _Episodes(zeros, zeros, jnp.zeros((num,), jnp.int32))
+
+
+def _extend(
+  episode: _Episode, reward: jax.Array, discount: jax.Array | float
+) -> _Episode:
+  return _Episode(
+    episode.total + reward,
+    episode.discounted + episode.weight * reward,
+    episode.length + 1,
+    episode.weight * discount,
+  )
+
+
+@functools.partial(
+  jax.jit,
+  static_argnums=(0, 1, 2),
+  static_argnames=(
+    "num_episodes",
+    "observe",
+    "cell",
+    "num_cells",
+    "pairs",
+    "sequential",
+  ),
+)
+def run_seeds(
+  learner: types.Learner,
+  rule: exploration_types.Rule,
+  environment: jax_types.Environment,
+  learner_params: types.Params,
+  environment_params: jax_types.Params,
+  keys: jax.Array,
+  *,
+  num_episodes: int,
+  max_steps: jax.Array | int = _NEVER - 1,
+  stop_return: jax.Array | float = float("inf"),
+  observe: Reading | None = None,
+  cell: Reading | None = None,
+  num_cells: int = 0,
+  pairs: bool = False,
+  sequential: bool = False,
+) -> Record:
+  """`run` for each of the keys, jitted: every array of the record is `[S, …]`.
+
+  Other parameters, keys, `max_steps` and `stop_return` compile nothing anew; all else
+  does: give `observe` and `cell` as functions of a module, not as new lambdas.
+
+  Args:
+    keys: `[S]` typed ones, or `[S, 2]` of jax's older kind.
+    sequential: one run after another instead of all in step. That is quicker where a
+      run's tables alone fill the caches, or where much of its work is rare (`RMax`).
+    others: as in `run`.
+  """
+
+  def run_one(key: jax.Array) -> Record:
+    return run(
+      learner,
+      rule,
+      environment,
+      learner_params,
+      environment_params,
+      key,
+      num_episodes=num_episodes,
+      max_steps=max_steps,
+      stop_return=stop_return,
+      observe=observe,
+      cell=cell,
+      num_cells=num_cells,
+      pairs=pairs,
+    )
+
+  return jax.lax.map(run_one, keys) if sequential else jax.vmap(run_one)(keys)
