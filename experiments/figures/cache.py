@@ -48,7 +48,8 @@ class Cache:
       kept = f"{others[0]} has other settings, and is kept" if others else ""
       return Found(None, kept)
     try:
-      with np.load(path, allow_pickle=False) as arrays:
+      # numpy leaves a file open that it opened itself and cannot read.
+      with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
         results = {name: arrays[name] for name in arrays.files}
       meta = json.loads(str(results.pop(_META)[()]))
       seconds = float(meta["seconds"])

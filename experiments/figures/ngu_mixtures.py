@@ -28,7 +28,12 @@ class Config:
       raise ValueError(
         f"num_policies is {self.num_policies}; the figure needs at least 4."
       )
-    _mixture(dataclasses.asdict(self))  # Refuses impossible scales and discounts.
+    if not 0 <= self.discount_min <= self.discount_max < 1 or self.beta < 0:
+      raise ValueError(
+        f"discount_min is {self.discount_min}, discount_max {self.discount_max} and "
+        f"beta {self.beta}; it must be that 0 <= discount_min <= discount_max < 1 and "
+        "beta >= 0."
+      )
 
 
 def _mixture(settings: types.Settings) -> types.Results:

@@ -1,0 +1,243 @@
+"""The command `reproduce`, on figures that compute nothing much."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from explorax.experiments import output, reproduce
+from explorax.experiments.figures import cache, drawing, registry, types
+
+pytest.importorskip("matplotlib")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  sizes: tuple[int, ...] = (2, 3)
+  num_seeds: int = 4
+
+  def __post_init__(self):
+    if min(self.sizes) < 2:
+      raise ValueError(f"sizes are {self.sizes}; each must be at least 2.")
+
+
+class Counting:
+  """A figure whose tasks are counted, and fail as they are told."""
+
+  def __init__(self):
+    self.computed = []
+    self.fails = set()
+
+  def tasks(self, config):
+    return [
+      types.Task(f"size{size}", {"size": size, "num_seeds": config.num_seeds}, size)
+      for size in config.sizes
+    ]
+
+  def run(self, settings, tick):
+    tick(0.5)
+    if settings["size"] in self.fails:
+      raise RuntimeError("it was told to")
+    self.computed.append(settings["size"])
+    rng = np.random.default_rng(settings["size"])
+    return {"x": settings["size"] + rng.random((settings["num_seeds"], 5))}
+
+  def draw(self, done):
+    fig, ((axes,),) = drawing.new()
+    for index, task in enumerate(done):
+      label = f"N = {task.settings['size']}"
+      drawing.curve(axes, np.arange(5), task.results["x"], label=label, index=index)
+    return fig
+
+  def judge(self, done):
+    means = [task.results["x"].mean() for task in done]
+    return [types.Finding("it grows", f"{means}", bool(np.all(np.diff(means) > 0)))]
+
+
+@pytest.fixture
+def counting(monkeypatch):
+  made = Counting()
+  figure = types.Figure(
+    name="test/fig1",
+    title="Sizes",
+    source="nobody",
+    claim="the greater the size, the more of it.",
+    config=Config(),
+    quick=Config(sizes=(2,), num_seeds=1),
+    tasks=made.tasks,
+    run=made.run,
+    draw=made.draw,
+    judge=made.judge,
+  )
+  monkeypatch.setitem(registry.FIGURES, figure.name, figure)
+  return made
+
+
+@pytest.fixture
+def call(tmp_path, counting, capsys):
+  def run(*flags):
+    code = reproduce.main(
+      ["--figure=test/fig1", f"--output={tmp_path}", "--workers=1", *flags]
+    )
+    return code, *capsys.readouterr()
+
+  return run
+
+
+def test_a_second_call_only_draws(call, counting, tmp_path):
+  code, out, err = call()
+  assert (code, err) == (0, "")
+  # The heaviest first, so that no processor idles at the end.
+  assert counting.computed == [3, 2]
+  assert (tmp_path / "test_fig1.png").read_bytes().startswith(b"\x89PNG")
+  assert "held" in out and "it grows" in out
+  first = json.loads((tmp_path / "test_fig1.json").read_text())
+  assert first["findings"][0]["verdict"] == "held"
+  assert first["config"]["num_seeds"] == 4
+  (tmp_path / "test_fig1.png").unlink()
+  code, out, err = call()
+  assert counting.computed == [3, 2] and "2 of them computed before" in out
+  assert (tmp_path / "test_fig1.png").exists()
+
+
+def test_a_figure_with_a_failed_task_is_finished_later(call, counting, tmp_path):
+  counting.fails = {3}
+  code, _, err = call()
+  assert code == 1
+  assert "size3 failed: RuntimeError: it was told to" in err and "1 of 2" in err
+  assert not (tmp_path / "test_fig1.png").exists()
+  counting.fails = set()
+  assert call()[0] == 0
+  assert counting.computed == [2, 3]
+
+
+def test_other_settings_are_computed_beside_what_there_is(call, counting):
+  call()
+  _, out, _ = call("--seeds=2")
+  assert "other settings, and is kept" in out
+  assert counting.computed == [3, 2, 3, 2]
+  _, out, _ = call()
+  assert counting.computed == [3, 2, 3, 2] and "2 of them computed before" in out
+
+
+def test_another_version_is_computed_anew(call, counting, monkeypatch):
+  call()
+  figure = registry.FIGURES["test/fig1"]
+  newer = dataclasses.replace(figure, revision=2)
+  monkeypatch.setitem(registry.FIGURES, "test/fig1", newer)
+  _, out, _ = call()
+  assert out.count("is of another version") == 2
+  assert counting.computed == [3, 2, 3, 2]
+
+
+def test_a_truncated_file_is_computed_anew(call, counting, tmp_path):
+  call()
+  (path,) = (tmp_path / "raw" / "test_fig1").glob("size3-*.npz")
+  path.write_bytes(path.read_bytes()[:100])
+  _, out, _ = call()
+  assert f"{path} cannot be read; computing size3" in out
+  assert counting.computed == [3, 2, 3]
+
+
+def test_a_smoke_version_tells_nothing_and_replaces_nothing(call, tmp_path):
+  call()
+  _, out, _ = call("--quick")
+  assert "cannot be told" in out
+  assert {path.name for path in tmp_path.glob("*.png")} == {
+    "test_fig1.png",
+    "test_fig1_quick.png",
+  }
+
+
+@pytest.mark.parametrize(
+  ("flags", "words"),
+  [
+    (["--figure=test/fig2"], "no figure 'test/fig2'. Did you mean test/fig1?"),
+    (["--figure="], "--figure is missing"),
+    (["--set", "sizes=1"], "each must be at least 2"),
+    (["--set", "size=5"], "Did you mean sizes?"),
+    (["--seeds=0"], "at least 1"),
+    (["--worker=0"], "Did you mean --workers?"),
+  ],
+)
+def test_refusals_are_one_sentence(call, flags, words):
+  code, _, err = call(*flags)
+  assert code == 2 and words in err and err.count("\n") == 1
+
+
+def test_results_cannot_be_written_where_a_file_is(call, tmp_path, capsys):
+  (tmp_path / "raw").write_text("")
+  code, _, err = call()
+  assert code == 1 and "could not be written" in err
+
+
+def test_processes_side_by_side_find_what_one_finds(tmp_path, capsys):
+  """And the workers find the figures of the registry by themselves."""
+  for workers in (1, 2):
+    flags = ["--figure=ngu/fig7", f"--output={tmp_path / str(workers)}"]
+    assert reproduce.main([*flags, f"--workers={workers}"]) == 0
+  one, two = (
+    np.load(next((tmp_path / name / "raw" / "ngu_fig7").glob("*.npz")))
+    for name in ("1", "2")
+  )
+  np.testing.assert_array_equal(one["betas"], two["betas"])
+  assert "held" in capsys.readouterr().out
+
+
+def test_all_figures_are_listed(capsys):
+  assert reproduce.main(["--list"]) == 0
+  lines = capsys.readouterr().out.splitlines()
+  assert [line.split()[0] for line in lines] == list(registry.FIGURES)
+
+
+def test_cache_takes_no_pickles(tmp_path, counting):
+  """What is loaded is data: an array of objects is refused."""
+  directory = output.RunDirectory.create(tmp_path)
+  figure = registry.FIGURES["test/fig1"]
+  task = figure.tasks(Config())[0]
+  store = cache.Cache(directory, figure)
+  store.write(task, types.Done(task.settings, {"x": np.zeros(2)}, 1.0))
+  (path,) = (tmp_path / "raw" / "test_fig1").glob("size2-*.npz")
+  np.savez(path, x=np.array([{}], object))
+  assert store.read(task).done is None
+
+
+SLOW = """
+import time, sys
+from explorax.experiments import reproduce
+from explorax.experiments.figures import ngu_mixtures, registry, types
+import dataclasses
+figure = registry.FIGURES["ngu/fig7"]
+def run(settings, tick):
+  print("begun", flush=True)
+  for i in range(1000):
+    tick(i / 1000)
+    time.sleep(0.05)
+registry.FIGURES["ngu/fig7"] = dataclasses.replace(figure, run=run)
+flags = ["--figure=ngu/fig7", "--workers=1", "--output=" + sys.argv[1]]
+sys.exit(reproduce.main(flags))
+"""
+
+
+def test_ctrl_c_ends_it_with_its_code(tmp_path):
+  process = subprocess.Popen(
+    [sys.executable, "-c", SLOW, str(tmp_path)],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+    env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+  )
+  assert process.stdout is not None
+  while "begun" not in process.stdout.readline():
+    assert process.poll() is None
+  process.send_signal(signal.SIGINT)
+  start = time.monotonic()
+  _, err = process.communicate(timeout=60)
+  assert process.returncode == 130 and "the same call goes on" in err
+  assert time.monotonic() - start < 30

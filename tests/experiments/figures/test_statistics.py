@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from explorax.experiments.figures import statistics
+
+pytestmark = pytest.mark.ops
+
+
+def test_the_interval_is_as_wide_as_theory_says():
+  """Of a mean of many normal values: 1.96 standard errors to each side."""
+  values = np.random.default_rng(1).normal(3.0, 2.0, size=(400, 3))
+  interval = statistics.bootstrap(values)
+  np.testing.assert_allclose(interval.value, values.mean(0))
+  error = 1.96 * values.std(0) / np.sqrt(400)
+  np.testing.assert_allclose(interval.high - interval.value, error, rtol=0.1)
+  np.testing.assert_allclose(interval.value - interval.low, error, rtol=0.1)
+
+
+def test_it_covers_the_truth_as_often_as_it_says():
+  rng = np.random.default_rng(2)
+  values = rng.exponential(size=(50, 400))  # 400 experiments of 50 seeds.
+  interval = statistics.bootstrap(values)
+  covered = np.mean((interval.low <= 1.0) & (interval.high >= 1.0))
+  assert 0.88 < covered < 0.98
+
+
+def test_a_curve_is_resampled_as_a_whole_and_in_parts(monkeypatch):
+  values = np.random.default_rng(3).normal(size=(7, 50))
+  whole = statistics.bootstrap(values)
+  monkeypatch.setattr(statistics, "_MAX_ELEMENTS", 2000 * 7 * 8)
+  np.testing.assert_array_equal(statistics.bootstrap(values), whole)
+
+
+def test_other_statistics():
+  values = np.array([[1.0], [2.0], [30.0]])
+  interval = statistics.bootstrap(values, lambda x: np.median(x, axis=-2))
+  assert interval.value == [2.0] and interval.low == [1.0] and interval.high == [30.0]
+
+
+def test_one_seed_has_no_width():
+  interval = statistics.bootstrap(np.array([[4.0, 5.0]]))
+  np.testing.assert_array_equal(interval, [[4.0, 5.0]] * 3)
+
+
+def test_strata_are_resampled_apart():
+  """Tasks of which each is the same for all seeds leave no doubt about the mean."""
+  scores = np.tile([0.0, 1.0, 5.0], (6, 1))
+  assert statistics.stratified_mean(scores) == (2.0, 2.0, 2.0)
+  noisy = scores + np.random.default_rng(4).normal(size=scores.shape)
+  interval = statistics.stratified_mean(noisy)
+  error = 1.96 * np.sqrt(np.mean(noisy.var(0)) / noisy.size)
+  assert interval.value == pytest.approx(noisy.mean())
+  assert interval.high - interval.low == pytest.approx(2 * error, rel=0.15)
+
+
+def test_differences():
+  rng = np.random.default_rng(5)
+  a, b = rng.normal(1.0, 1.0, size=300), rng.normal(0.0, 1.0, size=200)
+  interval = statistics.difference(a, b)
+  assert interval.value == pytest.approx(a.mean() - b.mean())
+  error = 1.96 * np.sqrt(a.var() / 300 + b.var() / 200)
+  assert interval.high - interval.low == pytest.approx(2 * error, rel=0.1)
+  same = statistics.difference(a, a)
+  assert same.low < 0 < same.high
+
+
+@pytest.mark.parametrize("shape", [(3,), (0, 2), (2, 0), (2, 2, 2)])
+def test_refuses_what_are_no_seeds_of_points(shape):
+  with pytest.raises(ValueError, match="neither of them 0"):
+    statistics.bootstrap(np.zeros(shape))
+  with pytest.raises(ValueError, match="neither of them 0"):
+    statistics.stratified_mean(np.zeros(shape))

@@ -1,0 +1,127 @@
+"""`--seeds`: many seeds at once, each of which leaves what it would leave alone."""
+
+import csv
+import json
+import shutil
+
+import jax
+import numpy as np
+import pytest
+
+from explorax.experiments import run
+from explorax.experiments.runners import memory
+
+pytest.importorskip("matplotlib")
+
+COMMAND = [
+  "--agent=dqn",
+  "--env=jax:deep_sea/4",
+  "--runner=device",
+  "--steps=300",
+  "--set=hidden_sizes=8",
+  "--set=batch_size=4",
+  "--set=min_replay_size=20",
+]
+TIMED = {"wall_seconds", "steps_per_second"}
+
+
+def rows(path):
+  with open(path, newline="") as file:
+    return [
+      {name: value for name, value in row.items() if name not in TIMED}
+      for row in csv.DictReader(file)
+    ]
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+  """The directory of seeds 1 to 3, and that of seed 2 alone."""
+  path = tmp_path_factory.mktemp("runs")
+  flags = ["--seed=1", "--seeds=3", f"--output={path / 'all'}"]
+  assert run.main([*COMMAND, *flags]) == 0
+  assert run.main([*COMMAND, "--seed=2", f"--output={path / 'alone'}"]) == 0
+  return path / "all", path / "alone"
+
+
+def test_each_seed_leaves_what_it_leaves_alone(three):
+  together, alone = three
+  assert sorted(p.name for p in together.glob("seed*")) == ["seed1", "seed2", "seed3"]
+  own = together / "seed2"
+  left = [{p.name.split(".")[0] for p in d.iterdir()} for d in (own, alone)]
+  assert left[0] == left[1]
+  assert rows(own / "metrics.csv") == rows(alone / "metrics.csv") != []
+  assert rows(own / "metrics.csv") != rows(together / "seed1" / "metrics.csv")
+  weights = [np.load(d / "checkpoints" / "final.npz") for d in (own, alone)]
+  for name in weights[1].files:
+    np.testing.assert_allclose(weights[0][name], weights[1][name], atol=1e-6)
+  record = json.loads((own / "config.json").read_text())
+  assert (record["seed"], record["num_seeds"]) == (2, 1)
+
+
+def test_the_summary_is_over_all_seeds(three):
+  together, _ = three
+  summary = json.loads((together / "summary.json").read_text())
+  each = [
+    json.loads((together / f"seed{seed}" / "summary.json").read_text())
+    for seed in (1, 2, 3)
+  ]
+  means = [one["mean_return_last_100"] for one in each]
+  over_all = summary["mean_return_last_100"]
+  assert over_all["value"] == pytest.approx(np.mean(means))
+  assert min(means) <= over_all["low"] <= over_all["high"] <= max(means)
+  assert list(summary["seeds"]) == ["1", "2", "3"]
+  solved = [one["solved_episode"] for one in each]
+  assert summary["solved"] == sum(episode is not None for episode in solved)
+  assert (together / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+  ("flags", "words"),
+  [
+    (["--runner=local"], "only --runner=device does"),
+    (["--eval_every=100"], "leave out --eval_every and --video"),
+    (["--video"], "leave out --eval_every and --video"),
+    ([f"--seed={2**32 - 2}"], "beyond the last seed"),
+    (["--seeds=0"], "at least 1"),
+    (["--seeds=1e9"], "at most 10000"),
+  ],
+)
+def test_refuses_what_many_seeds_cannot_have(flags, words, tmp_path, capsys):
+  output = tmp_path / "run"
+  assert run.main([*COMMAND, "--seeds=3", f"--output={output}", *flags]) == 2
+  error = capsys.readouterr().err
+  assert words in error and error.count("\n") == 1 and not output.exists()
+
+
+def test_more_seeds_than_memory_allows_are_refused_before_the_start(
+  tmp_path, capsys, monkeypatch
+):
+  monkeypatch.setattr(memory, "available", lambda: 1.0 * 2**30)
+  output = tmp_path / "run"
+  code = run.main([*COMMAND, "--seeds=9000", f"--output={output}"])
+  error = capsys.readouterr().err
+  assert code == 2 and not output.exists()
+  assert "9000 seeds at once need about" in error and "1.0 GiB are free" in error
+  most = int(error.split("use at most ")[1].split()[0])
+  assert 0 < most < 9000
+  monkeypatch.setattr(memory, "available", lambda: 0.1 * 2**30)
+  assert run.main([*COMMAND, f"--output={output}"]) == 2
+  assert "a seed needs about" in capsys.readouterr().err
+
+
+def test_the_estimate_counts_all_arrays_and_the_learner_again():
+  learner = {"w": jax.ShapeDtypeStruct((10, 10), np.float32)}
+  state = {"learner": learner, "replay": jax.ShapeDtypeStruct((1000,), np.uint8)}
+  assert memory.estimate(state, learner) == 2 * 400 + 1000
+  fits = int((memory.available() - 0.6 * 2**30) / 1000)
+  memory.check(1000, fits // 2)
+
+
+def test_a_directory_that_cannot_be_made_ends_it(tmp_path, capsys):
+  output = tmp_path / "run"
+  output.mkdir()
+  (output / "seed1").write_text("")
+  flags = ["--seed=1", "--seeds=2", f"--output={output}"]
+  assert run.main([*COMMAND, *flags]) == 1
+  assert "is a file" in capsys.readouterr().err
+  shutil.rmtree(output)
