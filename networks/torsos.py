@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.networks import ensemble
+from explorax.networks import convolution, ensemble
 from explorax.networks import inputs as inputs_lib
 
 
@@ -77,8 +77,8 @@ class ConvolutionalTorso(hk.Module):
     scale = 1 / 255 if observation.dtype == jnp.uint8 else 1.0
     hidden = observation.astype(jnp.float32) * scale
     for layer in self._convolutions:
-      convolution = hk.Conv2D(layer.filters, layer.size, layer.stride, padding="VALID")
-      hidden = jax.nn.relu(convolution(hidden))
+      convolve = convolution.Convolution2D(layer.filters, layer.size, layer.stride)
+      hidden = jax.nn.relu(convolve(hidden))
     hidden = jnp.reshape(hidden, (hidden.shape[0], math.prod(hidden.shape[1:])))
     for size in self._hidden_sizes:
       hidden = jax.nn.relu(hk.Linear(size)(hidden))
