@@ -86,7 +86,7 @@ class Stopwatch(dm_env.Environment):
     }
 
 
-def _make_agent(environment: dm_env.Environment, **changes: Any) -> types.Agent:
+def make_agent(environment: dm_env.Environment, **changes: Any) -> types.Agent:
   """`bootstrapped_dqn` with the settings of bsuite's `default_agent`."""
   preset = presets.PRESETS["bootstrapped_dqn"]
   config = dataclasses.replace(
@@ -118,7 +118,7 @@ def speed(
   else:
     watch = Stopwatch(environments.make(env, seed=0), warm_up, steps)
     updates = local.run(
-      _make_agent(watch), watch, seed=0, replay=replay, num_steps=watch.total
+      make_agent(watch), watch, seed=0, replay=replay, num_steps=watch.total
     ).learner_updates
   return {**watch.result(), "env_steps": watch.num_steps, "learner_updates": updates}
 
@@ -238,7 +238,7 @@ def time_parts(env: str, replay: str, warm_up: int, steps: int) -> dict[str, Any
   parts = Parts()
   watch = _StepTimer(environments.make(env, seed=0), warm_up, steps, parts=parts)
   with _timed_wiring(parts):
-    local.run(_make_agent(watch), watch, seed=0, replay=replay, num_steps=watch.total)
+    local.run(make_agent(watch), watch, seed=0, replay=replay, num_steps=watch.total)
   measured = watch.steps[warm_up + 1 : warm_up + steps + 1]
   names = ("update", "sampling", "acting", "inserting", "environment")
   medians = {
@@ -251,7 +251,7 @@ def time_parts(env: str, replay: str, warm_up: int, steps: int) -> dict[str, Any
 def memory(env: str, replay: str, steps: int) -> dict[str, Any]:
   """The peak of this process's memory, TensorFlow included, after a run."""
   environment = environments.make(env, seed=0)
-  agent = _make_agent(environment)
+  agent = make_agent(environment)
   result = local.run(agent, environment, seed=0, replay=replay, num_steps=steps)
   return {
     "env_steps": result.env_steps,
@@ -263,7 +263,7 @@ def memory(env: str, replay: str, steps: int) -> dict[str, Any]:
 def replay_memory(env: str, replay: str, steps: int) -> dict[str, Any]:
   """What one transition costs in replay: as stored, and as the process grows."""
   environment = environments.make(env, seed=0)
-  agent = _make_agent(environment, replay_capacity=2 * steps)
+  agent = make_agent(environment, replay_capacity=2 * steps)
   store = builder_lib.Builder(agent).make_replay_tables(replay, seed=0)
   adder = builder_lib.Builder(agent).make_adder(store)
   rng = np.random.default_rng(0)

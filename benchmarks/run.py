@@ -55,6 +55,12 @@ def _deep_sea() -> list[Table]:
   ]
 
 
+def _device() -> list[Table]:
+  device = _load("device")
+  title = "The device runner on Deep Sea: environment steps per second, all seeds"
+  return [Table(title, device.measure)]
+
+
 def _memory() -> list[Table]:
   deep_sea = _load("deep_sea")
   return [
@@ -93,6 +99,7 @@ def _sequences() -> list[Table]:
 # Modules are loaded when they are asked for: what compares with the peers needs them.
 SECTIONS: dict[str, Callable[[], list[Table]]] = {
   "deep_sea": _deep_sea,
+  "device": _device,
   "memory": _memory,
   "losses": _losses,
   "novelty": _novelty,
