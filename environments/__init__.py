@@ -1,5 +1,6 @@
 """Environments by name, in one convention (`make`), and what agents know of them."""
 
+from explorax.environments.batched_types import BatchedEnvironment
 from explorax.environments.bsuite_metrics import SolvedRule, solved_rule
 from explorax.environments.errors import NonFiniteError
 from explorax.environments.factory import list_environments, make, make_batched, spec
@@ -9,6 +10,7 @@ from explorax.environments.standard import StandardEnvironment
 from explorax.environments.user_environments import wrap
 
 __all__ = [
+  "BatchedEnvironment",
   "EnvironmentSpec",
   "NonFiniteError",
   "OneHotArray",

@@ -11,6 +11,8 @@ RUNNERS = ("local", "device")
 REPLAYS = ("reverb", "memory")
 DEVICE_REPLAY = "device"  # The only one of the device runner.
 
+ATARI_ENVS = 8  # That the device runner steps together, where nothing was said.
+
 EVAL_EPISODES = 5  # Of an evaluation, where nothing was said.
 
 _MAX_SEED = 2**32 - 1  # numpy's generators take no more.
@@ -42,6 +44,10 @@ Examples
     python -m explorax.experiments.run --agent=tdu --env=jax:deep_sea/20 \\
       --steps=20000 --runner=device --seeds=30
 
+  NGU on eight games at once, stepped in C++ threads while the device learns:
+    python -m explorax.experiments.run --agent=ngu --env=atari:MontezumaRevenge \\
+      --steps=1000000 --runner=device --num_envs=8
+
   50,000 steps of a gymnasium environment, into a directory of your choice:
     python -m explorax.experiments.run --agent=dqn --env=gym:CartPole-v1 \\
       --steps=50000 --seed=1 --output=results/cartpole
@@ -70,6 +76,8 @@ class Command:
     episodes: after how many the run ends; None for no such end.
     steps: after how many environment steps it ends; None for no such end.
     runner: one of `RUNNERS`.
+    num_envs: environments that the device runner steps side by side for a seed; None
+      of other runners.
     replay: one of `REPLAYS`; of the device runner, `DEVICE_REPLAY`.
     eval_every: environment steps between two evaluations; None for no such interval.
     eval_episodes: episodes of each evaluation.
@@ -88,6 +96,7 @@ class Command:
   episodes: int | None
   steps: int | None
   runner: str
+  num_envs: int | None
   replay: str
   eval_every: int | None
   eval_episodes: int
@@ -101,6 +110,11 @@ class Command:
   def evaluates(self) -> bool:
     """Whether the run has evaluations at all."""
     return self.eval_every is not None or self.video
+
+  @property
+  def is_batched(self) -> bool:
+    """Whether the host steps many environments together."""
+    return self.runner == "device" and self.env.startswith("atari:")
 
 
 def parse(argv: Sequence[str]) -> Command:
@@ -124,20 +138,27 @@ def parse(argv: Sequence[str]) -> Command:
       f"--eval_episodes={eval_episodes} has no evaluation to speak of; give "
       "--eval_every=STEPS as well."
     )
-  replay = given["replay"]
+  replay, num_envs = given["replay"], given["num_envs"]
   if given["runner"] == "device":
     if replay is not None:
       raise errors.SetUpError(
         f"--replay={replay} is for the local runner; the device runner has a replay of "
         "its own: leave the flag out."
       )
-    if env and not env.startswith("jax:"):
+    if env and not env.startswith(("jax:", "atari:")):
       raise errors.SetUpError(
         "--runner=device takes environments written in JAX, as jax:deep_sea/20, and "
-        f"{env!r} is not one; leave the flag out, or choose a jax: environment "
-        "(--list_envs)."
+        f"Atari games, and {env!r} is neither; leave the flag out, or choose a jax: or "
+        "atari: environment (--list_envs)."
       )
     replay = DEVICE_REPLAY
+    if num_envs is None:
+      num_envs = ATARI_ENVS if env.startswith("atari:") else 1
+  elif num_envs is not None:
+    raise errors.SetUpError(
+      f"--num_envs={num_envs} is for --runner=device; the local runner acts in one "
+      "environment: leave the flag out, or add that one."
+    )
   num_seeds = given["seeds"]
   if num_seeds > 1:
     _check_seeds(given)
@@ -150,6 +171,7 @@ def parse(argv: Sequence[str]) -> Command:
     episodes=given["episodes"],
     steps=given["steps"],
     runner=given["runner"],
+    num_envs=num_envs,
     replay=replay or "reverb",
     eval_every=eval_every,
     eval_episodes=EVAL_EPISODES if eval_episodes is None else eval_episodes,
@@ -164,6 +186,11 @@ def parse(argv: Sequence[str]) -> Command:
 def _check_seeds(given: dict[str, Any]) -> None:
   """Refuses many seeds where they cannot be trained at the same time."""
   count, first = given["seeds"], given["seed"]
+  if (given["env"] or "").startswith("atari:"):
+    raise errors.SetUpError(
+      f"--seeds={count} is for environments written in JAX; of Atari games, run the "
+      "command once for each --seed."
+    )
   if given["runner"] != "device":
     raise errors.SetUpError(
       f"--seeds={count} trains many seeds in one program, which only --runner=device "
@@ -288,8 +315,17 @@ _FLAGS = {
       "local",
       "local: acts and learns in turn, in one thread.\n"
       "device: acting, replay and learning in one compiled program, for environments\n"
-      "written in JAX (jax:...); needs no Reverb. [local]",
+      "written in JAX (jax:...); for Atari games (atari:...), stepped together in C++\n"
+      "threads while the device learns. Needs no Reverb. [local]",
       choices=RUNNERS,
+    ),
+    flag_table.Flag(
+      "num_envs",
+      "=INT",
+      None,
+      "Environments that --runner=device steps side by side, for each seed; the steps\n"
+      f"of all of them count. [{ATARI_ENVS} Atari games, 1 of those written in JAX]",
+      parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(
       "max_env_failures",

@@ -22,7 +22,7 @@ class Job:
 
   command: command_lib.Command
   agent: "types.Agent"
-  environment: "environments.StandardEnvironment"
+  environment: "environments.StandardEnvironment | environments.BatchedEnvironment"
   evaluation_environment: "environments.StandardEnvironment | None"
   directory: "output.RunDirectory"
   record: dict[str, Any]  # The content of config.json.
@@ -85,16 +85,25 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
 
   directory = output.RunDirectory.create(command.output)
   try:
-    environment = environments.make(
-      command.env, seed=command.seed, record_to=str(directory.path / "bsuite")
-    )
+    environment: environments.StandardEnvironment | environments.BatchedEnvironment
+    if command.is_batched:
+      num_envs = command.num_envs or 1
+      environment = environments.make_batched(
+        command.env, num_envs=num_envs, seed=command.seed
+      )
+    else:
+      environment = environments.make(
+        command.env, seed=command.seed, record_to=str(directory.path / "bsuite")
+      )
     evaluation_environment = _evaluation_environment(command)
     agent = preset.make_agent(config, environments.spec(environment))
     num_episodes = _num_episodes(command, environment)
     if command.runner == "device":
       from explorax.experiments.runners import device
 
-      device.check_memory(agent, environment, command.num_seeds)
+      device.check_memory(
+        agent, environment, command.num_seeds, num_envs=command.num_envs
+      )
     record = _record(command, argv, config, num_episodes)
     directory.write_json("config.json", record)
   except BaseException:
@@ -144,12 +153,14 @@ def _make_environment(
 
 
 def _num_episodes(
-  command: command_lib.Command, environment: "environments.StandardEnvironment"
+  command: command_lib.Command,
+  environment: "environments.StandardEnvironment | environments.BatchedEnvironment",
 ) -> int | None:
   """`--episodes`, or bsuite's own number where nothing was said."""
   if command.episodes is not None or command.steps is not None:
     return command.episodes
-  num_episodes = getattr(environment.raw, "bsuite_num_episodes", None)
+  raw = getattr(environment, "raw", environment)
+  num_episodes = getattr(raw, "bsuite_num_episodes", None)
   if num_episodes is None:
     raise errors.SetUpError(
       f"nothing says how long to run: give --episodes or --steps ({command.env} has "
@@ -175,6 +186,7 @@ def _record(
     "episodes": num_episodes,
     "steps": command.steps,
     "runner": command.runner,
+    "num_envs": command.num_envs,
     "replay": command.replay,
     "eval_every": command.eval_every,
     "eval_episodes": command.eval_episodes if command.evaluates else None,

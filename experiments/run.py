@@ -82,7 +82,9 @@ def _show(what: str) -> str:
   return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
 
 
-def _close(environment: "environments.StandardEnvironment") -> None:
+def _close(
+  environment: "environments.StandardEnvironment | environments.BatchedEnvironment",
+) -> None:
   """Closes it; one that has crashed may fail at that too, when all else is done."""
   try:
     environment.close()

@@ -75,6 +75,8 @@ def _one_seed(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Tra
     )
 
   def train(stop: Callable[[], bool]) -> "dict[int, local.Result]":
+    # Of the device runner alone.
+    side_by_side = {} if command.num_envs is None else {"num_envs": command.num_envs}
     result = runner.run(
       job.agent,
       job.environment,
@@ -92,6 +94,7 @@ def _one_seed(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Tra
       remake_environment=job.remake_environment,
       max_env_failures=command.max_env_failures,
       on_env_failure=on_env_failure,
+      **side_by_side,
     )
     return {command.seed: result}
 
@@ -145,6 +148,7 @@ def _many_seeds(job: _Job, console: console_lib.Console) -> tuple[_Recording, _T
       job.agent,
       *job.environment.raw.pure,
       seeds=seeds,
+      num_envs=command.num_envs or 1,
       num_episodes=job.num_episodes,
       num_steps=command.steps,
       on_episode=recorders.on_episode,

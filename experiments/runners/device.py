@@ -1,13 +1,13 @@
 """The `device` runner: acting, replay and learning in one program on the device.
 
-For environments written in JAX. `device_program.py` is the program; here is what the
-host does: it asks for rounds, tells of the episodes that have ended, and evaluates.
-Only what is to be reported leaves the device, at intervals.
+For environments written in JAX, `device_program.py` is the program, and here is what
+the host does: it asks for rounds, tells of the episodes that have ended, and evaluates.
+Only what is to be reported leaves the device, at intervals. For environments that the
+host steps together, `device_batched.py` has both halves.
 """
 
 import contextlib
 import math
-import time
 from collections.abc import Callable, Sequence
 
 import dm_env
@@ -17,11 +17,13 @@ import numpy as np
 
 from explorax.agents import types
 from explorax.agents.wiring import builder as builder_lib
-from explorax.environments import jax_adapter, jax_types
+from explorax.environments import batched_types, jax_adapter, jax_types
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import (
   device_agent,
+  device_batched,
   device_program,
+  device_report,
   errors,
   evaluation,
   local,
@@ -118,10 +120,11 @@ def train(
 
 def run(
   agent: types.Agent,
-  environment: dm_env.Environment,
+  environment: dm_env.Environment | batched_types.BatchedEnvironment,
   *,
   seed: int,
   replay: str = REPLAY,
+  num_envs: int | None = None,
   num_episodes: int | None = None,
   num_steps: int | None = None,
   on_episode: Callable[[local.Episode], None] = lambda episode: None,
@@ -141,9 +144,12 @@ def run(
 
   Args:
     agent: made for this environment's spec.
-    environment: of `environments.make`, one that is written in JAX.
+    environment: of `environments.make`, one that is written in JAX; or of
+      `environments.make_batched`.
     seed: of everything random.
     replay: `device`; there is no other.
+    num_envs: environments side by side, all of whose steps count; None: one that is
+      written in JAX, or as many as `make_batched` has made.
     num_episodes: see `train`.
     num_steps: see `train`.
     on_episode: see `train`.
@@ -165,16 +171,12 @@ def run(
     errors.EnvironmentFailedError: if the evaluation's environment crashed too often.
     ValueError: if the environment is not written in JAX, or there is no limit.
   """
-  pure = _pure(environment)
   if replay != REPLAY:
     raise ValueError(f"the device runner has its own replay, not {replay!r}.")
   if num_episodes is None and num_steps is None:
     raise ValueError("nothing says when to stop; give num_episodes or num_steps.")
   local.check_evaluation(evaluation_environment, eval_every, eval_episodes)
-  program = device_program.Program(agent, *pure, num_envs=1, num_seeds=1)
-  training = _Training(
-    agent, program, [seed], 1, lambda _, episode: on_episode(episode)
-  )
+  training = _make_training(agent, environment, num_envs, seed, on_episode)
   with contextlib.ExitStack() as stack:
     evaluations = None
     if evaluation_environment is not None:
@@ -212,8 +214,35 @@ def run(
     return result
 
 
+def _make_training(
+  agent: types.Agent,
+  environment: dm_env.Environment | batched_types.BatchedEnvironment,
+  num_envs: int | None,
+  seed: int,
+  on_episode: Callable[[local.Episode], None],
+) -> "_Training | device_batched.Training":
+  """That of environments on the device, or of those which the host steps."""
+  if isinstance(environment, batched_types.BatchedEnvironment):
+    if num_envs not in (None, environment.num_envs):
+      raise ValueError(
+        f"num_envs is {num_envs}, but {environment.num_envs} environments are stepped "
+        "together here; leave it out."
+      )
+    return device_batched.Training(agent, environment, seed, on_episode)
+  num_envs = 1 if num_envs is None else num_envs
+  if num_envs < 1:
+    raise ValueError(f"num_envs is {num_envs}; it must be at least 1.")
+  program = device_program.Program(
+    agent, *_pure(environment), num_envs=num_envs, num_seeds=1
+  )
+  return _Training(agent, program, [seed], num_envs, lambda _, e: on_episode(e))
+
+
 def check_memory(
-  agent: types.Agent, environment: dm_env.Environment, num_seeds: int
+  agent: types.Agent,
+  environment: dm_env.Environment | batched_types.BatchedEnvironment,
+  num_seeds: int,
+  num_envs: int | None = None,
 ) -> None:
   """Refuses a run that needs more memory than the device has, before it starts.
 
@@ -221,12 +250,18 @@ def check_memory(
     agent: made for the environment's spec.
     environment: as in `run`.
     num_seeds: trained at the same time.
+    num_envs: as in `run`.
 
   Raises:
     ValueError: with what it needs, what there is, and what to do.
   """
-  program = device_program.Program(agent, *_pure(environment), num_envs=1, num_seeds=1)
-  state = jax.eval_shape(program.init, jax.random.PRNGKey(0))
+  if isinstance(environment, batched_types.BatchedEnvironment):
+    state = device_batched.shapes(agent, environment.num_envs)
+  else:
+    program = device_program.Program(
+      agent, *_pure(environment), num_envs=num_envs or 1, num_seeds=1
+    )
+    state = jax.eval_shape(program.init, jax.random.PRNGKey(0))
   memory.check(memory.estimate(state, state.learner), num_seeds)
 
 
@@ -241,8 +276,9 @@ def _pure(
   raw = getattr(environment, "raw", environment)
   if not isinstance(raw, jax_adapter.JaxEnvironment):
     raise ValueError(
-      "the device runner takes environments written in JAX (jax:deep_sea/20), and "
-      f"this one is a {type(raw).__name__}; use the local runner for it."
+      "the device runner takes environments written in JAX (jax:deep_sea/20) or "
+      f"stepped together (atari:Pong), and this one is a {type(raw).__name__}; use the "
+      "local runner for it."
     )
   return raw.pure
 
@@ -260,21 +296,20 @@ class _Training:
   ):
     self._agent = agent
     self._program = program
-    self._seeds = seeds
+    self._num_seeds = len(seeds)
     self._num_envs = num_envs
-    self._on_episode = on_episode
-    self.clock = clock_lib.Clock()
+    self._account = device_report.Account(agent, seeds, num_envs, on_episode)
     keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
     self._state = program.init(keys if len(seeds) > 1 else keys[0])
-    self._metrics: list[dict[str, float]] = [{} for _ in seeds]
-    self._steps = 0  # Of each environment.
-    self._updates = 0
-    self._episodes = [0 for _ in seeds]
+
+  @property
+  def clock(self) -> clock_lib.Clock:
+    return self._account.clock
 
   @property
   def env_steps(self) -> int:
     """Of each seed."""
-    return self._steps * self._num_envs
+    return self._account.env_steps
 
   def run(
     self,
@@ -286,9 +321,7 @@ class _Training:
     """Acts and learns until it is enough; returns whether it was stopped before."""
 
     def is_done() -> bool:
-      return (num_steps is not None and self.env_steps >= num_steps) or (
-        num_episodes is not None and min(self._episodes) >= num_episodes
-      )
+      return self._account.is_done(num_episodes, num_steps)
 
     spec, program = self._agent.replay, self._program
     fill = max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
@@ -318,34 +351,23 @@ class _Training:
   def _learn(self, num_rounds: int) -> None:
     num_steps = num_rounds * self._program.steps_per_round
     self._state, report = self._program.learn(self._state, num_rounds)
-    self._updates += num_rounds * self._program.updates_per_round
+    self._account.updates += num_rounds * self._program.updates_per_round
     report = jax.device_get(report)
     finite = np.atleast_1d(report.finite)
-    many = len(self._seeds) > 1
-    self._metrics = [
+    many = self._num_seeds > 1
+    self._account.metrics = [
       {name: float(x[i] if many else x) for name, x in report.metrics.items()}
-      for i in range(len(self._seeds))
+      for i in range(self._num_seeds)
     ]
     self._report(report.episodes, num_steps)
     self.clock.mark_warm(self.env_steps)
     if not finite.all():
       worst = int(np.argmin(finite))
-      raise errors.NonFiniteError(
-        f"stopped at environment step {self.env_steps}, seed {self._seeds[worst]}: a "
-        "loss became NaN or infinite; lower the learning rate or clip the gradient.",
-        self.weights(),
-      )
+      raise errors.NonFiniteError(self._account.non_finite(worst), self.weights())
 
   def results(self, interrupted: bool) -> list[local.Result]:
     return [
-      local.Result(
-        weights=weights,
-        env_steps=self.env_steps,
-        episodes=self._episodes[i],
-        learner_updates=self._updates,
-        steps_per_second=self.clock.steps_per_second(self.env_steps),
-        interrupted=interrupted,
-      )
+      self._account.result(i, weights, interrupted)
       for i, weights in enumerate(self.weights())
     ]
 
@@ -358,37 +380,19 @@ class _Training:
   def weights(self) -> list[types.Params]:
     """Each seed's, on the host."""
     learner = self._state.learner
-    if len(self._seeds) == 1:
+    if self._num_seeds == 1:
       return [jax.device_get(self._agent.learner.params(learner))]
     weights = jax.device_get(jax.vmap(self._agent.learner.params)(learner))
-    return [jax.tree.map(lambda x, i=i: x[i], weights) for i in range(len(self._seeds))]
+    return [jax.tree.map(lambda x, i=i: x[i], weights) for i in range(self._num_seeds)]
 
   def _report(self, episodes: device_agent.Episodes, num_steps: int) -> None:
     """Tells of the episodes that have ended, in their order."""
     episodes = jax.device_get(episodes)
-    if len(self._seeds) == 1:
+    if self._num_seeds == 1:
       episodes = jax.tree.map(lambda x: x[:, None], episodes)
-    before = self._steps
-    self._steps += num_steps
-    speed = self.clock.steps_per_second(self.env_steps)
+    before = self._account.steps
+    self._account.steps += num_steps
     for step, i, env in zip(*np.nonzero(episodes.ended), strict=True):
-      place = (step, i, env)
-      self._episodes[i] += 1
-      metrics = dict(self._metrics[i])
-      if "r_int" in self._agent.replay.extras:
-        metrics["intrinsic_return"] = float(episodes.intrinsic[place])
-      metrics |= {name: float(x[place]) for name, x in episodes.metrics.items()}
-      self._on_episode(
-        self._seeds[i],
-        local.Episode(
-          episode=self._episodes[i],
-          env_steps=(before + int(step) + 1) * self._num_envs,
-          episode_return=float(episodes.episode_return[place]),
-          episode_length=int(episodes.length[place]),
-          policy=self._agent.policy_names[int(episodes.policy[place])],
-          learner_updates=self._updates,
-          steps_per_second=speed,
-          wall_seconds=time.monotonic() - self.clock.start,
-          metrics=metrics,
-        ),
-      )
+      ended = jax.tree.map(lambda x, place=(step, i, env): x[place], episodes)
+      metrics = {name: float(x) for name, x in ended.metrics.items()}
+      self._account.tell(i, before + int(step) + 1, ended, metrics)

@@ -128,10 +128,16 @@ def test_the_device_runner_refuses_what_it_cannot_run(stand_ins, capsys):
   argv = ("--agent=fake", "--runner=device", "--steps=9")
   assert run.main([*argv, "--env=bsuite:deep_sea/0"]) == 2
   assert run.main([*argv, "--env=jax:deep_sea/4", "--replay=memory"]) == 2
-  other_env, replay = capsys.readouterr().err.splitlines()
+  assert run.main([*argv, "--env=atari:Pong", "--seeds=2"]) == 2
+  assert run.main([*argv, "--env=atari:Pong", "--num_envs=0"]) == 2
+  assert run.main(["--agent=fake", f"--env={FAKE_ENV}", "--num_envs=2"]) == 2
+  other_env, replay, seeds, none, local = capsys.readouterr().err.splitlines()
   assert "takes environments written in JAX, as jax:deep_sea/20" in other_env
-  assert "'bsuite:deep_sea/0' is not one" in other_env
+  assert "'bsuite:deep_sea/0' is neither" in other_env
   assert "--replay=memory is for the local runner" in replay
+  assert "--seeds=2 is for environments written in JAX" in seeds
+  assert "it is 0; it must be at least 1" in none
+  assert "--num_envs=2 is for --runner=device" in local
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h", "--helpshort"])

@@ -1,0 +1,256 @@
+"""An agent in environments that the host steps together: one inference call a step.
+
+Replay and learner are on the device, and the environments in C++ threads beside it
+(Sebulba, in the terms of Hessel et al. 2021, "Podracer architectures"). In each step
+the host asks for all actions at once and sends them; while the environments step, the
+device makes the updates that are due; then the answers are stored. So an action is
+chosen before the updates for the step before it are made, one step later than in the
+local runner; how many there are is the same.
+"""
+
+import fractions
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.agents import types
+from explorax.environments import batched_types
+from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments.runners import (
+  device_agent,
+  device_report,
+  errors,
+  local,
+)
+
+# Steps of each environment between two looks at the learner.
+_STEPS_PER_REPORT = 100
+# Of updates per step: finer ratios are rounded.
+_MAX_DENOMINATOR = 10**6
+
+
+class Program:
+  """The device's half, as jitted functions of a `device_agent.State`."""
+
+  def __init__(self, agent: types.Agent, num_envs: int):
+    """Declares the functions; nothing is compiled yet.
+
+    Args:
+      agent: made for the environments' spec.
+      num_envs: E.
+    """
+    self._agent = device_agent.DeviceAgent(agent, num_envs)
+    self._num_frames = agent.replay.num_frames
+    self._num_envs = num_envs
+    self.init = jax.jit(self._init)
+    self._choose = jax.jit(self._choose_only, donate_argnums=0)
+    self.observe = jax.jit(self._observe, donate_argnums=0)
+    self.end_episodes = jax.jit(self._end_episodes, donate_argnums=0)
+    self.update = jax.jit(self._update, donate_argnums=(0, 1))
+    self.fetch = jax.jit(lambda s: self._agent.fetch(s, 1), donate_argnums=0)
+
+  def choose(self, state: device_agent.State) -> tuple[jax.Array, device_agent.State]:
+    """`DeviceAgent.choose`."""
+    # Replay, which it does not need, would have to pass through it.
+    rest = state._replace(actors=None, replay=None)
+    action, actors, weights = self._choose(state.actors, rest)
+    return action, state._replace(actors=actors, weights=weights)
+
+  def _choose_only(
+    self, actors: types.State, rest: device_agent.State
+  ) -> tuple[jax.Array, types.State, types.Params]:
+    action, state = self._agent.choose(rest._replace(actors=actors))
+    return action, state.actors, state.weights
+
+  def _init(self, key: jax.Array, frames: jax.Array) -> device_agent.State:
+    """The state before the first step, the environments showing `[E, ...]`."""
+    learner_key, actor_key, key = jax.random.split(key, 3)
+    return self._agent.init(learner_key, actor_key, key, self._first(frames))
+
+  def _observe(
+    self,
+    state: device_agent.State,
+    action: jax.Array,
+    reward: jax.Array,
+    discount: jax.Array,
+    last: jax.Array,
+    frames: jax.Array,
+  ) -> device_agent.State:
+    """Stores what came of the actions; all arguments are `[E, ...]`."""
+    mid, end = jnp.int32(dm_env.StepType.MID), jnp.int32(dm_env.StepType.LAST)
+    timesteps = dm_env.TimeStep(jnp.where(last, end, mid), reward, discount, frames)
+    timesteps = self._joined(state.timesteps.observation, timesteps)
+    return self._agent.observe(state, action, timesteps)
+
+  def _end_episodes(
+    self, state: device_agent.State, first_frames: jax.Array
+  ) -> tuple[device_agent.State, device_agent.Episodes]:
+    """Where episodes have ended, others begin with these frames."""
+    return self._agent.end_episodes(state, self._first(first_frames))
+
+  def _update(
+    self, state: device_agent.State, finite: jax.Array
+  ) -> tuple[device_agent.State, jax.Array, dict[str, jax.Array]]:
+    """One update: the state, whether all so far were finite, the metrics."""
+    state, metrics = self._agent.update(state)
+    return state, jnp.minimum(finite, metrics["finite"]), metrics
+
+  def _first(self, frames: jax.Array) -> dm_env.TimeStep:
+    """Timesteps at which episodes begin."""
+    zeros = jnp.zeros((self._num_envs,), jnp.float32)
+    types_ = jnp.full((self._num_envs,), dm_env.StepType.FIRST, jnp.int32)
+    before = jnp.zeros_like(jnp.concatenate([frames] * self._num_frames, axis=-1))
+    return self._joined(before, dm_env.TimeStep(types_, zeros, zeros + 1, frames))
+
+  def _joined(self, before: jax.Array, timesteps: dm_env.TimeStep) -> dm_env.TimeStep:
+    """With the newest frames behind those of the observation before."""
+    timesteps = self._agent.encoded(timesteps)
+    if self._num_frames == 1:
+      return timesteps
+    frames = timesteps.observation
+    kept = before[..., frames.shape[-1] :].astype(frames.dtype)
+    return timesteps._replace(observation=jnp.concatenate([kept, frames], axis=-1))
+
+
+def shapes(agent: types.Agent, num_envs: int) -> device_agent.State:
+  """The shapes of all that a run keeps on the device."""
+  program = Program(agent, num_envs)
+  spec = agent.spec.observations
+  channels = (spec.shape[-1] // agent.replay.num_frames,) if spec.shape else ()
+  shape = (num_envs, *spec.shape[:-1], *channels)
+  frames = jax.ShapeDtypeStruct(shape, spec.dtype)
+  return jax.eval_shape(program.init, jax.random.PRNGKey(0), frames)
+
+
+class Training:
+  """The host's half of a run of one seed."""
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    environment: batched_types.BatchedEnvironment,
+    seed: int,
+    on_episode: Callable[[local.Episode], None],
+  ):
+    self._agent = agent
+    self._environment = environment
+    self._program = Program(agent, environment.num_envs)
+    self._account = device_report.Account(
+      agent, [seed], environment.num_envs, lambda _, episode: on_episode(episode)
+    )
+    ratio = fractions.Fraction(agent.replay.updates_per_step)
+    self._updates_per_step = (
+      ratio.limit_denominator(_MAX_DENOMINATOR) * environment.num_envs
+    )
+    self._due = fractions.Fraction(0)  # Updates.
+    self._finite = jnp.float32(1.0)
+    self._metrics: dict[str, jax.Array] = {}
+    self._state = self._program.init(jax.random.PRNGKey(seed), environment.reset())
+
+  @property
+  def clock(self) -> clock_lib.Clock:
+    return self._account.clock
+
+  @property
+  def env_steps(self) -> int:
+    return self._account.env_steps
+
+  def run(
+    self,
+    num_episodes: int | None,
+    num_steps: int | None,
+    stop: Callable[[], bool],
+    after_report: Callable[[], None] = lambda: None,
+  ) -> bool:
+    """Acts and learns until it is enough; returns whether it was stopped before."""
+    spec, account = self._agent.replay, self._account
+    fill = max(math.ceil(spec.min_size / self._environment.num_envs), spec.window_rows)
+    try:
+      while not (account.is_done(num_episodes, num_steps) or stop()):
+        action, self._state = self._program.choose(self._state)
+        sent = np.asarray(action)  # Waits for the device.
+        self._guarded(self._environment.send, sent)
+        self._learn()
+        step = self._guarded(self._environment.recv)
+        has_told = self._observe(action, step)
+        if account.steps > fill:
+          self._due += self._updates_per_step
+        if has_told or account.steps % _STEPS_PER_REPORT == 0:
+          self._check()
+          after_report()
+      self._learn()
+    except KeyboardInterrupt:
+      pass
+    self._check()
+    return not account.is_done(num_episodes, num_steps)
+
+  def results(self, interrupted: bool) -> list[local.Result]:
+    """That of the only seed."""
+    (weights,) = self.weights()
+    return [self._account.result(0, weights, interrupted)]
+
+  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
+    """The weights, for Acme's actors."""
+    params = self._agent.learner.params(self._state.learner)
+    # The state is donated to the next step.
+    return [jax.tree.map(jnp.copy, params) for _ in names]
+
+  def weights(self) -> list[types.Params]:
+    """Of the only seed, on the host."""
+    return [jax.device_get(self._agent.learner.params(self._state.learner))]
+
+  def _learn(self) -> None:
+    """Has the updates made that are due, and does not wait for them."""
+    for _ in range(math.floor(self._due)):
+      self._state, self._finite, self._metrics = self._program.update(
+        self._state, self._finite
+      )
+      self._account.updates += 1
+    self._due %= 1
+    if not self._account.updates:
+      return
+    self.clock.mark_warm(self.env_steps)
+    if self._account.steps % self._agent.actor_update_period == 0:
+      self._state = self._program.fetch(self._state)
+
+  def _observe(self, action: jax.Array, step: batched_types.Step) -> bool:
+    """Stores a step's answers; returns whether an episode has ended."""
+    self._state = self._program.observe(
+      self._state, action, step.reward, step.discount, step.last, step.frames
+    )
+    self._account.steps += 1
+    if step.first_frames is None:
+      return False
+    self._state, ended = self._program.end_episodes(self._state, step.first_frames)
+    self._look()
+    ended = jax.device_get(ended)
+    for env in np.flatnonzero(step.last):
+      of_env = jax.tree.map(lambda x, env=env: x[env], ended)
+      self._account.tell(0, self._account.steps, of_env, step.metrics[int(env)])
+    return True
+
+  def _look(self) -> None:
+    """Fetches the learner's latest metrics."""
+    metrics = jax.device_get(self._metrics)
+    self._account.metrics = [{name: float(x) for name, x in metrics.items()}]
+
+  def _check(self) -> None:
+    """Raises a NonFiniteError if an update was not finite."""
+    if not self._finite > 0:
+      raise errors.NonFiniteError(self._account.non_finite(0), self.weights())
+
+  def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What the environments answer; they cannot be made anew in mid-batch."""
+    try:
+      return function(*arguments)
+    except Exception as error:
+      raise errors.EnvironmentFailedError(
+        f"the environments failed at environment step {self.env_steps}: "
+        f"{type(error).__name__}: {error}; start the run anew.",
+        self.weights(),
+      ) from error

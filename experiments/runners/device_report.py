@@ -1,0 +1,112 @@
+"""What the host of the device runner counts and tells, wherever environments are."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import jax
+
+from explorax.agents import types
+from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments.runners import device_agent, local
+
+
+class Account:
+  """The counts of a run of one or many seeds.
+
+  Attributes:
+    clock: of the steps.
+    steps: of each environment.
+    updates: of each learner.
+    episodes: that have ended, of each seed.
+    metrics: each learner's latest.
+  """
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    seeds: Sequence[int],
+    num_envs: int,
+    on_episode: Callable[[int, local.Episode], None],
+  ):
+    """Begins with zeros.
+
+    Args:
+      agent: trained with all seeds.
+      seeds: one for each run.
+      num_envs: environments of each seed.
+      on_episode: (seed, Episode) → None, told of each episode.
+    """
+    self._agent = agent
+    self._seeds = seeds
+    self._num_envs = num_envs
+    self._on_episode = on_episode
+    self.clock = clock_lib.Clock()
+    self.steps = 0
+    self.updates = 0
+    self.episodes = [0 for _ in seeds]
+    self.metrics: list[dict[str, float]] = [{} for _ in seeds]
+
+  @property
+  def env_steps(self) -> int:
+    """Of each seed."""
+    return self.steps * self._num_envs
+
+  def is_done(self, num_episodes: int | None, num_steps: int | None) -> bool:
+    """Whether every seed has had so many episodes or steps."""
+    return (num_steps is not None and self.env_steps >= num_steps) or (
+      num_episodes is not None and min(self.episodes) >= num_episodes
+    )
+
+  def tell(
+    self,
+    index: int,
+    step: int,
+    ended: device_agent.Episodes,
+    metrics: Mapping[str, float],
+  ) -> None:
+    """Tells of an episode.
+
+    Args:
+      index: of its seed.
+      step: of its environment in which it ended, from 1.
+      ended: its numbers, on the host; their `metrics` are not looked at.
+      metrics: the environment's.
+    """
+    self.episodes[index] += 1
+    of_learner = dict(self.metrics[index])
+    if "r_int" in self._agent.replay.extras:
+      of_learner["intrinsic_return"] = float(ended.intrinsic)
+    self._on_episode(
+      self._seeds[index],
+      local.Episode(
+        episode=self.episodes[index],
+        env_steps=step * self._num_envs,
+        episode_return=float(ended.episode_return),
+        episode_length=int(ended.length),
+        policy=self._agent.policy_names[int(ended.policy)],
+        learner_updates=self.updates,
+        steps_per_second=self.clock.steps_per_second(self.env_steps),
+        wall_seconds=time.monotonic() - self.clock.start,
+        metrics={**of_learner, **metrics},
+      ),
+    )
+
+  def non_finite(self, index: int) -> str:
+    """What is said of a seed whose loss became NaN or infinite."""
+    return (
+      f"stopped at environment step {self.env_steps}, seed {self._seeds[index]}: a "
+      "loss became NaN or infinite; lower the learning rate or clip the gradient."
+    )
+
+  def result(
+    self, index: int, weights: types.Params, interrupted: bool
+  ) -> local.Result:
+    """What a seed's run leaves; the weights are on the host or get there."""
+    return local.Result(
+      weights=jax.device_get(weights),
+      env_steps=self.env_steps,
+      episodes=self.episodes[index],
+      learner_updates=self.updates,
+      steps_per_second=self.clock.steps_per_second(self.env_steps),
+      interrupted=interrupted,
+    )

@@ -1,0 +1,373 @@
+"""The device runner around environments that the host steps, beside the local one."""
+
+import dataclasses
+
+import dm_env
+import jax
+import numpy as np
+import pytest
+
+from explorax import environments, exploration
+from explorax.agents import types
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import config as dqn_config
+from explorax.agents.ngu import novelty
+from explorax.agents.r2d2 import agent as r2d2_agent
+from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.wiring import memory_replay
+from explorax.environments import batched_types, specs, testing
+from explorax.experiments.runners import device, device_batched, errors
+
+DQN = dqn_config.DQNConfig(
+  hidden_sizes=(8,),
+  n_step=2,
+  exploration=exploration.EpsilonGreedy(0.3),
+  replay_capacity=600,
+  min_replay_size=24,
+  batch_size=4,
+  updates_per_step=0.3,
+)
+R2D2 = r2d2_config.R2D2Config(
+  hidden_sizes=(8,),
+  lstm_size=4,
+  head_size=4,
+  exploration=exploration.EzGreedy(0.5),
+  sequence_length=4,
+  burn_in=2,
+  sequence_period=2,
+  replay_capacity=600,
+  min_replay_size=24,
+  batch_size=4,
+  updates_per_step=0.25,
+  actor_update_period=3,
+)
+NGU = dataclasses.replace(
+  R2D2,
+  bonus=novelty.NeverGiveUp(
+    hidden_sizes=(4,), embedding_size=3, rnd_size=3, memory_capacity=20
+  ),
+  beta=0.3,
+  num_policies=3,
+)
+
+
+class Counting(dm_env.Environment):
+  """Shows how far three steps ago, two, and so on were; ends after `length` steps."""
+
+  def __init__(self, length, truncate):
+    self._length, self._truncate = length, truncate
+    self._shown = None
+
+  def reset(self):
+    self._steps, self._return = 0, 0.0
+    self._shown = np.array([0, 0, 1], np.uint8).reshape(1, 1, 3)
+    return dm_env.restart(self._shown)
+
+  def step(self, action):
+    self._steps += 1
+    newest = np.full((1, 1, 1), 1 + self._steps * (2 + action), np.uint8)
+    self._shown = np.concatenate([self._shown[..., 1:], newest], axis=-1)
+    reward = float(action) + 0.5
+    self._return += reward
+    if self._steps < self._length:
+      return dm_env.transition(reward, self._shown)
+    end = dm_env.truncation if self._truncate else dm_env.termination
+    return end(reward, self._shown)
+
+  def episode_metrics(self):
+    return {"twice": 2 * self._return}
+
+  def observation_spec(self):
+    return specs.StackedFrames((1, 1, 3), np.uint8, 3)
+
+  def action_spec(self):
+    return dm_env.specs.DiscreteArray(2)
+
+
+class SideBySide:
+  """dm_env environments as a batch; keeps the actions that it was sent."""
+
+  def __init__(self, singles):
+    self._singles = singles
+    self.sent = []
+    self.fail_at = None
+
+  @property
+  def num_envs(self):
+    return len(self._singles)
+
+  def observation_spec(self):
+    return self._singles[0].observation_spec()
+
+  def action_spec(self):
+    return self._singles[0].action_spec()
+
+  def reset(self):
+    return self._frames([single.reset() for single in self._singles])
+
+  def send(self, actions):
+    self.sent.append(np.array(actions))
+
+  def recv(self):
+    if len(self.sent) == self.fail_at:
+      raise RuntimeError("the emulator went away")
+    answers = [s.step(a) for s, a in zip(self._singles, self.sent[-1], strict=True)]
+    last = np.array([answer.last() for answer in answers])
+    metrics = {i: self._singles[i].episode_metrics() for i in np.flatnonzero(last)}
+    frames, first = self._frames(answers), None
+    if last.any():
+      first = np.full_like(frames, 99)  # Not looked at where none has ended.
+      for i in np.flatnonzero(last):
+        first[i] = self._frames([self._singles[i].reset()])[0]
+    return batched_types.Step(
+      np.array([a.reward for a in answers], np.float32),
+      np.array([a.discount for a in answers], np.float32),
+      last,
+      frames,
+      first,
+      metrics,
+    )
+
+  def close(self):
+    pass
+
+  def _frames(self, timesteps):
+    channels = timesteps[0].observation.shape[-1]
+    channels //= specs.num_frames(self.observation_spec())
+    return np.stack([t.observation[..., -channels:] for t in timesteps])
+
+
+def make_batch():
+  # The second is truncated when others go on.
+  return SideBySide([Counting(7, False), Counting(4, True), Counting(7, False)])
+
+
+def make_agent(config, environment) -> types.Agent:
+  spec = environments.spec(environment)
+  if isinstance(config, dqn_config.DQNConfig):
+    return dqn_agent.make_agent(config, spec)
+  return r2d2_agent.make_agent(config, spec)
+
+
+class Weights:
+  """A variable source that never changes."""
+
+  def __init__(self, params):
+    self._params = params
+
+  def get_variables(self, names):
+    return [self._params for _ in names]
+
+
+@pytest.mark.parametrize("config", [DQN, R2D2, NGU], ids=["dqn", "r2d2", "ngu"])
+def test_acts_and_stores_as_the_local_runner_does(config):
+  """With its keys and weights, an Acme actor takes the same actions in each of the
+  environments, and its adder makes the same rows."""
+  batch = make_batch()
+  agent, key = make_agent(config, batch), jax.random.PRNGKey(3)
+  agent = dataclasses.replace(
+    agent, replay=dataclasses.replace(agent.replay, min_size=10**2)
+  )
+  training = device_batched.Training(agent, batch, 3, lambda episode: None)
+  assert not training.run(None, 60, lambda: False)
+  state = training._state
+  learner_key, actor_key, _ = jax.random.split(key, 3)
+  weights = agent.learner.params(agent.learner.init(learner_key))
+  for env, single in enumerate(make_batch()._singles):
+    memory = memory_replay.MemoryReplay(agent, seed=0)
+    actor = actor_lib.Actor(
+      agent,
+      agent.actor(),
+      Weights(weights),
+      jax.random.split(actor_key, 3)[env],
+      adder_lib.WindowAdder(agent, memory.writer()),
+      actor_id=env,
+      num_actors=3,
+    )
+    timestep = single.reset()
+    actor.observe_first(timestep)
+    for t in range(20):
+      action = actor.select_action(timestep.observation)
+      assert action == batch.sent[t][env]
+      timestep = single.step(action)
+      actor.observe(action, timestep)
+      if timestep.last() and t < 19:
+        timestep = single.reset()
+        actor.observe_first(timestep)
+    # The batch has shown the last row of an episode that ended in its last step.
+    num_rows = memory.num_rows
+    assert num_rows == int(state.replay.num_rows[env]) > 20
+    for name, column in memory._rows.items():
+      np.testing.assert_allclose(
+        state.replay.rows[name][env, :num_rows],
+        column[1 : num_rows + 1],
+        rtol=1e-4,
+        atol=1e-5,
+        err_msg=name,
+      )
+    assert int(state.replay.num_windows[env]) == memory.num_windows
+
+
+@pytest.mark.parametrize(("config", "ratio"), [(DQN, 0.3), (R2D2, 0.25)])
+def test_the_ratio_is_exact_and_everything_compiles_once(config, ratio):
+  batch, told = make_batch(), []
+  agent = make_agent(config, batch)
+  training = device_batched.Training(agent, batch, 0, told.append)
+  fill = max(24 // 3, agent.replay.window_rows)
+  for num_steps in (90, 300, 303):
+    assert not training.run(None, num_steps, lambda: False)
+    updates = int(ratio * 10 * 3 * (num_steps // 3 - fill) / 10 + 1e-9)
+    assert int(training._state.learner.num_updates) == updates
+    (result,) = training.results(False)
+    assert (result.env_steps, result.learner_updates) == (num_steps, updates)
+  program = training._program
+  compiled = (program._choose, program.observe, program.end_episodes, program.update)
+  assert [function._cache_size() for function in (*compiled, program.fetch)] == [1] * 5
+  for episode in told:
+    if episode.env_steps > 3 * (fill + 8):
+      expected = ratio * 3 * (episode.env_steps / 3 - fill)
+      # Those for the newest two steps are still to come.
+      assert expected - 6 * ratio - 1 <= episode.learner_updates <= expected
+
+
+def test_weights_are_fetched_when_it_is_time_to():
+  batch = make_batch()
+  agent = make_agent(dataclasses.replace(R2D2, learning_rate=0.1), batch)
+  training = device_batched.Training(agent, batch, 0, lambda episode: None)
+  changed, held = [], None
+  for step in range(1, 31):
+    training.run(None, 3 * step, lambda: False)
+    weights = jax.device_get(training._state.weights)
+    if held is not None and any(
+      np.any(a != b)
+      for a, b in zip(jax.tree.leaves(weights), jax.tree.leaves(held), strict=True)
+    ):
+      changed.append(step)
+    held = weights
+  assert changed and all(step % 3 == 0 for step in changed)
+
+
+def test_reports_every_episode_as_it_was():
+  batch, told = make_batch(), []
+  agent = make_agent(NGU, batch)
+  training = device_batched.Training(agent, batch, 0, told.append)
+  assert not training.run(20, None, lambda: False)
+  actions = np.stack(batch.sent)
+  expected = []
+  for env, length in enumerate((7, 4, 7)):
+    for end in range(length, len(actions) + 1, length):
+      rewards = actions[end - length : end, env] + 0.5
+      expected.append((3 * end, env, length, rewards.sum()))
+  expected.sort()
+  assert [e.episode for e in told] == list(range(1, len(told) + 1))
+  assert 20 <= len(told) == len(expected)
+  for episode, (env_steps, _, length, episode_return) in zip(
+    told, expected, strict=True
+  ):
+    assert (episode.env_steps, episode.episode_length) == (env_steps, length)
+    assert episode.episode_return == episode_return
+    assert episode.metrics["twice"] == 2 * episode_return
+    assert episode.metrics["intrinsic_return"] > 0
+    assert episode.policy in agent.policy_names
+  assert len({e.policy for e in told}) > 1
+  assert told[-1].metrics["finite"] == 1 and told[-1].steps_per_second > 0
+
+
+def test_a_run_evaluates_in_an_environment_of_its_own():
+  batch, evaluations = make_batch(), []
+  result = device.run(
+    make_agent(DQN, batch),
+    batch,
+    seed=3,
+    num_steps=150,
+    evaluation_environment=Counting(5, False),
+    eval_every=60,
+    eval_episodes=2,
+    on_evaluation=evaluations.append,
+  )
+  assert result.env_steps == 150 == 3 * len(batch.sent) and not result.interrupted
+  assert len(evaluations) == 3 and evaluations[-1].env_steps == 150
+  for number, done in enumerate(evaluations[:-1], 1):
+    assert 60 * number <= done.env_steps < 60 * number + 21
+    assert [e.episode_length for e in done.episodes] == [5, 5]
+  again = device.run(make_agent(DQN, batch), make_batch(), seed=3, num_steps=150)
+  jax.tree.map(np.testing.assert_array_equal, result.weights, again.weights)
+
+
+def test_stops_when_asked_and_at_an_interrupt():
+  batch = make_batch()
+  agent = make_agent(DQN, batch)
+  asked = iter([False] * 9 + [True])
+  result = device.run(agent, batch, seed=0, num_steps=10**6, stop=lambda: next(asked))
+  assert result.interrupted and result.env_steps == 27
+  told = []
+
+  def interrupt(episode):
+    told.append(episode)
+    if len(told) == 30:
+      raise KeyboardInterrupt
+
+  result = device.run(
+    agent, make_batch(), seed=0, num_steps=10**6, on_episode=interrupt
+  )
+  assert result.interrupted and result.learner_updates > 0
+  assert all(np.isfinite(x).all() for x in jax.tree.leaves(result.weights))
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_with_the_last_good_weights():
+  batch = make_batch()
+  agent = make_agent(DQN, batch)
+
+  def update(state, sample):
+    state, output = agent.learner.update(state, sample)
+    finite = (state.num_updates != 4).astype(np.float32)  # Once alone.
+    return state, output._replace(metrics={**output.metrics, "finite": finite})
+
+  broken = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
+  with pytest.raises(errors.NonFiniteError, match="seed 4: a loss became") as caught:
+    device.run(broken, batch, seed=4, num_steps=1000)
+  assert len(batch.sent) < 100
+  assert all(np.isfinite(x).all() for x in jax.tree.leaves(caught.value.weights))
+
+
+def test_environments_that_fail_end_the_run_with_what_was_learnt():
+  batch = make_batch()
+  batch.fail_at = 30
+  with pytest.raises(
+    errors.EnvironmentFailedError, match="RuntimeError: the emul"
+  ) as e:
+    device.run(make_agent(DQN, batch), batch, seed=0, num_steps=1000)
+  assert "at environment step 87" in str(e.value)
+  assert jax.tree.leaves(e.value.weights)
+
+
+def test_refuses():
+  batch = make_batch()
+  agent = make_agent(DQN, batch)
+  with pytest.raises(ValueError, match="num_envs is 2, but 3 environments are"):
+    device.run(agent, batch, seed=0, num_envs=2, num_steps=1)
+  with pytest.raises(ValueError, match="nothing says when to stop"):
+    device.run(agent, batch, seed=0)
+  with pytest.raises(ValueError, match=r"environments written in JAX .* or stepped"):
+    device.run(agent, testing.FakeEnvironment(), seed=0, num_steps=1)
+
+
+@pytest.mark.parametrize("config", [DQN, R2D2], ids=["dqn", "r2d2"])
+def test_atari(config):
+  pytest.importorskip("ale_py")
+  pytest.importorskip("cv2")
+  small = "height=20,width=20,max_frames=60"
+  name = f"atari:Pong/{'dqn' if config is DQN else 'ngu'},{small}"
+  batch, told = environments.make_batched(name, num_envs=4, seed=0), []
+  result = device.run(
+    make_agent(config, batch), batch, seed=0, num_steps=160, on_episode=told.append
+  )
+  assert result.env_steps == 160 and result.learner_updates > 20
+  assert result.episodes == len(told) >= 8
+  for episode in told:
+    assert 8 <= episode.episode_length <= 15  # 60 frames, up to 30 of them idle.
+    # −20.7 points are random play's, 14.6 a human's.
+    expected = (episode.episode_return + 20.7) / 35.3
+    np.testing.assert_allclose(episode.metrics["human_normalised"], expected, rtol=1e-6)
