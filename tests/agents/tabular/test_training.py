@@ -1,0 +1,497 @@
+"""The loop of acting and learning, against stepping by hand."""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents.tabular import fourier, q_learning, r_max, sarsa, training
+from explorax.environments import chain, deep_sea, gridworld, jax_types, mountain_car
+from explorax.exploration import rules
+
+ROOM = gridworld.GridWorld(5)
+CHAIN = chain.Chain(8)
+SEA = deep_sea.DeepSea(4)
+
+
+def room_index(state, observation):
+  return state.position[0] * 5 + state.position[1]
+
+
+def sea_index(state, observation):
+  return state.row * 4 + state.column
+
+
+def _limited(limit):
+  return ROOM.default_params()._replace(time_limit=limit)
+
+
+class _StepParams(NamedTuple):
+  length: jax.Array | int
+  truncates: jax.Array | bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class _Steps:
+  """A line on which action 1 goes on and action 0 stays; reward t + 1 at step t.
+
+  It ends after `length` steps; the first observation is drawn from 0 to 3.
+  """
+
+  num_actions = 2
+
+  def default_params(self):
+    return _StepParams(3)
+
+  def observation_spec(self):
+    return dm_env.specs.Array((), np.int32)
+
+  def reset(self, key, params):
+    place = jax.random.randint(key, (), 0, 4, jnp.int32)
+    return (place, jnp.int32(0)), jax_types.restart(place)
+
+  def step(self, key, state, action, params):
+    place, time = state[0] + action, state[1] + 1
+    over = time >= params.length
+    return (place, time), jax_types.transition(
+      place,
+      time.astype(jnp.float32),
+      terminated=over & ~jnp.bool_(params.truncates),
+      truncated=over,
+    )
+
+  def metrics(self, state, params):
+    return {}
+
+
+class _Seen(NamedTuple):
+  """Transitions in the order in which they were learned from."""
+
+  count: jax.Array
+  log: jax.Array
+  begun: jax.Array
+  params: q_learning.Params
+
+
+@dataclasses.dataclass(frozen=True)
+class _Witness:
+  """A learner that writes down what it is given; values prefer action 1 lightly.
+
+  On policy or not, its values are the number of updates it has had at action 0, so
+  that the rule's view of them can be told.
+  """
+
+  on_policy: bool
+  num_actions: int = 2
+  num_members: int = 1
+
+  def init(self, key, params):
+    return _Seen(jnp.int32(0), jnp.zeros((64, 7)), jnp.int32(0), params)
+
+  def begin_episode(self, state):
+    return state._replace(begun=state.begun + 1)
+
+  def encode(self, observation):
+    return observation
+
+  def q_values(self, state, encoded):
+    return jnp.stack([state.count.astype(jnp.float32), jnp.float32(2.5)])[None]
+
+  def update(self, state, transition):
+    row = jnp.stack([jnp.float32(x) for x in transition] + [jnp.float32(state.begun)])
+    log = jnp.where((jnp.arange(64) == state.count)[:, None], row[None, :], state.log)
+    return state._replace(count=state.count + 1, log=log)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1), static_argnames=("cell", "pairs"))
+def _watch(
+  on_policy,
+  num_episodes,
+  truncates=False,
+  max_steps=1000,
+  stop_return=100.0,
+  cell=None,
+  pairs=False,
+):
+  return training.run(
+    _Witness(on_policy),
+    exploration.Greedy(),
+    _Steps(),
+    q_learning.Params(1.0, 0.5),
+    _StepParams(3, truncates),
+    jax.random.PRNGKey(1),
+    num_episodes=num_episodes,
+    max_steps=max_steps,
+    stop_return=stop_return,
+    cell=cell,
+    num_cells=10 if cell else 0,
+    pairs=pairs,
+  )
+
+
+@pytest.mark.parametrize("truncates", [False, True])
+@pytest.mark.parametrize("on_policy", [False, True])
+def test_the_learner_sees_each_step_once_in_order(on_policy, truncates):
+  record = _watch(on_policy, 5, truncates, max_steps=9)
+  log = np.asarray(record.learner.log)[: int(record.learner.count)]
+  assert len(log) == 9 and record.steps == 9 and record.learner.begun == 4
+  np.testing.assert_array_equal(log[:, 2], [1, 2, 3] * 3)
+  np.testing.assert_array_equal(log[:, 3], [1, 1, 1.0 if truncates else 0.0] * 3)
+  np.testing.assert_array_equal(log[:, 6], np.repeat([1, 2, 3], 3))
+  np.testing.assert_array_equal(log[:, 4], log[:, 0] + log[:, 1])
+  within = np.arange(8) % 3 != 2
+  np.testing.assert_array_equal(log[1:, 0][within], log[:-1, 4][within])
+  # Greedy goes on until it has been told of more than two updates. On policy the
+  # choice comes before the update of the step just taken.
+  if on_policy:
+    np.testing.assert_array_equal(log[1:, 1][within], log[:-1, 5][within])
+    # Known updates at the choices of steps 0, 1, 2, then the next episodes' first.
+    known = np.array([0, 0, 1, 3, 3, 4, 6, 6, 7])
+  else:
+    known = np.arange(9)
+  np.testing.assert_array_equal(log[:, 1], known < 2.5)
+
+
+def test_returns_lengths_and_budgets():
+  record = _watch(False, 5)
+  np.testing.assert_allclose(record.returns, [6.0] * 5)
+  np.testing.assert_allclose(record.discounted_returns, [1 + 2 / 2 + 3 / 4] * 5)
+  np.testing.assert_array_equal(record.lengths, [3] * 5)
+  assert (record.episodes, record.steps, bool(record.stopped)) == (5, 15, False)
+
+
+@pytest.mark.parametrize("max_steps, episodes", [(7, 2), (6, 2), (0, 0), (11, 3)])
+def test_a_run_ends_within_an_episode(max_steps, episodes):
+  record = _watch(False, 5, max_steps=max_steps)
+  assert (record.episodes, record.steps) == (episodes, max_steps)
+  assert record.learner.count == max_steps
+  expected = [6.0] * episodes + [0.0] * (5 - episodes)
+  np.testing.assert_allclose(record.returns, expected)
+  np.testing.assert_array_equal(record.lengths, np.array(expected) / 2)
+
+
+def test_a_return_above_the_threshold_ends_the_run():
+  ended = _watch(False, 5, stop_return=5.5)
+  assert (ended.episodes, ended.steps, bool(ended.stopped)) == (1, 3, True)
+  assert ended.learner.count == 3
+  not_above = _watch(False, 5, stop_return=6.0)
+  assert (not_above.episodes, bool(not_above.stopped)) == (5, False)
+
+
+def test_more_episodes_than_a_block_holds():
+  params = q_learning.Params(1.0, 1.0)
+  record = training.run_seeds(
+    q_learning.QLearning(16, 2),
+    exploration.EpsilonGreedy(1.0),
+    deep_sea.DeepSea(2),
+    params,
+    deep_sea.DeepSea(2).default_params(),
+    jax.random.split(jax.random.PRNGKey(0), 2),
+    num_episodes=400,
+    max_steps=700,
+  )
+  np.testing.assert_array_equal(record.episodes, [350, 350])
+  np.testing.assert_array_equal(record.lengths[:, :350], 2)
+  np.testing.assert_array_equal(record.lengths[:, 350:], 0)
+  # One way in four finds the treasure.
+  found = np.asarray(record.returns[:, :350] > 0.9)
+  assert 0.15 < found.mean() < 0.35
+
+
+def _place(state, observation):
+  return state[0]
+
+
+@pytest.mark.parametrize("max_steps, expected", [(100, [0, 1, 2, 3]), (2, [0, 1, 2])])
+def test_first_visits_of_cells(max_steps, expected):
+  # Greedy goes on for three steps and then stays where the episodes start.
+  record = _watch(True, 1, max_steps=max_steps, cell=_place)
+  start = int(record.learner.log[0, 0])
+  visits = np.full(10, int(record.steps))
+  visits[start : start + len(expected)] = expected
+  np.testing.assert_array_equal(record.first_visits, visits)
+  np.testing.assert_array_equal(
+    np.flatnonzero(record.visited), start + np.arange(len(expected))
+  )
+
+
+def test_first_visits_of_later_starts():
+  record = _watch(False, 20, cell=_place)
+  log = np.asarray(record.learner.log)[:60]
+  for place in range(10):
+    arrivals = [t + 1 for t in range(60) if log[t, 4] == place]
+    starts = [t for t in range(0, 60, 3) if log[t, 0] == place]
+    seen = arrivals + starts
+    assert bool(record.visited[place]) == bool(seen)
+    assert record.first_visits[place] == min(seen, default=60)
+  assert np.asarray(record.visited)[:4].all()
+
+
+def test_first_visits_of_pairs():
+  record = _watch(False, 20, cell=_place, pairs=True)
+  log = np.asarray(record.learner.log)[:60]
+  assert record.first_visits.shape == record.visited.shape == (10, 2)
+  for place, action in np.ndindex(10, 2):
+    taken = [t + 1 for t in range(60) if tuple(log[t, :2]) == (place, action)]
+    assert bool(record.visited[place, action]) == bool(taken)
+    assert record.first_visits[place, action] == min(taken, default=60)
+
+
+EXPLORERS = {
+  "greedy": (exploration.Greedy(), 1),
+  "epsilon": (exploration.EpsilonGreedy(0.2), 1),
+  "decaying": (exploration.EpsilonGreedy(1.0, 0.1, 100), 1),
+  "ez": (exploration.EzGreedy(0.2), 1),
+  "ez_exponential": (exploration.EzGreedy(0.2, duration="exponential", decay=0.5), 1),
+  "ez_uniform": (exploration.EzGreedy(0.2, duration="uniform", cap=5), 3),
+  "boltzmann": (exploration.Boltzmann(0.1), 3),
+  "alternating": (exploration.AlternatingEpsilonGreedy(), 1),
+  "staged": (exploration.StagedEpsilonGreedy((1.0, 0.1), (50,)), 1),
+  "vote": (exploration.MajorityVote(), 3),
+  "ucb": (exploration.Ucb(), 3),
+  "thompson": (exploration.Thompson(), 3),
+  "thompson_redrawn": (exploration.Thompson(period_steps=3), 3),
+  "q_ucb": (exploration.QUcb(), 3),
+  "ucb1": (exploration.Ucb1(), 3),
+}
+
+
+def test_every_rule_is_in_the_table():
+  named = {
+    value
+    for value in vars(exploration).values()
+    if isinstance(value, type) and hasattr(value, "select")
+  }
+  abstract = {exploration.Rule, exploration.Dithering}
+  assert named - abstract == {type(rule) for rule, _ in EXPLORERS.values()}
+  assert rules.Greedy in named
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_every_rule_runs(name):
+  rule, members = EXPLORERS[name]
+  record = training.run_seeds(
+    q_learning.QLearning(8, 2, members),
+    rule,
+    CHAIN,
+    q_learning.Params(0.5, 0.9, mask_prob=0.5, initial_std=0.1),
+    CHAIN.default_params(),
+    jax.random.split(jax.random.PRNGKey(2), 2),
+    num_episodes=50,
+    max_steps=150,
+  )
+  assert record.learner.table.shape == (2, members, 8, 2)
+  assert np.ptp(np.asarray(record.learner.table).sum(axis=(1, 2, 3))) > 0
+  for i, count in enumerate(record.episodes):
+    lengths = np.asarray(record.lengths[i])
+    assert np.all((lengths[:count] >= 1) & (lengths[:count] <= 8))
+    assert count == 50 or record.steps[i] == 150
+    assert 0 <= record.steps[i] - lengths.sum() < 8
+
+
+@pytest.mark.parametrize("name", ["ez", "thompson_redrawn"])
+def test_a_batch_is_its_runs_one_by_one(name):
+  """Their episodes, and the runs, end at different steps."""
+  rule, members = EXPLORERS[name]
+  batch, alone = (
+    training.run_seeds(
+      q_learning.QLearning(25, 4, members),
+      rule,
+      ROOM,
+      q_learning.Params(0.5, 0.9, mask_prob=0.5, initial_std=0.1),
+      _limited(40),
+      jax.random.split(jax.random.PRNGKey(2), 8),
+      num_episodes=40,
+      max_steps=400,
+      stop_return=0.5,
+      observe=room_index,
+      cell=room_index,
+      num_cells=25,
+      sequential=sequential,
+    )
+    for sequential in (False, True)
+  )
+  for one, other in zip(jax.tree.leaves(batch), jax.tree.leaves(alone), strict=True):
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+  assert len(set(np.asarray(batch.steps).tolist())) > 1
+
+
+def test_ez_with_durations_of_1_is_epsilon_greedy():
+  learner = q_learning.QLearning(25, 4)
+  keys = jax.random.split(jax.random.PRNGKey(3), 2)
+  ez, epsilon = (
+    training.run_seeds(
+      learner,
+      rule,
+      ROOM,
+      q_learning.Params(0.5, 0.9),
+      _limited(30),
+      keys,
+      num_episodes=20,
+      observe=room_index,
+    )
+    for rule in (exploration.EzGreedy(0.3, cap=1), exploration.EpsilonGreedy(0.3))
+  )
+  for one, other in zip(jax.tree.leaves(ez), jax.tree.leaves(epsilon), strict=True):
+    np.testing.assert_array_equal(one, other)
+  assert np.asarray(ez.returns).sum() > 0
+
+
+def test_one_hot_observations_are_their_indices():
+  learner = q_learning.QLearning(25, 4)
+  keys = jax.random.split(jax.random.PRNGKey(4), 2)
+  shown, indexed = (
+    training.run_seeds(
+      learner,
+      exploration.EpsilonGreedy(0.3),
+      ROOM,
+      q_learning.Params(0.5, 0.9),
+      _limited(30),
+      keys,
+      num_episodes=20,
+      observe=observe,
+    )
+    for observe in (None, room_index)
+  )
+  np.testing.assert_array_equal(shown.learner.table, indexed.learner.table)
+  np.testing.assert_array_equal(shown.lengths, indexed.lengths)
+
+
+def test_q_learning_finds_the_best_stop_in_the_chain():
+  """With γ = 0.99, the 3 of state 8 is worth the most of 0, 1, 0, 0, 2, …, 3."""
+  environment, gamma = chain.Chain(9), 0.99
+  record = training.run_seeds(
+    q_learning.QLearning(10, 2),
+    exploration.EpsilonGreedy(0.5),
+    environment,
+    q_learning.Params(1.0, gamma, initial_mean=3.0),
+    environment.default_params(),
+    jax.random.split(jax.random.PRNGKey(5), 2),
+    num_episodes=600,
+  )
+  rewards = chain.make_rewards(9).astype(np.float64)
+  best = np.zeros((10, 2))
+  for state in reversed(range(9)):
+    onward = gamma * best[state + 1].max() if state < 8 else 0.0
+    best[state] = onward, rewards[state]
+  np.testing.assert_allclose(record.learner.table[0, 0, :9], best[:9], atol=1e-4)
+
+
+def test_q_learning_solves_a_small_deep_sea():
+  record = training.run_seeds(
+    q_learning.QLearning(20, 2),
+    exploration.EpsilonGreedy(0.2),
+    SEA,
+    q_learning.Params(1.0, 1.0),
+    SEA.default_params(),
+    jax.random.split(jax.random.PRNGKey(6), 3),
+    num_episodes=2000,
+    stop_return=0.9,
+    observe=sea_index,
+  )
+  assert np.all(record.stopped) and np.all(record.episodes < 2000)
+  last = np.asarray(record.returns)[np.arange(3), np.asarray(record.episodes) - 1]
+  np.testing.assert_allclose(last, 0.99, rtol=1e-5)
+
+
+def test_r_max_knows_all_and_then_goes_straight_to_the_goal():
+  start, goal = (np.asarray(ROOM.default_params()[i]) for i in (3, 4))
+  record = training.run_seeds(
+    r_max.RMax(25, 4, 2),
+    exploration.Greedy(),
+    ROOM,
+    r_max.Params(1.0, 0.9),
+    _limited(100),
+    jax.random.split(jax.random.PRNGKey(7), 2),
+    num_episodes=80,
+    observe=room_index,
+    sequential=True,
+  )
+  counts = np.asarray(record.learner.counts).reshape(2, 25, 4)
+  at_goal = np.arange(25) == goal[0] * 5 + goal[1]
+  assert np.all(counts[:, ~at_goal] == 2) and not counts[:, at_goal].any()
+  shortest = np.abs(start - goal).sum()
+  np.testing.assert_array_equal(record.lengths[:, -10:], shortest)
+
+
+def test_sarsa_in_mountain_car_with_a_batch_of_step_sizes():
+  """Settings are batched as keys are: each is what it is alone."""
+  environment = mountain_car.MountainCar()
+  bounds = environment.observation_spec()
+  basis = fourier.FourierBasis(
+    3, tuple(map(float, bounds.minimum)), tuple(map(float, bounds.maximum))
+  )
+  learner = sarsa.SarsaLambda(basis, 3)
+  params = environment.default_params()._replace(time_limit=120)
+
+  def train(step_size):
+    return training.run(
+      learner,
+      exploration.EzGreedy(0.5),
+      environment,
+      sarsa.Params(step_size, 0.99, 0.9, initial_std=0.1),
+      params,
+      jax.random.PRNGKey(8),
+      num_episodes=5,
+    )
+
+  sizes = jnp.asarray([0.0, 0.001, 0.01])
+  batch = jax.jit(jax.vmap(train))(sizes)
+  assert batch.learner.weights.shape == (3, 3, 16)
+  alone = jax.jit(train)(sizes[0])
+  np.testing.assert_allclose(batch.lengths[0], alone.lengths)
+  np.testing.assert_allclose(
+    batch.learner.weights[0], alone.learner.weights, rtol=1e-5, atol=1e-6
+  )
+  changes = np.abs(batch.learner.weights - batch.learner.weights[:1]).max(axis=(1, 2))
+  assert changes[0] == 0.0 and 0.0 < changes[1] < changes[2]
+
+
+def test_other_values_compile_nothing_anew():
+  def train(seed, step_size, max_steps, limit):
+    return training.run_seeds(
+      q_learning.QLearning(25, 4),
+      exploration.EzGreedy(0.25),
+      ROOM,
+      q_learning.Params(step_size, 0.9),
+      _limited(limit),
+      jax.random.split(jax.random.PRNGKey(seed), 2),
+      num_episodes=70,
+      max_steps=max_steps,
+      observe=room_index,
+    )
+
+  first = train(0, 0.5, 50, 9)
+  compiled = training.run_seeds._cache_size()
+  second = train(1, 0.1, 60, 11)
+  assert training.run_seeds._cache_size() == compiled
+  assert first.steps[0] == 50 and second.steps[0] == 60
+
+
+def test_what_is_no_run():
+  def start(**kwargs):
+    training.run(
+      q_learning.QLearning(25, 4),
+      exploration.Greedy(),
+      ROOM,
+      q_learning.Params(0.5, 0.9),
+      ROOM.default_params(),
+      jax.random.PRNGKey(0),
+      **kwargs,
+    )
+
+  cases = [
+    ({"num_episodes": 0}, "num_episodes is 0"),
+    ({"num_episodes": 1, "cell": room_index}, "num_cells is 0"),
+    ({"num_episodes": 1, "num_cells": 25}, "no function `cell`"),
+    ({"num_episodes": 1, "pairs": True}, "pairs are of cells"),
+  ]
+  for kwargs, words in cases:
+    with pytest.raises(ValueError, match=words):
+      start(**kwargs)
