@@ -6,9 +6,6 @@ of what the paper claims and what was measured.
 """
 
 import contextlib
-import datetime
-import os
-import platform
 import shlex
 import sys
 import traceback
@@ -42,6 +39,7 @@ Examples
 """
 
 _OUTRO = """\
+OUTPUT/README.md shows all figures, with what they claim and what was measured.
 Raw results are kept in OUTPUT/raw: a second call only draws, and one that was stopped
 goes on.
 Exit codes: 0 done, 1 a task failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM.
@@ -168,9 +166,11 @@ def _config(figure: "types.Figure", given: dict[str, Any]) -> Any:
 
 
 def _listing(figures: dict[str, "types.Figure"]) -> str:
+  from explorax.experiments.figures import report
+
   width = max(len(name) for name in figures)
   return "\n".join(
-    f"{name:{width}}  {f.title} ({f.source}; {_seeds(f.config)})"
+    f"{name:{width}}  {f.title} ({f.source}; {report.seeds(f.config)})"
     for name, f in figures.items()
   )
 
@@ -193,7 +193,7 @@ def _reproduce(
 ) -> int:
   """Computes and draws the figures one after another."""
   from explorax.experiments import signals
-  from explorax.experiments.figures import pool
+  from explorax.experiments.figures import pool, report
 
   console = console_lib.Console(sys.stdout)
   workers = given["workers"] or pool.default_workers()
@@ -207,7 +207,16 @@ def _reproduce(
       if done is None:
         exit_code = 1
         continue
-      _leave(figure, config, done, given, argv, directory, console)
+      command_line = ["python", "-m", "explorax.experiments.reproduce", *argv]
+      findings, path = report.leave(
+        figure,
+        config,
+        done,
+        directory,
+        command=shlex.join(command_line),
+        quick=given["quick"],
+      )
+      console.line(f"{report.table(findings)}\n  drawn in {path}\n")
   return exit_code
 
 
@@ -269,73 +278,6 @@ def _compute(
       "others are kept, and the same call computes what is missing."
     )
   return [done[i] for i in range(len(tasks))] if len(done) == len(tasks) else None
-
-
-def _leave(
-  figure: "types.Figure",
-  config: Any,
-  done: list["types.Done"],
-  given: dict[str, Any],
-  argv: list[str],
-  directory: "output.RunDirectory",
-  console: console_lib.Console,
-) -> None:
-  """Draws the figure, and writes and shows what it found."""
-  from explorax.experiments import summary, versions
-  from explorax.experiments.figures import cache, drawing
-
-  findings = list(figure.judge(done))
-  if given["quick"]:
-    findings = [finding._replace(held=None) for finding in findings]
-  seconds = sum(task.seconds for task in done)
-  note = (
-    f"{'Smoke version, ' if given['quick'] else ''}{_seeds(config)}; bands: 95 % "
-    f"bootstrap intervals over seeds. Computed in {summary.duration(seconds)} of one "
-    f"process ({_machine()}). explorax, {datetime.date.today().isoformat()}."
-  )
-  name = cache.file_name(figure.name) + ("_quick" if given["quick"] else "")
-  fig = figure.draw(done)
-  directory.write(
-    f"{name}.png", lambda file: drawing.save(file, fig, figure, findings, note)
-  )
-  directory.write_json(
-    f"{name}.json",
-    {
-      "figure": figure.name,
-      "source": figure.source,
-      "claim": figure.claim,
-      "findings": [{**f._asdict(), "verdict": drawing.verdict(f)} for f in findings],
-      "command": shlex.join(["python", "-m", "explorax.experiments.reproduce", *argv]),
-      "config": overrides.to_dict(config),
-      "quick": given["quick"],
-      "process_seconds": seconds,
-      "versions": versions.collect(),
-    },
-  )
-  rows = [(drawing.verdict(f), f.claim, f.measured) for f in findings]
-  console.line(_table(rows))
-  console.line(f"  drawn in {directory.path / name}.png\n")
-
-
-def _seeds(config: Any) -> str:
-  return f"{config.num_seeds} seed{'s' if config.num_seeds != 1 else ''}"
-
-
-def _table(rows: list[tuple[str, str, str]]) -> str:
-  rows = [("", "claim", "measured"), *rows]
-  widths = [max(len(row[i]) for row in rows) for i in range(2)]
-  return "\n".join(
-    f"  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}" for row in rows
-  )
-
-
-def _machine() -> str:
-  import jax
-
-  device = jax.devices()[0]
-  if device.platform != "cpu":
-    return device.device_kind
-  return f"{platform.machine()}, {os.cpu_count()} cores"
 
 
 def _print(text: str) -> int:

@@ -97,6 +97,8 @@ def test_a_second_call_only_draws(call, counting, tmp_path):
   assert counting.computed == [3, 2]
   assert (tmp_path / "test_fig1.png").read_bytes().startswith(b"\x89PNG")
   assert "held" in out and "it grows" in out
+  page = (tmp_path / "README.md").read_text()
+  assert "![Sizes](test_fig1.png)" in page and "| held | it grows |" in page
   first = json.loads((tmp_path / "test_fig1.json").read_text())
   assert first["findings"][0]["verdict"] == "held"
   assert first["config"]["num_seeds"] == 4
@@ -153,12 +155,14 @@ def test_a_smoke_version_tells_nothing_and_replaces_nothing(call, tmp_path):
     "test_fig1.png",
     "test_fig1_quick.png",
   }
+  page = (tmp_path / "README.md").read_text()
+  assert "| held |" in page and "| cannot be told |" in page
 
 
 @pytest.mark.parametrize(
   ("flags", "words"),
   [
-    (["--figure=test/fig2"], "no figure 'test/fig2'. Did you mean test/fig1?"),
+    (["--figure=test/fig2"], "no figure 'test/fig2'. Did you mean"),
     (["--figure="], "--figure is missing"),
     (["--set", "sizes=1"], "each must be at least 2"),
     (["--set", "size=5"], "Did you mean sizes?"),

@@ -1,0 +1,148 @@
+"""What a figure leaves behind: its drawing, its findings, and a page of all figures.
+
+    ez_fig3.png   the drawing, with the claim and what was found below it
+    ez_fig3.json  the findings, and everything needed to repeat them
+    README.md     all figures of the directory, each with its findings
+    raw/          the results of its tasks (`cache.py`)
+
+Of a smoke version the files end in `_quick`.
+"""
+
+import datetime
+import json
+import os
+import pathlib
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+
+from explorax.experiments import output, overrides, summary, versions
+from explorax.experiments.figures import cache, drawing, registry, types
+
+_ENDS = ("", "_quick")
+
+
+def leave(
+  figure: types.Figure,
+  config: Any,
+  done: Sequence[types.Done],
+  directory: output.RunDirectory,
+  *,
+  command: str,
+  quick: bool,
+) -> tuple[list[types.Finding], pathlib.Path]:
+  """Draws a figure, and writes what it found.
+
+  Args:
+    figure: that was computed.
+    config: its settings.
+    done: the results of all its tasks.
+    directory: where it goes.
+    command: that made it.
+    quick: whether it is the smoke version, which tells nothing of the claims.
+
+  Returns:
+    The findings, and the drawing's path.
+
+  Raises:
+    OutputError: if something cannot be written.
+  """
+  findings = list(figure.judge(done))
+  if quick:
+    findings = [finding._replace(held=None) for finding in findings]
+  seconds = sum(task.seconds for task in done)
+  note = (
+    f"{'Smoke version, ' if quick else ''}{seeds(config)}; bands: 95 % bootstrap "
+    f"intervals over seeds. Computed in {summary.duration(seconds)} of one process "
+    f"({_machine()}). explorax, {datetime.date.today().isoformat()}."
+  )
+  name = cache.file_name(figure.name) + _ENDS[quick]
+  fig = figure.draw(done)
+  directory.write(
+    f"{name}.png", lambda file: drawing.save(file, fig, figure, findings, note)
+  )
+  directory.write_json(
+    f"{name}.json",
+    {
+      "figure": figure.name,
+      "title": figure.title,
+      "source": figure.source,
+      "claim": figure.claim,
+      "findings": [{**f._asdict(), "verdict": drawing.verdict(f)} for f in findings],
+      "command": command,
+      "config": overrides.to_dict(config),
+      "quick": quick,
+      "process_seconds": seconds,
+      "machine": _machine(),
+      "versions": versions.collect(),
+    },
+  )
+  text = _page(directory.path)
+  directory.write("README.md", lambda file: file.write(text.encode()))
+  return findings, directory.path / f"{name}.png"
+
+
+def table(findings: Sequence[types.Finding]) -> str:
+  """The findings for a terminal."""
+  rows = [("", "claim", "measured")]
+  rows += [(drawing.verdict(f), f.claim, f.measured) for f in findings]
+  widths = [max(len(row[i]) for row in rows) for i in range(2)]
+  return "\n".join(
+    f"  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}" for row in rows
+  )
+
+
+def seeds(config: Any) -> str:
+  """`30 seeds`."""
+  return f"{config.num_seeds} seed{'s' if config.num_seeds != 1 else ''}"
+
+
+def _machine() -> str:
+  device = jax.devices()[0]
+  if device.platform != "cpu":
+    return device.device_kind
+  return f"{platform.machine()}, {os.cpu_count()} cores"
+
+
+def _page(directory: pathlib.Path) -> str:
+  """All figures that are drawn in the directory, those of earlier calls too."""
+  parts = [
+    "# Figures\n\nEach was made by the command below it. Bands are 95 % bootstrap "
+    "intervals over seeds; times are those of all processes added up."
+  ]
+  names = [cache.file_name(known) + end for known in registry.FIGURES for end in _ENDS]
+  for name in names:
+    path = directory / f"{name}.json"
+    if path.exists():
+      parts.append(_section(name, json.loads(path.read_text(encoding="utf-8"))))
+  return "\n\n".join(parts) + "\n"
+
+
+def _section(name: str, record: Mapping[str, Any]) -> str:
+  rows = [
+    f"| {finding['verdict']} | {_cell(finding['claim'])} | "
+    f"{_cell(finding['measured'])} |"
+    for finding in record["findings"]
+  ]
+  seconds = summary.duration(record["process_seconds"])
+  return "\n".join(
+    [
+      f"## {record['figure']}: {record['title']}",
+      "",
+      f"{record['source']}. Claim: {record['claim']}",
+      "",
+      f"![{record['title']}]({name}.png)",
+      "",
+      "| | claim | measured |",
+      "| --- | --- | --- |",
+      *rows,
+      "",
+      f"`{record['command']}`: {seconds} on {record['machine']}.",
+    ]
+  )
+
+
+def _cell(text: str) -> str:
+  return text.replace("|", "\\|").replace("\n", " ")
