@@ -95,7 +95,7 @@ class AtariVectorEnvironment:
     return dm_env.specs.Array(shape, np.uint8, "screen")
 
   def action_spec(self) -> dm_env.specs.DiscreteArray:
-    num_actions = int(self._games.single_action_space.n)
+    num_actions = len(self._games.ale.get_action_set())
     return dm_env.specs.DiscreteArray(num_actions, np.int32, "action")
 
   def reset(self) -> np.ndarray:

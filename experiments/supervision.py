@@ -144,9 +144,10 @@ def _many_seeds(job: _Job, console: console_lib.Console) -> tuple[_Recording, _T
   )
 
   def train(stop: Callable[[], bool]) -> "dict[int, local.Result]":
+    raw = getattr(job.environment, "raw", job.environment)
     results = device.train(
       job.agent,
-      *job.environment.raw.pure,
+      *raw.pure,
       seeds=seeds,
       num_envs=command.num_envs or 1,
       num_episodes=job.num_episodes,

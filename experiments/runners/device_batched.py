@@ -57,7 +57,7 @@ class Program:
   def choose(self, state: device_agent.State) -> tuple[jax.Array, device_agent.State]:
     """`DeviceAgent.choose`."""
     # Replay, which it does not need, would have to pass through it.
-    rest = state._replace(actors=None, replay=None)
+    rest = state._replace(actors=None, replay=None)  # type: ignore[arg-type]
     action, actors, weights = self._choose(state.actors, rest)
     return action, state._replace(actors=actors, weights=weights)
 
