@@ -144,7 +144,7 @@ def _many_seeds(job: _Job, console: console_lib.Console) -> tuple[_Recording, _T
   )
 
   def train(stop: Callable[[], bool]) -> "dict[int, local.Result]":
-    raw = getattr(job.environment, "raw", job.environment)
+    raw: Any = getattr(job.environment, "raw", job.environment)
     results = device.train(
       job.agent,
       *raw.pure,
