@@ -6,10 +6,12 @@ of what the paper claims and what was measured.
 """
 
 import contextlib
+import math
 import shlex
 import sys
+import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import command, errors, flag_table, overrides
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
   from explorax.experiments import output
   from explorax.experiments.figures import types
+
+_TIME_UP = 3  # The exit code.
 
 _INTRODUCTION = """\
 Repeats the figures of the papers, with intervals over seeds and a test of each claim.
@@ -42,7 +46,8 @@ _OUTRO = """\
 OUTPUT/README.md shows all figures, with what they claim and what was measured.
 Raw results are kept in OUTPUT/raw: a second call only draws, and one that was stopped
 goes on.
-Exit codes: 0 done, 1 a task failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM.
+Exit codes: 0 done, 1 a task failed, 2 could not start, 3 --max_minutes were up,
+130 Ctrl-C, 143 SIGTERM.
 """
 
 _FLAGS = {
@@ -81,6 +86,14 @@ _FLAGS = {
       "=INT",
       None,
       "Processes side by side. [one for each processor; 1 with an accelerator]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "max_minutes",
+      "=INT",
+      None,
+      "Ends after so long, where machines are lent by the hour: what was computed is\n"
+      "kept, tasks under way are not, and the same call goes on. [no limit]",
       parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(
@@ -184,6 +197,12 @@ def _check_plots() -> None:
     ) from error
 
 
+def _time_up(max_minutes: int | None) -> Callable[[], bool]:
+  """From now on, whether so many minutes have passed; None: never."""
+  end = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
+  return lambda: time.monotonic() >= end
+
+
 def _reproduce(
   chosen: list["types.Figure"],
   configs: list[Any],
@@ -198,12 +217,21 @@ def _reproduce(
   console = console_lib.Console(sys.stdout)
   workers = given["workers"] or pool.default_workers()
   exit_code = 0
-  with signals.stop_on_signals(_announce) as stop:
+  time_up = _time_up(given["max_minutes"])
+  with signals.stop_on_signals(_announce) as request:
+
+    def stop() -> bool:
+      return request() or time_up()
+
     for figure, config in zip(chosen, configs, strict=True):
       done = _compute(figure, config, workers, directory, console, stop)
-      if stop():
+      if request():
         console_lib.complain("stopped; the same call goes on where it was.")
-        return stop.exit_code
+        return request.exit_code
+      # What is complete is drawn, be it late.
+      if done is None and time_up():
+        console_lib.complain("the time is up; the same call goes on where it was.")
+        return _TIME_UP
       if done is None:
         exit_code = 1
         continue

@@ -119,6 +119,29 @@ def test_a_figure_with_a_failed_task_is_finished_later(call, counting, tmp_path)
   assert counting.computed == [2, 3]
 
 
+def test_when_the_time_is_up_what_is_complete_is_kept(
+  call, counting, tmp_path, monkeypatch
+):
+  now = [0.0]
+  monkeypatch.setattr(reproduce.time, "monotonic", lambda: now[0])
+
+  def slow(settings, tick):
+    now[0] += 40.0
+    return Counting.run(counting, settings, tick)
+
+  figure = dataclasses.replace(registry.FIGURES["test/fig1"], run=slow)
+  monkeypatch.setitem(registry.FIGURES, "test/fig1", figure)
+  flags = ("--set", "sizes=2,3,4", "--max_minutes=1")
+  code, _, err = call(*flags)
+  # The second one was under way, and is dropped.
+  assert (code, counting.computed) == (3, [4]) and "the time is up" in err
+  assert not (tmp_path / "test_fig1.png").exists()
+  assert call(*flags)[0] == 3
+  # The last one ends in time; to draw takes no task.
+  assert call(*flags)[0] == 0
+  assert counting.computed == [4, 3, 2]
+
+
 def test_other_settings_are_computed_beside_what_there_is(call, counting):
   call()
   _, out, _ = call("--seeds=2")
