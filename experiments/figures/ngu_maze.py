@@ -170,9 +170,10 @@ def _judge(done: Sequence[types.Done]) -> list[types.Finding]:
   findings = []
   for agent in [agent for agent in last if agent != "learned"]:
     gap = statistics.difference(last["learned"], last[agent])
+    what = _AGENTS[agent][0].removeprefix("NGU, ")
     findings.append(
       types.Finding(
-        f"learned controllable states explore more than {_AGENTS[agent][0]}",
+        f"learned controllable states explore more than {what}",
         f"share of positions in the last evaluation {np.mean(last['learned']):.3g} and "
         f"{np.mean(last[agent]):.3g}, a difference of {gap.value:.3g} "
         f"[{gap.low:.3g}, {gap.high:.3g}]",

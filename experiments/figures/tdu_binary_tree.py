@@ -9,7 +9,7 @@ import numpy as np
 
 from explorax import environments
 from explorax.environments import binary_tree
-from explorax.experiments.figures import drawing, tdu_runs, types
+from explorax.experiments.figures import drawing, statistics, tdu_runs, types
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure
@@ -126,7 +126,6 @@ def _draw_depths(done: Sequence[types.Done]) -> "mpl_figure.Figure":
   fig, ((axes,),) = drawing.new(1, 1, width=6.0, height=3.8)
   lines = [(_label(b), types.select(done, beta=b)) for b in _betas(done)]
   tdu_runs.draw_episodes(axes, lines, xlabel="depth L")
-  axes.legend(fontsize="small", loc="lower right")
   return fig
 
 
@@ -139,7 +138,6 @@ def _draw_explorers(done: Sequence[types.Done]) -> "mpl_figure.Figure":
     lines += [(_label(b), types.select(done, beta=b, num_explorers=n)) for b in betas]
     tdu_runs.draw_episodes(panel, lines, xlabel="depth L")
     panel.set_title(f"N = {n} of {_NUM_FUNCTIONS} explore", fontsize="medium")
-  axes[0].legend(fontsize="small", loc="lower right")
   return fig
 
 
@@ -160,12 +158,16 @@ def _log_episodes(done: Sequence[types.Done]) -> np.ndarray:
 def _faster(
   claim: str, a: Sequence[types.Done], b: Sequence[types.Done], what: str
 ) -> types.Finding:
-  return tdu_runs.compare(
+  """Whether `a` needs beyond doubt fewer episodes than `b`."""
+  logs = _log_episodes(a), _log_episodes(b)
+  gap = statistics.difference(*logs)
+  ratio, low, high = (10**x for x in gap)
+  return types.Finding(
     claim,
-    _log_episodes(a),
-    _log_episodes(b),
-    what=f"log10 of the episodes to solve, {what}:",
-    greater=False,
+    f"episodes to solve, {what}: {10 ** np.mean(logs[0]):.0f} and "
+    f"{10 ** np.mean(logs[1]):.0f} (geometric means over sizes), a ratio of "
+    f"{ratio:.2f} [{low:.2f}, {high:.2f}]",
+    bool(gap.high < 0),
   )
 
 
@@ -185,12 +187,12 @@ def _judge_depths(done: Sequence[types.Done]) -> list[types.Finding]:
   means = [float(np.mean(_log_episodes(types.select(done, beta=b)))) for b in betas]
   if len(betas) > 1:
     listed = ", ".join(
-      f"{m:.3g} (β = {b:g})" for m, b in zip(means, betas, strict=True)
+      f"{10**m:.0f} (β = {b:g})" for m, b in zip(means, betas, strict=True)
     )
     findings.append(
       types.Finding(
         "the greater β, the faster (largely: no step back of more than a tenth)",
-        f"log10 of the episodes to solve: {listed}",
+        f"episodes to solve (geometric means): {listed}",
         means[-1] < means[0]
         and all(
           after < before + np.log10(1.1) for before, after in itertools.pairwise(means)

@@ -128,7 +128,8 @@ def _draw(done: Sequence[types.Done]) -> "mpl_figure.Figure":
       xlabel="size N",
     )
     panel.set_title(version, fontsize="medium")
-  axes[1].legend(fontsize="small", loc="lower right")
+  axes[1].set_ylim(bottom=min(panel.get_ylim()[0] for panel in axes[1:]))
+  axes[2].sharey(axes[1])
   return fig
 
 

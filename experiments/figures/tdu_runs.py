@@ -213,23 +213,30 @@ def draw_episodes(
   limit = max(task.settings["max_episodes"] for _, done in lines for task in done)
   axes.axhline(limit, color="0.4", linewidth=0.8)
   axes.text(
-    every[0], limit, "limit", ha="left", va="bottom", fontsize="x-small", color="0.3"
+    0.5,
+    limit,
+    "limit",
+    transform=axes.get_yaxis_transform(),
+    ha="center",
+    va="bottom",
+    fontsize="x-small",
+    color="0.3",
   )
   axes.set(xlabel=xlabel, ylabel="episodes to solve (median)", yscale="log")
-  axes.set_ylim(top=2.5 * limit)
+  fewest = min(episodes_to_solve(done).min() for _, done in lines)
+  # Decades, so that more than one has its number; and room for the legend.
+  axes.set_ylim(10.0 ** np.floor(np.log10(fewest)), 12 * limit)
   axes.set_xticks(every[:: -(-len(every) // 8)])
+  axes.legend(fontsize="small", loc="upper center", ncols=2)
   axes.grid(alpha=0.3)
 
 
-def compare(
-  claim: str, a: np.ndarray, b: np.ndarray, *, what: str, greater: bool = True
-) -> types.Finding:
-  """Whether `a` is beyond doubt greater (or less) than `b`, `[S]` each, on average."""
+def compare(claim: str, a: np.ndarray, b: np.ndarray, *, what: str) -> types.Finding:
+  """Whether the mean of `a` is beyond doubt greater than that of `b`, `[S]` each."""
   gap = statistics.difference(a, b)
-  held = gap.low > 0 if greater else gap.high < 0
   return types.Finding(
     claim,
     f"{what} {np.mean(a):.3g} and {np.mean(b):.3g}, a difference of {gap.value:.3g} "
     f"[{gap.low:.3g}, {gap.high:.3g}]",
-    bool(held),
+    bool(gap.low > 0),
   )
