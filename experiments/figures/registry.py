@@ -3,13 +3,21 @@
 from explorax.experiments.figures import (
   ngu_maze,
   ngu_mixtures,
+  retrace_operators,
   tdu_binary_tree,
   tdu_deep_sea,
   tdu_scales,
   types,
 )
 
-_MODULES = (ngu_maze, ngu_mixtures, tdu_deep_sea, tdu_scales, tdu_binary_tree)
+_MODULES = (
+  ngu_maze,
+  ngu_mixtures,
+  retrace_operators,
+  tdu_deep_sea,
+  tdu_scales,
+  tdu_binary_tree,
+)
 
 FIGURES: dict[str, types.Figure] = {
   figure.name: figure for module in _MODULES for figure in module.FIGURES
