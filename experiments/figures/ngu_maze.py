@@ -35,14 +35,14 @@ class Config:
 
   size: int = 5  # 21 in the paper.
   agents: tuple[str, ...] = tuple(_AGENTS)
-  num_steps: int = 30_000  # Environment steps of training; not printed.
+  num_steps: int = 60_000  # Environment steps of training; not printed.
   sequence_length: int = 10  # 50 in the paper (table 7).
   sequence_period: int = 5  # 50 in the paper (table 7).
   batch_size: int = 32  # Sequences; 64 in the paper (table 6).
   min_replay_size: int = 2_000  # Environment steps before learning; ours.
-  eval_every: int = 3_000  # Environment steps between two evaluations; ours.
+  eval_every: int = 6_000  # Environment steps between two evaluations; ours.
   eval_episodes: int = 50  # In each of them; ours.
-  num_seeds: int = 3  # Not printed.
+  num_seeds: int = 5  # Not printed.
 
   def __post_init__(self):
     disco_maze.DiscoMaze(self.size)  # Refuses impossible sizes.
@@ -205,7 +205,7 @@ FIGURES = (
       num_steps=300,
       min_replay_size=100,
       batch_size=4,
-      eval_every=150,
+      eval_every=100,
       eval_episodes=2,
       num_seeds=1,
     ),

@@ -39,7 +39,7 @@ class Config:
 
   sizes: tuple[int, ...] = (10, 12, 14, 16)  # N; 10, 12, … 50 in the paper.
   agents: tuple[str, ...] = ("tdu", "bootstrapped_dqn", "dqn_rnd", "dqn_counts")
-  max_episodes: int = 1000  # 10 000 in bsuite.
+  max_episodes: int = 1500  # 10 000 in bsuite.
   num_seeds: int = 5  # Not printed.
   seeds_per_task: int = 5  # Side by side; a task ends with the slowest of them.
 

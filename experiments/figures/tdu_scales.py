@@ -30,6 +30,8 @@ class Config:
     tdu_runs.check(self)
     tdu_runs.check_scales("betas", self.betas)
     tdu_runs.check_scales("prior_scales", self.prior_scales)
+    if max(self.betas) == 0:
+      raise ValueError("betas has no β above 0, and without there is no TDU; add one.")
     for rival in self.rivals:
       if rival not in _RIVALS:
         raise ValueError(f"rivals has {rival!r}; there are qu and q_ucb.")
