@@ -8,6 +8,7 @@ from explorax.experiments.figures import (
   tdu_deep_sea,
   tdu_scales,
   types,
+  ucb_small,
 )
 
 _MODULES = (
@@ -17,6 +18,7 @@ _MODULES = (
   tdu_deep_sea,
   tdu_scales,
   tdu_binary_tree,
+  ucb_small,
 )
 
 FIGURES: dict[str, types.Figure] = {

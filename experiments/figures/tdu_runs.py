@@ -98,16 +98,18 @@ def solve(
   is_bad: Callable[[local.Episode], float],
   tick: types.Tick,
   params: jax_types.Params = None,
+  config: Any = None,
 ) -> types.Results:
   """Runs an agent until all seeds have solved a problem, or had their episodes.
 
   Args:
-    settings: the agent's (`agent_config`), `seeds` and `max_episodes`.
+    settings: `agent`, `seeds` and `max_episodes`, and all that `agent_config` reads.
     environment: written in JAX.
     rule: makes that by which the average regret counts as low enough.
     is_bad: an episode's regret, 0 or 1.
     tick: told the share done, by episodes.
     params: of the environment, one for each seed; its own defaults where None.
+    config: the agent's; `agent_config(settings)` where None.
 
   Returns:
     For each seed, `[S]`: `solved`, the episode in which it was, or 0; `episodes`, how
@@ -116,7 +118,8 @@ def solve(
   seeds, limit = settings["seeds"], settings["max_episodes"]
   adapter = jax_adapter.JaxEnvironment(environment, seed=0)
   preset = presets.PRESETS[settings["agent"]]
-  agent = preset.make_agent(agent_config(settings), environments.spec(adapter))
+  config = agent_config(settings) if config is None else config
+  agent = preset.make_agent(config, environments.spec(adapter))
   rules = {seed: rule() for seed in seeds}
   episodes, bad = dict.fromkeys(seeds, 0), dict.fromkeys(seeds, 0.0)
 
