@@ -1,6 +1,13 @@
 """All figures, by name."""
 
 from explorax.experiments.figures import (
+  ez_cartpole,
+  ez_chain,
+  ez_cover,
+  ez_first_visits,
+  ez_noise,
+  ez_r_max,
+  ez_small,
   ngu_maze,
   ngu_mixtures,
   retrace_operators,
@@ -12,6 +19,13 @@ from explorax.experiments.figures import (
 )
 
 _MODULES = (
+  ez_first_visits,
+  ez_chain,
+  ez_small,
+  ez_cartpole,
+  ez_noise,
+  ez_cover,
+  ez_r_max,
   ngu_maze,
   ngu_mixtures,
   retrace_operators,
