@@ -366,6 +366,7 @@ def _extend(
     "num_cells",
     "pairs",
     "sequential",
+    "environment_per_seed",
   ),
 )
 def run_seeds(
@@ -384,6 +385,7 @@ def run_seeds(
   num_cells: int = 0,
   pairs: bool = False,
   sequential: bool = False,
+  environment_per_seed: bool = False,
 ) -> Record:
   """`run` for each of the keys, jitted: every array of the record is `[S, …]`.
 
@@ -394,16 +396,18 @@ def run_seeds(
     keys: `[S]` typed ones, or `[S, 2]` of jax's older kind.
     sequential: one run after another instead of all in step. That is quicker where a
       run's tables alone fill the caches, or where much of its work is rare (`RMax`).
+    environment_per_seed: each seed has an environment of its own: all arrays of
+      `environment_params` are `[S, …]`, in the order of the keys.
     others: as in `run`.
   """
 
-  def run_one(key: jax.Array) -> Record:
+  def run_one(key: jax.Array, own_params: jax_types.Params) -> Record:
     return run(
       learner,
       rule,
       environment,
       learner_params,
-      environment_params,
+      own_params if environment_per_seed else environment_params,
       key,
       num_episodes=num_episodes,
       max_steps=max_steps,
@@ -414,4 +418,7 @@ def run_seeds(
       pairs=pairs,
     )
 
-  return jax.lax.map(run_one, keys) if sequential else jax.vmap(run_one)(keys)
+  each = (keys, environment_params if environment_per_seed else ())
+  if sequential:
+    return jax.lax.map(lambda one: run_one(*one), each)
+  return jax.vmap(run_one)(*each)
