@@ -85,7 +85,7 @@ _PARTS = {
     ("distance", "lengths", "num_trajectories"),
   ),
 }
-_WEIGHTS = {"contraction": 1.0, "control": 1.0, "returns": 8.0}
+_WEIGHTS = {"contraction": 3.0, "control": 1.0, "returns": 3.0}
 
 
 def _tasks(config: Config) -> list[types.Task]:
@@ -159,6 +159,7 @@ def _draw_contraction(panel: "mpl_axes.Axes", task: types.Done, kind: str) -> No
 
 
 def _diverged(task: types.Done) -> np.ndarray:
+  """Where Q*(1) ends farther from Q* than its pessimistic start was, bool `[N]`."""
   errors = task.results["q_star"]
   return errors[:, -1] > errors[:, 0]
 
@@ -238,7 +239,7 @@ def _judge(done: Sequence[types.Done]) -> list[types.Finding]:
 def _safe(task: types.Done) -> types.Finding:
   worst = {kind: np.max(task.results[kind]) for kind in ("retrace", "tree_backup")}
   return types.Finding(
-    "Retrace and tree-backup contract by γ or better, whatever μ and λ",
+    "Retrace and tree-backup contract by γ or better, at every μ and λ tried",
     f"greatest factor {worst['retrace']:.4f} and {worst['tree_backup']:.4f}, "
     f"γ = {task.settings['discount']:g}",
     bool(max(worst.values()) <= task.settings["discount"] + _SLACK),
@@ -288,8 +289,8 @@ def _control(task: types.Done) -> types.Finding:
   return types.Finding(
     "Q*(1) may diverge, and Retrace(1), tree-backup(1) and Q*(λ) within its bound do "
     "not, on the same processes",
-    f"Q*(1) diverges on {diverged} of {total}; of the others' error, at most "
-    f"{worst:.2g} is left",
+    f"Q*(1) ends farther than it began on {diverged} of {total}; the others keep at "
+    f"most {worst:.2g} of their error",
     bool(diverged > 0 and worst < 0.1),
   )
 

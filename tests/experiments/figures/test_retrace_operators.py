@@ -92,7 +92,7 @@ def test_a_claim_that_is_not_so_does_not_hold(done, finding, part, changed):
 def test_control_s_and_variance_s_claims_hold_where_they_are_so(done):
   diverging = change(done, "control", q_star=np.linspace(1, 1e9, 41))
   assert FIGURE.judge(diverging)[3].held
-  assert "diverges on 3 of 3" in FIGURE.judge(diverging)[3].measured
+  assert "on 3 of 3" in FIGURE.judge(diverging)[3].measured
   never = change(done, "control", q_star=np.linspace(1, 0.01, 41))
   assert not FIGURE.judge(never)[3].held
   assert FIGURE.judge(change(done, "returns", importance_sampling_std=1e3))[4].held
