@@ -138,18 +138,16 @@ def _agents_of(done: Sequence[types.Done]) -> list[str]:
 
 def _curves(done: Sequence[types.Done], agent: str) -> np.ndarray:
   """The coverage in each evaluation: `[S, E]`."""
+  # They are made at the runner's reports, after the same steps of each seed.
   tasks = types.select(done, agent=agent)
-  # Mazes end when they end, and with them now and then one more evaluation.
-  shortest = min(len(task.results["coverage"]) for task in tasks)
-  return np.stack([task.results["coverage"][:shortest] for task in tasks])
+  return np.stack([task.results["coverage"] for task in tasks])
 
 
 def _draw(done: Sequence[types.Done]) -> "mpl_figure.Figure":
   fig, ((axes,),) = drawing.new(1, 1, width=6.0, height=3.8)
   for index, agent in enumerate(_agents_of(done)):
     label, curves = _AGENTS[agent][0], _curves(done, agent)
-    every = done[0].settings["eval_every"]
-    steps = every * np.arange(1, curves.shape[1] + 1)
+    steps = done[0].results["env_steps"]
     drawing.curve(axes, steps, curves, label=label, index=index, markers=True)
   axes.set(
     xlabel="environment steps",
@@ -205,7 +203,7 @@ FIGURES = (
       num_steps=300,
       min_replay_size=100,
       batch_size=4,
-      eval_every=100,
+      eval_every=150,
       eval_episodes=2,
       num_seeds=1,
     ),

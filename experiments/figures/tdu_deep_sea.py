@@ -32,9 +32,9 @@ class Config:
 
   The agents are their presets: TDU and Bootstrapped DQN have priors of scale 3 and TDU
   has β = 1 (paper 4, appendix D); the scales of the counts and of RND are not tuned,
-  where the paper shows the best of a sweep. Its other baselines do not exist here:
-  Q-explore (QEX), successor uncertainties (SU), and NoisyNets on this engine's small
-  network (NNS).
+  where the paper shows the best of a sweep. Left out are its other baselines:
+  Q-explore (QEX) and successor uncertainties (SU), which do not exist here, and
+  NoisyNets (NNS), whose noise is in heads only here.
   """
 
   sizes: tuple[int, ...] = (10, 12, 14, 16)  # N; 10, 12, … 50 in the paper.

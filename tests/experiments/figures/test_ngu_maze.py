@@ -16,8 +16,7 @@ def make_up(last):
   done = []
   for task in FIGURE.tasks(FIGURE.config):
     end = last[task.settings["agent"]] + 0.01 * task.settings["seed"]
-    # Now and then one more evaluation, at the end.
-    coverage = np.linspace(0.3, end, 10 + task.settings["seed"] % 2)[:10]
+    coverage = np.linspace(0.3, end, 10)
     steps = task.settings["eval_every"] * np.arange(1, 11)
     results = {"coverage": coverage, "env_steps": steps, "training_coverage": coverage}
     done.append(types.Done(task.settings, results, 1.0))
@@ -79,7 +78,7 @@ def test_a_smoke_version_runs():
   (task,) = FIGURE.tasks(config)
   shares = []
   results = FIGURE.run(task.settings, shares.append)
-  assert results["env_steps"].tolist() == [100, 200, 300]
+  assert results["env_steps"].tolist() == [200, 300]  # At the first report thereafter.
   # A maze of size 5 has seven positions that can be reached.
   positions = results["training_coverage"] * 7
   np.testing.assert_allclose(positions, np.round(positions), atol=1e-5)
