@@ -34,8 +34,9 @@ class FourierBasis:
   beyond the bounds are taken to them, so that x̂ ∈ [0, 1]^d: cos(π c x) has its period
   beyond, and would make far states look near.
 
-  They are computed as the real parts of products of exp(iπ c_i x̂_i): of the 32768
-  features of order 7 in 5 dimensions, no more than 40 cosines and sines are taken.
+  In more than two dimensions they are cos α cos β − sin α sin β, β belonging to the
+  last two dimensions: the 32768 features of order 7 in 5 dimensions need the cosines
+  and sines of 576 angles only.
   """
 
   order: int  # n.
@@ -65,25 +66,33 @@ class FourierBasis:
     low = jnp.asarray(self.low, jnp.float32)
     width = jnp.asarray(self.high, jnp.float32) - low
     scaled = jnp.clip((jnp.asarray(observation, jnp.float32) - low) / width, 0.0, 1.0)
-    frequencies = math.pi * jnp.arange(self.order + 1, dtype=jnp.float32)
-    angles = scaled[:, None] * frequencies[None, :]
-    cosines, sines = jnp.cos(angles), jnp.sin(angles)
-    # Products of complex numbers as products of matrices: a compiler would otherwise
-    # compute the cosines again for every element that is made from them.
-    product = jnp.stack([cosines[0], sines[0]], axis=1)
-    for cosine, sine in zip(cosines[1:], sines[1:], strict=True):
-      turn = jnp.stack(
-        [jnp.stack([cosine, sine], axis=1), jnp.stack([-sine, cosine], axis=1)]
-      )
-      product = jnp.tensordot(product, turn, 1, precision="highest").reshape(-1, 2)
-    return product[:, 0]
+    num_heads = max(len(self.low) - 2, 0)
+    tails = self._angles(scaled[num_heads:])
+    if not num_heads:
+      return jnp.cos(tails)
+    heads = self._angles(scaled[:num_heads])
+    # A product of matrices: their elements are computed before it, and only once.
+    return jnp.dot(
+      jnp.stack([jnp.cos(heads), -jnp.sin(heads)], axis=1),
+      jnp.stack([jnp.cos(tails), jnp.sin(tails)]),
+      precision="highest",
+    ).reshape(-1)
 
-  def multi_indices(self) -> np.ndarray:
-    """c of every feature, int32 `[F, d]`."""
-    values = range(self.order + 1)
-    return np.asarray(list(itertools.product(values, repeat=len(self.low))), np.int32)
+  def _angles(self, scaled: jax.Array) -> jax.Array:
+    """π c · x̂ for all c in as many dimensions as x̂ has, float32 `[(n + 1)^dims]`."""
+    frequencies = np.float32(np.pi) * _multi_indices(self.order, scaled.shape[0])
+    return sum(
+      (jnp.asarray(c) * scaled[i] for i, c in enumerate(frequencies.T)),
+      start=jnp.float32(0.0),
+    )
 
   def step_scales(self) -> np.ndarray:
     """1/‖c‖, and 1 where c = 0 (Konidaris et al., 2011, section 3.1), float32 `[F]`."""
-    norms = np.linalg.norm(self.multi_indices(), axis=1)
+    norms = np.linalg.norm(_multi_indices(self.order, len(self.low)), axis=1)
     return (1.0 / np.where(norms == 0.0, 1.0, norms)).astype(np.float32)
+
+
+def _multi_indices(order: int, dimensions: int) -> np.ndarray:
+  """c of every feature, float32 `[(order + 1)^dimensions, dimensions]`."""
+  values = range(order + 1)
+  return np.asarray(list(itertools.product(values, repeat=dimensions)), np.float32)

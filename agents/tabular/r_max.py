@@ -141,8 +141,9 @@ class RMax:
       change = jnp.abs(jnp.max(better, axis=1) - jnp.max(table, axis=1))
       return better, jnp.max(change)
 
+    start = state.table, jnp.float32(0.0)
     table, _ = jax.lax.while_loop(
-      lambda carry: carry[1] > params.tolerance, improve, improve((state.table, 0.0))
+      lambda carry: carry[1] > params.tolerance, improve, improve(start)
     )
     return table
 

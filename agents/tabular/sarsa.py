@@ -77,7 +77,7 @@ class SarsaLambda:
     return self.features(observation)
 
   def q_values(self, state: State, encoded: jax.Array) -> jax.Array:
-    return jnp.dot(state.weights, encoded, precision="highest")[None]
+    return jnp.sum(state.weights * encoded[None], axis=1)[None]
 
   def update(self, state: State, transition: types.Transition) -> State:
     params = state.params

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import dm_env
 import jax
 import jax.numpy as jnp
 
@@ -166,7 +167,7 @@ def run(
   _check(num_episodes, cell, num_cells, pairs)
   num_actions = environment.num_actions
 
-  def arrive(state, timestep) -> _Arrival:
+  def arrive(state: jax_types.State, timestep: dm_env.TimeStep) -> _Arrival:
     observation = timestep.observation
     return _Arrival(
       state,
@@ -308,7 +309,9 @@ def run(
   )
   visits = loop.visits.reshape((num_cells, num_actions) if pairs else (num_cells,))
   return Record(
-    *jax.tree.map(lambda x: x[:num_episodes], finished),
+    returns=finished.returns[:num_episodes],
+    discounted_returns=finished.discounted_returns[:num_episodes],
+    lengths=finished.lengths[:num_episodes],
     episodes=loop.episodes,
     steps=loop.steps,
     stopped=loop.stopped,
@@ -318,7 +321,9 @@ def run(
   )
 
 
-def _check(num_episodes: int, cell: Reading | None, num_cells: int, pairs: bool):
+def _check(
+  num_episodes: int, cell: Reading | None, num_cells: int, pairs: bool
+) -> None:
   if num_episodes < 1:
     raise ValueError(f"num_episodes is {num_episodes}; a run has at least 1.")
   if (cell is None) != (num_cells == 0) or num_cells < 0:
@@ -394,10 +399,8 @@ def run_seeds(
 
   Args:
     keys: `[S]` typed ones, or `[S, 2]` of jax's older kind.
-    sequential: one run after another instead of all in step. That is quicker where a
-      run's tables alone fill the caches, or where much of its work is rare (`RMax`).
-    environment_per_seed: each seed has an environment of its own: all arrays of
-      `environment_params` are `[S, …]`, in the order of the keys.
+    sequential: one run after another instead of all in step. That is quicker where
+      much of a run's work is rare, as `RMax`'s is.
     others: as in `run`.
   """
 

@@ -386,16 +386,16 @@ def test_q_learning_finds_the_best_stop_in_the_chain():
 def test_q_learning_solves_a_small_deep_sea():
   record = training.run_seeds(
     q_learning.QLearning(20, 2),
-    exploration.EpsilonGreedy(0.2),
+    exploration.EpsilonGreedy(0.5),
     SEA,
     q_learning.Params(1.0, 1.0),
     SEA.default_params(),
     jax.random.split(jax.random.PRNGKey(6), 3),
-    num_episodes=2000,
+    num_episodes=5000,
     stop_return=0.9,
     observe=sea_index,
   )
-  assert np.all(record.stopped) and np.all(record.episodes < 2000)
+  assert np.all(record.stopped) and np.all(record.episodes < 5000)
   last = np.asarray(record.returns)[np.arange(3), np.asarray(record.episodes) - 1]
   np.testing.assert_allclose(last, 0.99, rtol=1e-5)
 
