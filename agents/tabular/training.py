@@ -401,6 +401,8 @@ def run_seeds(
     keys: `[S]` typed ones, or `[S, 2]` of jax's older kind.
     sequential: one run after another instead of all in step. That is quicker where
       much of a run's work is rare, as `RMax`'s is.
+    environment_per_seed: each seed has an environment of its own: all arrays of
+      `environment_params` are `[S, …]`, in the order of the keys.
     others: as in `run`.
   """
 

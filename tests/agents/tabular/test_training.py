@@ -453,6 +453,21 @@ def test_sarsa_in_mountain_car_with_a_batch_of_step_sizes():
   assert changes[0] == 0.0 and 0.0 < changes[1] < changes[2]
 
 
+def test_each_seed_in_an_environment_of_its_own():
+  limits = jnp.asarray([2, 5])
+  record = training.run_seeds(
+    q_learning.QLearning(10, 2),
+    exploration.Greedy(),
+    _Steps(),
+    q_learning.Params(0.5, 0.9),
+    _StepParams(limits, jnp.zeros((2,), bool)),
+    jax.random.split(jax.random.PRNGKey(0), 2),
+    num_episodes=3,
+    environment_per_seed=True,
+  )
+  np.testing.assert_array_equal(record.lengths, [[2, 2, 2], [5, 5, 5]])
+
+
 def test_other_values_compile_nothing_anew():
   def train(seed, step_size, max_steps, limit):
     return training.run_seeds(
