@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from explorax.environments import deep_sea, jax_environments
-
 
 class SolvedRule:
   """Finds the episode in which Deep Sea is solved, as bsuite's score defines it.
@@ -73,6 +71,9 @@ def solved_rule(name: str) -> SolvedRule | None:
   JAX, `jax:deep_sea/…` without and with `stochastic=true`.
   """
   if name.startswith("jax:deep_sea/"):
+    # Here, so that jax is not imported with the package.
+    from explorax.environments import deep_sea, jax_environments
+
     twin, _ = jax_environments.make(name.removeprefix("jax:"))
     stochastic = isinstance(twin, deep_sea.DeepSea) and twin.stochastic
   elif name.startswith(("bsuite:deep_sea/", "bsuite:deep_sea_stochastic/")):

@@ -197,8 +197,24 @@ def test_solved_rule_by_name():
   assert _solved(stochastic, [0] * 120) == 100
   stochastic = environments.solved_rule("bsuite:deep_sea_stochastic/3")
   assert _solved(stochastic, [1] * 96 + [0] * 25) == 121
+  assert environments.solved_rule("jax:deep_sea/7,permuted=true").threshold == 0.9
+  twin = environments.solved_rule("jax:deep_sea/7,stochastic=true")
+  assert (twin.threshold, twin.min_episode) == (0.8, 100)
   assert environments.solved_rule("bsuite:catch/0") is None
+  assert environments.solved_rule("jax:chain/20") is None
   assert environments.solved_rule("gym:CartPole-v1") is None
+
+
+def test_bad_episodes_are_counted_where_the_environment_does_not():
+  bad = np.random.default_rng(3).random(300) < 0.93
+  accumulated, counting = environments.SolvedRule(), environments.SolvedRule()
+  for episode, is_bad in enumerate(bad, start=1):
+    total = float(bad[:episode].sum())
+    accumulated.take(episode, {"total_bad_episodes": total})
+    counting.take(episode, {"bad_episode": float(is_bad)})
+    counting.take(episode, {"coverage": 1.0})
+    assert counting.solved_episode == accumulated.solved_episode
+  assert counting.solved_episode == _solved(environments.SolvedRule(), bad)
 
 
 @pytest.mark.parametrize("arguments", [{"threshold": 0.0}, {"threshold": 1.1}])
