@@ -22,7 +22,7 @@ class Config:
   """Settings of the figure. The paper's table of them is lost.
 
   The length of a trial decides much: of 200, 1000 and 5000 steps, tried with 50 trials
-  each, ε-greedy with ε = 0.5 got to 3, 9 and 16 % of the states that are more than three
+  each, ε-greedy with ε = 0.5 got to 3, 9 and 16 % of the states that are more than 3
   columns away and above the last row. The band's width and the 10 % that its finding
   allows were set after that, so it describes these settings and confirms little.
   """
