@@ -43,7 +43,7 @@ Examples
 """
 
 _OUTRO = """\
-OUTPUT/README.md shows all figures, with what they claim and what was measured.
+OUTPUT/figures.md shows all figures, with what they claim and what was measured.
 Raw results are kept in OUTPUT/raw: a second call only draws, and one that was stopped
 goes on.
 Exit codes: 0 done, 1 a task failed, 2 could not start, 3 --max_minutes were up,
@@ -56,7 +56,8 @@ _FLAGS = {
       "figure",
       "=NAME,...",
       None,
-      "Figures (--list), all of a paper by its first part (ez), or all.",
+      "Figures (--list), all of a paper by its first part (ez), or all; or your own,\n"
+      "a figures.types.Figure, as module:NAME.",
     ),
     flag_table.Flag(
       "quick",
@@ -93,7 +94,8 @@ _FLAGS = {
       "=INT",
       None,
       "Ends after so long, where machines are lent by the hour: what was computed is\n"
-      "kept, tasks under way are not, and the same call goes on. [no limit]",
+      "kept, tasks under way are not, and the same call goes on. With one worker a\n"
+      "task is left when it next tells how far it is. [no limit]",
       parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(
@@ -130,7 +132,7 @@ def main(argv: Sequence[str] | None = None) -> int:
       return _print(_listing(registry.FIGURES))
     chosen = _choose(given["figure"], registry.FIGURES)
     _check_plots()
-    configs = [_config(figure, given) for figure in chosen]
+    configs = [_config(figure, given) for figure in chosen.values()]
     directory = output.RunDirectory.create(given["output"])
   except (errors.SetUpError, errors.OutputError, ValueError) as error:
     if debug:
@@ -151,8 +153,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _choose(
   names: str | None, figures: dict[str, "types.Figure"]
-) -> list["types.Figure"]:
-  """The figures of these names, in their order."""
+) -> dict[str, "types.Figure"]:
+  """The figures by their names, in the order in which they were asked for."""
+  from explorax.experiments.figures import registry
+
   if not names:
     raise errors.SetUpError("--figure is missing; --list shows the names.")
   chosen: dict[str, types.Figure] = {}
@@ -162,13 +166,15 @@ def _choose(
       for key, figure in figures.items()
       if name in (key, key.partition("/")[0], "all")
     }
+    if ":" in name:
+      found = {name: registry.find(name)}
     if not found:
       raise errors.SetUpError(
         f"there is no figure {name!r}.{overrides.nearest(name, list(figures))} "
         "--list shows all of them."
       )
     chosen |= found
-  return list(chosen.values())
+  return chosen
 
 
 def _config(figure: "types.Figure", given: dict[str, Any]) -> Any:
@@ -204,7 +210,7 @@ def _time_up(max_minutes: int | None) -> Callable[[], bool]:
 
 
 def _reproduce(
-  chosen: list["types.Figure"],
+  chosen: dict[str, "types.Figure"],
   configs: list[Any],
   given: dict[str, Any],
   argv: list[str],
@@ -223,8 +229,8 @@ def _reproduce(
     def stop() -> bool:
       return request() or time_up()
 
-    for figure, config in zip(chosen, configs, strict=True):
-      done = _compute(figure, config, workers, directory, console, stop)
+    for (name, figure), config in zip(chosen.items(), configs, strict=True):
+      done = _compute(name, figure, config, workers, directory, console, stop)
       if request():
         console_lib.complain("stopped; the same call goes on where it was.")
         return request.exit_code
@@ -249,6 +255,7 @@ def _reproduce(
 
 
 def _compute(
+  name: str,
   figure: "types.Figure",
   config: Any,
   workers: int,
@@ -283,9 +290,9 @@ def _compute(
   failed = 0
   with contextlib.closing(progress):
     outcomes = pool.compute(
-      figure.name,
+      name,
       [tasks[i] for i in missing],
-      workers=min(workers, len(missing)),
+      workers=workers,
       on_progress=progress.update,
       stop=stop,
     )

@@ -4,6 +4,7 @@ import hashlib
 import json
 import pathlib
 import zipfile
+import zlib
 from importlib import metadata
 from typing import NamedTuple
 
@@ -14,6 +15,20 @@ from explorax.experiments.figures import types
 
 _META = "__task__"  # The name of the array that says where the others are from.
 _DIGITS = 10  # Of the settings' digest in a file's name.
+
+
+# What numpy, zipfile and json raise at files that are cut short or damaged.
+_UNREADABLE = (
+  OSError,
+  ValueError,
+  KeyError,
+  TypeError,
+  EOFError,
+  NotImplementedError,
+  RuntimeError,
+  zipfile.BadZipFile,
+  zlib.error,
+)
 
 
 class Found(NamedTuple):
@@ -52,12 +67,13 @@ class Cache:
       with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
         results = {name: arrays[name] for name in arrays.files}
       meta = json.loads(str(results.pop(_META)[()]))
+      made_by, settings = meta["made_by"], meta["settings"]
       seconds = float(meta["seconds"])
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+    except _UNREADABLE:
       return Found(None, f"{path} cannot be read")
-    if meta.get("made_by") != self._made_by:
+    if made_by != self._made_by:
       return Found(None, f"{path} is of another version")
-    if meta.get("settings") != _plain(task.settings):
+    if settings != _plain(task.settings):
       return Found(None, f"{path} has other settings")
     return Found(types.Done(task.settings, results, seconds), "")
 

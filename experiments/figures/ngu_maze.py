@@ -111,7 +111,7 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
     tick(min(1.0, steps / settings["num_steps"]))
     return False
 
-  device.run(
+  result = device.run(
     agent,
     environment,
     seed=seed,
@@ -125,6 +125,8 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
     eval_episodes=settings["eval_episodes"],
     on_evaluation=after_evaluation,
   )
+  if result.interrupted:
+    raise types.InterruptedTaskError
   return {
     "env_steps": np.array(env_steps, np.int64),
     "coverage": np.array(coverage, np.float64),

@@ -1,12 +1,14 @@
 """Computes tasks in processes side by side, each with its share of the processor."""
 
 import concurrent.futures
+import contextlib
 import multiprocessing
 import os
 import queue
 import signal
+import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import process
 from typing import Any, NamedTuple
 
@@ -40,11 +42,12 @@ def compute(
   """Computes a figure's tasks, and yields each outcome as it comes.
 
   Args:
-    figure_name: a name in `registry.FIGURES`.
+    figure_name: as `registry.find` takes it.
     tasks: to be computed, the long ones first.
-    workers: processes; with one, the tasks are computed in this process.
+    workers: processes at most; where one is allowed, this process computes.
     on_progress: told now and then the share done of each task under way.
-    stop: asked now and then whether to stop; tasks under way are then dropped.
+    stop: asked now and then whether to stop; tasks under way are then dropped. In
+      this process a task is under way until it ticks.
   """
   if workers == 1:
     yield from _alone(figure_name, tasks, on_progress, stop)
@@ -53,12 +56,16 @@ def compute(
   context = multiprocessing.get_context("spawn")
   ticks = context.Queue()
   executor = concurrent.futures.ProcessPoolExecutor(
-    workers, mp_context=context, initializer=_begin_worker, initargs=(ticks,)
+    min(workers, len(tasks)),
+    mp_context=context,
+    initializer=_begin_worker,
+    initargs=(ticks,),
   )
-  waiting = {
-    executor.submit(_compute, figure_name, index, task.settings): index
-    for index, task in enumerate(tasks)
-  }
+  with _no_ctrl_c():  # Ctrl-C goes to the whole group; this process decides.
+    waiting = {
+      executor.submit(_compute, figure_name, index, task.settings): index
+      for index, task in enumerate(tasks)
+    }
   shares: dict[int, float] = {}
   try:
     while waiting and not stop():
@@ -75,40 +82,41 @@ def compute(
     _end(executor)
 
 
-class _StoppedError(Exception):
-  """The task was asked to stop."""
-
-
 def _alone(
   figure_name: str,
   tasks: Sequence[types.Task],
   on_progress: Callable[[dict[int, float]], None],
   stop: Callable[[], bool],
 ) -> Generator[Outcome, None, None]:
-  figure = registry.FIGURES[figure_name]
+  figure = registry.find(figure_name)
   for index, task in enumerate(tasks):
 
     def tick(share: float, index: int = index) -> None:
       on_progress({index: share})
       if stop():
-        raise _StoppedError
+        raise types.InterruptedTaskError
 
     if stop():
       return
     try:
-      yield Outcome(index, _timed(figure, task.settings, tick), "")
-    except _StoppedError:
+      done, problem = _attempt(figure, task.settings, tick)
+    except types.InterruptedTaskError:
       return
-    except Exception as error:
-      yield Outcome(index, None, f"{type(error).__name__}: {error}")
+    yield Outcome(index, done, problem)
 
 
-def _timed(
+def _attempt(
   figure: types.Figure, settings: types.Settings, tick: types.Tick
-) -> types.Done:
+) -> tuple[types.Done | None, str]:
+  """The results, or what went wrong: plain data, which can cross processes."""
   start = time.monotonic()
-  results = figure.run(settings, tick)
-  return types.Done(settings, results, time.monotonic() - start)
+  try:
+    results = figure.run(settings, tick)
+  except types.InterruptedTaskError:
+    raise
+  except Exception as error:
+    return None, f"{type(error).__name__}: {str(error).removesuffix('.')}"
+  return types.Done(settings, results, time.monotonic() - start), ""
 
 
 _ticks: Any = None  # In a worker: where it tells of its progress.
@@ -117,17 +125,30 @@ _ticks: Any = None  # In a worker: where it tells of its progress.
 def _begin_worker(ticks: Any) -> None:
   global _ticks
   _ticks = ticks
-  # Ctrl-C goes to the whole group; the parent decides what becomes of it.
-  signal.signal(signal.SIGINT, signal.SIG_IGN)
   # Two tasks side by side are faster than one after the other. (XLA reads this when
   # it computes for the first time.)
   threads = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
   os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {threads}".strip()
 
 
-def _compute(figure_name: str, index: int, settings: types.Settings) -> types.Done:
-  figure = registry.FIGURES[figure_name]
-  return _timed(figure, settings, lambda share: _ticks.put((index, share)))
+def _compute(
+  figure_name: str, index: int, settings: types.Settings
+) -> tuple[types.Done | None, str]:
+  figure = registry.find(figure_name)
+  return _attempt(figure, settings, lambda share: _ticks.put((index, share)))
+
+
+@contextlib.contextmanager
+def _no_ctrl_c() -> Iterator[None]:
+  """Processes that are started in here never see Ctrl-C."""
+  if threading.current_thread() is not threading.main_thread():
+    yield  # Python lets only the main thread say so.
+    return
+  before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+  try:
+    yield
+  finally:
+    signal.signal(signal.SIGINT, before)
 
 
 def _drain(ticks: Any, shares: dict[int, float]) -> None:
@@ -139,11 +160,11 @@ def _drain(ticks: Any, shares: dict[int, float]) -> None:
     shares[index] = share
 
 
-def _outcome(index: int, future: "concurrent.futures.Future[types.Done]") -> Outcome:
+def _outcome(index: int, future: "concurrent.futures.Future[Any]") -> Outcome:
   try:
-    return Outcome(index, future.result(), "")
+    return Outcome(index, *future.result())
   except process.BrokenProcessPool:
-    problem = "its process was ended from outside, perhaps for want of memory"
+    problem = "a process was ended from outside, perhaps for want of memory"
     return Outcome(index, None, problem)
   except Exception as error:
     return Outcome(index, None, f"{type(error).__name__}: {error}")

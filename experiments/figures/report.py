@@ -2,13 +2,15 @@
 
     ez_fig3.png   the drawing, with the claim and what was found below it
     ez_fig3.json  the findings, and everything needed to repeat them
-    README.md     all figures of the directory, each with its findings
+    figures.md    all figures of the directory, each with its findings
     raw/          the results of its tasks (`cache.py`)
 
-Of a smoke version the files end in `_quick`.
+The names of a smoke version end in `_quick`, those of one with other settings than the
+figure's own in a digest of them.
 """
 
 import datetime
+import hashlib
 import json
 import os
 import pathlib
@@ -21,7 +23,8 @@ import jax
 from explorax.experiments import output, overrides, summary, versions
 from explorax.experiments.figures import cache, drawing, registry, types
 
-_ENDS = ("", "_quick")
+_LEAST_SEEDS = 3  # Fewer tell nothing about other seeds.
+_PAGE = "figures.md"
 
 
 def leave(
@@ -50,7 +53,7 @@ def leave(
     OutputError: if something cannot be written.
   """
   findings = list(figure.judge(done))
-  if quick:
+  if quick or config.num_seeds < min(_LEAST_SEEDS, figure.config.num_seeds):
     findings = [finding._replace(held=None) for finding in findings]
   seconds = sum(task.seconds for task in done)
   note = (
@@ -58,7 +61,7 @@ def leave(
     f"intervals over seeds. Computed in {summary.duration(seconds)} of one process "
     f"({_machine()}). explorax, {datetime.date.today().isoformat()}."
   )
-  name = cache.file_name(figure.name) + _ENDS[quick]
+  name = _file_name(figure, config)
   fig = figure.draw(done)
   directory.write(
     f"{name}.png", lambda file: drawing.save(file, fig, figure, findings, note)
@@ -80,8 +83,19 @@ def leave(
     },
   )
   text = _page(directory.path)
-  directory.write("README.md", lambda file: file.write(text.encode()))
+  directory.write(_PAGE, lambda file: file.write(text.encode()))
   return findings, directory.path / f"{name}.png"
+
+
+def _file_name(figure: types.Figure, config: Any) -> str:
+  """Of the figure's files, without their endings."""
+  name = cache.file_name(figure.name)
+  if config == figure.config:
+    return name
+  if config == figure.quick:
+    return f"{name}_quick"
+  text = json.dumps(overrides.to_dict(config), sort_keys=True)
+  return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def table(findings: Sequence[types.Finding]) -> str:
@@ -107,16 +121,24 @@ def _machine() -> str:
 
 
 def _page(directory: pathlib.Path) -> str:
-  """All figures that are drawn in the directory, those of earlier calls too."""
+  """All figures that are drawn in the directory, those of earlier calls too.
+
+  What cannot be read is named there: it must not stop what can.
+  """
   parts = [
     "# Figures\n\nEach was made by the command below it. Bands are 95 % bootstrap "
     "intervals over seeds; times are those of all processes added up."
   ]
-  names = [cache.file_name(known) + end for known in registry.FIGURES for end in _ENDS]
-  for name in names:
-    path = directory / f"{name}.json"
-    if path.exists():
-      parts.append(_section(name, json.loads(path.read_text(encoding="utf-8"))))
+  for figure in registry.FIGURES:
+    name = cache.file_name(figure)
+    own = [directory / f"{name}.json", directory / f"{name}_quick.json"]
+    for path in [*own, *sorted(directory.glob(f"{name}-*.json"))]:
+      try:
+        parts.append(_section(path.stem, json.loads(path.read_text(encoding="utf-8"))))
+      except FileNotFoundError:
+        continue
+      except (OSError, ValueError, KeyError, TypeError):
+        parts.append(f"## {path.name}\n\nThis file cannot be read.")
   return "\n\n".join(parts) + "\n"
 
 

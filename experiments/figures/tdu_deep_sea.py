@@ -139,11 +139,9 @@ def draw_bars(
   """The score of each agent in each version, with intervals over seeds."""
   width = 0.38
   for index, version in enumerate(VERSIONS):
-    all_scores = [tdu_runs.scores(of_version(done, version)) for _, done in agents]
-    intervals = [statistics.bootstrap(scores[:, None]) for scores in all_scores]
-    value = np.array([interval.value[0] for interval in intervals])
-    low = np.array([interval.low[0] for interval in intervals])
-    high = np.array([interval.high[0] for interval in intervals])
+    solved = [tdu_runs.solved(of_version(done, version)) for _, done in agents]
+    intervals = [statistics.stratified_mean(each) for each in solved]
+    value, low, high = np.array(intervals).T
     axes.bar(
       np.arange(len(agents)) + (index - 0.5) * width,
       value,

@@ -137,7 +137,7 @@ def solve(
     tick(sum(shares) / len(seeds))
     return min(shares) == 1.0
 
-  device.train(
+  results = device.train(
     agent,
     environment,
     params,
@@ -147,6 +147,8 @@ def solve(
     on_episode=count,
     stop=stop,
   )
+  if any(r.interrupted for r in results) and not all(map(is_over, seeds)):
+    raise types.InterruptedTaskError
   return {
     "solved": np.array([rules[seed].solved_episode or 0 for seed in seeds], np.int32),
     "episodes": np.array([episodes[seed] for seed in seeds], np.int32),
@@ -172,16 +174,21 @@ def episodes_to_solve(done: Sequence[types.Done]) -> np.ndarray:
 
 
 def scores(done: Sequence[types.Done]) -> np.ndarray:
-  """Of one agent's tasks: each seed's share of those that it solved, `[S]`.
+  """Of one agent's tasks: each seed's share of the problems that it solved, `[S]`."""
+  return np.mean(solved(done), axis=1)
 
-  The tasks are of several sizes and versions, each with the same seeds.
+
+def solved(done: Sequence[types.Done]) -> np.ndarray:
+  """Of one agent's tasks: bool `[S, M]`, whether each seed solved each problem.
+
+  The problems are of several sizes and versions, each with the same seeds.
   """
   problems: dict[str, list[types.Done]] = {}
   for task in done:
     problem = {k: v for k, v in task.settings.items() if k != "seeds"}
     problems.setdefault(json.dumps(problem), []).append(task)
-  solved = [over_seeds(tasks, "solved") > 0 for tasks in problems.values()]
-  return np.mean(solved, axis=0)
+  each = [over_seeds(tasks, "solved") > 0 for tasks in problems.values()]
+  return np.stack(each, axis=1)
 
 
 def sizes(done: Sequence[types.Done]) -> list[int]:

@@ -28,6 +28,10 @@ class Task(NamedTuple):
   weight: float = 1.0
 
 
+class InterruptedTaskError(Exception):
+  """A task was ended before it was complete: what it has is not to be kept."""
+
+
 class Done(NamedTuple):
   """A task's results.
 

@@ -102,7 +102,7 @@ def run_breakout(settings: types.Settings, tick: types.Tick) -> types.Results:
     )
     return False
 
-  device.train(
+  results = device.train(
     preset.make_agent(config, environments.spec(adapter)),
     environment,
     seeds=seeds,
@@ -110,6 +110,8 @@ def run_breakout(settings: types.Settings, tick: types.Tick) -> types.Results:
     on_episode=count,
     stop=stop,
   )
+  if any(result.interrupted for result in results):
+    raise types.InterruptedTaskError
   found = [means(ends[seed], returns[seed], points(settings)) for seed in seeds]
   return {
     "curve": np.stack([curve for curve, _ in found]),

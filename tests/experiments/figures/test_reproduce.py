@@ -97,7 +97,7 @@ def test_a_second_call_only_draws(call, counting, tmp_path):
   assert counting.computed == [3, 2]
   assert (tmp_path / "test_fig1.png").read_bytes().startswith(b"\x89PNG")
   assert "held" in out and "it grows" in out
-  page = (tmp_path / "README.md").read_text()
+  page = (tmp_path / "figures.md").read_text()
   assert "![Sizes](test_fig1.png)" in page and "| held | it grows |" in page
   first = json.loads((tmp_path / "test_fig1.json").read_text())
   assert first["findings"][0]["verdict"] == "held"
@@ -178,7 +178,7 @@ def test_a_smoke_version_tells_nothing_and_replaces_nothing(call, tmp_path):
     "test_fig1.png",
     "test_fig1_quick.png",
   }
-  page = (tmp_path / "README.md").read_text()
+  page = (tmp_path / "figures.md").read_text()
   assert "| held |" in page and "| cannot be told |" in page
 
 
@@ -204,23 +204,174 @@ def test_results_cannot_be_written_where_a_file_is(call, tmp_path, capsys):
   assert code == 1 and "could not be written" in err
 
 
-def test_processes_side_by_side_find_what_one_finds(tmp_path, capsys):
-  """And the workers find the figures of the registry by themselves."""
-  for workers in (1, 2):
-    flags = ["--figure=ngu/fig7", f"--output={tmp_path / str(workers)}"]
-    assert reproduce.main([*flags, f"--workers={workers}"]) == 0
-  one, two = (
-    np.load(next((tmp_path / name / "raw" / "ngu_fig7").glob("*.npz")))
-    for name in ("1", "2")
+OWN = """
+import dataclasses, os, signal, time
+import numpy as np
+from explorax.experiments.figures import drawing, types
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  what: tuple[str, ...] = ("one", "two", "three")
+  num_seeds: int = 3
+
+class Awkward(RuntimeError):
+  def __init__(self, message, weights):  # Cannot be unpickled.
+    super().__init__(message)
+
+def run(settings, tick):
+  tick(0.5)
+  if settings["what"] == "raise":
+    raise Awkward("the loss became NaN.", np.zeros(3))
+  if settings["what"] == "kill":
+    os.kill(os.getpid(), signal.SIGKILL)
+  if settings["what"] == "wait":
+    time.sleep(600)
+  return {"pid": np.array(os.getpid())}
+
+FIGURE = types.Figure(
+  name="own/fig1", title="Own", source="nobody", claim="it is.",
+  config=Config(), quick=Config(what=("one",), num_seeds=1),
+  tasks=lambda config: [
+    types.Task(f"{i}{what}", {"what": what, "i": i})
+    for i, what in enumerate(config.what)
+  ],
+  run=run,
+  draw=lambda done: drawing.new()[0],
+  judge=lambda done: [
+    types.Finding("it is", str([int(d.results["pid"]) for d in done]), True)
+  ],
+)
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch, capsys):
+  """Calls the command for a figure of the user's own, in two processes."""
+  (tmp_path / "my_figures.py").write_text(OWN)
+  monkeypatch.syspath_prepend(tmp_path)
+  monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # For the processes.
+  flags = ["--figure=my_figures:FIGURE", f"--output={tmp_path / 'out'}"]
+
+  def run(*more):
+    code = reproduce.main([*flags, "--workers=2", *more])
+    return code, *capsys.readouterr()
+
+  yield run
+  sys.modules.pop("my_figures", None)
+
+
+def test_figures_of_ones_own_are_computed_in_processes(own):
+  code, out, err = own()
+  assert (code, err) == (0, "")
+  pids = json.loads(out.split("it is", 1)[1].splitlines()[0])
+  assert os.getpid() not in pids and 1 <= len(set(pids)) <= 2
+
+
+def test_a_task_that_raises_in_a_process_fails_alone(own):
+  code, _, err = own("--set=what=one,raise,two,three")
+  assert code == 1
+  assert "1raise failed: Awkward: the loss became NaN.\n" in err
+  assert "1 of 4 tasks failed" in err
+
+
+def test_a_process_that_is_killed_is_told_and_nothing_is_lost(own, tmp_path):
+  own()
+  code, _, err = own("--set=what=one,two,three,kill")
+  assert code == 1 and "ended from outside" in err
+  kept = list((tmp_path / "out" / "raw" / "own_fig1").glob("*.npz"))
+  assert len(kept) >= 3
+  code, out, _ = own("--set=what=one,two,three")
+  assert code == 0 and "3 of them computed before" in out
+
+
+@pytest.mark.parametrize(
+  ("name", "words"),
+  [
+    ("my_figures:FIG", "no figure 'my_figures:FIG'"),
+    ("my_figure:FIGURE", "No module named 'my_figure'"),
+    ("my_figures:OS", "no figure"),
+    ("my_figures:Config", "is a type, and no types.Figure"),
+  ],
+)
+def test_refuses_what_is_no_figure(own, name, words):
+  code, _, err = own(f"--figure={name}")
+  assert code == 2 and words in err and err.count("\n") == 1
+
+
+def test_a_stop_in_mid_task_ends_the_processes(tmp_path):
+  (tmp_path / "my_figures.py").write_text(OWN)
+  flags = ["--figure=my_figures:FIGURE", "--workers=2", "--set=what=wait,wait"]
+  process = subprocess.Popen(
+    [
+      *(sys.executable, "-m", "explorax.experiments.reproduce"),
+      *(*flags, f"--output={tmp_path / 'out'}"),
+    ],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+    cwd=tmp_path,
+    start_new_session=True,
   )
-  np.testing.assert_array_equal(one["betas"], two["betas"])
-  assert "held" in capsys.readouterr().out
+  assert process.stdout is not None and "2 tasks" in process.stdout.readline()
+  time.sleep(3)
+  os.killpg(process.pid, signal.SIGINT)  # As a terminal does, to all of them.
+  _, err = process.communicate(timeout=60)
+  assert process.returncode == 130
+  assert "the same call goes on" in err and "Traceback" not in err
+  end = time.monotonic() + 20
+  with pytest.raises(ProcessLookupError):
+    while time.monotonic() < end:
+      os.killpg(process.pid, 0)
+      time.sleep(0.1)
 
 
 def test_all_figures_are_listed(capsys):
   assert reproduce.main(["--list"]) == 0
   lines = capsys.readouterr().out.splitlines()
   assert [line.split()[0] for line in lines] == list(registry.FIGURES)
+
+
+def test_an_interrupted_task_is_not_kept(call, counting, tmp_path, monkeypatch):
+  def run(settings, tick):
+    raise types.InterruptedTaskError
+
+  figure = dataclasses.replace(registry.FIGURES["test/fig1"], run=run)
+  monkeypatch.setitem(registry.FIGURES, "test/fig1", figure)
+  call()
+  assert not list(tmp_path.glob("raw/test_fig1/*.npz"))
+
+
+def test_few_seeds_tell_nothing_and_replace_nothing(call, tmp_path):
+  call()
+  first = (tmp_path / "test_fig1.json").read_bytes()
+  _, out, _ = call("--seeds=2")
+  assert "cannot be told" in out
+  assert (tmp_path / "test_fig1.json").read_bytes() == first
+  assert len(list(tmp_path.glob("test_fig1-*.png"))) == 1
+
+
+def test_what_cannot_be_read_stops_no_other_figure(call, tmp_path):
+  (tmp_path / "ngu_fig7.json").write_text("{")
+  (tmp_path / "test_fig1_quick.json").write_text("{}")
+  assert call()[0] == 0
+  page = (tmp_path / "figures.md").read_text()
+  assert page.count("This file cannot be read.") == 2 and "![Sizes]" in page
+
+
+def test_a_damaged_byte_is_computed_anew(tmp_path, counting):
+  directory = output.RunDirectory.create(tmp_path)
+  figure = registry.FIGURES["test/fig1"]
+  task = figure.tasks(Config())[0]
+  store = cache.Cache(directory, figure)
+  content = np.arange(40.0)
+  store.write(task, types.Done(task.settings, {"x": content}, 1.0))
+  (path,) = (tmp_path / "raw" / "test_fig1").glob("size2-*.npz")
+  good = path.read_bytes()
+  for i in range(len(good)):
+    path.write_bytes(good[:i] + bytes([good[i] ^ 0xFF]) + good[i + 1 :])
+    found = store.read(task)
+    if found.done is not None:  # A byte that nothing reads.
+      np.testing.assert_array_equal(found.done.results["x"], content)
 
 
 def test_cache_takes_no_pickles(tmp_path, counting):
