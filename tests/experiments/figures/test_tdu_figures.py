@@ -90,6 +90,12 @@ def test_draws_what_was_solved_and_what_never_was(name):
     np.testing.assert_allclose(lines["BDQN (β = 0)"], np.minimum(expected, 2000))
 
 
+class Result(NamedTuple):
+  """What figures read of `local.Result`."""
+
+  interrupted: bool
+
+
 class Episode(NamedTuple):
   """What figures read of `local.Episode`."""
 
@@ -104,16 +110,26 @@ def scripted(monkeypatch):
 
   def train(agent, environment, params, *, seeds, num_episodes, on_episode, stop, **_):
     seen.update(agent=agent, environment=environment, params=params)
-    for episode in range(1, num_episodes + 1):
+    for episode in range(1, seen.get("ctrl_c_after", num_episodes) + 1):
       for seed in seeds:
         bad = float(episode < seen["good_from"][seed])
         on_episode(seed, Episode(1.0 - bad, {"bad_episode": bad}))
       if stop():
         seen["stopped_at"] = episode
-        return
+        break
+    return [Result(interrupted=episode < num_episodes)]
 
   monkeypatch.setattr(tdu_runs.device, "train", train)
   return seen
+
+
+def test_what_ctrl_c_has_ended_is_not_kept(scripted):
+  tasks = tdu_deep_sea.FIGURES[0].tasks(
+    tdu_deep_sea.Config(sizes=(8,), agents=("tdu",), num_seeds=1, max_episodes=200)
+  )
+  scripted |= {"good_from": {0: 500}, "ctrl_c_after": 20}
+  with pytest.raises(types.InterruptedTaskError):
+    tdu_deep_sea.run(tasks[0].settings, lambda share: None)
 
 
 def test_a_problem_is_solved_when_the_average_regret_is_below_its_threshold(scripted):
