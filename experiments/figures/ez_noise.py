@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from explorax.experiments.figures import drawing, ez_domains, ez_runs, types
+from explorax.experiments.figures import ez_domains, ez_runs, ez_sweeps, types
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure
@@ -93,35 +93,7 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
 
 
 def _draw(done: Sequence[types.Done]) -> "mpl_figure.Figure":
-  shown = list(dict.fromkeys(t.settings["noise"] for t in done if t.settings["shown"]))
-  columns = 1 + (len(shown) + 1) // 2
-  fig, axes = drawing.new(2, columns, width=3.5, height=2.6)
-  gs = axes[0, 0].get_gridspec()
-  for ax in axes[:, 0]:
-    ax.remove()
-  summary = fig.add_subplot(gs[:, 0])
-  for index, rule in enumerate(ez_runs.RULES):
-    drawing.curve(
-      summary,
-      _noises(done),
-      _means(done, rule),
-      label=ez_runs.LABELS[rule],
-      index=index,
-      markers=True,
-    )
-  summary.set(xlabel=_label(done), ylabel="discounted return,\nmean over all episodes")
-  summary.grid(alpha=0.3)
-  summary.legend(fontsize="small")
-  panels = axes[:, 1:].flat
-  for ax, noise in zip(panels, shown, strict=False):
-    tasks = types.select(done, noise=noise)
-    ez_runs.curves(
-      ax, {t.settings["rule"]: t.results["discounted_returns"] for t in tasks}
-    )
-    ax.set_title(f"noise {noise:g}", fontsize="medium")
-  for ax in list(panels)[len(shown) :]:
-    ax.remove()
-  return fig
+  return ez_sweeps.draw(done, "noise", _label(done))
 
 
 def _label(done: Sequence[types.Done]) -> str:
@@ -131,7 +103,8 @@ def _label(done: Sequence[types.Done]) -> str:
 
 
 def _judge_gridworld(done: Sequence[types.Done]) -> list[types.Finding]:
-  noises, means = _noises(done), {r: _means(done, r) for r in ez_runs.RULES}
+  noises = ez_sweeps.values(done, "noise")
+  means = {rule: ez_sweeps.means(done, rule) for rule in ez_runs.RULES}
   best = {rule: int(np.argmax(y.mean(axis=0))) for rule, y in means.items()}
   first, first_words = ez_runs.gap(means["ez"][:, 0], means["epsilon"][:, 0])
   positive = 1 + int(np.argmax(means["epsilon"][:, 1:].mean(axis=0)))
@@ -157,9 +130,10 @@ def _judge_gridworld(done: Sequence[types.Done]) -> list[types.Finding]:
 
 
 def _judge_mountain_car(done: Sequence[types.Done]) -> list[types.Finding]:
-  noises = _noises(done)
+  noises = ez_sweeps.values(done, "noise")
   best = {
-    rule: int(np.argmax(_means(done, rule).mean(axis=0))) for rule in ez_runs.RULES
+    rule: int(np.argmax(ez_sweeps.means(done, rule).mean(axis=0)))
+    for rule in ez_runs.RULES
   }
   return [
     _judge_loss(done, "noise harms both", dict.fromkeys(ez_runs.RULES, 0)),
@@ -177,10 +151,10 @@ def _judge_loss(
   done: Sequence[types.Done], claim: str, start: dict[str, int]
 ) -> types.Finding:
   """Whether both rules earn less at the strongest noise than at those of `start`."""
-  noises = _noises(done)
+  noises = ez_sweeps.values(done, "noise")
   losses = {}
   for rule in ez_runs.RULES:
-    means = _means(done, rule)
+    means = ez_sweeps.means(done, rule)
     losses[rule] = ez_runs.gap(means[:, -1], means[:, start[rule]])
   words = "; ".join(
     f"{ez_runs.LABELS[rule]} {losses[rule][1]} from {noises[start[rule]]:g} to "
@@ -189,17 +163,6 @@ def _judge_loss(
   )
   held = all(interval.high < 0 for interval, _ in losses.values())
   return types.Finding(claim, words, held)
-
-
-def _noises(done: Sequence[types.Done]) -> np.ndarray:
-  return np.array([t.settings["noise"] for t in types.select(done, rule="ez")])
-
-
-def _means(done: Sequence[types.Done], rule: str) -> np.ndarray:
-  """Each seed's mean over its episodes: `[S, noises]`."""
-  tasks = types.select(done, rule=rule)
-  returns = [task.results["discounted_returns"].mean(axis=1) for task in tasks]
-  return np.stack(returns, axis=1)
 
 
 FIGURES = (

@@ -240,13 +240,6 @@ def _judge_deep_sea(done: Sequence[types.Done]) -> list[types.Finding]:
   medians = {
     rule: np.median(deep_sea_episodes(done, rule), axis=0) for rule in ez_runs.RULES
   }
-  words = "; ".join(
-    f"{ez_runs.LABELS[rule]} "
-    + ", ".join(
-      f"{'>' if episodes >= most else ''}{episodes:.0f}" for episodes in medians[rule]
-    )
-    for rule in ez_runs.RULES
-  )
   ratio = medians["ez"] / 2.0**sizes
   largest, last_words = ez_runs.gap(
     deep_sea_episodes(done, "ez")[:, -1],
@@ -258,8 +251,7 @@ def _judge_deep_sea(done: Sequence[types.Done]) -> list[types.Finding]:
     types.Finding(
       "DeepSea: εz-greedy finds the goal in fewer episodes than ε-greedy at the "
       "largest N",
-      f"medians at N = {', '.join(map(str, sizes))}: {words}; at N = {sizes[-1]} "
-      f"{last_words}",
+      f"{deep_sea_medians(done)}; at N = {sizes[-1]} {last_words}",
       bool(largest.high < 0),
     ),
     types.Finding(
@@ -282,6 +274,18 @@ def deep_sea_episodes(done: Sequence[types.Done], rule: str) -> np.ndarray:
   """`[S, V]`; where the goal was never found, all there were."""
   tasks = types.select(done, rule=rule)
   return np.stack([task.results["episodes"] for task in tasks], axis=1)
+
+
+def deep_sea_medians(done: Sequence[types.Done]) -> str:
+  """The medians over seeds of the episodes, for each rule, in words."""
+  most = done[0].settings["setup"]["episodes"]
+  words = []
+  for rule in ez_runs.RULES:
+    medians = np.median(deep_sea_episodes(done, rule), axis=0)
+    numbers = ", ".join(f"{'>' if x >= most else ''}{x:.0f}" for x in medians)
+    words.append(f"{ez_runs.LABELS[rule]} {numbers}")
+  sizes = ", ".join(map(str, deep_sea_sizes(done)))
+  return f"medians at N = {sizes}: {'; '.join(words)}"
 
 
 def _median(x: np.ndarray) -> np.ndarray:
