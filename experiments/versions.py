@@ -13,6 +13,7 @@ _PACKAGES = (
   "jaxlib",
   "dm-haiku",
   "optax",
+  "orbax-checkpoint",
   "rlax",
   "chex",
   "dm-env",

@@ -2,6 +2,7 @@
 
 import os
 import zipfile
+from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import jax
@@ -14,14 +15,7 @@ def save(file: BinaryIO, weights: Any) -> None:
   Raises:
     ValueError: if two leaves have the same path.
   """
-  leaves, _ = jax.tree_util.tree_flatten_with_path(weights)
-  arrays: dict[str, np.ndarray] = {}
-  for path, leaf in leaves:
-    name = _name(path)
-    if name in arrays:
-      raise ValueError(f"two arrays among the weights are both called {name!r}.")
-    arrays[name] = _portable(np.asarray(leaf))
-  np.savez(file, **arrays)
+  np.savez(file, **{name: _portable(np.asarray(x)) for name, x in named(weights)})
 
 
 def load(path: str | os.PathLike[str], like: Any) -> Any:
@@ -41,23 +35,49 @@ def load(path: str | os.PathLike[str], like: Any) -> Any:
       arrays = dict(file)
   except (ValueError, zipfile.BadZipFile) as error:
     raise ValueError(f"{path} holds no weights ({error}).") from error
-  leaves, treedef = jax.tree_util.tree_flatten_with_path(like)
-  names = [_name(leaf_path) for leaf_path, _ in leaves]
-  if set(names) != set(arrays):
-    odd = sorted(set(names) ^ set(arrays))[0]
-    where = "is missing from" if odd in names else "is only in"
-    raise ValueError(
-      f"{path} holds the weights of another agent: {odd!r} {where} the file."
-    )
-  restored = []
-  for name, (_, leaf) in zip(names, leaves, strict=True):
+  restored = arranged(arrays, like, f"{path} holds the weights of another agent")
+  return jax.tree.map(lambda array, leaf: array.astype(leaf.dtype), restored, like)
+
+
+def named(tree: Any) -> list[tuple[str, Any]]:
+  """A pytree's leaves in their order, each with its path as a name.
+
+  Raises:
+    ValueError: if two leaves have the same path.
+  """
+  leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+  pairs = [(_name(path), leaf) for path, leaf in leaves]
+  seen: set[str] = set()
+  for name, _ in pairs:
+    if name in seen:
+      raise ValueError(f"two of the arrays are both called {name!r}.")
+    seen.add(name)
+  return pairs
+
+
+def arranged(arrays: Mapping[str, np.ndarray], like: Any, refusal: str) -> Any:
+  """Arrays by name, in the structure that these names come from.
+
+  Args:
+    arrays: name → array.
+    like: a pytree of arrays, or of anything with a shape.
+    refusal: how the sentence begins that refuses other names or shapes.
+
+  Raises:
+    ValueError: if the names or shapes are not those of `like`.
+  """
+  pairs = named(like)
+  if odd := sorted({name for name, _ in pairs} ^ set(arrays)):
+    where = "is only in" if odd[0] in arrays else "is missing from"
+    raise ValueError(f"{refusal}: {odd[0]!r} {where} the file.")
+  for name, leaf in pairs:
     if arrays[name].shape != tuple(leaf.shape):
       raise ValueError(
-        f"{path} holds the weights of another agent: {name!r} has the shape "
-        f"{arrays[name].shape} there, and {tuple(leaf.shape)} here."
+        f"{refusal}: {name!r} has the shape {arrays[name].shape} there, and "
+        f"{tuple(leaf.shape)} here."
       )
-    restored.append(arrays[name].astype(leaf.dtype))
-  return jax.tree_util.tree_unflatten(treedef, restored)
+  ordered = [arrays[name] for name, _ in pairs]
+  return jax.tree.unflatten(jax.tree.structure(like), ordered)
 
 
 def _name(path: tuple[Any, ...]) -> str:

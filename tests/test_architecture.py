@@ -24,6 +24,7 @@ ONLY_IN = {
   "acme": ("agents/wiring", "experiments/runners", "benchmarks"),
   "reverb": ("agents/wiring", "experiments/runners", "benchmarks"),
   "tensorflow": ("agents/wiring", "experiments/runners", "benchmarks"),
+  "orbax": ("experiments/checkpoints",),
   "bsuite": ("environments", "benchmarks"),
   "gymnasium": ("environments", "benchmarks"),
   "ale_py": ("environments", "benchmarks"),

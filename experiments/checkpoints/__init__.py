@@ -1,0 +1,1 @@
+"""Checkpoints: what a run needs to go on, whole or not there; nothing of a runner."""

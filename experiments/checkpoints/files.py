@@ -1,0 +1,245 @@
+"""One checkpoint: a directory that is whole, or is not there.
+
+    state/, replay/  arrays, one group each, written by Orbax
+    record.json      everything small: counters, and what arrays there are
+    manifest.json    size and SHA-256 of every other file, written last
+
+It is written under another name, put on disk and then renamed, so that a run killed at
+any moment leaves the checkpoints that were there. Nothing in it is a pickle, neither
+when it is written nor when it is read: numbers are arrays of Orbax' or JSON.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import hashlib
+import json
+import math
+import os
+import pathlib
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from explorax.experiments import errors, weights
+
+_FORMAT = 1
+_RECORD, _MANIFEST = "record.json", "manifest.json"
+_CHUNK = 1 << 20  # Bytes hashed at a time.
+
+
+class DamagedError(Exception):
+  """It is not a whole checkpoint; the message says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+  """A checkpoint whose files are all as they were written.
+
+  Attributes:
+    path: its directory.
+    record: what `write` was given.
+    groups: group of arrays → name → (shape, dtype).
+    num_bytes: of all its files.
+  """
+
+  path: pathlib.Path
+  record: dict[str, Any]
+  groups: dict[str, dict[str, tuple[tuple[int, ...], str]]]
+  num_bytes: int
+
+  def arrays(self, group: str) -> dict[str, np.ndarray]:
+    """Name → array, of a group, on the host.
+
+    Raises:
+      DamagedError: if Orbax cannot read them.
+    """
+    index = self.groups[group]
+    arrays = {name: np.zeros(shape, dtype) for name, (shape, dtype) in index.items()}
+    # Orbax keeps no arrays without entries.
+    like = {name: array for name, array in arrays.items() if array.size}
+    if like:
+      import orbax.checkpoint as ocp
+
+      try:
+        with _checkpointer() as checkpointer:
+          arguments = ocp.args.StandardRestore(like)
+          arrays.update(checkpointer.restore(self.path / group, args=arguments))
+      except Exception as error:
+        raise DamagedError(f"{self.path / group} cannot be read ({error})") from error
+    return arrays
+
+  def restore(self, group: str, like: Any) -> Any:
+    """A group's arrays as numpy arrays, in the structure of `like`.
+
+    Args:
+      group: its name.
+      like: a pytree of arrays, or of anything with a shape and a dtype.
+
+    Raises:
+      OutputError: if they are other arrays.
+      DamagedError: if Orbax cannot read them.
+    """
+    refusal = f"{self.path} was written by another version of this program"
+    arrays = self.arrays(group)
+    try:
+      restored = weights.arranged(arrays, like, refusal)
+    except ValueError as error:
+      raise errors.OutputError(str(error)) from error
+    for name, leaf in weights.named(like):
+      if arrays[name].dtype != leaf.dtype:
+        raise errors.OutputError(
+          f"{refusal}: {name!r} is of {arrays[name].dtype} there, of {leaf.dtype} here."
+        )
+    return restored
+
+
+def write(
+  path: pathlib.Path,
+  groups: Mapping[str, Any],
+  record: Mapping[str, Any],
+  folders: Mapping[str, Callable[[pathlib.Path], None]],
+) -> None:
+  """Writes a checkpoint to `path`, which does not exist yet.
+
+  Args:
+    path: of the directory.
+    groups: name → a pytree of arrays.
+    record: what JSON can hold.
+    folders: name → writes files into the empty directory that it is given.
+
+  Raises:
+    OutputError: if it cannot be written; nothing of it is left.
+  """
+  temporary = path.with_name(f".{path.name}.tmp")
+  try:
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    index = {name: _write_arrays(temporary / name, g) for name, g in groups.items()}
+    for name, fill in folders.items():
+      (temporary / name).mkdir()
+      fill(temporary / name)
+    content = {"format": _FORMAT, "arrays": index, "record": record}
+    (temporary / _RECORD).write_text(json.dumps(content), encoding="utf-8")
+    manifest = {"files": _sums(temporary, sync=True)}
+    (temporary / _MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    _sync(temporary / _MANIFEST)
+    for folder in (*temporary.rglob("*/"), temporary):
+      if folder.is_dir():
+        _sync(folder)
+    os.rename(temporary, path)
+    _sync(path.parent)
+  except BaseException as error:
+    shutil.rmtree(temporary, ignore_errors=True)
+    if not isinstance(error, Exception):
+      raise
+    raise errors.OutputError(
+      f"the checkpoint {path} could not be written ({_reason(error)})"
+    ) from error
+
+
+def read(path: pathlib.Path) -> Checkpoint:
+  """The checkpoint at `path`, each of its files compared with its checksum.
+
+  Raises:
+    DamagedError: if it is not what was written.
+  """
+  try:
+    manifest = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))
+    wanted = {name: tuple(entry) for name, entry in manifest["files"].items()}
+    found = _sums(path, sync=False)
+    content = json.loads((path / _RECORD).read_text(encoding="utf-8"))
+  except FileNotFoundError as error:
+    raise DamagedError(f"{path} has no {pathlib.Path(error.filename).name}") from error
+  except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    raise DamagedError(f"{path} cannot be read ({error})") from error
+  for name in sorted(set(wanted) | set(found)):
+    if name not in found:
+      raise DamagedError(f"{path} has lost its file {name}")
+    if name not in wanted:
+      raise DamagedError(f"{path} has a file {name} that is not its own")
+    if found[name] != wanted[name]:
+      raise DamagedError(f"{path / name} is not as it was written")
+  if content.get("format") != _FORMAT:
+    raise DamagedError(f"{path} is of a format of another version")
+  groups = {
+    group: {name: (tuple(shape), dtype) for name, (shape, dtype) in index.items()}
+    for group, index in content["arrays"].items()
+  }
+  num_bytes = sum(size for size, _ in found.values())
+  return Checkpoint(path, content["record"], groups, num_bytes)
+
+
+def seconds_of(path: pathlib.Path) -> float:
+  """The `seconds` of a checkpoint's record, which nothing is compared with; or NaN."""
+  try:
+    content = json.loads((path / _RECORD).read_text(encoding="utf-8"))
+    return float(content["record"]["seconds"])
+  except (OSError, ValueError, KeyError, TypeError):
+    return math.nan
+
+
+def num_bytes(path: pathlib.Path) -> int:
+  """Of the files in a directory."""
+  return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _write_arrays(path: pathlib.Path, tree: Any) -> dict[str, tuple[Any, str]]:
+  """Writes a pytree's arrays under their names; returns name → (shape, dtype)."""
+  pairs = weights.named(jax.device_get(tree))
+  arrays = {name: np.asarray(leaf) for name, leaf in pairs}
+  kept = {name: array for name, array in arrays.items() if array.size}
+  if kept:
+    import orbax.checkpoint as ocp
+
+    with _checkpointer() as checkpointer:
+      checkpointer.save(path.absolute(), args=ocp.args.StandardSave(kept))
+  return {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
+
+
+@contextlib.contextmanager
+def _checkpointer() -> Iterator[Any]:
+  """Orbax's, which returns when all is written; it takes a second to import."""
+  import orbax.checkpoint as ocp
+
+  with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
+    yield checkpointer
+
+
+def _sums(path: pathlib.Path, *, sync: bool) -> dict[str, tuple[int, str]]:
+  """(size, SHA-256) of each file, the manifest left out; puts them on disk as well."""
+  sums = {}
+  for file in sorted(path.rglob("*")):
+    if file.is_dir() or file == path / _MANIFEST:
+      continue
+    digest, size = hashlib.sha256(), 0
+    with open(file, "rb") as stream:
+      while chunk := stream.read(_CHUNK):
+        digest.update(chunk)
+        size += len(chunk)
+    if sync:
+      _sync(file)
+    sums[file.relative_to(path).as_posix()] = (size, digest.hexdigest())
+  return sums
+
+
+def _sync(path: pathlib.Path) -> None:
+  """Has the system put a file, or a directory's names, on disk."""
+  descriptor = os.open(path, os.O_RDONLY)
+  try:
+    os.fsync(descriptor)
+  finally:
+    os.close(descriptor)
+
+
+def _reason(error: Exception) -> str:
+  """What went wrong, in words short enough for a sentence."""
+  if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    return "the disk is full"
+  text = str(getattr(error, "strerror", None) or error) or type(error).__name__
+  if "No space left" in text or "File too large" in text:
+    return "the disk is full"
+  return " ".join(text.split())[:200]

@@ -1,0 +1,219 @@
+"""The checkpoints of a run: when one is due, which are kept, which is restored."""
+
+import math
+import pathlib
+import re
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from explorax.experiments import errors
+from explorax.experiments.checkpoints import files
+
+# A second checkpoint after as many steps (an evaluation later, for one) has a number.
+_NAME = re.compile(r"step_(\d+)(?:_(\d+))?")
+_SET_ASIDE = "refused_"
+
+
+class Snapshot(NamedTuple):
+  """What a runner needs to go on, but for what the rest of the program keeps.
+
+  Attributes:
+    groups: name → a pytree of arrays; that called `replay` is named apart when sizes
+      are told.
+    counts: what JSON can hold.
+    folders: name → writes files of another format into the directory that it is given.
+  """
+
+  groups: Mapping[str, Any]
+  counts: Mapping[str, Any]
+  folders: Mapping[str, Callable[[pathlib.Path], None]] = {}
+
+
+class Keeper:
+  """Writes a run's checkpoints, and finds the newest that is good.
+
+  All times are of the process's monotonic clock, added up over the processes that the
+  run took: a clock that is set forward or back changes nothing.
+
+  Attributes:
+    found: the checkpoint that the run goes on from; None if it begins.
+    with_replay: whether replay is to be part of them.
+  """
+
+  def __init__(
+    self,
+    directory: pathlib.Path,
+    run: str,
+    *,
+    with_replay: bool,
+    every: int | None = None,
+    minutes: float = math.inf,
+    keep: int = 2,
+    keep_hours: float = math.inf,
+    companion: Callable[[], Mapping[str, Any] | None] = dict,
+    say: Callable[[str], None] = lambda text: None,
+    clock: Callable[[], float] = time.monotonic,
+  ):
+    """Looks for checkpoints, and sets aside those that are not whole.
+
+    Args:
+      directory: theirs; it need not exist.
+      run: tells this run's settings from all others.
+      with_replay: see the attributes.
+      every: a checkpoint is due when a multiple of so many environment steps was
+        passed since the last one; None: never for that reason.
+      minutes: one is due so long after the last one.
+      keep: how many of the newest are kept.
+      keep_hours: beside these, one is kept of each so many hours of the run.
+      companion: what others need who write while the run lasts, asked at each
+        checkpoint; None if they cannot write any more.
+      say: told of sizes, and of what could not be written or read.
+      clock: seconds.
+    """
+    self.with_replay = with_replay
+    self._directory = directory
+    self._run = run
+    self._every = every
+    self._minutes = minutes
+    self._keep = keep
+    self._keep_hours = keep_hours
+    self.companion = companion
+    self._say = say
+    self._clock = clock
+    self._has_told_size = False
+    self.found = self._find()
+    self._seconds_before = self.found.record["seconds"] if self.found else 0.0
+    self._began = self._saved_at = clock()
+    self._saved_steps = self.found.record["env_steps"] if self.found else 0
+
+  @property
+  def seconds(self) -> float:
+    """How long the run has lasted, in all processes."""
+    return self._seconds_before + self._clock() - self._began
+
+  def is_due(self, env_steps: int) -> bool:
+    """Whether it is time for a checkpoint."""
+    every = self._every
+    if every is not None and env_steps // every > self._saved_steps // every:
+      return True
+    return self._clock() - self._saved_at >= 60 * self._minutes
+
+  def save(self, env_steps: int, snapshot: Snapshot) -> bool:
+    """Writes a checkpoint; says so if that fails, and the run goes on.
+
+    Returns:
+      Whether it was written. Only then are older ones deleted.
+    """
+    companion = self.companion()
+    if companion is None:
+      return False
+    record = {
+      "run": self._run,
+      "env_steps": env_steps,
+      "seconds": self.seconds,
+      "counts": snapshot.counts,
+      "companion": companion,
+    }
+    path = self._free_name(env_steps)
+    began = self._clock()
+    try:
+      files.write(path, snapshot.groups, record, snapshot.folders)
+      self._rotate()
+    except (errors.OutputError, OSError) as error:
+      self._say(f"{error}; the run goes on, and those before it are intact.")
+      return False
+    finally:
+      # One that failed is not tried again at every step.
+      self._saved_steps, self._saved_at = env_steps, self._clock()
+    self._tell_size(path, self._clock() - began)
+    return True
+
+  def _find(self) -> files.Checkpoint | None:
+    """The newest good one; those before it that are not are set aside.
+
+    Raises:
+      OutputError: if there are some, and none is good.
+    """
+    if not self._directory.is_dir():
+      return None
+    for leftover in self._directory.glob(".*"):
+      if leftover.is_dir():
+        shutil.rmtree(leftover, ignore_errors=True)
+    refused = 0
+    for path in reversed(self._paths()):
+      try:
+        checkpoint = files.read(path)
+        if checkpoint.record["run"] != self._run:
+          raise files.DamagedError(f"{path} is of a run with other settings")
+      except (files.DamagedError, KeyError, TypeError) as error:
+        refused += 1
+        aside = path.with_name(_SET_ASIDE + path.name)
+        shutil.rmtree(aside, ignore_errors=True)
+        path.rename(aside)
+        self._say(f"{error}; it is set aside as {aside.name}.")
+      else:
+        return checkpoint
+    if refused:
+      raise errors.OutputError(
+        f"none of the {refused} checkpoints in {self._directory} is good; choose "
+        "another --output, or delete the run's directory if it is not needed."
+      )
+    return None
+
+  def _paths(self) -> list[pathlib.Path]:
+    """Those there are, the oldest first."""
+
+    def order(path: pathlib.Path) -> tuple[int, int]:
+      match = _NAME.fullmatch(path.name)
+      return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+
+    paths = [p for p in self._directory.glob("step_*") if _NAME.fullmatch(p.name)]
+    return sorted(paths, key=order)
+
+  def _free_name(self, env_steps: int) -> pathlib.Path:
+    path = self._directory / f"step_{env_steps:012d}"
+    taken = {each.name for each in self._paths()}
+    name, number = path.name, 0
+    while name in taken:
+      number += 1
+      name = f"{path.name}_{number}"
+    return path.with_name(name)
+
+  def _rotate(self) -> None:
+    """Deletes what is neither among the newest nor the one of its hours."""
+    paths = self._paths()
+    newest = set(paths[-self._keep :])
+    kept_at = -math.inf
+    for path in paths:
+      if math.isfinite(self._keep_hours):
+        seconds = files.seconds_of(path)
+        if seconds - kept_at >= 3600 * self._keep_hours:
+          kept_at = seconds
+          continue
+      if path not in newest:
+        # What is half deleted must not look like a checkpoint.
+        doomed = path.with_name(f".{path.name}.old")
+        path.rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+  def _tell_size(self, path: pathlib.Path, seconds: float) -> None:
+    """Says once how large they are."""
+    if self._has_told_size:
+      return
+    self._has_told_size = True
+    replay = path / "replay"
+    of_replay = ""
+    if replay.exists():
+      of_replay = f", {_size(files.num_bytes(replay))} of it replay"
+    self._say(
+      f"a checkpoint takes {_size(files.num_bytes(path))}{of_replay} and was written "
+      f"in {seconds:.1f} s; {self._keep} are kept."
+    )
+
+
+def _size(num_bytes: int) -> str:
+  """`0.5 MiB`, `3.2 GiB`."""
+  mib = num_bytes / 2**20
+  return f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib:.1f} MiB"

@@ -1,0 +1,211 @@
+"""Checkpoints that are damaged, foreign, too many, or that the disk has no room for."""
+
+import json
+import shutil
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax.experiments import errors
+from explorax.experiments.checkpoints import files, keeper
+
+
+class State(NamedTuple):
+  params: dict
+  key: np.ndarray
+  nothing: tuple = ()
+
+
+def state(value: float) -> State:
+  params = {
+    "mlp/~/linear_0": {"w": jnp.full((3, 2), value), "b": jnp.zeros((0, 2))},
+    "half": jnp.asarray([1.5, value], jnp.bfloat16),
+  }
+  return State(params, np.array([2**32 - 1, int(value)], np.uint32))
+
+
+def snapshot(value: float) -> keeper.Snapshot:
+  groups = {"state": state(value), "replay": {"sum": np.array([0.1, np.nan])}}
+  return keeper.Snapshot(groups, {"episodes": int(value)})
+
+
+@pytest.fixture
+def make(tmp_path):
+  """A keeper of the checkpoints in one directory; `said` is what it tells."""
+  said = []
+
+  def make(run: str = "this", **changes) -> keeper.Keeper:
+    return keeper.Keeper(
+      tmp_path / "checkpoints", run, with_replay=True, say=said.append, **changes
+    )
+
+  make.said = said
+  make.path = tmp_path / "checkpoints"
+  return make
+
+
+def names(make) -> list[str]:
+  return sorted(path.name for path in make.path.iterdir())
+
+
+def test_arrays_come_back_to_the_bit(make):
+  assert make().found is None
+  assert make(companion=lambda: {"rows": 3}).save(70, snapshot(7.0))
+  assert "a checkpoint takes" in make.said[0] and "of it replay" in make.said[0]
+  found = make().found
+  assert found.record["env_steps"] == 70
+  assert found.record["counts"] == {"episodes": 7}
+  assert found.record["companion"] == {"rows": 3}
+  restored = found.restore("state", state(0.0))
+  assert isinstance(restored, State)
+  old_leaves = jax.tree.leaves(state(7.0))
+  for new, old in zip(jax.tree.leaves(restored), old_leaves, strict=True):
+    assert new.dtype == old.dtype and new.shape == old.shape
+    assert new.tobytes() == np.asarray(old).tobytes()
+  np.testing.assert_array_equal(restored.key, state(7.0).key)
+  replay = found.restore("replay", {"sum": np.zeros(2)})
+  assert replay["sum"].tobytes() == np.array([0.1, np.nan]).tobytes()
+
+
+@pytest.mark.parametrize(
+  ("like", "words"),
+  [
+    ({"sum": np.zeros(3)}, "shape"),
+    ({"sum": np.zeros(2, np.float32)}, "float32"),
+    ({"total": np.zeros(2)}, "'sum' is only in"),
+  ],
+)
+def test_other_arrays_are_refused(make, like, words):
+  make().save(1, snapshot(1.0))
+  with pytest.raises(errors.OutputError, match="another version") as refusal:
+    make().found.restore("replay", like)
+  assert words in str(refusal.value)
+
+
+def _truncate(path):
+  record = max(
+    (path / "state").rglob("*"), key=lambda p: p.is_file() * p.stat().st_size
+  )
+  record.write_bytes(record.read_bytes()[:-1])
+
+
+def _flip(path):
+  for file in (p for p in (path / "state").rglob("*") if p.is_file()):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def _foreign(path):
+  shutil.rmtree(path)
+  files.write(path, {}, {"run": "that", "seconds": 0, "env_steps": 20}, {})
+
+
+@pytest.mark.parametrize(
+  ("damage", "words"),
+  [
+    (_truncate, "is not as it was written"),
+    (_flip, "is not as it was written"),
+    (_foreign, "is of a run with other settings"),
+    (lambda path: (path / "manifest.json").unlink(), "has no manifest.json"),
+    (lambda path: (path / "manifest.json").write_text("{"), "cannot be read"),
+    (lambda path: (path / "record.json").unlink(), "has no record.json"),
+    (lambda path: (path / "state/_METADATA").unlink(), "has lost its file state/_META"),
+    (lambda path: (path / "state/more").touch(), "that is not its own"),
+  ],
+)
+def test_what_is_damaged_is_refused_and_the_one_before_it_used(make, damage, words):
+  first = make()
+  first.save(10, snapshot(1.0))
+  first.save(20, snapshot(2.0))
+  damage(make.path / "step_000000000020")
+  del make.said[:]
+  assert make().found.record["env_steps"] == 10
+  (sentence,) = make.said
+  assert words in sentence and "set aside as refused_step_000000000020" in sentence
+  # A second time there is nothing more to say.
+  assert make().found.record["env_steps"] == 10 and len(make.said) == 1
+
+
+def test_without_a_good_one_the_run_cannot_go_on(make):
+  make().save(10, snapshot(1.0))
+  with pytest.raises(errors.OutputError, match="none of the 1 checkpoints"):
+    make("that")
+
+
+def test_a_pickle_among_the_files_is_never_loaded(make):
+  """What a pickle would do is not done, even if its checksum is right."""
+  make().save(10, snapshot(1.0))
+  path = make.path / "step_000000000010"
+  bomb = b"cos\nsystem\n(S'touch bomb'\ntR."
+  for file in (p for p in (path / "state").rglob("*") if p.is_file()):
+    file.write_bytes(bomb)
+  manifest = {"files": files._sums(path, sync=False)}
+  (path / "manifest.json").write_text(json.dumps(manifest))
+  with pytest.raises(files.DamagedError, match="cannot be read"):
+    make().found.arrays("state")
+
+
+def test_a_full_disk_leaves_the_one_before_it(make, small_disk):
+  own = make()
+  own.save(10, snapshot(1.0))
+  before = {p: p.read_bytes() for p in make.path.rglob("*") if p.is_file()}
+  big = {"state": np.random.default_rng(0).random(20_000)}
+  with small_disk(20_000):
+    assert not own.save(20, keeper.Snapshot(big, {}))
+  assert "could not be written (the disk is full); the run goes on" in make.said[-1]
+  assert before == {p: p.read_bytes() for p in make.path.rglob("*") if p.is_file()}
+  assert own.save(30, keeper.Snapshot(big, {}))  # When there is room again.
+  assert make().found.record["env_steps"] == 30
+
+
+def test_one_that_was_being_written_is_not_there(make):
+  make().save(10, snapshot(1.0))
+  shutil.copytree(make.path / "step_000000000010", make.path / ".step_000000000020.tmp")
+  assert make().found.record["env_steps"] == 10
+  assert names(make) == ["step_000000000010"]
+
+
+def test_the_newest_are_kept_and_one_of_each_hours(make):
+  now = [0.0]
+  own = make(keep=2, keep_hours=1.0, clock=lambda: now[0])
+  for i in range(9):
+    now[0] = i * 1200.0  # Three an hour.
+    assert own.save(10 * i, snapshot(i))
+  kept = [int(name.removeprefix("step_")) for name in names(make)]
+  assert kept == [0, 30, 60, 70, 80]
+  again = make(keep=1, keep_hours=1.0, clock=lambda: now[0])
+  now[0] += 600.0
+  assert again.seconds == 8 * 1200.0 + 600.0
+  again.save(80, snapshot(8.0))  # At the same step: another name.
+  assert names(make)[-2:] == ["step_000000000060", "step_000000000080_1"]
+
+
+def test_none_is_deleted_before_the_next_is_there(make, monkeypatch):
+  own = make(keep=1)
+  own.save(10, snapshot(1.0))
+  seen = []
+  rotate = own._rotate
+  monkeypatch.setattr(own, "_rotate", lambda: (seen.append(names(make)), rotate()))
+  own.save(20, snapshot(2.0))
+  assert seen == [["step_000000000010", "step_000000000020"]]
+  assert names(make) == ["step_000000000020"]
+
+
+def test_when_they_are_due_and_that_clocks_set_back_do_not_matter(make):
+  now = [1000.0]
+  own = make(every=100, minutes=10, clock=lambda: now[0])
+  assert not own.is_due(99) and own.is_due(100) and own.is_due(250)
+  own.save(250, snapshot(1.0))
+  assert not own.is_due(299) and own.is_due(300)
+  now[0] += 600.0
+  assert own.is_due(251)
+  assert not make(clock=lambda: now[0]).is_due(10**9)
+
+
+def test_nothing_is_written_when_the_run_s_files_are_not(make):
+  assert not make(companion=lambda: None).save(10, snapshot(1.0))
+  assert not make.path.exists()
