@@ -18,10 +18,11 @@ import numpy as np
 from explorax.agents import types
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import batched_types, jax_adapter, jax_types
-from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments import signals
 from explorax.experiments.runners import (
   device_agent,
   device_batched,
+  device_host,
   device_program,
   device_report,
   errors,
@@ -32,9 +33,6 @@ from explorax.experiments.runners import (
 )
 
 REPLAY = "device"  # The name of its replay.
-
-# Steps of each environment between two reports.
-_STEPS_PER_REPORT = 100
 
 
 def _shares(total: int, most: int) -> list[int]:
@@ -87,8 +85,7 @@ def train(
     ValueError: if there is no limit, no seed, or no environment, or if parameters are
       not as many as seeds.
   """
-  if num_episodes is None and num_steps is None:
-    raise ValueError("nothing says when to stop; give num_episodes or num_steps.")
+  local.check_limits(num_episodes, num_steps)
   if not seeds or num_envs < 1:
     raise ValueError(
       f"there are {len(seeds)} seeds and {num_envs} environments for each; use at "
@@ -114,8 +111,9 @@ def train(
     params_per_seed=params_per_seed,
   )
   training = _Training(agent, program, list(seeds), num_envs, on_episode)
-  interrupted = training.run(num_episodes, num_steps, stop)
-  return training.results(interrupted)
+  with signals.stop_on_interrupt() as asked:
+    interrupted = training.run(num_episodes, num_steps, lambda: stop() or asked())
+    return training.results(interrupted)
 
 
 def run(
@@ -140,7 +138,8 @@ def run(
 ) -> local.Result:
   """Trains an agent with one seed, as `local.run` does, in one program on the device.
 
-  Evaluations are made at the reports, step by step as there.
+  Evaluations are made at the reports, step by step as there. A KeyboardInterrupt ends
+  the run as a stop does.
 
   Args:
     agent: made for this environment's spec.
@@ -173,11 +172,15 @@ def run(
   """
   if replay != REPLAY:
     raise ValueError(f"the device runner has its own replay, not {replay!r}.")
-  if num_episodes is None and num_steps is None:
-    raise ValueError("nothing says when to stop; give num_episodes or num_steps.")
+  local.check_limits(num_episodes, num_steps)
   local.check_evaluation(evaluation_environment, eval_every, eval_episodes)
   training = _make_training(agent, environment, num_envs, seed, on_episode)
   with contextlib.ExitStack() as stack:
+    interrupt = stack.enter_context(signals.stop_on_interrupt())
+
+    def asked() -> bool:
+      return stop() or interrupt()
+
     evaluations = None
     if evaluation_environment is not None:
       guarded = recovery.RecoverableEnvironment(
@@ -195,7 +198,7 @@ def run(
         training.clock,
         every=eval_every,
         num_episodes=eval_episodes,
-        stop=stop,
+        stop=asked,
         watcher=watcher,
         on_evaluation=on_evaluation,
       )
@@ -205,9 +208,10 @@ def run(
         evaluations.after_episode(training.env_steps)
 
     try:
-      interrupted = training.run(num_episodes, num_steps, stop, after_report)
+      interrupted = training.run(num_episodes, num_steps, asked, after_report)
       if evaluations is not None and not interrupted:
-        evaluations.at_the_end(training.env_steps)
+        with contextlib.suppress(KeyboardInterrupt):
+          evaluations.at_the_end(training.env_steps)
     except recovery.GivenUpError as e:
       raise errors.EnvironmentFailedError(str(e), training.weights()) from e
     (result,) = training.results(interrupted)
@@ -220,7 +224,7 @@ def _make_training(
   num_envs: int | None,
   seed: int,
   on_episode: Callable[[local.Episode], None],
-) -> "_Training | device_batched.Training":
+) -> device_host.Training:
   """That of environments on the device, or of those which the host steps."""
   if isinstance(environment, batched_types.BatchedEnvironment):
     if num_envs not in (None, environment.num_envs):
@@ -283,8 +287,8 @@ def _pure(
   return raw.pure
 
 
-class _Training:
-  """The host's half of a run."""
+class _Training(device_host.Training):
+  """Of environments on the device."""
 
   def __init__(
     self,
@@ -294,22 +298,14 @@ class _Training:
     num_envs: int,
     on_episode: Callable[[int, local.Episode], None],
   ):
-    self._agent = agent
-    self._program = program
-    self._num_seeds = len(seeds)
-    self._num_envs = num_envs
-    self._account = device_report.Account(agent, seeds, num_envs, on_episode)
     keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
-    self._state = program.init(keys if len(seeds) > 1 else keys[0])
-
-  @property
-  def clock(self) -> clock_lib.Clock:
-    return self._account.clock
-
-  @property
-  def env_steps(self) -> int:
-    """Of each seed."""
-    return self._account.env_steps
+    super().__init__(
+      agent,
+      device_report.Account(agent, seeds, num_envs, on_episode),
+      program.init(keys if len(seeds) > 1 else keys[0]),
+    )
+    self._program = program
+    self._num_envs = num_envs
 
   def run(
     self,
@@ -318,81 +314,80 @@ class _Training:
     stop: Callable[[], bool],
     after_report: Callable[[], None] = lambda: None,
   ) -> bool:
-    """Acts and learns until it is enough; returns whether it was stopped before."""
-
     def is_done() -> bool:
-      return self._account.is_done(num_episodes, num_steps)
+      return self.account.is_done(num_episodes, num_steps)
 
-    spec, program = self._agent.replay, self._program
-    fill = max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
-    left = math.inf
+    steps_per_round = self._program.steps_per_round
+    fill, left = self.account.fill_steps, math.inf
     if num_steps is not None:
       wanted = math.ceil(num_steps / self._num_envs)
       fill, left = min(fill, wanted), wanted - fill
     try:
-      for steps in _shares(fill, _STEPS_PER_REPORT):
+      for steps in _shares(fill, device_host.STEPS_PER_REPORT):
         if is_done() or stop():
           return not is_done()
-        self._act(steps)
-      rounds = max(1, _STEPS_PER_REPORT // program.steps_per_round)
+        with signals.deferred():
+          self._act(steps)
+      rounds = max(1, device_host.STEPS_PER_REPORT // steps_per_round)
       if left < math.inf:  # No more of them than are wanted.
-        rounds = _shares(math.ceil(left / program.steps_per_round), rounds)[0]
+        rounds = _shares(math.ceil(left / steps_per_round), rounds)[0]
       while not (is_done() or stop()):
-        self._learn(rounds)
+        with signals.deferred():
+          self._learn(rounds)
         after_report()
     except KeyboardInterrupt:
       pass
     return not is_done()
 
   def _act(self, num_steps: int) -> None:
-    self._state, episodes = self._program.act(self._state, num_steps)
-    self._report(episodes, num_steps)
+    before = self.account.steps
+    self.state, episodes = self._program.act(self.state, num_steps)
+    self.account.steps += num_steps
+    self._tell(episodes, before, lambda step: 0)
 
   def _learn(self, num_rounds: int) -> None:
-    num_steps = num_rounds * self._program.steps_per_round
-    self._state, report = self._program.learn(self._state, num_rounds)
-    self._account.updates += num_rounds * self._program.updates_per_round
+    account, program = self.account, self._program
+    steps, updates = account.steps, account.updates
+    self.state, report = program.learn(self.state, num_rounds)
+    account.steps += num_rounds * program.steps_per_round
+    account.updates += num_rounds * program.updates_per_round
     report = jax.device_get(report)
     finite = np.atleast_1d(report.finite)
-    many = self._num_seeds > 1
-    self._account.metrics = [
+    many = account.num_seeds > 1
+    account.metrics = [
       {name: float(x[i] if many else x) for name, x in report.metrics.items()}
-      for i in range(self._num_seeds)
+      for i in range(account.num_seeds)
     ]
-    self._report(report.episodes, num_steps)
+    self._tell(
+      report.episodes,
+      steps,
+      lambda step: (
+        updates + step // program.steps_per_round * program.updates_per_round
+      ),
+    )
     self.clock.mark_warm(self.env_steps)
     if not finite.all():
       worst = int(np.argmin(finite))
-      raise errors.NonFiniteError(self._account.non_finite(worst), self.weights())
+      raise errors.NonFiniteError(account.non_finite(worst), self.weights())
 
-  def results(self, interrupted: bool) -> list[local.Result]:
-    return [
-      self._account.result(i, weights, interrupted)
-      for i, weights in enumerate(self.weights())
-    ]
+  def _tell(
+    self,
+    episodes: device_agent.Episodes,
+    before: int,
+    updates: Callable[[int], int],
+  ) -> None:
+    """Tells of the episodes that have ended, in their order.
 
-  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
-    """The weights of the only seed, for Acme's actors."""
-    params = self._agent.learner.params(self._state.learner)
-    # The state is donated to the next rounds.
-    return [jax.tree.map(jnp.copy, params) for _ in names]
-
-  def weights(self) -> list[types.Params]:
-    """Each seed's, on the host."""
-    learner = self._state.learner
-    if self._num_seeds == 1:
-      return [jax.device_get(self._agent.learner.params(learner))]
-    weights = jax.device_get(jax.vmap(self._agent.learner.params)(learner))
-    return [jax.tree.map(lambda x, i=i: x[i], weights) for i in range(self._num_seeds)]
-
-  def _report(self, episodes: device_agent.Episodes, num_steps: int) -> None:
-    """Tells of the episodes that have ended, in their order."""
+    Args:
+      episodes: `[steps, (S,) E]`.
+      before: steps of each environment before these.
+      updates: number of steps (from 1) → how many were made by their end.
+    """
     episodes = jax.device_get(episodes)
-    if self._num_seeds == 1:
+    if self.account.num_seeds == 1:
       episodes = jax.tree.map(lambda x: x[:, None], episodes)
-    before = self._account.steps
-    self._account.steps += num_steps
-    for step, i, env in zip(*np.nonzero(episodes.ended), strict=True):
-      ended = jax.tree.map(lambda x, place=(step, i, env): x[place], episodes)
+    for index, i, env in zip(*np.nonzero(episodes.ended), strict=True):
+      ended = jax.tree.map(lambda x, place=(index, i, env): x[place], episodes)
       metrics = {name: float(x) for name, x in ended.metrics.items()}
-      self._account.tell(i, before + int(step) + 1, ended, metrics)
+      step = int(index) + 1
+      self.account.tell(i, before + step, updates(step), ended, metrics)

@@ -5,6 +5,8 @@ functions with environments written in JAX; `device_batched.py` calls them in tu
 around environments that the host steps.
 """
 
+import fractions
+import math
 from typing import Any, NamedTuple
 
 import dm_env
@@ -15,6 +17,8 @@ import numpy as np
 from explorax.agents import types
 from explorax.agents.wiring import device_replay
 from explorax.environments import jax_types
+
+_INT32_MAX = int(np.iinfo(np.int32).max)
 
 
 class Episodes(NamedTuple):
@@ -47,7 +51,8 @@ class State(NamedTuple):
     replay: rows and windows.
     episodes: those under way.
     key: a random key.
-    steps: int32 `[]`, of each environment.
+    steps: int32 `[]`, of each environment; from 2³¹ on some multiple of the actors'
+      update period less.
     environments, params: their states, and the parameters of their functions; () where
       the host steps them.
   """
@@ -77,6 +82,8 @@ class DeviceAgent:
     self._agent = agent
     self._num_envs = num_envs
     self._core = agent.actor()
+    period = agent.actor_update_period
+    self._last_step = _INT32_MAX // period * period
     self.replay = device_replay.DeviceReplay(agent, num_envs)
 
   def init(
@@ -170,7 +177,7 @@ class DeviceAgent:
       timesteps=timesteps,
       replay=self.replay.append(state.replay, row, ones > 0),
       episodes=episodes,
-      steps=state.steps + 1,
+      steps=self._next_step(state.steps),
     )
 
   def end_episodes(
@@ -250,10 +257,15 @@ class DeviceAgent:
     axis = None if self._agent.refresh is None else 0
     select = jax.vmap(self._core.select_action, (types.ActorParams(axis, None), 0, 0))
     # Schedules have ended long before this counts no further.
-    most = np.iinfo(np.int32).max // self._num_envs
+    most = _INT32_MAX // self._num_envs
     env_steps = jnp.minimum(state.steps, most) * self._num_envs
     params = types.ActorParams(weights, env_steps)
     return select(params, state.timesteps, state.actors)
+
+  def _next_step(self, steps: jax.Array) -> jax.Array:
+    """One more, as far as int32 goes; `fetch` asks for the rest of a division only."""
+    period = self._agent.actor_update_period
+    return jnp.where(steps < self._last_step, steps, self._last_step - period) + 1
 
   def _newest_frames(self, timesteps: dm_env.TimeStep) -> jax.Array:
     """What rows keep of the observations."""
@@ -267,3 +279,26 @@ class DeviceAgent:
 def choose(condition: jax.Array, new: Any, old: Any) -> Any:
   """A pytree or the other, by a bool `[]`."""
   return jax.tree.map(lambda n, o: jnp.where(condition, n, o), new, old)
+
+
+def updates_per_step(
+  agent: types.Agent, num_envs: int, max_steps: int
+) -> fractions.Fraction:
+  """Updates for a step of all environments, as a ratio of small numbers.
+
+  Args:
+    agent: whose `updates_per_step` are for one environment step.
+    num_envs: E.
+    max_steps: the denominator is not above it.
+
+  Raises:
+    ValueError: if the nearest such ratio is more than 1 % off.
+  """
+  wanted = agent.replay.updates_per_step * num_envs
+  ratio = fractions.Fraction(wanted).limit_denominator(max_steps)
+  if not math.isclose(ratio, wanted, rel_tol=0.01):
+    raise ValueError(
+      f"updates_per_step is {agent.replay.updates_per_step}; the device runner makes "
+      f"an update within {max_steps} steps at most: raise it."
+    )
+  return ratio

@@ -10,7 +10,7 @@ local runner; how many there are is the same.
 
 import fractions
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import dm_env
@@ -20,16 +20,15 @@ import numpy as np
 
 from explorax.agents import types
 from explorax.environments import batched_types
-from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments import signals
 from explorax.experiments.runners import (
   device_agent,
+  device_host,
   device_report,
   errors,
   local,
 )
 
-# Steps of each environment between two looks at the learner.
-_STEPS_PER_REPORT = 100
 # Of updates per step: finer ratios are rounded.
 _MAX_DENOMINATOR = 10**6
 
@@ -127,8 +126,8 @@ def shapes(agent: types.Agent, num_envs: int) -> device_agent.State:
   return jax.eval_shape(program.init, jax.random.PRNGKey(0), frames)
 
 
-class Training:
-  """The host's half of a run of one seed."""
+class Training(device_host.Training):
+  """Of environments that the host steps, with one seed."""
 
   def __init__(
     self,
@@ -137,28 +136,22 @@ class Training:
     seed: int,
     on_episode: Callable[[local.Episode], None],
   ):
-    self._agent = agent
+    num_envs = environment.num_envs
+    self._updates_per_step = device_agent.updates_per_step(
+      agent, num_envs, _MAX_DENOMINATOR
+    )
+    self._program = Program(agent, num_envs)
+    super().__init__(
+      agent,
+      device_report.Account(
+        agent, [seed], num_envs, lambda _, episode: on_episode(episode)
+      ),
+      self._program.init(jax.random.PRNGKey(seed), environment.reset()),
+    )
     self._environment = environment
-    self._program = Program(agent, environment.num_envs)
-    self._account = device_report.Account(
-      agent, [seed], environment.num_envs, lambda _, episode: on_episode(episode)
-    )
-    ratio = fractions.Fraction(agent.replay.updates_per_step)
-    self._updates_per_step = (
-      ratio.limit_denominator(_MAX_DENOMINATOR) * environment.num_envs
-    )
     self._due = fractions.Fraction(0)  # Updates.
     self._finite = jnp.float32(1.0)
     self._metrics: dict[str, jax.Array] = {}
-    self._state = self._program.init(jax.random.PRNGKey(seed), environment.reset())
-
-  @property
-  def clock(self) -> clock_lib.Clock:
-    return self._account.clock
-
-  @property
-  def env_steps(self) -> int:
-    return self._account.env_steps
 
   def run(
     self,
@@ -167,82 +160,71 @@ class Training:
     stop: Callable[[], bool],
     after_report: Callable[[], None] = lambda: None,
   ) -> bool:
-    """Acts and learns until it is enough; returns whether it was stopped before."""
-    spec, account = self._agent.replay, self._account
-    fill = max(math.ceil(spec.min_size / self._environment.num_envs), spec.window_rows)
+    account = self.account
     try:
       while not (account.is_done(num_episodes, num_steps) or stop()):
-        action, self._state = self._program.choose(self._state)
+        with signals.deferred():
+          action, self.state = self._program.choose(self.state)
         sent = np.asarray(action)  # Waits for the device.
         self._guarded(self._environment.send, sent)
-        self._learn()
+        with signals.deferred():
+          self._learn()
         step = self._guarded(self._environment.recv)
-        has_told = self._observe(action, step)
-        if account.steps > fill:
-          self._due += self._updates_per_step
-        if has_told or account.steps % _STEPS_PER_REPORT == 0:
+        with signals.deferred():
+          has_told = self._observe(action, step)
+          if account.steps > account.fill_steps:
+            self._due += self._updates_per_step
+        if has_told or account.steps % device_host.STEPS_PER_REPORT == 0:
           self._check()
           after_report()
-      self._learn()
+      with signals.deferred():
+        self._learn()
     except KeyboardInterrupt:
       pass
     self._check()
     return not account.is_done(num_episodes, num_steps)
 
-  def results(self, interrupted: bool) -> list[local.Result]:
-    """That of the only seed."""
-    (weights,) = self.weights()
-    return [self._account.result(0, weights, interrupted)]
-
-  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
-    """The weights, for Acme's actors."""
-    params = self._agent.learner.params(self._state.learner)
-    # The state is donated to the next step.
-    return [jax.tree.map(jnp.copy, params) for _ in names]
-
-  def weights(self) -> list[types.Params]:
-    """Of the only seed, on the host."""
-    return [jax.device_get(self._agent.learner.params(self._state.learner))]
-
   def _learn(self) -> None:
     """Has the updates made that are due, and does not wait for them."""
     for _ in range(math.floor(self._due)):
-      self._state, self._finite, self._metrics = self._program.update(
-        self._state, self._finite
+      self.state, self._finite, self._metrics = self._program.update(
+        self.state, self._finite
       )
-      self._account.updates += 1
+      self.account.updates += 1
     self._due %= 1
-    if not self._account.updates:
+    if not self.account.updates:
       return
     self.clock.mark_warm(self.env_steps)
-    if self._account.steps % self._agent.actor_update_period == 0:
-      self._state = self._program.fetch(self._state)
+    if self.account.steps % self._agent.actor_update_period == 0:
+      self.state = self._program.fetch(self.state)
 
   def _observe(self, action: jax.Array, step: batched_types.Step) -> bool:
     """Stores a step's answers; returns whether an episode has ended."""
-    self._state = self._program.observe(
-      self._state, action, step.reward, step.discount, step.last, step.frames
+    self.state = self._program.observe(
+      self.state, action, step.reward, step.discount, step.last, step.frames
     )
-    self._account.steps += 1
+    self.account.steps += 1
     if step.first_frames is None:
       return False
-    self._state, ended = self._program.end_episodes(self._state, step.first_frames)
+    self.state, ended = self._program.end_episodes(self.state, step.first_frames)
     self._look()
     ended = jax.device_get(ended)
     for env in np.flatnonzero(step.last):
       of_env = jax.tree.map(lambda x, env=env: x[env], ended)
-      self._account.tell(0, self._account.steps, of_env, step.metrics[int(env)])
+      account = self.account
+      metrics = step.metrics[int(env)]
+      account.tell(0, account.steps, account.updates, of_env, metrics)
     return True
 
   def _look(self) -> None:
     """Fetches the learner's latest metrics."""
     metrics = jax.device_get(self._metrics)
-    self._account.metrics = [{name: float(x) for name, x in metrics.items()}]
+    self.account.metrics = [{name: float(x) for name, x in metrics.items()}]
 
   def _check(self) -> None:
     """Raises a NonFiniteError if an update was not finite."""
     if not self._finite > 0:
-      raise errors.NonFiniteError(self._account.non_finite(0), self.weights())
+      raise errors.NonFiniteError(self.account.non_finite(0), self.weights())
 
   def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
     """What the environments answer; they cannot be made anew in mid-batch."""

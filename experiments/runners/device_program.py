@@ -4,8 +4,6 @@ The agent's functions, in `device_agent.py`, are scanned over time together with
 environments', and vmapped over seeds. `device.py` is the host's half.
 """
 
-import fractions
-import math
 from typing import Any, NamedTuple
 
 import dm_env
@@ -67,14 +65,8 @@ class Program:
     self._num_envs = num_envs
     self._lift = jax.vmap if num_seeds > 1 else lambda function: function
     # Updates in a round, after steps of each environment.
-    wanted = agent.replay.updates_per_step * num_envs
-    ratio = fractions.Fraction(wanted).limit_denominator(_MAX_STEPS_PER_ROUND)
+    ratio = device_agent.updates_per_step(agent, num_envs, _MAX_STEPS_PER_ROUND)
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()
-    if not math.isclose(ratio, wanted, rel_tol=0.01):
-      raise ValueError(
-        f"updates_per_step is {agent.replay.updates_per_step}; the device runner makes "
-        f"an update within {_MAX_STEPS_PER_ROUND} steps at most: raise it."
-      )
     init = self._init
     if num_seeds > 1:
       init = jax.vmap(init, (0, 0 if params_per_seed else None))

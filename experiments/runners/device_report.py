@@ -1,5 +1,6 @@
 """What the host of the device runner counts and tells, wherever environments are."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -47,9 +48,19 @@ class Account:
     self.metrics: list[dict[str, float]] = [{} for _ in seeds]
 
   @property
+  def num_seeds(self) -> int:
+    return len(self._seeds)
+
+  @property
   def env_steps(self) -> int:
     """Of each seed."""
     return self.steps * self._num_envs
+
+  @property
+  def fill_steps(self) -> int:
+    """Of each environment, before the first update is due."""
+    spec = self._agent.replay
+    return max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
 
   def is_done(self, num_episodes: int | None, num_steps: int | None) -> bool:
     """Whether every seed has had so many episodes or steps."""
@@ -61,6 +72,7 @@ class Account:
     self,
     index: int,
     step: int,
+    updates: int,
     ended: device_agent.Episodes,
     metrics: Mapping[str, float],
   ) -> None:
@@ -69,6 +81,7 @@ class Account:
     Args:
       index: of its seed.
       step: of its environment in which it ended, from 1.
+      updates: made by then.
       ended: its numbers, on the host; their `metrics` are not looked at.
       metrics: the environment's.
     """
@@ -84,7 +97,7 @@ class Account:
         episode_return=float(ended.episode_return),
         episode_length=int(ended.length),
         policy=self._agent.policy_names[int(ended.policy)],
-        learner_updates=self.updates,
+        learner_updates=updates,
         steps_per_second=self.clock.steps_per_second(self.env_steps),
         wall_seconds=time.monotonic() - self.clock.start,
         metrics={**of_learner, **metrics},

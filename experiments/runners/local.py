@@ -322,8 +322,7 @@ def run(
     ImportError: if Reverb is asked for and cannot be imported.
     ValueError: if there is no limit, or an evaluation of no steps or episodes.
   """
-  if num_episodes is None and num_steps is None:
-    raise ValueError("nothing says when to stop; give num_episodes or num_steps.")
+  check_limits(num_episodes, num_steps)
   check_evaluation(evaluation_environment, eval_every, eval_episodes)
   guard = functools.partial(
     recovery.RecoverableEnvironment,
@@ -380,6 +379,12 @@ def run(
     except recovery.GivenUpError as e:
       raise errors.EnvironmentFailedError(str(e), [training.weights]) from e
     return training.result(interrupted)
+
+
+def check_limits(num_episodes: int | None, num_steps: int | None) -> None:
+  """Raises a ValueError if there is no limit."""
+  if num_episodes is None and num_steps is None:
+    raise ValueError("nothing says when to stop; give num_episodes or num_steps.")
 
 
 def check_evaluation(

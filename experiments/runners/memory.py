@@ -1,6 +1,7 @@
 """Whether a run's arrays fit into the device's memory, told before it starts."""
 
 import os
+import pathlib
 from typing import Any
 
 import jax
@@ -8,6 +9,16 @@ import jax
 _GIB = 2**30
 # Of a program and its compilation, whatever its size (measured on a CPU: 0.6 GiB).
 _FIXED = 0.6 * _GIB
+# What a container may use and uses, of Linux' control groups: version 2, version 1.
+_GROUPS = (
+  ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+  (
+    "memory/memory.limit_in_bytes",
+    "memory/memory.usage_in_bytes",
+    "memory/memory.stat",
+    "total_inactive_file",
+  ),
+)
 
 
 def estimate(state: Any, learner: Any) -> int:
@@ -59,6 +70,29 @@ def available() -> float:
     if "bytes_limit" not in stats:
       return float("inf")
     return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
+  return min(_of_machine(), of_container())
+
+
+def of_container(root: pathlib.Path = pathlib.Path("/sys/fs/cgroup")) -> float:
+  """Bytes that the container of this process may still use; infinite without one.
+
+  Args:
+    root: where the control groups are mounted.
+  """
+  for limit, usage, stat, cache in _GROUPS:
+    try:
+      most = int((root / limit).read_text())
+      used = int((root / usage).read_text())
+      lines = (root / stat).read_text().splitlines()
+      # Pages of files that are given back when others need memory.
+      spare = int(dict(line.split() for line in lines).get(cache, 0))
+    except (OSError, ValueError):  # Not of this version, or "max".
+      continue
+    return max(0, most - used + spare)
+  return float("inf")
+
+
+def _of_machine() -> float:
   try:
     with open("/proc/meminfo", encoding="ascii") as file:
       lines = dict(line.split(":", 1) for line in file)

@@ -1,6 +1,8 @@
 """The device runner: the rows, the updates and the pace of the local one."""
 
 import dataclasses
+import os
+import signal
 
 import jax
 import jax.numpy as jnp
@@ -236,6 +238,7 @@ def test_reports_every_episode():
       assert episode.episode_return == 1
     assert episode.policy in agent.policy_names
     assert episode.metrics["intrinsic_return"] > 0
+    assert episode.learner_updates == max(0, episode.env_steps - 20) // 2
   assert len({e.policy for e in told}) > 1
   assert result.learner_updates == (result.env_steps - 20) // 2
   assert told[-1].metrics["finite"] == 1 and "inverse_loss" in told[-1].metrics
@@ -328,6 +331,56 @@ def test_an_interrupt_keeps_what_was_learnt():
   )
   assert result.interrupted and result.episodes == 10
   assert np.isfinite(jax.tree.leaves(result.weights)[0]).all()
+
+
+def interrupting(function):
+  """The function, with a Ctrl-C between its end and what is done with its result."""
+
+  def interrupted(*arguments):
+    result = function(*arguments)
+    os.kill(os.getpid(), signal.SIGINT)
+    return result
+
+  return interrupted
+
+
+@pytest.mark.parametrize("name", ["act", "learn"])
+def test_an_interrupt_never_comes_between_a_program_and_its_state(name):
+  agent = make_agent(DQN)
+  program = make_program(agent)
+  setattr(program, name, interrupting(getattr(program, name)))
+  training = device._Training(agent, program, [0], 1, lambda seed, episode: None)
+  assert training.run(None, 10**6, lambda: False)
+  assert training.env_steps == training.state.steps > 0
+  assert training.account.updates == training.state.learner.num_updates
+  assert (training.account.updates > 0) == (name == "learn")
+  (result,) = training.results(True)
+  assert all(np.isfinite(x).all() for x in jax.tree.leaves(result.weights))
+
+
+def test_an_interrupt_in_the_last_evaluation_keeps_what_was_learnt():
+  class Interrupting(jax_adapter.JaxEnvironment):
+    def step(self, action):
+      raise KeyboardInterrupt
+
+  environment = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
+  result = device.run(
+    make_agent(DQN),
+    environment,
+    seed=3,
+    num_steps=60,
+    evaluation_environment=Interrupting(GRIDWORLD, PARAMS, seed=1),
+  )
+  assert result.env_steps == 60 and not result.interrupted
+
+
+def test_steps_are_counted_as_far_as_int32_goes():
+  program = make_program(make_agent(R2D2))
+  state = program.init(jax.random.PRNGKey(0))
+  most = 2**31 - 1
+  state, _ = program.act(state._replace(steps=jnp.int32(most - 3)), 22)
+  assert most - 10 < int(state.steps)
+  assert int(state.steps) % 4 == (most - 3 + 22) % 4  # Weights are fetched at 0.
 
 
 def test_each_seed_has_parameters_of_its_own():

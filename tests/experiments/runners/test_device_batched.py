@@ -1,6 +1,8 @@
 """The device runner around environments that the host steps, beside the local one."""
 
 import dataclasses
+import os
+import signal
 
 import dm_env
 import jax
@@ -34,6 +36,7 @@ R2D2 = r2d2_config.R2D2Config(
   lstm_size=4,
   head_size=4,
   exploration=exploration.EzGreedy(0.5),
+  learning_rate=0.1,
   sequence_length=4,
   burn_in=2,
   sequence_period=2,
@@ -144,11 +147,34 @@ def make_batch():
   return SideBySide([Counting(7, False), Counting(4, True), Counting(7, False)])
 
 
+AGENTS = {}  # Of all tests: with those of one config they share what is compiled.
+
+
 def make_agent(config, environment) -> types.Agent:
   spec = environments.spec(environment)
-  if isinstance(config, dqn_config.DQNConfig):
-    return dqn_agent.make_agent(config, spec)
-  return r2d2_agent.make_agent(config, spec)
+  is_dqn = isinstance(config, dqn_config.DQNConfig)
+  make = dqn_agent.make_agent if is_dqn else r2d2_agent.make_agent
+  key = (id(config), repr(spec))
+  if key not in AGENTS:
+    AGENTS[key] = make(config, spec), config  # Held, so that no id comes again.
+  return AGENTS[key][0]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs():
+  """Compiles what is the same once for all tests: programs keep no state."""
+  make, made = device_batched.Program, {}
+
+  def shared(agent, num_envs):
+    # They know nothing of the size at which learning begins.
+    key = (agent.learner, num_envs, dataclasses.replace(agent.replay, min_size=1))
+    if key not in made:
+      made[key] = make(agent, num_envs)
+    return made[key]
+
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(device_batched, "Program", shared)
+    yield
 
 
 class Weights:
@@ -172,7 +198,7 @@ def test_acts_and_stores_as_the_local_runner_does(config):
   )
   training = device_batched.Training(agent, batch, 3, lambda episode: None)
   assert not training.run(None, 60, lambda: False)
-  state = training._state
+  state = training.state
   learner_key, actor_key, _ = jax.random.split(key, 3)
   weights = agent.learner.params(agent.learner.init(learner_key))
   for env, single in enumerate(make_batch()._singles):
@@ -219,7 +245,7 @@ def test_the_ratio_is_exact_and_everything_compiles_once(config, ratio):
   for num_steps in (90, 300, 303):
     assert not training.run(None, num_steps, lambda: False)
     updates = int(ratio * 10 * 3 * (num_steps // 3 - fill) / 10 + 1e-9)
-    assert int(training._state.learner.num_updates) == updates
+    assert int(training.state.learner.num_updates) == updates
     (result,) = training.results(False)
     assert (result.env_steps, result.learner_updates) == (num_steps, updates)
   program = training._program
@@ -234,12 +260,12 @@ def test_the_ratio_is_exact_and_everything_compiles_once(config, ratio):
 
 def test_weights_are_fetched_when_it_is_time_to():
   batch = make_batch()
-  agent = make_agent(dataclasses.replace(R2D2, learning_rate=0.1), batch)
+  agent = make_agent(R2D2, batch)
   training = device_batched.Training(agent, batch, 0, lambda episode: None)
   changed, held = [], None
   for step in range(1, 31):
     training.run(None, 3 * step, lambda: False)
-    weights = jax.device_get(training._state.weights)
+    weights = jax.device_get(training.state.weights)
     if held is not None and any(
       np.any(a != b)
       for a, b in zip(jax.tree.leaves(weights), jax.tree.leaves(held), strict=True)
@@ -316,6 +342,32 @@ def test_stops_when_asked_and_at_an_interrupt():
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(result.weights))
 
 
+@pytest.mark.parametrize("name", ["choose", "observe", "end_episodes", "update"])
+def test_an_interrupt_never_comes_between_a_program_and_its_state(name):
+  batch = make_batch()
+  agent = make_agent(DQN, batch)
+  training = device_batched.Training(agent, batch, 0, lambda episode: None)
+
+  class Interrupting:
+    def __getattr__(self, attribute):
+      function = getattr(program, attribute)
+
+      def interrupted(*arguments):
+        result = function(*arguments)
+        if attribute == name and training.env_steps > 60:
+          os.kill(os.getpid(), signal.SIGINT)
+        return result
+
+      return interrupted
+
+  program, training._program = training._program, Interrupting()
+  assert training.run(None, 10**6, lambda: False)
+  assert 60 < training.env_steps == 3 * training.state.steps < 100
+  assert 0 < training.account.updates == training.state.learner.num_updates
+  (result,) = training.results(True)
+  assert all(np.isfinite(x).all() for x in jax.tree.leaves(result.weights))
+
+
 def test_a_loss_that_is_not_finite_ends_the_run_with_the_last_good_weights():
   batch = make_batch()
   agent = make_agent(DQN, batch)
@@ -350,6 +402,9 @@ def test_refuses():
     device.run(agent, batch, seed=0, num_envs=2, num_steps=1)
   with pytest.raises(ValueError, match="nothing says when to stop"):
     device.run(agent, batch, seed=0)
+  rarely = dataclasses.replace(DQN, updates_per_step=1e-8)
+  with pytest.raises(ValueError, match=r"updates_per_step is 1e-08; .* raise it"):
+    device.run(make_agent(rarely, batch), batch, seed=0, num_steps=1)
   with pytest.raises(ValueError, match=r"environments written in JAX .* or stepped"):
     device.run(agent, testing.FakeEnvironment(), seed=0, num_steps=1)
 
