@@ -268,7 +268,8 @@ _FLAGS = {
       "steps",
       "=INT",
       None,
-      "Ends the run after the episode in which so many environment steps are reached.",
+      "Ends the run after the episode in which so many environment steps are reached\n"
+      "(--runner=device: in mid-episode, at the report after them).",
       parser=flag_table.WholeNumber(1),
     ),
   ),
@@ -277,9 +278,10 @@ _FLAGS = {
       "eval_every",
       "=STEPS",
       None,
-      "Evaluates after the episode in which a multiple of so many environment steps\n"
-      "is passed, and at the end of the run. The episodes go into evaluation.csv and\n"
-      "are no part of training: no step counts, nothing enters replay.\n"
+      "Evaluates after the episode (--runner=device: at the report) in which a\n"
+      "multiple of so many environment steps is passed, and at the end of the run.\n"
+      "The episodes go into evaluation.csv and are no part of training: no step\n"
+      "counts, nothing enters replay.\n"
       "[no evaluation]",
       parser=flag_table.WholeNumber(1),
     ),
@@ -343,7 +345,10 @@ _FLAGS = {
       "A new directory for config.json, metrics.csv, TensorBoard events,\n"
       "checkpoints/final.npz, curve.png, summary.json and, on bsuite, bsuite's CSV;\n"
       "evaluation.csv, r_int.png and videos/ where there are evaluations.\n"
-      "[runs/AGENT-ENV-seedSEED in the current directory]",
+      "With --seeds the same for each seed in seedSEED/, and curve.png and\n"
+      "summary.json of them all.\n"
+      "[runs/AGENT-ENV-seedSEED in the current directory; with --seeds\n"
+      "runs/AGENT-ENV-seedsFIRST-LAST]",
     ),
   ),
   "To look around": (

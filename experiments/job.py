@@ -78,11 +78,13 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
 
   from explorax import environments
   from explorax.agents.wiring import builder
-  from explorax.experiments import output
+  from explorax.experiments import many_seeds, output
 
   if command.replay == "reverb":
     builder.import_reverb_replay()
 
+  if command.num_seeds > 1:
+    many_seeds.check_open_files(command.num_seeds)
   directory = output.RunDirectory.create(command.output)
   try:
     environment: environments.StandardEnvironment | environments.BatchedEnvironment

@@ -6,6 +6,8 @@ summary.json           what came of each seed, and of all
 seed0/, seed1/, …      what a run of that seed alone leaves behind
 """
 
+import math
+import resource
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,33 @@ from explorax.experiments.figures import statistics
 if TYPE_CHECKING:
   from explorax import environments
   from explorax.experiments.runners import local
+
+
+# What each seed's recorder keeps open, and what a process has open beside that.
+_FILES_PER_SEED = 2
+_OTHER_FILES = 64
+
+
+def check_open_files(num_seeds: int) -> None:
+  """Has the system allow as many open files as the seeds need.
+
+  Args:
+    num_seeds: whose files are written at the same time.
+
+  Raises:
+    SetUpError: if it does not.
+  """
+  needed = num_seeds * _FILES_PER_SEED + _OTHER_FILES
+  soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+  if soft == resource.RLIM_INFINITY or needed <= soft:
+    return
+  if hard != resource.RLIM_INFINITY and needed > hard:
+    most = max(0, hard - _OTHER_FILES) // _FILES_PER_SEED
+    raise errors.SetUpError(
+      f"{num_seeds} seeds keep {needed} files open, and this process may have {hard}; "
+      f"use at most {most} seeds, or raise the limit (ulimit -Hn)."
+    )
+  resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 class Recorders:
@@ -163,11 +192,16 @@ def _interval(means: Sequence[float | None]) -> dict[str, float] | None:
 def _table(title: str, content: Mapping[str, Any]) -> str:
   """The summary for a reader."""
   key = f"mean_return_last_{returns_lib.WINDOW}"
+  speed = content["steps_per_second_of_all"]
   lines = [
     f"{title}: {content['status']}",
     f"  {content['num_seeds']} seeds, {content['env_steps_of_each']:,} environment "
-    f"steps each in {summary.duration(content['wall_seconds'])} "
-    f"({content['steps_per_second_of_all']:,.0f} steps/s in all after compilation)",
+    f"steps each in {summary.duration(content['wall_seconds'])}"
+    + (
+      f" ({speed:,.0f} steps/s in all after compilation)"
+      if math.isfinite(speed)
+      else ""
+    ),
   ]
   mean = content[key]
   if mean is not None:

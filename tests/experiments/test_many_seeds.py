@@ -2,13 +2,14 @@
 
 import csv
 import json
+import resource
 import shutil
 
 import jax
 import numpy as np
 import pytest
 
-from explorax.experiments import run
+from explorax.experiments import errors, many_seeds, run
 from explorax.experiments.runners import memory
 
 pytest.importorskip("matplotlib")
@@ -115,6 +116,51 @@ def test_the_estimate_counts_all_arrays_and_the_learner_again():
   assert memory.estimate(state, learner) == 2 * 400 + 1000
   fits = int((memory.available() - 0.6 * 2**30) / 1000)
   memory.check(1000, fits // 2)
+
+
+@pytest.mark.parametrize(
+  ("files", "left"),
+  [
+    (("memory.max", "memory.current", "memory.stat"), 1000 - 700 + 50),
+    (
+      ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat"),
+      1000 - 700 + 60,
+    ),
+  ],
+)
+def test_a_container_may_leave_less_memory_than_the_machine(tmp_path, files, left):
+  assert memory.of_container(tmp_path) == float("inf")
+  folder = tmp_path if files[0] == "memory.max" else tmp_path / "memory"
+  folder.mkdir(exist_ok=True)
+  texts = ("1000\n", "700\n", "anon 9\ninactive_file 50\ntotal_inactive_file 60\n")
+  for name, text in zip(files, texts, strict=True):
+    (folder / name).write_text(text)
+  assert memory.of_container(tmp_path) == left
+  (folder / files[0]).write_text("max\n")
+  assert memory.of_container(tmp_path) == float("inf")
+
+
+def test_more_seeds_than_files_may_be_open_are_refused(monkeypatch):
+  limits, wanted = (256, 4096), []
+  monkeypatch.setattr(resource, "getrlimit", lambda which: limits)
+  monkeypatch.setattr(resource, "setrlimit", lambda which, new: wanted.append(new))
+  many_seeds.check_open_files(50)
+  assert not wanted
+  many_seeds.check_open_files(500)
+  (raised,) = wanted
+  assert 1000 < raised[0] <= 4096 == raised[1]
+  with pytest.raises(errors.SetUpError, match=r"3000 seeds keep .* may have 4096") as e:
+    many_seeds.check_open_files(3000)
+  most = int(str(e.value).split("use at most ")[1].split()[0])
+  many_seeds.check_open_files(most)
+  with pytest.raises(errors.SetUpError):
+    many_seeds.check_open_files(most + 1)
+
+
+def test_a_run_too_short_to_be_timed_says_nothing_of_speed(tmp_path, capsys):
+  flags = ["--seeds=2", "--steps=30", f"--output={tmp_path / 'run'}"]
+  assert run.main([*COMMAND, *flags]) == 0
+  assert "nan" not in capsys.readouterr().out
 
 
 def test_a_directory_that_cannot_be_made_ends_it(tmp_path, capsys):
