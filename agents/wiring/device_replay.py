@@ -17,6 +17,8 @@ from explorax.agents.wiring import adder
 
 Columns = Mapping[str, jax.Array]
 
+# Counters stay below that.
+_MAX_COUNT = 2**30
 # How many priorities a sum is made of, before these are summed up: a running sum over
 # all of them at once would lose small ones to rounding.
 _BLOCK = 256
@@ -27,7 +29,8 @@ class State(NamedTuple):
 
   Attributes:
     rows: column name → `[E, R, ...]`, a ring of rows.
-    num_rows: int32 `[E]`, rows appended since the beginning.
+    num_rows: int32 `[E]`, rows appended since the beginning (or whole rings less, once
+      int32 would not hold it).
     episode_start: int32 `[E]`, how many of them came before the present episode.
     pending: column name → `[E, P, ...]`, what is kept at first rows only, of those of
       the present episode's rows at which a window may start.
@@ -35,7 +38,7 @@ class State(NamedTuple):
     starts: int32 `[E, W]`, a ring of windows: each one's first row.
     before: int32 `[E, W]`, how many rows of its episode come before it.
     shown: int32 `[E, W]`, how many of its rows are there; the others are padding.
-    num_windows: int32 `[E]`, windows made since the beginning.
+    num_windows: int32 `[E]`, windows made since the beginning (or whole rings less).
     priorities: float32 `[E, W]`, to the power of the exponent; 0 where there is none.
   """
 
@@ -125,10 +128,18 @@ class DeviceReplay:
       )
       for name, column in state.pending.items()
     }
+    num_rows, rings = self._next(state.num_rows, self._num_rows, where)
+    episode_start = state.episode_start - rings
+    # Of an episode without end, only the place in both periods matters.
+    cycle = spec.period * self._num_pending
+    t, cycles = self._next(t, cycle, where)
     state = state._replace(
-      rows=rows, pending=pending, num_rows=state.num_rows + where.astype(jnp.int32)
+      rows=rows,
+      pending=pending,
+      num_rows=num_rows,
+      episode_start=episode_start + cycles,
     )
-    start = t + 1 - spec.window_rows
+    start = t - spec.window_rows
     is_complete = where & (start >= 0) & (start % spec.period == 0)
     return self._create(
       state, start, jnp.full_like(start, spec.window_rows), is_complete
@@ -231,8 +242,21 @@ class DeviceReplay:
       priorities=self._set(
         state.priorities, slot, jnp.full(where.shape, initial), where
       ),
-      num_windows=state.num_windows + where.astype(jnp.int32),
+      num_windows=self._next(state.num_windows, self._max_windows, where)[0],
     )
+
+  def _next(
+    self, count: jax.Array, ring: int, where: jax.Array
+  ) -> tuple[jax.Array, jax.Array]:
+    """One more where it is to be, less whole rings before it gets too large.
+
+    Returns:
+      The count, at least `ring` if something was taken off, and what was.
+    """
+    count = count + where.astype(jnp.int32)
+    much = (_MAX_COUNT // ring - 1) * ring
+    taken = jnp.where(count >= _MAX_COUNT, much, 0)
+    return count - taken, taken
 
   def _draw_uniformly(
     self, key: jax.Array, counts: jax.Array

@@ -161,6 +161,25 @@ def test_windows_are_those_of_the_memory_replay(declare, name, frames):
     np.testing.assert_array_equal(other_first["core_state"], first["core_state"])
 
 
+@pytest.mark.parametrize("name", ["sequences", "three steps"])
+def test_counters_never_get_too_large(declare, monkeypatch, name):
+  """Those of rows and windows, and that of the rows of an episode without an end."""
+  agent = declare(make_spec(**SPECS[name], capacity=20), EXTRAS)
+  episodes = [list(make_episodes(lengths)) for lengths in ([3, 1, 140, 9], [2, 150])]
+
+  def write(most):
+    monkeypatch.setattr(device_replay, "_MAX_COUNT", most)
+    return write_to_device(agent, episodes)
+
+  replay, state = write(2**30)
+  most = 2 * replay._num_rows + 1
+  other, wrapped = write(most)
+  assert int(state.num_rows.max()) > 150 > most > int(wrapped.num_rows.max())
+  assert int(state.num_windows.max()) > int(wrapped.num_windows.max())
+  first, second = draw(replay, state, 5), draw(other, wrapped, 5)
+  jax.tree.map(np.testing.assert_array_equal, first, second)
+
+
 def test_uniform_chances(declare):
   agent = declare(make_spec(capacity=1000, batch_size=500), EXTRAS)
   episodes = [list(make_episodes(each)) for each in ([4, 3], [1])]
