@@ -1,28 +1,27 @@
 """bsuite's environments: loaded by id, seeded, and recorded to bsuite's own CSV."""
 
 import os
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import dm_env
 import numpy as np
 from bsuite import bsuite, sweep
 from bsuite.environments import deep_sea
+from bsuite.logging import base as logging_base
 from bsuite.logging import csv_logging
+from bsuite.utils import wrappers
 
-from explorax.environments import errors, specs, standard
-
-# Where bsuite looks for MNIST, and what it would otherwise download
-# (bsuite/utils/datasets.py; the folder is fixed there).
-MNIST_DIRECTORY = "/tmp/mnist"
-MNIST_FILES = (
-  "train-images-idx3-ubyte.gz",
-  "train-labels-idx1-ubyte.gz",
-  "t10k-images-idx3-ubyte.gz",
-  "t10k-labels-idx1-ubyte.gz",
-)
+from explorax.environments import bsuite_mnist, errors, specs, standard
 
 
 def load(
-  bsuite_id: str, *, seed: int, record_to: str | None = None
+  bsuite_id: str,
+  *,
+  seed: int,
+  record_to: str | None = None,
+  on_row: Callable[[Mapping[str, Any]], None] | None = None,
+  mnist_dir: str | None = None,
 ) -> standard.StandardEnvironment:
   """Loads a bsuite environment.
 
@@ -38,6 +37,9 @@ def load(
     seed: of what is random within the task.
     record_to: a folder for bsuite's CSV, which `bsuite.logging.csv_load` and bsuite's
       notebooks read; None for no CSV.
+    on_row: takes the rows of that CSV, instead of a file.
+    mnist_dir: where the data of the MNIST experiments are; None: where bsuite has
+      them, `bsuite_mnist.DIRECTORY`.
 
   Raises:
     ValueError: if there is no such id, its data are missing, or the folder cannot
@@ -45,10 +47,16 @@ def load(
   """
   _check_id(bsuite_id)
   experiment = bsuite_id.partition(sweep.SEPARATOR)[0]
+  settings = sweep.SETTINGS[bsuite_id]
   if experiment.startswith("mnist"):
-    _check_mnist_data(bsuite_id)
-  # `load_from_id` would do the same and print.
-  raw = bsuite.load(experiment, sweep.SETTINGS[bsuite_id])
+    # bsuite would start a download in the middle of an experiment.
+    mnist_dir = bsuite_mnist.DIRECTORY if mnist_dir is None else mnist_dir
+    if problem := bsuite_mnist.problem(mnist_dir):
+      raise ValueError(f"'bsuite:{bsuite_id}' needs the MNIST files: {problem}.")
+    raw = bsuite_mnist.load(experiment, settings, mnist_dir)
+  else:
+    # `load_from_id` would do the same and print.
+    raw = bsuite.load(experiment, settings)
   reseed(raw, seed)
   spec = None
   if isinstance(raw, deep_sea.DeepSea):
@@ -57,8 +65,20 @@ def load(
   if record_to is not None:
     _check_recording(bsuite_id, record_to)
     environment = csv_logging.wrap_environment(raw, bsuite_id, record_to)
+  elif on_row is not None:
+    environment = wrappers.Logging(raw, _RowLogger(on_row))
   # Each of bsuite's environments returns a new array at every step: none is copied.
   return standard.StandardEnvironment(environment, observation_spec=spec, copy=False)
+
+
+class _RowLogger(logging_base.Logger):
+  """bsuite's logger, seen from its wrapper: hands rows on."""
+
+  def __init__(self, on_row: Callable[[Mapping[str, Any]], None]):
+    self._on_row = on_row
+
+  def write(self, data: Mapping[str, Any]) -> None:
+    self._on_row(data)
 
 
 def reseed(environment: dm_env.Environment, seed: int) -> None:
@@ -92,7 +112,7 @@ def list_experiments() -> list[tuple[str, str]]:
       [*filter(None, ranges), f"{sweep.EPISODES[ids[0]]} episodes", tags]
     )
     if experiment.startswith("mnist"):
-      description += f"; needs its data in {MNIST_DIRECTORY}"
+      description += f"; needs its data in {bsuite_mnist.DIRECTORY}"
     rows.append((f"bsuite:{experiment}/0 … /{len(ids) - 1}", description))
   return rows
 
@@ -125,20 +145,6 @@ def _check_id(bsuite_id: str) -> None:
       "; name one by experiment and setting, for instance 'bsuite:deep_sea/0'.",
     )
   )
-
-
-def _check_mnist_data(bsuite_id: str) -> None:
-  """Refuses to start a download in the middle of an experiment."""
-  missing = [
-    name
-    for name in MNIST_FILES
-    if not os.path.isfile(os.path.join(MNIST_DIRECTORY, name))
-  ]
-  if missing:
-    raise ValueError(
-      f"'bsuite:{bsuite_id}' needs the MNIST files {', '.join(missing)} in "
-      f"{MNIST_DIRECTORY}, where bsuite looks for them; put them there first."
-    )
 
 
 def _check_recording(bsuite_id: str, directory: str) -> None:

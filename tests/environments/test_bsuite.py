@@ -8,7 +8,7 @@ from bsuite import bsuite, sweep
 from bsuite.logging import csv_load
 
 from explorax import environments
-from explorax.environments import bsuite_environments, specs
+from explorax.environments import specs
 
 EXPERIMENTS = sorted(bsuite.EXPERIMENT_NAME_TO_ENVIRONMENT)
 WITHOUT_DATA = [name for name in EXPERIMENTS if not name.startswith("mnist")]
@@ -122,24 +122,6 @@ def test_a_record_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
   monkeypatch.setattr(os, "access", lambda path, mode: False)
   with pytest.raises(ValueError, match="is not writable"):
     environments.make("bsuite:deep_sea/0", seed=0, record_to=str(tmp_path))
-
-
-@pytest.mark.parametrize("name", ["mnist/0", "mnist_noise/3", "mnist_scale/19"])
-def test_mnist_without_its_data_is_refused_and_not_downloaded(
-  name, tmp_path, monkeypatch
-):
-  def download(*args, **kwargs):
-    raise AssertionError("tried to download")
-
-  monkeypatch.setattr("bsuite.utils.datasets.urlretrieve", download)
-  monkeypatch.setattr(bsuite_environments, "MNIST_DIRECTORY", str(tmp_path))
-  present, *missing = bsuite_environments.MNIST_FILES
-  (tmp_path / present).write_bytes(b"")
-  with pytest.raises(ValueError, match="needs the MNIST files") as caught:
-    environments.make(f"bsuite:{name}", seed=0)
-  assert present not in str(caught.value)
-  assert all(file in str(caught.value) for file in missing)
-  assert str(tmp_path) in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorax.environments import bsuite_environments
+from explorax.environments import bsuite_mnist
 from explorax.experiments import run
 
 DEEP_SEA = "bsuite:deep_sea/0"
@@ -252,7 +252,7 @@ def test_refuses_an_output_that_cannot_be_written(stand_ins, capsys):
 
 
 def test_mnist_without_its_data_is_refused(stand_ins, capsys, monkeypatch):
-  monkeypatch.setattr(bsuite_environments, "MNIST_DIRECTORY", str(stand_ins / "none"))
+  monkeypatch.setattr(bsuite_mnist, "DIRECTORY", str(stand_ins / "none"))
   argv = ("--agent=fake", "--env=bsuite:mnist/0", "--replay=memory")
   assert "MNIST files" in refused(capsys, *argv)
 

@@ -1,0 +1,89 @@
+"""bsuite's MNIST experiments, from files whose content is known to be right."""
+
+import gzip
+import hashlib
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from bsuite.environments import base, mnist
+from bsuite.experiments.mnist import sweep as mnist_sweep
+from bsuite.utils import wrappers
+
+# Where bsuite looks for the data, and what it would otherwise download
+# (bsuite/utils/datasets.py; the test set is downloaded too, and never used).
+DIRECTORY = "/tmp/mnist"
+_IMAGES, _LABELS = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
+# SHA-256 of the files as LeCun, Cortes and Burges published them and mirrors have them.
+CHECKSUMS: dict[str, str] = {
+  _IMAGES: "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+  _LABELS: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+}
+
+
+def problem(directory: str | os.PathLike[str]) -> str:
+  """Why the MNIST experiments cannot run with the files of a folder; '' if they can."""
+  folder = pathlib.Path(directory)
+  missing = [name for name in CHECKSUMS if not (folder / name).is_file()]
+  if missing:
+    return f"{' and '.join(missing)} must be in {folder}; put the published files there"
+  for name, checksum in CHECKSUMS.items():
+    try:
+      content = (folder / name).read_bytes()
+    except OSError as error:
+      return f"{folder / name} cannot be read ({error.strerror})"
+    if hashlib.sha256(content).hexdigest() != checksum:
+      return (
+        f"{folder / name} is not the published file (its SHA-256 differs); replace it"
+      )
+  return ""
+
+
+def load(
+  experiment: str, settings: Mapping[str, Any], directory: str | os.PathLike[str]
+) -> base.Environment:
+  """Makes `mnist`, `mnist_noise` or `mnist_scale`, as bsuite's own `load` does.
+
+  bsuite reads the pixels as int8, so that those of 128 and more become negative; here
+  they are the uint8 that the files hold, and observations lie in [0, 1].
+
+  Args:
+    experiment: which of the three.
+    settings: of the id: `noise_scale` or `reward_scale`.
+    directory: a folder for which `problem` returns ''.
+  """
+  environment: base.Environment = _MNISTBandit(*_read(pathlib.Path(directory)))
+  if experiment == "mnist_noise":
+    environment = wrappers.RewardNoise(environment, settings["noise_scale"])
+  elif experiment == "mnist_scale":
+    environment = wrappers.RewardScale(environment, settings["reward_scale"])
+  environment.bsuite_num_episodes = mnist_sweep.NUM_EPISODES
+  return environment
+
+
+class _MNISTBandit(mnist.MNISTBandit):
+  """bsuite's environment, on the images and labels that it is given."""
+
+  def __init__(self, images: np.ndarray, labels: np.ndarray):
+    base.Environment.__init__(self)
+    self._images = images
+    self._labels = labels
+    self._num_data = len(labels)
+    self._image_shape = images.shape[1:]
+    self._rng = np.random.RandomState()
+    self._correct_label = None
+    self._total_regret = 0.0
+    self._optimal_return = 1.0
+
+
+def _read(folder: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
+  """uint8 `[N, 28, 28]` and `[N]`: the training set."""
+  with gzip.open(folder / _IMAGES) as file:
+    content = file.read()
+  shape = np.frombuffer(content, ">u4", count=3, offset=4)
+  images = np.frombuffer(content, np.uint8, offset=16).reshape(*map(int, shape))
+  with gzip.open(folder / _LABELS) as file:
+    labels = np.frombuffer(file.read(), np.uint8, offset=8)
+  return images, labels

@@ -1,0 +1,83 @@
+"""The names of bsuite's sweeps, and the log of Deep Sea's twin."""
+
+import numpy as np
+import pytest
+from bsuite import sweep
+from bsuite.logging import csv_logging
+
+from explorax import environments
+from explorax.environments import bsuite_environments, bsuite_sweeps
+
+TWINS = [*sweep.DEEP_SEA, *sweep.DEEP_SEA_STOCHASTIC]
+
+
+def test_groups_are_bsuites():
+  groups = bsuite_sweeps.groups()
+  assert groups["SWEEP"] == sweep.SWEEP and groups["TESTING"] == sweep.TESTING
+  for name in ("DEEP_SEA", "BANDIT", "MNIST_SCALE", "UMBRELLA_LENGTH"):
+    assert groups[name] == getattr(sweep, name)
+  assert groups["memory"] == sweep.TAGS["memory"]
+  assert len(groups) == 2 + 23 + len(sweep.TAGS)
+  assert sum(map(bsuite_sweeps.needs_mnist, sweep.SWEEP)) == 60
+
+
+@pytest.mark.parametrize("bsuite_id", sweep.TESTING)
+def test_steps_per_episode(bsuite_id):
+  """Of the first five episodes at random; cartpole's and the car's are the most."""
+  if bsuite_sweeps.needs_mnist(bsuite_id):
+    assert bsuite_sweeps.steps_per_episode(bsuite_id) == 1
+    return
+  environment = environments.make(f"bsuite:{bsuite_id}", seed=0)
+  num_actions = environment.action_spec().num_values
+  rng, lengths = np.random.default_rng(0), []
+  for _ in range(5):
+    timestep, length = environment.reset(), 0
+    while not timestep.last():
+      timestep, length = environment.step(rng.integers(num_actions)), length + 1
+    lengths.append(length)
+  told = bsuite_sweeps.steps_per_episode(bsuite_id)
+  assert max(lengths) <= told + 1
+  assert bsuite_id.startswith(("cartpole", "mountain")) or min(lengths) >= told
+
+
+def test_twins_are_those_of_deep_sea():
+  assert [i for i in sweep.SWEEP if bsuite_sweeps.twin(i)] == TWINS
+  assert bsuite_sweeps.twin("deep_sea/5") == (
+    "jax:deep_sea/20,permuted=true,mapping_seed=42"
+  )
+  assert bsuite_sweeps.twin("deep_sea_stochastic/0").endswith("stochastic=true")
+
+
+def test_csv_name_is_bsuites(tmp_path):
+  for bsuite_id in ("deep_sea/3", "memory_len/12"):
+    logger = csv_logging.Logger(bsuite_id, str(tmp_path))
+    assert logger._save_path == str(tmp_path / bsuite_sweeps.csv_name(bsuite_id))
+
+
+def test_twin_log_is_what_bsuite_logs():
+  """Of the same episodes, every fifth of which reaches the goal."""
+  theirs, ours = [], []
+  reference = bsuite_environments.load("deep_sea/0", seed=0, on_row=theirs.append)
+  twin = environments.make(bsuite_sweeps.twin("deep_sea/0"), seed=0)
+  log = bsuite_sweeps.TwinLog(ours.append)
+  mapping = reference.raw._action_mapping
+  rng = np.random.default_rng(0)
+  for episode in range(45):
+    reference.reset()
+    timestep, total = twin.reset(), 0.0
+    for row in range(10):
+      action = mapping[row, row] if episode % 5 == 0 else rng.integers(2)
+      reference.step(action)
+      timestep = twin.step(action)
+      total += float(timestep.reward)
+    assert timestep.last()
+    log.take(10, total, environments.episode_metrics(twin))
+  assert [row["episode"] for row in ours] == [
+    *(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 25, 30, 40)
+  ]
+  assert len(ours) == len(theirs)
+  for one, other in zip(ours, theirs, strict=True):
+    assert list(one) == list(other)
+    np.testing.assert_allclose([*one.values()], [*other.values()], rtol=1e-5)
+    for name in ("episode", "steps", "total_bad_episodes"):
+      assert str(one[name]) == str(other[name])
