@@ -146,6 +146,19 @@ class QUncertainty:
 
 
 @dataclasses.dataclass(frozen=True)
+class AbsoluteTDError:
+  """|δ|, averaged over the members that never see the bonus, of which QEX has one.
+
+  Source: Simmons-Edler et al. (2019), QXplore; QEX in paper 4, appendix D.1.
+  """
+
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> LearnerBonus:
+    return _stateless("transition", lambda inputs: jnp.mean(jnp.abs(inputs.td), axis=0))
+
+
+@dataclasses.dataclass(frozen=True)
 class InfoGain:
   """Information gain over the members' Boltzmann policies (paper 3, algorithm 3)."""
 

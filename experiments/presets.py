@@ -250,6 +250,30 @@ _DQN_PRESETS = (
     dataclasses.replace(_DQN, bonus=bonuses.Counts(), beta=_NOVELTY_BETA),
   ),
   (
+    "qex",
+    "DQN, and an explorer that learns from the size of its TD error alone",
+    "Simmons-Edler et al., 2019, as in " + _PAPER_4,
+    dataclasses.replace(
+      _DQN,
+      num_explorers=1,
+      explorers_see_reward=False,
+      bonus=bonuses.AbsoluteTDError(),
+      beta=1.0,  # The TD error as it is; of those that paper 4 swept (Table 3).
+      exploration=exploration.Thompson(epsilon=0.05),  # ε as in bsuite's DQN.
+    ),
+  ),
+  (
+    "noisy_dqn",
+    "DQN with noise in all its linear layers",
+    "Fortunato et al., 2018, as in " + _PAPER_4,
+    dataclasses.replace(
+      _DQN,
+      noisy_sigma=0.5,  # Fortunato et al., section 3.2.
+      noisy_torso=True,
+      exploration=exploration.Greedy(),
+    ),
+  ),
+  (
     "dqn_atari",
     "DQN with ε-greedy exploration, its settings those for Atari everywhere",
     _PAPER_3 + ", Table 1",
@@ -287,7 +311,15 @@ _DQN_PRESETS = (
 
 def _heads_on_atari(config: dqn_config.DQNConfig) -> dqn_config.DQNConfig:
   """An ensemble's own settings, its members heads on shared convolutions (ours)."""
-  own = ("num_members", "num_explorers", "prior_scale", "bonus", "beta", "exploration")
+  own = (
+    "num_members",
+    "num_explorers",
+    "explorers_see_reward",
+    "prior_scale",
+    "bonus",
+    "beta",
+    "exploration",
+  )
   return dataclasses.replace(
     _ENSEMBLE_ATARI, **{name: getattr(config, name) for name in own}
   )
@@ -313,7 +345,7 @@ _ON_ATARI = {
   **{
     name: _heads_on_atari(config)
     for name, _, _, config in _DQN_PRESETS
-    if name in ("tdu", "tdu_bandit", "qu", "q_ucb")
+    if name in ("tdu", "tdu_bandit", "qu", "q_ucb", "qex")
   },
   "dqn_ez": _explore(_DQN_ATARI, exploration.EzGreedy(**_EPSILON_ATARI)),
   # Paper 1's networks of R2D2+RND: convolutions and one linear layer.
@@ -324,6 +356,12 @@ _ON_ATARI = {
   ),
   "dqn_counts": dataclasses.replace(
     _DQN_ATARI, bonus=bonuses.Counts(), beta=_NOVELTY_BETA
+  ),
+  "noisy_dqn": dataclasses.replace(
+    _DQN_ATARI,
+    noisy_sigma=0.5,
+    noisy_torso=True,
+    exploration=exploration.Greedy(),
   ),
   "rainbow": _RAINBOW_ATARI,
   "rainbow_epsilon": _explore(

@@ -13,6 +13,8 @@ from explorax.networks import ensemble, types
 # Weights `[F, K, H]`, so that what comes first in all members is one matrix product,
 # `[B, F]` by `[F, K · H]`; with leading members each product would transpose them all.
 _MEMBERS = -2
+# Folded into a key: beyond all that splitting it for K heads counts.
+_OF_TORSO = 1 << 30
 
 
 class HeadParams(NamedTuple):
@@ -34,7 +36,8 @@ class HeadNetworks(NamedTuple):
     init: (key) → params of all members, each initialised independently; the members
       are the last axis but one of every array that they do not share.
     apply: (params, observation `[B, ...]`, key) → `[K, B, ...]`, members leading. A
-      member draws its noise once for the batch; with None for a key there is none.
+      member draws its noise once for the batch, and so does a shared torso for all of
+      them; with None for a key there is none.
   """
 
   init: Callable[[jax.Array], types.Params]
@@ -50,8 +53,8 @@ def make_head_networks(
 ) -> HeadNetworks:
   """Lifts a torso and a head to K members.
 
-  Unlike `ensemble.lift` and `with_shared_torso`, the head may draw random numbers,
-  and may end in more than one number per action.
+  Unlike `ensemble.lift` and `with_shared_torso`, the torso and the head may draw random
+  numbers, and the head may end in more than one number per action.
 
   Args:
     make_torso: builds a module: observations `[B, ...]` → features.
@@ -87,21 +90,22 @@ def _on_shared_torso(
   observation_spec: dm_env.specs.Array,
   num_members: int,
 ) -> HeadNetworks:
-  torso: hk.Transformed = hk.without_apply_rng(hk.transform(lambda x: make_torso()(x)))
+  torso = hk.transform(lambda x: make_torso()(x))
   head = hk.transform(lambda x: make_head()(x))
   example = ensemble.example(observation_spec)
 
   def init(key: jax.Array) -> HeadParams:
     torso_key, heads_key = jax.random.split(key)
     torso_params = torso.init(torso_key, example)
-    features = torso.apply(torso_params, example)
+    features = torso.apply(torso_params, None, example)
     heads = init_members(head, heads_key, num_members, features)
     return HeadParams(torso_params, heads)
 
   def apply(
     params: HeadParams, observation: jax.Array, key: jax.Array | None
   ) -> jax.Array:
-    features = torso.apply(params.torso, observation)
+    torso_key = None if key is None else jax.random.fold_in(key, _OF_TORSO)
+    features = torso.apply(params.torso, torso_key, observation)
     return apply_members(head, params.heads, features, key, num_members)
 
   return HeadNetworks(init, apply)

@@ -6,6 +6,8 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
+from explorax.networks import inputs as inputs_lib
+
 
 class NoisyLinear(hk.Module):
   """A linear layer with factorised Gaussian noise, its scales trained.
@@ -16,18 +18,27 @@ class NoisyLinear(hk.Module):
   with ε standard normal, drawn once for a whole batch. Where `hk.transform`'s apply is
   given a key, noise is drawn from it; given None there is no noise, that is y is the
   layer's mean. As many ε as inputs and outputs are drawn, and the noise of the weights
-  is never formed: (f(ε_i) x_i) is multiplied by σ_w, and the product by f(ε_j).
+  is never formed: (f(ε_i) x_i) is multiplied by σ_w, and the product by f(ε_j). Of
+  encoded observations, which may be indices, σ_w takes the factor f(ε_i) instead.
 
   Source: Fortunato et al. (2018), section 3: μ begins uniform within ±1/√p, and σ at
   σ_0/√p, for p inputs.
   """
 
-  def __init__(self, size: int, sigma: float = 0.5, name: str | None = None):
+  def __init__(
+    self,
+    size: int,
+    sigma: float = 0.5,
+    inputs: inputs_lib.Inputs | None = None,
+    name: str | None = None,
+  ):
     """Makes one.
 
     Args:
       size: of the output.
       sigma: σ_0, at least 0 (Fortunato et al., 2018, and Hessel et al., 2018: 0.5).
+      inputs: how encoded observations are vectors, where it is these that the layer
+        is called with; None: it is called with vectors.
       name: of the module.
     """
     super().__init__(name)
@@ -39,10 +50,14 @@ class NoisyLinear(hk.Module):
       )
     self._size = size
     self._sigma = sigma
+    self._inputs = inputs
 
   def __call__(self, x: jax.Array) -> jax.Array:
-    """float `[..., p]` → `[..., size]`."""
-    fan_in = x.shape[-1]
+    """float `[..., p]`, or observations `[B, ...]` → `[..., size]`."""
+    if self._inputs is None:
+      fan_in, dtype, rank = x.shape[-1], x.dtype, x.ndim
+    else:
+      fan_in, dtype, rank = self._inputs.num_features, jnp.dtype(jnp.float32), 2
     bound = fan_in**-0.5
     uniform = hk.initializers.RandomUniform(-bound, bound)
     constant = hk.initializers.Constant(self._sigma * bound)
@@ -50,20 +65,25 @@ class NoisyLinear(hk.Module):
     def parameters(
       kind: str, init: hk.initializers.Initializer
     ) -> tuple[jax.Array, jax.Array]:
-      w = hk.get_parameter(f"w_{kind}", (fan_in, self._size), x.dtype, init)
-      b = hk.get_parameter(f"b_{kind}", (self._size,), x.dtype, init)
-      return w, jnp.expand_dims(b, range(x.ndim - 1))
+      w = hk.get_parameter(f"w_{kind}", (fan_in, self._size), dtype, init)
+      b = hk.get_parameter(f"b_{kind}", (self._size,), dtype, init)
+      return w, jnp.expand_dims(b, range(rank - 1))
 
     w_mu, b_mu = parameters("mu", uniform)
     w_sigma, b_sigma = parameters("sigma", constant)
-    mean = x @ w_mu + b_mu
+    linear = jnp.matmul if self._inputs is None else self._inputs.linear
+    mean = linear(x, w_mu) + b_mu
     key = hk.maybe_next_rng_key()
     if key is None:
       return mean
     in_key, out_key = jax.random.split(key)
-    noise_in = _scaled_normal(in_key, (*(1,) * (x.ndim - 1), fan_in), x.dtype)
-    noise_out = _scaled_normal(out_key, b_mu.shape, x.dtype)
-    return mean + ((x * noise_in) @ w_sigma + b_sigma) * noise_out
+    noise_in = _scaled_normal(in_key, (*(1,) * (rank - 1), fan_in), dtype)
+    noise_out = _scaled_normal(out_key, b_mu.shape, dtype)
+    if self._inputs is None:
+      noisy = (x * noise_in) @ w_sigma
+    else:
+      noisy = self._inputs.linear(x, noise_in.T * w_sigma)
+    return mean + (noisy + b_sigma) * noise_out
 
 
 def _scaled_normal(

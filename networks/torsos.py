@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.networks import convolution, ensemble
+from explorax.networks import convolution, ensemble, noisy
 from explorax.networks import inputs as inputs_lib
 
 
@@ -57,6 +57,7 @@ class ConvolutionalTorso(hk.Module):
     self,
     convolutions: Sequence[Convolution],
     hidden_sizes: Sequence[int],
+    noisy_sigma: float = 0.0,
     name: str | None = None,
   ):
     """Makes one.
@@ -65,11 +66,13 @@ class ConvolutionalTorso(hk.Module):
       convolutions: the first layers.
       hidden_sizes: units of the linear layers; with none the features are the
         convolutions' outputs.
+      noisy_sigma: σ_0 of the linear layers' noise; 0: they have none.
       name: of the module.
     """
     super().__init__(name)
     self._convolutions = tuple(convolutions)
     self._hidden_sizes = tuple(hidden_sizes)
+    self._noisy_sigma = noisy_sigma
 
   def __call__(self, observation: jax.Array) -> jax.Array:
     """Images `[N, H, W, C]`, uint8 being scaled to [0, 1] → features `[N, F]`."""
@@ -80,9 +83,7 @@ class ConvolutionalTorso(hk.Module):
       convolve = convolution.Convolution2D(layer.filters, layer.size, layer.stride)
       hidden = jax.nn.relu(convolve(hidden))
     hidden = jnp.reshape(hidden, (hidden.shape[0], math.prod(hidden.shape[1:])))
-    for size in self._hidden_sizes:
-      hidden = jax.nn.relu(hk.Linear(size)(hidden))
-    return hidden
+    return _linear_layers(hidden, self._hidden_sizes, self._noisy_sigma)
 
 
 class PerceptronTorso(hk.Module):
@@ -92,6 +93,7 @@ class PerceptronTorso(hk.Module):
     self,
     inputs: inputs_lib.Inputs,
     hidden_sizes: Sequence[int],
+    noisy_sigma: float = 0.0,
     name: str | None = None,
   ):
     """Makes one.
@@ -99,24 +101,38 @@ class PerceptronTorso(hk.Module):
     Args:
       inputs: how observations become vectors.
       hidden_sizes: units of the layers; with none the features are the inputs.
+      noisy_sigma: σ_0 of the layers' noise; 0: they have none.
       name: of the module.
     """
     super().__init__(name)
     self._inputs = inputs
     self._hidden_sizes = tuple(hidden_sizes)
+    self._noisy_sigma = noisy_sigma
 
   def __call__(self, observation: jax.Array) -> jax.Array:
     """Encoded observations `[N, ...]` → features `[N, F]`."""
     if not self._hidden_sizes:
       return self._inputs.dense(observation)
     fan_in, first, *others = self._inputs.num_features, *self._hidden_sizes
+    if self._noisy_sigma:
+      layer = noisy.NoisyLinear(first, self._noisy_sigma, self._inputs)
+      hidden = jax.nn.relu(layer(observation))
+      return _linear_layers(hidden, others, self._noisy_sigma)
     w_init = hk.initializers.TruncatedNormal(fan_in**-0.5)
     w = hk.get_parameter("w", (fan_in, first), jnp.float32, w_init)
     b = hk.get_parameter("b", (first,), jnp.float32, jnp.zeros)
     hidden = jax.nn.relu(self._inputs.linear(observation, w) + b[None, :])
-    for size in others:
-      hidden = jax.nn.relu(hk.Linear(size)(hidden))
-    return hidden
+    return _linear_layers(hidden, others, noisy_sigma=0.0)
+
+
+def _linear_layers(
+  hidden: jax.Array, sizes: Sequence[int], noisy_sigma: float
+) -> jax.Array:
+  """Linear layers with ReLU after each, with noise where σ_0 is not 0."""
+  for size in sizes:
+    layer = noisy.NoisyLinear(size, noisy_sigma) if noisy_sigma else hk.Linear(size)
+    hidden = jax.nn.relu(layer(hidden))
+  return hidden
 
 
 def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
@@ -151,6 +167,7 @@ def make_torso(
   observation_spec: dm_env.specs.Array,
   hidden_sizes: Sequence[int],
   width: float = 1.0,
+  noisy_sigma: float = 0.0,
 ) -> ensemble.MakeModule:
   """How to build the torso of a name.
 
@@ -166,7 +183,7 @@ def make_torso(
 
   Every layer ends in a ReLU, and none pads its input. Weights are drawn as Haiku
   draws them: normal, of deviation 1/sqrt(fan-in), truncated at two deviations;
-  biases begin at zero.
+  biases begin at zero. Noisy layers are drawn as `NoisyLinear` says.
 
   Args:
     name: one of `TORSOS`.
@@ -176,6 +193,7 @@ def make_torso(
       what came before, flattened.
     width: scales the number of filters and units, which stay at least 1 (priors of
       cut widths: Flennerhag et al., 2020, appendix E.1).
+    noisy_sigma: σ_0 of the linear layers' noise, never of the convolutions'; 0: none.
 
   Returns:
     A function without arguments which, called inside `hk.transform`, builds a module:
@@ -187,7 +205,7 @@ def make_torso(
   """
   seen = inputs_lib.visible_spec(observation_spec)
   if seen is not observation_spec:
-    make = make_torso(name, seen, hidden_sizes, width)
+    make = make_torso(name, seen, hidden_sizes, width, noisy_sigma)
     return lambda: _crop(make(), seen.shape[0])
   hidden_sizes = tuple(hidden_sizes)
   if any(size < 1 for size in hidden_sizes):
@@ -204,13 +222,13 @@ def make_torso(
   scaled_sizes = tuple(_scale(size, width) for size in hidden_sizes)
   if name == "mlp":
     inputs = inputs_lib.make_inputs(observation_spec)
-    return lambda: PerceptronTorso(inputs, scaled_sizes)
+    return lambda: PerceptronTorso(inputs, scaled_sizes, noisy_sigma)
   _check_image(name, observation_spec)
   convolutions = tuple(
     dataclasses.replace(layer, filters=_scale(layer.filters, width))
     for layer in CONVOLUTIONS[name]
   )
-  return lambda: ConvolutionalTorso(convolutions, scaled_sizes)
+  return lambda: ConvolutionalTorso(convolutions, scaled_sizes, noisy_sigma)
 
 
 def _crop(

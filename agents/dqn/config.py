@@ -18,13 +18,15 @@ class DQNConfig:
   The defaults are bsuite's JAX bootstrapped DQN (Osband et al., 2020), on which
   paper 4 builds, with one member and an ε-greedy policy: a plain DQN. Sources are
   abbreviated: bsuite (its baselines' defaults), P1 (Dabney et al., 2021), P3 (Chen et
-  al., 2017), P4 (Flennerhag et al., 2020), DQN (Mnih et al., 2015), Rainbow (Hessel et
-  al., 2018).
+  al., 2017), P4 (Flennerhag et al., 2020), QEX (its baseline, Simmons-Edler et al.,
+  2019), DQN (Mnih et al., 2015), Rainbow (Hessel et al., 2018).
   """
 
   # The ensemble.
   num_members: int = 1  # K, members that learn from the extrinsic reward.
   num_explorers: int = 0  # N more, that learn from r + β r_int (P4, algorithm 2).
+  # Whether r is part of that; without it they learn from β r_int alone (QEX).
+  explorers_see_reward: bool = True
   # What comes first (`networks.make_torso`): convolutions for images, nothing for
   # vectors; then linear layers.
   torso: str = "auto"
@@ -37,6 +39,8 @@ class DQNConfig:
   # (Rainbow).
   duelling: bool = False
   noisy_sigma: float = 0.0  # σ_0 of noisy heads; 0: without noise (Rainbow: 0.5).
+  # Whether the torso's linear layers are noisy as well (Fortunato et al., 2018).
+  noisy_torso: bool = False
   num_atoms: int = 0  # Of a distribution of returns; 0: their means (Rainbow: 51).
   max_abs_value: float = 10.0  # Atoms are spaced evenly between ± this (Rainbow).
   prior_scale: float = 0.0  # λ of Q_k = Q_θk + λ P_k; 0: no priors (P4, D.1).
@@ -111,6 +115,11 @@ class DQNConfig:
         f"noisy_sigma is {self.noisy_sigma}; it is finite and not negative (0: no "
         "noise)."
       )
+    if self.noisy_torso and not self.noisy_sigma:
+      raise ValueError(
+        "noisy_torso is on, but noisy_sigma is 0, so there is no noise; set "
+        "noisy_sigma, or turn noisy_torso off."
+      )
     if self.num_atoms < 0 or self.num_atoms == 1:
       raise ValueError(
         f"num_atoms is {self.num_atoms}; a distribution needs at least 2 (0: none)."
@@ -137,6 +146,11 @@ class DQNConfig:
 
   def _check_ensemble(self) -> None:
     members.check_ensemble(self)
+    if not (self.explorers_see_reward or self.num_explorers):
+      raise ValueError(
+        "explorers_see_reward is off, but num_explorers is 0, so there are none to "
+        "keep the reward from; set num_explorers, or leave it on."
+      )
     if self.target_prior not in TARGET_PRIORS:
       raise ValueError(
         f"target_prior is {self.target_prior!r}; use one of {', '.join(TARGET_PRIORS)}."

@@ -95,12 +95,14 @@ class Predictions(NamedTuple):
   q_t_selector: jax.Array  # [M, B, A], by which an action is chosen there.
 
 
-def _td_errors(target: str, predictions: Predictions, batch: Transitions) -> jax.Array:
-  """TD errors `[M, B]` on the extrinsic reward; of distributions, their means'."""
+def _td_errors(
+  target: str, predictions: Predictions, batch: Transitions, rewards: jax.Array
+) -> jax.Array:
+  """TD errors `[M, B]` on the rewards `[M, B]`; of distributions, their means'."""
   over_batch = (0, 0, 0, 0, 0)
-  over_members = (0, None, None, None, 0)
+  over_members = (0, None, 0, None, 0)
   q_tm1, q_t = predictions.tm1.q, predictions.t.q
-  arguments = (q_tm1, batch.a_tm1, batch.r_t, batch.discount_t, q_t)
+  arguments = (q_tm1, batch.a_tm1, rewards, batch.discount_t, q_t)
   if target == "q_learning":
     return jax.vmap(jax.vmap(losses.q_learning, over_batch), over_members)(*arguments)
   return jax.vmap(jax.vmap(losses.double_q, (*over_batch, 0)), (*over_members, 0))(
@@ -109,16 +111,16 @@ def _td_errors(target: str, predictions: Predictions, batch: Transitions) -> jax
 
 
 def _divergences(
-  atoms: Any, predictions: Predictions, batch: Transitions, bonus: jax.Array
+  atoms: Any, predictions: Predictions, batch: Transitions, rewards: jax.Array
 ) -> jax.Array:
-  """Divergences `[M, B]` of distributions, on reward and bonus `[M, B]`."""
+  """Divergences `[M, B]` of distributions, on the rewards `[M, B]`."""
   per_batch = jax.vmap(losses.categorical_double_q_kl, (None, 0, 0, 0, 0, None, 0, 0))
   per_member = jax.vmap(per_batch, (None, 0, None, 0, None, None, 0, 0))
   return per_member(
     atoms,
     predictions.tm1.logits,
     batch.a_tm1,
-    batch.r_t[None, :] + bonus,
+    rewards,
     batch.discount_t,
     atoms,
     predictions.t.logits,
@@ -161,13 +163,15 @@ def make_learner(
   algorithm 2), linear beyond `max_abs_td`, δ_k being member k's TD error; or the
   divergence of member k's distribution from its target. Both are on r + β r_int for
   those that see the bonus: the explorers, where there are any, and all members where
-  there are none. Priorities are |δ_k| or the divergence, averaged over the members.
+  there are none. Explorers that do not see the reward learn from β r_int. Priorities
+  are |δ_k| or the divergence, averaged over the members.
   """
   optimizer = make_optimizer(config)
   size, num_exploiters = config.ensemble_size, config.num_members
   # The bonus that is computed here: an actor's comes with the sample.
   own = bonus if isinstance(bonus, bonuses.LearnerBonus) else None
   sees_bonus = jnp.arange(size) >= (num_exploiters if config.num_explorers else 0)
+  sees_reward = (jnp.arange(size) < num_exploiters) | config.explorers_see_reward
 
   def init(key: jax.Array) -> LearnerState:
     keys = jax.random.split(key, 4)
@@ -219,16 +223,16 @@ def make_learner(
     params: Any, state: LearnerState, batch: Transitions, weights: jax.Array
   ) -> tuple[jax.Array, tuple[jax.Array, dict[str, jax.Array], Any]]:
     predictions = predict(params, state, batch)
-    td = _td_errors(config.target, predictions, batch)
+    rewards = jnp.where(sees_reward[:, None], batch.r_t[None, :], 0.0)
+    td = _td_errors(config.target, predictions, batch, rewards)
     r_int, bonus_state = compute_bonus(state, td, predictions.tm1.q, batch)
-    scaled_bonus = jnp.zeros_like(td)
     if config.beta > 0:
       scaled_bonus = config.beta * jnp.where(sees_bonus[:, None], r_int[None, :], 0.0)
       # A target is linear in its reward, so that β r_int adds to the TD error.
-      td = td + scaled_bonus
+      td, rewards = td + scaled_bonus, rewards + scaled_bonus
     errors = jnp.abs(td)
     if values.atoms is not None:
-      divergences = _divergences(values.atoms, predictions, batch, scaled_bonus)
+      divergences = _divergences(values.atoms, predictions, batch, rewards)
       errors = jnp.maximum(divergences, 0.0)  # Below 0 by rounding only.
       per_transition = updates_lib.mean_over_members(divergences, batch.mask)
     else:

@@ -126,8 +126,11 @@ def _make_heads(
     kind = networks.DuellingHead if config.duelling else networks.PlainHead
     return kind(num_actions, config.head_size, config.num_atoms or None, make_linear)
 
+  torso_sigma = noisy_sigma if config.noisy_torso else 0.0
   return networks.make_head_networks(
-    networks.make_torso(config.torso, observation_spec, config.hidden_sizes),
+    networks.make_torso(
+      config.torso, observation_spec, config.hidden_sizes, noisy_sigma=torso_sigma
+    ),
     make_head,
     observation_spec,
     config.ensemble_size,

@@ -57,6 +57,18 @@ def test_q_uncertainty_is_of_the_action_taken():
   np.testing.assert_allclose(r_int, [np.sqrt(2), np.sqrt(8)], rtol=1e-6)
 
 
+def test_absolute_td_error_is_that_of_the_members_without_the_bonus():
+  r_int = compute(
+    bonuses.AbsoluteTDError(), inputs([[-1.5, 2.0]], np.zeros((1, 2, 2)), (0, 1))
+  )
+  np.testing.assert_allclose(r_int, [1.5, 2.0])
+  r_int = compute(
+    bonuses.AbsoluteTDError(),
+    inputs([[-1.0, 2.0], [3.0, 0.0]], np.zeros((2, 2, 2)), (0, 1)),
+  )
+  np.testing.assert_allclose(r_int, [2.0, 1.0])
+
+
 def test_infogain():
   """Two members, sure of different actions: log 2; the same one: nothing."""
   q = np.zeros((2, 3, 2))

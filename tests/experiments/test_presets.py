@@ -32,6 +32,8 @@ NAMES = [
   "dqn_ez",
   "dqn_rnd",
   "dqn_counts",
+  "qex",
+  "noisy_dqn",
   "dqn_atari",
   "rainbow",
   "rainbow_epsilon",
@@ -170,6 +172,24 @@ def test_the_variants_of_dqn_differ_in_one_thing():
     assert config(name) == dataclasses.replace(dqn, bonus=bonus, beta=0.1)
 
 
+def test_the_explorer_and_the_noise_of_paper_4s_baselines():
+  dqn = config("dqn")
+  assert config("qex") == dataclasses.replace(
+    dqn,
+    num_explorers=1,
+    explorers_see_reward=False,
+    bonus=bonuses.AbsoluteTDError(),
+    beta=1.0,
+    exploration=exploration.Thompson(epsilon=dqn.exploration.epsilon),
+  )
+  for get in (config, on_atari):
+    assert get("noisy_dqn") == dataclasses.replace(
+      get("dqn"), noisy_sigma=0.5, noisy_torso=True, exploration=exploration.Greedy()
+    )
+  # Convolutions have no noise, and the linear layers are the same two as DQN's.
+  assert on_atari("noisy_dqn").hidden_sizes == (512,)
+
+
 def test_paper_3_table_1():
   """What all agents of paper 3 have in common on Atari."""
   names = ("double_dqn", "bootstrapped_dqn_no_prior", "ensemble_voting", "ucb")
@@ -278,9 +298,10 @@ def test_rainbow_without_its_parts_is_double_dqn():
   assert dataclasses.replace(rainbow, **parts) == plain
 
 
-@pytest.mark.parametrize("name", ["tdu", "tdu_bandit", "qu", "q_ucb"])
+@pytest.mark.parametrize("name", ["tdu", "tdu_bandit", "qu", "q_ucb", "qex"])
 def test_ensembles_are_heads_on_atari_and_explore_as_elsewhere(name):
-  own = ("num_members", "num_explorers", "prior_scale", "bonus", "beta", "exploration")
+  own = ("num_members", "num_explorers", "explorers_see_reward", "prior_scale")
+  own = (*own, "bonus", "beta", "exploration")
   heads = {field: getattr(config(name), field) for field in own}
   assert on_atari(name) == dataclasses.replace(on_atari("ucb"), **heads)
 

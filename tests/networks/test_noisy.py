@@ -1,11 +1,13 @@
 """Noisy layers, and heads with distributions."""
 
+import dm_env
 import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from explorax import networks
 from explorax.networks import duelling, noisy
 
 P, SIZE = 4, 3
@@ -77,6 +79,21 @@ def test_one_key_is_one_network_for_the_whole_batch(random_params):
   np.testing.assert_array_equal(a, LAYER.apply(params, jax.random.key(0), same))
   b = np.asarray(LAYER.apply(params, jax.random.key(1), same))
   assert np.abs(a - b).min() > 1e-4
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_an_index_is_its_one_hot_vector(random_params, seed):
+  """Of encoded observations the layer is that of their vectors, noise included."""
+  key = None if seed is None else jax.random.key(seed)
+  spec = dm_env.specs.BoundedArray((), np.int32, -1, P - 1)
+  inputs = networks.make_inputs(spec)
+  of_index = hk.transform(lambda x: noisy.NoisyLinear(SIZE, inputs=inputs)(x))
+  params = random_params(lambda k: of_index.init(k, inputs.example))
+  index = np.array([2, -1, 0, 2], np.int32)
+  one_hot = np.eye(P + 1, P, dtype=np.float32)[index]
+  np.testing.assert_allclose(
+    of_index.apply(params, key, index), LAYER.apply(params, key, one_hot), rtol=1e-5
+  )
 
 
 def test_without_a_key_the_layer_is_its_mean(random_params):

@@ -184,6 +184,41 @@ def test_weights_are_drawn_by_their_fan_in_and_biases_begin_at_zero():
       assert not np.any(layer["b"])
 
 
+@pytest.mark.parametrize("name", ["mlp", "small"])
+def test_noise_is_in_the_linear_layers_alone(name, random_params):
+  spec = dm_env.specs.BoundedArray((6, 7, 2), np.uint8, 0, 255)
+  x = np.random.default_rng(0).integers(0, 256, (3, *spec.shape), dtype=np.uint8)
+
+  def make(sigma):
+    torso = torsos.make_torso(name, spec, (5, 4), noisy_sigma=sigma)
+    return hk.transform(lambda x: torso()(x))
+
+  plain, loud = make(0.0), make(0.5)
+  params = random_params(lambda key: loud.init(key, x))
+  noisy_layers = [module for module in params if "noisy_linear" in module]
+  convolutions = [module for module in params if "conv2_d" in module]
+  assert len(noisy_layers) == 2
+  assert len(convolutions) == (2 if name == "small" else 0)
+  assert len(params) == len(noisy_layers) + len(convolutions)
+  features = loud.apply(params, None, x)
+  assert features.shape == (3, 4)
+  # As the torso without noise, given the means in its layers' order.
+  shapes = jax.eval_shape(lambda key: plain.init(key, x), jax.random.key(0))
+  arrays = [
+    layer[key]
+    for layer in params.values()
+    for key in (("w_mu", "b_mu") if "w_mu" in layer else ("w", "b"))
+  ]
+  names = [(module, key) for module in shapes for key in ("w", "b")]
+  means: dict = {module: {} for module in shapes}
+  for (module, key), array in zip(names, arrays, strict=True):
+    means[module][key] = array
+  np.testing.assert_allclose(
+    features, plain.apply(means, None, x), rtol=1e-5, atol=1e-6
+  )
+  assert np.any(loud.apply(params, jax.random.key(1), x) != features)
+
+
 def test_a_torso_can_be_built_twice_in_one_transform():
   make = networks.make_torso("small", image(6, 6, 1), (2,))
   both = hk.transform(lambda x: make()(x) + make()(x))

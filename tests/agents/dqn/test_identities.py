@@ -68,6 +68,48 @@ def test_explorers_alone_see_the_bonus(make_config, make_sample, learn):
     )
 
 
+QEX = {
+  "num_explorers": 1,
+  "explorers_see_reward": False,
+  "bonus": bonuses.AbsoluteTDError(),
+}
+
+
+def test_the_explorer_of_qex_leaves_the_exploiter_as_it_was(
+  make_config, make_sample, learn
+):
+  """The exploiter learns as the first member of an ensemble without explorers."""
+  config = make_config(num_members=2)
+  plain, _ = learn(config, samples_for(make_sample, config))
+  explorers = []
+  for beta in (0.0, 0.5, 5.0):
+    config = make_config(**QEX, beta=beta)
+    state, _ = learn(config, samples_for(make_sample, config))
+    assert equal_members(plain.params, state.params, 2) == [True, False]
+    explorers.append(member(state.params, 1)[2])
+  assert not np.array_equal(explorers[1], explorers[2])
+
+
+def test_the_explorer_of_qex_does_not_learn_from_the_reward(
+  make_config, make_sample, learn
+):
+  """Without a bonus nothing pays it, so other rewards teach it nothing else."""
+  config = make_config(**QEX, beta=0.0)
+  samples = samples_for(make_sample, config)
+  before, _ = learn(config, samples)
+  doubled = [
+    sample._replace(rows={**sample.rows, "reward": 2 * sample.rows["reward"]})
+    for sample in samples
+  ]
+  after, _ = learn(config, doubled)
+  assert equal_members(before.params, after.params, 2) == [False, True]
+  # If it sees the reward, it is one member more of an ensemble without a bonus.
+  augmented = make_config(**{**QEX, "explorers_see_reward": True}, beta=0.0)
+  ensemble, _ = learn(make_config(num_members=2), samples)
+  augmented, _ = learn(augmented, samples)
+  jax.tree.map(np.testing.assert_array_equal, ensemble.params, augmented.params)
+
+
 def test_all_see_it_where_there_are_no_explorers(make_config, make_sample, learn):
   states = []
   for beta in (0.0, 1.0):

@@ -219,6 +219,81 @@ def test_noisy_heads_without_their_noise_are_perceptrons(make_config, num_member
   )
 
 
+def means_of(params: Any, shapes: Any) -> Any:
+  """The means of a noisy torso and head as the parameters of a perceptron."""
+  ((name, arrays),) = shapes.items()
+  layers = [*params.torso.values(), *params.heads.values()]
+  return {
+    name: {
+      key: jnp.reshape(layers[int(key[-1])][f"{key[0]}_mu"], array.shape)
+      for key, array in arrays.items()
+    }
+  }
+
+
+@pytest.mark.parametrize("encoding", ["vector", "index"])
+def test_a_noisy_torso_without_its_noise_is_a_perceptron(make_config, encoding):
+  """Noise in all layers, those of the torso too, and none without a key."""
+  if encoding == "vector":
+    spec = dm_env.specs.Array((2,), np.float32)
+    x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
+  else:
+    spec = dm_env.specs.BoundedArray((), np.int32, -1, 4)
+    x = np.array([-1, 0, 3, 3, 4, 1], np.int32)
+  sizes = {"hidden_sizes": (H, H)}
+  noisy = values_lib.make_values(
+    make_config(**sizes, noisy_sigma=0.5, noisy_torso=True), spec, A
+  )
+  plain = values_lib.make_values(make_config(**sizes), spec, A)
+  params = jax.jit(noisy.init)(jax.random.key(0))
+  assert len(params.torso) == 2 and len(params.heads) == 1
+  shapes = jax.eval_shape(plain.init, jax.random.key(0))
+  q = plain.apply(means_of(params, shapes), (), x, None).q
+  apply = jax.jit(noisy.apply)
+  np.testing.assert_allclose(apply(params, (), x, None).q, q, rtol=1e-5, atol=1e-6)
+  silent, key = silenced(params), jax.random.key(1)
+  np.testing.assert_allclose(apply(silent, (), x, key).q, q, rtol=1e-5, atol=1e-6)
+  # The noise of the torso alone, then that of the heads alone.
+  for part in ("torso", "heads"):
+    loud = silent._replace(**{part: getattr(params, part)})
+    moved = np.abs(apply(loud, (), x, key).q - q)
+    assert moved.max() > 1e-3
+    np.testing.assert_array_equal(apply(loud, (), x, key).q, apply(loud, (), x, key).q)
+    assert np.any(apply(loud, (), x, jax.random.key(2)).q != apply(loud, (), x, key).q)
+
+
+def test_noisy_dqn_without_its_noise_learns_as_dqn(
+  make_config, make_agent, make_sample
+):
+  """The same loss, and the same step of the means, if both begin alike."""
+  settings = {"learning_rate": 0.05, "adam_eps": 1e-2}
+  plain_config = make_config(**settings)
+  plain, noisy = (
+    make_agent(config).learner
+    for config in (
+      plain_config,
+      make_config(**settings, noisy_sigma=0.5, noisy_torso=True),
+    )
+  )
+  start = jax.jit(noisy.init)(jax.random.PRNGKey(0))
+  params = silenced(jax.tree.map(lambda p: p + 0.1, start.params))
+  # Other values than the online network's.
+  target = silenced(jax.tree.map(lambda p: 1.5 * p - 0.1, start.params))
+  shapes = jax.eval_shape(plain.init, jax.random.PRNGKey(0)).params
+  state = jax.jit(plain.init)(jax.random.PRNGKey(0))
+  state = state._replace(
+    params=means_of(params, shapes), target_params=means_of(target, shapes)
+  )
+  start = start._replace(params=params, target_params=target)
+  sample = make_sample(0, plain_config)
+  expected, expected_output = jax.jit(plain.update)(state, sample)
+  new, output = jax.jit(noisy.update)(start, sample)
+  np.testing.assert_allclose(output.priorities, expected_output.priorities, rtol=1e-4)
+  for name, value in means_of(new.params, shapes).items():
+    for key in value:
+      np.testing.assert_allclose(value[key], expected.params[name][key], atol=1e-5)
+
+
 def test_priors_on_heads_of_any_kind(make_config):
   """Added to the values, fixed, and without noise whatever the key."""
   spec = dm_env.specs.Array((2,), np.float32)

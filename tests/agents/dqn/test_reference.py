@@ -64,8 +64,10 @@ class Reference:
     num = rows["reward"].shape[0]
     targets, td = np.zeros((size, num)), np.zeros((size, num))
     for k in range(size):
+      sees_reward = k < config.num_members or config.explorers_see_reward
       for b in range(num):
         total, scale, x = self.transition(rows, b)
+        total = total if sees_reward else 0.0
         q_t = self.q(self.target, "target_prior", x, k)
         selector = q_t
         if config.target == "double_q":
@@ -79,6 +81,10 @@ class Reference:
         spread = sum((d - exploiters.mean()) ** 2 for d in exploiters)
         sigma = np.sqrt(spread / (config.num_members - 1))
         targets[config.num_members :, b] += config.beta * sigma
+    if isinstance(config.bonus, bonuses.AbsoluteTDError):
+      for b in range(num):
+        size_of_td = np.mean([abs(d) for d in td[: config.num_members, b]])
+        targets[config.num_members :, b] += config.beta * size_of_td
     return targets
 
   def loss(self, params: Tree, sample: Any, targets: np.ndarray) -> float:
@@ -168,6 +174,13 @@ TDU = {
   "prior_scale": 1.5,
   "exploration": exploration.Thompson(),
 }
+QEX = {
+  "num_explorers": 1,
+  "explorers_see_reward": False,
+  "bonus": bonuses.AbsoluteTDError(),
+  "beta": 0.7,
+  "exploration": exploration.Thompson(epsilon=0.05),
+}
 EVERYTHING = {
   **TDU,
   "target": "double_q",
@@ -195,7 +208,7 @@ CLIPPED_AND_SCHEDULED = {
 
 
 @pytest.mark.parametrize(
-  "changes", [PLAIN, DOUBLE, TDU, EVERYTHING, CLIPPED_AND_SCHEDULED]
+  "changes", [PLAIN, DOUBLE, TDU, QEX, EVERYTHING, CLIPPED_AND_SCHEDULED]
 )
 def test_three_updates(make_config, make_agent, make_sample, changes):
   # A large ε keeps Adam's steps continuous where a gradient is about zero.
