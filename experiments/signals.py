@@ -8,7 +8,10 @@ from types import FrameType
 from typing import Any
 
 # What each one does where nothing else was said.
-_ORDINARY = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+_ORDINARY: dict[signal.Signals, Any] = {
+  signal.SIGINT: signal.default_int_handler,
+  signal.SIGTERM: signal.SIG_DFL,
+}
 
 
 class StopRequest:
@@ -82,8 +85,8 @@ def deferred() -> Iterator[None]:
     # SIGINT last: its handler may raise.
     for number, handler in reversed(before.items()):
       signal.signal(number, handler)
-  for number in came:
-    signal.raise_signal(number)
+  for each in came:
+    signal.raise_signal(each)
 
 
 @contextlib.contextmanager
