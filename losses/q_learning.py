@@ -17,8 +17,7 @@ def _rlax() -> types.ModuleType:
 
 
 def _of_one_dtype(q, *scalars):
-  """Arrays of q's dtype: rlax refuses Python's whole numbers, and cannot index numpy's
-  arrays with a traced action."""
+  """Arrays of q's dtype, which a traced action can index."""
   q = jnp.asarray(q)
   return q, *(jnp.asarray(scalar, q.dtype) for scalar in scalars)
 
@@ -54,8 +53,8 @@ def q_learning(
     q_t_value=(q_t_value, "float [A]"),
   )
   q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
-  td = _rlax().q_learning(q_tm1, a_tm1, r_t, discount_t, jnp.asarray(q_t_value))
-  return jnp.asarray(td)
+  target = r_t + discount_t * jnp.max(jnp.asarray(q_t_value))
+  return jax.lax.stop_gradient(target) - q_tm1[a_tm1]
 
 
 def double_q(
@@ -90,15 +89,9 @@ def double_q(
     q_t_selector=(q_t_selector, "float [A]"),
   )
   q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
-  td = _rlax().double_q_learning(
-    q_tm1,
-    a_tm1,
-    r_t,
-    discount_t,
-    jnp.asarray(q_t_value),
-    jnp.asarray(q_t_selector),
-  )
-  return jnp.asarray(td)
+  best = jnp.argmax(jnp.asarray(q_t_selector))
+  target = r_t + discount_t * jnp.asarray(q_t_value)[best]
+  return jax.lax.stop_gradient(target) - q_tm1[a_tm1]
 
 
 def categorical_double_q(
