@@ -90,7 +90,7 @@ UV_COMPILE := pip compile --quiet --no-config --generate-hashes --upgrade \
 lock: $(INSTALLED)
 	$(BIN)/uv $(UV_COMPILE) requirements/bootstrap.in -o $(BOOTSTRAP)
 	$(BIN)/uv $(UV_COMPILE) pyproject.toml requirements/bootstrap.in -c $(BOOTSTRAP) \
-	  --extra reverb --extra atari --extra plots --extra dev -o $(LOCK)
+	  --extra reverb --extra atari --extra plots --extra distributed --extra dev -o $(LOCK)
 
 clean:
 	rm -rf $(VENV) .venv-newest build dist explorax.egg-info .coverage .hypothesis \

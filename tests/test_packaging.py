@@ -14,7 +14,7 @@ from packaging import requirements, specifiers, utils
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("losses", "exploration", "networks", "environments", "agents", "experiments")
-LOCKED_EXTRAS = ("reverb", "atari", "plots", "dev")
+LOCKED_EXTRAS = ("reverb", "atari", "plots", "distributed", "dev")
 # Where the locked environment is.
 LOCK_MARKERS = {
   "python_version": "3.11",
