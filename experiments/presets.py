@@ -9,6 +9,8 @@ from explorax.agents import bonuses, pseudo_counts, types
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.r2d2 import agent as r2d2_agent
+from explorax.agents.successor import agent as successor_agent
+from explorax.agents.successor import config as successor_config
 from explorax.experiments import sequence_presets
 
 
@@ -389,6 +391,15 @@ def _make_presets() -> dict[str, Preset]:
     )
     for name, summary, paper, config in _DQN_PRESETS
   ]
+  presets.append(
+    Preset(
+      "successor_uncertainties",
+      "a posterior of the reward's weights, drawn from for each episode",
+      "Janz et al., 2019, as in " + _PAPER_4,
+      successor_config.SuccessorConfig(),
+      successor_agent.make_agent,
+    )
+  )
   presets += [
     Preset(
       row.name,

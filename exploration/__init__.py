@@ -54,6 +54,14 @@ from explorax.exploration.novelty import (
   episodic_novelty,
   init_episodic_memory,
 )
+from explorax.exploration.regression import (
+  Regression,
+  WeightPosterior,
+  init_regression,
+  sample_weights,
+  update_regression,
+  weight_posterior,
+)
 from explorax.exploration.repeats import EzState, ez_greedy, init_ez_state
 from explorax.exploration.rules import (
   Boltzmann,
@@ -86,6 +94,7 @@ __all__ = [
   "Moments",
   "Place",
   "QUcb",
+  "Regression",
   "Rule",
   "StagedEpsilonGreedy",
   "Thompson",
@@ -93,6 +102,7 @@ __all__ = [
   "Ucb",
   "Ucb1",
   "Ucb1State",
+  "WeightPosterior",
   "boltzmann",
   "clear_episodic_memory",
   "count_bonus",
@@ -106,6 +116,7 @@ __all__ = [
   "init_episodic_memory",
   "init_ez_state",
   "init_moments",
+  "init_regression",
   "init_thompson",
   "init_ucb1",
   "majority_vote",
@@ -116,6 +127,7 @@ __all__ = [
   "pseudo_count_bonus",
   "sample_exponential",
   "sample_uniform",
+  "sample_weights",
   "sample_zeta",
   "shrink",
   "thompson",
@@ -123,5 +135,7 @@ __all__ = [
   "ucb1",
   "update_ema_moments",
   "update_moments",
+  "update_regression",
   "update_ucb1",
+  "weight_posterior",
 ]

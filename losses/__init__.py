@@ -36,6 +36,7 @@ from explorax.losses.returns import (
   off_policy_returns,
   trace_coefficients,
 )
+from explorax.losses.successor import successor_features
 from explorax.losses.transforms import (
   TxPair,
   identity_pair,
@@ -65,6 +66,7 @@ __all__ = [
   "rnd_error",
   "sequence_priority",
   "signed_hyperbolic_pair",
+  "successor_features",
   "tdu_bonus",
   "trace_coefficients",
   "tree_backup",

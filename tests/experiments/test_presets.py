@@ -60,7 +60,13 @@ SEQUENCE_NAMES = [
   "harutyunyan_dqn",
   "one_step_dqn",
 ]
-ALL_NAMES = NAMES + SEQUENCE_NAMES
+SUCCESSOR_NAMES = ["successor_uncertainties"]
+ALL_NAMES = NAMES + SUCCESSOR_NAMES + SEQUENCE_NAMES
+KINDS = {
+  **dict.fromkeys(NAMES, "DQNConfig"),
+  **dict.fromkeys(SUCCESSOR_NAMES, "SuccessorConfig"),
+  **dict.fromkeys(SEQUENCE_NAMES, "R2D2Config"),
+}
 
 
 def config(name: str) -> dqn_config.DQNConfig:
@@ -92,14 +98,14 @@ def test_makes_an_agent_of_the_config(name):
   weights = agent.learner.params(state)
   assert all(np.prod(leaf.shape) > 0 for leaf in jax.tree.leaves(weights))
   policies = getattr(preset.config, "num_policies", 1)
-  assert len(agent.policy_names) == max(preset.config.ensemble_size, policies)
+  size = getattr(preset.config, "ensemble_size", 1)
+  assert len(agent.policy_names) == max(size, policies)
 
 
 @pytest.mark.parametrize("name", ALL_NAMES)
 def test_can_be_written_down_and_changed(name):
   preset = presets.PRESETS[name]
-  kind = "R2D2Config" if name in SEQUENCE_NAMES else "DQNConfig"
-  assert overrides.to_dict(preset.config)["class"] == kind
+  assert overrides.to_dict(preset.config)["class"] == KINDS[name]
   changed = overrides.apply(preset.config, ["batch_size=7"])
   assert changed == dataclasses.replace(preset.config, batch_size=7)
 
@@ -188,6 +194,25 @@ def test_the_explorer_and_the_noise_of_paper_4s_baselines():
     )
   # Convolutions have no noise, and the linear layers are the same two as DQN's.
   assert on_atari("noisy_dqn").hidden_sizes == (512,)
+
+
+def test_successor_uncertainties_have_their_published_settings():
+  """Those of its authors on Deep Sea, which Table 3 of paper 4 has among others."""
+  successor = config("successor_uncertainties")
+  assert successor.feature_size == 20
+  assert (successor.prior_variance, successor.likelihood_variance) == (1.0, 0.01)
+  assert (successor.hidden_sizes, successor.psi_hidden_sizes) == ((20,), ())
+  shared = (
+    "discount",
+    "learning_rate",
+    "target_update_period",
+    "replay_capacity",
+    "min_replay_size",
+    "batch_size",
+    "updates_per_step",
+  )
+  for name in shared:
+    assert getattr(successor, name) == getattr(config("dqn"), name)
 
 
 def test_paper_3_table_1():

@@ -1,0 +1,1 @@
+"""Successor Uncertainties: Thompson sampling through successor features."""

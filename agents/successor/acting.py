@@ -1,0 +1,72 @@
+"""The actor: greedy in ψᵀw, with w drawn from the posterior for each episode."""
+
+from typing import NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+
+from explorax import exploration
+from explorax.agents import types
+from explorax.agents.successor import config as config_lib
+from explorax.agents.successor import features as features_lib
+
+
+class ActorState(NamedTuple):
+  """What lasts between steps.
+
+  Attributes:
+    key: a random key.
+    weights: w `[D]`, by which the episode is acted.
+    extras: what replay may store of the step just taken.
+  """
+
+  key: jax.Array
+  weights: jax.Array
+  extras: dict[str, jax.Array]
+
+
+def make_actor(
+  config: config_lib.SuccessorConfig,
+  features: features_lib.Features,
+  evaluation: bool,
+) -> types.ActorCore:
+  """The ActorCore of a config: for evaluation w is the posterior's mean.
+
+  Args:
+    config: the settings.
+    features: the networks of φ and ψ.
+    evaluation: whether this is the evaluation policy, which is ε-greedy with
+      `evaluation_epsilon`.
+  """
+  epsilon = config.evaluation_epsilon if evaluation else 0.0
+  rule = exploration.Greedy(epsilon=epsilon)
+
+  def make_extras(prob: jax.Array) -> dict[str, jax.Array]:
+    return {"behaviour_prob": prob, "policy": jnp.int32(0)}
+
+  def init(key: jax.Array, actor_id: int, num_actors: int) -> ActorState:
+    del num_actors
+    return ActorState(
+      key=jax.random.fold_in(key, actor_id),
+      weights=jnp.zeros((config.feature_size,), jnp.float32),
+      extras=make_extras(jnp.float32(1)),
+    )
+
+  def select_action(
+    params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
+  ) -> tuple[jax.Array, ActorState]:
+    key, draw_key, select_key = jax.random.split(state.key, 3)
+    psi_params, posterior = params.weights
+    if evaluation:
+      weights = posterior.mean
+    else:
+      first = timestep.step_type == dm_env.StepType.FIRST
+      drawn = exploration.sample_weights(draw_key, posterior)
+      weights = jnp.where(first, drawn, state.weights)
+    psi = features.psi(psi_params, jnp.asarray(timestep.observation)[None])
+    q = psi @ weights
+    action, prob, _ = rule.select(select_key, q, (), params.env_steps)
+    return action, ActorState(key, weights, make_extras(prob))
+
+  return types.ActorCore(init, select_action, lambda state: state.extras)

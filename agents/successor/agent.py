@@ -1,0 +1,36 @@
+"""Joins the parts of Successor Uncertainties to an Agent."""
+
+from explorax.agents import types
+from explorax.agents.successor import acting, learning
+from explorax.agents.successor import config as config_lib
+from explorax.agents.successor import features as features_lib
+from explorax.environments import specs
+
+
+def make_agent(
+  config: config_lib.SuccessorConfig, spec: types.EnvironmentSpec
+) -> types.Agent:
+  """The Agent of a config in an environment of this spec."""
+  encoding = specs.make_encoding(spec.observations)
+  num_actions = int(spec.actions.num_values)
+  features = features_lib.make_features(config, encoding.spec, num_actions)
+
+  def actor(evaluation: bool = False) -> types.ActorCore:
+    return acting.make_actor(config, features, evaluation)
+
+  return types.Agent(
+    config=config,
+    spec=spec,
+    encoding=encoding,
+    extras_spec=types.extras_spec(actor()),
+    actor=actor,
+    learner=learning.make_learner(config, features),
+    replay=types.ReplaySpec(
+      capacity=config.replay_capacity,
+      min_size=config.min_replay_size,
+      batch_size=config.batch_size,
+      updates_per_step=config.updates_per_step,
+      num_frames=specs.num_frames(encoding.spec),
+    ),
+    actor_update_period=config.actor_update_period,
+  )

@@ -1,0 +1,66 @@
+"""The networks of the features φ(x, a) and of the successor features ψ(x, a)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import dm_env
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from explorax import networks
+from explorax.agents.successor import config as config_lib
+
+Evaluate = Callable[[Any, jax.Array], jax.Array]
+
+
+class Features(NamedTuple):
+  """φ and ψ: networks of D numbers for each action, which share nothing.
+
+  Attributes:
+    init_phi: (key) → φ's params.
+    init_psi: (key) → ψ's params.
+    phi: (params, observation `[B, ...]`) → float32 `[B, A, D]`, not negative.
+    psi: likewise, of any sign.
+  """
+
+  init_phi: Callable[[jax.Array], Any]
+  init_psi: Callable[[jax.Array], Any]
+  phi: Evaluate
+  psi: Evaluate
+
+
+def make_features(
+  config: config_lib.SuccessorConfig,
+  observation_spec: dm_env.specs.Array,
+  num_actions: int,
+) -> Features:
+  """Torsos and a linear layer on each; φ ends in a ReLU (Janz et al., 2019).
+
+  Without hidden layers or convolutions, the weights of ψ begin at 1: of one-hot
+  observations it is a table, and what is not visited yet has features of its own.
+  """
+
+  def make(
+    hidden_sizes: Sequence[int], w_init: hk.initializers.Initializer | None
+  ) -> networks.Network:
+    make_torso = networks.make_torso(config.torso, observation_spec, hidden_sizes)
+
+    def forward(x: jax.Array) -> jax.Array:
+      linear = hk.Linear(num_actions * config.feature_size, w_init=w_init)
+      outputs = linear(make_torso()(x))
+      return jnp.reshape(outputs, (outputs.shape[0], num_actions, config.feature_size))
+
+    return networks.from_haiku(lambda: forward, observation_spec)
+
+  torso = networks.resolve_torso(config.torso, observation_spec)
+  is_linear = torso == "mlp" and not config.psi_hidden_sizes
+  phi = make(config.hidden_sizes, None)
+  ones = hk.initializers.Constant(1.0)
+  psi = make(config.psi_hidden_sizes, ones if is_linear else None)
+  return Features(
+    init_phi=phi.init,
+    init_psi=psi.init,
+    phi=lambda params, x: jax.nn.relu(phi.apply(params, x)),
+    psi=psi.apply,
+  )

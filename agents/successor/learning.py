@@ -1,0 +1,150 @@
+"""The learner: successor features by TD, and the posterior of the reward's weights."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from explorax import exploration, losses
+from explorax.agents import types
+from explorax.agents import updates as updates_lib
+from explorax.agents.dqn import learning as dqn_learning
+from explorax.agents.successor import config as config_lib
+from explorax.agents.successor import features as features_lib
+
+
+class Params(NamedTuple):
+  """The parameters trained: those of φ and those of ψ."""
+
+  phi: Any
+  psi: Any
+
+
+class Weights(NamedTuple):
+  """What an actor needs: ψ's parameters, and the posterior of the weights."""
+
+  psi: Any
+  posterior: exploration.WeightPosterior
+
+
+class LearnerState(NamedTuple):
+  """All that learning keeps."""
+
+  params: Params
+  target_psi: Any
+  opt_state: Any
+  regression: exploration.Regression
+  posterior: exploration.WeightPosterior
+  num_updates: jax.Array
+  key: jax.Array
+
+
+def make_learner(
+  config: config_lib.SuccessorConfig, features: features_lib.Features
+) -> types.LearnerCore:
+  """The LearnerCore of a config.
+
+  With μ the mean of the posterior of w as the last update left it, the loss is
+
+      ‖δ_ψ‖² / 2 + δ_Q² / 2 + (r − φᵀμ)² / 2,    averaged over the batch,
+
+  δ_ψ being the TD error of ψ(x, a) under the policy that draws w from the posterior and
+  is greedy in ψᵀw (w is drawn for each transition, the action with the target network),
+  and δ_Q that of Q-learning on Q = ψᵀμ. No gradient passes through μ, nor through φ in
+  δ_ψ. The batch's φ and rewards then enter the regression, whose posterior is taken
+  after as many observations as replay holds.
+
+  Args:
+    config: the settings.
+    features: the networks of φ and ψ.
+  """
+  optimizer = optax.adam(config.learning_rate)
+  size = config.feature_size
+
+  def posterior_of(
+    regression: exploration.Regression, count: jax.Array
+  ) -> exploration.WeightPosterior:
+    return exploration.weight_posterior(
+      regression, count, config.prior_variance, config.likelihood_variance
+    )
+
+  def init(key: jax.Array) -> LearnerState:
+    phi_key, psi_key, key = jax.random.split(key, 3)
+    params = Params(features.init_phi(phi_key), features.init_psi(psi_key))
+    regression = exploration.init_regression(size)
+    return LearnerState(
+      params=params,
+      target_psi=params.psi,
+      opt_state=optimizer.init(params),
+      regression=regression,
+      posterior=posterior_of(regression, jnp.float32(0)),
+      num_updates=jnp.int32(0),
+      key=key,
+    )
+
+  def loss(
+    params: Params, state: LearnerState, batch: dqn_learning.Transitions
+  ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
+    mean = state.posterior.mean
+    phi = features.phi(params.phi, batch.observation_tm1)
+    phi_tm1 = jnp.take_along_axis(phi, batch.a_tm1[:, None, None], axis=1)[:, 0]
+    psi_tm1 = features.psi(params.psi, batch.observation_tm1)
+    psi_t = features.psi(state.target_psi, batch.observation_t)
+
+    key = jax.random.fold_in(state.key, state.num_updates)
+    drawn = exploration.sample_weights(key, state.posterior, batch.r_t.shape)
+    greedy = jnp.argmax(jnp.einsum("bad,bd->ba", psi_t, drawn), axis=-1)
+    pi_t = jax.nn.one_hot(greedy, psi_t.shape[1])
+    td_psi = jax.vmap(losses.successor_features)(
+      psi_tm1, batch.a_tm1, phi_tm1, batch.discount_t, psi_t, pi_t
+    )
+    td_q = jax.vmap(losses.q_learning)(
+      psi_tm1 @ mean, batch.a_tm1, batch.r_t, batch.discount_t, psi_t @ mean
+    )
+    errors = batch.r_t - phi_tm1 @ mean
+    per_transition = (
+      jnp.sum(jnp.square(td_psi), axis=-1) + jnp.square(td_q) + jnp.square(errors)
+    ) / 2
+    return jnp.mean(per_transition), (phi_tm1, td_q, psi_tm1 @ mean)
+
+  def update(
+    state: LearnerState, sample: types.Sample
+  ) -> tuple[LearnerState, types.LearnerOutput]:
+    batch = dqn_learning.n_step_transitions(sample, config.discount, 1, "transition")
+    (value, (phi_tm1, td_q, q_tm1)), gradients = jax.value_and_grad(loss, has_aux=True)(
+      state.params, state, batch
+    )
+    updates, opt_state = optimizer.update(gradients, state.opt_state)
+    params = optax.apply_updates(state.params, updates)
+    num_updates = state.num_updates + 1
+    regression = exploration.update_regression(
+      state.regression, phi_tm1, batch.r_t, config.regression_decay
+    )
+    posterior = posterior_of(regression, jnp.float32(sample.population))
+    new = LearnerState(
+      params=params,
+      target_psi=updates_lib.copy_every(
+        config.target_update_period, num_updates, params.psi, state.target_psi
+      ),
+      opt_state=opt_state,
+      regression=regression,
+      posterior=posterior,
+      num_updates=num_updates,
+      key=state.key,
+    )
+    # A Cholesky factor that fails is NaN throughout, and so is the mean made of it.
+    finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(posterior.mean))
+    metrics = {
+      "loss": value,
+      "finite": finite.astype(jnp.float32),
+      "td_error": jnp.mean(jnp.abs(td_q)),
+      "q": jnp.mean(q_tm1),
+    }
+    state = updates_lib.keep_if(finite, new, state)
+    return state, types.LearnerOutput(jnp.abs(td_q), metrics)
+
+  def params(state: LearnerState) -> Weights:
+    return Weights(state.params.psi, state.posterior)
+
+  return types.LearnerCore(init, update, params)

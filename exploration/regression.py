@@ -1,0 +1,135 @@
+"""Bayesian linear regression whose features move: the posterior of its weights.
+
+Successor Uncertainties (Janz et al., 2019) draws the weights by which it acts from
+such a posterior. `update_regression` keeps moving means of what batches say of the
+data, `weight_posterior` reads the posterior off them, and `sample_weights` draws.
+"""
+
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+
+# Of the precision's trace, added to its diagonal: some ten roundings of its greatest
+# eigenvalue. In float32 the evidence, which may be 10⁷ times the prior's, would
+# otherwise drown what makes the matrix positive definite.
+_JITTER = 1e-6
+
+
+class Regression(NamedTuple):
+  """Moving means over batches of features φ and targets y.
+
+  Attributes:
+    features: float32 `[D, D]`, of φ φᵀ.
+    products: float32 `[D]`, of y φ.
+    weight: float32 `[]`, the decayed number of batches; 0 before the first.
+  """
+
+  features: jax.Array
+  products: jax.Array
+  weight: jax.Array
+
+
+class WeightPosterior(NamedTuple):
+  """A normal distribution of weights.
+
+  Attributes:
+    mean: float32 `[D]`.
+    scale: float32 `[D, D]`; the covariance is scale scaleᵀ.
+  """
+
+  mean: jax.Array
+  scale: jax.Array
+
+
+def init_regression(num_features: int) -> Regression:
+  """Nothing seen yet, of D features."""
+  if num_features < 1:
+    raise ValueError(f"num_features is {num_features}; a regression needs at least 1.")
+  return Regression(
+    jnp.zeros((num_features, num_features), jnp.float32),
+    jnp.zeros((num_features,), jnp.float32),
+    jnp.zeros((), jnp.float32),
+  )
+
+
+def update_regression(
+  regression: Regression,
+  features: jax.Array,
+  targets: jax.Array,
+  decay: chex.Numeric,
+) -> Regression:
+  """Takes in a batch: a batch seen t updates ago weighs `decay`ᵗ.
+
+  The weights are divided by their sum, so that the first batch is taken as it is.
+
+  Args:
+    regression: of what was seen so far.
+    features: φ, float `[N, D]`: one batch.
+    targets: y, float `[N]`.
+    decay: scalar in [0, 1), per update; 0 remembers the last batch only.
+
+  Returns:
+    The regression with the batch taken in; no gradient passes.
+  """
+  chex.assert_rank([features, targets], [2, 1])
+  chex.assert_type([features, targets], float)
+  features, targets = jax.lax.stop_gradient((features, targets))
+  weight = decay * regression.weight + 1.0
+
+  def merge(old: jax.Array, batch: jax.Array) -> jax.Array:
+    return old + (batch - old) / weight
+
+  num_rows = features.shape[0]
+  return Regression(
+    merge(regression.features, features.T @ features / num_rows),
+    merge(regression.products, targets @ features / num_rows),
+    jnp.asarray(weight, jnp.float32),
+  )
+
+
+def weight_posterior(
+  regression: Regression,
+  count: chex.Numeric,
+  prior_variance: chex.Numeric,
+  likelihood_variance: chex.Numeric,
+) -> WeightPosterior:
+  """The posterior of w in y = φᵀw + noise after `count` observations.
+
+      Λ = I / θ + (n / β) E[φ φᵀ],    mean = Λ⁻¹ (n / β) E[y φ],    covariance = Λ⁻¹
+
+  with θ the prior's variance, β the noise's, n the count, and E the regression's moving
+  means. If these are the means over the n observations themselves, it is the exact
+  posterior. One millionth of Λ's trace is added to its diagonal, which keeps its
+  Cholesky factor finite in float32. So no variance exceeds 10⁶ / trace(Λ), which is
+  about 10⁶ β / (n E[‖φ‖²]): where n / β is large, less than θ in directions unseen.
+
+  Args:
+    regression: of what was seen.
+    count: n, how many observations that stands for. `[]`.
+    prior_variance: θ, positive. `[]`.
+    likelihood_variance: β, positive. `[]`.
+
+  Returns:
+    The posterior.
+  """
+  num_features = regression.products.shape[0]
+  evidence = count / likelihood_variance
+  identity = jnp.eye(num_features, dtype=jnp.float32)
+  precision = identity / prior_variance + evidence * regression.features
+  precision += _JITTER * jnp.trace(precision) * identity
+  factor = jnp.linalg.cholesky(precision)
+  # Λ = L Lᵀ, so that Λ⁻¹ = S Sᵀ with S = L⁻ᵀ.
+  scale = jax.scipy.linalg.solve_triangular(factor, identity, lower=True).T
+  mean = scale @ (scale.T @ (evidence * regression.products))
+  return WeightPosterior(mean, scale)
+
+
+def sample_weights(
+  key: jax.Array, posterior: WeightPosterior, shape: tuple[int, ...] = ()
+) -> jax.Array:
+  """Draws weights, float32 `[*shape, D]`, independently."""
+  noise = jax.random.normal(key, (*shape, *posterior.mean.shape))
+  mean = jnp.broadcast_to(posterior.mean, noise.shape)
+  return mean + noise @ posterior.scale.T

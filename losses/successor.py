@@ -1,0 +1,48 @@
+"""TD errors of successor features."""
+
+import jax
+import jax.numpy as jnp
+
+from explorax.losses import checks
+
+Array = jax.Array
+
+
+def successor_features(
+  psi_tm1: Array,
+  a_tm1: Array,
+  phi_tm1: Array,
+  discount_t: float | Array,
+  psi_t: Array,
+  pi_t: Array,
+) -> Array:
+  """TD error of successor features ψ, which sum the features φ to come.
+
+      φ_tm1 + γ_t Σ_a π_t(a) ψ_t(a) − ψ_tm1(a_tm1)
+
+  Source: Dayan 1993; Barreto et al. 2017; Janz et al. 2019 (Successor Uncertainties),
+  section 4. The expectation over π is expected SARSA's.
+
+  Args:
+    psi_tm1: online network's successor features at time 0. Float `[A, D]`.
+    a_tm1: action taken at time 0. Int `[]`.
+    phi_tm1: features of that state and action; no gradient. Float `[D]`.
+    discount_t: what multiplies the bootstrap: γ times the environment's discount. `[]`.
+    psi_t: target network's successor features at time 1; no gradient. Float `[A, D]`.
+    pi_t: probabilities of the policy whose features are summed; no gradient.
+      Float `[A]`.
+
+  Returns:
+    The TD error. `[D]`.
+  """
+  checks.check(
+    "successor_features",
+    psi_tm1=(psi_tm1, "float [A, D]"),
+    a_tm1=(a_tm1, "int []"),
+    phi_tm1=(phi_tm1, "float [D]"),
+    discount_t=(discount_t, "float []"),
+    psi_t=(psi_t, "float [A, D]"),
+    pi_t=(pi_t, "float [A]"),
+  )
+  target = jnp.asarray(phi_tm1) + discount_t * (jnp.asarray(pi_t) @ psi_t)
+  return jax.lax.stop_gradient(target) - jnp.asarray(psi_tm1)[a_tm1]

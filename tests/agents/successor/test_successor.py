@@ -1,0 +1,392 @@
+"""Successor Uncertainties: whole updates against numpy, episodes, and both runners."""
+
+import dataclasses
+import math
+from typing import Any
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents import types
+from explorax.agents.successor import agent as successor_agent
+from explorax.agents.successor import config as successor_config
+from explorax.environments import deep_sea, factory, jax_adapter, specs, testing
+from explorax.experiments.runners import device, local
+
+A, D, H, S, B = 3, 2, 4, 5, 6  # Actions, features, hidden units, states, a batch.
+SPEC = specs.EnvironmentSpec(
+  specs.OneHotArray((S, 1), "observation"), dm_env.specs.DiscreteArray(A)
+)
+
+
+def make_config(**changes: Any) -> successor_config.SuccessorConfig:
+  tiny = {"feature_size": D, "hidden_sizes": (H,), "replay_capacity": 20}
+  return successor_config.SuccessorConfig(
+    **{**tiny, "batch_size": B, "min_replay_size": 6, **changes}
+  )
+
+
+def make_sample(seed: int, **changes: Any) -> types.Sample:
+  """Six transitions, one of which terminates in what is no state."""
+  rng = np.random.default_rng(seed)
+  rows = {
+    "observation": rng.integers(0, S, (B, 2)).astype(np.int32),
+    "action": rng.integers(0, A, (B, 2)).astype(np.int32),
+    "reward": rng.normal(size=(B, 2)).astype(np.float32),
+    "discount": np.ones((B, 2), np.float32),
+    "mask": np.ones((B, 2), np.float32),
+  }
+  rows["observation"][0, 1], rows["discount"][0, 0] = -1, 0.0
+  probabilities = np.full(B, 1 / B, np.float32)
+  return types.Sample({**rows, **changes}, {}, probabilities, np.int32(B))
+
+
+def flat(params: Any) -> dict[str, np.ndarray]:
+  """Parameters of φ and ψ in float64, by network and layer."""
+  (psi,) = params.psi.values()
+  layers = {
+    "phi0" if "torso" in name else "phi1": layer for name, layer in params.phi.items()
+  }
+  assert len(layers) == 2
+  layers["psi"] = psi
+  return {
+    f"{name}_{key}": np.asarray(value, np.float64)
+    for name, layer in layers.items()
+    for key, value in layer.items()
+  }
+
+
+def one_hot(index: int) -> np.ndarray:
+  return np.eye(S + 1, S)[index]
+
+
+def phi(params: dict, x: int, a: int) -> np.ndarray:
+  hidden = np.maximum(one_hot(x) @ params["phi0_w"] + params["phi0_b"], 0)
+  outputs = np.maximum(hidden @ params["phi1_w"] + params["phi1_b"], 0)
+  return outputs.reshape(A, D)[a]
+
+
+def psi(params: dict, x: int) -> np.ndarray:
+  return (one_hot(x) @ params["psi_w"] + params["psi_b"]).reshape(A, D)
+
+
+def constants(params: dict, target: dict, mean: np.ndarray, rows: dict, gamma: float):
+  """For each transition what no gradient passes through: targets of ψ and of Q."""
+  result = []
+  for b in range(B):
+    x, x_t = rows["observation"][b]
+    discount = gamma * rows["discount"][b, 0]
+    psi_t = psi(target, x_t)
+    values = psi_t @ mean
+    target_psi = phi(params, x, rows["action"][b, 0]) + (
+      discount * psi_t[np.argmax(values)]
+    )
+    result.append((target_psi, rows["reward"][b, 0] + discount * max(values)))
+  return result
+
+
+def loss(params: dict, targets: list, mean: np.ndarray, rows: dict) -> float:
+  total = 0.0
+  for b, (target_psi, target_q) in enumerate(targets):
+    x, a = rows["observation"][b, 0], rows["action"][b, 0]
+    psi_tm1 = psi(params, x)[a]
+    total += sum((target_psi - psi_tm1) ** 2) / 2
+    total += (target_q - psi_tm1 @ mean) ** 2 / 2
+    total += (rows["reward"][b, 0] - phi(params, x, a) @ mean) ** 2 / 2
+  return total / B
+
+
+def gradient(params: dict, name: str, *arguments: Any) -> np.ndarray:
+  """By central differences."""
+  result = np.zeros_like(params[name])
+  for i in np.ndindex(result.shape):
+    ends = []
+    for sign in (1, -1):
+      moved = params[name].copy()
+      moved[i] += sign * 1e-6
+      ends.append(loss({**params, name: moved}, *arguments))
+    result[i] = (ends[0] - ends[1]) / 2e-6
+  return result
+
+
+def closed_form(features, rewards, config) -> tuple[np.ndarray, np.ndarray]:
+  """Bayesian regression on a batch, one observation at a time."""
+  precision, product = np.eye(D) / config.prior_variance, np.zeros(D)
+  for f, r in zip(features, rewards, strict=True):
+    precision += np.outer(f, f) / config.likelihood_variance
+    product += f * r / config.likelihood_variance
+  covariance = np.linalg.inv(precision)
+  return covariance @ product, covariance
+
+
+def test_three_updates_and_their_posteriors():
+  """The draws of w are taken out: every posterior is narrowed to its mean first."""
+  # A decay of 0: the last batch, all that replay holds, is all that counts.
+  config = make_config(
+    regression_decay=0.0,
+    likelihood_variance=0.3,
+    learning_rate=0.05,
+    target_update_period=2,
+    discount=0.8,
+  )
+  learner = successor_agent.make_agent(config, SPEC).learner
+  state = learner.init(jax.random.PRNGKey(0))
+  rng = np.random.default_rng(7)
+  state = state._replace(
+    params=jax.tree.map(
+      lambda p: jnp.asarray(0.5 * rng.normal(size=p.shape), p.dtype), state.params
+    ),
+    target_psi=jax.tree.map(
+      lambda p: jnp.asarray(0.5 * rng.normal(size=p.shape), p.dtype), state.target_psi
+    ),
+    posterior=state.posterior._replace(mean=jnp.array([1.0, -0.5])),
+  )
+  params, mean = flat(state.params), np.array([1.0, -0.5])
+  target = flat(state.params._replace(psi=state.target_psi))
+  moments = [{name: np.zeros_like(p) for name, p in params.items()} for _ in "mv"]
+  update = jax.jit(learner.update)
+  for t in range(1, 4):
+    state = state._replace(
+      posterior=state.posterior._replace(scale=jnp.zeros((D, D), jnp.float32))
+    )
+    sample = make_sample(t)
+    rows = sample.rows
+    targets = constants(params, target, mean, rows, config.discount)
+    state, output = update(state, sample)
+    expected = loss(params, targets, mean, rows)
+    np.testing.assert_allclose(output.metrics["loss"], expected, rtol=1e-4)
+    features = [
+      phi(params, rows["observation"][b, 0], rows["action"][b, 0]) for b in range(B)
+    ]
+    gradients = {name: gradient(params, name, targets, mean, rows) for name in params}
+    for name, g in gradients.items():
+      m, v = moments
+      m[name] = 0.9 * m[name] + 0.1 * g
+      v[name] = 0.999 * v[name] + 0.001 * g**2
+      step = (m[name] / (1 - 0.9**t)) / (np.sqrt(v[name] / (1 - 0.999**t)) + 1e-8)
+      params[name] = params[name] - 0.05 * step
+    mean, covariance = closed_form(features, rows["reward"][:, 0], config)
+    if t == 2:
+      target = dict(params)
+    np.testing.assert_allclose(state.posterior.mean, mean, rtol=1e-3, atol=1e-4)
+    scale = np.asarray(state.posterior.scale, np.float64)
+    np.testing.assert_allclose(scale @ scale.T, covariance, rtol=1e-3, atol=1e-4)
+    for name, value in flat(state.params).items():
+      np.testing.assert_allclose(value, params[name], atol=2e-4, err_msg=name)
+    online = state.params._replace(psi=state.target_psi)
+    np.testing.assert_allclose(flat(online)["psi_w"], target["psi_w"], atol=2e-4)
+  assert state.num_updates == 3 and output.priorities.shape == (B,)
+
+
+def test_the_next_action_is_drawn_with_the_posterior():
+  """A wide posterior makes ψ's target random, anew for each update; Q's it does not."""
+  learner = successor_agent.make_agent(make_config(), SPEC).learner
+  state = learner.init(jax.random.PRNGKey(0))
+  rng = np.random.default_rng(0)
+  target = jax.tree.map(
+    lambda p: jnp.asarray(rng.normal(size=p.shape), p.dtype), state.target_psi
+  )
+  state = state._replace(target_psi=target)
+  update = jax.jit(learner.update)
+
+  def outputs(state):
+    return [
+      update(state._replace(num_updates=jnp.int32(n)), make_sample(0))[1].metrics
+      for n in range(4)
+    ]
+
+  wide = outputs(state)
+  assert len({float(metrics["loss"]) for metrics in wide}) > 1
+  assert len({float(metrics["td_error"]) for metrics in wide}) == 1
+  scale = jnp.zeros((D, D), jnp.float32)
+  narrow = outputs(state._replace(posterior=state.posterior._replace(scale=scale)))
+  assert len({float(metrics["loss"]) for metrics in narrow}) == 1
+
+
+def test_the_posterior_counts_what_replay_holds():
+  """Ten times as many transitions of the same moments: ten times the evidence."""
+  config = make_config(prior_variance=1e6)
+  learner = successor_agent.make_agent(config, SPEC).learner
+  start = learner.init(jax.random.PRNGKey(3))
+  start = start._replace(params=jax.tree.map(lambda p: p + 0.3, start.params))
+  sample = make_sample(0)
+  update = jax.jit(learner.update)
+  states = [update(start, sample._replace(population=np.int32(n)))[0] for n in (6, 60)]
+  covariances = [state.posterior.scale @ state.posterior.scale.T for state in states]
+  np.testing.assert_allclose(covariances[0], 10 * covariances[1], rtol=2e-2)
+  np.testing.assert_allclose(
+    states[0].posterior.mean, states[1].posterior.mean, rtol=1e-2
+  )
+
+
+@pytest.mark.parametrize("worst", [np.nan, 1e30])
+def test_what_is_not_finite_leaves_the_state_as_it_was(worst):
+  learner = successor_agent.make_agent(make_config(), SPEC).learner
+  update = jax.jit(learner.update)
+  before, _ = update(learner.init(jax.random.PRNGKey(0)), make_sample(0))
+  reward = np.zeros((B, 2), np.float32)
+  reward[2, 0] = worst
+  after, output = update(before, make_sample(1, reward=reward))
+  jax.tree.map(np.testing.assert_array_equal, before, after)
+  assert output.metrics["finite"] == 0.0
+  assert update._cache_size() == 1
+
+
+def act(agent, posterior, psi_params, episodes: int, evaluation: bool = False):
+  """Actions, weights and probabilities of episodes of three steps, `[E, 3]`."""
+  weights = agent.learner.params(agent.learner.init(jax.random.PRNGKey(0)))
+  weights = weights._replace(posterior=posterior, psi=psi_params)
+  core = agent.actor(evaluation=evaluation)
+  params = types.ActorParams(weights, jnp.int32(0))
+
+  def step(state, step_type):
+    timestep = dm_env.TimeStep(step_type, jnp.float32(0), jnp.float32(1), jnp.int32(2))
+    action, state = core.select_action(params, timestep, state)
+    return state, (action, state.weights, core.extras(state)["behaviour_prob"])
+
+  kinds = [dm_env.StepType.FIRST, dm_env.StepType.MID, dm_env.StepType.LAST]
+  step_types = jnp.array([int(kind) for kind in kinds] * episodes, jnp.int32)
+  state = core.init(jax.random.PRNGKey(1), 0, 1)
+  outputs = jax.jit(lambda s: jax.lax.scan(step, s, step_types)[1])(state)
+  return [np.asarray(x).reshape(episodes, 3, *x.shape[1:]) for x in outputs]
+
+
+def test_one_draw_of_weights_is_followed_for_an_episode():
+  agent = successor_agent.make_agent(make_config(), SPEC)
+  rng = np.random.default_rng(0)
+  state = agent.learner.init(jax.random.PRNGKey(0))
+  psi_params = jax.tree.map(
+    lambda p: jnp.asarray(rng.normal(size=p.shape), p.dtype), state.params.psi
+  )
+  mean = jnp.array([0.5, -0.2], jnp.float32)
+  scale = jnp.array([[1.0, 0.0], [0.5, 2.0]], jnp.float32)
+  posterior = exploration.WeightPosterior(mean, scale)
+  episodes = 400
+  action, weights, prob = act(agent, posterior, psi_params, episodes)
+  np.testing.assert_array_equal(weights, np.repeat(weights[:, :1], 3, axis=1))
+  assert len(np.unique(weights[:, 0, 0])) == episodes
+  np.testing.assert_allclose(weights[:, 0].mean(axis=0), mean, atol=0.3)
+  np.testing.assert_allclose(np.cov(weights[:, 0].T), scale @ scale.T, atol=0.7)
+  # Greedy in ψᵀw, with certainty.
+  (layer,) = psi_params.values()
+  table = np.asarray(layer["w"][2] + layer["b"]).reshape(A, D)
+  np.testing.assert_array_equal(action, np.argmax(weights @ table.T, axis=-1))
+  assert np.all(prob == 1.0) and len(set(action[:, 0])) > 1
+  action, _, prob = act(agent, posterior, psi_params, 5, evaluation=True)
+  np.testing.assert_array_equal(action, np.argmax(table @ mean))
+  assert np.all(prob == 1.0)
+
+
+def test_epsilon_of_the_evaluation():
+  agent = successor_agent.make_agent(make_config(evaluation_epsilon=1.0), SPEC)
+  state = agent.learner.init(jax.random.PRNGKey(0))
+  for evaluation, varies in ((True, True), (False, False)):
+    action, _, prob = act(
+      agent,
+      state.posterior._replace(
+        mean=jnp.array([1.0, 0.0]), scale=jnp.zeros((D, D), jnp.float32)
+      ),
+      jax.tree.map(
+        lambda p: jnp.arange(p.size, dtype=p.dtype).reshape(p.shape), state.params.psi
+      ),
+      30,
+      evaluation,
+    )
+    assert (len(np.unique(action)) == A) == varies
+    np.testing.assert_allclose(prob, 1 / A if varies else 1.0, rtol=1e-5)
+
+
+def test_a_table_begins_at_one_and_layers_do_not():
+  for sizes, is_table in (((), True), ((3,), False)):
+    learner = successor_agent.make_agent(
+      make_config(psi_hidden_sizes=sizes), SPEC
+    ).learner
+    *_, last = learner.init(jax.random.PRNGKey(0)).params.psi.values()
+    assert bool(np.all(last["w"] == 1.0)) == is_table
+
+
+def test_images_are_convolved():
+  spec = specs.EnvironmentSpec(
+    dm_env.specs.BoundedArray((6, 7, 1), np.uint8, 0, 255), SPEC.actions
+  )
+  learner = successor_agent.make_agent(make_config(), spec).learner
+  state = learner.init(jax.random.PRNGKey(0))
+  frames = np.random.default_rng(0).integers(0, 256, (B, 2, 6, 7, 1), dtype=np.uint8)
+  new, output = jax.jit(learner.update)(state, make_sample(0, observation=frames))
+  assert output.metrics["finite"] == 1.0
+  for part in (new.params.phi, new.params.psi):
+    assert sum("conv2_d" in name for name in part) == 2
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(part))
+  assert np.any(new.posterior.mean != 0)
+
+
+def test_through_the_local_runner_twice_alike():
+  weights = []
+  for _ in range(2):
+    environment = testing.fake_one_hot()
+    agent = successor_agent.make_agent(make_config(), factory.spec(environment))
+    result = local.run(agent, environment, seed=3, replay="memory", num_steps=200)
+    weights.append(result.weights)
+  jax.tree.map(np.testing.assert_array_equal, *weights)
+  assert np.any(weights[0].posterior.mean != 0)
+
+
+def test_through_the_device_runner_for_two_seeds():
+  sea = deep_sea.DeepSea(4, permuted=True)
+  adapter = jax_adapter.JaxEnvironment(sea, seed=0)
+  agent = successor_agent.make_agent(make_config(), factory.spec(adapter))
+  results = device.train(agent, sea, seeds=(0, 1), num_steps=200)
+  means = [np.asarray(result.weights.posterior.mean) for result in results]
+  assert np.all(np.isfinite(means)) and np.any(means[0] != means[1])
+
+
+@pytest.mark.ops
+@pytest.mark.parametrize(
+  ("changes", "message"),
+  [
+    ({"torso": "resnet"}, "torso is 'resnet'; use one of auto"),
+    ({"feature_size": 0}, "feature_size is 0"),
+    ({"target_update_period": 0}, "target_update_period is 0"),
+    ({"actor_update_period": 0}, "actor_update_period is 0"),
+    ({"prior_variance": 0.0}, "prior_variance is 0.0"),
+    ({"likelihood_variance": math.inf}, "likelihood_variance is inf"),
+    ({"learning_rate": -1.0}, "learning_rate is -1.0"),
+    ({"updates_per_step": 0.0}, "updates_per_step is 0.0"),
+    ({"regression_decay": 1.0}, "regression_decay is 1.0"),
+    ({"discount": 1.1}, "discount is 1.1"),
+    ({"evaluation_epsilon": -0.1}, "evaluation_epsilon is -0.1"),
+    ({"batch_size": 0}, "batch_size is 0"),
+    ({"min_replay_size": 21}, "min_replay_size is 21 with a replay_capacity of 20"),
+  ],
+)
+def test_refuses(changes, message):
+  with pytest.raises(ValueError) as caught:
+    make_config(**changes)
+  assert message in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_every_field_is_read(monkeypatch):
+  """By what builds, acts and learns, not by `__post_init__` alone."""
+  config = make_config()
+  read = set()
+
+  def getattribute(self, name):
+    read.add(name)
+    return object.__getattribute__(self, name)
+
+  monkeypatch.setattr(
+    successor_config.SuccessorConfig, "__getattribute__", getattribute, raising=False
+  )
+  agent = successor_agent.make_agent(config, SPEC)
+  agent.actor(evaluation=True)
+  jax.eval_shape(
+    lambda key: agent.learner.update(agent.learner.init(key), make_sample(0)),
+    jax.random.PRNGKey(0),
+  )
+  monkeypatch.undo()
+  fields = {field.name for field in dataclasses.fields(config)}
+  assert fields <= read
