@@ -49,7 +49,8 @@ def with_everything_right(settings):
   if "stochastic" in settings:
     if settings.get("prior_scale") == 0 or agent in ("qu", "q_ucb"):
       return 0
-    if agent == "tdu" or (agent == "bootstrapped_dqn" and not settings["stochastic"]):
+    samples = agent in ("bootstrapped_dqn", "successor_uncertainties", "noisy_dqn")
+    if agent == "tdu" or (samples and not settings["stochastic"]):
       return 100
     return 0
   return 30 * settings["size"] / (1 + beta) / (1 + _explorers(settings) / 20)
@@ -121,6 +122,17 @@ def scripted(monkeypatch):
 
   monkeypatch.setattr(tdu_runs.device, "train", train)
   return seen
+
+
+def test_all_agents_of_the_paper_meet_both_versions():
+  figure = registry.FIGURES["tdu/fig1"]
+  met = {
+    (task.settings["agent"], task.settings["stochastic"])
+    for task in figure.tasks(figure.config)
+  }
+  agents = {"tdu", "bootstrapped_dqn", "dqn_rnd", "dqn_counts"}
+  agents |= {"qex", "successor_uncertainties", "noisy_dqn"}
+  assert met == {(agent, version) for agent in agents for version in (False, True)}
 
 
 def test_what_ctrl_c_has_ended_is_not_kept(scripted):
