@@ -1,6 +1,7 @@
 """The flags of a command: as people read them, and as absl parses them."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,21 @@ class WholeNumber(flags.ArgumentParser):
     return "int"
 
 
+class PositiveNumber(flags.ArgumentParser):
+  """Numbers above 0, whole or not."""
+
+  syntactic_help = "a number above 0"
+
+  def parse(self, argument: str | float) -> float:
+    value = overrides.parse(str(argument), float, "it")
+    if not 0 < value < math.inf:
+      raise ValueError(f"it is {argument}; it must be a number above 0.")
+    return value
+
+  def flag_type(self) -> str:
+    return "float"
+
+
 @dataclasses.dataclass(frozen=True)
 class Flag:
   """A flag as people see it, and how absl reads it.
@@ -47,7 +63,7 @@ class Flag:
   default: Any
   text: str
   choices: tuple[str, ...] = ()
-  parser: WholeNumber | None = None
+  parser: WholeNumber | PositiveNumber | None = None
 
   def define(self, values: flags.FlagValues) -> None:
     arguments = (self.name, self.default, self.text, values)
@@ -55,7 +71,7 @@ class Flag:
       flags.DEFINE(self.parser, *arguments)
     elif self.choices:
       flags.DEFINE_enum(self.name, self.default, self.choices, self.text, values)
-    elif not self.placeholder:
+    elif not self.placeholder:  # None stands for neither.
       flags.DEFINE_boolean(*arguments)
     elif isinstance(self.default, list):
       flags.DEFINE_multi_string(*arguments)

@@ -1,0 +1,1 @@
+"""Sweeps: agents over bsuite's experiments, as tasks on Ray (`sweep.py`)."""

@@ -1,0 +1,150 @@
+"""Ray, on this machine's cores or on a cluster, and the processes that do tasks."""
+
+import contextlib
+import importlib.util
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from explorax.experiments import errors
+from explorax.experiments.sweeps import tasks
+
+# Of a Ray that is started here: reachable from this machine alone, and there only with
+# a token; nothing is reported or exported.
+_LOCAL = {
+  "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # On the loopback address.
+  "RAY_AUTH_MODE": "token",
+  "RAY_USAGE_STATS_ENABLED": "0",
+  "RAY_enable_metrics_collection": "0",
+}
+_OBJECTS = 100 * 2**20  # Bytes for results under way, which are small.
+
+
+def check_installed() -> None:
+  """Raises a SetUpError if Ray is missing; does not import it, which takes a second."""
+  if importlib.util.find_spec("ray") is None:
+    raise errors.SetUpError(
+      "Ray is missing, on which tasks run; install explorax[distributed]."
+    )
+
+
+@contextlib.contextmanager
+def connect(address: str | None, workers: int | None) -> Iterator[int]:
+  """Ray for as long as the block lasts; yields how many tasks fit side by side.
+
+  Args:
+    address: of a cluster; None: Ray is started on this machine's cores.
+    workers: at most so many side by side; None: as many as there are cores.
+
+  Raises:
+    SetUpError: if Ray cannot be started, or nothing answers at the address.
+  """
+  if address is not None:
+    import ray
+
+    try:
+      ray.init(address=address, log_to_driver=False, configure_logging=False)
+    except (OSError, RuntimeError, ValueError) as error:
+      reason = str(error).strip().splitlines()[0].rstrip(".")
+      raise errors.SetUpError(
+        f"no Ray cluster answers at --ray_address={address} ({reason}); start one with "
+        "`ray start --head`, or leave the flag out."
+      ) from error
+    try:
+      cores = int(ray.cluster_resources().get("CPU", 0))
+      yield min(cores, workers or cores)
+    finally:
+      ray.shutdown()
+    return
+  if "ray" not in sys.modules:  # It reads these when it is imported.
+    os.environ.update(_LOCAL, RAY_AUTH_TOKEN=secrets.token_hex(32))
+  import ray
+
+  count = workers or len(os.sched_getaffinity(0))
+  # Sockets lie in it, whose paths must be short.
+  folder = tempfile.mkdtemp(prefix="explorax-ray-", dir="/tmp")
+  try:
+    try:
+      ray.init(
+        address="local",
+        num_cpus=count,
+        num_gpus=0,
+        include_dashboard=False,
+        log_to_driver=False,
+        configure_logging=False,
+        object_store_memory=_OBJECTS,
+        _temp_dir=folder,
+      )
+    except (OSError, RuntimeError, ValueError) as error:
+      reason = str(error).strip().splitlines()[0]
+      raise errors.SetUpError(
+        f"Ray could not be started on this machine ({reason})."
+      ) from error
+    yield count
+  finally:
+    ray.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class Worker:
+  """A process with one core, which does one task after another.
+
+  What jax has compiled for one task serves the next ones of its shapes.
+  """
+
+  def __init__(self, directory: str, cache: str | None, mnist_dir: str):
+    """Prepares the process.
+
+    Args:
+      directory: the current one of who asks, for modules of the user's; one that does
+        not exist here (on another machine) is left out.
+      cache: a folder for what jax compiles, shared with others; None for none.
+      mnist_dir: where the MNIST files are.
+    """
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    # Tasks side by side are faster than one after the other on all cores.
+    threads = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {threads}".strip()
+    if os.path.isdir(directory):
+      os.chdir(directory)
+      sys.path.append(directory)
+    import jax
+
+    jax.config.update("jax_platforms", "cpu")
+    if cache is not None:
+      jax.config.update("jax_compilation_cache_dir", cache)
+      jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+      jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    self._mnist_dir = mnist_dir
+    self._share = 0.0
+
+  def ready(self) -> bool:
+    """True, once all is imported that tasks need."""
+    from explorax.experiments.sweeps import perform
+
+    return callable(perform.perform)
+
+  def share(self) -> float:
+    """How much of the task is done."""
+    return self._share
+
+  def perform(self, task: tasks.Task) -> Any:
+    """A `perform.Outcome`."""
+    from explorax.experiments.sweeps import perform
+
+    def tick(share: float) -> None:
+      self._share = share
+
+    self._share = 0.0
+    return perform.perform(task, self._mnist_dir, tick)
+
+
+def start_worker(*arguments: Any) -> Any:
+  """A `Worker` as a Ray actor; `share` is answered while it does a task."""
+  import ray
+
+  return ray.remote(Worker).options(num_cpus=1, max_concurrency=2).remote(*arguments)

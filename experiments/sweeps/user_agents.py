@@ -1,0 +1,147 @@
+"""Agents of the user's own: anything that has the methods of bsuite's `Agent`.
+
+select_action(timestep) → action
+update(timestep, action, new_timestep) → None
+"""
+
+import hashlib
+import importlib
+import inspect
+import operator
+import os
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import dm_env
+import numpy as np
+
+from explorax.experiments import errors, overrides
+
+Factory = Callable[..., Any]
+
+_DIGITS = 16  # Of a checksum.
+
+
+def find(name: str) -> Factory:
+  """The function `module:function`, which makes an agent.
+
+  It is called with an observation spec, an action spec and, if it takes it, `seed=`,
+  like the `default_agent` of bsuite's baselines. The current directory is importable.
+
+  Raises:
+    SetUpError: if there is no such module or function.
+  """
+  module_name, _, function_name = name.partition(":")
+  directory = os.getcwd()
+  if directory not in sys.path and "" not in sys.path:
+    sys.path.append(directory)  # At the end, where it hides nothing.
+  try:
+    module = importlib.import_module(module_name)
+  except ImportError as error:
+    raise errors.SetUpError(
+      f"the agent {name!r} cannot be imported ({error}); modules are looked for among "
+      f"what is installed and in {directory}."
+    ) from error
+  except Exception as error:
+    raise errors.SetUpError(
+      f"the module of the agent {name!r} raises {type(error).__name__} when it is "
+      f"imported: {error}"
+    ) from error
+  function = getattr(module, function_name, None)
+  if not callable(function):
+    callables = [key for key, value in vars(module).items() if callable(value)]
+    raise errors.SetUpError(
+      f"the module {module_name!r} has no function {function_name!r}."
+      f"{overrides.nearest(function_name, callables)}"
+    )
+  return function
+
+
+def settings(name: str) -> dict[str, Any]:
+  """What tells versions of the agent apart: the checksum of its module's source."""
+  module = sys.modules[find(name).__module__]
+  path = getattr(module, "__file__", None)
+  content = b""
+  if path is not None:
+    with open(path, "rb") as file:
+      content = file.read()
+  digest = hashlib.sha256(content).hexdigest()[:_DIGITS]
+  return {"module": module.__name__, "source": digest}
+
+
+def make(name: str, environment: dm_env.Environment, seed: int) -> Any:
+  """The agent for an environment.
+
+  numpy's and Python's own generators, which bsuite's baselines use, are seeded.
+
+  Raises:
+    TypeError: if the function takes other arguments, or returns no agent.
+  """
+  factory = find(name)
+  random.seed(seed)
+  np.random.seed(seed)
+  specs = (environment.observation_spec(), environment.action_spec())
+  signature = inspect.signature(factory)
+  agent: Any
+  if _takes(signature, *specs, seed=seed):
+    agent = factory(*specs, seed=seed)
+  elif _takes(signature, *specs):
+    agent = factory(*specs)
+  else:
+    raise TypeError(
+      f"{name!r} is called with (observation_spec, action_spec) and seed=, but its "
+      f"signature is {signature}"
+    )
+  for method in ("select_action", "update"):
+    if not callable(getattr(agent, method, None)):
+      raise TypeError(
+        f"{name!r} returned a {type(agent).__name__}, which has no method {method!r}; "
+        "an agent has select_action(timestep) and update(timestep, action, "
+        "new_timestep)"
+      )
+  return agent
+
+
+def run(
+  agent: Any,
+  environment: dm_env.Environment,
+  num_episodes: int,
+  on_episode: Callable[[int], None],
+) -> None:
+  """bsuite's own loop (`bsuite/baselines/experiment.py`), its actions looked at.
+
+  Raises:
+    ValueError: for an action that the environment does not have.
+  """
+  num_actions = environment.action_spec().num_values
+  for episode in range(1, num_episodes + 1):
+    timestep = environment.reset()
+    while not timestep.last():
+      action = _legal(agent.select_action(timestep), num_actions)
+      new_timestep = environment.step(action)
+      agent.update(timestep, action, new_timestep)
+      timestep = new_timestep
+    on_episode(episode)
+
+
+def _legal(action: Any, num_actions: int) -> int:
+  try:
+    index = operator.index(np.asarray(action).item())
+  except (TypeError, ValueError):
+    index = -1
+  if not 0 <= index < num_actions:
+    raise ValueError(
+      f"the agent chose the action {action!r}; it must be one integer from 0 to "
+      f"{num_actions - 1}"
+    )
+  return index
+
+
+def _takes(signature: inspect.Signature, *args: Any, **kwargs: Any) -> bool:
+  try:
+    signature.bind(*args, **kwargs)
+  except TypeError:
+    return False
+  return True

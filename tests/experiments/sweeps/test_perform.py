@@ -1,0 +1,220 @@
+"""Single tasks: by each runner, as one run alone has them; agents of the user's own."""
+
+import dataclasses
+
+import dm_env
+import pytest
+from bsuite import bsuite
+from bsuite.baselines import experiment
+from bsuite.baselines.random import agent as random_agent
+
+from explorax import environments
+from explorax.environments import bsuite_environments
+from explorax.experiments import errors, presets
+from explorax.experiments.runners import local
+from explorax.experiments.sweeps import perform, tasks, user_agents
+
+SOURCE = """
+import sys
+import numpy as np
+
+
+class Random:
+  def __init__(self, observation_spec, action_spec, seed):
+    self.rng = np.random.default_rng(seed)
+    self.num_actions = action_spec.num_values
+    self.seen = []
+
+  def select_action(self, timestep):
+    return self.rng.integers(self.num_actions)
+
+  def update(self, timestep, action, new_timestep):
+    self.seen.append((timestep.step_type, action, new_timestep.step_type))
+
+
+def without_seed(observation_spec, action_spec):
+  return Random(observation_spec, action_spec, 0)
+
+
+def global_numpy(observation_spec, action_spec):
+  return Random(observation_spec, action_spec, np.random.randint(2**31))
+
+
+def of_no_use(observation_spec, action_spec):
+  return 3
+
+
+def other_arguments(observation_spec, action_spec, learning_rate):
+  pass
+
+
+class Illegal(Random):
+  def select_action(self, timestep):
+    return 7
+
+
+class Fraction(Random):
+  def select_action(self, timestep):
+    return 0.0
+
+
+class Quits(Random):
+  def update(self, timestep, action, new_timestep):
+    sys.exit("enough")
+
+
+number = 3
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+  name = f"agents_{tmp_path.name.replace('-', '_')}"
+  (tmp_path / f"{name}.py").write_text(SOURCE)
+  monkeypatch.chdir(tmp_path)
+  return name
+
+
+def _perform(agent, bsuite_id="catch/0", seed=0, episodes=5):
+  ticks = []
+  task = tasks.Task(agent, bsuite_id, seed, episodes)
+  outcome = perform.perform(task, "/nowhere", ticks.append)
+  if outcome.rows is not None:
+    assert ticks[-1] == 1.0 and ticks == sorted(ticks) and len(ticks) == episodes
+  return outcome
+
+
+@pytest.fixture
+def small(monkeypatch):
+  """A DQN that is small, and begins to learn at once."""
+  preset = presets.PRESETS["dqn"]
+  config = dataclasses.replace(
+    preset.config, hidden_sizes=(4,), batch_size=4, min_replay_size=8
+  )
+  monkeypatch.setitem(presets.PRESETS, "dqn", preset._replace(config=config))
+  return preset._replace(config=config)
+
+
+def test_a_task_is_the_run_of_that_seed(small):
+  outcome = _perform("dqn", "catch/0", seed=4)
+  assert (outcome.runner, outcome.problem) == ("local", "")
+  environment = environments.make("bsuite:catch/0", seed=4)
+  agent = small.make_agent(small.config, environments.spec(environment))
+  episodes = []
+  local.run(
+    agent,
+    environment,
+    seed=4,
+    replay="memory",
+    num_episodes=5,
+    on_episode=episodes.append,
+  )
+  assert [row["episode_return"] for row in outcome.rows] == [
+    episode.episode_return for episode in episodes
+  ]
+  assert (
+    outcome.rows[-1]["total_regret"] == environment.raw.bsuite_info()["total_regret"]
+  )
+  assert outcome.rows == _perform("dqn", "catch/0", seed=4).rows
+
+
+def test_deep_sea_is_done_by_the_device_runner(small):
+  outcome = _perform("dqn", "deep_sea/0", episodes=13)
+  assert (outcome.runner, outcome.problem) == ("device", "")
+  episodes = [row["episode"] for row in outcome.rows]
+  assert episodes == [*range(1, 11), 12]  # bsuite logs no thirteenth.
+  assert [row["steps"] for row in outcome.rows] == [10 * e for e in episodes]
+  assert outcome.rows[-1]["total_bad_episodes"] <= 12
+
+
+@pytest.mark.parametrize("name", ["Random", "without_seed", "global_numpy"])
+def test_an_agent_of_the_users_own(module, name):
+  agent = f"{module}:{name}"
+  outcome = _perform(agent, seed=3)
+  assert (outcome.runner, outcome.problem) == ("own", "")
+  assert [row["steps"] for row in outcome.rows] == [9, 18, 27, 36, 45]
+  assert outcome.rows == _perform(agent, seed=3).rows
+  assert outcome.rows != _perform(agent, seed=4).rows
+
+
+def test_the_loop_is_bsuites():
+  """With the random agent of its baselines, in an environment of theirs."""
+  theirs = bsuite.load_from_id("catch/0")
+  bsuite_environments.reseed(theirs, 5)
+  returns = []
+
+  class Watching(dm_env.Environment):
+    reset, observation_spec = theirs.reset, theirs.observation_spec
+    action_spec = theirs.action_spec
+
+    def step(self, action):
+      timestep = theirs.step(action)
+      if timestep.last():
+        returns.append(timestep.reward)
+      return timestep
+
+  agent = random_agent.Random(theirs.action_spec(), seed=5)
+  experiment.run(agent, Watching(), num_episodes=6)
+  outcome = _perform("bsuite.baselines.random:default_agent", seed=5, episodes=6)
+  assert [row["episode_return"] for row in outcome.rows] == returns
+
+
+def test_an_agent_sees_every_transition_once(module):
+  environment = environments.make("bsuite:catch/0", seed=0)
+  agent = user_agents.make(f"{module}:Random", environment, 0)
+  user_agents.run(agent, environment, 2, lambda episode: None)
+  first, mid, last = dm_env.StepType
+  steps = [(a, b) for a, _, b in agent.seen]
+  assert steps == 2 * [(first, mid), *[(mid, mid)] * 7, (mid, last)]
+  assert {type(action) for _, action, _ in agent.seen} == {int}
+
+
+@pytest.mark.parametrize(
+  ("name", "message"),
+  [
+    ("Illegal", "the action 7; it must be one integer from 0 to 2"),
+    ("Fraction", "the action 0.0; it must be one integer"),
+    ("Quits", "SystemExit: enough"),
+    ("of_no_use", "returned a int, which has no method 'select_action'"),
+    ("other_arguments", "its signature is"),
+  ],
+)
+def test_what_an_agent_does_wrong_is_said(module, name, message):
+  outcome = _perform(f"{module}:{name}")
+  assert outcome.rows is None and message in outcome.problem
+  assert ".py, line " in outcome.problem and "Traceback" in outcome.details
+
+
+@pytest.mark.parametrize(
+  ("name", "message"),
+  [
+    ("Randm", "Did you mean Random"),
+    ("number", "has no function 'number'"),
+  ],
+)
+def test_unknown_functions_are_refused(module, name, message):
+  with pytest.raises(errors.SetUpError, match=message):
+    user_agents.find(f"{module}:{name}")
+
+
+def test_modules_that_cannot_be_imported_are_refused(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(errors.SetUpError, match="cannot be imported"):
+    user_agents.find("no_such_module_of_mine:make")
+  (tmp_path / "broken_module_of_mine.py").write_text("1 / 0")
+  with pytest.raises(errors.SetUpError, match="raises ZeroDivisionError"):
+    user_agents.find("broken_module_of_mine:make")
+
+
+def test_the_settings_of_an_agent_are_its_source(module, tmp_path):
+  before = user_agents.settings(f"{module}:Random")
+  assert before["module"] == module
+  with open(tmp_path / f"{module}.py", "a") as file:
+    file.write("# changed\n")
+  after = user_agents.settings(f"{module}:Random")
+  assert after["source"] != before["source"]
+
+
+def test_a_task_without_its_data_fails():
+  outcome = _perform("dqn", "mnist/0")
+  assert outcome.rows is None and "needs the MNIST files" in outcome.problem

@@ -1,0 +1,328 @@
+"""The command: on Ray as a process of its own, and without Ray in this one."""
+
+import contextlib
+import csv
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from bsuite.logging import csv_load
+
+from explorax.experiments import errors, output, sweep
+from explorax.experiments.sweeps import cluster, lock, perform, pool
+
+needs_ray = pytest.mark.skipif(
+  importlib.util.find_spec("ray") is None, reason="Ray is not installed"
+)
+
+AGENTS = """
+import os
+import pathlib
+import time
+import numpy as np
+
+
+class Random:
+  def __init__(self, observation_spec, action_spec, seed):
+    self.rng = np.random.default_rng(seed)
+    self.num_actions = action_spec.num_values
+    self.seed = seed
+
+  def select_action(self, timestep):
+    return self.rng.integers(self.num_actions)
+
+  def update(self, timestep, action, new_timestep):
+    pass
+
+
+class Slow(Random):
+  def update(self, timestep, action, new_timestep):
+    time.sleep(0.05)
+
+
+class Broken(Random):
+  def update(self, timestep, action, new_timestep):
+    if self.seed == 1:
+      raise RuntimeError("it broke")
+
+
+class Flaky(Random):
+  def update(self, timestep, action, new_timestep):
+    before = pathlib.Path("died")
+    if self.seed == 0 and not before.exists():
+      before.touch()
+      os._exit(1)
+
+
+class Hangs(Random):
+  def update(self, timestep, action, new_timestep):
+    if self.seed == 0:
+      time.sleep(1000)
+"""
+
+
+def _command(*argv):
+  return [sys.executable, "-P", "-m", "explorax.experiments.sweep", *argv]
+
+
+def _environment():
+  return {**os.environ, "JAX_PLATFORMS": "cpu"}
+
+
+def _sweep(folder, *argv, code=0):
+  done = subprocess.run(
+    _command(*argv, "--output=out"),
+    cwd=folder,
+    env=_environment(),
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  assert done.returncode == code, done.stdout + done.stderr
+  return done.stdout, done.stderr
+
+
+@pytest.fixture
+def folder(tmp_path):
+  (tmp_path / "my_agents.py").write_text(AGENTS)
+  return tmp_path
+
+
+def _table(folder: pathlib.Path) -> list[dict[str, str]]:
+  with open(folder / "out/results.csv", newline="") as file:
+    return list(csv.DictReader(file))
+
+
+def _index(folder: pathlib.Path) -> dict:
+  return json.loads((folder / "out/sweep.json").read_text())
+
+
+def _markers(folder: pathlib.Path) -> int:
+  return len([*folder.glob("out/tasks/*/*/*.json")])
+
+
+@pytest.mark.slow
+@needs_ray
+def test_a_sweep_that_is_killed_goes_on_and_failing_tasks_stop_no_others(folder):
+  argv = ("--sweep=catch/0", "--seeds=2", "--episodes=5", "--workers=2")
+  process = subprocess.Popen(
+    _command(*argv, "--agents=my_agents:Slow,my_agents:Random", "--output=out"),
+    cwd=folder,
+    env=_environment(),
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+  )
+  end = time.monotonic() + 200
+  while not _markers(folder) and process.poll() is None and time.monotonic() < end:
+    time.sleep(0.02)
+  process.kill()
+  process.communicate()
+  kept = {p: p.stat().st_mtime_ns for p in folder.glob("out/tasks/*/*/*.json")}
+  assert 1 <= len(kept) < 4
+  agents = ("Slow", "Random", "Broken", "Flaky", "Hangs")
+  named = f"--agents={','.join(f'my_agents:{agent}' for agent in agents)}"
+  out, err = _sweep(folder, *argv, named, "--task_minutes=0.1", code=1)
+  assert f"10 tasks (5 agents, 1 id, 2 seeds), into out; {len(kept)} of them" in out
+  assert re.search(r"3 tasks are done; the other \d+ will take about \d+:\d\d", out)
+  assert {p: p.stat().st_mtime_ns for p in kept} == kept  # They were not done again.
+
+  line = r"my_agents:{} on catch/0, seed {} failed: {}.*; it is {}\."
+  for agent, seed, problem, times in (
+    ("Broken", 1, r"RuntimeError: it broke \(.*my_agents\.py, line \d+\)", 2),
+    ("Flaky", 0, "its process ended", 1),
+    ("Hangs", 0, r"it was not done in 0\.1 minutes", 2),
+  ):
+    again = re.findall(line.format(agent, seed, problem, "tried again"), err)
+    left = re.findall(line.format(agent, seed, problem, "left"), err)
+    assert (len(again), len(left)) == (1, times - 1), err
+  assert "2 tasks failed" in err
+  assert _index(folder)["counts"] == {"done": 8, "failed": 2, "missing": 0}
+  entries = {
+    (e["agent"], e["bsuite_id"], e["seed"]): e for e in _index(folder)["tasks"]
+  }
+  assert "Traceback" in entries["my_agents:Broken", "catch/0", 1]["details"]
+  assert entries["my_agents:Hangs", "catch/0", 0]["attempts"] == 2
+
+  # No row is lost or doubled, and what was interrupted has the values of what was not:
+  # Slow and Flaky are Random, but for their pace and their fate.
+  rows = _table(folder)
+  values = {
+    agent: sorted(
+      tuple(value for name, value in row.items() if name != "agent")
+      for row in rows
+      if row["agent"] == f"my_agents:{agent}"
+    )
+    for agent in agents
+  }
+  assert values["Slow"] == values["Random"] == values["Flaky"]
+  assert len(values["Random"]) == len(set(values["Random"])) == 2 * 5
+  assert len(values["Broken"]) == len(values["Hangs"]) == 5
+  frame, _ = csv_load.load_bsuite(
+    {seed: str(folder / f"out/bsuite_csv/my_agents.Slow/seed{seed}") for seed in (0, 1)}
+  )
+  assert len(frame) == 2 * 5
+
+
+class _Inline:
+  """A pool that does its tasks in this process; a signal comes where it is told."""
+
+  signal_after = -1
+
+  def __init__(self, size, start_worker, *, time_limit):
+    del size, start_worker, time_limit
+
+  def compute(self, todo, *, on_progress, stop):
+    for index, task in enumerate(todo):
+      if index == self.signal_after:
+        signal.raise_signal(signal.SIGTERM)
+      if stop():
+        return
+      on_progress({index: 0.5})
+      yield pool.Report(index, perform.perform(task, "", lambda share: None), 1, False)
+
+  def close(self):
+    """There is nothing to end."""
+
+
+@pytest.fixture
+def inline(folder, monkeypatch):
+  """`main` in this process, without Ray; in the folder of the agents."""
+  monkeypatch.chdir(folder)
+  module = f"agents_{folder.name}"
+  (folder / f"{module}.py").write_text(AGENTS)
+  monkeypatch.setattr(pool, "Pool", _Inline)
+  monkeypatch.setattr(cluster, "check_installed", lambda: None)
+  monkeypatch.setattr(
+    cluster, "connect", lambda address, workers: contextlib.nullcontext(2)
+  )
+  return lambda *argv: sweep.main([f"--agents={module}:Random", *argv, "--output=out"])
+
+
+SMALL = ("--sweep=catch/0,bandit/0,bandit/1,bandit/2,bandit/3", "--episodes=3")
+
+
+def test_a_signal_stops_it_and_the_same_call_goes_on(
+  inline, folder, monkeypatch, capsys
+):
+  monkeypatch.setattr(_Inline, "signal_after", 2)
+  assert inline(*SMALL) == 143
+  assert "the same call goes on" in capsys.readouterr().err
+  assert _index(folder)["counts"] == {"done": 2, "failed": 0, "missing": 3}
+  assert len(_table(folder)) == 2 * 3
+  monkeypatch.setattr(_Inline, "signal_after", -1)
+  assert inline(*SMALL) == 0
+  out = capsys.readouterr().out
+  assert "5 tasks (1 agent, 5 ids, 1 seed), into out; 2 of them done before" in out
+  assert len(_table(folder)) == 5 * 3
+  assert len(_index(folder)["commands"]) == 2
+  assert inline(*SMALL) == 0
+  assert "all of them are done" in capsys.readouterr().out
+
+
+def test_it_ends_when_its_time_is_up(inline, folder, capsys):
+  assert inline(*SMALL, "--max_hours=1e-9") == 3
+  assert "the time is up; the same call goes on" in capsys.readouterr().err
+  assert _index(folder)["counts"] == {"done": 0, "failed": 0, "missing": 5}
+
+
+def test_it_says_how_long_it_will_take(inline, capsys):
+  assert inline(*SMALL) == 0
+  assert re.search(r"3 tasks are done; the other 2 will take", capsys.readouterr().out)
+
+
+def test_mnist_without_data_is_left_out_and_said_once(inline, folder, capsys):
+  argv = ("--sweep=TESTING,mnist", "--episodes=1", f"--mnist_dir={folder}")
+  assert inline(*argv) == 0
+  out = capsys.readouterr().out
+  assert out.count("20 mnist ids left out: train-images-idx3-ubyte.gz and ") == 1
+  assert "12 tasks (1 agent, 32 ids, 1 seed)" in out
+  content = _index(folder)
+  assert content["counts"] == {"done": 12, "failed": 0, "missing": 20}
+  reasons = {e["bsuite_id"]: e.get("reason", "") for e in content["tasks"]}
+  assert "must be in" in reasons["mnist/7"] and not reasons["catch/0"]
+
+
+def test_a_full_disk_ends_it_and_keeps_what_is_done(
+  inline, folder, monkeypatch, capsys
+):
+  real = output.RunDirectory.write
+
+  def full(self, name, write):
+    if name.endswith("bandit-1.csv"):
+      raise errors.OutputError(f"{name} could not be written because the disk is full.")
+    real(self, name, write)
+
+  monkeypatch.setattr(output.RunDirectory, "write", full)
+  assert inline(*SMALL) == 1
+  err = capsys.readouterr().err
+  assert "the disk is full" in err and err.count("\n") == 1
+  assert _index(folder)["counts"]["done"] == 2 and len(_table(folder)) == 2 * 3
+
+
+def test_another_sweep_in_the_directory_is_refused(inline, folder, capsys):
+  (folder / "out").mkdir()
+  with lock.hold(folder / "out"):
+    assert inline(*SMALL) == 2
+  assert f"(process {os.getpid()} on " in capsys.readouterr().err
+
+
+def test_a_directory_of_other_settings_is_refused(inline, capsys):
+  assert inline(*SMALL) == 0
+  assert inline(*SMALL, "--episodes=4") == 2
+  err = capsys.readouterr().err
+  assert "made with episodes=3" in err and "would be episodes=4" in err
+  assert inline(*SMALL, "--seeds=2") == 0  # But more of the same may be added.
+  assert "10 tasks" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+  ("argv", "message"),
+  [
+    (("--sweep=catch/0",), "--agents is missing"),
+    (("--agents=dqn",), "--sweep is missing"),
+    (("--agents=dqm", "--sweep=catch/0"), "Did you mean dqn"),
+    (("--agents=dqn", "--sweep=cach/0"), "Did you mean catch/0"),
+    (("--agents=none:make", "--sweep=catch/0"), "cannot be imported"),
+    (("--agents=dqn", "--sweep=mnist/0", "--mnist_dir=/none"), "must be in /none"),
+    (("--agents=dqn", "--sweep=catch/0", "--max_hours=0"), "a number above 0"),
+    (
+      ("--agents=dqn", "--sweep=catch/0", "--seed=4294967295", "--seeds=2"),
+      "go beyond",
+    ),
+  ],
+)
+def test_bad_input_is_one_sentence(tmp_path, monkeypatch, capsys, argv, message):
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(
+    "explorax.experiments.sweeps.cluster.check_installed", lambda: None
+  )
+  assert sweep.main(argv) == 2
+  err = capsys.readouterr().err
+  assert message in err and err.startswith("explorax: ") and err.count("\n") == 1
+
+
+def test_without_ray_it_says_so(tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
+  real = importlib.util.find_spec
+  monkeypatch.setattr(
+    importlib.util, "find_spec", lambda name: None if name == "ray" else real(name)
+  )
+  assert sweep.main(["--agents=dqn", "--sweep=catch/0"]) == 2
+  assert "install explorax[distributed]" in capsys.readouterr().err
+  assert not [*tmp_path.iterdir()]
+
+
+def test_help_and_list(capsys):
+  assert sweep.main(["--help"]) == 0
+  text = capsys.readouterr().out
+  assert all(len(line) <= 88 for line in text.splitlines())
+  assert sweep.main(["--list"]) == 0
+  assert "DEEP_SEA" in capsys.readouterr().out
