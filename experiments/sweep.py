@@ -58,7 +58,7 @@ Exit codes: 0 done, 1 a task failed, 2 could not start, 3 --max_hours were up,
 
 _MAX_SEED = 2**32 - 1
 
-_FLAGS = {
+FLAGS = {
   "What to run": (
     flag_table.Flag(
       "agents",
@@ -157,9 +157,9 @@ def main(argv: Sequence[str] | None = None) -> int:
   argv = list(sys.argv[1:] if argv is None else argv)
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   try:
-    given = flag_table.parse(_FLAGS, argv)
+    given = flag_table.parse(FLAGS, argv)
     if given["help"]:
-      return _print(flag_table.help_text(_INTRODUCTION, _FLAGS, _OUTRO))
+      return _print(flag_table.help_text(_INTRODUCTION, FLAGS, _OUTRO))
     from explorax.experiments.sweeps import selection
 
     if given["list"]:
@@ -337,7 +337,7 @@ class _Plan:
     with contextlib.ExitStack() as stack:
       stack.callback(lambda: progress.close())
       for report in workers.compute(todo, on_progress=on_progress, stop=stop):
-        task, outcome = todo[report.index], report.outcome
+        task, outcome = todo[report.task], report.outcome
         if outcome.rows is None:
           progress.close()
           more = "it is tried again" if report.again else "it is left"
@@ -349,7 +349,7 @@ class _Plan:
         else:
           self._store.write(task, outcome.rows, outcome.seconds, outcome.runner)
           self._index.done(task)
-        progress.finish(report.index)
+        progress.finish(report.task)
         done += 1
         left = progress.left(under_way)
         if done == _FIRST_TASKS < len(todo) and left is not None:

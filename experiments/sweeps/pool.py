@@ -17,13 +17,13 @@ class Report(NamedTuple):
   """What came of an attempt at a task.
 
   Attributes:
-    index: the task's.
+    task: its index.
     outcome: of the attempt.
     attempts: how many there were.
     again: whether there will be another one.
   """
 
-  index: int
+  task: int
   outcome: perform.Outcome
   attempts: int
   again: bool
@@ -31,7 +31,7 @@ class Report(NamedTuple):
 
 class _Running(NamedTuple):
   worker: Any
-  index: int
+  task: int
   start: float
 
 
@@ -96,7 +96,7 @@ class Pool:
           waiting.append(index)
         yield Report(index, outcome, attempts[index], again)
       on_progress(
-        {run.index: shares.get(run.index, 0.0) for run in self._running.values()}
+        {run.task: shares.get(run.task, 0.0) for run in self._running.values()}
       )
 
   def close(self) -> None:
@@ -141,18 +141,18 @@ class Pool:
       elif ref in self._running:
         run = self._running.pop(ref)
         outcome = self._outcome(ref, run)
-        yield run.index, outcome
+        yield run.task, outcome
     for ref, run in list(self._running.items()):
       if self._clock() - run.start > self._time_limit:
         del self._running[ref]
         self._ray.kill(run.worker)
         limit = f"{self._time_limit / 60:g} minutes"
         problem = f"it was not done in {limit}, the limit for a task"
-        yield run.index, self._failure(problem, run)
+        yield run.task, self._failure(problem, run)
     known = set(self._asked.values())
     for run in self._running.values():
-      if run.index not in known:
-        self._asked[run.worker.share.remote()] = run.index
+      if run.task not in known:
+        self._asked[run.worker.share.remote()] = run.task
 
   def _take_share(self, ref: Any, shares: dict[int, float]) -> None:
     index = self._asked.pop(ref)
