@@ -20,6 +20,7 @@ def load(
   *,
   seed: int,
   record_to: str | None = None,
+  overwrite: bool = False,
   on_row: Callable[[Mapping[str, Any]], None] | None = None,
   mnist_dir: str | None = None,
 ) -> standard.StandardEnvironment:
@@ -37,6 +38,8 @@ def load(
     seed: of what is random within the task.
     record_to: a folder for bsuite's CSV, which `bsuite.logging.csv_load` and bsuite's
       notebooks read; None for no CSV.
+    overwrite: whether the folder may hold this id's CSV already, which the first row
+      replaces.
     on_row: takes the rows of that CSV, instead of a file.
     mnist_dir: where the data of the MNIST experiments are; None: where bsuite has
       them, `bsuite_mnist.DIRECTORY`.
@@ -63,8 +66,10 @@ def load(
     spec = specs.OneHotArray(raw.observation_spec().shape, raw.observation_spec().name)
   environment: dm_env.Environment = raw
   if record_to is not None:
-    _check_recording(bsuite_id, record_to)
-    environment = csv_logging.wrap_environment(raw, bsuite_id, record_to)
+    _check_recording(bsuite_id, record_to, overwrite)
+    environment = csv_logging.wrap_environment(
+      raw, bsuite_id, record_to, overwrite=overwrite
+    )
   elif on_row is not None:
     environment = wrappers.Logging(raw, _RowLogger(on_row))
   # Each of bsuite's environments returns a new array at every step: none is copied.
@@ -147,11 +152,11 @@ def _check_id(bsuite_id: str) -> None:
   )
 
 
-def _check_recording(bsuite_id: str, directory: str) -> None:
+def _check_recording(bsuite_id: str, directory: str, overwrite: bool) -> None:
   """Finds out now what bsuite would notice after the first episode only."""
   name = bsuite_id.replace(sweep.SEPARATOR, csv_logging.SAFE_SEPARATOR)
   path = os.path.join(directory, f"{csv_logging.BSUITE_PREFIX}{name}.csv")
-  if os.path.exists(path):
+  if os.path.exists(path) and not overwrite:
     raise ValueError(
       f"{path} already holds a recording of 'bsuite:{bsuite_id}'; record to another "
       "folder or move it away."

@@ -18,7 +18,7 @@ from explorax.environments import (
 
 
 def make(
-  name: str, *, seed: int, record_to: str | None = None
+  name: str, *, seed: int, record_to: str | None = None, overwrite: bool = False
 ) -> standard.StandardEnvironment:
   """Makes the environment `kind:name`.
 
@@ -41,6 +41,8 @@ def make(
     seed: of everything random in the environment, at least 0.
     record_to: a folder for bsuite's own CSV, which bsuite's notebooks read; the
       other kinds have no such record and write nothing.
+    overwrite: whether it may hold this environment's CSV already, which the first row
+      replaces.
 
   Returns:
     An environment of one convention; see `standard.StandardEnvironment`.
@@ -61,7 +63,9 @@ def make(
   if kind == "bsuite":
     from explorax.environments import bsuite_environments
 
-    return bsuite_environments.load(rest, seed=seed, record_to=record_to)
+    return bsuite_environments.load(
+      rest, seed=seed, record_to=record_to, overwrite=overwrite
+    )
   if kind == "gym":
     from explorax.environments import gymnasium_environments
 

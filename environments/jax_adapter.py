@@ -1,6 +1,7 @@
 """An environment written in JAX as a dm_env one."""
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import dm_env
@@ -69,6 +70,27 @@ class JaxEnvironment(dm_env.Environment):
     return dm_env.TimeStep(
       dm_env.StepType(int(step_type)), reward[()], discount[()], observation
     )
+
+  def save(self) -> tuple[Any, dict[str, Any]]:
+    """All that it goes on from: (a pytree of arrays, what JSON can hold)."""
+    begun = self._state is not None
+    arrays = {"key": self._key, "state": self._state if begun else ()}
+    counts = {"begun": begun, "reset_next_step": self._reset_next_step}
+    return jax.device_get(arrays), counts
+
+  def shapes(self, counts: Mapping[str, Any]) -> Any:
+    """The shapes of the arrays that `save` returned along with `counts`."""
+    key, state, _ = jax.eval_shape(
+      functools.partial(_reset, self._environment), self._key, self._params
+    )
+    return {"key": key, "state": state if counts["begun"] else ()}
+
+  def restore(self, arrays: Any, counts: Mapping[str, Any]) -> None:
+    """Goes on from what `save` returned."""
+    self._key = jax.numpy.asarray(arrays["key"])
+    state = jax.tree.map(jax.numpy.asarray, arrays["state"])
+    self._state = state if counts["begun"] else None
+    self._reset_next_step = counts["reset_next_step"]
 
   def episode_metrics(self) -> dict[str, float]:
     """The environment's `metrics` of the episode so far."""

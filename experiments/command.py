@@ -58,7 +58,7 @@ Examples
 """
 
 _OUTRO = """\
-Ctrl-C ends a run cleanly: what was learnt so far is saved.
+Ctrl-C ends a run cleanly, with a checkpoint: the same command again goes on.
 Exit codes: 0 finished, 1 failed on the way, 2 could not start, 130 Ctrl-C, 143 SIGTERM.
 """
 
@@ -83,6 +83,12 @@ class Command:
     eval_episodes: episodes of each evaluation.
     video: whether evaluation episodes are recorded as videos.
     max_env_failures: after how many crashes in a row an environment is made anew.
+    checkpoint_every: environment steps between two checkpoints; None: for time alone.
+    checkpoint_minutes: between two checkpoints.
+    checkpoint_replay: whether they hold replay; None: where resuming is exact then.
+    keep_checkpoints: how many of the newest are kept.
+    keep_checkpoint_hours: beside these, one of each so many hours; None for none.
+    resume: whether a run that the directory holds may be gone on with.
     output: the run's directory.
     show: `help`, `agents` or `environments`, to be shown instead of a run; or ''.
     debug: let errors show where in the code they arose.
@@ -102,6 +108,12 @@ class Command:
   eval_episodes: int
   video: bool
   max_env_failures: int
+  checkpoint_every: int | None
+  checkpoint_minutes: int
+  checkpoint_replay: bool | None
+  keep_checkpoints: int
+  keep_checkpoint_hours: int | None
+  resume: bool
   output: str
   show: str
   debug: bool
@@ -177,6 +189,12 @@ def parse(argv: Sequence[str]) -> Command:
     eval_episodes=EVAL_EPISODES if eval_episodes is None else eval_episodes,
     video=given["video"],
     max_env_failures=given["max_env_failures"],
+    checkpoint_every=given["checkpoint_every"],
+    checkpoint_minutes=given["checkpoint_minutes"],
+    checkpoint_replay=given["checkpoint_replay"],
+    keep_checkpoints=given["keep_checkpoints"],
+    keep_checkpoint_hours=given["keep_checkpoint_hours"],
+    resume=given["resume"],
     output=given["output"] or default_output(agent, env, seed, num_seeds),
     show=show,
     debug=given["debug"],
@@ -342,13 +360,61 @@ _FLAGS = {
       "output",
       "=DIR",
       None,
-      "A new directory for config.json, metrics.csv, TensorBoard events,\n"
-      "checkpoints/final.npz, curve.png, summary.json and, on bsuite, bsuite's CSV;\n"
+      "A directory for config.json, metrics.csv, TensorBoard events,\n"
+      "checkpoints/, curve.png, summary.json and, on bsuite, bsuite's CSV;\n"
       "evaluation.csv, r_int.png and videos/ where there are evaluations.\n"
       "With --seeds the same for each seed in seedSEED/, and curve.png and\n"
       "summary.json of them all.\n"
       "[runs/AGENT-ENV-seedSEED in the current directory; with --seeds\n"
       "runs/AGENT-ENV-seedsFIRST-LAST]",
+    ),
+  ),
+  "Checkpoints (the same command again goes on from the newest that is good)": (
+    flag_table.Flag(
+      "checkpoint_every",
+      "=STEPS",
+      None,
+      "A checkpoint when a multiple of so many environment steps was passed\n"
+      "(--runner=device: at the report). There is one at the run's end in any case.\n"
+      "[by time alone]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "checkpoint_minutes",
+      "=INT",
+      10,
+      "And one so long after the last, by a clock that nobody sets. [10]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "checkpoint_replay",
+      "",
+      None,
+      "Whether checkpoints hold replay, which may be large (the first one says how\n"
+      "large); without it learning pauses until replay is filled again.\n"
+      "--checkpoint_replay=false leaves it out. [where resuming is exact with it:\n"
+      "environments written in JAX, not with Reverb]",
+    ),
+    flag_table.Flag(
+      "keep_checkpoints",
+      "=INT",
+      2,
+      "How many of the newest are kept. [2]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "keep_checkpoint_hours",
+      "=INT",
+      None,
+      "Beside these, one of each so many hours of the run is kept. [none]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "resume",
+      "",
+      True,
+      "Goes on with the run that the directory holds, if its settings are the same.\n"
+      "--resume=false refuses a directory that holds a run. [true]",
     ),
   ),
   "To look around": (

@@ -1,5 +1,7 @@
 """The evaluations of a run so far: the last one, and the best."""
 
+import itertools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +26,14 @@ class Evaluations:
     self._env_steps.append(evaluation.env_steps)
     self._means.append(evaluation.mean_return)
     self._num_episodes = len(evaluation.episodes)
+
+  def restore(self, episodes: "Iterable[evaluation.EvaluationEpisode]") -> None:
+    """Takes in the episodes of evaluations that were made, in their order."""
+    for env_steps, group in itertools.groupby(episodes, lambda e: e.env_steps):
+      returns = [episode.episode_return for episode in group]
+      self._env_steps.append(env_steps)
+      self._means.append(float(np.mean(returns)))
+      self._num_episodes = len(returns)
 
   @property
   def env_steps(self) -> np.ndarray:

@@ -15,6 +15,7 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from explorax.experiments import output
 
@@ -23,13 +24,33 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # Wire types.
 
 
 class EventWriter:
-  """Writes scalars into a new event file of a run's directory."""
+  """Writes scalars into an event file of a run's directory."""
 
-  def __init__(self, directory: output.RunDirectory):
+  def __init__(
+    self, directory: output.RunDirectory, resumed: Mapping[str, Any] | None = None
+  ):
+    """Begins a file, or goes on with one.
+
+    Args:
+      directory: of the run.
+      resumed: what `save` returned; what was written after it is cut off. None to
+        begin.
+    """
+    if resumed is not None:
+      self._file = directory.append_to(resumed["name"], resumed["size"])
+      return
+    if directory.holds_run:  # Which begins anew.
+      for path in directory.path.glob("events.out.tfevents.*"):
+        path.unlink()
     now = time.time()
     name = f"events.out.tfevents.{int(now)}.{socket.gethostname()}"
     self._file = directory.append_to(name)
     self._file.append(_record(_event(now, 0, _bytes(3, b"brain.Event:2"))))
+
+  def save(self) -> dict[str, Any]:
+    """What goes into a checkpoint; the records so far are on disk when it returns."""
+    self._file.sync()
+    return {"name": self._file.path.name, "size": self._file.size}
 
   def write(self, step: int, scalars: Mapping[str, float]) -> None:
     """Adds `scalars` (tag → value) at `step`, in one piece."""

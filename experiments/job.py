@@ -3,16 +3,20 @@
 import dataclasses
 import datetime
 import functools
+import math
 import shlex
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import command as command_lib
+from explorax.experiments import console as console_lib
 from explorax.experiments import errors
 
 if TYPE_CHECKING:
   from explorax import environments
   from explorax.agents import types
   from explorax.experiments import output
+  from explorax.experiments.checkpoints import keeper
   from explorax.experiments.runners import local, recovery
 
 
@@ -27,6 +31,7 @@ class Job:
   directory: "output.RunDirectory"
   record: dict[str, Any]  # The content of config.json.
   num_episodes: int | None
+  checkpoints: "keeper.Keeper | None"  # None: the run is finished already.
 
   @property
   def title(self) -> str:
@@ -78,14 +83,14 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
 
   from explorax import environments
   from explorax.agents.wiring import builder
-  from explorax.experiments import many_seeds, output
+  from explorax.experiments import many_seeds, output, resuming
 
   if command.replay == "reverb":
     builder.import_reverb_replay()
 
   if command.num_seeds > 1:
     many_seeds.check_open_files(command.num_seeds)
-  directory = output.RunDirectory.create(command.output)
+  directory = output.RunDirectory.create(command.output, may_hold_run=command.resume)
   try:
     environment: environments.StandardEnvironment | environments.BatchedEnvironment
     if command.is_batched:
@@ -95,7 +100,10 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
       )
     else:
       environment = environments.make(
-        command.env, seed=command.seed, record_to=str(directory.path / "bsuite")
+        command.env,
+        seed=command.seed,
+        record_to=str(directory.path / "bsuite"),
+        overwrite=directory.holds_run,
       )
     evaluation_environment = _evaluation_environment(command)
     agent = preset.make_agent(config, environments.spec(environment))
@@ -107,13 +115,76 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
         agent, environment, command.num_seeds, num_envs=command.num_envs
       )
     record = _record(command, argv, config, num_episodes)
-    directory.write_json("config.json", record)
+    checkpoints = None
+    if not directory.holds_run:
+      checkpoints = _make_keeper(command, directory, record, environment)
+      directory.write_json("config.json", record)
+    else:
+      held = directory.read_settings()
+      resuming.check_same(directory, held, record)
+      if not resuming.is_finished(directory):
+        checkpoints = _make_keeper(command, directory, record, environment)
+        record = _go_on(directory, held, record, checkpoints)
   except BaseException:
     directory.discard()
     raise
   return Job(
-    command, agent, environment, evaluation_environment, directory, record, num_episodes
+    command,
+    agent,
+    environment,
+    evaluation_environment,
+    directory,
+    record,
+    num_episodes,
+    checkpoints,
   )
+
+
+def _make_keeper(
+  command: command_lib.Command,
+  directory: "output.RunDirectory",
+  record: Mapping[str, Any],
+  environment: Any,
+) -> "keeper.Keeper":
+  """The keeper of the run's checkpoints, which has looked for the newest."""
+  from explorax.environments import saving
+  from explorax.experiments import resuming
+  from explorax.experiments.checkpoints import keeper
+
+  with_replay = command.checkpoint_replay
+  if with_replay is None:
+    with_replay = command.replay != "reverb" and saving.is_exact(environment)
+  hours = command.keep_checkpoint_hours
+  return keeper.Keeper(
+    directory.path / "checkpoints",
+    resuming.fingerprint(record),
+    with_replay=with_replay,
+    every=command.checkpoint_every,
+    minutes=command.checkpoint_minutes,
+    keep=command.keep_checkpoints,
+    keep_hours=math.inf if hours is None else hours,
+    warn=console_lib.complain,
+  )
+
+
+def _go_on(
+  directory: "output.RunDirectory",
+  held: Mapping[str, Any],
+  record: Mapping[str, Any],
+  checkpoints: "keeper.Keeper",
+) -> dict[str, Any]:
+  """Notes that the run is gone on with; returns its config.json."""
+  from explorax.experiments import resuming
+
+  env_steps = 0 if checkpoints.found is None else checkpoints.found.record["env_steps"]
+  if others := resuming.other_versions(held, record):
+    console_lib.complain(
+      f"other versions than the run began with ({', '.join(others)}): it goes on, but "
+      "not to the bit."
+    )
+  record = resuming.resumed_record(held, record, env_steps)
+  directory.write_json("config.json", record)
+  return record
 
 
 def _evaluation_environment(

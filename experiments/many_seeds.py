@@ -63,8 +63,9 @@ class Recorders:
     num_steps: int | None,
     solved_rule: "Callable[[], environments.SolvedRule | None]",
     console: console_lib.Console,
+    resumed: Mapping[str, Any] | None = None,
   ):
-    """Makes each seed's directory and begins its files.
+    """Makes each seed's directory and begins its files, or goes on with them.
 
     Args:
       directory: of the run.
@@ -74,6 +75,7 @@ class Recorders:
       num_steps: after how many environment steps of each it ends, if it does.
       solved_rule: makes a rule for a seed, or None where there is none.
       console: for the progress.
+      resumed: what `save` returned; None to begin.
 
     Raises:
       OutputError: if the files cannot be written.
@@ -82,7 +84,9 @@ class Recorders:
     self._title = title
     self._recorders: dict[int, recorder.Recorder] = {}
     for seed, record in records.items():
-      own = output.RunDirectory.create(directory.path / f"seed{seed}")
+      own = output.RunDirectory.create(
+        directory.path / f"seed{seed}", may_hold_run=directory.holds_run
+      )
       own.write_json("config.json", record)
       self._recorders[seed] = recorder.Recorder(
         own,
@@ -91,12 +95,22 @@ class Recorders:
         num_steps=num_steps,
         solved_rule=solved_rule(),
         console=console_lib.Console(None),
+        resumed=None if resumed is None else resumed[str(seed)],
       )
     self._progress = progress.Progress(
       console, num_episodes=num_episodes, num_steps=num_steps
     )
     self._counts = dict.fromkeys(records, 0)
     self._all = returns_lib.Returns()
+
+  def save(self) -> dict[str, Any] | None:
+    """What goes into a checkpoint; None if there was a problem with writing."""
+    saved = {str(seed): each.save() for seed, each in self._recorders.items()}
+    return None if None in saved.values() else saved
+
+  def pause(self) -> None:
+    """Ends the live line, for what is said next."""
+    self._progress.close()
 
   @property
   def problem(self) -> errors.OutputError | None:

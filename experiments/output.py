@@ -4,6 +4,7 @@
     metrics.csv            one row per episode
     events.out.tfevents.*  the same for TensorBoard
     checkpoints/final.npz  the weights learnt
+    checkpoints/step_*     what a run goes on from
     curve.png              the learning curve
     evaluation.csv         one row per episode of evaluation, where there is one
     videos/                evaluation episodes as GIFs, with --video
@@ -28,19 +29,34 @@ from typing import Any, BinaryIO
 
 from explorax.experiments import errors
 
-_OF_A_RUN = ("config.json", "metrics.csv", "summary.json", "checkpoints", "bsuite")
+_SETTINGS = "config.json"
+_OF_A_RUN = (_SETTINGS, "metrics.csv", "summary.json", "checkpoints", "bsuite")
 
 
 class RunDirectory:
-  """A directory for one run, or for figures, created by `create`."""
+  """A directory for one run, or for figures, created by `create`.
 
-  def __init__(self, path: pathlib.Path, created: list[pathlib.Path]):
+  Attributes:
+    path: where it is.
+    holds_run: whether there was a run in it, which may be gone on with.
+  """
+
+  def __init__(
+    self, path: pathlib.Path, created: list[pathlib.Path], holds_run: bool = False
+  ):
     self.path = path
+    self.holds_run = holds_run
     self._created = created
 
   @classmethod
-  def create(cls, path: str | os.PathLike[str]) -> "RunDirectory":
+  def create(
+    cls, path: str | os.PathLike[str], *, may_hold_run: bool = False
+  ) -> "RunDirectory":
     """Makes the directory, and its parents, ready for a run.
+
+    Args:
+      path: of the directory.
+      may_hold_run: whether it may hold a run that has told its settings.
 
     Raises:
       OutputError: if it already holds a run, if a file is in its way, or if it
@@ -48,7 +64,8 @@ class RunDirectory:
     """
     path = pathlib.Path(path).expanduser()
     try:
-      missing = _missing(path)
+      holds_run = may_hold_run and (path / _SETTINGS).exists()
+      missing = _missing(path, holds_run)
       path.mkdir(parents=True, exist_ok=True)
       with tempfile.TemporaryFile(dir=path):
         pass
@@ -57,7 +74,7 @@ class RunDirectory:
         f"--output={path} cannot be written to ({error.strerror}); choose another "
         "--output or change its permissions."
       ) from error
-    return cls(path, missing)
+    return cls(path, missing, holds_run)
 
   def discard(self) -> None:
     """Removes what `create` made, as far as it is empty: the run never started."""
@@ -67,7 +84,7 @@ class RunDirectory:
 
   def write_json(self, name: str, content: Mapping[str, Any]) -> None:
     """Writes a JSON file; floats that JSON lacks (NaN, infinities) become null."""
-    text = json.dumps(_finite(content), indent=2, allow_nan=False) + "\n"
+    text = json.dumps(finite(content), indent=2, allow_nan=False) + "\n"
     self.write(name, lambda file: file.write(text.encode()))
 
   def write(self, name: str, write: Callable[[BinaryIO], Any]) -> None:
@@ -94,12 +111,35 @@ class RunDirectory:
         temporary.unlink()
       raise _cannot_write(target, error) from error
 
-  def append_to(self, name: str) -> "GrowingFile":
-    """Opens the file `name`, which grows by whole records."""
-    return GrowingFile(self.path / name)
+  def append_to(self, name: str, size: int | None = None) -> "GrowingFile":
+    """Opens the file `name`, which grows by whole records.
+
+    Args:
+      name: relative to the directory.
+      size: bytes of it that are kept; None for all.
+    """
+    return GrowingFile(self.path / name, size)
+
+  def read_settings(self) -> dict[str, Any]:
+    """The `config.json` of the run that it holds.
+
+    Raises:
+      OutputError: if it cannot be read.
+    """
+    path = self.path / _SETTINGS
+    try:
+      content = json.loads(path.read_text(encoding="utf-8"))
+      if isinstance(content, dict):
+        return content
+    except (OSError, ValueError):
+      pass
+    raise errors.OutputError(
+      f"{path} cannot be read, so the run in it cannot be gone on with; choose another "
+      "--output, or delete that directory if the run is not needed."
+    )
 
 
-def _missing(path: pathlib.Path) -> list[pathlib.Path]:
+def _missing(path: pathlib.Path, holds_run: bool) -> list[pathlib.Path]:
   """Those of `path` and its parents that do not exist; refuses what is in the way."""
   for ancestor in (path, *path.parents):
     if ancestor.exists() and not ancestor.is_dir():
@@ -108,7 +148,7 @@ def _missing(path: pathlib.Path) -> list[pathlib.Path]:
         "choose another --output."
       )
   held = [name for name in _OF_A_RUN if (path / name).exists()]
-  if held:
+  if held and not holds_run:
     raise errors.OutputError(
       f"--output={path} already holds a run ({held[0]}); choose another --output, "
       "or delete that directory if the run is not needed."
@@ -119,13 +159,21 @@ def _missing(path: pathlib.Path) -> list[pathlib.Path]:
 class GrowingFile:
   """A file that takes whole records or nothing, each on disk when `append` returns."""
 
-  def __init__(self, path: pathlib.Path):
+  def __init__(self, path: pathlib.Path, size: int | None = None):
     self.path = path
     try:
       self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed in `close`)
+      if size is not None:
+        self._file.truncate(size)
+        self._file.seek(size)
     except OSError as error:
       raise _cannot_write(path, error) from error
     self._size = self._file.tell()
+
+  @property
+  def size(self) -> int:
+    """Bytes."""
+    return self._size
 
   def append(self, record: bytes) -> None:
     """Adds `record`.
@@ -145,6 +193,17 @@ class GrowingFile:
       raise _cannot_write(self.path, error) from error
     self._size += len(record)
 
+  def sync(self) -> None:
+    """Waits until all records would outlast the machine.
+
+    Raises:
+      OutputError: if they would not.
+    """
+    try:
+      os.fsync(self._file.fileno())
+    except OSError as error:
+      raise _cannot_write(self.path, error) from error
+
   def close(self) -> None:
     self._file.close()
 
@@ -161,11 +220,12 @@ def _cannot_write(path: pathlib.Path, error: OSError) -> errors.OutputError:
   )
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+  """With null for the floats that JSON lacks."""
   if isinstance(value, float) and not math.isfinite(value):
     return None
   if isinstance(value, Mapping):
-    return {key: _finite(item) for key, item in value.items()}
+    return {key: finite(item) for key, item in value.items()}
   if isinstance(value, (list, tuple)):
-    return [_finite(item) for item in value]
+    return [finite(item) for item in value]
   return value

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -48,8 +48,9 @@ class Recorder:
     solved_rule: "environments.SolvedRule | None",
     console: console_lib.Console,
     film: film_lib.Film | None = None,
+    resumed: Mapping[str, Any] | None = None,
   ):
-    """Begins the files that grow.
+    """Begins the files that grow, or goes on with them.
 
     Args:
       directory: of the run.
@@ -59,6 +60,8 @@ class Recorder:
       solved_rule: an `environments.SolvedRule`, or None where there is none.
       console: for the progress.
       film: watches the evaluations of the run; None if there are to be none.
+      resumed: what `save` returned, from which on everything is written again; None
+        to begin.
 
     Raises:
       OutputError: if the files cannot be written.
@@ -70,17 +73,22 @@ class Recorder:
     self._returns = returns.Returns()
     self._film = film
     self._evaluations = evaluations_lib.Evaluations()
-    self._failures = 0
+    before = resumed or {}
+    self._failures = before.get("failures", 0)
     self._last: local.Episode | None = None
-    self._csv = metrics_csv.MetricsCsv(directory)
-    self._evaluation_csv = (
-      None
-      if film is None
-      else metrics_csv.MetricsCsv(
-        directory, "evaluation.csv", metrics_csv.EVALUATION_COLUMNS
+    self._csv = metrics_csv.MetricsCsv(directory, resumed=before.get("metrics"))
+    for row in self._csv.resumed_rows():
+      self._take(row)
+    self._evaluation_csv = None
+    if film is not None:
+      self._evaluation_csv = metrics_csv.MetricsCsv(
+        directory,
+        "evaluation.csv",
+        metrics_csv.EVALUATION_COLUMNS,
+        before.get("evaluation"),
       )
-    )
-    self._events = events.EventWriter(directory)
+      self._evaluations.restore(self._evaluation_csv.resumed_rows())
+    self._events = events.EventWriter(directory, before.get("events"))
     self._progress = progress.Progress(
       console, num_episodes=num_episodes, num_steps=num_steps
     )
@@ -91,10 +99,7 @@ class Recorder:
 
   def on_episode(self, episode: "local.Episode") -> None:
     """Takes in an `Episode` of a runner; `policy` is its group."""
-    self._last = episode
-    self._returns.add(episode)
-    if self._solved_rule:
-      self._solved_rule.take(episode.episode, episode.metrics)
+    self._take(episode)
     self._progress.update(episode, self._returns)
     if self.problem is not None:
       return
@@ -121,6 +126,10 @@ class Recorder:
     """Counts a crash of an environment, and ends the live line for what is said."""
     del failure
     self._failures += 1
+    self.pause()
+
+  def pause(self) -> None:
+    """Ends the live line, for what is said next."""
     self._progress.close()
 
   def finish(
@@ -154,6 +163,30 @@ class Recorder:
     except errors.OutputError as error:
       problems.append(error)
     return outcome, problems
+
+  def save(self) -> dict[str, Any] | None:
+    """What goes into a checkpoint; None if there was a problem with writing."""
+    if self.problem is not None:
+      return None
+    try:
+      saved = {
+        "failures": self._failures,
+        "metrics": self._csv.save(),
+        "events": self._events.save(),
+      }
+      if self._evaluation_csv is not None:
+        saved["evaluation"] = self._evaluation_csv.save()
+    except errors.OutputError as error:
+      self.problem = error
+      return None
+    return saved
+
+  def _take(self, episode: "local.Episode") -> None:
+    """Counts an episode in."""
+    self._last = episode
+    self._returns.add(episode)
+    if self._solved_rule:
+      self._solved_rule.take(episode.episode, episode.metrics)
 
   def _last_files(self, weights: Any) -> dict[str, Callable[[BinaryIO], Any]]:
     files: dict[str, Callable[[BinaryIO], Any]] = {}

@@ -54,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
   except KeyboardInterrupt:
     console_lib.complain("stopped before the run began.")
     return 130
+  if job.checkpoints is None:
+    print(f"The run in {job.directory.path} is finished: there is nothing to do.")
+    return 0
   from explorax.experiments import supervision
 
   try:

@@ -3,7 +3,6 @@
 import importlib
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +24,15 @@ def run(job: job_lib.Job) -> int:
   console = console_lib.Console(sys.stdout)
   begin = _one_seed if job.command.num_seeds == 1 else _many_seeds
   recording, train = begin(job, console)
+  checkpoints = job.checkpoints
+  if checkpoints is None:
+    raise ValueError("the run is finished; there is nothing to supervise.")
+
+  def tell(text: str) -> None:
+    recording.pause()
+    console.line(text)
+
+  checkpoints.companion, checkpoints.tell = recording.save, tell
   return _supervise(job, console, recording, train)
 
 
@@ -38,6 +46,10 @@ class _Recording(Protocol):
 
   @property
   def problem(self) -> errors.OutputError | None: ...
+
+  def save(self) -> dict[str, Any] | None: ...
+
+  def pause(self) -> None: ...
 
   def finish(
     self,
@@ -54,6 +66,7 @@ def _one_seed(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Tra
   command = job.command
   runner = importlib.import_module(f"explorax.experiments.runners.{command.runner}")
   console.line(f"{job.title}: {job.length}, into {job.directory.path}")
+  _announce_resuming(job, console)
   film = film_lib.Film(command.video) if command.evaluates else None
   recorder = recorder_lib.Recorder(
     job.directory,
@@ -63,6 +76,7 @@ def _one_seed(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Tra
     solved_rule=environments.solved_rule(command.env),
     console=console,
     film=film,
+    resumed=_resumed(job),
   )
 
   def on_env_failure(failure: "recovery.Failure") -> None:
@@ -94,6 +108,7 @@ def _one_seed(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Tra
       remake_environment=job.remake_environment,
       max_env_failures=command.max_env_failures,
       on_env_failure=on_env_failure,
+      checkpoints=job.checkpoints,
       **side_by_side,
     )
     return {command.seed: result}
@@ -111,6 +126,12 @@ class _OfOneSeed:
   @property
   def problem(self) -> errors.OutputError | None:
     return self._recorder.problem
+
+  def save(self) -> dict[str, Any] | None:
+    return self._recorder.save()
+
+  def pause(self) -> None:
+    self._recorder.pause()
 
   def finish(
     self,
@@ -133,6 +154,7 @@ def _many_seeds(job: _Job, console: console_lib.Console) -> tuple[_Recording, _T
   command = job.command
   seeds = range(command.seed, command.seed + command.num_seeds)
   console.line(f"{job.title}: {job.length} of each, into {job.directory.path}")
+  _announce_resuming(job, console)
   recorders = many_seeds.Recorders(
     job.directory,
     {seed: {**job.record, "seed": seed, "num_seeds": 1} for seed in seeds},
@@ -141,6 +163,7 @@ def _many_seeds(job: _Job, console: console_lib.Console) -> tuple[_Recording, _T
     num_steps=command.steps,
     solved_rule=lambda: environments.solved_rule(command.env),
     console=console,
+    resumed=_resumed(job),
   )
 
   def train(stop: Callable[[], bool]) -> "dict[int, local.Result]":
@@ -154,10 +177,28 @@ def _many_seeds(job: _Job, console: console_lib.Console) -> tuple[_Recording, _T
       num_steps=command.steps,
       on_episode=recorders.on_episode,
       stop=stop,
+      checkpoints=job.checkpoints,
     )
     return dict(zip(seeds, results, strict=True))
 
   return recorders, train
+
+
+def _resumed(job: _Job) -> Mapping[str, Any] | None:
+  """What the recording has put into the checkpoint that the run goes on from."""
+  found = job.checkpoints.found if job.checkpoints else None
+  return None if found is None else found.record["companion"]
+
+
+def _announce_resuming(job: _Job, console: console_lib.Console) -> None:
+  """Says where a run that the directory holds is gone on from."""
+  if not job.directory.holds_run or job.checkpoints is None:
+    return
+  found = job.checkpoints.found
+  if found is None:
+    console.line("It was ended before its first checkpoint, and begins anew.")
+  else:
+    console.line(f"It goes on at environment step {found.record['env_steps']:,}.")
 
 
 def _supervise(
@@ -170,7 +211,6 @@ def _supervise(
   problems: list[Exception] = []
   results: dict[int, local.Result] = {}
   weights: dict[int, Any] = {}
-  began = time.monotonic()
   try:
     with signals.stop_on_signals(_announce) as stop:
       results = train(lambda: stop() or recording.problem is not None)
@@ -191,7 +231,7 @@ def _supervise(
     status, exit_code = "interrupted", 130
   finally:
     # Also when a traceback is on its way: what was recorded belongs to the user.
-    seconds = time.monotonic() - began
+    seconds = job.checkpoints.seconds if job.checkpoints else 0.0
     table, unwritten = recording.finish(status, results, weights, seconds)
     problems.extend(unwritten)
   console.line("\n" + table)

@@ -6,6 +6,7 @@ from typing import Any
 import acme.core
 import dm_env
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents import types
@@ -75,9 +76,18 @@ class Actor(acme.core.Actor):
         self._adder.add_last(self._extras)
 
   @property
+  def timestep(self) -> dm_env.TimeStep | None:
+    """The newest, its observation encoded; None before the first."""
+    return self._timestep
+
+  @property
   def extras(self) -> Mapping[str, Any]:
     """What the core said beside its last answer, that to a LAST timestep included."""
     return self._extras
+
+  def forget_episode(self) -> None:
+    """Ends the episode where it stands, of which the adder knows nothing."""
+    self._timestep = None
 
   def break_off(self) -> None:
     """Ends the episode where it stands, its environment having failed in mid-episode.
@@ -92,6 +102,46 @@ class Actor(acme.core.Actor):
       elif not self._timestep.last():
         self._adder.add_last(self._extras)
     self._timestep = None
+
+  def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    """All that it goes on from: (a pytree of arrays, what JSON can hold)."""
+    arrays = {
+      "state": self._state,
+      "weights": () if self._weights is None else self._weights,
+      "timestep": () if self._timestep is None else tuple(self._timestep),
+      "extras": self._extras,
+    }
+    counts = {
+      "env_steps": self.env_steps,
+      "policy": self.policy,
+      "has_weights": self._weights is not None,
+      "has_timestep": self._timestep is not None,
+      "extras": {n: (list(x.shape), x.dtype.name) for n, x in self._extras.items()},
+    }
+    # Copies: the state is donated to the next step.
+    return jax.tree.map(np.array, jax.device_get(arrays)), counts
+
+  def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
+    """The shapes of the arrays that `save` returned along with `counts`."""
+    number, spec = jax.ShapeDtypeStruct, self._encode.spec
+    scalars = (number((), t) for t in (np.int32, np.float32, np.float32))
+    timestep = (*scalars, number(spec.shape, spec.dtype))
+    return {
+      "state": jax.eval_shape(lambda: self._state),
+      "weights": jax.eval_shape(self._fetch) if counts["has_weights"] else (),
+      "timestep": timestep if counts["has_timestep"] else (),
+      "extras": {n: number(tuple(s), d) for n, (s, d) in counts["extras"].items()},
+    }
+
+  def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
+    """Goes on from what `save` returned."""
+    self._state = jax.tree.map(lambda x: jnp.array(x, copy=True), arrays["state"])
+    weights = jax.tree.map(jnp.asarray, arrays["weights"])
+    self._weights = weights if counts["has_weights"] else None
+    timestep = arrays["timestep"]
+    self._timestep = dm_env.TimeStep(*timestep) if counts["has_timestep"] else None
+    self._extras = dict(arrays["extras"])
+    self.env_steps, self.policy = counts["env_steps"], counts["policy"]
 
   def update(self, wait: bool = False) -> None:
     """Fetches the weights if it is time to, or at once if they are `wait`ed for."""

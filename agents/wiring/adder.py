@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import dm_env
+import jax
 import numpy as np
 from acme import adders
 
@@ -59,8 +60,9 @@ class WindowAdder(adders.Adder):
 
   def __init__(self, agent: types.Agent, writer: Writer):
     self._spec = agent.replay
-    self._writer = writer
+    self._writer: Any = writer
     self._columns = column_specs(agent)
+    self._encoded_spec = agent.encoding.spec
     self._observation: Any = None
     self._num_rows = 0
     self.num_windows = 0
@@ -115,6 +117,36 @@ class WindowAdder(adders.Adder):
       self._writer.end_episode()
     self._observation = None
     self._num_rows = 0
+
+  def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The open episode: (a pytree of arrays, what JSON can hold).
+
+    Its writer must be able to say what it holds, as that of the memory replay is.
+    """
+    begun = self._observation is not None
+    writer, writer_counts = self._writer.save()
+    arrays = {"observation": self._observation if begun else (), "writer": writer}
+    return arrays, {
+      "begun": begun,
+      "num_rows": self._num_rows,
+      "num_windows": self.num_windows,
+      "writer": writer_counts,
+    }
+
+  def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
+    """The shapes of the arrays that `save` returned along with `counts`."""
+    observation: Any = ()
+    if counts["begun"]:
+      spec = self._encoded_spec
+      observation = jax.ShapeDtypeStruct(spec.shape, spec.dtype)
+    writer = self._writer.shapes(counts["writer"])
+    return {"observation": observation, "writer": writer}
+
+  def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
+    """Goes on from what `save` returned."""
+    self._observation = arrays["observation"] if counts["begun"] else None
+    self._num_rows, self.num_windows = counts["num_rows"], counts["num_windows"]
+    self._writer.restore(arrays["writer"], counts["writer"])
 
   def _newest_frame(self) -> Any:
     if self._spec.num_frames == 1:

@@ -1,6 +1,7 @@
 """One builder for every agent: an Agent as Acme's five pieces."""
 
 import importlib
+import pathlib
 import platform
 import types as types_lib
 from collections.abc import Iterator
@@ -53,13 +54,16 @@ class Builder:
   def __init__(self, agent: types.Agent):
     self._agent = agent
 
-  def make_replay_tables(self, backend: str, seed: int) -> Replay:
+  def make_replay_tables(
+    self, backend: str, seed: int, folder: pathlib.Path | None = None
+  ) -> Replay:
     """The replay that the other pieces share.
 
     Args:
       backend: `reverb` (an in-process server, whose sampling cannot be seeded) or
         `memory` (seeded).
       seed: for sampling from memory.
+      folder: with what Reverb's `save_to` has written, to go on from; None to begin.
 
     Raises:
       ImportError: if Reverb cannot be imported, with what to do about it.
@@ -73,7 +77,7 @@ class Builder:
       )
     reverb_replay = import_reverb_replay()
     table = reverb_replay.make_table(self._agent)
-    return reverb_replay.ReverbReplay(self._agent, [table])
+    return reverb_replay.ReverbReplay(self._agent, [table], folder)
 
   def make_dataset_iterator(
     self, replay: Replay

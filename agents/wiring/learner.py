@@ -1,6 +1,6 @@
 """A LearnerCore as an `acme.core.Learner`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import acme.core
@@ -87,6 +87,23 @@ class Learner(acme.core.Learner):
     """The learner's state on the host."""
     return jax.device_get(self._state)
 
-  def restore(self, state: types.State) -> None:
-    """Goes on from a state that `save` returned."""
+  def shapes(self) -> types.State:
+    """The shapes of what `save` returns."""
+    return jax.eval_shape(lambda: self._state)
+
+  def restore(
+    self,
+    state: types.State,
+    num_updates: int = 0,
+    metrics: Mapping[str, float] | None = None,
+  ) -> None:
+    """Goes on from a state that `save` returned.
+
+    Args:
+      state: that.
+      num_updates: made until then.
+      metrics: of the last of them.
+    """
     self._state = jax.device_put(state)
+    self.num_updates = num_updates
+    self._metrics = {n: jnp.float32(value) for n, value in (metrics or {}).items()}

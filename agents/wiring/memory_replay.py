@@ -2,8 +2,10 @@
 
 import collections
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+import jax
 import numpy as np
 
 from explorax.agents import types
@@ -27,6 +29,7 @@ class MemoryReplay:
     Raises:
       MemoryError: if the machine cannot promise as much as it may come to need.
     """
+    self._agent = agent
     self._spec = spec = agent.replay
     self._rng = np.random.Generator(np.random.PCG64(seed))
     self._num_created = 0
@@ -60,7 +63,7 @@ class MemoryReplay:
     return len(self._holders) - 1 - len(self._free)
 
   def writer(self) -> "MemoryWriter":
-    return MemoryWriter(self, self._spec)
+    return MemoryWriter(self, self._agent)
 
   def store(self, row: adder.Row) -> int:
     """Keeps a row for as long as it is held, the caller being the first holder."""
@@ -129,6 +132,60 @@ class MemoryReplay:
     while True:
       yield self.sample()
 
+  def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    """All that it goes on from: (a pytree of arrays, what JSON can hold)."""
+    num_rows = len(self._holders)
+    arrays = {
+      "rows": {name: column[:num_rows] for name, column in self._rows.items()},
+      "first": {name: x[: self.num_windows] for name, x in self._first.items()},
+      "windows": self._windows[: self.num_windows],
+      "holders": np.array(self._holders, np.int64),
+      "free": np.array(self._free, np.int64),
+      "priorities": () if self._priorities is None else self._priorities.nodes,
+    }
+    counts = {
+      "num_rows": num_rows,
+      "num_free": len(self._free),
+      "num_created": self._num_created,
+      "rng": self._rng.bit_generator.state,
+    }
+    return arrays, counts
+
+  def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
+    """The shapes of the arrays that `save` returned along with `counts`."""
+    num_rows = counts["num_rows"]
+    num_windows = min(counts["num_created"], self._spec.max_windows)
+
+    def cut(column: np.ndarray, length: int) -> jax.ShapeDtypeStruct:
+      return jax.ShapeDtypeStruct((length, *column.shape[1:]), column.dtype)
+
+    numbers = np.zeros(0, np.int64)
+    return {
+      "rows": {name: cut(column, num_rows) for name, column in self._rows.items()},
+      "first": {name: cut(column, num_windows) for name, column in self._first.items()},
+      "windows": cut(self._windows, num_windows),
+      "holders": cut(numbers, num_rows),
+      "free": cut(numbers, counts["num_free"]),
+      "priorities": () if self._priorities is None else self._priorities.nodes,
+    }
+
+  def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
+    """Goes on from what `save` returned; for one that nothing was stored in yet."""
+    num_rows = counts["num_rows"]
+    for name, column in self._rows.items():
+      while len(column) < num_rows:
+        column = self._rows[name] = np.concatenate([column, np.zeros_like(column)])
+      column[:num_rows] = arrays["rows"][name]
+    for name, column in self._first.items():
+      column[: len(arrays["windows"])] = arrays["first"][name]
+    self._windows[: len(arrays["windows"])] = arrays["windows"]
+    self._holders = arrays["holders"].tolist()
+    self._free = arrays["free"].tolist()
+    self._num_created = counts["num_created"]
+    self._rng.bit_generator.state = counts["rng"]
+    if self._priorities is not None:
+      self._priorities.nodes = arrays["priorities"]
+
   def close(self) -> None:
     """There is nothing to stop."""
 
@@ -136,9 +193,11 @@ class MemoryReplay:
 class MemoryWriter:
   """Keeps the newest rows of the episode, and makes windows of them."""
 
-  def __init__(self, replay: MemoryReplay, spec: types.ReplaySpec):
+  def __init__(self, replay: MemoryReplay, agent: types.Agent):
     self._replay = replay
-    self._spec = spec
+    self._spec = spec = agent.replay
+    columns = adder.column_specs(agent)
+    self._first_columns = {name: columns[name] for name in spec.first_row_extras}
     self._begin_episode()
 
   def append(self, row: adder.Row) -> None:
@@ -149,6 +208,35 @@ class MemoryWriter:
 
   def create_window(self) -> None:
     self._replay.insert(self._shown, self._own[0])
+
+  def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The rows of the episode: (a pytree of arrays, what JSON can hold)."""
+    may_start = [bool(first) for first in self._own]
+    first = {
+      name: np.array([own[name] for own in self._own if own], dtype).reshape(-1, *shape)
+      for name, (shape, dtype) in self._first_columns.items()
+    }
+    return {"first": first}, {"shown": list(self._shown), "may_start": may_start}
+
+  def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
+    """The shapes of the arrays that `save` returned along with `counts`."""
+    number = sum(counts["may_start"])
+    return {
+      "first": {
+        name: jax.ShapeDtypeStruct((number, *shape), dtype)
+        for name, (shape, dtype) in self._first_columns.items()
+      }
+    }
+
+  def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
+    """Goes on from what `save` returned, its replay being restored as well."""
+    self._shown = collections.deque(counts["shown"])
+    self._own.clear()
+    index = 0
+    for may_start in counts["may_start"]:
+      first = arrays["first"].items() if may_start else ()
+      self._own.append({name: column[index] for name, column in first})
+      index += may_start
 
   def end_episode(self) -> None:
     self._replay.release(self._shown)

@@ -1,5 +1,8 @@
 """Replay in an in-process Reverb server (Python 3.11 only)."""
 
+import pathlib
+import shutil
+import tempfile
 from collections.abc import Iterator
 
 import numpy as np
@@ -71,10 +74,29 @@ def make_table(agent: types.Agent) -> reverb.Table:
 class ReverbReplay:
   """A Reverb server in this process, its writer and its sampler."""
 
-  def __init__(self, agent: types.Agent, tables: list[reverb.Table]):
+  def __init__(
+    self,
+    agent: types.Agent,
+    tables: list[reverb.Table],
+    folder: pathlib.Path | None = None,
+  ):
+    """Starts the server.
+
+    Args:
+      agent: whose windows these are.
+      tables: one, as `make_table` makes it.
+      folder: with what `save_to` has written, to go on from; None to begin.
+    """
     self._agent = agent
     self._spec = agent.replay
-    self._server = reverb.Server(tables)
+    # Reverb restores what it finds where it writes, and keeps its newest only.
+    self._folder = tempfile.TemporaryDirectory(prefix="explorax-reverb-")
+    if folder is not None:
+      shutil.copytree(folder, self._folder.name, dirs_exist_ok=True)
+    checkpointer = reverb.platform.checkpointers_lib.DefaultCheckpointer(
+      path=self._folder.name
+    )
+    self._server = reverb.Server(tables, checkpointer=checkpointer)
     self._client = reverb.Client(f"localhost:{self._server.port}")
     self._writer: ReverbWriter | None = None
 
@@ -120,10 +142,18 @@ class ReverbReplay:
           ),
         )
 
+  def save_to(self, folder: pathlib.Path) -> None:
+    """Writes Reverb's own checkpoint of all windows into an empty folder."""
+    if self._writer is not None:
+      self._writer.flush()
+    self._client.checkpoint()
+    shutil.copytree(self._folder.name, folder, dirs_exist_ok=True)
+
   def close(self) -> None:
     if self._writer is not None:
       self._writer.close()
     self._server.stop()
+    self._folder.cleanup()
 
 
 class ReverbWriter:

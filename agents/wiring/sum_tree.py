@@ -11,6 +11,15 @@ class SumTree:
     self._nodes = np.zeros(2 * self._leaves, np.float64)
 
   @property
+  def nodes(self) -> np.ndarray:
+    """float64: the root at 1, the leaves in the last half; to be saved and set."""
+    return self._nodes
+
+  @nodes.setter
+  def nodes(self, nodes: np.ndarray) -> None:
+    self._nodes[:] = nodes
+
+  @property
   def total(self) -> float:
     """The sum of all values."""
     return float(self._nodes[1])

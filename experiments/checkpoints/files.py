@@ -31,7 +31,7 @@ _RECORD, _MANIFEST = "record.json", "manifest.json"
 _CHUNK = 1 << 20  # Bytes hashed at a time.
 
 
-class DamagedError(Exception):
+class DamagedError(errors.OutputError):
   """It is not a whole checkpoint; the message says why."""
 
 
@@ -66,11 +66,17 @@ class Checkpoint:
 
       try:
         with _checkpointer() as checkpointer:
+          path = (self.path / group).absolute()
           arguments = ocp.args.StandardRestore(like)
-          arrays.update(checkpointer.restore(self.path / group, args=arguments))
+          arrays.update(checkpointer.restore(path, args=arguments))
       except Exception as error:
         raise DamagedError(f"{self.path / group} cannot be read ({error})") from error
     return arrays
+
+  def folder(self, name: str) -> pathlib.Path | None:
+    """The directory of another format of that name, if it has one."""
+    path = self.path / name
+    return path if name not in self.groups and path.is_dir() else None
 
   def restore(self, group: str, like: Any) -> Any:
     """A group's arrays as numpy arrays, in the structure of `like`.

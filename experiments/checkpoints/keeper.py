@@ -31,6 +31,23 @@ class Snapshot(NamedTuple):
   folders: Mapping[str, Callable[[pathlib.Path], None]] = {}
 
 
+def newest(
+  directory: pathlib.Path, warn: Callable[[str], None]
+) -> files.Checkpoint | None:
+  """The newest good checkpoint of any run, if there is one; changes nothing.
+
+  Args:
+    directory: of the checkpoints.
+    warn: told of those that are not good.
+  """
+  for path in reversed(_paths(directory)):
+    try:
+      return files.read(path)
+    except files.DamagedError as error:
+      warn(f"{error}.")
+  return None
+
+
 class Keeper:
   """Writes a run's checkpoints, and finds the newest that is good.
 
@@ -40,6 +57,9 @@ class Keeper:
   Attributes:
     found: the checkpoint that the run goes on from; None if it begins.
     with_replay: whether replay is to be part of them.
+    companion: what others need who write while the run lasts, asked at each checkpoint;
+      None if they cannot write any more.
+    tell: is told how large checkpoints are.
   """
 
   def __init__(
@@ -52,8 +72,7 @@ class Keeper:
     minutes: float = math.inf,
     keep: int = 2,
     keep_hours: float = math.inf,
-    companion: Callable[[], Mapping[str, Any] | None] = dict,
-    say: Callable[[str], None] = lambda text: None,
+    warn: Callable[[str], None] = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Looks for checkpoints, and sets aside those that are not whole.
@@ -67,9 +86,7 @@ class Keeper:
       minutes: one is due so long after the last one.
       keep: how many of the newest are kept.
       keep_hours: beside these, one is kept of each so many hours of the run.
-      companion: what others need who write while the run lasts, asked at each
-        checkpoint; None if they cannot write any more.
-      say: told of sizes, and of what could not be written or read.
+      warn: told of what could not be written or read.
       clock: seconds.
     """
     self.with_replay = with_replay
@@ -79,8 +96,9 @@ class Keeper:
     self._minutes = minutes
     self._keep = keep
     self._keep_hours = keep_hours
-    self.companion = companion
-    self._say = say
+    self.companion: Callable[[], Mapping[str, Any] | None] = dict
+    self.tell: Callable[[str], None] = lambda text: None
+    self._warn = warn
     self._clock = clock
     self._has_told_size = False
     self.found = self._find()
@@ -122,7 +140,7 @@ class Keeper:
       files.write(path, snapshot.groups, record, snapshot.folders)
       self._rotate()
     except (errors.OutputError, OSError) as error:
-      self._say(f"{error}; the run goes on, and those before it are intact.")
+      self._warn(f"{error}; the run goes on, and those before it are intact.")
       return False
     finally:
       # One that failed is not tried again at every step.
@@ -142,7 +160,7 @@ class Keeper:
       if leftover.is_dir():
         shutil.rmtree(leftover, ignore_errors=True)
     refused = 0
-    for path in reversed(self._paths()):
+    for path in reversed(_paths(self._directory)):
       try:
         checkpoint = files.read(path)
         if checkpoint.record["run"] != self._run:
@@ -152,7 +170,7 @@ class Keeper:
         aside = path.with_name(_SET_ASIDE + path.name)
         shutil.rmtree(aside, ignore_errors=True)
         path.rename(aside)
-        self._say(f"{error}; it is set aside as {aside.name}.")
+        self._warn(f"{error}; it is set aside as {aside.name}.")
       else:
         return checkpoint
     if refused:
@@ -162,19 +180,9 @@ class Keeper:
       )
     return None
 
-  def _paths(self) -> list[pathlib.Path]:
-    """Those there are, the oldest first."""
-
-    def order(path: pathlib.Path) -> tuple[int, int]:
-      match = _NAME.fullmatch(path.name)
-      return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
-
-    paths = [p for p in self._directory.glob("step_*") if _NAME.fullmatch(p.name)]
-    return sorted(paths, key=order)
-
   def _free_name(self, env_steps: int) -> pathlib.Path:
     path = self._directory / f"step_{env_steps:012d}"
-    taken = {each.name for each in self._paths()}
+    taken = {each.name for each in _paths(self._directory)}
     name, number = path.name, 0
     while name in taken:
       number += 1
@@ -183,7 +191,7 @@ class Keeper:
 
   def _rotate(self) -> None:
     """Deletes what is neither among the newest nor the one of its hours."""
-    paths = self._paths()
+    paths = _paths(self._directory)
     newest = set(paths[-self._keep :])
     kept_at = -math.inf
     for path in paths:
@@ -207,13 +215,26 @@ class Keeper:
     of_replay = ""
     if replay.exists():
       of_replay = f", {_size(files.num_bytes(replay))} of it replay"
-    self._say(
-      f"a checkpoint takes {_size(files.num_bytes(path))}{of_replay} and was written "
+    self.tell(
+      f"A checkpoint takes {_size(files.num_bytes(path))}{of_replay} and was written "
       f"in {seconds:.1f} s; {self._keep} are kept."
     )
 
 
+def _paths(directory: pathlib.Path) -> list[pathlib.Path]:
+  """The checkpoints there are, the oldest first."""
+
+  def order(path: pathlib.Path) -> tuple[int, int]:
+    match = _NAME.fullmatch(path.name)
+    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+
+  paths = [path for path in directory.glob("step_*") if _NAME.fullmatch(path.name)]
+  return sorted(paths, key=order)
+
+
 def _size(num_bytes: int) -> str:
-  """`0.5 MiB`, `3.2 GiB`."""
-  mib = num_bytes / 2**20
-  return f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib:.1f} MiB"
+  """`17 KiB`, `3.2 GiB`."""
+  for power, unit in ((30, "GiB"), (20, "MiB")):
+    if num_bytes >= 2**power:
+      return f"{num_bytes / 2**power:.1f} {unit}"
+  return f"{num_bytes / 2**10:.0f} KiB"

@@ -13,6 +13,15 @@ class Clock:
     self.start = time.monotonic()
     self._warm: tuple[float, int] | None = None
 
+  @property
+  def seconds(self) -> float:
+    """Since the run's start, in all processes that it took."""
+    return time.monotonic() - self.start
+
+  def resume(self, seconds: float) -> None:
+    """Goes on where the run stood so many seconds after its start."""
+    self.start = time.monotonic() - seconds
+
   def mark_warm(self, env_steps: int) -> None:
     """Starts the measurement, once."""
     if self._warm is None:

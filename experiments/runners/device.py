@@ -19,6 +19,7 @@ from explorax.agents import types
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import batched_types, jax_adapter, jax_types
 from explorax.experiments import signals
+from explorax.experiments.checkpoints import keeper
 from explorax.experiments.runners import (
   device_agent,
   device_batched,
@@ -55,6 +56,7 @@ def train(
   num_steps: int | None = None,
   on_episode: Callable[[int, local.Episode], None] = lambda seed, episode: None,
   stop: Callable[[], bool] = lambda: False,
+  checkpoints: keeper.Keeper | None = None,
 ) -> list[local.Result]:
   """Trains an agent, once for each seed, all at the same time.
 
@@ -76,6 +78,8 @@ def train(
       reports); None: no limit.
     on_episode: (seed, Episode) → None, called for each episode that has ended.
     stop: asked at each report whether to end the run.
+    checkpoints: takes the run's state at reports, when one is due, and at its end; if
+      it has found one, the run goes on from there, to the bit if replay is in it.
 
   Returns:
     What was learnt with each seed.
@@ -111,8 +115,23 @@ def train(
     params_per_seed=params_per_seed,
   )
   training = _Training(agent, program, list(seeds), num_envs, on_episode)
+  if checkpoints is not None and checkpoints.found is not None:
+    training.restore(checkpoints.found)
+
+  def after_report() -> None:
+    if checkpoints is not None and checkpoints.is_due(training.env_steps):
+      checkpoints.save(
+        training.env_steps, training.save(with_replay=checkpoints.with_replay)
+      )
+
   with signals.stop_on_interrupt() as asked:
-    interrupted = training.run(num_episodes, num_steps, lambda: stop() or asked())
+    interrupted = training.run(
+      num_episodes, num_steps, lambda: stop() or asked(), after_report
+    )
+    if checkpoints is not None:
+      # What is complete needs no replay any more.
+      with_replay = interrupted and checkpoints.with_replay
+      checkpoints.save(training.env_steps, training.save(with_replay=with_replay))
     return training.results(interrupted)
 
 
@@ -135,6 +154,7 @@ def run(
   remake_environment: recovery.Remake | None = None,
   max_env_failures: int = 3,
   on_env_failure: Callable[[recovery.Failure], None] = lambda failure: None,
+  checkpoints: keeper.Keeper | None = None,
 ) -> local.Result:
   """Trains an agent with one seed, as `local.run` does, in one program on the device.
 
@@ -161,6 +181,8 @@ def run(
     remake_environment: of the evaluation; the other cannot crash.
     max_env_failures: likewise.
     on_env_failure: likewise.
+    checkpoints: see `train`. Environments that the host steps cannot be saved: acting
+      goes on at the start of an episode in each.
 
   Returns:
     What was learnt.
@@ -203,15 +225,33 @@ def run(
         on_evaluation=on_evaluation,
       )
 
+    def save(*, with_replay: bool) -> None:
+      if checkpoints is None:
+        return
+      snapshot = training.save(with_replay=with_replay and checkpoints.with_replay)
+      if evaluations is not None:
+        snapshot = evaluations.add_to(snapshot)
+      checkpoints.save(training.env_steps, snapshot)
+
     def after_report() -> None:
       if evaluations is not None:
         evaluations.after_episode(training.env_steps)
+      if checkpoints is not None and checkpoints.is_due(training.env_steps):
+        save(with_replay=True)
 
     try:
+      if checkpoints is not None and checkpoints.found is not None:
+        training.restore(checkpoints.found)
+        if evaluations is not None:
+          evaluations.restore(checkpoints.found)
+          # One that was broken off is made now.
+          evaluations.after_episode(training.env_steps)
       interrupted = training.run(num_episodes, num_steps, asked, after_report)
       if evaluations is not None and not interrupted:
         with contextlib.suppress(KeyboardInterrupt):
           evaluations.at_the_end(training.env_steps)
+      # What is complete needs no replay any more.
+      save(with_replay=interrupted or asked())
     except recovery.GivenUpError as e:
       raise errors.EnvironmentFailedError(str(e), training.weights()) from e
     (result,) = training.results(interrupted)
@@ -318,12 +358,17 @@ class _Training(device_host.Training):
       return self.account.is_done(num_episodes, num_steps)
 
     steps_per_round = self._program.steps_per_round
-    fill, left = self.account.fill_steps, math.inf
+    before, left = self.account.empty_steps, math.inf
+    fill = self.account.fill_steps
     if num_steps is not None:
-      wanted = math.ceil(num_steps / self._num_envs)
+      wanted = math.ceil(num_steps / self._num_envs) - before
       fill, left = min(fill, wanted), wanted - fill
     try:
+      until = before
       for steps in _shares(fill, device_host.STEPS_PER_REPORT):
+        until += steps
+        if until <= self.account.steps:  # Of a run that was gone on with.
+          continue
         if is_done() or stop():
           return not is_done()
         with signals.deferred():
@@ -343,7 +388,7 @@ class _Training(device_host.Training):
     before = self.account.steps
     self.state, episodes = self._program.act(self.state, num_steps)
     self.account.steps += num_steps
-    self._tell(episodes, before, lambda step: 0)
+    self._tell(episodes, before, lambda step: self.account.updates)
 
   def _learn(self, num_rounds: int) -> None:
     account, program = self.account, self._program

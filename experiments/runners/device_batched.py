@@ -19,8 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents import types
+from explorax.agents.wiring import device_replay
 from explorax.environments import batched_types
 from explorax.experiments import signals
+from explorax.experiments.checkpoints import files, keeper
 from explorax.experiments.runners import (
   device_agent,
   device_host,
@@ -172,7 +174,7 @@ class Training(device_host.Training):
         step = self._guarded(self._environment.recv)
         with signals.deferred():
           has_told = self._observe(action, step)
-          if account.steps > account.fill_steps:
+          if account.steps - account.empty_steps > account.fill_steps:
             self._due += self._updates_per_step
         if has_told or account.steps % device_host.STEPS_PER_REPORT == 0:
           self._check()
@@ -183,6 +185,27 @@ class Training(device_host.Training):
       pass
     self._check()
     return not account.is_done(num_episodes, num_steps)
+
+  def save(self, *, with_replay: bool) -> keeper.Snapshot:
+    """As of every training, and the updates that are due."""
+    self._look()
+    snapshot = super().save(with_replay=with_replay)
+    due = [self._due.numerator, self._due.denominator]
+    return snapshot._replace(counts={**snapshot.counts, "due": due})
+
+  def restore(self, checkpoint: files.Checkpoint) -> None:
+    """Goes on from a checkpoint, at the start of an episode in each environment.
+
+    Those that were open are forgotten, but for their windows in replay.
+    """
+    first, episodes = self.state.timesteps, self.state.episodes
+    super().restore(checkpoint)
+    if "replay" in checkpoint.groups:
+      self._due = fractions.Fraction(*checkpoint.record["counts"]["due"])
+    (metrics,) = self.account.metrics
+    self._metrics = {name: jnp.float32(value) for name, value in metrics.items()}
+    replay = device_replay.forget_episodes(self.state.replay)
+    self.state = self.state._replace(timesteps=first, episodes=episodes, replay=replay)
 
   def _learn(self) -> None:
     """Has the updates made that are due, and does not wait for them."""

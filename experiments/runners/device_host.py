@@ -2,11 +2,13 @@
 
 import abc
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from explorax.agents import types
+from explorax.experiments.checkpoints import files, keeper
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import device_agent, device_report, local
 
@@ -61,6 +63,32 @@ class Training(abc.ABC):
   ) -> bool:
     """Acts and learns until it is enough; returns whether it was stopped before."""
 
+  def save(self, *, with_replay: bool) -> keeper.Snapshot:
+    """What goes into a checkpoint, between two reports.
+
+    Args:
+      with_replay: whether replay is part of it.
+    """
+    groups = {"state": self.state._replace(replay=())}  # type: ignore[arg-type]
+    if with_replay:
+      groups["replay"] = self.state.replay
+    return keeper.Snapshot(groups, {"account": self.account.save()})
+
+  def restore(self, checkpoint: files.Checkpoint) -> None:
+    """Goes on from a checkpoint; replay is empty if it holds none."""
+    counts = checkpoint.record["counts"]
+    has_replay = "replay" in checkpoint.groups
+    shapes = jax.eval_shape(lambda: self.state)
+    replay = self.state.replay
+    if has_replay:
+      # Both at once may not fit into memory.
+      del replay
+      self.state = self.state._replace(replay=())  # type: ignore[arg-type]
+      replay = on_device(checkpoint.restore("replay", shapes.replay))
+    state = checkpoint.restore("state", shapes._replace(replay=()))
+    self.state = on_device(state)._replace(replay=replay)
+    self.account.restore(counts["account"], with_replay=has_replay)
+
   def results(self, interrupted: bool) -> list[local.Result]:
     """What was learnt with each seed."""
     return [
@@ -81,3 +109,8 @@ class Training(abc.ABC):
       return [jax.device_get(params(self.state.learner))]
     weights = jax.device_get(jax.vmap(params)(self.state.learner))
     return [jax.tree.map(lambda x, i=i: x[i], weights) for i in range(num_seeds)]
+
+
+def on_device(tree: Any) -> Any:
+  """Copies of a tree's arrays that may be donated."""
+  return jax.tree.map(lambda x: jnp.array(x, copy=True), tree)

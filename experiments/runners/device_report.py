@@ -1,8 +1,8 @@
 """What the host of the device runner counts and tells, wherever environments are."""
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import jax
 
@@ -20,6 +20,7 @@ class Account:
     updates: of each learner.
     episodes: that have ended, of each seed.
     metrics: each learner's latest.
+    empty_steps: how many of `steps` were made when replay was empty for the last time.
   """
 
   def __init__(
@@ -44,6 +45,7 @@ class Account:
     self.clock = clock_lib.Clock()
     self.steps = 0
     self.updates = 0
+    self.empty_steps = 0
     self.episodes = [0 for _ in seeds]
     self.metrics: list[dict[str, float]] = [{} for _ in seeds]
 
@@ -61,6 +63,30 @@ class Account:
     """Of each environment, before the first update is due."""
     spec = self._agent.replay
     return max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
+
+  def save(self) -> dict[str, Any]:
+    """What goes into a checkpoint."""
+    return {
+      "steps": self.steps,
+      "updates": self.updates,
+      "empty_steps": self.empty_steps,
+      "episodes": list(self.episodes),
+      "metrics": [dict(metrics) for metrics in self.metrics],
+      "seconds": self.clock.seconds,
+    }
+
+  def restore(self, saved: Mapping[str, Any], *, with_replay: bool) -> None:
+    """Goes on from what `save` returned.
+
+    Args:
+      saved: that.
+      with_replay: whether replay holds what it did then; else it is empty.
+    """
+    self.steps, self.updates = saved["steps"], saved["updates"]
+    self.empty_steps = saved["empty_steps"] if with_replay else self.steps
+    self.episodes = list(saved["episodes"])
+    self.metrics = [dict(metrics) for metrics in saved["metrics"]]
+    self.clock.resume(saved["seconds"])
 
   def is_done(self, num_episodes: int | None, num_steps: int | None) -> bool:
     """Whether every seed has had so many episodes or steps."""
@@ -99,7 +125,7 @@ class Account:
         policy=self._agent.policy_names[int(ended.policy)],
         learner_updates=updates,
         steps_per_second=self.clock.steps_per_second(self.env_steps),
-        wall_seconds=time.monotonic() - self.clock.start,
+        wall_seconds=self.clock.seconds,
         metrics={**of_learner, **metrics},
       ),
     )

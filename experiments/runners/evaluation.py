@@ -2,15 +2,20 @@
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import dm_env
 import numpy as np
 
 from explorax import environments
 from explorax.agents.wiring import actor as actor_lib
+from explorax.environments import saving
+from explorax.experiments.checkpoints import files, keeper
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import recovery
+
+# A pytree of arrays, and what JSON can hold.
+_Saved = tuple[Any, dict[str, Any]]
 
 
 class EvaluationEpisode(NamedTuple):
@@ -94,6 +99,7 @@ class Evaluations:
     self._watcher = watcher
     self._on_evaluation = on_evaluation
     self._done_at = 0  # Environment steps of training.
+    self._unfinished: _Saved | None = None  # As it was before the one under way.
 
   def after_episode(self, env_steps: int) -> None:
     """Evaluates if a multiple of `every` was passed since the last evaluation.
@@ -110,8 +116,41 @@ class Evaluations:
     if env_steps > self._done_at:
       self._evaluate(env_steps)
 
+  def add_to(self, snapshot: keeper.Snapshot) -> keeper.Snapshot:
+    """With what they go on from; of one that is under way, from its beginning."""
+    arrays, counts = self._unfinished or self._save()
+    return snapshot._replace(
+      groups={**snapshot.groups, "evaluation": arrays},
+      counts={**snapshot.counts, "evaluation": counts},
+    )
+
+  def restore(self, checkpoint: files.Checkpoint) -> None:
+    """Goes on from what `add_to` has put into a checkpoint."""
+    counts = checkpoint.record["counts"]["evaluation"]
+    environment = self._environment.current
+    arrays = checkpoint.restore(
+      "evaluation",
+      {
+        "actor": self._actor.shapes(counts["actor"]),
+        "environment": saving.shapes(environment, counts["environment"]),
+      },
+    )
+    self._actor.restore(arrays["actor"], counts["actor"])
+    saving.restore(environment, arrays["environment"], counts["environment"])
+    self._done_at = counts["done_at"]
+
+  def _save(self) -> _Saved:
+    actor, actor_counts = self._actor.save()
+    environment, environment_counts = saving.save(self._environment.current)
+    return {"actor": actor, "environment": environment}, {
+      "done_at": self._done_at,
+      "actor": actor_counts,
+      "environment": environment_counts,
+    }
+
   def _evaluate(self, env_steps: int) -> None:
     began = time.monotonic()
+    self._unfinished = self._save()
     with self._clock.paused():
       episodes: list[EvaluationEpisode] = []
       while len(episodes) < self._num_episodes:
@@ -126,6 +165,7 @@ class Evaluations:
           return
         episodes.append(episode)
       self._done_at = env_steps
+      self._unfinished = None
       seconds = time.monotonic() - began
       self._on_evaluation(Evaluation(env_steps, tuple(episodes), seconds))
 

@@ -2,14 +2,15 @@
 
 import contextlib
 import functools
-import time
-from collections.abc import Callable
+import pathlib
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import acme
 import acme.core
 import dm_env
 import jax
+import numpy as np
 from acme.utils import counting, loggers
 
 from explorax import environments
@@ -18,6 +19,9 @@ from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import learner as learner_lib
+from explorax.agents.wiring import memory_replay
+from explorax.environments import saving
+from explorax.experiments.checkpoints import files, keeper
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import errors, evaluation, recovery
 
@@ -74,16 +78,24 @@ class LocalAgent(acme.core.Actor):
     adder: adder_lib.WindowAdder,
     clock: clock_lib.Clock,
     stop: Callable[[], bool],
+    after_step: Callable[[], None],
   ):
     self._spec = agent.replay
     self._stop = stop
+    self._after_step = after_step
     self._actor = actor
     self._learner = learner
     self._adder = adder
     self._clock = clock
     self._due = 0.0  # Updates.
+    self._empty_steps = 0  # Made when replay was empty for the last time.
+    self._resuming = False
     self._starting = True
-    self._ended = False
+    self._ended = True
+    # Added up here as Acme's loop does, which does not see all of an episode that was
+    # gone on with.
+    self.episode_return = np.float32(0.0)
+    self.episode_length = 0
     self.episode_policy = 0
     # Σ r_int over the episode's rows; None where acting computes none.
     self.intrinsic_return: float | None = None
@@ -93,8 +105,13 @@ class LocalAgent(acme.core.Actor):
     return self._actor.env_steps
 
   def observe_first(self, timestep: dm_env.TimeStep) -> None:
+    if self._resuming:  # The actor knows the timestep, and what came before it.
+      self._resuming = False
+      return
     self._actor.observe_first(timestep)
     self._starting = True
+    self._ended = False
+    self.episode_return, self.episode_length = np.float32(0.0), 0
 
   def select_action(self, observation: Any) -> Any:
     action = self._actor.select_action(observation)
@@ -107,6 +124,8 @@ class LocalAgent(acme.core.Actor):
 
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
     self._actor.observe(action, next_timestep)
+    self.episode_return += np.float32(next_timestep.reward)
+    self.episode_length += 1
     self._ended = next_timestep.last()
     if self._ended:
       self._add_intrinsic()
@@ -117,9 +136,15 @@ class LocalAgent(acme.core.Actor):
       self.intrinsic_return = so_far + float(self._actor.extras["r_int"])
 
   def update(self, wait: bool = False) -> None:
-    if not self._ended and self._stop():
-      raise _StoppedError
-    if self.env_steps < self._spec.min_size or not self._adder.num_windows:
+    self._learn(wait)
+    if not self._ended:
+      if self._stop():
+        raise _StoppedError
+      self._after_step()
+
+  def _learn(self, wait: bool) -> None:
+    steps = self.env_steps - self._empty_steps
+    if steps < self._spec.min_size or not self._adder.num_windows:
       return
     self._due += self._spec.updates_per_step
     while self._due >= 1.0:
@@ -133,7 +158,56 @@ class LocalAgent(acme.core.Actor):
 
   def break_off(self) -> None:
     """Ends the episode where it stands: its environment has crashed."""
+    self._ended = True
     self._actor.break_off()
+
+  def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    """All that it goes on from, but replay: (arrays, what JSON can hold)."""
+    actor, actor_counts = self._actor.save()
+    arrays = {"actor": actor, "learner": self._learner.save()}
+    counts = {
+      "actor": actor_counts,
+      "num_updates": self._learner.num_updates,
+      "metrics": self._learner.metrics(),
+      "due": self._due,
+      "empty_steps": self._empty_steps,
+      "starting": self._starting,
+      "ended": self._ended,
+      "episode_return": float(self.episode_return),
+      "episode_length": self.episode_length,
+      "episode_policy": self.episode_policy,
+      "intrinsic_return": self.intrinsic_return,
+    }
+    return arrays, counts
+
+  def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
+    """The shapes of the arrays that `save` returned along with `counts`."""
+    actor = self._actor.shapes(counts["actor"])
+    return {"actor": actor, "learner": self._learner.shapes()}
+
+  def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
+    """Goes on from what `save` returned."""
+    self._learner.restore(arrays["learner"], counts["num_updates"], counts["metrics"])
+    self._actor.restore(arrays["actor"], counts["actor"])
+    self._due, self._empty_steps = counts["due"], counts["empty_steps"]
+    self._starting, self._ended = counts["starting"], counts["ended"]
+    self.episode_return = np.float32(counts["episode_return"])
+    self.episode_length = counts["episode_length"]
+    self.episode_policy = counts["episode_policy"]
+    self.intrinsic_return = counts["intrinsic_return"]
+
+  def forget_episode(self) -> None:
+    """Ends the episode where it stood, of which the adder knows nothing."""
+    self._ended = True
+    self._actor.forget_episode()
+
+  def go_on_in_mid_episode(self) -> None:
+    """Has the next `observe_first` be none."""
+    self._resuming = True
+
+  def begin_with_empty_replay(self) -> None:
+    """Waits with updates until replay is filled again."""
+    self._empty_steps, self._due = self.env_steps, 0.0
 
   def check_finite(self) -> None:
     """Raises FloatingPointError if the learner's last update was not finite."""
@@ -173,12 +247,12 @@ class _EpisodeLogger(loggers.Logger):
       Episode(
         episode=int(data["episodes"]),
         env_steps=steps,
-        episode_return=float(data["episode_return"]),
-        episode_length=int(data["episode_length"]),
+        episode_return=float(self._local_agent.episode_return),
+        episode_length=self._local_agent.episode_length,
         policy=self._policy_names[self._local_agent.episode_policy],
         learner_updates=self._learner.num_updates,
         steps_per_second=self._clock.steps_per_second(steps),
-        wall_seconds=time.monotonic() - self._clock.start,
+        wall_seconds=self._clock.seconds,
         metrics=metrics,
       )
     )
@@ -199,6 +273,7 @@ class _Training:
     seed: int,
     on_episode: Callable[[Episode], None],
     stop: Callable[[], bool],
+    after_step: Callable[[], None],
   ):
     builder = builder_lib.Builder(agent)
     actor_key, learner_key = jax.random.split(jax.random.PRNGKey(seed))
@@ -210,11 +285,14 @@ class _Training:
     learner = builder.make_learner(learner_key, batches, store, self._counter)
     actor = builder.make_actor(actor_key, learner, adder)
     self.clock = clock_lib.Clock()
-    self._agent = LocalAgent(agent, actor, learner, adder, self.clock, stop)
+    self._agent = LocalAgent(agent, actor, learner, adder, self.clock, stop, after_step)
     logger = _EpisodeLogger(
       agent, environment, self._agent, learner, self.clock, on_episode
     )
     self._loop = acme.EnvironmentLoop(environment, self._agent, self._counter, logger)
+    self._store: Any = store
+    self._adder = adder
+    self._actor = actor
     self._learner = learner
     self._builder = builder
     self._evaluation_key = jax.random.fold_in(actor_key, EVALUATION_KEY)
@@ -246,6 +324,71 @@ class _Training:
     except recovery.CrashError as crash:
       self._agent.break_off()
       self._environment.recover(crash, self.episodes + 1, self.env_steps)
+
+  def save(self, *, with_replay: bool) -> keeper.Snapshot:
+    """What goes into a checkpoint, between two steps.
+
+    Args:
+      with_replay: whether replay is part of it.
+    """
+    state, counts = self._agent.save()
+    environment = self._environment.current
+    arrays, environment_counts = saving.save(environment)
+    groups = {"state": {"agent": state, "environment": arrays}}
+    counts = {
+      "agent": counts,
+      "environment": environment_counts,
+      "acme": self._counter.get_counts(),
+      "seconds": self.clock.seconds,
+      "num_windows": self._adder.num_windows,
+    }
+    folders: dict[str, Callable[[pathlib.Path], None]] = {}
+    if with_replay and isinstance(self._store, memory_replay.MemoryReplay):
+      replay, counts["replay"] = self._store.save()
+      adder, counts["adder"] = self._adder.save()
+      groups["replay"] = {"store": replay, "adder": adder}
+    elif with_replay:
+      folders["replay"] = self._store.save_to  # Reverb's.
+    return keeper.Snapshot(groups, counts, folders)
+
+  def restore(self, checkpoint: files.Checkpoint) -> None:
+    """Goes on from a checkpoint: in mid-episode if all of it is known."""
+    counts = checkpoint.record["counts"]
+    agent, environment = self._agent, self._environment.current
+    shapes = {
+      "agent": agent.shapes(counts["agent"]),
+      "environment": saving.shapes(environment, counts["environment"]),
+    }
+    arrays = checkpoint.restore("state", shapes)
+    agent.restore(arrays["agent"], counts["agent"])
+    saving.restore(environment, arrays["environment"], counts["environment"])
+    done = self._counter.get_counts()
+    self._counter.increment(
+      **{k: n - done.get(k, 0) for k, n in counts["acme"].items()}
+    )
+    self.clock.resume(counts["seconds"])
+    if "replay" in checkpoint.groups:
+      store, adder = self._store, self._adder
+      shapes = {
+        "store": store.shapes(counts["replay"]),
+        "adder": adder.shapes(counts["adder"]),
+      }
+      arrays = checkpoint.restore("replay", shapes)
+      store.restore(arrays["store"], counts["replay"])
+      adder.restore(arrays["adder"], counts["adder"])
+      if counts["agent"]["ended"]:
+        return
+      if saving.is_exact(environment):
+        agent.go_on_in_mid_episode()
+        self._environment.resume(self._actor.timestep, agent.episode_length)
+      else:  # To replay, the open episode was truncated.
+        agent.break_off()
+      return
+    agent.forget_episode()
+    if checkpoint.folder("replay") is None:
+      agent.begin_with_empty_replay()
+    else:
+      self._adder.num_windows = counts["num_windows"]
 
   def check_finite(self) -> None:
     self._agent.check_finite()
@@ -279,6 +422,7 @@ def run(
   remake_environment: recovery.Remake | None = None,
   max_env_failures: int = 3,
   on_env_failure: Callable[[recovery.Failure], None] = lambda failure: None,
+  checkpoints: keeper.Keeper | None = None,
 ) -> Result:
   """Trains an agent.
 
@@ -311,6 +455,9 @@ def run(
     max_env_failures: how many crashes in a row, without a whole episode in between,
       are recovered from.
     on_env_failure: called with each of those.
+    checkpoints: takes the run's state after steps, when one is due, and at its end; if
+      it has found one, the run goes on from there: to the bit with the memory replay
+      and an environment written in JAX, else at an episode's start.
 
   Returns:
     What was learnt. If a stop or a KeyboardInterrupt came in mid-episode,
@@ -331,13 +478,21 @@ def run(
     on_failure=on_env_failure,
   )
   with contextlib.ExitStack() as stack:
-    store = builder_lib.Builder(agent).make_replay_tables(replay, seed)
+    found = None if checkpoints is None else checkpoints.found
+    folder = None if found is None else found.folder("replay")
+    store = builder_lib.Builder(agent).make_replay_tables(replay, seed, folder)
     stack.callback(store.close)
     guarded = stack.enter_context(
       contextlib.closing(guard(environment, recovery.TRAINING))
     )
     training = _Training(
-      agent, guarded, store, seed=seed, on_episode=on_episode, stop=stop
+      agent,
+      guarded,
+      store,
+      seed=seed,
+      on_episode=on_episode,
+      stop=stop,
+      after_step=lambda: save_if_due(),
     )
     evaluations = None
     if evaluation_environment is not None:
@@ -359,17 +514,44 @@ def run(
         num_steps is not None and training.env_steps >= num_steps
       )
 
+    def save() -> None:
+      if checkpoints is None:
+        return
+      training.check_finite()
+      # What is complete needs no replay any more.
+      with_replay = checkpoints.with_replay and not at_limit()
+      snapshot = training.save(with_replay=with_replay)
+      if evaluations is not None:
+        snapshot = evaluations.add_to(snapshot)
+      checkpoints.save(training.env_steps, snapshot)
+
+    def save_if_due() -> None:
+      if checkpoints is not None and checkpoints.is_due(training.env_steps):
+        save()
+
     interrupted = True
     try:
-      while not (at_limit() or stop()):
-        training.run_episode()
+      if found is not None:
+        training.restore(found)
         if evaluations is not None:
-          evaluations.after_episode(training.env_steps)
-      interrupted = False
-      training.check_finite()
-      if evaluations is not None and not stop():
-        evaluations.at_the_end(training.env_steps)
-    except (KeyboardInterrupt, _StoppedError):
+          evaluations.restore(found)
+          if found.record["counts"]["agent"]["ended"]:
+            # One that was broken off is made now.
+            evaluations.after_episode(training.env_steps)
+      try:
+        while not (at_limit() or stop()):
+          training.run_episode()
+          if evaluations is not None:
+            evaluations.after_episode(training.env_steps)
+          save_if_due()
+        interrupted = False
+        training.check_finite()
+        if evaluations is not None and not stop():
+          evaluations.at_the_end(training.env_steps)
+      except _StoppedError:
+        pass
+      save()
+    except KeyboardInterrupt:
       pass
     except FloatingPointError as e:
       raise errors.NonFiniteError(

@@ -100,13 +100,27 @@ class RecoverableEnvironment(dm_env.Environment):
     self._failures = 0
     self._in_a_row = 0
     self._step: int | None = None  # None: it is being reset.
+    self._resumed: tuple[dm_env.TimeStep, int] | None = None
 
   @property
   def current(self) -> dm_env.Environment:
     """The environment in use."""
     return self._environment
 
+  def resume(self, timestep: dm_env.TimeStep, step: int) -> None:
+    """Has the next `reset` return this instead, the environment being in mid-episode.
+
+    Args:
+      timestep: the newest.
+      step: how many steps of the episode were taken.
+    """
+    self._resumed = (timestep, step)
+
   def reset(self) -> dm_env.TimeStep:
+    if self._resumed is not None:
+      timestep, self._step = self._resumed
+      self._resumed = None
+      return timestep
     self._step = None
     timestep = self._guarded(self._environment.reset)
     self._step = 0

@@ -103,11 +103,12 @@ def _run(
   remake_environment,
   max_env_failures,
   on_env_failure,
+  checkpoints,
 ) -> Result:
   from explorax import environments
   from explorax.experiments.runners import errors
 
-  assert replay in ("reverb", "memory")
+  assert replay in ("reverb", "memory") and checkpoints.found is None
   weights = {"mlp/~/linear_0": {"w": np.full((2, 3), seed, np.float32)}}
   number, last = 0, episode(1, env_steps=0, learner_updates=0)
   while not (

@@ -38,9 +38,10 @@ def make(tmp_path):
   said = []
 
   def make(run: str = "this", **changes) -> keeper.Keeper:
-    return keeper.Keeper(
-      tmp_path / "checkpoints", run, with_replay=True, say=said.append, **changes
-    )
+    path = tmp_path / "checkpoints"
+    made = keeper.Keeper(path, run, with_replay=True, warn=said.append, **changes)
+    made.tell = said.append
+    return made
 
   make.said = said
   make.path = tmp_path / "checkpoints"
@@ -53,8 +54,10 @@ def names(make) -> list[str]:
 
 def test_arrays_come_back_to_the_bit(make):
   assert make().found is None
-  assert make(companion=lambda: {"rows": 3}).save(70, snapshot(7.0))
-  assert "a checkpoint takes" in make.said[0] and "of it replay" in make.said[0]
+  first = make()
+  first.companion = lambda: {"rows": 3}
+  assert first.save(70, snapshot(7.0))
+  assert "A checkpoint takes" in make.said[0] and "of it replay" in make.said[0]
   found = make().found
   assert found.record["env_steps"] == 70
   assert found.record["counts"] == {"episodes": 7}
@@ -207,5 +210,7 @@ def test_when_they_are_due_and_that_clocks_set_back_do_not_matter(make):
 
 
 def test_nothing_is_written_when_the_run_s_files_are_not(make):
-  assert not make(companion=lambda: None).save(10, snapshot(1.0))
+  own = make()
+  own.companion = lambda: None
+  assert not own.save(10, snapshot(1.0))
   assert not make.path.exists()

@@ -20,6 +20,7 @@ from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import memory_replay
 from explorax.environments import batched_types, specs, testing
+from explorax.experiments.checkpoints import keeper
 from explorax.experiments.runners import device, device_batched, errors
 
 DQN = dqn_config.DQNConfig(
@@ -320,6 +321,38 @@ def test_a_run_evaluates_in_an_environment_of_its_own():
     assert [e.episode_length for e in done.episodes] == [5, 5]
   again = device.run(make_agent(DQN, batch), make_batch(), seed=3, num_steps=150)
   jax.tree.map(np.testing.assert_array_equal, result.weights, again.weights)
+
+
+@pytest.mark.parametrize("with_replay", [True, False])
+def test_goes_on_from_a_checkpoint_at_the_start_of_episodes(tmp_path, with_replay):
+  batch, told = make_batch(), []
+  agent = make_agent(DQN, batch)
+
+  def keep():
+    return keeper.Keeper(tmp_path, "run", with_replay=with_replay, every=50)
+
+  asked = iter([False] * 20 + [True])
+  before = device.run(
+    *(agent, batch),
+    seed=0,
+    num_steps=120,
+    on_episode=told.append,
+    stop=lambda: next(asked),
+    checkpoints=keep(),
+  )
+  assert before.interrupted and before.env_steps == 60
+  again, found = make_batch(), keep().found
+  assert found.record["env_steps"] == 60
+  result = device.run(
+    agent, again, seed=0, num_steps=120, on_episode=told.append, checkpoints=keep()
+  )
+  assert result.env_steps == 120 and len(again.sent) == 20
+  assert [e.episode for e in told] == list(range(1, len(told) + 1))
+  # Those of lengths 4 and 7 begin anew with the environments.
+  assert [e.env_steps for e in told if e.env_steps > 60][:3] == [72, 81, 81]
+  # Replay had its minimum size of 24 after 8 steps of 3, the updates being 0.9 a step.
+  more = result.learner_updates - before.learner_updates
+  assert more == pytest.approx(0.9 * (20 if with_replay else 12), abs=1)
 
 
 def test_stops_when_asked_and_at_an_interrupt():

@@ -1,0 +1,100 @@
+"""Whether a directory's run is the one that a command asks for, and how far it is."""
+
+import datetime
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from explorax.experiments import errors, output
+
+# What of config.json decides the course of a run, and so must not change in it.
+_DECIDES = (
+  "agent",
+  "config",
+  "env",
+  "seed",
+  "num_seeds",
+  "episodes",
+  "steps",
+  "runner",
+  "num_envs",
+  "replay",
+  "eval_every",
+  "eval_episodes",
+  "video",
+)
+# Where these are of other versions, numbers may come out otherwise.
+_ARITHMETIC = ("jax", "jaxlib", "dm-haiku", "optax", "rlax", "numpy")
+
+
+def fingerprint(record: Mapping[str, Any]) -> str:
+  """Tells the runs of one config.json from those of all that differ in what decides."""
+  text = json.dumps(_deciding(record), sort_keys=True)
+  return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_same(
+  directory: output.RunDirectory, held: Mapping[str, Any], asked: Mapping[str, Any]
+) -> None:
+  """Refuses to go on with a run of other settings.
+
+  Args:
+    directory: that holds the run.
+    held: its config.json.
+    asked: that of the command.
+
+  Raises:
+    OutputError: with the settings that differ.
+  """
+  differing = list(_differences("", _deciding(held), _deciding(asked)))
+  if differing:
+    more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
+    raise errors.OutputError(
+      f"--output={directory.path} already holds a run of other settings: "
+      f"{'; '.join(differing[:5])}{more}; choose another --output, or delete that "
+      "directory if the run is not needed."
+    )
+
+
+def is_finished(directory: output.RunDirectory) -> bool:
+  """Whether the run that it holds has come to its end."""
+  try:
+    text = (directory.path / "summary.json").read_text(encoding="utf-8")
+    return json.loads(text)["status"] == "finished"
+  except (OSError, ValueError, KeyError, TypeError):
+    return False
+
+
+def other_versions(held: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+  """`jax 0.4.34, now 0.5.0`: of packages that compute and are other ones than then."""
+  then, now = (record["versions"]["packages"] for record in (held, asked))
+  return [
+    f"{name} {then.get(name)}, now {now.get(name)}"
+    for name in _ARITHMETIC
+    if then.get(name) != now.get(name)
+  ]
+
+
+def resumed_record(
+  held: Mapping[str, Any], asked: Mapping[str, Any], env_steps: int
+) -> dict[str, Any]:
+  """The config.json of a run that is gone on with: its own, and when that was."""
+  time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+  now = {"at": time, "env_steps": env_steps, "versions": asked["versions"]}
+  return {**held, "resumed": [*held.get("resumed", []), now]}
+
+
+def _deciding(record: Mapping[str, Any]) -> dict[str, Any]:
+  """As it is in the file: tuples as lists, numbers that JSON lacks as null."""
+  chosen = {name: record.get(name) for name in _DECIDES}
+  return json.loads(json.dumps(output.finite(chosen)))
+
+
+def _differences(name: str, held: Any, asked: Any) -> Iterator[str]:
+  if isinstance(held, dict) and isinstance(asked, dict):
+    for key in dict.fromkeys((*held, *asked)):
+      inner = f"{name}.{key}" if name else key
+      yield from _differences(inner, held.get(key), asked.get(key))
+  elif held != asked:
+    yield f"{name} is {json.dumps(held)} there and {json.dumps(asked)} here"

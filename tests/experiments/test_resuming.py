@@ -1,0 +1,177 @@
+"""Runs that are interrupted and gone on with, through the real `main`."""
+
+import contextlib
+import csv
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from explorax.experiments import run, signals
+
+SMALL = ("--set=hidden_sizes=8", "--set=min_replay_size=150", "--set=batch_size=4")
+DEVICE = ("--agent=dqn", "--env=jax:deep_sea/4", "--runner=device", *SMALL)
+OF_TIME = ("steps_per_second", "wall_seconds")
+
+
+@pytest.fixture(autouse=True)
+def _empty_directory(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+  """Runs a command that is told to stop when it has asked so many times whether to."""
+
+  def run_until(asked: int, *argv: str) -> int:
+    class Request(signals.StopRequest):
+      left = asked
+
+      def __call__(self) -> bool:
+        self.left -= 1
+        if self.left < 0:
+          self.signal = signal.SIGTERM
+        return super().__call__()
+
+    with monkeypatch.context() as patch:
+      stop = contextlib.nullcontext(Request())
+      patch.setattr(signals, "stop_on_signals", lambda announce: stop)
+      return run.main(argv)
+
+  return run_until
+
+
+def rows(directory: str, name: str = "metrics.csv") -> list[dict[str, str]]:
+  with open(f"{directory}/{name}", newline="") as file:
+    return [
+      {k: v for k, v in row.items() if k not in OF_TIME} for row in csv.DictReader(file)
+    ]
+
+
+def weights(directory: str) -> dict[str, bytes]:
+  with np.load(f"{directory}/checkpoints/final.npz") as file:
+    return {name: file[name].tobytes() for name in file.files}
+
+
+def summary(directory: str) -> dict:
+  return json.loads(pathlib.Path(directory, "summary.json").read_text())
+
+
+def assert_same(a: str, b: str) -> None:
+  """The files of two runs are the same, but for what tells of time."""
+  assert weights(a) == weights(b)
+  assert rows(a) == rows(b)
+  for name in ("evaluation.csv",):
+    assert pathlib.Path(a, name).exists() == pathlib.Path(b, name).exists()
+    if pathlib.Path(a, name).exists():
+      assert rows(a, name) == rows(b, name)
+  (events_a,), (events_b,) = (
+    list(pathlib.Path(each).glob("events.out.tfevents.*")) for each in (a, b)
+  )
+  assert events_a.stat().st_size == events_b.stat().st_size
+  for name in ("env_steps", "episodes", "learner_updates", "policies", "evaluation"):
+    assert summary(a).get(name) == summary(b).get(name)
+
+
+def uninterrupted_and_not(interrupted, argv: tuple[str, ...], *asked: int) -> None:
+  """Runs a command as a whole and in parts, which must come to the same."""
+  assert run.main([*argv, "--output=whole"]) == 0
+  argv = (*argv, "--output=parts")
+  for times in asked:
+    assert interrupted(times, *argv) == 143
+    assert summary("parts")["status"] == "interrupted"
+  assert run.main(argv) == 0
+  assert_same("whole", "parts")
+
+
+def test_the_device_runner_goes_on_to_the_bit(interrupted, capsys):
+  """Stopped while replay fills, and after it; then there is nothing more to do."""
+  argv = (*DEVICE, "--steps=450", "--eval_every=150", "--eval_episodes=1")
+  uninterrupted_and_not(interrupted, argv, 1, 3)
+  assert "goes on at environment step" in capsys.readouterr().out
+  config = json.loads(pathlib.Path("parts/config.json").read_text())
+  assert len(config["resumed"]) == 2
+  before = weights("parts")
+  assert run.main([*argv, "--output=parts"]) == 0
+  assert "is finished" in capsys.readouterr().out and weights("parts") == before
+
+
+LOCAL = ("--env=jax:deep_sea/4", "--replay=memory", "--steps=60", "--eval_every=20")
+TINY = ("--set=hidden_sizes=4", "--set=batch_size=2", "--set=min_replay_size=12")
+
+
+def test_the_local_runner_goes_on_to_the_bit_in_mid_episode(interrupted):
+  argv = ("--agent=dqn", *LOCAL, *TINY, "--eval_episodes=1")
+  uninterrupted_and_not(interrupted, argv, 7, 25)
+
+
+def test_a_run_that_is_killed_goes_on_to_the_bit():
+  """SIGKILL, with a checkpoint at every report and a row that is written twice."""
+  argv = [*DEVICE, "--steps=450"]
+  assert run.main([*argv, "--output=whole"]) == 0
+  argv += ["--checkpoint_every=1", "--output=parts"]
+  process = subprocess.Popen(
+    [sys.executable, "-m", "explorax.experiments.run", *argv],
+    stdout=subprocess.DEVNULL,
+    stderr=subprocess.PIPE,
+  )
+  deadline = time.monotonic() + 120
+  while not list(pathlib.Path().glob("parts/checkpoints/step_*")):
+    assert process.poll() is None and time.monotonic() < deadline
+    time.sleep(0.002)
+  process.kill()
+  process.wait()
+  # As if the process had lived a little longer than its checkpoint.
+  with open("parts/metrics.csv", "ab") as file:
+    file.write(pathlib.Path("parts/metrics.csv").read_bytes().splitlines(True)[-1])
+  assert run.main(argv) == 0
+  assert_same("whole", "parts")
+
+
+def test_other_settings_are_refused_and_named(interrupted, capsys):
+  argv = ("--agent=dqn", *LOCAL, *TINY, "--output=out")
+  assert interrupted(20, *argv) == 143
+  capsys.readouterr()
+  assert run.main([*argv, "--seed=1", "--set=learning_rate=0.5"]) == 2
+  assert run.main([*argv, "--resume=false"]) == 2
+  other, refused = capsys.readouterr().err.splitlines()
+  assert "seed is 0 there and 1 here" in other
+  assert "config.learning_rate is 0.001 there and 0.5 here" in other
+  assert "already holds a run (config.json)" in refused
+
+
+@pytest.mark.parametrize("env", ["bsuite:deep_sea/0", "gym:CartPole-v1"])
+def test_elsewhere_counters_go_on_and_acting_begins_an_episode(interrupted, env):
+  argv = ("--agent=dqn", f"--env={env}", "--replay=memory", *TINY, "--output=out")
+  assert interrupted(65, *argv, "--steps=120") == 143
+  before = summary("out")
+  assert run.main([*argv, "--steps=120"]) == 0
+  after = summary("out")
+  assert after["env_steps"] >= 120 and after["episodes"] > before["episodes"]
+  found = rows("out")
+  assert [int(row["episode"]) for row in found] == list(range(1, len(found) + 1))
+  steps = [int(row["env_steps"]) for row in found]
+  assert steps == sorted(set(steps))
+  if env.startswith("bsuite"):
+    # Its own counts of bad episodes go on, and those of its file.
+    bad = [float(row["total_bad_episodes"]) for row in found]
+    assert bad == sorted(bad) and bad[-1] >= len(bad) - 1
+    own = rows("out/bsuite", "bsuite_id_-_deep_sea-0.csv")
+    assert [int(r["episode"]) for r in own] == sorted({int(r["episode"]) for r in own})
+
+
+@pytest.mark.reverb
+def test_reverb_keeps_its_windows_if_asked_to(interrupted):
+  argv = ("--agent=dqn", "--env=jax:deep_sea/4", "--steps=60", *TINY, "--output=out")
+  argv = (*argv, "--checkpoint_replay")
+  assert interrupted(41, *argv) == 143
+  assert summary("out")["learner_updates"] > 0
+  assert run.main(argv) == 0
+  # Had replay been empty, there would have been no updates for some steps.
+  after = summary("out")
+  assert after["learner_updates"] == after["env_steps"] - 11
