@@ -1,5 +1,6 @@
 """Weights as one `.npz` file: an array per leaf, named by its path; no pickle."""
 
+import json
 import os
 import zipfile
 from collections.abc import Mapping
@@ -8,14 +9,53 @@ from typing import Any, BinaryIO
 import jax
 import numpy as np
 
+# What the settings of a run are called among the arrays: the bytes of their JSON.
+SETTINGS = "explorax/config.json"
 
-def save(file: BinaryIO, weights: Any) -> None:
+
+def save(
+  file: BinaryIO, weights: Any, settings: Mapping[str, Any] | None = None
+) -> None:
   """Writes a pytree of arrays, each under its path (`mlp/~/linear_0/w`).
+
+  Args:
+    file: open for bytes.
+    weights: the pytree.
+    settings: the config.json that they were learnt with, to be in the file as well.
 
   Raises:
     ValueError: if two leaves have the same path.
   """
-  np.savez(file, **{name: _portable(np.asarray(x)) for name, x in named(weights)})
+  arrays = {name: _portable(np.asarray(leaf)) for name, leaf in named(weights)}
+  if settings is not None:
+    arrays[SETTINGS] = np.frombuffer(json.dumps(settings).encode(), np.uint8)
+  np.savez(file, **arrays)
+
+
+def load_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+  """Name → array, of a file that `save` wrote; the settings left out.
+
+  Raises:
+    ValueError: if it is no such file.
+  """
+  arrays = _load(path)
+  arrays.pop(SETTINGS, None)
+  return arrays
+
+
+def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
+  """The settings in a file that `save` wrote with them.
+
+  Raises:
+    ValueError: if it is no such file, or there are none in it.
+  """
+  arrays = _load(path)
+  if SETTINGS not in arrays:
+    raise ValueError(
+      f"{path} holds weights without settings; have it written by "
+      "explorax.experiments.export."
+    )
+  return json.loads(arrays[SETTINGS].tobytes())
 
 
 def load(path: str | os.PathLike[str], like: Any) -> Any:
@@ -30,11 +70,7 @@ def load(path: str | os.PathLike[str], like: Any) -> Any:
     ValueError: if the file is no such file, or its arrays differ from those of
       `like` in name or shape.
   """
-  try:
-    with np.load(path, allow_pickle=False) as file:
-      arrays = dict(file)
-  except (ValueError, zipfile.BadZipFile) as error:
-    raise ValueError(f"{path} holds no weights ({error}).") from error
+  arrays = load_arrays(path)
   restored = arranged(arrays, like, f"{path} holds the weights of another agent")
   return jax.tree.map(lambda array, leaf: array.astype(leaf.dtype), restored, like)
 
@@ -78,6 +114,14 @@ def arranged(arrays: Mapping[str, np.ndarray], like: Any, refusal: str) -> Any:
       )
   ordered = [arrays[name] for name, _ in pairs]
   return jax.tree.unflatten(jax.tree.structure(like), ordered)
+
+
+def _load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+  try:
+    with np.load(path, allow_pickle=False) as file:
+      return dict(file)
+  except (ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
+    raise ValueError(f"{path} holds no weights ({error}).") from error
 
 
 def _name(path: tuple[Any, ...]) -> str:

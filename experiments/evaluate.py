@@ -1,0 +1,156 @@
+"""Plays an exported agent: `python -m explorax.experiments.evaluate FILE --env=...`.
+
+It needs jax, Haiku, numpy, what the agents' own modules import, and the environment:
+neither Acme nor Reverb, TensorFlow or Orbax.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from explorax.experiments import console as console_lib
+from explorax.experiments import errors, flag_table
+
+if TYPE_CHECKING:
+  from explorax.agents import types
+
+_INTRODUCTION = """\
+Plays episodes of the evaluation policy with the weights of a file.
+
+  python -m explorax.experiments.evaluate FILE [flags]
+
+FILE is what explorax.experiments.export has written.
+"""
+
+_FLAGS = {
+  "What to play": (
+    flag_table.Flag(
+      "env",
+      "=KIND:NAME",
+      None,
+      "The environment. [that in which the agent was trained]",
+    ),
+    flag_table.Flag(
+      "episodes",
+      "=INT",
+      5,
+      "How many. [5]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "seed",
+      "=INT",
+      0,
+      "Of the environment and of what is random in acting. [0]",
+      parser=flag_table.WholeNumber(0, 2**32 - 1),
+    ),
+  ),
+  "To look around": (flag_table.Flag("help", "", False, "Shows this and exits."),),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Does what the command line asks; returns 0, or 2 with a sentence on stderr."""
+  argv = list(sys.argv[1:] if argv is None else argv)
+  try:
+    files = [text for text in argv if not text.startswith("-")]
+    given = flag_table.parse(_FLAGS, [text for text in argv if text.startswith("-")])
+    if given["help"]:
+      print(flag_table.help_text(_INTRODUCTION, _FLAGS, ""))
+      return 0
+    if len(files) != 1:
+      raise errors.SetUpError(
+        f"{len(files)} files are named; name one that explorax.experiments.export has "
+        "written, and write flags with '=' (--help shows them)."
+      )
+    _play(files[0], given["env"], given["episodes"], given["seed"])
+  except (
+    errors.SetUpError,
+    errors.OutputError,
+    OSError,
+    ValueError,
+    TypeError,
+    ImportError,
+  ) as error:
+    console_lib.complain(error)
+    return 2
+  return 0
+
+
+def _play(file: str, env: str | None, num_episodes: int, seed: int) -> None:
+  import numpy as np
+
+  from explorax import environments
+  from explorax.experiments import weights as weights_lib
+
+  record = weights_lib.load_settings(file)
+  env = env or record["env"]
+  environment = environments.make(env, seed=seed)
+  try:
+    agent = make_agent(record, env, environments.spec(environment))
+    weights = weights_lib.load(file, weights_of(agent))
+    returns = []
+    for number in range(1, num_episodes + 1):
+      value, length = run_episode(agent, weights, environment, seed, number)
+      returns.append(value)
+      print(f"episode {number}: return {value:.6g}, {length:,} steps", flush=True)
+  finally:
+    environment.close()
+  print(f"{record['agent']} on {env}: mean return {np.mean(returns):.6g}")
+
+
+def make_agent(record: dict[str, Any], env: str, spec: Any) -> "types.Agent":
+  """The agent of a config.json, for an environment's spec."""
+  from explorax.experiments import overrides, presets
+
+  preset = presets.PRESETS[record["agent"]]
+  config = overrides.apply(preset.config_for(record["env"]), record["settings"])
+  del env
+  return preset.make_agent(config, spec)
+
+
+def weights_of(agent: "types.Agent") -> Any:
+  """The shapes of an agent's weights."""
+  import jax
+
+  learner = agent.learner
+  return jax.eval_shape(lambda key: learner.params(learner.init(key)), _key(0))
+
+
+def run_episode(
+  agent: "types.Agent", weights: Any, environment: Any, seed: int, number: int
+) -> tuple[float, int]:
+  """Plays one episode of the evaluation policy: (return, steps)."""
+  import dm_env
+  import jax
+  import numpy as np
+
+  from explorax.agents import types
+
+  core = agent.actor(evaluation=True)
+  state = core.init(jax.random.fold_in(_key(seed), number), 0, 1)
+  select = jax.jit(core.select_action)
+  # Schedules have ended.
+  params = types.ActorParams(weights, np.int32(np.iinfo(np.int32).max))
+  timestep, value, length = environment.reset(), 0.0, 0
+  while not timestep.last():
+    seen = dm_env.TimeStep(
+      np.int32(timestep.step_type),
+      np.float32(timestep.reward or 0.0),
+      np.float32(1.0 if timestep.discount is None else timestep.discount),
+      agent.encoding(timestep.observation),
+    )
+    action, state = select(params, seen, state)
+    timestep = environment.step(np.int32(action))
+    value, length = value + float(timestep.reward), length + 1
+  return value, length
+
+
+def _key(seed: int) -> Any:
+  import jax
+
+  return jax.random.PRNGKey(seed)
+
+
+if __name__ == "__main__":
+  sys.exit(main())

@@ -1,0 +1,104 @@
+"""Puts what a run has learnt into one file, with its settings: weights and config.
+
+    python -m explorax.experiments.export RUN_DIR --output=FILE.npz
+
+The file is numpy's: an array for each parameter under its path, and config.json as the
+bytes of `explorax/config.json`. `numpy.load(FILE, allow_pickle=False)` reads it, and
+`explorax.experiments.evaluate` plays it.
+"""
+
+import pathlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from explorax.experiments import console as console_lib
+from explorax.experiments import errors, flag_table
+
+_INTRODUCTION = """\
+Puts the weights that a run has learnt, and its settings, into one file.
+
+  python -m explorax.experiments.export RUN_DIR --output=FILE.npz
+
+RUN_DIR is a run's directory (of many seeds, that of one). The weights are those at the
+run's end or, of a run that was killed, those of its newest checkpoint.
+"""
+
+_FLAGS = {
+  "Where to": (
+    flag_table.Flag("output", "=FILE", None, "The file; one that exists is replaced."),
+  ),
+  "To look around": (flag_table.Flag("help", "", False, "Shows this and exits."),),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Does what the command line asks; returns 0, or 2 with a sentence on stderr."""
+  argv = list(sys.argv[1:] if argv is None else argv)
+  try:
+    runs = [text for text in argv if not text.startswith("-")]
+    given = flag_table.parse(_FLAGS, [text for text in argv if text.startswith("-")])
+    if given["help"]:
+      print(flag_table.help_text(_INTRODUCTION, _FLAGS, ""))
+      return 0
+    if len(runs) != 1 or not given["output"]:
+      raise errors.SetUpError(
+        "name a run's directory and --output=FILE.npz (--help shows how)."
+      )
+    where = _export(pathlib.Path(runs[0]), pathlib.Path(given["output"]))
+    print(f"The weights of {where} are in {given['output']}.")
+  except (errors.SetUpError, errors.OutputError, OSError, ValueError) as error:
+    console_lib.complain(error)
+    return 2
+  return 0
+
+
+def _export(run: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
+  """Writes the file; returns where the weights come from."""
+  from explorax.experiments import output, recorder, weights
+
+  if not (run / "config.json").exists():
+    raise errors.SetUpError(f"{run} holds no run: it has no config.json.")
+  record = output.RunDirectory(run, []).read_settings()
+  final = run / recorder.WEIGHTS
+  if (run / "summary.json").exists() and final.exists():
+    where, arrays = final, weights.load_arrays(final)
+  else:
+    where, arrays = _of_newest_checkpoint(run, record)
+  directory = output.RunDirectory.create(target.parent, may_hold_run=True)
+  directory.write(target.name, lambda file: weights.save(file, arrays, record))
+  return where
+
+
+def _of_newest_checkpoint(
+  run: pathlib.Path, record: dict[str, Any]
+) -> tuple[pathlib.Path, Any]:
+  """The learner's weights in the newest checkpoint that is good."""
+  import jax
+
+  from explorax import environments
+  from explorax.experiments import evaluate, weights
+  from explorax.experiments.checkpoints import keeper
+
+  found = keeper.newest(run / "checkpoints", console_lib.complain)
+  if found is None:
+    raise errors.SetUpError(f"{run} has neither final weights nor a checkpoint.")
+  environment = environments.make(record["env"], seed=record["seed"])
+  try:
+    spec = environments.spec(environment)
+    agent = evaluate.make_agent(record, record["env"], spec)
+  finally:
+    environment.close()
+  # Whatever runner wrote it, the learner's state is under that name in it.
+  like = jax.eval_shape(agent.learner.init, jax.random.PRNGKey(0))
+  arrays = {
+    name.removeprefix("agent/").removeprefix("learner/"): array
+    for name, array in found.arrays("state").items()
+    if name.startswith(("learner/", "agent/learner/"))
+  }
+  refusal = f"{found.path} was written by another version of this program"
+  return found.path, agent.learner.params(weights.arranged(arrays, like, refusal))
+
+
+if __name__ == "__main__":
+  sys.exit(main())

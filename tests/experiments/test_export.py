@@ -1,0 +1,88 @@
+"""What a run has learnt, in one file, and played from it alone."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from explorax.experiments import evaluate, export, run, weights
+
+TINY = (
+  *("--agent=dqn", "--env=jax:deep_sea/4", "--replay=memory", "--output=out"),
+  *("--set=hidden_sizes=4", "--set=batch_size=2", "--set=min_replay_size=12"),
+)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+  path = tmp_path_factory.mktemp("export")
+  with pytest.MonkeyPatch.context() as patch:
+    patch.chdir(path)
+    assert run.main([*TINY, "--steps=40"]) == 0
+  return path
+
+
+@pytest.fixture(autouse=True)
+def _there(directory, monkeypatch):
+  monkeypatch.chdir(directory)
+
+
+def test_the_file_needs_numpy_alone_and_tells_the_settings():
+  assert export.main(["out", "--output=agent.npz"]) == 0
+  with (
+    np.load("agent.npz", allow_pickle=False) as file,
+    np.load("out/checkpoints/final.npz") as final,
+  ):
+    assert set(file.files) == {*final.files, "explorax/config.json"}
+    for name in final.files:
+      np.testing.assert_array_equal(file[name], final[name])
+    config = json.loads(file["explorax/config.json"].tobytes())
+  assert config["agent"] == "dqn" and config["config"]["hidden_sizes"] == [4]
+
+
+def test_of_a_run_that_was_killed_it_is_the_newest_checkpoint(tmp_path, capsys):
+  pathlib.Path("out/summary.json").rename("out/summary")
+  try:
+    assert export.main(["out", f"--output={tmp_path}/killed.npz"]) == 0
+  finally:
+    pathlib.Path("out/summary").rename("out/summary.json")
+  assert "step_000000000040" in capsys.readouterr().out
+  final = weights.load_arrays("out/checkpoints/final.npz")
+  killed = weights.load_arrays(tmp_path / "killed.npz")
+  assert set(final) == set(killed)
+  for name in final:
+    np.testing.assert_array_equal(final[name], killed[name])
+
+
+def test_it_is_played_without_what_training_needs():
+  export.main(["out", "--output=agent.npz"])
+  code = (
+    "import sys\n"
+    "for name in ('acme', 'reverb', 'tensorflow', 'orbax', 'matplotlib', 'ray'):\n"
+    "  sys.modules[name] = None\n"
+    "from explorax.experiments import evaluate\n"
+    "sys.exit(evaluate.main(['agent.npz', '--episodes=2', '--seed=3']))\n"
+  )
+  done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+  assert done.returncode == 0, done.stderr
+  lines = done.stdout.splitlines()
+  assert lines[0].startswith("episode 1: return ") and lines[0].endswith(" 4 steps")
+  assert lines[2].startswith("dqn on jax:deep_sea/4: mean return ")
+
+
+def test_what_cannot_be_is_one_sentence(tmp_path, capsys):
+  (tmp_path / "text").write_text("no weights")
+  assert export.main(["nowhere", "--output=a.npz"]) == 2
+  assert export.main(["out"]) == 2
+  assert evaluate.main([str(tmp_path / "text")]) == 2
+  assert evaluate.main(["out/checkpoints/final.npz"]) == 2
+  export.main(["out", "--output=agent.npz"])
+  assert evaluate.main(["agent.npz", "--env=jax:deep_sea/5"]) == 2
+  lines = capsys.readouterr().err.splitlines()
+  no_run, no_output, text, bare, other = lines
+  assert "holds no run" in no_run and "--output" in no_output
+  assert "holds no weights" in text and "without settings" in bare
+  assert "holds the weights of another agent" in other
