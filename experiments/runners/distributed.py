@@ -7,7 +7,6 @@ comes first is for the machine to say.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import dm_env
 
@@ -26,7 +25,7 @@ def run(
   environment: dm_env.Environment,
   *,
   make_environment: actor_process.MakeEnvironment,
-  layout: driver.Layout = driver.Layout(),
+  layout: driver.Layout,
   ray_address: str | None = None,
   seed: int,
   replay: str = "reverb",
