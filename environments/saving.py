@@ -83,7 +83,8 @@ def _of_layer(layer: Any) -> dict[str, Any]:
   saved: dict[str, Any] = {"scalars": _scalars(layer)}
   generator = vars(layer).get("_rng")
   if isinstance(generator, np.random.RandomState):
-    name, keys, position, has_gauss, cached = generator.get_state()
+    state: Any = generator.get_state()
+    name, keys, position, has_gauss, cached = state
     saved["rng"] = [name, keys.tolist(), int(position), int(has_gauss), float(cached)]
   rows = getattr(vars(layer).get("_logger"), "_data", None)
   if rows is not None:

@@ -69,7 +69,7 @@ class Training(abc.ABC):
     Args:
       with_replay: whether replay is part of it.
     """
-    groups = {"state": self.state._replace(replay=())}  # type: ignore[arg-type]
+    groups: dict[str, Any] = {"state": self.state._replace(replay=())}  # type: ignore[arg-type]
     if with_replay:
       groups["replay"] = self.state.replay
     return keeper.Snapshot(groups, {"account": self.account.save()})
