@@ -8,6 +8,7 @@ import contextlib
 import math
 import os
 import shlex
+import socket
 import sys
 import time
 import traceback
@@ -200,6 +201,7 @@ class _Plan:
     agents = _agents(given["agents"])
     seeds = _seeds(given)
     cluster.check_installed()
+    _check_reachable(given["ray_address"])
     self._directory = _directory(given["output"])
     stack.enter_context(lock.hold(self._directory.path))
     self._store = tasks.Store(self._directory, agents, given["episodes"])
@@ -394,6 +396,20 @@ def _agents(names: str | None) -> dict[str, Any]:
       )
     agents[name] = json.loads(json.dumps(settings))
   return agents
+
+
+def _check_reachable(address: str | None) -> None:
+  """Refuses a `host:port` where nothing listens, for which Ray would wait minutes."""
+  host, _, port = (address or "").rpartition(":")
+  if not host or not port.isdecimal() or "/" in host:
+    return  # `auto` and `ray://…` are for Ray to look up.
+  try:
+    socket.create_connection((host, int(port)), timeout=5).close()
+  except (OSError, OverflowError) as error:
+    raise errors.SetUpError(
+      f"no Ray cluster answers at --ray_address={address} ({error}); start one with "
+      "`ray start --head`, or leave the flag out."
+    ) from error
 
 
 def _seeds(given: dict[str, Any]) -> range:

@@ -294,6 +294,10 @@ def test_a_directory_of_other_settings_is_refused(inline, capsys):
     (("--agents=dqn", "--sweep=mnist/0", "--mnist_dir=/none"), "must be in /none"),
     (("--agents=dqn", "--sweep=catch/0", "--max_hours=0"), "a number above 0"),
     (
+      ("--agents=dqn", "--sweep=catch/0", "--ray_address=127.0.0.1:1"),
+      "no Ray cluster answers at --ray_address=127.0.0.1:1",
+    ),
+    (
       ("--agents=dqn", "--sweep=catch/0", "--seed=4294967295", "--seeds=2"),
       "go beyond",
     ),
