@@ -175,3 +175,14 @@ def test_reverb_keeps_its_windows_if_asked_to(interrupted):
   # Had replay been empty, there would have been no updates for some steps.
   after = summary("out")
   assert after["learner_updates"] == after["env_steps"] - 11
+
+
+def test_many_seeds_go_on_to_the_bit(interrupted):
+  argv = (*DEVICE, "--seeds=2", "--steps=400")
+  assert run.main([*argv, "--output=whole"]) == 0
+  argv = (*argv, "--output=parts")
+  assert interrupted(3, *argv) == 143
+  assert run.main(argv) == 0
+  for seed in ("seed0", "seed1"):
+    assert_same(f"whole/{seed}", f"parts/{seed}")
+  assert weights("parts/seed0") != weights("parts/seed1")
