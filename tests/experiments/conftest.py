@@ -235,3 +235,11 @@ def small_disk():
   To be left within the test: the limit holds for pytest's own output as well.
   """
   return _small_disk
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+  """SIGINT as in a terminal; what a shell has put into the background ignores it."""
+  before = signal.signal(signal.SIGINT, signal.default_int_handler)
+  yield
+  signal.signal(signal.SIGINT, before)

@@ -7,6 +7,8 @@ import pytest
 
 from explorax.experiments import signals
 
+pytestmark = pytest.mark.usefixtures("ctrl_c")
+
 ORDINARY = signal.default_int_handler
 
 

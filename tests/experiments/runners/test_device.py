@@ -345,12 +345,13 @@ def interrupting(function):
 
 
 @pytest.mark.parametrize("name", ["act", "learn"])
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_never_comes_between_a_program_and_its_state(name):
   agent = make_agent(DQN)
   program = make_program(agent)
   setattr(program, name, interrupting(getattr(program, name)))
   training = device._Training(agent, program, [0], 1, lambda seed, episode: None)
-  assert training.run(None, 10**6, lambda: False)
+  assert training.run(None, 3000, lambda: False)
   assert training.env_steps == training.state.steps > 0
   assert training.account.updates == training.state.learner.num_updates
   assert (training.account.updates > 0) == (name == "learn")

@@ -376,6 +376,7 @@ def test_stops_when_asked_and_at_an_interrupt():
 
 
 @pytest.mark.parametrize("name", ["choose", "observe", "end_episodes", "update"])
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_never_comes_between_a_program_and_its_state(name):
   batch = make_batch()
   agent = make_agent(DQN, batch)
@@ -394,7 +395,7 @@ def test_an_interrupt_never_comes_between_a_program_and_its_state(name):
       return interrupted
 
   program, training._program = training._program, Interrupting()
-  assert training.run(None, 10**6, lambda: False)
+  assert training.run(None, 3000, lambda: False)
   assert 60 < training.env_steps == 3 * training.state.steps < 100
   assert 0 < training.account.updates == training.state.learner.num_updates
   (result,) = training.results(True)
