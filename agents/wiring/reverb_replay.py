@@ -1,4 +1,4 @@
-"""Replay in an in-process Reverb server (Python 3.11 only)."""
+"""Replay in a Reverb server, in this process or another (Python 3.11 only)."""
 
 import pathlib
 import shutil
@@ -71,33 +71,15 @@ def make_table(agent: types.Agent) -> reverb.Table:
   )
 
 
-class ReverbReplay:
-  """A Reverb server in this process, its writer and its sampler."""
+class ReverbClient:
+  """A table in a Reverb server anywhere: its writer and its sampler."""
 
-  def __init__(
-    self,
-    agent: types.Agent,
-    tables: list[reverb.Table],
-    folder: pathlib.Path | None = None,
-  ):
-    """Starts the server.
-
-    Args:
-      agent: whose windows these are.
-      tables: one, as `make_table` makes it.
-      folder: with what `save_to` has written, to go on from; None to begin.
-    """
+  def __init__(self, agent: types.Agent, address: str):
+    """Args: agent: whose windows these are; address: `host:port` of the server."""
     self._agent = agent
     self._spec = agent.replay
-    # Reverb restores what it finds where it writes, and keeps its newest only.
-    self._folder = tempfile.TemporaryDirectory(prefix="explorax-reverb-")
-    if folder is not None:
-      shutil.copytree(folder, self._folder.name, dirs_exist_ok=True)
-    checkpointer = reverb.platform.checkpointers_lib.DefaultCheckpointer(
-      path=self._folder.name
-    )
-    self._server = reverb.Server(tables, checkpointer=checkpointer)
-    self._client = reverb.Client(f"localhost:{self._server.port}")
+    self._address = address
+    self._client = reverb.Client(address)
     self._writer: ReverbWriter | None = None
 
   def writer(self) -> "ReverbWriter":
@@ -113,7 +95,7 @@ class ReverbReplay:
     """Batches of windows; the first waits until one window is in the table."""
     size = self._spec.batch_size
     dataset = reverb.TrajectoryDataset.from_table_signature(
-      server_address=f"localhost:{self._server.port}",
+      server_address=self._address,
       table=TABLE,
       max_in_flight_samples_per_worker=2 * size,
     )
@@ -142,16 +124,64 @@ class ReverbReplay:
           ),
         )
 
-  def save_to(self, folder: pathlib.Path) -> None:
-    """Writes Reverb's own checkpoint of all windows into an empty folder."""
+  def checkpoint(self) -> None:
+    """Has the server write its checkpoint, with all that was written here."""
     if self._writer is not None:
       self._writer.flush()
     self._client.checkpoint()
-    shutil.copytree(self._folder.name, folder, dirs_exist_ok=True)
 
   def close(self) -> None:
     if self._writer is not None:
       self._writer.close()
+
+
+class ReverbReplay:
+  """A Reverb server in this process, and its client."""
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    tables: list[reverb.Table],
+    folder: pathlib.Path | None = None,
+  ):
+    """Starts the server.
+
+    Args:
+      agent: whose windows these are.
+      tables: one, as `make_table` makes it.
+      folder: with what `save_to` has written, to go on from; None to begin.
+    """
+    # Reverb restores what it finds where it writes, and keeps its newest only.
+    self._folder = tempfile.TemporaryDirectory(prefix="explorax-reverb-")
+    if folder is not None:
+      shutil.copytree(folder, self._folder.name, dirs_exist_ok=True)
+    checkpointer = reverb.platform.checkpointers_lib.DefaultCheckpointer(
+      path=self._folder.name
+    )
+    self._server = reverb.Server(tables, checkpointer=checkpointer)
+    self._client = ReverbClient(agent, f"localhost:{self.port}")
+
+  @property
+  def port(self) -> int:
+    """At which the server listens, on all of the machine's addresses."""
+    return self._server.port
+
+  def writer(self) -> "ReverbWriter":
+    return self._client.writer()
+
+  def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
+    self._client.update_priorities(keys, priorities)
+
+  def batches(self) -> Iterator[tuple[np.ndarray, types.Sample]]:
+    return self._client.batches()
+
+  def save_to(self, folder: pathlib.Path) -> None:
+    """Writes Reverb's own checkpoint of all windows into an empty folder."""
+    self._client.checkpoint()
+    shutil.copytree(self._folder.name, folder, dirs_exist_ok=True)
+
+  def close(self) -> None:
+    self._client.close()
     self._server.stop()
     self._folder.cleanup()
 

@@ -58,8 +58,9 @@ def _num_stored(replay: builder_lib.Replay) -> int:
     return replay.num_windows
   from explorax.agents.wiring import reverb_replay
 
-  replay._writer.flush()
-  return replay._client.server_info()[reverb_replay.TABLE].current_size
+  client = replay._client
+  client._writer.flush()
+  return client._client.server_info()[reverb_replay.TABLE].current_size
 
 
 @pytest.fixture
