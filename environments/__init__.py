@@ -4,7 +4,7 @@ from explorax.environments.batched_types import BatchedEnvironment
 from explorax.environments.bsuite_metrics import SolvedRule, solved_rule
 from explorax.environments.errors import NonFiniteError
 from explorax.environments.factory import list_environments, make, make_batched, spec
-from explorax.environments.metrics import episode_metrics
+from explorax.environments.metrics import counts_over_episodes, episode_metrics
 from explorax.environments.specs import EnvironmentSpec, OneHotArray, make_encoding
 from explorax.environments.standard import StandardEnvironment
 from explorax.environments.user_environments import wrap
@@ -16,6 +16,7 @@ __all__ = [
   "OneHotArray",
   "SolvedRule",
   "StandardEnvironment",
+  "counts_over_episodes",
   "episode_metrics",
   "list_environments",
   "make",

@@ -20,3 +20,13 @@ def episode_metrics(environment: dm_env.Environment) -> dict[str, float]:
     environment, "bsuite_info", None
   )
   return {key: float(value) for key, value in info().items()} if info else {}
+
+
+def counts_over_episodes(environment: dm_env.Environment) -> bool:
+  """Whether its numbers are bsuite's, accumulated since the environment was made."""
+  raw = (
+    environment.raw
+    if isinstance(environment, standard.StandardEnvironment)
+    else environment
+  )
+  return hasattr(raw, "bsuite_info") and not hasattr(raw, "episode_metrics")

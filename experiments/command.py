@@ -7,11 +7,13 @@ from typing import Any
 
 from explorax.experiments import errors, flag_table
 
-RUNNERS = ("local", "device")
+RUNNERS = ("local", "device", "distributed")
 REPLAYS = ("reverb", "memory")
 DEVICE_REPLAY = "device"  # The only one of the device runner.
 
 ATARI_ENVS = 8  # That the device runner steps together, where nothing was said.
+
+NUM_ACTORS = 4  # Of the distributed runner, where nothing was said.
 
 EVAL_EPISODES = 5  # Of an evaluation, where nothing was said.
 
@@ -48,6 +50,10 @@ Examples
     python -m explorax.experiments.run --agent=ngu --env=atari:MontezumaRevenge \\
       --steps=1000000 --runner=device --num_envs=8
 
+  Four actors, a learner and replay in processes of their own, on Ray:
+    python -m explorax.experiments.run --agent=r2d2 --env=gym:CartPole-v1 \\
+      --steps=50000 --runner=distributed --num_actors=4
+
   50,000 steps of a gymnasium environment, into a directory of your choice:
     python -m explorax.experiments.run --agent=dqn --env=gym:CartPole-v1 \\
       --steps=50000 --seed=1 --output=results/cartpole
@@ -78,6 +84,15 @@ class Command:
     runner: one of `RUNNERS`.
     num_envs: environments that the device runner steps side by side for a seed; None
       of other runners.
+    num_actors: processes that act, in the distributed runner; None in others, as the
+      next five.
+    replay_shards: processes that hold replay.
+    pull_every: environment steps of an actor between two looks at the weights; None:
+      the runner's own.
+    rate_tolerance: environment steps that actors or the learner may be ahead by; None:
+      the runner's own.
+    learner_gpus: GPUs that the learner takes.
+    ray_address: of a cluster; None: this machine.
     replay: one of `REPLAYS`; of the device runner, `DEVICE_REPLAY`.
     eval_every: environment steps between two evaluations; None for no such interval.
     eval_episodes: episodes of each evaluation.
@@ -103,6 +118,12 @@ class Command:
   steps: int | None
   runner: str
   num_envs: int | None
+  num_actors: int | None
+  replay_shards: int | None
+  pull_every: int | None
+  rate_tolerance: int | None
+  learner_gpus: int | None
+  ray_address: str | None
   replay: str
   eval_every: int | None
   eval_episodes: int
@@ -171,6 +192,8 @@ def parse(argv: Sequence[str]) -> Command:
       f"--num_envs={num_envs} is for --runner=device; the local runner acts in one "
       "environment: leave the flag out, or add that one."
     )
+  _check_distributed(given)
+  distributed = given["runner"] == "distributed"
   num_seeds = given["seeds"]
   if num_seeds > 1:
     _check_seeds(given)
@@ -184,6 +207,12 @@ def parse(argv: Sequence[str]) -> Command:
     steps=given["steps"],
     runner=given["runner"],
     num_envs=num_envs,
+    num_actors=(given["num_actors"] or NUM_ACTORS) if distributed else None,
+    replay_shards=(given["replay_shards"] or 1) if distributed else None,
+    pull_every=given["pull_every"],
+    rate_tolerance=given["rate_tolerance"],
+    learner_gpus=(given["learner_gpus"] or 0) if distributed else None,
+    ray_address=given["ray_address"],
     replay=replay or "reverb",
     eval_every=eval_every,
     eval_episodes=EVAL_EPISODES if eval_episodes is None else eval_episodes,
@@ -199,6 +228,35 @@ def parse(argv: Sequence[str]) -> Command:
     show=show,
     debug=given["debug"],
   )
+
+
+_OF_DISTRIBUTED = (
+  "num_actors",
+  "replay_shards",
+  "pull_every",
+  "rate_tolerance",
+  "learner_gpus",
+  "ray_address",
+)
+# Of checkpoints, which that runner does not write.
+_NOT_DISTRIBUTED = ("checkpoint_every", "checkpoint_replay", "keep_checkpoint_hours")
+
+
+def _check_distributed(given: dict[str, Any]) -> None:
+  """Refuses what the distributed runner alone reads, and what it does not."""
+  distributed = given["runner"] == "distributed"
+  for name in _NOT_DISTRIBUTED if distributed else _OF_DISTRIBUTED:
+    if given[name] is None:
+      continue
+    if not distributed:
+      raise errors.SetUpError(
+        f"--{name}={given[name]} is for --runner=distributed; leave the flag out, or "
+        "add that one."
+      )
+    raise errors.SetUpError(
+      f"--{name} is for the local and the device runner: the distributed one writes no "
+      "checkpoints; leave the flag out."
+    )
 
 
 def _check_seeds(given: dict[str, Any]) -> None:
@@ -336,7 +394,11 @@ _FLAGS = {
       "local: acts and learns in turn, in one thread.\n"
       "device: acting, replay and learning in one compiled program, for environments\n"
       "written in JAX (jax:...); for Atari games (atari:...), stepped together in C++\n"
-      "threads while the device learns. Needs no Reverb. [local]",
+      "threads while the device learns. Needs no Reverb.\n"
+      "distributed: replay, learner, actors and evaluator are processes of their own,\n"
+      "on Ray (explorax[distributed]); --replay=memory goes without Reverb. It writes\n"
+      "no checkpoints, so that an interrupted run begins anew in a new directory.\n"
+      "[local]",
       choices=RUNNERS,
     ),
     flag_table.Flag(
@@ -346,6 +408,55 @@ _FLAGS = {
       "Environments that --runner=device steps side by side, for each seed; the steps\n"
       f"of all of them count. [{ATARI_ENVS} Atari games, 1 of those written in JAX]",
       parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "num_actors",
+      "=INT",
+      None,
+      "Processes that act in --runner=distributed, each in an environment of its own;\n"
+      f"the steps of all of them count. [{NUM_ACTORS}]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "replay_shards",
+      "=INT",
+      None,
+      "Processes among which --runner=distributed divides replay; batches come from\n"
+      "each in turn. Reverb listens on all of the machine's addresses, to whoever\n"
+      "asks; Ray, and so --replay=memory, on this machine alone. [1]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "pull_every",
+      "=STEPS",
+      None,
+      "Environment steps that an actor of --runner=distributed takes between two\n"
+      "looks at the weights. [the agent's own number, and at least 10]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "rate_tolerance",
+      "=STEPS",
+      None,
+      "By how many environment steps the actors of --runner=distributed may be ahead\n"
+      "of the updates that these steps are due, or the learner of them; then they\n"
+      "wait for each other. [what all actors take between two pulls, twice]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "learner_gpus",
+      "=INT",
+      None,
+      "GPUs for the learner of --runner=distributed; all else computes on CPUs. [0]",
+      parser=flag_table.WholeNumber(0),
+    ),
+    flag_table.Flag(
+      "ray_address",
+      "=ADDRESS",
+      None,
+      "Has --runner=distributed join a Ray cluster, on whose machines explorax must\n"
+      "be installed: each process but the collector takes a CPU. [a Ray of its own,\n"
+      "which listens on the loopback address]",
     ),
     flag_table.Flag(
       "max_env_failures",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
   from explorax.agents import types
   from explorax.experiments import output
   from explorax.experiments.checkpoints import keeper
+  from explorax.experiments.distributed import driver
   from explorax.experiments.runners import local, recovery
 
 
@@ -47,7 +48,26 @@ class Job:
     """Makes environments anew, but not bsuite's, whose scores would start anew too."""
     if self.command.env.startswith("bsuite:"):
       return None
+    return self.make_environment
+
+  @property
+  def make_environment(self) -> "recovery.Remake":
+    """Makes environments beside the first ones, each of a seed of its own."""
     return functools.partial(_make_environment, self.command)
+
+  @property
+  def of_runner(self) -> dict[str, Any]:
+    """What this runner is given and others are not."""
+    if self.command.runner == "distributed":
+      return {
+        "make_environment": self.make_environment,
+        "layout": _layout(self.command),
+        "ray_address": self.command.ray_address,
+      }
+    side_by_side = {"num_envs": self.command.num_envs}
+    return {"checkpoints": self.checkpoints} | (
+      {} if self.command.num_envs is None else side_by_side
+    )
 
   @property
   def length(self) -> str:
@@ -87,10 +107,16 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
 
   if command.replay == "reverb":
     builder.import_reverb_replay()
+  if command.runner == "distributed":
+    from explorax.experiments.sweeps import cluster
+
+    cluster.check_installed()
 
   if command.num_seeds > 1:
     many_seeds.check_open_files(command.num_seeds)
-  directory = output.RunDirectory.create(command.output, may_hold_run=command.resume)
+  # Without checkpoints there is nothing to go on from.
+  may_hold_run = command.resume and command.runner != "distributed"
+  directory = output.RunDirectory.create(command.output, may_hold_run=may_hold_run)
   try:
     environment: environments.StandardEnvironment | environments.BatchedEnvironment
     if command.is_batched:
@@ -108,6 +134,10 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
     evaluation_environment = _evaluation_environment(command)
     agent = preset.make_agent(config, environments.spec(environment))
     num_episodes = _num_episodes(command, environment)
+    if command.runner == "distributed":
+      from explorax.experiments.runners import distributed
+
+      distributed.check(agent, _layout(command))
     if command.runner == "device":
       from explorax.experiments.runners import device
 
@@ -137,6 +167,19 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
     record,
     num_episodes,
     checkpoints,
+  )
+
+
+def _layout(command: command_lib.Command) -> "driver.Layout":
+  """How a run of the distributed runner is spread over processes."""
+  from explorax.experiments.distributed import driver
+
+  return driver.Layout(
+    num_actors=command.num_actors or command_lib.NUM_ACTORS,
+    num_shards=command.replay_shards or 1,
+    pull_every=command.pull_every,
+    rate_tolerance=command.rate_tolerance,
+    learner_gpus=command.learner_gpus or 0,
   )
 
 
@@ -260,6 +303,7 @@ def _record(
     "steps": command.steps,
     "runner": command.runner,
     "num_envs": command.num_envs,
+    **_record_of_spread(command),
     "replay": command.replay,
     "eval_every": command.eval_every,
     "eval_episodes": command.eval_episodes if command.evaluates else None,
@@ -267,4 +311,16 @@ def _record(
     "max_env_failures": command.max_env_failures,
     "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     "versions": versions.collect(),
+  }
+
+
+def _record_of_spread(command: command_lib.Command) -> dict[str, int | None]:
+  """What is to be known of a run's processes, where it has several."""
+  if command.runner != "distributed":
+    return {}
+  return {
+    "num_actors": command.num_actors,
+    "replay_shards": command.replay_shards,
+    "pull_every": command.pull_every,
+    "rate_tolerance": command.rate_tolerance,
   }

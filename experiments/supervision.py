@@ -89,8 +89,6 @@ def _one_seed(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Tra
     )
 
   def train(stop: Callable[[], bool]) -> "dict[int, local.Result]":
-    # Of the device runner alone.
-    side_by_side = {} if command.num_envs is None else {"num_envs": command.num_envs}
     result = runner.run(
       job.agent,
       job.environment,
@@ -108,8 +106,7 @@ def _one_seed(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Tra
       remake_environment=job.remake_environment,
       max_env_failures=command.max_env_failures,
       on_env_failure=on_env_failure,
-      checkpoints=job.checkpoints,
-      **side_by_side,
+      **job.of_runner,
     )
     return {command.seed: result}
 

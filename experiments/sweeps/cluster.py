@@ -5,8 +5,10 @@ import importlib.util
 import os
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,21 +35,35 @@ def check_installed() -> None:
 
 
 @contextlib.contextmanager
-def connect(address: str | None, workers: int | None) -> Iterator[int]:
+def connect(
+  address: str | None,
+  workers: int | None,
+  *,
+  num_gpus: int = 0,
+  num_bytes: int = _OBJECTS,
+) -> Iterator[int]:
   """Ray for as long as the block lasts; yields how many tasks fit side by side.
+
+  A Ray that this process is connected to already is used, and left as it is.
 
   Args:
     address: of a cluster; None: Ray is started on this machine's cores.
     workers: at most so many side by side; None: as many as there are cores.
+    num_gpus: that a Ray started here has.
+    num_bytes: for the objects of a Ray started here, beyond which they go to disk.
 
   Raises:
     SetUpError: if Ray cannot be started, or nothing answers at the address.
   """
+  if "ray" in sys.modules and sys.modules["ray"].is_initialized():
+    yield workers or len(os.sched_getaffinity(0))
+    return
   if address is not None:
     import ray
 
     try:
-      ray.init(address=address, log_to_driver=False, configure_logging=False)
+      with _own_sigterm():
+        ray.init(address=address, log_to_driver=False, configure_logging=False)
     except (OSError, RuntimeError, ValueError) as error:
       reason = str(error).strip().splitlines()[0].rstrip(".")
       raise errors.SetUpError(
@@ -69,16 +85,17 @@ def connect(address: str | None, workers: int | None) -> Iterator[int]:
   folder = tempfile.mkdtemp(prefix="explorax-ray-", dir="/tmp")
   try:
     try:
-      ray.init(
-        address="local",
-        num_cpus=count,
-        num_gpus=0,
-        include_dashboard=False,
-        log_to_driver=False,
-        configure_logging=False,
-        object_store_memory=_OBJECTS,
-        _temp_dir=folder,
-      )
+      with _own_sigterm():
+        ray.init(
+          address="local",
+          num_cpus=count,
+          num_gpus=num_gpus,
+          include_dashboard=False,
+          log_to_driver=False,
+          configure_logging=False,
+          object_store_memory=num_bytes,
+          _temp_dir=folder,
+        )
     except (OSError, RuntimeError, ValueError) as error:
       reason = str(error).strip().splitlines()[0]
       raise errors.SetUpError(
@@ -88,6 +105,17 @@ def connect(address: str | None, workers: int | None) -> Iterator[int]:
   finally:
     ray.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _own_sigterm() -> Iterator[None]:
+  """Undoes that Ray's start takes SIGTERM away from whoever has it."""
+  before = signal.getsignal(signal.SIGTERM)
+  try:
+    yield
+  finally:
+    if threading.current_thread() is threading.main_thread():
+      signal.signal(signal.SIGTERM, before)
 
 
 class Worker:

@@ -1,0 +1,210 @@
+"""An actor's process: one environment, acted in as the collector allows."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import dm_env
+import jax
+import jax.numpy as jnp
+
+from explorax import environments
+from explorax.agents import types
+from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.wiring import builder as builder_lib
+from explorax.experiments.distributed import collector as collector_lib
+from explorax.experiments.distributed import replay_server
+from explorax.experiments.distributed import weights as weights_lib
+from explorax.experiments.runners import recovery
+
+# (`recovery.TRAINING` or `EVALUATION`, number) → an environment of its own seed.
+MakeEnvironment = Callable[[str, int], dm_env.Environment]
+
+
+class _OverError(Exception):
+  """The run is over, in mid-episode maybe."""
+
+
+def use_cpu() -> None:
+  """Has this process compute on the CPU; to be called before it computes."""
+  jax.config.update("jax_platforms", "cpu")
+
+
+class ActorProcess:
+  """Acts in an environment of its own; runs as a Ray actor."""
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    key: Any,
+    *,
+    actor_id: int,
+    num_actors: int,
+    make_environment: MakeEnvironment,
+    remakes: bool,
+    max_env_failures: int,
+    replay: str,
+    server: Any,
+    num_shards: int,
+    collector: Any,
+    pull_every: int,
+  ):
+    """Prepares to act.
+
+    Args:
+      agent: of the run.
+      key: of acting.
+      actor_id: which one it is; its environments' numbers are this modulo
+        `num_actors`.
+      num_actors: how many there are.
+      make_environment: makes the environment.
+      remakes: whether one that has crashed is made anew.
+      max_env_failures: how many crashes in a row are recovered from.
+      replay: `reverb` or `memory`.
+      server: the Ray actor of its shard.
+      num_shards: how many shards there are.
+      collector: the Ray actor.
+      pull_every: environment steps after which it asks for newer weights.
+    """
+    import ray
+
+    use_cpu()
+    self._ray = ray
+    self._id = actor_id
+    self._policy_names = agent.policy_names
+    self._collector = collector
+    self._pull_every = pull_every
+    builder = builder_lib.Builder(agent)
+    part = replay_server.of_shard(agent, num_shards)
+    client = replay_server.connect(part, replay, server, f"actor {actor_id}")
+    self._writer = client.writer()
+    self._adder = adder_lib.WindowAdder(agent, self._writer)
+    self._held = weights_lib.Held()
+    self._actor = builder.make_actor(
+      jnp.asarray(key),
+      self._held,
+      self._adder,
+      actor_id=actor_id,
+      num_actors=num_actors,
+    )
+
+    def make(role: str, failures: int) -> dm_env.Environment:
+      return make_environment(role, actor_id + num_actors * failures)
+
+    self._environment = recovery.RecoverableEnvironment(
+      make(recovery.TRAINING, 0),
+      recovery.TRAINING,
+      remake=make if remakes else None,
+      max_failures=max_env_failures,
+      on_failure=self._on_failure,
+    )
+    self._steps = 0  # Since the last report, as all of these.
+    self._ended: list[collector_lib.EndedEpisode] = []
+    self._failures: list[recovery.Failure] = []
+    self._windows = 0  # Reported so far.
+    self._since_pull = pull_every
+    self._granted = 0
+    self._episodes = 0
+    self._totals: dict[str, float] = {}  # The environment's, as reported so far.
+
+  def run(self) -> None:
+    """Acts until the collector says that the run is over.
+
+    Raises:
+      environments.NonFiniteError: if a reward or an observation is.
+      recovery.GivenUpError: if the environment crashed too often in a row.
+    """
+    with contextlib.suppress(_OverError):
+      self._pull()
+      while True:
+        try:
+          self._run_episode()
+        except recovery.CrashError as crash:
+          self._actor.break_off()
+          self._environment.recover(crash, self._episodes + 1, self._actor.env_steps)
+          self._totals = {}
+
+  def _run_episode(self) -> None:
+    timestep = self._environment.reset()
+    self._actor.observe_first(timestep)
+    episode_return, length, policy = 0.0, 0, 0
+    intrinsic: float | None = None
+    while not timestep.last():
+      action = self._actor.select_action(timestep.observation)
+      policy = self._actor.policy if not length else policy
+      intrinsic = self._with_intrinsic(intrinsic)
+      timestep = self._environment.step(action)
+      self._actor.observe(action, timestep)
+      episode_return += float(timestep.reward)
+      length += 1
+      self._steps += 1
+      self._since_pull += 1
+      if timestep.last():
+        intrinsic = self._with_intrinsic(intrinsic)
+        self._end_episode(episode_return, length, policy, intrinsic)
+      if self._steps == self._granted:
+        self._pull()
+
+  def _with_intrinsic(self, so_far: float | None) -> float | None:
+    """Σ r_int with that of the row just acted on; None where there is none."""
+    if "r_int" not in self._actor.extras:
+      return so_far
+    return (so_far or 0.0) + float(self._actor.extras["r_int"])
+
+  def _end_episode(
+    self, episode_return: float, length: int, policy: int, intrinsic: float | None
+  ) -> None:
+    self._episodes += 1
+    metrics = environments.episode_metrics(self._environment.current)
+    totals: dict[str, float] = {}
+    if environments.counts_over_episodes(self._environment.current):
+      # bsuite's one number that is no sum.
+      for name in [name for name in metrics if name != "best_episode"]:
+        totals[name] = metrics[name] - self._totals.get(name, 0.0)
+        self._totals[name] = metrics.pop(name)
+    if intrinsic is not None:
+      metrics["intrinsic_return"] = intrinsic
+    self._ended.append(
+      collector_lib.EndedEpisode(
+        self._steps,
+        episode_return,
+        length,
+        self._policy_names[policy],
+        metrics,
+        totals,
+      )
+    )
+
+  def _on_failure(self, failure: recovery.Failure) -> None:
+    place = f"{failure.place} of {collector_lib.actor_name(self._id)}"
+    self._failures.append(portable(failure._replace(place=place)))
+
+  def _pull(self) -> None:
+    """Reports, waits for further steps, and takes newer weights if it is time to."""
+    self._writer.flush()
+    windows = self._adder.num_windows
+    report = collector_lib.Report(
+      self._steps, windows - self._windows, tuple(self._ended), tuple(self._failures)
+    )
+    self._windows, self._steps, self._ended, self._failures = windows, 0, [], []
+    grant = self._ray.get(self._collector.pull.remote(self._id, report))
+    if not grant.steps:
+      raise _OverError
+    self._granted = grant.steps
+    self._actor.env_steps = grant.env_steps
+    if self._since_pull >= self._pull_every:
+      self._since_pull = 0
+      if self._held.fetch(grant.version):
+        self._actor.update(wait=True)
+
+
+def portable(failure: recovery.Failure) -> recovery.Failure:
+  """One that every process can read: its exception may be of a class of its own."""
+  import ray
+
+  text = f"{type(failure.error).__name__}: {failure.error}"
+  try:
+    ray.cloudpickle.loads(ray.cloudpickle.dumps(failure))
+  except Exception:
+    return failure._replace(error=RuntimeError(text))
+  return failure

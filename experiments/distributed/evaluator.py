@@ -1,0 +1,140 @@
+"""The evaluator's process."""
+
+import time
+from typing import Any
+
+import dm_env
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.agents import types
+from explorax.agents.wiring import builder as builder_lib
+from explorax.experiments.distributed import actor_process
+from explorax.experiments.distributed import collector as collector_lib
+from explorax.experiments.distributed import weights as weights_lib
+from explorax.experiments.runners import clock, evaluation, recovery
+
+_SECONDS_BETWEEN_LOOKS = 0.2  # At whether the run is stopped.
+
+
+class Tape:
+  """A watcher that notes what it sees, to be shown to another one later."""
+
+  def __init__(self, draws: bool):
+    self.draws = draws
+    self.calls: list[tuple[str, tuple[Any, ...]]] = []
+
+  def begin(self) -> None:
+    self.calls.append(("begin", ()))
+
+  def row(self, frame: np.ndarray | None, r_int: float | None) -> None:
+    self.calls.append(("row", (frame, r_int)))
+
+  def end(self, episode: evaluation.EvaluationEpisode) -> None:
+    self.calls.append(("end", (episode,)))
+
+
+def show(calls: list[tuple[str, tuple[Any, ...]]], watcher: evaluation.Watcher) -> None:
+  """Shows a watcher what a `Tape` has noted."""
+  for method, arguments in calls:
+    getattr(watcher, method)(*arguments)
+
+
+class EvaluatorProcess:
+  """Evaluates whenever that is due; runs as a Ray actor."""
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    key: Any,
+    *,
+    make_environment: actor_process.MakeEnvironment,
+    remakes: bool,
+    max_env_failures: int,
+    every: int | None,
+    num_episodes: int,
+    draws: bool | None,
+    collector: Any,
+  ):
+    """Prepares to evaluate.
+
+    Args:
+      agent: of the run.
+      key: of acting.
+      make_environment: makes the environment.
+      remakes: whether one that has crashed is made anew.
+      max_env_failures: how many crashes in a row are recovered from.
+      every: environment steps of training; None: at the end only.
+      num_episodes: of each evaluation.
+      draws: whether there is a watcher that wants pictures; None: there is none.
+      collector: the Ray actor.
+    """
+    import ray
+
+    actor_process.use_cpu()
+    self._ray = ray
+    self._collector = collector
+    self._held = weights_lib.Held()
+    self._tape = None if draws is None else Tape(draws)
+    self._stopped = collector.stopped.remote()
+    self._looked = time.monotonic()
+    self._environment = recovery.RecoverableEnvironment(
+      self._make(make_environment, 0),
+      recovery.EVALUATION,
+      remake=(lambda _, failures: self._make(make_environment, failures))
+      if remakes
+      else None,
+      max_failures=max_env_failures,
+      on_failure=self._on_failure,
+    )
+    actor = builder_lib.Builder(agent).make_actor(
+      jnp.asarray(key), self._held, evaluation=True
+    )
+    self._evaluations = evaluation.Evaluations(
+      actor,
+      self._environment,
+      clock.Clock(),
+      every=every,
+      num_episodes=num_episodes,
+      stop=self._is_stopped,
+      watcher=self._tape,
+      on_evaluation=self._on_evaluation,
+    )
+
+  def run(self) -> None:
+    """Evaluates until the run is over.
+
+    Raises:
+      recovery.GivenUpError: if the environment crashed too often in a row.
+    """
+    done_at = 0
+    while summons := self._ray.get(self._collector.summons.remote(done_at)):
+      self._held.fetch(summons.version)
+      if summons.last:
+        self._evaluations.at_the_end(summons.env_steps)
+        return
+      self._evaluations.after_episode(summons.env_steps)
+      done_at = summons.env_steps
+
+  def _make(
+    self, make_environment: actor_process.MakeEnvironment, number: int
+  ) -> dm_env.Environment:
+    return make_environment(recovery.EVALUATION, number)
+
+  def _is_stopped(self) -> bool:
+    now = time.monotonic()
+    if now - self._looked < _SECONDS_BETWEEN_LOOKS:
+      return False
+    self._looked = now
+    return bool(self._ray.wait([self._stopped], timeout=0)[0])
+
+  def _on_evaluation(self, done: evaluation.Evaluation) -> None:
+    calls = []
+    if self._tape is not None:
+      calls, self._tape.calls = self._tape.calls, []
+    self._ray.get(
+      self._collector.add_evaluation.remote(collector_lib.Watched(done, calls))
+    )
+
+  def _on_failure(self, failure: recovery.Failure) -> None:
+    self._ray.get(self._collector.add_failure.remote(actor_process.portable(failure)))

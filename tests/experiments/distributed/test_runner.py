@@ -1,0 +1,160 @@
+"""The distributed runner, on one Ray for all: what is counted, and how runs end."""
+
+import csv
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explorax.experiments import run
+from explorax.experiments.sweeps import cluster
+
+pytest.importorskip("ray")
+psutil = pytest.importorskip("psutil")
+
+MIN_SIZE, STEPS, TOLERANCE, PULL = 20, 150, 8, 4
+COMMAND = (
+  "--agent=dqn",
+  "--runner=distributed",
+  "--replay=memory",
+  f"--pull_every={PULL}",
+  f"--rate_tolerance={TOLERANCE}",
+  f"--set=min_replay_size={MIN_SIZE}",
+  "--set=replay_capacity=200",
+  "--set=batch_size=4",
+  "--set=hidden_sizes=4",
+)
+# As Ray calls our processes.
+OURS = ("Actor", "Learner", "Evaluator", "Memory", "Collector")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_for_all():
+  with cluster.connect(None, 8):
+    yield
+  assert not _of_ray("")
+
+
+def _of_ray(name: str) -> list[str]:
+  """The processes below this one that Ray calls so."""
+  names = []
+  for process in psutil.Process().children(recursive=True):
+    try:
+      names.append(" ".join(process.cmdline()[:1]))
+    except psutil.NoSuchProcess:
+      continue
+  return [each for each in names if each.startswith(f"ray::{name}")]
+
+
+def _ours_left() -> list[str]:
+  """Our processes that are there yet after a while."""
+  until = time.monotonic() + 10
+  while any(map(_of_ray, OURS)) and time.monotonic() < until:
+    time.sleep(0.1)
+  return [name for process in OURS for name in _of_ray(process)]
+
+
+def _run(directory: Any, environment: str, *flags: str) -> int:
+  env = f"--env=explorax.environments.testing:{environment}"
+  return run.main([*COMMAND, env, f"--output={directory}", *flags])
+
+
+def _rows(path: Any) -> list[dict[str, str]]:
+  with path.open(encoding="utf-8") as file:
+    return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+  """The directory of a run of two actors and an evaluator, from the command line."""
+  directory = tmp_path_factory.mktemp("finished") / "run"
+  flags = ("--num_actors=2", "--replay_shards=2", f"--steps={STEPS}")
+  flags += ("--eval_every=1000", "--eval_episodes=2")
+  assert _run(directory, "fake", *flags) == 0
+  return directory
+
+
+def test_steps_and_episodes_are_counted_once(finished):
+  summary = json.loads((finished / "summary.json").read_text())
+  assert summary["status"] == "finished" and summary["env_steps"] == STEPS
+  rows = _rows(finished / "metrics.csv")
+  assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))
+  assert len(rows) == summary["episodes"]
+  # All that were ended, of five steps each, whoever took them.
+  steps = [int(row["env_steps"]) for row in rows]
+  assert steps == sorted(steps) and steps[-1] <= STEPS
+  assert 2 * 5 > STEPS - 5 * len(rows) >= 0
+  assert {(row["episode_length"], row["episode_return"]) for row in rows} == {
+    ("5", "5.0")
+  }
+  assert {row["actor"] for row in rows} == {"0", "1"}
+
+
+def test_updates_keep_to_the_steps(finished):
+  summary = json.loads((finished / "summary.json").read_text())
+  assert 0 <= summary["learner_updates"] - (STEPS - MIN_SIZE + 1) <= TOLERANCE
+  rows = _rows(finished / "metrics.csv")
+  for row in rows:
+    due = max(0, int(row["env_steps"]) - MIN_SIZE + 1)
+    ahead = int(row["learner_updates"]) - due
+    # An episode's steps are told up to a pull before those reported with it.
+    assert -TOLERANCE <= ahead <= TOLERANCE + PULL
+  assert float(rows[-1]["loss"]) > 0
+  with np.load(finished / "checkpoints" / "final.npz") as weights:
+    assert all(np.isfinite(weights[name]).all() for name in weights)
+
+
+def test_the_end_is_evaluated(finished):
+  rows = _rows(finished / "evaluation.csv")
+  assert [(row["env_steps"], row["episode_return"]) for row in rows] == [
+    (str(STEPS), "5.0"),
+    (str(STEPS), "5.0"),
+  ]
+
+
+def test_a_run_leaves_files_and_no_process(finished):
+  assert (finished / "curve.png").exists() and not _ours_left()
+  config = json.loads((finished / "config.json").read_text())
+  assert (config["num_actors"], config["replay_shards"]) == (2, 2)
+  assert _run(finished, "fake", f"--steps={STEPS}") == 2  # The directory is taken.
+
+
+def _when(condition: Callable[[], bool], action: Callable[[], None]) -> None:
+  """Waits for the condition in a thread of its own."""
+
+  def watch() -> None:
+    while not condition():
+      time.sleep(0.05)
+    action()
+
+  threading.Thread(target=watch, daemon=True).start()
+
+
+def test_ctrl_c_ends_the_run_and_its_processes(tmp_path):
+  metrics = tmp_path / "run" / "metrics.csv"
+  _when(
+    lambda: metrics.exists() and len(_rows(metrics)) >= 3,
+    lambda: os.kill(os.getpid(), signal.SIGINT),
+  )
+  flags = ("--num_actors=1", "--episodes=1000000")
+  assert _run(tmp_path / "run", "fake", *flags) == 130
+  summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+  assert summary["status"] == "interrupted" and summary["episodes"] >= 3
+  assert not _ours_left()
+
+
+def test_an_actor_that_fails_is_told_in_a_sentence(tmp_path, capsys):
+  flags = ("--num_actors=1", "--steps=1000000", "--max_env_failures=0")
+  assert _run(tmp_path / "run", "fake_crashing", *flags) == 1
+  (line,) = [x for x in capsys.readouterr().err.splitlines() if "went away" in x]
+  assert line.startswith(
+    "explorax: actor 0 stopped: the environment of training failed"
+  )
+  assert "after 2 steps of episode 2" in line
+  assert not _ours_left()
