@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -295,12 +296,11 @@ class Run:
     """What has ended a process, in one sentence."""
     cause = getattr(error, "cause", None) or error
     weights = [self._newest_weights()]
-    lines = str(cause).strip().splitlines()
     if isinstance(cause, self._ray.exceptions.RayActorError):
-      # Of a process that failed as it began, a traceback; its last line says why.
-      reason = lines[-1] if "Traceback" in str(cause) else " ".join(lines)
-      return errors.StoppedError(f"the process of {name} died: {reason}", weights)
-    text = " ".join(" ".join(lines).split())
+      # Who asked a process that died has raised what it was told.
+      asked = isinstance(error, self._ray.exceptions.RayTaskError)
+      return errors.StoppedError(death(name, str(cause), asked), weights)
+    text = " ".join(str(cause).split())
     if isinstance(cause, FloatingPointError | environments.NonFiniteError):
       return errors.NonFiniteError(f"{name} stopped: {text}", weights)
     if isinstance(cause, recovery.GivenUpError):
@@ -323,3 +323,24 @@ def running(*arguments: Any, **named: Any) -> Iterator[Run]:
 def cores() -> int:
   """Of this machine, for this process."""
   return len(os.sched_getaffinity(0))
+
+
+def death(name: str, told: str, asked: bool) -> str:
+  """Ray's paragraph on a process that died, in one sentence.
+
+  Args:
+    name: whose work has ended by it.
+    told: what Ray says.
+    asked: whether that one is alive, and has asked another that is not.
+  """
+  found = re.search(r"class_name: (\w+)", told)
+  if asked and found:
+    owner = "the collector" if found[1] == collector.Collector.__name__ else "replay"
+    name = f"{owner}, of which {name} asked something,"
+  if "Traceback" in told:
+    # It failed as it began; the last line says why.
+    return f"the process of {name} failed: {told.strip().splitlines()[-1].strip()}"
+  return (
+    f"the process of {name} died unexpectedly: it was killed, ran out of memory or "
+    "crashed."
+  )

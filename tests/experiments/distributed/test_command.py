@@ -58,3 +58,26 @@ def test_which_environments_count_over_episodes():
   assert not metrics.counts_over_episodes(factory.make("jax:deep_sea/4", seed=0))
   fake = standard.StandardEnvironment(testing.FakeEnvironment())
   assert not metrics.counts_over_episodes(fake)
+
+
+DEATH = "The actor died unexpectedly.\n\tclass_name: {}\n\tpid: 7\nSome causes: (1) ..."
+
+
+@pytest.mark.parametrize(
+  "process, asked, begins",
+  [
+    ("ActorProcess", False, "the process of actor 0 died unexpectedly"),
+    ("MemoryServer", True, "the process of replay, of which actor 0 asked"),
+    ("Collector", True, "the process of the collector, of which actor 0 asked"),
+  ],
+)
+def test_a_death_is_told_in_a_sentence(process, asked, begins):
+  text = driver.death("actor 0", DEATH.format(process), asked)
+  assert text.startswith(begins) and text.endswith("or crashed.")
+  assert "\n" not in text and text.count(".") == 1
+
+
+def test_a_process_that_fails_as_it_begins_says_why():
+  told = "The actor died in its creation task\nTraceback ...\nValueError: no such game"
+  text = driver.death("actor 3", told, asked=False)
+  assert text == "the process of actor 3 failed: ValueError: no such game"
