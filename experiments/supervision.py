@@ -224,6 +224,8 @@ def _supervise(
     seeds = range(command.seed, command.seed + command.num_seeds)
     weights = dict(zip(seeds, error.weights, strict=True))
     problems.append(error)
+  except errors.SetUpError as error:  # Of what is started only when a run begins.
+    problems.append(error)
   except KeyboardInterrupt:  # The second one, at a moment that nobody expects.
     status, exit_code = "interrupted", 130
   finally:

@@ -96,10 +96,11 @@ def connect(
           object_store_memory=num_bytes,
           _temp_dir=folder,
         )
-    except (OSError, RuntimeError, ValueError) as error:
-      reason = str(error).strip().splitlines()[0]
+    except Exception as error:  # A bare one where its start took too long.
+      reason = str(error).strip().splitlines()[0].rstrip(".")
       raise errors.SetUpError(
-        f"Ray could not be started on this machine ({reason})."
+        f"Ray could not be started on this machine ({reason}); try again when it is "
+        "less busy."
       ) from error
     yield count
   finally:
