@@ -56,7 +56,7 @@ def test_a_shorter_line_wipes_out_a_longer_one(report, monkeypatch):
 
 def test_a_live_line_fits_the_terminal(report, monkeypatch):
   size = os.terminal_size((30, 20))
-  monkeypatch.setattr(shutil, "get_terminal_size", lambda: size)
+  monkeypatch.setattr(shutil, "get_terminal_size", lambda *_, **__: size)
   text = report(Terminal(), [1.0] * 4, num_episodes=8)
   assert {len(line.rstrip("\n")) for line in text.split("\r")[1:]} == {29}
 

@@ -285,7 +285,7 @@ def test_no_update_goes_unlooked_at():
   agent = dqn_agent.make_agent(config, factory.spec(environment))
   acting = Acting()
   local_agent = local.LocalAgent(
-    agent, acting, Learner(), acting, clock.Clock(), lambda: False
+    agent, acting, Learner(), acting, clock.Clock(), lambda: False, lambda: None
   )
   with pytest.raises(FloatingPointError, match="became inf in learner update 1;"):
     local_agent.update()
