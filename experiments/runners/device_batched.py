@@ -104,7 +104,7 @@ class Program:
   def _first(self, frames: jax.Array) -> dm_env.TimeStep:
     """Timesteps at which episodes begin."""
     zeros = jnp.zeros((self._num_envs,), jnp.float32)
-    types_ = jnp.full((self._num_envs,), dm_env.StepType.FIRST, jnp.int32)
+    types_ = jnp.full((self._num_envs,), jnp.int32(dm_env.StepType.FIRST))
     before = jnp.zeros_like(jnp.concatenate([frames] * self._num_frames, axis=-1))
     return self._joined(before, dm_env.TimeStep(types_, zeros, zeros + 1, frames))
 

@@ -24,6 +24,8 @@ COMMAND = [
   "--set=min_replay_size=20",
 ]
 TIMED = {"wall_seconds", "steps_per_second"}
+# Sums over a batch, whose last digits depend on how XLA has laid it out.
+ROUNDED = {"loss", "q", "td_error"}
 
 
 def rows(path):
@@ -50,7 +52,13 @@ def test_each_seed_leaves_what_it_leaves_alone(three):
   own = together / "seed2"
   left = [{p.name.split(".")[0] for p in d.iterdir()} for d in (own, alone)]
   assert left[0] == left[1]
-  assert rows(own / "metrics.csv") == rows(alone / "metrics.csv") != []
+  assert len(rows(alone / "metrics.csv")) > 50
+  for row, expected in zip(*(rows(d / "metrics.csv") for d in (own, alone)), strict=True):
+    for name, value in expected.items():
+      if name in ROUNDED and value:
+        assert float(row[name]) == pytest.approx(float(value), rel=1e-5), name
+      else:
+        assert row[name] == value, name
   assert rows(own / "metrics.csv") != rows(together / "seed1" / "metrics.csv")
   weights = [np.load(d / "checkpoints" / "final.npz") for d in (own, alone)]
   for name in weights[1].files:
