@@ -3,6 +3,7 @@
 import pathlib
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +11,7 @@ import reverb
 import tensorflow as tf
 
 from explorax.agents import types
-from explorax.agents.wiring import adder, packing
+from explorax.agents.wiring import adder, loopback, packing
 
 TABLE = "windows"
 # A record for every row, one more at the rows where a window may start, and, where an
@@ -143,6 +144,8 @@ class ReverbReplay:
     agent: types.Agent,
     tables: list[reverb.Table],
     folder: pathlib.Path | None = None,
+    *,
+    private: bool = True,
   ):
     """Starts the server.
 
@@ -150,6 +153,7 @@ class ReverbReplay:
       agent: whose windows these are.
       tables: one, as `make_table` makes it.
       folder: with what `save_to` has written, to go on from; None to begin.
+      private: whether only this machine reaches it; Reverb asks nobody who they are.
     """
     # Reverb restores what it finds where it writes, and keeps its newest only.
     self._folder = tempfile.TemporaryDirectory(prefix="explorax-reverb-")
@@ -159,11 +163,13 @@ class ReverbReplay:
       path=self._folder.name
     )
     self._server = reverb.Server(tables, checkpointer=checkpointer)
+    if private:
+      _restrict(self.port)
     self._client = ReverbClient(agent, f"localhost:{self.port}")
 
   @property
   def port(self) -> int:
-    """At which the server listens, on all of the machine's addresses."""
+    """At which the server listens."""
     return self._server.port
 
   def writer(self) -> "ReverbWriter":
@@ -184,6 +190,18 @@ class ReverbReplay:
     self._client.close()
     self._server.stop()
     self._folder.cleanup()
+
+
+def _restrict(port: int) -> None:
+  """Keeps a server to this machine, or says that it could not be done."""
+  try:
+    loopback.restrict(port)
+  except OSError as error:
+    warnings.warn(
+      f"Reverb can be reached from other machines at port {port}, which could not be "
+      f"kept to this one ({error}); close it with a firewall.",
+      stacklevel=2,
+    )
 
 
 class ReverbWriter:

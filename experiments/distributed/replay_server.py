@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import ipaddress
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -127,8 +128,13 @@ class ReverbServer:
 
   def __init__(self, agent: types.Agent):
     """Starts it, empty; `agent` is that of a shard."""
+    import ray
+
     reverb_replay = builder.import_reverb_replay()
-    self._replay = reverb_replay.ReverbReplay(agent, [reverb_replay.make_table(agent)])
+    table = reverb_replay.make_table(agent)
+    # Where Ray itself can be reached from this machine alone, so can replay.
+    here = ipaddress.ip_address(ray.util.get_node_ip_address()).is_loopback
+    self._replay = reverb_replay.ReverbReplay(agent, [table], private=here)
 
   def address(self) -> str:
     """Where others of the same Ray find it."""

@@ -1,0 +1,72 @@
+"""Keeps a server that listens on all addresses to this machine.
+
+Reverb's server takes a port and no address. Linux lets every socket carry a filter, a
+small program in the kernel that sees each packet before the socket does and drops what
+it does not accept; no privilege is needed. What another machine sends comes in by
+another interface than the loopback one, and is dropped as if nobody listened.
+"""
+
+import contextlib
+import ctypes
+import os
+import socket
+import struct
+
+# From Linux's headers: asm-generic/socket.h, and linux/filter.h for the program.
+_SO_ATTACH_FILTER = 26
+_LOAD_WORD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
+_INTERFACE = 0xFFFFF000 + 8  # SKF_AD_OFF + SKF_AD_IFINDEX: where a packet came in.
+_WHOLE_PACKET = 0xFFFFFFFF
+
+
+def restrict(port: int, interface: int | None = None) -> None:
+  """Drops what reaches this process at a port by any interface but one.
+
+  Connections that are made from now on inherit it. This machine's own come by the
+  loopback interface whichever of its addresses they name.
+
+  Args:
+    port: at which this process listens, for TCP.
+    interface: its index; None: the loopback interface's.
+
+  Raises:
+    OSError: if the system has no such filters, or none of this process's sockets
+      listens at the port.
+  """
+  if interface is None:
+    interface = socket.if_nametoindex("lo")
+  program = (
+    struct.pack("HBBI", _LOAD_WORD, 0, 0, _INTERFACE)
+    + struct.pack("HBBI", _JUMP_IF_EQUAL, 0, 1, interface)
+    + struct.pack("HBBI", _RETURN, 0, 0, _WHOLE_PACKET)
+    + struct.pack("HBBI", _RETURN, 0, 0, 0)
+  )
+  held = ctypes.create_string_buffer(program, len(program))
+  # `struct sock_fprog`: the number of instructions, and where they are.
+  option = struct.pack("@HP", len(program) // 8, ctypes.addressof(held))
+  with contextlib.ExitStack() as stack:
+    listening = [stack.enter_context(each) for each in _listening(port)]
+    if not listening:
+      raise OSError(f"no socket of this process listens at port {port}.")
+    for each in listening:
+      each.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, option)
+
+
+def _listening(port: int) -> list[socket.socket]:
+  """Copies of this process's sockets that listen at the port, whoever opened them."""
+  found = []
+  for name in os.listdir("/proc/self/fd"):
+    with contextlib.suppress(OSError):
+      if not os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+        continue
+      copy = socket.socket(fileno=os.dup(int(name)))
+      listens = (
+        copy.family in (socket.AF_INET, socket.AF_INET6)
+        and copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        and copy.getsockname()[1] == port
+      )
+      if listens:
+        found.append(copy)
+      else:
+        copy.close()
+  return found

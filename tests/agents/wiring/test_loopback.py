@@ -1,0 +1,114 @@
+"""Servers that only this machine reaches: what comes by which interface."""
+
+import contextlib
+import os
+import socket
+import sys
+
+import pytest
+
+from explorax.agents import types
+from explorax.agents.wiring import loopback
+
+pytestmark = pytest.mark.skipif(
+  sys.platform != "linux", reason="filters of sockets are Linux's"
+)
+
+_NONE = 2**31 - 1  # An interface that no machine has.
+_SECONDS = 0.3
+_REPLAY = types.ReplaySpec(capacity=10, min_size=1, batch_size=1, updates_per_step=1.0)
+
+
+def _is_answered(port: int, host: str = "127.0.0.1") -> bool:
+  with contextlib.suppress(TimeoutError):
+    socket.create_connection((host, port), timeout=_SECONDS).close()
+    return True
+  return False
+
+
+@pytest.fixture(params=["127.0.0.1", "::1"])
+def listening(request):
+  """(A socket that listens on all addresses, the loopback address of its kind.)"""
+  if request.param == "::1" and not os.path.exists("/proc/net/if_inet6"):
+    pytest.skip("this machine has no IPv6")
+  family = socket.AF_INET6 if ":" in request.param else socket.AF_INET
+  with socket.create_server(("", 0), family=family) as server:
+    yield server, request.param
+
+
+def test_only_one_interface_is_answered(listening):
+  server, host = listening
+  port = server.getsockname()[1]
+  assert _is_answered(port, host)
+  loopback.restrict(port, interface=_NONE)
+  assert not _is_answered(port, host)
+  loopback.restrict(port)
+  assert _is_answered(port, host)
+
+
+def test_connections_inherit_it_and_pass_data(listening):
+  server, host = listening
+  port = server.getsockname()[1]
+  loopback.restrict(port)
+  with socket.create_connection((host, port), timeout=5) as ours:
+    theirs, _ = server.accept()
+    with theirs:
+      ours.sendall(b"x" * 100_000)
+      ours.shutdown(socket.SHUT_WR)
+      assert len(b"".join(iter(lambda: theirs.recv(65536), b""))) == 100_000
+
+
+def test_other_ports_and_descriptors_are_left_alone(listening):
+  server, _ = listening
+  with socket.create_server(("", 0)) as other:
+    held = set(os.listdir("/proc/self/fd"))
+    loopback.restrict(server.getsockname()[1], interface=_NONE)
+    assert set(os.listdir("/proc/self/fd")) == held
+    assert _is_answered(other.getsockname()[1])
+
+
+def test_a_port_at_which_nothing_listens_is_an_error():
+  with socket.create_server(("", 0)) as server:
+    port = server.getsockname()[1]
+  with pytest.raises(OSError, match=f"listens at port {port}"):
+    loopback.restrict(port)
+
+
+def _num_instructions(port: int) -> set[int]:
+  """Of the filters of this process's sockets at the port."""
+  get_filter = 26  # SO_GET_FILTER, whose length counts instructions.
+  counts = set()
+  for copy in loopback._listening(port):
+    with copy:
+      counts.add(len(copy.getsockopt(socket.SOL_SOCKET, get_filter, 1000)))
+  return counts
+
+
+@pytest.mark.reverb
+@pytest.mark.parametrize(("private", "instructions"), [(True, 4), (False, 0)])
+def test_reverb_is_for_this_machine_unless_told_otherwise(
+  declare, private, instructions
+):
+  from explorax.agents.wiring import reverb_replay
+
+  agent = declare(_REPLAY)
+  table = reverb_replay.make_table(agent)
+  replay = reverb_replay.ReverbReplay(agent, [table], private=private)
+  try:
+    assert _num_instructions(replay.port) == {instructions}
+  finally:
+    replay.close()
+
+
+@pytest.mark.reverb
+def test_a_reverb_that_stays_open_is_said(declare, monkeypatch):
+  from explorax.agents.wiring import reverb_replay
+
+  def refuse(port):
+    raise OSError("Protocol not available")
+
+  monkeypatch.setattr(loopback, "restrict", refuse)
+  agent = declare(_REPLAY)
+  table = reverb_replay.make_table(agent)
+  with pytest.warns(UserWarning, match="reached from other machines at port"):
+    reverb_replay.ReverbReplay(agent, [table]).close()
