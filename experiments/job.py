@@ -63,11 +63,19 @@ class Job:
         "make_environment": self.make_environment,
         "layout": _layout(self.command),
         "ray_address": self.command.ray_address,
+        "on_processes": self._write_processes,
       }
     side_by_side = {"num_envs": self.command.num_envs}
     return {"checkpoints": self.checkpoints} | (
       {} if self.command.num_envs is None else side_by_side
     )
+
+  def _write_processes(self, pids: Mapping[str, int]) -> None:
+    """Leaves word of who is where, for whoever looks after the processes."""
+    try:
+      self.directory.write_json("processes.json", pids)
+    except errors.OutputError as error:
+      console_lib.complain(error)
 
   @property
   def length(self) -> str:

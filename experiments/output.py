@@ -10,6 +10,7 @@
     videos/                evaluation episodes as GIFs, with --video
     r_int.png              the intrinsic reward along those, where there is one
     summary.json           what came of it
+    processes.json         role → pid, of the distributed runner
     bsuite/                bsuite's own CSV, for bsuite's notebooks
 
 Whole files are written beside their place and renamed into it; files that grow take

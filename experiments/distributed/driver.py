@@ -6,7 +6,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -93,6 +93,7 @@ class Callbacks(NamedTuple):
   on_watched: Callable[[collector.Watched], None]
   on_env_failure: Callable[[recovery.Failure], None]
   on_stall: Callable[[str], None]
+  on_processes: Callable[[Mapping[str, int]], None]  # Role → pid, whenever they change.
   stop: Callable[[], bool]
 
 
@@ -134,10 +135,13 @@ class Run:
     self._interrupted = False
     self._tasks: dict[Any, str] = {}  # What is under way → whose it is.
     self._actors: list[Any] = []
+    self._pids: dict[str, int] = {"driver": os.getpid()}
+    self._asked: dict[Any, str] = {}  # A process's answer under way → its role.
     limits = layout.limits(agent.replay, agent.actor_update_period, num_steps)
     self._collector = self._start(
       collector.Collector,
       limits,
+      role="collector",
       cpus=0,
       num_actors=layout.num_actors,
       num_shards=layout.num_shards,
@@ -149,12 +153,13 @@ class Run:
     part = replay_server.of_shard(agent, layout.num_shards)
     if replay == "memory":
       servers = [
-        self._start(replay_server.MemoryServer, part, seed=seed + i)
+        self._start(replay_server.MemoryServer, part, role=f"replay {i}", seed=seed + i)
         for i in range(layout.num_shards)
       ]
     else:
       servers = [
-        self._start(replay_server.ReverbServer, part) for _ in range(layout.num_shards)
+        self._start(replay_server.ReverbServer, part, role=f"replay {i}")
+        for i in range(layout.num_shards)
       ]
     actor_key, learner_key = jax.random.split(jax.random.PRNGKey(seed))
     per_pull = math.floor(agent.replay.updates_per_step * limits.pull_every)
@@ -167,6 +172,7 @@ class Run:
       learner_process.LearnerProcess,
       agent,
       np.asarray(learner_key),
+      role="learner",
       gpus=layout.learner_gpus,
       servers=servers,
       publish_every=max(1, per_pull),
@@ -179,6 +185,7 @@ class Run:
         actor_process.ActorProcess,
         agent,
         np.asarray(jax.random.fold_in(actor_key, i)),
+        role=f"actor {i}",
         actor_id=i,
         num_actors=layout.num_actors,
         server=servers[i % layout.num_shards],
@@ -195,6 +202,7 @@ class Run:
         evaluator.EvaluatorProcess,
         agent,
         np.asarray(key),
+        role="evaluator",
         every=evaluating.every,
         num_episodes=evaluating.num_episodes,
         draws=evaluating.draws,
@@ -253,13 +261,20 @@ class Run:
       self._ray.kill(actor)
 
   def _start(
-    self, process: type, *arguments: Any, cpus: int = 1, gpus: int = 0, **named: Any
+    self,
+    process: type,
+    *arguments: Any,
+    role: str,
+    cpus: int = 1,
+    gpus: int = 0,
+    **named: Any,
   ) -> Any:
     remote: Any = self._ray.remote(process).options(
       num_cpus=cpus, num_gpus=gpus, max_concurrency=1000 if cpus == 0 else 1
     )
     actor = remote.remote(*arguments, **named)
     self._actors.append(actor)
+    self._asked[actor.__ray_call__.remote(_pid)] = role
     return actor
 
   def _begin(self, process: Any, name: str) -> Any:
@@ -269,6 +284,7 @@ class Run:
 
   def _listen(self) -> collector.News:
     """Passes on what has come."""
+    self._look_for_pids()
     try:
       news = self.news()
     except self._ray.exceptions.RayError as error:
@@ -283,6 +299,19 @@ class Run:
     for sentence in news.stalls:
       self._callbacks.on_stall(sentence)
     return news
+
+  def _look_for_pids(self) -> None:
+    """Tells who is where, once another process has begun."""
+    if not self._asked:
+      return
+    asked = list(self._asked)
+    begun, _ = self._ray.wait(asked, num_returns=len(asked), timeout=0)
+    for answer in begun:
+      role = self._asked.pop(answer)
+      with contextlib.suppress(self._ray.exceptions.RayError):
+        self._pids[role] = self._ray.get(answer)
+    if begun:
+      self._callbacks.on_processes(dict(self._pids))
 
   def _newest_weights(self) -> types.Params:
     """The newest that were published; None if they are lost."""
@@ -318,6 +347,12 @@ def running(*arguments: Any, **named: Any) -> Iterator[Run]:
     yield run
   finally:
     run.close()
+
+
+def _pid(process: Any) -> int:
+  """Of the process that is asked."""
+  del process
+  return os.getpid()
 
 
 def cores() -> int:

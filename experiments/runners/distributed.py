@@ -6,7 +6,7 @@ have made, but for a tolerance (`rates.Limits`). Nothing repeats to the bit: whi
 comes first is for the machine to say.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import dm_env
 
@@ -42,6 +42,7 @@ def run(
   max_env_failures: int = 3,
   on_env_failure: Callable[[recovery.Failure], None] = lambda failure: None,
   on_stall: Callable[[str], None] = console.complain,
+  on_processes: Callable[[Mapping[str, int]], None] = lambda pids: None,
 ) -> local.Result:
   """Trains an agent; what is not told here is as in `local.run`.
 
@@ -73,6 +74,7 @@ def run(
     on_env_failure: called with each of those.
     on_stall: called with a sentence when a process has waited, or has not been heard
       of, for longer than the layout's patience.
+    on_processes: called with role → pid (`learner`, `actor 0`) whenever they change.
 
   Raises:
     errors.StoppedError: if a process fails for good.
@@ -114,7 +116,7 @@ def run(
       if evaluates
       else None,
       callbacks=driver.Callbacks(
-        on_episode, on_watched, on_env_failure, on_stall, stop
+        on_episode, on_watched, on_env_failure, on_stall, on_processes, stop
       ),
     ) as processes,
   ):

@@ -122,6 +122,10 @@ def test_a_run_leaves_files_and_no_process(finished):
   assert (finished / "curve.png").exists() and not _ours_left()
   config = json.loads((finished / "config.json").read_text())
   assert (config["num_actors"], config["replay_shards"]) == (2, 2)
+  pids = json.loads((finished / "processes.json").read_text())
+  roles = ("replay 0", "replay 1", "learner", "actor 0", "actor 1", "evaluator")
+  assert set(pids) == {"driver", "collector", *roles}
+  assert len(set(pids.values())) == len(pids) and pids["driver"] == os.getpid()
   assert _run(finished, "fake", f"--steps={STEPS}") == 2  # The directory is taken.
 
 
