@@ -1,0 +1,122 @@
+"""The scores are bsuite's: on stored logs of bsuite's, equal to what bsuite computed.
+
+`make_expected.py` made both.
+"""
+
+import io
+import json
+import math
+import pathlib
+import tarfile
+
+import numpy as np
+import pytest
+from bsuite import sweep
+
+from explorax.environments import bsuite_sweeps
+from explorax.experiments.reports import read, scores
+
+DATA = pathlib.Path(__file__).parent / "data"
+SETS = ("long", "short")
+
+
+@pytest.fixture(scope="module")
+def expected():
+  return json.loads((DATA / "expected.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def logs():
+  """Set → experiment → id → log."""
+  found = {}
+  content = (DATA / "logs.tar.gz").read_bytes()
+  with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
+    for member in archive.getmembers():
+      name, file = member.name.split("/")
+      bsuite_id = next(i for i in sweep.SWEEP if bsuite_sweeps.csv_name(i) == file)
+      experiment = bsuite_id.partition("/")[0]
+      log = read.parse_log(archive.extractfile(member).read(), experiment)
+      found.setdefault(name, {}).setdefault(experiment, {})[bsuite_id] = log
+  return found
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("experiment", scores.EXPERIMENTS)
+def test_scores_equal_bsuites(experiment, name, logs, expected):
+  own = scores.score(experiment, logs[name][experiment])
+  bsuites = expected["scores"][name][experiment]
+  if bsuites is None:
+    assert math.isnan(own)
+  else:
+    np.testing.assert_allclose(own, bsuites, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_tags_equal_bsuites(name, logs, expected):
+  for tag in scores.TAGS:
+    each = [
+      scores.score(experiment, logs[name][experiment])
+      for experiment in scores.EXPERIMENTS
+      if tag in scores.tags(experiment)
+    ]
+    bsuites = expected["tags"][name][tag]
+    np.testing.assert_allclose(scores.tag_mean(each), bsuites, rtol=0, atol=1e-12)
+
+
+def test_every_experiment_and_tag_is_there_and_stored_scores_tell_them_apart(expected):
+  assert sorted(scores.EXPERIMENTS) == sorted(expected["tags_of"])
+  assert set(scores.TAGS) == set(sweep.TAGS)
+  for experiment, tags in expected["tags_of"].items():
+    assert set(scores.tags(experiment)) == set(tags)
+  long = expected["scores"]["long"]
+  assert all(0 < value < 1 for value in long.values()), long
+
+
+def test_settings_are_bsuites():
+  for bsuite_id in sweep.SWEEP:
+    name = scores.setting_name(bsuite_id.partition("/")[0])
+    value = None if name is None else sweep.SETTINGS[bsuite_id][name]
+    assert scores.setting(bsuite_id) == value, bsuite_id
+
+
+def _deep_sea(*bad: int) -> dict[str, np.ndarray]:
+  """A log with so many bad episodes up to episodes 1, 2, …"""
+  return {
+    "episode": np.arange(1.0, len(bad) + 1),
+    "total_bad_episodes": np.array(bad, np.float64),
+  }
+
+
+def test_deep_sea_is_solved_in_the_first_episode_below_the_threshold():
+  assert scores.solution("deep_sea/3", _deep_sea(1, 2, 2, 2)) == (3, True)
+  assert scores.solution("deep_sea/3", _deep_sea(1, 2, 3, 4)) == (4, False)
+  # 9 of 10 is not below 0.9.
+  assert scores.solution("deep_sea/3", _deep_sea(*range(1, 10), 9)) == (10, False)
+  assert scores.solution("deep_sea_stochastic/3", _deep_sea(0, 0, 0)) is None
+  early = {"deep_sea_stochastic/3": _deep_sea(0, 0, 0)}
+  assert math.isnan(scores.score("deep_sea_stochastic", early))
+
+
+def test_nothing_to_score_is_refused():
+  with pytest.raises(ValueError, match="no log of catch"):
+    scores.score("catch", {})
+
+
+@pytest.mark.parametrize(
+  ("content", "problem"),
+  [
+    (b"", "no rows"),
+    (b"episode,total_regret\n", "no rows"),
+    (b"episode,steps\n1,9\n", "no column 'total_regret'"),
+    (b"episode,total_regret\n1,0.5\n2\n", "differ in length"),
+    (b"episode,total_regret\n1,half\n", "could not convert"),
+    (b"episode,total_regret\n1,\n", "'total_regret' has a cell that is no number"),
+    (b"episode,total_regret\n1,nan\n", "'total_regret' has a cell that is no number"),
+    (b"episode,total_regret\n2,1\n1,1\n", "do not rise"),
+    (b"episode,total_regret\n0,1\n", "do not rise"),
+    (b"\xff\xfe", "codec can't decode"),
+  ],
+)
+def test_a_damaged_log_is_refused(content, problem):
+  with pytest.raises(ValueError, match=problem):
+    read.parse_log(content, "catch")
