@@ -93,3 +93,16 @@ class TwinLog:
     info["denoised_return"] += int(metrics["denoised_return"])
     if wrappers._logarithmic_logging(row["episode"]):
       self._on_row({**row, "episode_len": length, "episode_return": total, **info})
+
+  @property
+  def episodes(self) -> int:
+    """How many there were."""
+    return self._row["episode"]
+
+  def save(self) -> dict[str, Any]:
+    """All that it goes on from, as JSON can hold it."""
+    return {"row": {**self._row}, "info": {**self._info}}
+
+  def restore(self, saved: Mapping[str, Any]) -> None:
+    """Goes on from what `save` returned."""
+    self._row, self._info = {**saved["row"]}, {**saved["info"]}

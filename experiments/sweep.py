@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import command as command_lib
@@ -51,8 +51,9 @@ Examples
 _OUTRO = """\
 OUTPUT holds results.csv (one table of all), bsuite_csv/AGENT/seedSEED (for bsuite's own
 csv_load) and sweep.json (settings, versions, and which tasks are missing and why).
-The same call again does what is missing; a task that was interrupted begins anew. More
-seeds, ids and agents may be added.
+The same call again does what is missing; a task of ours that was interrupted goes on
+from its newest checkpoint, to the bit, one of your own agents begins anew. More seeds,
+ids and agents may be added.
 Exit codes: 0 done, 1 a task failed, 2 could not start, 3 --max_hours were up,
 130 Ctrl-C, 143 SIGTERM.
 """
@@ -127,11 +128,18 @@ FLAGS = {
       parser=flag_table.PositiveNumber(),
     ),
     flag_table.Flag(
+      "checkpoint_minutes",
+      "=NUMBER",
+      5.0,
+      "Between two checkpoints of a task. [5]",
+      parser=flag_table.PositiveNumber(),
+    ),
+    flag_table.Flag(
       "max_hours",
       "=NUMBER",
       None,
-      "Ends after so long: what is done is kept, tasks under way are not, and the\n"
-      "same call goes on. [no limit]",
+      "Ends after so long: what is done is kept, of tasks under way their newest\n"
+      "checkpoints, and the same call goes on. [no limit]",
       parser=flag_table.PositiveNumber(),
     ),
     flag_table.Flag(
@@ -191,7 +199,14 @@ class _Plan:
       argv: the command line.
       stack: whose end lets go of the directory.
     """
-    from explorax.experiments.sweeps import cluster, index, lock, selection, tasks
+    from explorax.experiments.sweeps import (
+      cluster,
+      index,
+      lock,
+      selection,
+      tasks,
+      unfinished,
+    )
 
     self._given = given
     self._console = console_lib.Console(sys.stdout)
@@ -219,11 +234,18 @@ class _Plan:
     ]
     possible = self._without_data(everything)
     self._todo = [task for task in possible if not self._index.done(task)]
+    todo = set(self._todo)
+    for task in possible:
+      if task not in todo:  # It was killed between keeping results and this.
+        unfinished.drop(self._directory.path, task)
     before = len(possible) - len(self._todo)
+    go_on = sum(unfinished.exists(self._directory.path, task) for task in self._todo)
     self._console.line(
       f"{_count(len(possible), 'task')} ({_count(len(agents), 'agent')}, "
       f"{_count(len(ids), 'id')}, {_count(len(seeds), 'seed')}), into "
-      f"{self._directory.path}" + (f"; {before} of them done before" if before else "")
+      f"{self._directory.path}"
+      + (f"; {before} of them done before" if before else "")
+      + (f"; {go_on} of them go on from checkpoints" if go_on else "")
     )
 
   def _without_data(self, everything: "list[tasks.Task]") -> "list[tasks.Task]":
@@ -295,7 +317,7 @@ class _Plan:
 
   def _connect(self, stack: contextlib.ExitStack) -> "pool.Pool":
     """Ray, and on it the processes for the tasks."""
-    from explorax.experiments.sweeps import cluster, pool
+    from explorax.experiments.sweeps import cluster, pool, unfinished
 
     given = self._given
     address = given["ray_address"]
@@ -308,9 +330,10 @@ class _Plan:
     )
     # What jax has compiled may not run on other machines.
     cache = None if address else str((self._directory.path / "cache").absolute())
+    place = unfinished.prepare(self._directory, given["checkpoint_minutes"])
     workers = pool.Pool(
       size,
-      lambda: cluster.start_worker(os.getcwd(), cache, self._mnist_dir),
+      lambda: cluster.start_worker(os.getcwd(), cache, self._mnist_dir, place),
       time_limit=60 * given["task_minutes"],
     )
     stack.callback(workers.close)
@@ -320,6 +343,7 @@ class _Plan:
     """Does what is to be done; returns how many tasks failed."""
     from explorax.experiments import summary
     from explorax.experiments.figures import progress as progress_lib
+    from explorax.experiments.sweeps import unfinished
 
     todo = self._todo
     weights = [task.weight for task in todo]
@@ -351,6 +375,7 @@ class _Plan:
         else:
           self._store.write(task, outcome.rows, outcome.seconds, outcome.runner)
           self._index.done(task)
+          unfinished.drop(self._directory.path, task)
         progress.finish(report.task)
         done += 1
         left = progress.left(under_way)
@@ -370,32 +395,16 @@ class _Plan:
     self._directory.write("results.csv", lambda file: file.write(table))
 
 
-def _agents(names: str | None) -> dict[str, Any]:
+def _agents(names: str | None) -> Mapping[str, Any]:
   """Name → what tells versions of the agent apart, as JSON has it."""
-  import json
-
-  from explorax.experiments import overrides, presets
-  from explorax.experiments.sweeps import user_agents
+  from explorax.experiments.sweeps import agents
 
   if not names:
     raise errors.SetUpError(
       "--agents is missing; `python -m explorax.experiments.run --list_agents` shows "
       "the names."
     )
-  agents: dict[str, Any] = {}
-  for name in (part.strip() for part in names.split(",")):
-    if name in presets.PRESETS:
-      settings = overrides.to_dict(presets.PRESETS[name].config_for("bsuite:"))
-    elif ":" in name:
-      settings = user_agents.settings(name)
-    else:
-      near = overrides.nearest(name, list(presets.PRESETS))
-      raise errors.SetUpError(
-        f"there is no agent {name!r}.{near} `python -m explorax.experiments.run "
-        "--list_agents` shows all of them; your own are named module:function."
-      )
-    agents[name] = json.loads(json.dumps(settings))
-  return agents
+  return agents.identities(agents.split(names))
 
 
 def _check_reachable(address: str | None) -> None:

@@ -59,6 +59,8 @@ class Keeper:
     with_replay: whether replay is to be part of them.
     companion: what others need who write while the run lasts, asked at each checkpoint;
       None if they cannot write any more.
+    permits: asked whether this is a moment for one, where not all are; one that is due
+      waits for it.
     tell: is told how large checkpoints are.
   """
 
@@ -97,6 +99,7 @@ class Keeper:
     self._keep = keep
     self._keep_hours = keep_hours
     self.companion: Callable[[], Mapping[str, Any] | None] = dict
+    self.permits: Callable[[], bool] = lambda: True
     self.tell: Callable[[str], None] = lambda text: None
     self._warn = warn
     self._clock = clock
@@ -113,6 +116,8 @@ class Keeper:
 
   def is_due(self, env_steps: int) -> bool:
     """Whether it is time for a checkpoint."""
+    if not self.permits():
+      return False
     every = self._every
     if every is not None and env_steps // every > self._saved_steps // every:
       return True

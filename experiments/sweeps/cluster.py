@@ -10,10 +10,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import errors
 from explorax.experiments.sweeps import tasks
+
+if TYPE_CHECKING:
+  from explorax.experiments.sweeps import unfinished
 
 # Of a Ray that is started here: reachable from this machine alone, and there only with
 # a token; nothing is reported or exported.
@@ -125,7 +128,13 @@ class Worker:
   What jax has compiled for one task serves the next ones of its shapes.
   """
 
-  def __init__(self, directory: str, cache: str | None, mnist_dir: str):
+  def __init__(
+    self,
+    directory: str,
+    cache: str | None,
+    mnist_dir: str,
+    place: "unfinished.Place | None" = None,
+  ):
     """Prepares the process.
 
     Args:
@@ -133,6 +142,7 @@ class Worker:
         not exist here (on another machine) is left out.
       cache: a folder for what jax compiles, shared with others; None for none.
       mnist_dir: where the MNIST files are.
+      place: of the checkpoints of tasks; None for none.
     """
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     # Tasks side by side are faster than one after the other on all cores.
@@ -149,6 +159,7 @@ class Worker:
       jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
       jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     self._mnist_dir = mnist_dir
+    self._place = place
     self._share = 0.0
 
   def ready(self) -> bool:
@@ -169,7 +180,7 @@ class Worker:
       self._share = share
 
     self._share = 0.0
-    return perform.perform(task, self._mnist_dir, tick)
+    return perform.perform(task, self._mnist_dir, tick, self._place)
 
 
 def start_worker(*arguments: Any) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 from explorax.environments import bsuite_sweeps
 from explorax.experiments import errors, output
 
-_REVISION = 1  # Of what a task computes with settings that stay the same.
+REVISION = 1  # Of what a task computes with settings that stay the same.
 
 Row = Mapping[str, Any]
 
@@ -77,7 +77,7 @@ class Store:
     self._agents = agents
     self._made_by = {
       "explorax": metadata.version("explorax"),
-      "revision": _REVISION,
+      "revision": REVISION,
       "episodes": cap,
     }
 

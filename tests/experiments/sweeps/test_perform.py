@@ -10,9 +10,10 @@ from bsuite.baselines.random import agent as random_agent
 
 from explorax import environments
 from explorax.environments import bsuite_environments
-from explorax.experiments import errors, presets
+from explorax.experiments import errors, output, presets
+from explorax.experiments.checkpoints import keeper
 from explorax.experiments.runners import local
-from explorax.experiments.sweeps import perform, tasks, user_agents
+from explorax.experiments.sweeps import perform, tasks, unfinished, user_agents
 
 SOURCE = """
 import sys
@@ -125,6 +126,81 @@ def test_deep_sea_is_done_by_the_device_runner(small):
   assert episodes == [*range(1, 11), 12]  # bsuite logs no thirteenth.
   assert [row["steps"] for row in outcome.rows] == [10 * e for e in episodes]
   assert outcome.rows[-1]["total_bad_episodes"] <= 12
+
+
+class _Killed(BaseException):
+  """Nobody catches it, like the signal."""
+
+
+@pytest.mark.parametrize(
+  ("bsuite_id", "killed_after", "episodes"),
+  [("catch/0", 7, 12), ("deep_sea/0", 60, 80)],
+)
+def test_a_task_goes_on_where_it_was_killed(
+  small, tmp_path, bsuite_id, killed_after, episodes
+):
+  place = unfinished.prepare(output.RunDirectory.create(tmp_path), 1e-9)
+  task = tasks.Task("dqn", bsuite_id, 1, episodes)
+  whole = perform.perform(task, "/nowhere", lambda share: None)
+
+  def killing(share):
+    if share * episodes >= killed_after:
+      raise _Killed
+
+  with pytest.raises(_Killed):
+    perform.perform(task, "/nowhere", killing, place)
+  assert unfinished.exists(tmp_path, task)
+  ticks = []
+  outcome = perform.perform(task, "/nowhere", ticks.append, place)
+  assert outcome.problem == "" and outcome.rows == whole.rows
+  assert 0 < ticks[0] * episodes - 1 < killed_after
+
+
+def test_checkpoints_of_other_settings_or_damaged_ones_are_not_gone_on_from(tmp_path):
+  place = unfinished.prepare(output.RunDirectory.create(tmp_path), 1.0)
+  task = tasks.Task("dqn", "catch/0", 1, 5)
+  rows = [{"steps": 9, "total_return": 0.1}]
+
+  def leave():
+    with unfinished.open_saves(place, task, {"rate": 1}) as saves:
+      saves.attach(rows, dict, lambda: False)
+      assert saves.keeper.save(9, keeper.Snapshot({}, {}))
+
+  def found(task, settings):
+    with unfinished.open_saves(place, task, settings) as saves:
+      return saves.rows
+
+  leave()
+  assert found(task, {"rate": 1}) == rows
+  assert found(task, {"rate": 2}) == []
+  assert not unfinished.exists(tmp_path, task)
+  leave()
+  assert found(dataclasses.replace(task, episodes=6), {"rate": 1}) == []
+  leave()
+  (record,) = tmp_path.glob("unfinished/dqn/seed1/catch-0/step_*/record.json")
+  record.write_bytes(record.read_bytes()[:-1])
+  assert found(task, {"rate": 1}) == []
+
+
+def test_a_task_that_fails_leaves_no_checkpoint(small, tmp_path):
+  place = unfinished.prepare(output.RunDirectory.create(tmp_path), 1e-9)
+  task = tasks.Task("dqn", "catch/0", 1, 5)
+
+  def breaking(share):
+    if share > 0.5:
+      assert unfinished.exists(tmp_path, task)
+      raise ArithmeticError
+
+  assert perform.perform(task, "/nowhere", breaking, place).rows is None
+  assert not unfinished.exists(tmp_path, task)
+
+
+def test_a_folder_of_the_same_name_on_another_machine_is_not_used(small, tmp_path):
+  place = unfinished.prepare(output.RunDirectory.create(tmp_path), 1e-9)
+  task = tasks.Task("dqn", "catch/0", 1, 2)
+  elsewhere = place._replace(token="another")
+  assert perform.perform(task, "/nowhere", lambda share: None, elsewhere).rows
+  assert not [*tmp_path.glob("unfinished/*/*")]
 
 
 @pytest.mark.parametrize("name", ["Random", "without_seed", "global_numpy"])

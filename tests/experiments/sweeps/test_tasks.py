@@ -139,7 +139,7 @@ def test_other_settings_are_refused(tmp_path):
 
 def test_another_version_is_refused(tmp_path, monkeypatch):
   _store(tmp_path).write(_task(), ROWS, 1.0, "local")
-  monkeypatch.setattr(tasks, "_REVISION", 99)
+  monkeypatch.setattr(tasks, "REVISION", 99)
   with pytest.raises(errors.SetUpError, match=r"revision=1 .* would be revision=99"):
     _store(tmp_path).check()
 
