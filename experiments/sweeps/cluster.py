@@ -1,14 +1,18 @@
 """Ray, on this machine's cores or on a cluster, and the processes that do tasks."""
 
 import contextlib
+import fcntl
 import importlib.util
 import os
+import pathlib
 import secrets
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +30,9 @@ _LOCAL = {
   "RAY_USAGE_STATS_ENABLED": "0",
   "RAY_enable_metrics_collection": "0",
 }
+# Of folders for what Ray writes: sockets among it, whose paths must be short.
+_PARENT, _PREFIX = "/tmp", "explorax_ray_"
+_YOUTH = 60.0  # Seconds after which the owner of such a folder has locked it.
 _OBJECTS = 100 * 2**20  # Bytes for results under way, which are small.
 
 
@@ -84,31 +91,63 @@ def connect(
   import ray
 
   count = workers or len(os.sched_getaffinity(0))
-  # Sockets lie in it, whose paths must be short.
-  folder = tempfile.mkdtemp(prefix="explorax-ray-", dir="/tmp")
-  try:
+  with _folder() as folder:
     try:
-      with _own_sigterm():
-        ray.init(
-          address="local",
-          num_cpus=count,
-          num_gpus=num_gpus,
-          include_dashboard=False,
-          log_to_driver=False,
-          configure_logging=False,
-          object_store_memory=num_bytes,
-          _temp_dir=folder,
-        )
-    except Exception as error:  # A bare one where its start took too long.
-      reason = str(error).strip().splitlines()[0].rstrip(".")
-      raise errors.SetUpError(
-        f"Ray could not be started on this machine ({reason}); try again when it is "
-        "less busy."
-      ) from error
-    yield count
+      try:
+        with _own_sigterm():
+          ray.init(
+            address="local",
+            num_cpus=count,
+            num_gpus=num_gpus,
+            include_dashboard=False,
+            log_to_driver=False,
+            configure_logging=False,
+            object_store_memory=num_bytes,
+            _temp_dir=folder,
+          )
+      except Exception as error:  # A bare one where its start took too long.
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise errors.SetUpError(
+          f"Ray could not be started on this machine ({reason}); try again when it is "
+          "less busy."
+        ) from error
+      yield count
+    finally:
+      ray.shutdown()
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[str]:
+  """A folder for what Ray writes; those of processes that were killed are removed.
+
+  Its owner locks it, and the system lets go of the lock however the owner ends.
+  """
+  parent = pathlib.Path(_PARENT)
+  for left in parent.glob(f"{_PREFIX}*"):
+    with contextlib.suppress(OSError):
+      status = left.lstat()
+      young = abs(time.time() - status.st_mtime) < _YOUTH  # Not yet locked, maybe.
+      if young or status.st_uid != os.getuid() or not stat.S_ISDIR(status.st_mode):
+        continue
+      with _locked(left):
+        shutil.rmtree(left, ignore_errors=True)
+  folder = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
+  with _locked(pathlib.Path(folder)):
+    try:
+      yield folder
+    finally:
+      shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: pathlib.Path) -> Iterator[None]:
+  """Raises an OSError if another process has locked it."""
+  descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+  try:
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    yield
   finally:
-    ray.shutdown()
-    shutil.rmtree(folder, ignore_errors=True)
+    os.close(descriptor)
 
 
 @contextlib.contextmanager
