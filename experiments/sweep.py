@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import command as command_lib
@@ -42,6 +42,10 @@ Examples
   To try it out, fifty episodes of one id of each experiment:
     python -m explorax.experiments.sweep --agents=dqn --sweep=TESTING --episodes=50
 
+  The best β of QEX, of those that paper 4 tried, on seeds of its own:
+    python -m explorax.experiments.sweep --agents=qex --sweep=deep_sea/0 --seeds=3 \\
+      --sweep_config=table3 --output=results/tuning
+
   An agent of your own, and one of bsuite's, beside ours:
     python -m explorax.experiments.sweep \\
       --agents=dqn,my_agents:make,bsuite.baselines.random:default_agent \\
@@ -58,7 +62,8 @@ Exit codes: 0 done, 1 a task failed, 2 could not start, 3 --max_hours were up,
 130 Ctrl-C, 143 SIGTERM.
 """
 
-_MAX_SEED = 2**32 - 1
+_TUNING_SEED = 1_000_000  # The first one of a tuning; those before it are for others.
+_MAX_SEED = _TUNING_SEED - 1
 
 FLAGS = {
   "What to run": (
@@ -66,7 +71,8 @@ FLAGS = {
       "agents",
       "=NAME,...",
       None,
-      "Agents (run --list_agents); or your own as module:function, called with\n"
+      "Agents (run --list_agents), with settings if need be: dqn@n_step=3@beta=0;\n"
+      "or your own as module:function, called with\n"
       "(observation_spec, action_spec, seed=...): anything that has bsuite's\n"
       "select_action(timestep) and update(timestep, action, new_timestep).",
     ),
@@ -103,6 +109,24 @@ FLAGS = {
       None,
       "Where the two files of MNIST's training set are; without them the mnist\n"
       "experiments are left out. [/tmp/mnist]",
+    ),
+  ),
+  "To choose an agent's settings": (
+    flag_table.Flag(
+      "sweep_config",
+      "=GRID",
+      None,
+      "Tries all of an agent's settings in a grid and names the best: table3 (paper\n"
+      "4's), or a .toml or .json file with [agent] and setting = [value, ...]. Its\n"
+      "seeds are 1,000,000 + --seed and on, which no other sweep takes.",
+    ),
+    flag_table.Flag(
+      "score",
+      "=NAME",
+      None,
+      "What is best: bsuite's score, the return (of an episode, averaged over all\n"
+      "of them) or the final_return (over the last half). [bsuite]",
+      choices=("bsuite", "return", "final_return"),
     ),
   ),
   "How": (
@@ -199,6 +223,7 @@ class _Plan:
       argv: the command line.
       stack: whose end lets go of the directory.
     """
+    from explorax.experiments.sweeps import agents as agent_names
     from explorax.experiments.sweeps import (
       cluster,
       index,
@@ -213,8 +238,10 @@ class _Plan:
     if not given["sweep"]:
       raise errors.SetUpError("--sweep is missing; --list shows the names.")
     ids = selection.select(given["sweep"])
-    agents = _agents(given["agents"])
+    names = _names(given)
+    agents = agent_names.identities(names)
     seeds = _seeds(given)
+    self._ids, self._names, self._seeds = ids, names, seeds
     cluster.check_installed()
     _check_reachable(given["ray_address"])
     self._directory = _directory(given["output"])
@@ -233,6 +260,7 @@ class _Plan:
       for agent in agents
     ]
     possible = self._without_data(everything)
+    self._possible = possible
     self._todo = [task for task in possible if not self._index.done(task)]
     todo = set(self._todo)
     for task in possible:
@@ -281,6 +309,7 @@ class _Plan:
       self._index.write()
       self._write_table()
       self._console.line("all of them are done.")
+      self._tell_best()
       return 0
     hours = self._given["max_hours"]
     end = math.inf if hours is None else time.monotonic() + 3600 * hours
@@ -313,6 +342,7 @@ class _Plan:
         f"{_count(failed, 'task')} failed (sweep.json has the tracebacks); the others "
         "are kept, and the same call tries those again."
       )
+    self._tell_best()
     return 1 if failed else 0
 
   def _connect(self, stack: contextlib.ExitStack) -> "pool.Pool":
@@ -390,21 +420,45 @@ class _Plan:
           self._index.write()
     return failed
 
+  def _tell_best(self) -> None:
+    """Of a tuning: the best settings, on the console and in tuning.csv."""
+    if not self._given["sweep_config"]:
+      return
+    from explorax.experiments.reports import read
+    from explorax.experiments.sweeps import tuning
+
+    score = self._given["score"] or "bsuite"
+    logs: tuning.AllLogs = {}
+    if any(self._index.done(task) for task in self._possible):
+      logs = read.read(self._directory.path).logs
+    rows = tuning.compare(logs, self._names, self._ids, self._seeds, score)
+    table = tuning.to_csv(rows, score)
+    self._directory.write("tuning.csv", lambda file: file.write(table))
+    self._console.line("\n" + tuning.tell(rows, score))
+
   def _write_table(self) -> None:
     table = self._store.table()
     self._directory.write("results.csv", lambda file: file.write(table))
 
 
-def _agents(names: str | None) -> Mapping[str, Any]:
-  """Name → what tells versions of the agent apart, as JSON has it."""
-  from explorax.experiments.sweeps import agents
+def _names(given: dict[str, Any]) -> Sequence[str]:
+  """Of the agents, each with its settings where there is a grid of them."""
+  from explorax.experiments.sweeps import agents, grids
 
-  if not names:
+  if not given["agents"]:
     raise errors.SetUpError(
       "--agents is missing; `python -m explorax.experiments.run --list_agents` shows "
       "the names."
     )
-  return agents.identities(agents.split(names))
+  names = agents.split(given["agents"])
+  config = given["sweep_config"]
+  if config:
+    return grids.variants(grids.load(config), config, names)
+  if given["score"]:
+    raise errors.SetUpError(
+      f"--score={given['score']} is for --sweep_config; leave it out, or add that one."
+    )
+  return names
 
 
 def _check_reachable(address: str | None) -> None:
@@ -428,7 +482,8 @@ def _seeds(given: dict[str, Any]) -> range:
       f"--seed={first} and --seeds={count} go beyond the last seed, {_MAX_SEED}; use a "
       "smaller --seed."
     )
-  return range(first, first + count)
+  start = first + (_TUNING_SEED if given["sweep_config"] else 0)
+  return range(start, start + count)
 
 
 def _directory(path: str) -> "output.RunDirectory":

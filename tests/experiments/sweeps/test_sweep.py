@@ -250,6 +250,33 @@ def test_mnist_without_data_is_left_out_and_said_once(inline, folder, capsys):
   assert "must be in" in reasons["mnist/7"] and not reasons["catch/0"]
 
 
+def test_a_tuning_names_the_best_settings(inline, folder, monkeypatch, capsys):
+  def perform_task(task, mnist_dir, tick):
+    beta = float(task.agent.rpartition("=")[2])
+    rows = [
+      {"episode": e, "steps": e, "total_return": e * beta, "total_regret": 0.0}
+      for e in (1, 2, 3)
+    ]
+    return perform.Outcome(rows, "", "", 1.0, "local")
+
+  monkeypatch.setattr(perform, "perform", perform_task)
+  (folder / "grid.json").write_text('{"qex": {"beta": [1, 3.5, 0.25]}}')
+  argv = ["--agents=qex", "--sweep=bandit/0", "--episodes=3", "--output=out"]
+  argv += ["--seeds=2", "--sweep_config=grid.json", "--score=return"]
+  assert sweep.main(argv) == 0
+  out = capsys.readouterr().out
+  assert "6 tasks (3 agents, 1 id, 2 seeds)" in out
+  assert "best: --agent=qex --set=beta=3.5\n" in out
+  assert {row["seed"] for row in _table(folder)} == {"1000000", "1000001"}
+  with open(folder / "out/tuning.csv", newline="") as file:
+    assert [row["settings"] for row in csv.DictReader(file) if row["is_best"] == "True"]
+  # The winner, as it was told, is an agent of a sweep on other seeds.
+  assert sweep.main([*argv[1:4], "--agents=qex@beta=3.5"]) == 0
+  assert {row["seed"] for row in _table(folder)} == {"0", "1000000", "1000001"}
+  assert sweep.main(argv) == 0
+  assert "all of them are done.\n\nqex: return of 3" in capsys.readouterr().out
+
+
 def test_a_full_disk_ends_it_and_keeps_what_is_done(
   inline, folder, monkeypatch, capsys
 ):
@@ -291,6 +318,10 @@ def test_a_directory_of_other_settings_is_refused(inline, capsys):
     (("--agents=dqm", "--sweep=catch/0"), "Did you mean dqn"),
     (("--agents=dqn", "--sweep=cach/0"), "Did you mean catch/0"),
     (("--agents=none:make", "--sweep=catch/0"), "cannot be imported"),
+    (("--agents=dqm@beta=1", "--sweep=catch/0"), "Did you mean dqn"),
+    (("--agents=dqn@bta=1", "--sweep=catch/0"), "Did you mean beta"),
+    (("--agents=dqn", "--sweep=catch/0", "--score=return"), "is for --sweep_config"),
+    (("--agents=tdy", "--sweep=catch/0", "--sweep_config=table3"), "Did you mean tdu"),
     (("--agents=dqn", "--sweep=mnist/0", "--mnist_dir=/none"), "must be in /none"),
     (("--agents=dqn", "--sweep=catch/0", "--max_hours=0"), "a number above 0"),
     (
@@ -298,7 +329,7 @@ def test_a_directory_of_other_settings_is_refused(inline, capsys):
       "no Ray cluster answers at --ray_address=127.0.0.1:1",
     ),
     (
-      ("--agents=dqn", "--sweep=catch/0", "--seed=4294967295", "--seeds=2"),
+      ("--agents=dqn", "--sweep=catch/0", "--seed=999999", "--seeds=2"),
       "go beyond",
     ),
   ],

@@ -1,0 +1,138 @@
+"""The settings that a tuning tries: paper 4's Table 3, or those of a file.
+
+A grid has a table for each preset, and in it a list of values for each setting:
+
+    [qex]
+    beta = [0.01, 0.1, 1.0]
+
+    [noisy_dqn]
+    noisy_sigma = [0.1, 0.5]
+    hidden_sizes = [[50, 50], [20]]
+
+in TOML, or the same in JSON. All combinations of an agent's values are tried.
+"""
+
+import itertools
+import json
+import pathlib
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from explorax.experiments import errors, overrides, presets
+from explorax.experiments.sweeps import agents
+
+TABLE3 = "table3"
+
+Grid = Mapping[str, Mapping[str, Sequence[Any]]]
+
+# Flennerhag et al. (2020), appendix D.1, Table 3, of which the text that we have has
+# lost the best values and some signs: the first β of QEX and of CTS is read as 10⁻⁴,
+# and values are in order here. Its names: QEX, CTS, RND (x-dim m, decay α, and whether
+# to normalise), BDQN (λ), SU (hidden size, β, θ), NNS (the scale of the noise, read as
+# σ_0) and TDU (λ, β).
+_TABLE3: Grid = {
+  "qex": {"beta": (1e-4, 1e-3, 1e-2, 0.1, 1.0, 5.0, 10.0, 100.0, 1000.0)},
+  "dqn_counts": {"beta": (1e-4, 1e-3, 1e-2, 0.1, 1.0, 5.0, 10.0, 100.0, 1000.0)},
+  "dqn_rnd": {
+    "beta": (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 100.0),
+    "bonus.output_size": (10, 64, 128),
+    "bonus.decay": (0.9, 0.99, 0.999),
+    "bonus.normalisation": ("centred", "none"),
+  },
+  "bootstrapped_dqn": {"prior_scale": (0.0, 1.0, 3.0, 5.0, 10.0, 50.0, 100.0)},
+  "successor_uncertainties": {
+    "feature_size": (20, 64),
+    "likelihood_variance": (0.01, 0.1, 1.0, 10.0, 100.0),
+    "prior_variance": (1e-3, 0.1, 1.0, 10.0, 1000.0),
+  },
+  "noisy_dqn": {"noisy_sigma": (0.01, 0.1, 1.0, 10.0, 100.0)},
+  "tdu": {
+    "prior_scale": (0.0, 1.0, 3.0),
+    "beta": (1e-3, 0.01, 0.1, 1.0, 5.0, 10.0),
+  },
+}
+
+
+def load(name: str) -> Grid:
+  """`table3`, or the grid of a file that ends with .toml or .json.
+
+  Raises:
+    SetUpError: if there is no such grid, or the file holds none.
+  """
+  if name == TABLE3:
+    return _TABLE3
+  path = pathlib.Path(name).expanduser()
+  loaders = {".toml": tomllib.loads, ".json": json.loads}
+  if path.suffix not in loaders:
+    raise errors.SetUpError(
+      f"--sweep_config={name} is neither {TABLE3} nor a file that ends with .toml or "
+      ".json."
+    )
+  try:
+    grid = loaders[path.suffix](path.read_text(encoding="utf-8"))
+  except (OSError, ValueError) as error:
+    reason = error.strerror if isinstance(error, OSError) else error
+    raise errors.SetUpError(
+      f"--sweep_config={name} cannot be read ({reason})."
+    ) from error
+  _check(grid, name)
+  return grid
+
+
+def variants(grid: Grid, name: str, wanted: Sequence[str]) -> tuple[str, ...]:
+  """The names of all that is to be tried (`agents.join`), agent by agent.
+
+  Args:
+    grid: of `load`.
+    name: of the grid, for errors.
+    wanted: presets.
+
+  Raises:
+    SetUpError: for an agent that the grid does not have.
+  """
+  found: list[str] = []
+  for agent in wanted:
+    if agent not in grid:
+      raise errors.SetUpError(
+        f"--sweep_config={name} has no settings for the agent {agent!r}."
+        f"{overrides.nearest(agent, list(grid))} It has some for {', '.join(grid)}."
+      )
+    settings = grid[agent]
+    for values in itertools.product(*settings.values()):
+      pairs = zip(settings, values, strict=True)
+      found.append(agents.join(agent, [f"{k}={_text(v)}" for k, v in pairs]))
+  return tuple(dict.fromkeys(found))
+
+
+def _check(grid: Any, name: str) -> None:
+  """Raises a SetUpError unless it is a grid of presets."""
+  if not isinstance(grid, dict) or not grid:
+    raise errors.SetUpError(
+      f"--sweep_config={name} holds no agent; write a table for each, [qex] for "
+      "instance, with a list of values for each of its settings."
+    )
+  for agent, settings in grid.items():
+    if agent not in presets.PRESETS:
+      near = overrides.nearest(agent, list(presets.PRESETS))
+      raise errors.SetUpError(
+        f"--sweep_config={name} names the agent {agent!r}, which does not exist.{near}"
+      )
+    if not isinstance(settings, dict) or not settings:
+      raise errors.SetUpError(f"--sweep_config={name} has no settings for {agent}.")
+    for setting, values in settings.items():
+      if not isinstance(values, list) or not values:
+        raise errors.SetUpError(
+          f"--sweep_config={name} has {setting} = {values!r} for {agent}; write a list "
+          "of values to be tried."
+        )
+
+
+def _text(value: Any) -> str:
+  """A value as it is typed after --set."""
+  if isinstance(value, bool):
+    return str(value).lower()
+  if isinstance(value, list):
+    return ",".join(map(_text, value)) or "()"
+  short = f"{value:g}" if isinstance(value, float) else str(value)
+  return short if not isinstance(value, float) or float(short) == value else repr(value)
