@@ -21,7 +21,15 @@ import pytest
 
 from explorax import exploration, losses
 from explorax.agents import bonuses
-from explorax.experiments import command, flag_table, overrides, presets, run, sweep
+from explorax.experiments import (
+  command,
+  flag_table,
+  overrides,
+  presets,
+  report,
+  run,
+  sweep,
+)
 from explorax.experiments.sweeps import perform, selection, tasks, user_agents
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -187,10 +195,18 @@ def test_agent_example_learns_to_catch(directory_of_files):
   assert late / (last["episode"] - rows[-7]["episode"]) > 0
 
 
-def test_table_of_the_sweeps_flags_lists_them():
-  rows = _rows(_section(README, "### 2. Sweep agents over bsuite"))
+@pytest.mark.parametrize(
+  ("heading", "groups"),
+  [
+    ("### 2. Sweep agents over bsuite", sweep.FLAGS),
+    ("### The report of a sweep", report.FLAGS),
+  ],
+  ids=["sweep", "report"],
+)
+def test_tables_of_flags_list_them(heading, groups):
+  rows = _rows(_section(README, heading))
   listed = [name for row in rows for name in re.findall(r"`--(\w+)`", row[0])]
-  flags = [flag.name for group in sweep.FLAGS.values() for flag in group]
+  flags = [flag.name for group in groups.values() for flag in group]
   assert sorted(listed) == sorted(flags)
 
 

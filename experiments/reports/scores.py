@@ -20,48 +20,15 @@ import numpy as np
 
 from explorax import environments
 from explorax.environments import bsuite_sweeps
+from explorax.experiments.reports import catalogue
 
 Log = Mapping[str, np.ndarray]  # Column → float64 `[rows]`, in the order of episodes.
 Logs = Mapping[str, Log]  # bsuite id → its log.
 
-_VARIANTS = ("_noise", "_scale")
 _FORGIVENESS = 100  # Episodes that Deep Sea is allowed beyond 2^N.
 _MEMORY_THRESHOLD = 0.75  # As times a random agent's regret.
 _UMBRELLA_THRESHOLD = 0.5
 _FINAL = 0.9  # Of all episodes: mnist's final accuracy is over those after it.
-
-# bsuite's settings that its scores and plots look at, by the number after the slash.
-_SPACED = (*range(1, 11), 12, 14, 17, 20, 25)
-_HUNDRED = (*_SPACED, *range(30, 105, 10))
-_OF_VARIANTS = {
-  "_noise": ("noise_scale", tuple(np.repeat((0.1, 0.3, 1.0, 3.0, 10.0), 4))),
-  "_scale": ("reward_scale", tuple(np.repeat((0.001, 0.03, 1.0, 30.0, 1000.0), 4))),
-}
-_SETTINGS: dict[str, tuple[str, tuple[float, ...]]] = {
-  "cartpole_swingup": ("height_threshold", tuple(n / 20 for n in range(20))),
-  "deep_sea": ("size", tuple(range(10, 51, 2))),
-  "deep_sea_stochastic": ("size", tuple(range(10, 51, 2))),
-  "memory_len": ("memory_length", _HUNDRED),
-  "memory_size": ("num_bits", (*_SPACED, 30, 40)),
-  "umbrella_distract": ("n_distractor", _HUNDRED),
-  "umbrella_length": ("chain_length", _HUNDRED),
-}
-
-# bsuite's order of experiments (`summary_analysis._ORDERED_EXPERIMENTS`).
-_BASICS = ("bandit", "mnist", "catch", "mountain_car", "cartpole")
-EXPERIMENTS = (
-  *_BASICS,
-  *(f"{name}_noise" for name in _BASICS),
-  *(f"{name}_scale" for name in _BASICS),
-  *("deep_sea", "deep_sea_stochastic", "cartpole_swingup"),
-  *("umbrella_length", "umbrella_distract", "discounting_chain"),
-  *("memory_len", "memory_size"),
-)
-# The tags, in its order of types (`_ORDERED_TYPES`), and the one that is no type.
-TAGS = (
-  *("basic", "noise", "scale", "exploration", "credit_assignment", "memory"),
-  "generalization",
-)
 
 
 class Solution(NamedTuple):
@@ -86,7 +53,9 @@ class _Kind:
     columns: of the log that all of this needs, beside `episode`.
     total: the regret R(n) of a log, `[rows]`.
     score: of the logs of one experiment, in [0, 1]; NaN where it cannot be told.
-    baseline: of the average regret, that of a bad agent; None if there is no such.
+    reference: an average regret to compare with.
+    reference_name: what it is: `baseline`, with which nothing is scored for the regret;
+      `threshold`, below which a setting counts.
   """
 
   formula: str
@@ -94,82 +63,45 @@ class _Kind:
   columns: tuple[str, ...]
   total: Callable[[Log], np.ndarray]
   score: Callable[[Logs], float]
-  baseline: float | None = None
-
-
-def kind(experiment: str) -> str:
-  """`catch`, of `catch_noise` and `catch_scale`."""
-  return next(
-    (experiment.removesuffix(v) for v in _VARIANTS if experiment.endswith(v)),
-    experiment,
-  )
-
-
-def tags(experiment: str) -> tuple[str, ...]:
-  """bsuite's tags of an experiment, in the order of `TAGS`."""
-  groups = bsuite_sweeps.groups()
-  first = ids(experiment)[0]
-  return tuple(tag for tag in TAGS if first in groups[tag])
-
-
-def ids(experiment: str) -> tuple[str, ...]:
-  """All of bsuite's ids of an experiment."""
-  return bsuite_sweeps.groups()[experiment.upper()]
-
-
-def setting(bsuite_id: str) -> float | None:
-  """The setting by which bsuite groups the id (a size, a scale); None: by none."""
-  found = _setting_table(bsuite_sweeps.experiment(bsuite_id))
-  return None if found is None else found[1][int(bsuite_id.partition("/")[2])]
-
-
-def setting_name(experiment: str) -> str | None:
-  """What `setting` is: `size`, `noise_scale`; None where ids are alike."""
-  found = _setting_table(experiment)
-  return None if found is None else found[0]
-
-
-def _setting_table(experiment: str) -> tuple[str, tuple[float, ...]] | None:
-  for variant in _VARIANTS:
-    if experiment.endswith(variant):
-      return _OF_VARIANTS[variant]
-  return _SETTINGS.get(experiment)
+  reference: float
+  reference_name: str = "baseline"
 
 
 def columns(experiment: str) -> tuple[str, ...]:
   """The columns of a log that the score needs."""
-  return ("episode", *_KINDS[kind(experiment)].columns)
+  return ("episode", *_KINDS[catalogue.kind(experiment)].columns)
 
 
 def formula(experiment: str) -> str:
   """How the experiment is scored, for readers."""
-  text = _KINDS[kind(experiment)].formula
-  if kind(experiment) != experiment:
-    name = str(setting_name(experiment)).replace("_", " ")
+  text = _KINDS[catalogue.kind(experiment)].formula
+  if catalogue.kind(experiment) != experiment:
+    name = str(catalogue.setting_name(experiment)).replace("_", " ")
     text = f"½ [mean + (mean − deviation)] over each {name}'s score: {text}"
   return text
 
 
 def regret_name(experiment: str) -> str:
   """What the average regret is, for readers."""
-  return _KINDS[kind(experiment)].regret
+  return _KINDS[catalogue.kind(experiment)].regret
 
 
 def average_regret(experiment: str, log: Log) -> np.ndarray:
   """R(n) / n at each logged episode n, `[rows]`: what learning curves show."""
-  return _KINDS[kind(experiment)].total(log) / log["episode"]
+  return _KINDS[catalogue.kind(experiment)].total(log) / log["episode"]
 
 
-def baseline(experiment: str) -> float | None:
-  """The average regret with which the score is 0, where it is made of the regret."""
-  return _KINDS[kind(experiment)].baseline
+def reference(experiment: str) -> tuple[float, str]:
+  """An average regret to compare with, and whether it is baseline or threshold."""
+  of_kind = _KINDS[catalogue.kind(experiment)]
+  return of_kind.reference, of_kind.reference_name
 
 
 def score(experiment: str, logs: Logs) -> float:
   """The score of one agent and seed in an experiment.
 
   Args:
-    experiment: one of `EXPERIMENTS`.
+    experiment: one of `catalogue.EXPERIMENTS`.
     logs: of those of its ids that were run, at least one.
 
   Returns:
@@ -184,8 +116,8 @@ def score(experiment: str, logs: Logs) -> float:
   """
   if not logs:
     raise ValueError(f"there is no log of {experiment} to score; give at least one.")
-  of_kind = _KINDS[kind(experiment)].score
-  if kind(experiment) == experiment:
+  of_kind = _KINDS[catalogue.kind(experiment)].score
+  if catalogue.kind(experiment) == experiment:
     return float(of_kind(logs))
   each = [of_kind(group) for group in _by_setting(logs)]
   lower = np.mean(each) - np.std(each)
@@ -226,7 +158,7 @@ def _by_setting(logs: Logs) -> list[Logs]:
   """The logs apart by their setting, in its order."""
   groups: dict[float, dict[str, Log]] = {}
   for bsuite_id, log in logs.items():
-    value = setting(bsuite_id)
+    value = catalogue.setting(bsuite_id)
     assert value is not None  # Only experiments that have one are asked.
     groups.setdefault(value, {})[bsuite_id] = log
   return [groups[value] for value in sorted(groups)]
@@ -304,7 +236,7 @@ def _deep_sea(logs: Logs) -> float:
   """
   beaten = []
   for bsuite_id, log in logs.items():
-    found, size = solution(bsuite_id, log), setting(bsuite_id)
+    found, size = solution(bsuite_id, log), catalogue.setting(bsuite_id)
     assert size is not None
     if found is not None:
       beaten.append(found.solved and found.episode < 2**size + _FORGIVENESS)
@@ -349,7 +281,7 @@ def _scored_by_regret(
     columns=(column,),
     total=total,
     score=functools.partial(_regret_score, baseline=baseline, total=total),
-    baseline=baseline,
+    reference=baseline,
   )
 
 
@@ -366,7 +298,8 @@ def _scored_by_threshold(
     columns=(column,),
     total=total,
     score=functools.partial(_share_below, threshold=threshold, total=total),
-    baseline=threshold,
+    reference=threshold,
+    reference_name="threshold",
   )
 
 
@@ -378,7 +311,8 @@ def _deep_sea_kind(threshold: float, from_episode: str) -> _Kind:
     columns=("total_bad_episodes",),
     total=_bad_episodes,
     score=_deep_sea,
-    baseline=threshold,
+    reference=threshold,
+    reference_name="threshold",
   )
 
 
@@ -396,7 +330,7 @@ _KINDS: dict[str, _Kind] = {
     columns=("total_regret",),
     total=_total_regret,
     score=_mnist,
-    baseline=1.8,
+    reference=1.8,
   ),
   "cartpole": _Kind(
     formula="½ (1 − average regret / 1000, at least 0) + ½ share of ids with an "
@@ -407,7 +341,7 @@ _KINDS: dict[str, _Kind] = {
     score=functools.partial(
       _with_best_episode, baseline=1000, good=500, total=_cartpole_regret
     ),
-    baseline=1000,
+    reference=1000,
   ),
   "cartpole_swingup": _Kind(
     formula="mean over ids of ½ (1 − average regret / 700, at least 0) + ½ whether an "
@@ -416,7 +350,7 @@ _KINDS: dict[str, _Kind] = {
     columns=("total_return", "best_episode"),
     total=_swingup_regret,
     score=_swingup,
-    baseline=700,
+    reference=700,
   ),
   "discounting_chain": _Kind(
     formula="1 − 10 · average regret, at least 0",
@@ -424,7 +358,7 @@ _KINDS: dict[str, _Kind] = {
     columns=("total_return",),
     total=_chain_regret,
     score=_discounting_chain,
-    baseline=0.1,
+    reference=0.1,
   ),
   "deep_sea": _deep_sea_kind(0.9, ""),
   "deep_sea_stochastic": _deep_sea_kind(0.8, ", from episode 100 on"),

@@ -3,18 +3,15 @@
 `make_expected.py` made both.
 """
 
-import io
 import json
 import math
 import pathlib
-import tarfile
 
 import numpy as np
 import pytest
 from bsuite import sweep
 
-from explorax.environments import bsuite_sweeps
-from explorax.experiments.reports import read, scores
+from explorax.experiments.reports import catalogue, read, scores
 
 DATA = pathlib.Path(__file__).parent / "data"
 SETS = ("long", "short")
@@ -25,23 +22,8 @@ def expected():
   return json.loads((DATA / "expected.json").read_text())
 
 
-@pytest.fixture(scope="module")
-def logs():
-  """Set → experiment → id → log."""
-  found = {}
-  content = (DATA / "logs.tar.gz").read_bytes()
-  with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
-    for member in archive.getmembers():
-      name, file = member.name.split("/")
-      bsuite_id = next(i for i in sweep.SWEEP if bsuite_sweeps.csv_name(i) == file)
-      experiment = bsuite_id.partition("/")[0]
-      log = read.parse_log(archive.extractfile(member).read(), experiment)
-      found.setdefault(name, {}).setdefault(experiment, {})[bsuite_id] = log
-  return found
-
-
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("experiment", scores.EXPERIMENTS)
+@pytest.mark.parametrize("experiment", catalogue.EXPERIMENTS)
 def test_scores_equal_bsuites(experiment, name, logs, expected):
   own = scores.score(experiment, logs[name][experiment])
   bsuites = expected["scores"][name][experiment]
@@ -53,30 +35,30 @@ def test_scores_equal_bsuites(experiment, name, logs, expected):
 
 @pytest.mark.parametrize("name", SETS)
 def test_tags_equal_bsuites(name, logs, expected):
-  for tag in scores.TAGS:
+  for tag in catalogue.TAGS:
     each = [
       scores.score(experiment, logs[name][experiment])
-      for experiment in scores.EXPERIMENTS
-      if tag in scores.tags(experiment)
+      for experiment in catalogue.EXPERIMENTS
+      if tag in catalogue.tags(experiment)
     ]
     bsuites = expected["tags"][name][tag]
     np.testing.assert_allclose(scores.tag_mean(each), bsuites, rtol=0, atol=1e-12)
 
 
 def test_every_experiment_and_tag_is_there_and_stored_scores_tell_them_apart(expected):
-  assert sorted(scores.EXPERIMENTS) == sorted(expected["tags_of"])
-  assert set(scores.TAGS) == set(sweep.TAGS)
+  assert sorted(catalogue.EXPERIMENTS) == sorted(expected["tags_of"])
+  assert set(catalogue.TAGS) == set(sweep.TAGS)
   for experiment, tags in expected["tags_of"].items():
-    assert set(scores.tags(experiment)) == set(tags)
+    assert set(catalogue.tags(experiment)) == set(tags)
   long = expected["scores"]["long"]
   assert all(0 < value < 1 for value in long.values()), long
 
 
 def test_settings_are_bsuites():
   for bsuite_id in sweep.SWEEP:
-    name = scores.setting_name(bsuite_id.partition("/")[0])
+    name = catalogue.setting_name(bsuite_id.partition("/")[0])
     value = None if name is None else sweep.SETTINGS[bsuite_id][name]
-    assert scores.setting(bsuite_id) == value, bsuite_id
+    assert catalogue.setting(bsuite_id) == value, bsuite_id
 
 
 def _deep_sea(*bad: int) -> dict[str, np.ndarray]:

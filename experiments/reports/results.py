@@ -1,0 +1,171 @@
+"""The scores of a sweep's agents over seeds, with intervals.
+
+In each experiment an agent's score is over as many ids as any of its seeds has done; a
+seed that has fewer is left out until it has them. A tag's score is over the seeds that
+count in all of its experiments that were run.
+"""
+
+import dataclasses
+import math
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from explorax.environments import bsuite_sweeps
+from explorax.experiments.figures import statistics
+from explorax.experiments.reports import catalogue, read, scores
+
+DIGITS = 2  # Of a score, where it is shown.
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+  """An agent's score in an experiment, or over a tag.
+
+  Attributes:
+    value: the mean over seeds; NaN if it cannot be told from what was run.
+    low: of its 95 % interval; NaN with fewer than two seeds.
+    high: of the same.
+    seeds: that count.
+    left_out: seeds that have done something, but not as much as those.
+    ids: that each of these seeds has done.
+    values: the score of each seed, in the order of `seeds`; none for a tag.
+  """
+
+  value: float
+  low: float
+  high: float
+  seeds: tuple[int, ...]
+  left_out: tuple[int, ...]
+  ids: tuple[str, ...]
+  values: tuple[float, ...] = ()
+
+  @property
+  def told(self) -> bool:
+    return not math.isnan(self.value)
+
+  @property
+  def experiments(self) -> tuple[str, ...]:
+    """Those of its ids, each once."""
+    return tuple(dict.fromkeys(map(bsuite_sweeps.experiment, self.ids)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Results:
+  """What a sweep's agents have scored.
+
+  Attributes:
+    agents: with a task that is done, in the order in which they were asked for.
+    experiments: of which a task is done, in bsuite's order.
+    tags: that these have.
+    by_experiment: (agent, experiment) → score, where any of its tasks is done.
+    by_tag: (agent, tag) → score, likewise.
+  """
+
+  agents: tuple[str, ...]
+  experiments: tuple[str, ...]
+  tags: tuple[str, ...]
+  by_experiment: Mapping[tuple[str, str], Cell]
+  by_tag: Mapping[tuple[str, str], Cell]
+
+
+def compute(sweep: read.Sweep) -> Results:
+  """All scores of a sweep."""
+  done: dict[tuple[str, str], dict[int, dict[str, scores.Log]]] = {}
+  for (agent, bsuite_id, seed), log in sweep.logs.items():
+    key = agent, bsuite_sweeps.experiment(bsuite_id)
+    done.setdefault(key, {}).setdefault(seed, {})[bsuite_id] = log
+  by_experiment = {key: _of_experiment(key[1], seeds) for key, seeds in done.items()}
+  agents = tuple(a for a in sweep.agents if any(key[0] == a for key in done))
+  experiments = tuple(
+    e for e in catalogue.EXPERIMENTS if any(key[1] == e for key in done)
+  )
+  tags_of = {experiment: catalogue.tags(experiment) for experiment in experiments}
+  tags = tuple(t for t in catalogue.TAGS if any(t in own for own in tags_of.values()))
+  by_tag = {}
+  for agent in agents:
+    for tag in tags:
+      cells = [
+        by_experiment[agent, experiment]
+        for experiment in experiments
+        if tag in tags_of[experiment] and (agent, experiment) in by_experiment
+      ]
+      if cells:
+        by_tag[agent, tag] = _of_tag(cells)
+  return Results(agents, experiments, tags, by_experiment, by_tag)
+
+
+def is_whole(experiment: str, cell: Cell) -> bool:
+  """Whether all of bsuite's ids of the experiment count."""
+  return set(cell.ids) == set(catalogue.ids(experiment))
+
+
+def is_whole_tag(tag: str, cell: Cell) -> bool:
+  """Whether all ids of all of the tag's experiments count."""
+  every = [e for e in catalogue.EXPERIMENTS if tag in catalogue.tags(e)]
+  return set(cell.ids) == {i for experiment in every for i in catalogue.ids(experiment)}
+
+
+def best(cells: Mapping[str, Cell]) -> Collection[str]:
+  """The agents with the highest score, as far as it is shown; those that tie, too.
+
+  None of them if fewer than two can be told, or if they are over different ids.
+  """
+  told = {agent: cell for agent, cell in cells.items() if cell.told}
+  if len(told) < 2 or len({frozenset(cell.ids) for cell in told.values()}) > 1:
+    return ()
+  shown = {agent: round(cell.value, DIGITS) for agent, cell in told.items()}
+  return [agent for agent, value in shown.items() if value == max(shown.values())]
+
+
+def _of_experiment(
+  experiment: str, seeds: Mapping[int, Mapping[str, scores.Log]]
+) -> Cell:
+  """The score over the seeds whose ids are those of the seed that has most."""
+  most = max(seeds.values(), key=len).keys()
+  ids = tuple(i for i in catalogue.ids(experiment) if i in most)
+  counted = tuple(seed for seed in sorted(seeds) if seeds[seed].keys() == most)
+  values = [
+    scores.score(experiment, {i: seeds[seed][i] for i in ids}) for seed in counted
+  ]
+  low = high = math.nan
+  if len(counted) > 1 and not np.isnan(values).any():
+    interval = statistics.bootstrap(np.array(values)[:, None])
+    low, high = float(interval.low[0]), float(interval.high[0])
+  return Cell(
+    value=float(np.mean(values)),
+    low=low,
+    high=high,
+    seeds=counted,
+    left_out=tuple(sorted(seeds.keys() - set(counted))),
+    ids=ids,
+    values=tuple(values),
+  )
+
+
+def _of_tag(cells: list[Cell]) -> Cell:
+  """The mean over experiments, those that cannot be told left out."""
+  told = [cell for cell in cells if cell.told]
+  every = {seed for cell in cells for seed in (*cell.seeds, *cell.left_out)}
+  seeds = set.intersection(*(set(cell.seeds) for cell in told)) if told else set()
+  value = low = high = math.nan
+  if seeds:
+    # [S, M], the seeds of M experiments.
+    values = np.array(
+      [
+        [x for seed, x in zip(cell.seeds, cell.values, strict=True) if seed in seeds]
+        for cell in told
+      ]
+    ).T
+    value = scores.tag_mean(values.mean(axis=0))
+    if len(seeds) > 1:
+      interval = statistics.stratified_mean(values)
+      low, high = float(interval.low), float(interval.high)
+  return Cell(
+    value=value,
+    low=low,
+    high=high,
+    seeds=tuple(sorted(seeds)),
+    left_out=tuple(sorted(every - seeds)),
+    ids=tuple(i for cell in told for i in cell.ids),
+  )

@@ -1,0 +1,388 @@
+"""The command: its page and drawings, and what it says of bad input."""
+
+import base64
+import html.parser
+import importlib.util
+import io
+import json
+import pathlib
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from explorax.experiments import report
+from explorax.experiments.reports import scores
+
+needs_matplotlib = pytest.mark.skipif(
+  importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
+)
+AGENTS = ("bootstrapped_dqn", "tdu", "my_agents:make<b>")
+SETTINGS = {AGENTS[0]: {"beta": 0.0}, AGENTS[1]: {"beta": 0.5}, AGENTS[2]: "1f3a"}
+SHOWN = ("catch", "catch_noise", "deep_sea", "deep_sea_stochastic", "memory_len")
+WHY = "train-images are not in <mnist>"
+VOID = {"meta", "link", "img", "wbr"}
+
+
+class _Page(html.parser.HTMLParser):
+  """The elements of a page; fails where tags are not closed in turn."""
+
+  def __init__(self, text: str):
+    super().__init__()
+    self.text = text
+    self.elements: list[tuple[str, dict[str, str]]] = []
+    self.tables: dict[str, list[list[str]]] = {}
+    self.bold: set[tuple[str, str, str]] = set()  # (table, row, column)
+    self._open: list[str] = []
+    self._table = ""
+    self.feed(text)
+    self.close()
+    assert not self._open, self._open
+
+  def handle_starttag(self, tag, attrs):
+    attributes = {name: value or "" for name, value in attrs}
+    self.elements.append((tag, attributes))
+    if attributes.get("role") == "region":
+      self._table = attributes["aria-label"]
+      self.tables[self._table] = []
+    if tag == "tr":
+      self.tables[self._table].append([])
+    if tag in ("td", "th"):
+      self.tables[self._table][-1].append("")
+    if tag == "strong" and "td" in self._open:
+      rows = self.tables[self._table]
+      column = rows[0][len(rows[-1]) - 1]
+      self.bold.add((self._table, rows[-1][0], column))
+    if tag not in VOID:
+      self._open.append(tag)
+
+  def handle_endtag(self, tag):
+    assert self._open.pop() == tag, (tag, self._open)
+
+  def handle_data(self, data):
+    if {"td", "th"} & set(self._open):
+      small = " | " if self._open[-1] == "small" else ""
+      self.tables[self._table][-1][-1] += small + data
+
+  def cell(self, table: str, row: str, column: str) -> str:
+    rows = self.tables[table]
+    (chosen,) = [r for r in rows if r[0].partition(" | ")[0] == row]
+    return chosen[rows[0].index(column)]
+
+
+def _worse(log: dict[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
+  """The log with regrets that differ from seed to seed."""
+  factor = {"total_regret": 1 - 0.1 * seed, "total_perfect": 1 - 0.2 * seed}
+  return {name: values * factor.get(name, 1.0) for name, values in log.items()}
+
+
+@pytest.fixture(scope="module")
+def made(logs, write_sweep, tmp_path_factory):
+  """A sweep, what its logs are, and the page that the command makes of it."""
+  done = {
+    (agent, bsuite_id, seed): _worse(log, seed)
+    for agent in AGENTS
+    for experiment in SHOWN
+    for bsuite_id, log in logs["long"][experiment].items()
+    for seed in (0, 1, 2)
+    if (agent, seed) != (AGENTS[2], 2) and (agent, experiment) != (AGENTS[1], "catch")
+  }
+  missing = {(agent, "mnist/0", seed): WHY for agent in AGENTS for seed in (0, 1)}
+  path = tmp_path_factory.mktemp("sweep") / "out"
+  write_sweep(path, done, SETTINGS, None, missing)
+  assert report.main([str(path)]) == 0
+  text = (path / "report/report.html").read_text(encoding="utf-8")
+  return path, done, _Page(text)
+
+
+@needs_matplotlib
+def test_the_page_needs_nothing_but_itself(made):
+  _, _, page = made
+  names = {tag for tag, _ in page.elements}
+  assert not names & {"script", "iframe", "object", "video"}
+  for tag, attributes in page.elements:
+    for name in ("src", "href", "srcset", "action"):
+      assert attributes.get(name, "#").startswith(("#", "data:")), (tag, attributes)
+  assert "url(" not in page.text and "@import" not in page.text
+  anchors = {a["id"] for _, a in page.elements if "id" in a}
+  links = [a["href"][1:] for tag, a in page.elements if tag == "a"]
+  assert links and set(links) <= anchors
+
+
+@needs_matplotlib
+def test_its_drawings_lie_beside_it_and_are_told_in_words(made):
+  from matplotlib import image
+
+  path, _, page = made
+  images = [a for tag, a in page.elements if tag == "img"]
+  inlined = {base64.b64decode(a["src"].split(",")[1]) for a in images}
+  files = {p.name: p.read_bytes() for p in (path / "report").glob("*.png")}
+  assert set(files.values()) == inlined and len(images) == len(files)
+  assert set(files) == {
+    "scores_by_tag.png",
+    "radar.png",
+    "scores_by_experiment.png",
+    "scaling_deep_sea.png",
+    "scaling_deep_sea_stochastic.png",
+    "paper4_figure6_left.png",
+    "paper4_figure7.png",
+    *(f"curve_{experiment}.png" for experiment in SHOWN),
+  }
+  for name, content in files.items():
+    pixels = image.imread(io.BytesIO(content))
+    assert pixels.shape[1] == 750 and pixels[..., :3].std() > 0.01, name
+  assert all(len(a["alt"]) > 40 for a in images)
+  assert not [
+    p for p in (path / "report").iterdir() if p.suffix not in (".png", ".html")
+  ]
+
+
+@needs_matplotlib
+def test_scores_are_the_means_of_each_seeds_and_lie_in_their_intervals(made):
+  _, done, page = made
+  for agent in AGENTS:
+    for experiment in SHOWN:
+      each = []
+      for seed in (0, 1, 2):
+        own = {
+          i: log
+          for (a, i, s), log in done.items()
+          if (a, s) == (agent, seed) and i.partition("/")[0] == experiment
+        }
+        each += [scores.score(experiment, own)] if own else []
+      shown = page.cell("Scores by experiment", experiment, agent)
+      if not each:
+        assert shown == "" and (agent, experiment) == (AGENTS[1], "catch")
+        continue
+      numbers = [float(x) for x in re.findall(r"\d\.\d\d", shown)]
+      np.testing.assert_allclose(numbers[0], np.mean(each), atol=0.005)
+      assert min(each) - 0.005 <= numbers[1] <= numbers[0] <= numbers[2]
+      assert numbers[2] <= max(each) + 0.005
+
+
+@needs_matplotlib
+def test_the_best_are_bold_where_they_can_be_compared(made):
+  _, _, page = made
+  rows = {row for table, row, _ in page.bold if table == "Scores by experiment"}
+  assert {row.partition(" | ")[0] for row in rows} == set(SHOWN)
+  for row in page.tables["Scores by experiment"][1:]:
+    told = {
+      column: float(re.match(r"\d\.\d\d", cell)[0])
+      for column, cell in zip(page.tables["Scores by experiment"][0], row, strict=True)
+      if re.match(r"\d\.\d\d", cell)
+    }
+    best = {column for column, value in told.items() if value == max(told.values())}
+    bold = {c for t, r, c in page.bold if (t, r) == ("Scores by experiment", row[0])}
+    assert bold == best
+  # Credit assignment is not: without catch, TDU's is another score.
+  columns = {c for table, _, c in page.bold if table == "Scores by tag"}
+  assert columns == {"basic", "noise", "exploration", "memory"}
+
+
+@needs_matplotlib
+def test_it_says_what_is_missing_and_how_each_number_was_made(made):
+  path, done, page = made
+  assert f"{len(done):,} of {len(done) + 6:,} tasks" in page.text
+  row = page.tables["Missing tasks"][1]
+  assert row[0] == "mnist" and row[1] == "6 missing" and row[3] == WHY
+  assert row[2].startswith("bootstrapped_dqn (seeds 0, 1), tdu (seeds 0, 1)")
+  assert "Experiments that were not asked for: bandit, mountain_car," in page.text
+  assert "Of mnist (mnist, mnist_noise, mnist_scale) there is nothing" in page.text
+  assert "Of catch, catch_noise, deep_sea, " in page.text  # Of some of their ids.
+  assert "7 of 21 ids" in page.cell("Scores by experiment", "deep_sea", "experiment")
+  for told in (
+    "python -m the.sweep --agents=…",
+    f"python -m explorax.experiments.report {path}",
+    "Seeds: 0, 1, 2.",
+    "python 3.11.99, jax 9.8.7, commit 0123abc, on a machine",
+    "2,000 bootstrap draws",
+    "bsuite's own numbers",
+  ):
+    assert told in page.text.replace("&#x27;", "'"), told
+  assert "dm-reverb" not in page.text  # It was not installed.
+  formulas = {row[0]: row[1] for row in page.tables["Formulas"][1:]}
+  assert list(formulas) == list(SHOWN)
+  assert formulas["catch"] == "1 − average regret / 1.6, at least 0"
+  assert "my_agents:make<b>" not in page.text  # It is escaped.
+  assert "capped" not in page.text
+
+
+@needs_matplotlib
+def test_published_scores_have_their_source_and_are_not_taken_for_ours(made):
+  _, _, page = made
+  rows = {row[0]: row for row in page.tables["Published scores"][1:]}
+  assert {name: row[1] for name, row in rows.items()} == {
+    "deep_sea": "1.00, published, not run here",
+    "deep_sea_stochastic": "0.90, published, not run here",
+    "exploration": "0.68, published, not run here",
+  }
+  assert all("Osband et al., 2020" in row[3] for row in rows.values())
+  assert re.fullmatch(r"0\.71 \(not comparable: only some ids\)", rows["deep_sea"][2])
+
+
+@needs_matplotlib
+def test_paper_4s_figures_have_the_agents_that_were_swept(made):
+  _, _, page = made
+  assert "Figure 6, left: TDU by β" in page.text
+  assert "Figure 6, right (TDU, QU and Q+UCB) is not drawn" in page.text
+  assert "qu, q_ucb were not swept" in page.text
+  assert "Not swept: tdu_bandit." in page.text
+
+
+@needs_matplotlib
+def test_a_capped_sweep_of_one_seed_says_so(logs, write_sweep, tmp_path, capsys):
+  short = logs["short"]
+  done = {
+    ("dqn", bsuite_id, 4): log
+    for experiment in ("bandit", "deep_sea_stochastic", "mnist")
+    for bsuite_id, log in short[experiment].items()
+    if log["episode"][-1] == (170 if experiment == "deep_sea_stochastic" else 25)
+  }
+  # Its score begins with the hundredth episode.
+  done["dqn", "deep_sea_stochastic/0", 4] = {
+    name: values[:20]
+    for name, values in short["deep_sea_stochastic"]["deep_sea_stochastic/0"].items()
+  }
+  write_sweep(tmp_path / "out", done, {"dqn": {}}, 25)
+  elsewhere = tmp_path / "deep" / "page"
+  assert report.main([f"--output={elsewhere}", str(tmp_path / "out")]) == 0
+  said = capsys.readouterr().out
+  assert f"{len(done)} of {len(done)} tasks are done" in said
+  assert str(elsewhere / "report.html") in said
+  assert not (tmp_path / "out/report").exists()
+  page = _Page((elsewhere / "report.html").read_text())
+  assert "Episodes were capped at 25" in page.text
+  assert "25 of 10,000 episodes" in page.cell(
+    "Scores by experiment", "bandit", "experiment"
+  )
+  assert "no interval can be told" in page.text
+  shown = page.cell("Scores by experiment", "bandit", "dqn")
+  assert re.fullmatch(r"\d\.\d\d \| one seed", shown), shown
+  assert page.cell("Scores by experiment", "mnist", "dqn").startswith("–")
+  assert "Of mnist (" not in page.text and "All tasks that were asked for" in page.text
+  assert not page.bold
+  assert "two of its agents" in page.text  # Paper 4's figures.
+  assert page.tables["Published scores"][1][2] == "not run"
+
+
+@pytest.fixture(scope="module")
+def small(logs, write_sweep, tmp_path_factory):
+  path = tmp_path_factory.mktemp("small") / "out"
+  done = {("dqn", f"catch/{i}", 0): logs["long"]["catch"][f"catch/{i}"] for i in (0, 3)}
+  missing = {("dqn", "catch/1", 0): "it has not been done yet"}
+  return write_sweep(path, done, {"dqn": {}}, None, missing)
+
+
+def _change(path: pathlib.Path, name: str, change) -> None:
+  file = path / name
+  content = json.loads(file.read_text())
+  change(content)
+  file.write_text(json.dumps(content))
+
+
+MARKER = "tasks/dqn/seed0/catch-0.json"
+CSV = "bsuite_csv/dqn/seed0/bsuite_id_-_catch-0.csv"
+
+
+def _other_version(marker):
+  marker["made_by"]["explorax"] = "0.0.1"
+
+
+def _other_revision(marker):
+  marker["made_by"]["revision"] = 99
+
+
+def _nothing_done(index):
+  index["tasks"] = index["tasks"][2:]
+
+
+def _unknown_id(index):
+  index["tasks"][0]["bsuite_id"] = "catch/99"
+
+
+def _bad_log(path: pathlib.Path) -> None:
+  """A log that is no log, though its checksum is right."""
+  import hashlib
+
+  content = b"episode,total_regret\n1,much\n"
+  (path / CSV).write_bytes(content)
+  digest = hashlib.sha256(content).hexdigest()
+  _change(path, MARKER, lambda marker: marker.update(sha256=digest))
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+  ("damage", "says"),
+  [
+    (lambda p: shutil.rmtree(p), "there is no directory .*out; name the --output"),
+    (lambda p: (p / "sweep.json").unlink(), "is no sweep's directory"),
+    (lambda p: (p / "sweep.json").write_text("{"), "not as a sweep writes it"),
+    (lambda p: (p / "sweep.json").write_text("[]"), "not as a sweep writes it"),
+    (lambda p: (p / "sweep.json").write_bytes(b"\xff"), "not as a sweep writes it"),
+    (lambda p: _change(p, "sweep.json", _unknown_id), "not as a sweep writes it"),
+    (lambda p: _change(p, "sweep.json", _nothing_done), "no task .* is done yet"),
+    (lambda p: _change(p, MARKER, _other_version), "made by explorax 0.0.1, and this"),
+    (lambda p: _change(p, MARKER, _other_revision), "of different versions"),
+    (lambda p: (p / MARKER).unlink(), "dqn on catch/0, seed 0 .* are missing, or not"),
+    (lambda p: (p / MARKER).write_text("?"), "missing, or not as the sweep wrote"),
+    (lambda p: (p / CSV).write_text("1,2"), "missing, or not as the sweep wrote"),
+    (lambda p: (p / CSV).unlink(), "missing, or not as the sweep wrote"),
+    (_bad_log, r"catch-0.csv is no log of bsuite's \(could not convert"),
+  ],
+)
+def test_what_cannot_be_reported_is_refused_in_a_sentence(
+  small, tmp_path, capsys, damage, says
+):
+  path = shutil.copytree(small, tmp_path / "out")
+  damage(path)
+  assert report.main([str(path)]) == 2
+  out, err = capsys.readouterr()
+  assert out == "" and re.search(says, err), err
+  assert err.startswith("explorax: ") and err.endswith(".\n") and err.count("\n") == 1
+  assert not (path / "report").exists()
+
+
+@pytest.mark.parametrize(
+  ("argv", "says"),
+  [
+    ([], "no directories are named; name one"),
+    (["a", "b"], "2 directories are named; name one"),
+    (["a", "--outptu=b"], "no flag --outptu.*--output"),
+    (["a", "--output", "b", "c"], "2 directories are named"),
+  ],
+)
+def test_a_wrong_command_line_is_refused_in_a_sentence(argv, says, capsys):
+  assert report.main(argv) == 2
+  err = capsys.readouterr().err
+  assert re.search(says, err) and err.count("\n") == 1
+
+
+def test_help_tells_of_all_flags(capsys):
+  assert report.main(["--help"]) == 0
+  out = capsys.readouterr().out
+  for group in report.FLAGS.values():
+    assert all(f"--{flag.name}" in out for flag in group)
+
+
+@needs_matplotlib
+def test_a_report_that_cannot_be_written_is_said_and_leaves_what_was_there(
+  small, tmp_path, capsys, monkeypatch
+):
+  (tmp_path / "file").write_text("kept")
+  assert report.main([str(small), f"--output={tmp_path / 'file'}"]) == 1
+  assert "is a file" in capsys.readouterr().err
+  assert (tmp_path / "file").read_text() == "kept"
+  where = tmp_path / "page"
+  assert report.main([str(small), f"--output={where}"]) == 0
+  before = {p.name: p.read_bytes() for p in where.iterdir()}
+
+  def full(descriptor):
+    raise OSError(28, "No space left on device")
+
+  capsys.readouterr()
+  monkeypatch.setattr("os.fsync", full)
+  assert report.main([str(small), f"--output={where}"]) == 1
+  err = capsys.readouterr().err
+  assert "the disk is full" in err and err.count("\n") == 1
+  assert {p.name: p.read_bytes() for p in where.iterdir()} == before

@@ -1,0 +1,132 @@
+"""Scores over seeds: which seeds count, their means and intervals, and the best."""
+
+import math
+import pathlib
+
+import numpy as np
+import pytest
+
+from explorax.experiments.reports import read, results
+
+
+def _sweep(logs: dict) -> read.Sweep:
+  agents = tuple(dict.fromkeys(agent for agent, _, _ in logs))
+  return read.Sweep(
+    path=pathlib.Path("sweep"),
+    commands=(),
+    versions={},
+    written="",
+    cap=None,
+    agents=agents,
+    settings=dict.fromkeys(agents),
+    logs=logs,
+    seconds=0.0,
+    lacking=(),
+  )
+
+
+def _catch(score: float) -> dict[str, np.ndarray]:
+  """A log of catch, and of its variants, with that score."""
+  return {
+    "episode": np.array([1.0, 2.0]),
+    "total_regret": np.array([0.0, 2 * 1.6 * (1 - score)]),
+  }
+
+
+def test_mean_and_interval_are_over_seeds():
+  logs = {("a", "catch/0", seed): _catch(x) for seed, x in enumerate([0.2, 0.4, 0.9])}
+  cell = results.compute(_sweep(logs)).by_experiment["a", "catch"]
+  np.testing.assert_allclose(cell.values, [0.2, 0.4, 0.9])
+  np.testing.assert_allclose(cell.value, 0.5)
+  # Of 27 equally likely draws of three seeds, the least mean is 0.2 and the greatest
+  # 0.9, each with a probability of 1/27, which is more than 2.5 %.
+  np.testing.assert_allclose([cell.low, cell.high], [0.2, 0.9])
+
+
+def test_with_one_seed_there_is_no_interval():
+  cell = results.compute(_sweep({("a", "catch/0", 7): _catch(0.3)}))
+  for found in (cell.by_experiment["a", "catch"], cell.by_tag["a", "basic"]):
+    np.testing.assert_allclose(found.value, 0.3)
+    assert found.seeds == (7,) and math.isnan(found.low) and math.isnan(found.high)
+
+
+def test_a_seed_with_fewer_ids_is_left_out_until_it_has_them():
+  logs = {
+    ("a", "catch/0", 0): _catch(0.5),
+    ("a", "catch/1", 0): _catch(0.7),
+    ("a", "catch/0", 1): _catch(0.1),
+  }
+  cell = results.compute(_sweep(logs)).by_experiment["a", "catch"]
+  assert (cell.seeds, cell.left_out) == ((0,), (1,))
+  assert cell.ids == ("catch/0", "catch/1")
+  np.testing.assert_allclose(cell.value, 0.6)
+  logs["a", "catch/1", 1] = _catch(0.1)
+  cell = results.compute(_sweep(logs)).by_experiment["a", "catch"]
+  assert (cell.seeds, cell.left_out) == ((0, 1), ())
+  np.testing.assert_allclose(cell.value, 0.35)
+
+
+def test_a_tag_is_over_the_seeds_that_all_its_experiments_have():
+  noise = {("a", "catch_noise/0", seed): _catch(x) for seed, x in ((1, 0.6), (2, 0.2))}
+  plain = {("a", "catch/0", seed): _catch(x) for seed, x in ((0, 0.0), (1, 0.8))}
+  found = results.compute(_sweep(noise | plain))
+  credit = found.by_tag["a", "credit_assignment"]  # Of both.
+  assert (credit.seeds, credit.left_out) == ((1,), (0, 2))
+  np.testing.assert_allclose(credit.value, 0.7)
+  assert credit.experiments == ("catch", "catch_noise")
+  np.testing.assert_allclose(found.by_tag["a", "noise"].value, 0.4)
+
+
+def test_a_tag_without_a_common_seed_cannot_be_told():
+  logs = {("a", "catch/0", 0): _catch(0.5), ("a", "catch_noise/0", 1): _catch(0.5)}
+  assert not results.compute(_sweep(logs)).by_tag["a", "credit_assignment"].told
+
+
+def test_experiments_that_cannot_be_told_are_left_out_of_their_tags():
+  logs = {
+    ("a", "catch/0", 0): _catch(0.5),
+    ("a", "mnist/0", 0): _catch(0.5),  # Its accuracy needs the last tenth.
+  }
+  found = results.compute(_sweep(logs))
+  assert not found.by_experiment["a", "mnist"].told
+  np.testing.assert_allclose(found.by_tag["a", "basic"].value, 0.5)
+  assert not found.by_tag["a", "generalization"].told
+
+
+def test_intervals_of_a_tag_draw_the_seeds_of_each_experiment_by_itself():
+  """Drawn together, the two experiments' deviations would cancel out."""
+  logs = {}
+  for seed, x in enumerate([0.2, 0.8]):
+    logs["a", "catch/0", seed] = _catch(x)
+    logs["a", "catch_scale/0", seed] = _catch(1 - x)
+  cell = results.compute(_sweep(logs)).by_tag["a", "credit_assignment"]
+  np.testing.assert_allclose([cell.value, cell.low, cell.high], [0.5, 0.2, 0.8])
+
+
+def _cell(value: float, ids: tuple[str, ...] = ("catch/0",)) -> results.Cell:
+  return results.Cell(value, math.nan, math.nan, (0,), (), ids)
+
+
+@pytest.mark.parametrize(
+  ("cells", "best"),
+  [
+    ({"a": _cell(0.5), "b": _cell(0.6)}, ["b"]),
+    ({"a": _cell(0.501), "b": _cell(0.499), "c": _cell(0.1)}, ["a", "b"]),
+    ({"a": _cell(0.5)}, []),
+    ({"a": _cell(0.5), "b": _cell(math.nan)}, []),
+    ({"a": _cell(0.5), "b": _cell(0.6, ("catch/1",))}, []),
+  ],
+  ids=["greater", "equal as shown", "alone", "not told", "other ids"],
+)
+def test_best_is_the_highest_of_what_can_be_compared(cells, best):
+  assert list(results.best(cells)) == best
+
+
+def test_whole_is_all_of_bsuites_ids():
+  every = tuple(f"catch/{i}" for i in range(20))
+  assert results.is_whole("catch", _cell(0.5, every))
+  assert not results.is_whole("catch", _cell(0.5, every[:19]))
+  memory = [f"memory_len/{i}" for i in range(23)]
+  memory += [f"memory_size/{i}" for i in range(17)]
+  assert results.is_whole_tag("memory", _cell(0.5, tuple(memory)))
+  assert not results.is_whole_tag("memory", _cell(0.5, tuple(memory[:23])))
