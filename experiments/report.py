@@ -44,8 +44,8 @@ FLAGS = {
       "output",
       "=DIR",
       None,
-      "Where the page and its drawings go; what an earlier call wrote there is\n"
-      "replaced. [report in the sweep's directory]",
+      "Where the page and its drawings go; files of the same names are replaced.\n"
+      "[report in the sweep's directory]",
     ),
   ),
   "To look around": (

@@ -49,6 +49,11 @@ class Sweep:
   seconds: float
   lacking: Sequence[Mapping[str, Any]]
 
+  @property
+  def seeds(self) -> list[int]:
+    """Of all tasks that are done."""
+    return sorted({seed for _, _, seed in self.logs})
+
 
 def read(path: pathlib.Path) -> Sweep:
   """Reads a sweep's directory, as far as the sweep has got.

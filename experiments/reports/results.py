@@ -7,7 +7,7 @@ count in all of its experiments that were run.
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -104,6 +104,19 @@ def is_whole_tag(tag: str, cell: Cell) -> bool:
   """Whether all ids of all of the tag's experiments count."""
   every = [e for e in catalogue.EXPERIMENTS if tag in catalogue.tags(e)]
   return set(cell.ids) == {i for experiment in every for i in catalogue.ids(experiment)}
+
+
+def of_agents(
+  cells: Mapping[tuple[str, str], Cell], name: str, agents: Iterable[str]
+) -> dict[str, Cell]:
+  """Agent → score, of those that have one."""
+  return {agent: cells[agent, name] for agent in agents if (agent, name) in cells}
+
+
+def all_whole(found: Results, experiment: str) -> bool:
+  """Whether all of bsuite's ids count for every agent that was run on any."""
+  cells = of_agents(found.by_experiment, experiment, found.agents)
+  return all(is_whole(experiment, cell) for cell in cells.values())
 
 
 def best(cells: Mapping[str, Cell]) -> Collection[str]:

@@ -42,6 +42,11 @@ def absent(figure: str, found: results.Results) -> list[str]:
   return [agent for agent in FIGURES[figure][1] if agent not in found.agents]
 
 
+def can_be_drawn(figure: str, found: results.Results) -> bool:
+  """Whether there is something to compare."""
+  return len(agents(figure, found)) > 1
+
+
 def label(agent: str, settings: Mapping[str, Any]) -> str:
   """`TDU, β = 1`: the paper's name of an agent, with the β that was swept."""
   beta = settings.get("beta")
