@@ -44,8 +44,8 @@ def identity(name: str) -> dict[str, Any]:
   """What tells versions of an agent apart, as JSON has it: its settings or its source.
 
   Raises:
-    SetUpError: if there is no such agent; with those whose names resemble it.
-    ValueError: for settings that it does not have.
+    SetUpError: if there is no such agent, with those whose names resemble it, or no
+      such settings.
   """
   if is_preset(name):
     settings = overrides.to_dict(_config(name, "bsuite:"))
@@ -78,4 +78,9 @@ def make(
 def _config(name: str, environment_name: str) -> Any:
   preset, assignments = parts(name)
   config = presets.PRESETS[preset].config_for(environment_name)
-  return overrides.apply(config, assignments)
+  try:
+    return overrides.apply(config, assignments)
+  except ValueError as error:
+    raise errors.SetUpError(
+      f"the agent {name!r} has no such settings: {error}"
+    ) from error

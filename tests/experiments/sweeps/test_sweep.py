@@ -380,6 +380,7 @@ def test_a_directory_of_other_settings_is_refused(inline, capsys):
     (("--agents=none:make", "--sweep=catch/0"), "cannot be imported"),
     (("--agents=dqm@beta=1", "--sweep=catch/0"), "Did you mean dqn"),
     (("--agents=dqn@bta=1", "--sweep=catch/0"), "Did you mean beta"),
+    (("--agents=dqn@beta=x", "--sweep=catch/0"), "the agent 'dqn@beta=x' has no such"),
     (("--agents=dqn", "--sweep=catch/0", "--score=return"), "is for --sweep_config"),
     (("--agents=tdy", "--sweep=catch/0", "--sweep_config=table3"), "Did you mean tdu"),
     (("--agents=dqn", "--sweep=mnist/0", "--mnist_dir=/none"), "must be in /none"),
