@@ -15,7 +15,7 @@ export PIP_USER := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-ops lint types bench lock clean
+.PHONY: help install demo test test-ops lint types bench soak lock clean
 
 help:
 	@echo 'make install    set up .venv, with Reverb and all that the other targets need'
@@ -25,6 +25,7 @@ help:
 	@echo 'make lint       format, lint and types'
 	@echo 'make types      only types'
 	@echo 'make bench      speed and memory, side by side with the peers'
+	@echo 'make soak       a distributed run of 20 minutes whose processes are killed at random'
 	@echo 'make lock       resolve the versions in requirements/ anew'
 	@echo 'make clean      remove what the others made, all but results/ and runs/'
 
@@ -81,6 +82,9 @@ types: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py
+
+soak: $(INSTALLED)
+	$(BIN)/python benchmarks/soak.py --output=results/soak-$$(date +%Y%m%d-%H%M%S)
 
 # The index is named, so that no setting of this machine gets into the files.
 UV_COMPILE := pip compile --quiet --no-config --generate-hashes --upgrade \

@@ -1,11 +1,14 @@
 """Measurements in processes of their own, and what such a process sees of itself."""
 
+import contextlib
 import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
+import threading
 from typing import Any
 
 _TIMEOUT = 1800  # Seconds for one sample.
@@ -69,3 +72,60 @@ class CompilationCounter:
   def _hear(self, event: str, duration: float, **kwargs: Any) -> None:
     del duration, kwargs
     self.count += event == _COMPILATION
+
+
+def cpu_seconds(pid: int) -> float:
+  """That a process has computed since its start, on all cores."""
+  stat = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+  return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Proxy:
+  """Passes on what comes to its port to another port of this machine, and counts it.
+
+  Attributes:
+    port: its own.
+    sent: bytes from those who connect.
+    received: bytes to them.
+  """
+
+  def __init__(self, port: int):
+    """Begins; `port`: where it connects to."""
+    self._to = port
+    self._listening = socket.create_server(("localhost", 0))
+    self._open: list[socket.socket] = [self._listening]
+    self.port = self._listening.getsockname()[1]
+    self.sent = self.received = 0
+    self._lock = threading.Lock()
+    threading.Thread(target=self._accept, daemon=True).start()
+
+  def __enter__(self) -> "Proxy":
+    return self
+
+  def __exit__(self, *error: Any) -> None:
+    for each in self._open:
+      with contextlib.suppress(OSError):
+        each.shutdown(socket.SHUT_RDWR)
+      each.close()
+
+  def _accept(self) -> None:
+    with contextlib.suppress(OSError):
+      while True:
+        theirs, _ = self._listening.accept()
+        ours = socket.create_connection(("localhost", self._to))
+        self._open += [theirs, ours]
+        for source, target, what in (
+          (theirs, ours, "sent"),
+          (ours, theirs, "received"),
+        ):
+          threading.Thread(
+            target=self._pass_on, args=(source, target, what), daemon=True
+          ).start()
+
+  def _pass_on(self, source: socket.socket, target: socket.socket, what: str) -> None:
+    with contextlib.suppress(OSError):
+      while data := source.recv(1 << 16):
+        with self._lock:
+          setattr(self, what, getattr(self, what) + len(data))
+        target.sendall(data)
+      target.shutdown(socket.SHUT_WR)

@@ -96,6 +96,23 @@ def _sequences() -> list[Table]:
   ]
 
 
+def _distributed() -> list[Table]:
+  distributed = _load("distributed")
+  return [
+    Table(
+      "The distributed runner's actors while its learner sleeps: environment steps per "
+      "second of all",
+      distributed.measure_acting,
+    ),
+    Table("Shares of the learner's time, with two actors", distributed.measure_learner),
+    Table("Weights through Ray's object store", distributed.measure_weights),
+    Table("Seconds after a kill", distributed.measure_recovery),
+    Table(
+      "R2D2 on Pong with 256 actors and one GPU, on paper", distributed.measure_scaling
+    ),
+  ]
+
+
 # Modules are loaded when they are asked for: what compares with the peers needs them.
 SECTIONS: dict[str, Callable[[], list[Table]]] = {
   "deep_sea": _deep_sea,
@@ -104,6 +121,7 @@ SECTIONS: dict[str, Callable[[], list[Table]]] = {
   "losses": _losses,
   "novelty": _novelty,
   "sequences": _sequences,
+  "distributed": _distributed,
 }
 
 

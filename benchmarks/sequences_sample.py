@@ -14,18 +14,18 @@ import dataclasses
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import dm_env
 import jax
+import loops
 import numpy as np
 import processes
 
 from explorax import environments
 from explorax.agents import types
 from explorax.agents.r2d2 import agent as r2d2_agent
-from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import packing
@@ -41,67 +41,6 @@ def _with_capacity(config: Any, env_steps: int) -> Any:
   least = config.batch_size * config.sequence_period
   return dataclasses.replace(
     config, replay_capacity=max(env_steps, least), min_replay_size=1
-  )
-
-
-class _Loop:
-  """Steps through episodes, beginning new ones, as often as it is asked to."""
-
-  def __init__(
-    self,
-    environment: dm_env.Environment,
-    begin: Callable[[dm_env.TimeStep], None],
-    select: Callable[[dm_env.TimeStep], Any],
-    observe: Callable[[Any, dm_env.TimeStep], None],
-  ):
-    self._environment = environment
-    self._begin = begin
-    self._select = select
-    self._observe = observe
-    self._timestep: dm_env.TimeStep | None = None
-
-  def run(self, num_steps: int) -> float:
-    """Steps per second over so many environment steps, with the resets in between."""
-    start = time.perf_counter()
-    for _ in range(num_steps):
-      if self._timestep is None or self._timestep.last():
-        self._timestep = self._environment.reset()
-        self._begin(self._timestep)
-      action = self._select(self._timestep)
-      self._timestep = self._environment.step(action)
-      self._observe(action, self._timestep)
-    return num_steps / (time.perf_counter() - start)
-
-
-def _bare_loop(environment: dm_env.Environment, rng: np.random.Generator) -> _Loop:
-  """The environment alone, under random actions drawn beforehand."""
-  num_actions = environment.action_spec().num_values
-  actions = iter(rng.integers(num_actions, size=10_000).tolist())
-
-  def select(timestep: dm_env.TimeStep) -> int:
-    nonlocal actions
-    del timestep
-    action = next(actions, None)
-    if action is None:
-      actions = iter(rng.integers(num_actions, size=10_000).tolist())
-      action = next(actions)
-    return action
-
-  return _Loop(environment, lambda _: None, select, lambda *_: None)
-
-
-def _acting_loop(environment: dm_env.Environment, actor: actor_lib.Actor) -> _Loop:
-  """What Acme's loop does, without its books."""
-
-  def observe(action: Any, timestep: dm_env.TimeStep) -> None:
-    actor.observe(action, timestep)
-    actor.update()
-
-  return _Loop(
-    environment,
-    actor.observe_first,
-    lambda timestep: actor.select_action(timestep.observation),
-    observe,
   )
 
 
@@ -132,8 +71,8 @@ def measure_acting(
   learner_key, actor_key = jax.random.split(jax.random.PRNGKey(0))
   learner = builder.make_learner(learner_key, iter(()), store)
   adder = builder.make_adder(store)
-  acting = _acting_loop(acted, builder.make_actor(actor_key, learner, adder))
-  bare_loop = _bare_loop(bare, np.random.default_rng(0))
+  acting = loops.acting(acted, builder.make_actor(actor_key, learner, adder))
+  bare_loop = loops.bare(bare, np.random.default_rng(0))
   bare_loop.run(warm_up)
   acting.run(warm_up)
   compilations = processes.CompilationCounter()
@@ -154,7 +93,7 @@ def measure_acting(
   }
 
 
-def _fake_extras(
+def fake_extras(
   agent: types.Agent, rng: np.random.Generator
 ) -> Iterator[Mapping[str, np.ndarray]]:
   """Extras without an actor, for ever: what it computes is drawn at random.
@@ -197,7 +136,7 @@ def measure_replay(agent_name: str, env: str, steps: int) -> dict[str, Any]:
   rng = np.random.default_rng(0)
   writer = store.writer()
   adder = adder_lib.WindowAdder(agent, writer)
-  extras = _fake_extras(agent, rng)
+  extras = fake_extras(agent, rng)
   num_actions = agent.spec.actions.num_values
 
   def begin(timestep: dm_env.TimeStep) -> None:
@@ -210,9 +149,11 @@ def measure_replay(agent_name: str, env: str, steps: int) -> dict[str, Any]:
       adder.add_last(next(extras))
 
   # What an emulator allocates once is no replay's.
-  _bare_loop(environment, rng).run(min(steps, 500))
+  loops.bare(environment, rng).run(min(steps, 500))
   before = processes.status_mib("VmRSS")
-  _Loop(environment, begin, lambda _: rng.integers(num_actions), observe).run(steps)
+  loops.Loop(environment, begin, lambda _: rng.integers(num_actions), observe).run(
+    steps
+  )
   writer.flush()
   grown = processes.status_mib("VmRSS") - before
   store.close()
@@ -248,7 +189,7 @@ def _fill(agent: types.Agent, store: builder_lib.Replay, num_steps: int) -> None
   rng = np.random.default_rng(0)
   shape = agent.encoding.spec.shape
   adder = builder_lib.Builder(agent).make_adder(store)
-  extras = _fake_extras(agent, rng)
+  extras = fake_extras(agent, rng)
 
   def observation() -> np.ndarray:
     return rng.integers(256, size=shape, dtype=np.uint8)

@@ -107,10 +107,10 @@ class _Episodes(dm_env.Environment):
     return dm_env.specs.DiscreteArray(2)
 
 
-def test_a_loop_goes_on_where_it_was(samples):
+def test_a_loop_goes_on_where_it_was(load):
   environment = _Episodes()
   begun, observed = [], []
-  loop = samples._Loop(
+  loop = load("loops").Loop(
     environment,
     begun.append,
     lambda timestep: int(timestep.first()),
@@ -123,9 +123,9 @@ def test_a_loop_goes_on_where_it_was(samples):
   assert observed == [(1, False), (0, False), (0, True)] * 2 + [(1, False)]
 
 
-def test_the_bare_loop_never_runs_out_of_actions(samples):
+def test_the_bare_loop_never_runs_out_of_actions(load):
   environment = _Episodes()
-  samples._bare_loop(environment, np.random.default_rng(0)).run(20_001)
+  load("loops").bare(environment, np.random.default_rng(0)).run(20_001)
   actions = environment.calls.replace("|", "")
   assert len(actions) == 20_001 and set(actions) == {"0", "1"}
 

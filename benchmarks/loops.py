@@ -1,0 +1,71 @@
+"""Steps through episodes, of the bare environment or of an actor."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import dm_env
+import numpy as np
+
+from explorax.agents.wiring import actor as actor_lib
+
+
+class Loop:
+  """Steps through episodes, beginning new ones, as often as it is asked to."""
+
+  def __init__(
+    self,
+    environment: dm_env.Environment,
+    begin: Callable[[dm_env.TimeStep], None],
+    select: Callable[[dm_env.TimeStep], Any],
+    observe: Callable[[Any, dm_env.TimeStep], None],
+  ):
+    self._environment = environment
+    self._begin = begin
+    self._select = select
+    self._observe = observe
+    self._timestep: dm_env.TimeStep | None = None
+
+  def run(self, num_steps: int) -> float:
+    """Steps per second over so many environment steps, with the resets in between."""
+    start = time.perf_counter()
+    for _ in range(num_steps):
+      if self._timestep is None or self._timestep.last():
+        self._timestep = self._environment.reset()
+        self._begin(self._timestep)
+      action = self._select(self._timestep)
+      self._timestep = self._environment.step(action)
+      self._observe(action, self._timestep)
+    return num_steps / (time.perf_counter() - start)
+
+
+def bare(environment: dm_env.Environment, rng: np.random.Generator) -> Loop:
+  """The environment alone, under random actions drawn beforehand."""
+  num_actions = environment.action_spec().num_values
+  actions = iter(rng.integers(num_actions, size=10_000).tolist())
+
+  def select(timestep: dm_env.TimeStep) -> int:
+    nonlocal actions
+    del timestep
+    action = next(actions, None)
+    if action is None:
+      actions = iter(rng.integers(num_actions, size=10_000).tolist())
+      action = next(actions)
+    return action
+
+  return Loop(environment, lambda _: None, select, lambda *_: None)
+
+
+def acting(environment: dm_env.Environment, actor: actor_lib.Actor) -> Loop:
+  """What Acme's loop does, without its books."""
+
+  def observe(action: Any, timestep: dm_env.TimeStep) -> None:
+    actor.observe(action, timestep)
+    actor.update()
+
+  return Loop(
+    environment,
+    actor.observe_first,
+    lambda timestep: actor.select_action(timestep.observation),
+    observe,
+  )

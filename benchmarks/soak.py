@@ -1,0 +1,478 @@
+"""Lets a distributed run go on for long while its processes are killed at random.
+
+  python benchmarks/soak.py                             # 20 minutes, to results/soak
+  python benchmarks/soak.py --minutes=2 --kill_every=15 --seed=3 --output=results/short
+
+DQN learns bsuite's Catch with two actors, an evaluator and Reverb. Who is killed, by
+SIGKILL, is drawn with the seed: a role (actor, learner, replay, evaluator, collector),
+then one of its processes. In the end a table says what held and what did not, and the
+exit code is 0 where all of it held; `soak.json` has all that was seen.
+"""
+
+import argparse
+import contextlib
+import csv
+import io
+import json
+import os
+import pathlib
+import random
+import secrets
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+ROLES = ("actor", "learner", "replay", "evaluator", "collector")
+COMMAND = (
+  sys.executable,
+  "-m",
+  "explorax.experiments.run",
+  "--agent=dqn",
+  "--env=bsuite:catch/0",
+  "--runner=distributed",
+  "--num_actors=2",
+  "--episodes=1000000000",
+  "--eval_every=5000",
+  "--eval_episodes=10",
+  "--checkpoint_every=5000",
+  "--checkpoint_replay",
+  # Full, and so of one size, before long.
+  "--set=replay_capacity=10000",
+)
+_MARK = "EXPLORAX_SOAK"  # In the environment of all that the run starts.
+
+# What is asked for.
+_LONGEST_GAP = 60.0  # Seconds without an episode: longer is a deadlock.
+_GROWTH = 0.1  # Of memory, from the second quarter of the time to the last.
+_RETURN = 0.5  # Of the last evaluations; Catch gives from -1 to 1.
+_SECONDS_TO_BEGIN = 300.0
+_SECONDS_TO_END = 120.0
+_SECONDS_BETWEEN_LOOKS = 0.25
+_SECONDS_BETWEEN_SAMPLES = 2.0
+
+
+class Kill(NamedTuple):
+  """One process that was killed.
+
+  Attributes:
+    role: as in `processes.json`.
+    at: seconds from the beginning.
+    replaced: seconds until another process had the role; None: none had.
+    working: seconds until that one's work was seen; None: it was not.
+  """
+
+  role: str
+  at: float
+  replaced: float | None = None
+  working: float | None = None
+
+
+class Sample(NamedTuple):
+  """What the run's processes take."""
+
+  at: float  # Seconds from the beginning.
+  processes: int
+  mib: float  # Resident, shared pages counted in each process that has them.
+  of_role: dict[str, float]  # The same, of those in `processes.json`.
+
+
+class Rows:
+  """The rows of a CSV file that another process writes, as they come."""
+
+  def __init__(self, path: pathlib.Path):
+    self._path = path
+    self._file = -1  # Which one has the path: it is replaced when columns are added.
+    self._offset = 0
+    self._columns: list[str] = []
+    self.all: list[dict[str, str]] = []
+
+  def new(self) -> list[dict[str, str]]:
+    """Those since the last call; one that is not whole yet is left for the next."""
+    try:
+      file = self._path.open("rb")
+    except FileNotFoundError:
+      return []
+    with file:
+      known = len(self.all)
+      if self._file != (number := os.fstat(file.fileno()).st_ino):
+        self._file, self._offset, self._columns, self.all = number, 0, [], []
+      file.seek(self._offset)
+      text = file.read()
+    whole = text[: text.rfind(b"\n") + 1]
+    self._offset += len(whole)
+    lines = list(csv.reader(io.StringIO(whole.decode())))
+    if lines and not self._columns:
+      self._columns = lines.pop(0)
+    first = known - len(self.all)
+    self.all += [dict(zip(self._columns, line, strict=True)) for line in lines]
+    return self.all[len(self.all) - len(lines) + first :]
+
+
+class Run:
+  """A distributed run in a process of its own, watched and hurt from outside."""
+
+  def __init__(self, directory: pathlib.Path, command: Sequence[str] = COMMAND):
+    """Starts it.
+
+    Args:
+      directory: of the run.
+      command: the run's, without the directory.
+    """
+    self._directory = directory
+    self._token = secrets.token_hex(16)
+    self._log = directory.with_suffix(".log").open("wb")
+    self._process = subprocess.Popen(
+      [*command, f"--output={directory}"],
+      stdin=subprocess.DEVNULL,
+      stdout=self._log,
+      stderr=subprocess.STDOUT,
+      env={**os.environ, _MARK: self._token, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    self._start = time.monotonic()
+    self._sampled = self._last_row = self._start
+    self._episodes = Rows(directory / "metrics.csv")
+    self._evaluations = Rows(directory / "evaluation.csv")
+    self._watched: list[_Watched] = []
+    self.kills: list[Kill] = []
+    self.samples: list[Sample] = []
+    self.longest_gap = 0.0
+
+  @property
+  def seconds(self) -> float:
+    """From the start, or from the beginning once there was one."""
+    return time.monotonic() - self._start
+
+  @property
+  def episodes(self) -> list[dict[str, str]]:
+    return self._episodes.all
+
+  @property
+  def evaluations(self) -> list[dict[str, str]]:
+    return self._evaluations.all
+
+  def is_alive(self) -> bool:
+    return self._process.poll() is None
+
+  def begin(self) -> None:
+    """Waits until everything works; time counts from then on.
+
+    Raises:
+      RuntimeError: if that does not happen.
+    """
+    while not (self.evaluations and self.episodes):
+      if not self.is_alive() or self.seconds > _SECONDS_TO_BEGIN:
+        self.end()
+        raise RuntimeError(f"the run did not begin; see {self._log.name}.")
+      time.sleep(_SECONDS_BETWEEN_LOOKS)
+      self._read()
+    self._start = self._last_row = time.monotonic()
+    self.longest_gap = 0.0
+
+  def pids(self) -> dict[str, int]:
+    """Role → process, as the run says."""
+    text = (self._directory / "processes.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+  def kill(self, role: str) -> None:
+    """Kills the process of a role, and watches for what takes its place."""
+    pid = self.pids()[role]
+    with contextlib.suppress(ProcessLookupError):
+      os.kill(pid, signal.SIGKILL)
+    self.kills.append(Kill(role, self.seconds))
+    self._watched.append(_Watched(len(self.kills) - 1, pid))
+
+  def is_whole(self) -> bool:
+    """Whether all that were killed have been replaced and are at work."""
+    return not self._watched
+
+  def watch(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+    """Looks at the run for so long, or until something is so or it has ended."""
+    over = time.monotonic() + seconds
+    while time.monotonic() < over and self.is_alive() and not until():
+      time.sleep(_SECONDS_BETWEEN_LOOKS)
+      self._look()
+
+  def end(self) -> int | None:
+    """Ends it by SIGTERM; returns its exit code, or None if it had to be killed."""
+    if self.is_alive():
+      self._process.send_signal(signal.SIGTERM)
+    code: int | None = None
+    with contextlib.suppress(subprocess.TimeoutExpired):
+      code = self._process.wait(_SECONDS_TO_END)
+    self._read()
+    self._log.close()
+    return code
+
+  def left(self, seconds: float = 10.0) -> list[str]:
+    """What is still there of the run so long after its end; it is killed."""
+    until = time.monotonic() + seconds
+    while (found := self._pids_with_mark()) and time.monotonic() < until:
+      time.sleep(_SECONDS_BETWEEN_LOOKS)
+    names = []
+    for pid in found:
+      with contextlib.suppress(OSError):
+        name = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        names.append(name.replace(b"\0", b" ").decode(errors="replace").strip()[:80])
+        os.kill(pid, signal.SIGKILL)
+    return names
+
+  def _pids_with_mark(self) -> list[int]:
+    """The run's own process, and all that come from it; none that has ended."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+      with contextlib.suppress(OSError):
+        if f"{_MARK}={self._token}".encode() in (path / "environ").read_bytes():
+          found.append(int(path.name))
+    return found
+
+  def _read(self) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    now = time.monotonic()
+    rows, evaluations = self._episodes.new(), self._evaluations.new()
+    self.longest_gap = max(self.longest_gap, now - self._last_row)
+    if rows:
+      self._last_row = now
+    return rows, evaluations
+
+  def _look(self) -> None:
+    rows, evaluations = self._read()
+    pids = self.pids()
+    for watched in list(self._watched):
+      kill = self.kills[watched.kill]
+      waited = self.seconds - kill.at
+      if pids.get(kill.role, watched.pid) == watched.pid:
+        continue
+      if kill.replaced is None:
+        self.kills[watched.kill] = kill._replace(replaced=waited)
+      elif watched.works(kill.role, rows, evaluations):
+        self.kills[watched.kill] = kill._replace(working=waited)
+        self._watched.remove(watched)
+    if time.monotonic() - self._sampled >= _SECONDS_BETWEEN_SAMPLES:
+      self._sampled = time.monotonic()
+      self.samples.append(self._sample(pids))
+
+  def _sample(self, pids: dict[str, int]) -> Sample:
+    of_pid = {}
+    for pid in self._pids_with_mark():
+      with contextlib.suppress(OSError):
+        pages = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
+        of_pid[pid] = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    of_role = {role: of_pid[pid] for role, pid in pids.items() if pid in of_pid}
+    return Sample(self.seconds, len(of_pid), sum(of_pid.values()), of_role)
+
+
+class _Watched:
+  """A kill whose end has not been seen yet."""
+
+  def __init__(self, kill: int, pid: int):
+    self.kill = kill  # Its place among all.
+    self.pid = pid
+    self._updates: set[str] = set()
+
+  def works(
+    self,
+    role: str,
+    rows: Sequence[dict[str, str]],
+    evaluations: Sequence[dict[str, str]],
+  ) -> bool:
+    """Whether rows that came after a replacement show its work."""
+    kind, _, number = role.partition(" ")
+    if kind == "actor":
+      return any(float(row["actor"]) == float(number) for row in rows)
+    if kind == "evaluator":
+      return bool(evaluations)
+    if kind == "collector":
+      return bool(rows)
+    # The learner goes on, which takes itself and replay.
+    self._updates |= {row["learner_updates"] for row in rows}
+    return len(self._updates) > 1
+
+
+class Verdict(NamedTuple):
+  """One thing that was asked for."""
+
+  what: str
+  held: bool
+  found: str
+
+
+def judge(
+  run: Run, code: int | None, left: Sequence[str], planned: float
+) -> list[Verdict]:
+  """What held.
+
+  Args:
+    run: after its end.
+    code: its exit code.
+    left: processes that were there after it.
+    planned: seconds that it was to go on for.
+  """
+  lasted = run.samples[-1].at if run.samples else 0.0
+  waited = [kill for kill in run.kills if kill.working is None]
+  slowest = max((kill.working or 0.0 for kill in run.kills), default=0.0)
+  numbers = [int(row["episode"]) for row in run.episodes]
+  steps = [int(row["env_steps"]) for row in run.episodes]
+  once = numbers == list(range(1, len(numbers) + 1)) and steps == sorted(steps)
+  before, after = quarters(run.samples)
+  last = [float(row["episode_return"]) for row in run.evaluations[-30:]]
+  learnt = statistics.fmean(last) if last else float("nan")
+  not_back = ", ".join(f"{kill.role} at {kill.at:.0f} s" for kill in waited)
+  return [
+    Verdict(
+      "the run went on to the end, and ended by SIGTERM",
+      code == 128 + signal.SIGTERM and lasted >= 0.9 * planned,
+      f"exit code {code} after {lasted:.0f} s",
+    ),
+    Verdict(
+      f"no deadlock: episodes at least every {_LONGEST_GAP:.0f} s",
+      run.longest_gap <= _LONGEST_GAP,
+      f"longest gap {run.longest_gap:.1f} s",
+    ),
+    Verdict(
+      "every process killed was replaced and worked again",
+      not waited,
+      f"{len(run.kills)} killed, at work after at most {slowest:.1f} s"
+      + (f"; not again: {not_back}" if waited else ""),
+    ),
+    Verdict(
+      "episodes and steps counted once",
+      once,
+      f"{len(numbers)} episodes{'' if once else ', not in turn'}",
+    ),
+    Verdict(
+      "no process left", not left, f"{len(left)} left" + (f": {left}" if left else "")
+    ),
+    Verdict(
+      f"memory flat: at most {_GROWTH:.0%} more in the last quarter than the second",
+      bool(after <= (1 + _GROWTH) * before),
+      f"{before:.0f} MiB, then {after:.0f} MiB",
+    ),
+    Verdict(
+      f"learnt: the last evaluations return {_RETURN} or more",
+      learnt >= _RETURN,
+      f"{learnt:.2f} over {len(last)} episodes",
+    ),
+  ]
+
+
+def quarters(samples: Sequence[Sample]) -> tuple[float, float]:
+  """Median MiB in the second and in the last quarter of the time."""
+  if len(samples) < 8:
+    return float("nan"), float("nan")
+  quarter = len(samples) // 4
+  second, last = samples[quarter : 2 * quarter], samples[-quarter:]
+  return (
+    statistics.median(sample.mib for sample in second),
+    statistics.median(sample.mib for sample in last),
+  )
+
+
+def draw(rng: random.Random, roles: Iterable[str]) -> str:
+  """Whom to kill: first of what role, then which of them."""
+  there = sorted(roles)
+  kind = rng.choice([r for r in ROLES if any(role.split()[0] == r for role in there)])
+  return rng.choice([role for role in there if role.split()[0] == kind])
+
+
+def by_role(kills: Iterable[Kill]) -> list[dict[str, Any]]:
+  """A row for each role: how often it was killed, and the seconds until it was back."""
+  rows = []
+  for kind in ROLES:
+    of_kind = [kill for kill in kills if kill.role.split()[0] == kind]
+    if not of_kind:
+      continue
+    row: dict[str, Any] = {"killed": kind, "times": len(of_kind)}
+    for field in ("replaced", "working"):
+      seconds = [getattr(k, field) for k in of_kind if getattr(k, field) is not None]
+      if seconds:
+        row[f"{field}_s"] = statistics.median(seconds)
+        row[f"{field}_s_at_most"] = max(seconds)
+    rows.append(row)
+  return rows
+
+
+def measure_recovery(directory: pathlib.Path, times: int) -> list[dict[str, Any]]:
+  """Seconds to recover, each role killed so often, when the one before is back."""
+  run = Run(directory)
+  try:
+    run.begin()
+    for role in times * ("actor 0", "learner", "replay 0", "evaluator", "collector"):
+      run.watch(5.0)
+      run.kill(role)
+      run.watch(_LONGEST_GAP, until=run.is_whole)
+  finally:
+    run.end()
+    run.left()
+  return by_role(run.kills)
+
+
+def soak(
+  directory: pathlib.Path, minutes: float, kill_every: float, seed: int
+) -> tuple[Run, list[Verdict]]:
+  """Runs and kills; returns what was seen and what held."""
+  rng = random.Random(seed)
+  planned = 60 * minutes
+  code: int | None = None
+  run = Run(directory)
+  try:
+    run.begin()
+    while run.is_alive() and run.seconds < planned - kill_every:
+      run.watch(kill_every)
+      if run.is_alive():
+        run.kill(draw(rng, run.pids()))
+        print(f"{run.seconds:6.0f} s  killed {run.kills[-1].role}", flush=True)
+    run.watch(planned - run.seconds)
+    # The last one may have been killed only now.
+    run.watch(_LONGEST_GAP, until=run.is_whole)
+  finally:
+    code = run.end()
+    left = run.left()
+  return run, judge(run, code, left, planned)
+
+
+def _print(rows: Sequence[dict[str, Any]]) -> None:
+  for row in rows:
+    cells = (
+      f"{key} {value:.1f}" if isinstance(value, float) else f"{key} {value}"
+      for key, value in row.items()
+    )
+    print("  " + ", ".join(cells))
+
+
+def main() -> int:
+  """Returns the exit code."""
+  parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+  parser.add_argument("--minutes", type=float, default=20.0)
+  parser.add_argument("--kill_every", type=float, default=20.0, help="seconds")
+  parser.add_argument("--seed", type=int, default=0)
+  parser.add_argument("--output", type=pathlib.Path, default="results/soak")
+  args = parser.parse_args()
+  try:
+    args.output.mkdir(parents=True)
+  except FileExistsError:
+    parser.error(f"{args.output} is there already; give another --output.")
+  run, verdicts = soak(args.output / "run", args.minutes, args.kill_every, args.seed)
+  print()
+  for verdict in verdicts:
+    print(f"{'held  ' if verdict.held else 'FAILED'}  {verdict.what}: {verdict.found}")
+  print("\nMedian and longest seconds until replaced, and until seen at work:")
+  _print(by_role(run.kills))
+  report = {
+    "minutes": args.minutes,
+    "kill_every": args.kill_every,
+    "seed": args.seed,
+    "verdicts": [verdict._asdict() for verdict in verdicts],
+    "kills": [kill._asdict() for kill in run.kills],
+    "samples": [sample._asdict() for sample in run.samples],
+  }
+  path = args.output / "soak.json"
+  path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+  print(f"\nAll that was seen: {path}; the run: {args.output / 'run'}")
+  return 0 if all(verdict.held for verdict in verdicts) else 1
+
+
+if __name__ == "__main__":
+  sys.exit(main())
