@@ -70,7 +70,7 @@ def text(content: object) -> str:
 
 def name(content: str) -> str:
   """A name as text that may break after its parts, where it is narrow."""
-  return re.sub(r"[_.:/](?=.)", r"\g<0><wbr>", text(content))
+  return re.sub(r"[_.:/@](?=.)", r"\g<0><wbr>", text(content))
 
 
 def paragraph(content: str) -> str:

@@ -55,7 +55,7 @@ def make(sweep: read.Sweep, found: results.Results, *, command: str) -> Report:
     ("Deep Sea", section(_about_deep_sea(found), pictures.deep_sea(sweep, found))),
     (
       "Paper 4, figures 6 and 7",
-      section(_about_tdu(found), pictures.tdu_figures(sweep, found)),
+      section(_about_tdu(sweep, found), pictures.tdu_figures(sweep, found)),
     ),
     ("Published scores", section(account.published_scores(sweep, found))),
     ("What is missing", section(account.missing(sweep, found))),
@@ -125,20 +125,21 @@ def _about_deep_sea(found: results.Results) -> str:
   )
 
 
-def _about_tdu(found: results.Results) -> str:
+def _about_tdu(sweep: read.Sweep, found: results.Results) -> str:
   parts = [
     markup.paragraph(
       "Flennerhag et al. (2020), Temporal Difference Uncertainties, compare on bsuite: "
       "in figure 6 TDU by its β (left), and TDU with other signals, QU and Q+UCB "
       "(right); in figure 7 each experiment, by β and with members chosen by UCB1. "
-      "Drawn here from this sweep's scores, with the β of its presets; the paper has "
-      "0, 0.01, 0.1, 0.5, 1, 2, 3 and 5. That the overall scores of figure 6 are those "
-      "by tag is our reading."
+      "Drawn here from this sweep's scores, with the β that were swept (tdu@beta=0.1 "
+      "names one); the paper has 0, 0.01, 0.1, 0.5, 1, 2, 3 and 5. That the overall "
+      "scores of figure 6 are those by tag is our reading."
     )
   ]
-  for figure, (what, _) in tdu_paper.FIGURES.items():
-    absent = tdu_paper.absent(figure, found)
-    if not tdu_paper.can_be_drawn(figure, found):
+  for figure, (what, _, _) in tdu_paper.FIGURES.items():
+    agents = tdu_paper.agents(figure, found, sweep.settings)
+    absent = tdu_paper.absent(figure, agents)
+    if len(agents) < 2:
       parts.append(
         markup.paragraph(
           f"Figure {figure} ({what}) is not drawn: it needs two of its agents, and "

@@ -102,11 +102,11 @@ def _tag_rows(
 def tdu_figures(sweep: read.Sweep, found: results.Results) -> list[markup.Picture]:
   """Paper 4's figures 6 and 7, those of which two agents were swept."""
   drawn = []
-  for figure, (what, _) in tdu_paper.FIGURES.items():
-    if not tdu_paper.can_be_drawn(figure, found):
+  for figure, (what, _, _) in tdu_paper.FIGURES.items():
+    agents = tdu_paper.agents(figure, found, sweep.settings)
+    if len(agents) < 2:
       continue
-    agents = tdu_paper.agents(figure, found)
-    absent = tdu_paper.absent(figure, found)
+    absent = tdu_paper.absent(figure, agents)
     labels = {agent: tdu_paper.label(agent, sweep.settings[agent]) for agent in agents}
     name = f"paper4_figure{figure.replace(', ', '_')}"
     title = f"Figure {figure}"

@@ -1,26 +1,28 @@
 """Paper 4's figures 6 and 7, of those of its agents that were swept.
 
 Flennerhag et al. (2020), appendix D.2. Figure 6 has overall scores: on the left of TDU
-with several β (β = 0 is Bootstrapped DQN), on the right of TDU, QU and Q+UCB. Figure 7
-has the same β, and TDU with its members chosen by UCB1 ("bandit"), task by task. The
-paper's text does not say how a score is made an overall one; it is read as bsuite's
-scores by tag, which its discussion of the figure speaks of.
+with several β (β = 0 is Bootstrapped DQN), on the right of TDU, QU and Q+UCB, each with
+its best β, which is 1. Figure 7 has the β of figure 6, and TDU with its members chosen
+by UCB1 ("bandit"), task by task. The paper's text does not say how a score is made an
+overall one; it is read as bsuite's scores by tag, which its discussion of the figure
+speaks of.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from explorax.experiments.reports import results
+from explorax.experiments.sweeps import agents as agents_lib
 
 _BETAS = ("bootstrapped_dqn", "tdu")
 _SIGNALS = ("tdu", "qu", "q_ucb")
 _BANDIT = ("tdu_bandit",)
 
-# Figure → what it compares, and the agents that it has.
+# Figure → what it compares, the presets that it has, and whether with several β.
 FIGURES = {
-  "6, left": ("TDU by β", _BETAS),
-  "6, right": ("TDU, QU and Q+UCB", _SIGNALS),
-  "7": ("each experiment, by β and with UCB1", (*_BETAS, *_BANDIT)),
+  "6, left": ("TDU by β", _BETAS, True),
+  "6, right": ("TDU, QU and Q+UCB", _SIGNALS, False),
+  "7": ("each experiment, by β and with UCB1", (*_BETAS, *_BANDIT), True),
 }
 
 _NAMES = {
@@ -32,22 +34,40 @@ _NAMES = {
 }
 
 
-def agents(figure: str, found: results.Results) -> list[str]:
-  """Those of the figure's agents that were swept, in the figure's order."""
-  return [agent for agent in FIGURES[figure][1] if agent in found.agents]
+def agents(
+  figure: str, found: results.Results, settings: Mapping[str, Any]
+) -> list[str]:
+  """Those of the figure's agents that were swept, in its order and by β.
+
+  They are presets as they are, and TDU with another β, `tdu@beta=0.1`, where the figure
+  has several.
+
+  Args:
+    figure: one of `FIGURES`.
+    found: the sweep's scores.
+    settings: of each of its agents.
+  """
+  _, names, with_betas = FIGURES[figure]
+  chosen = []
+  for agent in found.agents:
+    preset, assignments = agents_lib.parts(agent)
+    if preset not in names:
+      continue
+    only_beta = all(assignment.startswith("beta=") for assignment in assignments)
+    if not assignments or (with_betas and preset == "tdu" and only_beta):
+      chosen.append((names.index(preset), settings[agent].get("beta", 0.0), agent))
+  return [agent for _, _, agent in sorted(chosen)]
 
 
-def absent(figure: str, found: results.Results) -> list[str]:
-  """Those that were not."""
-  return [agent for agent in FIGURES[figure][1] if agent not in found.agents]
-
-
-def can_be_drawn(figure: str, found: results.Results) -> bool:
-  """Whether there is something to compare."""
-  return len(agents(figure, found)) > 1
+def absent(figure: str, drawn: list[str]) -> list[str]:
+  """The figure's presets that are not among these agents."""
+  presets = {agents_lib.parts(agent)[0] for agent in drawn}
+  return [name for name in FIGURES[figure][1] if name not in presets]
 
 
 def label(agent: str, settings: Mapping[str, Any]) -> str:
   """`TDU, β = 1`: the paper's name of an agent, with the β that was swept."""
+  preset, assignments = agents_lib.parts(agent)
   beta = settings.get("beta")
-  return f"{_NAMES[agent]}, β = {beta:g}" if beta else _NAMES[agent]
+  shown = f", β = {beta:g}" if beta or assignments else ""
+  return f"{_NAMES[preset]}{shown}"

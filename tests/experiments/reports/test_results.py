@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from explorax.experiments.reports import read, results
+from explorax.experiments.reports import read, results, tdu_paper
 
 
 def _sweep(logs: dict) -> read.Sweep:
@@ -130,3 +130,28 @@ def test_whole_is_all_of_bsuites_ids():
   memory += [f"memory_size/{i}" for i in range(17)]
   assert results.is_whole_tag("memory", _cell(0.5, tuple(memory)))
   assert not results.is_whole_tag("memory", _cell(0.5, tuple(memory[:23])))
+
+
+def test_paper_4s_figures_have_their_agents_by_beta():
+  settings = {
+    "qu": {"beta": 1.0},
+    "tdu@beta=5.0": {"beta": 5.0},
+    "my_agents:tdu": "1f3a",
+    "tdu": {"beta": 1.0},
+    "tdu@beta=0.1": {"beta": 0.1},
+    "tdu@beta=0.1@n_step=3": {"beta": 0.1},
+    "tdu@beta=0": {"beta": 0.0},
+    "bootstrapped_dqn": {"beta": 0.0},
+    "bootstrapped_dqn@n_step=3": {"beta": 0.0},
+  }
+  found = results.Results(tuple(settings), (), (), {}, {})
+  by_beta = ["bootstrapped_dqn", "tdu@beta=0", "tdu@beta=0.1", "tdu", "tdu@beta=5.0"]
+  drawn = {
+    figure: tdu_paper.agents(figure, found, settings) for figure in tdu_paper.FIGURES
+  }
+  assert drawn == {"6, left": by_beta, "6, right": ["tdu", "qu"], "7": by_beta}
+  assert tdu_paper.absent("6, right", drawn["6, right"]) == ["q_ucb"]
+  assert tdu_paper.absent("7", by_beta) == ["tdu_bandit"]
+  labels = [tdu_paper.label(agent, settings[agent]) for agent in by_beta]
+  assert labels[:3] == ["BDQN, β = 0", "TDU, β = 0", "TDU, β = 0.1"]
+  assert labels[3:] == ["TDU, β = 1", "TDU, β = 5"]
