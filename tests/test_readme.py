@@ -186,6 +186,14 @@ def test_sweeps_ask_for_what_there_is(directory_of_files):
       assert agent in presets.PRESETS or user_agents.find(agent)
 
 
+@needs_bash
+def test_reports_are_of_sweeps_that_are_shown():
+  commands = _commands(README, "report")
+  sweeps = [flag_table.parse(sweep.FLAGS, argv) for argv in _commands(README, "sweep")]
+  assert commands
+  assert {argv[0] for argv in commands} <= {given["output"] for given in sweeps}
+
+
 def test_agent_example_learns_to_catch(directory_of_files):
   task = tasks.Task("my_agents:tabular_q", "catch/0", 0, 2000)
   rows = perform.perform(task, "", lambda share: None).rows
