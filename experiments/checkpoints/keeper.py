@@ -8,12 +8,16 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import jax
+
 from explorax.experiments import errors
 from explorax.experiments.checkpoints import files
 
 # A second checkpoint after as many steps (an evaluation later, for one) has a number.
 _NAME = re.compile(r"step_(\d+)(?:_(\d+))?")
 _SET_ASIDE = "refused_"
+
+_LARGE = 2**20  # Bytes from which on a checkpoint is spoken of before it is written.
 
 
 class Snapshot(NamedTuple):
@@ -24,11 +28,13 @@ class Snapshot(NamedTuple):
       are told.
     counts: what JSON can hold.
     folders: name → writes files of another format into the directory that it is given.
+    folder_bytes: name → how large these will be at most, by an estimate.
   """
 
   groups: Mapping[str, Any]
   counts: Mapping[str, Any]
   folders: Mapping[str, Callable[[pathlib.Path], None]] = {}
+  folder_bytes: Mapping[str, int] = {}
 
 
 def newest(
@@ -104,7 +110,7 @@ class Keeper:
     self._warn = warn
     self._clock = clock
     self._has_told_size = False
-    self.found = self._find()
+    self.found = self.find()
     self._seconds_before = self.found.record["seconds"] if self.found else 0.0
     self._began = self._saved_at = clock()
     self._saved_steps = self.found.record["env_steps"] if self.found else 0
@@ -140,6 +146,7 @@ class Keeper:
       "companion": companion,
     }
     path = self._free_name(env_steps)
+    self._tell_estimate(snapshot)
     began = self._clock()
     try:
       files.write(path, snapshot.groups, record, snapshot.folders)
@@ -153,8 +160,8 @@ class Keeper:
     self._tell_size(path, self._clock() - began)
     return True
 
-  def _find(self) -> files.Checkpoint | None:
-    """The newest good one; those before it that are not are set aside.
+  def find(self) -> files.Checkpoint | None:
+    """The newest good one by now; those before it that are not are set aside.
 
     Raises:
       OutputError: if there are some, and none is good.
@@ -211,6 +218,18 @@ class Keeper:
         path.rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
 
+  def _tell_estimate(self, snapshot: Snapshot) -> None:
+    """Says once, before the first one, how large it will be if it is large."""
+    if self._has_told_size:
+      return
+    sizes = {name: _num_bytes(tree) for name, tree in snapshot.groups.items()}
+    sizes |= snapshot.folder_bytes
+    if (total := sum(sizes.values())) >= _LARGE:
+      self.tell(
+        f"The first checkpoint will take at most about {_size(total)}, "
+        f"{_size(sizes.get('replay', 0))} of it replay, before compression."
+      )
+
   def _tell_size(self, path: pathlib.Path, seconds: float) -> None:
     """Says once how large they are."""
     if self._has_told_size:
@@ -224,6 +243,11 @@ class Keeper:
       f"A checkpoint takes {_size(files.num_bytes(path))}{of_replay} and was written "
       f"in {seconds:.1f} s; {self._keep} are kept."
     )
+
+
+def _num_bytes(tree: Any) -> int:
+  """Of a pytree's arrays."""
+  return sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(tree))
 
 
 def _paths(directory: pathlib.Path) -> list[pathlib.Path]:
