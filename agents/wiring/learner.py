@@ -12,6 +12,22 @@ from acme.utils import counting
 from explorax.agents import types
 
 
+class NonFiniteUpdateError(FloatingPointError):
+  """An update was not finite.
+
+  Attributes:
+    record: what is known of it, which JSON can hold: `learner_update`, the `metrics`,
+      and the `keys` of the batch's windows in replay.
+  """
+
+  def __init__(self, message: str, record: dict[str, Any]):
+    super().__init__(message, record)
+    self.record = record
+
+  def __str__(self) -> str:
+    return self.args[0]
+
+
 class Learner(acme.core.Learner):
   """Takes batches from an iterator; jits the update once, its state donated.
 
@@ -55,11 +71,13 @@ class Learner(acme.core.Learner):
     self._update = jax.jit(update, donate_argnums=0 if donates else ())
     self._copy = jax.jit(lambda params: jax.tree.map(jnp.copy, params))
     self._metrics: dict[str, jax.Array] = {}
+    self._keys = np.zeros(0, np.uint64)  # Of the last batch.
     self.num_updates = 0
 
   def step(self) -> None:
     """One update on the next batch; the device works on while this returns."""
     keys, sample = next(self._batches)
+    self._keys = keys
     self._state, output = self._update(self._state, sample)
     self._metrics = output.metrics
     self.num_updates += 1
@@ -71,6 +89,17 @@ class Learner(acme.core.Learner):
   def is_finite(self) -> bool:
     """Whether the last update was; waits for it."""
     return not self._metrics or bool(self._metrics["finite"])
+
+  def check_finite(self) -> None:
+    """Raises a NonFiniteUpdateError if the last update was not finite."""
+    if self.is_finite():
+      return
+    metrics, number = self.metrics(), self.num_updates
+    raise NonFiniteUpdateError(
+      f"the loss became {metrics['loss']} in learner update {number}; lower the "
+      "learning rate or clip the gradient.",
+      {"learner_update": number, "metrics": metrics, "keys": self._keys.tolist()},
+    )
 
   def metrics(self) -> dict[str, float]:
     """Of the last update; waits for it."""

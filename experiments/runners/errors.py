@@ -1,5 +1,8 @@
 """What can stop a run."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from explorax.agents import types
 
 
@@ -8,11 +11,19 @@ class StoppedError(RuntimeError):
 
   Attributes:
     weights: the last good ones of each seed.
+    record: of the update that was not finite, where that is what happened and replay
+      has keys: what `learner.NonFiniteUpdateError` holds.
   """
 
-  def __init__(self, message: str, weights: list[types.Params]):
+  def __init__(
+    self,
+    message: str,
+    weights: list[types.Params],
+    record: Mapping[str, Any] | None = None,
+  ):
     super().__init__(message)
     self.weights = weights
+    self.record = record
 
 
 class NonFiniteError(StoppedError):

@@ -210,12 +210,8 @@ class LocalAgent(acme.core.Actor):
     self._empty_steps, self._due = self.env_steps, 0.0
 
   def check_finite(self) -> None:
-    """Raises FloatingPointError if the learner's last update was not finite."""
-    if not self._learner.is_finite():
-      raise FloatingPointError(
-        f"the loss became {self._learner.metrics()['loss']} in learner update "
-        f"{self._learner.num_updates}; lower the learning rate or clip the gradient."
-      )
+    """Raises a FloatingPointError if the learner's last update was not finite."""
+    self._learner.check_finite()
 
 
 class _EpisodeLogger(loggers.Logger):
@@ -291,6 +287,7 @@ class _Training:
     )
     self._loop = acme.EnvironmentLoop(environment, self._agent, self._counter, logger)
     self._store: Any = store
+    self._definition = agent
     self._adder = adder
     self._actor = actor
     self._learner = learner
@@ -343,13 +340,16 @@ class _Training:
       "num_windows": self._adder.num_windows,
     }
     folders: dict[str, Callable[[pathlib.Path], None]] = {}
+    sizes: dict[str, int] = {}
     if with_replay and isinstance(self._store, memory_replay.MemoryReplay):
       replay, counts["replay"] = self._store.save()
       adder, counts["adder"] = self._adder.save()
       groups["replay"] = {"store": replay, "adder": adder}
     elif with_replay:
       folders["replay"] = self._store.save_to  # Reverb's.
-    return keeper.Snapshot(groups, counts, folders)
+      windows = self._adder.num_windows
+      sizes["replay"] = adder_lib.replay_bytes(self._definition, windows)
+    return keeper.Snapshot(groups, counts, folders, sizes)
 
   def restore(self, checkpoint: files.Checkpoint) -> None:
     """Goes on from a checkpoint: in mid-episode if all of it is known."""
@@ -557,6 +557,7 @@ def run(
       raise errors.NonFiniteError(
         f"stopped at environment step {training.env_steps}, seed {seed}: {e}",
         [training.weights],
+        getattr(e, "record", None),
       ) from e
     except recovery.GivenUpError as e:
       raise errors.EnvironmentFailedError(str(e), [training.weights]) from e
