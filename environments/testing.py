@@ -5,6 +5,7 @@ end of this file.
 """
 
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -143,6 +144,26 @@ class CrashingEnvironment(FakeEnvironment):
     return super().step(action)
 
 
+class HangingEnvironment(FakeEnvironment):
+  """A FakeEnvironment one of whose steps takes an hour."""
+
+  def __init__(self, hang_at_step: int, **kwargs: Any):
+    """Makes one.
+
+    Args:
+      hang_at_step: in which step, counted from 1 over all episodes.
+      **kwargs: of the FakeEnvironment.
+    """
+    super().__init__(**kwargs)
+    self._steps_left = hang_at_step
+
+  def step(self, action: Any) -> dm_env.TimeStep:
+    self._steps_left -= 1
+    if not self._steps_left:
+      time.sleep(3600)
+    return super().step(action)
+
+
 def _count_down(left: int | None, message: str) -> int | None:
   if left is None:
     return None
@@ -194,3 +215,8 @@ def fake_crashing() -> CrashingEnvironment:
 def fake_hopeless() -> CrashingEnvironment:
   """The same, but its 3rd step raises an error: no episode ever ends."""
   return CrashingEnvironment(crash_at_step=3)
+
+
+def fake_hanging() -> HangingEnvironment:
+  """The same, but its 13th step does not return."""
+  return HangingEnvironment(hang_at_step=13)

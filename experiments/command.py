@@ -15,6 +15,8 @@ ATARI_ENVS = 8  # That the device runner steps together, where nothing was said.
 
 NUM_ACTORS = 4  # Of the distributed runner, where nothing was said.
 
+ENVIRONMENT_TIMEOUT = 300  # Seconds, in the distributed runner.
+
 EVAL_EPISODES = 5  # Of an evaluation, where nothing was said.
 
 _MAX_SEED = 2**32 - 1  # numpy's generators take no more.
@@ -85,7 +87,7 @@ class Command:
     num_envs: environments that the device runner steps side by side for a seed; None
       of other runners.
     num_actors: processes that act, in the distributed runner; None in others, as the
-      next five.
+      next six.
     replay_shards: processes that hold replay.
     pull_every: environment steps of an actor between two looks at the weights; None:
       the runner's own.
@@ -93,6 +95,7 @@ class Command:
       the runner's own.
     learner_gpus: GPUs that the learner takes.
     ray_address: of a cluster; None: this machine.
+    environment_timeout: seconds after which an environment hangs.
     replay: one of `REPLAYS`; of the device runner, `DEVICE_REPLAY`.
     eval_every: environment steps between two evaluations; None for no such interval.
     eval_episodes: episodes of each evaluation.
@@ -124,6 +127,7 @@ class Command:
   rate_tolerance: int | None
   learner_gpus: int | None
   ray_address: str | None
+  environment_timeout: int | None
   replay: str
   eval_every: int | None
   eval_episodes: int
@@ -213,6 +217,9 @@ def parse(argv: Sequence[str]) -> Command:
     rate_tolerance=given["rate_tolerance"],
     learner_gpus=(given["learner_gpus"] or 0) if distributed else None,
     ray_address=given["ray_address"],
+    environment_timeout=(given["environment_timeout"] or ENVIRONMENT_TIMEOUT)
+    if distributed
+    else None,
     replay=replay or "reverb",
     eval_every=eval_every,
     eval_episodes=EVAL_EPISODES if eval_episodes is None else eval_episodes,
@@ -237,26 +244,18 @@ _OF_DISTRIBUTED = (
   "rate_tolerance",
   "learner_gpus",
   "ray_address",
+  "environment_timeout",
 )
-# Of checkpoints, which that runner does not write.
-_NOT_DISTRIBUTED = ("checkpoint_every", "checkpoint_replay", "keep_checkpoint_hours")
 
 
 def _check_distributed(given: dict[str, Any]) -> None:
-  """Refuses what the distributed runner alone reads, and what it does not."""
-  distributed = given["runner"] == "distributed"
-  for name in _NOT_DISTRIBUTED if distributed else _OF_DISTRIBUTED:
-    if given[name] is None:
-      continue
-    if not distributed:
+  """Refuses what the distributed runner alone reads."""
+  for name in _OF_DISTRIBUTED if given["runner"] != "distributed" else ():
+    if given[name] is not None:
       raise errors.SetUpError(
         f"--{name}={given[name]} is for --runner=distributed; leave the flag out, or "
         "add that one."
       )
-    raise errors.SetUpError(
-      f"--{name} is for the local and the device runner: the distributed one writes no "
-      "checkpoints; leave the flag out."
-    )
 
 
 def _check_seeds(given: dict[str, Any]) -> None:
@@ -396,9 +395,8 @@ _FLAGS = {
       "written in JAX (jax:...); for Atari games (atari:...), stepped together in C++\n"
       "threads while the device learns. Needs no Reverb.\n"
       "distributed: replay, learner, actors and evaluator are processes of their own,\n"
-      "on Ray (explorax[distributed]); --replay=memory goes without Reverb. It writes\n"
-      "no checkpoints, so that an interrupted run begins anew in a new directory.\n"
-      "[local]",
+      "on Ray (explorax[distributed]); --replay=memory goes without Reverb. One that\n"
+      "dies is replaced. [local]",
       choices=RUNNERS,
     ),
     flag_table.Flag(
@@ -457,6 +455,14 @@ _FLAGS = {
       "Has --runner=distributed join a Ray cluster, on whose machines explorax must\n"
       "be installed: each process but the collector takes a CPU. [a Ray of its own,\n"
       "which listens on the loopback address]",
+    ),
+    flag_table.Flag(
+      "environment_timeout",
+      "=SECONDS",
+      None,
+      "How long --runner=distributed waits for an environment to answer; then its\n"
+      f"process is ended and another has its place. [{ENVIRONMENT_TIMEOUT}]",
+      parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(
       "max_env_failures",

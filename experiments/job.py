@@ -64,6 +64,7 @@ class Job:
         "layout": _layout(self.command),
         "ray_address": self.command.ray_address,
         "on_processes": self._write_processes,
+        "checkpoints": self.checkpoints,
       }
     side_by_side = {"num_envs": self.command.num_envs}
     return {"checkpoints": self.checkpoints} | (
@@ -122,9 +123,7 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
 
   if command.num_seeds > 1:
     many_seeds.check_open_files(command.num_seeds)
-  # Without checkpoints there is nothing to go on from.
-  may_hold_run = command.resume and command.runner != "distributed"
-  directory = output.RunDirectory.create(command.output, may_hold_run=may_hold_run)
+  directory = output.RunDirectory.create(command.output, may_hold_run=command.resume)
   try:
     environment: environments.StandardEnvironment | environments.BatchedEnvironment
     if command.is_batched:
@@ -188,6 +187,7 @@ def _layout(command: command_lib.Command) -> "driver.Layout":
     pull_every=command.pull_every,
     rate_tolerance=command.rate_tolerance,
     learner_gpus=command.learner_gpus or 0,
+    environment_timeout=command.environment_timeout or command_lib.ENVIRONMENT_TIMEOUT,
   )
 
 
@@ -204,7 +204,8 @@ def _make_keeper(
 
   with_replay = command.checkpoint_replay
   if with_replay is None:
-    with_replay = command.replay != "reverb" and saving.is_exact(environment)
+    with_replay = command.runner != "distributed" and command.replay != "reverb"
+    with_replay = with_replay and saving.is_exact(environment)
   hours = command.keep_checkpoint_hours
   return keeper.Keeper(
     directory.path / "checkpoints",

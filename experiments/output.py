@@ -10,6 +10,7 @@
     videos/                evaluation episodes as GIFs, with --video
     r_int.png              the intrinsic reward along those, where there is one
     summary.json           what came of it
+    non_finite.json        of the update that stopped it, where one was not finite
     processes.json         role → pid, of the distributed runner
     bsuite/                bsuite's own CSV, for bsuite's notebooks
 

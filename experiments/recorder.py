@@ -75,6 +75,7 @@ class Recorder:
     self._evaluations = evaluations_lib.Evaluations()
     before = resumed or {}
     self._failures = before.get("failures", 0)
+    self._replacements: dict[str, int] = dict(before.get("replacements", {}))
     self._last: local.Episode | None = None
     self._csv = metrics_csv.MetricsCsv(directory, resumed=before.get("metrics"))
     for row in self._csv.resumed_rows():
@@ -128,6 +129,11 @@ class Recorder:
     self._failures += 1
     self.pause()
 
+  def on_replacement(self, role: str) -> None:
+    """Counts a process that another has the place of."""
+    self._replacements[role] = self._replacements.get(role, 0) + 1
+    self.pause()
+
   def pause(self) -> None:
     """Ends the live line, for what is said next."""
     self._progress.close()
@@ -171,6 +177,7 @@ class Recorder:
     try:
       saved = {
         "failures": self._failures,
+        "replacements": dict(self._replacements),
         "metrics": self._csv.save(),
         "events": self._events.save(),
       }
@@ -243,6 +250,7 @@ class Recorder:
       solved_rule=self._solved_rule,
       evaluations=self._evaluations,
       environment_failures=self._failures,
+      replacements=dict(self._replacements),
       last_metrics=dict(self._last.metrics) if self._last else {},
     )
 

@@ -30,6 +30,7 @@ class Summary:
       where there is no such rule.
     evaluations: those that were made.
     environment_failures: how many crashes of environments the run went on after.
+    replacements: role → how many of its processes died and were replaced.
     last_metrics: name → value, of the last episode: the learner's and the
       environment's.
   """
@@ -44,6 +45,7 @@ class Summary:
   evaluations: evaluations_lib.Evaluations
   environment_failures: int
   last_metrics: dict[str, float] = dataclasses.field(default_factory=dict)
+  replacements: dict[str, int] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
     if self.status not in STATUSES:
@@ -52,8 +54,8 @@ class Summary:
   def to_dict(self) -> dict[str, Any]:
     """The content of `summary.json`.
 
-    `solved_episode` is there only if there is a rule, and `evaluation` only if there
-    was one.
+    `solved_episode` is there only if there is a rule, and `evaluation` and
+    `replacements` only if there were any.
     """
     content = {
       "status": self.status,
@@ -75,6 +77,8 @@ class Summary:
     }
     if self.solved_rule is not None:
       content["solved_episode"] = self.solved_rule.solved_episode
+    if self.replacements:
+      content["replacements"] = self.replacements
     if len(self.evaluations):
       content["evaluation"] = self.evaluations.to_dict()
     return content
@@ -96,6 +100,9 @@ class Summary:
     if self.environment_failures:
       failures = _count(self.environment_failures, "failure")
       facts.append(f"The environment was made anew after {failures}.")
+    if self.replacements:
+      told = ", ".join(f"{role} {n}" for role, n in self.replacements.items())
+      facts.append(f"Processes that died were replaced: {told}.")
     lines = [f"{title}: {self.status}", *(f"  {fact}" for fact in facts)]
     if episodes:
       lines += ["", *_returns_table(self.returns)]

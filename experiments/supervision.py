@@ -16,7 +16,11 @@ from explorax.experiments import recorder as recorder_lib
 from explorax.experiments.runners import errors as runner_errors
 
 if TYPE_CHECKING:
+  from explorax.experiments.distributed import driver
   from explorax.experiments.runners import local, recovery
+
+
+NON_FINITE = "non_finite.json"
 
 
 def run(job: job_lib.Job) -> int:
@@ -88,6 +92,14 @@ def _one_seed(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Tra
       f"{failure.limit} are allowed)."
     )
 
+  def on_replacement(replaced: "driver.Replacement") -> None:
+    recorder.on_replacement(replaced.role)
+    console_lib.complain(replaced.sentence)
+
+  of_runner = job.of_runner
+  if command.runner == "distributed":
+    of_runner["on_replacement"] = on_replacement
+
   def train(stop: Callable[[], bool]) -> "dict[int, local.Result]":
     result = runner.run(
       job.agent,
@@ -106,7 +118,7 @@ def _one_seed(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Tra
       remake_environment=job.remake_environment,
       max_env_failures=command.max_env_failures,
       on_env_failure=on_env_failure,
-      **job.of_runner,
+      **of_runner,
     )
     return {command.seed: result}
 
@@ -205,7 +217,7 @@ def _supervise(
 
   command = job.command
   status, exit_code = "failed", 1
-  problems: list[Exception] = []
+  problems: list[Exception | str] = []
   results: dict[int, local.Result] = {}
   weights: dict[int, Any] = {}
   try:
@@ -224,6 +236,13 @@ def _supervise(
     seeds = range(command.seed, command.seed + command.num_seeds)
     weights = dict(zip(seeds, error.weights, strict=True))
     problems.append(error)
+    if error.record is not None:
+      try:
+        job.directory.write_json(NON_FINITE, error.record)
+        place = job.directory.path / NON_FINITE
+        problems[-1] = f"{error} The keys of that update's batch in replay: {place}."
+      except errors.OutputError as unwritten_record:
+        problems.append(unwritten_record)
   except errors.SetUpError as error:  # Of what is started only when a run begins.
     problems.append(error)
   except KeyboardInterrupt:  # The second one, at a moment that nobody expects.

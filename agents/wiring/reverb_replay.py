@@ -146,6 +146,7 @@ class ReverbReplay:
     folder: pathlib.Path | None = None,
     *,
     private: bool = True,
+    port: int | None = None,
   ):
     """Starts the server.
 
@@ -154,6 +155,8 @@ class ReverbReplay:
       tables: one, as `make_table` makes it.
       folder: with what `save_to` has written, to go on from; None to begin.
       private: whether only this machine reaches it; Reverb asks nobody who they are.
+      port: at which it listens; None: at a free one. Clients of a server that has died
+        wait for another at its port, and go on with that.
     """
     # Reverb restores what it finds where it writes, and keeps its newest only.
     self._folder = tempfile.TemporaryDirectory(prefix="explorax-reverb-")
@@ -162,7 +165,7 @@ class ReverbReplay:
     checkpointer = reverb.platform.checkpointers_lib.DefaultCheckpointer(
       path=self._folder.name
     )
-    self._server = reverb.Server(tables, checkpointer=checkpointer)
+    self._server = reverb.Server(tables, port, checkpointer)
     if private:
       _restrict(self.port)
     self._client = ReverbClient(agent, f"localhost:{self.port}")

@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from explorax.experiments.distributed import pulse, replay_server
 from explorax.experiments.distributed import rates as rates_lib
 from explorax.experiments.distributed import weights as weights_lib
 from explorax.experiments.runners import clock as clock_lib
@@ -19,6 +21,10 @@ _WARM_UP_UPDATES = 2
 
 def actor_name(number: int) -> str:
   return f"actor {number}"
+
+
+def shard_name(number: int) -> str:
+  return f"replay {number}"
 
 
 class EndedEpisode(NamedTuple):
@@ -35,6 +41,8 @@ class EndedEpisode(NamedTuple):
 class Report(NamedTuple):
   """What an actor did since its last one."""
 
+  number: int = 0  # Of the process's reports.
+  server: int = 0  # The `replay_server.Server.number` that the windows are in.
   steps: int = 0
   windows: int = 0
   episodes: tuple[EndedEpisode, ...] = ()
@@ -48,37 +56,52 @@ class Grant(NamedTuple):
     steps: environment steps that it may take; 0: the run is over.
     env_steps: of all actors so far.
     version: the newest weights.
+    safe: the last of its reports that would outlast the collector.
+    server: the number of its shard's process.
   """
 
   steps: int
   env_steps: int
   version: weights_lib.Version
+  safe: int = -1
+  server: int = 0
 
 
 class Task(NamedTuple):
   """What the learner goes on with.
 
   Attributes:
-    updates: that it is to make; 0: the run is over.
+    updates: that it is to make.
     filled: of each shard of replay, whether it can be sampled.
+    over: whether the run is.
+    saves: whether its state is wanted, for a checkpoint.
   """
 
   updates: int
   filled: tuple[bool, ...]
+  over: bool = False
+  saves: bool = False
+
+
+class Saved(NamedTuple):
+  """The learner's state.
+
+  Attributes:
+    updates: made until then.
+    metrics: of the last of them.
+    reference: a list of one, the `ray.ObjectRef` of the state.
+  """
+
+  updates: int
+  metrics: dict[str, float]
+  reference: list[Any]
 
 
 class Summons(NamedTuple):
-  """What to evaluate.
-
-  Attributes:
-    env_steps: of training so far.
-    version: the weights.
-    last: whether this is the end of the run.
-  """
+  """What to evaluate: the weights, after so many environment steps of training."""
 
   env_steps: int
   version: weights_lib.Version
-  last: bool
 
 
 class Watched(NamedTuple):
@@ -94,6 +117,11 @@ class News(NamedTuple):
   Attributes:
     rows: in their order: each a `local.Episode`, a `Watched` or a `recovery.Failure`.
     stalls: sentences on who waits for what for too long.
+    state: what another collector goes on from, which JSON can hold.
+    version: the newest weights, if there are any.
+    learner: its state, if it was asked for one.
+    active: who has done something → in which generation.
+    hanging: in whose environment → (in which generation, what is wrong).
   """
 
   rows: list[local.Episode | Watched | recovery.Failure]
@@ -104,10 +132,67 @@ class News(NamedTuple):
   versions: int
   fetches: dict[int, int]  # Actor → versions given to it.
   steps_per_second: float
+  state: dict[str, Any]
+  version: weights_lib.Version | None
+  learner: Saved | None
+  active: dict[str, int]
+  hanging: dict[str, tuple[int, str]]
+
+
+class Situation(NamedTuple):
+  """What the driver knows of the other processes when a collector begins.
+
+  Attributes:
+    servers: of each shard.
+    windows: that were in each of these when it began.
+    actors: of each that has not ended, its generation.
+    learner: its generation.
+    version: the newest weights, if there are any.
+    stopped: whether the run is to end.
+    learnt: whether the learner has come to its end.
+    restarted: whether the actors may be under way with steps granted before.
+  """
+
+  servers: list[replay_server.Server]
+  windows: list[int]
+  actors: dict[int, int]
+  learner: int = 0
+  version: weights_lib.Version | None = None
+  stopped: bool = False
+  learnt: bool = False
+  restarted: bool = False
+
+
+def resumed(
+  state: Mapping[str, Any], num_actors: int, windows: Sequence[int]
+) -> dict[str, Any]:
+  """A collector's state for a run that goes on with new processes.
+
+  Args:
+    state: that of a `News`.
+    num_actors: how many there are now.
+    windows: in each shard of replay now.
+  """
+  rates = {**state["rates"], "windows": list(windows)}
+  if not any(windows):
+    rates["start"], rates["emptied_at"] = None, rates["env_steps"]
+    rates["base"] = rates["updates"]
+  return {
+    **state,
+    "rates": rates,
+    "reports": [-1] * num_actors,
+    "generations": [0] * num_actors,
+    "servers": [0] * len(windows),
+  }
 
 
 class Collector:
-  """Runs as an asynchronous Ray actor: who has to wait, waits in its methods."""
+  """Runs as an asynchronous Ray actor: who has to wait, waits in its methods.
+
+  Ray starts it again where it dies, and asks it again what it was asked. Nobody is
+  answered before the driver has told it where the last one stood (`begin`); actors tell
+  again what was not safe, and what was counted already is known by its number.
+  """
 
   def __init__(
     self,
@@ -119,6 +204,7 @@ class Collector:
     eval_every: int | None,
     evaluates: bool,
     patience: float,
+    environment_timeout: float,
   ):
     """Prepares to count.
 
@@ -130,23 +216,39 @@ class Collector:
       eval_every: environment steps between evaluations; None: at the end only.
       evaluates: whether there is an evaluator.
       patience: seconds after which somebody who waits is spoken of.
+      environment_timeout: seconds after which an environment hangs.
     """
+    self._name = secrets.token_hex(8)
     self._rates = rates_lib.Rates(limits, num_shards)
     self._num_shards = num_shards
     self._num_episodes = num_episodes
     self._eval_every = eval_every
     self._patience = patience
+    self._environment_timeout = environment_timeout
+    # Who has an environment → (generation, when it was heard of, seconds in there).
+    self._beats: dict[str, tuple[int, float, float]] = {}
     self._clock = clock_lib.Clock()
     self._changed = asyncio.Condition()
+    self._begun = asyncio.Event()
+    self._servers: list[replay_server.Server] = []
+    self._generations = [0] * num_actors
+    self._learner_generation = 0
+    self._unheard: set[int] = set()  # Actors that may be under way, unknown to it.
     self._version: weights_lib.Version | None = None
     self._versions = 0
-    self._fetched: dict[int, tuple[int, int]] = {}  # Actor → (version, how many).
+    self._fetched: dict[int, tuple[Any, int]] = {}  # Actor → (version, how many).
     self._metrics: dict[str, float] = {}  # The learner's latest.
     self._totals: dict[str, float] = {}  # Of all actors' environments.
     self._episodes = 0
+    self._evaluated_at = 0  # Environment steps.
+    self._reports = [-1] * num_actors  # The last of each actor.
+    self._told = self._safe = list(self._reports)  # Told the driver; known to be there.
     self._rows: list[local.Episode | Watched | recovery.Failure] = []
     self._stopped = False
     self._learnt = False
+    self._wants_state = False
+    self._learner: Saved | None = None
+    self._active: dict[str, int] = {}
     names = [LEARNER, *(actor_name(i) for i in range(num_actors))]
     names += [EVALUATOR] if evaluates else []
     now = time.monotonic()
@@ -155,40 +257,103 @@ class Collector:
       n: _Doing(now, _starting, patience) for n in names
     }
 
-  async def pull(self, actor: int, report: Report) -> Grant:
-    """An actor tells what it did, and waits for what it may do."""
-    self._take(actor, report)
+  def begin(self, state: Mapping[str, Any] | None, situation: Situation) -> None:
+    """Goes on where another one stood, or begins; nobody is answered before."""
+    self._version, self._stopped = situation.version, situation.stopped
+    self._learnt = situation.learnt
+    self._learner_generation = situation.learner
+    if situation.restarted:
+      self._unheard = set(situation.actors)
+    if state is not None:
+      self._rates.restore(state["rates"])
+      self._clock.resume(state["seconds"])
+      self._episodes, self._evaluated_at = state["episodes"], state["evaluated_at"]
+      self._totals, self._metrics = dict(state["totals"]), dict(state["metrics"])
+      self._reports, self._generations = state["reports"], state["generations"]
+      for shard, server in enumerate(situation.servers):
+        if server.number > state["servers"][shard]:
+          self._rates.replace(shard, situation.windows[shard])
+    for actor, generation in situation.actors.items():
+      if generation > self._generations[actor]:
+        self._generations[actor], self._reports[actor] = generation, -1
+    self._told = self._safe = list(self._reports)
+    self._servers = situation.servers
+    self._begun.set()
+
+  async def pull(
+    self, actor: int, reports: Sequence[Report], generation: int = 0
+  ) -> Grant:
+    """An actor tells what it did, and waits for what it may do.
+
+    Args:
+      actor: its number.
+      reports: all that are not known to be safe.
+      generation: how many processes it had before; one that was replaced in the
+        meantime gets nothing.
+    """
+    await self._begun.wait()
+    await self.replace_actor(actor, generation)
+    if generation == self._generations[actor]:
+      for report in reports:
+        if report.number > self._reports[actor]:
+          self._take(actor, generation, report)
+          self._reports[actor] = report.number
+      self._unheard.discard(actor)
     await self._tell()
     steps = 0
 
     def may_go_on() -> bool:
       nonlocal steps
-      if self._is_over or (self._rates.at_limit and self._version is not None):
+      if generation != self._generations[actor] or self._is_over:
         return True
-      steps = 0 if self._version is None else self._rates.grant(actor)
-      return steps > 0
+      if self._version is None or self._unheard:
+        return False
+      steps = self._rates.grant(actor)
+      return steps > 0 or self._rates.at_limit
 
     def why() -> str:
       if self._version is None:
         return "the learner has published no weights yet"
+      if self._unheard:
+        return f"{actor_name(min(self._unheard))} has not told yet what it did"
       return self._rates.why_actors_wait()
+
+    def is_safe() -> bool:
+      if generation != self._generations[actor]:
+        return True
+      return self._safe[actor] >= self._reports[actor]
 
     name = actor_name(actor)
     async with self._waiting(name, why):
       await self._changed.wait_for(may_go_on)
+      if not steps:
+        # It ends, and could not tell again.
+        await self._changed.wait_for(is_safe)
+    safe = self._safe[actor]
     if self._version is None or not steps:
       self._doing.pop(name, None)
-      return Grant(0, self._rates.env_steps, weights_lib.Version(-1, []))
-    number, count = self._fetched.get(actor, (-1, 0))
-    if number != self._version.number:
-      self._fetched[actor] = self._version.number, count + 1
-    return Grant(steps, self._rates.env_steps, self._version)
+      return Grant(0, self._rates.env_steps, weights_lib.Version(-1, []), safe)
+    before, count = self._fetched.get(actor, (None, 0))
+    if self._version != before:
+      self._fetched[actor] = self._version, count + 1
+    server = self._servers[actor % self._num_shards].number
+    return Grant(steps, self._rates.env_steps, self._version, safe, server)
 
-  async def learn(self, updates: int, metrics: dict[str, float]) -> Task:
+  async def learn(
+    self, updates: int, metrics: dict[str, float], generation: int = 0
+  ) -> Task:
     """The learner tells what it did, and waits for what it may do.
 
     The run is over for it once all updates are made that are due.
+
+    Args:
+      updates: that it has made.
+      metrics: of the last of them.
+      generation: how many processes it had before.
     """
+    await self._begun.wait()
+    if updates > self._rates.updates:
+      self._active[LEARNER] = generation
     self._rates.updates = updates
     self._metrics = metrics
     if updates >= _WARM_UP_UPDATES:
@@ -196,21 +361,80 @@ class Collector:
     await self._tell()
 
     def may_go_on() -> bool:
-      if self._stopped or self._rates.updates_allowed() > 0:
+      if self._stopped or self._wants_state or self._rates.updates_allowed() > 0:
         return True
       return self._all_is_acted
 
     async with self._waiting(LEARNER, self._rates.why_learner_waits):
       await self._changed.wait_for(may_go_on)
-    updates = self._rates.updates_allowed()
+    saves, self._wants_state = self._wants_state, False
+    updates, over = self._rates.updates_allowed(), False
     if self._stopped:
-      updates = 0
+      updates, over = 0, True
     elif self._all_is_acted:
       updates = self._rates.updates_left()
-    return Task(updates, self._rates.filled)
+      over = not updates
+    return Task(updates, self._rates.filled, over, saves)
 
-  async def publish(self, version: weights_lib.Version, last: bool) -> None:
+  async def ask_for_state(self) -> None:
+    """Has the learner give its state when it next comes by."""
+    await self._begun.wait()
+    self._wants_state = True
+    await self._tell()
+
+  async def give_state(self, saved: Saved) -> None:
+    """Takes the learner's state, for the driver."""
+    await self._begun.wait()
+    self._learner = saved
+
+  async def replace_actor(self, actor: int, generation: int) -> None:
+    """Another process acts; what the last one did after its report is not counted."""
+    await self._begun.wait()
+    if generation <= self._generations[actor]:
+      return
+    self._generations[actor] = generation
+    self._reports[actor] = self._told[actor] = self._safe[actor] = -1
+    self._unheard.discard(actor)
+    self._rates.drop(actor)
+    name = actor_name(actor)
+    self._doing[name] = _Doing(time.monotonic(), _starting, self._patience)
+    await self._tell()
+
+  async def replace_learner(self, updates: int, generation: int) -> None:
+    """Another process learns, from so many updates on; the weights are lost."""
+    await self._begun.wait()
+    if generation <= self._learner_generation:
+      return
+    self._learner_generation = generation
+    self._version, self._learnt = None, False
+    self._rates.updates = updates
+    self._doing[LEARNER] = _Doing(time.monotonic(), _starting, self._patience)
+    await self._tell()
+
+  async def replace_server(
+    self, shard: int, server: replay_server.Server, windows: int
+  ) -> None:
+    """Another process holds a shard of replay, with so many windows in it."""
+    await self._begun.wait()
+    if server.number <= self._servers[shard].number:
+      return
+    self._servers[shard] = server
+    self._rates.replace(shard, windows)
+    await self._tell()
+
+  async def server(self, shard: int, after: int) -> replay_server.Server:
+    """The shard's process that has taken the place of number `after`."""
+    await self._begun.wait()
+    async with self._changed:
+      await self._changed.wait_for(lambda: self._servers[shard].number > after)
+    return self._servers[shard]
+
+  async def publish(
+    self, version: weights_lib.Version, last: bool, generation: int = 0
+  ) -> None:
     """Takes the newest weights, the `last` of the run maybe."""
+    await self._begun.wait()
+    await self.replace_learner(version.number, generation)
     self._version = version
     self._versions += 1
     if last:
@@ -218,37 +442,57 @@ class Collector:
       self._doing.pop(LEARNER, None)
     await self._tell()
 
-  async def summons(self, done_at: int) -> Summons | None:
-    """What to evaluate, once that is due; None when there is nothing more.
-
-    Args:
-      done_at: environment steps at the last evaluation.
-    """
+  async def summons(self) -> Summons | None:
+    """What to evaluate, once that is due; None when there is nothing more."""
+    await self._begun.wait()
     every = self._eval_every
 
     def is_due() -> bool:
-      passed = every and self._rates.env_steps // every > done_at // every
-      return bool(self._stopped or self._learnt or (passed and self._version))
+      if self._stopped:
+        return True
+      if self._version is None:
+        return False
+      steps, done_at = self._rates.env_steps, self._evaluated_at
+      if self._learnt:
+        # At the end, what was told last must have come to the driver.
+        return steps > done_at or not self._rows
+      return bool(every and steps // every > done_at // every)
 
     self._doing.pop(EVALUATOR, None)
     async with self._changed:
       await self._changed.wait_for(is_due)
     if self._stopped or self._version is None:
       return None
+    if self._rates.env_steps <= self._evaluated_at:
+      return None
     self._doing[EVALUATOR] = _Doing(time.monotonic(), _evaluating, self._patience)
-    return Summons(self._rates.env_steps, self._version, self._learnt)
+    return Summons(self._rates.env_steps, self._version)
 
-  async def add_evaluation(self, watched: Watched) -> None:
-    self._rows.append(watched)
+  async def add_evaluation(self, watched: Watched, generation: int = 0) -> None:
+    """Takes an evaluation, unless it has one that is as new."""
+    await self._begun.wait()
+    env_steps = watched.evaluation.env_steps
+    if env_steps > self._evaluated_at:
+      self._evaluated_at = env_steps
+      self._active[EVALUATOR] = generation
+      self._rows.append(watched)
+
+  async def beat(self, name: str, generation: int, seconds: float) -> None:
+    """Hears of one that has an environment, and how long that has been asked."""
+    if generation >= self._beats.get(name, (0, 0.0, 0.0))[0]:
+      self._beats[name] = (generation, time.monotonic(), seconds)
 
   async def add_failure(self, failure: recovery.Failure) -> None:
+    await self._begun.wait()
     self._rows.append(failure)
 
   async def newest(self) -> weights_lib.Version | None:
+    await self._begun.wait()
     return self._version
 
   async def stop(self) -> None:
     """Ends the run: whoever asks next is told so."""
+    await self._begun.wait()
     self._stopped = True
     await self._tell()
 
@@ -257,9 +501,17 @@ class Collector:
     async with self._changed:
       await self._changed.wait_for(lambda: self._stopped)
 
-  async def news(self) -> News:
-    """What has come since the last call."""
+  async def news(self) -> News | str:
+    """What has come since the last call; before `begin`, a name that no other has.
+
+    Whoever asks has what was answered before.
+    """
+    if not self._begun.is_set():
+      return self._name
     rows, self._rows = self._rows, []
+    learner, self._learner = self._learner, None
+    self._safe, self._told = self._told, list(self._reports)
+    await self._tell()
     return News(
       rows=rows,
       stalls=self._stalls(),
@@ -269,6 +521,21 @@ class Collector:
       versions=self._versions,
       fetches={actor: count for actor, (_, count) in self._fetched.items()},
       steps_per_second=self._clock.steps_per_second(self._rates.env_steps),
+      state={
+        "rates": self._rates.save(),
+        "seconds": self._clock.seconds,
+        "episodes": self._episodes,
+        "evaluated_at": self._evaluated_at,
+        "totals": dict(self._totals),
+        "metrics": dict(self._metrics),
+        "reports": list(self._reports),
+        "generations": list(self._generations),
+        "servers": [server.number for server in self._servers],
+      },
+      version=self._version,
+      learner=learner,
+      active=dict(self._active),
+      hanging=self._hanging(),
     )
 
   @property
@@ -280,7 +547,9 @@ class Collector:
   @property
   def _all_is_acted(self) -> bool:
     """Whether a limit is reached, and no actor has steps to take."""
-    return self._rates.all_reported and (self._is_over or self._rates.at_limit)
+    if self._unheard or not self._rates.all_reported:
+      return False
+    return self._is_over or self._rates.at_limit
 
   async def _tell(self) -> None:
     async with self._changed:
@@ -305,9 +574,30 @@ class Collector:
         self._doing[name] = doing._replace(patience=2 * doing.patience)
     return sentences
 
-  def _take(self, actor: int, report: Report) -> None:
+  def _hanging(self) -> dict[str, tuple[int, str]]:
+    """Those whose environment does not answer."""
+    timeout, now, hanging = self._environment_timeout, time.monotonic(), {}
+    for name, (generation, heard_at, seconds) in self._beats.items():
+      if seconds >= timeout:
+        why = f"its environment has not answered for {seconds:.0f} s"
+      elif pulse.is_silent(now - heard_at, timeout):
+        why = f"it has not been heard of for {now - heard_at:.0f} s"
+      else:
+        continue
+      hanging[name] = generation, f"was ended, as {why} (--environment_timeout)"
+    return hanging
+
+  def _take(self, actor: int, generation: int, report: Report) -> None:
     before = self._rates.env_steps
-    self._rates.report(actor, report.steps, actor % self._num_shards, report.windows)
+    shard = actor % self._num_shards
+    # What is in a server that has died is lost.
+    is_there = report.server == self._servers[shard].number
+    windows = report.windows if is_there else 0
+    self._rates.report(actor, report.steps, shard, windows)
+    if report.steps:
+      self._active[actor_name(actor)] = generation
+    if windows:
+      self._active[shard_name(shard)] = report.server
     self._rows += report.failures
     for ended in report.episodes:
       for name, value in ended.totals.items():
@@ -325,7 +615,7 @@ class Collector:
           policy=ended.policy,
           learner_updates=self._rates.updates,
           steps_per_second=self._clock.steps_per_second(steps),
-          wall_seconds=time.monotonic() - self._clock.start,
+          wall_seconds=self._clock.seconds,
           metrics={
             **self._metrics,
             **ended.metrics,

@@ -1,8 +1,8 @@
-"""Places the processes of a run on Ray, listens to them, and ends them."""
+"""Places the processes of a run on Ray, listens to them, replaces and ends them."""
 
 import contextlib
 import dataclasses
-import math
+import functools
 import os
 import re
 import time
@@ -14,11 +14,14 @@ import numpy as np
 
 from explorax import environments
 from explorax.agents import types
+from explorax.experiments.checkpoints import keeper
 from explorax.experiments.distributed import (
   actor_process,
+  archive,
   collector,
-  evaluator,
+  launch,
   learner_process,
+  processes,
   rates,
   replay_server,
 )
@@ -41,6 +44,8 @@ class Layout:
       what all actors take between two pulls, twice.
     learner_gpus: that the learner takes for itself; the other processes need none.
     patience: seconds after which it is said who waits for whom.
+    environment_timeout: seconds after which an environment that does not answer is
+      given up, and its process replaced.
   """
 
   num_actors: int = 4
@@ -49,6 +54,7 @@ class Layout:
   rate_tolerance: int | None = None
   learner_gpus: int = 0
   patience: float = 60.0
+  environment_timeout: float = 300.0
 
   def __post_init__(self):
     if self.num_actors < 1:
@@ -86,6 +92,13 @@ class Layout:
     return self.num_actors + self.num_shards + 1 + evaluates
 
 
+class Replacement(NamedTuple):
+  """A process that died, and what has its place."""
+
+  role: str  # `actor`, `learner`, `replay`, `evaluator` or `collector`.
+  sentence: str
+
+
 class Callbacks(NamedTuple):
   """Whom the driver tells what, as in `local.run`."""
 
@@ -94,6 +107,7 @@ class Callbacks(NamedTuple):
   on_env_failure: Callable[[recovery.Failure], None]
   on_stall: Callable[[str], None]
   on_processes: Callable[[Mapping[str, int]], None]  # Role → pid, whenever they change.
+  on_replacement: Callable[[Replacement], None]
   stop: Callable[[], bool]
 
 
@@ -108,8 +122,10 @@ class Evaluating(NamedTuple):
 class Run:
   """The processes of one run, from their start to their end.
 
-  Nothing of a process is lost with it but what is in its arguments, in replay and in
-  the weights that were published: each can be started again from what it was given.
+  One that dies is replaced by another, which goes on from what others know: an actor
+  and the evaluator from the newest weights, the learner and replay from the newest
+  checkpoint, the collector from what it had told. Whoever dies again and again is given
+  up, and the run with it.
   """
 
   def __init__(
@@ -126,90 +142,69 @@ class Run:
     num_steps: int | None,
     evaluating: Evaluating | None,
     callbacks: Callbacks,
+    checkpoints: keeper.Keeper | None = None,
   ):
     """Starts them all; Ray must be connected."""
     import ray
 
     self._ray = ray
+    self._layout = layout
     self._callbacks = callbacks
-    self._interrupted = False
-    self._tasks: dict[Any, str] = {}  # What is under way → whose it is.
-    self._actors: list[Any] = []
-    self._pids: dict[str, int] = {"driver": os.getpid()}
-    self._asked: dict[Any, str] = {}  # A process's answer under way → its role.
-    limits = layout.limits(agent.replay, agent.actor_update_period, num_steps)
-    self._collector = self._start(
-      collector.Collector,
-      limits,
-      role="collector",
-      cpus=0,
-      num_actors=layout.num_actors,
-      num_shards=layout.num_shards,
-      num_episodes=num_episodes,
-      eval_every=evaluating.every if evaluating else None,
-      evaluates=evaluating is not None,
-      patience=layout.patience,
-    )
-    part = replay_server.of_shard(agent, layout.num_shards)
-    if replay == "memory":
-      servers = [
-        self._start(replay_server.MemoryServer, part, role=f"replay {i}", seed=seed + i)
-        for i in range(layout.num_shards)
-      ]
-    else:
-      servers = [
-        self._start(replay_server.ReverbServer, part, role=f"replay {i}")
-        for i in range(layout.num_shards)
-      ]
-    actor_key, learner_key = jax.random.split(jax.random.PRNGKey(seed))
-    per_pull = math.floor(agent.replay.updates_per_step * limits.pull_every)
-    of_environment: dict[str, Any] = {
-      "make_environment": make_environment,
-      "remakes": remakes,
-      "max_env_failures": max_env_failures,
-    }
-    learner = self._start(
-      learner_process.LearnerProcess,
+    self._min_size = agent.replay.min_size
+    self._limits = (num_episodes, num_steps)
+    self._archive = None
+    if checkpoints is not None:
+      self._archive = archive.Archive(agent, replay, checkpoints)
+    self._until: float | None = None  # When a run that was stopped ends in any case.
+    self._learnt: learner_process.Learnt | None = None
+    self._news: collector.News | None = None
+    self._heard_at = time.monotonic()  # The last news.
+    self._asking: Any = None  # The collector's answer under way.
+    self._met: str | None = None  # The collector that was told how to begin.
+    self._state_asked = False
+    found = None if self._archive is None else self._archive.first()
+    self._state: dict[str, Any] | None = None  # The collector's, as of the last news.
+    self._kept = found  # From which replay begins.
+    self._windows = [0] * layout.num_shards  # That each shard began with.
+    start = None
+    if found is not None and self._archive is not None:
+      self._windows = self._archive.windows(found, layout.num_shards)
+      state = found.record["counts"]["collector"]
+      self._state = collector.resumed(state, layout.num_actors, self._windows)
+      start = self._archive.learner(found)
+    launcher = self._launcher = launch.Launcher(
       agent,
-      np.asarray(learner_key),
-      role="learner",
-      gpus=layout.learner_gpus,
-      servers=servers,
-      publish_every=max(1, per_pull),
+      layout,
+      layout.limits(agent.replay, agent.actor_update_period, num_steps),
+      seed=seed,
       replay=replay,
-      collector=self._collector,
+      make_environment=make_environment,
+      remakes=remakes,
+      max_env_failures=max_env_failures,
+      num_episodes=num_episodes,
+      evaluating=evaluating,
     )
-    self._learning = self._begin(learner, collector.LEARNER)
-    for i in range(layout.num_actors):
-      actor = self._start(
-        actor_process.ActorProcess,
-        agent,
-        np.asarray(jax.random.fold_in(actor_key, i)),
-        role=f"actor {i}",
-        actor_id=i,
-        num_actors=layout.num_actors,
-        server=servers[i % layout.num_shards],
-        num_shards=layout.num_shards,
-        pull_every=limits.pull_every,
-        replay=replay,
-        collector=self._collector,
-        **of_environment,
-      )
-      self._begin(actor, collector.actor_name(i))
+    self._collector = launcher.collector
+    self._collecting = processes.Role("the collector", lambda _: self._collector)
+    self._stores = [
+      processes.Role(collector.shard_name(i), functools.partial(self._start_server, i))
+      for i in range(layout.num_shards)
+    ]
+    self._start_learner = lambda generation: launcher.learner(
+      generation, self._servers, start
+    )
+    self._learning = processes.Role(
+      collector.LEARNER, lambda generation: self._start_learner(generation)
+    )
+    self._actors = [
+      processes.Role(collector.actor_name(i), functools.partial(self._start_actor, i))
+      for i in range(layout.num_actors)
+    ]
+    self._workers = [self._learning, *self._actors]
     if evaluating is not None:
-      key = jax.random.fold_in(actor_key, local.EVALUATION_KEY)
-      process = self._start(
-        evaluator.EvaluatorProcess,
-        agent,
-        np.asarray(key),
-        role="evaluator",
-        every=evaluating.every,
-        num_episodes=evaluating.num_episodes,
-        draws=evaluating.draws,
-        collector=self._collector,
-        **of_environment,
-      )
-      self._begin(process, collector.EVALUATOR)
+      self._workers.append(processes.Role(collector.EVALUATOR, launcher.evaluator))
+    for role in self._workers:
+      role.work()
 
   def wait(self) -> local.Result:
     """Listens until the run is over.
@@ -217,78 +212,51 @@ class Run:
     Raises:
       errors.StoppedError: if a process failed for good, with one sentence.
     """
-    learnt: learner_process.Learnt | None = None
-    until: float | None = None
-    while self._tasks:
+    while any(role.task is not None for role in self._workers):
       try:
-        ready, _ = self._ray.wait(list(self._tasks), timeout=_SECONDS_BETWEEN_NEWS)
-        self._listen()
-        if until is None and self._callbacks.stop():
-          self._interrupted, until = True, time.monotonic() + _SECONDS_TO_END
-          self._ray.get(self._collector.stop.remote())
+        self._turn()
       except KeyboardInterrupt:
-        self._interrupted, until = True, time.monotonic() + _SECONDS_TO_END
-        self._ray.get(self._collector.stop.remote())
-        continue
-      for reference in ready:
-        name = self._tasks.pop(reference)
-        try:
-          value = self._ray.get(reference)
-        except self._ray.exceptions.RayError as error:
-          raise self._failure(name, error) from error
-        if reference == self._learning:
-          learnt = value
-      if until is not None and time.monotonic() > until:
+        self._stop()
+      if self._until is not None and time.monotonic() > self._until:
         break
-    news = self._listen()
-    weights = self._newest_weights() if learnt is None else learnt.weights
-    return local.Result(
-      weights=weights,
-      env_steps=news.env_steps,
-      episodes=news.episodes,
-      learner_updates=news.updates if learnt is None else learnt.updates,
-      steps_per_second=news.steps_per_second,
-      interrupted=self._interrupted,
-    )
-
-  def news(self) -> collector.News:
-    """What was counted; rows and sentences in it are told nobody else any more."""
-    return self._ray.get(self._collector.news.remote())
+    return self._end()
 
   def close(self) -> None:
     """Ends all processes, at once."""
-    for actor in self._actors:
+    for actor in self._launcher.started:
       self._ray.kill(actor)
 
-  def _start(
-    self,
-    process: type,
-    *arguments: Any,
-    role: str,
-    cpus: int = 1,
-    gpus: int = 0,
-    **named: Any,
-  ) -> Any:
-    remote: Any = self._ray.remote(process).options(
-      num_cpus=cpus, num_gpus=gpus, max_concurrency=1000 if cpus == 0 else 1
-    )
-    actor = remote.remote(*arguments, **named)
-    self._actors.append(actor)
-    self._asked[actor.__ray_call__.remote(_pid)] = role
-    return actor
+  def _turn(self) -> None:
+    """Looks once at everything."""
+    news = self._listen()
+    if self._until is None and self._callbacks.stop():
+      self._stop()
+    tasks = [role.task for role in self._workers if role.task is not None]
+    if tasks:
+      self._ray.wait(tasks, timeout=_SECONDS_BETWEEN_NEWS)
+    for role in self._workers:
+      self._look_after(role)
+    for shard, role in enumerate(self._stores):
+      self._look_after_store(shard, role)
+    self._tell_who_has_begun()
+    if news is not None and self._archive is not None:
+      self._save_if_due(news, self._archive)
 
-  def _begin(self, process: Any, name: str) -> Any:
-    reference = process.run.remote()
-    self._tasks[reference] = name
-    return reference
-
-  def _listen(self) -> collector.News:
-    """Passes on what has come."""
-    self._look_for_pids()
+  def _listen(self) -> collector.News | None:
+    """Passes on what has come; None if the collector has not answered yet."""
+    if self._asking is None:
+      self._asking = self._collector.news.remote()
+    if not self._ray.wait([self._asking], timeout=_SECONDS_BETWEEN_NEWS)[0]:
+      return None
+    answer, self._asking = self._asking, None
     try:
-      news = self.news()
+      news = self._ray.get(answer)
     except self._ray.exceptions.RayError as error:
-      raise self._failure("the collector", error) from error
+      raise self._failure(self._collecting.name, error) from error
+    if isinstance(news, str):
+      self._meet_collector(news)
+      return None
+    self._news, self._state, self._heard_at = news, news.state, time.monotonic()
     for row in news.rows:
       if isinstance(row, local.Episode):
         self._callbacks.on_episode(row)
@@ -298,25 +266,241 @@ class Run:
         self._callbacks.on_watched(row)
     for sentence in news.stalls:
       self._callbacks.on_stall(sentence)
+    self._end_hanging(news)
     return news
 
-  def _look_for_pids(self) -> None:
-    """Tells who is where, once another process has begun."""
-    if not self._asked:
+  def _end_hanging(self, news: collector.News) -> None:
+    """Kills those whose environment does not answer; they are replaced as the dead."""
+    for role in self._workers:
+      generation, why = news.hanging.get(role.name, (-1, ""))
+      if role.task is not None and generation == role.generation and not role.why:
+        role.why = why
+        self._ray.kill(role.handle)
+
+  def _meet_collector(self, name: str) -> None:
+    """Tells a collector that knows nothing where the one before it stood."""
+    if name == self._met:
+      return  # It is being told.
+    restarted, self._met = self._met is not None, name
+    if restarted:
+      self._note_death(self._collecting, did_something=self._news is not None)
+      remedy = "another goes on with what it had told"
+      self._collecting.restarted(self._heard_at, remedy)
+    self._state_asked = False
+    version = self._news.version if self._news is not None else None
+    if self._learnt is not None:
+      version = self._learnt.version
+    situation = collector.Situation(
+      servers=self._servers,
+      windows=self._windows,
+      actors={
+        number: role.generation
+        for number, role in enumerate(self._actors)
+        if role.task is not None or not restarted
+      },
+      learner=self._learning.generation,
+      version=version,
+      stopped=self._until is not None,
+      learnt=self._learnt is not None,
+      restarted=restarted,
+    )
+    self._collector.begin.remote(self._state, situation)
+
+  def _look_after(self, role: processes.Role) -> None:
+    """Takes what a process has come to, or replaces it."""
+    if role.task is None or not self._ray.wait([role.task], timeout=0)[0]:
       return
-    asked = list(self._asked)
-    begun, _ = self._ray.wait(asked, num_returns=len(asked), timeout=0)
-    for answer in begun:
-      role = self._asked.pop(answer)
-      with contextlib.suppress(self._ray.exceptions.RayError):
-        self._pids[role] = self._ray.get(answer)
-    if begun:
-      self._callbacks.on_processes(dict(self._pids))
+    task, role.task = role.task, None
+    try:
+      value = self._ray.get(task)
+    except self._ray.exceptions.RayError as error:
+      if not _is_death(error):
+        raise self._failure(role.name, error) from error
+    else:
+      if role is self._learning:
+        self._learnt = value
+        self._collector.publish.remote(value.version, True, role.generation)
+      return
+    if self._until is not None:
+      return
+    self._note_death(role)
+    if role is self._learning:
+      self._replace_learner()
+    elif role in self._actors:
+      number = self._actors.index(role)
+      self._collector.replace_actor.remote(number, role.generation + 1)
+      role.replace("another has its place, and its half episode is dropped")
+    else:
+      role.replace("another has its place, and makes the evaluation that is due")
+    role.work()
+
+  def _replace_learner(self) -> None:
+    """Starts a learner from the newest checkpoint."""
+    found = None if self._archive is None else self._archive.newest()
+    start, remedy = None, "another begins anew, as there is no checkpoint yet"
+    if found is not None and self._archive is not None:
+      start = self._archive.learner(found)
+      remedy = (
+        "another goes on from the checkpoint of environment step "
+        f"{found.record['env_steps']:,}, {start.updates:,} updates"
+      )
+    self._state_asked = False
+    if self._news is not None:
+      self._news = self._news._replace(version=None)
+    self._start_learner = lambda generation: self._launcher.learner(
+      generation, self._servers, start
+    )
+    updates = 0 if start is None else start.updates
+    self._collector.replace_learner.remote(updates, self._learning.generation + 1)
+    self._learning.replace(remedy)
+
+  def _look_after_store(self, shard: int, role: processes.Role) -> None:
+    """Sees whether a part of replay is there, and replaces it if not."""
+    if role.task is None:
+      role.task = role.handle.__ray_call__.remote(processes.pid)
+      return
+    if not self._ray.wait([role.task], timeout=0)[0]:
+      return
+    task, role.task = role.task, None
+    try:
+      self._ray.get(task)
+      return
+    except self._ray.exceptions.RayError as error:
+      if not _is_death(error):
+        raise self._failure(role.name, error) from error
+    if self._until is not None or self._learnt is not None:
+      return
+    self._note_death(role)
+    self._kept = None if self._archive is None else self._archive.newest()
+    self._windows[shard] = 0
+    if self._kept is not None and self._archive is not None:
+      self._windows[shard] = self._archive.windows(self._kept, len(self._stores))[shard]
+    if self._kept is not None and self._windows[shard]:
+      steps = self._kept.record["env_steps"]
+      remedy = f"another holds what was in the checkpoint of environment step {steps:,}"
+    elif len(self._stores) > 1:
+      remedy = "another begins empty"
+    else:
+      remedy = (
+        "another begins empty, and learning waits until it has "
+        f"{self._min_size:,} environment steps"
+      )
+    role.replace(remedy)
+    server = replay_server.Server(role.generation, role.handle)
+    self._collector.replace_server.remote(shard, server, self._windows[shard])
+
+  def _note_death(
+    self, role: processes.Role, did_something: bool | None = None
+  ) -> None:
+    """Counts it.
+
+    Raises:
+      errors.StoppedError: if there were too many.
+    """
+    if did_something is None:
+      active = {} if self._news is None else self._news.active
+      did_something = active.get(role.name) == role.generation
+    if why := role.deaths.add(did_something):
+      raise errors.StoppedError(
+        f"{role.name} {why}, and is given up.", [self._newest_weights()]
+      )
+
+  def _tell_who_has_begun(self) -> None:
+    """Says where a process is, and what it replaces."""
+    has_changed = False
+    roles = [self._collecting, *self._stores, *self._workers]
+    for role in roles:
+      if not role.has_begun():
+        continue
+      has_changed = True
+      if sentence := role.replacement():
+        kind = _short(role.name).split()[0]
+        self._callbacks.on_replacement(Replacement(kind, sentence))
+    if has_changed:
+      pids = {_short(role.name): role.pid for role in roles if role.pid is not None}
+      self._callbacks.on_processes({"driver": os.getpid(), **pids})
+
+  def _save_if_due(self, news: collector.News, kept: archive.Archive) -> None:
+    """Asks the learner for its state when a checkpoint is due; writes it later."""
+    if news.learner is not None:
+      self._state_asked = False
+      handles = [role.handle for role in self._stores]
+      try:
+        kept.save(news.state, news.learner, handles, complete=False)
+      except self._ray.exceptions.RayError as error:
+        text = str(error).strip().splitlines()[-1]
+        self._callbacks.on_stall(
+          f"a checkpoint was not written, and is tried again: a process that has part "
+          f"of it could not give it ({text})"
+        )
+    elif not self._state_asked and kept.is_due(news.env_steps):
+      self._state_asked = True
+      self._collector.ask_for_state.remote()
+
+  def _stop(self) -> None:
+    """Has all come to their end soon."""
+    if self._until is None:
+      self._until = time.monotonic() + _SECONDS_TO_END
+    self._collector.stop.remote()
+
+  def _end(self) -> local.Result:
+    """What the run has come to; leaves a checkpoint of it."""
+    until = time.monotonic() + _SECONDS_TO_END
+    while (news := self._listen()) is None and time.monotonic() < until:
+      continue
+    news = news or self._news
+    if news is None:
+      raise errors.StoppedError("the run was ended before it had begun.", [None])
+    learnt = self._learnt
+    weights = self._newest_weights()
+    if learnt is not None and self._archive is not None:
+      handles = [role.handle for role in self._stores]
+      complete = any(
+        limit is not None and done >= limit
+        for limit, done in zip(
+          self._limits, (news.episodes, news.env_steps), strict=True
+        )
+      )
+      try:
+        self._archive.save(news.state, learnt.saved, handles, complete=complete)
+      except self._ray.exceptions.RayError as error:
+        text = str(error).strip().splitlines()[0]
+        self._callbacks.on_stall(f"the last checkpoint could not be written ({text})")
+    elif self._archive is not None:
+      self._callbacks.on_stall(
+        "the learner did not come to an end in time; what it has learnt since the last "
+        "checkpoint is in no checkpoint"
+      )
+    return local.Result(
+      weights=weights,
+      env_steps=news.env_steps,
+      episodes=news.episodes,
+      learner_updates=news.updates if learnt is None else learnt.saved.updates,
+      steps_per_second=news.steps_per_second,
+      interrupted=self._until is not None,
+    )
+
+  @property
+  def _servers(self) -> list[replay_server.Server]:
+    return [replay_server.Server(role.generation, role.handle) for role in self._stores]
+
+  def _start_server(self, shard: int, generation: int) -> Any:
+    del generation
+    kept = None
+    if self._windows[shard] and self._archive is not None and self._kept is not None:
+      kept = self._archive.shard(self._kept, shard)
+    return self._launcher.server(shard, kept)
+
+  def _start_actor(self, number: int, generation: int) -> Any:
+    server = self._servers[number % len(self._stores)]
+    return self._launcher.actor(number, generation, server)
 
   def _newest_weights(self) -> types.Params:
     """The newest that were published; None if they are lost."""
+    version = None if self._news is None else self._news.version
+    if self._learnt is not None:
+      version = self._learnt.version
     with contextlib.suppress(self._ray.exceptions.RayError):
-      version = self._ray.get(self._collector.newest.remote())
       if version is not None:
         return jax.tree.map(np.array, self._ray.get(version.reference[0]))
     return None
@@ -331,7 +515,8 @@ class Run:
       return errors.StoppedError(death(name, str(cause), asked), weights)
     text = " ".join(str(cause).split())
     if isinstance(cause, FloatingPointError | environments.NonFiniteError):
-      return errors.NonFiniteError(f"{name} stopped: {text}", weights)
+      record = getattr(cause, "record", None)
+      return errors.NonFiniteError(f"{name} stopped: {text}", weights, record)
     if isinstance(cause, recovery.GivenUpError):
       return errors.EnvironmentFailedError(f"{name} stopped: {text}", weights)
     return errors.StoppedError(
@@ -342,17 +527,42 @@ class Run:
 @contextlib.contextmanager
 def running(*arguments: Any, **named: Any) -> Iterator[Run]:
   """A `Run` whose processes end with the block."""
-  run = Run(*arguments, **named)
+  with _quiet():
+    run = Run(*arguments, **named)
+    try:
+      yield run
+    finally:
+      run.close()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+  """Without Ray's own paragraphs on each death, which go to stdout."""
+  from ray._private import worker
+
+  before = worker._worker_logs_enabled
+  worker._worker_logs_enabled = False
   try:
-    yield run
+    yield
   finally:
-    run.close()
+    worker._worker_logs_enabled = before
 
 
-def _pid(process: Any) -> int:
-  """Of the process that is asked."""
-  del process
-  return os.getpid()
+def _is_death(error: Exception) -> bool:
+  """Whether a process died, and did not fail as it began or at its work."""
+  import ray
+
+  if isinstance(error, ray.exceptions.OutOfMemoryError):
+    return True
+  if not isinstance(error, ray.exceptions.RayActorError):
+    return False
+  told = str(error)
+  # Another that it asked as it began may have died.
+  return "Traceback" not in told or "RayActorError" in told or "ActorDiedError" in told
+
+
+def _short(name: str) -> str:
+  return name.removeprefix("the ")
 
 
 def cores() -> int:

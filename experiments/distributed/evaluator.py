@@ -4,12 +4,13 @@ import time
 from typing import Any
 
 import dm_env
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents import types
 from explorax.agents.wiring import builder as builder_lib
-from explorax.experiments.distributed import actor_process
+from explorax.experiments.distributed import actor_process, pulse
 from explorax.experiments.distributed import collector as collector_lib
 from explorax.experiments.distributed import weights as weights_lib
 from explorax.experiments.runners import clock, evaluation, recovery
@@ -51,10 +52,11 @@ class EvaluatorProcess:
     make_environment: actor_process.MakeEnvironment,
     remakes: bool,
     max_env_failures: int,
-    every: int | None,
     num_episodes: int,
     draws: bool | None,
     collector: Any,
+    generation: int,
+    environment_timeout: float,
   ):
     """Prepares to evaluate.
 
@@ -64,37 +66,54 @@ class EvaluatorProcess:
       make_environment: makes the environment.
       remakes: whether one that has crashed is made anew.
       max_env_failures: how many crashes in a row are recovered from.
-      every: environment steps of training; None: at the end only.
       num_episodes: of each evaluation.
       draws: whether there is a watcher that wants pictures; None: there is none.
-      collector: the Ray actor.
+      collector: the Ray actor, which says when.
+      generation: how many processes it had before.
+      environment_timeout: seconds after which the driver gives up an environment that
+        does not answer, and with it the process.
     """
     import ray
 
     actor_process.use_cpu()
     self._ray = ray
     self._collector = collector
+    self._generation = generation
+    self._done: collector_lib.Watched | None = None  # The last one.
     self._held = weights_lib.Held()
     self._tape = None if draws is None else Tape(draws)
     self._stopped = collector.stopped.remote()
     self._looked = time.monotonic()
+    watch = pulse.Pulse(
+      lambda seconds: collector.beat.remote(
+        collector_lib.EVALUATOR, generation, seconds
+      ),
+      environment_timeout,
+    )
+    with watch.watched():
+      first = self._make(make_environment, actor_process.FAILURES * generation)
     self._environment = recovery.RecoverableEnvironment(
-      self._make(make_environment, 0),
+      first,
       recovery.EVALUATION,
-      remake=(lambda _, failures: self._make(make_environment, failures))
+      remake=(
+        lambda _, failures: self._make(
+          make_environment, failures + actor_process.FAILURES * generation
+        )
+      )
       if remakes
       else None,
       max_failures=max_env_failures,
       on_failure=self._on_failure,
+      watched=watch.watched,
     )
     actor = builder_lib.Builder(agent).make_actor(
-      jnp.asarray(key), self._held, evaluation=True
+      jax.random.fold_in(jnp.asarray(key), generation), self._held, evaluation=True
     )
     self._evaluations = evaluation.Evaluations(
       actor,
       self._environment,
       clock.Clock(),
-      every=every,
+      every=None,
       num_episodes=num_episodes,
       stop=self._is_stopped,
       watcher=self._tape,
@@ -107,14 +126,16 @@ class EvaluatorProcess:
     Raises:
       recovery.GivenUpError: if the environment crashed too often in a row.
     """
-    done_at = 0
-    while summons := self._ray.get(self._collector.summons.remote(done_at)):
+    while summons := self._ray.get(self._collector.summons.remote()):
+      done = self._done
+      if done is not None and done.evaluation.env_steps >= summons.env_steps:
+        self._tell(done)  # The collector has died since.
+        continue
       self._held.fetch(summons.version)
-      if summons.last:
-        self._evaluations.at_the_end(summons.env_steps)
-        return
-      self._evaluations.after_episode(summons.env_steps)
-      done_at = summons.env_steps
+      if self._held.version != summons.version:  # Lost with their learner.
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        continue
+      self._evaluations.at_the_end(summons.env_steps)
 
   def _make(
     self, make_environment: actor_process.MakeEnvironment, number: int
@@ -132,9 +153,11 @@ class EvaluatorProcess:
     calls = []
     if self._tape is not None:
       calls, self._tape.calls = self._tape.calls, []
-    self._ray.get(
-      self._collector.add_evaluation.remote(collector_lib.Watched(done, calls))
-    )
+    self._done = collector_lib.Watched(done, calls)
+    self._tell(self._done)
+
+  def _tell(self, done: collector_lib.Watched) -> None:
+    self._ray.get(self._collector.add_evaluation.remote(done, self._generation))
 
   def _on_failure(self, failure: recovery.Failure) -> None:
     self._ray.get(self._collector.add_failure.remote(actor_process.portable(failure)))

@@ -7,6 +7,7 @@ import jax
 
 from explorax.agents import types
 from explorax.agents.wiring import learner as learner_lib
+from explorax.experiments.distributed import collector as collector_lib
 from explorax.experiments.distributed import replay_server
 from explorax.experiments.distributed import weights as weights_lib
 
@@ -14,8 +15,22 @@ from explorax.experiments.distributed import weights as weights_lib
 class Learnt(NamedTuple):
   """What the learner leaves."""
 
-  weights: types.Params  # On the host.
+  version: weights_lib.Version
+  saved: collector_lib.Saved
+
+
+class Start(NamedTuple):
+  """What a learner goes on from.
+
+  Attributes:
+    state: of `Learner.save`.
+    updates: made until then.
+    metrics: of the last of them.
+  """
+
+  state: types.State
   updates: int
+  metrics: dict[str, float]
 
 
 class LearnerProcess:
@@ -27,9 +42,11 @@ class LearnerProcess:
     key: Any,
     *,
     replay: str,
-    servers: Sequence[Any],
+    servers: Sequence[replay_server.Server],
     collector: Any,
     publish_every: int,
+    generation: int,
+    start: Start | None,
   ):
     """Prepares to learn.
 
@@ -37,25 +54,32 @@ class LearnerProcess:
       agent: of the run.
       key: of the initialisation.
       replay: `reverb` or `memory`.
-      servers: the Ray actors of the shards.
+      servers: of the shards.
       collector: the Ray actor.
       publish_every: updates between two versions of the weights, at most.
+      generation: how many processes it had before.
+      start: what it goes on from; None to begin.
     """
     import ray
 
     self._ray = ray
     part = replay_server.of_shard(agent, len(servers))
-    self._shards = replay_server.Shards(
-      [replay_server.connect(part, replay, server, "learner") for server in servers]
-    )
+
+    def connect(server: replay_server.Server) -> replay_server.Client:
+      name = collector_lib.LEARNER
+      return replay_server.connect(part, replay, server, name, generation)
+
+    self._connect = connect
+    self._servers = list(servers)
+    self._shards = replay_server.Shards([connect(server) for server in servers])
     self._learner = learner_lib.Learner(
-      agent,
-      self._shards.batches(),
-      self._shards.update_priorities,
-      jax.numpy.asarray(key),
+      agent, self._shards, self._shards.update_priorities, jax.numpy.asarray(key)
     )
+    if start is not None:
+      self._learner.restore(*start)
     self._collector = collector
     self._publish_every = publish_every
+    self._generation = generation
 
   def run(self) -> Learnt:
     """Learns until the collector says that the run is over.
@@ -64,32 +88,46 @@ class LearnerProcess:
       FloatingPointError: if an update was not finite.
     """
     self._publish()
-    while due := self._next():
-      for _ in range(min(due, self._publish_every)):
-        self._learner.step()
-        self._check_finite()
-      self._publish()
-    self._publish(last=True)
-    return Learnt(jax.device_get(self._weights()), self._learner.num_updates)
+    while not (task := self._next()).over:
+      if task.saves:
+        self._ray.get(self._collector.give_state.remote(self._save()))
+      before = self._learner.num_updates
+      try:
+        for _ in range(min(task.updates, self._publish_every)):
+          self._learner.step()
+          self._learner.check_finite()
+      except replay_server.LostError as lost:
+        if lost.shard is not None:
+          self._move(lost.shard)
+      if self._learner.num_updates > before:
+        self._publish()
+    return Learnt(self._version(), self._save())
 
-  def _next(self) -> int:
-    """Updates to make now; waits for them."""
+  def _next(self) -> collector_lib.Task:
+    """What to do now; waits for it."""
     updates, metrics = self._learner.num_updates, self._learner.metrics()
-    task = self._ray.get(self._collector.learn.remote(updates, metrics))
+    asked = self._collector.learn.remote(updates, metrics, self._generation)
+    task = self._ray.get(asked)
     self._shards.filled = task.filled
-    return task.updates
+    return task
 
-  def _check_finite(self) -> None:
-    if not self._learner.is_finite():
-      raise FloatingPointError(
-        f"the loss became {self._learner.metrics()['loss']} in learner update "
-        f"{self._learner.num_updates}; lower the learning rate or clip the gradient."
-      )
+  def _move(self, shard: int) -> None:
+    """Goes on with the replay that has the place of the one that was lost."""
+    after = self._servers[shard].number
+    server = self._ray.get(self._collector.server.remote(shard, after))
+    self._servers[shard] = server
+    self._shards.replace(shard, self._connect(server))
 
-  def _publish(self, last: bool = False) -> None:
-    version = weights_lib.publish(self._learner.num_updates, self._weights())
-    self._ray.get(self._collector.publish.remote(version, last))
+  def _save(self) -> collector_lib.Saved:
+    """Its state, in Ray's object store."""
+    reference = self._ray.put(self._learner.save())
+    metrics = self._learner.metrics()
+    return collector_lib.Saved(self._learner.num_updates, metrics, [reference])
 
-  def _weights(self) -> types.Params:
+  def _publish(self) -> None:
+    version = self._version()
+    self._ray.get(self._collector.publish.remote(version, False, self._generation))
+
+  def _version(self) -> weights_lib.Version:
     (weights,) = self._learner.get_variables(["params"])
-    return weights
+    return weights_lib.publish(self._learner.num_updates, weights)

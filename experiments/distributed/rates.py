@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -10,9 +12,11 @@ class Limits:
 
   With n steps taken, of which the first `start` − 1 filled replay, there are
 
-      due(n) = updates_per_step · max(0, n − start + 1)
+      due(n) = base + updates_per_step · max(0, n − start + 1)
 
-  updates due: `updates_per_step · batch_size` samples for each step inserted. Actors
+  updates due: `updates_per_step · batch_size` samples for each step inserted. `base` is
+  0 but where replay was lost: then it is the updates made before, and replay is filled
+  again first. Actors
   and learner wait for each other where the updates made leave
   due(n) ± updates_per_step · tolerance.
   """
@@ -66,6 +70,8 @@ class Rates:
     self._windows = [0] * num_shards
     self._granted: dict[int, int] = {}  # Actor → steps that it may be taking now.
     self._start: int | None = None  # The first step for which updates are due.
+    self._emptied_at = 0  # Environment steps when replay was empty for the last time.
+    self._base = 0  # Updates until then.
     self.env_steps = 0
     self.updates = 0
 
@@ -91,10 +97,11 @@ class Rates:
     return limit is not None and self.steps_granted >= limit
 
   def due(self, steps: int) -> float:
-    """Updates due after so many steps; none before replay holds its minimum."""
+    """Updates due after so many steps; none more before replay holds its minimum."""
     if self._start is None:
-      return 0.0
-    return self._limits.updates_per_step * max(0, steps - self._start + 1)
+      return float(self._base)
+    filled = max(0, steps - self._start + 1)
+    return self._base + self._limits.updates_per_step * filled
 
   def report(self, actor: int, steps: int, shard: int, windows: int) -> None:
     """Takes in what an actor did with its grant, which is over then.
@@ -109,7 +116,38 @@ class Rates:
     self.env_steps += steps
     self._windows[shard] += windows
     if self._start is None and any(self._windows):
-      self._start = max(self._limits.min_size, self.steps_granted, 1)
+      minimum = self._emptied_at + self._limits.min_size
+      self._start = max(minimum, self.steps_granted, 1)
+
+  def drop(self, actor: int) -> None:
+    """Takes an actor's grant back, of which nothing will be reported."""
+    self._granted[actor] = 0
+
+  def replace(self, shard: int, windows: int) -> None:
+    """Another part of replay takes a shard's place, with so many windows in it."""
+    self._windows[shard] = windows
+    if not any(self._windows):
+      self._start, self._emptied_at = None, self.env_steps
+      self._base = self.updates
+
+  def save(self) -> dict[str, Any]:
+    """What it goes on from, which JSON can hold; no grants."""
+    return {
+      "env_steps": self.env_steps,
+      "updates": self.updates,
+      "windows": list(self._windows),
+      "start": self._start,
+      "emptied_at": self._emptied_at,
+      "base": self._base,
+    }
+
+  def restore(self, saved: Mapping[str, Any]) -> None:
+    """Goes on from what `save` returned, nobody having steps to take."""
+    self._granted = {}
+    self.env_steps, self.updates = saved["env_steps"], saved["updates"]
+    self._windows = list(saved["windows"])
+    self._start = saved["start"]
+    self._emptied_at, self._base = saved["emptied_at"], saved["base"]
 
   def grant(self, actor: int) -> int:
     """Environment steps that the actor may take now; 0: it has to wait."""
@@ -117,7 +155,9 @@ class Rates:
     if self._limits.num_steps is not None:
       steps = min(steps, self._limits.num_steps - self.steps_granted)
     ahead = self.due(self.steps_granted + steps) - self.updates
-    if steps < 1 or ahead > self._tolerated:
+    # Before replay is filled nobody is to wait for a learner that waits for it.
+    is_filled = self._start is not None and self.steps_granted >= self._start
+    if steps < 1 or (is_filled and ahead > self._tolerated):
       return 0
     self._granted[actor] = steps
     return steps
@@ -136,10 +176,12 @@ class Rates:
     return max(0, math.floor(self.due(self.env_steps) + 1e-9) - self.updates)
 
   def why_learner_waits(self) -> str:
-    if self.env_steps < self._limits.min_size:
+    taken = self.env_steps - self._emptied_at
+    if taken < self._limits.min_size:
+      again = " again" if self._emptied_at else ""
       return (
-        f"learning begins after {self._limits.min_size} environment steps, and the "
-        f"actors have taken {self.env_steps}"
+        f"learning begins{again} after {self._limits.min_size} environment steps, and "
+        f"the actors have taken {taken}"
       )
     if not self._has_begun:
       return f"replay has no whole window yet, after {self.env_steps} environment steps"

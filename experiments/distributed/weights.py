@@ -29,20 +29,30 @@ def publish(number: int, weights: types.Params) -> Version:
 
 
 class Held:
-  """The weights that a process acts with; a variable source for an actor."""
+  """The weights that a process acts with; a variable source for an actor.
+
+  Attributes:
+    version: which ones they are; None before any was read.
+  """
 
   def __init__(self):
     self._weights: types.Params = None
-    self.number = -1
+    self.version: Version | None = None
 
   def fetch(self, version: Version) -> bool:
-    """Reads a version from the store; returns whether it was another than before."""
+    """Reads a version from the store; returns whether it was another than before.
+
+    One that was lost with the learner that had published it is left out.
+    """
     import ray
 
-    if version.number == self.number:
+    if version == self.version:
       return False
-    self._weights = jax.device_put(ray.get(version.reference[0]))
-    self.number = version.number
+    try:
+      self._weights = jax.device_put(ray.get(version.reference[0]))
+    except ray.exceptions.ObjectLostError:
+      return False
+    self.version = version
     return True
 
   def get_variables(self, names: Sequence[str]) -> list[types.Params]:

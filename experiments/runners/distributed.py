@@ -12,6 +12,7 @@ import dm_env
 
 from explorax.agents import types
 from explorax.experiments import console
+from explorax.experiments.checkpoints import keeper
 from explorax.experiments.distributed import actor_process, collector, driver, evaluator
 from explorax.experiments.runners import evaluation, local, recovery
 from explorax.experiments.sweeps import cluster
@@ -43,6 +44,8 @@ def run(
   on_env_failure: Callable[[recovery.Failure], None] = lambda failure: None,
   on_stall: Callable[[str], None] = console.complain,
   on_processes: Callable[[Mapping[str, int]], None] = lambda pids: None,
+  on_replacement: Callable[[driver.Replacement], None] = lambda replaced: None,
+  checkpoints: keeper.Keeper | None = None,
 ) -> local.Result:
   """Trains an agent; what is not told here is as in `local.run`.
 
@@ -75,6 +78,9 @@ def run(
     on_stall: called with a sentence when a process has waited, or has not been heard
       of, for longer than the layout's patience.
     on_processes: called with role → pid (`learner`, `actor 0`) whenever they change.
+    on_replacement: called when a process has the place of one that died.
+    checkpoints: takes the run's state when one is due, and at its end; if it has found
+      one, the run goes on from there, each actor at an episode's start.
 
   Raises:
     errors.StoppedError: if a process fails for good.
@@ -116,8 +122,15 @@ def run(
       if evaluates
       else None,
       callbacks=driver.Callbacks(
-        on_episode, on_watched, on_env_failure, on_stall, on_processes, stop
+        on_episode,
+        on_watched,
+        on_env_failure,
+        on_stall,
+        on_processes,
+        on_replacement,
+        stop,
       ),
+      checkpoints=checkpoints,
     ) as processes,
   ):
     return processes.wait()

@@ -81,6 +81,7 @@ class RecoverableEnvironment(dm_env.Environment):
     remake: Remake | None,
     max_failures: int,
     on_failure: Callable[[Failure], None],
+    watched: Callable[[], contextlib.AbstractContextManager[None]] | None = None,
   ):
     """Guards `environment`.
 
@@ -90,7 +91,9 @@ class RecoverableEnvironment(dm_env.Environment):
       remake: makes those after it, which `close` closes; None for none.
       max_failures: how many in a row are recovered from.
       on_failure: called with each of those.
+      watched: makes a context for each call of the environment's code; None for none.
     """
+    self._watched = watched or contextlib.nullcontext
     self._environment = environment
     self._role = role
     self._remake = remake
@@ -164,7 +167,8 @@ class RecoverableEnvironment(dm_env.Environment):
         ) from error
       self._on_failure(failure)
       try:
-        environment = self._remake(self._role, self._failures)
+        with self._watched():
+          environment = self._remake(self._role, self._failures)
       except Exception as again:
         error, place = again, f"while it was made anew for episode {episode}"
       else:
@@ -179,7 +183,8 @@ class RecoverableEnvironment(dm_env.Environment):
 
   def _guarded(self, function: Callable[..., T], *arguments: Any) -> T:
     try:
-      return function(*arguments)
+      with self._watched():
+        return function(*arguments)
     except Exception as error:
       if _is_refusal(error):
         raise

@@ -122,7 +122,9 @@ def _run(
       timestep = environment.step(0)
     if number == agent.nan_at_episode:
       raise errors.NonFiniteError(
-        f"the loss is nan at environment step {10 * number} (seed {seed}).", [weights]
+        f"the loss is nan at environment step {10 * number} (seed {seed}).",
+        [weights],
+        {"learner_update": 7, "keys": [2**64 - 1]},
       )
     if number == agent.crash_at_episode:
       raise RuntimeError("the environment broke")

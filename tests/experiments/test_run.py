@@ -260,7 +260,12 @@ def test_mnist_without_its_data_is_refused(stand_ins, capsys, monkeypatch):
 def test_a_loss_that_is_not_finite_keeps_the_last_good_weights(stand_ins, capsys):
   assert launch("--episodes=9", "--output=out", "--set=nan_at_episode=3") == 1
   captured = capsys.readouterr()
-  assert captured.err == "explorax: the loss is nan at environment step 30 (seed 0).\n"
+  assert captured.err == (
+    "explorax: the loss is nan at environment step 30 (seed 0). The keys of that "
+    "update's batch in replay: out/non_finite.json.\n"
+  )
+  record = json.loads(pathlib.Path("out/non_finite.json").read_text())
+  assert record == {"learner_update": 7, "keys": [2**64 - 1]}
   assert "last good weights are in out/checkpoints/final.npz" in captured.out
   assert pathlib.Path("out/checkpoints/final.npz").exists()
   summary = summary_of("out")

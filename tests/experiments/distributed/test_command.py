@@ -27,7 +27,10 @@ def test_flags_of_the_distributed_runner():
   [
     (["--num_actors=2"], "--num_actors=2 is for --runner=distributed"),
     (["--ray_address=auto"], "--ray_address=auto is for --runner=distributed"),
-    (["--runner=distributed", "--checkpoint_every=9"], "writes no checkpoints"),
+    (
+      ["--runner=distributed", "--num_actors=0"],
+      "--num_actors=0: it is 0; it must be at least 1",
+    ),
     (["--runner=distributed", "--num_envs=2"], "is for --runner=device"),
     (["--runner=distributed", "--seeds=2"], "only --runner=device does"),
   ],

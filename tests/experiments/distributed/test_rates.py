@@ -120,3 +120,58 @@ def test_steps_end_at_the_limit_exactly():
   for actor, steps in enumerate((8, 8, 4)):
     held.report(actor, steps, 0, 0)
   assert held.env_steps == 20 and held.all_reported and held.grant(0) == 0
+
+
+@pytest.mark.parametrize("updates_per_step", [0.07, 1.0, 4.0])
+def test_nobody_waits_for_ever_where_replay_is_lost_and_the_learner_set_back(
+  updates_per_step,
+):
+  for seed in range(20):
+    chance = random.Random(seed)
+    least = rates.least_tolerance(updates_per_step)
+    limits = rates.Limits(updates_per_step, 30, least + seed, 10, num_steps=400)
+    held = rates.Rates(limits, num_shards=1)
+    granted = dict.fromkeys(range(3), 0)
+    faults = sorted(chance.sample(range(20, 350), 3))
+    while not (held.at_limit and held.all_reported):
+      for actor in granted:
+        granted[actor] = granted[actor] or held.grant(actor)
+      allowed = held.updates_allowed()
+      moves = [actor for actor in granted if granted[actor]]
+      turns = [*moves, *(["learner"] * bool(allowed))]
+      assert turns, (seed, held.why_learner_waits(), held.why_actors_wait())
+      turn = chance.choice(turns)
+      if turn == "learner":
+        held.updates += chance.randint(1, allowed)
+      else:
+        steps, granted[turn] = granted[turn], 0
+        held.report(turn, steps, 0, windows=1)
+      if faults and held.env_steps >= faults[0]:
+        faults.pop(0)
+        how = chance.choice(["replay", "learner", "actor"])
+        if how == "replay":
+          held.replace(0, 0)
+          assert not held.updates_allowed()
+        elif how == "learner":
+          held.updates = chance.randint(0, held.updates)
+        else:
+          held.drop(0)
+          granted[0] = 0
+    assert held.env_steps == 400
+
+
+def test_what_is_saved_is_gone_on_with():
+  held = rates.Rates(rates.Limits(0.5, 6, 100, 3), num_shards=2)
+  for windows in (3, 3, 2):
+    held.grant(0)
+    held.report(0, 3, 0, windows)
+  held.updates = 1
+  held.replace(0, 0)
+  held.grant(1)
+  held.report(1, 3, 1, windows=1)
+  other = rates.Rates(rates.Limits(0.5, 6, 100, 3), num_shards=2)
+  other.restore(held.save())
+  for steps in range(40):
+    assert other.due(steps) == held.due(steps)
+  # Learning goes on after six steps more than the nine when replay was lost.
+  assert held.due(14) == 1 and held.due(15) == 1.5 and held.filled == (False, True)

@@ -37,19 +37,42 @@ def test_batches_come_from_filled_shards_in_turn_and_priorities_go_back():
   clients = [_Client(number) for number in range(3)]
   shards = replay_server.Shards(clients)
   shards.filled = (True, False, False)
-  batches = shards.batches()
   drawn = []
   for step in range(7):
     if step == 2:
       shards.filled = (True, False, True)
     if step == 4:
       shards.filled = (True, True, True)
-    keys, _ = next(batches)
+    keys, _ = next(shards)
     shards.update_priorities(keys, np.array([float(step)]))
     drawn.append(int(keys[0]))
   assert drawn == [0, 0, 2, 0, 1, 2, 0]
   assert clients[2].updates == [([2], [2.0]), ([2], [5.0])]
   assert clients[1].updates == [([1], [4.0])]
+
+
+class _Lost(_Client):
+  """One whose server has died."""
+
+  def batches(self) -> Iterator[Any]:
+    raise replay_server.LostError
+    yield
+
+
+def test_a_shard_that_is_lost_is_named_and_left_out_until_it_is_filled_again():
+  shards = replay_server.Shards([_Client(0), _Lost(1)])
+  with pytest.raises(replay_server.LostError) as lost:
+    next(shards)
+  assert lost.value.shard is None  # None is filled.
+  shards.filled = (True, True)
+  assert int(next(shards)[0][0]) == 0
+  with pytest.raises(replay_server.LostError) as lost:
+    next(shards)
+  assert lost.value.shard == 1
+  shards.replace(1, _Client(7))
+  assert [int(next(shards)[0][0]) for _ in range(2)] == [0, 0]
+  shards.filled = (True, True)
+  assert sorted(int(next(shards)[0][0]) for _ in range(2)) == [0, 7]
 
 
 def _agent() -> types.Agent:

@@ -1,6 +1,8 @@
 """The distributed runner, on one Ray for all: what is counted, and how runs end."""
 
+import contextlib
 import csv
+import io
 import json
 import os
 import signal
@@ -126,7 +128,6 @@ def test_a_run_leaves_files_and_no_process(finished):
   roles = ("replay 0", "replay 1", "learner", "actor 0", "actor 1", "evaluator")
   assert set(pids) == {"driver", "collector", *roles}
   assert len(set(pids.values())) == len(pids) and pids["driver"] == os.getpid()
-  assert _run(finished, "fake", f"--steps={STEPS}") == 2  # The directory is taken.
 
 
 def _when(condition: Callable[[], bool], action: Callable[[], None]) -> None:
@@ -140,17 +141,138 @@ def _when(condition: Callable[[], bool], action: Callable[[], None]) -> None:
   threading.Thread(target=watch, daemon=True).start()
 
 
-def test_ctrl_c_ends_the_run_and_its_processes(tmp_path):
+def _wait_for(condition: Callable[[], bool]) -> None:
+  """In a thread that must not outlast the test by much."""
+  until = time.monotonic() + 600
+  while not condition() and time.monotonic() < until:
+    time.sleep(0.05)
+
+
+def _kill_in_turn(directory: Any, roles: tuple[str, ...]) -> None:
+  """Kills the process of each role, the next one once it was replaced; then Ctrl-C."""
+  held = directory / "processes.json"
+  metrics = directory / "metrics.csv"
+
+  def pid(role: str) -> int | None:
+    return json.loads(held.read_text()).get(role) if held.exists() else None
+
+  def count() -> int:
+    return len(_rows(metrics)) if metrics.exists() else 0
+
+  for role in roles:
+    _wait_for(lambda role=role: pid(role) is not None)  # type: ignore[misc]
+    rows, before = count(), pid(role)
+    _wait_for(lambda rows=rows: count() >= rows + 3)  # type: ignore[misc]
+    assert before is not None
+    os.kill(before, signal.SIGKILL)
+    _wait_for(lambda role=role, b=before: pid(role) not in (b, None))  # type: ignore[misc]
+  rows = count()
+  _wait_for(lambda: count() >= rows + 3)
+  os.kill(os.getpid(), signal.SIGINT)
+
+
+FAULTS = (
+  "--num_actors=2",
+  "--eval_every=40",
+  "--eval_episodes=1",
+  "--checkpoint_every=40",
+  "--episodes=4000",
+)
+
+
+@pytest.fixture(scope="module")
+def survivor(tmp_path_factory):
+  """(directory, stderr's lines) of a run each of whose processes was killed."""
+  directory = tmp_path_factory.mktemp("survivor") / "run"
+  roles = ("actor 1", "learner", "replay 0", "evaluator", "collector")
+  killer = threading.Thread(target=_kill_in_turn, args=(directory, roles), daemon=True)
+  killer.start()
+  said = io.StringIO()
+  with contextlib.redirect_stderr(said):
+    assert _run(directory, "fake", *FAULTS) == 130
+  killer.join()
+  assert not _ours_left()
+  return directory, said.getvalue().splitlines()
+
+
+def test_each_process_that_is_killed_is_replaced_and_spoken_of(survivor):
+  directory, said = survivor
+  summary = json.loads((directory / "summary.json").read_text())
+  roles = ("actor", "learner", "replay", "evaluator", "collector")
+  assert summary["replacements"] == dict.fromkeys(roles, 1)
+  for who, remedy in (
+    ("actor 1", "another has its place, and its half episode is dropped"),
+    ("the learner", "another goes on from the checkpoint of environment step"),
+    ("replay 0", "another begins empty, and learning waits until it has 20"),
+    ("the evaluator", "another has its place"),
+    ("the collector", "another goes on with what it had told"),
+  ):
+    (line,) = [line for line in said if line.startswith(f"explorax: {who} died")]
+    assert remedy in line and line.endswith("s).")
+
+
+def test_no_row_is_there_twice_and_no_step_is_lost(survivor):
+  directory, _ = survivor
+  summary = json.loads((directory / "summary.json").read_text())
+  rows = _rows(directory / "metrics.csv")
+  assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))
+  assert len(rows) == summary["episodes"]
+  # Whole episodes of five steps each, and of what is not among them a few steps: the
+  # open episodes of both actors, and those that died with an actor or with replay.
+  assert {(row["episode_length"], row["episode_return"]) for row in rows} == {
+    ("5", "5.0")
+  }
+  assert 0 <= summary["env_steps"] - 5 * len(rows) <= 6 * (4 + PULL)
+  at = [int(row["env_steps"]) for row in _rows(directory / "evaluation.csv")]
+  assert at == sorted(set(at)) and at
+
+
+def test_updates_keep_to_the_steps_from_the_loss_of_replay_on(survivor):
+  directory, _ = survivor
+  summary = json.loads((directory / "summary.json").read_text())
+  lost = summary["env_steps"] - MIN_SIZE + 1 - summary["learner_updates"]
+  # What was learnt less is what it took to fill replay again, once.
+  assert -TOLERANCE <= lost <= MIN_SIZE + 3 * TOLERANCE
+
+
+def test_the_same_command_goes_on_with_exact_counters(survivor):
+  directory, _ = survivor
+  before = _rows(directory / "metrics.csv")
+  summary = json.loads((directory / "summary.json").read_text())
+  metrics = directory / "metrics.csv"
+  _when(
+    lambda: len(_rows(metrics)) >= len(before) + 3,
+    lambda: os.kill(os.getpid(), signal.SIGTERM),
+  )
+  out = io.StringIO()
+  with contextlib.redirect_stdout(out):
+    assert _run(directory, "fake", *FAULTS) == 143
+  assert f"It goes on at environment step {summary['env_steps']:,}." in out.getvalue()
+  rows = _rows(metrics)
+  assert rows[: len(before)] == before and len(rows) > len(before)
+  assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))
+  assert int(rows[len(before)]["env_steps"]) > summary["env_steps"]
+  after = json.loads((directory / "summary.json").read_text())
+  assert after["env_steps"] > summary["env_steps"]
+  assert after["learner_updates"] >= summary["learner_updates"]
+  assert after["replacements"] == summary["replacements"]
+  assert after["wall_seconds"] > summary["wall_seconds"]
+  assert not _ours_left()
+
+
+def test_an_actor_whose_environment_hangs_is_replaced(tmp_path, capsys):
   metrics = tmp_path / "run" / "metrics.csv"
   _when(
     lambda: metrics.exists() and len(_rows(metrics)) >= 3,
     lambda: os.kill(os.getpid(), signal.SIGINT),
   )
-  flags = ("--num_actors=1", "--episodes=1000000")
-  assert _run(tmp_path / "run", "fake", *flags) == 130
+  flags = ("--num_actors=1", "--episodes=1000000", "--environment_timeout=2")
+  assert _run(tmp_path / "run", "fake_hanging", *flags) == 130
+  lines = [x for x in capsys.readouterr().err.splitlines() if "actor 0 was" in x]
+  assert len(lines) == 1 and "(--environment_timeout); another has its" in lines[0]
+  assert "its environment has not answered for" in lines[0]
   summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-  assert summary["status"] == "interrupted" and summary["episodes"] >= 3
-  assert not _ours_left()
+  assert summary["replacements"] == {"actor": 1} and not _ours_left()
 
 
 def test_an_actor_that_fails_is_told_in_a_sentence(tmp_path, capsys):
