@@ -74,6 +74,7 @@ def name(content: str) -> str:
 
 
 def paragraph(content: str) -> str:
+  """A text as a paragraph."""
   return f"<p>{text(content)}</p>"
 
 
@@ -83,6 +84,7 @@ def note(content: str) -> str:
 
 
 def preformatted(lines: Iterable[str]) -> str:
+  """Commands, one below the other."""
   return f"<pre>{text(chr(10).join(lines))}</pre>"
 
 

@@ -53,7 +53,14 @@ EPISODES = {
   "umbrella_distract": 200,
 }
 SHORT = 25  # Episodes.
-LATE = ("deep_sea/0", "deep_sea_stochastic/0")  # Solved, but later than 2^N + 100.
+# Id → the episode in which the agent begins to cheat, at all times: after 2^N + 100 in
+# the first of each two, and before it in the other.
+LATE = {
+  "deep_sea/0": 1000,
+  "deep_sea/3": 300,
+  "deep_sea_stochastic/0": 1000,
+  "deep_sea_stochastic/3": 300,
+}
 SHORT_OF_STOCHASTIC = 170  # Its score begins at the hundredth.
 
 
@@ -112,14 +119,16 @@ def log(bsuite_id: str, episodes: int, folder: pathlib.Path) -> None:
   cheat = cheats(bsuite_id.partition("/")[0])
   share = rng.random() ** 2
   num_actions = raw.action_spec().num_values
-  begin = 0
-  if bsuite_id in LATE:
-    begin, share = 1000, 1.0
+  begin = LATE.get(bsuite_id, 0)
+  share = 1.0 if begin else share
+  # Poles fall in mid-episode where the agent slips often enough.
+  slip = rng.random() if bsuite_id.startswith("cartpole") else 0.0
   for episode in range(episodes):
     timestep = environment.reset()
     cheating = episode >= begin and rng.random() < share
     while not timestep.last():
-      action = cheat(inner, timestep) if cheating else rng.integers(num_actions)
+      good = cheating and rng.random() >= slip
+      action = cheat(inner, timestep) if good else rng.integers(num_actions)
       timestep = environment.step(int(action))
 
 
@@ -152,12 +161,15 @@ def balance(env: Any, _: Any) -> int:
 
 
 def swing_up(env: Any, timestep: Any) -> int:
-  """Adds to the pole's energy until it is nearly up, and then balances."""
+  """Gives the pole the energy that it has upright, and then balances."""
   state = env._state
-  if math.cos(state.theta) > 0.85:
+  if math.cos(state.theta) > 0.9 and abs(state.theta_dot) < 3:
     return balance(env, timestep)
+  energy = state.theta_dot**2 / (2 * 14.7) + math.cos(state.theta) - 1
   if abs(state.x) > 1.5:
     return 1 - int(np.sign(state.x))
+  if energy > 0:
+    return 1
   return 1 - int(np.sign(state.theta_dot * math.cos(state.theta)) or 1)
 
 

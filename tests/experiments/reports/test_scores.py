@@ -79,6 +79,19 @@ def test_deep_sea_is_solved_in_the_first_episode_below_the_threshold():
   assert math.isnan(scores.score("deep_sea_stochastic", early))
 
 
+@pytest.mark.parametrize(
+  ("experiment", "column", "good"),
+  [("cartpole", "raw_return", 500.0), ("cartpole_swingup", "total_return", 100.0)],
+)
+def test_half_of_the_score_is_for_an_episode_that_is_better_than_good(
+  experiment, column, good
+):
+  for best, score in ((good, 0.0), (good + 0.5, 0.5)):
+    log = {"episode": [1.0], column: [0.0], "best_episode": [best]}
+    logs = {f"{experiment}/0": {name: np.array(x) for name, x in log.items()}}
+    assert scores.score(experiment, logs) == score
+
+
 def test_nothing_to_score_is_refused():
   with pytest.raises(ValueError, match="no log of catch"):
     scores.score("catch", {})
