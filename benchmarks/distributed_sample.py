@@ -44,6 +44,7 @@ from explorax.experiments.sweeps import cluster
 
 HOWS = ("ray", "plain", "bare")
 _ENDLESS = 10_000_000  # Environment steps that no measurement comes to.
+_SECONDS_BETWEEN_WORDS = 0.5  # Of a learner that counts its time.
 _STEPS = 20  # Between two looks at the clock.
 
 
@@ -250,59 +251,85 @@ class _Stopwatch:
 
   def __init__(self):
     self.seconds: dict[str, float] = {}
+    self._under_way: set[str] = set()
 
   @contextlib.contextmanager
   def __call__(self, what: str) -> Iterator[None]:
+    """Counts the block, unless it is part of one that is counted as the same."""
+    if what in self._under_way:
+      yield
+      return
+    self._under_way.add(what)
     start = time.perf_counter()
     try:
       yield
     finally:
       spent = time.perf_counter() - start
       self.seconds[what] = self.seconds.get(what, 0.0) + spent
+      self._under_way.remove(what)
+
+
+class _TimedBatches:
+  """An iterator whose waiting is counted."""
+
+  def __init__(self, batches: Iterator[Any], watch: _Stopwatch):
+    self._batches = batches
+    self._watch = watch
+
+  def __iter__(self) -> "_TimedBatches":
+    return self
+
+  def __next__(self) -> Any:
+    with self._watch("for batches"):
+      return next(self._batches)
+
+
+def _timed_learner(watch: _Stopwatch, path: pathlib.Path) -> type[learner_lib.Learner]:
+  """A learner that counts its time from the second update on, the first compiling.
+
+  `path` gets the seconds, now and then.
+  """
+
+  class TimedLearner(learner_lib.Learner):
+    def __init__(self, agent: Any, batches: Any, *others: Any, **more: Any):
+      super().__init__(agent, _TimedBatches(batches, watch), *others, **more)
+      self._began = self._told = 0.0
+
+    def step(self) -> None:
+      if self.num_updates == 1:
+        watch.seconds.clear()
+        self._began = time.perf_counter()
+      with watch("updating"):
+        super().step()
+
+    def is_finite(self) -> bool:
+      with watch("updating"):
+        finite = super().is_finite()
+      now = time.perf_counter()
+      if self._began and now - self._told > _SECONDS_BETWEEN_WORDS:
+        self._told = now
+        seconds = {"all": now - self._began, **watch.seconds}
+        path.write_text(json.dumps(seconds), encoding="utf-8")
+      return finite
+
+  return TimedLearner
 
 
 def _timed_learner_process(path: str) -> type:
-  """A learner's process that writes to a file how it spends its time.
-
-  The first update, which compiles, is left out, and what comes after the last.
-  """
+  """A learner's process that writes to a file how it spends its time."""
 
   class TimedProcess(learner_process.LearnerProcess):
     def __init__(self, *arguments: Any, **named: Any):
-      watch, began, told = _Stopwatch(), [], [0.0]
+      watch, publish = _Stopwatch(), weights_lib.publish
 
-      class TimedLearner(learner_lib.Learner):
-        def __init__(self, agent: Any, batches: Any, *others: Any, **more: Any):
-          super().__init__(agent, self._timed(batches), *others, **more)
-
-        def _timed(self, batches: Any) -> Iterator[Any]:
-          while True:
-            with watch("for batches"):
-              batch = next(batches)
-            yield batch
-
-        def step(self) -> None:
-          with watch("updating"):
-            super().step()
-
-        def is_finite(self) -> bool:
-          with watch("updating"):
-            finite = super().is_finite()
-          if not began:
-            watch.seconds.clear()
-            began.append(time.perf_counter())
-          elif time.perf_counter() - told[0] > 0.5:
-            told[0] = time.perf_counter()
-            seconds = {"all": told[0] - began[0], **watch.seconds}
-            pathlib.Path(path).write_text(json.dumps(seconds), encoding="utf-8")
-          return finite
-
-      def publish(number: int, weights: types.Params) -> weights_lib.Version:
+      def timed(number: int, weights: types.Params) -> weights_lib.Version:
         with watch("publishing"):
-          return real_publish(number, weights)
+          return publish(number, weights)
 
-      real_publish, weights_lib.publish = weights_lib.publish, publish
-      learner_lib.Learner = TimedLearner  # type: ignore[misc]
+      weights_lib.publish = timed
+      learner_lib.Learner = _timed_learner(  # type: ignore[misc]
+        watch, pathlib.Path(path)
+      )
       super().__init__(*arguments, **named)
 
   return TimedProcess
@@ -313,7 +340,7 @@ def measure_learning(
 ) -> dict[str, Any]:
   """How the learner spends its time in a run, and the speed of that.
 
-  Replay is filled with a batch only before learning begins.
+  Learning begins after twice as many environment steps as a batch has items.
   """
   least = 2 * presets.PRESETS[agent_name].config_for(env).batch_size
   name, agent = _make(agent_name, env, replay_capacity=100_000, min_replay_size=least)

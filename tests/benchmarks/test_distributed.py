@@ -1,13 +1,19 @@
 """Benchmarks of the distributed runner: what is asked for, counted and concluded."""
 
+import itertools
+import json
 import os
 import queue
 import socket
 import time
 import types
 
+import jax
+import numpy as np
 import pytest
 
+from explorax.agents import types as agent_types
+from explorax.agents.wiring import adder
 from explorax.experiments.runners import local
 
 
@@ -187,6 +193,44 @@ def test_shares_of_the_learners_time(samples):
     "publishing": pytest.approx(0.05),
   }
   assert samples.shares({"all": 2.0})["waiting"] == 1.0
+
+
+def test_a_stopwatch_counts_what_is_part_of_the_same_once(samples, monkeypatch):
+  now = itertools.count()  # Each look at the clock takes a second.
+  monkeypatch.setattr(samples.time, "perf_counter", lambda: next(now))
+  watch = samples._Stopwatch()
+  with watch("all"), watch("part"), watch("all"):
+    pass
+  with watch("part"):
+    pass
+  assert watch.seconds == {"all": 3, "part": 2}
+
+
+def test_a_learner_counts_its_time_from_the_second_update_on(samples, tmp_path):
+  agent = samples._make("dqn", "bsuite:catch/0")[1]
+  rows = {
+    name: np.zeros((agent.replay.batch_size, agent.replay.window_rows, *shape), dtype)
+    for name, (shape, dtype) in adder.column_specs(agent).items()
+  }
+  probabilities = np.ones(agent.replay.batch_size, np.float32)
+  sample = agent_types.Sample(rows, {}, probabilities, np.int32(9))
+
+  def batches():
+    while True:
+      time.sleep(0.05)
+      yield np.zeros(len(probabilities), np.uint64), sample
+
+  watch, path = samples._Stopwatch(), tmp_path / "seconds.json"
+  key = jax.random.PRNGKey(0)
+  learner = samples._timed_learner(watch, path)(agent, batches(), None, key)
+  learner.step()
+  assert learner.is_finite() and not path.exists()
+  start = time.perf_counter()
+  learner.step()
+  assert learner.is_finite()
+  spent = json.loads(path.read_text())
+  assert 0.05 <= spent["for batches"] < spent["updating"] <= spent["all"]
+  assert spent["all"] <= time.perf_counter() - start
 
 
 @pytest.mark.parametrize("how", ["plain", "bare"])
