@@ -304,6 +304,7 @@ class _Plan:
   def run(self) -> int:
     """Does the tasks, and returns the exit code."""
     from explorax.experiments import signals, versions
+    from explorax.experiments.sweeps import unfinished
 
     if not self._todo:
       self._index.write()
@@ -315,6 +316,7 @@ class _Plan:
     end = math.inf if hours is None else time.monotonic() + 3600 * hours
     failed = 0
     with contextlib.ExitStack() as stack:
+      stack.callback(unfinished.drop_all, self._directory.path)
       compute = self._connect(stack)
       # After Ray, which would take these signals for itself.
       request = stack.enter_context(signals.stop_on_signals(_announce))

@@ -119,29 +119,21 @@ def test_a_task_is_the_run_of_that_seed(small):
   assert outcome.rows == _perform("dqn", "catch/0", seed=4).rows
 
 
-def test_deep_sea_is_done_by_the_device_runner(small):
-  outcome = _perform("dqn", "deep_sea/0", episodes=13)
-  assert (outcome.runner, outcome.problem) == ("device", "")
-  episodes = [row["episode"] for row in outcome.rows]
-  assert episodes == [*range(1, 11), 12]  # bsuite logs no thirteenth.
-  assert [row["steps"] for row in outcome.rows] == [10 * e for e in episodes]
-  assert outcome.rows[-1]["total_bad_episodes"] <= 12
-
-
 class _Killed(BaseException):
   """Nobody catches it, like the signal."""
 
 
 @pytest.mark.parametrize(
-  ("bsuite_id", "killed_after", "episodes"),
-  [("catch/0", 7, 12), ("deep_sea/0", 60, 80)],
+  ("bsuite_id", "runner", "killed_after", "episodes"),
+  [("catch/0", "local", 7, 12), ("deep_sea/0", "device", 60, 71)],
 )
 def test_a_task_goes_on_where_it_was_killed(
-  small, tmp_path, bsuite_id, killed_after, episodes
+  small, tmp_path, bsuite_id, runner, killed_after, episodes
 ):
   place = unfinished.prepare(output.RunDirectory.create(tmp_path), 1e-9)
   task = tasks.Task("dqn", bsuite_id, 1, episodes)
   whole = perform.perform(task, "/nowhere", lambda share: None)
+  assert (whole.runner, whole.problem) == (runner, "")
 
   def killing(share):
     if share * episodes >= killed_after:
@@ -154,6 +146,12 @@ def test_a_task_goes_on_where_it_was_killed(
   outcome = perform.perform(task, "/nowhere", ticks.append, place)
   assert outcome.problem == "" and outcome.rows == whole.rows
   assert 0 < ticks[0] * episodes - 1 < killed_after
+  if runner == "device":
+    rows = outcome.rows
+    logged = [row["episode"] for row in rows]
+    assert logged == [*range(1, 11), 12, 14, 17, 20, 25, 30, 40, 50, 60, 70]
+    assert [row["steps"] for row in rows] == [10 * episode for episode in logged]
+    assert rows[-1]["total_bad_episodes"] <= 70
 
 
 def test_checkpoints_of_other_settings_or_damaged_ones_are_not_gone_on_from(tmp_path):

@@ -232,6 +232,7 @@ def test_twenty_kills_change_nothing(folder):
   counts = [int(line) for line in done.stdout.split()]
   assert counts == sorted(counts) and len(counts) >= 20
   assert len(set(counts)) >= 5  # They came while it was at work.
+  assert not [*folder.glob("*/unfinished")]
   assert _results(folder / "alone") == _results(folder / "killed")
   indices = [
     json.loads((folder / name / "sweep.json").read_text())
