@@ -103,9 +103,12 @@ def measure_costs(quick: bool = False) -> scaling.Costs:
   flags = {"steps": 2000, "batches": 5} if quick else {"steps": 40_000, "batches": 50}
   replay = sample("replay", R2D2, **flags)
   weights = sample("weights", R2D2, repeats=3 if quick else 30)
-  acting = sample("acting", R2D2, how="ray", num_actors=1, seconds=3 if quick else 20)
+  seconds = 3 if quick else 20
+  acting = sample("acting", R2D2, how="ray", num_actors=1, seconds=seconds)
   settings = sample("settings", R2D2)
-  pulls_per_s = acting["steps_per_s"] / settings["pull_every"]
+  # Of an agent that reports so often that the collector does little else.
+  busy = sample("acting", CASES[1], how="ray", num_actors=2, seconds=seconds)
+  pulls_per_s = busy["steps_per_s"] / sample("settings", CASES[1])["pull_every"]
   return scaling.Costs(
     steps_per_s=acting["steps_per_s"],
     insert_bytes_per_step=replay["insert_bytes_per_step"],
@@ -116,6 +119,6 @@ def measure_costs(quick: bool = False) -> scaling.Costs:
     weights_mib=weights["mib"],
     publish_ms=weights["publish_ms"],
     fetch_ms=weights["fetch_ms"],
-    pull_us=1e6 * acting["cores"]["collector"] / pulls_per_s,
+    pull_us=1e6 * busy["cores"]["collector"] / pulls_per_s,
     **settings,
   )

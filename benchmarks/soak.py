@@ -36,7 +36,7 @@ COMMAND = (
   "--runner=distributed",
   "--num_actors=2",
   "--episodes=1000000000",
-  "--eval_every=5000",
+  "--eval_every=2000",
   "--eval_episodes=10",
   "--checkpoint_every=5000",
   "--checkpoint_replay",
@@ -177,8 +177,17 @@ class Run:
     text = (self._directory / "processes.json").read_text(encoding="utf-8")
     return json.loads(text)
 
+  def roles(self) -> list[str]:
+    """Those whose processes are alive, the driver's left out."""
+    there = self._pids_with_mark()
+    return [
+      role
+      for role, pid in self.pids().items()
+      if pid in there and role.split()[0] in ROLES
+    ]
+
   def kill(self, role: str) -> None:
-    """Kills the process of a role, and watches for what takes its place."""
+    """Kills the process of one of the `roles`, and watches for what takes its place."""
     pid = self.pids()[role]
     with contextlib.suppress(ProcessLookupError):
       os.kill(pid, signal.SIGKILL)
@@ -373,7 +382,7 @@ def quarters(samples: Sequence[Sample]) -> tuple[float, float]:
 def draw(rng: random.Random, roles: Iterable[str]) -> str:
   """Whom to kill: first of what role, then which of them."""
   there = sorted(roles)
-  kind = rng.choice([r for r in ROLES if any(role.split()[0] == r for role in there)])
+  kind = rng.choice(sorted({role.split()[0] for role in there}))
   return rng.choice([role for role in there if role.split()[0] == kind])
 
 
@@ -401,8 +410,9 @@ def measure_recovery(directory: pathlib.Path, times: int) -> list[dict[str, Any]
     run.begin()
     for role in times * ("actor 0", "learner", "replay 0", "evaluator", "collector"):
       run.watch(5.0)
-      run.kill(role)
-      run.watch(_LONGEST_GAP, until=run.is_whole)
+      if role in run.roles():
+        run.kill(role)
+        run.watch(_LONGEST_GAP, until=run.is_whole)
   finally:
     run.end()
     run.left()
@@ -421,8 +431,8 @@ def soak(
     run.begin()
     while run.is_alive() and run.seconds < planned - kill_every:
       run.watch(kill_every)
-      if run.is_alive():
-        run.kill(draw(rng, run.pids()))
+      if roles := run.roles():
+        run.kill(draw(rng, roles))
         print(f"{run.seconds:6.0f} s  killed {run.kills[-1].role}", flush=True)
     run.watch(planned - run.seconds)
     # The last one may have been killed only now.

@@ -139,16 +139,21 @@ def test_costs_come_from_their_samples(distributed, asked):
       "batches_per_s": 0.0,
     },
     "weights": lambda flags: {"mib": 6.0, "publish_ms": 7.0, "fetch_ms": 8.0},
-    "acting": lambda flags: {"steps_per_s": 800.0, "cores": {"collector": 0.01}},
+    "acting": lambda flags: {"steps_per_s": 800.0, "cores": {"collector": 0.1}},
     "settings": lambda flags: {
-      "pull_every": 400,
+      "pull_every": 40,
       "batch_size": 64,
       "updates_per_step": 0.0625,
     },
   }
   costs = distributed.measure_costs()
-  assert costs.pull_us == pytest.approx(5000.0)  # Two a second take a hundredth.
-  assert (costs.steps_per_s, costs.weights_mib, costs.pull_every) == (800.0, 6.0, 400)
+  assert costs.pull_us == pytest.approx(5000.0)  # Twenty a second take a tenth.
+  assert (costs.steps_per_s, costs.weights_mib, costs.pull_every) == (800.0, 6.0, 40)
+  hows = [(case[0], flags) for what, case, flags in asked if what == "acting"]
+  assert hows == [
+    ("r2d2", {"how": "ray", "num_actors": 1, "seconds": 20}),
+    ("dqn", {"how": "ray", "num_actors": 2, "seconds": 20}),
+  ]
   assert distributed.measure_scaling()[-1]["costs"] == vars(costs)
 
 

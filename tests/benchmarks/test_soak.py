@@ -84,8 +84,10 @@ def test_a_process_that_is_replaced_and_one_that_is_left(soak, run):
 
 def test_one_that_does_not_come_back_is_named(soak, run):
   run.begin()
+  assert run.roles() == ["actor 0", "collector"]
   run.kill("collector")
   run.watch(0.5, until=run.is_whole)
+  assert run.roles() == ["actor 0"]
   assert not run.is_whole() and run.kills[0].replaced is None
   held = {v.what: v for v in soak.judge(run, run.end(), [], 0.0)}
   verdict = held["every process killed was replaced and worked again"]
@@ -141,11 +143,11 @@ def test_updates_count_over_several_looks(soak):
 
 
 def test_roles_are_drawn_evenly_and_by_the_seed(soak):
-  roles = ["driver", "collector", "learner", "evaluator", "replay 0", "actor 0"]
+  roles = ["collector", "learner", "evaluator", "replay 0", "actor 0"]
   roles += [f"actor {number}" for number in range(1, 6)]
   rng = random.Random(0)
   drawn = [soak.draw(rng, roles) for _ in range(2000)]
-  assert set(drawn) == set(roles) - {"driver"}
+  assert set(drawn) == set(roles)
   counts = collections.Counter(role.split()[0] for role in drawn)
   assert all(300 < counts[role] < 500 for role in soak.ROLES)  # 400 ± 5 deviations.
   again = random.Random(0)
