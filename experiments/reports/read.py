@@ -18,7 +18,7 @@ from explorax.experiments.reports import scores
 from explorax.experiments.sweeps import tasks
 
 _INDEX = "sweep.json"
-_FACTS = ("agent", "bsuite_id", "seed", "num_episodes", "status")
+_FACTS = {"agent": str, "bsuite_id": str, "seed": int, "status": str}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,6 +140,9 @@ def parse_log(content: bytes, experiment: str) -> scores.Log:
       raise ValueError(f"its column {name!r} has a cell that is no number")
   if log["episode"][0] < 1 or (np.diff(log["episode"]) <= 0).any():
     raise ValueError("its episodes do not rise from 1 on")
+  bad = log.get("total_bad_episodes", log["episode"])
+  if ((bad < 0) | (bad > log["episode"])).any():
+    raise ValueError("it has more bad episodes than episodes")
   return log
 
 
@@ -170,7 +173,9 @@ def _read_index(path: pathlib.Path) -> dict[str, Any]:
     raise errors.SetUpError(_damaged(file))
   known = bsuite_sweeps.groups()["SWEEP"]
   for entry in content["tasks"]:
-    whole = isinstance(entry, dict) and all(name in entry for name in _FACTS)
+    whole = isinstance(entry, dict) and all(
+      isinstance(entry.get(name), kind) for name, kind in _FACTS.items()
+    )
     if not whole or entry["bsuite_id"] not in known:
       raise errors.SetUpError(_damaged(file))
   return content

@@ -297,6 +297,10 @@ def _nothing_done(index):
   index["tasks"] = index["tasks"][2:]
 
 
+def _odd_seed(index):
+  index["tasks"][0]["seed"] = [0]
+
+
 def _unknown_id(index):
   index["tasks"][0]["bsuite_id"] = "catch/99"
 
@@ -321,6 +325,7 @@ def _bad_log(path: pathlib.Path) -> None:
     (lambda p: (p / "sweep.json").write_text("[]"), "not as a sweep writes it"),
     (lambda p: (p / "sweep.json").write_bytes(b"\xff"), "not as a sweep writes it"),
     (lambda p: _change(p, "sweep.json", _unknown_id), "not as a sweep writes it"),
+    (lambda p: _change(p, "sweep.json", _odd_seed), "not as a sweep writes it"),
     (lambda p: _change(p, "sweep.json", _nothing_done), "no task .* is done yet"),
     (lambda p: _change(p, MARKER, _other_version), "made by explorax 0.0.1, and this"),
     (lambda p: _change(p, MARKER, _other_revision), "of different versions"),

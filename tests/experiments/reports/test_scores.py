@@ -97,6 +97,11 @@ def test_nothing_to_score_is_refused():
     scores.score("catch", {})
 
 
+def test_a_log_with_impossible_counts_is_refused():
+  with pytest.raises(ValueError, match="more bad episodes than episodes"):
+    read.parse_log(b"episode,total_bad_episodes\n1,1\n2,3\n", "deep_sea")
+
+
 @pytest.mark.parametrize(
   ("content", "problem"),
   [
