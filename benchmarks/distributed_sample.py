@@ -284,55 +284,58 @@ class _TimedBatches:
       return next(self._batches)
 
 
-def _timed_learner(watch: _Stopwatch, path: pathlib.Path) -> type[learner_lib.Learner]:
-  """A learner that counts its time from the second update on, the first compiling.
+class _TimedLearner(learner_lib.Learner):
+  """A learner that counts its time from the second update on: the first compiles."""
 
-  `path` gets the seconds, now and then.
-  """
+  def __init__(
+    self,
+    watch: _Stopwatch,
+    path: str,
+    agent: types.Agent,
+    batches: Iterator[Any],
+    *others: Any,
+  ):
+    """As a learner; `path` gets the seconds of `watch`, now and then."""
+    super().__init__(agent, _TimedBatches(batches, watch), *others)
+    self._watch = watch
+    self._path = pathlib.Path(path)
+    self._began = self._told = 0.0
 
-  class TimedLearner(learner_lib.Learner):
-    def __init__(self, agent: Any, batches: Any, *others: Any, **more: Any):
-      super().__init__(agent, _TimedBatches(batches, watch), *others, **more)
-      self._began = self._told = 0.0
+  def step(self) -> None:
+    if self.num_updates == 1:
+      self._watch.seconds.clear()
+      self._began = time.perf_counter()
+    with self._watch("updating"):
+      super().step()
 
-    def step(self) -> None:
-      if self.num_updates == 1:
-        watch.seconds.clear()
-        self._began = time.perf_counter()
-      with watch("updating"):
-        super().step()
-
-    def is_finite(self) -> bool:
-      with watch("updating"):
-        finite = super().is_finite()
-      now = time.perf_counter()
-      if self._began and now - self._told > _SECONDS_BETWEEN_WORDS:
-        self._told = now
-        seconds = {"all": now - self._began, **watch.seconds}
-        path.write_text(json.dumps(seconds), encoding="utf-8")
-      return finite
-
-  return TimedLearner
+  def is_finite(self) -> bool:
+    with self._watch("updating"):
+      finite = super().is_finite()
+    now = time.perf_counter()
+    if self._began and now - self._told > _SECONDS_BETWEEN_WORDS:
+      self._told = now
+      seconds = {"all": now - self._began, **self._watch.seconds}
+      self._path.write_text(json.dumps(seconds), encoding="utf-8")
+    return finite
 
 
-def _timed_learner_process(path: str) -> type:
+class _TimedProcess(learner_process.LearnerProcess):
   """A learner's process that writes to a file how it spends its time."""
 
-  class TimedProcess(learner_process.LearnerProcess):
-    def __init__(self, *arguments: Any, **named: Any):
-      watch, publish = _Stopwatch(), weights_lib.publish
+  path = ""
 
-      def timed(number: int, weights: types.Params) -> weights_lib.Version:
-        with watch("publishing"):
-          return publish(number, weights)
+  def __init__(self, *arguments: Any, **named: Any):
+    watch, publish = _Stopwatch(), weights_lib.publish
 
-      weights_lib.publish = timed
-      learner_lib.Learner = _timed_learner(  # type: ignore[misc]
-        watch, pathlib.Path(path)
-      )
-      super().__init__(*arguments, **named)
+    def timed(number, weights):
+      with watch("publishing"):
+        return publish(number, weights)
 
-  return TimedProcess
+    weights_lib.publish = timed
+    learner_lib.Learner = functools.partial(  # type: ignore[assignment,misc]
+      _TimedLearner, watch, self.path
+    )
+    super().__init__(*arguments, **named)
 
 
 def measure_learning(
@@ -347,9 +350,8 @@ def measure_learning(
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / "seconds.json"
     original = learner_process.LearnerProcess
-    learner_process.LearnerProcess = _timed_learner_process(  # type: ignore[misc]
-      str(path)
-    )
+    _TimedProcess.path = str(path)
+    learner_process.LearnerProcess = _TimedProcess  # type: ignore[misc]
     try:
       result = _run(name, agent, num_actors, seconds)
     finally:

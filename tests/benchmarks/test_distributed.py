@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import pickle
 import queue
 import socket
 import time
@@ -14,7 +15,11 @@ import pytest
 
 from explorax.agents import types as agent_types
 from explorax.agents.wiring import adder
+from explorax.agents.wiring import learner as learner_lib
+from explorax.experiments.distributed import learner_process, weights
 from explorax.experiments.runners import local
+
+ray = pytest.importorskip("ray")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +29,6 @@ def distributed(load):
 
 @pytest.fixture(scope="module")
 def samples(load):
-  pytest.importorskip("ray")
   return load("distributed_sample")
 
 
@@ -211,7 +215,9 @@ def test_a_stopwatch_counts_what_is_part_of_the_same_once(samples, monkeypatch):
   assert watch.seconds == {"all": 3, "part": 2}
 
 
-def test_a_learner_counts_its_time_from_the_second_update_on(samples, tmp_path):
+def test_a_learner_counts_its_time_from_the_second_update_on(
+  samples, tmp_path, monkeypatch
+):
   agent = samples._make("dqn", "bsuite:catch/0")[1]
   rows = {
     name: np.zeros((agent.replay.batch_size, agent.replay.window_rows, *shape), dtype)
@@ -225,9 +231,15 @@ def test_a_learner_counts_its_time_from_the_second_update_on(samples, tmp_path):
       time.sleep(0.05)
       yield np.zeros(len(probabilities), np.uint64), sample
 
-  watch, path = samples._Stopwatch(), tmp_path / "seconds.json"
-  key = jax.random.PRNGKey(0)
-  learner = samples._timed_learner(watch, path)(agent, batches(), None, key)
+  path = tmp_path / "seconds.json"
+  # As another process gets it, which has no such module.
+  monkeypatch.setattr(samples._TimedProcess, "path", str(path))
+  process = pickle.loads(ray.cloudpickle.dumps(samples._TimedProcess))
+  for module, name in ((weights, "publish"), (learner_lib, "Learner")):
+    monkeypatch.setattr(module, name, getattr(module, name))
+  monkeypatch.setattr(learner_process.LearnerProcess, "__init__", lambda self: None)
+  process()
+  learner = learner_lib.Learner(agent, batches(), None, jax.random.PRNGKey(0))
   learner.step()
   assert learner.is_finite() and not path.exists()
   start = time.perf_counter()
