@@ -31,6 +31,11 @@ class Archive:
     self._replay = replay
     self._keeper = checkpoints
 
+  @property
+  def with_replay(self) -> bool:
+    """Whether replay is to be part of them."""
+    return self._keeper.with_replay
+
   def is_due(self, env_steps: int) -> bool:
     return self._keeper.is_due(env_steps)
 
@@ -60,7 +65,7 @@ class Archive:
     counts: dict[str, Any] = {"collector": state, "metrics": saved.metrics}
     folders: dict[str, Callable[[pathlib.Path], None]] = {}
     sizes: dict[str, int] = {}
-    if self._keeper.with_replay and not complete:
+    if self.with_replay and not complete:
       if self._replay == "memory":
         kept = ray.get([server.save.remote() for server in servers])
         groups["replay"] = {str(i): arrays for i, (arrays, _) in enumerate(kept)}

@@ -28,6 +28,7 @@ from explorax.experiments.distributed import (
 from explorax.experiments.runners import errors, local, recovery
 
 _SECONDS_BETWEEN_NEWS = 0.2
+_SECONDS_BETWEEN_TRIES = 10.0  # To write a checkpoint.
 _SECONDS_TO_END = 20.0  # For processes that were told that the run is over.
 
 
@@ -162,6 +163,7 @@ class Run:
     self._asking: Any = None  # The collector's answer under way.
     self._met: str | None = None  # The collector that was told how to begin.
     self._state_asked = False
+    self._next_save = 0.0  # Not before this time.
     found = None if self._archive is None else self._archive.first()
     self._state: dict[str, Any] | None = None  # The collector's, as of the last news.
     self._kept = found  # From which replay begins.
@@ -222,9 +224,12 @@ class Run:
     return self._end()
 
   def close(self) -> None:
-    """Ends all processes, at once."""
-    for actor in self._launcher.started:
+    """Ends all processes, at once; the collector last, whom the others ask."""
+    others = [each for each in self._launcher.started if each is not self._collector]
+    for actor in others:
       self._ray.kill(actor)
+    time.sleep(_SECONDS_BETWEEN_NEWS)
+    self._ray.kill(self._collector)
 
   def _turn(self) -> None:
     """Looks once at everything."""
@@ -422,20 +427,26 @@ class Run:
 
   def _save_if_due(self, news: collector.News, kept: archive.Archive) -> None:
     """Asks the learner for its state when a checkpoint is due; writes it later."""
-    if news.learner is not None:
-      self._state_asked = False
-      handles = [role.handle for role in self._stores]
-      try:
-        kept.save(news.state, news.learner, handles, complete=False)
-      except self._ray.exceptions.RayError as error:
-        text = str(error).strip().splitlines()[-1]
-        self._callbacks.on_stall(
-          f"a checkpoint was not written, and is tried again: a process that has part "
-          f"of it could not give it ({text})"
-        )
-    elif not self._state_asked and kept.is_due(news.env_steps):
-      self._state_asked = True
-      self._collector.ask_for_state.remote()
+    may_save = self._replay_is_there or not kept.with_replay
+    if news.learner is None:
+      may_ask = may_save and time.monotonic() >= self._next_save
+      if may_ask and not self._state_asked and kept.is_due(news.env_steps):
+        self._state_asked = True
+        self._collector.ask_for_state.remote()
+      return
+    self._state_asked = False
+    if not may_save:
+      return
+    handles = [role.handle for role in self._stores]
+    try:
+      kept.save(news.state, news.learner, handles, complete=False)
+    except self._ray.exceptions.RayError as error:
+      self._next_save = time.monotonic() + _SECONDS_BETWEEN_TRIES
+      text = str(error).strip().splitlines()[-1]
+      self._callbacks.on_stall(
+        "a checkpoint was not written, and is tried again: a process that has part of "
+        f"it could not give it ({text})"
+      )
 
   def _stop(self) -> None:
     """Has all come to their end soon."""
@@ -461,6 +472,11 @@ class Run:
           self._limits, (news.episodes, news.env_steps), strict=True
         )
       )
+      if self._archive.with_replay and not (complete or self._replay_is_there):
+        complete = True
+        self._callbacks.on_stall(
+          "the last checkpoint is without replay, which was being replaced"
+        )
       try:
         self._archive.save(news.state, learnt.saved, handles, complete=complete)
       except self._ray.exceptions.RayError as error:
@@ -479,6 +495,11 @@ class Run:
       steps_per_second=news.steps_per_second,
       interrupted=self._until is not None,
     )
+
+  @property
+  def _replay_is_there(self) -> bool:
+    """Whether no part of it is being replaced."""
+    return all(role.pid is not None for role in self._stores)
 
   @property
   def _servers(self) -> list[replay_server.Server]:

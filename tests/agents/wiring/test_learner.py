@@ -2,6 +2,8 @@
 
 import dataclasses
 import itertools
+import math
+import pickle
 from typing import Any, NamedTuple
 
 import dm_env
@@ -211,3 +213,16 @@ def test_restores_the_same_state_twice():
     learner.restore(saved)
     np.testing.assert_array_equal(weights(learner), expected)
     learner.step()
+
+
+def test_an_update_that_is_not_finite_is_told_with_its_batch():
+  learner, _ = make_learner([1.0, math.nan])
+  learner.step()
+  learner.check_finite()
+  learner.step()
+  with pytest.raises(FloatingPointError, match="became nan in learner update 2;") as no:
+    learner.check_finite()
+  # As it is told to another process.
+  told = pickle.loads(pickle.dumps(no.value))
+  assert str(told) == str(no.value) and told.record["learner_update"] == 2
+  assert told.record["keys"] == no.value.record["keys"] != []
