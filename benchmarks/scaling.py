@@ -125,26 +125,33 @@ def bottleneck(found: list[Demand]) -> Demand:
 
 
 def table(costs: Costs, cluster: Cluster) -> list[dict[str, Any]]:
-  """Rows: all actors at full speed, and at the speed at which the learner keeps up."""
-  full = cluster.num_actors * costs.steps_per_s
-  held = min(full, cluster.updates_per_s / costs.updates_per_step)
-  fast, slow = demands(costs, cluster, full), demands(costs, cluster, held)
-  rows: list[dict[str, Any]] = []
-  for one, other in zip(fast, slow, strict=True):
-    rows.append(
-      {
-        "part": one.part,
-        "unit": one.unit,
-        "limit": one.limit,
-        "at_full_speed": one.asked,
-        "share": one.share,
-        "as_the_learner_keeps_up": other.asked,
-        "share_then": other.share,
-      }
-    )
-  first = bottleneck(fast)
-  others = [demand for demand in fast if demand.part != first.part]
+  """Rows: all actors at full speed, with the preset's updates per step and with fewer.
+
+  Those are as many as the learner can make; each row after the parts names what comes
+  to its limit first.
+  """
+  steps = cluster.num_actors * costs.steps_per_s
+  fewest = min(costs.updates_per_step, cluster.updates_per_s / steps)
+  asked = demands(costs, cluster, steps)
+  eased = demands(dataclasses.replace(costs, updates_per_step=fewest), cluster, steps)
+  rows: list[dict[str, Any]] = [
+    {
+      "part": one.part,
+      "unit": one.unit,
+      "limit": one.limit,
+      "asked": one.asked,
+      "share": one.share,
+      "asked_with_fewer_updates": other.asked,
+      "share_then": other.share,
+    }
+    for one, other in zip(asked, eased, strict=True)
+  ]
+  first, then = bottleneck(asked), bottleneck(eased)
   rows.append({"part": f"first bottleneck: {first.part}", "share": first.share})
-  then = bottleneck(others)
-  rows.append({"part": f"the next one: {then.part}", "share": then.share})
+  rows.append(
+    {
+      "part": f"with {fewest:.2g} updates per step: {then.part}",
+      "share_then": then.share,
+    }
+  )
   return rows

@@ -120,16 +120,19 @@ def test_demands_follow_from_the_costs(load):
 
 def test_the_first_bottleneck_is_named_and_the_one_after_it(load):
   scaling = load("scaling")
-  *rows, first, then = scaling.table(
-    _costs(scaling, pull_us=2500.0), scaling.Cluster(num_actors=100)
-  )
+  *rows, first, then = scaling.table(_costs(scaling), scaling.Cluster(num_actors=100))
   assert first == {"part": "first bottleneck: learner: updates due", "share": 10.0}
-  assert then["part"] == "the next one: learner's network: weights"
-  # At a tenth of the steps the learner keeps up.
+  # A tenth of the updates are as many as the learner makes. An actor's 400 steps are
+  # worth less than one then, and each is published.
+  network = "learner's network: weights"
+  assert then["part"] == f"with 0.001 updates per step: {network}"
   by_part = {row["part"]: row for row in rows}
   assert by_part["learner: updates due"]["share_then"] == pytest.approx(1.0)
-  assert by_part["actors: acting"]["as_the_learner_keeps_up"] == 5000.0
-  assert by_part["collector's processor"]["share_then"] == pytest.approx(0.03125)
+  assert by_part["learner: publishing"]["asked_with_fewer_updates"] == 1.0
+  weights = by_part[network]
+  assert weights["share_then"] == then["share_then"]
+  assert weights["share_then"] == pytest.approx(4 * weights["share"])
+  assert by_part["collector's processor"]["share_then"] == pytest.approx(0.125)
 
 
 def test_costs_come_from_their_samples(distributed, asked):
