@@ -13,8 +13,7 @@ from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
-from explorax.experiments.distributed import collector as collector_lib
-from explorax.experiments.distributed import pulse, replay_server
+from explorax.experiments.distributed import messages, pulse, replay_server
 from explorax.experiments.distributed import weights as weights_lib
 from explorax.experiments.runners import recovery
 
@@ -91,7 +90,7 @@ class ActorProcess:
     self._shard = actor_id % num_shards
     builder = builder_lib.Builder(agent)
     part = replay_server.of_shard(agent, num_shards)
-    name = collector_lib.actor_name(actor_id)
+    name = messages.actor_name(actor_id)
     self._writer = replay_server.MovingWriter(
       lambda server: replay_server.connect(part, replay, server, name, generation),
       server,
@@ -126,9 +125,9 @@ class ActorProcess:
       watched=watch.watched,
     )
     self._steps = 0  # Since the last report, as all of these.
-    self._ended: list[collector_lib.EndedEpisode] = []
+    self._ended: list[messages.EndedEpisode] = []
     self._failures: list[recovery.Failure] = []
-    self._unsafe: list[collector_lib.Report] = []  # To be told again.
+    self._unsafe: list[messages.Report] = []  # To be told again.
     self._num_reports = 0
     self._windows = 0  # Reported so far.
     self._since_pull = pull_every
@@ -197,7 +196,7 @@ class ActorProcess:
     if intrinsic is not None:
       metrics["intrinsic_return"] = intrinsic
     self._ended.append(
-      collector_lib.EndedEpisode(
+      messages.EndedEpisode(
         self._steps,
         episode_return,
         length,
@@ -208,7 +207,7 @@ class ActorProcess:
     )
 
   def _on_failure(self, failure: recovery.Failure) -> None:
-    place = f"{failure.place} of {collector_lib.actor_name(self._id)}"
+    place = f"{failure.place} of {messages.actor_name(self._id)}"
     self._failures.append(portable(failure._replace(place=place)))
 
   def _move(self) -> None:
@@ -227,7 +226,7 @@ class ActorProcess:
     self._writer.flush()
     windows = self._adder.num_windows
     self._unsafe.append(
-      collector_lib.Report(
+      messages.Report(
         self._num_reports,
         self._writer.server.number,
         self._steps,

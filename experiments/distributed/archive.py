@@ -10,8 +10,8 @@ from explorax.agents import types
 from explorax.agents.wiring import adder
 from explorax.experiments.checkpoints import files, keeper
 from explorax.experiments.distributed import (
-  collector,
   learner_process,
+  messages,
   replay_server,
 )
 
@@ -42,7 +42,7 @@ class Archive:
   def save(
     self,
     state: Mapping[str, Any],
-    saved: collector.Saved,
+    saved: messages.Saved,
     servers: Sequence[Any],
     *,
     complete: bool,

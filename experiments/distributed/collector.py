@@ -7,183 +7,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from explorax.experiments.distributed import pulse, replay_server
+from explorax.experiments.distributed import messages, pulse, replay_server
 from explorax.experiments.distributed import rates as rates_lib
 from explorax.experiments.distributed import weights as weights_lib
 from explorax.experiments.runners import clock as clock_lib
-from explorax.experiments.runners import evaluation, local, recovery
-
-LEARNER, EVALUATOR = "the learner", "the evaluator"
+from explorax.experiments.runners import local, recovery
 
 # As in the local runner: the first updates compile.
 _WARM_UP_UPDATES = 2
-
-
-def actor_name(number: int) -> str:
-  return f"actor {number}"
-
-
-def shard_name(number: int) -> str:
-  return f"replay {number}"
-
-
-class EndedEpisode(NamedTuple):
-  """An episode of an actor."""
-
-  steps_before: int  # Steps of its report until the episode's end, that one included.
-  episode_return: float
-  episode_length: int  # Environment steps.
-  policy: str
-  metrics: dict[str, float]  # Of acting and of the environment.
-  totals: dict[str, float]  # What the environment counted since the last report.
-
-
-class Report(NamedTuple):
-  """What an actor did since its last one."""
-
-  number: int = 0  # Of the process's reports.
-  server: int = 0  # The `replay_server.Server.number` that the windows are in.
-  steps: int = 0
-  windows: int = 0
-  episodes: tuple[EndedEpisode, ...] = ()
-  failures: tuple[recovery.Failure, ...] = ()
-
-
-class Grant(NamedTuple):
-  """What an actor goes on with.
-
-  Attributes:
-    steps: environment steps that it may take; 0: the run is over.
-    env_steps: of all actors so far.
-    version: the newest weights.
-    safe: the last of its reports that would outlast the collector.
-    server: the number of its shard's process.
-  """
-
-  steps: int
-  env_steps: int
-  version: weights_lib.Version
-  safe: int = -1
-  server: int = 0
-
-
-class Task(NamedTuple):
-  """What the learner goes on with.
-
-  Attributes:
-    updates: that it is to make.
-    filled: of each shard of replay, whether it can be sampled.
-    over: whether the run is.
-    saves: whether its state is wanted, for a checkpoint.
-  """
-
-  updates: int
-  filled: tuple[bool, ...]
-  over: bool = False
-  saves: bool = False
-
-
-class Saved(NamedTuple):
-  """The learner's state.
-
-  Attributes:
-    updates: made until then.
-    metrics: of the last of them.
-    reference: a list of one, the `ray.ObjectRef` of the state.
-  """
-
-  updates: int
-  metrics: dict[str, float]
-  reference: list[Any]
-
-
-class Summons(NamedTuple):
-  """What to evaluate: the weights, after so many environment steps of training."""
-
-  env_steps: int
-  version: weights_lib.Version
-
-
-class Watched(NamedTuple):
-  """An evaluation, and what its watcher is to be shown."""
-
-  evaluation: evaluation.Evaluation
-  tape: list[Any]
-
-
-class News(NamedTuple):
-  """What the driver has not been told yet, and what was counted so far.
-
-  Attributes:
-    rows: in their order: each a `local.Episode`, a `Watched` or a `recovery.Failure`.
-    stalls: sentences on who waits for what for too long.
-    state: what another collector goes on from, which JSON can hold.
-    version: the newest weights, if there are any.
-    learner: its state, if it was asked for one.
-    active: who has done something → in which generation.
-    hanging: in whose environment → (in which generation, what is wrong).
-  """
-
-  rows: list[local.Episode | Watched | recovery.Failure]
-  stalls: list[str]
-  env_steps: int
-  episodes: int
-  updates: int
-  versions: int
-  fetches: dict[int, int]  # Actor → versions given to it.
-  steps_per_second: float
-  state: dict[str, Any]
-  version: weights_lib.Version | None
-  learner: Saved | None
-  active: dict[str, int]
-  hanging: dict[str, tuple[int, str]]
-
-
-class Situation(NamedTuple):
-  """What the driver knows of the other processes when a collector begins.
-
-  Attributes:
-    servers: of each shard.
-    windows: that were in each of these when it began.
-    actors: of each that has not ended, its generation.
-    learner: its generation.
-    version: the newest weights, if there are any.
-    stopped: whether the run is to end.
-    learnt: whether the learner has come to its end.
-    restarted: whether the actors may be under way with steps granted before.
-  """
-
-  servers: list[replay_server.Server]
-  windows: list[int]
-  actors: dict[int, int]
-  learner: int = 0
-  version: weights_lib.Version | None = None
-  stopped: bool = False
-  learnt: bool = False
-  restarted: bool = False
-
-
-def resumed(
-  state: Mapping[str, Any], num_actors: int, windows: Sequence[int]
-) -> dict[str, Any]:
-  """A collector's state for a run that goes on with new processes.
-
-  Args:
-    state: that of a `News`.
-    num_actors: how many there are now.
-    windows: in each shard of replay now.
-  """
-  rates = {**state["rates"], "windows": list(windows)}
-  if not any(windows):
-    rates["start"], rates["emptied_at"] = None, rates["env_steps"]
-    rates["base"] = rates["updates"]
-  return {
-    **state,
-    "rates": rates,
-    "reports": [-1] * num_actors,
-    "generations": [0] * num_actors,
-    "servers": [0] * len(windows),
-  }
 
 
 class Collector:
@@ -243,21 +74,23 @@ class Collector:
     self._evaluated_at = 0  # Environment steps.
     self._reports = [-1] * num_actors  # The last of each actor.
     self._told = self._safe = list(self._reports)  # Told the driver; known to be there.
-    self._rows: list[local.Episode | Watched | recovery.Failure] = []
+    self._rows: list[local.Episode | messages.Watched | recovery.Failure] = []
     self._stopped = False
     self._learnt = False
     self._wants_state = False
-    self._learner: Saved | None = None
+    self._learner: messages.Saved | None = None
     self._active: dict[str, int] = {}
-    names = [LEARNER, *(actor_name(i) for i in range(num_actors))]
-    names += [EVALUATOR] if evaluates else []
+    names = [messages.LEARNER, *(messages.actor_name(i) for i in range(num_actors))]
+    names += [messages.EVALUATOR] if evaluates else []
     now = time.monotonic()
     # Who → (since when, what it does, for how long before it is spoken of again).
     self._doing: dict[str, _Doing] = {
       n: _Doing(now, _starting, patience) for n in names
     }
 
-  def begin(self, state: Mapping[str, Any] | None, situation: Situation) -> None:
+  def begin(
+    self, state: Mapping[str, Any] | None, situation: messages.Situation
+  ) -> None:
     """Goes on where another one stood, or begins; nobody is answered before."""
     self._version, self._stopped = situation.version, situation.stopped
     self._learnt = situation.learnt
@@ -281,8 +114,8 @@ class Collector:
     self._begun.set()
 
   async def pull(
-    self, actor: int, reports: Sequence[Report], generation: int = 0
-  ) -> Grant:
+    self, actor: int, reports: Sequence[messages.Report], generation: int = 0
+  ) -> messages.Grant:
     """An actor tells what it did, and waits for what it may do.
 
     Args:
@@ -315,7 +148,7 @@ class Collector:
       if self._version is None:
         return "the learner has published no weights yet"
       if self._unheard:
-        return f"{actor_name(min(self._unheard))} has not told yet what it did"
+        return f"{messages.actor_name(min(self._unheard))} has not told yet what it did"
       return self._rates.why_actors_wait()
 
     def is_safe() -> bool:
@@ -323,7 +156,7 @@ class Collector:
         return True
       return self._safe[actor] >= self._reports[actor]
 
-    name = actor_name(actor)
+    name = messages.actor_name(actor)
     async with self._waiting(name, why):
       await self._changed.wait_for(may_go_on)
       if not steps:
@@ -332,16 +165,16 @@ class Collector:
     safe = self._safe[actor]
     if self._version is None or not steps:
       self._doing.pop(name, None)
-      return Grant(0, self._rates.env_steps, weights_lib.Version(-1, []), safe)
+      return messages.Grant(0, self._rates.env_steps, weights_lib.Version(-1, []), safe)
     before, count = self._fetched.get(actor, (None, 0))
     if self._version != before:
       self._fetched[actor] = self._version, count + 1
     server = self._servers[actor % self._num_shards].number
-    return Grant(steps, self._rates.env_steps, self._version, safe, server)
+    return messages.Grant(steps, self._rates.env_steps, self._version, safe, server)
 
   async def learn(
     self, updates: int, metrics: dict[str, float], generation: int = 0
-  ) -> Task:
+  ) -> messages.Task:
     """The learner tells what it did, and waits for what it may do.
 
     The run is over for it once all updates are made that are due.
@@ -353,7 +186,7 @@ class Collector:
     """
     await self._begun.wait()
     if updates > self._rates.updates:
-      self._active[LEARNER] = generation
+      self._active[messages.LEARNER] = generation
     self._rates.updates = updates
     self._metrics = metrics
     if updates >= _WARM_UP_UPDATES:
@@ -365,7 +198,7 @@ class Collector:
         return True
       return self._all_is_acted
 
-    async with self._waiting(LEARNER, self._rates.why_learner_waits):
+    async with self._waiting(messages.LEARNER, self._rates.why_learner_waits):
       await self._changed.wait_for(may_go_on)
     saves, self._wants_state = self._wants_state, False
     updates, over = self._rates.updates_allowed(), False
@@ -374,7 +207,7 @@ class Collector:
     elif self._all_is_acted:
       updates = self._rates.updates_left()
       over = not updates
-    return Task(updates, self._rates.filled, over, saves)
+    return messages.Task(updates, self._rates.filled, over, saves)
 
   async def ask_for_state(self) -> None:
     """Has the learner give its state when it next comes by."""
@@ -382,7 +215,7 @@ class Collector:
     self._wants_state = True
     await self._tell()
 
-  async def give_state(self, saved: Saved) -> None:
+  async def give_state(self, saved: messages.Saved) -> None:
     """Takes the learner's state, for the driver."""
     await self._begun.wait()
     self._learner = saved
@@ -396,7 +229,7 @@ class Collector:
     self._reports[actor] = self._told[actor] = self._safe[actor] = -1
     self._unheard.discard(actor)
     self._rates.drop(actor)
-    name = actor_name(actor)
+    name = messages.actor_name(actor)
     self._doing[name] = _Doing(time.monotonic(), _starting, self._patience)
     await self._tell()
 
@@ -408,7 +241,7 @@ class Collector:
     self._learner_generation = generation
     self._version, self._learnt = None, False
     self._rates.updates = updates
-    self._doing[LEARNER] = _Doing(time.monotonic(), _starting, self._patience)
+    self._doing[messages.LEARNER] = _Doing(time.monotonic(), _starting, self._patience)
     await self._tell()
 
   async def replace_server(
@@ -439,10 +272,10 @@ class Collector:
     self._versions += 1
     if last:
       self._learnt = True
-      self._doing.pop(LEARNER, None)
+      self._doing.pop(messages.LEARNER, None)
     await self._tell()
 
-  async def summons(self) -> Summons | None:
+  async def summons(self) -> messages.Summons | None:
     """What to evaluate, once that is due; None when there is nothing more."""
     await self._begun.wait()
     every = self._eval_every
@@ -458,23 +291,27 @@ class Collector:
         return steps > done_at or not self._rows
       return bool(every and steps // every > done_at // every)
 
-    self._doing.pop(EVALUATOR, None)
+    self._doing.pop(messages.EVALUATOR, None)
     async with self._changed:
       await self._changed.wait_for(is_due)
     if self._stopped or self._version is None:
       return None
     if self._rates.env_steps <= self._evaluated_at:
       return None
-    self._doing[EVALUATOR] = _Doing(time.monotonic(), _evaluating, self._patience)
-    return Summons(self._rates.env_steps, self._version)
+    self._doing[messages.EVALUATOR] = _Doing(
+      time.monotonic(), _evaluating, self._patience
+    )
+    return messages.Summons(self._rates.env_steps, self._version)
 
-  async def add_evaluation(self, watched: Watched, generation: int = 0) -> None:
+  async def add_evaluation(
+    self, watched: messages.Watched, generation: int = 0
+  ) -> None:
     """Takes an evaluation, unless it has one that is as new."""
     await self._begun.wait()
     env_steps = watched.evaluation.env_steps
     if env_steps > self._evaluated_at:
       self._evaluated_at = env_steps
-      self._active[EVALUATOR] = generation
+      self._active[messages.EVALUATOR] = generation
       self._rows.append(watched)
 
   async def beat(self, name: str, generation: int, seconds: float) -> None:
@@ -501,7 +338,7 @@ class Collector:
     async with self._changed:
       await self._changed.wait_for(lambda: self._stopped)
 
-  async def news(self) -> News | str:
+  async def news(self) -> messages.News | str:
     """What has come since the last call; before `begin`, a name that no other has.
 
     Whoever asks has what was answered before.
@@ -512,7 +349,7 @@ class Collector:
     learner, self._learner = self._learner, None
     self._safe, self._told = self._told, list(self._reports)
     await self._tell()
-    return News(
+    return messages.News(
       rows=rows,
       stalls=self._stalls(),
       env_steps=self._rates.env_steps,
@@ -587,7 +424,7 @@ class Collector:
       hanging[name] = generation, f"was ended, as {why} (--environment_timeout)"
     return hanging
 
-  def _take(self, actor: int, generation: int, report: Report) -> None:
+  def _take(self, actor: int, generation: int, report: messages.Report) -> None:
     before = self._rates.env_steps
     shard = actor % self._num_shards
     # What is in a server that has died is lost.
@@ -595,9 +432,9 @@ class Collector:
     windows = report.windows if is_there else 0
     self._rates.report(actor, report.steps, shard, windows)
     if report.steps:
-      self._active[actor_name(actor)] = generation
+      self._active[messages.actor_name(actor)] = generation
     if windows:
-      self._active[shard_name(shard)] = report.server
+      self._active[messages.shard_name(shard)] = report.server
     self._rows += report.failures
     for ended in report.episodes:
       for name, value in ended.totals.items():

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import functools
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -12,15 +11,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from explorax import environments
 from explorax.agents import types
 from explorax.experiments.checkpoints import keeper
 from explorax.experiments.distributed import (
   actor_process,
   archive,
-  collector,
+  failures,
   launch,
   learner_process,
+  messages,
   processes,
   rates,
   replay_server,
@@ -104,7 +103,7 @@ class Callbacks(NamedTuple):
   """Whom the driver tells what, as in `local.run`."""
 
   on_episode: Callable[[local.Episode], None]
-  on_watched: Callable[[collector.Watched], None]
+  on_watched: Callable[[messages.Watched], None]
   on_env_failure: Callable[[recovery.Failure], None]
   on_stall: Callable[[str], None]
   on_processes: Callable[[Mapping[str, int]], None]  # Role → pid, whenever they change.
@@ -158,7 +157,7 @@ class Run:
       self._archive = archive.Archive(agent, replay, checkpoints)
     self._until: float | None = None  # When a run that was stopped ends in any case.
     self._learnt: learner_process.Learnt | None = None
-    self._news: collector.News | None = None
+    self._news: messages.News | None = None
     self._heard_at = time.monotonic()  # The last news.
     self._asking: Any = None  # The collector's answer under way.
     self._met: str | None = None  # The collector that was told how to begin.
@@ -172,7 +171,7 @@ class Run:
     if found is not None and self._archive is not None:
       self._windows = self._archive.windows(found, layout.num_shards)
       state = found.record["counts"]["collector"]
-      self._state = collector.resumed(state, layout.num_actors, self._windows)
+      self._state = messages.resumed(state, layout.num_actors, self._windows)
       start = self._archive.learner(found)
     launcher = self._launcher = launch.Launcher(
       agent,
@@ -189,22 +188,22 @@ class Run:
     self._collector = launcher.collector
     self._collecting = processes.Role("the collector", lambda _: self._collector)
     self._stores = [
-      processes.Role(collector.shard_name(i), functools.partial(self._start_server, i))
+      processes.Role(messages.shard_name(i), functools.partial(self._start_server, i))
       for i in range(layout.num_shards)
     ]
     self._start_learner = lambda generation: launcher.learner(
       generation, self._servers, start
     )
     self._learning = processes.Role(
-      collector.LEARNER, lambda generation: self._start_learner(generation)
+      messages.LEARNER, lambda generation: self._start_learner(generation)
     )
     self._actors = [
-      processes.Role(collector.actor_name(i), functools.partial(self._start_actor, i))
+      processes.Role(messages.actor_name(i), functools.partial(self._start_actor, i))
       for i in range(layout.num_actors)
     ]
     self._workers = [self._learning, *self._actors]
     if evaluating is not None:
-      self._workers.append(processes.Role(collector.EVALUATOR, launcher.evaluator))
+      self._workers.append(processes.Role(messages.EVALUATOR, launcher.evaluator))
     for role in self._workers:
       role.work()
 
@@ -247,7 +246,7 @@ class Run:
     if news is not None and self._archive is not None:
       self._save_if_due(news, self._archive)
 
-  def _listen(self) -> collector.News | None:
+  def _listen(self) -> messages.News | None:
     """Passes on what has come; None if the collector has not answered yet."""
     if self._asking is None:
       self._asking = self._collector.news.remote()
@@ -257,7 +256,7 @@ class Run:
     try:
       news = self._ray.get(answer)
     except self._ray.exceptions.RayError as error:
-      raise self._failure(self._collecting.name, error) from error
+      raise self._failure(self._collecting, error) from error
     if isinstance(news, str):
       self._meet_collector(news)
       return None
@@ -274,7 +273,7 @@ class Run:
     self._end_hanging(news)
     return news
 
-  def _end_hanging(self, news: collector.News) -> None:
+  def _end_hanging(self, news: messages.News) -> None:
     """Kills those whose environment does not answer; they are replaced as the dead."""
     for role in self._workers:
       generation, why = news.hanging.get(role.name, (-1, ""))
@@ -295,7 +294,7 @@ class Run:
     version = self._news.version if self._news is not None else None
     if self._learnt is not None:
       version = self._learnt.version
-    situation = collector.Situation(
+    situation = messages.Situation(
       servers=self._servers,
       windows=self._windows,
       actors={
@@ -319,8 +318,8 @@ class Run:
     try:
       value = self._ray.get(task)
     except self._ray.exceptions.RayError as error:
-      if not _is_death(error):
-        raise self._failure(role.name, error) from error
+      if not failures.is_death(error):
+        raise self._failure(role, error) from error
     else:
       if role is self._learning:
         self._learnt = value
@@ -371,8 +370,8 @@ class Run:
       self._ray.get(task)
       return
     except self._ray.exceptions.RayError as error:
-      if not _is_death(error):
-        raise self._failure(role.name, error) from error
+      if not failures.is_death(error):
+        raise self._failure(role, error) from error
     if self._until is not None or self._learnt is not None:
       return
     self._note_death(role)
@@ -425,7 +424,7 @@ class Run:
       pids = {_short(role.name): role.pid for role in roles if role.pid is not None}
       self._callbacks.on_processes({"driver": os.getpid(), **pids})
 
-  def _save_if_due(self, news: collector.News, kept: archive.Archive) -> None:
+  def _save_if_due(self, news: messages.News, kept: archive.Archive) -> None:
     """Asks the learner for its state when a checkpoint is due; writes it later."""
     may_save = self._replay_is_there or not kept.with_replay
     if news.learner is None:
@@ -496,6 +495,9 @@ class Run:
       interrupted=self._until is not None,
     )
 
+  def _failure(self, role: processes.Role, error: Exception) -> errors.StoppedError:
+    return failures.sentence(role.name, error, [self._newest_weights()])
+
   @property
   def _replay_is_there(self) -> bool:
     """Whether no part of it is being replaced."""
@@ -526,24 +528,6 @@ class Run:
         return jax.tree.map(np.array, self._ray.get(version.reference[0]))
     return None
 
-  def _failure(self, name: str, error: Any) -> errors.StoppedError:
-    """What has ended a process, in one sentence."""
-    cause = getattr(error, "cause", None) or error
-    weights = [self._newest_weights()]
-    if isinstance(cause, self._ray.exceptions.RayActorError):
-      # Who asked a process that died has raised what it was told.
-      asked = isinstance(error, self._ray.exceptions.RayTaskError)
-      return errors.StoppedError(death(name, str(cause), asked), weights)
-    text = " ".join(str(cause).split())
-    if isinstance(cause, FloatingPointError | environments.NonFiniteError):
-      record = getattr(cause, "record", None)
-      return errors.NonFiniteError(f"{name} stopped: {text}", weights, record)
-    if isinstance(cause, recovery.GivenUpError):
-      return errors.EnvironmentFailedError(f"{name} stopped: {text}", weights)
-    return errors.StoppedError(
-      f"{name} failed: {type(cause).__name__}: {text}", weights
-    )
-
 
 @contextlib.contextmanager
 def running(*arguments: Any, **named: Any) -> Iterator[Run]:
@@ -569,19 +553,6 @@ def _quiet() -> Iterator[None]:
     worker._worker_logs_enabled = before
 
 
-def _is_death(error: Exception) -> bool:
-  """Whether a process died, and did not fail as it began or at its work."""
-  import ray
-
-  if isinstance(error, ray.exceptions.OutOfMemoryError):
-    return True
-  if not isinstance(error, ray.exceptions.RayActorError):
-    return False
-  told = str(error)
-  # Another that it asked as it began may have died.
-  return "Traceback" not in told or "RayActorError" in told or "ActorDiedError" in told
-
-
 def _short(name: str) -> str:
   return name.removeprefix("the ")
 
@@ -589,24 +560,3 @@ def _short(name: str) -> str:
 def cores() -> int:
   """Of this machine, for this process."""
   return len(os.sched_getaffinity(0))
-
-
-def death(name: str, told: str, asked: bool) -> str:
-  """Ray's paragraph on a process that died, in one sentence.
-
-  Args:
-    name: whose work has ended by it.
-    told: what Ray says.
-    asked: whether that one is alive, and has asked another that is not.
-  """
-  found = re.search(r"class_name: (\w+)", told)
-  if asked and found:
-    owner = "the collector" if found[1] == collector.Collector.__name__ else "replay"
-    name = f"{owner}, of which {name} asked something,"
-  if "Traceback" in told:
-    # It failed as it began; the last line says why.
-    return f"the process of {name} failed: {told.strip().splitlines()[-1].strip()}"
-  return (
-    f"the process of {name} died unexpectedly: it was killed, ran out of memory or "
-    "crashed."
-  )

@@ -10,8 +10,7 @@ import numpy as np
 
 from explorax.agents import types
 from explorax.agents.wiring import builder as builder_lib
-from explorax.experiments.distributed import actor_process, pulse
-from explorax.experiments.distributed import collector as collector_lib
+from explorax.experiments.distributed import actor_process, messages, pulse
 from explorax.experiments.distributed import weights as weights_lib
 from explorax.experiments.runners import clock, evaluation, recovery
 
@@ -79,15 +78,13 @@ class EvaluatorProcess:
     self._ray = ray
     self._collector = collector
     self._generation = generation
-    self._done: collector_lib.Watched | None = None  # The last one.
+    self._done: messages.Watched | None = None  # The last one.
     self._held = weights_lib.Held()
     self._tape = None if draws is None else Tape(draws)
     self._stopped = collector.stopped.remote()
     self._looked = time.monotonic()
     watch = pulse.Pulse(
-      lambda seconds: collector.beat.remote(
-        collector_lib.EVALUATOR, generation, seconds
-      ),
+      lambda seconds: collector.beat.remote(messages.EVALUATOR, generation, seconds),
       environment_timeout,
     )
     with watch.watched():
@@ -153,10 +150,10 @@ class EvaluatorProcess:
     calls = []
     if self._tape is not None:
       calls, self._tape.calls = self._tape.calls, []
-    self._done = collector_lib.Watched(done, calls)
+    self._done = messages.Watched(done, calls)
     self._tell(self._done)
 
-  def _tell(self, done: collector_lib.Watched) -> None:
+  def _tell(self, done: messages.Watched) -> None:
     self._ray.get(self._collector.add_evaluation.remote(done, self._generation))
 
   def _on_failure(self, failure: recovery.Failure) -> None:

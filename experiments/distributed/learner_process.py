@@ -7,8 +7,7 @@ import jax
 
 from explorax.agents import types
 from explorax.agents.wiring import learner as learner_lib
-from explorax.experiments.distributed import collector as collector_lib
-from explorax.experiments.distributed import replay_server
+from explorax.experiments.distributed import messages, replay_server
 from explorax.experiments.distributed import weights as weights_lib
 
 
@@ -16,7 +15,7 @@ class Learnt(NamedTuple):
   """What the learner leaves."""
 
   version: weights_lib.Version
-  saved: collector_lib.Saved
+  saved: messages.Saved
 
 
 class Start(NamedTuple):
@@ -66,7 +65,7 @@ class LearnerProcess:
     part = replay_server.of_shard(agent, len(servers))
 
     def connect(server: replay_server.Server) -> replay_server.Client:
-      name = collector_lib.LEARNER
+      name = messages.LEARNER
       return replay_server.connect(part, replay, server, name, generation)
 
     self._connect = connect
@@ -103,7 +102,7 @@ class LearnerProcess:
         self._publish()
     return Learnt(self._version(), self._save())
 
-  def _next(self) -> collector_lib.Task:
+  def _next(self) -> messages.Task:
     """What to do now; waits for it."""
     updates, metrics = self._learner.num_updates, self._learner.metrics()
     asked = self._collector.learn.remote(updates, metrics, self._generation)
@@ -118,11 +117,11 @@ class LearnerProcess:
     self._servers[shard] = server
     self._shards.replace(shard, self._connect(server))
 
-  def _save(self) -> collector_lib.Saved:
+  def _save(self) -> messages.Saved:
     """Its state, in Ray's object store."""
     reference = self._ray.put(self._learner.save())
     metrics = self._learner.metrics()
-    return collector_lib.Saved(self._learner.num_updates, metrics, [reference])
+    return messages.Saved(self._learner.num_updates, metrics, [reference])
 
   def _publish(self) -> None:
     version = self._version()

@@ -13,7 +13,7 @@ import dm_env
 from explorax.agents import types
 from explorax.experiments import console
 from explorax.experiments.checkpoints import keeper
-from explorax.experiments.distributed import actor_process, collector, driver, evaluator
+from explorax.experiments.distributed import actor_process, driver, evaluator, messages
 from explorax.experiments.runners import evaluation, local, recovery
 from explorax.experiments.sweeps import cluster
 
@@ -94,7 +94,7 @@ def run(
   check(agent, layout)
   evaluates = evaluation_environment is not None
 
-  def on_watched(watched: collector.Watched) -> None:
+  def on_watched(watched: messages.Watched) -> None:
     if watcher is not None:
       evaluator.show(watched.tape, watcher)
     on_evaluation(watched.evaluation)

@@ -15,7 +15,7 @@ from explorax.agents.dqn import config as dqn_config
 from explorax.agents.wiring import adder
 from explorax.environments import factory, standard, testing
 from explorax.experiments.checkpoints import keeper
-from explorax.experiments.distributed import archive, collector, replay_server
+from explorax.experiments.distributed import archive, messages, replay_server
 
 
 class _Local:
@@ -92,7 +92,7 @@ def test_learner_counts_and_both_shards_come_back(tmp_path):
     _step(agent, rows, float(step))
   writer.flush()
   learner = agent.learner.init(jax.random.PRNGKey(3))
-  saved = collector.Saved(12, {"loss": 0.5}, [jax.device_get(learner)])
+  saved = messages.Saved(12, {"loss": 0.5}, [jax.device_get(learner)])
   kept = archive.Archive(agent, "memory", _keeper(tmp_path))
   assert kept.save(STATE, saved, [_Local(s) for s in servers], complete=False)
 
@@ -117,10 +117,10 @@ def test_learner_counts_and_both_shards_come_back(tmp_path):
 
 
 def test_what_a_new_run_makes_of_the_counts():
-  filled = collector.resumed(STATE, 3, [7, 0])
+  filled = messages.resumed(STATE, 3, [7, 0])
   assert filled["rates"] == {**STATE["rates"], "windows": [7, 0]}
   assert (filled["reports"], filled["generations"]) == ([-1] * 3, [0] * 3)
-  empty = collector.resumed(STATE, 1, [0])
+  empty = messages.resumed(STATE, 1, [0])
   assert empty["rates"]["start"] is None and empty["rates"]["emptied_at"] == 30
   assert empty["rates"]["base"] == 9 and empty["episodes"] == 6
 

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from explorax.experiments.distributed import collector, rates, replay_server, weights
+from explorax.experiments.distributed import (
+  collector,
+  messages,
+  rates,
+  replay_server,
+  weights,
+)
 from explorax.experiments.runners import evaluation
 
 LIMITS = rates.Limits(1.0, min_size=4, tolerance=6, pull_every=4, num_steps=20)
@@ -32,10 +38,10 @@ def _collector(limits: rates.Limits = LIMITS, **changes: Any) -> collector.Colle
   return held
 
 
-def _situation(num_actors: int = 2, **changes: Any) -> collector.Situation:
+def _situation(num_actors: int = 2, **changes: Any) -> messages.Situation:
   servers = [replay_server.Server(0, "handle")]
   actors = dict.fromkeys(range(num_actors), 0)
-  return collector.Situation(servers, [0], actors)._replace(**changes)
+  return messages.Situation(servers, [0], actors)._replace(**changes)
 
 
 _numbers = itertools.count()
@@ -53,20 +59,20 @@ async def _answers(coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
   return task
 
 
-def _report(steps: int, *episodes: collector.EndedEpisode) -> list[collector.Report]:
+def _report(steps: int, *episodes: messages.EndedEpisode) -> list[messages.Report]:
   """All that an actor has to tell, told for the first time."""
   return [
-    collector.Report(next(_numbers), steps=steps, windows=steps, episodes=episodes)
+    messages.Report(next(_numbers), steps=steps, windows=steps, episodes=episodes)
   ]
 
 
-def _episode(steps_before: int, regret: float) -> collector.EndedEpisode:
+def _episode(steps_before: int, regret: float) -> messages.EndedEpisode:
   totals = {"total_regret": regret}
-  return collector.EndedEpisode(steps_before, 1.0, 2, "policy", {}, totals)
+  return messages.EndedEpisode(steps_before, 1.0, 2, "policy", {}, totals)
 
 
-def _evaluated(env_steps: int) -> collector.Watched:
-  return collector.Watched(evaluation.Evaluation(env_steps, (), 0.0), [])
+def _evaluated(env_steps: int) -> messages.Watched:
+  return messages.Watched(evaluation.Evaluation(env_steps, (), 0.0), [])
 
 
 def test_actors_wait_for_weights_and_then_for_the_learner():
@@ -75,13 +81,13 @@ def test_actors_wait_for_weights_and_then_for_the_learner():
     first = await _answers(held.pull(0, []))
     assert not first.done()
     await held.publish(_version(0), last=False)
-    assert (await first) == collector.Grant(4, 0, _version(0))
+    assert (await first) == messages.Grant(4, 0, _version(0))
     assert (await held.pull(1, [])).steps == 4
     # The first window comes when eight steps are granted, of which the last is due one.
     assert (await held.pull(0, _report(4))).steps == 4
     again = await _answers(held.pull(1, _report(4)))
     assert not again.done()  # Sixteen would make nine due, and six are tolerated.
-    assert await held.learn(0, {}) == collector.Task(1 + 6, (True,))
+    assert await held.learn(0, {}) == messages.Task(1 + 6, (True,))
     learning = await held.learn(3, {"loss": 1.0})
     assert learning.updates == 1 + 6 - 3
     assert (await again).steps == 4 and (await again).env_steps == 8
@@ -156,7 +162,7 @@ def test_the_evaluator_is_summoned_when_it_is_due(how):
     await held.pull(0, [])
     assert not waiting.done()
     assert (await held.pull(0, _report(4))).steps
-    assert (await waiting) == collector.Summons(4, _version(0))
+    assert (await waiting) == messages.Summons(4, _version(0))
     await held.add_evaluation(_evaluated(4))
     waiting = await _answers(held.summons())
     assert not waiting.done()
@@ -165,7 +171,7 @@ def test_the_evaluator_is_summoned_when_it_is_due(how):
       assert (await waiting) is None
     else:
       await _answers(held.pull(0, _report(4)))
-      assert (await waiting) == collector.Summons(8, _version(0))
+      assert (await waiting) == messages.Summons(8, _version(0))
       await held.add_evaluation(_evaluated(8))
       await held.add_evaluation(_evaluated(8))  # Told again, as to another collector.
       await held.publish(_version(1), last=True)
@@ -259,7 +265,7 @@ def test_what_a_dead_actor_was_granted_is_granted_again():
     dead = await _answers(held.pull(0, _report(grant.steps)))
     await dead
     await held.replace_actor(0, 1)
-    grant = await held.pull(0, [collector.Report()], 1)
+    grant = await held.pull(0, [messages.Report()], 1)
     assert (grant.steps, grant.env_steps) == (4, 4)
     # One that still waits for the dead one gets nothing, and counts nothing.
     assert (await held.pull(0, _report(4), 0)).steps == 0
@@ -309,8 +315,8 @@ def test_the_state_of_the_learner_is_asked_for_and_passed_on():
     held = _collector(FREE, num_actors=1)
     learning = await _answers(held.learn(0, {}))
     await held.ask_for_state()
-    assert (await learning) == collector.Task(0, (False,), saves=True)
-    saved = collector.Saved(0, {}, ["state"])
+    assert (await learning) == messages.Task(0, (False,), saves=True)
+    saved = messages.Saved(0, {}, ["state"])
     await held.give_state(saved)
     assert (await held.news()).learner == saved
     assert (await held.news()).learner is None

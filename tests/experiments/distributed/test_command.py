@@ -5,7 +5,7 @@ import pytest
 from explorax.agents import types
 from explorax.environments import metrics, standard, testing
 from explorax.experiments import command, errors
-from explorax.experiments.distributed import driver
+from explorax.experiments.distributed import driver, failures
 
 ASKED = ("--agent=dqn", "--env=bsuite:catch/0")
 SPEC = types.ReplaySpec(capacity=100, min_size=10, batch_size=4, updates_per_step=0.25)
@@ -75,12 +75,12 @@ DEATH = "The actor died unexpectedly.\n\tclass_name: {}\n\tpid: 7\nSome causes: 
   ],
 )
 def test_a_death_is_told_in_a_sentence(process, asked, begins):
-  text = driver.death("actor 0", DEATH.format(process), asked)
+  text = failures.death("actor 0", DEATH.format(process), asked)
   assert text.startswith(begins) and text.endswith("or crashed.")
   assert "\n" not in text and text.count(".") == 1
 
 
 def test_a_process_that_fails_as_it_begins_says_why():
   told = "The actor died in its creation task\nTraceback ...\nValueError: no such game"
-  text = driver.death("actor 3", told, asked=False)
+  text = failures.death("actor 3", told, asked=False)
   assert text == "the process of actor 3 failed: ValueError: no such game"
