@@ -147,6 +147,7 @@ class ReverbReplay:
     *,
     private: bool = True,
     port: int | None = None,
+    scratch: str | None = None,
   ):
     """Starts the server.
 
@@ -157,9 +158,11 @@ class ReverbReplay:
       private: whether only this machine reaches it; Reverb asks nobody who they are.
       port: at which it listens; None: at a free one. Clients of a server that has died
         wait for another at its port, and go on with that.
+      scratch: a folder in which Reverb writes what `save_to` copies; None: the
+        system's own.
     """
     # Reverb restores what it finds where it writes, and keeps its newest only.
-    self._folder = tempfile.TemporaryDirectory(prefix="explorax-reverb-")
+    self._folder = tempfile.TemporaryDirectory(prefix="explorax-reverb-", dir=scratch)
     if folder is not None:
       shutil.copytree(folder, self._folder.name, dirs_exist_ok=True)
     checkpointer = reverb.platform.checkpointers_lib.DefaultCheckpointer(

@@ -217,8 +217,10 @@ class ReverbServer:
     # Where Ray itself can be reached from this machine alone, so can replay.
     here = ipaddress.ip_address(ray.util.get_node_ip_address()).is_loopback
     kept = None if folder is None else pathlib.Path(folder)
+    # Ray's own folder goes with Ray, however this process ends.
+    scratch = ray.get_runtime_context().get_temp_dir()
     self._replay = reverb_replay.ReverbReplay(
-      agent, [table], kept, private=here, port=port
+      agent, [table], kept, private=here, port=port, scratch=scratch
     )
 
   def save_to(self, folder: str) -> None:
