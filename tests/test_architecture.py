@@ -30,7 +30,7 @@ ONLY_IN = {
   "ale_py": ("environments", "benchmarks"),
   "matplotlib": ("experiments", "benchmarks"),
   "absl": ("experiments", "benchmarks"),
-  "ray": ("experiments/distributed", "experiments/sweeps"),
+  "ray": ("experiments/distributed", "experiments/sweeps", "benchmarks"),
 }
 
 LOSSES_NEED = {"explorax", "jax", "rlax", "chex", "numpy"}
