@@ -53,7 +53,9 @@ def test_each_seed_leaves_what_it_leaves_alone(three):
   left = [{p.name.split(".")[0] for p in d.iterdir()} for d in (own, alone)]
   assert left[0] == left[1]
   assert len(rows(alone / "metrics.csv")) > 50
-  for row, expected in zip(*(rows(d / "metrics.csv") for d in (own, alone)), strict=True):
+  for row, expected in zip(
+    *(rows(d / "metrics.csv") for d in (own, alone)), strict=True
+  ):
     for name, value in expected.items():
       if name in ROUNDED and value:
         assert float(row[name]) == pytest.approx(float(value), rel=1e-5), name
