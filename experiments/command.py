@@ -84,8 +84,8 @@ class Command:
     episodes: after how many the run ends; None for no such end.
     steps: after how many environment steps it ends; None for no such end.
     runner: one of `RUNNERS`.
-    num_envs: environments that the device runner steps side by side for a seed; None
-      of other runners.
+    num_envs: environments that the device runner steps side by side for a seed, or
+      each actor of the distributed runner; None of the local runner.
     num_actors: processes that act, in the distributed runner; None in others, as the
       next six.
     replay_shards: processes that hold replay.
@@ -191,13 +191,15 @@ def parse(argv: Sequence[str]) -> Command:
     replay = DEVICE_REPLAY
     if num_envs is None:
       num_envs = ATARI_ENVS if env.startswith("atari:") else 1
-  elif num_envs is not None:
+  distributed = given["runner"] == "distributed"
+  if distributed and num_envs is None:
+    num_envs = 1
+  if given["runner"] == "local" and num_envs is not None:
     raise errors.SetUpError(
-      f"--num_envs={num_envs} is for --runner=device; the local runner acts in one "
-      "environment: leave the flag out, or add that one."
+      f"--num_envs={num_envs} is for --runner=device and --runner=distributed; the "
+      "local runner acts in one environment: leave the flag out, or add one of those."
     )
   _check_distributed(given)
-  distributed = given["runner"] == "distributed"
   num_seeds = given["seeds"]
   if num_seeds > 1:
     _check_seeds(given)
@@ -403,16 +405,17 @@ _FLAGS = {
       "num_envs",
       "=INT",
       None,
-      "Environments that --runner=device steps side by side, for each seed; the steps\n"
-      f"of all of them count. [{ATARI_ENVS} Atari games, 1 of those written in JAX]",
+      "Environments that --runner=device steps side by side, for each seed, and each\n"
+      "actor of --runner=distributed, with one inference for all; the steps of all of\n"
+      f"them count. [{ATARI_ENVS} Atari games of the device runner; 1 otherwise]",
       parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(
       "num_actors",
       "=INT",
       None,
-      "Processes that act in --runner=distributed, each in an environment of its own;\n"
-      f"the steps of all of them count. [{NUM_ACTORS}]",
+      "Processes that act in --runner=distributed, each in environments of its own\n"
+      f"(--num_envs); the steps of all of them count. [{NUM_ACTORS}]",
       parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(
@@ -420,8 +423,7 @@ _FLAGS = {
       "=INT",
       None,
       "Processes among which --runner=distributed divides replay; batches come from\n"
-      "each in turn. Reverb listens on all of the machine's addresses, to whoever\n"
-      "asks; Ray, and so --replay=memory, on this machine alone. [1]",
+      "each in turn. [1]",
       parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(
@@ -429,7 +431,8 @@ _FLAGS = {
       "=STEPS",
       None,
       "Environment steps that an actor of --runner=distributed takes between two\n"
-      "looks at the weights. [the agent's own number, and at least 10]",
+      "looks at the weights. [the agent's own number and at least 10, in each of its\n"
+      "environments]",
       parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(

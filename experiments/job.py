@@ -183,6 +183,7 @@ def _layout(command: command_lib.Command) -> "driver.Layout":
 
   return driver.Layout(
     num_actors=command.num_actors or command_lib.NUM_ACTORS,
+    num_envs=command.num_envs or 1,
     num_shards=command.replay_shards or 1,
     pull_every=command.pull_every,
     rate_tolerance=command.rate_tolerance,

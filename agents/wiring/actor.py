@@ -51,7 +51,7 @@ class Actor(acme.core.Actor):
 
   def observe_first(self, timestep: dm_env.TimeStep) -> None:
     """Starts an episode."""
-    self._timestep = self._encoded(timestep)
+    self._timestep = encoded(self._encode, timestep)
     if self._refresh is not None:
       self._weights = self._fetch()
     if self._adder is not None:
@@ -66,7 +66,7 @@ class Actor(acme.core.Actor):
 
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
     """Takes what the environment answered; a LAST timestep is shown to the core."""
-    self._timestep = self._encoded(next_timestep)
+    self._timestep = encoded(self._encode, next_timestep)
     self.env_steps += 1
     if self._adder is not None:
       self._adder.add(action, self._timestep, self._extras)
@@ -162,13 +162,14 @@ class Actor(acme.core.Actor):
     self._extras = {name: np.asarray(value) for name, value in extras.items()}
     return np.asarray(action)
 
-  def _encoded(self, timestep: dm_env.TimeStep) -> dm_env.TimeStep:
-    """A timestep of arrays, whose dtypes never change and so never recompile."""
-    reward = 0.0 if timestep.reward is None else timestep.reward
-    discount = 1.0 if timestep.discount is None else timestep.discount
-    return dm_env.TimeStep(
-      np.int32(timestep.step_type),
-      np.float32(reward),
-      np.float32(discount),
-      self._encode(timestep.observation),
-    )
+
+def encoded(encode: types.Encoding, timestep: dm_env.TimeStep) -> dm_env.TimeStep:
+  """A timestep of arrays, whose dtypes never change and so never recompile."""
+  reward = 0.0 if timestep.reward is None else timestep.reward
+  discount = 1.0 if timestep.discount is None else timestep.discount
+  return dm_env.TimeStep(
+    np.int32(timestep.step_type),
+    np.float32(reward),
+    np.float32(discount),
+    encode(timestep.observation),
+  )

@@ -37,9 +37,10 @@ class Layout:
 
   Attributes:
     num_actors: how many act.
+    num_envs: environments of each of them, which it steps with one inference for all.
     num_shards: parts of replay, each a process; actor i writes to the part i modulo it.
     pull_every: environment steps of an actor between two looks at the weights; None:
-      as many as the agent says, and at least 10.
+      as many as the agent says and at least 10, in each of its environments.
     rate_tolerance: environment steps that actors or the learner may be ahead by; None:
       what all actors take between two pulls, twice.
     learner_gpus: that the learner takes for itself; the other processes need none.
@@ -49,6 +50,7 @@ class Layout:
   """
 
   num_actors: int = 4
+  num_envs: int = 1
   num_shards: int = 1
   pull_every: int | None = None
   rate_tolerance: int | None = None
@@ -59,6 +61,8 @@ class Layout:
   def __post_init__(self):
     if self.num_actors < 1:
       raise ValueError(f"num_actors is {self.num_actors}; it must be at least 1.")
+    if self.num_envs < 1:
+      raise ValueError(f"num_envs is {self.num_envs}; it must be at least 1.")
     if not 1 <= self.num_shards <= self.num_actors:
       raise ValueError(
         f"{self.num_shards} shards of replay for {self.num_actors} actors: each shard "
@@ -73,7 +77,9 @@ class Layout:
     Raises:
       ValueError: if with them processes could wait for each other for ever.
     """
-    pull_every = max(period, 10) if self.pull_every is None else self.pull_every
+    pull_every = self.pull_every
+    if pull_every is None:
+      pull_every = max(period, 10) * self.num_envs
     tolerance = self.rate_tolerance
     if tolerance is None:
       tolerance = max(

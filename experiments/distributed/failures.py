@@ -8,6 +8,9 @@ from explorax.agents import types
 from explorax.experiments.distributed import collector
 from explorax.experiments.runners import errors, recovery
 
+# In what Ray says of a process that has failed as it began.
+_AS_IT_BEGAN = "raised in its creation task"
+
 
 def sentence(name: str, error: Any, weights: list[types.Params]) -> errors.StoppedError:
   """What ends the run, with the sentence that says why.
@@ -41,9 +44,10 @@ def is_death(error: Exception) -> bool:
     return True
   if not isinstance(error, ray.exceptions.RayActorError):
     return False
-  told = str(error)
+  if not error.actor_init_failed:
+    return True
   # Another that it asked as it began may have died.
-  return "Traceback" not in told or "RayActorError" in told or "ActorDiedError" in told
+  return "RayActorError" in str(error) or "ActorDiedError" in str(error)
 
 
 def death(name: str, told: str, asked: bool) -> str:
@@ -58,8 +62,8 @@ def death(name: str, told: str, asked: bool) -> str:
   if asked and found:
     owner = "the collector" if found[1] == collector.Collector.__name__ else "replay"
     name = f"{owner}, of which {name} asked something,"
-  if "Traceback" in told:
-    # It failed as it began; the last line says why.
+  if _AS_IT_BEGAN in told:
+    # The last line says why.
     return f"the process of {name} failed: {told.strip().splitlines()[-1].strip()}"
   return (
     f"the process of {name} died unexpectedly: it was killed, ran out of memory or "

@@ -121,6 +121,7 @@ class Launcher:
       actor_id=number,
       generation=generation,
       num_actors=self._layout.num_actors,
+      num_envs=self._layout.num_envs,
       server=server,
       num_shards=self._layout.num_shards,
       pull_every=self._limits.pull_every,

@@ -261,30 +261,18 @@ def connect(
 class MovingWriter:
   """A writer that goes on with another server once its own is lost."""
 
-  def __init__(
-    self, connect: Callable[[Server], Client], server: Server, *, follows: bool
-  ):
+  def __init__(self, connect: Callable[[Server], Client], server: Server):
     """Writes to a first server.
 
     Args:
       connect: makes a client of a server.
       server: the first one.
-      follows: whether clients find the next server by themselves, as Reverb's do: they
-        wait until it is there.
     """
     self._connect = connect
-    self._follows = follows
-    self.server: Server = server
     self.move(server)
-
-  def follow(self, number: int) -> None:
-    """Notes which server windows go to now, if that changes by itself."""
-    if self._follows:
-      self.server = self.server._replace(number=number)
 
   def move(self, server: Server) -> None:
     """Writes to this server from now on, where no row of the episode is."""
-    self.server = server
     self._writer: Any = self._connect(server).writer()
 
   def append(self, row: adder_lib.Row) -> None:

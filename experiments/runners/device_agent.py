@@ -7,14 +7,14 @@ around environments that the host steps.
 
 import fractions
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.agents import types
+from explorax.agents import types, updates
 from explorax.agents.wiring import device_replay
 from explorax.environments import jax_types
 
@@ -140,7 +140,7 @@ class DeviceAgent:
     if self._agent.refresh is not None:
       begins = state.timesteps.step_type == dm_env.StepType.FIRST
       fresh = self._agent.learner.params(state.learner)
-      weights = jax.vmap(choose, (0, None, 0))(begins, fresh, weights)
+      weights = jax.vmap(updates.keep_if, (0, None, 0))(begins, fresh, weights)
     action, actors = self._select(weights, state)
     return action, state._replace(weights=weights, actors=actors)
 
@@ -198,7 +198,7 @@ class DeviceAgent:
       The state, and the episodes.
     """
     ended = state.episodes.ended
-    where = jax.vmap(choose)
+    where = jax.vmap(updates.keep_if)
     actors = where(ended, self._select(state.weights, state)[1], state.actors)
     extras = jax.vmap(self._core.extras)(actors)
     zeros = jnp.zeros((self._num_envs,))
@@ -229,7 +229,7 @@ class DeviceAgent:
     replay = self.replay.update_priorities(state.replay, keys, output.priorities)
     # A priority that is NaN would poison replay.
     is_finite = output.metrics["finite"] > 0
-    priorities = choose(is_finite, replay.priorities, state.replay.priorities)
+    priorities = updates.keep_if(is_finite, replay.priorities, state.replay.priorities)
     replay = replay._replace(priorities=priorities)
     return state._replace(learner=learner, replay=replay, key=key), output.metrics
 
@@ -244,7 +244,7 @@ class DeviceAgent:
     fresh = self._agent.learner.params(state.learner)
     if self._agent.refresh is not None:
       fresh = jax.vmap(self._agent.refresh, (0, None))(state.weights, fresh)
-    return state._replace(weights=choose(is_due, fresh, state.weights))
+    return state._replace(weights=updates.keep_if(is_due, fresh, state.weights))
 
   def encoded(self, timesteps: dm_env.TimeStep) -> dm_env.TimeStep:
     """With the observations `[E, ...]` as actors see them."""
@@ -274,11 +274,6 @@ class DeviceAgent:
       return timesteps.observation
     channels = timesteps.observation.shape[-1] // num_frames
     return timesteps.observation[..., -channels:]
-
-
-def choose(condition: jax.Array, new: Any, old: Any) -> Any:
-  """A pytree or the other, by a bool `[]`."""
-  return jax.tree.map(lambda n, o: jnp.where(condition, n, o), new, old)
 
 
 def updates_per_step(

@@ -10,7 +10,7 @@ import dm_env
 import jax
 import jax.numpy as jnp
 
-from explorax.agents import types
+from explorax.agents import types, updates
 from explorax.environments import jax_types
 from explorax.experiments.runners import device_agent
 
@@ -150,10 +150,10 @@ class Program:
     """Resets the environments whose episodes have ended."""
     key, reset_key = jax.random.split(state.key)
     # What happens to other seeds must not matter to this one.
-    key = device_agent.choose(jnp.any(state.episodes.ended), key, state.key)
+    key = updates.keep_if(jnp.any(state.episodes.ended), key, state.key)
     environments, first = self._reset(reset_key, state.params)
     metrics = self._metrics(state.environments, state.params)
-    environments = jax.vmap(device_agent.choose)(
+    environments = jax.vmap(updates.keep_if)(
       state.episodes.ended, environments, state.environments
     )
     state, episodes = self._agent.end_episodes(state, first, metrics)

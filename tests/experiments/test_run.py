@@ -137,7 +137,7 @@ def test_the_device_runner_refuses_what_it_cannot_run(stand_ins, capsys):
   assert "--replay=memory is for the local runner" in replay
   assert "--seeds=2 is for environments written in JAX" in seeds
   assert "it is 0; it must be at least 1" in none
-  assert "--num_envs=2 is for --runner=device" in local
+  assert "--num_envs=2 is for --runner=device and --runner=distributed" in local
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h", "--helpshort"])

@@ -31,7 +31,10 @@ def test_flags_of_the_distributed_runner():
       ["--runner=distributed", "--num_actors=0"],
       "--num_actors=0: it is 0; it must be at least 1",
     ),
-    (["--runner=distributed", "--num_envs=2"], "is for --runner=device"),
+    (
+      ["--runner=distributed", "--num_envs=0"],
+      "--num_envs=0: it is 0; it must be at least 1",
+    ),
     (["--runner=distributed", "--seeds=2"], "only --runner=device does"),
   ],
 )
@@ -78,9 +81,3 @@ def test_a_death_is_told_in_a_sentence(process, asked, begins):
   text = failures.death("actor 0", DEATH.format(process), asked)
   assert text.startswith(begins) and text.endswith("or crashed.")
   assert "\n" not in text and text.count(".") == 1
-
-
-def test_a_process_that_fails_as_it_begins_says_why():
-  told = "The actor died in its creation task\nTraceback ...\nValueError: no such game"
-  text = failures.death("actor 3", told, asked=False)
-  assert text == "the process of actor 3 failed: ValueError: no such game"

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments import run
+from explorax.experiments.distributed import failures
 from explorax.experiments.sweeps import cluster
 
 pytest.importorskip("ray")
@@ -76,7 +77,7 @@ def _rows(path: Any) -> list[dict[str, str]]:
 def finished(tmp_path_factory):
   """The directory of a run of two actors and an evaluator, from the command line."""
   directory = tmp_path_factory.mktemp("finished") / "run"
-  flags = ("--num_actors=2", "--replay_shards=2", f"--steps={STEPS}")
+  flags = ("--num_actors=2", "--num_envs=3", "--replay_shards=2", f"--steps={STEPS}")
   flags += ("--eval_every=1000", "--eval_episodes=2")
   assert _run(directory, "fake", *flags) == 0
   return directory
@@ -91,7 +92,7 @@ def test_steps_and_episodes_are_counted_once(finished):
   # All that were ended, of five steps each, whoever took them.
   steps = [int(row["env_steps"]) for row in rows]
   assert steps == sorted(steps) and steps[-1] <= STEPS
-  assert 2 * 5 > STEPS - 5 * len(rows) >= 0
+  assert 2 * 3 * 5 > STEPS - 5 * len(rows) >= 0
   assert {(row["episode_length"], row["episode_return"]) for row in rows} == {
     ("5", "5.0")
   }
@@ -273,6 +274,24 @@ def test_an_actor_whose_environment_hangs_is_replaced(tmp_path, capsys):
   assert "its environment has not answered for" in lines[0]
   summary = json.loads((tmp_path / "run" / "summary.json").read_text())
   assert summary["replacements"] == {"actor": 1} and not _ours_left()
+
+
+def test_a_process_that_fails_as_it_begins_has_not_died_and_says_why():
+  import ray
+
+  class Fails:
+    def __init__(self):
+      raise ValueError("no such game")
+
+    def run(self):
+      pass
+
+  process: Any = ray.remote(Fails).options(num_cpus=0).remote()
+  with pytest.raises(ray.exceptions.RayActorError) as told:
+    ray.get(process.run.remote())
+  assert not failures.is_death(told.value)
+  stopped = failures.sentence("actor 3", told.value, [None])
+  assert str(stopped) == "the process of actor 3 failed: ValueError: no such game"
 
 
 def test_an_actor_that_fails_is_told_in_a_sentence(tmp_path, capsys):

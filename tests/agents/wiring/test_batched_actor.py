@@ -1,0 +1,159 @@
+"""One inference for several environments, beside an actor in each of them."""
+
+import dataclasses
+
+import dm_env
+import jax
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import config as dqn_config
+from explorax.agents.ngu import novelty
+from explorax.agents.r2d2 import agent as r2d2_agent
+from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import batched_actor
+from explorax.environments import specs
+
+NUM_ENVS, NUM_ACTORS, FIRST_ID = 3, 9, 3
+SPEC = specs.EnvironmentSpec(
+  dm_env.specs.Array((2,), np.float32), dm_env.specs.DiscreteArray(4)
+)
+DQN = dqn_config.DQNConfig(
+  hidden_sizes=(8,),
+  num_members=3,
+  exploration=exploration.Thompson(),
+  min_replay_size=8,
+)
+R2D2 = r2d2_config.R2D2Config(
+  hidden_sizes=(8,),
+  lstm_size=4,
+  head_size=4,
+  exploration=exploration.EzGreedy(0.5),
+  sequence_length=4,
+  burn_in=2,
+  sequence_period=2,
+)
+NGU = dataclasses.replace(
+  R2D2,
+  bonus=novelty.NeverGiveUp(
+    hidden_sizes=(4,), embedding_size=3, rnd_size=3, memory_capacity=20
+  ),
+  beta=0.3,
+  num_policies=NUM_ACTORS,
+)
+
+
+class Variables:
+  """Weights that others replace."""
+
+  def __init__(self, weights):
+    self.weights = weights
+
+  def get_variables(self, names):
+    assert list(names) == ["params"]
+    return [self.weights]
+
+
+class Numbers:
+  """Episodes of random numbers, of three to six steps."""
+
+  def __init__(self, seed):
+    self._rng = np.random.default_rng(seed)
+
+  def observation(self):
+    return self._rng.normal(size=2).astype(np.float32)
+
+  def reset(self):
+    self._left = int(self._rng.integers(3, 7))
+    return dm_env.restart(self.observation())
+
+  def step(self, action):
+    self._left -= 1
+    reward = float(action) - 0.5
+    if self._left:
+      return dm_env.transition(reward, self.observation())
+    return dm_env.termination(reward, self.observation())
+
+
+def make_agent(config):
+  if isinstance(config, dqn_config.DQNConfig):
+    return dqn_agent.make_agent(config, SPEC)
+  return r2d2_agent.make_agent(config, SPEC)
+
+
+@pytest.mark.parametrize("config", [DQN, R2D2, NGU], ids=["dqn", "r2d2", "ngu"])
+def test_each_environment_has_an_actor_of_its_own(config):
+  agent = make_agent(config)
+  keys = jax.random.split(jax.random.PRNGKey(0), 4)
+  versions = [agent.learner.params(agent.learner.init(key)) for key in keys]
+  source, key = Variables(versions[0]), jax.random.PRNGKey(7)
+  ids = range(FIRST_ID, FIRST_ID + NUM_ENVS)
+  batch = batched_actor.BatchedActor(agent, agent.actor(), source, key, ids, NUM_ACTORS)
+  alone = [
+    actor_lib.Actor(
+      agent, agent.actor(), source, each, actor_id=i, num_actors=NUM_ACTORS
+    )
+    for each, i in zip(jax.random.split(key, NUM_ENVS), ids, strict=True)
+  ]
+  worlds = [Numbers(seed) for seed in ids]
+  newest = [world.reset() for world in worlds]
+  for actor, timestep in zip(alone, newest, strict=True):
+    actor.observe_first(timestep)
+  rng = np.random.default_rng(1)
+  said = [{} for _ in worlds]
+  for step in range(40):
+    if step and step % 10 == 0:
+      source.weights = versions[step // 10]
+      batch.update()
+      for actor, timestep in zip(alone, newest, strict=True):
+        actor.update(wait=True)
+        if timestep.first():  # Not acted in yet: the episode has the newer weights.
+          actor.observe_first(timestep)
+    acts = rng.random(NUM_ENVS) < 0.7
+    batch.env_steps = 5 * step
+    actions, extras = batch.act([batch.encoded(t) for t in newest], acts)
+    ended = np.zeros(NUM_ENVS, bool)
+    for env, actor in enumerate(alone):
+      if not acts[env]:
+        if said[env]:
+          assert_same(extras[env], said[env])
+        continue
+      actor.env_steps = 5 * step
+      assert actor.select_action(newest[env].observation) == actions[env]
+      assert_same(extras[env], actor.extras)
+      said[env] = extras[env]
+      newest[env] = worlds[env].step(actions[env])
+      actor.env_steps = 5 * step - 1  # It counts the step itself.
+      actor.observe(actions[env], newest[env])
+      ended[env] = newest[env].last()
+    if not ended.any():
+      continue
+    _, extras = batch.act([batch.encoded(t) for t in newest], ended)
+    for env in np.flatnonzero(ended):
+      assert_same(extras[env], alone[env].extras)
+      said[env] = extras[env]
+      newest[env] = worlds[env].reset()
+      alone[env].observe_first(newest[env])
+  assert batch._step._cache_size() == 1
+
+
+def assert_same(extras, expected):
+  assert set(extras) == set(expected)
+  for name, value in expected.items():
+    np.testing.assert_allclose(extras[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_actors_have_the_places_of_their_numbers():
+  """Of a mixture of policies each follows the one of its own number."""
+  agent = make_agent(NGU)
+  source = Variables(agent.learner.params(agent.learner.init(jax.random.PRNGKey(0))))
+  ids = (4, 0, 7)
+  batch = batched_actor.BatchedActor(
+    agent, agent.actor(), source, jax.random.PRNGKey(1), ids, NUM_ACTORS
+  )
+  first = batch.encoded(Numbers(0).reset())
+  _, extras = batch.act([first] * 3, np.ones(3, bool))
+  assert [int(each["policy"]) for each in extras] == list(ids)
