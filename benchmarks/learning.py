@@ -22,6 +22,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from explorax.experiments import threads
+
 # label → (preset, the fields that differ from it)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
   "tdu": ("tdu", {}),
@@ -51,7 +53,7 @@ def tasks(num_seeds: int) -> list[tuple[str, str, int]]:
 
 def run_task(label: str, env_name: str, seed: int, episodes: int) -> dict[str, Any]:
   """One run: its first episodes below each threshold of average regret."""
-  use_one_thread()
+  threads.use_one_thread()
   from explorax import environments
   from explorax.experiments import presets
   from explorax.experiments.runners import local
@@ -152,13 +154,6 @@ def read(path: pathlib.Path) -> list[dict[str, Any]]:
     [json.loads(line) for line in path.read_text().splitlines()]
     if path.exists()
     else []
-  )
-
-
-def use_one_thread() -> None:
-  """Two runs side by side are faster than one after the other."""
-  os.environ["XLA_FLAGS"] = (
-    "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
   )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import process
 from typing import Any, NamedTuple
 
+from explorax.experiments import threads
 from explorax.experiments.figures import registry, types
 
 _POLL = 0.2  # Seconds between two looks at how far the tasks are.
@@ -125,10 +126,7 @@ _ticks: Any = None  # In a worker: where it tells of its progress.
 def _begin_worker(ticks: Any) -> None:
   global _ticks
   _ticks = ticks
-  # Two tasks side by side are faster than one after the other. (XLA reads this when
-  # it computes for the first time.)
-  threads = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-  os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {threads}".strip()
+  threads.use_one_thread()
 
 
 def _compute(

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from explorax.experiments import errors
+from explorax.experiments import errors, threads
 from explorax.experiments.sweeps import tasks
 
 if TYPE_CHECKING:
@@ -184,9 +184,7 @@ class Worker:
       place: of the checkpoints of tasks; None for none.
     """
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    # Tasks side by side are faster than one after the other on all cores.
-    threads = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {threads}".strip()
+    threads.use_one_thread()
     if os.path.isdir(directory):
       os.chdir(directory)
       sys.path.append(directory)
