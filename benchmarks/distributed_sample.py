@@ -34,9 +34,10 @@ import sequences_sample
 from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.wiring import batched_actor
 from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import learner as learner_lib
-from explorax.experiments import presets
+from explorax.experiments import presets, threads
 from explorax.experiments.distributed import driver, learner_process
 from explorax.experiments.distributed import weights as weights_lib
 from explorax.experiments.runners import distributed, local
@@ -133,6 +134,8 @@ def _act(
   results: Any,
 ) -> None:
   """What a process does that is no Ray actor: puts its steps per second, and cores."""
+  threads.use_one_thread()
+  jax.config.update("jax_platforms", "cpu")
   name, agent = _asleep(agent_name, env)
   environment = _environment(name, number)
   if how == "bare":
@@ -140,14 +143,11 @@ def _act(
   else:
     actor_key, learner_key = jax.random.split(jax.random.PRNGKey(number))
     learner = learner_lib.Learner(agent, iter(()), lambda *_: None, learner_key)
-    actor = builder_lib.Builder(agent).make_actor(
-      actor_key,
-      learner,
-      adder_lib.WindowAdder(agent, _Nowhere()),
-      actor_id=number,
-      num_actors=num_actors,
+    actor = batched_actor.BatchedActor(
+      agent, agent.actor(), learner, actor_key, [number], num_actors
     )
-    loop = loops.acting(environment, actor)
+    adder = adder_lib.WindowAdder(agent, _Nowhere())
+    loop = loops.acting_in_one(environment, actor, adder)
   loop.run(10 * _STEPS)
   barrier.wait()
   steps, start, cpu = 0, time.perf_counter(), processes.cpu_seconds(os.getpid())

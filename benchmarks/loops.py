@@ -8,6 +8,8 @@ import dm_env
 import numpy as np
 
 from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.wiring import batched_actor
 
 
 class Loop:
@@ -69,3 +71,34 @@ def acting(environment: dm_env.Environment, actor: actor_lib.Actor) -> Loop:
     lambda timestep: actor.select_action(timestep.observation),
     observe,
   )
+
+
+def acting_in_one(
+  environment: dm_env.Environment,
+  actor: batched_actor.BatchedActor,
+  adder: adder_lib.WindowAdder,
+) -> Loop:
+  """What a process of the distributed runner does that has one environment."""
+  newest: dm_env.TimeStep | None = None
+  extras: dict[str, np.ndarray] = {}
+
+  def act() -> np.ndarray:
+    nonlocal extras
+    actions, (extras,) = actor.act([newest], np.ones(1, bool))
+    return actions[0]
+
+  def begin(timestep: dm_env.TimeStep) -> None:
+    nonlocal newest
+    newest = actor.encoded(timestep)
+    adder.add_first(newest)
+
+  def observe(action: Any, timestep: dm_env.TimeStep) -> None:
+    nonlocal newest
+    newest = actor.encoded(timestep)
+    adder.add(action, newest, extras)
+    actor.env_steps += 1
+    if timestep.last():
+      act()
+      adder.add_last(extras)
+
+  return Loop(environment, begin, lambda _: act(), observe)

@@ -112,8 +112,10 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
 
   from explorax import environments
   from explorax.agents.wiring import builder
-  from explorax.experiments import many_seeds, output, resuming
+  from explorax.experiments import many_seeds, output, resuming, threads
 
+  if command.runner == "local":
+    threads.compute_in_caller()
   if command.replay == "reverb":
     builder.import_reverb_replay()
   if command.runner == "distributed":

@@ -1,15 +1,30 @@
-"""How many threads a process computes with."""
+"""How many threads a process computes with, on the CPU."""
 
 import os
 
+# Of a process with one thread, from its start on: see `use_one_thread`.
+ONE_THREAD = {"PJRT_NPROC": "1", "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false"}
+
 
 def use_one_thread() -> None:
-  """Has jax compute with one thread on the CPU; to be called before it computes.
+  """Has jax compute with one thread; to be called before it computes.
 
   Processes side by side, one for each core, are faster so: a loop of small computations
   that XLA splits over two threads waits for both at every one of them.
 
   XLA's flags (`--xla_cpu_multi_thread_eigen`, `intra_op_parallelism_threads`) do not
-  decide it; this variable, the size of its pool of threads, does.
+  decide it; an environment variable, for the size of its pool of threads, does.
   """
-  os.environ["PJRT_NPROC"] = "1"
+  os.environ.update(ONE_THREAD)
+  compute_in_caller()
+
+
+def compute_in_caller() -> None:
+  """Has jax compute in the thread that asks; to be called before it computes.
+
+  Who needs each result at once, as acting in a single environment does, would wait for
+  two threads to hand over to each other, for longer than a small network takes.
+  """
+  import jax
+
+  jax.config.update("jax_cpu_enable_async_dispatch", False)

@@ -32,11 +32,6 @@ class _OverError(Exception):
   """The run is over, in mid-episode maybe."""
 
 
-def use_cpu() -> None:
-  """Has this process compute on the CPU; to be called before it computes."""
-  jax.config.update("jax_platforms", "cpu")
-
-
 class _Seat:
   """One of a process's environments, and its episode.
 
@@ -151,7 +146,6 @@ class ActorProcess:
     """
     import ray
 
-    use_cpu()
     self._ray = ray
     self._id = actor_id
     self._generation = generation

@@ -74,7 +74,6 @@ class EvaluatorProcess:
     """
     import ray
 
-    actor_process.use_cpu()
     self._ray = ray
     self._collector = collector
     self._generation = generation

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from explorax.agents import types
+from explorax.experiments import threads
 from explorax.experiments.distributed import (
   actor_process,
   collector,
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 # Of a collector by Ray, while the driver cannot ask it anything.
 _RESTARTS = 20
+
+_ON_ONE_CORE = (actor_process.ActorProcess, evaluator.EvaluatorProcess)
+_ONE_CORE = {**threads.ONE_THREAD, "JAX_PLATFORMS": "cpu"}
 
 
 class Launcher:
@@ -151,6 +155,9 @@ class Launcher:
     import ray
 
     options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_concurrency": 1}
+    if process in _ON_ONE_CORE:
+      # What these take holds arrays: jax has begun before they could say so.
+      options["runtime_env"] = {"env_vars": _ONE_CORE}
     if process is collector.Collector:
       options |= {"max_concurrency": 1000, "max_task_retries": -1}
       options["max_restarts"] = _RESTARTS

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from explorax.experiments import errors, threads
+from explorax.experiments import errors
 from explorax.experiments.sweeps import tasks
 
 if TYPE_CHECKING:
@@ -184,12 +184,14 @@ class Worker:
       place: of the checkpoints of tasks; None for none.
     """
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    threads.use_one_thread()
     if os.path.isdir(directory):
       os.chdir(directory)
       sys.path.append(directory)
     import jax
 
+    from explorax.experiments import threads
+
+    threads.use_one_thread()
     jax.config.update("jax_platforms", "cpu")
     if cache is not None:
       jax.config.update("jax_compilation_cache_dir", cache)
