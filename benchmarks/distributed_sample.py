@@ -38,7 +38,8 @@ from explorax.agents.wiring import batched_actor
 from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import learner as learner_lib
 from explorax.experiments import presets, threads
-from explorax.experiments.distributed import driver, learner_process
+from explorax.experiments.distributed import layout as layout_lib
+from explorax.experiments.distributed import learner_process
 from explorax.experiments.distributed import weights as weights_lib
 from explorax.experiments.runners import distributed, local
 from explorax.experiments.sweeps import cluster
@@ -226,7 +227,7 @@ def _run(
     agent,
     _environment(name, 0),
     make_environment=functools.partial(_of_role, name),
-    layout=driver.Layout(num_actors=num_actors),
+    layout=layout_lib.Layout(num_actors=num_actors),
     seed=0,
     num_steps=_ENDLESS,
     on_episode=window.on_episode,
@@ -543,7 +544,7 @@ def read_settings(agent_name: str, env: str) -> dict[str, Any]:
   """Of the preset, and how often one of its actors reports."""
   _, agent = _asleep(agent_name, env)
   spec = agent.replay
-  limits = driver.Layout().limits(spec, agent.actor_update_period, None)
+  limits = layout_lib.Layout().limits(spec, agent.actor_update_period, None)
   return {
     "pull_every": limits.grant,
     "batch_size": spec.batch_size,

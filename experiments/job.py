@@ -17,7 +17,7 @@ if TYPE_CHECKING:
   from explorax.agents import types
   from explorax.experiments import output
   from explorax.experiments.checkpoints import keeper
-  from explorax.experiments.distributed import driver
+  from explorax.experiments.distributed import layout as layout_lib
   from explorax.experiments.runners import local, recovery
 
 
@@ -179,11 +179,11 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
   )
 
 
-def _layout(command: command_lib.Command) -> "driver.Layout":
+def _layout(command: command_lib.Command) -> "layout_lib.Layout":
   """How a run of the distributed runner is spread over processes."""
-  from explorax.experiments.distributed import driver
+  from explorax.experiments.distributed import layout as layout_lib
 
-  return driver.Layout(
+  return layout_lib.Layout(
     num_actors=command.num_actors or command_lib.NUM_ACTORS,
     num_envs=command.num_envs or 1,
     num_shards=command.replay_shards or 1,

@@ -225,9 +225,10 @@ class Keeper:
     sizes = {name: _num_bytes(tree) for name, tree in snapshot.groups.items()}
     sizes |= snapshot.folder_bytes
     if (total := sum(sizes.values())) >= _LARGE:
+      replay = sizes.get("replay")
       self.tell(
-        f"The first checkpoint will take at most about {_size(total)}, "
-        f"{_size(sizes.get('replay', 0))} of it replay, before compression."
+        f"The first checkpoint will take at most about {_size(total)}"
+        f"{_of_replay(replay)}, before compression."
       )
 
   def _tell_size(self, path: pathlib.Path, seconds: float) -> None:
@@ -235,14 +236,17 @@ class Keeper:
     if self._has_told_size:
       return
     self._has_told_size = True
-    replay = path / "replay"
-    of_replay = ""
-    if replay.exists():
-      of_replay = f", {_size(files.num_bytes(replay))} of it replay"
+    folder = path / "replay"
+    replay = files.num_bytes(folder) if folder.exists() else None
     self.tell(
-      f"A checkpoint takes {_size(files.num_bytes(path))}{of_replay} and was written "
-      f"in {seconds:.1f} s; {self._keep} are kept."
+      f"A checkpoint takes {_size(files.num_bytes(path))}{_of_replay(replay)} and was "
+      f"written in {seconds:.1f} s; {self._keep} are kept."
     )
+
+
+def _of_replay(num_bytes: int | None) -> str:
+  """The part of a size that is replay; nothing where it is not in a checkpoint."""
+  return "" if num_bytes is None else f", {_size(num_bytes)} of it replay"
 
 
 def _num_bytes(tree: Any) -> int:

@@ -1,7 +1,6 @@
 """Places the processes of a run on Ray, listens to them, replaces and ends them."""
 
 import contextlib
-import dataclasses
 import functools
 import os
 import time
@@ -21,81 +20,14 @@ from explorax.experiments.distributed import (
   learner_process,
   messages,
   processes,
-  rates,
   replay_server,
 )
+from explorax.experiments.distributed import layout as layout_lib
 from explorax.experiments.runners import errors, local, recovery
 
 _SECONDS_BETWEEN_NEWS = 0.2
 _SECONDS_BETWEEN_TRIES = 10.0  # To write a checkpoint.
 _SECONDS_TO_END = 20.0  # For processes that were told that the run is over.
-
-
-@dataclasses.dataclass(frozen=True)
-class Layout:
-  """How a run is spread over processes.
-
-  Attributes:
-    num_actors: how many act.
-    num_envs: environments of each of them, which it steps with one inference for all.
-    num_shards: parts of replay, each a process; actor i writes to the part i modulo it.
-    pull_every: environment steps of an actor between two looks at the weights; None:
-      as many as the agent says and at least 10, in each of its environments.
-    rate_tolerance: environment steps that actors or the learner may be ahead by; None:
-      what all actors take between two pulls, twice.
-    learner_gpus: that the learner takes for itself; the other processes need none.
-    patience: seconds after which it is said who waits for whom.
-    environment_timeout: seconds after which an environment that does not answer is
-      given up, and its process replaced.
-  """
-
-  num_actors: int = 4
-  num_envs: int = 1
-  num_shards: int = 1
-  pull_every: int | None = None
-  rate_tolerance: int | None = None
-  learner_gpus: int = 0
-  patience: float = 60.0
-  environment_timeout: float = 300.0
-
-  def __post_init__(self):
-    if self.num_actors < 1:
-      raise ValueError(f"num_actors is {self.num_actors}; it must be at least 1.")
-    if self.num_envs < 1:
-      raise ValueError(f"num_envs is {self.num_envs}; it must be at least 1.")
-    if not 1 <= self.num_shards <= self.num_actors:
-      raise ValueError(
-        f"{self.num_shards} shards of replay for {self.num_actors} actors: each shard "
-        "needs an actor that fills it, and there must be at least 1."
-      )
-
-  def limits(
-    self, spec: types.ReplaySpec, period: int, num_steps: int | None
-  ) -> rates.Limits:
-    """The `rates.Limits` for a replay and an agent's own `period` of pulls.
-
-    Raises:
-      ValueError: if with them processes could wait for each other for ever.
-    """
-    pull_every = self.pull_every
-    if pull_every is None:
-      pull_every = max(period, 10) * self.num_envs
-    tolerance = self.rate_tolerance
-    if tolerance is None:
-      tolerance = max(
-        2 * self.num_actors * pull_every, rates.least_tolerance(spec.updates_per_step)
-      )
-    return rates.Limits(
-      updates_per_step=spec.updates_per_step,
-      min_size=spec.min_size,
-      tolerance=tolerance,
-      pull_every=pull_every,
-      num_steps=num_steps,
-    )
-
-  def num_processes(self, evaluates: bool) -> int:
-    """Those that take a CPU each: all but the collector."""
-    return self.num_actors + self.num_shards + 1 + evaluates
 
 
 class Replacement(NamedTuple):
@@ -117,14 +49,6 @@ class Callbacks(NamedTuple):
   stop: Callable[[], bool]
 
 
-class Evaluating(NamedTuple):
-  """What the evaluator does."""
-
-  every: int | None  # Environment steps; None: at the end of the run only.
-  num_episodes: int
-  draws: bool | None  # Whether a watcher wants pictures; None: there is none.
-
-
 class Run:
   """The processes of one run, from their start to their end.
 
@@ -137,7 +61,7 @@ class Run:
   def __init__(
     self,
     agent: types.Agent,
-    layout: Layout,
+    layout: layout_lib.Layout,
     *,
     seed: int,
     replay: str,
@@ -146,7 +70,7 @@ class Run:
     max_env_failures: int,
     num_episodes: int | None,
     num_steps: int | None,
-    evaluating: Evaluating | None,
+    evaluating: layout_lib.Evaluating | None,
     callbacks: Callbacks,
     checkpoints: keeper.Keeper | None = None,
   ):
@@ -561,8 +485,3 @@ def _quiet() -> Iterator[None]:
 
 def _short(name: str) -> str:
   return name.removeprefix("the ")
-
-
-def cores() -> int:
-  """Of this machine, for this process."""
-  return len(os.sched_getaffinity(0))

@@ -3,7 +3,7 @@
 import contextlib
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -18,10 +18,8 @@ from explorax.experiments.distributed import (
   rates,
   replay_server,
 )
+from explorax.experiments.distributed import layout as layout_lib
 from explorax.experiments.runners import local
-
-if TYPE_CHECKING:
-  from explorax.experiments.distributed import driver
 
 # Of a collector by Ray, while the driver cannot ask it anything.
 _RESTARTS = 20
@@ -36,7 +34,7 @@ class Launcher:
   def __init__(
     self,
     agent: types.Agent,
-    layout: "driver.Layout",
+    layout: layout_lib.Layout,
     limits: rates.Limits,
     *,
     seed: int,
@@ -45,7 +43,7 @@ class Launcher:
     remakes: bool,
     max_env_failures: int,
     num_episodes: int | None,
-    evaluating: "driver.Evaluating | None",
+    evaluating: layout_lib.Evaluating | None,
   ):
     """Starts the collector, whom all others are told; the rest when it is asked to."""
     self._agent = agent

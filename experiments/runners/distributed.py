@@ -14,6 +14,7 @@ from explorax.agents import types
 from explorax.experiments import console
 from explorax.experiments.checkpoints import keeper
 from explorax.experiments.distributed import actor_process, driver, evaluator, messages
+from explorax.experiments.distributed import layout as layout_lib
 from explorax.experiments.runners import evaluation, local, recovery
 from explorax.experiments.sweeps import cluster
 
@@ -26,7 +27,7 @@ def run(
   environment: dm_env.Environment,
   *,
   make_environment: actor_process.MakeEnvironment,
-  layout: driver.Layout,
+  layout: layout_lib.Layout,
   ray_address: str | None = None,
   seed: int,
   replay: str = "reverb",
@@ -102,7 +103,7 @@ def run(
   with (
     cluster.connect(
       ray_address,
-      max(driver.cores(), layout.num_processes(evaluates)),
+      max(layout_lib.cores(), layout.num_processes(evaluates)),
       num_gpus=layout.learner_gpus,
       num_bytes=_OBJECTS,
     ),
@@ -116,7 +117,7 @@ def run(
       max_env_failures=max_env_failures,
       num_episodes=num_episodes,
       num_steps=num_steps,
-      evaluating=driver.Evaluating(
+      evaluating=layout_lib.Evaluating(
         eval_every, eval_episodes, None if watcher is None else watcher.draws
       )
       if evaluates
@@ -136,6 +137,6 @@ def run(
     return processes.wait()
 
 
-def check(agent: types.Agent, layout: driver.Layout) -> None:
+def check(agent: types.Agent, layout: layout_lib.Layout) -> None:
   """Raises a ValueError if processes would wait for each other for ever."""
   layout.limits(agent.replay, agent.actor_update_period, None)

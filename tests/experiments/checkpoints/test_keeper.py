@@ -66,6 +66,16 @@ def test_the_size_of_a_large_one_is_told_before_it_is_written(make):
   assert "A checkpoint takes" in make.said[1]
 
 
+def test_the_size_of_one_without_replay(make):
+  keeper_ = make()
+  groups = {"state": {"w": np.zeros((512, 1024), np.float32)}}
+  assert keeper_.save(70, keeper.Snapshot(groups, {}, {}, {}))
+  assert make.said[0] == (
+    "The first checkpoint will take at most about 2.0 MiB, before compression."
+  )
+  assert "of it replay" not in make.said[1]
+
+
 def names(make) -> list[str]:
   return sorted(path.name for path in make.path.iterdir())
 

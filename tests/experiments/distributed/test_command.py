@@ -5,7 +5,7 @@ import pytest
 from explorax.agents import types
 from explorax.environments import metrics, standard, testing
 from explorax.experiments import command, errors
-from explorax.experiments.distributed import driver, failures
+from explorax.experiments.distributed import failures, layout
 
 ASKED = ("--agent=dqn", "--env=bsuite:catch/0")
 SPEC = types.ReplaySpec(capacity=100, min_size=10, batch_size=4, updates_per_step=0.25)
@@ -45,14 +45,14 @@ def test_what_does_not_go_together_is_refused(flags, sentence):
 
 def test_layouts_that_cannot_work_are_refused():
   with pytest.raises(ValueError, match="3 shards of replay for 2 actors"):
-    driver.Layout(num_actors=2, num_shards=3)
+    layout.Layout(num_actors=2, num_shards=3)
   with pytest.raises(ValueError, match="wait for each other for ever; use at least 3"):
-    driver.Layout(rate_tolerance=2).limits(SPEC, 1, None)
+    layout.Layout(rate_tolerance=2).limits(SPEC, 1, None)
 
 
 @pytest.mark.parametrize("period, pull_every", [(1, 10), (400, 400)])
 def test_what_a_layout_leaves_to_the_agent(period, pull_every):
-  limits = driver.Layout(num_actors=3).limits(SPEC, period, 50)
+  limits = layout.Layout(num_actors=3).limits(SPEC, period, 50)
   assert limits.pull_every == limits.grant == pull_every
   assert limits.tolerance == 2 * 3 * pull_every and limits.num_steps == 50
 
