@@ -26,22 +26,24 @@ class Features(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class FourierBasis:
-  """The full Fourier basis of order n (Konidaris et al., 2011, section 3).
+  """The Fourier basis of order n (Konidaris et al., 2011, section 3).
 
     φ_c(x) = cos(π c · x̂), c ∈ {0, …, n}^d, x̂_i = (x_i − low_i)/(high_i − low_i)
 
-  c's last element changes the quickest from one feature to the next. Observations
-  beyond the bounds are taken to them, so that x̂ ∈ [0, 1]^d: cos(π c x) has its period
-  beyond, and would make far states look near.
+  It has all (n + 1)^d of them, or, with `total_order`, those with Σ_i c_i ≤ n, as a
+  polynomial of degree n has: n = 7 and d = 5 make 32768 of the ones and 792 of the
+  others. c's last element changes the quickest from one feature to the next.
+  Observations beyond the bounds are taken to them, so that x̂ ∈ [0, 1]^d: cos(π c x)
+  has its period beyond, and would make far states look near.
 
-  In more than two dimensions they are cos α cos β − sin α sin β, β belonging to the
-  last two dimensions: the 32768 features of order 7 in 5 dimensions need the cosines
-  and sines of 576 angles only.
+  In more than two dimensions all of them are cos α cos β − sin α sin β, β belonging to
+  the last two dimensions: 32768 features need the cosines and sines of 576 angles only.
   """
 
   order: int  # n.
   low: tuple[float, ...]  # What becomes 0, for each of the d dimensions.
   high: tuple[float, ...]  # What becomes 1.
+  total_order: bool = False  # Only c with Σ c_i ≤ n.
 
   def __post_init__(self):
     if self.order < 0:
@@ -60,17 +62,20 @@ class FourierBasis:
 
   @property
   def num_features(self) -> int:
-    return (self.order + 1) ** len(self.low)
+    dimensions = len(self.low)
+    if self.total_order:
+      return math.comb(self.order + dimensions, dimensions)
+    return (self.order + 1) ** dimensions
 
   def __call__(self, observation: jax.Array) -> jax.Array:
     low = jnp.asarray(self.low, jnp.float32)
     width = jnp.asarray(self.high, jnp.float32) - low
     scaled = jnp.clip((jnp.asarray(observation, jnp.float32) - low) / width, 0.0, 1.0)
     num_heads = max(len(self.low) - 2, 0)
-    tails = self._angles(scaled[num_heads:])
-    if not num_heads:
-      return jnp.cos(tails)
-    heads = self._angles(scaled[:num_heads])
+    if self.total_order or not num_heads:
+      return jnp.cos(_angles(self._multi_indices(), scaled))
+    heads = _angles(_multi_indices(self.order, num_heads), scaled[:num_heads])
+    tails = _angles(_multi_indices(self.order, 2), scaled[num_heads:])
     # A product of matrices: their elements are computed before it, and only once.
     return jnp.dot(
       jnp.stack([jnp.cos(heads), -jnp.sin(heads)], axis=1),
@@ -78,21 +83,29 @@ class FourierBasis:
       precision="highest",
     ).reshape(-1)
 
-  def _angles(self, scaled: jax.Array) -> jax.Array:
-    """π c · x̂ for all c in as many dimensions as x̂ has, float32 `[(n + 1)^dims]`."""
-    frequencies = np.float32(np.pi) * _multi_indices(self.order, scaled.shape[0])
-    return sum(
-      (jnp.asarray(c) * scaled[i] for i, c in enumerate(frequencies.T)),
-      start=jnp.float32(0.0),
-    )
-
   def step_scales(self) -> np.ndarray:
     """1/‖c‖, and 1 where c = 0 (Konidaris et al., 2011, section 3.1), float32 `[F]`."""
-    norms = np.linalg.norm(_multi_indices(self.order, len(self.low)), axis=1)
+    norms = np.linalg.norm(self._multi_indices(), axis=1)
     return (1.0 / np.where(norms == 0.0, 1.0, norms)).astype(np.float32)
+
+  def _multi_indices(self) -> np.ndarray:
+    """c of every feature, float32 `[F, d]`."""
+    indices = _multi_indices(self.order, len(self.low))
+    if self.total_order:
+      indices = indices[indices.sum(axis=1) <= self.order]
+    return indices
+
+
+def _angles(indices: np.ndarray, scaled: jax.Array) -> jax.Array:
+  """π c · x̂ for each of the c `[C, dims]`, float32 `[C]`."""
+  frequencies = np.float32(np.pi) * indices
+  return sum(
+    (jnp.asarray(c) * scaled[i] for i, c in enumerate(frequencies.T)),
+    start=jnp.float32(0.0),
+  )
 
 
 def _multi_indices(order: int, dimensions: int) -> np.ndarray:
-  """c of every feature, float32 `[(order + 1)^dimensions, dimensions]`."""
+  """All c of elements up to n, float32 `[(order + 1)^dimensions, dimensions]`."""
   values = range(order + 1)
   return np.asarray(list(itertools.product(values, repeat=dimensions)), np.float32)

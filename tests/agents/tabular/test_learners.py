@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -183,19 +184,21 @@ def test_sarsa_1_moves_towards_the_returns():
   assert np.abs(expected).max() > 1.0
 
 
+@pytest.mark.parametrize("total_order", [False, True])
 @pytest.mark.parametrize("order, dimensions", [(0, 1), (5, 1), (5, 2), (3, 5)])
-def test_fourier_features(order, dimensions):
+def test_fourier_features(order, dimensions, total_order):
   low = tuple(-1.0 - i for i in range(dimensions))
   high = tuple(2.0 * i + 1.0 for i in range(dimensions))
-  basis = fourier.FourierBasis(order, low, high)
-  assert basis.num_features == (order + 1) ** dimensions
+  basis = fourier.FourierBasis(order, low, high, total_order)
+  indices = itertools.product(range(order + 1), repeat=dimensions)
+  chosen = [c for c in indices if not total_order or sum(c) <= order]
+  assert basis.num_features == len(chosen)
+  norms = [math.hypot(*c) or 1.0 for c in chosen]
+  np.testing.assert_allclose(1 / basis.step_scales(), norms, rtol=1e-6)
   rng = np.random.default_rng(7)
   for x in (*rng.uniform(low, high, (5, dimensions)), np.array(low), np.array(high)):
     scaled = (x - low) / (np.array(high) - low)
-    expected = [
-      np.cos(np.pi * np.dot(c, scaled))
-      for c in itertools.product(range(order + 1), repeat=dimensions)
-    ]
+    expected = [np.cos(np.pi * np.dot(c, scaled)) for c in chosen]
     np.testing.assert_allclose(jax.jit(basis)(x), expected, atol=3e-6)
   beyond = basis(np.array(high) + 1.0)
   np.testing.assert_array_equal(beyond, basis(np.array(high, np.float64)))

@@ -50,6 +50,8 @@ TINY = {
   "ez/fig3_cartpole": ez_cartpole.Config(
     cartpole=ez_cartpole.Cartpole(order=1, time_limit=20, map_steps=40),
     episodes=2,
+    total=ez_cartpole.Cartpole(basis="total", order=1, time_limit=20),
+    total_episodes=2,
     num_seeds=3,
   ),
   "ez/fig7": ez_noise.GridWorldConfig(
@@ -295,9 +297,13 @@ def test_findings_of_cartpole(better, held):
   figure = FIGURES["ez/fig3_cartpole"]
   config = ez_cartpole.Config(num_seeds=5)
   learning = [t for t in figure.tasks(config) if t.settings["what"] == "learning"]
-  seeds = [t.settings["seeds"] for t in learning if t.settings["rule"] == "ez"]
-  assert seeds == [[0, 2], [2, 4], [4, 5]]
-  assert verdicts(figure, config, results) == [held, held]
+  seeds = [
+    (t.settings["setup"]["basis"], *t.settings["seeds"])
+    for t in learning
+    if t.settings["rule"] == "ez"
+  ]
+  assert seeds == [("full", 0, 2), ("full", 2, 4), ("full", 4, 5), ("total", 0, 5)]
+  assert verdicts(figure, config, results) == [held, held, held]
 
 
 def test_findings_of_noise():
@@ -375,6 +381,11 @@ def test_findings_of_r_max():
     (lambda: ez_domains.GridWorld(ties="first"), "ties is 'first'"),
     (lambda: ez_domains.MountainCar(trace_decay=2.0), "trace_decay has 2.0"),
     (lambda: ez_cartpole.Config(seeds_per_task=0), "seeds_per_task has 0"),
+    (lambda: ez_cartpole.Cartpole(basis="half"), "use 'full' or 'total'"),
+    (
+      lambda: ez_cartpole.Config(total=ez_cartpole.Cartpole()),
+      "both have basis 'full'",
+    ),
     (lambda: ez_noise.GridWorldConfig(noises=(0.1, 0.2)), "rising order"),
     (lambda: ez_noise.GridWorldConfig(shown=(0.15,)), "some of the noises"),
     (lambda: ez_noise.GridWorldConfig(noises=(0.0, 0.1, 0.3, 0.7, 2.0)), "0 to 1"),
