@@ -234,10 +234,18 @@ def draw_episodes(
   )
   axes.set(xlabel=xlabel, ylabel="episodes to solve (median)", yscale="log")
   fewest = min(episodes_to_solve(done).min() for _, done in lines)
+  num_columns = 2 if len(lines) <= 6 else 3
+  num_rows = -(-len(lines) // num_columns)
   # Decades, so that more than one has its number; and room for the legend.
-  axes.set_ylim(10.0 ** np.floor(np.log10(fewest)), 12 * limit)
+  axes.set_ylim(10.0 ** np.floor(np.log10(fewest)), 3 ** (num_rows + 1) * limit)
   axes.set_xticks(every[:: -(-len(every) // 8)])
-  axes.legend(fontsize="small", loc="upper center", ncols=2)
+  axes.legend(
+    fontsize="small",
+    loc="upper center",
+    ncols=num_columns,
+    handlelength=1.8,
+    columnspacing=1.0,
+  )
   axes.grid(alpha=0.3)
 
 
