@@ -160,12 +160,11 @@ class Config:
 
 def _tasks(config: Config) -> list[types.Task]:
   setup = dataclasses.asdict(config.cartpole)
-  tasks = [
-    *_learning(config.cartpole, config.episodes, config.seeds_per_task, config),
-    *_learning(
-      config.total, config.total_episodes, config.total_seeds_per_task, config
-    ),
-  ]
+  tasks = _learning(
+    config.cartpole, config.episodes, config.num_seeds, config.seeds_per_task
+  ) + _learning(
+    config.total, config.total_episodes, config.num_seeds, config.total_seeds_per_task
+  )
   for rule in ez_runs.RULES:
     settings = {
       "what": "map",
@@ -178,12 +177,12 @@ def _tasks(config: Config) -> list[types.Task]:
 
 
 def _learning(
-  cartpole: Cartpole, episodes: int, seeds_per_task: int, config: Config
+  cartpole: Cartpole, episodes: int, num_seeds: int, seeds_per_task: int
 ) -> list[types.Task]:
   """The tasks of learning with one of the bases."""
   tasks = []
-  for start in range(0, config.num_seeds, seeds_per_task):
-    seeds = [start, min(start + seeds_per_task, config.num_seeds)]
+  for start in range(0, num_seeds, seeds_per_task):
+    seeds = [start, min(start + seeds_per_task, num_seeds)]
     for rule in ez_runs.RULES:
       settings = {
         "what": "learning",
