@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from explorax.experiments import errors
+from explorax.experiments import errors, threads
 from explorax.experiments.sweeps import tasks
 
 if TYPE_CHECKING:
@@ -188,8 +188,6 @@ class Worker:
       os.chdir(directory)
       sys.path.append(directory)
     import jax
-
-    from explorax.experiments import threads
 
     threads.use_one_thread()
     jax.config.update("jax_platforms", "cpu")

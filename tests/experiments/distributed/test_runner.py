@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import signal
 import threading
 import time
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorax.experiments import run
+from explorax.experiments import run, threads
 from explorax.experiments.distributed import failures
 from explorax.experiments.sweeps import cluster
 
@@ -165,6 +166,8 @@ def _kill_in_turn(directory: Any, roles: tuple[str, ...]) -> None:
     rows, before = count(), pid(role)
     _wait_for(lambda rows=rows: count() >= rows + 3)  # type: ignore[misc]
     assert before is not None
+    began_with = pathlib.Path(f"/proc/{before}/environ").read_bytes()
+    (directory.parent / f"{role}.environ").write_bytes(began_with)
     os.kill(before, signal.SIGKILL)
     _wait_for(lambda role=role, b=before: pid(role) not in (b, None))  # type: ignore[misc]
   rows = count()
@@ -210,6 +213,15 @@ def test_each_process_that_is_killed_is_replaced_and_spoken_of(survivor):
   ):
     (line,) = [line for line in said if line.startswith(f"explorax: {who} died")]
     assert remedy in line and line.endswith("s).")
+
+
+def test_who_acts_begins_on_one_core(survivor):
+  """Their arguments hold arrays: later than at its start, jax would not hear of it."""
+  directory, _ = survivor
+  wanted = {*(f"{k}={v}" for k, v in threads.ONE_THREAD.items()), "JAX_PLATFORMS=cpu"}
+  for role, holds in {"actor 1": True, "evaluator": True, "learner": False}.items():
+    began_with = (directory.parent / f"{role}.environ").read_text().split("\0")
+    assert (wanted <= set(began_with)) == holds
 
 
 def test_no_row_is_there_twice_and_no_step_is_lost(survivor):
