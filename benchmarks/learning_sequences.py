@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 
 import learning
 
+from explorax.experiments import threads
+
 
 class Experiment(NamedTuple):
   """Agents compared in one environment.
@@ -80,7 +82,7 @@ EXPERIMENTS = {
 
 def run_task(name: str, label: str, seed: int) -> dict[str, Any]:
   """One run: the metric in training, and in each evaluation of the greedy policy."""
-  learning.use_one_thread()
+  threads.use_one_thread()
   from explorax import environments
   from explorax.experiments import overrides, presets
   from explorax.experiments.runners import local

@@ -16,6 +16,7 @@ import pytest
 from explorax.agents import types as agent_types
 from explorax.agents.wiring import adder
 from explorax.agents.wiring import learner as learner_lib
+from explorax.experiments import threads
 from explorax.experiments.distributed import learner_process, weights
 from explorax.experiments.runners import local
 
@@ -254,12 +255,14 @@ def test_a_learner_counts_its_time_from_the_second_update_on(
 
 
 @pytest.mark.parametrize("how", ["plain", "bare"])
-def test_processes_without_ray_act(samples, how):
+def test_processes_without_ray_act(samples, how, monkeypatch):
+  began = []  # This process is not one of its own, which would go on with one thread.
+  monkeypatch.setattr(threads, "use_one_thread", lambda: began.append(how))
   results: queue.SimpleQueue = queue.SimpleQueue()
   barrier = types.SimpleNamespace(wait=lambda: None)
   samples._act(how, "dqn", "bsuite:catch/0", 1, 2, 0.2, barrier, results)
   speed, cores = results.get()
-  assert speed > 100 and 0 < cores < 20
+  assert speed > 100 and 0 < cores < 20 and began == [how]
 
 
 def test_settings_are_those_of_the_preset_there(samples):

@@ -192,7 +192,9 @@ def survivor(tmp_path_factory):
   killer = threading.Thread(target=_kill_in_turn, args=(directory, roles), daemon=True)
   killer.start()
   said = io.StringIO()
-  with contextlib.redirect_stderr(said):
+  with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(said):
+    for name in threads.ONE_THREAD:  # What the learner would rightly inherit.
+      patch.delenv(name, raising=False)
     assert _run(directory, "fake", *FAULTS) == 130
   killer.join()
   assert not _ours_left()
