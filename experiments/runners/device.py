@@ -397,12 +397,13 @@ class _Training(device_host.Training):
     account.steps += num_rounds * program.steps_per_round
     account.updates += num_rounds * program.updates_per_round
     report = jax.device_get(report)
-    finite = np.atleast_1d(report.finite)
-    many = account.num_seeds > 1
-    account.metrics = [
-      {name: float(x[i] if many else x) for name, x in report.metrics.items()}
-      for i in range(account.num_seeds)
-    ]
+    last = [report.update]
+    if account.num_seeds > 1:
+      last = [
+        jax.tree.map(lambda x, i=i: x[i], report.update)
+        for i in range(account.num_seeds)
+      ]
+    account.take(last)
     self._tell(
       report.episodes,
       steps,
@@ -411,9 +412,7 @@ class _Training(device_host.Training):
       ),
     )
     self.clock.mark_warm(self.env_steps)
-    if not finite.all():
-      worst = int(np.argmin(finite))
-      raise errors.NonFiniteError(account.non_finite(worst), self.weights())
+    account.check_finite(last, self.weights, before=updates)
 
   def _tell(
     self,

@@ -69,6 +69,20 @@ class State(NamedTuple):
   params: jax_types.Params = ()
 
 
+class Update(NamedTuple):
+  """The newest update, or the first that was not finite.
+
+  Attributes:
+    number: int32 `[]`, from 1 on; 0: there was none yet.
+    metrics: the learner's.
+    keys: `[B]`, of the batch's windows in replay.
+  """
+
+  number: jax.Array
+  metrics: dict[str, jax.Array]
+  keys: jax.Array
+
+
 class DeviceAgent:
   """The functions of one seed's state; nothing here is jitted."""
 
@@ -220,8 +234,24 @@ class DeviceAgent:
       episodes=where(ended, nothing, state.episodes),
     ), done
 
-  def update(self, state: State) -> tuple[State, dict[str, jax.Array]]:
-    """One update of the learner."""
+  def no_update(self, state: State, number: int = 0) -> Update:
+    """What comes before update `number` + 1."""
+    _, metrics, keys = jax.eval_shape(self._update, state)
+    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), metrics)
+    return Update(
+      number=jnp.int32(number),
+      metrics={**zeros, "finite": zeros["finite"] + 1},
+      keys=jnp.zeros(keys.shape, keys.dtype),
+    )
+
+  def update(self, state: State, before: Update) -> tuple[State, Update]:
+    """One update of the learner, after those that `before` stands for."""
+    state, metrics, keys = self._update(state)
+    update = Update(before.number + 1, metrics, keys)
+    return state, updates.keep_if(before.metrics["finite"] > 0, update, before)
+
+  def _update(self, state: State) -> tuple[State, dict[str, jax.Array], jax.Array]:
+    """(The state, the learner's metrics, the keys of its batch)."""
     key, sample_key = jax.random.split(state.key)
     keys, sample = self.replay.sample(state.replay, sample_key)
     sample = types.join_frames(sample, self._agent.replay.num_frames)
@@ -231,7 +261,8 @@ class DeviceAgent:
     is_finite = output.metrics["finite"] > 0
     priorities = updates.keep_if(is_finite, replay.priorities, state.replay.priorities)
     replay = replay._replace(priorities=priorities)
-    return state._replace(learner=learner, replay=replay, key=key), output.metrics
+    state = state._replace(learner=learner, replay=replay, key=key)
+    return state, output.metrics, keys
 
   def fetch(self, state: State, num_steps: int) -> State:
     """Gives actors the learner's weights, where it is time to.

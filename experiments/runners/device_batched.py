@@ -52,7 +52,8 @@ class Program:
     self._choose = jax.jit(self._choose_only, donate_argnums=0)
     self.observe = jax.jit(self._observe, donate_argnums=0)
     self.end_episodes = jax.jit(self._end_episodes, donate_argnums=0)
-    self.update = jax.jit(self._update, donate_argnums=(0, 1))
+    self.no_update = self._agent.no_update
+    self.update = jax.jit(self._agent.update, donate_argnums=(0, 1))
     self.fetch = jax.jit(lambda s: self._agent.fetch(s, 1), donate_argnums=0)
 
   def choose(self, state: device_agent.State) -> tuple[jax.Array, device_agent.State]:
@@ -93,13 +94,6 @@ class Program:
   ) -> tuple[device_agent.State, device_agent.Episodes]:
     """Where episodes have ended, others begin with these frames."""
     return self._agent.end_episodes(state, self._first(first_frames))
-
-  def _update(
-    self, state: device_agent.State, finite: jax.Array
-  ) -> tuple[device_agent.State, jax.Array, dict[str, jax.Array]]:
-    """One update: the state, whether all so far were finite, the metrics."""
-    state, metrics = self._agent.update(state)
-    return state, jnp.minimum(finite, metrics["finite"]), metrics
 
   def _first(self, frames: jax.Array) -> dm_env.TimeStep:
     """Timesteps at which episodes begin."""
@@ -152,8 +146,7 @@ class Training(device_host.Training):
     )
     self._environment = environment
     self._due = fractions.Fraction(0)  # Updates.
-    self._finite = jnp.float32(1.0)
-    self._metrics: dict[str, jax.Array] = {}
+    self._update = self._program.no_update(self.state)
 
   def run(
     self,
@@ -203,16 +196,16 @@ class Training(device_host.Training):
     if "replay" in checkpoint.groups:
       self._due = fractions.Fraction(*checkpoint.record["counts"]["due"])
     (metrics,) = self.account.metrics
-    self._metrics = {name: jnp.float32(value) for name, value in metrics.items()}
+    update = self._program.no_update(self.state, self.account.updates)
+    latest = {name: jnp.float32(value) for name, value in metrics.items()}
+    self._update = update._replace(metrics=latest or update.metrics)
     replay = device_replay.forget_episodes(self.state.replay)
     self.state = self.state._replace(timesteps=first, episodes=episodes, replay=replay)
 
   def _learn(self) -> None:
     """Has the updates made that are due, and does not wait for them."""
     for _ in range(math.floor(self._due)):
-      self.state, self._finite, self._metrics = self._program.update(
-        self.state, self._finite
-      )
+      self.state, self._update = self._program.update(self.state, self._update)
       self.account.updates += 1
     self._due %= 1
     if not self.account.updates:
@@ -241,13 +234,14 @@ class Training(device_host.Training):
 
   def _look(self) -> None:
     """Fetches the learner's latest metrics."""
-    metrics = jax.device_get(self._metrics)
-    self.account.metrics = [{name: float(x) for name, x in metrics.items()}]
+    if self.account.updates:
+      self.account.take([jax.device_get(self._update)])
 
   def _check(self) -> None:
     """Raises a NonFiniteError if an update was not finite."""
-    if not self._finite > 0:
-      raise errors.NonFiniteError(self.account.non_finite(0), self.weights())
+    if not self._update.metrics["finite"] > 0:
+      self._look()
+      self.account.check_finite([jax.device_get(self._update)], self.weights)
 
   def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
     """What the environments answer; they cannot be made anew in mid-batch."""

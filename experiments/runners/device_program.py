@@ -23,13 +23,11 @@ class Report(NamedTuple):
 
   Attributes:
     episodes: `[steps, (S,) E]`.
-    metrics: of the last update, `[(S)]`.
-    finite: whether all updates were, `[(S)]`.
+    update: of these rounds' updates, counted from 1 on, `[(S), ...]`.
   """
 
   episodes: device_agent.Episodes
-  metrics: dict[str, jax.Array]
-  finite: jax.Array
+  update: device_agent.Update
 
 
 class Program:
@@ -100,23 +98,21 @@ class Program:
   ) -> tuple[device_agent.State, Report]:
     """Rounds of steps and updates."""
 
-    def one_round(state: device_agent.State, _: None) -> tuple[device_agent.State, Any]:
+    def one_round(carry: Any, _: None) -> tuple[Any, device_agent.Episodes]:
+      state, update = carry
       state, episodes = self._act_only(state, self.steps_per_round)
-      state, metrics = jax.lax.scan(
-        lambda s, _: self._lift(self._agent.update)(s),
-        state,
+      state, update = jax.lax.scan(
+        lambda c, _: (self._lift(self._agent.update)(*c), None),
+        (state, update),
         length=self.updates_per_round,
-      )
+      )[0]
       state = self._lift(lambda s: self._agent.fetch(s, self.steps_per_round))(state)
-      return state, (episodes, metrics)
+      return (state, update), episodes
 
-    state, (episodes, metrics) = jax.lax.scan(one_round, state, length=num_rounds)
+    carry = state, self._lift(self._agent.no_update)(state)
+    (state, update), episodes = jax.lax.scan(one_round, carry, length=num_rounds)
     episodes = jax.tree.map(lambda x: jnp.reshape(x, (-1, *x.shape[2:])), episodes)
-    return state, Report(
-      episodes,
-      jax.tree.map(lambda x: x[-1, -1], metrics),
-      jnp.min(metrics["finite"], axis=(0, 1)) > 0,
-    )
+    return state, Report(episodes, update)
 
   def _step(
     self, state: device_agent.State

@@ -8,7 +8,7 @@ import jax
 
 from explorax.agents import types
 from explorax.experiments.runners import clock as clock_lib
-from explorax.experiments.runners import device_agent, local
+from explorax.experiments.runners import device_agent, errors, local
 
 
 class Account:
@@ -130,12 +130,41 @@ class Account:
       ),
     )
 
-  def non_finite(self, index: int) -> str:
-    """What is said of a seed whose loss became NaN or infinite."""
-    return (
-      f"stopped at environment step {self.env_steps}, seed {self._seeds[index]}: a "
-      "loss became NaN or infinite; lower the learning rate or clip the gradient."
-    )
+  def take(self, last: Sequence[device_agent.Update]) -> None:
+    """Keeps the metrics of each seed's last update, fetched from the device."""
+    self.metrics = [
+      {name: float(x) for name, x in update.metrics.items()} for update in last
+    ]
+
+  def check_finite(
+    self,
+    last: Sequence[device_agent.Update],
+    weights: Callable[[], list[types.Params]],
+    before: int = 0,
+  ) -> None:
+    """Raises a NonFiniteError if an update was not finite, of the first such seed.
+
+    Args:
+      last: each seed's, fetched from the device.
+      weights: makes those that are kept.
+      before: how many updates came before the first that `last` counts.
+    """
+    for seed, metrics, update in zip(self._seeds, self.metrics, last, strict=True):
+      if metrics["finite"] > 0:
+        continue
+      number = before + int(update.number)
+      raise errors.NonFiniteError(
+        f"stopped at environment step {self.env_steps}, seed {seed}: a loss became NaN "
+        f"or infinite in learner update {number}; lower the learning rate or clip the "
+        "gradient.",
+        weights(),
+        {
+          "seed": seed,
+          "learner_update": number,
+          "metrics": metrics,
+          "keys": update.keys.tolist(),
+        },
+      )
 
   def result(
     self, index: int, weights: types.Params, interrupted: bool

@@ -146,13 +146,15 @@ def test_acts_and_learns_as_the_local_runner_does(config):
   )
   before = learner.save()
   learner.step()
-  after, metrics = jax.jit(program._agent.update)(state)
+  before_all = program._agent.no_update(state)
+  after, update = jax.jit(program._agent.update)(state, before_all)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5),
     learner.save(),
     jax.device_get(after.learner),
   )
-  assert metrics["finite"] == 1
+  assert (update.number, update.metrics["finite"]) == (1, 1)
+  np.testing.assert_array_equal(update.keys, keys)
   moved = jax.tree.map(
     lambda a, b: np.any(a != b), before.params, jax.device_get(after.learner.params)
   )
@@ -177,7 +179,7 @@ def test_updates_keep_to_the_configured_pace(config, num_envs, updates, steps):
   assert state.learner.num_updates == 6 * updates
   assert state.steps == 20 + 6 * steps
   assert report.episodes.ended.shape == (6 * steps, num_envs)
-  assert bool(report.finite)
+  assert bool(report.update.metrics["finite"])
   for _ in range(2):
     state, _ = program.learn(state, 6)
   assert program.learn._cache_size() == 1
@@ -299,7 +301,7 @@ def test_frames_are_stored_once_and_joined_again():
     expected = np.maximum(shown[-1] - np.array([2, 1, 0]), 0)
     np.testing.assert_array_equal(shown, expected)
   _, report = program.learn(state, 3)
-  assert bool(report.finite)
+  assert bool(report.update.metrics["finite"])
 
 
 def test_limits_are_kept_while_replay_fills():
@@ -461,19 +463,30 @@ def test_an_embedding_changes_between_episodes_only():
       assert np.array_equal(b[env], c) == ended[env]
 
 
-def test_a_loss_that_is_not_finite_ends_the_run():
+@pytest.mark.parametrize("seeds", [[4], [4, 7]])
+def test_a_loss_that_is_not_finite_ends_the_run_with_the_keys_of_its_batch(seeds):
   agent = make_agent(DQN)
 
   def update(state, sample):
+    number = state.num_updates
     state, output = agent.learner.update(state, sample)
-    metrics = {**output.metrics, "finite": jnp.float32(0)}
+    finite = (number != 4).astype(jnp.float32)  # Once alone, and others follow.
+    metrics = {**output.metrics, "finite": finite, "number": 1.0 * number}
     return state, output._replace(metrics=metrics)
 
   broken = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
   with pytest.raises(
-    errors.NonFiniteError, match="seed 4: a loss became NaN"
+    errors.NonFiniteError, match=r"seed 4: a loss became NaN .* in learner update 5"
   ) as caught:
-    device.train(broken, GRIDWORLD, PARAMS, seeds=[4], num_steps=100)
+    device.train(broken, GRIDWORLD, PARAMS, seeds=seeds, num_steps=500)
+  record = caught.value.record
+  assert (record["seed"], record["learner_update"]) == (4, 5)
+  assert (record["metrics"]["finite"], record["metrics"]["number"]) == (0, 4)
+  assert len(record["keys"]) == agent.replay.batch_size
+  # Those of windows that were there then.
+  assert len(set(record["keys"])) > 1 and min(record["keys"]) >= 0
+  assert max(record["keys"]) < 100
+  assert len(caught.value.weights) == len(seeds)
   assert jax.tree.leaves(caught.value.weights)
 
 

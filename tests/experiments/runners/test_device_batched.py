@@ -414,6 +414,9 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_the_last_good_weights():
   broken = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
   with pytest.raises(errors.NonFiniteError, match="seed 4: a loss became") as caught:
     device.run(broken, batch, seed=4, num_steps=1000)
+  record = caught.value.record
+  assert (record["learner_update"], record["metrics"]["finite"]) == (4, 0)
+  assert len(record["keys"]) == agent.replay.batch_size
   assert len(batch.sent) < 100
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(caught.value.weights))
 
