@@ -286,7 +286,8 @@ def _compute(
   missing = sorted(set(range(len(tasks))) - set(done), key=lambda i: -tasks[i].weight)
   if not missing:
     return list(done.values())
-  progress = progress_lib.Progress(console, [tasks[i].weight for i in missing])
+  weights = [tasks[i].weight for i in missing]
+  progress = progress_lib.Progress(console, weights, workers)
   failed = 0
   with contextlib.closing(progress):
     outcomes = pool.compute(

@@ -379,18 +379,25 @@ class _Plan:
 
     todo = self._todo
     weights = [task.weight for task in todo]
-    progress = progress_lib.Progress(self._console, weights)
-    under_way: dict[int, float] = {}
+    progress = progress_lib.Progress(self._console, weights, workers.size)
+    begun = told = False
     done = failed = 0
     written = time.monotonic()
 
     def on_progress(shares: dict[int, float]) -> None:
-      nonlocal progress
-      if not (under_way or done):  # Processes were starting: its clock begins now.
-        progress = progress_lib.Progress(self._console, weights)
-      under_way.clear()
-      under_way.update(shares)
+      nonlocal progress, begun, told
+      if not begun:  # Processes were starting: its clock begins now.
+        progress = progress_lib.Progress(self._console, weights, workers.size)
+        begun = bool(shares)
       progress.update(shares)
+      left = progress.left()
+      if not told and left is not None and _FIRST_TASKS <= done < len(todo):
+        told = True
+        progress.close()
+        self._console.line(
+          f"{done} tasks are done; the other {len(todo) - done} will take about "
+          f"{summary.duration(left)}"
+        )
 
     with contextlib.ExitStack() as stack:
       stack.callback(lambda: progress.close())
@@ -410,13 +417,6 @@ class _Plan:
           unfinished.drop(self._directory.path, task)
         progress.finish(report.task)
         done += 1
-        left = progress.left(under_way)
-        if done == _FIRST_TASKS < len(todo) and left is not None:
-          progress.close()
-          self._console.line(
-            f"{done} tasks are done; the other {len(todo) - done} will take about "
-            f"{summary.duration(left)}"
-          )
         if time.monotonic() - written > _INDEX_PERIOD:
           written = time.monotonic()
           self._index.write()

@@ -36,7 +36,11 @@ class _Running(NamedTuple):
 
 
 class Pool:
-  """Workers on Ray, which are started as they are needed and replaced as they die."""
+  """Workers on Ray, which are started as they are needed and replaced as they die.
+
+  Attributes:
+    size: how many there are side by side.
+  """
 
   def __init__(
     self,
@@ -57,7 +61,7 @@ class Pool:
     import ray
 
     self._ray = ray
-    self._size = size
+    self.size = size
     self._start_worker = start_worker
     self._time_limit = time_limit
     self._clock = clock
@@ -118,7 +122,7 @@ class Pool:
         worker, index, self._clock()
       )
     there = len(self._starting) + len(self._running) + len(self._idle)
-    for _ in range(min(self._size - there, len(waiting) - len(self._starting))):
+    for _ in range(min(self.size - there, len(waiting) - len(self._starting))):
       worker = self._start_worker()
       self._starting[worker.ready.remote()] = worker
 
