@@ -8,6 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/py311-reverb.txt
 BOOTSTRAP := requirements/bootstrap.txt
+# Most of the tests' time is compilation, of programs too small to need optimising.
+UNOPTIMISED := XLA_FLAGS='--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true'
 INSTALLED := $(VENV)/.installed
 
 # A user's own settings of pip must not send packages elsewhere than into .venv.
@@ -60,12 +62,10 @@ demo: $(INSTALLED)
 	  --seed=0 --episodes=200 --output=results/demo-$$(date +%Y%m%d-%H%M%S)
 
 test: $(INSTALLED)
-	$(BIN)/pytest --cov -n 2 --dist=worksteal
+	$(UNOPTIMISED) $(BIN)/pytest --cov -n 2 --dist=worksteal
 
-# Most of its time is compilation, of programs too small to need optimising.
 test-ops: $(INSTALLED)
-	XLA_FLAGS='--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true' \
-	  $(BIN)/pytest -m ops -n 2 --dist=worksteal
+	$(UNOPTIMISED) $(BIN)/pytest -m ops -n 2 --dist=worksteal
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .

@@ -135,7 +135,14 @@ def how_made(sweep: read.Sweep, found: results.Results, command: str) -> str:
       markup.paragraph(
         f"Seeds: {', '.join(map(str, sweep.seeds))}. Tasks took "
         f"{summary.duration(sweep.seconds)} of one process, added up. Episodes: "
-        + ("bsuite's own numbers" if sweep.cap is None else f"at most {sweep.cap:,}")
+        + (
+          "bsuite's own numbers"
+          if sweep.cap is None
+          else f"at most {sweep.cap:,}; with bsuite's own numbers, without --episodes, "
+          "the same tasks would take about "
+          f"{wording.hours(sweep.full_seconds)} of one process if their later episodes "
+          "are as long as these"
+        )
         + f". The index was written at {sweep.written}."
       ),
       markup.paragraph(

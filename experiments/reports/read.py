@@ -35,6 +35,7 @@ class Sweep:
     settings: of each agent that has done a task, as JSON.
     logs: (agent, bsuite id, seed) → what bsuite logged, of all tasks that are done.
     seconds: what these tasks took, added up.
+    full_seconds: what they would take without the cap, in proportion to the episodes.
     lacking: the entries of all other tasks, with `status` and `reason`.
   """
 
@@ -47,6 +48,7 @@ class Sweep:
   settings: Mapping[str, Any]
   logs: Mapping[tuple[str, str, int], scores.Log]
   seconds: float
+  full_seconds: float
   lacking: Sequence[Mapping[str, Any]]
 
   @property
@@ -76,6 +78,7 @@ def read(path: pathlib.Path) -> Sweep:
   settings: dict[str, Any] = {}
   logs: dict[tuple[str, str, int], scores.Log] = {}
   made_by: dict[str, Any] | None = None
+  seconds = full_seconds = 0.0
   store = tasks.Store(output.RunDirectory(path, []), {}, None)
   for entry in done:
     task = tasks.Task(entry["agent"], entry["bsuite_id"], entry["seed"], None)
@@ -97,6 +100,10 @@ def read(path: pathlib.Path) -> Sweep:
     settings[entry["agent"]] = marker["settings"]
     key = (entry["agent"], entry["bsuite_id"], entry["seed"])
     logs[key] = _read_log(path, marker)
+    seconds += entry.get("seconds") or 0.0
+    capped = dataclasses.replace(task, episodes=made_by.get("episodes"))
+    share = capped.num_episodes / task.num_episodes
+    full_seconds += (entry.get("seconds") or 0.0) / share
   assert made_by is not None
   return Sweep(
     path=path,
@@ -107,7 +114,8 @@ def read(path: pathlib.Path) -> Sweep:
     agents=tuple(dict.fromkeys(entry["agent"] for entry in entries)),
     settings=settings,
     logs=logs,
-    seconds=sum(entry.get("seconds") or 0.0 for entry in done),
+    seconds=seconds,
+    full_seconds=full_seconds,
     lacking=[entry for entry in entries if entry["status"] != "done"],
   )
 

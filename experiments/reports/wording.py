@@ -1,5 +1,6 @@
 """How a report names numbers, seeds and what was cut short."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from explorax.environments import bsuite_sweeps
@@ -51,3 +52,14 @@ def decimals(value: float) -> str:
 def count(number: int, noun: str) -> str:
   """`1 task`, `1,200 tasks`."""
   return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def hours(seconds: float) -> str:
+  """`40 minutes`, `7.5 hours`, `120 hours`."""
+  if seconds < 5400:
+    return count(math.ceil(seconds / 60), "minute")
+  return (
+    f"{seconds / 3600:.1f} hours"
+    if seconds < 36_000
+    else f"{seconds / 3600:,.0f} hours"
+  )

@@ -11,8 +11,8 @@ class StoppedError(RuntimeError):
 
   Attributes:
     weights: the last good ones of each seed.
-    record: of the update that was not finite, where that is what happened and replay
-      has keys: what `learner.NonFiniteUpdateError` holds.
+    record: of the update that was not finite, where that is what happened: what
+      `learner.NonFiniteUpdateError` holds, and on the device the seed.
   """
 
   def __init__(

@@ -253,6 +253,8 @@ def test_a_capped_sweep_of_one_seed_says_so(logs, write_sweep, tmp_path, capsys)
   assert not (tmp_path / "out/report").exists()
   page = _Page((elsewhere / "report.html").read_text())
   assert "Episodes were capped at 25" in page.text
+  hours = 2.0 * 10_000 / 25 * len(done) / 3600  # Each took two seconds.
+  assert f"would take about {hours:.1f} hours of one process" in page.text
   assert "25 of 10,000 episodes" in page.cell(
     "Scores by experiment", "bandit", "experiment"
   )

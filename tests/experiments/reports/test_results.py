@@ -21,6 +21,7 @@ def _sweep(logs: dict) -> read.Sweep:
     settings=dict.fromkeys(agents),
     logs=logs,
     seconds=0.0,
+    full_seconds=0.0,
     lacking=(),
   )
 
