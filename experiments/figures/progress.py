@@ -85,8 +85,10 @@ class Progress:
     rest -= sum(now - since for since, _ in under_way.values())
     if self._work:
       pace, before = self._seconds / self._work, max(0.0, rest) / len(begun)
-    else:  # No task tells of its share.
+    elif self._complete:  # No task tells of its share.
       pace, before = rest / sum(self._weights[i] for i in self._complete), 0.0
+    else:
+      return None
     seconds = []
     for i, weight in enumerate(self._weights):
       if i in under_way:

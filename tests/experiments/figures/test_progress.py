@@ -88,6 +88,13 @@ def test_a_task_under_way_goes_on_between_two_looks(clock):
   assert shown.left() == pytest.approx(5)
 
 
+def test_one_look_at_a_task_says_nothing_of_its_pace(clock):
+  shown, _ = begin(clock, [10])
+  shown.update({0: 0.5})  # It may have begun in an earlier call.
+  clock.now += 30
+  assert shown.left() is None
+
+
 def test_a_task_that_is_tried_again_begins_anew(clock):
   shown, _ = begin(clock, [10, 10])
   shown.update({0: 0.1})

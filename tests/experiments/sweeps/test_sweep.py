@@ -163,7 +163,7 @@ MOMENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir")
 
 class Inline:
   def __init__(self, size, start_worker, *, time_limit):
-    pass
+    self.size = size
 
   def compute(self, todo, *, on_progress, stop):
     for number, task in enumerate(todo):
@@ -248,7 +248,8 @@ class _Inline:
   signal_after = -1
 
   def __init__(self, size, start_worker, *, time_limit):
-    del size, start_worker, time_limit
+    del start_worker, time_limit
+    self.size = size
 
   def compute(self, todo, *, on_progress, stop):
     for index, task in enumerate(todo):
