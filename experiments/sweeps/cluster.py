@@ -8,6 +8,7 @@ import pathlib
 import secrets
 import shutil
 import signal
+import socket
 import stat
 import sys
 import tempfile
@@ -44,6 +45,20 @@ def check_installed() -> None:
     )
 
 
+def check_reachable(address: str | None) -> None:
+  """Raises a SetUpError where nothing listens at a `host:port`: Ray would wait long."""
+  host, _, port = (address or "").rpartition(":")
+  if not host or not port.isdecimal() or "/" in host:
+    return  # `auto` and `ray://…` are for Ray to look up.
+  try:
+    socket.create_connection((host, int(port)), timeout=5).close()
+  except (OSError, OverflowError) as error:
+    raise errors.SetUpError(
+      f"no Ray cluster answers at --ray_address={address} ({error}); start one with "
+      "`ray start --head`, or leave the flag out."
+    ) from error
+
+
 @contextlib.contextmanager
 def connect(
   address: str | None,
@@ -69,6 +84,7 @@ def connect(
     yield workers or len(os.sched_getaffinity(0))
     return
   if address is not None:
+    check_reachable(address)
     import ray
 
     try:
@@ -77,8 +93,9 @@ def connect(
     except (OSError, RuntimeError, ValueError) as error:
       reason = str(error).strip().splitlines()[0].rstrip(".")
       raise errors.SetUpError(
-        f"no Ray cluster answers at --ray_address={address} ({reason}); start one with "
-        "`ray start --head`, or leave the flag out."
+        f"the Ray cluster of --ray_address={address} was not joined ({reason}); "
+        "RAY_AUTH_MODE, RAY_AUTH_TOKEN and Ray's version have to be those that it was "
+        "started with."
       ) from error
     try:
       cores = int(ray.cluster_resources().get("CPU", 0))

@@ -5,7 +5,6 @@ import math
 import os
 import shlex
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -58,7 +57,7 @@ class Plan:
     self._ids, self._names = ids, names
     self._seeds = seeds.of(given)
     cluster.check_installed()
-    _check_reachable(given["ray_address"])
+    cluster.check_reachable(given["ray_address"])
     self._directory = _directory(given["output"])
     stack.enter_context(lock.hold(self._directory.path))
     self._store = tasks.Store(self._directory, agents, given["episodes"])
@@ -261,20 +260,6 @@ def _names(given: dict[str, Any]) -> Sequence[str]:
       f"--score={given['score']} is for --sweep_config; leave it out, or add that one."
     )
   return names
-
-
-def _check_reachable(address: str | None) -> None:
-  """Refuses a `host:port` where nothing listens, for which Ray would wait minutes."""
-  host, _, port = (address or "").rpartition(":")
-  if not host or not port.isdecimal() or "/" in host:
-    return  # `auto` and `ray://…` are for Ray to look up.
-  try:
-    socket.create_connection((host, int(port)), timeout=5).close()
-  except (OSError, OverflowError) as error:
-    raise errors.SetUpError(
-      f"no Ray cluster answers at --ray_address={address} ({error}); start one with "
-      "`ray start --head`, or leave the flag out."
-    ) from error
 
 
 def _directory(path: str) -> output.RunDirectory:
