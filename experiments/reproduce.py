@@ -264,9 +264,9 @@ def _compute(
   stop: Any,
 ) -> list["types.Done"] | None:
   """The results of all tasks, from the cache as far as it has them."""
+  from explorax.experiments import task_progress
   from explorax.experiments.figures import cache as cache_lib
   from explorax.experiments.figures import pool, types
-  from explorax.experiments.figures import progress as progress_lib
 
   tasks = list(figure.tasks(config))
   cache = cache_lib.Cache(directory, figure)
@@ -287,7 +287,7 @@ def _compute(
   if not missing:
     return list(done.values())
   weights = [tasks[i].weight for i in missing]
-  progress = progress_lib.Progress(console, weights, workers)
+  progress = task_progress.Progress(console, weights, workers)
   failed = 0
   with contextlib.closing(progress):
     outcomes = pool.compute(

@@ -88,8 +88,8 @@ class Summary:
     episodes = len(self.returns.of())
     speed = self.steps_per_second
     facts = [
-      f"{_count(episodes, 'episode')}, {_count(self.env_steps, 'environment step')}, "
-      f"{_count(self.learner_updates, 'learner update')} in "
+      f"{count(episodes, 'episode')}, {count(self.env_steps, 'environment step')}, "
+      f"{count(self.learner_updates, 'learner update')} in "
       f"{duration(self.wall_seconds)}"
       + (f" ({speed:,.0f} steps/s after compilation)" if math.isfinite(speed) else "")
     ]
@@ -98,7 +98,7 @@ class Summary:
     if len(self.evaluations):
       facts.append(self.evaluations.sentence())
     if self.environment_failures:
-      failures = _count(self.environment_failures, "failure")
+      failures = count(self.environment_failures, "failure")
       facts.append(f"The environment was made anew after {failures}.")
     if self.replacements:
       told = ", ".join(f"{role} {n}" for role, n in self.replacements.items())
@@ -119,7 +119,7 @@ def _solved(rule: "environments.SolvedRule", episodes: int) -> str:
   regret = f"average regret below {rule.threshold:g}"
   if rule.solved_episode is not None:
     return f"Deep Sea was solved in episode {rule.solved_episode} ({regret})."
-  return f"Deep Sea was not solved in {_count(episodes, 'episode')} (no {regret})."
+  return f"Deep Sea was not solved in {count(episodes, 'episode')} (no {regret})."
 
 
 def duration(seconds: float) -> str:
@@ -127,6 +127,11 @@ def duration(seconds: float) -> str:
   minutes, seconds = divmod(max(0, round(seconds)), 60)
   hours, minutes = divmod(minutes, 60)
   return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def count(number: int, noun: str) -> str:
+  """`1 task`, `1,200 tasks`."""
+  return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _means(returns: returns_lib.Returns, policy: str | None) -> dict[str, Any]:
@@ -152,7 +157,3 @@ def _returns_table(returns: returns_lib.Returns) -> list[str]:
     cells = [text.rjust(w) for text, w in zip(numbers, widths[1:], strict=True)]
     lines.append("  " + "   ".join([label.ljust(widths[0]), *cells]))
   return lines
-
-
-def _count(number: int, noun: str) -> str:
-  return f"{number:,} {noun}{'' if number == 1 else 's'}"

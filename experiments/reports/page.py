@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from explorax.experiments import summary
 from explorax.experiments.reports import (
   account,
   catalogue,
@@ -61,17 +62,17 @@ def make(sweep: read.Sweep, found: results.Results, *, command: str) -> Report:
     ("What is missing", section(account.missing(sweep, found))),
     ("How each number was made", section(account.how_made(sweep, found, command))),
   ]
-  title = f"bsuite scores of {wording.count(len(found.agents), 'agent')}"
+  title = f"bsuite scores of {summary.count(len(found.agents), 'agent')}"
   return Report(markup.page(title, _introduction(sweep, found), sections), drawn)
 
 
 def _introduction(sweep: read.Sweep, found: results.Results) -> str:
-  tasks = wording.count(len(sweep.logs) + len(sweep.lacking), "task")
+  tasks = summary.count(len(sweep.logs) + len(sweep.lacking), "task")
   ids = {bsuite_id for _, bsuite_id, _ in sweep.logs}
   every = sum(len(catalogue.ids(experiment)) for experiment in catalogue.EXPERIMENTS)
   parts = [
     markup.paragraph(
-      f"{', '.join(found.agents)}: {wording.count(len(ids), 'id')} of bsuite's "
+      f"{', '.join(found.agents)}: {summary.count(len(ids), 'id')} of bsuite's "
       f"{every}, from {len(found.experiments)} of its {len(catalogue.EXPERIMENTS)} "
       f"experiments, {wording.seeds(sweep.seeds)}. {len(sweep.logs):,} of {tasks} are "
       "done. Scores lie between 0 and 1, and 1 is best."

@@ -2,6 +2,7 @@
 
 import math
 
+from explorax.experiments import summary
 from explorax.experiments.reports import (
   catalogue,
   markup,
@@ -92,7 +93,7 @@ def _tag_remark(tag: str, cell: results.Cell) -> str:
 
 
 def _experiment_remark(cell: results.Cell, counts: set[int]) -> str:
-  remarks = [wording.count(len(cell.ids), "id")] if len(counts) > 1 else []
+  remarks = [summary.count(len(cell.ids), "id")] if len(counts) > 1 else []
   return "; ".join([*remarks, *_seed_remarks(cell)])
 
 

@@ -4,11 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from explorax.environments import bsuite_sweeps
-from explorax.experiments.reports import (
-  catalogue,
-  read,
-  results,
-)
+from explorax.experiments import summary
+from explorax.experiments.reports import catalogue, read, results
 
 
 def capped(sweep: read.Sweep, experiment: str) -> str:
@@ -49,15 +46,10 @@ def decimals(value: float) -> str:
   return f"{value:.{results.DIGITS}f}"
 
 
-def count(number: int, noun: str) -> str:
-  """`1 task`, `1,200 tasks`."""
-  return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def hours(seconds: float) -> str:
   """`40 minutes`, `7.5 hours`, `120 hours`."""
   if seconds < 5400:
-    return count(math.ceil(seconds / 60), "minute")
+    return summary.count(math.ceil(seconds / 60), "minute")
   return (
     f"{seconds / 3600:.1f} hours"
     if seconds < 36_000

@@ -12,8 +12,14 @@ from typing import Any
 
 from explorax.environments import bsuite_mnist, bsuite_sweeps
 from explorax.experiments import console as console_lib
-from explorax.experiments import errors, output, signals, summary, versions
-from explorax.experiments.figures import progress as progress_lib
+from explorax.experiments import (
+  errors,
+  output,
+  signals,
+  summary,
+  task_progress,
+  versions,
+)
 from explorax.experiments.reports import read
 from explorax.experiments.sweeps import agents as agents_lib
 from explorax.experiments.sweeps import (
@@ -83,9 +89,9 @@ class Plan:
     before = len(possible) - len(self._todo)
     go_on = sum(unfinished.exists(self._directory.path, task) for task in self._todo)
     self._console.line(
-      f"{_count(len(possible), 'task')} ({_count(len(agents), 'agent')}, "
-      f"{_count(len(ids), 'id')}, {_count(len(self._seeds), 'seed')}), into "
-      f"{self._directory.path}"
+      f"{summary.count(len(possible), 'task')} ("
+      f"{summary.count(len(agents), 'agent')}, {summary.count(len(ids), 'id')}, "
+      f"{summary.count(len(self._seeds), 'seed')}), into {self._directory.path}"
       + (f"; {before} of them done before" if before else "")
       + (f"; {go_on} of them go on from checkpoints" if go_on else "")
     )
@@ -108,8 +114,8 @@ class Plan:
       if task.bsuite_id in lacking:
         self._index.missing(task, problem)
     self._console.line(
-      f"{_count(len(lacking), 'mnist id')} left out: {problem} (--mnist_dir names "
-      "another folder)."
+      f"{summary.count(len(lacking), 'mnist id')} left out: {problem} (--mnist_dir "
+      "names another folder)."
     )
     return kept
 
@@ -126,7 +132,7 @@ class Plan:
     failed = 0
     with contextlib.ExitStack() as stack:
       stack.callback(unfinished.drop_all, self._directory.path)
-      compute = self._connect(stack)
+      workers = self._connect(stack)
       # After Ray, which would take these signals for itself.
       request = stack.enter_context(signals.stop_on_signals(_announce))
       # After Ray as well, which forks, and jax's threads would not survive that.
@@ -137,7 +143,7 @@ class Plan:
         return request() or time.monotonic() >= end
 
       try:
-        failed = self._compute(compute, stop)
+        failed = self._compute(workers, stop)
       finally:
         self._index.write()
         self._write_table()
@@ -150,8 +156,8 @@ class Plan:
     self._console.line(f"results in {self._directory.path / 'results.csv'}")
     if failed:
       console_lib.complain(
-        f"{_count(failed, 'task')} failed (sweep.json has the tracebacks); the others "
-        "are kept, and the same call tries those again."
+        f"{summary.count(failed, 'task')} failed (sweep.json has the tracebacks); the "
+        "others are kept, and the same call tries those again."
       )
     self._tell_best()
     return 1 if failed else 0
@@ -165,7 +171,7 @@ class Plan:
     size = min(size, len(self._todo))
     self._console.line(
       f"Ray is there after {time.monotonic() - start:.0f} s; "
-      f"{_count(size, 'task')} side by side"
+      f"{summary.count(size, 'task')} side by side"
     )
     # What jax has compiled may not run on other machines.
     cache = None if address else str((self._directory.path / "cache").absolute())
@@ -182,7 +188,7 @@ class Plan:
     """Does what is to be done; returns how many tasks failed."""
     todo = self._todo
     weights = [task.weight for task in todo]
-    progress = progress_lib.Progress(self._console, weights, workers.size)
+    progress = task_progress.Progress(self._console, weights, workers.size)
     begun = told = False
     done = failed = 0
     written = time.monotonic()
@@ -190,7 +196,7 @@ class Plan:
     def on_progress(shares: dict[int, float]) -> None:
       nonlocal progress, begun, told
       if not begun:  # Processes were starting: its clock begins now.
-        progress = progress_lib.Progress(self._console, weights, workers.size)
+        progress = task_progress.Progress(self._console, weights, workers.size)
         begun = bool(shares)
       progress.update(shares)
       left = progress.left()
@@ -229,7 +235,6 @@ class Plan:
     """Of a tuning: the best settings, on the console and in tuning.csv."""
     if not self._given["sweep_config"]:
       return
-
     score = self._given["score"] or "bsuite"
     logs: tuning.AllLogs = {}
     if any(self._index.done(task) for task in self._possible):
@@ -267,10 +272,6 @@ def _directory(path: str) -> output.RunDirectory:
     return output.RunDirectory.create(path)
   except errors.OutputError as error:
     raise errors.SetUpError(str(error)) from error
-
-
-def _count(number: int, noun: str) -> str:
-  return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _announce(number: signal.Signals) -> None:

@@ -54,7 +54,7 @@ def _start(environment: dict[str, str], *flags: str) -> "subprocess.Popen[str]":
   raise AssertionError("".join(said))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def machines():
   """(The address of a cluster of two, the environment of who may join it)."""
   with socket.socket() as probe:

@@ -4,8 +4,7 @@ import io
 
 import pytest
 
-from explorax.experiments import console
-from explorax.experiments.figures import progress as progress_lib
+from explorax.experiments import console, task_progress
 
 
 class Clock:
@@ -24,7 +23,9 @@ def clock():
 
 def begin(clock, weights, workers=1):
   stream = io.StringIO()
-  return progress_lib.Progress(console.Console(stream), weights, workers, clock), stream
+  return task_progress.Progress(
+    console.Console(stream), weights, workers, clock
+  ), stream
 
 
 def test_what_every_task_needs_to_begin_counts_once_for_each(clock):
