@@ -34,11 +34,13 @@ from explorax.experiments.sweeps import perform, selection, tasks, user_agents
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+SWEEPS = ROOT / "docs/bsuite/README.md"
 AGENTS = ("dqn", "r2d2", "ngu")
-every_readme = pytest.mark.parametrize(
-  "path",
-  [README, *(ROOT / f"agents/{name}/README.md" for name in AGENTS)],
-  ids=["readme", *AGENTS],
+READMES = [README, *(ROOT / f"agents/{name}/README.md" for name in AGENTS)]
+every_readme = pytest.mark.parametrize("path", READMES, ids=["readme", *AGENTS])
+
+about_sweeps = pytest.mark.parametrize(
+  "path", [README, SWEEPS], ids=["readme", "bsuite"]
 )
 
 LEFT_BEHIND = "## What a run leaves behind"
@@ -176,8 +178,9 @@ def test_default_output_is_as_described():
 
 
 @needs_bash
-def test_sweeps_ask_for_what_there_is(directory_of_files):
-  commands = _commands(README, "sweep")
+@about_sweeps
+def test_sweeps_ask_for_what_there_is(path, directory_of_files):
+  commands = _commands(path, "sweep")
   assert len(commands) >= 2
   for argv in commands:
     given = flag_table.parse(sweep.FLAGS, argv)
@@ -187,9 +190,10 @@ def test_sweeps_ask_for_what_there_is(directory_of_files):
 
 
 @needs_bash
-def test_reports_are_of_sweeps_that_are_shown():
-  commands = _commands(README, "report")
-  sweeps = [flag_table.parse(sweep.FLAGS, argv) for argv in _commands(README, "sweep")]
+@about_sweeps
+def test_reports_are_of_sweeps_that_are_shown(path):
+  commands = _commands(path, "report")
+  sweeps = [flag_table.parse(sweep.FLAGS, argv) for argv in _commands(path, "sweep")]
   assert commands
   assert {argv[0] for argv in commands} <= {given["output"] for given in sweeps}
 
@@ -273,7 +277,7 @@ def test_table_of_extras_lists_them():
   )
 
 
-@every_readme
+@pytest.mark.parametrize("path", [*READMES, SWEEPS], ids=lambda path: path.parent.name)
 def test_links_and_paths_exist(path):
   text = path.read_text(encoding="utf-8")
   anchors = {
