@@ -82,9 +82,9 @@ _RAINBOW = dqn_config.DQNConfig(
   priority_exponent=0.5,
   importance_exponent=0.4,
 )
-# β of the RND and count baselines: of those that paper 4 swept (Table 3, whose best values
-# its text does not have). In our tuning it is the best for counts, and for RND not to be
-# told from the best (docs/bsuite).
+# β of the RND and count baselines: of those that paper 4 swept (Table 3, whose best
+# values its text does not have). In our tuning it is the best for counts, and for RND
+# not to be told from the best (docs/bsuite).
 _NOVELTY_BETA = 0.1
 
 # Paper 3, Table 1, on Atari, the unit of its schedules being one action: learning
@@ -261,7 +261,7 @@ _DQN_PRESETS = (
       num_explorers=1,
       explorers_see_reward=False,
       bonus=bonuses.AbsoluteTDError(),
-      beta=1.0,  # The TD error as it is; the best of Table 3 in our tuning (docs/bsuite).
+      beta=1.0,  # The TD error as it is; Table 3's best in our tuning (docs/bsuite).
       exploration=exploration.Thompson(epsilon=0.05),  # ε as in bsuite's DQN.
     ),
   ),

@@ -44,7 +44,7 @@ FLAGS = {
       "output",
       "=DIR",
       None,
-      "Where the page and its drawings go; files of the same names are replaced.\n"
+      "Where the page and its drawings go, in the place of an earlier report's.\n"
       "[report in the sweep's directory]",
     ),
   ),
@@ -107,7 +107,7 @@ def _report(path: pathlib.Path, where: str | None, command: str) -> None:
       "matplotlib is missing, which draws the report; install explorax[plots]."
     ) from error
   from explorax.experiments import output
-  from explorax.experiments.reports import page, read, results
+  from explorax.experiments.reports import page, pictures, read, results
 
   sweep = read.read(path)
   found = results.compute(sweep)
@@ -116,6 +116,10 @@ def _report(path: pathlib.Path, where: str | None, command: str) -> None:
   for picture in report.pictures:
     directory.write(picture.name, functools.partial(_put, picture.png))
   directory.write(_PAGE, functools.partial(_put, report.html.encode()))
+  names = {picture.name for picture in report.pictures}
+  for file in directory.path.glob("*.png"):
+    if file.name.startswith(pictures.NAMES) and file.name not in names:
+      file.unlink()  # Of an earlier page, which had other drawings.
   console_lib.Console(sys.stdout).line(
     f"{len(sweep.logs):,} of {len(sweep.logs) + len(sweep.lacking):,} tasks are done; "
     f"their scores are in {directory.path / _PAGE}"

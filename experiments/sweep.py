@@ -44,8 +44,8 @@ csv_load) and sweep.json (settings, versions, and which tasks are missing and wh
 The same call again does what is missing; a task of ours that was interrupted goes on
 from its newest checkpoint, to the bit, one of your own agents begins anew. More seeds,
 ids and agents may be added.
-Exit codes: 0 done, 1 a task failed, 2 could not start, 3 --max_hours were up,
-130 Ctrl-C, 143 SIGTERM.
+Exit codes: 0 done, 1 a task failed, 2 could not start, 3 --max_hours were up and tasks
+are left, 130 Ctrl-C, 143 SIGTERM.
 """
 
 FLAGS = {
@@ -190,7 +190,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     console_lib.complain(error)
     return 1 if isinstance(error, errors.OutputError) else 2
   except KeyboardInterrupt:
-    console_lib.complain("stopped before anything began.")
+    console_lib.complain("stopped at once; what is done is kept.")
     return 130
 
 

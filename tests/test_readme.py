@@ -70,6 +70,12 @@ def _section(path: pathlib.Path, heading: str) -> str:
   return re.split(rf"^#{{1,{len(level)}}} ", rest, flags=re.MULTILINE)[0]
 
 
+def _anchors(path: pathlib.Path) -> set[str]:
+  """Of a file's headings."""
+  headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+  return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
 def _rows(text: str) -> list[list[str]]:
   """The cells of a table's rows, its header and rule left out."""
   lines = [line for line in text.splitlines() if line.startswith("|")]
@@ -280,15 +286,13 @@ def test_table_of_extras_lists_them():
 @pytest.mark.parametrize("path", [*READMES, SWEEPS], ids=lambda path: path.parent.name)
 def test_links_and_paths_exist(path):
   text = path.read_text(encoding="utf-8")
-  anchors = {
-    re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-    for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-  }
   for link in re.findall(r"\]\(([^)]+)\)", text):
-    if link.startswith("#"):
-      assert link[1:] in anchors, link
-    elif not link.startswith("https://"):
-      assert (path.parent / link).exists(), link
+    if link.startswith("https://"):
+      continue
+    name, _, anchor = link.partition("#")
+    target = path.parent / name if name else path
+    assert target.exists(), link
+    assert not anchor or anchor in _anchors(target), link
   folders = "losses|exploration|networks|environments|agents|experiments|benchmarks"
   for name in re.findall(rf"`((?:{folders}|requirements)/[\w./]*)`", text):
     assert (ROOT / name).exists(), name

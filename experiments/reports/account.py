@@ -114,9 +114,6 @@ def missing(sweep: read.Sweep, found: results.Results) -> str:
 
 def how_made(sweep: read.Sweep, found: results.Results, command: str) -> str:
   """Commands, seeds, versions, formulas and intervals."""
-  packages = sweep.versions.get("packages") or {}
-  shown = {"python": sweep.versions.get("python"), **packages}
-  shown["commit"] = sweep.versions.get("git_commit")
   ours = ("explorax", "numpy", "matplotlib", "bsuite")
   rows = [
     [
@@ -145,10 +142,9 @@ def how_made(sweep: read.Sweep, found: results.Results, command: str) -> str:
         )
         + f". The index was written at {sweep.written}."
       ),
-      markup.paragraph(
-        "Made with "
-        + ", ".join(f"{name} {value}" for name, value in shown.items() if value)
-        + f", on {sweep.versions.get('platform')}."
+      *(
+        markup.paragraph(_made_with(versions, count, len(sweep.logs)))
+        for versions, count in sweep.versions
       ),
       "<h3>This page</h3>",
       markup.preformatted([command]),
@@ -174,6 +170,15 @@ def how_made(sweep: read.Sweep, found: results.Results, command: str) -> str:
       ),
     ]
   )
+
+
+def _made_with(versions: Mapping[str, Any], count: int, total: int) -> str:
+  """What so many of all tasks were made with."""
+  shown = {"python": versions.get("python"), **(versions.get("packages") or {})}
+  shown["commit"] = versions.get("git_commit")
+  names = ", ".join(f"{name} {value}" for name, value in shown.items() if value)
+  whose = "Made" if count == total else f"{count:,} of the {total:,} tasks were made"
+  return f"{whose} with {names}, on {versions.get('platform')}."
 
 
 def _whose(entries: Sequence[Mapping[str, Any]]) -> str:

@@ -15,6 +15,8 @@ from explorax.experiments.reports import (
 )
 
 DEEP_SEAS = ("deep_sea", "deep_sea_stochastic")
+# With these words the names of all drawings begin.
+NAMES = ("scores_by_", "radar", "curve_", "scaling_", "paper4_figure")
 _LEAST_TAGS = 3  # Of a radar.
 _MOST_ROWS = 12  # Of a drawing of scores.
 
@@ -82,8 +84,8 @@ def deep_sea(sweep: read.Sweep, found: results.Results) -> list[markup.Picture]:
       f"Episodes to solve {experiment} against its size N, on a logarithmic scale, a "
       "line for each agent and a dotted line for 2 to the power of N. "
       + _solved(sweep, found, experiment),
-      f"{experiment}: median over seeds with 95 % bars. Hollow marks: solved by fewer "
-      "than half of the seeds, the others counting with the last episode in the log.",
+      f"{experiment}: median over seeds with 95 % bars. Hollow marks, at the end of "
+      "the log: half of the seeds or more have not solved it.",
     )
     for experiment in DEEP_SEAS
     if experiment in found.experiments

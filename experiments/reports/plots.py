@@ -7,7 +7,7 @@ not by colour alone.
 import io
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +16,14 @@ from explorax.experiments.figures import drawing, statistics
 from explorax.experiments.reports import catalogue, read, results, scores
 
 if TYPE_CHECKING:
-  from matplotlib import axes as mpl_axes
   from matplotlib import figure as mpl_figure
 
 WIDTH = 5.0  # Inches.
 _LONG = 20  # Letters of a label that leave no room for another beside it.
+_LONGEST = 44  # Letters of a label that have room in a line.
 _NUM_STYLES = 8
+# How marks are filled once all styles have been had; hollow ones mean something else.
+_FILLS = ("full", "left", "top", "right", "bottom")
 _PER_RADAR = 5  # More agents cannot be told apart; bsuite says so, too.
 
 Labels = Mapping[str, str]  # Agent → what it is called in a drawing.
@@ -50,7 +52,7 @@ def forest(
   step, gap = 0.14, 0.2  # Inches for an agent, and between rows.
   row_height = step * len(labels) + gap
   fig, ((axes,),) = drawing.new(
-    width=WIDTH, height=1.0 + _legend_height(labels) + row_height * len(rows)
+    width=WIDTH, height=1.0 + _legend_height(labels.values()) + row_height * len(rows)
   )
   for number, (_, cells) in enumerate(rows):
     for index, agent in enumerate(labels):
@@ -63,15 +65,17 @@ def forest(
           [cell.low, cell.high], [y, y], color=drawing.style(index).color, linewidth=1.4
         )
       axes.plot([cell.value], [y], **_mark(index), linestyle="none", markersize=5)
-  for index, label in enumerate(labels.values()):
-    axes.plot([], [], **_mark(index), markersize=5, linewidth=1.4, label=label)
+  lines = [
+    axes.plot([], [], **_mark(index), markersize=5, linewidth=1.4)[0]
+    for index in range(len(labels))
+  ]
   axes.set_yticks(range(len(rows)), [label for label, _ in rows])
   axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
   axes.grid(axis="y", which="minor", color="0.8", linewidth=0.6)
   axes.grid(axis="x", alpha=0.4)
   axes.tick_params(axis="y", which="both", length=0)
   axes.set(xlim=(-0.03, 1.03), ylim=(len(rows) - 0.5, -0.5), xlabel="score")
-  _legend(fig, axes, labels)
+  _legend(fig, lines, labels.values())
   fig.suptitle(title, fontsize="medium")
   return fig
 
@@ -100,18 +104,18 @@ def radar(
   angles = np.linspace(0, 2 * np.pi, len(tags), endpoint=False)
   closed = [*range(len(tags)), 0]
   for axes, group in zip(panels, groups, strict=True):
+    lines = []
     for index in group:
       cells = [by_tag.get((agents[index], tag)) for tag in tags]
       values = np.array([math.nan if cell is None else cell.value for cell in cells])
       style = drawing.style(index)
-      axes.plot(
+      lines += axes.plot(
         angles[closed],
         values[closed],
         **_mark(index),
         linestyle=style.linestyle,
         linewidth=1.8,
         markersize=6,
-        label=agents[index],
       )
       axes.fill(angles, np.nan_to_num(values), color=style.color, alpha=0.05)
     axes.set_xticks(angles, [tag.replace("_", "\n") for tag in tags])
@@ -120,11 +124,14 @@ def radar(
     for angle, tick in zip(angles, axes.get_xticklabels(), strict=True):
       side = round(float(np.cos(angle)), 1)
       tick.set_ha("center" if not side else ("left" if side > 0 else "right"))
+    names = [agents[index] for index in group]
     axes.legend(
+      lines,
+      _wrapped(names),
       loc="upper center",
       bbox_to_anchor=(0.5, -0.12),
       frameon=False,
-      ncols=_legend_columns({agents[i]: agents[i] for i in group}),
+      ncols=_legend_columns(names),
     )
   return fig
 
@@ -133,15 +140,14 @@ def learning_curves(
   sweep: read.Sweep, found: results.Results, experiment: str
 ) -> "mpl_figure.Figure":
   """The average regret up to each episode, its mean over ids and seeds."""
-  labels = _same(found.agents)
-  fig, ((axes,),) = drawing.new(width=WIDTH, height=3.2 + _legend_height(labels))
-  for index, agent in enumerate(found.agents):
-    cell = found.by_experiment.get((agent, experiment))
-    if cell is None:
-      continue
+  cells = results.of_agents(found.by_experiment, experiment, found.agents)
+  fig, ((axes,),) = drawing.new(width=WIDTH, height=3.2 + _legend_height(cells))
+  for agent, cell in cells.items():
+    index = found.agents.index(agent)
     episodes, values = regrets(sweep, agent, experiment, cell)
     drawing.curve(axes, episodes, values, label=agent, index=index, markers=True)
-    axes.lines[-1].set_markerfacecolor(_mark(index)["markerfacecolor"])
+    axes.lines[-1].set_fillstyle(_mark(index)["fillstyle"])
+  lines = list(axes.lines)
   value, name = scores.reference(experiment)
   axes.axhline(value, color="0.35", linewidth=0.9, linestyle=(0, (1, 2)))
   axes.text(
@@ -159,7 +165,7 @@ def learning_curves(
   bottom, top = axes.get_ylim()
   axes.set_ylim(min(0.0, bottom), max(top, 1.12 * value))  # With room for its name.
   axes.grid(alpha=0.3)
-  _legend(fig, axes, labels)
+  _legend(fig, lines, cells)
   fig.suptitle(experiment, fontsize="medium")
   return fig
 
@@ -190,47 +196,52 @@ def deep_sea_scaling(
 ) -> "mpl_figure.Figure":
   """Episodes to solve Deep Sea against its size N: the median over seeds.
 
-  Marks are filled where at least half of the seeds have solved it. Those that have not
-  count with the last episode that was logged. The reference is 2^N, about what
+  A seed that has not solved it would take longer than its log: where the median is one
+  of those, the mark is hollow and at the log's end. The reference is 2^N, about what
   exploration without a plan takes.
   """
-  labels = _same(found.agents)
+  cells = results.of_agents(found.by_experiment, experiment, found.agents)
+  names, lines = [], []
   fig, ((axes,),) = drawing.new(
-    width=WIDTH, height=3.8 + _legend_height({**labels, "": "2^N"})
+    width=WIDTH, height=3.8 + _legend_height([*cells, "2^N"])
   )
   longest, fewest = 1, math.inf
-  for index, agent in enumerate(found.agents):
-    cell = found.by_experiment.get((agent, experiment))
-    if cell is None:
-      continue
+  for number, (agent, cell) in enumerate(cells.items()):
     sizes, episodes, solved = solutions(sweep, agent, cell)
     if not len(sizes):
       continue
     longest, fewest = max(longest, episodes.max()), min(fewest, episodes.min())
-    interval = statistics.bootstrap(episodes, _median_over_seeds)
+    value, low, high = median_episodes(episodes, solved)
+    ends = episodes.max(axis=0)  # Of the logs, where it is not solved.
+    index = found.agents.index(agent)
     style = drawing.style(index)
     # Beside each other, so that no bar hides another.
-    x = sizes + 1.2 * ((index + 0.5) / len(labels) - 0.5)
+    x = sizes + 1.2 * ((number + 0.5) / len(cells) - 0.5)
     line = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.3}
-    axes.plot(x, interval.value, **line)
-    axes.vlines(x, interval.low, interval.high, color=style.color, linewidth=1.3)
-    for at, value, share in zip(x, interval.value, solved.mean(axis=0), strict=True):
-      mark = {**_mark(index), "markerfacecolor": style.color}
-      if share < 0.5:
-        mark["markerfacecolor"] = "white"
-      axes.plot([at], [value], **mark, markersize=5)
-    axes.plot([], [], **{**line, **_mark(index)}, label=agent)
+    axes.plot(x, np.minimum(value, ends), **line)
+    axes.vlines(
+      x,
+      np.minimum(low, ends),
+      np.minimum(high, ends),
+      color=style.color,
+      linewidth=1.3,
+    )
+    for at, median, end in zip(x, value, ends, strict=True):
+      mark = _mark(index) | ({"fillstyle": "none"} if median == math.inf else {})
+      axes.plot([at], [min(median, end)], **mark, markersize=5)
+    names.append(agent)
+    lines += axes.plot([], [], **{**line, **_mark(index)})
   every = [catalogue.setting(i) for i in catalogue.ids(experiment)]
   sizes = np.arange(min(filter(None, every)), max(filter(None, every)) + 1)
-  axes.plot(sizes, 2.0**sizes, color="0.3", linestyle=(0, (1, 1.5)), label="2^N")
-  low = 10.0 ** math.floor(math.log10(fewest)) if fewest < math.inf else 1.0
+  lines += axes.plot(sizes, 2.0**sizes, color="0.3", linestyle=(0, (1, 1.5)))
+  bottom = 10.0 ** math.floor(math.log10(fewest)) if fewest < math.inf else 1.0
   axes.set(yscale="log", xlabel="size N", ylabel="episodes to solve (median)")
-  axes.set_ylim(low, max(3 * longest, 10 * low, 4 * 2.0 ** sizes[0]))
+  axes.set_ylim(bottom, max(3 * longest, 10 * bottom, 4 * 2.0 ** sizes[0]))
   axes.set_xlim(sizes[0] - 1.5, sizes[-1] + 1.5)
   axes.yaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
   axes.yaxis.set_minor_formatter("")
   axes.grid(alpha=0.3)
-  _legend(fig, axes, labels)
+  _legend(fig, lines, [*names, "2^N"])
   fig.suptitle(f"{experiment} (hollow: not solved)", fontsize="medium")
   return fig
 
@@ -264,41 +275,75 @@ def solutions(
   )
 
 
+def median_episodes(
+  episodes: np.ndarray, solved: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+  """The median over seeds of the episodes to solve, and its 95 % interval.
+
+  Args:
+    episodes: `[S, M]`, of S seeds.
+    solved: bool `[S, M]`; where it is not, the episodes to solve are ∞.
+
+  Returns:
+    The median `[M]`, and the interval's ends `[M]`; ∞ where a median would be of seeds
+    that have not solved it.
+  """
+  # The mean of the two in the middle is ∞ if either is.
+  value = np.median(np.where(solved, episodes, math.inf), axis=0)
+  # Percentiles are interpolated, which ∞ − ∞ is not for.
+  finite = np.where(solved, episodes, 1e18)
+  interval = statistics.bootstrap(finite, _median_over_seeds)
+  beyond = [
+    np.where(end < 1e15, end, math.inf) for end in (interval.low, interval.high)
+  ]
+  return value, beyond[0], beyond[1]
+
+
 def _median_over_seeds(x: np.ndarray) -> np.ndarray:
   return np.median(x, axis=-2)
 
 
 def _mark(index: int) -> dict[str, Any]:
-  """The mark of an agent: hollow once the styles come again."""
+  """The mark of an agent: filled in another way once the styles come again."""
   style = drawing.style(index)
-  hollow = (index // _NUM_STYLES) % 2 == 1
   return {
     "color": style.color,
     "marker": style.marker,
-    "markerfacecolor": "white" if hollow else style.color,
+    "fillstyle": _FILLS[index // _NUM_STYLES % len(_FILLS)],
+    "markerfacecoloralt": "white",
   }
 
 
-def _legend_columns(labels: Labels) -> int:
-  return 1 if max(map(len, labels.values())) > _LONG else 2
+def _legend_columns(names: Iterable[str]) -> int:
+  return 1 if max(map(len, names)) > _LONG else 2
 
 
-def _legend_height(labels: Labels) -> float:
+def _legend_height(names: Iterable[str]) -> float:
   """Inches."""
-  return 0.2 * math.ceil(len(labels) / _legend_columns(labels))
+  names = list(names)
+  lines = sum(text.count("\n") + 1 for text in _wrapped(names))
+  return 0.2 * math.ceil(lines / _legend_columns(names))
 
 
-def _same(agents: Sequence[str]) -> dict[str, str]:
-  return {agent: agent for agent in agents}
+def _wrapped(names: Iterable[str]) -> list[str]:
+  """Names in lines that fit, broken before a setting where that is possible."""
+  return [
+    "\n".join(
+      textwrap.wrap(name.replace("@", " @"), _LONGEST, break_on_hyphens=False)
+    ).replace(" @", "@")
+    for name in names
+  ]
 
 
-def _legend(fig: "mpl_figure.Figure", axes: "mpl_axes.Axes", labels: Labels) -> None:
+def _legend(
+  fig: "mpl_figure.Figure", lines: Sequence[Any], names: Iterable[str]
+) -> None:
   """Below the axes, so that it hides nothing."""
-  handles, names = axes.get_legend_handles_labels()
+  names = list(names)
   fig.legend(
-    handles,
-    names,
+    lines,
+    _wrapped(names),
     loc="outside lower center",
-    ncols=_legend_columns(labels),
+    ncols=_legend_columns(names),
     frameon=False,
   )

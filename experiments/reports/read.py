@@ -28,7 +28,8 @@ class Sweep:
   Attributes:
     path: of the directory.
     commands: by which the sweep was called, in turn.
-    versions: with which the tasks were made, as `versions.collect` has them.
+    versions: with which the tasks were made, as `versions.collect` has them: each set
+      of them, and of how many tasks it is.
     written: when the index was, ISO 8601.
     cap: on the episodes of each task; None for bsuite's own numbers.
     agents: in the order in which they were asked for.
@@ -41,7 +42,7 @@ class Sweep:
 
   path: pathlib.Path
   commands: tuple[str, ...]
-  versions: Mapping[str, Any]
+  versions: Sequence[tuple[Mapping[str, Any], int]]
   written: str
   cap: int | None
   agents: tuple[str, ...]
@@ -78,6 +79,7 @@ def read(path: pathlib.Path) -> Sweep:
   settings: dict[str, Any] = {}
   logs: dict[tuple[str, str, int], scores.Log] = {}
   made_by: dict[str, Any] | None = None
+  versions: dict[str, tuple[Mapping[str, Any], int]] = {}
   seconds = full_seconds = 0.0
   store = tasks.Store(output.RunDirectory(path, []), {}, None)
   for entry in done:
@@ -100,15 +102,16 @@ def read(path: pathlib.Path) -> Sweep:
     settings[entry["agent"]] = marker["settings"]
     key = (entry["agent"], entry["bsuite_id"], entry["seed"])
     logs[key] = _read_log(path, marker)
-    seconds += entry.get("seconds") or 0.0
+    name = json.dumps(marker["versions"], sort_keys=True)
+    versions[name] = marker["versions"], versions.get(name, ({}, 0))[1] + 1
+    seconds += marker["seconds"]
     capped = dataclasses.replace(task, episodes=made_by.get("episodes"))
-    share = capped.num_episodes / task.num_episodes
-    full_seconds += (entry.get("seconds") or 0.0) / share
+    full_seconds += marker["seconds"] * task.num_episodes / capped.num_episodes
   assert made_by is not None
   return Sweep(
     path=path,
     commands=tuple(index["commands"]),
-    versions=index["versions"],
+    versions=tuple(versions.values()),
     written=index["written"],
     cap=made_by.get("episodes"),
     agents=tuple(dict.fromkeys(entry["agent"] for entry in entries)),
@@ -174,7 +177,7 @@ def _read_index(path: pathlib.Path) -> dict[str, Any]:
     ) from error
   except ValueError as error:
     raise errors.SetUpError(_damaged(file)) from error
-  names = {"commands": list, "versions": dict, "written": str, "tasks": list}
+  names = {"commands": list, "written": str, "tasks": list}
   if not isinstance(content, dict) or not all(
     isinstance(content.get(name), kind) for name, kind in names.items()
   ):

@@ -1,10 +1,11 @@
 """The scores of a sweep's agents over seeds, with intervals.
 
-In each experiment an agent's score is over as many ids as any of its seeds has done; a
-seed that has fewer is left out until it has them. A tag's score is over the seeds that
-count in all of its experiments that were run.
+In each experiment an agent's score is over as many ids as any of its seeds has done,
+and over the seeds that have done these; others are left out until they have. A tag's
+score is over the seeds that count in all of its experiments that were run.
 """
 
+import collections
 import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping
@@ -134,8 +135,12 @@ def best(cells: Mapping[str, Cell]) -> Collection[str]:
 def _of_experiment(
   experiment: str, seeds: Mapping[int, Mapping[str, scores.Log]]
 ) -> Cell:
-  """The score over the seeds whose ids are those of the seed that has most."""
-  most = max(seeds.values(), key=len).keys()
+  """The score over the seeds that have the same ids, as many as any seed has.
+
+  Where there are several such sets, it is the one that most seeds have.
+  """
+  sets = collections.Counter(frozenset(logs) for logs in seeds.values())
+  most = max(sets, key=lambda ids: (len(ids), sets[ids]))
   ids = tuple(i for i in catalogue.ids(experiment) if i in most)
   counted = tuple(seed for seed in sorted(seeds) if seeds[seed].keys() == most)
   values = [

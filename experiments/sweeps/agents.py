@@ -77,6 +77,11 @@ def make(
 
 def _config(name: str, environment_name: str) -> Any:
   preset, assignments = parts(name)
+  if not all(assignments):
+    raise errors.SetUpError(
+      f"the agent {name!r} has an empty setting; write {preset}, or "
+      f"{preset}{_MARK}name=value."
+    )
   config = presets.PRESETS[preset].config_for(environment_name)
   try:
     return overrides.apply(config, assignments)

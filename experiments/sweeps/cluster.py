@@ -78,7 +78,8 @@ def connect(
     num_bytes: for the objects of a Ray started here, beyond which they go to disk.
 
   Raises:
-    SetUpError: if Ray cannot be started, or nothing answers at the address.
+    SetUpError: if Ray cannot be started, or nothing answers at the address, or it has
+      no cores.
   """
   if "ray" in sys.modules and sys.modules["ray"].is_initialized():
     yield workers or len(os.sched_getaffinity(0))
@@ -99,6 +100,11 @@ def connect(
       ) from error
     try:
       cores = int(ray.cluster_resources().get("CPU", 0))
+      if not cores:
+        raise errors.SetUpError(
+          f"the Ray cluster of --ray_address={address} has no cores; add a machine "
+          "with `ray start --address`."
+        )
       yield min(cores, workers or cores)
     finally:
       ray.shutdown()

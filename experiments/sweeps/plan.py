@@ -37,7 +37,6 @@ from explorax.experiments.sweeps import (
 
 _TIME_UP = 3  # The exit code.
 _FIRST_TASKS = 3  # After so many it says how long the others will take.
-_INDEX_PERIOD = 10.0  # Seconds between two writings of the index.
 
 
 class Plan:
@@ -97,24 +96,29 @@ class Plan:
     )
 
   def _without_data(self, everything: list[tasks.Task]) -> list[tasks.Task]:
-    """All but those that lack MNIST, if it is not there; says so once."""
-    lacking = {
-      t.bsuite_id for t in everything if bsuite_sweeps.needs_mnist(t.bsuite_id)
-    }
+    """All but those that lack MNIST, if it is not there; says so once.
+
+    What was done while it was there is done.
+    """
+    lacking = [
+      task
+      for task in everything
+      if bsuite_sweeps.needs_mnist(task.bsuite_id) and not self._index.done(task)
+    ]
     self._mnist_dir = os.path.abspath(
       os.path.expanduser(self._given["mnist_dir"] or bsuite_mnist.DIRECTORY)
     )
     problem = bsuite_mnist.problem(self._mnist_dir) if lacking else ""
     if not problem:
       return everything
-    kept = [task for task in everything if task.bsuite_id not in lacking]
+    kept = [task for task in everything if task not in set(lacking)]
     if not kept:
       raise errors.SetUpError(f"the mnist experiments cannot run: {problem}.")
-    for task in everything:
-      if task.bsuite_id in lacking:
-        self._index.missing(task, problem)
+    for task in lacking:
+      self._index.missing(task, problem)
+    ids = {task.bsuite_id for task in lacking}
     self._console.line(
-      f"{summary.count(len(lacking), 'mnist id')} left out: {problem} (--mnist_dir "
+      f"{summary.count(len(ids), 'mnist id')} left out: {problem} (--mnist_dir "
       "names another folder)."
     )
     return kept
@@ -136,7 +140,7 @@ class Plan:
       # After Ray, which would take these signals for itself.
       request = stack.enter_context(signals.stop_on_signals(_announce))
       # After Ray as well, which forks, and jax's threads would not survive that.
-      self._index.versions = versions.collect()
+      self._store.versions = versions.collect()
       self._index.write()
 
       def stop() -> bool:
@@ -150,15 +154,19 @@ class Plan:
       if request():
         console_lib.complain("stopped; the same call goes on where it was.")
         return request.exit_code
-    if any(not self._index.done(task) for task in self._todo) and not failed:
-      console_lib.complain("the time is up; the same call goes on where it was.")
-      return _TIME_UP
     self._console.line(f"results in {self._directory.path / 'results.csv'}")
     if failed:
       console_lib.complain(
         f"{summary.count(failed, 'task')} failed (sweep.json has the tracebacks); the "
         "others are kept, and the same call tries those again."
       )
+    left = sum(not self._index.done(task) for task in self._todo) - failed
+    if left:
+      console_lib.complain(
+        f"the time is up, with {summary.count(left, 'task')} to go; the same call goes "
+        "on where it was."
+      )
+      return _TIME_UP
     self._tell_best()
     return 1 if failed else 0
 
@@ -191,7 +199,6 @@ class Plan:
     progress = task_progress.Progress(self._console, weights, workers.size)
     begun = told = False
     done = failed = 0
-    written = time.monotonic()
 
     def on_progress(shares: dict[int, float]) -> None:
       nonlocal progress, begun, told
@@ -207,6 +214,7 @@ class Plan:
           f"{done} tasks are done; the other {len(todo) - done} will take about "
           f"{summary.duration(left)}"
         )
+      self._index.keep_up()
 
     with contextlib.ExitStack() as stack:
       stack.callback(lambda: progress.close())
@@ -226,9 +234,6 @@ class Plan:
           unfinished.drop(self._directory.path, task)
         progress.finish(report.task)
         done += 1
-        if time.monotonic() - written > _INDEX_PERIOD:
-          written = time.monotonic()
-          self._index.write()
     return failed
 
   def _tell_best(self) -> None:

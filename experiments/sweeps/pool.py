@@ -53,11 +53,16 @@ class Pool:
     """Starts nothing yet.
 
     Args:
-      size: workers side by side.
+      size: workers side by side, one at least.
       start_worker: starts one.
       time_limit: seconds that a task may take.
       clock: seconds.
+
+    Raises:
+      ValueError: for no worker.
     """
+    if size < 1:
+      raise ValueError(f"a pool has {size} workers; it needs 1 at least.")
     import ray
 
     self._ray = ray
@@ -170,6 +175,7 @@ class Pool:
     try:
       self._ray.get(ref)
     except self._ray.exceptions.RayError as error:
+      self._ray.kill(worker)
       self._failed_starts += 1
       if self._failed_starts >= _MAX_FAILED_STARTS:
         reason = str(error).strip().splitlines()[-1]
@@ -182,13 +188,15 @@ class Pool:
     self._idle.append(worker)
 
   def _outcome(self, ref: Any, run: _Running) -> perform.Outcome:
+    ray = self._ray
     try:
-      outcome = self._ray.get(ref)
-    except self._ray.exceptions.RayError as error:
-      if isinstance(error, self._ray.exceptions.RayActorError):
-        problem = "its process ended, perhaps for want of memory"
-        return self._failure(problem, run)
-      self._idle.append(run.worker)
+      outcome = ray.get(ref)
+    except ray.exceptions.RayError as error:
+      ray.kill(run.worker)  # Its process has ended, or nobody knows what it is doing.
+      if isinstance(error, ray.exceptions.OutOfMemoryError):
+        return self._failure("the machine ran out of memory while it was done", run)
+      if isinstance(error, ray.exceptions.RayActorError):
+        return self._failure("its process ended, perhaps for want of memory", run)
       return self._failure(f"{type(error).__name__}: {error}", run)
     self._idle.append(run.worker)
     return outcome

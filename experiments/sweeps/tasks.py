@@ -61,7 +61,11 @@ def file_name(agent: str) -> str:
 
 
 class Store:
-  """What a sweep's directory holds of its tasks."""
+  """What a sweep's directory holds of its tasks.
+
+  Attributes:
+    versions: with which the tasks are done that are written next.
+  """
 
   def __init__(
     self, directory: output.RunDirectory, agents: Mapping[str, Any], cap: int | None
@@ -73,6 +77,7 @@ class Store:
       agents: name → what tells its versions apart, as JSON has it.
       cap: on the episodes of each task.
     """
+    self.versions: Mapping[str, Any] = {}
     self._directory = directory
     self._agents = agents
     self._made_by = {
@@ -136,12 +141,19 @@ class Store:
         "num_episodes": task.num_episodes,
         "made_by": self._made_by,
         "settings": self._agents[task.agent],
+        "versions": self.versions,
         "runner": runner,
         "seconds": seconds,
         "csv": name,
         "sha256": hashlib.sha256(content).hexdigest(),
       },
     )
+
+  def done(self) -> Iterator[dict[str, Any]]:
+    """What was written of each task that is done."""
+    for _, marker in self._markers():
+      if self._rows(marker) is not None:
+        yield marker
 
   def table(self) -> bytes:
     """One tidy table, as CSV: a row for each that a task which is done has logged."""
@@ -172,7 +184,19 @@ class Store:
         yield path, marker
 
 
-_FIELDS = {"agent", "bsuite_id", "seed", "made_by", "settings", "csv", "sha256"}
+_FIELDS = {
+  "agent": str,
+  "bsuite_id": str,
+  "seed": int,
+  "num_episodes": int,
+  "made_by": dict,
+  "settings": dict,
+  "versions": dict,
+  "runner": str,
+  "seconds": float,
+  "csv": str,
+  "sha256": str,
+}
 
 
 def _read_marker(path: pathlib.Path) -> dict[str, Any] | None:
@@ -180,7 +204,9 @@ def _read_marker(path: pathlib.Path) -> dict[str, Any] | None:
     marker = json.loads(path.read_text())
   except (OSError, ValueError):
     return None
-  whole = isinstance(marker, dict) and marker.keys() >= _FIELDS
+  whole = isinstance(marker, dict) and all(
+    isinstance(marker.get(name), kind) for name, kind in _FIELDS.items()
+  )
   return marker if whole else None
 
 

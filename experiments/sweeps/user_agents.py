@@ -4,11 +4,13 @@ select_action(timestep) → action
 update(timestep, action, new_timestep) → None
 """
 
+import functools
 import hashlib
 import importlib
 import inspect
 import operator
 import os
+import pathlib
 import random
 import sys
 from collections.abc import Callable
@@ -34,6 +36,11 @@ def find(name: str) -> Factory:
     SetUpError: if there is no such module or function.
   """
   module_name, _, function_name = name.partition(":")
+  if not all(part.isidentifier() for part in module_name.split(".")):
+    raise errors.SetUpError(
+      f"the agent {name!r} is not of the form module:function, with a module that "
+      "`import` would take."
+    )
   directory = os.getcwd()
   if directory not in sys.path and "" not in sys.path:
     sys.path.append(directory)  # At the end, where it hides nothing.
@@ -44,7 +51,7 @@ def find(name: str) -> Factory:
       f"the agent {name!r} cannot be imported ({error}); modules are looked for among "
       f"what is installed and in {directory}."
     ) from error
-  except Exception as error:
+  except (Exception, SystemExit) as error:
     raise errors.SetUpError(
       f"the module of the agent {name!r} raises {type(error).__name__} when it is "
       f"imported: {error}"
@@ -60,15 +67,20 @@ def find(name: str) -> Factory:
 
 
 def settings(name: str) -> dict[str, Any]:
-  """What tells versions of the agent apart: the checksum of its module's source."""
-  module = sys.modules[find(name).__module__]
-  path = getattr(module, "__file__", None)
-  content = b""
-  if path is not None:
-    with open(path, "rb") as file:
-      content = file.read()
-  digest = hashlib.sha256(content).hexdigest()[:_DIGITS]
-  return {"module": module.__name__, "source": digest}
+  """What tells versions of the agent apart: a checksum of source.
+
+  It is that of the module that is named, and of the one that the function is from.
+  """
+  function = find(name)
+  while isinstance(function, functools.partial):
+    function = function.func
+  module = name.partition(":")[0]
+  checksum = hashlib.sha256()
+  for each in dict.fromkeys((module, getattr(function, "__module__", module))):
+    path = getattr(sys.modules[each], "__file__", None)
+    if path is not None:
+      checksum.update(pathlib.Path(path).read_bytes())
+  return {"module": module, "source": checksum.hexdigest()[:_DIGITS]}
 
 
 def make(name: str, environment: dm_env.Environment, seed: int) -> Any:

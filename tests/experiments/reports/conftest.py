@@ -50,7 +50,7 @@ def write_sweep():
     directory = output.RunDirectory.create(path)
     store = tasks.Store(directory, settings, cap)
     table = index.Index(directory, store, command="python -m the.sweep --agents=…")
-    table.versions = {
+    store.versions = {
       "python": "3.11.99",
       "packages": {"jax": "9.8.7", "dm-reverb": None},
       "platform": "a machine",

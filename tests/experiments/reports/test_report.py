@@ -19,7 +19,11 @@ needs_matplotlib = pytest.mark.skipif(
   importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
 )
 AGENTS = ("bootstrapped_dqn", "tdu", "my_agents:make<b>")
-SETTINGS = {AGENTS[0]: {"beta": 0.0}, AGENTS[1]: {"beta": 0.5}, AGENTS[2]: "1f3a"}
+SETTINGS = {
+  AGENTS[0]: {"beta": 0.0},
+  AGENTS[1]: {"beta": 0.5},
+  AGENTS[2]: {"source": "1f3a"},
+}
 SHOWN = ("catch", "catch_noise", "deep_sea", "deep_sea_stochastic", "memory_len")
 WHY = "train-images are not in <mnist>"
 VOID = {"meta", "link", "img", "wbr"}
@@ -315,6 +319,74 @@ def _bad_log(path: pathlib.Path) -> None:
   (path / CSV).write_bytes(content)
   digest = hashlib.sha256(content).hexdigest()
   _change(path, MARKER, lambda marker: marker.update(sha256=digest))
+
+
+@needs_matplotlib
+def test_each_set_of_versions_is_told_with_its_tasks(small, tmp_path):
+  path = shutil.copytree(small, tmp_path / "out")
+  _change(path, MARKER, lambda m: m["versions"].update(packages={"jax": "1.2.3"}))
+  assert report.main([str(path)]) == 0
+  page = (path / "report/report.html").read_text()
+  for version in ("1.2.3", "9.8.7"):
+    assert re.search(rf"1 of the 2 tasks were made with [^<]*jax {version}", page)
+
+
+@needs_matplotlib
+def test_drawings_of_an_earlier_page_are_removed(small, tmp_path):
+  path = shutil.copytree(small, tmp_path / "out")
+  (path / "report").mkdir()
+  for name in ("curve_bandit.png", "scores_by_experiment_2.png", "mine.png"):
+    (path / "report" / name).write_bytes(b"")
+  assert report.main([str(path)]) == 0
+  left = {
+    file.name for file in (path / "report").glob("*.png") if not file.read_bytes()
+  }
+  assert left == {"mine.png"}
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+  "prefix", ["dqn_rnd@bonus.output_size=10@bonus.decay=", "_mine:"]
+)
+def test_all_agents_are_in_the_legends(
+  logs, write_sweep, tmp_path, prefix, monkeypatch
+):
+  from explorax.experiments.reports import plots
+
+  drawn = []
+  real = plots.png
+  monkeypatch.setattr(plots, "png", lambda fig: drawn.append(fig) or real(fig))
+  agents = [f"{prefix}{'n' * length}" for length in (3, 40, 120)]
+  log = logs["long"]["deep_sea"]["deep_sea/0"]
+  done = {(agent, "deep_sea/0", 0): log for agent in agents}
+  path = write_sweep(tmp_path / "out", done, {agent: {} for agent in agents})
+  assert report.main([str(path)]) == 0
+  assert len(drawn) >= 4
+  for fig in drawn:
+    (legend,) = [*fig.legends, *(a.get_legend() for a in fig.axes if a.get_legend())]
+    named = [text.get_text().replace("\n", "") for text in legend.get_texts()]
+    assert named[:3] == agents
+    box = legend.get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= fig.bbox.width
+    assert len(legend.legend_handles) == len(named)
+
+
+def test_styles_tell_many_agents_apart():
+  from explorax.experiments.reports import plots
+
+  marks = {json.dumps(plots._mark(index)) for index in range(40)}
+  assert len(marks) == 40 and not any('"none"' in mark for mark in marks)
+
+
+def test_a_median_is_of_seeds_that_have_solved_it():
+  from explorax.experiments.reports import plots
+
+  episodes = np.array([[200.0, 200.0, 300.0], [10000.0, 400.0, 500.0]])
+  solved = np.array([[True, True, False], [False, True, False]])
+  value, low, high = plots.median_episodes(episodes, solved)
+  np.testing.assert_array_equal(value, [np.inf, 300.0, np.inf])
+  np.testing.assert_array_equal(low, [200.0, 200.0, np.inf])
+  np.testing.assert_array_equal(high, [np.inf, 400.0, np.inf])
 
 
 @needs_matplotlib

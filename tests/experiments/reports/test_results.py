@@ -14,7 +14,7 @@ def _sweep(logs: dict) -> read.Sweep:
   return read.Sweep(
     path=pathlib.Path("sweep"),
     commands=(),
-    versions={},
+    versions=(),
     written="",
     cap=None,
     agents=agents,
@@ -32,6 +32,13 @@ def _catch(score: float) -> dict[str, np.ndarray]:
     "episode": np.array([1.0, 2.0]),
     "total_regret": np.array([0.0, 2 * 1.6 * (1 - score)]),
   }
+
+
+def test_the_ids_of_most_seeds_count():
+  ids = {0: "catch/0", 1: "catch/1", 2: "catch/1"}
+  logs = {("a", name, seed): _catch(0.5) for seed, name in ids.items()}
+  cell = results.compute(_sweep(logs)).by_experiment["a", "catch"]
+  assert (cell.seeds, cell.left_out, cell.ids) == ((1, 2), (0,), ("catch/1",))
 
 
 def test_mean_and_interval_are_over_seeds():

@@ -278,15 +278,24 @@ def test_modules_that_cannot_be_imported_are_refused(tmp_path, monkeypatch):
   (tmp_path / "broken_module_of_mine.py").write_text("1 / 0")
   with pytest.raises(errors.SetUpError, match="raises ZeroDivisionError"):
     user_agents.find("broken_module_of_mine:make")
+  (tmp_path / "leaving_module_of_mine.py").write_text("import sys; sys.exit('usage')")
+  with pytest.raises(errors.SetUpError, match="raises SystemExit"):
+    user_agents.find("leaving_module_of_mine:make")
 
 
 def test_the_settings_of_an_agent_are_its_source(module, tmp_path):
-  before = user_agents.settings(f"{module}:Random")
-  assert before["module"] == module
-  with open(tmp_path / f"{module}.py", "a") as file:
-    file.write("# changed\n")
-  after = user_agents.settings(f"{module}:Random")
-  assert after["source"] != before["source"]
+  (tmp_path / f"partial_{module}.py").write_text(
+    f"import functools, {module}\nmake = functools.partial({module}.Random)\n"
+  )
+  names = (f"{module}:Random", f"partial_{module}:make")
+  for changed in (module, f"partial_{module}"):
+    before = [user_agents.settings(name) for name in names]
+    assert before[0]["module"] == module
+    with open(tmp_path / f"{changed}.py", "a") as file:
+      file.write("# changed\n")
+    after = [user_agents.settings(name) for name in names]
+    assert (after[0] != before[0]) == (changed == module)
+    assert after[1] != before[1]
 
 
 def test_a_task_without_its_data_fails():

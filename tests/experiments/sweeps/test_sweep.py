@@ -301,8 +301,20 @@ def test_a_signal_stops_it_and_the_same_call_goes_on(
 
 def test_it_ends_when_its_time_is_up(inline, folder, capsys):
   assert inline(*SMALL, "--max_hours=1e-9") == 3
-  assert "the time is up; the same call goes on" in capsys.readouterr().err
+  assert "the time is up, with 5 tasks to go; the same" in capsys.readouterr().err
   assert _index(folder)["counts"] == {"done": 0, "failed": 0, "missing": 5}
+
+
+def test_time_that_is_up_is_told_beside_failures(inline, folder, monkeypatch, capsys):
+  def compute(self, todo, *, on_progress, stop):
+    yield pool.Report(0, perform.Outcome(None, "it broke", "", 1.0, ""), 2, False)
+    yield pool.Report(1, perform.perform(todo[1], "", lambda share: None), 1, False)
+
+  monkeypatch.setattr(_Inline, "compute", compute)
+  assert inline(*SMALL) == 3
+  err = capsys.readouterr().err
+  assert "1 task failed" in err and "the time is up, with 3 tasks to go" in err
+  assert _index(folder)["counts"] == {"done": 1, "failed": 1, "missing": 3}
 
 
 def test_it_says_how_long_it_will_take(inline, capsys):
@@ -320,6 +332,25 @@ def test_mnist_without_data_is_left_out_and_said_once(inline, folder, capsys):
   assert content["counts"] == {"done": 12, "failed": 0, "missing": 20}
   reasons = {e["bsuite_id"]: e.get("reason", "") for e in content["tasks"]}
   assert "must be in" in reasons["mnist/7"] and not reasons["catch/0"]
+
+
+def test_mnist_that_was_done_stays_done_without_data(
+  inline, folder, monkeypatch, capsys
+):
+  rows = [{"episode": 1, "steps": 1, "total_return": 0.0, "total_regret": 1.0}]
+  done = perform.Outcome(rows, "", "", 1.0, "local")
+  with monkeypatch.context() as patch:
+    patch.setattr(perform, "perform", lambda *_: done)
+    patch.setattr(
+      "explorax.experiments.sweeps.plan.bsuite_mnist.problem", lambda directory: ""
+    )
+    assert inline("--sweep=mnist/0", "--episodes=1") == 0
+  argv = ("--episodes=1", f"--mnist_dir={folder}")
+  assert inline("--sweep=mnist/0", *argv) == 0
+  assert "all of them are done" in capsys.readouterr().out
+  assert inline("--sweep=mnist/0,mnist/1,bandit/0", *argv) == 0
+  assert "1 mnist id left out" in capsys.readouterr().out
+  assert _index(folder)["counts"] == {"done": 2, "failed": 0, "missing": 1}
 
 
 def test_a_tuning_names_the_best_settings(inline, folder, monkeypatch, capsys):
@@ -390,6 +421,9 @@ def test_a_directory_of_other_settings_is_refused(inline, capsys):
     (("--agents=dqm", "--sweep=catch/0"), "Did you mean dqn"),
     (("--agents=dqn", "--sweep=cach/0"), "Did you mean catch/0"),
     (("--agents=none:make", "--sweep=catch/0"), "cannot be imported"),
+    (("--agents=.mine:make", "--sweep=catch/0"), "not of the form module:function"),
+    (("--agents=:make", "--sweep=catch/0"), "not of the form module:function"),
+    (("--agents=dqn@", "--sweep=catch/0"), "'dqn@' has an empty setting; write dqn"),
     (("--agents=dqm@beta=1", "--sweep=catch/0"), "Did you mean dqn"),
     (("--agents=dqn@bta=1", "--sweep=catch/0"), "Did you mean beta"),
     (("--agents=dqn@beta=x", "--sweep=catch/0"), "the agent 'dqn@beta=x' has no such"),

@@ -190,8 +190,11 @@ def test_the_index_tells_of_all_tasks_ever_asked_for(tmp_path):
   assert content["counts"] == {"done": 1, "failed": 1, "missing": 2}
   assert content["tasks"]["mnist/0"]["reason"] == "no data"
   assert content["tasks"]["catch/0"]["details"] == "a traceback"
-  assert content["tasks"]["deep_sea/0"]["settings"] == SETTINGS
+  assert content["settings"] == {"dqn": SETTINGS}
   second = _index(tmp_path, "two")
+  assert not second.done(_task("catch/0"))
+  second.write()  # What is known of a failure is kept until its task is done.
+  assert _entries(tmp_path)["tasks"]["catch/0"]["details"] == "a traceback"
   _store(tmp_path).write(_task("catch/0"), ROWS, 1.0, "local")
   assert second.done(_task("catch/0"))
   second.write()
@@ -203,3 +206,48 @@ def test_the_index_tells_of_all_tasks_ever_asked_for(tmp_path):
   assert third.done(_task())
   third.write()
   assert _entries(tmp_path)["commands"] == ["three"]
+
+
+def test_the_index_finds_what_a_killed_call_has_done(tmp_path):
+  first = _index(tmp_path, "one")
+  for bsuite_id in ("deep_sea/0", "deep_sea/1"):
+    assert not first.done(_task(bsuite_id))
+  first.write()
+  _store(tmp_path).write(_task(), ROWS, 1.0, "local")  # And then it was killed.
+  second = _index(tmp_path, "another agent's")
+  second.write()
+  content = _entries(tmp_path)
+  assert content["counts"] == {"done": 1, "failed": 0, "missing": 1}
+  (tmp_path / content["tasks"]["deep_sea/0"]["csv"]).unlink()
+  _index(tmp_path, "one").write()
+  assert _entries(tmp_path)["counts"] == {"done": 0, "failed": 0, "missing": 2}
+
+
+def test_the_index_keeps_up_with_what_changes_alone(tmp_path, monkeypatch):
+  table = _index(tmp_path, "one")
+  table.keep_up()  # It was read a moment ago.
+  assert not (tmp_path / "sweep.json").exists()
+  monkeypatch.setattr(index, "PERIOD", -1.0)
+  table.keep_up()
+  assert _entries(tmp_path)["counts"]["missing"] == 0
+  (tmp_path / "sweep.json").unlink()
+  table.keep_up()
+  assert not (tmp_path / "sweep.json").exists()
+  table.missing(_task(), "no data")
+  table.keep_up()
+  assert _entries(tmp_path)["counts"]["missing"] == 1
+
+
+def test_each_task_has_the_versions_that_it_was_done_with(tmp_path):
+  store = _store(tmp_path)
+  for number, bsuite_id in enumerate(("deep_sea/0", "deep_sea/1", "deep_sea/2")):
+    store.versions = {"packages": {"jax": f"0.{number // 2}"}}
+    store.write(_task(bsuite_id), ROWS, 1.0, "local")
+  _index(tmp_path, "one").write()
+  content = _entries(tmp_path)
+  made_with = {
+    name: content["versions"][entry["versions"]]["packages"]["jax"]
+    for name, entry in content["tasks"].items()
+  }
+  assert made_with == {"deep_sea/0": "0.0", "deep_sea/1": "0.0", "deep_sea/2": "0.1"}
+  assert len(content["versions"]) == 2
