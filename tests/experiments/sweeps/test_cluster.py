@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from explorax.experiments import errors
 from explorax.experiments.sweeps import cluster
 
 OWNER = """
@@ -59,3 +60,19 @@ def test_a_folder_that_is_being_made_is_left(tmp_path, monkeypatch):
   pathlib.Path(first).mkdir()
   with cluster._folder():
     assert pathlib.Path(first).is_dir()
+
+
+def test_a_cluster_without_cores_is_refused(monkeypatch):
+  ray = pytest.importorskip("ray")
+  left = []
+  monkeypatch.setattr(cluster, "check_reachable", lambda address: None)
+  monkeypatch.setattr(ray, "is_initialized", lambda: False)
+  monkeypatch.setattr(ray, "init", lambda **_: None)
+  monkeypatch.setattr(ray, "shutdown", lambda: left.append(True))
+  monkeypatch.setattr(ray, "cluster_resources", lambda: {"memory": 1e9})
+  with (
+    pytest.raises(errors.SetUpError, match="--ray_address=head:6379 has no cores"),
+    cluster.connect("head:6379", None),
+  ):
+    pass
+  assert left == [True]
