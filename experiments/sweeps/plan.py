@@ -111,7 +111,8 @@ class Plan:
     problem = bsuite_mnist.problem(self._mnist_dir) if lacking else ""
     if not problem:
       return everything
-    kept = [task for task in everything if task not in set(lacking)]
+    left_out = set(lacking)
+    kept = [task for task in everything if task not in left_out]
     if not kept:
       raise errors.SetUpError(f"the mnist experiments cannot run: {problem}.")
     for task in lacking:

@@ -77,7 +77,7 @@ def settings(name: str) -> dict[str, Any]:
   module = name.partition(":")[0]
   checksum = hashlib.sha256()
   for each in dict.fromkeys((module, getattr(function, "__module__", module))):
-    path = getattr(sys.modules[each], "__file__", None)
+    path = getattr(sys.modules.get(each), "__file__", None)
     if path is not None:
       checksum.update(pathlib.Path(path).read_bytes())
   return {"module": module, "source": checksum.hexdigest()[:_DIGITS]}
