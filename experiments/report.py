@@ -113,13 +113,15 @@ def _report(path: pathlib.Path, where: str | None, command: str) -> None:
   found = results.compute(sweep)
   report = page.make(sweep, found, command=command)
   directory = output.RunDirectory.create(path / "report" if where is None else where)
+  there_before = (directory.path / _PAGE).exists()
   for picture in report.pictures:
     directory.write(picture.name, functools.partial(_put, picture.png))
   directory.write(_PAGE, functools.partial(_put, report.html.encode()))
-  names = {picture.name for picture in report.pictures}
-  for file in directory.path.glob("*.png"):
-    if file.name.startswith(pictures.NAMES) and file.name not in names:
-      file.unlink()  # Of an earlier page, which had other drawings.
+  if there_before:  # An earlier page, which may have had other drawings.
+    names = {picture.name for picture in report.pictures}
+    for file in directory.path.glob("*.png"):
+      if pictures.is_drawing(file.name) and file.name not in names:
+        file.unlink()
   console_lib.Console(sys.stdout).line(
     f"{len(sweep.logs):,} of {len(sweep.logs) + len(sweep.lacking):,} tasks are done; "
     f"their scores are in {directory.path / _PAGE}"

@@ -70,6 +70,10 @@ def _section(path: pathlib.Path, heading: str) -> str:
   return re.split(rf"^#{{1,{len(level)}}} ", rest, flags=re.MULTILINE)[0]
 
 
+def _name(path: pathlib.Path) -> str:
+  return str(path.relative_to(ROOT))
+
+
 def _anchors(path: pathlib.Path) -> set[str]:
   """Of a file's headings."""
   headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
@@ -283,7 +287,9 @@ def test_table_of_extras_lists_them():
   )
 
 
-@pytest.mark.parametrize("path", [*READMES, SWEEPS], ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+  "path", [README, SWEEPS, *sorted(ROOT.glob("agents/*/README.md"))], ids=_name
+)
 def test_links_and_paths_exist(path):
   text = path.read_text(encoding="utf-8")
   for link in re.findall(r"\]\(([^)]+)\)", text):

@@ -1,10 +1,12 @@
 """The drawings of a report, each with its name, its caption and its words."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from explorax.experiments.reports import (
+  catalogue,
   markup,
   plots,
   read,
@@ -15,10 +17,17 @@ from explorax.experiments.reports import (
 )
 
 DEEP_SEAS = ("deep_sea", "deep_sea_stochastic")
-# With these words the names of all drawings begin.
-NAMES = ("scores_by_", "radar", "curve_", "scaling_", "paper4_figure")
+_NAMES = re.compile(
+  r"(scores_by_tag|scores_by_experiment(_\d+)?|radar|paper4_figure(6_left|6_right|7(_\d+)?)"
+  rf"|scaling_({'|'.join(DEEP_SEAS)})|curve_({'|'.join(catalogue.EXPERIMENTS)}))\.png"
+)
 _LEAST_TAGS = 3  # Of a radar.
 _MOST_ROWS = 12  # Of a drawing of scores.
+
+
+def is_drawing(name: str) -> bool:
+  """Whether a file has the name of one of a report's drawings."""
+  return _NAMES.fullmatch(name) is not None
 
 
 def by_tag(found: results.Results) -> list[markup.Picture]:

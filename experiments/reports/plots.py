@@ -24,6 +24,7 @@ _LONGEST = 44  # Letters of a label that have room in a line.
 _NUM_STYLES = 8
 # How marks are filled once all styles have been had; hollow ones mean something else.
 _FILLS = ("full", "left", "top", "right", "bottom")
+_NEVER = 1e18  # Episodes.
 _PER_RADAR = 5  # More agents cannot be told apart; bsuite says so, too.
 
 Labels = Mapping[str, str]  # Agent → what it is called in a drawing.
@@ -288,15 +289,16 @@ def median_episodes(
     The median `[M]`, and the interval's ends `[M]`; ∞ where a median would be of seeds
     that have not solved it.
   """
-  # The mean of the two in the middle is ∞ if either is.
-  value = np.median(np.where(solved, episodes, math.inf), axis=0)
-  # Percentiles are interpolated, which ∞ − ∞ is not for.
-  finite = np.where(solved, episodes, 1e18)
-  interval = statistics.bootstrap(finite, _median_over_seeds)
-  beyond = [
-    np.where(end < 1e15, end, math.inf) for end in (interval.low, interval.high)
-  ]
-  return value, beyond[0], beyond[1]
+  # Percentiles are interpolated, which ∞ − ∞ is not for: a number stands for ∞, and so
+  # do all means that it has a part in.
+  interval = statistics.bootstrap(
+    np.where(solved, episodes, _NEVER), _median_over_seeds
+  )
+  value, low, high = (
+    np.where(x < 1e-6 * _NEVER, x, math.inf)
+    for x in (interval.value, interval.low, interval.high)
+  )
+  return value, low, high
 
 
 def _median_over_seeds(x: np.ndarray) -> np.ndarray:

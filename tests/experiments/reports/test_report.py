@@ -335,13 +335,27 @@ def test_each_set_of_versions_is_told_with_its_tasks(small, tmp_path):
 def test_drawings_of_an_earlier_page_are_removed(small, tmp_path):
   path = shutil.copytree(small, tmp_path / "out")
   (path / "report").mkdir()
-  for name in ("curve_bandit.png", "scores_by_experiment_2.png", "mine.png"):
+  others = {"mine.png", "curve_of_mine.png", "radar_of_mine.png"}
+  earlier = {"curve_bandit.png", "scores_by_experiment_2.png"}
+  for name in others | earlier:
     (path / "report" / name).write_bytes(b"")
-  assert report.main([str(path)]) == 0
-  left = {
-    file.name for file in (path / "report").glob("*.png") if not file.read_bytes()
-  }
-  assert left == {"mine.png"}
+
+  def left() -> set[str]:
+    assert report.main([str(path)]) == 0
+    files = (path / "report").glob("*.png")
+    return {file.name for file in files if not file.read_bytes()}
+
+  assert left() == others | earlier  # No page was there: they are somebody's.
+  assert left() == others
+
+
+@needs_matplotlib
+def test_all_drawings_have_names_that_are_known(made):
+  from explorax.experiments.reports import pictures
+
+  path, _, _ = made
+  drawn = [file.name for file in (path / "report").glob("*.png")]
+  assert drawn and all(map(pictures.is_drawing, drawn))
 
 
 @needs_matplotlib
