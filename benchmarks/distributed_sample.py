@@ -37,12 +37,11 @@ from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import batched_actor
 from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import learner as learner_lib
-from explorax.experiments import presets, threads
+from explorax.experiments import presets, ray_cluster, threads
 from explorax.experiments.distributed import layout as layout_lib
 from explorax.experiments.distributed import learner_process
 from explorax.experiments.distributed import weights as weights_lib
 from explorax.experiments.runners import distributed, local
-from explorax.experiments.sweeps import cluster
 
 HOWS = ("ray", "plain", "bare")
 _ENDLESS = 10_000_000  # Environment steps that no measurement comes to.
@@ -405,7 +404,7 @@ def measure_weights(agent_name: str, env: str, repeats: int) -> dict[str, Any]:
   state = jax.jit(agent.learner.init)(jax.random.PRNGKey(0))
   weights = agent.learner.params(state)
   published, fetched = [], []
-  with cluster.connect(None, 1, num_bytes=256 * 2**20):
+  with ray_cluster.connect(None, 1, num_bytes=256 * 2**20):
     reader: Any = ray.remote(_Reader).remote()
     for number in range(repeats + 1):
       start = time.perf_counter()

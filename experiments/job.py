@@ -119,9 +119,9 @@ def set_up(command: command_lib.Command, argv: list[str]) -> Job:
   if command.replay == "reverb":
     builder.import_reverb_replay()
   if command.runner == "distributed":
-    from explorax.experiments.sweeps import cluster
+    from explorax.experiments import ray_cluster
 
-    cluster.check_installed()
+    ray_cluster.check_installed()
 
   if command.num_seeds > 1:
     many_seeds.check_open_files(command.num_seeds)

@@ -19,7 +19,7 @@ MAY_IMPORT = {
   "experiments": {"losses", "exploration", "networks", "environments", "agents"},
 }
 
-# Library → the only folders that may import it.
+# Library → the only folders and files that may import it.
 ONLY_IN = {
   "acme": ("agents/wiring", "experiments/runners", "benchmarks"),
   "reverb": ("agents/wiring", "experiments/runners", "benchmarks"),
@@ -30,7 +30,14 @@ ONLY_IN = {
   "ale_py": ("environments", "benchmarks"),
   "matplotlib": ("experiments", "benchmarks"),
   "absl": ("experiments", "benchmarks"),
-  "ray": ("experiments/distributed", "experiments/sweeps", "benchmarks"),
+  "ray": (
+    "experiments/ray_cluster.py",
+    "experiments/runners/distributed",
+    "experiments/distributed",
+    "experiments/sweeps",
+    "experiments/tasks",
+    "benchmarks",
+  ),
 }
 
 LOSSES_NEED = {"explorax", "jax", "rlax", "chex", "numpy"}
@@ -132,7 +139,7 @@ def test_libraries_stay_in_their_folders():
     for path in _sources()
     for line, name in _imports(path)
     for homes in [ONLY_IN.get(name.split(".")[0])]
-    if homes and not _name(path).startswith(tuple(f"{home}/" for home in homes))
+    if homes and not f"{_name(path)}/".startswith(tuple(f"{home}/" for home in homes))
   ]
   assert not wrong, f"only these folders import these libraries: {ONLY_IN}"
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 import dm_env
 
 from explorax.agents import types
-from explorax.experiments import console
+from explorax.experiments import console, ray_cluster
 from explorax.experiments.checkpoints import keeper
 from explorax.experiments.distributed import actor_process, driver, evaluator, messages
 from explorax.experiments.distributed import layout as layout_lib
 from explorax.experiments.runners import evaluation, local, recovery
-from explorax.experiments.sweeps import cluster
 
 # For batches and rows on their way and for weights, of which a few versions are held.
 _OBJECTS = 256 * 2**20  # Bytes.
@@ -101,7 +100,7 @@ def run(
     on_evaluation(watched.evaluation)
 
   with (
-    cluster.connect(
+    ray_cluster.connect(
       ray_address,
       max(layout_lib.cores(), layout.num_processes(evaluates)),
       num_gpus=layout.learner_gpus,

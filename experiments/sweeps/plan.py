@@ -15,6 +15,7 @@ from explorax.experiments import console as console_lib
 from explorax.experiments import (
   errors,
   output,
+  ray_cluster,
   signals,
   summary,
   task_progress,
@@ -23,7 +24,6 @@ from explorax.experiments import (
 from explorax.experiments.reports import read
 from explorax.experiments.sweeps import agents as agents_lib
 from explorax.experiments.sweeps import (
-  cluster,
   grids,
   index,
   lock,
@@ -33,6 +33,7 @@ from explorax.experiments.sweeps import (
   tasks,
   tuning,
   unfinished,
+  worker,
 )
 
 _TIME_UP = 3  # The exit code.
@@ -61,8 +62,8 @@ class Plan:
     agents = agents_lib.identities(names)
     self._ids, self._names = ids, names
     self._seeds = seeds.of(given)
-    cluster.check_installed()
-    cluster.check_reachable(given["ray_address"])
+    ray_cluster.check_installed()
+    ray_cluster.check_reachable(given["ray_address"])
     self._directory = _directory(given["output"])
     stack.enter_context(lock.hold(self._directory.path))
     self._store = tasks.Store(self._directory, agents, given["episodes"])
@@ -176,7 +177,7 @@ class Plan:
     given = self._given
     address = given["ray_address"]
     start = time.monotonic()
-    size = stack.enter_context(cluster.connect(address, given["workers"]))
+    size = stack.enter_context(ray_cluster.connect(address, given["workers"]))
     size = min(size, len(self._todo))
     self._console.line(
       f"Ray is there after {time.monotonic() - start:.0f} s; "
@@ -187,7 +188,7 @@ class Plan:
     place = unfinished.prepare(self._directory, given["checkpoint_minutes"])
     workers = pool.Pool(
       size,
-      lambda: cluster.start_worker(os.getcwd(), cache, self._mnist_dir, place),
+      lambda: worker.start_worker(os.getcwd(), cache, self._mnist_dir, place),
       time_limit=60 * given["task_minutes"],
     )
     stack.callback(workers.close)

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorax.experiments import run, threads
+from explorax.experiments import ray_cluster, run, threads
 from explorax.experiments.distributed import failures
-from explorax.experiments.sweeps import cluster
 
 pytest.importorskip("ray")
 psutil = pytest.importorskip("psutil")
@@ -40,7 +39,7 @@ OURS = ("Actor", "Learner", "Evaluator", "Memory", "Collector")
 
 @pytest.fixture(scope="module", autouse=True)
 def ray_for_all():
-  with cluster.connect(None, 8):
+  with ray_cluster.connect(None, 8):
     yield
   assert not _of_ray("")
 

@@ -14,8 +14,8 @@ import sys
 import pytest
 from bsuite.logging import csv_load
 
-from explorax.experiments import errors, output, sweep
-from explorax.experiments.sweeps import cluster, lock, perform, pool
+from explorax.experiments import errors, output, ray_cluster, sweep
+from explorax.experiments.sweeps import lock, perform, pool
 
 needs_ray = pytest.mark.skipif(
   importlib.util.find_spec("ray") is None, reason="Ray is not installed"
@@ -154,8 +154,8 @@ def test_on_ray_failing_tasks_are_tried_twice_and_stop_no_others(folder):
 LIVES = """
 import contextlib, os, random, signal, sys
 
-from explorax.experiments import sweep
-from explorax.experiments.sweeps import agents, cluster, index, perform, pool
+from explorax.experiments import ray_cluster, sweep
+from explorax.experiments.sweeps import agents, index, perform, pool
 from explorax.experiments.sweeps import selection, tasks, unfinished, user_agents
 
 MOMENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir")
@@ -175,8 +175,8 @@ class Inline:
 
 
 pool.Pool = Inline
-cluster.check_installed = lambda: None
-cluster.connect = lambda address, workers: contextlib.nullcontext(1)
+ray_cluster.check_installed = lambda: None
+ray_cluster.connect = lambda address, workers: contextlib.nullcontext(1)
 
 
 def live(output, last_moment=None):
@@ -271,9 +271,9 @@ def inline(folder, monkeypatch):
   module = f"agents_{folder.name}"
   (folder / f"{module}.py").write_text(AGENTS)
   monkeypatch.setattr(pool, "Pool", _Inline)
-  monkeypatch.setattr(cluster, "check_installed", lambda: None)
+  monkeypatch.setattr(ray_cluster, "check_installed", lambda: None)
   monkeypatch.setattr(
-    cluster, "connect", lambda address, workers: contextlib.nullcontext(2)
+    ray_cluster, "connect", lambda address, workers: contextlib.nullcontext(2)
   )
   return lambda *argv: sweep.main([f"--agents={module}:Random", *argv, "--output=out"])
 
@@ -443,9 +443,7 @@ def test_a_directory_of_other_settings_is_refused(inline, capsys):
 )
 def test_bad_input_is_one_sentence(tmp_path, monkeypatch, capsys, argv, message):
   monkeypatch.chdir(tmp_path)
-  monkeypatch.setattr(
-    "explorax.experiments.sweeps.cluster.check_installed", lambda: None
-  )
+  monkeypatch.setattr("explorax.experiments.ray_cluster.check_installed", lambda: None)
   assert sweep.main(argv) == 2
   err = capsys.readouterr().err
   assert message in err and err.startswith("explorax: ") and err.count("\n") == 1

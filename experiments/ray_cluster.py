@@ -1,0 +1,156 @@
+"""Starts Ray on this machine, or joins a cluster.
+
+A Ray that is started here listens on the loopback address and asks for a token. Ray
+makes its session folder readable and writable for everybody, so it is put into a
+temporary folder of this user's own.
+"""
+
+import contextlib
+import importlib.util
+import os
+import secrets
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+
+from explorax.experiments import errors
+
+_LOCAL = {
+  "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # On the loopback address.
+  "RAY_AUTH_MODE": "token",
+  "RAY_USAGE_STATS_ENABLED": "0",
+  "RAY_enable_metrics_collection": "0",
+}
+_PARENT, _PREFIX = "/tmp", "explorax_ray_"  # Paths of sockets must be short.
+_OBJECT_STORE_BYTES = 100 * 2**20  # For small results.
+
+
+def check_installed() -> None:
+  """Raises a SetUpError if Ray is missing; does not import it, which takes a second."""
+  if importlib.util.find_spec("ray") is None:
+    raise errors.SetUpError("Ray is missing; install explorax[distributed].")
+
+
+def check_reachable(address: str | None) -> None:
+  """Raises a SetUpError if nothing listens at a `host:port`; Ray retries long."""
+  host, _, port = (address or "").rpartition(":")
+  if not host or not port.isdecimal() or "/" in host:
+    return  # `auto` and `ray://…` are resolved by Ray.
+  try:
+    socket.create_connection((host, int(port)), timeout=5).close()
+  except (OSError, OverflowError) as error:
+    raise errors.SetUpError(
+      f"no Ray cluster answers at --ray_address={address} ({error}); start one with "
+      "`ray start --head`, or leave the flag out."
+    ) from error
+
+
+@contextlib.contextmanager
+def connect(
+  address: str | None,
+  workers: int | None,
+  *,
+  num_gpus: int = 0,
+  num_bytes: int = _OBJECT_STORE_BYTES,
+) -> Iterator[int]:
+  """Connects to Ray for the block; yields how many one-core tasks fit side by side.
+
+  If this process is connected to Ray already, that connection is used and kept.
+
+  Args:
+    address: of a cluster; None: Ray is started on this machine's cores.
+    workers: the largest number of tasks side by side; None: one per core.
+    num_gpus: that a Ray started here offers.
+    num_bytes: size of the object store of a Ray started here; more spills to disk.
+
+  Raises:
+    SetUpError: if Ray cannot be started, or nothing answers at the address, or the
+      cluster has no cores.
+  """
+  if "ray" in sys.modules and sys.modules["ray"].is_initialized():
+    yield workers or len(os.sched_getaffinity(0))
+  elif address is not None:
+    with _joined(address) as cores:
+      yield min(cores, workers or cores)
+  else:
+    count = workers or len(os.sched_getaffinity(0))
+    with _started(count, num_gpus, num_bytes):
+      yield count
+
+
+@contextlib.contextmanager
+def _joined(address: str) -> Iterator[int]:
+  """A connection to a cluster; yields its number of cores."""
+  check_reachable(address)
+  import ray
+
+  try:
+    with _keep_sigterm_handler():
+      ray.init(address=address, log_to_driver=False, configure_logging=False)
+  except (OSError, RuntimeError, ValueError) as error:
+    raise errors.SetUpError(
+      f"the Ray cluster of --ray_address={address} was not joined "
+      f"({_first_line(error)}); RAY_AUTH_MODE, RAY_AUTH_TOKEN and Ray's "
+      "version have to be those that it was started with."
+    ) from error
+  try:
+    cores = int(ray.cluster_resources().get("CPU", 0))
+    if not cores:
+      raise errors.SetUpError(
+        f"the Ray cluster of --ray_address={address} has no cores; add a machine "
+        "with `ray start --address`."
+      )
+    yield cores
+  finally:
+    ray.shutdown()
+
+
+@contextlib.contextmanager
+def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
+  """A Ray of this process's own."""
+  if "ray" not in sys.modules:  # It reads these when it is imported.
+    os.environ.update(_LOCAL, RAY_AUTH_TOKEN=secrets.token_hex(32))
+  import ray
+
+  with tempfile.TemporaryDirectory(
+    prefix=_PREFIX, dir=_PARENT, ignore_cleanup_errors=True
+  ) as folder:
+    try:
+      try:
+        with _keep_sigterm_handler():
+          ray.init(
+            address="local",
+            num_cpus=num_cpus,
+            num_gpus=num_gpus,
+            include_dashboard=False,
+            log_to_driver=False,
+            configure_logging=False,
+            object_store_memory=num_bytes,
+            _temp_dir=folder,
+          )
+      except Exception as error:  # Ray raises a bare one if its start takes too long.
+        raise errors.SetUpError(
+          f"Ray could not be started on this machine ({_first_line(error)}); try again "
+          "when it is less busy."
+        ) from error
+      yield
+    finally:
+      ray.shutdown()
+
+
+@contextlib.contextmanager
+def _keep_sigterm_handler() -> Iterator[None]:
+  """Restores the SIGTERM handler that Ray's start replaces."""
+  before = signal.getsignal(signal.SIGTERM)
+  try:
+    yield
+  finally:
+    if threading.current_thread() is threading.main_thread():
+      signal.signal(signal.SIGTERM, before)
+
+
+def _first_line(error: Exception) -> str:
+  return str(error).strip().splitlines()[0].rstrip(".")
