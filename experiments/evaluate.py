@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from explorax.experiments import console as console_lib
 from explorax.experiments import errors, flag_table
+from explorax.experiments.recording import console as console_lib
 
 if TYPE_CHECKING:
   from explorax.agents import types

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from explorax.experiments import console as console_lib
 from explorax.experiments import errors, flag_table
+from explorax.experiments.recording import console as console_lib
 
 _INTRODUCTION = """\
 Puts the weights that a run has learnt, and its settings, into one file.
@@ -55,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _export(run: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
   """Writes the file; returns where the weights come from."""
-  from explorax.experiments import output, recorder, weights
+  from explorax.experiments import output, weights
+  from explorax.experiments.recording import recorder
 
   if not (run / "config.json").exists():
     raise errors.SetUpError(f"{run} holds no run: it has no config.json.")

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import command as command_lib
-from explorax.experiments import console as console_lib
 from explorax.experiments import errors
+from explorax.experiments.recording import console as console_lib
 
 if TYPE_CHECKING:
   from explorax import environments
@@ -250,7 +250,7 @@ def _evaluation_environment(
     return None
   if command.video:
     from explorax.environments import rendering
-    from explorax.experiments import gif
+    from explorax.experiments.recording import gif
 
     gif.check_installed()
     rendering.check(command.env, seed=command.seed)

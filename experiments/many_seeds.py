@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from explorax.experiments import console as console_lib
-from explorax.experiments import errors, output, plots, progress, recorder, summary
-from explorax.experiments import returns as returns_lib
-from explorax.experiments.figures import statistics
+from explorax.experiments import errors, output
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import (
+  plots,
+  progress,
+  recorder,
+  statistics,
+  summary,
+)
+from explorax.experiments.recording import returns as returns_lib
 
 if TYPE_CHECKING:
   from explorax import environments

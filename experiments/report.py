@@ -9,8 +9,8 @@ import traceback
 from collections.abc import Sequence
 from typing import BinaryIO
 
-from explorax.experiments import console as console_lib
 from explorax.experiments import errors, flag_table
+from explorax.experiments.recording import console as console_lib
 
 _PAGE = "report.html"
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import command, errors, flag_table, overrides
-from explorax.experiments import console as console_lib
+from explorax.experiments.recording import console as console_lib
 
 if TYPE_CHECKING:
   import signal
@@ -264,9 +264,9 @@ def _compute(
   stop: Any,
 ) -> list["types.Done"] | None:
   """The results of all tasks, from the cache as far as it has them."""
-  from explorax.experiments import task_progress
   from explorax.experiments.figures import cache as cache_lib
   from explorax.experiments.figures import pool, types
+  from explorax.experiments.recording import task_progress
 
   tasks = list(figure.tasks(config))
   cache = cache_lib.Cache(directory, figure)

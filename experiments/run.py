@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from explorax.experiments import command as command_lib
-from explorax.experiments import console as console_lib
 from explorax.experiments import errors
 from explorax.experiments import job as job_lib
+from explorax.experiments.recording import console as console_lib
 
 if TYPE_CHECKING:
   from explorax import environments

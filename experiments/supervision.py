@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from explorax import environments
-from explorax.experiments import console as console_lib
 from explorax.experiments import errors, many_seeds, signals
-from explorax.experiments import film as film_lib
 from explorax.experiments import job as job_lib
-from explorax.experiments import recorder as recorder_lib
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import film as film_lib
+from explorax.experiments.recording import recorder as recorder_lib
 from explorax.experiments.runners import errors as runner_errors
 
 if TYPE_CHECKING:

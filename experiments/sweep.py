@@ -11,8 +11,8 @@ import traceback
 from collections.abc import Sequence
 
 from explorax.experiments import command as command_lib
-from explorax.experiments import console as console_lib
 from explorax.experiments import errors, flag_table
+from explorax.experiments.recording import console as console_lib
 from explorax.experiments.sweeps import seeds
 
 _INTRODUCTION = """\

@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from explorax.experiments.figures import (
-  drawing,
-  ez_domains,
-  ez_runs,
-  ez_small,
-  statistics,
-  types,
-)
+from explorax.experiments.figures import ez_domains, ez_runs, ez_small, types
+from explorax.experiments.recording import drawing, statistics
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure

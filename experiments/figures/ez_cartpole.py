@@ -11,7 +11,8 @@ import numpy as np
 
 from explorax.agents.tabular import fourier, sarsa
 from explorax.environments import cartpole_swingup
-from explorax.experiments.figures import drawing, ez_domains, ez_runs, ez_small, types
+from explorax.experiments.figures import ez_domains, ez_runs, ez_small, types
+from explorax.experiments.recording import drawing
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure

@@ -9,7 +9,8 @@ import numpy as np
 from explorax import exploration
 from explorax.agents.tabular import q_learning
 from explorax.environments import chain
-from explorax.experiments.figures import drawing, ez_runs, types
+from explorax.experiments.figures import ez_runs, types
+from explorax.experiments.recording import drawing
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure

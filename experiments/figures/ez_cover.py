@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explorax.environments import chain
-from explorax.experiments.figures import drawing, ez_chain, ez_runs, types
+from explorax.experiments.figures import ez_chain, ez_runs, types
+from explorax.experiments.recording import drawing
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure

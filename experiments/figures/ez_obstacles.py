@@ -12,9 +12,9 @@ from explorax.experiments.figures import (
   ez_runs,
   ez_sweeps,
   ez_worlds,
-  statistics,
   types,
 )
+from explorax.experiments.recording import statistics
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure

@@ -12,7 +12,8 @@ from explorax import exploration
 from explorax.agents.tabular import training
 from explorax.agents.tabular import types as tabular_types
 from explorax.environments import jax_types
-from explorax.experiments.figures import drawing, statistics, types
+from explorax.experiments.figures import types
+from explorax.experiments.recording import drawing, statistics
 from explorax.exploration import types as exploration_types
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from explorax.experiments.figures import drawing, ez_domains, ez_runs, types
+from explorax.experiments.figures import ez_domains, ez_runs, types
+from explorax.experiments.recording import drawing
 
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes

@@ -9,7 +9,8 @@ import numpy as np
 from explorax import environments
 from explorax.environments import disco_maze, jax_adapter
 from explorax.experiments import overrides, presets
-from explorax.experiments.figures import drawing, statistics, types
+from explorax.experiments.figures import types
+from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import device, evaluation, local
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explorax import exploration
-from explorax.experiments.figures import drawing, types
+from explorax.experiments.figures import types
+from explorax.experiments.recording import drawing
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure

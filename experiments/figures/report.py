@@ -20,8 +20,9 @@ from typing import Any
 
 import jax
 
-from explorax.experiments import output, overrides, summary, versions
-from explorax.experiments.figures import cache, drawing, registry, types
+from explorax.experiments import output, overrides, versions
+from explorax.experiments.figures import cache, registry, types
+from explorax.experiments.recording import drawing, summary
 
 _LEAST_SEEDS = 3  # Fewer tell nothing about other seeds.
 _PAGE = "figures.md"
@@ -63,8 +64,14 @@ def leave(
   )
   name = _file_name(figure, config)
   fig = figure.draw(done)
+  caption = [
+    f"{figure.source}. Claim: {figure.claim}",
+    *(f"{found.verdict}: {found.claim} ({found.measured})." for found in findings),
+    note,
+  ]
   directory.write(
-    f"{name}.png", lambda file: drawing.save(file, fig, figure, findings, note)
+    f"{name}.png",
+    lambda file: drawing.save(file, fig, title=figure.title, caption=caption),
   )
   directory.write_json(
     f"{name}.json",
@@ -73,7 +80,7 @@ def leave(
       "title": figure.title,
       "source": figure.source,
       "claim": figure.claim,
-      "findings": [{**f._asdict(), "verdict": drawing.verdict(f)} for f in findings],
+      "findings": [{**f._asdict(), "verdict": f.verdict} for f in findings],
       "command": command,
       "config": overrides.to_dict(config),
       "quick": quick,
@@ -101,7 +108,7 @@ def _file_name(figure: types.Figure, config: Any) -> str:
 def table(findings: Sequence[types.Finding]) -> str:
   """The findings for a terminal."""
   rows = [("", "claim", "measured")]
-  rows += [(drawing.verdict(f), f.claim, f.measured) for f in findings]
+  rows += [(f.verdict, f.claim, f.measured) for f in findings]
   widths = [max(len(row[i]) for row in rows) for i in range(2)]
   return "\n".join(
     f"  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}" for row in rows

@@ -6,12 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from explorax.experiments.figures import (
-  drawing,
-  retrace_measurements,
-  statistics,
-  types,
-)
+from explorax.experiments.figures import retrace_measurements, types
+from explorax.experiments.recording import drawing, statistics
 
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes

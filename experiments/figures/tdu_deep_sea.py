@@ -9,7 +9,8 @@ import numpy as np
 
 from explorax import environments
 from explorax.environments import deep_sea
-from explorax.experiments.figures import drawing, statistics, tdu_runs, types
+from explorax.experiments.figures import tdu_runs, types
+from explorax.experiments.recording import drawing, statistics
 
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes

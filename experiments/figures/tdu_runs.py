@@ -12,7 +12,8 @@ import numpy as np
 from explorax import environments
 from explorax.environments import jax_adapter, jax_types
 from explorax.experiments import presets
-from explorax.experiments.figures import drawing, statistics, types
+from explorax.experiments.figures import types
+from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import device, local
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from explorax.experiments.figures import drawing, tdu_deep_sea, tdu_runs, types
+from explorax.experiments.figures import tdu_deep_sea, tdu_runs, types
+from explorax.experiments.recording import drawing
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure

@@ -59,6 +59,13 @@ class Finding(NamedTuple):
   measured: str
   held: bool | None
 
+  @property
+  def verdict(self) -> str:
+    """`held`, `did not hold` or `cannot be told`."""
+    if self.held is None:
+      return "cannot be told"
+    return "held" if self.held else "did not hold"
+
 
 @dataclasses.dataclass(frozen=True)
 class Figure:

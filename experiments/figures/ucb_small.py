@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from explorax.experiments.figures import (
-  drawing,
-  statistics,
-  tdu_runs,
-  types,
-  ucb_runs,
-)
+from explorax.experiments.figures import tdu_runs, types, ucb_runs
+from explorax.experiments.recording import drawing, statistics
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure

@@ -7,8 +7,7 @@ from importlib import metadata
 from typing import Any
 
 from explorax.environments import bsuite_sweeps
-from explorax.experiments import summary
-from explorax.experiments.figures import statistics
+from explorax.experiments.recording import statistics, summary
 from explorax.experiments.reports import (
   catalogue,
   markup,

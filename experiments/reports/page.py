@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from explorax.experiments import summary
+from explorax.experiments.recording import summary
 from explorax.experiments.reports import (
   account,
   catalogue,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from explorax.experiments.figures import drawing, statistics
+from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.reports import catalogue, read, results, scores
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from explorax.environments import bsuite_sweeps
-from explorax.experiments.figures import statistics
+from explorax.experiments.recording import statistics
 from explorax.experiments.reports import catalogue, read, scores
 
 DIGITS = 2  # Of a score, where it is shown.

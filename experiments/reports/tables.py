@@ -2,7 +2,7 @@
 
 import math
 
-from explorax.experiments import summary
+from explorax.experiments.recording import summary
 from explorax.experiments.reports import (
   catalogue,
   markup,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from explorax.environments import bsuite_sweeps
-from explorax.experiments import summary
+from explorax.experiments.recording import summary
 from explorax.experiments.reports import catalogue, read, results
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 import dm_env
 
 from explorax.agents import types
-from explorax.experiments import console, ray_cluster
+from explorax.experiments import ray_cluster
 from explorax.experiments.checkpoints import keeper
 from explorax.experiments.distributed import actor_process, driver, evaluator, messages
 from explorax.experiments.distributed import layout as layout_lib
+from explorax.experiments.recording import console
 from explorax.experiments.runners import evaluation, local, recovery
 
 # For batches and rows on their way and for weights, of which a few versions are held.

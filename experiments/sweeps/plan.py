@@ -11,16 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from explorax.environments import bsuite_mnist, bsuite_sweeps
-from explorax.experiments import console as console_lib
-from explorax.experiments import (
-  errors,
-  output,
-  ray_cluster,
-  signals,
-  summary,
-  task_progress,
-  versions,
-)
+from explorax.experiments import errors, output, ray_cluster, signals, versions
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import summary, task_progress
 from explorax.experiments.reports import read
 from explorax.experiments.sweeps import agents as agents_lib
 from explorax.experiments.sweeps import (

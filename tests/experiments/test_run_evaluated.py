@@ -200,7 +200,7 @@ def test_no_video_of_what_has_no_picture(capsys):
 
 
 def test_no_video_without_pillow(capsys, monkeypatch):
-  from explorax.experiments import gif
+  from explorax.experiments.recording import gif
 
   monkeypatch.setattr(gif.importlib.util, "find_spec", lambda name: None)
   text = refused(capsys, "fake_drawn", "--steps=20", "--video")

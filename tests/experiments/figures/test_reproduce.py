@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from explorax.experiments import output, reproduce
-from explorax.experiments.figures import cache, drawing, registry, types
+from explorax.experiments.figures import cache, registry, types
+from explorax.experiments.recording import drawing
 
 pytest.importorskip("matplotlib")
 
@@ -207,7 +208,8 @@ def test_results_cannot_be_written_where_a_file_is(call, tmp_path, capsys):
 OWN = """
 import dataclasses, os, signal, time
 import numpy as np
-from explorax.experiments.figures import drawing, types
+from explorax.experiments.figures import types
+from explorax.experiments.recording import drawing
 
 @dataclasses.dataclass(frozen=True)
 class Config:

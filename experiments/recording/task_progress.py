@@ -4,8 +4,8 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from explorax.experiments import console as console_lib
-from explorax.experiments import summary
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import summary
 
 _LIVE_PERIOD = 0.2  # Seconds.
 _PLAIN_PERIOD = 20.0  # Seconds between plain lines.

@@ -3,9 +3,9 @@ import io
 import numpy as np
 import pytest
 
-from explorax.experiments import evaluations as evaluations_lib
-from explorax.experiments import plots
-from explorax.experiments import returns as returns_lib
+from explorax.experiments.recording import evaluations as evaluations_lib
+from explorax.experiments.recording import plots
+from explorax.experiments.recording import returns as returns_lib
 
 figure = pytest.importorskip("matplotlib.figure")
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from explorax.experiments.figures import statistics
+from explorax.experiments.recording import statistics
 
 pytestmark = pytest.mark.ops
 

@@ -1,4 +1,4 @@
-"""How the figures look: lines that differ in grey too, bands, captions."""
+"""How drawings look: lines that differ in grey too, bands, captions."""
 
 import textwrap
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from explorax.experiments.figures import statistics, types
+from explorax.experiments.recording import statistics
 
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes
@@ -112,42 +112,35 @@ def heat_map(
 def save(
   file: BinaryIO,
   fig: "mpl_figure.Figure",
-  figure: types.Figure,
-  findings: Sequence[types.Finding],
-  note: str,
+  *,
+  title: str = "",
+  caption: Sequence[str] = (),
 ) -> None:
-  """Puts the title above and the caption below, and writes the PNG.
+  """Writes a drawing as a PNG, with a title above and a caption below.
 
   Args:
     file: where it goes.
     fig: the drawing; it grows by what the caption needs.
-    figure: whose source and claim the caption tells.
-    findings: whether it held.
-    note: the caption's last words: seeds, machine, time.
+    title: '' for none.
+    caption: its paragraphs; none for no caption.
   """
-  width, height = fig.get_size_inches()
-  columns = int(width * _CHARACTERS_PER_INCH)
-  verdicts = [f"{verdict(f)}: {f.claim} ({f.measured})." for f in findings]
-  paragraphs = [f"{figure.source}. Claim: {figure.claim}", *verdicts, note]
-  lines = [line for text in paragraphs for line in textwrap.wrap(text, columns)]
-  below = (len(lines) + 1.5) * _CAPTION_SIZE * 1.3 / 72
-  fig.set_size_inches(width, height + below)
-  share = below / (height + below)
-  fig.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
-  fig.suptitle(figure.title)
-  fig.text(
-    0.01,
-    share - 0.5 * _CAPTION_SIZE * 1.3 / 72 / (height + below),
-    "\n".join(lines),
-    fontsize=_CAPTION_SIZE,
-    va="top",
-    linespacing=1.3,
-  )
+  if title:
+    fig.suptitle(title)
+  if caption:
+    width, height = fig.get_size_inches()
+    columns = int(width * _CHARACTERS_PER_INCH)
+    lines = [line for text in caption for line in textwrap.wrap(text, columns)]
+    line_height = _CAPTION_SIZE * 1.3 / 72
+    below = (len(lines) + 1.5) * line_height
+    fig.set_size_inches(width, height + below)
+    share = below / (height + below)
+    fig.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
+    fig.text(
+      0.01,
+      share - 0.5 * line_height / (height + below),
+      "\n".join(lines),
+      fontsize=_CAPTION_SIZE,
+      va="top",
+      linespacing=1.3,
+    )
   fig.savefig(file, format="png")
-
-
-def verdict(finding: types.Finding) -> str:
-  """`held`, `did not hold` or `cannot be told`."""
-  if finding.held is None:
-    return "cannot be told"
-  return "held" if finding.held else "did not hold"

@@ -5,9 +5,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from explorax.experiments import evaluations as evaluations_lib
-from explorax.experiments import returns as returns_lib
-from explorax.experiments.figures import drawing
+from explorax.experiments.recording import drawing
+from explorax.experiments.recording import evaluations as evaluations_lib
+from explorax.experiments.recording import returns as returns_lib
 
 _MAX_POINTS = 4000  # Per line: more cannot be told apart and slow the drawing down.
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from explorax.experiments import returns as returns_lib
+from explorax.experiments.recording import returns as returns_lib
 
 pytestmark = pytest.mark.ops
 

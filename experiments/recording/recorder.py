@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from explorax.experiments import console as console_lib
-from explorax.experiments import (
-  errors,
+from explorax.experiments import errors, output
+from explorax.experiments import weights as weights_lib
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import evaluations as evaluations_lib
+from explorax.experiments.recording import (
   events,
   gif,
   metrics_csv,
-  output,
   plots,
   progress,
   returns,
   summary,
 )
-from explorax.experiments import evaluations as evaluations_lib
-from explorax.experiments import film as film_lib
-from explorax.experiments import weights as weights_lib
+from explorax.experiments.recording import film as film_lib
 
 if TYPE_CHECKING:
   from explorax import environments

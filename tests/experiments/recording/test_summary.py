@@ -3,9 +3,9 @@ import math
 import pytest
 
 from explorax import environments
-from explorax.experiments import evaluations as evaluations_lib
-from explorax.experiments import returns as returns_lib
-from explorax.experiments import summary
+from explorax.experiments.recording import evaluations as evaluations_lib
+from explorax.experiments.recording import returns as returns_lib
+from explorax.experiments.recording import summary
 
 pytestmark = pytest.mark.ops
 

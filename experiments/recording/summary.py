@@ -5,8 +5,8 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from explorax.experiments import evaluations as evaluations_lib
-from explorax.experiments import returns as returns_lib
+from explorax.experiments.recording import evaluations as evaluations_lib
+from explorax.experiments.recording import returns as returns_lib
 
 if TYPE_CHECKING:
   from explorax import environments

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from explorax.experiments import console, progress
-from explorax.experiments import returns as returns_lib
+from explorax.experiments.recording import console, progress
+from explorax.experiments.recording import returns as returns_lib
 
 pytestmark = pytest.mark.ops
 

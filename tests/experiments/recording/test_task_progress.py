@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from explorax.experiments import console, task_progress
+from explorax.experiments.recording import console, task_progress
 
 
 class Clock:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from explorax.experiments import console as console_lib
-from explorax.experiments import returns as returns_lib
-from explorax.experiments import summary
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import returns as returns_lib
+from explorax.experiments.recording import summary
 
 if TYPE_CHECKING:
   from explorax.experiments.runners import evaluation as evaluation_lib

@@ -2,7 +2,8 @@ import csv
 
 import pytest
 
-from explorax.experiments import metrics_csv, output
+from explorax.experiments import output
+from explorax.experiments.recording import metrics_csv
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from explorax.experiments import errors, film
+from explorax.experiments import errors
+from explorax.experiments.recording import film
 
 if TYPE_CHECKING:
   from PIL import Image

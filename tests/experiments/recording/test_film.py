@@ -5,7 +5,8 @@ import io
 import numpy as np
 import pytest
 
-from explorax.experiments import errors, film, gif
+from explorax.experiments import errors
+from explorax.experiments.recording import film, gif
 
 Image = pytest.importorskip("PIL.Image")
 

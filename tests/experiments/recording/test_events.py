@@ -6,7 +6,8 @@ import types
 import numpy as np
 import pytest
 
-from explorax.experiments import events, output
+from explorax.experiments import output
+from explorax.experiments.recording import events
 
 
 @pytest.fixture
