@@ -205,8 +205,7 @@ def _interval(means: Sequence[float | None]) -> dict[str, float] | None:
   known = [mean for mean in means if mean is not None]
   if not known:
     return None
-  interval = statistics.bootstrap(np.array(known)[:, None])
-  return {name: float(x[0]) for name, x in interval._asdict().items()}
+  return {name: float(x) for name, x in statistics.mean(known)._asdict().items()}
 
 
 def _table(title: str, content: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ precipice": seeds are drawn with replacement, in each task by itself (stratified
 the interval spans the percentiles of the statistic over the draws.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +22,41 @@ class Interval(NamedTuple):
   low: np.ndarray
   high: np.ndarray
 
+  def at(self, index: int) -> "Interval":
+    """The interval of one of the points, of scalars."""
+    return Interval(self.value[index], self.low[index], self.high[index])
+
+  def map(self, function: Callable[[np.ndarray], np.ndarray]) -> "Interval":
+    """The interval of an increasing function of the statistic, such as `np.exp`."""
+    return Interval(*map(function, self))
+
+  def words(self, spec: str = ".3g") -> str:
+    """Of an interval of scalars: `0.5 [0.4, 0.7]`; a sign in `spec` is the value's."""
+    own = spec.removeprefix("+")
+    return f"{self.value:{spec}} [{self.low:{own}}, {self.high:{own}}]"
+
+  def is_above(self, bound: float = 0.0) -> bool:
+    """Whether an interval of scalars lies above the bound."""
+    return bool(self.low > bound)
+
+  def is_below(self, bound: float = 0.0) -> bool:
+    """Whether an interval of scalars lies below the bound."""
+    return bool(self.high < bound)
+
 
 def mean_over_seeds(x: np.ndarray) -> np.ndarray:
   """`[..., S, *]` with the seeds in axis −2 → their mean."""
   return np.mean(x, axis=-2)
+
+
+def median_over_seeds(x: np.ndarray) -> np.ndarray:
+  """`[..., S, *]` with the seeds in axis −2 → their median."""
+  return np.median(x, axis=-2)
+
+
+def geometric_mean_over_seeds(x: np.ndarray) -> np.ndarray:
+  """`[..., S, *]`, positive, with the seeds in axis −2 → their geometric mean."""
+  return np.exp(np.mean(np.log(x), axis=-2))
 
 
 def bootstrap(
@@ -66,6 +97,11 @@ def bootstrap(
     parts.append(np.percentile(statistic(part[rows]), tails, axis=0))
   low, high = np.concatenate(parts, axis=-1)
   return Interval(statistic(values[None])[0], low, high)
+
+
+def mean(values: Sequence[float] | np.ndarray) -> Interval:
+  """The mean of a number for each seed, `[S]`: an interval of scalars."""
+  return bootstrap(np.asarray(values, np.float64)[:, None]).at(0)
 
 
 def stratified_mean(

@@ -292,17 +292,13 @@ def median_episodes(
   # Percentiles are interpolated, which ∞ − ∞ is not for: a number stands for ∞, and so
   # do all means that it has a part in.
   interval = statistics.bootstrap(
-    np.where(solved, episodes, _NEVER), _median_over_seeds
+    np.where(solved, episodes, _NEVER), statistics.median_over_seeds
   )
   value, low, high = (
     np.where(x < 1e-6 * _NEVER, x, math.inf)
     for x in (interval.value, interval.low, interval.high)
   )
   return value, low, high
-
-
-def _median_over_seeds(x: np.ndarray) -> np.ndarray:
-  return np.median(x, axis=-2)
 
 
 def _mark(index: int) -> dict[str, Any]:

@@ -148,8 +148,8 @@ def _of_experiment(
   ]
   low = high = math.nan
   if len(counted) > 1 and not np.isnan(values).any():
-    interval = statistics.bootstrap(np.array(values)[:, None])
-    low, high = float(interval.low[0]), float(interval.high[0])
+    interval = statistics.mean(values)
+    low, high = float(interval.low), float(interval.high)
   return Cell(
     value=float(np.mean(values)),
     low=low,

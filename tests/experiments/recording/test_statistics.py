@@ -70,3 +70,12 @@ def test_refuses_what_are_no_seeds_of_points(shape):
     statistics.bootstrap(np.zeros(shape))
   with pytest.raises(ValueError, match="neither of them 0"):
     statistics.stratified_mean(np.zeros(shape))
+
+
+def test_an_interval_of_scalars():
+  interval = statistics.mean([0.0, 1.0] * 50)
+  assert interval.value == 0.5 and 0.35 < interval.low < 0.45 < 0.55 < interval.high
+  assert interval.is_above() and interval.is_below(1.0) and not interval.is_above(0.45)
+  fixed = statistics.Interval(np.float64(0.5), np.float64(0.25), np.float64(1.0))
+  assert fixed.words("+.2f") == "+0.50 [0.25, 1.00]"
+  assert fixed.map(np.log2) == (-1.0, -2.0, 0.0)
