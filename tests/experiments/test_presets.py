@@ -17,56 +17,7 @@ from explorax.experiments import overrides, presets
 SPEC = specs.EnvironmentSpec(
   specs.OneHotArray((10, 10), "observation"), dm_env.specs.DiscreteArray(2)
 )
-NAMES = [
-  "dqn",
-  "double_dqn",
-  "bootstrapped_dqn",
-  "bootstrapped_dqn_no_prior",
-  "ensemble_voting",
-  "ucb",
-  "ucb_infogain",
-  "tdu",
-  "tdu_bandit",
-  "qu",
-  "q_ucb",
-  "dqn_ez",
-  "dqn_rnd",
-  "dqn_counts",
-  "qex",
-  "noisy_dqn",
-  "dqn_atari",
-  "rainbow",
-  "rainbow_epsilon",
-  "rainbow_ez",
-  "rainbow_cts",
-]
-SEQUENCE_NAMES = [
-  "r2d2",
-  "r2d2_retrace",
-  "r2d2_tree_backup",
-  "r2d2_harutyunyan",
-  "r2d2_sarsa_lambda",
-  "r2d2_peng",
-  "r2d2_ez",
-  "r2d2_rnd",
-  "r2d2_sarsa_lambda_rnd",
-  "bootstrapped_r2d2",
-  "bootstrapped_r2d2_peng",
-  "tdu_r2d2",
-  "tdu_r2d2_no_prior",
-  "ngu",
-  "retrace_dqn",
-  "tree_backup_dqn",
-  "harutyunyan_dqn",
-  "one_step_dqn",
-]
-SUCCESSOR_NAMES = ["successor_uncertainties"]
-ALL_NAMES = NAMES + SUCCESSOR_NAMES + SEQUENCE_NAMES
-KINDS = {
-  **dict.fromkeys(NAMES, "DQNConfig"),
-  **dict.fromkeys(SUCCESSOR_NAMES, "SuccessorConfig"),
-  **dict.fromkeys(SEQUENCE_NAMES, "R2D2Config"),
-}
+NAMES = list(presets.PRESETS)
 
 
 def config(name: str) -> dqn_config.DQNConfig:
@@ -78,18 +29,17 @@ def on_atari(name: str) -> dqn_config.DQNConfig:
 
 
 def test_names():
-  assert list(presets.PRESETS) == ALL_NAMES
   assert all(preset.name == name for name, preset in presets.PRESETS.items())
 
 
-@pytest.mark.parametrize("name", ALL_NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_says_where_it_comes_from(name):
   preset = presets.PRESETS[name]
   assert re.search(r"\b(19|20)\d\d\b", preset.paper)
   assert preset.summary and len(preset.summary) < 88 and preset.summary[-1] != "."
 
 
-@pytest.mark.parametrize("name", ALL_NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_makes_an_agent_of_the_config(name):
   preset = presets.PRESETS[name]
   agent = preset.make_agent(preset.config, SPEC)
@@ -102,10 +52,10 @@ def test_makes_an_agent_of_the_config(name):
   assert len(agent.policy_names) == max(size, policies)
 
 
-@pytest.mark.parametrize("name", ALL_NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_can_be_written_down_and_changed(name):
   preset = presets.PRESETS[name]
-  assert overrides.to_dict(preset.config)["class"] == KINDS[name]
+  assert overrides.to_dict(preset.config)["class"] == type(preset.config).__name__
   changed = overrides.apply(preset.config, ["batch_size=7"])
   assert changed == dataclasses.replace(preset.config, batch_size=7)
 
@@ -337,9 +287,9 @@ def test_settings_on_atari(name):
   for environment in ("bsuite:deep_sea/0", "gym:CartPole-v1", "atari_like:make"):
     assert preset.config_for(environment) is preset.config
   on_games = preset.config_for("atari:Pong")
-  assert on_games is dict(preset.special).get("atari:", preset.config)
+  assert on_games is preset.on.get("atari:", preset.config)
   assert type(on_games) is type(preset.config)
-  for _, there in preset.special:
+  for there in preset.on.values():
     assert there != preset.config
 
 

@@ -171,7 +171,7 @@ def acting_counts() -> presets.Preset:
       agent, actor=lambda evaluation=False: agent.actor(evaluation=False)
     )
 
-  return preset._replace(make_agent=make_agent)
+  return dataclasses.replace(preset, make_agent=make_agent)
 
 
 def test_the_intrinsic_reward_below_the_pictures_and_as_a_plot(monkeypatch):

@@ -92,8 +92,9 @@ def small(monkeypatch):
   config = dataclasses.replace(
     preset.config, hidden_sizes=(4,), batch_size=4, min_replay_size=8
   )
-  monkeypatch.setitem(presets.PRESETS, "dqn", preset._replace(config=config))
-  return preset._replace(config=config)
+  preset = dataclasses.replace(preset, config=config)
+  monkeypatch.setitem(presets.PRESETS, "dqn", preset)
+  return preset
 
 
 def test_a_task_is_the_run_of_that_seed(small):

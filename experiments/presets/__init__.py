@@ -1,0 +1,24 @@
+"""Every agent by name: an engine's config, with the paper that it comes from.
+
+A file holds the agents of one paper. To add an agent, add a `Preset` to one of them.
+"""
+
+from explorax.experiments.presets import (
+  dqn,
+  ez_greedy,
+  ngu,
+  r2d2,
+  rainbow,
+  retrace,
+  tdu,
+  types,
+  ucb,
+)
+
+Preset = types.Preset
+
+PRESETS = {
+  preset.name: preset
+  for group in (dqn, rainbow, r2d2, ez_greedy, ngu, ucb, tdu, retrace)
+  for preset in group.PRESETS
+}

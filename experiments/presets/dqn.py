@@ -1,0 +1,112 @@
+"""DQN and its direct descendants, on which the papers' agents build."""
+
+import dataclasses
+import functools
+
+from explorax import exploration
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import config as dqn_config
+from explorax.experiments.presets import types
+
+BSUITE = "Osband et al., 2020 (bsuite's baseline)"
+PAPER_3 = "Chen et al., 2017"
+PAPER_4 = "Flennerhag et al., 2020"
+
+preset = functools.partial(types.Preset, make_agent=dqn_agent.make_agent)
+
+SMALL = dqn_config.DQNConfig()
+# Paper 4 (Flennerhag et al., 2020), appendix D: twenty members apart, priors of scale 3
+# (bsuite's own agent has 5).
+BOOTSTRAPPED = dataclasses.replace(
+  SMALL, num_members=20, prior_scale=3.0, exploration=exploration.Thompson()
+)
+
+# Paper 3, Table 1, on Atari, the unit of its schedules being one action: learning
+# begins at action 50 000, and an update is made every fourth, so that the rate falls
+# from 10⁶ to 5 · 10⁶ actions. Rewards and TD errors are clipped as in DQN (Mnih et al.,
+# 2015).
+DOUBLE_ATARI = dqn_config.DQNConfig(
+  hidden_sizes=(512,),
+  exploration=exploration.StagedEpsilonGreedy(
+    epsilons=(1.0, 0.1, 0.01), steps=(1_000_000, 5_000_000)
+  ),
+  random_steps=50_000,
+  target="double_q",
+  max_abs_reward=1.0,
+  max_abs_td=1.0,
+  learning_rate=1e-4,
+  final_learning_rate=5e-5,
+  learning_rate_updates=(237_500, 1_237_500),
+  adam_b2=0.99,
+  adam_eps=1e-4,
+  target_update_period=10_000,
+  replay_capacity=1_000_000,
+  min_replay_size=50_000,
+  batch_size=32,
+  updates_per_step=0.25,
+)
+ATARI = dataclasses.replace(DOUBLE_ATARI, target="q_learning")
+# Ten heads of 512 hidden units each on shared convolutions (Osband et al., 2016, whose
+# network paper 3 takes).
+ENSEMBLE_ATARI = dataclasses.replace(
+  DOUBLE_ATARI, num_members=10, hidden_sizes=(), head_size=512, shared_torso=True
+)
+
+# Fortunato et al. (2018), section 3.2; σ_0 is no worse than those of paper 4's Table 3
+# in our tuning (docs/bsuite).
+_noisy = functools.partial(
+  dataclasses.replace,
+  noisy_sigma=0.5,
+  noisy_torso=True,
+  exploration=exploration.Greedy(),
+)
+
+PRESETS = (
+  preset(
+    name="dqn",
+    summary="DQN with ε-greedy exploration",
+    paper=BSUITE,
+    config=SMALL,
+    on={"atari:": ATARI},
+  ),
+  preset(
+    name="double_dqn",
+    summary="double DQN with ε-greedy exploration",
+    paper="van Hasselt et al., 2016",
+    config=dataclasses.replace(SMALL, target="double_q"),
+    on={"atari:": DOUBLE_ATARI},
+  ),
+  preset(
+    name="dqn_atari",
+    summary="DQN with ε-greedy exploration, its settings those for Atari everywhere",
+    paper=PAPER_3 + ", Table 1",
+    config=ATARI,
+  ),
+  preset(
+    name="noisy_dqn",
+    summary="DQN with noise in all its linear layers",
+    paper="Fortunato et al., 2018, as in " + PAPER_4,
+    config=_noisy(SMALL),
+    on={"atari:": _noisy(ATARI)},
+  ),
+  preset(
+    name="bootstrapped_dqn",
+    summary="an ensemble with random priors, one member followed per episode",
+    paper="Osband et al., 2018",
+    config=BOOTSTRAPPED,
+    on={
+      "atari:": dataclasses.replace(
+        ENSEMBLE_ATARI, prior_scale=3.0, exploration=exploration.Thompson()
+      )
+    },
+  ),
+  preset(
+    name="bootstrapped_dqn_no_prior",
+    summary="an ensemble without priors, one member followed per episode",
+    paper="Osband et al., 2016",
+    config=dataclasses.replace(BOOTSTRAPPED, prior_scale=0.0),
+    on={
+      "atari:": dataclasses.replace(ENSEMBLE_ATARI, exploration=exploration.Thompson())
+    },
+  ),
+)

@@ -1,0 +1,147 @@
+"""Paper 1: temporally-extended ε-greedy exploration (Dabney et al., 2021)."""
+
+import dataclasses
+from typing import Any
+
+from explorax import exploration
+from explorax.agents import pseudo_counts
+from explorax.experiments.presets import dqn, ngu, r2d2, rainbow, tdu
+
+_PAPER = "Dabney et al., 2021"
+_RAINBOW_CAP = 100  # Agent steps, of a duration (appendix C).
+# Appendix C: ε over the first 4 million frames, on top of Rainbow's noise.
+_EPSILON_ATARI: dict[str, Any] = {
+  "epsilon": 1.0,
+  "final_epsilon": 0.01,
+  "decay_steps": 1_000_000,
+}
+
+
+def _rainbow_epsilon(config: Any, **epsilon: Any) -> Any:
+  return dataclasses.replace(config, exploration=exploration.EpsilonGreedy(**epsilon))
+
+
+def _rainbow_ez(config: Any, **epsilon: Any) -> Any:
+  return dataclasses.replace(
+    config, exploration=exploration.EzGreedy(**epsilon, cap=_RAINBOW_CAP)
+  )
+
+
+def _rainbow_cts(config: Any, beta: float, **epsilon: Any) -> Any:
+  """Appendix C: no noise, no target network, and 5 steps."""
+  return dataclasses.replace(
+    config,
+    noisy_sigma=0.0,
+    target_update_period=1,
+    n_step=5,
+    bonus=pseudo_counts.PseudoCounts(),
+    beta=beta,
+    exploration=exploration.EpsilonGreedy(**epsilon),
+  )
+
+
+# Appendix C and table 3: expected SARSA(λ). The policy of its expectation is not
+# printed: greedy but for 0.01 is taken.
+_SARSA: dict[str, Any] = {
+  "target": "expected_sarsa_lambda",
+  "lambda_": 0.7,
+  "target_epsilon": 0.01,
+}
+_R2D2 = dataclasses.replace(r2d2.SMALL, **_SARSA)
+_R2D2_ATARI = dataclasses.replace(
+  r2d2.ATARI, **_SARSA, learning_rate=2e-4, target_update_period=400
+)
+# It divides by the variance, and does not print its β: paper 2's is taken.
+_RND: dict[str, Any] = {
+  "bonus": dataclasses.replace(ngu.RND, normalisation="variance"),
+  "beta": 0.3,
+}
+_RND_ATARI: dict[str, Any] = {
+  "bonus": dataclasses.replace(ngu.RND_ATARI, normalisation="variance"),
+  "beta": 0.3,
+}
+_HEADS: dict[str, Any] = {
+  "num_members": 8,
+  "mask_prob": 0.5,
+  "mask_per_step": True,
+  "exploration": exploration.Thompson(epsilon=0.4, ladder=7.0),
+  # A head drawn at each step is the average of the heads' ε-greedy policies.
+  "evaluation": exploration.Thompson(period_steps=1, epsilon=0.01),
+}
+
+PRESETS = (
+  dqn.preset(
+    name="dqn_ez",
+    summary="DQN with temporally-extended ε-greedy exploration",
+    paper=_PAPER,
+    config=dataclasses.replace(
+      dqn.SMALL, exploration=exploration.EzGreedy(epsilon=0.05)
+    ),
+    on={
+      "atari:": dataclasses.replace(
+        dqn.ATARI, exploration=exploration.EzGreedy(**_EPSILON_ATARI)
+      )
+    },
+  ),
+  dqn.preset(
+    name="rainbow_epsilon",
+    summary="rainbow with ε-greedy exploration on top of the noise",
+    paper=_PAPER,
+    config=_rainbow_epsilon(rainbow.SMALL, epsilon=0.05),
+    on={"atari:": _rainbow_epsilon(rainbow.ATARI, **_EPSILON_ATARI)},
+  ),
+  dqn.preset(
+    name="rainbow_ez",
+    summary="rainbow with temporally-extended ε-greedy exploration on top of the noise",
+    paper=_PAPER,
+    config=_rainbow_ez(rainbow.SMALL, epsilon=0.05),
+    on={"atari:": _rainbow_ez(rainbow.ATARI, **_EPSILON_ATARI)},
+  ),
+  dqn.preset(
+    name="rainbow_cts",
+    summary=(
+      "rainbow without noise, with ε-greedy exploration and a bonus of pseudo-counts"
+    ),
+    paper=_PAPER,
+    config=_rainbow_cts(rainbow.SMALL, beta=tdu.NOVELTY_BETA, epsilon=0.05),
+    on={"atari:": _rainbow_cts(rainbow.ATARI, beta=0.0005, **_EPSILON_ATARI)},
+  ),
+  r2d2.preset(
+    name="r2d2_sarsa_lambda",
+    summary="R2D2 with expected SARSA(λ)",
+    paper=_PAPER,
+    config=_R2D2,
+    on={"atari:": _R2D2_ATARI},
+    atari_profile="rgb",
+  ),
+  r2d2.preset(
+    name="r2d2_ez",
+    summary="R2D2 with expected SARSA(λ) and temporally-extended ε-greedy exploration",
+    paper=_PAPER,
+    config=dataclasses.replace(
+      _R2D2, exploration=exploration.EzGreedy(epsilon=0.1, ladder=7.0)
+    ),
+    on={
+      "atari:": dataclasses.replace(
+        _R2D2_ATARI, exploration=exploration.EzGreedy(epsilon=0.4, ladder=7.0)
+      )
+    },
+    atari_profile="rgb",
+  ),
+  r2d2.preset(
+    name="r2d2_sarsa_lambda_rnd",
+    summary="R2D2 with expected SARSA(λ) and random network distillation",
+    paper=_PAPER,
+    config=dataclasses.replace(_R2D2, **_RND),
+    on={"atari:": dataclasses.replace(_R2D2_ATARI, **_RND_ATARI)},
+    atari_profile="rgb",
+  ),
+  r2d2.preset(
+    name="bootstrapped_r2d2",
+    summary="R2D2 with eight heads, one followed per episode",
+    paper=_PAPER,
+    config=dataclasses.replace(_R2D2, **_HEADS),
+    on={"atari:": dataclasses.replace(_R2D2_ATARI, **_HEADS)},
+    atari_profile="rgb",
+  ),
+)

@@ -1,0 +1,108 @@
+"""Paper 2: Never Give Up (Badia et al., 2020), and its baselines."""
+
+import dataclasses
+
+from explorax import exploration
+from explorax.agents import bonuses
+from explorax.agents.ngu import novelty
+from explorax.experiments.presets import r2d2
+
+_PAPER = "Badia et al., 2020"
+
+SMALL = dataclasses.replace(r2d2.SMALL, target="retrace", target_epsilon=0.01)
+# Table 6.
+ATARI = dataclasses.replace(
+  r2d2.ATARI,
+  target="retrace",
+  lambda_=0.95,
+  target_epsilon=0.01,
+  evaluation_epsilon=0.01,
+  optimizer_eps=1e-4,
+  target_update_period=1500,
+  burn_in=0,
+  replay_capacity=5_000_000,
+  min_replay_size=250_000,  # 6250 sequences, one every 40 steps.
+  actor_update_period=100,
+)
+# It is not printed how the baseline normalises: as the original does.
+RND = bonuses.RND(
+  hidden_sizes=(64,), output_size=128, learning_rate=5e-4, normalisation="deviation"
+)
+RND_ATARI = dataclasses.replace(RND, hidden_sizes=())
+
+# Table 7, with the rest of table 6. The sizes of the LSTM and the heads, ε and how
+# often one actor updates are ours. One policy alone: its γ is the exploring one's.
+_MAZE = dataclasses.replace(
+  ATARI,
+  torso="small",
+  hidden_sizes=(),
+  lstm_size=64,
+  head_size=64,
+  exploration=exploration.EpsilonGreedy(epsilon=0.05, ladder=7.0),
+  evaluation_epsilon=0.0,
+  bonus=novelty.NeverGiveUp(
+    torso="small",
+    memory_capacity=5000,
+    kernel_epsilon=0.01,
+    embedding_learning_rate=1e-3,
+  ),
+  beta=0.5,
+  discount=0.99,
+  lambda_=0.97,
+  transform_eps=None,
+  learning_rate=1e-3,
+  target_update_period=100,
+  sequence_length=50,
+  sequence_period=50,
+  replay_capacity=1_000_000,
+  min_replay_size=2_000,
+  batch_size=16,
+  updates_per_step=0.25,
+)
+
+PRESETS = (
+  r2d2.preset(
+    name="r2d2_retrace",
+    summary="R2D2 with Retrace(λ)",
+    paper=_PAPER,
+    config=SMALL,
+    on={"atari:": ATARI},
+  ),
+  r2d2.preset(
+    name="r2d2_rnd",
+    summary="R2D2 with Retrace(λ) and random network distillation",
+    paper=_PAPER,
+    config=dataclasses.replace(SMALL, bonus=RND, beta=0.3),
+    on={
+      "atari:": dataclasses.replace(ATARI, bonus=RND_ATARI, beta=0.3),
+      "jax:disco_maze/": dataclasses.replace(
+        _MAZE, bonus=dataclasses.replace(RND_ATARI, learning_rate=1e-3)
+      ),
+    },
+  ),
+  # Table 6; a mixture for one actor, which draws a policy for each episode.
+  r2d2.preset(
+    name="ngu",
+    summary="Never Give Up: a mixture of policies rewarded for episodic novelty",
+    paper=_PAPER,
+    config=dataclasses.replace(
+      SMALL,
+      bonus=novelty.NeverGiveUp(
+        hidden_sizes=(64,), memory_capacity=5000, embedding_learning_rate=1e-3
+      ),
+      beta=0.3,
+      num_policies=8,
+      min_discount=0.97,
+    ),
+    on={
+      "atari:": dataclasses.replace(
+        ATARI,
+        bonus=novelty.NeverGiveUp(),
+        beta=0.3,
+        num_policies=32,
+        min_discount=0.99,
+      ),
+      "jax:disco_maze/": _MAZE,
+    },
+  ),
+)

@@ -1,0 +1,50 @@
+"""Rainbow (Hessel et al., 2018)."""
+
+import dataclasses
+
+from explorax import exploration
+from explorax.agents.dqn import config as dqn_config
+from explorax.experiments.presets import dqn
+
+# Its parts on bsuite's settings for small problems. Atoms within ±10 suit returns of
+# that size.
+SMALL = dqn_config.DQNConfig(
+  hidden_sizes=(50,),
+  head_size=50,
+  duelling=True,
+  noisy_sigma=0.5,
+  num_atoms=51,
+  exploration=exploration.Greedy(),
+  target="categorical_double_q",
+  n_step=3,
+  priority_exponent=0.5,
+  importance_exponent=0.4,
+)
+# Table 1, in actions of four frames and in updates, of which there is one for every
+# fourth action; the importance exponent rises over 200 million frames.
+ATARI = dataclasses.replace(
+  SMALL,
+  hidden_sizes=(),
+  head_size=512,
+  evaluation_epsilon=0.001,  # Paper 1, appendix C.
+  max_abs_reward=1.0,
+  learning_rate=6.25e-5,
+  adam_eps=1.5e-4,
+  target_update_period=2_000,
+  replay_capacity=1_000_000,
+  min_replay_size=20_000,
+  batch_size=32,
+  updates_per_step=0.25,
+  final_importance_exponent=1.0,
+  importance_updates=12_495_000,
+)
+
+PRESETS = (
+  dqn.preset(
+    name="rainbow",
+    summary="double, duelling, distributional, noisy, prioritised, 3-step DQN",
+    paper="Hessel et al., 2018",
+    config=SMALL,
+    on={"atari:": ATARI},
+  ),
+)

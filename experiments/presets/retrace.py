@@ -1,0 +1,121 @@
+"""Paper 5: Retrace and its relatives (Munos et al., 2016)."""
+
+import dataclasses
+import functools
+from typing import Any
+
+from explorax import exploration
+from explorax.experiments.presets import ngu, r2d2
+
+_PAPER = "Munos et al., 2016"
+
+# The paper's agents have no memory, and DQN's network. The policy of their targets is
+# the one that explores. Sixteen threads with replays of their own and shared RMSProp
+# are one actor, one replay and one optimiser here.
+_NO_MEMORY: dict[str, Any] = {
+  "lstm_size": 0,
+  "head_size": 0,
+  "sequence_length": 16,
+  "sequence_period": 16,
+  "burn_in": 0,
+  "transform_eps": None,
+  "double": False,
+  "priority_exponent": 0.0,
+  "importance_exponent": 0.0,
+  "max_abs_reward": 1.0,
+  "max_abs_td": 1.0,
+  "mean_over_time": True,
+  "lambda_": 1.0,
+}
+_SMALL = dataclasses.replace(
+  r2d2.SMALL,
+  **_NO_MEMORY,
+  batch_size=8,
+  exploration=exploration.EpsilonGreedy(epsilon=0.1),
+)
+_ATARI = dataclasses.replace(
+  r2d2.ATARI,
+  **_NO_MEMORY,
+  exploration=exploration.AlternatingEpsilonGreedy(),
+  evaluation_epsilon=0.001,
+  discount=0.99,
+  optimizer="rmsprop",
+  learning_rate=9.12e-5,
+  learning_rate_steps=4_687_500,  # Updates in 3 · 10⁸ frames.
+  optimizer_eps=3.68e-5,
+  max_gradient_norm=None,
+  batch_size=4,
+  replay_capacity=1_000_000,  # Sixteen times 62 500.
+  min_replay_size=50_000,
+  updates_per_step=1 / 16,
+  target_update_period=2500,
+  actor_update_period=4,
+)
+
+_preset = functools.partial(
+  r2d2.preset, paper=_PAPER, atari_profile="dqn,life_loss=true"
+)
+
+
+def _settings(target: str, lambda_: float = 1.0) -> dict[str, Any]:
+  changes: dict[str, Any] = {
+    "target": target,
+    "lambda_": lambda_,
+    "target_epsilon": None,
+  }
+  return {
+    "config": dataclasses.replace(_SMALL, **changes),
+    "on": {"atari:": dataclasses.replace(_ATARI, **changes)},
+  }
+
+
+def _on_r2d2(target: str, lambda_: float) -> dict[str, Any]:
+  """As paper 2 has Retrace on R2D2."""
+  return {
+    "config": dataclasses.replace(ngu.SMALL, target=target, lambda_=lambda_),
+    "on": {"atari:": dataclasses.replace(ngu.ATARI, target=target, lambda_=lambda_)},
+  }
+
+
+PRESETS = (
+  r2d2.preset(
+    name="r2d2_tree_backup",
+    summary="R2D2 with tree-backup(λ)",
+    paper=_PAPER,
+    **_on_r2d2("tree_backup", 0.95),
+  ),
+  r2d2.preset(
+    name="r2d2_harutyunyan",
+    summary="R2D2 with Harutyunyan's Q(λ)",
+    paper=_PAPER,
+    **_on_r2d2("harutyunyan_q_lambda", 0.5),
+  ),
+  _preset(
+    name="retrace_dqn",
+    summary="DQN on sequences, with Retrace(λ)",
+    **_settings("retrace"),
+  ),
+  _preset(
+    name="tree_backup_dqn",
+    summary="DQN on sequences, with tree-backup(λ)",
+    **_settings("tree_backup"),
+  ),
+  _preset(
+    name="harutyunyan_dqn",
+    summary="DQN on sequences, with Harutyunyan's Q(λ)",
+    **_settings("harutyunyan_q_lambda", 0.5),
+  ),
+  # The control: one-step Q-learning on minibatches of 64 transitions. What is "clamped
+  # into [−1, 1] prior to gradient calculation" is read as the errors, as in DQN: with
+  # γ = 0.99, values that are clamped there could not tell one reward from two.
+  _preset(
+    name="one_step_dqn",
+    summary="paper 5's control: one-step Q-learning on the same sequences",
+    config=dataclasses.replace(_SMALL, target="n_step", n_step=1),
+    on={
+      "atari:": dataclasses.replace(
+        _ATARI, target="n_step", n_step=1, learning_rate=4.39e-5, optimizer_eps=1e-3
+      )
+    },
+  ),
+)

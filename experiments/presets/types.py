@@ -1,0 +1,43 @@
+"""What a preset is."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from explorax.agents import types
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+  """A named agent.
+
+  Attributes:
+    name: the value of `--agent`.
+    summary: what it is, in one line.
+    paper: where it comes from.
+    config: its settings.
+    make_agent: (config, the environment's spec) → the agent.
+    on: prefix of an environment's name → the settings there, where they differ.
+    atari_profile: how its paper shows Atari's frames, for names without a profile.
+  """
+
+  name: str
+  summary: str
+  paper: str
+  config: Any
+  make_agent: Callable[[Any, types.EnvironmentSpec], types.Agent]
+  on: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  atari_profile: str = "dqn"
+
+  def environment_for(self, environment_name: str) -> str:
+    """The name with its profile, `atari:Game/profile`, if it is a bare `atari:Game`."""
+    if environment_name.startswith("atari:") and "/" not in environment_name:
+      return f"{environment_name}/{self.atari_profile}"
+    return environment_name
+
+  def config_for(self, environment_name: str) -> Any:
+    """The settings for `kind:name`."""
+    for prefix, config in self.on.items():
+      if environment_name.startswith(prefix):
+        return config
+    return self.config

@@ -1,0 +1,43 @@
+"""Paper 3: UCB exploration via Q-ensembles (Chen et al., 2017)."""
+
+import dataclasses
+import functools
+from typing import Any
+
+from explorax import exploration
+from explorax.agents import bonuses
+from explorax.experiments.presets import dqn
+
+# Ten heads on one torso, double Q-learning. The paper has settings for Atari alone; on
+# small problems, bsuite's.
+_SMALL = dataclasses.replace(
+  dqn.SMALL, num_members=10, shared_torso=True, target="double_q"
+)
+
+_voting = functools.partial(dataclasses.replace, exploration=exploration.MajorityVote())
+_UCB: dict[str, Any] = {"exploration": exploration.Ucb(scale=0.1)}
+_INFOGAIN: dict[str, Any] = {**_UCB, "bonus": bonuses.InfoGain(), "beta": 1.0}
+
+PRESETS = (
+  dqn.preset(
+    name="ensemble_voting",
+    summary="the majority vote of ten heads on one torso",
+    paper=dqn.PAPER_3 + ", algorithm 1",
+    config=_voting(_SMALL),
+    on={"atari:": _voting(dqn.ENSEMBLE_ATARI)},
+  ),
+  dqn.preset(
+    name="ucb",
+    summary="the upper confidence bound over ten heads on one torso",
+    paper=dqn.PAPER_3 + ", algorithm 2",
+    config=dataclasses.replace(_SMALL, **_UCB),
+    on={"atari:": dataclasses.replace(dqn.ENSEMBLE_ATARI, **_UCB)},
+  ),
+  dqn.preset(
+    name="ucb_infogain",
+    summary="ucb, with the information gain over the heads as a bonus",
+    paper=dqn.PAPER_3 + ", algorithm 3",
+    config=dataclasses.replace(_SMALL, **_INFOGAIN),
+    on={"atari:": dataclasses.replace(dqn.ENSEMBLE_ATARI, **_INFOGAIN)},
+  ),
+)
