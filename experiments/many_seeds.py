@@ -103,7 +103,7 @@ class Recorders:
         console=console_lib.Console(None),
         resumed=None if resumed is None else resumed[str(seed)],
       )
-    self._progress = progress.Progress(
+    self._progress = progress.RunProgress(
       console, num_episodes=num_episodes, num_steps=num_steps
     )
     self._counts = dict.fromkeys(records, 0)

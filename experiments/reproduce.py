@@ -266,7 +266,7 @@ def _compute(
   """The results of all tasks, from the cache as far as it has them."""
   from explorax.experiments.figures import cache as cache_lib
   from explorax.experiments.figures import pool, types
-  from explorax.experiments.recording import task_progress
+  from explorax.experiments.recording import progress as progress_lib
 
   tasks = list(figure.tasks(config))
   cache = cache_lib.Cache(directory, figure)
@@ -287,7 +287,7 @@ def _compute(
   if not missing:
     return list(done.values())
   weights = [tasks[i].weight for i in missing]
-  progress = task_progress.Progress(console, weights, workers)
+  progress = progress_lib.TaskProgress(console, weights, workers)
   failed = 0
   with contextlib.closing(progress):
     outcomes = pool.compute(

@@ -1,18 +1,43 @@
-"""Text for whoever watches; a run goes on when nobody does."""
+"""Messages of a program, which continues when nobody reads them any more."""
 
 import contextlib
+import functools
 import os
 import sys
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+if TYPE_CHECKING:
+  from rich import console as rich_console
 
 
 class Console:
-  """Writes to a stream, and falls silent once it has gone (`run | head`)."""
+  """Writes to a stream, and falls silent once its reader is gone (`run | head`).
+
+  Attributes:
+    is_terminal: whether the stream can show a live line.
+  """
 
   def __init__(self, stream: TextIO | None):
     """Args: stream: None to write nothing at all."""
-    self.is_terminal = stream is not None and stream.isatty()
+    is_dumb = os.environ.get("TERM") in ("dumb", "unknown")
+    self.is_terminal = stream is not None and stream.isatty() and not is_dumb
+    self.encoding = getattr(stream, "encoding", None) or "utf-8"
     self._stream = stream
+
+  @functools.cached_property
+  def rich(self) -> "rich_console.Console":
+    """rich's console of a terminal: what it prints stays above a live line."""
+    from rich import console as rich_console
+
+    file: Any = self
+    return rich_console.Console(file=cast(TextIO, file), force_terminal=True)
+
+  def line(self, text: str) -> None:
+    """Writes `text` and ends the line; a live line stays below it."""
+    if self.is_terminal:
+      self.rich.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    else:
+      self.write(text + "\n")
 
   def write(self, text: str) -> None:
     """Writes `text` as it is, at once."""
@@ -27,20 +52,19 @@ class Console:
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
       self._stream = None
 
-  def line(self, text: str) -> None:
-    """Writes `text` and ends the line."""
-    self.write(text + "\n")
+  def flush(self) -> None:
+    """Does nothing: `write` has flushed. rich asks for it."""
 
 
 def complain(problem: Exception | str) -> None:
-  """Says on stderr what is wrong."""
+  """Reports on stderr what is wrong."""
   print(f"explorax: {problem}", file=sys.stderr, flush=True)
 
 
 def alert(text: str) -> None:
-  """Says something on stderr from a signal's handler.
+  """Writes to stderr from a signal's handler.
 
-  It goes past Python's buffers, which the signal may have caught in mid-write.
+  It goes past Python's buffers, which the signal may have interrupted in mid-write.
   """
   with contextlib.suppress(OSError):
     os.write(2, f"\nexplorax: {text}.\n".encode())

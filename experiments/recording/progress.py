@@ -1,27 +1,35 @@
-"""How far a run is: one live line on a terminal, now and then a plain one elsewhere."""
+"""How far a run, a sweep or a figure is: a live bar on a terminal, lines in a pipe."""
 
 import collections
 import math
-import shutil
+import sys
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import returns as returns_lib
 from explorax.experiments.recording import summary
 
 if TYPE_CHECKING:
+  from rich import live as rich_live
+
   from explorax.experiments.runners import evaluation as evaluation_lib
   from explorax.experiments.runners import local
 
+Clock = Callable[[], float]  # Seconds.
+
 _LIVE_PERIOD = 0.1  # Seconds.
-_PLAIN_PERIOD = 10.0  # Seconds between plain lines, unless a tenth passes sooner.
+_PLAIN_PERIOD = 20.0  # Seconds between plain lines, unless a tenth passes sooner.
 _PLAIN_MIN_PERIOD = 1.0  # Seconds between plain lines in any case.
-_SPEED_SPAN = 30.0  # Seconds over which speed and time left are measured.
+_MIN_BAR, _MAX_BAR = 6, 24  # Characters that the text must leave to the bar.
+_SPEED_SPAN = 30.0  # Seconds over which a run's speed and time left are measured.
+# The time left of tasks is shown after this share of the work, or so many seconds of
+# it: the first moments of long tasks would be far off.
+_MIN_SHARE = 0.05
+_MIN_SECONDS = 10.0
 
-
-# Of an exploring agent's last episode: name → what it is called in the line.
+# Of an exploring agent's last episode: name → its label in the line.
 _SHOWN_METRICS = {
   "intrinsic_return": "intrinsic",
   "coverage": "coverage",
@@ -29,8 +37,70 @@ _SHOWN_METRICS = {
 }
 
 
-class Progress:
-  """Reports episodes, steps per second, the last and the mean return, time left."""
+class Display:
+  """A bar and a text that are redrawn on a terminal; now and then a line in a pipe.
+
+  On a terminal, what is printed meanwhile appears above the bar.
+  """
+
+  def __init__(self, console: console_lib.Console, clock: Clock = time.monotonic):
+    self._console = console
+    self._clock = clock
+    self._shown_at = clock()
+    self._shown_fraction = 0.0
+    self._live: rich_live.Live | None = None
+
+  def update(self, fraction: float, text: Callable[[], str]) -> None:
+    """Shows the state if it is time to.
+
+    Args:
+      fraction: how much is done, in [0, 1]; 0 throughout if there is no end.
+      text: makes the text; called only if it is shown.
+    """
+    now = self._clock()
+    waited = now - self._shown_at
+    if self._console.is_terminal:
+      is_due = waited >= _LIVE_PERIOD or fraction >= 1
+    else:
+      tenth_passed = int(10 * fraction) > int(10 * self._shown_fraction)
+      is_due = waited >= (_PLAIN_MIN_PERIOD if tenth_passed else _PLAIN_PERIOD)
+    if not is_due:
+      return
+    self._shown_at, self._shown_fraction = now, fraction
+    line = f"{fraction:4.0%} | {text()}" if fraction else text()
+    if self._console.is_terminal:
+      self._draw(fraction, line)
+    else:
+      self._console.line(line)
+
+  def close(self) -> None:
+    """Removes the bar; the next update draws it again."""
+    if self._live is not None:
+      self._live.stop()
+      self._live = None
+
+  def _draw(self, fraction: float, line: str) -> None:
+    from rich import live, progress_bar, table, text
+
+    if self._live is None:
+      self._live = live.Live(
+        console=self._console.rich,
+        auto_refresh=False,
+        transient=True,
+        redirect_stderr=sys.stderr.isatty(),
+      )
+      self._live.start()
+    cells: list[Any] = [text.Text(line, no_wrap=True, overflow="ellipsis")]
+    width = min(_MAX_BAR, self._console.rich.width - len(line) - 1)
+    if fraction and width >= _MIN_BAR:
+      cells.insert(0, progress_bar.ProgressBar(1.0, fraction, width))
+    grid = table.Table.grid(padding=(0, 1, 0, 0))
+    grid.add_row(*cells)
+    self._live.update(grid, refresh=True)
+
+
+class RunProgress:
+  """Shows a run's episodes, steps per second, last and mean return, and time left."""
 
   def __init__(
     self,
@@ -38,44 +108,38 @@ class Progress:
     *,
     num_episodes: int | None,
     num_steps: int | None,
-    clock: Callable[[], float] = time.monotonic,
+    clock: Clock = time.monotonic,
   ):
     """Starts the clock.
 
     Args:
-      console: a terminal gets a live line, everything else plain lines.
+      console: for the display.
       num_episodes: after how many episodes the run ends; None for no such end.
       num_steps: after how many environment steps it ends; None for no such end.
       clock: seconds.
     """
-    self._console = console
-    self._live = console.is_terminal
+    self._display = Display(console, clock)
     self._num_episodes = num_episodes
     self._num_steps = num_steps
     self._clock = clock
-    self._shown_at = clock()
-    self._shown_fraction = 0.0
-    self._width = 0  # Of the live line on the screen.
     self._evaluation: float | None = None  # The mean return of the last one.
     # (seconds, environment steps, fraction done) of the last `_SPEED_SPAN` seconds.
-    # It starts empty: the first episode's time is mostly compilation.
+    # The first episode's time is mostly compilation.
     self._recent: collections.deque[tuple[float, int, float]] = collections.deque()
 
   def update(self, episode: "local.Episode", returns: returns_lib.Returns) -> None:
     """Shows the state after `episode` (an `Episode`), if it is time to."""
     now = self._clock()
     fraction = self._fraction(episode)
-    if math.isnan(episode.steps_per_second):  # What was is mostly compilation.
+    if math.isnan(episode.steps_per_second):  # The time so far is mostly compilation.
       self._recent.clear()
     self._recent.append((now, episode.env_steps, fraction))
     while len(self._recent) > 2 and now - self._recent[0][0] > _SPEED_SPAN:
       self._recent.popleft()
-    if self._is_due(now, fraction):
-      self._shown_at, self._shown_fraction = now, fraction
-      self._show(self._line(episode, returns.recent_mean()))
+    self._display.update(fraction, lambda: self._text(episode, returns.recent_mean()))
 
   def evaluated(self, evaluation: "evaluation_lib.Evaluation") -> None:
-    """Takes in an `Evaluation`, whose time is none of training's speed."""
+    """Takes in an `Evaluation`, whose time does not count for the speed of training."""
     self._evaluation = evaluation.mean_return
     self._recent = collections.deque(
       (seconds + evaluation.seconds, steps, done)
@@ -83,17 +147,8 @@ class Progress:
     )
 
   def close(self) -> None:
-    """Ends the live line, so that what follows starts on a line of its own."""
-    if self._live and self._width:
-      self._console.write("\n")
-      self._width = 0
-
-  def _is_due(self, now: float, fraction: float) -> bool:
-    waited = now - self._shown_at
-    if self._live:
-      return waited >= _LIVE_PERIOD or fraction >= 1
-    tenth_passed = int(10 * fraction) > int(10 * self._shown_fraction)
-    return waited >= _PLAIN_PERIOD or (waited >= _PLAIN_MIN_PERIOD and tenth_passed)
+    """Removes the live line; the next update draws it again."""
+    self._display.close()
 
   def _fraction(self, episode: "local.Episode") -> float:
     """How much of the run is done, in [0, 1]; 0 throughout if it has no end."""
@@ -104,10 +159,8 @@ class Progress:
       fractions.append(episode.env_steps / self._num_steps)
     return min(1.0, max(fractions))
 
-  def _line(self, episode: "local.Episode", mean: float | None) -> str:
-    fraction = self._fraction(episode)
-    parts = [f"{fraction:4.0%}"] if fraction else []
-    parts.append(_of("episode", episode.episode, self._num_episodes))
+  def _text(self, episode: "local.Episode", mean: float | None) -> str:
+    parts = [_of("episode", episode.episode, self._num_episodes)]
     parts.append(_of("step", episode.env_steps, self._num_steps))
     seconds, steps, done = (
       last - first
@@ -119,7 +172,8 @@ class Progress:
     if mean is not None:
       parts.append(f"mean {mean:.3g}")
     if done > 0 and seconds > 0:
-      parts.append(f"{summary.duration((1 - fraction) * seconds / done)} left")
+      left = (1 - self._fraction(episode)) * seconds / done
+      parts.insert(0, f"{summary.duration(left)} left")
     if self._evaluation is not None:
       parts.append(f"evaluation {self._evaluation:.3g}")
     parts += [
@@ -129,14 +183,82 @@ class Progress:
     ]
     return " | ".join(parts)
 
-  def _show(self, line: str) -> None:
-    if not self._live:
-      self._console.line(line)
-    else:
-      # A line that wraps could not be overwritten.
-      line = line[: shutil.get_terminal_size().columns - 1]
-      self._console.write("\r" + line.ljust(self._width))
-      self._width = len(line)
+
+class TaskProgress:
+  """Shows the share of many tasks' work that is done, and the time left."""
+
+  def __init__(
+    self,
+    console: console_lib.Console,
+    weights: Sequence[float],
+    workers: int,
+    clock: Clock = time.monotonic,
+  ):
+    """Starts the clock.
+
+    Args:
+      console: for the display.
+      weights: of the tasks to be computed: the work of each.
+      workers: how many tasks are computed side by side.
+      clock: seconds.
+    """
+    self._display = Display(console, clock)
+    self._weights = list(weights)
+    self._workers = min(workers, len(self._weights))
+    self._clock = clock
+    self._shares = [0.0] * len(self._weights)
+    self._finished: set[int] = set()
+    # (seconds, work done) when work was seen first and last. Where tasks report
+    # shares, what precedes the first report is starting and compiling.
+    self._first = self._last = (clock(), 0.0)
+    self._has_shares = False
+
+  def finish(self, index: int) -> None:
+    """The task of that index is done, or has failed."""
+    self._finished.add(index)
+    self.update({index: 1.0})
+
+  def update(self, shares: Mapping[int, float]) -> None:
+    """Takes in the shares done of tasks under way, and shows them if it is time to."""
+    before = self._shares.copy()
+    for index, share in shares.items():
+      self._shares[index] = 1.0 if index in self._finished else min(1.0, share)
+    if self._shares != before:
+      self._last = self._clock(), self._work()
+      is_first = not self._has_shares and any(0 < share < 1 for share in self._shares)
+      if is_first or self._last[1] < self._first[1]:  # Or a task is tried again.
+        self._first, self._has_shares = self._last, True
+    self._display.update(self._fraction(), self._text)
+
+  def left(self) -> float | None:
+    """Seconds until all is done at the pace so far; None before enough was seen."""
+    (start, done_before), (end, done) = self._first, self._last
+    work = done - done_before
+    is_long = self._has_shares and end - start >= _MIN_SECONDS
+    if work <= 0 or not (is_long or self._fraction() >= _MIN_SHARE):
+      return None
+    pace = self._workers * (end - start) / work
+    rest = [
+      weight * (1 - share)
+      for weight, share in zip(self._weights, self._shares, strict=True)
+    ]
+    longest = max(sum(rest) / self._workers, *rest, 0.0)
+    return max(0.0, pace * longest - (self._clock() - end))
+
+  def close(self) -> None:
+    """Removes the bar; the next update draws it again."""
+    self._display.close()
+
+  def _work(self) -> float:
+    return sum(w * s for w, s in zip(self._weights, self._shares, strict=True))
+
+  def _fraction(self) -> float:
+    return self._work() / sum(self._weights)
+
+  def _text(self) -> str:
+    text = f"{len(self._finished)} of {len(self._weights)} tasks"
+    left = self.left()
+    return text if left is None else f"{text} | {summary.duration(left)} left"
 
 
 def _of(noun: str, number: int, total: int | None) -> str:

@@ -89,7 +89,7 @@ class Recorder:
       )
       self._evaluations.restore(self._evaluation_csv.resumed_rows())
     self._events = events.EventWriter(directory, before.get("events"))
-    self._progress = progress.Progress(
+    self._progress = progress.RunProgress(
       console, num_episodes=num_episodes, num_steps=num_steps
     )
 

@@ -13,7 +13,8 @@ from typing import Any
 from explorax.environments import bsuite_mnist, bsuite_sweeps
 from explorax.experiments import errors, output, ray_cluster, signals, versions
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import summary, task_progress
+from explorax.experiments.recording import progress as progress_lib
+from explorax.experiments.recording import summary
 from explorax.experiments.reports import read
 from explorax.experiments.sweeps import agents as agents_lib
 from explorax.experiments.sweeps import (
@@ -191,14 +192,14 @@ class Plan:
     """Does what is to be done; returns how many tasks failed."""
     todo = self._todo
     weights = [task.weight for task in todo]
-    progress = task_progress.Progress(self._console, weights, workers.size)
+    progress = progress_lib.TaskProgress(self._console, weights, workers.size)
     begun = told = False
     done = failed = 0
 
     def on_progress(shares: dict[int, float]) -> None:
       nonlocal progress, begun, told
       if not begun:  # Processes were starting: its clock begins now.
-        progress = task_progress.Progress(self._console, weights, workers.size)
+        progress = progress_lib.TaskProgress(self._console, weights, workers.size)
         begun = bool(shares)
       progress.update(shares)
       left = progress.left()

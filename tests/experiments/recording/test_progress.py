@@ -1,6 +1,7 @@
 import io
 import os
-import shutil
+import re
+import sys
 
 import pytest
 
@@ -15,105 +16,129 @@ class Terminal(io.StringIO):
     return True
 
 
+class Clock:
+  """Seconds that a test sets."""
+
+  now = 100.0
+
+  def __call__(self) -> float:
+    return self.now
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+  monkeypatch.setenv("COLUMNS", "160")
+  monkeypatch.setenv("TERM", "xterm")
+
+
 @pytest.fixture
-def report(make_episode):
+def clock():
+  return Clock()
+
+
+@pytest.fixture
+def report(make_episode, clock):
   """Runs episodes of given seconds; returns all that was written."""
 
   def run(stream: io.StringIO, seconds, num_episodes=None, num_steps=None) -> str:
-    now = 0.0
-    shown = progress.Progress(
+    shown = progress.RunProgress(
       console.Console(stream),
       num_episodes=num_episodes,
       num_steps=num_steps,
-      clock=lambda: now,
+      clock=clock,
     )
     returns = returns_lib.Returns()
     for number, duration in enumerate(seconds, start=1):
-      now += duration
-      episode = make_episode(number)
-      returns.add(episode)
-      shown.update(episode, returns)
+      clock.now += duration
+      returns.add(make_episode(number))
+      shown.update(make_episode(number), returns)
     shown.close()
     return stream.getvalue()
 
   return run
 
 
+def drawn(text: str) -> list[str]:
+  """What a terminal has been shown, without its control codes."""
+  plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+  return [line.strip(" ━╸╺") for line in re.split(r"[\r\n]+", plain) if line.strip()]
+
+
 def test_a_terminal_gets_one_live_line(report):
   text = report(Terminal(), [1.0] * 4, num_episodes=8)
-  lines = text.split("\r")
-  assert lines[0] == "" and text.count("\n") == 1 and text.endswith("\n")
-  assert lines[-1] == (
-    " 50% | episode 4/8 | step 40 | 10 steps/s | return 4 | mean 2.5 | 0:04 left\n"
+  assert drawn(text)[-1] == (
+    "50% | 0:04 left | episode 4/8 | step 40 | 10 steps/s | return 4 | mean 2.5"
   )
 
 
-def test_a_shorter_line_wipes_out_a_longer_one(report, monkeypatch):
-  text = report(Terminal(), [1.0, 0.5, 1e-9, 1.0], num_steps=40)
-  first, second = text.split("\r")[1:3]
-  assert len(second) >= len(first.rstrip("\n"))
-
-
 def test_a_live_line_fits_the_terminal(report, monkeypatch):
-  size = os.terminal_size((30, 20))
-  monkeypatch.setattr(shutil, "get_terminal_size", lambda *_, **__: size)
-  text = report(Terminal(), [1.0] * 4, num_episodes=8)
-  assert {len(line.rstrip("\n")) for line in text.split("\r")[1:]} == {29}
+  monkeypatch.setenv("COLUMNS", "40")
+  assert max(map(len, drawn(report(Terminal(), [1.0] * 4, num_episodes=8)))) <= 40
 
 
 def test_a_live_line_is_drawn_ten_times_a_second_at_most(report):
-  text = report(Terminal(), [0.01] * 100, num_episodes=1000)
-  assert 5 <= text.count("\r") <= 11
+  assert 5 <= len(drawn(report(Terminal(), [0.01] * 100, num_episodes=1000))) <= 11
+
+
+def test_messages_stay_above_the_live_line(make_episode, clock, monkeypatch):
+  stream = Terminal()
+  monkeypatch.setattr(sys, "stdout", stream)
+  terminal = console.Console(stream)
+  shown = progress.RunProgress(terminal, num_episodes=9, num_steps=None, clock=clock)
+  returns = returns_lib.Returns()
+  for number in (1, 2):
+    clock.now += 1
+    shown.update(make_episode(number), returns)
+    terminal.line(f"message [{number}] " + "long " * 40)
+    print("printed", number)
+  shown.close()
+  lines = drawn(stream.getvalue())
+  for number in (1, 2):
+    assert f"message [{number}] " + "long " * 39 + "long" in lines
+    assert f"printed {number}" in lines
+  assert sys.stdout is stream
 
 
 def test_a_pipe_gets_plain_lines_now_and_then(report):
-  lines = report(io.StringIO(), [1.0] * 35).splitlines()
-  assert len(lines) == 3  # Every ten seconds.
-  assert lines[0] == "episode 10 | step 100 | 10 steps/s | return 10 | mean 5.5"
+  lines = report(io.StringIO(), [1.0] * 65).splitlines()
+  assert len(lines) == 3  # Every twenty seconds.
+  assert lines[0] == "episode 20 | step 200 | 10 steps/s | return 20 | mean 10.5"
   lines = report(io.StringIO(), [2.0] * 20, num_episodes=20).splitlines()
-  assert len(lines) == 10 and lines[-1].startswith("100% | episode 20/20")
+  assert len(lines) == 10 and lines[-1].startswith("100% | 0:00 left | episode 20/20")
   assert report(io.StringIO(), [0.001] * 100, num_episodes=100) == ""
 
 
 def test_whichever_end_comes_first_counts(report):
-  text = report(Terminal(), [1.0] * 4, num_episodes=100, num_steps=80)
-  assert text.split("\r")[-1].startswith(" 50% | episode 4/100 | step 40/80")
+  text = report(io.StringIO(), [2.0] * 4, num_episodes=100, num_steps=80)
+  assert text.splitlines()[-1].startswith(
+    " 50% | 0:08 left | episode 4/100 | step 40/80"
+  )
 
 
 def test_the_first_episodes_compilation_does_not_slow_the_estimate(report):
-  text = report(Terminal(), [60.0, 1.0, 1.0], num_episodes=13)
-  assert "| 10 steps/s |" in text and text.rstrip().endswith("0:10 left")
+  text = report(io.StringIO(), [60.0, 1.0, 1.0], num_episodes=13)
+  assert text.splitlines()[-1].startswith(" 23% | 0:10 left | episode 3/13 | ")
 
 
-def test_what_an_exploring_agent_found_is_shown(make_episode):
-  stream = Terminal()
-  shown = progress.Progress(console.Console(stream), num_episodes=1, num_steps=None)
-  found = {"intrinsic_return": 12.3456, "coverage": 0.25, "loss": 1.0}
-  episode = make_episode(1)._replace(metrics=found)
-  returns = returns_lib.Returns()
-  returns.add(episode)
-  shown.update(episode, returns)
-  shown.close()
-  assert "| mean 1 | intrinsic 12.3 | coverage 0" in stream.getvalue()
-
-
-def test_evaluations_are_shown_and_slow_nothing_down(make_episode, make_evaluation):
-  now, stream = 0.0, io.StringIO()
-  shown = progress.Progress(
-    console.Console(stream), num_episodes=4, num_steps=None, clock=lambda: now
+def test_evaluations_are_shown_and_slow_nothing_down(
+  make_episode, make_evaluation, clock
+):
+  stream = io.StringIO()
+  shown = progress.RunProgress(
+    console.Console(stream), num_episodes=4, num_steps=None, clock=clock
   )
   returns = returns_lib.Returns()
   for number in (1, 2, 3):
-    now += 1.0
+    clock.now += 1.0
     returns.add(make_episode(number))
-    shown.update(make_episode(number), returns)
+    found = {"intrinsic_return": 12.3456, "coverage": 0.25, "loss": 1.0}
+    shown.update(make_episode(number)._replace(metrics=found), returns)
     evaluation = make_evaluation(10 * number, [4.0, 5.0], seconds=20.0)
-    now += evaluation.seconds
+    clock.now += evaluation.seconds
     shown.evaluated(evaluation)
-  line = stream.getvalue().splitlines()[-1]
-  assert line == (
-    " 75% | episode 3/4 | step 30 | 10 steps/s | return 3 | mean 2 | 0:01 left | "
-    "evaluation 4.5"
+  assert stream.getvalue().splitlines()[-1] == (
+    " 75% | 0:01 left | episode 3/4 | step 30 | 10 steps/s | return 3 | mean 2 | "
+    "evaluation 4.5 | intrinsic 12.3 | coverage 0.25"
   )
 
 
@@ -125,3 +150,82 @@ def test_a_reader_that_has_gone_does_not_end_the_run():
     for _ in range(3):
       quiet.line("nobody reads this")
     stream.write("and Python's own flush at the end does not fail")
+
+
+def begin(clock, weights, workers=1):
+  stream = io.StringIO()
+  shown = progress.TaskProgress(console.Console(stream), weights, workers, clock)
+  return shown, stream
+
+
+def test_tasks_side_by_side(clock):
+  shown, stream = begin(clock, [10] * 8, workers=2)
+  for first in (0, 2):
+    for share in (0.01, 0.5):
+      shown.update({first: share, first + 1: share})
+      clock.now += 10
+    shown.finish(first)
+    shown.finish(first + 1)
+  assert shown.left() == pytest.approx(40, rel=0.05)
+  assert stream.getvalue().splitlines()[-1].startswith(" 44% | 3 of 8 tasks | 0:5")
+
+
+def test_starting_and_compiling_are_no_part_of_the_pace(clock):
+  shown, _ = begin(clock, [100, 100])
+  clock.now += 50
+  shown.update({0: 0.1})
+  clock.now += 10
+  shown.update({0: 0.2})
+  assert shown.left() == pytest.approx(180)
+
+
+def test_a_short_task_says_nothing_of_long_ones(clock):
+  shown, _ = begin(clock, [1, 1000], workers=2)
+  clock.now += 20
+  shown.finish(0)
+  assert shown.left() is None  # 20 s for a thousandth would mean hours.
+  for share in (0.01, 0.02, 0.03):
+    clock.now += 9
+    shown.update({1: share})
+  assert shown.left() == pytest.approx(2 * 900 * 0.97)  # One of the two is idle.
+
+
+def test_the_longest_of_the_rest_is_waited_for(clock):
+  shown, _ = begin(clock, [10, 10, 100], workers=2)
+  shown.update({0: 0.001, 1: 0.001})
+  clock.now += 10
+  shown.finish(0)
+  shown.finish(1)
+  assert shown.left() == pytest.approx(100, rel=0.01)
+
+
+def test_a_task_continues_between_two_reports(clock):
+  shown, _ = begin(clock, [10])
+  shown.update({0: 0.25})
+  clock.now += 10
+  assert shown.left() is None  # One report says nothing of the pace.
+  shown.update({0: 0.5})
+  assert shown.left() == pytest.approx(20)
+  clock.now += 15
+  assert shown.left() == pytest.approx(5)
+
+
+def test_a_task_that_is_tried_again_restarts(clock):
+  shown, _ = begin(clock, [10, 10])
+  shown.update({0: 0.5})
+  clock.now += 40
+  shown.update({0: 0.1})
+  clock.now += 10
+  shown.update({0: 0.2})
+  assert shown.left() == pytest.approx(180)
+
+
+def test_tasks_that_report_nothing_take_as_long_as_they_weigh(clock):
+  shown, _ = begin(clock, [10, 10, 40])
+  assert shown.left() is None
+  clock.now += 15
+  shown.finish(0)
+  assert shown.left() == pytest.approx(15 + 60)
+  clock.now += 15
+  shown.finish(1)
+  assert shown.left() == pytest.approx(60)
