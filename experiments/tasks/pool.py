@@ -1,0 +1,218 @@
+"""Computes what is missing of many tasks, side by side, and keeps what is done."""
+
+import contextlib
+import importlib.util
+import math
+import os
+import signal
+import time
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+from explorax.experiments import ray_cluster, signals
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import progress as progress_lib
+from explorax.experiments.recording import summary
+from explorax.experiments.tasks import attempts, flags, types
+from explorax.experiments.tasks import store as store_lib
+from explorax.experiments.tasks import worker as worker_lib
+
+OnDone = Callable[[types.Done], None]
+
+
+class Pool:
+  """Where tasks are computed: on Ray, or in this process if that is one at a time.
+
+  A context: Ctrl-C, SIGTERM and the end of the time stop it between two steps, and what
+  is done is kept. Ray is started when it is first needed.
+
+  Attributes:
+    failed: how many tasks have failed, in all calls of `compute`.
+  """
+
+  def __init__(
+    self,
+    console: console_lib.Console,
+    *,
+    workers: int | None = None,
+    ray_address: str | None = None,
+    task_minutes: float = math.inf,
+    max_hours: float | None = None,
+  ):
+    """Starts the clock.
+
+    Args:
+      console: for progress.
+      workers: tasks side by side; None: as many as there are cores, one without Ray.
+        With one, nothing is started: this process computes.
+      ray_address: of a Ray cluster; None: Ray is started on this machine.
+      task_minutes: an attempt at a task that takes longer has failed.
+      max_hours: after which the pool stops; None for no limit.
+
+    Raises:
+      SetUpError: if Ray is asked for and missing, or does not answer.
+    """
+    self.failed = 0
+    self._console = console
+    self._address = ray_address
+    self._time_limit = 60 * task_minutes
+    hours = math.inf if max_hours is None else max_hours
+    self._end = time.monotonic() + 3600 * hours
+    if ray_address is not None:
+      ray_cluster.check_installed()
+      ray_cluster.check_reachable(ray_address)
+    elif importlib.util.find_spec("ray") is None:
+      if workers is not None and workers > 1:
+        console.line("Ray is missing (explorax[distributed]): one task after another.")
+      workers = 1
+    self._asked_workers = workers
+    self._num_workers: int | None = None  # Once Ray is there.
+    self._stack = contextlib.ExitStack()
+    self._request = signals.StopRequest()
+
+  def __enter__(self) -> "Pool":
+    self._request = self._stack.enter_context(signals.stop_on_signals(_announce))
+    return self
+
+  def __exit__(self, *exception: Any) -> None:
+    self._stack.close()
+
+  @property
+  def exit_code(self) -> int:
+    """0 if all is done, 1 if a task failed, 3 if the time is up, 130 or 143."""
+    if self._request():
+      return self._request.exit_code
+    if self._is_time_up():
+      return flags.TIME_UP
+    return 1 if self.failed else 0
+
+  def is_stopped(self) -> bool:
+    """Whether a signal or the end of the time has stopped it."""
+    return self._request() or self._is_time_up()
+
+  def compute(
+    self,
+    function: str,
+    tasks: Sequence[types.Task],
+    store: store_lib.Store,
+    *,
+    on_done: OnDone = lambda done: None,
+  ) -> list[types.Done | None]:
+    """The results of the tasks, those that the store has and those that are missing.
+
+    A failed attempt is repeated once. Then the task has failed: a sentence says so, its
+    traceback is kept in a file, and the others are computed.
+
+    Args:
+      function: `module:function`, called with the settings of a task and a `Tick`.
+      tasks: in the order in which they are begun.
+      store: of their results.
+      on_done: called with each result as it is kept.
+
+    Returns:
+      One for each task; None where it failed or the pool was stopped.
+
+    Raises:
+      OutputError: if results cannot be kept, or no process can be started.
+      SetUpError: if Ray cannot be started.
+    """
+    done = [self._kept(task, store) for task in tasks]
+    missing = [index for index, each in enumerate(done) if each is None]
+    if not missing or self.is_stopped():
+      return done
+    mark = store.mark()
+    assignments = [
+      worker_lib.Assignment(
+        function, tasks[i].settings, str(store.unfinished(tasks[i])), mark
+      )
+      for i in missing
+    ]
+    num_workers = self._connect()
+    weights = [tasks[i].weight for i in missing]
+    progress = progress_lib.TaskProgress(self._console, weights, num_workers)
+    running = self._attempts(assignments, num_workers, store, progress.update)
+    with contextlib.closing(progress), contextlib.closing(running):
+      for index, outcome, again in running:
+        task = tasks[missing[index]]
+        if outcome.results is None:
+          self._tell_failure(task, outcome, again, store)
+        else:
+          result = types.Done(
+            task.name,
+            task.settings,
+            outcome.results,
+            outcome.seconds,
+            outcome.versions,
+          )
+          store.write(task, result)
+          done[missing[index]] = result
+          on_done(result)
+        if not again:
+          progress.finish(index)
+    return done
+
+  def _kept(self, task: types.Task, store: store_lib.Store) -> types.Done | None:
+    try:
+      return store.read(task)
+    except store_lib.UnusableError as error:
+      self._console.line(f"{error}; {task.name} is computed again.")
+      return None
+
+  def _connect(self) -> int:
+    """How many tasks fit side by side, on a Ray that is started if need be."""
+    if self._num_workers is None:
+      if self._address is None and (self._asked_workers or default_workers()) == 1:
+        self._num_workers = 1
+      else:
+        began = time.monotonic()
+        self._num_workers = self._stack.enter_context(
+          ray_cluster.connect(self._address, self._asked_workers)
+        )
+        self._console.line(
+          f"Ray is ready after {time.monotonic() - began:.0f} s: "
+          f"{summary.count(self._num_workers, 'task')} side by side."
+        )
+    return self._num_workers
+
+  def _attempts(
+    self,
+    assignments: Sequence[worker_lib.Assignment],
+    num_workers: int,
+    store: store_lib.Store,
+    on_progress: Callable[[attempts.Shares], None],
+  ) -> Generator[attempts.Attempt, None, None]:
+    limits = attempts.Limits(self._time_limit, on_progress, self.is_stopped)
+    if num_workers == 1 and self._address is None:
+      return attempts.in_this_process(assignments, limits)
+    # What JAX has compiled may not run on other machines.
+    folder = (store.directory.path / "cache").absolute()
+    cache = None if self._address else str(folder)
+    return attempts.on_ray(assignments, limits, num_workers, cache)
+
+  def _tell_failure(
+    self,
+    task: types.Task,
+    outcome: worker_lib.Outcome,
+    again: bool,
+    store: store_lib.Store,
+  ) -> None:
+    text = f"{task.name} failed: {outcome.problem}"
+    if again:
+      console_lib.complain(f"{text}; it is tried again.")
+      return
+    self.failed += 1
+    path = store.write_failure(task, outcome.problem, outcome.details)
+    console_lib.complain(f"{text} ({path}).")
+
+  def _is_time_up(self) -> bool:
+    return time.monotonic() >= self._end
+
+
+def default_workers() -> int:
+  """As many as there are cores."""
+  return len(os.sched_getaffinity(0))
+
+
+def _announce(number: signal.Signals) -> None:
+  del number
+  console_lib.alert("stopping; what is done is kept (again: at once)")

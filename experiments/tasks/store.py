@@ -1,0 +1,232 @@
+"""The results of tasks on disk, each whole or absent.
+
+    FOLDER/NAME-DIGEST.npz          results, and how they came about
+    FOLDER/NAME-DIGEST.failed.txt   why the task failed: a sentence, and the traceback
+    FOLDER/NAME-DIGEST.unfinished/  what a task under way needs to be resumed
+
+The digest is of the settings, so that results of several settings lie side by side.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import io
+import json
+import os
+import pathlib
+import secrets
+import shutil
+import socket
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from explorax.experiments import errors, output
+from explorax.experiments.tasks import types
+
+_META = "__task__"  # The name of the entry that is no array.
+_DIGITS = 10  # Of a digest.
+_TOKEN = ".machine"
+
+# What numpy, zipfile and json raise at files that are cut short or damaged.
+_UNREADABLE = (
+  OSError,
+  ValueError,
+  KeyError,
+  TypeError,
+  EOFError,
+  NotImplementedError,
+  RuntimeError,
+  zipfile.BadZipFile,
+  zlib.error,
+)
+
+
+class UnusableError(Exception):
+  """There are results that cannot be used; the message says why."""
+
+
+class Store:
+  """The results of the tasks of one function.
+
+  Attributes:
+    directory: in which the folder lies.
+    made_by: what decides the results beside a task's settings; results with another
+      one are not used.
+  """
+
+  def __init__(
+    self,
+    directory: output.RunDirectory,
+    folder: str = "tasks",
+    made_by: Mapping[str, Any] | None = None,
+  ):
+    """Reads nothing yet.
+
+    Args:
+      directory: of all results.
+      folder: of the files, relative to the directory.
+      made_by: as JSON has it: a revision, for example, that is raised when what the
+        tasks compute changes. The version of explorax is added.
+    """
+    self.directory = directory
+    self.made_by = {"explorax": metadata.version("explorax"), **(made_by or {})}
+    self._folder = folder
+    self._path = directory.path / folder
+
+  def read(self, task: types.Task) -> types.Done | None:
+    """The task's results; None if there are none.
+
+    Raises:
+      UnusableError: if they are damaged, or made by something else.
+    """
+    path = self._file(task, ".npz")
+    if not path.exists():
+      return None
+    done, made_by = _read(path)
+    if made_by != self.made_by:
+      raise UnusableError(
+        f"{path} is of another version ({difference(made_by, self.made_by)})"
+      )
+    return done
+
+  def write(self, task: types.Task, done: types.Done) -> None:
+    """Keeps a task's results, and removes what it needed to be resumed.
+
+    Raises:
+      OutputError: if they cannot be written; what was there is intact.
+    """
+    meta = {**done._asdict(), "made_by": self.made_by}
+    arrays = {k: v for k, v in done.results.items() if isinstance(v, np.ndarray)}
+    meta["results"] = {k: v for k, v in done.results.items() if k not in arrays}
+    arrays[_META] = np.array(json.dumps(meta))
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    name = self._relative(task, ".npz")
+    self.directory.write(name, lambda file: file.write(content.getvalue()))
+    self._file(task, ".failed.txt").unlink(missing_ok=True)
+    shutil.rmtree(self.unfinished(task), ignore_errors=True)
+
+  def all(self) -> Iterator[tuple[types.Done, Mapping[str, Any]]]:
+    """All readable results in the folder, and by what each was made."""
+    for path in sorted(self._path.rglob("*.npz")):
+      with contextlib.suppress(UnusableError):
+        yield _read(path)
+
+  def write_failure(self, task: types.Task, problem: str, details: str) -> pathlib.Path:
+    """Keeps why a task failed; returns the file.
+
+    Raises:
+      OutputError: if it cannot be written.
+    """
+    text = f"{problem}.\n\n{details}".encode()
+    name = self._relative(task, ".failed.txt")
+    self.directory.write(name, lambda file: file.write(text))
+    return self.directory.path / name
+
+  def failure(self, task: types.Task) -> str:
+    """Why the task failed when it was last tried, a sentence; '' if it did not."""
+    try:
+      text = self._file(task, ".failed.txt").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+      return ""
+    return text.partition("\n")[0].removesuffix(".")
+
+  def unfinished(self, task: types.Task) -> pathlib.Path:
+    """The folder for what the task needs to be resumed."""
+    return self._file(task, ".unfinished").absolute()
+
+  def mark(self) -> str:
+    """Marks the folder, so that other machines can tell whether they see it.
+
+    Returns:
+      What `is_here` takes.
+
+    Raises:
+      OutputError: if it cannot be written.
+    """
+    token = secrets.token_hex(8)
+    name = str(pathlib.PurePosixPath(self._folder, _TOKEN))
+    self.directory.write(name, lambda file: file.write(token.encode()))
+    return f"{token} {self._path.absolute()}"
+
+  def _relative(self, task: types.Task, suffix: str) -> str:
+    text = json.dumps(_plain(task.settings), sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    return str(pathlib.PurePosixPath(self._folder, f"{task.name}-{digest}{suffix}"))
+
+  def _file(self, task: types.Task, suffix: str) -> pathlib.Path:
+    return self.directory.path / self._relative(task, suffix)
+
+
+def is_here(mark: str) -> bool:
+  """Whether this machine sees the folder that was marked."""
+  token, _, folder = mark.partition(" ")
+  try:
+    return pathlib.Path(folder, _TOKEN).read_text(encoding="utf-8") == token
+  except (OSError, ValueError):
+    return False
+
+
+@contextlib.contextmanager
+def locked(directory: pathlib.Path) -> Iterator[None]:
+  """Keeps a second process from computing the same tasks at the same time.
+
+  Raises:
+    SetUpError: if another process has locked the directory, with that one's id.
+    OutputError: if the lock cannot be written.
+  """
+  path = directory / "tasks.lock"
+  try:
+    file = open(path, "a+")  # noqa: SIM115 (closed below)
+  except OSError as error:
+    raise errors.OutputError(
+      f"{path} could not be written ({error.strerror})."
+    ) from error
+  with file:
+    try:
+      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+      file.seek(0)
+      owner = file.read().strip() or "another process"
+      raise errors.SetUpError(
+        f"another command computes in {directory} ({owner}); wait for it, stop it, or "
+        "choose another --output."
+      ) from error
+    with contextlib.suppress(OSError):  # For people; flock holds without it.
+      file.truncate(0)
+      file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+      file.flush()
+    yield
+
+
+def difference(old: Any, new: Any, name: str = "") -> str:
+  """`batch_size was 32 and is 64`: the first setting that differs."""
+  if isinstance(old, dict) and isinstance(new, dict):
+    for key in (*old, *new):
+      if old.get(key) != new.get(key):
+        return difference(old.get(key), new.get(key), f"{name}.{key}".lstrip("."))
+  return f"{name} was {old} and is {new}"
+
+
+def _read(path: pathlib.Path) -> tuple[types.Done, dict[str, Any]]:
+  """Raises an UnusableError if the file is damaged."""
+  try:
+    # numpy leaves a file open that it opened itself and cannot read.
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+      results = {name: arrays[name] for name in arrays.files}
+    meta = json.loads(str(results.pop(_META)[()]))
+    made_by = meta.pop("made_by")
+    meta["results"] = {**meta["results"], **results}
+    return types.Done(**meta), made_by
+  except _UNREADABLE as error:
+    raise UnusableError(f"{path} cannot be read") from error
+
+
+def _plain(settings: types.Settings) -> Any:
+  """The settings as JSON gives them back: tuples are lists."""
+  return json.loads(json.dumps(dict(settings)))

@@ -1,0 +1,74 @@
+"""What a task is, and what comes of it."""
+
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+Settings = Mapping[str, Any]  # What JSON can hold.
+Results = dict[str, Any]  # Arrays of numpy, and what JSON can hold.
+
+
+class Task(NamedTuple):
+  """A part of a computation that runs in one go, and whose results are kept.
+
+  Attributes:
+    name: unique among the tasks of a store; the path of its files, `dqn/seed0`.
+    settings: all that decides the results.
+    weight: how long it takes, compared with the other tasks.
+  """
+
+  name: str
+  settings: Settings
+  weight: float = 1.0
+
+
+class Done(NamedTuple):
+  """A task's results.
+
+  Attributes:
+    name: the task's.
+    settings: the task's.
+    results: by name.
+    seconds: that it took, in all processes that it was resumed in.
+    versions: of Python, the packages and the machine (`versions.collect`).
+  """
+
+  name: str
+  settings: Settings
+  results: Results
+  seconds: float
+  versions: Mapping[str, Any]
+
+
+class InterruptedTaskError(BaseException):
+  """Ends a task that is no longer wanted; a BaseException, so that no task catches it.
+
+  Its message says why; it is empty where the whole computation stops.
+  """
+
+
+class Tick:
+  """With which a task tells the share that is done: `tick(0.5)`.
+
+  Attributes:
+    folder: where the task may keep what it needs to be resumed. It survives the end of
+      the process, and is removed when the task is done or raises an error. None where
+      there is no such place.
+    seconds_before: to be set by a task that resumes: the seconds that it took before.
+  """
+
+  def __init__(
+    self,
+    report: Callable[[float], None] = lambda share: None,
+    folder: pathlib.Path | None = None,
+  ):
+    self.folder = folder
+    self.seconds_before = 0.0
+    self._report = report
+
+  def __call__(self, share: float) -> None:
+    self._report(share)
+
+
+# A task's function: `module:function` names one.
+Function = Callable[[Settings, Tick], Results]

@@ -1,0 +1,146 @@
+"""Computes single tasks, in whatever process it is called."""
+
+import functools
+import importlib
+import os
+import pathlib
+import shutil
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from explorax.experiments import threads, versions
+from explorax.experiments.tasks import store, types
+
+
+class Outcome(NamedTuple):
+  """What came of an attempt at a task: plain data, which can cross processes.
+
+  Attributes:
+    results: None if the attempt failed.
+    problem: what went wrong, a sentence without its full stop; '' if nothing did.
+    details: a traceback; '' if there is none.
+    seconds: that it took.
+    versions: with which it was computed.
+  """
+
+  results: types.Results | None
+  problem: str = ""
+  details: str = ""
+  seconds: float = 0.0
+  versions: Mapping[str, Any] = {}
+
+
+class Assignment(NamedTuple):
+  """A task for a worker.
+
+  Attributes:
+    function: `module:function`.
+    settings: of the task.
+    folder: where it may keep what it needs to be resumed.
+    mark: of `Store.mark`; machines that do not see it use no folder.
+  """
+
+  function: str
+  settings: types.Settings
+  folder: str
+  mark: str
+
+
+def attempt(assignment: Assignment, report: Any) -> Outcome:
+  """Computes a task; whatever goes wrong is in the outcome.
+
+  Args:
+    assignment: the task.
+    report: told the share that is done.
+
+  Raises:
+    InterruptedTaskError: if `report` raises it.
+  """
+  start = time.monotonic()
+  folder = pathlib.Path(assignment.folder) if store.is_here(assignment.mark) else None
+  tick = types.Tick(report, folder)
+  try:
+    results = find(assignment.function)(assignment.settings, tick)
+  except (Exception, SystemExit) as error:  # A SystemExit would end the process.
+    if folder is not None:  # It would fail in the same way again.
+      shutil.rmtree(folder, ignore_errors=True)
+    problem = f"{type(error).__name__}: {str(error).rstrip('.')}{_place(error)}"
+    return Outcome(None, problem, traceback.format_exc(), time.monotonic() - start)
+  seconds = tick.seconds_before + time.monotonic() - start
+  return Outcome(results, seconds=seconds, versions=_versions())
+
+
+def find(name: str) -> types.Function:
+  """The function `module:function`."""
+  module, _, function = name.partition(":")
+  return getattr(importlib.import_module(module), function)
+
+
+def start(directory: str, cache: str | None) -> Any:
+  """Starts a worker on Ray, an actor with one core.
+
+  Ray restarts its process if that ends, and does not repeat the task. `share` is
+  answered while a task is computed.
+  """
+  import ray
+
+  options = {"num_cpus": 1, "max_concurrency": 2, "max_restarts": -1}
+  return ray.remote(Worker).options(**options).remote(directory, cache)
+
+
+class Worker:
+  """A process that computes one task after another, with one thread.
+
+  What JAX has compiled for one task serves the next ones of its shapes.
+  """
+
+  def __init__(self, directory: str, cache: str | None):
+    """Prepares the process.
+
+    Args:
+      directory: the current one of the caller, for modules of the user's; one that
+        does not exist here (on another machine) is left out.
+      cache: a folder for what JAX compiles, shared by all workers; None for none.
+    """
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    if os.path.isdir(directory):
+      os.chdir(directory)
+      sys.path.append(directory)
+    import jax
+
+    threads.use_one_thread()
+    jax.config.update("jax_platforms", "cpu")
+    if cache is not None and not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+      jax.config.update("jax_compilation_cache_dir", cache)
+      jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+      jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    self._share = 0.0
+
+  def share(self) -> float:
+    """How much of the task is done."""
+    return self._share
+
+  def compute(self, assignment: Assignment) -> Outcome:
+    """An attempt at a task."""
+
+    def report(share: float) -> None:
+      self._share = share
+
+    try:
+      return attempt(assignment, report)
+    finally:
+      report(0.0)
+
+
+@functools.cache
+def _versions() -> dict[str, Any]:
+  return versions.collect()
+
+
+def _place(error: BaseException) -> str:
+  """` (my_agents.py, line 12)`: where it was raised."""
+  frames = traceback.extract_tb(error.__traceback__)
+  return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""

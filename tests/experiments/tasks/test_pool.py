@@ -1,0 +1,182 @@
+"""The pool, in this process and on Ray, with the same tasks."""
+
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from explorax.experiments import output
+from explorax.experiments.recording import console
+from explorax.experiments.tasks import pool as pool_lib
+from explorax.experiments.tasks import store as store_lib
+from explorax.experiments.tasks import types
+
+needs_ray = pytest.mark.skipif(
+  importlib.util.find_spec("ray") is None, reason="Ray is not installed"
+)
+EVERYWHERE = (1, pytest.param(2, marks=needs_ray))
+
+# The function of the tasks: settings say what goes wrong, and how often.
+MODULE = """
+import os, pathlib, signal, time
+
+
+def compute(settings, tick):
+  path = pathlib.Path(settings["folder"], settings["name"])
+  attempt = len(path.read_text()) if path.exists() else 0
+  path.write_text("x" * (attempt + 1))
+  kind = settings["kind"] if attempt < settings.get("times", 1) else "fine"
+  tick(0.25)
+  steps = 0
+  if tick.folder is not None:
+    tick.folder.mkdir(parents=True, exist_ok=True)
+    saved = tick.folder / "steps"
+    steps = int(saved.read_text()) if saved.exists() else 0
+    tick.seconds_before = 100.0 * steps
+    saved.write_text("3")
+  tick(0.5)
+  if kind == "raises":
+    raise ValueError("it broke.")
+  if kind == "exits":
+    raise SystemExit("enough")
+  if kind == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+  if kind == "hangs":
+    for _ in range(1000):
+      time.sleep(0.05)
+      tick(0.5)
+  if kind == "signals":
+    signal.raise_signal(signal.SIGTERM)
+    tick(0.75)
+  return {"attempt": attempt, "resumed_at": steps}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+  """A current directory with the module `tasks_of_FOLDER`."""
+  (tmp_path / f"tasks_of_{tmp_path.name}.py").write_text(MODULE)
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.syspath_prepend(tmp_path)
+  return tmp_path
+
+
+def _tasks(folder: pathlib.Path, **kinds) -> list[types.Task]:
+  return [
+    types.Task(name, {"folder": str(folder), "name": name, "kind": kind, **more})
+    for name, (kind, more) in (
+      (name, value if isinstance(value, tuple) else (value, {}))
+      for name, value in kinds.items()
+    )
+  ]
+
+
+def _compute(folder, tasks, **arguments):
+  text = io.StringIO()
+  store = store_lib.Store(output.RunDirectory.create(folder / "out"))
+  with pool_lib.Pool(console.Console(text), **arguments) as pool:
+    done = pool.compute(f"tasks_of_{folder.name}:compute", tasks, store)
+  return done, pool, store
+
+
+@pytest.mark.parametrize("workers", EVERYWHERE)
+def test_failed_attempts_are_repeated_once(folder, capsys, workers):
+  kinds = {"a": "fine", "b": "raises", "c": ("raises", {"times": 2}), "d": "exits"}
+  kinds |= {"e": "hangs", "f": "killed" if workers > 1 else "fine"}
+  tasks = _tasks(folder, **kinds)
+  done, pool, store = _compute(folder, tasks, workers=workers, task_minutes=0.02)
+  results = {
+    task.name: each and each.results for task, each in zip(tasks, done, strict=True)
+  }
+  assert results["a"] == {"attempt": 0, "resumed_at": 0}
+  # After an error a task starts again, after its process has ended it resumes.
+  assert results["b"] == results["d"] == {"attempt": 1, "resumed_at": 0}
+  assert results["e"] == {"attempt": 1, "resumed_at": 3} and results["c"] is None
+  if workers > 1:
+    assert results["f"] == {"attempt": 1, "resumed_at": 3}
+    assert done[-1].seconds > 300
+  assert (pool.failed, pool.exit_code) == (1, 1)
+  err = capsys.readouterr().err
+  module = f"tasks_of_{folder.name}.py, line "
+  assert "c failed: ValueError: it broke (" in err and module in err
+  assert err.count("it is tried again.") == 4 + (workers > 1)
+  assert "e failed: it was not done in 0.02 minutes, the limit for a task; " in err
+  assert "Traceback" in next((folder / "out").rglob("c-*.failed.txt")).read_text()
+  assert store.failure(tasks[2]).startswith("ValueError: it broke (")
+  # The same again computes those that failed alone.
+  done, pool, _ = _compute(folder, tasks, workers=1)
+  assert [each.results["attempt"] for each in done][:5] == [0, 1, 2, 1, 1]
+  assert pool.exit_code == 0 and not [*(folder / "out").rglob("*.failed.txt")]
+  assert not [*(folder / "out").rglob("*.unfinished")]
+
+
+def test_a_signal_and_the_end_of_the_time_stop_it(folder, capsys):
+  tasks = _tasks(folder, a="fine", b="signals", c="fine")
+  done, pool, _ = _compute(folder, tasks, workers=1)
+  assert [each is None for each in done] == [False, True, True]
+  assert pool.exit_code == 128 + signal.SIGTERM and pool.failed == 0
+  done, pool, _ = _compute(folder, tasks, workers=1, max_hours=1e-9)
+  assert [each is None for each in done] == [False, True, True]
+  assert pool.exit_code == 3
+  done, pool, _ = _compute(folder, tasks, workers=1)
+  assert [each.results["resumed_at"] for each in done] == [0, 3, 0]
+
+
+def test_damaged_results_are_computed_again(folder):
+  tasks = _tasks(folder, a="fine", b="fine")
+  _compute(folder, tasks, workers=1)
+  next((folder / "out").rglob("a-*.npz")).write_bytes(b"damaged")
+  done, *_ = _compute(folder, tasks, workers=1)
+  assert [each.results["attempt"] for each in done] == [1, 0]
+
+
+def test_without_ray_it_is_one_process(folder, monkeypatch):
+  real = importlib.util.find_spec
+  monkeypatch.setattr(
+    importlib.util, "find_spec", lambda name: None if name == "ray" else real(name)
+  )
+  done, pool, _ = _compute(folder, _tasks(folder, a="fine"), workers=2)
+  assert done[0].results["attempt"] == 0 and pool.exit_code == 0
+
+
+LIFE = """
+import json, os, pathlib, sys
+from explorax.experiments import output
+from explorax.experiments.recording import console
+from explorax.experiments.tasks import pool, store, types
+
+function, tasks = json.loads(sys.argv[1])
+store = store.Store(output.RunDirectory.create("out"))
+with pool.Pool(console.Console(sys.stdout), workers=2) as pool:
+  print("begun", flush=True)
+  pool.compute(function, [types.Task(*task) for task in tasks], store)
+sys.exit(pool.exit_code)
+"""
+
+
+@needs_ray
+@pytest.mark.parametrize(
+  "number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
+)
+def test_what_is_done_survives_the_end_of_the_command(folder, number):
+  tasks = _tasks(folder, a="fine", b="hangs", c="hangs")
+  argument = json.dumps([f"tasks_of_{folder.name}:compute", tasks])
+  life = subprocess.Popen(
+    [sys.executable, "-c", LIFE, argument],
+    env={**os.environ, "PYTHONPATH": str(folder)},
+    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+  )
+  while not ([*folder.rglob("a-*.npz")] and (folder / "c").exists()):
+    assert life.poll() is None
+    time.sleep(0.05)
+  life.send_signal(number)
+  assert life.wait(30) == (130 if number == signal.SIGINT else -number)
+  done, *_ = _compute(folder, tasks, workers=1)
+  assert [each.results["resumed_at"] for each in done] == [0, 3, 3]

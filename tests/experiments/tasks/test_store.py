@@ -1,0 +1,102 @@
+"""What is kept of tasks: whole or absent, and never of something else."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from explorax.experiments import errors, output
+from explorax.experiments.tasks import store as store_lib
+from explorax.experiments.tasks import types
+
+TASK = types.Task("dqn/seed0", {"n": 3, "sizes": (1, 2)})
+
+
+def _store(path, **made_by) -> store_lib.Store:
+  return store_lib.Store(output.RunDirectory.create(path), made_by=made_by)
+
+
+def _done(task: types.Task = TASK) -> types.Done:
+  results = {"rows": np.arange(3, dtype=np.int16), "text": ["a", None]}
+  return types.Done(task.name, dict(task.settings), results, 1.5, {"python": "3"})
+
+
+def test_what_is_written_is_read(tmp_path):
+  store = _store(tmp_path)
+  assert store.read(TASK) is None
+  store.write(TASK, _done())
+  done = store.read(TASK)
+  assert done.results.pop("rows").dtype == np.int16
+  expected = _done()
+  expected.results.pop("rows")
+  assert done == expected._replace(settings={"n": 3, "sizes": [1, 2]})
+  other = TASK._replace(settings={"n": 4})
+  assert store.read(other) is None
+  store.write(other, _done(other))
+  assert [each.settings["n"] for each, _ in store.all()] in ([3, 4], [4, 3])
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-30], lambda b: b"", lambda b: b"x"])
+def test_damaged_results_are_not_used(tmp_path, damage):
+  store = _store(tmp_path)
+  store.write(TASK, _done())
+  (path,) = tmp_path.rglob("*.npz")
+  path.write_bytes(damage(path.read_bytes()))
+  with pytest.raises(store_lib.UnusableError, match="cannot be read"):
+    store.read(TASK)
+  assert not [*store.all()]
+
+
+def test_results_of_another_revision_are_not_used(tmp_path):
+  _store(tmp_path, revision=1).write(TASK, _done())
+  with pytest.raises(store_lib.UnusableError, match=r"revision was 1 and is 2"):
+    _store(tmp_path, revision=2).read(TASK)
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path, small_disk):
+  store = _store(tmp_path)
+  store.write(TASK, _done())
+  large = _done()._replace(results={"rows": np.random.default_rng(0).random(10**5)})
+  with small_disk(2**14), pytest.raises(errors.OutputError, match=r"could not be writ"):
+    store.write(TASK, large)
+  assert store.read(TASK).results["rows"].tolist() == [0, 1, 2]
+
+
+def test_failures_and_unfinished_work_last_until_the_task_is_done(tmp_path):
+  store = _store(tmp_path)
+  assert store.failure(TASK) == ""
+  assert "Traceback" in store.write_failure(TASK, "it broke", "Traceback").read_text()
+  store.unfinished(TASK).mkdir()
+  assert store.failure(TASK) == "it broke"
+  store.write(TASK, _done())
+  assert store.failure(TASK) == "" and not store.unfinished(TASK).exists()
+
+
+def test_other_machines_do_not_see_the_mark(tmp_path):
+  mark = _store(tmp_path).mark()
+  assert store_lib.is_here(mark)
+  _store(tmp_path).mark()
+  assert not store_lib.is_here(mark)
+
+
+def test_the_lock_names_its_owner_and_ends_with_it(tmp_path):
+  code = (
+    "import pathlib, sys\n"
+    "from explorax.experiments.tasks import store\n"
+    "with store.locked(pathlib.Path(sys.argv[1])):\n"
+    "  print('held', flush=True); sys.stdin.read()\n"
+  )
+  pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+  other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], **pipes)
+  assert other.stdout.readline() == "held\n"
+  with (
+    pytest.raises(errors.SetUpError, match=f"process {other.pid} on "),
+    store_lib.locked(tmp_path),
+  ):
+    pass
+  other.kill()
+  other.communicate()
+  with store_lib.locked(tmp_path):
+    assert f"process {os.getpid()} on " in (tmp_path / "tasks.lock").read_text()
