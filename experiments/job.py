@@ -250,9 +250,9 @@ def _evaluation_environment(
     return None
   if command.video:
     from explorax.environments import rendering
-    from explorax.experiments.recording import gif
+    from explorax.experiments.recording import video
 
-    gif.check_installed()
+    video.check_installed()
     rendering.check(command.env, seed=command.seed)
   return _make_environment(command, "evaluation", 0)
 

@@ -11,8 +11,8 @@ from explorax import environments
 from explorax.experiments import errors, many_seeds, signals
 from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import film as film_lib
 from explorax.experiments.recording import recorder as recorder_lib
+from explorax.experiments.recording import video
 from explorax.experiments.runners import errors as runner_errors
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _one_seed(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Tra
   runner = importlib.import_module(f"explorax.experiments.runners.{command.runner}")
   console.line(f"{job.title}: {job.length}, into {job.directory.path}")
   _announce_resuming(job, console)
-  film = film_lib.Film(command.video) if command.evaluates else None
+  film = video.Film(command.video) if command.evaluates else None
   recorder = recorder_lib.Recorder(
     job.directory,
     title=job.title,

@@ -1,15 +1,18 @@
-"""`curve.png`, the learning curve of a run, and `r_int.png`, within an episode."""
+"""`curve.png`, the learning curve of a run or of several seeds, and `r_int.png`."""
 
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from explorax.experiments.recording import drawing
-from explorax.experiments.recording import evaluations as evaluations_lib
 from explorax.experiments.recording import returns as returns_lib
 
+if TYPE_CHECKING:
+  from matplotlib import axes as mpl_axes
+
 _MAX_POINTS = 4000  # Per line: more cannot be told apart and slow the drawing down.
+_GRID = 400  # Points of a mean over seeds.
 
 
 def learning_curve(
@@ -17,7 +20,7 @@ def learning_curve(
   returns: returns_lib.Returns,
   *,
   title: str,
-  evaluations: evaluations_lib.Evaluations,
+  evaluations: returns_lib.Evaluations,
   solved_episode: int | None = None,
 ) -> None:
   """Draws returns against environment steps, a line for each policy group, as PNG.
@@ -33,41 +36,27 @@ def learning_curve(
     evaluations: of the run.
     solved_episode: marked by a vertical line if given (counted from 1).
   """
-  # Drawn without pyplot, which would keep the figure and choose a window system.
-  from matplotlib import figure
-
-  fig = figure.Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
-  axes = fig.add_subplot()
+  fig, ((axes,),) = drawing.new(width=7, height=4)
   for index, policy in enumerate(returns.policies):
     steps, values = returns.env_steps(policy), returns.of(policy)
-    shown = _thinned(len(values))
-    color = f"C{index}"
+    # Evenly spread, both ends among them.
+    points = np.linspace(0, len(values) - 1, min(len(values), _MAX_POINTS))
+    shown = np.unique(points.round().astype(int))
+    color = drawing.style(index).color
     axes.scatter(steps[shown], values[shown], s=4, c=color, alpha=0.25, linewidths=0)
     label = f"{policy} ({len(values):,} episodes)"
     mean = returns_lib.running_mean(values)[shown]
     axes.plot(steps[shown], mean, color=color, label=label)
   if len(evaluations):
-    axes.plot(
-      evaluations.env_steps,
-      evaluations.means,
-      color="black",
-      lw=1.2,
-      marker="o",
-      ms=4,
-      label=f"evaluation ({len(evaluations):,}, mean of each)",
-    )
+    label = f"evaluation ({len(evaluations):,}, mean of each)"
+    steps = evaluations.env_steps
+    axes.plot(steps, evaluations.means, "o-", color="black", lw=1.2, ms=4, label=label)
   if solved_episode is not None:
     step = int(returns.env_steps()[solved_episode - 1])
     label = f"solved in episode {solved_episode}"
     axes.axvline(step, color="0.3", ls="--", lw=1, label=label)
-  axes.set_title(title)
-  axes.set_xlabel("environment steps")
-  axes.set_ylabel(f"return per episode\n(line: mean of the last {returns_lib.WINDOW})")
-  axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-  axes.grid(alpha=0.3)
-  if returns.policies or len(evaluations):
-    axes.legend(loc="best", fontsize="small")
-  fig.savefig(file, format="png")
+  _label(axes, title, "environment steps")
+  drawing.save(file, fig)
 
 
 def seeds_curve(
@@ -88,22 +77,17 @@ def seeds_curve(
   ]
   first = max(steps[0] for steps, _ in curves)
   last = max(first, min(steps[-1] for steps, _ in curves))
-  grid = np.linspace(first, last, _MAX_POINTS // 10)
+  grid = np.linspace(first, last, _GRID)
   values = np.stack(
     [means[np.searchsorted(steps, grid, side="right") - 1] for steps, means in curves]
   )
-  fig, ((axes,),) = drawing.new(width=8, height=4.5)
+  fig, ((axes,),) = drawing.new(width=7, height=4)
   label = f"mean over {len(seeds)} seeds, 95 % interval"
   drawing.curve(axes, grid, values, label=label, index=0)
-  axes.plot([], [], color="0.6", lw=0.5, label="each of them")
-  axes.plot(grid, values.T, color="0.6", lw=0.5, zorder=1)
-  axes.set_title(title)
-  axes.set_xlabel("environment steps of each seed")
-  axes.set_ylabel(f"return per episode\n(mean of the last {returns_lib.WINDOW})")
-  axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-  axes.grid(alpha=0.3)
-  axes.legend(loc="best", fontsize="small")
-  fig.savefig(file, format="png")
+  each, *_ = axes.plot(grid, values.T, color="0.6", lw=0.5, zorder=1)
+  each.set_label("each of them")
+  _label(axes, title, "environment steps of each seed")
+  drawing.save(file, fig)
 
 
 def intrinsic_rewards(
@@ -116,22 +100,21 @@ def intrinsic_rewards(
     episodes: title of an episode → float `[T + 1]`, one for each observation.
     title: above all of them.
   """
-  from matplotlib import figure
-
-  fig = figure.Figure(figsize=(8, 2.6 * len(episodes)), dpi=120, layout="constrained")
-  all_axes = fig.subplots(len(episodes), squeeze=False)[:, 0]
-  for axes, (name, r_int) in zip(all_axes, episodes.items(), strict=True):
+  fig, panels = drawing.new(len(episodes), width=7, height=2.4)
+  for axes, (name, r_int) in zip(panels[:, 0], episodes.items(), strict=True):
     axes.plot(np.arange(len(r_int)), r_int, lw=1)
     axes.set_title(name, fontsize="medium")
     axes.set_ylabel("intrinsic reward")
     axes.grid(alpha=0.3)
-  all_axes[-1].set_xlabel("step of the episode")
-  fig.suptitle(title)
-  fig.savefig(file, format="png")
+  panels[-1, 0].set_xlabel("step of the episode")
+  drawing.save(file, fig, title=title)
 
 
-def _thinned(count: int) -> np.ndarray:
-  """Indices of at most `_MAX_POINTS` points, evenly spread, both ends among them."""
-  return np.unique(
-    np.linspace(0, count - 1, min(count, _MAX_POINTS)).round().astype(int)
-  )
+def _label(axes: "mpl_axes.Axes", title: str, xlabel: str) -> None:
+  axes.set_title(title)
+  axes.set_xlabel(xlabel)
+  axes.set_ylabel(f"return per episode\n(line: mean of the last {returns_lib.WINDOW})")
+  axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+  axes.grid(alpha=0.3)
+  if axes.get_legend_handles_labels()[0]:
+    axes.legend(loc="best", fontsize="small")

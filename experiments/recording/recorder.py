@@ -10,17 +10,15 @@ import numpy as np
 from explorax.experiments import errors, output
 from explorax.experiments import weights as weights_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import evaluations as evaluations_lib
 from explorax.experiments.recording import (
   events,
-  gif,
   metrics_csv,
   plots,
   progress,
   returns,
   summary,
+  video,
 )
-from explorax.experiments.recording import film as film_lib
 
 if TYPE_CHECKING:
   from explorax import environments
@@ -46,7 +44,7 @@ class Recorder:
     num_steps: int | None,
     solved_rule: "environments.SolvedRule | None",
     console: console_lib.Console,
-    film: film_lib.Film | None = None,
+    film: video.Film | None = None,
     resumed: Mapping[str, Any] | None = None,
   ):
     """Begins the files that grow, or goes on with them.
@@ -71,7 +69,7 @@ class Recorder:
     self._solved_rule = solved_rule
     self._returns = returns.Returns()
     self._film = film
-    self._evaluations = evaluations_lib.Evaluations()
+    self._evaluations = returns.Evaluations()
     before = resumed or {}
     self._failures = before.get("failures", 0)
     self._replacements: dict[str, int] = dict(before.get("replacements", {}))
@@ -87,7 +85,7 @@ class Recorder:
         metrics_csv.EVALUATION_COLUMNS,
         before.get("evaluation"),
       )
-      self._evaluations.restore(self._evaluation_csv.resumed_rows())
+      self._evaluations.add(self._evaluation_csv.resumed_rows())
     self._events = events.EventWriter(directory, before.get("events"))
     self._progress = progress.RunProgress(
       console, num_episodes=num_episodes, num_steps=num_steps
@@ -111,7 +109,7 @@ class Recorder:
 
   def on_evaluation(self, evaluation: "evaluation_lib.Evaluation") -> None:
     """Takes in an `Evaluation` of a runner."""
-    self._evaluations.add(evaluation)
+    self._evaluations.add(evaluation.episodes)
     self._progress.evaluated(evaluation)
     if self.problem is not None or self._evaluation_csv is None:
       return
@@ -210,7 +208,7 @@ class Recorder:
       files.update(self._files_of_film(self._film))
     return files
 
-  def _files_of_film(self, film: film_lib.Film) -> dict[str, Callable[[BinaryIO], Any]]:
+  def _files_of_film(self, film: video.Film) -> dict[str, Callable[[BinaryIO], Any]]:
     """The videos, and the intrinsic rewards, of the episodes that the film kept."""
     files: dict[str, Callable[[BinaryIO], Any]] = {}
     r_int: dict[str, np.ndarray] = {}
@@ -221,7 +219,7 @@ class Recorder:
       if film.draws:
         suffix = "" if which == "last" else f"_{which}"
         name = f"videos/step_{episode.env_steps:08d}{suffix}.gif"
-        files[name] = functools.partial(gif.write, recording=recording)
+        files[name] = functools.partial(video.write, recording=recording)
       if recording.r_int:
         title = (
           f"{which} episode of evaluation, after {episode.env_steps:,} steps: return "

@@ -1,11 +1,14 @@
-"""Returns of episodes in the order in which they ended, by policy group."""
+"""Returns of training's episodes by policy group, and those of evaluations."""
 
 import array
-from typing import TYPE_CHECKING
+import itertools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+  from explorax.experiments.runners import evaluation as evaluation_lib
   from explorax.experiments.runners import local
 
 WINDOW = 100  # Episodes in a mean.
@@ -53,6 +56,52 @@ class Returns:
     if policy is None:
       return np.ones(len(self._policies), bool)
     return np.array(self._policies, int) == self._names.index(policy)
+
+
+class Evaluations:
+  """Each evaluation's mean return, and when it was."""
+
+  def __init__(self):
+    self._env_steps: list[int] = []
+    self._means: list[float] = []
+    self._num_episodes = 0
+
+  def __len__(self) -> int:
+    return len(self._means)
+
+  def add(self, episodes: "Iterable[evaluation_lib.EvaluationEpisode]") -> None:
+    """Takes in the episodes of one evaluation or more, in their order."""
+    for env_steps, group in itertools.groupby(episodes, lambda e: e.env_steps):
+      returns = [episode.episode_return for episode in group]
+      self._env_steps.append(env_steps)
+      self._means.append(float(np.mean(returns)))
+      self._num_episodes = len(returns)
+
+  @property
+  def env_steps(self) -> np.ndarray:
+    """int64 `[N]`: environment steps of training before each."""
+    return np.array(self._env_steps, np.int64)
+
+  @property
+  def means(self) -> np.ndarray:
+    """float64 `[N]`: the mean return of each."""
+    return np.array(self._means, np.float64)
+
+  def to_dict(self) -> dict[str, Any]:
+    """For `summary.json`; only if there was one. `best` is the first of the best."""
+
+    def at(index: int) -> dict[str, Any]:
+      return {
+        "mean_return": self._means[index],
+        "env_steps": self._env_steps[index],
+      }
+
+    return {
+      "evaluations": len(self),
+      "episodes_each": self._num_episodes,
+      "last": at(-1),
+      "best": at(int(np.argmax(self.means))),
+    }
 
 
 def mean_of_last(returns: np.ndarray) -> float | None:

@@ -1,11 +1,13 @@
-"""What came of a run: `summary.json`, and the table that ends it on the terminal."""
+"""The outcome of a run: `summary.json`, and the table at its end on the terminal."""
 
 import dataclasses
 import math
 import textwrap
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from explorax.experiments.recording import evaluations as evaluations_lib
+import numpy as np
+
 from explorax.experiments.recording import returns as returns_lib
 
 if TYPE_CHECKING:
@@ -13,10 +15,13 @@ if TYPE_CHECKING:
 
 STATUSES = ("finished", "interrupted", "failed")
 
+_MEAN = f"mean_return_last_{returns_lib.WINDOW}"
+_BEST = f"best_mean_return_{returns_lib.WINDOW}"
+
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-  """The outcome of a run.
+  """The outcome of a run with one seed.
 
   Attributes:
     status: one of `STATUSES`.
@@ -29,7 +34,7 @@ class Summary:
     solved_rule: the rule by which it is solved, which has seen all episodes; None
       where there is no such rule.
     evaluations: those that were made.
-    environment_failures: how many crashes of environments the run went on after.
+    environment_failures: how many crashes of environments the run survived.
     replacements: role → how many of its processes died and were replaced.
     last_metrics: name → value, of the last episode: the learner's and the
       environment's.
@@ -42,14 +47,14 @@ class Summary:
   wall_seconds: float
   returns: returns_lib.Returns
   solved_rule: "environments.SolvedRule | None"
-  evaluations: evaluations_lib.Evaluations
+  evaluations: returns_lib.Evaluations
   environment_failures: int
-  last_metrics: dict[str, float] = dataclasses.field(default_factory=dict)
-  replacements: dict[str, int] = dataclasses.field(default_factory=dict)
+  last_metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  replacements: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
     if self.status not in STATUSES:
-      raise ValueError(f"a run's status is one of {STATUSES}, not {self.status!r}.")
+      raise ValueError(f"status is {self.status!r}; use one of {STATUSES}.")
 
   def to_dict(self) -> dict[str, Any]:
     """The content of `summary.json`.
@@ -65,20 +70,18 @@ class Summary:
       "steps_per_second": self.steps_per_second,
       "wall_seconds": self.wall_seconds,
       "environment_failures": self.environment_failures,
-      **_means(self.returns, None),
-      "last_metrics": {
-        name: value if math.isfinite(value) else None
-        for name, value in self.last_metrics.items()
-      },
+      **_means(self.returns.of()),
+      "last_metrics": dict(self.last_metrics),
       "policies": {
-        name: {"episodes": len(self.returns.of(name)), **_means(self.returns, name)}
+        name: {"episodes": len(values), **_means(values)}
         for name in self.returns.policies
+        for values in (self.returns.of(name),)
       },
     }
     if self.solved_rule is not None:
       content["solved_episode"] = self.solved_rule.solved_episode
     if self.replacements:
-      content["replacements"] = self.replacements
+      content["replacements"] = dict(self.replacements)
     if len(self.evaluations):
       content["evaluation"] = self.evaluations.to_dict()
     return content
@@ -86,20 +89,24 @@ class Summary:
   def table(self, title: str) -> str:
     """The same for a reader: a few lines, and a table of the returns by policy."""
     episodes = len(self.returns.of())
-    speed = self.steps_per_second
     facts = [
       f"{count(episodes, 'episode')}, {count(self.env_steps, 'environment step')}, "
       f"{count(self.learner_updates, 'learner update')} in "
-      f"{duration(self.wall_seconds)}"
-      + (f" ({speed:,.0f} steps/s after compilation)" if math.isfinite(speed) else "")
+      f"{duration(self.wall_seconds)}{_speed(self.steps_per_second)}"
     ]
     if self.solved_rule is not None:
-      facts.append(_solved(self.solved_rule, episodes))
+      regret = f"average regret below {self.solved_rule.threshold:g}"
+      solved_in = self.solved_rule.solved_episode
+      facts.append(
+        f"Deep Sea was not solved in {count(episodes, 'episode')} (no {regret})."
+        if solved_in is None
+        else f"Deep Sea was solved in episode {solved_in} ({regret})."
+      )
     if len(self.evaluations):
-      facts.append(self.evaluations.sentence())
+      facts.append(_evaluation(self.evaluations.to_dict()))
     if self.environment_failures:
       failures = count(self.environment_failures, "failure")
-      facts.append(f"The environment was made anew after {failures}.")
+      facts.append(f"The environment was recreated after {failures}.")
     if self.replacements:
       told = ", ".join(f"{role} {n}" for role, n in self.replacements.items())
       facts.append(f"Processes that died were replaced: {told}.")
@@ -115,13 +122,6 @@ class Summary:
     return "\n".join(lines)
 
 
-def _solved(rule: "environments.SolvedRule", episodes: int) -> str:
-  regret = f"average regret below {rule.threshold:g}"
-  if rule.solved_episode is not None:
-    return f"Deep Sea was solved in episode {rule.solved_episode} ({regret})."
-  return f"Deep Sea was not solved in {count(episodes, 'episode')} (no {regret})."
-
-
 def duration(seconds: float) -> str:
   """Seconds as `0:07`, `12:34` or `1:02:03`."""
   minutes, seconds = divmod(max(0, round(seconds)), 60)
@@ -134,23 +134,39 @@ def count(number: int, noun: str) -> str:
   return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _means(returns: returns_lib.Returns, policy: str | None) -> dict[str, Any]:
-  values = returns.of(policy)
+def _speed(steps_per_second: float, which: str = "") -> str:
+  if not math.isfinite(steps_per_second):
+    return ""
+  return f" ({steps_per_second:,.0f} steps/s {which}after compilation)"
+
+
+def _evaluation(content: Mapping[str, Any]) -> str:
+  last, best = content["last"], content["best"]
+  return (
+    f"Evaluation ({count(content['episodes_each'], 'episode')} each): mean return "
+    f"{last['mean_return']:.4g} at step {last['env_steps']:,} (last), "
+    f"{best['mean_return']:.4g} at step {best['env_steps']:,} (best of "
+    f"{content['evaluations']})."
+  )
+
+
+def _means(values: np.ndarray) -> dict[str, Any]:
   return {
-    f"mean_return_last_{returns_lib.WINDOW}": returns_lib.mean_of_last(values),
-    f"best_mean_return_{returns_lib.WINDOW}": returns_lib.best_mean(values),
+    _MEAN: returns_lib.mean_of_last(values),
+    _BEST: returns_lib.best_mean(values),
   }
 
 
 def _returns_table(returns: returns_lib.Returns) -> list[str]:
   window = returns_lib.WINDOW
-  header = ("policy", "episodes", f"mean of last {window}", f"best mean of {window}")
+  rows = [("policy", "episodes", f"mean of last {window}", f"best mean of {window}")]
   groups = returns.policies if len(returns.policies) > 1 else []
-  rows: list[tuple[str, ...]] = [header]
   for label, policy in [("all", None), *((name, name) for name in groups)]:
     values = returns.of(policy)
-    means = (returns_lib.mean_of_last(values), returns_lib.best_mean(values))
-    rows.append((label, f"{len(values):,}", *(f"{mean:.4g}" for mean in means)))
+    means = _means(values)
+    rows.append(
+      (label, f"{len(values):,}", f"{means[_MEAN]:.4g}", f"{means[_BEST]:.4g}")
+    )
   widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
   lines = []
   for label, *numbers in rows:

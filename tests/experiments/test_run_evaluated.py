@@ -200,9 +200,9 @@ def test_no_video_of_what_has_no_picture(capsys):
 
 
 def test_no_video_without_pillow(capsys, monkeypatch):
-  from explorax.experiments.recording import gif
+  from explorax.experiments.recording import video
 
-  monkeypatch.setattr(gif.importlib.util, "find_spec", lambda name: None)
+  monkeypatch.setattr(video.importlib.util, "find_spec", lambda name: None)
   text = refused(capsys, "fake_drawn", "--steps=20", "--video")
   assert "--video needs Pillow" in text and "explorax[plots]" in text
 

@@ -3,7 +3,6 @@ import io
 import numpy as np
 import pytest
 
-from explorax.experiments.recording import evaluations as evaluations_lib
 from explorax.experiments.recording import plots
 from explorax.experiments.recording import returns as returns_lib
 
@@ -26,7 +25,7 @@ def drawn(monkeypatch):
 
 def curve(returns, evaluations=None, **kwargs) -> bytes:
   file = io.BytesIO()
-  evaluations = evaluations or evaluations_lib.Evaluations()
+  evaluations = evaluations or returns_lib.Evaluations()
   plots.learning_curve(
     file, returns, title="tdu on deep sea", evaluations=evaluations, **kwargs
   )
@@ -65,18 +64,13 @@ def test_a_long_run_is_thinned_but_keeps_its_ends(make_episode, drawn):
   assert len(steps) == 4000 and steps[0] == 10 and steps[-1] == 90010
 
 
-def test_a_single_episode_can_be_drawn(make_episode):
-  returns = returns_lib.Returns()
-  returns.add(make_episode(1))
-  assert curve(returns).startswith(b"\x89PNG")
-
-
 def test_evaluations_are_a_line_of_points(make_episode, make_evaluation, drawn):
   returns = returns_lib.Returns()
-  evaluations = evaluations_lib.Evaluations()
+  evaluations = returns_lib.Evaluations()
   for number in range(1, 5):
     returns.add(make_episode(number, policy="policy"))
-    evaluations.add(make_evaluation(10 * number, [1.0 * number, 2.0 * number]))
+    evaluation = make_evaluation(10 * number, [1.0 * number, 2.0 * number])
+    evaluations.add(evaluation.episodes)
   assert curve(returns, evaluations).startswith(b"\x89PNG")
   training, evaluation = drawn[0].get_lines()
   assert evaluation.get_xdata().tolist() == [10, 20, 30, 40]
