@@ -98,5 +98,5 @@ lock: $(INSTALLED)
 
 clean:
 	rm -rf $(VENV) .venv-newest build dist explorax.egg-info .coverage .hypothesis \
-	  .mypy_cache .pytest_cache .ruff_cache
+	  .cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
