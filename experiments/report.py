@@ -107,21 +107,19 @@ def _report(path: pathlib.Path, where: str | None, command: str) -> None:
       "matplotlib is missing, which draws the report; install explorax[plots]."
     ) from error
   from explorax.experiments import output
-  from explorax.experiments.reports import page, pictures, read, results
+  from explorax.experiments.reports import page, read, results
 
   sweep = read.read(path)
   found = results.compute(sweep)
   report = page.make(sweep, found, command=command)
   directory = output.RunDirectory.create(path / "report" if where is None else where)
-  there_before = (directory.path / _PAGE).exists()
+  earlier = directory.path / _PAGE
+  old = page.files_of(earlier.read_text("utf-8")) if earlier.exists() else set()
   for picture in report.pictures:
-    directory.write(picture.name, functools.partial(_put, picture.png))
+    directory.write(picture.file, functools.partial(_put, picture.png))
   directory.write(_PAGE, functools.partial(_put, report.html.encode()))
-  if there_before:  # An earlier page, which may have had other drawings.
-    names = {picture.name for picture in report.pictures}
-    for file in directory.path.glob("*.png"):
-      if pictures.is_drawing(file.name) and file.name not in names:
-        file.unlink()
+  for name in old - {picture.file for picture in report.pictures}:
+    (directory.path / name).unlink(missing_ok=True)
   console_lib.Console(sys.stdout).line(
     f"{len(sweep.logs):,} of {len(sweep.logs) + len(sweep.lacking):,} tasks are done; "
     f"their scores are in {directory.path / _PAGE}"

@@ -36,11 +36,12 @@ def _sources() -> set[str]:
 
 
 def _data() -> set[str]:
-  """The tables that modules read, which lie beside them."""
+  """The tables and templates that modules read, which lie beside them."""
   return {
     path.relative_to(ROOT).as_posix()
     for folder in FOLDERS
-    for path in (ROOT / folder).rglob("*.csv")
+    for pattern in ("*.csv", "*.html")
+    for path in (ROOT / folder).rglob(pattern)
   }
 
 

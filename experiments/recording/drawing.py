@@ -43,16 +43,24 @@ def style(index: int) -> Style:
 
 
 def new(
-  rows: int = 1, columns: int = 1, *, width: float = 4.2, height: float = 3.2
+  rows: int = 1,
+  columns: int = 1,
+  *,
+  width: float = 4.2,
+  height: float = 3.2,
+  **kwargs: Any,
 ) -> "tuple[mpl_figure.Figure, np.ndarray]":
-  """A drawing and its axes `[rows, columns]`; width and height of each in inches."""
+  """A drawing and its axes `[rows, columns]`; width and height of each in inches.
+
+  Other arguments are those of matplotlib's `subplots`.
+  """
   # Drawn without pyplot, which would keep the figure and choose a window system.
   from matplotlib import figure
 
   fig = figure.Figure(
     figsize=(max(5.0, width * columns), height * rows), dpi=DPI, layout="constrained"
   )
-  return fig, fig.subplots(rows, columns, squeeze=False)
+  return fig, fig.subplots(rows, columns, squeeze=False, **kwargs)
 
 
 def curve(

@@ -1,19 +1,35 @@
-"""The page of a sweep: what it says, section by section."""
+"""The page of a sweep: what its template, `page.html`, is filled with."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import base64
+import math
+import pathlib
+import platform
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from typing import Any, NamedTuple
 
-from explorax.experiments.recording import summary
+import jinja2
+import markupsafe
+
+from explorax.environments import bsuite_sweeps
+from explorax.experiments.recording import statistics, summary
 from explorax.experiments.reports import (
-  account,
   catalogue,
-  markup,
-  pictures,
+  drawings,
   read,
   results,
-  tables,
+  scores,
   tdu_paper,
-  wording,
+)
+
+# Scores that others have published, to set beside a sweep's, of the agent that is the
+# preset `bootstrapped_dqn`. They are cited to two decimals and without intervals.
+PUBLISHED = {"deep_sea": 1.00, "deep_sea_stochastic": 0.90, "exploration": 0.68}
+_PUBLISHED_AGENT = "bootstrapped_dqn"
+_PUBLISHED_SOURCE = (
+  "bootstrapped DQN in bsuite's paper (Osband et al., 2020, Behaviour Suite for "
+  "Reinforcement Learning) or a later one; number of seeds not known here"
 )
 
 
@@ -26,7 +42,15 @@ class Report(NamedTuple):
   """
 
   html: str
-  pictures: Sequence[markup.Picture]
+  pictures: Sequence[drawings.Picture]
+
+
+class _Score(NamedTuple):
+  """A score as a table shows it."""
+
+  cell: results.Cell
+  bold: bool
+  remark: str
 
 
 def make(sweep: read.Sweep, found: results.Results, *, command: str) -> Report:
@@ -37,114 +61,235 @@ def make(sweep: read.Sweep, found: results.Results, *, command: str) -> Report:
     found: its scores.
     command: that asked for the report.
   """
-  drawn: list[markup.Picture] = []
-
-  def section(text: str, more: Sequence[markup.Picture] = ()) -> str:
-    drawn.extend(more)
-    return text + (markup.pictures(more) if more else "")
-
-  sections = [
-    ("Scores by tag", section(tables.by_tag(found), pictures.by_tag(found))),
-    (
-      "Scores by experiment",
-      section(tables.by_experiment(sweep, found), pictures.by_experiment(found)),
-    ),
-    (
-      "Learning curves",
-      section(_about_curves(sweep), pictures.learning_curves(sweep, found)),
-    ),
-    ("Deep Sea", section(_about_deep_sea(found), pictures.deep_sea(sweep, found))),
-    (
-      "Paper 4, figures 6 and 7",
-      section(_about_tdu(sweep, found), pictures.tdu_figures(sweep, found)),
-    ),
-    ("Published scores", section(account.published_scores(sweep, found))),
-    ("What is missing", section(account.missing(sweep, found))),
-    ("How each number was made", section(account.how_made(sweep, found, command))),
-  ]
-  title = f"bsuite scores of {summary.count(len(found.agents), 'agent')}"
-  return Report(markup.page(title, _introduction(sweep, found), sections), drawn)
-
-
-def _introduction(sweep: read.Sweep, found: results.Results) -> str:
-  tasks = summary.count(len(sweep.logs) + len(sweep.lacking), "task")
-  ids = {bsuite_id for _, bsuite_id, _ in sweep.logs}
-  every = sum(len(catalogue.ids(experiment)) for experiment in catalogue.EXPERIMENTS)
-  parts = [
-    markup.paragraph(
-      f"{', '.join(found.agents)}: {summary.count(len(ids), 'id')} of bsuite's "
-      f"{every}, from {len(found.experiments)} of its {len(catalogue.EXPERIMENTS)} "
-      f"experiments, {wording.seeds(sweep.seeds)}. {len(sweep.logs):,} of {tasks} are "
-      "done. Scores lie between 0 and 1, and 1 is best."
+  drawn = drawings.draw(sweep, found)
+  html = (
+    _environment()
+    .get_template("page.html")
+    .render(
+      title=f"bsuite scores of {summary.count(len(found.agents), 'agent')}",
+      sweep=sweep,
+      found=found,
+      command=command,
+      drawings=drawn,
+      all_experiments=catalogue.EXPERIMENTS,
+      num_all_ids=sum(len(catalogue.ids(e)) for e in catalogue.EXPERIMENTS),
+      num_ids=len({bsuite_id for _, bsuite_id, _ in sweep.logs}),
+      num_tasks=len(sweep.logs) + len(sweep.lacking),
+      capped=[e for e in found.experiments if _capped(sweep, e)],
+      partial=[e for e in found.experiments if not results.all_whole(found, e)],
+      tag_rows=list(_tag_rows(found)),
+      experiment_rows=list(_experiment_rows(sweep, found)),
+      tdu_not_drawn=list(_tdu_not_drawn(sweep, found)),
+      published_agent=_PUBLISHED_AGENT,
+      published_source=_PUBLISHED_SOURCE,
+      published_rows=list(_published_rows(sweep, found)),
+      versions=[_made_with(*each, len(sweep.logs)) for each in sweep.versions],
+      own_versions=_own_versions(),
+      level=f"{100 * statistics.LEVEL:.0f}",
+      num_resamples=f"{statistics.NUM_RESAMPLES:,}",
+      formulas=[
+        {
+          "experiment": experiment,
+          "formula": scores.formula(experiment),
+          "regret": scores.regret_name(experiment),
+          "tags": catalogue.tags(experiment),
+        }
+        for experiment in found.experiments
+      ],
+      **_missing(sweep, found),
     )
-  ]
-  if sweep.cap is not None:
-    capped = [e for e in found.experiments if wording.capped(sweep, e)]
-    if capped:
-      parts.append(
-        markup.note(
-          f"Episodes were capped at {sweep.cap:,} (--episodes). Scores of capped "
-          f"experiments ({', '.join(capped)}) cannot be compared with those of whole "
-          "runs, published ones among them: they measure the first episodes alone."
-        )
-      )
-  partial = [e for e in found.experiments if not results.all_whole(found, e)]
-  if partial:
-    parts.append(
-      markup.note(
-        f"Of {', '.join(partial)} only some ids were run. Their scores are over those, "
-        "and are not bsuite's scores of the whole experiments."
-      )
-    )
-  if len(sweep.seeds) == 1:
-    parts.append(
-      markup.note("There is one seed, so that no interval can be told for any score.")
-    )
-  return "\n".join(parts)
-
-
-def _about_curves(sweep: read.Sweep) -> str:
-  return markup.paragraph(
-    "The average regret over all episodes so far, at the episodes that bsuite logs: "
-    "its mean over ids and seeds, with 95 % bands over seeds. Lower is better. The "
-    "dotted line is what the score compares with: a baseline, with whose regret "
-    "nothing is scored for it, or a threshold, below which a setting counts as learnt. "
-    "What regret is differs between experiments; each axis names it."
-    + (f" Episodes end at the cap of {sweep.cap:,}." if sweep.cap is not None else "")
   )
+  return Report(html, [picture for section in drawn.values() for picture in section])
 
 
-def _about_deep_sea(found: results.Results) -> str:
-  shown = [e for e in pictures.DEEP_SEAS if e in found.experiments]
-  if not shown:
-    return markup.paragraph("Neither Deep Sea nor its stochastic version was run.")
-  return markup.paragraph(
-    "In which episode Deep Sea of size N is solved, by bsuite's rule (the share of bad "
-    "episodes so far is below 0.9; in the stochastic version below 0.8, from episode "
-    "100 on), looked up in its log, whose episodes are spaced logarithmically. The "
-    "dotted line is 2^N, about what exploration by chance takes."
+def files_of(html: str) -> set[str]:
+  """The names of the drawings of a page that `make` returned."""
+  return set(re.findall(r'data-file="(\w+\.png)"', html))
+
+
+def _environment() -> jinja2.Environment:
+  environment = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
   )
+  environment.filters |= {
+    "base64": lambda content: base64.b64encode(content).decode(),
+    "breakable": _breakable,
+    "count": summary.count,
+    "decimals": _decimals,
+    "duration": summary.duration,
+    "hours": _hours,
+    "seeds": _seeds,
+  }
+  return environment
 
 
-def _about_tdu(sweep: read.Sweep, found: results.Results) -> str:
-  parts = [
-    markup.paragraph(
-      "Flennerhag et al. (2020), Temporal Difference Uncertainties, compare on bsuite: "
-      "in figure 6 TDU by its β (left), and TDU with other signals, QU and Q+UCB "
-      "(right); in figure 7 each experiment, by β and with members chosen by UCB1. "
-      "Drawn here from this sweep's scores, with the β that were swept (tdu@beta=0.1 "
-      "names one); the paper has 0, 0.01, 0.1, 0.5, 1, 2, 3 and 5. That the overall "
-      "scores of figure 6 are those by tag is our reading."
-    )
-  ]
+def _tag_rows(found: results.Results) -> Iterator[tuple[str, list[_Score | None]]]:
+  """(agent, a score for each tag)."""
+  best = {
+    tag: results.best(results.of_agents(found.by_tag, tag, found.agents))
+    for tag in found.tags
+  }
+  for agent in found.agents:
+    row: list[_Score | None] = []
+    for tag in found.tags:
+      cell = found.by_tag.get((agent, tag))
+      is_best = agent in best[tag]
+      row.append(cell and _Score(cell, is_best, _tag_remark(tag, cell)))
+    yield agent, row
+
+
+def _experiment_rows(
+  sweep: read.Sweep, found: results.Results
+) -> Iterator[tuple[str, str, list[_Score | None]]]:
+  """(experiment, a remark on it, a score for each agent)."""
+  for experiment in found.experiments:
+    cells = results.of_agents(found.by_experiment, experiment, found.agents)
+    best = results.best(cells)
+    differ = len({len(cell.ids) for cell in cells.values()}) > 1
+    remark = [results.num_ids(experiment, cells), _capped(sweep, experiment)]
+    shown = {}
+    for agent, cell in cells.items():
+      ids = [summary.count(len(cell.ids), "id")] if differ else []
+      shown[agent] = _Score(cell, agent in best, _remark(ids, cell))
+    row = [shown.get(agent) for agent in found.agents]
+    yield experiment, "; ".join(filter(None, remark)), row
+
+
+def _tag_remark(tag: str, cell: results.Cell) -> str:
+  every = [e for e in catalogue.EXPERIMENTS if tag in catalogue.tags(e)]
+  remarks = []
+  if len(cell.experiments) < len(every):
+    remarks.append(f"{len(cell.experiments)} of {len(every)} experiments")
+  elif not results.is_whole_tag(tag, cell):
+    remarks.append("some ids")
+  return _remark(remarks, cell)
+
+
+def _remark(remarks: list[str], cell: results.Cell) -> str:
+  """A remark on a score, with what is to be said of its seeds."""
+  if not cell.seeds:
+    return "; ".join([*remarks, "no seed has done all of them"])
+  if len(cell.seeds) == 1:
+    remarks.append("one seed")
+  if cell.left_out:
+    remarks.append(f"without {_seeds(cell.left_out)}")
+  return "; ".join(remarks)
+
+
+def _tdu_not_drawn(
+  sweep: read.Sweep, found: results.Results
+) -> Iterator[tuple[str, str, list[str]]]:
+  """(figure of paper 4, what it compares, its agents that were not swept)."""
   for figure, (what, _, _) in tdu_paper.FIGURES.items():
     agents = tdu_paper.agents(figure, found, sweep.settings)
-    absent = tdu_paper.absent(figure, agents)
     if len(agents) < 2:
-      parts.append(
-        markup.paragraph(
-          f"Figure {figure} ({what}) is not drawn: it needs two of its agents, and "
-          f"{', '.join(absent)} {'were' if len(absent) > 1 else 'was'} not swept."
-        )
-      )
-  return "\n".join(parts)
+      yield figure, what, tdu_paper.absent(figure, agents)
+
+
+def _published_rows(
+  sweep: read.Sweep, found: results.Results
+) -> Iterator[dict[str, Any]]:
+  """Published scores, with this sweep's beside them."""
+  for name, value in PUBLISHED.items():
+    is_tag = name in catalogue.TAGS
+    cells = found.by_tag if is_tag else found.by_experiment
+    cell = cells.get((_PUBLISHED_AGENT, name))
+    ours = "not run"
+    if cell is not None:
+      whole = results.is_whole_tag if is_tag else results.is_whole
+      reasons = [] if whole(name, cell) else ["only some ids"]
+      if any(_capped(sweep, experiment) for experiment in cell.experiments):
+        reasons.append("capped")
+      ours = _decimals(cell.value) if cell.told else "–"
+      ours += f" (not comparable: {', '.join(reasons)})" if reasons else ""
+    yield {"name": name, "value": value, "ours": ours}
+
+
+def _missing(sweep: read.Sweep, found: results.Results) -> dict[str, Any]:
+  """Tasks without results, ids and experiments that were not run, and mnist."""
+  groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+  for entry in sweep.lacking:
+    experiment = bsuite_sweeps.experiment(entry["bsuite_id"])
+    key = experiment, entry["status"], str(entry.get("reason", ""))
+    groups.setdefault(key, []).append(entry)
+  rows = []
+  for (experiment, status, reason), entries in groups.items():
+    seeds: dict[str, set[int]] = {}
+    for entry in entries:
+      seeds.setdefault(entry["agent"], set()).add(entry["seed"])
+    rows.append(
+      {
+        "experiment": experiment,
+        "count": len(entries),
+        "status": status,
+        "reason": reason,
+        "whose": ", ".join(f"{a} ({_seeds(sorted(own))})" for a, own in seeds.items()),
+      }
+    )
+  asked = {*found.experiments, *(experiment for experiment, _, _ in groups)}
+  partial = []
+  for experiment in found.experiments:
+    cells = results.of_agents(found.by_experiment, experiment, found.agents)
+    if part := results.num_ids(experiment, cells):
+      partial.append(f"{experiment} ({part})")
+  return {
+    "missing_rows": rows,
+    "not_asked_for": [e for e in catalogue.EXPERIMENTS if e not in asked],
+    "partial_ids": partial,
+    "has_mnist": any(catalogue.kind(e) == "mnist" for e in found.experiments),
+  }
+
+
+def _made_with(versions: Mapping[str, Any], count: int, total: int) -> str:
+  """What so many of all tasks were made with."""
+  shown = {"python": versions.get("python"), **(versions.get("packages") or {})}
+  shown["commit"] = versions.get("git_commit")
+  names = ", ".join(f"{name} {value}" for name, value in shown.items() if value)
+  whose = "Made" if count == total else f"{count:,} of the {total:,} tasks were made"
+  return f"{whose} with {names}, on {versions.get('platform')}."
+
+
+def _own_versions() -> str:
+  ours = ("explorax", "numpy", "matplotlib", "bsuite")
+  versions = ", ".join(f"{name} {metadata.version(name)}" for name in ours)
+  return f"python {platform.python_version()}, {versions}"
+
+
+def _capped(sweep: read.Sweep, experiment: str) -> str:
+  """`120 of 10,000 episodes`; '' where the cap cuts nothing off."""
+  own = bsuite_sweeps.num_episodes(catalogue.ids(experiment)[0])
+  if sweep.cap is None or sweep.cap >= own:
+    return ""
+  return f"{sweep.cap:,} of {own:,} episodes"
+
+
+def _breakable(name: str) -> markupsafe.Markup:
+  """A name that may break after its parts, where it is narrow."""
+  escaped = str(markupsafe.escape(name))
+  return markupsafe.Markup(re.sub(r"[_.:/@](?=.)", r"\g<0><wbr>", escaped))
+
+
+def _seeds(numbers: Sequence[int]) -> str:
+  """`seed 3`, `seeds 0 to 4`, `seeds 0, 2`."""
+  if len(numbers) == 1:
+    return f"seed {numbers[0]}"
+  first, last = numbers[0], numbers[-1]
+  if len(numbers) > 2 and list(numbers) == list(range(first, last + 1)):
+    return f"seeds {first} to {last}"
+  return f"seeds {', '.join(map(str, numbers))}"
+
+
+def _decimals(value: float) -> str:
+  return f"{value:.{results.DIGITS}f}"
+
+
+def _hours(seconds: float) -> str:
+  """`40 minutes`, `7.5 hours`, `120 hours`."""
+  if seconds < 5400:
+    return summary.count(math.ceil(seconds / 60), "minute")
+  hours = seconds / 3600
+  return f"{hours:.1f} hours" if hours < 10 else f"{hours:,.0f} hours"

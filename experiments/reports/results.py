@@ -46,6 +46,10 @@ class Cell:
     return not math.isnan(self.value)
 
   @property
+  def has_interval(self) -> bool:
+    return not math.isnan(self.low)
+
+  @property
   def experiments(self) -> tuple[str, ...]:
     """Those of its ids, each once."""
     return tuple(dict.fromkeys(map(bsuite_sweeps.experiment, self.ids)))
@@ -112,6 +116,21 @@ def of_agents(
 ) -> dict[str, Cell]:
   """Agent → score, of those that have one."""
   return {agent: cells[agent, name] for agent in agents if (agent, name) in cells}
+
+
+def num_ids(experiment: str, cells: Mapping[str, Cell]) -> str:
+  """`3 of 20 ids`, `1 to 3 of 20 ids` where agents differ; '' where there are all.
+
+  Args:
+    experiment: whose ids.
+    cells: agent → its score in it.
+  """
+  total = len(catalogue.ids(experiment))
+  counts = {len(cell.ids) for cell in cells.values()}
+  low, high = min(counts), max(counts)
+  if low == total:
+    return ""
+  return f"{low if low == high else f'{low} to {high}'} of {total} ids"
 
 
 def all_whole(found: Results, experiment: str) -> bool:

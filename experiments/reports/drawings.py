@@ -1,0 +1,463 @@
+"""The drawings of a sweep's report, each with its name, its caption and its words.
+
+Each is narrow enough to be read on a phone, and tells agents apart by marks and lines,
+not by colour alone.
+"""
+
+import io
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.reports import catalogue, read, results, scores, tdu_paper
+
+if TYPE_CHECKING:
+  from matplotlib import figure as mpl_figure
+
+DEEP_SEAS = ("deep_sea", "deep_sea_stochastic")
+_WIDTH = 5.0  # Inches.
+_LONG = 20  # Letters of a label that leave no room for another beside it.
+_LONGEST = 44  # Letters of a label that fit in a line.
+_NUM_STYLES = 8
+# How marks are filled once all styles are used; hollow ones mean something else.
+_FILLS = ("full", "left", "top", "right", "bottom")
+_NEVER = 1e18  # Episodes.
+_PER_RADAR = 5  # More agents cannot be told apart; bsuite says so, too.
+_LEAST_TAGS = 3  # Of a radar.
+_MOST_ROWS = 12  # Of a drawing of scores.
+
+Labels = Mapping[str, str]  # Agent → its name in a drawing.
+_Rows = Sequence[tuple[str, Mapping[str, results.Cell]]]  # (label, agent → score).
+
+
+class Picture(NamedTuple):
+  """A drawing on the page, and a file beside it.
+
+  Attributes:
+    file: its name.
+    png: its content.
+    alt: what it shows, for readers who cannot see it.
+    caption: below it.
+  """
+
+  file: str
+  png: bytes
+  alt: str
+  caption: str
+
+
+def draw(sweep: read.Sweep, found: results.Results) -> dict[str, list[Picture]]:
+  """All drawings of a report, by section."""
+  return {
+    "tags": _by_tag(found),
+    "experiments": _forests(
+      found,
+      {agent: agent for agent in found.agents},
+      name="scores_by_experiment",
+      title="Scores by experiment",
+      alt="The scores of the table above as marks with bars for their intervals, a row "
+      "for each experiment",
+      caption="Scores by experiment; bars are 95 % intervals over seeds.",
+    ),
+    "curves": [_curve_of(sweep, found, experiment) for experiment in found.experiments],
+    "deep_sea": [
+      _scaling_of(sweep, found, experiment)
+      for experiment in DEEP_SEAS
+      if experiment in found.experiments
+    ],
+    "tdu": _tdu_figures(sweep, found),
+  }
+
+
+def _by_tag(found: results.Results) -> list[Picture]:
+  """Scores by tag; and as a radar, if there are tags enough for one."""
+  labels = {agent: agent for agent in found.agents}
+  drawn = [
+    _picture(
+      "scores_by_tag",
+      _forest(_tag_rows(found, found.agents), labels, title="Scores by tag"),
+      "The scores of the table above as marks with bars for their intervals, a row for "
+      "each tag.",
+      "Scores by tag; bars are 95 % intervals over seeds.",
+    )
+  ]
+  if len(found.tags) >= _LEAST_TAGS:
+    drawn.append(
+      _picture(
+        "radar",
+        _radar(found),
+        "A radar chart of the same scores: a closed line for each agent around a "
+        "circle of tags, 0 in the middle and 1 at the rim.",
+        "The same scores as a radar: 0 in the middle, 1 at the rim.",
+      )
+    )
+  return drawn
+
+
+def _curve_of(sweep: read.Sweep, found: results.Results, experiment: str) -> Picture:
+  cells = results.of_agents(found.by_experiment, experiment, found.agents)
+  curves = {
+    agent: _regrets(sweep, agent, experiment, cell) for agent, cell in cells.items()
+  }
+  regret = scores.regret_name(experiment)
+  ends = [f"{agent} at {y[:, -1].mean():.3g}" for agent, (_, y) in curves.items()]
+  return _picture(
+    f"curve_{experiment}",
+    _learning_curves(found, experiment, curves),
+    f"Learning curves of {experiment}: {regret}, averaged so far, against the episode, "
+    f"a line for each agent. They end with {', '.join(ends)}.",
+    f"{experiment}: {regret}, on average so far.",
+  )
+
+
+def _scaling_of(sweep: read.Sweep, found: results.Results, experiment: str) -> Picture:
+  cells = results.of_agents(found.by_experiment, experiment, found.agents)
+  solutions = {agent: _solutions(sweep, agent, cell) for agent, cell in cells.items()}
+  counts = [
+    f"{agent} has solved {int(solved.sum())} of {solved.size} runs"
+    for agent, (_, _, solved) in solutions.items()
+  ]
+  return _picture(
+    f"scaling_{experiment}",
+    _deep_sea_scaling(found, experiment, solutions),
+    f"Episodes to solve {experiment} against its size N, on a logarithmic scale, a "
+    "line for each agent and a dotted line for 2 to the power of N. "
+    f"{'; '.join(counts)}.",
+    f"{experiment}: median over seeds with 95 % bars. Hollow marks, at the end of "
+    "the log: half of the seeds or more have not solved it.",
+  )
+
+
+def _tdu_figures(sweep: read.Sweep, found: results.Results) -> list[Picture]:
+  """Paper 4's figures 6 and 7, those of which two agents were swept."""
+  drawn = []
+  for figure, (what, _, _) in tdu_paper.FIGURES.items():
+    agents = tdu_paper.agents(figure, found, sweep.settings)
+    if len(agents) < 2:
+      continue
+    absent = tdu_paper.absent(figure, agents)
+    labels = {agent: tdu_paper.label(agent, sweep.settings[agent]) for agent in agents}
+    name = f"paper4_figure{figure.replace(', ', '_')}"
+    title = f"Figure {figure}"
+    alt = (
+      f"Paper 4's figure {figure}, of this sweep: {what}; the tables above have the "
+      "numbers"
+    )
+    caption = f"{title}: {what}; bars are 95 % intervals over seeds."
+    if absent:
+      caption += f" Not swept: {', '.join(absent)}."
+    if figure == "7":
+      drawn += _forests(found, labels, name=name, title=title, alt=alt, caption=caption)
+    else:
+      fig = _forest(_tag_rows(found, agents), labels, title=title)
+      drawn.append(_picture(name, fig, f"{alt}.", caption))
+  return drawn
+
+
+def _tag_rows(found: results.Results, agents: Sequence[str]) -> _Rows:
+  return [
+    (tag.replace("_", "\n"), results.of_agents(found.by_tag, tag, agents))
+    for tag in found.tags
+  ]
+
+
+def _forests(
+  found: results.Results,
+  labels: Labels,
+  *,
+  name: str,
+  title: str,
+  alt: str,
+  caption: str,
+) -> list[Picture]:
+  """Scores by experiment of some agents, in as many drawings as they need."""
+  rows = []
+  for experiment in found.experiments:
+    cells = results.of_agents(found.by_experiment, experiment, labels)
+    if cells:
+      part = results.num_ids(experiment, cells)
+      rows.append((experiment, f"{experiment}\n{part}".rstrip(), cells))
+  parts = np.array_split(np.arange(len(rows)), math.ceil(len(rows) / _MOST_ROWS))
+  drawn = []
+  for number, part in enumerate(parts, start=1):
+    chosen = [rows[i] for i in part]
+    of = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+    drawn.append(
+      _picture(
+        f"{name}_{number}" if of else name,
+        _forest([row[1:] for row in chosen], labels, title=title + of),
+        f"{alt}: {', '.join(row[0] for row in chosen)}.",
+        caption + of,
+      )
+    )
+  return drawn
+
+
+def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":
+  """Scores with their intervals, the agents below each other in each row.
+
+  Args:
+    rows: scores without a value are left out.
+    labels: of the agents, in their order.
+    title: above all.
+  """
+  step, gap = 0.14, 0.2  # Inches for an agent, and between rows.
+  row_height = step * len(labels) + gap
+  fig, axes = _new(1.0 + row_height * len(rows), title, labels.values())
+  for number, (_, cells) in enumerate(rows):
+    for index, agent in enumerate(labels):
+      cell = cells.get(agent)
+      if cell is None or not cell.told:
+        continue
+      y = number + (index - 0.5 * (len(labels) - 1)) * step / row_height
+      color = drawing.style(index).color
+      axes.plot([cell.low, cell.high], [y, y], color=color, linewidth=1.4)
+      axes.plot([cell.value], [y], **_mark(index), linestyle="none", markersize=5)
+  lines = [
+    axes.plot([], [], **_mark(index), markersize=5, linewidth=1.4)[0]
+    for index in range(len(labels))
+  ]
+  axes.set_yticks(range(len(rows)), [label for label, _ in rows])
+  axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
+  axes.grid(axis="y", which="minor", color="0.8", linewidth=0.6)
+  axes.grid(axis="x", alpha=0.4)
+  axes.tick_params(axis="y", which="both", length=0)
+  axes.set(xlim=(-0.03, 1.03), ylim=(len(rows) - 0.5, -0.5), xlabel="score")
+  _legend(fig, lines, labels.values())
+  return fig
+
+
+def _radar(found: results.Results) -> "mpl_figure.Figure":
+  """Scores by tag around a circle, several circles for more than five agents."""
+  agents, tags = found.agents, found.tags
+  groups = np.array_split(np.arange(len(agents)), math.ceil(len(agents) / _PER_RADAR))
+  fig, panels = drawing.new(
+    len(groups), width=_WIDTH, height=5.4, subplot_kw={"projection": "polar"}
+  )
+  angles = np.linspace(0, 2 * np.pi, len(tags), endpoint=False)
+  closed = [*range(len(tags)), 0]
+  for axes, group in zip(panels[:, 0], groups, strict=True):
+    lines = []
+    for index in group:
+      cells = [found.by_tag.get((agents[index], tag)) for tag in tags]
+      values = np.array([math.nan if cell is None else cell.value for cell in cells])
+      style = drawing.style(index)
+      lines += axes.plot(
+        angles[closed],
+        values[closed],
+        **_mark(index),
+        linestyle=style.linestyle,
+        linewidth=1.8,
+        markersize=6,
+      )
+      axes.fill(angles, np.nan_to_num(values), color=style.color, alpha=0.05)
+    axes.set_xticks(angles, [tag.replace("_", "\n") for tag in tags])
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0.25, 0.5, 0.75, 1.0], [".25", ".5", ".75", "1"], fontsize="small")
+    for angle, tick in zip(angles, axes.get_xticklabels(), strict=True):
+      side = round(float(np.cos(angle)), 1)
+      tick.set_ha("center" if not side else ("left" if side > 0 else "right"))
+    names = [agents[index] for index in group]
+    axes.legend(
+      lines,
+      _wrapped(names),
+      loc="upper center",
+      bbox_to_anchor=(0.5, -0.12),
+      frameon=False,
+      ncols=_legend_columns(names),
+    )
+  return fig
+
+
+def _learning_curves(
+  found: results.Results,
+  experiment: str,
+  curves: Mapping[str, tuple[np.ndarray, np.ndarray]],
+) -> "mpl_figure.Figure":
+  """The average regret up to each episode, its mean over ids and seeds."""
+  fig, axes = _new(3.2, experiment, curves)
+  for agent, (episodes, values) in curves.items():
+    index = found.agents.index(agent)
+    drawing.curve(axes, episodes, values, label=agent, index=index, markers=True)
+    axes.lines[-1].set_fillstyle(_mark(index)["fillstyle"])
+  lines = list(axes.lines)
+  value, name = scores.reference(experiment)
+  axes.axhline(value, color="0.35", linewidth=0.9, linestyle=(0, (1, 2)))
+  place = {"transform": axes.get_yaxis_transform(), "va": "bottom"}
+  axes.text(0.02, value, name, **place, fontsize="small", color="0.25")
+  axes.set(xscale="log", xlabel="episode")
+  axes.set_ylabel(textwrap.fill(f"{scores.regret_name(experiment)}, so far", 28))
+  axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+  bottom, top = axes.get_ylim()
+  axes.set_ylim(min(0.0, bottom), max(top, 1.12 * value))  # With room for its name.
+  axes.grid(alpha=0.3)
+  _legend(fig, lines, curves)
+  return fig
+
+
+def _regrets(
+  sweep: read.Sweep, agent: str, experiment: str, cell: results.Cell
+) -> tuple[np.ndarray, np.ndarray]:
+  """An agent's learning curve.
+
+  Returns:
+    The episodes `[N]` that all of its logs have, and the average regret up to each of
+    them, the mean over ids, `[S, N]` for S seeds.
+  """
+  logs = [[sweep.logs[agent, i, seed] for i in cell.ids] for seed in cell.seeds]
+  every = [set(log["episode"]) for of_seed in logs for log in of_seed]
+  episodes = np.array(sorted(set.intersection(*every)))
+
+  def curve(log: scores.Log) -> np.ndarray:
+    shown = np.isin(log["episode"], episodes)
+    return scores.average_regret(experiment, log)[shown]
+
+  values = [np.mean([curve(log) for log in of_seed], axis=0) for of_seed in logs]
+  return episodes, np.stack(values)
+
+
+def _deep_sea_scaling(
+  found: results.Results,
+  experiment: str,
+  solutions: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]],
+) -> "mpl_figure.Figure":
+  """Episodes to solve Deep Sea against its size N: the median over seeds.
+
+  A seed that has not solved it would take longer than its log: where the median is one
+  of those, the mark is hollow and at the log's end. The reference is 2^N, about what
+  exploration without a plan takes.
+  """
+  solutions = {agent: found for agent, found in solutions.items() if len(found[0])}
+  title = f"{experiment} (hollow: not solved)"
+  fig, axes = _new(3.8, title, [*solutions, "2^N"])
+  lines = []
+  longest, fewest = 1, math.inf
+  for number, (agent, (sizes, episodes, solved)) in enumerate(solutions.items()):
+    longest, fewest = max(longest, episodes.max()), min(fewest, episodes.min())
+    ends = episodes.max(axis=0)  # Of the logs, where it is not solved.
+    interval = median_episodes(episodes, solved)
+    value, low, high = (np.minimum(x, ends) for x in interval)
+    index = found.agents.index(agent)
+    style = drawing.style(index)
+    # Beside each other, so that no bar hides another.
+    x = sizes + 1.2 * ((number + 0.5) / len(solutions) - 0.5)
+    line = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.3}
+    axes.plot(x, value, **line)
+    axes.vlines(x, low, high, color=style.color, linewidth=1.3)
+    for at, median, y in zip(x, interval.value, value, strict=True):
+      mark = _mark(index) | ({"fillstyle": "none"} if median == math.inf else {})
+      axes.plot([at], [y], **mark, markersize=5)
+    lines += axes.plot([], [], **{**line, **_mark(index)})
+  every = [catalogue.setting(i) for i in catalogue.ids(experiment)]
+  sizes = np.arange(min(filter(None, every)), max(filter(None, every)) + 1)
+  lines += axes.plot(sizes, 2.0**sizes, color="0.3", linestyle=(0, (1, 1.5)))
+  bottom = 10.0 ** math.floor(math.log10(fewest)) if fewest < math.inf else 1.0
+  axes.set(yscale="log", xlabel="size N", ylabel="episodes to solve (median)")
+  axes.set_ylim(bottom, max(3 * longest, 10 * bottom, 4 * 2.0 ** sizes[0]))
+  axes.set_xlim(sizes[0] - 1.5, sizes[-1] + 1.5)
+  axes.yaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+  axes.yaxis.set_minor_formatter("")
+  axes.grid(alpha=0.3)
+  _legend(fig, lines, [*solutions, "2^N"])
+  return fig
+
+
+def _solutions(
+  sweep: read.Sweep, agent: str, cell: results.Cell
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+  """When an agent has solved Deep Sea.
+
+  Returns:
+    The sizes `[M]` whose logs are long enough for bsuite's rule, and for each of S
+    seeds the episode `[S, M]` and whether it was solved, bool `[S, M]`.
+  """
+  columns = []
+  for bsuite_id in sorted(cell.ids, key=lambda i: catalogue.setting(i) or 0):
+    each = [
+      scores.solution(bsuite_id, sweep.logs[agent, bsuite_id, seed])
+      for seed in cell.seeds
+    ]
+    counted = [solution for solution in each if solution is not None]
+    if len(counted) == len(each):
+      columns.append((catalogue.setting(bsuite_id), counted))
+  # [S, M, 2]
+  table = np.array([column for _, column in columns], np.float64).reshape(
+    len(columns), len(cell.seeds), 2
+  )
+  sizes = np.array([size for size, _ in columns], np.float64)
+  return sizes, table[..., 0].T, table[..., 1].T.astype(bool)
+
+
+def median_episodes(episodes: np.ndarray, solved: np.ndarray) -> statistics.Interval:
+  """The median over seeds of the episodes to solve, and its 95 % interval.
+
+  Args:
+    episodes: `[S, M]`, of S seeds.
+    solved: bool `[S, M]`; where it is not, the episodes to solve are ∞.
+
+  Returns:
+    An interval `[M]`; ∞ where a median would be of seeds that have not solved it.
+  """
+  # Percentiles are interpolated, which ∞ − ∞ is not: a number stands for ∞, and so do
+  # all means that it is part of.
+  interval = statistics.bootstrap(
+    np.where(solved, episodes, _NEVER), statistics.median_over_seeds
+  )
+  return interval.map(lambda x: np.where(x < 1e-6 * _NEVER, x, math.inf))
+
+
+def _picture(name: str, fig: "mpl_figure.Figure", alt: str, caption: str) -> Picture:
+  file = io.BytesIO()
+  drawing.save(file, fig)
+  return Picture(f"{name}.png", file.getvalue(), alt, caption)
+
+
+def _mark(index: int) -> dict[str, Any]:
+  """The mark of an agent: filled in another way once the styles repeat."""
+  style = drawing.style(index)
+  return {
+    "color": style.color,
+    "marker": style.marker,
+    "fillstyle": _FILLS[index // _NUM_STYLES % len(_FILLS)],
+    "markerfacecoloralt": "white",
+  }
+
+
+def _new(
+  height: float, title: str, names: Iterable[str]
+) -> "tuple[mpl_figure.Figure, Any]":
+  """A drawing and its axes, with room for a legend of these names below."""
+  names = list(names)
+  lines = sum(text.count("\n") + 1 for text in _wrapped(names))
+  legend = 0.2 * math.ceil(lines / _legend_columns(names))
+  fig, ((axes,),) = drawing.new(width=_WIDTH, height=height + legend)
+  fig.suptitle(title, fontsize="medium")
+  return fig, axes
+
+
+def _legend(
+  fig: "mpl_figure.Figure", lines: Sequence[Any], names: Iterable[str]
+) -> None:
+  """Below the axes, so that it hides nothing."""
+  names = list(names)
+  columns = _legend_columns(names)
+  place = "outside lower center"
+  fig.legend(lines, _wrapped(names), loc=place, ncols=columns, frameon=False)
+
+
+def _legend_columns(names: Sequence[str]) -> int:
+  return 1 if max(map(len, names)) > _LONG else 2
+
+
+def _wrapped(names: Iterable[str]) -> list[str]:
+  """Names in lines that fit, broken before a setting where that is possible."""
+  return [
+    "\n".join(
+      textwrap.wrap(name.replace("@", " @"), _LONGEST, break_on_hyphens=False)
+    ).replace(" @", "@")
+    for name in names
+  ]
