@@ -17,18 +17,17 @@ from explorax.experiments.checkpoints import files
 _NAME = re.compile(r"step_(\d+)(?:_(\d+))?")
 _SET_ASIDE = "refused_"
 
-_LARGE = 2**20  # Bytes from which on a checkpoint is spoken of before it is written.
+_LARGE = 2**20  # Bytes from which on the size is told before it is written.
 
 
 class Snapshot(NamedTuple):
-  """What a runner needs to go on, but for what the rest of the program keeps.
+  """What a runner needs to resume, without what the rest of the program keeps.
 
   Attributes:
-    groups: name → a pytree of arrays; that called `replay` is named apart when sizes
-      are told.
+    groups: name → a pytree of arrays; the size of `replay` is told apart.
     counts: what JSON can hold.
     folders: name → writes files of another format into the directory that it is given.
-    folder_bytes: name → how large these will be at most, by an estimate.
+    folder_bytes: name → an upper estimate of their size.
   """
 
   groups: Mapping[str, Any]
@@ -44,7 +43,7 @@ def newest(
 
   Args:
     directory: of the checkpoints.
-    warn: told of those that are not good.
+    warn: takes a message on each that is damaged.
   """
   for path in reversed(_paths(directory)):
     try:
@@ -57,17 +56,15 @@ def newest(
 class Keeper:
   """Writes a run's checkpoints, and finds the newest that is good.
 
-  All times are of the process's monotonic clock, added up over the processes that the
-  run took: a clock that is set forward or back changes nothing.
+  Times are those of the monotonic clock, added up over the processes of the run.
 
   Attributes:
-    found: the checkpoint that the run goes on from; None if it begins.
-    with_replay: whether replay is to be part of them.
-    companion: what others need who write while the run lasts, asked at each checkpoint;
-      None if they cannot write any more.
-    permits: asked whether this is a moment for one, where not all are; one that is due
-      waits for it.
-    tell: is told how large checkpoints are.
+    found: the checkpoint from which the run resumes; None if it starts.
+    with_replay: whether replay is part of checkpoints.
+    companion: returns what the recording needs to resume; None if it cannot write any
+      more.
+    permits: whether a checkpoint may be made now; one that is due waits for it.
+    tell: takes messages on the size of checkpoints.
   """
 
   def __init__(
@@ -83,18 +80,18 @@ class Keeper:
     warn: Callable[[str], None] = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Looks for checkpoints, and sets aside those that are not whole.
+    """Looks for checkpoints, and sets damaged ones aside.
 
     Args:
-      directory: theirs; it need not exist.
-      run: tells this run's settings from all others.
+      directory: of the checkpoints; it need not exist.
+      run: identifies the run's settings.
       with_replay: see the attributes.
-      every: a checkpoint is due when a multiple of so many environment steps was
-        passed since the last one; None: never for that reason.
-      minutes: one is due so long after the last one.
+      every: a checkpoint is due when a multiple of this number of environment steps was
+        passed; None: never for that reason.
+      minutes: one is due this long after the last one.
       keep: how many of the newest are kept.
-      keep_hours: beside these, one is kept of each so many hours of the run.
-      warn: told of what could not be written or read.
+      keep_hours: beside these, one is kept for each period of this length.
+      warn: takes messages on what could not be written or read.
       clock: seconds.
     """
     self.with_replay = with_replay
@@ -130,7 +127,7 @@ class Keeper:
     return self._clock() - self._saved_at >= 60 * self._minutes
 
   def save(self, env_steps: int, snapshot: Snapshot) -> bool:
-    """Writes a checkpoint; says so if that fails, and the run goes on.
+    """Writes a checkpoint, or warns that it could not be written.
 
     Returns:
       Whether it was written. Only then are older ones deleted.
@@ -152,7 +149,7 @@ class Keeper:
       files.write(path, snapshot.groups, record, snapshot.folders)
       self._rotate()
     except (errors.OutputError, OSError) as error:
-      self._warn(f"{error}; the run goes on, and those before it are intact.")
+      self._warn(f"{error}; the run continues, and earlier ones are intact.")
       return False
     finally:
       # One that failed is not tried again at every step.
@@ -161,7 +158,7 @@ class Keeper:
     return True
 
   def find(self) -> files.Checkpoint | None:
-    """The newest good one by now; those before it that are not are set aside.
+    """The newest good one; damaged ones are set aside.
 
     Raises:
       OutputError: if there are some, and none is good.
@@ -194,15 +191,13 @@ class Keeper:
 
   def _free_name(self, env_steps: int) -> pathlib.Path:
     path = self._directory / f"step_{env_steps:012d}"
-    taken = {each.name for each in _paths(self._directory)}
-    name, number = path.name, 0
-    while name in taken:
-      number += 1
-      name = f"{path.name}_{number}"
-    return path.with_name(name)
+    last = [each for each in _paths(self._directory) if each.name.startswith(path.name)]
+    if not last:
+      return path
+    return path.with_name(f"{path.name}_{_order(last[-1])[1] + 1}")
 
   def _rotate(self) -> None:
-    """Deletes what is neither among the newest nor the one of its hours."""
+    """Deletes what is neither among the newest nor the one kept for its hours."""
     paths = _paths(self._directory)
     newest = set(paths[-self._keep :])
     kept_at = -math.inf
@@ -219,25 +214,24 @@ class Keeper:
         shutil.rmtree(doomed, ignore_errors=True)
 
   def _tell_estimate(self, snapshot: Snapshot) -> None:
-    """Says once, before the first one, how large it will be if it is large."""
+    """Before the first checkpoint: its size, if it is large."""
     if self._has_told_size:
       return
-    sizes = {name: _num_bytes(tree) for name, tree in snapshot.groups.items()}
-    sizes |= snapshot.folder_bytes
+    sizes = dict(snapshot.folder_bytes)
+    for name, tree in snapshot.groups.items():
+      sizes[name] = sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(tree))
     if (total := sum(sizes.values())) >= _LARGE:
-      replay = sizes.get("replay")
       self.tell(
         f"The first checkpoint will take at most about {_size(total)}"
-        f"{_of_replay(replay)}, before compression."
+        f"{_of_replay(sizes.get('replay'))}, before compression."
       )
 
   def _tell_size(self, path: pathlib.Path, seconds: float) -> None:
-    """Says once how large they are."""
+    """After the first checkpoint: its size."""
     if self._has_told_size:
       return
     self._has_told_size = True
-    folder = path / "replay"
-    replay = files.num_bytes(folder) if folder.exists() else None
+    replay = files.num_bytes(path / "replay") if (path / "replay").exists() else None
     self.tell(
       f"A checkpoint takes {_size(files.num_bytes(path))}{_of_replay(replay)} and was "
       f"written in {seconds:.1f} s; {self._keep} are kept."
@@ -245,24 +239,20 @@ class Keeper:
 
 
 def _of_replay(num_bytes: int | None) -> str:
-  """The part of a size that is replay; nothing where it is not in a checkpoint."""
+  """How much of a size is replay; '' if replay is not in the checkpoint."""
   return "" if num_bytes is None else f", {_size(num_bytes)} of it replay"
 
 
-def _num_bytes(tree: Any) -> int:
-  """Of a pytree's arrays."""
-  return sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(tree))
-
-
 def _paths(directory: pathlib.Path) -> list[pathlib.Path]:
-  """The checkpoints there are, the oldest first."""
-
-  def order(path: pathlib.Path) -> tuple[int, int]:
-    match = _NAME.fullmatch(path.name)
-    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
-
+  """The checkpoints, the oldest first."""
   paths = [path for path in directory.glob("step_*") if _NAME.fullmatch(path.name)]
-  return sorted(paths, key=order)
+  return sorted(paths, key=_order)
+
+
+def _order(path: pathlib.Path) -> tuple[int, int]:
+  """(environment steps, number among those of as many steps)."""
+  match = _NAME.fullmatch(path.name)
+  return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
 
 
 def _size(num_bytes: int) -> str:
