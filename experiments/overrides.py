@@ -5,9 +5,12 @@ dataclass by their path. A value is read by the field's type hint, and the confi
 rebuilt from the inside out, so every `__post_init__` sees the new combination.
 """
 
+import ast
 import dataclasses
 import difflib
+import importlib
 import math
+import sys
 import types
 import typing
 from collections.abc import Sequence
@@ -30,7 +33,9 @@ def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
     config: a frozen dataclass; its fields may be frozen dataclasses in turn.
     assignments: each `field=value` or `group.field=value`. Values: `true`/`false`;
       whole numbers (`1e6` is one, `1.5` is not); floats; strings as they are; `none`
-      where the field allows it; tuples as `50,50` (`()` or nothing for an empty one).
+      where the field allows it; tuples as `50,50` (`()` or nothing for an empty one);
+      a dataclass as it is written in Python, `Linear(1.0, 0.1, steps=1000)`, by a name
+      of the package that the field's type is from, or `module.Name(…)`.
 
   Raises:
     ValueError: for an assignment without `=`, an unknown field (the known ones are
@@ -46,7 +51,7 @@ def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
         f"--set {assignment} is not of the form field=value; write, for instance, "
         f"--set {settable_fields(config)[0]}=..."
       )
-    hint = _field_type(config, path)
+    hint = _field_type(config, path, text)
     if path in changes:
       raise ValueError(f"--set gives {name.strip()} twice; keep one of the two.")
     changes[path] = parse(text.strip(), hint, name.strip())
@@ -91,6 +96,8 @@ def parse(text: str, hint: Any, name: str) -> Any:
     return _parse_float(text, name)
   if hint is str:
     return text
+  if _is_object(hint):
+    return _parse_object(text, hint, name)
   raise ValueError(f"{name} cannot be set from the command line; set it in Python.")
 
 
@@ -153,12 +160,25 @@ def _is_config(value: Any) -> bool:
   return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
+def _is_config_class(value: Any) -> bool:
+  return isinstance(value, type) and dataclasses.is_dataclass(value)
+
+
+def _is_object(hint: Any) -> bool:
+  return isinstance(hint, type) and hint not in (bool, int, float, str, Any)
+
+
 def _fields(config: Any) -> list[str]:
   return [field.name for field in dataclasses.fields(config) if field.init]
 
 
-def _field_type(config: Any, path: tuple[str, ...]) -> Any:
-  """The type hint of the field at `path`, which must not be a group of fields."""
+def _field_type(config: Any, path: tuple[str, ...], text: str) -> Any:
+  """The type hint of the field at `path`.
+
+  Raises:
+    ValueError: if there is none, or if it is a group of fields and `text` is no value
+      for all of them at once.
+  """
   parent = node = config
   for depth, field in enumerate(path):
     so_far = ".".join(path[:depth])
@@ -175,7 +195,7 @@ def _field_type(config: Any, path: tuple[str, ...]) -> Any:
       )
     parent, node = node, getattr(node, field)
   hint = typing.get_type_hints(type(parent))[path[-1]]
-  if _is_config(node) and type(None) not in typing.get_args(hint):
+  if _is_config(node) and not typing.get_args(hint) and "(" not in text:
     inner = ", ".join(f"{'.'.join(path)}.{name}" for name in settable_fields(node))
     raise ValueError(
       f"{'.'.join(path)} is a group of fields; set one of them: {inner}."
@@ -224,6 +244,44 @@ def _parse_literal(text: str, choices: tuple[Any, ...], name: str) -> Any:
   return by_text[text]
 
 
+def _parse_object(text: str, hint: type, name: str) -> Any:
+  """Reads `Name(…)`, a dataclass as Python writes it, which must be a `hint`."""
+  module = hint.__module__
+  package = sys.modules.get(module.rpartition(".")[0])
+  visible = {**vars(package or sys.modules[module]), **vars(sys.modules[module])}
+  known = {key: cls for key, cls in visible.items() if _is_config_class(cls)}
+  try:
+    value = _evaluate(ast.parse(text, mode="eval").body, known)
+  except (SyntaxError, TypeError, ValueError, ImportError) as error:
+    reason = str(error).removesuffix(".")
+    raise ValueError(f"{name} is {text!r}, which cannot be read: {reason}.") from None
+  except LookupError:
+    value = None
+  if isinstance(value, hint):
+    return value
+  fitting = sorted(key for key, cls in known.items() if issubclass(cls, hint))
+  raise ValueError(
+    f"{name} is {text!r}; it must be one of {', '.join(fitting)}, with its arguments."
+  )
+
+
+def _evaluate(node: ast.expr, known: dict[str, Any]) -> Any:
+  """The value of an expression: dataclasses, called with literals or dataclasses.
+
+  Raises:
+    LookupError: for a class that is neither known nor one of a module that it names.
+  """
+  if not isinstance(node, ast.Call):
+    return ast.literal_eval(node)
+  module, _, name = ast.unparse(node.func).rpartition(".")
+  classes = vars(importlib.import_module(module)) if module else known
+  cls = classes.get(name)
+  if not _is_config_class(cls):
+    raise LookupError(name)
+  keywords = {str(k.arg): _evaluate(k.value, known) for k in node.keywords}
+  return cls(*(_evaluate(arg, known) for arg in node.args), **keywords)
+
+
 def _parse_tuple(text: str, args: tuple[Any, ...], name: str) -> tuple[Any, ...]:
   inside = text.strip().removeprefix("(").removesuffix(")").strip().removesuffix(",")
   items = [item.strip() for item in inside.split(",")] if inside else []
@@ -248,13 +306,16 @@ def _parse_union(text: str, members: tuple[Any, ...], name: str) -> Any:
   # A string is the last resort, since it takes any text.
   candidates = [hint for hint in members if hint is not type(None)]
   candidates.sort(key=lambda hint: hint is str)
+  if "(" in text:
+    objects = [hint for hint in candidates if _is_object(hint)]
+    candidates = objects or candidates
   errors = []
   for hint in candidates:
     try:
       return parse(text, hint, name)
     except ValueError as error:
       errors.append(str(error).removesuffix("."))
-  if all(dataclasses.is_dataclass(hint) for hint in candidates):
+  if "(" not in text and all(map(_is_object, candidates)):
     raise ValueError(
       f"{name} is a group of fields: set one of its fields (--set {name}.field=value), "
       "or none to do without it."

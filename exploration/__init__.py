@@ -1,10 +1,9 @@
 """Choosing actions, and the novelty signals computed while acting.
 
 Pure functions of arrays with small pytrees for what lasts between steps, and the
-rules (`Rule`) that wrap them for agents.
+rules (`Rule`) that agents act by.
 """
 
-from explorax.exploration.alternating import AlternatingEpsilonGreedy
 from explorax.exploration.counts import (
   count_bonus,
   count_visit,
@@ -19,20 +18,20 @@ from explorax.exploration.density import (
   pseudo_count_bonus,
   shrink,
 )
+from explorax.exploration.dithering import (
+  Boltzmann,
+  EpsilonGreedy,
+)
 from explorax.exploration.durations import (
-  sample_exponential,
-  sample_uniform,
-  sample_zeta,
+  Duration,
+  ExponentialDuration,
+  UniformDuration,
+  ZetaDuration,
 )
-from explorax.exploration.ensemble_rules import (
-  MajorityVote,
-  QUcb,
+from explorax.exploration.following import (
   Thompson,
-  Ucb,
-  Ucb1,
-)
-from explorax.exploration.members import (
   ThompsonState,
+  Ucb1,
   Ucb1State,
   init_thompson,
   init_ucb1,
@@ -40,7 +39,10 @@ from explorax.exploration.members import (
   ucb1,
   update_ucb1,
 )
-from explorax.exploration.mixtures import mixture_betas, mixture_discounts
+from explorax.exploration.mixtures import (
+  mixture_betas,
+  mixture_discounts,
+)
 from explorax.exploration.moments import (
   Moments,
   init_moments,
@@ -54,6 +56,12 @@ from explorax.exploration.novelty import (
   episodic_novelty,
   init_episodic_memory,
 )
+from explorax.exploration.persistence import (
+  EzGreedy,
+  EzState,
+  ez_greedy,
+  init_ez_state,
+)
 from explorax.exploration.regression import (
   Regression,
   WeightPosterior,
@@ -62,13 +70,22 @@ from explorax.exploration.regression import (
   update_regression,
   weight_posterior,
 )
-from explorax.exploration.repeats import EzState, ez_greedy, init_ez_state
 from explorax.exploration.rules import (
-  Boltzmann,
-  Dithering,
-  EpsilonGreedy,
-  EzGreedy,
+  Policy,
+  Score,
+  Wrapper,
+)
+from explorax.exploration.schedules import (
+  Alternating,
+  Linear,
+  Piecewise,
+  Schedule,
+  Setting,
+)
+from explorax.exploration.scores import (
   Greedy,
+  MajorityVote,
+  Ucb,
 )
 from explorax.exploration.selection import (
   boltzmann,
@@ -76,33 +93,43 @@ from explorax.exploration.selection import (
   majority_vote,
   ucb,
 )
-from explorax.exploration.staged import StagedEpsilonGreedy
-from explorax.exploration.types import Place, Rule
+from explorax.exploration.types import (
+  Place,
+  Rule,
+)
 
 __all__ = [
   "MAX_DEPTH",
-  "AlternatingEpsilonGreedy",
+  "Alternating",
   "Boltzmann",
   "DensityModel",
-  "Dithering",
+  "Duration",
   "EpisodicMemory",
   "EpsilonGreedy",
+  "ExponentialDuration",
   "EzGreedy",
   "EzState",
   "Greedy",
+  "Linear",
   "MajorityVote",
   "Moments",
+  "Piecewise",
   "Place",
-  "QUcb",
+  "Policy",
   "Regression",
   "Rule",
-  "StagedEpsilonGreedy",
+  "Schedule",
+  "Score",
+  "Setting",
   "Thompson",
   "ThompsonState",
   "Ucb",
   "Ucb1",
   "Ucb1State",
+  "UniformDuration",
   "WeightPosterior",
+  "Wrapper",
+  "ZetaDuration",
   "boltzmann",
   "clear_episodic_memory",
   "count_bonus",
@@ -125,10 +152,7 @@ __all__ = [
   "normalise",
   "observe_picture",
   "pseudo_count_bonus",
-  "sample_exponential",
-  "sample_uniform",
   "sample_weights",
-  "sample_zeta",
   "shrink",
   "thompson",
   "ucb",

@@ -1,8 +1,12 @@
 """How long an εz repeat lasts: the laws of section 4 of εz-greedy (ICLR 2021).
 
-All of them draw int32 durations in agent steps, at least 1 and at most `cap`.
+A law is a frozen dataclass that is called with a random key, and a shape if more than
+one duration is wanted. It draws int32 durations in agent steps, at least 1 and at most
+`cap`; every probability is right to within 2⁻³².
 """
 
+import abc
+import dataclasses
 import functools
 
 import jax
@@ -10,9 +14,70 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def _check_cap(cap: int) -> None:
-  if cap < 1:
-    raise ValueError(f"cap is {cap} agent steps, but a duration is at least 1.")
+class Duration(abc.ABC):
+  """A law of durations."""
+
+  @abc.abstractmethod
+  def __call__(self, key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
+    """Draws durations, int32 of the shape given."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ZetaDuration(Duration):
+  """The zeta law cut off at `cap`: `p(n) ∝ n^{−mu}`, n = 1, …, cap."""
+
+  mu: float = 2.0  # The exponent, at least 0 (section 4: 2 unless stated).
+  cap: int = 10_000  # Longest duration, agent steps (appendix; Rainbow's is 100).
+
+  def __post_init__(self):
+    _check_cap(self)
+    if not 0.0 <= self.mu < np.inf:
+      raise ValueError(
+        f"ZetaDuration.mu is {self.mu}; a zeta exponent is finite and at least 0."
+      )
+
+  def __call__(self, key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
+    return _invert(key, _zeta_thresholds(float(self.mu), int(self.cap)), shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExponentialDuration(Duration):
+  """The geometric law cut off at `cap`: `p(n) ∝ decay^{n−1}`, n ≤ cap."""
+
+  decay: float  # λ, in [0, 1); 0 is a duration of 1 always.
+  cap: int = 10_000  # Longest duration, agent steps.
+
+  def __post_init__(self):
+    _check_cap(self)
+    if not 0.0 <= self.decay < 1.0:
+      raise ValueError(
+        f"ExponentialDuration.decay is {self.decay}; use a value in [0, 1)."
+      )
+
+  def __call__(self, key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
+    thresholds = _exponential_thresholds(float(self.decay), int(self.cap))
+    return _invert(key, thresholds, shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class UniformDuration(Duration):
+  """The uniform law on 1, …, cap."""
+
+  cap: int  # Longest duration, agent steps.
+
+  def __post_init__(self):
+    _check_cap(self)
+
+  def __call__(self, key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
+    return jax.random.randint(key, shape, 1, self.cap + 1, jnp.int32)
+
+
+def _check_cap(law: ZetaDuration | ExponentialDuration | UniformDuration) -> None:
+  if law.cap < 1:
+    raise ValueError(
+      f"{type(law).__name__}.cap is {law.cap} agent steps, but a duration is at least "
+      "1."
+    )
 
 
 def _thresholds(mass: np.ndarray) -> np.ndarray:
@@ -30,6 +95,7 @@ def _thresholds(mass: np.ndarray) -> np.ndarray:
   return cumulative[cumulative < 2.0**32].astype(np.uint32)
 
 
+# Tables are computed once for each law.
 @functools.lru_cache(maxsize=32)
 def _zeta_thresholds(mu: float, cap: int) -> np.ndarray:
   return _thresholds(np.arange(1, cap + 1, dtype=np.float64) ** -mu)
@@ -47,77 +113,8 @@ def _invert(
 
   The draws are 32-bit integers rather than float32, whose uniform draws are multiples
   of 2⁻²³: coarser than the probability of a duration beyond 2000 of the zeta law with
-  an exponent of 2. So every probability is right to within 2⁻³².
+  an exponent of 2.
   """
   bits = jax.random.bits(key, shape, jnp.uint32)
   index = jnp.searchsorted(jnp.asarray(thresholds), bits, side="right")
   return 1 + index.astype(jnp.int32)
-
-
-def sample_zeta(
-  key: jax.Array, mu: float, cap: int, shape: tuple[int, ...] = ()
-) -> jax.Array:
-  """Draws from the zeta law cut off at `cap`: `p(n) ∝ n^{−mu}`, n = 1, …, cap.
-
-  Every probability is right to within 2⁻³². The table behind it is made once for each
-  pair of `mu` and `cap`.
-
-  Args:
-    key: a random key.
-    mu: the exponent, static, ≥ 0; the paper's is 2.
-    cap: the longest duration, static, agent steps; the paper's are 10 000 and 100.
-    shape: of the result.
-
-  Returns:
-    int32, of that shape.
-
-  Raises:
-    ValueError: if `mu` is negative or not finite, or `cap` is below 1.
-  """
-  _check_cap(cap)
-  if not 0.0 <= mu < np.inf:
-    raise ValueError(f"mu is {mu}; a zeta exponent is finite and at least 0.")
-  return _invert(key, _zeta_thresholds(float(mu), int(cap)), shape)
-
-
-def sample_exponential(
-  key: jax.Array, decay: float, cap: int, shape: tuple[int, ...] = ()
-) -> jax.Array:
-  """Draws from the geometric law cut off at `cap`: `p(n) ∝ decay^{n−1}`, n ≤ cap.
-
-  Every probability is right to within 2⁻³².
-
-  Args:
-    key: a random key.
-    decay: λ, static, in [0, 1); 0 is a duration of 1 always.
-    cap: the longest duration, static, agent steps.
-    shape: of the result.
-
-  Returns:
-    int32, of that shape.
-
-  Raises:
-    ValueError: if `decay` is not in [0, 1), or `cap` is below 1.
-  """
-  _check_cap(cap)
-  if not 0.0 <= decay < 1.0:
-    raise ValueError(f"decay is {decay}; use a value in [0, 1).")
-  return _invert(key, _exponential_thresholds(float(decay), int(cap)), shape)
-
-
-def sample_uniform(key: jax.Array, cap: int, shape: tuple[int, ...] = ()) -> jax.Array:
-  """Draws uniformly from 1, …, cap.
-
-  Args:
-    key: a random key.
-    cap: the longest duration, static, agent steps.
-    shape: of the result.
-
-  Returns:
-    int32, of that shape.
-
-  Raises:
-    ValueError: if `cap` is below 1.
-  """
-  _check_cap(cap)
-  return jax.random.randint(key, shape, 1, cap + 1, jnp.int32)

@@ -1,8 +1,9 @@
 """Choosing an action from action values: dithering, confidence bounds and votes.
 
-Every function takes one state's action values: `[K, A]` from an ensemble's K
-members, or `[A]` where the mean over the members is all that counts. Batches are
-`jax.vmap`'s business. Nothing here carries a gradient.
+Every function takes one state's action values: `[K, A]` from an ensemble's K members,
+or `[A]` where only the mean over the members counts; use `jax.vmap` for batches. No
+gradient passes. The rules (`rules.Rule`) are built from the same parts: scores of
+actions, their probabilities (`greedy_probs`, `boltzmann_probs`), and `draw`.
 """
 
 from typing import NamedTuple
@@ -18,7 +19,7 @@ class Choice(NamedTuple):
   Attributes:
     action: int32 `[]`.
     prob: float32 `[]`, the probability with which the action was drawn.
-    explored: bool `[]`, whether it was drawn uniformly, whatever its value.
+    explored: bool `[]`, whether it was drawn uniformly, whatever its probability.
   """
 
   action: jax.Array
@@ -26,46 +27,94 @@ class Choice(NamedTuple):
   explored: jax.Array
 
 
+def draw(key: jax.Array, probs: jax.Array, epsilon: chex.Numeric = 0.0) -> Choice:
+  """Draws from `probs`, or with probability ε uniformly from all A actions.
+
+  Action a is thus drawn with the probability `ε/A + (1 − ε) probs[a]`.
+
+  Args:
+    key: a random key.
+    probs: `[A]`, float.
+    epsilon: scalar in [0, 1].
+  """
+  chex.assert_rank(probs, 1)
+  chex.assert_type(probs, float)
+  probs = jax.lax.stop_gradient(probs)
+  num_actions = probs.shape[0]
+  # One draw of three numbers costs a third of three draws, and this runs each step.
+  explore_draw, uniform_draw, own_draw = jax.random.uniform(key, (3,))
+  uniform_action = jnp.floor(uniform_draw * num_actions).astype(jnp.int32)
+  cumulative = jnp.cumsum(probs)
+  own_action = jnp.sum(cumulative <= own_draw * cumulative[-1])
+  # Rounding must not select an action of probability 0 beyond the last possible one.
+  last = jnp.max(jnp.where(probs > 0.0, jnp.arange(num_actions), 0))
+  explored = explore_draw < epsilon
+  action = jnp.where(explored, uniform_action, jnp.minimum(own_action, last))
+  prob = mix_uniform(probs, epsilon)[action]
+  return Choice(action.astype(jnp.int32), prob, explored)
+
+
+def mix_uniform(probs: jax.Array, epsilon: chex.Numeric) -> jax.Array:
+  """`ε/A + (1 − ε) probs`, float32 `[A]`."""
+  mixed = epsilon / probs.shape[0] + (1.0 - epsilon) * probs
+  return jnp.asarray(mixed, jnp.float32)
+
+
+def greedy_probs(scores: jax.Array) -> jax.Array:
+  """The greedy policy on scores `[A]` of any numeric type: uniform over the greatest.
+
+  Returns:
+    float32 `[A]`, `1[a is greatest] / ties`.
+  """
+  chex.assert_rank(scores, 1)
+  scores = jax.lax.stop_gradient(scores)
+  # A compiler may compute scores again wherever they are read, and round them
+  # differently there: compared with their own maximum they need not be equal to it. A
+  # sort is computed once.
+  actions = jnp.arange(scores.shape[0])
+  ordered, order = jax.lax.sort((scores, actions), num_keys=1)
+  tied = ordered == ordered[-1]
+  is_greatest = jnp.any((order[None, :] == actions[:, None]) & tied[None, :], axis=1)
+  return is_greatest.astype(jnp.float32) / jnp.sum(tied)
+
+
+def boltzmann_probs(scores: jax.Array, temperature: chex.Numeric) -> jax.Array:
+  """`softmax(scores / T)`, float32 `[A]`, T being positive."""
+  chex.assert_rank(scores, 1)
+  scores = jax.lax.stop_gradient(scores)
+  # The greatest score goes first: divided, great scores would lose their differences.
+  probs = jax.nn.softmax((scores - jnp.max(scores)) / temperature)
+  return jnp.asarray(probs, jnp.float32)
+
+
 def mean_over_members(q: jax.Array) -> jax.Array:
-  """`[K, A]` → `[A]`, the mean over the members; `[A]` stays what it is."""
+  """`[K, A]` → `[A]`, the mean over the members; `[A]` is returned as it is."""
   chex.assert_rank(q, {1, 2})
   chex.assert_type(q, float)
   return jnp.mean(q, axis=0) if q.ndim == 2 else q
 
 
-def dither(key: jax.Array, preferences: jax.Array, epsilon: chex.Numeric) -> Choice:
-  """ε-greedy on `preferences`, with what is needed to correct for it later.
+def member_std(q: jax.Array, ddof: int = 0) -> jax.Array:
+  """The members' standard deviation, `[K, A]` → `[A]`, K − ddof in the denominator."""
+  chex.assert_rank(q, 2)
+  chex.assert_type(q, float)
+  if q.shape[0] <= ddof:
+    raise ValueError(
+      f"a standard deviation with ddof={ddof} needs at least {ddof + 1} members, but "
+      f"q has {q.shape[0]}; use a larger ensemble or ddof=0."
+    )
+  return jnp.std(q, axis=0, ddof=ddof)
 
-  With probability ε the action is uniform over all A; else it is uniform over the
-  actions that share the greatest preference. Its probability is thus
-  `ε/A + (1 − ε)·1[a is greatest]/ties`.
 
-  Args:
-    key: a random key.
-    preferences: `[A]`, of any numeric type: values, bounds or votes.
-    epsilon: scalar in [0, 1].
+def count_votes(q: jax.Array) -> jax.Array:
+  """For how many members each action is the greedy one: `[K, A]` → int32 `[A]`.
+
+  A member whose own best actions are tied votes for the one of the lowest index.
   """
-  chex.assert_rank(preferences, 1)
-  preferences = jax.lax.stop_gradient(preferences)
-  num_actions = preferences.shape[0]
-  # One draw of three numbers costs a third of three draws, and this runs each step.
-  explore_draw, action_draw, tie_draw = jax.random.uniform(key, (3,))
-  # A compiler may compute preferences again wherever they are read, and round them
-  # otherwise there: compared with their own maximum they need not be equal to it. A
-  # sort is computed once, and is stable, so that ties stay in the actions' order.
-  places = jnp.arange(num_actions)
-  ordered, order = jax.lax.sort((preferences, places), num_keys=1)
-  num_tied = jnp.sum(ordered == ordered[-1])
-  first_tied = num_actions - num_tied
-  # The greedy action is the tied one of a uniformly drawn rank.
-  rank = jnp.floor(tie_draw * num_tied).astype(jnp.int32)
-  greedy_action = order[first_tied + rank]
-  random_action = jnp.floor(action_draw * num_actions).astype(jnp.int32)
-  explored = explore_draw < epsilon
-  action = jnp.where(explored, random_action, greedy_action).astype(jnp.int32)
-  is_greedy = jnp.any((order == action) & (places >= first_tied))
-  prob = epsilon / num_actions + (1.0 - epsilon) * is_greedy / num_tied
-  return Choice(action, jnp.asarray(prob, jnp.float32), explored)
+  chex.assert_rank(q, 2)
+  chex.assert_type(q, float)
+  ballots = jax.nn.one_hot(jnp.argmax(q, axis=1), q.shape[1], dtype=jnp.int32)
+  return jnp.sum(ballots, axis=0)
 
 
 def epsilon_greedy(key: jax.Array, q: jax.Array, epsilon: chex.Numeric) -> jax.Array:
@@ -81,14 +130,7 @@ def epsilon_greedy(key: jax.Array, q: jax.Array, epsilon: chex.Numeric) -> jax.A
   Returns:
     The action, int32 `[]`.
   """
-  return dither(key, mean_over_members(q), epsilon).action
-
-
-def boltzmann_logits(q: jax.Array, temperature: chex.Numeric) -> jax.Array:
-  """`log softmax(q̄ / T)`, `[A]`, of the mean q̄ over the members."""
-  q = jax.lax.stop_gradient(mean_over_members(q))
-  # The greatest value goes first: divided, great values would lose their differences.
-  return jax.nn.log_softmax((q - jnp.max(q)) / temperature)
+  return draw(key, greedy_probs(mean_over_members(q)), epsilon).action
 
 
 def boltzmann(key: jax.Array, q: jax.Array, temperature: chex.Numeric) -> jax.Array:
@@ -102,28 +144,7 @@ def boltzmann(key: jax.Array, q: jax.Array, temperature: chex.Numeric) -> jax.Ar
   Returns:
     The action, int32 `[]`.
   """
-  logits = boltzmann_logits(q, temperature)
-  return jax.random.categorical(key, logits).astype(jnp.int32)
-
-
-def upper_confidence_bounds(
-  q: jax.Array, scale: chex.Numeric, ddof: int = 0
-) -> jax.Array:
-  """`mean_k q_k(a) + scale · std_k q_k(a)`, `[A]` (see `ucb`)."""
-  chex.assert_rank(q, 2)
-  chex.assert_type(q, float)
-  return jnp.mean(q, axis=0) + scale * member_std(q, ddof)
-
-
-def member_std(q: jax.Array, ddof: int) -> jax.Array:
-  """The members' standard deviation, `[K, A]` → `[A]`, K − ddof in the denominator."""
-  chex.assert_rank(q, 2)
-  if q.shape[0] <= ddof:
-    raise ValueError(
-      f"a standard deviation with ddof={ddof} needs at least {ddof + 1} members, but "
-      f"q has {q.shape[0]}; use a larger ensemble or ddof=0."
-    )
-  return jnp.std(q, axis=0, ddof=ddof)
+  return draw(key, boltzmann_probs(mean_over_members(q), temperature)).action
 
 
 def ucb(
@@ -147,21 +168,10 @@ def ucb(
   Raises:
     ValueError: if there are too few members for `ddof`.
   """
-  bounds = upper_confidence_bounds(q, scale, ddof)
+  bounds = mean_over_members(q) + scale * member_std(q, ddof)
   if key is None:
     return jnp.argmax(bounds).astype(jnp.int32)
-  return dither(key, bounds, 0.0).action
-
-
-def count_votes(q: jax.Array) -> jax.Array:
-  """How many members each action is the greedy one of: `[K, A]` → int32 `[A]`.
-
-  A member whose own best actions are tied votes for the one of the lowest index.
-  """
-  chex.assert_rank(q, 2)
-  chex.assert_type(q, float)
-  ballots = jax.nn.one_hot(jnp.argmax(q, axis=1), q.shape[1], dtype=jnp.int32)
-  return jnp.sum(ballots, axis=0)
+  return draw(key, greedy_probs(bounds)).action
 
 
 def majority_vote(key: jax.Array, q: jax.Array) -> jax.Array:
@@ -177,4 +187,4 @@ def majority_vote(key: jax.Array, q: jax.Array) -> jax.Array:
   Returns:
     The action, int32 `[]`.
   """
-  return dither(key, count_votes(q), 0.0).action
+  return draw(key, greedy_probs(count_votes(q))).action

@@ -1,6 +1,6 @@
 """What an exploration rule is: the seam between an agent and its way of acting."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import chex
 import jax
@@ -25,6 +25,7 @@ class Place(NamedTuple):
 ALONE = Place(0, 1)
 
 
+@runtime_checkable
 class Rule(Protocol):
   """Chooses actions from the action values of an ensemble (a plain agent has K = 1).
 

@@ -36,7 +36,8 @@ def make_actor(
   """
   rule: exploration.Rule = config.exploration
   if evaluation:
-    rule = exploration.Greedy(config.num_members, config.evaluation_epsilon)
+    greedy = exploration.Greedy(config.num_members)
+    rule = exploration.EpsilonGreedy(config.evaluation_epsilon, of=greedy)
   random_steps = 0 if evaluation else config.random_steps
   is_noisy = values.is_noisy and not evaluation
   # The bonus that is computed here: in evaluation there is none.

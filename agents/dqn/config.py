@@ -6,6 +6,7 @@ import math
 from explorax import exploration as exploration_lib
 from explorax import networks
 from explorax.agents import bonuses, members
+from explorax.exploration import schedules
 
 TARGETS = ("q_learning", "double_q", "categorical_double_q")
 TARGET_PRIORS = ("shared", "distinct")
@@ -69,9 +70,8 @@ class DQNConfig:
   max_abs_reward: float | None = None  # Rewards are clipped to ± this (DQN: 1).
   # Beyond it, a TD error's loss grows linearly: it is clipped in the gradient (DQN: 1).
   max_abs_td: float | None = None
-  learning_rate: float = 1e-3  # Adam's (bsuite).
-  final_learning_rate: float | None = None  # Of a linear schedule (P3); None: constant.
-  learning_rate_updates: tuple[int, int] = (0, 0)  # Its first and last update (P3).
+  # Adam's (bsuite); a schedule's time is in learner updates.
+  learning_rate: exploration_lib.Setting = 1e-3
   adam_b2: float = 0.999  # Adam's β2 (bsuite; P3: 0.99).
   adam_eps: float = 1e-8  # Adam's ε (bsuite; P3: 1e-4).
   # Of all members together, explorers included; None: not clipped (bsuite).
@@ -84,9 +84,8 @@ class DQNConfig:
   batch_size: int = 128  # Transitions (bsuite).
   updates_per_step: float = 1.0  # Learner updates per environment step (bsuite).
   priority_exponent: float = 0.0  # Of |δ|, averaged over members; 0: uniform (bsuite).
-  importance_exponent: float = 0.0  # Of 1 / (n p), for a prioritised replay.
-  final_importance_exponent: float | None = None  # Reached linearly; None: constant.
-  importance_updates: int = 0  # Learner updates from the one to the other (Rainbow).
+  # Of 1 / (n p), for a prioritised replay; a schedule's time is in learner updates.
+  importance_exponent: exploration_lib.Setting = 0.0
 
   # Environment steps between two fetches of the actor's weights.
   actor_update_period: int = 1
@@ -95,7 +94,7 @@ class DQNConfig:
     self._check_network()
     self._check_ensemble()
     self._check_learning()
-    self._check_schedules()
+    self._check_acting()
     self._check_replay()
 
   def _check_network(self) -> None:
@@ -169,8 +168,7 @@ class DQNConfig:
     for name in ("n_step", "target_update_period", "actor_update_period"):
       if getattr(self, name) < 1:
         raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-    if not self.learning_rate > 0:
-      raise ValueError(f"learning_rate is {self.learning_rate}; it must be positive.")
+    schedules.check_learning_rate("learning_rate", self.learning_rate)
     if not 0 <= self.adam_b2 < 1:
       raise ValueError(f"adam_b2 is {self.adam_b2}; it must be in [0, 1).")
     if not self.adam_eps > 0:
@@ -180,29 +178,12 @@ class DQNConfig:
       if value is not None and not value > 0:
         raise ValueError(f"{name} is {value}; use a positive one, or None.")
 
-  def _check_schedules(self) -> None:
+  def _check_acting(self) -> None:
     if self.random_steps < 0:
       raise ValueError(f"random_steps is {self.random_steps}; use 0 for none.")
     if not 0 <= self.evaluation_epsilon <= 1:
       raise ValueError(
         f"evaluation_epsilon is {self.evaluation_epsilon}; it is a probability."
-      )
-    first, last = self.learning_rate_updates
-    if (self.final_learning_rate is not None) != (last > 0) or not 0 <= first <= last:
-      raise ValueError(
-        f"final_learning_rate is {self.final_learning_rate} and learning_rate_updates "
-        f"{self.learning_rate_updates}; a schedule needs both, from an update to a "
-        "later one, and a constant rate has None and 0,0."
-      )
-    if self.final_learning_rate is not None and not self.final_learning_rate > 0:
-      raise ValueError(
-        f"final_learning_rate is {self.final_learning_rate}; it must be positive."
-      )
-    final, updates = self.final_importance_exponent, self.importance_updates
-    if (final is not None) != (updates > 0):
-      raise ValueError(
-        f"final_importance_exponent is {final} and importance_updates {updates}; a "
-        "schedule needs both, a constant exponent None and 0."
       )
 
   def _check_replay(self) -> None:
@@ -210,15 +191,12 @@ class DQNConfig:
       raise ValueError(
         f"priority_exponent is {self.priority_exponent}; use 0 for uniform sampling."
       )
-    for name in ("importance_exponent", "final_importance_exponent"):
-      value = getattr(self, name)
-      if value is not None and not 0 <= value <= 1:
-        raise ValueError(f"{name} is {value}; it is in [0, 1].")
-      if value and not self.priority_exponent:
-        raise ValueError(
-          f"{name} is {value}, but replay is uniform; set priority_exponent as well, "
-          "or leave it out."
-        )
+    schedules.check("importance_exponent", self.importance_exponent, 1.0)
+    if self.importance_exponent and not self.priority_exponent:
+      raise ValueError(
+        f"importance_exponent is {self.importance_exponent}, but replay is uniform; "
+        "set priority_exponent as well, or leave it at 0."
+      )
     if not 0 < self.batch_size <= self.replay_capacity:
       raise ValueError(
         f"batch_size is {self.batch_size} with a replay_capacity of "

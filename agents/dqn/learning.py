@@ -11,6 +11,7 @@ from explorax.agents import bonuses, types
 from explorax.agents import updates as updates_lib
 from explorax.agents.dqn import config as config_lib
 from explorax.agents.dqn import values as values_lib
+from explorax.exploration import schedules
 
 
 class LearnerState(NamedTuple):
@@ -129,27 +130,10 @@ def _divergences(
 
 
 def make_optimizer(config: config_lib.DQNConfig) -> optax.GradientTransformation:
-  learning_rate: optax.ScalarOrSchedule = config.learning_rate
-  if config.final_learning_rate is not None:
-    first, last = config.learning_rate_updates
-    learning_rate = optax.linear_schedule(
-      config.learning_rate, config.final_learning_rate, last - first, first
-    )
-  adam = optax.adam(learning_rate, b2=config.adam_b2, eps=config.adam_eps)
+  adam = optax.adam(config.learning_rate, b2=config.adam_b2, eps=config.adam_eps)
   if config.max_gradient_norm is None:
     return adam
   return optax.chain(optax.clip_by_global_norm(config.max_gradient_norm), adam)
-
-
-def importance_exponent(
-  config: config_lib.DQNConfig, num_updates: jax.Array
-) -> float | jax.Array:
-  """The exponent of the importance weights after so many updates."""
-  start, final = config.importance_exponent, config.final_importance_exponent
-  if final is None:
-    return start
-  share = jnp.minimum(num_updates / config.importance_updates, 1.0)
-  return start + share * (final - start)
 
 
 def make_learner(
@@ -252,7 +236,7 @@ def make_learner(
       sample, config.discount, size, bonus.end, config.max_abs_reward
     )
     weights = updates_lib.importance_weights(
-      sample, importance_exponent(config, state.num_updates)
+      sample, schedules.at(config.importance_exponent, state.num_updates)
     )
     (value, (priorities, metrics, bonus_state)), gradients = jax.value_and_grad(
       loss, has_aux=True

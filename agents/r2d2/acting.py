@@ -52,8 +52,8 @@ def make_actor(
   """
   rule: exploration.Rule = config.exploration
   if evaluation:
-    rule = config.evaluation or exploration.Greedy(
-      config.num_members, config.evaluation_epsilon
+    rule = config.evaluation or exploration.EpsilonGreedy(
+      config.evaluation_epsilon, of=exploration.Greedy(config.num_members)
     )
   # A bonus that the network sees is computed in evaluation too.
   own = bonus if isinstance(bonus, bonuses.ActorBonus) else None

@@ -5,6 +5,7 @@ import math
 
 from explorax import exploration as exploration_lib
 from explorax.agents import bonuses, members
+from explorax.exploration import schedules
 
 TARGETS = (
   "n_step",
@@ -81,8 +82,8 @@ class R2D2Config:
   max_abs_td: float | None = None  # TD errors in the gradient, likewise (P5).
   mean_over_time: bool = False  # The loss of a sequence: its mean (P5), not its sum.
   optimizer: str = "adam"  # Or rmsprop (P5).
-  learning_rate: float = 1e-4  # (R2D2).
-  learning_rate_steps: int | None = None  # Updates in which it falls to 0; None: never.
+  # (R2D2); a schedule's time is in learner updates.
+  learning_rate: exploration_lib.Setting = 1e-4
   optimizer_eps: float = 1e-3  # ε of the optimiser (R2D2).
   max_gradient_norm: float | None = 40.0  # (P2, table 6); None: not clipped.
   target_update_period: int = 2500  # Learner updates (R2D2).
@@ -97,7 +98,8 @@ class R2D2Config:
   updates_per_step: float = 1 / 16  # Learner updates per environment step (ours).
   priority_exponent: float = 0.9  # (R2D2); 0: uniform.
   priority_eta: float = 0.9  # η of η max |δ| + (1 − η) mean |δ| (R2D2).
-  importance_exponent: float = 0.6  # Of 1 / (n p) (R2D2).
+  # Of 1 / (n p) (R2D2); a schedule's time is in learner updates.
+  importance_exponent: exploration_lib.Setting = 0.6
 
   # Environment steps between two fetches of the actor's weights (R2D2: 400).
   actor_update_period: int = 400
@@ -180,9 +182,7 @@ class R2D2Config:
         raise ValueError(f"{name} is {value}; it is in [0, 1].")
     if self.target_epsilon is None:
       rule = self.exploration
-      if not isinstance(rule, exploration_lib.Dithering) or getattr(
-        rule, "ladder", False
-      ):
+      if not isinstance(rule, exploration_lib.EpsilonGreedy) or rule.ladder:
         raise ValueError(
           "target_epsilon is None, the ε that explores, but the exploration "
           f"{rule} has not one ε for all actors; give a number, or a rule that has."
@@ -205,14 +205,10 @@ class R2D2Config:
   def _check_optimizer(self) -> None:
     if self.optimizer not in ("adam", "rmsprop"):
       raise ValueError(f"optimizer is {self.optimizer!r}; use 'adam' or 'rmsprop'.")
-    for name in ("learning_rate", "optimizer_eps", "updates_per_step"):
+    schedules.check_learning_rate("learning_rate", self.learning_rate)
+    for name in ("optimizer_eps", "updates_per_step"):
       if not 0 < getattr(self, name) < math.inf:
         raise ValueError(f"{name} is {getattr(self, name)}; it must be positive.")
-    if self.learning_rate_steps is not None and self.learning_rate_steps < 1:
-      raise ValueError(
-        f"learning_rate_steps is {self.learning_rate_steps} updates; use at least 1, "
-        "or None."
-      )
 
   def _check_replay(self) -> None:
     if self.sequence_length < 2:
@@ -237,9 +233,9 @@ class R2D2Config:
       raise ValueError(
         f"actor_update_period is {self.actor_update_period}; it must be at least 1."
       )
-    for name in ("priority_eta", "importance_exponent"):
-      if not 0 <= getattr(self, name) <= 1:
-        raise ValueError(f"{name} is {getattr(self, name)}; it is in [0, 1].")
+    if not 0 <= self.priority_eta <= 1:
+      raise ValueError(f"priority_eta is {self.priority_eta}; it is in [0, 1].")
+    schedules.check("importance_exponent", self.importance_exponent, 1.0)
     if self.importance_exponent and not self.priority_exponent:
       raise ValueError(
         f"importance_exponent is {self.importance_exponent}, but replay is uniform; "

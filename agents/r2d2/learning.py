@@ -10,6 +10,7 @@ from explorax import exploration, losses, networks
 from explorax.agents import bonuses, types, updates
 from explorax.agents.r2d2 import config as config_lib
 from explorax.agents.r2d2 import sequences, targets
+from explorax.exploration import schedules
 
 _Batch = sequences.Sequences
 
@@ -54,9 +55,7 @@ def make_mixture(config: config_lib.R2D2Config) -> Mixture:
 
 
 def make_optimizer(config: config_lib.R2D2Config) -> optax.GradientTransformation:
-  rate: optax.ScalarOrSchedule = config.learning_rate
-  if config.learning_rate_steps is not None:
-    rate = optax.linear_schedule(config.learning_rate, 0.0, config.learning_rate_steps)
+  rate = config.learning_rate
   if config.optimizer == "adam":
     optimizer = optax.adam(rate, eps=config.optimizer_eps)
   else:
@@ -100,10 +99,10 @@ def target_epsilon(
   if config.target_epsilon is not None:
     return config.target_epsilon
   rule = config.exploration
-  assert isinstance(rule, exploration.Dithering)  # As the config has checked.
+  assert isinstance(rule, exploration.EpsilonGreedy)  # As the config has checked.
   steps = num_updates / config.updates_per_step
   env_steps = config.min_replay_size + steps.astype(jnp.int32)
-  return jnp.asarray(rule.epsilon_at(env_steps))
+  return schedules.at(rule.epsilon, env_steps)
 
 
 def make_learner(
@@ -236,7 +235,9 @@ def make_learner(
     state: LearnerState, sample: types.Sample
   ) -> tuple[LearnerState, types.LearnerOutput]:
     batch = sequences.make_sequences(sample, config.burn_in, size, bonus.end)
-    weights = updates.importance_weights(sample, config.importance_exponent)
+    weights = updates.importance_weights(
+      sample, schedules.at(config.importance_exponent, state.num_updates)
+    )
     key, relabel_key = jax.random.split(state.key)
     policy = relabel(
       relabel_key,

@@ -40,7 +40,7 @@ def make_actor(
       `evaluation_epsilon`.
   """
   epsilon = config.evaluation_epsilon if evaluation else 0.0
-  rule = exploration.Greedy(epsilon=epsilon)
+  rule = exploration.EpsilonGreedy(epsilon)
 
   def make_extras(prob: jax.Array) -> dict[str, jax.Array]:
     return {"behaviour_prob": prob, "policy": jnp.int32(0)}
@@ -66,7 +66,9 @@ def make_actor(
       weights = jnp.where(first, drawn, state.weights)
     psi = features.psi(psi_params, jnp.asarray(timestep.observation)[None])
     q = psi @ weights
-    action, prob, _ = rule.select(select_key, q, (), params.env_steps)
+    # Its state is where this actor stands on a ladder of ε, which there is none of.
+    rule_state = rule.init(select_key, *q.shape)
+    action, prob, _ = rule.select(select_key, q, rule_state, params.env_steps)
     return action, ActorState(key, weights, make_extras(prob))
 
   return types.ActorCore(init, select_action, lambda state: state.extras)

@@ -91,10 +91,12 @@ def make_rule(
     cap: the longest duration; of the uniform law, N is.
   """
   if law == "zeta":
-    return exploration.EzGreedy(epsilon, mu=parameter, cap=cap)
-  if law == "exponential":
-    return exploration.EzGreedy(epsilon, duration=law, decay=parameter, cap=cap)
-  return exploration.EzGreedy(epsilon, duration=law, cap=int(parameter))
+    duration: exploration.Duration = exploration.ZetaDuration(parameter, cap)
+  elif law == "exponential":
+    duration = exploration.ExponentialDuration(parameter, cap)
+  else:
+    duration = exploration.UniformDuration(int(parameter))
+  return exploration.EzGreedy(epsilon, duration=duration)
 
 
 def _draw(done: Sequence[types.Done]) -> "mpl_figure.Figure":

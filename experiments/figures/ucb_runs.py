@@ -82,8 +82,8 @@ def run_breakout(settings: types.Settings, tick: types.Tick) -> types.Results:
     target_update_period=max(1, num_steps // 1000),
   )
   if settings["agent"] == "double_dqn":
-    rule = exploration.StagedEpsilonGreedy(
-      epsilons=(1.0, 0.1, 0.01), steps=(num_steps // 10, num_steps // 2)
+    rule = exploration.EpsilonGreedy(
+      exploration.Piecewise((1.0, 0.1, 0.01), (num_steps // 10, num_steps // 2))
     )
     config = dataclasses.replace(config, exploration=rule)
   environment = breakout.Breakout()

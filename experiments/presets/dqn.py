@@ -27,16 +27,14 @@ BOOTSTRAPPED = dataclasses.replace(
 # 2015).
 DOUBLE_ATARI = dqn_config.DQNConfig(
   hidden_sizes=(512,),
-  exploration=exploration.StagedEpsilonGreedy(
-    epsilons=(1.0, 0.1, 0.01), steps=(1_000_000, 5_000_000)
+  exploration=exploration.EpsilonGreedy(
+    exploration.Piecewise(values=(1.0, 0.1, 0.01), steps=(1_000_000, 5_000_000))
   ),
   random_steps=50_000,
   target="double_q",
   max_abs_reward=1.0,
   max_abs_td=1.0,
-  learning_rate=1e-4,
-  final_learning_rate=5e-5,
-  learning_rate_updates=(237_500, 1_237_500),
+  learning_rate=exploration.Linear(1e-4, 5e-5, steps=1_000_000, begin=237_500),
   adam_b2=0.99,
   adam_eps=1e-4,
   target_update_period=10_000,

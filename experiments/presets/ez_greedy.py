@@ -8,26 +8,22 @@ from explorax.agents import pseudo_counts
 from explorax.experiments.presets import dqn, ngu, r2d2, rainbow, tdu
 
 _PAPER = "Dabney et al., 2021"
-_RAINBOW_CAP = 100  # Agent steps, of a duration (appendix C).
+_RAINBOW_DURATION = exploration.ZetaDuration(cap=100)  # Appendix C.
 # Appendix C: ε over the first 4 million frames, on top of Rainbow's noise.
-_EPSILON_ATARI: dict[str, Any] = {
-  "epsilon": 1.0,
-  "final_epsilon": 0.01,
-  "decay_steps": 1_000_000,
-}
+_EPSILON_ATARI = exploration.Linear(1.0, 0.01, steps=1_000_000)
 
 
-def _rainbow_epsilon(config: Any, **epsilon: Any) -> Any:
-  return dataclasses.replace(config, exploration=exploration.EpsilonGreedy(**epsilon))
+def _rainbow_epsilon(config: Any, epsilon: exploration.Setting) -> Any:
+  return dataclasses.replace(config, exploration=exploration.EpsilonGreedy(epsilon))
 
 
-def _rainbow_ez(config: Any, **epsilon: Any) -> Any:
+def _rainbow_ez(config: Any, epsilon: exploration.Setting) -> Any:
   return dataclasses.replace(
-    config, exploration=exploration.EzGreedy(**epsilon, cap=_RAINBOW_CAP)
+    config, exploration=exploration.EzGreedy(epsilon, duration=_RAINBOW_DURATION)
   )
 
 
-def _rainbow_cts(config: Any, beta: float, **epsilon: Any) -> Any:
+def _rainbow_cts(config: Any, beta: float, epsilon: exploration.Setting) -> Any:
   """Appendix C: no noise, no target network, and 5 steps."""
   return dataclasses.replace(
     config,
@@ -36,7 +32,7 @@ def _rainbow_cts(config: Any, beta: float, **epsilon: Any) -> Any:
     n_step=5,
     bonus=pseudo_counts.PseudoCounts(),
     beta=beta,
-    exploration=exploration.EpsilonGreedy(**epsilon),
+    exploration=exploration.EpsilonGreedy(epsilon),
   )
 
 
@@ -64,9 +60,11 @@ _HEADS: dict[str, Any] = {
   "num_members": 8,
   "mask_prob": 0.5,
   "mask_per_step": True,
-  "exploration": exploration.Thompson(epsilon=0.4, ladder=7.0),
+  "exploration": exploration.EpsilonGreedy(0.4, of=exploration.Thompson(), ladder=7.0),
   # A head drawn at each step is the average of the heads' ε-greedy policies.
-  "evaluation": exploration.Thompson(period_steps=1, epsilon=0.01),
+  "evaluation": exploration.EpsilonGreedy(
+    0.01, of=exploration.Thompson(period_steps=1)
+  ),
 }
 
 PRESETS = (
@@ -79,7 +77,7 @@ PRESETS = (
     ),
     on={
       "atari:": dataclasses.replace(
-        dqn.ATARI, exploration=exploration.EzGreedy(**_EPSILON_ATARI)
+        dqn.ATARI, exploration=exploration.EzGreedy(epsilon=_EPSILON_ATARI)
       )
     },
   ),
@@ -88,14 +86,14 @@ PRESETS = (
     summary="rainbow with ε-greedy exploration on top of the noise",
     paper=_PAPER,
     config=_rainbow_epsilon(rainbow.SMALL, epsilon=0.05),
-    on={"atari:": _rainbow_epsilon(rainbow.ATARI, **_EPSILON_ATARI)},
+    on={"atari:": _rainbow_epsilon(rainbow.ATARI, epsilon=_EPSILON_ATARI)},
   ),
   dqn.preset(
     name="rainbow_ez",
     summary="rainbow with temporally-extended ε-greedy exploration on top of the noise",
     paper=_PAPER,
     config=_rainbow_ez(rainbow.SMALL, epsilon=0.05),
-    on={"atari:": _rainbow_ez(rainbow.ATARI, **_EPSILON_ATARI)},
+    on={"atari:": _rainbow_ez(rainbow.ATARI, epsilon=_EPSILON_ATARI)},
   ),
   dqn.preset(
     name="rainbow_cts",
@@ -104,7 +102,7 @@ PRESETS = (
     ),
     paper=_PAPER,
     config=_rainbow_cts(rainbow.SMALL, beta=tdu.NOVELTY_BETA, epsilon=0.05),
-    on={"atari:": _rainbow_cts(rainbow.ATARI, beta=0.0005, **_EPSILON_ATARI)},
+    on={"atari:": _rainbow_cts(rainbow.ATARI, beta=0.0005, epsilon=_EPSILON_ATARI)},
   ),
   r2d2.preset(
     name="r2d2_sarsa_lambda",

@@ -35,8 +35,7 @@ ATARI = dataclasses.replace(
   min_replay_size=20_000,
   batch_size=32,
   updates_per_step=0.25,
-  final_importance_exponent=1.0,
-  importance_updates=12_495_000,
+  importance_exponent=exploration.Linear(0.4, 1.0, steps=12_495_000),
 )
 
 PRESETS = (

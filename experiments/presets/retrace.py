@@ -27,6 +27,12 @@ _NO_MEMORY: dict[str, Any] = {
   "mean_over_time": True,
   "lambda_": 1.0,
 }
+
+
+def _to_zero(rate: float) -> exploration.Linear:
+  return exploration.Linear(rate, 0.0, steps=4_687_500)  # Updates in 3 · 10⁸ frames.
+
+
 _SMALL = dataclasses.replace(
   r2d2.SMALL,
   **_NO_MEMORY,
@@ -36,12 +42,11 @@ _SMALL = dataclasses.replace(
 _ATARI = dataclasses.replace(
   r2d2.ATARI,
   **_NO_MEMORY,
-  exploration=exploration.AlternatingEpsilonGreedy(),
+  exploration=exploration.EpsilonGreedy(exploration.Alternating()),
   evaluation_epsilon=0.001,
   discount=0.99,
   optimizer="rmsprop",
-  learning_rate=9.12e-5,
-  learning_rate_steps=4_687_500,  # Updates in 3 · 10⁸ frames.
+  learning_rate=_to_zero(9.12e-5),
   optimizer_eps=3.68e-5,
   max_gradient_norm=None,
   batch_size=4,
@@ -114,7 +119,11 @@ PRESETS = (
     config=dataclasses.replace(_SMALL, target="n_step", n_step=1),
     on={
       "atari:": dataclasses.replace(
-        _ATARI, target="n_step", n_step=1, learning_rate=4.39e-5, optimizer_eps=1e-3
+        _ATARI,
+        target="n_step",
+        n_step=1,
+        learning_rate=_to_zero(4.39e-5),
+        optimizer_eps=1e-3,
       )
     },
   ),

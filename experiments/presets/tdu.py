@@ -34,8 +34,11 @@ _QEX: dict[str, Any] = {
   "explorers_see_reward": False,
   "bonus": bonuses.AbsoluteTDError(),
   "beta": 1.0,  # The TD error as it is; Table 3's best in our tuning (docs/bsuite).
-  "exploration": exploration.Thompson(epsilon=0.05),  # ε as in bsuite's DQN.
+  # ε as in bsuite's DQN.
+  "exploration": exploration.EpsilonGreedy(0.05, of=exploration.Thompson()),
 }
+# Appendix D.2, with the sample deviation.
+_Q_UCB = exploration.Ucb(scale=1.0, ddof=1, of=exploration.Thompson())
 
 
 def _heads(**changes: Any) -> dqn_config.DQNConfig:
@@ -51,7 +54,9 @@ _R2D2_ATARI = dataclasses.replace(r2d2.ATARI, **_PENG, evaluation_epsilon=0.001)
 _R2D2_HEADS: dict[str, Any] = {
   "num_members": 8,
   "mask_prob": 0.5,
-  "exploration": exploration.Thompson(period_steps=100, epsilon=0.4, ladder=7.0),
+  "exploration": exploration.EpsilonGreedy(
+    0.4, of=exploration.Thompson(period_steps=100), ladder=7.0
+  ),
 }
 _TDU_R2D2: dict[str, Any] = {
   **_R2D2_HEADS,
@@ -97,14 +102,8 @@ PRESETS = (
     name="q_ucb",
     summary="an ensemble that acts by argmax Q + β σ(Q)",
     paper=_PAPER + ", appendix D.2",
-    config=dataclasses.replace(
-      dqn.BOOTSTRAPPED, exploration=exploration.QUcb(scale=1.0)
-    ),
-    on={
-      "atari:": _heads(
-        num_members=20, prior_scale=3.0, exploration=exploration.QUcb(scale=1.0)
-      )
-    },
+    config=dataclasses.replace(dqn.BOOTSTRAPPED, exploration=_Q_UCB),
+    on={"atari:": _heads(num_members=20, prior_scale=3.0, exploration=_Q_UCB)},
   ),
   dqn.preset(
     name="dqn_rnd",

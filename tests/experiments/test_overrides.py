@@ -33,6 +33,7 @@ class Config:
   bonus: Bonus = dataclasses.field(default_factory=Bonus)
   second: Bonus | None = None
   third: Bonus | None = dataclasses.field(default_factory=Bonus)
+  factor: float | Bonus = 1.0
   function: Any = math.sqrt
 
   def __post_init__(self):
@@ -71,6 +72,11 @@ class Config:
     ("bonus.beta=0.1", "bonus", Bonus(0.1)),
     ("third.beta=0.1", "third", Bonus(0.1)),
     ("third=none", "third", None),
+    ("third=Bonus(0.1)", "third", Bonus(0.1)),
+    ("bonus=Bonus(beta=2)", "bonus", Bonus(2)),
+    (f"bonus={__name__}.Bonus(2)", "bonus", Bonus(2)),
+    ("factor=0.1", "factor", 0.1),
+    ("factor=Bonus(2.0)", "factor", Bonus(2.0)),
   ],
 )
 def test_reads_a_value_by_its_type(assignment, field, value):
@@ -103,6 +109,12 @@ def test_reads_a_value_by_its_type(assignment, field, value):
     ("bonus.bta=3", "Did you mean bonus.beta"),
     ("bonus=3", "is a group of fields; set one of them: bonus.beta"),
     ("third=3", "or none to do without it"),
+    ("bonus=Bonas(3)", "it must be one of Bonus, with its arguments"),
+    ("bonus=Config()", "it must be one of Bonus, with its arguments"),
+    ("bonus=Bonus(", "cannot be read"),
+    ("bonus=Bonus(-1)", "cannot be read: beta is -1"),
+    ("bonus=no_such_module.Bonus()", "cannot be read: No module named"),
+    ("factor=low", "factor is 'low'; it must be a number"),
     ("second.beta=3", "second is not in use"),
     ("count.beta=3", "count has no fields of its own"),
     ("function=abs", "set it in Python"),

@@ -99,7 +99,7 @@ def test_tdu_and_its_ablations():
   bootstrapped = config("bootstrapped_dqn")
   assert bootstrapped.ensemble_size == tdu.ensemble_size
   assert config("q_ucb") == dataclasses.replace(
-    bootstrapped, exploration=exploration.QUcb(scale=1.0)
+    bootstrapped, exploration=exploration.Ucb(1.0, ddof=1, of=exploration.Thompson())
   )
   assert config("bootstrapped_dqn_no_prior") == dataclasses.replace(
     bootstrapped, prior_scale=0.0
@@ -123,7 +123,9 @@ def test_the_variants_of_dqn_differ_in_one_thing():
   assert config("double_dqn") == dataclasses.replace(dqn, target="double_q")
   ez = config("dqn_ez").exploration
   assert config("dqn_ez") == dataclasses.replace(dqn, exploration=ez)
-  assert (ez.duration, ez.mu, ez.epsilon) == ("zeta", 2.0, dqn.exploration.epsilon)
+  assert ez == exploration.EzGreedy(
+    dqn.exploration.epsilon, duration=exploration.ZetaDuration(2.0, 10_000)
+  )
   for name, bonus in (("dqn_rnd", bonuses.RND()), ("dqn_counts", bonuses.Counts())):
     assert config(name) == dataclasses.replace(dqn, bonus=bonus, beta=0.1)
 
@@ -136,7 +138,9 @@ def test_the_explorer_and_the_noise_of_paper_4s_baselines():
     explorers_see_reward=False,
     bonus=bonuses.AbsoluteTDError(),
     beta=1.0,
-    exploration=exploration.Thompson(epsilon=dqn.exploration.epsilon),
+    exploration=exploration.EpsilonGreedy(
+      dqn.exploration.epsilon, of=exploration.Thompson()
+    ),
   )
   for get in (config, on_atari):
     assert get("noisy_dqn") == dataclasses.replace(
@@ -176,8 +180,6 @@ def test_paper_3_table_1():
     "updates_per_step": 1 / 4,
     "adam_b2": 0.99,
     "adam_eps": 1e-4,
-    "learning_rate": 1e-4,
-    "final_learning_rate": 5e-5,
     "min_replay_size": 50_000,
     "random_steps": 50_000,
     "target": "double_q",
@@ -186,11 +188,13 @@ def test_paper_3_table_1():
     atari = on_atari(name)
     assert {key: getattr(atari, key) for key in expected} == expected
     # The rate begins to fall at action 10⁶ and is low at 5 · 10⁶.
-    actions = [50_000 + 4 * update for update in atari.learning_rate_updates]
-    assert actions == [1_000_000, 5_000_000]
+    rate = atari.learning_rate
+    assert (rate.start, rate.end) == (1e-4, 5e-5)
+    assert 50_000 + 4 * rate.begin == 1_000_000
+    assert 50_000 + 4 * (rate.begin + rate.steps) == 5_000_000
   double_dqn = on_atari("double_dqn")
-  assert double_dqn.exploration == exploration.StagedEpsilonGreedy(
-    (1.0, 0.1, 0.01), (1_000_000, 5_000_000)
+  assert double_dqn.exploration == exploration.EpsilonGreedy(
+    exploration.Piecewise((1.0, 0.1, 0.01), (1_000_000, 5_000_000))
   )
   assert on_atari("dqn") == dataclasses.replace(double_dqn, target="q_learning")
   assert config("dqn_atari") == on_atari("dqn") == on_atari("dqn_atari")
@@ -211,8 +215,9 @@ def test_rainbow_as_published():
     "noisy_sigma": 0.5,
     "target_update_period": 32_000 // 4 // 4,  # Frames, and actions an update.
     "priority_exponent": 0.5,
-    "importance_exponent": 0.4,
-    "final_importance_exponent": 1.0,
+    "importance_exponent": exploration.Linear(
+      0.4, 1.0, steps=(200_000_000 - 80_000) // 4 // 4
+    ),
     "n_step": 3,
     "num_atoms": 51,
     "max_abs_value": 10.0,
@@ -224,8 +229,6 @@ def test_rainbow_as_published():
     "exploration": exploration.Greedy(),
   }
   assert {key: getattr(atari, key) for key in expected} == expected
-  frames = 80_000 + 4 * 4 * atari.importance_updates
-  assert frames == 200_000_000
 
 
 @pytest.mark.parametrize("name", ["rainbow_epsilon", "rainbow_ez"])
@@ -234,9 +237,9 @@ def test_rainbow_explores_on_top_of_its_noise(name):
     rule = get(name).exploration
     assert get(name) == dataclasses.replace(get("rainbow"), exploration=rule)
   rule = on_atari(name).exploration
-  assert (rule.epsilon, rule.final_epsilon) == (1.0, 0.01)
-  assert 4 * rule.decay_steps == 4_000_000  # Frames.
-  assert getattr(rule, "cap", 100) == 100
+  assert rule.epsilon == exploration.Linear(1.0, 0.01, steps=4_000_000 // 4)  # Frames.
+  if name == "rainbow_ez":
+    assert rule.duration == exploration.ZetaDuration(cap=100)
 
 
 def test_rainbow_cts_differs_as_its_paper_says():

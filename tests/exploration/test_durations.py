@@ -41,19 +41,19 @@ def _assert_follows(draws: np.ndarray, pmf: np.ndarray) -> None:
   ("mu", "cap"), [(2.0, 10_000), (2.0, 100), (1.0, 50), (3.5, 1000)]
 )
 def test_zeta_follows_scipys_zipfian(mu, cap):
-  draws = exploration.sample_zeta(jax.random.PRNGKey(0), mu, cap, (_NUM_DRAWS,))
+  draws = exploration.ZetaDuration(mu, cap)(jax.random.PRNGKey(0), (_NUM_DRAWS,))
   pmf = scipy.stats.zipfian.pmf(np.arange(1, cap + 1), mu, cap)
   _assert_follows(np.asarray(draws), pmf)
 
 
 def test_zeta_with_an_exponent_of_0_is_uniform():
-  draws = exploration.sample_zeta(jax.random.PRNGKey(0), 0.0, 12, (_NUM_DRAWS,))
+  draws = exploration.ZetaDuration(0.0, 12)(jax.random.PRNGKey(0), (_NUM_DRAWS,))
   _assert_follows(np.asarray(draws), np.full(12, 1 / 12))
 
 
 def test_the_tail_of_zeta_is_not_on_a_grid():
   # Of 100 durations a float32 draw reaches 20 near 5000 and 5 near 10 000.
-  draws = exploration.sample_zeta(jax.random.PRNGKey(1), 2.0, 10_000, (10_000_000,))
+  draws = exploration.ZetaDuration()(jax.random.PRNGKey(1), (10_000_000,))
   draws = np.asarray(draws)
   tail = draws[draws >= 5000]
   expected = scipy.stats.zipfian.sf(4999, 2.0, 10_000) * len(draws)
@@ -65,62 +65,63 @@ def test_the_tail_of_zeta_is_not_on_a_grid():
 
 @pytest.mark.parametrize(("decay", "cap"), [(0.9, 10_000), (0.99, 50), (0.5, 3)])
 def test_exponential_follows_the_truncated_geometric_law(decay, cap):
-  draws = exploration.sample_exponential(
-    jax.random.PRNGKey(2), decay, cap, (_NUM_DRAWS,)
+  draws = exploration.ExponentialDuration(decay, cap)(
+    jax.random.PRNGKey(2), (_NUM_DRAWS,)
   )
   weights = np.array([decay ** (n - 1) for n in range(1, cap + 1)])
   _assert_follows(np.asarray(draws), weights / weights.sum())
 
 
 def test_uniform_is_uniform():
-  draws = exploration.sample_uniform(jax.random.PRNGKey(3), 7, (_NUM_DRAWS,))
+  draws = exploration.UniformDuration(7)(jax.random.PRNGKey(3), (_NUM_DRAWS,))
   _assert_follows(np.asarray(draws), np.full(7, 1 / 7))
 
 
-_ALWAYS_ONE = [
-  lambda key, shape: exploration.sample_zeta(key, 2.0, 1, shape),
-  lambda key, shape: exploration.sample_zeta(key, 100.0, 10_000, shape),
-  lambda key, shape: exploration.sample_exponential(key, 0.5, 1, shape),
-  lambda key, shape: exploration.sample_exponential(key, 0.0, 10_000, shape),
-  lambda key, shape: exploration.sample_uniform(key, 1, shape),
-]
-
-
-@pytest.mark.parametrize("sample", _ALWAYS_ONE)
-def test_degenerate_laws_give_1(sample):
-  draws = sample(jax.random.PRNGKey(0), (1000,))
-  np.testing.assert_array_equal(draws, np.ones(1000))
+@pytest.mark.parametrize(
+  "law",
+  [
+    exploration.ZetaDuration(2.0, 1),
+    exploration.ZetaDuration(100.0),
+    exploration.ExponentialDuration(0.5, 1),
+    exploration.ExponentialDuration(0.0),
+    exploration.UniformDuration(1),
+  ],
+  ids=str,
+)
+def test_degenerate_laws_give_1(law):
+  np.testing.assert_array_equal(law(jax.random.PRNGKey(0), (1000,)), np.ones(1000))
 
 
 @pytest.mark.parametrize(
-  "sample",
+  "law",
   [
-    lambda key, shape=(): exploration.sample_zeta(key, 2.0, 100, shape),
-    lambda key, shape=(): exploration.sample_exponential(key, 0.8, 100, shape),
-    lambda key, shape=(): exploration.sample_uniform(key, 100, shape),
+    exploration.ZetaDuration(cap=100),
+    exploration.ExponentialDuration(0.8),
+    exploration.UniformDuration(100),
   ],
+  ids=str,
 )
-def test_shapes_types_and_transformations(sample):
+def test_shapes_types_and_transformations(law):
   key = jax.random.PRNGKey(4)
-  assert sample(key).shape == ()
-  assert sample(key).dtype == jnp.int32
-  assert sample(key, (2, 3)).shape == (2, 3)
-  np.testing.assert_array_equal(jax.jit(sample)(key), sample(key))
+  assert law(key).shape == ()
+  assert law(key).dtype == jnp.int32
+  assert law(key, (2, 3)).shape == (2, 3)
+  np.testing.assert_array_equal(jax.jit(law)(key), law(key))
   keys = jax.random.split(key, 5)
-  np.testing.assert_array_equal(jax.vmap(sample)(keys), [sample(k) for k in keys])
+  np.testing.assert_array_equal(jax.vmap(law)(keys), [law(k) for k in keys])
 
 
 @pytest.mark.parametrize(
-  ("call", "message"),
+  ("make", "message"),
   [
-    (lambda key: exploration.sample_zeta(key, 2.0, 0), "cap is 0 agent steps"),
-    (lambda key: exploration.sample_zeta(key, -1.0, 5), "mu is -1.0"),
-    (lambda key: exploration.sample_zeta(key, np.nan, 5), "mu is nan"),
-    (lambda key: exploration.sample_exponential(key, 1.0, 5), "decay is 1.0"),
-    (lambda key: exploration.sample_exponential(key, 0.5, 0), "cap is 0 agent steps"),
-    (lambda key: exploration.sample_uniform(key, -3), "cap is -3 agent steps"),
+    (lambda: exploration.ZetaDuration(2.0, 0), "cap is 0 agent steps"),
+    (lambda: exploration.ZetaDuration(-1.0), "mu is -1.0"),
+    (lambda: exploration.ZetaDuration(np.nan), "mu is nan"),
+    (lambda: exploration.ExponentialDuration(1.0), "decay is 1.0"),
+    (lambda: exploration.ExponentialDuration(0.5, 0), "cap is 0 agent steps"),
+    (lambda: exploration.UniformDuration(-3), "cap is -3 agent steps"),
   ],
 )
-def test_bad_parameters_are_refused(call, message):
+def test_bad_parameters_are_refused(make, message):
   with pytest.raises(ValueError, match=message):
-    call(jax.random.PRNGKey(0))
+    make()

@@ -20,21 +20,28 @@ _RULES = [
   exploration.Greedy(),
   exploration.Greedy(num_members=2),
   exploration.EpsilonGreedy(0.3),
-  exploration.EpsilonGreedy(1.0, final_epsilon=0.2, decay_steps=100),
+  exploration.EpsilonGreedy(exploration.Linear(1.0, 0.2, 100), ladder=7.0),
+  exploration.EpsilonGreedy(exploration.Alternating()),
   exploration.EzGreedy(0.3),
-  exploration.EzGreedy(1.0, 0.2, 100, duration="uniform", cap=3),
-  exploration.EzGreedy(0.5, duration="exponential", decay=0.7),
+  exploration.EzGreedy(
+    exploration.Linear(1.0, 0.2, 100), duration=exploration.UniformDuration(3)
+  ),
+  exploration.EzGreedy(
+    0.5, of=exploration.Thompson(), duration=exploration.ExponentialDuration(0.7)
+  ),
+  exploration.EzGreedy(0.5, of=exploration.EpsilonGreedy(0.5, exploration.Ucb1())),
   exploration.Boltzmann(0.5),
+  exploration.Boltzmann(exploration.Linear(1.0, 0.1, 100), of=exploration.Thompson(3)),
   exploration.MajorityVote(),
-  exploration.MajorityVote(epsilon=0.4),
+  exploration.EpsilonGreedy(0.4, of=exploration.MajorityVote()),
   exploration.Ucb(),
-  exploration.Ucb(scale=1.0, ddof=1, epsilon=0.4),
+  exploration.EpsilonGreedy(0.4, of=exploration.Ucb(scale=1.0, ddof=1)),
   exploration.Thompson(),
-  exploration.Thompson(period_steps=3, epsilon=0.4),
-  exploration.QUcb(),
-  exploration.QUcb(scale=0.5, epsilon=0.4),
+  exploration.EpsilonGreedy(0.4, of=exploration.Thompson(period_steps=3)),
+  exploration.EpsilonGreedy(0.4, of=exploration.Boltzmann(0.5)),
+  exploration.Ucb(scale=0.5, ddof=1, of=exploration.Thompson()),
   exploration.Ucb1(),
-  exploration.Ucb1(scale=1.0, epsilon=0.4),
+  exploration.EpsilonGreedy(0.4, of=exploration.Ucb1(scale=1.0)),
 ]
 # Whole numbers, so that votes, means and members' values have ties among them.
 _Q = jnp.array([[1.0, 1.0, 0.0], [0.0, 2.0, 0.0], [2.0, 0.0, 1.0], [2.0, 2.0, 0.0]])
@@ -123,8 +130,6 @@ def test_values_without_members_are_refused(rule):
 def test_rules_are_values(rule):
   assert dataclasses.replace(rule) == rule
   assert hash(dataclasses.replace(rule)) == hash(rule)
-  with pytest.raises(dataclasses.FrozenInstanceError):
-    rule.epsilon = 0.1
 
 
 def _select_all(rule, q, state=None, num: int = 64):
@@ -141,22 +146,35 @@ def test_greedy_averages_only_the_first_members():
   assert set(_select_all(exploration.Greedy(num_members=3), q)[0]) == {0}
 
 
-def test_epsilon_follows_its_schedule():
-  rule = exploration.EpsilonGreedy(1.0, final_epsilon=0.0, decay_steps=100)
+_FALLING = exploration.Linear(1.0, 0.0, 100)
+
+
+@pytest.mark.parametrize(
+  "rule", [exploration.EpsilonGreedy(_FALLING), exploration.EzGreedy(_FALLING)], ids=str
+)
+def test_epsilon_follows_its_schedule(rule):
   q = jnp.array([[0.0, 1.0]])
-  key = jax.random.PRNGKey(0)
-  select = jax.vmap(
-    lambda key, steps: rule.select(key, q, rule.init(key, 1, 2), steps), (0, None)
-  )
-  select = jax.jit(select)
+  state = rule.init(jax.random.PRNGKey(0), 1, 2)
+  select = jax.jit(jax.vmap(rule.select, (0, None, None, None)))
   for env_steps, expected in [(0, 0.5), (50, 0.75), (100, 1.0)]:
-    actions, probs, _ = select(_keys(64), env_steps)
-    actions, probs = np.asarray(actions), np.asarray(probs)
+    actions, probs, _ = select(_keys(64), q, state, env_steps)
     np.testing.assert_allclose(probs[actions == 1], expected, rtol=1e-6)
-  ez = exploration.EzGreedy(1.0, final_epsilon=0.0, decay_steps=100)
-  _, prob, state = ez.select(key, q, ez.init(key, 1, 2), 0)
-  assert (float(prob), int(state.repeat.remaining) >= 0) == (0.5, True)
-  assert ez.select(key, q, ez.init(key, 1, 2), 100)[1] == 1.0
+
+
+def test_scales_and_temperatures_follow_their_schedules():
+  q = jnp.array([[1.0, 2.0], [1.0, -1.0]])  # Means 1 and 0.5, deviations 0 and 1.5.
+  ucb = exploration.Ucb(exploration.Linear(0.0, 1.0, 10))
+  boltzmann = exploration.Boltzmann(exploration.Linear(1.0, 0.1, 10))
+  for env_steps, action, temperature in [(0, 0, 1.0), (10, 1, 0.1)]:
+    assert ucb.select(jax.random.PRNGKey(0), q, (), env_steps)[0] == action
+    probs, _ = boltzmann.probs(jax.random.PRNGKey(0), q, (), env_steps)
+    np.testing.assert_allclose(probs[0], 1 / (1 + np.exp(-0.5 / temperature)), 1e-5)
+  bandit = exploration.Ucb1(exploration.Linear(0.0, 8.0, 10))
+  arms = exploration.Ucb1State(jnp.array([0.3, 0.2]), jnp.array([1000, 1]))
+  state = bandit.init(jax.random.PRNGKey(0), 2, 2)._replace(arms=arms)
+  for env_steps, arm in [(0, 0), (10, 1)]:
+    begun = bandit.begin_episode(jax.random.PRNGKey(0), state, jnp.int32(env_steps))
+    assert bandit.policy(begun) == arm
 
 
 @pytest.mark.parametrize(
@@ -164,7 +182,7 @@ def test_epsilon_follows_its_schedule():
   [
     exploration.EpsilonGreedy(0.4, ladder=7.0),
     exploration.EzGreedy(0.4, ladder=7.0),
-    exploration.Thompson(epsilon=0.4, ladder=7.0),
+    exploration.EpsilonGreedy(0.4, of=exploration.Thompson(), ladder=7.0),
   ],
   ids=str,
 )
@@ -187,8 +205,8 @@ def test_actors_stand_on_a_ladder(rule):
 
 def test_a_greedy_rule_may_be_disturbed():
   q = jnp.array([[0.0, 1.0], [5.0, 0.0]])
-  rule = exploration.Greedy(num_members=1, epsilon=0.2)
-  actions, probs, _ = _select_batch(rule, _keys(400), q, rule.init(None, 2, 2))
+  rule = exploration.EpsilonGreedy(0.2, of=exploration.Greedy(num_members=1))
+  actions, probs, _ = _select_batch(rule, _keys(400), q, _start(rule, num_members=2))
   actions, probs = np.asarray(actions), np.asarray(probs)
   assert set(actions) == {0, 1}
   np.testing.assert_allclose(probs[actions == 1], 0.9, rtol=1e-6)
@@ -196,30 +214,33 @@ def test_a_greedy_rule_may_be_disturbed():
 
 
 @pytest.mark.parametrize(
-  "degenerate",
-  [
-    exploration.EzGreedy(0.4, cap=1),
-    exploration.EzGreedy(0.4, duration="uniform", cap=1),
-    exploration.EzGreedy(0.4, duration="exponential", decay=0.0),
-  ],
-  ids=str,
+  "of", [exploration.Greedy(), exploration.Boltzmann(0.5), exploration.Thompson(3)]
 )
-def test_ez_greedy_with_durations_of_1_is_epsilon_greedy(degenerate):
+@pytest.mark.parametrize(
+  "one",
+  [
+    exploration.ZetaDuration(cap=1),
+    exploration.UniformDuration(1),
+    exploration.ExponentialDuration(0.0),
+  ],
+)
+def test_ez_greedy_with_durations_of_1_is_epsilon_greedy(one, of):
   q = jax.random.normal(jax.random.PRNGKey(3), (100, _K, _A))
 
   def run(rule):
     def body(state, inputs):
       key, values = inputs
       action, prob, state = rule.select(key, values, state, _STEPS)
-      return state, (action, prob)
+      return state, (action, prob, rule.policy(state))
 
     return jax.lax.scan(body, _start(rule), (_keys(100), q))[1]
 
-  chex.assert_trees_all_equal(run(degenerate), run(exploration.EpsilonGreedy(0.4)))
+  ez = run(exploration.EzGreedy(0.4, of=of, duration=one))
+  chex.assert_trees_all_equal(ez, run(exploration.EpsilonGreedy(0.4, of=of)))
 
 
 def test_ez_greedy_forgets_its_repeat_at_an_episodes_start():
-  rule = exploration.EzGreedy(1.0, duration="uniform", cap=50)
+  rule = exploration.EzGreedy(1.0, duration=exploration.UniformDuration(50))
   q = jnp.zeros((1, 2))
   _, _, state = rule.select(jax.random.PRNGKey(0), q, _start(rule), _STEPS)
   assert state.repeat.remaining > 0
@@ -231,28 +252,35 @@ def test_ez_greedy_forgets_its_repeat_at_an_episodes_start():
   assert prob == 0.5
 
 
-@pytest.mark.parametrize(
-  ("rule", "draw"),
-  [
-    (
-      exploration.EzGreedy(0.1, mu=3.0, cap=7),
-      lambda key: exploration.sample_zeta(key, 3.0, 7),
-    ),
-    (
-      exploration.EzGreedy(0.1, duration="exponential", decay=0.9, cap=20),
-      lambda key: exploration.sample_exponential(key, 0.9, 20),
-    ),
-    (
-      exploration.EzGreedy(0.1, duration="uniform", cap=20),
-      lambda key: exploration.sample_uniform(key, 20),
-    ),
-  ],
-  ids=["zeta", "exponential", "uniform"],
-)
-def test_ez_greedy_draws_from_the_law_named(rule, draw):
-  keys = _keys(100)
-  drawn, expected = (jax.jit(jax.vmap(f))(keys) for f in (rule.sample_duration, draw))
-  np.testing.assert_array_equal(drawn, expected)
+def test_a_wrapper_passes_on_what_happens_to_the_rule_it_wraps():
+  """Rewards, episodes and places reach a bandit below two layers."""
+  bandit = exploration.Ucb1(scale=0.1)
+  rule = exploration.EzGreedy(0.0, of=exploration.EpsilonGreedy(0.0, of=bandit))
+  states = [r.init(jax.random.PRNGKey(0), _A, _A) for r in (bandit, rule)]
+  for key in _keys(9):
+    for i, r in enumerate((bandit, rule)):
+      states[i] = r.begin_episode(key, states[i], _STEPS)
+      _, _, states[i] = r.select(key, jnp.eye(_A), states[i], _STEPS)
+      states[i] = r.observe(jnp.float32(bandit.policy(states[0]) == 1), states[i])
+    assert rule.policy(states[1]) == bandit.policy(states[0])
+  chex.assert_trees_all_equal(states[1].of.of, states[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Worst(exploration.Score):
+  """A rule from outside of the package: the worst action."""
+
+  def score(self, key, q, state, env_steps):
+    del key, env_steps
+    return -jnp.mean(q, axis=0), state
+
+
+def test_a_rule_from_elsewhere_can_be_wrapped():
+  q = jnp.array([[1.0, 0.0, 2.0]])
+  assert set(_select_all(_Worst(), q)[0]) == {1}
+  rule = exploration.EzGreedy(0.3, of=_Worst())
+  actions, probs = _select_all(rule, q)
+  np.testing.assert_allclose(probs, np.where(actions == 1, 0.8, 0.1), rtol=1e-6)
 
 
 def test_ucb_of_scale_0_is_greedy_on_the_mean():
@@ -318,11 +346,15 @@ def test_thompson_changes_member_only_when_due():
   assert set(periods[:, 0]) == {0, 1, 2}
 
 
+def _q_ucb(scale):
+  return exploration.Ucb(scale, ddof=1, of=exploration.Thompson())
+
+
 def test_q_ucb_adds_the_sample_deviation_to_the_member_followed():
   # Sample deviations over the members: 0 and sqrt(2).
   q = jnp.array([[1.0, 0.0], [1.0, 2.0]])
   for scale, expected in [(0.5, {0: 0, 1: 1}), (1.0, {0: 1, 1: 1})]:
-    rule = exploration.QUcb(scale=scale)
+    rule = _q_ucb(scale)
     seen = set()
     for seed in range(12):
       state = _start(rule, seed, num_members=2)
@@ -335,7 +367,7 @@ def test_q_ucb_adds_the_sample_deviation_to_the_member_followed():
 
 def test_q_ucb_of_scale_0_is_thompson():
   q = jax.random.normal(jax.random.PRNGKey(0), (_K, _A))
-  by_bound = _select_all(exploration.QUcb(scale=0.0), q)
+  by_bound = _select_all(_q_ucb(0.0), q)
   chex.assert_trees_all_equal(by_bound, _select_all(exploration.Thompson(), q))
 
 
@@ -363,25 +395,22 @@ def test_the_bandit_picks_by_what_its_own_episodes_paid():
   [
     (lambda: exploration.Greedy(num_members=0), "num_members is 0"),
     (lambda: exploration.EpsilonGreedy(1.1), "EpsilonGreedy.epsilon is 1.1"),
-    (lambda: exploration.EpsilonGreedy(1.0, 0.1), "a schedule needs both"),
     (lambda: exploration.EzGreedy(-0.1), "EzGreedy.epsilon is -0.1"),
-    (lambda: exploration.EzGreedy(0.1, duration="zipf"), "duration is 'zipf'"),
-    (lambda: exploration.EzGreedy(0.1, duration="exponential"), "decay is None"),
-    (lambda: exploration.EzGreedy(0.1, decay=0.5), "decay is 0.5 with duration='zeta'"),
+    (lambda: exploration.EpsilonGreedy(0.4, ladder=-1.0), "ladder is -1.0"),
+    (lambda: exploration.EzGreedy(0.4, ladder=float("inf")), "EzGreedy.ladder is inf"),
     (
-      lambda: exploration.EzGreedy(0.1, duration="exponential", decay=1.0),
-      "decay is 1.0",
+      lambda: exploration.EpsilonGreedy(0.4, of=exploration.EzGreedy(0.1)),
+      "EpsilonGreedy.of is EzGreedy(.*), which has no policy; use a rules.Policy",
     ),
-    (lambda: exploration.EzGreedy(0.1, mu=-1.0), "mu is -1.0"),
-    (lambda: exploration.EzGreedy(0.1, cap=0), "cap is 0 agent steps"),
+    (
+      lambda: exploration.Boltzmann(0.4, of=exploration.EpsilonGreedy(0.1)),
+      "Boltzmann.of is EpsilonGreedy(.*), which has no score; use a rules.Score",
+    ),
     (lambda: exploration.Boltzmann(0.0), "Boltzmann.temperature is 0.0"),
-    (lambda: exploration.MajorityVote(epsilon=2.0), "MajorityVote.epsilon is 2.0"),
     (lambda: exploration.Ucb(scale=-1.0), "Ucb.scale is -1.0"),
     (lambda: exploration.Ucb(ddof=2), "Ucb.ddof is 2"),
-    (lambda: exploration.Ucb(epsilon=-1.0), "Ucb.epsilon is -1.0"),
     (lambda: exploration.Thompson(period_steps=0), "period_steps is 0 agent steps"),
-    (lambda: exploration.Thompson(epsilon=3.0), "Thompson.epsilon is 3.0"),
-    (lambda: exploration.QUcb(scale=float("nan")), "QUcb.scale is nan"),
+    (lambda: exploration.Ucb(scale=float("nan")), "Ucb.scale is nan"),
     (lambda: exploration.Ucb1(scale=float("inf")), "Ucb1.scale is inf"),
   ],
 )
@@ -395,7 +424,6 @@ def test_bad_parameters_are_refused(make, message):
   [
     (exploration.Greedy(num_members=5), 4, "the ensemble has only 4 members"),
     (exploration.Ucb(ddof=1), 1, "Ucb needs at least 2 members"),
-    (exploration.QUcb(), 1, "QUcb needs at least 2 members"),
   ],
 )
 def test_ensembles_too_small_are_refused(rule, num_members, message):

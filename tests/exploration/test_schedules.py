@@ -1,49 +1,122 @@
-"""How ε changes over a run, and which schedules are refused."""
+"""Schedules: their values over time, and which settings are refused."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from explorax.exploration import schedules
 
 pytestmark = pytest.mark.ops
 
-
-@pytest.mark.parametrize(
-  ("env_steps", "expected"),
-  [(0, 1.0), (25, 0.775), (50, 0.55), (100, 0.1), (10**9, 0.1)],
-)
-def test_epsilon_falls_linearly_and_stays(env_steps, expected):
-  epsilon = schedules.linear_epsilon(1.0, 0.1, 100, jnp.int32(env_steps))
-  np.testing.assert_allclose(epsilon, expected, rtol=1e-6)
-  jitted = jax.jit(lambda steps: schedules.linear_epsilon(1.0, 0.1, 100, steps))
-  np.testing.assert_allclose(jitted(env_steps), expected, rtol=1e-6)
-
-
-def test_a_fixed_epsilon_is_fixed():
-  assert schedules.linear_epsilon(0.3, None, 0, jnp.int32(10**6)) == 0.3
-
-
-@pytest.mark.parametrize("parameters", [(0.0,), (1.0,), (0.1, 1.0, 5), (1.0, 0.0, 1)])
-def test_good_schedules_pass(parameters):
-  schedules.check_epsilon("Rule", *parameters)
+ALTERNATING = schedules.Alternating(start=0.9, decay_steps=25, period_steps=10, seed=3)
+LINEAR = schedules.Linear(1.0, 0.1, steps=100)
+LATER = schedules.Linear(1e-4, 5e-5, steps=100, begin=20)
+PIECEWISE = schedules.Piecewise((1.0, 0.1, 0.01), (100, 500))
 
 
 @pytest.mark.parametrize(
-  ("parameters", "message"),
+  ("schedule", "times", "expected"),
   [
-    ((1.5,), "Rule.epsilon is 1.5"),
-    ((-0.1,), "Rule.epsilon is -0.1"),
-    ((float("nan"),), "Rule.epsilon is nan"),
-    ((1.0, 2.0, 10), "Rule.final_epsilon is 2.0"),
-    ((1.0, 0.1, -1), "decay_steps is -1 environment steps"),
-    ((1.0, 0.1, 0), "final_epsilon=0.1 and decay_steps=0; a schedule needs both"),
-    ((1.0, None, 10), "final_epsilon=None and decay_steps=10; a schedule needs both"),
-    ((1.0, None, 0, -1.0), "Rule.ladder is -1.0"),
-    ((1.0, None, 0, float("inf")), "Rule.ladder is inf"),
+    (LINEAR, (0, 25, 50, 100, 10**9), (1.0, 0.775, 0.55, 0.1, 0.1)),
+    (LATER, (0, 20, 70, 120, 500), (1e-4, 1e-4, 7.5e-5, 5e-5, 5e-5)),
+    (PIECEWISE, (0, 50, 100, 300, 500, 10**7), (1.0, 0.55, 0.1, 0.055, 0.01, 0.01)),
+  ],
+  ids=str,
+)
+def test_values_over_time(schedule, times, expected):
+  for at in (schedules.at, jax.jit(schedules.at, static_argnums=0)):
+    found = [at(schedule, jnp.int32(time)) for time in times]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_number_is_a_setting_that_does_not_change():
+  assert schedules.at(0.3, jnp.int32(10**6)) == 0.3
+
+
+def test_optimisers_take_schedules():
+  optimizer = optax.sgd(LATER)
+  state = optimizer.init(jnp.zeros(()))
+  for count in range(130):
+    update, state = optimizer.update(jnp.ones(()), state)
+    np.testing.assert_allclose(-update, LATER(count), rtol=1e-6)
+
+
+def test_an_alternating_schedule_resumes_where_it_was_left():
+  """Against a plain loop with a count for each schedule."""
+  drawn = np.random.default_rng(3).choice(3, size=4096, p=ALTERNATING.probabilities)
+  followed, expected = [0, 0, 0], []
+  for step in range(300):
+    schedule = drawn[step // 10]
+    share = min(followed[schedule] / 25, 1.0)
+    expected.append(0.9 + share * (ALTERNATING.ends[schedule] - 0.9))
+    followed[schedule] += 1
+  assert min(followed) > 25
+  np.testing.assert_allclose(
+    jax.vmap(ALTERNATING)(jnp.arange(300)), expected, rtol=1e-5
+  )
+  # After the last draw they repeat, all schedules having decayed.
+  late = jax.vmap(ALTERNATING)(10 * schedules._NUM_DRAWN + jnp.arange(0, 400, 10))
+  np.testing.assert_allclose(late, np.take(ALTERNATING.ends, drawn[:40]), rtol=1e-5)
+
+
+def test_alternating_schedules_are_drawn_as_often_as_their_probabilities_say():
+  schedule = schedules.Alternating()
+  times = 12_500 * jnp.arange(100, 4000) + 77
+  late = jax.vmap(schedule)(times)
+  for end, prob in zip(schedule.ends, schedule.probabilities, strict=True):
+    share = np.mean(np.isclose(late, end))
+    assert abs(share - prob) < 4 * np.sqrt(prob * (1 - prob) / 3900)
+  assert np.any(jax.vmap(schedules.Alternating(seed=1))(times) != late)
+
+
+@pytest.mark.parametrize(
+  ("make", "message"),
+  [
+    (lambda: schedules.Linear(1.0, 0.1, steps=0), "Linear has steps=0 and begin=0"),
+    (lambda: schedules.Linear(1.0, 0.1, steps=1, begin=-1), "begin=-1"),
+    (lambda: schedules.Piecewise((1.0,), ()), "at least one step"),
+    (lambda: schedules.Piecewise((1.0, 0.5), (5, 6)), "one value more than steps"),
+    (lambda: schedules.Piecewise((1.0, 0.5), (0,)), "must be positive and increase"),
+    (lambda: schedules.Piecewise((1.0, 0.5, 0.1), (5, 5)), "positive and increase"),
+    (lambda: schedules.Alternating(ends=(0.5,)), "and both for each"),
+    (lambda: schedules.Alternating(ends=(), probabilities=()), "one schedule"),
+    (lambda: schedules.Alternating(probabilities=(0.5, 0.6, -0.1)), "add up to 1"),
+    (lambda: schedules.Alternating(probabilities=(0.5, 0.5, 0.5)), "add up to 1"),
+    (lambda: schedules.Alternating(decay_steps=0), "Alternating.decay_steps is 0"),
+    (lambda: schedules.Alternating(period_steps=0), "Alternating.period_steps is 0"),
+    (lambda: schedules.Alternating(seed=-1), "Alternating.seed is -1"),
   ],
 )
-def test_bad_schedules_are_refused(parameters, message):
+def test_schedules_that_make_no_sense_are_refused(make, message):
   with pytest.raises(ValueError, match=message):
-    schedules.check_epsilon("Rule", *parameters)
+    make()
+
+
+@pytest.mark.parametrize("setting", [0.0, 1.0, LINEAR, PIECEWISE, ALTERNATING])
+def test_settings_within_their_range_pass(setting):
+  schedules.check("epsilon", setting, 1.0)
+
+
+@pytest.mark.parametrize(
+  ("setting", "high", "positive", "message"),
+  [
+    (1.5, 1.0, False, "x is 1.5; it must be finite, at least 0 and at most 1."),
+    (float("nan"), 1.0, False, "x is nan"),
+    (float("inf"), np.inf, False, "x is inf; it must be finite, at least 0."),
+    (0.0, np.inf, True, "x is 0.0; it must be finite, positive."),
+    (schedules.Linear(1.0, -0.1, 5), 1.0, False, r"x is Linear\(start=1.0, end=-0.1"),
+    (schedules.Piecewise((0.5, 2.0, 0.1), (1, 2)), 1.0, False, "x is Piecewise"),
+    (schedules.Alternating(ends=(0.5, 0.1, 7.0)), 1.0, False, "x is Alternating"),
+  ],
+)
+def test_settings_beyond_their_range_are_refused(setting, high, positive, message):
+  with pytest.raises(ValueError, match=message):
+    schedules.check("x", setting, high, positive=positive)
+
+
+def test_a_learning_rate_may_fall_to_0_but_not_be_0():
+  schedules.check_learning_rate("learning_rate", schedules.Linear(1e-3, 0.0, 5))
+  with pytest.raises(ValueError, match=r"learning_rate is 0\.0"):
+    schedules.check_learning_rate("learning_rate", 0.0)

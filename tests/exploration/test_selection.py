@@ -62,21 +62,25 @@ def test_epsilon_greedy_is_drawn_from_its_formula(values, epsilon):
 
 @hypothesis.given(_VALUES, st.sampled_from([0.0, 0.25, 1.0]), st.integers(0, 2**31 - 1))
 @hypothesis.settings(**_SETTINGS)
-def test_dither_reports_the_probability_of_its_action(values, epsilon, seed):
+def test_draw_reports_the_probability_of_its_action(values, epsilon, seed):
   values = values[0]
-  choice = selection.dither(jax.random.PRNGKey(seed), jnp.asarray(values), epsilon)
+  probs = selection.greedy_probs(jnp.asarray(values))
+  np.testing.assert_allclose(probs, _greedy_probs(values), rtol=1e-6)
+  choice = selection.draw(jax.random.PRNGKey(seed), probs, epsilon)
   expected = epsilon / len(values) + (1 - epsilon) * _greedy_probs(values)
   np.testing.assert_allclose(choice.prob, expected[choice.action], rtol=1e-6)
   assert choice.prob.dtype == jnp.float32
   assert choice.action.dtype == jnp.int32
 
 
-def test_dither_says_how_often_it_explored():
-  dither = jax.jit(jax.vmap(selection.dither, in_axes=(0, None, None)))
-  choices = jax.tree.map(np.asarray, dither(_keys(), jnp.arange(4.0), 0.3))
+def test_draw_says_how_often_it_explored():
+  probs = jnp.array([0.0, 0.25, 0.0, 0.75, 0.0])
+  draw = jax.jit(jax.vmap(selection.draw, in_axes=(0, None, None)))
+  choices = jax.tree.map(np.asarray, draw(_keys(), probs, 0.3))
   _assert_drawn_from(choices.explored.astype(int), [0.7, 0.3])
-  _assert_drawn_from(choices.action[choices.explored], [0.25] * 4)
-  assert set(np.asarray(choices.action[~choices.explored])) == {3}
+  _assert_drawn_from(choices.action[choices.explored], [0.2] * 5)
+  _assert_drawn_from(choices.action[~choices.explored], probs)
+  _assert_drawn_from(choices.action, selection.mix_uniform(probs, 0.3))
 
 
 def test_epsilon_greedy_acts_on_the_mean_over_members():
@@ -98,7 +102,8 @@ def test_bounds_are_the_mean_and_deviations(q, scale, ddof):
     mean = sum(column) / len(column)
     squares = sum((value - mean) ** 2 for value in column)
     expected.append(mean + scale * np.sqrt(squares / (len(column) - ddof)))
-  bounds = selection.upper_confidence_bounds(jnp.asarray(q), scale, ddof)
+  q = jnp.asarray(q)
+  bounds = selection.mean_over_members(q) + scale * selection.member_std(q, ddof)
   np.testing.assert_allclose(bounds, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -164,21 +169,20 @@ def test_boltzmann_is_drawn_from_the_softmax(temperature):
 
 
 def test_boltzmann_is_stable_for_great_values():
-  q = jnp.array([[1e6, 1e6 - 1.0]])
-  logits = selection.boltzmann_logits(q, 1e-3)
-  np.testing.assert_allclose(logits, [0.0, -1000.0])
+  probs = selection.boltzmann_probs(jnp.array([1e6, 1e6 - 1.0]), 0.5)
+  np.testing.assert_allclose(probs, 1 / (1 + np.exp([-2.0, 2.0])), rtol=1e-5)
 
 
-def test_no_gradient_leaves():
+@pytest.mark.parametrize(
+  "probs", [selection.greedy_probs, lambda q: selection.boltzmann_probs(q, 1.0)]
+)
+def test_no_gradient_leaves(probs):
+  def prob(q):
+    probabilities = probs(selection.mean_over_members(q))
+    return selection.draw(jax.random.PRNGKey(0), probabilities, 0.5).prob
+
   q = jnp.array([[0.3, 0.1], [0.2, 0.4]])
-  zeros = np.zeros((2, 2))
-  gradient = jax.grad(lambda q: selection.boltzmann_logits(q, 1.0)[0])(q)
-  np.testing.assert_array_equal(gradient, zeros)
-  key = jax.random.PRNGKey(0)
-  gradient = jax.grad(
-    lambda q: selection.dither(key, selection.mean_over_members(q), 0.5).prob
-  )(q)
-  np.testing.assert_array_equal(gradient, zeros)
+  np.testing.assert_array_equal(jax.grad(prob)(q), np.zeros((2, 2)))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +210,7 @@ def test_jitted_vmapped_and_plain_agree(choose):
     lambda key: exploration.boltzmann(key, jnp.zeros((3,), jnp.int32), 1.0),
     lambda key: exploration.ucb(jnp.zeros((3,)), 0.1, key=key),
     lambda key: exploration.majority_vote(key, jnp.zeros((3,))),
-    lambda key: selection.dither(key, jnp.zeros((2, 3)), 0.1),
+    lambda key: selection.draw(key, jnp.zeros((2, 3)), 0.1),
   ],
 )
 def test_wrong_ranks_and_types_are_refused(call):

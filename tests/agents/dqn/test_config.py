@@ -66,29 +66,11 @@ REFUSED = [
   ({"evaluation_epsilon": 1.1}, "evaluation_epsilon is 1.1"),
   ({"max_abs_reward": 0.0}, "max_abs_reward is 0.0"),
   ({"max_abs_td": -1.0}, "max_abs_td is -1.0"),
-  ({"final_learning_rate": 1e-4}, "learning_rate_updates (0, 0); a schedule needs"),
-  ({"learning_rate_updates": (0, 9)}, "final_learning_rate is None"),
+  ({"learning_rate": exploration.Linear(1e-3, -1.0, 9)}, "learning_rate is Linear"),
+  ({"importance_exponent": exploration.Linear(0.0, 1.0, 9)}, "but replay is uniform"),
   (
-    {"final_learning_rate": 1e-4, "learning_rate_updates": (9, 3)},
-    "learning_rate_updates (9, 3); a schedule needs both",
-  ),
-  (
-    {"final_learning_rate": 0.0, "learning_rate_updates": (0, 9)},
-    "final_learning_rate is 0.0; it must be positive",
-  ),
-  ({"priority_exponent": 0.5, "final_importance_exponent": 1.0}, "needs both"),
-  ({"priority_exponent": 0.5, "importance_updates": 9}, "needs both"),
-  (
-    {"final_importance_exponent": 1.0, "importance_updates": 9},
-    "final_importance_exponent is 1.0, but replay is uniform",
-  ),
-  (
-    {
-      "priority_exponent": 0.5,
-      "final_importance_exponent": 1.5,
-      "importance_updates": 9,
-    },
-    "final_importance_exponent is 1.5; it is in [0, 1]",
+    {"priority_exponent": 0.5, "importance_exponent": exploration.Linear(0.0, 1.5, 9)},
+    "it must be finite, at least 0 and at most 1",
   ),
   ({"updates_per_step": 0.0}, "updates_per_step is 0.0"),
   ({"updates_per_step": math.inf}, "updates_per_step is inf"),
@@ -128,7 +110,6 @@ def test_bonuses_refuse(make, message):
   "rule, message",
   [
     (exploration.Ucb(ddof=1), "Ucb needs at least 2 members"),
-    (exploration.QUcb(), "QUcb needs at least 2 members"),
   ],
 )
 def test_rules_that_need_members(make_config, make_agent, rule, message):
@@ -147,14 +128,9 @@ VARIANTS = [
   {
     "priority_exponent": 0.5,
     "importance_exponent": 0.5,
-    "exploration": exploration.EpsilonGreedy(0.1, final_epsilon=0.01, decay_steps=9),
+    "exploration": exploration.EpsilonGreedy(exploration.Linear(0.1, 0.01, 9)),
   },
-  {"exploration": exploration.EzGreedy(0.1, duration="zeta")},
-  {"exploration": exploration.EzGreedy(0.1, duration="exponential", decay=0.5)},
-  {
-    "exploration": exploration.EzGreedy(0.1, final_epsilon=0.01, decay_steps=9),
-    "bonus": bonuses.InfoGain(),
-  },
+  {"exploration": exploration.EzGreedy(0.1), "bonus": bonuses.InfoGain()},
   {"exploration": exploration.Boltzmann(1.0), "bonus": bonuses.RND()},
   {"exploration": exploration.Greedy(), "bonus": bonuses.Counts()},
   {"exploration": exploration.MajorityVote()},
@@ -173,17 +149,16 @@ VARIANTS = [
     "beta": 1.0,
   },
   {
-    "exploration": exploration.QUcb(),
+    "exploration": exploration.Ucb(of=exploration.Thompson()),
     "num_members": 2,
     "bonus": bonuses.QUncertainty(),
   },
   {"exploration": exploration.Ucb1()},
   {
-    "exploration": exploration.StagedEpsilonGreedy((1.0, 0.1), (9,)),
+    "exploration": exploration.EpsilonGreedy(exploration.Piecewise((1.0, 0.1), (9,))),
     "random_steps": 3,
     "max_abs_td": 1.0,
-    "final_learning_rate": 1e-4,
-    "learning_rate_updates": (2, 5),
+    "learning_rate": exploration.Linear(1e-3, 1e-4, steps=3, begin=2),
   },
   {
     **C51,
@@ -192,8 +167,7 @@ VARIANTS = [
     "duelling": True,
     "noisy_sigma": 0.5,
     "priority_exponent": 0.5,
-    "final_importance_exponent": 1.0,
-    "importance_updates": 9,
+    "importance_exponent": exploration.Linear(0.0, 1.0, 9),
   },
 ]
 PARTS = [

@@ -90,9 +90,9 @@ class Reference:
   def loss(self, params: Tree, sample: Any, targets: np.ndarray) -> float:
     rows, config = sample.rows, self.config
     exponent = config.importance_exponent
-    if config.final_importance_exponent is not None:
-      share = min(self.num_updates / config.importance_updates, 1.0)
-      exponent = (1 - share) * exponent + share * config.final_importance_exponent
+    if isinstance(exponent, exploration.Linear):
+      share = min(self.num_updates / exponent.steps, 1.0)
+      exponent = (1 - share) * exponent.start + share * exponent.end
     weights = (1 / (sample.population * sample.probabilities.astype(np.float64))) ** (
       exponent
     )
@@ -152,10 +152,10 @@ class Reference:
     self.num_updates += 1
     t, (m, v) = self.num_updates, self.moments
     learning_rate = config.learning_rate
-    if config.final_learning_rate is not None:
-      first, last = config.learning_rate_updates
-      share = min(max((t - 1 - first) / (last - first), 0.0), 1.0)
-      learning_rate += share * (config.final_learning_rate - learning_rate)
+    if isinstance(learning_rate, exploration.Linear):
+      start, end = learning_rate.start, learning_rate.end
+      share = (t - 1 - learning_rate.begin) / learning_rate.steps
+      learning_rate = start + min(max(share, 0.0), 1.0) * (end - start)
     for name, g in gradients.items():
       m[name] = 0.9 * m[name] + 0.1 * g
       v[name] = config.adam_b2 * v[name] + (1 - config.adam_b2) * g**2
@@ -179,7 +179,7 @@ QEX = {
   "explorers_see_reward": False,
   "bonus": bonuses.AbsoluteTDError(),
   "beta": 0.7,
-  "exploration": exploration.Thompson(epsilon=0.05),
+  "exploration": exploration.EpsilonGreedy(0.05, of=exploration.Thompson()),
 }
 EVERYTHING = {
   **TDU,
@@ -198,12 +198,9 @@ CLIPPED_AND_SCHEDULED = {
   "n_step": 2,
   "max_abs_reward": 0.4,
   "max_abs_td": 0.3,
-  "final_learning_rate": 0.01,
-  "learning_rate_updates": (1, 4),
+  "learning_rate": exploration.Linear(0.05, 0.01, steps=3, begin=1),
   "priority_exponent": 0.6,
-  "importance_exponent": 0.4,
-  "final_importance_exponent": 1.0,
-  "importance_updates": 2,
+  "importance_exponent": exploration.Linear(0.4, 1.0, 2),
 }
 
 
@@ -213,7 +210,7 @@ CLIPPED_AND_SCHEDULED = {
 def test_three_updates(make_config, make_agent, make_sample, changes):
   # A large ε keeps Adam's steps continuous where a gradient is about zero.
   settings = {"adam_eps": 1e-2, "learning_rate": 0.05, "target_update_period": 2}
-  config = make_config(**settings, **changes)
+  config = make_config(**(settings | changes))
   core = make_agent(config).learner
   state = core.init(jax.random.PRNGKey(1))
   # Biases begin at zero: other ones tell more. Targets of their own, too.

@@ -63,7 +63,6 @@ REFUSED = [
   ({"learning_rate": 0.0}, "learning_rate is 0.0"),
   ({"optimizer_eps": 0.0}, "optimizer_eps is 0.0"),
   ({"updates_per_step": math.inf}, "updates_per_step is inf"),
-  ({"learning_rate_steps": 0}, "learning_rate_steps is 0"),
   ({"sequence_length": 1}, "sequence_length is 1; a sequence needs at least 2 rows"),
   ({"burn_in": -1}, "burn_in is -1"),
   ({"burn_in": 4, "lstm_size": 0}, "without an LSTM there is no state to warm up"),
@@ -121,7 +120,7 @@ VARIANTS = [
     "mask_prob": 0.5,
     "mask_per_step": True,
     "evaluation": exploration.Greedy(),
-    "learning_rate_steps": 9,
+    "learning_rate": exploration.Linear(1e-3, 0.0, 9),
     "optimizer": "rmsprop",
   },
 ]

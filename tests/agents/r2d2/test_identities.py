@@ -57,7 +57,7 @@ def test_the_target_policy_can_be_the_exploring_one(
   falling = dataclasses.replace(
     config,
     target_epsilon=None,
-    exploration=exploration.EpsilonGreedy(1.0, 0.0, 100),
+    exploration=exploration.EpsilonGreedy(exploration.Linear(1.0, 0.0, 100)),
     min_replay_size=20,
     updates_per_step=0.5,
   )

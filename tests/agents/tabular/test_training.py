@@ -13,7 +13,6 @@ import pytest
 from explorax import exploration
 from explorax.agents.tabular import fourier, q_learning, r_max, sarsa, training
 from explorax.environments import chain, deep_sea, gridworld, jax_types, mountain_car
-from explorax.exploration import rules
 
 ROOM = gridworld.GridWorld(5)
 CHAIN = chain.Chain(8)
@@ -246,31 +245,23 @@ def test_first_visits_of_pairs():
 EXPLORERS = {
   "greedy": (exploration.Greedy(), 1),
   "epsilon": (exploration.EpsilonGreedy(0.2), 1),
-  "decaying": (exploration.EpsilonGreedy(1.0, 0.1, 100), 1),
+  "decaying": (exploration.EpsilonGreedy(exploration.Linear(1.0, 0.1, 100)), 1),
   "ez": (exploration.EzGreedy(0.2), 1),
-  "ez_exponential": (exploration.EzGreedy(0.2, duration="exponential", decay=0.5), 1),
-  "ez_uniform": (exploration.EzGreedy(0.2, duration="uniform", cap=5), 3),
+  "ez_thompson": (
+    exploration.EzGreedy(
+      0.2, of=exploration.Thompson(), duration=exploration.UniformDuration(5)
+    ),
+    3,
+  ),
   "boltzmann": (exploration.Boltzmann(0.1), 3),
-  "alternating": (exploration.AlternatingEpsilonGreedy(), 1),
-  "staged": (exploration.StagedEpsilonGreedy((1.0, 0.1), (50,)), 1),
+  "alternating": (exploration.EpsilonGreedy(exploration.Alternating()), 1),
   "vote": (exploration.MajorityVote(), 3),
   "ucb": (exploration.Ucb(), 3),
   "thompson": (exploration.Thompson(), 3),
   "thompson_redrawn": (exploration.Thompson(period_steps=3), 3),
-  "q_ucb": (exploration.QUcb(), 3),
+  "q_ucb": (exploration.Ucb(1.0, ddof=1, of=exploration.Thompson()), 3),
   "ucb1": (exploration.Ucb1(), 3),
 }
-
-
-def test_every_rule_is_in_the_table():
-  named = {
-    value
-    for value in vars(exploration).values()
-    if isinstance(value, type) and hasattr(value, "select")
-  }
-  abstract = {exploration.Rule, exploration.Dithering}
-  assert named - abstract == {type(rule) for rule, _ in EXPLORERS.values()}
-  assert rules.Greedy in named
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -336,7 +327,10 @@ def test_ez_with_durations_of_1_is_epsilon_greedy():
       num_episodes=20,
       observe=room_index,
     )
-    for rule in (exploration.EzGreedy(0.3, cap=1), exploration.EpsilonGreedy(0.3))
+    for rule in (
+      exploration.EzGreedy(0.3, duration=exploration.UniformDuration(1)),
+      exploration.EpsilonGreedy(0.3),
+    )
   )
   for one, other in zip(jax.tree.leaves(ez), jax.tree.leaves(epsilon), strict=True):
     np.testing.assert_array_equal(one, other)

@@ -6,58 +6,63 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.exploration import repeats, selection
+from explorax.exploration import selection
 
 pytestmark = pytest.mark.ops
+
+_UP_TO_FOUR = exploration.UniformDuration(4)
 
 
 def _keys(num: int) -> jax.Array:
   return jax.random.split(jax.random.PRNGKey(7), num)
 
 
-def _ones(key: jax.Array) -> jax.Array:
-  del key
-  return jnp.int32(1)
-
-
-def _up_to_four(key: jax.Array) -> jax.Array:
-  return exploration.sample_uniform(key, 4)
-
-
-def test_actions_follow_the_state_machine():
+@pytest.mark.parametrize(
+  "of",
+  [
+    exploration.Greedy(),
+    exploration.Boltzmann(0.5),
+    exploration.Ucb(1.0),
+    exploration.Thompson(),
+  ],
+  ids=str,
+)
+def test_actions_follow_the_state_machine(of):
   """The rule of section 4 as a loop, fed with the draws of the same keys."""
   q = jax.random.normal(jax.random.PRNGKey(0), (200, 2, 5))
-  epsilon = 0.4
-  state = exploration.init_ez_state()
-  step = jax.jit(
-    lambda key, q, state: repeats.ez_step(key, q, epsilon, state, _up_to_four)
-  )
-  dither = jax.jit(lambda key, q: selection.dither(key, q.mean(axis=0), epsilon))
-  duration = jax.jit(lambda key: _up_to_four(jax.random.fold_in(key, 1)))
+  rule = exploration.EzGreedy(0.4, of=of, duration=_UP_TO_FOUR)
+  state = rule.init(jax.random.PRNGKey(1), 2, 5)
+  step = jax.jit(rule.select)
+
+  @jax.jit
+  def draw(key, q, inner):
+    probs, inner = of.probs(key, q, inner, 0)
+    return selection.draw(key, probs, 0.4), inner
+
+  duration = jax.jit(lambda key: _UP_TO_FOUR(jax.random.fold_in(key, 1)))
+  inner = of.init(jax.random.PRNGKey(1), 2, 5)
   remaining, repeated, num_repeats = 0, None, 0
   for key, values in zip(_keys(200), q, strict=True):
-    action, prob, state = step(key, values, state)
+    action, prob, state = step(key, values, state, 0)
+    choice, inner = draw(key, values, inner)
     if remaining > 0:
       expected, expected_prob = repeated, 1.0
       remaining -= 1
       num_repeats += 1
     else:
-      choice = dither(key, values)
       expected, expected_prob = int(choice.action), float(choice.prob)
       if choice.explored:
         repeated = expected
         remaining = int(duration(key)) - 1
     assert int(action) == expected
     np.testing.assert_allclose(prob, expected_prob, rtol=1e-6)
-    assert int(state.remaining) == remaining
+    assert int(state.repeat.remaining) == remaining
   assert num_repeats > 50
 
 
 def test_a_duration_counts_its_first_step():
-  key = jax.random.PRNGKey(0)
   state = exploration.init_ez_state()
-  remaining = []
-  actions = []
+  remaining, actions = [], []
   for key in _keys(4):
     action, state = exploration.ez_greedy(
       key, jnp.zeros((1, 9)), 1.0, state, lambda key: jnp.int32(4)
@@ -69,11 +74,10 @@ def test_a_duration_counts_its_first_step():
 
 
 def test_the_default_duration_is_the_papers_zeta():
-  q = jnp.zeros((1, 2))
   start = exploration.init_ez_state()
   for key in _keys(20):
-    _, state = exploration.ez_greedy(key, q, 1.0, start)
-    duration = exploration.sample_zeta(jax.random.fold_in(key, 1), 2.0, 10_000)
+    _, state = exploration.ez_greedy(key, jnp.zeros((1, 2)), 1.0, start)
+    duration = exploration.ZetaDuration(2.0, 10_000)(jax.random.fold_in(key, 1))
     assert int(state.remaining) == int(duration) - 1
 
 
@@ -81,7 +85,8 @@ def test_durations_of_1_are_epsilon_greedy():
   q = jax.random.normal(jax.random.PRNGKey(1), (200, 3, 4))
 
   def body(state, inputs):
-    action, state = exploration.ez_greedy(*inputs, 0.5, state, _ones)
+    one = exploration.UniformDuration(1)
+    action, state = exploration.ez_greedy(*inputs, 0.5, state, one)
     return state, (action, state.remaining)
 
   keys = _keys(200)
@@ -101,19 +106,17 @@ def test_no_repeat_starts_at_epsilon_0():
 def test_vmapped_and_scanned():
   q = jax.random.normal(jax.random.PRNGKey(2), (50, 6, 1, 3))
   keys = jax.random.split(jax.random.PRNGKey(3), (50, 6))
-  step = jax.vmap(
-    lambda key, q, state: exploration.ez_greedy(key, q, 0.5, state, _up_to_four)
-  )
-  start = jax.vmap(lambda _: exploration.init_ez_state())(jnp.arange(6))
+
+  def step(key, q, state):
+    return exploration.ez_greedy(key, q, 0.5, state, _UP_TO_FOUR)
 
   def body(state, inputs):
-    action, state = step(*inputs, state)
+    action, state = jax.vmap(step)(*inputs, state)
     return state, action
 
+  start = jax.vmap(lambda _: exploration.init_ez_state())(jnp.arange(6))
   _, actions = jax.lax.scan(body, start, (keys, q))
-  single = jax.jit(
-    lambda key, q, state: exploration.ez_greedy(key, q, 0.5, state, _up_to_four)
-  )
+  single = jax.jit(step)
   for i in range(2):
     state = exploration.init_ez_state()
     for t in range(50):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.exploration import members
 
 pytestmark = pytest.mark.ops
 
@@ -20,6 +19,10 @@ def _keys(num: int, seed: int = 0) -> jax.Array:
   return jax.random.split(jax.random.PRNGKey(seed), num)
 
 
+def _arms(values, counts) -> exploration.Ucb1State:
+  return exploration.Ucb1State(jnp.array(values), jnp.array(counts))
+
+
 def test_members_are_drawn_uniformly():
   draw = jax.jit(jax.vmap(exploration.init_thompson, in_axes=(0, None)))
   drawn = draw(_keys(20_000), 4)
@@ -28,36 +31,30 @@ def test_members_are_drawn_uniformly():
   np.testing.assert_array_equal(drawn.steps, np.zeros(20_000))
 
 
-def _follow(period_steps, num_steps: int) -> np.ndarray:
+@pytest.mark.parametrize("period_steps", [None, 5])
+def test_a_member_is_followed_greedily_for_its_period(period_steps):
   def body(state, key):
     action, state = exploration.thompson(key, _Q, state, period_steps)
     return state, (action, state.member, state.steps)
 
   start = exploration.init_thompson(jax.random.PRNGKey(5), 4)
-  _, outputs = jax.lax.scan(body, start, _keys(num_steps))
-  return np.asarray(outputs)
-
-
-def test_one_member_is_followed_greedily_to_the_end():
-  actions, followed, steps = _follow(None, 60)
-  assert len(set(followed)) == 1
+  _, outputs = jax.lax.scan(body, start, _keys(1000))
+  actions, followed, steps = map(np.asarray, outputs)
   np.testing.assert_array_equal(actions, followed)
-  np.testing.assert_array_equal(steps, np.arange(1, 61))
-
-
-def test_a_new_member_comes_every_period():
-  actions, followed, steps = _follow(5, 1000)
-  np.testing.assert_array_equal(actions, followed)
-  np.testing.assert_array_equal(steps, np.tile(np.arange(1, 6), 200))
-  periods = followed.reshape(200, 5)
-  np.testing.assert_array_equal(periods, np.repeat(periods[:, :1], 5, axis=1))
-  assert periods[0, 0] == exploration.init_thompson(jax.random.PRNGKey(5), 4).member
-  counts = np.bincount(periods[:, 0], minlength=4)
-  np.testing.assert_array_less(np.abs(counts - 50), 5 * math.sqrt(200 * 0.1875))
+  length = period_steps or 1000
+  np.testing.assert_array_equal(
+    steps, np.tile(np.arange(1, length + 1), 1000 // length)
+  )
+  periods = followed.reshape(-1, length)
+  np.testing.assert_array_equal(periods, np.repeat(periods[:, :1], length, axis=1))
+  assert periods[0, 0] == start.member
+  if period_steps:
+    counts = np.bincount(periods[:, 0], minlength=4)
+    np.testing.assert_array_less(np.abs(counts - 50), 5 * math.sqrt(200 * 0.1875))
 
 
 def test_thompson_breaks_ties_at_random():
-  state = exploration.ThompsonState(jnp.int32(1), jnp.int32(0))
+  state = exploration.ThompsonState(jnp.int32(1), jnp.int32(0), jnp.int32(2))
   q = jnp.array([[9.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
   draw = jax.jit(jax.vmap(lambda key: exploration.thompson(key, q, state)[0]))
   counts = np.bincount(draw(_keys(2000)), minlength=3)
@@ -104,23 +101,21 @@ def test_the_bandit_matches_a_loop():
 
 
 def test_untried_arms_come_first_and_at_random():
-  state = members.Ucb1State(jnp.array([100.0, 0.0, 0.0]), jnp.array([1, 0, 0]))
   draw = jax.jit(jax.vmap(exploration.ucb1, in_axes=(0, None, None)))
+  state = _arms([100.0, 0.0, 0.0], [1, 0, 0])
   counts = np.bincount(draw(_keys(2000), state, 8.0), minlength=3)
   assert counts[0] == 0
   assert abs(counts[1] - 1000) < 5 * math.sqrt(500)
 
 
 def test_without_a_bonus_the_best_mean_wins():
-  state = members.Ucb1State(jnp.array([0.1, 0.3, 0.2]), jnp.array([1, 1000, 1]))
+  state = _arms([0.1, 0.3, 0.2], [1, 1000, 1])
   assert exploration.ucb1(jax.random.PRNGKey(0), state, 0.0) == 1
   assert exploration.ucb1(jax.random.PRNGKey(0), state, 8.0) == 2
 
 
 def test_the_bandit_vmapped():
-  states = members.Ucb1State(
-    jnp.array([[0.0, 1.0], [1.0, 0.0]]), jnp.array([[5, 5], [5, 5]])
-  )
+  states = _arms([[0.0, 1.0], [1.0, 0.0]], [[5, 5], [5, 5]])
   draw = jax.jit(jax.vmap(exploration.ucb1, in_axes=(0, 0, None)))
   np.testing.assert_array_equal(draw(_keys(2), states, 1.0), [1, 0])
   update = jax.jit(jax.vmap(exploration.update_ucb1))

@@ -1,0 +1,115 @@
+"""Acting at random at times: ε-greedy and Boltzmann exploration, on any score."""
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+
+from explorax.exploration import rules, schedules, scores, selection, types
+
+
+class EpsilonState(NamedTuple):
+  """The state of the rule wrapped, and the power of ε that this actor takes."""
+
+  of: Any
+  power: jax.Array
+
+
+class Epsilon(rules.Wrapper):
+  """A rule that explores with probability ε, wrapped around another.
+
+  With a ladder, actor j of J takes the power `1 + ladder · j / (J − 1)` of ε, and a
+  single actor ε itself. Ape-X and R2D2 have 0.4 for ε and 7 for the ladder (Kapturowski
+  et al., 2019), so that a few actors explore and most hardly do.
+  """
+
+  epsilon: schedules.Setting
+  ladder: float
+
+  def __post_init__(self):
+    name = type(self).__name__
+    schedules.check(f"{name}.epsilon", self.epsilon, 1.0)
+    if not 0.0 <= self.ladder < math.inf:
+      raise ValueError(
+        f"{name}.ladder is {self.ladder}; use a finite value of at least 0 (0: all "
+        "actors have one epsilon)."
+      )
+    rules.check_of(self, rules.Policy)
+
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> EpsilonState:
+    last = jnp.maximum(jnp.asarray(place.num_actors, jnp.float32) - 1.0, 1.0)
+    power = 1.0 + self.ladder * jnp.asarray(place.actor_id, jnp.float32) / last
+    return EpsilonState(super().init(key, num_members, num_actions, place), power)
+
+  def begin_episode(
+    self, key: jax.Array, state: EpsilonState, env_steps: jax.Array
+  ) -> EpsilonState:
+    return state._replace(of=super().begin_episode(key, state.of, env_steps))
+
+  def observe(self, reward: jax.Array, state: EpsilonState) -> EpsilonState:
+    return state._replace(of=super().observe(reward, state.of))
+
+  def policy(self, state: EpsilonState) -> jax.Array:
+    return super().policy(state.of)
+
+  def actor_epsilon(self, state: EpsilonState, env_steps: jax.Array) -> jax.Array:
+    """ε of this actor, float32 `[]`."""
+    return jnp.power(schedules.at(self.epsilon, env_steps), state.power)
+
+
+@dataclasses.dataclass(frozen=True)
+class EpsilonGreedy(Epsilon, rules.Policy):
+  """With probability ε a uniform action, else that of the rule wrapped.
+
+  By default, that is the greedy one on the mean over the members.
+  """
+
+  epsilon: schedules.Setting  # Probability of a uniform action.
+  of: rules.Policy = dataclasses.field(default_factory=scores.Greedy)
+  ladder: float = 0.0  # 0: one ε for all actors; R2D2's 7.
+
+  def probs(
+    self, key: jax.Array, q: jax.Array, state: EpsilonState, env_steps: jax.Array
+  ) -> tuple[jax.Array, EpsilonState]:
+    probs, inner = self.of.probs(key, q, state.of, env_steps)
+    mixed = selection.mix_uniform(probs, self.actor_epsilon(state, env_steps))
+    return mixed, state._replace(of=inner)
+
+  def select(
+    self, key: jax.Array, q: jax.Array, state: EpsilonState, env_steps: jax.Array
+  ) -> rules.Selection:
+    chex.assert_rank(q, 2)
+    probs, inner = self.of.probs(key, q, state.of, env_steps)
+    choice = selection.draw(key, probs, self.actor_epsilon(state, env_steps))
+    return choice.action, choice.prob, state._replace(of=inner)
+
+
+@dataclasses.dataclass(frozen=True)
+class Boltzmann(rules.Wrapper, rules.Policy):
+  """Draws from the softmax of a score over a temperature.
+
+  By default, the score is the mean over the members.
+  """
+
+  temperature: schedules.Setting  # In units of the score; positive.
+  of: rules.Score = dataclasses.field(default_factory=scores.Greedy)
+
+  def __post_init__(self):
+    schedules.check("Boltzmann.temperature", self.temperature, positive=True)
+    rules.check_of(self, rules.Score)
+
+  def probs(
+    self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
+  ) -> tuple[jax.Array, Any]:
+    score, state = self.of.score(key, q, state, env_steps)
+    temperature = schedules.at(self.temperature, env_steps)
+    return selection.boltzmann_probs(score, temperature), state

@@ -1,0 +1,212 @@
+"""Following one member of an ensemble for a while: Thompson sampling, and a bandit."""
+
+import dataclasses
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+
+from explorax.exploration import rules, schedules, selection, types
+
+# Folded into a step's key to draw the member.
+_MEMBER = 2
+
+
+class ThompsonState(NamedTuple):
+  """The member being followed.
+
+  Attributes:
+    member: int32 `[]`.
+    steps: int32 `[]`, agent steps taken with it.
+    num_members: int32 `[]`, of how many members it is one.
+  """
+
+  member: jax.Array
+  steps: jax.Array
+  num_members: jax.Array
+
+
+def init_thompson(key: jax.Array, num_members: chex.Numeric) -> ThompsonState:
+  """Draws a member uniformly: the state at an episode's start."""
+  member = jax.random.randint(key, (), 0, num_members, jnp.int32)
+  return ThompsonState(member, jnp.int32(0), jnp.asarray(num_members, jnp.int32))
+
+
+def _follow(
+  key: jax.Array, state: ThompsonState, period_steps: int | None
+) -> ThompsonState:
+  """Counts a step, first drawing a new member if `period_steps` have been taken."""
+  if period_steps is not None:
+    drawn = init_thompson(jax.random.fold_in(key, _MEMBER), state.num_members)
+    due = state.steps >= period_steps
+    state = jax.tree.map(lambda a, b: jnp.where(due, a, b), drawn, state)
+  return state._replace(steps=state.steps + 1)
+
+
+def thompson(
+  key: jax.Array,
+  q: jax.Array,
+  state: ThompsonState,
+  period_steps: int | None = None,
+) -> tuple[jax.Array, ThompsonState]:
+  """Follows one member greedily, ties at random, until another is drawn.
+
+  A member drawn uniformly at each episode's start is Bootstrapped DQN (Osband et
+  al., 2016); a new one every `period_steps` is what "Temporal Difference
+  Uncertainties" (Flennerhag et al., 2020) does on Atari, with 100 agent steps.
+
+  Args:
+    key: a random key.
+    q: `[K, A]`, float.
+    state: from `init_thompson` at an episode's start, else from the last step.
+    period_steps: agent steps after which a new member is drawn; None for never
+      within an episode.
+
+  Returns:
+    The action (int32 `[]`) and the state.
+  """
+  chex.assert_rank(q, 2)
+  chex.assert_type(q, float)
+  state = _follow(key, state, period_steps)
+  return selection.draw(key, selection.greedy_probs(q[state.member])).action, state
+
+
+@dataclasses.dataclass(frozen=True)
+class Thompson(rules.Score):
+  """The values of one member, drawn uniformly (Bootstrapped DQN; see `thompson`).
+
+  A new member is drawn at each episode's start, and every `period_steps` within it.
+  """
+
+  period_steps: int | None = None  # Agent steps; None: one member per episode.
+
+  def __post_init__(self):
+    if self.period_steps is not None and self.period_steps < 1:
+      raise ValueError(
+        f"Thompson.period_steps is {self.period_steps} agent steps; use at least 1, "
+        "or None for one member per episode."
+      )
+
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> ThompsonState:
+    del num_actions, place
+    return init_thompson(key, num_members)
+
+  def begin_episode(
+    self, key: jax.Array, state: ThompsonState, env_steps: jax.Array
+  ) -> ThompsonState:
+    del env_steps
+    return init_thompson(key, state.num_members)
+
+  def score(
+    self, key: jax.Array, q: jax.Array, state: ThompsonState, env_steps: jax.Array
+  ) -> tuple[jax.Array, ThompsonState]:
+    del env_steps
+    state = _follow(key, state, self.period_steps)
+    return q[state.member], state
+
+  def policy(self, state: ThompsonState) -> jax.Array:
+    return state.member
+
+
+class Ucb1State(NamedTuple):
+  """What a bandit knows of its arms.
+
+  Attributes:
+    values: float32 `[K]`, V_k, the mean reward per environment step under arm k.
+    counts: int32 `[K]`, n(k), environment steps taken under arm k.
+  """
+
+  values: jax.Array
+  counts: jax.Array
+
+
+def init_ucb1(num_arms: int) -> Ucb1State:
+  """No arm tried yet."""
+  return Ucb1State(
+    jnp.zeros((num_arms,), jnp.float32), jnp.zeros((num_arms,), jnp.int32)
+  )
+
+
+def ucb1(key: jax.Array, state: Ucb1State, scale: chex.Numeric) -> jax.Array:
+  """Chooses the arm to follow: `argmax_k V_k + scale · sqrt(log n / n(k))`.
+
+  n is `Σ_k n(k)`. Arms not tried yet come first; ties are broken at random. "Temporal
+  Difference Uncertainties" (Flennerhag et al., 2020), appendix D.2: an arm is a
+  member, followed for an episode, and scale is η = 8.
+
+  Args:
+    key: a random key.
+    state: the arms' statistics.
+    scale: scalar, in units of reward per environment step.
+
+  Returns:
+    The arm, int32 `[]`.
+  """
+  counts = state.counts.astype(jnp.float32)
+  total = jnp.maximum(jnp.sum(counts), 1.0)
+  width = jnp.sqrt(jnp.log(total) / jnp.maximum(counts, 1.0))
+  bounds = jnp.where(state.counts == 0, jnp.inf, state.values + scale * width)
+  return selection.draw(key, selection.greedy_probs(bounds)).action
+
+
+def update_ucb1(state: Ucb1State, arm: jax.Array, reward: jax.Array) -> Ucb1State:
+  """Takes in the reward (float32 `[]`) of an environment step under `arm`."""
+  counts = state.counts.at[arm].add(1)
+  step = (reward - state.values[arm]) / counts[arm]
+  return Ucb1State(state.values.at[arm].add(step), counts)
+
+
+class BanditState(NamedTuple):
+  """The arm followed (int32 `[]`) and the statistics of all of them."""
+
+  arm: jax.Array
+  arms: Ucb1State
+
+
+@dataclasses.dataclass(frozen=True)
+class Ucb1(rules.Score):
+  """The values of one member, which a bandit picks for an episode (see `ucb1`).
+
+  Each actor has a bandit of its own: n and n(k) count the environment steps that it
+  took itself.
+  """
+
+  scale: schedules.Setting = 8.0  # η, in reward per step (appendix D.2: the best).
+
+  def __post_init__(self):
+    schedules.check("Ucb1.scale", self.scale)
+
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> BanditState:
+    del key, num_actions, place
+    return BanditState(jnp.int32(0), init_ucb1(num_members))
+
+  def begin_episode(
+    self, key: jax.Array, state: BanditState, env_steps: jax.Array
+  ) -> BanditState:
+    scale = schedules.at(self.scale, env_steps)
+    return state._replace(arm=ucb1(key, state.arms, scale))
+
+  def score(
+    self, key: jax.Array, q: jax.Array, state: BanditState, env_steps: jax.Array
+  ) -> tuple[jax.Array, BanditState]:
+    del key, env_steps
+    return q[state.arm], state
+
+  def observe(self, reward: jax.Array, state: BanditState) -> BanditState:
+    return state._replace(arms=update_ucb1(state.arms, state.arm, reward))
+
+  def policy(self, state: BanditState) -> jax.Array:
+    return state.arm

@@ -1,0 +1,142 @@
+"""Temporally extended ε-greedy: an exploratory action is repeated for a while."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+
+from explorax.exploration import (
+  dithering,
+  durations,
+  rules,
+  schedules,
+  scores,
+  selection,
+  types,
+)
+
+# Folded into a step's key to draw the duration.
+_DURATION = 1
+
+
+class EzState(NamedTuple):
+  """The repeat under way.
+
+  Attributes:
+    remaining: int32 `[]`, for how many more agent steps `action` is taken.
+    action: int32 `[]`, the action being repeated.
+  """
+
+  remaining: jax.Array
+  action: jax.Array
+
+
+def init_ez_state() -> EzState:
+  """No repeat under way: the state at an episode's start."""
+  return EzState(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
+
+
+def _ez_step(
+  key: jax.Array,
+  probs: jax.Array,
+  epsilon: chex.Numeric,
+  state: EzState,
+  sample_duration: Callable[[jax.Array], jax.Array],
+) -> tuple[jax.Array, jax.Array, EzState]:
+  """A step of `ez_greedy` whose policy is `probs`: (action, its probability, state)."""
+  choice = selection.draw(key, probs, epsilon)
+  # Folded in, not split off: with durations of 1 the actions are ε-greedy's own.
+  duration = sample_duration(jax.random.fold_in(key, _DURATION))
+  repeating = state.remaining > 0
+  action = jnp.where(repeating, state.action, choice.action)
+  started = jnp.where(choice.explored, duration - 1, 0)
+  remaining = jnp.where(repeating, state.remaining - 1, started)
+  prob = jnp.where(repeating, 1.0, choice.prob)
+  return action, prob, EzState(remaining.astype(jnp.int32), action)
+
+
+def ez_greedy(
+  key: jax.Array,
+  q: jax.Array,
+  epsilon: chex.Numeric,
+  state: EzState,
+  sample_duration: Callable[[jax.Array], jax.Array] | None = None,
+) -> tuple[jax.Array, EzState]:
+  """Greedy, but with probability ε starts to repeat a random action for a while.
+
+  While a repeat lasts its action is taken. Otherwise, with probability ε, a
+  duration n is drawn and a uniform action, which is taken now and n − 1 times more;
+  else the greedy action on the mean over the members is taken, ties at random.
+  n = 1 is exactly `epsilon_greedy`: the same keys give the same actions.
+
+  Paper "Temporally-extended ε-greedy exploration" (Dabney et al., 2021), section 4.
+
+  Args:
+    key: a random key.
+    q: `[K, A]` or `[A]`, float.
+    epsilon: scalar in [0, 1], the probability of starting a repeat.
+    state: from `init_ez_state` at an episode's start, else from the last step.
+    sample_duration: (key) → int32 `[]`, agent steps, at least 1, such as
+      `UniformDuration(10)`; by default the paper's `ZetaDuration()`.
+
+  Returns:
+    The action (int32 `[]`) and the state.
+  """
+  probs = selection.greedy_probs(selection.mean_over_members(q))
+  sample = sample_duration or durations.ZetaDuration()
+  action, _, state = _ez_step(key, probs, epsilon, state, sample)
+  return action, state
+
+
+class EzGreedyState(NamedTuple):
+  """The rule wrapped, the power of ε, and the repeat under way."""
+
+  of: Any
+  power: jax.Array
+  repeat: EzState
+
+
+@dataclasses.dataclass(frozen=True)
+class EzGreedy(dithering.Epsilon):
+  """With probability ε starts to repeat a uniform action, else follows another rule.
+
+  By default, that is the greedy one on the mean over the members (Dabney et al., 2021;
+  see `ez_greedy`). The drawn action is taken at once and counts as one of the
+  duration's steps, and no repeat outlives its episode. The rule wrapped is told of
+  every step, also of those that repeat.
+  """
+
+  epsilon: schedules.Setting  # Probability of starting a repeat.
+  of: rules.Policy = dataclasses.field(default_factory=scores.Greedy)
+  duration: durations.Duration = dataclasses.field(
+    default_factory=durations.ZetaDuration
+  )
+  ladder: float = 0.0  # As in EpsilonGreedy.
+
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> EzGreedyState:
+    inner = super().init(key, num_members, num_actions, place)
+    return EzGreedyState(*inner, init_ez_state())
+
+  def begin_episode(
+    self, key: jax.Array, state: EzGreedyState, env_steps: jax.Array
+  ) -> EzGreedyState:
+    begun = super().begin_episode(key, state, env_steps)
+    return begun._replace(repeat=init_ez_state())
+
+  def select(
+    self, key: jax.Array, q: jax.Array, state: EzGreedyState, env_steps: jax.Array
+  ) -> rules.Selection:
+    chex.assert_rank(q, 2)
+    probs, inner = self.of.probs(key, q, state.of, env_steps)
+    epsilon = self.actor_epsilon(state, env_steps)
+    action, prob, repeat = _ez_step(key, probs, epsilon, state.repeat, self.duration)
+    return action, prob, state._replace(of=inner, repeat=repeat)

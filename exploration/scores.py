@@ -1,0 +1,102 @@
+"""Scores from what the members of an ensemble say together: mean, UCB and vote."""
+
+import dataclasses
+from typing import Any
+
+import jax
+
+from explorax.exploration import rules, schedules, selection, types
+
+
+@dataclasses.dataclass(frozen=True)
+class Greedy(rules.Score):
+  """Greedy on the mean over the members, or over the first few of them.
+
+  This is how agents are evaluated, which the literature does with a small ε
+  (`EpsilonGreedy(0.001)`).
+  """
+
+  num_members: int | None = None  # How many are averaged; None: all.
+
+  def __post_init__(self):
+    if self.num_members is not None and self.num_members < 1:
+      raise ValueError(
+        f"Greedy.num_members is {self.num_members}; use at least 1, or None for all."
+      )
+
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> types.State:
+    if self.num_members is not None and self.num_members > num_members:
+      raise ValueError(
+        f"Greedy.num_members is {self.num_members}, but the ensemble has only "
+        f"{num_members} members; use at most that many."
+      )
+    return super().init(key, num_members, num_actions, place)
+
+  def score(
+    self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
+  ) -> tuple[jax.Array, Any]:
+    del key, env_steps
+    return selection.mean_over_members(q[: self.num_members]), state
+
+
+@dataclasses.dataclass(frozen=True)
+class MajorityVote(rules.Score):
+  """The action that most members think best (Chen et al., 2017, algorithm 1)."""
+
+  def score(
+    self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
+  ) -> tuple[jax.Array, Any]:
+    del key, env_steps
+    return selection.count_votes(q), state
+
+
+@dataclasses.dataclass(frozen=True)
+class Ucb(rules.Wrapper, rules.Score):
+  """The greatest `score + scale · std` over the members.
+
+  On the mean over the members it is algorithm 2 of Chen et al. (2017), where scale is
+  λ = 0.1. On the values of the member that Thompson follows, with ddof=1, it is Q+UCB
+  (Flennerhag et al., 2020, appendix D.2): `argmax_a Q(a) + β σ_Q(a)`, β = 1. The text
+  does not say whose Q it is. The ablation differs from Bootstrapped DQN in nothing
+  else, so Q is read as the member followed for the episode.
+  """
+
+  scale: schedules.Setting = 0.1  # 0 adds nothing.
+  ddof: int = 0  # 0: the population's deviation, 1: the sample's (not said which).
+  of: rules.Score = dataclasses.field(default_factory=Greedy)
+
+  def __post_init__(self):
+    schedules.check("Ucb.scale", self.scale)
+    if self.ddof not in (0, 1):
+      raise ValueError(
+        f"Ucb.ddof is {self.ddof}; use 0 for the population's standard deviation or "
+        "1 for the sample's."
+      )
+    rules.check_of(self, rules.Score)
+
+  def init(
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    place: types.Place = types.ALONE,
+  ) -> types.State:
+    if num_members <= self.ddof:
+      raise ValueError(
+        f"Ucb needs at least {self.ddof + 1} members for its standard deviation, but "
+        f"the ensemble has {num_members}; use a larger ensemble."
+      )
+    return super().init(key, num_members, num_actions, place)
+
+  def score(
+    self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
+  ) -> tuple[jax.Array, Any]:
+    scores, state = self.of.score(key, q, state, env_steps)
+    scale = schedules.at(self.scale, env_steps)
+    return scores + scale * selection.member_std(q, self.ddof), state
