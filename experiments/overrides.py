@@ -21,6 +21,7 @@ ConfigT = TypeVar("ConfigT")
 _TRUE = ("true", "t", "yes", "y", "1")
 _FALSE = ("false", "f", "no", "n", "0")
 _NONE = ("none", "null")
+_MARK = "@"  # In the name of a preset with settings.
 
 
 def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
@@ -114,6 +115,17 @@ def parse_int(text: str, name: str) -> int:
   if not math.isfinite(value) or value != int(value):
     raise ValueError(f"{name} is {text!r}; it must be a whole number.")
   return int(value)
+
+
+def join_name(preset: str, assignments: Sequence[str]) -> str:
+  """`tdu@beta=0.5@n_step=3`: the name of a preset with settings of its own."""
+  return _MARK.join((preset, *assignments))
+
+
+def split_name(name: str) -> tuple[str, tuple[str, ...]]:
+  """What `join_name` was given."""
+  preset, *assignments = name.split(_MARK)
+  return preset, tuple(assignments)
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """Sweeps agents over bsuite: `python -m explorax.experiments.sweep --help`.
 
 Every agent on every id with every seed is a task, which Ray runs on a core of its own.
-What is done is kept, and not done again by another call.
+What is done is kept, and the same command does only what is missing.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ from explorax.experiments import command as command_lib
 from explorax.experiments import errors, flag_table
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.sweeps import seeds
+from explorax.experiments.tasks import flags
 
 _INTRODUCTION = """\
 Sweeps agents over bsuite's experiments, on all cores or on a Ray cluster.
@@ -38,15 +39,13 @@ Examples
       --sweep=catch/0,bandit/0
 """
 
-_OUTRO = """\
+_OUTRO = f"""\
 OUTPUT holds results.csv (one table of all), bsuite_csv/AGENT/seedSEED (for bsuite's own
 csv_load) and sweep.json (settings, versions, and which tasks are missing and why).
-The same call again does what is missing; a task of ours that was interrupted goes on
-from its newest checkpoint, to the bit, one of your own agents begins anew. More seeds,
+The same command again does what is missing; an interrupted task of our agents resumes
+from its newest checkpoint, to the bit, one of your own agents starts again. More seeds,
 ids and agents may be added.
-Exit codes: 0 done, 1 a task failed, 2 could not start, 3 --max_hours were up and tasks
-are left, 130 Ctrl-C, 143 SIGTERM.
-"""
+{flags.EXIT_CODES}"""
 
 FLAGS = {
   "What to run": (
@@ -113,40 +112,12 @@ FLAGS = {
     ),
   ),
   "How": (
-    flag_table.Flag(
-      "workers",
-      "=INT",
-      None,
-      "Tasks side by side. [one for each core]",
-      parser=flag_table.WholeNumber(1),
-    ),
-    flag_table.Flag(
-      "ray_address",
-      "=ADDRESS",
-      None,
-      "Of a Ray cluster, all of whose machines have explorax installed. [Ray is\n"
-      "started on this machine]",
-    ),
-    flag_table.Flag(
-      "task_minutes",
-      "=NUMBER",
-      1440.0,
-      "A task that takes longer has failed. [1440]",
-      parser=flag_table.PositiveNumber(),
-    ),
+    *flags.FLAGS,
     flag_table.Flag(
       "checkpoint_minutes",
       "=NUMBER",
       5.0,
       "Between two checkpoints of a task. [5]",
-      parser=flag_table.PositiveNumber(),
-    ),
-    flag_table.Flag(
-      "max_hours",
-      "=NUMBER",
-      None,
-      "Ends after so long: what is done is kept, of tasks under way their newest\n"
-      "checkpoints, and the same call goes on. [no limit]",
       parser=flag_table.PositiveNumber(),
     ),
     flag_table.Flag(

@@ -30,7 +30,8 @@ from explorax.experiments import (
   run,
   sweep,
 )
-from explorax.experiments.sweeps import perform, selection, tasks, user_agents
+from explorax.experiments.sweeps import perform, records, selection, user_agents
+from explorax.experiments.tasks import types
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -194,7 +195,7 @@ def test_sweeps_ask_for_what_there_is(path, directory_of_files):
   assert len(commands) >= 2
   for argv in commands:
     given = flag_table.parse(sweep.FLAGS, argv)
-    assert selection.select(given["sweep"])
+    assert selection.ids(given["sweep"])
     for agent in given["agents"].split(","):
       assert agent in presets.PRESETS or user_agents.find(agent)
 
@@ -209,8 +210,9 @@ def test_reports_are_of_sweeps_that_are_shown(path):
 
 
 def test_agent_example_learns_to_catch(directory_of_files):
-  task = tasks.Task("my_agents:tabular_q", "catch/0", 0, 2000)
-  rows = perform.perform(task, "", lambda share: None).rows
+  run = records.Run("my_agents:tabular_q", "catch/0", 0)
+  settings = records.task(run, {}, 2000, {}).settings
+  rows = perform.perform(settings, types.Tick())["rows"]
   first, last = rows[12], rows[-1]  # Episodes 17 and 2000.
   late = last["total_return"] - rows[-7]["total_return"]
   assert first["episode"] == 17 and first["total_return"] < 0

@@ -1,8 +1,6 @@
 """What a sweep has left behind, checked, for its report."""
 
-import csv
 import dataclasses
-import io
 import json
 import math
 import pathlib
@@ -15,9 +13,12 @@ import numpy as np
 from explorax.environments import bsuite_sweeps
 from explorax.experiments import errors, output
 from explorax.experiments.reports import scores
-from explorax.experiments.sweeps import tasks
+from explorax.experiments.tasks import store as store_lib
 
 _INDEX = "sweep.json"
+# Of a task that is done by the index, and has no results.
+_LOST = {"status": "missing", "reason": "its results are lost or damaged"}
+_KEY = ("agent", "bsuite_id", "seed")
 _FACTS = {"agent": str, "bsuite_id": str, "seed": int, "status": str}
 
 
@@ -65,96 +66,85 @@ def read(path: pathlib.Path) -> Sweep:
     path: the sweep's --output.
 
   Raises:
-    SetUpError: if it is no sweep's directory, holds no task that is done, is of another
-      version of explorax, or holds a file that is not as the sweep wrote it.
+    SetUpError: if it is no sweep's directory, holds no task that is done, or is of
+      another version of explorax.
   """
   index = _read_index(path)
-  entries = index["tasks"]
-  done = [entry for entry in entries if entry["status"] == "done"]
-  if not done:
-    raise errors.SetUpError(
-      f"no task of the sweep in {path} is done yet, so there is nothing to report; "
-      "wait, or let its call go on (`commands` in sweep.json has it)."
-    )
   settings: dict[str, Any] = {}
   logs: dict[tuple[str, str, int], scores.Log] = {}
-  made_by: dict[str, Any] | None = None
+  made_by: Mapping[str, Any] | None = None
   versions: dict[str, tuple[Mapping[str, Any], int]] = {}
   seconds = full_seconds = 0.0
-  store = tasks.Store(output.RunDirectory(path, []), {}, None)
-  for entry in done:
-    task = tasks.Task(entry["agent"], entry["bsuite_id"], entry["seed"], None)
-    marker = store.read(task)
-    if marker is None:
-      raise errors.SetUpError(
-        f"the files of {task} in {path} are missing, or not as the sweep wrote them, "
-        f"though {_INDEX} says that it is done; the sweep's own call does it again."
-      )
+  for done, its_made_by in store_lib.Store(output.RunDirectory(path, [])).all():
     if made_by is None:
-      made_by = marker["made_by"]
+      made_by = its_made_by
       _check_version(path, made_by)
-    elif made_by != marker["made_by"]:
+    elif made_by != its_made_by:
       raise errors.SetUpError(
         f"{path} holds tasks of different versions ({_versions(made_by)}, and "
-        f"{_versions(marker['made_by'])}), which cannot be compared; sweep anew into "
+        f"{_versions(its_made_by)}), which cannot be compared; sweep again into "
         "another directory."
       )
-    settings[entry["agent"]] = marker["settings"]
-    key = (entry["agent"], entry["bsuite_id"], entry["seed"])
-    logs[key] = _read_log(path, marker)
-    name = json.dumps(marker["versions"], sort_keys=True)
-    versions[name] = marker["versions"], versions.get(name, ({}, 0))[1] + 1
-    seconds += marker["seconds"]
-    capped = dataclasses.replace(task, episodes=made_by.get("episodes"))
-    full_seconds += marker["seconds"] * task.num_episodes / capped.num_episodes
-  assert made_by is not None
+    agent, bsuite_id, seed = (done.settings[name] for name in _KEY)
+    settings[agent] = done.settings["identity"]
+    experiment = bsuite_sweeps.experiment(bsuite_id)
+    logs[agent, bsuite_id, seed] = log(done.results["rows"], experiment)
+    name = json.dumps(done.versions, sort_keys=True)
+    versions[name] = done.versions, versions.get(name, ({}, 0))[1] + 1
+    seconds += done.seconds
+    own = bsuite_sweeps.num_episodes(bsuite_id)
+    full_seconds += done.seconds * own / done.settings["num_episodes"]
+  if made_by is None:
+    raise errors.SetUpError(
+      f"no task of the sweep in {path} is done yet, so there is nothing to report; "
+      "wait, or let its command resume (`commands` in sweep.json has it)."
+    )
+  entries = index["tasks"]
+  lacking = [
+    {**e, **_LOST} if e["status"] == "done" else e
+    for e in entries
+    if tuple(e[name] for name in _KEY) not in logs
+  ]
   return Sweep(
     path=path,
     commands=tuple(index["commands"]),
     versions=tuple(versions.values()),
     written=index["written"],
     cap=made_by.get("episodes"),
-    agents=tuple(dict.fromkeys(entry["agent"] for entry in entries)),
+    agents=tuple(dict.fromkeys((*(entry["agent"] for entry in entries), *settings))),
     settings=settings,
     logs=logs,
     seconds=seconds,
     full_seconds=full_seconds,
-    lacking=[entry for entry in entries if entry["status"] != "done"],
+    lacking=lacking,
   )
 
 
-def parse_log(content: bytes, experiment: str) -> scores.Log:
-  """A log of bsuite's, from its CSV.
+def log(rows: Sequence[Mapping[str, Any]], experiment: str) -> scores.Log:
+  """The columns of what bsuite logs; cells that are missing are NaN.
 
   Args:
-    content: of the file; empty cells are NaN.
-    experiment: of which it is, and whose score needs certain columns.
+    rows: in the order of their episodes.
+    experiment: of which they are, and whose score needs certain columns.
 
   Raises:
     ValueError: with what is wrong.
   """
-  rows = list(csv.reader(io.StringIO(content.decode(), newline=""), strict=True))
-  if len(rows) < 2:
+  if not rows:
     raise ValueError("it has no rows")
-  header, *rows = rows
-  missing = [name for name in scores.columns(experiment) if name not in header]
-  if missing:
-    raise ValueError(f"it has no column {missing[0]!r}")
-  if any(len(row) != len(header) for row in rows):
-    raise ValueError("its rows differ in length")
-  values = np.array(
-    [[float(cell) if cell else math.nan for cell in row] for row in rows]
-  )
-  log = dict(zip(header, values.T, strict=True))
+  names = dict.fromkeys(name for row in rows for name in row)
+  columns = {
+    name: np.array([row.get(name, math.nan) for row in rows], np.float64)
+    for name in names
+  }
   for name in scores.columns(experiment):
-    if not np.isfinite(log[name]).all():
+    if name not in columns:
+      raise ValueError(f"it has no column {name!r}")
+    if not np.isfinite(columns[name]).all():
       raise ValueError(f"its column {name!r} has a cell that is no number")
-  if log["episode"][0] < 1 or (np.diff(log["episode"]) <= 0).any():
+  if columns["episode"][0] < 1 or (np.diff(columns["episode"]) <= 0).any():
     raise ValueError("its episodes do not rise from 1 on")
-  bad = log.get("total_bad_episodes", log["episode"])
-  if ((bad < 0) | (bad > log["episode"])).any():
-    raise ValueError("it has more bad episodes than episodes")
-  return log
+  return columns
 
 
 def _read_index(path: pathlib.Path) -> dict[str, Any]:
@@ -196,21 +186,6 @@ def _damaged(file: pathlib.Path) -> str:
   return (
     f"{file} is not as a sweep writes it (damaged, or of another version); the sweep's "
     "own call writes it anew."
-  )
-
-
-def _read_log(path: pathlib.Path, marker: Mapping[str, Any]) -> scores.Log:
-  file = path / marker["csv"]
-  try:
-    experiment = bsuite_sweeps.experiment(marker["bsuite_id"])
-    return parse_log(file.read_bytes(), experiment)
-  except OSError as error:
-    problem = str(error.strerror).lower()
-  except (ValueError, csv.Error) as error:
-    problem = str(error)
-  raise errors.SetUpError(
-    f"{file} is no log of bsuite's ({problem}); move it away, and the sweep's own call "
-    "does its task again."
   )
 
 

@@ -11,8 +11,8 @@ speaks of.
 from collections.abc import Mapping
 from typing import Any
 
+from explorax.experiments import overrides
 from explorax.experiments.reports import results
-from explorax.experiments.sweeps import agents as agents_lib
 
 _BETAS = ("bootstrapped_dqn", "tdu")
 _SIGNALS = ("tdu", "qu", "q_ucb")
@@ -50,7 +50,7 @@ def agents(
   _, names, with_betas = FIGURES[figure]
   chosen = []
   for agent in found.agents:
-    preset, assignments = agents_lib.parts(agent)
+    preset, assignments = overrides.split_name(agent)
     if preset not in names:
       continue
     only_beta = all(assignment.startswith("beta=") for assignment in assignments)
@@ -61,13 +61,13 @@ def agents(
 
 def absent(figure: str, drawn: list[str]) -> list[str]:
   """The figure's presets that are not among these agents."""
-  presets = {agents_lib.parts(agent)[0] for agent in drawn}
+  presets = {overrides.split_name(agent)[0] for agent in drawn}
   return [name for name in FIGURES[figure][1] if name not in presets]
 
 
 def label(agent: str, settings: Mapping[str, Any]) -> str:
   """`TDU, β = 1`: the paper's name of an agent, with the β that was swept."""
-  preset, assignments = agents_lib.parts(agent)
+  preset, assignments = overrides.split_name(agent)
   beta = settings.get("beta")
   shown = f", β = {beta:g}" if beta or assignments else ""
   return f"{_NAMES[preset]}{shown}"

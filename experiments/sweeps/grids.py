@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explorax.experiments import errors, overrides, presets
-from explorax.experiments.sweeps import agents
 
 TABLE3 = "table3"
 
@@ -81,7 +80,7 @@ def load(name: str) -> Grid:
 
 
 def variants(grid: Grid, name: str, wanted: Sequence[str]) -> tuple[str, ...]:
-  """The names of all that is to be tried (`agents.join`), agent by agent.
+  """The names of all that is to be tried (`overrides.join_name`), agent by agent.
 
   Args:
     grid: of `load`.
@@ -101,7 +100,7 @@ def variants(grid: Grid, name: str, wanted: Sequence[str]) -> tuple[str, ...]:
     settings = grid[agent]
     for values in itertools.product(*settings.values()):
       pairs = zip(settings, values, strict=True)
-      found.append(agents.join(agent, [f"{k}={_text(v)}" for k, v in pairs]))
+      found.append(overrides.join_name(agent, [f"{k}={_text(v)}" for k, v in pairs]))
   return tuple(dict.fromkeys(found))
 
 

@@ -1,105 +1,69 @@
-"""Computes one task of a sweep, in whatever process it is called."""
+"""Computes one task of a sweep: an agent on one of bsuite's ids with one seed.
 
-import time
-import traceback
-from collections.abc import Callable
-from typing import Any, NamedTuple
+Our agents resume to the bit: on Deep Sea from the reports of the device runner, with
+bsuite's own environments from the ends of episodes, since those cannot be saved within
+one. Agents of users cannot be saved, and their tasks start again.
+"""
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from typing import Any
 
 from explorax import environments
 from explorax.environments import bsuite_environments, bsuite_sweeps
-from explorax.experiments.sweeps import agents, tasks, unfinished, user_agents
+from explorax.experiments import errors
+from explorax.experiments.checkpoints import keeper
+from explorax.experiments.sweeps import agents, user_agents
+from explorax.experiments.tasks import types
 
+FUNCTION = f"{__name__}:perform"
+# What the numbers depend on beside the settings: with another one a task starts again.
+_ARITHMETIC = ("explorax", "jax", "jaxlib", "dm-haiku", "optax", "rlax", "numpy")
 
-class Outcome(NamedTuple):
-  """What came of a task: plain data, which can cross processes.
-
-  Attributes:
-    rows: what bsuite logs; None if the task failed.
-    problem: what went wrong, a sentence without its full stop; '' if nothing did.
-    details: a traceback; '' if nothing went wrong.
-    seconds: how long it took, in all processes that it went on in.
-    runner: `local`, `device` or `own`, the loop of users' agents.
-  """
-
-  rows: list[dict[str, Any]] | None
-  problem: str
-  details: str
-  seconds: float
-  runner: str
-
-
-Tick = Callable[[float], None]
 Rows = list[dict[str, Any]]
 
 
-def perform(
-  task: tasks.Task,
-  mnist_dir: str,
-  tick: Tick,
-  place: unfinished.Place | None = None,
-) -> Outcome:
+def perform(settings: types.Settings, tick: types.Tick) -> types.Results:
   """Runs the task, from its newest checkpoint if there is one.
 
-  Whatever goes wrong is in the outcome.
-
   Args:
-    task: to be done.
-    mnist_dir: where the MNIST files are.
-    tick: told now and then the share that is done.
-    place: of checkpoints; None for none.
+    settings: of `records.task`, and in its context `mnist_dir` (where the MNIST files
+      are) and `checkpoint_minutes` (between two checkpoints).
+    tick: told the share of the episodes that is done.
+
+  Returns:
+    `rows`, which bsuite logs, and `runner`: `local`, `device` or `own`, the loop of
+    users' agents.
   """
-  runner = runner_of(task)
-  start = time.monotonic()
-  before = 0.0
-  try:
-    if runner == "own":
-      rows = _own(task, mnist_dir, tick)
-    else:
-      run = _local if runner == "local" else _device
-      settings = agents.identity(task.agent)
-      with unfinished.open_saves(place, task, settings) as saves:
-        before = saves.seconds if saves else 0.0
-        rows = run(task, mnist_dir, tick, saves)
-  except (Exception, SystemExit) as error:
-    # A SystemExit of a user's agent would end the whole process.
-    problem = f"{type(error).__name__}: {str(error).rstrip('.')}{_place(error)}"
-    seconds = before + time.monotonic() - start
-    return Outcome(None, problem, traceback.format_exc(), seconds, runner)
-  return Outcome(rows, "", "", before + time.monotonic() - start, runner)
+  runner = runner_of(settings["agent"], settings["bsuite_id"])
+  rows = {"own": _own, "local": _local, "device": _device}[runner](settings, tick)
+  return {"rows": rows, "runner": runner}
 
 
-def runner_of(task: tasks.Task) -> str:
+def runner_of(agent: str, bsuite_id: str) -> str:
   """The device runner where the environment has a twin in JAX, the local elsewhere."""
-  if not agents.is_preset(task.agent):
+  if not agents.is_preset(agent):
     return "own"
-  return "local" if bsuite_sweeps.twin(task.bsuite_id) is None else "device"
+  return "local" if bsuite_sweeps.twin(bsuite_id) is None else "device"
 
 
-def _load(
-  task: tasks.Task, mnist_dir: str, rows: Rows
-) -> environments.StandardEnvironment:
-  """bsuite's environment, which will add to the rows what it logs."""
-  return bsuite_environments.load(
-    task.bsuite_id,
-    seed=task.seed,
-    on_row=lambda row: rows.append({k: _plain(v) for k, v in row.items()}),
-    mnist_dir=mnist_dir,
-  )
-
-
-def _local(
-  task: tasks.Task, mnist_dir: str, tick: Tick, saves: unfinished.Saves | None
-) -> Rows:
+def _local(settings: types.Settings, tick: types.Tick) -> Rows:
   from explorax.experiments.runners import local
 
-  rows = saves.rows if saves else []
-  environment = _load(task, mnist_dir, rows)
+  checkpoints, found = _checkpoints(settings, tick)
+  rows: Rows = found.get("rows", [])
+  environment = _load(settings, rows)
+  num_episodes = settings["num_episodes"]
   episodes = asked_after = 0
 
   def on_episode(episode: local.Episode) -> None:
     nonlocal episodes
     episodes = episode.episode
-    tick(episodes / task.num_episodes)
+    tick(episodes / num_episodes)
 
   def at_an_end() -> bool:
     """Whether an episode has ended since the last time that this was asked."""
@@ -107,73 +71,117 @@ def _local(
     ended, asked_after = episodes > asked_after, episodes
     return ended
 
-  if saves:
-    saves.attach(rows, dict, lambda: episodes == task.num_episodes)
-    saves.keeper.permits = at_an_end
+  if checkpoints is not None:
+    checkpoints.permits = at_an_end
+    checkpoints.companion = _companion(rows, dict, lambda: episodes == num_episodes)
   local.run(
-    agents.make(task.agent, task.bsuite_id, environment),
+    agents.make(settings["agent"], settings["bsuite_id"], environment),
     environment,
-    seed=task.seed,
+    seed=settings["seed"],
     replay="memory",  # It repeats to the bit.
-    num_episodes=task.num_episodes,
+    num_episodes=num_episodes,
     on_episode=on_episode,
-    checkpoints=saves.keeper if saves else None,
+    checkpoints=checkpoints,
   )
   return rows
 
 
-def _device(
-  task: tasks.Task, mnist_dir: str, tick: Tick, saves: unfinished.Saves | None
-) -> Rows:
+def _device(settings: types.Settings, tick: types.Tick) -> Rows:
   from explorax.experiments.runners import device
 
-  del mnist_dir
-  rows = saves.rows if saves else []
+  checkpoints, found = _checkpoints(settings, tick)
+  rows: Rows = found.get("rows", [])
   log = bsuite_sweeps.TwinLog(lambda row: rows.append(dict(row)))
-  if saves and saves.log:
-    log.restore(saves.log)
-  environment = environments.make(
-    bsuite_sweeps.twin(task.bsuite_id) or "", seed=task.seed
-  )
+  if found:
+    log.restore(found["log"])
+  twin = bsuite_sweeps.twin(settings["bsuite_id"]) or ""
+  environment = environments.make(twin, seed=settings["seed"])
+  num_episodes = settings["num_episodes"]
 
   def on_episode(episode: Any) -> None:
     # The runner looks at the device now and then, and may see some more.
-    if episode.episode <= task.num_episodes:
+    if episode.episode <= num_episodes:
       log.take(episode.episode_length, episode.episode_return, episode.metrics)
-      tick(episode.episode / task.num_episodes)
+      tick(episode.episode / num_episodes)
 
-  if saves:
-    saves.attach(rows, log.save, lambda: log.episodes >= task.num_episodes)
+  if checkpoints is not None:
+    complete = lambda: log.episodes >= num_episodes  # noqa: E731
+    checkpoints.companion = _companion(rows, log.save, complete)
   device.run(
-    agents.make(task.agent, task.bsuite_id, environment),
+    agents.make(settings["agent"], settings["bsuite_id"], environment),
     environment,
-    seed=task.seed,
-    num_episodes=task.num_episodes,
+    seed=settings["seed"],
+    num_episodes=num_episodes,
     on_episode=on_episode,
-    checkpoints=saves.keeper if saves else None,
+    checkpoints=checkpoints,
   )
   return rows
 
 
-def _own(task: tasks.Task, mnist_dir: str, tick: Tick) -> Rows:
+def _own(settings: types.Settings, tick: types.Tick) -> Rows:
   rows: Rows = []
-  environment = _load(task, mnist_dir, rows)
-  agent = user_agents.make(task.agent, environment, task.seed)
-  user_agents.run(
-    agent,
-    environment,
-    task.num_episodes,
-    lambda episode: tick(episode / task.num_episodes),
-  )
+  environment = _load(settings, rows)
+  num_episodes = settings["num_episodes"]
+  agent = user_agents.make(settings["agent"], environment, settings["seed"])
+  on_episode = lambda episode: tick(episode / num_episodes)  # noqa: E731
+  user_agents.run(agent, environment, num_episodes, on_episode)
   return rows
+
+
+def _load(settings: types.Settings, rows: Rows) -> environments.StandardEnvironment:
+  """bsuite's environment, which will add to the rows what it logs."""
+  return bsuite_environments.load(
+    settings["bsuite_id"],
+    seed=settings["seed"],
+    on_row=lambda row: rows.append({k: _plain(v) for k, v in row.items()}),
+    mnist_dir=settings.get("mnist_dir", ""),
+  )
+
+
+def _checkpoints(
+  settings: types.Settings, tick: types.Tick
+) -> tuple[keeper.Keeper | None, dict[str, Any]]:
+  """The task's checkpoints, and what was saved beside the one that it resumes from.
+
+  None where there is no place for them. They are of these settings: the folder's name
+  has their digest.
+  """
+  folder = tick.folder
+  if folder is None:
+    return None, {}
+  versions = [metadata.version(name) for name in _ARITHMETIC]
+  run = hashlib.sha256(json.dumps(versions).encode()).hexdigest()
+  minutes = settings.get("checkpoint_minutes", math.inf)
+
+  def find() -> keeper.Keeper:
+    folder.mkdir(parents=True, exist_ok=True)
+    return keeper.Keeper(folder, run, with_replay=True, minutes=minutes)
+
+  try:
+    checkpoints = find()
+  except OSError:  # A full disk costs checkpoints, and not the task.
+    return None, {}
+  except errors.OutputError:  # They are damaged, or of other versions.
+    shutil.rmtree(folder, ignore_errors=True)
+    checkpoints = find()
+  tick.seconds_before = checkpoints.seconds
+  found = checkpoints.found
+  return checkpoints, dict(found.record["companion"]) if found else {}
+
+
+def _companion(
+  rows: Rows, log: Callable[[], Mapping[str, Any]], complete: Callable[[], bool]
+) -> Callable[[], Mapping[str, Any] | None]:
+  """What a checkpoint holds beside the runner's state; None if none is needed.
+
+  Args:
+    rows: a list that grows.
+    log: what else its writer needs to resume.
+    complete: whether the task is done.
+  """
+  return lambda: None if complete() else {"rows": rows, "log": log()}
 
 
 def _plain(value: Any) -> Any:
   """A number of Python's, of numpy's."""
   return value.item() if hasattr(value, "item") else value
-
-
-def _place(error: BaseException) -> str:
-  """` (my_agents.py, line 12)`: where it was raised."""
-  frames = traceback.extract_tb(error.__traceback__)
-  return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""

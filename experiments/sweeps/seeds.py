@@ -5,7 +5,7 @@ from typing import Any
 
 from explorax.experiments import errors
 
-_TUNING = 1_000_000  # The first one of a tuning; those before it are for others.
+_TUNING = 1_000_000  # The first seed of a tuning; other sweeps take those before it.
 MAX = _TUNING - 1
 
 

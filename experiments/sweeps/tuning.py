@@ -1,16 +1,15 @@
 """Compares an agent's settings by a score, and names the best."""
 
 import collections
-import csv
-import io
 import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from explorax.environments import bsuite_sweeps
+from explorax.experiments import overrides
 from explorax.experiments.reports import scores
 from explorax.experiments.sweeps import agents
 
@@ -18,7 +17,7 @@ _SHOWN = 10  # Rows of an agent's table.
 
 Log = scores.Log
 Logs = Mapping[str, Log]  # bsuite id → what one agent and seed have logged.
-# (agent, bsuite id, seed) → what was logged.
+# (agent, bsuite id, seed) → what was logged; `records.Run` is such a key.
 AllLogs = Mapping[tuple[str, str, int], Log]
 
 
@@ -105,7 +104,7 @@ def compare(
   seeds: Sequence[int],
   score: str,
 ) -> list[Row]:
-  """What came of each combination of settings, in their order.
+  """The scores of each combination of settings, in their order.
 
   Args:
     logs: of all tasks that are done.
@@ -116,7 +115,7 @@ def compare(
   """
   rows = []
   for variant in variants:
-    agent, assignments = agents.parts(variant)
+    agent, assignments = overrides.split_name(variant)
     done = []
     for seed in seeds:
       of_seed = {i: logs[variant, i, seed] for i in ids if (variant, i, seed) in logs}
@@ -127,48 +126,30 @@ def compare(
   return rows
 
 
-def to_csv(rows: Iterable[Row], score: str) -> bytes:
-  """A row for each combination of settings."""
-  text = io.StringIO()
-  writer = csv.writer(text, lineterminator="\n")
-  writer.writerow(
-    (
-      "agent",
-      "settings",
-      "score",
-      "mean",
-      "standard_error",
-      "seeds_done",
-      "seeds",
-      "is_preset",
-      "is_best",
-    )
-  )
-  rows = list(rows)
+def table(rows: Sequence[Row], score: str) -> list[dict[str, Any]]:
+  """A row for each combination of settings, as of a CSV."""
   best = {id(ranked[0]) for ranked in _ranked(rows).values() if ranked[0].complete}
-  for row in rows:
-    writer.writerow(
-      (
-        row.agent,
-        row.settings,
-        score,
-        row.mean,
-        row.error,
-        len(row.scores),
-        row.num_seeds,
-        row.is_preset,
-        id(row) in best,
-      )
-    )
-  return text.getvalue().encode()
+  return [
+    {
+      "agent": row.agent,
+      "settings": row.settings,
+      "score": score,
+      "mean": row.mean,
+      "standard_error": row.error,
+      "seeds_done": len(row.scores),
+      "seeds": row.num_seeds,
+      "is_preset": row.is_preset,
+      "is_best": id(row) in best,
+    }
+    for row in rows
+  ]
 
 
-def tell(rows: Iterable[Row], score: str) -> str:
+def tell(rows: Sequence[Row], score: str) -> str:
   """The best settings of each agent, and how to use them, for the console."""
-  blocks = []
-  for agent, ranked in _ranked(list(rows)).items():
-    blocks.append("\n".join(_table(agent, ranked, score)))
-  return "\n\n".join(blocks)
+  return "\n\n".join(
+    "\n".join(_lines(agent, ranked, score)) for agent, ranked in _ranked(rows).items()
+  )
 
 
 def _ranked(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -181,7 +162,7 @@ def _ranked(rows: Sequence[Row]) -> dict[str, list[Row]]:
   return by_agent
 
 
-def _table(agent: str, ranked: Sequence[Row], score: str) -> Iterable[str]:
+def _lines(agent: str, ranked: Sequence[Row], score: str) -> Iterable[str]:
   width = max(len(row.settings) for row in ranked)
   yield f"{agent}: {score} of {len(ranked)} settings, {ranked[0].num_seeds} seeds each"
   shown = [*ranked[:_SHOWN], *(row for row in ranked[_SHOWN:] if row.is_preset)]
@@ -204,5 +185,5 @@ def _table(agent: str, ranked: Sequence[Row], score: str) -> Iterable[str]:
     yield f"  {level} of the others are within one standard error of the best."
   flags = [f"--set={assignment}" for assignment in best.assignments]
   yield f"  best: --agent={agent} {shlex.join(flags)}"
-  name = agents.join(agent, best.assignments)
+  name = overrides.join_name(agent, best.assignments)
   yield f"  in a sweep: {shlex.quote(f'--agents={name}')}"

@@ -104,7 +104,8 @@ class Pool:
     traceback is kept in a file, and the others are computed.
 
     Args:
-      function: `module:function`, called with the settings of a task and a `Tick`.
+      function: `module:function`, called with the settings of a task, its context
+        among them, and a `Tick`.
       tasks: in the order in which they are begun.
       store: of their results.
       on_done: called with each result as it is kept.
@@ -123,9 +124,12 @@ class Pool:
     mark = store.mark()
     assignments = [
       worker_lib.Assignment(
-        function, tasks[i].settings, str(store.unfinished(tasks[i])), mark
+        function,
+        {**task.settings, **task.context},
+        str(store.unfinished(task)),
+        mark,
       )
-      for i in missing
+      for task in (tasks[i] for i in missing)
     ]
     num_workers = self._connect()
     weights = [tasks[i].weight for i in missing]

@@ -15,11 +15,14 @@ class Task(NamedTuple):
     name: unique among the tasks of a store; the path of its files, `dqn/seed0`.
     settings: all that decides the results.
     weight: how long it takes, compared with the other tasks.
+    context: what the function is given beside the settings, such as paths, and what
+      does not decide the results.
   """
 
   name: str
   settings: Settings
   weight: float = 1.0
+  context: Mapping[str, Any] = {}
 
 
 class Done(NamedTuple):

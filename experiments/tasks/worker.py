@@ -38,7 +38,7 @@ class Assignment(NamedTuple):
 
   Attributes:
     function: `module:function`.
-    settings: of the task.
+    settings: of the task, and its context.
     folder: where it may keep what it needs to be resumed.
     mark: of `Store.mark`; machines that do not see it use no folder.
   """

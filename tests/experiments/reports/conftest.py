@@ -1,5 +1,6 @@
 """bsuite's stored logs, and sweeps made of them by the sweep's own writers."""
 
+import csv
 import io
 import pathlib
 import tarfile
@@ -11,7 +12,8 @@ from bsuite import sweep as bsuite_sweep
 from explorax.environments import bsuite_sweeps
 from explorax.experiments import output
 from explorax.experiments.reports import read
-from explorax.experiments.sweeps import index, tasks
+from explorax.experiments.sweeps import records
+from explorax.experiments.tasks import types
 
 DATA = pathlib.Path(__file__).parent / "data"
 
@@ -28,7 +30,12 @@ def logs():
         i for i in bsuite_sweep.SWEEP if bsuite_sweeps.csv_name(i) == file
       )
       experiment = bsuite_id.partition("/")[0]
-      log = read.parse_log(archive.extractfile(member).read(), experiment)
+      text = archive.extractfile(member).read().decode()
+      rows = [
+        {name: float(cell or "nan") for name, cell in row.items()}
+        for row in csv.DictReader(io.StringIO(text))
+      ]
+      log = read.log(rows, experiment)
       found.setdefault(name, {}).setdefault(experiment, {})[bsuite_id] = log
   return found
 
@@ -48,22 +55,29 @@ def write_sweep():
 
   def write_all(path, done, settings, cap, missing):
     directory = output.RunDirectory.create(path)
-    store = tasks.Store(directory, settings, cap)
-    table = index.Index(directory, store, command="python -m the.sweep --agents=…")
-    store.versions = {
+    store = records.store(directory, cap)
+    versions = {
       "python": "3.11.99",
       "packages": {"jax": "9.8.7", "dm-reverb": None},
       "platform": "a machine",
       "git_commit": "0123abc",
     }
-    for (agent, bsuite_id, seed), log in done.items():
-      task = tasks.Task(agent, bsuite_id, seed, cap)
+    table = records.Records(
+      directory, store, settings, "python -m the.sweep --agents=…"
+    )
+    for key, log in done.items():
+      run = records.Run(*key)
+      task = records.task(run, settings[run.agent], cap, {})
       rows = [dict(zip(log, row, strict=True)) for row in np.array([*log.values()]).T]
-      store.write(task, [{k: float(v) for k, v in r.items()} for r in rows], 2.0, "own")
-      assert table.done(task)
-    for (agent, bsuite_id, seed), reason in dict(missing).items():
-      table.missing(tasks.Task(agent, bsuite_id, seed, cap), reason)
-    table.write()
+      rows = [{k: float(v) for k, v in row.items()} for row in rows]
+      results = {"rows": rows, "runner": "own"}
+      kept = types.Done(task.name, task.settings, results, 2.0, versions)
+      store.write(task, kept)
+      table.add(kept)
+    for key, reason in dict(missing).items():
+      run = records.Run(*key)
+      table.ask(records.task(run, settings.get(run.agent), cap, {}), reason)
+    table.write_index()
     return path
 
   return write

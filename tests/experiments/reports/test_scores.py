@@ -97,26 +97,22 @@ def test_nothing_to_score_is_refused():
     scores.score("catch", {})
 
 
-def test_a_log_with_impossible_counts_is_refused():
-  with pytest.raises(ValueError, match="more bad episodes than episodes"):
-    read.parse_log(b"episode,total_bad_episodes\n1,1\n2,3\n", "deep_sea")
-
-
 @pytest.mark.parametrize(
-  ("content", "problem"),
+  ("rows", "problem"),
   [
-    (b"", "no rows"),
-    (b"episode,total_regret\n", "no rows"),
-    (b"episode,steps\n1,9\n", "no column 'total_regret'"),
-    (b"episode,total_regret\n1,0.5\n2\n", "differ in length"),
-    (b"episode,total_regret\n1,half\n", "could not convert"),
-    (b"episode,total_regret\n1,\n", "'total_regret' has a cell that is no number"),
-    (b"episode,total_regret\n1,nan\n", "'total_regret' has a cell that is no number"),
-    (b"episode,total_regret\n2,1\n1,1\n", "do not rise"),
-    (b"episode,total_regret\n0,1\n", "do not rise"),
-    (b"\xff\xfe", "codec can't decode"),
+    ([], "no rows"),
+    ([{"episode": 1, "steps": 9}], "no column 'total_regret'"),
+    (
+      [{"episode": 1, "total_regret": 0.5}, {"episode": 2}],
+      "'total_regret' has a cell that is no number",
+    ),
+    (
+      [{"episode": 2, "total_regret": 1}, {"episode": 1, "total_regret": 1}],
+      "do not rise",
+    ),
+    ([{"episode": 0, "total_regret": 1}], "do not rise"),
   ],
 )
-def test_a_damaged_log_is_refused(content, problem):
+def test_a_log_that_cannot_be_scored_is_refused(rows, problem):
   with pytest.raises(ValueError, match=problem):
-    read.parse_log(content, "catch")
+    read.log(rows, "catch")

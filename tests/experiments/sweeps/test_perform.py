@@ -10,10 +10,11 @@ from bsuite.baselines.random import agent as random_agent
 
 from explorax import environments
 from explorax.environments import bsuite_environments
-from explorax.experiments import errors, output, presets
+from explorax.experiments import errors, presets
 from explorax.experiments.checkpoints import keeper
 from explorax.experiments.runners import local
-from explorax.experiments.sweeps import perform, tasks, unfinished, user_agents
+from explorax.experiments.sweeps import perform, records, user_agents
+from explorax.experiments.tasks import types, worker
 
 SOURCE = """
 import sys
@@ -76,13 +77,19 @@ def module(tmp_path, monkeypatch):
   return name
 
 
-def _perform(agent, bsuite_id="catch/0", seed=0, episodes=5):
+def _settings(agent, bsuite_id="catch/0", seed=0, episodes=5, **context):
+  run = records.Run(agent, bsuite_id, seed)
+  task = records.task(run, {}, episodes, context)
+  return {**task.settings, **task.context}
+
+
+def _perform(*args, **kwargs):
   ticks = []
-  task = tasks.Task(agent, bsuite_id, seed, episodes)
-  outcome = perform.perform(task, "/nowhere", ticks.append)
-  if outcome.rows is not None:
-    assert ticks[-1] == 1.0 and ticks == sorted(ticks) and len(ticks) == episodes
-  return outcome
+  settings = _settings(*args, **kwargs)
+  results = perform.perform(settings, types.Tick(ticks.append))
+  assert ticks[-1] == 1.0 and ticks == sorted(ticks)
+  assert len(ticks) == settings["num_episodes"]
+  return results
 
 
 @pytest.fixture
@@ -98,8 +105,8 @@ def small(monkeypatch):
 
 
 def test_a_task_is_the_run_of_that_seed(small):
-  outcome = _perform("dqn", "catch/0", seed=4)
-  assert (outcome.runner, outcome.problem) == ("local", "")
+  results = _perform("dqn", "catch/0", seed=4)
+  assert results["runner"] == "local"
   environment = environments.make("bsuite:catch/0", seed=4)
   agent = small.make_agent(small.config, environments.spec(environment))
   episodes = []
@@ -111,105 +118,68 @@ def test_a_task_is_the_run_of_that_seed(small):
     num_episodes=5,
     on_episode=episodes.append,
   )
-  assert [row["episode_return"] for row in outcome.rows] == [
+  rows = results["rows"]
+  assert [row["episode_return"] for row in rows] == [
     episode.episode_return for episode in episodes
   ]
-  assert (
-    outcome.rows[-1]["total_regret"] == environment.raw.bsuite_info()["total_regret"]
-  )
-  assert outcome.rows == _perform("dqn", "catch/0", seed=4).rows
-
-
-class _Killed(BaseException):
-  """Nobody catches it, like the signal."""
+  assert rows[-1]["total_regret"] == environment.raw.bsuite_info()["total_regret"]
+  assert rows == _perform("dqn", "catch/0", seed=4)["rows"]
 
 
 @pytest.mark.parametrize(
   ("bsuite_id", "runner", "killed_after", "episodes"),
-  [("catch/0", "local", 7, 12), ("deep_sea/0", "device", 60, 71)],
+  [("catch/0", "local", 3, 5), ("deep_sea/0", "device", 20, 31)],
 )
-def test_a_task_goes_on_where_it_was_killed(
+def test_a_task_resumes_where_it_was_interrupted(
   small, tmp_path, bsuite_id, runner, killed_after, episodes
 ):
-  place = unfinished.prepare(output.RunDirectory.create(tmp_path), 1e-9)
-  task = tasks.Task("dqn", bsuite_id, 1, episodes)
-  whole = perform.perform(task, "/nowhere", lambda share: None)
-  assert (whole.runner, whole.problem) == (runner, "")
+  often = {"checkpoint_minutes": 1e-9}
+  settings = _settings("dqn", bsuite_id, 1, episodes, **often)
+  whole = perform.perform(settings, types.Tick())
+  assert whole["runner"] == runner
 
   def killing(share):
     if share * episodes >= killed_after:
-      raise _Killed
+      raise types.InterruptedTaskError
 
-  with pytest.raises(_Killed):
-    perform.perform(task, "/nowhere", killing, place)
-  assert unfinished.exists(tmp_path, task)
+  folder = tmp_path / "unfinished"
+  with pytest.raises(types.InterruptedTaskError):
+    perform.perform(settings, types.Tick(killing, folder))
+  assert any(folder.glob("step_*"))
   ticks = []
-  outcome = perform.perform(task, "/nowhere", ticks.append, place)
-  assert outcome.problem == "" and outcome.rows == whole.rows
-  assert 0 < ticks[0] * episodes - 1 < killed_after
+  tick = types.Tick(ticks.append, folder)
+  assert perform.perform(settings, tick) == whole
+  assert 0 < ticks[0] * episodes - 1 < killed_after and tick.seconds_before > 0
   if runner == "device":
-    rows = outcome.rows
+    rows = whole["rows"]
     logged = [row["episode"] for row in rows]
-    assert logged == [*range(1, 11), 12, 14, 17, 20, 25, 30, 40, 50, 60, 70]
+    assert logged == [*range(1, 11), 12, 14, 17, 20, 25, 30]
     assert [row["steps"] for row in rows] == [10 * episode for episode in logged]
-    assert rows[-1]["total_bad_episodes"] <= 70
+    assert rows[-1]["total_bad_episodes"] <= 30
 
 
-def test_checkpoints_of_other_settings_or_damaged_ones_are_not_gone_on_from(tmp_path):
-  place = unfinished.prepare(output.RunDirectory.create(tmp_path), 1.0)
-  task = tasks.Task("dqn", "catch/0", 1, 5)
+def test_damaged_checkpoints_are_not_resumed(tmp_path):
+  settings = _settings("dqn", "catch/0", checkpoint_minutes=1.0)
+  tick = types.Tick(folder=tmp_path)
   rows = [{"steps": 9, "total_return": 0.1}]
-
-  def leave():
-    with unfinished.open_saves(place, task, {"rate": 1}) as saves:
-      saves.attach(rows, dict, lambda: False)
-      assert saves.keeper.save(9, keeper.Snapshot({}, {}))
-
-  def found(task, settings):
-    with unfinished.open_saves(place, task, settings) as saves:
-      return saves.rows
-
-  leave()
-  assert found(task, {"rate": 1}) == rows
-  assert found(task, {"rate": 2}) == []
-  assert not unfinished.exists(tmp_path, task)
-  leave()
-  assert found(dataclasses.replace(task, episodes=6), {"rate": 1}) == []
-  leave()
-  (record,) = tmp_path.glob("unfinished/dqn/seed1/catch-0/step_*/record.json")
+  checkpoints, found = perform._checkpoints(settings, tick)
+  assert found == {}
+  checkpoints.companion = perform._companion(rows, dict, lambda: False)
+  assert checkpoints.save(9, keeper.Snapshot({}, {}))
+  assert perform._checkpoints(settings, tick)[1]["rows"] == rows
+  (record,) = tmp_path.glob("step_*/record.json")
   record.write_bytes(record.read_bytes()[:-1])
-  assert found(task, {"rate": 1}) == []
-
-
-def test_a_task_that_fails_leaves_no_checkpoint(small, tmp_path):
-  place = unfinished.prepare(output.RunDirectory.create(tmp_path), 1e-9)
-  task = tasks.Task("dqn", "catch/0", 1, 5)
-
-  def breaking(share):
-    if share > 0.5:
-      assert unfinished.exists(tmp_path, task)
-      raise ArithmeticError
-
-  assert perform.perform(task, "/nowhere", breaking, place).rows is None
-  assert not unfinished.exists(tmp_path, task)
-
-
-def test_a_folder_of_the_same_name_on_another_machine_is_not_used(small, tmp_path):
-  place = unfinished.prepare(output.RunDirectory.create(tmp_path), 1e-9)
-  task = tasks.Task("dqn", "catch/0", 1, 2)
-  elsewhere = place._replace(token="another")
-  assert perform.perform(task, "/nowhere", lambda share: None, elsewhere).rows
-  assert not [*tmp_path.glob("unfinished/*/*")]
+  assert perform._checkpoints(settings, tick)[1] == {}
+  assert perform._checkpoints(settings, types.Tick()) == (None, {})
 
 
 @pytest.mark.parametrize("name", ["Random", "without_seed", "global_numpy"])
 def test_an_agent_of_the_users_own(module, name):
   agent = f"{module}:{name}"
-  outcome = _perform(agent, seed=3)
-  assert (outcome.runner, outcome.problem) == ("own", "")
-  assert [row["steps"] for row in outcome.rows] == [9, 18, 27, 36, 45]
-  assert outcome.rows == _perform(agent, seed=3).rows
-  assert outcome.rows != _perform(agent, seed=4).rows
+  results = _perform(agent, seed=3)
+  assert results["runner"] == "own"
+  assert [row["steps"] for row in results["rows"]] == [9, 18, 27, 36, 45]
+  assert results == _perform(agent, seed=3) != _perform(agent, seed=4)
 
 
 def test_the_loop_is_bsuites():
@@ -230,8 +200,8 @@ def test_the_loop_is_bsuites():
 
   agent = random_agent.Random(theirs.action_spec(), seed=5)
   experiment.run(agent, Watching(), num_episodes=6)
-  outcome = _perform("bsuite.baselines.random:default_agent", seed=5, episodes=6)
-  assert [row["episode_return"] for row in outcome.rows] == returns
+  rows = _perform("bsuite.baselines.random:default_agent", seed=5, episodes=6)["rows"]
+  assert [row["episode_return"] for row in rows] == returns
 
 
 def test_an_agent_sees_every_transition_once(module):
@@ -255,8 +225,9 @@ def test_an_agent_sees_every_transition_once(module):
   ],
 )
 def test_what_an_agent_does_wrong_is_said(module, name, message):
-  outcome = _perform(f"{module}:{name}")
-  assert outcome.rows is None and message in outcome.problem
+  settings = _settings(f"{module}:{name}")
+  outcome = worker.attempt(worker.Assignment(perform.FUNCTION, settings, "", ""), id)
+  assert outcome.results is None and message in outcome.problem
   assert ".py, line " in outcome.problem and "Traceback" in outcome.details
 
 
@@ -300,5 +271,5 @@ def test_the_settings_of_an_agent_are_its_source(module, tmp_path):
 
 
 def test_a_task_without_its_data_fails():
-  outcome = _perform("dqn", "mnist/0")
-  assert outcome.rows is None and "needs the MNIST files" in outcome.problem
+  with pytest.raises(Exception, match="needs the MNIST files"):
+    _perform("dqn", "mnist/0", mnist_dir="/nowhere")

@@ -1,7 +1,5 @@
 """Grids of settings, and the choice of the best."""
 
-import csv
-import io
 import json
 import math
 
@@ -110,9 +108,9 @@ def test_the_best_mean_wins_and_what_is_incomplete_does_not():
   text = tuning.tell(rows, "return")
   assert "best: --agent=dqn --set=n_step=2" in text
   assert "n_step=3       none (1 of 2 seeds have a score)" in text
-  table = list(csv.DictReader(io.StringIO(tuning.to_csv(rows, "return").decode())))
-  assert [row["is_best"] for row in table] == ["False", "True", "False"]
-  assert [row["seeds_done"] for row in table] == ["2", "2", "1"]
+  table = tuning.table(rows, "return")
+  assert [row["is_best"] for row in table] == [False, True, False]
+  assert [row["seeds_done"] for row in table] == [2, 2, 1]
 
   assert "so none is the best" in tuning.tell(
     tuning.compare({}, NAMES, IDS, SEEDS, "return"), "return"
