@@ -37,9 +37,9 @@ _TYPES: Mapping[str, Any] = {
 class MetricsCsv:
   """Appends episodes to a CSV file.
 
-  The columns are those it is made with, then the metrics in alphabetical order. A
-  metric that turns up later (the learner's, once learning has begun) becomes a column
-  after all those before it, empty in the rows above: columns never move.
+  The columns are those it is created with, then the metrics. A metric that turns up
+  later (the learner's, once learning has begun) becomes a column after all others,
+  empty in the rows above: columns never move.
   """
 
   def __init__(
@@ -49,41 +49,56 @@ class MetricsCsv:
     columns: tuple[str, ...] = EPISODE_COLUMNS,
     resumed: Mapping[str, Any] | None = None,
   ):
-    """Begins the file, or goes on with it.
+    """Creates the file, or resumes it.
 
     Args:
       directory: of the run.
       name: of the file.
       columns: the first ones.
-      resumed: what `save` returned; None to begin. What was written after it is cut
-        off: rows, and columns that there were none of yet.
+      resumed: what `save` returned; None to create the file. Rows and columns that were
+        written after it are cut off.
 
     Raises:
       OutputError: if it cannot be written, or has fewer rows than it had.
     """
     self._directory = directory
-    self._name = name
+    self._path = directory.path / name
     self._columns = columns
     self._metrics: list[str] = []
     self._num_rows = 0
     self._resumed_rows: list[list[str]] = []
-    if resumed is not None:
-      self._cut(int(resumed["rows"]), list(resumed["metrics"]))
-    self._file = directory.append_to(name, None if resumed else 0)
     if resumed is None:
+      self._file = directory.append_to(name, 0)
       self._file.append(_line([*columns]))
+      return
+    self._num_rows, self._metrics = int(resumed["rows"]), list(resumed["metrics"])
+    header = [*columns, *self._metrics]
+    try:
+      old_header, *rows = self._read()
+    except (OSError, ValueError) as error:
+      raise errors.OutputError(
+        f"{self._path} cannot be read ({error}), so the run cannot resume."
+      ) from error
+    if old_header[: len(header)] != header or len(rows) < self._num_rows:
+      raise errors.OutputError(
+        f"{self._path} has {len(rows)} rows, and at the checkpoint it had "
+        f"{self._num_rows}, so the run cannot resume; choose another --output."
+      )
+    self._resumed_rows = [row[: len(header)] for row in rows[: self._num_rows]]
+    self._rewrite([header, *self._resumed_rows])
 
   def write(self, episode: "local.Episode | evaluation.EvaluationEpisode") -> None:
     """Appends one episode of a runner, which has these columns and `metrics`."""
-    new = sorted(set(episode.metrics) - set(self._metrics))
-    if new:
-      self._widen(new)
-    row = [getattr(episode, column) for column in self._columns]
-    self._num_rows += 1
+    if new := sorted(set(episode.metrics) - set(self._metrics)):
+      header, *rows = self._read()
+      self._file.close()
+      self._rewrite([[*header, *new], *([*row, *[""] * len(new)] for row in rows)])
+      self._metrics.extend(new)
+    values = [getattr(episode, column) for column in self._columns]
     metrics = [episode.metrics.get(name) for name in self._metrics]
-    self._file.append(
-      _line([*row, *("" if m is None else f"{m:.9g}" for m in metrics)])
-    )
+    values += ["" if metric is None else f"{metric:.9g}" for metric in metrics]
+    self._file.append(_line(values))
+    self._num_rows += 1
 
   def save(self) -> dict[str, Any]:
     """What goes into a checkpoint; the rows so far are on disk when it returns."""
@@ -103,38 +118,15 @@ class MetricsCsv:
   def close(self) -> None:
     self._file.close()
 
-  def _cut(self, num_rows: int, metrics: list[str]) -> None:
-    """Cuts off what is not to be kept; the file is whole at every moment."""
-    path = self._directory.path / self._name
-    width = len(self._columns) + len(metrics)
-    try:
-      with open(path, newline="") as file:
-        header, *rows = csv.reader(file)
-    except (OSError, ValueError) as error:
-      raise errors.OutputError(
-        f"{path} cannot be read ({error}), so the run cannot go on."
-      ) from error
-    if header[:width] != [*self._columns, *metrics] or len(rows) < num_rows:
-      raise errors.OutputError(
-        f"{path} has {len(rows)} rows, and at the checkpoint it had {num_rows}; the "
-        "run cannot go on: choose another --output."
-      )
-    self._resumed_rows = [row[:width] for row in rows[:num_rows]]
-    kept = [header[:width], *self._resumed_rows]
-    content = b"".join(map(_line, kept))
-    self._directory.write(self._name, lambda file: file.write(content))
-    self._num_rows, self._metrics = num_rows, metrics
+  def _read(self) -> list[list[str]]:
+    with open(self._path, newline="") as file:
+      return list(csv.reader(file))
 
-  def _widen(self, names: list[str]) -> None:
-    """Rewrites the file with columns for `names`; it is whole at every moment."""
-    with open(self._file.path, newline="") as file:
-      rows = list(csv.reader(file))
-    widened = [[*rows[0], *names], *([*row, *[""] * len(names)] for row in rows[1:])]
-    content = b"".join(map(_line, widened))
-    self._directory.write(self._name, lambda file: file.write(content))
-    self._file.close()
-    self._file = self._directory.append_to(self._name)
-    self._metrics.extend(names)
+  def _rewrite(self, rows: list[list[str]]) -> None:
+    """Replaces the file, which is whole at every moment."""
+    content = b"".join(map(_line, rows))
+    self._directory.write(self._path.name, lambda file: file.write(content))
+    self._file = self._directory.append_to(self._path.name)
 
 
 def _line(values: list[Any]) -> bytes:

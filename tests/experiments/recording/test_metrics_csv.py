@@ -2,7 +2,7 @@ import csv
 
 import pytest
 
-from explorax.experiments import output
+from explorax.experiments import errors, output
 from explorax.experiments.recording import metrics_csv
 
 
@@ -60,3 +60,21 @@ def test_the_episodes_of_evaluations(directory, make_evaluation):
     ["30", "2", "2.5", "10", "0.5"],
   ]
   assert not (directory.path / "metrics.csv").exists()
+
+
+def test_a_resumed_file_loses_the_rows_and_columns_after_its_checkpoint(
+  directory, make_episode
+):
+  writer = metrics_csv.MetricsCsv(directory)
+  writer.write(make_episode(1, metrics={"regret": 1.0}))
+  saved = writer.save()
+  before = (directory.path / "metrics.csv").read_bytes()
+  writer.write(make_episode(2, metrics={"loss": 1.0}))
+  writer.close()
+  resumed = metrics_csv.MetricsCsv(directory, resumed=saved)
+  assert (directory.path / "metrics.csv").read_bytes() == before
+  (episode,) = resumed.resumed_rows()
+  assert episode.episode == 1 and episode.metrics == {"regret": 1.0}
+  saved["rows"] = 2
+  with pytest.raises(errors.OutputError, match="has 1 rows"):
+    metrics_csv.MetricsCsv(directory, resumed=saved)
