@@ -49,14 +49,9 @@ def test_are_named_by_their_paths_and_need_no_pickle(saved):
 
 
 def test_refuse_to_be_another_agents(tree, saved):
-  wider = tree._replace(online={"mlp/~/linear_0": {"w": jnp.zeros((2, 4)), "b": 0}})
+  wider = {"mlp/~/linear_0": {"w": jnp.zeros((2, 4)), "b": jnp.zeros(3)}}
   with pytest.raises(ValueError, match=r"shape \(2, 3\) there, and \(2, 4\) here"):
-    weights.load(
-      saved,
-      wider._replace(
-        online={"mlp/~/linear_0": {"w": jnp.zeros((2, 4)), "b": jnp.zeros(3)}}
-      ),
-    )
+    weights.load(saved, tree._replace(online=wider))
   with pytest.raises(ValueError, match="'others/1' is only in the file"):
     weights.load(saved, tree._replace(others=tree.others[:1]))
   with pytest.raises(ValueError, match="'others/2' is missing from the file"):
