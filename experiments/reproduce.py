@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from explorax.experiments import command, errors, flag_table, overrides
+from explorax.experiments import config, errors, flag_table, overrides
 from explorax.experiments.recording import console as console_lib
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ _FLAGS = {
       "=INT",
       None,
       "Runs behind each number: --set num_seeds. [each figure's own: --list]",
-      parser=flag_table.WholeNumber(1, command.MAX_SEEDS),
+      parser=flag_table.WholeNumber(1, config.MAX_SEEDS),
     ),
   ),
   "How": (

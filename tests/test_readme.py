@@ -22,7 +22,7 @@ import pytest
 from explorax import exploration, losses
 from explorax.agents import bonuses
 from explorax.experiments import (
-  command,
+  config,
   flag_table,
   overrides,
   presets,
@@ -128,7 +128,7 @@ def directory_of_files(tmp_path, monkeypatch):
 
 @needs_bash
 def test_readme_has_the_commands_that_it_should():
-  commands = [command.parse(argv) for argv in _commands(README)]
+  commands = [config.parse(argv) for argv in _commands(README)]
   kinds = {c.env.partition(":")[0] for c in commands}
   assert {"bsuite", "gym", "my_environments"} <= kinds
   assert any(c.replay == "memory" for c in commands)
@@ -138,7 +138,7 @@ def test_readme_has_the_commands_that_it_should():
 def test_commands_of_the_readme_run(directory_of_files, capsys):
   """Every agent of its commands in every environment that they name for it."""
   shown = {
-    (c.agent, c.env): argv for argv in _commands(README) for c in [command.parse(argv)]
+    (c.agent, c.env): argv for argv in _commands(README) for c in [config.parse(argv)]
   }
   for number, argv in enumerate(shown.values()):
     # Commands may share a default directory; the last --output wins.
@@ -151,10 +151,10 @@ def test_commands_of_the_readme_run(directory_of_files, capsys):
     assert summary["status"] == "finished"
     assert summary["episodes"] >= 2 if on_device else summary["episodes"] == 2
     assert summary["learner_updates"] > 0
-    _check_files(directory, command.parse(argv))
+    _check_files(directory, config.parse(argv))
 
 
-def _check_files(directory: pathlib.Path, asked: command.Command) -> None:
+def _check_files(directory: pathlib.Path, asked: config.RunConfig) -> None:
   """The section of what a run leaves behind names what there is, and no more."""
   section = _section(README, LEFT_BEHIND)
   named = [row[0].strip("`/") for row in _rows(section)]
@@ -177,14 +177,14 @@ def test_commands_ask_for_what_there_is(path):
   commands = _commands(path)
   assert len(commands) >= 2
   for argv in commands:
-    asked = command.parse(argv)
+    asked = config.parse(argv)
     assert asked.agent in presets.PRESETS, asked.agent
     preset = presets.PRESETS[asked.agent]
     overrides.apply(preset.config_for(asked.env), asked.settings)
 
 
 def test_default_output_is_as_described():
-  where = command.default_output("AGENT", "ENV", 0).replace("seed0", "seedSEED")
+  where = config.default_output("AGENT", "ENV", 0).replace("seed0", "seedSEED")
   assert f"`{where}`" in _section(README, LEFT_BEHIND)
 
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from explorax import environments
 from explorax.environments import disco_maze, jax_adapter
+from explorax.experiments import config as config_lib
 from explorax.experiments import overrides, presets
 from explorax.experiments.figures import types
 from explorax.experiments.recording import drawing, statistics
-from explorax.experiments.runners import device, evaluation, local
+from explorax.experiments.runners import core, device
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure
@@ -99,12 +100,12 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
   env_steps, coverage, trained = [], [], []
   steps = 0
 
-  def after_episode(episode: local.Episode) -> None:
+  def after_episode(episode: core.Episode) -> None:
     nonlocal steps
     steps = episode.env_steps
     trained.append(episode.metrics["coverage"])
 
-  def after_evaluation(done: evaluation.Evaluation) -> None:
+  def after_evaluation(done: core.Evaluation) -> None:
     env_steps.append(done.env_steps)
     coverage.append(np.mean([e.metrics["coverage"] for e in done.episodes]))
 
@@ -115,16 +116,17 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
   result = device.run(
     agent,
     environment,
-    seed=seed,
-    num_steps=settings["num_steps"],
-    on_episode=after_episode,
-    stop=stop,
+    config_lib.RunConfig(
+      runner="device",
+      seed=seed,
+      steps=settings["num_steps"],
+      eval_every=settings["eval_every"],
+      eval_episodes=settings["eval_episodes"],
+    ),
+    core.Hooks(on_episode=after_episode, on_evaluation=after_evaluation, stop=stop),
     evaluation_environment=jax_adapter.JaxEnvironment(
       maze, seed=seed + _EVALUATION_SEED
     ),
-    eval_every=settings["eval_every"],
-    eval_episodes=settings["eval_episodes"],
-    on_evaluation=after_evaluation,
   )
   if result.interrupted:
     raise types.InterruptedTaskError

@@ -11,10 +11,11 @@ import numpy as np
 
 from explorax import environments
 from explorax.environments import jax_adapter, jax_types
+from explorax.experiments import config as config_lib
 from explorax.experiments import presets
 from explorax.experiments.figures import types
 from explorax.experiments.recording import drawing, statistics
-from explorax.experiments.runners import device, local
+from explorax.experiments.runners import core, device
 
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes
@@ -96,7 +97,7 @@ def solve(
   environment: jax_types.Environment,
   *,
   rule: Callable[[], environments.SolvedRule],
-  is_bad: Callable[[local.Episode], float],
+  is_bad: Callable[[core.Episode], float],
   tick: types.Tick,
   params: jax_types.Params = None,
   config: Any = None,
@@ -127,7 +128,8 @@ def solve(
   def is_over(seed: int) -> bool:
     return rules[seed].solved_episode is not None or episodes[seed] >= limit
 
-  def count(seed: int, episode: local.Episode) -> None:
+  def count(episode: core.Episode) -> None:
+    seed = episode.seed
     if not is_over(seed):
       episodes[seed] += 1
       bad[seed] += is_bad(episode)
@@ -138,15 +140,14 @@ def solve(
     tick(sum(shares) / len(seeds))
     return min(shares) == 1.0
 
-  results = device.train(
+  results = device.run_seeds(
     agent,
     environment,
-    params,
+    config_lib.RunConfig(runner="device", episodes=limit),
+    core.Hooks(on_episode=count, stop=stop),
     seeds=seeds,
+    params=params,
     params_per_seed=params is not None,
-    num_episodes=limit,
-    on_episode=count,
-    stop=stop,
   )
   if any(r.interrupted for r in results) and not all(map(is_over, seeds)):
     raise types.InterruptedTaskError

@@ -8,9 +8,10 @@ import numpy as np
 
 from explorax import environments, exploration
 from explorax.environments import breakout, deep_sea, jax_adapter
+from explorax.experiments import config as config_lib
 from explorax.experiments import presets
 from explorax.experiments.figures import tdu_runs, types
-from explorax.experiments.runners import device, local
+from explorax.experiments.runners import core, device
 
 # The five of the paper's figure 2, by preset. Its bootstrapped DQN is Osband et al.'s
 # of 2016, whose members differ in their initial weights only.
@@ -92,9 +93,9 @@ def run_breakout(settings: types.Settings, tick: types.Tick) -> types.Results:
   ends: dict[int, list[int]] = {seed: [] for seed in seeds}
   returns: dict[int, list[float]] = {seed: [] for seed in seeds}
 
-  def count(seed: int, episode: local.Episode) -> None:
-    ends[seed].append(episode.env_steps)
-    returns[seed].append(episode.episode_return)
+  def count(episode: core.Episode) -> None:
+    ends[episode.seed].append(episode.env_steps)
+    returns[episode.seed].append(episode.episode_return)
 
   def stop() -> bool:
     tick(
@@ -102,13 +103,12 @@ def run_breakout(settings: types.Settings, tick: types.Tick) -> types.Results:
     )
     return False
 
-  results = device.train(
+  results = device.run_seeds(
     preset.make_agent(config, environments.spec(adapter)),
     environment,
+    config_lib.RunConfig(runner="device", steps=num_steps),
+    core.Hooks(on_episode=count, stop=stop),
     seeds=seeds,
-    num_steps=num_steps,
-    on_episode=count,
-    stop=stop,
   )
   if any(result.interrupted for result in results):
     raise types.InterruptedTaskError

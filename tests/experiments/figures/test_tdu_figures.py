@@ -92,16 +92,17 @@ def test_draws_what_was_solved_and_what_never_was(name):
 
 
 class Result(NamedTuple):
-  """What figures read of `local.Result`."""
+  """What figures read of `core.Result`."""
 
   interrupted: bool
 
 
 class Episode(NamedTuple):
-  """What figures read of `local.Episode`."""
+  """What figures read of `core.Episode`."""
 
   episode_return: float
   metrics: dict
+  seed: int
 
 
 @pytest.fixture
@@ -109,18 +110,19 @@ def scripted(monkeypatch):
   """Instead of training: episodes that are good from each seed's n-th on."""
   seen = {}
 
-  def train(agent, environment, params, *, seeds, num_episodes, on_episode, stop, **_):
+  def train(agent, environment, config, hooks, *, seeds, params, **_):
+    num_episodes = config.episodes
     seen.update(agent=agent, environment=environment, params=params)
     for episode in range(1, seen.get("ctrl_c_after", num_episodes) + 1):
       for seed in seeds:
         bad = float(episode < seen["good_from"][seed])
-        on_episode(seed, Episode(1.0 - bad, {"bad_episode": bad}))
-      if stop():
+        hooks.on_episode(Episode(1.0 - bad, {"bad_episode": bad}, seed))
+      if hooks.stop():
         seen["stopped_at"] = episode
         break
     return [Result(interrupted=episode < num_episodes)]
 
-  monkeypatch.setattr(tdu_runs.device, "train", train)
+  monkeypatch.setattr(tdu_runs.device, "run_seeds", train)
   return seen
 
 
