@@ -1,11 +1,11 @@
 """The house: which folder may import what, and that importing does no work."""
 
 import ast
+import functools
 import importlib.util
 import pathlib
 import subprocess
 import sys
-from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -56,17 +56,20 @@ def _name(path: pathlib.Path) -> str:
   return path.relative_to(ROOT).as_posix()
 
 
-def _imports(path: pathlib.Path) -> Iterator[tuple[int, str]]:
+@functools.cache
+def _imports(path: pathlib.Path) -> list[tuple[int, str]]:
   """(line, dotted name) of every import of a file, those in functions too.
 
   A relative import keeps its dots; `from a import b` is `a.b`.
   """
+  imports = []
   for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
     if isinstance(node, ast.Import):
-      yield from ((node.lineno, alias.name) for alias in node.names)
+      imports += [(node.lineno, alias.name) for alias in node.names]
     elif isinstance(node, ast.ImportFrom):
       module = "." * node.level + (node.module or "")
-      yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+      imports += [(node.lineno, f"{module}.{alias.name}") for alias in node.names]
+  return imports
 
 
 def _is_module(name: str) -> bool:
@@ -155,26 +158,6 @@ def test_losses_need_few_libraries():
   assert not wrong, f"losses import nothing but {LOSSES_NEED}"
 
 
-def _run(code: str) -> str:
-  done = subprocess.run(
-    [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False
-  )
-  assert done.returncode == 0, done.stderr
-  return done.stdout
-
-
-def test_losses_load_nothing_heavy_beyond_rlax():
-  loaded = _run(
-    "import sys, time\n"
-    "import rlax\n"
-    "before, start = set(sys.modules), time.perf_counter()\n"
-    "import explorax.losses\n"
-    "assert time.perf_counter() - start < 0.5, time.perf_counter() - start\n"
-    "print(*{name.split('.')[0] for name in set(sys.modules) - before})\n"
-  ).split()
-  assert set(loaded) - sys.stdlib_module_names == {"explorax"}
-
-
 def _can_be_imported(name: str) -> bool:
   """Whether the packages of the extra `atari` are there, if the module needs them."""
   needed = {"ale_py", "cv2"} & {
@@ -184,27 +167,43 @@ def _can_be_imported(name: str) -> bool:
 
 
 def test_importing_does_no_work():
-  """No array is made, no thread started, nothing printed; Reverb is not loaded."""
+  """No array is made, no thread started, nothing printed; Reverb is not loaded.
+
+  Losses load nothing beyond jax and chex.
+  """
   needs_reverb = {
     name
-    for name, path in ((name, _path(name)) for name in _modules())
-    for _, imported in _imports(path)
+    for name in _modules()
+    for _, imported in _imports(_path(name))
     if imported.split(".")[0] in ("reverb", "tensorflow")
   }
   modules = [
     name for name in _modules() if name not in needs_reverb and _can_be_imported(name)
   ]
-  after = (
-    "from jax._src import xla_bridge\n"
-    "import threading\n"
-    "assert not xla_bridge.backends_are_initialized(), 'something computes'\n"
-    "assert threading.active_count() == 1, threading.enumerate()\n"
+  if importlib.util.find_spec("reverb") is None:
+    needs_reverb = set()
+  code = f"""
+import importlib, sys, threading
+import chex, jax
+
+before = set(sys.modules)
+import explorax.losses
+loaded = {{name.split(".")[0] for name in set(sys.modules) - before}}
+assert loaded - sys.stdlib_module_names == {{"explorax"}}, loaded
+
+def import_all(modules):
+  for name in modules:
+    importlib.import_module(name)
+  assert not jax._src.xla_bridge.backends_are_initialized(), "something computes"
+  assert threading.active_count() == 1, threading.enumerate()
+
+import_all({modules!r})
+heavy = {{"reverb", "ray", "matplotlib.pyplot", "launchpad"}} & set(sys.modules)
+assert not heavy, heavy
+import_all({sorted(needs_reverb)!r})
+"""
+  done = subprocess.run(
+    [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False
   )
-  code = "import importlib, sys\n"
-  code += f"for name in {modules!r}: importlib.import_module(name)\n" + after
-  code += "heavy = {'reverb', 'ray', 'matplotlib.pyplot', 'launchpad'}\n"
-  code += "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
-  if importlib.util.find_spec("reverb") is not None:
-    code += f"for name in {sorted(needs_reverb)!r}: importlib.import_module(name)\n"
-    code += after
-  assert _run(code) == ""
+  assert done.returncode == 0, done.stderr
+  assert done.stdout == ""

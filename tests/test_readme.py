@@ -1,8 +1,8 @@
 """The READMEs: their code runs, their tables are complete, their links lead somewhere.
 
 Blocks of Python are executed as they are. Blocks of shell are expanded by a shell in
-which `python` is a function that notes its arguments, and the runs in them are then
-made through the real `main`, shortened by `SHORTER`.
+which `python` is a function that prints its arguments, which the commands' own parsers
+then read; two runs are made through the real `main`, shortened by `SHORTER`.
 """
 
 import ast
@@ -22,7 +22,7 @@ import pytest
 from explorax import exploration, losses
 from explorax.agents import bonuses
 from explorax.experiments import (
-  config,
+  command,
   flag_table,
   overrides,
   presets,
@@ -127,34 +127,25 @@ def directory_of_files(tmp_path, monkeypatch):
 
 
 @needs_bash
-def test_readme_has_the_commands_that_it_should():
-  commands = [config.parse(argv) for argv in _commands(README)]
-  kinds = {c.env.partition(":")[0] for c in commands}
-  assert {"bsuite", "gym", "my_environments"} <= kinds
-  assert any(c.replay == "memory" for c in commands)
+@pytest.mark.parametrize(
+  ("chosen", "is_on_device"),
+  [("--env=my_environments:", False), ("--runner=device", True)],
+  ids=["an environment of one's own", "the device runner"],
+)
+def test_commands_of_the_readme_run(chosen, is_on_device, directory_of_files, capsys):
+  (argv,) = [
+    argv for argv in _commands(README) if any(arg.startswith(chosen) for arg in argv)
+  ]
+  # The device runner has a replay of its own, and may end some episodes later.
+  shorter = [*argv, *SHORTER[is_on_device:], "--output=here"]
+  assert run.main(shorter) == 0, capsys.readouterr().err
+  summary = json.loads(pathlib.Path("here/summary.json").read_text())
+  assert summary["status"] == "finished" and summary["learner_updates"] > 0
+  assert summary["episodes"] >= 2 if is_on_device else summary["episodes"] == 2
+  _check_files(pathlib.Path("here"), command.parse(argv))
 
 
-@needs_bash
-def test_commands_of_the_readme_run(directory_of_files, capsys):
-  """Every agent of its commands in every environment that they name for it."""
-  shown = {
-    (c.agent, c.env): argv for argv in _commands(README) for c in [config.parse(argv)]
-  }
-  for number, argv in enumerate(shown.values()):
-    # Commands may share a default directory; the last --output wins.
-    # The device runner has a replay of its own, and may end some episodes later.
-    on_device = "--runner=device" in argv
-    shorter = [*argv, *SHORTER[on_device:], f"--output={number}"]
-    assert run.main(shorter) == 0, (argv, capsys.readouterr().err)
-    directory = directory_of_files / str(number)
-    summary = json.loads((directory / "summary.json").read_text())
-    assert summary["status"] == "finished"
-    assert summary["episodes"] >= 2 if on_device else summary["episodes"] == 2
-    assert summary["learner_updates"] > 0
-    _check_files(directory, config.parse(argv))
-
-
-def _check_files(directory: pathlib.Path, asked: config.RunConfig) -> None:
+def _check_files(directory: pathlib.Path, asked: command.Command) -> None:
   """The section of what a run leaves behind names what there is, and no more."""
   section = _section(README, LEFT_BEHIND)
   named = [row[0].strip("`/") for row in _rows(section)]
@@ -177,36 +168,29 @@ def test_commands_ask_for_what_there_is(path):
   commands = _commands(path)
   assert len(commands) >= 2
   for argv in commands:
-    asked = config.parse(argv)
+    asked = command.parse(argv)
     assert asked.agent in presets.PRESETS, asked.agent
     preset = presets.PRESETS[asked.agent]
     overrides.apply(preset.config_for(asked.env), asked.settings)
 
 
 def test_default_output_is_as_described():
-  where = config.default_output("AGENT", "ENV", 0).replace("seed0", "seedSEED")
+  where = command.default_output("AGENT", "ENV", 0).replace("seed0", "seedSEED")
   assert f"`{where}`" in _section(README, LEFT_BEHIND)
 
 
 @needs_bash
 @about_sweeps
-def test_sweeps_ask_for_what_there_is(path, directory_of_files):
-  commands = _commands(path, "sweep")
-  assert len(commands) >= 2
-  for argv in commands:
-    given = flag_table.parse(sweep.FLAGS, argv)
+def test_sweeps_and_reports_ask_for_what_there_is(path, directory_of_files):
+  sweeps = [flag_table.parse(sweep.FLAGS, argv) for argv in _commands(path, "sweep")]
+  assert len(sweeps) >= 2
+  for given in sweeps:
     assert selection.ids(given["sweep"])
     for agent in given["agents"].split(","):
       assert agent in presets.PRESETS or user_agents.find(agent)
-
-
-@needs_bash
-@about_sweeps
-def test_reports_are_of_sweeps_that_are_shown(path):
-  commands = _commands(path, "report")
-  sweeps = [flag_table.parse(sweep.FLAGS, argv) for argv in _commands(path, "sweep")]
-  assert commands
-  assert {argv[0] for argv in commands} <= {given["output"] for given in sweeps}
+  reports = _commands(path, "report")
+  assert reports
+  assert {argv[0] for argv in reports} <= {given["output"] for given in sweeps}
 
 
 def test_agent_example_learns_to_catch(directory_of_files):
@@ -244,17 +228,9 @@ def test_loss_example_has_a_gradient():
   assert jnp.isfinite(names["value"])
 
 
-def test_bonus_example_learns_and_repeats_to_the_bit():
-  block = _python_block("class Disagreement")
-  names = _execute(block)
-  result = names["result"]
-  assert result.episodes == 20 and result.learner_updates > 50
-  again = _execute(block)["result"]
-  jax.tree.map(np.testing.assert_array_equal, result.weights, again.weights)
-
-
-def test_bonus_example_is_what_it_says():
-  names = _execute(_python_block("class Disagreement").partition("\ntdu =")[0])
+def test_bonus_example_learns_and_is_what_it_says():
+  names = _execute(_python_block("class Disagreement"))
+  assert names["result"].episodes == 20 and names["result"].learner_updates > 50
   bonus = names["Disagreement"]().build(None, 2)
   q_tm1 = jnp.array([[[1.0, 0.0]], [[0.0, 1.0]], [[2.0, 0.0]]])  # [K, B, A]
   inputs = bonuses.Inputs(

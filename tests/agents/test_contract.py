@@ -19,8 +19,9 @@ from explorax.agents import types
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import factory, specs, standard, testing
-from explorax.experiments import config as config_lib
-from explorax.experiments.runners import core, local
+from explorax.experiments.runners import local
+
+pytestmark = pytest.mark.newest
 
 H, A, DIM, MIXTURE = 3, 2, 3, 4
 BETAS = exploration.mixture_betas(MIXTURE, 0.3)
@@ -255,13 +256,15 @@ def recorded(monkeypatch):
   return rows
 
 
-def run(agent, environment, replay="memory") -> tuple[core.Result, list[core.Episode]]:
-  episodes: list[core.Episode] = []
+def run(agent, environment, **kwargs) -> tuple[local.Result, list[local.Episode]]:
+  episodes: list[local.Episode] = []
   result = local.run(
     agent,
     environment,
-    config_lib.RunConfig(seed=3, episodes=8, replay=replay),
-    core.Hooks(on_episode=episodes.append),
+    seed=3,
+    num_episodes=8,
+    on_episode=episodes.append,
+    **{"replay": "memory", **kwargs},
   )
   return result, episodes
 

@@ -10,6 +10,8 @@ import pytest
 from explorax import environments
 from explorax.environments import testing
 
+pytestmark = pytest.mark.newest
+
 _FAKES = "explorax.environments.testing:"
 # Where the extra `atari` is installed.
 _ATARI = tuple(

@@ -11,6 +11,8 @@ import pytest
 from explorax import environments
 from explorax.experiments import presets, run, weights
 
+pytestmark = pytest.mark.newest
+
 COMMON = ("--agent=dqn", "--replay=memory", "--output=out")
 SMALL = ("--set=hidden_sizes=8", "--set=min_replay_size=16", "--set=batch_size=4")
 

@@ -1,14 +1,36 @@
-"""Every preset through the real command line, for a hundred steps."""
+"""Every preset is traced; one of each kind runs for a hundred steps by its command."""
 
 import csv
 import json
 import pathlib
 
+import dm_env
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.experiments import presets, run
+from explorax import environments
+from explorax.agents import types
+from explorax.experiments import overrides, presets, run
 
+pytestmark = pytest.mark.newest
+
+# One for each engine, kind of network, exploration and bonus.
+RUN = (
+  "dqn_ez",
+  "dqn_rnd",
+  "ngu",
+  "qex",
+  "r2d2_retrace",
+  "rainbow",
+  "rainbow_cts",
+  "retrace_dqn",
+  "successor_uncertainties",
+  "tdu",
+  "tdu_r2d2",
+  "ucb_infogain",
+)
 ONE_HOT = "explorax.environments.testing:fake_one_hot"
 DENSE = "explorax.environments.testing:fake_truncated"
 
@@ -70,13 +92,66 @@ def check(name: str, summary: dict, rows: list[dict[str, str]]) -> None:
     assert all(np.isfinite(weights[key]).all() for key in weights.files)
 
 
-@pytest.mark.parametrize("name", presets.PRESETS)
-def test_preset(name):
+@pytest.mark.parametrize("name", RUN)
+def test_preset_runs(name):
   check(name, *launch(name, ONE_HOT, "--replay=memory"))
 
 
-@pytest.mark.parametrize("name", ["dqn_counts", "dqn_rnd"])
-def test_bonuses_on_dense_observations(name):
+def shaped(array) -> jax.ShapeDtypeStruct:
+  return jax.ShapeDtypeStruct(array.shape, array.dtype)
+
+
+def sample_of(agent: types.Agent) -> types.Sample:
+  """The shapes of a batch from the agent's replay."""
+  replay = agent.replay
+  one = jax.ShapeDtypeStruct((), jnp.float32)
+  columns = {
+    "observation": shaped(agent.encoding.spec),
+    "action": jax.ShapeDtypeStruct((), jnp.int32),
+    **dict.fromkeys(("reward", "discount", "mask"), one),
+    **{name: agent.extras_spec[name] for name in replay.extras},
+  }
+
+  def batch(column, *rows):
+    shape = (replay.batch_size, *rows, *column.shape)
+    return jax.ShapeDtypeStruct(shape, column.dtype)
+
+  return types.Sample(
+    rows={name: batch(x, replay.window_rows) for name, x in columns.items()},
+    first={name: batch(agent.extras_spec[name]) for name in replay.first_row_extras},
+    probabilities=batch(one),
+    population=jax.ShapeDtypeStruct((), jnp.int32),
+  )
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_preset_keeps_the_contract(name):
+  """Acting and learning trace, and states keep their shapes: they can be scanned."""
+  preset = presets.PRESETS[name]
+  flags = [flag.removeprefix("--set=") for flag in settings(name)]
+  spec = environments.spec(environments.make(ONE_HOT, seed=0))
+  agent = preset.make_agent(overrides.apply(preset.config, flags), spec)
+  key = jax.random.PRNGKey(0)
+  learner = jax.eval_shape(agent.learner.init, key)
+  weights = jax.eval_shape(agent.learner.params, learner)
+  params = types.ActorParams(weights, jax.ShapeDtypeStruct((), jnp.int32))
+  observation = shaped(agent.encoding.spec)
+  timestep = jax.eval_shape(lambda: dm_env.TimeStep(jnp.int32(0), 0.0, 1.0, None))
+  timestep = timestep._replace(observation=observation)
+  for evaluation in (False, True):
+    core = agent.actor(evaluation=evaluation)
+    state = jax.eval_shape(lambda core=core: core.init(key, 0, 1))
+    action, after = jax.eval_shape(core.select_action, params, timestep, state)
+    assert action.shape == () and action.dtype == jnp.int32
+    assert after == state
+  after, output = jax.eval_shape(agent.learner.update, learner, sample_of(agent))
+  assert after == learner
+  assert output.priorities.shape == (agent.replay.batch_size,)
+  assert {"loss", "finite"} <= set(output.metrics)
+
+
+def test_counts_of_dense_observations():
+  name = "dqn_counts"
   check(name, *launch(name, DENSE, "--replay=memory"))
 
 

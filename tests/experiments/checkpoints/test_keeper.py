@@ -12,6 +12,8 @@ import pytest
 from explorax.experiments import errors
 from explorax.experiments.checkpoints import files, keeper
 
+pytestmark = pytest.mark.newest
+
 
 class State(NamedTuple):
   params: dict

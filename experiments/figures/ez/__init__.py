@@ -1,1 +1,0 @@
-"""Figures of paper 1, temporally-extended ε-greedy exploration."""

@@ -1,1 +1,0 @@
-"""Figures of paper 2, Never Give Up."""

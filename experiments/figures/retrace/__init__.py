@@ -1,1 +1,0 @@
-"""Figures of paper 5, Retrace."""

@@ -1,1 +1,0 @@
-"""Figures of paper 4, temporal difference uncertainties."""

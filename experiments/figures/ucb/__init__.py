@@ -1,1 +1,0 @@
-"""Figures of paper 3, exploration by Q-ensembles."""
