@@ -11,13 +11,13 @@ import argparse
 import dataclasses
 import statistics
 import time
-from typing import Any
 
 import jax
 
 from explorax import environments
+from explorax.experiments import config as config_lib
 from explorax.experiments import presets
-from explorax.experiments.runners import device, local
+from explorax.experiments.runners import core, device, local
 
 _ENV = "atari:Pong"
 _CAPACITY = 20_000  # Of replay, in environment steps.
@@ -53,16 +53,18 @@ def steps_per_second(num_envs: int, learns: bool, num_steps: int) -> float:
     min_replay_size=num_steps // 2 if learns else _CAPACITY,
   )
   watch = _Stopwatch(num_steps // max(num_envs, 1))
-  limits: dict[str, Any] = {"seed": 0, "num_steps": 2 * num_steps, "stop": watch}
+  hooks, steps = core.Hooks(stop=watch), 2 * num_steps
   if num_envs:
     batch = environments.make_batched(name, num_envs=num_envs, seed=0)
     agent = preset.make_agent(config, environments.spec(batch))
-    result = device.run(agent, batch, **limits)
+    run_config = config_lib.RunConfig(runner="device", steps=steps)
+    result = device.run(agent, batch, run_config, hooks)
   else:
     # The local runner goes on to its episode's end: the frames bound its length.
     single = environments.make(f"{name},max_frames={4 * num_steps}", seed=0)
     agent = preset.make_agent(config, environments.spec(single))
-    result = local.run(agent, single, replay="memory", **limits)
+    run_config = config_lib.RunConfig(replay="memory", steps=steps)
+    result = local.run(agent, single, run_config, hooks)
   return (result.env_steps - num_steps) / (time.monotonic() - watch.began)
 
 

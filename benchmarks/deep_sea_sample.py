@@ -30,6 +30,7 @@ from explorax.agents import types
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import packing
+from explorax.experiments import config as config_lib
 from explorax.experiments import presets
 from explorax.experiments.runners import local
 
@@ -118,7 +119,9 @@ def speed(
   else:
     watch = Stopwatch(environments.make(env, seed=0), warm_up, steps)
     updates = local.run(
-      make_agent(watch), watch, seed=0, replay=replay, num_steps=watch.total
+      make_agent(watch),
+      watch,
+      config_lib.RunConfig(replay=replay, steps=watch.total),
     ).learner_updates
   return {**watch.result(), "env_steps": watch.num_steps, "learner_updates": updates}
 
@@ -238,7 +241,8 @@ def time_parts(env: str, replay: str, warm_up: int, steps: int) -> dict[str, Any
   parts = Parts()
   watch = _StepTimer(environments.make(env, seed=0), warm_up, steps, parts=parts)
   with _timed_wiring(parts):
-    local.run(make_agent(watch), watch, seed=0, replay=replay, num_steps=watch.total)
+    config = config_lib.RunConfig(replay=replay, steps=watch.total)
+    local.run(make_agent(watch), watch, config)
   measured = watch.steps[warm_up + 1 : warm_up + steps + 1]
   names = ("update", "sampling", "acting", "inserting", "environment")
   medians = {
@@ -252,7 +256,8 @@ def memory(env: str, replay: str, steps: int) -> dict[str, Any]:
   """The peak of this process's memory, TensorFlow included, after a run."""
   environment = environments.make(env, seed=0)
   agent = make_agent(environment)
-  result = local.run(agent, environment, seed=0, replay=replay, num_steps=steps)
+  config = config_lib.RunConfig(replay=replay, steps=steps)
+  result = local.run(agent, environment, config)
   return {
     "env_steps": result.env_steps,
     "learner_updates": result.learner_updates,

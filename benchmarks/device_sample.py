@@ -16,7 +16,8 @@ import jax
 import processes
 
 from explorax import environments
-from explorax.experiments.runners import device
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners import core, device
 
 
 def measure(size: int, num_seeds: int, warm_up: int, steps: int) -> dict[str, Any]:
@@ -33,24 +34,19 @@ def measure(size: int, num_seeds: int, warm_up: int, steps: int) -> dict[str, An
   marks: list[tuple[int, int, float, int]] = []
   last = (0, 0)
 
-  def on_episode(seed: int, episode: Any) -> None:
+  def on_episode(episode: core.Episode) -> None:
     nonlocal last
-    del seed
     last = (episode.env_steps, episode.learner_updates)
 
   def stop() -> bool:
     marks.append((*last, time.perf_counter(), compilations.count))
     return False
 
-  pure, params = environment.raw.pure
-  device.train(
+  device.run_seeds(
     agent,
-    pure,
-    params,
-    seeds=range(num_seeds),
-    num_steps=warm_up + steps,
-    on_episode=on_episode,
-    stop=stop,
+    environment,
+    config_lib.RunConfig(runner="device", num_seeds=num_seeds, steps=warm_up + steps),
+    core.Hooks(on_episode=on_episode, stop=stop),
   )
   (start, *_, end) = [mark for mark in marks if mark[0] >= warm_up]
   env_steps, updates = end[0] - start[0], end[1] - start[1]

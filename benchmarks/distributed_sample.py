@@ -37,11 +37,12 @@ from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import batched_actor
 from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import learner as learner_lib
+from explorax.experiments import config as config_lib
 from explorax.experiments import presets, ray_cluster, threads
 from explorax.experiments.distributed import layout as layout_lib
 from explorax.experiments.distributed import learner_process
 from explorax.experiments.distributed import weights as weights_lib
-from explorax.experiments.runners import distributed, local
+from explorax.experiments.runners import core, distributed
 
 HOWS = ("ray", "plain", "bare")
 _ENDLESS = 10_000_000  # Environment steps that no measurement comes to.
@@ -166,15 +167,15 @@ class _Window:
   def __init__(self, num_actors: int, seconds: float):
     self._left = dict.fromkeys(range(num_actors), 2)
     self._seconds = seconds
-    self._first: local.Episode | None = None
-    self._last: local.Episode | None = None
+    self._first: core.Episode | None = None
+    self._last: core.Episode | None = None
     self.pids: Mapping[str, int] = {}
     self._cpu: dict[str, float] = {}
 
   def on_processes(self, pids: Mapping[str, int]) -> None:
     self.pids = pids
 
-  def on_episode(self, episode: local.Episode) -> None:
+  def on_episode(self, episode: core.Episode) -> None:
     if self.is_over():
       return
     if self._first is None:
@@ -225,13 +226,13 @@ def _run(
   distributed.run(
     agent,
     _environment(name, 0),
-    make_environment=functools.partial(_of_role, name),
-    layout=layout_lib.Layout(num_actors=num_actors),
-    seed=0,
-    num_steps=_ENDLESS,
-    on_episode=window.on_episode,
-    on_processes=window.on_processes,
-    stop=stop,
+    config_lib.RunConfig(runner="distributed", num_actors=num_actors, steps=_ENDLESS),
+    core.Hooks(
+      make_environment=functools.partial(_of_role, name),
+      on_episode=window.on_episode,
+      on_processes=window.on_processes,
+      stop=stop,
+    ),
   )
   return result
 

@@ -55,8 +55,9 @@ def run_task(label: str, env_name: str, seed: int, episodes: int) -> dict[str, A
   """One run: its first episodes below each threshold of average regret."""
   threads.use_one_thread()
   from explorax import environments
+  from explorax.experiments import config as config_lib
   from explorax.experiments import presets
-  from explorax.experiments.runners import local
+  from explorax.experiments.runners import core, local
 
   preset_name, changes = VARIANTS[label]
   preset = presets.PRESETS[preset_name]
@@ -67,7 +68,7 @@ def run_task(label: str, env_name: str, seed: int, episodes: int) -> dict[str, A
   below_09 = environments.SolvedRule(threshold=0.9)
   average_regret = math.nan
 
-  def on_episode(episode: local.Episode) -> None:
+  def on_episode(episode: core.Episode) -> None:
     nonlocal average_regret
     bad = episode.metrics["total_bad_episodes"]
     average_regret = bad / episode.episode
@@ -78,11 +79,11 @@ def run_task(label: str, env_name: str, seed: int, episodes: int) -> dict[str, A
   result = local.run(
     agent,
     environment,
-    seed=seed,
-    replay="memory",
-    num_episodes=episodes,
-    on_episode=on_episode,
-    stop=lambda: bsuite_rule.solved_episode is not None,
+    config_lib.RunConfig(seed=seed, replay="memory", episodes=episodes),
+    core.Hooks(
+      on_episode=on_episode,
+      stop=lambda: bsuite_rule.solved_episode is not None,
+    ),
   )
   return {
     "label": label,

@@ -84,8 +84,9 @@ def run_task(name: str, label: str, seed: int) -> dict[str, Any]:
   """One run: the metric in training, and in each evaluation of the greedy policy."""
   threads.use_one_thread()
   from explorax import environments
+  from explorax.experiments import config as config_lib
   from explorax.experiments import overrides, presets
-  from explorax.experiments.runners import local
+  from explorax.experiments.runners import core, local
 
   experiment = EXPERIMENTS[name]
   preset_name, settings = experiment.agents[label]
@@ -105,16 +106,20 @@ def run_task(name: str, label: str, seed: int) -> dict[str, Any]:
   result = local.run(
     agent,
     environment,
-    seed=seed,
-    replay="memory",
-    num_steps=experiment.steps,
-    on_episode=lambda episode: trained.append(measure(episode)),
-    evaluation_environment=environments.make(experiment.env, seed=seed + 1000),
-    eval_every=experiment.eval_every,
-    eval_episodes=EVAL_EPISODES,
-    on_evaluation=lambda done: evaluations.append(
-      (done.env_steps, statistics.fmean(map(measure, done.episodes)))
+    config_lib.RunConfig(
+      seed=seed,
+      replay="memory",
+      steps=experiment.steps,
+      eval_every=experiment.eval_every,
+      eval_episodes=EVAL_EPISODES,
     ),
+    core.Hooks(
+      on_episode=lambda episode: trained.append(measure(episode)),
+      on_evaluation=lambda done: evaluations.append(
+        (done.env_steps, statistics.fmean(map(measure, done.episodes)))
+      ),
+    ),
+    evaluation_environment=environments.make(experiment.env, seed=seed + 1000),
   )
   return {
     "experiment": name,

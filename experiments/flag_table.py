@@ -21,10 +21,14 @@ class WholeNumber(flags.ArgumentParser):
 
   def parse(self, argument: str | int) -> int:
     value = overrides.parse_int(str(argument), "it")
+    self.check(value, "it")
+    return value
+
+  def check(self, value: int, name: str) -> None:
+    """Raises a ValueError if `value` is out of range."""
     if value < self._least or (self._most is not None and value > self._most):
       top = "" if self._most is None else f" and at most {self._most}"
-      raise ValueError(f"it is {value}; it must be at least {self._least}{top}.")
-    return value
+      raise ValueError(f"{name} is {value}; it must be at least {self._least}{top}.")
 
   def flag_type(self) -> str:
     return "int"

@@ -7,7 +7,6 @@ seed0/, seed1/, …      what a run of that seed alone leaves behind
 """
 
 import math
-import resource
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,37 +22,10 @@ from explorax.experiments.recording import (
   summary,
 )
 from explorax.experiments.recording import returns as returns_lib
+from explorax.experiments.runners import core
 
 if TYPE_CHECKING:
   from explorax import environments
-  from explorax.experiments.runners import local
-
-
-# What each seed's recorder keeps open, and what a process has open beside that.
-_FILES_PER_SEED = 2
-_OTHER_FILES = 64
-
-
-def check_open_files(num_seeds: int) -> None:
-  """Has the system allow as many open files as the seeds need.
-
-  Args:
-    num_seeds: whose files are written at the same time.
-
-  Raises:
-    SetUpError: if it does not.
-  """
-  needed = num_seeds * _FILES_PER_SEED + _OTHER_FILES
-  soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-  if soft == resource.RLIM_INFINITY or needed <= soft:
-    return
-  if hard != resource.RLIM_INFINITY and needed > hard:
-    most = max(0, hard - _OTHER_FILES) // _FILES_PER_SEED
-    raise errors.SetUpError(
-      f"{num_seeds} seeds keep {needed} files open, and this process may have {hard}; "
-      f"use at most {most} seeds, or raise the limit (ulimit -Hn)."
-    )
-  resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 class Recorders:
@@ -124,10 +96,13 @@ class Recorders:
     problems = (each.problem for each in self._recorders.values())
     return next((p for p in problems if p is not None), None)
 
-  def on_episode(self, seed: int, episode: "local.Episode") -> None:
-    """Takes in an `Episode` of a seed."""
-    self._recorders[seed].on_episode(episode)
-    self._counts[seed] = episode.episode
+  def hooks(self) -> core.Hooks:
+    return core.Hooks(on_episode=self.on_episode)
+
+  def on_episode(self, episode: core.Episode) -> None:
+    """Takes in an `Episode` of one of the seeds."""
+    self._recorders[episode.seed].on_episode(episode)
+    self._counts[episode.seed] = episode.episode
     self._all.add(episode)
     if episode.episode == min(self._counts.values()):
       self._progress.update(episode, self._all)
@@ -135,7 +110,7 @@ class Recorders:
   def finish(
     self,
     status: str,
-    results: "Mapping[int, local.Result]",
+    results: Mapping[int, core.Result],
     weights: Mapping[int, Any],
     wall_seconds: float,
   ) -> tuple[str, list[errors.OutputError]]:

@@ -6,24 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from explorax.experiments import errors, output
+from explorax.experiments import config, errors, output
 
-# What of config.json decides the course of a run, and so must not change in it.
-_DECIDES = (
-  "agent",
-  "config",
-  "env",
-  "seed",
-  "num_seeds",
-  "episodes",
-  "steps",
-  "runner",
-  "num_envs",
-  "replay",
-  "eval_every",
-  "eval_episodes",
-  "video",
-)
 # Where these are of other versions, numbers may come out otherwise.
 _ARITHMETIC = ("jax", "jaxlib", "dm-haiku", "optax", "rlax", "numpy")
 
@@ -87,8 +71,7 @@ def resumed_record(
 
 def _deciding(record: Mapping[str, Any]) -> dict[str, Any]:
   """As it is in the file: tuples as lists, numbers that JSON lacks as null."""
-  chosen = {name: record.get(name) for name in _DECIDES}
-  return json.loads(json.dumps(output.finite(chosen)))
+  return json.loads(json.dumps(output.finite(config.fixed(record))))
 
 
 def _differences(name: str, held: Any, asked: Any) -> Iterator[str]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from explorax.experiments import command as command_lib
+from explorax.experiments import config as config_lib
 from explorax.experiments import errors
 from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
@@ -38,14 +38,12 @@ def main(argv: Sequence[str] | None = None) -> int:
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   debug = "--debug" in argv
   try:
-    command = command_lib.parse(argv)
-    if command.show:
-      with contextlib.suppress(
-        BrokenPipeError
-      ):  # `--list_envs | head` has seen enough.
-        print(_show(command.show), flush=True)
+    config = config_lib.parse(argv)
+    if isinstance(config, str):
+      with contextlib.suppress(BrokenPipeError):  # `--list_envs | head` is done.
+        print(_show(config), flush=True)
       return 0
-    job = job_lib.set_up(command, argv)
+    job = job_lib.set_up(config, argv)
   except _REFUSALS as error:
     if debug:
       raise
@@ -72,8 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _show(what: str) -> str:
   if what == "help":
-    return command_lib.help_text()
-  if what == "agents":
+    return config_lib.help_text()
+  if what == "list_agents":
     from explorax.experiments import presets
 
     rows = [(name, f"{p.summary} ({p.paper})") for name, p in presets.PRESETS.items()]

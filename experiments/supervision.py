@@ -1,11 +1,12 @@
 """Runs a job: the runner, the files that it leaves, and what ends it."""
 
+import dataclasses
 import importlib
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from explorax import environments
 from explorax.experiments import errors, many_seeds, signals
@@ -13,43 +14,37 @@ from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import recorder as recorder_lib
 from explorax.experiments.recording import video
+from explorax.experiments.runners import core
 from explorax.experiments.runners import errors as runner_errors
-
-if TYPE_CHECKING:
-  from explorax.experiments.distributed import driver
-  from explorax.experiments.runners import local, recovery
-
 
 NON_FINITE = "non_finite.json"
 
 
 def run(job: job_lib.Job) -> int:
   """Runs the job, leaves its files whatever happens, and returns the exit code."""
-  console = console_lib.Console(sys.stdout)
-  begin = _one_seed if job.command.num_seeds == 1 else _many_seeds
-  recording, train = begin(job, console)
   checkpoints = job.checkpoints
   if checkpoints is None:
     raise ValueError("the run is finished; there is nothing to supervise.")
+  console = console_lib.Console(sys.stdout)
+  _announce_start(job, console)
+  make = _OneSeed if job.config.num_seeds == 1 else _many_seeds
+  recording: _Recording = make(job, console)
 
   def tell(text: str) -> None:
     recording.pause()
     console.line(text)
 
   checkpoints.companion, checkpoints.tell = recording.save, tell
-  return _supervise(job, console, recording, train)
-
-
-_Job = job_lib.Job
-# Asked whether to stop → seed → what the runner returns.
-_Train = Callable[[Callable[[], bool]], "dict[int, local.Result]"]
+  return _supervise(job, console, recording)
 
 
 class _Recording(Protocol):
-  """What writes a run's files."""
+  """What writes the files of a run."""
 
   @property
   def problem(self) -> errors.OutputError | None: ...
+
+  def hooks(self) -> core.Hooks: ...
 
   def save(self) -> dict[str, Any] | None: ...
 
@@ -58,194 +53,163 @@ class _Recording(Protocol):
   def finish(
     self,
     status: str,
-    results: "Mapping[int, local.Result]",
+    results: Mapping[int, core.Result],
     weights: Mapping[int, Any],
     wall_seconds: float,
   ) -> tuple[str, list[errors.OutputError]]: ...
 
 
-def _one_seed(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Train]:
-  """A run of one seed, in the runner that was asked for."""
+class _OneSeed:
+  """The recording of a run of one seed."""
 
-  command = job.command
-  runner = importlib.import_module(f"explorax.experiments.runners.{command.runner}")
-  console.line(f"{job.title}: {job.length}, into {job.directory.path}")
-  _announce_resuming(job, console)
-  film = video.Film(command.video) if command.evaluates else None
-  recorder = recorder_lib.Recorder(
-    job.directory,
-    title=job.title,
-    num_episodes=job.num_episodes,
-    num_steps=command.steps,
-    solved_rule=environments.solved_rule(command.env),
-    console=console,
-    film=film,
-    resumed=_resumed(job),
-  )
-
-  def on_env_failure(failure: "recovery.Failure") -> None:
-    recorder.on_env_failure(failure)
-    if command.debug:
-      traceback.print_exception(failure.error)
-    console_lib.complain(
-      f"{failure}; it is made anew (failure {failure.number} in a row, "
-      f"{failure.limit} are allowed)."
-    )
-
-  def on_replacement(replaced: "driver.Replacement") -> None:
-    recorder.on_replacement(replaced.role)
-    console_lib.complain(replaced.sentence)
-
-  of_runner = job.of_runner
-  if command.runner == "distributed":
-    of_runner["on_replacement"] = on_replacement
-
-  def train(stop: Callable[[], bool]) -> "dict[int, local.Result]":
-    result = runner.run(
-      job.agent,
-      job.environment,
-      seed=command.seed,
-      replay=command.replay,
-      num_episodes=job.num_episodes,
-      num_steps=command.steps,
-      on_episode=recorder.on_episode,
-      stop=stop,
-      evaluation_environment=job.evaluation_environment,
-      eval_every=command.eval_every,
-      eval_episodes=command.eval_episodes,
-      on_evaluation=recorder.on_evaluation,
-      watcher=film,
-      remake_environment=job.remake_environment,
-      max_env_failures=command.max_env_failures,
-      on_env_failure=on_env_failure,
-      **of_runner,
-    )
-    return {command.seed: result}
-
-  return _OfOneSeed(recorder, job), train
-
-
-class _OfOneSeed:
-  """A `Recorder` as a `_Recording`."""
-
-  def __init__(self, recorder: "recorder_lib.Recorder", job: _Job):
-    self._recorder = recorder
+  def __init__(self, job: job_lib.Job, console: console_lib.Console):
+    config = job.config
     self._job = job
+    self._film = video.Film(config.video) if config.evaluates else None
+    self._recorder = recorder_lib.Recorder(
+      job.directory,
+      title=config.title,
+      num_episodes=config.episodes,
+      num_steps=config.steps,
+      solved_rule=environments.solved_rule(config.env),
+      console=console,
+      film=self._film,
+      resumed=_resumed(job),
+    )
+    self.save = self._recorder.save
+    self.pause = self._recorder.pause
 
   @property
   def problem(self) -> errors.OutputError | None:
     return self._recorder.problem
 
-  def save(self) -> dict[str, Any] | None:
-    return self._recorder.save()
-
-  def pause(self) -> None:
-    self._recorder.pause()
+  def hooks(self) -> core.Hooks:
+    return core.Hooks(
+      on_episode=self._recorder.on_episode,
+      on_evaluation=self._recorder.on_evaluation,
+      on_env_failure=self._on_env_failure,
+      on_message=console_lib.complain,
+      on_processes=self._on_processes,
+      on_replacement=self._on_replacement,
+      watcher=self._film,
+    )
 
   def finish(
     self,
     status: str,
-    results: "Mapping[int, local.Result]",
+    results: Mapping[int, core.Result],
     weights: Mapping[int, Any],
     wall_seconds: float,
   ) -> tuple[str, list[errors.OutputError]]:
-    seed = self._job.command.seed
+    seed = self._job.config.seed
     outcome, problems = self._recorder.finish(
       status, results.get(seed), weights.get(seed), wall_seconds
     )
-    return outcome.table(self._job.title), problems
+    return outcome.table(self._job.config.title), problems
+
+  def _on_env_failure(self, failure: core.Failure) -> None:
+    self._recorder.on_env_failure(failure)
+    if self._job.config.debug:
+      traceback.print_exception(failure.error)
+    console_lib.complain(
+      f"{failure}; it is recreated (failure {failure.number} in a row, {failure.limit} "
+      "are allowed)."
+    )
+
+  def _on_replacement(self, replaced: Any) -> None:
+    self._recorder.on_replacement(replaced.role)
+    console_lib.complain(replaced.sentence)
+
+  def _on_processes(self, pids: Mapping[str, int]) -> None:
+    """Records the ids of the processes, for whoever looks after them."""
+    try:
+      self._job.directory.write_json("processes.json", pids)
+    except errors.OutputError as error:
+      console_lib.complain(error)
 
 
-def _many_seeds(job: _Job, console: console_lib.Console) -> tuple[_Recording, _Train]:
-  """A run of many seeds at the same time, in the device runner."""
-  from explorax.experiments.runners import device
-
-  command = job.command
-  seeds = range(command.seed, command.seed + command.num_seeds)
-  console.line(f"{job.title}: {job.length} of each, into {job.directory.path}")
-  _announce_resuming(job, console)
-  recorders = many_seeds.Recorders(
+def _many_seeds(job: job_lib.Job, console: console_lib.Console) -> many_seeds.Recorders:
+  config = job.config
+  return many_seeds.Recorders(
     job.directory,
-    {seed: {**job.record, "seed": seed, "num_seeds": 1} for seed in seeds},
-    title=f"{command.agent} on {command.env}",
-    num_episodes=job.num_episodes,
-    num_steps=command.steps,
-    solved_rule=lambda: environments.solved_rule(command.env),
+    {seed: {**job.record, "seed": seed, "num_seeds": 1} for seed in config.seeds},
+    title=f"{config.agent} on {config.env}",
+    num_episodes=config.episodes,
+    num_steps=config.steps,
+    solved_rule=lambda: environments.solved_rule(config.env),
     console=console,
     resumed=_resumed(job),
   )
 
-  def train(stop: Callable[[], bool]) -> "dict[int, local.Result]":
-    raw: Any = getattr(job.environment, "raw", job.environment)
-    results = device.train(
-      job.agent,
-      *raw.pure,
-      seeds=seeds,
-      num_envs=command.num_envs or 1,
-      num_episodes=job.num_episodes,
-      num_steps=command.steps,
-      on_episode=recorders.on_episode,
-      stop=stop,
-      checkpoints=job.checkpoints,
-    )
-    return dict(zip(seeds, results, strict=True))
 
-  return recorders, train
-
-
-def _resumed(job: _Job) -> Mapping[str, Any] | None:
-  """What the recording has put into the checkpoint that the run goes on from."""
+def _resumed(job: job_lib.Job) -> Mapping[str, Any] | None:
+  """What the recording has put into the checkpoint from which the run resumes."""
   found = job.checkpoints.found if job.checkpoints else None
   return None if found is None else found.record["companion"]
 
 
-def _announce_resuming(job: _Job, console: console_lib.Console) -> None:
-  """Says where a run that the directory holds is gone on from."""
+def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
+  """Says what runs, and from where a run that the directory holds resumes."""
+  config = job.config
+  length = config.length + " of each" * (config.num_seeds > 1)
+  console.line(f"{config.title}: {length}, into {job.directory.path}")
   if not job.directory.holds_run or job.checkpoints is None:
     return
   found = job.checkpoints.found
   if found is None:
-    console.line("It was ended before its first checkpoint, and begins anew.")
+    console.line("It ended before its first checkpoint, and starts again.")
   else:
-    console.line(f"It goes on at environment step {found.record['env_steps']:,}.")
+    console.line(f"It resumes at environment step {found.record['env_steps']:,}.")
+
+
+def _train(job: job_lib.Job, hooks: core.Hooks) -> dict[int, core.Result]:
+  """Runs the runner; returns the result of each seed."""
+  config = job.config
+  runner = importlib.import_module(f"explorax.experiments.runners.{config.runner}")
+  if config.num_seeds > 1:
+    results = runner.run_seeds(job.agent, job.environment, config, hooks)
+    return dict(zip(config.seeds, results, strict=True))
+  result = runner.run(
+    job.agent,
+    job.environment,
+    config,
+    hooks,
+    evaluation_environment=job.evaluation_environment,
+  )
+  return {config.seed: result}
 
 
 def _supervise(
-  job: _Job, console: console_lib.Console, recording: _Recording, train: _Train
+  job: job_lib.Job, console: console_lib.Console, recording: _Recording
 ) -> int:
   """Trains, leaves the files whatever happens, and returns the exit code."""
-
-  command = job.command
+  config = job.config
   status, exit_code = "failed", 1
   problems: list[Exception | str] = []
-  results: dict[int, local.Result] = {}
+  results: dict[int, core.Result] = {}
   weights: dict[int, Any] = {}
   try:
     with signals.stop_on_signals(_announce) as stop:
-      results = train(lambda: stop() or recording.problem is not None)
+      hooks = dataclasses.replace(
+        recording.hooks(),
+        stop=lambda: stop() or recording.problem is not None,
+        make_environment=job.make_environment,
+        checkpoints=job.checkpoints,
+      )
+      results = _train(job, hooks)
     weights = {seed: result.weights for seed, result in results.items()}
     if recording.problem is None:
       status, exit_code = "finished", 0
-      complete = all(job.is_complete(result) for result in results.values())
-      interrupted = any(result.interrupted for result in results.values())
-      if interrupted or (stop() and not complete):
+      if any(result.interrupted for result in results.values()):
         status, exit_code = "interrupted", stop.exit_code
   except runner_errors.StoppedError as error:
-    if command.debug:
+    if config.debug:
       traceback.print_exception(error)
-    seeds = range(command.seed, command.seed + command.num_seeds)
-    weights = dict(zip(seeds, error.weights, strict=True))
-    problems.append(error)
-    if error.record is not None:
-      try:
-        job.directory.write_json(NON_FINITE, error.record)
-        place = job.directory.path / NON_FINITE
-        problems[-1] = f"{error} The keys of that update's batch in replay: {place}."
-      except errors.OutputError as unwritten_record:
-        problems.append(unwritten_record)
+    weights = dict(zip(config.seeds, error.weights, strict=True))
+    problems.extend(_problems(job, error))
   except errors.SetUpError as error:  # Of what is started only when a run begins.
     problems.append(error)
-  except KeyboardInterrupt:  # The second one, at a moment that nobody expects.
+  except KeyboardInterrupt:  # The second one, at any moment.
     status, exit_code = "interrupted", 130
   finally:
     # Also when a traceback is on its way: what was recorded belongs to the user.
@@ -253,20 +217,41 @@ def _supervise(
     table, unwritten = recording.finish(status, results, weights, seconds)
     problems.extend(unwritten)
   console.line("\n" + table)
-  path = job.directory.path
+  _announce_files(job, console, failed=bool(problems))
+  for problem in problems:
+    console_lib.complain(problem)
+  return 1 if problems else exit_code
+
+
+def _problems(
+  job: job_lib.Job, error: runner_errors.StoppedError
+) -> list[Exception | str]:
+  """What to say of an error that stopped the run; writes the record of its update."""
+  if error.record is None:
+    return [error]
+  try:
+    job.directory.write_json(NON_FINITE, error.record)
+  except errors.OutputError as unwritten:
+    return [error, unwritten]
+  place = job.directory.path / NON_FINITE
+  return [f"{error} The keys of that update's batch in replay: {place}."]
+
+
+def _announce_files(
+  job: job_lib.Job, console: console_lib.Console, *, failed: bool
+) -> None:
+  """Says where the results are."""
+  config, path = job.config, job.directory.path
   saved, others = path / recorder_lib.WEIGHTS, ""
-  if command.num_seeds > 1:
-    saved = path / f"seed{command.seed}" / recorder_lib.WEIGHTS
+  if config.num_seeds > 1:
+    saved = path / f"seed{config.seed}" / recorder_lib.WEIGHTS
     others = " and in the other seeds' directories"
   if saved.exists():
-    good = "last good weights" if problems else "weights"
+    good = "last good weights" if failed else "weights"
     console.line(
       f"\nThe {good} are in {saved}{others}, the curve in {path / 'curve.png'}, the "
       f"rest in {path}."
     )
-  for problem in problems:
-    console_lib.complain(problem)
-  return 1 if problems else exit_code
 
 
 def _announce(number: signal.Signals) -> None:

@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from explorax.experiments import command as command_lib
+from explorax.experiments import config as config_lib
 from explorax.experiments import errors, flag_table
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.sweeps import seeds
@@ -69,7 +69,7 @@ FLAGS = {
       "=INT",
       1,
       "How many seeds, --seed being the first. [1]",
-      parser=flag_table.WholeNumber(1, command_lib.MAX_SEEDS),
+      parser=flag_table.WholeNumber(1, config_lib.MAX_SEEDS),
     ),
     flag_table.Flag(
       "seed",

@@ -22,7 +22,7 @@ import pytest
 from explorax import exploration, losses
 from explorax.agents import bonuses
 from explorax.experiments import (
-  command,
+  config,
   flag_table,
   overrides,
   presets,
@@ -142,10 +142,10 @@ def test_commands_of_the_readme_run(chosen, is_on_device, directory_of_files, ca
   summary = json.loads(pathlib.Path("here/summary.json").read_text())
   assert summary["status"] == "finished" and summary["learner_updates"] > 0
   assert summary["episodes"] >= 2 if is_on_device else summary["episodes"] == 2
-  _check_files(pathlib.Path("here"), command.parse(argv))
+  _check_files(pathlib.Path("here"), config.parse(argv))
 
 
-def _check_files(directory: pathlib.Path, asked: command.Command) -> None:
+def _check_files(directory: pathlib.Path, asked: config.RunConfig) -> None:
   """The section of what a run leaves behind names what there is, and no more."""
   section = _section(README, LEFT_BEHIND)
   named = [row[0].strip("`/") for row in _rows(section)]
@@ -168,14 +168,14 @@ def test_commands_ask_for_what_there_is(path):
   commands = _commands(path)
   assert len(commands) >= 2
   for argv in commands:
-    asked = command.parse(argv)
+    asked = config.parse(argv)
     assert asked.agent in presets.PRESETS, asked.agent
     preset = presets.PRESETS[asked.agent]
     overrides.apply(preset.config_for(asked.env), asked.settings)
 
 
 def test_default_output_is_as_described():
-  where = command.default_output("AGENT", "ENV", 0).replace("seed0", "seedSEED")
+  where = config.default_output("AGENT", "ENV", 0).replace("seed0", "seedSEED")
   assert f"`{where}`" in _section(README, LEFT_BEHIND)
 
 

@@ -16,9 +16,9 @@ from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import batched_actor
 from explorax.experiments.distributed import messages, pulse, replay_server
 from explorax.experiments.distributed import weights as weights_lib
-from explorax.experiments.runners import recovery
+from explorax.experiments.runners import core, recovery
 
-# (`recovery.TRAINING` or `EVALUATION`, number) → an environment of its own seed.
+# (`core.TRAINING` or `EVALUATION`, number) → an environment of its own seed.
 MakeEnvironment = Callable[[str, int], dm_env.Environment]
 
 
@@ -184,11 +184,11 @@ class ActorProcess:
         server,
       )
       with watch.watched():
-        environment = make(recovery.TRAINING, 0)
+        environment = make(core.TRAINING, 0)
       recoverable = recovery.RecoverableEnvironment(
         environment,
-        recovery.TRAINING,
-        remake=make if remakes else None,
+        core.TRAINING,
+        make=make if remakes else None,
         max_failures=max_env_failures,
         on_failure=self._on_failure,
         watched=watch.watched,
@@ -199,7 +199,7 @@ class ActorProcess:
     self._turn = 0  # The seat that steps first.
     self._steps = 0  # Since the last report, as all of these.
     self._ended: list[messages.EndedEpisode] = []
-    self._failures: list[recovery.Failure] = []
+    self._failures: list[core.Failure] = []
     self._unsafe: list[messages.Report] = []  # To be told again.
     self._num_reports = 0
     self._windows = 0  # Reported so far.
@@ -299,7 +299,7 @@ class ActorProcess:
     )
     seat.forget()
 
-  def _on_failure(self, failure: recovery.Failure) -> None:
+  def _on_failure(self, failure: core.Failure) -> None:
     place = f"{failure.place} of {messages.actor_name(self._id)}"
     self._failures.append(portable(failure._replace(place=place)))
 
@@ -366,7 +366,7 @@ def _has_ended(seat: _Seat) -> bool:
   return seat.timestep is not None and seat.timestep.last()
 
 
-def portable(failure: recovery.Failure) -> recovery.Failure:
+def portable(failure: core.Failure) -> core.Failure:
   """One that every process can read: its exception may be of a class of its own."""
   import ray
 

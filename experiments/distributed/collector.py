@@ -11,7 +11,7 @@ from explorax.experiments.distributed import messages, pulse, replay_server
 from explorax.experiments.distributed import rates as rates_lib
 from explorax.experiments.distributed import weights as weights_lib
 from explorax.experiments.runners import clock as clock_lib
-from explorax.experiments.runners import local, recovery
+from explorax.experiments.runners import core
 
 # As in the local runner: the first updates compile.
 _WARM_UP_UPDATES = 2
@@ -74,7 +74,7 @@ class Collector:
     self._evaluated_at = 0  # Environment steps.
     self._reports = [-1] * num_actors  # The last of each actor.
     self._told = self._safe = list(self._reports)  # Told the driver; known to be there.
-    self._rows: list[local.Episode | messages.Watched | recovery.Failure] = []
+    self._rows: list[core.Episode | messages.Watched | core.Failure] = []
     self._stopped = False
     self._learnt = False
     self._wants_state = False
@@ -319,7 +319,7 @@ class Collector:
     if generation >= self._beats.get(name, (0, 0.0, 0.0))[0]:
       self._beats[name] = (generation, time.monotonic(), seconds)
 
-  async def add_failure(self, failure: recovery.Failure) -> None:
+  async def add_failure(self, failure: core.Failure) -> None:
     await self._begun.wait()
     self._rows.append(failure)
 
@@ -444,7 +444,7 @@ class Collector:
       self._episodes += 1
       steps = before + ended.steps_before
       self._rows.append(
-        local.Episode(
+        core.Episode(
           episode=self._episodes,
           env_steps=steps,
           episode_return=ended.episode_return,

@@ -23,7 +23,7 @@ from explorax.experiments.distributed import (
   replay_server,
 )
 from explorax.experiments.distributed import layout as layout_lib
-from explorax.experiments.runners import errors, local, recovery
+from explorax.experiments.runners import core, errors
 
 _SECONDS_BETWEEN_NEWS = 0.2
 _SECONDS_BETWEEN_TRIES = 10.0  # To write a checkpoint.
@@ -38,11 +38,11 @@ class Replacement(NamedTuple):
 
 
 class Callbacks(NamedTuple):
-  """Whom the driver tells what, as in `local.run`."""
+  """Whom the driver tells what, as `core.Hooks` has it."""
 
-  on_episode: Callable[[local.Episode], None]
+  on_episode: Callable[[core.Episode], None]
   on_watched: Callable[[messages.Watched], None]
-  on_env_failure: Callable[[recovery.Failure], None]
+  on_env_failure: Callable[[core.Failure], None]
   on_stall: Callable[[str], None]
   on_processes: Callable[[Mapping[str, int]], None]  # Role → pid, whenever they change.
   on_replacement: Callable[[Replacement], None]
@@ -137,7 +137,7 @@ class Run:
     for role in self._workers:
       role.work()
 
-  def wait(self) -> local.Result:
+  def wait(self) -> core.Result:
     """Listens until the run is over.
 
     Raises:
@@ -192,9 +192,9 @@ class Run:
       return None
     self._news, self._state, self._heard_at = news, news.state, time.monotonic()
     for row in news.rows:
-      if isinstance(row, local.Episode):
+      if isinstance(row, core.Episode):
         self._callbacks.on_episode(row)
-      elif isinstance(row, recovery.Failure):
+      elif isinstance(row, core.Failure):
         self._callbacks.on_env_failure(row)
       else:
         self._callbacks.on_watched(row)
@@ -383,7 +383,7 @@ class Run:
       self._until = time.monotonic() + _SECONDS_TO_END
     self._collector.stop.remote()
 
-  def _end(self) -> local.Result:
+  def _end(self) -> core.Result:
     """What the run has come to; leaves a checkpoint of it."""
     until = time.monotonic() + _SECONDS_TO_END
     while (news := self._listen()) is None and time.monotonic() < until:
@@ -416,7 +416,7 @@ class Run:
         "the learner did not come to an end in time; what it has learnt since the last "
         "checkpoint is in no checkpoint"
       )
-    return local.Result(
+    return core.Result(
       weights=weights,
       env_steps=news.env_steps,
       episodes=news.episodes,

@@ -12,7 +12,7 @@ from explorax.agents import types
 from explorax.agents.wiring import builder as builder_lib
 from explorax.experiments.distributed import actor_process, messages, pulse
 from explorax.experiments.distributed import weights as weights_lib
-from explorax.experiments.runners import clock, evaluation, recovery
+from explorax.experiments.runners import clock, core, evaluation, recovery
 
 _SECONDS_BETWEEN_LOOKS = 0.2  # At whether the run is stopped.
 
@@ -30,11 +30,11 @@ class Tape:
   def row(self, frame: np.ndarray | None, r_int: float | None) -> None:
     self.calls.append(("row", (frame, r_int)))
 
-  def end(self, episode: evaluation.EvaluationEpisode) -> None:
+  def end(self, episode: core.EvaluationEpisode) -> None:
     self.calls.append(("end", (episode,)))
 
 
-def show(calls: list[tuple[str, tuple[Any, ...]]], watcher: evaluation.Watcher) -> None:
+def show(calls: list[tuple[str, tuple[Any, ...]]], watcher: core.Watcher) -> None:
   """Shows a watcher what a `Tape` has noted."""
   for method, arguments in calls:
     getattr(watcher, method)(*arguments)
@@ -90,8 +90,8 @@ class EvaluatorProcess:
       first = self._make(make_environment, actor_process.FAILURES * generation)
     self._environment = recovery.RecoverableEnvironment(
       first,
-      recovery.EVALUATION,
-      remake=(
+      core.EVALUATION,
+      make=(
         lambda _, failures: self._make(
           make_environment, failures + actor_process.FAILURES * generation
         )
@@ -136,7 +136,7 @@ class EvaluatorProcess:
   def _make(
     self, make_environment: actor_process.MakeEnvironment, number: int
   ) -> dm_env.Environment:
-    return make_environment(recovery.EVALUATION, number)
+    return make_environment(core.EVALUATION, number)
 
   def _is_stopped(self) -> bool:
     now = time.monotonic()
@@ -145,7 +145,7 @@ class EvaluatorProcess:
     self._looked = now
     return bool(self._ray.wait([self._stopped], timeout=0)[0])
 
-  def _on_evaluation(self, done: evaluation.Evaluation) -> None:
+  def _on_evaluation(self, done: core.Evaluation) -> None:
     calls = []
     if self._tape is not None:
       calls, self._tape.calls = self._tape.calls, []
@@ -155,5 +155,5 @@ class EvaluatorProcess:
   def _tell(self, done: messages.Watched) -> None:
     self._ray.get(self._collector.add_evaluation.remote(done, self._generation))
 
-  def _on_failure(self, failure: recovery.Failure) -> None:
+  def _on_failure(self, failure: core.Failure) -> None:
     self._ray.get(self._collector.add_failure.remote(actor_process.portable(failure)))

@@ -19,7 +19,7 @@ from explorax.experiments.distributed import (
   replay_server,
 )
 from explorax.experiments.distributed import layout as layout_lib
-from explorax.experiments.runners import local
+from explorax.experiments.runners import core
 
 # Of a collector by Ray, while the driver cannot ask it anything.
 _RESTARTS = 20
@@ -135,7 +135,7 @@ class Launcher:
   def evaluator(self, generation: int) -> Any:
     if self._evaluating is None:
       raise ValueError("this run has no evaluations.")
-    key = jax.random.fold_in(self._actor_key, local.EVALUATION_KEY)
+    key = core.evaluation_key(self._actor_key)
     return self._start(
       evaluator.EvaluatorProcess,
       self._agent,

@@ -16,9 +16,9 @@ class Layout:
     num_actors: how many act.
     num_envs: environments of each of them, which it steps with one inference for all.
     num_shards: parts of replay, each a process; actor i writes to the part i modulo it.
-    pull_every: environment steps of an actor between two looks at the weights; None:
-      as many as the agent says and at least 10, in each of its environments.
-    rate_tolerance: environment steps that actors or the learner may be ahead by; None:
+    variable_update_period: environment steps of an actor between two looks at the
+      weights; None: the agent's own number and at least 10, in each environment.
+    error_buffer: environment steps that actors or the learner may be ahead by; None:
       what all actors take between two pulls, twice.
     learner_gpus: that the learner takes for itself; the other processes need none.
     patience: seconds after which it is said who waits for whom.
@@ -29,8 +29,8 @@ class Layout:
   num_actors: int = 4
   num_envs: int = 1
   num_shards: int = 1
-  pull_every: int | None = None
-  rate_tolerance: int | None = None
+  variable_update_period: int | None = None
+  error_buffer: int | None = None
   learner_gpus: int = 0
   patience: float = 60.0
   environment_timeout: float = 300.0
@@ -54,10 +54,10 @@ class Layout:
     Raises:
       ValueError: if with them processes could wait for each other for ever.
     """
-    pull_every = self.pull_every
+    pull_every = self.variable_update_period
     if pull_every is None:
       pull_every = max(period, 10) * self.num_envs
-    tolerance = self.rate_tolerance
+    tolerance = self.error_buffer
     if tolerance is None:
       tolerance = max(
         2 * self.num_actors * pull_every, rates.least_tolerance(spec.updates_per_step)

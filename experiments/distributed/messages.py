@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from explorax.experiments.distributed import replay_server
 from explorax.experiments.distributed import weights as weights_lib
-from explorax.experiments.runners import evaluation, local, recovery
+from explorax.experiments.runners import core
 
 LEARNER, EVALUATOR = "the learner", "the evaluator"
 
@@ -37,7 +37,7 @@ class Report(NamedTuple):
   steps: int = 0
   windows: int = 0
   episodes: tuple[EndedEpisode, ...] = ()
-  failures: tuple[recovery.Failure, ...] = ()
+  failures: tuple[core.Failure, ...] = ()
 
 
 class Grant(NamedTuple):
@@ -98,7 +98,7 @@ class Summons(NamedTuple):
 class Watched(NamedTuple):
   """An evaluation, and what its watcher is to be shown."""
 
-  evaluation: evaluation.Evaluation
+  evaluation: core.Evaluation
   tape: list[Any]
 
 
@@ -106,7 +106,7 @@ class News(NamedTuple):
   """What the driver has not been told yet, and what was counted so far.
 
   Attributes:
-    rows: in their order: each a `local.Episode`, a `Watched` or a `recovery.Failure`.
+    rows: in their order: each a `core.Episode`, a `Watched` or a `core.Failure`.
     stalls: sentences on who waits for what for too long.
     state: what another collector goes on from, which JSON can hold.
     version: the newest weights, if there are any.
@@ -115,7 +115,7 @@ class News(NamedTuple):
     hanging: in whose environment → (in which generation, what is wrong).
   """
 
-  rows: list[local.Episode | Watched | recovery.Failure]
+  rows: list[core.Episode | Watched | core.Failure]
   stalls: list[str]
   env_steps: int
   episodes: int

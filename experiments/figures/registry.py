@@ -1,66 +1,80 @@
-"""All figures, by name."""
+"""All figures, by name: those of every module below this package that has `FIGURES`."""
 
 import importlib
+import pkgutil
+import re
 
-from explorax.experiments.figures import (
-  ez_adversarial,
-  ez_cartpole,
-  ez_chain,
-  ez_cover,
-  ez_first_visits,
-  ez_noise,
-  ez_obstacles,
-  ez_r_max,
-  ez_small,
-  ez_worlds,
-  ngu_maze,
-  ngu_mixtures,
-  retrace_operators,
-  tdu_binary_tree,
-  tdu_deep_sea,
-  tdu_scales,
-  types,
-  ucb_small,
-)
-
-_MODULES = (
-  ez_first_visits,
-  ez_chain,
-  ez_small,
-  ez_cartpole,
-  ez_noise,
-  ez_worlds,
-  ez_obstacles,
-  ez_adversarial,
-  ez_cover,
-  ez_r_max,
-  ngu_maze,
-  ngu_mixtures,
-  retrace_operators,
-  tdu_deep_sea,
-  tdu_scales,
-  tdu_binary_tree,
-  ucb_small,
-)
-
-FIGURES: dict[str, types.Figure] = {
-  figure.name: figure for module in _MODULES for figure in module.FIGURES
-}
+from explorax.experiments import errors, figures, overrides
+from explorax.experiments.figures import types
 
 
-def find(name: str) -> types.Figure:
-  """The figure of that name: one of these, or a user's own, `module:NAME`.
+def _discover() -> dict[str, types.Figure]:
+  found: dict[str, types.Figure] = {}
+  for package in pkgutil.iter_modules(figures.__path__, f"{figures.__name__}."):
+    if not package.ispkg:
+      continue
+    path = importlib.import_module(package.name).__path__
+    for module in pkgutil.iter_modules(path, f"{package.name}."):
+      for figure in getattr(importlib.import_module(module.name), "FIGURES", ()):
+        found[figure.name] = figure
+  return {name: found[name] for name in sorted(found, key=_natural)}
+
+
+def _natural(name: str) -> list[str | int]:
+  """Orders ez/fig2 before ez/fig11."""
+  return [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", name)]
+
+
+FIGURES = _discover()
+
+
+def listing() -> str:
+  """All figures, a line for each."""
+  width = max(map(len, FIGURES))
+  return "\n".join(
+    f"{name:{width}}  {f.title} ({f.source}; {f.config.num_seeds} seeds)"
+    for name, f in FIGURES.items()
+  )
+
+
+def choose(names: str | None) -> list[types.Figure]:
+  """The figures of names with commas between them, in the order of the names.
+
+  Args:
+    names: of figures, of all of a paper by its first part (`ez`), `all`, or of a
+      user's own, `module:NAME`.
 
   Raises:
-    ValueError: if there is none.
+    SetUpError: if there is no such figure.
   """
-  if name in FIGURES:
-    return FIGURES[name]
+  if not names:
+    raise errors.SetUpError("--figure is missing; --list shows the names.")
+  chosen: dict[str, types.Figure] = {}
+  for name in names.split(","):
+    if ":" in name:
+      chosen[name] = _own(name)
+      continue
+    found = {
+      key: figure
+      for key, figure in FIGURES.items()
+      if name in (key, key.partition("/")[0], "all")
+    }
+    if not found:
+      raise errors.SetUpError(
+        f"there is no figure {name!r}.{overrides.nearest(name, list(FIGURES))} "
+        "--list shows all of them."
+      )
+    chosen |= found
+  return list(chosen.values())
+
+
+def _own(name: str) -> types.Figure:
   module, _, attribute = name.partition(":")
   try:
     figure = getattr(importlib.import_module(module), attribute)
   except (ImportError, AttributeError, ValueError) as error:
-    raise ValueError(f"there is no figure {name!r} ({error}).") from error
+    raise errors.SetUpError(f"there is no figure {name!r} ({error}).") from error
   if not isinstance(figure, types.Figure):
-    raise ValueError(f"{name!r} is a {type(figure).__name__}, and no types.Figure.")
+    kind = type(figure).__name__
+    raise errors.SetUpError(f"{name!r} is a {kind}, not a types.Figure.")
   return figure

@@ -3,7 +3,7 @@
     ez_fig3.png   the drawing, with the claim and what was found below it
     ez_fig3.json  the findings, and everything needed to repeat them
     figures.md    all figures of the directory, each with its findings
-    raw/          the results of its tasks (`cache.py`)
+    raw/          the results of its tasks (`tasks/store.py`)
 
 The names of a smoke version end in `_quick`, those of one with other settings than the
 figure's own in a digest of them.
@@ -11,59 +11,128 @@ figure's own in a digest of them.
 
 import datetime
 import hashlib
+import importlib.util
 import json
 import os
 import pathlib
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import jax
 
-from explorax.experiments import output, overrides, versions
-from explorax.experiments.figures import cache, registry, types
+from explorax.experiments import errors, output, overrides, versions
+from explorax.experiments.figures import registry, types
+from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import drawing, summary
+from explorax.experiments.tasks import pool as pool_lib
+from explorax.experiments.tasks import store as store_lib
 
 _LEAST_SEEDS = 3  # Fewer tell nothing about other seeds.
 _PAGE = "figures.md"
 
 
-def leave(
+def check_matplotlib() -> None:
+  """Refuses to begin where nothing could be drawn.
+
+  Raises:
+    SetUpError: if matplotlib is missing.
+  """
+  if importlib.util.find_spec("matplotlib") is None:
+    raise errors.SetUpError(
+      "matplotlib is missing, which draws the figures; install explorax[plots]."
+    )
+
+
+def make(
   figure: types.Figure,
   config: Any,
-  done: Sequence[types.Done],
+  pool: pool_lib.Pool,
   directory: output.RunDirectory,
+  console: console_lib.Console,
   *,
   command: str,
   quick: bool,
-) -> tuple[list[types.Finding], pathlib.Path]:
-  """Draws a figure, and writes what it found.
+) -> bool:
+  """Computes a figure, draws it and tells what it found.
 
   Args:
-    figure: that was computed.
+    figure: to be made.
     config: its settings.
-    done: the results of all its tasks.
-    directory: where it goes.
-    command: that made it.
+    pool: computes the tasks that are not kept.
+    directory: where everything goes.
+    console: for messages.
+    command: that makes it.
     quick: whether it is the smoke version, which tells nothing of the claims.
 
   Returns:
-    The findings, and the drawing's path.
+    Whether it is drawn; it is not if a task failed, or if the pool was stopped.
 
   Raises:
     OutputError: if something cannot be written.
   """
-  findings = list(figure.judge(done))
+  table = _compute(figure, config, pool, directory, console)
+  if table is None:
+    return False
+  findings, path = _leave(figure, config, table, directory, command, quick)
+  rows = [("", "claim", "measured")]
+  rows += [(found.verdict, found.claim, found.measured) for found in findings]
+  widths = [max(len(row[i]) for row in rows) for i in range(2)]
+  for verdict, claim, measured in rows:
+    console.line(f"  {verdict:{widths[0]}}  {claim:{widths[1]}}  {measured}")
+  console.line(f"  drawn in {path}\n")
+  return True
+
+
+def _compute(
+  figure: types.Figure,
+  config: Any,
+  pool: pool_lib.Pool,
+  directory: output.RunDirectory,
+  console: console_lib.Console,
+) -> types.Table | None:
+  """The results of a figure's tasks; None if some failed, or the pool was stopped."""
+  tasks = list(figure.tasks(config))
+  made_by = {"figure": figure.name, "revision": figure.revision}
+  store = store_lib.Store(directory, f"raw/{figure.file_name}", made_by)
+  console.line(f"{figure.name}: {figure.title}; {summary.count(len(tasks), 'task')}")
+  # The long ones first, so that no processor idles at the end.
+  order = sorted(range(len(tasks)), key=lambda i: -tasks[i].weight)
+  run = f"{figure.run.__module__}:{figure.run.__qualname__}"
+  done = pool.compute(run, [tasks[i] for i in order], store)
+  by_task = dict(zip(order, done, strict=True))
+  table = [task for task in map(by_task.__getitem__, range(len(tasks))) if task]
+  if len(table) == len(tasks):
+    return types.Table(table)
+  if not pool.is_stopped():
+    console_lib.complain(
+      f"{figure.name} is not drawn: {len(tasks) - len(table)} of {len(tasks)} tasks "
+      "failed; the same command computes what is missing."
+    )
+  return None
+
+
+def _leave(
+  figure: types.Figure,
+  config: Any,
+  table: types.Table,
+  directory: output.RunDirectory,
+  command: str,
+  quick: bool,
+) -> tuple[list[types.Finding], pathlib.Path]:
+  """Draws a figure and writes what it found: the findings, and the drawing's path."""
+  findings = list(figure.judge(config, table))
   if quick or config.num_seeds < min(_LEAST_SEEDS, figure.config.num_seeds):
     findings = [finding._replace(held=None) for finding in findings]
-  seconds = sum(task.seconds for task in done)
+  seconds = sum(task.seconds for task in table)
   note = (
-    f"{'Smoke version, ' if quick else ''}{seeds(config)}; bands: 95 % bootstrap "
-    f"intervals over seeds. Computed in {summary.duration(seconds)} of one process "
+    f"{'Smoke version, ' if quick else ''}{summary.count(config.num_seeds, 'seed')}; "
+    "bands: 95 % bootstrap intervals over seeds. "
+    f"Computed in {summary.duration(seconds)} of one process "
     f"({_machine()}). explorax, {datetime.date.today().isoformat()}."
   )
   name = _file_name(figure, config)
-  fig = figure.draw(done)
+  fig = figure.draw(config, table)
   caption = [
     f"{figure.source}. Claim: {figure.claim}",
     *(f"{found.verdict}: {found.claim} ({found.measured})." for found in findings),
@@ -96,28 +165,13 @@ def leave(
 
 def _file_name(figure: types.Figure, config: Any) -> str:
   """Of the figure's files, without their endings."""
-  name = cache.file_name(figure.name)
+  name = figure.file_name
   if config == figure.config:
     return name
   if config == figure.quick:
     return f"{name}_quick"
   text = json.dumps(overrides.to_dict(config), sort_keys=True)
   return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
-
-
-def table(findings: Sequence[types.Finding]) -> str:
-  """The findings for a terminal."""
-  rows = [("", "claim", "measured")]
-  rows += [(f.verdict, f.claim, f.measured) for f in findings]
-  widths = [max(len(row[i]) for row in rows) for i in range(2)]
-  return "\n".join(
-    f"  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}" for row in rows
-  )
-
-
-def seeds(config: Any) -> str:
-  """`30 seeds`."""
-  return f"{config.num_seeds} seed{'s' if config.num_seeds != 1 else ''}"
 
 
 def _machine() -> str:
@@ -136,8 +190,8 @@ def _page(directory: pathlib.Path) -> str:
     "# Figures\n\nEach was made by the command below it. Bands are 95 % bootstrap "
     "intervals over seeds; times are those of all processes added up."
   ]
-  for figure in registry.FIGURES:
-    name = cache.file_name(figure)
+  for figure in registry.FIGURES.values():
+    name = figure.file_name
     own = [directory / f"{name}.json", directory / f"{name}_quick.json"]
     for path in [*own, *sorted(directory.glob(f"{name}-*.json"))]:
       try:

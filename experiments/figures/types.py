@@ -1,49 +1,83 @@
 """What a figure is: tasks whose results are kept, a drawing, and its claim's test."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from explorax.experiments.tasks import types as task_types
+
 if TYPE_CHECKING:
+  from matplotlib import axes as mpl_axes
   from matplotlib import figure as mpl_figure
 
-Settings = Mapping[str, Any]  # What JSON can hold: it is kept beside the results.
-Results = dict[str, np.ndarray]
-Tick = Callable[[float], None]  # Told the share of a task that is done, in [0, 1].
+  Axes = mpl_axes.Axes
+  Drawing = mpl_figure.Figure
+else:  # Nothing needs matplotlib before a figure is drawn.
+  Axes = Drawing = Any
+
+# Of tasks: see `tasks.types`. The results of figures' tasks are arrays by name.
+Task = task_types.Task
+Done = task_types.Done
+Settings = task_types.Settings
+Results = task_types.Results
+Tick = task_types.Tick
+InterruptedTaskError = task_types.InterruptedTaskError
 
 
-class Task(NamedTuple):
-  """A part of a figure, computed in one go and kept.
+class Table(tuple[Done, ...]):
+  """The tasks of a figure with their results, to be selected by their settings.
 
-  Attributes:
-    name: of the task within the figure, and of its file.
-    settings: all that decides the results.
-    weight: how long it takes, compared with the figure's other tasks.
+  A task computes one or several seeds, listed in its setting `seeds`; the results of a
+  seed are in the rows, `[S, …]`. Tasks that differ in their seeds only belong together.
   """
 
-  name: str
-  settings: Settings
-  weight: float = 1.0
+  __slots__ = ()
 
+  def where(self, **settings: Any) -> "Table":
+    """Those of the tasks that have these settings, in their order."""
+    return Table(
+      task
+      for task in self
+      if all(task.settings.get(name) == value for name, value in settings.items())
+    )
 
-class InterruptedTaskError(Exception):
-  """A task was ended before it was complete: what it has is not to be kept."""
+  def values(self, name: str) -> list[Any]:
+    """The values of a setting, each once, in the order of the tasks that have it."""
+    return list(
+      dict.fromkeys(task.settings[name] for task in self if name in task.settings)
+    )
 
+  def by_problem(self) -> list["Table"]:
+    """The tasks in groups that differ in their seeds only."""
+    groups: dict[str, list[Done]] = {}
+    for task in self:
+      problem = {k: v for k, v in task.settings.items() if k != "seeds"}
+      groups.setdefault(json.dumps(problem), []).append(task)
+    return [Table(group) for group in groups.values()]
 
-class Done(NamedTuple):
-  """A task's results.
+  def joined(self, name: str, **settings: Any) -> np.ndarray:
+    """A result of the tasks that have these settings and differ in their seeds only.
 
-  Attributes:
-    settings: the task's.
-    results: arrays by name.
-    seconds: that it took.
-  """
+    Returns:
+      `[S, …]`, in the order of the seeds.
 
-  settings: Settings
-  results: Results
-  seconds: float
+    Raises:
+      ValueError: if there are no such tasks, or if they differ in more.
+    """
+    (group,) = self.where(**settings).by_problem()
+    ordered = sorted(group, key=lambda task: task.settings["seeds"][0])
+    return np.concatenate([task.results[name] for task in ordered])
+
+  def per_seed(self, name: str, **settings: Any) -> np.ndarray:
+    """A result in each of the groups of tasks that have these settings, `[S, groups]`.
+
+    Where it is a curve, as the returns of all episodes are, it is the curve's mean.
+    """
+    groups = [group.joined(name) for group in self.where(**settings).by_problem()]
+    return np.stack([x.reshape(len(x), -1).mean(axis=1) for x in groups], axis=1)
 
 
 class Finding(NamedTuple):
@@ -61,7 +95,6 @@ class Finding(NamedTuple):
 
   @property
   def verdict(self) -> str:
-    """`held`, `did not hold` or `cannot be told`."""
     if self.held is None:
       return "cannot be told"
     return "held" if self.held else "did not hold"
@@ -81,10 +114,10 @@ class Figure:
     quick: the same, of a smoke version: small problems and few seeds.
     revision: to be raised when what its tasks compute changes.
     tasks: a config → the tasks.
-    run: a task's settings → its results.
-    draw: the results of all tasks, in their order → a drawing (on matplotlib's
-      `Figure`, made by `drawing.new`).
-    judge: the same results → findings.
+    run: a task's settings → its results; a function of a module, since other processes
+      find it by its name.
+    draw: the config and the results of all its tasks → a drawing (of `drawing.new`).
+    judge: the same → findings.
   """
 
   name: str
@@ -95,15 +128,17 @@ class Figure:
   quick: Any
   tasks: Callable[[Any], Sequence[Task]]
   run: Callable[[Settings, Tick], Results]
-  draw: Callable[[Sequence[Done]], "mpl_figure.Figure"]
-  judge: Callable[[Sequence[Done]], Sequence[Finding]]
+  draw: Callable[[Any, Table], Drawing]
+  judge: Callable[[Any, Table], Sequence[Finding]]
   revision: int = 1
 
+  @property
+  def file_name(self) -> str:
+    """`ez_fig3`, for `ez/fig3`."""
+    return self.name.replace("/", "_")
 
-def select(done: Sequence[Done], **settings: Any) -> list[Done]:
-  """Those of the tasks that have these settings, in their order."""
-  return [
-    task
-    for task in done
-    if all(task.settings.get(name) == value for name, value in settings.items())
-  ]
+
+def seed_chunks(num_seeds: int, seeds_per_task: int) -> list[list[int]]:
+  """0 to num_seeds − 1, in lists of at most so many."""
+  seeds = list(range(num_seeds))
+  return [seeds[i : i + seeds_per_task] for i in range(0, num_seeds, seeds_per_task)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from explorax.experiments import errors, output
 
 if TYPE_CHECKING:
-  from explorax.experiments.runners import evaluation, local
+  from explorax.experiments.runners import core
 
 EPISODE_COLUMNS = (
   "episode",
@@ -87,7 +87,7 @@ class MetricsCsv:
     self._resumed_rows = [row[: len(header)] for row in rows[: self._num_rows]]
     self._rewrite([header, *self._resumed_rows])
 
-  def write(self, episode: "local.Episode | evaluation.EvaluationEpisode") -> None:
+  def write(self, episode: "core.Episode | core.EvaluationEpisode") -> None:
     """Appends one episode of a runner, which has these columns and `metrics`."""
     if new := sorted(set(episode.metrics) - set(self._metrics)):
       header, *rows = self._read()

@@ -14,8 +14,7 @@ from explorax.experiments.recording import summary
 if TYPE_CHECKING:
   from rich import live as rich_live
 
-  from explorax.experiments.runners import evaluation as evaluation_lib
-  from explorax.experiments.runners import local
+  from explorax.experiments.runners import core
 
 Clock = Callable[[], float]  # Seconds.
 
@@ -127,7 +126,7 @@ class RunProgress:
     # The first episode's time is mostly compilation.
     self._recent: collections.deque[tuple[float, int, float]] = collections.deque()
 
-  def update(self, episode: "local.Episode", returns: returns_lib.Returns) -> None:
+  def update(self, episode: "core.Episode", returns: returns_lib.Returns) -> None:
     """Shows the state after `episode` (an `Episode`), if it is time to."""
     now = self._clock()
     fraction = self._fraction(episode)
@@ -138,7 +137,7 @@ class RunProgress:
       self._recent.popleft()
     self._display.update(fraction, lambda: self._text(episode, returns.recent_mean()))
 
-  def evaluated(self, evaluation: "evaluation_lib.Evaluation") -> None:
+  def evaluated(self, evaluation: "core.Evaluation") -> None:
     """Takes in an `Evaluation`, whose time does not count for the speed of training."""
     self._evaluation = evaluation.mean_return
     self._recent = collections.deque(
@@ -150,7 +149,7 @@ class RunProgress:
     """Removes the live line; the next update draws it again."""
     self._display.close()
 
-  def _fraction(self, episode: "local.Episode") -> float:
+  def _fraction(self, episode: "core.Episode") -> float:
     """How much of the run is done, in [0, 1]; 0 throughout if it has no end."""
     fractions = [0.0]
     if self._num_episodes is not None:
@@ -159,7 +158,7 @@ class RunProgress:
       fractions.append(episode.env_steps / self._num_steps)
     return min(1.0, max(fractions))
 
-  def _text(self, episode: "local.Episode", mean: float | None) -> str:
+  def _text(self, episode: "core.Episode", mean: float | None) -> str:
     parts = [_of("episode", episode.episode, self._num_episodes)]
     parts.append(_of("step", episode.env_steps, self._num_steps))
     seconds, steps, done = (

@@ -22,8 +22,7 @@ from explorax.experiments.recording import (
 
 if TYPE_CHECKING:
   from explorax import environments
-  from explorax.experiments.runners import evaluation as evaluation_lib
-  from explorax.experiments.runners import local, recovery
+  from explorax.experiments.runners import core
 
 WEIGHTS = "checkpoints/final.npz"
 
@@ -73,7 +72,7 @@ class Recorder:
     before = resumed or {}
     self._failures = before.get("failures", 0)
     self._replacements: dict[str, int] = dict(before.get("replacements", {}))
-    self._last: local.Episode | None = None
+    self._last: core.Episode | None = None
     self._csv = metrics_csv.MetricsCsv(directory, resumed=before.get("metrics"))
     for row in self._csv.resumed_rows():
       self._take(row)
@@ -95,7 +94,7 @@ class Recorder:
   def solved_episode(self) -> int | None:
     return self._solved_rule.solved_episode if self._solved_rule else None
 
-  def on_episode(self, episode: "local.Episode") -> None:
+  def on_episode(self, episode: "core.Episode") -> None:
     """Takes in an `Episode` of a runner; `policy` is its group."""
     self._take(episode)
     self._progress.update(episode, self._returns)
@@ -107,7 +106,7 @@ class Recorder:
     except errors.OutputError as error:
       self.problem = error
 
-  def on_evaluation(self, evaluation: "evaluation_lib.Evaluation") -> None:
+  def on_evaluation(self, evaluation: "core.Evaluation") -> None:
     """Takes in an `Evaluation` of a runner."""
     self._evaluations.add(evaluation.episodes)
     self._progress.evaluated(evaluation)
@@ -120,7 +119,7 @@ class Recorder:
     except errors.OutputError as error:
       self.problem = error
 
-  def on_env_failure(self, failure: "recovery.Failure") -> None:
+  def on_env_failure(self, failure: "core.Failure") -> None:
     """Counts a crash of an environment, and ends the live line for what is said."""
     del failure
     self._failures += 1
@@ -136,7 +135,7 @@ class Recorder:
     self._progress.close()
 
   def finish(
-    self, status: str, result: "local.Result | None", weights: Any, wall_seconds: float
+    self, status: str, result: "core.Result | None", weights: Any, wall_seconds: float
   ) -> tuple[summary.Summary, list[errors.OutputError]]:
     """Writes the files of a run's end, each even if another one cannot be written.
 
@@ -185,7 +184,7 @@ class Recorder:
       return None
     return saved
 
-  def _take(self, episode: "local.Episode") -> None:
+  def _take(self, episode: "core.Episode") -> None:
     """Counts an episode in."""
     self._last = episode
     self._returns.add(episode)
@@ -233,7 +232,7 @@ class Recorder:
     return files
 
   def _summarise(
-    self, status: str, result: "local.Result | None", wall_seconds: float
+    self, status: str, result: "core.Result | None", wall_seconds: float
   ) -> summary.Summary:
     # Without a result, the last episode knows best.
     known = self._last if result is None else result
@@ -252,7 +251,7 @@ class Recorder:
     )
 
 
-def _scalars(episode: "local.Episode") -> dict[str, float]:
+def _scalars(episode: "core.Episode") -> dict[str, float]:
   """TensorBoard's tags: the returns by policy, what replay and learner report."""
   return {
     f"return/{episode.policy}": episode.episode_return,
@@ -264,7 +263,7 @@ def _scalars(episode: "local.Episode") -> dict[str, float]:
   }
 
 
-def _evaluation_scalars(evaluation: "evaluation_lib.Evaluation") -> dict[str, float]:
+def _evaluation_scalars(evaluation: "core.Evaluation") -> dict[str, float]:
   """The means over the evaluation's episodes."""
   scalars = {
     "evaluation/return": evaluation.mean_return,

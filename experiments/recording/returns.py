@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-  from explorax.experiments.runners import evaluation as evaluation_lib
-  from explorax.experiments.runners import local
+  from explorax.experiments.runners import core
 
 WINDOW = 100  # Episodes in a mean.
 
@@ -27,7 +26,7 @@ class Returns:
     self._policies = array.array("l")
     self._names: list[str] = []
 
-  def add(self, episode: "local.Episode") -> None:
+  def add(self, episode: "core.Episode") -> None:
     """Takes an `Episode` of a runner in."""
     if episode.policy not in self._names:
       self._names.append(episode.policy)
@@ -69,7 +68,7 @@ class Evaluations:
   def __len__(self) -> int:
     return len(self._means)
 
-  def add(self, episodes: "Iterable[evaluation_lib.EvaluationEpisode]") -> None:
+  def add(self, episodes: "Iterable[core.EvaluationEpisode]") -> None:
     """Takes in the episodes of one evaluation or more, in their order."""
     for env_steps, group in itertools.groupby(episodes, lambda e: e.env_steps):
       returns = [episode.episode_return for episode in group]

@@ -15,7 +15,7 @@ from explorax.experiments import errors
 if TYPE_CHECKING:
   from PIL import Image
 
-  from explorax.experiments.runners import evaluation
+  from explorax.experiments.runners import core
 
 MAX_FRAMES = 600  # Kept of an episode: half a minute at 20 a second.
 MAX_BYTES = 10_000_000  # Of a file.
@@ -50,7 +50,7 @@ class Recording:
 
   r_int: list[float] = dataclasses.field(default_factory=list)
   num_rows: int = 0
-  episode: "evaluation.EvaluationEpisode | None" = None
+  episode: "core.EvaluationEpisode | None" = None
   # (number of the observation, shape of its picture, the picture compressed).
   _frames: list[tuple[int, tuple[int, ...], bytes]] = dataclasses.field(
     default_factory=list
@@ -106,7 +106,7 @@ class Film:
   def row(self, frame: np.ndarray | None, r_int: float | None) -> None:
     self._recording.add(frame, r_int)
 
-  def end(self, episode: "evaluation.EvaluationEpisode") -> None:
+  def end(self, episode: "core.EvaluationEpisode") -> None:
     self._last = self._recording
     self._last.episode = episode
     if _return(self._last) > _return(self._best):

@@ -5,8 +5,6 @@ functions with environments written in JAX; `device_batched.py` calls them in tu
 around environments that the host steps.
 """
 
-import fractions
-import math
 from typing import NamedTuple
 
 import dm_env
@@ -305,26 +303,3 @@ class DeviceAgent:
       return timesteps.observation
     channels = timesteps.observation.shape[-1] // num_frames
     return timesteps.observation[..., -channels:]
-
-
-def updates_per_step(
-  agent: types.Agent, num_envs: int, max_steps: int
-) -> fractions.Fraction:
-  """Updates for a step of all environments, as a ratio of small numbers.
-
-  Args:
-    agent: whose `updates_per_step` are for one environment step.
-    num_envs: E.
-    max_steps: the denominator is not above it.
-
-  Raises:
-    ValueError: if the nearest such ratio is more than 1 % off.
-  """
-  wanted = agent.replay.updates_per_step * num_envs
-  ratio = fractions.Fraction(wanted).limit_denominator(max_steps)
-  if not math.isclose(ratio, wanted, rel_tol=0.01):
-    raise ValueError(
-      f"updates_per_step is {agent.replay.updates_per_step}; the device runner makes "
-      f"an update within {max_steps} steps at most: raise it."
-    )
-  return ratio

@@ -21,15 +21,10 @@ import numpy as np
 from explorax.agents import types
 from explorax.agents.wiring import device_replay
 from explorax.environments import batched_types
+from explorax.experiments import config as config_lib
 from explorax.experiments import signals
 from explorax.experiments.checkpoints import files, keeper
-from explorax.experiments.runners import (
-  device_agent,
-  device_host,
-  device_report,
-  errors,
-  local,
-)
+from explorax.experiments.runners import core, device_agent, device_host, errors
 
 # Of updates per step: finer ratios are rounded.
 _MAX_DENOMINATOR = 10**6
@@ -130,64 +125,53 @@ class Training(device_host.Training):
     agent: types.Agent,
     environment: batched_types.BatchedEnvironment,
     seed: int,
-    on_episode: Callable[[local.Episode], None],
+    config: config_lib.RunConfig,
+    on_episode: Callable[[core.Episode], None],
   ):
     num_envs = environment.num_envs
-    self._updates_per_step = device_agent.updates_per_step(
-      agent, num_envs, _MAX_DENOMINATOR
+    self._updates_per_step = core.updates_per_step(
+      agent.replay, num_envs, _MAX_DENOMINATOR
     )
     self._program = Program(agent, num_envs)
-    super().__init__(
-      agent,
-      device_report.Account(
-        agent, [seed], num_envs, lambda _, episode: on_episode(episode)
-      ),
-      self._program.init(jax.random.PRNGKey(seed), environment.reset()),
-    )
+    state = self._program.init(jax.random.PRNGKey(seed), environment.reset())
+    super().__init__(agent, [seed], num_envs, state, config, on_episode)
     self._environment = environment
     self._due = fractions.Fraction(0)  # Updates.
     self._update = self._program.no_update(self.state)
+    self._reports = True
 
-  def run(
-    self,
-    num_episodes: int | None,
-    num_steps: int | None,
-    stop: Callable[[], bool],
-    after_report: Callable[[], None] = lambda: None,
-  ) -> bool:
-    account = self.account
-    try:
-      while not (account.is_done(num_episodes, num_steps) or stop()):
-        with signals.deferred():
-          action, self.state = self._program.choose(self.state)
-        sent = np.asarray(action)  # Waits for the device.
-        self._guarded(self._environment.send, sent)
-        with signals.deferred():
-          self._learn()
-        step = self._guarded(self._environment.recv)
-        with signals.deferred():
-          has_told = self._observe(action, step)
-          if account.steps - account.empty_steps > account.fill_steps:
-            self._due += self._updates_per_step
-        if has_told or account.steps % device_host.STEPS_PER_REPORT == 0:
-          self._check()
-          after_report()
-      with signals.deferred():
+  @property
+  def may_evaluate(self) -> bool:
+    """At reports: an episode has ended, or none for a while."""
+    return self._reports
+
+  def advance(self) -> None:
+    """A step of all environments, and the updates due after the step before it."""
+    with signals.deferred():
+      action, self.state = self._program.choose(self.state)
+    sent = np.asarray(action)  # Waits for the device.
+    self._guarded(self._environment.send, sent)
+    with signals.deferred():
+      self._learn()
+    step = self._guarded(self._environment.recv)
+    with signals.deferred():
+      has_told = self._observe(action, step)
+      if self.steps - self.empty_steps > self.fill_steps:
+        self._due += self._updates_per_step
+      if self.is_done:
         self._learn()
-    except KeyboardInterrupt:
-      pass
-    self._check()
-    return not account.is_done(num_episodes, num_steps)
+    self._reports = has_told or self.steps % device_host.STEPS_PER_REPORT == 0
+    if self._reports:
+      self.check_finite()
 
   def save(self, *, with_replay: bool) -> keeper.Snapshot:
-    """As of every training, and the updates that are due."""
     self._look()
     snapshot = super().save(with_replay=with_replay)
     due = [self._due.numerator, self._due.denominator]
     return snapshot._replace(counts={**snapshot.counts, "due": due})
 
   def restore(self, checkpoint: files.Checkpoint) -> None:
-    """Goes on from a checkpoint, at the start of an episode in each environment.
+    """Resumes from a checkpoint, at the start of an episode in each environment.
 
     Those that were open are forgotten, but for their windows in replay.
     """
@@ -195,8 +179,8 @@ class Training(device_host.Training):
     super().restore(checkpoint)
     if "replay" in checkpoint.groups:
       self._due = fractions.Fraction(*checkpoint.record["counts"]["due"])
-    (metrics,) = self.account.metrics
-    update = self._program.no_update(self.state, self.account.updates)
+    (metrics,) = self.metrics
+    update = self._program.no_update(self.state, self.updates)
     latest = {name: jnp.float32(value) for name, value in metrics.items()}
     self._update = update._replace(metrics=latest or update.metrics)
     replay = device_replay.forget_episodes(self.state.replay)
@@ -206,12 +190,12 @@ class Training(device_host.Training):
     """Has the updates made that are due, and does not wait for them."""
     for _ in range(math.floor(self._due)):
       self.state, self._update = self._program.update(self.state, self._update)
-      self.account.updates += 1
+      self.updates += 1
     self._due %= 1
-    if not self.account.updates:
+    if not self.updates:
       return
     self.clock.mark_warm(self.env_steps)
-    if self.account.steps % self._agent.actor_update_period == 0:
+    if self.steps % self._agent.actor_update_period == 0:
       self.state = self._program.fetch(self.state)
 
   def _observe(self, action: jax.Array, step: batched_types.Step) -> bool:
@@ -219,7 +203,7 @@ class Training(device_host.Training):
     self.state = self._program.observe(
       self.state, action, step.reward, step.discount, step.last, step.frames
     )
-    self.account.steps += 1
+    self.steps += 1
     if step.first_frames is None:
       return False
     self.state, ended = self._program.end_episodes(self.state, step.first_frames)
@@ -227,29 +211,26 @@ class Training(device_host.Training):
     ended = jax.device_get(ended)
     for env in np.flatnonzero(step.last):
       of_env = jax.tree.map(lambda x, env=env: x[env], ended)
-      account = self.account
-      metrics = step.metrics[int(env)]
-      account.tell(0, account.steps, account.updates, of_env, metrics)
+      self.tell(0, self.steps, self.updates, of_env, step.metrics[int(env)])
     return True
 
   def _look(self) -> None:
     """Fetches the learner's latest metrics."""
-    if self.account.updates:
-      self.account.take([jax.device_get(self._update)])
+    if self.updates:
+      self.take([jax.device_get(self._update)])
 
-  def _check(self) -> None:
-    """Raises a NonFiniteError if an update was not finite."""
+  def check_finite(self) -> None:
     if not self._update.metrics["finite"] > 0:
       self._look()
-      self.account.check_finite([jax.device_get(self._update)], self.weights)
+      self.check_taken([jax.device_get(self._update)])
 
   def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What the environments answer; they cannot be made anew in mid-batch."""
+    """What the environments answer; they cannot be recreated in mid-batch."""
     try:
       return function(*arguments)
     except Exception as error:
       raise errors.EnvironmentFailedError(
         f"the environments failed at environment step {self.env_steps}: "
-        f"{type(error).__name__}: {error}; start the run anew.",
+        f"{type(error).__name__}: {error}; start the run again.",
         self.weights(),
       ) from error

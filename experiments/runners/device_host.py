@@ -1,81 +1,176 @@
 """The host's half of a run on the device, wherever its environments are."""
 
-import abc
-from collections.abc import Callable, Sequence
+import math
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from explorax.agents import types
+from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import builder as builder_lib
+from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import files, keeper
 from explorax.experiments.runners import clock as clock_lib
-from explorax.experiments.runners import device_agent, device_report, local
+from explorax.experiments.runners import core, device_agent, errors, training
 
 STEPS_PER_REPORT = 100  # Of each environment, between two looks at the device.
 
 
-class Training(abc.ABC):
+class Training(training.Training):
   """Asks the device for steps and updates; a variable source of its weights.
 
-  Each program is given the state for good (its buffers are donated) and returns it
-  anew. Who calls one assigns the state, and counts what was done, within
+  Each program takes the state for good (its buffers are donated) and returns a new one.
+  Whoever calls a program assigns the state, and counts what was done, within
   `signals.deferred`, so that no interrupt comes between.
 
   Attributes:
-    account: what was done so far.
     state: on the device, of all seeds.
+    steps: of each environment.
+    updates: of each learner.
+    empty_steps: how many of `steps` were taken when replay was empty for the last time.
+    episodes: how many have ended, of each seed.
+    metrics: each learner's latest.
   """
 
   def __init__(
     self,
     agent: types.Agent,
-    account: device_report.Account,
+    seeds: Sequence[int],
+    num_envs: int,
     state: device_agent.State,
+    config: config_lib.RunConfig,
+    on_episode: Callable[[core.Episode], None],
   ):
-    """Begins.
+    """Begins with zeros.
 
     Args:
       agent: trained with all seeds.
-      account: of these seeds.
+      seeds: one for each run.
+      num_envs: environments of each seed.
       state: with a leading axis for the seeds if there is more than one.
+      config: its limits are read.
+      on_episode: called with each episode that has ended.
     """
     self._agent = agent
-    self.account = account
+    self._seeds = seeds
+    self._num_envs = num_envs
+    self._config = config
+    self._on_episode = on_episode
     self.state = state
-
-  @property
-  def clock(self) -> clock_lib.Clock:
-    return self.account.clock
+    self.clock = clock_lib.Clock()
+    self.steps = 0
+    self.updates = 0
+    self.empty_steps = 0
+    self.episodes = [0 for _ in seeds]
+    self.metrics: list[dict[str, float]] = [{} for _ in seeds]
 
   @property
   def env_steps(self) -> int:
     """Of each seed."""
-    return self.account.env_steps
+    return self.steps * self._num_envs
 
-  @abc.abstractmethod
-  def run(
+  @property
+  def may_evaluate(self) -> bool:
+    return True
+
+  @property
+  def is_done(self) -> bool:
+    return self._config.is_reached(self.env_steps, min(self.episodes))
+
+  @property
+  def fill_steps(self) -> int:
+    """Steps of each environment, from an empty replay to the first update."""
+    spec = self._agent.replay
+    return max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
+
+  def tell(
     self,
-    num_episodes: int | None,
-    num_steps: int | None,
-    stop: Callable[[], bool],
-    after_report: Callable[[], None] = lambda: None,
-  ) -> bool:
-    """Acts and learns until it is enough; returns whether it was stopped before."""
-
-  def save(self, *, with_replay: bool) -> keeper.Snapshot:
-    """What goes into a checkpoint, between two reports.
+    index: int,
+    step: int,
+    updates: int,
+    ended: device_agent.Episodes,
+    metrics: Mapping[str, float],
+  ) -> None:
+    """Reports an episode.
 
     Args:
-      with_replay: whether replay is part of it.
+      index: of its seed.
+      step: of its environment in which it ended, from 1.
+      updates: made by then.
+      ended: its numbers, on the host; their `metrics` are not read.
+      metrics: the environment's.
     """
+    self.episodes[index] += 1
+    of_learner = dict(self.metrics[index])
+    if "r_int" in self._agent.replay.extras:
+      of_learner["intrinsic_return"] = float(ended.intrinsic)
+    self._on_episode(
+      core.Episode(
+        episode=self.episodes[index],
+        env_steps=step * self._num_envs,
+        episode_return=float(ended.episode_return),
+        episode_length=int(ended.length),
+        policy=self._agent.policy_names[int(ended.policy)],
+        learner_updates=updates,
+        steps_per_second=self.clock.steps_per_second(self.env_steps),
+        wall_seconds=self.clock.seconds,
+        metrics={**of_learner, **metrics},
+        seed=self._seeds[index],
+      )
+    )
+
+  def take(self, last: Sequence[device_agent.Update]) -> None:
+    """Keeps the metrics of each seed's last update, fetched from the device."""
+    self.metrics = [
+      {name: float(x) for name, x in update.metrics.items()} for update in last
+    ]
+
+  def check_taken(self, last: Sequence[device_agent.Update], before: int = 0) -> None:
+    """Checks the updates that were taken.
+
+    Args:
+      last: one for each seed.
+      before: how many updates came before the first that `last` counts.
+
+    Raises:
+      errors.NonFiniteError: for the first seed whose update was not finite.
+    """
+    for seed, metrics, update in zip(self._seeds, self.metrics, last, strict=True):
+      if metrics["finite"] > 0:
+        continue
+      number = before + int(update.number)
+      raise errors.NonFiniteError(
+        f"stopped at environment step {self.env_steps}, seed {seed}: a loss became NaN "
+        f"or infinite in learner update {number}; lower the learning rate or clip the "
+        "gradient.",
+        self.weights(),
+        {
+          "seed": seed,
+          "learner_update": number,
+          "metrics": metrics,
+          "keys": update.keys.tolist(),
+        },
+      )
+
+  def save(self, *, with_replay: bool) -> keeper.Snapshot:
     groups: dict[str, Any] = {"state": self.state._replace(replay=())}  # type: ignore[arg-type]
     if with_replay:
       groups["replay"] = self.state.replay
-    return keeper.Snapshot(groups, {"account": self.account.save()})
+    counts = {
+      "steps": self.steps,
+      "updates": self.updates,
+      "empty_steps": self.empty_steps,
+      "episodes": list(self.episodes),
+      "metrics": [dict(metrics) for metrics in self.metrics],
+      "seconds": self.clock.seconds,
+    }
+    return keeper.Snapshot(groups, counts)
 
   def restore(self, checkpoint: files.Checkpoint) -> None:
-    """Goes on from a checkpoint; replay is empty if it holds none."""
+    """Resumes from a checkpoint; replay is empty if it contains none."""
     counts = checkpoint.record["counts"]
     has_replay = "replay" in checkpoint.groups
     shapes = jax.eval_shape(lambda: self.state)
@@ -84,17 +179,31 @@ class Training(abc.ABC):
       # Both at once may not fit into memory.
       del replay
       self.state = self.state._replace(replay=())  # type: ignore[arg-type]
-      replay = on_device(checkpoint.restore("replay", shapes.replay))
+      replay = _on_device(checkpoint.restore("replay", shapes.replay))
     state = checkpoint.restore("state", shapes._replace(replay=()))
-    self.state = on_device(state)._replace(replay=replay)
-    self.account.restore(counts["account"], with_replay=has_replay)
+    self.state = _on_device(state)._replace(replay=replay)
+    self.steps, self.updates = counts["steps"], counts["updates"]
+    self.empty_steps = counts["empty_steps"] if has_replay else self.steps
+    self.episodes = list(counts["episodes"])
+    self.metrics = [dict(metrics) for metrics in counts["metrics"]]
+    self.clock.resume(counts["seconds"])
 
-  def results(self, interrupted: bool) -> list[local.Result]:
-    """What was learnt with each seed."""
+  def results(self, interrupted: bool) -> list[core.Result]:
     return [
-      self.account.result(i, weights, interrupted)
-      for i, weights in enumerate(self.weights())
+      core.Result(
+        weights=weights,
+        env_steps=self.env_steps,
+        episodes=episodes,
+        learner_updates=self.updates,
+        steps_per_second=self.clock.steps_per_second(self.env_steps),
+        interrupted=interrupted,
+      )
+      for episodes, weights in zip(self.episodes, self.weights(), strict=True)
     ]
+
+  def make_evaluation_actor(self) -> actor_lib.Actor:
+    key = core.evaluation_key(jax.random.PRNGKey(self._seeds[0]))
+    return builder_lib.Builder(self._agent).make_actor(key, self, evaluation=True)
 
   def get_variables(self, names: Sequence[str]) -> list[types.Params]:
     """The weights of the only seed, for Acme's actors."""
@@ -103,14 +212,26 @@ class Training(abc.ABC):
     return [jax.tree.map(jnp.copy, params) for _ in names]
 
   def weights(self) -> list[types.Params]:
-    """Each seed's, on the host."""
-    num_seeds, params = self.account.num_seeds, self._agent.learner.params
-    if num_seeds == 1:
+    params = self._agent.learner.params
+    if len(self._seeds) == 1:
       return [jax.device_get(params(self.state.learner))]
     weights = jax.device_get(jax.vmap(params)(self.state.learner))
-    return [jax.tree.map(lambda x, i=i: x[i], weights) for i in range(num_seeds)]
+    return [jax.tree.map(lambda x, i=i: x[i], weights) for i in range(len(self._seeds))]
 
 
-def on_device(tree: Any) -> Any:
+def free_memory() -> float:
+  """Bytes free on the device where JAX computes; infinite where nothing tells."""
+  stats = jax.devices()[0].memory_stats() or {}
+  if "bytes_limit" in stats:
+    return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
+  try:  # A CPU: what Linux can give without swapping.
+    lines = pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    sizes = dict(line.split(":", 1) for line in lines)
+    return int(sizes["MemAvailable"].split()[0]) * 1024
+  except (OSError, KeyError, ValueError):
+    return math.inf
+
+
+def _on_device(tree: Any) -> Any:
   """Copies of a tree's arrays that may be donated."""
   return jax.tree.map(lambda x: jnp.array(x, copy=True), tree)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from explorax.agents import types, updates
 from explorax.environments import jax_types
-from explorax.experiments.runners import device_agent
+from explorax.experiments.runners import core, device_agent
 
 # Of the ratio of updates to steps: rounds are not made longer than that.
 _MAX_STEPS_PER_ROUND = 1000
@@ -60,10 +60,10 @@ class Program:
     """
     self._agent = device_agent.DeviceAgent(agent, num_envs)
     self._environment = environment
-    self._num_envs = num_envs
+    self.num_envs = num_envs
     self._lift = jax.vmap if num_seeds > 1 else lambda function: function
     # Updates in a round, after steps of each environment.
-    ratio = device_agent.updates_per_step(agent, num_envs, _MAX_STEPS_PER_ROUND)
+    ratio = core.updates_per_step(agent.replay, num_envs, _MAX_STEPS_PER_ROUND)
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()
     init = self._init
     if num_seeds > 1:
@@ -117,7 +117,7 @@ class Program:
   def _step(
     self, state: device_agent.State
   ) -> tuple[device_agent.State, device_agent.Episodes]:
-    """One step of all environments; those that it ends begin anew."""
+    """One step of all environments; those that it ends restart."""
     state = self._lift(self._act)(state)
     # Not within the functions of one seed: vmapped, both sides would be computed.
     return jax.lax.cond(
@@ -132,7 +132,7 @@ class Program:
     key, step_key = jax.random.split(state.key)
     action, state = self._agent.choose(state)
     environments, timesteps = jax.vmap(self._environment.step, (0, 0, 0, None))(
-      jax.random.split(step_key, self._num_envs),
+      jax.random.split(step_key, self.num_envs),
       state.environments,
       action,
       state.params,
@@ -159,7 +159,7 @@ class Program:
     self, key: jax.Array, params: jax_types.Params
   ) -> tuple[jax_types.State, dm_env.TimeStep]:
     reset = jax.vmap(self._environment.reset, (0, None))
-    environments, timesteps = reset(jax.random.split(key, self._num_envs), params)
+    environments, timesteps = reset(jax.random.split(key, self.num_envs), params)
     return environments, self._agent.encoded(timesteps)
 
   def _metrics(

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import dm_env
 import numpy as np
@@ -12,55 +12,10 @@ from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import saving
 from explorax.experiments.checkpoints import files, keeper
 from explorax.experiments.runners import clock as clock_lib
-from explorax.experiments.runners import recovery
+from explorax.experiments.runners import core, loop, recovery
 
 # A pytree of arrays, and what JSON can hold.
 _Saved = tuple[Any, dict[str, Any]]
-
-
-class EvaluationEpisode(NamedTuple):
-  """What is known of one episode of an evaluation."""
-
-  env_steps: int  # Environment steps of training before it.
-  episode: int  # Which of its evaluation's, from 1.
-  episode_return: float
-  episode_length: int  # Environment steps, none of them counted as training.
-  metrics: dict[str, float]  # The environment's.
-
-
-class Evaluation(NamedTuple):
-  """The episodes of one evaluation."""
-
-  env_steps: int  # Environment steps of training before it.
-  episodes: tuple[EvaluationEpisode, ...]
-  seconds: float  # How long it took.
-
-  @property
-  def mean_return(self) -> float:
-    return float(np.mean([episode.episode_return for episode in self.episodes]))
-
-  @property
-  def mean_length(self) -> float:
-    return float(np.mean([episode.episode_length for episode in self.episodes]))
-
-
-class Watcher(Protocol):
-  """Sees the evaluation episodes as they happen.
-
-  Attributes:
-    draws: whether it wants pictures.
-  """
-
-  draws: bool
-
-  def begin(self) -> None:
-    """An episode begins; one that did not `end` was broken off."""
-
-  def row(self, frame: np.ndarray | None, r_int: float | None) -> None:
-    """An observation: its picture, and its intrinsic reward where there is one."""
-
-  def end(self, episode: EvaluationEpisode) -> None:
-    """The episode was that."""
 
 
 class Evaluations:
@@ -75,8 +30,8 @@ class Evaluations:
     every: int | None,
     num_episodes: int,
     stop: Callable[[], bool],
-    watcher: Watcher | None,
-    on_evaluation: Callable[[Evaluation], None],
+    watcher: core.Watcher | None,
+    on_evaluation: Callable[[core.Evaluation], None],
   ):
     """Prepares evaluations.
 
@@ -92,6 +47,7 @@ class Evaluations:
     """
     self._actor = actor
     self._environment = environment
+    self._loop = loop.EnvironmentLoop(environment, actor, self._watch, dtype=np.float64)
     self._clock = clock
     self._every = every
     self._num_episodes = num_episodes
@@ -125,7 +81,7 @@ class Evaluations:
     )
 
   def restore(self, checkpoint: files.Checkpoint) -> None:
-    """Goes on from what `add_to` has put into a checkpoint."""
+    """Resumes from what `add_to` has put into a checkpoint."""
     counts = checkpoint.record["counts"]["evaluation"]
     environment = self._environment.current
     arrays = checkpoint.restore(
@@ -152,13 +108,13 @@ class Evaluations:
     began = time.monotonic()
     self._unfinished = self._save()
     with self._clock.paused():
-      episodes: list[EvaluationEpisode] = []
+      episodes: list[core.EvaluationEpisode] = []
       while len(episodes) < self._num_episodes:
         number = len(episodes) + 1
         try:
           episode = self._run_episode(env_steps, number)
         except recovery.CrashError as crash:
-          self._actor.break_off()
+          self._loop.break_off()
           self._environment.recover(crash, number, env_steps)
           continue
         if episode is None:
@@ -167,31 +123,24 @@ class Evaluations:
       self._done_at = env_steps
       self._unfinished = None
       seconds = time.monotonic() - began
-      self._on_evaluation(Evaluation(env_steps, tuple(episodes), seconds))
+      self._on_evaluation(core.Evaluation(env_steps, tuple(episodes), seconds))
 
-  def _run_episode(self, env_steps: int, number: int) -> EvaluationEpisode | None:
+  def _run_episode(self, env_steps: int, number: int) -> core.EvaluationEpisode | None:
     """An episode of the learner's present weights; None if it was stopped."""
     if self._watcher is not None:
       self._watcher.begin()
-    # Schedules go by training's steps; the actor counts on from there by itself.
+    # Schedules depend on training's steps; the actor counts on from there by itself.
     self._actor.env_steps = env_steps
     self._actor.update(wait=True)
-    timestep = self._environment.reset()
-    self._actor.observe_first(timestep)
-    episode_return, length = 0.0, 0
-    while not timestep.last():
-      action = self._actor.select_action(timestep.observation)
-      self._watch(timestep)
-      timestep = self._environment.step(action)
-      self._actor.observe(action, timestep)
-      episode_return += float(timestep.reward)
-      length += 1
+    while not self._loop.step():
       if self._stop():
-        self._actor.break_off()
+        self._loop.break_off()
         return None
-    self._watch(timestep)
+    tracker = self._loop.tracker
     metrics = environments.episode_metrics(self._environment.current)
-    episode = EvaluationEpisode(env_steps, number, episode_return, length, metrics)
+    episode = core.EvaluationEpisode(
+      env_steps, number, float(tracker.episode_return), tracker.length, metrics
+    )
     if self._watcher is not None:
       self._watcher.end(episode)
     return episode

@@ -1,57 +1,21 @@
 """Environments that crash: a new one takes the place of the old, up to a limit."""
 
 import contextlib
-import pathlib
-import traceback
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import dm_env
 import numpy as np
 
 from explorax import environments
 from explorax.environments import rendering, standard
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners import core
 
 T = TypeVar("T")
 
 # Whose exceptions say that an environment breaks the protocol, not that it crashed.
 _CHECKS = (standard.__name__, rendering.__name__)
-
-TRAINING, EVALUATION = "training", "evaluation"
-
-# (`TRAINING` or `EVALUATION`, how many such environments failed so far) → a new one.
-Remake = Callable[[str, int], dm_env.Environment]
-
-
-class Failure(NamedTuple):
-  """One crash of an environment.
-
-  Attributes:
-    role: of the environment, `TRAINING` or `EVALUATION`.
-    error: what it raised.
-    place: where it stood, in words.
-    env_steps: environment steps of training taken so far.
-    number: how many failures in a row this makes, with no whole episode in between.
-    limit: how many in a row are allowed.
-  """
-
-  role: str
-  error: Exception
-  place: str
-  env_steps: int
-  number: int
-  limit: int
-
-  def __str__(self) -> str:
-    """One line: what was raised, by which line of code, and where."""
-    text = " ".join(f"{type(self.error).__name__}: {self.error}".split())
-    frames = traceback.extract_tb(self.error.__traceback__)
-    if frames:
-      text += f" ({pathlib.Path(frames[-1].filename).name}:{frames[-1].lineno})"
-    return (
-      f"the environment of {self.role} failed {self.place}, at environment step "
-      f"{self.env_steps}: {text}"
-    )
 
 
 class CrashError(Exception):
@@ -78,9 +42,9 @@ class RecoverableEnvironment(dm_env.Environment):
     environment: dm_env.Environment,
     role: str,
     *,
-    remake: Remake | None,
+    make: core.MakeEnvironment | None,
     max_failures: int,
-    on_failure: Callable[[Failure], None],
+    on_failure: Callable[[core.Failure], None],
     watched: Callable[[], contextlib.AbstractContextManager[None]] | None = None,
   ):
     """Guards `environment`.
@@ -88,7 +52,7 @@ class RecoverableEnvironment(dm_env.Environment):
     Args:
       environment: the first one, which the caller closes.
       role: `TRAINING` or `EVALUATION`.
-      remake: makes those after it, which `close` closes; None for none.
+      make: makes those after it, which `close` closes; None for none.
       max_failures: how many in a row are recovered from.
       on_failure: called with each of those.
       watched: makes a context for each call of the environment's code; None for none.
@@ -96,34 +60,24 @@ class RecoverableEnvironment(dm_env.Environment):
     self._watched = watched or contextlib.nullcontext
     self._environment = environment
     self._role = role
-    self._remake = remake
+    self._make = make
     self._max_failures = max_failures
     self._on_failure = on_failure
     self._is_own = False
     self._failures = 0
     self._in_a_row = 0
     self._step: int | None = None  # None: it is being reset.
-    self._resumed: tuple[dm_env.TimeStep, int] | None = None
 
   @property
   def current(self) -> dm_env.Environment:
     """The environment in use."""
     return self._environment
 
-  def resume(self, timestep: dm_env.TimeStep, step: int) -> None:
-    """Has the next `reset` return this instead, the environment being in mid-episode.
-
-    Args:
-      timestep: the newest.
-      step: how many steps of the episode were taken.
-    """
-    self._resumed = (timestep, step)
+  def resume(self, step: int) -> None:
+    """The environment was restored after so many steps of an episode."""
+    self._step = step
 
   def reset(self) -> dm_env.TimeStep:
-    if self._resumed is not None:
-      timestep, self._step = self._resumed
-      self._resumed = None
-      return timestep
     self._step = None
     timestep = self._guarded(self._environment.reset)
     self._step = 0
@@ -141,7 +95,7 @@ class RecoverableEnvironment(dm_env.Environment):
     return self._guarded(rendering.picture, self._environment, timestep)
 
   def recover(self, crash: CrashError, episode: int, env_steps: int) -> None:
-    """Makes the environment anew.
+    """Recreates the environment.
 
     Args:
       crash: what `reset` or `step` raised.
@@ -155,10 +109,10 @@ class RecoverableEnvironment(dm_env.Environment):
     while True:
       self._failures += 1
       self._in_a_row += 1
-      failure = Failure(
+      failure = core.Failure(
         self._role, error, place, env_steps, self._in_a_row, self._max_failures
       )
-      if self._remake is None:
+      if self._make is None:
         raise GivenUpError(f"{failure}; there is none to take its place.") from error
       if self._in_a_row > self._max_failures:
         raise GivenUpError(
@@ -168,9 +122,9 @@ class RecoverableEnvironment(dm_env.Environment):
       self._on_failure(failure)
       try:
         with self._watched():
-          environment = self._remake(self._role, self._failures)
+          environment = self._make(self._role, self._failures)
       except Exception as again:
-        error, place = again, f"while it was made anew for episode {episode}"
+        error, place = again, f"while it was recreated for episode {episode}"
       else:
         self.close()
         self._environment, self._is_own = environment, True
@@ -207,6 +161,22 @@ class RecoverableEnvironment(dm_env.Environment):
     if self._is_own:
       with contextlib.suppress(Exception):
         self._environment.close()
+
+
+def guard(
+  environment: dm_env.Environment,
+  role: str,
+  config: config_lib.RunConfig,
+  hooks: core.Hooks,
+) -> RecoverableEnvironment:
+  """The environment of a run, recreated when it crashes."""
+  return RecoverableEnvironment(
+    environment,
+    role,
+    make=hooks.make_environment,
+    max_failures=config.max_env_failures,
+    on_failure=hooks.on_env_failure,
+  )
 
 
 def _is_refusal(error: Exception) -> bool:

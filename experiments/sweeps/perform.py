@@ -52,7 +52,8 @@ def runner_of(agent: str, bsuite_id: str) -> str:
 
 
 def _local(settings: types.Settings, tick: types.Tick) -> Rows:
-  from explorax.experiments.runners import local
+  from explorax.experiments import config
+  from explorax.experiments.runners import core, local
 
   checkpoints, found = _checkpoints(settings, tick)
   rows: Rows = found.get("rows", [])
@@ -60,7 +61,7 @@ def _local(settings: types.Settings, tick: types.Tick) -> Rows:
   num_episodes = settings["num_episodes"]
   episodes = asked_after = 0
 
-  def on_episode(episode: local.Episode) -> None:
+  def on_episode(episode: core.Episode) -> None:
     nonlocal episodes
     episodes = episode.episode
     tick(episodes / num_episodes)
@@ -77,17 +78,16 @@ def _local(settings: types.Settings, tick: types.Tick) -> Rows:
   local.run(
     agents.make(settings["agent"], settings["bsuite_id"], environment),
     environment,
-    seed=settings["seed"],
-    replay="memory",  # It repeats to the bit.
-    num_episodes=num_episodes,
-    on_episode=on_episode,
-    checkpoints=checkpoints,
+    # The memory replay repeats to the bit.
+    config.RunConfig(seed=settings["seed"], replay="memory", episodes=num_episodes),
+    core.Hooks(on_episode=on_episode, checkpoints=checkpoints),
   )
   return rows
 
 
 def _device(settings: types.Settings, tick: types.Tick) -> Rows:
-  from explorax.experiments.runners import device
+  from explorax.experiments import config
+  from explorax.experiments.runners import core, device
 
   checkpoints, found = _checkpoints(settings, tick)
   rows: Rows = found.get("rows", [])
@@ -110,10 +110,8 @@ def _device(settings: types.Settings, tick: types.Tick) -> Rows:
   device.run(
     agents.make(settings["agent"], settings["bsuite_id"], environment),
     environment,
-    seed=settings["seed"],
-    num_episodes=num_episodes,
-    on_episode=on_episode,
-    checkpoints=checkpoints,
+    config.RunConfig(runner="device", seed=settings["seed"], episodes=num_episodes),
+    core.Hooks(on_episode=on_episode, checkpoints=checkpoints),
   )
   return rows
 

@@ -10,8 +10,9 @@ import pytest
 
 from explorax.agents import bonuses
 from explorax.environments import factory, specs, standard, testing
+from explorax.experiments import config as config_lib
 from explorax.experiments import presets
-from explorax.experiments.runners import local
+from explorax.experiments.runners import core, local
 
 DENSE = dm_env.specs.Array((3,), np.float32)
 INDEX = specs.make_encoding(specs.OneHotArray((2, 3))).spec
@@ -215,10 +216,8 @@ def test_counts_last_as_long_as_the_actor():
   local.run(
     agent,
     environment,
-    seed=0,
-    replay="memory",
-    num_episodes=3,
-    on_episode=lambda e: seen.append(e.metrics["r_int"]),
+    config_lib.RunConfig(replay="memory", episodes=3),
+    core.Hooks(on_episode=lambda e: seen.append(e.metrics["r_int"])),
   )
   # The last update of episode i draws from its five steps alone, each visited i times.
   np.testing.assert_allclose(seen, [(i + 0.01) ** -0.5 for i in (1, 2, 3)], rtol=1e-5)

@@ -19,7 +19,8 @@ from explorax.agents import types
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import factory, specs, standard, testing
-from explorax.experiments.runners import local
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners import core, local
 
 pytestmark = pytest.mark.newest
 
@@ -256,15 +257,13 @@ def recorded(monkeypatch):
   return rows
 
 
-def run(agent, environment, **kwargs) -> tuple[local.Result, list[local.Episode]]:
-  episodes: list[local.Episode] = []
+def run(agent, environment, replay="memory") -> tuple[core.Result, list[core.Episode]]:
+  episodes: list[core.Episode] = []
   result = local.run(
     agent,
     environment,
-    seed=3,
-    num_episodes=8,
-    on_episode=episodes.append,
-    **{"replay": "memory", **kwargs},
+    config_lib.RunConfig(seed=3, episodes=8, replay=replay),
+    core.Hooks(on_episode=episodes.append),
   )
   return result, episodes
 

@@ -18,7 +18,7 @@ from explorax.agents.wiring import adder
 from explorax.agents.wiring import learner as learner_lib
 from explorax.experiments import threads
 from explorax.experiments.distributed import learner_process, weights
-from explorax.experiments.runners import local
+from explorax.experiments.runners import core
 
 ray = pytest.importorskip("ray")
 
@@ -165,8 +165,8 @@ def test_costs_come_from_their_samples(distributed, asked):
   assert distributed.measure_scaling()[-1]["costs"] == vars(costs)
 
 
-def _episode(actor: int, env_steps: int, wall_seconds: float) -> local.Episode:
-  return local.Episode(
+def _episode(actor: int, env_steps: int, wall_seconds: float) -> core.Episode:
+  return core.Episode(
     episode=1,
     env_steps=env_steps,
     episode_return=0.0,

@@ -85,37 +85,16 @@ def episode(number: int, **changes: Any) -> Episode:
   return usual._replace(**changes)
 
 
-def _run(
-  agent,
-  environment,
-  *,
-  seed,
-  replay,
-  num_episodes,
-  num_steps,
-  on_episode,
-  stop,
-  evaluation_environment,
-  eval_every,
-  eval_episodes,
-  on_evaluation,
-  watcher,
-  remake_environment,
-  max_env_failures,
-  on_env_failure,
-  checkpoints,
-) -> Result:
+def _run(agent, environment, config, hooks, *, evaluation_environment) -> Result:
   from explorax import environments
   from explorax.experiments.runners import errors
 
-  assert replay in ("reverb", "memory") and checkpoints.found is None
+  del evaluation_environment
+  assert config.replay in ("reverb", "memory") and hooks.checkpoints.found is None
+  seed = config.seed
   weights = {"mlp/~/linear_0": {"w": np.full((2, 3), seed, np.float32)}}
   number, last = 0, episode(1, env_steps=0, learner_updates=0)
-  while not (
-    (num_episodes is not None and number >= num_episodes)
-    or (num_steps is not None and last.env_steps >= num_steps)
-    or stop()
-  ):
+  while not (config.is_reached(last.env_steps, number) or hooks.stop()):
     number += 1
     timestep = environment.reset()
     while not timestep.last():
@@ -131,12 +110,15 @@ def _run(
     metrics = environments.episode_metrics(environment)
     last = episode(number)
     last = last._replace(metrics={**last.metrics, **metrics})
-    on_episode(last)
+    hooks.on_episode(last)
     if number == agent.signal_at_episode:
       os.kill(os.getpid(), signal.SIGINT)
     time.sleep(agent.episode_seconds)
   speed = math.nan if number < 3 else 123.4
-  return Result(weights, last.env_steps, number, last.learner_updates, speed, False)
+  interrupted = not config.is_reached(last.env_steps, number)
+  return Result(
+    weights, last.env_steps, number, last.learner_updates, speed, interrupted
+  )
 
 
 class Preset(NamedTuple):

@@ -5,12 +5,11 @@ import json
 import resource
 import shutil
 
-import jax
 import numpy as np
 import pytest
 
-from explorax.experiments import errors, many_seeds, run
-from explorax.experiments.runners import memory
+from explorax.experiments import errors, job, run
+from explorax.experiments.runners import device_host
 
 pytest.importorskip("matplotlib")
 
@@ -89,7 +88,7 @@ def test_the_summary_is_over_all_seeds(three):
 @pytest.mark.parametrize(
   ("flags", "words"),
   [
-    (["--runner=local"], "only --runner=device does"),
+    (["--runner=local"], "--seeds=3 is for --runner=device, and"),
     (["--eval_every=100"], "leave out --eval_every and --video"),
     (["--video"], "leave out --eval_every and --video"),
     ([f"--seed={2**32 - 2}"], "beyond the last seed"),
@@ -107,64 +106,33 @@ def test_refuses_what_many_seeds_cannot_have(flags, words, tmp_path, capsys):
 def test_more_seeds_than_memory_allows_are_refused_before_the_start(
   tmp_path, capsys, monkeypatch
 ):
-  monkeypatch.setattr(memory, "available", lambda: 1.0 * 2**30)
+  monkeypatch.setattr(device_host, "free_memory", lambda: 1.0 * 2**30)
   output = tmp_path / "run"
   code = run.main([*COMMAND, "--seeds=9000", f"--output={output}"])
   error = capsys.readouterr().err
   assert code == 2 and not output.exists()
-  assert "9000 seeds at once need about" in error and "1.0 GiB are free" in error
+  assert "9000 seeds need about" in error and "1.0 GiB are free" in error
   most = int(error.split("use at most ")[1].split()[0])
   assert 0 < most < 9000
-  monkeypatch.setattr(memory, "available", lambda: 0.1 * 2**30)
-  assert run.main([*COMMAND, f"--output={output}"]) == 2
-  assert "a seed needs about" in capsys.readouterr().err
-
-
-def test_the_estimate_counts_all_arrays_and_the_learner_again():
-  learner = {"w": jax.ShapeDtypeStruct((10, 10), np.float32)}
-  state = {"learner": learner, "replay": jax.ShapeDtypeStruct((1000,), np.uint8)}
-  assert memory.estimate(state, learner) == 2 * 400 + 1000
-  fits = int((memory.available() - 0.6 * 2**30) / 1000)
-  memory.check(1000, fits // 2)
-
-
-@pytest.mark.parametrize(
-  ("files", "left"),
-  [
-    (("memory.max", "memory.current", "memory.stat"), 1000 - 700 + 50),
-    (
-      ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat"),
-      1000 - 700 + 60,
-    ),
-  ],
-)
-def test_a_container_may_leave_less_memory_than_the_machine(tmp_path, files, left):
-  assert memory.of_container(tmp_path) == float("inf")
-  folder = tmp_path if files[0] == "memory.max" else tmp_path / "memory"
-  folder.mkdir(exist_ok=True)
-  texts = ("1000\n", "700\n", "anon 9\ninactive_file 50\ntotal_inactive_file 60\n")
-  for name, text in zip(files, texts, strict=True):
-    (folder / name).write_text(text)
-  assert memory.of_container(tmp_path) == left
-  (folder / files[0]).write_text("max\n")
-  assert memory.of_container(tmp_path) == float("inf")
+  monkeypatch.undo()
+  assert 2**20 < device_host.free_memory() < 2**60
 
 
 def test_more_seeds_than_files_may_be_open_are_refused(monkeypatch):
   limits, wanted = (256, 4096), []
   monkeypatch.setattr(resource, "getrlimit", lambda which: limits)
   monkeypatch.setattr(resource, "setrlimit", lambda which, new: wanted.append(new))
-  many_seeds.check_open_files(50)
+  job.check_open_files(50)
   assert not wanted
-  many_seeds.check_open_files(500)
+  job.check_open_files(500)
   (raised,) = wanted
   assert 1000 < raised[0] <= 4096 == raised[1]
   with pytest.raises(errors.SetUpError, match=r"3000 seeds keep .* may have 4096") as e:
-    many_seeds.check_open_files(3000)
+    job.check_open_files(3000)
   most = int(str(e.value).split("use at most ")[1].split()[0])
-  many_seeds.check_open_files(most)
+  job.check_open_files(most)
   with pytest.raises(errors.SetUpError):
-    many_seeds.check_open_files(most + 1)
+    job.check_open_files(most + 1)
 
 
 def test_a_run_too_short_to_be_timed_says_nothing_of_speed(tmp_path, capsys):

@@ -93,7 +93,7 @@ def test_the_device_runner_goes_on_to_the_bit(interrupted, capsys):
   """Stopped while replay fills, and after it; then there is nothing more to do."""
   argv = (*DEVICE, "--steps=450", "--eval_every=150", "--eval_episodes=1")
   uninterrupted_and_not(interrupted, argv, 1, 3)
-  assert "goes on at environment step" in capsys.readouterr().out
+  assert "resumes at environment step" in capsys.readouterr().out
   config = json.loads(pathlib.Path("parts/config.json").read_text())
   assert len(config["resumed"]) == 2
   before = weights("parts")

@@ -134,7 +134,7 @@ def test_the_device_runner_refuses_what_it_cannot_run(stand_ins, capsys):
   other_env, replay, seeds, none, local = capsys.readouterr().err.splitlines()
   assert "takes environments written in JAX, as jax:deep_sea/20" in other_env
   assert "'bsuite:deep_sea/0' is neither" in other_env
-  assert "--replay=memory is for the local runner" in replay
+  assert "--replay=memory is for --runner=local and --runner=distributed" in replay
   assert "--seeds=2 is for environments written in JAX" in seeds
   assert "it is 0; it must be at least 1" in none
   assert "--num_envs=2 is for --runner=device and --runner=distributed" in local

@@ -229,7 +229,7 @@ def test_a_crashing_environment_does_not_end_the_run(capsys):
     "explorax: the environment of training failed after 2 steps of episode 2, at "
     "environment step 7: RuntimeError: the emulator went away (testing.py:"
   )
-  assert lines[0].endswith("made anew (failure 1 in a row, 3 are allowed).")
+  assert lines[0].endswith("it is recreated (failure 1 in a row, 3 are allowed).")
   assert "episode 3, at environment step 14" in lines[1]
   content = summary()
   assert content["status"] == "finished" and content["environment_failures"] == 2

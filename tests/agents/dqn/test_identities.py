@@ -13,7 +13,8 @@ import rlax
 from explorax import exploration
 from explorax.agents import bonuses
 from explorax.environments import factory, testing
-from explorax.experiments.runners import local
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners import core, local
 
 H, A, D = 4, 3, 2
 K, N = 2, 2
@@ -144,10 +145,10 @@ def test_tdu_without_a_scale_is_the_ensemble_without_a_bonus():
     result = local.run(
       agent,
       environment,
-      seed=3,
-      replay="memory",
-      num_episodes=6,
-      on_episode=lambda e, returns=returns: returns.append(e.episode_return),
+      config_lib.RunConfig(seed=3, replay="memory", episodes=6),
+      core.Hooks(
+        on_episode=lambda e, returns=returns: returns.append(e.episode_return)
+      ),
     )
     results.append((result.weights, returns))
   jax.tree.map(np.testing.assert_array_equal, *results)

@@ -15,6 +15,7 @@ from explorax.agents import types
 from explorax.agents.successor import agent as successor_agent
 from explorax.agents.successor import config as successor_config
 from explorax.environments import deep_sea, factory, jax_adapter, specs, testing
+from explorax.experiments import config as config_lib
 from explorax.experiments.runners import device, local
 
 A, D, H, S, B = 3, 2, 4, 5, 6  # Actions, features, hidden units, states, a batch.
@@ -329,7 +330,9 @@ def test_through_the_local_runner_twice_alike():
   for _ in range(2):
     environment = testing.fake_one_hot()
     agent = successor_agent.make_agent(make_config(), factory.spec(environment))
-    result = local.run(agent, environment, seed=3, replay="memory", num_steps=200)
+    result = local.run(
+      agent, environment, config_lib.RunConfig(seed=3, replay="memory", steps=200)
+    )
     weights.append(result.weights)
   jax.tree.map(np.testing.assert_array_equal, *weights)
   assert np.any(weights[0].posterior.mean != 0)
@@ -339,7 +342,9 @@ def test_through_the_device_runner_for_two_seeds():
   sea = deep_sea.DeepSea(4, permuted=True)
   adapter = jax_adapter.JaxEnvironment(sea, seed=0)
   agent = successor_agent.make_agent(make_config(), factory.spec(adapter))
-  results = device.train(agent, sea, seeds=(0, 1), num_steps=200)
+  results = device.run_seeds(
+    agent, sea, config_lib.RunConfig(runner="device", num_seeds=2, steps=200)
+  )
   means = [np.asarray(result.weights.posterior.mean) for result in results]
   assert np.all(np.isfinite(means)) and np.any(means[0] != means[1])
 

@@ -14,7 +14,7 @@ from explorax.experiments.distributed import (
   replay_server,
   weights,
 )
-from explorax.experiments.runners import evaluation
+from explorax.experiments.runners import core
 
 LIMITS = rates.Limits(1.0, min_size=4, tolerance=6, pull_every=4, num_steps=20)
 
@@ -72,7 +72,7 @@ def _episode(steps_before: int, regret: float) -> messages.EndedEpisode:
 
 
 def _evaluated(env_steps: int) -> messages.Watched:
-  return messages.Watched(evaluation.Evaluation(env_steps, (), 0.0), [])
+  return messages.Watched(core.Evaluation(env_steps, (), 0.0), [])
 
 
 def test_actors_wait_for_weights_and_then_for_the_learner():

@@ -4,7 +4,7 @@ import pytest
 
 from explorax.agents import types
 from explorax.environments import metrics, standard, testing
-from explorax.experiments import command, errors
+from explorax.experiments import config, errors
 from explorax.experiments.distributed import failures, layout
 
 ASKED = ("--agent=dqn", "--env=bsuite:catch/0")
@@ -12,14 +12,18 @@ SPEC = types.ReplaySpec(capacity=100, min_size=10, batch_size=4, updates_per_ste
 
 
 def test_flags_of_the_distributed_runner():
-  asked = command.parse([*ASKED, "--runner=distributed", "--pull_every=7"])
-  assert (asked.num_actors, asked.replay_shards, asked.pull_every) == (4, 1, 7)
-  assert (asked.rate_tolerance, asked.learner_gpus, asked.ray_address) == (
+  asked = config.parse([*ASKED, "--runner=distributed", "--variable_update_period=7"])
+  assert (asked.num_actors, asked.replay_shards, asked.variable_update_period) == (
+    4,
+    1,
+    7,
+  )
+  assert (asked.error_buffer, asked.learner_gpus, asked.ray_address) == (
     None,
     0,
     None,
   )
-  assert command.parse(ASKED).num_actors is None
+  assert config.parse(ASKED).num_actors is None
 
 
 @pytest.mark.parametrize(
@@ -35,19 +39,22 @@ def test_flags_of_the_distributed_runner():
       ["--runner=distributed", "--num_envs=0"],
       "--num_envs=0: it is 0; it must be at least 1",
     ),
-    (["--runner=distributed", "--seeds=2"], "only --runner=device does"),
+    (
+      ["--runner=distributed", "--seeds=2"],
+      "--seeds=2 is for --runner=device, and --runner=distributed",
+    ),
   ],
 )
 def test_what_does_not_go_together_is_refused(flags, sentence):
   with pytest.raises(errors.SetUpError, match=sentence):
-    command.parse([*ASKED, *flags])
+    config.parse([*ASKED, *flags])
 
 
 def test_layouts_that_cannot_work_are_refused():
   with pytest.raises(ValueError, match="3 shards of replay for 2 actors"):
     layout.Layout(num_actors=2, num_shards=3)
   with pytest.raises(ValueError, match="wait for each other for ever; use at least 3"):
-    layout.Layout(rate_tolerance=2).limits(SPEC, 1, None)
+    layout.Layout(error_buffer=2).limits(SPEC, 1, None)
 
 
 @pytest.mark.parametrize("period, pull_every", [(1, 10), (400, 400)])

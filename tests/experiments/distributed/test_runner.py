@@ -26,8 +26,8 @@ COMMAND = (
   "--agent=dqn",
   "--runner=distributed",
   "--replay=memory",
-  f"--pull_every={PULL}",
-  f"--rate_tolerance={TOLERANCE}",
+  f"--variable_update_period={PULL}",
+  f"--error_buffer={TOLERANCE}",
   f"--set=min_replay_size={MIN_SIZE}",
   "--set=replay_capacity=200",
   "--set=batch_size=4",
@@ -261,7 +261,7 @@ def test_the_same_command_goes_on_with_exact_counters(survivor):
   out = io.StringIO()
   with contextlib.redirect_stdout(out):
     assert _run(directory, "fake", *FAULTS) == 143
-  assert f"It goes on at environment step {summary['env_steps']:,}." in out.getvalue()
+  assert f"It resumes at environment step {summary['env_steps']:,}." in out.getvalue()
   rows = _rows(metrics)
   assert rows[: len(before)] == before and len(rows) > len(before)
   assert [int(row["episode"]) for row in rows] == list(range(1, len(rows) + 1))

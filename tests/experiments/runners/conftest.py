@@ -1,5 +1,6 @@
 """Agents that are small enough to be trained in many tests, by the local runner."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,8 @@ from explorax.agents import types
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.environments import factory, specs, standard
-from explorax.experiments.runners import local
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners import core, local
 
 
 def _tiny_agent(spec: types.EnvironmentSpec, min_size: int, n_step: int):
@@ -72,8 +74,11 @@ def _train(
   dqn: dict[str, Any] | None = None,
   evaluation_environment: dm_env.Environment | None = None,
   **of_runner: Any,
-) -> local.Result:
-  """Runs the tiny agent, or a small DQN with the settings `dqn`."""
+) -> core.Result:
+  """Runs the tiny agent, or a small DQN with the settings `dqn`.
+
+  What is left over goes to the hooks, or to the run's config.
+  """
   environment = standard.StandardEnvironment(environment)
   if evaluation_environment is not None:
     evaluation_environment = standard.StandardEnvironment(evaluation_environment)
@@ -83,14 +88,14 @@ def _train(
   else:
     sizes = {"replay_capacity": 40, "min_replay_size": 6, "batch_size": 4}
     agent = dqn_agent.make_agent(dqn_config.DQNConfig(**{**sizes, **dqn}), spec)
+  names = {field.name for field in dataclasses.fields(core.Hooks)}
+  hooks = {name: of_runner.pop(name) for name in names & set(of_runner)}
   return local.run(
     change_agent(agent),
     environment,
-    seed=seed,
-    replay=replay,
-    num_episodes=episodes,
+    config_lib.RunConfig(seed=seed, replay=replay, episodes=episodes, **of_runner),
+    core.Hooks(**hooks),
     evaluation_environment=evaluation_environment,
-    **of_runner,
   )
 
 

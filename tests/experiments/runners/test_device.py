@@ -27,8 +27,10 @@ from explorax.environments import (
   specs,
   testing,
 )
+from explorax.experiments import config as config_lib
 from explorax.experiments import presets
-from explorax.experiments.runners import device, device_program, errors
+from explorax.experiments.runners import core, device, device_program, errors
+from explorax.experiments.runners import training as training_lib
 
 GRIDWORLD = gridworld.GridWorld(5)
 PARAMS = GRIDWORLD.default_params()._replace(time_limit=12)
@@ -81,6 +83,33 @@ def make_program(agent, num_envs=1, num_seeds=1) -> device_program.Program:
   return device_program.Program(
     agent, GRIDWORLD, PARAMS, num_envs=num_envs, num_seeds=num_seeds
   )
+
+
+def train(
+  agent,
+  *,
+  seeds=(0,),
+  params=PARAMS,
+  params_per_seed=False,
+  on_episode=lambda episode: None,
+  stop=lambda: False,
+  **settings,
+) -> list[core.Result]:
+  """Trains in the grid world."""
+  return device.run_seeds(
+    agent,
+    GRIDWORLD,
+    config_lib.RunConfig(runner="device", **settings),
+    core.Hooks(on_episode=on_episode, stop=stop),
+    seeds=seeds,
+    params=params,
+    params_per_seed=params_per_seed,
+  )
+
+
+def make_training(agent, program, **settings) -> device.Training:
+  settings = config_lib.RunConfig(runner="device", **settings)
+  return device.Training(agent, program, [0], settings, lambda episode: None)
 
 
 class Weights:
@@ -190,14 +219,12 @@ def test_each_seed_runs_as_if_it_were_alone():
 
   def episodes(seeds, num_steps):
     told = {seed: [] for seed in seeds}
-    results = device.train(
+    results = train(
       agent,
-      GRIDWORLD,
-      PARAMS,
       seeds=seeds,
       num_envs=2,
-      num_steps=num_steps,
-      on_episode=lambda seed, e: told[seed].append(
+      steps=num_steps,
+      on_episode=lambda e: told[e.seed].append(
         (e.episode, e.env_steps, e.episode_return, e.episode_length, e.policy)
       ),
     )
@@ -221,13 +248,11 @@ def test_each_seed_runs_as_if_it_were_alone():
 
 def test_reports_every_episode():
   agent, told = make_agent(NGU), []
-  (result,) = device.train(
+  (result,) = train(
     agent,
-    GRIDWORLD,
-    PARAMS,
     seeds=[0],
-    num_steps=150,
-    on_episode=lambda seed, episode: told.append(episode),
+    steps=150,
+    on_episode=told.append,
   )
   assert 150 <= result.env_steps <= 152 and not result.interrupted
   assert result.episodes == len(told) > 150 // 13
@@ -251,13 +276,11 @@ def test_learns():
     presets.PRESETS["dqn"].config, min_replay_size=200, exploration=GREEDIER
   )
   returns = []
-  device.train(
+  train(
     make_agent(config),
-    GRIDWORLD,
-    PARAMS,
     seeds=[0],
-    num_steps=3000,
-    on_episode=lambda seed, e: returns.append(e.episode_return),
+    steps=3000,
+    on_episode=lambda e: returns.append(e.episode_return),
   )
   assert np.mean(returns[-50:]) > 0.8 > 0.5 > np.mean(returns[:20])
 
@@ -307,30 +330,28 @@ def test_frames_are_stored_once_and_joined_again():
 def test_limits_are_kept_while_replay_fills():
   agent = make_agent(dataclasses.replace(DQN, min_replay_size=350))
 
-  def train(**limits):
-    (result,) = device.train(agent, GRIDWORLD, PARAMS, seeds=[0], **limits)
+  def run(**limits):
+    (result,) = train(agent, **limits)
     return result
 
-  short = train(num_steps=40)
+  short = run(steps=40)
   assert (short.env_steps, short.learner_updates) == (40, 0)
   assert not short.interrupted and np.isnan(short.steps_per_second)
-  assert 3 <= train(num_episodes=3).episodes < 30
+  assert 3 <= run(episodes=3).episodes < 30
   asked = iter([False, True])
-  stopped = train(num_steps=10**6, stop=lambda: next(asked))
+  stopped = run(steps=10**6, stop=lambda: next(asked))
   assert stopped.interrupted and stopped.env_steps == 88  # The first of four shares.
 
 
 def test_an_interrupt_keeps_what_was_learnt():
   agent, told = make_agent(DQN), []
 
-  def interrupt(seed, episode):
+  def interrupt(episode):
     told.append(episode)
     if len(told) == 10:
       raise KeyboardInterrupt
 
-  (result,) = device.train(
-    agent, GRIDWORLD, PARAMS, seeds=[0], num_steps=10**6, on_episode=interrupt
-  )
+  (result,) = train(agent, seeds=[0], steps=10**6, on_episode=interrupt)
   assert result.interrupted and result.episodes == 10
   assert np.isfinite(jax.tree.leaves(result.weights)[0]).all()
 
@@ -352,12 +373,13 @@ def test_an_interrupt_never_comes_between_a_program_and_its_state(name):
   agent = make_agent(DQN)
   program = make_program(agent)
   setattr(program, name, interrupting(getattr(program, name)))
-  training = device._Training(agent, program, [0], 1, lambda seed, episode: None)
-  assert training.run(None, 3000, lambda: False)
+  settings = config_lib.RunConfig(runner="device", steps=3000)
+  training = make_training(agent, program, steps=3000)
+  (result,) = training_lib.run(training, settings, core.NO_HOOKS)
+  assert result.interrupted
   assert training.env_steps == training.state.steps > 0
-  assert training.account.updates == training.state.learner.num_updates
-  assert (training.account.updates > 0) == (name == "learn")
-  (result,) = training.results(True)
+  assert training.updates == training.state.learner.num_updates
+  assert (training.updates > 0) == (name == "learn")
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(result.weights))
 
 
@@ -370,8 +392,7 @@ def test_an_interrupt_in_the_last_evaluation_keeps_what_was_learnt():
   result = device.run(
     make_agent(DQN),
     environment,
-    seed=3,
-    num_steps=60,
+    config_lib.RunConfig(runner="device", seed=3, steps=60),
     evaluation_environment=Interrupting(GRIDWORLD, PARAMS, seed=1),
   )
   assert result.env_steps == 60 and not result.interrupted
@@ -392,46 +413,38 @@ def test_each_seed_has_parameters_of_its_own():
   params = jax.tree.map(lambda x: jnp.stack([x, x]), jax.tree.map(jnp.asarray, PARAMS))
   params = params._replace(time_limit=limits)
   for _ in range(2):  # The arrays remain the caller's.
-    device.train(
+    train(
       agent,
-      GRIDWORLD,
-      params,
+      params=params,
       seeds=[5, 7],
       params_per_seed=True,
-      num_steps=60,
-      on_episode=lambda seed, e: lengths[seed].add(e.episode_length),
+      steps=60,
+      on_episode=lambda e: lengths[e.seed].add(e.episode_length),
     )
   assert max(lengths[5]) == 3 and 3 < max(lengths[7]) <= 12
   alone = jax.tree.map(lambda x: x[:1], params)
-  device.train(
+  train(
     agent,
-    GRIDWORLD,
-    alone,
+    params=alone,
     seeds=[6],
     params_per_seed=True,
-    num_steps=20,
-    on_episode=lambda seed, e: lengths[5].add(e.episode_length),
+    steps=20,
+    on_episode=lambda e: lengths[5].add(e.episode_length),
   )
   assert max(lengths[5]) == 3
   with pytest.raises(ValueError, match=r"2 seeds.*leading axes of \[1\]"):
-    device.train(
-      agent, GRIDWORLD, alone, seeds=[0, 1], params_per_seed=True, num_steps=1
-    )
+    train(agent, params=alone, seeds=[0, 1], params_per_seed=True, steps=1)
 
 
 def test_stops_after_so_many_episodes_or_when_asked():
   agent, counts = make_agent(DQN), {0: 0, 1: 0}
 
-  def count(seed, episode):
-    counts[seed] = episode.episode
+  def count(episode):
+    counts[episode.seed] = episode.episode
 
-  results = device.train(
-    agent, GRIDWORLD, PARAMS, seeds=[0, 1], num_episodes=5, on_episode=count
-  )
+  results = train(agent, seeds=[0, 1], episodes=5, on_episode=count)
   assert all(r.episodes == counts[i] >= 5 for i, r in enumerate(results))
-  (result,) = device.train(
-    agent, GRIDWORLD, PARAMS, seeds=[0], num_steps=10**6, stop=lambda: True
-  )
+  (result,) = train(agent, seeds=[0], steps=10**6, stop=lambda: True)
   assert result.interrupted and result.env_steps < 2000
 
 
@@ -478,7 +491,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_the_keys_of_its_batch(seeds
   with pytest.raises(
     errors.NonFiniteError, match=r"seed 4: a loss became NaN .* in learner update 5"
   ) as caught:
-    device.train(broken, GRIDWORLD, PARAMS, seeds=seeds, num_steps=500)
+    train(broken, seeds=seeds, steps=500)
   record = caught.value.record
   assert (record["seed"], record["learner_update"]) == (4, 5)
   assert (record["metrics"]["finite"], record["metrics"]["number"]) == (0, 4)
@@ -496,41 +509,28 @@ def test_run_is_for_one_seed_and_evaluates():
   result = device.run(
     agent,
     environment,
-    seed=3,
-    num_steps=60,
-    on_episode=told.append,
+    config_lib.RunConfig(runner="device", seed=3, steps=60, eval_episodes=2),
+    core.Hooks(on_episode=told.append, on_evaluation=evaluations.append),
     evaluation_environment=jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=1),
-    eval_episodes=2,
-    on_evaluation=evaluations.append,
   )
   assert result.env_steps == 60 and result.episodes == len(told) > 0
   (done,) = evaluations
   assert done.env_steps == 60 and len(done.episodes) == 2
-  (alone,) = device.train(agent, GRIDWORLD, PARAMS, seeds=[3], num_steps=60)
+  (alone,) = train(agent, seeds=[3], steps=60)
   jax.tree.map(np.testing.assert_array_equal, result.weights, alone.weights)
-
-
-def test_run_refuses():
-  agent = make_agent(DQN)
-  environment = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
-  with pytest.raises(ValueError, match="takes environments written in JAX"):
-    device.run(agent, testing.FakeEnvironment(), seed=0, num_steps=1)
-  with pytest.raises(ValueError, match="has its own replay, not 'memory'"):
-    device.run(agent, environment, seed=0, replay="memory", num_steps=1)
-  with pytest.raises(ValueError, match="nothing says when to stop"):
-    device.run(agent, environment, seed=0)
-  with pytest.raises(ValueError, match="eval_every is 5, but there is no evaluation"):
-    device.run(agent, environment, seed=0, num_steps=1, eval_every=5)
 
 
 def test_refuses():
   agent = make_agent(DQN)
+  with pytest.raises(ValueError, match="takes environments written in JAX"):
+    one_step = config_lib.RunConfig(runner="device", steps=1)
+    device.run(agent, testing.FakeEnvironment(), one_step)
   with pytest.raises(ValueError, match="nothing says when to stop"):
-    device.train(agent, GRIDWORLD, PARAMS, seeds=[0])
-  with pytest.raises(ValueError, match="there are 0 seeds and 1 environments"):
-    device.train(agent, GRIDWORLD, PARAMS, seeds=[], num_steps=1)
-  with pytest.raises(ValueError, match="there are 1 seeds and 0 environments"):
-    device.train(agent, GRIDWORLD, PARAMS, seeds=[0], num_envs=0, num_steps=1)
+    train(agent)
+  with pytest.raises(ValueError, match="eval_every is 5, but there is no evaluation"):
+    train(agent, steps=1, eval_every=5)
+  with pytest.raises(ValueError, match="there are no seeds"):
+    train(agent, seeds=[], steps=1)
   rarely = make_agent(dataclasses.replace(DQN, updates_per_step=1e-4))
-  with pytest.raises(ValueError, match=r"updates_per_step is 0\.0001; the device run"):
-    device.train(rarely, GRIDWORLD, PARAMS, seeds=[0], num_steps=1)
+  with pytest.raises(ValueError, match=r"updates_per_step is 0\.0001; the runner"):
+    train(rarely, steps=1)

@@ -20,8 +20,10 @@ from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import memory_replay
 from explorax.environments import batched_types, specs, testing
+from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import keeper
-from explorax.experiments.runners import device, device_batched, errors
+from explorax.experiments.runners import core, device, device_batched, errors
+from explorax.experiments.runners import training as training_lib
 
 DQN = dqn_config.DQNConfig(
   hidden_sizes=(8,),
@@ -55,6 +57,16 @@ NGU = dataclasses.replace(
   beta=0.3,
   num_policies=3,
 )
+
+
+def train(agent, environment, hooks=core.NO_HOOKS, *, evaluation_environment=None, **s):
+  return device.run(
+    agent,
+    environment,
+    config_lib.RunConfig(runner="device", **s),
+    hooks,
+    evaluation_environment=evaluation_environment,
+  )
 
 
 class Counting(dm_env.Environment):
@@ -262,7 +274,8 @@ def test_the_ratio_is_exact_and_everything_compiles_once(config, ratio):
 def test_weights_are_fetched_when_it_is_time_to():
   batch = make_batch()
   agent = make_agent(R2D2, batch)
-  training = device_batched.Training(agent, batch, 0, lambda episode: None)
+  settings = config_lib.RunConfig(runner="device", steps=3000)
+  training = device_batched.Training(agent, batch, 0, settings, lambda episode: None)
   changed, held = [], None
   for step in range(1, 31):
     training.run(None, 3 * step, lambda: False)
@@ -304,22 +317,22 @@ def test_reports_every_episode_as_it_was():
 
 def test_a_run_evaluates_in_an_environment_of_its_own():
   batch, evaluations = make_batch(), []
-  result = device.run(
+  result = train(
     make_agent(DQN, batch),
     batch,
-    seed=3,
-    num_steps=150,
+    core.Hooks(on_evaluation=evaluations.append),
     evaluation_environment=Counting(5, False),
+    seed=3,
+    steps=150,
     eval_every=60,
     eval_episodes=2,
-    on_evaluation=evaluations.append,
   )
   assert result.env_steps == 150 == 3 * len(batch.sent) and not result.interrupted
   assert len(evaluations) == 3 and evaluations[-1].env_steps == 150
   for number, done in enumerate(evaluations[:-1], 1):
     assert 60 * number <= done.env_steps < 60 * number + 21
     assert [e.episode_length for e in done.episodes] == [5, 5]
-  again = device.run(make_agent(DQN, batch), make_batch(), seed=3, num_steps=150)
+  again = train(make_agent(DQN, batch), make_batch(), seed=3, steps=150)
   jax.tree.map(np.testing.assert_array_equal, result.weights, again.weights)
 
 
@@ -332,20 +345,15 @@ def test_goes_on_from_a_checkpoint_at_the_start_of_episodes(tmp_path, with_repla
     return keeper.Keeper(tmp_path, "run", with_replay=with_replay, every=50)
 
   asked = iter([False] * 20 + [True])
-  before = device.run(
-    *(agent, batch),
-    seed=0,
-    num_steps=120,
-    on_episode=told.append,
-    stop=lambda: next(asked),
-    checkpoints=keep(),
+  hooks = core.Hooks(
+    on_episode=told.append, stop=lambda: next(asked), checkpoints=keep()
   )
+  before = train(agent, batch, hooks, steps=120)
   assert before.interrupted and before.env_steps == 60
   again, found = make_batch(), keep().found
   assert found.record["env_steps"] == 60
-  result = device.run(
-    agent, again, seed=0, num_steps=120, on_episode=told.append, checkpoints=keep()
-  )
+  hooks = core.Hooks(on_episode=told.append, checkpoints=keep())
+  result = train(agent, again, hooks, steps=120)
   assert result.env_steps == 120 and len(again.sent) == 20
   assert [e.episode for e in told] == list(range(1, len(told) + 1))
   # Those of lengths 4 and 7 begin anew with the environments.
@@ -359,7 +367,7 @@ def test_stops_when_asked_and_at_an_interrupt():
   batch = make_batch()
   agent = make_agent(DQN, batch)
   asked = iter([False] * 9 + [True])
-  result = device.run(agent, batch, seed=0, num_steps=10**6, stop=lambda: next(asked))
+  result = train(agent, batch, core.Hooks(stop=lambda: next(asked)), steps=10**6)
   assert result.interrupted and result.env_steps == 27
   told = []
 
@@ -368,9 +376,7 @@ def test_stops_when_asked_and_at_an_interrupt():
     if len(told) == 30:
       raise KeyboardInterrupt
 
-  result = device.run(
-    agent, make_batch(), seed=0, num_steps=10**6, on_episode=interrupt
-  )
+  result = train(agent, make_batch(), core.Hooks(on_episode=interrupt), steps=10**6)
   assert result.interrupted and result.learner_updates > 0
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(result.weights))
 
@@ -380,7 +386,8 @@ def test_stops_when_asked_and_at_an_interrupt():
 def test_an_interrupt_never_comes_between_a_program_and_its_state(name):
   batch = make_batch()
   agent = make_agent(DQN, batch)
-  training = device_batched.Training(agent, batch, 0, lambda episode: None)
+  settings = config_lib.RunConfig(runner="device", steps=3000)
+  training = device_batched.Training(agent, batch, 0, settings, lambda episode: None)
 
   class Interrupting:
     def __getattr__(self, attribute):
@@ -395,10 +402,10 @@ def test_an_interrupt_never_comes_between_a_program_and_its_state(name):
       return interrupted
 
   program, training._program = training._program, Interrupting()
-  assert training.run(None, 3000, lambda: False)
+  (result,) = training_lib.run(training, settings, core.NO_HOOKS)
+  assert result.interrupted
   assert 60 < training.env_steps == 3 * training.state.steps < 100
-  assert 0 < training.account.updates == training.state.learner.num_updates
-  (result,) = training.results(True)
+  assert 0 < training.updates == training.state.learner.num_updates
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(result.weights))
 
 
@@ -413,7 +420,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_the_last_good_weights():
 
   broken = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
   with pytest.raises(errors.NonFiniteError, match="seed 4: a loss became") as caught:
-    device.run(broken, batch, seed=4, num_steps=1000)
+    train(broken, batch, seed=4, steps=1000)
   record = caught.value.record
   assert (record["learner_update"], record["metrics"]["finite"]) == (4, 0)
   assert len(record["keys"]) == agent.replay.batch_size
@@ -427,7 +434,7 @@ def test_environments_that_fail_end_the_run_with_what_was_learnt():
   with pytest.raises(
     errors.EnvironmentFailedError, match="RuntimeError: the emul"
   ) as e:
-    device.run(make_agent(DQN, batch), batch, seed=0, num_steps=1000)
+    train(make_agent(DQN, batch), batch, steps=1000)
   assert "at environment step 87" in str(e.value)
   assert jax.tree.leaves(e.value.weights)
 
@@ -435,15 +442,13 @@ def test_environments_that_fail_end_the_run_with_what_was_learnt():
 def test_refuses():
   batch = make_batch()
   agent = make_agent(DQN, batch)
-  with pytest.raises(ValueError, match="num_envs is 2, but 3 environments are"):
-    device.run(agent, batch, seed=0, num_envs=2, num_steps=1)
   with pytest.raises(ValueError, match="nothing says when to stop"):
-    device.run(agent, batch, seed=0)
+    train(agent, batch)
   rarely = dataclasses.replace(DQN, updates_per_step=1e-8)
   with pytest.raises(ValueError, match=r"updates_per_step is 1e-08; .* raise it"):
-    device.run(make_agent(rarely, batch), batch, seed=0, num_steps=1)
+    train(make_agent(rarely, batch), batch, steps=1)
   with pytest.raises(ValueError, match=r"environments written in JAX .* or stepped"):
-    device.run(agent, testing.FakeEnvironment(), seed=0, num_steps=1)
+    train(agent, testing.FakeEnvironment(), steps=1)
 
 
 @pytest.mark.parametrize("config", [DQN, R2D2], ids=["dqn", "r2d2"])
@@ -453,9 +458,8 @@ def test_atari(config):
   small = "height=20,width=20,max_frames=60"
   name = f"atari:Pong/{'dqn' if config is DQN else 'ngu'},{small}"
   batch, told = environments.make_batched(name, num_envs=4, seed=0), []
-  result = device.run(
-    make_agent(config, batch), batch, seed=0, num_steps=160, on_episode=told.append
-  )
+  hooks = core.Hooks(on_episode=told.append)
+  result = train(make_agent(config, batch), batch, hooks, steps=160)
   assert result.env_steps == 160 and result.learner_updates > 20
   assert result.episodes == len(told) >= 8
   for episode in told:

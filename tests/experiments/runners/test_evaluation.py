@@ -13,7 +13,7 @@ from explorax import exploration
 from explorax.agents import bonuses, types
 from explorax.environments import standard, testing
 from explorax.experiments.runners import clock as clock_lib
-from explorax.experiments.runners import errors, evaluation, recovery
+from explorax.experiments.runners import core, errors
 
 
 class Watch:
@@ -23,7 +23,7 @@ class Watch:
     self.draws = draws
     self.rows: list[tuple[Any, float | None]] = []
     self.begun = 0
-    self.ended: list[evaluation.EvaluationEpisode] = []
+    self.ended: list[core.EvaluationEpisode] = []
 
   def begin(self) -> None:
     self.begun += 1
@@ -31,7 +31,7 @@ class Watch:
   def row(self, frame: Any, r_int: float | None) -> None:
     self.rows.append((frame, r_int))
 
-  def end(self, episode: evaluation.EvaluationEpisode) -> None:
+  def end(self, episode: core.EvaluationEpisode) -> None:
     self.ended.append(episode)
 
 
@@ -53,7 +53,7 @@ def choice() -> testing.FakeEnvironment:
   ],
 )
 def test_when(train, every, episodes, expected):
-  evaluations: list[evaluation.Evaluation] = []
+  evaluations: list[core.Evaluation] = []
   result = train(
     testing.fake(),
     episodes=episodes,
@@ -107,7 +107,7 @@ def test_the_evaluation_policy_with_the_weights_that_are_saved(train):
     agents.append(agent)
     return agent
 
-  evaluations: list[evaluation.Evaluation] = []
+  evaluations: list[core.Evaluation] = []
   result = train(
     choice(),
     evaluation_environment=choice(),
@@ -118,9 +118,9 @@ def test_the_evaluation_policy_with_the_weights_that_are_saved(train):
       "hidden_sizes": (16,),
     },
   )
-  core = agents[0].actor(evaluation=True)
+  policy = agents[0].actor(evaluation=True)
   environment = standard.StandardEnvironment(choice())
-  state = core.init(jax.random.PRNGKey(9), 0, 1)
+  state = policy.init(jax.random.PRNGKey(9), 0, 1)
   timestep, expected = environment.reset(), 0.0
   while not timestep.last():
     arrays = timestep._replace(
@@ -129,7 +129,7 @@ def test_the_evaluation_policy_with_the_weights_that_are_saved(train):
       discount=np.float32(1),
     )
     params = types.ActorParams(result.weights, np.int32(20))
-    action, state = core.select_action(params, arrays, state)
+    action, state = policy.select_action(params, arrays, state)
     timestep = environment.step(int(action))
     expected += float(timestep.reward)
   returns = [episode.episode_return for episode in evaluations[0].episodes]
@@ -140,18 +140,18 @@ def with_env_steps(agent: types.Agent) -> types.Agent:
   """Lets the evaluation core say, as r_int, which env_steps it is told."""
 
   def actor(evaluation: bool = False) -> types.ActorCore:
-    core = agent.actor(evaluation=evaluation)
+    policy = agent.actor(evaluation=evaluation)
     if not evaluation:
-      return core
+      return policy
 
     def select_action(params, timestep, state):
-      action, inner = core.select_action(params, timestep, state[0])
+      action, inner = policy.select_action(params, timestep, state[0])
       return action, (inner, params.env_steps)
 
     return types.ActorCore(
-      lambda *place: (core.init(*place), np.int32(0)),
+      lambda *place: (policy.init(*place), np.int32(0)),
       select_action,
-      lambda state: {**core.extras(state[0]), "r_int": state[1]},
+      lambda state: {**policy.extras(state[0]), "r_int": state[1]},
     )
 
   return dataclasses.replace(agent, actor=actor)
@@ -206,7 +206,7 @@ def test_a_stop_in_mid_evaluation_leaves_it_unreported(train, at_step):
       steps += 1
       return super().step(action)
 
-  evaluations: list[evaluation.Evaluation] = []
+  evaluations: list[core.Evaluation] = []
   result = train(
     testing.fake(),
     evaluation_environment=Counting(),
@@ -233,8 +233,8 @@ def test_an_interrupt_in_mid_evaluation(train, every, interrupted):
 
 def test_an_evaluation_environment_that_crashes_is_made_anew(train, bits):
   """The episode is repeated, and training goes on as if nothing had been."""
-  failures: list[recovery.Failure] = []
-  evaluations: list[evaluation.Evaluation] = []
+  failures: list[core.Failure] = []
+  evaluations: list[core.Evaluation] = []
 
   def remake(role: str, number: int) -> dm_env.Environment:
     assert (role, number) == ("evaluation", 1)
@@ -246,7 +246,7 @@ def test_an_evaluation_environment_that_crashes_is_made_anew(train, bits):
     eval_every=10,
     eval_episodes=3,
     on_evaluation=evaluations.append,
-    remake_environment=remake,
+    make_environment=remake,
     on_env_failure=failures.append,
   )
   for each in evaluations:
@@ -311,7 +311,7 @@ def test_evaluating_takes_nothing_from_the_speed(train):
       time.sleep(0.02)
       return super().step(action)
 
-  evaluations: list[evaluation.Evaluation] = []
+  evaluations: list[core.Evaluation] = []
   result = train(
     testing.fake(),
     episodes=12,

@@ -15,8 +15,10 @@ from explorax import exploration
 from explorax.agents import bonuses
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
+from explorax.agents.wiring import learner as learner_lib
 from explorax.environments import factory, standard, testing
-from explorax.experiments.runners import clock, errors, local
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners import core, errors, local
 
 BACKENDS = ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
 TINY = {
@@ -42,10 +44,10 @@ def run(
   replay: str = "memory",
   episodes: int | None = 4,
   steps: int | None = None,
-  on_episode: Callable[[local.Episode], None] = lambda episode: None,
+  on_episode: Callable[[core.Episode], None] = lambda episode: None,
   stop: Callable[[], bool] = lambda: False,
   **changes: Any,
-) -> local.Result:
+) -> core.Result:
   """Runs a tiny DQN with some of its settings changed."""
   environment = standard.StandardEnvironment(environment)
   config = dqn_config.DQNConfig(**{**TINY, **changes})
@@ -53,12 +55,8 @@ def run(
   return local.run(
     agent,
     environment,
-    seed=seed,
-    replay=replay,
-    num_episodes=episodes,
-    num_steps=steps,
-    on_episode=on_episode,
-    stop=stop,
+    config_lib.RunConfig(seed=seed, replay=replay, episodes=episodes, steps=steps),
+    core.Hooks(on_episode=on_episode, stop=stop),
   )
 
 
@@ -70,7 +68,7 @@ def test_a_seed_repeats_to_the_bit():
   histories: list[list[tuple[Any, ...]]] = []
   weights = []
   for seed in (1, 1, 2):
-    episodes: list[local.Episode] = []
+    episodes: list[core.Episode] = []
     result = run(
       testing.fake_choice(), seed=seed, on_episode=episodes.append, mask_prob=0.5, **TDU
     )
@@ -87,7 +85,7 @@ def test_prioritised_replay_repeats_too():
 
 
 def test_counts_of_an_episode():
-  episodes: list[local.Episode] = []
+  episodes: list[core.Episode] = []
   result = run(testing.fake(), episodes=3, on_episode=episodes.append)
   counts = [(e.episode, e.env_steps, e.episode_length) for e in episodes]
   assert counts == [(1, 5, 5), (2, 10, 5), (3, 15, 5)]
@@ -116,7 +114,7 @@ def test_limits_end_the_run_at_an_episodes_end(steps, episodes, expected):
 
 def test_the_intrinsic_return_of_an_episode():
   """With counts: Σ (N + 0.01)^{−1/2} over five new rows, then five seen once, ..."""
-  episodes: list[local.Episode] = []
+  episodes: list[core.Episode] = []
   run(
     testing.FakeEnvironment(num_actions=1),
     episodes=3,
@@ -134,21 +132,21 @@ def test_the_intrinsic_return_of_an_episode():
 
 
 def test_needs_a_limit():
-  with pytest.raises(ValueError, match="give num_episodes or num_steps"):
+  with pytest.raises(ValueError, match="give episodes or steps"):
     run(testing.fake(), episodes=None)
 
 
 @pytest.mark.parametrize(
-  "asked, episodes, env_steps, interrupted",
+  "asked, episodes, env_steps",
   [
-    (1, 0, 0, False),  # Before the first episode.
-    (3, 0, 2, True),  # After the second step.
-    (6, 1, 5, False),  # After the first episode, whose last step does not ask.
-    (8, 1, 7, True),
+    (1, 0, 0),  # Before the first step.
+    (3, 0, 2),
+    (6, 1, 5),  # After the first episode.
+    (8, 1, 7),
   ],
 )
-def test_stops_when_asked(asked, episodes, env_steps, interrupted):
-  """Before each episode and after each step but its last it is asked once."""
+def test_stops_when_asked(asked, episodes, env_steps):
+  """It is asked once before each step."""
   left = [asked]
 
   def stop() -> bool:
@@ -157,7 +155,7 @@ def test_stops_when_asked(asked, episodes, env_steps, interrupted):
 
   result = run(testing.fake(), episodes=9, stop=stop, min_replay_size=40)
   assert (result.episodes, result.env_steps) == (episodes, env_steps)
-  assert result.interrupted == interrupted
+  assert result.interrupted
 
 
 @pytest.mark.parametrize("rate, expected", [(0.25, 3), (1.0, 15), (2.0, 30)])
@@ -260,37 +258,18 @@ def test_a_loss_that_is_not_finite(updates_per_step, priority_exponent):
   assert len(record["keys"]) > 0 and record["metrics"]["loss"] == math.inf
 
 
-def test_no_update_goes_unlooked_at():
+def test_no_update_goes_unlooked_at(monkeypatch):
   """Of several updates in a step, also the first may be the one that failed."""
   seen = []
 
-  class Learner:
-    num_updates = 0
+  def check(learner):
+    seen.append(learner.num_updates)
+    if learner.num_updates == 1:
+      raise FloatingPointError("the first")
 
-    def step(self):
-      self.num_updates += 1
-
-    def check_finite(self):
-      seen.append(self.num_updates)
-      if self.num_updates == 1:
-        raise FloatingPointError("the first")
-
-  class Acting:
-    env_steps = 9
-    num_windows = 9
-
-    def update(self, wait):
-      del wait
-
-  environment = testing.fake()
-  config = dqn_config.DQNConfig(updates_per_step=3.0, **TINY)
-  agent = dqn_agent.make_agent(config, factory.spec(environment))
-  acting = Acting()
-  local_agent = local.LocalAgent(
-    agent, acting, Learner(), acting, clock.Clock(), lambda: False, lambda: None
-  )
-  with pytest.raises(FloatingPointError, match="the first"):
-    local_agent.update()
+  monkeypatch.setattr(learner_lib.Learner, "check_finite", check)
+  with pytest.raises(errors.NonFiniteError, match="the first"):
+    run(testing.fake(), updates_per_step=3.0)
   assert seen == [0, 1]
 
 
@@ -305,7 +284,7 @@ def test_a_loss_in_the_very_last_update():
 
 def test_tdu_tells_exploiters_from_explorers():
   """By the member followed from the episode's first action on."""
-  episodes: list[local.Episode] = []
+  episodes: list[core.Episode] = []
   # The first action does not count: nets without biases have no wish at x = 0.
   environment = testing.FakeEnvironment(
     episode_length=4, num_actions=512, reward=lambda t, action: float(action * (t > 1))

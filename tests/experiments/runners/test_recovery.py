@@ -9,7 +9,7 @@ import pytest
 
 from explorax.agents.wiring import memory_replay
 from explorax.environments import standard, testing
-from explorax.experiments.runners import errors, recovery
+from explorax.experiments.runners import core, errors
 
 BACKENDS = ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
 
@@ -63,7 +63,7 @@ def test_replay_cannot_tell_a_crash_from_a_truncation(train, stored, bits, n_ste
   """The same windows and the same weights to the bit, and no dummy observation."""
   # No update before: one in the step before a crash has seen a window less.
   seed = {"seed": 3, "n_step": n_step, "min_size": 9}
-  crashed = train(crashing(crash_at_step=8), remake_environment=remake, **seed)
+  crashed = train(crashing(crash_at_step=8), make_environment=remake, **seed)
   of_crash = list(stored)
   stored.clear()
   truncated = train(EndsEarlyOnce(), episodes=5, **seed)
@@ -87,7 +87,7 @@ def test_steps_count_once_and_the_broken_episode_does_not(train, replay):
     episodes=3,
     replay=replay,
     on_episode=episodes.append,
-    remake_environment=remake_and_note,
+    make_environment=remake_and_note,
     on_env_failure=failures.append,
   )
   assert [(e.episode, e.env_steps) for e in episodes] == [(1, 5), (2, 12), (3, 17)]
@@ -107,12 +107,12 @@ def test_steps_count_once_and_the_broken_episode_does_not(train, replay):
 @pytest.mark.parametrize("where", ["crash_at_step", "crash_at_reset"])
 def test_an_episode_without_a_transition_leaves_nothing(train, stored, bits, where):
   at = {"crash_at_step": 6, "crash_at_reset": 2}[where]
-  failures: list[recovery.Failure] = []
+  failures: list[core.Failure] = []
   result = train(
     crashing(**{where: at}),
     episodes=2,
     n_step=3,
-    remake_environment=remake,
+    make_environment=remake,
     on_env_failure=failures.append,
   )
   assert (result.env_steps, result.episodes) == (10, 2)
@@ -124,7 +124,7 @@ def test_an_episode_without_a_transition_leaves_nothing(train, stored, bits, whe
 
 
 def test_gives_up_after_so_many_in_a_row(train):
-  failures: list[recovery.Failure] = []
+  failures: list[core.Failure] = []
   made: list[int] = []
 
   def hopeless(role: str, number: int) -> dm_env.Environment:
@@ -134,7 +134,7 @@ def test_gives_up_after_so_many_in_a_row(train):
   with pytest.raises(errors.EnvironmentFailedError) as caught:
     train(
       testing.fake_hopeless(),
-      remake_environment=hopeless,
+      make_environment=hopeless,
       max_env_failures=2,
       on_env_failure=failures.append,
     )
@@ -152,7 +152,7 @@ def test_no_failure_at_all_may_be_allowed(train, remake_environment, words):
   with pytest.raises(errors.EnvironmentFailedError, match=words):
     train(
       crashing(crash_at_step=2),
-      remake_environment=remake_environment,
+      make_environment=remake_environment,
       max_env_failures=0,
     )
 
@@ -166,11 +166,11 @@ def test_a_whole_episode_in_between_starts_the_count_anew(train):
   def again(role: str, number: int) -> dm_env.Environment:
     return standard.StandardEnvironment(crashing(crash_at_step=8))
 
-  failures: list[recovery.Failure] = []
+  failures: list[core.Failure] = []
   result = train(
     crashing(crash_at_step=8),
     episodes=5,
-    remake_environment=again,
+    make_environment=again,
     max_env_failures=1,
     on_env_failure=failures.append,
   )
@@ -184,15 +184,15 @@ def test_making_it_anew_may_fail_as_well(train):
       raise OSError("no such ROM")
     return remake(role, number)
 
-  failures: list[recovery.Failure] = []
+  failures: list[core.Failure] = []
   result = train(
     crashing(crash_at_step=8),
     episodes=2,
-    remake_environment=fails_once,
+    make_environment=fails_once,
     on_env_failure=failures.append,
   )
   assert result.episodes == 2 and [f.number for f in failures] == [1, 2]
-  assert "failed while it was made anew for episode 2" in str(failures[1])
+  assert "failed while it was recreated for episode 2" in str(failures[1])
   assert "OSError: no such ROM" in str(failures[1])
 
 
@@ -211,7 +211,7 @@ def test_environments_made_by_the_runner_are_closed(train):
     environment.name = f"number {number}"
     return standard.StandardEnvironment(environment)
 
-  train(Closing(crash_at_step=2), episodes=3, remake_environment=again)
+  train(Closing(crash_at_step=2), episodes=3, make_environment=again)
   assert closed == ["number 1", "number 2"]
 
 
@@ -246,12 +246,12 @@ class Strange(testing.FakeEnvironment):
 )
 def test_what_our_checks_refuse_still_ends_the_run(train, what, error):
   with pytest.raises(error) as caught:
-    train(Strange(what), remake_environment=remake)
+    train(Strange(what), make_environment=remake)
   assert not isinstance(caught.value, errors.EnvironmentFailedError)
 
 
 def test_the_same_kind_of_error_of_its_own_is_a_crash(train):
-  result = train(Strange("raises"), remake_environment=remake, episodes=2)
+  result = train(Strange("raises"), make_environment=remake, episodes=2)
   assert (result.episodes, result.env_steps) == (2, 10)
 
 
@@ -260,10 +260,8 @@ def test_ctrl_c_is_no_crash(train):
     def step(self, action: Any) -> dm_env.TimeStep:
       raise KeyboardInterrupt
 
-  failures: list[recovery.Failure] = []
-  result = train(
-    Interrupted(), remake_environment=remake, on_env_failure=failures.append
-  )
+  failures: list[core.Failure] = []
+  result = train(Interrupted(), make_environment=remake, on_env_failure=failures.append)
   assert result.interrupted and not failures
 
 
@@ -272,4 +270,4 @@ def test_an_error_of_the_agents_is_no_crash(train):
     raise RuntimeError("of ours")
 
   with pytest.raises(RuntimeError, match="of ours"):
-    train(testing.fake(), remake_environment=remake, on_episode=on_episode)
+    train(testing.fake(), make_environment=remake, on_episode=on_episode)

@@ -10,9 +10,10 @@ from bsuite.baselines.random import agent as random_agent
 
 from explorax import environments
 from explorax.environments import bsuite_environments
+from explorax.experiments import config as config_lib
 from explorax.experiments import errors, presets
 from explorax.experiments.checkpoints import keeper
-from explorax.experiments.runners import local
+from explorax.experiments.runners import core, local
 from explorax.experiments.sweeps import perform, records, user_agents
 from explorax.experiments.tasks import types, worker
 
@@ -113,10 +114,8 @@ def test_a_task_is_the_run_of_that_seed(small):
   local.run(
     agent,
     environment,
-    seed=4,
-    replay="memory",
-    num_episodes=5,
-    on_episode=episodes.append,
+    config_lib.RunConfig(seed=4, replay="memory", episodes=5),
+    core.Hooks(on_episode=episodes.append),
   )
   rows = results["rows"]
   assert [row["episode_return"] for row in rows] == [

@@ -1,0 +1,73 @@
+"""Refusals of impossible settings, for the `__post_init__` of a figure's config.
+
+Fields hold a value or a tuple of values, which are then all checked. Every function
+raises a ValueError whose sentence names the field.
+"""
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+
+def at_least(config: Any, **least: float) -> None:
+  """Refuses fields below these."""
+  for name, minimum in least.items():
+    for value in _values(config, name):
+      if not value >= minimum:
+        raise ValueError(f"{name} has {value}; it must be at least {minimum}.")
+
+
+def within(config: Any, *names: str, low: float = 0.0, high: float = 1.0) -> None:
+  """Refuses fields outside of [low, high]."""
+  for name in names:
+    for value in _values(config, name):
+      if not low <= value <= high:
+        raise ValueError(f"{name} has {value}; it must be from {low:g} to {high:.4g}.")
+
+
+def inside(config: Any, *names: str, low: float = 0.0, high: float = math.inf) -> None:
+  """Refuses fields outside of (low, high)."""
+  for name in names:
+    for value in _values(config, name):
+      if not low < value < high:
+        raise ValueError(f"{name} has {value}; it must be in ({low:g}, {high:g}).")
+
+
+def scales(config: Any, *names: str) -> None:
+  """Refuses fields that are negative or infinite."""
+  for name in names:
+    for value in _values(config, name):
+      if not 0 <= value < math.inf:
+        raise ValueError(f"{name} has {value}; it must be finite and not negative.")
+
+
+def distinct(config: Any, *names: str) -> None:
+  """Refuses tuples that are empty or repeat themselves."""
+  for name in names:
+    values = getattr(config, name)
+    if not values or len(set(values)) < len(values):
+      raise ValueError(f"{name} is {values}; give one or more, each of them once.")
+
+
+def rising(config: Any, name: str, *, num: int = 1) -> None:
+  """Refuses a tuple that does not rise, or has fewer values."""
+  values = getattr(config, name)
+  if len(values) < num or list(values) != sorted(set(values)):
+    raise ValueError(
+      f"{name} is {values}; give {num} or more, each once, in rising order."
+    )
+
+
+def among(config: Any, choices: Collection[Any], *names: str) -> None:
+  """Refuses fields that are not among the choices."""
+  for name in names:
+    for value in _values(config, name):
+      if value not in choices:
+        raise ValueError(
+          f"{name} has {value!r}; choose from {', '.join(map(str, choices))}."
+        )
+
+
+def _values(config: Any, name: str) -> tuple[Any, ...]:
+  value = getattr(config, name)
+  return value if isinstance(value, tuple) else (value,)

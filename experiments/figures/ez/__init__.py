@@ -1,0 +1,1 @@
+"""Figures of paper 1, temporally-extended ε-greedy exploration."""

@@ -1,0 +1,438 @@
+"""Paper 1's small domains, each with its learner: appendix B's settings."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.agents.tabular import fourier, q_learning, sarsa, training
+from explorax.agents.tabular import types as tabular_types
+from explorax.environments import (
+  cartpole_swingup,
+  deep_sea,
+  grid_maps,
+  gridworld,
+  jax_types,
+  mountain_car,
+)
+from explorax.experiments.figures import checks, types
+from explorax.experiments.figures.ez import runs
+
+_TIE_STD = 1e-6  # Of the initial values where ties are fixed: far below any reward.
+_RETURNS = ("returns", "discounted_returns")  # `[S, E]`, of what was learnt.
+WORLDS = ("obstacles", "traps")  # A world has one kind or the other.
+
+
+class Parts(NamedTuple):
+  """What the runs in a domain are made of.
+
+  Attributes:
+    environment: where.
+    params: its parameters.
+    learner: what learns.
+    learner_params: its parameters.
+    cell: a state's index in the map of first visits.
+    shortest_episode: steps that any episode has at least.
+    options: more of `training.run_seeds`, for learning.
+    own_params: seed → the parameters of its own environment; None where all seeds
+      have the same.
+  """
+
+  environment: jax_types.Environment
+  params: jax_types.Params
+  learner: tabular_types.Learner
+  learner_params: tabular_types.Params
+  cell: training.Reading
+  shortest_episode: int
+  options: Mapping[str, Any] = {}
+  own_params: Callable[[int], jax_types.Params] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class DeepSea:
+  """Q-learning in the deep sea, until the treasure is found for the first time.
+
+  Values begin at 0, and ties are broken at random. The results of learning are
+  `episodes` to the first treasure, and `stopped`, whether there was one.
+
+  Only steps to the right cost, as in bsuite: if all did, values of 0 at the start would
+  be optimistic, and lead greedy actions to whatever was not tried yet.
+  """
+
+  size: int = 20  # N.
+  episodes: int = 20_000  # At most (our own).
+  step_size: float = 1.0  # α.
+  discount: float = 0.99  # γ (our own).
+  permuted: bool = False  # Seed s has the actions' effects of mapping s.
+  map_steps: int = 100_000  # Of a trial of the map of first visits (our own).
+
+  label: ClassVar[str] = "DeepSea"
+  map_axes: ClassVar[tuple[str, str]] = ("column", "row")
+  kept: ClassVar[tuple[str, ...]] = ("episodes", "stopped")
+
+  def __post_init__(self):
+    checks.at_least(self, size=2, episodes=1, map_steps=2)
+    checks.within(self, "step_size", "discount")
+
+  @property
+  def epsilon(self) -> float:
+    """Appendix B."""
+    return 1 / (self.size + 1)
+
+  @property
+  def map_shape(self) -> tuple[int, int]:
+    return self.size, self.size
+
+  def parts(self) -> Parts:
+    environment = deep_sea.DeepSea(self.size)
+    params, cell = environment.default_params(), runs.DeepSeaCell(self.size)
+
+    def permute(seed: int) -> jax_types.Params:
+      return params._replace(right=deep_sea.action_mapping(seed, self.size))
+
+    return Parts(
+      environment,
+      params,
+      q_learning.QLearning(self.size**2, 2),
+      q_learning.Params(self.step_size, self.discount),
+      cell,
+      shortest_episode=self.size,
+      # Only the treasure makes a return positive.
+      options={"stop_return": 0.5, "observe": cell},
+      own_params=permute if self.permuted else None,
+    )
+
+  def to_map(self, values: np.ndarray) -> np.ndarray:
+    """The logarithm, as in figure 3; nothing above the diagonal."""
+    values = np.log(values.reshape(self.map_shape) + 1.0)
+    return np.where(np.tri(self.size, dtype=bool), values, np.nan)
+
+
+@dataclasses.dataclass(frozen=True)
+class GridWorld:
+  """Q-learning in the gridworld.
+
+  The paper does not say how actions of equal values are told apart, and it matters.
+  "random" ties, values beginning at 0, are drawn at each step, as this project's rules
+  do: an agent that knows nothing walks at random, whatever its ε. With "fixed" ones
+  each state has a favourite action, drawn once for each seed, until it learns better:
+  values begin at ~ N(0, 10⁻¹²). Neither was seen to give all that the paper reports:
+  over 30 seeds εz-greedy was not ahead beyond doubt with either, and with noise of 0.3
+  ε-greedy earned more than without if ties were random (0.197 against 0.158), not if
+  they were fixed (0.055 against 0.058).
+  """
+
+  size: int = 20  # Rows and columns (figure 11; figure 3 is silent).
+  episodes: int = 100  # Appendix F, of the main text's figure.
+  step_size: float = 0.1  # α.
+  epsilon: float = 0.1
+  discount: float = 0.99  # γ (our own).
+  ties: str = "random"  # Or "fixed" (our own reading).
+  noise: float = 0.0  # The probability of going to a random neighbour instead.
+  world: str = (
+    ""  # Of `WORLDS`: each seed has its own (`draw_map`); "" is the open one.
+  )
+  density: float = 0.0  # Of the world's obstacles or traps.
+  time_limit: int = 1000  # Steps of an episode.
+  map_steps: int = 5000  # Of a trial of the map of first visits (our own).
+
+  label: ClassVar[str] = "GridWorld"
+  map_axes: ClassVar[tuple[str, str]] = ("column", "row")
+  kept: ClassVar[tuple[str, ...]] = _RETURNS
+
+  def __post_init__(self):
+    checks.at_least(self, size=5, episodes=1, time_limit=1, map_steps=2)
+    checks.within(self, "step_size", "epsilon", "discount", "noise")
+    checks.among(self, ("fixed", "random"), "ties")
+    checks.among(self, ("", *WORLDS), "world")
+
+  @property
+  def map_shape(self) -> tuple[int, int]:
+    return self.size, self.size
+
+  def parts(self) -> Parts:
+    environment, cell = gridworld.GridWorld(self.size), runs.GridCell(self.size)
+    params = environment.default_params()._replace(
+      time_limit=self.time_limit, noise=self.noise
+    )
+    spread = _TIE_STD if self.ties == "fixed" else 0.0
+
+    def own_world(seed: int) -> jax_types.Params:
+      own = draw_map(self.world, self.density, self.size, seed)
+      return params._replace(**own._asdict())
+
+    return Parts(
+      environment,
+      params,
+      q_learning.QLearning(self.size**2, 4),
+      q_learning.Params(self.step_size, self.discount, initial_std=spread),
+      cell,
+      shortest_episode=self.size,  # From the start to the goal are more steps yet.
+      options={"observe": cell},
+      own_params=own_world if self.world else None,
+    )
+
+  def to_map(self, values: np.ndarray) -> np.ndarray:
+    return values.reshape(self.map_shape)
+
+
+def draw_map(world: str, density: float, size: int, seed: int) -> grid_maps.Map:
+  """The world of a seed, the same for every agent: number seed + 1.
+
+  Worlds of one seed belong together: a denser one has what fills the thinner one, and
+  more.
+  """
+  densities = dict.fromkeys(WORLDS, 0.0) | {world: density}
+  return grid_maps.draw(size, **densities, world=seed + 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class MountainCar:
+  """SARSA(λ) on a Fourier basis in the sparse MountainCar."""
+
+  episodes: int = 1000  # Figure 8's caption.
+  order: int = 5  # Of the Fourier basis.
+  step_size: float = 0.005  # α, of all features alike (the paper is silent).
+  epsilon: float = 0.05
+  discount: float = 0.99  # γ.
+  trace_decay: float = 0.9  # λ.
+  noise: float = 0.0  # The variance of the force.
+  time_limit: int = 5000  # Steps of an episode.
+  map_steps: int = 5000  # Of a trial of the map of first visits (our own).
+  map_cells: int = 20  # Of position, and of velocity (our own; the table is lost).
+
+  label: ClassVar[str] = "MountainCar"
+  map_axes: ClassVar[tuple[str, str]] = ("position", "velocity")
+  kept: ClassVar[tuple[str, ...]] = _RETURNS
+
+  def __post_init__(self):
+    checks.at_least(
+      self, episodes=1, order=1, step_size=0, time_limit=1, map_steps=2, map_cells=2
+    )
+    checks.at_least(self, noise=0)
+    checks.within(self, "epsilon", "discount", "trace_decay")
+
+  @property
+  def map_shape(self) -> tuple[int, int]:
+    return self.map_cells, self.map_cells
+
+  def parts(self) -> Parts:
+    low, high = mountain_car.POSITIONS
+    speed = mountain_car.MAX_SPEED
+    basis = fourier.FourierBasis(self.order, (low, -speed), (high, speed))
+    return Parts(
+      mountain_car.MountainCar(),
+      mountain_car.Params(self.noise, self.time_limit),
+      sarsa.SarsaLambda(basis, 3),
+      sarsa.Params(self.step_size, self.discount, self.trace_decay),
+      MountainCarCell(self.map_cells),
+      # 0.9 from the start to the goal, at a speed of at most 0.07.
+      shortest_episode=13,
+    )
+
+  def to_map(self, values: np.ndarray) -> np.ndarray:
+    """Position from left to right, velocity from below."""
+    return values.reshape(self.map_shape)[::-1]
+
+
+@dataclasses.dataclass(frozen=True)
+class CartPole:
+  """SARSA(λ) on a Fourier basis in the sparse swing-up.
+
+  The paper says "an order 7 Fourier basis" of five numbers. Taken as all c with
+  elements up to 7, it has 32 768 features: with the same α for all of them the weights
+  diverge, so that here the step size of each is divided by ‖c‖ (Konidaris et al.,
+  2011), and the initial weights make values of a standard deviation of 4, where a step
+  earns 1 at most; neither rule was seen to learn. Taken as those whose elements add up
+  to 7 at most, it has 792, and all the numbers that the paper gives work as they are.
+  """
+
+  basis: str = "full"  # Or "total": only features of a total order up to `order`.
+  episodes: int = 300  # The paper's text gives no number: our own.
+  order: int = 7  # Of the Fourier basis.
+  step_size: float = 0.0005  # α.
+  epsilon: float = 0.01
+  discount: float = 0.99  # γ.
+  trace_decay: float = 0.7  # λ.
+  initial_variance: float = 0.001  # Of the weights.
+  time_limit: int = 1000  # Steps of an episode.
+  map_steps: int = 10_000  # Of a trial of the map of first visits (our own).
+  map_cells: int = 20  # Of the pole's angle, and of the cart's place (our own).
+
+  label: ClassVar[str] = "CartPole"
+  map_axes: ClassVar[tuple[str, str]] = ("place", "angle (upright in the middle)")
+  kept: ClassVar[tuple[str, ...]] = _RETURNS
+  # Of (x, cos θ, sin θ, dx/dt, dθ/dt): the slider's end, and speeds that a swing-up
+  # hardly exceeds (our own; the paper is silent).
+  bounds: ClassVar[tuple[float, ...]] = (
+    *(cartpole_swingup.SLIDER_END, 1.0, 1.0),
+    *(5.0, 10.0),
+  )
+
+  def __post_init__(self):
+    checks.among(self, ("full", "total"), "basis")
+    checks.at_least(self, episodes=1, order=1, step_size=0, initial_variance=0)
+    checks.at_least(self, time_limit=1, map_steps=2, map_cells=2)
+    checks.within(self, "epsilon", "discount", "trace_decay")
+
+  @property
+  def features(self) -> fourier.FourierBasis:
+    low = tuple(-x for x in self.bounds)
+    total = self.basis == "total"
+    return fourier.FourierBasis(self.order, low, self.bounds, total_order=total)
+
+  @property
+  def one_by_one(self) -> bool:
+    """The many weights of one seed fill a processor's caches; not an accelerator."""
+    return self.basis == "full" and jax.default_backend() == "cpu"
+
+  @property
+  def map_shape(self) -> tuple[int, int]:
+    return self.map_cells, self.map_cells
+
+  def parts(self) -> Parts:
+    scaled, num_actions = self.basis == "full", len(cartpole_swingup.CONTROLS)
+    return Parts(
+      cartpole_swingup.CartpoleSwingup(),
+      cartpole_swingup.Params(self.time_limit),
+      sarsa.SarsaLambda(self.features, num_actions, scale_steps=scaled),
+      sarsa.Params(
+        self.step_size,
+        self.discount,
+        self.trace_decay,
+        math.sqrt(self.initial_variance),
+      ),
+      CartPoleCell(self.map_cells),
+      shortest_episode=self.time_limit,
+      options={"sequential": self.one_by_one},
+    )
+
+  def to_map(self, values: np.ndarray) -> np.ndarray:
+    """Place from left to right, angle from −π (hanging) below to π above."""
+    return values.reshape(self.map_shape)[::-1]
+
+
+@dataclasses.dataclass(frozen=True)
+class MountainCarCell:
+  """The cell of velocity (its rows) and position; see `runs.GridCell`."""
+
+  cells: int
+
+  def __call__(self, state: Any, observation: jax.Array) -> jax.Array:
+    del observation
+    low, high = mountain_car.POSITIONS
+    speed = mountain_car.MAX_SPEED
+    column = _bin_of(state.position, low, high, self.cells)
+    return _bin_of(state.velocity, -speed, speed, self.cells) * self.cells + column
+
+
+@dataclasses.dataclass(frozen=True)
+class CartPoleCell:
+  """The cell of the angle (its rows) and the place; see `runs.GridCell`."""
+
+  cells: int
+
+  def __call__(self, state: Any, observation: jax.Array) -> jax.Array:
+    del observation
+    x, angle = state.position
+    end = cartpole_swingup.SLIDER_END
+    wrapped = jnp.arctan2(jnp.sin(angle), jnp.cos(angle))
+    row = _bin_of(wrapped, -math.pi, math.pi, self.cells)
+    return row * self.cells + _bin_of(x, -end, end, self.cells)
+
+
+def _bin_of(x: jax.Array, low: float, high: float, num: int) -> jax.Array:
+  """Which of `num` bins of one width x is in, int32; beyond them, the nearest."""
+  return jnp.clip((x - low) / (high - low) * num, 0, num - 1).astype(jnp.int32)
+
+
+# -- tasks ------------------------------------------------------------------------
+
+Domain = DeepSea | GridWorld | MountainCar | CartPole
+DOMAINS: dict[str, type[Domain]] = {
+  "deep_sea": DeepSea,
+  "gridworld": GridWorld,
+  "mountain_car": MountainCar,
+  "cartpole": CartPole,
+}
+
+
+def task(
+  name: str,
+  domain: Domain,
+  rule: str,
+  seeds: Sequence[int],
+  *,
+  weight: float = 1.0,
+  what: str = "learning",
+) -> types.Task:
+  """A task whose settings are the domain's fields and these, for `run`.
+
+  Args:
+    name: of the task, without the rule.
+    domain: where.
+    rule: of `runs.RULES`.
+    seeds: of the task.
+    weight: see `types.Task`.
+    what: `learning`, or `map` for the first visits at ε = 1.
+  """
+  (kind,) = (key for key, kind in DOMAINS.items() if isinstance(domain, kind))
+  settings = {"domain": kind, "what": what, "rule": rule, "seeds": list(seeds)}
+  return types.Task(f"{name}_{rule}", settings | dataclasses.asdict(domain), weight)
+
+
+def of(settings: types.Settings) -> Any:
+  """The domain of a task's settings."""
+  kind = DOMAINS[settings["domain"]]
+  return kind(
+    **{field.name: settings[field.name] for field in dataclasses.fields(kind)}
+  )
+
+
+def run(settings: types.Settings, tick: types.Tick) -> types.Results:
+  """What the settings of a `task` ask for: `runs.learn`, or `runs.wander`."""
+  domain, seeds = of(settings), settings["seeds"]
+  if settings["what"] == "map":
+    return wander(domain, settings["rule"], seeds)
+  alone = isinstance(domain, CartPole) and domain.one_by_one
+  parts = []
+  for chunk in [[seed] for seed in seeds] if alone else [seeds]:
+    parts.append(learn(domain, settings["rule"], chunk))
+    tick(len(parts) / len(seeds) if alone else 1.0)
+  return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def learn(domain: Domain, rule: str, seeds: Sequence[int]) -> types.Results:
+  """Learns in the domain: those of the results of `runs.learn` that it keeps."""
+  parts = domain.parts()
+  results = runs.learn(
+    parts.environment,
+    parts.learner,
+    parts.learner_params,
+    runs.make_rule(rule, domain.epsilon),
+    seeds=seeds,
+    num_episodes=domain.episodes,
+    environment_params=parts.params,
+    own_params=[parts.own_params(s) for s in seeds] if parts.own_params else (),
+    **parts.options,
+  )
+  return {name: results[name] for name in domain.kept}
+
+
+def wander(domain: Domain, rule: str, seeds: Sequence[int]) -> types.Results:
+  """First visits of the map's cells, with every action explorative (ε = 1)."""
+  parts = domain.parts()
+  return runs.wander(
+    parts.environment,
+    runs.make_rule(rule, 1.0),
+    parts.cell,
+    math.prod(domain.map_shape),
+    seeds=seeds,
+    num_steps=domain.map_steps,
+    shortest_episode=parts.shortest_episode,
+    environment_params=parts.params,
+  )

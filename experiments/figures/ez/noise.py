@@ -1,0 +1,160 @@
+"""Paper 1's figures 7 and 8: GridWorld and MountainCar with noisy transitions."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+
+from explorax.experiments.figures import checks, types
+from explorax.experiments.figures.ez import comparisons, domains, runs
+from explorax.experiments.recording import statistics
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Settings; the noise scales are not in the paper's text: our own."""
+
+  noises: tuple[float, ...]  # Without noise, and so much of it.
+  shown: tuple[float, ...]  # "Four levels of noise."
+  domain: domains.GridWorld | domains.MountainCar
+  num_seeds: int = 30  # Appendix B.
+
+  def __post_init__(self):
+    checks.distinct(self, "noises", "shown")
+    checks.rising(self, "noises", num=2)
+    checks.among(self, self.noises, "shown")
+    checks.at_least(self, num_seeds=1)
+    if self.noises[0] != 0:
+      raise ValueError(f"noises is {self.noises}; the first of them must be 0.")
+    for noise in self.noises:  # Refuses what the domain cannot have.
+      dataclasses.replace(self.domain, noise=noise)
+
+
+def _tasks(config: Config) -> list[types.Task]:
+  return [
+    domains.task(
+      f"noise_{noise}",
+      dataclasses.replace(config.domain, noise=noise),
+      rule,
+      range(config.num_seeds),
+    )
+    for noise in config.noises
+    for rule in runs.RULES
+  ]
+
+
+def _draw(label: str, config: Config, table: types.Table) -> types.Drawing:
+  return comparisons.draw_sweep(table, "noise", f"noise scale ({label})", config.shown)
+
+
+def _means(table: types.Table) -> dict[str, np.ndarray]:
+  """Of each rule: the mean returns `[S, noises]`."""
+  return {rule: table.per_seed("discounted_returns", rule=rule) for rule in runs.RULES}
+
+
+def _best(means: Mapping[str, np.ndarray]) -> dict[str, int]:
+  """Of each rule: the noise at which it earns the most, by its index."""
+  return {rule: int(np.argmax(y.mean(axis=0))) for rule, y in means.items()}
+
+
+def _judge_gridworld(config: Config, table: types.Table) -> list[types.Finding]:
+  noises, means = config.noises, _means(table)
+  best = _best(means)
+  first = statistics.difference(means["ez"][:, 0], means["epsilon"][:, 0])
+  positive = 1 + int(np.argmax(means["epsilon"][:, 1:].mean(axis=0)))
+  gain = statistics.difference(means["epsilon"][:, positive], means["epsilon"][:, 0])
+  return [
+    types.Finding(
+      "without noise, εz-greedy earns more", first.words("+.3g"), first.is_above()
+    ),
+    types.Finding(
+      "some noise helps ε-greedy",
+      f"best with noise at {noises[positive]:g}: {gain.words('+.3g')}",
+      gain.is_above(),
+    ),
+    _harms("strong noise harms both", config, means, best),
+    types.Finding(
+      "εz-greedy is best at less noise than ε-greedy",
+      f"at {noises[best['ez']]:g} against {noises[best['epsilon']]:g}",
+      best["ez"] < best["epsilon"],
+    ),
+  ]
+
+
+def _judge_mountain_car(config: Config, table: types.Table) -> list[types.Finding]:
+  means = _means(table)
+  best = _best(means)
+  return [
+    _harms("noise harms both", config, means, dict.fromkeys(runs.RULES, 0)),
+    types.Finding(
+      "both are best without noise",
+      ", ".join(
+        f"{runs.LABELS[rule]} at {config.noises[best[rule]]:g}" for rule in best
+      ),
+      set(best.values()) == {0},
+    ),
+  ]
+
+
+def _harms(
+  claim: str, config: Config, means: Mapping[str, np.ndarray], start: Mapping[str, int]
+) -> types.Finding:
+  """Whether both rules earn less at the strongest noise than at those of `start`."""
+  losses = {
+    rule: statistics.difference(y[:, -1], y[:, start[rule]])
+    for rule, y in means.items()
+  }
+  words = "; ".join(
+    f"{runs.LABELS[rule]} {loss.words('+.3g')} from {config.noises[start[rule]]:g} to "
+    f"{config.noises[-1]:g}"
+    for rule, loss in losses.items()
+  )
+  return types.Finding(claim, words, all(loss.is_below() for loss in losses.values()))
+
+
+FIGURES = (
+  types.Figure(
+    name="ez/fig7",
+    title="GridWorld with noise in the transitions",
+    source=f"{runs.PAPER}, figure 7",
+    claim="without noise εz-greedy is better; ε-greedy gains from a little noise, "
+    "which explores for it; much noise harms both, εz-greedy slightly sooner.",
+    config=Config(
+      noises=(0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9),
+      shown=(0.0, 0.1, 0.3, 0.7),
+      domain=domains.GridWorld(),
+    ),
+    quick=Config(
+      noises=(0.0, 0.2, 0.9),
+      shown=(0.0, 0.9),
+      domain=domains.GridWorld(size=8, episodes=20),
+      num_seeds=5,
+    ),
+    tasks=_tasks,
+    run=domains.run,
+    draw=functools.partial(_draw, "probability"),
+    judge=_judge_gridworld,
+  ),
+  types.Figure(
+    name="ez/fig8",
+    title="MountainCar with noise on the force",
+    source=f"{runs.PAPER}, figure 8",
+    claim="both agents suffer from noise, and are best in the deterministic case.",
+    config=Config(
+      noises=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0),
+      shown=(0.0, 0.25, 1.0, 2.0),
+      domain=domains.MountainCar(),
+    ),
+    quick=Config(
+      noises=(0.0, 1.0),
+      shown=(0.0, 1.0),
+      domain=domains.MountainCar(episodes=5, time_limit=1000),
+      num_seeds=3,
+    ),
+    tasks=_tasks,
+    run=domains.run,
+    draw=functools.partial(_draw, "variance of the force"),
+    judge=_judge_mountain_car,
+  ),
+)

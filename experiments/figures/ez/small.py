@@ -1,0 +1,166 @@
+"""Paper 1's figure 3: DeepSea, GridWorld and MountainCar, learnt and explored."""
+
+import dataclasses
+
+import numpy as np
+
+from explorax.experiments.figures import checks, types
+from explorax.experiments.figures.ez import comparisons, runs
+from explorax.experiments.figures.ez import domains as domains_lib
+from explorax.experiments.recording import drawing, statistics
+
+_DOMAINS = ("deep_sea", "gridworld", "mountain_car")
+_TIES = ("fixed", "random")
+NEAR_OPTIMAL = 0.29  # Discounted return in MountainCar (appendix B).
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Settings of the figure; those of each domain are in `domains.py`."""
+
+  domains: tuple[str, ...] = _DOMAINS  # CartPole is the figure ez/fig3_cartpole.
+  sizes: tuple[int, ...] = (5, 8, 10, 12, 15, 20)  # N; figure 3 is silent.
+  # Its own size is the map's (appendix B).
+  deep_sea: domains_lib.DeepSea = dataclasses.field(default_factory=domains_lib.DeepSea)
+  # Learnt with both readings of ties.
+  gridworld: domains_lib.GridWorld = dataclasses.field(
+    default_factory=domains_lib.GridWorld
+  )
+  mountain_car: domains_lib.MountainCar = dataclasses.field(
+    default_factory=domains_lib.MountainCar
+  )
+  num_seeds: int = 30  # Appendix B.
+
+  def __post_init__(self):
+    checks.distinct(self, "domains", "sizes")
+    checks.among(self, _DOMAINS, "domains")
+    checks.at_least(self, sizes=2, num_seeds=1)
+
+
+def _tasks(config: Config) -> list[types.Task]:
+  replace, seeds, tasks = dataclasses.replace, range(config.num_seeds), []
+  for name in config.domains:
+    domain = getattr(config, name)
+    learnt = {
+      "deep_sea": [(replace(config.deep_sea, size=n), n) for n in config.sizes],
+      "gridworld": [(replace(config.gridworld, ties=ties), 10) for ties in _TIES],
+      "mountain_car": [(config.mountain_car, 400)],
+    }[name]
+    for rule in runs.RULES:
+      tasks += [
+        domains_lib.task(f"{name}_{i}", one, rule, seeds, weight=weight)
+        for i, (one, weight) in enumerate(learnt)
+      ]
+      tasks.append(
+        domains_lib.task(f"{name}_map", domain, rule, seeds, weight=10, what="map")
+      )
+  return tasks
+
+
+def _draw(config: Config, table: types.Table) -> types.Drawing:
+  names = [name for name in _DOMAINS if name in config.domains]
+  fig, axes = drawing.new(len(names), 3, width=3.9, height=2.9)
+  for row, name in zip(axes, names, strict=True):
+    learning = table.where(domain=name, what="learning")
+    if name == "deep_sea":
+      comparisons.draw_deep_sea(row[0], learning)
+    else:
+      _draw_curves(row[0], learning, name)
+    row[0].set_title(getattr(config, name).label, fontsize="medium")
+    comparisons.draw_first_visits(row[1:], table.where(domain=name, what="map"))
+  return fig
+
+
+def _draw_curves(axes: types.Axes, learning: types.Table, name: str) -> None:
+  curves = {}
+  for task in learning:
+    ties = f", {task.settings['ties']} ties" if name == "gridworld" else ""
+    label = runs.LABELS[task.settings["rule"]] + ties
+    curves[label] = task.results["discounted_returns"]
+  comparisons.draw_curves(axes, curves, "discounted return")
+  if name == "mountain_car":
+    axes.axhline(
+      NEAR_OPTIMAL, color="#7F7F7F", linestyle=":", linewidth=1, label="near-optimal"
+    )
+  axes.legend(fontsize="small", loc="upper left")
+
+
+def _judge(config: Config, table: types.Table) -> list[types.Finding]:
+  findings, learning = [], table.where(what="learning")
+  if "deep_sea" in config.domains:
+    findings += _judge_deep_sea(config, learning.where(domain="deep_sea"))
+  if "gridworld" in config.domains:
+    findings += [
+      comparisons.earns_more(f"GridWorld, {ties} ties", learning.where(ties=ties))
+      for ties in _TIES
+    ]
+  if "mountain_car" in config.domains:
+    car = learning.where(domain="mountain_car")
+    results = car.joined("discounted_returns", rule="ez")
+    last = results[:, -max(1, results.shape[1] // 10) :].mean()
+    findings += [
+      comparisons.earns_more("MountainCar", car),
+      types.Finding(
+        "MountainCar: εz-greedy gets near the near-optimal 0.29 (0.2 at least)",
+        f"{last:.3f} in the last tenth of the episodes",
+        bool(last >= 0.2),
+      ),
+    ]
+  return findings + [
+    comparisons.visits_earlier(
+      getattr(config, name).label, table.where(domain=name, what="map")
+    )
+    for name in _DOMAINS
+    if name in config.domains
+  ]
+
+
+def _judge_deep_sea(config: Config, learning: types.Table) -> list[types.Finding]:
+  sizes, most = np.array(config.sizes), config.deep_sea.episodes
+  episodes = {rule: learning.per_seed("episodes", rule=rule) for rule in runs.RULES}
+  medians = {rule: np.median(x, axis=0) for rule, x in episodes.items()}
+  ratio = medians["ez"] / 2.0**sizes
+  largest = statistics.difference(
+    episodes["ez"][:, -1], episodes["epsilon"][:, -1], statistics.median_over_seeds
+  )
+  grows = medians["epsilon"] >= np.minimum(2.0**sizes, most) / 4
+  return [
+    types.Finding(
+      "DeepSea: εz-greedy finds the goal in fewer episodes than ε-greedy at the "
+      "largest N",
+      f"{comparisons.deep_sea_medians(learning)}; at N = {sizes[-1]} "
+      f"{largest.words('+.3g')}",
+      largest.is_below(),
+    ),
+    types.Finding(
+      "DeepSea: the episodes of ε-greedy grow as 2^N at least (within a factor of 4, "
+      "or given up), those of εz-greedy slower",
+      f"εz-greedy needs {ratio[0]:.2g} · 2^N at N = {sizes[0]}, {ratio[-1]:.2g} · 2^N "
+      f"at N = {sizes[-1]}",
+      bool(grows.all() and ratio[-1] < ratio[0] / 4 and medians["ez"][-1] < most),
+    ),
+  ]
+
+
+FIGURES = (
+  types.Figure(
+    name="ez/fig3",
+    title="ε-greedy and εz-greedy in DeepSea, GridWorld and MountainCar",
+    source=f"{runs.PAPER}, figure 3a to c",
+    claim="εz-greedy performs significantly better in these domains, and covers the "
+    "states significantly better in pure exploration.",
+    config=Config(),
+    quick=Config(
+      sizes=(4, 6),
+      domains=("deep_sea", "gridworld"),
+      deep_sea=domains_lib.DeepSea(size=8, episodes=300, map_steps=1000),
+      gridworld=domains_lib.GridWorld(size=8, episodes=20, map_steps=500),
+      mountain_car=domains_lib.MountainCar(episodes=2, map_steps=500),
+      num_seeds=5,
+    ),
+    tasks=_tasks,
+    run=domains_lib.run,
+    draw=_draw,
+    judge=_judge,
+  ),
+)

@@ -1,0 +1,1 @@
+"""Figures of paper 2, Never Give Up."""

@@ -1,0 +1,1 @@
+"""Figures of paper 5, Retrace."""

@@ -1,0 +1,1 @@
+"""Figures of paper 4, temporal difference uncertainties."""

@@ -1,0 +1,322 @@
+"""Paper 4's figures 1 and 2: which agents solve Deep Sea, deterministic and stochastic.
+
+Figure 1 compares agents, figure 2 TDU's bonus with the priors, and with its rivals.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from explorax.experiments.figures import checks, types
+from explorax.experiments.figures.tdu import runs
+from explorax.experiments.recording import drawing, statistics
+
+_VERSIONS = {"deterministic": False, "stochastic": True}
+_LABELS = {
+  "tdu": "TDU",
+  "bootstrapped_dqn": "BDQN",
+  "dqn_rnd": "RND",
+  "dqn_counts": "counts",
+  "qex": "QEX",
+  "successor_uncertainties": "SU",
+  "noisy_dqn": "NNS",
+  "qu": "QU",
+  "q_ucb": "Q+UCB",
+}
+# Those that the paper says do so, and that suffer where Deep Sea is stochastic.
+_POSTERIOR_SAMPLING = ("bootstrapped_dqn", "successor_uncertainties", "noisy_dqn")
+_NEARLY = 0.9  # Of all sizes.
+
+
+@dataclasses.dataclass(frozen=True)
+class Agents:
+  """Settings of figure 1.
+
+  The agents are their presets: TDU and Bootstrapped DQN have priors of scale 3 and TDU
+  has β = 1 (paper 4, appendix D); the settings of the other baselines are not tuned,
+  where the paper shows the best of a sweep.
+  """
+
+  sizes: tuple[int, ...] = (10, 12, 14, 16)  # N; 10, 12, … 50 in the paper.
+  agents: tuple[str, ...] = (
+    "tdu",
+    "bootstrapped_dqn",
+    "successor_uncertainties",
+    "noisy_dqn",
+    "qex",
+    "dqn_rnd",
+    "dqn_counts",
+  )
+  max_episodes: int = 1500  # 10 000 in bsuite.
+  num_seeds: int = 5  # Not printed.
+  seeds_per_task: int = 5  # Side by side; a task ends with the slowest of them.
+
+  def __post_init__(self):
+    runs.check(self)
+    checks.distinct(self, "agents")
+    checks.among(self, _LABELS, "agents")
+
+
+@dataclasses.dataclass(frozen=True)
+class Scales:
+  """Settings of figure 2: TDU's β against the priors' λ, and its two rivals."""
+
+  sizes: tuple[int, ...] = (10, 14)  # N; 10, 12, … 50 in the paper.
+  betas: tuple[float, ...] = (0.0, 0.1, 1.0, 3.0)  # 0 to 5 (appendix D.2); 0: BDQN.
+  prior_scales: tuple[float, ...] = (0.0, 1.0, 3.0)  # λ (table 3).
+  rivals: tuple[str, ...] = ("qu", "q_ucb")  # At their presets' scales: β = 1, λ = 3.
+  max_episodes: int = 500  # 10 000 in bsuite.
+  num_seeds: int = 3  # Not printed.
+  seeds_per_task: int = 3
+
+  def __post_init__(self):
+    runs.check(self)
+    checks.distinct(self, "betas", "prior_scales")
+    checks.scales(self, "betas", "prior_scales")
+    checks.among(self, ("qu", "q_ucb"), "rivals")
+    if max(self.betas) == 0:
+      raise ValueError("betas has no β above 0, and without there is no TDU; add one.")
+
+
+def _tasks(
+  config: Any, agents: Sequence[tuple[str, dict[str, Any]]]
+) -> list[types.Task]:
+  """A task for each agent (label and settings), size, version and chunk of seeds."""
+  tasks = []
+  for label, agent in agents:
+    for size in config.sizes:
+      for version, stochastic in _VERSIONS.items():
+        for seeds in types.seed_chunks(config.num_seeds, config.seeds_per_task):
+          settings = {
+            **agent,
+            "size": size,
+            "stochastic": stochastic,
+            # To be solved before 2^N episodes, where dithering would do it.
+            "max_episodes": min(2**size, config.max_episodes),
+            "seeds": seeds,
+          }
+          # Stochastic ones take longer to solve.
+          weight = len(seeds) * size * (3.0 if stochastic else 1.0)
+          name = f"{label}_{size}_{version}_seed{seeds[0]}"
+          tasks.append(types.Task(name, settings, weight))
+  return tasks
+
+
+def _agent_tasks(config: Agents) -> list[types.Task]:
+  return _tasks(config, [(agent, {"agent": agent}) for agent in config.agents])
+
+
+def _scale_tasks(config: Scales) -> list[types.Task]:
+  agents = [
+    (f"beta{beta:g}_prior{scale:g}", runs.agent_settings(beta, scale))
+    for beta in config.betas
+    for scale in config.prior_scales
+  ]
+  return _tasks(config, agents + [(rival, {"agent": rival}) for rival in config.rivals])
+
+
+def _draw_agents(config: Agents, table: types.Table) -> types.Drawing:
+  fig, (axes,) = drawing.new(1, 3, width=4.0, height=3.4)
+  _draw_bars(axes[0], {agent: table.where(agent=agent) for agent in config.agents})
+  for panel, (version, stochastic) in zip(axes[1:], _VERSIONS.items(), strict=True):
+    chosen = table.where(stochastic=stochastic)
+    lines = [(_LABELS[agent], chosen.where(agent=agent)) for agent in config.agents]
+    runs.draw_episodes(panel, lines, xlabel="size N")
+    panel.set_title(version, fontsize="medium")
+  axes[1].set_ylim(bottom=min(panel.get_ylim()[0] for panel in axes[1:]))
+  axes[2].sharey(axes[1])
+  return fig
+
+
+def _draw_bars(axes: types.Axes, agents: dict[str, types.Table]) -> None:
+  """The score of each agent in each version, with intervals over seeds."""
+  width = 0.38
+  for index, (version, stochastic) in enumerate(_VERSIONS.items()):
+    solved = [runs.solved(table, stochastic=stochastic) for table in agents.values()]
+    value, low, high = np.array([statistics.stratified_mean(x) for x in solved]).T
+    axes.bar(
+      np.arange(len(agents)) + (index - 0.5) * width,
+      value,
+      width,
+      yerr=[value - low, high - value],
+      capsize=3,
+      color=drawing.style(index).color,
+      hatch=("", "//")[index],
+      edgecolor="white",
+      label=version,
+    )
+  axes.set_xticks(range(len(agents)), [_LABELS[agent] for agent in agents])
+  axes.set(ylabel="share of sizes solved", ylim=(0, 1.3), yticks=np.arange(0, 1.1, 0.2))
+  axes.legend(fontsize="small", loc="upper center", ncols=2)
+  axes.grid(alpha=0.3, axis="y")
+
+
+def _judge_agents(config: Agents, table: types.Table) -> list[types.Finding]:
+  scores = {
+    (agent, version): runs.scores(table, agent=agent, stochastic=stochastic)
+    for agent in config.agents
+    for version, stochastic in _VERSIONS.items()
+  }
+  worst = {
+    agent: min(float(np.mean(scores[agent, version])) for version in _VERSIONS)
+    for agent in config.agents
+  }
+  findings = []
+  if runs.TDU in worst:
+    tdu = worst.pop(runs.TDU)
+    others = (f", {_LABELS[agent]} {score:.2f}" for agent, score in worst.items())
+    findings.append(
+      types.Finding(
+        "only TDU solves nearly all sizes of both versions (at least 0.9 of them)",
+        f"share in the worse version: TDU {tdu:.2f}{''.join(others)}",
+        tdu >= _NEARLY and all(score < _NEARLY for score in worst.values()),
+      )
+    )
+  findings += [
+    _loses_where_stochastic(_LABELS[agent], table.where(agent=agent))
+    for agent in _POSTERIOR_SAMPLING
+    if agent in config.agents
+  ]
+  if {runs.TDU, runs.BOOTSTRAPPED} <= set(config.agents):
+    findings.append(
+      runs.compare(
+        "TDU solves more of the stochastic sizes than BDQN",
+        scores[runs.TDU, "stochastic"],
+        scores[runs.BOOTSTRAPPED, "stochastic"],
+        what="share of sizes, TDU's and BDQN's:",
+      )
+    )
+  return findings
+
+
+def _loses_where_stochastic(
+  label: str, table: types.Table, when: str = ""
+) -> types.Finding:
+  return runs.compare(
+    f"{label} loses where Deep Sea is stochastic",
+    runs.scores(table, stochastic=False),
+    runs.scores(table, stochastic=True),
+    what=f"share of sizes{when}, deterministic and stochastic:",
+  )
+
+
+def _draw_scales(config: Scales, table: types.Table) -> types.Drawing:
+  fig, (axes,) = drawing.new(1, 3, width=3.7, height=3.3)
+  betas, scales = sorted(config.betas), sorted(config.prior_scales)
+  for panel, (version, stochastic) in zip(axes, _VERSIONS.items(), strict=False):
+    chosen = table.where(stochastic=stochastic)
+    values = np.array(
+      [
+        [np.mean(runs.scores(chosen, beta=b, prior_scale=s)) for b in betas]
+        for s in scales
+      ]
+    )
+    drawing.heat_map(
+      panel,
+      values,
+      title=version,
+      label="share of sizes solved",
+      vmin=0,
+      vmax=1,
+      origin="lower",
+      aspect="auto",
+    )
+    panel.set_xticks(range(len(betas)), [f"{b:g}" for b in betas])
+    panel.set_yticks(range(len(scales)), [f"{s:g}" for s in scales])
+    panel.set(xlabel="bonus scale β (0: BDQN)", ylabel="prior scale λ")
+    for (row, column), value in np.ndenumerate(values):
+      panel.text(
+        column,
+        row,
+        f"{value:.2f}",
+        ha="center",
+        va="center",
+        color="white" if value < 0.5 else "black",
+        fontsize="small",
+      )
+  rivals = {rival: table.where(agent=rival) for rival in config.rivals}
+  _draw_bars(axes[2], {runs.TDU: _like_presets(config, table), **rivals})
+  return fig
+
+
+def _like_presets(config: Scales, table: types.Table) -> types.Table:
+  """Of TDU with the scales that its rivals have, or with those nearest to them."""
+  beta = min((b for b in config.betas if b > 0), key=lambda b: abs(b - 1.0))
+  scale = min(config.prior_scales, key=lambda s: abs(s - 3.0))
+  return table.where(beta=beta, prior_scale=scale)
+
+
+def _judge_scales(config: Scales, table: types.Table) -> list[types.Finding]:
+  most, bonuses = max(config.prior_scales), [beta for beta in config.betas if beta > 0]
+
+  def with_bonus(scale: float) -> np.ndarray:
+    """TDU's scores, averaged over β > 0 and both versions."""
+    found = [runs.scores(table, beta=b, prior_scale=scale) for b in bonuses]
+    return np.mean(found, axis=0)
+
+  findings = []
+  if 0.0 in config.prior_scales and most > 0:
+    findings.append(
+      runs.compare(
+        "priors are instrumental, whatever the bonus",
+        with_bonus(most),
+        with_bonus(0.0),
+        what=f"TDU's share of problems solved with λ = {most:g} and without:",
+      )
+    )
+  if 0.0 in config.betas:
+    bdqn = table.where(beta=0.0, prior_scale=most)
+    findings += [
+      runs.compare(
+        "with priors, TDU solves more than BDQN (β = 0)",
+        with_bonus(most),
+        runs.scores(bdqn),
+        what=f"share of problems with λ = {most:g}, TDU's and BDQN's:",
+      ),
+      _loses_where_stochastic("BDQN", bdqn, f" with λ = {most:g}"),
+    ]
+  return findings + [
+    runs.compare(
+      f"{_LABELS[rival]} does not match TDU",
+      runs.scores(_like_presets(config, table)),
+      runs.scores(table, agent=rival),
+      what=f"share of problems, TDU's and {_LABELS[rival]}'s:",
+    )
+    for rival in config.rivals
+  ]
+
+
+FIGURES = (
+  types.Figure(
+    name="tdu/fig1",
+    title="Deep Sea: which sizes an agent solves",
+    source=f"{runs.PAPER}, figure 1",
+    claim="only TDU performs near-optimally on both versions of Deep Sea; posterior "
+    "sampling (BDQN, SU and NNS) does well on the deterministic one, and suffers on "
+    "the stochastic one. (SU, NNS, QEX, RND and counts have settings that are not "
+    "tuned.)",
+    config=Agents(),
+    quick=Agents(sizes=(5,), agents=("tdu",), num_seeds=1),
+    tasks=_agent_tasks,
+    run=runs.solve_deep_sea,
+    draw=_draw_agents,
+    judge=_judge_agents,
+  ),
+  types.Figure(
+    name="tdu/fig2",
+    title="Deep Sea: TDU's bonus against the priors",
+    source=f"{runs.PAPER}, figure 2",
+    claim="prior functions are instrumental, even for large bonuses; for a given prior "
+    "scale, TDU does better than Bootstrapped DQN, which loses on the stochastic "
+    "version; the same uncertainty of values instead of TD errors (QU, Q+UCB) does not "
+    "match it.",
+    config=Scales(),
+    quick=Scales(sizes=(5,), betas=(1.0,), prior_scales=(3.0,), rivals=(), num_seeds=1),
+    tasks=_scale_tasks,
+    run=runs.solve_deep_sea,
+    draw=_draw_scales,
+    judge=_judge_scales,
+  ),
+)

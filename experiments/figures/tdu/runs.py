@@ -1,0 +1,274 @@
+"""Runs of paper 4's agents: in which episode each of them solves a problem."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax import environments
+from explorax.environments import deep_sea, jax_adapter, jax_types
+from explorax.experiments import config as config_lib
+from explorax.experiments import presets
+from explorax.experiments.figures import checks, types
+from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.runners import core, device
+
+PAPER = "Flennerhag et al. (2020), Temporal Difference Uncertainties"
+BOOTSTRAPPED = "bootstrapped_dqn"  # What paper 4 calls β = 0.
+TDU = "tdu"
+
+
+def check(config: Any) -> None:
+  """Refuses what no figure of this kind can have.
+
+  Args:
+    config: with `sizes`, `max_episodes`, `num_seeds` and `seeds_per_task`.
+  """
+  checks.distinct(config, "sizes")
+  checks.at_least(config, sizes=2, max_episodes=1, num_seeds=1, seeds_per_task=1)
+
+
+def agent_settings(
+  beta: float, prior_scale: float, num_explorers: int | None = None
+) -> dict[str, Any]:
+  """The part of a task's settings that says which agent it is: TDU with these scales.
+
+  β = 0 is Bootstrapped DQN, as in the paper: without a bonus, explorers and exploiters
+  learn the same.
+  """
+  return {
+    "agent": TDU if beta else BOOTSTRAPPED,
+    "beta": beta,
+    "prior_scale": prior_scale,
+    "num_explorers": num_explorers if beta else 0,
+  }
+
+
+def agent_config(settings: types.Settings) -> Any:
+  """The preset's config, changed by what the settings say.
+
+  Args:
+    settings: `agent`, a preset's name; `beta`, `prior_scale` and `num_explorers` where
+      they are not the preset's (of explorers, the total of value functions remains).
+  """
+  config = presets.PRESETS[settings["agent"]].config
+  changes = {
+    name: settings[name]
+    for name in ("beta", "prior_scale", "num_explorers")
+    if settings.get(name) is not None
+  }
+  if "num_explorers" in changes:
+    changes["num_members"] = config.ensemble_size - changes["num_explorers"]
+  return dataclasses.replace(config, **changes)
+
+
+def train(
+  settings: types.Settings,
+  config: Any,
+  environment: jax_types.Environment,
+  *,
+  own_params: Sequence[jax_types.Params] = (),
+  on_episode: Callable[[core.Episode], None],
+  share: Callable[[], float],
+  tick: types.Tick,
+  **end: int,
+) -> None:
+  """Trains an agent on the device with all seeds of a task side by side.
+
+  Args:
+    settings: `agent`, a preset's name, and `seeds`.
+    config: the agent's.
+    environment: written in JAX.
+    own_params: the parameters of each seed's own environment, if they differ.
+    on_episode: given each finished episode.
+    share: of the task that is done; training stops at 1.
+    tick: told it now and then.
+    **end: of the `RunConfig`: `episodes` or `steps` at the most.
+
+  Raises:
+    InterruptedTaskError: if training was stopped before its end.
+  """
+
+  def stop() -> bool:
+    done = share()
+    tick(done)
+    return done >= 1.0
+
+  adapter = jax_adapter.JaxEnvironment(environment, seed=0)
+  preset = presets.PRESETS[settings["agent"]]
+  results = device.run_seeds(
+    preset.make_agent(config, environments.spec(adapter)),
+    environment,
+    config_lib.RunConfig(runner="device", **end),
+    core.Hooks(on_episode=on_episode, stop=stop),
+    seeds=settings["seeds"],
+    params=jax.tree.map(lambda *x: jnp.stack(x), *own_params) if own_params else None,
+    params_per_seed=bool(own_params),
+  )
+  if any(result.interrupted for result in results) and share() < 1.0:
+    raise types.InterruptedTaskError
+
+
+def solve(
+  settings: types.Settings,
+  config: Any,
+  environment: jax_types.Environment,
+  *,
+  rule: Callable[[], environments.SolvedRule],
+  is_bad: Callable[[core.Episode], float],
+  tick: types.Tick,
+  own_params: Sequence[jax_types.Params] = (),
+) -> types.Results:
+  """Runs an agent until all seeds have solved a problem, or had their episodes.
+
+  Args:
+    settings: `agent`, `seeds` and `max_episodes`.
+    config, environment, own_params, tick: see `train`.
+    rule: makes that by which the average regret counts as low enough.
+    is_bad: an episode's regret, 0 or 1.
+
+  Returns:
+    For each seed, `[S]`: `solved`, the episode in which it was, or 0; `episodes`, how
+    many there were up to then, or up to the limit; `bad`, how many of them were bad.
+  """
+  seeds, limit = settings["seeds"], settings["max_episodes"]
+  rules = {seed: rule() for seed in seeds}
+  episodes, bad = dict.fromkeys(seeds, 0), dict.fromkeys(seeds, 0.0)
+
+  def is_over(seed: int) -> bool:
+    return rules[seed].solved_episode is not None or episodes[seed] >= limit
+
+  def count(episode: core.Episode) -> None:
+    seed = episode.seed
+    if not is_over(seed):
+      episodes[seed] += 1
+      bad[seed] += is_bad(episode)
+      rules[seed].update(episodes[seed], bad[seed])
+
+  def share() -> float:
+    shares = [1.0 if is_over(seed) else episodes[seed] / limit for seed in seeds]
+    return sum(shares) / len(seeds)
+
+  train(
+    settings,
+    config,
+    environment,
+    own_params=own_params,
+    on_episode=count,
+    share=share,
+    tick=tick,
+    episodes=limit,
+  )
+  return {
+    "solved": np.array([rules[seed].solved_episode or 0 for seed in seeds], np.int32),
+    "episodes": np.array([episodes[seed] for seed in seeds], np.int32),
+    "bad": np.array([bad[seed] for seed in seeds], np.int32),
+  }
+
+
+def solve_deep_sea(
+  settings: types.Settings, tick: types.Tick, config: Any = None
+) -> types.Results:
+  """`solve` for Deep Sea of a `size`, `stochastic` or not.
+
+  Solved is what bsuite calls so: see `environments.solved_rule`. In the paper's words
+  the average regret falls below 0.9; in the stochastic version, luck alone does this in
+  a run's first episodes, and bsuite asks for 0.8 from the hundredth episode on. The
+  mapping of actions is the one that bsuite's sweeps have.
+
+  Args:
+    settings: these, and those of `solve`.
+    tick: see `train`.
+    config: the agent's; `agent_config(settings)` where None.
+  """
+  stochastic = settings.get("stochastic", False)
+
+  def rule() -> environments.SolvedRule:
+    kind = "deep_sea_stochastic" if stochastic else "deep_sea"
+    found = environments.solved_rule(f"bsuite:{kind}/0")
+    assert found is not None  # bsuite has one for each of the two.
+    return found
+
+  return solve(
+    settings,
+    agent_config(settings) if config is None else config,
+    deep_sea.DeepSea(settings["size"], stochastic=stochastic, permuted=True),
+    rule=rule,
+    is_bad=lambda episode: episode.metrics["bad_episode"],
+    tick=tick,
+  )
+
+
+def episodes_to_solve(table: types.Table, **settings: Any) -> np.ndarray:
+  """`[S, problems]` of an agent; the limit where a problem was never solved."""
+  solved = table.per_seed("solved", **settings)
+  return np.where(solved > 0, solved, table.per_seed("episodes", **settings))
+
+
+def solved(table: types.Table, **settings: Any) -> np.ndarray:
+  """Of one agent's tasks: bool `[S, problems]`, whether each seed solved each one."""
+  return table.per_seed("solved", **settings) > 0
+
+
+def scores(table: types.Table, **settings: Any) -> np.ndarray:
+  """Of one agent's tasks: each seed's share of the problems that it solved, `[S]`."""
+  return solved(table, **settings).mean(axis=1)
+
+
+def draw_episodes(
+  axes: types.Axes, lines: Sequence[tuple[str, types.Table]], *, xlabel: str
+) -> None:
+  """Draws the median episodes to solve against the size, a line for each agent."""
+  sizes = sorted({size for _, table in lines for size in table.values("size")})
+  episodes = [episodes_to_solve(table) for _, table in lines]
+  for index, ((label, table), values) in enumerate(zip(lines, episodes, strict=True)):
+    order = np.argsort(table.values("size"))
+    drawing.curve(
+      axes,
+      sizes,
+      values[:, order],
+      label=label,
+      index=index,
+      statistic=statistics.median_over_seeds,
+      markers=True,
+    )
+  limit = max(max(table.values("max_episodes")) for _, table in lines)
+  axes.axhline(limit, color="0.4", linewidth=0.8)
+  axes.text(
+    0.5,
+    limit,
+    "limit",
+    transform=axes.get_yaxis_transform(),
+    ha="center",
+    va="bottom",
+    fontsize="x-small",
+    color="0.3",
+  )
+  axes.set(xlabel=xlabel, ylabel="episodes to solve (median)", yscale="log")
+  fewest = min(values.min() for values in episodes)
+  num_columns = 2 if len(lines) <= 6 else 3
+  num_rows = -(-len(lines) // num_columns)
+  # Decades, so that more than one has its number; and room for the legend.
+  axes.set_ylim(10.0 ** np.floor(np.log10(fewest)), 3 ** (num_rows + 1) * limit)
+  axes.set_xticks(sizes[:: -(-len(sizes) // 8)])
+  axes.legend(
+    fontsize="small",
+    loc="upper center",
+    ncols=num_columns,
+    handlelength=1.8,
+    columnspacing=1.0,
+  )
+  axes.grid(alpha=0.3)
+
+
+def compare(claim: str, a: np.ndarray, b: np.ndarray, *, what: str) -> types.Finding:
+  """Whether the mean of `a` is beyond doubt greater than that of `b`, `[S]` each."""
+  gap = statistics.difference(a, b)
+  return types.Finding(
+    claim,
+    f"{what} {np.mean(a):.3g} and {np.mean(b):.3g}, a difference of {gap.words()}",
+    gap.is_above(),
+  )

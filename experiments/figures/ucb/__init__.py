@@ -1,0 +1,1 @@
+"""Figures of paper 3, exploration by Q-ensembles."""

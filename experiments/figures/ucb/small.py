@@ -1,0 +1,316 @@
+"""Paper 3's agents on small problems; the paper itself has Atari games only."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from explorax import exploration
+from explorax.environments import breakout
+from explorax.experiments import presets
+from explorax.experiments.figures import checks, types
+from explorax.experiments.figures.tdu import runs
+from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.runners import core
+
+# The five of the paper's figure 2, by preset. Its bootstrapped DQN is Osband et al.'s
+# of 2016, whose members differ in their initial weights only.
+AGENTS = {
+  "double_dqn": "double DQN",
+  "bootstrapped_dqn_no_prior": "bootstrapped DQN",
+  "ensemble_voting": "ensemble voting",
+  "ucb": "UCB exploration",
+  "ucb_infogain": "UCB + InfoGain",
+}
+_BASELINES = ("double_dqn", "bootstrapped_dqn_no_prior")
+_WINDOW = 100  # Consecutive episodes, of whose mean the best is the paper's measure.
+# Steps, after which an episode of Breakout ends at the latest.
+_TIME_LIMIT = breakout.Breakout().default_params().time_limit
+# For the tasks' weights, measured on one core: seconds, and steps per second.
+_SECONDS_TO_COMPILE = 15.0
+_SPEED = {"deep_sea": 3000.0, "breakout": 1000.0}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Settings of the figure; those of the agents are in `agent_config`."""
+
+  agents: tuple[str, ...] = tuple(AGENTS)
+  num_members: int = 10  # K (section 5).
+  # Of the ensembles; 0 is none, as in the paper (Osband et al., 2018: 3).
+  prior_scale: float = 0.0
+  sizes: tuple[int, ...] = (4, 6, 8, 10)  # N of Deep Sea, of which bsuite has the last.
+  max_episodes: int = 2000  # In Deep Sea (bsuite: 10 000).
+  # In Breakout. The schedules are Table 1's, whose runs have ten million.
+  num_steps: int = 100_000
+  num_points: int = 50  # Of Breakout's curve.
+  num_seeds: int = 5  # Table 2 has 2.
+  seeds_per_task: int = 3  # Side by side.
+
+  def __post_init__(self):
+    runs.check(self)
+    checks.distinct(self, "agents")
+    checks.among(self, AGENTS, "agents")
+    checks.at_least(self, num_members=2, num_points=2)
+    checks.scales(self, "prior_scale")
+    # So that an episode is sure to end before each point.
+    checks.at_least(self, num_steps=self.num_points * _TIME_LIMIT)
+
+
+def _tasks(config: Config) -> list[types.Task]:
+  tasks = []
+  for agent in config.agents:
+    for seeds in types.seed_chunks(config.num_seeds, config.seeds_per_task):
+      settings: dict[str, Any] = {
+        "agent": agent,
+        "num_members": config.num_members,
+        "prior_scale": config.prior_scale,
+        "seeds": seeds,
+      }
+      for size in config.sizes:
+        sea = {"problem": "deep_sea", "size": size, "max_episodes": config.max_episodes}
+        name = f"deep_sea_{size}_{agent}_seed{seeds[0]}"
+        tasks.append(_task(name, settings | sea, size * config.max_episodes))
+      game = {
+        "problem": "breakout",
+        "num_steps": config.num_steps,
+        "num_points": config.num_points,
+      }
+      name = f"breakout_{agent}_seed{seeds[0]}"
+      tasks.append(_task(name, settings | game, config.num_steps))
+  return tasks
+
+
+def _task(name: str, settings: types.Settings, num_steps: int) -> types.Task:
+  seconds = len(settings["seeds"]) * num_steps / _SPEED[settings["problem"]]
+  return types.Task(name, settings, _SECONDS_TO_COMPILE + seconds)
+
+
+def agent_config(settings: types.Settings, **changes: Any) -> Any:
+  """The preset's config; ensembles are heads on one torso, with double Q-learning.
+
+  All other settings are the preset's, which are bsuite's for small problems; where
+  observations are images, small convolutions come first.
+
+  Args:
+    settings: `agent`, a preset's name; `num_members` and `prior_scale`, of ensembles.
+    **changes: more fields of the config.
+  """
+  if settings["agent"] != "double_dqn":
+    changes |= {
+      "num_members": settings["num_members"],
+      "shared_torso": True,
+      "prior_scale": settings["prior_scale"],
+    }
+  preset = presets.PRESETS[settings["agent"]]
+  return dataclasses.replace(preset.config, target="double_q", **changes)
+
+
+def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
+  if settings["problem"] == "deep_sea":
+    return runs.solve_deep_sea(settings, tick, agent_config(settings))
+  return _play_breakout(settings, tick)
+
+
+def _play_breakout(settings: types.Settings, tick: types.Tick) -> types.Results:
+  """Learns for so many steps.
+
+  Table 1's schedules are stretched to `num_steps`: its numbers are taken as shares of
+  its ten million steps, or of the updates, of which there is one for every fourth step.
+
+  Args:
+    settings: the agent's, `seeds`, `num_steps` and `num_points`.
+    tick: told the share done, by steps.
+
+  Returns:
+    `curve` `[S, P]` and `best` `[S]`, see `means`.
+  """
+  num_steps, seeds = settings["num_steps"], settings["seeds"]
+  config = agent_config(
+    settings,
+    batch_size=32,
+    updates_per_step=0.25,
+    random_steps=num_steps // 200,
+    min_replay_size=num_steps // 200,
+    replay_capacity=num_steps // 10,
+    target_update_period=max(1, num_steps // 1000),
+  )
+  if settings["agent"] == "double_dqn":
+    rule = exploration.EpsilonGreedy(
+      exploration.Piecewise((1.0, 0.1, 0.01), (num_steps // 10, num_steps // 2))
+    )
+    config = dataclasses.replace(config, exploration=rule)
+  ends: dict[int, list[int]] = {seed: [] for seed in seeds}
+  returns: dict[int, list[float]] = {seed: [] for seed in seeds}
+
+  def count(episode: core.Episode) -> None:
+    ends[episode.seed].append(episode.env_steps)
+    returns[episode.seed].append(episode.episode_return)
+
+  runs.train(
+    settings,
+    config,
+    breakout.Breakout(),
+    on_episode=count,
+    # Below 1: it ends after its steps, and not before.
+    share=lambda: max([0, *(x[-1] for x in ends.values() if x)]) / (num_steps + 1),
+    tick=tick,
+    steps=num_steps,
+  )
+  found = [means(ends[seed], returns[seed], _points(settings)) for seed in seeds]
+  return {
+    "curve": np.stack([curve for curve, _ in found]),
+    "best": np.array([best for _, best in found]),
+  }
+
+
+def _points(settings: types.Settings) -> np.ndarray:
+  """Steps at which Breakout's curve has its points: `[P]`, the last at the end."""
+  num_points = settings["num_points"]
+  return np.arange(1, num_points + 1) * settings["num_steps"] // num_points
+
+
+def means(
+  ends: Sequence[int], returns: Sequence[float], at: np.ndarray
+) -> tuple[np.ndarray, float]:
+  """Means over 100 consecutive episodes, or over as many as there are.
+
+  Args:
+    ends: the steps at which episodes ended, rising.
+    returns: of these episodes.
+    at: `[P]`, steps; an episode has ended by each of them.
+
+  Returns:
+    The mean of the latest ones at each of these steps, `[P]`; and the best of all.
+  """
+  sums = np.concatenate([[0.0], np.cumsum(returns)])
+  last = np.searchsorted(ends, at, side="right")
+  first = np.maximum(last - _WINDOW, 0)
+  curve = (sums[last] - sums[first]) / (last - first)
+  most = min(len(returns), _WINDOW)
+  return curve, float(np.max(sums[most:] - sums[:-most]) / most)
+
+
+def _agents(config: Config) -> dict[str, str]:
+  """Of the figure, and their labels, in one order for all figures."""
+  return {agent: label for agent, label in AGENTS.items() if agent in config.agents}
+
+
+def _draw(config: Config, table: types.Table) -> types.Drawing:
+  fig, ((sea, game),) = drawing.new(1, 2, width=5.0, height=3.8)
+  agents, problem = _agents(config), table.where(problem="deep_sea")
+  lines = [(label, problem.where(agent=agent)) for agent, label in agents.items()]
+  runs.draw_episodes(sea, lines, xlabel="size N")
+  sizes = np.sort(config.sizes)
+  (chance,) = sea.plot(sizes, 2.0**sizes, color="0.6", linewidth=1, label="$2^N$")
+  # The agents are named beside it.
+  sea.legend(handles=[chance], fontsize="small", loc="lower right")
+  sea.set_ylim(top=2.5 * config.max_episodes)
+  sea.set_title("Deep Sea", fontsize="medium")
+  for index, (agent, label) in enumerate(agents.items()):
+    curve = table.joined("curve", problem="breakout", agent=agent)
+    x = _points(dataclasses.asdict(config)) / 1000
+    drawing.curve(game, x, curve, label=label, index=index)
+  game.set(
+    xlabel="environment steps (thousands)",
+    ylabel=f"bricks per episode (mean of {_WINDOW})",
+    xlim=(0, None),
+    ylim=(0, 1.45 * game.get_ylim()[1]),  # With room for the legend.
+  )
+  game.legend(fontsize="small", loc="upper left", ncols=2)
+  game.set_title("Breakout", fontsize="medium")
+  game.grid(alpha=0.3)
+  return fig
+
+
+def _judge(config: Config, table: types.Table) -> list[types.Finding]:
+  findings = []
+  comparisons: dict[str, Callable[..., tuple[statistics.Interval, str]]] = {
+    "Breakout": _compare_bricks,
+    "Deep Sea": _compare_episodes,
+  }
+  for title, compare in comparisons.items():
+    for agent, others in (
+      ("ucb", _BASELINES),
+      ("ensemble_voting", _BASELINES),
+      ("ucb", ("ensemble_voting",)),
+    ):
+      if not {agent, *others} <= set(config.agents):
+        continue
+      compared = [compare(table, agent, other) for other in others]
+      named = " and ".join(AGENTS[other] for other in others)
+      findings.append(
+        types.Finding(
+          f"{title}: {AGENTS[agent]} outperforms {named}",
+          "; ".join(text for _, text in compared),
+          all(gain.is_above() for gain, _ in compared),
+        )
+      )
+  if {"ucb", "ucb_infogain"} <= set(config.agents):
+    bricks, in_game = _compare_bricks(table, "ucb_infogain", "ucb")
+    episodes, in_sea = _compare_episodes(table, "ucb_infogain", "ucb")
+    findings.append(
+      types.Finding(
+        "InfoGain has no uniform benefit on top of UCB exploration",
+        f"{in_game}; {in_sea}",
+        not (bricks.is_above() and episodes.is_above()),
+      )
+    )
+  return findings
+
+
+def _compare_bricks(
+  table: types.Table, agent: str, other: str
+) -> tuple[statistics.Interval, str]:
+  """By how much an agent's best mean is above the other's, and the words for it."""
+  a, b = (
+    table.joined("best", problem="breakout", agent=name) for name in (agent, other)
+  )
+  gain = statistics.difference(a, b)
+  return gain, (
+    f"bricks {np.mean(a):.1f} and {np.mean(b):.1f} ({AGENTS[other]}), a difference of "
+    f"{gain.words('.1f')}"
+  )
+
+
+def _compare_episodes(
+  table: types.Table, agent: str, other: str
+) -> tuple[statistics.Interval, str]:
+  """log₂ of how many times fewer episodes an agent needs, and the words for it."""
+  seas = [table.where(problem="deep_sea", agent=name) for name in (agent, other)]
+  logs = [np.log2(runs.episodes_to_solve(sea)).mean(axis=1) for sea in seas]
+  gain = statistics.difference(-logs[0], -logs[1])
+  times = statistics.Interval(-gain.value, -gain.high, -gain.low).map(np.exp2)
+  scores = [np.mean(runs.scores(sea)) for sea in seas]
+  return gain, (
+    f"solved {scores[0]:.0%} and {scores[1]:.0%} ({AGENTS[other]}), in "
+    f"{times.value:.2f} times as many episodes [{times.low:.2f}, {times.high:.2f}]"
+  )
+
+
+FIGURES = (
+  types.Figure(
+    name="ucb/small",
+    title="Exploration by Q-ensembles on small problems",
+    source="Chen et al. (2017), UCB Exploration via Q-Ensembles; a figure of our own",
+    claim="on Atari, ensemble voting outperforms double DQN and bootstrapped DQN, UCB "
+    "exploration outperforms ensemble voting, and InfoGain has no uniform benefit on "
+    "top of it. Here the same agents are on Deep Sea, where actions are permuted and "
+    "unsolved ones count with the limit, and on Breakout by MinAtar's rules, judged by "
+    f"the best mean of {_WINDOW} consecutive episodes.",
+    config=Config(),
+    quick=Config(
+      agents=("ucb",),
+      sizes=(4,),
+      max_episodes=50,
+      num_steps=2000,
+      num_points=2,
+      num_seeds=1,
+    ),
+    tasks=_tasks,
+    run=_run,
+    draw=_draw,
+    judge=_judge,
+  ),
+)

@@ -1,0 +1,293 @@
+"""What all runners share: what they report, whom they ask, and the pace of learning."""
+
+import dataclasses
+import fractions
+import math
+import pathlib
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import dm_env
+import jax
+import numpy as np
+
+from explorax.agents import types
+from explorax.experiments.checkpoints import keeper
+
+TRAINING, EVALUATION = "training", "evaluation"  # The roles of environments.
+
+# (role, number) → another environment of the run. Numbers tell those of a role apart:
+# of the replacements after crashes, how many failures there were so far.
+MakeEnvironment = Callable[[str, int], dm_env.Environment]
+
+# Separates the key of evaluations from all those that training splits off its own.
+_EVALUATION_KEY = 0x6576616C
+
+
+class Episode(NamedTuple):
+  """What is known at the end of an episode."""
+
+  episode: int  # How many have ended, this one included.
+  env_steps: int  # Environment steps so far.
+  episode_return: float
+  episode_length: int  # Environment steps.
+  policy: str  # The group of the policy followed, of `Agent.policy_names`.
+  learner_updates: int
+  steps_per_second: float  # Of the whole run, after compilation.
+  wall_seconds: float  # Since the start of the run.
+  # The learner's latest, the environment's, and, where acting computes an intrinsic
+  # reward, its sum over the episode as `intrinsic_return`.
+  metrics: dict[str, float]
+  seed: int = 0
+
+
+class EvaluationEpisode(NamedTuple):
+  """One episode of an evaluation."""
+
+  env_steps: int  # Environment steps of training before it.
+  episode: int  # Its number in the evaluation, from 1.
+  episode_return: float
+  episode_length: int  # Environment steps, none of them counted as training.
+  metrics: dict[str, float]  # The environment's.
+
+
+class Evaluation(NamedTuple):
+  """The episodes of one evaluation."""
+
+  env_steps: int  # Environment steps of training before it.
+  episodes: tuple[EvaluationEpisode, ...]
+  seconds: float  # How long it took.
+
+  @property
+  def mean_return(self) -> float:
+    return float(np.mean([episode.episode_return for episode in self.episodes]))
+
+  @property
+  def mean_length(self) -> float:
+    return float(np.mean([episode.episode_length for episode in self.episodes]))
+
+
+class Failure(NamedTuple):
+  """One crash of an environment.
+
+  Attributes:
+    role: of the environment, `TRAINING` or `EVALUATION`.
+    error: what it raised.
+    place: where it stood, in words.
+    env_steps: environment steps of training taken so far.
+    number: how many failures in a row this makes, with no whole episode in between.
+    limit: how many in a row are allowed.
+  """
+
+  role: str
+  error: Exception
+  place: str
+  env_steps: int
+  number: int
+  limit: int
+
+  def __str__(self) -> str:
+    """One line: what was raised, by which line of code, and where."""
+    text = " ".join(f"{type(self.error).__name__}: {self.error}".split())
+    frames = traceback.extract_tb(self.error.__traceback__)
+    if frames:
+      text += f" ({pathlib.Path(frames[-1].filename).name}:{frames[-1].lineno})"
+    return (
+      f"the environment of {self.role} failed {self.place}, at environment step "
+      f"{self.env_steps}: {text}"
+    )
+
+
+class Result(NamedTuple):
+  """What a run leaves in memory."""
+
+  weights: types.Params  # On the host.
+  env_steps: int
+  episodes: int
+  learner_updates: int
+  steps_per_second: float  # After compilation; NaN if nothing was learnt yet.
+  interrupted: bool  # Whether it was stopped before it reached a limit.
+
+
+class Watcher(Protocol):
+  """Sees the evaluation episodes as they happen.
+
+  Attributes:
+    draws: whether it wants pictures.
+  """
+
+  draws: bool
+
+  def begin(self) -> None:
+    """An episode begins; one without an `end` was broken off."""
+
+  def row(self, frame: np.ndarray | None, r_int: float | None) -> None:
+    """An observation: its picture, and its intrinsic reward where there is one."""
+
+  def end(self, episode: EvaluationEpisode) -> None:
+    """The episode has ended."""
+
+
+def _ignore(*args: Any) -> None:
+  """Does nothing."""
+
+
+def _never() -> bool:
+  return False
+
+
+@dataclasses.dataclass(frozen=True)
+class Hooks:
+  """What a runner calls while it runs.
+
+  Attributes:
+    on_episode: called at the end of each episode.
+    on_evaluation: called after each evaluation.
+    on_env_failure: called with each crash of an environment that is recreated.
+    on_message: called with a sentence for whoever watches the run.
+    on_processes: called with role → pid when processes start (`distributed`).
+    on_replacement: called when a process has replaced one that died (`distributed`).
+    stop: asked after each step, or report, whether to end the run.
+    watcher: sees the evaluation episodes; None for nobody.
+    make_environment: makes environments beside the first ones: those that replace
+      crashed ones, and those of actors' processes. None: the first crash ends the run.
+    checkpoints: takes the state of the run when a checkpoint is due, and at its end; if
+      it has found one, the run resumes from there.
+  """
+
+  on_episode: Callable[[Episode], None] = _ignore
+  on_evaluation: Callable[[Evaluation], None] = _ignore
+  on_env_failure: Callable[[Failure], None] = _ignore
+  on_message: Callable[[str], None] = _ignore
+  on_processes: Callable[[Mapping[str, int]], None] = _ignore
+  on_replacement: Callable[[Any], None] = _ignore
+  stop: Callable[[], bool] = _never
+  watcher: Watcher | None = None
+  make_environment: MakeEnvironment | None = None
+  checkpoints: keeper.Keeper | None = None
+
+
+NO_HOOKS = Hooks()
+
+
+class Pace:
+  """Which updates are due: `updates_per_step` for each environment step.
+
+  Updates are due from the step on at which replay has its minimum size and a window;
+  steps before it are not made up for. The rate is a ratio of whole numbers, so that
+  nothing is lost to rounding.
+  """
+
+  def __init__(self, spec: types.ReplaySpec):
+    self._min_size = spec.min_size
+    self._ratio = updates_per_step(spec, 1, 10**6)
+    self._due = 0  # In parts of an update, of which the denominator makes a whole.
+    self._empty_at = 0
+
+  def step(self, env_steps: int, has_window: bool, num_steps: int = 1) -> int:
+    """Updates that are due after `num_steps` further environment steps.
+
+    Args:
+      env_steps: taken so far, these included.
+      has_window: whether replay has one.
+      num_steps: since the last call.
+    """
+    if env_steps - self._empty_at < self._min_size or not has_window:
+      return 0
+    self._due += num_steps * self._ratio.numerator
+    updates, self._due = divmod(self._due, self._ratio.denominator)
+    return updates
+
+  def begin_empty(self, env_steps: int) -> None:
+    """Replay is empty: updates wait until it is filled again."""
+    self._empty_at, self._due = env_steps, 0
+
+  def save(self) -> dict[str, int]:
+    """What `restore` takes; JSON can hold it."""
+    return {"due": self._due, "empty_at": self._empty_at}
+
+  def restore(self, saved: Mapping[str, int]) -> None:
+    self._due, self._empty_at = saved["due"], saved["empty_at"]
+
+
+def updates_per_step(
+  spec: types.ReplaySpec, num_envs: int, max_steps: int
+) -> fractions.Fraction:
+  """Updates for a step of all environments, as a ratio of small numbers.
+
+  Args:
+    spec: whose `updates_per_step` are for one environment step.
+    num_envs: E.
+    max_steps: the largest denominator.
+
+  Raises:
+    ValueError: if the nearest such ratio is more than 1 % off.
+  """
+  wanted = spec.updates_per_step * num_envs
+  ratio = fractions.Fraction(wanted).limit_denominator(max_steps)
+  if not math.isclose(ratio, wanted, rel_tol=0.01):
+    raise ValueError(
+      f"updates_per_step is {spec.updates_per_step}; the runner makes an update within "
+      f"{max_steps} steps at most: raise it."
+    )
+  return ratio
+
+
+class EpisodeTracker:
+  """Return, length, policy and intrinsic return of the episode under way.
+
+  Attributes:
+    episode_return: the sum of rewards; float32 in training, as Acme's loop has it.
+    length: environment steps.
+    policy: the index followed from the first action on; None before it.
+    intrinsic_return: Σ r_int over the rows; None where acting computes none.
+  """
+
+  def __init__(self, dtype: type[np.floating] = np.float32):
+    self._dtype = dtype
+    self.begin()
+
+  def begin(self) -> None:
+    """A new episode."""
+    self.episode_return = self._dtype(0.0)
+    self.length = 0
+    self.policy: int | None = None
+    self.intrinsic_return: float | None = None
+
+  def acted(self, extras: Mapping[str, Any]) -> None:
+    """The actor has answered a timestep, the last one included, with these extras."""
+    if self.policy is None:
+      self.policy = int(extras["policy"])
+    if "r_int" in extras:
+      so_far = self.intrinsic_return or 0.0
+      self.intrinsic_return = so_far + float(extras["r_int"])
+
+  def stepped(self, reward: Any) -> None:
+    """The environment has taken a step."""
+    self.episode_return += self._dtype(reward)
+    self.length += 1
+
+  def metrics(self) -> dict[str, float]:
+    """`intrinsic_return`, where there is one."""
+    intrinsic = self.intrinsic_return
+    return {} if intrinsic is None else {"intrinsic_return": intrinsic}
+
+  def save(self) -> dict[str, Any]:
+    """What `restore` takes; JSON can hold it."""
+    return {
+      "episode_return": float(self.episode_return),
+      "length": self.length,
+      "policy": self.policy,
+      "intrinsic_return": self.intrinsic_return,
+    }
+
+  def restore(self, saved: Mapping[str, Any]) -> None:
+    self.episode_return = self._dtype(saved["episode_return"])
+    self.length, self.policy = saved["length"], saved["policy"]
+    self.intrinsic_return = saved["intrinsic_return"]
+
+
+def evaluation_key(actor_key: jax.Array) -> jax.Array:
+  """The key of the evaluation's actor."""
+  return jax.random.fold_in(actor_key, _EVALUATION_KEY)

@@ -1,0 +1,161 @@
+"""The course of a run in one process: limits, evaluations, checkpoints and its end."""
+
+import abc
+import contextlib
+
+import dm_env
+
+from explorax.agents import types
+from explorax.agents.wiring import actor as actor_lib
+from explorax.experiments import config as config_lib
+from explorax.experiments import signals
+from explorax.experiments.checkpoints import files, keeper
+from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments.runners import core, errors, evaluation, recovery
+
+
+class Training(abc.ABC):
+  """What a runner does in one process, in pieces between which a run can stop.
+
+  Attributes:
+    clock: of the steps.
+  """
+
+  clock: clock_lib.Clock
+
+  @property
+  @abc.abstractmethod
+  def env_steps(self) -> int:
+    """Environment steps so far, of each seed."""
+
+  @property
+  @abc.abstractmethod
+  def may_evaluate(self) -> bool:
+    """Whether evaluations may be made now."""
+
+  @property
+  @abc.abstractmethod
+  def is_done(self) -> bool:
+    """Whether a limit is reached."""
+
+  @abc.abstractmethod
+  def advance(self) -> None:
+    """The smallest piece of work, with the updates due after it."""
+
+  @abc.abstractmethod
+  def check_finite(self) -> None:
+    """Raises an error if the last update was not finite."""
+
+  @abc.abstractmethod
+  def save(self, *, with_replay: bool) -> keeper.Snapshot:
+    """What a checkpoint holds."""
+
+  @abc.abstractmethod
+  def restore(self, checkpoint: files.Checkpoint) -> None:
+    """Resumes from what `save` returned."""
+
+  @abc.abstractmethod
+  def weights(self) -> list[types.Params]:
+    """Those of each seed, on the host."""
+
+  @abc.abstractmethod
+  def results(self, interrupted: bool) -> list[core.Result]:
+    """What was learnt with each seed."""
+
+  @abc.abstractmethod
+  def make_evaluation_actor(self) -> actor_lib.Actor:
+    """An actor with the learner's weights and a key of its own."""
+
+
+def run(
+  training: Training,
+  config: config_lib.RunConfig,
+  hooks: core.Hooks,
+  evaluation_environment: dm_env.Environment | None = None,
+) -> list[core.Result]:
+  """Runs to the first limit, or until a stop or a KeyboardInterrupt.
+
+  With an `evaluation_environment`, `config.eval_episodes` episodes of the evaluation
+  policy are run in it whenever a multiple of `config.eval_every` environment steps was
+  passed, and at the end of a run that was not stopped, unless that has just been done.
+  Nothing of them enters replay, counts or returns.
+
+  Raises:
+    errors.NonFiniteError: if a reward, an observation or the loss is NaN or infinite.
+    errors.EnvironmentFailedError: if an environment crashed too often in a row.
+  """
+  checkpoints = hooks.checkpoints
+  with contextlib.ExitStack() as stack:
+    interrupt = stack.enter_context(signals.stop_on_interrupt())
+
+    def stop() -> bool:
+      return hooks.stop() or interrupt()
+
+    evaluations = None
+    if evaluation_environment is not None:
+      guarded = recovery.guard(evaluation_environment, core.EVALUATION, config, hooks)
+      evaluations = evaluation.Evaluations(
+        training.make_evaluation_actor(),
+        stack.enter_context(contextlib.closing(guarded)),
+        training.clock,
+        every=config.eval_every,
+        num_episodes=config.eval_episodes,
+        stop=stop,
+        watcher=hooks.watcher,
+        on_evaluation=hooks.on_evaluation,
+      )
+
+    def evaluate() -> None:
+      if evaluations is not None and training.may_evaluate:
+        evaluations.after_episode(training.env_steps)
+
+    def save(checkpoints: keeper.Keeper) -> None:
+      training.check_finite()
+      # A complete run needs no replay any more.
+      with_replay = checkpoints.with_replay and not training.is_done
+      snapshot = training.save(with_replay=with_replay)
+      if evaluations is not None:
+        snapshot = evaluations.add_to(snapshot)
+      checkpoints.save(training.env_steps, snapshot)
+
+    try:
+      if checkpoints is not None and checkpoints.found is not None:
+        training.restore(checkpoints.found)
+        if evaluations is not None:
+          evaluations.restore(checkpoints.found)
+          evaluate()  # What was broken off.
+      while not training.is_done and not stop():
+        training.advance()
+        evaluate()
+        if checkpoints is not None and checkpoints.is_due(training.env_steps):
+          save(checkpoints)
+      training.check_finite()
+      if evaluations is not None and training.is_done:
+        evaluations.at_the_end(training.env_steps)
+      if checkpoints is not None:
+        save(checkpoints)
+    except KeyboardInterrupt:
+      pass
+    except FloatingPointError as e:
+      raise errors.NonFiniteError(
+        f"stopped at environment step {training.env_steps}, seed "
+        f"{getattr(e, 'seed', config.seed)}: {e}",
+        training.weights(),
+        getattr(e, "record", None),
+      ) from e
+    except recovery.GivenUpError as e:
+      raise errors.EnvironmentFailedError(str(e), training.weights()) from e
+    return training.results(interrupted=not training.is_done)
+
+
+def check(
+  config: config_lib.RunConfig, evaluation_environment: dm_env.Environment | None
+) -> None:
+  """Raises a ValueError if there is no limit, or nothing to evaluate in."""
+  if config.episodes is None and config.steps is None:
+    raise ValueError("nothing says when to stop; give episodes or steps.")
+  if evaluation_environment is None and config.eval_every is not None:
+    raise ValueError(
+      f"eval_every is {config.eval_every}, but there is no evaluation_environment; "
+      "give one of the same specs as the environment."
+    )

@@ -1,0 +1,48 @@
+"""What the tests of figures share: results that are made up."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explorax.experiments.figures import registry, types
+
+
+def _make_up(
+  name: str, results: Callable[[types.Settings], Any], config: Any = None
+) -> types.Table:
+  """Every task of a figure with what `results` says of its settings."""
+  figure = registry.FIGURES[name]
+  return types.Table(
+    types.Done(task.name, task.settings, results(task.settings), 1.0, {})
+    for task in figure.tasks(figure.config if config is None else config)
+  )
+
+
+@pytest.fixture
+def make_up():
+  return _make_up
+
+
+@pytest.fixture
+def verdicts():
+  """Whether each finding of a figure holds of made-up results."""
+
+  def judge(name, results, config=None) -> list[bool | None]:
+    figure = registry.FIGURES[name]
+    config = figure.config if config is None else config
+    return [f.held for f in figure.judge(config, _make_up(name, results, config))]
+
+  return judge
+
+
+@pytest.fixture
+def around():
+  """`[S, E]` of a narrow spread."""
+
+  def make(mean: float, seeds: int = 20, episodes: int = 4) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    return mean + 0.01 * rng.standard_normal((seeds, episodes))
+
+  return make

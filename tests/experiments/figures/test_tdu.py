@@ -1,0 +1,262 @@
+"""Paper 4's figures: what their tasks compute, and when their claims hold."""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from explorax.agents import bonuses
+from explorax.environments import binary_tree
+from explorax.experiments.figures import registry, types
+from explorax.experiments.figures.tdu import binary_tree as tree_figures
+from explorax.experiments.figures.tdu import deep_sea as sea_figures
+from explorax.experiments.figures.tdu import runs
+from explorax.experiments.tasks import types as task_types
+
+FIGURES = ("tdu/fig1", "tdu/fig2", "tdu/fig4", "tdu/fig5")
+
+
+def solved_in(episodes):
+  """Results: `episodes(settings)` to solve, 0 for never, of each seed."""
+
+  def results(settings):
+    limit = settings["max_episodes"]
+    # No two seeds are alike.
+    solved = [int(episodes(settings) * (1 + s / 50)) for s in settings["seeds"]]
+    solved = np.array([n if n < limit else 0 for n in solved])
+    run = np.where(solved > 0, solved, limit)
+    return {"solved": solved, "episodes": run, "bad": solved}
+
+  return results
+
+
+def _explorers(settings):
+  return settings["num_explorers"] or 0  # None: as many as the preset has.
+
+
+def with_everything_right(settings):
+  """As paper 4 says that it is."""
+  agent, beta = settings["agent"], settings.get("beta", 1.0)
+  if "stochastic" in settings:
+    if settings.get("prior_scale") == 0 or agent in ("qu", "q_ucb"):
+      return 0
+    samples = agent in ("bootstrapped_dqn", "successor_uncertainties", "noisy_dqn")
+    if agent == "tdu" or (samples and not settings["stochastic"]):
+      return 100
+    return 0
+  return 30 * settings["size"] / (1 + beta) / (1 + _explorers(settings) / 20)
+
+
+def with_everything_wrong(settings):
+  """BDQN is best, and with it everything that is nearest to it."""
+  agent, beta = settings["agent"], settings.get("beta", 1.0)
+  if "stochastic" in settings:
+    if settings.get("prior_scale") == 0 or agent in ("qu", "q_ucb"):
+      return 100
+    return 0 if agent == "tdu" else 100
+  return 5 * settings["size"] * (1 + beta) * (1 + _explorers(settings) / 20)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_claims_hold_where_the_paper_is_right_and_not_elsewhere(verdicts, name):
+  right = verdicts(name, solved_in(with_everything_right))
+  wrong = verdicts(name, solved_in(with_everything_wrong))
+  assert len(right) == len(wrong) >= 3
+  assert all(right) and not any(wrong)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_draws_what_was_solved_and_what_never_was(make_up, name):
+  pytest.importorskip("matplotlib")
+  figure = registry.FIGURES[name]
+  table = make_up(name, solved_in(with_everything_right))
+  fig = figure.draw(figure.config, table)
+  assert [axes for axes in fig.axes if axes.get_xlabel() or axes.get_ylabel()]
+  if name == "tdu/fig4":
+    lines = {line.get_label(): line.get_ydata() for line in fig.axes[0].lines}
+    sizes = np.array(figure.config.sizes)
+    expected = np.floor(30 * sizes * (1 + 2 / 50))  # The median of five seeds.
+    np.testing.assert_allclose(lines["BDQN (β = 0)"], np.minimum(expected, 2000))
+
+
+class Result(NamedTuple):
+  """What figures read of `core.Result`."""
+
+  interrupted: bool
+
+
+class Episode(NamedTuple):
+  """What figures read of `core.Episode`."""
+
+  episode_return: float
+  metrics: dict
+  seed: int
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+  """Instead of training: episodes that are good from each seed's n-th on."""
+  seen = {}
+
+  def train(agent, environment, config, hooks, *, seeds, params, **_):
+    num_episodes = config.episodes
+    seen.update(agent=agent, environment=environment, params=params)
+    for episode in range(1, seen.get("ctrl_c_after", num_episodes) + 1):
+      for seed in seeds:
+        bad = float(episode < seen["good_from"][seed])
+        hooks.on_episode(Episode(1.0 - bad, {"bad_episode": bad}, seed))
+      if hooks.stop():
+        seen["stopped_at"] = episode
+        break
+    return [Result(interrupted=episode < num_episodes)]
+
+  monkeypatch.setattr(runs.device, "run_seeds", train)
+  return seen
+
+
+def sea_tasks(**settings) -> list[types.Task]:
+  """Of TDU, in both versions of Deep Sea."""
+  config = sea_figures.Agents(agents=("tdu",), **settings)
+  return list(registry.FIGURES["tdu/fig1"].tasks(config))
+
+
+def test_all_agents_of_the_paper_meet_both_versions():
+  figure = registry.FIGURES["tdu/fig1"]
+  met = {
+    (task.settings["agent"], task.settings["stochastic"])
+    for task in figure.tasks(figure.config)
+  }
+  agents = {"tdu", "bootstrapped_dqn", "dqn_rnd", "dqn_counts"}
+  agents |= {"qex", "successor_uncertainties", "noisy_dqn"}
+  assert met == {(agent, version) for agent in agents for version in (False, True)}
+
+
+def test_what_ctrl_c_has_ended_is_not_kept(scripted):
+  tasks = sea_tasks(sizes=(8,), num_seeds=1, max_episodes=200)
+  scripted |= {"good_from": {0: 500}, "ctrl_c_after": 20}
+  with pytest.raises(task_types.InterruptedTaskError):
+    runs.solve_deep_sea(tasks[0].settings, types.Tick())
+
+
+def test_a_problem_is_solved_when_the_average_regret_is_below_its_threshold(scripted):
+  task, _ = sea_tasks(sizes=(8,), num_seeds=3, max_episodes=200)
+  # After b bad ones and g good ones b / (b + g) < 0.9: g > b / 9.
+  scripted["good_from"] = {0: 1, 1: 91, 2: 500}
+  shares = []
+  results = runs.solve_deep_sea(task.settings, shares.append)
+  assert results["solved"].tolist() == [1, 90 + 11, 0]
+  assert results["episodes"].tolist() == [1, 101, 200]
+  assert results["bad"].tolist() == [0, 90, 200]
+  assert shares[-1] == 1.0 and shares == sorted(shares)
+  assert scripted["stopped_at"] == 200
+  scripted["good_from"] = {0: 1, 1: 1, 2: 1}
+  runs.solve_deep_sea(task.settings, shares.append)
+  assert scripted["stopped_at"] == 1
+
+
+def test_luck_does_not_solve_the_stochastic_sea(scripted):
+  _, task = sea_tasks(sizes=(9,), num_seeds=1)
+  scripted["good_from"] = {0: 1}
+  results = runs.solve_deep_sea(task.settings, types.Tick())
+  assert results["solved"].tolist() == [100]
+  sea = scripted["environment"]
+  assert sea.stochastic and sea.permuted and sea.mapping_seed == 42
+
+
+def test_each_seed_climbs_a_tree_of_its_own(scripted):
+  config = tree_figures.Depths(sizes=(30,), betas=(1.0,), num_seeds=3)
+  (task,) = registry.FIGURES["tdu/fig4"].tasks(config)
+  scripted["good_from"] = dict.fromkeys(range(3), 1)
+  registry.FIGURES["tdu/fig4"].run(task.settings, types.Tick())
+  up = np.asarray(scripted["params"].up)
+  expected = [binary_tree.action_mapping(seed, 30) for seed in range(3)]
+  np.testing.assert_array_equal(up, expected)
+
+
+def test_agents_are_what_the_settings_say():
+  config = runs.agent_config(runs.agent_settings(2.0, 0.0, 15))
+  assert (config.num_members, config.num_explorers) == (5, 15)
+  assert (config.beta, config.prior_scale) == (2.0, 0.0)
+  assert isinstance(config.bonus, bonuses.TDUncertainty)
+  config = runs.agent_config(runs.agent_settings(0.0, 1.0, 15))
+  assert (config.num_members, config.num_explorers, config.prior_scale) == (20, 0, 1.0)
+  assert isinstance(config.bonus, bonuses.NoBonus)
+  preset = runs.agent_config({"agent": "tdu"})
+  assert (preset.beta, preset.prior_scale, preset.ensemble_size) == (1.0, 3.0, 20)
+
+
+def test_seeds_are_the_same_in_one_task_or_in_many():
+  chunks = types.seed_chunks(5, 2)
+  assert chunks == [[0, 1], [2, 3], [4]]
+  solved = {0: 5, 1: 0, 2: 7, 3: 0, 4: 9}
+  table = types.Table(
+    types.Done(
+      "task",
+      {"size": size, "seeds": seeds, "max_episodes": 20},
+      {
+        "solved": np.array([solved[s] if size == 3 else 0 for s in seeds]),
+        "episodes": np.array([solved[s] or 20 for s in seeds]),
+      },
+      1.0,
+      {},
+    )
+    for size in (3, 4)
+    for seeds in reversed(chunks)
+  )
+  small = runs.episodes_to_solve(table, size=3)[:, 0]
+  assert small.tolist() == [5, 20, 7, 20, 9]
+  assert runs.scores(table, size=3).tolist() == [1, 0, 1, 0, 1]
+  assert runs.scores(table).tolist() == [0.5, 0, 0.5, 0, 0.5]
+
+
+def test_deep_sea_is_to_be_solved_before_dithering_would():
+  tasks = sea_tasks(sizes=(6, 14), max_episodes=5000)
+  limits = {task.settings["size"]: task.settings["max_episodes"] for task in tasks}
+  assert limits == {6: 64, 14: 5000}
+
+
+@pytest.mark.parametrize(
+  ("name", "change", "words"),
+  [
+    ("tdu/fig1", {"sizes": (10, 1)}, "at least 2"),
+    ("tdu/fig1", {"sizes": (10, 10)}, "each of them once"),
+    ("tdu/fig1", {"sizes": ()}, "one or more"),
+    ("tdu/fig1", {"agents": ("ngu",)}, "choose from tdu"),
+    ("tdu/fig1", {"max_episodes": 0}, "max_episodes has 0"),
+    ("tdu/fig2", {"seeds_per_task": 0}, "seeds_per_task has 0"),
+    ("tdu/fig2", {"betas": (-1.0,)}, "not negative"),
+    ("tdu/fig2", {"betas": (0.0,)}, "no β above 0"),
+    ("tdu/fig2", {"prior_scales": (float("inf"),)}, "finite"),
+    ("tdu/fig2", {"rivals": ("ucb",)}, "qu, q_ucb"),
+    ("tdu/fig4", {"prior_scale": -1.0}, "not negative"),
+    ("tdu/fig5", {"betas": (0.0, 1.0)}, "leave it out"),
+    ("tdu/fig5", {"explorers": (19,)}, "from 1 to 18"),
+  ],
+)
+def test_what_cannot_be_is_refused(name, change, words):
+  with pytest.raises(ValueError, match=words):
+    dataclasses.replace(registry.FIGURES[name].config, **change)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_smoke_version_is_small_and_judged(verdicts, name):
+  figure = registry.FIGURES[name]
+  assert len(figure.tasks(figure.quick)) == 2
+  held = verdicts(name, solved_in(lambda settings: 10), figure.quick)
+  assert all(isinstance(one, bool) for one in held)
+
+
+@pytest.mark.slow
+def test_tdu_solves_a_small_sea_and_a_small_tree():
+  """For real: with networks that learn, and trees that differ."""
+  tree = registry.FIGURES["tdu/fig4"]
+  config = tree_figures.Depths(sizes=(8,), betas=(1.0,), num_seeds=2)
+  for run, task in (
+    (runs.solve_deep_sea, sea_tasks(sizes=(7,), num_seeds=1)[0]),
+    (tree.run, tree.tasks(config)[0]),
+  ):
+    results = run(task.settings, types.Tick())
+    assert (results["solved"] > 0).all()
+    np.testing.assert_array_equal(results["solved"], results["episodes"])
+    assert (results["bad"] / results["episodes"] < 0.9).all()

@@ -1,0 +1,161 @@
+"""Paper 3's agents on small problems: runs, measures, and what is concluded."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from explorax.experiments.figures import registry, types
+from explorax.experiments.figures.ucb import small
+
+FIGURE = registry.FIGURES["ucb/small"]
+
+
+def _results(episodes, bricks):
+  """Made-up results of a task.
+
+  Args:
+    episodes: (agent, size) → in which episode Deep Sea is solved, 0 for never.
+    bricks: agent → the best mean, to which each seed adds its own.
+  """
+
+  def results(settings):
+    seeds = np.array(settings["seeds"])
+    if settings["problem"] == "deep_sea":
+      solved = np.full(len(seeds), episodes(settings["agent"], settings["size"]))
+      run = np.where(solved > 0, solved, settings["max_episodes"])
+      return {"solved": solved, "episodes": run, "bad": run}
+    best = bricks(settings["agent"]) + 0.01 * seeds
+    return {"curve": np.linspace(0, best, settings["num_points"], axis=1), "best": best}
+
+  return results
+
+
+def test_breakout_is_played_and_drawn(make_up):
+  pytest.importorskip("matplotlib")
+  config = dataclasses.replace(FIGURE.quick, num_members=2)
+  _, task = FIGURE.tasks(config)
+  shares = []
+  played = FIGURE.run(task.settings, types.Tick(shares.append))
+  assert played["curve"].shape == (1, 2) and played["best"].shape == (1,)
+  assert played["best"] >= played["curve"].max() >= 0
+  assert min(shares) >= 0 and 0.5 < max(shares) <= 1
+  sea = _results(lambda agent, size: 30, lambda agent: 0.0)
+  results = [sea, lambda settings: played]
+  table = make_up("ucb/small", lambda s: results[s["problem"] == "breakout"](s), config)
+  assert FIGURE.judge(config, table) == []  # There is no agent to compare with.
+  assert len(FIGURE.draw(config, table).axes) == 2
+
+
+def test_each_seed_is_in_one_task_of_each_problem():
+  tasks = FIGURE.tasks(FIGURE.config)
+  for agent in small.AGENTS:
+    for problem in ({"problem": "breakout"}, {"problem": "deep_sea", "size": 8}):
+      chosen = [
+        task.settings["seeds"]
+        for task in tasks
+        if task.settings | problem | {"agent": agent} == task.settings
+      ]
+      assert sorted(np.concatenate(chosen)) == [0, 1, 2, 3, 4]
+  assert len({task.name for task in tasks}) == len(tasks)
+
+
+def test_ensembles_differ_in_how_they_explore_only():
+  settings = {"num_members": 7, "prior_scale": 0.5}
+  configs = {
+    agent: small.agent_config({**settings, "agent": agent}, batch_size=9)
+    for agent in small.AGENTS
+  }
+  single = configs.pop("double_dqn")
+  assert (single.num_members, single.prior_scale, single.target) == (1, 0, "double_q")
+  assert configs["ucb"].num_members == 7 and configs["ucb"].prior_scale == 0.5
+  for config in configs.values():
+    own = {name: getattr(config, name) for name in ("exploration", "bonus", "beta")}
+    assert dataclasses.replace(configs["ucb"], **own) == config
+  assert len({config.exploration for config in configs.values()}) == 3
+  assert configs["ucb_infogain"].beta == 1 and configs["ucb"].beta == 0
+
+
+def test_means_are_over_windows_of_a_hundred_episodes():
+  rng = np.random.default_rng(0)
+  for num_episodes in (1, 60, 100, 101, 350):
+    ends = np.cumsum(rng.integers(1, 20, num_episodes)).tolist()
+    returns = rng.integers(0, 9, num_episodes).astype(float).tolist()
+    at = np.array([ends[0], ends[num_episodes // 2], ends[-1] + 5])
+    curve, best = small.means(ends, returns, at)
+    for value, step in zip(curve, at, strict=True):
+      past = [r for r, end in zip(returns, ends, strict=True) if end <= step]
+      assert value == pytest.approx(np.mean(past[-100:]))
+    windows = [returns[i : i + 100] for i in range(max(1, num_episodes - 99))]
+    assert best == pytest.approx(max(np.mean(window) for window in windows))
+
+
+def test_claims_hold_where_agents_are_ordered_as_in_the_paper(verdicts):
+  order = list(small.AGENTS)
+  order[-1:] = []  # InfoGain is as good as UCB.
+
+  def rank(agent):
+    return min(list(small.AGENTS).index(agent), len(order) - 1)
+
+  results = _results(
+    episodes=lambda agent, size: 2**size // (1 + rank(agent)),
+    bricks=lambda agent: 5.0 + rank(agent),
+  )
+  assert verdicts("ucb/small", results) == [True] * 7
+
+
+def test_claims_do_not_hold_of_agents_that_are_alike_or_unsolved(verdicts):
+  results = _results(episodes=lambda agent, size: 0, bricks=lambda agent: 5.0)
+  assert verdicts("ucb/small", results) == [False] * 6 + [True]
+  better = ("ucb_infogain", "double_dqn")
+  results = _results(
+    episodes=lambda agent, size: 10 if agent in better else 0,
+    bricks=lambda agent: 9.0 if agent in better else 5.0,
+  )
+  assert verdicts("ucb/small", results) == [False] * 7
+  # Of two baselines, one is not enough.
+  results = _results(
+    episodes=lambda agent, size: 0,
+    bricks=lambda agent: 9.0 if agent in ("ucb", "double_dqn") else 5.0,
+  )
+  assert verdicts("ucb/small", results) == [
+    False,
+    False,
+    True,
+    False,
+    False,
+    False,
+    True,
+  ]
+
+
+def test_numbers_of_episodes_are_told_as_ratios(make_up):
+  results = _results(
+    episodes=lambda agent, size: 50 if agent == "ucb" else 200,
+    bricks=lambda agent: 5.0,
+  )
+  judged = FIGURE.judge(FIGURE.config, make_up("ucb/small", results))
+  findings = {finding.claim: finding.measured for finding in judged}
+  text = findings["Deep Sea: UCB exploration outperforms ensemble voting"]
+  assert text == (
+    "solved 100% and 100% (ensemble voting), in 0.25 times as many episodes "
+    "[0.25, 0.25]"
+  )
+
+
+@pytest.mark.parametrize(
+  ("changes", "message"),
+  [
+    ({"agents": ("ucb", "dqn")}, "agents has 'dqn'; choose from double_dqn, "),
+    ({"agents": ()}, "one or more"),
+    ({"num_members": 1}, "num_members has 1"),
+    ({"prior_scale": -1.0}, "prior_scale has -1.0"),
+    ({"sizes": (1, 4)}, "sizes has 1"),
+    ({"num_seeds": 0}, "num_seeds has 0"),
+    ({"num_steps": 49_999}, "num_steps has 49999; it must be at least 50000"),
+    ({"num_points": 1}, "num_points has 1"),
+  ],
+)
+def test_impossible_settings_are_refused(changes, message):
+  with pytest.raises(ValueError, match=message):
+    dataclasses.replace(FIGURE.config, **changes)
