@@ -1,136 +1,150 @@
 """Bootstrapped DQN on Deep Sea: speed and memory, side by side with bsuite's.
 
 The peer is bsuite's own JAX agent, `boot_dqn.default_agent`: twenty members, hidden
-layers of 50 and 50 units, batches of 128, one update of every member per step. Ours
-is the preset `bootstrapped_dqn` with the same settings, in the `local` runner; a
-measurement in which one made more updates than the other is refused.
-
-Each sample is a process of its own, so that no threads, caches or memory are shared,
-and the contestants take turns, so that a machine that slows down slows all of them.
+layers of 50 and 50 units, batches of 128, one update of every member per step. Ours is
+`python -m explorax.experiments.run --agent=bootstrapped_dqn`, which has the same
+settings; a comparison in which one made more updates than the other is refused.
 """
 
-import pathlib
-import statistics
+import dataclasses
+import functools
+import tempfile
+import time
 from typing import Any
 
-import processes
+import bench
+import bsuite
+import loops
+import numpy as np
 
-_SAMPLE = pathlib.Path(__file__).resolve().with_name("deep_sea_sample.py")
+from explorax import environments
+from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.wiring import builder as builder_lib
+from explorax.agents.wiring import packing
+from explorax.experiments import presets, run
 
-# N → (bsuite's name, environment steps of a sample, how many times as fast as the
-# peer ours means to be).
-SIZES = {10: ("bsuite:deep_sea/0", 800, 3.0), 50: ("bsuite:deep_sea/20", 250, 4.0)}
-# The peer first: (agent, replay).
-CONTESTANTS = (("bsuite", "memory"), ("explorax", "reverb"), ("explorax", "memory"))
+# N → (bsuite's id, environment steps of a sample).
+SIZES = {10: ("deep_sea/0", 800), 50: ("deep_sea/20", 250)}
+# (N, replay) → how many times as fast as the peer ours means to be.
+GOALS = {
+  (10, "reverb"): 3.5,
+  (50, "reverb"): 5.0,
+  (10, "memory"): 4.0,
+  (50, "memory"): 6.0,
+}
+WARM_UP = 200  # Environment steps.
 PEAK_GOAL_MIB = 1536.0
 
-Row = dict[str, Any]
 
-
-def sample(what: str, **flags: Any) -> dict[str, Any]:
-  """What `deep_sea_sample.py` measured; see `processes.sample`."""
-  return processes.sample(_SAMPLE, what, **flags)
-
-
-def measure_speed(quick: bool = False) -> list[Row]:
+def measure_speed(quick: bool = False) -> list[bench.Row]:
   """Environment steps per second, acting and learning, after compilation.
 
   Args:
     quick: one short sample of each, only to see that everything runs.
-
-  Returns:
-    A row for each size and each of our replays: medians, the extremes, the ratio of
-    the medians, the median of the ratios within each round, and the samples.
   """
   rows = []
-  for size, (env, steps, goal) in SIZES.items():
-    rounds = 1 if quick else 3
-    samples: dict[tuple[str, str], list[dict[str, Any]]] = {c: [] for c in CONTESTANTS}
-    for i in range(rounds):
-      # There and back: a machine that slows down steadily favours none.
-      for agent, replay in CONTESTANTS if i % 2 == 0 else CONTESTANTS[::-1]:
-        samples[agent, replay].append(
-          sample(
-            "speed",
-            agent=agent,
-            env=env,
-            replay=replay,
-            steps=steps // 10 if quick else steps,
-          )
-        )
-    peer, *ours = CONTESTANTS
-    rows += [compare(size, goal, c[1], samples[c], samples[peer]) for c in ours]
-  return rows
-
-
-def compare(
-  size: int,
-  goal: float,
-  replay: str,
-  ours: list[dict[str, Any]],
-  peers: list[dict[str, Any]],
-) -> Row:
-  """The row of samples that were taken in turn.
-
-  Raises:
-    RuntimeError: if the two did not make as many updates for the same steps.
-  """
-  for our, peer in zip(ours, peers, strict=True):
-    for name in ("env_steps", "learner_updates"):
-      if our[name] != peer[name]:
-        raise RuntimeError(
-          f"with the {replay} replay at N = {size}, explorax made {our[name]} "
-          f"{name} and bsuite {peer[name]}; the comparison would not be fair."
-        )
-  speeds = [s["steps_per_second"] for s in ours]
-  peer_speeds = [s["steps_per_second"] for s in peers]
-  median, peer_median = statistics.median(speeds), statistics.median(peer_speeds)
-  return {
-    "N": size,
-    "replay": replay,
-    "explorax_steps_per_s": median,
-    "explorax_min": min(speeds),
-    "explorax_max": max(speeds),
-    "bsuite_steps_per_s": peer_median,
-    "bsuite_min": min(peer_speeds),
-    "bsuite_max": max(peer_speeds),
-    "ratio_of_medians": median / peer_median,
-    "median_ratio": statistics.median(
-      a / b for a, b in zip(speeds, peer_speeds, strict=True)
-    ),
-    "goal": goal,
-    "compilations": max(s["compilations"] for s in ours),
-    "samples": {"explorax": ours, "bsuite": peers},
-  }
-
-
-def measure_parts(quick: bool = False) -> list[Row]:
-  """Milliseconds of a step by part, each part waited for before the next begins."""
-  rows = []
-  for size, (env, steps, _) in SIZES.items():
+  for size, (bsuite_id, steps) in SIZES.items():
+    total = WARM_UP + (2 * size if quick else steps)
+    contestants = {
+      "bsuite": functools.partial(
+        bench.sample, "deep_sea:run_peer", bsuite_id=bsuite_id, steps=total
+      )
+    }
     for replay in ("reverb", "memory"):
-      result = sample(
-        "parts", env=env, replay=replay, steps=steps // 10 if quick else steps
-      )
-      rows.append(
-        {"N": size, "replay": replay, **{f"{k}_ms": v for k, v in result.items()}}
-      )
+      flags = (*_flags(bsuite_id, total), f"--replay={replay}")
+      contestants[replay] = functools.partial(bench.run_speed, flags, WARM_UP)
+    samples = bench.in_turn(contestants, 1 if quick else 3)
+    for replay in ("reverb", "memory"):
+      row = {"N": size, "replay": replay}
+      row |= bench.compare(samples[replay], samples["bsuite"])
+      rows.append({**row, "goal": GOALS[size, replay]})
   return rows
 
 
-def measure_memory(quick: bool = False) -> list[Row]:
+def _flags(bsuite_id: str, steps: int) -> tuple[str, ...]:
+  return ("--agent=bootstrapped_dqn", f"--env=bsuite:{bsuite_id}", f"--steps={steps}")
+
+
+def run_peer(bsuite_id: str, steps: int) -> bench.Row:
+  """bsuite's agent in the loop of `bsuite.baselines.experiment`, for whole episodes."""
+  # Here, so that its modules take no memory from the other measurements.
+  from bsuite.baselines.jax import boot_dqn
+
+  environment = bsuite.load_from_id(bsuite_id)
+  specs = environment.observation_spec(), environment.action_spec()
+  agent = boot_dqn.default_agent(*specs)
+  marks: list[bench.Mark] = []
+  num_steps = 0
+  while num_steps < steps:
+    timestep = environment.reset()
+    while not timestep.last():
+      action = agent.select_action(timestep)
+      new_timestep = environment.step(action)
+      agent.update(timestep, action, new_timestep)
+      timestep = new_timestep
+      num_steps += 1
+    # Updates of one member; all have as many. They have no public name.
+    updates = int(agent._ensemble[0].step)
+    marks.append(bench.Mark(num_steps, updates, time.perf_counter()))
+  return bench.speed(marks, WARM_UP)
+
+
+def measure_memory(quick: bool = False) -> list[bench.Row]:
   """A run's peak, with TensorFlow, Reverb and learning, at N = 50."""
-  env = SIZES[50][0]
-  result = sample("memory", env=env, steps=1000 if quick else 10_000)
-  return [{"N": 50, "replay": "reverb", **result, "goal_mib": PEAK_GOAL_MIB}]
+  flags = _flags(SIZES[50][0], 1000 if quick else 10_000)
+  peak = bench.sample("deep_sea:run_for_its_peak", flags=flags)
+  return [{"N": 50, "replay": "reverb", "peak_mib": peak, "goal_mib": PEAK_GOAL_MIB}]
 
 
-def measure_replay_memory(quick: bool = False) -> list[Row]:
+def run_for_its_peak(flags: list[str]) -> float:
+  """The peak of this process's memory, in MiB, after a run from the command line."""
+  with tempfile.TemporaryDirectory() as folder:
+    if code := run.main([*flags, f"--output={folder}/run"]):
+      raise RuntimeError(f"the run ended with code {code}.")
+  return bench.status_mib("VmHWM")
+
+
+def measure_replay_memory(quick: bool = False) -> list[bench.Row]:
   """Bytes that a transition costs in replay at N = 50; an observation is an index."""
-  env = SIZES[50][0]
   # So many that what they cost stands out from what the process holds anyway.
   steps = {"reverb": 10_000 if quick else 50_000, "memory": 200_000}
   return [
-    {"N": 50, "replay": r, **sample("replay", env=env, replay=r, steps=n)}
-    for r, n in steps.items()
+    {"N": 50, "replay": replay}
+    | bench.sample("deep_sea:replay_memory", replay=replay, steps=number)
+    for replay, number in steps.items()
   ]
+
+
+def replay_memory(replay: str, steps: int) -> bench.Row:
+  """What one transition costs in replay: as stored, and as the process grows."""
+  environment = environments.make(f"bsuite:{SIZES[50][0]}", seed=0)
+  preset = presets.PRESETS["bootstrapped_dqn"]
+  config = dataclasses.replace(preset.config, replay_capacity=2 * steps)
+  agent = preset.make_agent(config, environments.spec(environment))
+  store = builder_lib.Builder(agent).make_replay_tables(replay, seed=0)
+  adder = builder_lib.Builder(agent).make_adder(store)
+  no_extras: dict[str, Any] = {}
+  loop = loops.inserting(
+    environment, agent, adder, np.random.default_rng(0), lambda: no_extras
+  )
+  loop.run(steps // 10)  # What is allocated once.
+  before = bench.status_mib("VmRSS")
+  loop.run(steps)
+  grown = bench.status_mib("VmRSS") - before
+  store.close()
+  return {
+    "transitions": steps,
+    "row_bytes": packing.RecordPacker(adder_lib.column_specs(agent)).num_bytes,
+    "bytes_per_transition": grown * 2**20 / steps,
+  }
+
+
+TABLES = (
+  bench.Table(
+    "Bootstrapped DQN on Deep Sea from the command line, beside bsuite's: environment "
+    "steps per second",
+    measure_speed,
+  ),
+  bench.Table("Peak memory of a run on Deep Sea", measure_memory),
+  bench.Table("Memory of a transition in replay", measure_replay_memory),
+)

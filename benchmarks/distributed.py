@@ -8,6 +8,7 @@ import statistics
 import tempfile
 from typing import Any
 
+import bench
 import processes
 import scaling
 import soak
@@ -122,3 +123,16 @@ def measure_costs(quick: bool = False) -> scaling.Costs:
     pull_us=1e6 * busy["cores"]["collector"] / pulls_per_s,
     **settings,
   )
+
+
+TABLES = (
+  bench.Table(
+    "The distributed runner's actors while its learner sleeps: environment steps per "
+    "second of all",
+    measure_acting,
+  ),
+  bench.Table("Shares of the learner's time, with two actors", measure_learner),
+  bench.Table("Weights through Ray's object store", measure_weights),
+  bench.Table("Seconds after a kill", measure_recovery),
+  bench.Table("R2D2 on Pong with 256 actors and one GPU, on paper", measure_scaling),
+)

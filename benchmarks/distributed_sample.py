@@ -29,7 +29,7 @@ import jax
 import loops
 import numpy as np
 import processes
-import sequences_sample
+import sequences
 
 from explorax import environments
 from explorax.agents import types
@@ -475,7 +475,7 @@ def _insert(
   rng = np.random.default_rng(0)
   writer = client.writer()
   adder = adder_lib.WindowAdder(agent, writer)
-  extras = sequences_sample.fake_extras(agent, rng)
+  extras = sequences.fake_extras(agent, rng)
   num_actions = agent.spec.actions.num_values
 
   def encoded(timestep: dm_env.TimeStep) -> dm_env.TimeStep:

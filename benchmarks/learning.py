@@ -1,181 +1,337 @@
-"""Which agents solve Deep Sea, and in how many episodes: five seeds each.
+"""What agents learn: who solves Deep Sea, and three claims about sequence agents.
 
-  python benchmarks/learning.py --output=results/learning            # runs, or goes on
-  python benchmarks/learning.py --output=results/learning --table    # only prints
+  python benchmarks/learning.py                        # all, or what is missing of it
+  python benchmarks/learning.py --only=deep_sea
+  python benchmarks/learning.py --only=memory,sparse,maze
+  python benchmarks/learning.py --table=benchmarks/results/learning.jsonl
+  python benchmarks/learning.py --curve=curve.png --table=RUNS   # draws the maze's
 
-A run ends when bsuite's rule for its experiment calls it solved, or after
-`--episodes`. Each finished run is a line of `runs.jsonl`, and is not run again.
-Replay is the seeded one in memory, so that a run can be repeated to the bit on one
-machine. Each run has one thread; `--workers` of them run side by side.
+On Deep Sea a run ends when bsuite's rule for its experiment calls it solved. The three
+claims: a recurrent agent solves a task that needs memory, and one without does not;
+temporally-extended exploration finds a sparse reward, and ε-greedy does not; and
+episodic novelty of learned controllable states covers a maze that is full of noise,
+where random projections and random network distillation do not.
+
+Each run is a task with one thread, and kept; replay is the seeded one in memory, so
+that a run can be repeated to the bit on one machine.
 """
 
 import argparse
-import concurrent.futures
-import dataclasses
 import json
 import math
 import os
 import pathlib
 import statistics
 import sys
-import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from explorax.experiments import threads
+import bench
 
-# label → (preset, the fields that differ from it)
-VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-  "tdu": ("tdu", {}),
-  "tdu, distinct target priors": ("tdu", {"target_prior": "distinct"}),
-  "bootstrapped_dqn": ("bootstrapped_dqn", {}),
-  "double_dqn": ("double_dqn", {}),
-  "ucb": ("ucb", {}),
+from explorax import environments
+from explorax.experiments import config as config_lib
+from explorax.experiments import output, overrides, presets
+from explorax.experiments.recording import console
+from explorax.experiments.runners import core, local
+from explorax.experiments.tasks import pool, store, types
+
+
+class Experiment(NamedTuple):
+  """Agents compared in environments.
+
+  Attributes:
+    envs: the environments' names.
+    agents: label → (preset, `--set` of the settings that differ from it).
+    seeds: how many.
+    episodes: the most of a run that ends at the solution; None for other runs.
+    steps: of training, of the other runs.
+    eval_every: environment steps between two evaluations of the greedy policy.
+    metric: what is reported: of each evaluation episode, its `return` or one of the
+      environment's metrics.
+  """
+
+  envs: tuple[str, ...]
+  agents: dict[str, tuple[str, tuple[str, ...]]]
+  seeds: int
+  episodes: int | None = None
+  steps: int | None = None
+  eval_every: int | None = None
+  metric: str = "return"
+
+
+EVAL_EPISODES = 100
+# Episodes in a small maze are short: paper 2's windows of 50 would be mostly padding.
+_SHORT = ("sequence_length=10", "sequence_period=5", "batch_size=32")
+# bsuite's ids of Deep Sea are the sizes 10, 12, …, 50 in order: /0 is 10, /5 is 20.
+EXPERIMENTS = {
+  "deep_sea": Experiment(
+    ("bsuite:deep_sea/0", "bsuite:deep_sea/5"),
+    {"tdu": ("tdu", ()), "bootstrapped_dqn": ("bootstrapped_dqn", ())},
+    seeds=5,
+    episodes=2000,
+  ),
+  "distinct_priors": Experiment(
+    ("bsuite:deep_sea/0",),
+    {"tdu, distinct target priors": ("tdu", ("target_prior=distinct",))},
+    seeds=5,
+    episodes=2000,
+  ),
+  "no_exploration": Experiment(
+    ("bsuite:deep_sea/5",),
+    {"double_dqn": ("double_dqn", ())},
+    seeds=5,
+    episodes=2000,
+  ),
+  "stochastic": Experiment(
+    ("bsuite:deep_sea_stochastic/0", "bsuite:deep_sea_stochastic/5"),
+    {name: (name, ()) for name in ("tdu", "bootstrapped_dqn", "ucb")},
+    seeds=5,
+    episodes=2000,
+  ),
+  "memory": Experiment(
+    ("bsuite:memory_len/9",),
+    {"r2d2": ("r2d2", ()), "dqn": ("dqn", ())},
+    seeds=3,
+    steps=33_000,
+    eval_every=11_000,
+  ),
+  "sparse": Experiment(
+    ("jax:gridworld/30,time_limit=150",),
+    {"r2d2_ez": ("r2d2_ez", ()), "r2d2": ("r2d2", ())},
+    seeds=10,
+    steps=20_000,
+    eval_every=5_000,
+  ),
+  "maze": Experiment(
+    ("jax:disco_maze/5",),
+    {
+      "ngu": ("ngu", _SHORT),
+      "ngu, random projections": ("ngu", (*_SHORT, "bonus.states=random")),
+      "r2d2_rnd": ("r2d2_rnd", _SHORT),
+    },
+    seeds=3,
+    steps=30_000,
+    eval_every=5_000,
+    metric="coverage",
+  ),
 }
-# bsuite's ids of these experiments are the sizes 10, 12, …, 50 in order.
-DETERMINISTIC = {10: "bsuite:deep_sea/0", 20: "bsuite:deep_sea/5"}
-STOCHASTIC = {
-  10: "bsuite:deep_sea_stochastic/0",
-  20: "bsuite:deep_sea_stochastic/5",
-}
 
 
-def tasks(num_seeds: int) -> list[tuple[str, str, int]]:
-  """(label, environment, seed) of every run, the short ones first."""
-  pairs = [("tdu", env) for env in DETERMINISTIC.values()]
-  pairs += [("bootstrapped_dqn", env) for env in DETERMINISTIC.values()]
-  pairs += [("tdu, distinct target priors", DETERMINISTIC[10])]
-  pairs += [("double_dqn", DETERMINISTIC[20])]
-  for env in STOCHASTIC.values():
-    pairs += [(label, env) for label in ("tdu", "bootstrapped_dqn", "ucb")]
-  return [(label, env, seed) for label, env in pairs for seed in range(num_seeds)]
+def tasks(names: Sequence[str]) -> list[types.Task]:
+  """Every run of the experiments, seed by seed."""
+  return [
+    types.Task(
+      f"{name}/{label.replace(', ', '_').replace(' ', '_')}_{env_index}_seed{seed}",
+      {
+        "experiment": name,
+        "label": label,
+        "preset": preset,
+        "set": settings,
+        "env": env,
+        "seed": seed,
+        **{field: getattr(experiment, field) for field in _OF_A_RUN},
+      },
+    )
+    for name in names
+    for experiment in [EXPERIMENTS[name]]
+    for seed in range(experiment.seeds)
+    for env_index, env in enumerate(experiment.envs)
+    for label, (preset, settings) in experiment.agents.items()
+  ]
 
 
-def run_task(label: str, env_name: str, seed: int, episodes: int) -> dict[str, Any]:
-  """One run: its first episodes below each threshold of average regret."""
-  threads.use_one_thread()
-  from explorax import environments
-  from explorax.experiments import config as config_lib
-  from explorax.experiments import presets
-  from explorax.experiments.runners import core, local
+_OF_A_RUN = ("episodes", "steps", "eval_every", "metric")
 
-  preset_name, changes = VARIANTS[label]
-  preset = presets.PRESETS[preset_name]
-  environment = environments.make(env_name, seed=seed)
-  config = dataclasses.replace(preset.config, **changes)
+
+def train(settings: types.Settings, tick: types.Tick) -> types.Results:
+  """One run: a row of `runs.jsonl`."""
+  env, seed = settings["env"], settings["seed"]
+  preset = presets.PRESETS[settings["preset"]]
+  config = overrides.apply(preset.config_for(env), settings["set"])
+  environment = environments.make(env, seed=seed)
   agent = preset.make_agent(config, environments.spec(environment))
-  bsuite_rule = environments.solved_rule(env_name)
-  below_09 = environments.SolvedRule(threshold=0.9)
-  average_regret = math.nan
+  solves = settings["episodes"] is not None
+  solved = environments.solved_rule(env) if solves else None
+  regret = math.nan
+  trained: list[float] = []
+  evaluations: list[tuple[int, float]] = []
+
+  def measure(episode: Any) -> float:
+    if settings["metric"] == "return":
+      return float(episode.episode_return)
+    return float(episode.metrics[settings["metric"]])
 
   def on_episode(episode: core.Episode) -> None:
-    nonlocal average_regret
+    nonlocal regret
+    if solved is None:
+      trained.append(measure(episode))
+      tick(episode.env_steps / settings["steps"])
+      return
     bad = episode.metrics["total_bad_episodes"]
-    average_regret = bad / episode.episode
-    below_09.update(episode.episode, bad)
-    bsuite_rule.update(episode.episode, bad)
+    regret = bad / episode.episode
+    solved.update(episode.episode, bad)
+    tick(episode.episode / settings["episodes"])
 
-  start = time.monotonic()
   result = local.run(
     agent,
     environment,
-    config_lib.RunConfig(seed=seed, replay="memory", episodes=episodes),
+    config_lib.RunConfig(
+      seed=seed,
+      replay="memory",
+      episodes=settings["episodes"],
+      steps=settings["steps"],
+      eval_every=settings["eval_every"],
+      eval_episodes=EVAL_EPISODES,
+    ),
     core.Hooks(
       on_episode=on_episode,
-      stop=lambda: bsuite_rule.solved_episode is not None,
+      stop=lambda: solved is not None and solved.solved_episode is not None,
+      on_evaluation=lambda done: evaluations.append(
+        (done.env_steps, statistics.fmean(map(measure, done.episodes)))
+      ),
     ),
+    evaluation_environment=None if solves else environments.make(env, seed=seed + 1000),
+  )
+  row = {
+    "experiment": settings["experiment"],
+    "label": settings["label"],
+    "env": env,
+    "seed": seed,
+    "env_steps": result.env_steps,
+    "learner_updates": result.learner_updates,
+  }
+  if solved is not None:
+    row |= {
+      "max_episodes": settings["episodes"],
+      "solved_episode": solved.solved_episode,
+      "episodes": result.episodes,
+      "average_regret": regret,
+    }
+  else:
+    row |= {
+      "metric": settings["metric"],
+      "training_first_100": statistics.fmean(trained[:100]),
+      "training_last_100": statistics.fmean(trained[-100:]),
+      "evaluations": evaluations,
+    }
+  return row
+
+
+def table(runs: Sequence[bench.Row]) -> str:
+  """The runs as Markdown tables: of those that may solve, and of those evaluated."""
+  groups: dict[tuple[str, str], list[bench.Row]] = {}
+  for run in sorted(runs, key=lambda run: run["seed"]):
+    groups.setdefault((run["label"], run["env"]), []).append(run)
+  solving = [group for group in groups.values() if "solved_episode" in group[0]]
+  evaluated = [group for group in groups.values() if "evaluations" in group[0]]
+  tables = []
+  if solving:
+    tables.append(bench.format_table([_solved_row(group) for group in solving]))
+  if evaluated:
+    tables.append(bench.format_table([_evaluated_row(group) for group in evaluated]))
+  return "\n\n".join(tables)
+
+
+def _solved_row(group: Sequence[bench.Row]) -> bench.Row:
+  solved = [r["solved_episode"] for r in group if r["solved_episode"] is not None]
+  each = ", ".join(
+    str(r["solved_episode"])
+    if r["solved_episode"] is not None
+    else f"not in {r['max_episodes']} (regret {r['average_regret']:.2f})"
+    for r in group
   )
   return {
-    "label": label,
-    "env": env_name,
-    "seed": seed,
-    "max_episodes": episodes,
-    "solved_episode": bsuite_rule.solved_episode,
-    "first_below_0.9": below_09.solved_episode,
-    "episodes": result.episodes,
-    "average_regret": average_regret,
-    "env_steps": result.env_steps,
-    "seconds": round(time.monotonic() - start, 1),
+    "agent": group[0]["label"],
+    "environment": f"`{group[0]['env']}`",
+    "solved": f"{len(solved)}/{len(group)}",
+    "episodes to solve: median (each seed)": (
+      f"{statistics.median(solved):g} ({each})" if solved else f"– ({each})"
+    ),
   }
 
 
-def table(runs: list[dict[str, Any]]) -> str:
-  """The runs as a Markdown table, a row for each agent and environment."""
-  rows = [
-    "| agent | environment | solved | episodes to solve: median (each seed) |",
-    "| --- | --- | --- | --- |",
-  ]
-  groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-  for run in runs:
-    groups.setdefault((run["label"], run["env"]), []).append(run)
-  for (label, env), group in groups.items():
-    group.sort(key=lambda run: run["seed"])
-    solved = [r["solved_episode"] for r in group if r["solved_episode"] is not None]
-    each = ", ".join(
-      str(r["solved_episode"])
-      if r["solved_episode"] is not None
-      else f"not in {r['max_episodes']} (regret {r['average_regret']:.2f})"
-      for r in group
-    )
-    median = f"{statistics.median(solved):g} ({each})" if solved else f"– ({each})"
-    rows.append(f"| {label} | `{env}` | {len(solved)}/{len(group)} | {median} |")
-  return "\n".join(rows)
+def _evaluated_row(group: Sequence[bench.Row]) -> bench.Row:
+  last = [run["evaluations"][-1][1] for run in group]
+  each = ", ".join(f"{value:.3g}" for value in last)
+  return {
+    "agent": group[0]["label"],
+    "environment": f"`{group[0]['env']}`",
+    "metric": group[0]["metric"],
+    "last evaluation: mean (each seed)": f"{statistics.fmean(last):.3g} ({each})",
+  }
 
 
-def run_all(
-  todo: list[tuple[Any, ...]],
-  run: Callable[..., dict[str, Any]],
-  path: pathlib.Path,
-  workers: int,
-) -> int:
-  """Runs `run(*task)` for each task and appends what it returns to `path`.
+def draw(runs: Sequence[bench.Row], path: pathlib.Path) -> None:
+  """The maze's coverage in evaluation: each seed, and the mean over them."""
+  from matplotlib import figure
 
-  Each has a new process, so that nothing of one run is left in the next. Returns how
-  many failed; the others' results are kept, whatever became of those.
-  """
-  failed = 0
-  with concurrent.futures.ProcessPoolExecutor(workers, max_tasks_per_child=1) as pool:
-    futures = {pool.submit(run, *task): task for task in todo}
-    for future in concurrent.futures.as_completed(futures):
-      if (error := future.exception()) is not None:
-        failed += 1
-        print(f"{futures[future]} failed: {error!r}", file=sys.stderr, flush=True)
-        continue
-      line = json.dumps(future.result())
-      with path.open("a") as f:
-        f.write(line + "\n")
-      print(line, flush=True)
-  return failed
-
-
-def read(path: pathlib.Path) -> list[dict[str, Any]]:
-  """The finished runs."""
-  path.parent.mkdir(parents=True, exist_ok=True)
-  return (
-    [json.loads(line) for line in path.read_text().splitlines()]
-    if path.exists()
-    else []
+  experiment = EXPERIMENTS["maze"]
+  drawing = figure.Figure(figsize=(6.4, 4.0), layout="constrained")
+  axes = drawing.subplots()
+  for label, style in zip(experiment.agents, ("-", "--", ":"), strict=True):
+    found = [run["evaluations"] for run in runs if run["label"] == label]
+    if not found:
+      continue
+    # An evaluation comes at the end of the episode in which its step is passed.
+    every = experiment.eval_every or 1
+    steps = [round(step / every) * every for step, _ in found[0]]
+    curves = [[value for _, value in evaluations] for evaluations in found]
+    mean = [statistics.fmean(values) for values in zip(*curves, strict=True)]
+    (line,) = axes.plot(steps, mean, style, label=label, linewidth=2)
+    for curve in curves:
+      axes.plot(steps, curve, style, color=line.get_color(), alpha=0.35)
+  axes.set(
+    xlabel="environment steps",
+    ylabel="share of positions visited in an episode",
+    title=f"{experiment.envs[0]}, greedy policy, each seed and their mean",
+    ylim=(0, None),
   )
+  axes.legend()
+  axes.grid(alpha=0.3)
+  drawing.savefig(path, dpi=150)
 
 
-def main() -> None:
+def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
   parser.add_argument("--output", default="results/learning")
-  parser.add_argument("--episodes", type=int, default=2000)
-  parser.add_argument("--seeds", type=int, default=5)
-  parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-  parser.add_argument("--table", action="store_true", help="only print the table")
+  parser.add_argument("--only", default=",".join(EXPERIMENTS), metavar="NAME,...")
+  parser.add_argument("--workers", type=int, help="tasks side by side [one per core]")
+  parser.add_argument(
+    "--table", type=pathlib.Path, help="only print that of these runs"
+  )
+  parser.add_argument("--curve", type=pathlib.Path, help="draw the maze's curves")
   args = parser.parse_args()
+  names = args.only.split(",")
+  for name in names:
+    if name not in EXPERIMENTS:
+      parser.error(f"no experiment {name!r}; choose from {', '.join(EXPERIMENTS)}.")
+  code = 0
+  if args.table is not None:
+    runs = [json.loads(line) for line in args.table.read_text().splitlines()]
+  else:
+    runs, code = compute(names, args.output, args.workers)
+  if args.curve is not None:
+    draw(runs, args.curve)
+  print(table(runs))
+  return code
 
-  path = pathlib.Path(args.output) / "runs.jsonl"
-  done = {(r["label"], r["env"], r["seed"], r["max_episodes"]) for r in read(path)}
-  todo = [(*t, args.episodes) for t in tasks(args.seeds)]
-  todo = [] if args.table else [t for t in todo if t not in done]
-  failed = run_all(todo, run_task, path, args.workers)
-  print(table(read(path)))
-  if failed:
-    sys.exit(f"{failed} of {len(todo)} runs failed; run it again to repeat them.")
+
+def compute(
+  names: Sequence[str], folder: str, workers: int | None
+) -> tuple[list[bench.Row], int]:
+  """The rows of the experiments, as far as they are done, and the exit code."""
+  # Workers import this module.
+  paths = [str(bench.FOLDER), *filter(None, [os.environ.get("PYTHONPATH")])]
+  os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+  directory = output.RunDirectory.create(folder)
+  with pool.Pool(console.Console(sys.stdout), workers=workers) as where:
+    done = where.compute("learning:train", tasks(names), store.Store(directory))
+    code = where.exit_code
+  runs = [{**each.results, "seconds": round(each.seconds, 1)} for each in done if each]
+  lines = "".join(json.dumps(run) + "\n" for run in runs)
+  directory.write("runs.jsonl", lambda file: file.write(lines.encode()))
+  return runs, code
 
 
 if __name__ == "__main__":
-  main()
+  sys.exit(main())

@@ -1,12 +1,13 @@
 """Steps through episodes, of the bare environment or of an actor."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import dm_env
 import numpy as np
 
+from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import batched_actor
@@ -56,6 +57,39 @@ def bare(environment: dm_env.Environment, rng: np.random.Generator) -> Loop:
     return action
 
   return Loop(environment, lambda _: None, select, lambda *_: None)
+
+
+def inserting(
+  environment: dm_env.Environment,
+  agent: types.Agent,
+  adder: adder_lib.WindowAdder,
+  rng: np.random.Generator,
+  extras: Callable[[], Mapping[str, Any]],
+) -> Loop:
+  """Random actions, whose transitions go into replay.
+
+  Args:
+    environment: to be stepped.
+    agent: whose encoding of observations is stored.
+    adder: writes to replay.
+    rng: of the actions.
+    extras: makes those of a row.
+  """
+
+  def encoded(timestep: dm_env.TimeStep) -> dm_env.TimeStep:
+    return timestep._replace(observation=agent.encoding(timestep.observation))
+
+  def observe(action: Any, timestep: dm_env.TimeStep) -> None:
+    adder.add(action, encoded(timestep), extras())
+    if timestep.last():
+      adder.add_last(extras())
+
+  return Loop(
+    environment,
+    lambda timestep: adder.add_first(encoded(timestep)),
+    lambda _: rng.integers(agent.spec.actions.num_values),
+    observe,
+  )
 
 
 def acting(environment: dm_env.Environment, actor: actor_lib.Actor) -> Loop:

@@ -1,16 +1,13 @@
 """Times the losses side by side with rlax's, where rlax has them.
 
-`python benchmarks/losses.py` prints the rows as JSON; `measure` returns them. Calls
-alternate, so that whatever else the machine does disturbs both alike, and are checked
-to give the same errors before they are timed.
+Calls alternate, so that whatever else the machine does disturbs both alike, and are
+checked to give the same errors before they are timed.
 """
 
-import json
-import statistics
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import bench
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -128,12 +125,11 @@ def _batch(seed: int) -> tuple[jax.Array, ...]:
   )
 
 
-class Timed:
+class Jitted:
   """A loss jitted over the batch: its errors, or the gradient of their squares."""
 
   def __init__(self, loss: Loss, with_gradient: bool):
     self.num_traces = 0
-    self.microseconds: list[float] = []
 
     def errors(*arguments: jax.Array) -> jax.Array:
       self.num_traces += 1
@@ -144,50 +140,48 @@ class Timed:
 
     self.call = jax.jit(jax.grad(mean_square) if with_gradient else errors)
 
-  def time(self, arguments: tuple[jax.Array, ...]) -> None:
-    start = time.perf_counter()
-    jax.block_until_ready(self.call(*arguments))
-    self.microseconds.append(1e6 * (time.perf_counter() - start))
 
-
-def _measure(pair: Pair, with_gradient: bool, repeats: int) -> dict[str, Any]:
-  contestants = [Timed(pair.ours, with_gradient)]
+def _compare(pair: Pair, with_gradient: bool, repeats: int) -> bench.Row:
+  contestants = {"explorax": Jitted(pair.ours, with_gradient)}
   if pair.peers is not None:
-    contestants.append(Timed(pair.peers, with_gradient))
+    contestants["rlax"] = Jitted(pair.peers, with_gradient)
   batches = [_batch(seed) for seed in range(4)]
-  results = [np.asarray(timed.call(*batches[0])) for timed in contestants]
+  results = [np.asarray(each.call(*batches[0])) for each in contestants.values()]
   # Transformed values of rlax's are good to three digits only.
   scale = float(np.max(np.abs(results[0])))
   np.testing.assert_allclose(results[-1], results[0], rtol=2e-2, atol=2e-3 * scale)
-  for i in range(repeats):
-    for timed in contestants[:: 1 if i % 2 else -1]:
-      timed.time(batches[i % len(batches)])
-  ours = statistics.median(contestants[0].microseconds)
+  calls = {
+    name: lambda i, each=each: jax.block_until_ready(each.call(*batches[i % 4]))
+    for name, each in contestants.items()
+  }
+  times = bench.alternate(calls, repeats)
   row = {
     "name": f"{pair.name}{', gradient' if with_gradient else ''}",
-    "explorax_us": ours,
-    "compilations_after_first": contestants[0].num_traces - 1,
+    "explorax_us": times["explorax"],
+    "compilations_after_first": contestants["explorax"].num_traces - 1,
   }
-  if pair.peers is not None:
-    peers = statistics.median(contestants[1].microseconds)
-    row |= {"rlax_us": peers, "ratio": peers / ours}
+  if "rlax" in times:
+    row |= {"rlax_us": times["rlax"], "ratio": times["rlax"] / times["explorax"]}
   return row
 
 
-def measure(repeats: int = 300) -> list[dict[str, Any]]:
-  """Medians of `repeats` calls each, of 64 sequences of 80 steps and 18 actions.
+def measure(quick: bool = False) -> list[bench.Row]:
+  """Medians of 300 calls each, of 64 sequences of 80 steps and 18 actions.
 
   Returns:
-    One dict per loss, and per loss with its gradient: `name`, `explorax_us`
-    (microseconds a call), `compilations_after_first`, and where rlax has the loss
-    `rlax_us` and `ratio`, how many times as fast as rlax's ours is.
+    A row for each loss, and each loss with its gradient: microseconds a call, and where
+    rlax has the loss, how many times as fast as rlax's ours is.
   """
   return [
-    _measure(pair, with_gradient, repeats)
+    _compare(pair, with_gradient, 30 if quick else 300)
     for pair in _pairs()
     for with_gradient in (False, True)
   ]
 
 
-if __name__ == "__main__":
-  print(json.dumps(measure(), indent=2))
+def sample(quick: bool = False) -> list[bench.Row]:
+  """`measure`, in a fresh process."""
+  return bench.sample("losses:measure", platform=None, quick=quick)
+
+
+TABLES = (bench.Table("Losses, beside rlax", sample),)

@@ -1,20 +1,20 @@
 """Times a step of episodic novelty side by side with rlax's.
 
-`python -m benchmarks.novelty` prints a table; `measure` returns it as data. Both
-memories are full, donated and jitted, and their steps alternate, so that whatever
+Both memories are full, donated and jitted, and their steps alternate, so that whatever
 else the machine does disturbs both alike.
 """
 
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
+import bench
 import jax
 import numpy as np
 import rlax
 
 from explorax import exploration
+
+SIZES = ((30_000, 32), (5000, 32))  # Capacity and dimension.
 
 _Step = Callable[[Any, jax.Array], tuple[jax.Array, Any]]
 
@@ -48,55 +48,43 @@ def _peers(embeddings: np.ndarray) -> tuple[_Step, Any]:
   return jax.jit(step, donate_argnums=0), state
 
 
-def _time(step: _Step, state: Any, embedding: jax.Array) -> tuple[float, Any]:
-  """Seconds that one step takes, and the state after it."""
-  start = time.perf_counter()
-  _, state = jax.block_until_ready(step(state, embedding))
-  return time.perf_counter() - start, state
+class _Novelty:
+  """Steps of a memory, one after another."""
+
+  def __init__(self, step: _Step, state: Any, queries: list[jax.Array]):
+    self._step, self._state, self._queries = step, state, queries
+
+  def __call__(self, i: int) -> None:
+    query = self._queries[i % len(self._queries)]
+    _, self._state = jax.block_until_ready(self._step(self._state, query))
 
 
-def measure(
-  sizes: tuple[tuple[int, int], ...] = ((30_000, 32), (5000, 32)),
-  num_steps: int = 500,
-) -> list[dict[str, Any]]:
-  """Medians over `num_steps` steps for each (capacity, dim).
-
-  Returns:
-    One dict per size: `name`, `explorax_us` and `rlax_us` (microseconds per step) and
-    `ratio`, how many times as fast as rlax.
-  """
+def measure(quick: bool = False) -> list[bench.Row]:
+  """Microseconds of a step for each size of the memory: medians over 500 steps."""
   rows = []
   rng = np.random.default_rng(0)
-  for capacity, dim in sizes:
+  for capacity, dim in SIZES:
     embeddings = rng.normal(size=(capacity, dim)).astype(np.float32)
     queries = [jax.device_put(x) for x in rng.normal(size=(10, dim)).astype(np.float32)]
-    contestants = [_ours(embeddings), _peers(embeddings)]
-    times: list[list[float]] = [[], []]
-    for i in range(num_steps + 10):
-      for j, (step, state) in enumerate(contestants):
-        seconds, state = _time(step, state, queries[i % len(queries)])
-        contestants[j] = (step, state)
-        if i >= 10:  # The first ones compile.
-          times[j].append(seconds)
-    ours, peers = (1e6 * statistics.median(t) for t in times)
+    contestants = {
+      "explorax": _Novelty(*_ours(embeddings), queries),
+      "rlax": _Novelty(*_peers(embeddings), queries),
+    }
+    times = bench.alternate(contestants, 50 if quick else 500, warm_up=10)
     rows.append(
       {
         "name": f"episodic novelty {capacity}x{dim}",
-        "explorax_us": ours,
-        "rlax_us": peers,
-        "ratio": peers / ours,
+        "explorax_us": times["explorax"],
+        "rlax_us": times["rlax"],
+        "ratio": times["rlax"] / times["explorax"],
       }
     )
   return rows
 
 
-def main() -> None:
-  for row in measure():
-    print(
-      f"{row['name']}: {row['explorax_us']:.0f} us, rlax {row['rlax_us']:.0f} us, "
-      f"{row['ratio']:.2f} times as fast"
-    )
+def sample(quick: bool = False) -> list[bench.Row]:
+  """`measure`, in a fresh process."""
+  return bench.sample("novelty:measure", platform=None, quick=quick)
 
 
-if __name__ == "__main__":
-  main()
+TABLES = (bench.Table("A step of episodic novelty, beside rlax", sample),)

@@ -1,15 +1,34 @@
 """The sequence agents at full size on Atari: acting, replay's memory, and learning.
 
-Each sample is a process of its own; what it compares takes turns in it. Acting and
-replay are measured on the CPU, learning on whatever device JAX has.
+  python benchmarks/run.py --only=sequences
+  python benchmarks/bench.py sequences:learner '{"agent": "ngu"}'  # for a GPU
+
+Acting is measured from the command line, with a replay that is too empty to learn from,
+beside the bare environment; acting and replay on the CPU, learning on whatever device
+JAX has.
 """
 
-import pathlib
+import dataclasses
+import functools
+import importlib.util
+import statistics
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import processes
+import bench
+import dm_env
+import jax
+import loops
+import numpy as np
 
-_SAMPLE = pathlib.Path(__file__).resolve().with_name("sequences_sample.py")
+from explorax import environments
+from explorax.agents import types
+from explorax.agents.r2d2 import agent as r2d2_agent
+from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.wiring import builder as builder_lib
+from explorax.agents.wiring import packing
+from explorax.experiments import presets
 
 AGENTS = ("r2d2", "r2d2_retrace", "ngu")
 # Game → (environment steps that are inserted, MiB that 100 000 mean to stay under).
@@ -18,39 +37,60 @@ GAMES: dict[str, tuple[int, float | None]] = {
   "MontezumaRevenge": (20_000, None),
   "MsPacman": (20_000, None),
 }
-# On a GPU also in these; on a CPU they are the same as float32.
-LOWER_PRECISIONS = ("tensorfloat32", "bfloat16")
+# Of JAX's matrix products and convolutions. The lower ones are for a GPU; on a CPU they
+# are the same as float32.
+PRECISIONS = ("float32", "tensorfloat32", "bfloat16")
 UPDATES_GOAL = 50.0  # Per second, on a GPU, with lower precision.
-
-Row = dict[str, Any]
-
-
-def sample(what: str, platform: str | None = "cpu", **flags: Any) -> dict[str, Any]:
-  """What `sequences_sample.py` measured; see `processes.sample`."""
-  return processes.sample(_SAMPLE, what, platform, **flags)
+_WARM_UP = 900  # Environment steps, which span two fetches of the weights.
+_NEVER = 1_000_000  # A minimum of replay that no sample reaches.
 
 
-def measure_acting(quick: bool = False) -> list[Row]:
-  """Steps per second of actors on Pong, beside the bare environment's.
-
-  The actor writes to Reverb, or to the memory replay where there is no Reverb.
+def measure_acting(quick: bool = False) -> list[bench.Row]:
+  """Steps per second of a run on Pong that does not learn, beside the environment's.
 
   Args:
     quick: a few steps, only to see that everything runs.
-
-  Returns:
-    A row for each agent: the medians of both, the share of the environment's speed
-    that is left, and the compilations after the warm-up, which spans two fetches of
-    the weights.
   """
-  flags = {"rounds": 3, "steps": 100} if quick else {}
-  return [
-    {"agent": agent} | sample("acting", agent=agent, env="atari:Pong", **flags)
-    for agent in AGENTS
-  ]
+  rows = []
+  steps, rounds = (500, 1) if quick else (3000, 3)
+  replay = "reverb" if importlib.util.find_spec("reverb") else "memory"
+  for agent in AGENTS:
+    # Episodes of at most 500 steps: the clock is read at their ends.
+    env = f"{presets.PRESETS[agent].environment_for('atari:Pong')},max_frames=2000"
+    flags = [f"--agent={agent}", f"--env={env}", f"--steps={_WARM_UP + steps}"]
+    flags += [f"--replay={replay}", f"--set=min_replay_size={_NEVER}"]
+    contestants = {
+      "agent": functools.partial(bench.run_speed, flags, _WARM_UP),
+      "environment": functools.partial(
+        bench.sample, "sequences:environment_speed", env=env, steps=steps
+      ),
+    }
+    samples = bench.in_turn(contestants, rounds)
+    speeds = {
+      name: statistics.median(each["steps_per_s"] for each in found)
+      for name, found in samples.items()
+    }
+    rows.append(
+      {
+        "agent": agent,
+        "replay": replay,
+        "agent_steps_per_s": speeds["agent"],
+        "environment_steps_per_s": speeds["environment"],
+        "share": speeds["agent"] / speeds["environment"],
+        "samples": samples,
+      }
+    )
+  return rows
 
 
-def measure_replay_memory(quick: bool = False) -> list[Row]:
+def environment_speed(env: str, steps: int) -> bench.Row:
+  """Steps per second of an environment under random actions."""
+  loop = loops.bare(environments.make(env, seed=0), np.random.default_rng(0))
+  loop.run(_WARM_UP)
+  return {"steps_per_s": loop.run(steps)}
+
+
+def measure_replay_memory(quick: bool = False) -> list[bench.Row]:
   """MiB of 100 000 Atari steps in Reverb, beyond the process with an empty server.
 
   Sequences of 80 overlap by 40, as `ngu` stores them; steps that were not inserted
@@ -58,29 +98,175 @@ def measure_replay_memory(quick: bool = False) -> list[Row]:
   """
   rows = []
   for game, (steps, goal) in GAMES.items():
-    row = {"game": game}
-    row |= sample(
-      "replay",
-      agent="ngu",
-      env=f"atari:{game}",
-      steps=min(steps, 5000) if quick else steps,
-    )
-    if goal is not None and "note" not in row:
-      row["goal_mib"] = goal
-    rows.append(row)
+    number = min(steps, 5000) if quick else steps
+    arguments = {"agent": "ngu", "env": f"atari:{game}", "steps": number}
+    row = {"game": game} | bench.sample("sequences:replay_memory", **arguments)
+    rows.append(row if goal is None or "note" in row else {**row, "goal_mib": goal})
   return rows
 
 
-def measure_learner(quick: bool = False) -> list[Row]:
+def replay_memory(agent: str, env: str, steps: int) -> bench.Row:
+  """How much this process grows from an empty Reverb server to `steps` steps in it.
+
+  Actions are random. All that grows is counted, what the first insertion allocates
+  once and the writer's open chunks included. Without Reverb there is only a `note`.
+  """
+  preset = presets.PRESETS[agent]
+  name = preset.environment_for(env)
+  environment = environments.make(name, seed=0)
+  config = _with_capacity(preset.config_for(name), 2 * steps)
+  made = preset.make_agent(config, environments.spec(environment))
+  try:
+    store = builder_lib.Builder(made).make_replay_tables("reverb", seed=0)
+  except ImportError as error:
+    return {"note": f"not measured: {error}"}
+  rng = np.random.default_rng(0)
+  writer = store.writer()
+  adder = adder_lib.WindowAdder(made, writer)
+  extras = fake_extras(made, rng)
+  # What an emulator allocates once is no replay's.
+  loops.bare(environment, rng).run(min(steps, 500))
+  before = bench.status_mib("VmRSS")
+  loops.inserting(environment, made, adder, rng, lambda: next(extras)).run(steps)
+  writer.flush()
+  grown = bench.status_mib("VmRSS") - before
+  store.close()
+  return {
+    "env_steps": steps,
+    "windows": adder.num_windows,
+    "raw_bytes_per_step": _raw_bytes_per_step(made),
+    "bytes_per_step": grown * 2**20 / steps,
+    "mib_per_100k_steps": grown * 1e5 / steps,
+  }
+
+
+def fake_extras(
+  agent: types.Agent, rng: np.random.Generator
+) -> Iterator[Mapping[str, np.ndarray]]:
+  """Extras without an actor, for ever: what it computes is drawn at random.
+
+  The recurrent state and the novelty are new floats at every step, so that they do
+  not compress; the others hardly vary in a run either.
+  """
+  fixed = {n: np.zeros(s.shape, s.dtype) for n, s in agent.extras_spec.items()}
+  varying = [n for n in ("core_state", "r_int") if n in fixed]
+  while True:
+    drawn = {n: rng.standard_normal(fixed[n].shape, dtype=np.float32) for n in varying}
+    yield {**fixed, **drawn}
+
+
+def measure_learner(quick: bool = False) -> list[bench.Row]:
   """Updates per second of `ngu`, in float32 and, on a GPU, in lower precisions."""
-  flags: dict[str, Any] = {"agent": "ngu"}
-  if quick:
-    flags |= {"updates": 1, "warm_up": 1}
-  rows = [sample("learner", platform=None, precision="float32", **flags)]
-  if rows[0]["platform"] == "gpu":
-    rows += [
-      sample("learner", platform=None, precision=precision, **flags)
-      | {"goal": UPDATES_GOAL}
-      for precision in LOWER_PRECISIONS
-    ]
+  arguments = {"agent": "ngu"} | ({"updates": 1, "warm_up": 1} if quick else {})
+  first = bench.sample("sequences:learner", platform=None, **arguments)
+  rows = [first]
+  for precision in PRECISIONS[1:] if first["platform"] == "gpu" else ():
+    row = bench.sample(
+      "sequences:learner", platform=None, precision=precision, **arguments
+    )
+    rows.append({**row, "goal": UPDATES_GOAL})
   return rows
+
+
+def learner(
+  agent: str = "ngu",
+  precision: str = "float32",
+  updates: int = 500,
+  seconds: float = 20.0,
+  warm_up: int = 2,
+) -> bench.Row:
+  """Updates per second on frames of 84 × 84, on whatever device JAX has.
+
+  The learner takes its batches from the memory replay, and gives it their priorities,
+  as in a run; no emulator is needed, and no Reverb.
+
+  Args:
+    agent: of the sequence engine.
+    precision: of `PRECISIONS`.
+    updates: that are measured at most.
+    seconds: after which, two updates having been made, no more are.
+    warm_up: updates before those.
+  """
+  spec = types.EnvironmentSpec(
+    dm_env.specs.Array((84, 84, 1), np.uint8),
+    dm_env.specs.DiscreteArray(18),  # Atari's full set.
+  )
+  config = presets.PRESETS[agent].config_for("atari:")
+  config = _with_capacity(config, 2 * config.batch_size * config.sequence_period)
+  with jax.default_matmul_precision(precision):
+    made = r2d2_agent.make_agent(config, spec)
+    builder = builder_lib.Builder(made)
+    store = builder.make_replay_tables("memory", seed=0)
+    _fill(made, store, config.replay_capacity)
+    learner = builder.make_learner(
+      jax.random.PRNGKey(0), builder.make_dataset_iterator(store), store
+    )
+
+    def update(most: int, limit: float) -> tuple[int, float]:
+      """How many updates were made, and in how many seconds."""
+      number, start = 0, time.perf_counter()
+      while number < most and (number < 2 or time.perf_counter() - start < limit):
+        learner.step()
+        number += 1
+      jax.block_until_ready(learner.get_variables(["params"]))
+      return number, time.perf_counter() - start
+
+    update(warm_up, 1e9)
+    compilations = bench.CompilationCounter()
+    number, elapsed = update(updates, seconds)
+  if not learner.is_finite():
+    raise FloatingPointError(f"an update in {precision} was not finite.")
+  device = jax.devices()[0]
+  return {
+    "device": device.device_kind,
+    "platform": device.platform,
+    "precision": precision,
+    "batch": f"{config.batch_size} x {config.sequence_length}",
+    "updates": number,
+    "updates_per_s": number / elapsed,
+    "compilations": compilations.count,
+  }
+
+
+def _fill(agent: types.Agent, store: builder_lib.Replay, num_steps: int) -> None:
+  """Inserts one episode of noise: the frames do not change what an update costs."""
+  rng = np.random.default_rng(0)
+  shape = agent.encoding.spec.shape
+  adder = builder_lib.Builder(agent).make_adder(store)
+  extras = fake_extras(agent, rng)
+
+  def observation() -> np.ndarray:
+    return rng.integers(256, size=shape, dtype=np.uint8)
+
+  adder.add_first(dm_env.restart(observation()))
+  for i in range(num_steps):
+    make = dm_env.termination if i + 1 == num_steps else dm_env.transition
+    timestep = make(float(rng.integers(-1, 2)), observation())
+    action = rng.integers(agent.spec.actions.num_values)
+    adder.add(action, timestep, {**next(extras), "behaviour_prob": np.float32(1)})
+  adder.add_last(next(extras))
+
+
+def _with_capacity(config: Any, env_steps: int) -> Any:
+  """A config whose replay holds so many steps, or the few that it must hold."""
+  least = config.batch_size * config.sequence_period
+  return dataclasses.replace(
+    config, replay_capacity=max(env_steps, least), min_replay_size=1
+  )
+
+
+def _raw_bytes_per_step(agent: types.Agent) -> float:
+  """Of the columns as they are: each row once, the state once per window."""
+  sizes = {
+    name: packing.RecordPacker({name: column}).num_bytes
+    for name, column in adder_lib.column_specs(agent).items()
+  }
+  first = sum(sizes.pop(name) for name in agent.replay.first_row_extras)
+  return sum(sizes.values()) + first / agent.replay.period
+
+
+TABLES = (
+  bench.Table("Acting on Pong: steps per second", measure_acting),
+  bench.Table("Replay of frames in Reverb", measure_replay_memory),
+  bench.Table("Learner of ngu", measure_learner),
+)

@@ -1,0 +1,275 @@
+"""What all benchmarks share: fresh processes, rounds in turn, medians and tables.
+
+  python benchmarks/bench.py deep_sea:run_peer '{"env": "deep_sea/0", "steps": 100}'
+
+calls a function in this process and prints what it returns as the last line, as JSON:
+`sample` does this in a process of its own, so that no threads, caches or memory are
+shared by what is compared.
+"""
+
+import csv
+import importlib
+import json
+import math
+import os
+import pathlib
+import platform as platform_lib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+_TIMEOUT = 1800  # Seconds for one sample.
+_COMPILATION = "/jax/core/compile/backend_compile_duration"
+
+Row = dict[str, Any]
+
+
+class Table(NamedTuple):
+  """A table of the report."""
+
+  title: str
+  measure: Callable[[bool], list[Row]]  # quick → rows
+
+
+class Mark(NamedTuple):
+  """How far a program was, and when."""
+
+  env_steps: int
+  learner_updates: int
+  seconds: float
+
+
+def sample(function: str, platform: str | None = "cpu", **arguments: Any) -> Any:
+  """What `module:function` of this folder returns, called in a fresh process.
+
+  Args:
+    function: its name.
+    platform: of JAX; None: the one that JAX chooses in this shell.
+    **arguments: of the function, as JSON has them.
+
+  Raises:
+    RuntimeError: if it failed, with the end of what it printed.
+  """
+  script = str(FOLDER / "bench.py")
+  text = _run([script, function, json.dumps(arguments)], platform)
+  return json.loads(text.splitlines()[-1])
+
+
+def run_speed(flags: Sequence[str], warm_up: int, platform: str | None = "cpu") -> Row:
+  """Environment steps per second of a run from the command line, after `warm_up`.
+
+  Args:
+    flags: of `explorax.experiments.run`.
+    warm_up: environment steps that are not measured; compilation is among them.
+    platform: as for `sample`.
+  """
+  with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder, "run")
+    command = ["-P", "-m", "explorax.experiments.run", *flags, f"--output={path}"]
+    _run(command, platform)
+    files = sorted(path.glob("seed*/metrics.csv")) or [path / "metrics.csv"]
+    with open(files[0], newline="") as file:
+      marks = [
+        Mark(*(kind(row[name]) for name, kind in _OF_A_MARK.items()))
+        for row in csv.DictReader(file)
+      ]
+  found = speed(marks, warm_up)
+  found["steps_per_s"] *= len(files)  # Seeds side by side.
+  return found
+
+
+_OF_A_MARK = {"env_steps": int, "learner_updates": int, "wall_seconds": float}
+
+
+def speed(marks: Iterable[Mark], warm_up: int) -> Row:
+  """Environment steps per second between the first mark after the warm-up and the last.
+
+  Marks of one moment count as the last of them: the device runner reports many episodes
+  at a time.
+  """
+  by_time = {mark.seconds: mark for mark in marks}
+  measured = [mark for mark in by_time.values() if mark.env_steps >= warm_up]
+  first, last = measured[0], measured[-1]
+  steps, seconds = last.env_steps - first.env_steps, last.seconds - first.seconds
+  if not seconds:
+    raise RuntimeError(f"there is one mark after {warm_up} steps; measure more steps.")
+  return {
+    "steps_per_s": steps / seconds,
+    "env_steps": last.env_steps,
+    "learner_updates": last.learner_updates,
+  }
+
+
+def in_turn(
+  contestants: Mapping[str, Callable[[], Row]], rounds: int
+) -> dict[str, list[Row]]:
+  """The samples of each contestant, taken in turn.
+
+  The order alternates: a machine that slows down steadily favours none.
+  """
+  samples: dict[str, list[Row]] = {name: [] for name in contestants}
+  for i in range(rounds):
+    for name in list(contestants)[:: 1 if i % 2 == 0 else -1]:
+      samples[name].append(contestants[name]())
+  return samples
+
+
+def alternate(
+  contestants: Mapping[str, Callable[[int], Any]], repeats: int, warm_up: int = 1
+) -> dict[str, float]:
+  """Median microseconds of a call of each contestant; the calls alternate.
+
+  Args:
+    contestants: name → is called with the number of the repeat, and waits for its
+      result.
+    repeats: that are measured.
+    warm_up: repeats before those, which compile.
+  """
+  seconds: dict[str, list[float]] = {name: [] for name in contestants}
+  for i in range(warm_up + repeats):
+    for name in list(contestants)[:: 1 if i % 2 == 0 else -1]:
+      start = time.perf_counter()
+      contestants[name](i)
+      seconds[name].append(time.perf_counter() - start)
+  return {
+    name: 1e6 * statistics.median(times[warm_up:]) for name, times in seconds.items()
+  }
+
+
+def compare(ours: Sequence[Row], peers: Sequence[Row], *, same: bool = True) -> Row:
+  """Medians, extremes and ratios of samples that were taken in turn.
+
+  Args:
+    ours: samples.
+    peers: as many.
+    same: whether both must have made as many steps and updates.
+
+  Raises:
+    RuntimeError: if one has made more than the other, and should not.
+  """
+  for our, peer in zip(ours, peers, strict=True):
+    for name in ("env_steps", "learner_updates"):
+      if same and our[name] != peer[name]:
+        raise RuntimeError(
+          f"explorax made {our[name]} {name} and the peer {peer[name]}; the comparison "
+          "would not be fair."
+        )
+  speeds, peer_speeds = ([each["steps_per_s"] for each in x] for x in (ours, peers))
+  return {
+    "explorax_steps_per_s": statistics.median(speeds),
+    "min": min(speeds),
+    "max": max(speeds),
+    "peer_steps_per_s": statistics.median(peer_speeds),
+    "peer_min": min(peer_speeds),
+    "peer_max": max(peer_speeds),
+    "ratio_of_medians": statistics.median(speeds) / statistics.median(peer_speeds),
+    "median_ratio": statistics.median(
+      a / b for a, b in zip(speeds, peer_speeds, strict=True)
+    ),
+    "samples": {"explorax": list(ours), "peer": list(peers)},
+  }
+
+
+def format_table(rows: Sequence[Row]) -> str:
+  """Rows as a Markdown table; what is itself a list or a dict is left to the JSON."""
+  columns = list(
+    dict.fromkeys(
+      name
+      for row in rows
+      for name, value in row.items()
+      if not isinstance(value, (dict, list, tuple))
+    )
+  )
+  cells = [columns] + [
+    [_format(row[c]) if c in row else "–" for c in columns] for row in rows
+  ]
+  widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
+
+  def join(line: Iterable[str]) -> str:
+    padded = (cell.ljust(w) for cell, w in zip(line, widths, strict=True))
+    return "| " + " | ".join(padded) + " |"
+
+  rule = join("-" * w for w in widths)
+  return "\n".join([join(cells[0]), rule, *map(join, cells[1:])])
+
+
+def machine() -> Row:
+  """What is measured on."""
+  from explorax.experiments import versions
+
+  info = pathlib.Path("/proc/cpuinfo")
+  lines = info.read_text().splitlines() if info.exists() else []
+  names = [line.split(":", 1)[1].strip() for line in lines if line[:10] == "model name"]
+  cpu = names[0] if names else platform_lib.processor() or platform_lib.machine()
+  return {"cpu": cpu, **versions.collect()}
+
+
+def status_mib(field: str) -> float:
+  """A size in /proc/self/status, in MiB: `VmRSS` is now, `VmHWM` the peak.
+
+  The peak is this program's own, where `ru_maxrss` begins with that of the process
+  which started it.
+  """
+  status = pathlib.Path("/proc/self/status").read_text()
+  found = re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)
+  if found is None:
+    raise RuntimeError(f"/proc/self/status has no {field}; this needs Linux.")
+  return int(found[1]) / 1024
+
+
+class CompilationCounter:
+  """Counts, in `count`, what XLA has compiled in this process since it was made."""
+
+  def __init__(self) -> None:
+    import jax  # Here, so that processes that only start others do not load it.
+
+    self.count = 0
+    jax.monitoring.register_event_duration_secs_listener(self._hear)
+
+  def _hear(self, event: str, duration: float, **kwargs: Any) -> None:
+    del duration, kwargs
+    self.count += event == _COMPILATION
+
+
+def _run(command: Sequence[str], platform: str | None) -> str:
+  """What Python prints, in a process with XLA's own settings."""
+  environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
+  environment["TF_CPP_MIN_LOG_LEVEL"] = "3"
+  if platform is not None:
+    environment["JAX_PLATFORMS"] = platform
+  done = subprocess.run(
+    [sys.executable, *command],
+    env=environment,
+    capture_output=True,
+    text=True,
+    timeout=_TIMEOUT,
+  )
+  if done.returncode:
+    raise RuntimeError(
+      f"`{' '.join(command)}` ended with code {done.returncode}:\n{done.stderr[-2000:]}"
+    )
+  return done.stdout
+
+
+def _format(value: Any) -> str:
+  """Four significant digits, and no exponent where none is needed."""
+  if not isinstance(value, float) or not math.isfinite(value):
+    return str(value)
+  return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def main() -> None:
+  name, arguments = sys.argv[1:]
+  module, _, function = name.partition(":")
+  result = getattr(importlib.import_module(module), function)(**json.loads(arguments))
+  print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,88 @@
+"""One smoke test of each benchmark that computes something itself."""
+
+import dataclasses
+
+import dm_env
+import numpy as np
+import pytest
+
+from explorax.experiments import presets
+from explorax.experiments.tasks import types
+
+
+class _Episodes(dm_env.Environment):
+  """Episodes of three steps, whose calls are noted."""
+
+  def __init__(self):
+    self.calls = ""
+
+  def reset(self):
+    self.calls += "|"
+    self._left = 3
+    return dm_env.restart(np.zeros(2, np.float32))
+
+  def step(self, action):
+    self.calls += str(action)
+    self._left -= 1
+    make = dm_env.transition if self._left else dm_env.termination
+    return make(1.0, np.zeros(2, np.float32))
+
+  def observation_spec(self):
+    return dm_env.specs.Array((2,), np.float32)
+
+  def action_spec(self):
+    return dm_env.specs.DiscreteArray(2)
+
+
+def test_a_loop_goes_on_where_it_was(load):
+  environment = _Episodes()
+  begun, observed = [], []
+  loop = load("loops").Loop(
+    environment,
+    begun.append,
+    lambda timestep: int(timestep.first()),
+    lambda action, timestep: observed.append((action, timestep.last())),
+  )
+  assert loop.run(4) > 0
+  loop.run(3)
+  assert environment.calls == "|100|100|1"
+  assert len(begun) == 3 and all(timestep.first() for timestep in begun)
+  assert observed == [(1, False), (0, False), (0, True)] * 2 + [(1, False)]
+
+
+def test_the_bare_loop_never_runs_out_of_actions(load):
+  environment = _Episodes()
+  load("loops").bare(environment, np.random.default_rng(0)).run(20_001)
+  actions = environment.calls.replace("|", "")
+  assert len(actions) == 20_001 and set(actions) == {"0", "1"}
+
+
+@pytest.mark.slow
+def test_a_learner_is_measured(load, monkeypatch):
+  sequences = load("sequences")
+  preset = presets.PRESETS["r2d2"]
+  small = {"torso": "small", "hidden_sizes": (), "lstm_size": 8, "head_size": 8}
+  small |= {"sequence_length": 6, "sequence_period": 3, "batch_size": 2, "burn_in": 0}
+  config = dataclasses.replace(preset.config, **small)
+  monkeypatch.setattr(type(preset), "config_for", lambda *_: config)
+  found = sequences.learner("r2d2", updates=3, seconds=1e6, warm_up=1)
+  assert (found["platform"], found["batch"]) == ("cpu", "2 x 6")
+  assert found["updates"] == 3 and found["compilations"] == 0
+  assert found["updates_per_s"] > 0
+
+
+def test_a_transition_in_replay_is_measured(load):
+  found = load("deep_sea").replay_memory("memory", 2000)
+  assert found["transitions"] == 2000 and found["row_bytes"] > 0
+
+
+@pytest.mark.parametrize("name", ["deep_sea", "memory"])
+def test_learning_is_measured(load, name):
+  learning = load("learning")
+  task = learning.tasks([name])[0]
+  settings = {**task.settings, "preset": "dqn", "set": ["min_replay_size=1000"]}
+  settings |= {"episodes": 3} if name == "deep_sea" else {"steps": 40, "eval_every": 20}
+  row = learning.train(settings, types.Tick())
+  assert row["env"] == task.settings["env"] and row["seed"] == 0
+  assert "solved_episode" in row if name == "deep_sea" else len(row["evaluations"]) == 2
+  assert task.settings["label"] in learning.table([row])
