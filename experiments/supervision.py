@@ -6,10 +6,10 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from explorax import environments
-from explorax.experiments import errors, many_seeds, signals
+from explorax.experiments import errors, signals
 from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import recorder as recorder_lib
@@ -22,115 +22,13 @@ NON_FINITE = "non_finite.json"
 
 def run(job: job_lib.Job) -> int:
   """Runs the job, leaves its files whatever happens, and returns the exit code."""
-  checkpoints = job.checkpoints
+  config, checkpoints = job.config, job.checkpoints
   if checkpoints is None:
     raise ValueError("the run is finished; there is nothing to supervise.")
   console = console_lib.Console(sys.stdout)
   _announce_start(job, console)
-  make = _OneSeed if job.config.num_seeds == 1 else _many_seeds
-  recording: _Recording = make(job, console)
-
-  def tell(text: str) -> None:
-    recording.pause()
-    console.line(text)
-
-  checkpoints.companion, checkpoints.tell = recording.save, tell
-  return _supervise(job, console, recording)
-
-
-class _Recording(Protocol):
-  """What writes the files of a run."""
-
-  @property
-  def problem(self) -> errors.OutputError | None: ...
-
-  def hooks(self) -> core.Hooks: ...
-
-  def save(self) -> dict[str, Any] | None: ...
-
-  def pause(self) -> None: ...
-
-  def finish(
-    self,
-    status: str,
-    results: Mapping[int, core.Result],
-    weights: Mapping[int, Any],
-    wall_seconds: float,
-  ) -> tuple[str, list[errors.OutputError]]: ...
-
-
-class _OneSeed:
-  """The recording of a run of one seed."""
-
-  def __init__(self, job: job_lib.Job, console: console_lib.Console):
-    config = job.config
-    self._job = job
-    self._film = video.Film(config.video) if config.evaluates else None
-    self._recorder = recorder_lib.Recorder(
-      job.directory,
-      title=config.title,
-      num_episodes=config.episodes,
-      num_steps=config.steps,
-      solved_rule=environments.solved_rule(config.env),
-      console=console,
-      film=self._film,
-      resumed=_resumed(job),
-    )
-    self.save = self._recorder.save
-    self.pause = self._recorder.pause
-
-  @property
-  def problem(self) -> errors.OutputError | None:
-    return self._recorder.problem
-
-  def hooks(self) -> core.Hooks:
-    return core.Hooks(
-      on_episode=self._recorder.on_episode,
-      on_evaluation=self._recorder.on_evaluation,
-      on_env_failure=self._on_env_failure,
-      on_message=console_lib.complain,
-      on_processes=self._on_processes,
-      on_replacement=self._on_replacement,
-      watcher=self._film,
-    )
-
-  def finish(
-    self,
-    status: str,
-    results: Mapping[int, core.Result],
-    weights: Mapping[int, Any],
-    wall_seconds: float,
-  ) -> tuple[str, list[errors.OutputError]]:
-    seed = self._job.config.seed
-    outcome, problems = self._recorder.finish(
-      status, results.get(seed), weights.get(seed), wall_seconds
-    )
-    return outcome.table(self._job.config.title), problems
-
-  def _on_env_failure(self, failure: core.Failure) -> None:
-    self._recorder.on_env_failure(failure)
-    if self._job.config.debug:
-      traceback.print_exception(failure.error)
-    console_lib.complain(
-      f"{failure}; it is recreated (failure {failure.number} in a row, {failure.limit} "
-      "are allowed)."
-    )
-
-  def _on_replacement(self, replaced: Any) -> None:
-    self._recorder.on_replacement(replaced.role)
-    console_lib.complain(replaced.sentence)
-
-  def _on_processes(self, pids: Mapping[str, int]) -> None:
-    """Records the ids of the processes, for whoever looks after them."""
-    try:
-      self._job.directory.write_json("processes.json", pids)
-    except errors.OutputError as error:
-      console_lib.complain(error)
-
-
-def _many_seeds(job: job_lib.Job, console: console_lib.Console) -> many_seeds.Recorders:
-  config = job.config
-  return many_seeds.Recorders(
+  film = video.Film(config.video) if config.evaluates else None
+  recorder = recorder_lib.Recorder(
     job.directory,
     {seed: {**job.record, "seed": seed, "num_seeds": 1} for seed in config.seeds},
     title=f"{config.agent} on {config.env}",
@@ -138,14 +36,48 @@ def _many_seeds(job: job_lib.Job, console: console_lib.Console) -> many_seeds.Re
     num_steps=config.steps,
     solved_rule=lambda: environments.solved_rule(config.env),
     console=console,
-    resumed=_resumed(job),
+    film=film,
+    resumed=checkpoints.found.record["companion"] if checkpoints.found else None,
   )
+  checkpoints.companion, checkpoints.tell = recorder.save, console.line
+  return _supervise(job, console, recorder, _hooks(job, recorder, film))
 
 
-def _resumed(job: job_lib.Job) -> Mapping[str, Any] | None:
-  """What the recording has put into the checkpoint from which the run resumes."""
-  found = job.checkpoints.found if job.checkpoints else None
-  return None if found is None else found.record["companion"]
+def _hooks(
+  job: job_lib.Job, recorder: recorder_lib.Recorder, film: video.Film | None
+) -> core.Hooks:
+  """What the runner calls, but for `stop`."""
+
+  def on_env_failure(failure: core.Failure) -> None:
+    recorder.on_env_failure(failure)
+    if job.config.debug:
+      traceback.print_exception(failure.error)
+    console_lib.complain(
+      f"{failure}; it is recreated (failure {failure.number} in a row, {failure.limit} "
+      "are allowed)."
+    )
+
+  def on_replacement(replaced: Any) -> None:
+    recorder.on_replacement(replaced.role)
+    console_lib.complain(replaced.sentence)
+
+  def on_processes(pids: Mapping[str, int]) -> None:
+    try:
+      job.directory.write_json("processes.json", pids)
+    except errors.OutputError as error:
+      console_lib.complain(error)
+
+  return core.Hooks(
+    on_episode=recorder.on_episode,
+    on_evaluation=recorder.on_evaluation,
+    on_env_failure=on_env_failure,
+    on_message=console_lib.complain,
+    on_processes=on_processes,
+    on_replacement=on_replacement,
+    watcher=film,
+    make_environment=job.make_environment,
+    checkpoints=job.checkpoints,
+  )
 
 
 def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
@@ -180,7 +112,10 @@ def _train(job: job_lib.Job, hooks: core.Hooks) -> dict[int, core.Result]:
 
 
 def _supervise(
-  job: job_lib.Job, console: console_lib.Console, recording: _Recording
+  job: job_lib.Job,
+  console: console_lib.Console,
+  recorder: recorder_lib.Recorder,
+  hooks: core.Hooks,
 ) -> int:
   """Trains, leaves the files whatever happens, and returns the exit code."""
   config = job.config
@@ -191,14 +126,11 @@ def _supervise(
   try:
     with signals.stop_on_signals(_announce) as stop:
       hooks = dataclasses.replace(
-        recording.hooks(),
-        stop=lambda: stop() or recording.problem is not None,
-        make_environment=job.make_environment,
-        checkpoints=job.checkpoints,
+        hooks, stop=lambda: stop() or recorder.problem is not None
       )
       results = _train(job, hooks)
     weights = {seed: result.weights for seed, result in results.items()}
-    if recording.problem is None:
+    if recorder.problem is None:
       status, exit_code = "finished", 0
       if any(result.interrupted for result in results.values()):
         status, exit_code = "interrupted", stop.exit_code
@@ -214,7 +146,7 @@ def _supervise(
   finally:
     # Also when a traceback is on its way: what was recorded belongs to the user.
     seconds = job.checkpoints.seconds if job.checkpoints else 0.0
-    table, unwritten = recording.finish(status, results, weights, seconds)
+    table, unwritten = recorder.finish(status, results, weights, seconds)
     problems.extend(unwritten)
   console.line("\n" + table)
   _announce_files(job, console, failed=bool(problems))

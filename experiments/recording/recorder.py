@@ -1,14 +1,21 @@
-"""Everything that a run writes while it lasts and when it ends."""
+"""Everything that a run writes while it lasts and when it ends.
+
+A run of several seeds has a directory for each of them, with what a run of that seed
+alone leaves behind, and beside these:
+
+    config.json       of all seeds
+    curve.png         the mean over seeds with its interval
+    summary.json      the outcome of each seed, and of all
+    seed0/, seed1/, …
+"""
 
 import functools
-import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from explorax.experiments import errors, output
-from explorax.experiments import weights as weights_lib
+from explorax.experiments import errors, output, weights
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import (
   events,
@@ -26,38 +33,46 @@ if TYPE_CHECKING:
 
 WEIGHTS = "checkpoints/final.npz"
 
+_Write = Callable[[BinaryIO], Any]
+
 
 class Recorder:
-  """Writes a run's files and shows its progress.
+  """Writes the files of a run, of one seed or of several, and shows its progress.
 
-  Writing that fails does not raise: the run could then not save what it has learnt.
-  It is kept in `problem`, which runners look at through `stop`.
+  A failure to write does not raise an error, which would keep the run from saving what
+  it has learnt: it is kept in `problem`, which the run checks through its stop hook.
+
+  Attributes:
+    problem: the first failure to write; None if there was none.
   """
 
   def __init__(
     self,
     directory: output.RunDirectory,
+    settings: Mapping[int, Mapping[str, Any]],
     *,
     title: str,
     num_episodes: int | None,
     num_steps: int | None,
-    solved_rule: "environments.SolvedRule | None",
+    solved_rule: "Callable[[], environments.SolvedRule | None]",
     console: console_lib.Console,
     film: video.Film | None = None,
     resumed: Mapping[str, Any] | None = None,
   ):
-    """Begins the files that grow, or goes on with them.
+    """Creates the files that grow, or resumes them.
 
     Args:
       directory: of the run.
-      title: of the curve and of the summary.
-      num_episodes: after how many episodes the run ends, if it does.
-      num_steps: after how many environment steps it ends, if it does.
-      solved_rule: an `environments.SolvedRule`, or None where there is none.
+      settings: seed → the content of its `config.json`, which is written here only if
+        there are several seeds.
+      title: of the curves and of the summary, without the seeds.
+      num_episodes: after how many episodes (of each seed) the run ends, if it does.
+      num_steps: after how many environment steps (of each seed) it ends, if it does.
+      solved_rule: makes a rule for a seed, or None where there is none.
       console: for the progress.
       film: watches the evaluations of the run; None if there are to be none.
-      resumed: what `save` returned, from which on everything is written again; None
-        to begin.
+      resumed: what `save` returned, after which everything is written again; None
+        to create the files.
 
     Raises:
       OutputError: if the files cannot be written.
@@ -65,157 +80,245 @@ class Recorder:
     self.problem: errors.OutputError | None = None
     self._directory = directory
     self._title = title
-    self._solved_rule = solved_rule
-    self._returns = returns.Returns()
-    self._film = film
-    self._evaluations = returns.Evaluations()
-    before = resumed or {}
-    self._failures = before.get("failures", 0)
-    self._replacements: dict[str, int] = dict(before.get("replacements", {}))
-    self._last: core.Episode | None = None
-    self._csv = metrics_csv.MetricsCsv(directory, resumed=before.get("metrics"))
-    for row in self._csv.resumed_rows():
-      self._take(row)
-    self._evaluation_csv = None
-    if film is not None:
-      self._evaluation_csv = metrics_csv.MetricsCsv(
-        directory,
-        "evaluation.csv",
-        metrics_csv.EVALUATION_COLUMNS,
-        before.get("evaluation"),
-      )
-      self._evaluations.add(self._evaluation_csv.resumed_rows())
-    self._events = events.EventWriter(directory, before.get("events"))
+    self._seeds: dict[int, _Seed] = {}
+    for seed, content in settings.items():
+      own, own_title = directory, f"{title}, seed {seed}"
+      if len(settings) > 1:
+        own = output.RunDirectory.create(
+          directory.path / f"seed{seed}", may_hold_run=directory.holds_run
+        )
+        own.write_json("config.json", content)
+      before = resumed[str(seed)] if resumed else {}
+      self._seeds[seed] = _Seed(own, own_title, solved_rule(), film, before)
+      if len(settings) == 1:
+        self._title = own_title
+    self._first = next(iter(self._seeds.values()))
+    self._returns = self._first.returns  # Those of all seeds, for the progress.
+    if len(settings) > 1:
+      self._returns = returns.Returns()
     self._progress = progress.RunProgress(
       console, num_episodes=num_episodes, num_steps=num_steps
     )
 
-  @property
-  def solved_episode(self) -> int | None:
-    return self._solved_rule.solved_episode if self._solved_rule else None
-
   def on_episode(self, episode: "core.Episode") -> None:
-    """Takes in an `Episode` of a runner; `policy` is its group."""
-    self._take(episode)
-    self._progress.update(episode, self._returns)
-    if self.problem is not None:
-      return
-    try:
-      self._csv.write(episode)
-      self._events.write(episode.env_steps, _scalars(episode))
-    except errors.OutputError as error:
-      self.problem = error
+    """Takes in an `Episode` of a runner; the progress is that of the slowest seed."""
+    is_slowest = True
+    if len(self._seeds) == 1:
+      seed = self._first
+    else:
+      seed = self._seeds[episode.seed]
+      self._returns.add(episode)
+      is_slowest = all(
+        episode.episode <= len(each.returns)
+        for each in self._seeds.values()
+        if each is not seed
+      )
+    seed.take(episode)
+    if is_slowest:
+      self._progress.update(episode, self._returns)
+    self._attempt(lambda: seed.write(episode))
 
   def on_evaluation(self, evaluation: "core.Evaluation") -> None:
     """Takes in an `Evaluation` of a runner."""
-    self._evaluations.add(evaluation.episodes)
+    self._first.evaluations.add(evaluation.episodes)
     self._progress.evaluated(evaluation)
-    if self.problem is not None or self._evaluation_csv is None:
-      return
-    try:
-      for episode in evaluation.episodes:
-        self._evaluation_csv.write(episode)
-      self._events.write(evaluation.env_steps, _evaluation_scalars(evaluation))
-    except errors.OutputError as error:
-      self.problem = error
+    self._attempt(lambda: self._first.write_evaluation(evaluation))
 
   def on_env_failure(self, failure: "core.Failure") -> None:
-    """Counts a crash of an environment, and ends the live line for what is said."""
+    """Counts a crash of an environment."""
     del failure
-    self._failures += 1
-    self.pause()
+    self._first.failures += 1
 
   def on_replacement(self, role: str) -> None:
-    """Counts a process that another has the place of."""
-    self._replacements[role] = self._replacements.get(role, 0) + 1
-    self.pause()
-
-  def pause(self) -> None:
-    """Ends the live line, for what is said next."""
-    self._progress.close()
-
-  def finish(
-    self, status: str, result: "core.Result | None", weights: Any, wall_seconds: float
-  ) -> tuple[summary.Summary, list[errors.OutputError]]:
-    """Writes the files of a run's end, each even if another one cannot be written.
-
-    Args:
-      status: one of `summary.STATUSES`.
-      result: the runner's `Result`; None if it returned none.
-      weights: those to save; None for none.
-      wall_seconds: how long the run took.
-
-    Returns:
-      The summary, and what could not be written.
-    """
-    self._progress.close()
-    self._csv.close()
-    if self._evaluation_csv is not None:
-      self._evaluation_csv.close()
-    self._events.close()
-    outcome = self._summarise(status, result, wall_seconds)
-    problems = [] if self.problem is None else [self.problem]
-    for name, write in self._last_files(weights).items():
-      try:
-        self._directory.write(name, write)
-      except errors.OutputError as error:
-        problems.append(error)
-    try:
-      self._directory.write_json("summary.json", outcome.to_dict())
-    except errors.OutputError as error:
-      problems.append(error)
-    return outcome, problems
+    """Counts a process that has replaced one that died."""
+    counts = self._first.replacements
+    counts[role] = counts.get(role, 0) + 1
 
   def save(self) -> dict[str, Any] | None:
     """What goes into a checkpoint; None if there was a problem with writing."""
     if self.problem is not None:
       return None
     try:
-      saved = {
-        "failures": self._failures,
-        "replacements": dict(self._replacements),
-        "metrics": self._csv.save(),
-        "events": self._events.save(),
-      }
-      if self._evaluation_csv is not None:
-        saved["evaluation"] = self._evaluation_csv.save()
+      return {str(number): seed.save() for number, seed in self._seeds.items()}
     except errors.OutputError as error:
       self.problem = error
       return None
-    return saved
 
-  def _take(self, episode: "core.Episode") -> None:
-    """Counts an episode in."""
+  def finish(
+    self,
+    status: str,
+    results: "Mapping[int, core.Result]",
+    weights: Mapping[int, Any],
+    wall_seconds: float,
+  ) -> tuple[str, list[errors.OutputError]]:
+    """Writes the files of a run's end, each even if another one cannot be written.
+
+    Args:
+      status: one of `summary.STATUSES`.
+      results: seed → the runner's `Result`, where it returned one.
+      weights: seed → those to save, where there are any.
+      wall_seconds: how long the run took.
+
+    Returns:
+      A table for the terminal, and what could not be written.
+    """
+    self._progress.close()
+    problems = [] if self.problem is None else [self.problem]
+
+    def attempt(write: Callable[..., None], name: str, content: Any) -> None:
+      try:
+        write(name, content)
+      except errors.OutputError as error:
+        problems.append(error)
+
+    outcomes = {}
+    for number, seed in self._seeds.items():
+      outcome = seed.finish(status, results.get(number), wall_seconds)
+      for name, write in seed.last_files(weights.get(number)).items():
+        attempt(seed.directory.write, name, write)
+      attempt(seed.directory.write_json, "summary.json", outcome)
+      outcomes[number] = outcome
+    if len(outcomes) == 1:
+      return summary.table(self._title, outcome), problems
+    outcome = summary.of_seeds(outcomes)
+    curves = [seed.returns for seed in self._seeds.values()]
+    if all(map(len, curves)):
+      draw = functools.partial(plots.seeds_curve, seeds=curves, title=self._title)
+      attempt(self._directory.write, "curve.png", draw)
+    attempt(self._directory.write_json, "summary.json", outcome)
+    return summary.table_of_seeds(self._title, outcome), problems
+
+  def _attempt(self, write: Callable[[], Any]) -> None:
+    """Writes, unless something could not be written before."""
+    if self.problem is None:
+      try:
+        write()
+      except errors.OutputError as error:
+        self.problem = error
+
+
+class _Seed:
+  """The files of one seed, and what is in them."""
+
+  def __init__(
+    self,
+    directory: output.RunDirectory,
+    title: str,
+    solved_rule: "environments.SolvedRule | None",
+    film: video.Film | None,
+    resumed: Mapping[str, Any],
+  ):
+    self.directory = directory
+    self.returns = returns.Returns()
+    self.evaluations = returns.Evaluations()
+    self.failures: int = resumed.get("failures", 0)
+    self.replacements: dict[str, int] = dict(resumed.get("replacements", {}))
+    self._title = title
+    self._solved_rule = solved_rule
+    self._film = film
+    self._last: core.Episode | None = None
+    self._csv = metrics_csv.MetricsCsv(directory, resumed=resumed.get("metrics"))
+    for row in self._csv.resumed_rows():
+      self.take(row)
+    self._evaluation_csv = None
+    if film is not None:
+      self._evaluation_csv = metrics_csv.MetricsCsv(
+        directory,
+        "evaluation.csv",
+        metrics_csv.EVALUATION_COLUMNS,
+        resumed.get("evaluation"),
+      )
+      self.evaluations.add(self._evaluation_csv.resumed_rows())
+    self._events = events.EventWriter(directory, resumed.get("events"))
+
+  def take(self, episode: "core.Episode") -> None:
+    """Counts an episode."""
     self._last = episode
-    self._returns.add(episode)
+    self.returns.add(episode)
     if self._solved_rule:
       self._solved_rule.take(episode.episode, episode.metrics)
 
-  def _last_files(self, weights: Any) -> dict[str, Callable[[BinaryIO], Any]]:
-    files: dict[str, Callable[[BinaryIO], Any]] = {}
-    if weights is not None:
-      files[WEIGHTS] = lambda file: weights_lib.save(file, weights)
-    if self._last is not None:
-      files["curve.png"] = lambda file: plots.learning_curve(
-        file,
-        self._returns,
-        title=self._title,
-        evaluations=self._evaluations,
-        solved_episode=self.solved_episode,
-      )
-    if self._film is not None:
-      files.update(self._files_of_film(self._film))
-    return files
+  def write(self, episode: "core.Episode") -> None:
+    """Adds an episode to the files; TensorBoard has its return by policy."""
+    self._csv.write(episode)
+    scalars = {
+      f"return/{episode.policy}": episode.episode_return,
+      "episode/length": episode.episode_length,
+      "episode/number": episode.episode,
+      "speed/learner_updates": episode.learner_updates,
+      "speed/steps_per_second": episode.steps_per_second,
+      **{f"metrics/{name}": value for name, value in episode.metrics.items()},
+    }
+    self._events.write(episode.env_steps, scalars)
 
-  def _files_of_film(self, film: video.Film) -> dict[str, Callable[[BinaryIO], Any]]:
-    """The videos, and the intrinsic rewards, of the episodes that the film kept."""
-    files: dict[str, Callable[[BinaryIO], Any]] = {}
+  def write_evaluation(self, evaluation: "core.Evaluation") -> None:
+    """Adds an evaluation to the files; TensorBoard has means over its episodes."""
+    if self._evaluation_csv is None:
+      return
+    metrics: dict[str, list[float]] = {}
+    for episode in evaluation.episodes:
+      self._evaluation_csv.write(episode)
+      for name, value in episode.metrics.items():
+        metrics.setdefault(name, []).append(value)
+    scalars = {
+      "evaluation/return": evaluation.mean_return,
+      "evaluation/length": evaluation.mean_length,
+    }
+    for name, values in sorted(metrics.items()):
+      scalars[f"evaluation/metrics/{name}"] = float(np.mean(values))
+    self._events.write(evaluation.env_steps, scalars)
+
+  def save(self) -> dict[str, Any]:
+    saved = {
+      "failures": self.failures,
+      "replacements": dict(self.replacements),
+      "metrics": self._csv.save(),
+      "events": self._events.save(),
+    }
+    if self._evaluation_csv is not None:
+      saved["evaluation"] = self._evaluation_csv.save()
+    return saved
+
+  def finish(
+    self, status: str, result: "core.Result | None", wall_seconds: float
+  ) -> dict[str, Any]:
+    """Closes the files that grow; returns the content of `summary.json`."""
+    for file in (self._csv, self._evaluation_csv, self._events):
+      if file is not None:
+        file.close()
+    return summary.of_run(
+      status=status,
+      last=result or self._last,
+      wall_seconds=wall_seconds,
+      returns=self.returns,
+      evaluations=self.evaluations,
+      solved_rule=self._solved_rule,
+      environment_failures=self.failures,
+      replacements=self.replacements,
+      last_metrics=self._last.metrics if self._last else {},
+    )
+
+  def last_files(self, params: Any) -> dict[str, _Write]:
+    """Name → what writes it: weights, curve, videos and intrinsic rewards."""
+    files: dict[str, _Write] = {}
+    if params is not None:
+      files[WEIGHTS] = functools.partial(weights.save, weights=params)
+    if self._last is not None:
+      rule = self._solved_rule
+      files["curve.png"] = functools.partial(
+        plots.learning_curve,
+        returns=self.returns,
+        title=self._title,
+        evaluations=self.evaluations,
+        solved_episode=rule.solved_episode if rule else None,
+      )
     r_int: dict[str, np.ndarray] = {}
-    for which, recording in film.recordings().items():
+    recordings = self._film.recordings() if self._film else {}
+    for which, recording in recordings.items():
       episode = recording.episode
       if episode is None:
         continue
-      if film.draws:
+      if self._film is not None and self._film.draws:
         suffix = "" if which == "last" else f"_{which}"
         name = f"videos/step_{episode.env_steps:08d}{suffix}.gif"
         files[name] = functools.partial(video.write, recording=recording)
@@ -226,52 +329,7 @@ class Recorder:
         )
         r_int[title] = np.array(recording.r_int)
     if r_int:
-      files["r_int.png"] = lambda file: plots.intrinsic_rewards(
-        file, r_int, title=self._title
+      files["r_int.png"] = functools.partial(
+        plots.intrinsic_rewards, episodes=r_int, title=self._title
       )
     return files
-
-  def _summarise(
-    self, status: str, result: "core.Result | None", wall_seconds: float
-  ) -> summary.Summary:
-    # Without a result, the last episode knows best.
-    known = self._last if result is None else result
-    return summary.Summary(
-      status=status,
-      env_steps=known.env_steps if known else 0,
-      learner_updates=known.learner_updates if known else 0,
-      steps_per_second=known.steps_per_second if known else math.nan,
-      wall_seconds=wall_seconds,
-      returns=self._returns,
-      solved_rule=self._solved_rule,
-      evaluations=self._evaluations,
-      environment_failures=self._failures,
-      replacements=dict(self._replacements),
-      last_metrics=dict(self._last.metrics) if self._last else {},
-    )
-
-
-def _scalars(episode: "core.Episode") -> dict[str, float]:
-  """TensorBoard's tags: the returns by policy, what replay and learner report."""
-  return {
-    f"return/{episode.policy}": episode.episode_return,
-    "episode/length": episode.episode_length,
-    "episode/number": episode.episode,
-    "speed/learner_updates": episode.learner_updates,
-    "speed/steps_per_second": episode.steps_per_second,
-    **{f"metrics/{name}": value for name, value in episode.metrics.items()},
-  }
-
-
-def _evaluation_scalars(evaluation: "core.Evaluation") -> dict[str, float]:
-  """The means over the evaluation's episodes."""
-  scalars = {
-    "evaluation/return": evaluation.mean_return,
-    "evaluation/length": evaluation.mean_length,
-  }
-  for name in sorted(set().union(*(each.metrics for each in evaluation.episodes))):
-    values = [
-      each.metrics[name] for each in evaluation.episodes if name in each.metrics
-    ]
-    scalars[f"evaluation/metrics/{name}"] = float(np.mean(values))
-  return scalars

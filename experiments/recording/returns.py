@@ -26,6 +26,9 @@ class Returns:
     self._policies = array.array("l")
     self._names: list[str] = []
 
+  def __len__(self) -> int:
+    return len(self._returns)
+
   def add(self, episode: "core.Episode") -> None:
     """Takes an `Episode` of a runner in."""
     if episode.policy not in self._names:

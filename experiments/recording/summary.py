@@ -1,6 +1,5 @@
 """The outcome of a run: `summary.json`, and the table at its end on the terminal."""
 
-import dataclasses
 import math
 import textwrap
 from collections.abc import Mapping
@@ -9,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from explorax.experiments.recording import returns as returns_lib
+from explorax.experiments.recording import statistics
 
 if TYPE_CHECKING:
   from explorax import environments
+  from explorax.experiments.runners import core
 
 STATUSES = ("finished", "interrupted", "failed")
 
@@ -19,107 +20,152 @@ _MEAN = f"mean_return_last_{returns_lib.WINDOW}"
 _BEST = f"best_mean_return_{returns_lib.WINDOW}"
 
 
-@dataclasses.dataclass(frozen=True)
-class Summary:
-  """The outcome of a run with one seed.
+def of_run(
+  *,
+  status: str,
+  last: "core.Result | core.Episode | None",
+  wall_seconds: float,
+  returns: returns_lib.Returns,
+  evaluations: returns_lib.Evaluations,
+  solved_rule: "environments.SolvedRule | None",
+  environment_failures: int,
+  replacements: Mapping[str, int],
+  last_metrics: Mapping[str, float],
+) -> dict[str, Any]:
+  """The content of `summary.json` of a run with one seed.
 
-  Attributes:
+  `solved_episode` is there only if there is a rule, and `evaluation` and `replacements`
+  only if there were any.
+
+  Args:
     status: one of `STATUSES`.
-    env_steps: environment steps taken.
-    learner_updates: gradient updates made.
-    steps_per_second: environment steps per second, compilation left out; NaN if
-      the run was too short to tell.
+    last: the runner's result or, without one, the last episode; None before that. Its
+      `steps_per_second` leave compilation out.
     wall_seconds: how long the run took, compilation included.
     returns: of all its episodes.
-    solved_rule: the rule by which it is solved, which has seen all episodes; None
-      where there is no such rule.
     evaluations: those that were made.
+    solved_rule: the rule by which it is solved, which has seen all episodes; None where
+      there is no such rule.
     environment_failures: how many crashes of environments the run survived.
     replacements: role → how many of its processes died and were replaced.
     last_metrics: name → value, of the last episode: the learner's and the
       environment's.
   """
+  if status not in STATUSES:
+    raise ValueError(f"status is {status!r}; use one of {STATUSES}.")
+  content = {
+    "status": status,
+    "env_steps": last.env_steps if last else 0,
+    "episodes": len(returns),
+    "learner_updates": last.learner_updates if last else 0,
+    "steps_per_second": last.steps_per_second if last else math.nan,
+    "wall_seconds": wall_seconds,
+    "environment_failures": environment_failures,
+    **_means(returns.of()),
+    "last_metrics": dict(last_metrics),
+    "policies": {
+      name: {"episodes": len(returns.of(name)), **_means(returns.of(name))}
+      for name in returns.policies
+    },
+  }
+  if solved_rule is not None:
+    content["solved_episode"] = solved_rule.solved_episode
+  if replacements:
+    content["replacements"] = dict(replacements)
+  if len(evaluations):
+    content["evaluation"] = evaluations.to_dict()
+  return content
 
-  status: str
-  env_steps: int
-  learner_updates: int
-  steps_per_second: float
-  wall_seconds: float
-  returns: returns_lib.Returns
-  solved_rule: "environments.SolvedRule | None"
-  evaluations: returns_lib.Evaluations
-  environment_failures: int
-  last_metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
-  replacements: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
-  def __post_init__(self):
-    if self.status not in STATUSES:
-      raise ValueError(f"status is {self.status!r}; use one of {STATUSES}.")
+def table(title: str, content: Mapping[str, Any]) -> str:
+  """What `of_run` returned, for a reader: some lines, and the returns by policy."""
+  episodes = count(content["episodes"], "episode")
+  facts = [
+    f"{episodes}, {count(content['env_steps'], 'environment step')}, "
+    f"{count(content['learner_updates'], 'learner update')} in "
+    f"{duration(content['wall_seconds'])}{_speed(content['steps_per_second'])}"
+  ]
+  if "solved_episode" in content:
+    solved = content["solved_episode"]
+    how = (
+      f"not solved in {episodes}" if solved is None else f"solved in episode {solved}"
+    )
+    facts.append(f"Deep Sea was {how}.")
+  if "evaluation" in content:
+    facts.append(_evaluation(content["evaluation"]))
+  if failures := content["environment_failures"]:
+    facts.append(f"The environment was recreated after {count(failures, 'failure')}.")
+  if "replacements" in content:
+    told = ", ".join(f"{role} {n}" for role, n in content["replacements"].items())
+    facts.append(f"Processes that died were replaced: {told}.")
+  lines = [f"{title}: {content['status']}", *(f"  {fact}" for fact in facts)]
+  if content["episodes"]:
+    lines += ["", *_returns_table(content)]
+  if content["last_metrics"]:
+    metrics = content["last_metrics"].items()
+    told = ", ".join(f"{name} {x:.4g}" for name, x in metrics)
+    lines.append("")
+    lines += textwrap.wrap(
+      f"last episode: {told}", 86, initial_indent="  ", subsequent_indent="    "
+    )
+  return "\n".join(lines)
 
-  def to_dict(self) -> dict[str, Any]:
-    """The content of `summary.json`.
 
-    `solved_episode` is there only if there is a rule, and `evaluation` and
-    `replacements` only if there were any.
-    """
-    content = {
-      "status": self.status,
-      "env_steps": self.env_steps,
-      "episodes": len(self.returns.of()),
-      "learner_updates": self.learner_updates,
-      "steps_per_second": self.steps_per_second,
-      "wall_seconds": self.wall_seconds,
-      "environment_failures": self.environment_failures,
-      **_means(self.returns.of()),
-      "last_metrics": dict(self.last_metrics),
-      "policies": {
-        name: {"episodes": len(values), **_means(values)}
-        for name in self.returns.policies
-        for values in (self.returns.of(name),)
-      },
+def of_seeds(each: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+  """The content of `summary.json` of a run with several seeds.
+
+  Args:
+    each: seed → what `of_run` returned.
+  """
+  first = next(iter(each.values()))
+  means = [one[_MEAN] for one in each.values() if one[_MEAN] is not None]
+  mean = None
+  if means:
+    interval = statistics.bootstrap(np.array(means)[:, None]).at(0)
+    mean = {name: float(x) for name, x in interval._asdict().items()}
+  content: dict[str, Any] = {
+    "status": first["status"],
+    "num_seeds": len(each),
+    "env_steps_of_each": max(one["env_steps"] for one in each.values()),
+    "wall_seconds": first["wall_seconds"],
+    "steps_per_second_of_all": sum(one["steps_per_second"] for one in each.values()),
+    _MEAN: mean,
+  }
+  if all("solved_episode" in one for one in each.values()):
+    solved = [one["solved_episode"] for one in each.values()]
+    content["solved"] = sum(episode is not None for episode in solved)
+    # Those that were not solved count as later than all others.
+    later = [math.inf if episode is None else episode for episode in solved]
+    content["median_solved_episode"] = float(np.median(later))
+  content["seeds"] = {
+    str(seed): {
+      name: one[name] for name in ("episodes", _MEAN, "solved_episode") if name in one
     }
-    if self.solved_rule is not None:
-      content["solved_episode"] = self.solved_rule.solved_episode
-    if self.replacements:
-      content["replacements"] = dict(self.replacements)
-    if len(self.evaluations):
-      content["evaluation"] = self.evaluations.to_dict()
-    return content
+    for seed, one in each.items()
+  }
+  return content
 
-  def table(self, title: str) -> str:
-    """The same for a reader: a few lines, and a table of the returns by policy."""
-    episodes = len(self.returns.of())
-    facts = [
-      f"{count(episodes, 'episode')}, {count(self.env_steps, 'environment step')}, "
-      f"{count(self.learner_updates, 'learner update')} in "
-      f"{duration(self.wall_seconds)}{_speed(self.steps_per_second)}"
-    ]
-    if self.solved_rule is not None:
-      regret = f"average regret below {self.solved_rule.threshold:g}"
-      solved_in = self.solved_rule.solved_episode
-      facts.append(
-        f"Deep Sea was not solved in {count(episodes, 'episode')} (no {regret})."
-        if solved_in is None
-        else f"Deep Sea was solved in episode {solved_in} ({regret})."
-      )
-    if len(self.evaluations):
-      facts.append(_evaluation(self.evaluations.to_dict()))
-    if self.environment_failures:
-      failures = count(self.environment_failures, "failure")
-      facts.append(f"The environment was recreated after {failures}.")
-    if self.replacements:
-      told = ", ".join(f"{role} {n}" for role, n in self.replacements.items())
-      facts.append(f"Processes that died were replaced: {told}.")
-    lines = [f"{title}: {self.status}", *(f"  {fact}" for fact in facts)]
-    if episodes:
-      lines += ["", *_returns_table(self.returns)]
-    if self.last_metrics:
-      told = ", ".join(f"{name} {x:.4g}" for name, x in self.last_metrics.items())
-      lines.append("")
-      lines += textwrap.wrap(
-        f"last episode: {told}", 86, initial_indent="  ", subsequent_indent="    "
-      )
-    return "\n".join(lines)
+
+def table_of_seeds(title: str, content: Mapping[str, Any]) -> str:
+  """What `of_seeds` returned, for a reader."""
+  lines = [
+    f"{title}: {content['status']}",
+    f"  {content['num_seeds']} seeds, {content['env_steps_of_each']:,} environment "
+    f"steps each in {duration(content['wall_seconds'])}"
+    + _speed(content["steps_per_second_of_all"], "in all "),
+  ]
+  mean = content[_MEAN]
+  if mean is not None:
+    lines.append(
+      f"  mean return of the last {returns_lib.WINDOW} episodes: {mean['value']:.4g} "
+      f"(95 % interval over seeds: {mean['low']:.4g} to {mean['high']:.4g})"
+    )
+  if "solved" in content:
+    solved = f"  Deep Sea was solved by {content['solved']} of {content['num_seeds']}"
+    median = content["median_solved_episode"]
+    finite = f", in {median:,.0f} episodes (median)" if math.isfinite(median) else ""
+    lines.append(f"{solved} seeds{finite}.")
+  return "\n".join(lines)
 
 
 def duration(seconds: float) -> str:
@@ -157,16 +203,13 @@ def _means(values: np.ndarray) -> dict[str, Any]:
   }
 
 
-def _returns_table(returns: returns_lib.Returns) -> list[str]:
+def _returns_table(content: Mapping[str, Any]) -> list[str]:
   window = returns_lib.WINDOW
   rows = [("policy", "episodes", f"mean of last {window}", f"best mean of {window}")]
-  groups = returns.policies if len(returns.policies) > 1 else []
-  for label, policy in [("all", None), *((name, name) for name in groups)]:
-    values = returns.of(policy)
-    means = _means(values)
-    rows.append(
-      (label, f"{len(values):,}", f"{means[_MEAN]:.4g}", f"{means[_BEST]:.4g}")
-    )
+  groups = content["policies"] if len(content["policies"]) > 1 else {}
+  for label, group in {"all": content, **groups}.items():
+    means = f"{group[_MEAN]:.4g}", f"{group[_BEST]:.4g}"
+    rows.append((label, f"{group['episodes']:,}", *means))
   widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
   lines = []
   for label, *numbers in rows:

@@ -18,28 +18,30 @@ def rule(solved_in: int | None = None) -> environments.SolvedRule:
 
 @pytest.fixture
 def make_summary(make_episode):
-  def make(episodes: int = 4, **changes) -> summary.Summary:
+  def make(episodes: int = 4, last: dict | None = None, **changes) -> dict:
     returns = returns_lib.Returns()
     for number in range(1, episodes + 1):
       returns.add(make_episode(number))
-    usual = {
+    usual = {"env_steps": 12345, "learner_updates": 1, "steps_per_second": 321.0}
+    known = make_episode(episodes)._replace(**usual, **(last or {}))
+    arguments = {
       "status": "finished",
-      "env_steps": 12345,
-      "learner_updates": 1,
-      "steps_per_second": 321.0,
+      "last": known if episodes else None,
       "wall_seconds": 61.0,
       "returns": returns,
       "solved_rule": None,
       "evaluations": returns_lib.Evaluations(),
       "environment_failures": 0,
+      "replacements": {},
+      "last_metrics": {},
     }
-    return summary.Summary(**{**usual, **changes})
+    return summary.of_run(**{**arguments, **changes})
 
   return make
 
 
 def test_to_dict(make_summary):
-  content = make_summary(solved_rule=rule(solved_in=3)).to_dict()
+  content = make_summary(solved_rule=rule(solved_in=3))
   assert content == {
     "status": "finished",
     "env_steps": 12345,
@@ -68,12 +70,12 @@ def test_to_dict(make_summary):
 
 
 def test_the_table_is_for_reading(make_summary):
-  text = make_summary(solved_rule=rule(solved_in=3)).table("tdu on x")
+  text = summary.table("tdu on x", make_summary(solved_rule=rule(solved_in=3)))
   assert text.splitlines() == [
     "tdu on x: finished",
     "  4 episodes, 12,345 environment steps, 1 learner update in 1:01 "
     "(321 steps/s after compilation)",
-    "  Deep Sea was solved in episode 3 (average regret below 0.9).",
+    "  Deep Sea was solved in episode 3.",
     "",
     "  policy      episodes   mean of last 100   best mean of 100",
     "  all                4                2.5                2.5",
@@ -91,8 +93,7 @@ def evaluations(make_evaluation) -> returns_lib.Evaluations:
 
 
 def test_evaluations_and_failures_are_told(make_summary, evaluations):
-  outcome = make_summary(evaluations=evaluations, environment_failures=1)
-  content = outcome.to_dict()
+  content = make_summary(evaluations=evaluations, environment_failures=1)
   assert content["environment_failures"] == 1
   assert content["evaluation"] == {
     "evaluations": 3,
@@ -100,7 +101,7 @@ def test_evaluations_and_failures_are_told(make_summary, evaluations):
     "last": {"mean_return": 3.5, "env_steps": 3000},
     "best": {"mean_return": 7.5, "env_steps": 2000},
   }
-  lines = outcome.table("x").splitlines()
+  lines = summary.table("x", content).splitlines()
   assert (
     "  Evaluation (2 episodes each): mean return 3.5 at step 3,000 (last), 7.5 at step "
     "2,000 (best of 3)."
@@ -109,13 +110,13 @@ def test_evaluations_and_failures_are_told(make_summary, evaluations):
 
 
 def test_the_table_of_a_run_without_episodes(make_summary):
-  empty = make_summary(0, status="interrupted", steps_per_second=math.nan, env_steps=0)
-  text = empty.table("x")
+  empty = make_summary(0, status="interrupted")
+  text = summary.table("x", empty)
   assert "interrupted" in text and "policy" not in text and "steps/s" not in text
-  content = empty.to_dict()
-  assert content["mean_return_last_100"] is None and "evaluation" not in content
-  assert "solved_episode" not in content
-  assert "not solved in 0 episodes" in make_summary(0, solved_rule=rule()).table("x")
+  assert empty["mean_return_last_100"] is None
+  assert not {"evaluation", "replacements", "solved_episode"} & set(empty)
+  unsolved = make_summary(0, solved_rule=rule())
+  assert "not solved in 0 episodes" in summary.table("x", unsolved)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,28 @@ def test_duration(seconds, text):
 
 
 def test_the_last_episodes_metrics_are_told(make_summary):
-  outcome = make_summary(last_metrics={"intrinsic_return": 12.3456, "loss": math.nan})
-  assert outcome.to_dict()["last_metrics"]["intrinsic_return"] == 12.3456
-  last = outcome.table("title").splitlines()[-1]
+  metrics = {"intrinsic_return": 12.3456, "loss": math.nan}
+  last = summary.table("title", make_summary(last_metrics=metrics)).splitlines()[-1]
   assert last == "  last episode: intrinsic_return 12.35, loss nan"
+
+
+def test_of_several_seeds(make_summary):
+  each = {
+    3: make_summary(2, solved_rule=rule(solved_in=7)),
+    4: make_summary(4, solved_rule=rule()),
+  }
+  content = summary.of_seeds(each)
+  assert content["mean_return_last_100"] == {"value": 2.0, "low": 1.5, "high": 2.5}
+  assert (content["solved"], content["median_solved_episode"]) == (1, math.inf)
+  assert content["seeds"]["3"] == {
+    "episodes": 2,
+    "mean_return_last_100": 1.5,
+    "solved_episode": 7,
+  }
+  assert summary.table_of_seeds("tdu on x", content).splitlines() == [
+    "tdu on x: finished",
+    "  2 seeds, 12,345 environment steps each in 1:01 "
+    "(642 steps/s in all after compilation)",
+    "  mean return of the last 100 episodes: 2 (95 % interval over seeds: 1.5 to 2.5)",
+    "  Deep Sea was solved by 1 of 2 seeds.",
+  ]
