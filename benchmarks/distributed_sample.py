@@ -33,8 +33,8 @@ import sequences
 
 from explorax import environments
 from explorax.agents import types
+from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
-from explorax.agents.wiring import batched_actor
 from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import learner as learner_lib
 from explorax.experiments import config as config_lib
@@ -144,8 +144,13 @@ def _act(
   else:
     actor_key, learner_key = jax.random.split(jax.random.PRNGKey(number))
     learner = learner_lib.Learner(agent, iter(()), lambda *_: None, learner_key)
-    actor = batched_actor.BatchedActor(
-      agent, agent.actor(), learner, actor_key, [number], num_actors
+    actor = actor_lib.Actor(
+      agent,
+      agent.actor(),
+      learner,
+      actor_key,
+      actor_ids=(number,),
+      num_actors=num_actors,
     )
     adder = adder_lib.WindowAdder(agent, _Nowhere())
     loop = loops.acting_in_one(environment, actor, adder)

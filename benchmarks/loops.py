@@ -10,7 +10,6 @@ import numpy as np
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
-from explorax.agents.wiring import batched_actor
 
 
 class Loop:
@@ -109,7 +108,7 @@ def acting(environment: dm_env.Environment, actor: actor_lib.Actor) -> Loop:
 
 def acting_in_one(
   environment: dm_env.Environment,
-  actor: batched_actor.BatchedActor,
+  actor: actor_lib.Actor,
   adder: adder_lib.WindowAdder,
 ) -> Loop:
   """What a process of the distributed runner does that has one environment."""

@@ -406,7 +406,8 @@ class RunConfig:
 
   def record(self) -> dict[str, Any]:
     """What `config.json` holds of it."""
-    return {name: getattr(self, name) for name, s in SETTINGS.items() if s.recorded}
+    record = {name: getattr(self, name) for name, s in SETTINGS.items() if s.recorded}
+    return record if self.evaluates else {**record, "eval_episodes": None}
 
 
 # Field name → what is known of it.

@@ -16,15 +16,8 @@ def use_one_thread() -> None:
   decide it; an environment variable, for the size of its pool of threads, does.
   """
   os.environ.update(ONE_THREAD)
-  compute_in_caller()
-
-
-def compute_in_caller() -> None:
-  """Has jax compute in the thread that asks; to be called before it computes.
-
-  Who needs each result at once, as acting in a single environment does, would wait for
-  two threads to hand over to each other, for longer than a small network takes.
-  """
   import jax
 
+  # The thread that asks computes: handing over to another takes longer than a small
+  # network does.
   jax.config.update("jax_cpu_enable_async_dispatch", False)

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import jax
 import numpy as np
-from acme.utils import counting
 
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
@@ -94,21 +93,14 @@ class Builder:
     adder: adder_lib.WindowAdder | None = None,
     *,
     evaluation: bool = False,
-    actor_id: int = 0,
-    num_actors: int = 1,
   ) -> actor_lib.Actor:
     core = self._agent.actor(evaluation=evaluation)
-    return actor_lib.Actor(
-      self._agent, core, variables, key, adder, actor_id, num_actors
-    )
+    return actor_lib.Actor(self._agent, core, variables, key, adder)
 
   def make_learner(
     self,
     key: jax.Array,
     batches: Iterator[tuple[np.ndarray, types.Sample]],
     replay: Replay,
-    counter: counting.Counter | None = None,
   ) -> learner_lib.Learner:
-    return learner_lib.Learner(
-      self._agent, batches, replay.update_priorities, key, counter
-    )
+    return learner_lib.Learner(self._agent, batches, replay.update_priorities, key)

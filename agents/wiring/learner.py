@@ -7,7 +7,6 @@ import acme.core
 import jax
 import jax.numpy as jnp
 import numpy as np
-from acme.utils import counting
 
 from explorax.agents import types
 
@@ -37,7 +36,6 @@ class Learner(acme.core.Learner):
     update_priorities: (keys, priorities) → None, called after each update where the
       replay is prioritised.
     key: for the state's initialisation.
-    counter: counts `learner_updates`.
   """
 
   def __init__(
@@ -46,7 +44,6 @@ class Learner(acme.core.Learner):
     batches: Iterator[tuple[np.ndarray, types.Sample]],
     update_priorities: Callable[[np.ndarray, np.ndarray], None],
     key: jax.Array,
-    counter: counting.Counter | None = None,
   ):
     self._core = agent.learner
     self._prioritised = agent.replay.priority_exponent > 0
@@ -59,7 +56,6 @@ class Learner(acme.core.Learner):
     )
     self._batches = batches
     self._update_priorities = update_priorities
-    self._counter = counter or counting.Counter()
     self._state = jax.jit(self._core.init)(key)
 
     def update(
@@ -81,7 +77,6 @@ class Learner(acme.core.Learner):
     self._state, output = self._update(self._state, sample)
     self._metrics = output.metrics
     self.num_updates += 1
-    self._counter.increment(learner_updates=1)
     # Replay refuses a NaN; whoever runs this is told by `is_finite`.
     if self._prioritised and self.is_finite():
       self._update_priorities(keys, np.asarray(output.priorities))
@@ -126,7 +121,7 @@ class Learner(acme.core.Learner):
     num_updates: int = 0,
     metrics: Mapping[str, float] | None = None,
   ) -> None:
-    """Goes on from a state that `save` returned.
+    """Resumes from a state that `save` returned.
 
     Args:
       state: that.

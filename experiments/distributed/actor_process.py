@@ -12,8 +12,8 @@ import numpy as np
 
 from explorax import environments
 from explorax.agents import types
+from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
-from explorax.agents.wiring import batched_actor
 from explorax.experiments.distributed import messages, pulse, replay_server
 from explorax.experiments.distributed import weights as weights_lib
 from explorax.experiments.runners import core, recovery
@@ -159,13 +159,13 @@ class ActorProcess:
     name = messages.actor_name(actor_id)
     ids = range(num_envs * actor_id, num_envs * (actor_id + 1))
     self._held = weights_lib.Held()
-    self._actor = batched_actor.BatchedActor(
+    self._actor = actor_lib.Actor(
       agent,
       agent.actor(),
       self._held,
       jax.random.fold_in(jnp.asarray(key), generation),
-      ids,
-      num_envs * num_actors,
+      actor_ids=ids,
+      num_actors=num_envs * num_actors,
     )
     watch = pulse.Pulse(
       lambda seconds: collector.beat.remote(name, generation, seconds),
@@ -350,7 +350,7 @@ class ActorProcess:
     if self._since_pull >= self._pull_every:
       self._since_pull = 0
       if self._fetch(grant.version):
-        self._actor.update()
+        self._actor.fetch()
 
   def _fetch(self, version: weights_lib.Version) -> bool:
     """Takes newer weights; without any it waits for those of the next learner."""

@@ -207,12 +207,11 @@ class Training(device_host.Training):
     state = program.init(keys if len(seeds) > 1 else keys[0])
     super().__init__(agent, seeds, program.num_envs, state, config, on_episode)
     self._program = program
-    self._learns = False
 
   @property
   def may_evaluate(self) -> bool:
     """Not while replay is being filled."""
-    return self._learns
+    return self.steps - self.empty_steps > self.fill_steps
 
   def advance(self) -> None:
     """Steps up to the next report, with updates once replay is filled."""
@@ -237,14 +236,13 @@ class Training(device_host.Training):
     """Each report has been checked."""
 
   def _act(self, num_steps: int) -> None:
-    before, self._learns = self.steps, False
+    before = self.steps
     self.state, episodes = self._program.act(self.state, num_steps)
     self.steps += num_steps
     self._tell(episodes, before, lambda step: self.updates)
 
   def _learn(self, num_rounds: int) -> None:
     program, steps, updates = self._program, self.steps, self.updates
-    self._learns = True
     self.state, report = program.learn(self.state, num_rounds)
     self.steps += num_rounds * program.steps_per_round
     self.updates += num_rounds * program.updates_per_round

@@ -210,7 +210,7 @@ def test_no_video_without_pillow(capsys, monkeypatch):
 @pytest.mark.parametrize(
   "argv, words",
   [
-    (("--eval_episodes=3",), "give --eval_every=STEPS as well"),
+    (("--eval_episodes=3",), "add --eval_every=STEPS"),
     (("--eval_every=0",), "at least 1"),
     (("--eval_every=10", "--eval_episodes=0"), "at least 1"),
     (("--max_env_failures=-1",), "at least 0"),

@@ -5,10 +5,7 @@ import pathlib
 import subprocess
 import sys
 
-import jax
 import pytest
-
-from explorax.experiments import threads
 
 _SCRIPT = """
 import os, sys
@@ -36,10 +33,3 @@ def test_use_one_thread():
     counts[what] = int(done.stdout)
   # XLA has a pool at least to compute with.
   assert counts["as the shell says"] - counts["one"] >= 8
-
-
-def test_compute_in_caller(monkeypatch):
-  updates = {}
-  monkeypatch.setattr(jax.config, "update", updates.__setitem__)
-  threads.compute_in_caller()
-  assert updates == {"jax_cpu_enable_async_dispatch": False}

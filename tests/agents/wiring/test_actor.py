@@ -170,7 +170,7 @@ def test_policy_is_that_of_the_last_action():
 
 
 def test_actor_id_and_number_reach_the_core():
-  actor, _ = make_actor(actor_id=3, num_actors=7)
+  actor, _ = make_actor(actor_ids=(3,), num_actors=7)
   assert actor._state.rewards[0] == 307
 
 

@@ -14,7 +14,6 @@ from explorax.agents.ngu import novelty
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
 from explorax.agents.wiring import actor as actor_lib
-from explorax.agents.wiring import batched_actor
 from explorax.environments import specs
 
 NUM_ENVS, NUM_ACTORS, FIRST_ID = 3, 9, 3
@@ -91,10 +90,12 @@ def test_each_environment_has_an_actor_of_its_own(config):
   versions = [agent.learner.params(agent.learner.init(key)) for key in keys]
   source, key = Variables(versions[0]), jax.random.PRNGKey(7)
   ids = range(FIRST_ID, FIRST_ID + NUM_ENVS)
-  batch = batched_actor.BatchedActor(agent, agent.actor(), source, key, ids, NUM_ACTORS)
+  batch = actor_lib.Actor(
+    agent, agent.actor(), source, key, actor_ids=ids, num_actors=NUM_ACTORS
+  )
   alone = [
     actor_lib.Actor(
-      agent, agent.actor(), source, each, actor_id=i, num_actors=NUM_ACTORS
+      agent, agent.actor(), source, each, actor_ids=(i,), num_actors=NUM_ACTORS
     )
     for each, i in zip(jax.random.split(key, NUM_ENVS), ids, strict=True)
   ]
@@ -107,7 +108,7 @@ def test_each_environment_has_an_actor_of_its_own(config):
   for step in range(40):
     if step and step % 10 == 0:
       source.weights = versions[step // 10]
-      batch.update()
+      batch.fetch()
       for actor, timestep in zip(alone, newest, strict=True):
         actor.update(wait=True)
         if timestep.first():  # Not acted in yet: the episode has the newer weights.
@@ -151,8 +152,10 @@ def test_actors_have_the_places_of_their_numbers():
   agent = make_agent(NGU)
   source = Variables(agent.learner.params(agent.learner.init(jax.random.PRNGKey(0))))
   ids = (4, 0, 7)
-  batch = batched_actor.BatchedActor(
-    agent, agent.actor(), source, jax.random.PRNGKey(1), ids, NUM_ACTORS
+  batch = actor_lib.Actor(
+    *(agent, agent.actor(), source, jax.random.PRNGKey(1)),
+    actor_ids=ids,
+    num_actors=NUM_ACTORS,
   )
   first = batch.encoded(Numbers(0).reset())
   _, extras = batch.act([first] * 3, np.ones(3, bool))

@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from acme.utils import counting
 
 from explorax.agents import types
 from explorax.agents.wiring import learner as learner_lib
@@ -71,7 +70,7 @@ def make_agent(
 
 
 def make_learner(
-  rewards: Any, *, period: int = 1, exponent: float = 0.0, counter: Any = None
+  rewards: Any, *, period: int = 1, exponent: float = 0.0
 ) -> tuple[learner_lib.Learner, list[tuple[np.ndarray, np.ndarray]]]:
   agent = make_agent(period=period, exponent=exponent)
   updated: list[tuple[np.ndarray, np.ndarray]] = []
@@ -80,7 +79,6 @@ def make_learner(
     (batch(reward) for reward in rewards),
     lambda keys, priorities: updated.append((keys, priorities)),
     jax.random.PRNGKey(0),
-    counter,
   )
   return learner, updated
 
@@ -91,8 +89,7 @@ def weights(learner: learner_lib.Learner) -> np.ndarray:
 
 
 def test_learns_from_batch_after_batch():
-  counter = counting.Counter()
-  learner, _ = make_learner([1.0, 2.0], counter=counter)
+  learner, _ = make_learner([1.0, 2.0])
   assert learner.is_finite() and learner.metrics() == {}
   before = weights(learner)
   learner.step()
@@ -100,7 +97,7 @@ def test_learns_from_batch_after_batch():
   learner.step()
   np.testing.assert_allclose(weights(learner), before + 9.0, rtol=1e-6)
   assert learner.num_updates == 2
-  assert counter.get_counts()["learner_updates"] == 2
+  assert learner.num_updates == 2
 
 
 def test_priorities_go_back_with_their_keys():

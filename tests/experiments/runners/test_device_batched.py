@@ -69,6 +69,18 @@ def train(agent, environment, hooks=core.NO_HOOKS, *, evaluation_environment=Non
   )
 
 
+def make_training(agent, batch, on_episode=lambda episode: None, seed=0):
+  endless = config_lib.RunConfig(runner="device")
+  return device_batched.Training(agent, batch, seed, endless, on_episode)
+
+
+def advance(training, **limits):
+  """Up to these limits."""
+  training._config = config_lib.RunConfig(runner="device", **limits)
+  while not training.is_done:
+    training.advance()
+
+
 class Counting(dm_env.Environment):
   """Shows how far three steps ago, two, and so on were; ends after `length` steps."""
 
@@ -209,8 +221,8 @@ def test_acts_and_stores_as_the_local_runner_does(config):
   agent = dataclasses.replace(
     agent, replay=dataclasses.replace(agent.replay, min_size=10**2)
   )
-  training = device_batched.Training(agent, batch, 3, lambda episode: None)
-  assert not training.run(None, 60, lambda: False)
+  training = make_training(agent, batch, seed=3)
+  advance(training, steps=60)
   state = training.state
   learner_key, actor_key, _ = jax.random.split(key, 3)
   weights = agent.learner.params(agent.learner.init(learner_key))
@@ -222,7 +234,7 @@ def test_acts_and_stores_as_the_local_runner_does(config):
       Weights(weights),
       jax.random.split(actor_key, 3)[env],
       adder_lib.WindowAdder(agent, memory.writer()),
-      actor_id=env,
+      actor_ids=(env,),
       num_actors=3,
     )
     timestep = single.reset()
@@ -253,10 +265,10 @@ def test_acts_and_stores_as_the_local_runner_does(config):
 def test_the_ratio_is_exact_and_everything_compiles_once(config, ratio):
   batch, told = make_batch(), []
   agent = make_agent(config, batch)
-  training = device_batched.Training(agent, batch, 0, told.append)
+  training = make_training(agent, batch, told.append)
   fill = max(24 // 3, agent.replay.window_rows)
   for num_steps in (90, 300, 303):
-    assert not training.run(None, num_steps, lambda: False)
+    advance(training, steps=num_steps)
     updates = int(ratio * 10 * 3 * (num_steps // 3 - fill) / 10 + 1e-9)
     assert int(training.state.learner.num_updates) == updates
     (result,) = training.results(False)
@@ -274,11 +286,10 @@ def test_the_ratio_is_exact_and_everything_compiles_once(config, ratio):
 def test_weights_are_fetched_when_it_is_time_to():
   batch = make_batch()
   agent = make_agent(R2D2, batch)
-  settings = config_lib.RunConfig(runner="device", steps=3000)
-  training = device_batched.Training(agent, batch, 0, settings, lambda episode: None)
+  training = make_training(agent, batch)
   changed, held = [], None
   for step in range(1, 31):
-    training.run(None, 3 * step, lambda: False)
+    advance(training, steps=3 * step)
     weights = jax.device_get(training.state.weights)
     if held is not None and any(
       np.any(a != b)
@@ -292,8 +303,8 @@ def test_weights_are_fetched_when_it_is_time_to():
 def test_reports_every_episode_as_it_was():
   batch, told = make_batch(), []
   agent = make_agent(NGU, batch)
-  training = device_batched.Training(agent, batch, 0, told.append)
-  assert not training.run(20, None, lambda: False)
+  training = make_training(agent, batch, told.append)
+  advance(training, episodes=20)
   actions = np.stack(batch.sent)
   expected = []
   for env, length in enumerate((7, 4, 7)):
