@@ -50,20 +50,19 @@ _FLAGS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks; returns 0, or 2 with a sentence on stderr."""
+  """Does what the command line asks; returns 0, or 2 with an error on stderr."""
   argv = list(sys.argv[1:] if argv is None else argv)
   try:
-    files = [text for text in argv if not text.startswith("-")]
-    given = flag_table.parse(_FLAGS, [text for text in argv if text.startswith("-")])
+    given = flag_table.parse(_FLAGS, argv, words="files")
     if given["help"]:
       print(flag_table.help_text(_INTRODUCTION, _FLAGS, ""))
       return 0
-    if len(files) != 1:
+    if len(given["files"]) != 1:
       raise errors.SetUpError(
-        f"{len(files)} files are named; name one that explorax.experiments.export has "
-        "written, and write flags with '=' (--help shows them)."
+        f"{len(given['files'])} files are named; name one that "
+        "explorax.experiments.export has written."
       )
-    _play(files[0], given["env"], given["episodes"], given["seed"])
+    _play(given["files"][0], given["env"], given["episodes"], given["seed"])
   except (
     errors.SetUpError,
     errors.OutputError,
@@ -87,7 +86,7 @@ def _play(file: str, env: str | None, num_episodes: int, seed: int) -> None:
   env = env or record["env"]
   environment = environments.make(env, seed=seed)
   try:
-    agent = make_agent(record, env, environments.spec(environment))
+    agent = make_agent(record, environments.spec(environment))
     weights = weights_lib.load(file, weights_of(agent))
     returns = []
     for number in range(1, num_episodes + 1):
@@ -99,13 +98,12 @@ def _play(file: str, env: str | None, num_episodes: int, seed: int) -> None:
   print(f"{record['agent']} on {env}: mean return {np.mean(returns):.6g}")
 
 
-def make_agent(record: dict[str, Any], env: str, spec: Any) -> "types.Agent":
+def make_agent(record: dict[str, Any], spec: Any) -> "types.Agent":
   """The agent of a config.json, for an environment's spec."""
   from explorax.experiments import overrides, presets
 
   preset = presets.PRESETS[record["agent"]]
   config = overrides.apply(preset.config_for(record["env"]), record["settings"])
-  del env
   return preset.make_agent(config, spec)
 
 

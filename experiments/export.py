@@ -33,19 +33,18 @@ _FLAGS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks; returns 0, or 2 with a sentence on stderr."""
+  """Does what the command line asks; returns 0, or 2 with an error on stderr."""
   argv = list(sys.argv[1:] if argv is None else argv)
   try:
-    runs = [text for text in argv if not text.startswith("-")]
-    given = flag_table.parse(_FLAGS, [text for text in argv if text.startswith("-")])
+    given = flag_table.parse(_FLAGS, argv, words="runs")
     if given["help"]:
       print(flag_table.help_text(_INTRODUCTION, _FLAGS, ""))
       return 0
-    if len(runs) != 1 or not given["output"]:
+    if len(given["runs"]) != 1 or not given["output"]:
       raise errors.SetUpError(
         "name a run's directory and --output=FILE.npz (--help shows how)."
       )
-    where = _export(pathlib.Path(runs[0]), pathlib.Path(given["output"]))
+    where = _export(pathlib.Path(given["runs"][0]), pathlib.Path(given["output"]))
     print(f"The weights of {where} are in {given['output']}.")
   except (errors.SetUpError, errors.OutputError, OSError, ValueError) as error:
     console_lib.complain(error)
@@ -86,8 +85,7 @@ def _of_newest_checkpoint(
     raise errors.SetUpError(f"{run} has neither final weights nor a checkpoint.")
   environment = environments.make(record["env"], seed=record["seed"])
   try:
-    spec = environments.spec(environment)
-    agent = evaluate.make_agent(record, record["env"], spec)
+    agent = evaluate.make_agent(record, environments.spec(environment))
   finally:
     environment.close()
   # Whatever runner wrote it, the learner's state is under that name in it.

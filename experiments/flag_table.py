@@ -86,17 +86,22 @@ class Flag:
 Groups = Mapping[str, Sequence[Flag]]  # Heading → its flags, `help` among them.
 
 
-def parse(groups: Groups, argv: Sequence[str]) -> dict[str, Any]:
+def parse(
+  groups: Groups, argv: Sequence[str], *, words: str | None = None
+) -> dict[str, Any]:
   """The value of each flag; nothing is global.
 
   Args:
     groups: the flags.
     argv: the command line, the program's name left out.
+    words: the name under which words that are no flags are returned; None to refuse
+      them.
 
   Raises:
     SetUpError: for an unknown flag, a value that does not fit, or what is no flag.
   """
   values = flags.FlagValues()
+  values.set_gnu_getopt(words is not None)  # Flags may follow words.
   for flag in _all(groups):
     flag.define(values)
   for alias in ("h", "helpshort", "helpfull"):  # What hands type by habit.
@@ -105,11 +110,12 @@ def parse(groups: Groups, argv: Sequence[str]) -> dict[str, Any]:
     rest = values(["explorax", *argv])[1:]
   except flags.Error as error:
     raise errors.SetUpError(_sentence(groups, error)) from error
-  if rest:
+  if rest and words is None:
     raise errors.SetUpError(
       f"{rest[0]!r} is not a flag; flags begin with -- (--help shows them)."
     )
-  return {name: values[name].value for name in values}
+  given = {name: values[name].value for name in values}
+  return given if words is None else {**given, words: rest}
 
 
 def help_text(introduction: str, groups: Groups, outro: str) -> str:

@@ -63,12 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
   """
   argv = list(sys.argv[1:] if argv is None else argv)
   try:
-    directories, rest = _split(argv)
-    given = flag_table.parse(FLAGS, rest)
+    given = flag_table.parse(FLAGS, argv, words="directories")
     if given["help"]:
       with contextlib.suppress(BrokenPipeError):
         print(flag_table.help_text(_INTRODUCTION, FLAGS, _OUTRO), flush=True)
       return 0
+    directories = given["directories"]
     if len(directories) != 1:
       raise errors.SetUpError(
         f"{len(directories) or 'no'} directories are named; name one, the --output of "
@@ -85,17 +85,6 @@ def main(argv: Sequence[str] | None = None) -> int:
   except KeyboardInterrupt:
     console_lib.complain("stopped; what was written is whole.")
     return 130
-
-
-def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-  """The directories of a command line, and its flags with their values."""
-  directories: list[str] = []
-  rest: list[str] = []
-  takes_value = {f"{dashes}output" for dashes in ("-", "--")}
-  for word in argv:
-    follows = bool(rest) and rest[-1] in takes_value
-    (rest if word.startswith("-") or follows else directories).append(word)
-  return directories, rest
 
 
 def _report(path: pathlib.Path, where: str | None, command: str) -> None:
