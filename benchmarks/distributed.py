@@ -1,138 +1,205 @@
-"""The distributed runner: speed, waiting, weights, recovery, and what it scales to.
+"""The distributed runner: what Ray and Reverb cost its actors, and recovery."""
 
-Each sample is a process of its own. What is compared takes turns.
-"""
-
+import dataclasses
+import functools
+import multiprocessing
 import pathlib
 import statistics
 import tempfile
+import time
 from typing import Any
 
 import bench
-import processes
-import scaling
+import dm_env
+import jax
+import loops
 import soak
 
-_SAMPLE = pathlib.Path(__file__).resolve().with_name("distributed_sample.py")
+from explorax import environments
+from explorax.agents import types
+from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.wiring import learner as learner_lib
+from explorax.experiments import config as config_lib
+from explorax.experiments import presets, threads
+from explorax.experiments.runners import core, distributed
 
-R2D2 = ("r2d2", "atari:Pong")
-CASES = (R2D2, ("dqn", "bsuite:catch/0"))
+CASES = (("r2d2", "atari:Pong", 0.85), ("dqn", "bsuite:catch/0", 0.5))  # And the goal.
 NUM_ACTORS = (1, 2, 4)
-SHARE_GOAL = 0.8  # Of the speed without Ray and Reverb.
-
-Row = dict[str, Any]
-
-
-def sample(what: str, case: tuple[str, str], **flags: Any) -> dict[str, Any]:
-  """What `distributed_sample.py` measured of an agent in an environment."""
-  agent, env = case
-  return processes.sample(_SAMPLE, what, agent=agent, env=env, **flags)
+HOWS = ("ray", "plain")
+_ENDLESS = 10_000_000  # Environment steps.
+_STEPS = 20  # Between two looks at the clock.
 
 
-def measure_acting(quick: bool = False) -> list[Row]:
-  """Environment steps per second while the learner sleeps.
+def measure_acting(quick: bool = False) -> list[bench.Row]:
+  """Environment steps per second while the learner waits for its first update.
 
   Args:
     quick: short samples of two actors, only to see that everything runs.
 
   Returns:
-    A row for each agent and number of actors: medians with Ray and Reverb, of the same
-    actors without, and of bare environments in as many processes.
+    A row for each agent and number of actors: medians with Ray and Reverb, and of the
+    same actors in plain processes that write nowhere, measured in turn.
   """
   rounds, seconds = (1, 3) if quick else (3, 15)
   rows = []
-  for case in CASES:
+  for agent, env, goal in CASES:
     for num_actors in (2,) if quick else NUM_ACTORS:
-      found: dict[str, list[Row]] = {"ray": [], "plain": [], "bare": []}
-      for _ in range(rounds):
-        for how, samples in found.items():
-          flags = {"how": how, "num_actors": num_actors, "seconds": seconds}
-          samples.append(sample("acting", case, **flags))
-      rows.append(compare(case, num_actors, found))
+      contestants = {
+        how: functools.partial(
+          bench.sample,
+          "distributed:act",
+          how=how,
+          agent=agent,
+          env=env,
+          num_actors=num_actors,
+          seconds=seconds,
+        )
+        for how in HOWS
+      }
+      samples = bench.in_turn(contestants, rounds)
+      ray, plain = (
+        statistics.median(sample["steps_per_s"] for sample in samples[how])
+        for how in HOWS
+      )
+      rows.append(
+        {
+          "agent": agent,
+          "env": env,
+          "actors": num_actors,
+          "ray_and_reverb_steps_per_s": ray,
+          "without_steps_per_s": plain,
+          "share": ray / plain,
+          "goal": goal,
+        }
+      )
   return rows
 
 
-def compare(case: tuple[str, str], num_actors: int, found: dict[str, list[Row]]) -> Row:
-  """A row of `measure_acting` from the samples of each way of acting."""
-  speeds = {
-    how: statistics.median(each["steps_per_s"] for each in samples)
-    for how, samples in found.items()
-  }
-  return {
-    "agent": case[0],
-    "env": case[1],
-    "actors": num_actors,
-    "ray_and_reverb_steps_per_s": speeds["ray"],
-    "without_steps_per_s": speeds["plain"],
-    "environment_steps_per_s": speeds["bare"],
-    "share": speeds["ray"] / speeds["plain"],
-    "goal": SHARE_GOAL,
-    "samples": found,
-  }
-
-
-def measure_learner(quick: bool = False) -> list[Row]:
-  """How the learner of two actors spends its time."""
-  seconds = 5 if quick else 30
-  return [
-    {"agent": case[0], "env": case[1]} | sample("learning", case, seconds=seconds)
-    for case in (*CASES[1:], ("dqn", "atari:Pong"))
-  ]
-
-
-def measure_weights(quick: bool = False) -> list[Row]:
-  """Milliseconds to publish the weights of R2D2, and to read them."""
-  found = sample("weights", R2D2, repeats=3 if quick else 30)
-  return [{"agent": "r2d2"} | found]
-
-
-def measure_recovery(quick: bool = False) -> list[Row]:
+def measure_recovery(quick: bool = False) -> list[bench.Row]:
   """Seconds until a process that was killed is replaced and its work is seen."""
   with tempfile.TemporaryDirectory() as folder:
     return soak.measure_recovery(pathlib.Path(folder) / "run", 1 if quick else 3)
 
 
-def measure_scaling(quick: bool = False) -> list[Row]:
-  """What 256 actors of R2D2 and one GPU would need, on paper."""
-  costs = measure_costs(quick)
-  rows = scaling.table(costs, scaling.Cluster())
-  return [*rows, {"part": "from these costs", "costs": vars(costs)}]
+def act(how: str, agent: str, env: str, num_actors: int, seconds: float) -> bench.Row:
+  """One sample of `measure_acting`."""
+  if how == "ray":
+    return {"steps_per_s": _act_on_ray(agent, env, num_actors, seconds)}
+  context = multiprocessing.get_context("spawn")
+  barrier, results = context.Barrier(num_actors), context.SimpleQueue()
+  workers = [
+    context.Process(
+      target=_act_plainly, args=(agent, env, i, num_actors, seconds, barrier, results)
+    )
+    for i in range(num_actors)
+  ]
+  for worker in workers:
+    worker.start()
+  for worker in workers:
+    worker.join()
+    if worker.exitcode:
+      raise RuntimeError(f"an actor's process ended with code {worker.exitcode}.")
+  return {"steps_per_s": sum(results.get() for _ in workers)}
 
 
-def measure_costs(quick: bool = False) -> scaling.Costs:
-  """The costs of an item, of R2D2 on Pong, with one actor."""
-  flags = {"steps": 2000, "batches": 5} if quick else {"steps": 40_000, "batches": 50}
-  replay = sample("replay", R2D2, **flags)
-  weights = sample("weights", R2D2, repeats=3 if quick else 30)
-  seconds = 3 if quick else 20
-  acting = sample("acting", R2D2, how="ray", num_actors=1, seconds=seconds)
-  settings = sample("settings", R2D2)
-  # Of an agent that reports so often that the collector does little else.
-  busy = sample("acting", CASES[1], how="ray", num_actors=2, seconds=seconds)
-  pulls_per_s = busy["steps_per_s"] / sample("settings", CASES[1])["pull_every"]
-  return scaling.Costs(
-    steps_per_s=acting["steps_per_s"],
-    insert_bytes_per_step=replay["insert_bytes_per_step"],
-    insert_us_per_item=replay["insert_us_per_item"],
-    steps_per_item=replay["steps_per_item"],
-    sample_bytes_per_item=replay["sample_bytes_per_item"],
-    sample_us_per_item=replay["sample_us_per_item"],
-    weights_mib=weights["mib"],
-    publish_ms=weights["publish_ms"],
-    fetch_ms=weights["fetch_ms"],
-    pull_us=1e6 * busy["cores"]["collector"] / pulls_per_s,
-    **settings,
+def _make(agent_name: str, env: str) -> tuple[str, types.Agent]:
+  """The environment's name, and a preset whose learner never has enough to learn."""
+  preset = presets.PRESETS[agent_name]
+  name = preset.environment_for(env)
+  config = dataclasses.replace(
+    preset.config_for(name), replay_capacity=_ENDLESS, min_replay_size=_ENDLESS
   )
+  return name, preset.make_agent(config, environments.spec(_environment(name, "", 0)))
+
+
+def _environment(name: str, role: str, number: int) -> dm_env.Environment:
+  del role
+  return environments.make(name, seed=number)
+
+
+def _act_on_ray(agent_name: str, env: str, num_actors: int, seconds: float) -> float:
+  """Steps per second from the second episode of each actor on."""
+  name, agent = _make(agent_name, env)
+  left = dict.fromkeys(range(num_actors), 2)
+  seen: list[core.Episode] = []
+
+  def on_episode(episode: core.Episode) -> None:
+    left[int(episode.metrics["actor"])] -= 1
+    if max(left.values()) <= 0:
+      seen.append(episode)
+
+  def is_over() -> bool:
+    return bool(seen) and seen[-1].wall_seconds - seen[0].wall_seconds >= seconds
+
+  config = config_lib.RunConfig(
+    agent=agent_name,
+    env=name,
+    runner="distributed",
+    num_actors=num_actors,
+    steps=100 * _ENDLESS,
+  )
+  hooks = core.Hooks(
+    on_episode=on_episode,
+    stop=is_over,
+    make_environment=functools.partial(_environment, name),
+  )
+  distributed.run(agent, _environment(name, "", 0), config, hooks)
+  first, last = seen[0], seen[-1]
+  return (last.env_steps - first.env_steps) / (last.wall_seconds - first.wall_seconds)
+
+
+class _Nowhere:
+  """A writer that keeps nothing."""
+
+  def append(self, row: adder_lib.Row) -> None: ...
+
+  def pad(self) -> None: ...
+
+  def create_window(self) -> None: ...
+
+  def end_episode(self) -> None: ...
+
+
+def _act_plainly(
+  agent_name: str,
+  env: str,
+  number: int,
+  num_actors: int,
+  seconds: float,
+  barrier: Any,
+  results: Any,
+) -> None:
+  """What a process does that is no Ray actor: puts its steps per second."""
+  threads.use_one_thread()
+  jax.config.update("jax_platforms", "cpu")
+  name, agent = _make(agent_name, env)
+  actor_key, learner_key = jax.random.split(jax.random.PRNGKey(number))
+  learner = learner_lib.Learner(agent, iter(()), lambda *_: None, learner_key)
+  actor = actor_lib.Actor(
+    agent,
+    agent.actor(),
+    learner,
+    actor_key,
+    actor_ids=(number,),
+    num_actors=num_actors,
+  )
+  adder = adder_lib.WindowAdder(agent, _Nowhere())
+  loop = loops.acting_in_one(_environment(name, "", number), actor, adder)
+  loop.run(10 * _STEPS)
+  barrier.wait()
+  steps, start = 0, time.perf_counter()
+  while (spent := time.perf_counter() - start) < seconds:
+    loop.run(_STEPS)
+    steps += _STEPS
+  results.put(steps / spent)
 
 
 TABLES = (
   bench.Table(
-    "The distributed runner's actors while its learner sleeps: environment steps per "
+    "The distributed runner's actors while its learner waits: environment steps per "
     "second of all",
     measure_acting,
   ),
-  bench.Table("Shares of the learner's time, with two actors", measure_learner),
-  bench.Table("Weights through Ray's object store", measure_weights),
   bench.Table("Seconds after a kill", measure_recovery),
-  bench.Table("R2D2 on Pong with 256 actors and one GPU, on paper", measure_scaling),
 )

@@ -4,7 +4,7 @@
   python benchmarks/soak.py --minutes=2 --kill_every=15 --seed=3 --output=results/short
 
 DQN learns bsuite's Catch with two actors, an evaluator and Reverb. Who is killed, by
-SIGKILL, is drawn with the seed: a role (actor, learner, replay, evaluator, collector),
+SIGKILL, is drawn with the seed: a role (actor, learner, replay, evaluator, board),
 then one of its processes. In the end a table says what held and what did not, and the
 exit code is 0 where all of it held; `soak.json` has all that was seen.
 """
@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-ROLES = ("actor", "learner", "replay", "evaluator", "collector")
+ROLES = ("actor", "learner", "replay", "evaluator", "board")
 COMMAND = (
   sys.executable,
   "-m",
@@ -293,7 +293,7 @@ class _Watched:
       return any(float(row["actor"]) == float(number) for row in rows)
     if kind == "evaluator":
       return bool(evaluations)
-    if kind == "collector":
+    if kind == "board":
       return bool(rows)
     # The learner goes on, which takes itself and replay.
     self._updates |= {row["learner_updates"] for row in rows}
@@ -408,7 +408,7 @@ def measure_recovery(directory: pathlib.Path, times: int) -> list[dict[str, Any]
   run = Run(directory)
   try:
     run.begin()
-    for role in times * ("actor 0", "learner", "replay 0", "evaluator", "collector"):
+    for role in times * ("actor 0", "learner", "replay 0", "evaluator", "board"):
       run.watch(5.0)
       if role in run.roles():
         run.kill(role)

@@ -148,7 +148,9 @@ class RunConfig:
   steps: int | None = _field(
     None,
     "Ends the run at the end of the episode in which so many environment steps are\n"
-    "reached (--runner=device: in mid-episode, at the report after them).",
+    "reached (--runner=device: in mid-episode, at the report after them;\n"
+    "--runner=distributed: in mid-episode, with what the actors take in a tenth of a\n"
+    "second).",
     _LENGTH,
     "=INT",
     _number(1),
@@ -253,8 +255,9 @@ class RunConfig:
   )
   variable_update_period: int | None = _field(
     None,
-    "Environment steps that an actor takes between two looks for newer weights.\n"
-    "[the agent's own number and at least 10, in each of its environments]",
+    "Environment steps that an actor takes at least between two fetches of weights,\n"
+    "which a thread makes beside acting, at most ten times a second.\n"
+    "[the agent's own number, in each of its environments]",
     _DISTRIBUTED,
     "=STEPS",
     _number(1),
@@ -262,9 +265,9 @@ class RunConfig:
   )
   error_buffer: int | None = _field(
     None,
-    "By how many environment steps the actors may be ahead of the updates that\n"
-    "these steps are due, or the learner of the steps; then they wait for each\n"
-    "other. [what all actors take between two looks for weights, twice]",
+    "By how many environment steps the actors may be ahead of the learner's updates,\n"
+    "or behind them; beyond that they wait for each other.\n"
+    "[a tenth of the steps before the first update, and at least 16 for each actor]",
     _DISTRIBUTED,
     "=STEPS",
     _number(1),

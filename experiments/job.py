@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import functools
 import math
 import resource
 import shlex
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
   from explorax.agents import types
   from explorax.experiments import output
   from explorax.experiments.checkpoints import keeper
+  from explorax.experiments.runners import core
 
 # Files that the recorder of each seed keeps open, and those of a process beside them.
 _FILES_PER_SEED = 2
@@ -35,11 +37,10 @@ class Job:
   record: dict[str, Any]  # The content of config.json.
   checkpoints: "keeper.Keeper | None"  # None: the run is finished already.
 
-  def make_environment(
-    self, role: str, number: int
-  ) -> "environments.StandardEnvironment":
-    """Another environment of the run, with a seed of its own."""
-    return _make_environment(self.config, role, number)
+  @property
+  def make_environment(self) -> "core.MakeEnvironment":
+    """Makes another environment of the run; other processes can unpickle it."""
+    return functools.partial(_make_environment, self.config)
 
 
 def set_up(config: config_lib.RunConfig, argv: list[str]) -> Job:

@@ -23,6 +23,7 @@ _LOCAL = {
   "RAY_AUTH_MODE": "token",
   "RAY_USAGE_STATS_ENABLED": "0",
   "RAY_enable_metrics_collection": "0",
+  "RAY_worker_niceness": "0",  # Ray's own 15 yields to everything else.
 }
 _PARENT, _PREFIX = "/tmp", "explorax_ray_"  # Paths of sockets must be short.
 _OBJECT_STORE_BYTES = 100 * 2**20  # For small results.

@@ -33,7 +33,6 @@ ONLY_IN = {
   "ray": (
     "experiments/ray_cluster.py",
     "experiments/runners/distributed",
-    "experiments/distributed",
     "experiments/sweeps",
     "experiments/tasks",
     "benchmarks",

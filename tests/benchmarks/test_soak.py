@@ -30,7 +30,7 @@ directory.mkdir()
 over = []
 signal.signal(signal.SIGTERM, lambda *_: over.append(1))
 start = lambda: subprocess.Popen(["sleep", "60"])
-processes = {"actor 0": start(), "collector": start()}
+processes = {"actor 0": start(), "board": start()}
 lines = ["episode,env_steps,episode_return,learner_updates,actor"]
 (directory / "evaluation.csv").write_text("episode_return\\n1.0\\n")
 number = 0
@@ -52,7 +52,7 @@ sys.exit(143)
 
 @pytest.fixture
 def run(soak, tmp_path, monkeypatch):
-  """A run whose actor is replaced, and whose collector outlives it and is not."""
+  """A run whose actor is replaced, and whose board outlives it and is not."""
   monkeypatch.setattr(soak, "_SECONDS_BETWEEN_LOOKS", 0.05)
   monkeypatch.setattr(soak, "_SECONDS_BETWEEN_SAMPLES", 0.05)
   script = tmp_path / "fake.py"
@@ -72,7 +72,7 @@ def test_a_process_that_is_replaced_and_one_that_is_left(soak, run):
   assert kill.role == "actor 0" and 0 < kill.replaced <= kill.working < 10
   run.watch(10.0, until=lambda: len(run.samples) >= 8)
   assert run.samples[-1].processes == 3  # The run's own, and two.
-  assert set(run.samples[-1].of_role) == {"actor 0", "collector"}
+  assert set(run.samples[-1].of_role) == {"actor 0", "board"}
   assert run.samples[-1].mib > sum(run.samples[-1].of_role.values()) > 0
   code = run.end()
   left = run.left(seconds=0.2)
@@ -84,14 +84,14 @@ def test_a_process_that_is_replaced_and_one_that_is_left(soak, run):
 
 def test_one_that_does_not_come_back_is_named(soak, run):
   run.begin()
-  assert run.roles() == ["actor 0", "collector"]
-  run.kill("collector")
+  assert run.roles() == ["actor 0", "board"]
+  run.kill("board")
   run.watch(0.5, until=run.is_whole)
   assert run.roles() == ["actor 0"]
   assert not run.is_whole() and run.kills[0].replaced is None
   held = {v.what: v for v in soak.judge(run, run.end(), [], 0.0)}
   verdict = held["every process killed was replaced and worked again"]
-  assert not verdict.held and "not again: collector at 0 s" in verdict.found
+  assert not verdict.held and "not again: board at 0 s" in verdict.found
 
 
 def test_a_run_that_does_not_begin_is_an_error(soak, tmp_path):
@@ -124,8 +124,8 @@ def test_rows_come_once_whatever_becomes_of_the_file(soak, tmp_path):
     ("learner", [("0", "7"), ("1", "7")], 0, False),
     ("learner", [("0", "7"), ("1", "8")], 0, True),
     ("replay 0", [("0", "7"), ("1", "8")], 0, True),
-    ("collector", [("0", "7")], 0, True),
-    ("collector", [], 1, False),
+    ("board", [("0", "7")], 0, True),
+    ("board", [], 1, False),
     ("evaluator", [("0", "7"), ("1", "8")], 0, False),
     ("evaluator", [], 1, True),
   ],
@@ -143,7 +143,7 @@ def test_updates_count_over_several_looks(soak):
 
 
 def test_roles_are_drawn_evenly_and_by_the_seed(soak):
-  roles = ["collector", "learner", "evaluator", "replay 0", "actor 0"]
+  roles = ["board", "learner", "evaluator", "replay 0", "actor 0"]
   roles += [f"actor {number}" for number in range(1, 6)]
   rng = random.Random(0)
   drawn = [soak.draw(rng, roles) for _ in range(2000)]
@@ -221,13 +221,13 @@ def test_a_run_that_ended_early_or_otherwise_fails(soak):
 
 
 def test_the_command_kills_and_tells(soak, run, tmp_path, monkeypatch, capsys):
-  """All of it, on the fake run, which has an actor and a collector."""
+  """All of it, on the fake run, which has an actor and a board."""
   monkeypatch.setattr(soak, "Run", lambda directory: run)
   monkeypatch.setattr(soak, "ROLES", ("actor",))
   output = tmp_path / "new" / "soak"
   arguments = ["", "--minutes=0.05", "--kill_every=1", f"--output={output}"]
   monkeypatch.setattr(sys, "argv", arguments)
-  assert soak.main() == 1  # The collector is left.
+  assert soak.main() == 1  # The board is left.
   report = json.loads((output / "soak.json").read_text())
   assert [kill["role"] for kill in report["kills"]] == ["actor 0"] * 2
   failed = [v["what"] for v in report["verdicts"] if not v["held"]]

@@ -1,1 +1,0 @@
-"""The processes of a run on Ray: replay, learner, actors, evaluator and collector."""

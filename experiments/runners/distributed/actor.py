@@ -1,0 +1,303 @@
+"""An actor's process: its environments, and what it tells replay and the board."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax import environments
+from explorax.agents import types
+from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import adder as adder_lib
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners import core, recovery
+from explorax.experiments.runners.distributed import (
+  board_client,
+  messages,
+  rate_limit,
+  replay,
+  watchdog,
+)
+
+_SECONDS_BETWEEN_LOOKS = 0.2  # At whether the run is over, while it is blocked.
+_SECONDS_TO_FLUSH = 2.0
+
+# More than a process has, so that all environments have seeds of their own.
+FAILURES = 2**20
+
+
+class _OverError(Exception):
+  """Acting is over, perhaps in mid-episode."""
+
+
+class EnvSlot:
+  """One of the environments of a process, and its episode.
+
+  Attributes:
+    environment: with those that replace it.
+    adder, writer: to replay.
+    timestep: the newest, encoded; None where an episode is to begin.
+    extras: the actor's answer to the timestep.
+    tracker: of the episode.
+    totals: the environment's own, as reported so far.
+  """
+
+  def __init__(
+    self,
+    environment: recovery.RecoverableEnvironment,
+    adder: adder_lib.WindowAdder,
+    writer: replay.Writer,
+  ):
+    self.environment = environment
+    self.adder = adder
+    self.writer = writer
+    self.tracker = core.EpisodeTracker(np.float64)
+    self.totals: dict[str, float] = {}
+    self.timestep: dm_env.TimeStep | None = None
+    self.extras: dict[str, np.ndarray] = {}
+
+  @property
+  def has_ended(self) -> bool:
+    return self.timestep is not None and self.timestep.last()
+
+  def begin(self, timestep: dm_env.TimeStep) -> None:
+    self.adder.add_first(timestep)
+    self.tracker.begin()
+    self.timestep = timestep
+
+  def answered(self, extras: dict[str, np.ndarray]) -> None:
+    self.extras = extras
+    self.tracker.acted(extras)
+
+  def observe(self, action: Any, timestep: dm_env.TimeStep) -> None:
+    self.adder.add(action, timestep, self.extras)
+    self.tracker.stepped(timestep.reward)
+    self.timestep = timestep
+
+  def break_off(self) -> None:
+    """Truncates the episode where it stands."""
+    if self.timestep is not None and self.timestep.first():
+      self.adder.reset()
+    elif self.timestep is not None:
+      self.adder.add_last(self.extras)
+    self.timestep = None
+
+
+class ActorProcess:
+  """Acts in environments of its own, in all with one inference; a Ray actor.
+
+  It waits for nobody but replay and its limiter of the rate: weights, counts and the
+  end of the run reach it through the thread of a `BoardClient`.
+  """
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    config: config_lib.RunConfig,
+    limit: rate_limit.RateLimit,
+    key: Any,
+    number: int,
+    make_environment: core.MakeEnvironment,
+    run: str,
+  ):
+    """Prepares to act; a process that replaces another acts with other random numbers.
+
+    Args:
+      agent: of the run.
+      config: of the run.
+      limit: of the shard.
+      key: of acting.
+      number: of the process, i. With E environments each, it has the actors from E · i
+        on of the agent's E · num_actors.
+      make_environment: called with a number for each environment.
+      run: its name.
+    """
+    num_envs, num_actors = config.num_envs or 1, config.num_actors or 1
+    period = config.variable_update_period
+    if period is None:
+      period = agent.actor_update_period * num_envs
+    self._client = board_client.BoardClient(
+      run,
+      messages.actor_role(number),
+      variable_update_period=period,
+      num_steps=config.steps,
+    )
+    incarnation = self._client.incarnation
+    self._policy_names = agent.policy_names
+    self._role = messages.actor_role(number)
+    ids = range(num_envs * number, num_envs * (number + 1))
+    self._actor = actor_lib.Actor(
+      agent,
+      agent.actor(),
+      self._client,
+      jax.random.fold_in(jnp.asarray(key), incarnation),
+      actor_ids=ids,
+      num_actors=num_envs * num_actors,
+    )
+    self._weights: messages.Version | None = None
+    num_shards = config.replay_shards or 1
+    part = replay.of_shard(agent, num_shards)
+    shard = messages.handle(run, messages.replay_role(number % num_shards))
+    connection = replay.connect(config.replay, shard, part)
+    self._limiter = connection.limiter()
+    self._limit = limit
+    self._uncounted = 0  # Steps since the last insert of the limiter.
+    watched = watchdog.Watchdog(
+      self._client.explain, config.environment_timeout or 300
+    ).watched
+
+    def make_slot(env: int) -> EnvSlot:
+      def make(role: str, failures: int) -> dm_env.Environment:
+        own = failures + FAILURES * incarnation
+        return make_environment(role, env + num_envs * num_actors * own)
+
+      with watched():
+        environment = make(core.TRAINING, 0)
+      recoverable = recovery.RecoverableEnvironment(
+        environment,
+        core.TRAINING,
+        make=make if config.max_env_failures else None,
+        max_failures=config.max_env_failures,
+        on_failure=self._on_failure,
+        watched=watched,
+      )
+      writer = connection.writer(f"{self._role}, environment {env}", incarnation)
+      return EnvSlot(recoverable, adder_lib.WindowAdder(part, writer), writer)
+
+    self._slots = [make_slot(env) for env in ids]
+    self._everyone = np.ones(num_envs, bool)
+    self._episodes = 0
+
+  def run(self) -> None:
+    """Acts until the phase of acting is over.
+
+    Raises:
+      environments.NonFiniteError: if a reward or an observation is.
+      recovery.GivenUpError: if an environment crashed too often in a row.
+    """
+    with contextlib.suppress(_OverError):
+      self._wait("waits: the learner has published no weights yet", self._has_weights)
+      while self._client.phase == messages.ACTING:
+        self._act_once()
+    if self._client.phase != messages.STOPPED:
+      for slot in self._slots:
+        slot.writer.wait(_SECONDS_TO_FLUSH)
+    self._client.close()
+
+  def _act_once(self) -> None:
+    """A step of each environment."""
+    self._update()
+    for slot in self._slots:
+      while slot.timestep is None:
+        with self._recovering(slot):
+          slot.begin(self._actor.encoded(slot.environment.reset()))
+    actions = self._infer(self._slots, self._everyone)
+    for slot, action in zip(self._slots, actions, strict=True):
+      with self._recovering(slot):
+        timestep = self._actor.encoded(slot.environment.step(action))
+        slot.observe(action, timestep)
+        self._client.steps += 1
+        self._uncounted += 1
+    ended = [slot for slot in self._slots if slot.has_ended]
+    if ended:
+      self._infer(ended, np.array([slot.has_ended for slot in self._slots]))
+      for slot in ended:
+        self._end_episode(slot)
+    if self._uncounted >= self._limit.steps_per_insert:
+      self._keep_pace()
+
+  def _update(self) -> None:
+    """Takes the weights that the client has fetched, and the count of steps."""
+    self._actor.env_steps = self._client.env_steps
+    fetched = self._client.weights
+    if fetched is not None and fetched[0] is not self._weights:
+      self._weights = fetched[0]
+      self._actor.fetch()
+
+  def _infer(self, answered: Sequence[EnvSlot], acts: np.ndarray) -> np.ndarray:
+    """The actions; the slots to be answered hear what acting says."""
+    filler = answered[0].timestep  # Of an environment that has crashed; never used.
+    timesteps = [slot.timestep or filler for slot in self._slots]
+    actions, extras = self._actor.act(timesteps, acts)
+    for slot, own in zip(self._slots, extras, strict=True):
+      if slot in answered:
+        slot.answered(own)
+    return actions
+
+  def _keep_pace(self) -> None:
+    """Sends rows to replay and counts steps with the limiter; waits where it must."""
+    for slot in self._slots:
+      self._wait("waits for replay to take its rows", slot.writer.wait)
+    while self._uncounted >= self._limit.steps_per_insert:
+      self._uncounted -= self._limit.steps_per_insert
+      self._limiter.insert()
+      self._wait(
+        "waits for the learner, of which it is ahead by the error buffer",
+        self._limiter.wait,
+      )
+
+  def _has_weights(self, seconds: float) -> bool:
+    del seconds
+    return self._client.weights is not None
+
+  def _wait(self, doing: str, done: Any) -> None:
+    """Waits until `done` of so many seconds is true, or acting is over."""
+    if done(0.02):
+      return
+    with self._client.blocked(doing):
+      while not done(_SECONDS_BETWEEN_LOOKS):
+        if self._client.phase != messages.ACTING:
+          raise _OverError
+
+  @contextlib.contextmanager
+  def _recovering(self, slot: EnvSlot) -> Iterator[None]:
+    """Where the environment crashes, recreates it and truncates the episode."""
+    try:
+      yield
+    except recovery.CrashError as crash:
+      slot.break_off()
+      slot.environment.recover(crash, self._episodes + 1, self._client.env_steps)
+      slot.totals = {}
+
+  def _end_episode(self, slot: EnvSlot) -> None:
+    slot.adder.add_last(slot.extras)
+    self._episodes += 1
+    environment, tracker = slot.environment.current, slot.tracker
+    metrics = environments.episode_metrics(environment)
+    totals: dict[str, float] = {}
+    if environments.counts_over_episodes(environment):
+      # `best_episode` is the one number of bsuite's that is no sum.
+      for name in [name for name in metrics if name != "best_episode"]:
+        totals[name] = metrics[name] - slot.totals.get(name, 0.0)
+        slot.totals[name] = metrics.pop(name)
+    self._client.add(
+      messages.EndedEpisode(
+        0,
+        float(tracker.episode_return),
+        tracker.length,
+        self._policy_names[tracker.policy or 0],
+        metrics | tracker.metrics(),
+        totals,
+      )
+    )
+    slot.timestep = None
+
+  def _on_failure(self, failure: core.Failure) -> None:
+    place = f"{failure.place} of {self._role}"
+    self._client.add(portable(failure._replace(place=place)))
+
+
+def portable(failure: core.Failure) -> core.Failure:
+  """With an exception that every process can read; its class may be unknown there."""
+  import ray
+
+  try:
+    ray.cloudpickle.loads(ray.cloudpickle.dumps(failure))
+  except Exception:
+    text = f"{type(failure.error).__name__}: {failure.error}"
+    return failure._replace(error=RuntimeError(text))
+  return failure

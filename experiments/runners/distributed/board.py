@@ -1,0 +1,274 @@
+"""The board: one small asynchronous Ray actor on which all processes report."""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments.runners import core
+from explorax.experiments.runners.distributed import messages
+
+_WARM_UP_UPDATES = 2  # The first updates compile.
+
+
+class _Member:
+  """The process that has a role.
+
+  Attributes:
+    incarnation: how many processes the role had before; -1 before the first.
+    last: the number of its last report.
+    has_ended: whether its work is done.
+    has_worked: whether it has reported any work.
+    heard_at: when it was last heard of.
+    reason: why it ended itself.
+    blocked: what it is blocked on, and for how many seconds.
+  """
+
+  def __init__(self):
+    self.incarnation, self.last = -1, 0
+    self.has_ended = self.has_worked = False
+    self.heard_at = time.monotonic()
+    self.reason = ""
+    self.blocked = ("", 0.0)
+
+
+class Board:
+  """Counts what is reported, and holds the newest weights and the phase of the run.
+
+  Nobody waits for anybody here, except that a process which starts waits for the driver
+  to say what it starts from. Ray restarts a board that died; the new one answers when
+  the driver has told it the state of the last poll (`resume`).
+  """
+
+  def __init__(self, roles: list[str], num_episodes: int | None, num_steps: int | None):
+    """Prepares to count.
+
+    Args:
+      roles: of all processes.
+      num_episodes: after which the phase of acting ends; None: no such limit.
+      num_steps: the same in environment steps.
+    """
+    self._limits = (num_episodes, num_steps)
+    self._members = {role: _Member() for role in roles}
+    self._phase = messages.ACTING
+    self._env_steps = self._episodes = self._updates = self._evaluated_at = 0
+    self._totals: dict[str, float] = {}  # What all actors' environments counted.
+    self._metrics: dict[str, float] = {}  # The learner's.
+    self._clock = clock_lib.Clock()
+    self._version: messages.Version | None = None
+    self._wants_state = 0
+    self._learner: messages.LearnerState | None = None
+    self._events: list[messages.Event] = []
+    self._starting: dict[tuple[str, int], asyncio.Future[Any]] = {}
+    self._remembered: dict[str, Any] = {}
+    self._resumed = asyncio.Event()
+
+  # --- For the processes of the run ---
+
+  async def start(self, role: str, pid: int) -> tuple[int, Any]:
+    """A process has started; returns its incarnation and what it starts from."""
+    await self._resumed.wait()
+    member = self._members[role]
+    # Of processes that report; replay's do not.
+    reported = member.incarnation >= 0 and not role.startswith("replay")
+    silence = time.monotonic() - member.heard_at if reported else 0.0
+    had_worked, reason = member.has_worked, member.reason
+    incarnation = member.incarnation + 1
+    self._members[role] = member = _Member()
+    member.incarnation = incarnation
+    self._events.append(
+      messages.Started(role, incarnation, pid, silence, had_worked, reason)
+    )
+    future = asyncio.get_running_loop().create_future()
+    self._starting[role, incarnation] = future
+    return incarnation, await future
+
+  async def remember(self, role: str, value: Any) -> None:
+    """Keeps a value for the next processes of a role."""
+    await self._resumed.wait()
+    self._remembered[role] = value
+
+  async def recall(self, role: str) -> Any:
+    """What a process of the role has had remembered; None if nothing."""
+    await self._resumed.wait()
+    return self._remembered.get(role)
+
+  async def explain(self, role: str, incarnation: int, reason: str) -> None:
+    """A process is about to end itself, for this reason."""
+    member = self._members[role]
+    if incarnation == member.incarnation:
+      member.reason = reason
+
+  async def exchange(
+    self, role: str, incarnation: int, report: messages.Report
+  ) -> messages.News:
+    """Takes a report, unless it has it already; returns the news."""
+    await self._resumed.wait()
+    member = self._members[role]
+    if incarnation < member.incarnation:  # Another process has its role.
+      return messages.News(phase=messages.STOPPED)
+    member.heard_at = time.monotonic()
+    member.blocked = (report.doing, report.seconds)
+    if report.number > member.last:
+      member.last = report.number
+      self._take(role, member, report)
+    return messages.News(
+      self._phase,
+      self._env_steps,
+      sum(
+        role.startswith("actor") and not member.has_ended
+        for role, member in self._members.items()
+      ),
+      self._version,
+      self._wants_state,
+      self._evaluated_at,
+    )
+
+  # --- For the driver ---
+
+  async def resume(self, state: messages.State) -> None:
+    """Continues from this state; before it nobody is answered."""
+    counts = state.counts
+    self._env_steps, self._episodes = counts["env_steps"], counts["episodes"]
+    self._updates, self._evaluated_at = counts["updates"], counts["evaluated_at"]
+    self._totals, self._metrics = dict(counts["totals"]), dict(counts["metrics"])
+    self._clock.resume(counts["seconds"])
+    for role, (incarnation, last, has_ended) in state.members.items():
+      member = self._members[role]
+      member.incarnation, member.last = incarnation, last
+      member.has_ended, member.has_worked = has_ended, last > 0
+    self._version, self._phase = state.version, state.phase
+    self._remembered = dict(state.remembered)
+    self._resumed.set()
+
+  async def give(self, role: str, incarnation: int, start: Any) -> None:
+    """What a process starts from."""
+    future = self._starting.pop((role, incarnation), None)
+    if future is not None:
+      future.set_result(start)
+
+  async def enter(self, phase: int) -> None:
+    """The run enters a later phase."""
+    self._phase = max(self._phase, phase)
+
+  async def ask_for_state(self) -> None:
+    """The learner is to report its state."""
+    self._wants_state += 1
+
+  async def poll(self) -> messages.Poll | int:
+    """What the driver has not been told; before `resume`, the id of this process."""
+    if not self._resumed.is_set():
+      return os.getpid()
+    events, self._events = self._events, []
+    learner, self._learner = self._learner, None
+    return messages.Poll(
+      events=events,
+      state=self._state(),
+      learner=learner,
+      starting=list(self._starting),
+      blocked=self._blocked(),
+      steps_per_second=self._clock.steps_per_second(self._env_steps),
+    )
+
+  def _state(self) -> messages.State:
+    return messages.State(
+      counts={
+        "env_steps": self._env_steps,
+        "episodes": self._episodes,
+        "updates": self._updates,
+        "evaluated_at": self._evaluated_at,
+        "totals": dict(self._totals),
+        "metrics": dict(self._metrics),
+        "seconds": self._clock.seconds,
+      },
+      members={
+        role: (member.incarnation, member.last, member.has_ended)
+        for role, member in self._members.items()
+      },
+      version=self._version,
+      phase=self._phase,
+      remembered=dict(self._remembered),
+    )
+
+  def _blocked(self) -> dict[str, tuple[str, float]]:
+    now, blocked = time.monotonic(), {}
+    for role, member in self._members.items():
+      silence = now - member.heard_at
+      if member.has_ended:
+        continue
+      if member.incarnation < 0:
+        blocked[role] = "has not started: Ray has no free CPU or GPU for it", silence
+      elif role.startswith("replay"):
+        continue  # It answers others and reports nothing.
+      elif member.blocked[0] and silence < member.blocked[1]:
+        blocked[role] = member.blocked
+      else:
+        blocked[role] = "has not been heard of", silence
+    return blocked
+
+  def _take(self, role: str, member: _Member, report: messages.Report) -> None:
+    member.has_ended = report.is_last
+    if report.version is not None:
+      self._version = report.version
+    if report.updates is not None:
+      member.has_worked = member.has_worked or report.updates > self._updates
+      self._updates, self._metrics = report.updates, report.metrics or {}
+      if self._updates >= _WARM_UP_UPDATES:
+        self._clock.mark_warm(self._env_steps)
+    if report.state is not None:
+      self._learner = report.state
+    self._env_steps += report.steps
+    for event in report.events:
+      if isinstance(event, messages.EndedEpisode):
+        self._end_episode(role, event)
+      else:
+        self._events.append(event)
+      if isinstance(event, messages.EvaluationDone):
+        self._evaluated_at = event.evaluation.env_steps
+    member.has_worked = member.has_worked or bool(report.steps or report.events)
+    if any(
+      limit is not None and done >= limit
+      for limit, done in zip(
+        self._limits, (self._episodes, self._env_steps), strict=True
+      )
+    ):
+      self._phase = max(self._phase, messages.LEARNING)
+
+  def _end_episode(self, role: str, ended: messages.EndedEpisode) -> None:
+    for name, value in ended.totals.items():
+      self._totals[name] = self._totals.get(name, 0.0) + value
+    limit, _ = self._limits
+    if limit is not None and self._episodes >= limit:
+      return
+    self._episodes += 1
+    steps = self._env_steps - ended.steps_after
+    totals = {name: self._totals[name] for name in ended.totals}
+    self._events.append(
+      core.Episode(
+        episode=self._episodes,
+        env_steps=steps,
+        episode_return=ended.episode_return,
+        episode_length=ended.episode_length,
+        policy=ended.policy,
+        learner_updates=self._updates,
+        steps_per_second=self._clock.steps_per_second(steps),
+        wall_seconds=self._clock.seconds,
+        metrics={
+          **self._metrics,
+          **ended.metrics,
+          **totals,
+          "actor": float(role.split()[1]),
+        },
+      )
+    )
+
+
+def beginning(counts: Mapping[str, Any] | None) -> messages.State:
+  """The state of a run that begins, or resumes from a checkpoint's counts."""
+  nothing = dict.fromkeys(("env_steps", "episodes", "updates", "evaluated_at"), 0)
+  nothing |= {"totals": {}, "metrics": {}, "seconds": 0.0}
+  return messages.State(
+    nothing if counts is None else dict(counts), {}, None, messages.ACTING, {}
+  )

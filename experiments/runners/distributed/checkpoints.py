@@ -1,0 +1,97 @@
+"""What a distributed run puts into its checkpoints, and takes out of them."""
+
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+
+from explorax.agents import types
+from explorax.agents.wiring import adder
+from explorax.experiments.checkpoints import files, keeper
+from explorax.experiments.runners.distributed import learner, messages
+
+
+class Checkpoints:
+  """The learner's state, what the board counts, and perhaps replay."""
+
+  def __init__(self, agent: types.Agent, backend: str, checkpoints: keeper.Keeper):
+    """Args: agent: of the run; backend: of replay; checkpoints: their keeper."""
+    self._agent = agent
+    self._backend = backend
+    self.keeper = checkpoints
+
+  def save(
+    self,
+    counts: Mapping[str, Any],
+    state: messages.LearnerState,
+    shards: Sequence[Any],
+    *,
+    complete: bool,
+  ) -> None:
+    """Writes one.
+
+    Args:
+      counts: the board's.
+      state: the learner's, of about the same time; its updates count.
+      shards: the Ray actors.
+      complete: whether the run is: then replay is not needed any more.
+
+    Raises:
+      ray.exceptions.RayError: if a process has died that is needed.
+    """
+    import ray
+
+    counts = {**counts, "updates": state.updates, "metrics": state.metrics}
+    groups: dict[str, Any] = {"state": {"learner": ray.get(state.reference[0])}}
+    record: dict[str, Any] = {"board": counts}
+    folders: dict[str, Callable[[pathlib.Path], None]] = {}
+    sizes: dict[str, int] = {}
+    if self.keeper.with_replay and not complete:
+      record["num_shards"] = len(shards)
+      if self._backend == "memory":
+        saved = ray.get([shard.save.remote() for shard in shards])
+        groups["replay"] = {str(i): each.arrays for i, each in enumerate(saved)}
+        record["replay"] = [each.counts for each in saved]
+      else:
+        spec = self._agent.replay
+        windows = min(counts["env_steps"] // spec.period, spec.max_windows)
+        sizes["replay"] = adder.replay_bytes(self._agent, windows)
+        folders["replay"] = lambda folder: _save_reverb(shards, folder)
+    snapshot = keeper.Snapshot(groups, record, folders, sizes)
+    self.keeper.save(counts["env_steps"], snapshot)
+
+  def learner(self, checkpoint: files.Checkpoint) -> learner.Start:
+    """What a learner starts from."""
+    like = jax.eval_shape(self._agent.learner.init, jax.random.PRNGKey(0))
+    state = checkpoint.restore("state", {"learner": like})["learner"]
+    counts = checkpoint.record["counts"]["board"]
+    return learner.Start(state, counts["updates"], counts["metrics"])
+
+  def shard(self, checkpoint: files.Checkpoint, shard: int, num_shards: int) -> Any:
+    """What a shard of so many starts from; None if the checkpoint has none like it."""
+    counts = checkpoint.record["counts"]
+    if counts.get("num_shards") != num_shards:
+      return None
+    if folder := checkpoint.folder("replay"):
+      return str((folder / str(shard)).absolute())
+    from explorax.experiments.runners.distributed import memory_shard
+
+    prefix = f"{shard}/"
+    arrays = {
+      name.removeprefix(prefix): array
+      for name, array in checkpoint.arrays("replay").items()
+      if name.startswith(prefix)
+    }
+    return memory_shard.Saved(arrays, counts["replay"][shard])
+
+
+def _save_reverb(shards: Sequence[Any], folder: pathlib.Path) -> None:
+  """Has each shard write its own part."""
+  import ray
+
+  saving = []
+  for i, shard in enumerate(shards):
+    (folder / str(i)).mkdir()
+    saving.append(shard.save.remote(str((folder / str(i)).absolute())))
+  ray.get(saving)

@@ -1,0 +1,501 @@
+"""Starts the processes of a run on Ray, listens to the board, and ends them."""
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import dm_env
+import jax
+import numpy as np
+
+from explorax.agents import types
+from explorax.experiments import config as config_lib
+from explorax.experiments import ray_cluster, signals, threads
+from explorax.experiments.checkpoints import files
+from explorax.experiments.runners import core, errors
+from explorax.experiments.runners.distributed import (
+  actor,
+  checkpoints,
+  evaluator,
+  failures,
+  learner,
+  messages,
+  rate_limit,
+  replay,
+)
+from explorax.experiments.runners.distributed import board as board_lib
+
+# For batches, rows on their way, and a few versions of the weights.
+_OBJECT_STORE_BYTES = 256 * 2**20
+_SECONDS_BETWEEN_POLLS = 0.2
+_SECONDS_BETWEEN_TRIES = 10.0  # To write a checkpoint.
+_SECONDS_TO_END = 20.0  # For processes that were told that the run is stopped.
+_PATIENCE = 60.0  # Seconds after which a process that is blocked is logged.
+# So many deaths of a role's processes end the run: within so many seconds, or in a row
+# before the process had done anything.
+_MAX_DEATHS = 5
+_SECONDS_OF_DEATHS = 60.0
+_FOREVER = {"max_restarts": -1, "max_task_retries": -1}
+_ONE_CORE = {**threads.ONE_THREAD, "JAX_PLATFORMS": "cpu"}
+
+
+class Replacement(NamedTuple):
+  """A process that died was replaced."""
+
+  role: str  # `actor`, `learner`, `replay`, `evaluator` or `board`.
+  sentence: str
+
+
+def run(
+  agent: types.Agent,
+  environment: dm_env.Environment,
+  config: config_lib.RunConfig,
+  hooks: core.Hooks,
+  *,
+  evaluation_environment: dm_env.Environment | None = None,
+) -> core.Result:
+  """Trains an agent in several processes on Ray.
+
+  Acting and learning go on at the same time; a limiter of the rate keeps them in step
+  (`rate_limit.RateLimit`). Nothing repeats to the bit.
+
+  Acting ends when the steps or episodes that the actors have reported reach a limit.
+  Steps that are under way then are counted as well: at most what the other actors take
+  in a tenth of a second. Episodes beyond `config.episodes` are not.
+
+  A process that dies is restarted by Ray. The learner and replay start from the newest
+  checkpoint, the others from what the board knows. A report that was under way when its
+  process died may be lost; none is counted twice.
+
+  Args:
+    agent: made for this environment's spec; must be picklable by cloudpickle.
+    environment: not used: each process makes its own by `hooks.make_environment`.
+    config: of the run.
+    hooks: called from this process. `make_environment` is required, and is called in
+      the processes that need an environment.
+    evaluation_environment: None for no evaluation; the evaluator makes its own.
+
+  Raises:
+    errors.StoppedError: if a process fails for good.
+    errors.SetUpError: if Ray cannot be reached.
+    ValueError: if there is no limit, or processes would wait for each other for ever.
+  """
+  del environment
+  if config.episodes is None and config.steps is None:
+    raise ValueError("nothing says when to stop; give episodes or steps.")
+  if hooks.make_environment is None:
+    raise ValueError("hooks.make_environment is missing: actors make environments.")
+  check(agent, config)
+  evaluates = evaluation_environment is not None
+  num_processes = 1 + evaluates + (config.num_actors or 1) + (config.replay_shards or 1)
+  with ray_cluster.connect(
+    config.ray_address,
+    max(len(os.sched_getaffinity(0)), num_processes),
+    num_gpus=config.learner_gpus or 0,
+    num_bytes=_OBJECT_STORE_BYTES,
+  ):
+    processes = _Processes(agent, config, hooks, evaluates)
+    try:
+      return _Driver(processes, agent, config, hooks).run()
+    finally:
+      processes.kill()
+
+
+def check(agent: types.Agent, config: config_lib.RunConfig) -> None:
+  """Raises a ValueError if processes would wait for each other for ever."""
+  rate_limit.rate_limit(agent.replay, config)
+
+
+class _Processes:
+  """The Ray actors of a run.
+
+  Attributes:
+    board, shards: for the driver.
+    tasks: role → its task under way; of shards, a call that fails with the process.
+  """
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    config: config_lib.RunConfig,
+    hooks: core.Hooks,
+    evaluates: bool,
+  ):
+    """Starts them all."""
+    import ray
+
+    self._ray = ray
+    self._run = secrets.token_hex(8)
+    self._handles: list[Any] = []
+    self.tasks: dict[str, Any] = {}
+    num_actors, num_shards = config.num_actors or 1, config.replay_shards or 1
+    actor_key, learner_key = jax.random.split(jax.random.PRNGKey(config.seed))
+    limit = rate_limit.rate_limit(agent.replay, config)
+    part = replay.of_shard(agent, num_shards)
+    actors = [messages.actor_role(i) for i in range(num_actors)]
+    shards = [messages.replay_role(i) for i in range(num_shards)]
+    roles = [*shards, messages.LEARNER, *actors, *evaluates * [messages.EVALUATOR]]
+    self.board = self._start(
+      messages.BOARD, board_lib.Board, roles, config.episodes, config.steps, num_cpus=0
+    )
+    self.shards = []
+    for i, role in enumerate(shards):
+      self.shards.append(self._start_shard(role, config, part, limit, config.seed + i))
+      self.tasks[role] = self.shards[i].ready.remote()
+    self.tasks[messages.LEARNER] = self._start(
+      messages.LEARNER,
+      learner.LearnerProcess,
+      agent,
+      config,
+      np.asarray(learner_key),
+      self._run,
+      num_gpus=config.learner_gpus or 0,
+    ).run.remote()
+    for i, role in enumerate(actors):
+      self.tasks[role] = self._start(
+        role,
+        actor.ActorProcess,
+        agent,
+        config,
+        limit,
+        np.asarray(jax.random.fold_in(actor_key, i)),
+        i,
+        hooks.make_environment,
+        self._run,
+        runtime_env={"env_vars": _ONE_CORE},
+      ).run.remote()
+    if evaluates:
+      self.tasks[messages.EVALUATOR] = self._start(
+        messages.EVALUATOR,
+        evaluator.EvaluatorProcess,
+        agent,
+        config,
+        np.asarray(core.evaluation_key(actor_key)),
+        hooks.make_environment,
+        None if hooks.watcher is None else hooks.watcher.draws,
+        self._run,
+        runtime_env={"env_vars": _ONE_CORE},
+      ).run.remote()
+
+  def kill(self) -> None:
+    """Ends them at once; those whom others ask are the last."""
+    servers = [*self.shards, self.board]
+    for handle in self._handles:
+      if handle not in servers:
+        self._ray.kill(handle)
+    time.sleep(_SECONDS_BETWEEN_POLLS)
+    for handle in servers:
+      self._ray.kill(handle)
+
+  def _start_shard(
+    self,
+    role: str,
+    config: config_lib.RunConfig,
+    part: types.Agent,
+    limit: rate_limit.RateLimit,
+    seed: int,
+  ) -> Any:
+    if config.replay == "memory":
+      from explorax.experiments.runners.distributed import memory_shard
+
+      process = memory_shard.MemoryShard
+      return self._start(role, process, part, limit, self._run, role, seed)
+    from explorax.experiments.runners.distributed import reverb_shard
+
+    return self._start(role, reverb_shard.ReverbShard, part, limit, self._run, role)
+
+  def _start(
+    self, role: str, process: type, *arguments: Any, num_cpus: int = 1, **options: Any
+  ) -> Any:
+    options |= {"name": f"{self._run} {role}", "num_cpus": num_cpus, **_FOREVER}
+    handle: Any = self._ray.remote(process).options(**options).remote(*arguments)
+    self._handles.append(handle)
+    return handle
+
+
+class _Role:
+  """What the driver knows of a role.
+
+  Attributes:
+    pid: of its process.
+    deaths: the times of its processes' deaths, the recent ones.
+    in_vain: how many of them in a row had done nothing.
+    patience: seconds after which it is logged that it is blocked.
+  """
+
+  def __init__(self):
+    self.pid: int | None = None
+    self.deaths: list[float] = []
+    self.in_vain = 0
+    self.patience = _PATIENCE
+
+  def died(self, had_worked: bool) -> str:
+    """Counts a death; returns why the role is given up, or ''."""
+    now = time.monotonic()
+    recent = [at for at in self.deaths if now - at < _SECONDS_OF_DEATHS]
+    self.deaths = [*recent, now]
+    self.in_vain = 0 if had_worked else self.in_vain + 1
+    if self.in_vain >= _MAX_DEATHS:
+      return f"died {self.in_vain} times before it did anything"
+    if len(self.deaths) >= _MAX_DEATHS:
+      return f"died {len(self.deaths)} times within {_SECONDS_OF_DEATHS:.0f} s"
+    return ""
+
+
+class _Driver:
+  """Polls the board and passes on what it says."""
+
+  def __init__(
+    self,
+    processes: _Processes,
+    agent: types.Agent,
+    config: config_lib.RunConfig,
+    hooks: core.Hooks,
+  ):
+    import ray
+
+    self._ray = ray
+    self._processes = processes
+    self._board = processes.board
+    self._tasks = dict(processes.tasks)
+    self._min_size = agent.replay.min_size
+    self._config = config
+    self._hooks = hooks
+    self._roles = {role: _Role() for role in (messages.BOARD, *self._tasks)}
+    self._checkpoints = None
+    found = None
+    if hooks.checkpoints is not None:
+      self._checkpoints = checkpoints.Checkpoints(
+        agent, config.replay, hooks.checkpoints
+      )
+      found = hooks.checkpoints.found
+    counts = None if found is None else found.record["counts"]["board"]
+    self._state = board_lib.beginning(counts)
+    self._found = found
+    self._starts: dict[str, Any] = {}  # Role → the reference that it starts from.
+    self._board_pid: int | None = None  # Of the board that was told the state.
+    self._polled_at = time.monotonic()
+    self._steps_per_second = float("nan")
+    self._learnt: messages.LearnerState | None = None
+    self._asked = False  # For the learner's state.
+    self._next_save = 0.0
+    self._until: float | None = None  # When a run that was stopped ends in any case.
+
+  def run(self) -> core.Result:
+    """Listens until the run is over.
+
+    Raises:
+      errors.StoppedError: if a process failed for good.
+    """
+    with signals.stop_on_interrupt() as interrupted:
+      while self._workers():
+        if self._until is None and (self._hooks.stop() or interrupted()):
+          self._until = time.monotonic() + _SECONDS_TO_END
+          self._board.enter.remote(messages.STOPPED)
+        self._turn()
+        if self._until is not None and time.monotonic() > self._until:
+          break
+      return self._end()
+
+  def _workers(self) -> list[str]:
+    """The roles whose work is not done; replay serves the others."""
+    return [role for role in self._tasks if not role.startswith("replay")]
+
+  def _turn(self) -> None:
+    """Looks once at everything."""
+    poll = self._poll()
+    self._ray.wait(list(self._tasks.values()), timeout=_SECONDS_BETWEEN_POLLS)
+    for role in list(self._tasks):
+      self._look_after(role)
+    if poll is None:
+      return
+    for role, incarnation in poll.starting:
+      start = self._start_of(role, incarnation)
+      self._board.give.remote(role, incarnation, start)
+    if self._until is None:
+      self._log_blocked(poll.blocked)
+    if self._checkpoints is not None and messages.LEARNER in self._tasks:
+      self._save_if_due(poll, self._checkpoints)
+
+  def _poll(self) -> messages.Poll | None:
+    """Passes on what has come; None if the board has to be told the state first."""
+    try:
+      poll = self._ray.get(self._board.poll.remote())
+    except self._ray.exceptions.RayError as error:
+      raise failures.stopped(messages.BOARD, error, [self._weights()]) from error
+    if isinstance(poll, int):
+      if poll != self._board_pid:
+        deaths = 0 if self._board_pid is None else 1
+        silence = time.monotonic() - self._polled_at
+        self._board_pid, self._asked = poll, False
+        self._board.resume.remote(self._state)
+        self._note_start(
+          messages.Started(messages.BOARD, deaths, poll, silence, True, "")
+        )
+      return None
+    self._polled_at = time.monotonic()
+    self._state = poll.state
+    self._steps_per_second = poll.steps_per_second
+    for event in poll.events:
+      if isinstance(event, core.Episode):
+        self._hooks.on_episode(event._replace(seed=self._config.seed))
+      elif isinstance(event, core.Failure):
+        self._hooks.on_env_failure(event)
+      elif isinstance(event, messages.Started):
+        self._note_start(event)
+      else:
+        if self._hooks.watcher is not None:
+          evaluator.show(event.tape, self._hooks.watcher)
+        self._hooks.on_evaluation(event.evaluation)
+    return poll
+
+  def _note_start(self, started: messages.Started) -> None:
+    """Counts the death of the process before it, if there was one, and tells of it.
+
+    Raises:
+      errors.StoppedError: if there were too many.
+    """
+    role = self._roles[started.role]
+    if started.incarnation > 0:
+      why = started.reason or "died (it was killed, ran out of memory or crashed)"
+      remedy = self._remedy(started.role)
+      after = f" (after {started.silence:.1f} s)" if started.silence else ""
+      self._hooks.on_replacement(
+        Replacement(
+          started.role.split()[0],
+          f"{started.role} {why}; Ray restarted it{remedy}{after}.",
+        )
+      )
+      if given_up := role.died(started.had_worked):
+        raise errors.StoppedError(
+          f"{started.role} {given_up}, and is given up.", [self._weights()]
+        )
+      if started.role.startswith("replay"):
+        shard = self._processes.shards[int(started.role.split()[1])]
+        self._tasks[started.role] = shard.ready.remote()
+    if started.pid:
+      role.pid = started.pid
+      pids = {name: each.pid for name, each in self._roles.items() if each.pid}
+      self._hooks.on_processes({"driver": os.getpid(), **pids})
+
+  def _remedy(self, role: str) -> str:
+    """What a restarted process starts from, in words."""
+    kind = role.split()[0]
+    if kind == "actor":
+      return ", and its unfinished episodes are dropped"
+    if kind not in (messages.LEARNER, "replay"):
+      return ""
+    self._found = None if self._checkpoints is None else self._checkpoints.keeper.find()
+    if kind == messages.LEARNER and self._found is None:
+      return " without a checkpoint, of which there is none yet"
+    if self._found is not None:
+      at = (
+        f"from the checkpoint of environment step {self._found.record['env_steps']:,}"
+      )
+      if kind == messages.LEARNER or "num_shards" in self._found.record["counts"]:
+        return f" {at}"
+    return f" empty, and learning waits for its minimum of {self._min_size:,} steps"
+
+  def _start_of(self, role: str, incarnation: int) -> Any:
+    """What a process starts from, as a list of one reference; None for nothing."""
+    del incarnation
+    found: files.Checkpoint | None = self._found
+    if found is None or self._checkpoints is None:
+      return None
+    if role == messages.LEARNER:
+      value: Any = self._checkpoints.learner(found)
+    elif role.startswith("replay"):
+      num_shards = len(self._processes.shards)
+      value = self._checkpoints.shard(found, int(role.split()[1]), num_shards)
+    else:
+      return None
+    self._starts[role] = self._ray.put(value)
+    return [self._starts[role]]
+
+  def _look_after(self, role: str) -> None:
+    """Takes the result of a task that is done.
+
+    Raises:
+      errors.StoppedError: if it failed.
+    """
+    if not self._ray.wait([self._tasks[role]], timeout=0)[0]:
+      return
+    try:
+      value = self._ray.get(self._tasks.pop(role))
+    except self._ray.exceptions.RayError as error:
+      raise failures.stopped(role, error, [self._weights()]) from error
+    if role == messages.LEARNER:
+      self._learnt = value
+      self._board.enter.remote(messages.EVALUATING)
+
+  def _log_blocked(self, blocked: Mapping[str, tuple[str, float]]) -> None:
+    for name, (doing, seconds) in blocked.items():
+      role = self._roles[name]
+      if seconds < _PATIENCE:
+        role.patience = _PATIENCE
+      elif seconds >= role.patience:
+        self._hooks.on_message(f"for {seconds:.0f} s, {name} {doing}")
+        role.patience *= 2
+
+  def _save_if_due(self, poll: messages.Poll, kept: checkpoints.Checkpoints) -> None:
+    """Asks the learner for its state when a checkpoint is due; writes it later."""
+    if poll.learner is None:
+      is_due = kept.keeper.is_due(poll.state.counts["env_steps"])
+      if is_due and not self._asked and time.monotonic() >= self._next_save:
+        self._asked = True
+        self._board.ask_for_state.remote()
+      return
+    self._asked = False
+    try:
+      kept.save(poll.state.counts, poll.learner, self._processes.shards, complete=False)
+    except self._ray.exceptions.RayError as error:
+      self._next_save = time.monotonic() + _SECONDS_BETWEEN_TRIES
+      self._hooks.on_message(
+        "a checkpoint was not written, and is tried again: a process that has part of "
+        f"it could not give it ({_last_line(error)})"
+      )
+
+  def _end(self) -> core.Result:
+    """The result; writes the last checkpoint."""
+    until = time.monotonic() + _SECONDS_TO_END
+    while self._poll() is None and time.monotonic() < until:
+      time.sleep(_SECONDS_BETWEEN_POLLS)
+    counts, learnt = self._state.counts, self._learnt
+    complete = self._config.is_reached(counts["env_steps"], counts["episodes"])
+    if self._checkpoints is not None and learnt is not None:
+      try:
+        self._checkpoints.save(
+          counts, learnt, self._processes.shards, complete=complete
+        )
+      except self._ray.exceptions.RayError as error:
+        self._hooks.on_message(
+          f"the last checkpoint could not be written ({_last_line(error)})"
+        )
+    elif self._checkpoints is not None:
+      self._hooks.on_message(
+        "the learner did not end in time; what it learnt since the last checkpoint is "
+        "in no checkpoint"
+      )
+    return core.Result(
+      weights=self._weights(),
+      env_steps=counts["env_steps"],
+      episodes=counts["episodes"],
+      learner_updates=counts["updates"] if learnt is None else learnt.updates,
+      steps_per_second=self._steps_per_second,
+      interrupted=self._until is not None,
+    )
+
+  def _weights(self) -> types.Params:
+    """The newest that were published; None if they are lost."""
+    with contextlib.suppress(self._ray.exceptions.RayError):
+      if self._state.version is not None:
+        newest = self._ray.get(self._state.version.reference[0])
+        return jax.tree.map(np.array, newest)
+    return None
+
+
+def _last_line(error: Exception) -> str:
+  return str(error).strip().splitlines()[-1].strip()

@@ -1,0 +1,137 @@
+"""The evaluator's process."""
+
+import time
+from typing import Any
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.agents import types
+from explorax.agents.wiring import builder as builder_lib
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners import clock, core, evaluation, recovery
+from explorax.experiments.runners.distributed import (
+  actor,
+  board_client,
+  messages,
+  watchdog,
+)
+
+_SECONDS_BETWEEN_LOOKS = 0.1
+
+
+class Tape:
+  """A watcher that records what it sees, to be shown to another one later."""
+
+  def __init__(self, draws: bool):
+    self.draws = draws
+    self.calls: list[tuple[str, tuple[Any, ...]]] = []
+
+  def begin(self) -> None:
+    self.calls.append(("begin", ()))
+
+  def row(self, frame: np.ndarray | None, r_int: float | None) -> None:
+    self.calls.append(("row", (frame, r_int)))
+
+  def end(self, episode: core.EvaluationEpisode) -> None:
+    self.calls.append(("end", (episode,)))
+
+
+def show(calls: list[tuple[str, tuple[Any, ...]]], watcher: core.Watcher) -> None:
+  """Shows a watcher what a `Tape` has recorded."""
+  for method, arguments in calls:
+    getattr(watcher, method)(*arguments)
+
+
+class EvaluatorProcess:
+  """Evaluates the newest weights whenever that is due; a Ray actor.
+
+  An evaluation is left out where the one before it takes longer than the interval.
+  """
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    config: config_lib.RunConfig,
+    key: Any,
+    make_environment: core.MakeEnvironment,
+    draws: bool | None,
+    run: str,
+  ):
+    """Prepares to evaluate.
+
+    Args:
+      agent: of the run.
+      config: of the run.
+      key: of acting.
+      make_environment: makes the environment.
+      draws: whether there is a watcher that wants pictures; None: there is none.
+      run: its name.
+    """
+    self._every = config.eval_every
+    self._client = board_client.BoardClient(run, messages.EVALUATOR)
+    self._done_at = 0
+    self._tape = None if draws is None else Tape(draws)
+    first = actor.FAILURES * self._client.incarnation
+    watched = watchdog.Watchdog(
+      self._client.explain, config.environment_timeout or 300
+    ).watched
+
+    def make(role: str, failures: int) -> dm_env.Environment:
+      return make_environment(role, failures + first)
+
+    with watched():
+      environment = make(core.EVALUATION, 0)
+    builder = builder_lib.Builder(agent)
+    self._evaluations = evaluation.Evaluations(
+      builder.make_actor(
+        jax.random.fold_in(jnp.asarray(key), self._client.incarnation),
+        self._client,
+        evaluation=True,
+      ),
+      recovery.RecoverableEnvironment(
+        environment,
+        core.EVALUATION,
+        make=make if config.max_env_failures else None,
+        max_failures=config.max_env_failures,
+        on_failure=lambda failure: self._client.add(actor.portable(failure)),
+        watched=watched,
+      ),
+      clock.Clock(),
+      every=None,
+      num_episodes=config.eval_episodes,
+      stop=lambda: self._client.news.phase == messages.STOPPED,
+      watcher=self._tape,
+      on_evaluation=self._on_evaluation,
+    )
+
+  def run(self) -> None:
+    """Evaluates until the run is over, with an evaluation at the end.
+
+    Raises:
+      recovery.GivenUpError: if the environment crashed too often in a row.
+    """
+    while (phase := self._client.news.phase) < messages.EVALUATING:
+      if self._is_due() and self._client.fetch():
+        self._evaluations.at_the_end(self._client.news.env_steps)
+      else:
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    news = self._client.news
+    is_new = news.env_steps > max(self._done_at, news.evaluated_at)
+    if phase == messages.EVALUATING and is_new and self._client.fetch():
+      self._evaluations.at_the_end(news.env_steps)
+    self._client.close()
+
+  def _is_due(self) -> bool:
+    news, every = self._client.news, self._every
+    done_at = max(self._done_at, news.evaluated_at)
+    return every is not None and news.env_steps // every > done_at // every
+
+  def _on_evaluation(self, done: core.Evaluation) -> None:
+    calls = []
+    if self._tape is not None:
+      calls, self._tape.calls = self._tape.calls, []
+    self._done_at = done.env_steps
+    self._client.add(messages.EvaluationDone(done, calls))

@@ -1,0 +1,140 @@
+"""The learner's process."""
+
+import time
+from typing import Any, NamedTuple
+
+import jax
+
+from explorax.agents import types
+from explorax.agents.wiring import learner as learner_lib
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners.distributed import (
+  board_client,
+  messages,
+  replay,
+)
+
+_SECONDS_BETWEEN_LOOKS = 0.2  # At what the board says, without a batch.
+_SECONDS_OF_STARVATION = 3.0  # After the end of acting, without a batch.
+
+
+class Start(NamedTuple):
+  """What a learner starts from: the state of `Learner.save`, and of what update."""
+
+  state: types.State
+  updates: int
+  metrics: dict[str, float]
+
+
+class LearnerProcess:
+  """Learns as fast as replay gives batches, and publishes weights; a Ray actor."""
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    config: config_lib.RunConfig,
+    key: Any,
+    run: str,
+  ):
+    """Starts from what the driver gives: a `Start`, or None.
+
+    Args:
+      agent: of the run.
+      config: of the run.
+      key: of the initialisation.
+      run: its name.
+    """
+    import ray
+
+    self._ray = ray
+    self._spec = agent.replay
+    num_shards = config.replay_shards or 1
+    part = replay.of_shard(agent, num_shards)
+    self._batches = replay.ShardedBatches(
+      [
+        replay.connect(
+          config.replay, messages.handle(run, messages.replay_role(i)), part
+        )
+        for i in range(num_shards)
+      ]
+    )
+    self._learner = learner_lib.Learner(
+      agent, self._batches, self._batches.update_priorities, jax.numpy.asarray(key)
+    )
+    self._published = -1
+    self._weights: tuple[int, types.Params] | None = None
+    self._state: messages.LearnerState | None = None
+    self._states = 0
+    self._client = board_client.BoardClient(run, messages.LEARNER, more=self._more)
+    if self._client.start is not None:
+      self._learner.restore(*self._client.start)
+    self._states = self._client.news.wants_state
+
+  def run(self) -> messages.LearnerState:
+    """Learns until the run is stopped, or all updates due are made.
+
+    Raises:
+      learner_lib.NonFiniteUpdateError: if an update was not finite.
+    """
+    self._offer()
+    starved_since = time.monotonic()
+    while not self._is_over(starved_since):
+      if self._client.news.wants_state > self._states:
+        self._states = self._client.news.wants_state
+        self._state = self._save()
+      if not self._batches.wait(0.0) and not self._wait():
+        continue
+      # Of the update before this one: the device works while the batch is awaited.
+      self._learner.check_finite()
+      self._learner.step()
+      starved_since = time.monotonic()
+      if self._weights is None:
+        self._offer()
+    self._learner.check_finite()
+    self._offer()
+    state = self._save()
+    self._client.close()
+    return state
+
+  def _wait(self) -> bool:
+    with self._client.blocked(
+      "waits: replay gives no batch before it has its minimum size, or while actors "
+      "are behind by the error buffer"
+    ):
+      return self._batches.wait(_SECONDS_BETWEEN_LOOKS)
+
+  def _is_over(self, starved_since: float) -> bool:
+    news = self._client.news
+    if news.phase == messages.ACTING:
+      return False
+    if news.phase == messages.STOPPED:
+      return True
+    if news.num_acting:
+      return False
+    due = self._spec.updates_per_step * (news.env_steps - self._spec.min_size + 1)
+    starving = time.monotonic() - starved_since > _SECONDS_OF_STARVATION
+    return starving or self._learner.num_updates >= int(due)
+
+  def _offer(self) -> None:
+    """Gives the weights to the thread that publishes them."""
+    (weights,) = self._learner.get_variables(["params"])
+    self._weights = (self._learner.num_updates, weights)
+
+  def _save(self) -> messages.LearnerState:
+    reference = self._ray.put(self._learner.save())
+    metrics = self._learner.metrics()
+    return messages.LearnerState(self._learner.num_updates, metrics, [reference])
+
+  def _more(self) -> dict[str, Any]:
+    """The learner's part of a report; called in the thread of the client."""
+    offered, self._weights = self._weights, None
+    state, self._state = self._state, None
+    more: dict[str, Any] = {"state": state}
+    if offered is None or self._published == offered[0]:
+      return more
+    self._published, weights = offered
+    reference = self._ray.put(jax.device_get(weights))
+    more["version"] = messages.Version(
+      self._client.incarnation, self._published, [reference]
+    )
+    return more | {"updates": self._published, "metrics": self._learner.metrics()}

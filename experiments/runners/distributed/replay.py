@@ -1,0 +1,129 @@
+"""Replay in processes of its own: what both backends have in common."""
+
+import contextlib
+import dataclasses
+import math
+import queue
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from explorax.agents import types
+from explorax.agents.wiring import adder as adder_lib
+
+_SECONDS_TO_RECONNECT = 0.2
+
+Batch = tuple[np.ndarray, types.Sample]
+
+
+class Writer(adder_lib.Writer, Protocol):
+  """An adder's writer whose rows are on their way for a while."""
+
+  def wait(self, seconds: float) -> bool:
+    """Sends what is due; returns whether not too much is on its way by then."""
+
+
+class Limiter(Protocol):
+  """An actor's side of the limiter of the rate."""
+
+  def insert(self) -> None:
+    """Counts `RateLimit.steps_per_insert` environment steps."""
+
+  def wait(self, seconds: float) -> bool:
+    """Whether all but the newest insert are allowed by then."""
+
+
+class Client(Protocol):
+  """A shard as another process sees it."""
+
+  def writer(self, name: str, incarnation: int) -> Writer: ...
+
+  def limiter(self) -> Limiter: ...
+
+  def batches(self) -> Iterator[Batch]:
+    """Batches, each when the limiter of the rate allows an update."""
+
+  def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None: ...
+
+
+def of_shard(agent: types.Agent, num_shards: int) -> types.Agent:
+  """The agent with the part of its replay that a shard holds."""
+  spec = agent.replay
+  capacity = math.ceil(spec.capacity / num_shards)
+  part = dataclasses.replace(
+    spec, capacity=capacity, min_size=min(spec.min_size, capacity)
+  )
+  return dataclasses.replace(agent, replay=part)
+
+
+def connect(backend: str, shard: Any, agent: types.Agent) -> Client:
+  """A client of a shard.
+
+  Args:
+    backend: `reverb` or `memory`.
+    shard: the Ray actor.
+    agent: with a shard's part of its replay.
+  """
+  if backend == "memory":
+    from explorax.experiments.runners.distributed import memory_shard
+
+    return memory_shard.MemoryClient(shard)
+  import ray
+
+  from explorax.experiments.runners.distributed import reverb_shard
+
+  return reverb_shard.ReverbClient(agent, ray.get(shard.address.remote()))
+
+
+class ShardedBatches:
+  """Batches of several shards in turn; priorities go back to where they belong.
+
+  A thread for each shard fetches its next batch. A shard that has none in time (its
+  process died, or its actors are slow) is passed over.
+  """
+
+  def __init__(self, clients: Sequence[Client]):
+    self._clients = clients
+    self._queues: list[queue.Queue[Batch]] = [queue.Queue(1) for _ in clients]
+    self._next: Batch | None = None
+    self._turn = self._newest = 0
+    for i in range(len(clients)):
+      threading.Thread(target=self._fill, args=(i,), daemon=True).start()
+
+  def wait(self, seconds: float) -> bool:
+    """Whether there is a batch by then; each shard is asked at least once."""
+    for _ in self._clients:
+      if self._next is not None:
+        break
+      shard, self._turn = self._turn, (self._turn + 1) % len(self._clients)
+      with contextlib.suppress(queue.Empty):
+        self._next = self._queues[shard].get(
+          timeout=max(1e-6, seconds / len(self._clients))
+        )
+        self._newest = shard
+    return self._next is not None
+
+  def __iter__(self) -> Iterator[Batch]:
+    return self
+
+  def __next__(self) -> Batch:
+    while not self.wait(1.0):
+      pass
+    batch, self._next = self._next, None
+    assert batch is not None
+    return batch
+
+  def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
+    """Of the newest batch."""
+    self._clients[self._newest].update_priorities(keys, priorities)
+
+  def _fill(self, shard: int) -> None:
+    while True:
+      try:
+        for batch in self._clients[shard].batches():
+          self._queues[shard].put(batch)
+      except Exception:  # The shard's process died: Ray starts another.
+        time.sleep(_SECONDS_TO_RECONNECT)

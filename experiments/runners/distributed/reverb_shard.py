@@ -1,0 +1,149 @@
+"""A shard of replay in a Reverb server, limited by Reverb's own rate limiter."""
+
+import contextlib
+import ipaddress
+import pathlib
+from collections.abc import Iterator
+
+import numpy as np
+import ray
+import reverb
+import tensorflow as tf
+
+from explorax.agents import types
+from explorax.agents.wiring import reverb_replay
+from explorax.experiments.runners.distributed import (
+  board_client,
+  messages,
+  rate_limit,
+  replay,
+)
+
+_STEPS = "steps"  # The table of the rate limiter: an item for so many steps.
+_MAX_PENDING = 64  # Windows of a writer on their way.
+_ENDLESS = 2**31 - 1
+
+
+def _steps_table(limit: rate_limit.RateLimit) -> reverb.Table:
+  """The table whose limiter compares environment steps and updates."""
+  return reverb.Table(
+    name=_STEPS,
+    sampler=reverb.selectors.Fifo(),
+    remover=reverb.selectors.Fifo(),
+    max_size=limit.min_inserts,
+    rate_limiter=reverb.rate_limiters.SampleToInsertRatio(
+      samples_per_insert=limit.samples_per_insert,
+      min_size_to_sample=limit.min_inserts,
+      error_buffer=limit.error_range,
+    ),
+    signature={_STEPS: tf.TensorSpec((1,), tf.uint8)},
+  )
+
+
+class ReverbShard:
+  """The process of a Reverb server; a Ray actor.
+
+  A server that replaces one that died listens at the same port, where the clients of
+  the first one wait for it.
+  """
+
+  def __init__(
+    self, agent: types.Agent, limit: rate_limit.RateLimit, run: str, role: str
+  ):
+    """Starts from what the driver gives: a folder that `save` has written, or None.
+
+    Args:
+      agent: with a shard's part of its replay.
+      limit: of the shard.
+      run: its name.
+      role: as `replay 0`.
+    """
+    _, folder = board_client.register(run, role)
+    board = messages.handle(run, messages.BOARD)
+    port = ray.get(board.recall.remote(role))
+    # Where Ray can be reached from this machine alone, so can replay.
+    node = ray.util.get_node_ip_address()
+    self._replay = reverb_replay.ReverbReplay(
+      agent,
+      [reverb_replay.make_table(agent), _steps_table(limit)],
+      None if folder is None else pathlib.Path(folder),
+      private=ipaddress.ip_address(node).is_loopback,
+      port=port,
+      scratch=ray.get_runtime_context().get_temp_dir(),
+    )
+    ray.get(board.remember.remote(role, self._replay.port))
+    self._address = f"{node}:{self._replay.port}"
+
+  def ready(self) -> None:
+    """Returns when the process has started."""
+
+  def address(self) -> str:
+    """Where other processes of the same Ray find the server."""
+    return self._address
+
+  def save(self, folder: str) -> None:
+    """Writes Reverb's own checkpoint into an empty folder."""
+    self._replay.save_to(pathlib.Path(folder))
+
+
+class ReverbClient:
+  """A shard as another process sees it."""
+
+  def __init__(self, agent: types.Agent, address: str):
+    self._agent = agent
+    self._address = address
+    self._client = reverb.Client(address)
+    self._windows = reverb_replay.ReverbClient(agent, address)
+
+  def writer(self, name: str, incarnation: int) -> "ReverbWriter":
+    del name, incarnation
+    return ReverbWriter(self._agent, self._client)
+
+  def limiter(self) -> "ReverbLimiter":
+    return ReverbLimiter(self._client)
+
+  def batches(self) -> Iterator[replay.Batch]:
+    batches = self._windows.batches()
+    # Reverb blocks the sample until its limiter allows it.
+    for _ in self._client.sample(_STEPS, _ENDLESS, emit_timesteps=False):
+      yield next(batches)
+
+  def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
+    with contextlib.suppress(RuntimeError):  # Those of a server that died are lost.
+      self._windows.update_priorities(keys, priorities)
+
+
+class ReverbWriter(reverb_replay.ReverbWriter):
+  """Does not wait for the server."""
+
+  def end_episode(self) -> None:
+    with contextlib.suppress(reverb.errors.DeadlineExceededError):
+      self._writer.end_episode(clear_buffers=True, timeout_ms=0)
+    self._begins_episode = True
+
+  def wait(self, seconds: float) -> bool:
+    return _flushed(self._writer, _MAX_PENDING, seconds)
+
+
+class ReverbLimiter:
+  """Inserts an item for every so many environment steps."""
+
+  def __init__(self, client: reverb.Client):
+    self._writer = client.trajectory_writer(num_keep_alive_refs=1)
+
+  def insert(self) -> None:
+    self._writer.append({_STEPS: np.zeros((), np.uint8)})
+    newest = self._writer.history[_STEPS][-1:]
+    self._writer.create_item(_STEPS, 1.0, {_STEPS: newest})
+
+  def wait(self, seconds: float) -> bool:
+    return _flushed(self._writer, 1, seconds)
+
+
+def _flushed(writer: reverb.TrajectoryWriter, pending: int, seconds: float) -> bool:
+  """Whether at most so many items are on their way by then."""
+  try:
+    writer.flush(block_until_num_items=pending, timeout_ms=int(1000 * seconds))
+  except reverb.errors.DeadlineExceededError:
+    return False
+  return True

@@ -1,0 +1,190 @@
+"""Shards of replay, without Ray: their turns, their writers, and their checkpoints."""
+
+import asyncio
+import time
+import types as types_lib
+from typing import Any
+
+import dm_env
+import jax
+import numpy as np
+import pytest
+
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import config as dqn_config
+from explorax.agents.wiring import adder
+from explorax.environments import factory, standard, testing
+from explorax.experiments.checkpoints import keeper
+from explorax.experiments.runners.distributed import messages, rate_limit, replay
+
+ray = pytest.importorskip("ray")
+LIMIT = rate_limit.RateLimit(1, 1.0, 1, 100.0)
+
+
+class _Client:
+  """Says which shard its batches come from, and keeps what comes back."""
+
+  def __init__(self, number: int):
+    self.number, self.died, self.updates = number, False, []
+
+  def batches(self):
+    while not self.died:
+      yield np.array([self.number]), None
+    raise RuntimeError("the process died")
+
+  def update_priorities(self, keys, priorities):
+    self.updates.append((keys.tolist(), priorities.tolist()))
+
+
+def test_shards_take_turns_and_one_that_died_is_passed_over():
+  clients = [_Client(number) for number in range(3)]
+  batches = replay.ShardedBatches(clients)
+  drawn = []
+  for step in range(12):
+    if step == 6:
+      clients[1].died = True
+    keys, _ = next(batches)
+    batches.update_priorities(keys, np.array([float(step)]))
+    drawn.append(int(keys[0]))
+  assert drawn[:6] == [0, 1, 2, 0, 1, 2] and set(drawn[9:]) == {0, 2}
+  assert clients[2].updates[0] == ([2], [2.0])
+  clients[1].died = False  # Ray has started another.
+  until = time.monotonic() + 20
+  while next(batches)[0][0] != 1 and time.monotonic() < until:
+    pass
+  assert time.monotonic() < until
+
+
+class _Process:
+  """A Ray actor that is none: what its methods return is there at once."""
+
+  def __init__(self, process: Any):
+    self._process = process
+
+  def __getattr__(self, name: str) -> Any:
+    method = getattr(self._process, name)
+
+    def call(*arguments):
+      return asyncio.run(method(*arguments))
+
+    return types_lib.SimpleNamespace(remote=call)
+
+
+@pytest.fixture
+def memory(monkeypatch):
+  """The module, and a function that makes a shard which starts from something."""
+  from explorax.experiments.runners.distributed import board_client, memory_shard
+
+  monkeypatch.setattr(ray, "get", lambda reference: reference)
+  monkeypatch.setattr(ray, "wait", lambda calls, **_: (calls, []))
+
+  def make(saved=None, seed=0):
+    monkeypatch.setattr(board_client, "register", lambda run, role: (0, saved))
+    return memory_shard.MemoryShard(_agent(), LIMIT, "run", "replay 0", seed)
+
+  return memory_shard, make
+
+
+def _agent():
+  environment = standard.StandardEnvironment(testing.FakeEnvironment())
+  config = dqn_config.DQNConfig(
+    replay_capacity=40, min_replay_size=10, batch_size=8, hidden_sizes=(4,)
+  )
+  return dqn_agent.make_agent(config, factory.spec(environment))
+
+
+def _act(rows: adder.WindowAdder, value: float, num_steps: int) -> None:
+  agent = _agent()
+  extras = {name: np.zeros(s.shape, s.dtype) for name, s in agent.extras_spec.items()}
+  observation = np.full(3, value, np.float32)
+  for _ in range(num_steps):
+    rows.add(1, dm_env.transition(reward=value, observation=observation), extras)
+
+
+def _first() -> dm_env.TimeStep:
+  return dm_env.restart(np.zeros(3, np.float32))
+
+
+def _writer(memory_shard, shard, incarnation=0):
+  client = memory_shard.MemoryClient(_Process(shard))
+  writer = client.writer("actor 0", incarnation)
+  return adder.WindowAdder(_agent(), writer), writer
+
+
+def test_half_an_episode_of_a_process_is_never_part_of_another(memory):
+  memory_shard, make = memory
+  shard = make()
+  dead, dead_writer = _writer(memory_shard, shard)
+  dead.add_first(_first())
+  _act(dead, 100.0, 3)
+  assert dead_writer.wait(0.0)
+  rows, writer = _writer(memory_shard, shard, incarnation=1)
+  rows.add_first(_first())
+  _act(rows, 1.0, 3)
+  writer.wait(0.0)
+  _act(dead, 100.0, 1)  # Told late: nothing is taken from it any more.
+  windows = shard._replay.num_windows
+  dead_writer.wait(0.0)
+  assert shard._replay.num_windows == windows
+  for _ in range(20):
+    rewards = shard._replay.sample()[1].rows["reward"]
+    assert ((rewards == 1.0).all(axis=1) | (rewards == 100.0).all(axis=1)).all()
+
+
+def test_another_shard_takes_no_half_episode(memory):
+  memory_shard, make = memory
+  rows, writer = _writer(memory_shard, make())
+  rows.add_first(_first())
+  _act(rows, 1.0, 3)
+  writer.wait(0.0)
+  writer._shard = _Process(shard := make())  # Ray has started it again.
+  _act(rows, 2.0, 3)
+  writer.wait(0.0)
+  assert shard._replay.num_windows == 0
+  rows.add_first(_first())
+  _act(rows, 3.0, 4)
+  writer.wait(0.0)
+  rewards = shard._replay.sample()[1].rows["reward"]
+  assert (rewards == 3.0).all()
+
+
+def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path):
+  from explorax.experiments.runners.distributed import board, checkpoints
+
+  memory_shard, make = memory
+  agent = _agent()
+  shards = [make(seed=i) for i in range(2)]
+  rows, writer = _writer(memory_shard, shards[0])
+  rows.add_first(_first())
+  _act(rows, 1.0, 8)
+  writer.wait(0.0)
+  asyncio.run(shards[0].insert())
+  asyncio.run(shards[0].sample())
+  learner = agent.learner.init(jax.random.PRNGKey(3))
+  state = messages.LearnerState(12, {"loss": 0.5}, [jax.device_get(learner)])
+  counts = {**board.beginning(None).counts, "env_steps": 30, "episodes": 6}
+
+  def make_keeper():
+    return checkpoints.Checkpoints(
+      agent, "memory", keeper.Keeper(tmp_path / "kept", "this", with_replay=True)
+    )
+
+  processes = [_Process(shard) for shard in shards]
+  make_keeper().save(counts, state, processes, complete=False)
+  again = make_keeper()
+  found = again.keeper.found
+  assert found is not None and found.record["env_steps"] == 30
+  kept = board.beginning(found.record["counts"]["board"]).counts
+  assert kept == {**counts, "updates": 12, "metrics": {"loss": 0.5}}
+  start = again.learner(found)
+  assert (start.updates, start.metrics) == (12, {"loss": 0.5})
+  jax.tree.map(np.testing.assert_array_equal, start.state, jax.device_get(learner))
+  assert again.shard(found, 0, num_shards=3) is None
+  other = make(again.shard(found, 0, num_shards=2), seed=9)
+  assert (other._limiter.inserts, other._limiter.samples) == (1, 1)
+  for _ in range(3):
+    ours, theirs = other._replay.sample(), shards[0]._replay.sample()
+    jax.tree.map(np.testing.assert_array_equal, ours, theirs)
+  # No writer holds rows of the open episode any more; windows alone do.
+  held = sum(shards[0]._replay._holders) - sum(other._replay._holders)
+  assert held == agent.replay.window_rows
