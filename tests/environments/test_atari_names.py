@@ -1,12 +1,11 @@
 """How Atari games, profiles and settings are named; none of it needs ale-py."""
 
-import csv
 import dataclasses
 
 import pytest
 
 from explorax import environments
-from explorax.environments import atari57, atari_environments, atari_profiles, settings
+from explorax.environments import atari57, atari_environments, atari_profiles
 
 pytestmark = pytest.mark.ops
 DQN = atari_profiles.PROFILES["dqn"]
@@ -90,37 +89,8 @@ def test_names_of_nothing_are_refused(name, message):
   assert "\n" not in str(caught.value)
 
 
-def test_settings_have_the_type_of_their_default():
-  defaults = {"a": True, "b": 1, "c": 1.0}
-  read = settings.parse("x", ["c=2", "a=false", "b=3"], defaults)
-  assert read == {"a": False, "b": 3, "c": 2.0}
-  assert [type(read[key]) for key in "abc"] == [bool, int, float]
-  assert settings.parse("x", [], defaults) == defaults
-  assert defaults["a"] is True
-
-
 def test_sixty_games():
   names = atari_environments.names()
   assert len(set(names)) == 60
   assert {"atari:MontezumaRevenge", "atari:Qbert", "atari:Pooyan"} < set(names)
   assert len(atari57.references()) == 57
-
-
-def test_the_list_shows_profiles_fields_and_games():
-  rows = dict(environments.list_environments())
-  assert rows["atari:<Game>/dqn"].endswith("(the default)")
-  assert rows["atari:<Game>/rgb"] == "210×160 RGB, all actions"
-  assert "life_loss" in rows["atari:<Game>/ngu,sticky=0.25,life_loss=true"]
-  games = rows["atari:<Game>"].split(", ")
-  assert "YarsRevenge" in games and "Zaxxon; any other that ale-py has" in games
-  with pytest.raises(ValueError, match="did you mean 'atari:Pong'"):
-    environments.make("Pong", seed=0)
-
-
-def test_the_table_is_read_as_it_is():
-  import importlib.resources
-
-  text = importlib.resources.files("explorax.environments").joinpath("atari57.csv")
-  rows = list(csv.reader(text.read_text(encoding="utf-8").splitlines()))
-  assert rows[0] == ["game", "random", "human"]
-  assert [row[0] for row in rows[1:]] == list(atari57.references())

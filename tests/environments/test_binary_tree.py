@@ -74,27 +74,6 @@ def test_the_mapping_follows_the_name_and_not_the_seed():
       assert timestep.last() and total == 1.0
 
 
-def test_is_drawn():
-  environment = jax_adapter.JaxEnvironment(
-    binary_tree.BinaryTree(3), binary_tree.Params(np.array([1, 0, 1])), seed=0
-  )
-  pixels = np.ones((binary_tree.RENDERED_PIXELS,) * 2 + (1,), np.uint8)
-  environment.reset()
-  for agents_row in (2, 1, None):  # The last time, it is gone.
-    rows = [
-      ["end", "trunk", "goal"],
-      ["branch", "trunk", "end"],
-      ["end", "trunk", "branch"],
-    ]
-    if agents_row is not None:
-      rows[agents_row][1] = "agent"
-    colours = [[binary_tree.COLOURS[name] for name in row] for row in rows]
-    picture = environment.render()
-    assert picture.dtype == np.uint8
-    np.testing.assert_array_equal(picture, np.kron(colours, pixels))
-    environment.step(1)
-
-
 @pytest.mark.parametrize(
   ("fields", "message"),
   [

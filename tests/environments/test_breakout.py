@@ -4,9 +4,8 @@ import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from explorax.environments import breakout, jax_adapter, jax_environments
+from explorax.environments import breakout
 
 GAME = breakout.Breakout()
 PARAMS = GAME.default_params()._replace(sticky=0.0)
@@ -171,31 +170,3 @@ def test_a_time_limit_truncates_unless_the_ball_is_lost():
   assert truncated.last() and truncated.discount == 1.0
   lost = last(5, 10)
   assert lost.last() and lost.discount == 0.0
-
-
-def test_settings_have_names_and_limits():
-  game, params = jax_environments.make("breakout,sticky=0.25,time_limit=50")
-  assert game == GAME and (params.sticky, params.time_limit) == (0.25, 50)
-  with pytest.raises(ValueError, match=r"'sticky' .* is 1.5; it must be from 0 to 1"):
-    jax_environments.make("breakout,sticky=1.5")
-  with pytest.raises(ValueError, match=r"it has no size. .* 'jax:breakout'"):
-    jax_environments.make("breakout/10")
-
-
-def test_observations_are_of_the_spec_and_drawn():
-  adapter = jax_adapter.JaxEnvironment(GAME, seed=0)
-  timestep = adapter.reset()
-  adapter.observation_spec().validate(timestep.observation)
-  state, _ = GAME.reset(KEY, PARAMS)
-  state = state._replace(ball=jnp.array([5, 2]), trail=jnp.array([4, 1]))
-  picture = np.asarray(GAME.render(state, PARAMS))
-  assert picture.shape == (160, 160, 3) and picture.dtype == np.uint8
-  colour = {name: list(c) for name, c in breakout.COLOURS.items()}
-  middles = picture[8::16, 8::16].tolist()
-  for row in range(10):
-    for column in range(10):
-      expected = "brick" if 1 <= row <= 3 else "nothing"
-      special = {(5, 2): "ball", (4, 1): "trail", (9, 4): "paddle"}
-      expected = special.get((row, column), expected)
-      assert middles[row][column] == colour[expected], (row, column)
-  np.testing.assert_array_equal(picture[::16, ::16], picture[15::16, 15::16])

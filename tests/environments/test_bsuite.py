@@ -199,12 +199,6 @@ def test_bad_episodes_are_counted_where_the_environment_does_not():
   assert counting.solved_episode == _solved(environments.SolvedRule(), bad)
 
 
-@pytest.mark.parametrize("arguments", [{"threshold": 0.0}, {"threshold": 1.1}])
-def test_solved_rule_refuses_a_threshold_that_is_no_average(arguments):
-  with pytest.raises(ValueError, match="threshold of the average regret"):
-    environments.SolvedRule(**arguments)
-
-
 def test_solved_rule_refuses_impossible_counts():
   with pytest.raises(ValueError, match="min_episode is 0"):
     environments.SolvedRule(min_episode=0)

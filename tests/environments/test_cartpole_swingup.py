@@ -33,7 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.environments import cartpole_swingup, jax_adapter
+from explorax.environments import cartpole_swingup
 
 CARTPOLE = cartpole_swingup.CartpoleSwingup()
 PARAMS = CARTPOLE.default_params()
@@ -177,26 +177,3 @@ def test_three_actions_suffice_to_swing_the_pole_up_and_hold_it():
   returns, last = jax.jit(jax.vmap(episode))(jax.random.split(KEY, 10))
   assert (np.argmax(last, axis=1) == 999).all()
   assert returns.min() > 600
-
-
-def test_is_adapted_and_drawn():
-  adapter = jax_adapter.JaxEnvironment(CARTPOLE, seed=0)
-  timestep = adapter.reset()
-  adapter.observation_spec().validate(timestep.observation)
-  for x, angle in ((-1.5, 0.0), (0.6, 2.0), (0.0, math.pi)):
-    picture = np.asarray(CARTPOLE.render(_state(x, angle), PARAMS))
-    assert picture.shape == (104, 240, 3) and picture.dtype == np.uint8
-    is_shown = {
-      name: (picture == colour).all(-1)
-      for name, colour in cartpole_swingup.COLOURS.items()
-    }
-    assert sum(shown.sum() for shown in is_shown.values()) == 104 * 240
-    # The pole's middle is half a metre from the hinge, that way.
-    rows, columns = np.nonzero(is_shown["pole"])
-    assert columns.mean() == pytest.approx(
-      119.5 + 40 * (x + 0.5 * math.sin(angle)), abs=0.6
-    )
-    assert rows.mean() == pytest.approx(51.5 - 20 * math.cos(angle), abs=0.6)
-    columns = np.nonzero(is_shown["cart"])[1]
-    assert columns.min() == pytest.approx(120 + 40 * (x - 0.2), abs=1)
-    assert is_shown["slider"].any() and is_shown["goal"].any()

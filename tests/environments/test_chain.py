@@ -53,21 +53,6 @@ def test_each_of_a_batch_may_have_its_own_rewards():
   assert jax.vmap(stop)(rewards).reward.tolist() == [2.0, 5.0]
 
 
-def test_is_drawn():
-  environment = jax_adapter.JaxEnvironment(chain.Chain(3), seed=0)
-  environment.reset()
-  environment.step(chain.RIGHT)
-  environment.step(chain.RIGHT)
-  pixels = np.ones((chain.RENDERED_PIXELS,) * 2 + (1,), np.uint8)
-  names = [["state", "reward", "agent"]]
-  for expected in (names, [["state", "reward", "state"]]):
-    picture = environment.render()
-    assert picture.dtype == np.uint8
-    colours = [[chain.COLOURS[name] for name in row] for row in expected]
-    np.testing.assert_array_equal(picture, np.kron(colours, pixels))
-    environment.step(chain.RIGHT)
-
-
 def test_has_a_name_and_no_settings():
   environment, params = jax_environments.make("chain/9")
   assert environment == chain.Chain(9)

@@ -10,7 +10,7 @@ import pytest
 from bsuite.environments import deep_sea as bsuite_deep_sea
 
 from explorax import environments
-from explorax.environments import deep_sea, jax_adapter, specs
+from explorax.environments import deep_sea, specs
 
 
 class _Tosses:
@@ -154,26 +154,6 @@ def test_each_of_a_batch_may_have_its_own_mapping_and_cost():
   np.testing.assert_allclose(returns, [1.0, 0.99, 0.5], rtol=1e-6)
   assert (np.asarray(types) == [*[dm_env.StepType.MID] * 5, dm_env.StepType.LAST]).all()
   np.testing.assert_array_equal(left, np.zeros(3))
-
-
-def test_is_drawn():
-  environment = jax_adapter.JaxEnvironment(deep_sea.DeepSea(3), seed=0)
-  environment.reset()
-  pixels = deep_sea.RENDERED_PIXELS
-  beyond, water, goal, agent = (
-    deep_sea.COLOURS[name] for name in ("beyond", "water", "goal", "agent")
-  )
-  begun = [[agent, beyond, beyond], [water, water, beyond], [water, water, goal]]
-  ended = [[water, beyond, beyond], [water, water, beyond], [water, water, goal]]
-  pictures = [environment.render()]
-  for _ in range(3):
-    environment.step(0)
-  pictures.append(environment.render())
-  for picture, expected in zip(pictures, (begun, ended), strict=True):
-    assert picture.dtype == np.uint8
-    np.testing.assert_array_equal(
-      picture, np.kron(expected, np.ones((pixels, pixels, 1), np.uint8))
-    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from explorax.environments import (
   gridworld,
   jax_adapter,
   jax_environments,
-  specs,
 )
 
 WALLED = (
@@ -212,17 +211,6 @@ def test_each_of_a_batch_may_have_its_own_map():
       jax.tree.leaves(together), jax.tree.leaves(alone), strict=True
     ):
       np.testing.assert_array_equal(one[i], other)
-
-
-def test_is_seen_as_a_position_and_drawn(small):
-  assert isinstance(small.observation_spec(), specs.OneHotArray)
-  small.reset()
-  picture = small.raw.render()
-  size = gridworld.RENDERED_PIXELS
-  assert picture.shape == (6 * size, 6 * size, 3) and picture.dtype == np.uint8
-  for (row, column), name in (((1, 3), "agent"), ((4, 4), "goal"), ((0, 0), "floor")):
-    at = picture[row * size + 1, column * size + 1]
-    assert tuple(at) == gridworld.COLOURS[name]
 
 
 def test_a_map_is_drawn_as_it_is_written():

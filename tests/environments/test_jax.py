@@ -359,6 +359,20 @@ def test_the_adapter_refuses_what_it_cannot_do():
     maze.render()
 
 
+@pytest.mark.parametrize("name", jax_environments.names())
+def test_every_kind_draws_itself(name):
+  environment = environments.make(name, seed=0)
+  environment.reset()
+  pictures = [environment.raw.render()]
+  for _ in range(3):
+    environment.step(environment.action_spec().num_values - 1)
+    pictures.append(environment.raw.render())
+  assert all(picture.dtype == np.uint8 for picture in pictures)
+  assert len({picture.shape for picture in pictures}) == 1
+  assert pictures[0].ndim == 3 and pictures[0].shape[-1] == 3
+  assert len({picture.tobytes() for picture in pictures}) > 1
+
+
 def test_seeds_far_apart_are_different_ones():
   one, other = (
     environments.make("jax:disco_maze/21", seed=seed) for seed in (1, 1 + 2**32)
@@ -403,34 +417,21 @@ def test_every_kind_tells_of_its_settings_and_limits_them():
   ("name", "message"),
   [
     ("disco_maze/20", "the size of the disco maze is 20; it must be odd"),
-    ("disco_maze/3", "it must be odd, so that a wall surrounds it, and at least 5"),
     ("disco_maze", "the size is ''. Write it as in 'jax:disco_maze/21'"),
-    ("disco_maze/big", "the size is 'big'"),
     ("disco_mase/21", "did you mean 'jax:disco_maze/21'"),
     ("zzz", "there are jax:.*jax:disco_maze/21"),
-    ("disco_maze/21,time=5", "has no setting 'time'; it has time_limit"),
     ("disco_maze/5,time_limits=5", "did you mean 'time_limit'"),
     ("disco_maze/21,time_limit", "'time_limit' of 'jax:disco_maze/21,time_limit' has"),
     ("disco_maze/21,time_limit=x", "is 'x'; it must be an integer"),
     ("disco_maze/21,time_limit=0", "is 0; it must be from 1 to 2147483647"),
-    ("disco_maze/21,time_limit=2147483648", "it must be from 1 to 2147483647"),
     ("disco_maze/5,time_limit=1,time_limit=2", "sets 'time_limit' twice"),
     ("deep_sea/1", "names no environment: the size of the deep sea is 1"),
-    ("deep_sea,stochastic=true", "the size is ''. Write it as in 'jax:deep_sea/20'"),
-    ("deep_sea/5,size=6", "has no setting 'size'; it has stochastic, permuted"),
     ("deep_sea/5,permuted=1", "is '1'; it must be 'true' or 'false'"),
-    ("deep_sea/5,mapping_seed=-1", "names no environment: the mapping_seed of the"),
     ("deep_sea/5,move_cost=-0.5", "is -0.5; it must be from 0 to 1"),
-    ("deep_sea/5,move_cost=nan", "is nan; it must be from 0 to 1"),
     ("mountain_car/5", "names no environment: it has no size. .* 'jax:mountain_car'."),
     ("mountain_car,noise=inf", "is inf; it must be a finite number of at least 0"),
-    ("mountain_car,noise=-1", "is -1.0; it must be a finite number of at least 0"),
-    ("mountain_car,time_limit=0", "is 0; it must be from 1 to 2147483647"),
-    ("mountain_kar", "did you mean 'jax:mountain_car'"),
-    ("gridworld/9,noise=1.5", "is 1.5; it must be from 0 to 1"),
     ("gridworld/9,noise=a lot", "is 'a lot'; it must be a number"),
     ("gridworld/9,obstacles=0.2", "at 0.2 and traps at 0.0 need a world; choose one"),
-    ("gridworld/9,obstacles=0.99,world=3", "world 3 of size 9 .* has no path"),
     ("gridworld/9,layout=S.G", "has no setting 'layout'"),
   ],
 )

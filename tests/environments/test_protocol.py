@@ -3,7 +3,6 @@
 import importlib.util
 import itertools
 
-import dm_env
 import numpy as np
 import pytest
 
@@ -176,29 +175,3 @@ def test_fake_nan_appears_in_the_twelfth_step(what):
   assert steps == 11
   assert caught.value.quantity == what
   assert caught.value.total_steps == 12
-
-
-def test_fake_choice_rewards_one_action():
-  environment = environments.make(f"{_FAKES}fake_choice", seed=0)
-  environment.reset()
-  assert [environment.step(a).reward for a in (0, 1, 0)] == [0.0, 1.0, 0.0]
-
-
-@pytest.mark.parametrize(
-  ("arguments", "message"),
-  [
-    ({"episode_length": 0}, "episode_length is 0"),
-    ({"nan_in": "action"}, "nan_in is 'action'"),
-  ],
-)
-def test_fake_environment_refuses(arguments, message):
-  with pytest.raises(ValueError, match=message):
-    testing.FakeEnvironment(**arguments)
-
-
-def test_fake_environment_refuses_actions_it_does_not_have():
-  environment = testing.FakeEnvironment(num_actions=2)
-  environment.reset()
-  with pytest.raises(ValueError, match="action 2 is not one of the 2"):
-    environment.step(2)
-  assert isinstance(environment, dm_env.Environment)
