@@ -1,9 +1,11 @@
-"""What both engines ask of an ensemble, and what they call its members."""
+"""What both engines ask of an ensemble, its bonus and its target."""
 
 import math
 from typing import Any
 
-from explorax.agents import bonuses
+import numpy as np
+
+from explorax import exploration
 
 
 def check_ensemble(config: Any) -> None:
@@ -41,13 +43,12 @@ def _check_bonus(config: Any) -> None:
       f"beta is {config.beta}; a bonus's scale is finite and not negative (0 turns it "
       "off)."
     )
-  spread = isinstance(config.bonus, (bonuses.TDUncertainty, bonuses.QUncertainty))
-  if spread and config.num_members < 2:
-    raise ValueError(
-      f"{type(config.bonus).__name__} is a deviation over the members, but "
-      f"num_members is {config.num_members}; use at least 2."
-    )
-  if not isinstance(config.bonus, bonuses.NoBonus):
+  if config.bonus is not None:
+    if config.num_members < config.bonus.min_members:
+      raise ValueError(
+        f"num_members is {config.num_members}, but {type(config.bonus).__name__} needs "
+        f"at least {config.bonus.min_members}; use more members, or another bonus."
+      )
     return
   if config.beta:
     raise ValueError(
@@ -59,6 +60,30 @@ def _check_bonus(config: Any) -> None:
       f"num_explorers is {config.num_explorers}, but there is no bonus for them to "
       "learn from; set one, or count them in num_members."
     )
+
+
+def check_target(config: Any) -> None:
+  """Refuses a target whose policy is that of an exploration without a single ε.
+
+  Args:
+    config: with `target` and `exploration`.
+
+  Raises:
+    ValueError: with the fields, their values, and what to do.
+  """
+  rule = config.exploration
+  has_one_epsilon = isinstance(rule, exploration.EpsilonGreedy) and not rule.ladder
+  if config.target.follows_exploration and not has_one_epsilon:
+    raise ValueError(
+      f"target.epsilon is None, the ε that explores, but the exploration {rule} has "
+      "not one ε for all actors; give a number, or a rule that has."
+    )
+
+
+def sees_bonus(config: Any) -> np.ndarray:
+  """bool `[M]`: the explorers, where there are any, else all members."""
+  size = config.num_members + config.num_explorers
+  return np.arange(size) >= (config.num_members if config.num_explorers else 0)
 
 
 def policy_names(num_members: int, num_explorers: int) -> tuple[str, ...]:

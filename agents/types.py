@@ -276,29 +276,3 @@ def extras_spec(core: ActorCore) -> dict[str, jax.ShapeDtypeStruct]:
     name: jax.ShapeDtypeStruct(value.shape, value.dtype)
     for name, value in extras.items()
   }
-
-
-def align_intrinsic(r_int: jax.Array, end: str) -> jax.Array:
-  """Puts the bonus of each row onto the transition that it speaks of.
-
-  Row t's bonus speaks of x_t. A `source` or `transition` bonus rewards the
-  transition out of x_t; a `destination` bonus (NGU's novelty, known on arrival)
-  rewards the transition into x_t, as the reward r_t does.
-
-  Args:
-    r_int: `[T + 1, ...]`, one per row.
-    end: `source`, `transition` or `destination`.
-
-  Returns:
-    `[T, ...]`, the bonus of transition t, the one from x_t to x_{t+1}.
-
-  Raises:
-    ValueError: if `end` is none of the three.
-  """
-  if end in ("source", "transition"):
-    return r_int[:-1]
-  if end == "destination":
-    return r_int[1:]
-  raise ValueError(
-    f"a bonus speaks of the 'source', 'transition' or 'destination', not of {end!r}."
-  )

@@ -1,13 +1,14 @@
 """What the engines' updates have in common."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from explorax import losses
+from explorax import exploration, losses
 from explorax.agents import types
+from explorax.exploration import schedules
 
 Tree = TypeVar("Tree")
 
@@ -16,6 +17,21 @@ def importance_weights(sample: types.Sample, exponent: float | jax.Array) -> jax
   """(1 / (n p))^exponent, divided by the batch's largest; ones at exponent 0."""
   weights = (1.0 / (sample.population * sample.probabilities)) ** exponent
   return weights / jnp.max(weights)
+
+
+def exploration_epsilon(config: Any, num_updates: jax.Array) -> jax.Array | None:
+  """ε of the exploration after so many updates, if the target's policy follows it.
+
+  Updates tell the time: a run makes `updates_per_step` of them per environment step,
+  once replay has its minimum.
+  """
+  if not config.target.follows_exploration:
+    return None
+  rule = config.exploration
+  assert isinstance(rule, exploration.EpsilonGreedy)  # As the config has checked.
+  steps = num_updates / config.updates_per_step
+  env_steps = config.min_replay_size + steps.astype(jnp.int32)
+  return jnp.asarray(schedules.at(rule.epsilon, env_steps))
 
 
 def copy_every(period: int, num_updates: jax.Array, params: Tree, target: Tree) -> Tree:

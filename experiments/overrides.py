@@ -5,16 +5,15 @@ dataclass by their path. A value is read by the field's type hint, and the confi
 rebuilt from the inside out, so every `__post_init__` sees the new combination.
 """
 
-import ast
 import dataclasses
 import difflib
-import importlib
 import math
-import sys
 import types
 import typing
 from collections.abc import Sequence
 from typing import Any, TypeVar
+
+from explorax.experiments import expressions
 
 ConfigT = TypeVar("ConfigT")
 
@@ -35,8 +34,8 @@ def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
     assignments: each `field=value` or `group.field=value`. Values: `true`/`false`;
       whole numbers (`1e6` is one, `1.5` is not); floats; strings as they are; `none`
       where the field allows it; tuples as `50,50` (`()` or nothing for an empty one);
-      a dataclass as it is written in Python, `Linear(1.0, 0.1, steps=1000)`, by a name
-      of the package that the field's type is from, or `module.Name(…)`.
+      a dataclass as Python writes it, `Linear(1.0, 0.1, steps=1000)`, `TreeBackup` or
+      `my_module:MyTarget()` (see `expressions`).
 
   Raises:
     ValueError: for an assignment without `=`, an unknown field (the known ones are
@@ -98,7 +97,7 @@ def parse(text: str, hint: Any, name: str) -> Any:
   if hint is str:
     return text
   if _is_object(hint):
-    return _parse_object(text, hint, name)
+    return expressions.read(text, hint, name)
   raise ValueError(f"{name} cannot be set from the command line; set it in Python.")
 
 
@@ -172,10 +171,6 @@ def _is_config(value: Any) -> bool:
   return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
-def _is_config_class(value: Any) -> bool:
-  return isinstance(value, type) and dataclasses.is_dataclass(value)
-
-
 def _is_object(hint: Any) -> bool:
   return isinstance(hint, type) and hint not in (bool, int, float, str, Any)
 
@@ -207,7 +202,8 @@ def _field_type(config: Any, path: tuple[str, ...], text: str) -> Any:
       )
     parent, node = node, getattr(node, field)
   hint = typing.get_type_hints(type(parent))[path[-1]]
-  if _is_config(node) and not typing.get_args(hint) and "(" not in text:
+  is_group = _is_config(node) and not typing.get_args(hint)
+  if is_group and not expressions.is_one(text.strip()):
     inner = ", ".join(f"{'.'.join(path)}.{name}" for name in settable_fields(node))
     raise ValueError(
       f"{'.'.join(path)} is a group of fields; set one of them: {inner}."
@@ -256,44 +252,6 @@ def _parse_literal(text: str, choices: tuple[Any, ...], name: str) -> Any:
   return by_text[text]
 
 
-def _parse_object(text: str, hint: type, name: str) -> Any:
-  """Reads `Name(…)`, a dataclass as Python writes it, which must be a `hint`."""
-  module = hint.__module__
-  package = sys.modules.get(module.rpartition(".")[0])
-  visible = {**vars(package or sys.modules[module]), **vars(sys.modules[module])}
-  known = {key: cls for key, cls in visible.items() if _is_config_class(cls)}
-  try:
-    value = _evaluate(ast.parse(text, mode="eval").body, known)
-  except (SyntaxError, TypeError, ValueError, ImportError) as error:
-    reason = str(error).removesuffix(".")
-    raise ValueError(f"{name} is {text!r}, which cannot be read: {reason}.") from None
-  except LookupError:
-    value = None
-  if isinstance(value, hint):
-    return value
-  fitting = sorted(key for key, cls in known.items() if issubclass(cls, hint))
-  raise ValueError(
-    f"{name} is {text!r}; it must be one of {', '.join(fitting)}, with its arguments."
-  )
-
-
-def _evaluate(node: ast.expr, known: dict[str, Any]) -> Any:
-  """The value of an expression: dataclasses, called with literals or dataclasses.
-
-  Raises:
-    LookupError: for a class that is neither known nor one of a module that it names.
-  """
-  if not isinstance(node, ast.Call):
-    return ast.literal_eval(node)
-  module, _, name = ast.unparse(node.func).rpartition(".")
-  classes = vars(importlib.import_module(module)) if module else known
-  cls = classes.get(name)
-  if not _is_config_class(cls):
-    raise LookupError(name)
-  keywords = {str(k.arg): _evaluate(k.value, known) for k in node.keywords}
-  return cls(*(_evaluate(arg, known) for arg in node.args), **keywords)
-
-
 def _parse_tuple(text: str, args: tuple[Any, ...], name: str) -> tuple[Any, ...]:
   inside = text.strip().removeprefix("(").removesuffix(")").strip().removesuffix(",")
   items = [item.strip() for item in inside.split(",")] if inside else []
@@ -327,7 +285,7 @@ def _parse_union(text: str, members: tuple[Any, ...], name: str) -> Any:
       return parse(text, hint, name)
     except ValueError as error:
       errors.append(str(error).removesuffix("."))
-  if "(" not in text and all(map(_is_object, candidates)):
+  if not expressions.is_one(text) and all(map(_is_object, candidates)):
     raise ValueError(
       f"{name} is a group of fields: set one of its fields (--set {name}.field=value), "
       "or none to do without it."

@@ -20,6 +20,7 @@ from explorax.losses.off_policy import (
   harutyunyan_q_lambda,
   importance_sampling,
   non_markov_retrace,
+  off_policy_q,
   retrace,
   tree_backup,
   watkins_q_lambda,
@@ -31,11 +32,7 @@ from explorax.losses.q_learning import (
   double_q,
   q_learning,
 )
-from explorax.losses.returns import (
-  non_markov_returns,
-  off_policy_returns,
-  trace_coefficients,
-)
+from explorax.losses.returns import non_markov_returns, off_policy_returns
 from explorax.losses.successor import successor_features
 from explorax.losses.transforms import (
   TxPair,
@@ -58,6 +55,7 @@ __all__ = [
   "n_step_q",
   "non_markov_retrace",
   "non_markov_returns",
+  "off_policy_q",
   "off_policy_returns",
   "peng_q_lambda",
   "q_learning",
@@ -68,7 +66,6 @@ __all__ = [
   "signed_hyperbolic_pair",
   "successor_features",
   "tdu_bonus",
-  "trace_coefficients",
   "tree_backup",
   "watkins_q_lambda",
 ]

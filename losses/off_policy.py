@@ -10,7 +10,7 @@ appendix E):
 import jax
 import jax.numpy as jnp
 
-from explorax.losses import checks, indexing, returns, transforms
+from explorax.losses import checks, indexing, returns, traces, transforms
 
 Array = jax.Array
 
@@ -55,8 +55,8 @@ def _values(q_t, a_t, pi_t, mu_t, tx_pair):
   return q_a_t, v_t, indexing.gather(pi_t, a_t), mu_a_t
 
 
-def _off_policy(
-  kind: str,
+def off_policy_q(
+  trace: traces.Trace,
   q_tm1: Array,
   q_t: Array,
   a_tm1: Array,
@@ -66,10 +66,22 @@ def _off_policy(
   pi_t: Array,
   mu_t: Array,
   lambda_: float | Array,
-  tx_pair: transforms.TxPair,
+  tx_pair: transforms.TxPair = transforms.identity_pair,
 ) -> Array:
+  """TD errors with any trace; see `traces`, and `retrace` for the arguments.
+
+      G_{t-1} = r_t + γ_t (E_π q_t + c_t (G_t − q_t(a_t))),    c = trace(π, μ, λ)
+
+  Args:
+    trace: (π(a_t), μ(a_t), λ) → c_t, all `[T]`.
+    q_tm1, q_t, a_tm1, a_t, r_t, discount_t, pi_t, mu_t, lambda_, tx_pair: as in
+      `retrace`.
+
+  Returns:
+    TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
+  """
   _check(
-    kind,
+    getattr(trace, "__name__", "off_policy_q"),
     q_tm1,
     q_t,
     a_tm1,
@@ -82,7 +94,7 @@ def _off_policy(
   )
   r_t, discount_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, lambda_))
   q_a_t, v_t, pi_a_t, mu_a_t = _values(q_t, a_t, pi_t, mu_t, tx_pair)
-  c_t = returns.trace_coefficients(kind, pi_a_t, mu_a_t, lambda_)
+  c_t = trace(pi_a_t, mu_a_t, lambda_)
   g_tm1 = returns.off_policy_returns(q_a_t, v_t, r_t, discount_t, c_t)
   return td_errors(q_tm1, a_tm1, g_tm1, tx_pair)
 
@@ -127,8 +139,8 @@ def retrace(
   Returns:
     TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
   """
-  return _off_policy(
-    "retrace",
+  return off_policy_q(
+    traces.retrace,
     q_tm1,
     q_t,
     a_tm1,
@@ -160,8 +172,8 @@ def tree_backup(
   it is an argument so that one algorithm can take another's place. Arguments and
   result are as in `retrace`.
   """
-  return _off_policy(
-    "tree_backup",
+  return off_policy_q(
+    traces.tree_backup,
     q_tm1,
     q_t,
     a_tm1,
@@ -194,8 +206,8 @@ def harutyunyan_q_lambda(
   argument so that one algorithm can take another's place. Arguments and result are
   as in `retrace`.
   """
-  return _off_policy(
-    "harutyunyan_q_lambda",
+  return off_policy_q(
+    traces.harutyunyan_q_lambda,
     q_tm1,
     q_t,
     a_tm1,
@@ -226,8 +238,8 @@ def importance_sampling(
   no λ: a row that must not enter a trace is given μ = 0. Arguments and result are
   otherwise as in `retrace`.
   """
-  return _off_policy(
-    "importance_sampling",
+  return off_policy_q(
+    traces.importance_sampling,
     q_tm1,
     q_t,
     a_tm1,
@@ -272,7 +284,7 @@ def non_markov_retrace(
   )
   r_t, discount_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, lambda_))
   q_a_t, v_t, pi_a_t, mu_a_t = _values(q_t, a_t, pi_t, mu_t, tx_pair)
-  rho_t = returns.importance_ratio(pi_a_t, mu_a_t)
+  rho_t = traces.importance_ratio(pi_a_t, mu_a_t)
   g_tm1 = returns.non_markov_returns(q_a_t, v_t, r_t, discount_t, rho_t, lambda_)
   return td_errors(q_tm1, a_tm1, g_tm1, tx_pair)
 

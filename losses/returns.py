@@ -1,4 +1,4 @@
-"""The one return underneath the off-policy losses, and the traces that tell them apart.
+"""The one return underneath the off-policy losses, which their traces tell apart.
 
 Rows and times: entry i of every argument, `[T]`, belongs to the transition from x_i
 into x_{i+1}: rewards and discounts are those of that transition, and values, actions,
@@ -12,68 +12,11 @@ from explorax.losses import checks
 
 Array = jax.Array
 
-TRACE_KINDS = (
-  "importance_sampling",
-  "harutyunyan_q_lambda",
-  "tree_backup",
-  "retrace",
-  "watkins_q_lambda",
-)
-
 
 def of_one_dtype(*arrays: float | Array) -> list[Array]:
   """The arrays in the precision that all of them fit in, as loops need them."""
   dtype = jnp.result_type(*arrays)
   return [jnp.asarray(array, dtype) for array in arrays]
-
-
-def importance_ratio(pi_a_t: Array, mu_t: Array) -> Array:
-  """π(a)/μ(a), and 0 where μ(a) is 0: no such action was drawn, so no trace passes."""
-  drawn = mu_t > 0
-  return jnp.where(drawn, pi_a_t / jnp.where(drawn, mu_t, 1.0), 0.0)
-
-
-def trace_coefficients(
-  kind: str, pi_a_t: Array, mu_t: Array, lambda_: float | Array
-) -> Array:
-  """The trace c_t of an off-policy algorithm (Munos et al. 2016, section 2).
-
-      importance_sampling    λ π/μ
-      harutyunyan_q_lambda   λ
-      tree_backup            λ π
-      retrace                λ min(1, π/μ)
-      watkins_q_lambda       λ where π is 1, else 0 (π being greedy)
-
-  π/μ is 0 where μ is 0.
-
-  Args:
-    kind: one of the above; any other name is refused.
-    pi_a_t: π(a_t|x_t) at times [1, ..., T]. Float `[T]`.
-    mu_t: μ(a_t|x_t), with which a_t was drawn, at times [1, ..., T]. Float `[T]`.
-    lambda_: λ, for all times or at times [1, ..., T]. `[]` or `[T]`.
-
-  Returns:
-    c_t at times [1, ..., T]. Float `[T]`.
-  """
-  checks.check(
-    "trace_coefficients",
-    pi_a_t=(pi_a_t, "float [T]"),
-    mu_t=(mu_t, "float [T]"),
-    lambda_=(lambda_, "number [] or [T]"),
-  )
-  if kind == "importance_sampling":
-    return lambda_ * importance_ratio(pi_a_t, mu_t)
-  if kind == "harutyunyan_q_lambda":
-    return lambda_ * jnp.ones_like(pi_a_t)
-  if kind == "tree_backup":
-    return lambda_ * jnp.asarray(pi_a_t)
-  if kind == "retrace":
-    return lambda_ * jnp.minimum(1.0, importance_ratio(pi_a_t, mu_t))
-  if kind == "watkins_q_lambda":
-    return lambda_ * jnp.where(jnp.asarray(pi_a_t) == 1.0, 1.0, 0.0)
-  raise ValueError(
-    f"trace_coefficients: kind is {kind!r}; it must be one of {', '.join(TRACE_KINDS)}."
-  )
 
 
 def off_policy_returns(
@@ -84,10 +27,10 @@ def off_policy_returns(
       G_{t-1} = r_t + γ_t (v_t + c_t (G_t − q_t(a_t))),    G_T = q_T(a_T)
 
   With v_t = E_π q_t this is the sampled operator of Retrace and its relatives (Munos
-  et al. 2016, equation 3), c_t telling which; with v_t in the place of q_a_t it is
-  the λ-return of Peng's Q(λ) and of expected SARSA(λ). A discount of 0 ends the
-  return at its reward; a trace of 0 ends it at v_t, and nothing later enters. The
-  last entries of q_a_t and c_t never matter.
+  et al. 2016, equation 3), c_t telling which (`traces`); with v_t in the place of
+  q_a_t it is the λ-return of Peng's Q(λ) and of expected SARSA(λ). A discount of 0
+  ends the return at its reward; a trace of 0 ends it at v_t, and nothing later
+  enters. The last entries of q_a_t and c_t never matter.
 
   A plain function of its arguments: gradients pass. The losses stop them.
 

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from explorax import exploration, losses
-from explorax.agents import bonuses
+from explorax.agents.bonuses import types as bonus_types
 from explorax.experiments import (
   config,
   flag_table,
@@ -233,8 +233,9 @@ def test_bonus_example_learns_and_is_what_it_says():
   assert names["result"].episodes == 20 and names["result"].learner_updates > 50
   bonus = names["Disagreement"]().build(None, 2)
   q_tm1 = jnp.array([[[1.0, 0.0]], [[0.0, 1.0]], [[2.0, 0.0]]])  # [K, B, A]
-  inputs = bonuses.Inputs(
-    jnp.zeros((3, 1)), q_tm1, jnp.array([0]), jnp.zeros((1, 1)), jnp.ones(1)
+  x = jnp.zeros((1, 1))
+  inputs = bonus_types.Inputs(
+    jnp.zeros((3, 1)), jnp.array([0]), q_tm1, q_tm1, x, x, jnp.ones(1), "source"
   )
   r_int, _ = bonus.compute((), inputs)
   np.testing.assert_allclose(r_int, [1 / 3], rtol=1e-6)

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from explorax import exploration
-from explorax.agents import bonuses, types
+from explorax.agents import types
+from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.dqn import config as config_lib
 from explorax.agents.dqn import values as values_lib
 
@@ -24,7 +25,7 @@ class ActorState(NamedTuple):
 def make_actor(
   config: config_lib.DQNConfig,
   values: values_lib.Values,
-  bonus: bonuses.LearnerBonus | bonuses.ActorBonus,
+  bonus: bonus_types.LearnerBonus | bonus_types.ActorBonus | None,
   num_actions: int,
   evaluation: bool,
 ) -> types.ActorCore:
@@ -41,7 +42,7 @@ def make_actor(
   random_steps = 0 if evaluation else config.random_steps
   is_noisy = values.is_noisy and not evaluation
   # The bonus that is computed here: in evaluation there is none.
-  own = bonus if isinstance(bonus, bonuses.ActorBonus) and not evaluation else None
+  own = bonus if isinstance(bonus, bonus_types.ActorBonus) and not evaluation else None
 
   def make_extras(
     key: jax.Array, prob: jax.Array, policy: jax.Array, r_int: jax.Array

@@ -1,6 +1,7 @@
 """Joins the parts of the transition-based engine to an Agent."""
 
-from explorax.agents import bonuses, members, types
+from explorax.agents import members, types
+from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.dqn import acting, learning
 from explorax.agents.dqn import config as config_lib
 from explorax.agents.dqn import values as values_lib
@@ -14,8 +15,8 @@ def make_agent(
   encoding = specs.make_encoding(spec.observations)
   num_actions = int(spec.actions.num_values)
   values = values_lib.make_values(config, encoding.spec, num_actions)
-  bonus = config.bonus.build(encoding.spec, num_actions)
-  if isinstance(bonus, bonuses.ActorBonus) and bonus.training is not None:
+  bonus = config.bonus and config.bonus.build(encoding.spec, num_actions)
+  if isinstance(bonus, bonus_types.ActorBonus) and bonus.training is not None:
     raise ValueError(
       f"the bonus {type(config.bonus).__name__} trains networks on windows of steps, "
       "and this engine learns from transitions; use it with the sequence engine "
@@ -28,8 +29,10 @@ def make_agent(
   stored = []
   if config.mask_prob < 1:
     stored.append("bootstrap_mask")
-  if isinstance(bonus, bonuses.ActorBonus):
+  if isinstance(bonus, bonus_types.ActorBonus):
     stored.append("r_int")
+  if config.target.is_multi_step:
+    stored.append("behaviour_prob")
   return types.Agent(
     config=config,
     spec=spec,

@@ -5,10 +5,12 @@ import math
 
 from explorax import exploration as exploration_lib
 from explorax import networks
-from explorax.agents import bonuses, members
+from explorax.agents import members
+from explorax.agents.bonuses import types as bonus_types
+from explorax.agents.targets import one_step
+from explorax.agents.targets import types as target_types
 from explorax.exploration import schedules
 
-TARGETS = ("q_learning", "double_q", "categorical_double_q")
 TARGET_PRIORS = ("shared", "distinct")
 
 
@@ -42,8 +44,6 @@ class DQNConfig:
   noisy_sigma: float = 0.0  # σ_0 of noisy heads; 0: without noise (Rainbow: 0.5).
   # Whether the torso's linear layers are noisy as well (Fortunato et al., 2018).
   noisy_torso: bool = False
-  num_atoms: int = 0  # Of a distribution of returns; 0: their means (Rainbow: 51).
-  max_abs_value: float = 10.0  # Atoms are spaced evenly between ± this (Rainbow).
   prior_scale: float = 0.0  # λ of Q_k = Q_θk + λ P_k; 0: no priors (P4, D.1).
   # Whether the target network's priors are the online ones (bsuite's code) or drawn
   # anew (P4's text). Distinct ones leave a difference in every target.
@@ -58,15 +58,17 @@ class DQNConfig:
   evaluation_epsilon: float = 0.0  # Of the greedy evaluation policy (P1: 0.001).
 
   # The intrinsic reward.
-  bonus: bonuses.Bonus = dataclasses.field(default_factory=bonuses.NoBonus)
-  beta: float = 0.0  # β in r + β r_int.
+  bonus: bonus_types.Bonus | None = None
+  beta: float = 0.0  # β in r + β r_int (`bonuses.scaling`).
 
   # Learning.
-  # q_learning (bsuite, whose settings P4's experiments take over), double_q (P3, and
-  # P4's section 4), or double_q on distributions (Rainbow).
-  target: str = "q_learning"
+  # Q-learning (bsuite, whose settings P4's experiments take over), double Q-learning
+  # (P3, and P4's section 4), that of distributions (Rainbow), or any of `targets`.
+  target: target_types.Target = dataclasses.field(default_factory=one_step.QLearning)
   discount: float = 0.99  # γ (bsuite).
-  n_step: int = 1  # Environment steps in a return (bsuite).
+  # Environment steps in a window, which are those of a return (bsuite); multi-step
+  # targets see each of them.
+  n_step: int = 1
   max_abs_reward: float | None = None  # Rewards are clipped to ± this (DQN: 1).
   # Beyond it, a TD error's loss grows linearly: it is clipped in the gradient (DQN: 1).
   max_abs_td: float | None = None
@@ -119,29 +121,6 @@ class DQNConfig:
         "noisy_torso is on, but noisy_sigma is 0, so there is no noise; set "
         "noisy_sigma, or turn noisy_torso off."
       )
-    if self.num_atoms < 0 or self.num_atoms == 1:
-      raise ValueError(
-        f"num_atoms is {self.num_atoms}; a distribution needs at least 2 (0: none)."
-      )
-    if not 0 < self.max_abs_value < math.inf:
-      raise ValueError(
-        f"max_abs_value is {self.max_abs_value}; it must be positive and finite."
-      )
-    if (self.target == "categorical_double_q") != (self.num_atoms > 0):
-      raise ValueError(
-        f"target is {self.target!r} and num_atoms {self.num_atoms}; the target "
-        "'categorical_double_q' needs atoms, and the others none."
-      )
-    if self.num_atoms and self.prior_scale:
-      raise ValueError(
-        f"num_atoms is {self.num_atoms} and prior_scale {self.prior_scale}; a prior is "
-        "added to values, not to distributions: set one of them to 0."
-      )
-    if self.num_atoms and self.max_abs_td is not None:
-      raise ValueError(
-        f"max_abs_td is {self.max_abs_td}, but the loss of distributions "
-        f"(num_atoms={self.num_atoms}) has no TD errors; leave it at None."
-      )
 
   def _check_ensemble(self) -> None:
     members.check_ensemble(self)
@@ -161,8 +140,18 @@ class DQNConfig:
       )
 
   def _check_learning(self) -> None:
-    if self.target not in TARGETS:
-      raise ValueError(f"target is {self.target!r}; use one of {', '.join(TARGETS)}.")
+    members.check_target(self)
+    if self.target.atoms is not None and self.prior_scale:
+      raise ValueError(
+        f"the target is {self.target}, of distributions, and prior_scale "
+        f"{self.prior_scale}, but a prior is added to values; set it to 0, or use "
+        "another target."
+      )
+    if self.target.atoms is not None and self.max_abs_td is not None:
+      raise ValueError(
+        f"max_abs_td is {self.max_abs_td}, but the loss of the target {self.target} "
+        "has no TD errors; leave it at None."
+      )
     if not 0 <= self.discount <= 1:
       raise ValueError(f"discount is {self.discount}; γ is in [0, 1].")
     for name in ("n_step", "target_update_period", "actor_update_period"):
@@ -220,4 +209,4 @@ class DQNConfig:
   @property
   def has_linear_heads(self) -> bool:
     """Whether heads are a linear layer each, without noise or distributions."""
-    return not (self.head_size or self.noisy_sigma or self.num_atoms)
+    return not (self.head_size or self.noisy_sigma or self.target.atoms is not None)

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import dm_env
 import haiku as hk
 import jax
-import numpy as np
 
 from explorax import networks
 from explorax.agents.dqn import config as config_lib
@@ -41,14 +40,12 @@ class Values(NamedTuple):
     apply: (params, prior_params, observation `[B, ...]`, key) → Prediction. Noisy
       members draw their noise from the key, one draw for the batch; with None for it,
       they are their means. Others have no use for it.
-    atoms: float32 `[N]`, the support of the distributions; None: there are none.
     is_noisy: whether members are noisy.
   """
 
   init: Callable[[jax.Array], Any]
   init_prior: Callable[[jax.Array], Any]
   apply: Callable[[Any, Any, jax.Array, jax.Array | None], Prediction]
-  atoms: np.ndarray | None
   is_noisy: bool
 
 
@@ -61,10 +58,7 @@ def make_values(
     return _make_perceptrons(config, observation_spec, num_actions)
   trained = _make_heads(config, observation_spec, num_actions, config.noisy_sigma)
   fixed = _make_heads(config, observation_spec, num_actions, noisy_sigma=0.0)
-  atoms = None
-  if config.num_atoms:
-    limit = config.max_abs_value
-    atoms = np.linspace(-limit, limit, config.num_atoms, dtype=np.float32)
+  atoms = config.target.atoms
 
   def apply(
     params: Any, prior_params: Any, observation: jax.Array, key: jax.Array | None
@@ -81,7 +75,6 @@ def make_values(
     init=trained.init,
     init_prior=fixed.init if config.prior_scale else lambda key: (),
     apply=apply,
-    atoms=atoms,
     is_noisy=config.noisy_sigma > 0,
   )
 
@@ -106,7 +99,7 @@ def _make_perceptrons(
     del key  # They are not noisy.
     return Prediction(values.apply(params, prior_params, observation), None)
 
-  return Values(values.init, values.init_prior, apply, atoms=None, is_noisy=False)
+  return Values(values.init, values.init_prior, apply, is_noisy=False)
 
 
 def _make_heads(
@@ -123,8 +116,10 @@ def _make_heads(
     return hk.Linear(size, name=name)
 
   def make_head() -> Callable[[jax.Array], jax.Array]:
+    atoms = config.target.atoms
+    num_atoms = None if atoms is None else atoms.size
     kind = networks.DuellingHead if config.duelling else networks.PlainHead
-    return kind(num_actions, config.head_size, config.num_atoms or None, make_linear)
+    return kind(num_actions, config.head_size, num_atoms, make_linear)
 
   torso_sigma = noisy_sigma if config.noisy_torso else 0.0
   return networks.make_head_networks(

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import optax
 
 from explorax import losses, networks
-from explorax.agents import bonuses, updates
+from explorax.agents import updates
+from explorax.agents.bonuses import types
 from explorax.agents.ngu import probe, rows_of_state
 
 
@@ -65,7 +66,7 @@ def make_training(
   probe_size: int | None,
   objectives: Mapping[str, Objective],
   num_frames: int,
-) -> bonuses.Training:
+) -> types.Training:
   """Trains each part on the last frames of windows.
 
   Args:
@@ -116,7 +117,7 @@ def make_training(
     f = () if embedding is None else state.embedding.embedding
     return Weights(f, state.predictor, state.target)
 
-  return bonuses.Training(init, update, weights)
+  return types.Training(init, update, weights)
 
 
 def inverse_dynamics(

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from explorax import exploration, networks
-from explorax.agents import bonuses, types
+from explorax.agents import types
+from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.r2d2 import config as config_lib
-from explorax.agents.r2d2 import learning, targets
+from explorax.agents.r2d2 import learning
 
 
 class ActorState(NamedTuple):
@@ -41,7 +42,7 @@ class ActorState(NamedTuple):
 def make_actor(
   config: config_lib.R2D2Config,
   values: networks.SequenceQNetworks,
-  bonus: bonuses.LearnerBonus | bonuses.ActorBonus,
+  bonus: bonus_types.LearnerBonus | bonus_types.ActorBonus | None,
   num_actions: int,
   evaluation: bool,
 ) -> types.ActorCore:
@@ -56,8 +57,8 @@ def make_actor(
       config.evaluation_epsilon, of=exploration.Greedy(config.num_members)
     )
   # A bonus that the network sees is computed in evaluation too.
-  own = bonus if isinstance(bonus, bonuses.ActorBonus) else None
-  tx = targets.tx_pair(config)
+  own = bonus if isinstance(bonus, bonus_types.ActorBonus) else None
+  tx = learning.tx_pair(config)
 
   def draw_policy(key: jax.Array, place: exploration.Place) -> jax.Array:
     if evaluation:

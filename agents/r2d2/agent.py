@@ -5,7 +5,8 @@ import math
 import dm_env
 
 from explorax import networks
-from explorax.agents import bonuses, members, types
+from explorax.agents import members, types
+from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.r2d2 import acting, learning
 from explorax.agents.r2d2 import config as config_lib
 from explorax.agents.r2d2 import sequences as sequences_lib
@@ -18,8 +19,8 @@ def make_agent(
   """The Agent of a config in an environment of this spec."""
   encoding = specs.make_encoding(spec.observations)
   num_actions = int(spec.actions.num_values)
-  bonus = config.bonus.build(encoding.spec, num_actions)
-  acts_with_bonus = isinstance(bonus, bonuses.ActorBonus)
+  bonus = config.bonus and config.bonus.build(encoding.spec, num_actions)
+  acts_with_bonus = isinstance(bonus, bonus_types.ActorBonus)
   values = make_values(config, encoding.spec, num_actions, acts_with_bonus)
 
   def actor(evaluation: bool = False) -> types.ActorCore:
@@ -36,7 +37,7 @@ def make_agent(
   if config.mask_prob < 1:
     (stored if config.mask_per_step else at_first).append("bootstrap_mask")
   refresh = None
-  if isinstance(bonus, bonuses.ActorBonus) and bonus.training is not None:
+  if isinstance(bonus, bonus_types.ActorBonus) and bonus.training is not None:
     refresh = _make_refresh(bonus)
   return types.Agent(
     config=config,
@@ -95,7 +96,7 @@ def make_values(
   )
 
 
-def _make_refresh(bonus: bonuses.ActorBonus) -> types.Refresh:
+def _make_refresh(bonus: bonus_types.ActorBonus) -> types.Refresh:
   def refresh(held: learning.Weights, fresh: learning.Weights) -> learning.Weights:
     return fresh._replace(bonus=bonus.refresh(held.bonus, fresh.bonus))
 

@@ -4,26 +4,11 @@ import dataclasses
 import math
 
 from explorax import exploration as exploration_lib
-from explorax.agents import bonuses, members
+from explorax.agents import members
+from explorax.agents.bonuses import types as bonus_types
+from explorax.agents.targets import greedy
+from explorax.agents.targets import types as target_types
 from explorax.exploration import schedules
-
-TARGETS = (
-  "n_step",
-  "retrace",
-  "tree_backup",
-  "harutyunyan_q_lambda",
-  "watkins_q_lambda",
-  "peng_q_lambda",
-  "expected_sarsa_lambda",
-)
-# Those in which λ has no part, and those whose target policy is not the greedy one.
-_WITHOUT_LAMBDA = ("n_step",)
-_WITH_POLICY = (
-  "retrace",
-  "tree_backup",
-  "harutyunyan_q_lambda",
-  "expected_sarsa_lambda",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,19 +45,17 @@ class R2D2Config:
   evaluation_epsilon: float = 0.0  # Of the greedy evaluation policy (ours).
 
   # The intrinsic reward, and the mixture of policies (P2).
-  bonus: bonuses.Bonus = dataclasses.field(default_factory=bonuses.NoBonus)
-  beta: float = 0.0  # β in r + β r_int; of a mixture, the greatest.
+  bonus: bonus_types.Bonus | None = None
+  # β in r + β r_int (`bonuses.scaling`); of a mixture, the greatest.
+  beta: float = 0.0
   num_policies: int = 1  # N policies, with a β and a γ each.
   cross_mixture_ratio: float = 0.0  # Share of a batch relabelled with another policy.
   reward_scale: float = 1.0  # Of the extrinsic reward; 0: only the bonus counts.
 
   # Learning.
-  target: str = "n_step"
-  n_step: int = 5  # Environment steps in a return of target=n_step (R2D2).
-  lambda_: float = 0.95  # λ of the other targets (P2, table 6).
-  # ε of the ε-greedy target policy; 0: greedy; None: that which explores now (P5).
-  target_epsilon: float | None = 0.0
-  double: bool = True  # Whether the online network says which action is greedy (R2D2).
+  target: target_types.Target = dataclasses.field(  # Any of `agents/targets`.
+    default_factory=lambda: greedy.NStep(n=5)  # (R2D2).
+  )
   transform_eps: float | None = 1e-3  # ε of h (R2D2); None: values as they are.
   discount: float = 0.997  # γ (R2D2); of a mixture, the greatest.
   min_discount: float | None = (
@@ -174,32 +157,19 @@ class R2D2Config:
       )
 
   def _check_target(self) -> None:
-    if self.target not in TARGETS:
-      raise ValueError(f"target is {self.target!r}; use one of {', '.join(TARGETS)}.")
-    for name in ("lambda_", "target_epsilon"):
-      value = getattr(self, name)
-      if value is not None and not 0 <= value <= 1:
-        raise ValueError(f"{name} is {value}; it is in [0, 1].")
-    if self.target_epsilon is None:
-      rule = self.exploration
-      if not isinstance(rule, exploration_lib.EpsilonGreedy) or rule.ladder:
-        raise ValueError(
-          "target_epsilon is None, the ε that explores, but the exploration "
-          f"{rule} has not one ε for all actors; give a number, or a rule that has."
-        )
-    if self.target_epsilon != 0 and self.target not in _WITH_POLICY:
+    members.check_target(self)
+    if self.target.atoms is not None:
       raise ValueError(
-        f"target_epsilon is {self.target_epsilon}, but the target {self.target!r} "
-        "evaluates the greedy policy; leave it at 0."
+        f"the target is {self.target}, of distributions, which this engine's networks "
+        "do not have; use it with the transition engine (agents/dqn)."
       )
     for name in ("transform_eps", "max_abs_reward", "max_abs_td", "max_gradient_norm"):
       value = getattr(self, name)
       if value is not None and not 0 < value < math.inf:
         raise ValueError(f"{name} is {value}; use a positive one, or None.")
-    if self.n_step < 1 or self.target_update_period < 1:
+    if self.target_update_period < 1:
       raise ValueError(
-        f"n_step is {self.n_step} and target_update_period "
-        f"{self.target_update_period}; both must be at least 1."
+        f"target_update_period is {self.target_update_period}; it must be at least 1."
       )
 
   def _check_optimizer(self) -> None:

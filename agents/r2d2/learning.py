@@ -7,9 +7,12 @@ import jax.numpy as jnp
 import optax
 
 from explorax import exploration, losses, networks
-from explorax.agents import bonuses, types, updates
+from explorax.agents import members, types, updates
+from explorax.agents.bonuses import scaling
+from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.r2d2 import config as config_lib
-from explorax.agents.r2d2 import sequences, targets
+from explorax.agents.r2d2 import sequences
+from explorax.agents.targets import types as target_types
 from explorax.exploration import schedules
 
 _Batch = sequences.Sequences
@@ -88,27 +91,17 @@ def relabel(
   return jnp.where(jnp.arange(size) < num_relabelled, other, policy)
 
 
-def target_epsilon(
-  config: config_lib.R2D2Config, num_updates: jax.Array
-) -> jax.Array | float:
-  """ε of the target policy in the update after `num_updates`.
-
-  Where it is the exploring one, updates tell the time: a run makes
-  `updates_per_step` of them a step, once replay has its minimum.
-  """
-  if config.target_epsilon is not None:
-    return config.target_epsilon
-  rule = config.exploration
-  assert isinstance(rule, exploration.EpsilonGreedy)  # As the config has checked.
-  steps = num_updates / config.updates_per_step
-  env_steps = config.min_replay_size + steps.astype(jnp.int32)
-  return schedules.at(rule.epsilon, env_steps)
+def tx_pair(config: config_lib.R2D2Config) -> losses.TxPair:
+  """h and its inverse."""
+  if config.transform_eps is None:
+    return losses.identity_pair
+  return losses.signed_hyperbolic_pair(config.transform_eps)
 
 
 def make_learner(
   config: config_lib.R2D2Config,
   values: networks.SequenceQNetworks,
-  bonus: bonuses.LearnerBonus | bonuses.ActorBonus,
+  bonus: bonus_types.LearnerBonus | bonus_types.ActorBonus | None,
 ) -> types.LearnerCore:
   """The LearnerCore of a config.
 
@@ -119,12 +112,12 @@ def make_learner(
   """
   optimizer = make_optimizer(config)
   mixture = make_mixture(config)
-  tx = targets.tx_pair(config)
+  tx = tx_pair(config)
   size, num_exploiters = config.ensemble_size, config.num_members
   # The bonus that is computed here; an actor's comes with the sample.
-  own = bonus if isinstance(bonus, bonuses.LearnerBonus) else None
-  training = bonus.training if isinstance(bonus, bonuses.ActorBonus) else None
-  first_explorer = num_exploiters if config.num_explorers else 0
+  own = bonus if isinstance(bonus, bonus_types.LearnerBonus) else None
+  training = bonus.training if isinstance(bonus, bonus_types.ActorBonus) else None
+  sees_bonus = members.sees_bonus(config)
 
   def init(key: jax.Array) -> LearnerState:
     keys = jax.random.split(key, 4)
@@ -150,47 +143,53 @@ def make_learner(
     batch: _Batch,
     r_t: jax.Array,
     gamma: jax.Array,
-    target_epsilon: jax.Array | float,
+    exploration_epsilon: jax.Array | None,
   ) -> jax.Array:
-    """TD errors `[M, B, T]`; q and target_q are `[M, B, R, A]`."""
-    selector = jax.lax.stop_gradient(q) if config.double else target_q
-
-    def one(q, target_q, selector, action, r_t, discount_t, mu, real):
-      return targets.td_errors(
-        config,
-        q_tm1=q[:-1],
-        q_t=target_q[1:],
-        selector_t=selector[1:],
-        a_tm1=action[:-1],
-        a_t=action[1:],
-        r_t=r_t,
-        discount_t=discount_t,
-        mu_t=mu[1:],
-        goes_on_t=real[1:],
-        target_epsilon=target_epsilon,
-      )
-
-    over_batch = jax.vmap(one)
-    over_members = jax.vmap(over_batch, in_axes=(0, 0, 0, *(None,) * 5))
-    discount_t = gamma[:, None] * batch.discount
-    prob = batch.behaviour_prob
-    return over_members(
-      q, target_q, selector, batch.action, r_t, discount_t, prob, batch.real
+    """TD errors `[M, B, T]`; q and target_q are `[M, B, R, A]`, r_t is `[M, B, T]`."""
+    predictions = target_types.Predictions(
+      q[:, :, :-1], target_q[:, :, 1:], jax.lax.stop_gradient(q[:, :, 1:])
+    )
+    stream = target_types.Stream(
+      a_tm1=batch.action[:, :-1],
+      a_t=batch.action[:, 1:],
+      r_t=batch.reward,
+      discount_t=gamma[:, None] * batch.discount,
+      mu_t=batch.behaviour_prob[:, 1:],
+      continues_t=batch.real[:, 1:],
+    )
+    return target_types.over_members(
+      lambda predictions, stream: config.target.td_errors(predictions, stream, tx),
+      predictions,
+      stream,
+      r_t,
+      exploration_epsilon,
     )
 
-  def bonus_inputs(td: jax.Array, q: jax.Array, batch: _Batch) -> bonuses.Inputs:
+  def bonus_inputs(
+    end: str, td: jax.Array, q: jax.Array, batch: _Batch
+  ) -> bonus_types.Inputs:
     """The exploiters' values and errors on the scale of rewards, time in the batch."""
-    q_tm1 = q[:num_exploiters, :, :-1]
+    q = q[:num_exploiters]
+    observation = batch.inputs.observation
     a_tm1 = batch.action[:, :-1]
-    q_a = jnp.take_along_axis(q_tm1, a_tm1[None, ..., None], axis=-1)[..., 0]
+    q_a = jnp.take_along_axis(q[:, :, :-1], a_tm1[None, ..., None], axis=-1)[..., 0]
     td = tx.apply_inv(td + q_a) - tx.apply_inv(q_a)
-    observation = jax.tree.map(lambda x: x[:, :-1], batch.inputs.observation)
-    inputs = bonuses.Inputs(
+
+    def flat(x: jax.Array) -> jax.Array:
+      return jnp.reshape(x, (-1, *x.shape[2:]))
+
+    def flat_values(x: jax.Array) -> jax.Array:
+      return jnp.reshape(tx.apply_inv(x), (num_exploiters, -1, x.shape[-1]))
+
+    inputs = bonus_types.Inputs(
       td=jnp.reshape(td, (num_exploiters, -1)),
-      q_tm1=jnp.reshape(tx.apply_inv(q_tm1), (num_exploiters, -1, q.shape[-1])),
-      a_tm1=jnp.reshape(a_tm1, (-1,)),
-      observation_tm1=jnp.reshape(observation, (-1, *observation.shape[2:])),
-      mask=jnp.reshape(batch.trained, (-1,)),
+      a_tm1=flat(a_tm1),
+      q_tm1=flat_values(q[:, :, :-1]),
+      q_t=flat_values(q[:, :, 1:]),
+      observation_tm1=flat(observation[:, :-1]),
+      observation_t=flat(observation[:, 1:]),
+      mask=flat(batch.trained),
+      end=end,
     )
     return jax.lax.stop_gradient(inputs)
 
@@ -208,33 +207,34 @@ def make_learner(
     )
     gamma, beta = mixture.discounts[policy], mixture.betas[policy]
     reward = config.reward_scale * _clip(batch.reward, config.max_abs_reward)
-    epsilon = target_epsilon(config, state.num_updates)
+    epsilon = updates.exploration_epsilon(config, state.num_updates)
+    rewards = jnp.broadcast_to(reward, (size, *reward.shape))
 
     r_int, bonus_state = batch.r_int, state.bonus_state
     if own is not None:
-      exploiters = slice(0, num_exploiters)
-      td = td_errors(q[exploiters], target_q[exploiters], batch, reward, gamma, epsilon)
-      flat, bonus_state = own.compute(bonus_state, bonus_inputs(td, q, batch))
-      r_int = jnp.reshape(flat, batch.reward.shape)
-    with_bonus = reward
+      k = num_exploiters
+      td = td_errors(q[:k], target_q[:k], batch, rewards[:k], gamma, epsilon)
+      flat, bonus_state = own.compute(bonus_state, bonus_inputs(own.end, td, q, batch))
+      r_int = jnp.reshape(flat, reward.shape)
     if config.beta > 0:
-      with_bonus = reward + beta[:, None] * r_int
-    parts = [
-      td_errors(q[members], target_q[members], batch, r_t, gamma, epsilon)
-      for members, r_t in (
-        (slice(0, first_explorer), reward),
-        (slice(first_explorer, size), with_bonus),
-      )
-      if members.stop > members.start
-    ]
-    td = jnp.concatenate(parts)
+      rewards += scaling.scaled_bonus(r_int, beta, sees_bonus)
+    # Apart from the explorers, so that the exploiters' errors are computed once.
+    split = num_exploiters if config.num_explorers else size
+    td = jnp.concatenate(
+      [
+        td_errors(q[group], target_q[group], batch, rewards[group], gamma, epsilon)
+        for group in (slice(0, split), slice(split, size))
+        if group.start < group.stop
+      ]
+    )
     value = _loss(config, td, batch, weights)
     return value, (td, r_int, bonus_state, q)
 
   def update(
     state: LearnerState, sample: types.Sample
   ) -> tuple[LearnerState, types.LearnerOutput]:
-    batch = sequences.make_sequences(sample, config.burn_in, size, bonus.end)
+    end = "transition" if bonus is None else bonus.end
+    batch = sequences.make_sequences(sample, config.burn_in, size, end)
     weights = updates.importance_weights(
       sample, schedules.at(config.importance_exponent, state.num_updates)
     )

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from explorax import networks
 from explorax.agents import types
+from explorax.agents.bonuses import scaling
 
 # The extras that a window's first row keeps: what its network knew before it.
 FIRST_ROW_EXTRAS = (
@@ -74,7 +75,7 @@ def make_sequences(
     previous_r_int=lagged("previous_r_int", r_int),
     policy=policy,
   )
-  aligned = types.align_intrinsic(jnp.swapaxes(r_int, 0, 1), bonus_end)
+  aligned = scaling.align(jnp.swapaxes(r_int, 0, 1), bonus_end)
   # A window's own mask, or one for each of its rows.
   shape = (*real[:, :-1].shape, ensemble_size)
   member_mask = jnp.ones(shape)

@@ -9,7 +9,7 @@ import optax
 from explorax import exploration, losses
 from explorax.agents import types
 from explorax.agents import updates as updates_lib
-from explorax.agents.dqn import learning as dqn_learning
+from explorax.agents.dqn import windows as windows_lib
 from explorax.agents.successor import config as config_lib
 from explorax.agents.successor import features as features_lib
 
@@ -84,25 +84,27 @@ def make_learner(
     )
 
   def loss(
-    params: Params, state: LearnerState, batch: dqn_learning.Transitions
+    params: Params, state: LearnerState, batch: windows_lib.Windows
   ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
     mean = state.posterior.mean
-    phi = features.phi(params.phi, batch.observation_tm1)
-    phi_tm1 = jnp.take_along_axis(phi, batch.a_tm1[:, None, None], axis=1)[:, 0]
-    psi_tm1 = features.psi(params.psi, batch.observation_tm1)
-    psi_t = features.psi(state.target_psi, batch.observation_t)
+    observation_tm1, observation_t = batch.observation[:, 0], batch.observation[:, 1]
+    a_tm1, r_t, discount_t = batch.action[:, 0], batch.r_t[:, 0], batch.discount_t[:, 0]
+    phi = features.phi(params.phi, observation_tm1)
+    phi_tm1 = jnp.take_along_axis(phi, a_tm1[:, None, None], axis=1)[:, 0]
+    psi_tm1 = features.psi(params.psi, observation_tm1)
+    psi_t = features.psi(state.target_psi, observation_t)
 
     key = jax.random.fold_in(state.key, state.num_updates)
-    drawn = exploration.sample_weights(key, state.posterior, batch.r_t.shape)
+    drawn = exploration.sample_weights(key, state.posterior, r_t.shape)
     greedy = jnp.argmax(jnp.einsum("bad,bd->ba", psi_t, drawn), axis=-1)
     pi_t = jax.nn.one_hot(greedy, psi_t.shape[1])
     td_psi = jax.vmap(losses.successor_features)(
-      psi_tm1, batch.a_tm1, phi_tm1, batch.discount_t, psi_t, pi_t
+      psi_tm1, a_tm1, phi_tm1, discount_t, psi_t, pi_t
     )
     td_q = jax.vmap(losses.q_learning)(
-      psi_tm1 @ mean, batch.a_tm1, batch.r_t, batch.discount_t, psi_t @ mean
+      psi_tm1 @ mean, a_tm1, r_t, discount_t, psi_t @ mean
     )
-    errors = batch.r_t - phi_tm1 @ mean
+    errors = r_t - phi_tm1 @ mean
     per_transition = (
       jnp.sum(jnp.square(td_psi), axis=-1) + jnp.square(td_q) + jnp.square(errors)
     ) / 2
@@ -111,7 +113,7 @@ def make_learner(
   def update(
     state: LearnerState, sample: types.Sample
   ) -> tuple[LearnerState, types.LearnerOutput]:
-    batch = dqn_learning.n_step_transitions(sample, config.discount, 1, "transition")
+    batch = windows_lib.make_windows(sample, config.discount, ensemble_size=1)
     (value, (phi_tm1, td_q, q_tm1)), gradients = jax.value_and_grad(loss, has_aux=True)(
       state.params, state, batch
     )
@@ -119,7 +121,7 @@ def make_learner(
     params = optax.apply_updates(state.params, updates)
     num_updates = state.num_updates + 1
     regression = exploration.update_regression(
-      state.regression, phi_tm1, batch.r_t, config.regression_decay
+      state.regression, phi_tm1, batch.r_t[:, 0], config.regression_decay
     )
     posterior = posterior_of(regression, jnp.float32(sample.population))
     new = LearnerState(

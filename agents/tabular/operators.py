@@ -20,11 +20,20 @@ import jax
 import jax.numpy as jnp
 
 from explorax.agents.tabular import random_mdps
-from explorax.losses import returns
+from explorax.losses import traces as trace_functions
 
 Array = jax.Array
 
-KINDS = (*returns.TRACE_KINDS, "expected_sarsa_lambda")
+_TRACES = {
+  "importance_sampling": trace_functions.importance_sampling,
+  "harutyunyan_q_lambda": trace_functions.harutyunyan_q_lambda,
+  "tree_backup": trace_functions.tree_backup,
+  "retrace": trace_functions.retrace,
+  "watkins_q_lambda": trace_functions.watkins_q_lambda,
+  # Another baseline than Harutyunyan's, but the same trace.
+  "expected_sarsa_lambda": trace_functions.harutyunyan_q_lambda,
+}
+KINDS = tuple(_TRACES)
 _MAX_PATHS = 2**24
 
 
@@ -71,7 +80,7 @@ def q_star(mdp: random_mdps.MDP, discount: float | Array) -> Array:
 
 
 def traces(kind: str, pi: Array, mu: Array, lambda_: float | Array) -> Array:
-  """c(a, x) of every pair, by `losses.trace_coefficients`. `[S, A]` → `[S, A]`.
+  """c(a, x) of every pair, by `losses.traces`. `[S, A]` → `[S, A]`.
 
   Importance sampling has no λ (table 1), and `lambda_` is not read. Watkins's trace is
   that of a deterministic π.
@@ -83,10 +92,7 @@ def traces(kind: str, pi: Array, mu: Array, lambda_: float | Array) -> Array:
     raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(KINDS)}.")
   if kind == "importance_sampling":
     lambda_ = 1.0
-  if kind == "expected_sarsa_lambda":
-    kind = "harutyunyan_q_lambda"  # Another baseline, but the same trace.
-  c = returns.trace_coefficients(kind, pi.reshape(-1), mu.reshape(-1), lambda_)
-  return c.reshape(pi.shape)
+  return _TRACES[kind](pi, mu, lambda_)
 
 
 def apply(
@@ -252,7 +258,7 @@ def non_markov_mean(
       f"length of at least 1 with at most {_MAX_PATHS} paths."
     )
   chances = pair_matrix(mdp, mu)
-  ratios = returns.importance_ratio(pi.reshape(-1), mu.reshape(-1))
+  ratios = trace_functions.importance_ratio(pi.reshape(-1), mu.reshape(-1))
   errors = (bellman(mdp, pi, q, discount) - q).reshape(-1)
   total = q.reshape(-1) + errors
   # By start, by the pairs between, and by the last pair; the trace looks back to the

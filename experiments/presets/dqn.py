@@ -6,6 +6,7 @@ import functools
 from explorax import exploration
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
+from explorax.agents.targets import one_step
 from explorax.experiments.presets import types
 
 BSUITE = "Osband et al., 2020 (bsuite's baseline)"
@@ -31,7 +32,7 @@ DOUBLE_ATARI = dqn_config.DQNConfig(
     exploration.Piecewise(values=(1.0, 0.1, 0.01), steps=(1_000_000, 5_000_000))
   ),
   random_steps=50_000,
-  target="double_q",
+  target=one_step.DoubleQ(),
   max_abs_reward=1.0,
   max_abs_td=1.0,
   learning_rate=exploration.Linear(1e-4, 5e-5, steps=1_000_000, begin=237_500),
@@ -43,7 +44,7 @@ DOUBLE_ATARI = dqn_config.DQNConfig(
   batch_size=32,
   updates_per_step=0.25,
 )
-ATARI = dataclasses.replace(DOUBLE_ATARI, target="q_learning")
+ATARI = dataclasses.replace(DOUBLE_ATARI, target=one_step.QLearning())
 # Ten heads of 512 hidden units each on shared convolutions (Osband et al., 2016, whose
 # network paper 3 takes).
 ENSEMBLE_ATARI = dataclasses.replace(
@@ -71,7 +72,7 @@ PRESETS = (
     name="double_dqn",
     summary="double DQN with ε-greedy exploration",
     paper="van Hasselt et al., 2016",
-    config=dataclasses.replace(SMALL, target="double_q"),
+    config=dataclasses.replace(SMALL, target=one_step.DoubleQ()),
     on={"atari:": DOUBLE_ATARI},
   ),
   preset(

@@ -4,7 +4,8 @@ import dataclasses
 from typing import Any
 
 from explorax import exploration
-from explorax.agents import pseudo_counts
+from explorax.agents.bonuses import pseudo_counts
+from explorax.agents.targets import off_policy
 from explorax.experiments.presets import dqn, ngu, r2d2, rainbow, tdu
 
 _PAPER = "Dabney et al., 2021"
@@ -38,14 +39,10 @@ def _rainbow_cts(config: Any, beta: float, epsilon: exploration.Setting) -> Any:
 
 # Appendix C and table 3: expected SARSA(λ). The policy of its expectation is not
 # printed: greedy but for 0.01 is taken.
-_SARSA: dict[str, Any] = {
-  "target": "expected_sarsa_lambda",
-  "lambda_": 0.7,
-  "target_epsilon": 0.01,
-}
-_R2D2 = dataclasses.replace(r2d2.SMALL, **_SARSA)
+_SARSA = off_policy.ExpectedSarsaLambda(lambda_=0.7, epsilon=0.01)
+_R2D2 = dataclasses.replace(r2d2.SMALL, target=_SARSA)
 _R2D2_ATARI = dataclasses.replace(
-  r2d2.ATARI, **_SARSA, learning_rate=2e-4, target_update_period=400
+  r2d2.ATARI, target=_SARSA, learning_rate=2e-4, target_update_period=400
 )
 # It divides by the variance, and does not print its β: paper 2's is taken.
 _RND: dict[str, Any] = {

@@ -3,19 +3,18 @@
 import dataclasses
 
 from explorax import exploration
-from explorax.agents import bonuses
-from explorax.agents.ngu import novelty
+from explorax.agents.bonuses import ngu, rnd
+from explorax.agents.targets import off_policy
 from explorax.experiments.presets import r2d2
 
 _PAPER = "Badia et al., 2020"
 
-SMALL = dataclasses.replace(r2d2.SMALL, target="retrace", target_epsilon=0.01)
+RETRACE = off_policy.Retrace(lambda_=0.95, epsilon=0.01)  # Table 6.
+SMALL = dataclasses.replace(r2d2.SMALL, target=RETRACE)
 # Table 6.
 ATARI = dataclasses.replace(
   r2d2.ATARI,
-  target="retrace",
-  lambda_=0.95,
-  target_epsilon=0.01,
+  target=RETRACE,
   evaluation_epsilon=0.01,
   optimizer_eps=1e-4,
   target_update_period=1500,
@@ -25,7 +24,7 @@ ATARI = dataclasses.replace(
   actor_update_period=100,
 )
 # It is not printed how the baseline normalises: as the original does.
-RND = bonuses.RND(
+RND = rnd.RND(
   hidden_sizes=(64,), output_size=128, learning_rate=5e-4, normalisation="deviation"
 )
 RND_ATARI = dataclasses.replace(RND, hidden_sizes=())
@@ -40,7 +39,7 @@ _MAZE = dataclasses.replace(
   head_size=64,
   exploration=exploration.EpsilonGreedy(epsilon=0.05, ladder=7.0),
   evaluation_epsilon=0.0,
-  bonus=novelty.NeverGiveUp(
+  bonus=ngu.NeverGiveUp(
     torso="small",
     memory_capacity=5000,
     kernel_epsilon=0.01,
@@ -48,7 +47,7 @@ _MAZE = dataclasses.replace(
   ),
   beta=0.5,
   discount=0.99,
-  lambda_=0.97,
+  target=dataclasses.replace(RETRACE, lambda_=0.97),
   transform_eps=None,
   learning_rate=1e-3,
   target_update_period=100,
@@ -87,7 +86,7 @@ PRESETS = (
     paper=_PAPER,
     config=dataclasses.replace(
       SMALL,
-      bonus=novelty.NeverGiveUp(
+      bonus=ngu.NeverGiveUp(
         hidden_sizes=(64,), memory_capacity=5000, embedding_learning_rate=1e-3
       ),
       beta=0.3,
@@ -97,7 +96,7 @@ PRESETS = (
     on={
       "atari:": dataclasses.replace(
         ATARI,
-        bonus=novelty.NeverGiveUp(),
+        bonus=ngu.NeverGiveUp(),
         beta=0.3,
         num_policies=32,
         min_discount=0.99,

@@ -4,6 +4,7 @@ import dataclasses
 
 from explorax import exploration
 from explorax.agents.dqn import config as dqn_config
+from explorax.agents.targets import categorical
 from explorax.experiments.presets import dqn
 
 # Its parts on bsuite's settings for small problems. Atoms within ±10 suit returns of
@@ -13,9 +14,8 @@ SMALL = dqn_config.DQNConfig(
   head_size=50,
   duelling=True,
   noisy_sigma=0.5,
-  num_atoms=51,
   exploration=exploration.Greedy(),
-  target="categorical_double_q",
+  target=categorical.CategoricalDoubleQ(num_atoms=51, max_abs_value=10.0),
   n_step=3,
   priority_exponent=0.5,
   importance_exponent=0.4,

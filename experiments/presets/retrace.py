@@ -5,6 +5,8 @@ import functools
 from typing import Any
 
 from explorax import exploration
+from explorax.agents.targets import greedy, off_policy
+from explorax.agents.targets import types as target_types
 from explorax.experiments.presets import ngu, r2d2
 
 _PAPER = "Munos et al., 2016"
@@ -19,13 +21,11 @@ _NO_MEMORY: dict[str, Any] = {
   "sequence_period": 16,
   "burn_in": 0,
   "transform_eps": None,
-  "double": False,
   "priority_exponent": 0.0,
   "importance_exponent": 0.0,
   "max_abs_reward": 1.0,
   "max_abs_td": 1.0,
   "mean_over_time": True,
-  "lambda_": 1.0,
 }
 
 
@@ -62,23 +62,21 @@ _preset = functools.partial(
 )
 
 
-def _settings(target: str, lambda_: float = 1.0) -> dict[str, Any]:
-  changes: dict[str, Any] = {
-    "target": target,
-    "lambda_": lambda_,
-    "target_epsilon": None,
-  }
+def _settings(
+  target: type[off_policy.OffPolicy], lambda_: float = 1.0
+) -> dict[str, Any]:
+  value = target(lambda_=lambda_, epsilon=None, double=False)
   return {
-    "config": dataclasses.replace(_SMALL, **changes),
-    "on": {"atari:": dataclasses.replace(_ATARI, **changes)},
+    "config": dataclasses.replace(_SMALL, target=value),
+    "on": {"atari:": dataclasses.replace(_ATARI, target=value)},
   }
 
 
-def _on_r2d2(target: str, lambda_: float) -> dict[str, Any]:
+def _on_r2d2(target: target_types.Target) -> dict[str, Any]:
   """As paper 2 has Retrace on R2D2."""
   return {
-    "config": dataclasses.replace(ngu.SMALL, target=target, lambda_=lambda_),
-    "on": {"atari:": dataclasses.replace(ngu.ATARI, target=target, lambda_=lambda_)},
+    "config": dataclasses.replace(ngu.SMALL, target=target),
+    "on": {"atari:": dataclasses.replace(ngu.ATARI, target=target)},
   }
 
 
@@ -87,28 +85,28 @@ PRESETS = (
     name="r2d2_tree_backup",
     summary="R2D2 with tree-backup(λ)",
     paper=_PAPER,
-    **_on_r2d2("tree_backup", 0.95),
+    **_on_r2d2(off_policy.TreeBackup(lambda_=0.95, epsilon=0.01)),
   ),
   r2d2.preset(
     name="r2d2_harutyunyan",
     summary="R2D2 with Harutyunyan's Q(λ)",
     paper=_PAPER,
-    **_on_r2d2("harutyunyan_q_lambda", 0.5),
+    **_on_r2d2(off_policy.Harutyunyan(lambda_=0.5, epsilon=0.01)),
   ),
   _preset(
     name="retrace_dqn",
     summary="DQN on sequences, with Retrace(λ)",
-    **_settings("retrace"),
+    **_settings(off_policy.Retrace),
   ),
   _preset(
     name="tree_backup_dqn",
     summary="DQN on sequences, with tree-backup(λ)",
-    **_settings("tree_backup"),
+    **_settings(off_policy.TreeBackup),
   ),
   _preset(
     name="harutyunyan_dqn",
     summary="DQN on sequences, with Harutyunyan's Q(λ)",
-    **_settings("harutyunyan_q_lambda", 0.5),
+    **_settings(off_policy.Harutyunyan, 0.5),
   ),
   # The control: one-step Q-learning on minibatches of 64 transitions. What is "clamped
   # into [−1, 1] prior to gradient calculation" is read as the errors, as in DQN: with
@@ -116,12 +114,11 @@ PRESETS = (
   _preset(
     name="one_step_dqn",
     summary="paper 5's control: one-step Q-learning on the same sequences",
-    config=dataclasses.replace(_SMALL, target="n_step", n_step=1),
+    config=dataclasses.replace(_SMALL, target=greedy.NStep(n=1, double=False)),
     on={
       "atari:": dataclasses.replace(
         _ATARI,
-        target="n_step",
-        n_step=1,
+        target=greedy.NStep(n=1, double=False),
         learning_rate=_to_zero(4.39e-5),
         optimizer_eps=1e-3,
       )

@@ -8,10 +8,12 @@ import dataclasses
 from typing import Any
 
 from explorax import exploration
-from explorax.agents import bonuses
+from explorax.agents.bonuses import counts, qu, rnd, td_error
+from explorax.agents.bonuses import tdu as tdu_bonus
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.successor import agent as successor_agent
 from explorax.agents.successor import config as successor_config
+from explorax.agents.targets import greedy
 from explorax.experiments.presets import dqn, r2d2, types
 
 _PAPER = dqn.PAPER_4
@@ -25,14 +27,14 @@ _TDU: dict[str, Any] = {
   "num_members": 10,
   "num_explorers": 10,
   "prior_scale": 3.0,
-  "bonus": bonuses.TDUncertainty(),
+  "bonus": tdu_bonus.TDUncertainty(),
   "beta": 1.0,
   "exploration": exploration.Thompson(),
 }
 _QEX: dict[str, Any] = {
   "num_explorers": 1,
   "explorers_see_reward": False,
-  "bonus": bonuses.AbsoluteTDError(),
+  "bonus": td_error.AbsoluteTDError(),
   "beta": 1.0,  # The TD error as it is; Table 3's best in our tuning (docs/bsuite).
   # ε as in bsuite's DQN.
   "exploration": exploration.EpsilonGreedy(0.05, of=exploration.Thompson()),
@@ -48,9 +50,9 @@ def _heads(**changes: Any) -> dqn_config.DQNConfig:
 
 # Appendix E, which does not print its λ, nor how many exploiters it has: paper 1's are
 # taken.
-_PENG: dict[str, Any] = {"target": "peng_q_lambda", "lambda_": 0.7}
-_R2D2 = dataclasses.replace(r2d2.SMALL, **_PENG)
-_R2D2_ATARI = dataclasses.replace(r2d2.ATARI, **_PENG, evaluation_epsilon=0.001)
+_PENG = greedy.PengQ(lambda_=0.7)
+_R2D2 = dataclasses.replace(r2d2.SMALL, target=_PENG)
+_R2D2_ATARI = dataclasses.replace(r2d2.ATARI, target=_PENG, evaluation_epsilon=0.001)
 _R2D2_HEADS: dict[str, Any] = {
   "num_members": 8,
   "mask_prob": 0.5,
@@ -60,7 +62,7 @@ _R2D2_HEADS: dict[str, Any] = {
 }
 _TDU_R2D2: dict[str, Any] = {
   **_R2D2_HEADS,
-  "bonus": bonuses.TDUncertainty(),
+  "bonus": tdu_bonus.TDUncertainty(),
   "beta": 1.0,
 }
 
@@ -95,8 +97,8 @@ PRESETS = (
     name="qu",
     summary="tdu with the deviation of the values as the bonus",
     paper=_PAPER + ", appendix D.2",
-    config=dataclasses.replace(dqn.SMALL, **{**_TDU, "bonus": bonuses.QUncertainty()}),
-    on={"atari:": _heads(**{**_TDU, "bonus": bonuses.QUncertainty()})},
+    config=dataclasses.replace(dqn.SMALL, **{**_TDU, "bonus": qu.QUncertainty()}),
+    on={"atari:": _heads(**{**_TDU, "bonus": qu.QUncertainty()})},
   ),
   dqn.preset(
     name="q_ucb",
@@ -109,12 +111,12 @@ PRESETS = (
     name="dqn_rnd",
     summary="DQN with random network distillation",
     paper="Burda et al., 2018, as in " + _PAPER,
-    config=dataclasses.replace(dqn.SMALL, bonus=bonuses.RND(), beta=NOVELTY_BETA),
+    config=dataclasses.replace(dqn.SMALL, bonus=rnd.RND(), beta=NOVELTY_BETA),
     on={
       # Paper 1's networks of R2D2+RND: convolutions and one linear layer.
       "atari:": dataclasses.replace(
         dqn.ATARI,
-        bonus=bonuses.RND(hidden_sizes=(), output_size=128, learning_rate=5e-4),
+        bonus=rnd.RND(hidden_sizes=(), output_size=128, learning_rate=5e-4),
         beta=NOVELTY_BETA,
       )
     },
@@ -123,11 +125,9 @@ PRESETS = (
     name="dqn_counts",
     summary="DQN with a count bonus",
     paper="Bellemare et al., 2016, as in " + _PAPER,
-    config=dataclasses.replace(dqn.SMALL, bonus=bonuses.Counts(), beta=NOVELTY_BETA),
+    config=dataclasses.replace(dqn.SMALL, bonus=counts.Counts(), beta=NOVELTY_BETA),
     on={
-      "atari:": dataclasses.replace(
-        dqn.ATARI, bonus=bonuses.Counts(), beta=NOVELTY_BETA
-      )
+      "atari:": dataclasses.replace(dqn.ATARI, bonus=counts.Counts(), beta=NOVELTY_BETA)
     },
   ),
   dqn.preset(

@@ -5,18 +5,19 @@ import functools
 from typing import Any
 
 from explorax import exploration
-from explorax.agents import bonuses
+from explorax.agents.bonuses import infogain
+from explorax.agents.targets import one_step
 from explorax.experiments.presets import dqn
 
 # Ten heads on one torso, double Q-learning. The paper has settings for Atari alone; on
 # small problems, bsuite's.
 _SMALL = dataclasses.replace(
-  dqn.SMALL, num_members=10, shared_torso=True, target="double_q"
+  dqn.SMALL, num_members=10, shared_torso=True, target=one_step.DoubleQ()
 )
 
 _voting = functools.partial(dataclasses.replace, exploration=exploration.MajorityVote())
 _UCB: dict[str, Any] = {"exploration": exploration.Ucb(scale=0.1)}
-_INFOGAIN: dict[str, Any] = {**_UCB, "bonus": bonuses.InfoGain(), "beta": 1.0}
+_INFOGAIN: dict[str, Any] = {**_UCB, "bonus": infogain.InfoGain(), "beta": 1.0}
 
 PRESETS = (
   dqn.preset(

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.agents import bonuses
+from explorax.agents.bonuses import counts, infogain, qu, rnd, td_error, tdu
+from explorax.agents.bonuses import types as bonus_types
 from explorax.environments import factory, specs, standard, testing
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets
@@ -18,35 +19,35 @@ DENSE = dm_env.specs.Array((3,), np.float32)
 INDEX = specs.make_encoding(specs.OneHotArray((2, 3))).spec
 
 
-def inputs(td, q_tm1, a_tm1=(0,), observation=None, mask=None) -> bonuses.Inputs:
+def inputs(
+  td, q_tm1, a_tm1=(0,), observation=None, mask=None, end="transition"
+) -> bonus_types.Inputs:
   observation = np.zeros((len(a_tm1), 3)) if observation is None else observation
   mask = np.ones(len(a_tm1)) if mask is None else mask
-  return bonuses.Inputs(
-    jnp.asarray(td, jnp.float32),
-    jnp.asarray(q_tm1, jnp.float32),
-    jnp.asarray(a_tm1, jnp.int32),
-    jnp.asarray(observation, jnp.float32),
-    jnp.asarray(mask, jnp.float32),
+  q_tm1 = jnp.asarray(q_tm1, jnp.float32)
+  observation = jnp.asarray(observation, jnp.float32)
+  return bonus_types.Inputs(
+    td=jnp.asarray(td, jnp.float32),
+    a_tm1=jnp.asarray(a_tm1, jnp.int32),
+    q_tm1=q_tm1,
+    q_t=q_tm1 + 1,
+    observation_tm1=observation,
+    observation_t=observation + 1,
+    mask=jnp.asarray(mask, jnp.float32),
+    end=end,
   )
 
 
-def compute(bonus: bonuses.Bonus, given: bonuses.Inputs) -> np.ndarray:
+def compute(bonus: bonus_types.Bonus, given: bonus_types.Inputs) -> np.ndarray:
   built = bonus.build(DENSE, 2)
   r_int, _ = jax.jit(built.compute)(built.init(jax.random.PRNGKey(0)), given)
   return np.asarray(r_int)
 
 
-def test_none_is_zero():
-  np.testing.assert_array_equal(
-    compute(bonuses.NoBonus(), inputs([[5.0, 1.0]], np.zeros((1, 2, 2)), (0, 1))),
-    [0.0, 0.0],
-  )
-
-
 def test_td_uncertainty():
   # Deviations of −1, 0, 1 and of −2, 0, 2, over K − 1 = 2.
   td = [[1.0, 0.0], [2.0, 2.0], [3.0, 4.0]]
-  r_int = compute(bonuses.TDUncertainty(), inputs(td, np.zeros((3, 2, 2)), (0, 1)))
+  r_int = compute(tdu.TDUncertainty(), inputs(td, np.zeros((3, 2, 2)), (0, 1)))
   np.testing.assert_allclose(r_int, [1.0, 2.0], rtol=1e-6)
 
 
@@ -54,17 +55,17 @@ def test_q_uncertainty_is_of_the_action_taken():
   q = np.zeros((2, 2, 2))
   q[:, 0] = [[0.0, 9.0], [2.0, -9.0]]
   q[:, 1] = [[9.0, 1.0], [-9.0, 5.0]]
-  r_int = compute(bonuses.QUncertainty(), inputs(np.zeros((2, 2)), q, (0, 1)))
+  r_int = compute(qu.QUncertainty(), inputs(np.zeros((2, 2)), q, (0, 1)))
   np.testing.assert_allclose(r_int, [np.sqrt(2), np.sqrt(8)], rtol=1e-6)
 
 
 def test_absolute_td_error_is_that_of_the_members_without_the_bonus():
   r_int = compute(
-    bonuses.AbsoluteTDError(), inputs([[-1.5, 2.0]], np.zeros((1, 2, 2)), (0, 1))
+    td_error.AbsoluteTDError(), inputs([[-1.5, 2.0]], np.zeros((1, 2, 2)), (0, 1))
   )
   np.testing.assert_allclose(r_int, [1.5, 2.0])
   r_int = compute(
-    bonuses.AbsoluteTDError(),
+    td_error.AbsoluteTDError(),
     inputs([[-1.0, 2.0], [3.0, 0.0]], np.zeros((2, 2, 2)), (0, 1)),
   )
   np.testing.assert_allclose(r_int, [2.0, 1.0])
@@ -78,25 +79,24 @@ def test_infogain():
   # At temperature 2, a gap of 2 log 3 is (3/4, 1/4), and the mean is (1/2, 1/2).
   q[:, 2] = [[2 * np.log(3), 0.0], [0.0, 2 * np.log(3)]]
   given = inputs(np.zeros((2, 3)), q, (0, 0, 0))
-  r_int = compute(bonuses.InfoGain(temperature=2.0), given)
+  r_int = compute(infogain.InfoGain(temperature=2.0), given)
   expected = 0.75 * np.log(0.75 / 0.5) + 0.25 * np.log(0.25 / 0.5)
   np.testing.assert_allclose(r_int, [np.log(2), 0.0, expected], atol=1e-6)
 
 
 def test_where_they_belong():
   for bonus, end in (
-    (bonuses.NoBonus(), "transition"),
-    (bonuses.TDUncertainty(), "transition"),
-    (bonuses.QUncertainty(), "transition"),
-    (bonuses.InfoGain(), "source"),
-    (bonuses.RND(), "source"),
-    (bonuses.Counts(), "transition"),
+    (tdu.TDUncertainty(), "transition"),
+    (qu.QUncertainty(), "transition"),
+    (infogain.InfoGain(), "source"),
+    (rnd.RND(), "source"),
+    (counts.Counts(), "transition"),
   ):
     assert bonus.build(DENSE, 2).end == end
 
 
 def test_rnd_tires_of_what_it_sees():
-  bonus = bonuses.RND(
+  bonus = rnd.RND(
     hidden_sizes=(16,), output_size=4, learning_rate=1e-2, normalisation="none"
   ).build(DENSE, 2)
   rng = np.random.default_rng(0)
@@ -122,7 +122,7 @@ def test_rnd_tires_of_what_it_sees():
 
 def test_rnd_takes_nothing_from_padding():
   """Whatever is in masked rows: the networks and moments become the same ones."""
-  bonus = bonuses.RND(hidden_sizes=(4,), output_size=2).build(DENSE, 2)
+  bonus = rnd.RND(hidden_sizes=(4,), output_size=2).build(DENSE, 2)
   rng = np.random.default_rng(0)
   real, zeros = rng.normal(size=(3, 3)), (np.zeros((1, 5)), np.zeros((1, 5, 2)))
   states = []
@@ -138,9 +138,9 @@ def test_rnd_takes_nothing_from_padding():
 
 @pytest.mark.parametrize("normalisation", ["deviation", "variance"])
 def test_rnd_finds_nothing_new_where_all_is_one(normalisation):
-  bonus = bonuses.RND(
-    hidden_sizes=(4,), output_size=2, normalisation=normalisation
-  ).build(DENSE, 2)
+  bonus = rnd.RND(hidden_sizes=(4,), output_size=2, normalisation=normalisation).build(
+    DENSE, 2
+  )
   same = inputs(np.zeros((1, 5)), np.zeros((1, 5, 2)), (0,) * 5, np.ones((5, 3)))
   r_int, _ = jax.jit(bonus.compute)(bonus.init(jax.random.PRNGKey(0)), same)
   np.testing.assert_array_equal(r_int, np.zeros(5))
@@ -150,7 +150,7 @@ def test_rnd_finds_nothing_new_where_all_is_one(normalisation):
 def test_rnd_normalises_by_moving_moments(normalisation):
   """By hand: the errors are those of the same networks without normalisation."""
   plain, normalised = (
-    bonuses.RND(hidden_sizes=(4,), output_size=2, decay=0.5, normalisation=how).build(
+    rnd.RND(hidden_sizes=(4,), output_size=2, decay=0.5, normalisation=how).build(
       DENSE, 2
     )
     for how in ("none", normalisation)
@@ -179,7 +179,7 @@ def test_rnd_normalises_by_moving_moments(normalisation):
 
 @pytest.mark.parametrize("spec", [INDEX, DENSE])
 def test_counts_are_a_dictionary_of_visits(spec):
-  bonus = bonuses.Counts().build(spec, 2)
+  bonus = counts.Counts().build(spec, 2)
   observe = jax.jit(bonus.observe)
   rng = np.random.default_rng(0)
   state, visits = bonus.init(), {}

@@ -16,6 +16,7 @@ import pytest
 
 from explorax import exploration, losses
 from explorax.agents import types
+from explorax.agents.bonuses import scaling
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import factory, specs, standard, testing
@@ -151,7 +152,7 @@ def make_learner(learning_rate: float, burn_in: int) -> types.LearnerCore:
 
   def window_loss(weights, rows, first):
     q = unroll(weights, rows, first)
-    r_int = types.align_intrinsic(rows["r_int"], "destination")
+    r_int = scaling.align(rows["r_int"], "destination")
     reward = rows["reward"][:-1] + BETAS[rows["policy"][0]] * r_int
     target = reward + 0.9 * rows["discount"][:-1] * jnp.max(q[1:], axis=1)
     q_a = jnp.take_along_axis(q, rows["action"][:, None], axis=1)[:-1, 0]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents import pseudo_counts
+from explorax.agents.bonuses import pseudo_counts
 
 IMAGE = dm_env.specs.BoundedArray((8, 6, 2), np.uint8, 0, 255)
 INDEX = dm_env.specs.BoundedArray((), np.int32, -1, 4)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from explorax.agents import types
+from explorax.agents.bonuses import scaling
 
 pytestmark = pytest.mark.ops
 
@@ -45,8 +46,8 @@ def test_align_intrinsic(shape):
   r_int = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
   for end, offset in (("source", 0), ("transition", 0), ("destination", 1)):
     for align in (
-      types.align_intrinsic,
-      jax.jit(types.align_intrinsic, static_argnums=1),
+      scaling.align,
+      jax.jit(scaling.align, static_argnums=1),
     ):
       aligned = np.asarray(align(r_int, end))
       assert aligned.shape == (3, *shape[1:])
@@ -56,4 +57,4 @@ def test_align_intrinsic(shape):
 
 def test_a_bonus_speaks_of_one_of_three():
   with pytest.raises(ValueError, match="not of 'middle'"):
-    types.align_intrinsic(np.zeros(3), "middle")
+    scaling.align(np.zeros(3), "middle")

@@ -109,7 +109,7 @@ def test_reads_a_value_by_its_type(assignment, field, value):
     ("bonus.bta=3", "Did you mean bonus.beta"),
     ("bonus=3", "is a group of fields; set one of them: bonus.beta"),
     ("third=3", "or none to do without it"),
-    ("bonus=Bonas(3)", "it must be one of Bonus, with its arguments"),
+    ("bonus=Bonas(3)", "no Bonas. Did you mean Bonus"),
     ("bonus=Config()", "it must be one of Bonus, with its arguments"),
     ("bonus=Bonus(", "cannot be read"),
     ("bonus=Bonus(-1)", "cannot be read: beta is -1"),

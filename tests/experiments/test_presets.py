@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents import bonuses, pseudo_counts
+from explorax.agents.bonuses import counts, infogain, pseudo_counts, qu, rnd, td_error
+from explorax.agents.bonuses import tdu as tdu_lib
 from explorax.agents.dqn import config as dqn_config
+from explorax.agents.targets import categorical, off_policy, one_step
 from explorax.environments import specs
 from explorax.experiments import overrides, presets
 
@@ -76,12 +78,11 @@ def test_bsuites_defaults():
     "updates_per_step": 1.0,
     "target_update_period": 4,
     "learning_rate": 1e-3,
-    "target": "q_learning",
+    "target": one_step.QLearning(),
     "mask_prob": 1.0,
   }
   for name in ("dqn", "bootstrapped_dqn", "tdu"):
-    values = dataclasses.asdict(config(name))
-    assert {key: values[key] for key in expected} == expected
+    assert {key: getattr(config(name), key) for key in expected} == expected
   assert config("dqn").exploration == exploration.EpsilonGreedy(epsilon=0.05)
   assert config("bootstrapped_dqn").num_members == 20
 
@@ -89,12 +90,12 @@ def test_bsuites_defaults():
 def test_tdu_and_its_ablations():
   tdu = config("tdu")
   assert (tdu.num_members, tdu.num_explorers, tdu.prior_scale) == (10, 10, 3.0)
-  assert (tdu.beta, tdu.bonus) == (1.0, bonuses.TDUncertainty())
+  assert (tdu.beta, tdu.bonus) == (1.0, tdu_lib.TDUncertainty())
   assert tdu.exploration == exploration.Thompson()
   assert config("tdu_bandit") == dataclasses.replace(
     tdu, exploration=exploration.Ucb1(scale=8.0)
   )
-  assert config("qu") == dataclasses.replace(tdu, bonus=bonuses.QUncertainty())
+  assert config("qu") == dataclasses.replace(tdu, bonus=qu.QUncertainty())
   # β = 0 is Bootstrapped DQN, whose members are as many.
   bootstrapped = config("bootstrapped_dqn")
   assert bootstrapped.ensemble_size == tdu.ensemble_size
@@ -110,23 +111,23 @@ def test_the_ucb_ensembles():
   for name in ("ensemble_voting", "ucb", "ucb_infogain"):
     ensemble = config(name)
     assert (ensemble.num_members, ensemble.shared_torso) == (10, True)
-    assert (ensemble.target, ensemble.num_explorers) == ("double_q", 0)
+    assert (ensemble.target, ensemble.num_explorers) == (one_step.DoubleQ(), 0)
   assert config("ensemble_voting").exploration == exploration.MajorityVote()
   assert config("ucb").exploration == exploration.Ucb(scale=0.1)
   assert config("ucb_infogain") == dataclasses.replace(
-    config("ucb"), bonus=bonuses.InfoGain(temperature=1.0), beta=1.0
+    config("ucb"), bonus=infogain.InfoGain(temperature=1.0), beta=1.0
   )
 
 
 def test_the_variants_of_dqn_differ_in_one_thing():
   dqn = config("dqn")
-  assert config("double_dqn") == dataclasses.replace(dqn, target="double_q")
+  assert config("double_dqn") == dataclasses.replace(dqn, target=one_step.DoubleQ())
   ez = config("dqn_ez").exploration
   assert config("dqn_ez") == dataclasses.replace(dqn, exploration=ez)
   assert ez == exploration.EzGreedy(
     dqn.exploration.epsilon, duration=exploration.ZetaDuration(2.0, 10_000)
   )
-  for name, bonus in (("dqn_rnd", bonuses.RND()), ("dqn_counts", bonuses.Counts())):
+  for name, bonus in (("dqn_rnd", rnd.RND()), ("dqn_counts", counts.Counts())):
     assert config(name) == dataclasses.replace(dqn, bonus=bonus, beta=0.1)
 
 
@@ -136,7 +137,7 @@ def test_the_explorer_and_the_noise_of_paper_4s_baselines():
     dqn,
     num_explorers=1,
     explorers_see_reward=False,
-    bonus=bonuses.AbsoluteTDError(),
+    bonus=td_error.AbsoluteTDError(),
     beta=1.0,
     exploration=exploration.EpsilonGreedy(
       dqn.exploration.epsilon, of=exploration.Thompson()
@@ -182,7 +183,7 @@ def test_paper_3_table_1():
     "adam_eps": 1e-4,
     "min_replay_size": 50_000,
     "random_steps": 50_000,
-    "target": "double_q",
+    "target": one_step.DoubleQ(),
   }
   for name in (*names, "ucb_infogain"):
     atari = on_atari(name)
@@ -196,7 +197,7 @@ def test_paper_3_table_1():
   assert double_dqn.exploration == exploration.EpsilonGreedy(
     exploration.Piecewise((1.0, 0.1, 0.01), (1_000_000, 5_000_000))
   )
-  assert on_atari("dqn") == dataclasses.replace(double_dqn, target="q_learning")
+  assert on_atari("dqn") == dataclasses.replace(double_dqn, target=one_step.QLearning())
   assert config("dqn_atari") == on_atari("dqn") == on_atari("dqn_atari")
   ensembles = {"num_members": 10, "shared_torso": True, "hidden_sizes": ()}
   for name in (*names[1:], "ucb_infogain"):
@@ -219,13 +220,11 @@ def test_rainbow_as_published():
       0.4, 1.0, steps=(200_000_000 - 80_000) // 4 // 4
     ),
     "n_step": 3,
-    "num_atoms": 51,
-    "max_abs_value": 10.0,
     "discount": 0.99,
     "batch_size": 32,
     "max_abs_reward": 1.0,
     "duelling": True,
-    "target": "categorical_double_q",
+    "target": categorical.CategoricalDoubleQ(num_atoms=51, max_abs_value=10.0),
     "exploration": exploration.Greedy(),
   }
   assert {key: getattr(atari, key) for key in expected} == expected
@@ -263,11 +262,10 @@ def test_rainbow_without_its_parts_is_double_dqn():
     "head_size": 0,
     "duelling": False,
     "noisy_sigma": 0.0,
-    "num_atoms": 0,
     "n_step": 1,
     "priority_exponent": 0.0,
     "importance_exponent": 0.0,
-    "target": "double_q",
+    "target": one_step.DoubleQ(),
     "exploration": plain.exploration,
     "hidden_sizes": plain.hidden_sizes,
   }
@@ -325,8 +323,8 @@ def test_never_give_up_is_paper_2s():
   )
   assert (ngu.sequence_length, ngu.sequence_period, ngu.burn_in) == (80, 40, 0)
   assert (ngu.batch_size, ngu.priority_exponent, ngu.priority_eta) == (64, 0.9, 0.9)
-  assert (ngu.target, ngu.lambda_, ngu.transform_eps) == ("retrace", 0.95, 1e-3)
-  assert (ngu.target_epsilon, ngu.evaluation_epsilon) == (0.01, 0.01)
+  assert ngu.target == off_policy.Retrace(lambda_=0.95, epsilon=0.01)
+  assert (ngu.transform_eps, ngu.evaluation_epsilon) == (1e-3, 0.01)
   assert (ngu.replay_capacity, ngu.min_replay_size) == (5_000_000, 6250 * 40)
   assert (ngu.actor_update_period, ngu.target_update_period) == (100, 1500)
   bonus = ngu.bonus
@@ -336,7 +334,7 @@ def test_never_give_up_is_paper_2s():
   assert (bonus.embedding_learning_rate, bonus.rnd_learning_rate) == (5e-4, 5e-4)
   assert (bonus.embedding_l2, bonus.max_modulation) == (1e-5, 5.0)
   maze = presets.PRESETS["ngu"].config_for("jax:disco_maze/21")
-  assert (maze.num_policies, maze.beta, maze.lambda_) == (1, 0.5, 0.97)
+  assert (maze.num_policies, maze.beta, maze.target.lambda_) == (1, 0.5, 0.97)
   assert (maze.sequence_length, maze.sequence_period) == (50, 50)
   assert (maze.transform_eps, maze.target_update_period) == (None, 100)
   assert (maze.bonus.memory_capacity, maze.bonus.kernel_epsilon) == (5000, 0.01)

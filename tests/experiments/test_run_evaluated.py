@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorax.agents import bonuses
+from explorax.agents.bonuses import counts
 from explorax.environments import testing
 from explorax.experiments import presets, run
 
@@ -182,7 +182,7 @@ def test_the_intrinsic_reward_below_the_pictures_and_as_a_plot(monkeypatch):
     assert video.size == (180, 120 + 48)
   with Image.open(OUT / "r_int.png") as plot:
     assert plot.format == "PNG"
-  assert isinstance(presets.PRESETS["acting_counts"].config.bonus, bonuses.Counts)
+  assert isinstance(presets.PRESETS["acting_counts"].config.bonus, counts.Counts)
 
 
 def test_an_agent_without_one_in_evaluation_gets_no_strip():

@@ -48,8 +48,8 @@ def settings(name: str) -> list[str]:
   if hasattr(config, "sequence_length"):
     flags += ["sequence_length=4", "sequence_period=2"]
     flags += ["lstm_size=6", "head_size=6"] if config.lstm_size else []
-  if getattr(config, "num_atoms", 0):
-    flags += ["num_atoms=5", "head_size=4"]
+  if getattr(config, "duelling", False):
+    flags += ["target.num_atoms=5", "head_size=4"]
   if name in ("dqn_rnd", "r2d2_rnd"):
     flags += ["bonus.hidden_sizes=8", "bonus.output_size=4"]
   if name == "ngu":

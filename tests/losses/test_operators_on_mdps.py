@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from explorax import losses
+from explorax.losses import traces
 
 pytestmark = pytest.mark.ops
 
@@ -76,7 +77,7 @@ def _q_star(mdp: MDP) -> np.ndarray:
 
 @functools.cache
 def _traces(kind: str):
-  return jax.jit(functools.partial(losses.trace_coefficients, kind))
+  return jax.jit(getattr(traces, kind))
 
 
 def _trace(kind: str, pi: np.ndarray, mu: np.ndarray, lambda_: float) -> np.ndarray:

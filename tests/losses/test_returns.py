@@ -8,6 +8,7 @@ import pytest
 from hypothesis import strategies
 
 from explorax import losses
+from explorax.losses import traces
 
 pytestmark = pytest.mark.ops
 
@@ -157,7 +158,7 @@ def test_the_non_markov_trace_makes_up_for_small_ratios_where_retrace_cannot():
   zeros = np.zeros(3, np.float32)
   rewards = np.array([0, 0, 1], np.float32)
   rho_t = np.array([0.25, 4.0, 1.0], np.float32)
-  c_t = losses.trace_coefficients("retrace", rho_t, ones, 1.0)
+  c_t = traces.retrace(rho_t, ones, 1.0)
   markov = losses.off_policy_returns(zeros, zeros, rewards, ones, c_t)
   non_markov = losses.non_markov_returns(zeros, zeros, rewards, ones, rho_t, 1.0)
   np.testing.assert_allclose(markov, [0.25, 1, 1])
@@ -181,19 +182,14 @@ MU = np.array([0.2, 0.25, 0.5, 0.7, 0.0], np.float32)
 @pytest.mark.parametrize("lambda_", [0, 0.5, np.array([0, 1, 0.9, 0.5, 1], np.float32)])
 def test_traces_are_those_of_the_table(kind, unscaled, lambda_):
   expected = np.asarray(lambda_) * np.array(unscaled)
-  actual = losses.trace_coefficients(kind, PI, MU, lambda_)
+  actual = getattr(traces, kind)(PI, MU, lambda_)
   np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 def test_retrace_is_never_below_tree_backup_and_is_lambda_on_policy():
   rng = np.random.default_rng(0)
   pi, mu = rng.uniform(0.01, 1, (2, 500)).astype(np.float32)
-  retrace = losses.trace_coefficients("retrace", pi, mu, 0.9)
-  assert np.all(retrace >= losses.trace_coefficients("tree_backup", pi, mu, 0.9))
-  on_policy = losses.trace_coefficients("retrace", mu, mu, 0.9)
+  retrace = traces.retrace(pi, mu, 0.9)
+  assert np.all(retrace >= traces.tree_backup(pi, mu, 0.9))
+  on_policy = traces.retrace(mu, mu, 0.9)
   np.testing.assert_allclose(on_policy, np.full(500, 0.9), rtol=1e-6)
-
-
-def test_an_unknown_trace_is_refused_with_the_known_ones():
-  with pytest.raises(ValueError, match=r"kind is 'vtrace'.*one of .*tree_backup"):
-    losses.trace_coefficients("vtrace", PI, MU, 1.0)

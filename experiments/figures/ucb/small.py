@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from explorax import exploration
+from explorax.agents.targets import one_step
 from explorax.environments import breakout
 from explorax.experiments import presets
 from explorax.experiments.figures import checks, types
@@ -104,7 +105,7 @@ def agent_config(settings: types.Settings, **changes: Any) -> Any:
       "prior_scale": settings["prior_scale"],
     }
   preset = presets.PRESETS[settings["agent"]]
-  return dataclasses.replace(preset.config, target="double_q", **changes)
+  return dataclasses.replace(preset.config, target=one_step.DoubleQ(), **changes)
 
 
 def _run(settings: types.Settings, tick: types.Tick) -> types.Results:

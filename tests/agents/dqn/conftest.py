@@ -42,7 +42,10 @@ def _make_sample(seed: int, config: dqn_config.DQNConfig, size: int = 6, **chang
     "reward": rng.normal(size=(size, n + 1)),
     "discount": np.ones((size, n + 1)),
     "mask": np.ones((size, n + 1)),
+    "behaviour_prob": rng.uniform(0.2, 1.0, (size, n + 1)),
   }
+  if not config.target.is_multi_step:
+    del rows["behaviour_prob"]
   rows["discount"][0, n - 1] = 0.0
   for column in ("reward", "discount", "mask"):
     rows[column][0, n] = 0.0

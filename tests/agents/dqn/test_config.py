@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents import bonuses, types
+from explorax.agents import types
+from explorax.agents.bonuses import counts, infogain, ngu, qu, rnd, td_error, tdu
 from explorax.agents.dqn import config as dqn_config
-from explorax.agents.ngu import novelty
+from explorax.agents.targets import categorical, greedy, off_policy
 
-C51 = {"target": "categorical_double_q", "num_atoms": 51}
+C51 = {"target": categorical.CategoricalDoubleQ(num_atoms=5)}
 REFUSED = [
   ({"num_members": 0}, "num_members is 0"),
   ({"num_explorers": -1}, "num_explorers is -1"),
@@ -29,9 +30,15 @@ REFUSED = [
   ({"mask_prob": 0.0}, "mask_prob is 0.0"),
   ({"mask_prob": 1.1}, "mask_prob is 1.1"),
   ({"target_prior": "other"}, "target_prior is 'other'; use one of shared, distinct"),
-  ({"bonus": bonuses.TDUncertainty()}, "TDUncertainty is a deviation"),
-  ({"bonus": bonuses.QUncertainty()}, "QUncertainty is a deviation"),
-  ({"target": "sarsa"}, "target is 'sarsa'; use one of q_learning, double_q"),
+  ({"bonus": tdu.TDUncertainty()}, "TDUncertainty needs at least 2"),
+  ({"bonus": qu.QUncertainty()}, "QUncertainty needs at least 2"),
+  (
+    {
+      "target": off_policy.Retrace(epsilon=None),
+      "exploration": exploration.Greedy(),
+    },
+    "has not one ε for all actors",
+  ),
   ({"discount": -0.1}, "discount is -0.1"),
   ({"discount": 1.01}, "discount is 1.01"),
   ({"n_step": 0}, "n_step is 0"),
@@ -55,13 +62,8 @@ REFUSED = [
   ({"noisy_sigma": -0.1}, "noisy_sigma is -0.1"),
   ({"noisy_sigma": math.inf}, "noisy_sigma is inf"),
   ({"noisy_torso": True}, "noisy_torso is on, but noisy_sigma is 0"),
-  ({"num_atoms": -1}, "num_atoms is -1"),
-  ({"num_atoms": 1}, "num_atoms is 1; a distribution needs at least 2"),
-  ({"num_atoms": 51}, "'q_learning' and num_atoms 51"),
-  ({"target": "categorical_double_q"}, "'categorical_double_q' and num_atoms 0"),
-  ({"max_abs_value": 0.0}, "max_abs_value is 0.0"),
-  ({**C51, "prior_scale": 1.0}, "num_atoms is 51 and prior_scale 1.0"),
-  ({**C51, "max_abs_td": 1.0}, "max_abs_td is 1.0, but the loss of distributions"),
+  ({**C51, "prior_scale": 1.0}, "of distributions, and prior_scale 1.0"),
+  ({**C51, "max_abs_td": 1.0}, "max_abs_td is 1.0, but the loss of the target"),
   ({"random_steps": -1}, "random_steps is -1"),
   ({"evaluation_epsilon": 1.1}, "evaluation_epsilon is 1.1"),
   ({"max_abs_reward": 0.0}, "max_abs_reward is 0.0"),
@@ -91,17 +93,30 @@ def test_refuses(changes, message):
 @pytest.mark.parametrize(
   "make, message",
   [
-    (lambda: bonuses.InfoGain(temperature=0.0), "InfoGain.temperature is 0.0"),
-    (lambda: bonuses.RND(decay=1.0), "RND.decay is 1.0"),
-    (lambda: bonuses.RND(learning_rate=0.0), "RND.learning_rate is 0.0"),
+    (lambda: infogain.InfoGain(temperature=0.0), "InfoGain.temperature is 0.0"),
+    (lambda: rnd.RND(decay=1.0), "RND.decay is 1.0"),
+    (lambda: rnd.RND(learning_rate=0.0), "RND.learning_rate is 0.0"),
     (
-      lambda: bonuses.RND(normalisation="mean"),
+      lambda: rnd.RND(normalisation="mean"),
       "RND.normalisation is 'mean'; use one of centred, deviation, variance, none",
     ),
-    (lambda: bonuses.Counts(num_buckets=0), "Counts.num_buckets is 0"),
+    (lambda: counts.Counts(num_buckets=0), "Counts.num_buckets is 0"),
+    (
+      lambda: categorical.CategoricalDoubleQ(num_atoms=1),
+      "CategoricalDoubleQ.num_atoms is 1; a distribution needs at least 2",
+    ),
+    (
+      lambda: categorical.CategoricalDoubleQ(max_abs_value=0.0),
+      "CategoricalDoubleQ.max_abs_value is 0.0",
+    ),
+    (lambda: greedy.NStep(n=0), "NStep.n is 0"),
+    (lambda: greedy.PengQ(lambda_=1.5), "PengQ.lambda_ is 1.5"),
+    (lambda: greedy.WatkinsQ(lambda_=(0.5, -1.0)), "WatkinsQ.lambda_ is"),
+    (lambda: off_policy.TreeBackup(lambda_=-0.1), "TreeBackup.lambda_ is -0.1"),
+    (lambda: off_policy.Retrace(epsilon=-0.5), "Retrace.epsilon is -0.5"),
   ],
 )
-def test_bonuses_refuse(make, message):
+def test_bonuses_and_targets_refuse(make, message):
   with pytest.raises(ValueError, match=message):
     make()
 
@@ -118,7 +133,7 @@ def test_rules_that_need_members(make_config, make_agent, rule, message):
 
 
 def test_a_bonus_that_needs_windows(make_config, make_agent):
-  bonus = novelty.NeverGiveUp(hidden_sizes=(3,), embedding_size=2)
+  bonus = ngu.NeverGiveUp(hidden_sizes=(3,), embedding_size=2)
   with pytest.raises(ValueError, match="NeverGiveUp trains networks on windows"):
     make_agent(make_config(bonus=bonus))
 
@@ -130,28 +145,28 @@ VARIANTS = [
     "importance_exponent": 0.5,
     "exploration": exploration.EpsilonGreedy(exploration.Linear(0.1, 0.01, 9)),
   },
-  {"exploration": exploration.EzGreedy(0.1), "bonus": bonuses.InfoGain()},
-  {"exploration": exploration.Boltzmann(1.0), "bonus": bonuses.RND()},
-  {"exploration": exploration.Greedy(), "bonus": bonuses.Counts()},
+  {"exploration": exploration.EzGreedy(0.1), "bonus": infogain.InfoGain()},
+  {"exploration": exploration.Boltzmann(1.0), "bonus": rnd.RND()},
+  {"exploration": exploration.Greedy(), "bonus": counts.Counts()},
   {"exploration": exploration.MajorityVote()},
   {"exploration": exploration.Ucb(), "num_members": 2},
   {
     "exploration": exploration.Thompson(),
     "num_members": 2,
     "num_explorers": 1,
-    "bonus": bonuses.TDUncertainty(),
+    "bonus": tdu.TDUncertainty(),
   },
   {
     "exploration": exploration.Thompson(),
     "num_explorers": 1,
     "explorers_see_reward": False,
-    "bonus": bonuses.AbsoluteTDError(),
+    "bonus": td_error.AbsoluteTDError(),
     "beta": 1.0,
   },
   {
     "exploration": exploration.Ucb(of=exploration.Thompson()),
     "num_members": 2,
-    "bonus": bonuses.QUncertainty(),
+    "bonus": qu.QUncertainty(),
   },
   {"exploration": exploration.Ucb1()},
   {
@@ -160,6 +175,8 @@ VARIANTS = [
     "max_abs_td": 1.0,
     "learning_rate": exploration.Linear(1e-3, 1e-4, steps=3, begin=2),
   },
+  {"target": greedy.NStep(n=2), "n_step": 3},
+  {"target": off_policy.Retrace(epsilon=None), "n_step": 3},
   {
     **C51,
     "exploration": exploration.Greedy(),
@@ -172,7 +189,8 @@ VARIANTS = [
 ]
 PARTS = [
   dqn_config.DQNConfig,
-  *(type(variant["exploration"]) for variant in VARIANTS),
+  *(type(variant["exploration"]) for variant in VARIANTS if "exploration" in variant),
+  *(type(variant["target"]) for variant in VARIANTS if "target" in variant),
   *(type(variant["bonus"]) for variant in VARIANTS if "bonus" in variant),
 ]
 
@@ -238,7 +256,7 @@ def test_the_replay_that_a_config_declares(make_config, make_agent):
     n_step=3,
     priority_exponent=0.4,
     mask_prob=0.5,
-    bonus=bonuses.Counts(),
+    bonus=counts.Counts(),
     actor_update_period=4,
     num_members=2,
   )
@@ -260,7 +278,7 @@ def test_the_replay_that_a_config_declares(make_config, make_agent):
 
 def test_policies_of_tdu_have_names(make_config, make_agent):
   config = make_config(
-    num_members=2, num_explorers=3, bonus=bonuses.TDUncertainty(), beta=1.0
+    num_members=2, num_explorers=3, bonus=tdu.TDUncertainty(), beta=1.0
   )
   names = ("exploiter", "exploiter", "explorer", "explorer", "explorer")
   assert make_agent(config).policy_names == names

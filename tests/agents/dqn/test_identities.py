@@ -11,7 +11,8 @@ import pytest
 import rlax
 
 from explorax import exploration
-from explorax.agents import bonuses
+from explorax.agents.bonuses import rnd, td_error
+from explorax.agents.bonuses import tdu as tdu_lib
 from explorax.environments import factory, testing
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core, local
@@ -21,7 +22,7 @@ K, N = 2, 2
 TDU = {
   "num_members": K,
   "num_explorers": N,
-  "bonus": bonuses.TDUncertainty(),
+  "bonus": tdu_lib.TDUncertainty(),
   "beta": 1.0,
   "prior_scale": 1.0,
 }
@@ -72,7 +73,7 @@ def test_explorers_alone_see_the_bonus(make_config, make_sample, learn):
 QEX = {
   "num_explorers": 1,
   "explorers_see_reward": False,
-  "bonus": bonuses.AbsoluteTDError(),
+  "bonus": td_error.AbsoluteTDError(),
 }
 
 
@@ -114,7 +115,7 @@ def test_the_explorer_of_qex_does_not_learn_from_the_reward(
 def test_all_see_it_where_there_are_no_explorers(make_config, make_sample, learn):
   states = []
   for beta in (0.0, 1.0):
-    changes = {"num_members": 3, "bonus": bonuses.TDUncertainty(), "beta": beta}
+    changes = {"num_members": 3, "bonus": tdu_lib.TDUncertainty(), "beta": beta}
     config = make_config(**changes)
     states.append(learn(config, samples_for(make_sample, config))[0])
   assert equal_members(states[0].params, states[1].params, 3) == [False] * 3
@@ -296,7 +297,7 @@ def test_what_is_not_finite_leaves_the_state_as_it_was(
 
 
 def test_rnd_keeps_its_state_too(make_config, make_sample, learn):
-  config = make_config(bonus=bonuses.RND(hidden_sizes=(3,), output_size=2), beta=1.0)
+  config = make_config(bonus=rnd.RND(hidden_sizes=(3,), output_size=2), beta=1.0)
   before, _ = learn(config, [make_sample(0, config)])
   observation = np.zeros((6, 2, D))
   observation[0, 0, 0] = np.nan

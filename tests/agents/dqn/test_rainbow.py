@@ -13,14 +13,13 @@ from explorax import exploration
 from explorax.agents import types
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import values as values_lib
+from explorax.agents.targets import categorical
 from explorax.environments import specs
 
 A, N, H = 3, 5, 4  # Actions, atoms and hidden units.
 LIMIT = 2.0
 C51 = {
-  "target": "categorical_double_q",
-  "num_atoms": N,
-  "max_abs_value": LIMIT,
+  "target": categorical.CategoricalDoubleQ(N, LIMIT),
   "n_step": 2,
   "priority_exponent": 0.5,
   "importance_exponent": 0.4,
@@ -173,7 +172,7 @@ def test_values_are_the_means_of_distributions(make_config):
   config = make_config(**RAINBOW)
   spec = dm_env.specs.Array((2,), np.float32)
   values = values_lib.make_values(config, spec, A)
-  np.testing.assert_allclose(values.atoms, ATOMS)
+  np.testing.assert_allclose(config.target.atoms, ATOMS)
   x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
   params = jax.jit(values.init)(jax.random.key(0))
   q, logits = jax.jit(values.apply)(params, (), x, jax.random.key(1))

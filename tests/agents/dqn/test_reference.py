@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents import bonuses
+from explorax.agents.bonuses import td_error, tdu
+from explorax.agents.targets import one_step
 
 H, A = 4, 3  # Hidden units and actions of the tiny problem.
 Tree = dict[str, np.ndarray]
@@ -45,46 +46,52 @@ class Reference:
       q = q + self.config.prior_scale * q_values(getattr(self, prior_name), x, k)
     return q
 
-  def transition(self, rows: Tree, b: int) -> tuple[float, float, np.ndarray]:
-    """The return, the discount after it, and the observation bootstrapped from."""
-    total, scale, t = 0.0, 1.0, 0
-    while t < self.config.n_step and rows["mask"][b, t] == 1.0:
-      reward = rows["reward"][b, t]
-      if self.config.max_abs_reward is not None:
-        limit = self.config.max_abs_reward
-        reward = min(max(reward, -limit), limit)
-      total += scale * reward
-      scale *= self.config.discount * rows["discount"][b, t]
-      t += 1
-    return total, scale, rows["observation"][b, t]
+  def reward(self, rows: Tree, b: int, t: int, k: int) -> float:
+    """What member k sees of it, without a bonus."""
+    if k >= self.config.num_members and not self.config.explorers_see_reward:
+      return 0.0
+    limit = self.config.max_abs_reward or np.inf
+    return min(max(rows["reward"][b, t], -limit), limit)
+
+  def value(self, x: np.ndarray, k: int) -> float:
+    """What member k bootstraps from."""
+    q_t = self.q(self.target, "target_prior", x, k)
+    selector = q_t
+    if isinstance(self.config.target, one_step.DoubleQ):
+      selector = self.q(self.params, "prior", x, k)
+    return q_t[np.argmax(selector)]
+
+  def bonus(self, rows: Tree, b: int, t: int) -> float:
+    """β r_int of one transition, from the exploiters' errors in one step."""
+    td = []
+    for k in range(self.config.num_members):
+      source = self.q(self.params, "prior", rows["observation"][b, t], k)
+      discount = self.config.discount * rows["discount"][b, t]
+      target = self.reward(rows, b, t, k) + discount * self.value(
+        rows["observation"][b, t + 1], k
+      )
+      td.append(target - source[rows["action"][b, t]])
+    if isinstance(self.config.bonus, tdu.TDUncertainty):
+      spread = sum((d - np.mean(td)) ** 2 for d in td)
+      return self.config.beta * np.sqrt(spread / (len(td) - 1))
+    if isinstance(self.config.bonus, td_error.AbsoluteTDError):
+      return self.config.beta * np.mean([abs(d) for d in td])
+    return 0.0
 
   def targets(self, rows: Tree) -> np.ndarray:
-    """Of every member and transition, `[M, B]`, the bonus included."""
-    config, size = self.config, self.config.ensemble_size
-    num = rows["reward"].shape[0]
-    targets, td = np.zeros((size, num)), np.zeros((size, num))
-    for k in range(size):
-      sees_reward = k < config.num_members or config.explorers_see_reward
-      for b in range(num):
-        total, scale, x = self.transition(rows, b)
-        total = total if sees_reward else 0.0
-        q_t = self.q(self.target, "target_prior", x, k)
-        selector = q_t
-        if config.target == "double_q":
-          selector = self.q(self.params, "prior", x, k)
-        targets[k, b] = total + scale * q_t[np.argmax(selector)]
-        source = self.q(self.params, "prior", rows["observation"][b, 0], k)
-        td[k, b] = targets[k, b] - source[rows["action"][b, 0]]
-    if isinstance(config.bonus, bonuses.TDUncertainty):
-      for b in range(num):
-        exploiters = td[: config.num_members, b]
-        spread = sum((d - exploiters.mean()) ** 2 for d in exploiters)
-        sigma = np.sqrt(spread / (config.num_members - 1))
-        targets[config.num_members :, b] += config.beta * sigma
-    if isinstance(config.bonus, bonuses.AbsoluteTDError):
-      for b in range(num):
-        size_of_td = np.mean([abs(d) for d in td[: config.num_members, b]])
-        targets[config.num_members :, b] += config.beta * size_of_td
+    """Of every member and window, `[M, B]`, the bonus of every step included."""
+    config, num = self.config, rows["reward"].shape[0]
+    targets = np.zeros((config.ensemble_size, num))
+    for k, b in np.ndindex(targets.shape):
+      scale, t = 1.0, 0
+      while t < config.n_step and rows["mask"][b, t] == 1.0:
+        reward = self.reward(rows, b, t, k)
+        if k >= config.num_members:
+          reward += self.bonus(rows, b, t)
+        targets[k, b] += scale * reward
+        scale *= config.discount * rows["discount"][b, t]
+        t += 1
+      targets[k, b] += scale * self.value(rows["observation"][b, t], k)
     return targets
 
   def loss(self, params: Tree, sample: Any, targets: np.ndarray) -> float:
@@ -165,11 +172,11 @@ class Reference:
 
 
 PLAIN = {}
-DOUBLE = {"target": "double_q", "n_step": 3, "num_members": 2, "mask_prob": 0.5}
+DOUBLE = {"target": one_step.DoubleQ(), "n_step": 3, "num_members": 2, "mask_prob": 0.5}
 TDU = {
   "num_members": 3,
   "num_explorers": 2,
-  "bonus": bonuses.TDUncertainty(),
+  "bonus": tdu.TDUncertainty(),
   "beta": 0.7,
   "prior_scale": 1.5,
   "exploration": exploration.Thompson(),
@@ -177,13 +184,13 @@ TDU = {
 QEX = {
   "num_explorers": 1,
   "explorers_see_reward": False,
-  "bonus": bonuses.AbsoluteTDError(),
+  "bonus": td_error.AbsoluteTDError(),
   "beta": 0.7,
   "exploration": exploration.EpsilonGreedy(0.05, of=exploration.Thompson()),
 }
 EVERYTHING = {
   **TDU,
-  "target": "double_q",
+  "target": one_step.DoubleQ(),
   "target_prior": "distinct",
   "mask_prob": 0.5,
   "n_step": 2,
@@ -194,7 +201,7 @@ EVERYTHING = {
   "discount": 0.8,
 }
 CLIPPED_AND_SCHEDULED = {
-  "target": "double_q",
+  "target": one_step.DoubleQ(),
   "n_step": 2,
   "max_abs_reward": 0.4,
   "max_abs_td": 0.3,

@@ -6,7 +6,7 @@ import dm_env
 import numpy as np
 import pytest
 
-from explorax.agents.ngu import novelty
+from explorax.agents.bonuses import ngu
 from explorax.environments import specs
 
 NUM_ACTIONS = 3
@@ -21,7 +21,7 @@ def _make_bonus(spec: dm_env.specs.Array, **changes: Any) -> Any:
     "rnd_size": 3,
     "memory_capacity": 50,
   }
-  return novelty.NeverGiveUp(**{**tiny, **changes}).build(spec, NUM_ACTIONS)
+  return ngu.NeverGiveUp(**{**tiny, **changes}).build(spec, NUM_ACTIONS)
 
 
 def _make_windows(

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.agents.ngu import novelty
+from explorax.agents.bonuses import ngu
 
 SPEC = dm_env.specs.Array((2,), np.float32)
 
@@ -94,7 +94,7 @@ def run(bonus, weights, episodes):
   ],
 )
 def test_rewards_are_those_of_the_algorithm(make_bonus, changes):
-  settings = novelty.NeverGiveUp(
+  settings = ngu.NeverGiveUp(
     torso="mlp", embedding_size=2, rnd_size=3, max_modulation=2.0, **changes
   )
   bonus = make_bonus(
@@ -185,7 +185,7 @@ def test_a_donated_memory_is_not_copied(make_bonus):
 )
 def test_impossible_settings_are_refused(field, value, message):
   with pytest.raises(ValueError, match=message):
-    novelty.NeverGiveUp(**{field: value})
+    ngu.NeverGiveUp(**{field: value})
 
 
 @pytest.mark.parametrize("field", ["embedding_size", "inverse_size", "rnd_size"])

@@ -8,7 +8,8 @@ import pytest
 
 from explorax import exploration
 from explorax.agents import types
-from explorax.agents.ngu import novelty, probe, rows_of_state
+from explorax.agents.bonuses import ngu
+from explorax.agents.ngu import probe, rows_of_state
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
 from explorax.environments import specs
@@ -107,7 +108,7 @@ def test_an_agent_remembers_the_oracle_state_and_sees_the_picture(oracle_spec):
     hidden_sizes=(2,),
     lstm_size=2,
     head_size=2,
-    bonus=novelty.NeverGiveUp(states="oracle", rnd=False, memory_capacity=3),
+    bonus=ngu.NeverGiveUp(states="oracle", rnd=False, memory_capacity=3),
     beta=0.3,
   )
   actions = dm_env.specs.DiscreteArray(3)
@@ -163,7 +164,7 @@ def test_states_that_are_not_there_are_refused(make_bonus, spec, changes, messag
 
 def test_a_probe_of_oracle_states_is_refused():
   with pytest.raises(ValueError, match="use the states learned or random"):
-    novelty.NeverGiveUp(states="oracle", probe=True)
+    ngu.NeverGiveUp(states="oracle", probe=True)
 
 
 def test_the_probe_is_a_linear_classifier():

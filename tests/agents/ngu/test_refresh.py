@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.agents.ngu import novelty, training
+from explorax.agents.bonuses import ngu
+from explorax.agents.ngu import training
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
 from explorax.agents.r2d2 import learning
@@ -58,7 +59,7 @@ def agent() -> types.Agent:
     hidden_sizes=(2,),
     lstm_size=2,
     head_size=2,
-    bonus=novelty.NeverGiveUp(hidden_sizes=(2,), memory_capacity=9),
+    bonus=ngu.NeverGiveUp(hidden_sizes=(2,), memory_capacity=9),
     beta=0.3,
     actor_update_period=2,
   )

@@ -10,6 +10,7 @@ import pytest
 from explorax.agents import types
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.targets import greedy
 from explorax.environments import specs
 
 NUM_ACTIONS = 3
@@ -31,7 +32,7 @@ def _make_config(**changes: Any) -> r2d2_config.R2D2Config:
     "min_replay_size": 1,
     "batch_size": 6,
     "discount": 0.9,
-    "n_step": 2,
+    "target": greedy.NStep(n=2),
     "target_update_period": 3,
   }
   return r2d2_config.R2D2Config(**{**tiny, **changes})

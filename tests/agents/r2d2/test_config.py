@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents import bonuses, types
-from explorax.agents.ngu import novelty
+from explorax.agents import types
+from explorax.agents.bonuses import ngu, tdu
 from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.targets import categorical, off_policy
 
 REFUSED = [
   ({"lstm_size": -1}, "lstm_size is -1"),
@@ -32,7 +33,7 @@ REFUSED = [
   ({"prior_scale": -1.0}, "prior_scale is -1.0"),
   ({"mask_prob": 0.0}, "mask_prob is 0.0"),
   ({"mask_per_step": True}, "mask_per_step is True, but mask_prob is 1"),
-  ({"bonus": bonuses.TDUncertainty()}, "TDUncertainty is a deviation"),
+  ({"bonus": tdu.TDUncertainty()}, "TDUncertainty needs at least 2"),
   ({"num_policies": 0}, "num_policies is 0"),
   ({"cross_mixture_ratio": 1.5}, "cross_mixture_ratio is 1.5"),
   (
@@ -44,21 +45,13 @@ REFUSED = [
   ({"min_discount": -0.5}, "min_discount is -0.5"),
   ({"min_discount": 0.999}, "min_discount is 0.999, above the discount of 0.997"),
   ({"reward_scale": -1.0}, "reward_scale is -1.0"),
-  ({"target": "sarsa"}, "target is 'sarsa'; use one of n_step, retrace"),
-  ({"lambda_": 1.5}, "lambda_ is 1.5"),
-  ({"target_epsilon": -0.5, "target": "retrace"}, "target_epsilon is -0.5"),
-  ({"target_epsilon": 0.5}, "the target 'n_step' evaluates the greedy policy"),
-  ({"target_epsilon": None}, "has not one ε for all actors"),
-  (
-    {"target_epsilon": None, "exploration": exploration.EpsilonGreedy(0.1)},
-    "the target 'n_step' evaluates the greedy policy",
-  ),
+  ({"target": categorical.CategoricalDoubleQ()}, "of distributions"),
+  ({"target": off_policy.Retrace(epsilon=None)}, "has not one ε for all actors"),
   ({"transform_eps": 0.0}, "transform_eps is 0.0"),
   ({"max_abs_reward": 0.0}, "max_abs_reward is 0.0"),
   ({"max_abs_td": -1.0}, "max_abs_td is -1.0"),
   ({"max_gradient_norm": math.inf}, "max_gradient_norm is inf"),
-  ({"n_step": 0}, "n_step is 0"),
-  ({"target_update_period": 0}, "target_update_period 0"),
+  ({"target_update_period": 0}, "target_update_period is 0"),
   ({"optimizer": "sgd"}, "optimizer is 'sgd'"),
   ({"learning_rate": 0.0}, "learning_rate is 0.0"),
   ({"optimizer_eps": 0.0}, "optimizer_eps is 0.0"),
@@ -101,20 +94,20 @@ def test_replay_refuses(make_config, make_agent, changes, message):
 
 # Configs that between them have each branch.
 VARIANTS = [
-  {"evaluation_epsilon": 0.1, "burn_in": 2, "double": True},
+  {"evaluation_epsilon": 0.1, "burn_in": 2},
   {
-    "target": "retrace",
+    "target": off_policy.Retrace(),
     "num_policies": 3,
     "min_discount": 0.8,
     "cross_mixture_ratio": 0.5,
     "beta": 0.3,
-    "bonus": novelty.NeverGiveUp(hidden_sizes=(3,), embedding_size=2, rnd_size=2),
+    "bonus": ngu.NeverGiveUp(hidden_sizes=(3,), embedding_size=2, rnd_size=2),
   },
   {
-    "target": "expected_sarsa_lambda",
+    "target": off_policy.ExpectedSarsaLambda(),
     "num_members": 2,
     "num_explorers": 1,
-    "bonus": bonuses.TDUncertainty(),
+    "bonus": tdu.TDUncertainty(),
     "beta": 1.0,
     "prior_scale": 0.5,
     "mask_prob": 0.5,

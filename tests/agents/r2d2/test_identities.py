@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents import bonuses, types, updates
-from explorax.agents.ngu import novelty
+from explorax.agents import types, updates
+from explorax.agents.bonuses import ngu, rnd, tdu
 from explorax.agents.r2d2 import learning
+from explorax.agents.targets import greedy, off_policy, one_step
 
 
 def learn(agent, samples, change=lambda state: state):
@@ -31,11 +32,17 @@ def assert_equal(a, b, rtol=0.0):
 
 def test_one_step_returns_have_no_trace(make_config, make_agent, make_sample):
   """n = 1 is every λ = 0: double Q-learning."""
-  one = make_agent(make_config(target="n_step", n_step=1))
+  one = make_agent(make_config(target=greedy.NStep(n=1)))
   samples = [make_sample(0, one)]
   expected, output = learn(one, samples)
-  for target in ("retrace", "peng_q_lambda"):
-    agent = make_agent(make_config(target=target, lambda_=0.0))
+  for target in (
+    one_step.DoubleQ(),
+    off_policy.Retrace(lambda_=0.0),
+    off_policy.ExpectedSarsaLambda(lambda_=0.0),
+    greedy.PengQ(lambda_=0.0),
+    greedy.WatkinsQ(lambda_=(0.0,) * 6),
+  ):
+    agent = make_agent(make_config(target=target))
     state, other = learn(agent, samples)
     assert_equal(expected.params, state.params, rtol=1e-4)
     np.testing.assert_allclose(output.priorities, other.priorities, rtol=1e-4)
@@ -46,23 +53,22 @@ def test_the_target_policy_can_be_the_exploring_one(
 ):
   """ε fixed: that number. Falling: what it is at the step at which an update is due."""
   rule = exploration.EpsilonGreedy(0.3)
-  config = make_config(target="retrace", target_epsilon=0.3, exploration=rule)
+  config = make_config(target=off_policy.Retrace(epsilon=0.3), exploration=rule)
+  following = off_policy.Retrace(epsilon=None)
   samples = [make_sample(0, make_agent(config))]
   expected, _ = learn(make_agent(config), samples)
-  state, _ = learn(
-    make_agent(dataclasses.replace(config, target_epsilon=None)), samples
-  )
+  state, _ = learn(make_agent(dataclasses.replace(config, target=following)), samples)
   assert_equal(expected.params, state.params)
 
   falling = dataclasses.replace(
     config,
-    target_epsilon=None,
+    target=following,
     exploration=exploration.EpsilonGreedy(exploration.Linear(1.0, 0.0, 100)),
     min_replay_size=20,
     updates_per_step=0.5,
   )
   for num_updates, epsilon in ((0, 0.8), (15, 0.5), (60, 0.0)):
-    found = learning.target_epsilon(falling, jnp.int32(num_updates))
+    found = updates.exploration_epsilon(falling, jnp.int32(num_updates))
     np.testing.assert_allclose(found, epsilon, atol=1e-6)
   state, _ = learn(make_agent(falling), samples)
   assert any(
@@ -77,7 +83,7 @@ def test_a_bonus_without_beta_is_the_base_agent(make_config, make_agent, make_sa
   plain = make_agent(make_config())
   samples = [make_sample(seed, plain) for seed in range(2)]
   expected, _ = learn(plain, samples)
-  bonus = bonuses.RND(hidden_sizes=(3,), output_size=2)
+  bonus = rnd.RND(hidden_sizes=(3,), output_size=2)
   state, output = learn(make_agent(make_config(bonus=bonus, beta=0.0)), samples)
   assert_equal(expected.params, state.params)
   assert output.metrics["r_int"] != 0
@@ -86,7 +92,7 @@ def test_a_bonus_without_beta_is_the_base_agent(make_config, make_agent, make_sa
 def test_exploiters_never_see_the_bonus(make_config, make_agent, make_sample):
   """Nor does β matter to them, where no layer is shared with the explorers' loss."""
   config = make_config(
-    num_members=3, num_explorers=2, bonus=bonuses.TDUncertainty(), beta=1.0
+    num_members=3, num_explorers=2, bonus=tdu.TDUncertainty(), beta=1.0
   )
   agents = [make_agent(dataclasses.replace(config, beta=b)) for b in (1.0, 3.0)]
   sample = make_sample(0, agents[0])
@@ -128,7 +134,7 @@ def test_masked_members_do_not_learn(make_config, make_agent, make_sample, per_s
 
 def test_padding_changes_nothing(make_config, make_agent, make_sample):
   """Whatever stands in rows after an episode's end: the update is the same."""
-  agent = make_agent(make_config(target="retrace", burn_in=0))
+  agent = make_agent(make_config(target=off_policy.Retrace(), burn_in=0))
   sample = make_sample(0, agent)
   first = np.cumsum(sample.rows["mask"] == 0, axis=1) > 1  # Beyond the last row.
   assert first.any()
@@ -205,9 +211,9 @@ def test_who_follows_which_policy_of_a_mixture(make_config, make_agent):
   agent = make_agent(
     make_config(
       num_policies=3,
-      bonus=novelty.NeverGiveUp(hidden_sizes=(3,), embedding_size=2, memory_capacity=5),
+      bonus=ngu.NeverGiveUp(hidden_sizes=(3,), embedding_size=2, memory_capacity=5),
       beta=0.1,
-      target="retrace",
+      target=off_policy.Retrace(),
       exploration=exploration.EpsilonGreedy(0.1),
     )
   )

@@ -11,8 +11,9 @@ import jax
 import numpy as np
 import pytest
 
-from explorax.agents.ngu import novelty
+from explorax.agents.bonuses import ngu as ngu_lib
 from explorax.agents.r2d2 import learning
+from explorax.agents.targets import off_policy
 
 NUM_POLICIES, BETA, GAMMA_MAX, GAMMA_MIN = 3, 0.4, 0.95, 0.8
 LAMBDA, EPS, TARGET_EPSILON, ETA = 0.9, 1e-2, 0.1, 0.9
@@ -228,7 +229,7 @@ def frame_losses(state, sample, num_frames=2):
 
 @pytest.fixture(scope="module")
 def ngu(make_config, make_agent):
-  bonus = novelty.NeverGiveUp(
+  bonus = ngu_lib.NeverGiveUp(
     hidden_sizes=(4,), embedding_size=2, inverse_size=3, rnd_size=2, num_frames=3
   )
   config = make_config(
@@ -237,10 +238,8 @@ def ngu(make_config, make_agent):
     num_policies=NUM_POLICIES,
     discount=GAMMA_MAX,
     min_discount=GAMMA_MIN,
-    target="retrace",
-    lambda_=LAMBDA,
+    target=off_policy.Retrace(lambda_=LAMBDA, epsilon=TARGET_EPSILON),
     transform_eps=EPS,
-    target_epsilon=TARGET_EPSILON,
     priority_eta=ETA,
     cross_mixture_ratio=0.5,
     optimizer_eps=1.0,

@@ -7,10 +7,11 @@ import pytest
 
 from explorax import exploration
 from explorax.agents import types
-from explorax.agents.ngu import novelty
+from explorax.agents.bonuses import ngu
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
 from explorax.agents.r2d2 import learning, sequences
+from explorax.agents.targets import off_policy
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import factory, standard, testing
 
@@ -66,7 +67,7 @@ def test_burn_in_passes_no_gradient_but_at_an_episodes_start(
   make_config, make_agent, make_sample
 ):
   """The gradient of what is trained on, with respect to the stored state."""
-  config = make_config(burn_in=2, target="retrace")
+  config = make_config(burn_in=2, target=off_policy.Retrace())
   agent = make_agent(config)
   sample = make_sample(0, agent)
   values = r2d2_agent.make_values(config, agent.encoding.spec, 3, sees_r_int=False)
@@ -105,9 +106,9 @@ def test_what_was_acted_is_unrolled_again(replay, prior_scale):
     head_size=2,
     prior_scale=prior_scale,
     exploration=exploration.EpsilonGreedy(0.5),
-    bonus=novelty.NeverGiveUp(hidden_sizes=(4,), embedding_size=2, memory_capacity=9),
+    bonus=ngu.NeverGiveUp(hidden_sizes=(4,), embedding_size=2, memory_capacity=9),
     beta=0.5,
-    target="retrace",
+    target=off_policy.Retrace(),
     sequence_length=6,
     sequence_period=period,
     burn_in=0,

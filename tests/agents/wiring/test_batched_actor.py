@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from explorax import exploration
+from explorax.agents.bonuses import ngu
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
-from explorax.agents.ngu import novelty
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
 from explorax.agents.wiring import actor as actor_lib
@@ -37,7 +37,7 @@ R2D2 = r2d2_config.R2D2Config(
 )
 NGU = dataclasses.replace(
   R2D2,
-  bonus=novelty.NeverGiveUp(
+  bonus=ngu.NeverGiveUp(
     hidden_sizes=(4,), embedding_size=3, rnd_size=3, memory_capacity=20
   ),
   beta=0.3,

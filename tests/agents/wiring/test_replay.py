@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.agents.dqn import learning
+from explorax.agents.dqn import windows as windows_lib
 from explorax.agents.wiring import adder as adder_lib
 
 # (x_t, a_t, r_{t+1}, discount_{t+1}, r_int_t) of each row; the last one holds the
@@ -211,18 +211,21 @@ def test_transitions_of_the_golden_table(
   }
   ones = np.ones(len(expected), np.float32)
   sample = types.Sample(rows, {}, ones, np.int32(1))
-  batch = learning.n_step_transitions(sample, 0.5, 2, end)
+  batch = windows_lib.make_windows(sample, 0.5, 2, end)
   returns, discounts, observations, way_out, way_in = zip(
     *expected.values(), strict=True
   )
-  np.testing.assert_array_equal(batch.observation_tm1, list(expected))
-  np.testing.assert_array_equal(batch.a_tm1, [ACTIONS[int(name)] for name in expected])
-  np.testing.assert_array_equal(batch.r_t, returns)
-  np.testing.assert_array_equal(batch.discount_t, discounts)
-  np.testing.assert_array_equal(batch.observation_t, observations)
+  np.testing.assert_array_equal(batch.observation[:, 0], list(expected))
+  np.testing.assert_array_equal(
+    batch.action[:, 0], [ACTIONS[int(name)] for name in expected]
+  )
+  np.testing.assert_array_equal(batch.n_step_return(batch.r_t), returns)
+  np.testing.assert_array_equal(batch.before[:, n], discounts)
+  last = batch.observation[np.arange(len(expected)), batch.bootstrap_row()]
+  np.testing.assert_array_equal(last, observations)
   r_int = way_in if end == "destination" else way_out
-  np.testing.assert_array_equal(batch.r_int, r_int)
-  np.testing.assert_array_equal(batch.mask, np.ones((len(expected), 2)))
+  np.testing.assert_array_equal(batch.n_step_return(batch.r_int), r_int)
+  np.testing.assert_array_equal(batch.member_mask, np.ones((len(expected), 2)))
 
 
 def test_masks_of_members_are_the_first_rows(declare, make_replay, collect):
@@ -238,8 +241,8 @@ def test_masks_of_members_are_the_first_rows(declare, make_replay, collect):
   windows = collect(replay, num_batches=10)
   rows = {c: np.stack([windows[x][1][c] for x in (1.0, 2.0)]) for c in windows[1.0][1]}
   sample = types.Sample(rows, {}, np.ones(2, np.float32), np.int32(2))
-  batch = learning.n_step_transitions(sample, 0.9, 3, "transition")
-  np.testing.assert_array_equal(batch.mask, [[1, 0, 1], [0, 1, 0]])
+  batch = windows_lib.make_windows(sample, 0.9, 3, "transition")
+  np.testing.assert_array_equal(batch.member_mask, [[1, 0, 1], [0, 1, 0]])
   assert not np.any(batch.r_int)
 
 
@@ -250,8 +253,8 @@ def test_padding_is_masked_for_all_members():
     **{c: np.zeros((1, 2), np.float32) for c in ("reward", "discount", "mask")},
   }
   sample = types.Sample(rows, {}, np.ones(1, np.float32), np.int32(1))
-  batch = learning.n_step_transitions(sample, 0.9, 2, "transition")
-  np.testing.assert_array_equal(batch.mask, [[0, 0]])
+  batch = windows_lib.make_windows(sample, 0.9, 2, "transition")
+  np.testing.assert_array_equal(batch.member_mask, [[0, 0]])
 
 
 @pytest.mark.parametrize("n", [1, 3])

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from explorax.agents import bonuses
+from explorax.agents.bonuses import rnd
 from explorax.experiments.figures import registry, types
 from explorax.experiments.figures.ngu import maze
 
@@ -52,7 +52,7 @@ def test_agents_differ_in_what_they_call_novel():
     configs["learned"],
     bonus=dataclasses.replace(configs["learned"].bonus, states="random"),
   )
-  assert isinstance(configs["rnd"].bonus, bonuses.RND)
+  assert isinstance(configs["rnd"].bonus, rnd.RND)
   assert {c.sequence_length for c in configs.values()} == {10}
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from explorax.agents import bonuses
+from explorax.agents.bonuses import tdu
 from explorax.environments import binary_tree
 from explorax.experiments.figures import registry, types
 from explorax.experiments.figures.tdu import binary_tree as tree_figures
@@ -178,10 +178,10 @@ def test_agents_are_what_the_settings_say():
   config = runs.agent_config(runs.agent_settings(2.0, 0.0, 15))
   assert (config.num_members, config.num_explorers) == (5, 15)
   assert (config.beta, config.prior_scale) == (2.0, 0.0)
-  assert isinstance(config.bonus, bonuses.TDUncertainty)
+  assert isinstance(config.bonus, tdu.TDUncertainty)
   config = runs.agent_config(runs.agent_settings(0.0, 1.0, 15))
   assert (config.num_members, config.num_explorers, config.prior_scale) == (20, 0, 1.0)
-  assert isinstance(config.bonus, bonuses.NoBonus)
+  assert config.bonus is None
   preset = runs.agent_config({"agent": "tdu"})
   assert (preset.beta, preset.prior_scale, preset.ensemble_size) == (1.0, 3.0, 20)
 

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from explorax.agents.targets import one_step
 from explorax.experiments.figures import registry, types
 from explorax.experiments.figures.ucb import small
 
@@ -67,7 +68,11 @@ def test_ensembles_differ_in_how_they_explore_only():
     for agent in small.AGENTS
   }
   single = configs.pop("double_dqn")
-  assert (single.num_members, single.prior_scale, single.target) == (1, 0, "double_q")
+  assert (single.num_members, single.prior_scale, single.target) == (
+    1,
+    0,
+    one_step.DoubleQ(),
+  )
   assert configs["ucb"].num_members == 7 and configs["ucb"].prior_scale == 0.5
   for config in configs.values():
     own = {name: getattr(config, name) for name in ("exploration", "bonus", "beta")}

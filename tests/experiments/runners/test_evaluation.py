@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents import bonuses, types
+from explorax.agents import types
+from explorax.agents.bonuses import counts
 from explorax.environments import standard, testing
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, errors
@@ -79,7 +80,7 @@ def test_training_is_the_same_to_the_bit(train, bits):
     "episodes": 6,
     "dqn": {
       "hidden_sizes": (4,),
-      "bonus": bonuses.Counts(),
+      "bonus": counts.Counts(),
       "beta": 1.0,
       "priority_exponent": 0.6,
     },

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents import bonuses
+from explorax.agents.bonuses import counts as counts_lib
+from explorax.agents.bonuses import tdu
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.wiring import learner as learner_lib
@@ -30,7 +31,7 @@ TINY = {
 TDU = {
   "num_members": 2,
   "num_explorers": 2,
-  "bonus": bonuses.TDUncertainty(),
+  "bonus": tdu.TDUncertainty(),
   "beta": 1.0,
   "prior_scale": 1.0,
   "exploration": exploration.Thompson(),
@@ -119,7 +120,7 @@ def test_the_intrinsic_return_of_an_episode():
     testing.FakeEnvironment(num_actions=1),
     episodes=3,
     on_episode=episodes.append,
-    bonus=bonuses.Counts(),
+    bonus=counts_lib.Counts(),
     beta=0.1,
   )
   np.testing.assert_allclose(

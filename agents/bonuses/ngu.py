@@ -1,4 +1,4 @@
-"""Never Give Up's intrinsic reward, which the sequence engine plugs in as a bonus.
+"""Never Give Up's intrinsic reward, a bonus of the sequence engine.
 
     r^i_t = r_t^episodic · min(max(α_t, 1), L)
 
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import optax
 
 from explorax import exploration, losses, networks
-from explorax.agents import bonuses
+from explorax.agents.bonuses import types
 from explorax.agents.ngu import rows_of_state, training
 
 STATES = ("learned", "random", "oracle")
@@ -42,7 +42,7 @@ class ActorState(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class NeverGiveUp:
+class NeverGiveUp(types.Bonus):
   """Episodic novelty of controllable states, modulated by life-long novelty."""
 
   # Controllable states. learned: f(x), f trained by inverse dynamics. random: f stays
@@ -124,7 +124,7 @@ class NeverGiveUp:
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> bonuses.ActorBonus:
+  ) -> types.ActorBonus:
     """The bonus for encoded observations of this spec.
 
     Raises:
@@ -147,7 +147,7 @@ class NeverGiveUp:
         seen, self.hidden_sizes, self.rnd_size, torso=self.torso
       )
     controllable = _make_controllable(f, observation_spec)
-    return bonuses.ActorBonus(
+    return types.ActorBonus(
       end="destination",
       init=self._init,
       begin_episode=self._begin_episode,

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax import exploration, networks
-from explorax.agents import bonuses
+from explorax.agents.bonuses import types
 
 
 @dataclasses.dataclass(frozen=True)
-class PseudoCounts:
+class PseudoCounts(types.Bonus):
   """(N̂(x) + 0.01)^{-1/2}, N̂ the pseudo-count of the observation reached.
 
   Images are counted as small grey pictures of their newest channel; of one-hot
@@ -43,7 +43,7 @@ class PseudoCounts:
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> bonuses.ActorBonus:
+  ) -> types.ActorBonus:
     """The bonus; refused (ValueError) for observations that are neither kind."""
     spec = networks.visible_spec(observation_spec)
     if len(spec.shape) == 3 and spec.dtype == np.uint8:
@@ -84,6 +84,6 @@ class PseudoCounts:
       gain, model = exploration.observe_picture(model, picture(observation))
       return exploration.pseudo_count_bonus(gain), model
 
-    return bonuses.ActorBonus(
+    return types.ActorBonus(
       "destination", init=init, begin_episode=lambda model: model, observe=observe
     )

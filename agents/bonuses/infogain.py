@@ -1,0 +1,28 @@
+"""The bonus of the information gain over the members' policies."""
+
+import dataclasses
+
+import dm_env
+import jax
+
+from explorax import losses
+from explorax.agents.bonuses import types
+
+
+@dataclasses.dataclass(frozen=True)
+class InfoGain(types.Bonus):
+  """Information gain over the members' Boltzmann policies (paper 3, algorithm 3)."""
+
+  temperature: float = 1.0  # T; paper 3's reported runs.
+
+  def __post_init__(self):
+    if not self.temperature > 0:
+      raise ValueError(
+        f"InfoGain.temperature is {self.temperature}; it must be positive."
+      )
+
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> types.LearnerBonus:
+    per_row = jax.vmap(losses.infogain_bonus, in_axes=(1, None))
+    return types.stateless("source", lambda inputs: per_row(inputs.q, self.temperature))

@@ -1,0 +1,109 @@
+"""The bonus of random network distillation."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import optax
+
+from explorax import exploration, losses, networks
+from explorax.agents.bonuses import types
+
+
+def _over_deviation(
+  moments: exploration.Moments, errors: jax.Array, power: int
+) -> jax.Array:
+  """e / σ^power, and 0 where errors do not differ: they tell nothing apart then."""
+  deviation = jnp.sqrt(moments.variance)
+  differ = deviation > 1e-4 * jnp.abs(moments.mean)
+  return jnp.where(differ, errors / jnp.where(differ, deviation, 1.0) ** power, 0.0)
+
+
+_RND_NORMALISATIONS: dict[str, Callable[..., jax.Array]] = {
+  "centred": exploration.normalise,
+  "deviation": functools.partial(_over_deviation, power=1),
+  "variance": functools.partial(_over_deviation, power=2),
+  "none": lambda moments, errors: errors,
+}
+
+
+class RNDState(NamedTuple):
+  """The predictor being trained, the fixed target, and the running moments."""
+
+  predictor: Any
+  target: Any
+  opt_state: Any
+  moments: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class RND(types.Bonus):
+  """‖ĝ(x) − g(x)‖², g random and fixed, ĝ trained on it (paper 4, appendix D.1).
+
+  The batch's errors are brought to scale by moving moments μ and σ, in one of these
+  ways: `centred`, (e − μ)/σ, as paper 4 does on bsuite; `deviation`, e/σ, which is
+  never negative (Burda et al., 2018); `variance`, e/σ², as paper 1 prints; `none`, e.
+  """
+
+  hidden_sizes: tuple[int, ...] = (50, 50)  # The Q-network's (paper 4, appendix D.1).
+  output_size: int = 64  # m, of {10, 64, 128} (paper 4, Table 3, best one unknown).
+  learning_rate: float = 1e-3  # Adam's; the agent's own (paper 4, Table 2).
+  decay: float = 0.99  # α of the moments, of {0.9, 0.99, 0.999} (Table 3, likewise).
+  normalisation: str = "centred"  # Or not (paper 4, Table 3, likewise).
+
+  def __post_init__(self):
+    if not 0 <= self.decay < 1:
+      raise ValueError(f"RND.decay is {self.decay}; it must be in [0, 1).")
+    if not self.learning_rate > 0:
+      raise ValueError(f"RND.learning_rate is {self.learning_rate}; make it positive.")
+    if self.normalisation not in _RND_NORMALISATIONS:
+      raise ValueError(
+        f"RND.normalisation is {self.normalisation!r}; use one of "
+        f"{', '.join(_RND_NORMALISATIONS)}."
+      )
+
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> types.LearnerBonus:
+    nets = networks.make_rnd_networks(
+      observation_spec, self.hidden_sizes, self.output_size
+    )
+    optimizer = optax.adam(self.learning_rate)
+
+    def init(key: jax.Array) -> RNDState:
+      predictor_key, target_key = jax.random.split(key)
+      predictor = nets.predictor.init(predictor_key)
+      return RNDState(
+        predictor,
+        nets.target.init(target_key),
+        optimizer.init(predictor),
+        exploration.init_moments(),
+      )
+
+    def loss(
+      predictor: Any, target: Any, observation: jax.Array, mask: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+      errors = jax.vmap(losses.rnd_error)(
+        nets.predictor.apply(predictor, observation),
+        nets.target.apply(target, observation),
+      )
+      return jnp.sum(mask * errors) / jnp.maximum(jnp.sum(mask), 1.0), errors
+
+    def compute(state: RNDState, inputs: types.Inputs) -> tuple[jax.Array, RNDState]:
+      gradients, errors = jax.grad(loss, has_aux=True)(
+        state.predictor, state.target, inputs.observation, inputs.mask
+      )
+      updates, opt_state = optimizer.update(gradients, state.opt_state)
+      predictor = optax.apply_updates(state.predictor, updates)
+      errors = jax.lax.stop_gradient(errors)
+      moments = exploration.update_ema_moments(
+        state.moments, errors, self.decay, inputs.mask
+      )
+      r_int = _RND_NORMALISATIONS[self.normalisation](moments, errors)
+      return r_int, RNDState(predictor, state.target, opt_state, moments)
+
+    return types.LearnerBonus("source", init, compute)

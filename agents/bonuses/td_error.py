@@ -1,0 +1,23 @@
+"""The bonus of the TD error's size."""
+
+import dataclasses
+
+import dm_env
+import jax.numpy as jnp
+
+from explorax.agents.bonuses import types
+
+
+@dataclasses.dataclass(frozen=True)
+class AbsoluteTDError(types.Bonus):
+  """|δ|, averaged over the members that never see the bonus, of which QEX has one.
+
+  Source: Simmons-Edler et al. (2019), QXplore; QEX in paper 4, appendix D.1.
+  """
+
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> types.LearnerBonus:
+    return types.stateless(
+      "transition", lambda inputs: jnp.mean(jnp.abs(inputs.td), axis=0)
+    )

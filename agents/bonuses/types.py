@@ -1,0 +1,154 @@
+"""What a bonus is: r_int of transitions, computed by the learner or by the actor.
+
+A bonus returns r_int alone; β scales it in `scaling` and nowhere else.
+"""
+
+import abc
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import dm_env
+import jax
+
+
+def check_end(end: str) -> None:
+  """Refuses an end that a bonus cannot speak of."""
+  if end not in ("source", "transition", "destination"):
+    raise ValueError(
+      f"a bonus speaks of the 'source', 'transition' or 'destination', not of {end!r}."
+    )
+
+
+@functools.partial(
+  jax.tree_util.register_dataclass,
+  data_fields=[
+    "td",
+    "a_tm1",
+    "q_tm1",
+    "q_t",
+    "observation_tm1",
+    "observation_t",
+    "mask",
+  ],
+  meta_fields=["end"],
+)
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+  """What a bonus in the learner sees of N transitions, without gradients.
+
+  Attributes:
+    td: `[K, N]`, TD errors on the extrinsic reward of the members that never see the
+      bonus (of all members where all see it), on the scale of rewards.
+    a_tm1: int32 `[N]`.
+    q_tm1, q_t: `[K, N, A]`, those members' online values at the source and at the
+      destination.
+    observation_tm1, observation_t: `[N, ...]`, encoded.
+    mask: float32 `[N]`, 1 where the transition is real and is trained on.
+    end: of the bonus, which says what `q` and `observation` are.
+  """
+
+  td: jax.Array
+  a_tm1: jax.Array
+  q_tm1: jax.Array
+  q_t: jax.Array
+  observation_tm1: jax.Array
+  observation_t: jax.Array
+  mask: jax.Array
+  end: str
+
+  def __post_init__(self):
+    check_end(self.end)
+
+  @property
+  def observation(self) -> jax.Array:
+    """`[N, ...]`, at the end that the bonus speaks of; else at the source."""
+    return self.observation_t if self.end == "destination" else self.observation_tm1
+
+  @property
+  def q(self) -> jax.Array:
+    """`[K, N, A]`, at the end that the bonus speaks of; else at the source."""
+    return self.q_t if self.end == "destination" else self.q_tm1
+
+
+class LearnerBonus(NamedTuple):
+  """A bonus computed in the learner, from the networks as they are now.
+
+  Attributes:
+    end: `source`, `transition` or `destination`: where `Inputs.observation` and
+      `Inputs.q` are taken.
+    init: (key) → state.
+    compute: (state, Inputs) → (r_int `[N]` of the transitions, without gradient,
+      state).
+  """
+
+  end: str
+  init: Callable[[jax.Array], Any]
+  compute: Callable[[Any, Inputs], tuple[jax.Array, Any]]
+
+
+class Training(NamedTuple):
+  """What a learner trains for a bonus that is computed while acting.
+
+  Attributes:
+    init: (key) → state.
+    update: (state, observation `[B, R, ...]`, action `[B, R]`, number of transitions
+      int32 `[B]`) → (state, metrics), on windows of rows: row i of a window is
+      followed by row i + 1, for i below that number; what comes after is padding.
+    weights: (state) → what the actor's half needs.
+  """
+
+  init: Callable[[jax.Array], Any]
+  update: Callable[
+    [Any, jax.Array, jax.Array, jax.Array], tuple[Any, dict[str, jax.Array]]
+  ]
+  weights: Callable[[Any], Any]
+
+
+class ActorBonus(NamedTuple):
+  """A bonus computed while acting, and stored with each row as `r_int`.
+
+  Attributes:
+    end: `source`, `transition` or `destination`.
+    init: () → state.
+    begin_episode: (state) → state.
+    observe: (weights, state, x_t, a_t, last) → (r_int of row t, state); `last` is true
+      on an episode's last row, whose action is drawn but never taken. Without
+      training, weights are `()`.
+    training: what a learner trains for it; None: nothing.
+    refresh: (held, fresh) → the weights to use for the rest of the episode. At an
+      episode's start they are the fresh ones.
+  """
+
+  end: str
+  init: Callable[[], Any]
+  begin_episode: Callable[[Any], Any]
+  observe: Callable[[Any, Any, jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]
+  training: Training | None = None
+  refresh: Callable[[Any, Any], Any] = lambda held, fresh: fresh
+
+
+class Bonus(abc.ABC):
+  """The base of a frozen dataclass of a bonus's settings, which builds it.
+
+  Attributes:
+    min_members: how many members that never see the bonus it needs.
+  """
+
+  min_members: ClassVar[int] = 1
+
+  @abc.abstractmethod
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> LearnerBonus | ActorBonus:
+    """The bonus for encoded observations of this spec."""
+
+
+def stateless(end: str, compute: Callable[[Inputs], jax.Array]) -> LearnerBonus:
+  """A learner's bonus without a state, from (Inputs) → r_int `[N]`."""
+  return LearnerBonus(
+    end=end,
+    init=lambda key: (),
+    compute=lambda state, inputs: (compute(inputs), state),
+  )

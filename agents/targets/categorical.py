@@ -1,0 +1,55 @@
+"""The target of distributions of returns."""
+
+import dataclasses
+import math
+
+import jax
+import numpy as np
+
+from explorax import losses
+from explorax.agents.targets import one_step, types
+
+
+@dataclasses.dataclass(frozen=True)
+class CategoricalDoubleQ(types.Target):
+  """Double Q-learning on distributions over atoms (Rainbow: Hessel et al., 2018)."""
+
+  num_atoms: int = 51  # N.
+  max_abs_value: float = 10.0  # Atoms are spaced evenly between ± this.
+
+  def __post_init__(self):
+    if self.num_atoms < 2:
+      raise ValueError(
+        f"CategoricalDoubleQ.num_atoms is {self.num_atoms}; a distribution needs at "
+        "least 2."
+      )
+    if not 0 < self.max_abs_value < math.inf:
+      raise ValueError(
+        f"CategoricalDoubleQ.max_abs_value is {self.max_abs_value}; it must be "
+        "positive and finite."
+      )
+
+  @property
+  def atoms(self) -> np.ndarray:
+    limit = self.max_abs_value
+    return np.linspace(-limit, limit, self.num_atoms, dtype=np.float32)
+
+  def td_errors(
+    self, predictions: types.Predictions, stream: types.Stream, tx_pair: losses.TxPair
+  ) -> jax.Array:
+    return one_step.DoubleQ().td_errors(predictions, stream, tx_pair)
+
+  def divergences(
+    self, predictions: types.Predictions, stream: types.Stream
+  ) -> jax.Array:
+    over_time = jax.vmap(losses.categorical_double_q_kl, (None, 0, 0, 0, 0, None, 0, 0))
+    return over_time(
+      self.atoms,
+      predictions.logits_tm1,
+      stream.a_tm1,
+      stream.r_t,
+      stream.discount_t,
+      self.atoms,
+      predictions.logits_t,
+      predictions.q_t_selector,
+    )

@@ -1,0 +1,139 @@
+"""What a target is, and what it sees."""
+
+import abc
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax import losses
+
+
+class Predictions(NamedTuple):
+  """What one member predicts along T transitions in a row, transformed by h.
+
+  Attributes:
+    q_tm1: float32 `[T, A]`, the online network's values at the sources. The gradient
+      passes through these.
+    q_t: `[T, A]`, the target network's at the destinations.
+    q_t_selector: `[T, A]`, the online network's at the destinations: they say which
+      action is greedy in a double estimate. No gradient.
+    logits_tm1, logits_t: `[T, A, N]`, of the distributions whose means q_tm1 and q_t
+      are; None where the network has none.
+  """
+
+  q_tm1: jax.Array
+  q_t: jax.Array
+  q_t_selector: jax.Array
+  logits_tm1: jax.Array | None = None
+  logits_t: jax.Array | None = None
+
+
+class Stream(NamedTuple):
+  """What happened along T transitions in a row.
+
+  Attributes:
+    a_tm1: int32 `[T]`, the actions taken at the sources.
+    a_t: int32 `[T]`, those taken at the destinations.
+    r_t: float32 `[T]`, rewards, with the scaled bonus where the member sees it. For a
+      target of single transitions they may be n-step returns.
+    discount_t: float32 `[T]`, what multiplies the bootstrap, γ included.
+    mu_t: float32 `[T]`, the probabilities with which a_t were drawn; None for targets
+      of single transitions in the transition engine, which does not store them.
+    continues_t: float32 `[T]`, 1 where a transition starts at time t. A trace must not
+      pass an episode's last row nor padding, where this is 0.
+    exploration_epsilon: float32 `[]`, ε of the exploration now, for targets whose
+      policy follows it; None for others.
+  """
+
+  a_tm1: jax.Array
+  a_t: jax.Array
+  r_t: jax.Array
+  discount_t: jax.Array
+  mu_t: jax.Array | None
+  continues_t: jax.Array
+  exploration_epsilon: jax.Array | float | None = None
+
+
+class Target(abc.ABC):
+  """The base of a frozen dataclass of a target's parameters.
+
+  Attributes:
+    is_multi_step: whether it reads the transitions of a window one after the other.
+      Others treat each transition by itself, and may be given n-step returns.
+    atoms: float32 `[N]`, the support of the distributions that it learns; None for
+      targets of values.
+    follows_exploration: whether its policy is ε-greedy with the ε that explores.
+  """
+
+  is_multi_step: ClassVar[bool] = False
+
+  @property
+  def atoms(self) -> np.ndarray | None:
+    return None
+
+  @property
+  def follows_exploration(self) -> bool:
+    return False
+
+  @abc.abstractmethod
+  def td_errors(
+    self, predictions: Predictions, stream: Stream, tx_pair: losses.TxPair
+  ) -> jax.Array:
+    """TD errors `[T]`; for distributions, those of their means.
+
+    Args:
+      predictions: the values, transformed by `tx_pair`.
+      stream: the transitions.
+      tx_pair: h and its inverse.
+    """
+
+  def divergences(self, predictions: Predictions, stream: Stream) -> jax.Array:
+    """The losses `[T]` of a target of distributions."""
+    raise NotImplementedError(f"{type(self).__name__} has no distributions.")
+
+
+def over_members(
+  function: Callable[[Predictions, Stream], jax.Array],
+  predictions: Predictions,
+  stream: Stream,
+  r_t: jax.Array,
+  exploration_epsilon: jax.Array | float | None,
+) -> jax.Array:
+  """A target's function over a batch, and over members with rewards of their own.
+
+  Args:
+    function: a target's `td_errors`, given its tx_pair, or its `divergences`.
+    predictions: `[M, B, T, ...]`.
+    stream: `[B, T]`, whose r_t and exploration_epsilon are not read.
+    r_t: `[M, B, T]`.
+    exploration_epsilon: of the exploration now, or None.
+
+  Returns:
+    `[M, B, T]`.
+  """
+
+  def one(predictions: Predictions, r_t: jax.Array, stream: Stream) -> jax.Array:
+    stream = stream._replace(r_t=r_t, exploration_epsilon=exploration_epsilon)
+    return function(predictions, stream)
+
+  stream = stream._replace(exploration_epsilon=None)
+  over_batch = jax.vmap(one)
+  return jax.vmap(over_batch, in_axes=(0, 0, None))(predictions, r_t, stream)
+
+
+def trace_lambda(lambda_: float | tuple[float, ...], stream: Stream) -> jax.Array:
+  """λ `[T]`: 0 on an episode's last row and on padding."""
+  return jnp.asarray(lambda_, jnp.float32) * stream.continues_t
+
+
+def check_lambda(target: Any) -> None:
+  """Refuses a target's `lambda_` (a number, or one for each row) outside [0, 1]."""
+  given = target.lambda_
+  for value in given if isinstance(given, tuple) else (given,):
+    if not 0 <= value <= 1:
+      raise ValueError(
+        f"{type(target).__name__}.lambda_ is {given}; it must be in [0, 1]."
+      )
