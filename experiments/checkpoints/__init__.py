@@ -1,1 +1,1 @@
-"""Checkpoints: what a run needs to go on, whole or not there; nothing of a runner."""
+"""Checkpoints: what a run needs to resume, complete or absent; nothing of a runner."""

@@ -17,14 +17,14 @@ from explorax.experiments.checkpoints import files
 _NAME = re.compile(r"step_(\d+)(?:_(\d+))?")
 _SET_ASIDE = "refused_"
 
-_LARGE = 2**20  # Bytes from which on the size is told before it is written.
+_LARGE = 2**20  # Bytes; the size of a larger one is announced before it is written.
 
 
 class Snapshot(NamedTuple):
   """What a runner needs to resume, without what the rest of the program keeps.
 
   Attributes:
-    groups: name → a pytree of arrays; the size of `replay` is told apart.
+    groups: name → a pytree of arrays; the size of `replay` is reported separately.
     counts: what JSON can hold.
     folders: name → writes files of another format into the directory that it is given.
     folder_bytes: name → an upper estimate of their size.

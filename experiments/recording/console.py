@@ -1,4 +1,4 @@
-"""Messages of a program, which continues when nobody reads them any more."""
+"""Messages of a program, which continues when its output is closed."""
 
 import contextlib
 import functools

@@ -1,8 +1,8 @@
 """Scalars for TensorBoard, in files that a run can resume.
 
-tensorboardX has the messages and checksums. Its own writers are not used: they open
-their file anew, so that a resumed run could not cut off what followed its checkpoint,
-and write from a thread that cannot report a full disk.
+tensorboardX has the messages and checksums. Its own writers are not used: they cannot
+continue a file, so that a resumed run could not cut off what followed its checkpoint,
+and they write in a thread that cannot report a full disk.
 """
 
 import socket

@@ -179,14 +179,14 @@ class Recorder:
       attempt(seed.directory.write_json, "summary.json", outcome)
       outcomes[number] = outcome
     if len(outcomes) == 1:
-      return summary.table(self._title, outcome), problems
-    outcome = summary.of_seeds(outcomes)
+      return summary.table(self._title, *outcomes.values()), problems
+    content = summary.of_seeds(outcomes)
     curves = [seed.returns for seed in self._seeds.values()]
     if all(map(len, curves)):
       draw = functools.partial(plots.seeds_curve, seeds=curves, title=self._title)
       attempt(self._directory.write, "curve.png", draw)
-    attempt(self._directory.write_json, "summary.json", outcome)
-    return summary.table_of_seeds(self._title, outcome), problems
+    attempt(self._directory.write_json, "summary.json", content)
+    return summary.table_of_seeds(self._title, content), problems
 
   def _attempt(self, write: Callable[[], Any]) -> None:
     """Writes, unless something could not be written before."""

@@ -138,7 +138,9 @@ def _tag_rows(found: results.Results) -> Iterator[tuple[str, list[_Score | None]
     for tag in found.tags:
       cell = found.by_tag.get((agent, tag))
       is_best = agent in best[tag]
-      row.append(cell and _Score(cell, is_best, _tag_remark(tag, cell)))
+      row.append(
+        None if cell is None else _Score(cell, is_best, _tag_remark(tag, cell))
+      )
     yield agent, row
 
 

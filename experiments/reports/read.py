@@ -185,7 +185,7 @@ def _read_index(path: pathlib.Path) -> dict[str, Any]:
 def _damaged(file: pathlib.Path) -> str:
   return (
     f"{file} is not as a sweep writes it (damaged, or of another version); the sweep's "
-    "own call writes it anew."
+    "own command writes it again."
   )
 
 
@@ -194,7 +194,7 @@ def _check_version(path: pathlib.Path, made_by: Mapping[str, Any]) -> None:
   if made_by.get("explorax") != ours:
     raise errors.SetUpError(
       f"the sweep in {path} was made by explorax {made_by.get('explorax')}, and this "
-      f"is {ours}: report it with that version, or sweep anew into another directory."
+      f"is {ours}: report it with that version, or sweep again into another directory."
     )
 
 
