@@ -4,7 +4,7 @@
     metrics.csv            one row per episode
     events.out.tfevents.*  the same for TensorBoard
     checkpoints/final.npz  the weights learnt
-    checkpoints/step_*     what a run goes on from
+    checkpoints/step_*     what a run resumes from
     curve.png              the learning curve
     evaluation.csv         one row per episode of evaluation, where there is one
     videos/                evaluation episodes as GIFs, with --video
@@ -40,7 +40,7 @@ class RunDirectory:
 
   Attributes:
     path: where it is.
-    holds_run: whether there was a run in it, which may be gone on with.
+    holds_run: whether there was a run in it, which may be resumed.
   """
 
   def __init__(
@@ -136,7 +136,7 @@ class RunDirectory:
     except (OSError, ValueError):
       pass
     raise errors.OutputError(
-      f"{path} cannot be read, so the run in it cannot be gone on with; choose another "
+      f"{path} cannot be read, so the run in it cannot be resumed; choose another "
       "--output, or delete that directory if the run is not needed."
     )
 

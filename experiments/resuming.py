@@ -21,7 +21,7 @@ def fingerprint(record: Mapping[str, Any]) -> str:
 def check_same(
   directory: output.RunDirectory, held: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> None:
-  """Refuses to go on with a run of other settings.
+  """Refuses to resume a run of other settings.
 
   Args:
     directory: that holds the run.
@@ -63,7 +63,7 @@ def other_versions(held: Mapping[str, Any], asked: Mapping[str, Any]) -> list[st
 def resumed_record(
   held: Mapping[str, Any], asked: Mapping[str, Any], env_steps: int
 ) -> dict[str, Any]:
-  """The config.json of a run that is gone on with: its own, and when that was."""
+  """The config.json of a run that is resumed: its own, and when that was."""
   time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
   now = {"at": time, "env_steps": env_steps, "versions": asked["versions"]}
   return {**held, "resumed": [*held.get("resumed", []), now]}

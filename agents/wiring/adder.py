@@ -152,7 +152,7 @@ class WindowAdder(adders.Adder):
     return {"observation": observation, "writer": writer}
 
   def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Goes on from what `save` returned."""
+    """Resumes from what `save` returned."""
     self._observation = arrays["observation"] if counts["begun"] else None
     self._num_rows, self.num_windows = counts["num_rows"], counts["num_windows"]
     self._writer.restore(arrays["writer"], counts["writer"])

@@ -62,7 +62,7 @@ class Builder:
       backend: `reverb` (an in-process server, whose sampling cannot be seeded) or
         `memory` (seeded).
       seed: for sampling from memory.
-      folder: with what Reverb's `save_to` has written, to go on from; None to begin.
+      folder: with what Reverb's `save_to` has written, to resume from; None to start.
 
     Raises:
       ImportError: if Reverb cannot be imported, with what to do about it.

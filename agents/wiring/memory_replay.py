@@ -133,7 +133,7 @@ class MemoryReplay:
       yield self.sample()
 
   def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
-    """All that it goes on from: (a pytree of arrays, what JSON can hold)."""
+    """All that it resumes from: (a pytree of arrays, what JSON can hold)."""
     num_rows = len(self._holders)
     arrays = {
       "rows": {name: column[:num_rows] for name, column in self._rows.items()},
@@ -170,7 +170,7 @@ class MemoryReplay:
     }
 
   def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Goes on from what `save` returned; for one that nothing was stored in yet."""
+    """Resumes from what `save` returned; for one that nothing was stored in yet."""
     num_rows = counts["num_rows"]
     for name, column in self._rows.items():
       while len(column) < num_rows:
@@ -229,7 +229,7 @@ class MemoryWriter:
     }
 
   def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Goes on from what `save` returned, its replay being restored as well."""
+    """Resumes from what `save` returned, its replay being restored as well."""
     self._shown = collections.deque(counts["shown"])
     self._own.clear()
     index = 0

@@ -8,6 +8,7 @@ the host steps together, `device_batched.py` has both halves.
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import dm_env
 import jax
@@ -27,7 +28,7 @@ from explorax.experiments.runners import (
   training,
 )
 
-Environment = (
+Environment: TypeAlias = (
   dm_env.Environment | jax_types.Environment | batched_types.BatchedEnvironment
 )
 

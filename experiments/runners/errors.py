@@ -7,7 +7,7 @@ from explorax.agents import types
 
 
 class StoppedError(RuntimeError):
-  """The run cannot go on, and what was learnt until then is kept.
+  """The run ends, and what was learnt until then is kept.
 
   Attributes:
     weights: the last good ones of each seed.
@@ -31,4 +31,4 @@ class NonFiniteError(StoppedError):
 
 
 class EnvironmentFailedError(StoppedError):
-  """The environment crashed, and could not be made anew or crashed too often."""
+  """The environment crashed, and could not be recreated, or crashed too often."""

@@ -73,7 +73,7 @@ class Evaluations:
       self._evaluate(env_steps)
 
   def add_to(self, snapshot: keeper.Snapshot) -> keeper.Snapshot:
-    """With what they go on from; of one that is under way, from its beginning."""
+    """Adds what evaluations resume from; one that is under way, from its start."""
     arrays, counts = self._unfinished or self._save()
     return snapshot._replace(
       groups={**snapshot.groups, "evaluation": arrays},

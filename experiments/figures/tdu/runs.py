@@ -74,7 +74,7 @@ def train(
   on_episode: Callable[[core.Episode], None],
   share: Callable[[], float],
   tick: types.Tick,
-  **end: int,
+  **end: Any,
 ) -> None:
   """Trains an agent on the device with all seeds of a task side by side.
 
