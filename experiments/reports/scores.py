@@ -11,7 +11,6 @@ bsuite's number of episodes. Means are over the ids of a group that have got to 
 """
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -26,8 +25,6 @@ Log = Mapping[str, np.ndarray]  # Column → float64 `[rows]`, in the order of e
 Logs = Mapping[str, Log]  # bsuite id → its log.
 
 _FORGIVENESS = 100  # Episodes that Deep Sea is allowed beyond 2^N.
-_MEMORY_THRESHOLD = 0.75  # As times a random agent's regret.
-_UMBRELLA_THRESHOLD = 0.5
 _FINAL = 0.9  # Of all episodes: mnist's final accuracy is over those after it.
 
 
@@ -52,18 +49,20 @@ class _Kind:
     regret: what regret is, the same way.
     columns: of the log that all of this needs, beside `episode`.
     total: the regret R(n) of a log, `[rows]`.
+    reference: an average regret: a baseline, with which nothing is scored for the
+      regret, or a threshold, below which a setting counts.
     score: of the logs of one experiment, in [0, 1]; NaN where it cannot be told.
-    reference: an average regret to compare with.
-    reference_name: what it is: `baseline`, with which nothing is scored for the regret;
-      `threshold`, below which a setting counts.
+    good: a return to be exceeded; None where the score asks for none.
+    reference_name: `baseline` or `threshold`.
   """
 
   formula: str
   regret: str
   columns: tuple[str, ...]
   total: Callable[[Log], np.ndarray]
-  score: Callable[[Logs], float]
   reference: float
+  score: "Callable[[_Kind, Logs], float]"
+  good: float | None = None
   reference_name: str = "baseline"
 
 
@@ -116,10 +115,10 @@ def score(experiment: str, logs: Logs) -> float:
   """
   if not logs:
     raise ValueError(f"there is no log of {experiment} to score; give at least one.")
-  of_kind = _KINDS[catalogue.kind(experiment)].score
+  kind = _KINDS[catalogue.kind(experiment)]
   if catalogue.kind(experiment) == experiment:
-    return float(of_kind(logs))
-  each = [of_kind(group) for group in _by_setting(logs)]
+    return float(kind.score(kind, logs))
+  each = [kind.score(kind, group) for group in _by_setting(logs)]
   lower = np.mean(each) - np.std(each)
   return float(0.5 * (np.clip(np.mean(each), 0, 1) + np.clip(lower, 0, 1)))
 
@@ -172,34 +171,26 @@ def _final_average(logs: Logs, total: Callable[[Log], np.ndarray]) -> float:
   return float(np.mean(values) / last) if values.size else math.nan
 
 
-def _regret_score(
-  logs: Logs, *, baseline: float, total: Callable[[Log], np.ndarray]
-) -> float:
+def _regret_score(kind: _Kind, logs: Logs) -> float:
   """1 − R(last) / (last · baseline), cut to [0, 1] (`plotting.ave_regret_score`)."""
-  average = _final_average(logs, total)
-  return float(np.clip((baseline - average) / baseline, 0, 1))
+  average = _final_average(logs, kind.total)
+  return float(np.clip((kind.reference - average) / kind.reference, 0, 1))
 
 
-def _with_best_episode(
-  logs: Logs, *, baseline: float, good: float, total: Callable[[Log], np.ndarray]
-) -> float:
+def _with_best_episode(kind: _Kind, logs: Logs) -> float:
   """½ the score by regret, ½ the share of ids with an episode better than `good`."""
   limit = bsuite_sweeps.num_episodes(next(iter(logs)))
   best = [np.max(log["best_episode"][log["episode"] <= limit]) for log in logs.values()]
-  by_regret = _regret_score(logs, baseline=baseline, total=total)
-  return 0.5 * (by_regret + float(np.mean(np.array(best) > good)))
+  share = np.mean(np.array(best) > kind.good)
+  return 0.5 * (_regret_score(kind, logs) + float(share))
 
 
-def _swingup(logs: Logs) -> float:
-  """The mean over height thresholds (`cartpole_swingup/analysis.py`)."""
-  each = [
-    _with_best_episode(group, baseline=700, good=100, total=_swingup_regret)
-    for group in _by_setting(logs)
-  ]
-  return float(np.mean(each))
+def _over_settings(kind: _Kind, logs: Logs) -> float:
+  """The mean over settings of the same (`cartpole_swingup/analysis.py`)."""
+  return float(np.mean([_with_best_episode(kind, x) for x in _by_setting(logs)]))
 
 
-def _mnist(logs: Logs) -> float:
+def _with_accuracy(kind: _Kind, logs: Logs) -> float:
   """½ the score by regret, ½ the accuracy in the last tenth (`mnist/analysis.py`).
 
   Accuracy is (r + 1) / 2, r = 1 − ΔR / Δn being the average return between two rows.
@@ -207,33 +198,25 @@ def _mnist(logs: Logs) -> float:
   final = _FINAL * bsuite_sweeps.num_episodes(next(iter(logs)))
   returns = []
   for log in logs.values():
-    r = 1.0 - np.diff(log["total_regret"]) / np.diff(log["episode"])
+    r = 1.0 - np.diff(kind.total(log)) / np.diff(log["episode"])
     returns.append(r[log["episode"][1:] > final])
   late = np.concatenate(returns)
   accuracy = 0.5 * (np.mean(late) + 1) if late.size else math.nan
-  by_regret = _regret_score(logs, baseline=1.8, total=_total_regret)
-  return float(0.5 * (by_regret + accuracy))
+  return float(0.5 * (_regret_score(kind, logs) + accuracy))
 
 
-def _share_below(
-  logs: Logs, *, threshold: float, total: Callable[[Log], np.ndarray]
-) -> float:
+def _share_below(kind: _Kind, logs: Logs) -> float:
   """The share of settings whose average regret at the end is below a threshold."""
-  averages = [_final_average(group, total) for group in _by_setting(logs)]
-  return float(np.mean(np.array(averages) < threshold))
+  averages = [_final_average(group, kind.total) for group in _by_setting(logs)]
+  return float(np.mean(np.array(averages) < kind.reference))
 
 
-def _discounting_chain(logs: Logs) -> float:
-  """1 − 10 (1.1 − the average return), cut to [0, 1]; 1.1 is the best return."""
-  average = _final_average(logs, lambda log: log["total_return"])
-  return float(np.clip(1.0 - 10.0 * (1.1 - average), 0, 1))
-
-
-def _deep_sea(logs: Logs) -> float:
-  """The share of sizes N that are solved in fewer than 2^N + 100 episodes.
+def _share_solved(kind: _Kind, logs: Logs) -> float:
+  """The share of Deep Sea's sizes N solved in fewer than 2^N + 100 episodes.
 
   Ids whose log has no episode that counts are left out.
   """
+  del kind
   beaten = []
   for bsuite_id, log in logs.items():
     found, size = solution(bsuite_id, log), catalogue.setting(bsuite_id)
@@ -243,149 +226,119 @@ def _deep_sea(logs: Logs) -> float:
   return float(np.mean(beaten)) if beaten else math.nan
 
 
-def _total_regret(log: Log) -> np.ndarray:
-  return log["total_regret"]
+def _column(name: str) -> Callable[[Log], np.ndarray]:
+  """A regret that is logged as such."""
+  return lambda log: log[name]
 
 
-def _cartpole_regret(log: Log) -> np.ndarray:
-  return 1000 * log["episode"] - log["raw_return"]
+def _short_of(best: float, column: str) -> Callable[[Log], np.ndarray]:
+  """The regret where the best return of an episode is known."""
+  return lambda log: best * log["episode"] - log[column]
 
 
-def _swingup_regret(log: Log) -> np.ndarray:
-  return 700 * log["episode"] - log["total_return"]
-
-
-def _mountain_car_regret(log: Log) -> np.ndarray:
-  return -100 * log["episode"] - log["raw_return"]
-
-
-def _chain_regret(log: Log) -> np.ndarray:
-  return 1.1 * log["episode"] - log["total_return"]
-
-
-def _memory_regret(log: Log) -> np.ndarray:
-  """As times that of a random agent, which fails in half the episodes."""
+def _wrong_answers(log: Log) -> np.ndarray:
+  """As times those of a random agent, which fails in half the episodes."""
   return (log["episode"] - log["total_perfect"]) / 0.5
 
 
-def _bad_episodes(log: Log) -> np.ndarray:
-  return log["total_bad_episodes"]
+_PER_EPISODE = "regret per episode"
+_WRONG = "wrong answers, as times a random agent's"
+_TOTAL = ("total_regret",)
 
 
-def _scored_by_regret(
-  baseline: float, regret: str, column: str, total: Callable[[Log], np.ndarray]
+def _by_regret(
+  baseline: float,
+  regret: str = _PER_EPISODE,
+  columns: tuple[str, ...] = _TOTAL,
+  total: Callable[[Log], np.ndarray] | None = None,
 ) -> _Kind:
-  return _Kind(
-    formula=f"1 − average regret / {baseline:g}, at least 0",
-    regret=regret,
-    columns=(column,),
-    total=total,
-    score=functools.partial(_regret_score, baseline=baseline, total=total),
-    reference=baseline,
-  )
+  formula = f"1 − average regret / {baseline:g}, at least 0"
+  total = total or _column(columns[0])
+  return _Kind(formula, regret, columns, total, baseline, _regret_score)
 
 
-def _scored_by_threshold(
+def _by_threshold(
   threshold: float,
   what: str,
-  regret: str,
-  column: str,
-  total: Callable[[Log], np.ndarray],
+  regret: str = _PER_EPISODE,
+  columns: tuple[str, ...] = _TOTAL,
+  total: Callable[[Log], np.ndarray] | None = None,
 ) -> _Kind:
-  return _Kind(
-    formula=f"share of {what} with an average regret below {threshold:g}",
-    regret=regret,
-    columns=(column,),
-    total=total,
-    score=functools.partial(_share_below, threshold=threshold, total=total),
-    reference=threshold,
-    reference_name="threshold",
-  )
+  formula = f"share of {what} with an average regret below {threshold:g}"
+  total = total or _column(columns[0])
+  kind = _Kind(formula, regret, columns, total, threshold, _share_below)
+  return dataclasses.replace(kind, reference_name="threshold")
 
 
-def _deep_sea_kind(threshold: float, from_episode: str) -> _Kind:
+def _by_solutions(threshold: float, from_episode: str = "") -> _Kind:
   return _Kind(
     formula=f"share of sizes N solved (fewer than {threshold:g} of the episodes bad"
     f"{from_episode}) in fewer than 2^N + {_FORGIVENESS} episodes",
     regret="share of bad episodes",
     columns=("total_bad_episodes",),
-    total=_bad_episodes,
-    score=_deep_sea,
+    total=_column("total_bad_episodes"),
     reference=threshold,
+    score=_share_solved,
     reference_name="threshold",
   )
 
 
-_PER_EPISODE = "regret per episode"
-
 _KINDS: dict[str, _Kind] = {
-  "bandit": _scored_by_regret(0.5, _PER_EPISODE, "total_regret", _total_regret),
-  "catch": _scored_by_regret(1.6, _PER_EPISODE, "total_regret", _total_regret),
-  "mountain_car": _scored_by_regret(
-    1000, "steps beyond 100 per episode", "raw_return", _mountain_car_regret
+  "bandit": _by_regret(0.5),
+  "catch": _by_regret(1.6),
+  "mountain_car": _by_regret(
+    1000,
+    "steps beyond 100 per episode",
+    ("raw_return",),
+    _short_of(-100, "raw_return"),
+  ),
+  "discounting_chain": dataclasses.replace(
+    _by_regret(
+      0.1,
+      "return short of 1.1 per episode",
+      ("total_return",),
+      _short_of(1.1, "total_return"),
+    ),
+    formula="1 − 10 · average regret, at least 0",
   ),
   "mnist": _Kind(
     formula="½ (1 − average regret / 1.8, at least 0) + ½ accuracy in the last tenth",
     regret=_PER_EPISODE,
-    columns=("total_regret",),
-    total=_total_regret,
-    score=_mnist,
+    columns=_TOTAL,
+    total=_column("total_regret"),
     reference=1.8,
+    score=_with_accuracy,
   ),
   "cartpole": _Kind(
     formula="½ (1 − average regret / 1000, at least 0) + ½ share of ids with an "
     "episode of return above 500",
     regret="return short of 1000 per episode",
     columns=("raw_return", "best_episode"),
-    total=_cartpole_regret,
-    score=functools.partial(
-      _with_best_episode, baseline=1000, good=500, total=_cartpole_regret
-    ),
+    total=_short_of(1000, "raw_return"),
     reference=1000,
+    score=_with_best_episode,
+    good=500,
   ),
   "cartpole_swingup": _Kind(
     formula="mean over ids of ½ (1 − average regret / 700, at least 0) + ½ whether an "
     "episode's return was above 100",
     regret="return short of 700 per episode",
     columns=("total_return", "best_episode"),
-    total=_swingup_regret,
-    score=_swingup,
+    total=_short_of(700, "total_return"),
     reference=700,
+    score=_over_settings,
+    good=100,
   ),
-  "discounting_chain": _Kind(
-    formula="1 − 10 · average regret, at least 0",
-    regret="return short of 1.1 per episode",
-    columns=("total_return",),
-    total=_chain_regret,
-    score=_discounting_chain,
-    reference=0.1,
+  "deep_sea": _by_solutions(0.9),
+  "deep_sea_stochastic": _by_solutions(0.8, ", from episode 100 on"),
+  "memory_len": _by_threshold(
+    0.75, "lengths", _WRONG, ("total_perfect",), _wrong_answers
   ),
-  "deep_sea": _deep_sea_kind(0.9, ""),
-  "deep_sea_stochastic": _deep_sea_kind(0.8, ", from episode 100 on"),
-  "memory_len": _scored_by_threshold(
-    _MEMORY_THRESHOLD,
-    "lengths",
-    "wrong answers, as times a random agent's",
-    "total_perfect",
-    _memory_regret,
+  "memory_size": _by_threshold(
+    0.75, "numbers of bits", _WRONG, ("total_perfect",), _wrong_answers
   ),
-  "memory_size": _scored_by_threshold(
-    _MEMORY_THRESHOLD,
-    "numbers of bits",
-    "wrong answers, as times a random agent's",
-    "total_perfect",
-    _memory_regret,
-  ),
-  "umbrella_length": _scored_by_threshold(
-    _UMBRELLA_THRESHOLD, "lengths", _PER_EPISODE, "total_regret", _total_regret
-  ),
-  "umbrella_distract": _scored_by_threshold(
-    _UMBRELLA_THRESHOLD,
-    "numbers of distractors",
-    _PER_EPISODE,
-    "total_regret",
-    _total_regret,
-  ),
+  "umbrella_length": _by_threshold(0.5, "lengths"),
+  "umbrella_distract": _by_threshold(0.5, "numbers of distractors"),
 }
 
 
