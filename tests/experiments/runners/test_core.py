@@ -1,0 +1,69 @@
+"""The pace of learning, and the episode under way."""
+
+import fractions
+import json
+
+import numpy as np
+import pytest
+
+from explorax.agents import types
+from explorax.experiments.runners import core
+
+
+def make_pace(rate: float, min_size: int = 6) -> core.Pace:
+  return core.Pace(
+    types.ReplaySpec(
+      capacity=100, min_size=min_size, batch_size=4, updates_per_step=rate
+    )
+  )
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.25, 0.1, 1 / 3, 2.0, 2.5, 1e-3])
+@pytest.mark.parametrize("num_steps", [1, 3])
+def test_no_update_is_lost_to_rounding(rate, num_steps):
+  pace, made = make_pace(rate), 0
+  for steps in range(num_steps, 3000, num_steps):
+    made += pace.step(steps, True, num_steps)
+    counted = max(0, steps // num_steps - -(-6 // num_steps) + 1) * num_steps
+    exact = fractions.Fraction(rate).limit_denominator(10**6)
+    assert made == counted * exact // 1
+
+
+def test_updates_wait_for_a_window_and_for_replay_to_be_filled_again():
+  pace = make_pace(1.0)
+  assert [pace.step(n, n > 7) for n in range(1, 10)] == [0] * 7 + [1, 1]
+  pace.begin_empty(9)
+  assert [pace.step(n, True) for n in range(10, 17)] == [0] * 5 + [1, 1]
+
+
+def test_a_pace_resumes():
+  whole, parts = make_pace(0.3), make_pace(0.3)
+  expected = [whole.step(n, True) for n in range(1, 40)]
+  seen = []
+  for n in range(1, 40):
+    saved, parts = json.loads(json.dumps(parts.save())), make_pace(0.3)
+    parts.restore(saved)
+    seen.append(parts.step(n, True))
+  assert seen == expected
+
+
+def test_a_rate_that_no_runner_keeps_is_refused():
+  with pytest.raises(ValueError, match="raise it"):
+    make_pace(1e-9)
+
+
+def test_the_tracker_sums_an_episode_and_resumes():
+  tracker = core.EpisodeTracker()
+  tracker.acted({"policy": np.int32(2), "r_int": np.float32(0.5)})
+  tracker.stepped(0.1)
+  restored = core.EpisodeTracker()
+  restored.restore(json.loads(json.dumps(tracker.save())))
+  for each in (tracker, restored):
+    each.acted({"policy": np.int32(1), "r_int": np.float32(0.25)})
+    each.stepped(0.2)
+    assert each.episode_return == np.float32(0.1) + np.float32(0.2)
+    assert each.episode_return.dtype == np.float32
+    assert (each.length, each.policy) == (2, 2)  # The first action's policy.
+    assert each.metrics() == {"intrinsic_return": 0.75}
+  tracker.begin()
+  assert (tracker.length, tracker.policy, tracker.metrics()) == (0, None, {})

@@ -1,0 +1,98 @@
+"""The settings of a run: flags, checks and records derive from the fields."""
+
+import dataclasses
+import json
+
+import pytest
+
+from explorax.experiments import config, errors
+
+ASKED = ("--agent=dqn", "--env=gym:CartPole-v1")
+
+
+def test_every_field_is_a_flag_with_help():
+  text = config.help_text()
+  for name, setting in config.SETTINGS.items():
+    assert f"  --{setting.flag or name}{setting.value}\n" in text
+    assert setting.help.splitlines()[0] in text
+
+
+def test_a_command_line_and_python_make_the_same():
+  argv = [*ASKED, "--seed=3", "--steps=1e4", "--set=a=1", "--set=b=2", "--resume=false"]
+  asked = config.parse(argv)
+  expected = config.RunConfig(
+    agent="dqn",
+    env="gym:CartPole-v1",
+    seed=3,
+    steps=10_000,
+    settings=("a=1", "b=2"),
+    resume=False,
+  )
+  assert asked == expected and asked.seeds == range(3, 4)
+  assert asked.output == "runs/dqn-gym_CartPole-v1-seed3"
+  assert asked.length == "10,000 steps" and asked.title.endswith(", seed 3")
+
+
+@pytest.mark.parametrize(
+  ("settings", "expected"),
+  [
+    ({}, {"replay": "reverb", "num_envs": None, "num_actors": None}),
+    ({"runner": "device"}, {"replay": "device", "num_envs": 1}),
+    ({"runner": "device", "env": "atari:Pong"}, {"num_envs": 8, "is_batched": True}),
+    ({"runner": "distributed"}, {"num_envs": 1, "num_actors": 4, "learner_gpus": 0}),
+    ({"env": "bsuite:catch/0"}, {"max_env_failures": 0, "eval_episodes": 5}),
+  ],
+)
+def test_defaults_depend_on_runner_and_environment(settings, expected):
+  made = config.RunConfig(**settings)
+  assert {name: getattr(made, name) for name in expected} == expected
+  assert dataclasses.replace(made, seed=1).num_envs == made.num_envs
+
+
+@pytest.mark.parametrize(
+  ("flags", "words"),
+  [
+    (["--num_actors=2"], "--num_actors=2 is for --runner=distributed"),
+    (["--ray_address=auto"], "--ray_address=auto is for --runner=distributed"),
+    (["--num_envs=2"], "--num_envs=2 is for --runner=device and --runner=distributed"),
+    (["--runner=distributed", "--num_actors=0"], "it is 0; it must be at least 1"),
+    (["--runner=distributed", "--seeds=2"], "--seeds=2 is for --runner=device"),
+    (["--eval_episodes=3"], "add --eval_every=STEPS"),
+    (["--env=bsuite:catch/0", "--max_env_failures=3"], "never recreated"),
+    (["--variable_update_perod=3"], "Did you mean --variable_update_period"),
+  ],
+)
+def test_refuses_in_one_sentence(flags, words):
+  with pytest.raises(errors.SetUpError) as caught:
+    config.parse([*ASKED, *flags])
+  assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+  ("settings", "words"),
+  [
+    ({"eval_every": 0}, "eval_every is 0; it must be at least 1"),
+    ({"runner": "cloud"}, "not one of local, device, distributed"),
+    ({"replay": "disk"}, "not one of reverb, memory"),
+    ({"runner": "device", "replay": "memory"}, "--runner=device does not read it"),
+  ],
+)
+def test_refuses_in_python_too(settings, words):
+  with pytest.raises(ValueError, match=words):
+    config.RunConfig(**settings)
+
+
+def test_what_is_recorded_and_what_must_stay_the_same():
+  made = config.RunConfig(agent="dqn", runner="distributed", steps=5, num_actors=2)
+  record = json.loads(json.dumps(made.record()))
+  assert record["num_actors"] == 2 and record["eval_episodes"] is None
+  assert not {"output", "resume", "debug"} & set(record)
+  kept = config.fixed({**record, "config": {}, "versions": {}})
+  assert "steps" in kept and "config" in kept
+  assert not {"num_actors", "versions", "settings"} & set(kept)
+
+
+def test_limits():
+  made = config.RunConfig(steps=10, episodes=3)
+  reached = [made.is_reached(steps, n) for steps, n in ((9, 2), (10, 0), (0, 3))]
+  assert reached == [False, True, True]
