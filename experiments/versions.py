@@ -4,6 +4,7 @@ import os
 import pathlib
 import platform
 import subprocess
+import sys
 from importlib import metadata
 from typing import Any
 
@@ -27,15 +28,18 @@ _PACKAGES = (
 
 
 def collect() -> dict[str, Any]:
-  """Versions of Python and of the packages that matter (null: not installed)."""
-  import jax
+  """Versions of Python and of the packages that matter (null: not installed).
 
+  JAX's devices are listed if this process has imported it.
+  """
+  jax = sys.modules.get("jax")
+  devices = jax.devices() if jax is not None else []
   return {
     "python": platform.python_version(),
     "packages": {name: _version(name) for name in _PACKAGES},
     "platform": platform.platform(),
     "cpus": os.cpu_count(),
-    "jax_devices": [f"{d.platform}:{d.device_kind}" for d in jax.devices()],
+    "jax_devices": [f"{d.platform}:{d.device_kind}" for d in devices],
     "git_commit": git_commit(pathlib.Path(__file__).resolve()),
   }
 

@@ -12,6 +12,7 @@ from explorax.experiments.tasks import types, worker
 
 MAX_ATTEMPTS = 2
 _POLL = 0.2  # Seconds between two looks at the workers.
+_PATIENCE = 30.0  # Seconds for a process that was lost to end.
 
 
 class Attempt(NamedTuple):
@@ -129,9 +130,29 @@ def on_ray(
     workers.close()
 
 
+class _Slot:
+  """A worker, whose process Ray restarts.
+
+  Attributes:
+    actor: the worker.
+    process: which process answered last.
+    ended: the process that is to answer no more: it was killed, which takes a moment.
+    since: when it was ended.
+  """
+
+  def __init__(self, actor: Any):
+    self.actor = actor
+    self.process = self.ended = ""
+    self.since = time.monotonic()
+
+  def end(self) -> None:
+    """From now on, another process has to answer."""
+    self.ended, self.since = self.process, time.monotonic()
+
+
 class _Running(NamedTuple):
   task: int
-  worker: Any
+  slot: _Slot
   began: float
 
 
@@ -148,20 +169,20 @@ class _Workers:
 
     self._ray = ray
     self._time_limit = time_limit
-    self._all = [worker.start(os.getcwd(), cache) for _ in range(number)]
-    self.idle: list[Any] = []
+    self._all = [_Slot(worker.start(os.getcwd(), cache)) for _ in range(number)]
+    self.idle: list[_Slot] = []
     self.shares: Shares = {}
-    self._starting: dict[Any, Any] = {}  # Call of `share` → its worker.
+    self._starting: dict[Any, _Slot] = {}  # Call of `share` → its worker.
     self._running: dict[Any, _Running] = {}  # Call of `compute` → the task.
     self._asked: dict[Any, int] = {}  # Call of `share` → the task.
-    for actor in self._all:
-      self._await(actor)
+    for slot in self._all:
+      self._await(slot)
 
   def begin(self, task: int, assignment: worker.Assignment) -> None:
     """Gives the task to an idle worker."""
-    actor = self.idle.pop()
-    call = actor.compute.remote(assignment)
-    self._running[call] = _Running(task, actor, time.monotonic())
+    slot = self.idle.pop()
+    call = slot.actor.compute.remote(assignment)
+    self._running[call] = _Running(task, slot, time.monotonic())
     self.shares[task] = 0.0
 
   def look(self) -> Iterator[tuple[int, worker.Outcome]]:
@@ -174,53 +195,61 @@ class _Workers:
       else:
         yield self._end(call)
     self._take_shares()
-    for call, (task, actor, began) in list(self._running.items()):
+    for call, (task, slot, began) in list(self._running.items()):
       if time.monotonic() - began > self._time_limit:
         del self._running[call], self.shares[task]
-        self._ray.kill(actor, no_restart=False)
-        self._await(actor)
+        self._ray.kill(slot.actor, no_restart=False)
+        slot.end()
+        self._await(slot)
         yield task, worker.Outcome(None, _too_long(self._time_limit))
 
   def close(self) -> None:
     """Ends the workers at once: what they compute is no longer wanted."""
-    for actor in self._all:
-      self._ray.kill(actor)
+    for slot in self._all:
+      self._ray.kill(slot.actor)
 
-  def _await(self, actor: Any) -> None:
+  def _await(self, slot: _Slot) -> None:
     """Has the worker's start, or its restart by Ray, awaited."""
-    self._starting[actor.share.remote()] = actor
+    self._starting[slot.actor.share.remote()] = slot
 
   def _take_worker(self, call: Any) -> None:
-    actor = self._starting.pop(call)
+    slot = self._starting.pop(call)
     try:
-      self._ray.get(call)
-      self.idle.append(actor)
+      slot.process, _ = self._ray.get(call)
+      if slot.process != slot.ended:
+        self.idle.append(slot)
+        return
+      if time.monotonic() - slot.since > _PATIENCE:  # It only was out of reach.
+        self._ray.kill(slot.actor, no_restart=False)
+        slot.end()
     except self._ray.exceptions.ActorDiedError as error:  # It cannot be restarted.
       reason = str(error).strip().splitlines()[-1]
       raise errors.OutputError(
         f"Ray cannot start worker processes ({reason}); is explorax installed on all "
         "machines of the cluster?"
       ) from error
-    except self._ray.exceptions.RayError:  # It is not there yet.
-      time.sleep(_POLL)
-      self._await(actor)
+    except self._ray.exceptions.RayError:
+      pass  # It is not there yet.
+    time.sleep(_POLL)
+    self._await(slot)
 
   def _end(self, call: Any) -> tuple[int, worker.Outcome]:
     """The task of a call that has ended, and its outcome."""
-    task, actor, _ = self._running.pop(call)
+    task, slot, _ = self._running.pop(call)
     del self.shares[task]
     exceptions = self._ray.exceptions
     try:
       outcome = self._ray.get(call)
-    except exceptions.RayError as error:
-      self._await(actor)
-      problem = f"{type(error).__name__}: {error}"
+    except (exceptions.RayActorError, exceptions.OutOfMemoryError) as error:
+      slot.end()
+      self._await(slot)
+      problem = "its process ended, perhaps for want of memory"
       if isinstance(error, exceptions.OutOfMemoryError):
         problem = "the machine ran out of memory"
-      elif isinstance(error, exceptions.RayActorError):
-        problem = "its process ended, perhaps for want of memory"
       return task, worker.Outcome(None, problem)
-    self.idle.append(actor)
+    except exceptions.RayError as error:
+      outcome = worker.Outcome(None, f"{type(error).__name__}: {error}")
+    self.idle.append(slot)
     return task, outcome
 
   def _take_shares(self) -> None:
@@ -232,12 +261,12 @@ class _Workers:
     for call in answered:
       task = self._asked.pop(call)
       with contextlib.suppress(self._ray.exceptions.RayError):  # `_end` will tell.
-        share = self._ray.get(call)
+        _, share = self._ray.get(call)
         if task in self.shares:
           self.shares[task] = share
-    for task, actor, _ in self._running.values():
+    for task, slot, _ in self._running.values():
       if task not in self._asked.values():
-        self._asked[actor.share.remote()] = task
+        self._asked[slot.actor.share.remote()] = task
 
 
 def _too_long(time_limit: float) -> str:

@@ -4,6 +4,7 @@ import functools
 import importlib
 import os
 import pathlib
+import secrets
 import shutil
 import sys
 import time
@@ -105,23 +106,23 @@ class Worker:
         does not exist here (on another machine) is left out.
       cache: a folder for what JAX compiles, shared by all workers; None for none.
     """
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    # Before JAX is imported, which only tasks that compute with it do.
+    os.environ.update(threads.ONE_THREAD, JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
+    if cache is not None and not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+      os.environ.update(
+        JAX_COMPILATION_CACHE_DIR=cache,
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+        JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1",
+      )
     if os.path.isdir(directory):
       os.chdir(directory)
       sys.path.append(directory)
-    import jax
-
-    threads.use_one_thread()
-    jax.config.update("jax_platforms", "cpu")
-    if cache is not None and not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
-      jax.config.update("jax_compilation_cache_dir", cache)
-      jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-      jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    self._process = secrets.token_hex(8)
     self._share = 0.0
 
-  def share(self) -> float:
-    """How much of the task is done."""
-    return self._share
+  def share(self) -> tuple[str, float]:
+    """Which process this is, and how much of its task is done."""
+    return self._process, self._share
 
   def compute(self, assignment: Assignment) -> Outcome:
     """An attempt at a task."""

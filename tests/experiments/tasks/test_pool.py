@@ -91,7 +91,7 @@ def test_failed_attempts_are_repeated_once(folder, capsys, workers):
   kinds = {"a": "fine", "b": "raises", "c": ("raises", {"times": 2}), "d": "exits"}
   kinds |= {"e": "hangs", "f": "killed" if workers > 1 else "fine"}
   tasks = _tasks(folder, **kinds)
-  done, pool, store = _compute(folder, tasks, workers=workers, task_minutes=0.02)
+  done, pool, store = _compute(folder, tasks, workers=workers, task_minutes=0.05)
   results = {
     task.name: each and each.results for task, each in zip(tasks, done, strict=True)
   }
@@ -107,7 +107,7 @@ def test_failed_attempts_are_repeated_once(folder, capsys, workers):
   module = f"tasks_of_{folder.name}.py, line "
   assert "c failed: ValueError: it broke (" in err and module in err
   assert err.count("it is tried again.") == 4 + (workers > 1)
-  assert "e failed: it was not done in 0.02 minutes, the limit for a task; " in err
+  assert "e failed: it was not done in 0.05 minutes, the limit for a task; " in err
   assert "Traceback" in next((folder / "out").rglob("c-*.failed.txt")).read_text()
   assert store.failure(tasks[2]).startswith("ValueError: it broke (")
   # The same again computes those that failed alone.
