@@ -1,11 +1,15 @@
 """The house: which folder may import what, and that importing does no work."""
 
 import ast
+import collections
 import functools
+import graphlib
 import importlib.util
 import pathlib
 import subprocess
 import sys
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -18,6 +22,17 @@ MAY_IMPORT = {
   "agents": {"losses", "exploration", "networks", "environments"},
   "experiments": {"losses", "exploration", "networks", "environments", "agents"},
 }
+
+# Within experiments, from bottom to top: each imports from its own layer or lower ones.
+# All other files there (errors, output, ...) may have any place, but in no cycle.
+MAINS = {"run", "sweep", "reproduce", "report", "evaluate", "export"}
+ORDER = (
+  {"config", "presets", "recording", "checkpoints"},
+  {"runners"},
+  {"tasks"},
+  {"sweeps", "figures", "reports"},
+  MAINS,
+)
 
 # Library → the only folders and files that may import it.
 ONLY_IN = {
@@ -61,14 +76,22 @@ def _imports(path: pathlib.Path) -> list[tuple[int, str]]:
 
   A relative import keeps its dots; `from a import b` is `a.b`.
   """
+  return _imports_of(_tree(path))
+
+
+def _imports_of(tree: ast.AST) -> list[tuple[int, str]]:
   imports = []
-  for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+  for node in ast.walk(tree):
     if isinstance(node, ast.Import):
       imports += [(node.lineno, alias.name) for alias in node.names]
     elif isinstance(node, ast.ImportFrom):
       module = "." * node.level + (node.module or "")
       imports += [(node.lineno, f"{module}.{alias.name}") for alias in node.names]
   return imports
+
+
+def _tree(path: pathlib.Path) -> ast.AST:
+  return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
 def _is_module(name: str) -> bool:
@@ -133,6 +156,52 @@ def test_imports_point_one_way():
     and name.split(".")[1] not in {folder, *MAY_IMPORT.get(folder, MAY_IMPORT)}
   ]
   assert not wrong, "experiments → agents → networks, exploration, losses"
+
+
+def _is_for_types(node: ast.AST) -> bool:
+  return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def _edges(folder: str) -> dict[str, set[str]]:
+  """Module or folder in `folder` → the others there that it imports to run.
+
+  What is imported for annotations alone does not count.
+  """
+  edges = collections.defaultdict(set)
+  for path in sorted((ROOT / folder).rglob("*.py")):
+    source = path.relative_to(ROOT / folder).with_suffix("").parts[0]
+    annotations = {
+      found
+      for node in ast.walk(_tree(path))
+      if _is_for_types(node)
+      for found in _imports_of(node)
+    }
+    for _, name in set(_imports(path)) - annotations:
+      parts = name.split(".")
+      if parts[:2] == ["explorax", folder] and len(parts) > 2 and parts[2] != source:
+        edges[source].add(parts[2])
+  return edges
+
+
+def test_imports_within_experiments_point_one_way():
+  rank = {unit: i for i, units in enumerate(ORDER) for unit in units}
+  wrong = [
+    f"{source} imports {target}"
+    for source, targets in _edges("experiments").items()
+    for target in sorted(targets)
+    if source in rank and rank.get(target, 0) > rank[source]
+  ]
+  assert not wrong, "mains → sweeps, figures, reports → tasks → runners → the others"
+
+
+@pytest.mark.parametrize("folder", ["agents", "experiments"])
+def test_no_two_folders_import_each_other(folder):
+  edges = _edges(folder)
+  edges.pop("__init__", None)
+  try:
+    graphlib.TopologicalSorter(edges).prepare()
+  except graphlib.CycleError as error:
+    pytest.fail(f"{folder}: {' ← '.join(error.args[1])}")
 
 
 def test_libraries_stay_in_their_folders():
