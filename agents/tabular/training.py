@@ -15,8 +15,7 @@ from explorax.exploration import types as exploration_types
 # (the environment's state, its observation) → what is wanted of them.
 Reading = Callable[[jax_types.State, jax.Array], jax.Array]
 
-# Steps between two visits to the records of all episodes.
-_BLOCK = 64
+_BLOCK = 64  # Timesteps between two visits to the records of all episodes.
 _NEVER = jnp.iinfo(jnp.int32).max
 
 
@@ -57,12 +56,7 @@ class _Episode(NamedTuple):
   weight: jax.Array
 
 
-class _Episodes(NamedTuple):
-  """What `Record` has of several episodes."""
-
-  returns: jax.Array
-  discounted_returns: jax.Array
-  lengths: jax.Array
+_Ended = tuple[jax.Array, _Episode]  # Whether an episode ended at a timestep; which.
 
 
 class _Arrival(NamedTuple):
@@ -94,7 +88,6 @@ class _Loop(NamedTuple):
     source, action: what was seen and done before it, in the same episode.
     learner, rule: their states.
     episode: the present one so far.
-    recent, num_recent: the episodes finished in this block of timesteps.
     episodes, steps, stopped, visits: as in `Record`; `visits` is flat, and `_NEVER`
       where there was none.
     done: bool `[]`, whether the run is over.
@@ -107,8 +100,6 @@ class _Loop(NamedTuple):
   learner: types.State
   rule: exploration_types.State
   episode: _Episode
-  recent: _Episodes
-  num_recent: jax.Array
   episodes: jax.Array
   steps: jax.Array
   stopped: jax.Array
@@ -204,8 +195,6 @@ def run(
       learner=learner.begin_episode(learner.init(learner_key, learner_params)),
       rule=rule_state,
       episode=_no_episode(),
-      recent=_no_episodes(_BLOCK),
-      num_recent=zero,
       episodes=zero,
       steps=zero,
       stopped=jnp.bool_(False),
@@ -213,7 +202,7 @@ def run(
       done=jnp.bool_(False),
     )
 
-  def iterate(loop: _Loop) -> _Loop:
+  def iterate(loop: _Loop, _: None) -> tuple[_Loop, _Ended]:
     """From one timestep to the next: an episode's last one is followed by a first."""
     now = loop.now
     loop_key, select_key, step_key, begin_key = jax.random.split(loop.key, 4)
@@ -245,12 +234,6 @@ def run(
 
     ended = now.last & ~loop.done
     learner_state = _where(ended, learner.begin_episode(learner_state), learner_state)
-    slot = (jnp.arange(_BLOCK, dtype=jnp.int32) == loop.num_recent) & ended
-    recent = jax.tree.map(
-      lambda past, value: jnp.where(slot, value, past),
-      loop.recent,
-      _Episodes(loop.episode.total, loop.episode.discounted, loop.episode.length),
-    )
     episodes = loop.episodes + ended
     stopped = loop.stopped | (ended & (loop.episode.total > stop_return))
     exhausted = loop.steps >= max_steps
@@ -268,7 +251,7 @@ def run(
     moves = ~now.last & ~done
     steps = loop.steps + moves
     index = now.cell * num_actions + action if pairs else following.cell
-    return _Loop(
+    later = _Loop(
       key=loop_key,
       now=following,
       source=now.encoded,
@@ -280,38 +263,41 @@ def run(
         _no_episode(),
         _extend(loop.episode, stepped.reward, learner_params.discount),
       ),
-      recent=recent,
-      num_recent=loop.num_recent + ended,
       episodes=episodes,
       steps=steps,
       stopped=stopped,
       visits=visit(loop.visits, index, steps, moves if pairs else ~done),
       done=done,
     )
+    return later, (ended, loop.episode)
 
-  def iterate_block(carry: tuple[_Loop, _Episodes]) -> tuple[_Loop, _Episodes]:
+  def iterate_block(carry: tuple[_Loop, _Episode]) -> tuple[_Loop, _Episode]:
     loop, finished = carry
-    place = loop.episodes
-    loop = loop._replace(recent=_no_episodes(_BLOCK), num_recent=jnp.int32(0))
-    loop = jax.lax.fori_loop(0, _BLOCK, lambda _, loop: iterate(loop), loop)
-    # What is not filled yet is written over by the next block.
+    following, (ended, episodes) = jax.lax.scan(iterate, loop, None, _BLOCK)
+    # Ended ones first, in their order; the others are written over by the next block.
+    order = jnp.argsort(~ended, stable=True)
     finished = jax.tree.map(
-      lambda past, new: jax.lax.dynamic_update_slice(past, new, (place,)),
+      lambda past, new: jax.lax.dynamic_update_slice(
+        past, new[order], (loop.episodes,)
+      ),
       finished,
-      loop.recent,
+      episodes,
     )
-    return loop, finished
+    return following, finished
 
+  room = num_episodes + _BLOCK
   loop, finished = jax.lax.while_loop(
     lambda carry: auto_reset.any_in_batch(~carry[0].done),
     iterate_block,
-    (start(), _no_episodes(num_episodes + _BLOCK)),
+    (start(), jax.tree.map(lambda x: jnp.zeros(room, x.dtype), _no_episode())),
   )
+  there = jnp.arange(num_episodes, dtype=jnp.int32) < loop.episodes
+  finished = jax.tree.map(lambda x: jnp.where(there, x[:num_episodes], 0), finished)
   visits = loop.visits.reshape((num_cells, num_actions) if pairs else (num_cells,))
   return Record(
-    returns=finished.returns[:num_episodes],
-    discounted_returns=finished.discounted_returns[:num_episodes],
-    lengths=finished.lengths[:num_episodes],
+    returns=finished.total,
+    discounted_returns=finished.discounted,
+    lengths=finished.length,
     episodes=loop.episodes,
     steps=loop.steps,
     stopped=loop.stopped,
@@ -345,11 +331,6 @@ def _no_episode() -> _Episode:
   return _Episode(zero, zero, jnp.int32(0), jnp.float32(1.0))
 
 
-def _no_episodes(num: int) -> _Episodes:
-  zeros = jnp.zeros((num,), jnp.float32)
-  return _Episodes(zeros, zeros, jnp.zeros((num,), jnp.int32))
-
-
 def _extend(
   episode: _Episode, reward: jax.Array, discount: jax.Array | float
 ) -> _Episode:
@@ -361,18 +342,13 @@ def _extend(
   )
 
 
+_STATIC = ("num_episodes", "observe", "cell", "num_cells", "pairs")  # Of `run`.
+
+
 @functools.partial(
   jax.jit,
   static_argnums=(0, 1, 2),
-  static_argnames=(
-    "num_episodes",
-    "observe",
-    "cell",
-    "num_cells",
-    "pairs",
-    "sequential",
-    "environment_per_seed",
-  ),
+  static_argnames=(*_STATIC, "sequential", "environment_per_seed"),
 )
 def run_seeds(
   learner: types.Learner,
@@ -382,46 +358,28 @@ def run_seeds(
   environment_params: jax_types.Params,
   keys: jax.Array,
   *,
-  num_episodes: int,
-  max_steps: jax.Array | int = _NEVER - 1,
-  stop_return: jax.Array | float = float("inf"),
-  observe: Reading | None = None,
-  cell: Reading | None = None,
-  num_cells: int = 0,
-  pairs: bool = False,
   sequential: bool = False,
   environment_per_seed: bool = False,
+  **options: Any,
 ) -> Record:
   """`run` for each of the keys, jitted: every array of the record is `[S, …]`.
 
-  Other parameters, keys, `max_steps` and `stop_return` compile nothing anew; all else
+  Other parameters, keys, `max_steps` and `stop_return` compile nothing new; all else
   does: give `observe` and `cell` as functions of a module, not as new lambdas.
 
   Args:
+    learner, rule, environment, learner_params, environment_params: as in `run`.
     keys: `[S]` typed ones, or `[S, 2]` of jax's older kind.
     sequential: one run after another instead of all in step. That is quicker where
       much of a run's work is rare, as `RMax`'s is.
     environment_per_seed: each seed has an environment of its own: all arrays of
       `environment_params` are `[S, …]`, in the order of the keys.
-    others: as in `run`.
+    **options: of `run`.
   """
 
   def run_one(key: jax.Array, own_params: jax_types.Params) -> Record:
-    return run(
-      learner,
-      rule,
-      environment,
-      learner_params,
-      own_params if environment_per_seed else environment_params,
-      key,
-      num_episodes=num_episodes,
-      max_steps=max_steps,
-      stop_return=stop_return,
-      observe=observe,
-      cell=cell,
-      num_cells=num_cells,
-      pairs=pairs,
-    )
+    params = own_params if environment_per_seed else environment_params
+    return run(learner, rule, environment, learner_params, params, key, **options)
 
   each = (keys, environment_params if environment_per_seed else ())
   if sequential:

@@ -32,7 +32,7 @@ def _tasks(config: Config) -> list[types.Task]:
   tasks = [domains.task("gridworld", config.gridworld, r, seeds) for r in runs.RULES]
   model = {"reward_max": config.reward_max, "tolerance": config.tolerance}
   for threshold in config.thresholds:
-    settings = tasks[0].settings | model | {"rule": "r_max", "threshold": threshold}
+    settings = {**tasks[0].settings, **model, "rule": "r_max", "threshold": threshold}
     tasks.append(types.Task(f"r_max_{threshold}", settings, 1.0 + threshold))
   return tasks
 

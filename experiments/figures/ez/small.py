@@ -41,15 +41,16 @@ def _tasks(config: Config) -> list[types.Task]:
   replace, seeds, tasks = dataclasses.replace, range(config.num_seeds), []
   for name in config.domains:
     domain = getattr(config, name)
-    learnt = {
+    # What is learnt, and its weight.
+    by_domain: dict[str, list[tuple[domains_lib.Domain, int]]] = {
       "deep_sea": [(replace(config.deep_sea, size=n), n) for n in config.sizes],
       "gridworld": [(replace(config.gridworld, ties=ties), 10) for ties in _TIES],
       "mountain_car": [(config.mountain_car, 400)],
-    }[name]
+    }
     for rule in runs.RULES:
       tasks += [
         domains_lib.task(f"{name}_{i}", one, rule, seeds, weight=weight)
-        for i, (one, weight) in enumerate(learnt)
+        for i, (one, weight) in enumerate(by_domain[name])
       ]
       tasks.append(
         domains_lib.task(f"{name}_map", domain, rule, seeds, weight=10, what="map")

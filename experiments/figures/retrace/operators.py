@@ -267,11 +267,11 @@ def _control(results: types.Results) -> types.Finding:
 
 
 def _variance(config: Config, results: types.Results) -> types.Finding:
-  others = {
-    kind: results.get(f"{kind}_std", results[f"{kind}_measured"])[:, -1]
-    for kind in measurements.RETURNS
-    if kind != "importance_sampling"
-  }
+  others = {}
+  for kind in measurements.RETURNS[1:]:
+    exact = f"{kind}_std"
+    found = results[exact if exact in results else f"{kind}_measured"]
+    others[kind] = found[:, -1]
   own = results["importance_sampling_std"][:, -1]
   ratios = {
     kind: statistics.mean(np.log(own / other)) for kind, other in others.items()

@@ -27,7 +27,7 @@ AGENTS = {
 _BASELINES = ("double_dqn", "bootstrapped_dqn_no_prior")
 _WINDOW = 100  # Consecutive episodes, of whose mean the best is the paper's measure.
 # Steps, after which an episode of Breakout ends at the latest.
-_TIME_LIMIT = breakout.Breakout().default_params().time_limit
+_TIME_LIMIT = int(breakout.Breakout().default_params().time_limit)
 # For the tasks' weights, measured on one core: seconds, and steps per second.
 _SECONDS_TO_COMPILE = 15.0
 _SPEED = {"deep_sea": 3000.0, "breakout": 1000.0}
