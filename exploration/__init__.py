@@ -18,10 +18,7 @@ from explorax.exploration.density import (
   pseudo_count_bonus,
   shrink,
 )
-from explorax.exploration.dithering import (
-  Boltzmann,
-  EpsilonGreedy,
-)
+from explorax.exploration.dithering import Boltzmann, EpsilonGreedy
 from explorax.exploration.durations import (
   Duration,
   ExponentialDuration,
@@ -39,10 +36,7 @@ from explorax.exploration.following import (
   ucb1,
   update_ucb1,
 )
-from explorax.exploration.mixtures import (
-  mixture_betas,
-  mixture_discounts,
-)
+from explorax.exploration.mixtures import mixture_betas, mixture_discounts
 from explorax.exploration.moments import (
   Moments,
   init_moments,
@@ -56,12 +50,7 @@ from explorax.exploration.novelty import (
   episodic_novelty,
   init_episodic_memory,
 )
-from explorax.exploration.persistence import (
-  EzGreedy,
-  EzState,
-  ez_greedy,
-  init_ez_state,
-)
+from explorax.exploration.persistence import EzGreedy, EzState, ez_greedy, init_ez_state
 from explorax.exploration.regression import (
   Regression,
   WeightPosterior,
@@ -70,11 +59,7 @@ from explorax.exploration.regression import (
   update_regression,
   weight_posterior,
 )
-from explorax.exploration.rules import (
-  Policy,
-  Score,
-  Wrapper,
-)
+from explorax.exploration.rules import Policy, Score, Wrapper
 from explorax.exploration.schedules import (
   Alternating,
   Linear,
@@ -82,21 +67,9 @@ from explorax.exploration.schedules import (
   Schedule,
   Setting,
 )
-from explorax.exploration.scores import (
-  Greedy,
-  MajorityVote,
-  Ucb,
-)
-from explorax.exploration.selection import (
-  boltzmann,
-  epsilon_greedy,
-  majority_vote,
-  ucb,
-)
-from explorax.exploration.types import (
-  Place,
-  Rule,
-)
+from explorax.exploration.scores import Greedy, MajorityVote, Ucb
+from explorax.exploration.selection import boltzmann, epsilon_greedy, majority_vote, ucb
+from explorax.exploration.types import Place, Rule
 
 __all__ = [
   "MAX_DEPTH",

@@ -23,7 +23,8 @@ class Epsilon(rules.Wrapper):
 
   With a ladder, actor j of J takes the power `1 + ladder · j / (J − 1)` of ε, and a
   single actor ε itself. Ape-X and R2D2 have 0.4 for ε and 7 for the ladder (Kapturowski
-  et al., 2019), so that a few actors explore and most hardly do.
+  et al., 2019), so that a few actors explore and most hardly do. The state has the
+  fields of `EpsilonState`, and may have more.
   """
 
   epsilon: schedules.Setting
@@ -45,23 +46,21 @@ class Epsilon(rules.Wrapper):
     num_members: int,
     num_actions: int,
     place: types.Place = types.ALONE,
-  ) -> EpsilonState:
+  ) -> Any:
     last = jnp.maximum(jnp.asarray(place.num_actors, jnp.float32) - 1.0, 1.0)
     power = 1.0 + self.ladder * jnp.asarray(place.actor_id, jnp.float32) / last
     return EpsilonState(super().init(key, num_members, num_actions, place), power)
 
-  def begin_episode(
-    self, key: jax.Array, state: EpsilonState, env_steps: jax.Array
-  ) -> EpsilonState:
+  def begin_episode(self, key: jax.Array, state: Any, env_steps: jax.Array) -> Any:
     return state._replace(of=super().begin_episode(key, state.of, env_steps))
 
-  def observe(self, reward: jax.Array, state: EpsilonState) -> EpsilonState:
+  def observe(self, reward: jax.Array, state: Any) -> Any:
     return state._replace(of=super().observe(reward, state.of))
 
-  def policy(self, state: EpsilonState) -> jax.Array:
+  def policy(self, state: Any) -> jax.Array:
     return super().policy(state.of)
 
-  def actor_epsilon(self, state: EpsilonState, env_steps: jax.Array) -> jax.Array:
+  def actor_epsilon(self, state: Any, env_steps: jax.Array) -> jax.Array:
     """ε of this actor, float32 `[]`."""
     return jnp.power(schedules.at(self.epsilon, env_steps), state.power)
 

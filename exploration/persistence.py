@@ -124,7 +124,7 @@ class EzGreedy(dithering.Epsilon):
     place: types.Place = types.ALONE,
   ) -> EzGreedyState:
     inner = super().init(key, num_members, num_actions, place)
-    return EzGreedyState(*inner, init_ez_state())
+    return EzGreedyState(inner.of, inner.power, init_ez_state())
 
   def begin_episode(
     self, key: jax.Array, state: EzGreedyState, env_steps: jax.Array

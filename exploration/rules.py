@@ -120,7 +120,7 @@ class Wrapper(Base):
     return self.of.policy(state)
 
 
-def check_of(rule: Any, kind: type[Policy]) -> None:
+def check_of(rule: Any, kind: Any) -> None:
   """Refuses to wrap what is no `kind`.
 
   Raises:

@@ -32,7 +32,7 @@ class Schedule(abc.ABC):
 Setting = float | Schedule
 
 
-def at(setting: Setting, time: chex.Numeric) -> chex.Numeric:
+def at(setting: Setting, time: chex.Numeric) -> jax.Array | float:
   """The value of a setting at a time: a number is its own."""
   return setting(time) if isinstance(setting, Schedule) else setting
 

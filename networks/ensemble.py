@@ -1,16 +1,17 @@
-"""Any network lifted to an ensemble, with or without a shared torso and priors.
+"""Any network lifted to an ensemble of K members, on a shared torso or apart.
 
-What fits every architecture is here; `ensemble_mlp` is the same thing done faster for
-perceptrons.
+There is one layout of parameters (`types.EnsembleParams`): a member's own arrays have a
+leading axis `[K, ...]`. `perceptrons` draws them in another way; `priors` adds fixed
+random functions.
 """
 
-import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import dm_env
 import haiku as hk
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from explorax.networks import types
@@ -18,17 +19,8 @@ from explorax.networks import types
 # Builds a Haiku module (or any function that uses modules): arrays in, an array out.
 MakeModule = Callable[[], Callable[[Any], Any]]
 
-
-class SharedTorsoParams(NamedTuple):
-  """Parameters of an ensemble of heads on one torso.
-
-  Attributes:
-    torso: the torso's.
-    heads: the heads', every leaf with the members leading, `[K, ...]`.
-  """
-
-  torso: types.Params
-  heads: types.Params
+# Folded into a key: beyond all that splitting it for K heads counts.
+_OF_TORSO = 1 << 30
 
 
 def from_haiku(
@@ -41,126 +33,120 @@ def from_haiku(
       `[B, F]` (`inputs.make_inputs(spec).dense` turns any of them into vectors).
     observation_spec: of the encoded observations.
   """
-  network = _transform(make_module)
+  network: hk.Transformed = hk.without_apply_rng(
+    hk.transform(lambda x: make_module()(x))
+  )
   batch = example(observation_spec)
   return types.Network(init=lambda key: network.init(key, batch), apply=network.apply)
 
 
-def lift(network: types.Network, num_members: int) -> types.QNetworks:
-  """K members that share nothing, each a copy of `network` with its own parameters.
+class Members:
+  """K copies of a module, each with parameters, and noise, of its own."""
 
-  Args:
-    network: of one member: (params, `[B, ...]`) → q `[B, A]`.
-    num_members: K.
+  def __init__(self, make_module: MakeModule, num_members: int):
+    """Lifts a module.
 
-  Returns:
-    Networks whose parameters are the member's with a leading axis, `[K, ...]`.
+    Args:
+      make_module: builds the module; it may draw random numbers.
+      num_members: K.
 
-  Raises:
-    ValueError: if K is less than 1.
-  """
-  _check_num_members(num_members)
-  return types.QNetworks(
-    init=lambda key: jax.vmap(network.init)(jax.random.split(key, num_members)),
-    apply=jax.vmap(network.apply, in_axes=(0, None)),
-  )
+    Raises:
+      ValueError: if K is less than 1.
+    """
+    if num_members < 1:
+      raise ValueError(f"num_members is {num_members}; an ensemble needs at least 1.")
+    self._num_members = num_members
+    self._network = hk.transform(lambda x: make_module()(x))
+
+  def init(self, key: jax.Array, x: Any, *, apart: bool = False) -> types.Params:
+    """Independent parameters, `[K, ...]`, for inputs like x; see `apply`."""
+    keys = jax.random.split(key, self._num_members)
+    return jax.vmap(self._network.init, (0, 0 if apart else None))(keys, x)
+
+  def apply(
+    self, params: types.Params, x: Any, key: jax.Array | None, *, apart: bool = False
+  ) -> jax.Array:
+    """Evaluates all members.
+
+    Args:
+      params: `[K, ...]`.
+      x: `[B, ...]`, the input of all members; or `[K, B, ...]`, each one's own.
+      key: members draw their noise from it, once for the batch; None: without noise.
+      apart: whether members have inputs of their own.
+
+    Returns:
+      `[K, B, ...]`.
+    """
+    if not apart and (x.ndim == 2 or not jax.tree.leaves(params)):
+      # Vectors are repeated, so that the products with the members' weights are a
+      # batch: a product of one matrix with them all would transpose them first.
+      x, apart = jnp.broadcast_to(x[None], (self._num_members, *x.shape)), True
+    x_axis = 0 if apart else None
+    if key is None:
+      return jax.vmap(self._network.apply, (0, None, x_axis))(params, None, x)
+    keys = jax.random.split(key, self._num_members)
+    return jax.vmap(self._network.apply, (0, 0, x_axis))(params, keys, x)
 
 
-def with_shared_torso(
+def lift(
   make_torso: MakeModule,
   make_head: MakeModule,
   observation_spec: dm_env.specs.Array,
   num_members: int,
-) -> types.QNetworks:
-  """K heads on one torso (Bootstrapped DQN; the UCB ensembles of Chen et al., 2017).
+  shared_torso: bool,
+) -> types.Ensemble:
+  """K networks, each a head on a torso of its own or on one for all.
 
-  The torso's gradient is the sum of all heads'; whoever wants their mean, as Osband
-  et al. (2016) do, divides by K.
+  Heads on one torso are those of Bootstrapped DQN and of the UCB ensembles of Chen et
+  al. (2017). The torso's gradient is the sum of all heads'; whoever wants their mean,
+  as Osband et al. (2016) do, divides by K.
 
   Args:
-    make_torso: builds a module: observations `[B, ...]` → features.
-    make_head: builds a module: features → q `[B, A]`.
+    make_torso: builds a module: observations `[B, ...]` → features `[B, F]`.
+    make_head: builds a module: features → `[B, ...]`.
     observation_spec: of the encoded observations.
     num_members: K.
-
-  Returns:
-    Networks whose parameters are a `SharedTorsoParams`.
+    shared_torso: whether all members have one torso.
 
   Raises:
     ValueError: if K is less than 1.
   """
-  _check_num_members(num_members)
-  torso, head = _transform(make_torso), _transform(make_head)
+  heads = Members(make_head, num_members)
   batch = example(observation_spec)
+  if shared_torso:
+    torso = hk.transform(lambda x: make_torso()(x))
+    init_torso, apply_torso = torso.init, torso.apply
+  else:
+    torsos = Members(make_torso, num_members)
+    init_torso = torsos.init
 
-  def init(key: jax.Array) -> SharedTorsoParams:
+    def apply_torso(params: Any, key: jax.Array | None, x: jax.Array) -> jax.Array:
+      return torsos.apply(params, x, key)
+
+  def init(key: jax.Array) -> types.EnsembleParams:
     torso_key, heads_key = jax.random.split(key)
-    torso_params = torso.init(torso_key, batch)
-    features = torso.apply(torso_params, batch)
-    heads_params = jax.vmap(head.init, in_axes=(0, None))(
-      jax.random.split(heads_key, num_members), features
-    )
-    return SharedTorsoParams(torso_params, heads_params)
-
-  def apply(params: SharedTorsoParams, observation: jax.Array) -> jax.Array:
-    features = torso.apply(params.torso, observation)
-    return jax.vmap(head.apply, in_axes=(0, None))(params.heads, features)
-
-  return types.QNetworks(init, apply)
-
-
-def with_prior(
-  networks: types.QNetworks, scale: float, prior: types.QNetworks | None = None
-) -> types.PriorQNetworks:
-  """Adds a fixed random function to each member: Q_k = Q_θk + scale · P_k.
-
-  No gradient reaches the priors' parameters. A scale of 0 means no priors: they
-  have no parameters then, and are not evaluated.
-
-  Source: Osband et al. (2018), "Randomized Prior Functions"; λ in section 4 of the
-  paper of TDU.
-
-  Args:
-    networks: the trained functions.
-    scale: λ.
-    prior: the architecture of the priors, with the same K and A; by default that of
-      `networks`. Where observations are one-hot indices, `frozen.freeze` makes an
-      equal one that is cheaper to evaluate.
-
-  Raises:
-    ValueError: if the scale is negative or not finite.
-  """
-  if not (math.isfinite(scale) and scale >= 0):
-    raise ValueError(
-      f"the scale of the priors is {scale}; it must be finite and not negative (0: "
-      "no priors)."
-    )
-  if scale == 0:
-    return types.PriorQNetworks(
-      init=networks.init,
-      init_prior=lambda key: (),
-      apply=lambda params, prior_params, x: networks.apply(params, x),
-    )
-  fixed = networks if prior is None else prior
+    torso_params = init_torso(torso_key, batch)
+    features = apply_torso(torso_params, None, batch)
+    heads_params = heads.init(heads_key, features, apart=not shared_torso)
+    return types.EnsembleParams(torso_params, heads_params)
 
   def apply(
-    params: types.Params, prior_params: types.Params, observation: jax.Array
+    params: types.EnsembleParams, observation: jax.Array, key: jax.Array | None = None
   ) -> jax.Array:
-    prior_q = jax.lax.stop_gradient(fixed.apply(prior_params, observation))
-    return networks.apply(params, observation) + scale * prior_q
+    num_rows = observation.shape[0]
+    if num_rows == 1:
+      # On a CPU the product with a single row is a plain loop over the weights, which
+      # takes ten times as long as that with two.
+      observation = jnp.concatenate([observation, observation])
+    torso_key = None if key is None else jax.random.fold_in(key, _OF_TORSO)
+    features = apply_torso(params.torso, torso_key, observation)
+    return heads.apply(params.heads, features, key, apart=not shared_torso)[
+      :, :num_rows
+    ]
 
-  return types.PriorQNetworks(networks.init, fixed.init, apply)
-
-
-def _transform(make_module: MakeModule) -> hk.Transformed:
-  return hk.without_apply_rng(hk.transform(lambda x: make_module()(x)))
+  return types.Ensemble(init, apply)
 
 
 def example(spec: dm_env.specs.Array) -> np.ndarray:
   """A batch of one observation, for the shapes of the parameters."""
   return np.zeros((1, *spec.shape), spec.dtype)
-
-
-def _check_num_members(num_members: int) -> None:
-  if num_members < 1:
-    raise ValueError(f"num_members is {num_members}; an ensemble needs at least 1.")

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from explorax.networks import inputs as inputs_lib
 from explorax.networks import types
 
-AnyNetwork = TypeVar("AnyNetwork", types.Network, types.QNetworks)
+AnyNetwork = TypeVar("AnyNetwork", types.Network, types.Ensemble)
 
 
 def freeze(network: AnyNetwork, observation_spec: dm_env.specs.Array) -> AnyNetwork:
@@ -31,7 +31,7 @@ def freeze(network: AnyNetwork, observation_spec: dm_env.specs.Array) -> AnyNetw
   inputs = inputs_lib.make_inputs(observation_spec)
   if not inputs.is_index:
     return network
-  members_lead: bool = isinstance(network, types.QNetworks)
+  members_lead: bool = isinstance(network, types.Ensemble)
   batch_axis = 1 if members_lead else 0
 
   def init(key: jax.Array) -> jax.Array:
@@ -39,7 +39,10 @@ def freeze(network: AnyNetwork, observation_spec: dm_env.specs.Array) -> AnyNetw
     outputs = network.apply(network.init(key), every_index)
     return jnp.moveaxis(outputs, batch_axis, 0)
 
-  def apply(table: jax.Array, observation: jax.Array) -> jax.Array:
+  def apply(
+    table: jax.Array, observation: jax.Array, key: jax.Array | None = None
+  ) -> jax.Array:
+    del key  # A table has no noise.
     # Out of range is NaN, as in `Inputs.linear`.
     rows = jnp.take(table, jnp.maximum(observation, -1) + 1, axis=0)
     return jnp.moveaxis(rows, 0, batch_axis)

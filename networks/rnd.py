@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import dm_env
 import haiku as hk
-import jax
 
-from explorax.networks import ensemble, ensemble_mlp, frozen, torsos, types
+from explorax.networks import ensemble, frozen, torsos, types
 
 
 def make_rnd_networks(
@@ -39,25 +38,9 @@ def make_rnd_networks(
   """
   if output_size < 1:
     raise ValueError(f"output_size is {output_size}; an embedding needs at least 1.")
-  if torsos.resolve_torso(torso, observation_spec) == "mlp":
-    network = _make_perceptron(observation_spec, hidden_sizes, output_size)
-  else:
-    make_torso = torsos.make_torso(torso, observation_spec, hidden_sizes)
-    network = ensemble.from_haiku(
-      lambda: hk.Sequential([make_torso(), hk.Linear(output_size, name="embedding")]),
-      observation_spec,
-    )
-  return types.RNDNetworks(network, frozen.freeze(network, observation_spec))
-
-
-def _make_perceptron(
-  observation_spec: dm_env.specs.Array, hidden_sizes: Sequence[int], output_size: int
-) -> types.Network:
-  members = ensemble_mlp.make_ensemble_mlp(
-    observation_spec, output_size, num_members=1, hidden_sizes=hidden_sizes
+  make_torso = torsos.make_torso(torso, observation_spec, hidden_sizes)
+  network = ensemble.from_haiku(
+    lambda: hk.Sequential([make_torso(), hk.Linear(output_size, name="embedding")]),
+    observation_spec,
   )
-
-  def apply(params: types.Params, observation: jax.Array) -> jax.Array:
-    return members.apply(params, observation)[0]
-
-  return types.Network(members.init, apply)
+  return types.RNDNetworks(network, frozen.freeze(network, observation_spec))

@@ -21,20 +21,35 @@ class Network(NamedTuple):
   apply: Callable[[Params, jax.Array], jax.Array]
 
 
-class QNetworks(NamedTuple):
-  """K action-value functions, evaluated together.
+class EnsembleParams(NamedTuple):
+  """Parameters of K networks.
+
+  Attributes:
+    torso: the torsos', `[K, ...]`; of a torso that all share, without the axis.
+    heads: the heads', every array with the members leading, `[K, ...]`.
+  """
+
+  torso: Params
+  heads: Params
+
+
+class Ensemble(NamedTuple):
+  """K functions of observations, evaluated together.
 
   Attributes:
     init: (key) → params of all members, each initialised independently.
-    apply: (params, observation `[B, ...]`) → q `[K, B, A]`, members leading.
+    apply: (params, observation `[B, ...]`, key=None) → `[K, B, ...]`, members leading,
+      such as action values `[K, B, A]`. Noisy members draw their noise from the key,
+      each once for the batch, and so does a shared torso for all; with None there is
+      none.
   """
 
   init: Callable[[jax.Array], Params]
-  apply: Callable[[Params, jax.Array], jax.Array]
+  apply: Callable[..., jax.Array]
 
 
-class PriorQNetworks(NamedTuple):
-  """K action-value functions, each the sum of a trained and a fixed function.
+class PriorEnsemble(NamedTuple):
+  """K functions, each the sum of a trained and a fixed one.
 
   The priors' parameters are a tree of their own: whoever holds them decides whether
   the online and the target networks have the same priors or distinct ones.
@@ -42,12 +57,12 @@ class PriorQNetworks(NamedTuple):
   Attributes:
     init: (key) → params, the trained ones.
     init_prior: (key) → prior_params, never trained.
-    apply: (params, prior_params, observation `[B, ...]`) → q `[K, B, A]`.
+    apply: (params, prior_params, observation `[B, ...]`, key=None) → `[K, B, ...]`.
   """
 
   init: Callable[[jax.Array], Params]
   init_prior: Callable[[jax.Array], Params]
-  apply: Callable[[Params, Params, jax.Array], jax.Array]
+  apply: Callable[..., jax.Array]
 
 
 class RNDNetworks(NamedTuple):

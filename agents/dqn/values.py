@@ -53,62 +53,39 @@ def make_values(
   config: config_lib.DQNConfig, observation_spec: dm_env.specs.Array, num_actions: int
 ) -> Values:
   """Q_k = Q_θk + λ P_k for encoded observations of `observation_spec`."""
-  torso = networks.resolve_torso(config.torso, observation_spec)
-  if torso == "mlp" and config.has_linear_heads:
-    return _make_perceptrons(config, observation_spec, num_actions)
-  trained = _make_heads(config, observation_spec, num_actions, config.noisy_sigma)
-  fixed = _make_heads(config, observation_spec, num_actions, noisy_sigma=0.0)
+  trained = _make_ensemble(config, observation_spec, num_actions, config.noisy_sigma)
+  fixed = _make_ensemble(config, observation_spec, num_actions, noisy_sigma=0.0)
+  prior = networks.freeze(fixed, observation_spec)
+  values = networks.with_prior(trained, config.prior_scale, prior)
   atoms = config.target.atoms
 
   def apply(
     params: Any, prior_params: Any, observation: jax.Array, key: jax.Array | None
   ) -> Prediction:
-    outputs = trained.apply(params, observation, key)
+    outputs = values.apply(params, prior_params, observation, key)
     if atoms is not None:
       return Prediction(jax.nn.softmax(outputs) @ atoms, outputs)
-    if config.prior_scale:
-      prior_q = fixed.apply(prior_params, observation, None)
-      outputs += config.prior_scale * jax.lax.stop_gradient(prior_q)
     return Prediction(outputs, None)
 
-  return Values(
-    init=trained.init,
-    init_prior=fixed.init if config.prior_scale else lambda key: (),
-    apply=apply,
-    is_noisy=config.noisy_sigma > 0,
-  )
+  return Values(values.init, values.init_prior, apply, is_noisy=config.noisy_sigma > 0)
 
 
-def _make_perceptrons(
-  config: config_lib.DQNConfig, observation_spec: dm_env.specs.Array, num_actions: int
-) -> Values:
-  """Perceptrons of one width throughout, evaluated as one network."""
-  q_networks = networks.make_ensemble_mlp(
-    observation_spec,
-    num_actions,
-    config.ensemble_size,
-    config.hidden_sizes,
-    config.shared_torso,
-  )
-  prior = networks.freeze(q_networks, observation_spec)
-  values = networks.with_prior(q_networks, config.prior_scale, prior)
-
-  def apply(
-    params: Any, prior_params: Any, observation: jax.Array, key: jax.Array | None
-  ) -> Prediction:
-    del key  # They are not noisy.
-    return Prediction(values.apply(params, prior_params, observation), None)
-
-  return Values(values.init, values.init_prior, apply, is_noisy=False)
-
-
-def _make_heads(
+def _make_ensemble(
   config: config_lib.DQNConfig,
   observation_spec: dm_env.specs.Array,
   num_actions: int,
   noisy_sigma: float,
-) -> networks.HeadNetworks:
-  """Torsos and heads of any kind."""
+) -> networks.Ensemble:
+  """The members, without priors."""
+  torso = networks.resolve_torso(config.torso, observation_spec)
+  if torso == "mlp" and config.has_linear_heads:
+    return networks.make_perceptrons(
+      observation_spec,
+      num_actions,
+      config.ensemble_size,
+      config.hidden_sizes,
+      config.shared_torso,
+    )
 
   def make_linear(size: int, name: str) -> Callable[[jax.Array], jax.Array]:
     if noisy_sigma:
@@ -122,7 +99,7 @@ def _make_heads(
     return kind(num_actions, config.head_size, num_atoms, make_linear)
 
   torso_sigma = noisy_sigma if config.noisy_torso else 0.0
-  return networks.make_head_networks(
+  return networks.lift(
     networks.make_torso(
       config.torso, observation_spec, config.hidden_sizes, noisy_sigma=torso_sigma
     ),

@@ -88,11 +88,8 @@ def make_values(
       sees_r_int=sees_r_int,
     )
 
-  values = make(1.0)
-  if not config.prior_scale:
-    return values
   return networks.with_sequence_prior(
-    values, config.prior_scale, make(config.prior_width)
+    make(1.0), config.prior_scale, make(config.prior_width)
   )
 
 

@@ -99,8 +99,7 @@ def test_rnd_on_images_has_convolutions_and_one_linear_layer():
 def test_rnd_on_images_can_be_a_perceptron_and_have_hidden_layers():
   perceptron = networks.make_rnd_networks(SMALL, (4,), 3, torso="mlp").predictor
   params = jax.eval_shape(perceptron.init, jax.random.key(0))
-  # As on vectors: what comes after the first layer has an axis of one member.
-  assert matrix_shapes(params) == [(1, 3), (1, 4, 3), (72, 4)]
+  assert matrix_shapes(params) == [(4, 3), (72, 4)]
   deep = networks.make_rnd_networks(SMALL, (4,), 3).predictor
   params = jax.eval_shape(deep.init, jax.random.key(0))
   shapes = [(3, 3, 2, 16), (3, 3, 16, 32), (4, 3), (2 * 2 * 32, 4)]

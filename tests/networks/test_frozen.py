@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.networks import ensemble, ensemble_mlp, frozen, rnd
+from explorax import networks as networks_lib
+from explorax.networks import frozen, rnd
 
 INDEX = dm_env.specs.BoundedArray((), np.int32, -1, 8)
 DENSE = dm_env.specs.Array((4,), np.float32)
@@ -14,7 +15,7 @@ X = np.array([-1, 3, 8, 0, 3, -1], np.int32)
 
 
 def test_the_table_holds_the_network():
-  networks = ensemble_mlp.make_ensemble_mlp(INDEX, 3, 4, (6, 5))
+  networks = networks_lib.make_perceptrons(INDEX, 3, 4, (6, 5))
   table = frozen.freeze(networks, INDEX)
   params = jax.jit(table.init)(jax.random.key(0))
   assert params.shape == (10, 4, 3)
@@ -24,20 +25,20 @@ def test_the_table_holds_the_network():
 
 
 def test_an_index_beyond_the_table_is_not_a_number():
-  table = frozen.freeze(ensemble_mlp.make_ensemble_mlp(INDEX, 3, 2), INDEX)
+  table = frozen.freeze(networks_lib.make_perceptrons(INDEX, 3, 2), INDEX)
   q = table.apply(jax.jit(table.init)(jax.random.key(1)), np.array([8, 9], np.int32))
   assert np.all(np.isfinite(q[:, 0])) and np.all(np.isnan(q[:, 1]))
 
 
 def test_other_observations_keep_their_network():
-  networks = ensemble_mlp.make_ensemble_mlp(DENSE, 3, 4)
+  networks = networks_lib.make_perceptrons(DENSE, 3, 4)
   assert frozen.freeze(networks, DENSE) is networks
 
 
 def test_as_a_prior_it_is_the_networks_own_prior():
-  networks = ensemble_mlp.make_ensemble_mlp(INDEX, 3, 4, (6, 5))
-  plain = ensemble.with_prior(networks, 3.0)
-  looked_up = ensemble.with_prior(networks, 3.0, frozen.freeze(networks, INDEX))
+  networks = networks_lib.make_perceptrons(INDEX, 3, 4, (6, 5))
+  plain = networks_lib.with_prior(networks, 3.0)
+  looked_up = networks_lib.with_prior(networks, 3.0, frozen.freeze(networks, INDEX))
   key, prior_key = jax.random.split(jax.random.key(2))
   params = plain.init(key)
   np.testing.assert_allclose(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explorax import networks
-from explorax.networks import duelling, noisy
+from explorax.networks import heads, noisy
 
 P, SIZE = 4, 3
 LAYER = hk.transform(lambda x: noisy.NoisyLinear(SIZE)(x))
@@ -138,9 +138,9 @@ def noisy_linear(size, name):
   return noisy.NoisyLinear(size, name=name)
 
 
-@pytest.mark.parametrize("head", [duelling.DuellingHead, duelling.PlainHead])
+@pytest.mark.parametrize("head", [heads.DuellingHead, heads.PlainHead])
 @pytest.mark.parametrize("num_atoms", [None, 5])
-@pytest.mark.parametrize("make_linear", [duelling.plain_linear, noisy_linear])
+@pytest.mark.parametrize("make_linear", [heads.plain_linear, noisy_linear])
 def test_shapes_of_heads(head, num_atoms, make_linear):
   net = hk.transform(lambda x: head(SIZE, 6, num_atoms, make_linear)(x))
   x = jax.ShapeDtypeStruct((2, 7, P), np.float32)
@@ -155,9 +155,7 @@ def test_shapes_of_heads(head, num_atoms, make_linear):
 
 
 def test_duelling_logits_are_composed_atom_by_atom(random_params):
-  net = hk.without_apply_rng(
-    hk.transform(lambda x: duelling.DuellingHead(SIZE, 6, 5)(x))
-  )
+  net = hk.without_apply_rng(hk.transform(lambda x: heads.DuellingHead(SIZE, 6, 5)(x)))
   params = random_params(lambda key: net.init(key, X))
   values = {k.split("/")[-1]: jax.device_get(v) for k, v in params.items()}
 
@@ -177,7 +175,7 @@ def test_duelling_logits_are_composed_atom_by_atom(random_params):
 def test_plain_head_is_its_layers(random_params):
   for hidden, num_atoms in ((0, None), (6, None), (6, 2)):
     net = hk.without_apply_rng(
-      hk.transform(lambda x, h=hidden, n=num_atoms: duelling.PlainHead(SIZE, h, n)(x))
+      hk.transform(lambda x, h=hidden, n=num_atoms: heads.PlainHead(SIZE, h, n)(x))
     )
     params = random_params(lambda key, net=net: net.init(key, X))
     values = {k.split("/")[-1]: jax.device_get(v) for k, v in params.items()}

@@ -30,21 +30,15 @@ TDU = {
 
 def member(params: Any, k: int) -> list[np.ndarray]:
   """Member k's own part of an ensemble's parameters."""
-  (module,) = params.values()
-  columns = slice(k * H, (k + 1) * H)
-  return [
-    np.array(module["w_0"][:, columns]),
-    np.array(module["b_0"][columns]),
-    np.array(module["w_1"][k]),
-    np.array(module["b_1"][k]),
-  ]
+  layers = [*params.torso.values(), *params.heads.values()]
+  return [np.array(layer[name][k]) for layer in layers for name in ("w", "b")]
 
 
 def change_member(params: Any, k: int) -> Any:
   """The parameters with the output bias of member k moved, action by action."""
-  ((name, module),) = params.items()
-  moved = jnp.asarray(module["b_1"]).at[k].add(jnp.arange(1.0, A + 1))
-  return {name: {**module, "b_1": moved}}
+  ((name, head),) = params.heads.items()
+  moved = jnp.asarray(head["b"]).at[k].add(jnp.arange(1.0, A + 1))
+  return params._replace(heads={name: {**head, "b": moved}})
 
 
 def equal_members(a: Any, b: Any, size: int) -> list[bool]:
@@ -200,14 +194,10 @@ def test_equal_members_leave_no_uncertainty(make_config, make_sample, learn):
   config = make_config(**{**TDU, "prior_scale": 0.0})
 
   def make_equal(state):
-    ((name, module),) = state.params.items()
-    equal = {
-      "w_0": jnp.tile(module["w_0"][:, :H], (1, K + N)),
-      "b_0": module["b_0"],
-      "w_1": jnp.tile(module["w_1"][:1], (K + N, 1, 1)),
-      "b_1": module["b_1"],
-    }
-    return state._replace(params={name: equal}, target_params={name: equal})
+    equal = jax.tree.map(
+      lambda x: jnp.broadcast_to(x[:1], x.shape).copy(), state.params
+    )
+    return state._replace(params=equal, target_params=equal)
 
   state, output = learn(config, [make_sample(0, config)], make_equal)
   assert output.metrics["r_int"] == 0.0

@@ -31,7 +31,7 @@ Tree = dict[str, dict[str, np.ndarray]]
 
 def to_float64(params: Any) -> Tree:
   """Torso and heads of one member, by the names of their layers."""
-  heads = jax.tree.map(lambda x: x[..., 0, :], params.heads)
+  heads = jax.tree.map(lambda x: x[0], params.heads)
   modules = jax.device_get({**params.torso, **heads})
   return {
     module.split("/")[-1]: {k: np.asarray(v, np.float64) for k, v in values.items()}
@@ -195,17 +195,10 @@ def test_noisy_heads_without_their_noise_are_perceptrons(make_config, num_member
   assert noisy.is_noisy and not plain.is_noisy
   params = jax.jit(noisy.init)(jax.random.key(0))
   params = jax.tree.map(lambda p: p + 0.1, params)
-  ((name, _),) = jax.eval_shape(plain.init, jax.random.key(0)).items()
-  torso, (head,) = params.torso["perceptron_torso"], params.heads.values()
-  arrays = {
-    "w_0": torso["w"],
-    "b_0": torso["b"],
-    # The last layer's columns are member by member, as is `[H, K, A]` in one row.
-    "w_1": jnp.reshape(head["w_mu"], (H, num_members * A)),
-    "b_1": jnp.reshape(head["b_mu"], num_members * A),
-  }
+  ((name, head),) = params.heads.items()
+  means = params._replace(heads={name: {"w": head["w_mu"], "b": head["b_mu"]}})
   x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
-  q = plain.apply({name: arrays}, (), x, None).q
+  q = plain.apply(means, (), x, None).q
   np.testing.assert_allclose(
     noisy.apply(params, (), x, None).q, q, rtol=1e-5, atol=1e-6
   )
@@ -220,14 +213,14 @@ def test_noisy_heads_without_their_noise_are_perceptrons(make_config, num_member
 
 def means_of(params: Any, shapes: Any) -> Any:
   """The means of a noisy torso and head as the parameters of a perceptron."""
-  ((name, arrays),) = shapes.items()
-  layers = [*params.torso.values(), *params.heads.values()]
-  return {
-    name: {
-      key: jnp.reshape(layers[int(key[-1])][f"{key[0]}_mu"], array.shape)
-      for key, array in arrays.items()
-    }
-  }
+  means = [
+    layer[f"{name}_mu"]
+    for layer in (*params.torso.values(), *params.heads.values())
+    for name in ("b", "w")
+  ]
+  shaped, tree = jax.tree.flatten(shapes)
+  arrays = [jnp.reshape(m, s.shape) for m, s in zip(means, shaped, strict=True)]
+  return jax.tree.unflatten(tree, arrays)
 
 
 @pytest.mark.parametrize("encoding", ["vector", "index"])
@@ -288,9 +281,11 @@ def test_noisy_dqn_without_its_noise_learns_as_dqn(
   expected, expected_output = jax.jit(plain.update)(state, sample)
   new, output = jax.jit(noisy.update)(start, sample)
   np.testing.assert_allclose(output.priorities, expected_output.priorities, rtol=1e-4)
-  for name, value in means_of(new.params, shapes).items():
-    for key in value:
-      np.testing.assert_allclose(value[key], expected.params[name][key], atol=1e-5)
+  jax.tree.map(
+    lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5),
+    means_of(new.params, shapes),
+    expected.params,
+  )
 
 
 def test_priors_on_heads_of_any_kind(make_config):

@@ -15,16 +15,18 @@ Tree = dict[str, np.ndarray]
 
 
 def flat(params: Any) -> Tree:
-  """The one module's parameters in float64."""
-  (module,) = jax.device_get(params).values()
-  return {name: np.asarray(value, np.float64) for name, value in module.items()}
+  """The parameters of both layers in float64, each `[K, ...]`."""
+  layers = [*params.torso.values(), *params.heads.values()]
+  return {
+    f"{name}_{i}": np.asarray(value, np.float64)
+    for i, layer in enumerate(layers)
+    for name, value in layer.items()
+  }
 
 
 def q_values(params: Tree, x: np.ndarray, k: int) -> np.ndarray:
   """Member k's values `[A]` of one observation."""
-  hidden = (
-    x @ params["w_0"][:, k * H : (k + 1) * H] + params["b_0"][k * H : (k + 1) * H]
-  )
+  hidden = x @ params["w_0"][k] + params["b_0"][k]
   return np.maximum(hidden, 0.0) @ params["w_1"][k] + params["b_1"][k]
 
 

@@ -24,7 +24,7 @@ def reference(settings, weights, episodes):
     return x @ wide.embedding["embedding"]["w"] + wide.embedding["embedding"]["b"]
 
   def g(params, x):
-    return x @ params["ensemble_mlp"]["w_0"] + params["ensemble_mlp"]["b_0"]
+    return x @ params["embedding"]["w"] + params["embedding"]["b"]
 
   memory, all_distances, all_errors = [], [], []
   for number, episode in enumerate(episodes):

@@ -52,7 +52,7 @@ def step(params, x, action, reward, r_int, policy, hidden, cell):
   hidden = sigmoid(o) * np.tanh(cell)
 
   def branch(name):
-    p = {k: {n: w[..., 0, :] for n, w in v.items()} for k, v in heads.items()}
+    p = {k: {n: w[0] for n, w in v.items()} for k, v in heads.items()}
     middle = np.maximum(linear(p[f"duelling_head/{name}_hidden"], hidden), 0)
     return linear(p[f"duelling_head/{name}"], middle)
 
@@ -199,8 +199,7 @@ def frame_losses(state, sample, num_frames=2):
   """The losses of inverse dynamics and of RND on the last frames, by hand."""
   embedding, inverse = wide(state.embedding)
   predictor, target = (
-    wide((p,))[0]["ensemble_mlp"] if "ensemble_mlp" in p else None
-    for p in (state.predictor, state.target)
+    wide((p,))[0] if "embedding" in p else None for p in (state.predictor, state.target)
   )
 
   def embed(x):
@@ -208,7 +207,7 @@ def frame_losses(state, sample, num_frames=2):
     return linear(embedding["embedding"], hidden)
 
   def random_network(p, x):
-    return np.maximum(x @ p["w_0"] + p["b_0"], 0) @ p["w_1"][0] + p["b_1"][0]
+    return linear(p["embedding"], np.maximum(linear(p["perceptron_torso"], x), 0))
 
   cross_entropies, errors = [], []
   for b in range(len(sample.probabilities)):

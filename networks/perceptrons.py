@@ -1,0 +1,87 @@
+"""Ensembles of multi-layer perceptrons."""
+
+from collections.abc import Sequence
+
+import dm_env
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from explorax.networks import ensemble, heads, torsos, types
+
+
+def make_perceptrons(
+  observation_spec: dm_env.specs.Array,
+  num_actions: int,
+  num_members: int,
+  hidden_sizes: Sequence[int] = (50, 50),
+  shared_torso: bool = False,
+) -> types.Ensemble:
+  """K action-value perceptrons, evaluated together; K = 1 is the plain network.
+
+  It is `ensemble.lift` of a `mlp` torso and a linear head, with the same layout of
+  parameters; but all members' weights of a layer are drawn at once, from one key for
+  each layer, as bsuite's ensembles draw a single network's. Each weight is drawn as
+  `hk.Linear` would draw it: normal, of deviation 1/sqrt(fan-in), truncated at two
+  deviations; biases begin at zero.
+
+  Args:
+    observation_spec: of the encoded observations: floats, uint8 (scaled to [0, 1])
+      or the int32 index of a one-hot vector, −1 being all zeros.
+    num_actions: A.
+    num_members: K.
+    hidden_sizes: of the hidden layers of each member; none makes members linear.
+    shared_torso: whether all members share the hidden layers, a member being one
+      linear head on them (the heads of the UCB ensembles of Chen et al., 2017); if
+      not, members share nothing (bsuite's bootstrapped DQN).
+
+  Raises:
+    ValueError: if a size, K or A is less than 1, if observations of this spec cannot
+      enter a network, or if there is no hidden layer to share.
+  """
+  if num_actions < 1:
+    raise ValueError(f"num_actions is {num_actions}; it must be at least 1.")
+  if shared_torso and not hidden_sizes:
+    raise ValueError(
+      "shared_torso is on, but hidden_sizes is empty, so there is nothing to share; "
+      "give at least one hidden layer or turn shared_torso off."
+    )
+  lifted = ensemble.lift(
+    torsos.make_torso("mlp", observation_spec, hidden_sizes),
+    lambda: heads.PlainHead(num_actions),
+    observation_spec,
+    num_members,
+    shared_torso,
+  )
+  shapes = jax.eval_shape(lifted.init, jax.random.PRNGKey(0))
+  suffixes = ["", "/linear", *(f"/linear_{i}" for i in range(1, len(hidden_sizes)))]
+  names = [f"perceptron_torso{suffix}" for suffix in suffixes[: len(hidden_sizes)]]
+
+  def init(key: jax.Array) -> types.EnsembleParams:
+    keys = hk.PRNGSequence(key)
+
+    def draw(layer: dict[str, jax.ShapeDtypeStruct], first: bool) -> types.Params:
+      w, b = layer["w"], layer["b"]
+      if w.ndim == 2:
+        weights = _truncated_normal(next(keys), w.shape)
+      elif first:  # Of all members that see the same input, side by side.
+        members, fan_in, size = w.shape
+        weights = _truncated_normal(next(keys), (fan_in, members * size))
+        weights = jnp.moveaxis(jnp.reshape(weights, (fan_in, members, size)), 1, 0)
+      else:
+        weights = _truncated_normal(next(keys), w.shape)
+      return {"w": weights, "b": jnp.zeros(b.shape, b.dtype)}
+
+    torso = {
+      name: draw(shapes.torso[name], first=i == 0) for i, name in enumerate(names)
+    }
+    head_sees_all = shared_torso or not hidden_sizes
+    head = {name: draw(layer, head_sees_all) for name, layer in shapes.heads.items()}
+    return types.EnsembleParams(torso, head)
+
+  return types.Ensemble(init, lifted.apply)
+
+
+def _truncated_normal(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+  stddev = jnp.float32(shape[-2] ** -0.5)
+  return stddev * jax.random.truncated_normal(key, -2.0, 2.0, shape, jnp.float32)

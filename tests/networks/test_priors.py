@@ -1,0 +1,72 @@
+"""Fixed random functions added to an ensemble."""
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import networks
+
+SPEC = dm_env.specs.Array((4,), np.float32)
+X = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
+
+
+@pytest.fixture
+def priors(random_params):
+  def make(scale, prior=None):
+    nets = networks.make_perceptrons(SPEC, 3, 2, (6,))
+    with_prior = networks.with_prior(nets, scale, prior)
+    params = random_params(with_prior.init, seed=3)
+    prior_params = random_params(with_prior.init_prior, seed=4)
+    return nets, with_prior, params, prior_params
+
+  return make
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_prior_adds_its_scaled_values(priors, narrow):
+  """Also one of an architecture of its own."""
+  prior = networks.make_perceptrons(SPEC, 3, 2, ()) if narrow else None
+  nets, with_prior, params, prior_params = priors(2.5, prior)
+  values, fixed = (
+    np.asarray(n.apply(p, X), np.float64)
+    for n, p in ((nets, params), (prior or nets, prior_params))
+  )
+  for apply in (with_prior.apply, jax.jit(with_prior.apply)):
+    q = apply(params, prior_params, X)
+    np.testing.assert_allclose(q, values + 2.5 * fixed, rtol=1e-5, atol=1e-6)
+
+
+def test_a_prior_gets_no_gradient_and_changes_the_trained_one_only_by_its_values(
+  priors,
+):
+  nets, with_prior, params, prior_params = priors(scale=2.5)
+
+  def loss(params, prior_params):
+    return jnp.sum(with_prior.apply(params, prior_params, X) ** 2)
+
+  grads, prior_grads = jax.jit(jax.grad(loss, argnums=(0, 1)))(params, prior_params)
+  assert all(np.all(g == 0) for g in jax.tree.leaves(prior_grads))
+  offset = 2.5 * nets.apply(prior_params, X)
+  plain = jax.grad(lambda p: jnp.sum((nets.apply(p, X) + offset) ** 2))
+  jax.tree.map(
+    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),
+    grads,
+    jax.jit(plain)(params),
+  )
+  assert all(np.any(g != 0) for g in jax.tree.leaves(grads))
+
+
+def test_a_scale_of_zero_is_bit_equal_to_no_prior_and_has_no_parameters(priors):
+  nets, with_prior, params, prior_params = priors(scale=0.0)
+  assert not jax.tree.leaves(prior_params)
+  np.testing.assert_array_equal(
+    with_prior.apply(params, prior_params, X), nets.apply(params, X)
+  )
+
+
+@pytest.mark.parametrize("scale", [-1.0, float("nan"), float("inf")])
+def test_a_scale_that_makes_no_sense_is_refused(scale, priors):
+  with pytest.raises(ValueError, match="scale of the priors"):
+    priors(scale)
