@@ -13,7 +13,9 @@ from explorax.exploration import schedules
 Tree = TypeVar("Tree")
 
 
-def importance_weights(sample: types.Sample, exponent: float | jax.Array) -> jax.Array:
+def importance_weights(
+  sample: types.Sample, exponent: jax.typing.ArrayLike
+) -> jax.Array:
   """(1 / (n p))^exponent, divided by the batch's largest; ones at exponent 0."""
   weights = (1.0 / (sample.population * sample.probabilities)) ** exponent
   return weights / jnp.max(weights)

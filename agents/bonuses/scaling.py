@@ -11,13 +11,16 @@ of 5-step returns (Dabney et al., 2021, appendix C).
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from explorax.agents.bonuses import types
 
 Array = jax.Array
 
 
-def scaled_bonus(r_int: Array, beta: float | Array, sees_bonus: Array) -> Array:
+def scaled_bonus(
+  r_int: Array, beta: float | Array, sees_bonus: Array | np.ndarray
+) -> Array:
   """β r_int for the members that see the bonus, and 0 for the others.
 
   Args:

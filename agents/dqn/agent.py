@@ -15,7 +15,9 @@ def make_agent(
   encoding = specs.make_encoding(spec.observations)
   num_actions = int(spec.actions.num_values)
   values = values_lib.make_values(config, encoding.spec, num_actions)
-  bonus = config.bonus and config.bonus.build(encoding.spec, num_actions)
+  bonus = None
+  if config.bonus is not None:
+    bonus = config.bonus.build(encoding.spec, num_actions)
   if isinstance(bonus, bonus_types.ActorBonus) and bonus.training is not None:
     raise ValueError(
       f"the bonus {type(config.bonus).__name__} trains networks on windows of steps, "

@@ -124,7 +124,8 @@ def make_learner(
     epsilon = updates_lib.exploration_epsilon(config, state.num_updates)
 
     def apply_target(function: Any, transitions: Any, r_t: jax.Array) -> jax.Array:
-      return target_types.over_members(function, *transitions, r_t, epsilon)
+      predictions, stream = transitions
+      return target_types.over_members(function, predictions, stream, r_t, epsilon)
 
     def mean_td(predictions: Any, stream: Any) -> jax.Array:
       return target.td_errors(predictions, stream, losses.identity_pair)

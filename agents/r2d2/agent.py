@@ -19,7 +19,9 @@ def make_agent(
   """The Agent of a config in an environment of this spec."""
   encoding = specs.make_encoding(spec.observations)
   num_actions = int(spec.actions.num_values)
-  bonus = config.bonus and config.bonus.build(encoding.spec, num_actions)
+  bonus = None
+  if config.bonus is not None:
+    bonus = config.bonus.build(encoding.spec, num_actions)
   acts_with_bonus = isinstance(bonus, bonus_types.ActorBonus)
   values = make_values(config, encoding.spec, num_actions, acts_with_bonus)
 

@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from explorax import losses
@@ -42,14 +43,16 @@ class CategoricalDoubleQ(types.Target):
   def divergences(
     self, predictions: types.Predictions, stream: types.Stream
   ) -> jax.Array:
+    assert predictions.logits_tm1 is not None and predictions.logits_t is not None
+    atoms = jnp.asarray(self.atoms)
     over_time = jax.vmap(losses.categorical_double_q_kl, (None, 0, 0, 0, 0, None, 0, 0))
     return over_time(
-      self.atoms,
+      atoms,
       predictions.logits_tm1,
       stream.a_tm1,
       stream.r_t,
       stream.discount_t,
-      self.atoms,
+      atoms,
       predictions.logits_t,
       predictions.q_t_selector,
     )

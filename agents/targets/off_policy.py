@@ -4,6 +4,7 @@ Munos et al. (2016); expected SARSA(λ), which does not correct for the behaviou
 is Sutton and Barto's (2018, equation 12.20).
 """
 
+import abc
 import dataclasses
 from typing import ClassVar
 
@@ -50,14 +51,17 @@ class EpsilonGreedyTarget(types.Target):
 class OffPolicy(EpsilonGreedyTarget):
   """The base of those that one return and a trace make (`losses.off_policy_q`)."""
 
-  trace: ClassVar[traces.Trace]
+  @property
+  @abc.abstractmethod
+  def trace(self) -> traces.Trace:
+    """(π(a), μ(a), λ) → c."""
 
   def td_errors(
     self, predictions: types.Predictions, stream: types.Stream, tx_pair: losses.TxPair
   ) -> jax.Array:
     assert stream.mu_t is not None  # Engines store it for multi-step targets.
     return losses.off_policy_q(
-      type(self).trace,
+      self.trace,
       predictions.q_tm1,
       predictions.q_t,
       stream.a_tm1,
@@ -75,21 +79,27 @@ class OffPolicy(EpsilonGreedyTarget):
 class Retrace(OffPolicy):
   """Retrace(λ): c = λ min(1, π/μ)."""
 
-  trace = staticmethod(traces.retrace)
+  @property
+  def trace(self) -> traces.Trace:
+    return traces.retrace
 
 
 @dataclasses.dataclass(frozen=True)
 class TreeBackup(OffPolicy):
   """Tree-backup(λ): c = λ π (Precup et al., 2000)."""
 
-  trace = staticmethod(traces.tree_backup)
+  @property
+  def trace(self) -> traces.Trace:
+    return traces.tree_backup
 
 
 @dataclasses.dataclass(frozen=True)
 class Harutyunyan(OffPolicy):
   """Q^π(λ), and Q*(λ) with a greedy π (Harutyunyan et al., 2016): c = λ."""
 
-  trace = staticmethod(traces.harutyunyan_q_lambda)
+  @property
+  def trace(self) -> traces.Trace:
+    return traces.harutyunyan_q_lambda
 
 
 @dataclasses.dataclass(frozen=True)
