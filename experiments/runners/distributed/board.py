@@ -19,6 +19,7 @@ class _Member:
   Attributes:
     incarnation: how many processes the role had before; -1 before the first.
     last: the number of its last report.
+    updates_at_start: of the learner, when the process started.
     has_ended: whether its work is done.
     has_worked: whether it has reported any work.
     heard_at: when it was last heard of.
@@ -27,7 +28,7 @@ class _Member:
   """
 
   def __init__(self):
-    self.incarnation, self.last = -1, 0
+    self.incarnation, self.last, self.updates_at_start = -1, 0, 0
     self.has_ended = self.has_worked = False
     self.heard_at = time.monotonic()
     self.reason = ""
@@ -75,9 +76,11 @@ class Board:
     reported = member.incarnation >= 0 and not role.startswith("replay")
     silence = time.monotonic() - member.heard_at if reported else 0.0
     had_worked, reason = member.has_worked, member.reason
+    if role.startswith("replay"):  # It has if the learner could learn.
+      had_worked = self._updates > member.updates_at_start
     incarnation = member.incarnation + 1
     self._members[role] = member = _Member()
-    member.incarnation = incarnation
+    member.incarnation, member.updates_at_start = incarnation, self._updates
     self._events.append(
       messages.Started(role, incarnation, pid, silence, had_worked, reason)
     )

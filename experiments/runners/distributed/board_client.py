@@ -150,9 +150,8 @@ class BoardClient:
           return
         if self._is_fetch_due() and self.fetch():
           self._fetched_at = self.steps
-      except self._ray.exceptions.RayError:  # The board is gone, and the run with it.
-        self.news = self.news._replace(phase=messages.STOPPED)
-        return
+      except self._ray.exceptions.RayError:
+        os._exit(1)  # A process that cannot report is of no use; Ray restarts it.
       pause = self._next_pause(
         self._reported - before, pause + time.monotonic() - began
       )

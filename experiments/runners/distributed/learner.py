@@ -116,9 +116,12 @@ class LearnerProcess:
     return starving or self._learner.num_updates >= int(due)
 
   def _offer(self) -> None:
-    """Gives the weights to the thread that publishes them."""
+    """Gives the weights to the thread that publishes them.
+
+    They leave the device here: the next update may donate their buffers.
+    """
     (weights,) = self._learner.get_variables(["params"])
-    self._weights = (self._learner.num_updates, weights)
+    self._weights = (self._learner.num_updates, jax.device_get(weights))
 
   def _save(self) -> messages.LearnerState:
     reference = self._ray.put(self._learner.save())
@@ -133,7 +136,7 @@ class LearnerProcess:
     if offered is None or self._published == offered[0]:
       return more
     self._published, weights = offered
-    reference = self._ray.put(jax.device_get(weights))
+    reference = self._ray.put(weights)
     more["version"] = messages.Version(
       self._client.incarnation, self._published, [reference]
     )

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments import ray_cluster, run
+from explorax.experiments.runners.distributed import failures
 
 pytest.importorskip("ray")
 psutil = pytest.importorskip("psutil")
@@ -261,3 +262,20 @@ def test_a_run_that_fails_says_why_in_a_sentence(
   lines = [x for x in capsys.readouterr().err.splitlines() if sentence in x]
   assert len(lines) == 1 and lines[0].startswith("explorax: ")
   assert not _ours_left()
+
+
+def test_a_constructor_that_fails_says_why():
+  import ray
+
+  class Fails:
+    def __init__(self):
+      raise ValueError("no such game")
+
+    def run(self):
+      pass
+
+  process = ray.remote(Fails).options(num_cpus=0, max_restarts=-1).remote()
+  with pytest.raises(ray.exceptions.RayActorError) as told:
+    ray.get(process.run.remote())
+  stopped = failures.stopped("actor 3", told.value, [None])
+  assert str(stopped) == "the process of actor 3 failed: ValueError: no such game"
