@@ -270,8 +270,9 @@ class Board:
 
 def beginning(counts: Mapping[str, Any] | None) -> messages.State:
   """The state of a run that begins, or resumes from a checkpoint's counts."""
-  nothing = dict.fromkeys(("env_steps", "episodes", "updates", "evaluated_at"), 0)
-  nothing |= {"totals": {}, "metrics": {}, "seconds": 0.0}
+  nothing: dict[str, Any] = {"totals": {}, "metrics": {}, "seconds": 0.0}
+  for name in ("env_steps", "episodes", "updates", "evaluated_at"):
+    nothing[name] = 0
   return messages.State(
     nothing if counts is None else dict(counts), {}, None, messages.ACTING, {}
   )

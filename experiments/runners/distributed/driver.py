@@ -360,7 +360,9 @@ class _Driver:
     """
     role = self._roles[started.role]
     if started.incarnation > 0:
-      why = started.reason or "died (it was killed, ran out of memory or crashed)"
+      why = "died (it was killed, ran out of memory or crashed)"
+      if started.reason:
+        why = f"was ended, as {started.reason}"
       remedy = self._remedy(started.role)
       after = f" (after {started.silence:.1f} s)" if started.silence else ""
       self._hooks.on_replacement(

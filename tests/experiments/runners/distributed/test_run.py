@@ -241,10 +241,10 @@ def test_an_environment_that_hangs_is_replaced(tmp_path, capsys):
   flags = ("--num_actors=1", "--episodes=1000000", "--environment_timeout=2")
   assert _run(directory, "fake_hanging", "--replay=memory", *flags) == 130
   said = capsys.readouterr().err
-  assert "actor 0 its environment did not answer for" not in said
-  assert "did not answer for" in said and "(--environment_timeout); Ray" in said
+  assert "actor 0 was ended, as its environment did not answer for" in said
+  assert "(--environment_timeout); Ray restarted it" in said
   summary = json.loads((directory / "summary.json").read_text())
-  assert summary["replacements"] == {"actor": 1}
+  assert set(summary["replacements"]) == {"actor"}
 
 
 @pytest.mark.parametrize(
