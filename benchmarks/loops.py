@@ -1,4 +1,4 @@
-"""Steps through episodes, of the bare environment or of an actor."""
+"""Loops over episodes: of the bare environment, into replay, or of an actor."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -87,21 +87,6 @@ def inserting(
     environment,
     lambda timestep: adder.add_first(encoded(timestep)),
     lambda _: rng.integers(agent.spec.actions.num_values),
-    observe,
-  )
-
-
-def acting(environment: dm_env.Environment, actor: actor_lib.Actor) -> Loop:
-  """What Acme's loop does, without its books."""
-
-  def observe(action: Any, timestep: dm_env.TimeStep) -> None:
-    actor.observe(action, timestep)
-    actor.update()
-
-  return Loop(
-    environment,
-    actor.observe_first,
-    lambda timestep: actor.select_action(timestep.observation),
     observe,
   )
 
