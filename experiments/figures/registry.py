@@ -6,6 +6,7 @@ import re
 
 from explorax.experiments import errors, figures, overrides
 from explorax.experiments.figures import types
+from explorax.experiments.recording import summary
 
 
 def _discover() -> dict[str, types.Figure]:
@@ -31,10 +32,11 @@ FIGURES = _discover()
 def listing() -> str:
   """All figures, a line for each."""
   width = max(map(len, FIGURES))
-  return "\n".join(
-    f"{name:{width}}  {f.title} ({f.source}; {f.config.num_seeds} seeds)"
-    for name, f in FIGURES.items()
-  )
+  lines = []
+  for name, figure in FIGURES.items():
+    seeds = summary.count(figure.config.num_seeds, "seed")
+    lines.append(f"{name:{width}}  {figure.title} ({figure.source}; {seeds})")
+  return "\n".join(lines)
 
 
 def choose(names: str | None) -> list[types.Figure]:
