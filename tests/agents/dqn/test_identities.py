@@ -42,9 +42,12 @@ def change_member(params: Any, k: int) -> Any:
 
 
 def equal_members(a: Any, b: Any, size: int) -> list[bool]:
-  """Which members have the same parameters, to the bit."""
+  """Which members have the same parameters, to rounding in another program."""
   return [
-    all(np.array_equal(x, y) for x, y in zip(member(a, k), member(b, k), strict=True))
+    all(
+      np.allclose(x, y, rtol=0.0, atol=1e-8)
+      for x, y in zip(member(a, k), member(b, k), strict=True)
+    )
     for k in range(size)
   ]
 
