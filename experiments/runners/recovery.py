@@ -173,7 +173,7 @@ def guard(
   return RecoverableEnvironment(
     environment,
     role,
-    make=hooks.make_environment if config.max_env_failures else None,
+    make=hooks.make_environment,
     max_failures=config.max_env_failures,
     on_failure=hooks.on_env_failure,
   )
