@@ -1,6 +1,7 @@
 """The device runner: the rows, the updates and the pace of the local one."""
 
 import dataclasses
+import functools
 import os
 import signal
 
@@ -29,7 +30,13 @@ from explorax.environments import (
 )
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets
-from explorax.experiments.runners import core, device, device_program, errors
+from explorax.experiments.runners import (
+  core,
+  device,
+  device_host,
+  device_program,
+  errors,
+)
 from explorax.experiments.runners import training as training_lib
 
 GRIDWORLD = gridworld.GridWorld(5)
@@ -71,12 +78,44 @@ NGU = dataclasses.replace(
 )
 
 
+@functools.cache
 def make_agent(config) -> types.Agent:
+  """One for each config: its tests share what is compiled."""
   adapter = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
   spec = environments.spec(adapter)
   if isinstance(config, dqn_config.DQNConfig):
     return dqn_agent.make_agent(config, spec)
   return r2d2_agent.make_agent(config, spec)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_once():
+  """Programs of the same agent have the same compiled functions."""
+  make, made = device_program.Program, {}
+
+  def share(agent, environment, params, **sizes):
+    program = make(agent, environment, params, **sizes)
+    # They know nothing of the size at which learning begins.
+    replay = dataclasses.replace(agent.replay, min_size=1)
+    key = (agent.learner, replay, environment, program.num_envs, sizes["num_seeds"])
+    first = made.setdefault(key, program)
+    program.act, program.learn = first.act, first.learn
+    own = (*key, sizes.get("params_per_seed", False))
+    program._compiled_init = made.setdefault(own, program)._compiled_init
+    return program
+
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(device_program, "Program", share)
+    yield
+
+
+REPORT = 10
+
+
+@pytest.fixture(autouse=True)
+def _short_reports(monkeypatch):
+  """So that filling and learning are many calls of one compiled function each."""
+  monkeypatch.setattr(device_host, "STEPS_PER_REPORT", REPORT)
 
 
 def make_program(agent, num_envs=1, num_seeds=1) -> device_program.Program:
@@ -122,16 +161,18 @@ class Weights:
     return [self._params for _ in names]
 
 
-@pytest.mark.parametrize("config", [DQN, R2D2, NGU], ids=["dqn", "r2d2", "ngu"])
+@pytest.mark.parametrize("config", [DQN, NGU], ids=["dqn", "ngu"])
 def test_acts_and_learns_as_the_local_runner_does(config):
   """With its keys and weights: Acme's actor and adder make the same rows, and the
   learner's shell the same update of the same sample."""
   agent, key, num_steps = make_agent(config), jax.random.PRNGKey(3), 40
   program = make_program(agent)
-  state, _ = program.act(program.init(key), num_steps)
+  state = program.init(key)
+  for _ in range(0, num_steps, REPORT):
+    state, _ = program.act(state, REPORT)
 
   learner_key, actor_key, *_ = jax.random.split(key, 4)
-  weights = agent.learner.params(agent.learner.init(learner_key))
+  weights = agent.learner.params(jax.jit(agent.learner.init)(learner_key))
   memory = memory_replay.MemoryReplay(agent, seed=0)
   actor = actor_lib.Actor(
     agent,
@@ -165,7 +206,7 @@ def test_acts_and_learns_as_the_local_runner_does(config):
 
   _, sample_key = jax.random.split(state.key)
   replay = device_replay.DeviceReplay(agent, 1)
-  keys, sample = replay.sample(state.replay, sample_key)
+  keys, sample = jax.jit(replay.sample)(state.replay, sample_key)
   given = []
   learner = learner_lib.Learner(
     agent,
@@ -204,6 +245,7 @@ def test_updates_keep_to_the_configured_pace(config, num_envs, updates, steps):
   program = make_program(make_agent(config), num_envs)
   assert (program.updates_per_round, program.steps_per_round) == (updates, steps)
   state, _ = program.act(program.init(jax.random.PRNGKey(0)), 20)
+  compiled = program.learn._cache_size()
   state, report = program.learn(state, 6)
   assert state.learner.num_updates == 6 * updates
   assert state.steps == 20 + 6 * steps
@@ -211,10 +253,11 @@ def test_updates_keep_to_the_configured_pace(config, num_envs, updates, steps):
   assert bool(report.update.metrics["finite"])
   for _ in range(2):
     state, _ = program.learn(state, 6)
-  assert program.learn._cache_size() == 1
+  assert program.learn._cache_size() == compiled + 1
 
 
-def test_each_seed_runs_as_if_it_were_alone():
+def test_each_seed_runs_as_if_it_were_alone(monkeypatch):
+  monkeypatch.setattr(device_host, "STEPS_PER_REPORT", 2)
   agent = make_agent(DQN)
 
   def episodes(seeds, num_steps):
@@ -251,11 +294,11 @@ def test_reports_every_episode():
   (result,) = train(
     agent,
     seeds=[0],
-    steps=150,
+    steps=160,
     on_episode=told.append,
   )
-  assert 150 <= result.env_steps <= 152 and not result.interrupted
-  assert result.episodes == len(told) > 150 // 13
+  assert result.env_steps == 160 and not result.interrupted
+  assert result.episodes == len(told) > 160 // 13
   assert [e.episode for e in told] == list(range(1, len(told) + 1))
   ends = np.cumsum([e.episode_length for e in told])
   np.testing.assert_array_equal([e.env_steps for e in told], ends)
@@ -318,7 +361,8 @@ def test_frames_are_stored_once_and_joined_again():
   program = device_program.Program(agent, environment, (), num_envs=2, num_seeds=1)
   state, _ = program.act(program.init(jax.random.PRNGKey(0)), 20)
   assert state.replay.rows["observation"].shape[2:] == (1, 1, 1)
-  _, sample = program._agent.replay.sample(state.replay, jax.random.PRNGKey(1))
+  sample_of = jax.jit(program._agent.replay.sample)
+  _, sample = sample_of(state.replay, jax.random.PRNGKey(1))
   observations = types.join_frames(sample, 3).rows["observation"][:, 0, 0, 0]
   for shown in np.asarray(observations):
     expected = np.maximum(shown[-1] - np.array([2, 1, 0]), 0)
@@ -327,8 +371,10 @@ def test_frames_are_stored_once_and_joined_again():
   assert bool(report.update.metrics["finite"])
 
 
-def test_limits_are_kept_while_replay_fills():
-  agent = make_agent(dataclasses.replace(DQN, min_replay_size=350))
+def test_limits_are_kept_while_replay_fills(monkeypatch):
+  agent = make_agent(DQN)
+  fills = dataclasses.replace(agent.replay, min_size=350)
+  agent = dataclasses.replace(agent, replay=fills)
 
   def run(**limits):
     (result,) = train(agent, **limits)
@@ -338,6 +384,7 @@ def test_limits_are_kept_while_replay_fills():
   assert (short.env_steps, short.learner_updates) == (40, 0)
   assert not short.interrupted and np.isnan(short.steps_per_second)
   assert 3 <= run(episodes=3).episodes < 30
+  monkeypatch.setattr(device_host, "STEPS_PER_REPORT", 100)
   asked = iter([False, True])
   stopped = run(steps=10**6, stop=lambda: next(asked))
   assert stopped.interrupted and stopped.env_steps == 88  # The first of four shares.
@@ -402,9 +449,9 @@ def test_steps_are_counted_as_far_as_int32_goes():
   program = make_program(make_agent(R2D2))
   state = program.init(jax.random.PRNGKey(0))
   most = 2**31 - 1
-  state, _ = program.act(state._replace(steps=jnp.int32(most - 3)), 22)
+  state, _ = program.act(state._replace(steps=jnp.int32(most - 3)), 20)
   assert most - 10 < int(state.steps)
-  assert int(state.steps) % 4 == (most - 3 + 22) % 4  # Weights are fetched at 0.
+  assert int(state.steps) % 4 == (most - 3 + 20) % 4  # Weights are fetched at 0.
 
 
 def test_each_seed_has_parameters_of_its_own():
@@ -451,7 +498,9 @@ def test_stops_after_so_many_episodes_or_when_asked():
 def test_an_embedding_changes_between_episodes_only():
   agent = make_agent(NGU)
   program = make_program(agent, num_envs=2)
-  state, _ = program.act(program.init(jax.random.PRNGKey(0)), 20)
+  state = program.init(jax.random.PRNGKey(0))
+  for _ in range(20):
+    state, _ = program.act(state, 1)
   held = jax.device_get(state.weights.bonus.embedding)
   while True:
     state, report = program.learn(state, 1)
