@@ -1,6 +1,7 @@
 """What the engines' updates have in common."""
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,57 @@ from explorax.agents import types
 from explorax.exploration import schedules
 
 Tree = TypeVar("Tree")
+
+
+class Step(NamedTuple):
+  """A step of gradient descent.
+
+  Attributes:
+    params, opt_state: after the step.
+    loss, aux: what the loss returned before it.
+    gradients: of the loss, as they were before the optimizer.
+  """
+
+  params: Any
+  opt_state: Any
+  loss: jax.Array
+  aux: Any
+  gradients: Any
+
+
+def clipped(
+  optimizer: optax.GradientTransformation, max_gradient_norm: float | None
+) -> optax.GradientTransformation:
+  """The optimizer on gradients clipped to a global norm; None: not clipped."""
+  if max_gradient_norm is None:
+    return optimizer
+  return optax.chain(optax.clip_by_global_norm(max_gradient_norm), optimizer)
+
+
+def step(
+  optimizer: optax.GradientTransformation,
+  loss: Callable[..., tuple[jax.Array, Any]],
+  params: Any,
+  opt_state: Any,
+  *args: Any,
+) -> Step:
+  """One step of an optimizer on `loss(params, *args) → (loss, aux)`."""
+  (value, aux), gradients = jax.value_and_grad(loss, has_aux=True)(params, *args)
+  steps, opt_state = optimizer.update(gradients, opt_state, params)
+  return Step(optax.apply_updates(params, steps), opt_state, value, aux, gradients)
+
+
+def finish(
+  finite: jax.Array,
+  new: Tree,
+  old: Tree,
+  loss: jax.Array,
+  priorities: jax.Array,
+  metrics: dict[str, jax.Array],
+) -> tuple[Tree, types.LearnerOutput]:
+  """What an update returns: the new state if all is `finite`, else the old one."""
+  metrics = {"loss": loss, "finite": finite.astype(jnp.float32), **metrics}
+  return keep_if(finite, new, old), types.LearnerOutput(priorities, metrics)
 
 
 def importance_weights(
@@ -45,9 +97,12 @@ def copy_every(period: int, num_updates: jax.Array, params: Tree, target: Tree) 
 def keep_if(condition: jax.Array, new: Tree, old: Tree) -> Tree:
   """`new` where the condition holds, else `old`: the last good state.
 
-  Selecting fuses into the update itself.
+  Selecting fuses into the update itself. Leaves that are the same array in both (fixed
+  priors, for instance) are returned as they are.
   """
-  return jax.tree.map(lambda n, o: jnp.where(condition, n, o), new, old)
+  return jax.tree.map(
+    lambda n, o: o if n is o else jnp.where(condition, n, o), new, old
+  )
 
 
 def ensemble_loss(

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import optax
 
 from explorax import exploration, losses, networks
+from explorax.agents import updates
 from explorax.agents.bonuses import types
 
 
@@ -91,19 +92,23 @@ class RND(types.Bonus):
         nets.predictor.apply(predictor, observation),
         nets.target.apply(target, observation),
       )
-      return jnp.sum(mask * errors) / jnp.maximum(jnp.sum(mask), 1.0), errors
+      return updates.masked_mean(errors, mask), errors
 
     def compute(state: RNDState, inputs: types.Inputs) -> tuple[jax.Array, RNDState]:
-      gradients, errors = jax.grad(loss, has_aux=True)(
-        state.predictor, state.target, inputs.observation, inputs.mask
+      step = updates.step(
+        optimizer,
+        loss,
+        state.predictor,
+        state.opt_state,
+        state.target,
+        inputs.observation,
+        inputs.mask,
       )
-      updates, opt_state = optimizer.update(gradients, state.opt_state)
-      predictor = optax.apply_updates(state.predictor, updates)
-      errors = jax.lax.stop_gradient(errors)
+      errors = jax.lax.stop_gradient(step.aux)
       moments = exploration.update_ema_moments(
         state.moments, errors, self.decay, inputs.mask
       )
       r_int = _RND_NORMALISATIONS[self.normalisation](moments, errors)
-      return r_int, RNDState(predictor, state.target, opt_state, moments)
+      return r_int, RNDState(step.params, state.target, step.opt_state, moments)
 
     return types.LearnerBonus("source", init, compute)

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import optax
 
 from explorax import losses
-from explorax.agents import members, types
-from explorax.agents import updates as updates_lib
+from explorax.agents import members, types, updates
 from explorax.agents.bonuses import scaling
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.dqn import config as config_lib
@@ -32,13 +31,6 @@ class LearnerState(NamedTuple):
   noise_key: Any  # Of noisy networks; () where there is no noise.
 
 
-def make_optimizer(config: config_lib.DQNConfig) -> optax.GradientTransformation:
-  adam = optax.adam(config.learning_rate, b2=config.adam_b2, eps=config.adam_eps)
-  if config.max_gradient_norm is None:
-    return adam
-  return optax.chain(optax.clip_by_global_norm(config.max_gradient_norm), adam)
-
-
 def make_learner(
   config: config_lib.DQNConfig,
   values: values_lib.Values,
@@ -53,7 +45,10 @@ def make_learner(
   there are none. Explorers that do not see the reward learn from β r_int. Priorities
   are |δ_k| or the divergence, averaged over the members.
   """
-  optimizer = make_optimizer(config)
+  optimizer = updates.clipped(
+    optax.adam(config.learning_rate, b2=config.adam_b2, eps=config.adam_eps),
+    config.max_gradient_norm,
+  )
   size, num_exploiters = config.ensemble_size, config.num_members
   # The bonus that is computed here: an actor's comes with the sample.
   own = bonus if isinstance(bonus, bonus_types.LearnerBonus) else None
@@ -121,7 +116,7 @@ def make_learner(
       every_row=target.is_multi_step or own is not None,
       noise_key=noise_key,
     )
-    epsilon = updates_lib.exploration_epsilon(config, state.num_updates)
+    epsilon = updates.exploration_epsilon(config, state.num_updates)
 
     def apply_target(function: Any, transitions: Any, r_t: jax.Array) -> jax.Array:
       predictions, stream = transitions
@@ -163,13 +158,13 @@ def make_learner(
         windows.n_step_return(rewards)[..., None],
       )[..., 0]
       errors = jnp.maximum(divergences, 0.0)  # Below 0 by rounding only.
-      per_window = updates_lib.mean_over_members(divergences, windows.member_mask)
+      per_window = updates.mean_over_members(divergences, windows.member_mask)
     else:
-      per_window = updates_lib.ensemble_loss(td, windows.member_mask, config.max_abs_td)
+      per_window = updates.ensemble_loss(td, windows.member_mask, config.max_abs_td)
     metrics = {
       "td_error": jnp.mean(jnp.abs(td)),
       "q": jnp.mean(predictions.tm1.q),
-      "r_int": updates_lib.masked_mean(r_int, windows.real[:, :-1]),
+      "r_int": updates.masked_mean(r_int, windows.real[:, :-1]),
     }
     priorities = jnp.mean(errors, axis=0)
     return jnp.mean(weights * per_window), (priorities, metrics, bonus_state)
@@ -181,30 +176,26 @@ def make_learner(
     windows = windows_lib.make_windows(
       sample, config.discount, size, end, config.max_abs_reward
     )
-    weights = updates_lib.importance_weights(
+    weights = updates.importance_weights(
       sample, schedules.at(config.importance_exponent, state.num_updates)
     )
-    (value, (priorities, metrics, bonus_state)), gradients = jax.value_and_grad(
-      loss, has_aux=True
-    )(state.params, state, windows, weights)
-    updates, opt_state = optimizer.update(gradients, state.opt_state)
-    params = optax.apply_updates(state.params, updates)
-    num_updates = state.num_updates + 1
-    target_params = updates_lib.copy_every(
-      config.target_update_period, num_updates, params, state.target_params
+    step = updates.step(
+      optimizer, loss, state.params, state.opt_state, state, windows, weights
     )
+    priorities, metrics, bonus_state = step.aux
+    num_updates = state.num_updates + 1
     new = state._replace(
-      params=params,
-      target_params=target_params,
-      opt_state=opt_state,
+      params=step.params,
+      target_params=updates.copy_every(
+        config.target_update_period, num_updates, step.params, state.target_params
+      ),
+      opt_state=step.opt_state,
       bonus_state=bonus_state,
       num_updates=num_updates,
     )
     # The gradient of a squared error is finite where its square is.
-    finite = jnp.isfinite(value)
-    state = updates_lib.keep_if(finite, new, state)
-    metrics = {"loss": value, "finite": finite.astype(jnp.float32), **metrics}
-    return state, types.LearnerOutput(priorities, metrics)
+    finite = jnp.isfinite(step.loss)
+    return updates.finish(finite, new, state, step.loss, priorities, metrics)
 
   def params(state: LearnerState) -> values_lib.Weights:
     return values_lib.Weights(state.params, state.prior_params)

@@ -105,14 +105,11 @@ def make_training(
     metrics: dict[str, jax.Array] = {}
     for name, part in objectives.items():
       params = getattr(state, name)
-      (_, measured), gradients = jax.value_and_grad(part.loss, has_aux=True)(
-        params, state, frames
+      step = updates.step(
+        part.optimizer, part.loss, params, state.opt_states[name], state, frames
       )
-      steps, opt_states[name] = part.optimizer.update(
-        gradients, state.opt_states[name], params
-      )
-      trained[name] = optax.apply_updates(params, steps)
-      metrics.update(measured)
+      trained[name], opt_states[name] = step.params, step.opt_state
+      metrics.update(step.aux)
     return state._replace(**trained, opt_states=opt_states), metrics
 
   def weights(state: TrainingState) -> Weights:

@@ -63,9 +63,7 @@ def make_optimizer(config: config_lib.R2D2Config) -> optax.GradientTransformatio
     optimizer = optax.adam(rate, eps=config.optimizer_eps)
   else:
     optimizer = optax.rmsprop(rate, decay=0.99, eps=config.optimizer_eps)
-  if config.max_gradient_norm is None:
-    return optimizer
-  return optax.chain(optax.clip_by_global_norm(config.max_gradient_norm), optimizer)
+  return updates.clipped(optimizer, config.max_gradient_norm)
 
 
 def relabel(
@@ -247,11 +245,10 @@ def make_learner(
     )
     followed = jnp.broadcast_to(policy[:, None], batch.inputs.policy.shape)
     batch = batch._replace(inputs=batch.inputs._replace(policy=followed))
-    (value, (td, r_int, bonus_state, q)), gradients = jax.value_and_grad(
-      loss, has_aux=True
-    )(state.params, state, batch, policy, weights)
-    steps, opt_state = optimizer.update(gradients, state.opt_state, state.params)
-    params = optax.apply_updates(state.params, steps)
+    step = updates.step(
+      optimizer, loss, state.params, state.opt_state, state, batch, policy, weights
+    )
+    td, r_int, bonus_state, q = step.aux
     num_updates = state.num_updates + 1
     bonus_metrics: dict[str, jax.Array] = {}
     if training is not None:
@@ -260,33 +257,29 @@ def make_learner(
       bonus_state, bonus_metrics = training.update(
         bonus_state, observations, batch.action, num_real
       )
-    new = LearnerState(
-      params=params,
+    new = state._replace(
+      params=step.params,
       target_params=updates.copy_every(
-        config.target_update_period, num_updates, params, state.target_params
+        config.target_update_period, num_updates, step.params, state.target_params
       ),
-      prior_params=state.prior_params,
-      opt_state=opt_state,
+      opt_state=step.opt_state,
       bonus_state=bonus_state,
       key=key,
       num_updates=num_updates,
     )
-    finite = jnp.isfinite(value) & jnp.isfinite(optax.global_norm(gradients))
+    finite = jnp.isfinite(step.loss) & jnp.isfinite(optax.global_norm(step.gradients))
     finite &= jnp.all(jnp.isfinite(jnp.array([*bonus_metrics.values(), 0.0])))
-    state = updates.keep_if(finite, new, state)
     sizes = jnp.mean(jnp.abs(td), axis=0)
     priorities = jax.vmap(losses.sequence_priority, in_axes=(0, 0, None))(
       sizes, batch.trained, config.priority_eta
     )
     metrics = {
-      "loss": value,
-      "finite": finite.astype(jnp.float32),
       "td_error": updates.masked_mean(sizes, batch.trained),
       "q": updates.masked_mean(jnp.mean(q[:, :, :-1], axis=(0, 3)), batch.trained),
       "r_int": updates.masked_mean(r_int, batch.trained),
       **bonus_metrics,
     }
-    return state, types.LearnerOutput(priorities, metrics)
+    return updates.finish(finite, new, state, step.loss, priorities, metrics)
 
   def params(state: LearnerState) -> Weights:
     trained = () if training is None else training.weights(state.bonus_state)

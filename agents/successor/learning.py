@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import optax
 
 from explorax import exploration, losses
-from explorax.agents import types
-from explorax.agents import updates as updates_lib
+from explorax.agents import types, updates
 from explorax.agents.dqn import windows as windows_lib
 from explorax.agents.successor import config as config_lib
 from explorax.agents.successor import features as features_lib
@@ -114,37 +113,28 @@ def make_learner(
     state: LearnerState, sample: types.Sample
   ) -> tuple[LearnerState, types.LearnerOutput]:
     batch = windows_lib.make_windows(sample, config.discount, ensemble_size=1)
-    (value, (phi_tm1, td_q, q_tm1)), gradients = jax.value_and_grad(loss, has_aux=True)(
-      state.params, state, batch
-    )
-    updates, opt_state = optimizer.update(gradients, state.opt_state)
-    params = optax.apply_updates(state.params, updates)
+    step = updates.step(optimizer, loss, state.params, state.opt_state, state, batch)
+    phi_tm1, td_q, q_tm1 = step.aux
     num_updates = state.num_updates + 1
     regression = exploration.update_regression(
       state.regression, phi_tm1, batch.r_t[:, 0], config.regression_decay
     )
     posterior = posterior_of(regression, jnp.float32(sample.population))
-    new = LearnerState(
-      params=params,
-      target_psi=updates_lib.copy_every(
-        config.target_update_period, num_updates, params.psi, state.target_psi
+    new = state._replace(
+      params=step.params,
+      target_psi=updates.copy_every(
+        config.target_update_period, num_updates, step.params.psi, state.target_psi
       ),
-      opt_state=opt_state,
+      opt_state=step.opt_state,
       regression=regression,
       posterior=posterior,
       num_updates=num_updates,
-      key=state.key,
     )
     # A Cholesky factor that fails is NaN throughout, and so is the mean made of it.
-    finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(posterior.mean))
-    metrics = {
-      "loss": value,
-      "finite": finite.astype(jnp.float32),
-      "td_error": jnp.mean(jnp.abs(td_q)),
-      "q": jnp.mean(q_tm1),
-    }
-    state = updates_lib.keep_if(finite, new, state)
-    return state, types.LearnerOutput(jnp.abs(td_q), metrics)
+    finite = jnp.isfinite(step.loss) & jnp.all(jnp.isfinite(posterior.mean))
+    sizes = jnp.abs(td_q)
+    metrics = {"td_error": jnp.mean(sizes), "q": jnp.mean(q_tm1)}
+    return updates.finish(finite, new, state, step.loss, sizes, metrics)
 
   def params(state: LearnerState) -> Weights:
     return Weights(state.params.psi, state.posterior)
