@@ -19,7 +19,11 @@ from explorax.exploration import schedules
 
 
 class LearnerState(NamedTuple):
-  """All that learning keeps."""
+  """All that learning keeps.
+
+  `()` stands for what there is not: target_prior_params are the target network's own
+  where priors are distinct, and noise_key is that of noisy networks.
+  """
 
   params: Any
   target_params: Any
@@ -28,7 +32,7 @@ class LearnerState(NamedTuple):
   opt_state: Any
   bonus_state: Any
   num_updates: jax.Array
-  noise_key: Any  # Of noisy networks; () where there is no noise.
+  noise_key: Any
 
 
 def make_learner(
@@ -53,18 +57,18 @@ def make_learner(
   # The bonus that is computed here: an actor's comes with the sample.
   own = bonus if isinstance(bonus, bonus_types.LearnerBonus) else None
   target = config.target
+  has_distinct_priors = config.target_prior == "distinct"
   sees_bonus = members.sees_bonus(config)
   sees_reward = (jnp.arange(size) < num_exploiters) | config.explorers_see_reward
 
   def init(key: jax.Array) -> LearnerState:
     keys = jax.random.split(key, 4)
     params = values.init(keys[0])
-    target_prior_key = keys[2] if config.target_prior == "distinct" else keys[1]
     return LearnerState(
       params=params,
       target_params=params,
       prior_params=values.init_prior(keys[1]),
-      target_prior_params=values.init_prior(target_prior_key),
+      target_prior_params=values.init_prior(keys[2]) if has_distinct_priors else (),
       opt_state=optimizer.init(params),
       bonus_state=() if own is None else own.init(keys[3]),
       num_updates=jnp.int32(0),
@@ -108,10 +112,12 @@ def make_learner(
     noise_key = None
     if values.is_noisy:  # It is drawn anew for each update.
       noise_key = jax.random.fold_in(state.noise_key, state.num_updates)
+    priors = state.prior_params
+    target_priors = state.target_prior_params if has_distinct_priors else priors
     predictions = predictions_lib.predict(
       values,
-      values_lib.Weights(params, state.prior_params),
-      values_lib.Weights(state.target_params, state.target_prior_params),
+      values_lib.Weights(params, priors),
+      values_lib.Weights(state.target_params, target_priors),
       windows,
       every_row=target.is_multi_step or own is not None,
       noise_key=noise_key,

@@ -38,7 +38,7 @@ class Reference:
     self.params, self.target = flat(state.params), flat(state.target_params)
     if config.prior_scale:
       self.prior = flat(state.prior_params)
-      self.target_prior = flat(state.target_prior_params)
+      self.target_prior = flat(state.target_prior_params or state.prior_params)
     self.moments = [{k: np.zeros_like(v) for k, v in self.params.items()} for _ in "mv"]
     self.num_updates = 0
 
