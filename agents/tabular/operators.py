@@ -137,7 +137,8 @@ def error_matrix(
       M = (I − γ P^{cμ})⁻¹ (γ P^π − γ P^{cμ})
 
   What is left of the error Q − Q^π after one application (lemma 1). Iterating R
-  converges for every Q if and only if the spectral radius of M is below 1.
+  converges for every Q if and only if the spectral radius of M is below 1. The sums of
+  |M| over its rows are each pair's contraction factor: above 1, some error expands.
 
   Args:
     kind, mdp, pi, mu, discount, lambda_: as in `apply`.
@@ -153,27 +154,6 @@ def error_matrix(
   )(jnp.eye(size, dtype=kernel.dtype))
   rest = discount * pair_matrix(mdp, pi) - kernel @ of_baseline
   return jnp.linalg.solve(jnp.eye(size, dtype=kernel.dtype) - kernel, rest)
-
-
-def contraction_factors(
-  kind: str,
-  mdp: random_mdps.MDP,
-  pi: Array,
-  mu: Array,
-  discount: float | Array,
-  lambda_: float | Array,
-) -> Array:
-  """The least η(x, a) with |RQ − Q^π|(x, a) ≤ η(x, a) ‖Q − Q^π‖∞ for every Q.
-
-  The sums of |M| over its rows (`error_matrix`). Where 0 ≤ c ≤ π/μ, M has no negative
-  entry, and they are remark 1's 1 − (1 − γ) E_μ[Σ γ^t Π c]. Above 1 the operator
-  expands some error. Arguments are those of `error_matrix`.
-
-  Returns:
-    `[S, A]`.
-  """
-  matrix = error_matrix(kind, mdp, pi, mu, discount, lambda_)
-  return jnp.sum(jnp.abs(matrix), axis=-1).reshape(pi.shape)
 
 
 class Moments(NamedTuple):

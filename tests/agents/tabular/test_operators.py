@@ -63,6 +63,12 @@ def batched(name, kind=None):
   return jax.vmap(function, _IN_AXES.get(name, (0, 0, 0, None, None)))
 
 
+def contraction_factors(kind, *args):
+  """The least η(x, a) with |RQ − Q^π|(x, a) ≤ η(x, a) ‖Q − Q^π‖∞ for every Q."""
+  matrix = batched("error_matrix", kind)(*args)
+  return np.sum(np.abs(matrix), axis=-1).reshape(args[1].shape)
+
+
 def norm(q):
   return np.max(np.abs(q), axis=(-2, -1))
 
@@ -91,7 +97,7 @@ def test_values_solve_bellman_s_equations():
 def test_theorem_1_safe_traces_contract_to_the_target_s_values(kind, lambda_):
   rng = np.random.default_rng(6)
   mdp, pi, mu = draw_mdps(rng)
-  factors = batched("contraction_factors", kind)(mdp, pi, mu, DISCOUNT, lambda_)
+  factors = contraction_factors(kind, mdp, pi, mu, DISCOUNT, lambda_)
   assert np.all(norm(factors) <= DISCOUNT + 1e-12)
   q_pi = batched("q_pi")(mdp, pi, DISCOUNT)
   apply = batched("apply", kind)
@@ -108,7 +114,7 @@ def test_the_error_matrix_is_the_operator_s_and_its_worst_row_is_reached(kind):
   rng = np.random.default_rng(7)
   mdp, pi, mu = draw_mdps(rng)
   matrix = batched("error_matrix", kind)(mdp, pi, mu, DISCOUNT, 0.8)
-  factors = batched("contraction_factors", kind)(mdp, pi, mu, DISCOUNT, 0.8)
+  factors = contraction_factors(kind, mdp, pi, mu, DISCOUNT, 0.8)
   worst = np.argmax(factors.reshape(NUM_MDPS, -1), axis=1)
   signs = np.sign(matrix[np.arange(NUM_MDPS), worst]).reshape(pi.shape)
   q = rng.normal(size=pi.shape)
@@ -123,7 +129,8 @@ def test_the_error_matrix_is_the_operator_s_and_its_worst_row_is_reached(kind):
 def test_remark_1_the_contraction_of_each_pair(kind):
   """η = 1 − (1 − γ) E_μ[Σ γ^t Π c], the sum being made term by term."""
   rng = np.random.default_rng(8)
-  mdp, pi, mu = one_mdp(rng, 4, 3)
+  batch = draw_mdps(rng, 1, 4, 3)
+  mdp, pi, mu = jax.tree.map(lambda x: x[0], batch)
   c = 0.9 * np.asarray(pi if kind == "tree_backup" else np.minimum(1, pi / mu))
   total, term = np.zeros(pi.shape), np.ones(pi.shape)
   for _ in range(400):
@@ -131,7 +138,7 @@ def test_remark_1_the_contraction_of_each_pair(kind):
     term = DISCOUNT * np.asarray(mdp.transitions) @ np.sum(mu * c * term, axis=1)
   eta = 1 - (1 - DISCOUNT) * total
   assert eta.min() >= 0 and eta.max() <= DISCOUNT
-  found = operators.contraction_factors(kind, mdp, pi, mu, DISCOUNT, 0.9)
+  found = contraction_factors(kind, *batch, DISCOUNT, 0.9)[0]
   np.testing.assert_allclose(found, eta, atol=1e-12)
 
 
@@ -163,7 +170,7 @@ def test_without_a_trace_it_is_bellman_s(kind):
 def test_retrace_contracts_no_less_than_tree_backup(lambda_):
   mdp, pi, mu = draw_mdps(np.random.default_rng(11))
   retrace, tree_backup = (
-    batched("contraction_factors", kind)(mdp, pi, mu, DISCOUNT, lambda_)
+    contraction_factors(kind, mdp, pi, mu, DISCOUNT, lambda_)
     for kind in ("retrace", "tree_backup")
   )
   assert np.all(retrace <= tree_backup + 1e-12)
@@ -197,7 +204,7 @@ def test_uncorrected_traces_contract_as_far_as_the_bound_says(distance):
   is ε away: no error of one pair makes up for another's."""
   mdp, pi, _ = draw_mdps(np.random.default_rng(13))
   mu = jax.vmap(random_mdps.away_from, (0, None))(pi, distance)
-  found = batched("contraction_factors", "harutyunyan_q_lambda")
+  found = functools.partial(contraction_factors, "harutyunyan_q_lambda")
   bound = (1 - DISCOUNT) / (DISCOUNT * distance)
   assert np.all(norm(found(mdp, pi, mu, DISCOUNT, min(1.0, 0.999 * bound))) < 1)
   at_one = DISCOUNT * distance / (1 - DISCOUNT)
@@ -340,7 +347,7 @@ def test_float32_stays_float32():
   def all_of_them(mdp, pi, mu, q):
     return (
       operators.apply("retrace", mdp, pi, mu, q, DISCOUNT, 0.9),
-      operators.contraction_factors("tree_backup", mdp, pi, mu, DISCOUNT, 0.9),
+      operators.error_matrix("tree_backup", mdp, pi, mu, DISCOUNT, 0.9)[:2, :2],
       operators.moments("expected_sarsa_lambda", mdp, pi, mu, q, DISCOUNT, 0.9, 3),
       operators.non_markov_mean(mdp, pi, mu, q, DISCOUNT, 0.9, 3),
       operators.q_star(mdp, DISCOUNT),
