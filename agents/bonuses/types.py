@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import dm_env
 import jax
+import jax.numpy as jnp
 
 
 def check_end(end: str) -> None:
@@ -60,6 +61,46 @@ class Inputs:
 
   def __post_init__(self):
     check_end(self.end)
+
+  @classmethod
+  def of_windows(
+    cls,
+    td: jax.Array,
+    action: jax.Array,
+    q_tm1: jax.Array,
+    q_t: jax.Array,
+    observation: jax.Array,
+    mask: jax.Array,
+    end: str,
+  ) -> "Inputs":
+    """The B · T transitions of windows of T + 1 rows.
+
+    Args:
+      td: `[K, B, T]`.
+      action: int32 `[B, T + 1]`.
+      q_tm1, q_t: `[K, B, T, A]`.
+      observation: `[B, T + 1, ...]`.
+      mask: float32 `[B, T]`.
+      end: of the bonus.
+    """
+
+    def flat(x: jax.Array) -> jax.Array:
+      return jnp.reshape(x, (-1, *x.shape[2:]))
+
+    def flat_members(x: jax.Array) -> jax.Array:
+      return jnp.reshape(x, (x.shape[0], -1, *x.shape[3:]))
+
+    inputs = cls(
+      td=flat_members(td),
+      a_tm1=flat(action[:, :-1]),
+      q_tm1=flat_members(q_tm1),
+      q_t=flat_members(q_t),
+      observation_tm1=flat(observation[:, :-1]),
+      observation_t=flat(observation[:, 1:]),
+      mask=flat(mask),
+      end=end,
+    )
+    return jax.lax.stop_gradient(inputs)
 
   @property
   def observation(self) -> jax.Array:

@@ -75,37 +75,6 @@ def make_learner(
       noise_key=jax.random.fold_in(key, 4) if values.is_noisy else (),
     )
 
-  def compute_bonus(
-    state: LearnerState,
-    windows: windows_lib.Windows,
-    predictions: target_types.Predictions,
-    td: jax.Array,
-  ) -> tuple[jax.Array, Any]:
-    """r_int `[B, n]` of each transition, from what `each_transition` gives of it."""
-    assert own is not None
-    shape = windows.r_t.shape
-    observation = windows.observation
-
-    def flat(x: jax.Array) -> jax.Array:
-      return jnp.reshape(x, (-1, *x.shape[2:]))
-
-    def exploiters(x: jax.Array) -> jax.Array:
-      return jnp.reshape(x[:num_exploiters], (num_exploiters, -1, *x.shape[3:]))
-
-    inputs = bonus_types.Inputs(
-      td=exploiters(td),
-      a_tm1=flat(windows.action[:, :-1]),
-      q_tm1=exploiters(predictions.q_tm1),
-      q_t=exploiters(predictions.q_t_selector),
-      observation_tm1=flat(observation[:, :-1]),
-      observation_t=flat(observation[:, 1:]),
-      mask=flat(windows.real[:, :-1]),
-      end=own.end,
-    )
-    inputs = jax.lax.stop_gradient(inputs)
-    r_int, bonus_state = own.compute(state.bonus_state, inputs)
-    return jnp.reshape(r_int, shape), bonus_state
-
   def loss(
     params: Any, state: LearnerState, windows: windows_lib.Windows, weights: jax.Array
   ) -> tuple[jax.Array, tuple[jax.Array, dict[str, jax.Array], Any]]:
@@ -148,7 +117,17 @@ def make_learner(
       extrinsic = td[..., None]
       if windows.n > 1:
         extrinsic = apply_target(mean_td, each, rewards)
-      r_int, bonus_state = compute_bonus(state, windows, each[0], extrinsic)
+      inputs = bonus_types.Inputs.of_windows(
+        extrinsic[:num_exploiters],
+        windows.action,
+        each[0].q_tm1[:num_exploiters],
+        each[0].q_t_selector[:num_exploiters],
+        windows.observation,
+        windows.real[:, :-1],
+        own.end,
+      )
+      flat, bonus_state = own.compute(bonus_state, inputs)
+      r_int = jnp.reshape(flat, r_int.shape)
     if config.beta > 0:
       bonus_of_members = scaling.scaled_bonus(r_int, config.beta, sees_bonus)
       rewards += bonus_of_members

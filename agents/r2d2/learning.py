@@ -166,30 +166,20 @@ def make_learner(
   def bonus_inputs(
     end: str, td: jax.Array, q: jax.Array, batch: _Batch
   ) -> bonus_types.Inputs:
-    """The exploiters' values and errors on the scale of rewards, time in the batch."""
+    """The exploiters' values and errors, on the scale of rewards."""
     q = q[:num_exploiters]
-    observation = batch.inputs.observation
     a_tm1 = batch.action[:, :-1]
     q_a = jnp.take_along_axis(q[:, :, :-1], a_tm1[None, ..., None], axis=-1)[..., 0]
     td = tx.apply_inv(td + q_a) - tx.apply_inv(q_a)
-
-    def flat(x: jax.Array) -> jax.Array:
-      return jnp.reshape(x, (-1, *x.shape[2:]))
-
-    def flat_values(x: jax.Array) -> jax.Array:
-      return jnp.reshape(tx.apply_inv(x), (num_exploiters, -1, x.shape[-1]))
-
-    inputs = bonus_types.Inputs(
-      td=jnp.reshape(td, (num_exploiters, -1)),
-      a_tm1=flat(a_tm1),
-      q_tm1=flat_values(q[:, :, :-1]),
-      q_t=flat_values(q[:, :, 1:]),
-      observation_tm1=flat(observation[:, :-1]),
-      observation_t=flat(observation[:, 1:]),
-      mask=flat(batch.trained),
-      end=end,
+    return bonus_types.Inputs.of_windows(
+      td,
+      batch.action,
+      tx.apply_inv(q[:, :, :-1]),
+      tx.apply_inv(q[:, :, 1:]),
+      batch.inputs.observation,
+      batch.trained,
+      end,
     )
-    return jax.lax.stop_gradient(inputs)
 
   def loss(
     params: Any,
