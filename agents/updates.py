@@ -95,10 +95,10 @@ def copy_every(period: int, num_updates: jax.Array, params: Tree, target: Tree) 
 
 
 def keep_if(condition: jax.Array, new: Tree, old: Tree) -> Tree:
-  """`new` where the condition holds, else `old`: the last good state.
+  """`new` where the condition holds, else `old`.
 
-  Selecting fuses into the update itself. Leaves that are the same array in both (fixed
-  priors, for instance) are returned as they are.
+  Leaves that are the same array in both, such as fixed priors, are returned as they
+  are. Selecting the others fuses into what computes them.
   """
   return jax.tree.map(
     lambda n, o: o if n is o else jnp.where(condition, n, o), new, old

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from explorax import exploration
-from explorax.agents import types
+from explorax.agents import types, updates
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.dqn import config as config_lib
 from explorax.agents.dqn import values as values_lib
@@ -73,7 +73,7 @@ def make_actor(
     first = timestep.step_type == dm_env.StepType.FIRST
     begun = rule.begin_episode(begin_key, state.rule_state, params.env_steps)
     observed = rule.observe(timestep.reward, state.rule_state)
-    rule_state = jax.tree.map(lambda a, b: jnp.where(first, a, b), begun, observed)
+    rule_state = updates.keep_if(first, begun, observed)
 
     weights = params.weights
     observation = jnp.asarray(timestep.observation)
@@ -86,17 +86,13 @@ def make_actor(
       uniform_key = jax.random.fold_in(state.key, 5)
       action = jax.random.randint(uniform_key, (), 0, num_actions, jnp.int32)
       drawn = (action, jnp.float32(1 / num_actions), rule_state)
-      selected = jax.tree.map(
-        lambda a, b: jnp.where(params.env_steps < random_steps, a, b), drawn, selected
-      )
+      selected = updates.keep_if(params.env_steps < random_steps, drawn, selected)
     action, prob, rule_state = selected
     bonus_state, r_int = state.bonus_state, jnp.float32(0)
     if own is not None:
       last = timestep.step_type == dm_env.StepType.LAST
       begun_bonus = own.begin_episode(bonus_state)
-      bonus_state = jax.tree.map(
-        lambda a, b: jnp.where(first, a, b), begun_bonus, bonus_state
-      )
+      bonus_state = updates.keep_if(first, begun_bonus, bonus_state)
       r_int, bonus_state = own.observe((), bonus_state, observation, action, last)
     extras = make_extras(mask_key, prob, rule.policy(rule_state), r_int)
     return action, ActorState(key, rule_state, bonus_state, extras)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from explorax import exploration, networks
-from explorax.agents import types
+from explorax.agents import types, updates
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.r2d2 import config as config_lib
 from explorax.agents.r2d2 import learning
@@ -118,10 +118,8 @@ def make_actor(
     first = timestep.step_type == dm_env.StepType.FIRST
     last = timestep.step_type == dm_env.StepType.LAST
     begun = begin_episode(begin_key, state, params.env_steps)
-    going_on = state._replace(
-      rule_state=rule.observe(timestep.reward, state.rule_state)
-    )
-    state = jax.tree.map(lambda a, b: jnp.where(first, a, b), begun, going_on)
+    resumed = state._replace(rule_state=rule.observe(timestep.reward, state.rule_state))
+    state = updates.keep_if(first, begun, resumed)
 
     weights: learning.Weights = params.weights
     observation = jnp.asarray(timestep.observation)
