@@ -152,12 +152,14 @@ class NeverGiveUp(types.Bonus):
       init=self._init,
       begin_episode=self._begin_episode,
       observe=self._make_observe(controllable, rnd, look),
-      training=training.make_training(
-        f,
-        rnd,
-        self.embedding_size if self.probe else None,
-        self._make_objectives(f, rnd, observation_spec),
-        self.num_frames,
+      training=types.Training(
+        *training.make_training(
+          f,
+          rnd,
+          self.embedding_size if self.probe else None,
+          self._make_objectives(f, rnd, observation_spec),
+          self.num_frames,
+        )
       ),
       # Within an episode f must not change: the memory holds what it made of states.
       refresh=lambda held, fresh: fresh._replace(embedding=held.embedding),

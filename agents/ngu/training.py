@@ -9,7 +9,6 @@ import optax
 
 from explorax import losses, networks
 from explorax.agents import updates
-from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.ngu import probe, rows_of_state
 
 
@@ -66,7 +65,7 @@ def make_training(
   probe_size: int | None,
   objectives: Mapping[str, Objective],
   num_frames: int,
-) -> bonus_types.Training:
+) -> tuple[Callable[..., TrainingState], Callable[..., Any], Callable[..., Weights]]:
   """Trains each part on the last frames of windows.
 
   Args:
@@ -75,6 +74,9 @@ def make_training(
     probe_size: of the embedding that the probe reads; None without a probe.
     objectives: of the parts to be trained, by their names in `TrainingState`.
     num_frames: F, of the end of each window.
+
+  Returns:
+    The functions of a `bonuses.types.Training`: init, update and weights.
   """
 
   def init(key: jax.Array) -> TrainingState:
@@ -114,7 +116,7 @@ def make_training(
     f = () if embedding is None else state.embedding.embedding
     return Weights(f, state.predictor, state.target)
 
-  return bonus_types.Training(init, update, weights)
+  return init, update, weights
 
 
 def inverse_dynamics(
