@@ -213,19 +213,24 @@ def _restrict(port: int) -> None:
 class ReverbWriter:
   """Appends records to a trajectory writer, and makes items of windows of them."""
 
-  def __init__(self, agent: types.Agent, client: reverb.Client):
+  def __init__(self, agent: types.Agent, client: reverb.Client, chunk_bytes: int = 0):
+    """Args: chunk_bytes: transitions are sent in chunks of so many, not one by one."""
     spec = agent.replay
     self._spec = spec
     self._packers = _packers(agent)
     self._lengths = _lengths(spec)
-    self._writer = client.trajectory_writer(num_keep_alive_refs=spec.window_frames)
     # Long windows overlap: automatic chunk lengths (one row) would cost them several
     # times the memory. Transitions get short chunks, so that they are seen at once.
-    chunk = spec.window_rows // 2 if spec.length > 1 else 1
+    num_bytes = max(packer.num_bytes for packer in self._packers.values())
+    chunk = (
+      spec.window_rows // 2 if spec.length > 1 else max(1, chunk_bytes // num_bytes)
+    )
+    kept = max(chunk, spec.window_frames)
+    self._writer = client.trajectory_writer(num_keep_alive_refs=kept)
     for name in self._packers:
       self._writer.configure(
         (name,),
-        num_keep_alive_refs=spec.window_frames,
+        num_keep_alive_refs=kept,
         max_chunk_length=chunk if name in self._lengths else 1,
       )
     self._begins_episode = True

@@ -14,6 +14,7 @@ from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
 from explorax.experiments import config as config_lib
+from explorax.experiments import threads
 from explorax.experiments.runners import core, recovery
 from explorax.experiments.runners.distributed import (
   board_client,
@@ -32,6 +33,18 @@ FAILURES = 2**20
 
 class _OverError(Exception):
   """Acting is over, perhaps in mid-episode."""
+
+
+def unpickled(agent_and_make: bytes) -> tuple[types.Agent, core.MakeEnvironment]:
+  """The agent and `make_environment`, in a process that computes with one thread.
+
+  Unpickling an agent's arrays initialises jax, which reads how many threads to use only
+  then; Ray would unpickle the arguments of a constructor before it runs.
+  """
+  import ray
+
+  threads.use_one_thread()
+  return ray.cloudpickle.loads(agent_and_make)
 
 
 class EnvSlot:
@@ -96,26 +109,25 @@ class ActorProcess:
 
   def __init__(
     self,
-    agent: types.Agent,
+    agent_and_make: bytes,
     config: config_lib.RunConfig,
     limit: rate_limit.RateLimit,
     key: Any,
     number: int,
-    make_environment: core.MakeEnvironment,
     run: str,
   ):
     """Prepares to act; a process that replaces another acts with other random numbers.
 
     Args:
-      agent: of the run.
+      agent_and_make: the agent and `make_environment`, pickled (see `unpickled`).
       config: of the run.
       limit: of the shard.
       key: of acting.
       number: of the process, i. With E environments each, it has the actors from E · i
         on of the agent's E · num_actors.
-      make_environment: called with a number for each environment.
       run: its name.
     """
+    agent, make_environment = unpickled(agent_and_make)
     num_envs, num_actors = config.num_envs or 1, config.num_actors or 1
     period = config.variable_update_period
     if period is None:

@@ -154,16 +154,16 @@ class _Processes:
       self._run,
       num_gpus=config.learner_gpus or 0,
     ).run.remote()
+    agent_and_make = ray.cloudpickle.dumps((agent, hooks.make_environment))
     for i, role in enumerate(actors):
       self.tasks[role] = self._start(
         role,
         actor.ActorProcess,
-        agent,
+        agent_and_make,
         config,
         limit,
         np.asarray(jax.random.fold_in(actor_key, i)),
         i,
-        hooks.make_environment,
         self._run,
         runtime_env={"env_vars": _ONE_CORE},
       ).run.remote()
@@ -171,10 +171,9 @@ class _Processes:
       self.tasks[messages.EVALUATOR] = self._start(
         messages.EVALUATOR,
         evaluator.EvaluatorProcess,
-        agent,
+        agent_and_make,
         config,
         np.asarray(core.evaluation_key(actor_key)),
-        hooks.make_environment,
         None if hooks.watcher is None else hooks.watcher.draws,
         self._run,
         runtime_env={"env_vars": _ONE_CORE},

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.agents import types
 from explorax.agents.wiring import builder as builder_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import clock, core, evaluation, recovery
@@ -53,23 +52,22 @@ class EvaluatorProcess:
 
   def __init__(
     self,
-    agent: types.Agent,
+    agent_and_make: bytes,
     config: config_lib.RunConfig,
     key: Any,
-    make_environment: core.MakeEnvironment,
     draws: bool | None,
     run: str,
   ):
     """Prepares to evaluate.
 
     Args:
-      agent: of the run.
+      agent_and_make: see `actor.unpickled`.
       config: of the run.
       key: of acting.
-      make_environment: makes the environment.
       draws: whether there is a watcher that wants pictures; None: there is none.
       run: its name.
     """
+    agent, make_environment = actor.unpickled(agent_and_make)
     self._every = config.eval_every
     self._client = board_client.BoardClient(run, messages.EVALUATOR)
     self._done_at = 0

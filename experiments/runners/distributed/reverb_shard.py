@@ -21,6 +21,7 @@ from explorax.experiments.runners.distributed import (
 
 _STEPS = "steps"  # The table of the rate limiter: an item for so many steps.
 _MAX_PENDING = 64  # Windows of a writer on their way.
+_CHUNK_BYTES = 4096  # What a message costs, it costs per chunk and item.
 _ENDLESS = 2**31 - 1
 
 
@@ -97,7 +98,7 @@ class ReverbClient:
 
   def writer(self, name: str, incarnation: int) -> "ReverbWriter":
     del name, incarnation
-    return ReverbWriter(self._agent, self._client)
+    return ReverbWriter(self._agent, self._client, _CHUNK_BYTES)
 
   def limiter(self) -> "ReverbLimiter":
     return ReverbLimiter(self._client)
@@ -122,6 +123,7 @@ class ReverbWriter(reverb_replay.ReverbWriter):
     self._begins_episode = True
 
   def wait(self, seconds: float) -> bool:
+    _flushed(self._writer, 0, 0.0)  # Sends what fills no chunk yet.
     return _flushed(self._writer, _MAX_PENDING, seconds)
 
 

@@ -188,3 +188,31 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path)
   # No writer holds rows of the open episode any more; windows alone do.
   held = sum(shards[0]._replay._holders) - sum(other._replay._holders)
   assert held == agent.replay.window_rows
+
+
+@pytest.mark.reverb
+def test_rows_of_a_chunk_are_in_replay_when_the_writer_has_waited():
+  import reverb
+
+  from explorax.agents.wiring import reverb_replay
+  from explorax.experiments.runners.distributed import reverb_shard
+
+  agent = _agent()
+  server = reverb.Server([reverb_replay.make_table(agent)])
+  client = reverb_shard.ReverbClient(agent, f"localhost:{server.port}")
+  writer = client.writer("actor 0", 0)
+  rows = adder.WindowAdder(agent, writer)
+  rows.add_first(_first())
+
+  def num_stored():
+    return client._client.server_info()[reverb_replay.TABLE].current_size
+
+  for value in range(3):
+    _act(rows, float(value), 1)
+  assert num_stored() == 0  # The chunk has room for more.
+  writer.wait(1.0)
+  until = time.monotonic() + 20
+  while num_stored() < rows.num_windows and time.monotonic() < until:
+    time.sleep(0.01)
+  assert num_stored() == rows.num_windows > 0
+  server.stop()
