@@ -22,6 +22,7 @@ from explorax.experiments.runners.distributed import (
 _STEPS = "steps"  # The table of the rate limiter: an item for so many steps.
 _MAX_PENDING = 64  # Windows of a writer on their way.
 _CHUNK_BYTES = 4096  # What a message costs, it costs per chunk and item.
+_ROWS_OF_EPISODE = 1024  # Of Reverb's, at least.
 _ENDLESS = 2**31 - 1
 
 
@@ -118,9 +119,14 @@ class ReverbWriter(reverb_replay.ReverbWriter):
   """Does not wait for the server."""
 
   def end_episode(self) -> None:
+    self._begins_episode = True
+    # Windows do not reach back over the rows of the adder's episode. Reverb's own
+    # episodes, which end a chunk and send it, may be longer: ending one costs as much
+    # as several rows.
+    if self._writer.episode_steps < _ROWS_OF_EPISODE:
+      return
     with contextlib.suppress(reverb.errors.DeadlineExceededError):
       self._writer.end_episode(clear_buffers=True, timeout_ms=0)
-    self._begins_episode = True
 
   def wait(self, seconds: float) -> bool:
     _flushed(self._writer, 0, 0.0)  # Sends what fills no chunk yet.

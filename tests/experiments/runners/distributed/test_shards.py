@@ -191,7 +191,7 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path)
 
 
 @pytest.mark.reverb
-def test_rows_of_a_chunk_are_in_replay_when_the_writer_has_waited():
+def test_rows_in_chunks_reach_reverb_and_windows_cross_no_episode():
   import reverb
 
   from explorax.agents.wiring import reverb_replay
@@ -207,12 +207,19 @@ def test_rows_of_a_chunk_are_in_replay_when_the_writer_has_waited():
   def num_stored():
     return client._client.server_info()[reverb_replay.TABLE].current_size
 
-  for value in range(3):
-    _act(rows, float(value), 1)
+  _act(rows, 0.0, 2)
   assert num_stored() == 0  # The chunk has room for more.
+  for value in (0.0, 1.0, 2.0):  # The first episode resumes.
+    if value:
+      rows.add_first(_first())  # The episode before is broken off.
+    _act(rows, value, 3)
   writer.wait(1.0)
   until = time.monotonic() + 20
   while num_stored() < rows.num_windows and time.monotonic() < until:
     time.sleep(0.01)
   assert num_stored() == rows.num_windows > 0
+  batches = client._windows.batches()
+  rewards = np.concatenate([next(batches)[1].rows["reward"] for _ in range(10)])
+  assert set(np.unique(rewards)) == {0.0, 1.0, 2.0}
+  assert (rewards == rewards[:, :1]).all()  # No window crosses two episodes.
   server.stop()
