@@ -12,12 +12,13 @@ from explorax.experiments import errors, job, run
 from explorax.experiments.runners import device_host
 
 pytest.importorskip("matplotlib")
+pytestmark = pytest.mark.usefixtures("compiled_once")
 
 COMMAND = [
   "--agent=dqn",
   "--env=jax:deep_sea/4",
   "--runner=device",
-  "--steps=300",
+  "--steps=320",
   "--set=hidden_sizes=8",
   "--set=batch_size=4",
   "--set=min_replay_size=20",
@@ -36,7 +37,7 @@ def rows(path):
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory):
+def three(compiled_once, tmp_path_factory):
   """The directory of seeds 1 to 3, and that of seed 2 alone."""
   path = tmp_path_factory.mktemp("runs")
   flags = ["--seed=1", "--seeds=3", f"--output={path / 'all'}"]
@@ -136,7 +137,7 @@ def test_more_seeds_than_files_may_be_open_are_refused(monkeypatch):
 
 
 def test_a_run_too_short_to_be_timed_says_nothing_of_speed(tmp_path, capsys):
-  flags = ["--seeds=2", "--steps=30", f"--output={tmp_path / 'run'}"]
+  flags = ["--seeds=2", "--steps=20", f"--output={tmp_path / 'run'}"]
   assert run.main([*COMMAND, *flags]) == 0
   assert "nan" not in capsys.readouterr().out
 

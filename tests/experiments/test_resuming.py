@@ -1,4 +1,4 @@
-"""Runs that are interrupted and gone on with, through the real `main`."""
+"""Runs that are interrupted and resumed, through the real `main`."""
 
 import contextlib
 import csv
@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from explorax.experiments import run, signals
+
+pytestmark = pytest.mark.usefixtures("compiled_once")
 
 SMALL = ("--set=hidden_sizes=8", "--set=min_replay_size=150", "--set=batch_size=4")
 DEVICE = ("--agent=dqn", "--env=jax:deep_sea/4", "--runner=device", *SMALL)
@@ -178,7 +180,7 @@ def test_reverb_keeps_its_windows_if_asked_to(interrupted):
 
 
 def test_many_seeds_go_on_to_the_bit(interrupted):
-  argv = (*DEVICE, "--seeds=2", "--steps=400")
+  argv = (*DEVICE, "--seeds=2", "--steps=350")
   assert run.main([*argv, "--output=whole"]) == 0
   argv = (*argv, "--output=parts")
   assert interrupted(3, *argv) == 143

@@ -39,6 +39,8 @@ from explorax.experiments.runners import (
 )
 from explorax.experiments.runners import training as training_lib
 
+pytestmark = pytest.mark.usefixtures("compiled_once")
+
 GRIDWORLD = gridworld.GridWorld(5)
 PARAMS = GRIDWORLD.default_params()._replace(time_limit=12)
 R2D2 = r2d2_config.R2D2Config(
@@ -86,27 +88,6 @@ def make_agent(config) -> types.Agent:
   if isinstance(config, dqn_config.DQNConfig):
     return dqn_agent.make_agent(config, spec)
   return r2d2_agent.make_agent(config, spec)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once():
-  """Programs of the same agent have the same compiled functions."""
-  make, made = device_program.Program, {}
-
-  def share(agent, environment, params, **sizes):
-    program = make(agent, environment, params, **sizes)
-    # They know nothing of the size at which learning begins.
-    replay = dataclasses.replace(agent.replay, min_size=1)
-    key = (agent.learner, replay, environment, program.num_envs, sizes["num_seeds"])
-    first = made.setdefault(key, program)
-    program.act, program.learn = first.act, first.learn
-    own = (*key, sizes.get("params_per_seed", False))
-    program._compiled_init = made.setdefault(own, program)._compiled_init
-    return program
-
-  with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(device_program, "Program", share)
-    yield
 
 
 REPORT = 10
