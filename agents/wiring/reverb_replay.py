@@ -154,10 +154,10 @@ class ReverbReplay:
     Args:
       agent: whose windows these are.
       tables: one, as `make_table` makes it.
-      folder: with what `save_to` has written, to go on from; None to begin.
-      private: whether only this machine reaches it; Reverb asks nobody who they are.
+      folder: with what `save_to` has written, to resume from; None to begin.
+      private: whether only this machine reaches it; Reverb has no authentication.
       port: at which it listens; None: at a free one. Clients of a server that has died
-        wait for another at its port, and go on with that.
+        reconnect to the one that replaces it at its port.
       scratch: a folder in which Reverb writes what `save_to` copies; None: the
         system's own.
     """

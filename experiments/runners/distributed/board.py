@@ -106,18 +106,18 @@ class Board:
 
   async def exchange(
     self, role: str, incarnation: int, report: messages.Report
-  ) -> messages.News:
-    """Takes a report, unless it has it already; returns the news."""
+  ) -> messages.BoardUpdate:
+    """Takes a report, unless it has it already; returns the run's present state."""
     await self._resumed.wait()
     member = self._members[role]
     if incarnation < member.incarnation:  # Another process has its role.
-      return messages.News(phase=messages.STOPPED)
+      return messages.BoardUpdate(phase=messages.STOPPED)
     member.heard_at = time.monotonic()
     member.blocked = (report.doing, report.seconds)
     if report.number > member.last:
       member.last = report.number
       self._take(role, member, report)
-    return messages.News(
+    return messages.BoardUpdate(
       self._phase,
       self._env_steps,
       sum(

@@ -37,7 +37,7 @@ class BoardClient:
     incarnation: how many processes the role had before this one.
     start: what the driver has this process start from.
     steps: environment steps taken by this process; the main thread adds to it.
-    news: the board's last answer.
+    latest: the board's last answer.
     weights: (which version, the weights); None before the first.
   """
 
@@ -70,7 +70,7 @@ class BoardClient:
     self._more = more
     self.incarnation, self.start = register(run, role)
     self.steps = 0
-    self.news = messages.News()
+    self.latest = messages.BoardUpdate()
     self.weights: tuple[messages.Version, types.Params] | None = None
     self._events: collections.deque[tuple[int, Any]] = collections.deque()
     self._blocked: tuple[str, float] | None = None
@@ -91,7 +91,7 @@ class BoardClient:
   @property
   def phase(self) -> int:
     """Of the run; acting is over as soon as the steps known here reach the limit."""
-    phase = self.news.phase
+    phase = self.latest.phase
     if self._num_steps is not None and self.env_steps >= self._num_steps:
       return max(phase, messages.LEARNING)
     return phase
@@ -125,7 +125,7 @@ class BoardClient:
 
     Weights are lost with the learner that published them: then those held are kept.
     """
-    version = self.news.version
+    version = self.latest.version
     if version is not None and (
       self.weights is None or self.weights[0][:2] != version[:2]
     ):
@@ -165,7 +165,7 @@ class BoardClient:
     """Half of the time that is left to the end of acting, within bounds."""
     if self._num_steps is None or not steps:
       return _SECONDS_BETWEEN_REPORTS
-    left = (self._num_steps - self.news.env_steps) / max(1, self.news.num_acting)
+    left = (self._num_steps - self.latest.env_steps) / max(1, self.latest.num_acting)
     return min(_SECONDS_BETWEEN_REPORTS, max(0.005, 0.5 * left * seconds / steps))
 
   def _exchange(self, is_last: bool) -> None:
@@ -188,8 +188,8 @@ class BoardClient:
       **self._more(),
     )
     self._reported = steps
-    news = self._ray.get(
+    latest = self._ray.get(
       self._board.exchange.remote(self._role, self.incarnation, report)
     )
-    self._counted = (news.env_steps, steps)
-    self.news = news
+    self._counted = (latest.env_steps, steps)
+    self.latest = latest

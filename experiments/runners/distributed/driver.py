@@ -59,7 +59,7 @@ def run(
 ) -> core.Result:
   """Trains an agent in several processes on Ray.
 
-  Acting and learning go on at the same time; a limiter of the rate keeps them in step
+  Actors and learner run at the same time; a rate limiter keeps them in step
   (`rate_limit.RateLimit`). Nothing repeats to the bit.
 
   Acting ends when the steps or episodes that the actors have reported reach a limit.
@@ -180,7 +180,7 @@ class _Processes:
       ).run.remote()
 
   def kill(self) -> None:
-    """Ends them at once; those whom others ask are the last."""
+    """Ends them at once; replay and the board, which serve the others, last."""
     servers = [*self.shards, self.board]
     for handle in self._handles:
       if handle not in servers:
@@ -312,7 +312,7 @@ class _Driver:
     if poll is None:
       return
     for role, incarnation in poll.starting:
-      start = self._start_of(role, incarnation)
+      start = self._start_of(role)
       self._board.give.remote(role, incarnation, start)
     if self._until is None:
       self._log_blocked(poll.blocked)
@@ -400,9 +400,8 @@ class _Driver:
         return f" {at}"
     return f" empty, and learning waits for its minimum of {self._min_size:,} steps"
 
-  def _start_of(self, role: str, incarnation: int) -> Any:
+  def _start_of(self, role: str) -> Any:
     """What a process starts from, as a list of one reference; None for nothing."""
-    del incarnation
     found: files.Checkpoint | None = self._found
     if found is None or self._checkpoints is None:
       return None

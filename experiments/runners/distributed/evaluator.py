@@ -100,7 +100,7 @@ class EvaluatorProcess:
       clock.Clock(),
       every=None,
       num_episodes=config.eval_episodes,
-      stop=lambda: self._client.news.phase == messages.STOPPED,
+      stop=lambda: self._client.latest.phase == messages.STOPPED,
       watcher=self._tape,
       on_evaluation=self._on_evaluation,
     )
@@ -111,21 +111,21 @@ class EvaluatorProcess:
     Raises:
       recovery.GivenUpError: if the environment crashed too often in a row.
     """
-    while (phase := self._client.news.phase) < messages.EVALUATING:
+    while (phase := self._client.latest.phase) < messages.EVALUATING:
       if self._is_due() and self._client.fetch():
-        self._evaluations.at_the_end(self._client.news.env_steps)
+        self._evaluations.at_the_end(self._client.latest.env_steps)
       else:
         time.sleep(_SECONDS_BETWEEN_LOOKS)
-    news = self._client.news
-    is_new = news.env_steps > max(self._done_at, news.evaluated_at)
+    latest = self._client.latest
+    is_new = latest.env_steps > max(self._done_at, latest.evaluated_at)
     if phase == messages.EVALUATING and is_new and self._client.fetch():
-      self._evaluations.at_the_end(news.env_steps)
+      self._evaluations.at_the_end(latest.env_steps)
     self._client.close()
 
   def _is_due(self) -> bool:
-    news, every = self._client.news, self._every
-    done_at = max(self._done_at, news.evaluated_at)
-    return every is not None and news.env_steps // every > done_at // every
+    latest, every = self._client.latest, self._every
+    done_at = max(self._done_at, latest.evaluated_at)
+    return every is not None and latest.env_steps // every > done_at // every
 
   def _on_evaluation(self, done: core.Evaluation) -> None:
     calls = []

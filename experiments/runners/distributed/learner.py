@@ -68,7 +68,7 @@ class LearnerProcess:
     self._client = board_client.BoardClient(run, messages.LEARNER, more=self._more)
     if self._client.start is not None:
       self._learner.restore(*self._client.start)
-    self._states = self._client.news.wants_state
+    self._states = self._client.latest.wants_state
 
   def run(self) -> messages.LearnerState:
     """Learns until the run is stopped, or all updates due are made.
@@ -79,8 +79,8 @@ class LearnerProcess:
     self._offer()
     starved_since = time.monotonic()
     while not self._is_over(starved_since):
-      if self._client.news.wants_state > self._states:
-        self._states = self._client.news.wants_state
+      if self._client.latest.wants_state > self._states:
+        self._states = self._client.latest.wants_state
         self._state = self._save()
       if not self._batches.wait(0.0) and not self._wait():
         continue
@@ -104,14 +104,14 @@ class LearnerProcess:
       return self._batches.wait(_SECONDS_BETWEEN_LOOKS)
 
   def _is_over(self, starved_since: float) -> bool:
-    news = self._client.news
-    if news.phase == messages.ACTING:
+    latest = self._client.latest
+    if latest.phase == messages.ACTING:
       return False
-    if news.phase == messages.STOPPED:
+    if latest.phase == messages.STOPPED:
       return True
-    if news.num_acting:
+    if latest.num_acting:
       return False
-    due = self._spec.updates_per_step * (news.env_steps - self._spec.min_size + 1)
+    due = self._spec.updates_per_step * (latest.env_steps - self._spec.min_size + 1)
     starving = time.monotonic() - starved_since > _SECONDS_OF_STARVATION
     return starving or self._learner.num_updates >= int(due)
 

@@ -129,7 +129,7 @@ class Report(NamedTuple):
   is_last: bool = False
 
 
-class News(NamedTuple):
+class BoardUpdate(NamedTuple):
   """The board's answer to a report.
 
   Attributes:

@@ -18,7 +18,7 @@ class RateLimit:
   limiter alone: actors insert an item for every `steps_per_insert` environment steps,
   and the learner samples one for each update. With I items inserted and S sampled, the
   error I · `samples_per_insert` − S is kept within `error_buffer` of its value when the
-  table reached `min_inserts` items; who would leave this range waits.
+  table reached `min_inserts` items; a process that would leave this range waits.
 
   Attributes:
     steps_per_insert: environment steps for an item.

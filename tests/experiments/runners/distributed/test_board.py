@@ -46,8 +46,8 @@ async def test_a_report_is_counted_once():
   assert (incarnation, start) == (0, ["start"])
   report = messages.Report(1, steps=12, events=(_ended(7), _ended(2)))
   for _ in range(2):
-    news = await run.board.exchange("actor 0", 0, report)
-  assert (news.env_steps, news.phase, news.num_acting) == (12, messages.ACTING, 2)
+    latest = await run.board.exchange("actor 0", 0, report)
+  assert (latest.env_steps, latest.phase, latest.num_acting) == (12, messages.ACTING, 2)
   episodes = (await run.board.poll()).events
   assert [(each.episode, each.env_steps) for each in episodes] == [(1, 5), (2, 10)]
   assert episodes[0].metrics == {"x": 2.0, "actor": 0.0}
@@ -71,8 +71,8 @@ async def test_of_two_processes_of_a_role_the_later_counts():
   assert await task == (1, None)
   stale = await run.board.exchange("actor 0", 0, messages.Report(2, steps=3))
   assert stale.phase == messages.STOPPED
-  news = await run.board.exchange("actor 0", 1, messages.Report(1, steps=3))
-  assert news.env_steps == 6
+  latest = await run.board.exchange("actor 0", 1, messages.Report(1, steps=3))
+  assert latest.env_steps == 6
 
 
 @pytest.mark.parametrize("limits", [{"num_steps": 10}, {"num_episodes": 2}])
@@ -81,13 +81,13 @@ def test_acting_ends_at_a_limit(limits):
     run = _Run(**limits)
     await run.begin()
     await run.start("actor 0")
-    news = await run.board.exchange(
+    latest = await run.board.exchange(
       "actor 0", 0, messages.Report(1, steps=9, events=(_ended(4),))
     )
-    assert news.phase == messages.ACTING
+    assert latest.phase == messages.ACTING
     last = messages.Report(2, steps=2, events=(_ended(), _ended()), is_last=True)
-    news = await run.board.exchange("actor 0", 0, last)
-    assert (news.phase, news.num_acting) == (messages.LEARNING, 1)
+    latest = await run.board.exchange("actor 0", 0, last)
+    assert (latest.phase, latest.num_acting) == (messages.LEARNING, 1)
     poll = await run.board.poll()
     assert poll.state.counts["env_steps"] == 11
     assert poll.state.counts["episodes"] == limits.get("num_episodes", 3)
@@ -117,9 +117,9 @@ async def test_another_board_resumes_from_the_last_poll():
   await asyncio.sleep(0)
   assert isinstance(await again.poll(), int) and not waiting.done()
   await again.resume(state)
-  news = await waiting  # Told again, and not counted again.
-  assert (news.env_steps, news.version) == (5, version)
-  news = await again.exchange(
+  latest = await waiting  # Told again, and not counted again.
+  assert (latest.env_steps, latest.version) == (5, version)
+  latest = await again.exchange(
     "actor 1", 0, messages.Report(2, steps=5, events=(_ended(best=1.0),))
   )
   (episode,) = (await again.poll()).events
