@@ -234,7 +234,7 @@ class WithState(dm_env.specs.Array):
     self.image_spec = image(height, width, channels)
 
 
-@pytest.mark.parametrize("name", ["auto", "mlp", "dqn", "small"])
+@pytest.mark.parametrize("name", ["auto", "mlp", "small"])  # Here auto is dqn.
 def test_a_row_of_state_is_not_seen(name, random_params):
   spec = WithState(36, 40, 2)
   net = network(name, spec, (5,), width=0.5)
@@ -244,7 +244,8 @@ def test_a_row_of_state_is_not_seen(name, random_params):
   x = np.random.default_rng(0).integers(0, 256, (2, *spec.shape), dtype=np.uint8)
   features = jax.jit(net.apply)(params, x)
   assert np.any(features)
-  np.testing.assert_allclose(features, plain.apply(params, x[:, :-1]), rtol=1e-4)
+  expected = jax.jit(plain.apply)(params, x[:, :-1])
+  np.testing.assert_allclose(features, expected, rtol=1e-4)
   other = x.copy()
   other[:, -1] = 255 - other[:, -1]
   np.testing.assert_array_equal(jax.jit(net.apply)(params, other), features)
