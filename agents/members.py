@@ -72,7 +72,11 @@ def check_target(config: Any) -> None:
     ValueError: with the fields, their values, and what to do.
   """
   rule = config.exploration
-  has_one_epsilon = isinstance(rule, exploration.EpsilonGreedy) and not rule.ladder
+  has_one_epsilon = (
+    isinstance(rule, exploration.EpsilonGreedy)
+    and isinstance(rule.of, exploration.Greedy)
+    and not rule.ladder
+  )
   if config.target.follows_exploration and not has_one_epsilon:
     raise ValueError(
       f"target.epsilon is None, the ε that explores, but the exploration {rule} has "

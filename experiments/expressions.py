@@ -12,10 +12,16 @@ import os
 import pkgutil
 import re
 import sys
+import typing
+from collections.abc import Callable
 from typing import Any
 
 _CALL = re.compile(r"[A-Za-z_][\w.:]*\s*(\(.*)?", re.DOTALL)
-_MODULE = re.compile(r"\b([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
+# `module:Name`, but not within a string.
+_MODULE = re.compile(r"""('[^']*'|"[^"]*")|\b([A-Za-z_][\w.]*):([A-Za-z_]\w*)""")
+
+# (text, type hint, what to call it in an error) → the value.
+Parse = Callable[[str, Any, str], Any]
 
 
 def is_one(text: str) -> bool:
@@ -23,22 +29,23 @@ def is_one(text: str) -> bool:
   return _CALL.fullmatch(text) is not None
 
 
-def read(text: str, wanted: type, name: str) -> Any:
+def read(text: str, wanted: type, name: str, parse: Parse) -> Any:
   """The value of an expression, which must be of a type.
 
   Args:
-    text: `Name`, `Name(…)`, `module:Name` or `module:Name(…)`; arguments are literals
-      or such expressions.
+    text: `Name`, `Name(…)`, `module:Name` or `module:Name(…)`; an argument is a value
+      of its field's type, as `parse` reads it, or such an expression.
     wanted: the type.
     name: what to call the value in an error.
+    parse: reads arguments by the type hints of the fields.
 
   Raises:
     ValueError: if it is none, or is refused by its class.
   """
   known = {key: cls for key, cls in _names(wanted).items() if issubclass(cls, wanted)}
   try:
-    node = ast.parse(_MODULE.sub(r"\1.\2", text), mode="eval").body
-    value = _evaluate(node, _names(wanted))
+    node = ast.parse(_MODULE.sub(_dotted, text), mode="eval").body
+    value = _evaluate(node, _names(wanted), parse)
   except _UnknownError as error:
     near = difflib.get_close_matches(str(error), known, n=3)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -46,7 +53,7 @@ def read(text: str, wanted: type, name: str) -> Any:
       f"{name} is {text!r}, but there is no {error}.{hint} Known are: "
       f"{', '.join(sorted(known))}; write module:Name for your own."
     ) from None
-  except (SyntaxError, TypeError, ValueError, ImportError) as error:
+  except (SyntaxError, TypeError, NameError, ValueError, ImportError) as error:
     reason = str(error).removesuffix(".")
     raise ValueError(f"{name} is {text!r}, which cannot be read: {reason}.") from None
   if not isinstance(value, wanted):
@@ -80,21 +87,39 @@ def _is_class(value: Any) -> bool:
   return isinstance(value, type) and dataclasses.is_dataclass(value)
 
 
-def _evaluate(node: ast.expr, known: dict[str, Any]) -> Any:
-  """Dataclasses, called with literals, dataclasses or words."""
-  if isinstance(node, ast.Call):
-    cls = _find(ast.unparse(node.func), known)
-    keywords = {str(k.arg): _argument(k.value, known) for k in node.keywords}
-    return cls(*(_argument(arg, known) for arg in node.args), **keywords)
+def _dotted(match: re.Match[str]) -> str:
+  string, module, name = match.groups()
+  return string or f"{module}.{name}"
+
+
+def _evaluate(node: ast.expr, known: dict[str, Any], parse: Parse) -> Any:
+  """A dataclass by its name, with its arguments or with its defaults."""
   if isinstance(node, ast.Name | ast.Attribute):
     return _find(ast.unparse(node), known)()
-  return ast.literal_eval(node)
+  if not isinstance(node, ast.Call):
+    raise ValueError("it is no name, nor a name with arguments")
+  cls = _find(ast.unparse(node.func), known)
+  fields = [field.name for field in dataclasses.fields(cls) if field.init]
+  if len(node.args) > len(fields):
+    raise ValueError(f"{cls.__name__} takes {len(fields)} arguments at most")
+  named = [(str(keyword.arg), keyword.value) for keyword in node.keywords]
+  hints, values = typing.get_type_hints(cls), {}
+  for field, argument in [*zip(fields, node.args, strict=False), *named]:
+    if field not in fields:
+      raise ValueError(f"{cls.__name__} has no {field}; it has {', '.join(fields)}")
+    if field in values:
+      raise ValueError(f"{field} is there twice")
+    values[field] = parse(_text(argument), hints[field], field)
+  return cls(**values)
 
 
-def _argument(node: ast.expr, known: dict[str, Any]) -> Any:
-  if isinstance(node, ast.Name) and node.id not in known:
-    return node.id  # A word, which needs no quotes.
-  return _evaluate(node, known)
+def _text(node: ast.expr) -> str:
+  """An argument as it would be typed after `--set field=`."""
+  if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    return node.value
+  if isinstance(node, ast.List):
+    node = ast.Tuple(node.elts, ast.Load())
+  return ast.unparse(node)
 
 
 def _find(path: str, known: dict[str, Any]) -> Any:

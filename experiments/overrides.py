@@ -97,7 +97,7 @@ def parse(text: str, hint: Any, name: str) -> Any:
   if hint is str:
     return text
   if _is_object(hint):
-    return expressions.read(text, hint, name)
+    return expressions.read(text, hint, name, parse)
   raise ValueError(f"{name} cannot be set from the command line; set it in Python.")
 
 

@@ -141,6 +141,11 @@ class DQNConfig:
 
   def _check_learning(self) -> None:
     members.check_target(self)
+    if self.target.is_multi_step and self.n_step == 1:
+      raise ValueError(
+        f"the target {self.target} looks along n_step environment steps, and n_step is "
+        "1: raise it, or use a one-step target."
+      )
     if self.target.atoms is not None and self.prior_scale:
       raise ValueError(
         f"the target is {self.target}, of distributions, and prior_scale "

@@ -62,7 +62,8 @@ class Target(abc.ABC):
 
   Attributes:
     is_multi_step: whether it reads the transitions of a window one after the other.
-      Others treat each transition by itself, and may be given n-step returns.
+      Others treat each transition by itself, and may be given n-step returns; their TD
+      errors must be linear in the reward, as a bonus is added to the error.
     atoms: float32 `[N]`, the support of the distributions that it learns; None for
       targets of values.
     follows_exploration: whether its policy is ε-greedy with the ε that explores.

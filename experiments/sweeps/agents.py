@@ -13,13 +13,21 @@ from explorax import environments
 from explorax.experiments import errors, overrides, presets
 from explorax.experiments.sweeps import user_agents
 
-# A comma within a tuple is followed by a number, one between agents by a name.
+# A comma within a tuple without brackets is followed by a number, one between agents by
+# a name.
 _COMMA = re.compile(r",(?=\s*[A-Za-z_])")
 
 
 def split(names: str) -> list[str]:
   """The names of a list, each once; commas within values are part of them."""
-  return list(dict.fromkeys(name.strip() for name in _COMMA.split(names)))
+  parts = [""]
+  for piece in _COMMA.split(names):
+    is_open = parts[-1].count("(") > parts[-1].count(")")
+    if is_open:
+      parts[-1] += f",{piece}"
+    else:
+      parts.append(piece)
+  return list(dict.fromkeys(name.strip() for name in parts[1:]))
 
 
 def is_preset(name: str) -> bool:

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 import pytest
 
-from explorax.experiments import overrides
+from explorax import exploration
+from explorax.experiments import overrides, presets
 
 pytestmark = pytest.mark.ops
 
@@ -114,6 +115,10 @@ def test_reads_a_value_by_its_type(assignment, field, value):
     ("bonus=Bonus(", "cannot be read"),
     ("bonus=Bonus(-1)", "cannot be read: beta is -1"),
     ("bonus=no_such_module.Bonus()", "cannot be read: No module named"),
+    ("bonus=Bonus(beta=x)", "cannot be read: beta is 'x'; it must be a number"),
+    ("bonus=Bonus(1, beta=2)", "cannot be read: beta is there twice"),
+    ("bonus=Bonus(1, 2)", "takes 1 arguments at most"),
+    ("bonus=Bonus(bta=2)", "Bonus has no bta; it has beta"),
     ("factor=low", "factor is 'low'; it must be a number"),
     ("second.beta=3", "second is not in use"),
     ("count.beta=3", "count has no fields of its own"),
@@ -125,6 +130,21 @@ def test_reads_a_value_by_its_type(assignment, field, value):
 def test_refuses_in_one_sentence(assignment, words):
   with pytest.raises(ValueError, match=words):
     overrides.apply(Config(), [assignment])
+
+
+def test_arguments_are_read_by_the_types_of_their_fields():
+  config = presets.PRESETS["r2d2"].config_for("bsuite:catch/0")
+  settings = (
+    "bonus=NeverGiveUp(hidden_sizes=[64,32], rnd=false)",
+    "target=Retrace(lambda_=1, double=no)",
+    "exploration=EpsilonGreedy(Linear(1, 0.1, steps=1e3), of=Greedy(none))",
+  )
+  changed = overrides.apply(config, ["beta=0.3", *settings])
+  assert changed.bonus.hidden_sizes == (64, 32) and changed.bonus.rnd is False
+  assert changed.target.double is False and type(changed.target.lambda_) is float
+  assert changed.exploration == exploration.EpsilonGreedy(
+    exploration.Linear(1.0, 0.1, steps=1000), of=exploration.Greedy(None)
+  )
 
 
 def test_fields_that_constrain_each_other_are_set_together():

@@ -42,6 +42,10 @@ REFUSED = [
   ({"discount": -0.1}, "discount is -0.1"),
   ({"discount": 1.01}, "discount is 1.01"),
   ({"n_step": 0}, "n_step is 0"),
+  (
+    {"target": greedy.NStep(n=2)},
+    "looks along n_step environment steps, and n_step is 1",
+  ),
   ({"target_update_period": 0}, "target_update_period is 0"),
   ({"actor_update_period": 0}, "actor_update_period is 0"),
   ({"learning_rate": 0.0}, "learning_rate is 0.0"),

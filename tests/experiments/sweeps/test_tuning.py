@@ -40,6 +40,12 @@ def test_a_grid_of_a_file(tmp_path, suffix):
   assert (settings["n_step"], settings["hidden_sizes"]) == (3, [])
   # As they are named, they are read again.
   assert agents.split(f"{names[0]},{names[1]}, tdu") == [*names[:2], "tdu"]
+  rule = "tdu@exploration=EzGreedy(Linear(1,end=0,steps=9),of=Thompson())"
+  assert agents.split(f"{rule},dqn@hidden_sizes=8,8,qu") == [
+    rule,
+    "dqn@hidden_sizes=8,8",
+    "qu",
+  ]
 
 
 @pytest.mark.parametrize(
