@@ -156,9 +156,14 @@ class Board:
     """The run enters a later phase."""
     self._phase = max(self._phase, phase)
 
-  async def ask_for_state(self) -> None:
-    """The learner is to report its state."""
-    self._wants_state += 1
+  async def ask_for_state(self, request: int) -> None:
+    """The learner is to report its state; the driver numbers its requests from 1."""
+    self._wants_state = max(self._wants_state, request)
+
+  async def needs_driver(self) -> bool:
+    """Whether replay or this process itself has to be told what it starts from."""
+    starts = any(role.startswith("replay") for role, _ in self._starting)
+    return starts or not self._resumed.is_set()
 
   async def poll(self) -> messages.Poll | int:
     """What the driver has not been told; before `resume`, the id of this process."""

@@ -11,6 +11,9 @@ from explorax.agents.wiring import adder
 from explorax.experiments.checkpoints import files, keeper
 from explorax.experiments.runners.distributed import learner, messages
 
+# The results of calls of Ray actors; raises a RayError if a process has died.
+Gather = Callable[[list[Any]], list[Any]]
+
 
 class Checkpoints:
   """The learner's state, what the board counts, and perhaps replay."""
@@ -26,6 +29,7 @@ class Checkpoints:
     counts: Mapping[str, Any],
     state: messages.LearnerState,
     shards: Sequence[Any],
+    gather: Gather,
     *,
     complete: bool,
   ) -> None:
@@ -35,6 +39,7 @@ class Checkpoints:
       counts: the board's.
       state: the learner's, of about the same time; its updates count.
       shards: the Ray actors.
+      gather: waits for what they answer.
       complete: whether the run is: then replay is not needed any more.
 
     Raises:
@@ -50,14 +55,14 @@ class Checkpoints:
     if self.keeper.with_replay and not complete:
       record["num_shards"] = len(shards)
       if self._backend == "memory":
-        saved = ray.get([shard.save.remote() for shard in shards])
+        saved = gather([shard.save.remote() for shard in shards])
         groups["replay"] = {str(i): each.arrays for i, each in enumerate(saved)}
         record["replay"] = [each.counts for each in saved]
       else:
         spec = self._agent.replay
         windows = min(counts["env_steps"] // spec.period, spec.max_windows)
         sizes["replay"] = adder.replay_bytes(self._agent, windows)
-        folders["replay"] = lambda folder: _save_reverb(shards, folder)
+        folders["replay"] = lambda folder: _save_reverb(shards, gather, folder)
     snapshot = keeper.Snapshot(groups, record, folders, sizes)
     self.keeper.save(counts["env_steps"], snapshot)
 
@@ -86,12 +91,10 @@ class Checkpoints:
     return memory_shard.Saved(arrays, counts["replay"][shard])
 
 
-def _save_reverb(shards: Sequence[Any], folder: pathlib.Path) -> None:
+def _save_reverb(shards: Sequence[Any], gather: Gather, folder: pathlib.Path) -> None:
   """Has each shard write its own part."""
-  import ray
-
   saving = []
   for i, shard in enumerate(shards):
     (folder / str(i)).mkdir()
     saving.append(shard.save.remote(str((folder / str(i)).absolute())))
-  ray.get(saving)
+  gather(saving)

@@ -279,7 +279,8 @@ class _Driver:
     self._polled_at = time.monotonic()
     self._steps_per_second = float("nan")
     self._learnt: messages.LearnerState | None = None
-    self._asked = False  # For the learner's state.
+    self._asked = False  # For the learner's state; how often before:
+    self._requests = 0
     self._next_save = 0.0
     self._until: float | None = None  # When a run that was stopped ends in any case.
 
@@ -442,21 +443,44 @@ class _Driver:
 
   def _save_if_due(self, poll: messages.Poll, kept: checkpoints.Checkpoints) -> None:
     """Asks the learner for its state when a checkpoint is due; writes it later."""
-    if poll.learner is None:
+    if poll.learner is None or not self._asked:
       is_due = kept.keeper.is_due(poll.state.counts["env_steps"])
       if is_due and not self._asked and time.monotonic() >= self._next_save:
         self._asked = True
-        self._board.ask_for_state.remote()
+        self._requests += 1
+        self._board.ask_for_state.remote(self._requests)
       return
     self._asked = False
     try:
-      kept.save(poll.state.counts, poll.learner, self._processes.shards, complete=False)
+      kept.save(
+        poll.state.counts,
+        poll.learner,
+        self._processes.shards,
+        self._gather,
+        complete=False,
+      )
     except self._ray.exceptions.RayError as error:
       self._next_save = time.monotonic() + _SECONDS_BETWEEN_TRIES
       self._hooks.on_message(
         "a checkpoint was not written, and is tried again: a process that has part of "
         f"it could not give it ({_last_line(error)})"
       )
+
+  def _gather(self, calls: list[Any]) -> list[Any]:
+    """The results of calls of replay's processes, however long they take.
+
+    Raises:
+      ray.exceptions.RayError: if one of the processes has died, or the board. The one
+        that replaces it waits for the driver, and answers nothing before.
+    """
+    missing = calls
+    while missing:
+      _, missing = self._ray.wait(
+        missing, num_returns=len(missing), timeout=_SECONDS_BETWEEN_POLLS
+      )
+      if missing and self._ray.get(self._board.needs_driver.remote()):
+        raise self._ray.exceptions.RayError("it died")
+    return self._ray.get(calls)
 
   def _end(self) -> core.Result:
     """The result; writes the last checkpoint."""
@@ -468,7 +492,7 @@ class _Driver:
     if self._checkpoints is not None and learnt is not None:
       try:
         self._checkpoints.save(
-          counts, learnt, self._processes.shards, complete=complete
+          counts, learnt, self._processes.shards, self._gather, complete=complete
         )
       except self._ray.exceptions.RayError as error:
         self._hooks.on_message(

@@ -64,11 +64,10 @@ class LearnerProcess:
     self._published = -1
     self._weights: tuple[int, types.Params] | None = None
     self._state: messages.LearnerState | None = None
-    self._states = 0
+    self._answered = 0  # The newest request for its state.
     self._client = board_client.BoardClient(run, messages.LEARNER, more=self._more)
     if self._client.start is not None:
       self._learner.restore(*self._client.start)
-    self._states = self._client.latest.wants_state
 
   def run(self) -> messages.LearnerState:
     """Learns until the run is stopped, or all updates due are made.
@@ -79,8 +78,9 @@ class LearnerProcess:
     self._offer()
     starved_since = time.monotonic()
     while not self._is_over(starved_since):
-      if self._client.latest.wants_state > self._states:
-        self._states = self._client.latest.wants_state
+      # The first also of those that a process before this one may have left.
+      if (request := self._client.latest.wants_state) > self._answered:
+        self._answered = request
         self._state = self._save()
       if not self._batches.wait(0.0) and not self._wait():
         continue

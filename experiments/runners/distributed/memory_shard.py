@@ -140,8 +140,14 @@ class MemoryShard:
     self._writers[name] = (incarnation, writer)
 
   async def insert(self) -> None:
-    """Counts environment steps, when the limiter allows it."""
-    await self._limiter.insert()
+    """Counts environment steps, when the limiter allows it.
+
+    Without a window, actors need not wait for the learner, which waits for them: a
+    process that replaces another drops the episodes under way, and no window may be
+    there when the limiter has its minimum. Such steps are not counted.
+    """
+    if self._replay.num_windows or self._limiter.can_insert:
+      await self._limiter.insert()
 
   async def sample(self) -> replay.Batch:
     """A batch, when the limiter allows an update and there is a window."""

@@ -137,7 +137,7 @@ class BoardUpdate(NamedTuple):
     env_steps: of all actors so far.
     num_acting: actors that have not ended.
     version: the newest weights; None before the first.
-    wants_state: how often the learner's state was asked for.
+    wants_state: the number of the newest request for the learner's state.
     evaluated_at: environment steps at the last evaluation.
   """
 

@@ -66,8 +66,9 @@ def rate_limit(spec: types.ReplaySpec, config: config_lib.RunConfig) -> RateLimi
       f"step, actors and learner would wait for each other for ever; use at least "
       f"{least}."
     )
-  # No actor may have to wait before there is a window.
-  min_size = max(spec.min_size, actors * (config.num_envs or 1) * spec.window_rows)
+  # No actor may have to wait before there is a window, also in the fullest shard.
+  envs = math.ceil(actors / shards) * (config.num_envs or 1)
+  min_size = max(spec.min_size, shards * envs * spec.window_rows)
   of_shard = buffer / shards
   steps = max(1, min(_MAX_STEPS_PER_INSERT, int(of_shard / (2 * actors / shards))))
   return RateLimit(

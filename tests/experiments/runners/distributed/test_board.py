@@ -129,6 +129,31 @@ async def test_another_board_resumes_from_the_last_poll():
 
 
 @_in_loop
+async def test_requests_for_the_learners_state_keep_their_numbers():
+  run = _Run()
+  await run.begin()
+  await run.start("learner")
+  await run.board.ask_for_state(3)  # Of a board before it, there were two.
+  await run.board.ask_for_state(2)  # Late.
+  latest = await run.board.exchange("learner", 0, messages.Report(1))
+  assert latest.wants_state == 3
+
+
+@_in_loop
+async def test_it_is_known_that_replay_waits_for_the_driver():
+  run = _Run()
+  assert await run.board.needs_driver()  # Of another board, that it is told the state.
+  await run.begin()
+  for role, expected in (("actor 0", False), ("replay 0", True)):
+    starting = asyncio.create_task(run.board.start(role, 1))
+    await asyncio.sleep(0)
+    assert await run.board.needs_driver() == expected
+    await run.board.give(role, 0, None)
+    await starting
+    assert not await run.board.needs_driver()
+
+
+@_in_loop
 async def test_who_is_blocked_is_known():
   run = _Run()
   await run.begin()

@@ -50,6 +50,20 @@ def test_the_limit_of_a_shard_counts_steps(
     assert limit.error_buffer == pytest.approx(updates_per_step * buffer / shards)
 
 
+@pytest.mark.parametrize(
+  "num_actors, num_envs, shards", [(1, 1, 1), (3, 1, 2), (4, 16, 1), (4, 16, 3)]
+)
+def test_the_fullest_shard_has_a_window_before_actors_wait(
+  num_actors, num_envs, shards
+):
+  spec = _spec()
+  config = _config(num_actors=num_actors, num_envs=num_envs, replay_shards=shards)
+  limit = rate_limit.rate_limit(spec, config)
+  fullest = len(range(0, num_actors, shards))  # Actor i writes to shard i mod shards.
+  most_without = fullest * num_envs * (spec.window_rows - 1)
+  assert limit.min_inserts * limit.steps_per_insert > most_without
+
+
 def _drive(limit, steps):
   """(Inserts, samples) after steps, as `RateLimiter` allows them, greedily."""
   memory_shard = pytest.importorskip(

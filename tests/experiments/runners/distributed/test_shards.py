@@ -78,9 +78,9 @@ def memory(monkeypatch):
   monkeypatch.setattr(ray, "get", lambda reference: reference)
   monkeypatch.setattr(ray, "wait", lambda calls, **_: (calls, []))
 
-  def make(saved=None, seed=0):
+  def make(saved=None, seed=0, limit=LIMIT):
     monkeypatch.setattr(board_client, "register", lambda run, role: (0, saved))
-    return memory_shard.MemoryShard(_agent(), LIMIT, "run", "replay 0", seed)
+    return memory_shard.MemoryShard(_agent(), limit, "run", "replay 0", seed)
 
   return memory_shard, make
 
@@ -148,6 +148,31 @@ def test_another_shard_takes_no_half_episode(memory):
   assert (rewards == 3.0).all()
 
 
+def test_actors_wait_for_the_learner_only_where_there_is_a_window(memory):
+  memory_shard, make = memory
+  rows, writer = _writer(memory_shard, make())
+  rows.add_first(_first())
+  _act(rows, 1.0, 3)
+  writer.wait(0.0)
+  shard = make(limit=rate_limit.RateLimit(1, 1.0, 1, 2.0))
+  writer._shard = _Process(shard)  # Drops the episode under way.
+
+  async def insert():
+    await asyncio.wait_for(shard.insert(), 0.1)
+
+  for _ in range(10):
+    _act(rows, 1.0, 1)
+    writer.wait(0.0)
+    asyncio.run(insert())
+  rows.add_first(_first())
+  _act(rows, 1.0, 3)
+  writer.wait(0.0)
+  with pytest.raises(asyncio.TimeoutError):
+    asyncio.run(insert())
+  asyncio.run(shard.sample())
+  asyncio.run(insert())
+
+
 def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path):
   from explorax.experiments.runners.distributed import board, checkpoints
 
@@ -170,7 +195,7 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path)
     )
 
   processes = [_Process(shard) for shard in shards]
-  make_keeper().save(counts, state, processes, complete=False)
+  make_keeper().save(counts, state, processes, list, complete=False)
   again = make_keeper()
   found = again.keeper.found
   assert found is not None and found.record["env_steps"] == 30
