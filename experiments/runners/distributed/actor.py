@@ -1,6 +1,7 @@
 """An actor's process: its environments, and what it tells replay and the board."""
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -253,7 +254,8 @@ class ActorProcess:
       )
 
   def _has_weights(self, seconds: float) -> bool:
-    del seconds
+    if self._client.weights is None:
+      time.sleep(seconds)
     return self._client.weights is not None
 
   def _wait(self, doing: str, done: Any) -> None:

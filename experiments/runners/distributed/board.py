@@ -76,11 +76,13 @@ class Board:
     reported = member.incarnation >= 0 and not role.startswith("replay")
     silence = time.monotonic() - member.heard_at if reported else 0.0
     had_worked, reason = member.has_worked, member.reason
+    has_ended = member.has_ended  # Then Ray does not repeat its task.
     if role.startswith("replay"):  # It has if the learner could learn.
       had_worked = self._updates > member.updates_at_start
     incarnation = member.incarnation + 1
     self._members[role] = member = _Member()
     member.incarnation, member.updates_at_start = incarnation, self._updates
+    member.has_ended = has_ended
     self._events.append(
       messages.Started(role, incarnation, pid, silence, had_worked, reason)
     )
@@ -120,10 +122,7 @@ class Board:
     return messages.BoardUpdate(
       self._phase,
       self._env_steps,
-      sum(
-        role.startswith("actor") and not member.has_ended
-        for role, member in self._members.items()
-      ),
+      self._num_acting(),
       self._version,
       self._wants_state,
       self._evaluated_at,
@@ -156,6 +155,13 @@ class Board:
     """The run enters a later phase."""
     self._phase = max(self._phase, phase)
 
+  async def end(self, role: str) -> None:
+    """The task of a process is done, even if its last report was lost."""
+    await self._resumed.wait()
+    self._members[role].has_ended = True
+    if not self._num_acting():  # Also if steps were lost, and no limit is reached.
+      self._phase = max(self._phase, messages.LEARNING)
+
   async def ask_for_state(self, request: int) -> None:
     """The learner is to report its state; the driver numbers its requests from 1."""
     self._wants_state = max(self._wants_state, request)
@@ -178,6 +184,12 @@ class Board:
       starting=list(self._starting),
       blocked=self._blocked(),
       steps_per_second=self._clock.steps_per_second(self._env_steps),
+    )
+
+  def _num_acting(self) -> int:
+    return sum(
+      role.startswith("actor") and not member.has_ended
+      for role, member in self._members.items()
     )
 
   def _state(self) -> messages.State:
@@ -217,7 +229,7 @@ class Board:
     return blocked
 
   def _take(self, role: str, member: _Member, report: messages.Report) -> None:
-    member.has_ended = report.is_last
+    member.has_ended = member.has_ended or report.is_last
     if report.version is not None:
       self._version = report.version
     if report.updates is not None:

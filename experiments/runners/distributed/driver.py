@@ -332,6 +332,8 @@ class _Driver:
         silence = time.monotonic() - self._polled_at
         self._board_pid, self._asked = poll, False
         self._board.resume.remote(self._state)
+        for role in self._processes.tasks.keys() - self._tasks.keys():
+          self._board.end.remote(role)
         self._note_start(
           messages.Started(messages.BOARD, deaths, poll, silence, True, "")
         )
@@ -428,6 +430,8 @@ class _Driver:
       value = self._ray.get(self._tasks.pop(role))
     except self._ray.exceptions.RayError as error:
       raise failures.stopped(role, error, [self._weights()]) from error
+    if not role.startswith("replay"):
+      self._board.end.remote(role)
     if role == messages.LEARNER:
       self._learnt = value
       self._board.enter.remote(messages.EVALUATING)
@@ -479,7 +483,7 @@ class _Driver:
         missing, num_returns=len(missing), timeout=_SECONDS_BETWEEN_POLLS
       )
       if missing and self._ray.get(self._board.needs_driver.remote()):
-        raise self._ray.exceptions.RayError("it died")
+        raise self._ray.exceptions.RayError("a process has died")
     return self._ray.get(calls)
 
   def _end(self) -> core.Result:

@@ -47,6 +47,12 @@ class LearnerProcess:
     import ray
 
     self._ray = ray
+    self._published = -1
+    self._weights: tuple[int, types.Params] | None = None
+    self._state: messages.LearnerState | None = None
+    self._answered = 0  # The newest request for its state.
+    # Before all that may kill the process, so that its death is counted.
+    self._client = board_client.BoardClient(run, messages.LEARNER, more=self._more)
     self._spec = agent.replay
     num_shards = config.replay_shards or 1
     part = replay.of_shard(agent, num_shards)
@@ -61,11 +67,6 @@ class LearnerProcess:
     self._learner = learner_lib.Learner(
       agent, self._batches, self._batches.update_priorities, jax.numpy.asarray(key)
     )
-    self._published = -1
-    self._weights: tuple[int, types.Params] | None = None
-    self._state: messages.LearnerState | None = None
-    self._answered = 0  # The newest request for its state.
-    self._client = board_client.BoardClient(run, messages.LEARNER, more=self._more)
     if self._client.start is not None:
       self._learner.restore(*self._client.start)
 

@@ -30,10 +30,10 @@ class Saved(NamedTuple):
 class RateLimiter:
   """Reverb's `SampleToInsertRatio`, for an asynchronous Ray actor."""
 
-  def __init__(self, limit: rate_limit.RateLimit, inserts: int = 0, samples: int = 0):
+  def __init__(self, limit: rate_limit.RateLimit, inserts: int = 0):
     self._limit = limit
     self._changed = asyncio.Condition()
-    self.inserts, self.samples = inserts, samples
+    self.inserts, self.samples = inserts, 0
 
   @property
   def can_insert(self) -> bool:
@@ -86,6 +86,7 @@ class MemoryShard:
     """
     _, saved = board_client.register(run, role)
     self._replay = memory_replay.MemoryReplay(agent, seed)
+    self._limit = limit
     self._limiter = RateLimiter(limit)
     # Name → (incarnation, writer); None: it waits for the start of an episode.
     self._writers: dict[str, tuple[int, memory_replay.MemoryWriter | None]] = {}
@@ -95,7 +96,9 @@ class MemoryShard:
       # Arrays that came through Ray are read-only.
       self._replay.restore(jax.tree.map(np.array, arrays), saved.counts["replay"])
       self._replay.release(saved.counts["open"])
-      self._limiter = RateLimiter(limit, *saved.counts["limiter"])
+      # The errors of another limit mean nothing to this one.
+      inserts = saved.counts["steps"] // limit.steps_per_insert
+      self._limiter = RateLimiter(limit, min(inserts, limit.min_inserts))
 
   async def ready(self) -> None:
     """Returns when the process has started."""
@@ -110,8 +113,8 @@ class MemoryShard:
       if writer is not None
       for row in writer.save()[1]["shown"]
     ]
-    limiter = [self._limiter.inserts, self._limiter.samples]
-    return Saved(arrays, {"replay": counts, "open": rows, "limiter": limiter})
+    steps = self._limiter.inserts * self._limit.steps_per_insert
+    return Saved(arrays, {"replay": counts, "open": rows, "steps": steps})
 
   async def write(
     self, name: str, incarnation: int, is_first: bool, calls: Sequence[Call]

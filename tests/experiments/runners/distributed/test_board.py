@@ -154,6 +154,21 @@ async def test_it_is_known_that_replay_waits_for_the_driver():
 
 
 @_in_loop
+async def test_an_actor_that_has_ended_does_not_act_again():
+  run = _Run()
+  await run.begin()
+  await run.start("actor 0")
+  await run.start("actor 1")
+  await run.board.exchange("actor 0", 0, messages.Report(1, is_last=True))
+  await run.start("actor 0")  # Killed after its task: Ray restarts the process alone.
+  latest = await run.board.exchange("actor 0", 1, messages.Report(1))
+  assert (latest.phase, latest.num_acting) == (messages.ACTING, 1)
+  await run.board.end("actor 1")  # Its last report was lost with another board.
+  latest = await run.board.exchange("actor 1", 0, messages.Report(1))
+  assert (latest.phase, latest.num_acting) == (messages.LEARNING, 0)
+
+
+@_in_loop
 async def test_who_is_blocked_is_known():
   run = _Run()
   await run.begin()

@@ -14,6 +14,7 @@ from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.wiring import adder
 from explorax.environments import factory, standard, testing
+from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import keeper
 from explorax.experiments.runners.distributed import messages, rate_limit, replay
 
@@ -183,8 +184,9 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path)
   rows.add_first(_first())
   _act(rows, 1.0, 8)
   writer.wait(0.0)
-  asyncio.run(shards[0].insert())
-  asyncio.run(shards[0].sample())
+  for _ in range(8):
+    asyncio.run(shards[0].insert())
+    asyncio.run(shards[0].sample())
   learner = agent.learner.init(jax.random.PRNGKey(3))
   state = messages.LearnerState(12, {"loss": 0.5}, [jax.device_get(learner)])
   counts = {**board.beginning(None).counts, "env_steps": 30, "episodes": 6}
@@ -205,14 +207,31 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path)
   assert (start.updates, start.metrics) == (12, {"loss": 0.5})
   jax.tree.map(np.testing.assert_array_equal, start.state, jax.device_get(learner))
   assert again.shard(found, 0, num_shards=3) is None
-  other = make(again.shard(found, 0, num_shards=2), seed=9)
-  assert (other._limiter.inserts, other._limiter.samples) == (1, 1)
+  # The limit may be another one: learning waits for the rest of its minimum.
+  for min_inserts, inserts in ((2, 2), (5, 4)):
+    limit = rate_limit.RateLimit(2, 2.0, min_inserts, 100.0)
+    other = make(again.shard(found, 0, num_shards=2), seed=9, limit=limit)
+    assert (other._limiter.inserts, other._limiter.samples) == (inserts, 0)
   for _ in range(3):
     ours, theirs = other._replay.sample(), shards[0]._replay.sample()
     jax.tree.map(np.testing.assert_array_equal, ours, theirs)
   # No writer holds rows of the open episode any more; windows alone do.
   held = sum(shards[0]._replay._holders) - sum(other._replay._holders)
   assert held == agent.replay.window_rows
+
+
+def test_the_learner_has_registered_before_anything_can_kill_it(monkeypatch):
+  from explorax.experiments.runners.distributed import board_client, learner
+
+  done = []
+  monkeypatch.setattr(
+    board_client, "BoardClient", lambda *_, **__: done.append("registered")
+  )
+  monkeypatch.setattr(messages, "handle", lambda *_: done.append("connects") or 1 / 0)
+  config = config_lib.RunConfig(agent="dqn", env="bsuite:catch/0")
+  with pytest.raises(ZeroDivisionError):
+    learner.LearnerProcess(_agent(), config, jax.random.PRNGKey(0), "run")
+  assert done == ["registered", "connects"]
 
 
 @pytest.mark.reverb
