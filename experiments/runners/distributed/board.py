@@ -138,6 +138,8 @@ class Board:
     self._totals, self._metrics = dict(counts["totals"]), dict(counts["metrics"])
     self._clock.resume(counts["seconds"])
     for role, (incarnation, last, has_ended) in state.members.items():
+      if role not in self._members:  # A run may be resumed with fewer actors.
+        continue
       member = self._members[role]
       member.incarnation, member.last = incarnation, last
       member.has_ended, member.has_worked = has_ended, last > 0
@@ -202,6 +204,9 @@ class Board:
         "totals": dict(self._totals),
         "metrics": dict(self._metrics),
         "seconds": self._clock.seconds,
+        "incarnations": {
+          role: member.incarnation for role, member in self._members.items()
+        },
       },
       members={
         role: (member.incarnation, member.last, member.has_ended)
@@ -288,8 +293,10 @@ class Board:
 def beginning(counts: Mapping[str, Any] | None) -> messages.State:
   """The state of a run that begins, or resumes from a checkpoint's counts."""
   nothing: dict[str, Any] = {"totals": {}, "metrics": {}, "seconds": 0.0}
+  nothing["incarnations"] = {}
   for name in ("env_steps", "episodes", "updates", "evaluated_at"):
     nothing[name] = 0
-  return messages.State(
-    nothing if counts is None else dict(counts), {}, None, messages.ACTING, {}
-  )
+  counts = nothing if counts is None else dict(counts)
+  # Processes act with other random numbers than those before them.
+  members = {role: (last, 0, False) for role, last in counts["incarnations"].items()}
+  return messages.State(counts, members, None, messages.ACTING, {})

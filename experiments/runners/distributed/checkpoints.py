@@ -1,5 +1,6 @@
 """What a distributed run puts into its checkpoints, and takes out of them."""
 
+import dataclasses
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ import jax
 from explorax.agents import types
 from explorax.agents.wiring import adder
 from explorax.experiments.checkpoints import files, keeper
-from explorax.experiments.runners.distributed import learner, messages
+from explorax.experiments.runners.distributed import learner, messages, rate_limit
 
 # The results of calls of Ray actors; raises a RayError if a process has died.
 Gather = Callable[[list[Any]], list[Any]]
@@ -18,11 +19,18 @@ Gather = Callable[[list[Any]], list[Any]]
 class Checkpoints:
   """The learner's state, what the board counts, and perhaps replay."""
 
-  def __init__(self, agent: types.Agent, backend: str, checkpoints: keeper.Keeper):
-    """Args: agent: of the run; backend: of replay; checkpoints: their keeper."""
+  def __init__(
+    self,
+    agent: types.Agent,
+    backend: str,
+    checkpoints: keeper.Keeper,
+    limit: rate_limit.RateLimit,
+  ):
+    """Args: agent: of the run; backend, limit: of replay; checkpoints: their keeper."""
     self._agent = agent
     self._backend = backend
     self.keeper = checkpoints
+    self._limit = limit
 
   def save(
     self,
@@ -54,6 +62,7 @@ class Checkpoints:
     sizes: dict[str, int] = {}
     if self.keeper.with_replay and not complete:
       record["num_shards"] = len(shards)
+      record["limit"] = dataclasses.asdict(self._limit)
       if self._backend == "memory":
         saved = gather([shard.save.remote() for shard in shards])
         groups["replay"] = {str(i): each.arrays for i, each in enumerate(saved)}
@@ -89,6 +98,22 @@ class Checkpoints:
       if name.startswith(prefix)
     }
     return memory_shard.Saved(arrays, counts["replay"][shard])
+
+
+def limit(
+  checkpoint: files.Checkpoint,
+  backend: str,
+  configured: rate_limit.RateLimit,
+  num_shards: int,
+) -> rate_limit.RateLimit:
+  """Of a run that resumes from this checkpoint.
+
+  Reverb's checkpoint holds the limiter, which counts in the inserts of its own limit.
+  """
+  counts = checkpoint.record["counts"]
+  if backend == "memory" or counts.get("num_shards") != num_shards:
+    return configured
+  return rate_limit.RateLimit(**counts["limit"])
 
 
 def _save_reverb(shards: Sequence[Any], gather: Gather, folder: pathlib.Path) -> None:

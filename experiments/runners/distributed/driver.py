@@ -113,7 +113,7 @@ class _Processes:
   """The Ray actors of a run.
 
   Attributes:
-    board, shards: for the driver.
+    board, shards, limit: for the driver.
     tasks: role → its task under way; of shards, a call that fails with the process.
   """
 
@@ -134,6 +134,11 @@ class _Processes:
     num_actors, num_shards = config.num_actors or 1, config.replay_shards or 1
     actor_key, learner_key = jax.random.split(jax.random.PRNGKey(config.seed))
     limit = rate_limit.rate_limit(agent.replay, config)
+    if hooks.checkpoints is not None and hooks.checkpoints.found is not None:
+      limit = checkpoints.limit(
+        hooks.checkpoints.found, config.replay, limit, num_shards
+      )
+    self.limit = limit
     part = replay.of_shard(agent, num_shards)
     actors = [messages.actor_role(i) for i in range(num_actors)]
     shards = [messages.replay_role(i) for i in range(num_shards)]
@@ -268,7 +273,7 @@ class _Driver:
     found = None
     if hooks.checkpoints is not None:
       self._checkpoints = checkpoints.Checkpoints(
-        agent, config.replay, hooks.checkpoints
+        agent, config.replay, hooks.checkpoints, processes.limit
       )
       found = hooks.checkpoints.found
     counts = None if found is None else found.record["counts"]["board"]
@@ -361,7 +366,7 @@ class _Driver:
       errors.StoppedError: if there were too many.
     """
     role = self._roles[started.role]
-    if started.incarnation > 0:
+    if role.pid is not None:
       why = "died (it was killed, ran out of memory or crashed)"
       if started.reason:
         why = f"was ended, as {started.reason}"

@@ -169,6 +169,19 @@ async def test_an_actor_that_has_ended_does_not_act_again():
 
 
 @_in_loop
+async def test_a_run_that_is_resumed_has_later_incarnations():
+  run = _Run()
+  await run.begin()
+  assert (await run.start("actor 0"))[0] == 0
+  counts = (await run.board.poll()).state.counts
+  counts["incarnations"]["actor 7"] = 3  # This run has fewer actors.
+  run = _Run(counts=counts)
+  await run.begin()
+  assert (await run.start("actor 0"))[0] == 1
+  assert (await run.start("actor 1"))[0] == 0
+
+
+@_in_loop
 async def test_who_is_blocked_is_known():
   run = _Run()
   await run.begin()

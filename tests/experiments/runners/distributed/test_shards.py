@@ -193,7 +193,10 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path)
 
   def make_keeper():
     return checkpoints.Checkpoints(
-      agent, "memory", keeper.Keeper(tmp_path / "kept", "this", with_replay=True)
+      agent,
+      "memory",
+      keeper.Keeper(tmp_path / "kept", "this", with_replay=True),
+      LIMIT,
     )
 
   processes = [_Process(shard) for shard in shards]
@@ -207,6 +210,14 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path)
   assert (start.updates, start.metrics) == (12, {"loss": 0.5})
   jax.tree.map(np.testing.assert_array_equal, start.state, jax.device_get(learner))
   assert again.shard(found, 0, num_shards=3) is None
+  limit = rate_limit.RateLimit(2, 2.0, 5, 100.0)
+  # Reverb's own checkpoint holds its limiter.
+  for backend, num_shards, expected in (
+    ("reverb", 2, LIMIT),
+    ("reverb", 3, limit),
+    ("memory", 2, limit),
+  ):
+    assert checkpoints.limit(found, backend, limit, num_shards) == expected
   # The limit may be another one: learning waits for the rest of its minimum.
   for min_inserts, inserts in ((2, 2), (5, 4)):
     limit = rate_limit.RateLimit(2, 2.0, min_inserts, 100.0)
