@@ -245,6 +245,24 @@ def test_the_learner_has_registered_before_anything_can_kill_it(monkeypatch):
   assert done == ["registered", "connects"]
 
 
+def test_a_checkpoint_does_not_wait_for_a_shard_that_waits_for_the_driver(monkeypatch):
+  from explorax.experiments.runners.distributed import board, driver
+
+  served = board.Board(["replay 0"], None, None)
+  asyncio.run(served.resume(board.beginning(None)))
+  waiting = object.__new__(driver._Driver)
+  waiting._ray, waiting._board = ray, _Process(served)
+  turns = iter([["a", "b"], ["b"], []])  # The calls without an answer.
+  monkeypatch.setattr(ray, "wait", lambda calls, **_: ([], next(turns)))
+  monkeypatch.setattr(ray, "get", lambda reference: reference)
+  assert waiting._gather(["a", "b"]) == ["a", "b"]
+
+  monkeypatch.setattr(served, "needs_driver", lambda: asyncio.sleep(0, True))
+  monkeypatch.setattr(ray, "wait", lambda calls, **_: ([], calls))
+  with pytest.raises(ray.exceptions.RayError, match="a process has died"):
+    waiting._gather(["a", "b"])
+
+
 @pytest.mark.reverb
 def test_rows_in_chunks_reach_reverb_and_windows_cross_no_episode():
   import reverb
