@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -135,7 +136,7 @@ class _Slot:
 
   Attributes:
     actor: the worker.
-    process: which process answered last.
+    process: which of the actor's processes answered last; '' if none has.
     ended: the process that is to answer no more: it was killed, which takes a moment.
     since: when it was ended.
   """
@@ -144,6 +145,10 @@ class _Slot:
     self.actor = actor
     self.process = self.ended = ""
     self.since = time.monotonic()
+
+  def replace(self, actor: Any) -> None:
+    """Another actor takes the place of one that Ray does not restart any more."""
+    self.actor, self.process = actor, ""
 
   def end(self) -> None:
     """From now on, another process has to answer."""
@@ -169,7 +174,8 @@ class _Workers:
 
     self._ray = ray
     self._time_limit = time_limit
-    self._all = [_Slot(worker.start(os.getcwd(), cache)) for _ in range(number)]
+    self._start = functools.partial(worker.start, os.getcwd(), cache)
+    self._all = [_Slot(self._start()) for _ in range(number)]
     self.idle: list[_Slot] = []
     self.shares: Shares = {}
     self._starting: dict[Any, _Slot] = {}  # Call of `share` → its worker.
@@ -222,12 +228,14 @@ class _Workers:
       if time.monotonic() - slot.since > _PATIENCE:  # It only was out of reach.
         self._ray.kill(slot.actor, no_restart=False)
         slot.end()
-    except self._ray.exceptions.ActorDiedError as error:  # It cannot be restarted.
-      reason = str(error).strip().splitlines()[-1]
-      raise errors.OutputError(
-        f"Ray cannot start worker processes ({reason}); is explorax installed on all "
-        "machines of the cluster?"
-      ) from error
+    except self._ray.exceptions.ActorDiedError as error:  # It is not restarted.
+      if not slot.process:
+        reason = str(error).strip().splitlines()[-1].partition(". ")[0].rstrip(".")
+        raise errors.OutputError(
+          f"Ray cannot start worker processes ({reason}); is explorax installed on all "
+          "machines of the cluster?"
+        ) from error
+      slot.replace(self._start())
     except self._ray.exceptions.RayError:
       pass  # It is not there yet.
     time.sleep(_POLL)

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from explorax.experiments import threads, versions
 from explorax.experiments.tasks import store, types
 
+MAX_RESTARTS = 2  # Of an actor's process.
+
 
 class Outcome(NamedTuple):
   """What came of an attempt at a task: plain data, which can cross processes.
@@ -83,12 +85,12 @@ def find(name: str) -> types.Function:
 def start(directory: str, cache: str | None) -> Any:
   """Starts a worker on Ray, an actor with one core.
 
-  Ray restarts its process if that ends, and does not repeat the task. `share` is
-  answered while a task is computed.
+  Ray restarts its process if that ends, `MAX_RESTARTS` times, and does not repeat the
+  task. `share` is answered while a task is computed.
   """
   import ray
 
-  options = {"num_cpus": 1, "max_concurrency": 2, "max_restarts": -1}
+  options = {"num_cpus": 1, "max_concurrency": 2, "max_restarts": MAX_RESTARTS}
   return ray.remote(Worker).options(**options).remote(directory, cache)
 
 
