@@ -17,7 +17,7 @@ from explorax import environments
 from explorax.environments import bsuite_environments, bsuite_sweeps
 from explorax.experiments import errors
 from explorax.experiments.checkpoints import keeper
-from explorax.experiments.sweeps import agents, user_agents
+from explorax.experiments.sweeps import agents, records, user_agents
 from explorax.experiments.tasks import types
 
 FUNCTION = f"{__name__}:perform"
@@ -147,8 +147,8 @@ def _checkpoints(
   folder = tick.folder
   if folder is None:
     return None, {}
-  versions = [metadata.version(name) for name in _ARITHMETIC]
-  run = hashlib.sha256(json.dumps(versions).encode()).hexdigest()
+  made_by = [records.REVISION, *(metadata.version(name) for name in _ARITHMETIC)]
+  run = hashlib.sha256(json.dumps(made_by).encode()).hexdigest()
   minutes = settings.get("checkpoint_minutes", math.inf)
 
   def find() -> keeper.Keeper:

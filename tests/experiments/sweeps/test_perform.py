@@ -157,7 +157,7 @@ def test_a_task_resumes_where_it_was_interrupted(
     assert rows[-1]["total_bad_episodes"] <= 30
 
 
-def test_damaged_checkpoints_are_not_resumed(tmp_path):
+def test_checkpoints_that_do_not_fit_are_not_resumed(tmp_path, monkeypatch):
   settings = _settings("dqn", "catch/0", checkpoint_minutes=1.0)
   tick = types.Tick(folder=tmp_path)
   rows = [{"steps": 9, "total_return": 0.1}]
@@ -166,6 +166,10 @@ def test_damaged_checkpoints_are_not_resumed(tmp_path):
   checkpoints.companion = perform._companion(rows, dict, lambda: False)
   assert checkpoints.save(9, keeper.Snapshot({}, {}))
   assert perform._checkpoints(settings, tick)[1]["rows"] == rows
+  with monkeypatch.context() as patch:
+    patch.setattr(records, "REVISION", 99)
+    assert perform._checkpoints(settings, tick)[1] == {}
+  assert checkpoints.save(9, keeper.Snapshot({}, {}))
   (record,) = tmp_path.glob("step_*/record.json")
   record.write_bytes(record.read_bytes()[:-1])
   assert perform._checkpoints(settings, tick)[1] == {}
