@@ -107,7 +107,7 @@ class Result(NamedTuple):
   episodes: int
   learner_updates: int
   steps_per_second: float  # After compilation; NaN if nothing was learnt yet.
-  interrupted: bool  # Whether it was stopped before it reached a limit.
+  interrupted: bool  # Whether it was stopped before a limit, or the last evaluation.
 
 
 class Watcher(Protocol):

@@ -69,19 +69,30 @@ class Evaluations:
 
   def at_the_end(self, env_steps: int) -> None:
     """Evaluates unless nothing was learnt since the last evaluation; raises alike."""
-    if env_steps > self._done_at:
+    if not self.is_up_to_date(env_steps):
       self._evaluate(env_steps)
+
+  def is_up_to_date(self, env_steps: int) -> bool:
+    """Whether nothing was learnt since the last evaluation."""
+    return env_steps <= self._done_at
 
   def add_to(self, snapshot: keeper.Snapshot) -> keeper.Snapshot:
     """Adds what evaluations resume from; one that is under way, from its start."""
     arrays, counts = self._unfinished or self._save()
     return snapshot._replace(
       groups={**snapshot.groups, "evaluation": arrays},
-      counts={**snapshot.counts, "evaluation": counts},
+      counts={
+        **snapshot.counts,
+        "evaluation": {**counts, "left_off": self._unfinished is not None},
+      },
     )
 
-  def restore(self, checkpoint: files.Checkpoint) -> None:
-    """Resumes from what `add_to` has put into a checkpoint."""
+  def restore(self, checkpoint: files.Checkpoint) -> bool:
+    """Resumes from what `add_to` has put into a checkpoint.
+
+    Returns:
+      Whether an evaluation was left off there, and is to be repeated.
+    """
     counts = checkpoint.record["counts"]["evaluation"]
     environment = self._environment.current
     arrays = checkpoint.restore(
@@ -94,6 +105,7 @@ class Evaluations:
     self._actor.restore(arrays["actor"], counts["actor"])
     saving.restore(environment, arrays["environment"], counts["environment"])
     self._done_at = counts["done_at"]
+    return counts["left_off"]
 
   def _save(self) -> _Saved:
     actor, actor_counts = self._actor.save()

@@ -78,7 +78,8 @@ def run(
   With an `evaluation_environment`, `config.eval_episodes` episodes of the evaluation
   policy are run in it whenever a multiple of `config.eval_every` environment steps was
   passed, and at the end of a run that was not stopped, unless that has just been done.
-  Nothing of them enters replay, counts or returns.
+  Nothing of them enters replay, counts or returns. A run without the evaluation at its
+  end is interrupted.
 
   Raises:
     errors.NonFiniteError: if a reward, an observation or the loss is NaN or infinite.
@@ -121,9 +122,9 @@ def run(
     try:
       if checkpoints is not None and checkpoints.found is not None:
         training.restore(checkpoints.found)
-        if evaluations is not None:
-          evaluations.restore(checkpoints.found)
-          evaluate()  # What was broken off.
+        if evaluations is not None and evaluations.restore(checkpoints.found):
+          # At once: `may_evaluate` is not as it was, if replay has to be refilled.
+          evaluations.after_episode(training.env_steps)
       while not training.is_done and not stop():
         training.advance()
         evaluate()
@@ -145,7 +146,10 @@ def run(
       ) from e
     except recovery.GivenUpError as e:
       raise errors.EnvironmentFailedError(str(e), training.weights()) from e
-    return training.results(interrupted=not training.is_done)
+    is_complete = training.is_done and (
+      evaluations is None or evaluations.is_up_to_date(training.env_steps)
+    )
+    return training.results(interrupted=not is_complete)
 
 
 def check(

@@ -30,6 +30,7 @@ from explorax.environments import (
 )
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets
+from explorax.experiments.checkpoints import keeper
 from explorax.experiments.runners import (
   core,
   device,
@@ -423,7 +424,33 @@ def test_an_interrupt_in_the_last_evaluation_keeps_what_was_learnt():
     config_lib.RunConfig(runner="device", seed=3, steps=60),
     evaluation_environment=Interrupting(GRIDWORLD, PARAMS, seed=1),
   )
-  assert result.env_steps == 60 and not result.interrupted
+  assert result.env_steps == 60 and result.interrupted
+
+
+@pytest.mark.parametrize("with_replay", [True, False])
+def test_an_evaluation_that_was_left_off_is_repeated_at_once(tmp_path, with_replay):
+  evaluated, asked = [], iter([False] * 6 + [True] * 3)
+
+  def run(stop):
+    hooks = core.Hooks(
+      on_evaluation=lambda done: evaluated.append(done.env_steps),
+      stop=stop,
+      checkpoints=keeper.Keeper(tmp_path, "run", with_replay=with_replay),
+    )
+    environment, evaluation = (
+      jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=seed) for seed in (0, 1)
+    )
+    return device.run(
+      make_agent(DQN),
+      environment,
+      config_lib.RunConfig(runner="device", steps=100, eval_every=50),
+      hooks,
+      evaluation_environment=evaluation,
+    )
+
+  assert run(lambda: next(asked)).env_steps == 50 and not evaluated
+  assert run(lambda: False).env_steps == 100
+  assert evaluated == [50, 100]
 
 
 def test_steps_are_counted_as_far_as_int32_goes():

@@ -13,6 +13,7 @@ from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import counts
 from explorax.environments import standard, testing
+from explorax.experiments.checkpoints import keeper
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, errors
 
@@ -219,17 +220,40 @@ def test_a_stop_in_mid_evaluation_leaves_it_unreported(train, at_step):
   assert (result.env_steps, result.episodes) == (10, 2)
 
 
-@pytest.mark.parametrize("every, interrupted", [(10, True), (None, False)])
-def test_an_interrupt_in_mid_evaluation(train, every, interrupted):
-  """At the end of a run, training is complete all the same."""
+@pytest.mark.parametrize("every, episodes", [(10, 2), (None, 4)])
+def test_an_interrupt_in_mid_evaluation(train, every, episodes):
 
   class Interrupted(testing.FakeEnvironment):
     def step(self, action: Any) -> dm_env.TimeStep:
       raise KeyboardInterrupt
 
   result = train(testing.fake(), evaluation_environment=Interrupted(), eval_every=every)
-  assert result.interrupted == interrupted
-  assert result.episodes == (2 if interrupted else 4)
+  assert result.interrupted and result.episodes == episodes
+
+
+def test_the_last_evaluation_is_made_up_for_if_it_was_left_off(train, tmp_path):
+  evaluations: list[core.Evaluation] = []
+  steps: list[int] = []  # Of training and evaluation; 20 are of training.
+
+  class Counting(testing.FakeEnvironment):
+    def step(self, action: Any) -> dm_env.TimeStep:
+      steps.append(action)
+      return super().step(action)
+
+  def run(stop) -> core.Result:
+    return train(
+      Counting(),
+      evaluation_environment=Counting(),
+      on_evaluation=evaluations.append,
+      checkpoints=keeper.Keeper(tmp_path, "run", with_replay=False),
+      stop=stop,
+    )
+
+  assert run(lambda: len(steps) >= 22).interrupted and not evaluations
+  result = run(lambda: False)
+  assert not result.interrupted and result.env_steps == 20
+  assert [each.env_steps for each in evaluations] == [20]
+  assert len(steps) == 22 + sum(e.episode_length for e in evaluations[0].episodes)
 
 
 def test_an_evaluation_environment_that_crashes_is_made_anew(train, bits):
