@@ -3,7 +3,7 @@
 import os
 
 # Of a process with one thread, from its start on: see `use_one_thread`.
-ONE_THREAD = {"PJRT_NPROC": "1", "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false"}
+ONE_THREAD = {"PJRT_NPROC": "1"}
 
 
 def use_one_thread() -> None:
@@ -19,5 +19,5 @@ def use_one_thread() -> None:
   import jax
 
   # The thread that asks computes: handing over to another takes longer than a small
-  # network does.
+  # network does. No environment variable sets this flag.
   jax.config.update("jax_cpu_enable_async_dispatch", False)

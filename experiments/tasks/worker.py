@@ -108,14 +108,15 @@ class Worker:
         does not exist here (on another machine) is left out.
       cache: a folder for what JAX compiles, shared by all workers; None for none.
     """
-    # Before JAX is imported, which only tasks that compute with it do.
-    os.environ.update(threads.ONE_THREAD, JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
+    # JAX reads these when it is imported.
+    os.environ.update(JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
     if cache is not None and not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
       os.environ.update(
         JAX_COMPILATION_CACHE_DIR=cache,
         JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
         JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1",
       )
+    threads.use_one_thread()
     if os.path.isdir(directory):
       os.chdir(directory)
       sys.path.append(directory)

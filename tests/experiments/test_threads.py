@@ -10,18 +10,23 @@ import pytest
 _SCRIPT = """
 import os, sys
 from explorax.experiments import threads
+from explorax.experiments.tasks import worker
 if sys.argv[1] == "one":
   threads.use_one_thread()
+if sys.argv[1] == "a worker":
+  worker.Worker(os.getcwd(), None)
+import jax
 import jax.numpy as jnp
 jnp.ones(()).block_until_ready()
 print(len(os.listdir("/proc/self/task")))
+print(jax.config.values["jax_cpu_enable_async_dispatch"])
 """
 
 
 @pytest.mark.skipif(not pathlib.Path("/proc/self/task").exists(), reason="needs Linux")
 def test_use_one_thread():
-  counts = {}
-  for what in ("one", "as the shell says"):
+  counts, hands_over = {}, {}
+  for what in ("one", "a worker", "as the shell says"):
     environment = os.environ | {"PJRT_NPROC": "9", "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
       [sys.executable, "-c", _SCRIPT, what],
@@ -30,6 +35,8 @@ def test_use_one_thread():
       text=True,
       check=True,
     )
-    counts[what] = int(done.stdout)
+    count, flag = done.stdout.split()
+    counts[what], hands_over[what] = int(count), flag == "True"
   # XLA has a pool at least to compute with.
-  assert counts["as the shell says"] - counts["one"] >= 8
+  assert counts["as the shell says"] - max(counts["one"], counts["a worker"]) >= 8
+  assert hands_over == {"one": False, "a worker": False, "as the shell says": True}
