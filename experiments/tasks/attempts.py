@@ -1,19 +1,15 @@
-"""Attempts at tasks, on Ray's workers or in this process."""
+"""Attempts at tasks, on Ray or in this process."""
 
 import collections
-import contextlib
-import functools
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
-from explorax.experiments import errors
 from explorax.experiments.tasks import types, worker
 
 MAX_ATTEMPTS = 2
-_POLL = 0.2  # Seconds between two looks at the workers.
-_PATIENCE = 30.0  # Seconds for a process that was lost to end.
+_POLL = 0.2  # Seconds between two looks at the tasks under way.
 
 
 class Attempt(NamedTuple):
@@ -70,6 +66,11 @@ class Limits(NamedTuple):
   on_progress: Callable[[Shares], None]
   stop: Callable[[], bool]
 
+  @property
+  def too_long(self) -> str:
+    """What is said of an attempt that takes longer."""
+    return f"it was not done in {self.seconds / 60:g} minutes, the limit for a task"
+
 
 def in_this_process(
   assignments: Sequence[worker.Assignment], limits: Limits
@@ -89,7 +90,7 @@ def in_this_process(
       if limits.stop():
         raise types.InterruptedTaskError
       if time.monotonic() > deadline:
-        raise types.InterruptedTaskError(_too_long(limits.seconds))
+        raise types.InterruptedTaskError(limits.too_long)
 
     try:
       outcome = worker.attempt(assignments[task], report)
@@ -100,182 +101,84 @@ def in_this_process(
     yield queue.take(task, outcome)
 
 
+class _Running:
+  """An attempt under way on Ray; `began` is None until its process computes."""
+
+  def __init__(self, task: int, number: int):
+    self.task = task
+    self.number = number
+    self.began: float | None = None
+    self.is_late = False
+
+
 def on_ray(
   assignments: Sequence[worker.Assignment],
   limits: Limits,
   num_workers: int,
   cache: str | None,
 ) -> Generator[Attempt, None, None]:
-  """Tasks side by side, on workers that end with the iteration.
+  """Tasks side by side, each a task of Ray's, whose processes are used again.
 
   Args:
     assignments: in the order in which they are tried.
     limits: see there.
     num_workers: at most so many side by side.
     cache: a folder for what JAX compiles; None for none.
-
-  Raises:
-    OutputError: if no worker can be started.
   """
-  workers = _Workers(min(num_workers, len(assignments)), cache, limits.seconds)
+  import ray
+
   queue = Queue(len(assignments))
+  compute = ray.remote(worker.compute).options(num_cpus=1, max_retries=0)
+  board = ray.remote(worker.Board).options(num_cpus=0, max_restarts=-1).remote()
+  running: dict[Any, _Running] = {}  # Ray's reference to the outcome → the attempt.
+  number = 0
   try:
-    while (queue or workers.shares) and not limits.stop():
-      while queue and workers.idle:
-        task = queue.next()
-        workers.begin(task, assignments[task])
-      for task, outcome in workers.look():
-        yield queue.take(task, outcome)
-      limits.on_progress(dict(workers.shares))
+    while (queue or running) and not limits.stop():
+      while queue and len(running) < num_workers:
+        task, number = queue.next(), number + 1
+        call = compute.remote(assignments[task], board, number, os.getcwd(), cache)
+        running[call] = _Running(task, number)
+      for call in ray.wait([*running], timeout=_POLL)[0]:
+        attempt = running.pop(call)
+        outcome = _outcome(call)
+        if attempt.is_late and outcome.results is None:
+          outcome = worker.Outcome(None, limits.too_long)
+        yield queue.take(attempt.task, outcome)
+      shares = _shares(board)
+      for call, attempt in running.items():
+        if attempt.began is None and attempt.number in shares:
+          attempt.began = time.monotonic()
+        began = attempt.began
+        if began is not None and time.monotonic() - began > limits.seconds:
+          attempt.is_late = True
+          ray.cancel(call, force=True)  # Ends its process.
+      limits.on_progress({x.task: shares.get(x.number, 0.0) for x in running.values()})
   finally:
-    workers.close()
+    for call in running:
+      ray.cancel(call, force=True)
+    ray.kill(board)
 
 
-class _Slot:
-  """A worker, whose process Ray restarts.
+def _outcome(call: Any) -> worker.Outcome:
+  """The outcome of a task of Ray's that has ended, in whatever way."""
+  import ray
 
-  Attributes:
-    actor: the worker.
-    process: which of the actor's processes answered last; '' if none has.
-    ended: the process that is to answer no more: it was killed, which takes a moment.
-    since: when it was ended.
-  """
-
-  def __init__(self, actor: Any):
-    self.actor = actor
-    self.process = self.ended = ""
-    self.since = time.monotonic()
-
-  def replace(self, actor: Any) -> None:
-    """Another actor takes the place of one that Ray does not restart any more."""
-    self.actor, self.process = actor, ""
-
-  def end(self) -> None:
-    """From now on, another process has to answer."""
-    self.ended, self.since = self.process, time.monotonic()
+  try:
+    return ray.get(call)
+  except ray.exceptions.OutOfMemoryError:
+    problem = "the machine ran out of memory"
+  except ray.exceptions.WorkerCrashedError:
+    problem = "its process ended, perhaps for want of memory"
+  except ray.exceptions.RayError as error:
+    problem = f"{type(error).__name__}: {str(error).strip()}"
+  return worker.Outcome(None, problem)
 
 
-class _Running(NamedTuple):
-  task: int
-  slot: _Slot
-  began: float
+def _shares(board: Any) -> Shares:
+  """Attempt → the share that is done, of those under way."""
+  import ray
 
-
-class _Workers:
-  """Workers on Ray: starting, idle or at a task.
-
-  Attributes:
-    idle: those that are ready and have no task.
-    shares: task → the share that is done, of all tasks under way.
-  """
-
-  def __init__(self, number: int, cache: str | None, time_limit: float):
-    import ray
-
-    self._ray = ray
-    self._time_limit = time_limit
-    self._start = functools.partial(worker.start, os.getcwd(), cache)
-    self._all = [_Slot(self._start()) for _ in range(number)]
-    self.idle: list[_Slot] = []
-    self.shares: Shares = {}
-    self._starting: dict[Any, _Slot] = {}  # Call of `share` → its worker.
-    self._running: dict[Any, _Running] = {}  # Call of `compute` → the task.
-    self._asked: dict[Any, int] = {}  # Call of `share` → the task.
-    for slot in self._all:
-      self._await(slot)
-
-  def begin(self, task: int, assignment: worker.Assignment) -> None:
-    """Gives the task to an idle worker."""
-    slot = self.idle.pop()
-    call = slot.actor.compute.remote(assignment)
-    self._running[call] = _Running(task, slot, time.monotonic())
-    self.shares[task] = 0.0
-
-  def look(self) -> Iterator[tuple[int, worker.Outcome]]:
-    """Waits a moment; yields the attempts that have ended, and updates the shares."""
-    calls = [*self._running, *self._starting]
-    ready, _ = self._ray.wait(calls, num_returns=1, timeout=_POLL)
-    for call in ready:
-      if call in self._starting:
-        self._take_worker(call)
-      else:
-        yield self._end(call)
-    self._take_shares()
-    for call, (task, slot, began) in list(self._running.items()):
-      if time.monotonic() - began > self._time_limit:
-        del self._running[call], self.shares[task]
-        self._ray.kill(slot.actor, no_restart=False)
-        slot.end()
-        self._await(slot)
-        yield task, worker.Outcome(None, _too_long(self._time_limit))
-
-  def close(self) -> None:
-    """Ends the workers at once: what they compute is no longer wanted."""
-    for slot in self._all:
-      self._ray.kill(slot.actor)
-
-  def _await(self, slot: _Slot) -> None:
-    """Has the worker's start, or its restart by Ray, awaited."""
-    self._starting[slot.actor.share.remote()] = slot
-
-  def _take_worker(self, call: Any) -> None:
-    slot = self._starting.pop(call)
-    try:
-      slot.process, _ = self._ray.get(call)
-      if slot.process != slot.ended:
-        self.idle.append(slot)
-        return
-      if time.monotonic() - slot.since > _PATIENCE:  # It only was out of reach.
-        self._ray.kill(slot.actor, no_restart=False)
-        slot.end()
-    except self._ray.exceptions.ActorDiedError as error:  # It is not restarted.
-      if not slot.process:
-        reason = str(error).strip().splitlines()[-1].partition(". ")[0].rstrip(".")
-        raise errors.OutputError(
-          f"Ray cannot start worker processes ({reason}); is explorax installed on all "
-          "machines of the cluster?"
-        ) from error
-      slot.replace(self._start())
-    except self._ray.exceptions.RayError:
-      pass  # It is not there yet.
-    time.sleep(_POLL)
-    self._await(slot)
-
-  def _end(self, call: Any) -> tuple[int, worker.Outcome]:
-    """The task of a call that has ended, and its outcome."""
-    task, slot, _ = self._running.pop(call)
-    del self.shares[task]
-    exceptions = self._ray.exceptions
-    try:
-      outcome = self._ray.get(call)
-    except (exceptions.RayActorError, exceptions.OutOfMemoryError) as error:
-      slot.end()
-      self._await(slot)
-      problem = "its process ended, perhaps for want of memory"
-      if isinstance(error, exceptions.OutOfMemoryError):
-        problem = "the machine ran out of memory"
-      return task, worker.Outcome(None, problem)
-    except exceptions.RayError as error:
-      outcome = worker.Outcome(None, f"{type(error).__name__}: {error}")
-    self.idle.append(slot)
-    return task, outcome
-
-  def _take_shares(self) -> None:
-    """Takes the answers that have come, and asks again."""
-    answered: list[Any] = []
-    if self._asked:
-      number = len(self._asked)
-      answered, _ = self._ray.wait([*self._asked], num_returns=number, timeout=0)
-    for call in answered:
-      task = self._asked.pop(call)
-      with contextlib.suppress(self._ray.exceptions.RayError):  # `_end` will tell.
-        _, share = self._ray.get(call)
-        if task in self.shares:
-          self.shares[task] = share
-    for task, slot, _ in self._running.values():
-      if task not in self._asked.values():
-        self._asked[slot.actor.share.remote()] = task
-
-
-def _too_long(time_limit: float) -> str:
-  return f"it was not done in {time_limit / 60:g} minutes, the limit for a task"
+  try:
+    return ray.get(board.shares.remote(), timeout=10)
+  except ray.exceptions.RayError:  # It is restarted.
+    return {}

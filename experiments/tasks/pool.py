@@ -114,7 +114,7 @@ class Pool:
       One for each task; None where it failed or the pool was stopped.
 
     Raises:
-      OutputError: if results cannot be kept, or no process can be started.
+      OutputError: if results cannot be kept.
       SetUpError: if Ray cannot be started.
     """
     done = [self._kept(task, store) for task in tasks]

@@ -4,8 +4,8 @@ import functools
 import importlib
 import os
 import pathlib
-import secrets
 import shutil
+import signal
 import sys
 import time
 import traceback
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from explorax.experiments import threads, versions
 from explorax.experiments.tasks import store, types
 
-MAX_RESTARTS = 2  # Of an actor's process.
+_PERIOD = 0.2  # Seconds between two reports of an attempt.
 
 
 class Outcome(NamedTuple):
@@ -82,61 +82,73 @@ def find(name: str) -> types.Function:
   return getattr(importlib.import_module(module), function)
 
 
-def start(directory: str, cache: str | None) -> Any:
-  """Starts a worker on Ray, an actor with one core.
+def compute(
+  assignment: Assignment, board: Any, number: int, directory: str, cache: str | None
+) -> Outcome:
+  """An attempt in a process of Ray's.
 
-  Ray restarts its process if that ends, `MAX_RESTARTS` times, and does not repeat the
-  task. `share` is answered while a task is computed.
+  Args:
+    assignment: the task.
+    board: the `Board`, an actor of Ray's.
+    number: of the attempt, there.
+    directory: see `_prepare`.
+    cache: see `_prepare`.
   """
-  import ray
+  _prepare(directory, cache)
+  board.enter.remote(number, 0.0)
+  reported = time.monotonic()
 
-  options = {"num_cpus": 1, "max_concurrency": 2, "max_restarts": MAX_RESTARTS}
-  return ray.remote(Worker).options(**options).remote(directory, cache)
+  def report(share: float) -> None:
+    nonlocal reported
+    if time.monotonic() - reported > _PERIOD:
+      board.enter.remote(number, share)
+      reported = time.monotonic()
+
+  try:
+    return attempt(assignment, report)
+  finally:
+    board.leave.remote(number)
 
 
-class Worker:
-  """A process that computes one task after another, with one thread.
+class Board:
+  """An actor of Ray's with the share that is done of each attempt under way."""
 
-  What JAX has compiled for one task serves the next ones of its shapes.
+  def __init__(self):
+    self._shares: dict[int, float] = {}
+
+  def enter(self, number: int, share: float) -> None:
+    self._shares[number] = share
+
+  def leave(self, number: int) -> None:
+    self._shares.pop(number, None)
+
+  def shares(self) -> dict[int, float]:
+    return self._shares
+
+
+@functools.cache
+def _prepare(directory: str, cache: str | None) -> None:
+  """Prepares a process of Ray's for its first task; it computes with one thread.
+
+  Args:
+    directory: the current one of the caller, for modules of the user's; one that does
+      not exist here (on another machine) is left out.
+    cache: a folder for what JAX compiles, shared by all processes; None for none.
   """
-
-  def __init__(self, directory: str, cache: str | None):
-    """Prepares the process.
-
-    Args:
-      directory: the current one of the caller, for modules of the user's; one that
-        does not exist here (on another machine) is left out.
-      cache: a folder for what JAX compiles, shared by all workers; None for none.
-    """
-    # JAX reads these when it is imported.
-    os.environ.update(JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
-    if cache is not None and not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
-      os.environ.update(
-        JAX_COMPILATION_CACHE_DIR=cache,
-        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
-        JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1",
-      )
-    threads.use_one_thread()
-    if os.path.isdir(directory):
-      os.chdir(directory)
-      sys.path.append(directory)
-    self._process = secrets.token_hex(8)
-    self._share = 0.0
-
-  def share(self) -> tuple[str, float]:
-    """Which process this is, and how much of its task is done."""
-    return self._process, self._share
-
-  def compute(self, assignment: Assignment) -> Outcome:
-    """An attempt at a task."""
-
-    def report(share: float) -> None:
-      self._share = share
-
-    try:
-      return attempt(assignment, report)
-    finally:
-      report(0.0)
+  # Ray's own handler raises SystemExit, which would count as the task's failure.
+  signal.signal(signal.SIGTERM, signal.SIG_DFL)
+  # JAX reads these when it is imported.
+  os.environ.update(JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
+  if cache is not None and not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+    os.environ.update(
+      JAX_COMPILATION_CACHE_DIR=cache,
+      JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+      JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1",
+    )
+  threads.use_one_thread()
+  if os.path.isdir(directory):
+    os.chdir(directory)
+    sys.path.append(directory)
 
 
 @functools.cache

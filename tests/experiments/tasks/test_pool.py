@@ -177,6 +177,6 @@ def test_what_is_done_survives_the_end_of_the_command(folder, number):
     assert life.poll() is None
     time.sleep(0.05)
   life.send_signal(number)
-  assert life.wait(30) == (130 if number == signal.SIGINT else -number)
+  assert life.wait(90) == (130 if number == signal.SIGINT else -number)
   done, *_ = _compute(folder, tasks, workers=1)
   assert [each.results["resumed_at"] for each in done] == [0, 3, 3]
