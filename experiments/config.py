@@ -437,21 +437,18 @@ def flags() -> dict[str, list[flag_table.Flag]]:
   return groups
 
 
-def parse(argv: Sequence[str]) -> RunConfig | str:
-  """Reads a command line, its program's name left out.
+def parse(argv: Sequence[str]) -> RunConfig:
+  """Reads a command line, its program's name left out; see `from_flags`."""
+  return from_flags(flag_table.parse(flags(), argv))
 
-  Returns:
-    The settings, or what is to be shown instead of a run: `help`, `list_agents` or
-    `list_envs`.
+
+def from_flags(given: Mapping[str, Any]) -> RunConfig:
+  """The settings by the values of the flags.
 
   Raises:
-    SetUpError: for an unknown flag, a value that does not fit, a flag that nothing
-      would read, or no agent or environment.
+    SetUpError: for a value that does not fit, a flag that nothing would read, or no
+      agent or environment.
   """
-  given = flag_table.parse(flags(), argv)
-  for flag in reversed(_INFORMATION):
-    if given[flag.name]:
-      return flag.name
   values = {name: given[s.flag or name] for name, s in SETTINGS.items()}
   values = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
   for name in ("agent", "env"):
@@ -479,11 +476,6 @@ def default_output(agent: str, env: str, seed: int, num_seeds: int = 1) -> str:
   """`runs/tdu-bsuite_deep_sea_0-seed0`: where the files of a run go by default."""
   seeds = f"seed{seed}" if num_seeds == 1 else f"seeds{seed}-{seed + num_seeds - 1}"
   return f"runs/{agent}-{re.sub(r'[^A-Za-z0-9.-]+', '_', env)}-{seeds}"
-
-
-def help_text() -> str:
-  """Examples, and the flags in groups."""
-  return flag_table.help_text(_INTRODUCTION, flags(), _OUTRO)
 
 
 def fixed(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -527,7 +519,7 @@ def _check_seeds(config: RunConfig) -> None:
     )
 
 
-_INTRODUCTION = """\
+INTRODUCTION = """\
 Runs an exploration agent in an environment and records the results.
 
   python -m explorax.experiments.run --agent=NAME --env=KIND:NAME [flags]
@@ -570,7 +562,7 @@ Examples
       --episodes=500
 """
 
-_OUTRO = """\
+OUTRO = """\
 Ctrl-C ends a run cleanly, with a checkpoint: the same command again resumes it.
 Exit codes: 0 finished, 1 failed on the way, 2 could not start, 130 Ctrl-C, 143 SIGTERM.
 """

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from explorax.experiments import errors, flag_table
-from explorax.experiments.recording import console as console_lib
+from explorax.experiments import command, errors, flag_table
 
 if TYPE_CHECKING:
   from explorax.agents import types
@@ -45,57 +44,43 @@ _FLAGS = {
       parser=flag_table.WholeNumber(0, 2**32 - 1),
     ),
   ),
-  "To look around": (flag_table.Flag("help", "", False, "Shows this and exits."),),
+  "To look around": (command.HELP, command.DEBUG),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks; returns 0, or 2 with an error on stderr."""
-  argv = list(sys.argv[1:] if argv is None else argv)
-  try:
-    given = flag_table.parse(_FLAGS, argv, words="files")
-    if given["help"]:
-      print(flag_table.help_text(_INTRODUCTION, _FLAGS, ""))
-      return 0
-    if len(given["files"]) != 1:
-      raise errors.SetUpError(
-        f"{len(given['files'])} files are named; name one that "
-        "explorax.experiments.export has written."
-      )
-    _play(given["files"][0], given["env"], given["episodes"], given["seed"])
-  except (
-    errors.SetUpError,
-    errors.OutputError,
-    OSError,
-    ValueError,
-    TypeError,
-    ImportError,
-  ) as error:
-    console_lib.complain(error)
-    return 2
-  return 0
+  """Does what the command line asks and returns the exit code (`command.main`)."""
+  return command.main(argv, _FLAGS, _play, introduction=_INTRODUCTION, words="files")
 
 
-def _play(file: str, env: str | None, num_episodes: int, seed: int) -> None:
+def _play(given: dict[str, Any], argv: list[str]) -> int:
+  del argv
+  if len(given["files"]) != 1:
+    raise errors.SetUpError(
+      f"{len(given['files'])} files are named; name one that "
+      "explorax.experiments.export has written."
+    )
+  (file,), seed = given["files"], given["seed"]
   import numpy as np
 
   from explorax import environments
   from explorax.experiments import weights as weights_lib
 
   record = weights_lib.load_settings(file)
-  env = env or record["env"]
+  env = given["env"] or record["env"]
   environment = environments.make(env, seed=seed)
   try:
     agent = make_agent(record, environments.spec(environment))
     weights = weights_lib.load(file, weights_of(agent))
     returns = []
-    for number in range(1, num_episodes + 1):
+    for number in range(1, given["episodes"] + 1):
       value, length = run_episode(agent, weights, environment, seed, number)
       returns.append(value)
       print(f"episode {number}: return {value:.6g}, {length:,} steps", flush=True)
   finally:
     environment.close()
   print(f"{record['agent']} on {env}: mean return {np.mean(returns):.6g}")
+  return 0
 
 
 def make_agent(record: dict[str, Any], spec: Any) -> "types.Agent":

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from explorax.experiments import errors, flag_table
+from explorax.experiments import command, errors, flag_table
 from explorax.experiments.recording import console as console_lib
 
 _INTRODUCTION = """\
@@ -28,32 +28,23 @@ _FLAGS = {
   "Where to": (
     flag_table.Flag("output", "=FILE", None, "The file; one that exists is replaced."),
   ),
-  "To look around": (flag_table.Flag("help", "", False, "Shows this and exits."),),
+  "To look around": (command.HELP, command.DEBUG),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks; returns 0, or 2 with an error on stderr."""
-  argv = list(sys.argv[1:] if argv is None else argv)
-  try:
-    given = flag_table.parse(_FLAGS, argv, words="runs")
-    if given["help"]:
-      print(flag_table.help_text(_INTRODUCTION, _FLAGS, ""))
-      return 0
-    if len(given["runs"]) != 1 or not given["output"]:
-      raise errors.SetUpError(
-        "name a run's directory and --output=FILE.npz (--help shows how)."
-      )
-    where = _export(pathlib.Path(given["runs"][0]), pathlib.Path(given["output"]))
-    print(f"The weights of {where} are in {given['output']}.")
-  except (errors.SetUpError, errors.OutputError, OSError, ValueError) as error:
-    console_lib.complain(error)
-    return 2
-  return 0
+  """Does what the command line asks and returns the exit code (`command.main`)."""
+  return command.main(argv, _FLAGS, _export, introduction=_INTRODUCTION, words="runs")
 
 
-def _export(run: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
-  """Writes the file; returns where the weights come from."""
+def _export(given: dict[str, Any], argv: list[str]) -> int:
+  """Writes the file."""
+  del argv
+  if len(given["runs"]) != 1 or not given["output"]:
+    raise errors.SetUpError(
+      "name a run's directory and --output=FILE.npz (--help shows how)."
+    )
+  run, target = pathlib.Path(given["runs"][0]), pathlib.Path(given["output"])
   from explorax.experiments import output, weights
   from explorax.experiments.recording import recorder
 
@@ -67,7 +58,8 @@ def _export(run: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
     where, arrays = _of_newest_checkpoint(run, record)
   directory = output.RunDirectory.create(target.parent, may_hold_run=True)
   directory.write(target.name, lambda file: weights.save(file, arrays, record))
-  return where
+  print(f"The weights of {where} are in {target}.")
+  return 0
 
 
 def _of_newest_checkpoint(

@@ -1,15 +1,13 @@
 """The page of a sweep's scores: `python -m explorax.experiments.report --help`."""
 
-import contextlib
 import functools
 import pathlib
 import shlex
 import sys
-import traceback
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from explorax.experiments import errors, flag_table
+from explorax.experiments import command, errors, flag_table
 from explorax.experiments.recording import console as console_lib
 
 _PAGE = "report.html"
@@ -48,47 +46,37 @@ FLAGS = {
       "[report in the sweep's directory]",
     ),
   ),
-  "To look around": (
-    flag_table.Flag("help", "", False, "Shows this and exits."),
-    flag_table.Flag("debug", "", False, "Shows where in the code an error arose."),
-  ),
+  "To look around": (command.HELP, command.DEBUG),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks and returns the process's exit code.
-
-  Args:
-    argv: the command line without the program's name; the process's own by default.
-  """
-  argv = list(sys.argv[1:] if argv is None else argv)
-  try:
-    given = flag_table.parse(FLAGS, argv, words="directories")
-    if given["help"]:
-      with contextlib.suppress(BrokenPipeError):
-        print(flag_table.help_text(_INTRODUCTION, FLAGS, _OUTRO), flush=True)
-      return 0
-    directories = given["directories"]
-    if len(directories) != 1:
-      raise errors.SetUpError(
-        f"{len(directories) or 'no'} directories are named; name one, the --output of "
-        "a sweep, as in `python -m explorax.experiments.report results/deep_sea`."
-      )
-    command = shlex.join(["python", "-m", "explorax.experiments.report", *argv])
-    _report(pathlib.Path(directories[0]).expanduser(), given["output"], command)
-    return 0
-  except (errors.SetUpError, errors.OutputError) as error:
-    if "--debug" in argv:
-      traceback.print_exc()
-    console_lib.complain(error)
-    return 1 if isinstance(error, errors.OutputError) else 2
-  except KeyboardInterrupt:
-    console_lib.complain("stopped; what was written is whole.")
-    return 130
+  """Does what the command line asks and returns the exit code (`command.main`)."""
+  return command.main(
+    argv,
+    FLAGS,
+    _report,
+    introduction=_INTRODUCTION,
+    outro=_OUTRO,
+    words="directories",
+  )
 
 
-def _report(path: pathlib.Path, where: str | None, command: str) -> None:
-  """Reads the sweep, and writes its page and drawings."""
+def _report(given: dict[str, Any], argv: list[str]) -> command.Work:
+  directories = given["directories"]
+  if len(directories) != 1:
+    raise errors.SetUpError(
+      f"{len(directories) or 'no'} directories are named; name one, the --output of "
+      "a sweep, as in `python -m explorax.experiments.report results/deep_sea`."
+    )
+  asked = shlex.join(["python", "-m", "explorax.experiments.report", *argv])
+  path = pathlib.Path(directories[0]).expanduser()
+  to = pathlib.Path(given["output"] or path / "report")
+  return functools.partial(_write, path, to, asked)
+
+
+def _write(path: pathlib.Path, to: pathlib.Path, asked: str) -> int:
+  """Reads the sweep in `path`, and writes its page and drawings."""
   try:
     import matplotlib  # noqa: F401
   except ImportError as error:
@@ -100,8 +88,8 @@ def _report(path: pathlib.Path, where: str | None, command: str) -> None:
 
   sweep = read.read(path)
   found = results.compute(sweep)
-  report = page.make(sweep, found, command=command)
-  directory = output.RunDirectory.create(path / "report" if where is None else where)
+  report = page.make(sweep, found, command=asked)
+  directory = output.RunDirectory.create(to)
   earlier = directory.path / _PAGE
   old = page.files_of(earlier.read_text("utf-8")) if earlier.exists() else set()
   for picture in report.pictures:
@@ -113,6 +101,7 @@ def _report(path: pathlib.Path, where: str | None, command: str) -> None:
     f"{len(sweep.logs):,} of {len(sweep.logs) + len(sweep.lacking):,} tasks are done; "
     f"their scores are in {directory.path / _PAGE}"
   )
+  return 0
 
 
 def _put(content: bytes, file: BinaryIO) -> None:

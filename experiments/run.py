@@ -6,22 +6,18 @@ help and mistyped commands answer at once.
 """
 
 import contextlib
-import os
+import functools
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from explorax.experiments import command
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors
 from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
 
 if TYPE_CHECKING:
   from explorax import environments
-
-# What config checks, environments and agents raise when they are asked for something
-# that they cannot do.
-_REFUSALS = (errors.SetUpError, errors.OutputError, ValueError, TypeError, ImportError)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,45 +29,38 @@ def main(argv: Sequence[str] | None = None) -> int:
   Args:
     argv: the command line without the program's name; the process's own by default.
   """
-  argv = list(sys.argv[1:] if argv is None else argv)
-  # TensorFlow, which comes with Reverb, greets with warnings about GPUs.
-  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-  debug = "--debug" in argv
-  try:
-    config = config_lib.parse(argv)
-    if isinstance(config, str):
-      with contextlib.suppress(BrokenPipeError):  # `--list_envs | head` is done.
-        print(_show(config), flush=True)
-      return 0
-    job = job_lib.set_up(config, argv)
-  except _REFUSALS as error:
-    if debug:
-      raise
-    console_lib.complain(error)
-    return 2
-  except KeyboardInterrupt:
-    console_lib.complain("stopped before the run began.")
-    return 130
+  return command.main(
+    argv,
+    config_lib.flags(),
+    _run,
+    introduction=config_lib.INTRODUCTION,
+    outro=config_lib.OUTRO,
+  )
+
+
+def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
+  if given["list_agents"] or given["list_envs"]:
+    return command.show(_listing(agents=given["list_agents"]))
+  job = job_lib.set_up(config_lib.from_flags(given), argv)
   if job.checkpoints is None:
     print(f"The run in {job.directory.path} is finished: there is nothing to do.")
     return 0
+  return functools.partial(_supervise, job)
+
+
+def _supervise(job: job_lib.Job) -> int:
   from explorax.experiments import supervision
 
-  try:
-    with contextlib.ExitStack() as stack:
-      for environment in (job.environment, job.evaluation_environment):
-        if environment is not None:
-          stack.callback(_close, environment)
-      return supervision.run(job)
-  except errors.OutputError as error:
-    console_lib.complain(error)
-    return 1
+  with contextlib.ExitStack() as stack:
+    for environment in (job.environment, job.evaluation_environment):
+      if environment is not None:
+        stack.callback(_close, environment)
+    return supervision.run(job)
 
 
-def _show(what: str) -> str:
-  if what == "help":
-    return config_lib.help_text()
-  if what == "list_agents":
+def _listing(*, agents: bool) -> str:
+  """The agents, or the environments, with what each of them is."""
+  if agents:
     from explorax.experiments import presets
 
     rows = [(name, f"{p.summary} ({p.paper})") for name, p in presets.PRESETS.items()]

@@ -5,14 +5,13 @@ What is done is kept, and the same command does only what is missing.
 """
 
 import contextlib
-import os
+import functools
 import sys
-import traceback
 from collections.abc import Sequence
+from typing import Any
 
+from explorax.experiments import command, flag_table
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, flag_table
-from explorax.experiments.recording import console as console_lib
 from explorax.experiments.sweeps import seeds
 from explorax.experiments.tasks import flags
 
@@ -129,46 +128,30 @@ FLAGS = {
   ),
   "To look around": (
     flag_table.Flag("list", "", False, "Shows bsuite's sweeps and tags and exits."),
-    flag_table.Flag("help", "", False, "Shows this and exits."),
-    flag_table.Flag("debug", "", False, "Shows where in the code an error arose."),
+    command.HELP,
+    command.DEBUG,
   ),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks and returns the process's exit code.
-
-  Args:
-    argv: the command line without the program's name; the process's own by default.
-  """
-  argv = list(sys.argv[1:] if argv is None else argv)
-  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-  try:
-    given = flag_table.parse(FLAGS, argv)
-    if given["help"]:
-      return _print(flag_table.help_text(_INTRODUCTION, FLAGS, _OUTRO))
-    if given["list"]:
-      from explorax.experiments.sweeps import selection
-
-      return _print(selection.listing())
-    from explorax.experiments.sweeps import plan
-
-    with contextlib.ExitStack() as stack:
-      return plan.Plan(given, argv, stack).run()
-  except (errors.SetUpError, errors.OutputError, ValueError) as error:
-    if "--debug" in argv:
-      traceback.print_exc()
-    console_lib.complain(error)
-    return 1 if isinstance(error, errors.OutputError) else 2
-  except KeyboardInterrupt:
-    console_lib.complain("stopped at once; what is done is kept.")
-    return 130
+  """Does what the command line asks and returns the exit code (`command.main`)."""
+  return command.main(argv, FLAGS, _sweep, introduction=_INTRODUCTION, outro=_OUTRO)
 
 
-def _print(text: str) -> int:
-  with contextlib.suppress(BrokenPipeError):
-    print(text, flush=True)
-  return 0
+def _sweep(given: dict[str, Any], argv: list[str]) -> int | command.Work:
+  if given["list"]:
+    from explorax.experiments.sweeps import selection
+
+    return command.show(selection.listing())
+  return functools.partial(_compute, given, argv)
+
+
+def _compute(given: dict[str, Any], argv: list[str]) -> int:
+  from explorax.experiments.sweeps import plan
+
+  with contextlib.ExitStack() as stack:
+    return plan.Plan(given, argv, stack).run()
 
 
 if __name__ == "__main__":

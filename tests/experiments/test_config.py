@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from explorax.experiments import config, errors
+from explorax.experiments import config, errors, flag_table
 
 ASKED = ("--agent=dqn", "--env=gym:CartPole-v1")
 
 
 def test_every_field_is_a_flag_with_help():
-  text = config.help_text()
+  text = flag_table.help_text("", config.flags(), "")
   for name, setting in config.SETTINGS.items():
     assert f"  --{setting.flag or name}{setting.value}\n" in text
     assert setting.help.splitlines()[0] in text

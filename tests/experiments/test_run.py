@@ -206,9 +206,10 @@ def test_refuses_values_that_do_not_fit(stand_ins, capsys, argument, words):
   assert not list(stand_ins.iterdir())
 
 
-def test_debug_shows_where_an_error_arose(stand_ins):
-  with pytest.raises(ValueError, match="num_members is 0"):
-    launch("--set=num_members=0", "--debug")
+def test_debug_shows_where_an_error_arose(stand_ins, capsys):
+  assert launch("--set=num_members=0", "--debug") == 2
+  text = capsys.readouterr().err
+  assert "Traceback" in text and "explorax: num_members is 0" in text
 
 
 def test_says_what_to_do_without_reverb(stand_ins, capsys, monkeypatch):
