@@ -237,9 +237,11 @@ class Encoding(Protocol):
     ...
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Agent:
   """An agent: three pure parts and the declaration that joins them.
+
+  Compared by identity: programs are compiled once for each agent (`sharing`).
 
   Attributes:
     config: the frozen dataclass that the agent was made from.

@@ -1,6 +1,6 @@
 """Joins the parts of the transition-based engine to an Agent."""
 
-from explorax.agents import members, types
+from explorax.agents import members, sharing, types
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.dqn import acting, learning
 from explorax.agents.dqn import config as config_lib
@@ -8,6 +8,7 @@ from explorax.agents.dqn import values as values_lib
 from explorax.environments import specs
 
 
+@sharing.shared
 def make_agent(
   config: config_lib.DQNConfig, spec: types.EnvironmentSpec
 ) -> types.Agent:

@@ -5,7 +5,7 @@ import math
 import dm_env
 
 from explorax import networks
-from explorax.agents import members, types
+from explorax.agents import members, sharing, types
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.r2d2 import acting, learning
 from explorax.agents.r2d2 import config as config_lib
@@ -13,6 +13,7 @@ from explorax.agents.r2d2 import sequences as sequences_lib
 from explorax.environments import specs
 
 
+@sharing.shared
 def make_agent(
   config: config_lib.R2D2Config, spec: types.EnvironmentSpec
 ) -> types.Agent:

@@ -1,12 +1,13 @@
 """Joins the parts of Successor Uncertainties to an Agent."""
 
-from explorax.agents import types
+from explorax.agents import sharing, types
 from explorax.agents.successor import acting, learning
 from explorax.agents.successor import config as config_lib
 from explorax.agents.successor import features as features_lib
 from explorax.environments import specs
 
 
+@sharing.shared
 def make_agent(
   config: config_lib.SuccessorConfig, spec: types.EnvironmentSpec
 ) -> types.Agent:

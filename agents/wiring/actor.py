@@ -1,5 +1,6 @@
 """An ActorCore as an `acme.core.Actor`, in one environment or in several."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from explorax.agents import types, updates
 from explorax.agents.wiring import adder as adder_lib
 
 Extras = dict[str, np.ndarray]
+
+# Compiled steps that a process keeps, for one environment and for several.
+_MAX_PROGRAMS = 16
 
 
 class Actor(acme.core.Actor):
@@ -67,18 +71,16 @@ class Actor(acme.core.Actor):
     self._refresh: Callable[..., types.Params] | None = agent.refresh
     if self._num_envs == 1:
       self._state = core.init(key, actor_ids[0], num_actors)
-      step = _step_of_one(core)
+      self._step = _step_of_one(core)
     else:
       self._state = jax.vmap(core.init, (0, 0, None))(
         jax.random.split(key, self._num_envs),
         jnp.asarray(actor_ids, jnp.int32),
         num_actors,
       )
-      step = _step_of_many(core, self._keeps_weights)
+      self._step = _step_of_many(core, self._keeps_weights)
       if agent.refresh is not None:
-        self._refresh = jax.jit(jax.vmap(agent.refresh, (0, None)))
-    # The state may be large (a table of counts): it is updated in place.
-    self._step = jax.jit(step, donate_argnums=0)
+        self._refresh = _refresh_of_many(agent.refresh)
     self._timestep: dm_env.TimeStep | None = None
     self._weights: types.Params = None  # The newest that were fetched.
     # Those acted with, where something in them lasts for an episode; [E, ...] if E > 1.
@@ -255,9 +257,15 @@ class Actor(acme.core.Actor):
     return np.asarray(action)
 
 
-def _step_of_one(core: types.ActorCore) -> Callable[..., Any]:
-  """(state, params, timestep) → (state, action, extras)."""
+# The state may be large (a table of counts): it is updated in place.
+_jit = functools.partial(jax.jit, donate_argnums=0)
 
+
+@functools.lru_cache(_MAX_PROGRAMS)
+def _step_of_one(core: types.ActorCore) -> Callable[..., Any]:
+  """(state, params, timestep) → (state, action, extras), compiled once for a core."""
+
+  @_jit
   def step(
     state: types.State, params: types.ActorParams, timestep: dm_env.TimeStep
   ) -> tuple[types.State, jax.Array, dict[str, jax.Array]]:
@@ -267,6 +275,7 @@ def _step_of_one(core: types.ActorCore) -> Callable[..., Any]:
   return step
 
 
+@functools.lru_cache(_MAX_PROGRAMS)
 def _step_of_many(core: types.ActorCore, keeps_weights: bool) -> Callable[..., Any]:
   """((states, own weights), newest weights, env_steps, timesteps, acts) → the same.
 
@@ -279,6 +288,7 @@ def _step_of_many(core: types.ActorCore, keeps_weights: bool) -> Callable[..., A
   select = jax.vmap(core.select_action, (types.ActorParams(axis, None), 0, 0))
   keep_if = jax.vmap(updates.keep_if)
 
+  @_jit
   def step(
     carry: tuple[types.State, types.Params],
     weights: types.Params,
@@ -296,3 +306,9 @@ def _step_of_many(core: types.ActorCore, keeps_weights: bool) -> Callable[..., A
     return (state, own), action, jax.vmap(core.extras)(state)
 
   return step
+
+
+@functools.lru_cache(_MAX_PROGRAMS)
+def _refresh_of_many(refresh: types.Refresh) -> Callable[..., types.Params]:
+  """(held `[E, ...]`, fresh) → the weights that each environment goes on with."""
+  return jax.jit(jax.vmap(refresh, (0, None)))

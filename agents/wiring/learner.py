@@ -1,5 +1,6 @@
 """A LearnerCore as an `acme.core.Learner`."""
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents import types
+
+# Compiled updates that a process keeps.
+_MAX_PROGRAMS = 16
 
 
 class NonFiniteUpdateError(FloatingPointError):
@@ -57,15 +61,7 @@ class Learner(acme.core.Learner):
     self._batches = batches
     self._update_priorities = update_priorities
     self._state = jax.jit(self._core.init)(key)
-
-    def update(
-      state: types.State, sample: types.Sample
-    ) -> tuple[types.State, types.LearnerOutput]:
-      sample = types.join_frames(sample, agent.replay.num_frames)
-      return self._core.update(state, sample)
-
-    self._update = jax.jit(update, donate_argnums=0 if donates else ())
-    self._copy = jax.jit(lambda params: jax.tree.map(jnp.copy, params))
+    self._update = _jitted_update(self._core.update, agent.replay.num_frames, donates)
     self._metrics: dict[str, jax.Array] = {}
     self._keys = np.zeros(0, np.uint64)  # Of the last batch.
     self.num_updates = 0
@@ -105,7 +101,7 @@ class Learner(acme.core.Learner):
     if list(names) != ["params"]:
       raise ValueError(f"a learner has the variables ['params'], not {list(names)}.")
     params = self._core.params(self._state)
-    return [self._copy(params) if self._copies else params]
+    return [_copy(params) if self._copies else params]
 
   def save(self) -> types.State:
     """The learner's state on the host."""
@@ -131,3 +127,24 @@ class Learner(acme.core.Learner):
     self._state = jax.device_put(state)
     self.num_updates = num_updates
     self._metrics = {n: jnp.float32(value) for n, value in (metrics or {}).items()}
+
+
+@functools.lru_cache(_MAX_PROGRAMS)
+def _jitted_update(
+  update: Callable[..., tuple[types.State, types.LearnerOutput]],
+  num_frames: int,
+  donates: bool,
+) -> Callable[..., tuple[types.State, types.LearnerOutput]]:
+  """A core's update of samples whose frames are not joined; one for each core."""
+
+  def of_frames(
+    state: types.State, sample: types.Sample
+  ) -> tuple[types.State, types.LearnerOutput]:
+    return update(state, types.join_frames(sample, num_frames))
+
+  return jax.jit(of_frames, donate_argnums=0 if donates else ())
+
+
+@jax.jit
+def _copy(params: types.Params) -> types.Params:
+  return jax.tree.map(jnp.copy, params)

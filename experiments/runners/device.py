@@ -111,15 +111,10 @@ def run_seeds(
     params = jax.tree.map(jnp.asarray, own_params if params is None else params)
     if params_per_seed:
       params = _checked(params, len(seeds))
-    program = device_program.Program(
-      agent,
-      pure,
-      params,
-      num_envs=config.num_envs or 1,
-      num_seeds=len(seeds),
-      params_per_seed=params_per_seed,
+    program = device_program.make_program(
+      agent, pure, config.num_envs or 1, len(seeds), params_per_seed
     )
-    device = Training(agent, program, seeds, config, hooks.on_episode)
+    device = Training(agent, program, params, seeds, config, hooks.on_episode)
   return training.run(device, config, hooks, evaluation_environment)
 
 
@@ -138,10 +133,9 @@ def check_memory(
   if isinstance(environment, batched_types.BatchedEnvironment):
     state = device_batched.shapes(agent, environment.num_envs)
   else:
-    program = device_program.Program(
-      agent, *_pure(environment), num_envs=num_envs, num_seeds=1
-    )
-    state = jax.eval_shape(program.init, jax.random.PRNGKey(0))
+    pure, params = _pure(environment)
+    program = device_program.make_program(agent, pure, num_envs, 1)
+    state = jax.eval_shape(program.init, jax.random.PRNGKey(0), params)
   leaves = jax.tree.leaves((state, state.learner))
   needed = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
   free = device_host.free_memory()
@@ -200,12 +194,13 @@ class Training(device_host.Training):
     self,
     agent: types.Agent,
     program: device_program.Program,
+    params: jax_types.Params,
     seeds: Sequence[int],
     config: config_lib.RunConfig,
     on_episode: Callable[[core.Episode], None],
   ):
     keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
-    state = program.init(keys if len(seeds) > 1 else keys[0])
+    state = program.init(keys if len(seeds) > 1 else keys[0], params)
     super().__init__(agent, seeds, program.num_envs, state, config, on_episode)
     self._program = program
 

@@ -9,6 +9,7 @@ local runner; how many there are is the same.
 """
 
 import fractions
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -107,9 +108,13 @@ class Program:
     return timesteps._replace(observation=jnp.concatenate([kept, frames], axis=-1))
 
 
+# The same program, and its compiled functions, for the same arguments.
+make_program = functools.lru_cache(maxsize=8)(Program)
+
+
 def shapes(agent: types.Agent, num_envs: int) -> device_agent.State:
   """The shapes of all that a run keeps on the device."""
-  program = Program(agent, num_envs)
+  program = make_program(agent, num_envs)
   spec = agent.spec.observations
   channels = (spec.shape[-1] // agent.replay.num_frames,) if spec.shape else ()
   shape = (num_envs, *spec.shape[:-1], *channels)
@@ -132,7 +137,7 @@ class Training(device_host.Training):
     self._updates_per_step = core.updates_per_step(
       agent.replay, num_envs, _MAX_DENOMINATOR
     )
-    self._program = Program(agent, num_envs)
+    self._program = make_program(agent, num_envs)
     state = self._program.init(jax.random.PRNGKey(seed), environment.reset())
     super().__init__(agent, [seed], num_envs, state, config, on_episode)
     self._environment = environment

@@ -4,6 +4,7 @@ The agent's functions, in `device_agent.py`, are scanned over time together with
 environments', and vmapped over seeds. `device.py` is the host's half.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import dm_env
@@ -30,19 +31,21 @@ class Report(NamedTuple):
   update: device_agent.Update
 
 
+# Whose compiled functions a process keeps.
+_MAX_PROGRAMS = 8
+
+
 class Program:
   """An agent in an environment, as functions of states of S seeds.
 
   With one seed there is no axis for it: what is batched over a single seed is slower
-  on a CPU.
+  on a CPU. `make_program` gives the same program for the same arguments.
   """
 
   def __init__(
     self,
     agent: types.Agent,
     environment: jax_types.Environment,
-    params: jax_types.Params,
-    *,
     num_envs: int,
     num_seeds: int,
     params_per_seed: bool = False,
@@ -52,11 +55,10 @@ class Program:
     Args:
       agent: made for the environment's spec.
       environment: written in JAX.
-      params: of its functions.
       num_envs: E, environments of each seed, each with an actor.
       num_seeds: S.
-      params_per_seed: whether each seed has its own parameters: their arrays have a
-        leading axis of S > 1.
+      params_per_seed: whether each seed has its own parameters of the environment's
+        functions: their arrays have a leading axis of S > 1.
     """
     self._agent = device_agent.DeviceAgent(agent, num_envs)
     self._environment = environment
@@ -68,14 +70,10 @@ class Program:
     init = self._init
     if num_seeds > 1:
       init = jax.vmap(init, (0, 0 if params_per_seed else None))
-    self._compiled_init = jax.jit(init)
-    self._params = params
+    # (key, or S > 1 keys `[S, ...]`; the environment's parameters) → the first state.
+    self.init = jax.jit(init)
     self.act = jax.jit(self._act_only, static_argnums=1, donate_argnums=0)
     self.learn = jax.jit(self._rounds, static_argnums=1, donate_argnums=0)
-
-  def init(self, keys: jax.Array) -> device_agent.State:
-    """The state before the first step: of a key, or of S > 1 keys `[S, ...]`."""
-    return self._compiled_init(keys, self._params)
 
   def _init(self, key: jax.Array, params: jax_types.Params) -> device_agent.State:
     """The state before the first step, of one seed."""
@@ -167,3 +165,6 @@ class Program:
   ) -> dict[str, jax.Array]:
     metrics = jax.vmap(self._environment.metrics, (0, None))
     return metrics(environments, params)
+
+
+make_program = functools.lru_cache(_MAX_PROGRAMS)(Program)

@@ -202,41 +202,6 @@ def make_evaluation():
   return make
 
 
-@pytest.fixture(scope="module")
-def compiled_once() -> Iterator[None]:
-  """Runs on the device whose programs are the same share the compiled functions."""
-  from explorax.experiments import presets
-  from explorax.experiments.runners import device_program
-
-  make, made, agents = device_program.Program, {}, {}
-
-  def share(agent, environment, params, **sizes):
-    program = make(agent, environment, params, **sizes)
-    # They know nothing of the size at which learning begins.
-    replay = dataclasses.replace(agent.replay, min_size=1)
-    key = (agent.learner, replay, environment, program.num_envs, sizes["num_seeds"])
-    first = made.setdefault(key, program)
-    program.act, program.learn = first.act, first.learn
-    own = (*key, sizes.get("params_per_seed", False))
-    program._compiled_init = made.setdefault(own, program)._compiled_init
-    return program
-
-  def one_agent(preset):
-    def make_agent(config, spec):
-      key = (preset.name, repr(config), repr(spec))
-      if key not in agents:
-        agents[key] = preset.make_agent(config, spec)
-      return agents[key]
-
-    return dataclasses.replace(preset, make_agent=make_agent)
-
-  with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(device_program, "Program", share)
-    for name, preset in presets.PRESETS.items():
-      patch.setitem(presets.PRESETS, name, one_agent(preset))
-    yield
-
-
 @contextlib.contextmanager
 def _small_disk(num_bytes: int) -> Iterator[None]:
   limits = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -12,8 +12,6 @@ from explorax.experiments import errors, job, run
 from explorax.experiments.runners import device_host
 
 pytest.importorskip("matplotlib")
-pytestmark = pytest.mark.usefixtures("compiled_once")
-
 COMMAND = [
   "--agent=dqn",
   "--env=jax:deep_sea/4",
@@ -37,7 +35,7 @@ def rows(path):
 
 
 @pytest.fixture(scope="module")
-def three(compiled_once, tmp_path_factory):
+def three(tmp_path_factory):
   """The directory of seeds 1 to 3, and that of seed 2 alone."""
   path = tmp_path_factory.mktemp("runs")
   flags = ["--seed=1", "--seeds=3", f"--output={path / 'all'}"]

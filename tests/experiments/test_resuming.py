@@ -14,8 +14,6 @@ import pytest
 
 from explorax.experiments import run, signals
 
-pytestmark = pytest.mark.usefixtures("compiled_once")
-
 SMALL = ("--set=hidden_sizes=8", "--set=min_replay_size=150", "--set=batch_size=4")
 DEVICE = ("--agent=dqn", "--env=jax:deep_sea/4", "--runner=device", *SMALL)
 OF_TIME = ("steps_per_second", "wall_seconds")

@@ -11,6 +11,7 @@ import pytest
 from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import counts, infogain, ngu, qu, rnd, td_error, tdu
+from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.targets import categorical, greedy, off_policy
 
@@ -204,6 +205,7 @@ def test_every_field_is_read(make_config, make_agent, make_sample, monkeypatch):
 
   What `__post_init__` reads does not count: the configs are made before.
   """
+  dqn_agent.make_agent.cache_clear()
   configs = [make_config(**variant) for variant in VARIANTS]
   read: set[tuple[type, str]] = set()
 

@@ -11,6 +11,7 @@ import pytest
 from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import ngu, tdu
+from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
 from explorax.agents.targets import categorical, off_policy
 
@@ -121,6 +122,7 @@ VARIANTS = [
 
 def test_every_field_is_read(make_config, make_agent, make_sample, monkeypatch):
   """Watches what building, acting and learning ask for."""
+  r2d2_agent.make_agent.cache_clear()
   configs = [make_config(**variant) for variant in VARIANTS]
   read: set[str] = set()
 

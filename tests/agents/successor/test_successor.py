@@ -376,6 +376,7 @@ def test_refuses(changes, message):
 
 def test_every_field_is_read(monkeypatch):
   """By what builds, acts and learns, not by `__post_init__` alone."""
+  successor_agent.make_agent.cache_clear()
   config = make_config()
   read = set()
 

@@ -1,5 +1,6 @@
 """The device runner: the rows, the updates and the pace of the local one."""
 
+import copy
 import dataclasses
 import functools
 import os
@@ -39,8 +40,6 @@ from explorax.experiments.runners import (
   errors,
 )
 from explorax.experiments.runners import training as training_lib
-
-pytestmark = pytest.mark.usefixtures("compiled_once")
 
 GRIDWORLD = gridworld.GridWorld(5)
 PARAMS = GRIDWORLD.default_params()._replace(time_limit=12)
@@ -101,9 +100,7 @@ def _short_reports(monkeypatch):
 
 
 def make_program(agent, num_envs=1, num_seeds=1) -> device_program.Program:
-  return device_program.Program(
-    agent, GRIDWORLD, PARAMS, num_envs=num_envs, num_seeds=num_seeds
-  )
+  return device_program.make_program(agent, GRIDWORLD, num_envs, num_seeds)
 
 
 def train(
@@ -130,7 +127,7 @@ def train(
 
 def make_training(agent, program, **settings) -> device.Training:
   settings = config_lib.RunConfig(runner="device", **settings)
-  return device.Training(agent, program, [0], settings, lambda episode: None)
+  return device.Training(agent, program, PARAMS, [0], settings, lambda episode: None)
 
 
 class Weights:
@@ -149,7 +146,7 @@ def test_acts_and_learns_as_the_local_runner_does(config):
   learner's shell the same update of the same sample."""
   agent, key, num_steps = make_agent(config), jax.random.PRNGKey(3), 40
   program = make_program(agent)
-  state = program.init(key)
+  state = program.init(key, PARAMS)
   for _ in range(0, num_steps, REPORT):
     state, _ = program.act(state, REPORT)
 
@@ -226,7 +223,7 @@ def test_updates_keep_to_the_configured_pace(config, num_envs, updates, steps):
   """And the rounds compile once."""
   program = make_program(make_agent(config), num_envs)
   assert (program.updates_per_round, program.steps_per_round) == (updates, steps)
-  state, _ = program.act(program.init(jax.random.PRNGKey(0)), 20)
+  state, _ = program.act(program.init(jax.random.PRNGKey(0), PARAMS), 20)
   compiled = program.learn._cache_size()
   state, report = program.learn(state, 6)
   assert state.learner.num_updates == 6 * updates
@@ -340,8 +337,8 @@ def test_frames_are_stored_once_and_joined_again():
   adapter = jax_adapter.JaxEnvironment(environment, seed=0)
   config = dataclasses.replace(DQN, n_step=2)
   agent = dqn_agent.make_agent(config, environments.spec(adapter))
-  program = device_program.Program(agent, environment, (), num_envs=2, num_seeds=1)
-  state, _ = program.act(program.init(jax.random.PRNGKey(0)), 20)
+  program = device_program.Program(agent, environment, num_envs=2, num_seeds=1)
+  state, _ = program.act(program.init(jax.random.PRNGKey(0), ()), 20)
   assert state.replay.rows["observation"].shape[2:] == (1, 1, 1)
   sample_of = jax.jit(program._agent.replay.sample)
   _, sample = sample_of(state.replay, jax.random.PRNGKey(1))
@@ -400,7 +397,7 @@ def interrupting(function):
 @pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_never_comes_between_a_program_and_its_state(name):
   agent = make_agent(DQN)
-  program = make_program(agent)
+  program = copy.copy(make_program(agent))
   setattr(program, name, interrupting(getattr(program, name)))
   settings = config_lib.RunConfig(runner="device", steps=3000)
   training = make_training(agent, program, steps=3000)
@@ -455,7 +452,7 @@ def test_an_evaluation_that_was_left_off_is_repeated_at_once(tmp_path, with_repl
 
 def test_steps_are_counted_as_far_as_int32_goes():
   program = make_program(make_agent(R2D2))
-  state = program.init(jax.random.PRNGKey(0))
+  state = program.init(jax.random.PRNGKey(0), PARAMS)
   most = 2**31 - 1
   state, _ = program.act(state._replace(steps=jnp.int32(most - 3)), 20)
   assert most - 10 < int(state.steps)
@@ -506,7 +503,7 @@ def test_stops_after_so_many_episodes_or_when_asked():
 def test_an_embedding_changes_between_episodes_only():
   agent = make_agent(NGU)
   program = make_program(agent, num_envs=2)
-  state = program.init(jax.random.PRNGKey(0))
+  state = program.init(jax.random.PRNGKey(0), PARAMS)
   for _ in range(20):
     state, _ = program.act(state, 1)
   held = jax.device_get(state.weights.bonus.embedding)
