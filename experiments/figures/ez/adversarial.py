@@ -45,8 +45,7 @@ def _tasks(config: Config) -> list[types.Task]:
 def _draw(config: Config, table: types.Table) -> types.Drawing:
   fig, (axes,) = drawing.new(1, len(_LABELS), width=4.5)
   for ax, (permuted, label) in zip(axes, _LABELS.items(), strict=True):
-    comparisons.draw_deep_sea(ax, table.where(permuted=permuted))
-    ax.set_title(label, fontsize="medium")
+    comparisons.draw_deep_sea(ax, table.where(permuted=permuted), label)
   return fig
 
 
@@ -85,11 +84,9 @@ def _first(table: types.Table) -> tuple[statistics.Interval | None, str]:
   actions. Those of equally many episodes count a half; those in which neither finds
   the goal are left out, and where there are no others, nothing is known.
   """
-  found = [table.per_seed("stopped", rule=rule) > 0 for rule in runs.RULES]
-  gaps = table.per_seed("episodes", rule="epsilon") - table.per_seed(
-    "episodes", rule="ez"
-  )
-  pairs = (0.5 + 0.5 * np.sign(gaps))[np.logical_or(*found)]
+  found = np.logical_or(*comparisons.of_rules(table, "stopped").values())
+  episodes = comparisons.of_rules(table, "episodes")
+  pairs = (0.5 + 0.5 * np.sign(episodes["epsilon"] - episodes["ez"]))[found]
   if not len(pairs):
     return None, "no run found the goal"
   share = statistics.mean(pairs)

@@ -40,7 +40,9 @@ def _tasks(config: Config) -> list[types.Task]:
     seconds = _SECONDS_PER_FEATURE * domain.features.num_features * domain.episodes
     for seeds in types.seed_chunks(config.num_seeds, seeds_per_task):
       name, weight = f"{domain.basis}_seed{seeds[0]}", seconds * len(seeds)
-      tasks += [domains.task(name, domain, r, seeds, weight=weight) for r in runs.RULES]
+      tasks += [
+        domains.task(name, domain, rule, seeds, weight=weight) for rule in runs.RULES
+      ]
   seeds = list(range(config.num_seeds))
   return tasks + [
     domains.task("map", config.full, rule, seeds, what="map") for rule in runs.RULES
@@ -59,16 +61,15 @@ def _bases(config: Config, table: types.Table) -> dict[str, types.Table]:
 
 def _draw(config: Config, table: types.Table) -> types.Drawing:
   fig, (axes,) = drawing.new(1, 4, width=3.6, height=2.9)
-  for panel, (basis, learning) in zip(
-    axes, _bases(config, table).items(), strict=False
-  ):
-    curves = {
-      label: learning.joined("returns", rule=rule)
-      for rule, label in runs.LABELS.items()
-    }
-    comparisons.draw_curves(panel, curves, "return (of at most 1000)")
-    panel.set_title(basis, fontsize="medium")
-    panel.legend(fontsize="small", loc="upper left")
+  bases = _bases(config, table).items()
+  for panel, (basis, learning) in zip(axes, bases, strict=False):
+    comparisons.draw_curves(
+      panel,
+      comparisons.labelled(comparisons.joined(learning, "returns")),
+      "return (of at most 1000)",
+      title=basis,
+      legend="upper left",
+    )
   comparisons.draw_first_visits(axes[2:], table.where(what="map"))
   return fig
 

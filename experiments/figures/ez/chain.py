@@ -4,11 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from explorax.agents.tabular import q_learning
-from explorax.environments import chain
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import checks, claims, panels, types
 from explorax.experiments.figures.ez import runs
-from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.recording import drawing
 
 # Each law's name, and its parameter's in the paper.
 _LAWS = {"zeta": "μ", "exponential": "λ", "uniform": "N"}
@@ -56,21 +54,9 @@ def _tasks(config: Config) -> list[types.Task]:
 
 def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
   del tick
-  size = settings["size"]
-  return runs.learn(
-    chain.Chain(size),
-    q_learning.QLearning(size, 2),
-    q_learning.Params(settings["step_size"], settings["discount"]),
-    runs.make_law(
-      settings["law"],
-      settings["parameter"],
-      epsilon=settings["epsilon"],
-      cap=settings["cap"],
-    ),
-    seeds=settings["seeds"],
-    num_episodes=settings["episodes"],
-    observe=runs.ChainCell(),
-  )
+  problem = runs.chain(settings["size"], settings["step_size"], settings["discount"])
+  rule = runs.make_law(settings, settings["epsilon"])
+  return runs.learn(problem, rule, settings["seeds"], settings["episodes"])
 
 
 def _draw(config: Config, table: types.Table) -> types.Drawing:
@@ -79,10 +65,10 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
     ax, returns = axes[index], table.per_seed("discounted_returns", law=law)
     x = getattr(config, law)
     drawing.curve(ax, x, returns, label=law, index=index, markers=True)
-    ax.set(title=f"{law} durations", xlabel=symbol)
     if law == "uniform":
       ax.set_xscale("log", base=2)
-    ax.grid(alpha=0.3)
+    panels.finish(ax)
+    ax.set(title=f"{law} durations", xlabel=symbol)
   axes[0].set_ylabel("discounted return,\nmean over all episodes")
   limits = np.array([ax.get_ylim() for ax in axes])
   for ax in axes:
@@ -92,50 +78,57 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
 
 def _judge(config: Config, table: types.Table) -> list[types.Finding]:
   means = {law: table.per_seed("discounted_returns", law=law) for law in _LAWS}
-  best = {law: int(np.argmax(y.mean(axis=0))) for law, y in means.items()}
-  peak = {law: means[law][:, best[law]] for law in _LAWS}
+  at = {law: int(np.argmax(y.mean(axis=0))) for law, y in means.items()}
+  best = {law: means[law][:, at[law]] for law in _LAWS}
   zeta, uniform = config.zeta, means["uniform"]
-  least, most = (
-    statistics.difference(peak["zeta"], means["zeta"][:, at]) for at in (0, -1)
-  )
   findings = [
-    types.Finding(
+    claims.all_of(
       "an inverted U over μ: the best one earns more than the least and the greatest",
-      f"best at μ = {zeta[best['zeta']]:g} with {peak['zeta'].mean():.3g}; more than "
-      f"at {zeta[0]:g} by {least.words('+.3g')}, than at {zeta[-1]:g} by "
-      f"{most.words('+.3g')}",
-      least.is_above() and most.is_above(),
+      [
+        claims.compare(
+          "",
+          best["zeta"],
+          means["zeta"][:, 0],
+          f"best at μ = {zeta[at['zeta']]:g} with {{a:.3g}}; more than at {zeta[0]:g} "
+          "by {gap}",
+        ),
+        claims.compare(
+          "", best["zeta"], means["zeta"][:, -1], f"than at {zeta[-1]:g} by {{gap}}"
+        ),
+      ],
+      ", ",
     )
   ]
   if config.uniform[0] == 1:
-    gain = statistics.difference(peak["zeta"], uniform[:, 0])
     findings.append(
-      types.Finding(
+      claims.compare(
         "durations beyond 1 are needed: the best zeta law beats ε-greedy",
-        gain.words("+.3g"),
-        gain.is_above(),
+        best["zeta"],
+        uniform[:, 0],
+        "{gap}",
       )
     )
-  loss = statistics.difference(uniform[:, -1], peak["zeta"])
-  others = {
-    law: statistics.difference(peak["zeta"], peak[law])
-    for law in ("exponential", "uniform")
-  }
+  heavy = "the heavy tail is the best: the best zeta law beats the best of the others"
   return [
     *findings,
-    types.Finding(
+    claims.compare(
       f"a uniform law on a large support (N = {config.uniform[-1]:g}) is poor",
-      f"{uniform[:, -1].mean():.3g}; less the best zeta law: {loss.words('+.3g')}",
-      loss.is_below(),
+      uniform[:, -1],
+      best["zeta"],
+      "{a:.3g}; less the best zeta law: {gap}",
+      less=True,
     ),
-    types.Finding(
-      "the heavy tail is the best: the best zeta law beats the best of the others",
-      "; ".join(
-        f"{law} at {_LAWS[law]} = {getattr(config, law)[best[law]]:g}: "
-        f"{gain.words('+.3g')}"
-        for law, gain in others.items()
-      ),
-      all(gain.is_above() for gain in others.values()),
+    claims.all_of(
+      heavy,
+      [
+        claims.compare(
+          heavy,
+          best["zeta"],
+          best[law],
+          f"{law} at {_LAWS[law]} = {getattr(config, law)[at[law]]:g}: {{gap}}",
+        )
+        for law in ("exponential", "uniform")
+      ],
     ),
   ]
 

@@ -4,16 +4,30 @@ Tasks are those of `domains.task`; where several domains or settings are in a fi
 the functions take the table of one of them.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from explorax.experiments.figures import types
+from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.figures.ez import domains, runs
 from explorax.experiments.recording import drawing, statistics
 
-_GREY = "#7F7F7F"
+
+def of_rules(table: types.Table, name: str) -> dict[str, np.ndarray]:
+  """Of each rule: `Table.per_seed` of a result, `[S, groups]`."""
+  return {rule: table.per_seed(name, rule=rule) for rule in runs.RULES}
+
+
+def joined(table: types.Table, name: str) -> dict[str, np.ndarray]:
+  """Of each rule: `Table.joined` of a result, `[S, …]`."""
+  return {rule: table.joined(name, rule=rule) for rule in runs.RULES}
+
+
+def labelled(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+  """The same, by the rules' labels."""
+  return {runs.LABELS[rule]: value for rule, value in values.items()}
 
 
 def blocks(values: np.ndarray, num: int = 50) -> tuple[np.ndarray, np.ndarray]:
@@ -32,54 +46,24 @@ def blocks(values: np.ndarray, num: int = 50) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_curves(
-  axes: types.Axes, curves: Mapping[str, np.ndarray], ylabel: str
+  axes: types.Axes,
+  curves: Mapping[str, np.ndarray],
+  ylabel: str = "discounted return",
+  **around: Any,
 ) -> None:
-  """Draws learning curves: label → `[S, E]`."""
+  """Draws learning curves, label → `[S, E]`, with what `panels.finish` adds."""
   for index, (label, returns) in enumerate(curves.items()):
     drawing.curve(axes, *blocks(returns), label=label, index=index)
-  axes.set(xlabel="episode", ylabel=ylabel)
-  axes.grid(alpha=0.3)
-
-
-def draw_returns(axes: types.Axes, table: types.Table) -> None:
-  """Draws the learning curve of each rule."""
-  draw_curves(
-    axes,
-    {
-      label: table.joined("discounted_returns", rule=rule)
-      for rule, label in runs.LABELS.items()
-    },
-    "discounted return",
-  )
-
-
-def draw_maps(
-  axes: np.ndarray, values: Sequence[np.ndarray], titles: Sequence[str], label: str
-) -> None:
-  """Draws maps `[H, W]` on one scale, whose bar is beside the last of them."""
-  scale = {"vmin": min(map(np.nanmin, values)), "vmax": max(map(np.nanmax, values))}
-  image = None
-  for ax, value, title in zip(axes.flat, values, titles, strict=True):
-    image = ax.imshow(
-      value, cmap="cividis", interpolation="nearest", aspect="auto", **scale
-    )
-    ax.set_title(title, fontsize="medium")
-    ax.set_xticks([])
-    ax.set_yticks([])
-  bar = axes.flat[0].figure.colorbar(image, ax=list(axes.flat), pad=0.01)
-  bar.set_label(label, fontsize="small")
+  panels.finish(axes, xlabel="episode", ylabel=ylabel, **around)
 
 
 def draw_first_visits(axes: np.ndarray, table: types.Table) -> None:
   """Draws the maps of both rules in a domain into two axes."""
   domain = domains.of(table[0].settings)
   logarithmic = isinstance(domain, domains.DeepSea)
-  draw_maps(
+  panels.maps(
     axes,
-    [
-      domain.to_map(table.joined("first_visits", rule=rule).mean(axis=0))
-      for rule in runs.RULES
-    ],
+    [domain.to_map(x.mean(axis=0)) for x in joined(table, "first_visits").values()],
     [f"{label}, ε = 1" for label in runs.LABELS.values()],
     "log(mean first visit + 1)" if logarithmic else "mean first visit (step)",
   )
@@ -92,13 +76,13 @@ def earns_more(
   label: str, table: types.Table, name: str = "discounted_returns", spec: str = ".3f"
 ) -> types.Finding:
   """Whether εz-greedy earns more than ε-greedy by the result of that name."""
-  a, b = (table.per_seed(name, rule=rule)[:, 0] for rule in ("ez", "epsilon"))
-  gap = statistics.difference(a, b)
+  returns = of_rules(table, name)
   what = name.replace("_", " ").removesuffix("s")
-  return types.Finding(
+  return claims.compare(
     f"{label}: εz-greedy earns more, over all episodes",
-    f"{what} {a.mean():{spec}} against {b.mean():{spec}}, {gap.words('+.3g')}",
-    gap.is_above(),
+    returns["ez"][:, 0],
+    returns["epsilon"][:, 0],
+    f"{what} {{a:{spec}}} against {{b:{spec}}}, {{gap}}",
   )
 
 
@@ -108,53 +92,56 @@ def visits_earlier(label: str, table: types.Table) -> types.Finding:
   Of the cells that no trial of either rule ever got to, many cannot be reached at all:
   they are left out.
   """
-  visited = [table.joined("visited", rule=rule) for rule in ("ez", "epsilon")]
-  reached = np.concatenate(visited).any(axis=0)
-  a, b = (
-    table.joined("first_visits", rule=rule)[:, reached].mean(axis=1)
-    for rule in ("ez", "epsilon")
-  )
-  shares = [x[:, reached].mean() for x in visited]
-  gap = statistics.difference(a, b)
-  return types.Finding(
+  visited = joined(table, "visited")
+  reached = np.concatenate(list(visited.values())).any(axis=0)
+  shares = {rule: x[:, reached].mean() for rule, x in visited.items()}
+  first = {
+    rule: x[:, reached].mean(axis=1)
+    for rule, x in joined(table, "first_visits").items()
+  }
+  return claims.compare(
     f"{label}: at ε = 1, εz-greedy visits states earlier",
-    f"mean first visit {a.mean():.0f} against {b.mean():.0f} steps, "
-    f"{gap.words('+.3g')}; {shares[0]:.1%} against {shares[1]:.1%} of the cells "
-    "visited",
-    gap.is_below(),
+    first["ez"],
+    first["epsilon"],
+    "mean first visit {a:.0f} against {b:.0f} steps, {gap}; "
+    f"{shares['ez']:.1%} against {shares['epsilon']:.1%} of the cells visited",
+    less=True,
   )
 
 
 # -- episodes to the first goal of the deep sea, against its size --------------------
 
 
-def draw_deep_sea(axes: types.Axes, table: types.Table) -> None:
+def draw_deep_sea(axes: types.Axes, table: types.Table, title: str) -> None:
   """Draws the median of the episodes to the first goal against the size."""
   sizes, most = np.array(table.values("size")), table[0].settings["episodes"]
-  for index, (rule, label) in enumerate(runs.LABELS.items()):
-    drawing.curve(
-      axes,
-      sizes,
-      table.per_seed("episodes", rule=rule),
-      label=label,
-      index=index,
-      statistic=statistics.median_over_seeds,
-      markers=True,
-    )
-  axes.plot(sizes, 2.0**sizes, color=_GREY, linewidth=1, label="$2^N$")
-  axes.axhline(most, color=_GREY, linestyle=":", linewidth=1, label="given up")
-  axes.set(xlabel="size N", ylabel="episodes to the first goal\n(median)", yscale="log")
-  axes.set_ylim(1, 3 * most)
-  axes.legend(fontsize="small", loc="lower right")
-  axes.grid(alpha=0.3)
+  panels.curves(
+    axes,
+    sizes,
+    labelled(of_rules(table, "episodes")),
+    statistic=statistics.median_over_seeds,
+    markers=True,
+  )
+  axes.plot(sizes, 2.0**sizes, color=panels.GREY, linewidth=1, label="$2^N$")
+  axes.axhline(most, color=panels.GREY, linestyle=":", linewidth=1, label="given up")
+  panels.finish(
+    axes,
+    title=title,
+    legend="lower right",
+    xlabel="size N",
+    ylabel="episodes to the first goal\n(median)",
+    yscale="log",
+    ylim=(1, 3 * most),
+  )
 
 
 def deep_sea_medians(table: types.Table) -> str:
   """The medians over seeds of the episodes, for each rule, in words."""
-  words = []
-  for rule, label in runs.LABELS.items():
-    medians = np.median(table.per_seed("episodes", rule=rule), axis=0)
-    words.append(f"{label} {up_to(medians, table[0].settings['episodes'])}")
+  most = table[0].settings["episodes"]
+  words = [
+    f"{label} {up_to(np.median(episodes, axis=0), most)}"
+    for label, episodes in labelled(of_rules(table, "episodes")).items()
+  ]
   sizes = ", ".join(map(str, table.values("size")))
   return f"medians at N = {sizes}: {'; '.join(words)}"
 
@@ -165,6 +152,22 @@ def up_to(numbers: np.ndarray, most: float) -> str:
 
 
 # -- learning against a property of the domain ---------------------------------------
+
+
+def sweep_tasks(
+  domain: domains.Domain, name: str, values: Sequence[float], num_seeds: int
+) -> list[types.Task]:
+  """Learning in the domain with each value of a property, by both rules."""
+  return [
+    domains.task(
+      f"{name}_{value}",
+      dataclasses.replace(domain, **{name: value}),
+      rule,
+      range(num_seeds),
+    )
+    for value in values
+    for rule in runs.RULES
+  ]
 
 
 def draw_sweep(
@@ -183,22 +186,19 @@ def draw_sweep(
   for ax in axes[:, 0]:
     ax.remove()
   summary: Any = fig.add_subplot(grid[:, 0])
-  for index, (rule, rule_label) in enumerate(runs.LABELS.items()):
-    drawing.curve(
-      summary,
-      table.values(name),
-      table.per_seed("discounted_returns", rule=rule),
-      label=rule_label,
-      index=index,
-      markers=True,
-    )
-  summary.set(xlabel=label, ylabel="discounted return,\nmean over all episodes")
-  summary.grid(alpha=0.3)
-  summary.legend(fontsize="small")
-  panels = list(axes[:, 1:].flat)
-  for ax, value in zip(panels, shown, strict=False):
-    draw_returns(ax, table.where(**{name: value}))
-    ax.set_title(f"{name} {value:g}", fontsize="medium")
-  for ax in panels[len(shown) :]:
+  means = labelled(of_rules(table, "discounted_returns"))
+  panels.curves(summary, table.values(name), means, markers=True)
+  panels.finish(
+    summary,
+    legend="best",
+    xlabel=label,
+    ylabel="discounted return,\nmean over all episodes",
+  )
+  rest = list(axes[:, 1:].flat)
+  for ax, value in zip(rest, shown, strict=False):
+    returns = joined(table.where(**{name: value}), "discounted_returns")
+    curves = labelled(returns)
+    draw_curves(ax, curves, title=f"{name} {value:g}")
+  for ax in rest[len(shown) :]:
     ax.remove()
   return fig

@@ -4,8 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from explorax.environments import chain
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import checks, panels, types
 from explorax.experiments.figures.ez import comparisons, runs
 from explorax.experiments.recording import drawing, statistics
 
@@ -58,18 +57,9 @@ def _tasks(config: Config) -> list[types.Task]:
 def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
   """The step at which the last pair was visited, `[S]`; all steps if some was not."""
   del tick
-  size = settings["size"]
+  rule = runs.make_law(settings, epsilon=1.0)
   visits = runs.wander(
-    chain.Chain(size),
-    runs.make_law(
-      settings["law"], settings["parameter"], epsilon=1.0, cap=settings["cap"]
-    ),
-    runs.ChainCell(),
-    size,
-    seeds=settings["seeds"],
-    num_steps=settings["steps"],
-    shortest_episode=1,
-    pairs=True,
+    runs.chain(settings["size"]), rule, settings["seeds"], settings["steps"], pairs=True
   )
   return {
     "cover_steps": visits["first_visits"].max(axis=(1, 2)),
@@ -82,20 +72,14 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
   sizes = np.array(config.sizes)
   for ax in axes:
     for index, (law, parameter, label) in enumerate(config.laws):
-      drawing.curve(
-        ax,
-        sizes,
-        table.per_seed("cover_steps", law=law, parameter=parameter),
-        label=label,
-        index=index,
-        statistic=statistics.median_over_seeds,
-        markers=True,
-      )
+      steps = table.per_seed("cover_steps", law=law, parameter=parameter)
+      median = {"statistic": statistics.median_over_seeds, "markers": True}
+      drawing.curve(ax, sizes, steps, label=label, index=index, **median)
       bound = _bound(law, parameter, sizes)
       if bound is not None:
         color = drawing.style(index).color
         ax.plot(sizes, bound, color=color, linewidth=0.8, alpha=0.7)
-    ax.axhline(config.steps, color="#7F7F7F", linestyle=":", linewidth=1)
+    ax.axhline(config.steps, color=panels.GREY, linestyle=":", linewidth=1)
     ax.set(xlabel="states |X|", yscale="log", ylim=(5, 30 * config.steps))
     ax.grid(alpha=0.3, which="both")
   axes[0].set_ylabel("cover time (steps, median)")

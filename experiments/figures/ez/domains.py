@@ -2,15 +2,14 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.agents.tabular import fourier, q_learning, sarsa, training
-from explorax.agents.tabular import types as tabular_types
+from explorax.agents.tabular import fourier, q_learning, sarsa
 from explorax.environments import (
   cartpole_swingup,
   deep_sea,
@@ -25,31 +24,6 @@ from explorax.experiments.figures.ez import runs
 _TIE_STD = 1e-6  # Of the initial values where ties are fixed: far below any reward.
 _RETURNS = ("returns", "discounted_returns")  # `[S, E]`, of what was learnt.
 WORLDS = ("obstacles", "traps")  # A world has one kind or the other.
-
-
-class Parts(NamedTuple):
-  """What the runs in a domain are made of.
-
-  Attributes:
-    environment: where.
-    params: its parameters.
-    learner: what learns.
-    learner_params: its parameters.
-    cell: a state's index in the map of first visits.
-    shortest_episode: steps that any episode has at least.
-    options: more of `training.run_seeds`, for learning.
-    own_params: seed → the parameters of its own environment; None where all seeds
-      have the same.
-  """
-
-  environment: jax_types.Environment
-  params: jax_types.Params
-  learner: tabular_types.Learner
-  learner_params: tabular_types.Params
-  cell: training.Reading
-  shortest_episode: int
-  options: Mapping[str, Any] = {}
-  own_params: Callable[[int], jax_types.Params] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,32 +57,29 @@ class DeepSea:
     """Appendix B."""
     return 1 / (self.size + 1)
 
-  @property
-  def map_shape(self) -> tuple[int, int]:
-    return self.size, self.size
-
-  def parts(self) -> Parts:
+  def problem(self) -> runs.Problem:
     environment = deep_sea.DeepSea(self.size)
-    params, cell = environment.default_params(), runs.DeepSeaCell(self.size)
+    params, cell = environment.default_params(), runs.Cell(runs.in_deep_sea, self.size)
 
     def permute(seed: int) -> jax_types.Params:
       return params._replace(right=deep_sea.action_mapping(seed, self.size))
 
-    return Parts(
+    return runs.Problem(
       environment,
-      params,
       q_learning.QLearning(self.size**2, 2),
       q_learning.Params(self.step_size, self.discount),
       cell,
+      self.size**2,
       shortest_episode=self.size,
+      params=params,
+      own_params=permute if self.permuted else None,
       # Only the treasure makes a return positive.
       options={"stop_return": 0.5, "observe": cell},
-      own_params=permute if self.permuted else None,
     )
 
   def to_map(self, values: np.ndarray) -> np.ndarray:
     """The logarithm, as in figure 3; nothing above the diagonal."""
-    values = np.log(values.reshape(self.map_shape) + 1.0)
+    values = np.log(_square(values) + 1.0)
     return np.where(np.tri(self.size, dtype=bool), values, np.nan)
 
 
@@ -133,9 +104,8 @@ class GridWorld:
   discount: float = 0.99  # γ (our own).
   ties: str = "random"  # Or "fixed" (our own reading).
   noise: float = 0.0  # The probability of going to a random neighbour instead.
-  world: str = (
-    ""  # Of `WORLDS`: each seed has its own (`draw_map`); "" is the open one.
-  )
+  # Of `WORLDS`: each seed has its own (`draw_map`); "" is the open one.
+  world: str = ""
   density: float = 0.0  # Of the world's obstacles or traps.
   time_limit: int = 1000  # Steps of an episode.
   map_steps: int = 5000  # Of a trial of the map of first visits (our own).
@@ -150,12 +120,11 @@ class GridWorld:
     checks.among(self, ("fixed", "random"), "ties")
     checks.among(self, ("", *WORLDS), "world")
 
-  @property
-  def map_shape(self) -> tuple[int, int]:
-    return self.size, self.size
-
-  def parts(self) -> Parts:
-    environment, cell = gridworld.GridWorld(self.size), runs.GridCell(self.size)
+  def problem(self) -> runs.Problem:
+    environment, cell = (
+      gridworld.GridWorld(self.size),
+      runs.Cell(runs.in_grid, self.size),
+    )
     params = environment.default_params()._replace(
       time_limit=self.time_limit, noise=self.noise
     )
@@ -165,19 +134,20 @@ class GridWorld:
       own = draw_map(self.world, self.density, self.size, seed)
       return params._replace(**own._asdict())
 
-    return Parts(
+    return runs.Problem(
       environment,
-      params,
       q_learning.QLearning(self.size**2, 4),
       q_learning.Params(self.step_size, self.discount, initial_std=spread),
       cell,
+      self.size**2,
       shortest_episode=self.size,  # From the start to the goal are more steps yet.
-      options={"observe": cell},
+      params=params,
       own_params=own_world if self.world else None,
+      options={"observe": cell},
     )
 
   def to_map(self, values: np.ndarray) -> np.ndarray:
-    return values.reshape(self.map_shape)
+    return _square(values)
 
 
 def draw_map(world: str, density: float, size: int, seed: int) -> grid_maps.Map:
@@ -216,27 +186,32 @@ class MountainCar:
     checks.at_least(self, noise=0)
     checks.within(self, "epsilon", "discount", "trace_decay")
 
-  @property
-  def map_shape(self) -> tuple[int, int]:
-    return self.map_cells, self.map_cells
-
-  def parts(self) -> Parts:
+  def problem(self) -> runs.Problem:
     low, high = mountain_car.POSITIONS
     speed = mountain_car.MAX_SPEED
     basis = fourier.FourierBasis(self.order, (low, -speed), (high, speed))
-    return Parts(
+    return runs.Problem(
       mountain_car.MountainCar(),
-      mountain_car.Params(self.noise, self.time_limit),
       sarsa.SarsaLambda(basis, 3),
       sarsa.Params(self.step_size, self.discount, self.trace_decay),
-      MountainCarCell(self.map_cells),
+      runs.Cell(in_mountain_car, self.map_cells),
+      self.map_cells**2,
       # 0.9 from the start to the goal, at a speed of at most 0.07.
       shortest_episode=13,
+      params=mountain_car.Params(self.noise, self.time_limit),
     )
 
   def to_map(self, values: np.ndarray) -> np.ndarray:
     """Position from left to right, velocity from below."""
-    return values.reshape(self.map_shape)[::-1]
+    return _square(values)[::-1]
+
+
+def in_mountain_car(state: Any, cells: int) -> jax.Array:
+  """The cell of velocity (its rows) and position; see `runs.Cell`."""
+  low, high = mountain_car.POSITIONS
+  speed = mountain_car.MAX_SPEED
+  column = _bin_of(state.position, low, high, cells)
+  return _bin_of(state.velocity, -speed, speed, cells) * cells + column
 
 
 @dataclasses.dataclass(frozen=True)
@@ -290,64 +265,43 @@ class CartPole:
     """The many weights of one seed fill a processor's caches; not an accelerator."""
     return self.basis == "full" and jax.default_backend() == "cpu"
 
-  @property
-  def map_shape(self) -> tuple[int, int]:
-    return self.map_cells, self.map_cells
-
-  def parts(self) -> Parts:
+  def problem(self) -> runs.Problem:
     scaled, num_actions = self.basis == "full", len(cartpole_swingup.CONTROLS)
-    return Parts(
+    spread = math.sqrt(self.initial_variance)
+    return runs.Problem(
       cartpole_swingup.CartpoleSwingup(),
-      cartpole_swingup.Params(self.time_limit),
       sarsa.SarsaLambda(self.features, num_actions, scale_steps=scaled),
-      sarsa.Params(
-        self.step_size,
-        self.discount,
-        self.trace_decay,
-        math.sqrt(self.initial_variance),
-      ),
-      CartPoleCell(self.map_cells),
+      sarsa.Params(self.step_size, self.discount, self.trace_decay, spread),
+      runs.Cell(in_cartpole, self.map_cells),
+      self.map_cells**2,
       shortest_episode=self.time_limit,
+      params=cartpole_swingup.Params(self.time_limit),
       options={"sequential": self.one_by_one},
     )
 
   def to_map(self, values: np.ndarray) -> np.ndarray:
     """Place from left to right, angle from −π (hanging) below to π above."""
-    return values.reshape(self.map_shape)[::-1]
+    return _square(values)[::-1]
 
 
-@dataclasses.dataclass(frozen=True)
-class MountainCarCell:
-  """The cell of velocity (its rows) and position; see `runs.GridCell`."""
-
-  cells: int
-
-  def __call__(self, state: Any, observation: jax.Array) -> jax.Array:
-    del observation
-    low, high = mountain_car.POSITIONS
-    speed = mountain_car.MAX_SPEED
-    column = _bin_of(state.position, low, high, self.cells)
-    return _bin_of(state.velocity, -speed, speed, self.cells) * self.cells + column
-
-
-@dataclasses.dataclass(frozen=True)
-class CartPoleCell:
-  """The cell of the angle (its rows) and the place; see `runs.GridCell`."""
-
-  cells: int
-
-  def __call__(self, state: Any, observation: jax.Array) -> jax.Array:
-    del observation
-    x, angle = state.position
-    end = cartpole_swingup.SLIDER_END
-    wrapped = jnp.arctan2(jnp.sin(angle), jnp.cos(angle))
-    row = _bin_of(wrapped, -math.pi, math.pi, self.cells)
-    return row * self.cells + _bin_of(x, -end, end, self.cells)
+def in_cartpole(state: Any, cells: int) -> jax.Array:
+  """The cell of the angle (its rows) and the place; see `runs.Cell`."""
+  x, angle = state.position
+  end = cartpole_swingup.SLIDER_END
+  wrapped = jnp.arctan2(jnp.sin(angle), jnp.cos(angle))
+  row = _bin_of(wrapped, -math.pi, math.pi, cells)
+  return row * cells + _bin_of(x, -end, end, cells)
 
 
 def _bin_of(x: jax.Array, low: float, high: float, num: int) -> jax.Array:
   """Which of `num` bins of one width x is in, int32; beyond them, the nearest."""
   return jnp.clip((x - low) / (high - low) * num, 0, num - 1).astype(jnp.int32)
+
+
+def _square(values: np.ndarray) -> np.ndarray:
+  """`[C²]` → `[C, C]`."""
+  side = math.isqrt(values.size)
+  return values.reshape(side, side)
 
 
 # -- tasks ------------------------------------------------------------------------
@@ -394,45 +348,20 @@ def of(settings: types.Settings) -> Any:
 
 
 def run(settings: types.Settings, tick: types.Tick) -> types.Results:
-  """What the settings of a `task` ask for: `runs.learn`, or `runs.wander`."""
+  """What the settings of a `task` ask for.
+
+  Returns:
+    Of `runs.learn`, what the domain keeps; or the results of `runs.wander`.
+  """
   domain, seeds = of(settings), settings["seeds"]
+  problem = domain.problem()
   if settings["what"] == "map":
-    return wander(domain, settings["rule"], seeds)
+    every_action = runs.make_rule(settings["rule"], 1.0)
+    return runs.wander(problem, every_action, seeds, domain.map_steps)
+  rule = runs.make_rule(settings["rule"], domain.epsilon)
   alone = isinstance(domain, CartPole) and domain.one_by_one
   parts = []
   for chunk in [[seed] for seed in seeds] if alone else [seeds]:
-    parts.append(learn(domain, settings["rule"], chunk))
+    parts.append(runs.learn(problem, rule, chunk, domain.episodes))
     tick(len(parts) / len(seeds) if alone else 1.0)
-  return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def learn(domain: Domain, rule: str, seeds: Sequence[int]) -> types.Results:
-  """Learns in the domain: those of the results of `runs.learn` that it keeps."""
-  parts = domain.parts()
-  results = runs.learn(
-    parts.environment,
-    parts.learner,
-    parts.learner_params,
-    runs.make_rule(rule, domain.epsilon),
-    seeds=seeds,
-    num_episodes=domain.episodes,
-    environment_params=parts.params,
-    own_params=[parts.own_params(s) for s in seeds] if parts.own_params else (),
-    **parts.options,
-  )
-  return {name: results[name] for name in domain.kept}
-
-
-def wander(domain: Domain, rule: str, seeds: Sequence[int]) -> types.Results:
-  """First visits of the map's cells, with every action explorative (ε = 1)."""
-  parts = domain.parts()
-  return runs.wander(
-    parts.environment,
-    runs.make_rule(rule, 1.0),
-    parts.cell,
-    math.prod(domain.map_shape),
-    seeds=seeds,
-    num_steps=domain.map_steps,
-    shortest_episode=parts.shortest_episode,
-    environment_params=parts.params,
-  )
+  return {name: np.concatenate([part[name] for part in parts]) for name in domain.kept}

@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 
 from explorax.environments import gridworld
-from explorax.experiments.figures import checks, types
-from explorax.experiments.figures.ez import comparisons, runs
-from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.figures import checks, claims, panels, types
+from explorax.experiments.figures.ez import comparisons, domains, runs
+from explorax.experiments.recording import drawing
 
 _DOWN = gridworld.MOVES.index((1, 0))
 _FAR = 4  # A state is far from the greedy path beyond size / _FAR columns.
@@ -50,27 +50,22 @@ def _tasks(config: Config) -> list[types.Task]:
 def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
   del tick
   size, steps = settings["size"], settings["steps"]
-  environment = gridworld.GridWorld(size)
+  problem = domains.GridWorld(size, time_limit=steps).problem()
   # "A similar gridworld": here without a goal, so that a trial is a single episode.
-  nowhere = np.array([-1, -1])
-  params = environment.default_params()._replace(goal=nowhere, time_limit=steps)
+  params = problem.params._replace(goal=np.array([-1, -1]))
   return runs.wander(
-    environment,
+    problem._replace(params=params, shortest_episode=steps),
     runs.make_rule(settings["rule"], settings["epsilon"]),
-    runs.GridCell(size),
-    size**2,
-    seeds=settings["seeds"],
-    num_steps=steps,
-    shortest_episode=steps,
+    settings["seeds"],
+    steps,
     greedy_action=_DOWN,
-    environment_params=params,
   )
 
 
 def _draw(config: Config, table: types.Table) -> types.Drawing:
   fig, axes = drawing.new(2, len(config.epsilons), width=2.5, height=2.3)
   shape = config.size, config.size
-  comparisons.draw_maps(
+  panels.maps(
     axes,
     [task.results["first_visits"].mean(axis=0).reshape(shape) for task in table],
     [f"{runs.LABELS[t.settings['rule']]}, ε = {t.settings['epsilon']}" for t in table],
@@ -99,36 +94,34 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
         bool(max(shares["epsilon"]) < _SELDOM),
       )
     )
-  for epsilon in config.epsilons:
-    _, _, gap = _compare(table, epsilon, slice(None))
-    findings.append(
-      types.Finding(
-        f"at ε = {epsilon}, εz-greedy visits states earlier",
-        f"mean first visit, εz less ε: {gap.words('+.3g')} steps",
-        gap.is_below(),
-      )
+  findings += [
+    claims.compare(
+      f"at ε = {epsilon}, εz-greedy visits states earlier",
+      *_first(table, epsilon, slice(None)),
+      "mean first visit, εz less ε: {gap} steps",
+      less=True,
     )
+    for epsilon in config.epsilons
+  ]
   if 1.0 in config.epsilons:
-    a, b, gap = _compare(table, 1.0, [config.size * (config.size - 1), -1])
+    corners = [config.size * (config.size - 1), -1]
     findings.append(
-      types.Finding(
+      claims.compare(
         "at ε = 1, εz-greedy is earlier at the bottom corners",
-        f"{a.mean():.0f} against {b.mean():.0f} steps, {gap.words('+.3g')}",
-        gap.is_below(),
+        *_first(table, 1.0, corners),
+        "{a:.0f} against {b:.0f} steps, {gap}",
+        less=True,
       )
     )
   return findings
 
 
-def _compare(
+def _first(
   table: types.Table, epsilon: float, cells: slice | list[int]
-) -> tuple[np.ndarray, np.ndarray, statistics.Interval]:
-  """Each trial's mean first visit to these cells, by εz and by ε, and their gap."""
-  a, b = (
-    table.joined("first_visits", rule=rule, epsilon=epsilon)[:, cells].mean(axis=1)
-    for rule in ("ez", "epsilon")
-  )
-  return a, b, statistics.difference(a, b)
+) -> list[np.ndarray]:
+  """Each trial's mean first visit to these cells, by εz and by ε."""
+  visits = comparisons.joined(table.where(epsilon=epsilon), "first_visits")
+  return [visits[rule][:, cells].mean(axis=1) for rule in ("ez", "epsilon")]
 
 
 def _far(config: Config, table: types.Table) -> float:

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import checks, claims, types
 from explorax.experiments.figures.ez import comparisons, domains, runs
-from explorax.experiments.recording import statistics
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,25 +31,13 @@ class Config:
 
 
 def _tasks(config: Config) -> list[types.Task]:
-  return [
-    domains.task(
-      f"noise_{noise}",
-      dataclasses.replace(config.domain, noise=noise),
-      rule,
-      range(config.num_seeds),
-    )
-    for noise in config.noises
-    for rule in runs.RULES
-  ]
+  return comparisons.sweep_tasks(
+    config.domain, "noise", config.noises, config.num_seeds
+  )
 
 
 def _draw(label: str, config: Config, table: types.Table) -> types.Drawing:
   return comparisons.draw_sweep(table, "noise", f"noise scale ({label})", config.shown)
-
-
-def _means(table: types.Table) -> dict[str, np.ndarray]:
-  """Of each rule: the mean returns `[S, noises]`."""
-  return {rule: table.per_seed("discounted_returns", rule=rule) for rule in runs.RULES}
 
 
 def _best(means: Mapping[str, np.ndarray]) -> dict[str, int]:
@@ -59,19 +46,18 @@ def _best(means: Mapping[str, np.ndarray]) -> dict[str, int]:
 
 
 def _judge_gridworld(config: Config, table: types.Table) -> list[types.Finding]:
-  noises, means = config.noises, _means(table)
-  best = _best(means)
-  first = statistics.difference(means["ez"][:, 0], means["epsilon"][:, 0])
-  positive = 1 + int(np.argmax(means["epsilon"][:, 1:].mean(axis=0)))
-  gain = statistics.difference(means["epsilon"][:, positive], means["epsilon"][:, 0])
+  noises, means = config.noises, comparisons.of_rules(table, "discounted_returns")
+  ez, epsilon, best = means["ez"], means["epsilon"], _best(means)
+  positive = 1 + int(np.argmax(epsilon[:, 1:].mean(axis=0)))
   return [
-    types.Finding(
-      "without noise, εz-greedy earns more", first.words("+.3g"), first.is_above()
+    claims.compare(
+      "without noise, εz-greedy earns more", ez[:, 0], epsilon[:, 0], "{gap}"
     ),
-    types.Finding(
+    claims.compare(
       "some noise helps ε-greedy",
-      f"best with noise at {noises[positive]:g}: {gain.words('+.3g')}",
-      gain.is_above(),
+      epsilon[:, positive],
+      epsilon[:, 0],
+      f"best with noise at {noises[positive]:g}: {{gap}}",
     ),
     _harms("strong noise harms both", config, means, best),
     types.Finding(
@@ -83,16 +69,13 @@ def _judge_gridworld(config: Config, table: types.Table) -> list[types.Finding]:
 
 
 def _judge_mountain_car(config: Config, table: types.Table) -> list[types.Finding]:
-  means = _means(table)
+  means = comparisons.of_rules(table, "discounted_returns")
   best = _best(means)
+  at = [f"{runs.LABELS[rule]} at {config.noises[i]:g}" for rule, i in best.items()]
   return [
     _harms("noise harms both", config, means, dict.fromkeys(runs.RULES, 0)),
     types.Finding(
-      "both are best without noise",
-      ", ".join(
-        f"{runs.LABELS[rule]} at {config.noises[best[rule]]:g}" for rule in best
-      ),
-      set(best.values()) == {0},
+      "both are best without noise", ", ".join(at), set(best.values()) == {0}
     ),
   ]
 
@@ -101,16 +84,18 @@ def _harms(
   claim: str, config: Config, means: Mapping[str, np.ndarray], start: Mapping[str, int]
 ) -> types.Finding:
   """Whether both rules earn less at the strongest noise than at those of `start`."""
-  losses = {
-    rule: statistics.difference(y[:, -1], y[:, start[rule]])
+  each = [
+    claims.compare(
+      claim,
+      y[:, -1],
+      y[:, start[rule]],
+      f"{runs.LABELS[rule]} {{gap}} from {config.noises[start[rule]]:g} to "
+      f"{config.noises[-1]:g}",
+      less=True,
+    )
     for rule, y in means.items()
-  }
-  words = "; ".join(
-    f"{runs.LABELS[rule]} {loss.words('+.3g')} from {config.noises[start[rule]]:g} to "
-    f"{config.noises[-1]:g}"
-    for rule, loss in losses.items()
-  )
-  return types.Finding(claim, words, all(loss.is_below() for loss in losses.values()))
+  ]
+  return claims.all_of(claim, each)
 
 
 FIGURES = (

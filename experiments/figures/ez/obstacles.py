@@ -11,7 +11,7 @@ from explorax.experiments.recording import statistics
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """Settings of both figures. The densities are not in the paper's text: our own."""
+  """Settings. The densities are not in the paper's text: our own."""
 
   gridworld: domains.GridWorld  # With obstacles or with traps.
   densities: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -25,16 +25,9 @@ class Config:
 
 
 def _tasks(config: Config) -> list[types.Task]:
-  return [
-    domains.task(
-      f"density_{density}",
-      dataclasses.replace(config.gridworld, density=density),
-      rule,
-      range(config.num_seeds),
-    )
-    for density in config.densities
-    for rule in runs.RULES
-  ]
+  return comparisons.sweep_tasks(
+    config.gridworld, "density", config.densities, config.num_seeds
+  )
 
 
 def _draw(config: Config, table: types.Table) -> types.Drawing:
@@ -45,11 +38,11 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
 def _judge(config: Config, table: types.Table) -> list[types.Finding]:
   """The worlds of a seed belong together, so that differences are those of a seed."""
   kind, densities = config.gridworld.world, np.array(config.densities)
-  means = {rule: table.per_seed("discounted_returns", rule=rule) for rule in runs.RULES}
+  means = comparisons.of_rules(table, "discounted_returns")
   gaps = means["ez"] - means["epsilon"]
   gap = statistics.bootstrap(gaps)
   slope = _slope(gaps, densities)
-  slopes = {rule: _slope(means[rule], densities) for rule in runs.RULES}
+  slopes = {runs.LABELS[rule]: _slope(y, densities) for rule, y in means.items()}
   worst = int(np.argmin(gap.high))
   return [
     types.Finding(
@@ -68,10 +61,10 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
     types.Finding(
       f"{kind} make it harder, although they leave fewer positions",
       "; ".join(
-        f"{label} {slopes[rule].words('+.3g')} per unit of density"
-        for rule, label in runs.LABELS.items()
+        f"{label} {each.words('+.3g')} per unit of density"
+        for label, each in slopes.items()
       ),
-      all(slopes[rule].is_below() for rule in runs.RULES),
+      all(each.is_below() for each in slopes.values()),
     ),
     types.Finding(
       "εz-greedy degrades gracefully: nowhere does it earn less than ε-greedy",
@@ -89,6 +82,7 @@ def _slope(returns: np.ndarray, densities: np.ndarray) -> statistics.Interval:
 
 
 def _figure(number: int, kind: str) -> types.Figure:
+  gridworld = domains.GridWorld(world=kind, episodes=1000)  # Appendix F.
   return types.Figure(
     name=f"ez/fig{number}",
     title=f"GridWorld with {kind}",
@@ -96,13 +90,11 @@ def _figure(number: int, kind: str) -> types.Figure:
     claim="the gap in performance between εz-greedy and ε-greedy decreases with the "
     f"density of {kind}; ε-greedy is not impacted as seriously, and εz-greedy degrades "
     "gracefully.",
-    config=Config(
-      gridworld=domains.GridWorld(world=kind, episodes=1000)
-    ),  # Appendix F.
+    config=Config(gridworld),
     quick=Config(
+      dataclasses.replace(gridworld, size=8, episodes=20, time_limit=200),
       densities=(0.0, 0.2, 0.4),
       shown=(0.0, 0.4),
-      gridworld=domains.GridWorld(world=kind, size=8, episodes=20, time_limit=200),
       num_seeds=5,
     ),
     tasks=_tasks,

@@ -4,9 +4,9 @@ import dataclasses
 
 from explorax import exploration
 from explorax.agents.tabular import r_max
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import checks, claims, types
 from explorax.experiments.figures.ez import comparisons, domains, runs
-from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.recording import drawing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,18 +41,16 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
   if settings["rule"] != "r_max":
     return domains.run(settings, tick)
   domain = domains.of(settings)
-  parts = domain.parts()
-  return runs.learn(
-    parts.environment,
-    r_max.RMax(domain.size**2, parts.environment.num_actions, settings["threshold"]),
-    r_max.Params(settings["reward_max"], domain.discount, settings["tolerance"]),
-    exploration.Greedy(),
-    seeds=settings["seeds"],
-    num_episodes=domain.episodes,
-    environment_params=parts.params,
-    sequential=True,
-    **parts.options,
+  problem = domain.problem()
+  threshold, num_actions = settings["threshold"], problem.environment.num_actions
+  problem = problem._replace(
+    learner=r_max.RMax(problem.num_cells, num_actions, threshold),
+    learner_params=r_max.Params(
+      settings["reward_max"], domain.discount, settings["tolerance"]
+    ),
+    options={**problem.options, "sequential": True},
   )
+  return runs.learn(problem, exploration.Greedy(), settings["seeds"], domain.episodes)
 
 
 def _draw(config: Config, table: types.Table) -> types.Drawing:
@@ -60,28 +58,24 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
   labels = [*runs.LABELS.values(), *(f"R-MAX, m = {m}" for m in config.thresholds)]
   returns = [task.results["discounted_returns"] for task in table]
   curves = dict(zip(labels, returns, strict=True))
-  comparisons.draw_curves(axes, curves, "discounted return")
-  axes.legend(fontsize="small")
+  comparisons.draw_curves(axes, curves, legend="best")
   return fig
 
 
 def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  findings = []
   ez = table.per_seed("discounted_returns", rule="ez")[:, 0]
+  findings = []
   for m in config.thresholds:
-    returns = table.per_seed("discounted_returns", threshold=m)[:, 0]
-    gap = statistics.difference(returns, ez)
-    findings.append(
-      types.Finding(
-        f"R-MAX, m = {m}: earns more than εz-greedy, over all episodes"
-        if m == 1
-        else f"R-MAX, m = {m}: how it compares with εz-greedy (the paper's text is "
-        "silent)",
-        f"discounted return {returns.mean():.3f} against {ez.mean():.3f}, "
-        f"{gap.words('+.3g')}",
-        gap.is_above() if m == 1 else None,
-      )
+    found = claims.compare(
+      f"R-MAX, m = {m}: earns more than εz-greedy, over all episodes",
+      table.per_seed("discounted_returns", threshold=m)[:, 0],
+      ez,
+      "discounted return {a:.3f} against {b:.3f}, {gap}",
     )
+    if m > 1:
+      silent = "how it compares with εz-greedy (the paper's text is silent)"
+      found = found._replace(claim=f"R-MAX, m = {m}: {silent}", held=None)
+    findings.append(found)
   return findings
 
 

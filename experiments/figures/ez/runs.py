@@ -1,7 +1,7 @@
 """Runs of paper 1's small learners, of many seeds side by side."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax import exploration
-from explorax.agents.tabular import training
+from explorax.agents.tabular import q_learning, training
 from explorax.agents.tabular import types as tabular_types
+from explorax.environments import chain as chain_lib
 from explorax.environments import jax_types
 from explorax.experiments.figures import types
 from explorax.exploration import types as exploration_types
@@ -23,28 +24,19 @@ RULES = tuple(LABELS)
 
 def make_rule(name: str, epsilon: float) -> exploration_types.Rule:
   """`epsilon` or `ez`, the latter with the paper's zeta law: μ = 2, up to 10 000."""
-  if name == "epsilon":
-    return exploration.EpsilonGreedy(epsilon)
-  return exploration.EzGreedy(epsilon)
+  rules = {"epsilon": exploration.EpsilonGreedy, "ez": exploration.EzGreedy}
+  return rules[name](epsilon)
 
 
-def make_law(
-  law: str, parameter: float, *, epsilon: float, cap: int
-) -> exploration.EzGreedy:
-  """εz-greedy with one of the laws of durations `zeta`, `exponential` and `uniform`.
-
-  Args:
-    law: its name.
-    parameter: μ, λ or N.
-    epsilon: of the rule.
-    cap: the longest duration; of the uniform law, N is.
-  """
-  if law == "zeta":
-    duration: exploration.Duration = exploration.ZetaDuration(parameter, cap)
-  elif law == "exponential":
-    duration = exploration.ExponentialDuration(parameter, cap)
+def make_law(settings: types.Settings, epsilon: float) -> exploration.EzGreedy:
+  """εz-greedy with the law of durations of the settings, longest `cap`."""
+  x, cap = settings["parameter"], settings["cap"]
+  if settings["law"] == "zeta":
+    duration: exploration.Duration = exploration.ZetaDuration(x, cap)
+  elif settings["law"] == "exponential":
+    duration = exploration.ExponentialDuration(x, cap)
   else:
-    duration = exploration.UniformDuration(int(parameter))
+    duration = exploration.UniformDuration(int(x))
   return exploration.EzGreedy(epsilon, duration=duration)
 
 
@@ -88,98 +80,118 @@ class Fixed:
 
 
 @dataclasses.dataclass(frozen=True)
-class GridCell:
-  """The index, in reading order, of a gridworld's position; a `training.Reading`.
+class Cell:
+  """Where a state is, int32 `[]`: a `training.Reading`.
 
-  Here and below: equal readings are equal, so that they are compiled once.
+  It is a value, since two that are equal are compiled once.
+
+  Attributes:
+    of: a function of a module: (the environment's state, size) → the index.
+    size: the number of columns, or of cells along a side.
   """
 
-  columns: int
+  of: Callable[[Any, int], jax.Array]
+  size: int = 0
 
   def __call__(self, state: Any, observation: jax.Array) -> jax.Array:
     del observation
-    return state.position[0] * self.columns + state.position[1]
+    return self.of(state, self.size)
 
 
-@dataclasses.dataclass(frozen=True)
-class DeepSeaCell:
-  """The index of a position in the deep sea; N² or above after an episode's end."""
-
-  size: int  # N.
-
-  def __call__(self, state: Any, observation: jax.Array) -> jax.Array:
-    del observation
-    return state.row * self.size + state.column
+def in_grid(state: Any, size: int) -> jax.Array:
+  """Of a gridworld's position, in reading order."""
+  return state.position[0] * size + state.position[1]
 
 
-@dataclasses.dataclass(frozen=True)
-class ChainCell:
-  """The state of a chain; its size after an episode's end."""
-
-  def __call__(self, state: Any, observation: jax.Array) -> jax.Array:
-    del observation
-    return state.position
+def in_deep_sea(state: Any, size: int) -> jax.Array:
+  """Of a position in the deep sea; N² or above after an episode's end."""
+  return state.row * size + state.column
 
 
-def learn(
-  environment: jax_types.Environment,
-  learner: tabular_types.Learner,
-  learner_params: tabular_types.Params,
-  rule: exploration_types.Rule,
-  *,
-  seeds: Sequence[int],
-  num_episodes: int,
-  environment_params: jax_types.Params | None = None,
-  own_params: Sequence[jax_types.Params] = (),
-  **options: Any,
-) -> types.Results:
-  """Learns with several seeds.
+def in_chain(state: Any, size: int) -> jax.Array:
+  """Of a chain's state; its length after an episode's end."""
+  del size
+  return state.position
 
-  Args:
+
+class Problem(NamedTuple):
+  """Where something is learnt or explored, and what learns there.
+
+  Attributes:
     environment: where.
     learner: what learns.
     learner_params: its parameters.
-    rule: chooses the actions.
-    seeds: what a seed gives does not depend on which others there are.
-    num_episodes: E.
-    environment_params: the default ones, if None.
-    own_params: the parameters of each seed's own environment, instead.
-    **options: of `training.run_seeds`.
+    cell: where a state is; maps of first visits have a value for each cell.
+    num_cells: C.
+    shortest_episode: steps that any episode has at least.
+    params: of the environment; None: the default ones.
+    own_params: seed → the parameters of its own environment, instead.
+    options: more of `training.run_seeds`, for learning.
+  """
+
+  environment: jax_types.Environment
+  learner: tabular_types.Learner
+  learner_params: tabular_types.Params
+  cell: Cell
+  num_cells: int
+  shortest_episode: int
+  params: jax_types.Params | None = None
+  own_params: Callable[[int], jax_types.Params] | None = None
+  options: Mapping[str, Any] = {}
+
+
+def chain(size: int, step_size: float = 1.0, discount: float = 1.0) -> Problem:
+  """A chain, and its Q-learning."""
+  cell = Cell(in_chain)
+  return Problem(
+    chain_lib.Chain(size),
+    q_learning.QLearning(size, 2),
+    q_learning.Params(step_size, discount),
+    cell,
+    size,
+    shortest_episode=1,
+    options={"observe": cell},
+  )
+
+
+def learn(
+  problem: Problem,
+  rule: exploration_types.Rule,
+  seeds: Sequence[int],
+  num_episodes: int,
+) -> types.Results:
+  """Learns with S seeds for E episodes; what one gives does not depend on the others.
 
   Returns:
     `returns`, `discounted_returns`, `lengths` `[S, E]`, and `episodes`, `steps` and
     `stopped` `[S]`, as in `training.Record`.
   """
-  if own_params:
-    environment_params = jax.tree.map(lambda *x: np.stack(x), *own_params)
-  elif environment_params is None:
-    environment_params = environment.default_params()
+  params = _params(problem)
+  if problem.own_params is not None:
+    own = [problem.own_params(seed) for seed in seeds]
+    params = jax.tree.map(lambda *x: np.stack(x), *own)
   record = training.run_seeds(
-    learner,
+    problem.learner,
     rule,
-    environment,
-    learner_params,
-    environment_params,
+    problem.environment,
+    problem.learner_params,
+    params,
     _keys(seeds),
     num_episodes=num_episodes,
-    environment_per_seed=bool(own_params),
-    **options,
+    environment_per_seed=problem.own_params is not None,
+    **problem.options,
   )
   names = ["returns", "discounted_returns", "lengths", "episodes", "steps", "stopped"]
   return {name: np.asarray(getattr(record, name)) for name in names}
 
 
 def wander(
-  environment: jax_types.Environment,
+  problem: Problem,
   rule: exploration_types.Rule,
-  cell: training.Reading,
-  num_cells: int,
-  *,
   seeds: Sequence[int],
   num_steps: int,
-  shortest_episode: int,
+  *,
   greedy_action: int = 0,
-  environment_params: jax_types.Params | None = None,
   pairs: bool = False,
 ) -> types.Results:
   """Explores without learning, and notes when each cell is first visited.
@@ -188,37 +200,39 @@ def wander(
   first seen in a trial, and the greatest number of steps where it never was.
 
   Args:
-    environment: where.
+    problem: where.
     rule: chooses the actions.
-    cell: a cell's index; see `training.run`.
-    num_cells: how many there are.
     seeds: of the trials.
     num_steps: of a trial, over as many episodes as they fill.
-    shortest_episode: steps that any episode has at least.
     greedy_action: what is greedy, everywhere.
-    environment_params: the default ones, if None.
     pairs: note pairs of cells and actions.
 
   Returns:
     `first_visits` int32 and `visited` bool, `[S, C]`, or `[S, C, A]` for pairs.
   """
   record = training.run_seeds(
-    Fixed(environment.num_actions, greedy_action),
+    Fixed(problem.environment.num_actions, greedy_action),
     rule,
-    environment,
+    problem.environment,
     FixedParams(),
-    environment.default_params() if environment_params is None else environment_params,
+    _params(problem),
     _keys(seeds),
-    num_episodes=num_steps // shortest_episode + 1,
+    num_episodes=num_steps // problem.shortest_episode + 1,
     max_steps=num_steps,
-    cell=cell,
-    num_cells=num_cells,
+    cell=problem.cell,
+    num_cells=problem.num_cells,
     pairs=pairs,
   )
   return {
     "first_visits": np.asarray(record.first_visits),
     "visited": np.asarray(record.visited),
   }
+
+
+def _params(problem: Problem) -> jax_types.Params:
+  if problem.params is None:
+    return problem.environment.default_params()
+  return problem.params
 
 
 def _keys(seeds: Sequence[int]) -> jax.Array:

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import checks, claims, panels, types
 from explorax.experiments.figures.ez import comparisons, runs
 from explorax.experiments.figures.ez import domains as domains_lib
 from explorax.experiments.recording import drawing, statistics
@@ -36,6 +36,10 @@ class Config:
     checks.among(self, _DOMAINS, "domains")
     checks.at_least(self, sizes=2, num_seeds=1)
 
+  @property
+  def ordered(self) -> list[str]:
+    return [name for name in _DOMAINS if name in self.domains]
+
 
 def _tasks(config: Config) -> list[types.Task]:
   replace, seeds, tasks = dataclasses.replace, range(config.num_seeds), []
@@ -59,30 +63,30 @@ def _tasks(config: Config) -> list[types.Task]:
 
 
 def _draw(config: Config, table: types.Table) -> types.Drawing:
-  names = [name for name in _DOMAINS if name in config.domains]
-  fig, axes = drawing.new(len(names), 3, width=3.9, height=2.9)
-  for row, name in zip(axes, names, strict=True):
+  fig, axes = drawing.new(len(config.ordered), 3, width=3.9, height=2.9)
+  for row, name in zip(axes, config.ordered, strict=True):
     learning = table.where(domain=name, what="learning")
+    title = getattr(config, name).label
     if name == "deep_sea":
-      comparisons.draw_deep_sea(row[0], learning)
+      comparisons.draw_deep_sea(row[0], learning, title)
     else:
-      _draw_curves(row[0], learning, name)
-    row[0].set_title(getattr(config, name).label, fontsize="medium")
+      _draw_curves(row[0], learning, name, title)
     comparisons.draw_first_visits(row[1:], table.where(domain=name, what="map"))
   return fig
 
 
-def _draw_curves(axes: types.Axes, learning: types.Table, name: str) -> None:
+def _draw_curves(
+  axes: types.Axes, learning: types.Table, name: str, title: str
+) -> None:
   curves = {}
   for task in learning:
     ties = f", {task.settings['ties']} ties" if name == "gridworld" else ""
     label = runs.LABELS[task.settings["rule"]] + ties
     curves[label] = task.results["discounted_returns"]
-  comparisons.draw_curves(axes, curves, "discounted return")
+  comparisons.draw_curves(axes, curves, title=title)
   if name == "mountain_car":
-    axes.axhline(
-      NEAR_OPTIMAL, color="#7F7F7F", linestyle=":", linewidth=1, label="near-optimal"
-    )
+    line = {"color": panels.GREY, "linestyle": ":", "linewidth": 1}
+    axes.axhline(NEAR_OPTIMAL, **line, label="near-optimal")
   axes.legend(fontsize="small", loc="upper left")
 
 
@@ -111,27 +115,25 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
     comparisons.visits_earlier(
       getattr(config, name).label, table.where(domain=name, what="map")
     )
-    for name in _DOMAINS
-    if name in config.domains
+    for name in config.ordered
   ]
 
 
 def _judge_deep_sea(config: Config, learning: types.Table) -> list[types.Finding]:
   sizes, most = np.array(config.sizes), config.deep_sea.episodes
-  episodes = {rule: learning.per_seed("episodes", rule=rule) for rule in runs.RULES}
+  episodes = comparisons.of_rules(learning, "episodes")
   medians = {rule: np.median(x, axis=0) for rule, x in episodes.items()}
   ratio = medians["ez"] / 2.0**sizes
-  largest = statistics.difference(
-    episodes["ez"][:, -1], episodes["epsilon"][:, -1], statistics.median_over_seeds
-  )
   grows = medians["epsilon"] >= np.minimum(2.0**sizes, most) / 4
   return [
-    types.Finding(
+    claims.compare(
       "DeepSea: εz-greedy finds the goal in fewer episodes than ε-greedy at the "
       "largest N",
-      f"{comparisons.deep_sea_medians(learning)}; at N = {sizes[-1]} "
-      f"{largest.words('+.3g')}",
-      largest.is_below(),
+      episodes["ez"][:, -1],
+      episodes["epsilon"][:, -1],
+      f"{comparisons.deep_sea_medians(learning)}; at N = {sizes[-1]} {{gap}}",
+      less=True,
+      statistic=statistics.median_over_seeds,
     ),
     types.Finding(
       "DeepSea: the episodes of ε-greedy grow as 2^N at least (within a factor of 4, "

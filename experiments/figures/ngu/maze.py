@@ -9,7 +9,7 @@ from explorax import environments
 from explorax.environments import disco_maze, jax_adapter
 from explorax.experiments import config as config_lib
 from explorax.experiments import overrides, presets
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import checks, claims, panels, types
 from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import core, device
 
@@ -59,17 +59,9 @@ class Config:
 def _agent_config(settings: types.Settings) -> Any:
   """The preset's config for the maze, changed by the settings."""
   _, preset, changes = _AGENTS[settings["agent"]]
-  sequences = [
-    f"{name}={settings[name]}"
-    for name in (
-      "sequence_length",
-      "sequence_period",
-      "batch_size",
-      "min_replay_size",
-    )
-  ]
+  names = ("sequence_length", "sequence_period", "batch_size", "min_replay_size")
   config = presets.PRESETS[preset].config_for(f"jax:disco_maze/{settings['size']}")
-  return overrides.apply(config, [*sequences, *changes])
+  return overrides.apply(config, [*(f"{x}={settings[x]}" for x in names), *changes])
 
 
 def _tasks(config: Config) -> list[types.Task]:
@@ -140,15 +132,14 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
     steps, coverage = (table.joined(x, agent=agent) for x in ("env_steps", "coverage"))
     label = _AGENTS[agent][0]
     drawing.curve(axes, steps[0], coverage, label=label, index=index, markers=True)
-  axes.set(
+  panels.finish(
+    axes,
+    title=f"size {config.size}, greedy policy",
+    legend="lower right",
     xlabel="environment steps",
     ylabel="share of positions visited",
     ylim=(0, 1.02),
-    title=f"size {config.size}, greedy policy",
   )
-  axes.title.set_fontsize("medium")
-  axes.legend(fontsize="small", loc="lower right")
-  axes.grid(alpha=0.3)
   return fig
 
 
@@ -158,21 +149,19 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
   }
   if "learned" not in last:
     return []
-  learned, findings = last.pop("learned"), []
-  for agent, other in last.items():
-    gap = statistics.difference(learned, other)
-    findings.append(
-      types.Finding(
-        "learned controllable states explore more than "
-        + _AGENTS[agent][0].removeprefix("NGU, "),
-        f"share of positions in the last evaluation {np.mean(learned):.3g} and "
-        f"{np.mean(other):.3g}, a difference of {gap.words()}",
-        gap.is_above(),
-      )
-    )
+  learned = last.pop("learned")
   interval = statistics.mean(learned)
   return [
-    *findings,
+    *(
+      claims.compare_means(
+        "learned controllable states explore more than "
+        + _AGENTS[agent][0].removeprefix("NGU, "),
+        learned,
+        other,
+        "share of positions in the last evaluation",
+      )
+      for agent, other in last.items()
+    ),
     types.Finding(
       "with learned states, nearly any maze is explored (at least 0.8 of it)",
       f"share of positions {interval.words()}",

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from explorax import exploration
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import checks, panels, types
 from explorax.experiments.recording import drawing
 
 
@@ -45,8 +45,7 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
   for ax, (name, label) in zip(axes, named, strict=True):
     (values,) = table.joined(name)
     ax.plot(range(len(values)), values, "o-", color=drawing.style(0).color, ms=3)
-    ax.set(xlabel="policy i", ylabel=label)
-    ax.grid(alpha=0.3)
+    panels.finish(ax, xlabel="policy i", ylabel=label)
   return fig
 
 

@@ -118,21 +118,19 @@ def _label(beta: float) -> str:
 
 def _draw_depths(config: Depths, table: types.Table) -> types.Drawing:
   fig, ((axes,),) = drawing.new(1, 1, width=6.0, height=3.8)
-  lines = [(_label(beta), table.where(beta=beta)) for beta in sorted(config.betas)]
-  runs.draw_episodes(axes, lines, xlabel="depth L")
+  agents = {_label(beta): table.where(beta=beta) for beta in sorted(config.betas)}
+  runs.draw_episodes(axes, agents, xlabel="depth L")
   return fig
 
 
 def _draw_explorers(config: Explorers, table: types.Table) -> types.Drawing:
   fig, (axes,) = drawing.new(1, len(config.explorers), width=3.6, height=3.4)
   for panel, n in zip(axes, sorted(config.explorers), strict=True):
-    lines = [(_label(0.0), table.where(beta=0.0))]
-    lines += [
-      (_label(beta), table.where(beta=beta, num_explorers=n))
-      for beta in sorted(config.betas)
-    ]
-    runs.draw_episodes(panel, lines, xlabel="depth L")
-    panel.set_title(f"N = {n} of {_NUM_FUNCTIONS} explore", fontsize="medium")
+    agents = {_label(0.0): table.where(beta=0.0)}
+    for beta in sorted(config.betas):
+      agents[_label(beta)] = table.where(beta=beta, num_explorers=n)
+    title = f"N = {n} of {_NUM_FUNCTIONS} explore"
+    runs.draw_episodes(panel, agents, xlabel="depth L", title=title)
   return fig
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import checks, claims, types
 from explorax.experiments.figures.tdu import runs
 from explorax.experiments.recording import drawing, statistics
 
@@ -122,9 +122,8 @@ def _draw_agents(config: Agents, table: types.Table) -> types.Drawing:
   _draw_bars(axes[0], {agent: table.where(agent=agent) for agent in config.agents})
   for panel, (version, stochastic) in zip(axes[1:], _VERSIONS.items(), strict=True):
     chosen = table.where(stochastic=stochastic)
-    lines = [(_LABELS[agent], chosen.where(agent=agent)) for agent in config.agents]
-    runs.draw_episodes(panel, lines, xlabel="size N")
-    panel.set_title(version, fontsize="medium")
+    agents = {_LABELS[agent]: chosen.where(agent=agent) for agent in config.agents}
+    runs.draw_episodes(panel, agents, xlabel="size N", title=version)
   axes[1].set_ylim(bottom=min(panel.get_ylim()[0] for panel in axes[1:]))
   axes[2].sharey(axes[1])
   return fig
@@ -134,7 +133,7 @@ def _draw_bars(axes: types.Axes, agents: dict[str, types.Table]) -> None:
   """The score of each agent in each version, with intervals over seeds."""
   width = 0.38
   for index, (version, stochastic) in enumerate(_VERSIONS.items()):
-    solved = [runs.solved(table, stochastic=stochastic) for table in agents.values()]
+    solved = [t.per_seed("solved", stochastic=stochastic) > 0 for t in agents.values()]
     value, low, high = np.array([statistics.stratified_mean(x) for x in solved]).T
     axes.bar(
       np.arange(len(agents)) + (index - 0.5) * width,
@@ -181,11 +180,11 @@ def _judge_agents(config: Agents, table: types.Table) -> list[types.Finding]:
   ]
   if {runs.TDU, runs.BOOTSTRAPPED} <= set(config.agents):
     findings.append(
-      runs.compare(
+      claims.compare_means(
         "TDU solves more of the stochastic sizes than BDQN",
         scores[runs.TDU, "stochastic"],
         scores[runs.BOOTSTRAPPED, "stochastic"],
-        what="share of sizes, TDU's and BDQN's:",
+        "share of sizes, TDU's and BDQN's:",
       )
     )
   return findings
@@ -194,11 +193,11 @@ def _judge_agents(config: Agents, table: types.Table) -> list[types.Finding]:
 def _loses_where_stochastic(
   label: str, table: types.Table, when: str = ""
 ) -> types.Finding:
-  return runs.compare(
+  return claims.compare_means(
     f"{label} loses where Deep Sea is stochastic",
     runs.scores(table, stochastic=False),
     runs.scores(table, stochastic=True),
-    what=f"share of sizes{when}, deterministic and stochastic:",
+    f"share of sizes{when}, deterministic and stochastic:",
   )
 
 
@@ -259,30 +258,30 @@ def _judge_scales(config: Scales, table: types.Table) -> list[types.Finding]:
   findings = []
   if 0.0 in config.prior_scales and most > 0:
     findings.append(
-      runs.compare(
+      claims.compare_means(
         "priors are instrumental, whatever the bonus",
         with_bonus(most),
         with_bonus(0.0),
-        what=f"TDU's share of problems solved with λ = {most:g} and without:",
+        f"TDU's share of problems solved with λ = {most:g} and without:",
       )
     )
   if 0.0 in config.betas:
     bdqn = table.where(beta=0.0, prior_scale=most)
     findings += [
-      runs.compare(
+      claims.compare_means(
         "with priors, TDU solves more than BDQN (β = 0)",
         with_bonus(most),
         runs.scores(bdqn),
-        what=f"share of problems with λ = {most:g}, TDU's and BDQN's:",
+        f"share of problems with λ = {most:g}, TDU's and BDQN's:",
       ),
       _loses_where_stochastic("BDQN", bdqn, f" with λ = {most:g}"),
     ]
   return findings + [
-    runs.compare(
+    claims.compare_means(
       f"{_LABELS[rival]} does not match TDU",
       runs.scores(_like_presets(config, table)),
       runs.scores(table, agent=rival),
-      what=f"share of problems, TDU's and {_LABELS[rival]}'s:",
+      f"share of problems, TDU's and {_LABELS[rival]}'s:",
     )
     for rival in config.rivals
   ]

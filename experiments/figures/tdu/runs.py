@@ -1,7 +1,7 @@
 """Runs of paper 4's agents: in which episode each of them solves a problem."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -12,8 +12,8 @@ from explorax import environments
 from explorax.environments import deep_sea, jax_adapter, jax_types
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets
-from explorax.experiments.figures import checks, types
-from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.figures import checks, panels, types
+from explorax.experiments.recording import statistics
 from explorax.experiments.runners import core, device
 
 PAPER = "Flennerhag et al. (2020), Temporal Difference Uncertainties"
@@ -84,8 +84,8 @@ def train(
     environment: written in JAX.
     own_params: the parameters of each seed's own environment, if they differ.
     on_episode: given each finished episode.
-    share: of the task that is done; training stops at 1.
-    tick: told it now and then.
+    share: of the task that is done, which `tick` is told; training stops at 1.
+    tick: the task's.
     **end: of the `RunConfig`: `episodes` or `steps` at the most.
 
   Raises:
@@ -162,11 +162,12 @@ def solve(
     tick=tick,
     episodes=limit,
   )
-  return {
-    "solved": np.array([rules[seed].solved_episode or 0 for seed in seeds], np.int32),
-    "episodes": np.array([episodes[seed] for seed in seeds], np.int32),
-    "bad": np.array([bad[seed] for seed in seeds], np.int32),
+  of_seeds = {
+    "solved": [rules[seed].solved_episode or 0 for seed in seeds],
+    "episodes": [episodes[seed] for seed in seeds],
+    "bad": [bad[seed] for seed in seeds],
   }
+  return {name: np.array(values, np.int32) for name, values in of_seeds.items()}
 
 
 def solve_deep_sea(
@@ -208,34 +209,23 @@ def episodes_to_solve(table: types.Table, **settings: Any) -> np.ndarray:
   return np.where(solved > 0, solved, table.per_seed("episodes", **settings))
 
 
-def solved(table: types.Table, **settings: Any) -> np.ndarray:
-  """Of one agent's tasks: bool `[S, problems]`, whether each seed solved each one."""
-  return table.per_seed("solved", **settings) > 0
-
-
 def scores(table: types.Table, **settings: Any) -> np.ndarray:
   """Of one agent's tasks: each seed's share of the problems that it solved, `[S]`."""
-  return solved(table, **settings).mean(axis=1)
+  return (table.per_seed("solved", **settings) > 0).mean(axis=1)
 
 
 def draw_episodes(
-  axes: types.Axes, lines: Sequence[tuple[str, types.Table]], *, xlabel: str
+  axes: types.Axes, agents: Mapping[str, types.Table], *, xlabel: str, title: str = ""
 ) -> None:
-  """Draws the median episodes to solve against the size, a line for each agent."""
-  sizes = sorted({size for _, table in lines for size in table.values("size")})
-  episodes = [episodes_to_solve(table) for _, table in lines]
-  for index, ((label, table), values) in enumerate(zip(lines, episodes, strict=True)):
-    order = np.argsort(table.values("size"))
-    drawing.curve(
-      axes,
-      sizes,
-      values[:, order],
-      label=label,
-      index=index,
-      statistic=statistics.median_over_seeds,
-      markers=True,
-    )
-  limit = max(max(table.values("max_episodes")) for _, table in lines)
+  """Draws the median episodes to solve against the size: label → an agent's tasks."""
+  sizes = sorted({size for table in agents.values() for size in table.values("size")})
+  episodes = {
+    label: episodes_to_solve(table)[:, np.argsort(table.values("size"))]
+    for label, table in agents.items()
+  }
+  median = statistics.median_over_seeds
+  panels.curves(axes, sizes, episodes, statistic=median, markers=True)
+  limit = max(max(table.values("max_episodes")) for table in agents.values())
   axes.axhline(limit, color="0.4", linewidth=0.8)
   axes.text(
     0.5,
@@ -247,28 +237,18 @@ def draw_episodes(
     fontsize="x-small",
     color="0.3",
   )
-  axes.set(xlabel=xlabel, ylabel="episodes to solve (median)", yscale="log")
-  fewest = min(values.min() for values in episodes)
-  num_columns = 2 if len(lines) <= 6 else 3
-  num_rows = -(-len(lines) // num_columns)
-  # Decades, so that more than one has its number; and room for the legend.
-  axes.set_ylim(10.0 ** np.floor(np.log10(fewest)), 3 ** (num_rows + 1) * limit)
-  axes.set_xticks(sizes[:: -(-len(sizes) // 8)])
-  axes.legend(
-    fontsize="small",
-    loc="upper center",
-    ncols=num_columns,
-    handlelength=1.8,
-    columnspacing=1.0,
-  )
-  axes.grid(alpha=0.3)
-
-
-def compare(claim: str, a: np.ndarray, b: np.ndarray, *, what: str) -> types.Finding:
-  """Whether the mean of `a` is beyond doubt greater than that of `b`, `[S]` each."""
-  gap = statistics.difference(a, b)
-  return types.Finding(
-    claim,
-    f"{what} {np.mean(a):.3g} and {np.mean(b):.3g}, a difference of {gap.words()}",
-    gap.is_above(),
+  fewest = min(values.min() for values in episodes.values())
+  columns = 2 if len(agents) <= 6 else 3
+  rows = -(-len(agents) // columns)
+  legend = {"loc": "upper center", "ncols": columns}
+  panels.finish(
+    axes,
+    title=title,
+    legend={**legend, "handlelength": 1.8, "columnspacing": 1.0},
+    xlabel=xlabel,
+    ylabel="episodes to solve (median)",
+    yscale="log",
+    # Decades, so that more than one has its number; and room for the legend.
+    ylim=(10.0 ** np.floor(np.log10(fewest)), 3 ** (rows + 1) * limit),
+    xticks=sizes[:: -(-len(sizes) // 8)],
   )

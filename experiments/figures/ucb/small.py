@@ -1,7 +1,7 @@
 """Paper 3's agents on small problems; the paper itself has Atari games only."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from explorax import exploration
 from explorax.agents.targets import one_step
 from explorax.environments import breakout
 from explorax.experiments import presets
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import checks, claims, panels, types
 from explorax.experiments.figures.tdu import runs
 from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import core
@@ -193,100 +193,87 @@ def means(
   return curve, float(np.max(sums[most:] - sums[:-most]) / most)
 
 
-def _agents(config: Config) -> dict[str, str]:
-  """Of the figure, and their labels, in one order for all figures."""
-  return {agent: label for agent, label in AGENTS.items() if agent in config.agents}
-
-
 def _draw(config: Config, table: types.Table) -> types.Drawing:
   fig, ((sea, game),) = drawing.new(1, 2, width=5.0, height=3.8)
-  agents, problem = _agents(config), table.where(problem="deep_sea")
-  lines = [(label, problem.where(agent=agent)) for agent, label in agents.items()]
-  runs.draw_episodes(sea, lines, xlabel="size N")
+  # In one order for all figures.
+  agents = {agent: label for agent, label in AGENTS.items() if agent in config.agents}
+  problem = table.where(problem="deep_sea")
+  tables = {label: problem.where(agent=agent) for agent, label in agents.items()}
+  runs.draw_episodes(sea, tables, xlabel="size N", title="Deep Sea")
   sizes = np.sort(config.sizes)
   (chance,) = sea.plot(sizes, 2.0**sizes, color="0.6", linewidth=1, label="$2^N$")
   # The agents are named beside it.
   sea.legend(handles=[chance], fontsize="small", loc="lower right")
   sea.set_ylim(top=2.5 * config.max_episodes)
-  sea.set_title("Deep Sea", fontsize="medium")
-  for index, (agent, label) in enumerate(agents.items()):
-    curve = table.joined("curve", problem="breakout", agent=agent)
-    x = _points(dataclasses.asdict(config)) / 1000
-    drawing.curve(game, x, curve, label=label, index=index)
-  game.set(
+  curves = {
+    label: table.joined("curve", problem="breakout", agent=agent)
+    for agent, label in agents.items()
+  }
+  panels.curves(game, _points(dataclasses.asdict(config)) / 1000, curves)
+  panels.finish(
+    game,
+    title="Breakout",
+    legend={"loc": "upper left", "ncols": 2},
     xlabel="environment steps (thousands)",
     ylabel=f"bricks per episode (mean of {_WINDOW})",
     xlim=(0, None),
     ylim=(0, 1.45 * game.get_ylim()[1]),  # With room for the legend.
   )
-  game.legend(fontsize="small", loc="upper left", ncols=2)
-  game.set_title("Breakout", fontsize="medium")
-  game.grid(alpha=0.3)
   return fig
 
 
 def _judge(config: Config, table: types.Table) -> list[types.Finding]:
+  """Each claim in each problem: an agent against one or two others."""
   findings = []
-  comparisons: dict[str, Callable[..., tuple[statistics.Interval, str]]] = {
-    "Breakout": _compare_bricks,
-    "Deep Sea": _compare_episodes,
-  }
-  for title, compare in comparisons.items():
+  for title, compare in (
+    ("Breakout", _compare_bricks),
+    ("Deep Sea", _compare_episodes),
+  ):
     for agent, others in (
       ("ucb", _BASELINES),
       ("ensemble_voting", _BASELINES),
       ("ucb", ("ensemble_voting",)),
     ):
-      if not {agent, *others} <= set(config.agents):
-        continue
-      compared = [compare(table, agent, other) for other in others]
-      named = " and ".join(AGENTS[other] for other in others)
-      findings.append(
-        types.Finding(
-          f"{title}: {AGENTS[agent]} outperforms {named}",
-          "; ".join(text for _, text in compared),
-          all(gain.is_above() for gain, _ in compared),
-        )
-      )
+      if {agent, *others} <= set(config.agents):
+        named = " and ".join(AGENTS[other] for other in others)
+        claim = f"{title}: {AGENTS[agent]} outperforms {named}"
+        each = [compare(table, agent, other) for other in others]
+        findings.append(claims.all_of(claim, each))
   if {"ucb", "ucb_infogain"} <= set(config.agents):
-    bricks, in_game = _compare_bricks(table, "ucb_infogain", "ucb")
-    episodes, in_sea = _compare_episodes(table, "ucb_infogain", "ucb")
-    findings.append(
-      types.Finding(
-        "InfoGain has no uniform benefit on top of UCB exploration",
-        f"{in_game}; {in_sea}",
-        not (bricks.is_above() and episodes.is_above()),
-      )
+    both = claims.all_of(
+      "InfoGain has no uniform benefit on top of UCB exploration",
+      [
+        _compare_bricks(table, "ucb_infogain", "ucb"),
+        _compare_episodes(table, "ucb_infogain", "ucb"),
+      ],
     )
+    findings.append(both._replace(held=not both.held))
   return findings
 
 
-def _compare_bricks(
-  table: types.Table, agent: str, other: str
-) -> tuple[statistics.Interval, str]:
-  """By how much an agent's best mean is above the other's, and the words for it."""
-  a, b = (
-    table.joined("best", problem="breakout", agent=name) for name in (agent, other)
-  )
-  gain = statistics.difference(a, b)
-  return gain, (
-    f"bricks {np.mean(a):.1f} and {np.mean(b):.1f} ({AGENTS[other]}), a difference of "
-    f"{gain.words('.1f')}"
+def _compare_bricks(table: types.Table, agent: str, other: str) -> types.Finding:
+  """Whether an agent's best mean is above the other's."""
+  return claims.compare(
+    "",
+    table.joined("best", problem="breakout", agent=agent),
+    table.joined("best", problem="breakout", agent=other),
+    f"bricks {{a:.1f}} and {{b:.1f}} ({AGENTS[other]}), a difference of {{gap}}",
+    spec=".1f",
   )
 
 
-def _compare_episodes(
-  table: types.Table, agent: str, other: str
-) -> tuple[statistics.Interval, str]:
-  """log₂ of how many times fewer episodes an agent needs, and the words for it."""
+def _compare_episodes(table: types.Table, agent: str, other: str) -> types.Finding:
+  """Whether an agent needs fewer episodes, by log₂ of how many times fewer."""
   seas = [table.where(problem="deep_sea", agent=name) for name in (agent, other)]
   logs = [np.log2(runs.episodes_to_solve(sea)).mean(axis=1) for sea in seas]
   gain = statistics.difference(-logs[0], -logs[1])
   times = statistics.Interval(-gain.value, -gain.high, -gain.low).map(np.exp2)
   scores = [np.mean(runs.scores(sea)) for sea in seas]
-  return gain, (
+  return types.Finding(
+    "",
     f"solved {scores[0]:.0%} and {scores[1]:.0%} ({AGENTS[other]}), in "
-    f"{times.value:.2f} times as many episodes [{times.low:.2f}, {times.high:.2f}]"
+    f"{times.value:.2f} times as many episodes [{times.low:.2f}, {times.high:.2f}]",
+    gain.is_above(),
   )
 
 
