@@ -1,0 +1,61 @@
+"""Settings of figures that are impossible, as `--set` gives them."""
+
+import pytest
+
+from explorax.experiments import errors, overrides
+from explorax.experiments.figures import registry
+
+
+@pytest.mark.parametrize(
+  ("name", "settings", "words"),
+  [
+    ("ez/fig1", "epsilons=1.5,", "from 0 to 1"),
+    ("ez/fig1", "size=4", "size has 4"),
+    ("ez/fig2", "exponential=1.0,", "below 1"),
+    ("ez/fig2", "uniform=0,", "uniform has 0"),
+    ("ez/fig3", "domains=cartpole,", "choose from deep_sea"),
+    ("ez/fig3", "sizes=1,2", "sizes has 1"),
+    ("ez/fig3", "gridworld.ties=first", "ties has 'first'"),
+    ("ez/fig3", "gridworld.world=rocks", "world has 'rocks'"),
+    ("ez/fig3", "mountain_car.trace_decay=2.0", "trace_decay has 2.0"),
+    ("ez/fig3_cartpole", "full.basis=half", "choose from full, total"),
+    ("ez/fig3_cartpole", "total.basis=full", "both have basis 'full'"),
+    ("ez/fig3_cartpole", "seeds_per_task=0", "seeds_per_task has 0"),
+    ("ez/fig7", "noises=0.1,0.3 shown=0.1,", "must be 0"),
+    ("ez/fig7", "shown=0.15,", "shown has 0.15; choose from 0.0, "),
+    ("ez/fig7", "noises=0.0,0.1,0.3,0.7,2.0", "noise has 2.0"),
+    ("ez/fig11", "densities=0.1,", "2 or more"),
+    ("ez/fig11", "densities=0.2,0.1", "rising order"),
+    ("ez/fig11", "densities=0.0,1.0", "has no path"),
+    ("ez/fig12", "shown=0.12,", "shown has 0.12; choose from 0.0, "),
+    ("ez/fig13", "densities=0.0,0.97", "lower the density"),
+    ("ez/fig14", "sizes=1,3", "sizes has 1"),
+    ("ez/fig15", "tolerance=0.0", "tolerance has 0"),
+    ("ez/fig15", "gridworld.discount=1.0", "below 1"),
+    ("ez/cover", "sizes=4,8", "3 or more"),
+    ("ez/cover", "mu=1.0", "mu has 1.0"),
+    ("ngu/fig2", "size=4", "it must be odd"),
+    ("ngu/fig2", "agents=rnd,rnd", "each of them once"),
+    ("ngu/fig2", "eval_every=0", "eval_every has 0"),
+    ("ngu/fig2", "num_steps=10", "lower eval_every"),
+    ("ngu/fig2", "sequence_period=11", "at most the length"),
+    ("retrace/operators", "num_states=1", "num_states has 1; it must be at least 2"),
+    ("retrace/operators", "discount=1.0", r"discount has 1.0; it must be in \(0, 1\)"),
+    ("retrace/operators", "lambdas=0.5,", "it must have 1"),
+    ("retrace/operators", "worst_share=1.0", "worst_share has 1.0"),
+    ("retrace/operators", "distance=1.6", "distance has 1.6; it must be from 0 to 1.5"),
+    ("tdu/fig1", "agents=ngu,", "choose from tdu"),
+    ("tdu/fig1", "max_episodes=0", "max_episodes has 0"),
+    ("tdu/fig2", "betas=-1.0,", "not negative"),
+    ("tdu/fig2", "betas=0.0,", "no β above 0"),
+    ("tdu/fig2", "rivals=ucb,", "qu, q_ucb"),
+    ("tdu/fig4", "prior_scale=-1.0", "not negative"),
+    ("tdu/fig5", "betas=0.0,1.0", "leave it out"),
+    ("tdu/fig5", "explorers=19,", "from 1 to 18"),
+    ("ucb/small", "agents=ucb,dqn", "agents has 'dqn'; choose from double_dqn, "),
+    ("ucb/small", "num_steps=49999", "num_steps has 49999; it must be at least 50000"),
+  ],
+)
+def test_impossible_settings_are_refused(name, settings, words):
+  with pytest.raises((ValueError, errors.SetUpError), match=words):
+    overrides.apply(registry.FIGURES[name].config, settings.split())
