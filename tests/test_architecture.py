@@ -90,6 +90,7 @@ def _imports_of(tree: ast.AST) -> list[tuple[int, str]]:
   return imports
 
 
+@functools.cache
 def _tree(path: pathlib.Path) -> ast.AST:
   return ast.parse(path.read_text(encoding="utf-8"), str(path))
 

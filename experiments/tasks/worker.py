@@ -91,10 +91,10 @@ def compute(
     assignment: the task.
     board: the `Board`, an actor of Ray's.
     number: of the attempt, there.
-    directory: see `_prepare`.
-    cache: see `_prepare`.
+    directory: see `prepare`.
+    cache: see `prepare`.
   """
-  _prepare(directory, cache)
+  prepare(directory, cache)
   board.enter.remote(number, 0.0)
   reported = time.monotonic()
 
@@ -127,7 +127,7 @@ class Board:
 
 
 @functools.cache
-def _prepare(directory: str, cache: str | None) -> None:
+def prepare(directory: str, cache: str | None) -> None:
   """Prepares a process of Ray's for its first task; it computes with one thread.
 
   Args:

@@ -202,6 +202,29 @@ def make_evaluation():
   return make
 
 
+@pytest.fixture
+def interrupted(monkeypatch):
+  """Runs a command that is told to stop when it has asked so many times whether to."""
+  from explorax.experiments import run, signals
+
+  def run_until(asked: int, *argv: str) -> int:
+    class Request(signals.StopRequest):
+      left = asked
+
+      def __call__(self) -> bool:
+        self.left -= 1
+        if self.left < 0:
+          self.signal = signal.SIGTERM
+        return super().__call__()
+
+    with monkeypatch.context() as patch:
+      stop = contextlib.nullcontext(Request())
+      patch.setattr(signals, "stop_on_signals", lambda announce: stop)
+      return run.main(argv)
+
+  return run_until
+
+
 @contextlib.contextmanager
 def _small_disk(num_bytes: int) -> Iterator[None]:
   limits = resource.getrlimit(resource.RLIMIT_FSIZE)

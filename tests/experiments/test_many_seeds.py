@@ -67,6 +67,19 @@ def test_each_seed_leaves_what_it_leaves_alone(three):
   assert (record["seed"], record["num_seeds"]) == (2, 1)
 
 
+def test_they_resume_to_the_bit(three, interrupted, tmp_path):
+  together, _ = three
+  argv = [*COMMAND, "--seed=1", "--seeds=3", f"--output={tmp_path}"]
+  assert interrupted(3, *argv) == 143
+  assert run.main(argv) == 0
+  for seed in ("seed1", "seed2", "seed3"):
+    whole, parts = together / seed, tmp_path / seed
+    assert rows(whole / "metrics.csv") == rows(parts / "metrics.csv")
+    learnt = [np.load(path / "checkpoints/final.npz") for path in (whole, parts)]
+    for name in learnt[0].files:
+      assert learnt[0][name].tobytes() == learnt[1][name].tobytes(), name
+
+
 def test_the_summary_is_over_all_seeds(three):
   together, _ = three
   summary = json.loads((together / "summary.json").read_text())
@@ -135,7 +148,7 @@ def test_more_seeds_than_files_may_be_open_are_refused(monkeypatch):
 
 
 def test_a_run_too_short_to_be_timed_says_nothing_of_speed(tmp_path, capsys):
-  flags = ["--seeds=2", "--steps=20", f"--output={tmp_path / 'run'}"]
+  flags = ["--seeds=3", "--steps=20", f"--output={tmp_path / 'run'}"]
   assert run.main([*COMMAND, *flags]) == 0
   assert "nan" not in capsys.readouterr().out
 

@@ -4,8 +4,6 @@ import dataclasses
 import re
 
 import dm_env
-import jax
-import numpy as np
 import pytest
 
 from explorax import exploration
@@ -46,9 +44,6 @@ def test_makes_an_agent_of_the_config(name):
   preset = presets.PRESETS[name]
   agent = preset.make_agent(preset.config, SPEC)
   assert agent.config == preset.config
-  state = jax.eval_shape(agent.learner.init, jax.random.PRNGKey(0))
-  weights = agent.learner.params(state)
-  assert all(np.prod(leaf.shape) > 0 for leaf in jax.tree.leaves(weights))
   policies = getattr(preset.config, "num_policies", 1)
   size = getattr(preset.config, "ensemble_size", 1)
   assert len(agent.policy_names) == max(size, policies)

@@ -1,10 +1,8 @@
 """Runs that are interrupted and resumed, through the real `main`."""
 
-import contextlib
 import csv
 import json
 import pathlib
-import signal
 import subprocess
 import sys
 import time
@@ -12,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from explorax.experiments import run, signals
+from explorax.experiments import run
 
 SMALL = ("--set=hidden_sizes=8", "--set=min_replay_size=150", "--set=batch_size=4")
 DEVICE = ("--agent=dqn", "--env=jax:deep_sea/4", "--runner=device", *SMALL)
@@ -22,28 +20,6 @@ OF_TIME = ("steps_per_second", "wall_seconds")
 @pytest.fixture(autouse=True)
 def _empty_directory(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def interrupted(monkeypatch):
-  """Runs a command that is told to stop when it has asked so many times whether to."""
-
-  def run_until(asked: int, *argv: str) -> int:
-    class Request(signals.StopRequest):
-      left = asked
-
-      def __call__(self) -> bool:
-        self.left -= 1
-        if self.left < 0:
-          self.signal = signal.SIGTERM
-        return super().__call__()
-
-    with monkeypatch.context() as patch:
-      stop = contextlib.nullcontext(Request())
-      patch.setattr(signals, "stop_on_signals", lambda announce: stop)
-      return run.main(argv)
-
-  return run_until
 
 
 def rows(directory: str, name: str = "metrics.csv") -> list[dict[str, str]]:
@@ -66,10 +42,10 @@ def assert_same(a: str, b: str) -> None:
   """The files of two runs are the same, but for what tells of time."""
   assert weights(a) == weights(b)
   assert rows(a) == rows(b)
-  for name in ("evaluation.csv",):
-    assert pathlib.Path(a, name).exists() == pathlib.Path(b, name).exists()
-    if pathlib.Path(a, name).exists():
-      assert rows(a, name) == rows(b, name)
+  name = "evaluation.csv"
+  assert pathlib.Path(a, name).exists() == pathlib.Path(b, name).exists()
+  if pathlib.Path(a, name).exists():
+    assert rows(a, name) == rows(b, name)
   (events_a,), (events_b,) = (
     list(pathlib.Path(each).glob("events.out.tfevents.*")) for each in (a, b)
   )
@@ -90,12 +66,23 @@ def uninterrupted_and_not(interrupted, argv: tuple[str, ...], *asked: int) -> No
 
 
 def test_the_device_runner_goes_on_to_the_bit(interrupted, capsys):
-  """Stopped while replay fills, and after it; then there is nothing more to do."""
+  """Stopped while replay fills, and after it; then there is nothing more to do.
+
+  It leaves the same files behind as the local runner.
+  """
   argv = (*DEVICE, "--steps=450", "--eval_every=150", "--eval_episodes=1")
   uninterrupted_and_not(interrupted, argv, 1, 3)
+  whole = summary("whole")
+  assert whole["env_steps"] >= 450 and whole["episodes"] >= 112
+  assert whole["learner_updates"] == whole["env_steps"] - 150
+  assert whole["evaluation"]["evaluations"] >= 1
+  found = rows("whole")
+  assert [int(row["env_steps"]) for row in found[:3]] == [4, 8, 12]
+  assert "bad_episode" in found[-1]
   assert "resumes at environment step" in capsys.readouterr().out
   config = json.loads(pathlib.Path("parts/config.json").read_text())
   assert len(config["resumed"]) == 2
+  assert (config["runner"], config["replay"]) == ("device", "device")
   before = weights("parts")
   assert run.main([*argv, "--output=parts"]) == 0
   assert "is finished" in capsys.readouterr().out and weights("parts") == before
@@ -105,9 +92,18 @@ LOCAL = ("--env=jax:deep_sea/4", "--replay=memory", "--steps=60", "--eval_every=
 TINY = ("--set=hidden_sizes=4", "--set=batch_size=2", "--set=min_replay_size=12")
 
 
-def test_the_local_runner_goes_on_to_the_bit_in_mid_episode(interrupted):
+def test_the_local_runner_goes_on_to_the_bit_in_mid_episode(interrupted, capsys):
+  """And refuses other settings in its directory, naming them."""
   argv = ("--agent=dqn", *LOCAL, *TINY, "--eval_episodes=1")
   uninterrupted_and_not(interrupted, argv, 7, 25)
+  capsys.readouterr()
+  argv = (*argv, "--output=parts")
+  assert run.main([*argv, "--seed=1", "--set=learning_rate=0.5"]) == 2
+  assert run.main([*argv, "--resume=false"]) == 2
+  other, refused = capsys.readouterr().err.splitlines()
+  assert "seed is 0 there and 1 here" in other
+  assert "config.learning_rate is 0.001 there and 0.5 here" in other
+  assert "already holds a run (config.json)" in refused
 
 
 def test_a_run_that_is_killed_goes_on_to_the_bit():
@@ -131,18 +127,6 @@ def test_a_run_that_is_killed_goes_on_to_the_bit():
     file.write(pathlib.Path("parts/metrics.csv").read_bytes().splitlines(True)[-1])
   assert run.main(argv) == 0
   assert_same("whole", "parts")
-
-
-def test_other_settings_are_refused_and_named(interrupted, capsys):
-  argv = ("--agent=dqn", *LOCAL, *TINY, "--output=out")
-  assert interrupted(20, *argv) == 143
-  capsys.readouterr()
-  assert run.main([*argv, "--seed=1", "--set=learning_rate=0.5"]) == 2
-  assert run.main([*argv, "--resume=false"]) == 2
-  other, refused = capsys.readouterr().err.splitlines()
-  assert "seed is 0 there and 1 here" in other
-  assert "config.learning_rate is 0.001 there and 0.5 here" in other
-  assert "already holds a run (config.json)" in refused
 
 
 @pytest.mark.parametrize("env", ["bsuite:deep_sea/0", "gym:CartPole-v1"])
@@ -175,14 +159,3 @@ def test_reverb_keeps_its_windows_if_asked_to(interrupted):
   # Had replay been empty, there would have been no updates for some steps.
   after = summary("out")
   assert after["learner_updates"] == after["env_steps"] - 11
-
-
-def test_many_seeds_go_on_to_the_bit(interrupted):
-  argv = (*DEVICE, "--seeds=2", "--steps=350")
-  assert run.main([*argv, "--output=whole"]) == 0
-  argv = (*argv, "--output=parts")
-  assert interrupted(3, *argv) == 143
-  assert run.main(argv) == 0
-  for seed in ("seed0", "seed1"):
-    assert_same(f"whole/{seed}", f"parts/{seed}")
-  assert weights("parts/seed0") != weights("parts/seed1")

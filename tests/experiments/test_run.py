@@ -306,11 +306,7 @@ sys.exit(run.main(sys.argv[2:]))
 """
 
 
-@pytest.mark.parametrize(
-  ("number", "code", "name"),
-  [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")],
-)
-def test_signals_end_a_run_cleanly(tmp_path, number, code, name):
+def test_a_signal_ends_a_run_cleanly(tmp_path):
   conftest = pathlib.Path(__file__).with_name("conftest.py")
   process = subprocess.Popen(
     [
@@ -328,13 +324,11 @@ def test_signals_end_a_run_cleanly(tmp_path, number, code, name):
   while not (metrics.exists() and metrics.read_text().count("\n") > 3):
     assert process.poll() is None and time.monotonic() < deadline
     time.sleep(0.05)
-  process.send_signal(number)
+  process.send_signal(signal.SIGTERM)
   out, err = process.communicate(timeout=60)
-  assert process.returncode == code
-  assert (
-    f"explorax: {name}: stopping; what was learnt will be saved" in err
-    and "Traceback" not in err
-  )
+  assert process.returncode == 143
+  assert "explorax: SIGTERM: stopping; what was learnt will be saved" in err
+  assert "Traceback" not in err
   assert "interrupted" in out and "out/checkpoints/final.npz" in out
   summary = summary_of(tmp_path / "out")
   assert summary["status"] == "interrupted" and summary["episodes"] >= 3

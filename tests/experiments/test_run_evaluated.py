@@ -16,7 +16,6 @@ from explorax.experiments import presets, run
 Image = pytest.importorskip("PIL.Image")
 
 OUT = pathlib.Path("out")
-SMALL = ("--set=hidden_sizes=8", "--set=min_replay_size=16", "--set=batch_size=4")
 
 
 @pytest.fixture(autouse=True)
@@ -24,11 +23,13 @@ def _empty_directory(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
 
 
-def launch(env: str, *argv: str, agent: str = "dqn") -> int:
+def launch(env: str, *argv: str, agent: str = "dqn", learns: bool = False) -> int:
+  """Runs small networks, which learn only if they are to: that takes seconds."""
   if ":" not in env:
     env = f"explorax.environments.testing:{env}"
   command = [f"--agent={agent}", f"--env={env}", "--replay=memory", "--output=out"]
-  return run.main([*command, *SMALL, *argv])
+  small = ("hidden_sizes=8", "batch_size=4", f"min_replay_size={16 if learns else 999}")
+  return run.main([*command, *(f"--set={setting}" for setting in small), *argv])
 
 
 def summary() -> dict[str, Any]:
@@ -106,9 +107,8 @@ def test_training_is_the_same_with_and_without():
   weights, metrics = [], []
   for argv in ((), ("--eval_every=10", "--video")):
     output = f"out{len(weights)}"
-    assert (
-      launch("fake_drawn", "--steps=40", "--seed=3", f"--output={output}", *argv) == 0
-    )
+    flags = ("--steps=40", "--seed=3", f"--output={output}", *argv)
+    assert launch("fake_drawn", *flags, learns=True) == 0
     with np.load(f"{output}/checkpoints/final.npz") as file:
       weights.append({key: file[key].tobytes() for key in file.files})
     with open(f"{output}/metrics.csv", newline="") as file:
@@ -279,3 +279,24 @@ def test_environments_beside_the_first_have_seeds_of_their_own(monkeypatch):
   argv = ("--episodes=3", "--seed=7", "--eval_every=100", "--output=again")
   assert launch("seeded", *argv) == 0
   assert seeds == again
+
+
+def test_a_reward_that_is_not_finite_is_one_sentence(capsys):
+  argv = ("--episodes=50", "--seed=5")
+  assert launch("fake_nan_reward", *argv, learns=True) == 1
+  error = capsys.readouterr().err
+  assert error.startswith("explorax: ") and error.count("\n") == 1
+  assert "step" in error and "seed 5" in error and "nan" in error
+  assert (OUT / "checkpoints/final.npz").exists()
+
+
+@pytest.mark.parametrize(
+  "setting, words",
+  [
+    ("num_members=0", "num_members is 0"),
+    ("beta=-1", "beta is -1.0"),
+    ("replay_capacity=8", "8"),
+  ],
+)
+def test_an_impossible_config_is_one_sentence(capsys, setting, words):
+  assert words in refused(capsys, "fake", "--steps=20", f"--set={setting}")

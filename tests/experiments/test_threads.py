@@ -9,12 +9,9 @@ import pytest
 
 _SCRIPT = """
 import os, sys
-from explorax.experiments import threads
 from explorax.experiments.tasks import worker
-if sys.argv[1] == "one":
-  threads.use_one_thread()
-if sys.argv[1] == "a worker":
-  worker.Worker(os.getcwd(), None)
+if sys.argv[1] == "a task":
+  worker.prepare(os.getcwd(), None)
 import jax
 import jax.numpy as jnp
 jnp.ones(()).block_until_ready()
@@ -26,7 +23,7 @@ print(jax.config.values["jax_cpu_enable_async_dispatch"])
 @pytest.mark.skipif(not pathlib.Path("/proc/self/task").exists(), reason="needs Linux")
 def test_use_one_thread():
   counts, hands_over = {}, {}
-  for what in ("one", "a worker", "as the shell says"):
+  for what in ("a task", "as the shell says"):
     environment = os.environ | {"PJRT_NPROC": "9", "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
       [sys.executable, "-c", _SCRIPT, what],
@@ -38,5 +35,5 @@ def test_use_one_thread():
     count, flag = done.stdout.split()
     counts[what], hands_over[what] = int(count), flag == "True"
   # XLA has a pool at least to compute with.
-  assert counts["as the shell says"] - max(counts["one"], counts["a worker"]) >= 8
-  assert hands_over == {"one": False, "a worker": False, "as the shell says": True}
+  assert counts["as the shell says"] - counts["a task"] >= 8
+  assert hands_over == {"a task": False, "as the shell says": True}

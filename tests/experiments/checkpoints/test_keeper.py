@@ -120,6 +120,15 @@ def _foreign(path):
   files.write(path, {}, {"run": "that", "seconds": 0, "env_steps": 20}, {})
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+  """A directory with two checkpoints."""
+  path = tmp_path_factory.mktemp("two") / "checkpoints"
+  own = keeper.Keeper(path, "this", with_replay=True)
+  assert own.save(10, snapshot(1.0)) and own.save(20, snapshot(2.0))
+  return path
+
+
 @pytest.mark.parametrize(
   ("damage", "words"),
   [
@@ -132,12 +141,9 @@ def _foreign(path):
     (lambda path: (path / "state/more").touch(), "that is not its own"),
   ],
 )
-def test_what_is_damaged_is_refused_and_the_one_before_it_used(make, damage, words):
-  first = make()
-  first.save(10, snapshot(1.0))
-  first.save(20, snapshot(2.0))
+def test_what_is_damaged_is_refused_and_the_one_before_it_used(two, make, damage, words):
+  shutil.copytree(two, make.path)
   damage(make.path / "step_000000000020")
-  del make.said[:]
   assert make().found.record["env_steps"] == 10
   (sentence,) = make.said
   assert words in sentence and "set aside as refused_step_000000000020" in sentence
@@ -189,13 +195,13 @@ def test_the_newest_are_kept_and_one_of_each_hours(make):
   own = make(keep=2, keep_hours=1.0, clock=lambda: now[0])
   for i in range(9):
     now[0] = i * 1200.0  # Three an hour.
-    assert own.save(10 * i, snapshot(i))
+    assert own.save(10 * i, keeper.Snapshot({}, {}))
   kept = [int(name.removeprefix("step_")) for name in names(make)]
   assert kept == [0, 30, 60, 70, 80]
   again = make(keep=1, keep_hours=1.0, clock=lambda: now[0])
   now[0] += 600.0
   assert again.seconds == 8 * 1200.0 + 600.0
-  again.save(80, snapshot(8.0))  # At the same step: another name.
+  again.save(80, keeper.Snapshot({}, {}))  # At the same step: another name.
   assert names(make)[-2:] == ["step_000000000060", "step_000000000080_1"]
 
 
@@ -203,7 +209,7 @@ def test_when_they_are_due_and_that_clocks_set_back_do_not_matter(make):
   now = [1000.0]
   own = make(every=100, minutes=10, clock=lambda: now[0])
   assert not own.is_due(99) and own.is_due(100) and own.is_due(250)
-  own.save(250, snapshot(1.0))
+  own.save(250, keeper.Snapshot({}, {}))
   assert not own.is_due(299) and own.is_due(300)
   now[0] += 600.0
   assert own.is_due(251)
