@@ -141,7 +141,9 @@ def two(tmp_path_factory):
     (lambda path: (path / "state/more").touch(), "that is not its own"),
   ],
 )
-def test_what_is_damaged_is_refused_and_the_one_before_it_used(two, make, damage, words):
+def test_what_is_damaged_is_refused_and_the_one_before_it_used(
+  two, make, damage, words
+):
   shutil.copytree(two, make.path)
   damage(make.path / "step_000000000020")
   assert make().found.record["env_steps"] == 10
