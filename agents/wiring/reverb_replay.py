@@ -1,14 +1,17 @@
 """Replay in a Reverb server, in this process or another (Python 3.11 only)."""
 
+import collections
 import pathlib
 import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import reverb
 import tensorflow as tf
+from reverb import pybind
 
 from explorax.agents import types
 from explorax.agents.wiring import adder, loopback, packing
@@ -25,6 +28,7 @@ _ROWS_AT_ONCE = 2048
 
 
 def _packers(agent: types.Agent) -> dict[str, packing.RecordPacker]:
+  """Of each kind of record, by name, in the order of an item's columns."""
   columns = adder.column_specs(agent)
   first = {name: columns.pop(name) for name in agent.replay.first_row_extras}
   packers = {}
@@ -34,7 +38,7 @@ def _packers(agent: types.Agent) -> dict[str, packing.RecordPacker]:
   packers[ROWS] = packing.RecordPacker(columns)
   if first:
     packers[FIRST] = packing.RecordPacker(first)
-  return packers
+  return dict(sorted(packers.items()))
 
 
 def _lengths(spec: types.ReplaySpec) -> dict[str, int]:
@@ -84,7 +88,7 @@ class ReverbClient:
     self._writer: ReverbWriter | None = None
 
   def writer(self) -> "ReverbWriter":
-    self._writer = ReverbWriter(self._agent, self._client)
+    self._writer = ReverbWriter(self._agent, self._address)
     return self._writer
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
@@ -211,14 +215,24 @@ def _restrict(port: int) -> None:
 
 
 class ReverbWriter:
-  """Appends records to a trajectory writer, and makes items of windows of them."""
+  """Appends records to a trajectory writer, and makes items of windows of them.
 
-  def __init__(self, agent: types.Agent, client: reverb.Client, chunk_bytes: int = 0):
-    """Args: chunk_bytes: transitions are sent in chunks of so many, not one by one."""
+  Reverb's Python wrapper of its writer searches a nested structure for columns at every
+  row and item, which takes three times as long as the writer itself; records are flat.
+  """
+
+  def __init__(self, agent: types.Agent, address: str, chunk_bytes: int = 0):
+    """Starts a stream to a server.
+
+    Args:
+      agent: whose windows these are.
+      address: `host:port` of the server.
+      chunk_bytes: transitions are sent in chunks of so many, not one by one.
+    """
     spec = agent.replay
     self._spec = spec
     self._packers = _packers(agent)
-    self._lengths = _lengths(spec)
+    lengths = _lengths(spec)
     # Long windows overlap: automatic chunk lengths (one row) would cost them several
     # times the memory. Transitions get short chunks, so that they are seen at once.
     num_bytes = max(packer.num_bytes for packer in self._packers.values())
@@ -226,53 +240,69 @@ class ReverbWriter:
       spec.window_rows // 2 if spec.length > 1 else max(1, chunk_bytes // num_bytes)
     )
     kept = max(chunk, spec.window_frames)
-    self._writer = client.trajectory_writer(num_keep_alive_refs=kept)
-    for name in self._packers:
-      self._writer.configure(
-        (name,),
-        num_keep_alive_refs=kept,
-        max_chunk_length=chunk if name in self._lengths else 1,
-      )
+    self._writer = pybind.Client(address).NewTrajectoryWriter(
+      _chunks(chunk, kept), True
+    )
+    # Of each kind, the references to the records of the newest rows.
+    self._newest: list[collections.deque[Any]] = []
+    for i, name in enumerate(self._packers):
+      self._newest.append(collections.deque(maxlen=lengths.get(name, spec.window_rows)))
+      if name == FIRST:
+        self._writer.ConfigureChunker(i, _chunks(1, kept))
+    self._is_one = [name == FIRST for name in self._packers]
     self._begins_episode = True
 
   def append(self, row: adder.Row) -> None:
     if self._begins_episode:
       self._begin_episode()
-    self._writer.append(
-      {
-        name: packer.pack(row)
+    may_start = all(name in row for name in self._spec.first_row_extras)
+    self._append(
+      [
+        packer.pack(row) if name != FIRST or may_start else None
         for name, packer in self._packers.items()
-        if name != FIRST or all(extra in row for extra in self._spec.first_row_extras)
-      }
+      ]
     )
 
   def pad(self) -> None:
-    zeros = {name: packer.zeros() for name, packer in self._packers.items()}
-    self._writer.append(zeros)
+    self._append([packer.zeros() for packer in self._packers.values()])
 
   def create_window(self) -> None:
-    history = self._writer.history
-    trajectory = {
-      name: history[name][-length:]
-      for name, length in self._lengths.items()
-      if name in self._packers
-    }
-    if FIRST in self._packers:
-      trajectory[FIRST] = history[FIRST][-self._spec.window_rows]
-    self._writer.create_item(TABLE, self._spec.initial_priority, trajectory)
+    columns = [
+      [newest[0]] if is_one else list(newest)
+      for newest, is_one in zip(self._newest, self._is_one, strict=True)
+    ]
+    self._writer.CreateItem(TABLE, self._spec.initial_priority, columns, self._is_one)
 
   def end_episode(self) -> None:
-    self._writer.end_episode(clear_buffers=True)
+    self._writer.EndEpisode(True, None)
     self._begins_episode = True
 
   def _begin_episode(self) -> None:
     """The frames that the first rows show from before the episode: zeros."""
     self._begins_episode = False
+    zeros = [
+      packer.zeros() if name == FRAMES else None
+      for name, packer in self._packers.items()
+    ]
     for _ in range(self._spec.num_frames - 1):
-      self._writer.append({FRAMES: self._packers[FRAMES].zeros()})
+      self._append(zeros)
+
+  def _append(self, records: list[np.ndarray | None]) -> None:
+    references = self._writer.Append(records)
+    for column, reference in zip(self._newest, references, strict=True):
+      column.append(reference)
 
   def flush(self) -> None:
-    self._writer.flush()
+    self._writer.Flush(0, -1)
 
   def close(self) -> None:
-    self._writer.close()
+    self._writer.Close()
+
+  def __del__(self):
+    self.close()
+
+
+def _chunks(length: int, kept: int) -> pybind.ConstantChunkerOptions:
+  return pybind.ConstantChunkerOptions(
+    max_chunk_length=length, num_keep_alive_refs=kept
+  )

@@ -9,6 +9,7 @@ import numpy as np
 import ray
 import reverb
 import tensorflow as tf
+from reverb import pybind
 
 from explorax.agents import types
 from explorax.agents.wiring import reverb_replay
@@ -99,10 +100,10 @@ class ReverbClient:
 
   def writer(self, name: str, incarnation: int) -> "ReverbWriter":
     del name, incarnation
-    return ReverbWriter(self._agent, self._client, _CHUNK_BYTES)
+    return ReverbWriter(self._agent, self._address, _CHUNK_BYTES)
 
   def limiter(self) -> "ReverbLimiter":
-    return ReverbLimiter(self._client)
+    return ReverbLimiter(self._address)
 
   def batches(self) -> Iterator[replay.Batch]:
     batches = self._windows.batches()
@@ -123,10 +124,9 @@ class ReverbWriter(reverb_replay.ReverbWriter):
     # Windows do not reach back over the rows of the adder's episode. Reverb's own
     # episodes, which end a chunk and send it, may be longer: ending one costs as much
     # as several rows.
-    if self._writer.episode_steps < _ROWS_OF_EPISODE:
-      return
-    with contextlib.suppress(reverb.errors.DeadlineExceededError):
-      self._writer.end_episode(clear_buffers=True, timeout_ms=0)
+    if self._writer.episode_steps >= _ROWS_OF_EPISODE:
+      with contextlib.suppress(RuntimeError):  # It was not sent at once.
+        self._writer.EndEpisode(True, 0)
 
   def wait(self, seconds: float) -> bool:
     _flushed(self._writer, 0, 0.0)  # Sends what fills no chunk yet.
@@ -136,22 +136,24 @@ class ReverbWriter(reverb_replay.ReverbWriter):
 class ReverbLimiter:
   """Inserts an item for every so many environment steps."""
 
-  def __init__(self, client: reverb.Client):
-    self._writer = client.trajectory_writer(num_keep_alive_refs=1)
+  def __init__(self, address: str):
+    chunks = pybind.ConstantChunkerOptions(max_chunk_length=1, num_keep_alive_refs=1)
+    self._writer = pybind.Client(address).NewTrajectoryWriter(chunks, True)
 
   def insert(self) -> None:
-    self._writer.append({_STEPS: np.zeros((), np.uint8)})
-    newest = self._writer.history[_STEPS][-1:]
-    self._writer.create_item(_STEPS, 1.0, {_STEPS: newest})
+    references = self._writer.Append([np.zeros((), np.uint8)])
+    self._writer.CreateItem(_STEPS, 1.0, [references], [False])
 
   def wait(self, seconds: float) -> bool:
     return _flushed(self._writer, 1, seconds)
 
 
-def _flushed(writer: reverb.TrajectoryWriter, pending: int, seconds: float) -> bool:
+def _flushed(writer: pybind.TrajectoryWriter, pending: int, seconds: float) -> bool:
   """Whether at most so many items are on their way by then."""
   try:
-    writer.flush(block_until_num_items=pending, timeout_ms=int(1000 * seconds))
-  except reverb.errors.DeadlineExceededError:
+    writer.Flush(pending, int(1000 * seconds))
+  except RuntimeError as error:
+    if "Timeout exceeded" not in str(error):
+      raise
     return False
   return True
