@@ -43,8 +43,15 @@ def shared(make_agent: Make) -> Make:
 
 
 def _with_one_core_each(agent: types.Agent) -> types.Agent:
-  """The agent, whose `actor` makes each of its two cores once."""
-  make_core = functools.cache(agent.actor)
-  return dataclasses.replace(
-    agent, actor=lambda evaluation=False: make_core(evaluation=evaluation)
-  )
+  """The agent, whose `actor` makes each of its two cores once.
+
+  Not by `functools.cache`, which cannot be sent to other processes.
+  """
+  cores: dict[bool, types.ActorCore] = {}
+
+  def actor(evaluation: bool = False) -> types.ActorCore:
+    if evaluation not in cores:
+      cores[evaluation] = agent.actor(evaluation=evaluation)
+    return cores[evaluation]
+
+  return dataclasses.replace(agent, actor=actor)

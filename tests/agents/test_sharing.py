@@ -104,3 +104,11 @@ def test_what_cannot_be_pickled_makes_an_agent_each_time():
 
   rule = Local(0.5)
   assert make(exploration=rule) is not make(exploration=rule)
+
+
+def test_an_agent_is_sent_to_other_processes_after_its_cores_were_made():
+  import cloudpickle  # What Ray uses.
+
+  agent = dqn_agent.make_agent(CONFIG, SPEC)
+  agent.actor()
+  assert cloudpickle.loads(cloudpickle.dumps(agent)).actor().init is not None
