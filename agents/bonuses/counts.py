@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from explorax import exploration, networks
+from explorax.agents import ranges
 from explorax.agents.bonuses import types
 
 
@@ -21,8 +22,7 @@ class Counts(types.Bonus):
   num_buckets: int = 1 << 16  # States; ours, since the paper counts states exactly.
 
   def __post_init__(self):
-    if self.num_buckets < 1:
-      raise ValueError(f"Counts.num_buckets is {self.num_buckets}; use at least 1.")
+    ranges.at_least(self, 1, "num_buckets")
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int

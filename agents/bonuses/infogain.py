@@ -6,6 +6,7 @@ import dm_env
 import jax
 
 from explorax import losses
+from explorax.agents import ranges
 from explorax.agents.bonuses import types
 
 
@@ -16,10 +17,7 @@ class InfoGain(types.Bonus):
   temperature: float = 1.0  # T; paper 3's reported runs.
 
   def __post_init__(self):
-    if not self.temperature > 0:
-      raise ValueError(
-        f"InfoGain.temperature is {self.temperature}; it must be positive."
-      )
+    ranges.positive(self, "temperature")
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int

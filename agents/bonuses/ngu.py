@@ -8,7 +8,6 @@ does. Badia et al. (2020), section 2 and table 6, of which are the defaults.
 """
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,13 +17,12 @@ import jax.numpy as jnp
 import optax
 
 from explorax import exploration, losses, networks
+from explorax.agents import ranges
 from explorax.agents.bonuses import types
 from explorax.agents.ngu import rows_of_state, training
+from explorax.exploration import schedules
 
 STATES = ("learned", "random", "oracle")
-
-# (weights, x) → the controllable state of x, float32 `[D]`.
-Controllable = Callable[[training.Weights, jax.Array], jax.Array]
 
 
 class ActorState(NamedTuple):
@@ -43,7 +41,10 @@ class ActorState(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class NeverGiveUp(types.Bonus):
-  """Episodic novelty of controllable states, modulated by life-long novelty."""
+  """Episodic novelty of controllable states, modulated by life-long novelty.
+
+  The time of schedules of learning rates is in learner updates.
+  """
 
   # Controllable states. learned: f(x), f trained by inverse dynamics. random: f stays
   # as it was initialised (the paper's random projections). oracle: read from a row
@@ -53,14 +54,14 @@ class NeverGiveUp(types.Bonus):
   hidden_sizes: tuple[int, ...] = ()  # Units between convolutions and last layers.
   embedding_size: int = 32  # Of f (table 6).
   inverse_size: int = 128  # Hidden units of h (appendix H).
-  embedding_learning_rate: float = 5e-4  # Adam's (table 6).
+  embedding_learning_rate: exploration.Setting = 5e-4  # Adam's (table 6).
   embedding_l2: float = 1e-5  # Weight of Σ w² / 2 (table 6).
   num_frames: int = 5  # The last ones of each sequence, which all of it is trained on.
 
   # Whether linear classifiers of x, y and room are trained on f(x), without a gradient
   # into it, where the environment shows these below the picture (appendix I.1).
   probe: bool = False
-  probe_learning_rate: float = 5e-4  # Adam's (not printed; f's is taken).
+  probe_learning_rate: exploration.Setting = 5e-4  # Adam's (not printed; f's is taken).
 
   # Episodic novelty (table 6; where the text differs, the table is taken).
   memory_capacity: int = 30_000  # Agent steps.
@@ -76,50 +77,23 @@ class NeverGiveUp(types.Bonus):
   # Life-long novelty.
   rnd: bool = True  # Whether it modulates; without it α is 1.
   rnd_size: int = 128  # Units of the last layers (appendix H).
-  rnd_learning_rate: float = 5e-4  # Adam's (table 6).
+  rnd_learning_rate: exploration.Setting = 5e-4  # Adam's (table 6).
   max_modulation: float = 5.0  # L.
 
   def __post_init__(self):
-    if self.states not in STATES:
-      raise ValueError(
-        f"NeverGiveUp.states is {self.states!r}; use one of {', '.join(STATES)}."
-      )
+    ranges.one_of(self, "states", STATES)
+    for name in ("embedding", "probe", "rnd"):
+      field = f"{name}_learning_rate"
+      schedules.check_learning_rate(f"NeverGiveUp.{field}", getattr(self, field))
+    ranges.positive(self, "kernel_epsilon", "pseudo_count", "max_similarity")
+    ranges.not_negative(self, "embedding_l2", "cluster_distance")
+    ranges.at_least(self, 1, "episodes_per_memory", "num_neighbors", "memory_capacity")
+    ranges.at_least(self, 2, "num_frames")  # Inverse dynamics need two in a row.
+    ranges.at_least(self, 1, "max_modulation")  # α is clipped to [1, L].
     if self.probe and self.states == "oracle":
       raise ValueError(
         "NeverGiveUp.probe is True, but oracle states are what it would have to find; "
         f"turn it off, or use the states {' or '.join(STATES[:2])}."
-      )
-    for name in (
-      "embedding_learning_rate",
-      "probe_learning_rate",
-      "rnd_learning_rate",
-      "kernel_epsilon",
-      "pseudo_count",
-      "max_similarity",
-    ):
-      if not 0 < getattr(self, name) < math.inf:
-        raise ValueError(
-          f"NeverGiveUp.{name} is {getattr(self, name)}; make it positive and finite."
-        )
-    for name in ("embedding_l2", "cluster_distance"):
-      if not 0 <= getattr(self, name) < math.inf:
-        raise ValueError(
-          f"NeverGiveUp.{name} is {getattr(self, name)}; it is finite and not negative."
-        )
-    for name in ("episodes_per_memory", "num_neighbors", "memory_capacity"):
-      if getattr(self, name) < 1:
-        raise ValueError(
-          f"NeverGiveUp.{name} is {getattr(self, name)}; it must be at least 1."
-        )
-    if self.num_frames < 2:
-      raise ValueError(
-        f"NeverGiveUp.num_frames is {self.num_frames}; inverse dynamics need two in a "
-        "row, so at least 2."
-      )
-    if not self.max_modulation >= 1:
-      raise ValueError(
-        f"NeverGiveUp.max_modulation is {self.max_modulation}; α is clipped to [1, L], "
-        "so it must be at least 1."
       )
 
   def build(
@@ -132,7 +106,8 @@ class NeverGiveUp(types.Bonus):
         them, and for observations that the torso cannot take.
     """
     seen, look = rows_of_state.make_look(observation_spec)
-    f = rnd = None
+    f = rnd = read = None
+    optimizers = {}
     if self.states != "oracle":
       f = networks.make_embedding_networks(
         seen,
@@ -142,53 +117,38 @@ class NeverGiveUp(types.Bonus):
         embedding_size=self.embedding_size,
         hidden_size=self.inverse_size,
       )
+    if self.states == "learned":
+      optimizers["embedding"] = optax.chain(
+        optax.add_decayed_weights(self.embedding_l2),
+        optax.adam(self.embedding_learning_rate),
+      )
     if self.rnd:
       rnd = networks.make_rnd_networks(
         seen, self.hidden_sizes, self.rnd_size, torso=self.torso
       )
-    controllable = _make_controllable(f, observation_spec)
+      optimizers["predictor"] = optax.adam(self.rnd_learning_rate)
+    if self.probe:
+      read = rows_of_state.make_reader(
+        "probe is True", observation_spec, rows_of_state.POSITION
+      )
+      optimizers["probe"] = optax.adam(self.probe_learning_rate)
     return types.ActorBonus(
       end="destination",
       init=self._init,
       begin_episode=self._begin_episode,
-      observe=self._make_observe(controllable, rnd, look),
-      training=types.Training(
-        *training.make_training(
-          f,
-          rnd,
-          self.embedding_size if self.probe else None,
-          self._make_objectives(f, rnd, observation_spec),
-          self.num_frames,
-        )
+      observe=self._make_observe(f, rnd, observation_spec),
+      training=training.make_training(
+        f,
+        rnd,
+        self.embedding_size if self.probe else None,
+        optimizers,
+        look,
+        read,
+        self.num_frames,
       ),
       # Within an episode f must not change: the memory holds what it made of states.
       refresh=lambda held, fresh: fresh._replace(embedding=held.embedding),
     )
-
-  def _make_objectives(
-    self,
-    f: networks.EmbeddingNetworks | None,
-    rnd: networks.RNDNetworks | None,
-    observation_spec: dm_env.specs.Array,
-  ) -> dict[str, training.Objective]:
-    look = rows_of_state.make_look(observation_spec)[1]
-    objectives = {}
-    if f is not None and self.states == "learned":
-      optimizer = optax.chain(
-        optax.add_decayed_weights(self.embedding_l2),
-        optax.adam(self.embedding_learning_rate),
-      )
-      objectives["embedding"] = training.inverse_dynamics(f, look, optimizer)
-    if rnd is not None:
-      optimizer = optax.adam(self.rnd_learning_rate)
-      objectives["predictor"] = training.distillation(rnd, look, optimizer)
-    if f is not None and self.probe:
-      read = rows_of_state.make_reader(
-        "probe is True", observation_spec, rows_of_state.POSITION
-      )
-      optimizer = optax.adam(self.probe_learning_rate)
-      objectives["probe"] = training.linear_probe(f, look, read, optimizer)
-    return objectives
 
   def _init(self) -> ActorState:
     size = rows_of_state.ORACLE_SIZE if self.states == "oracle" else self.embedding_size
@@ -208,10 +168,20 @@ class NeverGiveUp(types.Bonus):
 
   def _make_observe(
     self,
-    controllable: Controllable,
+    f: networks.EmbeddingNetworks | None,
     rnd: networks.RNDNetworks | None,
-    look: rows_of_state.Look,
+    observation_spec: dm_env.specs.Array,
   ) -> Callable[..., tuple[jax.Array, ActorState]]:
+    look = rows_of_state.make_look(observation_spec)[1]
+    oracle = None if f else rows_of_state.make_oracle(observation_spec)
+
+    def controllable(weights: training.Weights, observation: jax.Array) -> jax.Array:
+      """The controllable state of x, float32 `[D]`."""
+      if f is None:
+        return oracle(observation)
+      params = networks.EmbeddingParams(weights.embedding, ())
+      return f.embed(params, look(observation)[None])[0]
+
     def observe(
       weights: training.Weights,
       state: ActorState,
@@ -242,19 +212,3 @@ class NeverGiveUp(types.Bonus):
       return r_int, state._replace(memory=memory, moments=moments)
 
     return observe
-
-
-def _make_controllable(
-  f: networks.EmbeddingNetworks | None, observation_spec: dm_env.specs.Array
-) -> Controllable:
-  """f of what is seen; without an f, the oracle's."""
-  if f is None:
-    oracle = rows_of_state.make_oracle(observation_spec)
-    return lambda weights, observation: oracle(observation)
-  embed, look = f.embed, rows_of_state.make_look(observation_spec)[1]
-
-  def controllable(weights: training.Weights, observation: jax.Array) -> jax.Array:
-    params = networks.EmbeddingParams(weights.embedding, ())
-    return embed(params, look(observation)[None])[0]
-
-  return controllable

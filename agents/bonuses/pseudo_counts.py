@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax import exploration, networks
+from explorax.agents import ranges
 from explorax.agents.bonuses import types
 
 
@@ -27,19 +28,10 @@ class PseudoCounts(types.Bonus):
   num_buckets: int = 256  # Contexts told apart for each pixel and depth; ours.
 
   def __post_init__(self):
-    if not 1 <= self.side <= 256:
-      raise ValueError(f"PseudoCounts.side is {self.side}; use 1 to 256 pixels.")
-    if not 2 <= self.num_levels <= 256:
-      raise ValueError(f"PseudoCounts.num_levels is {self.num_levels}; use 2 to 256.")
-    if not 0 <= self.depth <= exploration.MAX_DEPTH:
-      raise ValueError(
-        f"PseudoCounts.depth is {self.depth}; use 0 to {exploration.MAX_DEPTH} "
-        "neighbours."
-      )
-    if self.num_buckets < 1:
-      raise ValueError(
-        f"PseudoCounts.num_buckets is {self.num_buckets}; use 1 or more."
-      )
+    ranges.within(self, 1, 256, "side")
+    ranges.within(self, 2, 256, "num_levels")
+    ranges.within(self, 0, exploration.MAX_DEPTH, "depth")
+    ranges.at_least(self, 1, "num_buckets")
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int

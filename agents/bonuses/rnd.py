@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import optax
 
 from explorax import exploration, losses, networks
-from explorax.agents import updates
+from explorax.agents import ranges, updates
 from explorax.agents.bonuses import types
+from explorax.exploration import schedules
 
 
 def _over_deviation(
@@ -52,20 +53,15 @@ class RND(types.Bonus):
 
   hidden_sizes: tuple[int, ...] = (50, 50)  # The Q-network's (paper 4, appendix D.1).
   output_size: int = 64  # m, of {10, 64, 128} (paper 4, Table 3, best one unknown).
-  learning_rate: float = 1e-3  # Adam's; the agent's own (paper 4, Table 2).
+  # Adam's; the agent's own (paper 4, Table 2). A schedule's time is in learner updates.
+  learning_rate: exploration.Setting = 1e-3
   decay: float = 0.99  # α of the moments, of {0.9, 0.99, 0.999} (Table 3, likewise).
   normalisation: str = "centred"  # Or not (paper 4, Table 3, likewise).
 
   def __post_init__(self):
-    if not 0 <= self.decay < 1:
-      raise ValueError(f"RND.decay is {self.decay}; it must be in [0, 1).")
-    if not self.learning_rate > 0:
-      raise ValueError(f"RND.learning_rate is {self.learning_rate}; make it positive.")
-    if self.normalisation not in _RND_NORMALISATIONS:
-      raise ValueError(
-        f"RND.normalisation is {self.normalisation!r}; use one of "
-        f"{', '.join(_RND_NORMALISATIONS)}."
-      )
+    ranges.below_one(self, "decay")
+    ranges.one_of(self, "normalisation", tuple(_RND_NORMALISATIONS))
+    schedules.check_learning_rate("RND.learning_rate", self.learning_rate)
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int

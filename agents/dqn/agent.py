@@ -1,6 +1,6 @@
 """Joins the parts of the transition-based engine to an Agent."""
 
-from explorax.agents import members, sharing, types
+from explorax.agents import engine, sharing, types
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.dqn import acting, learning
 from explorax.agents.dqn import config as config_lib
@@ -36,23 +36,13 @@ def make_agent(
     stored.append("r_int")
   if config.target.is_multi_step:
     stored.append("behaviour_prob")
-  return types.Agent(
-    config=config,
-    spec=spec,
-    encoding=encoding,
-    extras_spec=types.extras_spec(actor()),
-    actor=actor,
-    learner=learning.make_learner(config, values, bonus),
-    replay=types.ReplaySpec(
-      capacity=config.replay_capacity,
-      min_size=config.min_replay_size,
-      batch_size=config.batch_size,
-      updates_per_step=config.updates_per_step,
-      bootstrap=config.n_step,
-      priority_exponent=config.priority_exponent,
-      num_frames=specs.num_frames(encoding.spec),
-      extras=tuple(stored),
-    ),
-    actor_update_period=config.actor_update_period,
-    policy_names=members.policy_names(config.num_members, config.num_explorers),
+  return engine.make_agent(
+    config,
+    spec,
+    actor,
+    learning.make_learner(config, values, bonus),
+    engine.policy_names(config),
+    bootstrap=config.n_step,
+    priority_exponent=config.priority_exponent,
+    extras=tuple(stored),
   )

@@ -1,15 +1,12 @@
 """Settings of the transition-based engine, with their units and sources."""
 
 import dataclasses
-import math
 
 from explorax import exploration as exploration_lib
-from explorax import networks
-from explorax.agents import members
+from explorax.agents import engine, ranges
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.targets import one_step
 from explorax.agents.targets import types as target_types
-from explorax.exploration import schedules
 
 TARGET_PRIORS = ("shared", "distinct")
 
@@ -59,7 +56,8 @@ class DQNConfig:
 
   # The intrinsic reward.
   bonus: bonus_types.Bonus | None = None
-  beta: float = 0.0  # β in r + β r_int (`bonuses.scaling`).
+  # β in r + β r_int (`bonuses.scaling`); a schedule's time is in learner updates.
+  beta: exploration_lib.Setting = 0.0
 
   # Learning.
   # Q-learning (bsuite, whose settings P4's experiments take over), double Q-learning
@@ -93,54 +91,33 @@ class DQNConfig:
   actor_update_period: int = 1
 
   def __post_init__(self):
-    self._check_network()
-    self._check_ensemble()
-    self._check_learning()
-    self._check_acting()
-    self._check_replay()
-
-  def _check_network(self) -> None:
-    if self.torso not in networks.TORSOS:
-      raise ValueError(
-        f"torso is {self.torso!r}; use one of {', '.join(networks.TORSOS)}."
-      )
-    if self.head_size < 0:
-      raise ValueError(f"head_size is {self.head_size}; use 0 for linear heads.")
+    engine.check_ensemble(self)
+    ranges.one_of(self, "target_prior", TARGET_PRIORS)
+    ranges.at_least(self, 1, "n_step")
+    ranges.at_least(self, 0, "random_steps")
+    ranges.not_negative(self, "noisy_sigma")
+    ranges.positive(self, "adam_eps")
+    ranges.below_one(self, "adam_b2")
     if self.duelling and not self.head_size:
       raise ValueError(
         "duelling is on, but head_size is 0: the value and the advantages would share "
         "all layers but one; give heads hidden units, or turn duelling off."
-      )
-    if not 0 <= self.noisy_sigma < math.inf:
-      raise ValueError(
-        f"noisy_sigma is {self.noisy_sigma}; it is finite and not negative (0: no "
-        "noise)."
       )
     if self.noisy_torso and not self.noisy_sigma:
       raise ValueError(
         "noisy_torso is on, but noisy_sigma is 0, so there is no noise; set "
         "noisy_sigma, or turn noisy_torso off."
       )
-
-  def _check_ensemble(self) -> None:
-    members.check_ensemble(self)
     if not (self.explorers_see_reward or self.num_explorers):
       raise ValueError(
         "explorers_see_reward is off, but num_explorers is 0, so there are none to "
         "keep the reward from; set num_explorers, or leave it on."
-      )
-    if self.target_prior not in TARGET_PRIORS:
-      raise ValueError(
-        f"target_prior is {self.target_prior!r}; use one of {', '.join(TARGET_PRIORS)}."
       )
     if self.target_prior == "distinct" and self.prior_scale == 0:
       raise ValueError(
         "target_prior is 'distinct', but prior_scale is 0, so there are no priors; set "
         "prior_scale, or leave target_prior at 'shared'."
       )
-
-  def _check_learning(self) -> None:
-    members.check_target(self)
     if self.target.is_multi_step and self.n_step == 1:
       raise ValueError(
         f"the target {self.target} looks along n_step environment steps, and n_step is "
@@ -156,54 +133,6 @@ class DQNConfig:
       raise ValueError(
         f"max_abs_td is {self.max_abs_td}, but the loss of the target {self.target} "
         "has no TD errors; leave it at None."
-      )
-    if not 0 <= self.discount <= 1:
-      raise ValueError(f"discount is {self.discount}; γ is in [0, 1].")
-    for name in ("n_step", "target_update_period", "actor_update_period"):
-      if getattr(self, name) < 1:
-        raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-    schedules.check_learning_rate("learning_rate", self.learning_rate)
-    if not 0 <= self.adam_b2 < 1:
-      raise ValueError(f"adam_b2 is {self.adam_b2}; it must be in [0, 1).")
-    if not self.adam_eps > 0:
-      raise ValueError(f"adam_eps is {self.adam_eps}; it must be positive.")
-    for name in ("max_gradient_norm", "max_abs_reward", "max_abs_td"):
-      value = getattr(self, name)
-      if value is not None and not value > 0:
-        raise ValueError(f"{name} is {value}; use a positive one, or None.")
-
-  def _check_acting(self) -> None:
-    if self.random_steps < 0:
-      raise ValueError(f"random_steps is {self.random_steps}; use 0 for none.")
-    if not 0 <= self.evaluation_epsilon <= 1:
-      raise ValueError(
-        f"evaluation_epsilon is {self.evaluation_epsilon}; it is a probability."
-      )
-
-  def _check_replay(self) -> None:
-    if not 0 <= self.priority_exponent < math.inf:
-      raise ValueError(
-        f"priority_exponent is {self.priority_exponent}; use 0 for uniform sampling."
-      )
-    schedules.check("importance_exponent", self.importance_exponent, 1.0)
-    if self.importance_exponent and not self.priority_exponent:
-      raise ValueError(
-        f"importance_exponent is {self.importance_exponent}, but replay is uniform; "
-        "set priority_exponent as well, or leave it at 0."
-      )
-    if not 0 < self.batch_size <= self.replay_capacity:
-      raise ValueError(
-        f"batch_size is {self.batch_size} with a replay_capacity of "
-        f"{self.replay_capacity}; use a batch of at least 1 that the capacity holds."
-      )
-    if not 0 < self.min_replay_size <= self.replay_capacity:
-      raise ValueError(
-        f"min_replay_size is {self.min_replay_size} with a replay_capacity of "
-        f"{self.replay_capacity}; learning would never start; choose one in between."
-      )
-    if not 0 < self.updates_per_step < math.inf:
-      raise ValueError(
-        f"updates_per_step is {self.updates_per_step}; it must be positive and finite."
       )
 
   @property

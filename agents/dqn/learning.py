@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import optax
 
 from explorax import losses
-from explorax.agents import members, types, updates
+from explorax.agents import engine, types, updates
 from explorax.agents.bonuses import scaling
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.dqn import config as config_lib
@@ -58,7 +58,7 @@ def make_learner(
   own = bonus if isinstance(bonus, bonus_types.LearnerBonus) else None
   target = config.target
   has_distinct_priors = config.target_prior == "distinct"
-  sees_bonus = members.sees_bonus(config)
+  sees_bonus = engine.sees_bonus(config)
   sees_reward = (jnp.arange(size) < num_exploiters) | config.explorers_see_reward
 
   def init(key: jax.Array) -> LearnerState:
@@ -128,8 +128,9 @@ def make_learner(
       )
       flat, bonus_state = own.compute(bonus_state, inputs)
       r_int = jnp.reshape(flat, r_int.shape)
-    if config.beta > 0:
-      bonus_of_members = scaling.scaled_bonus(r_int, config.beta, sees_bonus)
+    if config.beta:
+      beta = schedules.at(config.beta, state.num_updates)
+      bonus_of_members = scaling.scaled_bonus(r_int, beta, sees_bonus)
       rewards += bonus_of_members
       if target.is_multi_step:
         td = td_errors(rewards)

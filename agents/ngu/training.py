@@ -1,6 +1,6 @@
 """What the learner trains for Never Give Up's intrinsic reward."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -9,6 +9,7 @@ import optax
 
 from explorax import losses, networks
 from explorax.agents import updates
+from explorax.agents.bonuses import types
 from explorax.agents.ngu import probe, rows_of_state
 
 
@@ -47,51 +48,85 @@ class Frames(NamedTuple):
   mask: jax.Array
 
 
-class Objective(NamedTuple):
-  """A part that is trained by itself.
-
-  Attributes:
-    loss: (its params, TrainingState, Frames) → (loss, metrics).
-    optimizer: of its own.
-  """
-
-  loss: Callable[[Any, TrainingState, Frames], tuple[jax.Array, dict[str, jax.Array]]]
-  optimizer: optax.GradientTransformation
-
-
 def make_training(
-  embedding: networks.EmbeddingNetworks | None,
+  f: networks.EmbeddingNetworks | None,
   rnd: networks.RNDNetworks | None,
   probe_size: int | None,
-  objectives: Mapping[str, Objective],
+  optimizers: Mapping[str, optax.GradientTransformation],
+  look: rows_of_state.Look,
+  read: rows_of_state.Look | None,
   num_frames: int,
-) -> tuple[Callable[..., TrainingState], Callable[..., Any], Callable[..., Weights]]:
-  """Trains each part on the last frames of windows.
+) -> types.Training:
+  """Trains f and h, RND's predictor and the probe on the last frames of windows.
 
   Args:
-    embedding: f and h; None where controllable states are no function that is learnt.
+    f: and h; None where controllable states are no function that is learnt.
     rnd: None without life-long novelty.
     probe_size: of the embedding that the probe reads; None without a probe.
-    objectives: of the parts to be trained, by their names in `TrainingState`.
+    optimizers: of the parts that are trained, by their names in `TrainingState`.
+    look: observations → what networks see of them.
+    read: observations → the targets of the probe; None without a probe.
     num_frames: F, of the end of each window.
-
-  Returns:
-    The functions of a `bonuses.types.Training`: init, update and weights.
   """
+
+  def embed(params: networks.EmbeddingParams, frames: Frames) -> jax.Array:
+    """Controllable states `[B, F, D]`."""
+    assert f is not None
+    flat = f.embed(params, _flat(look(frames.observation)))
+    return jnp.reshape(flat, (*frames.mask.shape, -1))
+
+  def inverse_dynamics(
+    params: networks.EmbeddingParams, state: TrainingState, frames: Frames
+  ) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Of f and h: the action between two frames in a row, if both are there."""
+    assert f is not None
+    controllable = embed(params, frames)
+    logits = f.action_logits(
+      params, _flat(controllable[:, :-1]), _flat(controllable[:, 1:])
+    )
+    # A frame's action leads to the next frame.
+    action = _flat(frames.action[:, :-1])
+    mask = _flat(frames.mask[:, :-1] * frames.mask[:, 1:])
+    value = updates.masked_mean(losses.inverse_dynamics(logits, action), mask)
+    return value, {"inverse_loss": value}
+
+  def distillation(
+    params: Any, state: TrainingState, frames: Frames
+  ) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Of RND's predictor: the random target's output for each frame."""
+    assert rnd is not None
+    seen = _flat(look(frames.observation))
+    errors = losses.rnd_error(
+      rnd.predictor.apply(params, seen), rnd.target.apply(state.target, seen)
+    )
+    value = updates.masked_mean(errors, _flat(frames.mask))
+    return value, {"rnd_loss": value}
+
+  def probe_loss(
+    params: Any, state: TrainingState, frames: Frames
+  ) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Of the probe, on f as it is before this update."""
+    assert read is not None
+    controllable = _flat(embed(state.embedding, frames))
+    targets = _flat(read(frames.observation))
+    return probe.loss(params, controllable, targets, _flat(frames.mask))
+
+  loss_of = {
+    "embedding": inverse_dynamics,
+    "predictor": distillation,
+    "probe": probe_loss,
+  }
 
   def init(key: jax.Array) -> TrainingState:
     keys = jax.random.split(key, 3)
     state = TrainingState(
-      embedding=() if embedding is None else embedding.init(keys[0]),
+      embedding=() if f is None else f.init(keys[0]),
       predictor=() if rnd is None else rnd.predictor.init(keys[1]),
       target=() if rnd is None else rnd.target.init(keys[2]),
       probe=() if probe_size is None else probe.init(probe_size),
       opt_states={},
     )
-    opt_states = {
-      name: part.optimizer.init(getattr(state, name))
-      for name, part in objectives.items()
-    }
+    opt_states = {name: o.init(getattr(state, name)) for name, o in optimizers.items()}
     return state._replace(opt_states=opt_states)
 
   def update(
@@ -103,83 +138,18 @@ def make_training(
     frames = last_frames(observation, action, num_transitions, num_frames)
     trained, opt_states = {}, {}
     metrics: dict[str, jax.Array] = {}
-    for name, part in objectives.items():
-      params = getattr(state, name)
-      step = updates.step(
-        part.optimizer, part.loss, params, state.opt_states[name], state, frames
-      )
+    for name, optimizer in optimizers.items():
+      params, opt_state = getattr(state, name), state.opt_states[name]
+      step = updates.step(optimizer, loss_of[name], params, opt_state, state, frames)
       trained[name], opt_states[name] = step.params, step.opt_state
       metrics.update(step.aux)
     return state._replace(**trained, opt_states=opt_states), metrics
 
   def weights(state: TrainingState) -> Weights:
-    f = () if embedding is None else state.embedding.embedding
-    return Weights(f, state.predictor, state.target)
+    embedding = () if f is None else state.embedding.embedding
+    return Weights(embedding, state.predictor, state.target)
 
-  return init, update, weights
-
-
-def inverse_dynamics(
-  embedding: networks.EmbeddingNetworks,
-  look: rows_of_state.Look,
-  optimizer: optax.GradientTransformation,
-) -> Objective:
-  """f and h: the action between two frames in a row, if both are there."""
-
-  def loss(
-    params: networks.EmbeddingParams, state: TrainingState, frames: Frames
-  ) -> tuple[jax.Array, dict[str, jax.Array]]:
-    del state
-    controllable = _embed(embedding, params, look, frames)
-    pairs = (controllable[:, :-1], controllable[:, 1:])
-    logits = embedding.action_logits(
-      params, *(jnp.reshape(x, (-1, x.shape[-1])) for x in pairs)
-    )
-    # A frame's action leads to the next frame.
-    action = jnp.reshape(frames.action[:, :-1], (-1,))
-    mask = jnp.reshape(frames.mask[:, :-1] * frames.mask[:, 1:], (-1,))
-    value = updates.masked_mean(losses.inverse_dynamics(logits, action), mask)
-    return value, {"inverse_loss": value}
-
-  return Objective(loss, optimizer)
-
-
-def distillation(
-  rnd: networks.RNDNetworks,
-  look: rows_of_state.Look,
-  optimizer: optax.GradientTransformation,
-) -> Objective:
-  """RND's predictor: the random target's output for each frame."""
-
-  def loss(
-    params: Any, state: TrainingState, frames: Frames
-  ) -> tuple[jax.Array, dict[str, jax.Array]]:
-    flat = _flat(look(frames.observation))
-    errors = losses.rnd_error(
-      rnd.predictor.apply(params, flat), rnd.target.apply(state.target, flat)
-    )
-    value = updates.masked_mean(errors, jnp.reshape(frames.mask, (-1,)))
-    return value, {"rnd_loss": value}
-
-  return Objective(loss, optimizer)
-
-
-def linear_probe(
-  embedding: networks.EmbeddingNetworks,
-  look: rows_of_state.Look,
-  read: rows_of_state.Look,
-  optimizer: optax.GradientTransformation,
-) -> Objective:
-  """The probe, on f as it is before this update; `read` gives its targets."""
-
-  def loss(
-    params: Any, state: TrainingState, frames: Frames
-  ) -> tuple[jax.Array, dict[str, jax.Array]]:
-    controllable = _flat(_embed(embedding, state.embedding, look, frames))
-    targets = _flat(read(frames.observation))
-    return probe.loss(params, controllable, targets, jnp.reshape(frames.mask, (-1,)))
-
-  return Objective(loss, optimizer)
+  return types.Training(init, update, weights)
 
 
 def last_frames(
@@ -202,17 +172,6 @@ def last_frames(
   return Frames(
     jnp.asarray(observation)[batch, index], jnp.asarray(action)[batch, index], mask
   )
-
-
-def _embed(
-  embedding: networks.EmbeddingNetworks,
-  params: networks.EmbeddingParams,
-  look: rows_of_state.Look,
-  frames: Frames,
-) -> jax.Array:
-  """Controllable states `[B, F, D]`."""
-  flat = embedding.embed(params, _flat(look(frames.observation)))
-  return jnp.reshape(flat, (*frames.mask.shape, -1))
 
 
 def _flat(x: jax.Array) -> jax.Array:

@@ -5,7 +5,7 @@ import math
 import dm_env
 
 from explorax import networks
-from explorax.agents import members, sharing, types
+from explorax.agents import engine, sharing, types
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.r2d2 import acting, learning
 from explorax.agents.r2d2 import config as config_lib
@@ -42,29 +42,19 @@ def make_agent(
   refresh = None
   if isinstance(bonus, bonus_types.ActorBonus) and bonus.training is not None:
     refresh = _make_refresh(bonus)
-  return types.Agent(
-    config=config,
-    spec=spec,
-    encoding=encoding,
-    extras_spec=types.extras_spec(actor()),
-    actor=actor,
-    learner=learning.make_learner(config, values, bonus),
-    replay=types.ReplaySpec(
-      capacity=config.replay_capacity,
-      min_size=config.min_replay_size,
-      batch_size=config.batch_size,
-      updates_per_step=config.updates_per_step,
-      length=config.sequence_length,
-      burn_in=config.burn_in,
-      period=config.sequence_period,
-      priority_exponent=config.priority_exponent,
-      num_frames=specs.num_frames(encoding.spec),
-      extras=tuple(stored),
-      first_row_extras=tuple(at_first),
-    ),
-    actor_update_period=config.actor_update_period,
-    policy_names=_policy_names(config),
-    refresh=refresh,
+  return engine.make_agent(
+    config,
+    spec,
+    actor,
+    learning.make_learner(config, values, bonus),
+    _policy_names(config),
+    refresh,
+    length=config.sequence_length,
+    burn_in=config.burn_in,
+    period=config.sequence_period,
+    priority_exponent=config.priority_exponent,
+    extras=tuple(stored),
+    first_row_extras=tuple(at_first),
   )
 
 
@@ -106,4 +96,4 @@ def _make_refresh(bonus: bonus_types.ActorBonus) -> types.Refresh:
 def _policy_names(config: config_lib.R2D2Config) -> tuple[str, ...]:
   if config.num_policies > 1:
     return tuple(f"policy {i}" for i in range(config.num_policies))
-  return members.policy_names(config.num_members, config.num_explorers)
+  return engine.policy_names(config)

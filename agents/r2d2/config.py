@@ -1,14 +1,12 @@
 """Settings of the sequence engine, with their units and sources."""
 
 import dataclasses
-import math
 
 from explorax import exploration as exploration_lib
-from explorax.agents import members
+from explorax.agents import engine, ranges
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.targets import greedy
 from explorax.agents.targets import types as target_types
-from explorax.exploration import schedules
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,9 +28,7 @@ class R2D2Config:
   num_members: int = 1  # K, members that learn from the extrinsic reward.
   num_explorers: int = 0  # N more, that learn from r + β r_int (P4).
   prior_scale: float = 0.0  # λ of Q_k = Q_θk + λ P_k; 0: no priors (P4).
-  prior_width: float = (
-    0.25  # Of the priors' layers, as a share of the network's (ours).
-  )
+  prior_width: float = 0.25  # Of the priors' layers, a share of the network's (ours).
   mask_prob: float = 1.0  # ρ, of a member to learn from a sequence (P4) or a step (P1).
   mask_per_step: bool = False  # Drawn for each step (P1), not for each sequence (P4).
 
@@ -46,8 +42,9 @@ class R2D2Config:
 
   # The intrinsic reward, and the mixture of policies (P2).
   bonus: bonus_types.Bonus | None = None
-  # β in r + β r_int (`bonuses.scaling`); of a mixture, the greatest.
-  beta: float = 0.0
+  # β in r + β r_int (`bonuses.scaling`); of a mixture, the greatest. A schedule's time
+  # is in learner updates.
+  beta: exploration_lib.Setting = 0.0
   num_policies: int = 1  # N policies, with a β and a γ each.
   cross_mixture_ratio: float = 0.0  # Share of a batch relabelled with another policy.
   reward_scale: float = 1.0  # Of the extrinsic reward; 0: only the bonus counts.
@@ -58,9 +55,7 @@ class R2D2Config:
   )
   transform_eps: float | None = 1e-3  # ε of h (R2D2); None: values as they are.
   discount: float = 0.997  # γ (R2D2); of a mixture, the greatest.
-  min_discount: float | None = (
-    None  # γ of a mixture's last policy; None: as `discount`.
-  )
+  min_discount: float | None = None  # γ of a mixture's last policy; None: `discount`.
   max_abs_reward: float | None = None  # Rewards are clipped to ± this (P5); None: not.
   max_abs_td: float | None = None  # TD errors in the gradient, likewise (P5).
   mean_over_time: bool = False  # The loss of a sequence: its mean (P5), not its sum.
@@ -88,49 +83,24 @@ class R2D2Config:
   actor_update_period: int = 400
 
   def __post_init__(self):
-    self._check_network()
-    self._check_ensemble()
-    self._check_mixture()
-    self._check_target()
-    self._check_optimizer()
-    self._check_replay()
-
-  def _check_network(self) -> None:
-    if self.lstm_size < 0 or self.head_size < 0:
-      raise ValueError(
-        f"lstm_size is {self.lstm_size} and head_size {self.head_size}; they are "
-        "numbers of units, 0 standing for no LSTM and for linear heads."
-      )
-    if not 0 < self.prior_width <= 1:
-      raise ValueError(
-        f"prior_width is {self.prior_width}; it is a share of the network's widths, in "
-        "(0, 1]."
-      )
-    if not 0 <= self.evaluation_epsilon <= 1:
-      raise ValueError(
-        f"evaluation_epsilon is {self.evaluation_epsilon}; it is a probability."
-      )
+    engine.check_ensemble(self)
+    ranges.one_of(self, "optimizer", ("adam", "rmsprop"))
+    ranges.at_least(self, 0, "lstm_size", "burn_in")
+    ranges.at_least(self, 1, "num_policies", "sequence_period")
+    ranges.at_least(self, 2, "sequence_length")
+    ranges.within(self, 0, 1, "prior_width", "cross_mixture_ratio", "priority_eta")
+    ranges.below_one(self, "discount", "min_discount")
+    ranges.positive(self, "prior_width", "transform_eps", "optimizer_eps")
+    ranges.not_negative(self, "reward_scale")
     if self.evaluation_epsilon and self.evaluation is not None:
       raise ValueError(
         f"evaluation_epsilon is {self.evaluation_epsilon}, but the evaluation has a "
         "rule of its own; set the rule's epsilon, and leave this one at 0."
       )
-
-  def _check_ensemble(self) -> None:
-    members.check_ensemble(self)
     if self.mask_per_step and self.mask_prob == 1:
       raise ValueError(
         "mask_per_step is True, but mask_prob is 1: every member learns from all; "
         "lower mask_prob, or leave mask_per_step at False."
-      )
-
-  def _check_mixture(self) -> None:
-    if self.num_policies < 1:
-      raise ValueError(f"num_policies is {self.num_policies}; use at least 1.")
-    if not 0 <= self.cross_mixture_ratio <= 1:
-      raise ValueError(
-        f"cross_mixture_ratio is {self.cross_mixture_ratio}; it is a share of a batch, "
-        "in [0, 1]."
       )
     if self.cross_mixture_ratio and self.num_policies == 1:
       raise ValueError(
@@ -142,74 +112,20 @@ class R2D2Config:
         f"num_policies is {self.num_policies} with an ensemble of {self.ensemble_size}:"
         " an actor follows a policy of a mixture or a member of an ensemble; use one."
       )
-    for name in ("discount", "min_discount"):
-      value = getattr(self, name)
-      if value is not None and not 0 <= value < 1:
-        raise ValueError(f"{name} is {value}; γ is in [0, 1).")
     if self.min_discount is not None and self.min_discount > self.discount:
       raise ValueError(
         f"min_discount is {self.min_discount}, above the discount of {self.discount}; "
         "lower it."
       )
-    if not 0 <= self.reward_scale < math.inf:
-      raise ValueError(
-        f"reward_scale is {self.reward_scale}; it is finite and not negative."
-      )
-
-  def _check_target(self) -> None:
-    members.check_target(self)
     if self.target.atoms is not None:
       raise ValueError(
         f"the target is {self.target}, of distributions, which this engine's networks "
         "do not have; use it with the transition engine (agents/dqn)."
       )
-    for name in ("transform_eps", "max_abs_reward", "max_abs_td", "max_gradient_norm"):
-      value = getattr(self, name)
-      if value is not None and not 0 < value < math.inf:
-        raise ValueError(f"{name} is {value}; use a positive one, or None.")
-    if self.target_update_period < 1:
-      raise ValueError(
-        f"target_update_period is {self.target_update_period}; it must be at least 1."
-      )
-
-  def _check_optimizer(self) -> None:
-    if self.optimizer not in ("adam", "rmsprop"):
-      raise ValueError(f"optimizer is {self.optimizer!r}; use 'adam' or 'rmsprop'.")
-    schedules.check_learning_rate("learning_rate", self.learning_rate)
-    for name in ("optimizer_eps", "updates_per_step"):
-      if not 0 < getattr(self, name) < math.inf:
-        raise ValueError(f"{name} is {getattr(self, name)}; it must be positive.")
-
-  def _check_replay(self) -> None:
-    if self.sequence_length < 2:
-      raise ValueError(
-        f"sequence_length is {self.sequence_length}; a sequence needs at least 2 rows "
-        "to train on after its burn-in."
-      )
-    if self.burn_in < 0:
-      raise ValueError(f"burn_in is {self.burn_in}; use 0 for none.")
     if self.burn_in and not self.lstm_size:
       raise ValueError(
         f"burn_in is {self.burn_in}, but without an LSTM there is no state to warm up; "
         "set it to 0."
-      )
-    if not 1 <= self.sequence_period <= self.sequence_length:
-      raise ValueError(
-        f"sequence_period is {self.sequence_period} and sequence_length "
-        f"{self.sequence_length}; the period is at least 1 and at most the length, or "
-        "some steps would never be trained on."
-      )
-    if self.actor_update_period < 1:
-      raise ValueError(
-        f"actor_update_period is {self.actor_update_period}; it must be at least 1."
-      )
-    if not 0 <= self.priority_eta <= 1:
-      raise ValueError(f"priority_eta is {self.priority_eta}; it is in [0, 1].")
-    schedules.check("importance_exponent", self.importance_exponent, 1.0)
-    if self.importance_exponent and not self.priority_exponent:
-      raise ValueError(
-        f"importance_exponent is {self.importance_exponent}, but replay is uniform; "
-        "set priority_exponent as well, or leave it at 0."
       )
 
   @property

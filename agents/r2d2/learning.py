@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import optax
 
 from explorax import exploration, losses, networks
-from explorax.agents import members, types, updates
+from explorax.agents import engine, types, updates
 from explorax.agents.bonuses import scaling
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.r2d2 import config as config_lib
@@ -38,23 +38,22 @@ class Weights(NamedTuple):
   bonus: Any
 
 
-class Mixture(NamedTuple):
-  """β and γ of each policy, `[N]`."""
-
-  betas: jax.Array
-  discounts: jax.Array
-
-
-def make_mixture(config: config_lib.R2D2Config) -> Mixture:
-  """The mixture of a config; without one, its β and γ alone."""
+def make_discounts(config: config_lib.R2D2Config) -> jax.Array:
+  """γ of each policy of a mixture, `[N]`; without one, the config's alone."""
   n = config.num_policies
   lowest = config.discount if config.min_discount is None else config.min_discount
   if n == 1 and config.beta == 0:
     lowest = config.discount  # A single policy that does not explore looks far ahead.
-  return Mixture(
-    exploration.mixture_betas(n, config.beta),
-    exploration.mixture_discounts(n, config.discount, lowest),
-  )
+  return exploration.mixture_discounts(n, config.discount, lowest)
+
+
+def betas_at(config: config_lib.R2D2Config, num_updates: jax.Array) -> jax.Array:
+  """β of each policy of a mixture after so many updates, `[N]`."""
+  if isinstance(config.beta, schedules.Schedule):
+    return config.beta(num_updates) * exploration.mixture_betas(
+      config.num_policies, 1.0
+    )
+  return exploration.mixture_betas(config.num_policies, config.beta)
 
 
 def make_optimizer(config: config_lib.R2D2Config) -> optax.GradientTransformation:
@@ -109,13 +108,13 @@ def make_learner(
   there are any, and all members where there are none.
   """
   optimizer = make_optimizer(config)
-  mixture = make_mixture(config)
+  discounts = make_discounts(config)
   tx = tx_pair(config)
   size, num_exploiters = config.ensemble_size, config.num_members
   # The bonus that is computed here; an actor's comes with the sample.
   own = bonus if isinstance(bonus, bonus_types.LearnerBonus) else None
   training = bonus.training if isinstance(bonus, bonus_types.ActorBonus) else None
-  sees_bonus = members.sees_bonus(config)
+  sees_bonus = engine.sees_bonus(config)
 
   def init(key: jax.Array) -> LearnerState:
     keys = jax.random.split(key, 4)
@@ -193,7 +192,7 @@ def make_learner(
     target_q = jax.lax.stop_gradient(
       sequences.unroll(values, state.target_params, priors, batch, config.burn_in)
     )
-    gamma, beta = mixture.discounts[policy], mixture.betas[policy]
+    gamma = discounts[policy]
     reward = config.reward_scale * _clip(batch.reward, config.max_abs_reward)
     epsilon = updates.exploration_epsilon(config, state.num_updates)
     rewards = jnp.broadcast_to(reward, (size, *reward.shape))
@@ -204,7 +203,8 @@ def make_learner(
       td = td_errors(q[:k], target_q[:k], batch, rewards[:k], gamma, epsilon)
       flat, bonus_state = own.compute(bonus_state, bonus_inputs(own.end, td, q, batch))
       r_int = jnp.reshape(flat, reward.shape)
-    if config.beta > 0:
+    if config.beta:
+      beta = betas_at(config, state.num_updates)[policy]
       rewards += scaling.scaled_bonus(r_int, beta, sees_bonus)
     # Apart from the explorers, so that the exploiters' errors are computed once.
     split = num_exploiters if config.num_explorers else size

@@ -1,6 +1,6 @@
 """Joins the parts of Successor Uncertainties to an Agent."""
 
-from explorax.agents import sharing, types
+from explorax.agents import engine, sharing, types
 from explorax.agents.successor import acting, learning
 from explorax.agents.successor import config as config_lib
 from explorax.agents.successor import features as features_lib
@@ -19,19 +19,5 @@ def make_agent(
   def actor(evaluation: bool = False) -> types.ActorCore:
     return acting.make_actor(config, features, evaluation)
 
-  return types.Agent(
-    config=config,
-    spec=spec,
-    encoding=encoding,
-    extras_spec=types.extras_spec(actor()),
-    actor=actor,
-    learner=learning.make_learner(config, features),
-    replay=types.ReplaySpec(
-      capacity=config.replay_capacity,
-      min_size=config.min_replay_size,
-      batch_size=config.batch_size,
-      updates_per_step=config.updates_per_step,
-      num_frames=specs.num_frames(encoding.spec),
-    ),
-    actor_update_period=config.actor_update_period,
-  )
+  learner = learning.make_learner(config, features)
+  return engine.make_agent(config, spec, actor, learner)

@@ -1,9 +1,9 @@
 """Settings of Successor Uncertainties, with their units and sources."""
 
 import dataclasses
-import math
 
-from explorax import networks
+from explorax import exploration
+from explorax.agents import engine, ranges
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,13 +27,16 @@ class SuccessorConfig:
   # The regression of rewards on φ.
   prior_variance: float = 1.0  # θ (SU; of {10⁻³, 10⁻¹, 1, 10, 10³} in P4).
   likelihood_variance: float = 0.01  # β (SU; of {10⁻², …, 10²} in P4).
-  regression_decay: float = 0.99  # Per learner update, of batches' weights (ours).
+  regression_decay: float = (
+    0.99  # Per learner update, of batches' weights (ours); 0: the last batch alone.
+  )
 
   evaluation_epsilon: float = 0.0  # Of the policy greedy on the posterior's mean.
 
   # Learning.
   discount: float = 0.99  # γ (bsuite).
-  learning_rate: float = 1e-3  # Adam's (bsuite, SU).
+  # Adam's (bsuite, SU); a schedule's time is in learner updates.
+  learning_rate: exploration.Setting = 1e-3
   target_update_period: int = 4  # Learner updates (bsuite).
 
   # Replay.
@@ -46,34 +49,7 @@ class SuccessorConfig:
   actor_update_period: int = 1
 
   def __post_init__(self):
-    if self.torso not in networks.TORSOS:
-      raise ValueError(
-        f"torso is {self.torso!r}; use one of {', '.join(networks.TORSOS)}."
-      )
-    for name in ("feature_size", "target_update_period", "actor_update_period"):
-      if getattr(self, name) < 1:
-        raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-    for name in (
-      "prior_variance",
-      "likelihood_variance",
-      "learning_rate",
-      "updates_per_step",
-    ):
-      if not 0 < getattr(self, name) < math.inf:
-        raise ValueError(
-          f"{name} is {getattr(self, name)}; it must be positive and finite."
-        )
-    if not 0 <= self.regression_decay < 1:
-      raise ValueError(
-        f"regression_decay is {self.regression_decay}; it must be in [0, 1) (0: the "
-        "last batch is all that counts)."
-      )
-    for name in ("discount", "evaluation_epsilon"):
-      if not 0 <= getattr(self, name) <= 1:
-        raise ValueError(f"{name} is {getattr(self, name)}; it must be in [0, 1].")
-    for name in ("batch_size", "min_replay_size"):
-      if not 0 < getattr(self, name) <= self.replay_capacity:
-        raise ValueError(
-          f"{name} is {getattr(self, name)} with a replay_capacity of "
-          f"{self.replay_capacity}; use at least 1, and no more than the capacity."
-        )
+    engine.check_learning(self)
+    ranges.at_least(self, 1, "feature_size")
+    ranges.positive(self, "prior_variance", "likelihood_variance")
+    ranges.below_one(self, "regression_decay")

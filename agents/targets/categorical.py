@@ -1,13 +1,13 @@
 """The target of distributions of returns."""
 
 import dataclasses
-import math
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from explorax import losses
+from explorax.agents import ranges
 from explorax.agents.targets import one_step, types
 
 
@@ -19,16 +19,8 @@ class CategoricalDoubleQ(types.Target):
   max_abs_value: float = 10.0  # Atoms are spaced evenly between ± this.
 
   def __post_init__(self):
-    if self.num_atoms < 2:
-      raise ValueError(
-        f"CategoricalDoubleQ.num_atoms is {self.num_atoms}; a distribution needs at "
-        "least 2."
-      )
-    if not 0 < self.max_abs_value < math.inf:
-      raise ValueError(
-        f"CategoricalDoubleQ.max_abs_value is {self.max_abs_value}; it must be "
-        "positive and finite."
-      )
+    ranges.at_least(self, 2, "num_atoms")
+    ranges.positive(self, "max_abs_value")
 
   @property
   def atoms(self) -> np.ndarray:

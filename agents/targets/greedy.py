@@ -6,6 +6,7 @@ from typing import ClassVar
 import jax
 
 from explorax import losses
+from explorax.agents import ranges
 from explorax.agents.targets import types
 
 
@@ -16,82 +17,54 @@ class NStep(types.Target):
   is_multi_step: ClassVar[bool] = True
 
   n: int = 5  # Rewards in a return (R2D2).
-  double: bool = True  # Whether the online network chooses the greedy action.
+  double: bool = True  # Whether the online network says which action is greedy.
 
   def __post_init__(self):
-    if self.n < 1:
-      raise ValueError(f"NStep.n is {self.n}; it must be at least 1.")
+    ranges.at_least(self, 1, "n")
 
   def td_errors(
     self, predictions: types.Predictions, stream: types.Stream, tx_pair: losses.TxPair
   ) -> jax.Array:
     return losses.n_step_q(
-      predictions.q_tm1,
-      stream.a_tm1,
-      stream.r_t,
-      stream.discount_t,
-      predictions.q_t,
-      self.n,
-      stream.continues_t,
-      _selector(predictions, self.double),
-      tx_pair,
+      **types.arguments(predictions, stream),
+      n=self.n,
+      lambda_=stream.continues_t,
+      q_t_selector=predictions.q_t_selector if self.double else None,
+      tx_pair=tx_pair,
     )
 
 
 @dataclasses.dataclass(frozen=True)
-class PengQ(types.Target):
+class PengQ(types.MultiStep):
   """Peng's Q(λ), which does not correct for the behaviour policy."""
 
-  is_multi_step: ClassVar[bool] = True
-
-  lambda_: float | tuple[float, ...] = 0.7  # λ, or one for each row of the window.
-  double: bool = True  # Whether the online network chooses the greedy action.
-
-  def __post_init__(self):
-    types.check_lambda(self)
+  lambda_: float | tuple[float, ...] = 0.7
+  double: bool = True  # Whether the online network says which action is greedy.
 
   def td_errors(
     self, predictions: types.Predictions, stream: types.Stream, tx_pair: losses.TxPair
   ) -> jax.Array:
     return losses.peng_q_lambda(
-      predictions.q_tm1,
-      stream.a_tm1,
-      stream.r_t,
-      stream.discount_t,
-      predictions.q_t,
-      types.trace_lambda(self.lambda_, stream),
-      _selector(predictions, self.double),
-      tx_pair,
+      **types.arguments(predictions, stream),
+      lambda_=self.lambda_t(stream),
+      q_t_selector=predictions.q_t_selector if self.double else None,
+      tx_pair=tx_pair,
     )
 
 
 @dataclasses.dataclass(frozen=True)
-class WatkinsQ(types.Target):
+class WatkinsQ(types.MultiStep):
   """Watkins's Q(λ): the trace is cut at actions that are not greedy."""
 
-  is_multi_step: ClassVar[bool] = True
-
-  lambda_: float | tuple[float, ...] = 0.95  # λ, or one for each row of the window.
-  double: bool = True  # Whether the online network chooses the greedy action.
-
-  def __post_init__(self):
-    types.check_lambda(self)
+  double: bool = True  # Whether the online network says which action is greedy.
 
   def td_errors(
     self, predictions: types.Predictions, stream: types.Stream, tx_pair: losses.TxPair
   ) -> jax.Array:
     return losses.watkins_q_lambda(
-      predictions.q_tm1,
-      predictions.q_t,
-      stream.a_tm1,
-      stream.a_t,
-      stream.r_t,
-      stream.discount_t,
-      types.trace_lambda(self.lambda_, stream),
-      _selector(predictions, self.double),
-      tx_pair,
+      **types.arguments(predictions, stream),
+      a_t=stream.a_t,
+      lambda_=self.lambda_t(stream),
+      q_t_selector=predictions.q_t_selector if self.double else None,
+      tx_pair=tx_pair,
     )
-
-
-def _selector(predictions: types.Predictions, double: bool) -> jax.Array | None:
-  return predictions.q_t_selector if double else None

@@ -6,34 +6,27 @@ is Sutton and Barto's (2018, equation 12.20).
 
 import abc
 import dataclasses
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from explorax import losses
+from explorax.agents import ranges
 from explorax.agents.targets import types
 from explorax.losses import traces
 
 
 @dataclasses.dataclass(frozen=True)
-class EpsilonGreedyTarget(types.Target):
-  """The parameters that these targets share, and their policy."""
+class EpsilonGreedyTarget(types.MultiStep):
+  """The base of targets that evaluate an ε-greedy policy."""
 
-  is_multi_step: ClassVar[bool] = True
-
-  lambda_: float | tuple[float, ...] = 0.95  # λ, or one for each row of the window.
   # ε of the policy evaluated; 0: greedy; None: the ε that explores now (Munos et al.).
   epsilon: float | None = 0.0
   double: bool = True  # Whether the online network says which action is greedy.
 
   def __post_init__(self):
-    types.check_lambda(self)
-    if self.epsilon is not None and not 0 <= self.epsilon <= 1:
-      raise ValueError(
-        f"{type(self).__name__}.epsilon is {self.epsilon}; it must be in [0, 1], or "
-        "None for the ε that explores."
-      )
+    super().__post_init__()
+    ranges.within(self, 0, 1, "epsilon")
 
   @property
   def follows_exploration(self) -> bool:
@@ -51,10 +44,10 @@ class EpsilonGreedyTarget(types.Target):
 class OffPolicy(EpsilonGreedyTarget):
   """The base of those that one return and a trace make (`losses.off_policy_q`)."""
 
-  @property
+  @staticmethod
   @abc.abstractmethod
-  def trace(self) -> traces.Trace:
-    """(π(a), μ(a), λ) → c."""
+  def trace(pi_t: jax.Array, mu_t: jax.Array, lambda_: jax.Array) -> jax.Array:
+    """c, from π(a_t), μ(a_t) and λ, all `[T]`."""
 
   def td_errors(
     self, predictions: types.Predictions, stream: types.Stream, tx_pair: losses.TxPair
@@ -62,16 +55,12 @@ class OffPolicy(EpsilonGreedyTarget):
     assert stream.mu_t is not None  # Engines store it for multi-step targets.
     return losses.off_policy_q(
       self.trace,
-      predictions.q_tm1,
-      predictions.q_t,
-      stream.a_tm1,
-      stream.a_t,
-      stream.r_t,
-      stream.discount_t,
-      self.pi_t(predictions, stream),
-      stream.mu_t,
-      types.trace_lambda(self.lambda_, stream),
-      tx_pair,
+      **types.arguments(predictions, stream),
+      a_t=stream.a_t,
+      pi_t=self.pi_t(predictions, stream),
+      mu_t=stream.mu_t,
+      lambda_=self.lambda_t(stream),
+      tx_pair=tx_pair,
     )
 
 
@@ -79,27 +68,21 @@ class OffPolicy(EpsilonGreedyTarget):
 class Retrace(OffPolicy):
   """Retrace(λ): c = λ min(1, π/μ)."""
 
-  @property
-  def trace(self) -> traces.Trace:
-    return traces.retrace
+  trace = staticmethod(traces.retrace)
 
 
 @dataclasses.dataclass(frozen=True)
 class TreeBackup(OffPolicy):
   """Tree-backup(λ): c = λ π (Precup et al., 2000)."""
 
-  @property
-  def trace(self) -> traces.Trace:
-    return traces.tree_backup
+  trace = staticmethod(traces.tree_backup)
 
 
 @dataclasses.dataclass(frozen=True)
 class Harutyunyan(OffPolicy):
   """Q^π(λ), and Q*(λ) with a greedy π (Harutyunyan et al., 2016): c = λ."""
 
-  @property
-  def trace(self) -> traces.Trace:
-    return traces.harutyunyan_q_lambda
+  trace = staticmethod(traces.harutyunyan_q_lambda)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,14 +93,10 @@ class ExpectedSarsaLambda(EpsilonGreedyTarget):
     self, predictions: types.Predictions, stream: types.Stream, tx_pair: losses.TxPair
   ) -> jax.Array:
     return losses.expected_sarsa_lambda(
-      predictions.q_tm1,
-      stream.a_tm1,
-      stream.r_t,
-      stream.discount_t,
-      predictions.q_t,
-      self.pi_t(predictions, stream),
-      types.trace_lambda(self.lambda_, stream),
-      tx_pair,
+      **types.arguments(predictions, stream),
+      pi_t=self.pi_t(predictions, stream),
+      lambda_=self.lambda_t(stream),
+      tx_pair=tx_pair,
     )
 
 

@@ -34,25 +34,12 @@ def _td_errors(
   q_t_selector: jax.Array | None,
   tx_pair: losses.TxPair,
 ) -> jax.Array:
-  if tx_pair is losses.identity_pair:
-    arguments = (
-      predictions.q_tm1,
-      stream.a_tm1,
-      stream.r_t,
-      stream.discount_t,
-      predictions.q_t,
+  arguments = types.arguments(predictions, stream)
+  if tx_pair is not losses.identity_pair:
+    return losses.n_step_q(
+      **arguments, n=1, lambda_=0.0, q_t_selector=q_t_selector, tx_pair=tx_pair
     )
-    if q_t_selector is None:
-      return jax.vmap(losses.q_learning)(*arguments)
-    return jax.vmap(losses.double_q)(*arguments, q_t_selector)
-  return losses.n_step_q(
-    predictions.q_tm1,
-    stream.a_tm1,
-    stream.r_t,
-    stream.discount_t,
-    predictions.q_t,
-    n=1,
-    lambda_=0.0,
-    q_t_selector=q_t_selector,
-    tx_pair=tx_pair,
-  )
+  in_order = tuple(arguments.values())
+  if q_t_selector is None:
+    return jax.vmap(losses.q_learning)(*in_order)
+  return jax.vmap(losses.double_q)(*in_order, q_t_selector)

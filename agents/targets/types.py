@@ -1,6 +1,7 @@
 """What a target is, and what it sees."""
 
 import abc
+import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -125,16 +126,32 @@ def over_members(
   return jax.vmap(over_batch, in_axes=(0, 0, None))(predictions, r_t, stream)
 
 
-def trace_lambda(lambda_: float | tuple[float, ...], stream: Stream) -> jax.Array:
-  """λ `[T]`: 0 on an episode's last row and on padding."""
-  return jnp.asarray(lambda_, jnp.float32) * stream.continues_t
+def arguments(predictions: Predictions, stream: Stream) -> dict[str, Any]:
+  """The arguments that all functions of `losses` for single values have, by name."""
+  return {
+    "q_tm1": predictions.q_tm1,
+    "a_tm1": stream.a_tm1,
+    "r_t": stream.r_t,
+    "discount_t": stream.discount_t,
+    "q_t": predictions.q_t,
+  }
 
 
-def check_lambda(target: Any) -> None:
-  """Refuses a target's `lambda_` (a number, or one for each row) outside [0, 1]."""
-  given = target.lambda_
-  for value in given if isinstance(given, tuple) else (given,):
-    if not 0 <= value <= 1:
+@dataclasses.dataclass(frozen=True)
+class MultiStep(Target):
+  """The base of targets with a trace of λ."""
+
+  is_multi_step: ClassVar[bool] = True
+
+  lambda_: float | tuple[float, ...] = 0.95  # λ, or one for each row of the window.
+
+  def __post_init__(self):
+    given = self.lambda_ if isinstance(self.lambda_, tuple) else (self.lambda_,)
+    if not all(0 <= value <= 1 for value in given):
       raise ValueError(
-        f"{type(target).__name__}.lambda_ is {given}; it must be in [0, 1]."
+        f"{type(self).__name__}.lambda_ is {self.lambda_}; it must be in [0, 1]."
       )
+
+  def lambda_t(self, stream: Stream) -> jax.Array:
+    """λ `[T]`: 0 on an episode's last row and on padding."""
+    return jnp.asarray(self.lambda_, jnp.float32) * stream.continues_t

@@ -1,11 +1,13 @@
 """A tiny problem for the transition-based engine: batches of raw rows, made up."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
 
 import dm_env
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from explorax.agents import types
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.environments import specs
+from explorax.exploration import schedules
 
 NUM_ACTIONS = 3
 DIM = 2
@@ -88,6 +91,12 @@ def _compiled(config: dqn_config.DQNConfig):
 
 
 @pytest.fixture(scope="session")
+def compiled() -> Callable[[dqn_config.DQNConfig], Any]:
+  """(config) → a learner's (init, update), jitted once for all tests."""
+  return _compiled
+
+
+@pytest.fixture(scope="session")
 def learn() -> Callable[..., tuple[Any, types.LearnerOutput]]:
   """(config, samples, change of the first state) → the state after all updates."""
 
@@ -99,3 +108,22 @@ def learn() -> Callable[..., tuple[Any, types.LearnerOutput]]:
     return jax.device_get((state, output))
 
   return run
+
+
+@dataclasses.dataclass(frozen=True)
+class _Stairs(schedules.Schedule):
+  """The i-th value from the time 1000 i on: one program for all values."""
+
+  values: tuple[float, ...]
+
+  def __call__(self, time):
+    return jnp.asarray(self.values, jnp.float32)[time // 1000]
+
+  def corners(self):
+    return self.values
+
+
+@pytest.fixture(scope="session")
+def stairs() -> type[_Stairs]:
+  """(values) → a schedule that takes each of them for a thousand updates."""
+  return _Stairs

@@ -1,5 +1,7 @@
 """What members have in common and what they must not: bit by bit where it can be."""
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import haiku as hk
@@ -56,11 +58,15 @@ def samples_for(make_sample, config) -> list[Any]:
   return [make_sample(seed, config) for seed in range(3)]
 
 
-def test_explorers_alone_see_the_bonus(make_config, make_sample, learn):
-  states = []
-  for beta in (0.0, 0.5, 5.0):
-    config = make_config(**{**TDU, "beta": beta})
-    states.append(learn(config, samples_for(make_sample, config))[0])
+def at(num_updates: int) -> Callable[[Any], Any]:
+  """Changes a state's number of updates, the time of schedules."""
+  return lambda state: state._replace(num_updates=jnp.int32(num_updates))
+
+
+def test_explorers_alone_see_the_bonus(make_config, make_sample, learn, stairs):
+  config = make_config(**{**TDU, "beta": stairs((0.0, 0.5, 5.0))})
+  samples = samples_for(make_sample, config)
+  states = [learn(config, samples, at(time))[0] for time in (0, 1000, 2000)]
   for state in states[1:]:
     assert equal_members(states[0].params, state.params, K + N) == [True] * K + (
       [False] * N
@@ -74,48 +80,40 @@ QEX = {
 }
 
 
-def test_the_explorer_of_qex_leaves_the_exploiter_as_it_was(
-  make_config, make_sample, learn
+def test_the_explorer_of_qex_learns_from_the_bonus_alone(
+  make_config, make_sample, learn, stairs
 ):
   """The exploiter learns as the first member of an ensemble without explorers."""
-  config = make_config(num_members=2)
-  plain, _ = learn(config, samples_for(make_sample, config))
-  explorers = []
-  for beta in (0.0, 0.5, 5.0):
-    config = make_config(**QEX, beta=beta)
-    state, _ = learn(config, samples_for(make_sample, config))
+  plain_config = make_config(num_members=2)
+  samples = samples_for(make_sample, plain_config)
+  plain, _ = learn(plain_config, samples)
+  config = make_config(**QEX, beta=stairs((0.0, 0.5, 5.0)))
+  states = [learn(config, samples, at(time))[0] for time in (0, 1000, 2000)]
+  for state in states:
     assert equal_members(plain.params, state.params, 2) == [True, False]
-    explorers.append(member(state.params, 1)[2])
-  assert not np.array_equal(explorers[1], explorers[2])
-
-
-def test_the_explorer_of_qex_does_not_learn_from_the_reward(
-  make_config, make_sample, learn
-):
-  """Without a bonus nothing pays it, so other rewards teach it nothing else."""
-  config = make_config(**QEX, beta=0.0)
-  samples = samples_for(make_sample, config)
-  before, _ = learn(config, samples)
+  assert not np.array_equal(*(member(state.params, 1)[2] for state in states[1:]))
+  # Without a bonus nothing pays the explorer, so other rewards teach it nothing else.
   doubled = [
     sample._replace(rows={**sample.rows, "reward": 2 * sample.rows["reward"]})
     for sample in samples
   ]
   after, _ = learn(config, doubled)
-  assert equal_members(before.params, after.params, 2) == [False, True]
+  assert equal_members(states[0].params, after.params, 2) == [False, True]
   # If it sees the reward, it is one member more of an ensemble without a bonus.
-  augmented = make_config(**{**QEX, "explorers_see_reward": True}, beta=0.0)
-  ensemble, _ = learn(make_config(num_members=2), samples)
-  augmented, _ = learn(augmented, samples)
-  jax.tree.map(np.testing.assert_array_equal, ensemble.params, augmented.params)
+  augmented, _ = learn(
+    make_config(**{**QEX, "explorers_see_reward": True}, beta=0.0), samples
+  )
+  jax.tree.map(np.testing.assert_array_equal, plain.params, augmented.params)
 
 
-def test_all_see_it_where_there_are_no_explorers(make_config, make_sample, learn):
-  states = []
-  for beta in (0.0, 1.0):
-    changes = {"num_members": 3, "bonus": tdu_lib.TDUncertainty(), "beta": beta}
-    config = make_config(**changes)
-    states.append(learn(config, samples_for(make_sample, config))[0])
-  assert equal_members(states[0].params, states[1].params, 3) == [False] * 3
+def test_all_see_it_where_there_are_no_explorers(
+  make_config, make_sample, learn, stairs
+):
+  bonus = tdu_lib.TDUncertainty()
+  config = make_config(num_members=3, bonus=bonus, beta=stairs((0.0, 1.0)))
+  samples = samples_for(make_sample, config)
+  without, with_bonus = (learn(config, samples, at(time))[0] for time in (0, 1000))
+  assert equal_members(without.params, with_bonus.params, 3) == [False] * 3
 
 
 def test_tdu_without_a_scale_is_the_ensemble_without_a_bonus():
@@ -211,31 +209,25 @@ def test_equal_members_leave_no_uncertainty(make_config, make_sample, learn):
       np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-@pytest.mark.parametrize("k", range(K + N))
-@pytest.mark.parametrize("part", ["target_params", "prior_params"])
-def test_each_member_has_its_own_target_and_prior(
-  make_config, make_sample, learn, part, k
-):
-  """What changes in member k's changes that member's learning and, through the
-
-  uncertainty of an exploiter, the explorers'.
-  """
+def test_each_member_has_its_own_target_and_prior(make_config, make_sample, learn):
+  """A change in member k's changes the learning of that member and, through the
+  uncertainty of an exploiter, the explorers'."""
   config = make_config(**TDU)
   # Adam's first step is the gradient's sign alone.
   batches = [make_sample(seed, config) for seed in range(2)]
   before, _ = learn(config, batches)
-  after, _ = learn(
-    config,
-    batches,
-    lambda s: s._replace(**{part: change_member(getattr(s, part), k)}),
-  )
-  expected = [j != k and (k >= K or j < K) for j in range(K + N)]
-  assert equal_members(before.params, after.params, K + N) == expected
+  for part, k in itertools.product(("target_params", "prior_params"), range(K + N)):
+
+    def change(state, part=part, k=k):
+      return state._replace(**{part: change_member(getattr(state, part), k)})
+
+    after, _ = learn(config, batches, change)
+    expected = [j != k and (k >= K or j < K) for j in range(K + N)]
+    assert equal_members(before.params, after.params, K + N) == expected
 
 
-def test_members_start_apart(make_config, make_agent):
-  config = make_config(**TDU)
-  state = make_agent(config).learner.init(jax.random.PRNGKey(0))
+def test_members_start_apart(make_config, learn):
+  state, _ = learn(make_config(**TDU), [])
   for params in (state.params, state.prior_params):
     weights = [member(params, k)[0] for k in range(K + N)]
     for i in range(K + N):
@@ -302,13 +294,3 @@ def test_rnd_keeps_its_state_too(make_config, make_sample, learn):
   after, output = learn(config, [make_sample(0, config), bad])
   jax.tree.map(np.testing.assert_array_equal, before, after)
   assert output.metrics["finite"] == 0.0
-
-
-def test_the_update_compiles_once(make_config, make_agent, make_sample):
-  config = make_config(**TDU)
-  core = make_agent(config).learner
-  update = jax.jit(core.update, donate_argnums=0)
-  state = jax.jit(core.init)(jax.random.PRNGKey(0))
-  for sample in samples_for(make_sample, config):
-    state, _ = update(state, sample)
-  assert update._cache_size() == 1

@@ -30,6 +30,14 @@ def q_values(params: Tree, x: np.ndarray, k: int) -> np.ndarray:
   return np.maximum(hidden, 0.0) @ params["w_1"][k] + params["b_1"][k]
 
 
+def at(setting: Any, time: int) -> float:
+  """A number, or a linear schedule's value."""
+  if not isinstance(setting, exploration.Linear):
+    return setting
+  share = min(max((time - setting.begin) / setting.steps, 0.0), 1.0)
+  return setting.start + share * (setting.end - setting.start)
+
+
 class Reference:
   """One learner, one transition and one member at a time."""
 
@@ -63,6 +71,9 @@ class Reference:
       selector = self.q(self.params, "prior", x, k)
     return q_t[np.argmax(selector)]
 
+  def beta(self) -> float:
+    return at(self.config.beta, self.num_updates)
+
   def bonus(self, rows: Tree, b: int, t: int) -> float:
     """β r_int of one transition, from the exploiters' errors in one step."""
     td = []
@@ -75,9 +86,9 @@ class Reference:
       td.append(target - source[rows["action"][b, t]])
     if isinstance(self.config.bonus, tdu.TDUncertainty):
       spread = sum((d - np.mean(td)) ** 2 for d in td)
-      return self.config.beta * np.sqrt(spread / (len(td) - 1))
+      return self.beta() * np.sqrt(spread / (len(td) - 1))
     if isinstance(self.config.bonus, td_error.AbsoluteTDError):
-      return self.config.beta * np.mean([abs(d) for d in td])
+      return self.beta() * np.mean([abs(d) for d in td])
     return 0.0
 
   def targets(self, rows: Tree) -> np.ndarray:
@@ -98,10 +109,7 @@ class Reference:
 
   def loss(self, params: Tree, sample: Any, targets: np.ndarray) -> float:
     rows, config = sample.rows, self.config
-    exponent = config.importance_exponent
-    if isinstance(exponent, exploration.Linear):
-      share = min(self.num_updates / exponent.steps, 1.0)
-      exponent = (1 - share) * exponent.start + share * exponent.end
+    exponent = at(config.importance_exponent, self.num_updates)
     weights = (1 / (sample.population * sample.probabilities.astype(np.float64))) ** (
       exponent
     )
@@ -160,11 +168,7 @@ class Reference:
         gradients = {k: g * scale for k, g in gradients.items()}
     self.num_updates += 1
     t, (m, v) = self.num_updates, self.moments
-    learning_rate = config.learning_rate
-    if isinstance(learning_rate, exploration.Linear):
-      start, end = learning_rate.start, learning_rate.end
-      share = (t - 1 - learning_rate.begin) / learning_rate.steps
-      learning_rate = start + min(max(share, 0.0), 1.0) * (end - start)
+    learning_rate = at(config.learning_rate, t - 1)
     for name, g in gradients.items():
       m[name] = 0.9 * m[name] + 0.1 * g
       v[name] = config.adam_b2 * v[name] + (1 - config.adam_b2) * g**2
@@ -173,7 +177,6 @@ class Reference:
       self.params[name] = self.params[name] - step
 
 
-PLAIN = {}
 DOUBLE = {"target": one_step.DoubleQ(), "n_step": 3, "num_members": 2, "mask_prob": 0.5}
 TDU = {
   "num_members": 3,
@@ -187,7 +190,7 @@ QEX = {
   "num_explorers": 1,
   "explorers_see_reward": False,
   "bonus": td_error.AbsoluteTDError(),
-  "beta": 0.7,
+  "beta": exploration.Linear(0.7, 0.1, 2),
   "exploration": exploration.EpsilonGreedy(0.05, of=exploration.Thompson()),
 }
 EVERYTHING = {
@@ -214,21 +217,20 @@ CLIPPED_AND_SCHEDULED = {
 
 
 @pytest.mark.parametrize(
-  "changes", [PLAIN, DOUBLE, TDU, QEX, EVERYTHING, CLIPPED_AND_SCHEDULED]
+  "changes", [DOUBLE, TDU, QEX, EVERYTHING, CLIPPED_AND_SCHEDULED]
 )
-def test_three_updates(make_config, make_agent, make_sample, changes):
+def test_three_updates(make_config, compiled, make_sample, changes):
   # A large ε keeps Adam's steps continuous where a gradient is about zero.
   settings = {"adam_eps": 1e-2, "learning_rate": 0.05, "target_update_period": 2}
   config = make_config(**(settings | changes))
-  core = make_agent(config).learner
-  state = core.init(jax.random.PRNGKey(1))
+  init, update = compiled(config)
+  state = init(jax.random.PRNGKey(1))
   # Biases begin at zero: other ones tell more. Targets of their own, too.
   state = state._replace(
     params=jax.tree.map(lambda p: p + 0.1, state.params),
     target_params=jax.tree.map(lambda p: 0.8 * p + 0.05, state.target_params),
   )
   reference = Reference(config, state)
-  update = jax.jit(core.update)
   for seed in range(3):
     sample = make_sample(seed, config)
     loss, priorities = reference.update(sample)
@@ -239,4 +241,4 @@ def test_three_updates(make_config, make_agent, make_sample, changes):
       np.testing.assert_allclose(value, reference.params[name], atol=2e-5)
     for name, value in flat(state.target_params).items():
       np.testing.assert_allclose(value, reference.target[name], atol=2e-5)
-  assert state.num_updates == 3
+  assert state.num_updates == 3 and update._cache_size() == 1

@@ -1,9 +1,11 @@
 """A tiny problem for the sequence engine: windows of raw rows, made up."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import dm_env
+import jax
 import numpy as np
 import pytest
 
@@ -103,6 +105,18 @@ def _make_sample(seed: int, agent: types.Agent) -> types.Sample:
     probabilities,
     np.int32(20),
   )
+
+
+@functools.cache
+def _compiled(config: r2d2_config.R2D2Config):
+  core = _make_agent(config).learner
+  return jax.jit(core.init), jax.jit(core.update)
+
+
+@pytest.fixture(scope="session")
+def compiled() -> Callable[[r2d2_config.R2D2Config], Any]:
+  """(config) → a learner's (init, update), jitted once for all tests."""
+  return _compiled
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,12 @@ paper prints them, and knows no automatic differentiation: its gradient is taken
 finite differences, the targets and whatever lies in the burn-in held fixed.
 """
 
-import dataclasses
-
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from explorax import exploration
 from explorax.agents.bonuses import ngu as ngu_lib
 from explorax.agents.r2d2 import learning
 from explorax.agents.targets import off_policy
@@ -226,14 +226,19 @@ def frame_losses(state, sample, num_frames=2):
   return np.mean(cross_entropies), np.mean(errors)
 
 
-@pytest.fixture(scope="module")
-def ngu(make_config, make_agent):
+@pytest.fixture(scope="module", params=[0, 2], ids="burn_in={}".format)
+def ngu(request, make_config, make_agent, compiled):
+  """The agent, a state whose target network is not the online one, and the update.
+
+  β is a schedule that has come to `BETA`.
+  """
   bonus = ngu_lib.NeverGiveUp(
     hidden_sizes=(4,), embedding_size=2, inverse_size=3, rnd_size=2, num_frames=3
   )
   config = make_config(
+    burn_in=request.param,
     bonus=bonus,
-    beta=BETA,
+    beta=exploration.Linear(0.0, 2 * BETA, 4),
     num_policies=NUM_POLICIES,
     discount=GAMMA_MAX,
     min_discount=GAMMA_MIN,
@@ -244,24 +249,15 @@ def ngu(make_config, make_agent):
     optimizer_eps=1.0,
     max_gradient_norm=None,
   )
-  return config, make_agent
+  init, update = compiled(config)
+  state, other = (init(jax.random.PRNGKey(seed)) for seed in (1, 2))
+  state = state._replace(target_params=other.params, num_updates=jnp.int32(2))
+  return make_agent(config), state, update
 
 
-def started(agent):
-  """A state whose target network is not the online one, and whose priors are none."""
-  state = agent.learner.init(jax.random.PRNGKey(1))
-  other = agent.learner.init(jax.random.PRNGKey(2))
-  return state._replace(target_params=other.params)
-
-
-@pytest.mark.parametrize("burn_in", [0, 2])
-def test_losses_targets_and_priorities(ngu, make_sample, burn_in):
-  config, make_agent = ngu
-  config = dataclasses.replace(config, burn_in=burn_in)
-  agent = make_agent(config)
-  update = jax.jit(agent.learner.update)
+def test_losses_targets_and_priorities(ngu, make_sample):
+  agent, state, update = ngu
   for seed in range(3):
-    state = started(agent)
     sample = make_sample(seed, agent)
     reference = Reference(agent, state, sample)
     _, output = update(state, sample)
@@ -280,19 +276,15 @@ def test_losses_targets_and_priorities(ngu, make_sample, burn_in):
     np.testing.assert_allclose(output.metrics["rnd_loss"], rnd, rtol=1e-5)
 
 
-@pytest.mark.parametrize("burn_in", [0, 2])
-def test_the_gradient_is_that_of_finite_differences(ngu, make_sample, burn_in):
+def test_the_gradient_is_that_of_finite_differences(ngu, make_sample):
   """Adam's first step is −α g / (|g| + ε): with ε = 1, it tells what g was."""
-  config, make_agent = ngu
-  config = dataclasses.replace(config, burn_in=burn_in)
-  agent = make_agent(config)
-  state = started(agent)
+  agent, state, update = ngu
   sample = make_sample(7, agent)
-  new, _ = jax.jit(agent.learner.update)(state, sample)
+  new, _ = update(state, sample)
   reference = Reference(agent, state, sample)
   reference.changed = wide(state.params)
   steps = jax.tree.map(
-    lambda a, b: (np.float64(b) - np.float64(a)) / config.learning_rate,
+    lambda a, b: (np.float64(b) - np.float64(a)) / agent.config.learning_rate,
     tuple(state.params),
     tuple(new.params),
   )
@@ -311,10 +303,8 @@ def test_the_gradient_is_that_of_finite_differences(ngu, make_sample, burn_in):
 
 def test_the_bonus_reaches_the_targets(ngu, make_sample):
   """That the windows above are such that β, γ and the end of r_int matter."""
-  config, make_agent = ngu
-  agent = make_agent(config)
-  state, sample = started(agent), make_sample(0, agent)
-  reference = Reference(agent, state, sample)
+  agent, state, _ = ngu
+  reference = Reference(agent, state, make_sample(0, agent))
   assert {w.policy for w in reference.windows} == {0, 1, 2}
   window = next(w for w in reference.windows if w.policy == 2)
   q = window.unroll(reference.base, reference.base)

@@ -1,6 +1,7 @@
 """Targets on windows of the transition engine, and the bonuses in their returns."""
 
 import dataclasses
+import functools
 
 import dm_env
 import jax
@@ -8,12 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from explorax import losses
 from explorax.agents import types
 from explorax.agents.bonuses import scaling
 from explorax.agents.bonuses import types as bonuses
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.targets import greedy, off_policy, one_step
+from explorax.agents.targets import types as target_types
 from explorax.environments import specs
 
 DIM, NUM_ACTIONS, SIZE, GAMMA = 2, 3, 5, 0.9
@@ -40,26 +43,32 @@ def make_sample(n: int, seed: int = 0) -> types.Sample:
   return types.Sample(rows, {}, np.full(SIZE, 0.2, np.float32), np.int32(SIZE))
 
 
-def update(sample: types.Sample, **changes):
-  """The output of an update whose target network is not the online one."""
+@functools.cache
+def _compiled(n: int, **changes):
   config = dqn_config.DQNConfig(
     hidden_sizes=(4,),
     discount=GAMMA,
     replay_capacity=20,
     min_replay_size=1,
     batch_size=SIZE,
-    n_step=sample.rows["reward"].shape[1] - 1,
+    n_step=n,
     **changes,
   )
   learner = dqn_agent.make_agent(config, SPEC).learner
 
   @jax.jit
-  def run():
+  def run(sample):
     state = learner.init(jax.random.PRNGKey(0))
     target = jax.tree.map(lambda p: 0.5 * p + 0.1, state.params)
     return learner.update(state._replace(target_params=target), sample)[1]
 
-  return jax.device_get(run())
+  return run
+
+
+def update(sample: types.Sample, **changes):
+  """The output of an update whose target network is not the online one."""
+  run = _compiled(sample.rows["reward"].shape[1] - 1, **changes)
+  return jax.device_get(run(sample))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +76,6 @@ def update(sample: types.Sample, **changes):
   [
     (one_step.QLearning(), greedy.NStep(n=3, double=False)),
     (one_step.DoubleQ(), greedy.NStep(n=3)),
-    (one_step.DoubleQ(), greedy.PengQ(lambda_=1.0)),
     (one_step.DoubleQ(), greedy.PengQ(lambda_=(1.0, 1.0, 0.3))),
   ],
 )
@@ -78,22 +86,50 @@ def test_a_window_step_by_step_is_its_n_step_return(whole, each):
   np.testing.assert_allclose(found.metrics["loss"], expected.metrics["loss"], rtol=1e-5)
 
 
+def td_errors(target, tx_pair=losses.identity_pair, epsilon=None):
+  """A target's TD errors of five transitions, the third the last of its episode."""
+  rng = np.random.default_rng(0)
+  q_tm1, q_t, selector = jnp.asarray(rng.normal(size=(3, 5, 3)), jnp.float32)
+  stream = target_types.Stream(
+    a_tm1=jnp.array([0, 1, 2, 1, 0]),
+    a_t=jnp.array([1, 2, 0, 0, 2]),
+    r_t=jnp.asarray(rng.normal(size=5), jnp.float32),
+    discount_t=jnp.array([0.9, 0.9, 0.0, 0.9, 0.9]),
+    mu_t=jnp.array([0.3, 1.0, 0.5, 0.8, 0.2]),
+    continues_t=jnp.array([1.0, 1.0, 0.0, 1.0, 0.0]),
+    exploration_epsilon=epsilon,
+  )
+  predictions = target_types.Predictions(q_tm1, q_t, selector)
+  return np.asarray(target.td_errors(predictions, stream, tx_pair))
+
+
 @pytest.mark.parametrize(
-  "target",
-  [
+  "tx_pair", [losses.identity_pair, losses.signed_hyperbolic_pair(1e-2)]
+)
+def test_without_a_trace_each_is_double_q_learning(tx_pair):
+  expected = td_errors(one_step.DoubleQ(), tx_pair)
+  for target in (
+    greedy.NStep(n=1),
+    greedy.PengQ(lambda_=0.0),
+    greedy.WatkinsQ(lambda_=(0.0,) * 5),
     off_policy.Retrace(lambda_=0.0),
     off_policy.TreeBackup(lambda_=0.0),
-    off_policy.ExpectedSarsaLambda(lambda_=0.0),
     off_policy.Harutyunyan(lambda_=0.0),
-    greedy.WatkinsQ(lambda_=0.0),
-  ],
-)
-def test_without_a_trace_the_first_step_counts_alone(target):
-  sample = make_sample(2)
-  one = sample._replace(rows={k: v[:, :2] for k, v in sample.rows.items()})
-  expected = update(one, target=one_step.DoubleQ())
-  found = update(sample, target=target)
-  np.testing.assert_allclose(found.priorities, expected.priorities, rtol=1e-5)
+    off_policy.ExpectedSarsaLambda(lambda_=0.0),
+  ):
+    found = td_errors(target, tx_pair)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+  single = td_errors(one_step.QLearning(), tx_pair)
+  found = td_errors(greedy.NStep(n=1, double=False), tx_pair)
+  np.testing.assert_allclose(found, single, rtol=1e-5, atol=1e-6)
+  assert np.any(single != expected)
+
+
+def test_a_target_may_follow_the_exploration():
+  given = td_errors(off_policy.Retrace(epsilon=0.3))
+  followed = td_errors(off_policy.Retrace(epsilon=None), epsilon=0.3)
+  np.testing.assert_array_equal(given, followed)
+  assert np.any(given != td_errors(off_policy.Retrace(epsilon=0.0)))
 
 
 def test_a_trace_depends_on_what_was_likely():
@@ -127,8 +163,15 @@ class StoredFirstNumber(bonuses.Bonus):
     )
 
 
-@pytest.mark.parametrize("target", [one_step.DoubleQ(), off_policy.Retrace()])
-@pytest.mark.parametrize("end", ["source", "transition", "destination"])
+@pytest.mark.parametrize(
+  ("end", "target"),
+  [
+    ("source", one_step.DoubleQ()),
+    ("destination", one_step.DoubleQ()),
+    ("transition", off_policy.Retrace()),
+    ("destination", off_policy.Retrace()),
+  ],
+)
 def test_a_learners_bonus_counts_as_an_actors_does(end, target):
   """At the end that it names, and in each step of a return."""
   sample = make_sample(3)
