@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from explorax import exploration
 from explorax.agents.bonuses import counts, infogain, qu, rnd, td_error, tdu
 from explorax.agents.bonuses import types as bonus_types
 from explorax.environments import factory, specs, standard, testing
@@ -118,6 +119,18 @@ def test_rnd_tires_of_what_it_sees():
     lambda a, b: not np.array_equal(a, b), first.predictor, state.predictor
   )
   assert all(jax.tree.leaves(moved))
+
+
+def test_rnd_follows_the_schedule_of_its_learning_rate():
+  rate = exploration.Linear(0.0, 0.1, 1)  # 0 for the first update.
+  bonus = rnd.RND(hidden_sizes=(4,), output_size=2, learning_rate=rate).build(DENSE, 2)
+  given = inputs(np.zeros((1, 5)), np.zeros((1, 5, 2)), (0,) * 5, np.ones((5, 3)))
+  step, states = jax.jit(bonus.compute), [bonus.init(jax.random.PRNGKey(0))]
+  for _ in range(2):
+    states.append(step(states[-1], given)[1])
+  first, second, third = (jax.tree.leaves(state.predictor) for state in states)
+  assert all(map(np.array_equal, first, second))
+  assert not any(map(np.array_equal, second, third))
 
 
 def test_rnd_takes_nothing_from_padding():

@@ -75,17 +75,3 @@ def test_the_model_lasts_beyond_an_episode():
 def test_refuses_what_is_neither(spec):
   with pytest.raises(ValueError, match=r"PseudoCounts counts images .* use another"):
     SMALL.build(spec, 3)
-
-
-@pytest.mark.parametrize(
-  ("settings", "message"),
-  [
-    ({"side": 0}, "PseudoCounts.side is 0"),
-    ({"num_levels": 1}, "PseudoCounts.num_levels is 1"),
-    ({"depth": 5}, "PseudoCounts.depth is 5; use 0 to 4 neighbours"),
-    ({"num_buckets": 0}, "PseudoCounts.num_buckets is 0"),
-  ],
-)
-def test_refuses_settings(settings, message):
-  with pytest.raises(ValueError, match=message):
-    pseudo_counts.PseudoCounts(**settings)

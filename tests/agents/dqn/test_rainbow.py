@@ -112,12 +112,11 @@ def difference(loss, params: Tree, layer: str, name: str) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def rainbow(make_config, make_agent):
-  """The config, a first state, and the update, compiled once."""
+def rainbow(make_config, compiled):
+  """The config, a first state, and the update."""
   config = make_config(**RAINBOW, adam_eps=1.0, learning_rate=1.0)
-  learner = make_agent(config).learner
-  state = jax.jit(learner.init)(jax.random.PRNGKey(2))
-  return config, state, jax.jit(learner.update)
+  init, update = compiled(config)
+  return config, init(jax.random.PRNGKey(2)), update
 
 
 def silenced(params: Any) -> Any:
@@ -182,33 +181,22 @@ def test_values_are_the_means_of_distributions(make_config):
   np.testing.assert_allclose(q, np.sum(probs * ATOMS, axis=-1), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("num_members", [1, 3])
-def test_noisy_heads_without_their_noise_are_perceptrons(make_config, num_members):
-  """The general network and the perceptrons evaluated as one, given one another's."""
+def test_noise_reaches_every_member_by_itself(make_config):
+  """Without it, noisy heads on a shared torso are perceptrons."""
   spec = dm_env.specs.Array((2,), np.float32)
-  noisy = values_lib.make_values(
-    make_config(num_members=num_members, shared_torso=True, noisy_sigma=0.5), spec, A
-  )
-  plain = values_lib.make_values(
-    make_config(num_members=num_members, shared_torso=True), spec, A
-  )
+  settings = {"num_members": 3, "shared_torso": True}
+  noisy = values_lib.make_values(make_config(**settings, noisy_sigma=0.5), spec, A)
+  plain = values_lib.make_values(make_config(**settings), spec, A)
   assert noisy.is_noisy and not plain.is_noisy
-  params = jax.jit(noisy.init)(jax.random.key(0))
-  params = jax.tree.map(lambda p: p + 0.1, params)
+  params = jax.tree.map(lambda p: p + 0.1, jax.jit(noisy.init)(jax.random.key(0)))
   ((name, head),) = params.heads.items()
   means = params._replace(heads={name: {"w": head["w_mu"], "b": head["b_mu"]}})
   x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
-  q = plain.apply(means, (), x, None).q
-  np.testing.assert_allclose(
-    noisy.apply(params, (), x, None).q, q, rtol=1e-5, atol=1e-6
-  )
-  # Noise reaches every member, each by itself.
-  moved = noisy.apply(params, (), x, jax.random.key(1)).q - q
+  apply = jax.jit(noisy.apply)
+  q, found = plain.apply(means, (), x, None).q, apply(params, (), x, None).q
+  np.testing.assert_allclose(found, q, rtol=1e-5, atol=1e-6)
+  moved = apply(params, (), x, jax.random.key(1)).q - q
   assert np.abs(moved).max(axis=(1, 2)).min() > 1e-3
-  silent = silenced(params)
-  np.testing.assert_array_equal(
-    noisy.apply(silent, (), x, jax.random.key(1)).q, noisy.apply(silent, (), x, None).q
-  )
 
 
 def means_of(params: Any, shapes: Any) -> Any:
@@ -223,15 +211,10 @@ def means_of(params: Any, shapes: Any) -> Any:
   return jax.tree.unflatten(tree, arrays)
 
 
-@pytest.mark.parametrize("encoding", ["vector", "index"])
-def test_a_noisy_torso_without_its_noise_is_a_perceptron(make_config, encoding):
+def test_a_noisy_torso_without_its_noise_is_a_perceptron(make_config):
   """Noise in all layers, those of the torso too, and none without a key."""
-  if encoding == "vector":
-    spec = dm_env.specs.Array((2,), np.float32)
-    x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
-  else:
-    spec = dm_env.specs.BoundedArray((), np.int32, -1, 4)
-    x = np.array([-1, 0, 3, 3, 4, 1], np.int32)
+  spec = dm_env.specs.BoundedArray((), np.int32, -1, 4)
+  x = np.array([-1, 0, 3, 3, 4, 1], np.int32)
   sizes = {"hidden_sizes": (H, H)}
   noisy = values_lib.make_values(
     make_config(**sizes, noisy_sigma=0.5, noisy_torso=True), spec, A
@@ -248,38 +231,31 @@ def test_a_noisy_torso_without_its_noise_is_a_perceptron(make_config, encoding):
   # The noise of the torso alone, then that of the heads alone.
   for part in ("torso", "heads"):
     loud = silent._replace(**{part: getattr(params, part)})
-    moved = np.abs(apply(loud, (), x, key).q - q)
-    assert moved.max() > 1e-3
-    np.testing.assert_array_equal(apply(loud, (), x, key).q, apply(loud, (), x, key).q)
-    assert np.any(apply(loud, (), x, jax.random.key(2)).q != apply(loud, (), x, key).q)
+    found = apply(loud, (), x, key).q
+    assert np.abs(found - q).max() > 1e-3
+    np.testing.assert_array_equal(found, apply(loud, (), x, key).q)
+    assert np.any(apply(loud, (), x, jax.random.key(2)).q != found)
 
 
-def test_noisy_dqn_without_its_noise_learns_as_dqn(
-  make_config, make_agent, make_sample
-):
+def test_noisy_dqn_without_its_noise_learns_as_dqn(make_config, compiled, make_sample):
   """The same loss, and the same step of the means, if both begin alike."""
   settings = {"learning_rate": 0.05, "adam_eps": 1e-2}
-  plain_config = make_config(**settings)
-  plain, noisy = (
-    make_agent(config).learner
-    for config in (
-      plain_config,
-      make_config(**settings, noisy_sigma=0.5, noisy_torso=True),
-    )
-  )
-  start = jax.jit(noisy.init)(jax.random.PRNGKey(0))
+  plain = make_config(**settings)
+  plain_init, plain_update = compiled(plain)
+  init, update = compiled(make_config(**settings, noisy_sigma=0.5, noisy_torso=True))
+  start = init(jax.random.PRNGKey(0))
   params = silenced(jax.tree.map(lambda p: p + 0.1, start.params))
   # Other values than the online network's.
   target = silenced(jax.tree.map(lambda p: 1.5 * p - 0.1, start.params))
-  shapes = jax.eval_shape(plain.init, jax.random.PRNGKey(0)).params
-  state = jax.jit(plain.init)(jax.random.PRNGKey(0))
+  state = plain_init(jax.random.PRNGKey(0))
+  shapes = jax.eval_shape(lambda: state.params)
   state = state._replace(
     params=means_of(params, shapes), target_params=means_of(target, shapes)
   )
   start = start._replace(params=params, target_params=target)
-  sample = make_sample(0, plain_config)
-  expected, expected_output = jax.jit(plain.update)(state, sample)
-  new, output = jax.jit(noisy.update)(start, sample)
+  sample = make_sample(0, plain)
+  expected, expected_output = plain_update(state, sample)
+  new, output = update(start, sample)
   np.testing.assert_allclose(output.priorities, expected_output.priorities, rtol=1e-4)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5),
@@ -305,8 +281,6 @@ def test_priors_on_heads_of_any_kind(make_config):
   expected = jax.jit(without.apply)(params, (), x, key).q + 2.0 * prior_q
   q = apply(params, prior_params, x, key).q
   np.testing.assert_allclose(q, expected, rtol=1e-5)
-  gradients = jax.grad(lambda p: jnp.sum(apply(params, p, x, key).q ** 2))(prior_params)
-  assert not any(np.any(leaf) for leaf in jax.tree.leaves(gradients))
 
 
 def test_each_update_draws_its_noise_anew(rainbow, make_sample):
@@ -327,11 +301,6 @@ def test_each_update_draws_its_noise_anew(rainbow, make_sample):
   for part in ("params", "target_params"):
     noisy = state._replace(**{part: start.params})
     assert loss(noisy) != loss(noisy._replace(noise_key=jax.random.PRNGKey(5)))
-
-
-def test_without_noise_no_key_is_kept(make_config, make_agent):
-  state = make_agent(make_config(**C51)).learner.init(jax.random.PRNGKey(0))
-  assert state.noise_key == ()
 
 
 def act(agent, evaluation: bool, steps: int, env_steps: int = 0):
@@ -404,9 +373,8 @@ IMAGE = specs.EnvironmentSpec(
   [
     {**RAINBOW, "n_step": 1},
     {"num_members": 2, "shared_torso": True, "head_size": 3, "prior_scale": 1.0},
-    {"num_members": 2},
   ],
-  ids=["rainbow", "heads", "members apart"],
+  ids=["rainbow", "heads"],
 )
 def test_images_are_convolved_and_learnt_from(make_config, make_sample, changes):
   config = make_config(**changes)

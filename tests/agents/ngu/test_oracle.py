@@ -162,11 +162,6 @@ def test_states_that_are_not_there_are_refused(make_bonus, spec, changes, messag
   assert "\n" not in str(caught.value)
 
 
-def test_a_probe_of_oracle_states_is_refused():
-  with pytest.raises(ValueError, match="use the states learned or random"):
-    ngu.NeverGiveUp(states="oracle", probe=True)
-
-
 def test_the_probe_is_a_linear_classifier():
   rng = np.random.default_rng(0)
   params = {

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from explorax import exploration
 from explorax.agents.ngu import training
 
 
@@ -119,6 +120,33 @@ def test_l2_pulls_f_and_h_to_zero_where_there_is_nothing_to_learn(learned, windo
     np.testing.assert_allclose(step, -0.03 * np.sign(before)[large], rtol=0.05)
 
 
+def test_each_part_follows_its_own_schedule(make_bonus, oracle_spec):
+  """A part whose learning rate is 0 for the first update does not move in it."""
+  rng = np.random.default_rng(0)
+  rise, fall = exploration.Linear(0.0, 0.1, 1), exploration.Linear(0.1, 0.0, 1)
+  bonus = make_bonus(
+    oracle_spec,
+    embedding_learning_rate=rise,
+    rnd_learning_rate=fall,
+    probe=True,
+    probe_learning_rate=rise,
+  )
+  windows = (
+    rng.integers(0, 256, (2, 3, *oracle_spec.shape), dtype=np.uint8),
+    rng.integers(0, 3, (2, 3)).astype(np.int32),
+    np.full(2, 3, np.int32),
+  )
+  update = jax.jit(bonus.training.update)
+  first = jax.jit(bonus.training.init)(jax.random.PRNGKey(0))
+  second, _ = update(first, *windows)
+  third, _ = update(second, *windows)
+  for name, moves in (("embedding", 1), ("probe", 1), ("predictor", 0)):
+    states = [leaves(getattr(state, name)) for state in (first, second, third)]
+    for i in range(2):
+      same = all(map(np.array_equal, states[i], states[i + 1]))
+      assert same == (i != moves), name
+
+
 def test_last_frames():
   """Observations are 10 · window + row."""
   observation = 10 * np.arange(5)[:, None] + np.arange(6)[None]
@@ -135,11 +163,8 @@ def test_last_frames():
   np.testing.assert_array_equal(
     frames.mask, [[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 1, 1], [0, 0, 1]]
   )
-
-
-def test_last_frames_of_windows_shorter_than_they_are_many():
-  frames = training.last_frames(
+  short = training.last_frames(
     jnp.arange(2.0)[None], jnp.arange(2)[None], jnp.array([2]), 4
   )
-  np.testing.assert_array_equal(frames.observation, [[0, 0, 0, 1]])
-  np.testing.assert_array_equal(frames.mask, [[0, 0, 1, 1]])
+  np.testing.assert_array_equal(short.observation, [[0, 0, 0, 1]])
+  np.testing.assert_array_equal(short.mask, [[0, 0, 1, 1]])
