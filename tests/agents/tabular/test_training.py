@@ -184,23 +184,30 @@ def test_a_return_above_the_threshold_ends_the_run():
 
 
 def test_more_episodes_than_a_block_holds():
-  params = q_learning.Params(1.0, 1.0)
-  record = training.run_seeds(
-    q_learning.QLearning(16, 2),
-    exploration.EpsilonGreedy(1.0),
-    deep_sea.DeepSea(2),
-    params,
-    deep_sea.DeepSea(2).default_params(),
-    jax.random.split(jax.random.PRNGKey(0), 2),
-    num_episodes=400,
-    max_steps=700,
-  )
+  """And another seed, step size, limit or environment's parameter compiles nothing."""
+
+  def train(seed, step_size, max_steps):
+    return training.run_seeds(
+      q_learning.QLearning(16, 2),
+      exploration.EpsilonGreedy(1.0),
+      deep_sea.DeepSea(2),
+      q_learning.Params(step_size, 1.0),
+      deep_sea.DeepSea(2).default_params(),
+      jax.random.split(jax.random.PRNGKey(seed), 2),
+      num_episodes=400,
+      max_steps=max_steps,
+    )
+
+  record = train(0, 1.0, 700)
+  compiled = training.run_seeds._cache_size()
   np.testing.assert_array_equal(record.episodes, [350, 350])
   np.testing.assert_array_equal(record.lengths[:, :350], 2)
   np.testing.assert_array_equal(record.lengths[:, 350:], 0)
   # One way in four finds the treasure.
   found = np.asarray(record.returns[:, :350] > 0.9)
   assert 0.15 < found.mean() < 0.35
+  assert train(1, 0.1, 60).steps[0] == 60
+  assert training.run_seeds._cache_size() == compiled
 
 
 def _place(state, observation):
@@ -242,56 +249,49 @@ def test_first_visits_of_pairs():
     assert record.first_visits[place, action] == min(taken, default=60)
 
 
-# Beside Greedy and a fixed ε, with which other tests here learn.
-EXPLORERS = {
-  "decaying": (exploration.EpsilonGreedy(exploration.Linear(1.0, 0.1, 100)), 1),
-  "ez": (exploration.EzGreedy(0.2), 1),
-  "ez_thompson": (
-    exploration.EzGreedy(
-      0.2, of=exploration.Thompson(), duration=exploration.UniformDuration(5)
+EZ_THOMPSON = exploration.EzGreedy(
+  0.2, of=exploration.Thompson(), duration=exploration.UniformDuration(5)
+)
+
+
+@pytest.mark.parametrize(
+  ("rule", "members"),
+  [
+    (exploration.EpsilonGreedy(exploration.Linear(1.0, 0.1, 100)), 1),
+    (exploration.EpsilonGreedy(exploration.Alternating()), 1),
+    (exploration.EzGreedy(0.2), 1),
+    (EZ_THOMPSON, 3),
+    (exploration.Boltzmann(0.1), 3),
+    (exploration.MajorityVote(), 3),
+    (exploration.Ucb(), 3),
+    (exploration.Ucb(1.0, ddof=1, of=exploration.Thompson()), 3),
+    (exploration.Thompson(period_steps=3), 3),
+    (exploration.Ucb1(), 3),
+  ],
+)
+def test_every_rule_fits_into_the_loop(rule, members):
+  """States of rules keep their shapes and dtypes, which tracing finds out."""
+  record = jax.eval_shape(
+    lambda key: training.run(
+      q_learning.QLearning(8, 2, members),
+      rule,
+      CHAIN,
+      q_learning.Params(0.5, 0.9, mask_prob=0.5, initial_std=0.1),
+      CHAIN.default_params(),
+      key,
+      num_episodes=50,
     ),
-    3,
-  ),
-  "boltzmann": (exploration.Boltzmann(0.1), 3),
-  "alternating": (exploration.EpsilonGreedy(exploration.Alternating()), 1),
-  "vote": (exploration.MajorityVote(), 3),
-  "ucb": (exploration.Ucb(), 3),
-  "thompson_redrawn": (exploration.Thompson(period_steps=3), 3),
-  "q_ucb": (exploration.Ucb(1.0, ddof=1, of=exploration.Thompson()), 3),
-  "ucb1": (exploration.Ucb1(), 3),
-}
-
-
-@pytest.mark.parametrize("name", EXPLORERS)
-def test_every_rule_runs(name):
-  rule, members = EXPLORERS[name]
-  record = training.run_seeds(
-    q_learning.QLearning(8, 2, members),
-    rule,
-    CHAIN,
-    q_learning.Params(0.5, 0.9, mask_prob=0.5, initial_std=0.1),
-    CHAIN.default_params(),
-    jax.random.split(jax.random.PRNGKey(2), 2),
-    num_episodes=50,
-    max_steps=150,
+    jax.random.PRNGKey(2),
   )
-  assert record.learner.table.shape == (2, members, 8, 2)
-  assert np.ptp(np.asarray(record.learner.table).sum(axis=(1, 2, 3))) > 0
-  for i, count in enumerate(record.episodes):
-    lengths = np.asarray(record.lengths[i])
-    assert np.all((lengths[:count] >= 1) & (lengths[:count] <= 8))
-    assert count == 50 or record.steps[i] == 150
-    assert 0 <= record.steps[i] - lengths.sum() < 8
+  assert record.learner.table.shape == (members, 8, 2)
 
 
-@pytest.mark.parametrize("name", ["ez", "thompson_redrawn"])
-def test_a_batch_is_its_runs_one_by_one(name):
+def test_a_batch_is_its_runs_one_by_one():
   """Their episodes, and the runs, end at different steps."""
-  rule, members = EXPLORERS[name]
   batch, alone = (
     training.run_seeds(
-      q_learning.QLearning(25, 4, members),
-      rule,
+      q_learning.QLearning(25, 4, 3),
+      EZ_THOMPSON,
       ROOM,
       q_learning.Params(0.5, 0.9, mask_prob=0.5, initial_std=0.1),
       _limited(40),
@@ -309,50 +309,10 @@ def test_a_batch_is_its_runs_one_by_one(name):
   for one, other in zip(jax.tree.leaves(batch), jax.tree.leaves(alone), strict=True):
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
   assert len(set(np.asarray(batch.steps).tolist())) > 1
-
-
-def test_ez_with_durations_of_1_is_epsilon_greedy():
-  learner = q_learning.QLearning(25, 4)
-  keys = jax.random.split(jax.random.PRNGKey(3), 2)
-  ez, epsilon = (
-    training.run_seeds(
-      learner,
-      rule,
-      ROOM,
-      q_learning.Params(0.5, 0.9),
-      _limited(30),
-      keys,
-      num_episodes=20,
-      observe=room_index,
-    )
-    for rule in (
-      exploration.EzGreedy(0.3, duration=exploration.UniformDuration(1)),
-      exploration.EpsilonGreedy(0.3),
-    )
-  )
-  for one, other in zip(jax.tree.leaves(ez), jax.tree.leaves(epsilon), strict=True):
-    np.testing.assert_array_equal(one, other)
-  assert np.asarray(ez.returns).sum() > 0
-
-
-def test_one_hot_observations_are_their_indices():
-  learner = q_learning.QLearning(25, 4)
-  keys = jax.random.split(jax.random.PRNGKey(4), 2)
-  shown, indexed = (
-    training.run_seeds(
-      learner,
-      exploration.EpsilonGreedy(0.3),
-      ROOM,
-      q_learning.Params(0.5, 0.9),
-      _limited(30),
-      keys,
-      num_episodes=20,
-      observe=observe,
-    )
-    for observe in (None, room_index)
-  )
-  np.testing.assert_array_equal(shown.learner.table, indexed.learner.table)
-  np.testing.assert_array_equal(shown.lengths, indexed.lengths)
+  for i, count in enumerate(batch.episodes):
+    lengths = np.asarray(batch.lengths[i])
+    assert np.all((lengths[:count] >= 1) & (lengths[:count] <= 40))
+    assert 0 <= batch.steps[i] - lengths.sum() < 40
 
 
 def test_q_learning_finds_the_best_stop_in_the_chain():
@@ -458,27 +418,6 @@ def test_each_seed_in_an_environment_of_its_own():
     environment_per_seed=True,
   )
   np.testing.assert_array_equal(record.lengths, [[2, 2, 2], [5, 5, 5]])
-
-
-def test_other_values_compile_nothing_anew():
-  def train(seed, step_size, max_steps, limit):
-    return training.run_seeds(
-      q_learning.QLearning(25, 4),
-      exploration.EzGreedy(0.25),
-      ROOM,
-      q_learning.Params(step_size, 0.9),
-      _limited(limit),
-      jax.random.split(jax.random.PRNGKey(seed), 2),
-      num_episodes=70,
-      max_steps=max_steps,
-      observe=room_index,
-    )
-
-  first = train(0, 0.5, 50, 9)
-  compiled = training.run_seeds._cache_size()
-  second = train(1, 0.1, 60, 11)
-  assert training.run_seeds._cache_size() == compiled
-  assert first.steps[0] == 50 and second.steps[0] == 60
 
 
 def test_what_is_no_run():
