@@ -4,8 +4,6 @@ A bonus returns r_int alone; β scales it in `scaling` and nowhere else.
 """
 
 import abc
-import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,21 +20,7 @@ def check_end(end: str) -> None:
     )
 
 
-@functools.partial(
-  jax.tree_util.register_dataclass,
-  data_fields=[
-    "td",
-    "a_tm1",
-    "q_tm1",
-    "q_t",
-    "observation_tm1",
-    "observation_t",
-    "mask",
-  ],
-  meta_fields=["end"],
-)
-@dataclasses.dataclass(frozen=True)
-class Inputs:
+class Inputs(NamedTuple):
   """What a bonus in the learner sees of N transitions, without gradients.
 
   Attributes:
@@ -47,7 +31,7 @@ class Inputs:
       destination.
     observation_tm1, observation_t: `[N, ...]`, encoded.
     mask: float32 `[N]`, 1 where the transition is real and is trained on.
-    end: of the bonus, which says what `q` and `observation` are.
+    q, observation: at the end that the bonus speaks of; else at the source.
   """
 
   td: jax.Array
@@ -57,60 +41,49 @@ class Inputs:
   observation_tm1: jax.Array
   observation_t: jax.Array
   mask: jax.Array
-  end: str
+  q: jax.Array
+  observation: jax.Array
 
-  def __post_init__(self):
-    check_end(self.end)
 
-  @classmethod
-  def of_windows(
-    cls,
-    td: jax.Array,
-    action: jax.Array,
-    q_tm1: jax.Array,
-    q_t: jax.Array,
-    observation: jax.Array,
-    mask: jax.Array,
-    end: str,
-  ) -> "Inputs":
-    """The B · T transitions of windows of T + 1 rows.
+def inputs_of_windows(
+  td: jax.Array,
+  action: jax.Array,
+  q_tm1: jax.Array,
+  q_t: jax.Array,
+  observation: jax.Array,
+  mask: jax.Array,
+  end: str,
+) -> Inputs:
+  """The B · T transitions of windows of T + 1 rows.
 
-    Args:
-      td: `[K, B, T]`.
-      action: int32 `[B, T + 1]`.
-      q_tm1, q_t: `[K, B, T, A]`.
-      observation: `[B, T + 1, ...]`.
-      mask: float32 `[B, T]`.
-      end: of the bonus.
-    """
+  Args:
+    td: `[K, B, T]`.
+    action: int32 `[B, T + 1]`.
+    q_tm1, q_t: `[K, B, T, A]`.
+    observation: `[B, T + 1, ...]`.
+    mask: float32 `[B, T]`.
+    end: of the bonus.
+  """
+  check_end(end)
 
-    def flat(x: jax.Array) -> jax.Array:
-      return jnp.reshape(x, (-1, *x.shape[2:]))
+  def flat(x: jax.Array, axis: int = 0) -> jax.Array:
+    return jnp.reshape(x, (*x.shape[:axis], -1, *x.shape[axis + 2 :]))
 
-    def flat_members(x: jax.Array) -> jax.Array:
-      return jnp.reshape(x, (x.shape[0], -1, *x.shape[3:]))
-
-    inputs = cls(
-      td=flat_members(td),
-      a_tm1=flat(action[:, :-1]),
-      q_tm1=flat_members(q_tm1),
-      q_t=flat_members(q_t),
-      observation_tm1=flat(observation[:, :-1]),
-      observation_t=flat(observation[:, 1:]),
-      mask=flat(mask),
-      end=end,
-    )
-    return jax.lax.stop_gradient(inputs)
-
-  @property
-  def observation(self) -> jax.Array:
-    """`[N, ...]`, at the end that the bonus speaks of; else at the source."""
-    return self.observation_t if self.end == "destination" else self.observation_tm1
-
-  @property
-  def q(self) -> jax.Array:
-    """`[K, N, A]`, at the end that the bonus speaks of; else at the source."""
-    return self.q_t if self.end == "destination" else self.q_tm1
+  q_tm1, q_t = flat(q_tm1, 1), flat(q_t, 1)
+  observation_tm1, observation_t = flat(observation[:, :-1]), flat(observation[:, 1:])
+  at_destination = end == "destination"
+  inputs = Inputs(
+    td=flat(td, 1),
+    a_tm1=flat(action[:, :-1]),
+    q_tm1=q_tm1,
+    q_t=q_t,
+    observation_tm1=observation_tm1,
+    observation_t=observation_t,
+    mask=flat(mask),
+    q=q_t if at_destination else q_tm1,
+    observation=observation_t if at_destination else observation_tm1,
+  )
+  return jax.lax.stop_gradient(inputs)
 
 
 class LearnerBonus(NamedTuple):

@@ -117,7 +117,7 @@ def make_learner(
       extrinsic = td[..., None]
       if windows.n > 1:
         extrinsic = apply_target(mean_td, each, rewards)
-      inputs = bonus_types.Inputs.of_windows(
+      inputs = bonus_types.inputs_of_windows(
         extrinsic[:num_exploiters],
         windows.action,
         each[0].q_tm1[:num_exploiters],

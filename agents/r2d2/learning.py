@@ -170,7 +170,7 @@ def make_learner(
     a_tm1 = batch.action[:, :-1]
     q_a = jnp.take_along_axis(q[:, :, :-1], a_tm1[None, ..., None], axis=-1)[..., 0]
     td = tx.apply_inv(td + q_a) - tx.apply_inv(q_a)
-    return bonus_types.Inputs.of_windows(
+    return bonus_types.inputs_of_windows(
       td,
       batch.action,
       tx.apply_inv(q[:, :, :-1]),

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax.agents import ranges
+
 
 class Features(Protocol):
   """A function of observations, hashable (a frozen dataclass)."""
@@ -46,8 +48,7 @@ class FourierBasis:
   total_order: bool = False  # Only c with Σ c_i ≤ n.
 
   def __post_init__(self):
-    if self.order < 0:
-      raise ValueError(f"FourierBasis.order is {self.order}; it must be at least 0.")
+    ranges.at_least(self, 0, "order")
     if not self.low or len(self.low) != len(self.high):
       raise ValueError(
         f"FourierBasis has low={self.low} and high={self.high}; each dimension of the "

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from explorax import losses
+from explorax.agents import ranges
 from explorax.agents.tabular import types
 
 
@@ -60,11 +61,7 @@ class QLearning:
   on_policy = False
 
   def __post_init__(self):
-    for name in ("num_states", "num_actions", "num_members"):
-      if getattr(self, name) < 1:
-        raise ValueError(
-          f"QLearning.{name} is {getattr(self, name)}; it must be at least 1."
-        )
+    ranges.at_least(self, 1, "num_states", "num_actions", "num_members")
 
   def init(self, key: jax.Array, params: Params) -> State:
     values_key, mask_key = jax.random.split(key)

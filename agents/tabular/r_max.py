@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from explorax.agents import ranges
 from explorax.agents.tabular import q_learning, types
 
 
@@ -75,11 +76,7 @@ class RMax:
   on_policy = False
 
   def __post_init__(self):
-    for name in ("num_states", "num_actions", "threshold"):
-      if getattr(self, name) < 1:
-        raise ValueError(
-          f"RMax.{name} is {getattr(self, name)}; it must be at least 1."
-        )
+    ranges.at_least(self, 1, "num_states", "num_actions", "threshold")
 
   def init(self, key: jax.Array, params: Params) -> State:
     del key

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from explorax.agents import ranges
 from explorax.agents.tabular import fourier, types
 
 
@@ -60,10 +61,7 @@ class SarsaLambda:
   on_policy = True
 
   def __post_init__(self):
-    if self.num_actions < 1:
-      raise ValueError(
-        f"SarsaLambda.num_actions is {self.num_actions}; it must be at least 1."
-      )
+    ranges.at_least(self, 1, "num_actions")
 
   def init(self, key: jax.Array, params: Params) -> State:
     shape = self.num_actions, self.features.num_features

@@ -20,9 +20,8 @@ DENSE = dm_env.specs.Array((3,), np.float32)
 INDEX = specs.make_encoding(specs.OneHotArray((2, 3))).spec
 
 
-def inputs(
-  td, q_tm1, a_tm1=(0,), observation=None, mask=None, end="transition"
-) -> bonus_types.Inputs:
+def inputs(td, q_tm1, a_tm1=(0,), observation=None, mask=None) -> bonus_types.Inputs:
+  """Transitions whose destinations are their sources and 1."""
   observation = np.zeros((len(a_tm1), 3)) if observation is None else observation
   mask = np.ones(len(a_tm1)) if mask is None else mask
   q_tm1 = jnp.asarray(q_tm1, jnp.float32)
@@ -35,7 +34,8 @@ def inputs(
     observation_tm1=observation,
     observation_t=observation + 1,
     mask=jnp.asarray(mask, jnp.float32),
-    end=end,
+    q=q_tm1,
+    observation=observation,
   )
 
 
