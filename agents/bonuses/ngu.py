@@ -18,8 +18,7 @@ import optax
 
 from explorax import exploration, losses, networks
 from explorax.agents import ranges
-from explorax.agents.bonuses import types
-from explorax.agents.ngu import rows_of_state, training
+from explorax.agents.bonuses import ngu_states, ngu_training, types
 from explorax.exploration import schedules
 
 STATES = ("learned", "random", "oracle")
@@ -105,7 +104,7 @@ class NeverGiveUp(types.Bonus):
       ValueError: for oracle states, or a probe, of observations that do not have
         them, and for observations that the torso cannot take.
     """
-    seen, look = rows_of_state.make_look(observation_spec)
+    seen, look = ngu_states.make_look(observation_spec)
     f = rnd = read = None
     optimizers = {}
     if self.states != "oracle":
@@ -128,8 +127,8 @@ class NeverGiveUp(types.Bonus):
       )
       optimizers["predictor"] = optax.adam(self.rnd_learning_rate)
     if self.probe:
-      read = rows_of_state.make_reader(
-        "probe is True", observation_spec, rows_of_state.POSITION
+      read = ngu_states.make_reader(
+        "probe is True", observation_spec, ngu_states.POSITION
       )
       optimizers["probe"] = optax.adam(self.probe_learning_rate)
     return types.ActorBonus(
@@ -137,7 +136,7 @@ class NeverGiveUp(types.Bonus):
       init=self._init,
       begin_episode=self._begin_episode,
       observe=self._make_observe(f, rnd, observation_spec),
-      training=training.make_training(
+      training=ngu_training.make_training(
         f,
         rnd,
         self.embedding_size if self.probe else None,
@@ -151,7 +150,7 @@ class NeverGiveUp(types.Bonus):
     )
 
   def _init(self) -> ActorState:
-    size = rows_of_state.ORACLE_SIZE if self.states == "oracle" else self.embedding_size
+    size = ngu_states.ORACLE_SIZE if self.states == "oracle" else self.embedding_size
     return ActorState(
       exploration.init_episodic_memory(self.memory_capacity, size),
       exploration.init_moments(),
@@ -172,18 +171,21 @@ class NeverGiveUp(types.Bonus):
     rnd: networks.RNDNetworks | None,
     observation_spec: dm_env.specs.Array,
   ) -> Callable[..., tuple[jax.Array, ActorState]]:
-    look = rows_of_state.make_look(observation_spec)[1]
-    oracle = None if f else rows_of_state.make_oracle(observation_spec)
+    look = ngu_states.make_look(observation_spec)[1]
+    oracle = None if f else ngu_states.make_oracle(observation_spec)
 
-    def controllable(weights: training.Weights, observation: jax.Array) -> jax.Array:
+    def controllable(
+      weights: ngu_training.Weights, observation: jax.Array
+    ) -> jax.Array:
       """The controllable state of x, float32 `[D]`."""
-      if f is None:
+      if oracle is not None:
         return oracle(observation)
+      assert f is not None
       params = networks.EmbeddingParams(weights.embedding, ())
       return f.embed(params, look(observation)[None])[0]
 
     def observe(
-      weights: training.Weights,
+      weights: ngu_training.Weights,
       state: ActorState,
       observation: jax.Array,
       action: jax.Array,

@@ -8,8 +8,7 @@ import pytest
 
 from explorax import exploration
 from explorax.agents import types
-from explorax.agents.bonuses import ngu
-from explorax.agents.ngu import probe, rows_of_state
+from explorax.agents.bonuses import ngu, ngu_probe, ngu_states
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
 from explorax.environments import specs
@@ -46,7 +45,7 @@ STATES = np.array(
 
 
 def test_oracle_states_are_place_room_and_keys(oracle_spec):
-  oracle = rows_of_state.make_oracle(oracle_spec)
+  oracle = ngu_states.make_oracle(oracle_spec)
   states = oracle(jnp.asarray(np.stack(pictures(oracle_spec, STATES))))
   assert states.dtype == np.float32
   np.testing.assert_array_equal(states, STATES * np.array([1, 1, 32, 32]))
@@ -57,7 +56,7 @@ def test_the_entries_are_found_by_their_names():
   spec = specs.ImageWithState((6, 5, 1), names)
   (picture,) = pictures(spec, [(4, 9, 2, 235, 77)])
   np.testing.assert_array_equal(
-    rows_of_state.make_oracle(spec)(picture), [77, 235, 64, 128]
+    ngu_states.make_oracle(spec)(picture), [77, 235, 64, 128]
   )
 
 
@@ -166,14 +165,14 @@ def test_the_probe_is_a_linear_classifier():
   rng = np.random.default_rng(0)
   params = {
     name: rng.normal(size=x.shape).astype(np.float32)
-    for name, x in probe.init(3).items()
+    for name, x in ngu_probe.init(3).items()
   }
   embedding = rng.normal(size=(6, 3)).astype(np.float32)
   state = rng.integers(0, 256, (6, 3), dtype=np.uint8)
   mask = np.array([1, 1, 0, 1, 1, 1], np.float32)
   for i in range(3):  # A frame of which all is found.
     state[1, i] = np.argmax(embedding[1] @ params["w"][i] + params["b"][i])
-  value, metrics = jax.jit(probe.loss)(params, embedding, state, mask)
+  value, metrics = jax.jit(ngu_probe.loss)(params, embedding, state, mask)
   total = 0.0
   for i, name in enumerate(("x", "y", "room")):
     losses, hits, gaps = [], [], []
@@ -193,13 +192,13 @@ def test_the_probe_is_a_linear_classifier():
       expected = np.sqrt(np.mean(gaps))
       np.testing.assert_allclose(metrics[f"probe_error_{name}"], expected, 1e-5)
   np.testing.assert_allclose(value, total, rtol=1e-5)
-  gradient = jax.grad(lambda x: probe.loss(params, x, state, mask)[0])(embedding)
+  gradient = jax.grad(lambda x: ngu_probe.loss(params, x, state, mask)[0])(embedding)
   np.testing.assert_array_equal(gradient, np.zeros_like(embedding))
 
 
 def test_an_untrained_probe_guesses():
   mask, state = np.ones(4, np.float32), np.full((4, 3), 7, np.uint8)
-  _, metrics = probe.loss(probe.init(2), jnp.ones((4, 2)), state, mask)
+  _, metrics = ngu_probe.loss(ngu_probe.init(2), jnp.ones((4, 2)), state, mask)
   np.testing.assert_allclose(metrics["probe_loss_x"], np.log(256), rtol=1e-6)
   assert metrics["probe_accuracy_room"] == 0.0
 

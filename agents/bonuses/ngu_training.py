@@ -9,8 +9,7 @@ import optax
 
 from explorax import losses, networks
 from explorax.agents import updates
-from explorax.agents.bonuses import types
-from explorax.agents.ngu import probe, rows_of_state
+from explorax.agents.bonuses import ngu_probe, ngu_states, types
 
 
 class TrainingState(NamedTuple):
@@ -53,8 +52,8 @@ def make_training(
   rnd: networks.RNDNetworks | None,
   probe_size: int | None,
   optimizers: Mapping[str, optax.GradientTransformation],
-  look: rows_of_state.Look,
-  read: rows_of_state.Look | None,
+  look: ngu_states.Look,
+  read: ngu_states.Look | None,
   num_frames: int,
 ) -> types.Training:
   """Trains f and h, RND's predictor and the probe on the last frames of windows.
@@ -109,7 +108,7 @@ def make_training(
     assert read is not None
     controllable = _flat(embed(state.embedding, frames))
     targets = _flat(read(frames.observation))
-    return probe.loss(params, controllable, targets, _flat(frames.mask))
+    return ngu_probe.loss(params, controllable, targets, _flat(frames.mask))
 
   loss_of = {
     "embedding": inverse_dynamics,
@@ -123,7 +122,7 @@ def make_training(
       embedding=() if f is None else f.init(keys[0]),
       predictor=() if rnd is None else rnd.predictor.init(keys[1]),
       target=() if rnd is None else rnd.target.init(keys[2]),
-      probe=() if probe_size is None else probe.init(probe_size),
+      probe=() if probe_size is None else ngu_probe.init(probe_size),
       opt_states={},
     )
     opt_states = {name: o.init(getattr(state, name)) for name, o in optimizers.items()}

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.agents.bonuses import ngu
-from explorax.agents.ngu import training
+from explorax.agents.bonuses import ngu, ngu_training
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
 from explorax.agents.r2d2 import learning
@@ -32,7 +31,7 @@ class Variables:
     assert names == ["params"]
     self.num_fetches += 1
     n = np.float32(self.num_fetches)
-    return [learning.Weights(n, n, training.Weights(n, n, n))]
+    return [learning.Weights(n, n, ngu_training.Weights(n, n, n))]
 
 
 def telling_core() -> types.ActorCore:

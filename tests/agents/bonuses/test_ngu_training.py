@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents.ngu import training
+from explorax.agents.bonuses import ngu_training
 
 
 def leaves(tree):
@@ -152,7 +152,7 @@ def test_last_frames():
   observation = 10 * np.arange(5)[:, None] + np.arange(6)[None]
   action = 100 + observation
   num_transitions = np.array([5, 6, 3, 1, 0], np.int32)
-  frames = training.last_frames(
+  frames = ngu_training.last_frames(
     jnp.asarray(observation), jnp.asarray(action), jnp.asarray(num_transitions), 3
   )
   np.testing.assert_array_equal(
@@ -163,7 +163,7 @@ def test_last_frames():
   np.testing.assert_array_equal(
     frames.mask, [[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 1, 1], [0, 0, 1]]
   )
-  short = training.last_frames(
+  short = ngu_training.last_frames(
     jnp.arange(2.0)[None], jnp.arange(2)[None], jnp.array([2]), 4
   )
   np.testing.assert_array_equal(short.observation, [[0, 0, 0, 1]])

@@ -5,9 +5,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from explorax.agents.ngu import rows_of_state
+from explorax.agents.bonuses import ngu_states
 
-TARGETS = rows_of_state.POSITION
+TARGETS = ngu_states.POSITION
 _NUM_CLASSES = 256  # Whatever a byte may hold.
 
 
