@@ -23,10 +23,9 @@ _PLAIN_PERIOD = 20.0  # Seconds between plain lines, unless a tenth passes soone
 _PLAIN_MIN_PERIOD = 1.0  # Seconds between plain lines in any case.
 _MIN_BAR, _MAX_BAR = 6, 24  # Characters that the text must leave to the bar.
 _SPEED_SPAN = 30.0  # Seconds over which a run's speed and time left are measured.
-# The time left of tasks is shown after this share of the work, or so many seconds of
-# it: the first moments of long tasks would be far off.
+# The time left of tasks is shown after this share of the work: before it, it would be
+# far off.
 _MIN_SHARE = 0.05
-_MIN_SECONDS = 10.0
 
 # Of an exploring agent's last episode: name → its label in the line.
 _SHOWN_METRICS = {
@@ -190,7 +189,6 @@ class TaskProgress:
     self,
     console: console_lib.Console,
     weights: Sequence[float],
-    workers: int,
     clock: Clock = time.monotonic,
   ):
     """Starts the clock.
@@ -198,19 +196,14 @@ class TaskProgress:
     Args:
       console: for the display.
       weights: of the tasks to be computed: the work of each.
-      workers: how many tasks are computed side by side.
       clock: seconds.
     """
     self._display = Display(console, clock)
     self._weights = list(weights)
-    self._workers = min(workers, len(self._weights))
     self._clock = clock
+    self._began = clock()
     self._shares = [0.0] * len(self._weights)
     self._finished: set[int] = set()
-    # (seconds, work done) when work was seen first and last. Where tasks report
-    # shares, what precedes the first report is starting and compiling.
-    self._first = self._last = (clock(), 0.0)
-    self._has_shares = False
 
   def finish(self, index: int) -> None:
     """The task of that index is done, or has failed."""
@@ -219,40 +212,24 @@ class TaskProgress:
 
   def update(self, shares: Mapping[int, float]) -> None:
     """Takes in the shares done of tasks under way, and shows them if it is time to."""
-    before = self._shares.copy()
     for index, share in shares.items():
       self._shares[index] = 1.0 if index in self._finished else min(1.0, share)
-    if self._shares != before:
-      self._last = self._clock(), self._work()
-      is_first = not self._has_shares and any(0 < share < 1 for share in self._shares)
-      if is_first or self._last[1] < self._first[1]:  # Or a task is tried again.
-        self._first, self._has_shares = self._last, True
     self._display.update(self._fraction(), self._text)
 
   def left(self) -> float | None:
-    """Seconds until all is done at the pace so far; None before enough was seen."""
-    (start, done_before), (end, done) = self._first, self._last
-    work = done - done_before
-    is_long = self._has_shares and end - start >= _MIN_SECONDS
-    if work <= 0 or not (is_long or self._fraction() >= _MIN_SHARE):
+    """Seconds until all is done at the pace so far; None before a twentieth is."""
+    fraction = self._fraction()
+    if fraction < _MIN_SHARE:
       return None
-    pace = self._workers * (end - start) / work
-    rest = [
-      weight * (1 - share)
-      for weight, share in zip(self._weights, self._shares, strict=True)
-    ]
-    longest = max(sum(rest) / self._workers, *rest, 0.0)
-    return max(0.0, pace * longest - (self._clock() - end))
+    return (self._clock() - self._began) * (1 - fraction) / fraction
 
   def close(self) -> None:
     """Removes the bar; the next update draws it again."""
     self._display.close()
 
-  def _work(self) -> float:
-    return sum(w * s for w, s in zip(self._weights, self._shares, strict=True))
-
   def _fraction(self) -> float:
-    return self._work() / sum(self._weights)
+    done = sum(w * s for w, s in zip(self._weights, self._shares, strict=True))
+    return done / sum(self._weights)
 
   def _text(self) -> str:
     text = f"{len(self._finished)} of {len(self._weights)} tasks"

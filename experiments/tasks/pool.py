@@ -121,19 +121,17 @@ class Pool:
     missing = [index for index, each in enumerate(done) if each is None]
     if not missing or self.is_stopped():
       return done
-    mark = store.mark()
     assignments = [
       worker_lib.Assignment(
         function,
         {**task.settings, **task.context},
-        str(store.unfinished(task)),
-        mark,
+        store.unfinished(task),
       )
       for task in (tasks[i] for i in missing)
     ]
     num_workers = self._connect()
     weights = [tasks[i].weight for i in missing]
-    progress = progress_lib.TaskProgress(self._console, weights, num_workers)
+    progress = progress_lib.TaskProgress(self._console, weights)
     running = self._attempts(assignments, num_workers, store, progress.update)
     with contextlib.closing(progress), contextlib.closing(running):
       for index, outcome, again in running:

@@ -12,11 +12,8 @@ import fcntl
 import hashlib
 import io
 import json
-import os
 import pathlib
-import secrets
 import shutil
-import socket
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -30,7 +27,6 @@ from explorax.experiments.tasks import types
 
 _META = "__task__"  # The name of the entry that is no array.
 _DIGITS = 10  # Of a digest.
-_TOKEN = ".machine"
 
 # What numpy, zipfile and json raise at files that are cut short or damaged.
 _UNREADABLE = (
@@ -140,20 +136,6 @@ class Store:
     """The folder for what the task needs to be resumed."""
     return self._file(task, ".unfinished").absolute()
 
-  def mark(self) -> str:
-    """Marks the folder, so that other machines can tell whether they see it.
-
-    Returns:
-      What `is_here` takes.
-
-    Raises:
-      OutputError: if it cannot be written.
-    """
-    token = secrets.token_hex(8)
-    name = str(pathlib.PurePosixPath(self._folder, _TOKEN))
-    self.directory.write(name, lambda file: file.write(token.encode()))
-    return f"{token} {self._path.absolute()}"
-
   def _relative(self, task: types.Task, suffix: str) -> str:
     text = json.dumps(_plain(task.settings), sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
@@ -163,44 +145,21 @@ class Store:
     return self.directory.path / self._relative(task, suffix)
 
 
-def is_here(mark: str) -> bool:
-  """Whether this machine sees the folder that was marked."""
-  token, _, folder = mark.partition(" ")
-  try:
-    return pathlib.Path(folder, _TOKEN).read_text(encoding="utf-8") == token
-  except (OSError, ValueError):
-    return False
-
-
 @contextlib.contextmanager
 def locked(directory: pathlib.Path) -> Iterator[None]:
-  """Keeps a second process from computing the same tasks at the same time.
+  """Keeps a second process from writing the checkpoints of the same tasks.
 
   Raises:
-    SetUpError: if another process has locked the directory, with that one's id.
-    OutputError: if the lock cannot be written.
+    SetUpError: if another process has locked the directory.
   """
-  path = directory / "tasks.lock"
-  try:
-    file = open(path, "a+")  # noqa: SIM115 (closed below)
-  except OSError as error:
-    raise errors.OutputError(
-      f"{path} could not be written ({error.strerror})."
-    ) from error
-  with file:
+  with open(directory / "tasks.lock", "w") as file:
     try:
       fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-      file.seek(0)
-      owner = file.read().strip() or "another process"
+    except BlockingIOError as error:
       raise errors.SetUpError(
-        f"another command computes in {directory} ({owner}); wait for it, stop it, or "
-        "choose another --output."
+        f"another command computes in {directory}; wait for it, stop it, or choose "
+        "another --output."
       ) from error
-    with contextlib.suppress(OSError):  # For people; flock holds without it.
-      file.truncate(0)
-      file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-      file.flush()
     yield
 
 

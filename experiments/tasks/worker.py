@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from explorax.experiments import threads, versions
-from explorax.experiments.tasks import store, types
+from explorax.experiments.tasks import types
 
 _PERIOD = 0.2  # Seconds between two reports of an attempt.
 
@@ -43,13 +43,11 @@ class Assignment(NamedTuple):
     function: `module:function`.
     settings: of the task, and its context.
     folder: where it may keep what it needs to be resumed.
-    mark: of `Store.mark`; machines that do not see it use no folder.
   """
 
   function: str
   settings: types.Settings
-  folder: str
-  mark: str
+  folder: pathlib.Path
 
 
 def attempt(assignment: Assignment, report: Any) -> Outcome:
@@ -63,13 +61,12 @@ def attempt(assignment: Assignment, report: Any) -> Outcome:
     InterruptedTaskError: if `report` raises it.
   """
   start = time.monotonic()
-  folder = pathlib.Path(assignment.folder) if store.is_here(assignment.mark) else None
+  folder = assignment.folder
   tick = types.Tick(report, folder)
   try:
     results = find(assignment.function)(assignment.settings, tick)
   except (Exception, SystemExit) as error:  # A SystemExit would end the process.
-    if folder is not None:  # It would fail in the same way again.
-      shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     problem = f"{type(error).__name__}: {str(error).rstrip('.')}{_place(error)}"
     return Outcome(None, problem, traceback.format_exc(), time.monotonic() - start)
   seconds = tick.seconds_before + time.monotonic() - start

@@ -152,80 +152,17 @@ def test_a_reader_that_has_gone_does_not_end_the_run():
     stream.write("and Python's own flush at the end does not fail")
 
 
-def begin(clock, weights, workers=1):
+def test_tasks_take_as_long_as_they_weigh(clock):
   stream = io.StringIO()
-  shown = progress.TaskProgress(console.Console(stream), weights, workers, clock)
-  return shown, stream
-
-
-def test_tasks_side_by_side(clock):
-  shown, stream = begin(clock, [10] * 8, workers=2)
-  for first in (0, 2):
-    for share in (0.01, 0.5):
-      shown.update({first: share, first + 1: share})
-      clock.now += 10
-    shown.finish(first)
-    shown.finish(first + 1)
-  assert shown.left() == pytest.approx(40, rel=0.05)
-  assert stream.getvalue().splitlines()[-1].startswith(" 44% | 3 of 8 tasks | 0:5")
-
-
-def test_starting_and_compiling_are_no_part_of_the_pace(clock):
-  shown, _ = begin(clock, [100, 100])
-  clock.now += 50
-  shown.update({0: 0.1})
-  clock.now += 10
-  shown.update({0: 0.2})
-  assert shown.left() == pytest.approx(180)
-
-
-def test_a_short_task_says_nothing_of_long_ones(clock):
-  shown, _ = begin(clock, [1, 1000], workers=2)
+  shown = progress.TaskProgress(console.Console(stream), [10, 10, 40, 40], clock)
+  clock.now += 20
+  shown.update({0: 0.25, 1: 0.2})
+  assert shown.left() is None  # Too little to tell.
   clock.now += 20
   shown.finish(0)
-  assert shown.left() is None  # 20 s for a thousandth would mean hours.
-  for share in (0.01, 0.02, 0.03):
-    clock.now += 9
-    shown.update({1: share})
-  assert shown.left() == pytest.approx(2 * 900 * 0.97)  # One of the two is idle.
-
-
-def test_the_longest_of_the_rest_is_waited_for(clock):
-  shown, _ = begin(clock, [10, 10, 100], workers=2)
-  shown.update({0: 0.001, 1: 0.001})
-  clock.now += 10
-  shown.finish(0)
   shown.finish(1)
-  assert shown.left() == pytest.approx(100, rel=0.01)
-
-
-def test_a_task_continues_between_two_reports(clock):
-  shown, _ = begin(clock, [10])
-  shown.update({0: 0.25})
-  clock.now += 10
-  assert shown.left() is None  # One report says nothing of the pace.
-  shown.update({0: 0.5})
-  assert shown.left() == pytest.approx(20)
-  clock.now += 15
-  assert shown.left() == pytest.approx(5)
-
-
-def test_a_task_that_is_tried_again_restarts(clock):
-  shown, _ = begin(clock, [10, 10])
-  shown.update({0: 0.5})
-  clock.now += 40
-  shown.update({0: 0.1})
-  clock.now += 10
-  shown.update({0: 0.2})
-  assert shown.left() == pytest.approx(180)
-
-
-def test_tasks_that_report_nothing_take_as_long_as_they_weigh(clock):
-  shown, _ = begin(clock, [10, 10, 40])
-  assert shown.left() is None
-  clock.now += 15
-  shown.finish(0)
-  assert shown.left() == pytest.approx(15 + 60)
-  clock.now += 15
-  shown.finish(1)
-  assert shown.left() == pytest.approx(60)
+  shown.update({2: 0.5, 0: 0.1})  # What is finished stays so.
+  assert shown.left() == pytest.approx(40 * 60 / 40)
+  assert stream.getvalue().splitlines()[-1] == " 12% | 1 of 4 tasks | 4:53 left"
+  shown.update({2: 0.0})  # It is tried again.
+  assert shown.left() == pytest.approx(40 * 80 / 20)

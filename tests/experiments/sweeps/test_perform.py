@@ -227,9 +227,9 @@ def test_an_agent_sees_every_transition_once(module):
     ("other_arguments", "its signature is"),
   ],
 )
-def test_what_an_agent_does_wrong_is_said(module, name, message):
+def test_what_an_agent_does_wrong_is_said(module, name, message, tmp_path):
   settings = _settings(f"{module}:{name}")
-  outcome = worker.attempt(worker.Assignment(perform.FUNCTION, settings, "", ""), id)
+  outcome = worker.attempt(worker.Assignment(perform.FUNCTION, settings, tmp_path), id)
   assert outcome.results is None and message in outcome.problem
   assert ".py, line " in outcome.problem and "Traceback" in outcome.details
 

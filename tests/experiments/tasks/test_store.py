@@ -1,9 +1,5 @@
 """What is kept of tasks: whole or absent, and never of something else."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -74,29 +70,9 @@ def test_failures_and_unfinished_work_last_until_the_task_is_done(tmp_path):
   assert store.failure(TASK) == "" and not store.unfinished(TASK).exists()
 
 
-def test_other_machines_do_not_see_the_mark(tmp_path):
-  mark = _store(tmp_path).mark()
-  assert store_lib.is_here(mark)
-  _store(tmp_path).mark()
-  assert not store_lib.is_here(mark)
-
-
-def test_the_lock_names_its_owner_and_ends_with_it(tmp_path):
-  code = (
-    "import pathlib, sys\n"
-    "from explorax.experiments.tasks import store\n"
-    "with store.locked(pathlib.Path(sys.argv[1])):\n"
-    "  print('held', flush=True); sys.stdin.read()\n"
-  )
-  pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-  other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], **pipes)
-  assert other.stdout.readline() == "held\n"
-  with (
-    pytest.raises(errors.SetUpError, match=f"process {other.pid} on "),
-    store_lib.locked(tmp_path),
-  ):
+def test_the_lock_ends_with_its_owner(tmp_path):
+  refused = pytest.raises(errors.SetUpError, match="another command computes in")
+  with store_lib.locked(tmp_path), refused, store_lib.locked(tmp_path):
     pass
-  other.kill()
-  other.communicate()
   with store_lib.locked(tmp_path):
-    assert f"process {os.getpid()} on " in (tmp_path / "tasks.lock").read_text()
+    pass
