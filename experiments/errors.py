@@ -1,4 +1,7 @@
-"""What goes wrong in a run for reasons that its user can mend."""
+"""What goes wrong in a run for reasons that its user can mend, and what may help."""
+
+import difflib
+from collections.abc import Sequence
 
 
 class SetUpError(Exception):
@@ -7,3 +10,10 @@ class SetUpError(Exception):
 
 class OutputError(Exception):
   """The run's directory cannot be used or written to; the message is one sentence."""
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+  """' Did you mean …?' with the names in `known` that resemble `word`, or ''."""
+  ends_alike = [name for name in known if name.rpartition(".")[2] == word]
+  close = ends_alike or difflib.get_close_matches(word, known, n=3, cutoff=0.6)
+  return f" Did you mean {' or '.join(close)}?" if close else ""

@@ -6,15 +6,16 @@ target), whichever of its modules has it, or `module:Name` for one of your own.
 
 import ast
 import dataclasses
-import difflib
 import importlib
-import os
 import pkgutil
 import re
 import sys
 import typing
 from collections.abc import Callable
 from typing import Any
+
+from explorax.experiments import errors
+from explorax.experiments import named as own
 
 _CALL = re.compile(r"[A-Za-z_][\w.:]*\s*(\(.*)?", re.DOTALL)
 # `module:Name`, but not within a string.
@@ -47,10 +48,9 @@ def read(text: str, wanted: type, name: str, parse: Parse) -> Any:
     node = ast.parse(_MODULE.sub(_dotted, text), mode="eval").body
     value = _evaluate(node, _names(wanted), parse)
   except _UnknownError as error:
-    near = difflib.get_close_matches(str(error), known, n=3)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise ValueError(
-      f"{name} is {text!r}, but there is no {error}.{hint} Known are: "
+      f"{name} is {text!r}, but there is no {error}."
+      f"{errors.nearest(str(error), list(known))} Known are: "
       f"{', '.join(sorted(known))}; write module:Name for your own."
     ) from None
   except (SyntaxError, TypeError, NameError, ValueError, ImportError) as error:
@@ -125,10 +125,7 @@ def _text(node: ast.expr) -> str:
 def _find(path: str, known: dict[str, Any]) -> Any:
   module, _, name = path.rpartition(".")
   if module:
-    directory = os.getcwd()
-    if directory not in sys.path and "" not in sys.path:
-      sys.path.append(directory)  # At the end, where it hides nothing.
-    known = vars(importlib.import_module(module))
+    known = vars(own.module(module))
   if not _is_class(known.get(name)):
     raise _UnknownError(path)
   return known[name]

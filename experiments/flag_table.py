@@ -138,7 +138,7 @@ def _sentence(groups: Groups, error: flags.Error) -> str:
   """absl's messages name the flag and the value; some lack what to do about it."""
   if isinstance(error, flags.UnrecognizedFlagError):
     names = [f"--{flag.name}" for flag in _all(groups)]
-    hint = overrides.nearest(f"--{error.flagname}", names)
+    hint = errors.nearest(f"--{error.flagname}", names)
     return f"there is no flag --{error.flagname}.{hint} (--help shows all flags.)"
   text = " ".join(str(error).split())
   return text if text.endswith(".") else f"{text}."

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
   from explorax.experiments.checkpoints import keeper
   from explorax.experiments.runners import core
 
-# Files that the recorder of each seed keeps open, and those of a process beside them.
-_FILES_PER_SEED = 2
-_OTHER_FILES = 64
-
 
 @dataclasses.dataclass(frozen=True)
 class Job:
@@ -50,7 +46,7 @@ def set_up(config: config_lib.RunConfig, argv: list[str]) -> Job:
   if config.agent not in presets.PRESETS:
     raise errors.SetUpError(
       f"there is no agent {config.agent!r}."
-      f"{overrides.nearest(config.agent, list(presets.PRESETS))} --list_agents shows "
+      f"{errors.nearest(config.agent, list(presets.PRESETS))} --list_agents shows "
       "all of them."
     )
   preset = presets.PRESETS[config.agent]
@@ -68,7 +64,7 @@ def set_up(config: config_lib.RunConfig, argv: list[str]) -> Job:
 
     ray_cluster.check_installed()
   if config.num_seeds > 1:
-    check_open_files(config.num_seeds)
+    _allow_open_files()
   directory = output.RunDirectory.create(config.output, may_hold_run=config.resume)
   try:
     environment: environments.StandardEnvironment | environments.BatchedEnvironment
@@ -113,23 +109,10 @@ def set_up(config: config_lib.RunConfig, argv: list[str]) -> Job:
   )
 
 
-def check_open_files(num_seeds: int) -> None:
-  """Raises the limit of open files to what the seeds need.
-
-  Raises:
-    SetUpError: if the system does not allow it.
-  """
-  needed = num_seeds * _FILES_PER_SEED + _OTHER_FILES
-  soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-  if soft == resource.RLIM_INFINITY or needed <= soft:
-    return
-  if hard != resource.RLIM_INFINITY and needed > hard:
-    most = max(0, hard - _OTHER_FILES) // _FILES_PER_SEED
-    raise errors.SetUpError(
-      f"{num_seeds} seeds keep {needed} files open, and this process may have {hard}; "
-      f"use at most {most} seeds, or raise the limit (ulimit -Hn)."
-    )
-  resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+def _allow_open_files() -> None:
+  """Raises the limit of open files to what the system allows: each seed has some."""
+  _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+  resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _make_keeper(

@@ -6,14 +6,13 @@ rebuilt from the inside out, so every `__post_init__` sees the new combination.
 """
 
 import dataclasses
-import difflib
 import math
 import types
 import typing
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from explorax.experiments import expressions
+from explorax.experiments import errors, expressions
 
 ConfigT = TypeVar("ConfigT")
 
@@ -127,13 +126,6 @@ def split_name(name: str) -> tuple[str, tuple[str, ...]]:
   return preset, tuple(assignments)
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
-  """' Did you mean …?' with the names in `known` that resemble `word`, or ''."""
-  ends_alike = [name for name in known if name.rpartition(".")[2] == word]
-  close = ends_alike or difflib.get_close_matches(word, known, n=3, cutoff=0.6)
-  return f" Did you mean {' or '.join(close)}?" if close else ""
-
-
 def to_dict(config: Any) -> dict[str, Any]:
   """A config as JSON's types; `class` names the dataclass of each level.
 
@@ -198,7 +190,7 @@ def _field_type(config: Any, path: tuple[str, ...], text: str) -> Any:
       known = settable_fields(config)
       raise ValueError(
         f"{type(config).__name__} has no field {'.'.join(path)!r}."
-        f"{nearest('.'.join(path), known)} Its fields are: {', '.join(known)}."
+        f"{errors.nearest('.'.join(path), known)} Its fields are: {', '.join(known)}."
       )
     parent, node = node, getattr(node, field)
   hint = typing.get_type_hints(type(parent))[path[-1]]
@@ -247,7 +239,7 @@ def _parse_literal(text: str, choices: tuple[Any, ...], name: str) -> Any:
   if text not in by_text:
     raise ValueError(
       f"{name} is {text!r}; it must be one of {', '.join(by_text)}."
-      f"{nearest(text, list(by_text))}"
+      f"{errors.nearest(text, list(by_text))}"
     )
   return by_text[text]
 
@@ -279,15 +271,15 @@ def _parse_union(text: str, members: tuple[Any, ...], name: str) -> Any:
   if "(" in text:
     objects = [hint for hint in candidates if _is_object(hint)]
     candidates = objects or candidates
-  errors = []
+  refusals = []
   for hint in candidates:
     try:
       return parse(text, hint, name)
     except ValueError as error:
-      errors.append(str(error).removesuffix("."))
+      refusals.append(str(error).removesuffix("."))
   if not expressions.is_one(text) and all(map(_is_object, candidates)):
     raise ValueError(
       f"{name} is a group of fields: set one of its fields (--set {name}.field=value), "
       "or none to do without it."
     )
-  raise ValueError(errors[0] + (", or none." if optional else "."))
+  raise ValueError(refusals[0] + (", or none." if optional else "."))

@@ -12,7 +12,6 @@ from typing import Any
 
 from explorax.experiments import command, flag_table
 from explorax.experiments import config as config_lib
-from explorax.experiments.sweeps import seeds
 from explorax.experiments.tasks import flags
 
 _INTRODUCTION = """\
@@ -75,7 +74,7 @@ FLAGS = {
       "=INT",
       0,
       "The first seed. [0]",
-      parser=flag_table.WholeNumber(0, seeds.MAX),
+      parser=flag_table.WholeNumber(0),
     ),
     flag_table.Flag(
       "episodes",

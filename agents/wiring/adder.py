@@ -1,6 +1,5 @@
 """Acme's adder interface over windows of raw rows, for every replay backend."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -49,14 +48,6 @@ def column_specs(
   for name in agent.replay.extras + agent.replay.first_row_extras:
     specs[name] = (agent.extras_spec[name].shape, agent.extras_spec[name].dtype)
   return {name: (tuple(s), np.dtype(d)) for name, (s, d) in specs.items()}
-
-
-def replay_bytes(agent: types.Agent, num_windows: int) -> int:
-  """What so many windows take at most, each row stored once and not compressed."""
-  spec = agent.replay
-  rows = min(num_windows * spec.period + spec.window_frames, spec.capacity)
-  columns = column_specs(agent).values()
-  return rows * sum(math.prod(shape) * dtype.itemsize for shape, dtype in columns)
 
 
 class WindowAdder(adders.Adder):

@@ -8,16 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import jax
-
 from explorax.experiments import errors
 from explorax.experiments.checkpoints import files
 
 # A second checkpoint after as many steps (an evaluation later, for one) has a number.
 _NAME = re.compile(r"step_(\d+)(?:_(\d+))?")
 _SET_ASIDE = "refused_"
-
-_LARGE = 2**20  # Bytes; the size of a larger one is announced before it is written.
 
 
 class Snapshot(NamedTuple):
@@ -27,13 +23,11 @@ class Snapshot(NamedTuple):
     groups: name → a pytree of arrays; the size of `replay` is reported separately.
     counts: what JSON can hold.
     folders: name → writes files of another format into the directory that it is given.
-    folder_bytes: name → an upper estimate of their size.
   """
 
   groups: Mapping[str, Any]
   counts: Mapping[str, Any]
   folders: Mapping[str, Callable[[pathlib.Path], None]] = {}
-  folder_bytes: Mapping[str, int] = {}
 
 
 def newest(
@@ -143,7 +137,6 @@ class Keeper:
       "companion": companion,
     }
     path = self._free_name(env_steps)
-    self._tell_estimate(snapshot)
     began = self._clock()
     try:
       files.write(path, snapshot.groups, record, snapshot.folders)
@@ -212,19 +205,6 @@ class Keeper:
         doomed = path.with_name(f".{path.name}.old")
         path.rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
-
-  def _tell_estimate(self, snapshot: Snapshot) -> None:
-    """Before the first checkpoint: its size, if it is large."""
-    if self._has_told_size:
-      return
-    sizes = dict(snapshot.folder_bytes)
-    for name, tree in snapshot.groups.items():
-      sizes[name] = sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(tree))
-    if (total := sum(sizes.values())) >= _LARGE:
-      self.tell(
-        f"The first checkpoint will take at most about {_size(total)}"
-        f"{_of_replay(sizes.get('replay'))}, before compression."
-      )
 
   def _tell_size(self, path: pathlib.Path, seconds: float) -> None:
     """After the first checkpoint: its size."""

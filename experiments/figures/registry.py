@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 import re
 
-from explorax.experiments import errors, figures, overrides
+from explorax.experiments import errors, figures, named
 from explorax.experiments.figures import types
 from explorax.experiments.recording import summary
 
@@ -63,7 +63,7 @@ def choose(names: str | None) -> list[types.Figure]:
     }
     if not found:
       raise errors.SetUpError(
-        f"there is no figure {name!r}.{overrides.nearest(name, list(FIGURES))} "
+        f"there is no figure {name!r}.{errors.nearest(name, list(FIGURES))} "
         "--list shows all of them."
       )
     chosen |= found
@@ -71,11 +71,7 @@ def choose(names: str | None) -> list[types.Figure]:
 
 
 def _own(name: str) -> types.Figure:
-  module, _, attribute = name.partition(":")
-  try:
-    figure = getattr(importlib.import_module(module), attribute)
-  except (ImportError, AttributeError, ValueError) as error:
-    raise errors.SetUpError(f"there is no figure {name!r} ({error}).") from error
+  figure = named.attribute(name, "figure")
   if not isinstance(figure, types.Figure):
     kind = type(figure).__name__
     raise errors.SetUpError(f"{name!r} is a {kind}, not a types.Figure.")

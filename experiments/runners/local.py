@@ -11,7 +11,6 @@ import jax
 from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
-from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import memory_replay
 from explorax.environments import saving
@@ -200,15 +199,13 @@ class _Training(training.Training):
       "windows": self._adder.num_windows,
     }
     folders: dict[str, Callable[[pathlib.Path], None]] = {}
-    sizes: dict[str, int] = {}
     if with_replay and isinstance(self._store, memory_replay.MemoryReplay):
       replay, counts["replay"] = self._store.save()
       adder, counts["adder"] = self._adder.save()
       groups["replay"] = {"store": replay, "adder": adder}
     elif with_replay:
       folders["replay"] = self._store.save_to  # Reverb's.
-      sizes["replay"] = adder_lib.replay_bytes(self._agent, self._adder.num_windows)
-    return keeper.Snapshot(groups, counts, folders, sizes)
+    return keeper.Snapshot(groups, counts, folders)
 
   def restore(self, checkpoint: files.Checkpoint) -> None:
     """Resumes: in mid-episode if all of the episode is known."""

@@ -47,7 +47,7 @@ def identity(name: str) -> dict[str, Any]:
     settings = user_agents.settings(name)
   else:
     preset, _ = overrides.split_name(name)
-    near = overrides.nearest(preset, list(presets.PRESETS))
+    near = errors.nearest(preset, list(presets.PRESETS))
     raise errors.SetUpError(
       f"there is no agent {preset!r}.{near} `python -m explorax.experiments.run "
       "--list_agents` shows all of them; your own are named module:function."

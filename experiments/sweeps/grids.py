@@ -95,7 +95,7 @@ def variants(grid: Grid, name: str, wanted: Sequence[str]) -> tuple[str, ...]:
     if agent not in grid:
       raise errors.SetUpError(
         f"--sweep_config={name} has no settings for the agent {agent!r}."
-        f"{overrides.nearest(agent, list(grid))} It has some for {', '.join(grid)}."
+        f"{errors.nearest(agent, list(grid))} It has some for {', '.join(grid)}."
       )
     settings = grid[agent]
     for values in itertools.product(*settings.values()):
@@ -113,7 +113,7 @@ def _check(grid: Any, name: str) -> None:
     )
   for agent, settings in grid.items():
     if agent not in presets.PRESETS:
-      near = overrides.nearest(agent, list(presets.PRESETS))
+      near = errors.nearest(agent, list(presets.PRESETS))
       raise errors.SetUpError(
         f"--sweep_config={name} names the agent {agent!r}, which does not exist.{near}"
       )

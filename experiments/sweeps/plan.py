@@ -13,7 +13,7 @@ from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import summary
 from explorax.experiments.reports import read
 from explorax.experiments.sweeps import agents as agents_lib
-from explorax.experiments.sweeps import perform, records, seeds, selection, tuning
+from explorax.experiments.sweeps import perform, records, selection, tuning
 from explorax.experiments.tasks import flags, pool, types
 from explorax.experiments.tasks import store as store_lib
 
@@ -38,7 +38,7 @@ class Plan:
     self._console = console_lib.Console(sys.stdout)
     self._ids = selection.ids(given["sweep"])
     self._names = selection.names(given)
-    self._seeds = seeds.of(given)
+    self._seeds = selection.seeds(given)
     identities = {name: agents_lib.identity(name) for name in self._names}
     self._pool = pool.Pool(self._console, **flags.pool_arguments(given))
     directory = _directory(given["output"])

@@ -1,11 +1,14 @@
-"""What the names of a sweep stand for: bsuite's ids, and agents."""
+"""What the names of a sweep stand for: bsuite's ids, agents and seeds."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explorax.environments import bsuite_sweeps
-from explorax.experiments import errors, overrides
+from explorax.experiments import errors
 from explorax.experiments.sweeps import agents, grids
+
+_TUNING = 1_000_000  # The first seed of a tuning; other sweeps take those before it.
+MAX_SEED = _TUNING - 1
 
 
 def names(given: Mapping[str, Any]) -> Sequence[str]:
@@ -56,6 +59,22 @@ def ids(text: str | None) -> tuple[str, ...]:
   return tuple(selected)
 
 
+def seeds(given: Mapping[str, Any]) -> range:
+  """The seeds; those of a tuning are apart from all others.
+
+  Raises:
+    SetUpError: if they go beyond the last one.
+  """
+  first, count = given["seed"], given["seeds"]
+  if first + count - 1 > MAX_SEED:
+    raise errors.SetUpError(
+      f"--seed={first} and --seeds={count} go beyond the last seed, {MAX_SEED}; use a "
+      "smaller --seed."
+    )
+  start = first + (_TUNING if given["sweep_config"] else 0)
+  return range(start, start + count)
+
+
 def listing() -> str:
   """The names of several ids, and how many each stands for."""
   groups = bsuite_sweeps.groups()
@@ -68,7 +87,7 @@ def _unknown(name: str, groups: dict[str, tuple[str, ...]]) -> str:
   if own and "/" in name:
     return f"bsuite has no id {name!r}; the last one of that kind is {own[-1]}."
   lower = {known.lower(): known for known in (*groups, *groups["SWEEP"])}
-  near = overrides.nearest(name.lower(), list(lower))
+  near = errors.nearest(name.lower(), list(lower))
   return (
     f"bsuite has no sweep, tag or id {name!r}.{near} --list shows all sweeps and tags."
   )

@@ -6,10 +6,8 @@ update(timestep, action, new_timestep) → None
 
 import functools
 import hashlib
-import importlib
 import inspect
 import operator
-import os
 import pathlib
 import random
 import sys
@@ -19,7 +17,7 @@ from typing import Any
 import dm_env
 import numpy as np
 
-from explorax.experiments import errors, overrides
+from explorax.experiments import errors, named
 
 Factory = Callable[..., Any]
 
@@ -35,34 +33,9 @@ def find(name: str) -> Factory:
   Raises:
     SetUpError: if there is no such module or function.
   """
-  module_name, _, function_name = name.partition(":")
-  if not all(part.isidentifier() for part in module_name.split(".")):
-    raise errors.SetUpError(
-      f"the agent {name!r} is not of the form module:function, with a module that "
-      "`import` would take."
-    )
-  directory = os.getcwd()
-  if directory not in sys.path and "" not in sys.path:
-    sys.path.append(directory)  # At the end, where it hides nothing.
-  try:
-    module = importlib.import_module(module_name)
-  except ImportError as error:
-    raise errors.SetUpError(
-      f"the agent {name!r} cannot be imported ({error}); modules are looked for among "
-      f"what is installed and in {directory}."
-    ) from error
-  except (Exception, SystemExit) as error:
-    raise errors.SetUpError(
-      f"the module of the agent {name!r} raises {type(error).__name__} when it is "
-      f"imported: {error}"
-    ) from error
-  function = getattr(module, function_name, None)
+  function = named.attribute(name, "agent")
   if not callable(function):
-    callables = [key for key, value in vars(module).items() if callable(value)]
-    raise errors.SetUpError(
-      f"the module {module_name!r} has no function {function_name!r}."
-      f"{overrides.nearest(function_name, callables)}"
-    )
+    raise errors.SetUpError(f"the agent {name!r} is no function that makes an agent.")
   return function
 
 

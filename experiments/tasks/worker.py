@@ -1,18 +1,16 @@
 """Computes single tasks, in whatever process it is called."""
 
 import functools
-import importlib
 import os
 import pathlib
 import shutil
 import signal
-import sys
 import time
 import traceback
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from explorax.experiments import threads, versions
+from explorax.experiments import named, threads, versions
 from explorax.experiments.tasks import types
 
 _PERIOD = 0.2  # Seconds between two reports of an attempt.
@@ -64,19 +62,14 @@ def attempt(assignment: Assignment, report: Any) -> Outcome:
   folder = assignment.folder
   tick = types.Tick(report, folder)
   try:
-    results = find(assignment.function)(assignment.settings, tick)
+    compute_task = named.attribute(assignment.function, "function")
+    results = compute_task(assignment.settings, tick)
   except (Exception, SystemExit) as error:  # A SystemExit would end the process.
     shutil.rmtree(folder, ignore_errors=True)
     problem = f"{type(error).__name__}: {str(error).rstrip('.')}{_place(error)}"
     return Outcome(None, problem, traceback.format_exc(), time.monotonic() - start)
   seconds = tick.seconds_before + time.monotonic() - start
   return Outcome(results, seconds=seconds, versions=_versions())
-
-
-def find(name: str) -> types.Function:
-  """The function `module:function`."""
-  module, _, function = name.partition(":")
-  return getattr(importlib.import_module(module), function)
 
 
 def compute(
@@ -145,7 +138,6 @@ def prepare(directory: str, cache: str | None) -> None:
   threads.use_one_thread()
   if os.path.isdir(directory):
     os.chdir(directory)
-    sys.path.append(directory)
 
 
 @functools.cache

@@ -8,7 +8,6 @@ from typing import Any
 import jax
 
 from explorax.agents import types
-from explorax.agents.wiring import adder
 from explorax.experiments.checkpoints import files, keeper
 from explorax.experiments.runners.distributed import learner, messages, rate_limit
 
@@ -59,7 +58,6 @@ class Checkpoints:
     groups: dict[str, Any] = {"state": {"learner": ray.get(state.reference[0])}}
     record: dict[str, Any] = {"board": counts}
     folders: dict[str, Callable[[pathlib.Path], None]] = {}
-    sizes: dict[str, int] = {}
     if self.keeper.with_replay and not complete:
       record["num_shards"] = len(shards)
       record["limit"] = dataclasses.asdict(self._limit)
@@ -68,11 +66,8 @@ class Checkpoints:
         groups["replay"] = {str(i): each.arrays for i, each in enumerate(saved)}
         record["replay"] = [each.counts for each in saved]
       else:
-        spec = self._agent.replay
-        windows = min(counts["env_steps"] // spec.period, spec.max_windows)
-        sizes["replay"] = adder.replay_bytes(self._agent, windows)
         folders["replay"] = lambda folder: _save_reverb(shards, gather, folder)
-    snapshot = keeper.Snapshot(groups, record, folders, sizes)
+    snapshot = keeper.Snapshot(groups, record, folders)
     self.keeper.save(counts["env_steps"], snapshot)
 
   def learner(self, checkpoint: files.Checkpoint) -> learner.Start:

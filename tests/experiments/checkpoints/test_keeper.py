@@ -50,24 +50,6 @@ def make(tmp_path):
   return make
 
 
-def test_the_size_of_a_large_one_is_told_before_it_is_written(make):
-  """An estimate: what compresses takes less."""
-  keeper_ = make()
-  groups = {"state": {"w": np.zeros((512, 1024), np.float32)}}
-  written = []
-
-  def fill(folder):
-    assert make.said == [
-      "The first checkpoint will take at most about 5.0 MiB, 3.0 MiB of it replay, "
-      "before compression."
-    ]
-    written.append((folder / "table").write_bytes(b"windows"))
-
-  snapshots = keeper.Snapshot(groups, {}, {"replay": fill}, {"replay": 3 * 2**20})
-  assert keeper_.save(70, snapshots) and written
-  assert "A checkpoint takes" in make.said[1]
-
-
 def names(make) -> list[str]:
   return sorted(path.name for path in make.path.iterdir())
 

@@ -234,28 +234,16 @@ def test_what_an_agent_does_wrong_is_said(module, name, message, tmp_path):
   assert ".py, line " in outcome.problem and "Traceback" in outcome.details
 
 
-@pytest.mark.parametrize(
-  ("name", "message"),
-  [
-    ("Randm", "Did you mean Random"),
-    ("number", "has no function 'number'"),
-  ],
-)
-def test_unknown_functions_are_refused(module, name, message):
-  with pytest.raises(errors.SetUpError, match=message):
-    user_agents.find(f"{module}:{name}")
-
-
-def test_modules_that_cannot_be_imported_are_refused(tmp_path, monkeypatch):
-  monkeypatch.chdir(tmp_path)
-  with pytest.raises(errors.SetUpError, match="cannot be imported"):
-    user_agents.find("no_such_module_of_mine:make")
-  (tmp_path / "broken_module_of_mine.py").write_text("1 / 0")
-  with pytest.raises(errors.SetUpError, match="raises ZeroDivisionError"):
-    user_agents.find("broken_module_of_mine:make")
+def test_unknown_functions_are_refused(module, tmp_path):
   (tmp_path / "leaving_module_of_mine.py").write_text("import sys; sys.exit('usage')")
-  with pytest.raises(errors.SetUpError, match="raises SystemExit"):
-    user_agents.find("leaving_module_of_mine:make")
+  for name, message in {
+    f"{module}:Randm": "Did you mean Random",
+    f"{module}:number": "is no function",
+    "no_such_module_of_mine:make": "No module named",
+    "leaving_module_of_mine:make": "SystemExit: usage",
+  }.items():
+    with pytest.raises(errors.SetUpError, match=message):
+      user_agents.find(name)
 
 
 def test_the_settings_of_an_agent_are_its_source(module, tmp_path):
