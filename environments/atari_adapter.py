@@ -9,7 +9,7 @@ import dm_env
 import numpy as np
 from ale_py import roms
 
-from explorax.environments import atari57, atari_profiles, specs
+from explorax.environments import atari_profiles, specs
 
 _RAM_START = 0x80  # The address of the console's first byte of memory.
 # Badia et al. 2020, appendix I: where Montezuma's Revenge keeps the player's position,
@@ -45,7 +45,7 @@ class AtariEnvironment(dm_env.Environment):
       seed: of the number of idle frames at a game's start, and of sticky actions.
 
     Raises:
-      OSError: if its ROM is missing, is not the one that ale-py expects, or unknown.
+      OSError: if its ROM is missing, or is not the one that ale-py expects.
       ValueError: if the profile asks for an oracle of a game that has none.
     """
     self._game = game
@@ -58,10 +58,7 @@ class AtariEnvironment(dm_env.Environment):
     self._ale.setInt("random_seed", int(console_seed) % 2**31)
     self._ale.setFloat("repeat_action_probability", profile.sticky)
     self._ale.setInt("max_num_frames_per_episode", profile.max_frames)
-    rom = roms.get_rom_path(game)
-    if rom is None:
-      raise OSError(f"ale-py knows no ROM named {game!r}")
-    self._ale.loadROM(rom)
+    self._ale.loadROM(roms.get_rom_path(game))
     self._actions = (
       self._ale.getLegalActionSet()
       if profile.full_actions
@@ -174,20 +171,12 @@ class AtariEnvironment(dm_env.Environment):
     return self._ale.getScreenRGB()
 
   def episode_metrics(self) -> dict[str, float]:
-    """What a return does not say.
+    """Those of `Profile.episode_metrics`, and of Montezuma's Revenge the rooms.
 
-    `human_normalised` for the games of Atari-57: the game's return so far, 0 being
-    random play's and 1 a human's (`atari57.human_normalised_score`). `game_return`
-    with `life_loss`: the return of the whole game so far. `rooms` and `rooms_so_far`
-    for Montezuma's Revenge: how many different ones were visited in this game, and
+    `rooms` and `rooms_so_far`: how many different ones were visited in this game, and
     since the environment was made.
     """
-    metrics = {}
-    if self._game in atari57.references():
-      score = atari57.human_normalised_score(self._game, self._game_return)
-      metrics["human_normalised"] = score
-    if self._profile.life_loss:
-      metrics["game_return"] = self._game_return
+    metrics = self._profile.episode_metrics(self._game, self._game_return)
     if self._has_rooms:
       metrics["rooms"] = float(len(self._rooms))
       metrics["rooms_so_far"] = float(len(self._rooms_so_far))
@@ -221,10 +210,8 @@ def montezuma_state(ram: np.ndarray) -> np.ndarray:
 
 
 def _observation_spec(game: str, profile: atari_profiles.Profile) -> dm_env.specs.Array:
-  if not profile.oracle and profile.stack > 1:
-    return specs.StackedFrames(profile.shape, np.uint8, profile.stack, "screen")
   if not profile.oracle:
-    return dm_env.specs.Array(profile.shape, np.uint8, "screen")
+    return profile.observation_spec()
   if game != _MONTEZUMA:
     raise ValueError(
       f"oracle is True, but where the player of {game!r} is in the console's memory is "

@@ -2,7 +2,10 @@
 
 import dataclasses
 
-from explorax.environments import errors, settings
+import dm_env
+import numpy as np
+
+from explorax.environments import atari57, errors, settings, specs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +53,27 @@ class Profile:
   def shape(self) -> tuple[int, int, int]:
     """Of the picture."""
     return self.height, self.width, self.stack * (1 if self.grey else 3)
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    """Of the picture, without an oracle's row."""
+    if self.stack > 1:
+      return specs.StackedFrames(self.shape, np.uint8, self.stack, "screen")
+    return dm_env.specs.Array(self.shape, np.uint8, "screen")
+
+  def episode_metrics(self, game: str, game_return: float) -> dict[str, float]:
+    """What the return of an episode does not say, of a game in snake case.
+
+    `human_normalised` for the games of Atari-57: the game's return so far, 0 being
+    random play's and 1 a human's (`atari57.human_normalised_score`). `game_return`
+    with `life_loss`: the return of the whole game so far.
+    """
+    metrics = {}
+    if game in atari57.references():
+      score = atari57.human_normalised_score(game, game_return)
+      metrics["human_normalised"] = score
+    if self.life_loss:
+      metrics["game_return"] = game_return
+    return metrics
 
 
 PROFILES = {

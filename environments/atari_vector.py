@@ -7,7 +7,7 @@ import dm_env
 import numpy as np
 from ale_py import roms
 
-from explorax.environments import atari57, atari_profiles, batched_types, specs
+from explorax.environments import atari_profiles, batched_types
 
 _LARGEST_SEED = 2**31 - 2
 
@@ -41,7 +41,7 @@ class AtariVectorEnvironment:
         stream.
 
     Raises:
-      OSError: if its ROM is missing, is not the one that ale-py expects, or unknown.
+      OSError: if its ROM is missing, or is not the one that ale-py expects.
       ValueError: if there is no environment, or the profile asks for an oracle.
     """
     if num_envs < 1:
@@ -52,12 +52,8 @@ class AtariVectorEnvironment:
         "memory; leave it at False, or use the local runner."
       )
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # No banner.
-    rom = roms.get_rom_path(game)
-    if rom is None:
-      raise OSError(f"ale-py knows no ROM named {game!r}")
     self._profile = profile
     self._num_envs = num_envs
-    self._is_human_known = game in atari57.references()
     self._game = game
     self._games = ale_py.AtariVectorEnv(
       game,
@@ -80,7 +76,7 @@ class AtariVectorEnvironment:
     seeds = np.random.SeedSequence(seed).generate_state(num_envs)
     # 0 would be none.
     self._seeds: np.ndarray | None = (seeds % _LARGEST_SEED + 1).astype(np.int64)
-    self._first_frame = _first_frame(rom)
+    self._first_frame = _first_frame(roms.get_rom_path(game))
     self._lives = np.zeros(num_envs, np.int32)
     self._game_returns = np.zeros(num_envs, np.float64)
 
@@ -89,10 +85,7 @@ class AtariVectorEnvironment:
     return self._num_envs
 
   def observation_spec(self) -> dm_env.specs.Array:
-    shape, stack = self._profile.shape, self._profile.stack
-    if stack > 1:
-      return specs.StackedFrames(shape, np.uint8, stack, "screen")
-    return dm_env.specs.Array(shape, np.uint8, "screen")
+    return self._profile.observation_spec()
 
   def action_spec(self) -> dm_env.specs.DiscreteArray:
     num_actions = len(self._games.ale.get_action_set())
@@ -120,7 +113,12 @@ class AtariVectorEnvironment:
     lost = ~ended & (info["lives"] > 0) & (info["lives"] < self._lives)
     lost &= self._profile.life_loss
     last = ended | lost
-    metrics = {int(env): self._metrics(env) for env in np.flatnonzero(last)}
+    metrics = {
+      int(env): self._profile.episode_metrics(
+        self._game, float(self._game_returns[env])
+      )
+      for env in np.flatnonzero(last)
+    }
     frames = self._frames(screens)
     if over.any():
       final = self._frames(info["final_obs"])
@@ -163,17 +161,6 @@ class AtariVectorEnvironment:
     height, width, channels = self._profile.shape
     channels //= self._profile.stack
     return screens.reshape(self._num_envs, height, width, channels)
-
-  def _metrics(self, env: int) -> dict[str, float]:
-    """Those of `AtariEnvironment.episode_metrics`, but for the rooms."""
-    metrics = {}
-    game_return = float(self._game_returns[env])
-    if self._is_human_known:
-      score = atari57.human_normalised_score(self._game, game_return)
-      metrics["human_normalised"] = score
-    if self._profile.life_loss:
-      metrics["game_return"] = game_return
-    return metrics
 
 
 def _first_frame(rom: pathlib.Path) -> int:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import jax_types, specs
+from explorax.environments import drawing, jax_types, specs
 
 RENDERED_PIXELS = 12
 COLOURS = {
@@ -38,7 +38,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class BinaryTree:
+class BinaryTree(jax_types.Environment):
   """The Binary Tree MDP of paper 4 (Flennerhag et al., 2020, figures 4 and 5).
 
   There are L levels. At each, one of the two actions ends the episode with a reward
@@ -51,6 +51,8 @@ class BinaryTree:
   The paper does not describe the observations: they are one-hot levels here, all
   zeros at the end.
   """
+
+  num_actions = 2
 
   size: int = 50  # L. The paper has 10, 20, … 250.
   mapping_seed: int = 0  # Of which action does what.
@@ -69,16 +71,11 @@ class BinaryTree:
   def default_params(self) -> Params:
     return Params(action_mapping(self.mapping_seed, self.size))
 
-  @property
-  def num_actions(self) -> int:
-    return 2
-
   def observation_spec(self) -> specs.OneHotArray:
     return specs.OneHotArray((self.size,), "level")
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """The agent at the lowest level; nothing is random."""
-    del key, params
     state = State(jnp.int32(0))
     return state, jax_types.restart(self._observe(state))
 
@@ -86,21 +83,12 @@ class BinaryTree:
     self, key: jax.Array, state: State, action: jax.Array, params: Params
   ) -> tuple[State, dm_env.TimeStep]:
     """Moves up, or ends the episode."""
-    del key
     up = action == jnp.asarray(params.up)[state.level]
     reward = up & (state.level == self.size - 1)
     state = State(jnp.where(up, state.level + 1, self.size))
     return state, jax_types.transition(
-      self._observe(state),
-      reward,
-      terminated=state.level == self.size,
-      truncated=jnp.bool_(False),
+      self._observe(state), reward, terminated=state.level == self.size
     )
-
-  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
-    """None."""
-    del state, params
-    return {}
 
   def render(self, state: State, params: Params) -> jax.Array:
     """The trunk, and to its left and right what actions 0 and 1 lead to.
@@ -111,19 +99,20 @@ class BinaryTree:
     Returns:
       uint8 `[RENDERED_PIXELS · L, RENDERED_PIXELS · 3, 3]`.
     """
-    colours = {name: jnp.asarray(c, jnp.uint8) for name, c in COLOURS.items()}
-    levels = jnp.arange(self.size)
     column = 2 * jnp.asarray(params.up)  # Of what leads up: 0 or 2.
-    image = jnp.broadcast_to(colours["end"], (self.size, 3, 3))
-    image = image.at[levels, column].set(colours["branch"])
-    image = image.at[self.size - 1, column[-1]].set(colours["goal"])
-    image = image.at[:, 1].set(colours["trunk"])
-    image = image.at[state.level, 1].set(colours["agent"], mode="drop")[::-1]
-    return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
+    image = drawing.fill((self.size, 3), COLOURS["end"])
+    for at, what in (
+      ((jnp.arange(self.size), column), "branch"),
+      ((self.size - 1, column[-1]), "goal"),
+      ((slice(None), 1), "trunk"),
+      ((state.level, 1), "agent"),
+    ):
+      image = drawing.dot(image, at, COLOURS[what])
+    image = image[::-1]
+    return drawing.enlarge(image, RENDERED_PIXELS)
 
   def _observe(self, state: State) -> jax.Array:
-    observation = jnp.zeros((self.size,), jnp.float32)
-    return observation.at[state.level].set(1.0, mode="drop")
+    return jax_types.one_hot((self.size,), state.level)
 
 
 def action_mapping(seed: int, size: int) -> np.ndarray:

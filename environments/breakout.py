@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import jax_types
+from explorax.environments import drawing, jax_types
 
 SIZE = 10  # Positions along a side.
 BRICK_ROWS = (1, 4)  # The first, and the one behind the last.
@@ -65,7 +65,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Breakout:
+class Breakout(jax_types.Environment):
   """Breakout as MinAtar has it (Young and Tian, 2019, arXiv:1903.03176).
 
   Actions 0, 1 and 2 keep the paddle where it is, move it to the left and to the
@@ -86,19 +86,16 @@ class Breakout:
   rise, as it does not there.
   """
 
+  num_actions = 3
+
   def default_params(self) -> Params:
     return Params(sticky=0.1, time_limit=1000)
-
-  @property
-  def num_actions(self) -> int:
-    return 3
 
   def observation_spec(self) -> dm_env.specs.Array:
     return dm_env.specs.Array((SIZE, SIZE, len(CHANNELS)), np.uint8, "channels")
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """All bricks, and the ball on one of the two sides."""
-    del params
     right = jax.random.bernoulli(key)
     ball = jnp.stack([jnp.int32(START_ROW), jnp.where(right, SIZE - 1, 0)])
     state = State(
@@ -158,20 +155,13 @@ class Breakout:
       truncated=state.time >= params.time_limit,
     )
 
-  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
-    """None."""
-    del state, params
-    return {}
-
   def render(self, state: State, params: Params) -> jax.Array:
     """uint8 `[160, 160, 3]`: the bricks, the ball and its trail, and the paddle."""
-    del params
     shown = _observe(state) == ON
-    image = jnp.full((SIZE, SIZE, 3), jnp.asarray(COLOURS["nothing"], jnp.uint8))
+    image = drawing.fill((SIZE, SIZE), COLOURS["nothing"])
     for name in ("brick", "trail", "ball", "paddle"):
-      here = shown[:, :, CHANNELS.index(name), None]
-      image = jnp.where(here, jnp.asarray(COLOURS[name], jnp.uint8)[None, None], image)
-    return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
+      image = drawing.paint(image, shown[:, :, CHANNELS.index(name)], COLOURS[name])
+    return drawing.enlarge(image, RENDERED_PIXELS)
 
 
 def _wall() -> jax.Array:

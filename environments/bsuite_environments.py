@@ -12,7 +12,7 @@ from bsuite.logging import base as logging_base
 from bsuite.logging import csv_logging
 from bsuite.utils import wrappers
 
-from explorax.environments import bsuite_mnist, errors, specs, standard
+from explorax.environments import bsuite_mnist, bsuite_sweeps, errors, specs, standard
 
 
 def load(
@@ -49,9 +49,9 @@ def load(
       be written to or already holds this id's CSV.
   """
   _check_id(bsuite_id)
-  experiment = bsuite_id.partition(sweep.SEPARATOR)[0]
+  experiment = bsuite_sweeps.experiment(bsuite_id)
   settings = sweep.SETTINGS[bsuite_id]
-  if experiment.startswith("mnist"):
+  if bsuite_sweeps.needs_mnist(bsuite_id):
     # bsuite would start a download in the middle of an experiment.
     mnist_dir = bsuite_mnist.DIRECTORY if mnist_dir is None else mnist_dir
     if problem := bsuite_mnist.problem(mnist_dir):
@@ -104,19 +104,16 @@ def reseed(environment: dm_env.Environment, seed: int) -> None:
 
 def list_experiments() -> list[tuple[str, str]]:
   """(name, description) of each experiment, for `--env=bsuite:…`."""
-  groups: dict[str, list[str]] = {}
-  for bsuite_id in sweep.SWEEP:
-    experiment = bsuite_id.partition(sweep.SEPARATOR)[0]
-    groups.setdefault(experiment, []).append(bsuite_id)
   rows = []
-  for experiment, ids in groups.items():
+  for experiment in dict.fromkeys(map(bsuite_sweeps.experiment, sweep.SWEEP)):
+    ids = bsuite_sweeps.groups()[experiment.upper()]
     settings = [sweep.SETTINGS[bsuite_id] for bsuite_id in ids]
     ranges = [_describe(key, [s[key] for s in settings]) for key in settings[0]]
     tags = ", ".join(tag for tag in sweep.TAGS if ids[0] in sweep.TAGS[tag])
     description = "; ".join(
       [*filter(None, ranges), f"{sweep.EPISODES[ids[0]]} episodes", tags]
     )
-    if experiment.startswith("mnist"):
+    if bsuite_sweeps.needs_mnist(ids[0]):
       description += f"; needs its data in {bsuite_mnist.DIRECTORY}"
     rows.append((f"bsuite:{experiment}/0 … /{len(ids) - 1}", description))
   return rows
@@ -134,9 +131,8 @@ def _describe(key: str, values: list) -> str:
 def _check_id(bsuite_id: str) -> None:
   if bsuite_id in sweep.SETTINGS:
     return
-  experiment = bsuite_id.partition(sweep.SEPARATOR)[0]
-  settings = [i for i in sweep.SWEEP if i.partition(sweep.SEPARATOR)[0] == experiment]
-  if settings:
+  experiment = bsuite_sweeps.experiment(bsuite_id)
+  if settings := bsuite_sweeps.groups().get(experiment.upper()):
     raise ValueError(
       f"bsuite has no environment 'bsuite:{bsuite_id}'; its {experiment} experiment "
       f"has settings 'bsuite:{settings[0]}' to 'bsuite:{settings[-1]}'."
@@ -154,8 +150,7 @@ def _check_id(bsuite_id: str) -> None:
 
 def _check_recording(bsuite_id: str, directory: str, overwrite: bool) -> None:
   """Finds out now what bsuite would notice after the first episode only."""
-  name = bsuite_id.replace(sweep.SEPARATOR, csv_logging.SAFE_SEPARATOR)
-  path = os.path.join(directory, f"{csv_logging.BSUITE_PREFIX}{name}.csv")
+  path = os.path.join(directory, bsuite_sweeps.csv_name(bsuite_id))
   if os.path.exists(path) and not overwrite:
     raise ValueError(
       f"{path} already holds a recording of 'bsuite:{bsuite_id}'; record to another "

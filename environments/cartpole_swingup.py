@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import jax_types
+from explorax.environments import drawing, jax_types
 
 # dm_control's cartpole.xml, in metres, kilograms and seconds.
 TIME_STEP = 0.01
@@ -69,7 +69,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class CartpoleSwingup:
+class CartpoleSwingup(jax_types.Environment):
   """dm_control's cartpole swingup_sparse, as in paper 1 (Dabney et al., 2021).
 
   The cart starts in the middle of its slider, the pole hanging (Tassa et al., 2018):
@@ -82,19 +82,16 @@ class CartpoleSwingup:
   dm_control's controls: the paper does not say how it made them discrete.
   """
 
+  num_actions = len(CONTROLS)
+
   def default_params(self) -> Params:
     return Params(time_limit=1000)
-
-  @property
-  def num_actions(self) -> int:
-    return len(CONTROLS)
 
   def observation_spec(self) -> dm_env.specs.Array:
     return dm_env.specs.Array((5,), np.float32, "position and velocity")
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """The pole hanging, almost at rest."""
-    del params
     noise = 0.01 * jax.random.normal(key, (2, 2), jnp.float32)
     hanging = jnp.asarray([0.0, np.pi], jnp.float32)
     state = State(hanging + noise[0], noise[1], jnp.int32(0))
@@ -104,23 +101,14 @@ class CartpoleSwingup:
     self, key: jax.Array, state: State, action: jax.Array, params: Params
   ) -> tuple[State, dm_env.TimeStep]:
     """Pushes the cart for 0.01 s; nothing is random."""
-    del key
     control = jnp.asarray(CONTROLS, jnp.float32)[action]
     position, velocity = integrate(state.position, state.velocity, control)
     state = State(position, velocity, state.time + 1)
     upright = jnp.cos(position[1]) >= LEAST_COSINE
     in_reach = jnp.abs(position[0]) <= LARGEST_POSITION
     return state, jax_types.transition(
-      _observe(state),
-      upright & in_reach,
-      terminated=jnp.bool_(False),
-      truncated=state.time >= params.time_limit,
+      _observe(state), upright & in_reach, truncated=state.time >= params.time_limit
     )
-
-  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
-    """None."""
-    del state, params
-    return {}
 
   def render(self, state: State, params: Params) -> jax.Array:
     """The cart on its slider, green where there is a reward, and the pole.
@@ -128,7 +116,6 @@ class CartpoleSwingup:
     Returns:
       uint8 `[104, 240, 3]`.
     """
-    del params
     width, height = 6 * PIXELS_PER_METRE, round(2.6 * PIXELS_PER_METRE)
     # The middle of each pixel; the first row is the top.
     x = (jnp.arange(width)[None, :] + 0.5 - width / 2) / PIXELS_PER_METRE
@@ -144,14 +131,15 @@ class CartpoleSwingup:
     away_y = y - along * jnp.cos(angle)
     at_pole = away_x**2 + away_y**2 < POLE_RADIUS**2
 
-    colours = {n: jnp.asarray(c, jnp.uint8)[None, None] for n, c in COLOURS.items()}
-    image = jnp.broadcast_to(colours["background"], (height, width, 3))
-    slider = jnp.where(
-      (jnp.abs(x) < LARGEST_POSITION)[..., None], colours["goal"], colours["slider"]
-    )
-    image = jnp.where(on_slider[..., None], slider, image)
-    image = jnp.where(at_cart[..., None], colours["cart"], image)
-    return jnp.where(at_pole[..., None], colours["pole"], image)
+    image = drawing.fill((height, width), COLOURS["background"])
+    for where, what in (
+      (on_slider, "slider"),
+      (on_slider & (jnp.abs(x) < LARGEST_POSITION), "goal"),
+      (at_cart, "cart"),
+      (at_pole, "pole"),
+    ):
+      image = drawing.paint(image, where, COLOURS[what])
+    return image
 
 
 def integrate(

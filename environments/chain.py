@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import jax_types, specs
+from explorax.environments import drawing, jax_types, specs
 
 RIGHT, DOWN = 0, 1
 RENDERED_PIXELS = 12
@@ -36,7 +36,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Chain:
+class Chain(jax_types.Environment):
   """The modified chain MDP of paper 1 (Dabney et al., 2021, figure 2a).
 
   Action 0, "right", moves on to the next state and earns nothing. Action 1, "down",
@@ -48,6 +48,8 @@ class Chain:
   which reward is worth the most, and to go on for ever earns nothing; so "right" in
   the last state ends the episode without a reward here.
   """
+
+  num_actions = 2
 
   size: int = 20  # States; up to n = 5 (the paper gives no number).
 
@@ -61,16 +63,11 @@ class Chain:
   def default_params(self) -> Params:
     return Params(make_rewards(self.size))
 
-  @property
-  def num_actions(self) -> int:
-    return 2
-
   def observation_spec(self) -> specs.OneHotArray:
     return specs.OneHotArray((self.size,), "state")
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """The agent in the first state; nothing is random."""
-    del key, params
     state = State(jnp.int32(0))
     return state, jax_types.restart(self._observe(state))
 
@@ -78,36 +75,26 @@ class Chain:
     self, key: jax.Array, state: State, action: jax.Array, params: Params
   ) -> tuple[State, dm_env.TimeStep]:
     """Moves on, or stops for the reward."""
-    del key
     down = action == DOWN
     reward = jnp.where(down, jnp.asarray(params.rewards)[state.position], 0.0)
     state = State(jnp.where(down, self.size, state.position + 1))
     return state, jax_types.transition(
-      self._observe(state),
-      reward,
-      terminated=state.position == self.size,
-      truncated=jnp.bool_(False),
+      self._observe(state), reward, terminated=state.position == self.size
     )
-
-  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
-    """None."""
-    del state, params
-    return {}
 
   def render(self, state: State, params: Params) -> jax.Array:
     """uint8 `[RENDERED_PIXELS, RENDERED_PIXELS · size, 3]`.
 
     The agent has left the picture after the last step.
     """
-    colours = {name: jnp.asarray(c, jnp.uint8) for name, c in COLOURS.items()}
-    pays = (jnp.asarray(params.rewards) != 0)[:, None]
-    image = jnp.where(pays, colours["reward"][None], colours["state"][None])
-    image = image.at[state.position].set(colours["agent"], mode="drop")[None]
-    return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
+    pays = (jnp.asarray(params.rewards) != 0)[None]
+    image = drawing.fill(pays.shape, COLOURS["state"])
+    image = drawing.paint(image, pays, COLOURS["reward"])
+    image = drawing.dot(image, (0, state.position), COLOURS["agent"])
+    return drawing.enlarge(image, RENDERED_PIXELS)
 
   def _observe(self, state: State) -> jax.Array:
-    observation = jnp.zeros((self.size,), jnp.float32)
-    return observation.at[state.position].set(1.0, mode="drop")
+    return jax_types.one_hot((self.size,), state.position)
 
 
 def make_rewards(size: int) -> np.ndarray:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import jax_types, specs
+from explorax.environments import drawing, jax_types, specs
 
 RENDERED_PIXELS = 12
 COLOURS = {
@@ -50,7 +50,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class DeepSea:
+class DeepSea(jax_types.Environment):
   """Deep Sea (Osband et al. 2018), as bsuite's `environments/deep_sea.py` has it.
 
   The agent starts in the top left corner of N × N positions and sinks by one row at
@@ -76,6 +76,8 @@ class DeepSea:
   the goal.
   """
 
+  num_actions = 2
+
   size: int = 20  # N. Paper 1, figure 3; bsuite has 10 to 50.
   stochastic: bool = False
   permuted: bool = False
@@ -100,16 +102,11 @@ class DeepSea:
       right = np.ones((self.size, self.size), np.int32)
     return Params(move_cost=0.01, right=right)
 
-  @property
-  def num_actions(self) -> int:
-    return 2
-
   def observation_spec(self) -> specs.OneHotArray:
     return specs.OneHotArray((self.size, self.size), "position")
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """The agent in the top left corner; nothing is random."""
-    del key, params
     state = State(jnp.int32(0), jnp.int32(0), jnp.bool_(False), jnp.bool_(False))
     return state, jax_types.restart(self._observe(state))
 
@@ -135,15 +132,11 @@ class DeepSea:
       treasure=state.treasure | treasure,
     )
     return state, jax_types.transition(
-      self._observe(state),
-      reward,
-      terminated=state.row == size,
-      truncated=jnp.bool_(False),
+      self._observe(state), reward, terminated=state.row == size
     )
 
   def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
     """`bad_episode` and `denoised_return`, 0 or 1 each."""
-    del params
     return {"bad_episode": state.bad, "denoised_return": state.treasure}
 
   def render(self, state: State, params: Params) -> jax.Array:
@@ -151,19 +144,14 @@ class DeepSea:
 
     The agent has left the picture after the last step.
     """
-    del params
-    colours = {name: jnp.asarray(c, jnp.uint8) for name, c in COLOURS.items()}
-    reachable = jnp.tri(self.size, dtype=bool)[:, :, None]
-    image = jnp.where(
-      reachable, colours["water"][None, None], colours["beyond"][None, None]
-    )
-    image = image.at[self.size - 1, self.size - 1].set(colours["goal"])
-    image = image.at[state.row, state.column].set(colours["agent"], mode="drop")
-    return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
+    image = drawing.fill((self.size, self.size), COLOURS["beyond"])
+    image = drawing.paint(image, jnp.tri(self.size, dtype=bool), COLOURS["water"])
+    image = drawing.dot(image, (self.size - 1, self.size - 1), COLOURS["goal"])
+    image = drawing.dot(image, (state.row, state.column), COLOURS["agent"])
+    return drawing.enlarge(image, RENDERED_PIXELS)
 
   def _observe(self, state: State) -> jax.Array:
-    observation = jnp.zeros((self.size, self.size), jnp.float32)
-    return observation.at[state.row, state.column].set(1.0, mode="drop")
+    return jax_types.one_hot((self.size, self.size), state.row, state.column)
 
 
 def action_mapping(seed: int, size: int) -> np.ndarray:

@@ -8,10 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import jax_types, mazes
+from explorax.environments import drawing, grid_maps, jax_types, mazes
 
-# Left, right, up, down, as (row, column).
-MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
+MOVES = grid_maps.MOVES
 PATH_COLOUR = (0, 0, 0)
 AGENT_COLOUR = (0, 255, 0)
 # Five colours, which the paper does not name.
@@ -57,7 +56,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class DiscoMaze:
+class DiscoMaze(jax_types.Environment):
   """The Random Disco Maze (Badia et al. 2020, section 4.1 and figure 2).
 
   A new random maze in each episode; at every step, each wall's colour is drawn anew
@@ -74,6 +73,8 @@ class DiscoMaze:
   visited, with room for detours.
   """
 
+  num_actions = len(MOVES)
+
   size: int = 21  # Positions along a side, walls included. Section 4.1.
 
   def __post_init__(self):
@@ -86,16 +87,11 @@ class DiscoMaze:
   def default_params(self) -> Params:
     return Params(time_limit=2 * self.size**2)
 
-  @property
-  def num_actions(self) -> int:
-    return len(MOVES)
-
   def observation_spec(self) -> dm_env.specs.Array:
     return dm_env.specs.Array((self.size, self.size, 3), np.uint8, "maze")
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """A new maze, the agent somewhere in it."""
-    del params
     maze_key, start_key, colour_key = jax.random.split(key, 3)
     is_open = mazes.perfect_maze(maze_key, self.size)
     noise = jax.random.uniform(start_key, is_open.shape)
@@ -130,7 +126,6 @@ class DiscoMaze:
 
   def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
     """`coverage`, in (0, 1]."""
-    del params
     return {"coverage": state.visited.sum() / mazes.num_open(self.size)}
 
   def render(self, state: State, params: Params) -> jax.Array:
@@ -139,13 +134,9 @@ class DiscoMaze:
     Returns:
       uint8 `[RENDERED_PIXELS · size, RENDERED_PIXELS · size, 3]`.
     """
-    del params
-    image = jnp.where(
-      state.visited[:, :, None] & ~_is_agent(state)[:, :, None],
-      jnp.asarray(VISITED_COLOUR, jnp.uint8)[None, None],
-      _observe(state),
-    )
-    return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
+    visited = state.visited & ~_is_agent(state)
+    image = drawing.paint(_observe(state), visited, VISITED_COLOUR)
+    return drawing.enlarge(image, RENDERED_PIXELS)
 
   def _draw_colours(self, key: jax.Array) -> jax.Array:
     # Half the time of `randint`, and biased by less than 1 in 10 000.
@@ -161,7 +152,5 @@ def _is_agent(state: State) -> jax.Array:
 def _observe(state: State) -> jax.Array:
   """The state's picture, one pixel a position: uint8 `[size, size, 3]`."""
   walls = jnp.asarray(WALL_COLOURS, jnp.uint8)[state.colours]
-  path = jnp.asarray(PATH_COLOUR, jnp.uint8)[None, None]
-  agent = jnp.asarray(AGENT_COLOUR, jnp.uint8)[None, None]
-  image = jnp.where(state.is_open[:, :, None], path, walls)
-  return jnp.where(_is_agent(state)[:, :, None], agent, image)
+  image = drawing.paint(walls, state.is_open, PATH_COLOUR)
+  return drawing.paint(image, _is_agent(state), AGENT_COLOUR)

@@ -1,5 +1,6 @@
 """Environments by name: `kind:name`."""
 
+import importlib
 import operator
 from typing import Any
 
@@ -12,9 +13,6 @@ from explorax.environments import (
   standard,
   user_environments,
 )
-
-# bsuite takes a second to import (pandas), and agents import this package for its
-# specs alone: each kind is imported when it is asked for.
 
 
 def make(
@@ -60,25 +58,10 @@ def make(
       f"{name!r} names no environment: write 'kind:name', as in 'bsuite:deep_sea/0', "
       f"'gym:CartPole-v1' or 'module:function'{_did_you_mean(name)}"
     )
-  if kind == "bsuite":
-    from explorax.environments import bsuite_environments
-
-    return bsuite_environments.load(
-      rest, seed=seed, record_to=record_to, overwrite=overwrite
-    )
-  if kind == "gym":
-    from explorax.environments import gymnasium_environments
-
-    return gymnasium_environments.load(rest, seed=seed)
-  if kind == "jax":
-    from explorax.environments import jax_environments
-
-    return jax_environments.load(rest, seed=seed)
-  if kind == "atari":
-    from explorax.environments import atari_environments
-
-    return atari_environments.load(rest, seed=seed)
-  return user_environments.load(kind, rest, seed=seed)
+  if kind not in user_environments.KINDS:
+    return user_environments.load(kind, rest, seed=seed)
+  record = {"record_to": record_to, "overwrite": overwrite} if kind == "bsuite" else {}
+  return _module(kind).load(rest, seed=seed, **record)
 
 
 def make_batched(
@@ -102,9 +85,7 @@ def make_batched(
       f"{name!r} cannot be stepped together with others of its kind; that is for "
       "Atari games, as atari:Pong."
     )
-  from explorax.environments import atari_environments
-
-  return atari_environments.load_batched(rest, num_envs=num_envs, seed=seed)
+  return _module(kind).load_batched(rest, num_envs=num_envs, seed=seed)
 
 
 def spec(
@@ -122,18 +103,11 @@ def list_environments() -> list[tuple[str, str]]:
   bsuite's are listed by experiment, gymnasium's as far as they come with it, are
   installed and can be played here; the last rows say how to name any other one.
   """
-  from explorax.environments import (
-    atari_environments,
-    bsuite_environments,
-    gymnasium_environments,
-    jax_environments,
-  )
-
   return [
-    *bsuite_environments.list_experiments(),
-    *jax_environments.list_kinds(),
-    *atari_environments.list_games(),
-    *gymnasium_environments.list_ids(),
+    *_module("bsuite").list_experiments(),
+    *_module("jax").list_kinds(),
+    *_module("atari").list_games(),
+    *_module("gym").list_ids(),
     ("gym:<id>", "any other id registered with gymnasium, its actions Discrete"),
     (
       "<module>:<function>",
@@ -141,6 +115,15 @@ def list_environments() -> list[tuple[str, str]]:
       "with seed= if it takes it",
     ),
   ]
+
+
+def _module(kind: str) -> Any:
+  """What makes environments of that kind, imported when it is asked for.
+
+  bsuite takes a second to import (pandas), and agents import this package for its
+  specs alone.
+  """
+  return importlib.import_module(f"{__package__}.{user_environments.KINDS[kind]}")
 
 
 def _check_seed(seed: Any) -> int:
@@ -158,11 +141,9 @@ def _did_you_mean(name: str) -> str:
   from bsuite import sweep
   from gymnasium.envs import registration
 
-  from explorax.environments import atari_environments, jax_environments
-
   known = [f"bsuite:{i}" for i in sweep.SWEEP]
   known += [f"gym:{i}" for i in registration.registry]
-  known += [*jax_environments.names(), *atari_environments.names()]
+  known += [*_module("jax").names(), *_module("atari").names()]
   for full in known:
     if full.partition(":")[2] == name:
       return f"; did you mean {full!r}?"

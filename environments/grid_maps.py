@@ -1,15 +1,13 @@
-"""Maps of gridworlds: an open room, random obstacles and traps, or a text."""
+"""Maps of gridworlds: an open room, or random obstacles and traps."""
 
 import collections
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 OPEN, OBSTACLE, TRAP = range(3)
-# The characters of a map written as text.
-CHARACTERS = {".": OPEN, "#": OBSTACLE, "x": TRAP, "S": OPEN, "G": OPEN}
-_STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0))
+# Left, right, up, down, as (row, column): what actions 0 to 3 do on every grid.
+MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
 
 Position = tuple[int, int]
 
@@ -81,42 +79,6 @@ def draw(size: int, *, obstacles: float, traps: float, world: int) -> Map:
   return _make(cells, component[start], component[goal])
 
 
-def parse(lines: Sequence[str]) -> Map:
-  """A map from its rows of text: `.` open, `#` an obstacle, `x` a trap, `S`, `G`.
-
-  Raises:
-    ValueError: if the rows differ in length, hold another character, have not one
-      start and one goal, or no path leads from one to the other.
-  """
-  width = len(lines[0]) if lines else 0
-  if not width or any(len(line) != width for line in lines):
-    raise ValueError(
-      f"the rows of the gridworld's map have {[len(line) for line in lines]} "
-      "characters; there must be at least one row, and all must be equally long."
-    )
-  text = "".join(lines)
-  unknown = sorted(set(text) - set(CHARACTERS))
-  if unknown:
-    raise ValueError(
-      f"the gridworld's map has {unknown[0]!r} in it; write '.' for an open position, "
-      "'#' for an obstacle, 'x' for a trap, 'S' for the start and 'G' for the goal."
-    )
-  for character, what in (("S", "start"), ("G", "goal")):
-    if text.count(character) != 1:
-      raise ValueError(
-        f"the gridworld's map has {text.count(character)} positions {character!r}; "
-        f"there must be one {what}."
-      )
-  cells = np.array([[CHARACTERS[c] for c in line] for line in lines], np.int32)
-  start, goal = (divmod(text.index(character), width) for character in "SG")
-  if goal not in _component(cells, start):
-    raise ValueError(
-      f"no path leads from the start {start} of the gridworld's map to the goal "
-      f"{goal}; open one."
-    )
-  return _make(cells, start, goal)
-
-
 def _make(cells: np.ndarray, start: Position, goal: Position) -> Map:
   return Map(cells, np.array(start, np.int32), np.array(goal, np.int32))
 
@@ -139,7 +101,7 @@ def _component(cells: np.ndarray, position: Position) -> set[Position]:
   reached, queue = {position}, collections.deque([position])
   while queue:
     row, column = queue.popleft()
-    for down, right in _STEPS:
+    for down, right in MOVES:
       near = (row + down, column + right)
       inside = 0 <= near[0] < rows and 0 <= near[1] < columns
       if inside and near not in reached and cells[near] == OPEN:

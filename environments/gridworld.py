@@ -1,7 +1,6 @@
 """A grid with one rewarded position: an open room, or one of obstacles and traps."""
 
 import dataclasses
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import dm_env
@@ -9,10 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import grid_maps, jax_types, specs
+from explorax.environments import drawing, grid_maps, jax_types, specs
 
-# Left, right, up, down, as (row, column).
-MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
+MOVES = grid_maps.MOVES
 RENDERED_PIXELS = 12
 COLOURS = {
   "floor": (230, 230, 230),
@@ -49,7 +47,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class GridWorld:
+class GridWorld(jax_types.Environment):
   """The GridWorlds of paper 1 (Dabney et al., 2021, figures 1, 3, 7, and 11 to 13).
 
   The agent moves left, right, up or down; against a wall or an obstacle it stays. At
@@ -61,10 +59,9 @@ class GridWorld:
   - Worlds from 1 on are drawn by `grid_maps.draw`, start and goal too, and depend on
     nothing but their number, the size and the densities: every agent and every
     episode sees the same one. Densities of 0 leave an open room.
-  - `from_text` makes any other map.
 
-  The map is in the parameters: environments of a batch may have different ones, as
-  in `GridWorld(20)` with the parameters of several `GridWorld(20, world=…)`.
+  The map is in the parameters, where any other of this size may take its place, also
+  another one for each environment of a batch.
 
   With probability `Params.noise`, figure 7's noise scale, a step leads to one of the
   neighbouring positions, whatever the action. The paper says "a random neighboring
@@ -72,11 +69,12 @@ class GridWorld:
   goal among them, obstacles and what is beyond the walls not.
   """
 
-  size: int = 20  # Rows; columns too, but for a layout. Figures 11 to 13.
+  num_actions = len(MOVES)
+
+  size: int = 20  # Rows and columns. Figures 11 to 13.
   obstacles: float = 0.0  # Density, in [0, 1). Figure 12.
   traps: float = 0.0  # Density, in [0, 1). Figure 13.
   world: int = 0  # 0: the open room; otherwise the seed of a random world.
-  layout: tuple[str, ...] = ()  # The rows of `from_text`; () for a world.
 
   def __post_init__(self):
     for name in ("obstacles", "traps"):
@@ -87,16 +85,6 @@ class GridWorld:
         )
     if not 0 <= self.world < 2**32:
       raise ValueError(f"the world is {self.world}; it must be from 0 to {2**32 - 1}.")
-    if self.layout and (self.obstacles, self.traps, self.world) != (0, 0, 0):
-      raise ValueError(
-        f"a layout is given, and obstacles at {self.obstacles}, traps at {self.traps} "
-        f"and world {self.world} as well; leave out one or the other."
-      )
-    if self.layout and len(self.layout) != self.size:
-      raise ValueError(
-        f"the size is {self.size}, but the layout has {len(self.layout)} rows; make it "
-        "with GridWorld.from_text."
-      )
     if (self.obstacles or self.traps) and not self.world:
       raise ValueError(
         f"obstacles at {self.obstacles} and traps at {self.traps} need a world; choose "
@@ -104,31 +92,19 @@ class GridWorld:
       )
     self._make_map()  # Refuses what has none.
 
-  @classmethod
-  def from_text(cls, lines: Iterable[str]) -> "GridWorld":
-    """The map written in `lines`, one for each row; see `grid_maps.parse`."""
-    layout = tuple(lines)
-    grid_maps.parse(layout)
-    return cls(len(layout), layout=layout)
-
   def default_params(self) -> Params:
     return Params(1000, 0.0, *self._make_map())
 
   @property
-  def num_actions(self) -> int:
-    return len(MOVES)
-
-  @property
   def shape(self) -> tuple[int, int]:
     """Rows and columns."""
-    return self.size, len(self.layout[0]) if self.layout else self.size
+    return self.size, self.size
 
   def observation_spec(self) -> specs.OneHotArray:
     return specs.OneHotArray(self.shape, "position")
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """The agent at the start; nothing is random."""
-    del key
     state = State(jnp.asarray(params.start, jnp.int32), jnp.int32(0))
     return state, jax_types.restart(self._observe(state))
 
@@ -159,24 +135,16 @@ class GridWorld:
       truncated=state.time >= params.time_limit,
     )
 
-  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
-    """None."""
-    del state, params
-    return {}
-
   def render(self, state: State, params: Params) -> jax.Array:
     """uint8 `[RENDERED_PIXELS · rows, RENDERED_PIXELS · columns, 3]`."""
-    colours = {name: jnp.asarray(c, jnp.uint8) for name, c in COLOURS.items()}
     # In the order of grid_maps.OPEN, OBSTACLE and TRAP.
-    palette = jnp.stack([colours[name] for name in ("floor", "obstacle", "trap")])
-    image = palette[jnp.asarray(params.cells)]
-    image = image.at[params.goal[0], params.goal[1]].set(colours["goal"])
-    image = image.at[state.position[0], state.position[1]].set(colours["agent"])
-    return image.repeat(RENDERED_PIXELS, axis=0).repeat(RENDERED_PIXELS, axis=1)
+    palette = [COLOURS[name] for name in ("floor", "obstacle", "trap")]
+    image = jnp.asarray(palette, jnp.uint8)[jnp.asarray(params.cells)]
+    image = drawing.dot(image, tuple(params.goal), COLOURS["goal"])
+    image = drawing.dot(image, tuple(state.position), COLOURS["agent"])
+    return drawing.enlarge(image, RENDERED_PIXELS)
 
   def _make_map(self) -> grid_maps.Map:
-    if self.layout:
-      return grid_maps.parse(self.layout)
     if not self.world:
       return grid_maps.make_room(self.size)
     return grid_maps.draw(
@@ -184,5 +152,4 @@ class GridWorld:
     )
 
   def _observe(self, state: State) -> jax.Array:
-    observation = jnp.zeros(self.shape, jnp.float32)
-    return observation.at[state.position[0], state.position[1]].set(1.0)
+    return jax_types.one_hot(self.shape, *state.position)

@@ -1,6 +1,5 @@
 """The environments written in JAX, by name."""
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -133,27 +132,30 @@ def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
       + errors.did_you_mean(full, names(), f"; there are {', '.join(names())}.")
     )
   kind = _KINDS[key]
-  sized = {} if kind.example_size is None else {"size": _read_size(full, key, size)}
-  if slash and not sized:
-    raise _no_such(full, key, "it has no size.")
-  fields = _scalars(
-    {
-      field.name: field.default
-      for field in dataclasses.fields(kind.make)
-      if field.name not in sized
-    }
-  )
-  example = kind.make(**dict.fromkeys(sized, kind.example_size))
-  defaults = _scalars(example.default_params()._asdict())
-  if items and not (fields or defaults):
-    raise _no_such(full, key, "it has no settings.")
-  values = settings.parse(full, items, {**fields, **defaults})
-  environment = _construct(
-    full, key, {**sized, **{name: values[name] for name in fields}}
-  )
+  try:
+    if kind.example_size is None:
+      if slash:
+        raise ValueError("it has no size.")
+      sized, example = {}, kind.make()
+    else:
+      if not size.removeprefix("-").isdecimal():
+        raise ValueError(f"the size is {size!r}.")
+      sized, example = {"size": int(size)}, kind.make(kind.example_size)
+    fields = _scalars({k: v for k, v in vars(example).items() if k != "size"})
+    params = _scalars(example.default_params()._asdict())
+    if items and not (fields or params):
+      raise ValueError("it has no settings.")
+    values = settings.parse(full, items, {**fields, **params})
+    environment = kind.make(**sized, **{field: values[field] for field in fields})
+  except settings.SettingError:
+    raise
+  except ValueError as error:
+    raise ValueError(
+      f"{full!r} names no environment: {error} Write it as in {_example(key)!r}."
+    ) from error
+  # Those not given keep the environment's own defaults, which may depend on its size.
   given = {item.partition("=")[0] for item in items}
-  # Its own defaults may depend on its size.
-  chosen = {name: values[name] for name in defaults if name in given}
+  chosen = {name: values[name] for name in params if name in given}
   _check_limits(full, chosen, kind.limits)
   return environment, environment.default_params()._replace(**chosen)
 
@@ -174,25 +176,6 @@ def names() -> list[str]:
 def _example(key: str) -> str:
   size = _KINDS[key].example_size
   return f"jax:{key}" if size is None else f"jax:{key}/{size}"
-
-
-def _no_such(full: str, key: str, reason: str) -> ValueError:
-  return ValueError(
-    f"{full!r} names no environment: {reason} Write it as in {_example(key)!r}."
-  )
-
-
-def _read_size(full: str, key: str, size: str) -> int:
-  if not size.removeprefix("-").isdecimal():
-    raise _no_such(full, key, f"the size is {size!r}.")
-  return int(size)
-
-
-def _construct(full: str, key: str, fields: dict[str, Any]) -> Any:
-  try:
-    return _KINDS[key].make(**fields)
-  except ValueError as error:
-    raise _no_such(full, key, str(error)) from error
 
 
 def _scalars(values: Mapping[str, Any]) -> dict[str, settings.Value]:

@@ -26,12 +26,12 @@ class Environment(Protocol):
   LAST timestep is undefined: who steps resets first.
   """
 
+  @property
+  def num_actions(self) -> int: ...
+
   def default_params(self) -> Params: ...
 
   def observation_spec(self) -> dm_env.specs.Array: ...
-
-  @property
-  def num_actions(self) -> int: ...
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """A new episode; everything random in it follows `key`."""
@@ -44,8 +44,8 @@ class Environment(Protocol):
     ...
 
   def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
-    """Scalars by name about the episode so far; {} for none."""
-    ...
+    """Scalars by name about the episode so far; none by default."""
+    return {}
 
 
 @runtime_checkable
@@ -55,6 +55,27 @@ class Drawable(Protocol):
   def render(self, state: State, params: Params) -> jax.Array:
     """A picture of the state: uint8 `[H, W, 3]`."""
     ...
+
+
+def one_hot(shape: tuple[int, ...], *index: jax.Array) -> jax.Array:
+  """float32 `[*shape]`: 1 at the index, zeros only where that is beyond the array."""
+  return jnp.zeros(shape, jnp.float32).at[index].set(1.0, mode="drop")
+
+
+@jax.custom_batching.custom_vmap
+def any_in_batch(flag: jax.Array) -> jax.Array:
+  """Whether the flag is true anywhere in the batch, however many vmaps made it.
+
+  Bool `[]`, the same for the whole batch: a `cond` on it remains a branch, so that
+  resets are computed in those steps alone in which an episode begins.
+  """
+  return flag
+
+
+@any_in_batch.def_vmap
+def _any_of_batch(axis_size, in_batched, flags):
+  del axis_size, in_batched
+  return any_in_batch(jnp.any(flags, axis=0)), False
 
 
 def restart(observation: jax.Array) -> dm_env.TimeStep:
@@ -71,8 +92,8 @@ def transition(
   observation: jax.Array,
   reward: jax.Array | float,
   *,
-  terminated: jax.Array,
-  truncated: jax.Array,
+  terminated: jax.Array | bool = False,
+  truncated: jax.Array | bool = False,
 ) -> dm_env.TimeStep:
   """A timestep after a step.
 
@@ -83,12 +104,9 @@ def transition(
     truncated: bool `[]`, whether the episode was cut short by a time limit: LAST,
       discount 1, unless the task ended in the same step.
   """
+  mid, last = jnp.int32(dm_env.StepType.MID), jnp.int32(dm_env.StepType.LAST)
   return dm_env.TimeStep(
-    step_type=jnp.where(
-      terminated | truncated,
-      jnp.int32(dm_env.StepType.LAST),
-      jnp.int32(dm_env.StepType.MID),
-    ),
+    step_type=jnp.where(terminated | truncated, last, mid),
     reward=jnp.asarray(reward, jnp.float32),
     discount=jnp.where(terminated, jnp.float32(0.0), jnp.float32(1.0)),
     observation=observation,

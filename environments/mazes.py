@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax.environments import grid_maps
+
 
 def num_open(size: int) -> int:
   """How many positions of a `perfect_maze` are open: 2·((size − 1)/2)² − 1."""
@@ -66,7 +68,7 @@ def _plan(size: int) -> tuple[jax.Array, jax.Array, jax.Array]:
   """
   side = (size - 1) // 2
   row, column = np.divmod(np.arange(side * side, dtype=np.int32), side)
-  steps = np.array([(0, -1), (0, 1), (-1, 0), (1, 0)], np.int32)
+  steps = np.array(grid_maps.MOVES, np.int32)
   near_row = row[:, None] + steps[None, :, 0]
   near_column = column[:, None] + steps[None, :, 1]
   inside = (

@@ -14,19 +14,12 @@ def episode_metrics(environment: dm_env.Environment) -> dict[str, float]:
   `total_bad_episodes` (those that left the path to the goal) and `denoised_return`
   (how often the goal was reached). Empty for all others.
   """
-  if isinstance(environment, standard.StandardEnvironment):
-    environment = environment.raw
-  info = getattr(environment, "episode_metrics", None) or getattr(
-    environment, "bsuite_info", None
-  )
+  raw = standard.unwrap(environment)
+  info = getattr(raw, "episode_metrics", None) or getattr(raw, "bsuite_info", None)
   return {key: float(value) for key, value in info().items()} if info else {}
 
 
 def counts_over_episodes(environment: dm_env.Environment) -> bool:
   """Whether its numbers are bsuite's, accumulated since the environment was made."""
-  raw = (
-    environment.raw
-    if isinstance(environment, standard.StandardEnvironment)
-    else environment
-  )
+  raw = standard.unwrap(environment)
   return hasattr(raw, "bsuite_info") and not hasattr(raw, "episode_metrics")

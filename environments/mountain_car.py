@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import jax_types
+from explorax.environments import drawing, jax_types
 
 # Sutton and Barto (2018), example 10.1; positions and velocities have no units there.
 POSITIONS = (-1.2, 0.5)  # The goal is the right end.
@@ -49,7 +49,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class MountainCar:
+class MountainCar(jax_types.Environment):
   """The sparse MountainCar of paper 1 (Dabney et al., 2021, figures 3 and 8).
 
   Actions 0, 1 and 2 ask for the force −1, 0 and 1. With noise of variance σ²,
@@ -70,12 +70,10 @@ class MountainCar:
   its positions reach 0.6.
   """
 
+  num_actions = 3
+
   def default_params(self) -> Params:
     return Params(noise=0.0, time_limit=5000)
-
-  @property
-  def num_actions(self) -> int:
-    return 3
 
   def observation_spec(self) -> dm_env.specs.BoundedArray:
     low, high = POSITIONS
@@ -85,7 +83,6 @@ class MountainCar:
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """The car at rest in the valley."""
-    del params
     low, high = START_POSITIONS
     position = jax.random.uniform(key, (), jnp.float32, low, high)
     state = State(position, jnp.float32(0.0), jnp.int32(0))
@@ -113,18 +110,12 @@ class MountainCar:
       truncated=state.time >= params.time_limit,
     )
 
-  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
-    """None."""
-    del state, params
-    return {}
-
   def render(self, state: State, params: Params) -> jax.Array:
     """The hills, the car as a disc on them, and a post at the goal.
 
     Returns:
       uint8 `[144, 216, 3]`.
     """
-    del params
     width, height = round(1.8 * PIXELS_PER_UNIT), round(1.2 * PIXELS_PER_UNIT)
     # The middle of each pixel; the first row is the top.
     x = (jnp.arange(width)[None, :] + 0.5) / PIXELS_PER_UNIT + POSITIONS[0]
@@ -133,13 +124,10 @@ class MountainCar:
     at_post = (jnp.abs(x - goal) < 0.01) & (y < _hill(goal) + 0.15)
     car_y = _hill(state.position) + CAR_RADIUS
     at_car = (x - state.position) ** 2 + (y - car_y) ** 2 < CAR_RADIUS**2
-    colours = {
-      name: jnp.asarray(c, jnp.uint8)[None, None] for name, c in COLOURS.items()
-    }
-    image = jnp.broadcast_to(colours["sky"], (height, width, 3))
-    image = jnp.where(at_post[..., None], colours["goal"], image)
-    image = jnp.where((y < _hill(x))[..., None], colours["ground"], image)
-    return jnp.where(at_car[..., None], colours["car"], image)
+    image = drawing.fill((height, width), COLOURS["sky"])
+    image = drawing.paint(image, at_post, COLOURS["goal"])
+    image = drawing.paint(image, y < _hill(x), COLOURS["ground"])
+    return drawing.paint(image, at_car, COLOURS["car"])
 
 
 def _hill(position: jax.Array | float) -> jax.Array:

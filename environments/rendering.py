@@ -71,9 +71,7 @@ def picture(
   Raises:
     ValueError: if `render()` returns anything else than it should.
   """
-  raw = environment
-  if isinstance(environment, standard.StandardEnvironment):
-    raw = environment.raw
+  raw = standard.unwrap(environment)
   frame = None
   with contextlib.suppress(NotImplementedError, TypeError):  # As adapters say it.
     frame = raw.render() if hasattr(raw, "render") else None

@@ -11,7 +11,7 @@ from typing import Any
 import dm_env
 import numpy as np
 
-from explorax.environments import jax_adapter
+from explorax.environments import jax_adapter, standard
 
 _SCALARS = (bool, int, float, np.bool_, np.integer, np.floating)
 # Of bsuite's wrapper that writes its CSV: what an episode that is broken off leaves.
@@ -20,12 +20,12 @@ _OF_EPISODE = ("_episode_len", "_episode_return")
 
 def is_exact(environment: dm_env.Environment) -> bool:
   """Whether the environment can go on in mid-episode from what `save` returns."""
-  return isinstance(_raw(environment), jax_adapter.JaxEnvironment)
+  return isinstance(standard.unwrap(environment), jax_adapter.JaxEnvironment)
 
 
 def save(environment: dm_env.Environment) -> tuple[Any, dict[str, Any]]:
   """What there is to keep of it: (a pytree of arrays, what JSON can hold)."""
-  raw = _raw(environment)
+  raw = standard.unwrap(environment)
   if isinstance(raw, jax_adapter.JaxEnvironment):
     arrays, counts = raw.save()
     return arrays, {"adapter": counts, "layers": [_scalars(environment)]}
@@ -34,7 +34,7 @@ def save(environment: dm_env.Environment) -> tuple[Any, dict[str, Any]]:
 
 def shapes(environment: dm_env.Environment, counts: Mapping[str, Any]) -> Any:
   """The shapes of the arrays that `save` returned along with `counts`."""
-  raw = _raw(environment)
+  raw = standard.unwrap(environment)
   if isinstance(raw, jax_adapter.JaxEnvironment):
     return raw.shapes(counts["adapter"])
   return ()
@@ -50,7 +50,7 @@ def restore(
     arrays: the pytree.
     counts: the rest.
   """
-  raw = _raw(environment)
+  raw = standard.unwrap(environment)
   if isinstance(raw, jax_adapter.JaxEnvironment):
     raw.restore(arrays, counts["adapter"])
     vars(environment).update(counts["layers"][0] if raw is not environment else {})
@@ -59,13 +59,9 @@ def restore(
     _restore_layer(layer, saved)
 
 
-def _raw(environment: dm_env.Environment) -> Any:
-  return getattr(environment, "raw", environment)
-
-
 def _layers(environment: dm_env.Environment) -> list[Any]:
   """bsuite's environment within its wrappers; nothing of the others."""
-  layers: list[Any] = [_raw(environment)]
+  layers: list[Any] = [standard.unwrap(environment)]
   if not any(type(layers[0]).__module__.startswith(m) for m in ("bsuite", "explorax")):
     return []
   while "_env" in vars(layers[-1]):

@@ -10,6 +10,10 @@ from explorax.environments import errors
 Value = bool | int | float
 
 
+class SettingError(ValueError):
+  """A setting that there is not, or a value that is not of its type."""
+
+
 def parse(
   name: str, items: Iterable[str], defaults: Mapping[str, Value]
 ) -> dict[str, Value]:
@@ -25,7 +29,7 @@ def parse(
     `defaults` with the values read in their place.
 
   Raises:
-    ValueError: for a key that is not in `defaults` or comes twice, or a value that
+    SettingError: for a key that is not in `defaults` or comes twice, or a value that
       is not of its type.
   """
   values = dict(defaults)
@@ -33,17 +37,17 @@ def parse(
   for item in items:
     key, equals, text = item.partition("=")
     if not equals:
-      raise ValueError(
+      raise SettingError(
         f"the setting {item!r} of {name!r} has no value; write 'key=value', with one "
         f"of the keys {', '.join(defaults)}."
       )
     if key not in defaults:
-      raise ValueError(
+      raise SettingError(
         f"{name!r} has no setting {key!r}"
         + errors.did_you_mean(key, defaults, f"; it has {', '.join(defaults)}.")
       )
     if key in seen:
-      raise ValueError(f"{name!r} sets {key!r} twice; leave one of them out.")
+      raise SettingError(f"{name!r} sets {key!r} twice; leave one of them out.")
     seen.add(key)
     values[key] = _read(name, key, text, type(defaults[key]))
   return values
@@ -54,6 +58,6 @@ def _read(name: str, key: str, text: str, kind: type) -> Value:
     return {"true": True, "false": False}[text] if kind is bool else kind(text)
   except (KeyError, ValueError) as error:
     expected = {bool: "'true' or 'false'", int: "an integer", float: "a number"}[kind]
-    raise ValueError(
+    raise SettingError(
       f"the setting {key!r} of {name!r} is {text!r}; it must be {expected}."
     ) from error

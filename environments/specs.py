@@ -16,7 +16,26 @@ class EnvironmentSpec(NamedTuple):
   actions: dm_env.specs.DiscreteArray
 
 
-class OneHotArray(dm_env.specs.BoundedArray):
+class _ByArguments(dm_env.specs.Array):
+  """A spec that is shown, compared and pickled by its constructor's arguments."""
+
+  def __repr__(self) -> str:
+    arguments = self._get_constructor_kwargs().items()
+    return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in arguments)})"
+
+  def __eq__(self, other: object) -> bool:
+    if type(other) is not type(self):
+      return False
+    ours, theirs = (spec._get_constructor_kwargs() for spec in (self, other))
+    return {**ours, "name": None} == {**theirs, "name": None}
+
+  __hash__ = None  # type: ignore[assignment]  # As all specs.
+
+  def __reduce__(self) -> tuple[Any, ...]:
+    return type(self), tuple(self._get_constructor_kwargs().values())
+
+
+class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
   """A float32 array that holds a single 1 and zeros, or zeros only.
 
   Deep Sea's observations are of this kind (all zeros after the last step). Agents
@@ -47,15 +66,8 @@ class OneHotArray(dm_env.specs.BoundedArray):
       )
     return array
 
-  # BoundedArray's would name a dtype and bounds that are no arguments here.
-  def __repr__(self) -> str:
-    return f"OneHotArray(shape={self.shape}, name={self.name!r})"
 
-  def __reduce__(self) -> tuple[Any, ...]:
-    return OneHotArray, (self.shape, self.name)
-
-
-class StackedFrames(dm_env.specs.Array):
+class StackedFrames(_ByArguments):
   """The newest frames of an episode, joined along the channels: `[H, W, frames · C]`.
 
   The oldest comes first, and where the episode has had no frame yet there are zeros.
@@ -69,17 +81,7 @@ class StackedFrames(dm_env.specs.Array):
     num_frames: int,
     name: str | None = None,
   ):
-    """Describes such an array.
-
-    Args:
-      shape: of all frames together.
-      dtype: of a pixel.
-      num_frames: at least 1; the channels are a multiple of it.
-      name: of the array.
-
-    Raises:
-      ValueError: if frames of this shape cannot be so many.
-    """
+    """Refuses a number of frames of which the channels are no multiple."""
     super().__init__(shape, dtype, name)
     self.num_frames = num_frames
     if num_frames < 1 or len(self.shape) != 3 or self.shape[-1] % num_frames:
@@ -88,28 +90,13 @@ class StackedFrames(dm_env.specs.Array):
         "(height, width, channels), the channels a multiple of the number of frames."
       )
 
-  # Array's would leave out the number of frames.
-  def __repr__(self) -> str:
-    return (
-      f"StackedFrames(shape={self.shape}, dtype={self.dtype!r}, "
-      f"num_frames={self.num_frames}, name={self.name!r})"
-    )
-
-  def __eq__(self, other: object) -> bool:
-    return super().__eq__(other) and self.num_frames == getattr(other, "num_frames", 0)
-
-  __hash__ = None  # type: ignore[assignment]  # As all specs.
-
-  def __reduce__(self) -> tuple[Any, ...]:
-    return StackedFrames, (self.shape, self.dtype, self.num_frames, self.name)
-
 
 def num_frames(spec: dm_env.specs.Array) -> int:
   """How many frames an observation of this spec joins; 1 where it is no stack."""
   return spec.num_frames if isinstance(spec, StackedFrames) else 1
 
 
-class ImageWithState(dm_env.specs.Array):
+class ImageWithState(_ByArguments):
   """An image, and below it one row of pixels that are no picture, but numbers.
 
   uint8 `[H + 1, W, C]`: the first entries of the last row, in the order of its memory,
@@ -120,16 +107,7 @@ class ImageWithState(dm_env.specs.Array):
   def __init__(
     self, shape: tuple[int, ...], entries: tuple[str, ...], name: str | None = None
   ):
-    """Describes such an array.
-
-    Args:
-      shape: `(H + 1, W, C)`, the row included.
-      entries: the names of the numbers, of which the row has room for W · C.
-      name: of the array.
-
-    Raises:
-      ValueError: if there is no image, no number, or no room for all of them.
-    """
+    """`entries` are the names of the numbers, at most W · C of them."""
     super().__init__(shape, np.uint8, name)
     self.entries = tuple(entries)
     if len(self.shape) != 3 or min(self.shape) < 1 or self.shape[0] < 2:
@@ -169,20 +147,6 @@ class ImageWithState(dm_env.specs.Array):
     row = np.zeros((1, *self.shape[1:]), np.uint8)
     row.reshape(-1)[: self.num_state] = state
     return np.concatenate([image, row])
-
-  # Array's would leave out the entries.
-  def __repr__(self) -> str:
-    return (
-      f"ImageWithState(shape={self.shape}, entries={self.entries}, name={self.name!r})"
-    )
-
-  def __eq__(self, other: object) -> bool:
-    return super().__eq__(other) and self.entries == getattr(other, "entries", None)
-
-  __hash__ = None  # type: ignore[assignment]  # As all specs.
-
-  def __reduce__(self) -> tuple[Any, ...]:
-    return ImageWithState, (self.shape, self.entries, self.name)
 
 
 class OneHotIndex:

@@ -197,6 +197,13 @@ class StandardEnvironment(dm_env.Environment):
     self._environment.close()
 
 
+def unwrap(environment: dm_env.Environment) -> dm_env.Environment:
+  """The environment within a `StandardEnvironment`, or the environment itself."""
+  if isinstance(environment, StandardEnvironment):
+    return environment.raw
+  return environment
+
+
 def _discrete_actions(spec: Any) -> dm_env.specs.DiscreteArray:
   if isinstance(spec, dm_env.specs.DiscreteArray):
     return spec

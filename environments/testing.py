@@ -4,6 +4,7 @@ By name: `explorax.environments.testing:fake`, and likewise the other functions 
 end of this file.
 """
 
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -113,10 +114,7 @@ class DrawnEnvironment(FakeEnvironment):
 
 
 class CrashingEnvironment(FakeEnvironment):
-  """A FakeEnvironment that raises a RuntimeError now and then.
-
-  After an error it goes on raising, until it is made anew.
-  """
+  """A FakeEnvironment that raises a RuntimeError, from then on until it is remade."""
 
   def __init__(
     self,
@@ -124,36 +122,28 @@ class CrashingEnvironment(FakeEnvironment):
     crash_at_reset: int | None = None,
     **kwargs: Any,
   ):
-    """Makes one.
-
-    Args:
-      crash_at_step: in which step, counted from 1 over all episodes; None for none.
-      crash_at_reset: in which reset, counted from 1; None for none.
-      **kwargs: of the FakeEnvironment.
-    """
+    """Steps, over all episodes, and resets count from 1; None for no error in them."""
     super().__init__(**kwargs)
-    self._steps_left = crash_at_step
-    self._resets_left = crash_at_reset
+    self._steps = itertools.count(1)
+    self._resets = itertools.count(1)
+    self._crash_at_step = crash_at_step or math.inf
+    self._crash_at_reset = crash_at_reset or math.inf
 
   def reset(self) -> dm_env.TimeStep:
-    self._resets_left = _count_down(self._resets_left, "the emulator lost its ROM")
+    if next(self._resets) >= self._crash_at_reset:
+      raise RuntimeError("the emulator lost its ROM")
     return super().reset()
 
   def step(self, action: Any) -> dm_env.TimeStep:
-    self._steps_left = _count_down(self._steps_left, "the emulator went away")
+    if next(self._steps) >= self._crash_at_step:
+      raise RuntimeError("the emulator went away")
     return super().step(action)
 
 
 class HangingEnvironment(FakeEnvironment):
-  """A FakeEnvironment one of whose steps takes an hour."""
+  """A FakeEnvironment one of whose steps, counted from 1, takes an hour."""
 
   def __init__(self, hang_at_step: int, **kwargs: Any):
-    """Makes one.
-
-    Args:
-      hang_at_step: in which step, counted from 1 over all episodes.
-      **kwargs: of the FakeEnvironment.
-    """
     super().__init__(**kwargs)
     self._steps_left = hang_at_step
 
@@ -162,14 +152,6 @@ class HangingEnvironment(FakeEnvironment):
     if not self._steps_left:
       time.sleep(3600)
     return super().step(action)
-
-
-def _count_down(left: int | None, message: str) -> int | None:
-  if left is None:
-    return None
-  if left <= 1:
-    raise RuntimeError(message)
-  return left - 1
 
 
 def fake() -> FakeEnvironment:

@@ -4,16 +4,19 @@ import importlib
 import inspect
 import os
 import sys
-import types
-from collections.abc import Callable
 from typing import Any
 
 import dm_env
 
 from explorax.environments import errors, standard
 
-# The kinds of `factory.make` that are no module of the user's.
-KINDS = ("bsuite", "gym", "jax", "atari")
+# The kinds of `factory.make` that are no module of the user's, and what makes them.
+KINDS = {
+  "bsuite": "bsuite_environments",
+  "gym": "gymnasium_environments",
+  "jax": "jax_environments",
+  "atari": "atari_environments",
+}
 
 
 def load(
@@ -32,8 +35,30 @@ def load(
       environment that agents here can act in.
   """
   name = f"{module_name}:{function_name}"
-  function = _find(_import(module_name), module_name, function_name)
-  environment = _call(function, name, seed)
+  module = _import(module_name)
+  function = getattr(module, function_name, None)
+  if function is None:
+    callables = [key for key, value in vars(module).items() if callable(value)]
+    raise ValueError(
+      f"the module {module_name!r} has no function {function_name!r}"
+      + errors.did_you_mean(function_name, callables)
+    )
+  if not callable(function):
+    raise TypeError(
+      f"'{name}' is of type {type(function).__name__}; it must be a function that "
+      "returns an environment."
+    )
+  signature = inspect.signature(function)
+  arguments = {"seed": seed} if "seed" in signature.parameters else {}
+  try:
+    signature.bind(**arguments)
+  except TypeError as error:
+    raise TypeError(
+      f"'{name}' is called with no arguments or with seed= alone, but its signature "
+      f"is {signature}; give its other parameters defaults or write a function that "
+      "fills them in."
+    ) from error
+  environment = function(**arguments)
   try:
     return wrap(environment, seed=seed)
   except TypeError as error:
@@ -65,7 +90,7 @@ def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
   )
 
 
-def _import(module_name: str) -> types.ModuleType:
+def _import(module_name: str) -> Any:
   # At the end, where it hides nothing that is installed.
   directory = os.getcwd()
   if directory not in sys.path and "" not in sys.path:
@@ -81,35 +106,3 @@ def _import(module_name: str) -> types.ModuleType:
       f"module that can be imported (installed, on the PYTHONPATH or in {directory})"
       + errors.did_you_mean(error.name, KINDS)
     ) from error
-
-
-def _find(
-  module: types.ModuleType, module_name: str, function_name: str
-) -> Callable[..., Any]:
-  if not hasattr(module, function_name):
-    callables = [key for key, value in vars(module).items() if callable(value)]
-    raise ValueError(
-      f"the module {module_name!r} has no function {function_name!r}"
-      + errors.did_you_mean(function_name, callables)
-    )
-  function = getattr(module, function_name)
-  if not callable(function):
-    raise TypeError(
-      f"'{module_name}:{function_name}' is of type {type(function).__name__}; it must "
-      "be a function that returns an environment."
-    )
-  return function
-
-
-def _call(function: Callable[..., Any], name: str, seed: int) -> Any:
-  signature = inspect.signature(function)
-  arguments = {"seed": seed} if "seed" in signature.parameters else {}
-  try:
-    signature.bind(**arguments)
-  except TypeError as error:
-    raise TypeError(
-      f"'{name}' is called with no arguments or with seed= alone, but its signature "
-      f"is {signature}; give its other parameters defaults or write a function that "
-      "fills them in."
-    ) from error
-  return function(**arguments)

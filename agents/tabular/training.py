@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from explorax.agents.tabular import types
-from explorax.environments import auto_reset, jax_types
+from explorax.environments import jax_types
 from explorax.exploration import types as exploration_types
 
 # (the environment's state, its observation) → what is wanted of them.
@@ -242,7 +242,7 @@ def run(
     stepped = arrive(*environment.step(step_key, now.state, action, environment_params))
     # What a step beyond the end gives is replaced, and a run that is over discarded.
     following, rule_state = jax.lax.cond(
-      auto_reset.any_in_batch(now.last),
+      jax_types.any_in_batch(now.last),
       lambda: _where(
         now.last, begin(begin_key, rule_state, loop.steps), (stepped, rule_state)
       ),
@@ -287,7 +287,7 @@ def run(
 
   room = num_episodes + _BLOCK
   loop, finished = jax.lax.while_loop(
-    lambda carry: auto_reset.any_in_batch(~carry[0].done),
+    lambda carry: jax_types.any_in_batch(~carry[0].done),
     iterate_block,
     (start(), jax.tree.map(lambda x: jnp.zeros(room, x.dtype), _no_episode())),
   )

@@ -67,18 +67,10 @@ def test_every_field_can_be_set_by_name():
     ("Pong/ngu,stick=1", "has no setting 'stick'; did you mean 'sticky'"),
     ("Pong/zzzz=1", "has no setting 'zzzz'; it has height, width, grey"),
     ("Pong/ngu,sticky", "'sticky' of 'atari:Pong/ngu,sticky' has no value"),
-    ("Pong/sticky=0.25,dqn", "the setting 'dqn' of .* has no value"),
     ("Pong/sticky=much", "is 'much'; it must be a number"),
-    ("Pong/stack=2.5", "is '2.5'; it must be an integer"),
-    ("Pong/life_loss=yes", "is 'yes'; it must be 'true' or 'false'"),
     ("Pong/sticky=1", "sticky is 1.0; it is a probability below 1"),
     ("Pong/sticky=-0.1", "sticky is -0.1"),
-    ("Pong/sticky=nan", "sticky is nan"),
     ("Pong/stack=0", "'atari:Pong/stack=0': stack is 0; it must be at least 1"),
-    ("Pong/action_repeat=0", "action_repeat is 0"),
-    ("Pong/height=0", "height is 0"),
-    ("Pong/width=-1", "width is -1"),
-    ("Pong/max_frames=0", "max_frames is 0"),
     ("Pong/max_frames=33", "within the first step of a game that begins with up to 30"),
     ("Pong/noops=-1", "noops is -1; use 0 for none"),
   ],
@@ -89,7 +81,7 @@ def test_names_of_nothing_are_refused(name, message):
   assert "\n" not in str(caught.value)
 
 
-def test_sixty_games():
+def test_the_games_of_the_papers():
   names = atari_environments.names()
   assert len(set(names)) == 60
   assert {"atari:MontezumaRevenge", "atari:Qbert", "atari:Pooyan"} < set(names)

@@ -16,10 +16,21 @@ from explorax.environments import (
 )
 
 WALLED = (
-  "S.#G",
-  "....",
-  ".x#.",
+  "S.#G.",
+  ".....",
+  ".x#..",
+  ".....",
+  "....#",
 )
+ROOM = gridworld.GridWorld(5)
+
+
+def _drawn(lines):
+  """Parameters with the map that the lines show."""
+  cells = [[".#x".find(c) if c in ".#x" else 0 for c in line] for line in lines]
+  text = "".join(lines)
+  start, goal = (np.array(divmod(text.index(c), len(lines[0])), np.int32) for c in "SG")
+  return gridworld.Params(1000, 0.0, np.array(cells, np.int32), start, goal)
 
 
 @pytest.fixture(scope="module")
@@ -53,20 +64,18 @@ def test_walks_as_a_plain_loop_does(small):
 
 def test_obstacles_stop_and_traps_end_the_episode():
   """Every action in every position of a map, against its text."""
-  world = gridworld.GridWorld.from_text(WALLED)
-  params = world.default_params()
-  assert world.shape == (3, 4) and world.observation_spec().shape == (3, 4)
-  step = jax.jit(world.step)
+  params = _drawn(WALLED)
+  step = jax.jit(ROOM.step)
   key = jax.random.PRNGKey(0)
-  state, first = jax.jit(world.reset)(key, params)
+  state, first = jax.jit(ROOM.reset)(key, params)
   assert np.argwhere(first.observation).tolist() == [[0, 0]]
   seen = set()
-  for row, column in itertools.product(range(3), range(4)):
+  for row, column in itertools.product(range(5), range(5)):
     if WALLED[row][column] in "#xG":  # Nobody leaves from there.
       continue
     for action, (down, right) in enumerate(gridworld.MOVES):
       target = (row + down, column + right)
-      inside = 0 <= target[0] < 3 and 0 <= target[1] < 4
+      inside = 0 <= target[0] < 5 and 0 <= target[1] < 5
       what = WALLED[target[0]][target[1]] if inside else "#"
       expected = (row, column) if what == "#" else target
       here = state._replace(position=jnp.asarray([row, column], jnp.int32))
@@ -82,12 +91,11 @@ def test_obstacles_stop_and_traps_end_the_episode():
 
 @pytest.mark.parametrize(
   ("position", "free"),
-  [((0, 0), (1, 3)), ((2, 0), (1, 2)), ((1, 3), (0, 2, 3))],
+  [((0, 0), (1, 3)), ((2, 0), (1, 2, 3)), ((0, 4), (0, 3))],
 )
 def test_noise_leads_to_each_neighbour_equally_often(position, free):
   """Frequencies of where a step leads, for one action that is free and one not."""
-  world = gridworld.GridWorld.from_text(WALLED)
-  params = world.default_params()
+  params = _drawn(WALLED)
   num = 6000
   keys = jax.random.split(jax.random.PRNGKey(sum(position)), num)
   state = gridworld.State(jnp.asarray(position, jnp.int32), jnp.int32(0))
@@ -95,7 +103,7 @@ def test_noise_leads_to_each_neighbour_equally_often(position, free):
   @jax.jit
   @jax.vmap
   def arrive(key, action, noise):
-    return world.step(key, state, action, params._replace(noise=noise))[0].position
+    return ROOM.step(key, state, action, params._replace(noise=noise))[0].position
 
   blocked = next(action for action in range(4) if action not in free)
   for action, noise in itertools.product((free[0], blocked), (0.0, 0.4, 1.0)):
@@ -214,32 +222,12 @@ def test_each_of_a_batch_may_have_its_own_map():
 
 
 def test_a_map_is_drawn_as_it_is_written():
-  environment = jax_adapter.JaxEnvironment(
-    gridworld.GridWorld.from_text(WALLED), seed=0
-  )
+  environment = jax_adapter.JaxEnvironment(ROOM, _drawn(WALLED), seed=0)
   environment.reset()
   names = {"S": "agent", "G": "goal", "#": "obstacle", "x": "trap", ".": "floor"}
   colours = [[gridworld.COLOURS[names[c]] for c in line] for line in WALLED]
   pixels = np.ones((gridworld.RENDERED_PIXELS,) * 2 + (1,), np.uint8)
   np.testing.assert_array_equal(environment.render(), np.kron(colours, pixels))
-
-
-@pytest.mark.parametrize(
-  ("lines", "message"),
-  [
-    ((), r"have \[\] characters; there must be at least one row"),
-    (("",), r"have \[0\] characters"),
-    (("S.", "G"), r"have \[2, 1\] characters; .* all must be equally long"),
-    (("S?G",), "has '\\?' in it; write '.' for an open position"),
-    (("..G",), "has 0 positions 'S'; there must be one start"),
-    (("SGG",), "has 2 positions 'G'; there must be one goal"),
-    (("S#G",), r"no path leads from the start \(0, 0\) .* to the goal \(0, 2\)"),
-    (("SxG",), "no path leads from the start"),
-  ],
-)
-def test_maps_that_cannot_be_are_refused(lines, message):
-  with pytest.raises(ValueError, match=message):
-    gridworld.GridWorld.from_text(lines)
 
 
 @pytest.mark.parametrize(
@@ -253,17 +241,8 @@ def test_maps_that_cannot_be_are_refused(lines, message):
     ({"world": -1}, "the world is -1; it must be from 0"),
     ({"traps": 0.1}, "obstacles at 0.0 and traps at 0.1 need a world"),
     ({"obstacles": 0.6, "traps": 0.4, "world": 1}, "world 1 of size 20 .* has no path"),
-    ({"layout": ("S.G",)}, "the size is 20, but the layout has 1 rows"),
-    ({"size": 1, "layout": ("SG",), "world": 1}, "a layout is given, and obstacles"),
   ],
 )
 def test_impossible_worlds_are_refused(fields, message):
   with pytest.raises(ValueError, match=message):
     gridworld.GridWorld(**fields)
-
-
-def test_worlds_may_be_smaller_than_the_room():
-  environment, _ = jax_environments.make("gridworld/3,world=1")
-  assert environment == gridworld.GridWorld(3, world=1)
-  with pytest.raises(ValueError, match="the size of the gridworld is 3; it must be"):
-    jax_environments.make("gridworld/3")
