@@ -211,8 +211,16 @@ def test_ways_through_worlds(kind):
     assert results["filled"][seed] == pytest.approx(filled)
 
 
+def written(lines: list[str]) -> grid_maps.Map:
+  """A map as it is written: open, obstacles and traps, the start and the goal."""
+  text = "".join(lines)
+  cells = np.reshape([max(".#x".find(c), 0) for c in text], (len(lines), -1))
+  start, goal = (np.divmod(text.index(c), len(lines[0])) for c in "SG")
+  return grid_maps.Map(cells, np.array(start), np.array(goal))
+
+
 def test_no_way_is_seen():
-  cut = grid_maps.parse(["S.#..", "..#..", "..#..", "..#..", "G.#.."])
+  cut = written(["S.#..", "..#..", "..#..", "..#..", "G.#.."])
   cut = cut._replace(goal=np.array([0, 4]))
   expected = -np.ones((5, 5), int)
   expected[:, :2] = np.arange(5)[:, None] + np.arange(2)
@@ -228,9 +236,9 @@ def test_a_denser_world_has_all_that_the_thinner_one_has():
 def test_each_seed_learns_in_its_own_world(monkeypatch):
   walls = ["#####"] * 4
   rows = ("SG###", "S...G", "Sx###")
-  maps = [grid_maps.parse([row, *walls]) for row in rows[:2]]
+  maps = [written([row, *walls]) for row in rows[:2]]
   # A trap is all there is beside the start; the goal is out of reach.
-  trap = grid_maps.parse(["Sx###", "G####", *walls[:3]])
+  trap = written(["Sx###", "G####", *walls[:3]])
   maps.append(trap._replace(goal=np.array([4, 4])))
   asked = []
 
