@@ -8,6 +8,7 @@ shared by what is compared.
 """
 
 import csv
+import functools
 import importlib
 import json
 import math
@@ -21,20 +22,32 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 _TIMEOUT = 1800  # Seconds for one sample.
 _COMPILATION = "/jax/core/compile/backend_compile_duration"
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 class Table(NamedTuple):
-  """A table of the report."""
+  """A table of the report.
+
+  Attributes:
+    title: above it.
+    measure: quick → rows. The name of such a function, `module:function`, is called in
+      a fresh process, on whatever device JAX has.
+  """
 
   title: str
-  measure: Callable[[bool], list[Row]]  # quick → rows
+  measure: Callable[[bool], list[Row]] | str
+
+  def rows(self, quick: bool) -> list[Row]:
+    if isinstance(self.measure, str):
+      return sample(self.measure, platform=None, quick=quick)
+    return self.measure(quick)
 
 
 class Mark(NamedTuple):
@@ -107,39 +120,49 @@ def speed(marks: Iterable[Mark], warm_up: int) -> Row:
 
 
 def in_turn(
-  contestants: Mapping[str, Callable[[], Row]], rounds: int
-) -> dict[str, list[Row]]:
-  """The samples of each contestant, taken in turn.
+  contestants: Mapping[str, Callable[[], T]], rounds: int
+) -> dict[str, list[T]]:
+  """What each contestant returns when they are called in turn.
 
   The order alternates: a machine that slows down steadily favours none.
   """
-  samples: dict[str, list[Row]] = {name: [] for name in contestants}
+  samples: dict[str, list[T]] = {name: [] for name in contestants}
   for i in range(rounds):
     for name in list(contestants)[:: 1 if i % 2 == 0 else -1]:
       samples[name].append(contestants[name]())
   return samples
 
 
-def alternate(
-  contestants: Mapping[str, Callable[[int], Any]], repeats: int, warm_up: int = 1
-) -> dict[str, float]:
-  """Median microseconds of a call of each contestant; the calls alternate.
+def beside_rlax(
+  name: str,
+  contestants: Mapping[str, Callable[[], Any]],
+  repeats: int,
+  warm_up: int = 1,
+) -> Row:
+  """Median microseconds of a call of ours and of rlax's; the calls alternate.
 
   Args:
-    contestants: name → is called with the number of the repeat, and waits for its
+    name: of what is called.
+    contestants: `explorax`, and `rlax` where it has the like; each waits for its
       result.
     repeats: that are measured.
     warm_up: repeats before those, which compile.
   """
-  seconds: dict[str, list[float]] = {name: [] for name in contestants}
-  for i in range(warm_up + repeats):
-    for name in list(contestants)[:: 1 if i % 2 == 0 else -1]:
-      start = time.perf_counter()
-      contestants[name](i)
-      seconds[name].append(time.perf_counter() - start)
-  return {
-    name: 1e6 * statistics.median(times[warm_up:]) for name, times in seconds.items()
-  }
+
+  def timed(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+  seconds = in_turn(
+    {name: functools.partial(timed, call) for name, call in contestants.items()},
+    warm_up + repeats,
+  )
+  medians = {name: 1e6 * statistics.median(x[warm_up:]) for name, x in seconds.items()}
+  row = {"name": name, **{f"{name}_us": value for name, value in medians.items()}}
+  if "rlax" in medians:
+    row["ratio"] = medians["rlax"] / medians["explorax"]
+  return row
 
 
 def compare(ours: Sequence[Row], peers: Sequence[Row], *, same: bool = True) -> Row:
@@ -178,25 +201,15 @@ def compare(ours: Sequence[Row], peers: Sequence[Row], *, same: bool = True) -> 
 
 def format_table(rows: Sequence[Row]) -> str:
   """Rows as a Markdown table; what is itself a list or a dict is left to the JSON."""
-  columns = list(
-    dict.fromkeys(
-      name
-      for row in rows
-      for name, value in row.items()
-      if not isinstance(value, (dict, list, tuple))
-    )
-  )
-  cells = [columns] + [
-    [_format(row[c]) if c in row else "–" for c in columns] for row in rows
+  flat = [
+    {k: _format(v) for k, v in row.items() if not isinstance(v, (dict, list, tuple))}
+    for row in rows
   ]
-  widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
-
-  def join(line: Iterable[str]) -> str:
-    padded = (cell.ljust(w) for cell, w in zip(line, widths, strict=True))
-    return "| " + " | ".join(padded) + " |"
-
-  rule = join("-" * w for w in widths)
-  return "\n".join([join(cells[0]), rule, *map(join, cells[1:])])
+  columns = list(dict.fromkeys(name for row in flat for name in row))
+  cells = [columns, *([row.get(name, "–") for name in columns] for row in flat)]
+  widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+  cells.insert(1, ["-" * width for width in widths])
+  return "\n".join(f"| {' | '.join(map(str.ljust, line, widths))} |" for line in cells)
 
 
 def machine() -> Row:

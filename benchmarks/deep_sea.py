@@ -10,16 +10,14 @@ import dataclasses
 import functools
 import tempfile
 import time
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import bench
 import bsuite
 import loops
-import numpy as np
 
 from explorax import environments
 from explorax.agents.wiring import adder as adder_lib
-from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import packing
 from explorax.experiments import presets, run
 
@@ -36,6 +34,26 @@ WARM_UP = 200  # Environment steps.
 PEAK_GOAL_MIB = 1536.0
 
 
+def beside_bsuite(
+  bsuite_id: str,
+  steps: int,
+  ours: Mapping[str, Callable[[], bench.Row]],
+  quick: bool,
+  *,
+  same: bool = True,
+) -> dict[str, bench.Row]:
+  """Each of ours compared with bsuite's agent, by name; see `bench.compare`."""
+  peer = {"bsuite_id": bsuite_id, "steps": steps}
+  contestants = {
+    "bsuite": functools.partial(bench.sample, "deep_sea:run_peer", **peer),
+    **ours,
+  }
+  samples = bench.in_turn(contestants, 1 if quick else 3)
+  return {
+    name: bench.compare(samples[name], samples["bsuite"], same=same) for name in ours
+  }
+
+
 def measure_speed(quick: bool = False) -> list[bench.Row]:
   """Environment steps per second, acting and learning, after compilation.
 
@@ -45,19 +63,16 @@ def measure_speed(quick: bool = False) -> list[bench.Row]:
   rows = []
   for size, (bsuite_id, steps) in SIZES.items():
     total = WARM_UP + (2 * size if quick else steps)
-    contestants = {
-      "bsuite": functools.partial(
-        bench.sample, "deep_sea:run_peer", bsuite_id=bsuite_id, steps=total
+    flags = _flags(bsuite_id, total)
+    ours = {
+      replay: functools.partial(
+        bench.run_speed, (*flags, f"--replay={replay}"), WARM_UP
       )
+      for replay in ("reverb", "memory")
     }
-    for replay in ("reverb", "memory"):
-      flags = (*_flags(bsuite_id, total), f"--replay={replay}")
-      contestants[replay] = functools.partial(bench.run_speed, flags, WARM_UP)
-    samples = bench.in_turn(contestants, 1 if quick else 3)
-    for replay in ("reverb", "memory"):
-      row = {"N": size, "replay": replay}
-      row |= bench.compare(samples[replay], samples["bsuite"])
-      rows.append({**row, "goal": GOALS[size, replay]})
+    for replay, row in beside_bsuite(bsuite_id, total, ours, quick).items():
+      goal = GOALS[size, replay]
+      rows.append({"N": size, "replay": replay, **row, "goal": goal})
   return rows
 
 
@@ -121,21 +136,13 @@ def replay_memory(replay: str, steps: int) -> bench.Row:
   preset = presets.PRESETS["bootstrapped_dqn"]
   config = dataclasses.replace(preset.config, replay_capacity=2 * steps)
   agent = preset.make_agent(config, environments.spec(environment))
-  store = builder_lib.Builder(agent).make_replay_tables(replay, seed=0)
-  adder = builder_lib.Builder(agent).make_adder(store)
-  no_extras: dict[str, Any] = {}
-  loop = loops.inserting(
-    environment, agent, adder, np.random.default_rng(0), lambda: no_extras
+  num_bytes, _ = loops.growth_of_replay(
+    environment, agent, replay, steps, extras=dict, warm_up=steps // 10
   )
-  loop.run(steps // 10)  # What is allocated once.
-  before = bench.status_mib("VmRSS")
-  loop.run(steps)
-  grown = bench.status_mib("VmRSS") - before
-  store.close()
   return {
     "transitions": steps,
     "row_bytes": packing.RecordPacker(adder_lib.column_specs(agent)).num_bytes,
-    "bytes_per_transition": grown * 2**20 / steps,
+    "bytes_per_transition": num_bytes,
   }
 
 

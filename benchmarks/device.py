@@ -29,19 +29,14 @@ def measure(quick: bool = False) -> list[bench.Row]:
   """
   rows = []
   for size, (bsuite_id, peer_steps, steps, goal) in SIZES.items():
-    peer_steps = deep_sea.WARM_UP + (2 * size if quick else peer_steps)
-    contestants = {
-      "bsuite": functools.partial(
-        bench.sample, "deep_sea:run_peer", bsuite_id=bsuite_id, steps=peer_steps
-      )
+    total = deep_sea.WARM_UP + (2 * size if quick else peer_steps)
+    ours = {
+      str(seeds): functools.partial(sample, size, seeds, 500 if quick else steps)
+      for seeds in NUM_SEEDS
     }
+    found = deep_sea.beside_bsuite(bsuite_id, total, ours, quick, same=False)
     for seeds in NUM_SEEDS:
-      number = 500 if quick else steps
-      contestants[str(seeds)] = functools.partial(sample, size, seeds, number)
-    samples = bench.in_turn(contestants, 1 if quick else 3)
-    for seeds in NUM_SEEDS:
-      row = {"N": size, "seeds": seeds}
-      row |= bench.compare(samples[str(seeds)], samples["bsuite"], same=False)
+      row = {"N": size, "seeds": seeds, **found[str(seeds)]}
       rows.append({**row, "goal": goal} if seeds == 1 else row)
   return rows
 

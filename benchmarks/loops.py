@@ -1,15 +1,17 @@
 """Loops over episodes: of the bare environment, into replay, or of an actor."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import bench
 import dm_env
 import numpy as np
 
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.wiring import builder as builder_lib
 
 
 class Loop:
@@ -42,20 +44,51 @@ class Loop:
 
 
 def bare(environment: dm_env.Environment, rng: np.random.Generator) -> Loop:
-  """The environment alone, under random actions drawn beforehand."""
+  """The environment alone, under random actions drawn 10 000 at a time."""
   num_actions = environment.action_spec().num_values
-  actions = iter(rng.integers(num_actions, size=10_000).tolist())
 
-  def select(timestep: dm_env.TimeStep) -> int:
-    nonlocal actions
-    del timestep
-    action = next(actions, None)
-    if action is None:
-      actions = iter(rng.integers(num_actions, size=10_000).tolist())
-      action = next(actions)
-    return action
+  def draw() -> Iterator[int]:
+    while True:
+      yield from rng.integers(num_actions, size=10_000).tolist()
 
-  return Loop(environment, lambda _: None, select, lambda *_: None)
+  actions = draw()
+  return Loop(environment, lambda _: None, lambda _: next(actions), lambda *_: None)
+
+
+def growth_of_replay(
+  environment: dm_env.Environment,
+  agent: types.Agent,
+  replay: str,
+  steps: int,
+  extras: Callable[[], Mapping[str, Any]],
+  warm_up: int = 0,
+) -> tuple[float, int]:
+  """Bytes by which this process grows for each step in replay, and how many windows.
+
+  Args:
+    environment: to be stepped, with random actions.
+    agent: whose rows are stored.
+    replay: `reverb` or `memory`.
+    steps: that are inserted.
+    extras: makes those of a row.
+    warm_up: steps that are inserted before and not counted; with 0, what the first
+      insertion allocates once is counted, and the writer's open chunks.
+  """
+  rng = np.random.default_rng(0)
+  store = builder_lib.Builder(agent).make_replay_tables(replay, seed=0)
+  writer = store.writer()
+  adder = adder_lib.WindowAdder(agent, writer)
+  # What an emulator allocates once is no replay's.
+  bare(environment, rng).run(min(steps, 500))
+  loop = inserting(environment, agent, adder, rng, extras)
+  loop.run(warm_up)
+  before = bench.status_mib("VmRSS")
+  loop.run(steps)
+  if replay == "reverb":
+    writer.flush()
+  grown = bench.status_mib("VmRSS") - before
+  store.close()
+  return grown * 2**20 / steps, adder.num_windows
 
 
 def inserting(

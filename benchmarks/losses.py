@@ -4,6 +4,7 @@ Calls alternate, so that whatever else the machine does disturbs both alike, and
 checked to give the same errors before they are timed.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -150,19 +151,15 @@ def _compare(pair: Pair, with_gradient: bool, repeats: int) -> bench.Row:
   # Transformed values of rlax's are good to three digits only.
   scale = float(np.max(np.abs(results[0])))
   np.testing.assert_allclose(results[-1], results[0], rtol=2e-2, atol=2e-3 * scale)
-  calls = {
-    name: lambda i, each=each: jax.block_until_ready(each.call(*batches[i % 4]))
-    for name, each in contestants.items()
-  }
-  times = bench.alternate(calls, repeats)
-  row = {
-    "name": f"{pair.name}{', gradient' if with_gradient else ''}",
-    "explorax_us": times["explorax"],
-    "compilations_after_first": contestants["explorax"].num_traces - 1,
-  }
-  if "rlax" in times:
-    row |= {"rlax_us": times["rlax"], "ratio": times["rlax"] / times["explorax"]}
-  return row
+
+  def calls_of(each: Jitted) -> Callable[[], Any]:
+    batch = itertools.cycle(batches)
+    return lambda: jax.block_until_ready(each.call(*next(batch)))
+
+  calls = {name: calls_of(each) for name, each in contestants.items()}
+  name = f"{pair.name}{', gradient' if with_gradient else ''}"
+  row = bench.beside_rlax(name, calls, repeats)
+  return {**row, "compilations_after_first": contestants["explorax"].num_traces - 1}
 
 
 def measure(quick: bool = False) -> list[bench.Row]:
@@ -179,9 +176,4 @@ def measure(quick: bool = False) -> list[bench.Row]:
   ]
 
 
-def sample(quick: bool = False) -> list[bench.Row]:
-  """`measure`, in a fresh process."""
-  return bench.sample("losses:measure", platform=None, quick=quick)
-
-
-TABLES = (bench.Table("Losses, beside rlax", sample),)
+TABLES = (bench.Table("Losses, beside rlax", "losses:measure"),)

@@ -4,6 +4,7 @@ Both memories are full, donated and jitted, and their steps alternate, so that w
 else the machine does disturbs both alike.
 """
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -48,15 +49,15 @@ def _peers(embeddings: np.ndarray) -> tuple[_Step, Any]:
   return jax.jit(step, donate_argnums=0), state
 
 
-class _Novelty:
-  """Steps of a memory, one after another."""
+def _steps(step: _Step, state: Any, queries: list[jax.Array]) -> Callable[[], None]:
+  """Makes the memory's next step at each call."""
+  query = itertools.cycle(queries)
 
-  def __init__(self, step: _Step, state: Any, queries: list[jax.Array]):
-    self._step, self._state, self._queries = step, state, queries
+  def call() -> None:
+    nonlocal state
+    _, state = jax.block_until_ready(step(state, next(query)))
 
-  def __call__(self, i: int) -> None:
-    query = self._queries[i % len(self._queries)]
-    _, self._state = jax.block_until_ready(self._step(self._state, query))
+  return call
 
 
 def measure(quick: bool = False) -> list[bench.Row]:
@@ -67,24 +68,13 @@ def measure(quick: bool = False) -> list[bench.Row]:
     embeddings = rng.normal(size=(capacity, dim)).astype(np.float32)
     queries = [jax.device_put(x) for x in rng.normal(size=(10, dim)).astype(np.float32)]
     contestants = {
-      "explorax": _Novelty(*_ours(embeddings), queries),
-      "rlax": _Novelty(*_peers(embeddings), queries),
+      "explorax": _steps(*_ours(embeddings), queries),
+      "rlax": _steps(*_peers(embeddings), queries),
     }
-    times = bench.alternate(contestants, 50 if quick else 500, warm_up=10)
-    rows.append(
-      {
-        "name": f"episodic novelty {capacity}x{dim}",
-        "explorax_us": times["explorax"],
-        "rlax_us": times["rlax"],
-        "ratio": times["rlax"] / times["explorax"],
-      }
-    )
+    name = f"episodic novelty {capacity}x{dim}"
+    repeats = 50 if quick else 500
+    rows.append(bench.beside_rlax(name, contestants, repeats, warm_up=10))
   return rows
 
 
-def sample(quick: bool = False) -> list[bench.Row]:
-  """`measure`, in a fresh process."""
-  return bench.sample("novelty:measure", platform=None, quick=quick)
-
-
-TABLES = (bench.Table("A step of episodic novelty, beside rlax", sample),)
+TABLES = (bench.Table("A step of episodic novelty, beside rlax", "novelty:measure"),)

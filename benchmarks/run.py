@@ -31,7 +31,7 @@ def measure(sections: Iterable[str], quick: bool, output: pathlib.Path) -> bench
   print(f"{on['cpu']}, {on['cpus']} cores, jax {on['packages']['jax']}", flush=True)
   for section in sections:
     for table in importlib.import_module(section).TABLES:
-      rows = table.measure(quick)
+      rows = table.rows(quick)
       tables.append({"section": section, "title": table.title, "rows": rows})
       print(f"\n{table.title}\n\n{bench.format_table(rows)}", flush=True)
       output.mkdir(parents=True, exist_ok=True)

@@ -116,27 +116,19 @@ def replay_memory(agent: str, env: str, steps: int) -> bench.Row:
   environment = environments.make(name, seed=0)
   config = _with_capacity(preset.config_for(name), 2 * steps)
   made = preset.make_agent(config, environments.spec(environment))
+  extras = fake_extras(made, np.random.default_rng(0))
   try:
-    store = builder_lib.Builder(made).make_replay_tables("reverb", seed=0)
+    num_bytes, num_windows = loops.growth_of_replay(
+      environment, made, "reverb", steps, lambda: next(extras)
+    )
   except ImportError as error:
     return {"note": f"not measured: {error}"}
-  rng = np.random.default_rng(0)
-  writer = store.writer()
-  adder = adder_lib.WindowAdder(made, writer)
-  extras = fake_extras(made, rng)
-  # What an emulator allocates once is no replay's.
-  loops.bare(environment, rng).run(min(steps, 500))
-  before = bench.status_mib("VmRSS")
-  loops.inserting(environment, made, adder, rng, lambda: next(extras)).run(steps)
-  writer.flush()
-  grown = bench.status_mib("VmRSS") - before
-  store.close()
   return {
     "env_steps": steps,
-    "windows": adder.num_windows,
+    "windows": num_windows,
     "raw_bytes_per_step": _raw_bytes_per_step(made),
-    "bytes_per_step": grown * 2**20 / steps,
-    "mib_per_100k_steps": grown * 1e5 / steps,
+    "bytes_per_step": num_bytes,
+    "mib_per_100k_steps": num_bytes * 1e5 / 2**20,
   }
 
 

@@ -5,16 +5,19 @@ call only draws, and one that was interrupted resumes. Beside each drawing lies 
 of what the paper claims and what was measured.
 """
 
-import contextlib
+import functools
 import shlex
 import sys
-import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from explorax.experiments import config, errors, flag_table, overrides
+from explorax.experiments import command, flag_table, overrides
+from explorax.experiments import config as config_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.tasks import flags as tasks_flags
+
+if TYPE_CHECKING:
+  from explorax.experiments.figures import report
 
 _INTRODUCTION = """\
 Repeats the figures of the papers, with intervals over seeds and a test of each claim.
@@ -67,7 +70,7 @@ _FLAGS = {
       "=INT",
       None,
       "Runs behind each number: --set num_seeds. [each figure's own: --list]",
-      parser=flag_table.WholeNumber(1, config.MAX_SEEDS),
+      parser=flag_table.WholeNumber(1, config_lib.MAX_SEEDS),
     ),
   ),
   "How": (
@@ -81,85 +84,54 @@ _FLAGS = {
   ),
   "To look around": (
     flag_table.Flag("list", "", False, "Shows the figures and exits."),
-    flag_table.Flag("help", "", False, "Shows this and exits."),
-    flag_table.Flag("debug", "", False, "Shows where in the code an error arose."),
+    command.HELP,
+    command.DEBUG,
   ),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks and returns the process's exit code.
-
-  Args:
-    argv: the command line without the program's name; the process's own by default.
-  """
-  argv = list(sys.argv[1:] if argv is None else argv)
-  try:
-    given = flag_table.parse(_FLAGS, argv)
-    if given["help"]:
-      return _print(flag_table.help_text(_INTRODUCTION, _FLAGS, _OUTRO))
-    from explorax.experiments.figures import registry
-
-    if given["list"]:
-      return _print(registry.listing())
-    return _reproduce(given, shlex.join(argv))
-  except (errors.SetUpError, errors.OutputError, ValueError) as error:
-    if "--debug" in argv:
-      traceback.print_exc()
-    console_lib.complain(error)
-    return 2
-  except KeyboardInterrupt:
-    console_lib.complain("stopped before anything began.")
-    return 130
+  """Does what the command line asks and returns the exit code (`command.main`)."""
+  return command.main(
+    argv, _FLAGS, _reproduce, introduction=_INTRODUCTION, outro=_OUTRO
+  )
 
 
-def _reproduce(given: dict[str, Any], flags: str) -> int:
+def _reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
+  from explorax.experiments.figures import registry, report
+
+  if given["list"]:
+    return command.show(registry.listing())
+  report.check_matplotlib()
+  figures = registry.choose(given["figure"])
+  seeds = [] if given["seeds"] is None else [f"num_seeds={given['seeds']}"]
+  asked = shlex.join(["python", "-m", "explorax.experiments.reproduce", *argv])
+  drafts = []
+  for figure in figures:
+    config = figure.quick if given["quick"] else figure.config
+    config = overrides.apply(config, [*given["set"], *seeds])
+    drafts.append(report.Draft(figure, config, given["quick"], asked))
+  return functools.partial(_draw, drafts, given)
+
+
+def _draw(drafts: "Sequence[report.Draft]", given: dict[str, Any]) -> int:
   """Computes and draws the figures one after another."""
   import jax
 
   from explorax.experiments import output
-  from explorax.experiments.figures import registry, report
   from explorax.experiments.tasks import pool as pool_lib
 
-  report.check_matplotlib()
-  figures = registry.choose(given["figure"])
-  seeds = [] if given["seeds"] is None else [f"num_seeds={given['seeds']}"]
-  configs = [
-    overrides.apply(
-      figure.quick if given["quick"] else figure.config, [*given["set"], *seeds]
-    )
-    for figure in figures
-  ]
   directory = output.RunDirectory.create(given["output"])
   console = console_lib.Console(sys.stdout)
   arguments = tasks_flags.pool_arguments(given)
   if arguments["workers"] is None and jax.default_backend() != "cpu":
     arguments["workers"] = 1  # Ray's workers compute on the CPU.
   with pool_lib.Pool(console, **arguments) as pool:
-    try:
-      for figure, config in zip(figures, configs, strict=True):
-        drawn = report.make(
-          figure,
-          config,
-          pool,
-          directory,
-          console,
-          command=f"python -m explorax.experiments.reproduce {flags}",
-          quick=given["quick"],
-        )
-        if not drawn and pool.is_stopped():
-          console_lib.complain("stopped; the same command resumes.")
-          return pool.exit_code
-    except errors.OutputError as error:
-      console_lib.complain(error)
-      return 1
+    for draft in drafts:
+      if not draft.make(pool, directory, console) and pool.is_stopped():
+        console_lib.complain("stopped; the same command resumes.")
+        return pool.exit_code
     return 1 if pool.failed else 0
-
-
-def _print(text: str) -> int:
-  with contextlib.suppress(BrokenPipeError):
-    print(text, flush=True)
-  return 0
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ The names of a smoke version end in `_quick`, those of one with other settings t
 figure's own in a digest of them.
 """
 
+import dataclasses
 import datetime
 import hashlib
 import importlib.util
@@ -16,7 +17,7 @@ import json
 import os
 import pathlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -44,134 +45,131 @@ def check_matplotlib() -> None:
     )
 
 
-def make(
-  figure: types.Figure,
-  config: Any,
-  pool: pool_lib.Pool,
-  directory: output.RunDirectory,
-  console: console_lib.Console,
-  *,
-  command: str,
-  quick: bool,
-) -> bool:
-  """Computes a figure, draws it and tells what it found.
+@dataclasses.dataclass(frozen=True)
+class Draft:
+  """A figure that is asked for.
 
-  Args:
+  Attributes:
     figure: to be made.
     config: its settings.
-    pool: computes the tasks that are not kept.
-    directory: where everything goes.
-    console: for messages.
-    command: that makes it.
     quick: whether it is the smoke version, which tells nothing of the claims.
-
-  Returns:
-    Whether it is drawn; it is not if a task failed, or if the pool was stopped.
-
-  Raises:
-    OutputError: if something cannot be written.
+    command: that makes it.
   """
-  table = _compute(figure, config, pool, directory, console)
-  if table is None:
-    return False
-  findings, path = _leave(figure, config, table, directory, command, quick)
-  rows = [("", "claim", "measured")]
-  rows += [(found.verdict, found.claim, found.measured) for found in findings]
-  widths = [max(len(row[i]) for row in rows) for i in range(2)]
-  for verdict, claim, measured in rows:
-    console.line(f"  {verdict:{widths[0]}}  {claim:{widths[1]}}  {measured}")
-  console.line(f"  drawn in {path}\n")
-  return True
 
+  figure: types.Figure
+  config: Any
+  quick: bool
+  command: str
 
-def _compute(
-  figure: types.Figure,
-  config: Any,
-  pool: pool_lib.Pool,
-  directory: output.RunDirectory,
-  console: console_lib.Console,
-) -> types.Table | None:
-  """The results of a figure's tasks; None if some failed, or the pool was stopped."""
-  tasks = list(figure.tasks(config))
-  made_by = {"figure": figure.name, "revision": figure.revision}
-  store = store_lib.Store(directory, f"raw/{figure.file_name}", made_by)
-  console.line(f"{figure.name}: {figure.title}; {summary.count(len(tasks), 'task')}")
-  # The long ones first, so that no processor idles at the end.
-  order = sorted(range(len(tasks)), key=lambda i: -tasks[i].weight)
-  run = f"{figure.run.__module__}:{figure.run.__qualname__}"
-  done = pool.compute(run, [tasks[i] for i in order], store)
-  by_task = dict(zip(order, done, strict=True))
-  table = [task for task in map(by_task.__getitem__, range(len(tasks))) if task]
-  if len(table) == len(tasks):
-    return types.Table(table)
-  if not pool.is_stopped():
-    console_lib.complain(
-      f"{figure.name} is not drawn: {len(tasks) - len(table)} of {len(tasks)} tasks "
-      "failed; the same command computes what is missing."
+  def make(
+    self,
+    pool: pool_lib.Pool,
+    directory: output.RunDirectory,
+    console: console_lib.Console,
+  ) -> bool:
+    """Computes what is not kept, draws the figure and tells what it found.
+
+    Returns:
+      Whether it is drawn; it is not if a task failed, or if the pool was stopped.
+
+    Raises:
+      OutputError: if something cannot be written.
+    """
+    table = self._compute(pool, directory, console)
+    if table is None:
+      return False
+    findings = list(self.figure.judge(self.config, table))
+    least = min(_LEAST_SEEDS, self.figure.config.num_seeds)
+    if self.quick or self.config.num_seeds < least:
+      findings = [found._replace(held=None) for found in findings]
+    self._draw(table, findings, directory)
+    rows = [("", "claim", "measured")]
+    rows += [(found.verdict, found.claim, found.measured) for found in findings]
+    widths = [max(len(row[i]) for row in rows) for i in range(2)]
+    for verdict, claim, measured in rows:
+      console.line(f"  {verdict:{widths[0]}}  {claim:{widths[1]}}  {measured}")
+    console.line(f"  drawn in {directory.path / self._file_name()}.png\n")
+    return True
+
+  def _compute(
+    self,
+    pool: pool_lib.Pool,
+    directory: output.RunDirectory,
+    console: console_lib.Console,
+  ) -> types.Table | None:
+    """The results of all tasks; None if some failed, or the pool was stopped."""
+    figure, tasks = self.figure, list(self.figure.tasks(self.config))
+    made_by = {"figure": figure.name, "revision": figure.revision}
+    store = store_lib.Store(directory, f"raw/{figure.file_name}", made_by)
+    console.line(f"{figure.name}: {figure.title}; {summary.count(len(tasks), 'task')}")
+    # The long ones first, so that no processor idles at the end.
+    order = sorted(range(len(tasks)), key=lambda i: -tasks[i].weight)
+    run = f"{figure.run.__module__}:{figure.run.__qualname__}"
+    found = pool.compute(run, [tasks[i] for i in order], store)
+    by_task = dict(zip(order, found, strict=True))
+    done = [task for task in map(by_task.__getitem__, range(len(tasks))) if task]
+    if len(done) == len(tasks):
+      return types.Table(done)
+    if not pool.is_stopped():
+      console_lib.complain(
+        f"{figure.name} is not drawn: {len(tasks) - len(done)} of {len(tasks)} tasks "
+        "failed; the same command computes what is missing."
+      )
+    return None
+
+  def _draw(
+    self,
+    table: types.Table,
+    findings: Sequence[types.Finding],
+    directory: output.RunDirectory,
+  ) -> None:
+    """Writes the drawing, the findings, and the page of all figures."""
+    figure, seconds = self.figure, sum(task.seconds for task in table)
+    note = (
+      f"{'Smoke version, ' if self.quick else ''}"
+      f"{summary.count(self.config.num_seeds, 'seed')}; "
+      "bands: 95 % bootstrap intervals over seeds. "
+      f"Computed in {summary.duration(seconds)} of one process "
+      f"({_machine()}). explorax, {datetime.date.today().isoformat()}."
     )
-  return None
+    fig = figure.draw(self.config, table)
+    caption = [
+      f"{figure.source}. Claim: {figure.claim}",
+      *(f"{found.verdict}: {found.claim} ({found.measured})." for found in findings),
+      note,
+    ]
+    directory.write(
+      f"{self._file_name()}.png",
+      lambda file: drawing.save(file, fig, title=figure.title, caption=caption),
+    )
+    directory.write_json(
+      f"{self._file_name()}.json",
+      {
+        "figure": figure.name,
+        "title": figure.title,
+        "source": figure.source,
+        "claim": figure.claim,
+        "findings": [{**f._asdict(), "verdict": f.verdict} for f in findings],
+        "command": self.command,
+        "config": overrides.to_dict(self.config),
+        "quick": self.quick,
+        "process_seconds": seconds,
+        "machine": _machine(),
+        "versions": versions.collect(),
+      },
+    )
+    text = _page(directory.path)
+    directory.write(_PAGE, lambda file: file.write(text.encode()))
 
-
-def _leave(
-  figure: types.Figure,
-  config: Any,
-  table: types.Table,
-  directory: output.RunDirectory,
-  command: str,
-  quick: bool,
-) -> tuple[list[types.Finding], pathlib.Path]:
-  """Draws a figure and writes what it found: the findings, and the drawing's path."""
-  findings = list(figure.judge(config, table))
-  if quick or config.num_seeds < min(_LEAST_SEEDS, figure.config.num_seeds):
-    findings = [finding._replace(held=None) for finding in findings]
-  seconds = sum(task.seconds for task in table)
-  note = (
-    f"{'Smoke version, ' if quick else ''}{summary.count(config.num_seeds, 'seed')}; "
-    "bands: 95 % bootstrap intervals over seeds. "
-    f"Computed in {summary.duration(seconds)} of one process "
-    f"({_machine()}). explorax, {datetime.date.today().isoformat()}."
-  )
-  name = _file_name(figure, config)
-  fig = figure.draw(config, table)
-  caption = [
-    f"{figure.source}. Claim: {figure.claim}",
-    *(f"{found.verdict}: {found.claim} ({found.measured})." for found in findings),
-    note,
-  ]
-  directory.write(
-    f"{name}.png",
-    lambda file: drawing.save(file, fig, title=figure.title, caption=caption),
-  )
-  directory.write_json(
-    f"{name}.json",
-    {
-      "figure": figure.name,
-      "title": figure.title,
-      "source": figure.source,
-      "claim": figure.claim,
-      "findings": [{**f._asdict(), "verdict": f.verdict} for f in findings],
-      "command": command,
-      "config": overrides.to_dict(config),
-      "quick": quick,
-      "process_seconds": seconds,
-      "machine": _machine(),
-      "versions": versions.collect(),
-    },
-  )
-  text = _page(directory.path)
-  directory.write(_PAGE, lambda file: file.write(text.encode()))
-  return findings, directory.path / f"{name}.png"
-
-
-def _file_name(figure: types.Figure, config: Any) -> str:
-  """Of the figure's files, without their endings."""
-  name = figure.file_name
-  if config == figure.config:
-    return name
-  if config == figure.quick:
-    return f"{name}_quick"
-  text = json.dumps(overrides.to_dict(config), sort_keys=True)
-  return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+  def _file_name(self) -> str:
+    """Of the figure's files, without their endings."""
+    name = self.figure.file_name
+    if self.config == self.figure.config:
+      return name
+    if self.config == self.figure.quick:
+      return f"{name}_quick"
+    text = json.dumps(overrides.to_dict(self.config), sort_keys=True)
+    return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def _machine() -> str:
@@ -204,24 +202,17 @@ def _page(directory: pathlib.Path) -> str:
 
 
 def _section(name: str, record: Mapping[str, Any]) -> str:
-  rows = [
-    f"| {finding['verdict']} | {_cell(finding['claim'])} | "
-    f"{_cell(finding['measured'])} |"
-    for finding in record["findings"]
-  ]
+  table = ["| | claim | measured |", "| --- | --- | --- |"]
+  for found in record["findings"]:
+    row = (_cell(found[key]) for key in ("verdict", "claim", "measured"))
+    table.append(f"| {' | '.join(row)} |")
   seconds = summary.duration(record["process_seconds"])
-  return "\n".join(
+  return "\n\n".join(
     [
       f"## {record['figure']}: {record['title']}",
-      "",
       f"{record['source']}. Claim: {record['claim']}",
-      "",
       f"![{record['title']}]({name}.png)",
-      "",
-      "| | claim | measured |",
-      "| --- | --- | --- |",
-      *rows,
-      "",
+      "\n".join(table),
       f"`{record['command']}`: {seconds} on {record['machine']}.",
     ]
   )

@@ -118,42 +118,31 @@ def sampled_returns(settings: types.Settings, tick: types.Tick) -> types.Results
   standard deviation of what `losses` make of trajectories. `[N, lengths]` each.
   """
   drawn = _draw(settings)
+  static = {x: settings[x] for x in ("discount", "distance", "num_trajectories")}
+  lengths = tuple(settings["lengths"])
   parts = []
   for seed in range(settings["num_seeds"]):
     one = jax.tree.map(lambda x, seed=seed: x[seed], drawn)
     key = jax.random.fold_in(jax.random.key(2), seed)
-    parts.append(_returns_of_one(_frozen(settings), key, *one))
+    parts.append(_returns_of_one(key, *one, lengths=lengths, **static))
     tick((seed + 1) / settings["num_seeds"])
   return {
     name: np.stack([np.asarray(part[name]) for part in parts]) for name in parts[0]
   }
 
 
-def _frozen(
-  settings: types.Settings,
-) -> tuple[tuple[str, float | tuple[int, ...]], ...]:
-  """What `_returns_of_one` is compiled for."""
-  names = ("discount", "distance", "num_trajectories")
-  return (
-    *((name, settings[name]) for name in names),
-    ("lengths", tuple(settings["lengths"])),
-  )
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def _returns_of_one(frozen, key, mdp, pi, other):
-  settings = dict(frozen)
-  discount, lengths = settings["discount"], jnp.asarray(settings["lengths"])
-  mu = random_mdps.away_from(pi, settings["distance"])
+@functools.partial(
+  jax.jit, static_argnames=("discount", "distance", "num_trajectories", "lengths")
+)
+def _returns_of_one(key, mdp, pi, other, discount, distance, num_trajectories, lengths):
+  mu = random_mdps.away_from(pi, distance)
   q, q_pi = (operators.q_pi(mdp, policy, discount) for policy in (other, pi))
   scale = jnp.sqrt(jnp.mean(jnp.square(q - q_pi)))
   num_states, num_actions = pi.shape
-  keys = jax.random.split(key, (num_states, num_actions, settings["num_trajectories"]))
+  keys = jax.random.split(key, (num_states, num_actions, num_trajectories))
 
   # The same trajectories for all kinds and lengths: they are compared on them.
-  sample = functools.partial(
-    sampled_operators.sample_trajectory, length=max(settings["lengths"])
-  )
+  sample = functools.partial(sampled_operators.sample_trajectory, length=max(lengths))
   for axes in ((0, None, None, None, None), (0, None, None, None, 0)):
     sample = jax.vmap(sample, axes)
   sample = jax.vmap(sample, (0, None, None, 0, None))
@@ -168,7 +157,7 @@ def _returns_of_one(frozen, key, mdp, pi, other):
   def root(mean_square):
     return jnp.sqrt(jnp.maximum(0.0, jnp.mean(mean_square, axis=(-2, -1)))) / scale
 
-  results = {}
+  results, lengths = {}, jnp.asarray(lengths)
   for kind in RETURNS:
     returns = functools.partial(first_return, kind)
     for _ in range(3):  # Trajectory, action and state.

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import checks, panels, types
 from explorax.experiments.figures.retrace import measurements
 from explorax.experiments.recording import drawing, statistics
 
@@ -144,26 +144,23 @@ def _draw_control(panel: types.Axes, config: Config, results: types.Results) -> 
   runs = measurements.control_runs(config.discount)
   names = {"q_star": "Q*", "q_star_within": "Q*"}
   names |= {"retrace": "Retrace", "tree_backup": "Tree-backup"}
-  for i, (name, (_, lambda_)) in enumerate(runs.items()):
-    errors = np.maximum(results[name][shown], 1e-7)
-    drawing.curve(
-      panel,
-      np.arange(errors.shape[1]),
-      errors,
-      label=f"{names[name]}({lambda_:.3g})",
-      index=i,
-      statistic=statistics.geometric_mean_over_seeds,
-    )
+  errors = {
+    f"{names[name]}({lambda_:.3g})": np.maximum(results[name][shown], 1e-7)
+    for name, (_, lambda_) in runs.items()
+  }
+  iterations = np.arange(results["q_star"].shape[1])
+  geometric = statistics.geometric_mean_over_seeds
+  panels.curves(panel, iterations, errors, statistic=geometric)
   of = "diverges" if np.any(diverged) else "does not diverge"
-  panel.set(
+  panels.finish(
+    panel,
     title=f"control: the {np.sum(shown)} of {len(shown)} processes where Q*(1) {of}",
+    legend="best",
     xlabel="iterations k",
     ylabel=r"$\|Q_k - Q^*\|_\infty$, geometric mean",
     yscale="log",
     ylim=(1e-6, 1e6),
   )
-  panel.title.set_fontsize("medium")
-  panel.legend(fontsize="small")
 
 
 def _draw_returns(

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from explorax.experiments.figures import registry, types
@@ -35,14 +34,3 @@ def verdicts():
     return [f.held for f in figure.judge(config, _make_up(name, results, config))]
 
   return judge
-
-
-@pytest.fixture
-def around():
-  """`[S, E]` of a narrow spread."""
-
-  def make(mean: float, seeds: int = 20, episodes: int = 4) -> np.ndarray:
-    rng = np.random.default_rng(1)
-    return mean + 0.01 * rng.standard_normal((seeds, episodes))
-
-  return make

@@ -1,4 +1,6 @@
-"""Settings of figures that are impossible, as `--set` gives them."""
+"""Settings of figures: their tasks, and what is refused of `--set`."""
+
+import json
 
 import pytest
 
@@ -59,3 +61,17 @@ from explorax.experiments.figures import registry
 def test_impossible_settings_are_refused(name, settings, words):
   with pytest.raises((ValueError, errors.SetUpError), match=words):
     overrides.apply(registry.FIGURES[name].config, settings.split())
+
+
+@pytest.mark.parametrize("figure", registry.FIGURES.values(), ids=lambda f: f.name)
+@pytest.mark.parametrize("quick", [False, True])
+def test_each_seed_of_a_problem_is_in_one_task(figure, quick):
+  config = figure.quick if quick else figure.config
+  tasks = figure.tasks(config)
+  assert len({task.name for task in tasks}) == len(tasks)
+  seeds: dict[str, list[int]] = {}
+  for task in tasks:
+    problem = {k: v for k, v in task.settings.items() if k != "seeds"}
+    own = task.settings.get("seeds", range(config.num_seeds))
+    seeds.setdefault(json.dumps(problem), []).extend(own)
+  assert all(sorted(own) == list(range(config.num_seeds)) for own in seeds.values())

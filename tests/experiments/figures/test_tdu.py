@@ -121,17 +121,6 @@ def sea_tasks(**settings) -> list[types.Task]:
   return list(registry.FIGURES["tdu/fig1"].tasks(config))
 
 
-def test_all_agents_of_the_paper_meet_both_versions():
-  figure = registry.FIGURES["tdu/fig1"]
-  met = {
-    (task.settings["agent"], task.settings["stochastic"])
-    for task in figure.tasks(figure.config)
-  }
-  agents = {"tdu", "bootstrapped_dqn", "dqn_rnd", "dqn_counts"}
-  agents |= {"qex", "successor_uncertainties", "noisy_dqn"}
-  assert met == {(agent, version) for agent in agents for version in (False, True)}
-
-
 def test_what_ctrl_c_has_ended_is_not_kept(scripted):
   tasks = sea_tasks(sizes=(8,), num_seeds=1, max_episodes=200)
   scripted |= {"good_from": {0: 500}, "ctrl_c_after": 20}
@@ -214,14 +203,6 @@ def test_deep_sea_is_to_be_solved_before_dithering_would():
   tasks = sea_tasks(sizes=(6, 14), max_episodes=5000)
   limits = {task.settings["size"]: task.settings["max_episodes"] for task in tasks}
   assert limits == {6: 64, 14: 5000}
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_smoke_version_is_small_and_judged(verdicts, name):
-  figure = registry.FIGURES[name]
-  assert len(figure.tasks(figure.quick)) == 2
-  held = verdicts(name, solved_in(lambda settings: 10), figure.quick)
-  assert all(isinstance(one, bool) for one in held)
 
 
 def test_seeds_learn_side_by_side(monkeypatch):

@@ -77,19 +77,6 @@ def test_breakout_is_played_and_drawn(make_up, monkeypatch):
   assert len(FIGURE.draw(config, table).axes) == 2
 
 
-def test_each_seed_is_in_one_task_of_each_problem():
-  tasks = FIGURE.tasks(FIGURE.config)
-  for agent in small.AGENTS:
-    for problem in ({"problem": "breakout"}, {"problem": "deep_sea", "size": 8}):
-      chosen = [
-        task.settings["seeds"]
-        for task in tasks
-        if task.settings | problem | {"agent": agent} == task.settings
-      ]
-      assert sorted(np.concatenate(chosen)) == [0, 1, 2, 3, 4]
-  assert len({task.name for task in tasks}) == len(tasks)
-
-
 def test_ensembles_differ_in_how_they_explore_only():
   settings = {"num_members": 7, "prior_scale": 0.5}
   configs = {
@@ -161,17 +148,3 @@ def test_claims_do_not_hold_of_agents_that_are_alike_or_unsolved(verdicts):
     False,
     True,
   ]
-
-
-def test_numbers_of_episodes_are_told_as_ratios(make_up):
-  results = _results(
-    episodes=lambda agent, size: 50 if agent == "ucb" else 200,
-    bricks=lambda agent: 5.0,
-  )
-  judged = FIGURE.judge(FIGURE.config, make_up("ucb/small", results))
-  findings = {finding.claim: finding.measured for finding in judged}
-  text = findings["Deep Sea: UCB exploration outperforms ensemble voting"]
-  assert text == (
-    "solved 100% and 100% (ensemble voting), in 0.25 times as many episodes "
-    "[0.25, 0.25]"
-  )
