@@ -35,10 +35,8 @@ T = TypeVar("T")
 class Table(NamedTuple):
   """A table of the report.
 
-  Attributes:
-    title: above it.
-    measure: quick → rows. The name of such a function, `module:function`, is called in
-      a fresh process, on whatever device JAX has.
+  `measure` makes its rows of `quick`; or is the name of such a function,
+  `module:function`, which is called in a fresh process, on whatever device JAX has.
   """
 
   title: str
@@ -61,10 +59,7 @@ class Mark(NamedTuple):
 def sample(function: str, platform: str | None = "cpu", **arguments: Any) -> Any:
   """What `module:function` of this folder returns, called in a fresh process.
 
-  Args:
-    function: its name.
-    platform: of JAX; None: the one that JAX chooses in this shell.
-    **arguments: of the function, as JSON has them.
+  `platform` is JAX's; None leaves the choice to JAX. The arguments go through JSON.
 
   Raises:
     RuntimeError: if it failed, with the end of what it printed.
@@ -75,12 +70,9 @@ def sample(function: str, platform: str | None = "cpu", **arguments: Any) -> Any
 
 
 def run_speed(flags: Sequence[str], warm_up: int, platform: str | None = "cpu") -> Row:
-  """Environment steps per second of a run from the command line, after `warm_up`.
+  """Environment steps per second of `explorax.experiments.run` with these flags.
 
-  Args:
-    flags: of `explorax.experiments.run`.
-    warm_up: environment steps that are not measured; compilation is among them.
-    platform: as for `sample`.
+  The first `warm_up` environment steps are not measured; compilation is among them.
   """
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder, "run")
@@ -139,14 +131,10 @@ def beside_rlax(
   repeats: int,
   warm_up: int = 1,
 ) -> Row:
-  """Median microseconds of a call of ours and of rlax's; the calls alternate.
+  """Median microseconds of a call of `explorax` and of `rlax`; the calls alternate.
 
-  Args:
-    name: of what is called.
-    contestants: `explorax`, and `rlax` where it has the like; each waits for its
-      result.
-    repeats: that are measured.
-    warm_up: repeats before those, which compile.
+  Each contestant waits for its result. rlax's may be missing. The calls of the warm-up,
+  which compile, are not measured.
   """
 
   def timed(call: Callable[[], Any]) -> float:
@@ -168,13 +156,9 @@ def beside_rlax(
 def compare(ours: Sequence[Row], peers: Sequence[Row], *, same: bool = True) -> Row:
   """Medians, extremes and ratios of samples that were taken in turn.
 
-  Args:
-    ours: samples.
-    peers: as many.
-    same: whether both must have made as many steps and updates.
-
   Raises:
-    RuntimeError: if one has made more than the other, and should not.
+    RuntimeError: if one has made more steps or updates than the other, unless `same` is
+      False.
   """
   for our, peer in zip(ours, peers, strict=True):
     for name in ("env_steps", "learner_updates"):

@@ -65,14 +65,9 @@ def growth_of_replay(
 ) -> tuple[float, int]:
   """Bytes by which this process grows for each step in replay, and how many windows.
 
-  Args:
-    environment: to be stepped, with random actions.
-    agent: whose rows are stored.
-    replay: `reverb` or `memory`.
-    steps: that are inserted.
-    extras: makes those of a row.
-    warm_up: steps that are inserted before and not counted; with 0, what the first
-      insertion allocates once is counted, and the writer's open chunks.
+  Actions are random, and `extras` makes those of each row. The steps of the warm-up are
+  inserted before and not counted; without one, what the first insertion allocates once
+  is counted, and the writer's open chunks.
   """
   rng = np.random.default_rng(0)
   store = builder_lib.Builder(agent).make_replay_tables(replay, seed=0)
@@ -98,15 +93,7 @@ def inserting(
   rng: np.random.Generator,
   extras: Callable[[], Mapping[str, Any]],
 ) -> Loop:
-  """Random actions, whose transitions go into replay.
-
-  Args:
-    environment: to be stepped.
-    agent: whose encoding of observations is stored.
-    adder: writes to replay.
-    rng: of the actions.
-    extras: makes those of a row.
-  """
+  """Random actions, whose transitions go into replay with the extras made for each."""
 
   def encoded(timestep: dm_env.TimeStep) -> dm_env.TimeStep:
     return timestep._replace(observation=agent.encoding(timestep.observation))

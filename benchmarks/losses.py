@@ -165,9 +165,7 @@ def _compare(pair: Pair, with_gradient: bool, repeats: int) -> bench.Row:
 def measure(quick: bool = False) -> list[bench.Row]:
   """Medians of 300 calls each, of 64 sequences of 80 steps and 18 actions.
 
-  Returns:
-    A row for each loss, and each loss with its gradient: microseconds a call, and where
-    rlax has the loss, how many times as fast as rlax's ours is.
+  A row for each loss, and for its gradient.
   """
   return [
     _compare(pair, with_gradient, 30 if quick else 300)

@@ -170,14 +170,8 @@ def learner(
   """Updates per second on frames of 84 × 84, on whatever device JAX has.
 
   The learner takes its batches from the memory replay, and gives it their priorities,
-  as in a run; no emulator is needed, and no Reverb.
-
-  Args:
-    agent: of the sequence engine.
-    precision: of `PRECISIONS`.
-    updates: that are measured at most.
-    seconds: after which, two updates having been made, no more are.
-    warm_up: updates before those.
+  as in a run; no emulator is needed, and no Reverb. It makes so many updates after the
+  warm-up; fewer, but two at least, when the seconds are over.
   """
   spec = types.EnvironmentSpec(
     dm_env.specs.Array((84, 84, 1), np.uint8),

@@ -18,16 +18,16 @@ def compare(
   spec: str = "+.3g",
   statistic: Callable[[np.ndarray], np.ndarray] = statistics.mean_over_seeds,
 ) -> types.Finding:
-  """Whether `a` is greater than `b` on average, beyond doubt.
+  """Whether `a` `[S]` is greater on average than `b` `[S']`, beyond doubt.
 
   Args:
     claim: what should be so.
-    a: `[S]`, a number for each seed.
-    b: `[S']`.
+    a: a number for each seed.
+    b: likewise.
     measured: the words, with `{a}` and `{b}` for the means, and `{gap}` for their
-      difference and its interval.
+      difference and its interval, written by `spec`.
     less: the claim is that `a` is less than `b`.
-    spec: how the difference is written.
+    spec: of a number.
     statistic: another one than the mean, for the difference.
   """
   gap = statistics.difference(a, b, statistic)

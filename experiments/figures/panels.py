@@ -19,11 +19,7 @@ def curves(
 ) -> None:
   """Draws a line with its interval for each label: `[S, N]` at x `[N]`.
 
-  Args:
-    axes: to draw into.
-    x: where the points are.
-    values: label → seeds and points.
-    **options: of `drawing.curve`.
+  The options are those of `drawing.curve`.
   """
   for index, (label, y) in enumerate(values.items()):
     drawing.curve(axes, x, y, label=label, index=index, **options)
@@ -36,13 +32,9 @@ def finish(
   legend: str | Mapping[str, Any] | None = None,
   **labels: Any,
 ) -> None:
-  """Adds what is around the lines of a panel, and its grid.
+  """Adds a title, a legend and a grid; the labels are arguments of `axes.set`.
 
-  Args:
-    axes: of the panel.
-    title: above it.
-    legend: where it is, or matplotlib's arguments; None for no legend.
-    **labels: of `axes.set`.
+  The legend is a place or matplotlib's arguments; None for no legend.
   """
   axes.set(**labels)
   if title:

@@ -33,12 +33,8 @@ def labelled(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 def blocks(values: np.ndarray, num: int = 50) -> tuple[np.ndarray, np.ndarray]:
   """Means over consecutive episodes, so that curves of many episodes can be read.
 
-  Args:
-    values: `[S, E]`.
-    num: blocks; as many as there are episodes if those are fewer.
-
-  Returns:
-    The middle of each block, counting episodes from 1, and the means `[S, num]`.
+  `[S, E]` → the middle of each block, counting episodes from 1, and the means
+  `[S, num]`; where there are fewer episodes, each is a block.
   """
   parts = np.array_split(np.arange(values.shape[1]), min(num, values.shape[1]))
   x = np.array([part.mean() + 1 for part in parts])
@@ -173,13 +169,9 @@ def sweep_tasks(
 def draw_sweep(
   table: types.Table, name: str, label: str, shown: Sequence[float]
 ) -> types.Drawing:
-  """Mean returns against all values on the left, the curves of some on the right.
+  """Mean returns against all values on the left, the curves of `shown` on the right.
 
-  Args:
-    table: of a domain.
-    name: of the property among the settings.
-    label: of its axis.
-    shown: the values that have a panel.
+  The property has this name among the settings, and the label on its axis.
   """
   fig, axes = drawing.new(2, 1 + (len(shown) + 1) // 2, width=3.5, height=2.6)
   grid = axes[0, 0].get_gridspec()

@@ -326,13 +326,8 @@ def task(
 ) -> types.Task:
   """A task whose settings are the domain's fields and these, for `run`.
 
-  Args:
-    name: of the task, without the rule.
-    domain: where.
-    rule: of `runs.RULES`.
-    seeds: of the task.
-    weight: see `types.Task`.
-    what: `learning`, or `map` for the first visits at ε = 1.
+  Its name is followed by the rule's. It learns, or makes a `map` of first visits at
+  ε = 1.
   """
   (kind,) = (key for key, kind in DOMAINS.items() if isinstance(domain, kind))
   settings = {"domain": kind, "what": what, "rule": rule, "seeds": list(seeds)}

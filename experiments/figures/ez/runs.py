@@ -84,14 +84,10 @@ class Cell:
   """Where a state is, int32 `[]`: a `training.Reading`.
 
   It is a value, since two that are equal are compiled once.
-
-  Attributes:
-    of: a function of a module: (the environment's state, size) → the index.
-    size: the number of columns, or of cells along a side.
   """
 
-  of: Callable[[Any, int], jax.Array]
-  size: int = 0
+  of: Callable[[Any, int], jax.Array]  # A module's: (state, size) → index.
+  size: int = 0  # Columns, or cells along a side.
 
   def __call__(self, state: Any, observation: jax.Array) -> jax.Array:
     del observation
@@ -115,29 +111,18 @@ def in_chain(state: Any, size: int) -> jax.Array:
 
 
 class Problem(NamedTuple):
-  """Where something is learnt or explored, and what learns there.
-
-  Attributes:
-    environment: where.
-    learner: what learns.
-    learner_params: its parameters.
-    cell: where a state is; maps of first visits have a value for each cell.
-    num_cells: C.
-    shortest_episode: steps that any episode has at least.
-    params: of the environment; None: the default ones.
-    own_params: seed → the parameters of its own environment, instead.
-    options: more of `training.run_seeds`, for learning.
-  """
+  """Where something is learnt or explored, and what learns there."""
 
   environment: jax_types.Environment
   learner: tabular_types.Learner
   learner_params: tabular_types.Params
-  cell: Cell
-  num_cells: int
-  shortest_episode: int
-  params: jax_types.Params | None = None
+  cell: Cell  # Maps of first visits have a value for each of them.
+  num_cells: int  # C.
+  shortest_episode: int  # Steps that any episode has at least.
+  params: jax_types.Params | None = None  # The environment's; None: the default ones.
+  # Seed → the parameters of its own environment, instead.
   own_params: Callable[[int], jax_types.Params] | None = None
-  options: Mapping[str, Any] = {}
+  options: Mapping[str, Any] = {}  # More of `training.run_seeds`, for learning.
 
 
 def chain(size: int, step_size: float = 1.0, discount: float = 1.0) -> Problem:
@@ -197,18 +182,12 @@ def wander(
   """Explores without learning, and notes when each cell is first visited.
 
   This is appendix D: a cell's first visit is the number of the step at which it was
-  first seen in a trial, and the greatest number of steps where it never was.
-
-  Args:
-    problem: where.
-    rule: chooses the actions.
-    seeds: of the trials.
-    num_steps: of a trial, over as many episodes as they fill.
-    greedy_action: what is greedy, everywhere.
-    pairs: note pairs of cells and actions.
+  first seen in a trial, and the greatest number of steps where it never was. A trial
+  has `num_steps`, over as many episodes as they fill. One action is greedy everywhere.
 
   Returns:
-    `first_visits` int32 and `visited` bool, `[S, C]`, or `[S, C, A]` for pairs.
+    `first_visits` int32 and `visited` bool, `[S, C]`, or `[S, C, A]` for pairs of cells
+    and actions.
   """
   record = training.run_seeds(
     Fixed(problem.environment.num_actions, greedy_action),

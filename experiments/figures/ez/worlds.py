@@ -17,15 +17,7 @@ _ENDS = {"start": ("o", 0.85), "goal": ("*", 0.35)}
 
 
 def check_densities(config: Any, size: int) -> None:
-  """Refuses densities that are not in rising order, or leave a seed without a path.
-
-  Args:
-    config: with `densities` and `num_seeds`.
-    size: of the worlds.
-
-  Raises:
-    ValueError: a sentence that names them.
-  """
+  """Refuses densities that do not rise, or that leave a seed's world without a path."""
   checks.rising(config, "densities", num=2)
   checks.at_least(config, num_seeds=1, densities=0)
   for seed in range(config.num_seeds):

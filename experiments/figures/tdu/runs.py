@@ -48,11 +48,9 @@ def agent_settings(
 
 
 def agent_config(settings: types.Settings) -> Any:
-  """The preset's config, changed by what the settings say.
+  """The preset's config, changed where the settings say so.
 
-  Args:
-    settings: `agent`, a preset's name; `beta`, `prior_scale` and `num_explorers` where
-      they are not the preset's (of explorers, the total of value functions remains).
+  With another number of explorers, the total of value functions remains.
   """
   config = presets.PRESETS[settings["agent"]].config
   changes = {
@@ -78,15 +76,9 @@ def train(
 ) -> None:
   """Trains an agent on the device with all seeds of a task side by side.
 
-  Args:
-    settings: `agent`, a preset's name, and `seeds`.
-    config: the agent's.
-    environment: written in JAX.
-    own_params: the parameters of each seed's own environment, if they differ.
-    on_episode: given each finished episode.
-    share: of the task that is done, which `tick` is told; training stops at 1.
-    tick: the task's.
-    **end: of the `RunConfig`: `episodes` or `steps` at the most.
+  Each seed may have an environment with parameters of its own. Training ends with the
+  episodes or steps of `end` (of `RunConfig`), or when the `share` that is done, which
+  `tick` is told, is 1.
 
   Raises:
     InterruptedTaskError: if training was stopped before its end.
@@ -124,11 +116,8 @@ def solve(
 ) -> types.Results:
   """Runs an agent until all seeds have solved a problem, or had their episodes.
 
-  Args:
-    settings: `agent`, `seeds` and `max_episodes`.
-    config, environment, own_params, tick: see `train`.
-    rule: makes that by which the average regret counts as low enough.
-    is_bad: an episode's regret, 0 or 1.
+  A seed has solved it when the rule says so of the average regret; `is_bad` is an
+  episode's regret, 0 or 1.
 
   Returns:
     For each seed, `[S]`: `solved`, the episode in which it was, or 0; `episodes`, how
@@ -179,11 +168,6 @@ def solve_deep_sea(
   the average regret falls below 0.9; in the stochastic version, luck alone does this in
   a run's first episodes, and bsuite asks for 0.8 from the hundredth episode on. The
   mapping of actions is the one that bsuite's sweeps have.
-
-  Args:
-    settings: these, and those of `solve`.
-    tick: see `train`.
-    config: the agent's; `agent_config(settings)` where None.
   """
   stochastic = settings.get("stochastic", False)
 

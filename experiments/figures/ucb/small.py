@@ -93,10 +93,6 @@ def agent_config(settings: types.Settings, **changes: Any) -> Any:
 
   All other settings are the preset's, which are bsuite's for small problems; where
   observations are images, small convolutions come first.
-
-  Args:
-    settings: `agent`, a preset's name; `num_members` and `prior_scale`, of ensembles.
-    **changes: more fields of the config.
   """
   if settings["agent"] != "double_dqn":
     changes |= {
@@ -115,17 +111,10 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
 
 
 def _play_breakout(settings: types.Settings, tick: types.Tick) -> types.Results:
-  """Learns for so many steps.
+  """Learns for `num_steps`: `curve` `[S, P]` and `best` `[S]`, see `means`.
 
-  Table 1's schedules are stretched to `num_steps`: its numbers are taken as shares of
-  its ten million steps, or of the updates, of which there is one for every fourth step.
-
-  Args:
-    settings: the agent's, `seeds`, `num_steps` and `num_points`.
-    tick: told the share done, by steps.
-
-  Returns:
-    `curve` `[S, P]` and `best` `[S]`, see `means`.
+  Table 1's schedules are stretched to them: its numbers are taken as shares of its ten
+  million steps, or of the updates, of which there is one for every fourth step.
   """
   num_steps, seeds = settings["num_steps"], settings["seeds"]
   config = agent_config(
