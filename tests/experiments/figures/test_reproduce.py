@@ -163,7 +163,7 @@ def test_few_seeds_tell_nothing_and_replace_nothing(call, out, flags, others):
   [
     (["--figure=ngu/fig3"], "no figure 'ngu/fig3'. Did you mean"),
     (["--figure="], "--figure is missing"),
-    (["--figure=my_figures:FIG"], "no figure 'my_figures:FIG'"),
+    (["--figure=my_figures:FIG"], "my_figures has no 'FIG'"),
     (["--figure=my_figure:FIGURE"], "No module named 'my_figure'"),
     (["--figure=my_figures:Config"], "is a type, not a types.Figure"),
     (["--set", "sizes=1"], "must be at least 2"),
