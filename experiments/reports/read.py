@@ -15,11 +15,10 @@ from explorax.experiments import errors, output
 from explorax.experiments.reports import scores
 from explorax.experiments.tasks import store as store_lib
 
-_INDEX = "sweep.json"
+INDEX = "sweep.json"
 # Of a task that is done by the index, and has no results.
 _LOST = {"status": "missing", "reason": "its results are lost or damaged"}
 _KEY = ("agent", "bsuite_id", "seed")
-_FACTS = {"agent": str, "bsuite_id": str, "seed": int, "status": str}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +68,7 @@ def read(path: pathlib.Path) -> Sweep:
     SetUpError: if it is no sweep's directory, holds no task that is done, or is of
       another version of explorax.
   """
-  index = _read_index(path)
+  content = index(path)
   settings: dict[str, Any] = {}
   logs: dict[tuple[str, str, int], scores.Log] = {}
   made_by: Mapping[str, Any] | None = None
@@ -78,12 +77,11 @@ def read(path: pathlib.Path) -> Sweep:
   for done, its_made_by in store_lib.Store(output.RunDirectory(path, [])).all():
     if made_by is None:
       made_by = its_made_by
-      _check_version(path, made_by)
     elif made_by != its_made_by:
       raise errors.SetUpError(
-        f"{path} holds tasks of different versions ({_versions(made_by)}, and "
-        f"{_versions(its_made_by)}), which cannot be compared; sweep again into "
-        "another directory."
+        f"{path} holds tasks of different versions "
+        f"({store_lib.difference(made_by, its_made_by)}), which cannot be compared; "
+        "sweep again into another directory."
       )
     agent, bsuite_id, seed = (done.settings[name] for name in _KEY)
     settings[agent] = done.settings["identity"]
@@ -99,7 +97,12 @@ def read(path: pathlib.Path) -> Sweep:
       f"no task of the sweep in {path} is done yet, so there is nothing to report; "
       "wait, or let its command resume (`commands` in sweep.json has it)."
     )
-  entries = index["tasks"]
+  if made_by.get("explorax") != (ours := metadata.version("explorax")):
+    raise errors.SetUpError(
+      f"the sweep in {path} was made by explorax {made_by.get('explorax')}, and this "
+      f"is {ours}: report it with that version, or sweep again into another directory."
+    )
+  entries = content["tasks"]
   lacking = [
     {**e, **_LOST} if e["status"] == "done" else e
     for e in entries
@@ -107,9 +110,9 @@ def read(path: pathlib.Path) -> Sweep:
   ]
   return Sweep(
     path=path,
-    commands=tuple(index["commands"]),
+    commands=tuple(content["commands"]),
     versions=tuple(versions.values()),
-    written=index["written"],
+    written=content["written"],
     cap=made_by.get("episodes"),
     agents=tuple(dict.fromkeys((*(entry["agent"] for entry in entries), *settings))),
     settings=settings,
@@ -147,56 +150,31 @@ def log(rows: Sequence[Mapping[str, Any]], experiment: str) -> scores.Log:
   return columns
 
 
-def _read_index(path: pathlib.Path) -> dict[str, Any]:
-  file = path / _INDEX
-  if not path.is_dir():
-    raise errors.SetUpError(
-      f"there is no directory {path}; name the --output of a sweep "
-      "(`python -m explorax.experiments.sweep`)."
-    )
+def index(path: pathlib.Path) -> dict[str, Any]:
+  """The content of a sweep's `sweep.json`.
+
+  Raises:
+    SetUpError: if there is none, or it is not as a sweep writes it.
+  """
+  file = path / INDEX
+  known = bsuite_sweeps.groups()["SWEEP"]
   try:
     content = json.loads(file.read_text(encoding="utf-8"))
+    commands, written = content["commands"], content["written"]
+    whole = isinstance(commands, list) and isinstance(written, str)
+    for entry in content["tasks"]:
+      facts = [entry[name] for name in (*_KEY, "status", "num_episodes")]
+      whole = whole and entry["bsuite_id"] in known and hash(tuple(facts)) is not None
   except FileNotFoundError as error:
     raise errors.SetUpError(
-      f"{path} is no sweep's directory, for it has no {_INDEX}; name the --output of "
+      f"there is no sweep in {path}, for it has no {INDEX}; name the --output of "
       "`python -m explorax.experiments.sweep`."
     ) from error
-  except OSError as error:
+  except (OSError, ValueError, KeyError, TypeError):
+    whole = False
+  if not whole:
     raise errors.SetUpError(
-      f"{file} cannot be read ({error.strerror}); change its permissions."
-    ) from error
-  except ValueError as error:
-    raise errors.SetUpError(_damaged(file)) from error
-  names = {"commands": list, "written": str, "tasks": list}
-  if not isinstance(content, dict) or not all(
-    isinstance(content.get(name), kind) for name, kind in names.items()
-  ):
-    raise errors.SetUpError(_damaged(file))
-  known = bsuite_sweeps.groups()["SWEEP"]
-  for entry in content["tasks"]:
-    whole = isinstance(entry, dict) and all(
-      isinstance(entry.get(name), kind) for name, kind in _FACTS.items()
+      f"{file} is not as a sweep writes it (damaged, or of another version); the "
+      "sweep's own command writes it again."
     )
-    if not whole or entry["bsuite_id"] not in known:
-      raise errors.SetUpError(_damaged(file))
   return content
-
-
-def _damaged(file: pathlib.Path) -> str:
-  return (
-    f"{file} is not as a sweep writes it (damaged, or of another version); the sweep's "
-    "own command writes it again."
-  )
-
-
-def _check_version(path: pathlib.Path, made_by: Mapping[str, Any]) -> None:
-  ours = metadata.version("explorax")
-  if made_by.get("explorax") != ours:
-    raise errors.SetUpError(
-      f"the sweep in {path} was made by explorax {made_by.get('explorax')}, and this "
-      f"is {ours}: report it with that version, or sweep again into another directory."
-    )
-
-
-def _versions(made_by: Mapping[str, Any]) -> str:
-  return ", ".join(f"{name} {value}" for name, value in made_by.items())

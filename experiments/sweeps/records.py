@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 from explorax.environments import bsuite_sweeps
 from explorax.experiments import errors, output
+from explorax.experiments.reports import read
 from explorax.experiments.tasks import store as store_lib
 from explorax.experiments.tasks import types
 
 REVISION = 2  # Of what a task computes, and how it is kept.
-INDEX = "sweep.json"
 _PERIOD = 10.0  # Seconds between two writings of the index.
 _NOT_DONE = "it has not been done yet"
 
@@ -174,7 +174,7 @@ class Records:
       },
       "tasks": entries,
     }
-    self._directory.write_json(INDEX, content)
+    self._directory.write_json(read.INDEX, content)
     self._written = time.monotonic()
 
   def _write_csv(self, done: types.Done) -> None:
@@ -231,12 +231,12 @@ def _run(entry: Mapping[str, Any]) -> Run:
 
 
 def _read_index(directory: output.RunDirectory) -> dict[str, Any]:
+  """The index; nothing if it cannot be read, since it is then written again."""
   try:
-    content = json.loads((directory.path / INDEX).read_text())
-    for entry in content["tasks"]:
-      hash((_run(entry), entry["status"], entry["num_episodes"]))
-      if entry["status"] == "done":  # If its results are not there, they are missing.
-        entry |= {"status": "missing", "reason": _NOT_DONE}
-  except (OSError, ValueError, KeyError, TypeError):
+    content = read.index(directory.path)
+  except errors.SetUpError:
     return {}
-  return content if isinstance(content.get("commands"), list) else {}
+  for entry in content["tasks"]:
+    if entry["status"] == "done":  # If its results are not there, they are missing.
+      entry |= {"status": "missing", "reason": _NOT_DONE}
+  return content
