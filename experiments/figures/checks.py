@@ -5,40 +5,29 @@ raises a ValueError whose sentence names the field.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 
 def at_least(config: Any, **least: float) -> None:
   """Refuses fields below these."""
   for name, minimum in least.items():
-    for value in _values(config, name):
-      if not value >= minimum:
-        raise ValueError(f"{name} has {value}; it must be at least {minimum}.")
+    _each(config, (name,), lambda x, low=minimum: x >= low, f"at least {minimum}")
 
 
 def within(config: Any, *names: str, low: float = 0.0, high: float = 1.0) -> None:
   """Refuses fields outside of [low, high]."""
-  for name in names:
-    for value in _values(config, name):
-      if not low <= value <= high:
-        raise ValueError(f"{name} has {value}; it must be from {low:g} to {high:.4g}.")
+  _each(config, names, lambda x: low <= x <= high, f"from {low:g} to {high:.4g}")
 
 
 def inside(config: Any, *names: str, low: float = 0.0, high: float = math.inf) -> None:
   """Refuses fields outside of (low, high)."""
-  for name in names:
-    for value in _values(config, name):
-      if not low < value < high:
-        raise ValueError(f"{name} has {value}; it must be in ({low:g}, {high:g}).")
+  _each(config, names, lambda x: low < x < high, f"in ({low:g}, {high:g})")
 
 
 def scales(config: Any, *names: str) -> None:
   """Refuses fields that are negative or infinite."""
-  for name in names:
-    for value in _values(config, name):
-      if not 0 <= value < math.inf:
-        raise ValueError(f"{name} has {value}; it must be finite and not negative.")
+  _each(config, names, lambda x: 0 <= x < math.inf, "finite and not negative")
 
 
 def distinct(config: Any, *names: str) -> None:
@@ -66,6 +55,15 @@ def among(config: Any, choices: Collection[Any], *names: str) -> None:
         raise ValueError(
           f"{name} has {value!r}; choose from {', '.join(map(str, choices))}."
         )
+
+
+def _each(
+  config: Any, names: Sequence[str], is_fine: Callable[[Any], bool], words: str
+) -> None:
+  for name in names:
+    for value in _values(config, name):
+      if not is_fine(value):
+        raise ValueError(f"{name} has {value}; it must be {words}.")
 
 
 def _values(config: Any, name: str) -> tuple[Any, ...]:

@@ -40,7 +40,7 @@ from explorax.experiments.figures import registry
     ("ngu/fig2", "agents=rnd,rnd", "each of them once"),
     ("ngu/fig2", "eval_every=0", "eval_every has 0"),
     ("ngu/fig2", "num_steps=10", "lower eval_every"),
-    ("ngu/fig2", "sequence_period=11", "at most the length"),
+    ("ngu/fig2", "sequence_length=1", "must be at least 2"),
     ("retrace/operators", "num_states=1", "num_states has 1; it must be at least 2"),
     ("retrace/operators", "discount=1.0", r"discount has 1.0; it must be in \(0, 1\)"),
     ("retrace/operators", "lambdas=0.5,", "it must have 1"),
