@@ -35,6 +35,16 @@ class DamagedError(errors.OutputError):
   """It is not a whole checkpoint; the message says why."""
 
 
+class Record(dict[str, Any]):
+  """What a checkpoint says, at any depth; a name that it lacks is an OutputError."""
+
+  def __missing__(self, name: str) -> Any:
+    raise errors.OutputError(
+      f"the checkpoint was written by another version of this program: it has no "
+      f"{name!r}; resume the run with that version, or choose another --output."
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
   """A checkpoint whose files are all as they were written.
@@ -47,7 +57,7 @@ class Checkpoint:
   """
 
   path: pathlib.Path
-  record: dict[str, Any]
+  record: Record
   groups: dict[str, dict[str, tuple[tuple[int, ...], str]]]
   num_bytes: int
 
@@ -154,7 +164,8 @@ def read(path: pathlib.Path) -> Checkpoint:
   try:
     wanted = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))["files"]
     found = _sums(path, sync=False)
-    content = json.loads((path / _RECORD).read_text(encoding="utf-8"))
+    text = (path / _RECORD).read_text(encoding="utf-8")
+    content = json.loads(text, object_hook=Record)
   except FileNotFoundError as error:
     raise DamagedError(f"{path} has no {pathlib.Path(error.filename).name}") from error
   except (OSError, ValueError, KeyError, TypeError) as error:

@@ -290,13 +290,14 @@ class Board:
     )
 
 
-def beginning(counts: Mapping[str, Any] | None) -> messages.State:
+def beginning(saved: Mapping[str, Any] | None) -> messages.State:
   """The state of a run that begins, or resumes from a checkpoint's counts."""
-  nothing: dict[str, Any] = {"totals": {}, "metrics": {}, "seconds": 0.0}
-  nothing["incarnations"] = {}
+  counts: dict[str, Any] = {"totals": {}, "metrics": {}, "seconds": 0.0}
+  counts["incarnations"] = {}
   for name in ("env_steps", "episodes", "updates", "evaluated_at"):
-    nothing[name] = 0
-  counts = nothing if counts is None else dict(counts)
+    counts[name] = 0
+  if saved is not None:
+    counts = {name: saved[name] for name in counts}
   # Processes act with other random numbers than those before them.
   members = {role: (last, 0, False) for role, last in counts["incarnations"].items()}
   return messages.State(counts, members, None, messages.ACTING, {})

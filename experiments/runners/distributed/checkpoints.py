@@ -92,7 +92,9 @@ class Checkpoints:
       for name, array in checkpoint.arrays("replay").items()
       if name.startswith(prefix)
     }
-    return memory_shard.Saved(arrays, counts["replay"][shard])
+    saved = counts["replay"][shard]
+    names = ("replay", "open", "steps")  # All of them are there, or it is refused here.
+    return memory_shard.Saved(arrays, {name: saved[name] for name in names})
 
 
 def limit(
@@ -108,7 +110,9 @@ def limit(
   counts = checkpoint.record["counts"]
   if backend == "memory" or counts.get("num_shards") != num_shards:
     return configured
-  return rate_limit.RateLimit(**counts["limit"])
+  saved = counts["limit"]
+  names = [field.name for field in dataclasses.fields(rate_limit.RateLimit)]
+  return rate_limit.RateLimit(**{name: saved[name] for name in names})
 
 
 def _save_reverb(shards: Sequence[Any], gather: Gather, folder: pathlib.Path) -> None:

@@ -102,6 +102,14 @@ def _foreign(path):
   files.write(path, {}, {"run": "that", "seconds": 0, "env_steps": 20}, {})
 
 
+def test_a_name_that_another_version_did_not_write_is_said(make):
+  own = make()
+  own.save(10, snapshot(1.0))
+  found = own.find()
+  with pytest.raises(errors.OutputError, match=r"another version .* no 'left_off'"):
+    found.record["counts"]["left_off"]
+
+
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
   """A directory with two checkpoints."""
