@@ -6,9 +6,12 @@ temporary folder of this user's own.
 """
 
 import contextlib
+import fcntl
 import importlib.util
 import os
+import pathlib
 import secrets
+import shutil
 import signal
 import socket
 import sys
@@ -26,6 +29,7 @@ _LOCAL = {
   "RAY_worker_niceness": "0",  # Ray's own 15 yields to everything else.
 }
 _PARENT, _PREFIX = "/tmp", "explorax_ray_"  # Paths of sockets must be short.
+_LOCK = "lock"
 _OBJECT_STORE_BYTES = 100 * 2**20  # For small results.
 
 
@@ -116,9 +120,14 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
     os.environ.update(_LOCAL, RAY_AUTH_TOKEN=secrets.token_hex(32))
   import ray
 
-  with tempfile.TemporaryDirectory(
-    prefix=_PREFIX, dir=_PARENT, ignore_cleanup_errors=True
-  ) as folder:
+  _remove_leftovers()
+  with (
+    tempfile.TemporaryDirectory(
+      prefix=_PREFIX, dir=_PARENT, ignore_cleanup_errors=True
+    ) as folder,
+    open(os.path.join(folder, _LOCK), "w") as lock,
+  ):
+    fcntl.flock(lock, fcntl.LOCK_EX)  # Until this process ends.
     try:
       try:
         with _keep_sigterm_handler():
@@ -140,6 +149,14 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
       yield
     finally:
       ray.shutdown()
+
+
+def _remove_leftovers() -> None:
+  """Removes the folders of processes that were killed: nobody holds their locks."""
+  for path in pathlib.Path(_PARENT).glob(f"{_PREFIX}*/{_LOCK}"):
+    with contextlib.suppress(OSError), open(path) as lock:
+      fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      shutil.rmtree(path.parent, ignore_errors=True)
 
 
 @contextlib.contextmanager

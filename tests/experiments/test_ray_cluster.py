@@ -1,5 +1,7 @@
 """Joining a Ray cluster that cannot be used."""
 
+import fcntl
+
 import pytest
 
 from explorax.experiments import errors, ray_cluster
@@ -27,3 +29,15 @@ def test_an_address_where_nothing_listens_is_refused_at_once():
     ray_cluster.connect("127.0.0.1:1", None),
   ):
     pass
+
+
+def test_folders_of_processes_that_were_killed_are_removed(tmp_path, monkeypatch):
+  monkeypatch.setattr(ray_cluster, "_PARENT", str(tmp_path))
+  locks = [tmp_path / f"explorax_ray_{name}" / "lock" for name in ("old", "new")]
+  for lock in locks:
+    lock.parent.mkdir()
+    lock.touch()
+  with open(locks[1]) as held:
+    fcntl.flock(held, fcntl.LOCK_EX)
+    ray_cluster._remove_leftovers()
+  assert [lock.exists() for lock in locks] == [False, True]
