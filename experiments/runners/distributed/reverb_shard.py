@@ -25,6 +25,7 @@ _MAX_PENDING = 64  # Windows of a writer on their way.
 _CHUNK_BYTES = 4096  # What a message costs, it costs per chunk and item.
 _ROWS_OF_EPISODE = 1024  # Of Reverb's, at least.
 _ENDLESS = 2**31 - 1
+_SECONDS_TO_ASK = 2
 
 
 def _steps_table(limit: rate_limit.RateLimit) -> reverb.Table:
@@ -139,13 +140,31 @@ class ReverbLimiter:
   def __init__(self, address: str):
     chunks = pybind.ConstantChunkerOptions(max_chunk_length=1, num_keep_alive_refs=1)
     self._writer = pybind.Client(address).NewTrajectoryWriter(chunks, True)
+    self._client = reverb.Client(address)
+    self._has_window = False
 
   def insert(self) -> None:
     references = self._writer.Append([np.zeros((), np.uint8)])
     self._writer.CreateItem(_STEPS, 1.0, [references], [False])
 
   def wait(self, seconds: float) -> bool:
-    return _flushed(self._writer, 1, seconds)
+    return _flushed(self._writer, 1, seconds) or not self._may_wait()
+
+  def _may_wait(self) -> bool:
+    """Whether there is a window; without one, the learner waits for actors.
+
+    A process that replaces another drops its episodes, and a run may be resumed with
+    more actors than its limit was made for: then no window may be there when the
+    limiter has its minimum.
+    """
+    if self._has_window:
+      return True
+    try:
+      tables = self._client.server_info(timeout=_SECONDS_TO_ASK)
+    except (RuntimeError, reverb.errors.ReverbError):
+      return True  # The server has died: the next one is awaited.
+    self._has_window = tables[reverb_replay.TABLE].current_size > 0
+    return self._has_window
 
 
 def _flushed(writer: pybind.TrajectoryWriter, pending: int, seconds: float) -> bool:
