@@ -107,7 +107,7 @@ def test_what_cannot_be_pickled_makes_an_agent_each_time():
 
 
 def test_an_agent_is_sent_to_other_processes_after_its_cores_were_made():
-  import cloudpickle  # What Ray uses.
+  cloudpickle = pytest.importorskip("cloudpickle")  # What Ray uses.
 
   agent = dqn_agent.make_agent(CONFIG, SPEC)
   agent.actor()

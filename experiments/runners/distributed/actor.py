@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import dm_env
@@ -159,16 +159,14 @@ class ActorProcess:
     self._limiter = connection.limiter()
     self._limit = limit
     self._uncounted = 0  # Steps since the last insert of the limiter.
-    watched = watchdog.Watchdog(
-      self._client.explain, config.environment_timeout or 300
-    ).watched
+    dog = watchdog.Watchdog(self._client.explain, config.environment_timeout or 300)
 
     def make_slot(env: int) -> EnvSlot:
       def make(role: str, failures: int) -> dm_env.Environment:
         own = failures + FAILURES * incarnation
         return make_environment(role, env + num_envs * num_actors * own)
 
-      with watched():
+      with dog:
         environment = make(core.TRAINING, 0)
       recoverable = recovery.RecoverableEnvironment(
         environment,
@@ -176,7 +174,7 @@ class ActorProcess:
         make=make if config.max_env_failures else None,
         max_failures=config.max_env_failures,
         on_failure=self._on_failure,
-        watched=watched,
+        watched=lambda: dog,
       )
       writer = connection.writer(f"{self._role}, environment {env}", incarnation)
       return EnvSlot(recoverable, adder_lib.WindowAdder(part, writer), writer)
@@ -206,12 +204,17 @@ class ActorProcess:
     self._update()
     for slot in self._slots:
       while slot.timestep is None:
-        with self._recovering(slot):
+        try:
           slot.begin(self._actor.encoded(slot.environment.reset()))
+        except recovery.CrashError as crash:
+          self._recover(slot, crash)
     actions = self._infer(self._slots, self._everyone)
     for slot, action in zip(self._slots, actions, strict=True):
-      with self._recovering(slot):
+      try:
         timestep = self._actor.encoded(slot.environment.step(action))
+      except recovery.CrashError as crash:
+        self._recover(slot, crash)
+      else:
         slot.observe(action, timestep)
         self._client.steps += 1
         self._uncounted += 1
@@ -267,15 +270,11 @@ class ActorProcess:
         if self._client.phase != messages.ACTING:
           raise _OverError
 
-  @contextlib.contextmanager
-  def _recovering(self, slot: EnvSlot) -> Iterator[None]:
-    """Where the environment crashes, recreates it and truncates the episode."""
-    try:
-      yield
-    except recovery.CrashError as crash:
-      slot.break_off()
-      slot.environment.recover(crash, self._episodes + 1, self._client.env_steps)
-      slot.totals = {}
+  def _recover(self, slot: EnvSlot, crash: recovery.CrashError) -> None:
+    """Recreates the environment; its episode is truncated."""
+    slot.break_off()
+    slot.environment.recover(crash, self._episodes + 1, self._client.env_steps)
+    slot.totals = {}
 
   def _end_episode(self, slot: EnvSlot) -> None:
     slot.adder.add_last(slot.extras)

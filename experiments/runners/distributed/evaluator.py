@@ -73,14 +73,12 @@ class EvaluatorProcess:
     self._done_at = 0
     self._tape = None if draws is None else Tape(draws)
     first = actor.FAILURES * self._client.incarnation
-    watched = watchdog.Watchdog(
-      self._client.explain, config.environment_timeout or 300
-    ).watched
+    dog = watchdog.Watchdog(self._client.explain, config.environment_timeout or 300)
 
     def make(role: str, failures: int) -> dm_env.Environment:
       return make_environment(role, failures + first)
 
-    with watched():
+    with dog:
       environment = make(core.EVALUATION, 0)
     builder = builder_lib.Builder(agent)
     self._evaluations = evaluation.Evaluations(
@@ -95,7 +93,7 @@ class EvaluatorProcess:
         make=make if config.max_env_failures else None,
         max_failures=config.max_env_failures,
         on_failure=lambda failure: self._client.add(actor.portable(failure)),
-        watched=watched,
+        watched=lambda: dog,
       ),
       clock.Clock(),
       every=None,

@@ -1,11 +1,10 @@
 """Ends a process whose environment hangs; Ray starts another."""
 
-import contextlib
 import faulthandler
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 
 class Watchdog:
@@ -17,7 +16,7 @@ class Watchdog:
   """
 
   def __init__(self, explain: Callable[[str], None], timeout: float):
-    """Starts to watch.
+    """Watches the blocks of which it is the context, in which environments are called.
 
     Args:
       explain: called with the reason before the process is ended.
@@ -30,14 +29,11 @@ class Watchdog:
     self._nowhere = open(os.devnull, "w")  # noqa: SIM115 - kept for the timer.
     threading.Thread(target=self._run, daemon=True).start()
 
-  @contextlib.contextmanager
-  def watched(self) -> Iterator[None]:
-    """The block calls the environment."""
+  def __enter__(self) -> None:
     self._since = time.monotonic()
-    try:
-      yield
-    finally:
-      self._since = None
+
+  def __exit__(self, *error: object) -> None:
+    self._since = None
 
   def _run(self) -> None:
     while True:

@@ -10,11 +10,11 @@ import time, sys
 from explorax.experiments.runners.distributed import watchdog
 dog = watchdog.Watchdog(lambda reason: print(reason, flush=True), timeout=0.4)
 for _ in range(3):
-  with dog.watched():
+  with dog:
     time.sleep(0.1)
 time.sleep(0.8)
 print("well", flush=True)
-with dog.watched():
+with dog:
   {hang}
 """
 
