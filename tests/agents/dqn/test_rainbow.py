@@ -97,20 +97,6 @@ def divergences(params: Tree, rows: dict, m: np.ndarray) -> np.ndarray:
   return np.array(result)
 
 
-def difference(loss, params: Tree, layer: str, name: str) -> np.ndarray:
-  """The gradient with respect to one array, by central differences."""
-  value = params[layer][name]
-  gradient = np.zeros_like(value)
-  for i in np.ndindex(value.shape):
-    ends = []
-    for sign in (1, -1):
-      moved = value.copy()
-      moved[i] += sign * 1e-6
-      ends.append(loss({**params, layer: {**params[layer], name: moved}}))
-    gradient[i] = (ends[0] - ends[1]) / 2e-6
-  return gradient
-
-
 @pytest.fixture(scope="module")
 def rainbow(make_config, compiled):
   """The config, a first state, and the update."""
@@ -126,7 +112,7 @@ def silenced(params: Any) -> Any:
   )
 
 
-def test_an_update_of_distributions(rainbow, make_sample):
+def test_an_update_of_distributions(rainbow, make_sample, gradient_of):
   """Loss, priorities and the first step of Adam, which tells the gradient."""
   config, state, update = rainbow
   # Biases begin at zero, and the target at the online network: other ones tell more.
@@ -159,7 +145,9 @@ def test_an_update_of_distributions(rainbow, make_sample):
     ("advantage", "w_mu"),
     ("perceptron_torso", "w"),
   ):
-    gradient = difference(loss, params, layer, name)
+    gradient = gradient_of(
+      lambda moved, layer=layer: loss({**params, layer: moved}), params[layer], name
+    )
     assert np.abs(gradient).max() > 1e-3
     step = -gradient / (np.abs(gradient) + 1.0)  # Adam's first, with an ε of 1.
     np.testing.assert_allclose(

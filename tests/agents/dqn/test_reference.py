@@ -41,13 +41,13 @@ def at(setting: Any, time: int) -> float:
 class Reference:
   """One learner, one transition and one member at a time."""
 
-  def __init__(self, config, state):
-    self.config = config
+  def __init__(self, config, state, adam, gradient_of):
+    self.config, self.gradient_of = config, gradient_of
     self.params, self.target = flat(state.params), flat(state.target_params)
     if config.prior_scale:
       self.prior = flat(state.prior_params)
       self.target_prior = flat(state.target_prior_params or state.prior_params)
-    self.moments = [{k: np.zeros_like(v) for k, v in self.params.items()} for _ in "mv"]
+    self.adam = adam(self.params, config.adam_b2, config.adam_eps)
     self.num_updates = 0
 
   def q(self, params: Tree, prior_name: str, x: np.ndarray, k: int) -> np.ndarray:
@@ -130,19 +130,6 @@ class Reference:
       return 0.5 * td**2
     return limit * (abs(td) - 0.5 * limit)
 
-  def gradient(self, sample: Any, targets: np.ndarray) -> Tree:
-    gradients = {}
-    for name, value in self.params.items():
-      gradients[name] = np.zeros_like(value)
-      for i in np.ndindex(value.shape):
-        ends = []
-        for sign in (1, -1):
-          moved = value.copy()
-          moved[i] += sign * 1e-6
-          ends.append(self.loss({**self.params, name: moved}, sample, targets))
-        gradients[name][i] = (ends[0] - ends[1]) / 2e-6
-    return gradients
-
   def update(self, sample: Any) -> tuple[float, np.ndarray]:
     """The loss and the priorities, of the parameters before the update."""
     rows = {k: np.asarray(v, np.float64) for k, v in sample.rows.items()}
@@ -154,27 +141,25 @@ class Reference:
     for k, b in np.ndindex(targets.shape):
       q = self.q(self.params, "prior", rows["observation"][b, 0], k)
       td[k, b] = targets[k, b] - q[rows["action"][b, 0]]
-    self.adam(self.gradient(sample, targets))
+    gradients = self.clipped(
+      {
+        name: self.gradient_of(
+          lambda p: self.loss(p, sample, targets), self.params, name
+        )
+        for name in self.params
+      }
+    )
+    rate = at(self.config.learning_rate, self.num_updates)
+    self.params = self.adam.step(self.params, gradients, rate)
+    self.num_updates += 1
     if self.num_updates % self.config.target_update_period == 0:
       self.target = {k: v.copy() for k, v in self.params.items()}
     return value, np.abs(td).mean(axis=0)
 
-  def adam(self, gradients: Tree) -> None:
-    config = self.config
-    if config.max_gradient_norm is not None:
-      norm = np.sqrt(sum((g**2).sum() for g in gradients.values()))
-      if norm > config.max_gradient_norm:
-        scale = config.max_gradient_norm / norm
-        gradients = {k: g * scale for k, g in gradients.items()}
-    self.num_updates += 1
-    t, (m, v) = self.num_updates, self.moments
-    learning_rate = at(config.learning_rate, t - 1)
-    for name, g in gradients.items():
-      m[name] = 0.9 * m[name] + 0.1 * g
-      v[name] = config.adam_b2 * v[name] + (1 - config.adam_b2) * g**2
-      m_hat, v_hat = m[name] / (1 - 0.9**t), v[name] / (1 - config.adam_b2**t)
-      step = learning_rate * m_hat / (np.sqrt(v_hat) + config.adam_eps)
-      self.params[name] = self.params[name] - step
+  def clipped(self, gradients: Tree) -> Tree:
+    limit = self.config.max_gradient_norm or np.inf
+    norm = np.sqrt(sum((g**2).sum() for g in gradients.values()))
+    return {k: g * min(1.0, limit / norm) for k, g in gradients.items()}
 
 
 DOUBLE = {"target": one_step.DoubleQ(), "n_step": 3, "num_members": 2, "mask_prob": 0.5}
@@ -219,7 +204,7 @@ CLIPPED_AND_SCHEDULED = {
 @pytest.mark.parametrize(
   "changes", [DOUBLE, TDU, QEX, EVERYTHING, CLIPPED_AND_SCHEDULED]
 )
-def test_three_updates(make_config, compiled, make_sample, changes):
+def test_three_updates(make_config, compiled, make_sample, adam, gradient_of, changes):
   # A large ε keeps Adam's steps continuous where a gradient is about zero.
   settings = {"adam_eps": 1e-2, "learning_rate": 0.05, "target_update_period": 2}
   config = make_config(**(settings | changes))
@@ -230,7 +215,7 @@ def test_three_updates(make_config, compiled, make_sample, changes):
     params=jax.tree.map(lambda p: p + 0.1, state.params),
     target_params=jax.tree.map(lambda p: 0.8 * p + 0.05, state.target_params),
   )
-  reference = Reference(config, state)
+  reference = Reference(config, state, adam, gradient_of)
   for seed in range(3):
     sample = make_sample(seed, config)
     loss, priorities = reference.update(sample)

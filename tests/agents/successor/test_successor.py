@@ -108,19 +108,6 @@ def loss(params: dict, targets: list, mean: np.ndarray, rows: dict) -> float:
   return total / B
 
 
-def gradient(params: dict, name: str, *arguments: Any) -> np.ndarray:
-  """By central differences."""
-  result = np.zeros_like(params[name])
-  for i in np.ndindex(result.shape):
-    ends = []
-    for sign in (1, -1):
-      moved = params[name].copy()
-      moved[i] += sign * 1e-6
-      ends.append(loss({**params, name: moved}, *arguments))
-    result[i] = (ends[0] - ends[1]) / 2e-6
-  return result
-
-
 def closed_form(features, rewards, config) -> tuple[np.ndarray, np.ndarray]:
   """Bayesian regression on a batch, one observation at a time."""
   precision, product = np.eye(D) / config.prior_variance, np.zeros(D)
@@ -131,7 +118,7 @@ def closed_form(features, rewards, config) -> tuple[np.ndarray, np.ndarray]:
   return covariance @ product, covariance
 
 
-def test_three_updates_and_their_posteriors():
+def test_three_updates_and_their_posteriors(adam, gradient_of):
   """The draws of w are taken out: every posterior is narrowed to its mean first."""
   # A decay of 0: the last batch, all that replay holds, is all that counts.
   config = make_config(
@@ -155,7 +142,7 @@ def test_three_updates_and_their_posteriors():
   )
   params, mean = flat(state.params), np.array([1.0, -0.5])
   target = flat(state.params._replace(psi=state.target_psi))
-  moments = [{name: np.zeros_like(p) for name, p in params.items()} for _ in "mv"]
+  optimizer = adam(params)
   for t, rate in ((1, 0.05), (2, 0.03), (3, 0.01)):
     state = state._replace(
       posterior=state.posterior._replace(scale=jnp.zeros((D, D), jnp.float32))
@@ -169,13 +156,11 @@ def test_three_updates_and_their_posteriors():
     features = [
       phi(params, rows["observation"][b, 0], rows["action"][b, 0]) for b in range(B)
     ]
-    gradients = {name: gradient(params, name, targets, mean, rows) for name in params}
-    for name, g in gradients.items():
-      m, v = moments
-      m[name] = 0.9 * m[name] + 0.1 * g
-      v[name] = 0.999 * v[name] + 0.001 * g**2
-      step = (m[name] / (1 - 0.9**t)) / (np.sqrt(v[name] / (1 - 0.999**t)) + 1e-8)
-      params[name] = params[name] - rate * step
+    gradients = {
+      name: gradient_of(lambda p: loss(p, targets, mean, rows), params, name)  # noqa: B023
+      for name in params
+    }
+    params = optimizer.step(params, gradients, rate)
     mean, covariance = closed_form(features, rows["reward"][:, 0], config)
     if t == 2:
       target = dict(params)

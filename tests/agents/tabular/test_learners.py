@@ -204,12 +204,6 @@ def test_fourier_features(order, dimensions, total_order):
   np.testing.assert_array_equal(beyond, basis(np.array(high, np.float64)))
 
 
-def test_fourier_step_scales():
-  scales = fourier.FourierBasis(2, (0.0, 0.0), (1.0, 1.0)).step_scales()
-  norms = [1.0, 1.0, 2.0, 1.0, 2**0.5, 5**0.5, 2.0, 5**0.5, 8**0.5]
-  np.testing.assert_allclose(scales, 1.0 / np.array(norms), rtol=1e-6)
-
-
 def _plain_values(counts, rewards, trips, threshold, reward_max, gamma):
   """Value iteration on the known pairs' samples, to convergence."""
   table = np.full(counts.shape, reward_max / (1.0 - gamma))

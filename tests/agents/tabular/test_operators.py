@@ -331,18 +331,6 @@ def test_expected_sarsa_s_fixed_point_is_of_the_mixed_policy():
 # Programming.
 
 
-def test_settings_batch_like_processes():
-  rng = np.random.default_rng(18)
-  mdp, pi, mu = draw_mdps(rng)
-  q = jnp.asarray(rng.normal(size=pi.shape))
-  settings = jnp.asarray(rng.uniform(size=(2, NUM_MDPS)))
-  together = jax.vmap(functools.partial(operators.apply, "retrace"))
-  found = together(mdp, pi, mu, q, *settings)
-  for i in (0, 7):
-    alone = batched("apply", "retrace")(mdp, pi, mu, q, *settings[:, i])
-    np.testing.assert_allclose(found[i], alone[i], atol=1e-11)
-
-
 def test_float32_stays_float32():
   def all_of_them(mdp, pi, mu, q):
     return (

@@ -1,74 +1,39 @@
 """Targets on windows of the transition engine, and the bonuses in their returns."""
 
 import dataclasses
-import functools
 
-import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from explorax import losses
-from explorax.agents import types
 from explorax.agents.bonuses import scaling
 from explorax.agents.bonuses import types as bonuses
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
 from explorax.agents.targets import greedy, off_policy, one_step
 from explorax.agents.targets import types as target_types
-from explorax.environments import specs
 
-DIM, NUM_ACTIONS, SIZE, GAMMA = 2, 3, 5, 0.9
-SPEC = specs.EnvironmentSpec(
-  dm_env.specs.Array((DIM,), np.float32), dm_env.specs.DiscreteArray(NUM_ACTIONS)
-)
+SIZE = 6  # Windows: the first terminates, and the second is cut after a step.
 
 
-def make_sample(n: int, seed: int = 0) -> types.Sample:
-  """Windows of n + 1 rows: the first terminates, and the second is cut after a step."""
-  rng = np.random.default_rng(seed)
-  rows = {
-    "observation": rng.normal(size=(SIZE, n + 1, DIM)).astype(np.float32),
-    "action": rng.integers(0, NUM_ACTIONS, (SIZE, n + 1)).astype(np.int32),
-    "reward": rng.normal(size=(SIZE, n + 1)).astype(np.float32),
-    "discount": np.ones((SIZE, n + 1), np.float32),
-    "mask": np.ones((SIZE, n + 1), np.float32),
-    "behaviour_prob": rng.uniform(0.2, 1.0, (SIZE, n + 1)).astype(np.float32),
-  }
-  rows["discount"][0, n - 1] = 0.0
-  for column in ("reward", "discount", "mask", "behaviour_prob"):
-    rows[column][0, n] = 0.0
-    rows[column][1, 1:] = 0.0
-  return types.Sample(rows, {}, np.full(SIZE, 0.2, np.float32), np.int32(SIZE))
+@pytest.fixture(scope="session")
+def make_windows(make_config, make_sample):
+  """(n) → windows of n + 1 rows, with the probabilities of actions."""
+  return lambda n: make_sample(0, make_config(n_step=n, target=greedy.NStep(n=n)))
 
 
-@functools.cache
-def _compiled(n: int, **changes):
-  config = dqn_config.DQNConfig(
-    hidden_sizes=(4,),
-    discount=GAMMA,
-    replay_capacity=20,
-    min_replay_size=1,
-    batch_size=SIZE,
-    n_step=n,
-    **changes,
-  )
-  learner = dqn_agent.make_agent(config, SPEC).learner
+@pytest.fixture(scope="session")
+def update(make_config, compiled):
+  """(sample, changes) → an update's output, the target network not the online one."""
 
-  @jax.jit
-  def run(sample):
-    state = learner.init(jax.random.PRNGKey(0))
+  def run(sample, **changes):
+    n = sample.rows["reward"].shape[1] - 1
+    init, update = compiled(make_config(n_step=n, **changes))
+    state = init(jax.random.PRNGKey(0))
     target = jax.tree.map(lambda p: 0.5 * p + 0.1, state.params)
-    return learner.update(state._replace(target_params=target), sample)[1]
+    return jax.device_get(update(state._replace(target_params=target), sample)[1])
 
   return run
-
-
-def update(sample: types.Sample, **changes):
-  """The output of an update whose target network is not the online one."""
-  run = _compiled(sample.rows["reward"].shape[1] - 1, **changes)
-  return jax.device_get(run(sample))
 
 
 @pytest.mark.parametrize(
@@ -79,8 +44,8 @@ def update(sample: types.Sample, **changes):
     (one_step.DoubleQ(), greedy.PengQ(lambda_=(1.0, 1.0, 0.3))),
   ],
 )
-def test_a_window_step_by_step_is_its_n_step_return(whole, each):
-  sample = make_sample(3)
+def test_a_window_step_by_step_is_its_n_step_return(make_windows, update, whole, each):
+  sample = make_windows(3)
   expected, found = update(sample, target=whole), update(sample, target=each)
   np.testing.assert_allclose(found.priorities, expected.priorities, rtol=1e-5)
   np.testing.assert_allclose(found.metrics["loss"], expected.metrics["loss"], rtol=1e-5)
@@ -132,8 +97,8 @@ def test_a_target_may_follow_the_exploration():
   assert np.any(given != td_errors(off_policy.Retrace(epsilon=0.0)))
 
 
-def test_a_trace_depends_on_what_was_likely():
-  sample = make_sample(3)
+def test_a_trace_depends_on_what_was_likely(make_windows, update):
+  sample = make_windows(3)
   rows = {**sample.rows, "behaviour_prob": np.full((SIZE, 4), 0.3, np.float32)}
   target = off_policy.Retrace(lambda_=1.0, epsilon=0.5)
   a, b = (update(s, target=target) for s in (sample, sample._replace(rows=rows)))
@@ -172,9 +137,9 @@ class StoredFirstNumber(bonuses.Bonus):
     ("destination", off_policy.Retrace()),
   ],
 )
-def test_a_learners_bonus_counts_as_an_actors_does(end, target):
+def test_a_learners_bonus_counts_as_an_actors_does(make_windows, update, end, target):
   """At the end that it names, and in each step of a return."""
-  sample = make_sample(3)
+  sample = make_windows(3)
   rows = {**sample.rows, "r_int": sample.rows["observation"][:, :, 0]}
   settings = {"beta": 0.7, "target": target}
   found = update(sample, bonus=FirstNumber(end), **settings)

@@ -1,4 +1,4 @@
-"""A tiny problem for the transition-based engine: batches of raw rows, made up."""
+"""A tiny problem for the transition-based engine; float64 references of learning."""
 
 import dataclasses
 import functools
@@ -127,3 +127,50 @@ class _Stairs(schedules.Schedule):
 def stairs() -> type[_Stairs]:
   """(values) → a schedule that takes each of them for a thousand updates."""
   return _Stairs
+
+
+Tree = dict[str, np.ndarray]
+
+
+class Adam:
+  """Adam in float64, on one array after the other."""
+
+  def __init__(self, params: Tree, b2: float = 0.999, eps: float = 1e-8):
+    self.m, self.v = ({k: np.zeros_like(v) for k, v in params.items()} for _ in "mv")
+    self.t, self.b2, self.eps = 0, b2, eps
+
+  def step(self, params: Tree, gradients: Tree, rate: float) -> Tree:
+    self.t += 1
+    moved = {}
+    for name, g in gradients.items():
+      self.m[name] = 0.9 * self.m[name] + 0.1 * g
+      self.v[name] = self.b2 * self.v[name] + (1 - self.b2) * g**2
+      mean = self.m[name] / (1 - 0.9**self.t)
+      size = np.sqrt(self.v[name] / (1 - self.b2**self.t))
+      moved[name] = params[name] - rate * mean / (size + self.eps)
+    return moved
+
+
+def _gradient(loss: Callable[[Tree], float], params: Tree, name: str) -> np.ndarray:
+  value = params[name]
+  gradient = np.zeros_like(value)
+  for i in np.ndindex(value.shape):
+    ends = []
+    for sign in (1, -1):
+      moved = value.copy()
+      moved[i] += sign * 1e-6
+      ends.append(loss({**params, name: moved}))
+    gradient[i] = (ends[0] - ends[1]) / 2e-6
+  return gradient
+
+
+@pytest.fixture(scope="session")
+def adam() -> type[Adam]:
+  """(params, β2, ε) → Adam in float64: step(params, gradients, rate) → params."""
+  return Adam
+
+
+@pytest.fixture(scope="session")
+def gradient_of() -> Callable[..., np.ndarray]:
+  """(loss of params, params, name) → its gradient by central differences."""
+  return _gradient
