@@ -1,235 +1,71 @@
-"""The contracts, tried on a skeleton of the hardest agent there is: Never Give Up.
+"""The contracts, tried on the hardest agent there is: Never Give Up.
 
 It has a recurrent state, an episodic memory, a novelty on every row and on the last
 observation too, a mixture of policies, sequences with burn-in and a stored state, and
 a policy of its own for evaluation. It is acted with by the local runner and by a
-vmapped scan, which must not differ.
+vmapped scan, which must not differ. `r2d2/test_sequences.py` unrolls what replay holds.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import exploration, losses
+from explorax import exploration
 from explorax.agents import types
-from explorax.agents.bonuses import scaling
+from explorax.agents.bonuses import ngu
+from explorax.agents.r2d2 import agent as r2d2_agent
+from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.targets import off_policy
 from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
-from explorax.environments import factory, specs, standard, testing
+from explorax.environments import factory, standard, testing
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core, local
 
 pytestmark = pytest.mark.newest
 
-H, A, DIM, MIXTURE = 3, 2, 3, 4
-BETAS = exploration.mixture_betas(MIXTURE, 0.3)
-# What the network knows of the step before: a_{t−1} as one-hot, r_t and r^i_{t−1}.
-PREVIOUS = A + 2
+STILL = exploration.Linear(0.0, 0.0, 1)  # A learning rate that leaves all as it is.
+LENGTH = 7  # Steps of an episode.
+CONFIG = r2d2_config.R2D2Config(
+  hidden_sizes=(4,),
+  lstm_size=3,
+  head_size=2,
+  exploration=exploration.EpsilonGreedy(0.5),
+  num_policies=4,
+  min_discount=0.9,
+  beta=0.3,
+  bonus=ngu.NeverGiveUp(
+    hidden_sizes=(4,),
+    embedding_size=2,
+    memory_capacity=8,
+    embedding_learning_rate=STILL,
+    rnd_learning_rate=STILL,
+  ),
+  target=off_policy.Retrace(),
+  learning_rate=STILL,
+  sequence_length=2,
+  burn_in=1,
+  sequence_period=2,
+  replay_capacity=40,
+  min_replay_size=4,
+  batch_size=6,
+  updates_per_step=1.0,
+  actor_update_period=3,
+)
 
 
-class CoreState(NamedTuple):
-  """What lasts between two steps of the skeleton."""
-
-  key: jax.Array
-  mixture: jax.Array
-  hidden: jax.Array
-  previous: jax.Array  # With the reward still missing: it comes with x_t.
-  memory: exploration.EpisodicMemory
-  extras: dict[str, jax.Array]
-
-
-def unroll_step(weights, hidden, observation, mixture, previous):
-  """(hidden state, values) after x_t."""
-  one_hot = jax.nn.one_hot(mixture, MIXTURE)
-  features = jnp.concatenate([observation, one_hot, previous])
-  hidden = jnp.tanh(features @ weights["input"] + hidden @ weights["recurrent"])
-  return hidden, hidden @ weights["head"]
-
-
-def make_core(evaluation: bool) -> types.ActorCore:
-  epsilon = 0.0 if evaluation else 0.5
-
-  def draw_mixture(key):
-    drawn = jax.random.randint(key, (), 0, MIXTURE)
-    return jnp.zeros_like(drawn) if evaluation else drawn
-
-  def init(key, actor_id, num_actors):
-    del num_actors
-    extras = {
-      "policy": jnp.int32(0),
-      "behaviour_prob": jnp.float32(1),
-      "r_int": jnp.float32(0),
-      "q": jnp.zeros(A),
-      "hidden": jnp.zeros(H),
-      "previous": jnp.zeros(PREVIOUS),
-    }
-    return CoreState(
-      key=jax.random.fold_in(key, actor_id),
-      mixture=jnp.int32(0),
-      hidden=jnp.zeros(H),
-      previous=jnp.zeros(PREVIOUS),
-      memory=exploration.init_episodic_memory(8, DIM),
-      extras=extras,
-    )
-
-  def select_action(params, timestep, state):
-    key, mixture_key, action_key = jax.random.split(state.key, 3)
-    fresh = CoreState(
-      key=key,
-      mixture=draw_mixture(mixture_key),
-      hidden=jnp.zeros(H),
-      previous=jnp.zeros(PREVIOUS),
-      memory=exploration.clear_episodic_memory(state.memory),
-      extras=state.extras,
-    )
-    first = timestep.step_type == dm_env.StepType.FIRST
-    state = jax.tree.map(
-      lambda a, b: jnp.where(first, a, b), fresh, state._replace(key=key)
-    )
-    observation = jnp.asarray(timestep.observation)
-    weights = params.weights
-    embedding = observation @ weights["embedding"]
-    r_int, memory = exploration.episodic_novelty(state.memory, embedding, 2)
-    previous = state.previous.at[A].set(timestep.reward)
-    hidden, q = unroll_step(weights, state.hidden, observation, state.mixture, previous)
-    rule = exploration.EpsilonGreedy(epsilon=epsilon)
-    action, prob, _ = rule.select(
-      action_key, q[None], rule.init(key, 1, A), params.env_steps
-    )
-    extras = {
-      "policy": state.mixture,
-      "behaviour_prob": prob,
-      "r_int": r_int,
-      "q": q,
-      "hidden": state.hidden,  # The one before x_t.
-      "previous": previous,
-    }
-    taken = jax.nn.one_hot(action, A)
-    following = jnp.concatenate([taken, jnp.stack([jnp.float32(0), r_int])])
-    return action, CoreState(key, state.mixture, hidden, following, memory, extras)
-
-  return types.ActorCore(init, select_action, lambda state: state.extras)
-
-
-class LearnerState(NamedTuple):
-  weights: dict[str, jax.Array]
-  num_updates: jax.Array
-
-
-def unroll(weights, rows, first):
-  """The values of one window `[R, A]`, from its stored state on."""
-  taken = jax.nn.one_hot(rows["action"][:-1], A)
-  tail = jnp.stack([rows["reward"][:-1], rows["r_int"][:-1]], axis=1)
-  previous = jnp.concatenate(
-    [first["previous"][None], jnp.concatenate([taken, tail], axis=1)]
-  )
-
-  def step(hidden, x):
-    return unroll_step(weights, hidden, *x)
-
-  inputs = (rows["observation"], rows["policy"], previous)
-  return jax.lax.scan(step, first["hidden"], inputs)[1]
-
-
-def make_learner(learning_rate: float, burn_in: int) -> types.LearnerCore:
-  def init(key):
-    shapes = {
-      "input": (DIM + MIXTURE + PREVIOUS, H),
-      "recurrent": (H, H),
-      "head": (H, A),
-      "embedding": (DIM, DIM),
-    }
-    keys = jax.random.split(key, len(shapes))
-    weights = {
-      name: jax.random.normal(k, shape)
-      for k, (name, shape) in zip(keys, shapes.items(), strict=True)
-    }
-    return LearnerState(weights, jnp.int32(0))
-
-  def window_loss(weights, rows, first):
-    q = unroll(weights, rows, first)
-    r_int = scaling.align(rows["r_int"], "destination")
-    reward = rows["reward"][:-1] + BETAS[rows["policy"][0]] * r_int
-    target = reward + 0.9 * rows["discount"][:-1] * jnp.max(q[1:], axis=1)
-    q_a = jnp.take_along_axis(q, rows["action"][:, None], axis=1)[:-1, 0]
-    td = jax.lax.stop_gradient(target) - q_a
-    mask = rows["mask"][:-1]
-    # A window whose first row is an episode's trains on its burn-in as well; that one
-    # alone knows nothing of a step before.
-    starts = jnp.all(first["previous"] == 0)
-    burning_in = (jnp.arange(td.shape[0]) < burn_in) & ~starts
-    mask = mask * (1.0 - burning_in)
-    priority = losses.sequence_priority(td, mask, 0.9)
-    # How far the acted values are from the unrolled ones, on the last row as well.
-    real = jnp.concatenate([jnp.ones(1), rows["mask"][:-1]])
-    gap = jnp.max(jnp.abs(q - rows["q"]) * real[:, None])
-    return jnp.sum(mask * td**2), (priority, gap, jnp.sum(mask))
-
-  def loss(weights, sample):
-    values, aux = jax.vmap(window_loss, (None, 0, 0))(
-      weights, sample.rows, sample.first
-    )
-    return jnp.mean(values), aux
-
-  def update(state, sample):
-    (value, (priorities, gap, trained)), gradients = jax.value_and_grad(
-      loss, has_aux=True
-    )(state.weights, sample)
-    weights = jax.tree.map(lambda w, g: w - learning_rate * g, state.weights, gradients)
-    metrics = {
-      "loss": value,
-      "finite": jnp.isfinite(value).astype(jnp.float32),
-      "gap": jnp.max(gap),
-      "trained": jnp.mean(trained),
-    }
-    output = types.LearnerOutput(priorities, metrics)
-    return LearnerState(weights, state.num_updates + 1), output
-
-  return types.LearnerCore(init, update, lambda state: state.weights)
-
-
-def make_agent(environment, learning_rate: float = 0.0) -> types.Agent:
-  spec = factory.spec(environment)
-  return types.Agent(
-    config=None,
-    spec=spec,
-    encoding=specs.make_encoding(spec.observations),
-    extras_spec={
-      "policy": jax.ShapeDtypeStruct((), jnp.int32),
-      "r_int": jax.ShapeDtypeStruct((), jnp.float32),
-      "q": jax.ShapeDtypeStruct((A,), jnp.float32),
-      "hidden": jax.ShapeDtypeStruct((H,), jnp.float32),
-      "previous": jax.ShapeDtypeStruct((PREVIOUS,), jnp.float32),
-    },
-    actor=lambda evaluation=False: make_core(evaluation),
-    learner=make_learner(learning_rate, burn_in=1),
-    replay=types.ReplaySpec(
-      capacity=40,
-      min_size=4,
-      batch_size=6,
-      updates_per_step=1.0,
-      burn_in=1,
-      length=2,
-      bootstrap=1,
-      period=2,
-      priority_exponent=0.9,
-      extras=("policy", "r_int", "q"),
-      first_row_extras=("hidden", "previous"),
-    ),
-    actor_update_period=3,
-    policy_names=tuple(f"mixture {i}" for i in range(MIXTURE)),
-  )
-
-
-def make_environment(truncate: bool = False) -> standard.StandardEnvironment:
+def make_environment() -> standard.StandardEnvironment:
   fake = testing.FakeEnvironment(
-    episode_length=7, truncate=truncate, reward=lambda t, action: 0.1 * t + action
+    episode_length=LENGTH, reward=lambda t, action: 0.1 * t + action
   )
   return standard.StandardEnvironment(fake)
+
+
+def make_agent() -> types.Agent:
+  return r2d2_agent.make_agent(CONFIG, factory.spec(make_environment()))
 
 
 @pytest.fixture
@@ -258,28 +94,23 @@ def recorded(monkeypatch):
   return rows
 
 
-def run(agent, environment, replay="memory") -> tuple[core.Result, list[core.Episode]]:
-  episodes: list[core.Episode] = []
+def test_runner_and_scan_do_the_same(recorded):
+  agent, episodes = make_agent(), []
   result = local.run(
     agent,
-    environment,
-    config_lib.RunConfig(seed=3, episodes=8, replay=replay),
+    make_environment(),
+    config_lib.RunConfig(seed=3, episodes=8, replay="memory"),
     core.Hooks(on_episode=episodes.append),
   )
-  return result, episodes
-
-
-def test_runner_and_scan_do_the_same(recorded):
-  environment = make_environment()
-  agent = make_agent(environment)
-  result, episodes = run(agent, environment)
   assert result.learner_updates > 0
 
   # The same keys, and the weights, which a learning rate of 0 has left as they were.
   actor_key, learner_key = jax.random.split(jax.random.PRNGKey(3))
-  weights = agent.learner.params(agent.learner.init(learner_key))
+  weights = jax.jit(lambda key: agent.learner.params(agent.learner.init(key)))(
+    learner_key
+  )
   jax.tree.map(np.testing.assert_array_equal, weights, result.weights)
-  core = agent.actor()
+  acting = agent.actor()
   timesteps, actions, extras = zip(*recorded, strict=True)
   steps_before = np.cumsum([0] + [not t.first() for t in timesteps[1:]])
   stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *timesteps)
@@ -291,12 +122,12 @@ def test_runner_and_scan_do_the_same(recorded):
   def step(states, x):
     timestep, env_steps = x
     params = types.ActorParams(weights, env_steps)
-    action, states = jax.vmap(core.select_action, (None, 0, 0))(
+    action, states = jax.vmap(acting.select_action, (None, 0, 0))(
       params, timestep, states
     )
-    return states, (action, jax.vmap(core.extras)(states))
+    return states, (action, jax.vmap(acting.extras)(states))
 
-  states = jax.vmap(lambda i: core.init(actor_key, i, 2))(jnp.arange(2))
+  states = jax.vmap(lambda i: acting.init(actor_key, i, 2))(jnp.arange(2))
   _, (scanned, scanned_extras) = jax.jit(lambda s, xs: jax.lax.scan(step, s, xs))(
     states, (both, steps_before.astype(np.int32))
   )
@@ -312,44 +143,18 @@ def test_runner_and_scan_do_the_same(recorded):
   # Each episode follows one policy, whose name is reported.
   firsts = [i for i, t in enumerate(timesteps) if t.first()]
   followed = [int(extras[i]["policy"]) for i in firsts]
-  assert [e.policy for e in episodes] == [f"mixture {i}" for i in followed]
+  assert [e.policy for e in episodes] == [f"policy {i}" for i in followed]
   assert len(set(followed)) > 1
   for begin, policy in zip(firsts, followed, strict=True):
-    assert {int(e["policy"]) for e in extras[begin : begin + 8]} == {policy}
+    rows = extras[begin : begin + LENGTH + 1]
+    assert {int(e["policy"]) for e in rows} == {policy}
     # The memory is empty at its start, and something is new on its last row.
-    assert extras[begin]["r_int"] == 0.0 and extras[begin + 7]["r_int"] > 0.0
-    np.testing.assert_array_equal(extras[begin]["hidden"], np.zeros(H))
-
-
-@pytest.mark.parametrize(
-  "replay", ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
-)
-@pytest.mark.parametrize("truncate", [False, True])
-def test_unrolling_from_replay_repeats_what_was_acted(replay, truncate):
-  """The stored state is the one before its row, and what lags, lags by one."""
-  environment = make_environment(truncate)
-  _, episodes = run(make_agent(environment), environment, replay=replay)
-  gaps = [e.metrics["gap"] for e in episodes if e.metrics]
-  trained = [e.metrics["trained"] for e in episodes if e.metrics]
-  assert len(gaps) == 8 and max(gaps) < 1e-5
-  assert all(1.0 <= t <= 3.0 for t in trained) and max(trained) > 2.0
-
-
-def test_learning_moves_the_weights_that_actors_get():
-  environment = make_environment()
-  still, _ = run(make_agent(environment), environment)
-  moved, episodes = run(make_agent(environment, learning_rate=1e-3), environment)
-  assert np.isfinite([e.metrics["loss"] for e in episodes]).all()
-  for name in ("input", "recurrent", "head"):
-    assert not np.array_equal(still.weights[name], moved.weights[name])
-  # Now that weights change, what was acted with them is not what they say today.
-  assert episodes[-1].metrics["gap"] > 1e-4
+    assert rows[0]["r_int"] == 0.0 and rows[LENGTH]["r_int"] > 0.0
+    np.testing.assert_array_equal(rows[0]["core_state"], 0.0)
 
 
 def test_evaluation_has_a_policy_of_its_own():
-  environment = make_environment()
-  agent = make_agent(environment)
-  builder = builder_lib.Builder(agent)
+  environment, builder = make_environment(), builder_lib.Builder(make_agent())
   replay = builder.make_replay_tables("memory", 0)
   learner = builder.make_learner(jax.random.PRNGKey(0), replay.batches(), replay)
   histories = []
@@ -367,4 +172,3 @@ def test_evaluation_has_a_policy_of_its_own():
         assert actor.policy == 0
     histories.append(actions)
   assert histories[0] == histories[1] == histories[2]  # Nothing is left to chance.
-  assert histories[0][:7] == histories[0][7:]  # And nothing to the episode before.

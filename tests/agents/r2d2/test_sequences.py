@@ -89,10 +89,16 @@ def test_burn_in_passes_no_gradient_but_at_an_episodes_start(
   np.testing.assert_allclose(q, whole, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize(
-  "replay", ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
+  ("replay", "truncate"),
+  [
+    ("memory", False),
+    ("memory", True),
+    pytest.param("reverb", True, marks=pytest.mark.reverb),
+  ],
 )
-def test_what_was_acted_is_unrolled_again(replay):
+def test_what_was_acted_is_unrolled_again(replay, truncate):
   """From a stored state, the learner's unroll arrives at the next stored state.
 
   So the state kept is the one before the window's first row, and what lags (a_{t−1},
@@ -118,7 +124,9 @@ def test_what_was_acted_is_unrolled_again(replay):
   )
   environment = standard.StandardEnvironment(
     testing.FakeEnvironment(
-      episode_length=11, reward=lambda t, action: 0.1 * t + action
+      episode_length=11,
+      truncate=truncate,
+      reward=lambda t, action: 0.1 * t + action,
     )
   )
   agent = r2d2_agent.make_agent(config, factory.spec(environment))
