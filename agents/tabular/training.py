@@ -56,27 +56,18 @@ class _Episode(NamedTuple):
   weight: jax.Array
 
 
-_Ended = tuple[jax.Array, _Episode]  # Whether an episode ended at a timestep; which.
-
-
 class _Arrival(NamedTuple):
-  """A timestep, as far as it is needed, and where it was seen.
+  """A timestep and where it was seen.
 
   Attributes:
     state: the environment's.
-    encoded: the observation, by the learner.
+    timestep: its observation as the learner encodes it.
     cell: int32 `[]`.
-    reward, discount: the timestep's.
-    first, last: bool `[]`, whether it begins or ends an episode.
   """
 
   state: jax_types.State
-  encoded: types.Encoded
+  timestep: dm_env.TimeStep
   cell: jax.Array
-  reward: jax.Array
-  discount: jax.Array
-  first: jax.Array
-  last: jax.Array
 
 
 class _Loop(NamedTuple):
@@ -155,20 +146,21 @@ def run(
     ValueError: if `num_episodes` is below 1, or `cell`, `num_cells` and `pairs` do
       not go together.
   """
-  _check(num_episodes, cell, num_cells, pairs)
+  if num_episodes < 1:
+    raise ValueError(f"num_episodes is {num_episodes}; a run has at least 1.")
+  if (cell is None) != (num_cells == 0) or num_cells < 0 or (pairs and cell is None):
+    raise ValueError(
+      f"num_cells is {num_cells}, pairs {pairs}, and there is "
+      f"{'no' if cell is None else 'a'} function `cell`; to record first visits, of "
+      "cells or of pairs, give `cell` and num_cells, and neither otherwise."
+    )
   num_actions = environment.num_actions
 
   def arrive(state: jax_types.State, timestep: dm_env.TimeStep) -> _Arrival:
-    observation = timestep.observation
-    return _Arrival(
-      state,
-      learner.encode(observation if observe is None else observe(state, observation)),
-      jnp.int32(0) if cell is None else jnp.asarray(cell(state, observation)),
-      timestep.reward,
-      timestep.discount,
-      timestep.first(),
-      timestep.last(),
-    )
+    seen = timestep.observation
+    encoded = learner.encode(seen if observe is None else observe(state, seen))
+    index = jnp.int32(0) if cell is None else jnp.asarray(cell(state, seen))
+    return _Arrival(state, timestep._replace(observation=encoded), index)
 
   def begin(key, rule_state, steps):
     reset_key, rule_key = jax.random.split(key)
@@ -190,7 +182,7 @@ def run(
     return _Loop(
       key=loop_key,
       now=now,
-      source=now.encoded,
+      source=now.timestep.observation,
       action=zero,
       learner=learner.begin_episode(learner.init(learner_key, learner_params)),
       rule=rule_state,
@@ -202,28 +194,27 @@ def run(
       done=jnp.bool_(False),
     )
 
-  def iterate(loop: _Loop, _: None) -> tuple[_Loop, _Ended]:
-    """From one timestep to the next: an episode's last one is followed by a first."""
-    now = loop.now
+  def iterate(loop: _Loop, _: None) -> tuple[_Loop, tuple[jax.Array, _Episode]]:
+    """From one timestep to the next: an episode's last one is followed by a first.
+
+    Also returns whether an episode ended, and which.
+    """
+    now = loop.now.timestep
+    first, last, encoded = now.first(), now.last(), now.observation
     loop_key, select_key, step_key, begin_key = jax.random.split(loop.key, 4)
-    rule_state = _where(now.first, loop.rule, rule.observe(now.reward, loop.rule))
+    rule_state = _where(first, loop.rule, rule.observe(now.reward, loop.rule))
 
     def choose(learner_state):
-      q = learner.q_values(learner_state, now.encoded)
+      q = learner.q_values(learner_state, encoded)
       action, _, state = rule.select(select_key, q, rule_state, loop.steps)
       return action, state
 
     def learn(next_action):
       transition = types.Transition(
-        loop.source,
-        loop.action,
-        now.reward,
-        now.discount,
-        now.encoded,
-        next_action,
+        loop.source, loop.action, now.reward, now.discount, encoded, next_action
       )
       learned = learner.update(loop.learner, transition)
-      return _where(now.first | loop.done, loop.learner, learned)
+      return _where(first | loop.done, loop.learner, learned)
 
     if learner.on_policy:
       action, rule_state = choose(loop.learner)
@@ -232,36 +223,38 @@ def run(
       learner_state = learn(jnp.int32(0))
       action, rule_state = choose(learner_state)
 
-    ended = now.last & ~loop.done
+    ended = last & ~loop.done
     learner_state = _where(ended, learner.begin_episode(learner_state), learner_state)
     episodes = loop.episodes + ended
     stopped = loop.stopped | (ended & (loop.episode.total > stop_return))
     exhausted = loop.steps >= max_steps
     done = loop.done | stopped | exhausted | (episodes >= num_episodes)
 
-    stepped = arrive(*environment.step(step_key, now.state, action, environment_params))
+    stepped = arrive(
+      *environment.step(step_key, loop.now.state, action, environment_params)
+    )
     # What a step beyond the end gives is replaced, and a run that is over discarded.
     following, rule_state = jax.lax.cond(
-      jax_types.any_in_batch(now.last),
+      jax_types.any_in_batch(last),
       lambda: _where(
-        now.last, begin(begin_key, rule_state, loop.steps), (stepped, rule_state)
+        last, begin(begin_key, rule_state, loop.steps), (stepped, rule_state)
       ),
       lambda: (stepped, rule_state),
     )
-    moves = ~now.last & ~done
+    moves = ~last & ~done
     steps = loop.steps + moves
-    index = now.cell * num_actions + action if pairs else following.cell
+    index = loop.now.cell * num_actions + action if pairs else following.cell
     later = _Loop(
       key=loop_key,
       now=following,
-      source=now.encoded,
+      source=encoded,
       action=action,
       learner=learner_state,
       rule=rule_state,
       episode=_where(
-        now.last,
+        last,
         _no_episode(),
-        _extend(loop.episode, stepped.reward, learner_params.discount),
+        _extend(loop.episode, stepped.timestep.reward, learner_params.discount),
       ),
       episodes=episodes,
       steps=steps,
@@ -305,21 +298,6 @@ def run(
     visited=visits != _NEVER,
     learner=loop.learner,
   )
-
-
-def _check(
-  num_episodes: int, cell: Reading | None, num_cells: int, pairs: bool
-) -> None:
-  if num_episodes < 1:
-    raise ValueError(f"num_episodes is {num_episodes}; a run has at least 1.")
-  if (cell is None) != (num_cells == 0) or num_cells < 0:
-    given = "no function `cell`" if cell is None else "a function `cell`"
-    raise ValueError(
-      f"num_cells is {num_cells} and there is {given}; give both to record first "
-      "visits, or neither."
-    )
-  if pairs and cell is None:
-    raise ValueError("pairs are of cells and actions; give `cell` and `num_cells` too.")
 
 
 def _where(condition: jax.Array, one: Any, other: Any) -> Any:

@@ -406,7 +406,7 @@ def test_what_is_no_run():
     ({"num_episodes": 0}, "num_episodes is 0"),
     ({"num_episodes": 1, "cell": room_index}, "num_cells is 0"),
     ({"num_episodes": 1, "num_cells": 25}, "no function `cell`"),
-    ({"num_episodes": 1, "pairs": True}, "pairs are of cells"),
+    ({"num_episodes": 1, "pairs": True}, "to record first visits, of cells"),
   ]
   for kwargs, words in cases:
     with pytest.raises(ValueError, match=words):
