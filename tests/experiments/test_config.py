@@ -7,6 +7,7 @@ import pytest
 
 from explorax.experiments import config, errors, flag_table
 
+ON_DEVICE = ("--runner=device", "--env=jax:deep_sea/4")
 ASKED = ("--agent=dqn", "--env=gym:CartPole-v1")
 
 
@@ -60,6 +61,18 @@ def test_defaults_depend_on_runner_and_environment(settings, expected):
     (["--eval_episodes=3"], "add --eval_every=STEPS"),
     (["--env=bsuite:catch/0", "--max_env_failures=3"], "never recreated"),
     (["--variable_update_perod=3"], "Did you mean --variable_update_period"),
+    (["--seed=-1"], "at least 0"),
+    (["--episodes=1.5"], "whole number"),
+    (["--episodes=0"], "at least 1"),
+    (["--runner=cloud"], "local|device|distributed"),
+    (["--max_env_failures=-1"], "at least 0"),
+    (["--runner=device"], "takes environments written in JAX, as jax:deep_sea/20"),
+    ([*ON_DEVICE, "--replay=memory"], "--replay=memory is for --runner=local and"),
+    ([*ON_DEVICE, "--env=atari:Pong", "--seeds=2"], "is for environments written in"),
+    ([*ON_DEVICE, "--seeds=3", "--eval_every=100"], "leave out --eval_every and --vi"),
+    ([*ON_DEVICE, "--seeds=3", "--video"], "leave out --eval_every and --video"),
+    ([*ON_DEVICE, "--seeds=3", f"--seed={2**32 - 2}"], "beyond the last seed"),
+    ([*ON_DEVICE, "--seeds=1e9"], "at most 10000"),
   ],
 )
 def test_refuses_in_one_sentence(flags, words):

@@ -96,24 +96,6 @@ def test_the_summary_is_over_all_seeds(three):
   assert (together / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-  ("flags", "words"),
-  [
-    (["--runner=local"], "--seeds=3 is for --runner=device, and"),
-    (["--eval_every=100"], "leave out --eval_every and --video"),
-    (["--video"], "leave out --eval_every and --video"),
-    ([f"--seed={2**32 - 2}"], "beyond the last seed"),
-    (["--seeds=0"], "at least 1"),
-    (["--seeds=1e9"], "at most 10000"),
-  ],
-)
-def test_refuses_what_many_seeds_cannot_have(flags, words, tmp_path, capsys):
-  output = tmp_path / "run"
-  assert run.main([*COMMAND, "--seeds=3", f"--output={output}", *flags]) == 2
-  error = capsys.readouterr().err
-  assert words in error and error.count("\n") == 1 and not output.exists()
-
-
 def test_more_seeds_than_memory_allows_are_refused_before_the_start(
   tmp_path, capsys, monkeypatch
 ):
