@@ -4,7 +4,7 @@ import collections
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments.recording import console as console_lib
@@ -188,21 +188,21 @@ class TaskProgress:
   def __init__(
     self,
     console: console_lib.Console,
-    weights: Sequence[float],
+    weights: Mapping[int, float],
     clock: Clock = time.monotonic,
   ):
     """Starts the clock.
 
     Args:
       console: for the display.
-      weights: of the tasks to be computed: the work of each.
+      weights: index of a task → its work, of those to be computed.
       clock: seconds.
     """
     self._display = Display(console, clock)
-    self._weights = list(weights)
+    self._weights = dict(weights)
     self._clock = clock
     self._began = clock()
-    self._shares = [0.0] * len(self._weights)
+    self._shares = dict.fromkeys(self._weights, 0.0)
     self._finished: set[int] = set()
 
   def finish(self, index: int) -> None:
@@ -228,8 +228,8 @@ class TaskProgress:
     self._display.close()
 
   def _fraction(self) -> float:
-    done = sum(w * s for w, s in zip(self._weights, self._shares, strict=True))
-    return done / sum(self._weights)
+    done = sum(w * self._shares[index] for index, w in self._weights.items())
+    return done / sum(self._weights.values())
 
   def _text(self) -> str:
     text = f"{len(self._finished)} of {len(self._weights)} tasks"

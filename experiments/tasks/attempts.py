@@ -1,56 +1,19 @@
 """Attempts at tasks, on Ray or in this process."""
 
-import collections
 import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, NamedTuple
 
 from explorax.experiments.tasks import types, worker
 
-MAX_ATTEMPTS = 2
 _POLL = 0.2  # Seconds between two looks at the tasks under way.
 
 
-class Attempt(NamedTuple):
-  """What came of an attempt.
-
-  Attributes:
-    task: its index.
-    outcome: of the attempt.
-    again: whether there will be another one.
-  """
-
-  task: int
-  outcome: worker.Outcome
-  again: bool
-
-
-class Queue:
-  """The tasks that wait for an attempt; a failed one waits once more, at the end."""
-
-  def __init__(self, num_tasks: int):
-    self._waiting = collections.deque(range(num_tasks))
-    self._counts = [0] * num_tasks
-
-  def __bool__(self) -> bool:
-    return bool(self._waiting)
-
-  def next(self) -> int:
-    """The index of the task to be tried next."""
-    task = self._waiting.popleft()
-    self._counts[task] += 1
-    return task
-
-  def take(self, task: int, outcome: worker.Outcome) -> Attempt:
-    """The outcome of the task's attempt, which decides whether it waits again."""
-    again = outcome.results is None and self._counts[task] < MAX_ATTEMPTS
-    if again:
-      self._waiting.append(task)
-    return Attempt(task, outcome, again)
-
-
 Shares = dict[int, float]  # Of tasks under way.
+Assignments = Mapping[int, worker.Assignment]  # By the indices of tasks.
+# The index of a task, and what came of the attempt.
+Attempts = Generator[tuple[int, worker.Outcome], None, None]
 
 
 class Limits(NamedTuple):
@@ -72,18 +35,17 @@ class Limits(NamedTuple):
     return f"it was not done in {self.seconds / 60:g} minutes, the limit for a task"
 
 
-def in_this_process(
-  assignments: Sequence[worker.Assignment], limits: Limits
-) -> Generator[Attempt, None, None]:
+def in_this_process(assignments: Assignments, limits: Limits) -> Attempts:
   """One task after another; the limits take effect when a task ticks.
 
   Args:
     assignments: in the order in which they are tried.
     limits: see there.
   """
-  queue = Queue(len(assignments))
-  while queue and not limits.stop():
-    task, deadline = queue.next(), time.monotonic() + limits.seconds
+  for task, assignment in assignments.items():
+    if limits.stop():
+      return
+    deadline = time.monotonic() + limits.seconds
 
     def report(share: float, task: int = task, deadline: float = deadline) -> None:
       limits.on_progress({task: share})
@@ -93,30 +55,29 @@ def in_this_process(
         raise types.InterruptedTaskError(limits.too_long)
 
     try:
-      outcome = worker.attempt(assignments[task], report)
+      outcome = worker.attempt(assignment, report)
     except types.InterruptedTaskError as error:
       if not str(error):
         return
       outcome = worker.Outcome(None, str(error))
-    yield queue.take(task, outcome)
+    yield task, outcome
 
 
 class _Running:
   """An attempt under way on Ray; `began` is None until its process computes."""
 
-  def __init__(self, task: int, number: int):
+  def __init__(self, task: int):
     self.task = task
-    self.number = number
     self.began: float | None = None
     self.is_late = False
 
 
 def on_ray(
-  assignments: Sequence[worker.Assignment],
+  assignments: Assignments,
   limits: Limits,
   num_workers: int,
   cache: str | None,
-) -> Generator[Attempt, None, None]:
+) -> Attempts:
   """Tasks side by side, each a task of Ray's, whose processes are used again.
 
   Args:
@@ -127,32 +88,31 @@ def on_ray(
   """
   import ray
 
-  queue = Queue(len(assignments))
+  waiting = list(assignments.items())
   compute = ray.remote(worker.compute).options(num_cpus=1, max_retries=0)
   board = ray.remote(worker.Board).options(num_cpus=0, max_restarts=-1).remote()
   running: dict[Any, _Running] = {}  # Ray's reference to the outcome → the attempt.
-  number = 0
   try:
-    while (queue or running) and not limits.stop():
-      while queue and len(running) < num_workers:
-        task, number = queue.next(), number + 1
-        call = compute.remote(assignments[task], board, number, os.getcwd(), cache)
-        running[call] = _Running(task, number)
+    while (waiting or running) and not limits.stop():
+      while waiting and len(running) < num_workers:
+        task, assignment = waiting.pop(0)
+        call = compute.remote(assignment, board, task, os.getcwd(), cache)
+        running[call] = _Running(task)
       for call in ray.wait([*running], timeout=_POLL)[0]:
         attempt = running.pop(call)
         outcome = _outcome(call)
         if attempt.is_late and outcome.results is None:
           outcome = worker.Outcome(None, limits.too_long)
-        yield queue.take(attempt.task, outcome)
+        yield attempt.task, outcome
       shares = _shares(board)
       for call, attempt in running.items():
-        if attempt.began is None and attempt.number in shares:
+        if attempt.began is None and attempt.task in shares:
           attempt.began = time.monotonic()
         began = attempt.began
         if began is not None and time.monotonic() - began > limits.seconds:
           attempt.is_late = True
           ray.cancel(call, force=True)  # Ends its process.
-      limits.on_progress({x.task: shares.get(x.number, 0.0) for x in running.values()})
+      limits.on_progress({x.task: shares.get(x.task, 0.0) for x in running.values()})
   finally:
     for call in running:
       ray.cancel(call, force=True)
@@ -175,7 +135,7 @@ def _outcome(call: Any) -> worker.Outcome:
 
 
 def _shares(board: Any) -> Shares:
-  """Attempt → the share that is done, of those under way."""
+  """Task → the share that is done, of those under way."""
   import ray
 
   try:

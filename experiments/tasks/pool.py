@@ -6,7 +6,7 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from explorax.experiments import ray_cluster, signals
@@ -118,40 +118,44 @@ class Pool:
       SetUpError: if Ray cannot be started.
     """
     done = [self._kept(task, store) for task in tasks]
-    missing = [index for index, each in enumerate(done) if each is None]
-    if not missing or self.is_stopped():
-      return done
-    assignments = [
-      worker_lib.Assignment(
-        function,
-        {**task.settings, **task.context},
-        store.unfinished(task),
+    missing = {
+      index: worker_lib.Assignment(
+        function, {**task.settings, **task.context}, store.unfinished(task)
       )
-      for task in (tasks[i] for i in missing)
-    ]
-    num_workers = self._connect()
-    weights = [tasks[i].weight for i in missing]
-    progress = progress_lib.TaskProgress(self._console, weights)
-    running = self._attempts(assignments, num_workers, store, progress.update)
-    with contextlib.closing(progress), contextlib.closing(running):
-      for index, outcome, again in running:
-        task = tasks[missing[index]]
-        if outcome.results is None:
-          self._tell_failure(task, outcome, again, store)
-        else:
-          result = types.Done(
-            task.name,
-            task.settings,
-            outcome.results,
-            outcome.seconds,
-            outcome.versions,
-          )
-          store.write(task, result)
-          done[missing[index]] = result
-          on_done(result)
-        if not again:
-          progress.finish(index)
+      for index, task in enumerate(tasks)
+      if done[index] is None
+    }
+    weights = {index: tasks[index].weight for index in missing}
+    with contextlib.closing(progress_lib.TaskProgress(self._console, weights)) as shown:
+      for again in (True, False):
+        if not missing or self.is_stopped():
+          break
+        failed = {}
+        with contextlib.closing(self._attempts(missing, store, shown.update)) as ended:
+          for index, outcome in ended:
+            if outcome.results is not None:
+              done[index] = result = self._keep(tasks[index], outcome, store)
+              on_done(result)
+            else:
+              failed[index] = missing[index]
+              self._tell_failure(tasks[index], outcome, again, store)
+            if outcome.results is not None or not again:
+              shown.finish(index)
+        missing = failed
     return done
+
+  def _keep(
+    self, task: types.Task, outcome: worker_lib.Outcome, store: store_lib.Store
+  ) -> types.Done:
+    result = types.Done(
+      task.name,
+      task.settings,
+      outcome.results or {},
+      outcome.seconds,
+      outcome.versions,
+    )
+    store.write(task, result)
+    return result
 
   def _kept(self, task: types.Task, store: store_lib.Store) -> types.Done | None:
     try:
@@ -178,11 +182,11 @@ class Pool:
 
   def _attempts(
     self,
-    assignments: Sequence[worker_lib.Assignment],
-    num_workers: int,
+    assignments: attempts.Assignments,
     store: store_lib.Store,
     on_progress: Callable[[attempts.Shares], None],
-  ) -> Generator[attempts.Attempt, None, None]:
+  ) -> attempts.Attempts:
+    num_workers = self._connect()
     limits = attempts.Limits(self._time_limit, on_progress, self.is_stopped)
     if num_workers == 1 and self._address is None:
       return attempts.in_this_process(assignments, limits)

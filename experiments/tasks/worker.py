@@ -73,44 +73,44 @@ def attempt(assignment: Assignment, report: Any) -> Outcome:
 
 
 def compute(
-  assignment: Assignment, board: Any, number: int, directory: str, cache: str | None
+  assignment: Assignment, board: Any, task: int, directory: str, cache: str | None
 ) -> Outcome:
   """An attempt in a process of Ray's.
 
   Args:
     assignment: the task.
     board: the `Board`, an actor of Ray's.
-    number: of the attempt, there.
+    task: its index, there.
     directory: see `prepare`.
     cache: see `prepare`.
   """
   prepare(directory, cache)
-  board.enter.remote(number, 0.0)
+  board.enter.remote(task, 0.0)
   reported = time.monotonic()
 
   def report(share: float) -> None:
     nonlocal reported
     if time.monotonic() - reported > _PERIOD:
-      board.enter.remote(number, share)
+      board.enter.remote(task, share)
       reported = time.monotonic()
 
   try:
     return attempt(assignment, report)
   finally:
-    board.leave.remote(number)
+    board.leave.remote(task)
 
 
 class Board:
-  """An actor of Ray's with the share that is done of each attempt under way."""
+  """An actor of Ray's with the share that is done of each task under way."""
 
   def __init__(self):
     self._shares: dict[int, float] = {}
 
-  def enter(self, number: int, share: float) -> None:
-    self._shares[number] = share
+  def enter(self, task: int, share: float) -> None:
+    self._shares[task] = share
 
-  def leave(self, number: int) -> None:
-    self._shares.pop(number, None)
+  def leave(self, task: int) -> None:
+    self._shares.pop(task, None)
 
   def shares(self) -> dict[int, float]:
     return self._shares

@@ -154,7 +154,8 @@ def test_a_reader_that_has_gone_does_not_end_the_run():
 
 def test_tasks_take_as_long_as_they_weigh(clock):
   stream = io.StringIO()
-  shown = progress.TaskProgress(console.Console(stream), [10, 10, 40, 40], clock)
+  weights = dict(enumerate([10, 10, 40, 40]))
+  shown = progress.TaskProgress(console.Console(stream), weights, clock)
   clock.now += 20
   shown.update({0: 0.25, 1: 0.2})
   assert shown.left() is None  # Too little to tell.
