@@ -4,7 +4,9 @@ Fields hold a value or a tuple of values, which are then all checked. Every func
 raises a ValueError whose sentence names the field.
 """
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -12,7 +14,9 @@ from typing import Any
 def at_least(config: Any, **least: float) -> None:
   """Refuses fields below these."""
   for name, minimum in least.items():
-    _each(config, (name,), lambda x, low=minimum: x >= low, f"at least {minimum}")
+    _each(
+      config, (name,), functools.partial(operator.le, minimum), f"at least {minimum}"
+    )
 
 
 def within(config: Any, *names: str, low: float = 0.0, high: float = 1.0) -> None:

@@ -151,7 +151,7 @@ def up_to(numbers: np.ndarray, most: float) -> str:
 
 
 def sweep_tasks(
-  domain: domains.Domain, name: str, values: Sequence[float], num_seeds: int
+  domain: Any, name: str, values: Sequence[float], num_seeds: int
 ) -> list[types.Task]:
   """Learning in the domain with each value of a property, by both rules."""
   return [

@@ -1,6 +1,7 @@
 """Cover times of a chain, for laws of durations (paper 1, definition 1)."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
   for ax in axes:
     for index, (law, parameter, label) in enumerate(config.laws):
       steps = table.per_seed("cover_steps", law=law, parameter=parameter)
-      median = {"statistic": statistics.median_over_seeds, "markers": True}
+      median: Any = {"statistic": statistics.median_over_seeds, "markers": True}
       drawing.curve(ax, sizes, steps, label=label, index=index, **median)
       bound = _bound(law, parameter, sizes)
       if bound is not None:

@@ -85,8 +85,9 @@ def _draw_curves(
     curves[label] = task.results["discounted_returns"]
   comparisons.draw_curves(axes, curves, title=title)
   if name == "mountain_car":
-    line = {"color": panels.GREY, "linestyle": ":", "linewidth": 1}
-    axes.axhline(NEAR_OPTIMAL, **line, label="near-optimal")
+    axes.axhline(
+      NEAR_OPTIMAL, color=panels.GREY, linestyle=":", linewidth=1, label="near-optimal"
+    )
   axes.legend(fontsize="small", loc="upper left")
 
 
