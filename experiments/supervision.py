@@ -30,10 +30,8 @@ def run(job: job_lib.Job) -> int:
   film = video.Film(config.video) if config.evaluates else None
   recorder = recorder_lib.Recorder(
     job.directory,
-    {seed: {**job.record, "seed": seed, "num_seeds": 1} for seed in config.seeds},
-    title=f"{config.agent} on {config.env}",
-    num_episodes=config.episodes,
-    num_steps=config.steps,
+    config,
+    job.record,
     solved_rule=lambda: environments.solved_rule(config.env),
     console=console,
     film=film,

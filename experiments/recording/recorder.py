@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from explorax.experiments import config as config_lib
 from explorax.experiments import errors, output, weights
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import (
@@ -49,11 +50,9 @@ class Recorder:
   def __init__(
     self,
     directory: output.RunDirectory,
-    settings: Mapping[int, Mapping[str, Any]],
+    config: config_lib.RunConfig,
+    record: Mapping[str, Any],
     *,
-    title: str,
-    num_episodes: int | None,
-    num_steps: int | None,
     solved_rule: "Callable[[], environments.SolvedRule | None]",
     console: console_lib.Console,
     film: video.Film | None = None,
@@ -63,11 +62,9 @@ class Recorder:
 
     Args:
       directory: of the run.
-      settings: seed → the content of its `config.json`, which is written here only if
-        there are several seeds.
-      title: of the curves and of the summary, without the seeds.
-      num_episodes: after how many episodes (of each seed) the run ends, if it does.
-      num_steps: after how many environment steps (of each seed) it ends, if it does.
+      config: of the run.
+      record: the content of its `config.json`; that of each of several seeds is written
+        here.
       solved_rule: makes a rule for a seed, or None where there is none.
       console: for the progress.
       film: watches the evaluations of the run; None if there are to be none.
@@ -79,25 +76,24 @@ class Recorder:
     """
     self.problem: errors.OutputError | None = None
     self._directory = directory
-    self._title = title
+    self._title = f"{config.agent} on {config.env}"
     self._seeds: dict[int, _Seed] = {}
-    for seed, content in settings.items():
-      own, own_title = directory, f"{title}, seed {seed}"
-      if len(settings) > 1:
+    for seed in config.seeds:
+      own = directory
+      if config.num_seeds > 1:
         own = output.RunDirectory.create(
           directory.path / f"seed{seed}", may_hold_run=directory.holds_run
         )
-        own.write_json("config.json", content)
+        own.write_json("config.json", {**record, "seed": seed, "num_seeds": 1})
       before = resumed[str(seed)] if resumed else {}
-      self._seeds[seed] = _Seed(own, own_title, solved_rule(), film, before)
-      if len(settings) == 1:
-        self._title = own_title
+      title = f"{self._title}, seed {seed}"
+      self._seeds[seed] = _Seed(own, title, solved_rule(), film, before)
     self._first = next(iter(self._seeds.values()))
     self._returns = self._first.returns  # Those of all seeds, for the progress.
-    if len(settings) > 1:
+    if config.num_seeds > 1:
       self._returns = returns.Returns()
     self._progress = progress.RunProgress(
-      console, num_episodes=num_episodes, num_steps=num_steps
+      console, num_episodes=config.episodes, num_steps=config.steps
     )
 
   def on_episode(self, episode: "core.Episode") -> None:
@@ -179,7 +175,7 @@ class Recorder:
       attempt(seed.directory.write_json, "summary.json", outcome)
       outcomes[number] = outcome
     if len(outcomes) == 1:
-      return summary.table(self._title, *outcomes.values()), problems
+      return summary.table(self._first.title, *outcomes.values()), problems
     content = summary.of_seeds(outcomes)
     curves = [seed.returns for seed in self._seeds.values()]
     if all(map(len, curves)):
@@ -213,7 +209,7 @@ class _Seed:
     self.evaluations = returns.Evaluations()
     self.failures: int = resumed.get("failures", 0)
     self.replacements: dict[str, int] = dict(resumed.get("replacements", {}))
-    self._title = title
+    self.title = title
     self._solved_rule = solved_rule
     self._film = film
     self._last: core.Episode | None = None
@@ -308,7 +304,7 @@ class _Seed:
       files["curve.png"] = functools.partial(
         plots.learning_curve,
         returns=self.returns,
-        title=self._title,
+        title=self.title,
         evaluations=self.evaluations,
         solved_episode=rule.solved_episode if rule else None,
       )
@@ -330,6 +326,6 @@ class _Seed:
         r_int[title] = np.array(recording.r_int)
     if r_int:
       files["r_int.png"] = functools.partial(
-        plots.intrinsic_rewards, episodes=r_int, title=self._title
+        plots.intrinsic_rewards, episodes=r_int, title=self.title
       )
     return files

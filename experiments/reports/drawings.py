@@ -28,7 +28,6 @@ _FILLS = ("full", "left", "top", "right", "bottom")
 _NEVER = 1e18  # Episodes.
 _PER_RADAR = 5  # More agents cannot be told apart; bsuite says so, too.
 _LEAST_TAGS = 3  # Of a radar.
-_MOST_ROWS = 12  # Of a drawing of scores.
 
 Labels = Mapping[str, str]  # Agent → its name in a drawing.
 _Rows = Sequence[tuple[str, Mapping[str, results.Cell]]]  # (label, agent → score).
@@ -54,15 +53,19 @@ def draw(sweep: read.Sweep, found: results.Results) -> dict[str, list[Picture]]:
   """All drawings of a report, by section."""
   return {
     "tags": _by_tag(found),
-    "experiments": _forests(
-      found,
-      {agent: agent for agent in found.agents},
-      name="scores_by_experiment",
-      title="Scores by experiment",
-      alt="The scores of the table above as marks with bars for their intervals, a row "
-      "for each experiment",
-      caption="Scores by experiment; bars are 95 % intervals over seeds.",
-    ),
+    "experiments": [
+      _picture(
+        "scores_by_experiment",
+        _forest(
+          _experiment_rows(found, found.agents),
+          {agent: agent for agent in found.agents},
+          title="Scores by experiment",
+        ),
+        "The scores of the table above as marks with bars for their intervals, a row "
+        f"for each experiment: {', '.join(found.experiments)}.",
+        "Scores by experiment; bars are 95 % intervals over seeds.",
+      )
+    ],
     "curves": [_curve_of(sweep, found, experiment) for experiment in found.experiments],
     "deep_sea": [
       _scaling_of(sweep, found, experiment)
@@ -145,56 +148,32 @@ def _tdu_figures(sweep: read.Sweep, found: results.Results) -> list[Picture]:
     title = f"Figure {figure}"
     alt = (
       f"Paper 4's figure {figure}, of this sweep: {what}; the tables above have the "
-      "numbers"
+      "numbers."
     )
     caption = f"{title}: {what}; bars are 95 % intervals over seeds."
     if absent:
       caption += f" Not swept: {', '.join(absent)}."
-    if figure == "7":
-      drawn += _forests(found, labels, name=name, title=title, alt=alt, caption=caption)
-    else:
-      fig = _forest(_tag_rows(found, agents), labels, title=title)
-      drawn.append(_picture(name, fig, f"{alt}.", caption))
+    rows = _experiment_rows if figure == "7" else _tag_rows
+    fig = _forest(rows(found, agents), labels, title=title)
+    drawn.append(_picture(name, fig, alt, caption))
   return drawn
 
 
-def _tag_rows(found: results.Results, agents: Sequence[str]) -> _Rows:
+def _tag_rows(found: results.Results, agents: Iterable[str]) -> _Rows:
   return [
     (tag.replace("_", "\n"), results.of_agents(found.by_tag, tag, agents))
     for tag in found.tags
   ]
 
 
-def _forests(
-  found: results.Results,
-  labels: Labels,
-  *,
-  name: str,
-  title: str,
-  alt: str,
-  caption: str,
-) -> list[Picture]:
-  """Scores by experiment of some agents, in as many drawings as they need."""
+def _experiment_rows(found: results.Results, agents: Iterable[str]) -> _Rows:
   rows = []
   for experiment in found.experiments:
-    cells = results.of_agents(found.by_experiment, experiment, labels)
+    cells = results.of_agents(found.by_experiment, experiment, agents)
     if cells:
       part = results.num_ids(experiment, cells)
-      rows.append((experiment, f"{experiment}\n{part}".rstrip(), cells))
-  parts = np.array_split(np.arange(len(rows)), math.ceil(len(rows) / _MOST_ROWS))
-  drawn = []
-  for number, part in enumerate(parts, start=1):
-    chosen = [rows[i] for i in part]
-    of = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
-    drawn.append(
-      _picture(
-        f"{name}_{number}" if of else name,
-        _forest([row[1:] for row in chosen], labels, title=title + of),
-        f"{alt}: {', '.join(row[0] for row in chosen)}.",
-        caption + of,
-      )
-    )
-  return drawn
+      rows.append((f"{experiment}\n{part}".rstrip(), cells))
+  return rows
 
 
 def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":

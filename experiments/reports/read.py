@@ -158,6 +158,7 @@ def index(path: pathlib.Path) -> dict[str, Any]:
   """
   file = path / INDEX
   known = bsuite_sweeps.groups()["SWEEP"]
+  content: dict[str, Any] = {}
   try:
     content = json.loads(file.read_text(encoding="utf-8"))
     commands, written = content["commands"], content["written"]

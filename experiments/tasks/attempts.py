@@ -90,7 +90,7 @@ def on_ray(
 
   waiting = list(assignments.items())
   compute = ray.remote(worker.compute).options(num_cpus=1, max_retries=0)
-  board = ray.remote(worker.Board).options(num_cpus=0, max_restarts=-1).remote()
+  board: Any = ray.remote(worker.Board).options(num_cpus=0, max_restarts=-1).remote()
   running: dict[Any, _Running] = {}  # Ray's reference to the outcome → the attempt.
   try:
     while (waiting or running) and not limits.stop():
