@@ -8,6 +8,7 @@ import importlib.util
 import pathlib
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -81,13 +82,21 @@ def _imports(path: pathlib.Path) -> list[tuple[int, str]]:
 
 def _imports_of(tree: ast.AST) -> list[tuple[int, str]]:
   imports = []
-  for node in ast.walk(tree):
+  for node in _statements(tree):
     if isinstance(node, ast.Import):
       imports += [(node.lineno, alias.name) for alias in node.names]
     elif isinstance(node, ast.ImportFrom):
       module = "." * node.level + (node.module or "")
       imports += [(node.lineno, f"{module}.{alias.name}") for alias in node.names]
   return imports
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+  """All statements within one; expressions, which have none, are not looked into."""
+  for child in ast.iter_child_nodes(node):
+    if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+      yield child
+      yield from _statements(child)
 
 
 @functools.cache
@@ -173,7 +182,7 @@ def _edges(folder: str) -> dict[str, set[str]]:
     source = path.relative_to(ROOT / folder).with_suffix("").parts[0]
     annotations = {
       found
-      for node in ast.walk(_tree(path))
+      for node in _statements(_tree(path))
       if _is_for_types(node)
       for found in _imports_of(node)
     }
