@@ -111,12 +111,12 @@ def _episode(seed, skill, most=1000):
 
 
 def test_follows_the_rules_over_whole_episodes():
-  dithering = sum(_episode(seed, skill=0.0) for seed in range(20))
-  assert dithering[0] == 20  # All lost.
-  playing = sum(_episode(seed, skill=0.98) for seed in range(12))
+  dithering = sum(_episode(seed, skill=0.0) for seed in range(10))
+  assert dithering[0] == 10  # All lost.
+  playing = sum(_episode(seed, skill=0.98) for seed in range(6))
   _, rewards, rebuilt, through, walls = playing
   # Whatever the rules provide for has happened.
-  assert rewards > 100 and rebuilt >= 3 and through >= 1 and walls >= 10
+  assert rewards > 100 and rebuilt >= 2 and through >= 1 and walls >= 10
 
 
 def test_begins_on_either_side_with_all_bricks():

@@ -8,7 +8,7 @@ from bsuite import bsuite, sweep
 from bsuite.logging import csv_load
 
 from explorax import environments
-from explorax.environments import specs
+from explorax.environments import specs, testing
 
 EXPERIMENTS = sorted(bsuite.EXPERIMENT_NAME_TO_ENVIRONMENT)
 WITHOUT_DATA = [name for name in EXPERIMENTS if not name.startswith("mnist")]
@@ -71,7 +71,16 @@ def test_metrics_count_bad_episodes():
     assert all(type(value) is float for value in metrics.values())
 
 
-def test_metrics_of_other_environments_are_none():
+class Counting(testing.FakeEnvironment):
+  def episode_metrics(self):
+    return {"coins": np.float32(2.0), "keys": 1}
+
+
+def test_an_environment_may_count_for_itself_and_most_count_nothing():
+  for environment in (Counting(), environments.wrap(Counting(), seed=0)):
+    metrics = environments.episode_metrics(environment)
+    assert metrics == {"coins": 2.0, "keys": 1.0}
+    assert all(type(value) is float for value in metrics.values())
   for name in ("gym:CartPole-v1", "explorax.environments.testing:fake"):
     assert environments.episode_metrics(environments.make(name, seed=0)) == {}
 
@@ -96,7 +105,7 @@ def test_the_record_is_one_that_bsuite_reads(tmp_path):
   assert last == environments.episode_metrics(environment)["total_bad_episodes"]
 
 
-def test_recording_leaves_the_stream_as_it_is(tmp_path):
+def test_a_record_changes_nothing_and_is_not_overwritten(tmp_path, monkeypatch):
   def observations(record_to):
     environment = environments.make(
       "bsuite:deep_sea_stochastic/0", seed=4, record_to=record_to
@@ -104,21 +113,12 @@ def test_recording_leaves_the_stream_as_it_is(tmp_path):
     return [environment.step(1).observation for _ in range(60)]
 
   np.testing.assert_array_equal(observations(None), observations(str(tmp_path)))
-
-
-def test_a_record_is_not_overwritten(tmp_path):
-  arguments = {"seed": 0, "record_to": str(tmp_path)}
-  _run_episodes(environments.make("bsuite:deep_sea/0", **arguments), 1)
-  environments.make("bsuite:deep_sea/1", **arguments)  # Another id has its own file.
   with pytest.raises(ValueError, match="already holds a recording"):
-    environments.make("bsuite:deep_sea/0", **arguments)
-
-
-def test_a_record_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
+    observations(str(tmp_path))
   file = tmp_path / "file"
   file.write_text("")
   with pytest.raises(ValueError, match="cannot make the folder"):
-    environments.make("bsuite:deep_sea/0", seed=0, record_to=str(file / "below"))
+    observations(str(file / "below"))
   monkeypatch.setattr(os, "access", lambda path, mode: False)
   with pytest.raises(ValueError, match="is not writable"):
     environments.make("bsuite:deep_sea/0", seed=0, record_to=str(tmp_path))
@@ -129,7 +129,6 @@ def test_a_record_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
   [
     ("deep_sea/21", "settings 'bsuite:deep_sea/0' to 'bsuite:deep_sea/20'"),
     ("deep_sea", "settings 'bsuite:deep_sea/0' to 'bsuite:deep_sea/20'"),
-    ("deep_sea/x", "settings 'bsuite:deep_sea/0' to 'bsuite:deep_sea/20'"),
     ("deepsea/0", "did you mean 'bsuite:deep_sea/0'"),
     ("qqqqqqqqqq", "for instance 'bsuite:deep_sea/0'"),
   ],
@@ -164,13 +163,21 @@ def test_solved_rule(bad, solved):
 
 
 def test_solved_rule_is_bsuites_own_on_random_episodes():
+  """Whether the environment counts bad episodes over its life, or one at a time."""
   rng = np.random.default_rng(0)
   for _ in range(20):
     bad = (rng.uniform(size=200) < np.linspace(1.0, 0.3, 200)).astype(int)
-    average = np.cumsum(bad) / np.arange(1, 201)
-    (below,) = np.nonzero(average < 0.9)
+    (below,) = np.nonzero(np.cumsum(bad) / np.arange(1, 201) < 0.9)
     expected = int(below[0]) + 1 if len(below) else None
-    assert _solved(environments.SolvedRule(), bad) == expected
+    accumulated, counting = environments.SolvedRule(), environments.SolvedRule()
+    for episode, is_bad in enumerate(bad, start=1):
+      total = float(bad[:episode].sum())
+      accumulated.take(episode, {"total_bad_episodes": total})
+      counting.take(episode, {"bad_episode": float(is_bad)})
+      counting.take(episode, {"coverage": 1.0})
+    assert accumulated.solved_episode == counting.solved_episode == expected
+  with pytest.raises(ValueError, match="is impossible"):
+    environments.SolvedRule().update(3, 4)
 
 
 def test_solved_rule_by_name():
@@ -185,23 +192,3 @@ def test_solved_rule_by_name():
   assert environments.solved_rule("bsuite:catch/0") is None
   assert environments.solved_rule("jax:chain/20") is None
   assert environments.solved_rule("gym:CartPole-v1") is None
-
-
-def test_bad_episodes_are_counted_where_the_environment_does_not():
-  bad = np.random.default_rng(3).random(300) < 0.93
-  accumulated, counting = environments.SolvedRule(), environments.SolvedRule()
-  for episode, is_bad in enumerate(bad, start=1):
-    total = float(bad[:episode].sum())
-    accumulated.take(episode, {"total_bad_episodes": total})
-    counting.take(episode, {"bad_episode": float(is_bad)})
-    counting.take(episode, {"coverage": 1.0})
-    assert counting.solved_episode == accumulated.solved_episode
-  assert counting.solved_episode == _solved(environments.SolvedRule(), bad)
-
-
-def test_solved_rule_refuses_impossible_counts():
-  with pytest.raises(ValueError, match="min_episode is 0"):
-    environments.SolvedRule(min_episode=0)
-  for episode, bad in ((0, 0), (3, 4), (3, -1)):
-    with pytest.raises(ValueError, match="is impossible"):
-      environments.SolvedRule().update(episode, bad)

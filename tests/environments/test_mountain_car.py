@@ -34,7 +34,7 @@ def test_moves_as_gymnasiums_does_over_whole_episodes(theirs):
   """Reward (1 at the goal, not −1 a step) and positions beyond the goal differ."""
   rng = np.random.default_rng(0)
   steps, goals = 0, 0
-  for episode in range(6):
+  for episode in range(4):
     start = rng.uniform(-0.6, -0.4)
     theirs.state = np.array([start, 0.0])
     state, action = _state(start, 0.0), 1
@@ -56,7 +56,7 @@ def test_moves_as_gymnasiums_does_over_whole_episodes(theirs):
       if terminated:
         goals += 1
         break
-  assert goals >= 3 and steps > 1000
+  assert goals >= 2 and steps > 600
 
 
 def test_each_step_is_gymnasiums_wherever_the_car_is(theirs):
@@ -155,5 +155,5 @@ def test_a_near_optimal_policy_returns_what_the_paper_says():
     carry, _ = jax.lax.scan(drive, carry, jnp.arange(500))
     return carry[2]
 
-  keys = jax.random.split(jax.random.PRNGKey(3), 1000)
-  assert jax.jit(jax.vmap(episode))(keys).mean() == pytest.approx(0.3, abs=0.015)
+  keys = jax.random.split(jax.random.PRNGKey(3), 500)
+  assert jax.jit(jax.vmap(episode))(keys).mean() == pytest.approx(0.3, abs=0.02)
