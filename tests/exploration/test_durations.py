@@ -10,7 +10,7 @@ from explorax import exploration
 
 pytestmark = pytest.mark.ops
 
-_NUM_DRAWS = 1_000_000
+_NUM_DRAWS = 400_000
 
 
 def _assert_follows(draws: np.ndarray, pmf: np.ndarray) -> None:
@@ -53,7 +53,7 @@ def test_zeta_with_an_exponent_of_0_is_uniform():
 
 def test_the_tail_of_zeta_is_not_on_a_grid():
   # Of 100 durations a float32 draw reaches 20 near 5000 and 5 near 10 000.
-  draws = exploration.ZetaDuration()(jax.random.PRNGKey(1), (10_000_000,))
+  draws = exploration.ZetaDuration()(jax.random.PRNGKey(1), (4_000_000,))
   draws = np.asarray(draws)
   tail = draws[draws >= 5000]
   expected = scipy.stats.zipfian.sf(4999, 2.0, 10_000) * len(draws)

@@ -108,16 +108,6 @@ def test_matches_the_algorithm_with_other_parameters():
   assert max(expected) > 1.0
 
 
-def test_the_first_state_of_an_episode_earns_nothing():
-  state = exploration.init_episodic_memory(5, 2)
-  reward, state = exploration.episodic_novelty(state, jnp.ones((2,)))
-  assert reward == 0.0
-  reward, _ = exploration.episodic_novelty(
-    exploration.clear_episodic_memory(state), jnp.zeros((2,))
-  )
-  assert reward == 0.0
-
-
 def test_equal_states_only_are_never_nan():
   """d_m² stays 0: every kernel is 1, and s is sqrt(k) + c."""
   state = exploration.init_episodic_memory(5, 2)
@@ -167,10 +157,11 @@ def test_the_oldest_is_forgotten_first():
   assert forgotten > 10.0
 
 
-@pytest.mark.parametrize("size", [1, 40, 1024, 1025, 3000, 30_000])
-@pytest.mark.parametrize("k", [1, 10, 300])
+@pytest.mark.parametrize(
+  ("size", "k"),
+  [(1, 1), (40, 10), (1024, 300), (1025, 10), (3000, 300), (30_000, 1), (30_000, 10)],
+)
 def test_smallest_is_exact(size, k):
-  k = min(size, k)
   rng = np.random.default_rng(size + k)
   for values in (
     rng.normal(size=size),
@@ -202,13 +193,8 @@ def test_no_gradient_leaves():
 
   gradient = jax.grad(loss)(jnp.array([0.5, 2.0]))
   np.testing.assert_array_equal(gradient, np.zeros(2))
-
-
-def test_a_broken_embedding_shows():
-  state = exploration.init_episodic_memory(5, 2)
-  _, state = exploration.episodic_novelty(state, jnp.ones((2,)))
-  reward, _ = exploration.episodic_novelty(state, jnp.array([jnp.nan, 0.0]))
-  assert np.isnan(reward)
+  broken, _ = exploration.episodic_novelty(state, jnp.array([jnp.nan, 0.0]))
+  assert np.isnan(broken)  # It shows.
 
 
 @pytest.mark.parametrize(
@@ -227,11 +213,6 @@ def test_a_broken_embedding_shows():
 def test_bad_parameters_are_refused(call, message):
   with pytest.raises(ValueError, match=message):
     call()
-
-
-@pytest.mark.parametrize(
-  "embedding", [jnp.zeros((3,)), jnp.zeros((1, 2)), jnp.zeros((2,), jnp.int32)]
-)
-def test_wrong_shapes_and_types_are_refused(embedding):
-  with pytest.raises(AssertionError):
-    exploration.episodic_novelty(exploration.init_episodic_memory(4, 2), embedding)
+  for x in (jnp.zeros((3,)), jnp.zeros((1, 2)), jnp.zeros((2,), jnp.int32)):
+    with pytest.raises(AssertionError):
+      exploration.episodic_novelty(exploration.init_episodic_memory(4, 2), x)

@@ -73,12 +73,16 @@ def test_a_duration_counts_its_first_step():
   assert len(set(actions)) == 1
 
 
-def test_the_default_duration_is_the_papers_zeta():
-  start = exploration.init_ez_state()
-  for key in _keys(20):
-    _, state = exploration.ez_greedy(key, jnp.zeros((1, 2)), 1.0, start)
+def test_the_default_duration_is_the_papers_zeta_in_a_batch_too():
+  keys, start = _keys(20), exploration.init_ez_state()
+
+  def select(key):
+    return exploration.ez_greedy(key, jnp.zeros((1, 2)), 1.0, start)
+
+  _, batch = jax.jit(jax.vmap(select))(keys)
+  for key, remaining in zip(keys[:5], batch.remaining, strict=False):
     duration = exploration.ZetaDuration(2.0, 10_000)(jax.random.fold_in(key, 1))
-    assert int(state.remaining) == int(duration) - 1
+    assert int(select(key)[1].remaining) == int(remaining) == int(duration) - 1
 
 
 def test_durations_of_1_are_epsilon_greedy():
@@ -101,24 +105,3 @@ def test_no_repeat_starts_at_epsilon_0():
   for key in _keys(20):
     action, state = exploration.ez_greedy(key, jnp.array([[0.0, 1.0]]), 0.0, state)
     assert (int(action), int(state.remaining)) == (1, 0)
-
-
-def test_vmapped_and_scanned():
-  q = jax.random.normal(jax.random.PRNGKey(2), (50, 6, 1, 3))
-  keys = jax.random.split(jax.random.PRNGKey(3), (50, 6))
-
-  def step(key, q, state):
-    return exploration.ez_greedy(key, q, 0.5, state, _UP_TO_FOUR)
-
-  def body(state, inputs):
-    action, state = jax.vmap(step)(*inputs, state)
-    return state, action
-
-  start = jax.vmap(lambda _: exploration.init_ez_state())(jnp.arange(6))
-  _, actions = jax.lax.scan(body, start, (keys, q))
-  single = jax.jit(step)
-  for i in range(2):
-    state = exploration.init_ez_state()
-    for t in range(50):
-      action, state = single(keys[t, i], q[t, i], state)
-      assert action == actions[t, i]
