@@ -115,6 +115,8 @@ def test_rnd_on_images_is_novel_until_the_predictor_is_the_target(random_params)
   np.testing.assert_array_equal(nets.predictor.apply(b, x), target)
 
 
-def test_rnd_refuses_no_outputs():
+def test_rnd_refuses_sizes_that_are_none():
   with pytest.raises(ValueError, match="output_size is 0"):
     networks.make_rnd_networks(IMAGE, (), 0)
+  with pytest.raises(ValueError, match="hidden_sizes are"):
+    networks.make_rnd_networks(VECTOR, (0,), 10)

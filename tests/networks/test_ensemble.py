@@ -69,6 +69,8 @@ def test_members_begin_apart_and_draw_noise_of_their_own(shared):
     apart = np.abs(values[:, None] - values[None, :]).max(axis=(2, 3)) + np.eye(3)
     assert apart.min() > 1e-3
   np.testing.assert_array_equal(nets.apply(params, X, jax.random.key(1)), noise + mean)
+  other = jax.jit(nets.init)(jax.random.key(7))
+  assert np.abs(nets.apply(other, X) - mean).max() > 1e-3
 
 
 @both

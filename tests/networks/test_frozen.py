@@ -22,17 +22,11 @@ def test_the_table_holds_the_network():
   expected = networks.apply(jax.jit(networks.init)(jax.random.key(0)), X)
   for apply in (table.apply, jax.jit(table.apply)):
     np.testing.assert_allclose(apply(params, X), expected, rtol=1e-5, atol=1e-6)
-
-
-def test_an_index_beyond_the_table_is_not_a_number():
-  table = frozen.freeze(networks_lib.make_perceptrons(INDEX, 3, 2), INDEX)
-  q = table.apply(jax.jit(table.init)(jax.random.key(1)), np.array([8, 9], np.int32))
-  assert np.all(np.isfinite(q[:, 0])) and np.all(np.isnan(q[:, 1]))
-
-
-def test_other_observations_keep_their_network():
-  networks = networks_lib.make_perceptrons(DENSE, 3, 4)
-  assert frozen.freeze(networks, DENSE) is networks
+  beyond = table.apply(params, np.array([8, 9], np.int32))
+  assert np.all(np.isfinite(beyond[:, 0])) and np.all(np.isnan(beyond[:, 1]))
+  # Other observations keep their network.
+  dense = networks_lib.make_perceptrons(DENSE, 3, 4)
+  assert frozen.freeze(dense, DENSE) is dense
 
 
 def test_as_a_prior_it_is_the_networks_own_prior():
@@ -49,8 +43,7 @@ def test_as_a_prior_it_is_the_networks_own_prior():
   )
 
 
-@pytest.mark.parametrize("spec", [INDEX, DENSE])
-@pytest.mark.parametrize("hidden_sizes", [(6, 5), ()])
+@pytest.mark.parametrize(("spec", "hidden_sizes"), [(INDEX, (6, 5)), (DENSE, ())])
 def test_rnd_embeds_and_the_error_vanishes_at_the_targets_own_parameters(
   spec, hidden_sizes
 ):
@@ -84,10 +77,3 @@ def test_rnd_is_learnt_where_it_was_trained_and_novel_elsewhere():
     params = jax.tree.map(lambda p, g: p - 0.1 * g, params, step(params))
   assert np.max(errors(params, seen)) < 0.01 * np.min(before)
   assert np.min(errors(params, unseen)) > 10 * np.max(errors(params, seen))
-
-
-def test_bad_rnd_sizes_are_refused():
-  with pytest.raises(ValueError, match="output_size is 0"):
-    rnd.make_rnd_networks(DENSE, (50,), 0)
-  with pytest.raises(ValueError, match="hidden_sizes are"):
-    rnd.make_rnd_networks(DENSE, (0,), 10)

@@ -138,9 +138,15 @@ def noisy_linear(size, name):
   return noisy.NoisyLinear(size, name=name)
 
 
-@pytest.mark.parametrize("head", [heads.DuellingHead, heads.PlainHead])
-@pytest.mark.parametrize("num_atoms", [None, 5])
-@pytest.mark.parametrize("make_linear", [heads.plain_linear, noisy_linear])
+@pytest.mark.parametrize(
+  ("head", "num_atoms", "make_linear"),
+  [
+    (heads.DuellingHead, 5, noisy_linear),
+    (heads.DuellingHead, None, heads.plain_linear),
+    (heads.PlainHead, 5, heads.plain_linear),
+    (heads.PlainHead, None, noisy_linear),
+  ],
+)
 def test_shapes_of_heads(head, num_atoms, make_linear):
   net = hk.transform(lambda x: head(SIZE, 6, num_atoms, make_linear)(x))
   x = jax.ShapeDtypeStruct((2, 7, P), np.float32)
@@ -154,8 +160,11 @@ def test_shapes_of_heads(head, num_atoms, make_linear):
   assert names == expected
 
 
-def test_duelling_logits_are_composed_atom_by_atom(random_params):
-  net = hk.without_apply_rng(hk.transform(lambda x: heads.DuellingHead(SIZE, 6, 5)(x)))
+@pytest.mark.parametrize("num_atoms", [None, 5])
+def test_duelling_heads_are_composed_atom_by_atom(random_params, num_atoms):
+  net = hk.without_apply_rng(
+    hk.transform(lambda x: heads.DuellingHead(SIZE, 6, num_atoms)(x))
+  )
   params = random_params(lambda key: net.init(key, X))
   values = {k.split("/")[-1]: jax.device_get(v) for k, v in params.items()}
 
@@ -163,10 +172,11 @@ def test_duelling_logits_are_composed_atom_by_atom(random_params):
     first, second = values[f"{name}_hidden"], values[name]
     return np.maximum(X @ first["w"] + first["b"], 0) @ second["w"] + second["b"]
 
-  value, advantage = branch("value"), branch("advantage").reshape(5, SIZE, 5)
-  got = np.asarray(jax.jit(net.apply)(params, X))
+  atoms = num_atoms or 1
+  value, advantage = branch("value"), branch("advantage").reshape(5, SIZE, atoms)
+  got = np.asarray(jax.jit(net.apply)(params, X)).reshape(5, SIZE, atoms)
   for b in range(5):
-    for atom in range(5):
+    for atom in range(atoms):
       mean = advantage[b, :, atom].mean()
       expected = value[b, atom] + advantage[b, :, atom] - mean
       np.testing.assert_allclose(got[b, :, atom], expected, rtol=1e-4, atol=1e-5)

@@ -126,14 +126,6 @@ def test_weights_begin_as_hk_linear_would_draw_them(shared):
       assert np.max(np.abs(correlation)) < 5 / np.sqrt(rows.shape[1])
 
 
-def test_another_key_draws_other_weights_and_the_same_key_the_same():
-  nets = networks.make_perceptrons(SPECS["float"], NUM_ACTIONS, 2)
-  x, init = observations("float"), jax.jit(nets.init)
-  q = [nets.apply(init(jax.random.key(seed)), x) for seed in (0, 0, 1)]
-  np.testing.assert_array_equal(q[0], q[1])
-  assert not np.allclose(q[0], q[2])
-
-
 @pytest.mark.parametrize(
   ("changes", "message"),
   [

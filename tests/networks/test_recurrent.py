@@ -1,5 +1,7 @@
 """The LSTM, duelling heads, and action values of histories."""
 
+import functools
+
 import dm_env
 import haiku as hk
 import jax
@@ -66,32 +68,6 @@ def test_lstm_is_a_plain_loop(random_params, steps):
       h, c = lstm_step(linear["w"], linear["b"], w_h, x[b, t], h, c)
       np.testing.assert_allclose(output[b, t], h, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(after[b], np.concatenate([h, c]), rtol=1e-4, atol=1e-5)
-
-
-def test_lstm_of_no_units_is_refused():
-  with pytest.raises(ValueError, match="an LSTM of 0 units"):
-    hk.transform(lambda: networks.LSTM(0)).init(jax.random.key(0))
-
-
-def test_duelling_head_is_its_formula(random_params):
-  head = hk.without_apply_rng(hk.transform(lambda x: networks.DuellingHead(A, 6)(x)))
-  x = np.random.default_rng(0).normal(size=(B, T, F)).astype(np.float32)
-  params = random_params(lambda key: head.init(key, x))
-  values = {k.split("/")[-1]: jax.device_get(v) for k, v in params.items()}
-
-  def branch(name):
-    first, second = values[f"{name}_hidden"], values[name]
-    return np.maximum(x @ first["w"] + first["b"], 0) @ second["w"] + second["b"]
-
-  value, advantage = branch("value"), branch("advantage")
-  assert value.shape == (B, T, 1) and advantage.shape == (B, T, A)
-  expected = value + advantage - advantage.mean(axis=-1, keepdims=True)
-  np.testing.assert_allclose(head.apply(params, x), expected, rtol=1e-4, atol=1e-5)
-  # The advantages' common part is no part of the values.
-  moved = dict(params)
-  name = "duelling_head/advantage"
-  moved[name] = {**moved[name], "b": moved[name]["b"] + 7.0}
-  np.testing.assert_allclose(head.apply(moved, x), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_head_without_hidden_units_is_linear(random_params):
@@ -190,28 +166,24 @@ def test_without_an_lstm_every_step_stands_alone(random_params):
   np.testing.assert_allclose(q_backwards[:, :, ::-1], q, rtol=1e-5, atol=1e-6)
 
 
-def test_no_two_heads_begin_alike():
-  nets = make(num_members=3)
-  params = jax.jit(nets.init)(jax.random.key(0))
-  q, _ = nets.unroll(params, (), make_inputs(), make_state(nets))
-  differences = np.abs(q[:, None] - q[None, :]).max(axis=(2, 3, 4)) + np.eye(3)
-  assert np.min(differences) > 1e-3
-
-
-def test_a_heads_loss_moves_the_trunk_and_no_other_head(random_params):
+def test_heads_are_apart_and_a_heads_loss_moves_the_trunk_and_no_other(random_params):
   nets = make(num_members=3)
   params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
 
   @jax.jit
-  @jax.grad
+  @functools.partial(jax.grad, has_aux=True)
   def gradient(params):
-    return jnp.sum(nets.unroll(params, (), inputs, state)[0][1] ** 2)
+    q = nets.unroll(params, (), inputs, state)[0]
+    return jnp.sum(q[1] ** 2), q
 
-  grads = gradient(params)
+  grads, _ = gradient(params)
   for leaf in jax.tree.leaves(grads.heads):
     moved = [bool(np.any(leaf[member] != 0)) for member in range(3)]
     assert moved == [False, True, False]
   assert all(np.any(leaf != 0) for leaf in jax.tree.leaves(grads.torso))
+  q = gradient(jax.jit(nets.init)(jax.random.key(0)))[1]
+  differences = np.abs(q[:, None] - q[None, :]).max(axis=(2, 3, 4)) + np.eye(3)
+  assert np.min(differences) > 1e-3  # No two begin alike.
 
 
 def test_priors_add_their_values_and_keep_a_state_of_their_own(random_params):
@@ -221,27 +193,22 @@ def test_priors_add_their_values_and_keep_a_state_of_their_own(random_params):
   params = random_params(nets.init, seed=0)
   prior_params = random_params(nets.init_prior, seed=1)
   inputs, state = make_inputs(), make_state(nets)
-  q, after = jax.jit(nets.unroll)(params, prior_params, inputs, state)
+
+  @jax.jit
+  @functools.partial(jax.grad, argnums=(0, 1), has_aux=True)
+  def unroll(params, prior_params):
+    q, after = nets.unroll(params, prior_params, inputs, state)
+    return jnp.sum(q**2), (q, after)
+
+  (trained, constant), (q, after) = unroll(params, prior_params)
+  assert all(np.any(leaf != 0) for leaf in jax.tree.leaves(trained))
+  assert not any(np.any(leaf != 0) for leaf in jax.tree.leaves(constant))
   own, own_after = plain.unroll(params, (), inputs, state[:, : 2 * H])
   fixed, fixed_after = prior.unroll(prior_params, (), inputs, state[:, 2 * H :])
   np.testing.assert_allclose(q, own + 1.5 * fixed, rtol=1e-4, atol=1e-5)
   np.testing.assert_allclose(
     after, np.concatenate([own_after, fixed_after], axis=1), rtol=1e-5, atol=1e-6
   )
-
-
-def test_no_gradient_reaches_the_priors(random_params):
-  nets = networks.with_sequence_prior(make(), 2.0, make(lstm_size=2))
-  params = random_params(nets.init, seed=0)
-  prior_params = random_params(nets.init_prior, seed=1)
-  inputs, state = make_inputs(), make_state(nets)
-
-  def loss(params, prior_params):
-    return jnp.sum(nets.unroll(params, prior_params, inputs, state)[0] ** 2)
-
-  trained, fixed = jax.jit(jax.grad(loss, (0, 1)))(params, prior_params)
-  assert all(np.any(leaf != 0) for leaf in jax.tree.leaves(trained))
-  assert not any(np.any(leaf != 0) for leaf in jax.tree.leaves(fixed))
 
 
 @pytest.mark.parametrize(
@@ -258,7 +225,9 @@ def test_refuses_impossible_sizes(changes, message):
     make(**changes)
 
 
-@pytest.mark.parametrize("scale", [-1.0, np.inf, np.nan])
-def test_refuses_a_scale_of_the_priors(scale):
-  with pytest.raises(ValueError, match="the scale of the priors is"):
-    networks.with_sequence_prior(make(), scale, make())
+def test_refuses_no_units_and_impossible_priors():
+  with pytest.raises(ValueError, match="an LSTM of 0 units"):
+    hk.transform(lambda: networks.LSTM(0)).init(jax.random.key(0))
+  for scale in (-1.0, np.inf, np.nan):
+    with pytest.raises(ValueError, match="the scale of the priors is"):
+      networks.with_sequence_prior(make(), scale, make())
