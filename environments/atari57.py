@@ -48,11 +48,8 @@ def human_normalised_score(game: str, score: float) -> float:
     raise ValueError(f"the score of {game!r} is {score}; it must be a finite number.")
   known = {_plain(name): name for name in references()}
   if _plain(game) not in known:
-    near = errors.did_you_mean(
-      _plain(game), known, ", which has scores for 57 games; see references()."
-    )
-    for plain, name in known.items():
-      near = near.replace(repr(plain), repr(name))
+    otherwise = ", which has scores for 57 games; see references()."
+    near = errors.did_you_mean(_plain(game), known, otherwise, known.__getitem__)
     raise ValueError(f"{game!r} is not in Atari-57{near}")
   reference = references()[known[_plain(game)]]
   return (score - reference.random) / (reference.human - reference.random)

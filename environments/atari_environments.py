@@ -1,15 +1,20 @@
 """Atari games by name."""
 
-import contextlib
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TypeVar
 
-from explorax.environments import atari57, atari_profiles, errors, standard
+import dm_env
 
-if TYPE_CHECKING:
-  from explorax.environments import atari_vector
+from explorax.environments import (
+  atari57,
+  atari_profiles,
+  batched_types,
+  errors,
+  standard,
+)
 
+T = TypeVar("T")
 # Played by Munos et al. 2016 beside Atari-57 (table 2): 60 games together.
 MORE_GAMES = ("carnival", "elevator_action", "pooyan")
 # For two players only: ale-py loads none of them, and ends the process on Combat.
@@ -23,58 +28,57 @@ def load(name: str, *, seed: int) -> standard.StandardEnvironment:
     ValueError: if there is no such game, profile or field, its value is impossible,
       or a package or the game's ROM is missing.
   """
-  rom, profile = _checked(name)
-  from explorax.environments import atari_adapter
 
-  with _rom_errors(name):
-    environment = atari_adapter.AtariEnvironment(rom, profile, seed=seed)
+  def make(rom: str, profile: atari_profiles.Profile) -> dm_env.Environment:
+    from explorax.environments import atari_adapter
+
+    return atari_adapter.AtariEnvironment(rom, profile, seed=seed)
+
   # Each observation is a new array.
-  return standard.StandardEnvironment(environment, copy=False)
+  return standard.StandardEnvironment(_make(name, make), copy=False)
 
 
 def load_batched(
   name: str, *, num_envs: int, seed: int
-) -> "atari_vector.AtariVectorEnvironment":
+) -> batched_types.BatchedEnvironment:
   """Makes the game so many times, as one environment that steps all of them.
 
   Raises:
     ValueError: as `load`, or if the profile asks for what such an environment lacks.
   """
-  rom, profile = _checked(name)
-  from explorax.environments import atari_vector
 
-  with _rom_errors(name):
+  def make(
+    rom: str, profile: atari_profiles.Profile
+  ) -> batched_types.BatchedEnvironment:
+    from explorax.environments import atari_vector
+
     return atari_vector.AtariVectorEnvironment(
       rom, profile, num_envs=num_envs, seed=seed
     )
 
+  return _make(name, make)
 
-def _checked(name: str) -> tuple[str, atari_profiles.Profile]:
-  """The ROM's name and the profile, the packages being there."""
+
+def _make(name: str, make: Callable[[str, atari_profiles.Profile], T]) -> T:
+  """`make` of the ROM's name and the profile; what goes wrong is one sentence."""
   game, profile = atari_profiles.parse(name)
   try:
-    from explorax.environments import atari_adapter  # noqa: F401
+    import cv2  # noqa: F401
+
+    return make(_find(game), profile)
   except ImportError as error:
     raise ValueError(
       f"'atari:{name}' needs packages that cannot be imported here ({error}); install "
       "the extra 'atari', as in pip install 'explorax[atari]'."
     ) from error
-  return _find(game), profile
-
-
-@contextlib.contextmanager
-def _rom_errors(name: str) -> Iterator[None]:
-  """Makes a sentence of what goes wrong with a ROM."""
-  try:
-    yield
   except OSError as error:
-    game, _ = atari_profiles.parse(name)
     raise ValueError(
-      f"the ROM of 'atari:{game}' cannot be read: {_one_line(error)}; "
+      f"the ROM of 'atari:{game}' cannot be read: "
+      + " ".join(str(error).split()).rstrip(".!")
       + (
-        "put it into the folder that ALE_ROMS_DIR names, or unset that variable."
+        "; put it into the folder that ALE_ROMS_DIR names, or unset that variable."
         if "ALE_ROMS_DIR" in os.environ
-        else "install ale-py again, whose wheel holds it."
+        else "; install ale-py again, whose wheel holds it."
       )
     ) from error
 
@@ -121,15 +125,8 @@ def _find(game: str) -> str:
       f"'atari:{game}' is for two players only, which ale-py cannot play with an agent "
       "alone; choose another game."
     )
-  plain = {name.lower(): name for name in known}
   wanted = game.replace("_", "").replace(" ", "").replace("-", "").lower()
-  near = errors.did_you_mean(
-    wanted, plain, "; games are named as in 'atari:MontezumaRevenge'."
-  )
-  for lower, name in plain.items():
-    near = near.replace(repr(lower), f"'atari:{name}'")
+  plain = {name.lower(): f"atari:{name}" for name in known}
+  otherwise = "; games are named as in 'atari:MontezumaRevenge'."
+  near = errors.did_you_mean(wanted, plain, otherwise, plain.__getitem__)
   raise ValueError(f"there is no Atari game 'atari:{game}'{near}")
-
-
-def _one_line(error: OSError) -> str:
-  return " ".join(str(error).split()).rstrip(".!")

@@ -1,8 +1,7 @@
 """What goes wrong with environments, named so that callers can tell it apart."""
 
 import difflib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -19,31 +18,23 @@ class NonFiniteError(FloatingPointError):
   """
 
   def __init__(
-    self, quantity: str, value: float, *, episode: int, step: int, total_steps: int
+    self, quantity: str, value: float, episode: int, step: int, total_steps: int
   ):
-    super().__init__(
-      f"the environment returned {value} in its {quantity} at step {step} of episode "
-      f"{episode} (environment step {total_steps}); float32 cannot hold it as a "
-      "finite number, so repair the environment or clip what it returns."
-    )
+    # As its arguments, so that it crosses processes.
+    super().__init__(quantity, value, episode, step, total_steps)
     self.quantity = quantity
     self.value = value
     self.episode = episode
     self.step = step
     self.total_steps = total_steps
 
-  def __reduce__(self) -> tuple[Any, ...]:
-    # An exception with keyword arguments does not cross processes by itself.
-    place = (self.episode, self.step, self.total_steps)
-    return _rebuild_non_finite, (self.quantity, self.value, *place)
-
-
-def _rebuild_non_finite(
-  quantity: str, value: float, episode: int, step: int, total_steps: int
-) -> NonFiniteError:
-  return NonFiniteError(
-    quantity, value, episode=episode, step=step, total_steps=total_steps
-  )
+  def __str__(self) -> str:
+    return (
+      f"the environment returned {self.value} in its {self.quantity} at step "
+      f"{self.step} of episode {self.episode} (environment step {self.total_steps}); "
+      "float32 cannot hold it as a finite number, so repair the environment or clip "
+      "what it returns."
+    )
 
 
 def first_non_finite(array: np.ndarray) -> float:
@@ -52,7 +43,16 @@ def first_non_finite(array: np.ndarray) -> float:
   return float(flat[np.argmin(np.isfinite(flat))])
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str = ".") -> str:
-  """Ends a sentence: `; did you mean 'a' or 'b'?`, or `otherwise` if none is near."""
+def did_you_mean(
+  name: str,
+  known: Iterable[str],
+  otherwise: str = ".",
+  show: Callable[[str], str] = str,
+) -> str:
+  """Ends a sentence: `; did you mean 'a' or 'b'?`, or `otherwise` if none is near.
+
+  `show` makes of a known name the one that is shown.
+  """
   near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
-  return f"; did you mean {' or '.join(map(repr, near))}?" if near else otherwise
+  meant = " or ".join(repr(show(key)) for key in near)
+  return f"; did you mean {meant}?" if near else otherwise

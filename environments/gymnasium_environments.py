@@ -12,6 +12,11 @@ from explorax.environments import errors, standard
 
 # Kinds of gymnasium's own environments that are cheap to make, and often discrete.
 _LISTED = ("classic_control", "toy_text", "box2d")
+_ARRAYS = (
+  gymnasium.spaces.Box,
+  gymnasium.spaces.MultiBinary,
+  gymnasium.spaces.MultiDiscrete,
+)
 
 
 class GymnasiumEnvironment(dm_env.Environment):
@@ -24,31 +29,11 @@ class GymnasiumEnvironment(dm_env.Environment):
   """
 
   def __init__(self, environment: gymnasium.Env, *, seed: int):
-    """Wraps `environment`.
-
-    Raises:
-      TypeError: if the actions are not `Discrete`, or the observations neither
-        `Discrete` nor one array (`Box`, `MultiBinary`, `MultiDiscrete`).
-    """
-    actions = environment.action_space
-    if not isinstance(actions, gymnasium.spaces.Discrete):
-      raise TypeError(
-        f"the environment's actions are {actions}, but agents here choose one of a "
-        "finite set: it must have a gymnasium.spaces.Discrete action space; "
-        "discretise continuous actions."
-      )
     self._environment = environment
     self._seed: int | None = seed
     self._reset_next_step = True
-    self._first_action = int(actions.start)
-    self._action_spec = dm_env.specs.DiscreteArray(int(actions.n), np.int32, "action")
-    observations = environment.observation_space
-    self._observation_spec = _observation_spec(observations)
-    self._first_observation = (
-      int(observations.start)
-      if isinstance(observations, gymnasium.spaces.Discrete)
-      else None
-    )
+    self._first_action = _start(environment.action_space) or 0
+    self._first_observation = _start(environment.observation_space)
 
   def reset(self) -> dm_env.TimeStep:
     observation, _ = self._environment.reset(seed=self._seed)
@@ -76,11 +61,15 @@ class GymnasiumEnvironment(dm_env.Environment):
       return observation
     return int(observation) - self._first_observation
 
-  def observation_spec(self) -> dm_env.specs.Array:
-    return self._observation_spec
+  # A space that is none of these is its own spec, which StandardEnvironment refuses.
+  def observation_spec(self) -> Any:
+    space = self._environment.observation_space
+    if isinstance(space, _ARRAYS):
+      return dm_env.specs.Array(space.shape, space.dtype, "observation")
+    return _discrete_spec(space, "observation")
 
-  def action_spec(self) -> dm_env.specs.DiscreteArray:
-    return self._action_spec
+  def action_spec(self) -> Any:
+    return _discrete_spec(self._environment.action_space, "action")
 
   def render(self) -> np.ndarray | None:
     """A picture, uint8 `[H, W, 3]`; None unless made with `render_mode="rgb_array"`."""
@@ -166,17 +155,12 @@ def list_ids() -> list[tuple[str, str]]:
   return rows
 
 
-def _observation_spec(space: gymnasium.Space) -> dm_env.specs.Array:
+def _start(space: gymnasium.Space) -> int | None:
+  """What a discrete space counts from; None of all others."""
+  return int(space.start) if isinstance(space, gymnasium.spaces.Discrete) else None
+
+
+def _discrete_spec(space: gymnasium.Space, name: str) -> Any:
   if isinstance(space, gymnasium.spaces.Discrete):
-    return dm_env.specs.DiscreteArray(int(space.n), np.int32, "observation")
-  arrays = (
-    gymnasium.spaces.Box,
-    gymnasium.spaces.MultiBinary,
-    gymnasium.spaces.MultiDiscrete,
-  )
-  if isinstance(space, arrays):
-    return dm_env.specs.Array(space.shape, space.dtype, "observation")
-  raise TypeError(
-    f"the environment's observations are {space}, but agents here take one array: "
-    "join the parts into one, for instance with gymnasium.wrappers.FlattenObservation."
-  )
+    return dm_env.specs.DiscreteArray(int(space.n), np.int32, name)
+  return space

@@ -115,13 +115,8 @@ class StandardEnvironment(dm_env.Environment):
     return f"step {self._step} of episode {self._episode}"
 
   def _non_finite(self, quantity: str, value: float) -> errors.NonFiniteError:
-    return errors.NonFiniteError(
-      quantity,
-      value,
-      episode=self._episode,
-      step=self._step,
-      total_steps=self._total_steps,
-    )
+    place = (self._episode, self._step, self._total_steps)
+    return errors.NonFiniteError(quantity, value, *place)
 
   def _reward(self, reward: Any) -> np.float32:
     if not isinstance(reward, float | int | np.floating):
@@ -210,7 +205,7 @@ def _discrete_actions(spec: Any) -> dm_env.specs.DiscreteArray:
   raise TypeError(
     f"the environment's actions are {spec!r}, but agents here choose one of a finite "
     "set: it must have a dm_env.specs.DiscreteArray (gymnasium.spaces.Discrete) for "
-    "its actions; discretise continuous ones."
+    "its actions; discretise continuous actions."
   )
 
 

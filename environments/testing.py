@@ -1,9 +1,10 @@
 """Small deterministic environments for tests, made directly or by name.
 
-By name: `explorax.environments.testing:fake`, and likewise the other functions at the
-end of this file.
+By name: `explorax.environments.testing:fake`, and likewise the others at the end of
+this file.
 """
 
+import functools
 import itertools
 import math
 import time
@@ -154,51 +155,19 @@ class HangingEnvironment(FakeEnvironment):
     return super().step(action)
 
 
-def fake() -> FakeEnvironment:
-  """Terminating episodes of 5 steps, 3 numbers an observation, 2 actions."""
-  return FakeEnvironment()
-
-
-def fake_truncated() -> FakeEnvironment:
-  """The same, but every episode is truncated."""
-  return FakeEnvironment(truncate=True)
-
-
-def fake_one_hot() -> FakeEnvironment:
-  """The same with 4 × 4 one-hot observations."""
-  return FakeEnvironment(observation_shape=(4, 4), one_hot=True)
-
-
-def fake_choice() -> FakeEnvironment:
-  """The same, but action 1 is rewarded and action 0 is not: for learning tests."""
-  return FakeEnvironment(reward=lambda t, action: float(action))
-
-
-def fake_nan_reward() -> FakeEnvironment:
-  """The same, but the reward of the 12th step is NaN."""
-  return FakeEnvironment(nan_at_step=12)
-
-
-def fake_nan_observation() -> FakeEnvironment:
-  """The same, but the observation after the 12th step holds a NaN."""
-  return FakeEnvironment(nan_at_step=12, nan_in="observation")
-
-
-def fake_drawn() -> DrawnEnvironment:
-  """The same, with a picture."""
-  return DrawnEnvironment()
-
-
-def fake_crashing() -> CrashingEnvironment:
-  """The same, but its 8th step raises an error: the third of the second episode."""
-  return CrashingEnvironment(crash_at_step=8)
-
-
-def fake_hopeless() -> CrashingEnvironment:
-  """The same, but its 3rd step raises an error: no episode ever ends."""
-  return CrashingEnvironment(crash_at_step=3)
-
-
-def fake_hanging() -> HangingEnvironment:
-  """The same, but its 13th step does not return."""
-  return HangingEnvironment(hang_at_step=13)
+# By name, with episodes of 5 steps, 3 numbers an observation and 2 actions:
+fake = FakeEnvironment
+fake_truncated = functools.partial(FakeEnvironment, truncate=True)
+fake_one_hot = functools.partial(
+  FakeEnvironment, observation_shape=(4, 4), one_hot=True
+)
+# Action 1 is rewarded and action 0 is not: for learning tests.
+fake_choice = functools.partial(FakeEnvironment, reward=lambda t, action: float(action))
+fake_nan_reward = functools.partial(FakeEnvironment, nan_at_step=12)
+fake_nan_observation = functools.partial(fake_nan_reward, nan_in="observation")
+fake_drawn = DrawnEnvironment
+# The third step of the second episode raises an error.
+fake_crashing = functools.partial(CrashingEnvironment, crash_at_step=8)
+# No episode ever ends.
+fake_hopeless = functools.partial(CrashingEnvironment, crash_at_step=3)
+fake_hanging = functools.partial(HangingEnvironment, hang_at_step=13)
