@@ -58,7 +58,9 @@ class AtariEnvironment(dm_env.Environment):
     self._ale.setInt("random_seed", int(console_seed) % 2**31)
     self._ale.setFloat("repeat_action_probability", profile.sticky)
     self._ale.setInt("max_num_frames_per_episode", profile.max_frames)
-    self._ale.loadROM(roms.get_rom_path(game))
+    rom = roms.get_rom_path(game)
+    assert rom is not None, game
+    self._ale.loadROM(rom)
     self._actions = (
       self._ale.getLegalActionSet()
       if profile.full_actions

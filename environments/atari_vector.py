@@ -76,7 +76,9 @@ class AtariVectorEnvironment:
     seeds = np.random.SeedSequence(seed).generate_state(num_envs)
     # 0 would be none.
     self._seeds: np.ndarray | None = (seeds % _LARGEST_SEED + 1).astype(np.int64)
-    self._first_frame = _first_frame(roms.get_rom_path(game))
+    rom = roms.get_rom_path(game)
+    assert rom is not None, game
+    self._first_frame = _first_frame(rom)
     self._lives = np.zeros(num_envs, np.int32)
     self._game_returns = np.zeros(num_envs, np.float64)
 

@@ -26,6 +26,9 @@ class Environment(Protocol):
   LAST timestep is undefined: who steps resets first.
   """
 
+  def __hash__(self) -> int:
+    return super().__hash__()
+
   @property
   def num_actions(self) -> int: ...
 
