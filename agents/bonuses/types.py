@@ -45,47 +45,6 @@ class Inputs(NamedTuple):
   observation: jax.Array
 
 
-def inputs_of_windows(
-  td: jax.Array,
-  action: jax.Array,
-  q_tm1: jax.Array,
-  q_t: jax.Array,
-  observation: jax.Array,
-  mask: jax.Array,
-  end: str,
-) -> Inputs:
-  """The B · T transitions of windows of T + 1 rows.
-
-  Args:
-    td: `[K, B, T]`.
-    action: int32 `[B, T + 1]`.
-    q_tm1, q_t: `[K, B, T, A]`.
-    observation: `[B, T + 1, ...]`.
-    mask: float32 `[B, T]`.
-    end: of the bonus.
-  """
-  check_end(end)
-
-  def flat(x: jax.Array, axis: int = 0) -> jax.Array:
-    return jnp.reshape(x, (*x.shape[:axis], -1, *x.shape[axis + 2 :]))
-
-  q_tm1, q_t = flat(q_tm1, 1), flat(q_t, 1)
-  observation_tm1, observation_t = flat(observation[:, :-1]), flat(observation[:, 1:])
-  at_destination = end == "destination"
-  inputs = Inputs(
-    td=flat(td, 1),
-    a_tm1=flat(action[:, :-1]),
-    q_tm1=q_tm1,
-    q_t=q_t,
-    observation_tm1=observation_tm1,
-    observation_t=observation_t,
-    mask=flat(mask),
-    q=q_t if at_destination else q_tm1,
-    observation=observation_t if at_destination else observation_tm1,
-  )
-  return jax.lax.stop_gradient(inputs)
-
-
 class LearnerBonus(NamedTuple):
   """A bonus computed in the learner, from the networks as they are now.
 
@@ -100,6 +59,53 @@ class LearnerBonus(NamedTuple):
   end: str
   init: Callable[[jax.Array], Any]
   compute: Callable[[Any, Inputs], tuple[jax.Array, Any]]
+
+
+def compute_on_windows(
+  bonus: LearnerBonus,
+  state: Any,
+  td: jax.Array,
+  action: jax.Array,
+  q_tm1: jax.Array,
+  q_t: jax.Array,
+  observation: jax.Array,
+  mask: jax.Array,
+) -> tuple[jax.Array, Any]:
+  """The bonus of the B · T transitions of windows of T + 1 rows.
+
+  Args:
+    bonus: whose.
+    state: its state.
+    td: `[K, B, T]`.
+    action: int32 `[B, T + 1]`.
+    q_tm1, q_t: `[K, B, T, A]`.
+    observation: `[B, T + 1, ...]`.
+    mask: float32 `[B, T]`.
+
+  Returns:
+    r_int `[B, T]`, and the bonus's state.
+  """
+  check_end(bonus.end)
+
+  def flat(x: jax.Array, axis: int = 0) -> jax.Array:
+    return jnp.reshape(x, (*x.shape[:axis], -1, *x.shape[axis + 2 :]))
+
+  q_tm1, q_t = flat(q_tm1, 1), flat(q_t, 1)
+  observation_tm1, observation_t = flat(observation[:, :-1]), flat(observation[:, 1:])
+  at_destination = bonus.end == "destination"
+  inputs = Inputs(
+    td=flat(td, 1),
+    a_tm1=flat(action[:, :-1]),
+    q_tm1=q_tm1,
+    q_t=q_t,
+    observation_tm1=observation_tm1,
+    observation_t=observation_t,
+    mask=flat(mask),
+    q=q_t if at_destination else q_tm1,
+    observation=observation_t if at_destination else observation_tm1,
+  )
+  r_int, state = bonus.compute(state, jax.lax.stop_gradient(inputs))
+  return jnp.reshape(r_int, mask.shape), state
 
 
 class Training(NamedTuple):

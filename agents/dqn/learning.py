@@ -117,17 +117,16 @@ def make_learner(
       extrinsic = td[..., None]
       if windows.n > 1:
         extrinsic = apply_target(mean_td, each, rewards)
-      inputs = bonus_types.inputs_of_windows(
+      r_int, bonus_state = bonus_types.compute_on_windows(
+        own,
+        bonus_state,
         extrinsic[:num_exploiters],
         windows.action,
         each[0].q_tm1[:num_exploiters],
         each[0].q_t_selector[:num_exploiters],
         windows.observation,
         windows.real[:, :-1],
-        own.end,
       )
-      flat, bonus_state = own.compute(bonus_state, inputs)
-      r_int = jnp.reshape(flat, r_int.shape)
     if config.beta:
       beta = schedules.at(config.beta, state.num_updates)
       bonus_of_members = scaling.scaled_bonus(r_int, beta, sees_bonus)

@@ -162,22 +162,22 @@ def make_learner(
       exploration_epsilon,
     )
 
-  def bonus_inputs(
-    end: str, td: jax.Array, q: jax.Array, batch: _Batch
-  ) -> bonus_types.Inputs:
-    """The exploiters' values and errors, on the scale of rewards."""
-    q = q[:num_exploiters]
+  def compute_bonus(
+    state: Any, td: jax.Array, q: jax.Array, batch: _Batch
+  ) -> tuple[jax.Array, Any]:
+    """From the exploiters' values and errors, on the scale of rewards."""
+    assert own is not None
     a_tm1 = batch.action[:, :-1]
     q_a = jnp.take_along_axis(q[:, :, :-1], a_tm1[None, ..., None], axis=-1)[..., 0]
-    td = tx.apply_inv(td + q_a) - tx.apply_inv(q_a)
-    return bonus_types.inputs_of_windows(
-      td,
+    return bonus_types.compute_on_windows(
+      own,
+      state,
+      tx.apply_inv(td + q_a) - tx.apply_inv(q_a),
       batch.action,
       tx.apply_inv(q[:, :, :-1]),
       tx.apply_inv(q[:, :, 1:]),
       batch.inputs.observation,
       batch.trained,
-      end,
     )
 
   def loss(
@@ -201,8 +201,7 @@ def make_learner(
     if own is not None:
       k = num_exploiters
       td = td_errors(q[:k], target_q[:k], batch, rewards[:k], gamma, epsilon)
-      flat, bonus_state = own.compute(bonus_state, bonus_inputs(own.end, td, q, batch))
-      r_int = jnp.reshape(flat, reward.shape)
+      r_int, bonus_state = compute_bonus(bonus_state, td, q[:k], batch)
     if config.beta:
       beta = betas_at(config, state.num_updates)[policy]
       rewards += scaling.scaled_bonus(r_int, beta, sees_bonus)
