@@ -123,6 +123,27 @@ class LearnerOutput(NamedTuple):
   metrics: dict[str, jax.Array]
 
 
+Update = Callable[[State, Sample], tuple[State, LearnerOutput]]
+
+
+class TargetNetwork(NamedTuple):
+  """An update in two parts, for a host that counts updates.
+
+  Between two copies the target network is not touched, which saves its memory traffic;
+  and a copy made on the host is a reference to the same arrays.
+
+  Attributes:
+    period: learner updates between two copies.
+    update: as a core's, but for the copy.
+    copy: (state) → the state whose target network is the online one. To be called
+      between an update that is a multiple of the period and the next one.
+  """
+
+  period: int
+  update: Update
+  copy: Callable[[State], State]
+
+
 class LearnerCore(NamedTuple):
   """Learning as three pure functions; runners jit `update` once.
 
@@ -130,11 +151,13 @@ class LearnerCore(NamedTuple):
     init: (key) → state.
     update: (state, Sample) → (state, LearnerOutput).
     params: (state) → the weights that actors need.
+    target: `update` in two parts; None where it has only one.
   """
 
   init: Callable[[jax.Array], State]
-  update: Callable[[State, Sample], tuple[State, LearnerOutput]]
+  update: Update
   params: Callable[[State], Params]
+  target: TargetNetwork | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -88,10 +88,26 @@ def exploration_epsilon(config: Any, num_updates: jax.Array) -> jax.Array | None
   return jnp.asarray(schedules.at(rule.epsilon, env_steps))
 
 
-def copy_every(period: int, num_updates: jax.Array, params: Tree, target: Tree) -> Tree:
-  """The target's parameters, which become the online ones every `period` updates."""
-  copy = num_updates % period == 0
-  return jax.tree.map(lambda new, old: jnp.where(copy, new, old), params, target)
+def make_learner(
+  init: Callable[[jax.Array], Any],
+  params: Callable[[Any], Any],
+  target: types.TargetNetwork,
+) -> types.LearnerCore:
+  """The core of a learner whose state counts `num_updates` and has a target network.
+
+  Args:
+    init: of the core; the target network is the online one.
+    params: of the core.
+    target: an update without the copy, and the copy.
+  """
+
+  def update(state: Any, sample: types.Sample) -> tuple[Any, types.LearnerOutput]:
+    new, output = target.update(state, sample)
+    # An update that was not finite leaves the state, which was copied already if due.
+    is_due = new.num_updates % target.period == 0
+    return keep_if(is_due, target.copy(new), new), output
+
+  return types.LearnerCore(init, update, params, target)
 
 
 def keep_if(condition: jax.Array, new: Tree, old: Tree) -> Tree:

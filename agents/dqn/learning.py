@@ -168,15 +168,11 @@ def make_learner(
       optimizer, loss, state.params, state.opt_state, state, windows, weights
     )
     priorities, metrics, bonus_state = step.aux
-    num_updates = state.num_updates + 1
     new = state._replace(
       params=step.params,
-      target_params=updates.copy_every(
-        config.target_update_period, num_updates, step.params, state.target_params
-      ),
       opt_state=step.opt_state,
       bonus_state=bonus_state,
-      num_updates=num_updates,
+      num_updates=state.num_updates + 1,
     )
     # The gradient of a squared error is finite where its square is.
     finite = jnp.isfinite(step.loss)
@@ -185,4 +181,8 @@ def make_learner(
   def params(state: LearnerState) -> values_lib.Weights:
     return values_lib.Weights(state.params, state.prior_params)
 
-  return types.LearnerCore(init, update, params)
+  def copy(state: LearnerState) -> LearnerState:
+    return state._replace(target_params=state.params)
+
+  target_network = types.TargetNetwork(config.target_update_period, update, copy)
+  return updates.make_learner(init, params, target_network)

@@ -238,7 +238,6 @@ def make_learner(
       optimizer, loss, state.params, state.opt_state, state, batch, policy, weights
     )
     td, r_int, bonus_state, q = step.aux
-    num_updates = state.num_updates + 1
     bonus_metrics: dict[str, jax.Array] = {}
     if training is not None:
       observations = batch.inputs.observation
@@ -248,13 +247,10 @@ def make_learner(
       )
     new = state._replace(
       params=step.params,
-      target_params=updates.copy_every(
-        config.target_update_period, num_updates, step.params, state.target_params
-      ),
       opt_state=step.opt_state,
       bonus_state=bonus_state,
       key=key,
-      num_updates=num_updates,
+      num_updates=state.num_updates + 1,
     )
     finite = jnp.isfinite(step.loss) & jnp.isfinite(optax.global_norm(step.gradients))
     finite &= jnp.all(jnp.isfinite(jnp.array([*bonus_metrics.values(), 0.0])))
@@ -274,7 +270,11 @@ def make_learner(
     trained = () if training is None else training.weights(state.bonus_state)
     return Weights(state.params, state.prior_params, trained)
 
-  return types.LearnerCore(init, update, params)
+  def copy(state: LearnerState) -> LearnerState:
+    return state._replace(target_params=state.params)
+
+  target_network = types.TargetNetwork(config.target_update_period, update, copy)
+  return updates.make_learner(init, params, target_network)
 
 
 def _clip(x: jax.Array, bound: float | None) -> jax.Array:

@@ -115,20 +115,16 @@ def make_learner(
     batch = windows_lib.make_windows(sample, config.discount, ensemble_size=1)
     step = updates.step(optimizer, loss, state.params, state.opt_state, state, batch)
     phi_tm1, td_q, q_tm1 = step.aux
-    num_updates = state.num_updates + 1
     regression = exploration.update_regression(
       state.regression, phi_tm1, batch.r_t[:, 0], config.regression_decay
     )
     posterior = posterior_of(regression, jnp.float32(sample.population))
     new = state._replace(
       params=step.params,
-      target_psi=updates.copy_every(
-        config.target_update_period, num_updates, step.params.psi, state.target_psi
-      ),
       opt_state=step.opt_state,
       regression=regression,
       posterior=posterior,
-      num_updates=num_updates,
+      num_updates=state.num_updates + 1,
     )
     # A Cholesky factor that fails is NaN throughout, and so is the mean made of it.
     finite = jnp.isfinite(step.loss) & jnp.all(jnp.isfinite(posterior.mean))
@@ -139,4 +135,8 @@ def make_learner(
   def params(state: LearnerState) -> Weights:
     return Weights(state.params.psi, state.posterior)
 
-  return types.LearnerCore(init, update, params)
+  def copy(state: LearnerState) -> LearnerState:
+    return state._replace(target_psi=state.params.psi)
+
+  target_network = types.TargetNetwork(config.target_update_period, update, copy)
+  return updates.make_learner(init, params, target_network)

@@ -61,7 +61,10 @@ class Learner(acme.core.Learner):
     self._batches = batches
     self._update_priorities = update_priorities
     self._state = jax.jit(self._core.init)(key)
-    self._update = _jitted_update(self._core.update, agent.replay.num_frames, donates)
+    # What is donated cannot be two leaves of the state at once.
+    self._target = None if donates else self._core.target
+    update = self._core.update if self._target is None else self._target.update
+    self._update = _jitted_update(update, agent.replay.num_frames, donates)
     self._metrics: dict[str, jax.Array] = {}
     self._keys = np.zeros(0, np.uint64)  # Of the last batch.
     self.num_updates = 0
@@ -70,7 +73,12 @@ class Learner(acme.core.Learner):
     """One update on the next batch; the device works on while this returns."""
     keys, sample = next(self._batches)
     self._keys = keys
-    self._state, output = self._update(self._state, sample)
+    if self._target is not None and self.num_updates % self._target.period == 0:
+      self._state = self._target.copy(self._state)
+    new, output = self._update(self._state, sample)
+    self._state = jax.tree.map(
+      lambda n, o: o if n is None else n, new, self._state, is_leaf=lambda x: x is None
+    )
     self._metrics = output.metrics
     self.num_updates += 1
     # Replay refuses a NaN; whoever runs this is told by `is_finite`.
@@ -114,7 +122,7 @@ class Learner(acme.core.Learner):
   def restore(
     self,
     state: types.State,
-    num_updates: int = 0,
+    num_updates: int,
     metrics: Mapping[str, float] | None = None,
   ) -> None:
     """Resumes from a state that `save` returned.
@@ -131,16 +139,21 @@ class Learner(acme.core.Learner):
 
 @functools.lru_cache(_MAX_PROGRAMS)
 def _jitted_update(
-  update: Callable[..., tuple[types.State, types.LearnerOutput]],
-  num_frames: int,
-  donates: bool,
-) -> Callable[..., tuple[types.State, types.LearnerOutput]]:
-  """A core's update of samples whose frames are not joined; one for each core."""
+  update: types.Update, num_frames: int, donates: bool
+) -> types.Update:
+  """A core's update of samples whose frames are not joined; one for each core.
+
+  Leaves of the state that it hands on as they are come back as None, unless the state
+  is donated: XLA would copy them on a CPU.
+  """
 
   def of_frames(
     state: types.State, sample: types.Sample
   ) -> tuple[types.State, types.LearnerOutput]:
-    return update(state, types.join_frames(sample, num_frames))
+    new, output = update(state, types.join_frames(sample, num_frames))
+    if not donates:
+      new = jax.tree.map(lambda n, o: None if n is o else n, new, state)
+    return new, output
 
   return jax.jit(of_frames, donate_argnums=0 if donates else ())
 

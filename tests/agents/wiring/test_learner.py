@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.agents import types
+from explorax.agents import types, updates
 from explorax.agents.wiring import learner as learner_lib
 from explorax.environments import specs
 
@@ -183,6 +183,55 @@ def test_the_update_is_done_in_place(monkeypatch, backend, donated):
   assert old.is_deleted() == donated
 
 
+class Targeted(NamedTuple):
+  w: jax.Array
+  target: jax.Array
+  prior: jax.Array
+  num_updates: jax.Array
+
+
+def targeted_core() -> types.LearnerCore:
+  """Adds the reward to a vector, which is copied to its target every 3 updates."""
+
+  def init(key):
+    w = jax.random.normal(key, (5,))
+    return Targeted(w, w, w + 1, jnp.int32(0))
+
+  def update(state, sample):
+    total = jnp.sum(sample.rows["reward"] + jnp.mean(state.target))
+    finite = jnp.isfinite(total)
+    new = state._replace(w=state.w + total, num_updates=state.num_updates + 1)
+    return updates.finish(finite, new, state, total, sample.rows["reward"][:, 0], {})
+
+  def copy(state):
+    return state._replace(target=state.w)
+
+  target = types.TargetNetwork(3, update, copy)
+  return updates.make_learner(init, lambda state: {"w": state.w}, target)
+
+
+def test_the_host_copies_the_target_network_when_the_update_does():
+  agent = dataclasses.replace(make_agent(), learner=targeted_core())
+  rewards = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, math.nan]
+  batches = [batch(reward) for reward in rewards]
+  key = jax.random.PRNGKey(0)
+  learner = learner_lib.Learner(agent, iter(batches), lambda *_: None, key)
+  state, update = jax.jit(agent.learner.init)(key), jax.jit(agent.learner.update)
+  for number, (_, sample) in enumerate(batches, start=1):
+    before = learner._state
+    learner.step()
+    state, _ = update(state, sample)
+    for name in ("w", "prior", "num_updates"):
+      np.testing.assert_array_equal(
+        getattr(learner._state, name), getattr(state, name), strict=True
+      )
+    # What does not change costs nothing; a copy is made before the next update.
+    assert learner._state.prior is before.prior
+    assert learner._state.target is (before.w if number % 3 == 1 else before.target)
+    if number % 3:
+      np.testing.assert_array_equal(learner._state.target, state.target)
+
+
 def test_only_params_are_variables():
   learner, _ = make_learner([])
   with pytest.raises(ValueError, match=r"variables \['params'\], not \['policy'\]"):
@@ -195,7 +244,7 @@ def test_saves_and_restores():
   saved = learner.save()
   learner.step()
   after = weights(learner)
-  learner.restore(saved)
+  learner.restore(saved, 1)
   learner.step()
   np.testing.assert_array_equal(weights(learner), after)
   assert isinstance(saved.w, np.ndarray)
@@ -207,7 +256,7 @@ def test_restores_the_same_state_twice():
   saved = learner.save()
   expected = saved.w.copy()
   for _ in range(2):
-    learner.restore(saved)
+    learner.restore(saved, 0)
     np.testing.assert_array_equal(weights(learner), expected)
     learner.step()
 
