@@ -88,7 +88,7 @@ class Chain(jax_types.Environment):
     The agent has left the picture after the last step.
     """
     pays = (jnp.asarray(params.rewards) != 0)[None]
-    image = drawing.fill(pays.shape, COLOURS["state"])
+    image = drawing.fill((1, self.size), COLOURS["state"])
     image = drawing.paint(image, pays, COLOURS["reward"])
     image = drawing.dot(image, (0, state.position), COLOURS["agent"])
     return drawing.enlarge(image, RENDERED_PIXELS)

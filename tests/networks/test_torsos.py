@@ -232,8 +232,8 @@ class WithState(dm_env.specs.Array):
 @pytest.mark.parametrize("name", ["auto", "mlp"])  # Here auto is dqn.
 def test_a_row_of_state_is_not_seen(name, random_params):
   spec = WithState(36, 40, 2)
-  net = network(name, spec, (5,), width=0.5)
-  plain = network(name, spec.image_spec, (5,), width=0.5)
+  net = network(name, spec, (40,), width=1 / 8)
+  plain = network(name, spec.image_spec, (40,), width=1 / 8)
   init_shapes = (jax.eval_shape(n.init, jax.random.key(0)) for n in (net, plain))
   assert len(set(map(str, init_shapes))) == 1
   # The torso is chosen by the image above the row.
