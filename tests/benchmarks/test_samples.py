@@ -86,3 +86,35 @@ def test_learning_is_measured(load, name):
   assert row["env"] == task.settings["env"] and row["seed"] == 0
   assert "solved_episode" in row if name == "deep_sea" else len(row["evaluations"]) == 2
   assert task.settings["label"] in learning.table([row])
+
+
+@pytest.mark.parametrize(
+  ("module", "measure", "columns"),
+  [
+    ("deep_sea", "measure_speed", ("N", "replay")),
+    ("device", "measure", ("N", "seeds")),
+  ],
+)
+def test_runs_take_turns_with_bsuite_s(load, monkeypatch, module, measure, columns):
+  """Processes are left out: ours make four steps a second, bsuite's agent one."""
+  loaded = load(module)
+  bench, asked = loaded.bench, []
+
+  def sample(function, **arguments):
+    asked.append(arguments)
+    return {"steps_per_s": 1.0, "env_steps": arguments["steps"], "learner_updates": 0}
+
+  def run_speed(flags, warm_up, platform="cpu"):
+    (steps,) = (int(f.removeprefix("--steps=")) for f in flags if "--steps=" in f)
+    updates = steps - 127 if module == "device" else 0
+    return {"steps_per_s": 4.0, "env_steps": steps, "learner_updates": updates}
+
+  monkeypatch.setattr(bench, "sample", sample)
+  monkeypatch.setattr(bench, "run_speed", run_speed)
+  rows = getattr(loaded, measure)()
+  found = [tuple(row[name] for name in columns) for row in rows]
+  second = ("reverb", "memory") if module == "deep_sea" else (1, 8)
+  assert found == [(size, each) for size in (10, 50) for each in second]
+  assert len(asked) == 6  # Three rounds of each size.
+  assert {row["ratio_of_medians"] for row in rows} == {4.0}
+  assert rows[0]["goal"] > 3 and len(rows[0]["samples"]["explorax"]) == 3
