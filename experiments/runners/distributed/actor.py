@@ -11,41 +11,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax import environments
-from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import adder as adder_lib
 from explorax.experiments import config as config_lib
-from explorax.experiments import threads
 from explorax.experiments.runners import core, recovery
 from explorax.experiments.runners.distributed import (
   board_client,
+  guarding,
   messages,
   rate_limit,
   replay,
-  watchdog,
 )
 
 _SECONDS_BETWEEN_LOOKS = 0.2  # At whether the run is over, while it is blocked.
 _SECONDS_TO_FLUSH = 2.0
 
-# More than a process has, so that all environments have seeds of their own.
-FAILURES = 2**20
-
 
 class _OverError(Exception):
   """Acting is over, perhaps in mid-episode."""
-
-
-def unpickled(agent_and_make: bytes) -> tuple[types.Agent, core.MakeEnvironment]:
-  """The agent and `make_environment`, in a process that computes with one thread.
-
-  Unpickling an agent's arrays initialises jax, which reads how many threads to use only
-  then; Ray would unpickle the arguments of a constructor before it runs.
-  """
-  import ray
-
-  threads.use_one_thread()
-  return ray.cloudpickle.loads(agent_and_make)
 
 
 class EnvSlot:
@@ -120,7 +103,7 @@ class ActorProcess:
     """Prepares to act; a process that replaces another acts with other random numbers.
 
     Args:
-      agent_and_make: the agent and `make_environment`, pickled (see `unpickled`).
+      agent_and_make: see `guarding.unpickled`.
       config: of the run.
       limit: of the shard.
       key: of acting.
@@ -128,7 +111,7 @@ class ActorProcess:
         on of the agent's E · num_actors.
       run: its name.
     """
-    agent, make_environment = unpickled(agent_and_make)
+    agent, make_environment = guarding.unpickled(agent_and_make)
     num_envs, num_actors = config.num_envs or 1, config.num_actors or 1
     period = config.variable_update_period
     if period is None:
@@ -159,25 +142,12 @@ class ActorProcess:
     self._limiter = connection.limiter()
     self._limit = limit
     self._uncounted = 0  # Steps since the last insert of the limiter.
-    dog = watchdog.Watchdog(self._client.explain, config.environment_timeout or 300)
+    guard = guarding.Guard(make_environment, config, self._client)
 
     def make_slot(env: int) -> EnvSlot:
-      def make(role: str, failures: int) -> dm_env.Environment:
-        own = failures + FAILURES * incarnation
-        return make_environment(role, env + num_envs * num_actors * own)
-
-      with dog:
-        environment = make(core.TRAINING, 0)
-      recoverable = recovery.RecoverableEnvironment(
-        environment,
-        core.TRAINING,
-        make=make if config.max_env_failures else None,
-        max_failures=config.max_env_failures,
-        on_failure=self._on_failure,
-        watched=lambda: dog,
-      )
+      environment = guard.make(core.TRAINING, env, num_envs * num_actors, self._role)
       writer = connection.writer(f"{self._role}, environment {env}", incarnation)
-      return EnvSlot(recoverable, adder_lib.WindowAdder(part, writer), writer)
+      return EnvSlot(environment, adder_lib.WindowAdder(part, writer), writer)
 
     self._slots = [make_slot(env) for env in ids]
     self._everyone = np.ones(num_envs, bool)
@@ -298,19 +268,3 @@ class ActorProcess:
       )
     )
     slot.timestep = None
-
-  def _on_failure(self, failure: core.Failure) -> None:
-    place = f"{failure.place} of {self._role}"
-    self._client.add(portable(failure._replace(place=place)))
-
-
-def portable(failure: core.Failure) -> core.Failure:
-  """With an exception that every process can read; its class may be unknown there."""
-  import ray
-
-  try:
-    ray.cloudpickle.loads(ray.cloudpickle.dumps(failure))
-  except Exception:
-    text = f"{type(failure.error).__name__}: {failure.error}"
-    return failure._replace(error=RuntimeError(text))
-  return failure

@@ -1,8 +1,7 @@
-"""Starts the processes of a run on Ray, listens to the board, and ends them."""
+"""Listens to the board of a run, writes its checkpoints, and ends its processes."""
 
 import contextlib
 import os
-import secrets
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,20 +12,18 @@ import numpy as np
 
 from explorax.agents import types
 from explorax.experiments import config as config_lib
-from explorax.experiments import ray_cluster, signals, threads
+from explorax.experiments import ray_cluster, signals
 from explorax.experiments.checkpoints import files
 from explorax.experiments.runners import core, errors
+from explorax.experiments.runners.distributed import board as board_lib
 from explorax.experiments.runners.distributed import (
-  actor,
   checkpoints,
   evaluator,
   failures,
-  learner,
   messages,
   rate_limit,
-  replay,
 )
-from explorax.experiments.runners.distributed import board as board_lib
+from explorax.experiments.runners.distributed import processes as processes_lib
 
 # For batches, rows on their way, and a few versions of the weights.
 _OBJECT_STORE_BYTES = 256 * 2**20
@@ -38,8 +35,6 @@ _PATIENCE = 60.0  # Seconds after which a process that is blocked is logged.
 # before the process had done anything.
 _MAX_DEATHS = 5
 _SECONDS_OF_DEATHS = 60.0
-_FOREVER = {"max_restarts": -1, "max_task_retries": -1}
-_ONE_CORE = {**threads.ONE_THREAD, "JAX_PLATFORMS": "cpu"}
 
 
 class Replacement(NamedTuple):
@@ -97,7 +92,7 @@ def run(
     num_gpus=config.learner_gpus or 0,
     num_bytes=_OBJECT_STORE_BYTES,
   ):
-    processes = _Processes(agent, config, hooks, evaluates)
+    processes = processes_lib.Processes(agent, config, hooks, evaluates)
     try:
       return _Driver(processes, agent, config, hooks).run()
     finally:
@@ -107,117 +102,6 @@ def run(
 def check(agent: types.Agent, config: config_lib.RunConfig) -> None:
   """Raises a ValueError if processes would wait for each other for ever."""
   rate_limit.rate_limit(agent.replay, config)
-
-
-class _Processes:
-  """The Ray actors of a run.
-
-  Attributes:
-    board, shards, limit: for the driver.
-    tasks: role → its task under way; of shards, a call that fails with the process.
-  """
-
-  def __init__(
-    self,
-    agent: types.Agent,
-    config: config_lib.RunConfig,
-    hooks: core.Hooks,
-    evaluates: bool,
-  ):
-    """Starts them all."""
-    import ray
-
-    self._ray = ray
-    self._run = secrets.token_hex(8)
-    self._handles: list[Any] = []
-    self.tasks: dict[str, Any] = {}
-    num_actors, num_shards = config.num_actors or 1, config.replay_shards or 1
-    actor_key, learner_key = jax.random.split(jax.random.PRNGKey(config.seed))
-    limit = rate_limit.rate_limit(agent.replay, config)
-    if hooks.checkpoints is not None and hooks.checkpoints.found is not None:
-      limit = checkpoints.limit(
-        hooks.checkpoints.found, config.replay, limit, num_shards
-      )
-    self.limit = limit
-    part = replay.of_shard(agent, num_shards)
-    actors = [messages.actor_role(i) for i in range(num_actors)]
-    shards = [messages.replay_role(i) for i in range(num_shards)]
-    roles = [*shards, messages.LEARNER, *actors, *evaluates * [messages.EVALUATOR]]
-    self.board = self._start(
-      messages.BOARD, board_lib.Board, roles, config.episodes, config.steps, num_cpus=0
-    )
-    self.shards = []
-    for i, role in enumerate(shards):
-      self.shards.append(self._start_shard(role, config, part, limit, config.seed + i))
-      self.tasks[role] = self.shards[i].ready.remote()
-    self.tasks[messages.LEARNER] = self._start(
-      messages.LEARNER,
-      learner.LearnerProcess,
-      agent,
-      config,
-      np.asarray(learner_key),
-      self._run,
-      num_gpus=config.learner_gpus or 0,
-    ).run.remote()
-    agent_and_make = ray.cloudpickle.dumps((agent, hooks.make_environment))
-    for i, role in enumerate(actors):
-      self.tasks[role] = self._start(
-        role,
-        actor.ActorProcess,
-        agent_and_make,
-        config,
-        limit,
-        np.asarray(jax.random.fold_in(actor_key, i)),
-        i,
-        self._run,
-        runtime_env={"env_vars": _ONE_CORE},
-      ).run.remote()
-    if evaluates:
-      self.tasks[messages.EVALUATOR] = self._start(
-        messages.EVALUATOR,
-        evaluator.EvaluatorProcess,
-        agent_and_make,
-        config,
-        np.asarray(core.evaluation_key(actor_key)),
-        None if hooks.watcher is None else hooks.watcher.draws,
-        self._run,
-        runtime_env={"env_vars": _ONE_CORE},
-      ).run.remote()
-
-  def kill(self) -> None:
-    """Ends them at once; replay and the board, which serve the others, last."""
-    servers = [*self.shards, self.board]
-    for handle in self._handles:
-      if handle not in servers:
-        self._ray.kill(handle)
-    time.sleep(_SECONDS_BETWEEN_POLLS)
-    for handle in servers:
-      self._ray.kill(handle)
-
-  def _start_shard(
-    self,
-    role: str,
-    config: config_lib.RunConfig,
-    part: types.Agent,
-    limit: rate_limit.RateLimit,
-    seed: int,
-  ) -> Any:
-    if config.replay == "memory":
-      from explorax.experiments.runners.distributed import memory_shard
-
-      process = memory_shard.MemoryShard
-      return self._start(role, process, part, limit, self._run, role, seed)
-    from explorax.experiments.runners.distributed import reverb_shard
-
-    return self._start(role, reverb_shard.ReverbShard, part, limit, self._run, role)
-
-  def _start(
-    self, role: str, process: type, *arguments: Any, num_cpus: int = 1, **options: Any
-  ) -> Any:
-    options |= {"name": f"{self._run} {role}", "num_cpus": num_cpus, **_FOREVER}
-    handle: Any = self._ray.remote(process).options(**options).remote(*arguments)
-    self._handles.append(handle)
-    return handle
 
 
 class _Role:
@@ -254,7 +138,7 @@ class _Driver:
 
   def __init__(
     self,
-    processes: _Processes,
+    processes: processes_lib.Processes,
     agent: types.Agent,
     config: config_lib.RunConfig,
     hooks: core.Hooks,

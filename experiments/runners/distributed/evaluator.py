@@ -3,19 +3,17 @@
 import time
 from typing import Any
 
-import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents.wiring import builder as builder_lib
 from explorax.experiments import config as config_lib
-from explorax.experiments.runners import clock, core, evaluation, recovery
+from explorax.experiments.runners import clock, core, evaluation
 from explorax.experiments.runners.distributed import (
-  actor,
   board_client,
+  guarding,
   messages,
-  watchdog,
 )
 
 _SECONDS_BETWEEN_LOOKS = 0.1
@@ -61,25 +59,18 @@ class EvaluatorProcess:
     """Prepares to evaluate.
 
     Args:
-      agent_and_make: see `actor.unpickled`.
+      agent_and_make: see `guarding.unpickled`.
       config: of the run.
       key: of acting.
       draws: whether there is a watcher that wants pictures; None: there is none.
       run: its name.
     """
-    agent, make_environment = actor.unpickled(agent_and_make)
+    agent, make_environment = guarding.unpickled(agent_and_make)
     self._every = config.eval_every
     self._client = board_client.BoardClient(run, messages.EVALUATOR)
     self._done_at = 0
     self._tape = None if draws is None else Tape(draws)
-    first = actor.FAILURES * self._client.incarnation
-    dog = watchdog.Watchdog(self._client.explain, config.environment_timeout or 300)
-
-    def make(role: str, failures: int) -> dm_env.Environment:
-      return make_environment(role, failures + first)
-
-    with dog:
-      environment = make(core.EVALUATION, 0)
+    guard = guarding.Guard(make_environment, config, self._client)
     builder = builder_lib.Builder(agent)
     self._evaluations = evaluation.Evaluations(
       builder.make_actor(
@@ -87,14 +78,7 @@ class EvaluatorProcess:
         self._client,
         evaluation=True,
       ),
-      recovery.RecoverableEnvironment(
-        environment,
-        core.EVALUATION,
-        make=make if config.max_env_failures else None,
-        max_failures=config.max_env_failures,
-        on_failure=lambda failure: self._client.add(actor.portable(failure)),
-        watched=lambda: dog,
-      ),
+      guard.make(core.EVALUATION),
       clock.Clock(),
       every=None,
       num_episodes=config.eval_episodes,
