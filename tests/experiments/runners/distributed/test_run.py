@@ -127,33 +127,39 @@ def test_a_run_leaves_files_and_no_process(finished):
   assert len(set(pids.values())) == len(pids) and pids["driver"] == os.getpid()
 
 
-def _kill_in_turn(directory, roles):
-  """Kills the process of each role, the next once it was replaced; then Ctrl-C."""
+def _kill_in_turn(directory, groups):
+  """Kills the processes of a group, the next once they were replaced; then Ctrl-C."""
   metrics = directory / "metrics.csv"
 
-  def pid(role):
+  def pids(roles):
     try:
-      return json.loads((directory / "processes.json").read_text()).get(role)
+      found = json.loads((directory / "processes.json").read_text())
     except FileNotFoundError:
-      return None
+      found = {}
+    return [found.get(role) for role in roles]
 
   def wait_for_rows():
     before = len(_rows(metrics))
     _wait_for(lambda: len(_rows(metrics)) >= before + 3)
 
-  for role in roles:
-    _wait_for(lambda role=role: pid(role) is not None)
+  for roles in groups:
+    _wait_for(lambda roles=roles: all(pids(roles)))
     wait_for_rows()
-    before = pid(role)
-    os.kill(before, signal.SIGKILL)
-    _wait_for(lambda role=role, before=before: pid(role) not in (before, None))
+    before = pids(roles)
+    for pid in before:
+      os.kill(pid, signal.SIGKILL)
+    _wait_for(
+      lambda roles=roles, before=before: (
+        all(pids(roles)) and not set(before) & set(pids(roles))
+      )
+    )
   wait_for_rows()
   os.kill(os.getpid(), signal.SIGINT)
 
 
 FAULTS = (
   "--num_actors=1",
-  "--eval_every=400",
+  "--eval_every=100",
   "--eval_episodes=1",
   "--checkpoint_every=20",
   "--episodes=1000000",
@@ -164,8 +170,8 @@ FAULTS = (
 def survivor(tmp_path_factory):
   """(directory, stderr's lines) of a run each of whose processes was killed."""
   directory = tmp_path_factory.mktemp("survivor") / "run"
-  roles = ("actor 0", "evaluator", "learner", "replay 0", "board")
-  _in_thread(lambda: _kill_in_turn(directory, roles))
+  groups = (("actor 0", "evaluator"), ("learner", "replay 0"), ("board",))
+  _in_thread(lambda: _kill_in_turn(directory, groups))
   said = io.StringIO()
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr("sys.stderr", said)
