@@ -46,7 +46,9 @@ class OffPolicy(EpsilonGreedyTarget):
 
   @staticmethod
   @abc.abstractmethod
-  def trace(pi_t: jax.Array, mu_t: jax.Array, lambda_: jax.Array) -> jax.Array:
+  def trace(
+    pi_a_t: jax.Array, mu_t: jax.Array, lambda_: float | jax.Array
+  ) -> jax.Array:
     """c, from π(a_t), μ(a_t) and λ, all `[T]`."""
 
   def td_errors(

@@ -39,7 +39,6 @@ def _td_errors(
     return losses.n_step_q(
       **arguments, n=1, lambda_=0.0, q_t_selector=q_t_selector, tx_pair=tx_pair
     )
-  in_order = tuple(arguments.values())
   if q_t_selector is None:
-    return jax.vmap(losses.q_learning)(*in_order)
-  return jax.vmap(losses.double_q)(*in_order, q_t_selector)
+    return jax.vmap(losses.q_learning)(*arguments.values())
+  return jax.vmap(losses.double_q)(*[*arguments.values(), q_t_selector])
