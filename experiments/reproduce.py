@@ -17,6 +17,7 @@ from explorax.experiments.recording import console as console_lib
 from explorax.experiments.tasks import flags as tasks_flags
 
 if TYPE_CHECKING:
+  from explorax.experiments import output
   from explorax.experiments.figures import report
 
 _INTRODUCTION = """\
@@ -98,6 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
+  from explorax.experiments import output
   from explorax.experiments.figures import registry, report
 
   if given["list"]:
@@ -111,17 +113,20 @@ def _reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
     config = figure.quick if given["quick"] else figure.config
     config = overrides.apply(config, [*given["set"], *seeds])
     drafts.append(report.Draft(figure, config, given["quick"], asked))
-  return functools.partial(_draw, drafts, given)
+  directory = output.RunDirectory.create(given["output"])
+  return functools.partial(_draw, drafts, directory, given)
 
 
-def _draw(drafts: "Sequence[report.Draft]", given: dict[str, Any]) -> int:
+def _draw(
+  drafts: "Sequence[report.Draft]",
+  directory: "output.RunDirectory",
+  given: dict[str, Any],
+) -> int:
   """Computes and draws the figures one after another."""
   import jax
 
-  from explorax.experiments import output
   from explorax.experiments.tasks import pool as pool_lib
 
-  directory = output.RunDirectory.create(given["output"])
   console = console_lib.Console(sys.stdout)
   arguments = tasks_flags.pool_arguments(given)
   if arguments["workers"] is None and jax.default_backend() != "cpu":

@@ -169,6 +169,7 @@ def test_few_seeds_tell_nothing_and_replace_nothing(call, out, flags, others):
     (["--set", "sizes=1"], "must be at least 2"),
     (["--set", "size=5"], "Did you mean sizes?"),
     (["--seeds=0"], "at least 1"),
+    ([f"--output={__file__}"], "cannot be a directory"),
     (["--worker=0"], "Did you mean --workers?"),
   ],
 )
