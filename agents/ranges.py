@@ -1,11 +1,12 @@
 """Refuses the settings of a frozen dataclass that are out of their range.
 
 Each function raises a ValueError of one sentence, which names the setting, its value
-and the range. A setting that is None is in every range.
+and the range. Of a tuple, every value is checked. A setting that is None is in every
+range.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 
@@ -37,6 +38,13 @@ def within(settings: Any, least: float, most: float, *names: str) -> None:
       _refuse(settings, name, value, f"in [{least}, {most}]")
 
 
+def inside(settings: Any, above: float, below: float, *names: str) -> None:
+  """Refuses what is not in (above, below)."""
+  for name, value in _given(settings, names):
+    if not above < value < below:
+      _refuse(settings, name, value, f"in ({above}, {below})")
+
+
 def below_one(settings: Any, *names: str) -> None:
   """Refuses what is not in [0, 1)."""
   for name, value in _given(settings, names):
@@ -44,22 +52,44 @@ def below_one(settings: Any, *names: str) -> None:
       _refuse(settings, name, value, "in [0, 1)")
 
 
-def one_of(settings: Any, name: str, choices: Sequence[str]) -> None:
+def one_of(settings: Any, name: str, choices: Collection[Any]) -> None:
   """Refuses what is none of the choices."""
-  value = getattr(settings, name)
-  if value not in choices:
-    _refuse(settings, name, value, f"one of {', '.join(choices)}")
+  for _, value in _given(settings, (name,)):
+    if value not in choices:
+      _refuse(settings, name, value, f"one of {', '.join(map(str, choices))}")
+
+
+def distinct(settings: Any, *names: str) -> None:
+  """Refuses tuples that are empty or have a value twice."""
+  for name in names:
+    values = getattr(settings, name)
+    if not values or len(set(values)) < len(values):
+      raise ValueError(
+        f"{label(settings, name)} is {values}; give one or more, each of them once."
+      )
+
+
+def rising(settings: Any, num: int, name: str) -> None:
+  """Refuses a tuple of less than `num` values, or that does not rise."""
+  values = getattr(settings, name)
+  if len(values) < num or list(values) != sorted(set(values)):
+    raise ValueError(
+      f"{label(settings, name)} is {values}; give {num} or more, each once, in rising "
+      "order."
+    )
 
 
 def _given(settings: Any, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
   for name in names:
     value = getattr(settings, name)
-    if value is not None:
-      yield name, value
+    for each in value if isinstance(value, tuple) else (value,):
+      if each is not None:
+        yield name, each
 
 
 def _refuse(settings: Any, name: str, value: Any, allowed: str) -> None:
-  raise ValueError(f"{label(settings, name)} is {value!r}; it must be {allowed}.")
+  verb = "has" if isinstance(getattr(settings, name), tuple) else "is"
+  raise ValueError(f"{label(settings, name)} {verb} {value!r}; it must be {allowed}.")
 
 
 def label(settings: Any, name: str) -> str:

@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from explorax.experiments.figures import checks, types
+from explorax.agents import ranges
+from explorax.experiments.figures import types
 from explorax.experiments.figures.ez import comparisons, domains, runs
 from explorax.experiments.recording import drawing, statistics
 
@@ -23,8 +24,9 @@ class Config:
   num_seeds: int = 30  # Appendix B.
 
   def __post_init__(self):
-    checks.distinct(self, "sizes")
-    checks.at_least(self, sizes=2, episodes=1, num_seeds=1)
+    ranges.distinct(self, "sizes")
+    ranges.at_least(self, 2, "sizes")
+    ranges.at_least(self, 1, "episodes", "num_seeds")
 
 
 def _tasks(config: Config) -> list[types.Task]:

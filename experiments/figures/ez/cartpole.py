@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from explorax.experiments.figures import checks, types
+from explorax.agents import ranges
+from explorax.experiments.figures import types
 from explorax.experiments.figures.ez import comparisons, domains, runs
 from explorax.experiments.recording import drawing
 
@@ -24,7 +25,7 @@ class Config:
   num_seeds: int = 30  # Appendix B.
 
   def __post_init__(self):
-    checks.at_least(self, seeds_per_task=1, total_seeds_per_task=1, num_seeds=1)
+    ranges.at_least(self, 1, "seeds_per_task", "total_seeds_per_task", "num_seeds")
     if self.full.basis == self.total.basis:
       raise ValueError(
         f"full and total both have basis {self.total.basis!r}; give one the other."

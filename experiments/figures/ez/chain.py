@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from explorax.experiments.figures import checks, claims, panels, types
+from explorax.agents import ranges
+from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.figures.ez import runs
 from explorax.experiments.recording import drawing
 
@@ -33,9 +34,11 @@ class Config:
   num_seeds: int = 30  # Appendix B.
 
   def __post_init__(self):
-    checks.distinct(self, *_LAWS)
-    checks.at_least(self, zeta=0, uniform=1, cap=1, size=2, episodes=1, num_seeds=1)
-    checks.within(self, "step_size", "discount", "epsilon")
+    ranges.distinct(self, *_LAWS)
+    ranges.at_least(self, 0, "zeta")
+    ranges.at_least(self, 1, "uniform", "cap", "episodes", "num_seeds")
+    ranges.at_least(self, 2, "size")
+    ranges.within(self, 0, 1, "step_size", "discount", "epsilon")
     for decay in self.exponential:
       if not 0 <= decay < 1:
         raise ValueError(f"exponential has {decay}; it must be at least 0 and below 1.")

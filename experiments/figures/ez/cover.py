@@ -1,11 +1,13 @@
 """Cover times of a chain, for laws of durations (paper 1, definition 1)."""
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 
-from explorax.experiments.figures import checks, panels, types
+from explorax.agents import ranges
+from explorax.experiments.figures import panels, types
 from explorax.experiments.figures.ez import comparisons, runs
 from explorax.experiments.recording import drawing, statistics
 
@@ -25,11 +27,12 @@ class Config:
   num_seeds: int = 100  # Trials.
 
   def __post_init__(self):
-    checks.rising(self, "sizes", num=3)  # To tell how the cover time grows.
-    checks.at_least(self, sizes=2, longest=1, cap=1, steps=2, num_seeds=1)
+    ranges.rising(self, 3, "sizes")  # To tell how the cover time grows.
+    ranges.at_least(self, 2, "sizes", "steps")
+    ranges.at_least(self, 1, "longest", "cap", "num_seeds")
     # What the appendix's bounds are of.
-    checks.inside(self, "mu", low=1)
-    checks.inside(self, "decay", high=1)
+    ranges.inside(self, 1, math.inf, "mu")
+    ranges.inside(self, 0, 1, "decay")
 
   @property
   def laws(self) -> list[tuple[str, float, str]]:

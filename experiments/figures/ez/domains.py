@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax.agents import ranges
 from explorax.agents.tabular import fourier, q_learning, sarsa
 from explorax.environments import (
   cartpole_swingup,
@@ -18,7 +19,7 @@ from explorax.environments import (
   jax_types,
   mountain_car,
 )
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import types
 from explorax.experiments.figures.ez import runs
 
 _TIE_STD = 1e-6  # Of the initial values where ties are fixed: far below any reward.
@@ -49,8 +50,9 @@ class DeepSea:
   kept: ClassVar[tuple[str, ...]] = ("episodes", "stopped")
 
   def __post_init__(self):
-    checks.at_least(self, size=2, episodes=1, map_steps=2)
-    checks.within(self, "step_size", "discount")
+    ranges.at_least(self, 2, "size", "map_steps")
+    ranges.at_least(self, 1, "episodes")
+    ranges.within(self, 0, 1, "step_size", "discount")
 
   @property
   def epsilon(self) -> float:
@@ -115,10 +117,12 @@ class GridWorld:
   kept: ClassVar[tuple[str, ...]] = _RETURNS
 
   def __post_init__(self):
-    checks.at_least(self, size=5, episodes=1, time_limit=1, map_steps=2)
-    checks.within(self, "step_size", "epsilon", "discount", "noise")
-    checks.among(self, ("fixed", "random"), "ties")
-    checks.among(self, ("", *WORLDS), "world")
+    ranges.at_least(self, 5, "size")
+    ranges.at_least(self, 1, "episodes", "time_limit")
+    ranges.at_least(self, 2, "map_steps")
+    ranges.within(self, 0, 1, "step_size", "epsilon", "discount", "noise")
+    ranges.one_of(self, "ties", ("fixed", "random"))
+    ranges.one_of(self, "world", ("", *WORLDS))
 
   def problem(self) -> runs.Problem:
     environment, cell = (
@@ -180,11 +184,11 @@ class MountainCar:
   kept: ClassVar[tuple[str, ...]] = _RETURNS
 
   def __post_init__(self):
-    checks.at_least(
-      self, episodes=1, order=1, step_size=0, time_limit=1, map_steps=2, map_cells=2
-    )
-    checks.at_least(self, noise=0)
-    checks.within(self, "epsilon", "discount", "trace_decay")
+    ranges.at_least(self, 1, "episodes", "order", "time_limit")
+    ranges.at_least(self, 0, "step_size")
+    ranges.at_least(self, 2, "map_steps", "map_cells")
+    ranges.at_least(self, 0, "noise")
+    ranges.within(self, 0, 1, "epsilon", "discount", "trace_decay")
 
   def problem(self) -> runs.Problem:
     low, high = mountain_car.POSITIONS
@@ -249,10 +253,12 @@ class CartPole:
   )
 
   def __post_init__(self):
-    checks.among(self, ("full", "total"), "basis")
-    checks.at_least(self, episodes=1, order=1, step_size=0, initial_variance=0)
-    checks.at_least(self, time_limit=1, map_steps=2, map_cells=2)
-    checks.within(self, "epsilon", "discount", "trace_decay")
+    ranges.one_of(self, "basis", ("full", "total"))
+    ranges.at_least(self, 1, "episodes", "order")
+    ranges.at_least(self, 0, "step_size", "initial_variance")
+    ranges.at_least(self, 1, "time_limit")
+    ranges.at_least(self, 2, "map_steps", "map_cells")
+    ranges.within(self, 0, 1, "epsilon", "discount", "trace_decay")
 
   @property
   def features(self) -> fourier.FourierBasis:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from explorax.agents import ranges
 from explorax.environments import gridworld
-from explorax.experiments.figures import checks, claims, panels, types
+from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.figures.ez import comparisons, domains, runs
 from explorax.experiments.recording import drawing
 
@@ -31,9 +32,11 @@ class Config:
   num_seeds: int = 200  # Trials.
 
   def __post_init__(self):
-    checks.distinct(self, "epsilons")
-    checks.within(self, "epsilons")
-    checks.at_least(self, size=5, steps=2, num_seeds=1)
+    ranges.distinct(self, "epsilons")
+    ranges.within(self, 0, 1, "epsilons")
+    ranges.at_least(self, 5, "size")
+    ranges.at_least(self, 2, "steps")
+    ranges.at_least(self, 1, "num_seeds")
 
 
 def _tasks(config: Config) -> list[types.Task]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from explorax.experiments.figures import checks, claims, types
+from explorax.agents import ranges
+from explorax.experiments.figures import claims, types
 from explorax.experiments.figures.ez import comparisons, domains, runs
 
 
@@ -20,10 +21,10 @@ class Config:
   num_seeds: int = 30  # Appendix B.
 
   def __post_init__(self):
-    checks.distinct(self, "noises", "shown")
-    checks.rising(self, "noises", num=2)
-    checks.among(self, self.noises, "shown")
-    checks.at_least(self, num_seeds=1)
+    ranges.distinct(self, "noises", "shown")
+    ranges.rising(self, 2, "noises")
+    ranges.one_of(self, "shown", self.noises)
+    ranges.at_least(self, 1, "num_seeds")
     if self.noises[0] != 0:
       raise ValueError(f"noises is {self.noises}; the first of them must be 0.")
     for noise in self.noises:  # Refuses what the domain cannot have.

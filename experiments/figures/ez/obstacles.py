@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from explorax.experiments.figures import checks, types
+from explorax.agents import ranges
+from explorax.experiments.figures import types
 from explorax.experiments.figures.ez import comparisons, domains, runs, worlds
 from explorax.experiments.recording import statistics
 
@@ -20,8 +21,8 @@ class Config:
 
   def __post_init__(self):
     worlds.check_densities(self, self.gridworld.size)
-    checks.distinct(self, "shown")
-    checks.among(self, self.densities, "shown")
+    ranges.distinct(self, "shown")
+    ranges.one_of(self, "shown", self.densities)
 
 
 def _tasks(config: Config) -> list[types.Task]:

@@ -3,8 +3,9 @@
 import dataclasses
 
 from explorax import exploration
+from explorax.agents import ranges
 from explorax.agents.tabular import r_max
-from explorax.experiments.figures import checks, claims, types
+from explorax.experiments.figures import claims, types
 from explorax.experiments.figures.ez import comparisons, domains, runs
 from explorax.experiments.recording import drawing
 
@@ -20,9 +21,10 @@ class Config:
   num_seeds: int = 30  # Appendix B.
 
   def __post_init__(self):
-    checks.distinct(self, "thresholds")
-    checks.at_least(self, thresholds=1, reward_max=0, num_seeds=1)
-    checks.inside(self, "tolerance")
+    ranges.distinct(self, "thresholds")
+    ranges.at_least(self, 1, "thresholds", "num_seeds")
+    ranges.at_least(self, 0, "reward_max")
+    ranges.positive(self, "tolerance")
     if self.gridworld.discount == 1:
       raise ValueError("gridworld.discount is 1; R-MAX needs one below 1.")
 

@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from explorax.experiments.figures import checks, claims, panels, types
+from explorax.agents import ranges
+from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.figures.ez import comparisons, runs
 from explorax.experiments.figures.ez import domains as domains_lib
 from explorax.experiments.recording import drawing, statistics
@@ -32,9 +33,10 @@ class Config:
   num_seeds: int = 30  # Appendix B.
 
   def __post_init__(self):
-    checks.distinct(self, "domains", "sizes")
-    checks.among(self, _DOMAINS, "domains")
-    checks.at_least(self, sizes=2, num_seeds=1)
+    ranges.distinct(self, "domains", "sizes")
+    ranges.one_of(self, "domains", _DOMAINS)
+    ranges.at_least(self, 2, "sizes")
+    ranges.at_least(self, 1, "num_seeds")
 
   @property
   def ordered(self) -> list[str]:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from explorax.agents import ranges
 from explorax.environments import grid_maps, gridworld
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import types
 from explorax.experiments.figures.ez import domains, runs
 from explorax.experiments.recording import drawing
 
@@ -18,8 +19,9 @@ _ENDS = {"start": ("o", 0.85), "goal": ("*", 0.35)}
 
 def check_densities(config: Any, size: int) -> None:
   """Refuses densities that do not rise, or that leave a seed's world without a path."""
-  checks.rising(config, "densities", num=2)
-  checks.at_least(config, num_seeds=1, densities=0)
+  ranges.rising(config, 2, "densities")
+  ranges.at_least(config, 1, "num_seeds")
+  ranges.at_least(config, 0, "densities")
   for seed in range(config.num_seeds):
     # Where the densest world of a seed has a path, the thinner ones have one too, and
     # so has the one of traps, which lie where the obstacles would.
@@ -35,7 +37,7 @@ class Config:
   num_seeds: int = 30  # Worlds that are measured; the first of them is drawn.
 
   def __post_init__(self):
-    checks.at_least(self, size=5)
+    ranges.at_least(self, 5, "size")
     check_densities(self, self.size)
 
 

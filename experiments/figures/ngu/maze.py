@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from explorax import environments
+from explorax.agents import ranges
 from explorax.environments import disco_maze, jax_adapter
 from explorax.experiments import config as config_lib
 from explorax.experiments import overrides, presets
-from explorax.experiments.figures import checks, claims, panels, types
+from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import core, device
 
@@ -44,9 +45,9 @@ class Config:
 
   def __post_init__(self):
     disco_maze.DiscoMaze(self.size)  # Refuses impossible sizes.
-    checks.distinct(self, "agents")
-    checks.among(self, _AGENTS, "agents")
-    checks.at_least(self, num_steps=1, eval_every=1, eval_episodes=1, num_seeds=1)
+    ranges.distinct(self, "agents")
+    ranges.one_of(self, "agents", _AGENTS)
+    ranges.at_least(self, 1, "num_steps", "eval_every", "eval_episodes", "num_seeds")
     if self.num_steps < self.eval_every:
       raise ValueError(
         f"num_steps is {self.num_steps} and eval_every {self.eval_every}; there would "

@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 
 from explorax import exploration
-from explorax.experiments.figures import checks, panels, types
+from explorax.agents import ranges
+from explorax.experiments.figures import panels, types
 from explorax.experiments.recording import drawing
 
 
@@ -20,9 +21,10 @@ class Config:
   num_seeds: int = 1  # Nothing is random.
 
   def __post_init__(self):
-    checks.at_least(self, num_policies=4, beta=0)
-    checks.within(self, "discount_min", high=self.discount_max)
-    checks.inside(self, "discount_max", low=-1, high=1)
+    ranges.at_least(self, 4, "num_policies")
+    ranges.at_least(self, 0, "beta")
+    ranges.within(self, 0, self.discount_max, "discount_min")
+    ranges.inside(self, -1, 1, "discount_max")
 
 
 def _tasks(config: Config) -> list[types.Task]:

@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from explorax.experiments.figures import checks, panels, types
+from explorax.agents import ranges
+from explorax.experiments.figures import panels, types
 from explorax.experiments.figures.retrace import measurements
 from explorax.experiments.recording import drawing, statistics
 
@@ -37,16 +38,17 @@ class Config:
   num_seeds: int = 100  # Decision processes, each with its policies.
 
   def __post_init__(self):
-    checks.at_least(self, num_states=2, num_actions=2, num_distances=2)
-    checks.at_least(self, num_iterations=1, num_trajectories=2, num_seeds=1)
-    checks.at_least(self, lengths=1)
-    checks.inside(self, "concentration")
-    checks.inside(self, "discount", high=1)
-    checks.within(self, "lambdas")
-    checks.inside(self, "worst_share", low=-1e-9, high=1)  # At 1, μ never explores.
-    checks.within(self, "distance", high=measurements.max_distance(self.num_actions))
-    checks.inside(self, "distance")
-    checks.rising(self, "lengths")
+    ranges.at_least(self, 2, "num_states", "num_actions", "num_distances")
+    ranges.at_least(self, 1, "num_iterations", "num_seeds")
+    ranges.at_least(self, 2, "num_trajectories")
+    ranges.at_least(self, 1, "lengths")
+    ranges.positive(self, "concentration")
+    ranges.inside(self, 0, 1, "discount")
+    ranges.within(self, 0, 1, "lambdas")
+    ranges.inside(self, -1e-9, 1, "worst_share")  # At 1, μ never explores.
+    ranges.within(self, 0, measurements.max_distance(self.num_actions), "distance")
+    ranges.positive(self, "distance")
+    ranges.rising(self, 1, "lengths")
     if 1 not in self.lambdas:
       raise ValueError(
         f"lambdas is {self.lambdas}; it must have 1, which the claims are tested at."

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from explorax import environments
+from explorax.agents import ranges
 from explorax.environments import binary_tree
-from explorax.experiments.figures import checks, types
+from explorax.experiments.figures import types
 from explorax.experiments.figures.tdu import runs
 from explorax.experiments.recording import drawing, statistics
 
@@ -29,8 +30,8 @@ class Depths:
 
   def __post_init__(self):
     runs.check(self)
-    checks.distinct(self, "betas")
-    checks.scales(self, "betas", "prior_scale")
+    ranges.distinct(self, "betas")
+    ranges.not_negative(self, "betas", "prior_scale")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,12 +47,12 @@ class Explorers:
 
   def __post_init__(self):
     runs.check(self)
-    checks.distinct(self, "betas", "explorers")
-    checks.scales(self, "betas")
+    ranges.distinct(self, "betas", "explorers")
+    ranges.not_negative(self, "betas")
     if min(self.betas) == 0:
       raise ValueError("betas has 0, which is BDQN, and is there anyway; leave it out.")
     # A deviation needs two of the value functions that exploit.
-    checks.within(self, "explorers", low=1, high=_NUM_FUNCTIONS - 2)
+    ranges.within(self, 1, _NUM_FUNCTIONS - 2, "explorers")
 
 
 def _tasks(

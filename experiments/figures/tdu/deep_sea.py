@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from explorax.experiments.figures import checks, claims, types
+from explorax.agents import ranges
+from explorax.experiments.figures import claims, types
 from explorax.experiments.figures.tdu import runs
 from explorax.experiments.recording import drawing, statistics
 
@@ -55,8 +56,8 @@ class Agents:
 
   def __post_init__(self):
     runs.check(self)
-    checks.distinct(self, "agents")
-    checks.among(self, _LABELS, "agents")
+    ranges.distinct(self, "agents")
+    ranges.one_of(self, "agents", _LABELS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,9 +74,9 @@ class Scales:
 
   def __post_init__(self):
     runs.check(self)
-    checks.distinct(self, "betas", "prior_scales")
-    checks.scales(self, "betas", "prior_scales")
-    checks.among(self, ("qu", "q_ucb"), "rivals")
+    ranges.distinct(self, "betas", "prior_scales")
+    ranges.not_negative(self, "betas", "prior_scales")
+    ranges.one_of(self, "rivals", ("qu", "q_ucb"))
     if max(self.betas) == 0:
       raise ValueError("betas has no β above 0, and without there is no TDU; add one.")
 

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax import environments
+from explorax.agents import ranges
 from explorax.environments import deep_sea, jax_adapter, jax_types
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets
-from explorax.experiments.figures import checks, panels, types
+from explorax.experiments.figures import panels, types
 from explorax.experiments.recording import statistics
 from explorax.experiments.runners import core, device
 
@@ -27,8 +28,9 @@ def check(config: Any) -> None:
   Args:
     config: with `sizes`, `max_episodes`, `num_seeds` and `seeds_per_task`.
   """
-  checks.distinct(config, "sizes")
-  checks.at_least(config, sizes=2, max_episodes=1, num_seeds=1, seeds_per_task=1)
+  ranges.distinct(config, "sizes")
+  ranges.at_least(config, 2, "sizes")
+  ranges.at_least(config, 1, "max_episodes", "num_seeds", "seeds_per_task")
 
 
 def agent_settings(

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from explorax import exploration
+from explorax.agents import ranges
 from explorax.agents.targets import one_step
 from explorax.environments import breakout
 from explorax.experiments import presets
-from explorax.experiments.figures import checks, claims, panels, types
+from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.figures.tdu import runs
 from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import core
@@ -51,12 +52,12 @@ class Config:
 
   def __post_init__(self):
     runs.check(self)
-    checks.distinct(self, "agents")
-    checks.among(self, AGENTS, "agents")
-    checks.at_least(self, num_members=2, num_points=2)
-    checks.scales(self, "prior_scale")
+    ranges.distinct(self, "agents")
+    ranges.one_of(self, "agents", AGENTS)
+    ranges.at_least(self, 2, "num_members", "num_points")
+    ranges.not_negative(self, "prior_scale")
     # So that an episode is sure to end before each point.
-    checks.at_least(self, num_steps=self.num_points * _TIME_LIMIT)
+    ranges.at_least(self, self.num_points * _TIME_LIMIT, "num_steps")
 
 
 def _tasks(config: Config) -> list[types.Task]:
