@@ -127,31 +127,34 @@ Update = Callable[[State, Sample], tuple[State, LearnerOutput]]
 
 
 class TargetNetwork(NamedTuple):
-  """An update in two parts, for a host that counts updates.
+  """A core's update in two parts, for a host that counts updates.
 
   Between two copies the target network is not touched, which saves its memory traffic;
   and a copy made on the host is a reference to the same arrays.
 
   Attributes:
+    whole: the core's update, to which the parts add up.
     period: learner updates between two copies.
-    update: as a core's, but for the copy.
+    update: as the whole, but for the copy.
     copy: (state) → the state whose target network is the online one. To be called
       between an update that is a multiple of the period and the next one.
   """
 
+  whole: Update
   period: int
   update: Update
   copy: Callable[[State], State]
 
 
 class LearnerCore(NamedTuple):
-  """Learning as three pure functions; runners jit `update` once.
+  """Learning as three pure functions; runners jit `update`, or its part, once.
 
   Attributes:
     init: (key) → state.
     update: (state, Sample) → (state, LearnerOutput).
     params: (state) → the weights that actors need.
-    target: `update` in two parts; None where it has only one.
+    target: `update` in two parts; None where it has only one. One whose `whole` is
+      another function than `update` is not used.
   """
 
   init: Callable[[jax.Array], State]

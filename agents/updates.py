@@ -90,24 +90,29 @@ def exploration_epsilon(config: Any, num_updates: jax.Array) -> jax.Array | None
 
 def make_learner(
   init: Callable[[jax.Array], Any],
+  update: types.Update,
+  copy: Callable[[Any], Any],
   params: Callable[[Any], Any],
-  target: types.TargetNetwork,
+  period: int,
 ) -> types.LearnerCore:
   """The core of a learner whose state counts `num_updates` and has a target network.
 
   Args:
     init: of the core; the target network is the online one.
+    update: without the copy.
+    copy: (state) → the state whose target network is the online one.
     params: of the core.
-    target: an update without the copy, and the copy.
+    period: learner updates between two copies.
   """
 
-  def update(state: Any, sample: types.Sample) -> tuple[Any, types.LearnerOutput]:
-    new, output = target.update(state, sample)
+  def whole(state: Any, sample: types.Sample) -> tuple[Any, types.LearnerOutput]:
+    new, output = update(state, sample)
     # An update that was not finite leaves the state, which was copied already if due.
-    is_due = new.num_updates % target.period == 0
-    return keep_if(is_due, target.copy(new), new), output
+    is_due = new.num_updates % period == 0
+    return keep_if(is_due, copy(new), new), output
 
-  return types.LearnerCore(init, update, params, target)
+  target = types.TargetNetwork(whole, period, update, copy)
+  return types.LearnerCore(init, whole, params, target)
 
 
 def keep_if(condition: jax.Array, new: Tree, old: Tree) -> Tree:

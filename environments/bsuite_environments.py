@@ -132,7 +132,8 @@ def _check_id(bsuite_id: str) -> None:
   if bsuite_id in sweep.SETTINGS:
     return
   experiment = bsuite_sweeps.experiment(bsuite_id)
-  if settings := bsuite_sweeps.groups().get(experiment.upper()):
+  settings = [i for i in sweep.SWEEP if bsuite_sweeps.experiment(i) == experiment]
+  if settings:
     raise ValueError(
       f"bsuite has no environment 'bsuite:{bsuite_id}'; its {experiment} experiment "
       f"has settings 'bsuite:{settings[0]}' to 'bsuite:{settings[-1]}'."

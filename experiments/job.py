@@ -13,6 +13,10 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import errors
 from explorax.experiments.recording import console as console_lib
 
+# Open files: of each seed's output, and of everything else.
+_FILES_PER_SEED = 2
+_OTHER_FILES = 64
+
 if TYPE_CHECKING:
   from explorax import environments
   from explorax.agents import types
@@ -64,7 +68,7 @@ def set_up(config: config_lib.RunConfig, argv: list[str]) -> Job:
 
     ray_cluster.check_installed()
   if config.num_seeds > 1:
-    _allow_open_files()
+    check_open_files(config.num_seeds)
   directory = output.RunDirectory.create(config.output, may_hold_run=config.resume)
   try:
     environment: environments.StandardEnvironment | environments.BatchedEnvironment
@@ -109,10 +113,23 @@ def set_up(config: config_lib.RunConfig, argv: list[str]) -> Job:
   )
 
 
-def _allow_open_files() -> None:
-  """Raises the limit of open files to what the system allows: each seed has some."""
-  _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-  resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+def check_open_files(num_seeds: int) -> None:
+  """Raises the limit of open files to what the seeds need.
+
+  Raises:
+    SetUpError: if the system does not allow it.
+  """
+  needed = num_seeds * _FILES_PER_SEED + _OTHER_FILES
+  soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+  if soft == resource.RLIM_INFINITY or needed <= soft:
+    return
+  if hard != resource.RLIM_INFINITY and needed > hard:
+    most = max(0, hard - _OTHER_FILES) // _FILES_PER_SEED
+    raise errors.SetUpError(
+      f"{num_seeds} seeds keep {needed} files open, and this process may have {hard}; "
+      f"use at most {most} seeds, or raise the limit (ulimit -Hn)."
+    )
+  resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def _make_keeper(

@@ -1,19 +1,19 @@
 """Starts Ray on this machine, or joins a cluster.
 
 A Ray that is started here listens on the loopback address and asks for a token. Ray
-makes its session folder readable and writable for everybody, so it is put into a
-temporary folder of this user's own.
+makes its folder readable and writable for everybody, so it is put into a folder that
+only this user can enter.
 """
 
 import contextlib
 import fcntl
 import importlib.util
 import os
-import pathlib
 import secrets
 import shutil
 import signal
 import socket
+import stat
 import sys
 import tempfile
 import threading
@@ -28,8 +28,7 @@ _LOCAL = {
   "RAY_enable_metrics_collection": "0",
   "RAY_worker_niceness": "0",  # Ray's own 15 yields to everything else.
 }
-_PARENT, _PREFIX = "/tmp", "explorax_ray_"  # Paths of sockets must be short.
-_LOCK = "lock"
+_PARENT = "/tmp"  # Paths of sockets must be short.
 _OBJECT_STORE_BYTES = 100 * 2**20  # For small results.
 
 
@@ -120,14 +119,7 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
     os.environ.update(_LOCAL, RAY_AUTH_TOKEN=secrets.token_hex(32))
   import ray
 
-  _remove_leftovers()
-  with (
-    tempfile.TemporaryDirectory(
-      prefix=_PREFIX, dir=_PARENT, ignore_cleanup_errors=True
-    ) as folder,
-    open(os.path.join(folder, _LOCK), "w") as lock,
-  ):
-    fcntl.flock(lock, fcntl.LOCK_EX)  # Until this process ends.
+  with _session_folder() as folder:
     try:
       try:
         with _keep_sigterm_handler():
@@ -151,12 +143,43 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
       ray.shutdown()
 
 
-def _remove_leftovers() -> None:
-  """Removes the folders of processes that were killed: nobody holds their locks."""
-  for path in pathlib.Path(_PARENT).glob(f"{_PREFIX}*/{_LOCK}"):
-    with contextlib.suppress(OSError), open(path) as lock:
-      fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-      shutil.rmtree(path.parent, ignore_errors=True)
+@contextlib.contextmanager
+def _session_folder() -> Iterator[str]:
+  """A new folder in a folder that no other user can enter, removed after the block.
+
+  Folders that killed processes have left are removed too: nobody holds their locks.
+  """
+  home = f"{_PARENT}/explorax_{os.getuid()}"
+  with contextlib.suppress(FileExistsError):
+    os.mkdir(home, 0o700)
+  found = os.lstat(home)
+  if (found.st_uid, stat.S_IFMT(found.st_mode)) != (os.getuid(), stat.S_IFDIR) or (
+    found.st_mode & 0o077
+  ):
+    raise errors.SetUpError(
+      f"{home}, where Ray keeps its files, is not a folder that only its user can "
+      "enter; remove it."
+    )
+  with contextlib.ExitStack() as held:
+    with _locked(home):  # No other process starts Ray meanwhile.
+      for name in os.listdir(home):
+        with contextlib.suppress(OSError), _locked(f"{home}/{name}", fcntl.LOCK_NB):
+          shutil.rmtree(f"{home}/{name}", ignore_errors=True)
+      folder = tempfile.mkdtemp(dir=home)
+      held.callback(shutil.rmtree, folder, ignore_errors=True)
+      held.enter_context(_locked(folder))
+    yield folder
+
+
+@contextlib.contextmanager
+def _locked(folder: str, flags: int = 0) -> Iterator[None]:
+  """Holds a folder's lock, which ends with this process at the latest."""
+  descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+  try:
+    fcntl.flock(descriptor, fcntl.LOCK_EX | flags)
+    yield
+  finally:
+    os.close(descriptor)
 
 
 @contextlib.contextmanager

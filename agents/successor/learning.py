@@ -138,5 +138,4 @@ def make_learner(
   def copy(state: LearnerState) -> LearnerState:
     return state._replace(target_psi=state.params.psi)
 
-  target_network = types.TargetNetwork(config.target_update_period, update, copy)
-  return updates.make_learner(init, params, target_network)
+  return updates.make_learner(init, update, copy, params, config.target_update_period)

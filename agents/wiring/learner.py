@@ -61,20 +61,25 @@ class Learner(acme.core.Learner):
     self._batches = batches
     self._update_priorities = update_priorities
     self._state = jax.jit(self._core.init)(key)
+    self._target, update = self._core.target, self._core.update
     # What is donated cannot be two leaves of the state at once.
-    self._target = None if donates else self._core.target
-    update = self._core.update if self._target is None else self._target.update
+    if donates or self._target is None or self._target.whole is not update:
+      self._target = None
+    else:
+      update = self._target.update
     self._update = _jitted_update(update, agent.replay.num_frames, donates)
     self._metrics: dict[str, jax.Array] = {}
     self._keys = np.zeros(0, np.uint64)  # Of the last batch.
     self.num_updates = 0
 
   def step(self) -> None:
-    """One update on the next batch; the device works on while this returns."""
+    """One update on the next batch; the device works on while this returns.
+
+    It is the last if it was not finite: `num_updates` counts it, the state does not.
+    """
     keys, sample = next(self._batches)
     self._keys = keys
-    if self._target is not None and self.num_updates % self._target.period == 0:
-      self._state = self._target.copy(self._state)
+    self._copy_if_due()
     new, output = self._update(self._state, sample)
     self._state = jax.tree.map(
       lambda n, o: o if n is None else n, new, self._state, is_leaf=lambda x: x is None
@@ -84,6 +89,10 @@ class Learner(acme.core.Learner):
     # Replay refuses a NaN; whoever runs this is told by `is_finite`.
     if self._prioritised and self.is_finite():
       self._update_priorities(keys, np.asarray(output.priorities))
+
+  def _copy_if_due(self) -> None:
+    if self._target is not None and self.num_updates % self._target.period == 0:
+      self._state = self._target.copy(self._state)
 
   def is_finite(self) -> bool:
     """Whether the last update was; waits for it."""
@@ -113,6 +122,7 @@ class Learner(acme.core.Learner):
 
   def save(self) -> types.State:
     """The learner's state on the host."""
+    self._copy_if_due()  # Learners that donate their state take it up as well.
     return jax.device_get(self._state)
 
   def shapes(self) -> types.State:

@@ -299,7 +299,8 @@ class ReverbWriter:
     self._writer.Close()
 
   def __del__(self):
-    self.close()
+    if hasattr(self, "_writer"):  # It could be made.
+      self.close()
 
 
 def _chunks(length: int, kept: int) -> pybind.ConstantChunkerOptions:

@@ -203,6 +203,7 @@ class TaskProgress:
     self._clock = clock
     self._began = clock()
     self._shares = dict.fromkeys(self._weights, 0.0)
+    self._resumed: dict[int, float] = {}  # The shares that earlier processes did.
     self._finished: set[int] = set()
 
   def finish(self, index: int) -> None:
@@ -213,22 +214,24 @@ class TaskProgress:
   def update(self, shares: Mapping[int, float]) -> None:
     """Takes in the shares done of tasks under way, and shows them if it is time to."""
     for index, share in shares.items():
+      self._resumed.setdefault(index, 0.0 if index in self._finished else share)
       self._shares[index] = 1.0 if index in self._finished else min(1.0, share)
-    self._display.update(self._fraction(), self._text)
+    self._display.update(self._fraction(self._shares), self._text)
 
   def left(self) -> float | None:
     """Seconds until all is done at the pace so far; None before a twentieth is."""
-    fraction = self._fraction()
-    if fraction < _MIN_SHARE:
+    fraction = self._fraction(self._shares)
+    here = fraction - self._fraction(self._resumed)
+    if here < _MIN_SHARE:
       return None
-    return (self._clock() - self._began) * (1 - fraction) / fraction
+    return (self._clock() - self._began) * (1 - fraction) / here
 
   def close(self) -> None:
     """Removes the bar; the next update draws it again."""
     self._display.close()
 
-  def _fraction(self) -> float:
-    done = sum(w * self._shares[index] for index, w in self._weights.items())
+  def _fraction(self, shares: Mapping[int, float]) -> float:
+    done = sum(w * shares.get(index, 0.0) for index, w in self._weights.items())
     return done / sum(self._weights.values())
 
   def _text(self) -> str:

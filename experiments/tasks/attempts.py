@@ -1,10 +1,12 @@
 """Attempts at tasks, on Ray or in this process."""
 
 import os
+import re
 import time
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, NamedTuple
 
+from explorax.experiments import errors
 from explorax.experiments.tasks import types, worker
 
 _POLL = 0.2  # Seconds between two looks at the tasks under way.
@@ -130,7 +132,16 @@ def _outcome(call: Any) -> worker.Outcome:
   except ray.exceptions.WorkerCrashedError:
     problem = "its process ended, perhaps for want of memory"
   except ray.exceptions.RayError as error:
-    problem = f"{type(error).__name__}: {str(error).strip()}"
+    # In colours, with the tracebacks of two processes; the last line says what it was.
+    details = re.sub(r"\x1b\[[\d;]*m", "", str(error)).strip()
+    last = (details or type(error).__name__).splitlines()[-1]
+    problem = last.strip().rstrip(".")
+    if "No module named 'explorax" in details:
+      raise errors.OutputError(
+        f"a machine of the cluster cannot compute tasks ({problem}); install explorax "
+        "there."
+      ) from error
+    return worker.Outcome(None, problem, details)
   return worker.Outcome(None, problem)
 
 

@@ -150,15 +150,22 @@ def locked(directory: pathlib.Path) -> Iterator[None]:
   """Keeps a second process from writing the checkpoints of the same tasks.
 
   Raises:
-    SetUpError: if another process has locked the directory.
+    SetUpError: if another process has locked the directory, or it cannot be locked.
   """
-  with open(directory / "tasks.lock", "w") as file:
+  path = directory / "tasks.lock"
+  with contextlib.ExitStack() as held:
     try:
+      file = held.enter_context(open(path, "w"))
       fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
       raise errors.SetUpError(
         f"another command computes in {directory}; wait for it, stop it, or choose "
         "another --output."
+      ) from error
+    except OSError as error:
+      raise errors.SetUpError(
+        f"{path} cannot be locked ({error.strerror}); remove it, or choose another "
+        "--output."
       ) from error
     yield
 

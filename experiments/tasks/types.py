@@ -56,8 +56,8 @@ class Tick:
   Attributes:
     folder: where the task may keep what it needs to be resumed; it need not exist. It
       survives the end of the process, and is removed when the task is done or raises an
-      error. A machine of a cluster that does not share it has one of its own. None
-      where there is no such place.
+      error. None where there is no such place, as on a machine of a cluster that does
+      not share it.
     seconds_before: to be set by a task that resumes: the seconds that it took before.
   """
 

@@ -59,13 +59,13 @@ def attempt(assignment: Assignment, report: Any) -> Outcome:
     InterruptedTaskError: if `report` raises it.
   """
   start = time.monotonic()
-  folder = assignment.folder
+  folder = assignment.folder if assignment.folder.parent.is_dir() else None
   tick = types.Tick(report, folder)
   try:
     compute_task = named.attribute(assignment.function, "function")
     results = compute_task(assignment.settings, tick)
   except (Exception, SystemExit) as error:  # A SystemExit would end the process.
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(assignment.folder, ignore_errors=True)
     problem = f"{type(error).__name__}: {str(error).rstrip('.')}{_place(error)}"
     return Outcome(None, problem, traceback.format_exc(), time.monotonic() - start)
   seconds = tick.seconds_before + time.monotonic() - start

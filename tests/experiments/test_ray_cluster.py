@@ -1,6 +1,7 @@
 """Joining a Ray cluster that cannot be used."""
 
-import fcntl
+import os
+import pathlib
 
 import pytest
 
@@ -33,11 +34,20 @@ def test_an_address_where_nothing_listens_is_refused_at_once():
 
 def test_folders_of_processes_that_were_killed_are_removed(tmp_path, monkeypatch):
   monkeypatch.setattr(ray_cluster, "_PARENT", str(tmp_path))
-  locks = [tmp_path / f"explorax_ray_{name}" / "lock" for name in ("old", "new")]
-  for lock in locks:
-    lock.parent.mkdir()
-    lock.touch()
-  with open(locks[1]) as held:
-    fcntl.flock(held, fcntl.LOCK_EX)
-    ray_cluster._remove_leftovers()
-  assert [lock.exists() for lock in locks] == [False, True]
+  with ray_cluster._session_folder() as first:
+    left = pathlib.Path(first).with_name("left")
+    left.mkdir()
+    with ray_cluster._session_folder() as second:
+      assert os.path.isdir(first) and os.path.isdir(second) and not left.exists()
+    assert os.listdir(left.parent) == [os.path.basename(first)]
+  assert not os.listdir(left.parent)
+
+
+def test_a_folder_that_others_can_enter_is_refused(tmp_path, monkeypatch):
+  monkeypatch.setattr(ray_cluster, "_PARENT", str(tmp_path))
+  (tmp_path / f"explorax_{os.getuid()}").mkdir(mode=0o755)
+  with (
+    pytest.raises(errors.SetUpError, match="only its user can enter; remove it"),
+    ray_cluster._session_folder(),
+  ):
+    pass

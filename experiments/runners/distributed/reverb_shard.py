@@ -3,7 +3,8 @@
 import contextlib
 import ipaddress
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import ray
@@ -126,12 +127,11 @@ class ReverbWriter(reverb_replay.ReverbWriter):
     # episodes, which end a chunk and send it, may be longer: ending one costs as much
     # as several rows.
     if self._writer.episode_steps >= _ROWS_OF_EPISODE:
-      with contextlib.suppress(RuntimeError):  # It was not sent at once.
-        self._writer.EndEpisode(True, 0)
+      _in_time(self._writer.EndEpisode, True, 0)
 
   def wait(self, seconds: float) -> bool:
-    _flushed(self._writer, 0, 0.0)  # Sends what fills no chunk yet.
-    return _flushed(self._writer, _MAX_PENDING, seconds)
+    _in_time(self._writer.Flush, 0, 0)  # Sends what fills no chunk yet.
+    return _in_time(self._writer.Flush, _MAX_PENDING, int(1000 * seconds))
 
 
 class ReverbLimiter:
@@ -148,7 +148,7 @@ class ReverbLimiter:
     self._writer.CreateItem(_STEPS, 1.0, [references], [False])
 
   def wait(self, seconds: float) -> bool:
-    return _flushed(self._writer, 1, seconds) or not self._may_wait()
+    return _in_time(self._writer.Flush, 1, int(1000 * seconds)) or not self._may_wait()
 
   def _may_wait(self) -> bool:
     """Whether there is a window; without one, the learner waits for actors.
@@ -167,10 +167,10 @@ class ReverbLimiter:
     return self._has_window
 
 
-def _flushed(writer: pybind.TrajectoryWriter, pending: int, seconds: float) -> bool:
-  """Whether at most so many items are on their way by then."""
+def _in_time(call: Callable[..., None], *args: Any) -> bool:
+  """Whether a call of a writer, whose last argument is milliseconds, took no longer."""
   try:
-    writer.Flush(pending, int(1000 * seconds))
+    call(*args)
   except RuntimeError as error:
     if "Timeout exceeded" not in str(error):
       raise

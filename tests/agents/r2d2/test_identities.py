@@ -1,5 +1,7 @@
 """Settings that must be one another's, and what the parts of an update do."""
 
+import dataclasses
+
 import dm_env
 import jax
 import jax.numpy as jnp
@@ -49,8 +51,14 @@ def test_the_target_policy_can_be_the_exploring_one(
     found = updates.exploration_epsilon(config, jnp.int32(num_updates))
     np.testing.assert_allclose(found, epsilon, atol=1e-6)
   sample = make_sample(0, make_agent(config))
-  early, late = (learn(config, [sample], after(n))[1] for n in (0, 60))
-  assert early.metrics["loss"] != late.metrics["loss"]
+  same = dataclasses.replace(config, target=off_policy.Retrace(epsilon=0.5))
+  for num_updates in (15, 60):
+    state, output = learn(config, [sample], after(num_updates))
+    expected, other = learn(same, [sample], after(num_updates))
+    if num_updates == 15:
+      assert_equal(expected.params, state.params)
+    else:
+      assert output.metrics["loss"] != other.metrics["loss"]
 
 
 def test_a_bonus_without_beta_is_the_base_agent(

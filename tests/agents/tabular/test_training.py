@@ -182,12 +182,13 @@ def test_more_episodes_than_a_block_holds():
   """And another seed, step size, limit or environment's parameter compiles nothing."""
 
   def train(seed, step_size, max_steps):
+    params = deep_sea.DeepSea(2).default_params()
     return training.run_seeds(
       q_learning.QLearning(16, 2),
       exploration.EpsilonGreedy(1.0),
       deep_sea.DeepSea(2),
       q_learning.Params(step_size, 1.0),
-      deep_sea.DeepSea(2).default_params(),
+      params._replace(move_cost=0.01 * step_size),
       jax.random.split(jax.random.PRNGKey(seed), 2),
       num_episodes=400,
       max_steps=max_steps,

@@ -206,8 +206,7 @@ def targeted_core() -> types.LearnerCore:
   def copy(state):
     return state._replace(target=state.w)
 
-  target = types.TargetNetwork(3, update, copy)
-  return updates.make_learner(init, lambda state: {"w": state.w}, target)
+  return updates.make_learner(init, update, copy, lambda state: {"w": state.w}, 3)
 
 
 def test_the_host_copies_the_target_network_when_the_update_does():
@@ -230,6 +229,21 @@ def test_the_host_copies_the_target_network_when_the_update_does():
     assert learner._state.target is (before.w if number % 3 == 1 else before.target)
     if number % 3:
       np.testing.assert_array_equal(learner._state.target, state.target)
+    if number % 2:
+      np.testing.assert_array_equal(learner.save().target, state.target)
+
+
+def test_an_update_that_was_replaced_is_the_one_that_runs():
+  core = targeted_core()
+  other = core._replace(update=lambda state, sample: core.update(state, sample))
+  agent = dataclasses.replace(make_agent(), learner=other)
+  batches = [batch(reward) for reward in (1.0, 2.0, 3.0)]
+  learner = learner_lib.Learner(
+    agent, iter(batches), lambda *_: None, jax.random.PRNGKey(0)
+  )
+  for _ in batches:
+    learner.step()
+  np.testing.assert_array_equal(learner._state.target, learner._state.w)
 
 
 def test_only_params_are_variables():

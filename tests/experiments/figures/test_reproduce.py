@@ -17,7 +17,8 @@ pytest.importorskip("matplotlib")
 OWN = """
 import dataclasses, time
 import numpy as np
-from explorax.experiments.figures import checks, types
+from explorax.agents import ranges
+from explorax.experiments.figures import types
 from explorax.experiments.recording import drawing
 
 computed, fails = [], set()
@@ -28,7 +29,7 @@ class Config:
   num_seeds: int = 4
 
   def __post_init__(self):
-    checks.at_least(self, sizes=2)
+    ranges.at_least(self, 2, "sizes")
 
 def tasks(config):
   return [

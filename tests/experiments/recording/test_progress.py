@@ -156,6 +156,7 @@ def test_tasks_take_as_long_as_they_weigh(clock):
   stream = io.StringIO()
   weights = dict(enumerate([10, 10, 40, 40]))
   shown = progress.TaskProgress(console.Console(stream), weights, clock)
+  shown.update(dict.fromkeys(weights, 0.0))
   clock.now += 20
   shown.update({0: 0.25, 1: 0.2})
   assert shown.left() is None  # Too little to tell.
@@ -167,3 +168,14 @@ def test_tasks_take_as_long_as_they_weigh(clock):
   assert stream.getvalue().splitlines()[-1] == " 12% | 1 of 4 tasks | 4:53 left"
   shown.update({2: 0.0})  # It is tried again.
   assert shown.left() == pytest.approx(40 * 80 / 20)
+
+
+def test_what_earlier_processes_did_says_nothing_of_the_pace(clock):
+  weights = dict.fromkeys(range(10), 1.0)
+  shown = progress.TaskProgress(console.Console(io.StringIO()), weights, clock)
+  clock.now += 5
+  shown.update(dict.fromkeys(weights, 0.9))
+  assert shown.left() is None
+  clock.now += 5
+  shown.update(dict.fromkeys(weights, 0.96))
+  assert shown.left() == pytest.approx(10 * 0.04 / 0.06)

@@ -170,7 +170,8 @@ FAULTS = (
 def survivor(tmp_path_factory):
   """(directory, stderr's lines) of a run each of whose processes was killed."""
   directory = tmp_path_factory.mktemp("survivor") / "run"
-  groups = (("actor 0", "evaluator"), ("learner", "replay 0"), ("board",))
+  # Replay dies beside a learner that lives, and the learner beside replay.
+  groups = (("evaluator", "replay 0"), ("actor 0", "learner"), ("board",))
   _in_thread(lambda: _kill_in_turn(directory, groups))
   said = io.StringIO()
   with pytest.MonkeyPatch.context() as patch:
