@@ -133,8 +133,14 @@ class Store:
     return text.partition("\n")[0].removesuffix(".")
 
   def unfinished(self, task: types.Task) -> pathlib.Path:
-    """The folder for what the task needs to be resumed."""
-    return self._file(task, ".unfinished").absolute()
+    """The folder for what the task needs to be resumed.
+
+    The folder around it is made, by which processes see that they share the directory.
+    """
+    path = self._file(task, ".unfinished").absolute()
+    with contextlib.suppress(OSError):
+      path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
   def _relative(self, task: types.Task, suffix: str) -> str:
     text = json.dumps(_plain(task.settings), sort_keys=True)
