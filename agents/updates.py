@@ -90,7 +90,7 @@ def exploration_epsilon(config: Any, num_updates: jax.Array) -> jax.Array | None
 
 def make_learner(
   init: Callable[[jax.Array], Any],
-  update: types.Update,
+  update: Callable[..., tuple[Any, types.LearnerOutput]],
   copy: Callable[[Any], Any],
   params: Callable[[Any], Any],
   period: int,
@@ -99,19 +99,23 @@ def make_learner(
 
   Args:
     init: of the core; the target network is the online one.
-    update: without the copy.
+    update: (state, sample, copied) → (state, output). It applies `copied` to the new
+      state, before an update that is not finite is dropped.
     copy: (state) → the state whose target network is the online one.
     params: of the core.
     period: learner updates between two copies.
   """
 
-  def whole(state: Any, sample: types.Sample) -> tuple[Any, types.LearnerOutput]:
-    new, output = update(state, sample)
-    # An update that was not finite leaves the state, which was copied already if due.
-    is_due = new.num_updates % period == 0
-    return keep_if(is_due, copy(new), new), output
+  def copied_if_due(new: Any) -> Any:
+    return keep_if(new.num_updates % period == 0, copy(new), new)
 
-  target = types.TargetNetwork(whole, period, update, copy)
+  def whole(state: Any, sample: types.Sample) -> tuple[Any, types.LearnerOutput]:
+    return update(state, sample, copied_if_due)
+
+  def part(state: Any, sample: types.Sample) -> tuple[Any, types.LearnerOutput]:
+    return update(state, sample, lambda new: new)
+
+  target = types.TargetNetwork(whole, period, part, copy)
   return types.LearnerCore(init, whole, params, target)
 
 

@@ -1,5 +1,6 @@
 """The learner: TD errors of all members on windows of n steps, in one program."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -155,7 +156,9 @@ def make_learner(
     return jnp.mean(weights * per_window), (priorities, metrics, bonus_state)
 
   def update(
-    state: LearnerState, sample: types.Sample
+    state: LearnerState,
+    sample: types.Sample,
+    copied: Callable[[LearnerState], LearnerState],
   ) -> tuple[LearnerState, types.LearnerOutput]:
     end = "transition" if bonus is None else bonus.end
     windows = windows_lib.make_windows(
@@ -176,7 +179,7 @@ def make_learner(
     )
     # The gradient of a squared error is finite where its square is.
     finite = jnp.isfinite(step.loss)
-    return updates.finish(finite, new, state, step.loss, priorities, metrics)
+    return updates.finish(finite, copied(new), state, step.loss, priorities, metrics)
 
   def params(state: LearnerState) -> values_lib.Weights:
     return values_lib.Weights(state.params, state.prior_params)

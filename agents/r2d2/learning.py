@@ -1,5 +1,6 @@
 """The learner: multi-step TD errors on windows, of all members in one program."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -218,7 +219,9 @@ def make_learner(
     return value, (td, r_int, bonus_state, q)
 
   def update(
-    state: LearnerState, sample: types.Sample
+    state: LearnerState,
+    sample: types.Sample,
+    copied: Callable[[LearnerState], LearnerState],
   ) -> tuple[LearnerState, types.LearnerOutput]:
     end = "transition" if bonus is None else bonus.end
     batch = sequences.make_sequences(sample, config.burn_in, size, end)
@@ -264,7 +267,7 @@ def make_learner(
       "r_int": updates.masked_mean(r_int, batch.trained),
       **bonus_metrics,
     }
-    return updates.finish(finite, new, state, step.loss, priorities, metrics)
+    return updates.finish(finite, copied(new), state, step.loss, priorities, metrics)
 
   def params(state: LearnerState) -> Weights:
     trained = () if training is None else training.weights(state.bonus_state)

@@ -1,5 +1,6 @@
 """The learner: successor features by TD, and the posterior of the reward's weights."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -110,7 +111,9 @@ def make_learner(
     return jnp.mean(per_transition), (phi_tm1, td_q, psi_tm1 @ mean)
 
   def update(
-    state: LearnerState, sample: types.Sample
+    state: LearnerState,
+    sample: types.Sample,
+    copied: Callable[[LearnerState], LearnerState],
   ) -> tuple[LearnerState, types.LearnerOutput]:
     batch = windows_lib.make_windows(sample, config.discount, ensemble_size=1)
     step = updates.step(optimizer, loss, state.params, state.opt_state, state, batch)
@@ -130,7 +133,7 @@ def make_learner(
     finite = jnp.isfinite(step.loss) & jnp.all(jnp.isfinite(posterior.mean))
     sizes = jnp.abs(td_q)
     metrics = {"td_error": jnp.mean(sizes), "q": jnp.mean(q_tm1)}
-    return updates.finish(finite, new, state, step.loss, sizes, metrics)
+    return updates.finish(finite, copied(new), state, step.loss, sizes, metrics)
 
   def params(state: LearnerState) -> Weights:
     return Weights(state.params.psi, state.posterior)

@@ -28,7 +28,7 @@ def adding_core() -> types.LearnerCore:
   def init(key):
     return State(jax.random.normal(key, (1000,)), jnp.int32(0))
 
-  def update(state, sample):
+  def update(state, sample, copied):
     total = jnp.sum(sample.rows["reward"])
     finite = jnp.isfinite(total)
     new = State(state.w + total, state.num_updates + 1)
@@ -132,7 +132,7 @@ def test_learns_from_observations_that_are_joined_of_frames():
   sample = types.Sample(rows, {}, np.ones(1, np.float32), np.int32(1))
   agent = make_agent(num_frames=3)
 
-  def update(state, sample):
+  def update(state, sample, copied):
     seen = sample.rows["observation"]
     metrics = {"loss": jnp.float32(0), "finite": jnp.float32(1)}
     joined = {f"row {i}": seen[0, i, 0, 0] for i in range(seen.shape[1])}
@@ -197,11 +197,13 @@ def targeted_core() -> types.LearnerCore:
     w = jax.random.normal(key, (5,))
     return Targeted(w, w, w + 1, jnp.int32(0))
 
-  def update(state, sample):
+  def update(state, sample, copied):
     total = jnp.sum(sample.rows["reward"] + jnp.mean(state.target))
     finite = jnp.isfinite(total)
     new = state._replace(w=state.w + total, num_updates=state.num_updates + 1)
-    return updates.finish(finite, new, state, total, sample.rows["reward"][:, 0], {})
+    return updates.finish(
+      finite, copied(new), state, total, sample.rows["reward"][:, 0], {}
+    )
 
   def copy(state):
     return state._replace(target=state.w)
