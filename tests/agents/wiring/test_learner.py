@@ -28,7 +28,7 @@ def adding_core() -> types.LearnerCore:
   def init(key):
     return State(jax.random.normal(key, (1000,)), jnp.int32(0))
 
-  def update(state, sample, copied):
+  def update(state, sample):
     total = jnp.sum(sample.rows["reward"])
     finite = jnp.isfinite(total)
     new = State(state.w + total, state.num_updates + 1)
