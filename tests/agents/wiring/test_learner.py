@@ -132,7 +132,7 @@ def test_learns_from_observations_that_are_joined_of_frames():
   sample = types.Sample(rows, {}, np.ones(1, np.float32), np.int32(1))
   agent = make_agent(num_frames=3)
 
-  def update(state, sample, copied):
+  def update(state, sample):
     seen = sample.rows["observation"]
     metrics = {"loss": jnp.float32(0), "finite": jnp.float32(1)}
     joined = {f"row {i}": seen[0, i, 0, 0] for i in range(seen.shape[1])}
