@@ -41,13 +41,14 @@ def test_shards_take_turns_and_one_that_died_is_passed_over():
   clients = [_Client(number) for number in range(3)]
   batches = replay.ShardedBatches(clients)
   drawn = []
-  for step in range(12):
+  for step in range(18):
     if step == 6:
       clients[1].died = True
     keys, _ = next(batches)
     batches.update_priorities(keys, np.array([float(step)]))
     drawn.append(int(keys[0]))
-  assert drawn[:6] == [0, 1, 2, 0, 1, 2] and set(drawn[9:]) == {0, 2}
+  # One batch of the shard that died was in its queue, and one may have waited for it.
+  assert drawn[:6] == [0, 1, 2, 0, 1, 2] and set(drawn[12:]) == {0, 2}
   assert clients[2].updates[0] == ([2], [2.0])
   clients[1].died = False  # Ray has started another.
   until = time.monotonic() + 20
