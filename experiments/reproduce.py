@@ -38,7 +38,8 @@ Examples
 """
 
 _OUTRO = f"""\
-OUTPUT/figures.md shows all figures, with what they claim and what was measured.
+OUTPUT/figures.md shows all figures, with what they claim and what was measured, and
+all claims in one table.
 Raw results are kept in OUTPUT/raw: a second call only draws, and one that was stopped
 resumes.
 {tasks_flags.EXIT_CODES}"""
@@ -85,6 +86,12 @@ _FLAGS = {
   ),
   "To look around": (
     flag_table.Flag("list", "", False, "Shows the figures and exits."),
+    flag_table.Flag(
+      "page",
+      "",
+      False,
+      "Writes OUTPUT/figures.md again, of the figures there, and exits.",
+    ),
     command.HELP,
     command.DEBUG,
   ),
@@ -104,6 +111,9 @@ def _reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
 
   if given["list"]:
     return command.show(registry.listing())
+  if given["page"]:
+    report.write_page(output.RunDirectory.create(given["output"]))
+    return 0
   report.check_matplotlib()
   figures = registry.choose(given["figure"])
   seeds = [] if given["seeds"] is None else [f"num_seeds={given['seeds']}"]

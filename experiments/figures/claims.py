@@ -1,6 +1,11 @@
-"""The test that most claims come down to: one group of seeds against another."""
+"""The test that most claims come down to: one group of seeds against another.
 
-from collections.abc import Callable, Sequence
+A claim holds where the 95 % interval of a difference lies on its side, and does not
+hold where the interval lies on the other side. It cannot be told where the interval
+contains no difference: the seeds are too few, or the problem does not separate the two.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -18,7 +23,7 @@ def compare(
   spec: str = "+.3g",
   statistic: Callable[[np.ndarray], np.ndarray] = statistics.mean_over_seeds,
 ) -> types.Finding:
-  """Whether `a` `[S]` is greater on average than `b` `[S']`, beyond doubt.
+  """Whether `a` `[S]` is greater on average than `b` `[S']`.
 
   Args:
     claim: what should be so.
@@ -32,7 +37,8 @@ def compare(
   """
   gap = statistics.difference(a, b, statistic)
   words = measured.format(a=np.mean(a), b=np.mean(b), gap=gap.words(spec))
-  return types.Finding(claim, words, gap.is_below() if less else gap.is_above())
+  held = gap.is_below() if less else gap.is_above()
+  return types.Finding(claim, words, held, min(len(a), len(b)))
 
 
 def compare_means(claim: str, a: np.ndarray, b: np.ndarray, what: str) -> types.Finding:
@@ -46,4 +52,14 @@ def all_of(
 ) -> types.Finding:
   """Whether all of the parts hold, with what was measured of each."""
   words = separator.join(part.measured for part in parts)
-  return types.Finding(claim, words, all(part.held for part in parts))
+  seeds = [part.num_seeds for part in parts if part.num_seeds is not None]
+  held = all_hold(part.held for part in parts)
+  return types.Finding(claim, words, held, min(seeds, default=None))
+
+
+def all_hold(parts: Iterable[bool | None]) -> bool | None:
+  """False if one of them does not hold; None if one of the others cannot be told."""
+  held = list(parts)
+  if False in held:
+    return False
+  return None if None in held else True

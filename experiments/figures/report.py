@@ -2,13 +2,14 @@
 
     ez_fig3.png   the drawing, with the claim and what was found below it
     ez_fig3.json  the findings, and everything needed to repeat them
-    figures.md    all figures of the directory, each with its findings
+    figures.md    all claims in one table, and all figures, each with its findings
     raw/          the results of its tasks (`tasks/store.py`)
 
 The names of a smoke version end in `_quick`, those of one with other settings than the
 figure's own in a digest of them.
 """
 
+import collections
 import dataclasses
 import datetime
 import hashlib
@@ -31,6 +32,18 @@ from explorax.experiments.tasks import store as store_lib
 
 _LEAST_SEEDS = 3  # Fewer tell nothing about other seeds.
 _PAGE = "figures.md"
+_INTRODUCTION = """\
+# Figures
+
+Each was made by the command below it. Bands are 95 % bootstrap intervals over seeds;
+times are those of all processes added up.
+
+## All claims
+
+A comparison of two groups of seeds *held* if the 95 % interval of their difference lies
+on the claim's side, and *did not hold* if it lies on the other side. It *cannot be
+told* if the interval contains no difference (the seeds are too few, or the problem does
+not separate the two), with fewer than three seeds, and of smoke versions."""
 
 
 def check_matplotlib() -> None:
@@ -78,9 +91,13 @@ class Draft:
     table = self._compute(pool, directory, console)
     if table is None:
       return False
-    findings = list(self.figure.judge(self.config, table))
+    seeds = self.config.num_seeds
+    findings = [
+      found._replace(num_seeds=found.num_seeds or seeds)
+      for found in self.figure.judge(self.config, table)
+    ]
     least = min(_LEAST_SEEDS, self.figure.config.num_seeds)
-    if self.quick or self.config.num_seeds < least:
+    if self.quick or seeds < least:
       findings = [found._replace(held=None) for found in findings]
     self._draw(table, findings, directory)
     rows = [("", "claim", "measured")]
@@ -158,8 +175,7 @@ class Draft:
         "versions": versions.collect(),
       },
     )
-    text = _page(directory.path)
-    directory.write(_PAGE, lambda file: file.write(text.encode()))
+    write_page(directory)
 
   def _file_name(self) -> str:
     """Of the figure's files, without their endings."""
@@ -179,26 +195,58 @@ def _machine() -> str:
   return f"{platform.machine()}, {os.cpu_count()} cores"
 
 
-def _page(directory: pathlib.Path) -> str:
+def write_page(directory: output.RunDirectory) -> None:
+  """Writes the page of all figures that are drawn in the directory.
+
+  Raises:
+    OutputError: if it cannot be written.
+  """
+  text = page(directory.path)
+  directory.write(_PAGE, lambda file: file.write(text.encode()))
+
+
+def page(directory: pathlib.Path) -> str:
   """All figures that are drawn in the directory, those of earlier calls too.
 
   What cannot be read is named there: it must not stop what can.
   """
-  parts = [
-    "# Figures\n\nEach was made by the command below it. Bands are 95 % bootstrap "
-    "intervals over seeds; times are those of all processes added up."
-  ]
+  claims: list[tuple[str, ...]] = []
+  sections = []
   for figure in registry.FIGURES.values():
     name = figure.file_name
     own = [directory / f"{name}.json", directory / f"{name}_quick.json"]
     for path in [*own, *sorted(directory.glob(f"{name}-*.json"))]:
       try:
-        parts.append(_section(path.stem, json.loads(path.read_text(encoding="utf-8"))))
+        record = json.loads(path.read_text(encoding="utf-8"))
+        section, rows = _section(path.stem, record), _claims(path.stem, record)
       except FileNotFoundError:
         continue
       except (OSError, ValueError, KeyError, TypeError):
-        parts.append(f"## {path.name}\n\nThis file cannot be read.")
-  return "\n\n".join(parts) + "\n"
+        section, rows = f"## {path.name}\n\nThis file cannot be read.", []
+      sections.append(section)
+      claims += rows
+  counts = collections.Counter(verdict for _, _, verdict, _ in claims)
+  total = ", ".join(
+    f"{counts[verdict]} {verdict}" for verdict in types.VERDICTS.values()
+  )
+  return (
+    "\n\n".join([_INTRODUCTION, f"{total}.", _claims_table(claims), *sections]) + "\n"
+  )
+
+
+def _claims(name: str, record: Mapping[str, Any]) -> list[tuple[str, ...]]:
+  """Of each claim of a figure: figure, claim, verdict and seeds."""
+  figure = f"[{record['figure']}]({name}.png)"
+  seeds = record["config"]["num_seeds"]
+  return [
+    (figure, found["claim"], found["verdict"], str(found.get("num_seeds", seeds)))
+    for found in record["findings"]
+  ]
+
+
+def _claims_table(claims: Sequence[tuple[str, ...]]) -> str:
+  rows = [("figure", "claim", "", "seeds"), ("---",) * 4, *claims]
+  return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows)
 
 
 def _section(name: str, record: Mapping[str, Any]) -> str:

@@ -80,24 +80,28 @@ class Table(tuple[Done, ...]):
     return np.stack([x.reshape(len(x), -1).mean(axis=1) for x in groups], axis=1)
 
 
+VERDICTS = {True: "held", False: "did not hold", None: "cannot be told"}
+
+
 class Finding(NamedTuple):
   """A claim, tested on what was measured.
 
   Attributes:
     claim: what should be so, in a few words.
     measured: the numbers, in a few words.
-    held: whether it was so; None where this scale cannot tell.
+    held: whether it was so; None where this cannot be told: an interval that contains
+      no difference, too few seeds, or a scale that does not show it.
+    num_seeds: behind the numbers; None for the figure's own.
   """
 
   claim: str
   measured: str
   held: bool | None
+  num_seeds: int | None = None
 
   @property
   def verdict(self) -> str:
-    if self.held is None:
-      return "cannot be told"
-    return "held" if self.held else "did not hold"
+    return VERDICTS[self.held]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -35,13 +35,16 @@ class Interval(NamedTuple):
     own = spec.removeprefix("+")
     return f"{self.value:{spec}} [{self.low:{own}}, {self.high:{own}}]"
 
-  def is_above(self, bound: float = 0.0) -> bool:
-    """Whether an interval of scalars lies above the bound."""
-    return bool(self.low > bound)
+  def is_above(self, bound: float = 0.0) -> bool | None:
+    """Whether an interval of scalars lies above the bound; None if it contains it."""
+    if self.low > bound:
+      return True
+    return False if self.high < bound else None
 
-  def is_below(self, bound: float = 0.0) -> bool:
-    """Whether an interval of scalars lies below the bound."""
-    return bool(self.high < bound)
+  def is_below(self, bound: float = 0.0) -> bool | None:
+    """Whether an interval of scalars lies below the bound; None if it contains it."""
+    above = self.is_above(bound)
+    return None if above is None else not above
 
 
 def mean_over_seeds(x: np.ndarray) -> np.ndarray:

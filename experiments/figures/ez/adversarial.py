@@ -68,7 +68,7 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
     types.Finding(
       "adversarial: εz-greedy is first in no more than half of the pairs",
       adversarial_words,
-      adversarial and not adversarial.is_above(0.5),
+      adversarial and adversarial.is_below(0.5),
     ),
     types.Finding(
       "εz-greedy needs more episodes in the adversarial one",

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from explorax.agents import ranges
-from explorax.experiments.figures import types
+from explorax.experiments.figures import claims, types
 from explorax.experiments.figures.ez import comparisons, domains, runs, worlds
 from explorax.experiments.recording import statistics
 
@@ -65,13 +65,13 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
         f"{label} {each.words('+.3g')} per unit of density"
         for label, each in slopes.items()
       ),
-      all(each.is_below() for each in slopes.values()),
+      claims.all_hold(each.is_below() for each in slopes.values()),
     ),
     types.Finding(
       "εz-greedy degrades gracefully: nowhere does it earn less than ε-greedy",
       f"difference {gap.at(worst).words('+.3g')} where it does worst, at a density of "
       f"{densities[worst]:g}",
-      not gap.at(worst).is_below(),
+      claims.all_hold(gap.at(i).is_above() for i in range(len(densities))),
     ),
   ]
 

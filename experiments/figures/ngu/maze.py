@@ -166,7 +166,7 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
     types.Finding(
       "with learned states, nearly any maze is explored (at least 0.8 of it)",
       f"share of positions {interval.words()}",
-      bool(interval.value >= 0.8),
+      interval.is_above(0.8),
     ),
   ]
 

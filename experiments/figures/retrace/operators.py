@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from explorax.agents import ranges
-from explorax.experiments.figures import panels, types
+from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.figures.retrace import measurements
 from explorax.experiments.recording import drawing, statistics
 
@@ -245,7 +245,7 @@ def _efficient(config: Config, results: types.Results) -> types.Finding:
     "Retrace contracts more than tree-backup near on-policy (λ = 1)",
     f"factors less tree-backup's: {difference.at(0).words('.3f')} at ‖π − μ‖₁ = 0, "
     f"{difference.at(1).words('.3f')} at {near:.2g}",
-    bool(np.all(difference.high < 0)),
+    claims.all_hold(difference.at(i).is_below() for i in range(2)),
   )
 
 
@@ -281,7 +281,7 @@ def _variance(config: Config, results: types.Results) -> types.Finding:
     f"at {config.lengths[-1]} transitions, exactly computed, "
     f"{ratios[closest].map(np.exp).words()} times the standard deviation of the next, "
     f"{_LABELS[closest]}",
-    all(ratio.is_above() for ratio in ratios.values()),
+    claims.all_hold(ratio.is_above() for ratio in ratios.values()),
   )
 
 

@@ -26,9 +26,11 @@ def ending_at(**last):
 
 def test_claims_hold_where_the_paper_is_right_and_not_elsewhere(verdicts):
   right = ending_at(learned=0.9, random=0.6, rnd=0.6)
-  wrong = ending_at(learned=0.5, random=0.6, rnd=0.5)
+  wrong = ending_at(learned=0.5, random=0.6, rnd=0.7)
+  alike = ending_at(learned=0.79, random=0.79, rnd=0.79)
   assert verdicts("ngu/fig2", right) == [True] * 3
   assert verdicts("ngu/fig2", wrong) == [False] * 3
+  assert verdicts("ngu/fig2", alike) == [None] * 3
 
 
 def test_draws_a_curve_for_each_agent(make_up):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments import reproduce
-from explorax.experiments.figures import registry, types
+from explorax.experiments.figures import registry, report, types
 
 pytest.importorskip("matplotlib")
 
@@ -105,6 +106,8 @@ def test_a_second_call_only_draws(call, own, out):
   assert "held" in text and "it grows" in text
   page = (out / "figures.md").read_text()
   assert "![Sizes](own_fig1.png)" in page and "| held | it grows |" in page
+  assert "\n1 held, 0 did not hold, 0 cannot be told.\n" in page
+  assert "| [own/fig1](own_fig1.png) | it grows | held | 4 |" in page
   first = json.loads((out / "own_fig1.json").read_text())
   assert first["findings"][0]["verdict"] == "held"
   assert first["config"]["num_seeds"] == 4
@@ -157,6 +160,7 @@ def test_few_seeds_tell_nothing_and_replace_nothing(call, out, flags, others):
   assert len(list(out.glob(others))) == 1
   page = (out / "figures.md").read_text()
   assert "| held |" in page and "| cannot be told |" in page
+  assert "\n1 held, 0 did not hold, 1 cannot be told.\n" in page
 
 
 @pytest.mark.parametrize(
@@ -193,6 +197,21 @@ def test_what_cannot_be_read_stops_no_other_figure(call, out):
   assert call()[0] == 0
   page = (out / "figures.md").read_text()
   assert page.count("This file cannot be read.") == 2 and "![Sizes]" in page
+
+
+def test_the_page_is_written_again_from_the_files_of_figures(call, out):
+  call()
+  page = (out / "figures.md").read_text()
+  (out / "figures.md").unlink()
+  assert call("--page")[0] == 0
+  assert (out / "figures.md").read_text() == page
+
+
+def test_the_page_in_the_documentation_is_that_of_its_files():
+  directory = pathlib.Path(__file__).parents[3] / "docs" / "figures"
+  assert report.page(directory) == (directory / "figures.md").read_text()
+  for path in directory.glob("*.json"):  # And each figure has its drawing.
+    assert path.with_suffix(".png").exists()
 
 
 def test_all_figures_are_listed_and_found_by_their_paper(capsys):

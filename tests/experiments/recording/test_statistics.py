@@ -75,7 +75,10 @@ def test_refuses_what_are_no_seeds_of_points(shape):
 def test_an_interval_of_scalars():
   interval = statistics.mean([0.0, 1.0] * 50)
   assert interval.value == 0.5 and 0.35 < interval.low < 0.45 < 0.55 < interval.high
-  assert interval.is_above() and interval.is_below(1.0) and not interval.is_above(0.45)
+  assert [interval.is_above(x) for x in (0.0, 0.45, 1.0)] == [True, None, False]
+  assert [interval.is_below(x) for x in (0.0, 0.45, 1.0)] == [False, None, True]
+  same = statistics.mean([1.0, 1.0])  # No width, and no difference from 1.
+  assert same.is_above(1.0) is None and same.is_below(1.0) is None
   fixed = statistics.Interval(np.float64(0.5), np.float64(0.25), np.float64(1.0))
   assert fixed.words("+.2f") == "+0.50 [0.25, 1.00]"
   assert fixed.map(np.log2) == (-1.0, -2.0, 0.0)
