@@ -91,11 +91,15 @@ class StandardEnvironment(dm_env.Environment):
   def step(self, action: Any) -> dm_env.TimeStep:
     if self._reset_next_step:
       return self.reset()
-    step_type, reward, discount, observation = self._environment.step(
-      self._action_type(action)
-    )
+    timestep = self._environment.step(self._action_type(action))
     self._step += 1
     self._total_steps += 1
+    if not isinstance(timestep, dm_env.TimeStep):
+      raise TypeError(
+        f"the environment returned {timestep!r:.60} at {self._place()}; it must be a "
+        "dm_env.TimeStep."
+      )
+    step_type, reward, discount, observation = timestep
     if step_type == dm_env.StepType.FIRST:
       raise ValueError(
         f"the environment began an episode at {self._place()}, before the last one "

@@ -564,5 +564,6 @@ Examples
 
 OUTRO = """\
 Ctrl-C ends a run cleanly, with a checkpoint: the same command again resumes it.
-Exit codes: 0 finished, 1 failed on the way, 2 could not start, 130 Ctrl-C, 143 SIGTERM.
+Exit codes: 0 finished, 1 failed on the way, 2 could not start, 130 Ctrl-C, 143 SIGTERM,
+129 SIGHUP.
 """

@@ -50,7 +50,7 @@ def _export(given: dict[str, Any], argv: list[str]) -> int:
 
   if not (run / "config.json").exists():
     raise errors.SetUpError(f"{run} holds no run: it has no config.json.")
-  record = output.RunDirectory(run, []).read_settings()
+  record = output.RunDirectory(run).read_settings()
   final = run / recorder.WEIGHTS
   if (run / "summary.json").exists() and final.exists():
     where, arrays = final, weights.load_arrays(final)

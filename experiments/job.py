@@ -69,7 +69,9 @@ def set_up(config: config_lib.RunConfig, argv: list[str]) -> Job:
     ray_cluster.check_installed()
   if config.num_seeds > 1:
     check_open_files(config.num_seeds)
-  directory = output.RunDirectory.create(config.output, may_hold_run=config.resume)
+  directory = output.RunDirectory.create(
+    config.output, may_hold_run=config.resume, is_locked=True
+  )
   try:
     environment: environments.StandardEnvironment | environments.BatchedEnvironment
     if config.is_batched:

@@ -10,6 +10,7 @@
     videos/                evaluation episodes as GIFs, with --video
     r_int.png              the intrinsic reward along those, where there is one
     summary.json           what came of it
+    error.txt              the traceback of what stopped it, where something did
     non_finite.json        of the update that stopped it, where one was not finite
     processes.json         role → pid, of the distributed runner
     bsuite/                bsuite's own CSV, for bsuite's notebooks
@@ -21,17 +22,18 @@ written, and nothing else.
 
 import contextlib
 import errno
+import fcntl
 import json
 import math
 import os
 import pathlib
 import tempfile
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from explorax.experiments import errors
 
-_SETTINGS = "config.json"
+_SETTINGS, _LOCK = "config.json", ".lock"
 _OF_A_RUN = (_SETTINGS, "metrics.csv", "summary.json", "checkpoints", "bsuite")
 
 
@@ -43,46 +45,65 @@ class RunDirectory:
     holds_run: whether there was a run in it, which may be resumed.
   """
 
-  def __init__(
-    self, path: pathlib.Path, created: list[pathlib.Path], holds_run: bool = False
-  ):
+  def __init__(self, path: pathlib.Path):
     self.path = path
-    self.holds_run = holds_run
-    self._created = created
+    self.holds_run = False
+    self._created: list[pathlib.Path] = []
+    self._lock: TextIO | None = None
 
   @classmethod
   def create(
-    cls, path: str | os.PathLike[str], *, may_hold_run: bool = False
+    cls,
+    path: str | os.PathLike[str],
+    *,
+    may_hold_run: bool = False,
+    is_locked: bool = False,
   ) -> "RunDirectory":
     """Makes the directory, and its parents, ready for a run.
 
     Args:
       path: of the directory.
       may_hold_run: whether it may hold a run that has told its settings.
+      is_locked: whether to lock out others that lock it, until `unlock` or the end of
+        this process.
 
     Raises:
-      OutputError: if it already holds a run, if a file is in its way, or if it
-        cannot be created or written to.
+      OutputError: if it already holds a run, if a file is in its way, if it cannot be
+        created or written to, or if another process has locked it.
     """
     path = pathlib.Path(path).expanduser()
+    directory = cls(path)
     try:
-      holds_run = may_hold_run and (path / _SETTINGS).exists()
-      missing = _missing(path, holds_run)
+      directory._created = _missing(path)
       path.mkdir(parents=True, exist_ok=True)
+      if is_locked:
+        directory._lock = _lock(path)
+      directory.holds_run = may_hold_run and (path / _SETTINGS).exists()
+      if not directory.holds_run:
+        _refuse_run(path)
       with tempfile.TemporaryFile(dir=path):
         pass
-    except OSError as error:
+    except (OSError, errors.OutputError) as error:
+      directory.unlock()
+      _remove_empty(directory._created)
+      if isinstance(error, errors.OutputError):
+        raise
       raise errors.OutputError(
         f"--output={path} cannot be written to ({error.strerror}); choose another "
         "--output or change its permissions."
       ) from error
-    return cls(path, missing, holds_run)
+    return directory
+
+  def unlock(self) -> None:
+    """Others may use the directory."""
+    if self._lock is not None and not self._lock.closed:
+      (self.path / _LOCK).unlink(missing_ok=True)
+      self._lock.close()
 
   def discard(self) -> None:
     """Removes what `create` made, as far as it is empty: the run never started."""
-    for path in (self.path / "bsuite", *self._created):
-      with contextlib.suppress(OSError):
-        path.rmdir()
+    self.unlock()
+    _remove_empty([self.path / "bsuite", *self._created])
 
   def write_json(self, name: str, content: Mapping[str, Any]) -> None:
     """Writes a JSON file; floats that JSON lacks (NaN, infinities) become null."""
@@ -141,7 +162,7 @@ class RunDirectory:
     )
 
 
-def _missing(path: pathlib.Path, holds_run: bool) -> list[pathlib.Path]:
+def _missing(path: pathlib.Path) -> list[pathlib.Path]:
   """Those of `path` and its parents that do not exist; refuses what is in the way."""
   for ancestor in (path, *path.parents):
     if ancestor.exists() and not ancestor.is_dir():
@@ -149,13 +170,44 @@ def _missing(path: pathlib.Path, holds_run: bool) -> list[pathlib.Path]:
         f"--output={path} cannot be a directory, because {ancestor} is a file; "
         "choose another --output."
       )
+  return [ancestor for ancestor in (path, *path.parents) if not ancestor.exists()]
+
+
+def _remove_empty(paths: list[pathlib.Path]) -> None:
+  for path in paths:
+    with contextlib.suppress(OSError):
+      path.rmdir()
+
+
+def _refuse_run(path: pathlib.Path) -> None:
   held = [name for name in _OF_A_RUN if (path / name).exists()]
-  if held and not holds_run:
+  if held:
     raise errors.OutputError(
       f"--output={path} already holds a run ({held[0]}); choose another --output, "
       "or delete that directory if the run is not needed."
     )
-  return [ancestor for ancestor in (path, *path.parents) if not ancestor.exists()]
+
+
+def _lock(path: pathlib.Path) -> TextIO:
+  """Locks a directory for as long as the file that it returns is open."""
+  file = open(path / _LOCK, "a+")  # noqa: SIM115 (open as long as the run lasts)
+  try:
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if not os.fstat(file.fileno()).st_nlink:  # Its owner has just removed it.
+      file.close()
+      return _lock(path)
+  except BlockingIOError as error:
+    file.seek(0)
+    pid = file.read().strip()
+    file.close()
+    raise errors.OutputError(
+      f"--output={path} is in use by another process ({pid}); wait for it, stop it, or "
+      "choose another --output."
+    ) from error
+  file.truncate(0)
+  file.write(str(os.getpid()))
+  file.flush()
+  return file
 
 
 class GrowingFile:

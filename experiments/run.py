@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
   """Does what the command line asks and returns the process's exit code.
 
-  0: done; 1: the run failed on the way; 2: it could not start; 130 or 143: it was
-  stopped by Ctrl-C or SIGTERM.
+  0: done; 1: the run failed on the way; 2: it could not start; 130, 143 or 129: it was
+  stopped by Ctrl-C, SIGTERM or SIGHUP.
 
   Args:
     argv: the command line without the program's name; the process's own by default.
@@ -43,6 +43,7 @@ def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
     return command.show(_listing(agents=given["list_agents"]))
   job = job_lib.set_up(config_lib.from_flags(given), argv)
   if job.checkpoints is None:
+    job.directory.unlock()
     print(f"The run in {job.directory.path} is finished: there is nothing to do.")
     return 0
   return functools.partial(_supervise, job)
@@ -52,6 +53,7 @@ def _supervise(job: job_lib.Job) -> int:
   from explorax.experiments import supervision
 
   with contextlib.ExitStack() as stack:
+    stack.callback(job.directory.unlock)
     for environment in (job.environment, job.evaluation_environment):
       if environment is not None:
         stack.callback(_close, environment)

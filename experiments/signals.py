@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a wish to stop, which a run grants between two steps."""
+"""SIGINT, SIGTERM and SIGHUP as a wish to stop, granted between two steps."""
 
 import contextlib
 import signal
@@ -11,6 +11,7 @@ from typing import Any
 _ORDINARY: dict[signal.Signals, Any] = {
   signal.SIGINT: signal.default_int_handler,
   signal.SIGTERM: signal.SIG_DFL,
+  signal.SIGHUP: signal.SIG_DFL,
 }
 
 
@@ -25,7 +26,7 @@ class StopRequest:
 
   @property
   def exit_code(self) -> int:
-    """130 for SIGINT, 143 for SIGTERM, as shells report them; 0 for none."""
+    """128 and the signal's number, as shells report it; 0 for none."""
     return 0 if self.signal is None else 128 + self.signal
 
 
@@ -33,10 +34,11 @@ class StopRequest:
 def stop_on_signals(
   announce: Callable[[signal.Signals], None],
 ) -> Iterator[StopRequest]:
-  """Turns the first SIGINT or SIGTERM into a `StopRequest`.
+  """Turns the first SIGINT, SIGTERM or SIGHUP into a `StopRequest`.
 
-  A second signal has its ordinary effect, for those who cannot wait. Outside the
-  main thread, where Python handles no signals, the request is never made.
+  A second signal has its ordinary effect, for those who cannot wait. A SIGHUP that is
+  ignored (`nohup`) stays so. Outside the main thread, where Python handles no signals,
+  the request is never made.
 
   Args:
     announce: called with the signal, from its handler.
@@ -60,7 +62,7 @@ def stop_on_interrupt() -> Iterator[StopRequest]:
 
 @contextlib.contextmanager
 def deferred() -> Iterator[None]:
-  """Has SIGINT and SIGTERM handled at the block's end, if Python handles them.
+  """Has these signals handled at the block's end, if Python handles them.
 
   For what must be done as a whole: a KeyboardInterrupt between a call that consumes
   its argument and the assignment of its result would lose both. If the block raises,
@@ -99,15 +101,17 @@ def _stop_on(
     yield request
     return
   before = {number: signal.getsignal(number) for number in numbers}
+  if before.get(signal.SIGHUP) is signal.SIG_IGN:
+    del before[signal.SIGHUP]
 
   def handle(number: int, frame: FrameType | None) -> None:
     del frame
     request.signal = signal.Signals(number)
-    for each in numbers:
+    for each in before:
       signal.signal(each, _ORDINARY[each])
     announce(request.signal)
 
-  for number in numbers:
+  for number in before:
     signal.signal(number, handle)
   try:
     yield request

@@ -17,7 +17,7 @@ from explorax.experiments.recording import video
 from explorax.experiments.runners import core
 from explorax.experiments.runners import errors as runner_errors
 
-NON_FINITE = "non_finite.json"
+NON_FINITE, ERROR = "non_finite.json", "error.txt"
 
 
 def run(job: job_lib.Job) -> int:
@@ -38,6 +38,7 @@ def run(job: job_lib.Job) -> int:
     resumed=checkpoints.found.record["companion"] if checkpoints.found else None,
   )
   checkpoints.companion, checkpoints.tell = recorder.save, console.line
+  (job.directory.path / ERROR).unlink(missing_ok=True)  # Of the run before it resumed.
   return _supervise(job, console, recorder, _hooks(job, recorder, film))
 
 
@@ -131,21 +132,18 @@ def _supervise(
     if recorder.problem is None:
       status, exit_code = "finished", 0
       if any(result.interrupted for result in results.values()):
-        status, exit_code = "interrupted", stop.exit_code
-  except runner_errors.StoppedError as error:
-    if config.debug:
-      traceback.print_exception(error)
-    weights = dict(zip(config.seeds, error.weights, strict=True))
-    problems.extend(_problems(job, error))
-  except errors.SetUpError as error:  # Of what is started only when a run begins.
-    problems.append(error)
+        status, exit_code = "interrupted", stop.exit_code or 130
   except KeyboardInterrupt:  # The second one, at any moment.
     status, exit_code = "interrupted", 130
-  finally:
-    # Also when a traceback is on its way: what was recorded belongs to the user.
-    seconds = job.checkpoints.seconds if job.checkpoints else 0.0
-    table, unwritten = recorder.finish(status, results, weights, seconds)
-    problems.extend(unwritten)
+  except BaseException as error:
+    if isinstance(
+      error, runner_errors.StoppedError
+    ):  # Without weights if they are lost.
+      weights = dict(zip(config.seeds, error.weights, strict=False))
+    problems.extend(_problems(job, error))
+  seconds = job.checkpoints.seconds if job.checkpoints else 0.0
+  table, unwritten = recorder.finish(status, results, weights, seconds)
+  problems.extend(unwritten)
   console.line("\n" + table)
   _announce_files(job, console, failed=bool(problems))
   for problem in problems:
@@ -153,18 +151,28 @@ def _supervise(
   return 1 if problems else exit_code
 
 
-def _problems(
-  job: job_lib.Job, error: runner_errors.StoppedError
-) -> list[Exception | str]:
-  """What to say of an error that stopped the run; writes the record of its update."""
-  if error.record is None:
+def _problems(job: job_lib.Job, error: BaseException) -> list[Exception | str]:
+  """What to say of the exception that ended the run; writes what is known of it."""
+  if job.config.debug:
+    traceback.print_exception(error)
+  if isinstance(error, errors.SetUpError):  # Of what is started only when a run begins.
     return [error]
+  is_known = isinstance(error, errors.OutputError | runner_errors.StoppedError)
+  text = str(error) if is_known else runner_errors.describe(error)
+  lines = "".join(traceback.format_exception(error)).encode()
+  record = getattr(error, "record", None)
   try:
-    job.directory.write_json(NON_FINITE, error.record)
+    job.directory.write(ERROR, lambda file: file.write(lines))
+    text = (
+      text.removesuffix(".") + f"; the traceback is in {job.directory.path / ERROR}."
+    )
+    if record is not None:
+      job.directory.write_json(NON_FINITE, record)
+      place = job.directory.path / NON_FINITE
+      text += f" The keys of that update's batch in replay: {place}."
   except errors.OutputError as unwritten:
-    return [error, unwritten]
-  place = job.directory.path / NON_FINITE
-  return [f"{error} The keys of that update's batch in replay: {place}."]
+    return [text, unwritten]
+  return [text]
 
 
 def _announce_files(

@@ -154,28 +154,26 @@ class Keeper:
     """The newest good one; damaged ones are set aside.
 
     Raises:
-      OutputError: if there are some, and none is good.
+      OutputError: if there are some, or were some that are set aside, and none is good.
     """
     if not self._directory.is_dir():
       return None
     for leftover in self._directory.glob(".*"):
       if leftover.is_dir():
         shutil.rmtree(leftover, ignore_errors=True)
-    refused = 0
     for path in reversed(_paths(self._directory)):
       try:
         checkpoint = files.read(path)
         if checkpoint.record["run"] != self._run:
           raise files.DamagedError(f"{path} is of a run with other settings")
       except (files.DamagedError, KeyError, TypeError) as error:
-        refused += 1
         aside = path.with_name(_SET_ASIDE + path.name)
         shutil.rmtree(aside, ignore_errors=True)
         path.rename(aside)
         self._warn(f"{error}; it is set aside as {aside.name}.")
       else:
         return checkpoint
-    if refused:
+    if refused := len(list(self._directory.glob(f"{_SET_ASIDE}*"))):
       raise errors.OutputError(
         f"none of the {refused} checkpoints in {self._directory} is good; choose "
         "another --output, or delete the run's directory if it is not needed."

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import types
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -79,12 +80,12 @@ class MetricsCsv:
       raise errors.OutputError(
         f"{self._path} cannot be read ({error}), so the run cannot resume."
       ) from error
-    if old_header[: len(header)] != header or len(rows) < self._num_rows:
-      raise errors.OutputError(
-        f"{self._path} has {len(rows)} rows, and at the checkpoint it had "
-        f"{self._num_rows}, so the run cannot resume; choose another --output."
-      )
     self._resumed_rows = [row[: len(header)] for row in rows[: self._num_rows]]
+    if problem := self._problem(old_header, header):
+      raise errors.OutputError(
+        f"{self._path} is not as it was written ({problem}), so the run cannot resume; "
+        "restore the file, or choose another --output."
+      )
     self._rewrite([header, *self._resumed_rows])
 
   def write(self, episode: "core.Episode | core.EvaluationEpisode") -> None:
@@ -107,16 +108,41 @@ class MetricsCsv:
 
   def resumed_rows(self) -> Iterator[Any]:
     """The episodes of the rows that were kept, their columns as attributes."""
+    names = [*self._columns, *self._metrics]
     for row in self._resumed_rows:
-      values = dict(zip(self._columns, row, strict=False))
-      metrics = dict(zip(self._metrics, row[len(self._columns) :], strict=True))
+      cells = zip(names, row, strict=True)
+      values = {name: self._parse(name, text) for name, text in cells}
       yield types.SimpleNamespace(
-        **{name: _TYPES.get(name, int)(text) for name, text in values.items()},
-        metrics={name: float(text) for name, text in metrics.items() if text},
+        **{name: values[name] for name in self._columns},
+        metrics={n: values[n] for n in self._metrics if values[n] is not None},
       )
 
   def close(self) -> None:
     self._file.close()
+
+  def _problem(self, found: list[str], header: list[str]) -> str:
+    """What was changed in the header, or in the rows that are kept; '' if nothing."""
+    for was, name in itertools.zip_longest(header, found[: len(header)]):
+      if was != name:
+        return f"column {was!r} is {'missing' if name is None else repr(name)}"
+    if len(self._resumed_rows) < self._num_rows:
+      return f"{len(self._resumed_rows)} rows of at least {self._num_rows}"
+    for i, row in enumerate(self._resumed_rows):
+      line = i + 2
+      if len(row) < len(header):
+        return f"line {line} has {len(row)} cells of {len(header)}"
+      for name, text in zip(header, row, strict=True):
+        try:
+          self._parse(name, text)
+        except ValueError:
+          return f"line {line} has {text!r} as its {name}"
+    return ""
+
+  def _parse(self, name: str, text: str) -> Any:
+    """A cell's value; None for a metric that was not there yet."""
+    if name in self._columns:
+      return _TYPES.get(name, int)(text)
+    return float(text) if text else None
 
   def _read(self) -> list[list[str]]:
     with open(self._path, newline="") as file:

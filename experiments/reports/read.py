@@ -74,7 +74,7 @@ def read(path: pathlib.Path) -> Sweep:
   made_by: Mapping[str, Any] | None = None
   versions: dict[str, tuple[Mapping[str, Any], int]] = {}
   seconds = full_seconds = 0.0
-  for done, its_made_by in store_lib.Store(output.RunDirectory(path, [])).all():
+  for done, its_made_by in store_lib.Store(output.RunDirectory(path)).all():
     if made_by is None:
       made_by = its_made_by
     elif made_by != its_made_by:

@@ -10,7 +10,7 @@ class StoppedError(RuntimeError):
   """The run ends, and what was learnt until then is kept.
 
   Attributes:
-    weights: the last good ones of each seed.
+    weights: the last good ones of each seed; empty if they are lost.
     record: of the update that was not finite, where that is what happened: what
       `learner.NonFiniteUpdateError` holds, and on the device the seed.
   """
@@ -24,6 +24,11 @@ class StoppedError(RuntimeError):
     super().__init__(message)
     self.weights = weights
     self.record = record
+
+
+def describe(error: BaseException) -> str:
+  """`KeyError: 'x'`, or `MemoryError` where the exception says no more."""
+  return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 class NonFiniteError(StoppedError):

@@ -140,7 +140,7 @@ class RecoverableEnvironment(dm_env.Environment):
       with self._watched():
         return function(*arguments)
     except Exception as error:
-      if _is_refusal(error):
+      if is_refusal(error):
         raise
       raise CrashError(error) from error
 
@@ -179,7 +179,7 @@ def guard(
   )
 
 
-def _is_refusal(error: Exception) -> bool:
+def is_refusal(error: BaseException) -> bool:
   """Whether the exception is one of our checks' own, raised by them themselves."""
   if isinstance(error, environments.NonFiniteError):
     return True

@@ -82,6 +82,8 @@ def run(
   end is interrupted.
 
   Raises:
+    errors.StoppedError: if anything raised an exception; its weights are the last good
+      ones, and it was raised from that exception.
     errors.NonFiniteError: if a reward, an observation or the loss is NaN or infinite.
     errors.EnvironmentFailedError: if an environment crashed too often in a row.
   """
@@ -119,12 +121,15 @@ def run(
         snapshot = evaluations.add_to(snapshot)
       checkpoints.save(training.env_steps, snapshot)
 
+    evaluates_first = False
+    if checkpoints is not None and checkpoints.found is not None:
+      training.restore(checkpoints.found)
+      if evaluations is not None:
+        evaluates_first = evaluations.restore(checkpoints.found)
     try:
-      if checkpoints is not None and checkpoints.found is not None:
-        training.restore(checkpoints.found)
-        if evaluations is not None and evaluations.restore(checkpoints.found):
-          # At once: `may_evaluate` is not as it was, if replay has to be refilled.
-          evaluations.after_episode(training.env_steps)
+      if evaluates_first and evaluations is not None:
+        # At once: `may_evaluate` is not as it was, if replay has to be refilled.
+        evaluations.after_episode(training.env_steps)
       while not training.is_done and not stop():
         training.advance()
         evaluate()
@@ -137,19 +142,34 @@ def run(
         save(checkpoints)
     except KeyboardInterrupt:
       pass
-    except FloatingPointError as e:
-      raise errors.NonFiniteError(
-        f"stopped at environment step {training.env_steps}, seed "
-        f"{getattr(e, 'seed', config.seed)}: {e}",
-        training.weights(),
-        getattr(e, "record", None),
-      ) from e
-    except recovery.GivenUpError as e:
-      raise errors.EnvironmentFailedError(str(e), training.weights()) from e
+    except BaseException as error:
+      raise _stopped(error, training, config) from error
     is_complete = training.is_done and (
       evaluations is None or evaluations.is_up_to_date(training.env_steps)
     )
     return training.results(interrupted=not is_complete)
+
+
+def _stopped(
+  error: BaseException, training: Training, config: config_lib.RunConfig
+) -> errors.StoppedError:
+  """What to raise from an exception, whatever it is: it keeps what was learnt."""
+  try:
+    weights = training.weights()
+  except Exception:  # The computation may have failed on the device, for one.
+    weights = []
+  place = (
+    f"stopped at environment step {training.env_steps}, seed "
+    f"{getattr(error, 'seed', config.seed)}"
+  )
+  if isinstance(error, FloatingPointError):
+    record = getattr(error, "record", None)
+    return errors.NonFiniteError(f"{place}: {error}", weights, record)
+  if isinstance(error, recovery.GivenUpError):
+    return errors.EnvironmentFailedError(str(error), weights)
+  if recovery.is_refusal(error):
+    return errors.StoppedError(f"{place}: {error}", weights)
+  return errors.StoppedError(f"{place}: {errors.describe(error)}", weights)
 
 
 def check(

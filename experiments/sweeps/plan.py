@@ -15,7 +15,6 @@ from explorax.experiments.reports import read
 from explorax.experiments.sweeps import agents as agents_lib
 from explorax.experiments.sweeps import perform, records, selection, tuning
 from explorax.experiments.tasks import flags, pool, types
-from explorax.experiments.tasks import store as store_lib
 
 
 class Plan:
@@ -42,7 +41,7 @@ class Plan:
     identities = {name: agents_lib.identity(name) for name in self._names}
     self._pool = pool.Pool(self._console, **flags.pool_arguments(given))
     directory = _directory(given["output"])
-    stack.enter_context(store_lib.locked(directory.path))
+    stack.callback(directory.unlock)
     self._directory = directory
     self._store = records.store(directory, given["episodes"])
     command = shlex.join(["python", "-m", "explorax.experiments.sweep", *argv])
@@ -150,6 +149,6 @@ class Plan:
 
 def _directory(path: str) -> output.RunDirectory:
   try:
-    return output.RunDirectory.create(path)
+    return output.RunDirectory.create(path, is_locked=True)
   except errors.OutputError as error:
     raise errors.SetUpError(str(error)) from error

@@ -8,7 +8,7 @@ TIME_UP = 3  # The exit code.
 
 EXIT_CODES = (
   "Exit codes: 0 done, 1 a task failed, 2 could not start, 3 --max_hours were up,\n"
-  "130 Ctrl-C, 143 SIGTERM.\n"
+  "130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.\n"
 )
 
 FLAGS = (

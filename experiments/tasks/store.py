@@ -8,7 +8,6 @@ The digest is of the settings, so that results of several settings lie side by s
 """
 
 import contextlib
-import fcntl
 import hashlib
 import io
 import json
@@ -22,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from explorax.experiments import errors, output
+from explorax.experiments import output
 from explorax.experiments.tasks import types
 
 _META = "__task__"  # The name of the entry that is no array.
@@ -149,31 +148,6 @@ class Store:
 
   def _file(self, task: types.Task, suffix: str) -> pathlib.Path:
     return self.directory.path / self._relative(task, suffix)
-
-
-@contextlib.contextmanager
-def locked(directory: pathlib.Path) -> Iterator[None]:
-  """Keeps a second process from writing the checkpoints of the same tasks.
-
-  Raises:
-    SetUpError: if another process has locked the directory, or it cannot be locked.
-  """
-  path = directory / "tasks.lock"
-  with contextlib.ExitStack() as held:
-    try:
-      file = held.enter_context(open(path, "w"))
-      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-      raise errors.SetUpError(
-        f"another command computes in {directory}; wait for it, stop it, or choose "
-        "another --output."
-      ) from error
-    except OSError as error:
-      raise errors.SetUpError(
-        f"{path} cannot be locked ({error.strerror}); remove it, or choose another "
-        "--output."
-      ) from error
-    yield
 
 
 def difference(old: Any, new: Any, name: str = "") -> str:

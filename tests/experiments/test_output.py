@@ -1,5 +1,6 @@
 import json
 import math
+import os
 
 import pytest
 
@@ -33,6 +34,18 @@ def test_refuses_a_directory_that_holds_a_run(tmp_path, name):
   (tmp_path / name).touch()
   with pytest.raises(errors.OutputError, match=rf"already holds a run \({name}\)"):
     output.RunDirectory.create(tmp_path)
+
+
+def test_one_process_at_a_time(tmp_path):
+  path = tmp_path / "run"
+  directory = output.RunDirectory.create(path, is_locked=True)
+  for _ in range(2):  # Who is refused does not unlock it.
+    with pytest.raises(errors.OutputError, match=rf"another process \({os.getpid()}\)"):
+      output.RunDirectory.create(path, is_locked=True)
+  directory.unlock()
+  output.RunDirectory.create(path, is_locked=True).discard()
+  (path / ".lock").write_text("12345")  # Of one that was killed.
+  output.RunDirectory.create(path, is_locked=True).discard()
 
 
 def test_home_is_expanded(tmp_path, monkeypatch):

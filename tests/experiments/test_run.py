@@ -214,8 +214,8 @@ def test_a_loss_that_is_not_finite_keeps_the_last_good_weights(stand_ins, capsys
   assert launch("--episodes=9", "--output=out", "--set=nan_at_episode=3") == 1
   captured = capsys.readouterr()
   assert captured.err == (
-    "explorax: the loss is nan at environment step 30 (seed 0). The keys of that "
-    "update's batch in replay: out/non_finite.json.\n"
+    "explorax: the loss is nan at environment step 30 (seed 0); the traceback is in "
+    "out/error.txt. The keys of that update's batch in replay: out/non_finite.json.\n"
   )
   record = json.loads(pathlib.Path("out/non_finite.json").read_text())
   assert record == {"learner_update": 7, "keys": [2**64 - 1]}
@@ -225,9 +225,14 @@ def test_a_loss_that_is_not_finite_keeps_the_last_good_weights(stand_ins, capsys
   assert (summary["status"], summary["episodes"]) == ("failed", 2)
 
 
-def test_a_crash_keeps_its_traceback_and_what_was_recorded(stand_ins):
-  with pytest.raises(RuntimeError, match="the environment broke"):
-    launch("--episodes=9", "--output=out", "--set=crash_at_episode=3")
+def test_a_crash_keeps_its_traceback_and_what_was_recorded(stand_ins, capsys):
+  assert launch("--episodes=9", "--output=out", "--set=crash_at_episode=3") == 1
+  assert capsys.readouterr().err == (
+    "explorax: RuntimeError: the environment broke; the traceback is in "
+    "out/error.txt.\n"
+  )
+  lines = pathlib.Path("out/error.txt").read_text().splitlines()
+  assert lines[0].startswith("Traceback") and lines[-1].startswith("RuntimeError")
   summary = summary_of("out")
   assert (summary["status"], summary["episodes"]) == ("failed", 2)
   assert pathlib.Path("out/curve.png").exists()
@@ -258,7 +263,8 @@ sys.exit(run.main(sys.argv[2:]))
 """
 
 
-def test_a_signal_ends_a_run_cleanly(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_run_cleanly(stand_ins, tmp_path, capsys, number):
   conftest = pathlib.Path(__file__).with_name("conftest.py")
   process = subprocess.Popen(
     [
@@ -276,10 +282,12 @@ def test_a_signal_ends_a_run_cleanly(tmp_path):
   while not (metrics.exists() and metrics.read_text().count("\n") > 3):
     assert process.poll() is None and time.monotonic() < deadline
     time.sleep(0.05)
-  process.send_signal(signal.SIGTERM)
+  in_use = f"is in use by another process ({process.pid})"
+  assert in_use in refused_launch(capsys, f"--output={tmp_path / 'out'}")
+  process.send_signal(number)
   out, err = process.communicate(timeout=60)
-  assert process.returncode == 143
-  assert "explorax: SIGTERM: stopping; what was learnt will be saved" in err
+  assert process.returncode == 128 + number
+  assert f"explorax: {number.name}: stopping; what was learnt will be saved" in err
   assert "Traceback" not in err
   assert "interrupted" in out and "out/checkpoints/final.npz" in out
   summary = summary_of(tmp_path / "out")

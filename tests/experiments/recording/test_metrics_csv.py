@@ -75,6 +75,31 @@ def test_a_resumed_file_loses_the_rows_and_columns_after_its_checkpoint(
   assert (directory.path / "metrics.csv").read_bytes() == before
   (episode,) = resumed.resumed_rows()
   assert episode.episode == 1 and episode.metrics == {"regret": 1.0}
-  saved["rows"] = 2
-  with pytest.raises(errors.OutputError, match="has 1 rows"):
+
+
+@pytest.mark.parametrize(
+  ("was", "now", "words"),
+  [
+    ("episode_return", "reward", "column 'episode_return' is 'reward'"),
+    (",regret", "", "column 'regret' is missing"),
+    ("1,10,", "1,1O,", "line 2 has '1O' as its env_steps"),
+    ("1,10,", "10,", "line 2 has 8 cells of 9"),
+    ("2,20,", "", "1 rows of at least 2"),
+  ],
+)
+def test_a_file_that_was_changed_is_named(directory, make_episode, was, now, words):
+  writer = metrics_csv.MetricsCsv(directory)
+  for number in (1, 2):
+    writer.write(make_episode(number, metrics={"regret": 1.0}))
+  saved = writer.save()
+  writer.close()
+  path = directory.path / "metrics.csv"
+  text = path.read_text()
+  assert was in text
+  if now or was.startswith(","):
+    path.write_text(text.replace(was, now, 1))
+  else:  # The whole line.
+    path.write_text("".join(text.splitlines(keepends=True)[:2]))
+  with pytest.raises(errors.OutputError, match="not as it was written") as caught:
     metrics_csv.MetricsCsv(directory, resumed=saved)
+  assert words in str(caught.value)

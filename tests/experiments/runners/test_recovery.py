@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 
+from explorax import environments
 from explorax.agents.wiring import memory_replay
 from explorax.environments import standard, testing
 from explorax.experiments.runners import core, errors
@@ -236,13 +237,13 @@ class Strange(testing.FakeEnvironment):
     ("shape", ValueError),
     ("discount", ValueError),
     ("no timestep", TypeError),
-    ("nan", errors.NonFiniteError),
+    ("nan", environments.NonFiniteError),
   ],
 )
 def test_what_our_checks_refuse_still_ends_the_run(train, what, error):
-  with pytest.raises(error) as caught:
+  with pytest.raises(errors.StoppedError, match="step 0, seed 0: the env") as caught:
     train(Strange(what), make_environment=remake)
-  assert not isinstance(caught.value, errors.EnvironmentFailedError)
+  assert isinstance(caught.value.__cause__, error) and caught.value.weights
 
 
 def test_the_same_kind_of_error_of_its_own_is_a_crash(train):
@@ -262,7 +263,9 @@ def test_ctrl_c_is_no_crash(train):
 
 def test_an_error_of_the_agents_is_no_crash(train):
   def on_episode(episode):
-    raise RuntimeError("of ours")
+    raise SystemExit("of ours")
 
-  with pytest.raises(RuntimeError, match="of ours"):
+  words = "stopped at environment step 5, seed 0: SystemExit: of ours"
+  with pytest.raises(errors.StoppedError, match=words) as caught:
     train(testing.fake(), make_environment=remake, on_episode=on_episode)
+  assert len(caught.value.weights) == 1

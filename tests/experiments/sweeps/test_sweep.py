@@ -12,7 +12,6 @@ import pytest
 
 from explorax.experiments import errors, output, sweep
 from explorax.experiments.sweeps import perform
-from explorax.experiments.tasks import store
 
 AGENTS = """
 import numpy as np
@@ -182,10 +181,10 @@ def test_a_full_disk_ends_it_and_keeps_what_is_done(
 
 
 def test_another_sweep_in_the_directory_is_refused(random_sweep, folder, capsys):
-  (folder / "out").mkdir()
-  with store.locked(folder / "out"):
-    assert random_sweep(*SMALL) == 2
-  assert "another command computes in" in capsys.readouterr().err
+  directory = output.RunDirectory.create(folder / "out", is_locked=True)
+  assert random_sweep(*SMALL) == 2
+  directory.unlock()
+  assert f"in use by another process ({os.getpid()})" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -68,11 +68,3 @@ def test_failures_and_unfinished_work_last_until_the_task_is_done(tmp_path):
   assert store.failure(TASK) == "it broke"
   store.write(TASK, _done())
   assert store.failure(TASK) == "" and not store.unfinished(TASK).exists()
-
-
-def test_the_lock_ends_with_its_owner(tmp_path):
-  refused = pytest.raises(errors.SetUpError, match="another command computes in")
-  with store_lib.locked(tmp_path), refused, store_lib.locked(tmp_path):
-    pass
-  with store_lib.locked(tmp_path):
-    pass
