@@ -15,13 +15,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 _NONE = 2**31 - 1  # An interface that no machine has.
-_SECONDS = 0.3
 _REPLAY = types.ReplaySpec(capacity=10, min_size=1, batch_size=1, updates_per_step=1.0)
 
 
-def _is_answered(port: int, host: str = "127.0.0.1") -> bool:
+def _is_answered(port: int, host: str = "127.0.0.1", seconds: float = 30.0) -> bool:
   with contextlib.suppress(TimeoutError):
-    socket.create_connection((host, port), timeout=_SECONDS).close()
+    socket.create_connection((host, port), timeout=seconds).close()
     return True
   return False
 
@@ -41,7 +40,7 @@ def test_only_one_interface_is_answered(listening):
   port = server.getsockname()[1]
   assert _is_answered(port, host)
   loopback.restrict(port, interface=_NONE)
-  assert not _is_answered(port, host)
+  assert not _is_answered(port, host, seconds=0.3)
   loopback.restrict(port)
   assert _is_answered(port, host)
 

@@ -114,14 +114,15 @@ def test_reverb_blocks_at_the_same_counts(updates_per_step):
   client = reverb.Client(f"localhost:{server.port}")
   ours = memory_shard.RateLimiter(limit)
   writer = client.trajectory_writer(num_keep_alive_refs=1)
-  while True:
+
+  def insert(seconds):
     writer.append({"steps": np.zeros((), np.uint8)})
     writer.create_item("steps", 1.0, {"steps": writer.history["steps"][-1:]})
-    try:
-      writer.flush(timeout_ms=200)
-    except reverb.errors.DeadlineExceededError:
-      break
-    assert ours.can_insert
+    writer.flush(timeout_ms=1000 * seconds)
+
+  while ours.can_insert:
+    insert(seconds=60)
     asyncio.run(ours.insert())
-  assert not ours.can_insert
+  with pytest.raises(reverb.errors.DeadlineExceededError):
+    insert(seconds=1)
   server.stop()

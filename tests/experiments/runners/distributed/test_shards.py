@@ -44,11 +44,16 @@ def test_shards_take_turns_and_one_that_died_is_passed_over():
   for step in range(18):
     if step == 6:
       clients[1].died = True
+    for client, waiting in zip(clients, batches._queues, strict=True):
+      while waiting.empty() and not client.died:
+        time.sleep(0.001)
     keys, _ = next(batches)
     batches.update_priorities(keys, np.array([float(step)]))
     drawn.append(int(keys[0]))
+  assert drawn[:6] == [0, 1, 2, 0, 1, 2]
   # One batch of the shard that died was in its queue, and one may have waited for it.
-  assert drawn[:6] == [0, 1, 2, 0, 1, 2] and set(drawn[12:]) == {0, 2}
+  assert drawn[6:].count(1) <= 2
+  assert [shard for shard in drawn[6:] if shard != 1][:10] == [0, 2] * 5
   assert clients[2].updates[0] == ([2], [2.0])
   clients[1].died = False  # Ray has started another.
   until = time.monotonic() + 20
