@@ -24,6 +24,7 @@ import dm_env
 import jax
 import jax.numpy as jnp
 
+from explorax.agents import ranges
 from explorax.environments import specs
 
 # A pytree of arrays.
@@ -192,20 +193,11 @@ class ReplaySpec:
   first_row_extras: tuple[str, ...] = ()  # Extras kept at a window's first row only.
 
   def __post_init__(self):
-    for name in (
-      "capacity",
-      "batch_size",
-      "length",
-      "bootstrap",
-      "period",
-      "num_frames",
-    ):
-      if getattr(self, name) < 1:
-        raise ValueError(
-          f"ReplaySpec.{name} is {getattr(self, name)}; it must be at least 1."
-        )
-    if self.burn_in < 0:
-      raise ValueError(f"ReplaySpec.burn_in is {self.burn_in}; use 0 for none.")
+    ranges.at_least(self, 1, "capacity", "batch_size", "num_frames")
+    ranges.at_least(self, 1, "length", "bootstrap", "period")
+    ranges.at_least(self, 0, "burn_in")
+    ranges.positive(self, "updates_per_step")
+    ranges.not_negative(self, "priority_exponent")
     if self.period > self.length:
       raise ValueError(
         f"ReplaySpec.period is {self.period}, beyond its length of {self.length}: "
@@ -222,14 +214,6 @@ class ReplaySpec:
       raise ValueError(
         f"min_size is {self.min_size} environment steps, but replay never holds more "
         f"than its capacity of {self.capacity}: learning would never start; lower it."
-      )
-    if not self.updates_per_step > 0:
-      raise ValueError(
-        f"updates_per_step is {self.updates_per_step}; it must be positive."
-      )
-    if self.priority_exponent < 0:
-      raise ValueError(
-        f"priority_exponent is {self.priority_exponent}; use 0 for uniform sampling."
       )
 
   @property
@@ -281,6 +265,7 @@ class Agent:
     policy_names: the group of each policy index that an actor may follow (for
       instance `exploiter` or `explorer`); returns are reported by group where
       there is more than one.
+    refresh: which of new weights an actor takes in mid-episode; None: all.
   """
 
   config: Any

@@ -102,10 +102,10 @@ class JaxEnvironment(dm_env.Environment):
     """A picture of the present state: uint8 `[H, W, 3]`.
 
     Raises:
-      TypeError: if the environment has none.
+      NotImplementedError: if the environment has none.
     """
     if not isinstance(self._environment, jax_types.Drawable):
-      raise TypeError(
+      raise NotImplementedError(
         f"{type(self._environment).__name__} has no picture of itself; give it a "
         "method render(state, params) that returns uint8 [H, W, 3]."
       )

@@ -58,8 +58,8 @@ def picture(
   """What `environment` looks like now, uint8 `[H, W, 3]`; None if it has no picture.
 
   It is what the environment's own `render()` returns, and where there is no such
-  method, or it returns None or raises NotImplementedError or TypeError, it is made of
-  the observation, if that is an image: `[H, W]`, `[H, W, 1]`, RGB, or a stack of grey
+  method, or it returns None or raises NotImplementedError, it is made of the
+  observation, if that is an image: `[H, W]`, `[H, W, 1]`, RGB, or a stack of grey
   frames along the last axis (the last of them is drawn), of uint8, of a one-hot
   array, or of numbers between bounds in the environment's spec; with sides of at
   least 5.
@@ -73,7 +73,7 @@ def picture(
   """
   raw = standard.unwrap(environment)
   frame = None
-  with contextlib.suppress(NotImplementedError, TypeError):  # As adapters say it.
+  with contextlib.suppress(NotImplementedError):
     frame = raw.render() if hasattr(raw, "render") else None
   if frame is None:
     return _of_observation(

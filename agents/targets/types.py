@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax import losses
+from explorax.agents import ranges
 
 
 class Predictions(NamedTuple):
@@ -146,11 +147,7 @@ class MultiStep(Target):
   lambda_: float | tuple[float, ...] = 0.95  # λ, or one for each row of the window.
 
   def __post_init__(self):
-    given = self.lambda_ if isinstance(self.lambda_, tuple) else (self.lambda_,)
-    if not all(0 <= value <= 1 for value in given):
-      raise ValueError(
-        f"{type(self).__name__}.lambda_ is {self.lambda_}; it must be in [0, 1]."
-      )
+    ranges.within(self, 0, 1, "lambda_")
 
   def lambda_t(self, stream: Stream) -> jax.Array:
     """λ `[T]`: 0 on an episode's last row and on padding."""

@@ -171,7 +171,7 @@ OWN: list[tuple[Any, dict[str, Any], str]] = [
   (categorical.CategoricalDoubleQ, {"max_abs_value": 0.0}, "max_abs_value is 0.0"),
   (greedy.NStep, {"n": 0}, "NStep.n is 0"),
   (greedy.PengQ, {"lambda_": 1.5}, "PengQ.lambda_ is 1.5"),
-  (greedy.WatkinsQ, {"lambda_": (0.5, -1.0)}, "WatkinsQ.lambda_ is"),
+  (greedy.WatkinsQ, {"lambda_": (0.5, -1.0)}, "WatkinsQ.lambda_ has -1.0"),
   (off_policy.TreeBackup, {"lambda_": -0.1}, "TreeBackup.lambda_ is -0.1"),
   (off_policy.Retrace, {"epsilon": -0.5}, "Retrace.epsilon is -0.5"),
 ]

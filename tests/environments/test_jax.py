@@ -357,7 +357,7 @@ def test_the_adapter_refuses_what_it_cannot_do():
   for action in (-1, 2):
     with pytest.raises(ValueError, match=f"action is {action}; this environment's"):
       adapter.step(action)
-  with pytest.raises(TypeError, match="Counter has no picture of itself"):
+  with pytest.raises(NotImplementedError, match="Counter has no picture of itself"):
     adapter.render()
 
 

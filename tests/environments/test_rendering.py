@@ -74,14 +74,15 @@ def _rendering(environment, render):
   return environment
 
 
-@pytest.mark.parametrize("error", [TypeError, NotImplementedError])
-def test_one_that_cannot_draw_itself_shows_its_observation(error):
+def test_one_that_cannot_draw_itself_shows_its_observation():
   def render():
-    raise error("there is no picture")
+    raise NotImplementedError("there is no picture")
 
   image = observing(np.full((5, 6), 9, np.uint8))
   assert (picture_of(_rendering(image, render)) == 9).all()
   assert picture_of(_rendering(testing.fake(), render)) is None
+  with pytest.raises(TypeError, match="'size'"):  # A mistake is not passed over.
+    picture_of(_rendering(image, lambda size: np.zeros((size, size, 3), np.uint8)))
 
 
 @pytest.mark.parametrize(
