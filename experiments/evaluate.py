@@ -4,6 +4,8 @@ It needs jax, Haiku, numpy, what the agents' own modules import, and the environ
 neither Acme nor Reverb, TensorFlow or Orbax.
 """
 
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,9 @@ Plays episodes of the evaluation policy with the weights of a file.
 FILE is what explorax.experiments.export has written.
 """
 
+# `module:Name` or `module.Name`.
+_MODULE = re.compile(r"[A-Za-z_]\w*\s*[.:]")
+
 _FLAGS = {
   "What to play": (
     flag_table.Flag(
@@ -28,6 +33,13 @@ _FLAGS = {
       "=KIND:NAME",
       None,
       "The environment. [that in which the agent was trained]",
+    ),
+    flag_table.Flag(
+      "set",
+      " FIELD=VALUE",
+      [],
+      "A setting of the training that names a module of your own; the file alone does\n"
+      "not have it imported.",
     ),
     flag_table.Flag(
       "episodes",
@@ -68,6 +80,7 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
 
   record = weights_lib.load_settings(file)
   env = given["env"] or record["env"]
+  _check_trusted(file, record, given)
   environment = environments.make(env, seed=seed)
   try:
     agent = make_agent(record, environments.spec(environment))
@@ -81,6 +94,26 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
     environment.close()
   print(f"{record['agent']} on {env}: mean return {np.mean(returns):.6g}")
   return 0
+
+
+def _check_trusted(file: str, record: dict[str, Any], given: dict[str, Any]) -> None:
+  """Refuses code that the file names, unless the command line names it as well."""
+  from explorax.environments import user_environments
+
+  kind = record["env"].partition(":")[0]
+  needed = []
+  if given["env"] is None and kind not in user_environments.KINDS:
+    needed.append(f"--env={record['env']}")
+  needed.extend(
+    f"--set {shlex.quote(setting)}"
+    for setting in record["settings"]
+    if _MODULE.search(setting.partition("=")[2]) and setting not in given["set"]
+  )
+  if needed:
+    raise errors.SetUpError(
+      f"{file} names code of your own, which a file alone does not have run; if it is "
+      f"the code you mean, give {' '.join(needed)}."
+    )
 
 
 def make_agent(record: dict[str, Any], spec: Any) -> "types.Agent":

@@ -67,6 +67,8 @@ def set_up(config: config_lib.RunConfig, argv: list[str]) -> Job:
     from explorax.experiments import ray_cluster
 
     ray_cluster.check_installed()
+    if config.ray_address is None:
+      ray_cluster.prepare()
   if config.num_seeds > 1:
     check_open_files(config.num_seeds)
   directory = output.RunDirectory.create(

@@ -38,6 +38,21 @@ def check_installed() -> None:
     raise errors.SetUpError("Ray is missing; install explorax[distributed].")
 
 
+def prepare() -> None:
+  """Has a Ray that this process starts keep to this machine and ask for a token.
+
+  To be called before a user's module is imported: Ray reads this when it is imported.
+  """
+  if "ray" not in sys.modules and not _is_prepared():
+    os.environ.update(_LOCAL, RAY_AUTH_TOKEN=secrets.token_hex(32))
+
+
+def _is_prepared() -> bool:
+  private = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "RAY_AUTH_MODE")
+  is_private = all(os.environ.get(name) == _LOCAL[name] for name in private)
+  return is_private and bool(os.environ.get("RAY_AUTH_TOKEN"))
+
+
 def check_reachable(address: str | None) -> None:
   """Raises a SetUpError if nothing listens at a `host:port`; Ray retries long."""
   host, _, port = (address or "").rpartition(":")
@@ -115,8 +130,12 @@ def _joined(address: str) -> Iterator[int]:
 @contextlib.contextmanager
 def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
   """A Ray of this process's own."""
-  if "ray" not in sys.modules:  # It reads these when it is imported.
-    os.environ.update(_LOCAL, RAY_AUTH_TOKEN=secrets.token_hex(32))
+  prepare()
+  if not _is_prepared():
+    raise errors.SetUpError(
+      "Ray was imported before it was told to keep to this machine; import it within "
+      "your functions, or start a cluster of your own and name it with --ray_address."
+    )
   import ray
 
   with _session_folder() as folder:

@@ -23,6 +23,10 @@ import hypothesis
 import jax
 import pytest
 
+from explorax.experiments import ray_cluster
+
+ray_cluster.prepare()  # Before a test imports Ray.
+
 # Where Flax is not installed, Haiku puts an object among the loaded modules that raises
 # whatever it is asked for, and hypothesis asks every module for its file.
 if not isinstance(sys.modules.get("haiku.experimental.flax"), types.ModuleType):

@@ -38,8 +38,8 @@ class Plan:
     self._ids = selection.ids(given["sweep"])
     self._names = selection.names(given)
     self._seeds = selection.seeds(given)
-    identities = {name: agents_lib.identity(name) for name in self._names}
     self._pool = pool.Pool(self._console, **flags.pool_arguments(given))
+    identities = {name: agents_lib.identity(name) for name in self._names}
     directory = _directory(given["output"])
     stack.callback(directory.unlock)
     self._directory = directory

@@ -65,6 +65,8 @@ class Pool:
       if workers is not None and workers > 1:
         console.line("Ray is missing (explorax[distributed]): one task after another.")
       workers = 1
+    else:
+      ray_cluster.prepare()
     self._asked_workers = workers
     self._num_workers: int | None = None  # Once Ray is there.
     self._stack = contextlib.ExitStack()

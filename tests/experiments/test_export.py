@@ -86,3 +86,22 @@ def test_what_cannot_be_is_one_sentence(tmp_path, capsys):
   assert "holds no run" in no_run and "--output" in no_output
   assert "holds no weights" in text and "without settings" in bare
   assert "holds the weights of another agent" in other
+
+
+@pytest.mark.parametrize(
+  ("changes", "flag"),
+  [
+    ({"env": "os:abort"}, "--env=os:abort"),
+    ({"settings": ["beta=0.1", "bonus=os:abort"]}, "--set bonus=os:abort"),
+    ({"settings": ["bonus=os.abort()"]}, "--set 'bonus=os.abort()'"),
+  ],
+)
+def test_a_file_decides_no_code(changes, flag, capsys):
+  export.main(["out", "--output=agent.npz"])
+  with np.load("agent.npz") as file:
+    arrays = dict(file)
+  record = {**weights.load_settings("agent.npz"), **changes}
+  arrays[weights.SETTINGS] = np.frombuffer(json.dumps(record).encode(), np.uint8)
+  np.savez("mine.npz", **arrays)
+  assert evaluate.main(["mine.npz"]) == 2
+  assert f"if it is the code you mean, give {flag}." in capsys.readouterr().err

@@ -32,6 +32,16 @@ def test_an_address_where_nothing_listens_is_refused_at_once():
     pass
 
 
+def test_a_ray_that_was_imported_before_its_settings_is_not_started(monkeypatch):
+  pytest.importorskip("ray")
+  monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+  with (
+    pytest.raises(errors.SetUpError, match="imported before it was told to keep to"),
+    ray_cluster.connect(None, 1),
+  ):
+    pass
+
+
 def test_folders_of_processes_that_were_killed_are_removed(tmp_path, monkeypatch):
   monkeypatch.setattr(ray_cluster, "_PARENT", str(tmp_path))
   with ray_cluster._session_folder() as first:
