@@ -1,21 +1,44 @@
-"""When bsuite calls Deep Sea solved."""
+"""When Deep Sea is solved: by bsuite's rule, and by the treasure."""
 
+import math
 from collections.abc import Mapping
 
 
 class SolvedRule:
-  """Finds the episode in which Deep Sea is solved, as bsuite's score defines it.
+  """Finds the episode in which Deep Sea is solved.
 
-  It is the first episode n ≥ `min_episode` at which the average regret so far,
+  By bsuite's rule it is the first episode n ≥ `min_episode` at which the average regret
+  so far,
 
       total_bad_episodes(n) / n,
 
   is below `threshold` (bsuite/experiments/deep_sea/analysis.py, `find_solution`).
   bsuite itself looks at the episodes in its log only, which are spaced by the
   logarithm; here every episode counts, so that its number may be the later one.
+
+  In the stochastic version this does not tell whether the treasure is found: an episode
+  is bad if the agent goes left on the diagonal, and moves to the right that fail leave
+  the diagonal. With N = 10, to go right in its first three positions and left
+  everywhere else has a regret of 0.9³ = 0.73, and never finds the treasure. By the
+  treasure it is the first episode n ≥ `min_episode` at which
+
+      1 − treasures(n) / (n · best_rate)
+
+  is below `threshold`; in the deterministic version the two are the same.
+
+  Attributes:
+    threshold: of both.
+    min_episode: the first one that counts.
+    best_rate: the share of episodes in which the best policy finds the treasure.
+    solved_episode: by bsuite's rule; None while there is none.
+    treasure_episode: by the treasure, likewise.
+    treasure_rate: the share of episodes so far in which it was found; NaN if the
+      environment does not say so, or has ended none.
   """
 
-  def __init__(self, threshold: float = 0.9, min_episode: int = 1):
+  def __init__(
+    self, threshold: float = 0.9, min_episode: int = 1, best_rate: float = 1.0
+  ):
     if not 0 < threshold <= 1:
       raise ValueError(
         f"the threshold of the average regret is {threshold}; it must lie above 0 and "
@@ -23,42 +46,54 @@ class SolvedRule:
       )
     if min_episode < 1:
       raise ValueError(f"min_episode is {min_episode}; episodes count from 1.")
+    if not 0 < best_rate <= 1:
+      raise ValueError(f"best_rate is {best_rate}; it must be above 0 and at most 1.")
     self.threshold = threshold
     self.min_episode = min_episode
+    self.best_rate = best_rate
     self.solved_episode: int | None = None
-    self._bad_episodes = 0.0  # Counted here, where the environment does not.
+    self.treasure_episode: int | None = None
+    self.treasure_rate = math.nan
+    self._counted = {"bad": 0.0, "treasures": 0.0}  # Where the environment does not.
 
   def take(self, episode: int, metrics: Mapping[str, float]) -> None:
     """Takes in an episode's metrics, where they tell whether it was bad.
 
     Args:
       episode: how many episodes have ended, this one included (from 1).
-      metrics: with bsuite's `total_bad_episodes`, or `bad_episode` of this one.
+      metrics: bsuite's `total_bad_episodes` and `denoised_return`, both totals, or
+        `bad_episode` and `denoised_return` of this episode.
     """
     if "total_bad_episodes" in metrics:
-      self.update(episode, metrics["total_bad_episodes"])
+      treasures = metrics.get("denoised_return", math.nan)
+      self.update(episode, metrics["total_bad_episodes"], treasures)
     elif "bad_episode" in metrics:
-      self._bad_episodes += metrics["bad_episode"]
-      self.update(episode, self._bad_episodes)
+      self._counted["bad"] += metrics["bad_episode"]
+      self._counted["treasures"] += metrics.get("denoised_return", math.nan)
+      self.update(episode, *self._counted.values())
 
-  def update(self, episode: int, total_bad_episodes: float) -> int | None:
-    """Takes one episode's count in and returns `solved_episode` so far.
+  def update(
+    self, episode: int, total_bad_episodes: float, treasures: float = math.nan
+  ) -> int | None:
+    """Takes one episode's counts in and returns `solved_episode` so far.
 
     Args:
       episode: how many episodes have ended, this one included (from 1).
       total_bad_episodes: how many of them were bad.
+      treasures: in how many of them the treasure was found; NaN if that is not known.
     """
     if not 0 <= total_bad_episodes <= episode or episode < 1:
       raise ValueError(
         f"{total_bad_episodes} bad episodes out of {episode} is impossible; count "
         "episodes from 1, the one that has just ended included."
       )
-    if (
-      self.solved_episode is None
-      and episode >= self.min_episode
-      and total_bad_episodes / episode < self.threshold
-    ):
-      self.solved_episode = episode
+    self.treasure_rate = treasures / episode
+    if episode >= self.min_episode:
+      if self.solved_episode is None and total_bad_episodes / episode < self.threshold:
+        self.solved_episode = episode
+      regret = 1 - self.treasure_rate / self.best_rate
+      if self.treasure_episode is None and regret < self.threshold:
+        self.treasure_episode = episode
     return self.solved_episode
 
 
@@ -70,14 +105,22 @@ def solved_rule(name: str) -> SolvedRule | None:
   (bsuite/experiments/deep_sea_stochastic/analysis.py). The same for their twins in
   JAX, `jax:deep_sea/…` without and with `stochastic=true`.
   """
+  # Imported here, so that neither jax nor bsuite is with the package.
   if name.startswith("jax:deep_sea/"):
-    # Here, so that jax is not imported with the package.
     from explorax.environments import deep_sea, jax_environments
 
     twin, _ = jax_environments.make(name.removeprefix("jax:"))
-    stochastic = isinstance(twin, deep_sea.DeepSea) and twin.stochastic
+    assert isinstance(twin, deep_sea.DeepSea)
+    size, stochastic = twin.size, twin.stochastic
   elif name.startswith(("bsuite:deep_sea/", "bsuite:deep_sea_stochastic/")):
+    from explorax.environments import bsuite_sweeps
+
+    size = bsuite_sweeps.steps_per_episode(name.removeprefix("bsuite:"))
     stochastic = "stochastic" in name
   else:
     return None
-  return SolvedRule(threshold=0.8, min_episode=100) if stochastic else SolvedRule()
+  if not stochastic:
+    return SolvedRule()
+  # All moves to the last column must succeed; the one there, to the treasure, need not.
+  best_rate = (1 - 1 / size) ** (size - 1)
+  return SolvedRule(threshold=0.8, min_episode=100, best_rate=best_rate)

@@ -57,6 +57,11 @@ def all_of(
   return types.Finding(claim, words, held, min(seeds, default=None))
 
 
+def negated(held: bool | None) -> bool | None:
+  """Whether the opposite holds."""
+  return None if held is None else not held
+
+
 def all_hold(parts: Iterable[bool | None]) -> bool | None:
   """False if one of them does not hold; None if one of the others cannot be told."""
   held = list(parts)

@@ -180,6 +180,58 @@ def test_solved_rule_is_bsuites_own_on_random_episodes():
     environments.SolvedRule().update(3, 4)
 
 
+def test_by_the_treasure_is_bsuites_rule_where_nothing_is_random():
+  rng = np.random.default_rng(1)
+  for _ in range(20):
+    rule, treasures = environments.SolvedRule(), 0.0
+    for episode in range(1, 201):
+      found = float(rng.uniform() < episode / 800)
+      treasures += found
+      rule.take(episode, {"bad_episode": 1 - found, "denoised_return": found})
+      assert rule.treasure_episode == rule.solved_episode
+      assert rule.treasure_rate == treasures / episode
+
+
+@pytest.mark.parametrize("env", ["bsuite:deep_sea_stochastic/0", "bsuite:deep_sea/0"])
+def test_right_on_three_diagonal_positions_is_solved_and_finds_no_treasure(env):
+  """In the stochastic sea by bsuite's rule; by the treasure, only with the treasure."""
+  environment = environments.make(env, seed=0)
+  mapping = environment.raw._action_mapping
+  rates = {}
+  for steps_right in (3, 10):
+    rule = environments.solved_rule(env)
+    before = environments.episode_metrics(environment)
+    for episode in range(1, 1001):
+      timestep, row = environment.reset(), 0
+      while not timestep.last():
+        column = environment.raw._column
+        right = row == column and row < steps_right
+        action = mapping[row, column] if right else 1 - mapping[row, column]
+        timestep = environment.step(int(action))
+        row += 1
+      now = environments.episode_metrics(environment)
+      rule.take(episode, {name: now[name] - before[name] for name in now})
+    solved = rule.solved_episode is not None, rule.treasure_episode is not None
+    rates[steps_right] = rule.treasure_rate, *solved
+  stochastic = "stochastic" in env
+  assert rates[3] == (0.0, stochastic, False)
+  rate, *solved = rates[10]
+  assert solved == [True, True]
+  # The best policy's: nine moves, of which each fails with probability 1/10.
+  best = 0.9**9 if stochastic else 1.0
+  assert environments.solved_rule(env).best_rate == pytest.approx(best)
+  assert rate == pytest.approx(best, abs=5 * (0.25 / 1000) ** 0.5 * stochastic)
+
+
+def test_the_treasure_is_not_known_of_every_environment():
+  rule = environments.SolvedRule()
+  rule.take(1, {"bad_episode": 0.0})
+  assert rule.solved_episode == 1 and rule.treasure_episode is None
+  assert np.isnan(rule.treasure_rate)
+  with pytest.raises(ValueError, match="best_rate is 0"):
+    environments.SolvedRule(best_rate=0.0)
+
+
 def test_solved_rule_by_name():
   assert environments.solved_rule("bsuite:deep_sea/0").threshold == 0.9
   stochastic = environments.solved_rule("bsuite:deep_sea_stochastic/3")
@@ -189,6 +241,7 @@ def test_solved_rule_by_name():
   assert environments.solved_rule("jax:deep_sea/7,permuted=true").threshold == 0.9
   twin = environments.solved_rule("jax:deep_sea/7,stochastic=true")
   assert (twin.threshold, twin.min_episode) == (0.8, 100)
+  assert twin.best_rate == pytest.approx((6 / 7) ** 6)
   assert environments.solved_rule("bsuite:catch/0") is None
   assert environments.solved_rule("jax:chain/20") is None
   assert environments.solved_rule("gym:CartPole-v1") is None

@@ -112,32 +112,34 @@ def solve(
   environment: jax_types.Environment,
   *,
   rule: Callable[[], environments.SolvedRule],
-  is_bad: Callable[[core.Episode], float],
+  metrics: Callable[[core.Episode], Mapping[str, float]],
   tick: types.Tick,
   own_params: Sequence[jax_types.Params] = (),
 ) -> types.Results:
   """Runs an agent until all seeds have solved a problem, or had their episodes.
 
-  A seed has solved it when the rule says so of the average regret; `is_bad` is an
-  episode's regret, 0 or 1.
+  A seed has solved it when the rule says so by the treasure, of an episode's `metrics`
+  (`bad_episode` and `denoised_return`).
 
   Returns:
-    For each seed, `[S]`: `solved`, the episode in which it was, or 0; `episodes`, how
-    many there were up to then, or up to the limit; `bad`, how many of them were bad.
+    For each seed, `[S]`: `solved`, the episode in which it was, or 0; `by_bsuite`, the
+    same by bsuite's rule, as far as the episodes go; `episodes`, how many there were up
+    to `solved`, or up to the limit; `treasures`, how many of them found the treasure.
   """
   seeds, limit = settings["seeds"], settings["max_episodes"]
   rules = {seed: rule() for seed in seeds}
-  episodes, bad = dict.fromkeys(seeds, 0), dict.fromkeys(seeds, 0.0)
+  episodes, treasures = dict.fromkeys(seeds, 0), dict.fromkeys(seeds, 0.0)
 
   def is_over(seed: int) -> bool:
-    return rules[seed].solved_episode is not None or episodes[seed] >= limit
+    return rules[seed].treasure_episode is not None or episodes[seed] >= limit
 
   def count(episode: core.Episode) -> None:
     seed = episode.seed
     if not is_over(seed):
       episodes[seed] += 1
-      bad[seed] += is_bad(episode)
-      rules[seed].update(episodes[seed], bad[seed])
+      found = metrics(episode)
+      treasures[seed] += found["denoised_return"]
+      rules[seed].take(episodes[seed], found)
 
   def share() -> float:
     shares = [1.0 if is_over(seed) else episodes[seed] / limit for seed in seeds]
@@ -154,9 +156,10 @@ def solve(
     episodes=limit,
   )
   of_seeds = {
-    "solved": [rules[seed].solved_episode or 0 for seed in seeds],
+    "solved": [rules[seed].treasure_episode or 0 for seed in seeds],
+    "by_bsuite": [rules[seed].solved_episode or 0 for seed in seeds],
     "episodes": [episodes[seed] for seed in seeds],
-    "bad": [bad[seed] for seed in seeds],
+    "treasures": [treasures[seed] for seed in seeds],
   }
   return {name: np.array(values, np.int32) for name, values in of_seeds.items()}
 
@@ -166,9 +169,10 @@ def solve_deep_sea(
 ) -> types.Results:
   """`solve` for Deep Sea of a `size`, `stochastic` or not.
 
-  Solved is what bsuite calls so: see `environments.solved_rule`. In the paper's words
-  the average regret falls below 0.9; in the stochastic version, luck alone does this in
-  a run's first episodes, and bsuite asks for 0.8 from the hundredth episode on. The
+  In the paper's words it is solved when the average regret falls below 0.9; in the
+  stochastic version, luck alone does this in a run's first episodes, and bsuite asks
+  for 0.8 from the hundredth episode on. Regret is counted by the treasure, since that
+  of bsuite's stochastic version is low without it (`environments.SolvedRule`). The
   mapping of actions is the one that bsuite's sweeps have.
   """
   stochastic = settings.get("stochastic", False)
@@ -184,7 +188,7 @@ def solve_deep_sea(
     agent_config(settings) if config is None else config,
     deep_sea.DeepSea(settings["size"], stochastic=stochastic, permuted=True),
     rule=rule,
-    is_bad=lambda episode: episode.metrics["bad_episode"],
+    metrics=lambda episode: episode.metrics,
     tick=tick,
   )
 
@@ -195,9 +199,12 @@ def episodes_to_solve(table: types.Table, **settings: Any) -> np.ndarray:
   return np.where(solved > 0, solved, table.per_seed("episodes", **settings))
 
 
-def scores(table: types.Table, **settings: Any) -> np.ndarray:
-  """Of one agent's tasks: each seed's share of the problems that it solved, `[S]`."""
-  return (table.per_seed("solved", **settings) > 0).mean(axis=1)
+def scores(table: types.Table, by: str = "solved", **settings: Any) -> np.ndarray:
+  """Of one agent's tasks: each seed's share of the problems that it solved, `[S]`.
+
+  By the treasure, or `by_bsuite`.
+  """
+  return (table.per_seed(by, **settings) > 0).mean(axis=1)
 
 
 def draw_episodes(

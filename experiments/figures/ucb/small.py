@@ -237,7 +237,7 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
         _compare_episodes(table, "ucb_infogain", "ucb"),
       ],
     )
-    findings.append(both._replace(held=None if both.held is None else not both.held))
+    findings.append(both._replace(held=claims.negated(both.held)))
   return findings
 
 
