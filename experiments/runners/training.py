@@ -142,6 +142,8 @@ def run(
         save(checkpoints)
     except KeyboardInterrupt:
       pass
+    except errors.StoppedError:  # The device runner's own, with its weights.
+      raise
     except BaseException as error:
       raise _stopped(error, training, config) from error
     is_complete = training.is_done and (
