@@ -10,10 +10,11 @@ from explorax.agents import engine, ranges
 class SuccessorConfig:
   """Successor features, and a posterior of the weights that make values of them.
 
-  Sources are abbreviated: bsuite (its DQN's defaults, Osband et al., 2020, which P4's
-  baselines share), SU (Janz et al., 2019, the published settings of its tabular code on
-  Deep Sea, which P4 refers to), P4 (Flennerhag et al., 2020, Table 3, whose best values
-  are not printed; in our tuning, in docs/bsuite, none was clearly better than SU's).
+  Sources are abbreviated: bsuite (its bootstrapped DQN's defaults, Osband et al., 2020,
+  which P4's baselines share), SU (Janz et al., 2019, the published settings of its
+  tabular code on Deep Sea, which P4 refers to), P4 (Flennerhag et al., 2020, Table 3,
+  whose best values are not printed; in our tuning, in docs/bsuite, none was clearly
+  better than SU's).
   """
 
   # The networks of φ and of ψ, which share nothing.

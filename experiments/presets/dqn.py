@@ -15,7 +15,14 @@ PAPER_4 = "Flennerhag et al., 2020"
 
 preset = functools.partial(types.Preset, make_agent=dqn_agent.make_agent)
 
+# The defaults are bsuite's bootstrapped DQN with one member. Paper 4's agents and
+# baselines share its settings (appendices C and D have one table of them), and so do
+# the agents that are compared with ensembles here.
 SMALL = dqn_config.DQNConfig()
+# bsuite's own DQN has other ones (bsuite/baselines/jax/dqn/agent.py, `default_agent`).
+BSUITE_DQN = dataclasses.replace(
+  SMALL, hidden_sizes=(64, 64), batch_size=32, min_replay_size=100
+)
 # Paper 4 (Flennerhag et al., 2020), appendix D: twenty members apart, priors of scale 3
 # (bsuite's own agent has 5).
 BOOTSTRAPPED = dataclasses.replace(
@@ -65,7 +72,7 @@ PRESETS = (
     name="dqn",
     summary="DQN with ε-greedy exploration",
     paper=BSUITE,
-    config=SMALL,
+    config=BSUITE_DQN,
     on={"atari:": ATARI},
   ),
   preset(

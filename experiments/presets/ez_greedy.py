@@ -70,7 +70,7 @@ PRESETS = (
     summary="DQN with temporally-extended ε-greedy exploration",
     paper=_PAPER,
     config=dataclasses.replace(
-      dqn.SMALL, exploration=exploration.EzGreedy(epsilon=0.05)
+      dqn.BSUITE_DQN, exploration=exploration.EzGreedy(epsilon=0.05)
     ),
     on={
       "atari:": dataclasses.replace(

@@ -1,9 +1,18 @@
 """Every preset: what it is called, what it is made of, and what its paper says."""
 
 import dataclasses
+import importlib
+import importlib.util
+import inspect
+import itertools
+import pathlib
 import re
 
 import dm_env
+import haiku as hk
+import jax
+import numpy as np
+import optax
 import pytest
 
 from explorax import exploration
@@ -62,24 +71,91 @@ def test_no_two_are_the_same():
   assert len(set(configs)) == len(configs)
 
 
-def test_bsuites_defaults():
-  """`bsuite.baselines.jax`: what its `default_agent`s are made with."""
-  expected = {
-    "hidden_sizes": (50, 50),
-    "batch_size": 128,
-    "discount": 0.99,
-    "replay_capacity": 10_000,
-    "min_replay_size": 128,
-    "updates_per_step": 1.0,
-    "target_update_period": 4,
-    "learning_rate": 1e-3,
-    "target": one_step.QLearning(),
-    "mask_prob": 1.0,
+def bsuite_arguments(monkeypatch, package: str, agent: str) -> dict:
+  """What the `default_agent` of one of bsuite's JAX baselines makes its agent of."""
+  module = importlib.import_module(f"bsuite.baselines.jax.{package}.agent")
+  given = {}
+  monkeypatch.setattr(module, agent, lambda **arguments: given.update(arguments))
+  module.default_agent(dm_env.specs.Array((10, 10), "float32"), SPEC.actions)
+  return given
+
+
+def network_of(given: dict) -> tuple[list[tuple[int, ...]], dict]:
+  """The shapes of the network's weights in their order, and what it closes over."""
+  network = hk.without_apply_rng(hk.transform(given["network"]))
+  params = jax.eval_shape(network.init, jax.random.PRNGKey(0), np.zeros((1, 10, 10)))
+  shapes = [layer["w"].shape for _, layer in sorted(params.items())]
+  return shapes, dict(inspect.getclosurevars(given["network"]).nonlocals)
+
+
+def assert_same_optimizer(given: dict, ours: dqn_config.DQNConfig) -> None:
+  """Both make the same updates of the same gradients."""
+  adam = optax.adam(ours.learning_rate, b2=ours.adam_b2, eps=ours.adam_eps)
+  gradients = np.float32([1e-9, -1e-3, 5.0])
+  states = [each.init(gradients) for each in (given["optimizer"], adam)]
+  for scale in (1.0, 10.0, -0.1):
+    updates = []
+    for i, each in enumerate((given["optimizer"], adam)):
+      update, states[i] = each.update(scale * gradients, states[i])
+      updates.append(update)
+    np.testing.assert_array_equal(*updates)
+
+
+# Ours → bsuite's, where the names differ; the discount is checked with the rest.
+SHARED = {
+  "batch_size": "batch_size",
+  "discount": "discount",
+  "replay_capacity": "replay_capacity",
+  "min_replay_size": "min_replay_size",
+  "target_update_period": "target_update_period",
+}
+
+
+def test_bsuites_own_agents(monkeypatch):
+  """Each setting is that of bsuite's `default_agent`, read from the package itself."""
+  given = bsuite_arguments(monkeypatch, "dqn", "DQN")
+  dqn = config("dqn")
+  assert {name: getattr(dqn, name) for name in SHARED} == {
+    name: given[theirs] for name, theirs in SHARED.items()
   }
-  for name in ("dqn", "bootstrapped_dqn", "tdu"):
-    assert {key: getattr(config(name), key) for key in expected} == expected
-  assert config("dqn").exploration == exploration.EpsilonGreedy(epsilon=0.05)
-  assert config("bootstrapped_dqn").num_members == 20
+  assert dqn.updates_per_step == 1 / given["sgd_period"]
+  assert dqn.exploration == exploration.EpsilonGreedy(given["epsilon"])
+  shapes, _ = network_of(given)
+  sizes = (100, *dqn.hidden_sizes, 2)
+  assert shapes == list(itertools.pairwise(sizes))
+  assert_same_optimizer(given, dqn)
+  rest = {"obs_spec", "action_spec", "network", "optimizer", "rng"}
+  assert set(given) == {*SHARED.values(), *rest, "sgd_period", "epsilon"}
+  # What bsuite's has no setting for, as far as it decides what is learnt.
+  plain = {"target": one_step.QLearning(), "bonus": None, "n_step": 1, "num_members": 1}
+  plain |= {"max_abs_td": None, "max_gradient_norm": None, "priority_exponent": 0.0}
+  assert {name: getattr(dqn, name) for name in plain} == plain
+
+  given = bsuite_arguments(monkeypatch, "boot_dqn", "BootstrappedDqn")
+  shapes, closure = network_of(given)
+  for name in ("bootstrapped_dqn", "tdu", "qu", "double_dqn", "dqn_rnd", "noisy_dqn"):
+    ours = config(name)
+    assert {each: getattr(ours, each) for each in SHARED} == {
+      each: given[theirs] for each, theirs in SHARED.items()
+    }
+    assert ours.updates_per_step == 1 / given["sgd_period"]
+    assert (ours.mask_prob, given["noise_scale"]) == (given["mask_prob"], 0.0)
+    sizes = (100, *ours.hidden_sizes, 2)
+    assert shapes == 2 * list(itertools.pairwise(sizes))  # And the prior's.
+    assert_same_optimizer(given, ours)
+  bootstrapped = config("bootstrapped_dqn")
+  assert bootstrapped.num_members == given["num_ensemble"] == 20
+  assert bootstrapped.exploration == exploration.Thompson()
+  assert [given["epsilon_fn"](step) for step in (0, 10**6)] == [0.0, 0.0]
+  # The one difference, from paper 4's appendix D.2.
+  assert (closure["prior_scale"], bootstrapped.prior_scale) == (5.0, 3.0)
+
+
+def test_no_other_preset_is_named_after_one_of_bsuites_agents():
+  folder = importlib.util.find_spec("bsuite.baselines.jax").submodule_search_locations
+  agents = {path.name for path in pathlib.Path(folder[0]).iterdir() if path.is_dir()}
+  assert {"dqn", "boot_dqn"} <= agents
+  assert {*agents, "random", "popart_dqn"} & {*NAMES} == {"dqn"}
 
 
 def test_tdu_and_its_ablations():
@@ -115,19 +191,22 @@ def test_the_ucb_ensembles():
 
 
 def test_the_variants_of_dqn_differ_in_one_thing():
-  dqn = config("dqn")
-  assert config("double_dqn") == dataclasses.replace(dqn, target=one_step.DoubleQ())
+  dqn, small = config("dqn"), dqn_config.DQNConfig()
+  assert dqn == dataclasses.replace(
+    small, hidden_sizes=(64, 64), batch_size=32, min_replay_size=100
+  )
+  assert config("double_dqn") == dataclasses.replace(small, target=one_step.DoubleQ())
   ez = config("dqn_ez").exploration
   assert config("dqn_ez") == dataclasses.replace(dqn, exploration=ez)
   assert ez == exploration.EzGreedy(
     dqn.exploration.epsilon, duration=exploration.ZetaDuration(2.0, 10_000)
   )
   for name, bonus in (("dqn_rnd", rnd.RND()), ("dqn_counts", counts.Counts())):
-    assert config(name) == dataclasses.replace(dqn, bonus=bonus, beta=0.1)
+    assert config(name) == dataclasses.replace(small, bonus=bonus, beta=0.1)
 
 
 def test_the_explorer_and_the_noise_of_paper_4s_baselines():
-  dqn = config("dqn")
+  dqn = dqn_config.DQNConfig()
   assert config("qex") == dataclasses.replace(
     dqn,
     num_explorers=1,
@@ -138,9 +217,12 @@ def test_the_explorer_and_the_noise_of_paper_4s_baselines():
       dqn.exploration.epsilon, of=exploration.Thompson()
     ),
   )
-  for get in (config, on_atari):
-    assert get("noisy_dqn") == dataclasses.replace(
-      get("dqn"), noisy_sigma=0.5, noisy_torso=True, exploration=exploration.Greedy()
+  for base, noisy in (
+    (dqn, config("noisy_dqn")),
+    (on_atari("dqn"), on_atari("noisy_dqn")),
+  ):
+    assert noisy == dataclasses.replace(
+      base, noisy_sigma=0.5, noisy_torso=True, exploration=exploration.Greedy()
     )
   # Convolutions have no noise, and the linear layers are the same two as DQN's.
   assert on_atari("noisy_dqn").hidden_sizes == (512,)
@@ -162,7 +244,7 @@ def test_successor_uncertainties_have_their_published_settings():
     "updates_per_step",
   )
   for name in shared:
-    assert getattr(successor, name) == getattr(config("dqn"), name)
+    assert getattr(successor, name) == getattr(config("bootstrapped_dqn"), name)
 
 
 def test_paper_3_table_1():
