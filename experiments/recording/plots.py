@@ -11,6 +11,8 @@ from explorax.experiments.recording import returns as returns_lib
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes
 
+  from explorax import environments
+
 _MAX_POINTS = 4000  # Per line: more cannot be told apart and slow the drawing down.
 _GRID = 400  # Points of a mean over seeds.
 
@@ -21,7 +23,7 @@ def learning_curve(
   *,
   title: str,
   evaluations: returns_lib.Evaluations,
-  solved_episode: int | None = None,
+  solved: "environments.SolvedRule | None" = None,
 ) -> None:
   """Draws returns against environment steps, a line for each policy group, as PNG.
 
@@ -34,7 +36,8 @@ def learning_curve(
     returns: of all episodes.
     title: above the axes.
     evaluations: of the run.
-    solved_episode: marked by a vertical line if given (counted from 1).
+    solved: of Deep Sea: where it is solved by bsuite's rule, a vertical line marks it,
+      with the share of episodes that found the treasure.
   """
   fig, ((axes,),) = drawing.new(width=7, height=4)
   for index, policy in enumerate(returns.policies):
@@ -51,9 +54,12 @@ def learning_curve(
     label = f"evaluation ({len(evaluations):,}, mean of each)"
     steps = evaluations.env_steps
     axes.plot(steps, evaluations.means, "o-", color="black", lw=1.2, ms=4, label=label)
-  if solved_episode is not None:
-    step = int(returns.env_steps()[solved_episode - 1])
-    label = f"solved in episode {solved_episode}"
+  if solved and solved.solved_episode is not None:
+    step = int(returns.env_steps()[solved.solved_episode - 1])
+    label = (
+      f"solved in episode {solved.solved_episode} by bsuite's rule\n"
+      f"(treasure in {solved.treasure_rate:.1%} of all episodes)"
+    )
     axes.axvline(step, color="0.3", ls="--", lw=1, label=label)
   _label(axes, title, "environment steps")
   drawing.save(file, fig)

@@ -300,13 +300,12 @@ class _Seed:
     if params is not None:
       files[WEIGHTS] = functools.partial(weights.save, weights=params)
     if self._last is not None:
-      rule = self._solved_rule
       files["curve.png"] = functools.partial(
         plots.learning_curve,
         returns=self.returns,
         title=self.title,
         evaluations=self.evaluations,
-        solved_episode=rule.solved_episode if rule else None,
+        solved=self._solved_rule,
       )
     r_int: dict[str, np.ndarray] = {}
     recordings = self._film.recordings() if self._film else {}

@@ -34,8 +34,8 @@ def of_run(
 ) -> dict[str, Any]:
   """The content of `summary.json` of a run with one seed.
 
-  `solved_episode` is there only if there is a rule, and `evaluation` and `replacements`
-  only if there were any.
+  `solved_episode` (by bsuite's rule), `treasure_rate` and `best_treasure_rate` are
+  there only if there is a rule, `evaluation` and `replacements` only if there were any.
 
   Args:
     status: one of `STATUSES`.
@@ -70,6 +70,8 @@ def of_run(
   }
   if solved_rule is not None:
     content["solved_episode"] = solved_rule.solved_episode
+    content["treasure_rate"] = solved_rule.treasure_rate
+    content["best_treasure_rate"] = solved_rule.best_rate
   if replacements:
     content["replacements"] = dict(replacements)
   if len(evaluations):
@@ -90,7 +92,7 @@ def table(title: str, content: Mapping[str, Any]) -> str:
     how = (
       f"not solved in {episodes}" if solved is None else f"solved in episode {solved}"
     )
-    facts.append(f"Deep Sea was {how}.")
+    facts.append(f"Deep Sea was {how} by bsuite's rule{_treasure(content)}.")
   if "evaluation" in content:
     facts.append(_evaluation(content["evaluation"]))
   if failures := content["environment_failures"]:
@@ -137,9 +139,14 @@ def of_seeds(each: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
     # Those that were not solved count as later than all others.
     later = [math.inf if episode is None else episode for episode in solved]
     content["median_solved_episode"] = float(np.median(later))
+    rates = [one["treasure_rate"] for one in each.values()]
+    content["treasure_rate"] = float(np.mean(rates))
+    content["best_treasure_rate"] = first["best_treasure_rate"]
   content["seeds"] = {
     str(seed): {
-      name: one[name] for name in ("episodes", _MEAN, "solved_episode") if name in one
+      name: one[name]
+      for name in ("episodes", _MEAN, "solved_episode", "treasure_rate")
+      if name in one
     }
     for seed, one in each.items()
   }
@@ -164,7 +171,7 @@ def table_of_seeds(title: str, content: Mapping[str, Any]) -> str:
     solved = f"  Deep Sea was solved by {content['solved']} of {content['num_seeds']}"
     median = content["median_solved_episode"]
     finite = f", in {median:,.0f} episodes (median)" if math.isfinite(median) else ""
-    lines.append(f"{solved} seeds{finite}.")
+    lines.append(f"{solved} seeds by bsuite's rule{finite}{_treasure(content)}.")
   return "\n".join(lines)
 
 
@@ -184,6 +191,15 @@ def _speed(steps_per_second: float, which: str = "") -> str:
   if not math.isfinite(steps_per_second):
     return ""
   return f" ({steps_per_second:,.0f} steps/s {which}after compilation)"
+
+
+def _treasure(content: Mapping[str, Any]) -> str:
+  """Of a run, or of several seeds; nothing before the first episode."""
+  rate, best = content["treasure_rate"], content["best_treasure_rate"]
+  if math.isnan(rate):
+    return ""
+  found = f"the treasure was found in {rate:.1%} of episodes"
+  return f"; {found} (by the best policy in {best:.1%})"
 
 
 def _evaluation(content: Mapping[str, Any]) -> str:

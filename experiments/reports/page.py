@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 import markupsafe
+import numpy as np
 
 from explorax.environments import bsuite_sweeps
 from explorax.experiments.recording import statistics, summary
@@ -79,6 +80,7 @@ def make(sweep: read.Sweep, found: results.Results, *, command: str) -> Report:
       partial=[e for e in found.experiments if not results.all_whole(found, e)],
       tag_rows=list(_tag_rows(found)),
       experiment_rows=list(_experiment_rows(sweep, found)),
+      treasure_rows=list(_treasure_rows(sweep, found)),
       tdu_not_drawn=list(_tdu_not_drawn(sweep, found)),
       published_agent=_PUBLISHED_AGENT,
       published_source=_PUBLISHED_SOURCE,
@@ -180,6 +182,31 @@ def _remark(remarks: list[str], cell: results.Cell) -> str:
   if cell.left_out:
     remarks.append(f"without {_seeds(cell.left_out)}")
   return "; ".join(remarks)
+
+
+def _treasure_rows(
+  sweep: read.Sweep, found: results.Results
+) -> Iterator[tuple[str, float, list[str]]]:
+  """(experiment and size, the best policy's rate, what each agent found)."""
+  for experiment in drawings.DEEP_SEAS:
+    cells = results.of_agents(found.by_experiment, experiment, found.agents)
+    every = dict.fromkeys(i for cell in cells.values() for i in cell.ids)
+    for bsuite_id in sorted(every, key=lambda i: catalogue.setting(i) or 0):
+      shown, best = [], math.nan
+      for agent in found.agents:
+        cell = cells.get(agent)
+        if cell is None or bsuite_id not in cell.ids:
+          shown.append("")
+          continue
+        logs = [sweep.logs[agent, bsuite_id, seed] for seed in cell.seeds]
+        solutions = [scores.solution(bsuite_id, log) for log in logs]
+        solved = sum(each is not None and each.solved for each in solutions)
+        rates = [scores.treasure_rates(bsuite_id, log) for log in logs]
+        best = rates[0][1]
+        rate = np.mean([own for own, _ in rates])
+        told = "–" if np.isnan(rate) else f"{rate:.1%}"
+        shown.append(f"{told}; solved by {solved} of {len(logs)}")
+      yield f"{experiment}, N = {catalogue.setting(bsuite_id):g}", best, shown
 
 
 def _tdu_not_drawn(

@@ -153,6 +153,18 @@ def solution(bsuite_id: str, log: Log) -> Solution | None:
   return Solution(int(log["episode"][counting].max()), False)
 
 
+def treasure_rates(bsuite_id: str, log: Log) -> tuple[float, float]:
+  """The share of all episodes that found Deep Sea's treasure, and the best policy's.
+
+  The first is NaN if the log does not tell.
+  """
+  rule = environments.solved_rule(f"bsuite:{bsuite_id}")
+  if rule is None:
+    raise ValueError(f"{bsuite_id!r} is no Deep Sea, and has no treasure.")
+  found = log.get("denoised_return", np.array([math.nan]))
+  return float(found[-1] / log["episode"][-1]), rule.best_rate
+
+
 def _by_setting(logs: Logs) -> list[Logs]:
   """The logs apart by their setting, in its order."""
   groups: dict[float, dict[str, Log]] = {}

@@ -3,6 +3,7 @@ import io
 import numpy as np
 import pytest
 
+from explorax import environments
 from explorax.experiments.recording import plots
 from explorax.experiments.recording import returns as returns_lib
 
@@ -36,7 +37,9 @@ def test_axes_are_labelled_and_policies_apart(make_episode, drawn):
   returns = returns_lib.Returns()
   for number in range(1, 201):
     returns.add(make_episode(number))
-  assert curve(returns, solved_episode=50).startswith(b"\x89PNG")
+  rule = environments.SolvedRule()
+  rule.update(50, 10.0, treasures=20.0)
+  assert curve(returns, solved=rule).startswith(b"\x89PNG")
   (axes,) = drawn
   assert axes.get_title() == "tdu on deep sea"
   assert axes.get_xlabel() == "environment steps"
@@ -45,7 +48,7 @@ def test_axes_are_labelled_and_policies_apart(make_episode, drawn):
   assert labels == [
     "exploiter (100 episodes)",
     "explorer (100 episodes)",
-    "solved in episode 50",
+    "solved in episode 50 by bsuite's rule\n(treasure in 40.0% of all episodes)",
   ]
   exploiter, explorer, solved = axes.get_lines()
   assert exploiter.get_color() != explorer.get_color()

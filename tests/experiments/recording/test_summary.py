@@ -10,9 +10,9 @@ pytestmark = pytest.mark.ops
 
 
 def rule(solved_in: int | None = None) -> environments.SolvedRule:
-  solved = environments.SolvedRule()
+  solved = environments.SolvedRule(best_rate=0.5)
   if solved_in is not None:
-    solved.update(solved_in, 0.0)
+    solved.update(solved_in, 0.0, treasures=0.25 * solved_in)
   return solved
 
 
@@ -66,6 +66,8 @@ def test_to_dict(make_summary):
       },
     },
     "solved_episode": 3,
+    "treasure_rate": 0.25,
+    "best_treasure_rate": 0.5,
   }
 
 
@@ -75,7 +77,8 @@ def test_the_table_is_for_reading(make_summary):
     "tdu on x: finished",
     "  4 episodes, 12,345 environment steps, 1 learner update in 1:01 "
     "(321 steps/s after compilation)",
-    "  Deep Sea was solved in episode 3.",
+    "  Deep Sea was solved in episode 3 by bsuite's rule; the treasure was found in "
+    "25.0% of episodes (by the best policy in 50.0%).",
     "",
     "  policy      episodes   mean of last 100   best mean of 100",
     "  all                4                2.5                2.5",
@@ -116,7 +119,8 @@ def test_the_table_of_a_run_without_episodes(make_summary):
   assert empty["mean_return_last_100"] is None
   assert not {"evaluation", "replacements", "solved_episode"} & set(empty)
   unsolved = make_summary(0, solved_rule=rule())
-  assert "not solved in 0 episodes" in summary.table("x", unsolved)
+  table = summary.table("x", unsolved)
+  assert "Deep Sea was not solved in 0 episodes by bsuite's rule.\n" in table + "\n"
 
 
 @pytest.mark.parametrize(
@@ -134,9 +138,11 @@ def test_the_last_episodes_metrics_are_told(make_summary):
 
 
 def test_of_several_seeds(make_summary):
+  never = rule()
+  never.update(4, 4.0, treasures=0.0)
   each = {
     3: make_summary(2, solved_rule=rule(solved_in=7)),
-    4: make_summary(4, solved_rule=rule()),
+    4: make_summary(4, solved_rule=never),
   }
   content = summary.of_seeds(each)
   assert content["mean_return_last_100"] == {"value": 2.0, "low": 1.5, "high": 2.5}
@@ -145,11 +151,13 @@ def test_of_several_seeds(make_summary):
     "episodes": 2,
     "mean_return_last_100": 1.5,
     "solved_episode": 7,
+    "treasure_rate": 0.25,
   }
   assert summary.table_of_seeds("tdu on x", content).splitlines() == [
     "tdu on x: finished",
     "  2 seeds, 12,345 environment steps each in 1:01 "
     "(642 steps/s in all after compilation)",
     "  mean return of the last 100 episodes: 2 (95 % interval over seeds: 1.5 to 2.5)",
-    "  Deep Sea was solved by 1 of 2 seeds.",
+    "  Deep Sea was solved by 1 of 2 seeds by bsuite's rule; the treasure was found in "
+    "12.5% of episodes (by the best policy in 50.0%).",
   ]

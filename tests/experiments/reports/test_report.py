@@ -166,6 +166,24 @@ def test_scores_are_the_means_of_each_seeds_and_lie_in_their_intervals(made):
 
 
 @needs_matplotlib
+def test_the_treasures_of_deep_sea_are_beside_bsuites_rule(made):
+  _, done, page = made
+  agent = AGENTS[0]
+  rows = {row[0]: row for row in page.tables["The treasure"][1:]}
+  sizes = {"deep_sea/0": 10, "deep_sea/3": 16, "deep_sea_stochastic/0": 10}
+  for bsuite_id, size in sizes.items():
+    experiment = bsuite_id.partition("/")[0]
+    log = done[agent, bsuite_id, 0]
+    rate = log["denoised_return"][-1] / log["episode"][-1]  # Of each seed.
+    best = (1 - 1 / size) ** (size - 1) if "stochastic" in experiment else 1.0
+    row = rows[f"{experiment}, N = {size}"]
+    assert row[1] == f"{best:.1%}"
+    column = page.tables["The treasure"][0].index(agent)
+    assert re.fullmatch(rf"{rate:.1%}; solved by [03] of 3", row[column]), row
+  assert len(rows) == 14
+
+
+@needs_matplotlib
 def test_it_says_what_is_missing_and_how_each_number_was_made(made):
   path, done, page = made
   assert f"{len(done):,} of {len(done) + 6:,} tasks" in page.text
