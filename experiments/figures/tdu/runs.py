@@ -207,6 +207,34 @@ def scores(table: types.Table, by: str = "solved", **settings: Any) -> np.ndarra
   return (table.per_seed(by, **settings) > 0).mean(axis=1)
 
 
+def fewer_episodes(
+  claim: str, a: types.Table, b: types.Table, who: str, *, paired: bool = False
+) -> types.Finding:
+  """Whether `a` solves the problems in fewer episodes than `b`; unsolved: the limit.
+
+  It is the mean over the problems of log₂ episodes to solve that is compared.
+
+  Args:
+    claim: what should be so.
+    a: an agent's tasks, or those of several.
+    b: likewise, on the same problems.
+    who: names both.
+    paired: whether seeds of the same number have the same problem.
+  """
+  logs = [np.log2(episodes_to_solve(table)).mean(axis=1) for table in (a, b)]
+  gap = statistics.mean(logs[0] - logs[1]) if paired else statistics.difference(*logs)
+  ratio = gap.map(np.exp2)
+  shares = [np.mean(scores(table)) for table in (a, b)]
+  means = [np.exp2(np.mean(log)) for log in logs]
+  return types.Finding(
+    claim,
+    f"{who}: solved {shares[0]:.0%} and {shares[1]:.0%}, in {means[0]:.0f} and "
+    f"{means[1]:.0f} episodes (geometric means), a ratio of {ratio.words('.2f')}",
+    ratio.is_below(1),
+    min(map(len, logs)),
+  )
+
+
 def draw_episodes(
   axes: types.Axes, agents: Mapping[str, types.Table], *, xlabel: str, title: str = ""
 ) -> None:

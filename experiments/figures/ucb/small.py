@@ -13,7 +13,7 @@ from explorax.environments import breakout
 from explorax.experiments import presets
 from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.figures.tdu import runs
-from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.recording import drawing
 from explorax.experiments.runners import core
 
 # The five of the paper's figure 2, by preset. Its bootstrapped DQN is Osband et al.'s
@@ -253,18 +253,9 @@ def _compare_bricks(table: types.Table, agent: str, other: str) -> types.Finding
 
 
 def _compare_episodes(table: types.Table, agent: str, other: str) -> types.Finding:
-  """Whether an agent needs fewer episodes, by log₂ of how many times fewer."""
+  """Whether an agent needs fewer episodes in Deep Sea."""
   seas = [table.where(problem="deep_sea", agent=name) for name in (agent, other)]
-  logs = [np.log2(runs.episodes_to_solve(sea)).mean(axis=1) for sea in seas]
-  gain = statistics.difference(-logs[0], -logs[1])
-  times = statistics.Interval(-gain.value, -gain.high, -gain.low).map(np.exp2)
-  scores = [np.mean(runs.scores(sea)) for sea in seas]
-  return types.Finding(
-    "",
-    f"solved {scores[0]:.0%} and {scores[1]:.0%} ({AGENTS[other]}), in "
-    f"{times.value:.2f} times as many episodes [{times.low:.2f}, {times.high:.2f}]",
-    gain.is_above(),
-  )
+  return runs.fewer_episodes("", *seas, f"{AGENTS[agent]} and {AGENTS[other]}")
 
 
 FIGURES = (

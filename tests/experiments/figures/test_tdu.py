@@ -51,9 +51,9 @@ def with_everything_right(settings):
     if settings.get("prior_scale") == 0 or agent in ("qu", "q_ucb"):
       return 0
     samples = agent in ("bootstrapped_dqn", "successor_uncertainties", "noisy_dqn")
-    if agent == "tdu" or (samples and not settings["stochastic"]):
-      return 100
-    return 0
+    if agent == "tdu":
+      return 80
+    return 100 if samples and not settings["stochastic"] else 0
   return 30 * settings["size"] / (1 + beta) / (1 + _explorers(settings) / 20)
 
 
