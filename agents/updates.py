@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from explorax import exploration, losses
+from explorax import exploration, losses, networks
 from explorax.agents import types
 from explorax.exploration import schedules
 
@@ -37,6 +37,27 @@ def clipped(
   if max_gradient_norm is None:
     return optimizer
   return optax.chain(optax.clip_by_global_norm(max_gradient_norm), optimizer)
+
+
+def with_torso_divided(
+  optimizer: optax.GradientTransformation, num_members: int
+) -> optax.GradientTransformation:
+  """The optimizer on `networks.EnsembleParams`, the torso's gradient divided by M.
+
+  With a loss that is the sum over M heads, the heads learn as networks of their own do,
+  and the torso that they share from the mean of what they want.
+
+  Source: Osband et al. 2016 (Deep exploration via bootstrapped DQN), whose network
+  normalises the heads' gradients into the shared layers by 1/K.
+  """
+
+  def divide(gradients: networks.EnsembleParams, params: Any) -> Any:
+    del params
+    return gradients._replace(
+      torso=jax.tree.map(lambda x: x / num_members, gradients.torso)
+    )
+
+  return optax.chain(optax.stateless(divide), optimizer)
 
 
 def step(

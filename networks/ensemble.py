@@ -98,8 +98,8 @@ def lift(
   """K networks, each a head on a torso of its own or on one for all.
 
   Heads on one torso are those of Bootstrapped DQN and of the UCB ensembles of Chen et
-  al. (2017). The torso's gradient is the sum of all heads'; whoever wants their mean,
-  as Osband et al. (2016) do, divides by K.
+  al. (2017). The torso's gradient is the sum of all heads'; learners that want their
+  mean divide by K (`agents.updates.with_torso_divided`).
 
   Args:
     make_torso: builds a module: observations `[B, ...]` → features `[B, F]`.

@@ -68,6 +68,10 @@ class DQNConfig:
   # targets see each of them.
   n_step: int = 1
   max_abs_reward: float | None = None  # Rewards are clipped to ± this (DQN: 1).
+  # Whether a transition's loss is the sum over members (P3, section 2.4); a shared
+  # torso's gradient is then divided by M (Osband et al., 2016). Else it is their mean
+  # (P4, algorithm 2).
+  sum_over_members: bool = False
   # Beyond it, a TD error's loss grows linearly: it is clipped in the gradient (DQN: 1).
   max_abs_td: float | None = None
   # Adam's (bsuite); a schedule's time is in learner updates.

@@ -43,18 +43,23 @@ def make_learner(
 ) -> types.LearnerCore:
   """The LearnerCore of a config.
 
-  The loss is `Σ_k m_k l_k / M`, averaged over the batch. l_k is δ_k² / 2 (paper 4,
-  algorithm 2), linear beyond `max_abs_td`, δ_k being member k's TD error; or the
-  divergence of member k's distribution from its target. Both are on r + β r_int for
-  those that see the bonus: the explorers, where there are any, and all members where
-  there are none. Explorers that do not see the reward learn from β r_int. Priorities
-  are |δ_k| or the divergence, averaged over the members.
+  The loss is `Σ_k m_k l_k / M` (paper 4, algorithm 2), averaged over the batch; with
+  `sum_over_members` it is the sum without 1 / M (paper 3, section 2.4), and a shared
+  torso's gradient is divided by M. l_k is δ_k² / 2, linear beyond `max_abs_td`, δ_k
+  being member k's TD error; or the divergence of member k's distribution from its
+  target. Both are on r + β r_int for those that see the bonus: the explorers, where
+  there are any, and all members where there are none. Explorers that do not see the
+  reward learn from β r_int. Priorities are |δ_k| or the divergence, averaged over the
+  members.
   """
   optimizer = updates.clipped(
     optax.adam(config.learning_rate, b2=config.adam_b2, eps=config.adam_eps),
     config.max_gradient_norm,
   )
   size, num_exploiters = config.ensemble_size, config.num_members
+  if config.sum_over_members and config.shared_torso:
+    optimizer = updates.with_torso_divided(optimizer, size)
+  loss_scale = size if config.sum_over_members else 1
   # The bonus that is computed here: an actor's comes with the sample.
   own = bonus if isinstance(bonus, bonus_types.LearnerBonus) else None
   target = config.target
@@ -153,7 +158,8 @@ def make_learner(
       "r_int": updates.masked_mean(r_int, windows.real[:, :-1]),
     }
     priorities = jnp.mean(errors, axis=0)
-    return jnp.mean(weights * per_window), (priorities, metrics, bonus_state)
+    total = loss_scale * jnp.mean(weights * per_window)
+    return total, (priorities, metrics, bonus_state)
 
   def update(
     state: LearnerState,

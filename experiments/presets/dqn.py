@@ -53,9 +53,14 @@ DOUBLE_ATARI = dqn_config.DQNConfig(
 )
 ATARI = dataclasses.replace(DOUBLE_ATARI, target=one_step.QLearning())
 # Ten heads of 512 hidden units each on shared convolutions (Osband et al., 2016, whose
-# network paper 3 takes).
+# network paper 3 takes), and the sum of their losses (section 2.4).
 ENSEMBLE_ATARI = dataclasses.replace(
-  DOUBLE_ATARI, num_members=10, hidden_sizes=(), head_size=512, shared_torso=True
+  DOUBLE_ATARI,
+  num_members=10,
+  hidden_sizes=(),
+  head_size=512,
+  shared_torso=True,
+  sum_over_members=True,
 )
 
 # Fortunato et al. (2018), section 3.2; σ_0 is no worse than those of paper 4's Table 3

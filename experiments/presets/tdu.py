@@ -44,12 +44,15 @@ _Q_UCB = exploration.Ucb(scale=1.0, ddof=1, of=exploration.Thompson())
 
 
 def _heads(**changes: Any) -> dqn_config.DQNConfig:
-  """An ensemble whose members are heads on shared convolutions."""
-  return dataclasses.replace(dqn.ENSEMBLE_ATARI, **changes)
+  """An ensemble whose members are heads on shared convolutions.
+
+  The loss is their mean, as in the paper's algorithm 2.
+  """
+  return dataclasses.replace(dqn.ENSEMBLE_ATARI, sum_over_members=False, **changes)
 
 
-# Appendix E, which does not print its λ, nor how many exploiters it has: paper 1's are
-# taken.
+# Appendix E, which does not print the λ of its returns, nor how many exploiters it has,
+# nor ρ of its masks: paper 1's are taken.
 _PENG = greedy.PengQ(lambda_=0.7)
 _R2D2 = dataclasses.replace(r2d2.SMALL, target=_PENG)
 _R2D2_ATARI = dataclasses.replace(r2d2.ATARI, target=_PENG, evaluation_epsilon=0.001)
@@ -65,6 +68,8 @@ _TDU_R2D2: dict[str, Any] = {
   "bonus": tdu_bonus.TDUncertainty(),
   "beta": 1.0,
 }
+# "-L": "lower exploration bonus strength", which the text calls λ, and means β.
+_TDU_R2D2_L: dict[str, Any] = {**_TDU_R2D2, "beta": 0.1}
 
 
 def _on_r2d2(**changes: Any) -> dict[str, Any]:
@@ -169,5 +174,17 @@ PRESETS = (
     summary="R2D2 with eight exploiters, and five explorers of their uncertainty",
     paper=_PAPER + ", appendix E",
     **_on_r2d2(**_TDU_R2D2, num_explorers=5),
+  ),
+  r2d2.preset(
+    name="tdu_r2d2_l",
+    summary="tdu_r2d2 with a smaller bonus, β = 0.1",
+    paper=_PAPER + ", appendix E.5",
+    **_on_r2d2(**_TDU_R2D2_L, num_explorers=2, prior_scale=0.1),
+  ),
+  r2d2.preset(
+    name="tdu_r2d2_no_prior_l",
+    summary="tdu_r2d2_no_prior with a smaller bonus, β = 0.1",
+    paper=_PAPER + ", appendix E.5",
+    **_on_r2d2(**_TDU_R2D2_L, num_explorers=5),
   ),
 )

@@ -178,6 +178,13 @@ def test_tdu_and_its_ablations():
   )
 
 
+@pytest.mark.parametrize("name", ["tdu_r2d2", "tdu_r2d2_no_prior"])
+def test_the_l_variants_have_a_tenth_of_the_bonus(name):
+  for of in (config, on_atari):
+    assert of(f"{name}_l") == dataclasses.replace(of(name), beta=0.1)
+    assert of(name).beta == 1.0
+
+
 def test_the_ucb_ensembles():
   for name in ("ensemble_voting", "ucb", "ucb_infogain"):
     ensemble = config(name)
@@ -277,6 +284,7 @@ def test_paper_3_table_1():
   assert on_atari("dqn") == dataclasses.replace(double_dqn, target=one_step.QLearning())
   assert config("dqn_atari") == on_atari("dqn") == on_atari("dqn_atari")
   ensembles = {"num_members": 10, "shared_torso": True, "hidden_sizes": ()}
+  ensembles["sum_over_members"] = True  # Section 2.4; paper 4's have their mean.
   for name in (*names[1:], "ucb_infogain"):
     values = dataclasses.asdict(on_atari(name))
     assert {key: values[key] for key in ensembles} == ensembles
@@ -356,6 +364,7 @@ def test_ensembles_are_heads_on_atari_and_explore_as_elsewhere(name):
   own = ("num_members", "num_explorers", "explorers_see_reward", "prior_scale")
   own = (*own, "bonus", "beta", "exploration")
   heads = {field: getattr(config(name), field) for field in own}
+  heads["sum_over_members"] = False  # Paper 4's algorithm 2.
   assert on_atari(name) == dataclasses.replace(on_atari("ucb"), **heads)
 
 

@@ -15,7 +15,7 @@ Tree = dict[str, np.ndarray]
 
 
 def flat(params: Any) -> Tree:
-  """The parameters of both layers in float64, each `[K, ...]`."""
+  """The parameters of both layers in float64, each `[K, ...]` but a shared torso's."""
   layers = [*params.torso.values(), *params.heads.values()]
   return {
     f"{name}_{i}": np.asarray(value, np.float64)
@@ -26,7 +26,8 @@ def flat(params: Any) -> Tree:
 
 def q_values(params: Tree, x: np.ndarray, k: int) -> np.ndarray:
   """Member k's values `[A]` of one observation."""
-  hidden = x @ params["w_0"][k] + params["b_0"][k]
+  own = k if params["b_0"].ndim == 2 else ...
+  hidden = x @ params["w_0"][own] + params["b_0"][own]
   return np.maximum(hidden, 0.0) @ params["w_1"][k] + params["b_1"][k]
 
 
@@ -122,7 +123,7 @@ class Reference:
         q = self.q(params, "prior", rows["observation"][b, 0], k)
         td = targets[k, b] - q[rows["action"][b, 0]]
         total += weights[b] * mask * self.member_loss(td)
-    return total / (size * num)
+    return total / num if config.sum_over_members else total / (size * num)
 
   def member_loss(self, td: float) -> float:
     limit = self.config.max_abs_td
@@ -149,6 +150,9 @@ class Reference:
         for name in self.params
       }
     )
+    if self.config.sum_over_members and self.config.shared_torso:
+      for name in ("w_0", "b_0"):
+        gradients[name] = gradients[name] / self.config.ensemble_size
     rate = at(self.config.learning_rate, self.num_updates)
     self.params = self.adam.step(self.params, gradients, rate)
     self.num_updates += 1
@@ -201,8 +205,18 @@ CLIPPED_AND_SCHEDULED = {
 }
 
 
+# Of Chen et al. (2017), section 2.4, on the torso of Osband et al. (2016).
+HEADS = {
+  "target": one_step.DoubleQ(),
+  "num_members": 3,
+  "shared_torso": True,
+  "sum_over_members": True,
+  "max_abs_td": 0.3,
+}
+
+
 @pytest.mark.parametrize(
-  "changes", [DOUBLE, TDU, QEX, EVERYTHING, CLIPPED_AND_SCHEDULED]
+  "changes", [DOUBLE, TDU, QEX, EVERYTHING, CLIPPED_AND_SCHEDULED, HEADS]
 )
 def test_three_updates(make_config, compiled, make_sample, adam, gradient_of, changes):
   # A large ε keeps Adam's steps continuous where a gradient is about zero.
