@@ -425,3 +425,28 @@ def test_never_give_up_is_paper_2s():
   assert (maze.transform_eps, maze.target_update_period) == (None, 100)
   assert (maze.bonus.memory_capacity, maze.bonus.kernel_epsilon) == (5000, 0.01)
   assert (maze.learning_rate, maze.bonus.embedding_learning_rate) == (1e-3, 1e-3)
+
+
+def _evaluation_epsilons() -> dict[tuple[str, str], float]:
+  """(preset, prefix of environments, '' for small problems) → ε in evaluation."""
+  found = {}
+  for name, preset in presets.PRESETS.items():
+    for prefix, own in {"": preset.config, **preset.on}.items():
+      rule = getattr(own, "evaluation", None)
+      found[name, prefix] = own.evaluation_epsilon if rule is None else rule.epsilon
+  return found
+
+
+def test_the_documentation_has_every_presets_epsilon_in_evaluation():
+  page = pathlib.Path(__file__).parents[2] / "docs/papers/README.md"
+  _, _, section = page.read_text(encoding="utf-8").partition("## ε in evaluation")
+  rows = [line.strip("| ").split(" | ") for line in section.splitlines() if "|" in line]
+  left, others = _evaluation_epsilons(), {}
+  for epsilon, where, names, source in rows[2:]:
+    prefix = where.strip("`") if where != "small problems" else ""
+    assert source
+    if names == "all others":
+      others[prefix] = float(epsilon)
+    for name in re.findall(r"`(\w+)`", names):
+      assert left.pop((name, prefix)) == float(epsilon), (name, prefix)
+  assert left and left == {key: others[key[1]] for key in left}
