@@ -18,6 +18,7 @@ def check_learning(config: Any) -> None:
     config,
     1,
     "batch_size",
+    "replay_capacity",
     "min_replay_size",
     "target_update_period",
     "actor_update_period",
@@ -45,8 +46,8 @@ def check_ensemble(config: Any) -> None:
   check_learning(config)
   ranges.at_least(config, 1, "num_members")
   ranges.at_least(config, 0, "num_explorers", "head_size")
-  ranges.not_negative(config, "prior_scale", "priority_exponent")
-  ranges.within(config, 0, 1, "mask_prob")
+  ranges.not_negative(config, "prior_scale")
+  ranges.within(config, 0, 1, "mask_prob", "priority_exponent")
   ranges.positive(config, "mask_prob")
   ranges.positive(config, "max_abs_reward", "max_abs_td", "max_gradient_norm")
   schedules.check("importance_exponent", config.importance_exponent, 1.0)

@@ -25,10 +25,11 @@ def not_negative(settings: Any, *names: str) -> None:
 
 
 def at_least(settings: Any, least: int, *names: str) -> None:
-  """Refuses what is below `least`."""
+  """Refuses what is below `least`, or no int32 any more."""
   for name, value in _given(settings, names):
-    if not value >= least:
-      _refuse(settings, name, value, f"at least {least}")
+    if not least <= value < 2**31:
+      allowed = f"at least {least}" if value < least else f"at most {2**31 - 1}"
+      _refuse(settings, name, value, allowed)
 
 
 def within(settings: Any, least: float, most: float, *names: str) -> None:

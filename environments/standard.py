@@ -159,6 +159,13 @@ class StandardEnvironment(dm_env.Environment):
         f"the environment returned an observation of shape {array.shape} at "
         f"{self._place()}, but its spec says {self._shape}."
       )
+    if self._dtype == np.uint8 and getattr(observation, "dtype", None) != np.uint8:
+      given = np.asarray(observation)
+      if (misfits := given[given != array]).size:
+        raise ValueError(
+          f"the environment returned {misfits[0]} in the observation at "
+          f"{self._place()}, but its spec says uint8, which cannot hold it."
+        )
     # x·x is finite where all of x is: a third of the time of np.isfinite(x).all().
     # It may overflow, so what it suspects is looked at again.
     if (

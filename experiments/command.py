@@ -1,6 +1,7 @@
 """What the commands share: help, errors in one sentence, exit codes."""
 
 import contextlib
+import io
 import os
 import sys
 import traceback
@@ -39,18 +40,21 @@ def main(
   """Reads a command line, does what it asks and returns the process's exit code.
 
   What cannot be done is one sentence on stderr, after a traceback with `--debug`. The
-  exit code is then 2, or 1 if the work cannot write its output; of Ctrl-C 130.
+  exit code is then 2, or 1 once the work has begun; of Ctrl-C 130.
 
   Args:
     argv: the command line without the program's name; None for the process's own.
     flags: of the command, `help` among them.
     do: (name → value of each flag, the command line) → the exit code or, once all is
-      checked, the work: errors that are not expected there keep their traceback.
+      checked, the work.
     introduction: of the help, above the flags.
     outro: of the help, below them.
     words: the name under which `do` gets words that are no flags; None to refuse them.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
+  for stream in (sys.stdout, sys.stderr):
+    if isinstance(stream, io.TextIOWrapper):
+      stream.reconfigure(errors="replace")  # An ASCII terminal shows no β.
   # TensorFlow, which comes with Reverb, greets with warnings about GPUs.
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   try:
@@ -60,7 +64,7 @@ def main(
     work = do(given, argv)
   except KeyboardInterrupt:
     return _stopped()
-  except _REFUSALS as error:
+  except (Exception, SystemExit) as error:  # A user's module may raise either.
     return _refused(error, argv, 2)
   if isinstance(work, int):
     return work
@@ -70,7 +74,7 @@ def main(
     return _stopped()
   except errors.SetUpError as error:
     return _refused(error, argv, 2)
-  except errors.OutputError as error:
+  except Exception as error:
     return _refused(error, argv, 1)
 
 
@@ -86,8 +90,11 @@ def _stopped() -> int:
   return 130
 
 
-def _refused(error: Exception, argv: Sequence[str], exit_code: int) -> int:
+def _refused(error: BaseException, argv: Sequence[str], exit_code: int) -> int:
   if "--debug" in argv:
     traceback.print_exception(error)
-  console_lib.complain(error)
+  text = str(error)
+  if not isinstance(error, _REFUSALS):
+    text = errors.describe(error) + "; --debug shows where it arose."
+  console_lib.complain(text)
   return exit_code

@@ -147,10 +147,9 @@ class RunConfig:
   )
   steps: int | None = _field(
     None,
-    "Ends the run at the end of the episode in which so many environment steps are\n"
-    "reached (--runner=device: in mid-episode, at the report after them;\n"
-    "--runner=distributed: in mid-episode, with what the actors take in a tenth of a\n"
-    "second).",
+    "Ends the run after so many environment steps, in mid-episode\n"
+    "(--runner=device: at the report after them; --runner=distributed: with what the\n"
+    "actors take in a tenth of a second).",
     _LENGTH,
     "=INT",
     _number(1),

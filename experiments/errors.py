@@ -12,6 +12,14 @@ class OutputError(Exception):
   """The run's directory cannot be used or written to; the message is one sentence."""
 
 
+def describe(error: BaseException) -> str:
+  """`KeyError: 'x'`, or `MemoryError` where the exception says no more."""
+  text = f"{type(error).__name__}: {error}".removesuffix(": ")
+  if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in text:
+    text += "; use a smaller network, batch_size, n_step or replay_capacity"
+  return text
+
+
 def nearest(word: str, known: Sequence[str]) -> str:
   """' Did you mean …?' with the names in `known` that resemble `word`, or ''."""
   ends_alike = [name for name in known if name.rpartition(".")[2] == word]

@@ -107,6 +107,8 @@ def parse(
   for alias in ("h", "helpshort", "helpfull"):  # What hands type by habit.
     flags.DEFINE_alias(alias, "help", flag_values=values)
   try:
+    if any(word.lstrip("-").partition("=")[0] == "undefok" for word in argv):
+      raise flags.UnrecognizedFlagError("undefok")  # absl would take it silently.
     rest = values(["explorax", *argv])[1:]
   except flags.Error as error:
     raise errors.SetUpError(_sentence(groups, error)) from error
@@ -140,5 +142,8 @@ def _sentence(groups: Groups, error: flags.Error) -> str:
     names = [f"--{flag.name}" for flag in _all(groups)]
     hint = errors.nearest(f"--{error.flagname}", names)
     return f"there is no flag --{error.flagname}.{hint} (--help shows all flags.)"
+  if isinstance(error, flags.IllegalFlagValueError) and "Non-boolean" in str(error):
+    name, _, value = str(error).partition(":")[0].removeprefix("flag --").partition("=")
+    return f"--{name} is {value!r}; it must be true or false."
   text = " ".join(str(error).split())
   return text if text.endswith(".") else f"{text}."

@@ -71,7 +71,12 @@ class RunDirectory:
       OutputError: if it already holds a run, if a file is in its way, if it cannot be
         created or written to, or if another process has locked it.
     """
-    path = pathlib.Path(path).expanduser()
+    try:
+      path = pathlib.Path(path).expanduser()
+    except RuntimeError as error:
+      raise errors.OutputError(
+        f"--output={path} is in the home of a user that does not exist; choose another."
+      ) from error
     directory = cls(path)
     try:
       directory._created = _missing(path)

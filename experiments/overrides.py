@@ -5,6 +5,7 @@ dataclass by their path. A value is read by the field's type hint, and the confi
 rebuilt from the inside out, so every `__post_init__` sees the new combination.
 """
 
+import contextlib
 import dataclasses
 import math
 import types
@@ -102,14 +103,12 @@ def parse(text: str, hint: Any, name: str) -> Any:
 
 def parse_int(text: str, name: str) -> int:
   """Reads a whole number; `1e6` and `1_000_000` are ones, `1.5` is not."""
-  try:
-    return int(text)
-  except ValueError:
-    pass
-  try:
-    value = float(text)
-  except ValueError:
-    value = math.nan
+  value = math.nan
+  if text.isascii():
+    with contextlib.suppress(ValueError):
+      return int(text)
+    with contextlib.suppress(ValueError):
+      value = float(text)
   if not math.isfinite(value) or value != int(value):
     raise ValueError(f"{name} is {text!r}; it must be a whole number.")
   return int(value)
@@ -225,10 +224,10 @@ def _parse_bool(text: str, name: str) -> bool:
 
 
 def _parse_float(text: str, name: str) -> float:
-  try:
-    value = float(text)
-  except ValueError:
-    value = math.nan
+  value = math.nan
+  if text.isascii():
+    with contextlib.suppress(ValueError):
+      value = float(text)
   if math.isnan(value):
     raise ValueError(f"{name} is {text!r}; it must be a number.")
   return value

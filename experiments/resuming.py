@@ -52,7 +52,8 @@ def is_finished(directory: output.RunDirectory) -> bool:
 
 def other_versions(held: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
   """`jax 0.4.34, now 0.5.0`: of packages that compute and are other ones than then."""
-  then, now = (record["versions"]["packages"] for record in (held, asked))
+  now = asked["versions"]["packages"]
+  then = held.get("versions", {}).get("packages", {})
   return [
     f"{name} {then.get(name)}, now {now.get(name)}"
     for name in _ARITHMETIC

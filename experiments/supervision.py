@@ -158,7 +158,7 @@ def _problems(job: job_lib.Job, error: BaseException) -> list[Exception | str]:
   if isinstance(error, errors.SetUpError):  # Of what is started only when a run begins.
     return [error]
   is_known = isinstance(error, errors.OutputError | runner_errors.StoppedError)
-  text = str(error) if is_known else runner_errors.describe(error)
+  text = str(error) if is_known else errors.describe(error)
   lines = "".join(traceback.format_exception(error)).encode()
   record = getattr(error, "record", None)
   try:

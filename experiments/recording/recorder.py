@@ -76,6 +76,7 @@ class Recorder:
     """
     self.problem: errors.OutputError | None = None
     self._directory = directory
+    self._is_single = config.runner != config_lib.DISTRIBUTED and not config.is_batched
     self._title = f"{config.agent} on {config.env}"
     self._seeds: dict[int, _Seed] = {}
     for seed in config.seeds:
@@ -169,7 +170,9 @@ class Recorder:
 
     outcomes = {}
     for number, seed in self._seeds.items():
-      outcome = seed.finish(status, results.get(number), wall_seconds)
+      outcome = seed.finish(
+        status, results.get(number), wall_seconds, has_one_environment=self._is_single
+      )
       for name, write in seed.last_files(weights.get(number)).items():
         attempt(seed.directory.write, name, write)
       attempt(seed.directory.write_json, "summary.json", outcome)
@@ -276,14 +279,23 @@ class _Seed:
     return saved
 
   def finish(
-    self, status: str, result: "core.Result | None", wall_seconds: float
+    self,
+    status: str,
+    result: "core.Result | None",
+    wall_seconds: float,
+    *,
+    has_one_environment: bool,
   ) -> dict[str, Any]:
     """Closes the files that grow; returns the content of `summary.json`."""
     for file in (self._csv, self._evaluation_csv, self._events):
       if file is not None:
         file.close()
+    unfinished_steps = 0
+    if result is not None and has_one_environment:
+      unfinished_steps = result.env_steps - (self._last.env_steps if self._last else 0)
     return summary.of_run(
       status=status,
+      unfinished_steps=unfinished_steps,
       last=result or self._last,
       wall_seconds=wall_seconds,
       returns=self.returns,

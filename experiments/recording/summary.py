@@ -28,6 +28,7 @@ def of_run(
   returns: returns_lib.Returns,
   evaluations: returns_lib.Evaluations,
   solved_rule: "environments.SolvedRule | None",
+  unfinished_steps: int,
   environment_failures: int,
   replacements: Mapping[str, int],
   last_metrics: Mapping[str, float],
@@ -46,6 +47,7 @@ def of_run(
     evaluations: those that were made.
     solved_rule: the rule by which it is solved, which has seen all episodes; None where
       there is no such rule.
+    unfinished_steps: environment steps of the episode that the run's end broke off.
     environment_failures: how many crashes of environments the run survived.
     replacements: role → how many of its processes died and were replaced.
     last_metrics: name → value, of the last episode: the learner's and the
@@ -60,6 +62,7 @@ def of_run(
     "learner_updates": last.learner_updates if last else 0,
     "steps_per_second": last.steps_per_second if last else math.nan,
     "wall_seconds": wall_seconds,
+    "unfinished_steps": unfinished_steps,
     "environment_failures": environment_failures,
     **_means(returns.of()),
     "last_metrics": dict(last_metrics),
@@ -95,6 +98,10 @@ def table(title: str, content: Mapping[str, Any]) -> str:
     facts.append(f"Deep Sea was {how} by bsuite's rule{_treasure(content)}.")
   if "evaluation" in content:
     facts.append(_evaluation(content["evaluation"]))
+  if steps := content["unfinished_steps"]:
+    facts.append(
+      f"The end of the run broke off one more episode after {count(steps, 'step')}."
+    )
   if failures := content["environment_failures"]:
     facts.append(f"The environment was recreated after {count(failures, 'failure')}.")
   if "replacements" in content:

@@ -26,11 +26,6 @@ class StoppedError(RuntimeError):
     self.record = record
 
 
-def describe(error: BaseException) -> str:
-  """`KeyError: 'x'`, or `MemoryError` where the exception says no more."""
-  return f"{type(error).__name__}: {error}".removesuffix(": ")
-
-
 class NonFiniteError(StoppedError):
   """A NaN or an infinity: in a reward, an observation, or the loss."""
 

@@ -43,8 +43,8 @@ def run(
   Args:
     agent: made for this environment's spec.
     environment: of `environments.make`.
-    config: seed, limits (`steps` are counted at the end of an episode), replay,
-      evaluations and failures are read.
+    config: seed, limits (`steps` end the run in mid-episode), replay, evaluations and
+      failures are read.
     hooks: called in the course of the run.
     evaluation_environment: another one of the same specs; None for no evaluation.
 
@@ -95,6 +95,8 @@ class _Training(training.Training):
     self._actor = builder.make_actor(self._actor_key, self._learner, self._adder)
     self._loop = loop.EnvironmentLoop(environment, self._actor)
     self._pace = core.Pace(agent.replay)
+    self._updates_due = 0  # Updates still to be made after the last environment step.
+    self._has_ended = False  # Whether that step has ended an episode.
     self._episodes = 0
     self.clock = clock_lib.Clock()
 
@@ -104,38 +106,44 @@ class _Training(training.Training):
 
   @property
   def may_evaluate(self) -> bool:
-    return not self._loop.in_episode
+    return not (self._loop.in_episode or self._updates_due)
 
   @property
   def is_done(self) -> bool:
     is_reached = self._config.is_reached(self.env_steps, self._episodes)
-    return is_reached and not self._loop.in_episode
+    return is_reached and not self._updates_due
 
   def advance(self) -> None:
-    """One environment step, and the updates that are due."""
-    try:
-      ended = self._loop.step()
-    except recovery.CrashError as crash:
-      self._loop.break_off()
-      self._environment.recover(crash, self._episodes + 1, self.env_steps)
-      return
-    self._learn()
-    if ended:
-      self._episodes += 1
-      self._report()
+    """An environment step and the first update due after it, or another update."""
+    if not self._updates_due:
+      try:
+        self._has_ended = self._loop.step()
+      except recovery.CrashError as crash:
+        self._loop.break_off()
+        self._environment.recover(crash, self._episodes + 1, self.env_steps)
+        return
+      has_window = self._adder.num_windows > 0
+      self._updates_due = self._pace.step(self.env_steps, has_window)
+    if self._updates_due:
+      # Of the last one's weights an action was computed, so that it is done.
+      self._learner.check_finite()
+      self._learner.step()
+      self._updates_due -= 1
+    if not self._updates_due:
+      self._end_step()
 
   def check_finite(self) -> None:
     self._learner.check_finite()
 
-  def _learn(self) -> None:
-    for _ in range(self._pace.step(self.env_steps, self._adder.num_windows > 0)):
-      # Of the first one's weights an action was computed, so that it is done.
-      self._learner.check_finite()
-      self._learner.step()
+  def _end_step(self) -> None:
+    """All updates due after an environment step are made."""
     if self._learner.num_updates >= _WARM_UP_UPDATES:
       self.clock.mark_warm(self.env_steps)
     if self._learner.num_updates:
       self._actor.update()
+    if self._has_ended:
+      self._episodes += 1
+      self._report()
 
   def _report(self) -> None:
     tracker, steps = self._loop.tracker, self.env_steps
@@ -192,6 +200,8 @@ class _Training(training.Training):
       "updates": self._learner.num_updates,
       "metrics": self._learner.metrics(),
       "pace": self._pace.save(),
+      "updates_due": self._updates_due,
+      "has_ended": self._has_ended,
       "tracker": self._loop.tracker.save(),
       "in_episode": self._loop.in_episode,
       "episodes": self._episodes,
@@ -221,6 +231,7 @@ class _Training(training.Training):
     self._actor.restore(arrays["actor"], counts["actor"])
     saving.restore(environment, arrays["environment"], counts["environment"])
     self._pace.restore(counts["pace"])
+    self._updates_due, self._has_ended = counts["updates_due"], counts["has_ended"]
     self._loop.tracker.restore(counts["tracker"])
     self._episodes = counts["episodes"]
     self.clock.resume(counts["seconds"])
@@ -234,6 +245,9 @@ class _Training(training.Training):
     self._actor.forget_episode()
     if checkpoint.folder("replay") is None:
       self._pace.begin_empty(self.env_steps)
+      if self._updates_due:
+        self._updates_due = 0
+        self._end_step()
     else:
       self._adder.num_windows = counts["windows"]
 

@@ -8,6 +8,7 @@ import dm_env
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.experiments import config as config_lib
+from explorax.experiments import errors as run_errors
 from explorax.experiments import signals
 from explorax.experiments.checkpoints import files, keeper
 from explorax.experiments.runners import clock as clock_lib
@@ -171,7 +172,7 @@ def _stopped(
     return errors.EnvironmentFailedError(str(error), weights)
   if recovery.is_refusal(error):
     return errors.StoppedError(f"{place}: {error}", weights)
-  return errors.StoppedError(f"{place}: {errors.describe(error)}", weights)
+  return errors.StoppedError(f"{place}: {run_errors.describe(error)}", weights)
 
 
 def check(

@@ -198,6 +198,17 @@ def test_timesteps_that_break_the_protocol_are_refused(timestep, kind, message):
     environment.step(0)
 
 
+def test_observations_that_their_dtype_cannot_hold_are_refused():
+  spec = dm_env.specs.Array((2,), np.uint8, "x")
+  timesteps = [dm_env.restart([3, 4]), dm_env.transition(0.0, [3.0, 0.5])]
+  environment = standard.StandardEnvironment(Scripted(timesteps, spec))
+  assert environment.reset().observation.tolist() == [3, 4]
+  with pytest.raises(
+    ValueError, match=r"0\.5 in the observation at step 1 of episode 1"
+  ):
+    environment.step(0)
+
+
 def test_a_reset_that_begins_no_episode_is_refused():
   with pytest.raises(ValueError, match=r"must begin with a StepType\.FIRST"):
     standard.StandardEnvironment(Scripted([_transition()])).reset()

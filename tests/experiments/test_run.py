@@ -159,6 +159,10 @@ def test_refuses_what_it_does_not_know(stand_ins, capsys, argv, words):
     ("--num_envs=2", "is for --runner=device and --runner=distributed"),
     ("--set=epsilon=0.1", "Did you mean exploration.epsilon"),
     ("--set=batch_size=1000", "below the batch size of 1000"),
+    ("--seed=٣", "whole number"),
+    ("--undefok=seed", "there is no flag --undefok"),
+    ("--resume=maybe", "--resume is 'maybe'; it must be true or false"),
+    ("--output=~nosuchuser/x", "a user that does not exist"),
   ],
 )
 def test_refuses_values_that_do_not_fit(stand_ins, capsys, argument, words):

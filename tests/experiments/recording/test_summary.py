@@ -28,6 +28,7 @@ def make_summary(make_episode):
       "status": "finished",
       "last": known if episodes else None,
       "wall_seconds": 61.0,
+      "unfinished_steps": 0,
       "returns": returns,
       "solved_rule": None,
       "evaluations": returns_lib.Evaluations(),
@@ -49,6 +50,7 @@ def test_to_dict(make_summary):
     "learner_updates": 1,
     "steps_per_second": 321.0,
     "wall_seconds": 61.0,
+    "unfinished_steps": 0,
     "environment_failures": 0,
     "mean_return_last_100": 2.5,
     "best_mean_return_100": 2.5,
@@ -129,6 +131,11 @@ def test_the_table_of_a_run_without_episodes(make_summary):
 )
 def test_duration(seconds, text):
   assert summary.duration(seconds) == text
+
+
+def test_an_episode_that_was_broken_off_is_told(make_summary):
+  words = "broke off one more episode after 1,234 steps."
+  assert words in summary.table("a run", make_summary(unfinished_steps=1234))
 
 
 def test_the_last_episodes_metrics_are_told(make_summary):

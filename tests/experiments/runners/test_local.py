@@ -105,12 +105,23 @@ def test_counts_of_an_episode():
 
 
 @pytest.mark.parametrize(
-  "steps, episodes, expected", [(12, None, 15), (15, None, 15), (12, 2, 10), (7, 3, 10)]
+  "steps, episodes, expected", [(12, None, 12), (15, None, 15), (12, 2, 10), (7, 3, 7)]
 )
-def test_limits_end_the_run_at_an_episodes_end(steps, episodes, expected):
+def test_steps_end_the_run_in_mid_episode(steps, episodes, expected):
   environment = testing.fake()
   result = run(environment, steps=steps, episodes=episodes, min_replay_size=40)
   assert result.env_steps == expected
+
+
+def test_many_updates_after_a_step_can_be_stopped():
+  seen = []
+
+  def stop() -> bool:
+    seen.append(True)
+    return len(seen) > 30
+
+  result = run(testing.fake(), episodes=9, updates_per_step=1e9, stop=stop)
+  assert result.interrupted and 10 < result.learner_updates < 30
 
 
 def test_the_intrinsic_return_of_an_episode():
