@@ -65,11 +65,11 @@ class Agents:
 class Scales:
   """Settings of figure 2: TDU's β against the priors' λ, and its two rivals."""
 
-  sizes: tuple[int, ...] = (16,)  # N; 10, 12, … 50 in the paper.
+  sizes: tuple[int, ...] = (14,)  # N; 10, 12, … 50 in the paper.
   betas: tuple[float, ...] = (0.0, 1.0)  # 0 to 5 (appendix D.2); 0: BDQN.
   prior_scales: tuple[float, ...] = (0.0, 3.0)  # λ; also 1 (table 3).
   rivals: tuple[str, ...] = ("qu", "q_ucb")  # At their presets' scales: β = 1, λ = 3.
-  max_episodes: int = 500  # 10 000 in bsuite.
+  max_episodes: int = 300  # 10 000 in bsuite.
   num_seeds: int = 3  # Not printed.
   seeds_per_task: int = 3
 
