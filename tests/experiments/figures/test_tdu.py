@@ -9,9 +9,9 @@ from explorax.agents.bonuses import tdu
 from explorax.environments import binary_tree
 from explorax.experiments import presets
 from explorax.experiments.figures import registry, types
+from explorax.experiments.figures.tdu import bias, runs
 from explorax.experiments.figures.tdu import binary_tree as tree_figures
 from explorax.experiments.figures.tdu import deep_sea as sea_figures
-from explorax.experiments.figures.tdu import runs
 from explorax.experiments.tasks import types as task_types
 
 FIGURES = ("tdu/fig1", "tdu/fig2", "tdu/fig4", "tdu/fig5")
@@ -239,3 +239,65 @@ def test_seeds_learn_side_by_side(monkeypatch):
   )
   assert (results["treasures"] <= results["episodes"]).all()
   assert shares and shares == sorted(shares)
+
+
+def test_the_bias_of_uncertainty_is_that_of_the_lemmas():
+  """Lemmas 4 and 5, from the moments alone.
+
+  The paper's equations 38 and 50 print plus signs before the squared mean's bias, which
+  is subtracted in a variance; both signs alike, its conclusions stand.
+  """
+  rng = np.random.default_rng(0)
+  gamma = 0.9
+  for ratios in ([1.1, 0.9, 1.05, 0.8], [1.3, 1.2, 0.9, 1.5], [1.0, 1.0, 1.0, 1.0]):
+    rho, phi, kappa, alpha = ratios
+    (q, q_t), (own, own_t) = belief, estimate = bias.draw_pair(rng, *ratios)
+    b, c = own.mean() - q.mean(), (own**2).mean() - (q**2).mean()
+    assert own_t.mean() - q_t.mean() == pytest.approx(rho * b)
+    assert (own_t**2).mean() - (q_t**2).mean() == pytest.approx(phi * c)
+    assert (own * own_t).mean() - (q * q_t).mean() == pytest.approx(kappa * c)
+    assert q_t.mean() == pytest.approx(alpha * q.mean())
+    found = bias.biases(belief, estimate, gamma)
+    a = q.mean() * b
+    w1 = gamma**2 * phi - 2 * gamma * kappa + 1
+    w2, w3 = (gamma * alpha - 1) * (gamma * rho - 1), (gamma * rho - 1) ** 2
+    expected = [b, c - 2 * a - b**2, (gamma * rho - 1) * b]
+    expected.append(w1 * c - 2 * w2 * a - w3 * b**2)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert abs(found[3] - (w1 * c + 2 * w2 * a + w3 * b**2)) > 1e-3 or rho == alpha == 1
+
+
+def test_values_of_a_belief_and_what_is_fitted_to_them(monkeypatch):
+  """With as many features as states and actions there is no bias to be compared."""
+  config = registry.FIGURES["tdu/proposition2"].quick
+  figure = registry.FIGURES["tdu/proposition2"]
+  tasks = {task.name: task for task in figure.tasks(config)}
+  seen, biases = [], bias.biases
+
+  def spy(belief, estimate, discount):
+    seen.append((belief, estimate))
+    return biases(belief, estimate, discount)
+
+  monkeypatch.setattr(bias, "biases", spy)
+  settings = {**tasks["random_5"].settings, "num_features": 40, "seeds": [0]}
+  with np.errstate(invalid="ignore", divide="ignore"):
+    figure.run(settings, types.Tick())
+  ((belief, estimate),) = seen
+  np.testing.assert_allclose(estimate, belief, rtol=1e-6, atol=1e-6)
+
+
+def test_what_is_measured_of_the_proposition(make_up):
+  figure = registry.FIGURES["tdu/proposition2"]
+  config = figure.quick
+  run = lambda settings: figure.run(settings, types.Tick())  # noqa: E731
+  table = make_up("tdu/proposition2", run, config)
+  found = figure.judge(config, table)
+  assert [f.held for f in found[:4]] == [True] * 4
+  assert len(found) == 8
+  wrong = types.Table(
+    task._replace(results={k: 1.0 - v for k, v in task.results.items()})
+    for task in table
+  )
+  assert [f.held for f in figure.judge(config, wrong)[:4]] == [False] * 4
+  pytest.importorskip("matplotlib")
+  assert len(figure.draw(config, table).axes) == 3
