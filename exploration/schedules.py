@@ -127,18 +127,20 @@ class Alternating(Schedule):
   """Switches among several linear schedules with a common start.
 
   Which one is followed is drawn every `period_steps`; one that is returned to resumes
-  where it was left. The defaults are the ε of Munos et al. (2016), appendix F, in agent
-  steps of four frames. There, each of sixteen threads drew for itself; here, all actors
-  follow one draw, so that the value is a function of the time alone, which a learner
-  can evaluate as well. It does not depend on the run's seed: give each trial its own
-  seed here.
+  where it was left. The defaults are the ε of Munos et al. (2016), appendix F: each of
+  sixteen threads draws for itself after every 50,000 of its frames, and anneals over
+  250,000 of them. Here all actors follow one draw, so that the value is a function of
+  the time alone, which a learner can evaluate as well; the time is that of all actors,
+  in agent steps of four frames, so that it has the sixteen threads' steps together.
+  The draws do not depend on the run's seed: give each trial its own seed here.
   """
 
   start: float = 1.0  # Of all schedules.
   ends: tuple[float, ...] = (0.5, 0.1, 0.01)  # Of each.
   probabilities: tuple[float, ...] = (0.3, 0.4, 0.3)  # With which each is drawn.
-  decay_steps: int = 62_500  # The time on a schedule until it has reached its end.
-  period_steps: int = 12_500  # The time between two draws.
+  # The time on a schedule until it has reached its end: 16 · 250,000 frames.
+  decay_steps: int = 1_000_000
+  period_steps: int = 200_000  # The time between two draws: 16 · 50,000 frames.
   seed: int = 0  # Of the draws.
 
   def __post_init__(self):

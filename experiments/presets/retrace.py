@@ -12,8 +12,9 @@ from explorax.experiments.presets import ngu, r2d2
 _PAPER = "Munos et al., 2016"
 
 # The paper's agents have no memory, and DQN's network. The policy of their targets is
-# the one that explores. Sixteen threads with replays of their own and shared RMSProp
-# are one actor, one replay and one optimiser here.
+# the one that explores now: ε-greedy in the online network, with its present ε; the
+# values are the target network's. Sixteen threads with replays of their own and shared
+# RMSProp are one actor, one replay and one optimiser here.
 _NO_MEMORY: dict[str, Any] = {
   "lstm_size": 0,
   "head_size": 0,
@@ -43,8 +44,8 @@ _ATARI = dataclasses.replace(
   r2d2.ATARI,
   **_NO_MEMORY,
   exploration=exploration.EpsilonGreedy(exploration.Alternating()),
-  evaluation_epsilon=0.001,
-  discount=0.99,
+  evaluation_epsilon=0.001,  # Of van Hasselt et al. (2016); this paper names none.
+  discount=0.99,  # DQN's.
   optimizer="rmsprop",
   learning_rate=_to_zero(9.12e-5),
   optimizer_eps=3.68e-5,
@@ -65,7 +66,7 @@ _preset = functools.partial(
 def _settings(
   target: type[off_policy.OffPolicy], lambda_: float = 1.0
 ) -> dict[str, Any]:
-  value = target(lambda_=lambda_, epsilon=None, double=False)
+  value = target(lambda_=lambda_, epsilon=None, double=True)
   return {
     "config": dataclasses.replace(_SMALL, target=value),
     "on": {"atari:": dataclasses.replace(_ATARI, target=value)},

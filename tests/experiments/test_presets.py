@@ -15,11 +15,12 @@ import numpy as np
 import optax
 import pytest
 
-from explorax import exploration
+from explorax import exploration, losses
 from explorax.agents.bonuses import counts, infogain, pseudo_counts, qu, rnd, td_error
 from explorax.agents.bonuses import tdu as tdu_lib
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.targets import categorical, off_policy, one_step
+from explorax.agents.targets import types as target_types
 from explorax.environments import specs
 from explorax.experiments import overrides, presets
 
@@ -397,6 +398,61 @@ def test_each_sees_atari_as_its_paper_does(name, profile):
   assert preset.environment_for("atari:Pong") == f"atari:Pong/{profile}"
   for said in ("atari:Pong/rgb", "atari:Pong/sticky=0.25", "bsuite:deep_sea/0"):
     assert preset.environment_for(said) == said
+
+
+@pytest.mark.parametrize("name", ["retrace_dqn", "tree_backup_dqn", "harutyunyan_dqn"])
+def test_paper_5_evaluates_the_policy_that_explores(name):
+  """ε-greedy in the online network, with the values of the target network."""
+  config = on_atari(name)
+  assert config.exploration == exploration.EpsilonGreedy(exploration.Alternating())
+  target = dataclasses.replace(config.target, lambda_=0.0)  # No trace: π by itself.
+  rng = np.random.default_rng(1)
+  q_tm1, q_t, online = rng.normal(size=(3, 40, 4)).astype(np.float32)
+  assert np.mean(np.argmax(q_t, axis=1) != np.argmax(online, axis=1)) > 0.5
+  a_tm1, a_t = rng.integers(4, size=(2, 40)).astype(np.int32)
+  r_t, ones, epsilon = rng.normal(size=40).astype(np.float32), np.ones(40), 0.3
+  expected = []
+  for t in range(40):
+    pi = [epsilon / 4 + (1 - epsilon) * (a == np.argmax(online[t])) for a in range(4)]
+    values = sum(p * q for p, q in zip(pi, q_t[t], strict=True))
+    expected.append(r_t[t] + 0.9 * values - q_tm1[t, a_tm1[t]])
+  found = target.td_errors(
+    target_types.Predictions(q_tm1, q_t, online),
+    target_types.Stream(
+      *(a_tm1, a_t, r_t, np.full(40, 0.9, np.float32)),
+      *(np.full(40, 0.25, np.float32), ones.astype(np.float32), np.float32(epsilon)),
+    ),
+    losses.identity_pair,
+  )
+  np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_paper_5s_settings():
+  """Appendix F, sixteen threads together; 16 rows are 16 transitions."""
+  control = on_atari("one_step_dqn")
+  for name in ("retrace_dqn", "tree_backup_dqn", "harutyunyan_dqn"):
+    config = on_atari(name)
+    assert config.target.lambda_ == (0.5 if name == "harutyunyan_dqn" else 1.0)
+    assert (config.batch_size, config.sequence_length) == (4, 16)
+    assert (
+      dataclasses.replace(
+        config,
+        target=control.target,
+        learning_rate=control.learning_rate,
+        optimizer_eps=1e-3,
+      )
+      == control
+    )
+    assert (config.optimizer, config.optimizer_eps) == ("rmsprop", 3.68e-5)
+    assert config.learning_rate == exploration.Linear(9.12e-5, 0.0, steps=4_687_500)
+  assert control.learning_rate == exploration.Linear(4.39e-5, 0.0, steps=4_687_500)
+  # The step sizes are 0 after 3 · 10⁸ frames.
+  assert 4_687_500 / control.updates_per_step * 4 == 3e8
+  assert (control.replay_capacity, control.max_abs_reward) == (16 * 62_500, 1.0)
+  assert (control.max_abs_td, control.mean_over_time) == (1.0, True)
+  schedule = control.exploration.epsilon
+  assert schedule.decay_steps * 4 / 16 == 250_000
+  assert schedule.period_steps * 4 / 16 == 50_000
 
 
 def test_never_give_up_is_paper_2s():
