@@ -1,0 +1,348 @@
+"""Paper 5's figure 1: inter-algorithm scores on its games and on small ones."""
+
+import csv
+import dataclasses
+import importlib.resources
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from explorax import environments, exploration
+from explorax.agents import ranges
+from explorax.environments import atari57, jax_environments
+from explorax.experiments import config as config_lib
+from explorax.experiments import presets
+from explorax.experiments.figures import panels, types
+from explorax.experiments.figures.tdu import runs
+from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.runners import core, local
+
+# The four of the figure, by preset: the column of table 2, and the label.
+AGENTS = {
+  "retrace_dqn": ("retrace", "Retrace(1)"),
+  "tree_backup_dqn": ("tree_backup", "Tree-backup(1)"),
+  "one_step_dqn": ("dqn", "Q-learning"),
+  "harutyunyan_dqn": ("q_star", "Q*(1)"),
+}
+_WINDOWS = 10  # Parts of a run, each with a score.
+# Of which the figure shows two: 40 and 200 of the paper's 200 million frames.
+_EARLY, _LAST = 1, 9
+_THRESHOLDS = np.linspace(1, 0, 101)
+
+
+class Game(NamedTuple):
+  """A small game.
+
+  Attributes:
+    environment: its name.
+    share: of the figure's steps that a run has.
+    speed: steps per second on one core, for the tasks' weights.
+    is_race: whether its only reward is 1 at a goal, which ends the episode. Then the
+      score is the number of goals in a thousand steps, else the mean return.
+  """
+
+  environment: str
+  share: float
+  speed: float
+  is_race: bool = False
+
+
+GAMES = {
+  "breakout": Game("jax:breakout", 1.0, 4500),
+  "cartpole_swingup": Game("jax:cartpole_swingup", 1.0, 7500),
+  "mountain_car": Game("jax:mountain_car,time_limit=1000", 1.0, 7500, is_race=True),
+  "gridworld": Game("jax:gridworld/10", 0.5, 5000, is_race=True),
+  "catch": Game("bsuite:catch/0", 0.2, 1000),
+}
+_LONGEST = 1000  # Steps of an episode: one ends in each window.
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Settings of our own runs; those of the agents are in `agent_config`."""
+
+  games: tuple[str, ...] = tuple(GAMES)
+  num_steps: int = 100_000  # Of a run.
+  num_seeds: int = 5  # The paper has 4.
+  seeds_per_task: int = 5  # Side by side.
+
+  def __post_init__(self):
+    ranges.distinct(self, "games")
+    ranges.one_of(self, "games", GAMES)
+    ranges.at_least(self, _WINDOWS * _LONGEST, "num_steps")
+    ranges.at_least(self, 1, "num_seeds", "seeds_per_task")
+
+
+def _tasks(config: Config) -> list[types.Task]:
+  tasks = []
+  for game in config.games:
+    steps = int(GAMES[game].share * config.num_steps)
+    for agent in AGENTS:
+      for seeds in types.seed_chunks(config.num_seeds, config.seeds_per_task):
+        settings = {"game": game, "agent": agent, "num_steps": steps, "seeds": seeds}
+        seconds = 15.0 + len(seeds) * steps / GAMES[game].speed
+        tasks.append(types.Task(f"{game}_{agent}_seed{seeds[0]}", settings, seconds))
+  return tasks
+
+
+def agent_config(settings: types.Settings) -> Any:
+  """The preset's config for small problems, with appendix F's exploration.
+
+  The schedules of ε have the paper's shares of a run: 50,000 frames of each of sixteen
+  threads are 1/250 of 200 million frames. All agents learn from 64 transitions in an
+  update, and λ is 1. A perceptron takes the place of convolutions.
+  """
+  steps = settings["num_steps"]
+  config = presets.PRESETS[settings["agent"]].config
+  if config.target.is_multi_step:
+    target = dataclasses.replace(config.target, lambda_=1.0)
+    config = dataclasses.replace(config, target=target)
+  epsilon = exploration.Alternating(
+    decay_steps=steps // 50, period_steps=steps // 250, seed=settings["seeds"][0]
+  )
+  return dataclasses.replace(
+    config,
+    torso="mlp",
+    exploration=exploration.EpsilonGreedy(epsilon),
+    batch_size=4,
+    replay_capacity=steps // 10,
+    min_replay_size=steps // 100,
+  )
+
+
+def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
+  """`scores` `[S, 10]`: of each tenth of the run, of the episodes that end in it."""
+  game, steps, seeds = GAMES[settings["game"]], settings["num_steps"], settings["seeds"]
+  episodes: dict[int, list[core.Episode]] = {seed: [] for seed in seeds}
+
+  def count(episode: core.Episode) -> None:
+    episodes[episode.seed].append(episode)
+
+  def share(of: Sequence[int] = seeds) -> float:
+    ends = (episodes[seed][-1].env_steps for seed in of if episodes[seed])
+    # Below 1: it ends after its steps, and not before.
+    return max([0, *ends]) / (steps + _LONGEST + 1)
+
+  if game.environment.startswith("jax:"):
+    environment, params = jax_environments.make(game.environment.removeprefix("jax:"))
+    runs.train(
+      settings,
+      agent_config(settings),
+      environment,
+      own_params=[params] * len(seeds),
+      on_episode=count,
+      share=share,
+      tick=tick,
+      steps=steps,
+    )
+  else:
+    for i, seed in enumerate(seeds):
+      _train_on_host(
+        settings,
+        seed,
+        on_episode=lambda episode, seed=seed: count(episode._replace(seed=seed)),
+        on_step=lambda i=i, seed=seed: tick((i + share([seed])) / len(seeds)),
+      )
+  return {
+    "scores": np.stack([window_scores(episodes[s], steps, game.is_race) for s in seeds])
+  }
+
+
+def _train_on_host(
+  settings: types.Settings,
+  seed: int,
+  *,
+  on_episode: Callable[[core.Episode], None],
+  on_step: Callable[[], None],
+) -> None:
+  """Trains with one seed in an environment that is not written in JAX.
+
+  Raises:
+    InterruptedTaskError: if training was stopped before its end.
+  """
+
+  def stop() -> bool:
+    on_step()
+    return False
+
+  environment = environments.make(GAMES[settings["game"]].environment, seed=seed)
+  agent = presets.PRESETS[settings["agent"]].make_agent(
+    agent_config(settings), environments.spec(environment)
+  )
+  result = local.run(
+    agent,
+    environment,
+    config_lib.RunConfig(seed=seed, steps=settings["num_steps"], replay="memory"),
+    core.Hooks(on_episode=on_episode, stop=stop),
+  )
+  if result.interrupted:
+    raise types.InterruptedTaskError
+
+
+def window_scores(
+  episodes: list[core.Episode], num_steps: int, is_race: bool
+) -> np.ndarray:
+  """A score of each tenth of a run, float `[10]`; see `Game.is_race`.
+
+  An episode counts where it ends; one that ends after the last step is in the last
+  tenth.
+  """
+  ends, returns, lengths = (
+    np.array([getattr(episode, name) for episode in episodes], np.float64)
+    for name in ("env_steps", "episode_return", "episode_length")
+  )
+  window = np.minimum((ends - 1) * _WINDOWS // num_steps, _WINDOWS - 1)
+  scores = np.empty(_WINDOWS)
+  for i in range(_WINDOWS):
+    within = window == i
+    sums = np.sum(returns[within]), np.sum(lengths[within])
+    scores[i] = 1000 * sums[0] / sums[1] if is_race else sums[0] / np.sum(within)
+  return scores
+
+
+def published() -> dict[str, dict[str, float]]:
+  """Table 2: agent → game → final score, of 60 games at 200 million frames."""
+  text = importlib.resources.files(__package__).joinpath("table2.csv")
+  rows = list(csv.DictReader(text.read_text(encoding="utf-8").splitlines()))
+  return {
+    agent: {row["game"]: float(row[column]) for row in rows}
+    for agent, (column, _) in AGENTS.items()
+  }
+
+
+def _published_z() -> dict[str, np.ndarray]:
+  """Inter-algorithm scores of table 2: agent → `[60]`."""
+  z = atari57.inter_algorithm_scores(published())
+  return {agent: np.array(list(of_games.values())) for agent, of_games in z.items()}
+
+
+def _own_z(config: Config, table: types.Table, window: int) -> dict[str, np.ndarray]:
+  """Inter-algorithm scores of our runs: agent → `[S, games]`, each seed by itself."""
+  scores = {
+    agent: np.stack(
+      [table.joined("scores", game=g, agent=agent)[:, window] for g in config.games], 1
+    )
+    for agent in AGENTS
+  }
+  by_seed = [
+    atari57.inter_algorithm_scores(
+      {a: dict(zip(config.games, x[s], strict=True)) for a, x in scores.items()}
+    )
+    for s in range(config.num_seeds)
+  ]
+  return {
+    agent: np.array([list(z[agent].values()) for z in by_seed]) for agent in AGENTS
+  }
+
+
+def _draw(config: Config, table: types.Table) -> types.Drawing:
+  fig, ((paper, early, last),) = drawing.new(1, 3, width=4.2, height=3.6)
+  frames = {agent: z[None] for agent, z in _published_z().items()}
+  _draw_distributions(paper, frames, "60 Atari games, 200M frames (table 2)")
+  problems = f"{len(config.games)} small games"
+  for panel, window, when in (
+    (early, _EARLY, f"{(_EARLY + 1) / _WINDOWS:.0%} of the steps"),
+    (last, _LAST, "all steps"),
+  ):
+    _draw_distributions(panel, _own_z(config, table, window), f"{problems}, {when}")
+  return fig
+
+
+def _draw_distributions(
+  panel: types.Axes, z: dict[str, np.ndarray], title: str
+) -> None:
+  curves = {
+    label: np.stack([atari57.score_distribution(own, _THRESHOLDS) for own in z[agent]])
+    for agent, (_, label) in AGENTS.items()
+  }
+  panels.curves(panel, _THRESHOLDS, curves)
+  panels.finish(
+    panel,
+    title=title,
+    legend="lower right",
+    xlabel="inter-algorithm score",
+    ylabel="share of games with at least it",
+    xlim=(1, 0),
+    ylim=(0, 1.02),
+  )
+
+
+def _judge(config: Config, table: types.Table) -> list[types.Finding]:
+  early, last = (_own_z(config, table, window) for window in (_EARLY, _LAST))
+  return [
+    _most_best(),
+    _published_mean(),
+    _compare("early on, Retrace scores above Q-learning", early, "one_step_dqn"),
+    _compare("at the end, Retrace scores above Q-learning", last, "one_step_dqn"),
+    _compare("at the end, Retrace scores above tree-backup", last, "tree_backup_dqn"),
+    _compare("at the end, Retrace scores above Q*(1)", last, "harutyunyan_dqn"),
+  ]
+
+
+def times_best(scores: dict[str, dict[str, float]]) -> dict[str, int]:
+  """Agent → the games on which no other is better, ties for all of them."""
+  games = next(iter(scores.values()))
+  best = {game: max(own[game] for own in scores.values()) for game in games}
+  return {a: sum(own[g] == best[g] for g in games) for a, own in scores.items()}
+
+
+def _most_best() -> types.Finding:
+  best = times_best(published())
+  words = ", ".join(f"{label} {best[agent]}" for agent, (_, label) in AGENTS.items())
+  ties = sum(best.values()) - len(published()["retrace_dqn"])
+  return types.Finding(
+    "Atari, table 2: Retrace is the best on most games",
+    f"best on, of 60: {words} ({ties} tied)",
+    best["retrace_dqn"] > max(n for a, n in best.items() if a != "retrace_dqn"),
+  )
+
+
+def _published_mean() -> types.Finding:
+  z = _published_z()
+  gaps = {
+    agent: statistics.mean(z["retrace_dqn"] - z[agent])
+    for agent in AGENTS
+    if agent != "retrace_dqn"
+  }
+  words = ", ".join(f"{AGENTS[a][1]} {gap.words()}" for a, gap in gaps.items())
+  return types.Finding(
+    "Atari, table 2: Retrace's mean inter-algorithm score is above all others'",
+    f"{np.mean(z['retrace_dqn']):.3g}; over games, above {words}",
+    all(gap.is_above() for gap in gaps.values()),
+  )
+
+
+def _compare(claim: str, z: dict[str, np.ndarray], other: str) -> types.Finding:
+  """Of mean inter-algorithm scores; an interval that has 0 cannot tell."""
+  a, b = (np.mean(z[agent], axis=1) for agent in ("retrace_dqn", other))
+  gap = statistics.difference(a, b)
+  held = True if gap.is_above() else False if gap.is_below() else None
+  return types.Finding(
+    f"small games: {claim}",
+    f"mean inter-algorithm scores {np.mean(a):.3g} and {np.mean(b):.3g}, a difference "
+    f"of {gap.words('.3g')}",
+    held,
+  )
+
+
+FIGURES = (
+  types.Figure(
+    name="retrace/fig1",
+    title="Retrace and its relatives: inter-algorithm scores",
+    source="Munos et al. (2016), Safe and efficient off-policy reinforcement learning, "
+    "figure 1 and table 2",
+    claim="at λ = 1, Retrace and tree-backup score far above Q-learning early on and "
+    "stay ahead; Retrace has a narrower advantage over tree-backup, and Q*(1) "
+    "diverges. The first panel is the paper's table; the others are the same agents on "
+    "small games of ours, where each seed's scores are normalised by themselves.",
+    config=Config(),
+    quick=Config(
+      games=("gridworld", "catch"), num_steps=10_000, num_seeds=1, seeds_per_task=1
+    ),
+    tasks=_tasks,
+    run=_run,
+    draw=_draw,
+    judge=_judge,
+  ),
+)
