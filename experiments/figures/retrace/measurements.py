@@ -53,7 +53,7 @@ def contraction(settings: types.Settings, tick: types.Tick) -> types.Results:
   distances = np.linspace(
     0, max_distance(settings["num_actions"]), settings["num_distances"]
   )
-  mdps, pis, _ = _draw(settings)
+  mdps, pis, _ = draw(settings)
 
   def at(kind, mdp, pi, lambda_, distance):
     mu = random_mdps.away_from(pi, distance)
@@ -82,7 +82,7 @@ def control(settings: types.Settings, tick: types.Tick) -> types.Results:
   −R_max/(1 − γ), as theorem 2 asks for.
   """
   discount, share = settings["discount"], settings["worst_share"]
-  mdps, _, _ = _draw(settings)
+  mdps, _, _ = draw(settings)
 
   greedy = random_mdps.epsilon_greedy
   bests = jax.jit(jax.vmap(operators.q_star, (0, None)))(mdps, discount)
@@ -117,7 +117,7 @@ def sampled_returns(settings: types.Settings, tick: types.Tick) -> types.Results
   bias is measured, less what the variance of its mean adds); `*_measured` is the
   standard deviation of what `losses` make of trajectories. `[N, lengths]` each.
   """
-  drawn = _draw(settings)
+  drawn = draw(settings)
   static = {x: settings[x] for x in ("discount", "distance", "num_trajectories")}
   lengths = tuple(settings["lengths"])
   parts = []
@@ -178,7 +178,7 @@ def _returns_of_one(key, mdp, pi, other, discount, distance, num_trajectories, l
   return results
 
 
-def _draw(settings: types.Settings) -> tuple[random_mdps.MDP, jax.Array, jax.Array]:
+def draw(settings: types.Settings) -> tuple[random_mdps.MDP, jax.Array, jax.Array]:
   """The seeds' processes, target policies and other policies, with an axis `[N]`."""
   sizes = (settings[name] for name in ("num_states", "num_actions", "num_seeds"))
   return _processes(*sizes, settings["concentration"])
