@@ -238,7 +238,7 @@ def _converges(
     claim,
     f"at the end, at most {worst:.3g} of Q_0's error is left in any process; the last "
     f"nine tenths of the steps leave {falls.words()} of it",
-    bool(worst < 0.1 and falls.is_below(1.0)),
+    falls.is_below(1.0) if worst < 0.1 else False,
   )
 
 
