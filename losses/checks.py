@@ -2,12 +2,14 @@
 
 What an argument must be is written as its docstring writes it: `float [T, A]`,
 `number [] or [T]`, `int [...]`. A letter is one size throughout a call, `...` is any
-number of axes, the same ones throughout, and no axis is empty.
+number of axes, the same ones throughout, and no axis is empty. What is `int` is an
+action, in [0, A) where there is an axis A.
 """
 
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -67,8 +69,8 @@ def check(function: str, **arguments: tuple[Any, str]) -> None:
 
   Raises:
     TypeError: if one is no array, or of the wrong dtype.
-    ValueError: if one has the wrong rank, an empty axis, or a size that disagrees
-      with an argument before it.
+    ValueError: if one has the wrong rank, an empty axis, a size that disagrees with an
+      argument before it, or is an action outside [0, A) and no tracer.
   """
   known: dict[str, tuple[Any, str]] = {}
   for name, (value, spec) in arguments.items():
@@ -98,6 +100,21 @@ def check(function: str, **arguments: tuple[Any, str]) -> None:
           f"{label} is of shape {_words(shape)}, {wanted}, but {first} has "
           f"{axis} = {expected}; give both the same."
         )
+  for name, (value, spec) in arguments.items():
+    if spec.startswith("int") and "A" in known:
+      _check_actions(f"{function}: {name}", value, known["A"][0])
+
+
+def _check_actions(label: str, actions: Any, num_actions: int) -> None:
+  """Refuses actions that can be looked at, as those of a program cannot."""
+  if isinstance(actions, jax.core.Tracer):
+    return
+  outside = [each for each in np.ravel(actions) if not 0 <= each < num_actions]
+  if outside:
+    raise ValueError(
+      f"{label} has {outside[0]}; with {num_actions} actions they are 0 to "
+      f"{num_actions - 1}."
+    )
 
 
 def check_in_range(

@@ -1,4 +1,4 @@
-"""The values of the actions taken, in two ways that give the same.
+"""The values of the actions taken, in ways that give the same.
 
 An action outside [0, A) gives NaN, which a learner sees, and not another action's
 value, which it would not.
@@ -12,6 +12,12 @@ Array = jax.Array
 
 def _or_nan(taken: Array, actions: Array, num_actions: int) -> Array:
   return jnp.where((actions >= 0) & (actions < num_actions), taken, jnp.nan)
+
+
+def take(values: Array, action: Array) -> Array:
+  """values[action], of one action. `[A, ...]` → `[...]`."""
+  values, action = jnp.asarray(values), jnp.asarray(action)
+  return _or_nan(values[action], action, values.shape[0])
 
 
 def gather(values: Array, actions: Array) -> Array:

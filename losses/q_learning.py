@@ -6,7 +6,7 @@ import types
 import jax
 import jax.numpy as jnp
 
-from explorax.losses import checks
+from explorax.losses import checks, indexing
 
 Array = jax.Array
 
@@ -54,7 +54,7 @@ def q_learning(
   )
   q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
   target = r_t + discount_t * jnp.max(jnp.asarray(q_t_value))
-  return jax.lax.stop_gradient(target) - q_tm1[a_tm1]
+  return jax.lax.stop_gradient(target) - indexing.take(q_tm1, a_tm1)
 
 
 def double_q(
@@ -91,7 +91,7 @@ def double_q(
   q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
   best = jnp.argmax(jnp.asarray(q_t_selector))
   target = r_t + discount_t * jnp.asarray(q_t_value)[best]
-  return jax.lax.stop_gradient(target) - q_tm1[a_tm1]
+  return jax.lax.stop_gradient(target) - indexing.take(q_tm1, a_tm1)
 
 
 def categorical_double_q(
@@ -217,5 +217,5 @@ def _projected_target(
     jnp.asarray(q_atoms_tm1),
   )
   # rlax's own loss goes through a function that it is about to withdraw.
-  log_probs = jax.nn.log_softmax(jnp.asarray(q_logits_tm1)[a_tm1])
+  log_probs = jax.nn.log_softmax(indexing.take(q_logits_tm1, a_tm1))
   return jax.lax.stop_gradient(target), log_probs

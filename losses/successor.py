@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from explorax.losses import checks
+from explorax.losses import checks, indexing
 
 Array = jax.Array
 
@@ -45,4 +45,4 @@ def successor_features(
     pi_t=(pi_t, "float [A]"),
   )
   target = jnp.asarray(phi_tm1) + discount_t * (jnp.asarray(pi_t) @ psi_t)
-  return jax.lax.stop_gradient(target) - jnp.asarray(psi_tm1)[a_tm1]
+  return jax.lax.stop_gradient(target) - indexing.take(psi_tm1, a_tm1)

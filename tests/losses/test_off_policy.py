@@ -239,11 +239,14 @@ def test_a_mu_of_zero_cuts_the_trace_and_gives_no_nan():
 
 def test_an_action_that_does_not_exist_gives_nan():
   stream = _stream(9, 4, 3)
-  stream["a_tm1"][1] = 3
-  errors = losses.retrace(*_arguments("retrace", stream))
-  np.testing.assert_array_equal(np.isnan(errors), [False, True, False, False])
-  stream["a_tm1"][1] = -1
-  assert np.isnan(losses.retrace(*_arguments("retrace", stream))[1])
+  for action in (3, -1):
+    stream["a_tm1"][1] = action
+    errors = jax.jit(losses.retrace)(*_arguments("retrace", stream))
+    np.testing.assert_array_equal(np.isnan(errors), [False, True, False, False])
+    with pytest.raises(
+      ValueError, match=f"retrace: a_tm1 has {action}; with 3 actions"
+    ):
+      losses.retrace(*_arguments("retrace", stream))
 
 
 # Identities between algorithms.

@@ -204,3 +204,27 @@ def test_logits_on_other_atoms_are_refused():
   arguments[6] = arguments[6][:, 1:]
   with pytest.raises(ValueError, match=r"q_logits_t is of shape \[3, 4\].*M = 5"):
     losses.categorical_double_q(*arguments)
+
+
+@pytest.mark.parametrize("action", [-1, 4])
+def test_an_action_that_does_not_exist_gives_nan_or_an_error(action):
+  q, r, discount = jnp.arange(4.0), jnp.float32(1.0), jnp.float32(0.9)
+  logits, atoms = jnp.ones((4, 3)), jnp.arange(3.0)
+  psi, phi, pi = jnp.ones((4, 3)), jnp.ones(3), jnp.full(4, 0.25)
+  calls = {
+    losses.q_learning: (q, action, r, discount, q),
+    losses.double_q: (q, action, r, discount, q, q),
+    losses.categorical_double_q: (
+      *(atoms, logits, action, r, discount, atoms, logits, q),
+    ),
+    losses.categorical_double_q_kl: (
+      *(atoms, logits, action, r, discount, atoms, logits, q),
+    ),
+    losses.successor_features: (psi, action, phi, discount, psi, pi),
+  }
+  for loss, arguments in calls.items():
+    assert np.isnan(jax.jit(loss)(*arguments)).all()
+    with pytest.raises(
+      ValueError, match=rf"{loss.__name__}: a_tm1 has {action}; with 4"
+    ):
+      loss(*arguments)
