@@ -2,7 +2,9 @@
 
 The scores of a random policy and of a human are those in `atari57.csv`: 30 no-op
 starts, the table in common use since van Hasselt et al. 2016 (Deep reinforcement
-learning with double Q-learning).
+learning with double Q-learning). Its categories of exploration are those of
+Bellemare et al. 2016 (Unifying count-based exploration and intrinsic motivation),
+table 1, which is table 1 of Ostrovski et al. 2017 as well.
 """
 
 import csv
@@ -24,14 +26,29 @@ class Reference(NamedTuple):
   human: float
 
 
+# Of exploration: easy, where ε-greedy agents play as humans do or find a way to exploit
+# the score; and hard, with dense or with sparse rewards.
+CATEGORIES = ("human_optimal", "score_exploit", "dense_reward", "sparse_reward")
+
+
 @functools.cache
 def references() -> Mapping[str, Reference]:
   """Every game of Atari-57, in snake case, and its reference scores."""
-  table = importlib.resources.files(__package__).joinpath("atari57.csv")
   return {
     row["game"]: Reference(float(row["random"]), float(row["human"]))
-    for row in csv.DictReader(table.read_text(encoding="utf-8").splitlines())
+    for row in _table()
   }
+
+
+@functools.cache
+def categories() -> Mapping[str, str]:
+  """Game → its category, one of `CATEGORIES`, for the 52 games that have one."""
+  return {row["game"]: row["exploration"] for row in _table() if row["exploration"]}
+
+
+def _table() -> list[dict[str, str]]:
+  text = importlib.resources.files(__package__).joinpath("atari57.csv")
+  return list(csv.DictReader(text.read_text(encoding="utf-8").splitlines()))
 
 
 def human_normalised_score(game: str, score: float) -> float:
@@ -117,6 +134,60 @@ def inter_algorithm_scores(
     name: dict(zip(games, row.tolist(), strict=True))
     for name, row in zip(scores, z, strict=True)
   }
+
+
+def best_by_category(
+  scores: Mapping[str, Mapping[str, float]],
+  of_games: Mapping[str, str] | None = None,
+) -> dict[str, dict[str, int]]:
+  """In how many games of each category each algorithm is the only best.
+
+  Args:
+    scores: algorithm → game → score, for the same games in snake case; what the best
+      mean of 100 episodes is in a run's `summary.json`, for instance.
+    of_games: game → category; None: `categories()`. Games without one are left out.
+
+  Returns:
+    category → algorithm → games, and under `tied` those with more than one best.
+
+  Source: Chen et al. 2017 (UCB exploration via Q-ensembles), table 4.
+  """
+  of_games = categories() if of_games is None else of_games
+  z = inter_algorithm_scores(scores)
+  counts: dict[str, dict[str, int]] = {}
+  for game in next(iter(z.values())):
+    if game in of_games:
+      row = counts.setdefault(of_games[game], dict.fromkeys([*z, "tied"], 0))
+      best = [name for name in z if z[name][game] == 1.0]
+      row[best[0] if len(best) == 1 else "tied"] += 1
+  return counts
+
+
+def normalised_curves(
+  curves: Mapping[str, Mapping[str, np.ndarray]],
+) -> dict[str, np.ndarray]:
+  """Learning curves in [0, 1], averaged over games.
+
+  In each game 0 and 1 are the least and the greatest value that any algorithm's curve,
+  its mean over seeds, has at any point.
+
+  Args:
+    curves: algorithm → game → `[S, N]`, S seeds at N points, for the same games.
+
+  Returns:
+    algorithm → `[S, N]`; single seeds may leave [0, 1].
+
+  Source: Chen et al. 2017 (UCB exploration via Q-ensembles), figures 1 and 3.
+  """
+  total: dict[str, np.ndarray] = {}
+  games = next(iter(curves.values()))
+  for game in games:
+    means = np.stack([np.mean(own[game], axis=0) for own in curves.values()])
+    low, spread = means.min(), np.ptp(means)
+    for name, own in curves.items():
+      scaled = (np.asarray(own[game]) - low) / (spread or 1.0)
+      total[name] = total.get(name, 0.0) + scaled / len(games)
+  return total
 
 
 def score_distribution(z: Iterable[float], x: np.ndarray) -> np.ndarray:

@@ -8,6 +8,9 @@ import pytest
 from hypothesis import strategies as st
 
 from explorax.environments import atari57
+from explorax.experiments.figures.ucb import games
+
+SCALES = {"x": 1.0, "y": 100.0}
 
 pytestmark = pytest.mark.ops
 FINITE = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -111,3 +114,58 @@ def test_the_distribution_against_a_plain_loop(z, x):
 def test_algorithms_that_cannot_be_compared(scores, message):
   with pytest.raises(ValueError, match=message):
     atari57.inter_algorithm_scores(scores)
+
+
+def test_categories_are_those_of_paper_3s_table_4():
+  """How many games each has, and which of table 2's algorithms is the best in them.
+
+  The printed table has 23, 8, 8 and 5 games, and of them for bootstrapped DQN, double
+  DQN, voting and UCB: 0 3 5 15, 0 2 1 5, 0 1 1 6 and 1 0 2 2. Pong, where two reach 21,
+  is among UCB's there, and Montezuma's Revenge, where two reach 4, is not counted.
+  """
+  assert set(atari57.categories().values()) == set(atari57.CATEGORIES)
+  assert set(atari57.references()) - set(atari57.categories()) == {
+    *("atlantis", "tennis", "time_pilot", "video_pinball", "yars_revenge")
+  }
+  counts = atari57.best_by_category(games.published())
+  assert {category: tuple(row.values()) for category, row in counts.items()} == {
+    "human_optimal": (0, 3, 5, 14, 1),
+    "score_exploit": (0, 2, 1, 5, 0),
+    "dense_reward": (0, 1, 1, 6, 0),
+    "sparse_reward": (1, 0, 2, 2, 1),
+  }
+
+
+def test_the_only_best_of_each_game_is_counted():
+  scores = {
+    "a": {"x": 1, "y": 2, "z": 3, "w": 9},
+    "b": {"x": 0, "y": 4, "z": 3, "w": 0},
+  }
+  found = atari57.best_by_category(scores, {"x": "odd", "y": "odd", "z": "even"})
+  assert found == {
+    "odd": {"a": 1, "b": 1, "tied": 0},
+    "even": {"a": 0, "b": 0, "tied": 1},
+  }
+
+
+def test_curves_are_normalised_in_each_game():
+  rng = np.random.default_rng(0)
+  curves = {
+    name: {game: rng.normal(size=(3, 5)) * scale for game, scale in SCALES.items()}
+    for name in "abc"
+  }
+  found = atari57.normalised_curves(curves)
+  for name in curves:
+    expected = np.zeros((3, 5))
+    for game in SCALES:
+      means = [
+        sum(curves[n][game][s][i] for s in range(3)) / 3
+        for n in curves
+        for i in range(5)
+      ]
+      for s, i in np.ndindex(3, 5):
+        value = (curves[name][game][s][i] - min(means)) / (max(means) - min(means))
+        expected[s, i] += value / len(SCALES)
+    np.testing.assert_allclose(found[name], expected)
+  flat = {name: {"x": np.full((2, 4), 7.0)} for name in "ab"}
+  np.testing.assert_array_equal(atari57.normalised_curves(flat)["a"], np.zeros((2, 4)))

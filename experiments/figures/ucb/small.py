@@ -8,8 +8,9 @@ import numpy as np
 
 from explorax import exploration
 from explorax.agents import ranges
+from explorax.agents.bonuses import infogain
 from explorax.agents.targets import one_step
-from explorax.environments import breakout
+from explorax.environments import breakout, jax_environments
 from explorax.experiments import presets
 from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.figures.tdu import runs
@@ -28,7 +29,7 @@ AGENTS = {
 _BASELINES = ("double_dqn", "bootstrapped_dqn_no_prior")
 _WINDOW = 100  # Consecutive episodes, of whose mean the best is the paper's measure.
 # Steps, after which an episode of Breakout ends at the latest.
-_TIME_LIMIT = int(breakout.Breakout().default_params().time_limit)
+TIME_LIMIT = int(breakout.Breakout().default_params().time_limit)
 # For the tasks' weights, measured on one core: seconds, and steps per second.
 _SECONDS_TO_COMPILE = 15.0
 _SPEED = {"deep_sea": 3000.0, "breakout": 1000.0}
@@ -57,7 +58,7 @@ class Config:
     ranges.at_least(self, 2, "num_members", "num_points")
     ranges.not_negative(self, "prior_scale")
     # So that an episode is sure to end before each point.
-    ranges.at_least(self, self.num_points * _TIME_LIMIT, "num_steps")
+    ranges.at_least(self, self.num_points * TIME_LIMIT, "num_steps")
 
 
 def _tasks(config: Config) -> list[types.Task]:
@@ -93,8 +94,11 @@ def agent_config(settings: types.Settings, **changes: Any) -> Any:
   """The preset's config; ensembles are heads on one torso, with double Q-learning.
 
   All other settings are the preset's, which are bsuite's for small problems; where
-  observations are images, small convolutions come first.
+  observations are images, small convolutions come first. A `temperature` of the
+  settings is that of InfoGain.
   """
+  if settings.get("temperature"):
+    changes["bonus"] = infogain.InfoGain(settings["temperature"])
   if settings["agent"] != "double_dqn":
     changes |= {
       "num_members": settings["num_members"],
@@ -108,11 +112,13 @@ def agent_config(settings: types.Settings, **changes: Any) -> Any:
 def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
   if settings["problem"] == "deep_sea":
     return runs.solve_deep_sea(settings, tick, agent_config(settings))
-  return _play_breakout(settings, tick)
+  return play(settings, tick)
 
 
-def _play_breakout(settings: types.Settings, tick: types.Tick) -> types.Results:
+def play(settings: types.Settings, tick: types.Tick) -> types.Results:
   """Learns for `num_steps`: `curve` `[S, P]` and `best` `[S]`, see `means`.
+
+  The `environment` of the settings is one of those in JAX, by name; else Breakout.
 
   Table 1's schedules are stretched to them: its numbers are taken as shares of its ten
   million steps, or of the updates, of which there is one for every fourth step.
@@ -139,25 +145,28 @@ def _play_breakout(settings: types.Settings, tick: types.Tick) -> types.Results:
     ends[episode.seed].append(episode.env_steps)
     returns[episode.seed].append(episode.episode_return)
 
+  name = settings.get("environment", "breakout")
+  environment, params = jax_environments.make(name)
   runs.train(
     settings,
     config,
-    breakout.Breakout(),
+    environment,
+    own_params=[params] * len(seeds),
     on_episode=count,
     # Below 1: it ends after its steps, and not before.
     share=lambda: max([0, *(x[-1] for x in ends.values() if x)]) / (num_steps + 1),
     tick=tick,
     steps=num_steps,
   )
-  found = [means(ends[seed], returns[seed], _points(settings)) for seed in seeds]
+  found = [means(ends[seed], returns[seed], points(settings)) for seed in seeds]
   return {
     "curve": np.stack([curve for curve, _ in found]),
     "best": np.array([best for _, best in found]),
   }
 
 
-def _points(settings: types.Settings) -> np.ndarray:
-  """Steps at which Breakout's curve has its points: `[P]`, the last at the end."""
+def points(settings: types.Settings) -> np.ndarray:
+  """Steps at which a curve has its points: `[P]`, the last at the end."""
   num_points = settings["num_points"]
   return np.arange(1, num_points + 1) * settings["num_steps"] // num_points
 
@@ -199,7 +208,7 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
     label: table.joined("curve", problem="breakout", agent=agent)
     for agent, label in agents.items()
   }
-  panels.curves(game, _points(dataclasses.asdict(config)) / 1000, curves)
+  panels.curves(game, points(dataclasses.asdict(config)) / 1000, curves)
   panels.finish(
     game,
     title="Breakout",

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from explorax.agents.bonuses import infogain
 from explorax.agents.targets import one_step
 from explorax.environments import breakout
 from explorax.experiments.figures import registry, types
@@ -145,3 +146,52 @@ def test_claims_do_not_hold_elsewhere_and_cannot_be_told_of_agents_alike(verdict
     *(None, None, None),
     True,
   ]
+
+
+def _returns(of):
+  """Made-up curves: (agent, temperature, game) → the return, a little more by seed."""
+
+  def results(settings):
+    value = of(settings["agent"], settings["temperature"], settings["environment"])
+    seeds = 1 + 0.01 * np.array(settings["seeds"])
+    curve = value * seeds[:, None] * np.ones(settings["num_points"])
+    return {"curve": curve, "best": curve[:, 0]}
+
+  return results
+
+
+def test_temperatures_are_of_infogain_only():
+  settings = {"num_members": 3, "prior_scale": 0.0}
+  of = small.agent_config({**settings, "agent": "ucb_infogain", "temperature": 0.3})
+  assert of.bonus == infogain.InfoGain(temperature=0.3)
+  figure = registry.FIGURES["ucb/fig5"]
+  tasks = figure.tasks(figure.config)
+  assert len(tasks) == 3 * (4 + 3) and len({task.name for task in tasks}) == len(tasks)
+  for task in tasks:
+    given = task.settings["temperature"] is not None
+    assert given == (task.settings["agent"] == "ucb_infogain")
+
+
+def test_claims_about_small_games(verdicts, make_up):
+  order = list(small.AGENTS)
+
+  def as_in_the_paper(agent, temperature, game):
+    if agent == "ucb_infogain":
+      best = {"breakout": 0.1, "gridworld/10,time_limit=200": 10.0}.get(game, 1.0)
+      # No better at T = 1 on the whole, and better at the best one.
+      return 9.0 if temperature == best else 1.0
+    return 2.0 + order.index(agent)
+
+  assert verdicts("ucb/fig5", _returns(as_in_the_paper)) == [True] * 6
+  alike = verdicts("ucb/fig5", _returns(lambda *_: 1.0))
+  assert alike == [True, *[None] * 5]
+  wrong = verdicts(
+    "ucb/fig5",
+    _returns(lambda agent, t, game: 5.0 - order.index(agent) + (t == 1.0) * 9),
+  )
+  assert wrong == [True, False, False, False, None, True]
+  pytest.importorskip("matplotlib")
+  figure = registry.FIGURES["ucb/fig5"]
+  table = make_up("ucb/fig5", _returns(as_in_the_paper))
+  drawn = figure.draw(figure.config, table)
+  assert len(drawn.axes) == 6
