@@ -11,8 +11,8 @@ def episode_metrics(environment: dm_env.Environment) -> dict[str, float]:
   They come from the environment's method `episode_metrics()`, where it has one: a
   dict of numbers by name, such as the coverage of a maze. For bsuite's they are
   those of `bsuite_info()`, accumulated since the environment was made; Deep Sea has
-  `total_bad_episodes` (those that left the path to the goal) and `denoised_return`
-  (how often the goal was reached). Empty for all others.
+  `total_bad_episodes` (those in which the agent went left on the way to the goal) and
+  `denoised_return` (how often it found the treasure there). Empty for all others.
   """
   raw = standard.unwrap(environment)
   info = getattr(raw, "episode_metrics", None) or getattr(raw, "bsuite_info", None)

@@ -29,7 +29,7 @@ _FINAL = 0.9  # Of all episodes: mnist's final accuracy is over those after it.
 
 
 class Solution(NamedTuple):
-  """Whether Deep Sea was solved.
+  """Whether Deep Sea was solved by bsuite's rule.
 
   Attributes:
     episode: in which; the last one that was logged where it was not.
