@@ -45,11 +45,11 @@ def learning_curve(
     # Evenly spread, both ends among them.
     points = np.linspace(0, len(values) - 1, min(len(values), _MAX_POINTS))
     shown = np.unique(points.round().astype(int))
-    color = drawing.style(index).color
+    color, linestyle, _ = drawing.style(index)
     axes.scatter(steps[shown], values[shown], s=4, c=color, alpha=0.25, linewidths=0)
     label = f"{policy} ({len(values):,} episodes)"
     mean = returns_lib.running_mean(values)[shown]
-    axes.plot(steps[shown], mean, color=color, label=label)
+    axes.plot(steps[shown], mean, color=color, linestyle=linestyle, label=label)
   if len(evaluations):
     label = f"evaluation ({len(evaluations):,}, mean of each)"
     steps = evaluations.env_steps

@@ -110,9 +110,8 @@ def table(title: str, content: Mapping[str, Any]) -> str:
   lines = [f"{title}: {content['status']}", *(f"  {fact}" for fact in facts)]
   if content["episodes"]:
     lines += ["", *_returns_table(content)]
-  if content["last_metrics"]:
-    metrics = content["last_metrics"].items()
-    told = ", ".join(f"{name} {x:.4g}" for name, x in metrics)
+  metrics = [f"{n} {x:.4g}" for n, x in content["last_metrics"].items()]
+  if told := ", ".join(text for text in metrics if text != "finite 1"):
     lines.append("")
     lines += textwrap.wrap(
       f"last episode: {told}", 86, initial_indent="  ", subsequent_indent="    "

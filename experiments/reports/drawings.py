@@ -310,7 +310,7 @@ def _deep_sea_scaling(
   of those, the mark is hollow and at the log's end. The reference is 2^N, about what
   exploration without a plan takes.
   """
-  solutions = {agent: found for agent, found in solutions.items() if len(found[0])}
+  solutions = {agent: each for agent, each in solutions.items() if len(each[0])}
   title = f"{experiment} (hollow: not solved)"
   fig, axes = _new(3.8, title, [*solutions, "2^N"])
   lines = []

@@ -139,7 +139,7 @@ def test_an_episode_that_was_broken_off_is_told(make_summary):
 
 
 def test_the_last_episodes_metrics_are_told(make_summary):
-  metrics = {"intrinsic_return": 12.3456, "loss": math.nan}
+  metrics = {"finite": 1.0, "intrinsic_return": 12.3456, "loss": math.nan}
   last = summary.table("title", make_summary(last_metrics=metrics)).splitlines()[-1]
   assert last == "  last episode: intrinsic_return 12.35, loss nan"
 
