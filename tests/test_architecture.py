@@ -37,21 +37,19 @@ ORDER = (
 
 # Library → the only folders and files that may import it.
 ONLY_IN = {
-  "acme": ("agents/wiring", "experiments/runners", "benchmarks"),
-  "reverb": ("agents/wiring", "experiments/runners", "benchmarks"),
-  "tensorflow": ("agents/wiring", "experiments/runners", "benchmarks"),
+  "acme": ("agents/wiring",),
+  "reverb": ("agents/wiring", "experiments/runners/distributed"),
+  "tensorflow": ("agents/wiring", "experiments/runners/distributed"),
   "orbax": ("experiments/checkpoints",),
   "bsuite": ("environments", "benchmarks"),
-  "gymnasium": ("environments", "benchmarks"),
-  "ale_py": ("environments", "benchmarks"),
+  "gymnasium": ("environments",),
+  "ale_py": ("environments",),
   "matplotlib": ("experiments", "benchmarks"),
-  "absl": ("experiments", "benchmarks"),
+  "absl": ("experiments/flag_table.py",),
   "ray": (
     "experiments/ray_cluster.py",
     "experiments/runners/distributed",
-    "experiments/sweeps",
     "experiments/tasks",
-    "benchmarks",
   ),
 }
 

@@ -97,7 +97,6 @@ def test_learns_from_batch_after_batch():
   learner.step()
   np.testing.assert_allclose(weights(learner), before + 9.0, rtol=1e-6)
   assert learner.num_updates == 2
-  assert learner.num_updates == 2
 
 
 def test_priorities_go_back_with_their_keys():

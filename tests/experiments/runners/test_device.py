@@ -2,9 +2,9 @@
 
 import copy
 import dataclasses
-import functools
 import os
 import signal
+import types as types_lib
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +42,7 @@ from explorax.experiments.runners import (
 from explorax.experiments.runners import training as training_lib
 
 GRIDWORLD = gridworld.GridWorld(5)
-PARAMS = GRIDWORLD.default_params()._replace(time_limit=12)
+PARAMS = GRIDWORLD.default_params()._replace(time_limit=np.int32(12))
 R2D2 = r2d2_config.R2D2Config(
   hidden_sizes=(8,),
   lstm_size=4,
@@ -80,9 +80,7 @@ NGU = dataclasses.replace(
 )
 
 
-@functools.cache
 def make_agent(config) -> types.Agent:
-  """One for each config: its tests share what is compiled."""
   adapter = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
   spec = environments.spec(adapter)
   if isinstance(config, dqn_config.DQNConfig):
@@ -97,6 +95,12 @@ REPORT = 10
 def _short_reports(monkeypatch):
   """So that filling and learning are many calls of one compiled function each."""
   monkeypatch.setattr(device_host, "STEPS_PER_REPORT", REPORT)
+
+
+def params_of(*time_limits):
+  """The parameters of each of so many seeds."""
+  params = jax.tree.map(lambda x: jnp.stack([x] * len(time_limits)), PARAMS)
+  return params._replace(time_limit=jnp.array(time_limits))
 
 
 def make_program(agent, num_envs=1, num_seeds=1) -> device_program.Program:
@@ -130,16 +134,6 @@ def make_training(agent, program, **settings) -> device.Training:
   return device.Training(agent, program, PARAMS, [0], settings, lambda episode: None)
 
 
-class Weights:
-  """A variable source that never changes."""
-
-  def __init__(self, params):
-    self._params = params
-
-  def get_variables(self, names):
-    return [self._params for _ in names]
-
-
 @pytest.mark.parametrize("config", [DQN, NGU], ids=["dqn", "ngu"])
 def test_acts_and_learns_as_the_local_runner_does(config):
   """With its keys and weights: Acme's actor and adder make the same rows, and the
@@ -156,7 +150,7 @@ def test_acts_and_learns_as_the_local_runner_does(config):
   actor = actor_lib.Actor(
     agent,
     agent.actor(),
-    Weights(weights),
+    types_lib.SimpleNamespace(get_variables=lambda names: [weights]),
     jax.random.split(actor_key, 1)[0],
     adder_lib.WindowAdder(agent, memory.writer()),
   )
@@ -216,23 +210,24 @@ def test_acts_and_learns_as_the_local_runner_does(config):
 
 
 @pytest.mark.parametrize(
-  ("config", "num_envs", "updates", "steps"),
-  [(DQN, 3, 3, 1), (R2D2, 1, 1, 2)],
+  ("config", "num_envs", "updates", "steps", "rounds"),
+  [(DQN, 2, 2, 1, 2), (NGU, 1, 1, 2, 5)],
 )
-def test_updates_keep_to_the_configured_pace(config, num_envs, updates, steps):
-  """And the rounds compile once."""
-  program = make_program(make_agent(config), num_envs)
+def test_updates_keep_to_the_configured_pace(config, num_envs, updates, steps, rounds):
+  """And the rounds compile once. The numbers of steps and rounds are other tests'."""
+  program = device_program.Program(make_agent(config), GRIDWORLD, num_envs, num_seeds=1)
   assert (program.updates_per_round, program.steps_per_round) == (updates, steps)
-  state, _ = program.act(program.init(jax.random.PRNGKey(0), PARAMS), 20)
-  compiled = program.learn._cache_size()
-  state, report = program.learn(state, 6)
-  assert state.learner.num_updates == 6 * updates
-  assert state.steps == 20 + 6 * steps
-  assert report.episodes.ended.shape == (6 * steps, num_envs)
-  assert bool(report.update.metrics["finite"])
-  for _ in range(2):
-    state, _ = program.learn(state, 6)
-  assert program.learn._cache_size() == compiled + 1
+  state = program.init(jax.random.PRNGKey(0), PARAMS)
+  num_steps = rounds * steps
+  for _ in range(20 // num_steps):
+    state, _ = program.act(state, num_steps)
+  for calls in (1, 2, 3):
+    state, report = program.learn(state, rounds)
+    assert state.learner.num_updates == calls * rounds * updates
+    assert state.steps == 20 + calls * num_steps
+    assert report.episodes.ended.shape == (num_steps, num_envs)
+    assert bool(report.update.metrics["finite"])
+  assert program.learn._cache_size() == 1
 
 
 def test_each_seed_runs_as_if_it_were_alone(monkeypatch):
@@ -451,19 +446,19 @@ def test_an_evaluation_that_was_left_off_is_repeated_at_once(tmp_path, with_repl
 
 
 def test_steps_are_counted_as_far_as_int32_goes():
-  program = make_program(make_agent(R2D2))
+  program = make_program(make_agent(NGU))
   state = program.init(jax.random.PRNGKey(0), PARAMS)
   most = 2**31 - 1
-  state, _ = program.act(state._replace(steps=jnp.int32(most - 3)), 20)
+  state = state._replace(steps=jnp.int32(most - 3))
+  for _ in range(20 // REPORT):
+    state, _ = program.act(state, REPORT)
   assert most - 10 < int(state.steps)
   assert int(state.steps) % 4 == (most - 3 + 20) % 4  # Weights are fetched at 0.
 
 
 def test_each_seed_has_parameters_of_its_own():
   agent, lengths = make_agent(DQN), {5: set(), 7: set()}
-  limits = jnp.array([3, 12])
-  params = jax.tree.map(lambda x: jnp.stack([x, x]), jax.tree.map(jnp.asarray, PARAMS))
-  params = params._replace(time_limit=limits)
+  params = params_of(3, 12)
   for _ in range(2):  # The arrays remain the caller's.
     train(
       agent,
@@ -494,7 +489,14 @@ def test_stops_after_so_many_episodes_or_when_asked():
   def count(episode):
     counts[episode.seed] = episode.episode
 
-  results = train(agent, seeds=[0, 1], episodes=5, on_episode=count)
+  results = train(
+    agent,
+    seeds=[0, 1],
+    params=params_of(12, 12),
+    params_per_seed=True,  # As in another test: a program less to compile.
+    episodes=5,
+    on_episode=count,
+  )
   assert all(r.episodes == counts[i] >= 5 for i, r in enumerate(results))
   (result,) = train(agent, seeds=[0], steps=10**6, stop=lambda: True)
   assert result.interrupted and result.env_steps < 2000

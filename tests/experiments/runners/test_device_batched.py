@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import signal
+import types as types_lib
 
 import dm_env
 import jax
@@ -172,44 +173,10 @@ def make_batch():
   return SideBySide([Counting(7, False), Counting(4, True), Counting(7, False)])
 
 
-AGENTS = {}  # Of all tests: with those of one config they share what is compiled.
-
-
 def make_agent(config, environment) -> types.Agent:
-  spec = environments.spec(environment)
   is_dqn = isinstance(config, dqn_config.DQNConfig)
   make = dqn_agent.make_agent if is_dqn else r2d2_agent.make_agent
-  key = (id(config), repr(spec))
-  if key not in AGENTS:
-    AGENTS[key] = make(config, spec), config  # Held, so that no id comes again.
-  return AGENTS[key][0]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def programs():
-  """Compiles what is the same once for all tests: programs keep no state."""
-  make, made = device_batched.Program, {}
-
-  def shared(agent, num_envs):
-    # They know nothing of the size at which learning begins.
-    key = (agent.learner, num_envs, dataclasses.replace(agent.replay, min_size=1))
-    if key not in made:
-      made[key] = make(agent, num_envs)
-    return made[key]
-
-  with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(device_batched, "Program", shared)
-    yield
-
-
-class Weights:
-  """A variable source that never changes."""
-
-  def __init__(self, params):
-    self._params = params
-
-  def get_variables(self, names):
-    return [self._params for _ in names]
+  return make(config, environments.spec(environment))
 
 
 @pytest.mark.parametrize("config", [DQN, R2D2, NGU], ids=["dqn", "r2d2", "ngu"])
@@ -231,7 +198,7 @@ def test_acts_and_stores_as_the_local_runner_does(config):
     actor = actor_lib.Actor(
       agent,
       agent.actor(),
-      Weights(weights),
+      types_lib.SimpleNamespace(get_variables=lambda names: [weights]),
       jax.random.split(actor_key, 3)[env],
       adder_lib.WindowAdder(agent, memory.writer()),
       actor_ids=(env,),
