@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import functools
 import importlib.resources
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -127,6 +128,9 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
     # Below 1: it ends after its steps, and not before.
     return max([0, *ends]) / (steps + _LONGEST + 1)
 
+  def tell(i: int) -> None:
+    tick((i + share([seeds[i]])) / len(seeds))
+
   if game.environment.startswith("jax:"):
     environment, params = jax_environments.make(game.environment.removeprefix("jax:"))
     runs.train(
@@ -140,13 +144,8 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
       steps=steps,
     )
   else:
-    for i, seed in enumerate(seeds):
-      _train_on_host(
-        settings,
-        seed,
-        on_episode=lambda episode, seed=seed: count(episode._replace(seed=seed)),
-        on_step=lambda i=i, seed=seed: tick((i + share([seed])) / len(seeds)),
-      )
+    for i in range(len(seeds)):
+      _train_on_host(settings, seeds[i], count, functools.partial(tell, i))
   return {
     "scores": np.stack([window_scores(episodes[s], steps, game.is_race) for s in seeds])
   }
@@ -155,7 +154,6 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
 def _train_on_host(
   settings: types.Settings,
   seed: int,
-  *,
   on_episode: Callable[[core.Episode], None],
   on_step: Callable[[], None],
 ) -> None:
@@ -164,6 +162,9 @@ def _train_on_host(
   Raises:
     InterruptedTaskError: if training was stopped before its end.
   """
+
+  def count(episode: core.Episode) -> None:
+    on_episode(episode._replace(seed=seed))
 
   def stop() -> bool:
     on_step()
@@ -177,7 +178,7 @@ def _train_on_host(
     agent,
     environment,
     config_lib.RunConfig(seed=seed, steps=settings["num_steps"], replay="memory"),
-    core.Hooks(on_episode=on_episode, stop=stop),
+    core.Hooks(on_episode=count, stop=stop),
   )
   if result.interrupted:
     raise types.InterruptedTaskError
