@@ -201,7 +201,7 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
     panels.finish(
       panel,
       title=title,
-      legend="lower left",
+      legend="upper right",
       xlabel="steps",
       ylabel=r"$\|Q_k - Q^*\|_\infty$, geometric mean",
       xscale="log",
@@ -221,8 +221,12 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
     _converges(table, "mixture", "retrace", f"theorem 3: Retrace(1) converges {own}"),
     _converges(table, "mixture", "watkins", f"its corollary: so does Watkins's {own}"),
     _commutes(table),
-    _converges(table, "fixed", "retrace", "beyond it: so does Retrace(1), fixed μ"),
-    _converges(table, "fixed", "watkins", "beyond it: so does Watkins's, fixed μ"),
+    _converges(
+      table, "fixed", "retrace", "beyond it: so does Retrace(1) with a fixed μ"
+    ),
+    _converges(
+      table, "fixed", "watkins", "beyond it: so does Watkins's with a fixed μ"
+    ),
   ]
 
 
@@ -264,7 +268,7 @@ FIGURES = (
     name="retrace/online",
     title="The online every-visit algorithm: Retrace and Watkins's Q(λ)",
     source="Our own, of Munos et al. (2016), Safe and efficient off-policy "
-    "reinforcement learning, theorem 3",
+    "reinforcement learning, theorem 3 and equation 8",
     claim="with equation 8, Retrace(λ) converges to Q* although the behaviour never "
     "becomes greedy, if P^π and P^{π∧μ} commute in the limit; so does Watkins's Q(λ). "
     "The paper leaves open whether it does so without that condition.",
