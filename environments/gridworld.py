@@ -119,11 +119,17 @@ class GridWorld(jax_types.Environment):
     free = inside & (
       cells.at[targets[:, 0], targets[:, 1]].get(mode="clip") != grid_maps.OBSTACLE
     )
-    noise_key, direction_key = jax.random.split(key)
-    preference = jax.random.uniform(direction_key, (len(MOVES),))
-    anywhere = jnp.argmax(jnp.where(free, preference, -1.0))
-    noisy = jax.random.bernoulli(noise_key, params.noise)
-    direction = jnp.where(noisy, anywhere, action)
+
+    def disturb() -> jax.Array:
+      noise_key, direction_key = jax.random.split(key)
+      preference = jax.random.uniform(direction_key, (len(MOVES),))
+      anywhere = jnp.argmax(jnp.where(free, preference, -1.0))
+      noisy = jax.random.bernoulli(noise_key, params.noise)
+      return jnp.where(noisy, anywhere, action).astype(jnp.int32)
+
+    # Without noise nothing is drawn: random numbers are most of a step's time.
+    is_noisy = jax_types.any_in_batch(jnp.asarray(params.noise) > 0.0)
+    direction = jax.lax.cond(is_noisy, disturb, lambda: jnp.asarray(action, jnp.int32))
     position = jnp.where(free[direction], targets[direction], state.position)
     state = State(position, state.time + 1)
     at_goal = jnp.all(position == jnp.asarray(params.goal, jnp.int32))

@@ -103,9 +103,9 @@ class RMax:
   def update(self, state: State, transition: types.Transition) -> State:
     place = transition.source, transition.action
     count = state.counts[place]
-    # Beyond the threshold, the visit's number is out of bounds and nothing is written.
-    new = count < self.threshold
-    visit = count, *place
+    new = (count < self.threshold) & transition.learns
+    # Of a visit that is not new the number is out of bounds, and nothing is written.
+    visit = jnp.where(new, count, self.threshold), *place
     state = state._replace(
       counts=state.counts.at[place].add(new.astype(jnp.int32)),
       rewards=state.rewards.at[place].add(jnp.where(new, transition.reward, 0.0)),

@@ -94,4 +94,5 @@ class SarsaLambda:
     steps = step * traces
     if self.scale_steps:
       steps = steps * jnp.asarray(self.features.step_scales())[None, :]
-    return State(state.weights + steps, traces, params)
+    learnt = State(state.weights + steps, traces, params)
+    return jax.tree.map(lambda a, b: jnp.where(transition.learns, a, b), learnt, state)

@@ -21,6 +21,9 @@ class Transition(NamedTuple):
     next_action: a_{t+1}, int32 `[]`, for learners that are `on_policy`: what the rule
       chooses at x_{t+1}, explores or not. It is drawn at an episode's last
       observation as well, so that an episode cut short can bootstrap from it.
+    learns: bool `[]`; False: there was no such step (at an episode's start, or when a
+      run of a batch is over), and the learner's state stays as it is. A choice between
+      the states before and after would copy a table at every step.
   """
 
   source: Encoded
@@ -29,6 +32,7 @@ class Transition(NamedTuple):
   discount: jax.Array
   destination: Encoded
   next_action: jax.Array
+  learns: jax.Array | bool = True
 
 
 class Params(Protocol):
@@ -75,4 +79,4 @@ class Learner(Protocol):
     """Each member's action values, float32 `[K, A]`."""
 
   def update(self, state: State, transition: Transition) -> State:
-    """Learns from one step."""
+    """Learns from one step, if `transition.learns`."""

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -47,10 +48,35 @@ def _feed(learner, params, rows, observations, key=0):
     jnp.asarray(columns[3], jnp.float32),
     encoded[columns[4]],
     jnp.asarray(columns[5], jnp.int32),
+    jnp.ones(len(rows), bool),
   )
   start = learner.init(jax.random.PRNGKey(key), params)
   _, states = jax.jit(lambda s: jax.lax.scan(step, s, (transitions, columns[6])))(start)
   return start, states
+
+
+@pytest.mark.parametrize(
+  ("learner", "params"),
+  [
+    (q_learning.QLearning(STATES, ACTIONS), q_learning.Params(0.3, 0.9)),
+    (q_learning.QLearning(STATES, ACTIONS, 3), q_learning.Params(0.3, 0.9, 0.5)),
+    (
+      sarsa.SarsaLambda(fourier.FourierBasis(2, (0.0,), (1.0,)), ACTIONS),
+      sarsa.Params(0.1, 0.9, 0.5, 0.1),
+    ),
+    (r_max.RMax(STATES, ACTIONS, 1), r_max.Params(1.0, 0.9, 1e-3)),
+  ],
+)
+def test_what_is_no_step_teaches_nothing(learner, params):
+  state = learner.init(jax.random.PRNGKey(0), params)
+  seen = learner.encode(jnp.ones((1,)))
+  transition = types.Transition(seen, jnp.int32(1), jnp.float32(1.0), 1.0, seen, 0)
+  same = learner.update(state, transition._replace(learns=jnp.bool_(False)))
+  chex.assert_trees_all_close(same, state, rtol=1e-6)
+  # The transition would teach something.
+  learnt = jax.tree.leaves(learner.update(state, transition))
+  changed = zip(learnt, jax.tree.leaves(state), strict=True)
+  assert any(not np.array_equal(a, b) for a, b in changed)
 
 
 def test_q_learning_against_a_plain_loop():
