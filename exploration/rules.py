@@ -6,7 +6,8 @@ the best. A *dither* (`dithering`) wraps a score and acts at random at times, an
 `EzGreedy(0.1, of=Thompson())`.
 
 A rule is a frozen dataclass of its parameters, checked when it is made; its state is a
-pytree. Ties between actions are always broken at random, uniformly.
+pytree. Ties between actions are broken at random, uniformly, unless a rule says
+otherwise (`Greedy.ties`).
 """
 
 import abc

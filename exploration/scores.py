@@ -17,11 +17,17 @@ class Greedy(rules.Score):
   """
 
   num_members: int | None = None  # How many are averaged; None: all.
+  # Between actions: "random", or "first", the one of the lowest index.
+  ties: str = "random"
 
   def __post_init__(self):
     if self.num_members is not None and self.num_members < 1:
       raise ValueError(
         f"Greedy.num_members is {self.num_members}; use at least 1, or None for all."
+      )
+    if self.ties not in selection.TIES:
+      raise ValueError(
+        f"Greedy.ties is {self.ties!r}; use one of {', '.join(selection.TIES)}."
       )
 
   def init(
@@ -43,6 +49,12 @@ class Greedy(rules.Score):
   ) -> tuple[jax.Array, Any]:
     del key, env_steps
     return selection.mean_over_members(q[: self.num_members]), state
+
+  def probs(
+    self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
+  ) -> tuple[jax.Array, Any]:
+    scores, state = self.score(key, q, state, env_steps)
+    return selection.greedy_probs(scores, self.ties), state
 
 
 @dataclasses.dataclass(frozen=True)

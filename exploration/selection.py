@@ -12,6 +12,8 @@ import chex
 import jax
 import jax.numpy as jnp
 
+TIES = ("random", "first")  # How the greedy policy breaks them.
+
 
 class Choice(NamedTuple):
   """An action and how it came about.
@@ -60,18 +62,25 @@ def mix_uniform(probs: jax.Array, epsilon: chex.Numeric) -> jax.Array:
   return jnp.asarray(mixed, jnp.float32)
 
 
-def greedy_probs(scores: jax.Array) -> jax.Array:
-  """The greedy policy on scores `[A]` of any numeric type: uniform over the greatest.
+def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
+  """The greedy policy on scores `[A]` of any numeric type.
+
+  Args:
+    scores: `[A]`.
+    ties: of `TIES`. "random": uniform over the greatest, `1[a is greatest] / ties`;
+      "first": the one of the lowest index, as `arg max` is usually computed.
 
   Returns:
-    float32 `[A]`, `1[a is greatest] / ties`.
+    float32 `[A]`.
   """
   chex.assert_rank(scores, 1)
   scores = jax.lax.stop_gradient(scores)
+  actions = jnp.arange(scores.shape[0])
+  if ties == "first":
+    return (actions == jnp.argmax(scores)).astype(jnp.float32)
   # A compiler may compute scores again wherever they are read, and round them
   # differently there: compared with their own maximum they need not be equal to it. A
   # sort is computed once.
-  actions = jnp.arange(scores.shape[0])
   ordered, order = jax.lax.sort((scores, actions), num_keys=1)
   tied = ordered == ordered[-1]
   is_greatest = jnp.any((order[None, :] == actions[:, None]) & tied[None, :], axis=1)

@@ -129,6 +129,10 @@ def test_greedy_averages_only_the_first_members():
   assert set(_select_all(exploration.Greedy(), q)[0]) == {0}
   assert set(_select_all(exploration.Greedy(num_members=2), q)[0]) == {1}
   assert set(_select_all(exploration.Greedy(num_members=3), q)[0]) == {0}
+  tied = jnp.ones((3, 4))
+  assert set(_select_all(exploration.Greedy(), tied)[0]) == {0, 1, 2, 3}
+  actions, probs = _select_all(exploration.Greedy(ties="first"), tied)[:2]
+  assert set(actions) == {0} and set(probs) == {1.0}
 
 
 _FALLING = exploration.Linear(1.0, 0.0, 100)

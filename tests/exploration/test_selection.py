@@ -72,6 +72,17 @@ def test_draw_reports_the_probability_of_its_action(values, epsilon, seed):
   assert choice.action.dtype == jnp.int32
 
 
+@hypothesis.given(_VALUES)
+@hypothesis.settings(**_SETTINGS)
+def test_of_tied_actions_the_first_is_taken(values):
+  values = values[0]
+  probs = selection.greedy_probs(jnp.asarray(values), ties="first")
+  expected = np.zeros(len(values), np.float32)
+  expected[list(values).index(max(values))] = 1.0
+  np.testing.assert_array_equal(probs, expected)
+  assert probs.dtype == jnp.float32
+
+
 def test_draw_says_how_often_it_explored():
   probs = jnp.array([0.0, 0.25, 0.0, 0.75, 0.0])
   draw = jax.jit(jax.vmap(selection.draw, in_axes=(0, None, None)))

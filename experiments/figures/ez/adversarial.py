@@ -93,7 +93,7 @@ def _first(table: types.Table) -> tuple[statistics.Interval | None, str]:
     return None, "no run found the goal"
   share = statistics.mean(pairs)
   words = f"{share.words('.2f')} of {len(pairs)} pairs"
-  return share, f"{words}; {comparisons.deep_sea_medians(table)}"
+  return share, f"{words}; {comparisons.deep_sea_episodes(table)}"
 
 
 FIGURES = (

@@ -12,7 +12,7 @@ import numpy as np
 
 from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.figures.ez import domains, runs
-from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.recording import drawing
 
 
 def of_rules(table: types.Table, name: str) -> dict[str, np.ndarray]:
@@ -109,15 +109,23 @@ def visits_earlier(label: str, table: types.Table) -> types.Finding:
 
 
 def draw_deep_sea(axes: types.Axes, table: types.Table, title: str) -> None:
-  """Draws the median of the episodes to the first goal against the size."""
+  """Draws the mean of the episodes to the first goal against the size, and medians.
+
+  The paper reports the expected time. Where runs were given up the mean is a lower
+  bound; the median is what it was, up to half of them.
+  """
   sizes, most = np.array(table.values("size")), table[0].settings["episodes"]
-  panels.curves(
-    axes,
-    sizes,
-    labelled(of_rules(table, "episodes")),
-    statistic=statistics.median_over_seeds,
-    markers=True,
-  )
+  episodes = labelled(of_rules(table, "episodes"))
+  panels.curves(axes, sizes, episodes, markers=True)
+  for index, (label, y) in enumerate(episodes.items()):
+    axes.plot(
+      sizes,
+      np.median(y, axis=0),
+      color=drawing.style(index).color,
+      linestyle=":",
+      linewidth=1,
+      label=f"{label}, median",
+    )
   axes.plot(sizes, 2.0**sizes, color=panels.GREY, linewidth=1, label="$2^N$")
   axes.axhline(most, color=panels.GREY, linestyle=":", linewidth=1, label="given up")
   panels.finish(
@@ -125,21 +133,28 @@ def draw_deep_sea(axes: types.Axes, table: types.Table, title: str) -> None:
     title=title,
     legend="lower right",
     xlabel="size N",
-    ylabel="episodes to the first goal\n(median)",
+    ylabel="episodes to the first goal\n(mean)",
     yscale="log",
     ylim=(1, 3 * most),
   )
 
 
-def deep_sea_medians(table: types.Table) -> str:
-  """The medians over seeds of the episodes, for each rule, in words."""
+def deep_sea_episodes(table: types.Table) -> str:
+  """Means and medians over seeds of the episodes, for each rule, in words.
+
+  A mean is at least what it says, `≥`, if one of its runs was given up.
+  """
   most = table[0].settings["episodes"]
-  words = [
-    f"{label} {up_to(np.median(episodes, axis=0), most)}"
-    for label, episodes in labelled(of_rules(table, "episodes")).items()
-  ]
+  words = []
+  for label, episodes in labelled(of_rules(table, "episodes")).items():
+    given_up = (episodes >= most).any(axis=0)
+    means = ", ".join(
+      f"{'≥' if least else ''}{x:.0f}"
+      for x, least in zip(episodes.mean(axis=0), given_up, strict=True)
+    )
+    words.append(f"{label} {means} ({up_to(np.median(episodes, axis=0), most)})")
   sizes = ", ".join(map(str, table.values("size")))
-  return f"medians at N = {sizes}: {'; '.join(words)}"
+  return f"means (medians) at N = {sizes}: {'; '.join(words)}"
 
 
 def up_to(numbers: np.ndarray, most: float) -> str:
@@ -151,28 +166,60 @@ def up_to(numbers: np.ndarray, most: float) -> str:
 
 
 def sweep_tasks(
-  domain: Any, name: str, values: Sequence[float], num_seeds: int
+  domain: Any,
+  name: str,
+  values: Sequence[float],
+  num_seeds: int,
+  sensitivity_seeds: int = 0,
 ) -> list[types.Task]:
-  """Learning in the domain with each value of a property, by both rules."""
+  """Learning in the domain with each value of a property, by both rules.
+
+  A gridworld has seeds for a sensitivity too: the same with ties at random.
+  """
+  readings = [("", domain, num_seeds)]
+  if sensitivity_seeds:
+    at_random = dataclasses.replace(domain, ties="random")
+    readings.append(("random_ties_", at_random, sensitivity_seeds))
   return [
     domains.task(
-      f"{name}_{value}",
-      dataclasses.replace(domain, **{name: value}),
+      f"{prefix}{name}_{value}",
+      dataclasses.replace(reading, **{name: value}),
       rule,
-      range(num_seeds),
+      range(seeds),
     )
+    for prefix, reading, seeds in readings
     for value in values
     for rule in runs.RULES
   ]
 
 
+def random_ties_earn_more(table: types.Table, where: str) -> types.Finding:
+  """Whether εz-greedy earns more in a sweep's first value, with ties at random."""
+  returns = of_rules(table.where(ties="random"), "discounted_returns")
+  return claims.compare(
+    f"sensitivity, ties at random instead (not the paper's `arg max`): {where}, "
+    "εz-greedy earns more",
+    returns["ez"][:, 0],
+    returns["epsilon"][:, 0],
+    "εz-greedy {a:.3f}, ε-greedy {b:.3f}, difference {gap}",
+  )
+
+
 def draw_sweep(
-  table: types.Table, name: str, label: str, shown: Sequence[float]
+  table: types.Table,
+  name: str,
+  label: str,
+  shown: Sequence[float],
+  ties: str | None = None,
 ) -> types.Drawing:
   """Mean returns against all values on the left, the curves of `shown` on the right.
 
-  The property has this name among the settings, and the label on its axis.
+  The property has this name among the settings, and the label on its axis. Of a
+  gridworld's table, what has these ties is drawn, and random ones as thin lines on the
+  left.
   """
+  at_random = table.where(ties="random") if ties else types.Table()
+  table = table.where(ties=ties) if ties else table
   fig, axes = drawing.new(2, 1 + (len(shown) + 1) // 2, width=3.5, height=2.6)
   grid = axes[0, 0].get_gridspec()
   for ax in axes[:, 0]:
@@ -180,6 +227,17 @@ def draw_sweep(
   summary: Any = fig.add_subplot(grid[:, 0])
   means = labelled(of_rules(table, "discounted_returns"))
   panels.curves(summary, table.values(name), means, markers=True)
+  if at_random:
+    others = of_rules(at_random, "discounted_returns")
+    for index, (rule, y) in enumerate(others.items()):
+      summary.plot(
+        at_random.values(name),
+        y.mean(axis=0),
+        color=drawing.style(index).color,
+        linestyle=":",
+        linewidth=1,
+        label=f"{runs.LABELS[rule]}, random ties",
+      )
   panels.finish(
     summary,
     legend="best",

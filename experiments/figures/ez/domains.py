@@ -24,6 +24,7 @@ from explorax.experiments.figures.ez import runs
 
 _TIE_STD = 1e-6  # Of the initial values where ties are fixed: far below any reward.
 _RETURNS = ("returns", "discounted_returns")  # `[S, E]`, of what was learnt.
+TIES = ("first", "fixed", "random")  # How GridWorld's equal values are told apart.
 WORLDS = ("obstacles", "traps")  # A world has one kind or the other.
 
 
@@ -43,7 +44,9 @@ class DeepSea:
   step_size: float = 1.0  # α.
   discount: float = 0.99  # γ (our own).
   permuted: bool = False  # Seed s has the actions' effects of mapping s.
-  map_steps: int = 100_000  # Of a trial of the map of first visits (our own).
+  # Of a trial of the map of first visits. Its scale, log(E + 1) in [0, 16] (appendix
+  # B), ends where a cell is never visited: e¹⁶ steps are 9 million.
+  map_steps: int = 9_000_000
 
   label: ClassVar[str] = "DeepSea"
   map_axes: ClassVar[tuple[str, str]] = ("column", "row")
@@ -89,14 +92,18 @@ class DeepSea:
 class GridWorld:
   """Q-learning in the gridworld.
 
-  The paper does not say how actions of equal values are told apart, and it matters.
-  "random" ties, values beginning at 0, are drawn at each step, as this project's rules
-  do: an agent that knows nothing walks at random, whatever its ε. With "fixed" ones
-  each state has a favourite action, drawn once for each seed, until it learns better:
-  values begin at ~ N(0, 10⁻¹²). Neither was seen to give all that the paper reports:
-  over 30 seeds εz-greedy was not ahead beyond doubt with either, and with noise of 0.3
-  ε-greedy earned more than without if ties were random (0.197 against 0.158), not if
-  they were fixed (0.055 against 0.058).
+  How actions of equal values are told apart matters, since until the goal was found all
+  are equal. There are three readings (`TIES`):
+
+  - "first": the lowest index, as the pseudo-code's `arg max` is usually computed: left,
+    in all states that know nothing.
+  - "fixed": each state has a favourite action, drawn once for each seed, until it
+    learns better; values begin at ~ N(0, 10⁻¹²). That is "first" without the direction
+    that the actions' order happens to favour, which decides where start and goal are
+    the same in all runs.
+  - "random": drawn anew at each step, as the rules of this project do by default. An
+    agent that knows nothing walks at random, whatever its ε; that is exploration which
+    neither ε-greedy nor εz-greedy of the paper has.
   """
 
   size: int = 20  # Rows and columns (figure 11; figure 3 is silent).
@@ -104,7 +111,7 @@ class GridWorld:
   step_size: float = 0.1  # α.
   epsilon: float = 0.1
   discount: float = 0.99  # γ (our own).
-  ties: str = "random"  # Or "fixed" (our own reading).
+  ties: str = "fixed"  # Of `TIES`.
   noise: float = 0.0  # The probability of going to a random neighbour instead.
   # Of `WORLDS`: each seed has its own (`draw_map`); "" is the open one.
   world: str = ""
@@ -121,8 +128,13 @@ class GridWorld:
     ranges.at_least(self, 1, "episodes", "time_limit")
     ranges.at_least(self, 2, "map_steps")
     ranges.within(self, 0, 1, "step_size", "epsilon", "discount", "noise")
-    ranges.one_of(self, "ties", ("fixed", "random"))
+    ranges.one_of(self, "ties", TIES)
     ranges.one_of(self, "world", ("", *WORLDS))
+
+  @property
+  def rule_ties(self) -> str:
+    """Of `selection.TIES`: values that begin apart have no ties."""
+    return "first" if self.ties == "first" else "random"
 
   def problem(self) -> runs.Problem:
     environment, cell = (
@@ -266,11 +278,6 @@ class CartPole:
     total = self.basis == "total"
     return fourier.FourierBasis(self.order, low, self.bounds, total_order=total)
 
-  @property
-  def one_by_one(self) -> bool:
-    """The many weights of one seed fill a processor's caches; not an accelerator."""
-    return self.basis == "full" and jax.default_backend() == "cpu"
-
   def problem(self) -> runs.Problem:
     scaled, num_actions = self.basis == "full", len(cartpole_swingup.CONTROLS)
     spread = math.sqrt(self.initial_variance)
@@ -282,7 +289,8 @@ class CartPole:
       self.map_cells**2,
       shortest_episode=self.time_limit,
       params=cartpole_swingup.Params(self.time_limit),
-      options={"sequential": self.one_by_one},
+      # The many weights of one seed fill a processor's caches; not an accelerator.
+      options={"sequential": scaled and jax.default_backend() == "cpu"},
     )
 
   def to_map(self, values: np.ndarray) -> np.ndarray:
@@ -354,15 +362,13 @@ def run(settings: types.Settings, tick: types.Tick) -> types.Results:
   Returns:
     Of `runs.learn`, what the domain keeps; or the results of `runs.wander`.
   """
+  del tick
   domain, seeds = of(settings), settings["seeds"]
   problem = domain.problem()
   if settings["what"] == "map":
     every_action = runs.make_rule(settings["rule"], 1.0)
     return runs.wander(problem, every_action, seeds, domain.map_steps)
-  rule = runs.make_rule(settings["rule"], domain.epsilon)
-  alone = isinstance(domain, CartPole) and domain.one_by_one
-  parts = []
-  for chunk in [[seed] for seed in seeds] if alone else [seeds]:
-    parts.append(runs.learn(problem, rule, chunk, domain.episodes))
-    tick(len(parts) / len(seeds) if alone else 1.0)
-  return {name: np.concatenate([part[name] for part in parts]) for name in domain.kept}
+  ties = getattr(domain, "rule_ties", "random")
+  rule = runs.make_rule(settings["rule"], domain.epsilon, ties)
+  results = runs.learn(problem, rule, seeds, domain.episodes)
+  return {name: results[name] for name in domain.kept}

@@ -22,10 +22,12 @@ LABELS = {"epsilon": "ε-greedy", "ez": "εz-greedy"}
 RULES = tuple(LABELS)
 
 
-def make_rule(name: str, epsilon: float) -> exploration_types.Rule:
+def make_rule(
+  name: str, epsilon: float, ties: str = "random"
+) -> exploration_types.Rule:
   """`epsilon` or `ez`, the latter with the paper's zeta law: μ = 2, up to 10 000."""
   rules = {"epsilon": exploration.EpsilonGreedy, "ez": exploration.EzGreedy}
-  return rules[name](epsilon)
+  return rules[name](epsilon, of=exploration.Greedy(ties=ties))
 
 
 def make_law(settings: types.Settings, epsilon: float) -> exploration.EzGreedy:
