@@ -57,6 +57,7 @@ class RND(types.Bonus):
   learning_rate: exploration.Setting = 1e-3
   decay: float = 0.99  # α of the moments, of {0.9, 0.99, 0.999} (Table 3, likewise).
   normalisation: str = "centred"  # Or not (paper 4, Table 3, likewise).
+  torso: str = "auto"  # Before the linear layers (`networks.make_torso`).
 
   def __post_init__(self):
     ranges.below_one(self, "decay")
@@ -67,7 +68,7 @@ class RND(types.Bonus):
     self, observation_spec: dm_env.specs.Array, num_actions: int
   ) -> types.LearnerBonus:
     nets = networks.make_rnd_networks(
-      observation_spec, self.hidden_sizes, self.output_size
+      observation_spec, self.hidden_sizes, self.output_size, self.torso
     )
     optimizer = optax.adam(self.learning_rate)
 

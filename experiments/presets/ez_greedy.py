@@ -42,27 +42,43 @@ def _rainbow_cts(config: Any, beta: float, epsilon: exploration.Setting) -> Any:
 _SARSA = off_policy.ExpectedSarsaLambda(lambda_=0.7, epsilon=0.01)
 _R2D2 = dataclasses.replace(r2d2.SMALL, target=_SARSA)
 _R2D2_ATARI = dataclasses.replace(
-  r2d2.ATARI, target=_SARSA, learning_rate=2e-4, target_update_period=400
+  r2d2.ATARI,
+  target=_SARSA,
+  learning_rate=2e-4,
+  target_update_period=400,
+  # Appendix C names an ε-greedy policy in evaluation and no ε: table 6 of Badia et al.
+  # (2020), who build on R2D2 too, has this one.
+  evaluation_epsilon=0.01,
 )
 # It divides by the variance, and does not print its β: paper 2's is taken.
 _RND: dict[str, Any] = {
   "bonus": dataclasses.replace(ngu.RND, normalisation="variance"),
   "beta": 0.3,
 }
+# Appendix C: sized as DQN's network (Mnih et al., 2015), not as the agent's own.
 _RND_ATARI: dict[str, Any] = {
-  "bonus": dataclasses.replace(ngu.RND_ATARI, normalisation="variance"),
+  "bonus": dataclasses.replace(
+    ngu.RND_ATARI, torso="dqn", output_size=128, normalisation="variance"
+  ),
   "beta": 0.3,
 }
-_HEADS: dict[str, Any] = {
-  "num_members": 8,
-  "mask_prob": 0.5,
-  "mask_per_step": True,
-  "exploration": exploration.EpsilonGreedy(0.4, of=exploration.Thompson(), ladder=7.0),
-  # A head drawn at each step is the average of the heads' ε-greedy policies.
-  "evaluation": exploration.EpsilonGreedy(
-    0.01, of=exploration.Thompson(period_steps=1)
-  ),
-}
+
+
+def _bootstrapped(config: Any) -> Any:
+  """Appendix C: eight heads, of which an actor follows one for an episode."""
+  return dataclasses.replace(
+    config,
+    num_members=8,
+    mask_prob=0.5,
+    mask_per_step=True,
+    exploration=dataclasses.replace(config.exploration, of=exploration.Thompson()),
+    # A head drawn at each step is the average of the heads' ε-greedy policies.
+    evaluation=exploration.EpsilonGreedy(
+      config.evaluation_epsilon, of=exploration.Thompson(period_steps=1)
+    ),
+    evaluation_epsilon=0.0,  # That of `evaluation` is meant.
+  )
+
 
 PRESETS = (
   dqn.preset(
@@ -78,21 +94,21 @@ PRESETS = (
       )
     },
   ),
-  dqn.preset(
+  rainbow.preset(
     name="rainbow_epsilon",
     summary="rainbow with ε-greedy exploration on top of the noise",
     paper=_PAPER,
     config=_rainbow_epsilon(rainbow.SMALL, epsilon=0.05),
     on={"atari:": _rainbow_epsilon(rainbow.ATARI, epsilon=_EPSILON_ATARI)},
   ),
-  dqn.preset(
+  rainbow.preset(
     name="rainbow_ez",
     summary="rainbow with temporally-extended ε-greedy exploration on top of the noise",
     paper=_PAPER,
     config=_rainbow_ez(rainbow.SMALL, epsilon=0.05),
     on={"atari:": _rainbow_ez(rainbow.ATARI, epsilon=_EPSILON_ATARI)},
   ),
-  dqn.preset(
+  rainbow.preset(
     name="rainbow_cts",
     summary=(
       "rainbow without noise, with ε-greedy exploration and a bonus of pseudo-counts"
@@ -135,8 +151,8 @@ PRESETS = (
     name="bootstrapped_r2d2",
     summary="R2D2 with eight heads, one followed per episode",
     paper=_PAPER,
-    config=dataclasses.replace(_R2D2, **_HEADS),
-    on={"atari:": dataclasses.replace(_R2D2_ATARI, **_HEADS)},
+    config=_bootstrapped(_R2D2),
+    on={"atari:": _bootstrapped(_R2D2_ATARI)},
     atari_profile="rgb",
   ),
 )

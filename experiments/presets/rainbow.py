@@ -1,6 +1,7 @@
 """Rainbow (Hessel et al., 2018)."""
 
 import dataclasses
+import functools
 
 from explorax import exploration
 from explorax.agents.dqn import config as dqn_config
@@ -38,8 +39,11 @@ ATARI = dataclasses.replace(
   importance_exponent=exploration.Linear(0.4, 1.0, steps=12_495_000),
 )
 
+# Preprocessing (table 3): a lost life is terminal in training.
+preset = functools.partial(dqn.preset, atari_profile="dqn,life_loss=true")
+
 PRESETS = (
-  dqn.preset(
+  preset(
     name="rainbow",
     summary="double, duelling, distributional, noisy, prioritised, 3-step DQN",
     paper="Hessel et al., 2018",

@@ -73,10 +73,14 @@ _TDU_R2D2_L: dict[str, Any] = {**_TDU_R2D2, "beta": 0.1}
 
 
 def _on_r2d2(**changes: Any) -> dict[str, Any]:
-  return {
-    "config": dataclasses.replace(_R2D2, **changes),
-    "on": {"atari:": dataclasses.replace(_R2D2_ATARI, **changes)},
-  }
+  def changed(config: Any) -> Any:
+    # ε is R2D2's: 0.4 on games, and ours on small problems.
+    epsilon = config.exploration.epsilon
+    config = dataclasses.replace(config, **changes)
+    rule = dataclasses.replace(config.exploration, epsilon=epsilon)
+    return dataclasses.replace(config, exploration=rule)
+
+  return {"config": changed(_R2D2), "on": {"atari:": changed(_R2D2_ATARI)}}
 
 
 PRESETS = (

@@ -19,6 +19,7 @@ from explorax import exploration, losses
 from explorax.agents.bonuses import counts, infogain, pseudo_counts, qu, rnd, td_error
 from explorax.agents.bonuses import tdu as tdu_lib
 from explorax.agents.dqn import config as dqn_config
+from explorax.agents.r2d2 import config as r2d2_config
 from explorax.agents.targets import categorical, off_policy, one_step
 from explorax.agents.targets import types as target_types
 from explorax.environments import specs
@@ -385,7 +386,9 @@ def test_settings_on_atari(name):
   ("name", "profile"),
   [
     ("dqn", "dqn"),
-    ("rainbow", "dqn"),
+    ("rainbow", "dqn,life_loss=true"),
+    ("rainbow_cts", "dqn,life_loss=true"),
+    ("dqn_ez", "dqn"),
     ("r2d2", "ngu"),
     ("ngu", "ngu"),
     ("r2d2_sarsa_lambda", "rgb"),
@@ -481,6 +484,28 @@ def test_never_give_up_is_paper_2s():
   assert (maze.transform_eps, maze.target_update_period) == (None, 100)
   assert (maze.bonus.memory_capacity, maze.bonus.kernel_epsilon) == (5000, 0.01)
   assert (maze.learning_rate, maze.bonus.embedding_learning_rate) == (1e-3, 1e-3)
+
+
+def test_paper_1s_rnd_has_the_network_of_dqn():
+  """Appendix C, on 210×160 RGB, where the agent's own convolutions are others."""
+  frames = dm_env.specs.Array((210, 160, 3), np.uint8)
+  bonus = on_atari("r2d2_sarsa_lambda_rnd").bonus.build(frames, 18)
+  target = jax.eval_shape(bonus.init, jax.random.PRNGKey(0)).target
+  # Convolutions 8×8 by 4, 4×4 by 2 and 3×3 by 1 leave 22×16 positions.
+  weights = 8 * 8 * 3 * 32 + 4 * 4 * 32 * 64 + 3 * 3 * 64 * 64 + 22 * 16 * 64 * 128
+  biases = 32 + 64 + 64 + 128
+  assert sum(x.size for x in jax.tree.leaves(target)) == weights + biases
+  assert on_atari("r2d2_rnd").bonus.torso == "auto"
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_sequence_agents_explore_with_r2d2s_epsilon(name):
+  """0.4 on games; 0.1, ours, on small problems."""
+  preset = presets.PRESETS[name]
+  if isinstance(preset.config, r2d2_config.R2D2Config):
+    assert preset.config.exploration.epsilon == 0.1
+    games = preset.on["atari:"].exploration.epsilon
+    assert games == 0.4 or isinstance(games, exploration.Alternating)
 
 
 def _evaluation_epsilons() -> dict[tuple[str, str], float]:
