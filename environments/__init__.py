@@ -3,7 +3,13 @@
 from explorax.environments.batched_types import BatchedEnvironment
 from explorax.environments.bsuite_metrics import SolvedRule, solved_rule
 from explorax.environments.errors import NonFiniteError
-from explorax.environments.factory import list_environments, make, make_batched, spec
+from explorax.environments.factory import (
+  evaluation_name,
+  list_environments,
+  make,
+  make_batched,
+  spec,
+)
 from explorax.environments.metrics import counts_over_episodes, episode_metrics
 from explorax.environments.specs import EnvironmentSpec, OneHotArray, make_encoding
 from explorax.environments.standard import StandardEnvironment
@@ -18,6 +24,7 @@ __all__ = [
   "StandardEnvironment",
   "counts_over_episodes",
   "episode_metrics",
+  "evaluation_name",
   "list_environments",
   "make",
   "make_batched",

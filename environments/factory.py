@@ -64,6 +64,17 @@ def make(
   return _module(kind).load(rest, seed=seed, **record)
 
 
+def evaluation_name(name: str) -> str:
+  """The name of the environment in which agents trained in `name` are evaluated.
+
+  It is the same but for `life_loss`, which is for training alone (Mnih et al., 2015):
+  a score is that of a whole game.
+  """
+  if name.startswith("atari:"):
+    return name.replace("life_loss=true", "life_loss=false")
+  return name
+
+
 def make_batched(
   name: str, *, num_envs: int, seed: int
 ) -> batched_types.BatchedEnvironment:

@@ -175,6 +175,16 @@ class RunConfig:
     default=lambda config: 5,
     fixed=True,
   )
+  eval_steps: int | None = _field(
+    None,
+    "Ends an evaluation with the episode in which so many of its own steps are\n"
+    "reached, instead of after --eval_episodes. (Atari's customary 500,000 frames\n"
+    "are 125,000 steps.)",
+    _EVALUATION,
+    "=STEPS",
+    _number(1),
+    fixed=True,
+  )
   video: bool = _field(
     False,
     "Records the last evaluation episode and the best as videos/step_*.gif, with\n"
@@ -409,7 +419,9 @@ class RunConfig:
   def record(self) -> dict[str, Any]:
     """What `config.json` holds of it."""
     record = {name: getattr(self, name) for name, s in SETTINGS.items() if s.recorded}
-    return record if self.evaluates else {**record, "eval_episodes": None}
+    if self.evaluates and self.eval_steps is None:
+      return record
+    return {**record, "eval_episodes": None}
 
 
 # Field name → what is known of it.
@@ -457,10 +469,16 @@ def from_flags(given: Mapping[str, Any]) -> RunConfig:
     config = RunConfig(**values)
   except ValueError as error:
     raise errors.SetUpError(str(error)) from error
-  if given["eval_episodes"] is not None and not config.evaluates:
+  lengths = [n for n in ("eval_episodes", "eval_steps") if given[n] is not None]
+  if lengths and not config.evaluates:
     raise errors.SetUpError(
-      f"--eval_episodes={config.eval_episodes} is given without an evaluation; add "
+      f"--{lengths[0]}={given[lengths[0]]} is given without an evaluation; add "
       "--eval_every=STEPS."
+    )
+  if len(lengths) == 2:
+    raise errors.SetUpError(
+      f"--eval_episodes={config.eval_episodes} and --eval_steps={config.eval_steps} "
+      "both say how long an evaluation is; leave one of them out."
     )
   if config.runner == DEVICE and not config.env.startswith(("jax:", "atari:")):
     raise errors.SetUpError(

@@ -79,7 +79,7 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
   from explorax.experiments import weights as weights_lib
 
   record = weights_lib.load_settings(file)
-  env = given["env"] or record["env"]
+  env = given["env"] or environments.evaluation_name(record["env"])
   _check_trusted(file, record, given)
   environment = environments.make(env, seed=seed)
   try:

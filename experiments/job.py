@@ -217,9 +217,10 @@ def _make_environment(
   stream = ("training", "evaluation").index(role)
   sequence = np.random.SeedSequence((config.seed, stream, number))
   seed = int(sequence.generate_state(1)[0])
-  if role == "evaluation" and config.video:
-    return rendering.make(config.env, seed=seed)
-  return environments.make(config.env, seed=seed)
+  if role == "training":
+    return environments.make(config.env, seed=seed)
+  name = environments.evaluation_name(config.env)
+  return (rendering if config.video else environments).make(name, seed=seed)
 
 
 def _with_limit(

@@ -29,6 +29,7 @@ class Evaluations:
     *,
     every: int | None,
     num_episodes: int,
+    num_steps: int | None,
     stop: Callable[[], bool],
     watcher: core.Watcher | None,
     on_evaluation: Callable[[core.Evaluation], None],
@@ -41,6 +42,8 @@ class Evaluations:
       clock: of training, paused in the meantime.
       every: environment steps; None: at the end only.
       num_episodes: of each evaluation.
+      num_steps: an evaluation ends with the episode in which so many of its own steps
+        are reached, instead; None: after `num_episodes`.
       stop: asked after each step whether to leave off.
       watcher: sees the episodes; None for nobody.
       on_evaluation: called with each evaluation that was not left off.
@@ -51,6 +54,7 @@ class Evaluations:
     self._clock = clock
     self._every = every
     self._num_episodes = num_episodes
+    self._num_steps = num_steps
     self._stop = stop
     self._watcher = watcher
     self._on_evaluation = on_evaluation
@@ -121,7 +125,7 @@ class Evaluations:
     self._unfinished = self._save()
     with self._clock.paused():
       episodes: list[core.EvaluationEpisode] = []
-      while len(episodes) < self._num_episodes:
+      while not self._is_enough(episodes):
         number = len(episodes) + 1
         try:
           episode = self._run_episode(env_steps, number)
@@ -136,6 +140,11 @@ class Evaluations:
       self._unfinished = None
       seconds = time.monotonic() - began
       self._on_evaluation(core.Evaluation(env_steps, tuple(episodes), seconds))
+
+  def _is_enough(self, episodes: list[core.EvaluationEpisode]) -> bool:
+    if self._num_steps is None:
+      return len(episodes) >= self._num_episodes
+    return sum(episode.episode_length for episode in episodes) >= self._num_steps
 
   def _run_episode(self, env_steps: int, number: int) -> core.EvaluationEpisode | None:
     """An episode of the learner's present weights; None if it was stopped."""

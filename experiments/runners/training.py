@@ -77,10 +77,10 @@ def run(
   """Runs to the first limit, or until a stop or a KeyboardInterrupt.
 
   With an `evaluation_environment`, `config.eval_episodes` episodes of the evaluation
-  policy are run in it whenever a multiple of `config.eval_every` environment steps was
-  passed, and at the end of a run that was not stopped, unless that has just been done.
-  Nothing of them enters replay, counts or returns. A run without the evaluation at its
-  end is interrupted.
+  policy (or `config.eval_steps` steps) are run in it whenever a multiple of
+  `config.eval_every` environment steps was passed, and at the end of a run that was not
+  stopped, unless that has just been done. Nothing of them enters replay, counts or
+  returns. A run without the evaluation at its end is interrupted.
 
   Raises:
     errors.StoppedError: if anything raised an exception; its weights are the last good
@@ -104,6 +104,7 @@ def run(
         training.clock,
         every=config.eval_every,
         num_episodes=config.eval_episodes,
+        num_steps=config.eval_steps,
         stop=stop,
         watcher=hooks.watcher,
         on_evaluation=hooks.on_evaluation,

@@ -138,3 +138,11 @@ def test_importing_the_package_imports_no_environments():
     [sys.executable, "-c", code], capture_output=True, text=True, check=True
   )
   assert done.stdout.strip() == "[]"
+
+
+def test_agents_are_evaluated_in_whole_games():
+  name = "atari:Pong/dqn,life_loss=true,sticky=0.25"
+  whole = "atari:Pong/dqn,life_loss=false,sticky=0.25"
+  assert environments.evaluation_name(name) == whole
+  for same in ("atari:Pong", "atari:Pong/ngu", "my_games:make", "jax:chain/3"):
+    assert environments.evaluation_name(same) == same

@@ -59,6 +59,8 @@ def test_defaults_depend_on_runner_and_environment(settings, expected):
     (["--runner=distributed", "--num_actors=0"], "it is 0; it must be at least 1"),
     (["--runner=distributed", "--seeds=2"], "--seeds=2 is for --runner=device"),
     (["--eval_episodes=3"], "add --eval_every=STEPS"),
+    (["--eval_steps=3"], "--eval_steps=3 is given without an evaluation"),
+    (["--eval_every=9", "--eval_steps=3", "--eval_episodes=3"], "leave one of them"),
     (["--env=bsuite:catch/0", "--max_env_failures=3"], "never recreated"),
     (["--variable_update_perod=3"], "Did you mean --variable_update_period"),
     (["--seed=-1"], "at least 0"),
@@ -100,6 +102,8 @@ def test_what_is_recorded_and_what_must_stay_the_same():
   record = json.loads(json.dumps(made.record()))
   assert record["num_actors"] == 2 and record["eval_episodes"] is None
   assert not {"output", "resume", "debug"} & set(record)
+  by_steps = dataclasses.replace(made, eval_every=5, eval_steps=2).record()
+  assert (by_steps["eval_episodes"], by_steps["eval_steps"]) == (None, 2)
   kept = config.fixed({**record, "config": {}, "versions": {}})
   assert "steps" in kept and "config" in kept
   assert not {"num_actors", "versions", "settings"} & set(kept)

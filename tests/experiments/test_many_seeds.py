@@ -7,7 +7,8 @@ import resource
 import numpy as np
 import pytest
 
-from explorax.experiments import errors, job, run
+from explorax import environments
+from explorax.experiments import config, errors, job, run
 from explorax.experiments.runners import device_host
 
 pytest.importorskip("matplotlib")
@@ -141,3 +142,12 @@ def test_more_seeds_than_files_may_be_open_are_refused(monkeypatch):
   job.check_open_files(most)
   with pytest.raises(errors.SetUpError):
     job.check_open_files(most + 1)
+
+
+def test_lives_end_episodes_in_training_alone(monkeypatch):
+  made = []
+  monkeypatch.setattr(environments, "make", lambda name, seed: made.append(name))
+  atari = config.RunConfig(env="atari:Pong/dqn,life_loss=true")
+  for role in ("training", "evaluation"):
+    job._make_environment(atari, role, 0)
+  assert made == ["atari:Pong/dqn,life_loss=true", "atari:Pong/dqn,life_loss=false"]

@@ -82,6 +82,7 @@ class EvaluatorProcess:
       clock.Clock(),
       every=None,
       num_episodes=config.eval_episodes,
+      num_steps=config.eval_steps,
       stop=lambda: self._client.latest.phase == messages.STOPPED,
       watcher=self._tape,
       on_evaluation=self._on_evaluation,

@@ -74,6 +74,20 @@ def test_when(train, every, episodes, expected):
   assert (result.env_steps, result.episodes) == (5 * episodes, episodes)
 
 
+@pytest.mark.parametrize(("steps", "episodes"), [(1, 1), (6, 2), (7, 3)])
+def test_an_evaluation_of_so_many_steps(train, steps, episodes):
+  """It ends with the episode in which they are reached; these have 3 steps."""
+  evaluations: list[core.Evaluation] = []
+  train(
+    testing.fake(),
+    episodes=1,
+    evaluation_environment=testing.FakeEnvironment(episode_length=3),
+    eval_steps=steps,
+    on_evaluation=evaluations.append,
+  )
+  assert [len(each.episodes) for each in evaluations] == [episodes]
+
+
 def test_training_is_the_same_to_the_bit(train, bits):
   """With a bonus counted while acting, priorities, and random actions."""
   changes = {
