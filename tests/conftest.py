@@ -5,7 +5,8 @@ import os
 import pathlib
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 # Before anything imports jax, which reads these once; processes that tests start
 # inherit them. Workers, their processes and later runs share what has been compiled.
@@ -18,9 +19,11 @@ os.environ.setdefault(
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
+import dm_env
 import haiku  # noqa: F401
 import hypothesis
 import jax
+import jax.numpy as jnp
 import pytest
 
 from explorax.experiments import ray_cluster
@@ -67,3 +70,52 @@ def _strict_rank_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
   marker = request.node.get_closest_marker("rank_promotion")
   with jax.numpy_rank_promotion(marker.args[0] if marker else "raise"):
     yield
+
+
+def _trace(agent: Any) -> tuple[Any, ...]:
+  from explorax.agents import types
+
+  replay, observation = agent.replay, agent.encoding.spec
+  one = jax.ShapeDtypeStruct((), jnp.float32)
+  columns = {
+    "observation": observation,
+    "action": jax.ShapeDtypeStruct((), jnp.int32),
+    **dict.fromkeys(("reward", "discount", "mask"), one),
+    **{name: agent.extras_spec[name] for name in replay.extras},
+  }
+
+  def batch(column: Any, *rows: int) -> jax.ShapeDtypeStruct:
+    shape = (replay.batch_size, *rows, *column.shape)
+    return jax.ShapeDtypeStruct(shape, column.dtype)
+
+  sample = types.Sample(
+    rows={name: batch(x, replay.window_rows) for name, x in columns.items()},
+    first={name: batch(agent.extras_spec[name]) for name in replay.first_row_extras},
+    probabilities=batch(one),
+    population=jax.ShapeDtypeStruct((), jnp.int32),
+  )
+
+  def live(key: jax.Array, sample: types.Sample) -> tuple[Any, ...]:
+    state = agent.learner.init(key)
+    after, output = agent.learner.update(state, sample)
+    states, actions = [(state, after)], []
+    params = types.ActorParams(agent.learner.params(state), jnp.int32(0))
+    seen = jnp.zeros(observation.shape, observation.dtype)
+    timestep = dm_env.TimeStep(jnp.int32(0), jnp.float32(0), jnp.float32(1), seen)
+    for core in (agent.actor(), agent.actor(evaluation=True)):
+      state = core.init(key, 0, 1)
+      action, after = core.select_action(params, timestep, state)
+      states.append((state, after))
+      actions.append(action)
+    return *zip(*states, strict=True), actions, output
+
+  return jax.eval_shape(live, jax.random.PRNGKey(0), sample)
+
+
+@pytest.fixture(scope="session")
+def trace() -> Callable[[Any], tuple[Any, ...]]:
+  """(agent) → (states before, states after, actions, LearnerOutput), of shapes alone.
+
+  Of the learner in an update; of the actor, and of the evaluation's, in a step.
+  """
+  return _trace

@@ -1,13 +1,10 @@
 """What configs of agents and of their parts refuse, and that every field is read."""
 
 import dataclasses
-import functools
 import math
 from typing import Any
 
 import dm_env
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -289,7 +286,7 @@ PARTS = {
 }
 
 
-def test_every_field_is_read(monkeypatch):
+def test_every_field_is_read(monkeypatch, trace):
   """Watches the attributes that building, acting and learning ask for.
 
   What `__post_init__` reads does not count: the configs are made before. States keep
@@ -311,9 +308,7 @@ def test_every_field_is_read(monkeypatch):
   for config in VARIANTS:
     spec = PICTURES if isinstance(config, R2D2) else SPEC
     agent = MAKE_AGENT[type(config)](config, spec)
-    before, after = jax.eval_shape(
-      functools.partial(_live, agent), jax.random.PRNGKey(0), _sample(agent)
-    )
+    before, after, *_ = trace(agent)
     assert before == after
   monkeypatch.undo()
   unread = [
@@ -323,53 +318,6 @@ def test_every_field_is_read(monkeypatch):
     if (cls, field.name) not in read
   ]
   assert not unread
-
-
-def _sample(agent: types.Agent) -> types.Sample:
-  """The shapes of a batch from replay."""
-  replay, observation = agent.replay, agent.encoding.spec
-  size, num_rows = replay.batch_size, replay.window_rows
-  rows = {
-    "observation": jax.ShapeDtypeStruct(observation.shape, observation.dtype),
-    "action": jax.ShapeDtypeStruct((), jnp.int32),
-    **{
-      name: jax.ShapeDtypeStruct((), jnp.float32)
-      for name in ("reward", "discount", "mask")
-    },
-    **{name: agent.extras_spec[name] for name in replay.extras},
-  }
-  first = {name: agent.extras_spec[name] for name in replay.first_row_extras}
-
-  def batched(columns: dict[str, Any], *leading: int) -> dict[str, Any]:
-    return {
-      name: jax.ShapeDtypeStruct((*leading, *x.shape), x.dtype)
-      for name, x in columns.items()
-    }
-
-  return types.Sample(
-    batched(rows, size, num_rows),
-    batched(first, size),
-    jax.ShapeDtypeStruct((size,), jnp.float32),
-    jax.ShapeDtypeStruct((), jnp.int32),
-  )
-
-
-def _live(agent: types.Agent, key: jax.Array, sample: types.Sample) -> tuple[Any, Any]:
-  """States before and after an update, and a step of acting and of evaluation."""
-  state = agent.learner.init(key)
-  before, after = [state], [agent.learner.update(state, sample)[0]]
-  params = types.ActorParams(agent.learner.params(state), jnp.int32(0))
-  observation = agent.encoding.spec
-  timestep = dm_env.TimeStep(
-    jnp.int32(0),
-    jnp.float32(0),
-    jnp.float32(1),
-    jnp.zeros(observation.shape, observation.dtype),
-  )
-  for core in (agent.actor(), agent.actor(evaluation=True)):
-    before.append(core.init(key, 0, 1))
-    after.append(core.select_action(params, timestep, before[-1])[1])
-  return before, after
 
 
 def test_the_replay_that_a_config_declares():

@@ -4,14 +4,10 @@ import csv
 import json
 import pathlib
 
-import dm_env
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.agents import types
 from explorax.experiments import overrides, presets, run
 
 pytestmark = pytest.mark.newest
@@ -93,55 +89,16 @@ def test_preset_runs(name):
   check(name, *launch(name, "--replay=memory"))
 
 
-def shaped(array) -> jax.ShapeDtypeStruct:
-  return jax.ShapeDtypeStruct(array.shape, array.dtype)
-
-
-def sample_of(agent: types.Agent) -> types.Sample:
-  """The shapes of a batch from the agent's replay."""
-  replay = agent.replay
-  one = jax.ShapeDtypeStruct((), jnp.float32)
-  columns = {
-    "observation": shaped(agent.encoding.spec),
-    "action": jax.ShapeDtypeStruct((), jnp.int32),
-    **dict.fromkeys(("reward", "discount", "mask"), one),
-    **{name: agent.extras_spec[name] for name in replay.extras},
-  }
-
-  def batch(column, *rows):
-    shape = (replay.batch_size, *rows, *column.shape)
-    return jax.ShapeDtypeStruct(shape, column.dtype)
-
-  return types.Sample(
-    rows={name: batch(x, replay.window_rows) for name, x in columns.items()},
-    first={name: batch(agent.extras_spec[name]) for name in replay.first_row_extras},
-    probabilities=batch(one),
-    population=jax.ShapeDtypeStruct((), jnp.int32),
-  )
-
-
 @pytest.mark.parametrize("name", presets.PRESETS)
-def test_preset_keeps_the_contract(name):
+def test_preset_keeps_the_contract(name, trace):
   """Acting and learning trace, and states keep their shapes: they can be scanned."""
   preset = presets.PRESETS[name]
   flags = [flag.removeprefix("--set=") for flag in settings(name)]
   spec = environments.spec(environments.make(ONE_HOT, seed=0))
   agent = preset.make_agent(overrides.apply(preset.config, flags), spec)
-  key = jax.random.PRNGKey(0)
-  learner = jax.eval_shape(agent.learner.init, key)
-  weights = jax.eval_shape(agent.learner.params, learner)
-  params = types.ActorParams(weights, jax.ShapeDtypeStruct((), jnp.int32))
-  observation = shaped(agent.encoding.spec)
-  timestep = jax.eval_shape(lambda: dm_env.TimeStep(jnp.int32(0), 0.0, 1.0, None))
-  timestep = timestep._replace(observation=observation)
-  for evaluation in (False, True):
-    core = agent.actor(evaluation=evaluation)
-    state = jax.eval_shape(lambda core=core: core.init(key, 0, 1))
-    action, after = jax.eval_shape(core.select_action, params, timestep, state)
-    assert action.shape == () and action.dtype == jnp.int32
-    assert after == state
-  after, output = jax.eval_shape(agent.learner.update, learner, sample_of(agent))
-  assert after == learner
+  before, after, actions, output = trace(agent)
+  assert before == after
+  assert all(x.shape == () and x.dtype == np.int32 for x in actions)
   assert output.priorities.shape == (agent.replay.batch_size,)
   assert {"loss", "finite"} <= set(output.metrics)
 
