@@ -111,7 +111,10 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
         "{gap}",
       )
     )
-  heavy = "the heavy tail is the best: the best zeta law beats the best of the others"
+  heavy = (
+    "the best zeta law beats the best of the others (not said in the paper; the "
+    "settings are ours)"
+  )
   return [
     *findings,
     claims.compare(
