@@ -5,7 +5,7 @@ import dm_env
 from explorax.agents import types
 from explorax.experiments import config as config_lib
 from explorax.experiments import threads
-from explorax.experiments.runners import core, recovery
+from explorax.experiments.runners import core, errors, recovery
 from explorax.experiments.runners.distributed import board_client, watchdog
 
 _DEFAULT_TIMEOUT = 300  # Seconds that a call of an environment may take.
@@ -80,6 +80,5 @@ def _portable(failure: core.Failure) -> core.Failure:
   try:
     ray.cloudpickle.loads(ray.cloudpickle.dumps(failure))
   except Exception:
-    text = f"{type(failure.error).__name__}: {failure.error}"
-    return failure._replace(error=RuntimeError(text))
+    return failure._replace(error=RuntimeError(errors.describe(failure.error)))
   return failure

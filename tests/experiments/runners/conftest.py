@@ -1,17 +1,22 @@
 """Agents that are small enough to be trained in many tests, by the local runner."""
 
 import dataclasses
+import types as types_lib
 from collections.abc import Callable
 from typing import Any
 
 import dm_env
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from explorax.agents import types
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
+from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.wiring import memory_replay
 from explorax.environments import factory, specs, standard
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core, local
@@ -108,3 +113,51 @@ def train():
 def bits():
   """Turns a tree of arrays into something that compares to the bit."""
   return lambda tree: [leaf.tobytes() for leaf in jax.tree.leaves(tree)]
+
+
+@pytest.fixture
+def act_locally():
+  """Acts with Acme's actor and adder: (the replay that they fill, the actions)."""
+
+  def act(agent, weights, key, environment, num_steps, **of_actor):
+    memory, actions = memory_replay.MemoryReplay(agent, seed=0), []
+    actor = actor_lib.Actor(
+      agent,
+      agent.actor(),
+      types_lib.SimpleNamespace(get_variables=lambda names: [weights]),
+      key,
+      adder_lib.WindowAdder(agent, memory.writer()),
+      **of_actor,
+    )
+    timestep = None
+    for _ in range(num_steps):
+      if timestep is None or timestep.last():
+        timestep = environment.reset()
+        actor.observe_first(timestep)
+      actions.append(actor.select_action(timestep.observation))
+      timestep = environment.step(actions[-1])
+      actor.observe(actions[-1], timestep)
+    assert memory.num_rows > num_steps  # With the last rows of episodes.
+    return memory, actions
+
+  return act
+
+
+@pytest.fixture
+def same_rows():
+  """Compares one environment's replay on the device with a replay in memory."""
+
+  def check(replay, env: int, memory: memory_replay.MemoryReplay) -> None:
+    num_rows = int(replay.num_rows[env])
+    assert num_rows == memory.num_rows
+    assert int(replay.num_windows[env]) == memory.num_windows
+    for name, column in memory._rows.items():
+      np.testing.assert_allclose(
+        replay.rows[name][env, :num_rows],
+        column[1 : num_rows + 1],
+        rtol=1e-4,
+        atol=1e-5,
+        err_msg=name,
+      )
+
+  return check

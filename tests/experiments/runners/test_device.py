@@ -4,7 +4,6 @@ import copy
 import dataclasses
 import os
 import signal
-import types as types_lib
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +17,7 @@ from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
-from explorax.agents.wiring import actor as actor_lib
-from explorax.agents.wiring import adder as adder_lib
-from explorax.agents.wiring import device_replay, memory_replay
+from explorax.agents.wiring import device_replay
 from explorax.agents.wiring import learner as learner_lib
 from explorax.environments import (
   gridworld,
@@ -135,7 +132,7 @@ def make_training(agent, program, **settings) -> device.Training:
 
 
 @pytest.mark.parametrize("config", [DQN, NGU], ids=["dqn", "ngu"])
-def test_acts_and_learns_as_the_local_runner_does(config):
+def test_acts_and_learns_as_the_local_runner_does(config, act_locally, same_rows):
   """With its keys and weights: Acme's actor and adder make the same rows, and the
   learner's shell the same update of the same sample."""
   agent, key, num_steps = make_agent(config), jax.random.PRNGKey(3), 40
@@ -146,36 +143,11 @@ def test_acts_and_learns_as_the_local_runner_does(config):
 
   learner_key, actor_key, *_ = jax.random.split(key, 4)
   weights = agent.learner.params(jax.jit(agent.learner.init)(learner_key))
-  memory = memory_replay.MemoryReplay(agent, seed=0)
-  actor = actor_lib.Actor(
-    agent,
-    agent.actor(),
-    types_lib.SimpleNamespace(get_variables=lambda names: [weights]),
-    jax.random.split(actor_key, 1)[0],
-    adder_lib.WindowAdder(agent, memory.writer()),
-  )
   # The room has nothing random in it.
   environment = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
-  timestep = environment.reset()
-  actor.observe_first(timestep)
-  for step in range(num_steps):
-    action = actor.select_action(timestep.observation)
-    timestep = environment.step(action)
-    actor.observe(action, timestep)
-    if timestep.last() and step < num_steps - 1:
-      timestep = environment.reset()
-      actor.observe_first(timestep)
-  num_rows = int(state.replay.num_rows[0])
-  assert num_rows == memory.num_rows > num_steps
-  for name, column in memory._rows.items():
-    np.testing.assert_allclose(
-      state.replay.rows[name][0, :num_rows],
-      column[1 : num_rows + 1],
-      rtol=1e-4,
-      atol=1e-5,
-      err_msg=name,
-    )
-  assert int(state.replay.num_windows[0]) == memory.num_windows
+  actor_key = jax.random.split(actor_key, 1)[0]
+  memory, _ = act_locally(agent, weights, actor_key, environment, num_steps)
+  same_rows(state.replay, 0, memory)
 
   _, sample_key = jax.random.split(state.key)
   replay = device_replay.DeviceReplay(agent, 1)

@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import signal
-import types as types_lib
 
 import dm_env
 import jax
@@ -17,9 +16,6 @@ from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
-from explorax.agents.wiring import actor as actor_lib
-from explorax.agents.wiring import adder as adder_lib
-from explorax.agents.wiring import memory_replay
 from explorax.environments import batched_types, specs, testing
 from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import keeper
@@ -180,7 +176,7 @@ def make_agent(config, environment) -> types.Agent:
 
 
 @pytest.mark.parametrize("config", [DQN, R2D2, NGU], ids=["dqn", "r2d2", "ngu"])
-def test_acts_and_stores_as_the_local_runner_does(config):
+def test_acts_and_stores_as_the_local_runner_does(config, act_locally, same_rows):
   """With its keys and weights, an Acme actor takes the same actions in each of the
   environments, and its adder makes the same rows."""
   batch = make_batch()
@@ -194,38 +190,12 @@ def test_acts_and_stores_as_the_local_runner_does(config):
   learner_key, actor_key, _ = jax.random.split(key, 3)
   weights = agent.learner.params(agent.learner.init(learner_key))
   for env, single in enumerate(make_batch()._singles):
-    memory = memory_replay.MemoryReplay(agent, seed=0)
-    actor = actor_lib.Actor(
-      agent,
-      agent.actor(),
-      types_lib.SimpleNamespace(get_variables=lambda names: [weights]),
-      jax.random.split(actor_key, 3)[env],
-      adder_lib.WindowAdder(agent, memory.writer()),
-      actor_ids=(env,),
-      num_actors=3,
-    )
-    timestep = single.reset()
-    actor.observe_first(timestep)
-    for t in range(20):
-      action = actor.select_action(timestep.observation)
-      assert action == batch.sent[t][env]
-      timestep = single.step(action)
-      actor.observe(action, timestep)
-      if timestep.last() and t < 19:
-        timestep = single.reset()
-        actor.observe_first(timestep)
+    own_key = jax.random.split(actor_key, 3)[env]
+    place = {"actor_ids": (env,), "num_actors": 3}
+    memory, actions = act_locally(agent, weights, own_key, single, 20, **place)
+    np.testing.assert_array_equal(actions, np.stack(batch.sent)[:, env])
     # The batch has shown the last row of an episode that ended in its last step.
-    num_rows = memory.num_rows
-    assert num_rows == int(state.replay.num_rows[env]) > 20
-    for name, column in memory._rows.items():
-      np.testing.assert_allclose(
-        state.replay.rows[name][env, :num_rows],
-        column[1 : num_rows + 1],
-        rtol=1e-4,
-        atol=1e-5,
-        err_msg=name,
-      )
-    assert int(state.replay.num_windows[env]) == memory.num_windows
+    same_rows(state.replay, env, memory)
 
 
 @pytest.mark.parametrize(("config", "ratio"), [(DQN, 0.3), (R2D2, 0.25)])
