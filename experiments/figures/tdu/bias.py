@@ -196,7 +196,7 @@ def _world(settings: types.Settings, rng: np.random.Generator) -> types.Results:
   p = np.where(support, weights, 0.0)
   p /= p.sum(-1, keepdims=True)
   reward = rng.normal(size=(size, 2)) + 0.3 * rng.normal(size=(num_models, size, 2))
-  policy = rng.integers(2, size=size)
+  policy = rng.integers(2, size=(size,))
   # Q = r + γ P_π Q on the 2 · size pairs.
   follow = np.zeros((num_models, size, 2, size, 2))
   follow[..., np.arange(size), policy] = p

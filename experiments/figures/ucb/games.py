@@ -65,7 +65,9 @@ class Config:
 
 
 def _tasks(config: Config) -> list[types.Task]:
-  agents = [(agent, None) for agent in small.AGENTS if agent != _INFOGAIN]
+  agents: list[tuple[str, float | None]] = [
+    (agent, None) for agent in small.AGENTS if agent != _INFOGAIN
+  ]
   agents += [(_INFOGAIN, temperature) for temperature in config.temperatures]
   return [
     types.Task(

@@ -263,8 +263,8 @@ def _compare_bricks(table: types.Table, agent: str, other: str) -> types.Finding
 
 def _compare_episodes(table: types.Table, agent: str, other: str) -> types.Finding:
   """Whether an agent needs fewer episodes in Deep Sea."""
-  seas = [table.where(problem="deep_sea", agent=name) for name in (agent, other)]
-  return runs.fewer_episodes("", *seas, f"{AGENTS[agent]} and {AGENTS[other]}")
+  own, others = (table.where(problem="deep_sea", agent=x) for x in (agent, other))
+  return runs.fewer_episodes("", own, others, f"{AGENTS[agent]} and {AGENTS[other]}")
 
 
 FIGURES = (
