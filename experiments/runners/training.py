@@ -146,7 +146,7 @@ def run(
       pass
     except errors.StoppedError:  # The device runner's own, with its weights.
       raise
-    except BaseException as error:
+    except (Exception, SystemExit) as error:  # A task that is interrupted passes.
       raise _stopped(error, training, config) from error
     is_complete = training.is_done and (
       evaluations is None or evaluations.is_up_to_date(training.env_steps)
@@ -155,7 +155,7 @@ def run(
 
 
 def _stopped(
-  error: BaseException, training: Training, config: config_lib.RunConfig
+  error: Exception | SystemExit, training: Training, config: config_lib.RunConfig
 ) -> errors.StoppedError:
   """What to raise from an exception, whatever it is: it keeps what was learnt."""
   try:

@@ -4,8 +4,8 @@ import dm_env
 
 from explorax.agents import types
 from explorax.experiments import config as config_lib
-from explorax.experiments import threads
-from explorax.experiments.runners import core, errors, recovery
+from explorax.experiments import errors, threads
+from explorax.experiments.runners import core, recovery
 from explorax.experiments.runners.distributed import board_client, watchdog
 
 _DEFAULT_TIMEOUT = 300  # Seconds that a call of an environment may take.
