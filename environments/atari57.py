@@ -93,6 +93,37 @@ def human_gap(scores: Iterable[float]) -> float:
   return float(1.0 - np.mean(np.minimum(1.0, _finite(scores))))
 
 
+def relative_improvement(score: float, baseline: float) -> float:
+  """`100 · (score − baseline) / |baseline|`, in percent; NaN or infinite over 0.
+
+  The paper divides by the baseline itself, which would call a better score a loss
+  wherever the baseline is worse than random play.
+
+  Source: Dabney et al. 2021, figures 16 and 17, appendix G.
+  """
+  difference = np.float64(score) - baseline
+  with np.errstate(divide="ignore", invalid="ignore"):
+    return float(100.0 * difference / abs(baseline))
+
+
+def relative_improvements(
+  scores: Mapping[str, float], baseline: Mapping[str, float]
+) -> dict[str, float]:
+  """`relative_improvement` of human-normalised scores by game, the greatest first.
+
+  Args:
+    scores: game → score as the game gives it: final, or averaged over training.
+    baseline: another agent's, for at least these games.
+  """
+  improvements = {
+    game: relative_improvement(
+      human_normalised_score(game, score), human_normalised_score(game, baseline[game])
+    )
+    for game, score in scores.items()
+  }
+  return dict(sorted(improvements.items(), key=lambda item: -item[1]))
+
+
 def inter_algorithm_scores(
   scores: Mapping[str, Mapping[str, float]],
 ) -> dict[str, dict[str, float]]:

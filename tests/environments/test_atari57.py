@@ -72,6 +72,19 @@ def test_summaries_refuse_nothing_and_nan(function):
     function([1.0, float("nan")])
 
 
+def test_relative_improvements_by_hand():
+  # Pong: random −20.7, human 14.6; Breakout: random 1.7, human 30.5.
+  scores = {"pong": 14.6, "breakout": 1.7 + 28.8 * 0.5}
+  baseline = {"pong": -20.7 + 35.3 * 0.8, "breakout": 1.7 + 28.8 * 0.1, "qbert": 0.0}
+  improvements = atari57.relative_improvements(scores, baseline)
+  assert list(improvements) == ["breakout", "pong"]
+  assert list(improvements.values()) == pytest.approx([400.0, 25.0])
+  # Better than a baseline that is worse than random play is an improvement.
+  assert atari57.relative_improvement(0.1, -0.1) == pytest.approx(200.0)
+  assert atari57.relative_improvement(0.5, 0.0) == float("inf")
+  assert np.isnan(atari57.relative_improvement(0.0, 0.0))
+
+
 def test_inter_algorithm_scores_by_hand():
   """Two games of Munos et al. 2016, table 2, and one in which all are equal."""
   z = atari57.inter_algorithm_scores(
