@@ -21,6 +21,7 @@ from explorax.environments import (
 )
 from explorax.experiments.figures import types
 from explorax.experiments.figures.ez import runs
+from explorax.exploration import selection
 
 _TIE_STD = 1e-6  # Of the initial values where ties are fixed: far below any reward.
 _RETURNS = ("returns", "discounted_returns")  # `[S, E]`, of what was learnt.
@@ -32,8 +33,10 @@ WORLDS = ("obstacles", "traps")  # A world has one kind or the other.
 class DeepSea:
   """Q-learning in the deep sea, until the treasure is found for the first time.
 
-  Values begin at 0, and ties are broken at random. The results of learning are
-  `episodes` to the first treasure, and `stopped`, whether there was one.
+  Values begin at 0. Ties are broken at random, or to the first index, which is left:
+  then exploration alone goes to the right, and what ε-greedy needs grows as
+  (2(N + 1))^N instead of about 2^N. The results of learning are `episodes` to the first
+  treasure, and `stopped`, whether there was one.
 
   Only steps to the right cost, as in bsuite: if all did, values of 0 at the start would
   be optimistic, and lead greedy actions to whatever was not tried yet.
@@ -43,6 +46,7 @@ class DeepSea:
   episodes: int = 20_000  # At most (our own).
   step_size: float = 1.0  # α.
   discount: float = 0.99  # γ (our own).
+  ties: str = "random"  # Or "first".
   permuted: bool = False  # Seed s has the actions' effects of mapping s.
   # Of a trial of the map of first visits. Its scale, log(E + 1) in [0, 16] (appendix
   # B), ends where a cell is never visited: e¹⁶ steps are 9 million.
@@ -56,6 +60,7 @@ class DeepSea:
     ranges.at_least(self, 2, "size", "map_steps")
     ranges.at_least(self, 1, "episodes")
     ranges.within(self, 0, 1, "step_size", "discount")
+    ranges.one_of(self, "ties", selection.TIES)
 
   @property
   def epsilon(self) -> float:
@@ -130,11 +135,6 @@ class GridWorld:
     ranges.within(self, 0, 1, "step_size", "epsilon", "discount", "noise")
     ranges.one_of(self, "ties", TIES)
     ranges.one_of(self, "world", ("", *WORLDS))
-
-  @property
-  def rule_ties(self) -> str:
-    """Of `selection.TIES`: values that begin apart have no ties."""
-    return "first" if self.ties == "first" else "random"
 
   def problem(self) -> runs.Problem:
     environment, cell = (
@@ -368,7 +368,8 @@ def run(settings: types.Settings, tick: types.Tick) -> types.Results:
   if settings["what"] == "map":
     every_action = runs.make_rule(settings["rule"], 1.0)
     return runs.wander(problem, every_action, seeds, domain.map_steps)
-  ties = getattr(domain, "rule_ties", "random")
+  # Of `selection.TIES`: where a gridworld's are fixed, values begin apart.
+  ties = "first" if getattr(domain, "ties", None) == "first" else "random"
   rule = runs.make_rule(settings["rule"], domain.epsilon, ties)
   results = runs.learn(problem, rule, seeds, domain.episodes)
   return {name: results[name] for name in domain.kept}

@@ -109,7 +109,9 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
     findings += _judge_deep_sea(config, learning.where(domain="deep_sea"))
   if "gridworld" in config.domains:
     findings += [
-      comparisons.earns_more(f"GridWorld, {ties} ties", learning.where(ties=ties))
+      comparisons.earns_more(
+        f"GridWorld, {ties} ties", learning.where(domain="gridworld", ties=ties)
+      )
       for ties in domains_lib.TIES
     ]
   if "mountain_car" in config.domains:

@@ -122,6 +122,13 @@ def test_ties_against_plain_loops(ties):
   assert low < ours.mean() < high
 
 
+def test_the_deep_sea_with_first_ties_takes_what_exploration_takes():
+  """The greedy action is left: N draws of ε/2 in a row, 8³ = 512 episodes at N = 3."""
+  domain = domains.DeepSea(size=3, ties="first")
+  episodes = learn(domain, range(100))["episodes"]
+  assert abs(episodes.mean() - 512) < 4 * 512 / np.sqrt(100)
+
+
 def test_a_task_s_settings_are_the_domain_s():
   task = domains.task("name", TRAPS, "ez", range(3))
   assert domains.of(task.settings) == TRAPS and task.settings["seeds"] == [0, 1, 2]
