@@ -237,7 +237,16 @@ def test_bonus_example_learns_and_is_what_it_says():
   q_tm1 = jnp.array([[[1.0, 0.0]], [[0.0, 1.0]], [[2.0, 0.0]]])  # [K, B, A]
   x = jnp.zeros((1, 1))
   inputs = bonus_types.Inputs(
-    jnp.zeros((3, 1)), jnp.array([0]), q_tm1, q_tm1, x, x, jnp.ones(1), q_tm1, x
+    jnp.zeros((3, 1)),
+    jnp.array([0]),
+    q_tm1,
+    q_tm1,
+    x,
+    x,
+    jnp.ones(1),
+    jnp.zeros(1),
+    q_tm1,
+    x,
   )
   r_int, _ = bonus.compute((), inputs)
   np.testing.assert_allclose(r_int, [1 / 3], rtol=1e-6)

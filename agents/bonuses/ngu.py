@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import optax
 
 from explorax import exploration, losses, networks
-from explorax.agents import ranges
+from explorax.agents import ranges, updates
 from explorax.agents.bonuses import ngu_states, ngu_training, types
 from explorax.exploration import schedules
 
@@ -44,6 +44,10 @@ class NeverGiveUp(types.Bonus):
 
   The time of schedules of learning rates is in learner updates.
   """
+
+  # Of all that is trained here ("for all losses", table 6).
+  optimizer_eps: float = 1e-4  # Adam's ε.
+  max_gradient_norm: float | None = 40.0  # Of each loss; None: not clipped.
 
   # Controllable states. learned: f(x), f trained by inverse dynamics. random: f stays
   # as it was initialised (the paper's random projections). oracle: read from a row
@@ -85,6 +89,7 @@ class NeverGiveUp(types.Bonus):
       field = f"{name}_learning_rate"
       schedules.check_learning_rate(f"NeverGiveUp.{field}", getattr(self, field))
     ranges.positive(self, "kernel_epsilon", "pseudo_count", "max_similarity")
+    ranges.positive(self, "optimizer_eps", "max_gradient_norm")
     ranges.not_negative(self, "embedding_l2", "cluster_distance")
     ranges.at_least(self, 1, "episodes_per_memory", "num_neighbors", "memory_capacity")
     ranges.at_least(self, 2, "num_frames")  # Inverse dynamics need two in a row.
@@ -119,18 +124,18 @@ class NeverGiveUp(types.Bonus):
     if self.states == "learned":
       optimizers["embedding"] = optax.chain(
         optax.add_decayed_weights(self.embedding_l2),
-        optax.adam(self.embedding_learning_rate),
+        self._adam(self.embedding_learning_rate),
       )
     if self.rnd:
       rnd = networks.make_rnd_networks(
         seen, self.hidden_sizes, self.rnd_size, torso=self.torso
       )
-      optimizers["predictor"] = optax.adam(self.rnd_learning_rate)
+      optimizers["predictor"] = self._adam(self.rnd_learning_rate)
     if self.probe:
       read = ngu_states.make_reader(
         "probe is True", observation_spec, ngu_states.POSITION
       )
-      optimizers["probe"] = optax.adam(self.probe_learning_rate)
+      optimizers["probe"] = self._adam(self.probe_learning_rate)
     return types.ActorBonus(
       end="destination",
       init=self._init,
@@ -148,6 +153,10 @@ class NeverGiveUp(types.Bonus):
       # Within an episode f must not change: the memory holds what it made of states.
       refresh=lambda held, fresh: fresh._replace(embedding=held.embedding),
     )
+
+  def _adam(self, rate: exploration.Setting) -> optax.GradientTransformation:
+    adam = optax.adam(rate, eps=self.optimizer_eps)
+    return updates.clipped(adam, self.max_gradient_norm)
 
   def _init(self) -> ActorState:
     size = ngu_states.ORACLE_SIZE if self.states == "oracle" else self.embedding_size

@@ -58,10 +58,19 @@ class RND(types.Bonus):
   decay: float = 0.99  # α of the moments, of {0.9, 0.99, 0.999} (Table 3, likewise).
   normalisation: str = "centred"  # Or not (paper 4, Table 3, likewise).
   torso: str = "auto"  # Before the linear layers (`networks.make_torso`).
+  optimizer_eps: float = 1e-8  # Adam's ε (optax's; paper 4 prints none).
+  max_gradient_norm: float | None = None  # None: not clipped (paper 4).
+  # Which observation of a transition is to be new (paper 4: the state acted in).
+  end: str = "source"
+  # The last transitions of a window that the predictor is trained on; None: all.
+  num_trained: int | None = None
 
   def __post_init__(self):
     ranges.below_one(self, "decay")
     ranges.one_of(self, "normalisation", tuple(_RND_NORMALISATIONS))
+    ranges.one_of(self, "end", ("source", "destination"))
+    ranges.positive(self, "optimizer_eps", "max_gradient_norm")
+    ranges.at_least(self, 1, "num_trained")
     schedules.check_learning_rate("RND.learning_rate", self.learning_rate)
 
   def build(
@@ -70,7 +79,9 @@ class RND(types.Bonus):
     nets = networks.make_rnd_networks(
       observation_spec, self.hidden_sizes, self.output_size, self.torso
     )
-    optimizer = optax.adam(self.learning_rate)
+    optimizer = updates.clipped(
+      optax.adam(self.learning_rate, eps=self.optimizer_eps), self.max_gradient_norm
+    )
 
     def init(key: jax.Array) -> RNDState:
       predictor_key, target_key = jax.random.split(key)
@@ -92,6 +103,9 @@ class RND(types.Bonus):
       return updates.masked_mean(errors, mask), errors
 
     def compute(state: RNDState, inputs: types.Inputs) -> tuple[jax.Array, RNDState]:
+      trained = inputs.mask
+      if self.num_trained is not None:
+        trained *= inputs.num_later < self.num_trained
       step = updates.step(
         optimizer,
         loss,
@@ -99,7 +113,7 @@ class RND(types.Bonus):
         state.opt_state,
         state.target,
         inputs.observation,
-        inputs.mask,
+        trained,
       )
       errors = jax.lax.stop_gradient(step.aux)
       moments = exploration.update_ema_moments(
@@ -108,4 +122,4 @@ class RND(types.Bonus):
       r_int = _RND_NORMALISATIONS[self.normalisation](moments, errors)
       return r_int, RNDState(step.params, state.target, step.opt_state, moments)
 
-    return types.LearnerBonus("source", init, compute)
+    return types.LearnerBonus(self.end, init, compute)

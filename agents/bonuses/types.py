@@ -31,6 +31,7 @@ class Inputs(NamedTuple):
       destination.
     observation_tm1, observation_t: `[N, ...]`, encoded.
     mask: float32 `[N]`, 1 where the transition is real and is trained on.
+    num_later: float32 `[N]`, how many such transitions follow in the same window.
     q, observation: at the end that the bonus speaks of; else at the source.
   """
 
@@ -41,6 +42,7 @@ class Inputs(NamedTuple):
   observation_tm1: jax.Array
   observation_t: jax.Array
   mask: jax.Array
+  num_later: jax.Array
   q: jax.Array
   observation: jax.Array
 
@@ -101,6 +103,7 @@ def compute_on_windows(
     observation_tm1=observation_tm1,
     observation_t=observation_t,
     mask=flat(mask),
+    num_later=flat(jnp.cumsum(mask[:, ::-1], axis=1)[:, ::-1] - mask),
     q=q_t if at_destination else q_tm1,
     observation=observation_t if at_destination else observation_tm1,
   )

@@ -50,15 +50,20 @@ _R2D2_ATARI = dataclasses.replace(
   # (2020), who build on R2D2 too, has this one.
   evaluation_epsilon=0.01,
 )
-# It divides by the variance, and does not print its β: paper 2's is taken.
+# It divides by the variance, and its predictor learns from whole batches (appendix C).
+# It does not print its β, Adam's ε or a clipping: paper 2's are taken.
 _RND: dict[str, Any] = {
-  "bonus": dataclasses.replace(ngu.RND, normalisation="variance"),
+  "bonus": dataclasses.replace(ngu.RND, normalisation="variance", num_trained=None),
   "beta": 0.3,
 }
 # Appendix C: sized as DQN's network (Mnih et al., 2015), not as the agent's own.
 _RND_ATARI: dict[str, Any] = {
   "bonus": dataclasses.replace(
-    ngu.RND_ATARI, torso="dqn", output_size=128, normalisation="variance"
+    ngu.RND_ATARI,
+    torso="dqn",
+    output_size=128,
+    normalisation="variance",
+    num_trained=None,
   ),
   "beta": 0.3,
 }

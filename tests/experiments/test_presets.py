@@ -478,12 +478,21 @@ def test_never_give_up_is_paper_2s():
   assert (bonus.pseudo_count, bonus.max_similarity) == (1e-3, 8.0)
   assert (bonus.embedding_learning_rate, bonus.rnd_learning_rate) == (5e-4, 5e-4)
   assert (bonus.embedding_l2, bonus.max_modulation) == (1e-5, 5.0)
+  assert (bonus.optimizer_eps, bonus.max_gradient_norm) == (1e-4, 40.0)
+  baseline = on_atari("r2d2_rnd").bonus
+  assert (baseline.optimizer_eps, baseline.max_gradient_norm) == (1e-4, 40.0)
+  assert (baseline.learning_rate, baseline.num_trained) == (5e-4, 5)
   maze = presets.PRESETS["ngu"].config_for("jax:disco_maze/21")
   assert (maze.num_policies, maze.beta, maze.target.lambda_) == (1, 0.5, 0.97)
   assert (maze.sequence_length, maze.sequence_period) == (50, 50)
   assert (maze.transform_eps, maze.target_update_period) == (None, 100)
   assert (maze.bonus.memory_capacity, maze.bonus.kernel_epsilon) == (5000, 0.01)
   assert (maze.learning_rate, maze.bonus.embedding_learning_rate) == (1e-3, 1e-3)
+  baseline = presets.PRESETS["r2d2_rnd"].config_for("jax:disco_maze/21")
+  # "R2D2 and Action prediction": not RND, here and in NGU.
+  assert (baseline.learning_rate, baseline.bonus.learning_rate) == (1e-3, 5e-4)
+  assert maze.bonus.rnd_learning_rate == 5e-4
+  assert dataclasses.replace(baseline, bonus=maze.bonus) == maze
 
 
 def test_paper_1s_rnd_has_the_network_of_dqn():

@@ -34,6 +34,7 @@ def inputs(td, q_tm1, a_tm1=(0,), observation=None, mask=None) -> bonus_types.In
     observation_tm1=observation,
     observation_t=observation + 1,
     mask=jnp.asarray(mask, jnp.float32),
+    num_later=jnp.zeros(len(a_tm1)),
     q=q_tm1,
     observation=observation,
   )
