@@ -188,6 +188,9 @@ class ReplaySpec:
   period: int = 1  # Rows.
   priority_exponent: float = 0.0  # 0: uniform.
   initial_priority: float = 1.0  # Of a new window (before the exponent).
+  # η of the initial priority where the actor's extra `td_error` decides it
+  # (`wiring.windows.initial_priority`); None: it is `initial_priority`.
+  priority_eta: float | None = None
   num_frames: int = 1  # Joined in an observation; a row stores the newest alone.
   extras: tuple[str, ...] = ()  # Extras stored on every row.
   first_row_extras: tuple[str, ...] = ()  # Extras kept at a window's first row only.

@@ -38,8 +38,9 @@ _FLAGS = {
       "set",
       " FIELD=VALUE",
       [],
-      "A setting of the training that names a module of your own; the file alone does\n"
-      "not have it imported.",
+      "Changes a setting of the agent that its weights do not depend on\n"
+      "(--set evaluation_policy=-1), or repeats one that names a module of your own;\n"
+      "the file alone does not have it imported.",
     ),
     flag_table.Flag(
       "episodes",
@@ -83,7 +84,7 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
   _check_trusted(file, record, given)
   environment = environments.make(env, seed=seed)
   try:
-    agent = make_agent(record, environments.spec(environment))
+    agent = make_agent(record, environments.spec(environment), given["set"])
     weights = weights_lib.load(file, weights_of(agent))
     returns = []
     for number in range(1, given["episodes"] + 1):
@@ -116,12 +117,15 @@ def _check_trusted(file: str, record: dict[str, Any], given: dict[str, Any]) -> 
     )
 
 
-def make_agent(record: dict[str, Any], spec: Any) -> "types.Agent":
-  """The agent of a config.json, for an environment's spec."""
+def make_agent(
+  record: dict[str, Any], spec: Any, changes: Sequence[str] = ()
+) -> "types.Agent":
+  """The agent of a config.json, for an environment's spec; its settings may change."""
   from explorax.experiments import overrides, presets
 
   preset = presets.PRESETS[record["agent"]]
-  config = overrides.apply(preset.config_for(record["env"]), record["settings"])
+  settings = [*record["settings"], *changes]
+  config = overrides.apply(preset.config_for(record["env"]), settings)
   return preset.make_agent(config, spec)
 
 

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from explorax import exploration, networks
-from explorax.agents import types, updates
+from explorax.agents import engine, types, updates
+from explorax.agents.bonuses import scaling
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.r2d2 import config as config_lib
 from explorax.agents.r2d2 import learning
@@ -22,6 +23,7 @@ class ActorState(NamedTuple):
     core_state: `[S]`, of the network.
     previous_action, previous_r_int: a_{t−1} and r^i_{t−1}; −1 and 0 at an episode's
       start.
+    previous_q: `[M]`, Q_m(x_{t−1}, a_{t−1}).
     policy: int32 `[]`, which of a mixture is followed.
     rule_state: of the exploration rule.
     bonus_state: of a bonus that is computed here.
@@ -33,6 +35,7 @@ class ActorState(NamedTuple):
   core_state: jax.Array
   previous_action: jax.Array
   previous_r_int: jax.Array
+  previous_q: jax.Array
   policy: jax.Array
   rule_state: Any
   bonus_state: Any
@@ -49,7 +52,7 @@ def make_actor(
   """The ActorCore of a config.
 
   Actor j follows policy j mod N of a mixture; where there are fewer actors than
-  policies, each draws one per episode. In evaluation, policy 0 is followed.
+  policies, each draws one per episode. In evaluation, `evaluation_policy` is followed.
   """
   rule: exploration.Rule = config.exploration
   if evaluation:
@@ -59,10 +62,13 @@ def make_actor(
   # A bonus that the network sees is computed in evaluation too.
   own = bonus if isinstance(bonus, bonus_types.ActorBonus) else None
   tx = learning.tx_pair(config)
+  betas = learning.betas_at(config, jnp.int32(0))
+  discounts = learning.make_discounts(config)
+  stores_td = config.priority_exponent > 0
 
   def draw_policy(key: jax.Array, place: exploration.Place) -> jax.Array:
     if evaluation:
-      return jnp.int32(0)
+      return jnp.int32(config.evaluation_policy % config.num_policies)
     drawn = jax.random.randint(key, (), 0, config.num_policies)
     assigned = jnp.asarray(place.actor_id, jnp.int32) % config.num_policies
     return jnp.where(place.num_actors >= config.num_policies, assigned, drawn)
@@ -83,6 +89,8 @@ def make_actor(
     }
     if own is not None:
       extras["r_int"] = zero
+    if stores_td:
+      extras["td_error"] = zero
     mask = jnp.ones((config.ensemble_size,), jnp.float32)
     if config.mask_prob < 1:
       extras["bootstrap_mask"] = mask
@@ -92,6 +100,7 @@ def make_actor(
       core_state=core_state,
       previous_action=jnp.int32(-1),
       previous_r_int=zero,
+      previous_q=jnp.zeros((config.ensemble_size,), jnp.float32),
       policy=jnp.int32(0),
       rule_state=rule.init(rule_key, config.ensemble_size, num_actions, place),
       bonus_state=() if own is None else own.init(),
@@ -110,6 +119,27 @@ def make_actor(
       rule_state=rule.begin_episode(rule_key, state.rule_state, env_steps),
       bonus_state=() if own is None else own.begin_episode(state.bonus_state),
     )
+
+  def td_error(
+    q: jax.Array, timestep: dm_env.TimeStep, state: ActorState, r_int: jax.Array
+  ) -> jax.Array:
+    """|δ| of the transition into x_t, one step, averaged over members: `[]`.
+
+        δ = h(r + β r_int + γ discount_t max_a h⁻¹(Q(x_t, a))) − Q(x_{t−1}, a_{t−1})
+
+    The learner's errors are of many steps, have the target network at x_t, and see the
+    bonus that it computes itself; these are what an actor has at hand. Of a β that
+    follows a schedule, its first value is taken.
+    """
+    reward = config.reward_scale * learning.clip(timestep.reward, config.max_abs_reward)
+    rewards = jnp.broadcast_to(reward, (config.ensemble_size,))
+    if own is not None and config.beta:
+      moved = r_int if own.end == "destination" else state.previous_r_int
+      beta = betas[state.policy]
+      rewards += scaling.scaled_bonus(moved, beta, engine.sees_bonus(config))
+    value = jnp.max(tx.apply_inv(q), axis=-1)
+    gamma = discounts[state.policy] * timestep.discount
+    return jnp.mean(jnp.abs(tx.apply(rewards + gamma * value) - state.previous_q))
 
   def select_action(
     params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
@@ -157,6 +187,10 @@ def make_actor(
     }
     if own is not None:
       extras["r_int"] = r_int
+    if stores_td:
+      extras["td_error"] = jnp.where(
+        first, 0.0, td_error(q[:, 0, 0], timestep, state, r_int)
+      )
     if config.mask_prob < 1:
       mask = jax.random.bernoulli(mask_key, config.mask_prob, (config.ensemble_size,))
       extras["bootstrap_mask"] = mask.astype(jnp.float32)
@@ -166,6 +200,7 @@ def make_actor(
       core_state=core_state[0],
       previous_action=action,
       previous_r_int=r_int,
+      previous_q=q[:, 0, 0, action],
       policy=state.policy,
       rule_state=rule_state,
       bonus_state=bonus_state,

@@ -53,6 +53,7 @@ def make_agent(
     burn_in=config.burn_in,
     period=config.sequence_period,
     priority_exponent=config.priority_exponent,
+    priority_eta=config.priority_eta if config.priority_exponent else None,
     extras=tuple(stored),
     first_row_extras=tuple(at_first),
   )

@@ -39,6 +39,9 @@ class R2D2Config:
   # For evaluation; None: greedy on the exploiters' mean, but for `evaluation_epsilon`.
   evaluation: exploration_lib.Rule | None = None
   evaluation_epsilon: float = 0.0  # Of the greedy evaluation policy (ours).
+  # Which policy of a mixture is evaluated: 0 is β_0 = 0, as in P2's tables; −1 the most
+  # exploratory, β_{N−1} (P2, figures 6 and 14).
+  evaluation_policy: int = 0
 
   # The intrinsic reward, and the mixture of policies (P2).
   bonus: bonus_types.Bonus | None = None
@@ -92,6 +95,11 @@ class R2D2Config:
     ranges.below_one(self, "discount", "min_discount")
     ranges.positive(self, "prior_width", "transform_eps", "optimizer_eps")
     ranges.not_negative(self, "reward_scale")
+    if not -self.num_policies <= self.evaluation_policy < self.num_policies:
+      raise ValueError(
+        f"evaluation_policy is {self.evaluation_policy}, but num_policies is "
+        f"{self.num_policies}; use 0 to {self.num_policies - 1}, or -1 for the last."
+      )
     if self.evaluation_epsilon and self.evaluation is not None:
       raise ValueError(
         f"evaluation_epsilon is {self.evaluation_epsilon}, but the evaluation has a "

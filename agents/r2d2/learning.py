@@ -194,7 +194,7 @@ def make_learner(
       sequences.unroll(values, state.target_params, priors, batch, config.burn_in)
     )
     gamma = discounts[policy]
-    reward = config.reward_scale * _clip(batch.reward, config.max_abs_reward)
+    reward = config.reward_scale * clip(batch.reward, config.max_abs_reward)
     epsilon = updates.exploration_epsilon(config, state.num_updates)
     rewards = jnp.broadcast_to(reward, (size, *reward.shape))
 
@@ -279,7 +279,8 @@ def make_learner(
   return updates.make_learner(init, update, copy, params, config.target_update_period)
 
 
-def _clip(x: jax.Array, bound: float | None) -> jax.Array:
+def clip(x: jax.Array, bound: float | None) -> jax.Array:
+  """x in ± the bound; None: as it is."""
   return x if bound is None else jnp.clip(x, -bound, bound)
 
 

@@ -1,5 +1,6 @@
 """Acme's adder interface over windows of raw rows, for every replay backend."""
 
+import collections
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -23,8 +24,8 @@ class Writer(Protocol):
   def pad(self) -> None:
     """Appends a row of zeros."""
 
-  def create_window(self) -> None:
-    """Makes an item of the newest `window_rows` rows."""
+  def create_window(self, priority: float) -> None:
+    """Makes an item of the newest `window_rows` rows (before the exponent)."""
 
   def end_episode(self) -> None:
     """Forgets the rows: no later window reaches back to them."""
@@ -65,6 +66,10 @@ class WindowAdder(adders.Adder):
     self._encoded_spec = agent.encoding.spec
     self._observation: Any = None
     self._num_rows = 0
+    # |δ| and mask of the newest rows, for the priority of the window they make.
+    self._newest: collections.deque[tuple[float, float]] = collections.deque(
+      maxlen=agent.replay.window_rows
+    )
     self.num_windows = 0
 
   def add_first(self, timestep: dm_env.TimeStep) -> None:
@@ -108,7 +113,7 @@ class WindowAdder(adders.Adder):
     self._append(row, dict(extras))
     for _ in range(windows.num_padding_rows(self._spec, num_transitions)):
       self._writer.pad()
-      self._complete_row()
+      self._complete_row(0.0, 0.0)
     self.reset()
 
   def reset(self) -> None:
@@ -117,6 +122,7 @@ class WindowAdder(adders.Adder):
       self._writer.end_episode()
     self._observation = None
     self._num_rows = 0
+    self._newest.clear()
 
   def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
     """The open episode: (a pytree of arrays, what JSON can hold).
@@ -130,6 +136,7 @@ class WindowAdder(adders.Adder):
       "begun": begun,
       "num_rows": self._num_rows,
       "num_windows": self.num_windows,
+      "newest": list(self._newest),
       "writer": writer_counts,
     }
 
@@ -146,6 +153,8 @@ class WindowAdder(adders.Adder):
     """Resumes from what `save` returned."""
     self._observation = arrays["observation"] if counts["begun"] else None
     self._num_rows, self.num_windows = counts["num_rows"], counts["num_windows"]
+    self._newest.clear()
+    self._newest.extend(tuple(row) for row in counts["newest"])
     self._writer.restore(arrays["writer"], counts["writer"])
 
   def _newest_frame(self) -> Any:
@@ -164,10 +173,19 @@ class WindowAdder(adders.Adder):
         if may_start or name not in self._spec.first_row_extras
       }
     )
-    self._complete_row()
+    self._complete_row(float(values.get("td_error", 0.0)), float(values["mask"]))
 
-  def _complete_row(self) -> None:
+  def _complete_row(self, td_error: float, mask: float) -> None:
     self._num_rows += 1
+    self._newest.append((td_error, mask))
     if windows.is_complete(self._spec, self._num_rows):
-      self._writer.create_window()
+      self._writer.create_window(self._priority())
       self.num_windows += 1
+
+  def _priority(self) -> float:
+    """Of the window that the newest rows make."""
+    if self._spec.priority_eta is None:
+      return self._spec.initial_priority
+    td_error, mask = np.array(self._newest).T
+    starts_episode = np.array(self._num_rows == self._spec.window_rows)
+    return float(windows.initial_priority(self._spec, td_error, mask, starts_episode))

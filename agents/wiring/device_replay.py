@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from explorax.agents import types
-from explorax.agents.wiring import adder
+from explorax.agents.wiring import adder, windows
 
 Columns = Mapping[str, jax.Array]
 
@@ -70,6 +71,8 @@ class DeviceReplay:
     """
     self._spec = spec = agent.replay
     self._columns = adder.column_specs(agent)
+    if spec.priority_eta is not None:  # It is needed when a window is made.
+      self._columns["td_error"] = ((), np.dtype(np.float32))
     self._num_envs = num_envs
     self._max_windows = spec.max_windows // num_envs
     if self._max_windows < 1:
@@ -235,7 +238,7 @@ class DeviceReplay:
     """Makes a window of the rows of the present episode from its row `start` on."""
     slot = state.num_windows % self._max_windows
     pending = start // self._spec.period % self._num_pending
-    initial = self._spec.initial_priority**self._spec.priority_exponent
+    initial = self._initial_priority(state, start, shown)
     return state._replace(
       starts=self._set(state.starts, slot, state.episode_start + start, where),
       before=self._set(state.before, slot, start, where),
@@ -245,10 +248,26 @@ class DeviceReplay:
         for name, column in state.first.items()
       },
       priorities=self._set(
-        state.priorities, slot, jnp.full(where.shape, initial), where
+        state.priorities, slot, initial**self._spec.priority_exponent, where
       ),
       num_windows=self._next(state.num_windows, self._max_windows, where)[0],
     )
+
+  def _initial_priority(
+    self, state: State, start: jax.Array, shown: jax.Array
+  ) -> jax.Array:
+    """Of the window of the present episode from its row `start` on: `[E]`."""
+    spec = self._spec
+    if spec.priority_eta is None:
+      return jnp.full(start.shape, spec.initial_priority)
+    offsets = jnp.arange(spec.window_rows)[None]
+    index = ((state.episode_start + start)[:, None] + offsets) % self._num_rows
+    there = offsets < shown[:, None]
+    td_error, mask = (
+      jnp.where(there, state.rows[name][self._envs[:, None], index], 0.0)
+      for name in ("td_error", "mask")
+    )
+    return windows.initial_priority(spec, td_error, mask, start == 0)
 
   def _next(
     self, count: jax.Array, ring: int, where: jax.Array

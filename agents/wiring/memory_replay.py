@@ -86,7 +86,7 @@ class MemoryReplay:
       if not self._holders[index] and index != PADDING:
         self._free.append(index)
 
-  def insert(self, rows: Sequence[int], first: adder.Row) -> None:
+  def insert(self, rows: Sequence[int], first: adder.Row, priority: float) -> None:
     """Makes a window of stored rows, in place of the oldest once the ring is full."""
     slot = self._num_created % self._spec.max_windows
     if self._num_created >= self._spec.max_windows:
@@ -97,9 +97,7 @@ class MemoryReplay:
     for name, column in self._first.items():
       column[slot] = first[name]
     self._num_created += 1
-    self.update_priorities(
-      np.array([slot], np.uint64), np.array([self._spec.initial_priority])
-    )
+    self.update_priorities(np.array([slot], np.uint64), np.array([priority]))
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
     if self._priorities is not None:
@@ -206,8 +204,8 @@ class MemoryWriter:
   def pad(self) -> None:
     self._append(PADDING, {})
 
-  def create_window(self) -> None:
-    self._replay.insert(self._shown, self._own[0])
+  def create_window(self, priority: float) -> None:
+    self._replay.insert(self._shown, self._own[0], priority)
 
   def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
     """The rows of the episode: (a pytree of arrays, what JSON can hold)."""

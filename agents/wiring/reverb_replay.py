@@ -266,12 +266,12 @@ class ReverbWriter:
   def pad(self) -> None:
     self._append([packer.zeros() for packer in self._packers.values()])
 
-  def create_window(self) -> None:
+  def create_window(self, priority: float) -> None:
     columns = [
       [newest[0]] if is_one else list(newest)
       for newest, is_one in zip(self._newest, self._is_one, strict=True)
     ]
-    self._writer.CreateItem(TABLE, self._spec.initial_priority, columns, self._is_one)
+    self._writer.CreateItem(TABLE, priority, columns, self._is_one)
 
   def end_episode(self) -> None:
     self._writer.EndEpisode(True, None)

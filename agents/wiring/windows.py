@@ -1,6 +1,9 @@
 """When a window of rows is complete, and with how much padding: one rule for all."""
 
 from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
 
 from explorax.agents import types
 
@@ -30,3 +33,31 @@ def num_padding_rows(spec: types.ReplaySpec, num_transitions: int) -> int:
   """How many zero rows follow the last one, so that the last window is complete."""
   last_start = max(start_rows(spec, num_transitions), default=0)
   return max(0, last_start + spec.window_rows - (num_transitions + 1))
+
+
+def initial_priority(
+  spec: types.ReplaySpec, td_error: Any, mask: Any, starts_episode: Any
+) -> Any:
+  """η max_t |δ_t| + (1 − η) mean_t |δ_t| of new windows, over what is trained on.
+
+  As `losses.sequence_priority`, which the learner uses, but of the TD errors that the
+  actor saw, as in Ape-X and R2D2 (Horgan et al., 2018; Kapturowski et al., 2019).
+
+  Args:
+    spec: with a `priority_eta`.
+    td_error: float `[..., R]`, entry t being |δ| of the transition into row t; numpy's
+      or jax's.
+    mask: float `[..., R]`, 1 where a transition starts at the row.
+    starts_episode: bool `[...]`, whether the first row is an episode's.
+
+  Returns:
+    `[...]`, before the exponent.
+  """
+  eta = spec.priority_eta
+  assert eta is not None
+  source = np.broadcast_to(np.arange(spec.window_rows - 1), mask[..., 1:].shape)
+  after_burn_in = (source >= spec.burn_in) | starts_episode[..., None]
+  trained = mask[..., :-1] * (after_burn_in & (source < spec.burn_in + spec.length))
+  size = abs(td_error[..., 1:]) * trained
+  mean = size.sum(-1) / trained.sum(-1).clip(1)
+  return eta * size.max(-1) + (1 - eta) * mean

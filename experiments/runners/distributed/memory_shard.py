@@ -224,8 +224,8 @@ class MemoryWriter:
   def pad(self) -> None:
     self._calls.append(("pad", ()))
 
-  def create_window(self) -> None:
-    self._calls.append(("create_window", ()))
+  def create_window(self, priority: float) -> None:
+    self._calls.append(("create_window", (priority,)))
 
   def end_episode(self) -> None:
     self._calls.append(("end_episode", ()))

@@ -51,6 +51,7 @@ def make_episodes(lengths, seed=0):
           "discount": float(rng.random()) if t < length else 0.0,
           "mask": float(t < length),
           "r_int": float(rng.normal()),
+          "td_error": float(rng.normal()),
           "core_state": rng.normal(size=2).astype(np.float32),
         }
       )
@@ -62,7 +63,7 @@ def write_to_memory(agent, episodes, join):
   adder = adder_lib.WindowAdder(agent, replay.writer())
   for rows in episodes:
     seen = [row["observation"] for row in rows]
-    extras = [{name: row[name] for name in EXTRAS} for row in rows]
+    extras = [{name: row[name] for name in (*EXTRAS, "td_error")} for row in rows]
     adder.add_first(dm_env.restart(join(seen[:1])))
     for t, row in enumerate(rows[:-1]):
       step = dm_env.StepType.LAST if t == len(rows) - 2 else dm_env.StepType.MID
@@ -91,7 +92,8 @@ def write_to_device(agent, episodes_of_each):
     there = np.array([step < len(rows) for rows in flat])
     rows = [rows[step][0] if step < len(rows) else nothing for rows in flat]
     columns = {
-      name: np.array([row[name] for row in rows], dtypes[name]) for name in rows[0]
+      name: np.array([row[name] for row in rows], dtype)
+      for name, dtype in dtypes.items()
     }
     columns["observation"] = columns["observation"].reshape((num_envs, *shape))
     last = np.array([step < len(rows) and rows[step][1] for rows in flat])
@@ -193,6 +195,27 @@ def test_uniform_chances(declare):
   assert len(seen) == 8
   # Five standard deviations of a binomial with n = 10 000.
   assert np.all(np.abs(seen / 10_000 - 1 / 8) < 5 * np.sqrt(7 / 64 / 10_000))
+
+
+@pytest.mark.parametrize("name", ["sequences", "long sequences"])
+def test_first_priorities_are_those_of_the_memory_replay(declare, name):
+  spec = make_spec(**SPECS[name], priority_exponent=0.7, priority_eta=0.9)
+  agent = declare(spec, EXTRAS)
+  episodes = list(make_episodes([5, 1, 7, 3]))
+  memory = write_to_memory(agent, episodes, join=lambda seen: seen[-1])
+  chances = {}
+  for _ in range(30):
+    _, sample = memory.sample()
+    names = sample.rows["observation"][:, 0].tolist()
+    chances.update(zip(names, sample.probabilities, strict=True))
+  replay, state = write_to_device(agent, [episodes])
+  found = {}
+  for _, sample in draw(replay, state, 30):
+    names = np.asarray(sample.rows["observation"])[:, 0].tolist()
+    found.update(zip(names, np.asarray(sample.probabilities), strict=True))
+  assert sorted(found) == sorted(chances) and len(found) >= 4
+  for window, chance in chances.items():
+    np.testing.assert_allclose(found[window], chance, rtol=1e-5)
 
 
 def test_chances_follow_priorities(declare):

@@ -4,6 +4,9 @@ The table's observations name their rows: 13 is x_3 of the first episode. A wind
 named by its first observation.
 """
 
+import dataclasses
+from typing import Any
+
 import dm_env
 import numpy as np
 import pytest
@@ -55,6 +58,12 @@ SEQUENCES = types.ReplaySpec(
 )
 
 
+def extras(observation: float, r_int: float) -> dict[str, Any]:
+  """What the actor hands over; its TD error is the number that is novelty as well."""
+  state = core_state(observation)
+  return {"r_int": r_int, "td_error": r_int, "core_state": state}
+
+
 def core_state(observation: float) -> np.ndarray:
   """What the actor remembers before it sees the observation, here told by it."""
   return np.array([observation, -observation], np.float32)
@@ -69,11 +78,11 @@ def write(adder: adder_lib.WindowAdder, episode, after_each=lambda: None) -> Non
     last = finished and t == len(episode) - 2
     step_type = dm_env.StepType.LAST if last else dm_env.StepType.MID
     timestep = dm_env.TimeStep(step_type, reward, discount, episode[t + 1][0])
-    adder.add(action, timestep, {"r_int": r_int, "core_state": core_state(observation)})
+    adder.add(action, timestep, extras(observation, r_int))
     after_each()
   if finished:
     observation, *_, r_int = episode[-1]
-    adder.add_last({"r_int": r_int, "core_state": core_state(observation)})
+    adder.add_last(extras(observation, r_int))
     after_each()
 
 
@@ -316,6 +325,29 @@ def test_prioritised_sampling(declare, make_replay, collect):
     # Five standard deviations of a binomial with n = 3000.
     spread = 5 * np.sqrt(probability * (1 - probability) / 3000)
     assert abs(drawn[name] / 3000 - probability) < spread
+
+
+def test_the_actors_td_errors_are_the_first_priorities(declare, make_replay, collect):
+  """By hand: 0.9 of the largest and 0.1 of the mean of what is trained on."""
+  spec = dataclasses.replace(SEQUENCES, priority_exponent=1.0, priority_eta=0.9)
+  agent = declare(spec, EXTRAS)
+  replay = make_replay(agent)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  for episode in (TERMINATED, TRUNCATED, SHORT):
+    write(adder, episode)
+  expected = {
+    10.0: 0.9 * 8 + 0.1 * (0.25 + 1 + 8) / 3,  # The burn-in starts the episode.
+    20.0: 0.9 * 4 + 0.1 * (2 + 3 + 4) / 3,
+    22.0: 5.0,  # After one row of burn-in there is one transition.
+    40.0: 9.0,
+  }
+  assert sorted(collect(replay)) == sorted(expected)
+  _, sample = next(replay.batches())
+  for name, probability in zip(
+    sample.rows["observation"][:, 0], sample.probabilities, strict=True
+  ):
+    share = expected[float(name)] / sum(expected.values())
+    np.testing.assert_allclose(probability, share, rtol=1e-5)
 
 
 def test_equal_chances_where_all_priorities_are_zero(declare, make_replay, collect):

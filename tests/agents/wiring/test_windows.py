@@ -1,7 +1,9 @@
 """The rule for windows against brute force over small specs and episodes."""
 
+import dataclasses
 import itertools
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -96,3 +98,28 @@ def test_a_transition_is_a_window(n):
     starts = list(windows.start_rows(spec, num_transitions))
     np.testing.assert_array_equal(starts, np.arange(num_transitions))
     assert windows.num_padding_rows(spec, num_transitions) == n - 1
+
+
+@pytest.mark.parametrize("jax_arrays", [False, True])
+def test_initial_priority_is_the_mixture_of_what_is_trained_on(jax_arrays):
+  """Against a loop; rows beyond an episode's end and the burn-in do not count."""
+  rng = np.random.default_rng(0)
+  for spec in SPECS[::7]:
+    spec = dataclasses.replace(spec, priority_eta=0.7)
+    size, num_rows = 6, spec.window_rows
+    num_real = rng.integers(0, num_rows + 1, size)
+    mask = (np.arange(num_rows) < num_real[:, None]).astype(np.float32)
+    td_error = rng.normal(size=(size, num_rows)).astype(np.float32)
+    starts = np.arange(size) % 2 == 0
+    given = (td_error, mask, starts)
+    if jax_arrays:
+      given = tuple(map(jnp.asarray, given))
+    found = windows.initial_priority(spec, *given)
+    for b in range(size):
+      sizes = [
+        abs(float(td_error[b, t + 1]))
+        for t in range(spec.burn_in + spec.length)
+        if t < num_real[b] and t + 1 < num_rows and (starts[b] or t >= spec.burn_in)
+      ]
+      expected = 0.7 * max(sizes) + 0.3 * np.mean(sizes) if sizes else 0.0
+      np.testing.assert_allclose(found[b], expected, rtol=1e-5, atol=1e-7)
