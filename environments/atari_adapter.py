@@ -36,6 +36,8 @@ class AtariEnvironment(dm_env.Environment):
   screen that the last one ended with.
   """
 
+  KEPT = ("_num_games",)  # What resumes with a run: where it is in a meta-episode.
+
   def __init__(self, game: str, profile: atari_profiles.Profile, *, seed: int):
     """Loads `game`.
 
@@ -81,6 +83,8 @@ class AtariEnvironment(dm_env.Environment):
     self._has_rooms = game == _MONTEZUMA
     self._rooms: set[int] = set()
     self._rooms_so_far: set[int] = set()
+    self._rooms_of_meta_episode: set[int] = set()
+    self._num_games = 0
 
   def reset(self) -> dm_env.TimeStep:
     if not self._game_goes_on:
@@ -125,6 +129,9 @@ class AtariEnvironment(dm_env.Environment):
     self._screens[0] = self._screens[1]
     self._game_return = 0.0
     self._rooms = set()
+    if self._num_games % self._profile.meta_episode == 0:
+      self._rooms_of_meta_episode = set()
+    self._num_games += 1
     self._enter_room()
 
   def _repeat(self, action: ale_py.Action) -> float:
@@ -163,6 +170,7 @@ class AtariEnvironment(dm_env.Environment):
       room = montezuma_room(self.ram())
       self._rooms.add(room)
       self._rooms_so_far.add(room)
+      self._rooms_of_meta_episode.add(room)
 
   def ram(self) -> np.ndarray:
     """The console's memory: uint8 `[128]`, entry i being address 0x80 + i."""
@@ -176,12 +184,20 @@ class AtariEnvironment(dm_env.Environment):
     """Those of `Profile.episode_metrics`, and of Montezuma's Revenge the rooms.
 
     `rooms` and `rooms_so_far`: how many different ones were visited in this game, and
-    since the environment was made.
+    since the environment was made. With a `meta_episode` of several games,
+    `meta_position` is the game's number within it, from 1 on, and
+    `rooms_in_meta_episode` how many rooms were visited in it up to this game.
     """
     metrics = self._profile.episode_metrics(self._game, self._game_return)
     if self._has_rooms:
       metrics["rooms"] = float(len(self._rooms))
       metrics["rooms_so_far"] = float(len(self._rooms_so_far))
+    games = self._profile.meta_episode
+    if games > 1:
+      metrics["meta_position"] = float((self._num_games - 1) % games + 1)
+      if self._has_rooms:
+        rooms = float(len(self._rooms_of_meta_episode))
+        metrics["rooms_in_meta_episode"] = rooms
     return metrics
 
   def observation_spec(self) -> dm_env.specs.Array:

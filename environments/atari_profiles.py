@@ -31,11 +31,27 @@ class Profile:
   # Whether a row of pixels below the picture says where the player is, from the
   # console's memory; of Montezuma's Revenge alone. See `specs.ImageWithState`.
   oracle: bool = False
+  # Games in a row that are a meta-episode (Badia et al. 2020, appendix I.2), as many as
+  # an agent keeps its memory for; it changes nothing but what is counted.
+  meta_episode: int = 1
 
   def __post_init__(self):
-    for name in ("height", "width", "stack", "action_repeat", "max_frames"):
+    positive = (
+      "height",
+      "width",
+      "stack",
+      "action_repeat",
+      "max_frames",
+      "meta_episode",
+    )
+    for name in positive:
       if getattr(self, name) < 1:
         raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+    if self.meta_episode > 1 and self.life_loss:
+      raise ValueError(
+        f"meta_episode is {self.meta_episode}, of games, but with life_loss an episode "
+        "ends with a life; use one of the two."
+      )
     if self.noops < 0:
       raise ValueError(f"noops is {self.noops}; use 0 for none.")
     if self.noops + self.action_repeat > self.max_frames:

@@ -42,7 +42,8 @@ class AtariVectorEnvironment:
 
     Raises:
       OSError: if its ROM is missing, or is not the one that ale-py expects.
-      ValueError: if there is no environment, or the profile asks for an oracle.
+      ValueError: if there is no environment, or the profile asks for an oracle or for
+        meta-episodes.
     """
     if num_envs < 1:
       raise ValueError(f"num_envs is {num_envs}; it must be at least 1.")
@@ -50,6 +51,11 @@ class AtariVectorEnvironment:
       raise ValueError(
         "oracle is True, but games that are stepped together do not show the console's "
         "memory; leave it at False, or use the local runner."
+      )
+    if profile.meta_episode > 1:
+      raise ValueError(
+        f"meta_episode is {profile.meta_episode}, but games that are stepped together "
+        "are not counted by it; leave it at 1, or use the local runner."
       )
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # No banner.
     self._profile = profile

@@ -2,7 +2,8 @@
 
 An environment written in JAX is a state and a key, and goes on to the bit, in
 mid-episode too. bsuite's keep counters for their scores and generators of random
-numbers, which are kept; their episodes begin anew, as those of all others do.
+numbers, which are kept; their episodes begin anew, as those of all others do. Of those,
+what their attribute `KEPT` names is kept, single numbers.
 """
 
 from collections.abc import Mapping
@@ -29,7 +30,9 @@ def save(environment: dm_env.Environment) -> tuple[Any, dict[str, Any]]:
   if isinstance(raw, jax_adapter.JaxEnvironment):
     arrays, counts = raw.save()
     return arrays, {"adapter": counts, "layers": [_scalars(environment)]}
-  return (), {"layers": [_of_layer(layer) for layer in _layers(environment)]}
+  kept = {name: vars(raw)[name] for name in getattr(raw, "KEPT", ())}
+  layers = [_of_layer(layer) for layer in _layers(environment)]
+  return (), {"layers": layers, "kept": kept}
 
 
 def shapes(environment: dm_env.Environment, counts: Mapping[str, Any]) -> Any:
@@ -55,6 +58,7 @@ def restore(
     raw.restore(arrays, counts["adapter"])
     vars(environment).update(counts["layers"][0] if raw is not environment else {})
     return
+  vars(raw).update(counts["kept"])
   for layer, saved in zip(_layers(environment), counts["layers"], strict=True):
     _restore_layer(layer, saved)
 

@@ -13,7 +13,7 @@ pytest.importorskip("cv2")
 from gymnasium import wrappers
 
 from explorax import environments
-from explorax.environments import atari_adapter, atari_environments, specs
+from explorax.environments import atari_adapter, atari_environments, saving, specs
 
 # Without idle frames and sticky actions, a game depends on nothing but the actions.
 STILL = "noops=0"
@@ -224,6 +224,35 @@ def test_rooms_of_montezumas_revenge():
   assert _rooms(environment) == (3, 3)
   environment.reset()
   assert _rooms(environment) == (1, 3)
+
+
+def test_rooms_of_a_meta_episode_and_the_position_in_it():
+  """Games of one room each but for the second, which enters one more."""
+  name = "atari:MontezumaRevenge/ngu,meta_episode=3"
+  environment = environments.make(name, seed=0)
+  found = []
+  for game in range(5):
+    environment.reset()
+    if game in (1, 3):
+      _ale(environment).setRAM(0x83 - 0x80, 2 + game)
+      environment.step(0)
+    metrics = environments.episode_metrics(environment)
+    names = ("meta_position", "rooms", "rooms_in_meta_episode", "rooms_so_far")
+    found.append(tuple(metrics[name] for name in names))
+  expected = [(1, 1, 1, 1), (2, 2, 2, 2), (3, 1, 2, 2), (1, 2, 2, 3), (2, 1, 2, 3)]
+  assert found == expected
+  # The count goes on where a run does.
+  arrays, counts = saving.save(environment)
+  other = environments.make(name, seed=0)
+  saving.restore(other, arrays, counts)
+  other.reset()
+  assert environments.episode_metrics(other)["meta_position"] == 3
+  pong = environments.make("atari:Pong/ngu,meta_episode=2", seed=0)
+  pong.reset()
+  metrics = environments.episode_metrics(pong)
+  assert metrics["meta_position"] == 1 and "rooms_in_meta_episode" not in metrics
+  with pytest.raises(ValueError, match="meta_episode is 2, of games, but with life_l"):
+    environments.make("atari:Pong/ngu,meta_episode=2,life_loss=true", seed=0)
 
 
 @pytest.mark.parametrize("profile", ["ngu", "dqn"])

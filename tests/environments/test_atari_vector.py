@@ -167,6 +167,8 @@ def test_one_game_ends_while_the_others_go_on():
 def test_refuses(tmp_path, monkeypatch):
   with pytest.raises(ValueError, match="num_envs is 0; it must be at least 1"):
     environments.make_batched("atari:Pong", num_envs=0, seed=0)
+  with pytest.raises(ValueError, match="meta_episode is 3, but games that are stepped"):
+    environments.make_batched("atari:Pong/ngu,meta_episode=3", num_envs=2, seed=0)
   with pytest.raises(ValueError, match="oracle is True, but games that are stepped"):
     environments.make_batched(
       "atari:MontezumaRevenge/ngu,oracle=true", num_envs=2, seed=0
