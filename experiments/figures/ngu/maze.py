@@ -1,4 +1,7 @@
-"""Paper 2's figure 2: how much of the Random Disco Maze an agent comes to explore."""
+"""How much of the Random Disco Maze an agent comes to explore.
+
+Paper 2's figure 2, and what its tables 3 and 9 and its figures 10 to 13 vary on Atari.
+"""
 
 import dataclasses
 from typing import Any
@@ -15,11 +18,22 @@ from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import core, device
 
 # name → (label, preset, what differs from it)
-_AGENTS = {
+_EIGHT = ("num_policies=8", "discount=0.997", "min_discount=0.99")  # γ: table 6.
+_AGENTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
   "learned": ("NGU, learned states", "ngu", ()),
   "random": ("NGU, random projections", "ngu", ("bonus.states=random",)),
   "rnd": ("RND", "r2d2_rnd", ()),
+  "n8": ("N = 8", "ngu", _EIGHT),
+  "n8_cmr": ("N = 8, CMR 0.5", "ngu", (*_EIGHT, "cross_mixture_ratio=0.5")),
+  "no_rnd": ("without RND", "ngu", ("bonus.rnd=false",)),
+  "k5": ("k = 5", "ngu", ("bonus.num_neighbors=5",)),
+  "k30": ("k = 30", "ngu", ("bonus.num_neighbors=30",)),
+  "l10": ("L = 10", "ngu", ("bonus.max_modulation=10",)),
+  "beta02": ("β = 0.2", "ngu", ("beta=0.2",)),
+  "three": ("M kept for 3 episodes", "ngu", ("bonus.episodes_per_memory=3",)),
 }
+_FIGURE_2 = ("learned", "random", "rnd")
+_VARIANTS = tuple(name for name in _AGENTS if name not in ("random", "rnd"))
 # Tells the mazes of evaluations apart from those of training.
 _EVALUATION_SEED = 1000
 
@@ -28,18 +42,19 @@ _EVALUATION_SEED = 1000
 class Config:
   """Settings; what is not here is the presets', from paper 2's tables 6 and 7.
 
-  Episodes in a small maze are short: the paper's sequences of 50 would be mostly
-  padding.
+  What is smaller than the paper's makes a seed a matter of minutes on one core.
   """
 
-  size: int = 5  # 21 in the paper.
-  agents: tuple[str, ...] = tuple(_AGENTS)
-  num_steps: int = 60_000  # Environment steps of training; not printed.
-  sequence_length: int = 10  # 50 in the paper (table 7).
+  size: int = 7  # 21 in the paper; 17 positions can be reached, against 199.
+  agents: tuple[str, ...] = _FIGURE_2
+  num_steps: int = 40_000  # Environment steps of training; not printed.
+  # Episodes in a small maze are short: longer ones would be mostly padding.
+  sequence_length: int = 5  # 50 in the paper (table 7).
   sequence_period: int = 5  # 50 in the paper (table 7).
   batch_size: int = 32  # Sequences; 64 in the paper (table 6).
+  updates_per_step: float = 0.1  # Learner updates per environment step; ours.
   min_replay_size: int = 2_000  # Environment steps before learning; ours.
-  eval_every: int = 6_000  # Environment steps between two evaluations; ours.
+  eval_every: int = 10_000  # Environment steps between two evaluations; ours.
   eval_episodes: int = 50  # In each of them; ours.
   num_seeds: int = 5  # Not printed.
 
@@ -60,9 +75,24 @@ class Config:
 def _agent_config(settings: types.Settings) -> Any:
   """The preset's config for the maze, changed by the settings."""
   _, preset, changes = _AGENTS[settings["agent"]]
-  names = ("sequence_length", "sequence_period", "batch_size", "min_replay_size")
+  names = (
+    "sequence_length",
+    "sequence_period",
+    "batch_size",
+    "updates_per_step",
+    "min_replay_size",
+  )
   config = presets.PRESETS[preset].config_for(f"jax:disco_maze/{settings['size']}")
-  return overrides.apply(config, [*(f"{x}={settings[x]}" for x in names), *changes])
+  same = [f"{x}={settings[x]}" for x in names]
+  # The most exploratory policy is evaluated: there is nothing else to do in a maze.
+  same.append("evaluation_policy=-1")
+  # As much as a run fills: the draws from replay are over its whole capacity.
+  same.append(f"replay_capacity={settings['num_steps']}")
+  if preset == "ngu":
+    # All of three episodes, of which none is longer than the maze's time limit; the
+    # search for neighbours is over all of the memory too.
+    same.append(f"bonus.memory_capacity={3 * (2 * settings['size'] ** 2 + 1)}")
+  return overrides.apply(config, [*same, *changes])
 
 
 def _tasks(config: Config) -> list[types.Task]:
@@ -135,7 +165,7 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
     drawing.curve(axes, steps[0], coverage, label=label, index=index, markers=True)
   panels.finish(
     axes,
-    title=f"size {config.size}, greedy policy",
+    title=f"{config.size} × {config.size}, greedy policy",
     legend="lower right",
     xlabel="environment steps",
     ylabel="share of positions visited",
@@ -144,10 +174,13 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
   return fig
 
 
+def _last(config: Config, table: types.Table) -> dict[str, np.ndarray]:
+  """The share of positions in the last evaluation, of each seed: agent → `[S]`."""
+  return {a: table.joined("coverage", agent=a)[:, -1] for a in config.agents}
+
+
 def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  last = {
-    agent: table.joined("coverage", agent=agent)[:, -1] for agent in config.agents
-  }
+  last = _last(config, table)
   if "learned" not in last:
     return []
   learned = last.pop("learned")
@@ -171,6 +204,61 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
   ]
 
 
+def _draw_variants(config: Config, table: types.Table) -> types.Drawing:
+  fig, ((axes,),) = drawing.new(1, 1, width=6.0, height=3.8)
+  for row, values in enumerate(_last(config, table).values()):
+    interval = statistics.mean(values)
+    color = drawing.style(min(row, 1)).color
+    axes.plot([interval.low, interval.high], [row, row], color=color)
+    axes.plot(interval.value, row, "o", color=color)
+    axes.plot(values, np.full(len(values), row), "|", color=panels.GREY, ms=9)
+  axes.invert_yaxis()
+  panels.finish(
+    axes,
+    title=f"{config.size} × {config.size}, greedy policy, last evaluation",
+    xlabel="share of positions visited: mean, its interval, and seeds",
+    yticks=range(len(config.agents)),
+    yticklabels=[_AGENTS[agent][0] for agent in config.agents],
+    xlim=(0, 1.02),
+  )
+  return fig
+
+
+# (claim, the better one, the worse one), of the paper's text on Atari.
+_CLAIMS = (
+  ("sharing experience between policies (CMR) harms", "n8", "n8_cmr"),
+  ("RND's factor is beneficial", "learned", "no_rnd"),
+  ("k = 10 is better than 5", "learned", "k5"),
+  ("k = 10 is better than 30", "learned", "k30"),
+  ("a larger L is better", "l10", "learned"),
+  ("a policy explores more as one of 8 than alone", "n8", "learned"),
+  ("the maze's β of 0.5 is better than 0.2", "learned", "beta02"),
+  ("a memory of one episode is better than of 3", "learned", "three"),
+)
+
+
+def _judge_variants(config: Config, table: types.Table) -> list[types.Finding]:
+  last = _last(config, table)
+  return [
+    claims.compare_means(
+      claim, last[better], last[worse], "share of positions in the last evaluation"
+    )
+    for claim, better, worse in _CLAIMS
+    if better in last and worse in last
+  ]
+
+
+_QUICK = Config(
+  size=5,
+  agents=("learned", "rnd"),
+  num_steps=300,
+  min_replay_size=100,
+  batch_size=4,
+  eval_every=150,
+  eval_episodes=2,
+  num_seeds=1,
+)
+
 FIGURES = (
   types.Figure(
     name="ngu/fig2",
@@ -179,18 +267,26 @@ FIGURES = (
     claim="with learned controllable states the agent learns to explore any maze; with "
     "random projections, and with RND, it only learns to stay alive.",
     config=Config(),
-    quick=Config(
-      agents=("learned", "rnd"),
-      num_steps=300,
-      min_replay_size=100,
-      batch_size=4,
-      eval_every=150,
-      eval_episodes=2,
-      num_seeds=1,
-    ),
+    quick=_QUICK,
     tasks=_tasks,
     run=_run,
     draw=_draw,
     judge=_judge,
+    revision=2,
+  ),
+  types.Figure(
+    name="ngu/variants",
+    title="Never Give Up's settings in the Random Disco Maze",
+    source="Our own, of Badia et al. (2020), Never Give Up, tables 3 and 9 and figures "
+    "10 to 13, which are of Atari",
+    claim="on games that are hard to explore, RND's factor and more policies are "
+    "beneficial, shared experience (CMR) harms slightly, k = 10 is better than 5 and "
+    "30, and the largest L works best (Montezuma's Revenge).",
+    config=Config(agents=_VARIANTS, num_seeds=3),
+    quick=dataclasses.replace(_QUICK, agents=("n8", "n8_cmr")),
+    tasks=_tasks,
+    run=_run,
+    draw=_draw_variants,
+    judge=_judge_variants,
   ),
 )

@@ -11,6 +11,7 @@ from explorax.experiments.figures import registry, types
 from explorax.experiments.figures.ngu import maze
 
 FIGURE = registry.FIGURES["ngu/fig2"]
+VARIANTS = registry.FIGURES["ngu/variants"]
 
 
 def ending_at(**last):
@@ -40,7 +41,7 @@ def test_draws_a_curve_for_each_agent(make_up):
   lines = {line.get_label(): line for line in fig.axes[0].lines}
   assert len(lines) == 3
   np.testing.assert_array_equal(
-    lines["RND"].get_xdata(), np.arange(6_000, 60_001, 6_000)
+    lines["RND"].get_xdata(), np.arange(10_000, 100_001, 10_000)
   )
 
 
@@ -56,7 +57,57 @@ def test_agents_differ_in_what_they_call_novel():
     bonus=dataclasses.replace(configs["learned"].bonus, states="random"),
   )
   assert isinstance(configs["rnd"].bonus, rnd.RND)
-  assert {c.sequence_length for c in configs.values()} == {10}
+  assert {c.sequence_length for c in configs.values()} == {5}
+
+
+def test_variants_change_what_they_say_and_nothing_else():
+  settings = {**dataclasses.asdict(VARIANTS.config), "agent": "learned"}
+  base = maze._agent_config(settings)
+  of = lambda name: maze._agent_config({**settings, "agent": name})  # noqa: E731
+  eight = {"num_policies": 8, "discount": 0.997, "min_discount": 0.99}
+  whole = {
+    "n8": eight,
+    "n8_cmr": {**eight, "cross_mixture_ratio": 0.5},
+    "beta02": {"beta": 0.2},
+  }
+  bonus = {
+    "no_rnd": {"rnd": False},
+    "k5": {"num_neighbors": 5},
+    "k30": {"num_neighbors": 30},
+    "l10": {"max_modulation": 10},
+    "three": {"episodes_per_memory": 3},
+  }
+  assert {"learned", *whole, *bonus} == set(VARIANTS.config.agents)
+  for name, changes in whole.items():
+    assert of(name) == dataclasses.replace(base, **changes)
+  for name, changes in bonus.items():
+    changed = dataclasses.replace(base.bonus, **changes)
+    assert of(name) == dataclasses.replace(base, bonus=changed)
+  assert base.evaluation_policy == -1
+  # Three episodes of at most 98 steps, and the observation before the first.
+  assert base.bonus.memory_capacity == 3 * 99
+  assert (base.replay_capacity, base.bonus.num_neighbors) == (40_000, 10)
+
+
+def test_claims_on_variants(verdicts):
+  names = VARIANTS.config.agents
+  alike = dict.fromkeys(names, 0.5)
+  right = {**alike, "learned": 0.6, "l10": 0.7, "n8": 0.7, "n8_cmr": 0.6}
+  wrong = {**dict.fromkeys(names, 0.6), "learned": 0.5, "l10": 0.4, "n8": 0.4}
+  assert verdicts("ngu/variants", ending_at(**right)) == [True] * 8
+  assert verdicts("ngu/variants", ending_at(**wrong)) == [False] * 8
+  assert verdicts("ngu/variants", ending_at(**alike)) == [None] * 8
+
+
+def test_draws_a_row_for_each_variant(make_up):
+  pytest.importorskip("matplotlib")
+  last = {name: 0.1 * i for i, name in enumerate(VARIANTS.config.agents)}
+  fig = VARIANTS.draw(VARIANTS.config, make_up("ngu/variants", ending_at(**last)))
+  (axes,) = fig.axes
+  labels = [label.get_text() for label in axes.get_yticklabels()]
+  assert labels[0] == "NGU, learned states" and len(labels) == 9
+  means = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
+  np.testing.assert_allclose(means, 0.01 + 0.1 * np.arange(9), atol=1e-6)
 
 
 def test_an_agent_is_evaluated(monkeypatch):
