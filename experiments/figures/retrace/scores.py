@@ -1,9 +1,7 @@
 """Paper 5's figure 1: inter-algorithm scores on its games and on small ones."""
 
-import csv
 import dataclasses
 import functools
-import importlib.resources
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +14,7 @@ from explorax.environments import atari57, jax_environments
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets
 from explorax.experiments.figures import panels, types
+from explorax.experiments.figures import published as published_lib
 from explorax.experiments.figures.tdu import runs
 from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import core, local
@@ -207,12 +206,8 @@ def window_scores(
 
 def published() -> dict[str, dict[str, float]]:
   """Table 2: agent → game → final score, of 60 games at 200 million frames."""
-  text = importlib.resources.files(__package__).joinpath("table2.csv")
-  rows = list(csv.DictReader(text.read_text(encoding="utf-8").splitlines()))
-  return {
-    agent: {row["game"]: float(row[column]) for row in rows}
-    for agent, (column, _) in AGENTS.items()
-  }
+  columns = {agent: column for agent, (column, _) in AGENTS.items()}
+  return published_lib.table2(__package__, columns)
 
 
 def _published_z() -> dict[str, np.ndarray]:

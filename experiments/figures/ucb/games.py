@@ -4,9 +4,7 @@ Table 4 counts in which of table 2's Atari games each algorithm is the best, by 
 difficulty of exploration. The curves are of our own runs.
 """
 
-import csv
 import dataclasses
-import importlib.resources
 import itertools
 from collections.abc import Mapping
 
@@ -15,6 +13,7 @@ import numpy as np
 from explorax.agents import ranges
 from explorax.environments import atari57
 from explorax.experiments.figures import claims, panels, types
+from explorax.experiments.figures import published as published_lib
 from explorax.experiments.figures.ucb import small
 from explorax.experiments.recording import drawing
 
@@ -92,9 +91,7 @@ def _tasks(config: Config) -> list[types.Task]:
 
 def published() -> dict[str, dict[str, float]]:
   """Table 2: algorithm → game → the best mean of 100 episodes, of 49 games."""
-  text = importlib.resources.files(__package__).joinpath("table2.csv")
-  rows = list(csv.DictReader(text.read_text(encoding="utf-8").splitlines()))
-  return {name: {row["game"]: float(row[name]) for row in rows} for name in _PUBLISHED}
+  return published_lib.table2(__package__, {name: name for name in _PUBLISHED})
 
 
 Curves = Mapping[str, Mapping[str, np.ndarray]]  # Label → game → `[S, P]`.
