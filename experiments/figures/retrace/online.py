@@ -98,7 +98,7 @@ def _tasks(config: Config) -> list[types.Task]:
 
 @contextlib.contextmanager
 def _float64() -> Iterator[None]:
-  before = jax.config.jax_enable_x64
+  before = jax.config.read("jax_enable_x64")
   jax.config.update("jax_enable_x64", True)
   try:
     yield

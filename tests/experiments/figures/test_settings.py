@@ -42,7 +42,7 @@ from explorax.experiments.figures import registry
     ("ngu/fig2", "num_steps=10", "lower eval_every"),
     ("ngu/fig2", "sequence_length=1", "must be at least 2"),
     ("retrace/fig1", "games=pong,", "games has 'pong'; it must be one of breakout, "),
-    ("retrace/fig1", "num_steps=9999", "num_steps is 9999; it must be at least 10000"),
+    ("retrace/fig1", "num_steps=9999", "num_steps is 9999; it must be at least 20000"),
     ("retrace/online", "step_power=0.4", r"step_power is 0.4; it must be in \[0.5, 1"),
     ("retrace/online", "end_prob=1.0", r"end_prob is 1.0; it must be in \(0, 1\)"),
     ("retrace/operators", "num_states=1", "num_states is 1; it must be at least 2"),
