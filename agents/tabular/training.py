@@ -330,7 +330,7 @@ def _extend(
 # one function: measured with jax 0.4.34, 20 times as quick for one run, and 4 times as
 # quick as all runs in step. Later versions of XLA no longer have it.
 _HAS_FORMER_RUNTIME = jax.__version_info__[:2] == (0, 4)
-_FORMER_RUNTIME = {"xla_cpu_use_thunk_runtime": False}
+_FORMER_RUNTIME: dict[str, str | bool] = {"xla_cpu_use_thunk_runtime": False}
 
 
 def run_seeds(
