@@ -282,7 +282,7 @@ def test_a_signal_ends_a_run_cleanly(stand_ins, tmp_path, capsys, number):
     text=True,
   )
   metrics = tmp_path / "out/metrics.csv"
-  deadline = time.monotonic() + 60
+  deadline = time.monotonic() + 120
   while not (metrics.exists() and metrics.read_text().count("\n") > 3):
     assert process.poll() is None and time.monotonic() < deadline
     time.sleep(0.05)

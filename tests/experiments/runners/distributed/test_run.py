@@ -48,7 +48,7 @@ def _ours_left():
         continue
     return [name for name in names if name.endswith(tuple(f"{o}.run" for o in OURS))]
 
-  until = time.monotonic() + 10
+  until = time.monotonic() + 60
   while ours() and time.monotonic() < until:
     time.sleep(0.1)
   return ours()

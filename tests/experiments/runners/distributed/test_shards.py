@@ -118,17 +118,20 @@ def _writer(memory_shard, shard, incarnation=0):
   return adder.WindowAdder(_agent(), writer), writer
 
 
+def _begin(rows: adder.WindowAdder, writer: Any, value: float, num_steps: int) -> bool:
+  """Begins an episode, acts, and sends; returns whether the writer may go on."""
+  rows.add_first(_first())
+  _act(rows, value, num_steps)
+  return writer.wait(0.0)
+
+
 def test_half_an_episode_of_a_process_is_never_part_of_another(memory):
   memory_shard, make = memory
   shard = make()
   dead, dead_writer = _writer(memory_shard, shard)
-  dead.add_first(_first())
-  _act(dead, 100.0, 3)
-  assert dead_writer.wait(0.0)
+  assert _begin(dead, dead_writer, 100.0, 3)
   rows, writer = _writer(memory_shard, shard, incarnation=1)
-  rows.add_first(_first())
-  _act(rows, 1.0, 3)
-  writer.wait(0.0)
+  _begin(rows, writer, 1.0, 3)
   _act(dead, 100.0, 1)  # Told late: nothing is taken from it any more.
   windows = shard._replay.num_windows
   dead_writer.wait(0.0)
@@ -141,16 +144,12 @@ def test_half_an_episode_of_a_process_is_never_part_of_another(memory):
 def test_another_shard_takes_no_half_episode(memory):
   memory_shard, make = memory
   rows, writer = _writer(memory_shard, make())
-  rows.add_first(_first())
-  _act(rows, 1.0, 3)
-  writer.wait(0.0)
+  _begin(rows, writer, 1.0, 3)
   writer._shard = _Process(shard := make())  # Ray has started it again.
   _act(rows, 2.0, 3)
   writer.wait(0.0)
   assert shard._replay.num_windows == 0
-  rows.add_first(_first())
-  _act(rows, 3.0, 4)
-  writer.wait(0.0)
+  _begin(rows, writer, 3.0, 4)
   rewards = shard._replay.sample()[1].rows["reward"]
   assert (rewards == 3.0).all()
 
@@ -158,9 +157,7 @@ def test_another_shard_takes_no_half_episode(memory):
 def test_actors_wait_for_the_learner_only_where_there_is_a_window(memory):
   memory_shard, make = memory
   rows, writer = _writer(memory_shard, make())
-  rows.add_first(_first())
-  _act(rows, 1.0, 3)
-  writer.wait(0.0)
+  _begin(rows, writer, 1.0, 3)
   shard = make(limit=rate_limit.RateLimit(1, 1.0, 1, 2.0))
   writer._shard = _Process(shard)  # Drops the episode under way.
 
@@ -171,9 +168,7 @@ def test_actors_wait_for_the_learner_only_where_there_is_a_window(memory):
     _act(rows, 1.0, 1)
     writer.wait(0.0)
     asyncio.run(insert())
-  rows.add_first(_first())
-  _act(rows, 1.0, 3)
-  writer.wait(0.0)
+  _begin(rows, writer, 1.0, 3)
   with pytest.raises(asyncio.TimeoutError):
     asyncio.run(insert())
   asyncio.run(shard.sample())
@@ -187,9 +182,7 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path)
   agent = _agent()
   shards = [make(seed=i) for i in range(2)]
   rows, writer = _writer(memory_shard, shards[0])
-  rows.add_first(_first())
-  _act(rows, 1.0, 8)
-  writer.wait(0.0)
+  _begin(rows, writer, 1.0, 8)
   for _ in range(8):
     asyncio.run(shards[0].insert())
     asyncio.run(shards[0].sample())
