@@ -268,7 +268,7 @@ sys.exit(run.main(sys.argv[2:]))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_a_run_cleanly(stand_ins, tmp_path, capsys, number):
+def test_a_signal_ends_a_run_cleanly(stand_ins, tmp_path, capsys, request, number):
   conftest = pathlib.Path(__file__).with_name("conftest.py")
   process = subprocess.Popen(
     [
@@ -280,7 +280,9 @@ def test_a_signal_ends_a_run_cleanly(stand_ins, tmp_path, capsys, number):
     stdout=subprocess.PIPE,
     stderr=subprocess.PIPE,
     text=True,
+    preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # `nohup` ignores one.
   )
+  request.addfinalizer(process.kill)
   metrics = tmp_path / "out/metrics.csv"
   deadline = time.monotonic() + 120
   while not (metrics.exists() and metrics.read_text().count("\n") > 3):
