@@ -44,7 +44,7 @@ Raw results are kept in OUTPUT/raw: a second call only draws, and one that was s
 resumes.
 {tasks_flags.EXIT_CODES}"""
 
-_FLAGS = {
+FLAGS = {
   "What to repeat": (
     flag_table.Flag(
       "figure",
@@ -100,9 +100,7 @@ _FLAGS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
   """Does what the command line asks and returns the exit code (`command.main`)."""
-  return command.main(
-    argv, _FLAGS, _reproduce, introduction=_INTRODUCTION, outro=_OUTRO
-  )
+  return command.main(argv, FLAGS, _reproduce, introduction=_INTRODUCTION, outro=_OUTRO)
 
 
 def _reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:

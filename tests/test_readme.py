@@ -9,6 +9,7 @@ import ast
 import json
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
@@ -27,15 +28,18 @@ from explorax.experiments import (
   overrides,
   presets,
   report,
+  reproduce,
   run,
   sweep,
 )
+from explorax.experiments.figures import registry
 from explorax.experiments.sweeps import perform, records, selection, user_agents
 from explorax.experiments.tasks import types
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 SWEEPS = ROOT / "docs/bsuite/README.md"
+PAPERS = sorted(ROOT.glob("docs/papers/*.md"))
 AGENTS = ("dqn", "r2d2", "ngu")
 READMES = [README, *(ROOT / f"agents/{name}/README.md" for name in AGENTS)]
 # Of the papers. Their table of contents may name one that is still to be written.
@@ -278,7 +282,9 @@ def test_table_of_extras_lists_them():
 
 
 @pytest.mark.parametrize(
-  "path", [README, SWEEPS, *sorted(ROOT.glob("agents/*/README.md"))], ids=_name
+  "path",
+  [README, SWEEPS, *PAPERS, *sorted(ROOT.glob("agents/*/README.md"))],
+  ids=_name,
 )
 def test_links_and_paths_exist(path):
   text = path.read_text(encoding="utf-8")
@@ -295,6 +301,27 @@ def test_links_and_paths_exist(path):
   for name in re.findall(r"`make (\w+)`", text):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(rf"^{name}:", makefile, re.MULTILINE), name
+
+
+@needs_bash
+@pytest.mark.parametrize("path", [README, *PAPERS], ids=_name)
+def test_commands_of_papers_ask_for_what_there_is(path):
+  """Runs, figures and sweeps in blocks, and figures within the text."""
+  for argv in _commands(path):
+    asked = config.parse(argv)
+    preset = presets.PRESETS[asked.agent]
+    overrides.apply(preset.config_for(asked.env), asked.settings)
+  for argv in _commands(path, "sweep"):
+    given = flag_table.parse(sweep.FLAGS, argv)
+    assert selection.ids(given["sweep"]) and selection.names(given)
+  inline = re.findall(
+    r"`python -m explorax.experiments.reproduce ([^`]*)`", path.read_text()
+  )
+  for argv in [*_commands(path, "reproduce"), *map(shlex.split, inline)]:
+    given = flag_table.parse(reproduce.FLAGS, argv)
+    if given["figure"] and given["figure"] != "NAME":
+      for figure in registry.choose(given["figure"]):
+        overrides.apply(figure.config, given["set"])
 
 
 @every_readme
