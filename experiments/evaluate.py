@@ -124,8 +124,9 @@ def make_agent(
   from explorax.experiments import overrides, presets
 
   preset = presets.PRESETS[record["agent"]]
-  settings = [*record["settings"], *changes]
-  config = overrides.apply(preset.config_for(record["env"]), settings)
+  changed = {change.partition("=")[0] for change in changes}
+  kept = [x for x in record["settings"] if x.partition("=")[0] not in changed]
+  config = overrides.apply(preset.config_for(record["env"]), [*kept, *changes])
   return preset.make_agent(config, spec)
 
 

@@ -1,5 +1,6 @@
 """What a run has learnt, in one file, and played from it alone."""
 
+import dataclasses
 import json
 import pathlib
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from explorax import environments
 from explorax.experiments import evaluate, export, run, weights
 
 TINY = (
@@ -71,6 +73,21 @@ def test_it_is_played_without_what_training_needs():
   lines = done.stdout.splitlines()
   assert lines[0].startswith("episode 1: return ") and lines[0].endswith(" 4 steps")
   assert lines[2].startswith("dqn on jax:deep_sea/4: mean return ")
+
+
+def test_what_the_weights_do_not_depend_on_may_change(capsys):
+  export.main(["out", "--output=agent.npz"])
+  record = weights.load_settings("agent.npz")
+  spec = environments.spec(environments.make(record["env"], seed=0))
+  config = evaluate.make_agent(record, spec).config
+  changed = evaluate.make_agent(record, spec, ["evaluation_epsilon=0.3"]).config
+  assert changed == dataclasses.replace(config, evaluation_epsilon=0.3) != config
+  short = ["agent.npz", "--episodes=1"]
+  assert evaluate.main([*short, "--set", "evaluation_epsilon=0.3"]) == 0
+  # What the run was given may be given again.
+  assert evaluate.main([*short, "--set", "hidden_sizes=4"]) == 0
+  assert evaluate.main([*short, "--set", "hidden_sizes=5"]) == 2
+  assert "holds the weights of another agent" in capsys.readouterr().err
 
 
 def test_what_cannot_be_is_one_sentence(tmp_path, capsys):
