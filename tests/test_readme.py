@@ -42,8 +42,6 @@ SWEEPS = ROOT / "docs/bsuite/README.md"
 PAPERS = sorted(ROOT.glob("docs/papers/*.md"))
 AGENTS = ("dqn", "r2d2", "ngu")
 READMES = [README, *(ROOT / f"agents/{name}/README.md" for name in AGENTS)]
-# Of the papers. Their table of contents may name one that is still to be written.
-PAGES = [p for p in (ROOT / "docs/papers").glob("*.md") if p.name != "README.md"]
 every_readme = pytest.mark.parametrize("path", READMES, ids=["readme", *AGENTS])
 
 about_sweeps = pytest.mark.parametrize(
