@@ -27,7 +27,6 @@ from explorax.environments import (
   testing,
 )
 from explorax.experiments import config as config_lib
-from explorax.experiments import presets
 from explorax.experiments.checkpoints import keeper
 from explorax.experiments.runners import (
   core,
@@ -261,9 +260,7 @@ def test_reports_every_episode():
 
 
 def test_learns():
-  config = dataclasses.replace(
-    presets.PRESETS["dqn"].config, min_replay_size=200, exploration=GREEDIER
-  )
+  config = dqn_config.DQNConfig(min_replay_size=200, exploration=GREEDIER)
   returns = []
   train(
     make_agent(config),
