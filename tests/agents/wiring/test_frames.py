@@ -112,11 +112,17 @@ def test_memory_keeps_each_frame_once_and_forgets_the_oldest(declare):
 
 
 def test_a_replay_beyond_the_machine_says_so(declare, monkeypatch):
-  def zeros(*_):
-    raise MemoryError
+  class Numpy:
+    """With no memory to give."""
+
+    def __getattr__(self, name):
+      return getattr(np, name)
+
+    def zeros(self, *_):
+      raise MemoryError
 
   spec = replay_spec(capacity=10**9, **TRANSITIONS)
   agent = declare(spec, observations=SPEC)
-  monkeypatch.setattr(np, "zeros", zeros)
+  monkeypatch.setattr(memory_replay, "np", Numpy())
   with pytest.raises(MemoryError, match=r"1000000000 .* may need \d+ GiB, .* lower"):
     memory_replay.MemoryReplay(agent, seed=0)
