@@ -33,7 +33,13 @@ from explorax.experiments import (
   sweep,
 )
 from explorax.experiments.figures import registry
-from explorax.experiments.sweeps import perform, records, selection, user_agents
+from explorax.experiments.sweeps import (
+  agents,
+  perform,
+  records,
+  selection,
+  user_agents,
+)
 from explorax.experiments.tasks import types
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -191,7 +197,7 @@ def test_sweeps_and_reports_ask_for_what_there_is(path, directory_of_files):
   for given in sweeps:
     assert selection.ids(given["sweep"])
     for agent in given["agents"].split(","):
-      assert agent in presets.PRESETS or user_agents.find(agent)
+      assert agents.is_preset(agent) or user_agents.find(agent)
   reports = _commands(path, "report")
   assert reports
   assert {argv[0] for argv in reports} <= {given["output"] for given in sweeps}
