@@ -1,16 +1,18 @@
 """The test that most claims come down to: one group of seeds against another.
 
-A claim holds where the 95 % interval of a difference lies on its side, and does not
+A claim holds where the 95 % t-interval of a difference lies on its side, and does not
 hold where the interval lies on the other side. It cannot be told where the interval
 contains no difference: the seeds are too few, or the problem does not separate the two.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from explorax.experiments.figures import types
 from explorax.experiments.recording import statistics
+
+LEAST_SEEDS = 3  # Fewer tell nothing about other seeds.
 
 
 def compare(
@@ -21,7 +23,6 @@ def compare(
   *,
   less: bool = False,
   spec: str = "+.3g",
-  statistic: Callable[[np.ndarray], np.ndarray] = statistics.mean_over_seeds,
 ) -> types.Finding:
   """Whether `a` `[S]` is greater on average than `b` `[S']`.
 
@@ -33,12 +34,11 @@ def compare(
       difference and its interval, written by `spec`.
     less: the claim is that `a` is less than `b`.
     spec: of a number.
-    statistic: another one than the mean, for the difference.
   """
-  gap = statistics.difference(a, b, statistic)
+  gap = statistics.difference(a, b)
   words = measured.format(a=np.mean(a), b=np.mean(b), gap=gap.words(spec))
-  held = gap.is_below() if less else gap.is_above()
-  return types.Finding(claim, words, held, min(len(a), len(b)))
+  held, seeds = gap.is_below() if less else gap.is_above(), min(len(a), len(b))
+  return types.Finding(claim, words, None if seeds < LEAST_SEEDS else held, seeds)
 
 
 def compare_means(claim: str, a: np.ndarray, b: np.ndarray, what: str) -> types.Finding:

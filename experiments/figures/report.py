@@ -24,13 +24,12 @@ from typing import Any
 import jax
 
 from explorax.experiments import errors, output, overrides, versions
-from explorax.experiments.figures import registry, types
+from explorax.experiments.figures import claims, registry, types
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import drawing, summary
 from explorax.experiments.tasks import pool as pool_lib
 from explorax.experiments.tasks import store as store_lib
 
-_LEAST_SEEDS = 3  # Fewer tell nothing about other seeds.
 _PAGE = "figures.md"
 _INTRODUCTION = """\
 # Figures
@@ -40,10 +39,11 @@ times are those of all processes added up.
 
 ## All claims
 
-A comparison of two groups of seeds *held* if the 95 % interval of their difference lies
-on the claim's side, and *did not hold* if it lies on the other side. It *cannot be
-told* if the interval contains no difference (the seeds are too few, or the problem does
-not separate the two), with fewer than three seeds, and of smoke versions."""
+A comparison of two groups of seeds *held* if the 95 % interval of their difference
+(Student's or Welch's t) lies on the claim's side, and *did not hold* if it lies on the
+other side. It *cannot be told* if the interval contains no difference (the seeds are
+too few, or the problem does not separate the two), with fewer than three seeds, and of
+smoke versions."""
 
 
 def check_matplotlib() -> None:
@@ -96,7 +96,7 @@ class Draft:
       found._replace(num_seeds=found.num_seeds or seeds)
       for found in self.figure.judge(self.config, table)
     ]
-    least = min(_LEAST_SEEDS, self.figure.config.num_seeds)
+    least = min(claims.LEAST_SEEDS, self.figure.config.num_seeds)
     if self.quick or seeds < least:
       findings = [found._replace(held=None) for found in findings]
     self._draw(table, findings, directory)

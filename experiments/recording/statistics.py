@@ -1,4 +1,4 @@
-"""Means over seeds, with bootstrap intervals as rliable makes them.
+"""Statistics over seeds: bootstrap intervals as rliable makes them, and t-intervals.
 
 Agarwal et al. (2021), "Deep reinforcement learning at the edge of the statistical
 precipice": seeds are drawn with replacement, in each task by itself (stratified), and
@@ -103,8 +103,26 @@ def bootstrap(
 
 
 def mean(values: Sequence[float] | np.ndarray) -> Interval:
-  """The mean of a number for each seed, `[S]`: an interval of scalars."""
-  return bootstrap(np.asarray(values, np.float64)[:, None]).at(0)
+  """The mean of a number for each seed, `[S]`, with Student's t-interval.
+
+  Of few seeds a bootstrap is too narrow: with five, it leaves out the true mean 17
+  times in 100, and with three 25 times, where it should 5 times. A single seed's
+  interval has no width.
+  """
+  values = np.asarray(values, np.float64)
+  num = len(values)
+  variance = np.var(values, ddof=1) / num if num > 1 else 0.0
+  return _t_interval(np.mean(values), variance, num - 1)
+
+
+def _t_interval(value: np.ndarray, variance: float, freedom: float) -> Interval:
+  """Of an estimate with that variance, of so many degrees of freedom."""
+  from scipy import stats  # It takes a while to import.
+
+  width = 0.0
+  if variance > 0:
+    width = stats.t.ppf((1 + LEVEL) / 2, freedom) * np.sqrt(variance)
+  return Interval(value, value - width, value + width)
 
 
 def stratified_mean(
@@ -134,31 +152,37 @@ def stratified_mean(
   return Interval(np.mean(scores), low, high)
 
 
-def difference(
-  a: np.ndarray,
-  b: np.ndarray,
-  statistic: Callable[[np.ndarray], np.ndarray] = mean_over_seeds,
-  *,
-  num_resamples: int = NUM_RESAMPLES,
-  level: float = LEVEL,
-) -> Interval:
-  """A statistic of `a` less that of `b`, whose seeds are drawn apart.
+def difference(a: np.ndarray, b: np.ndarray) -> Interval:
+  """The mean of `a` less that of `b`, with Welch's t-interval.
 
   Args:
     a: `[S]`, a number for each seed.
     b: `[S']`.
-    statistic: `[R, S, 1]` → `[R, 1]`.
-    num_resamples: R.
-    level: the interval's share of the draws.
 
   Returns:
     An interval of scalars: above 0 where `a` is greater beyond doubt.
   """
+  groups = [np.asarray(x, np.float64) for x in (a, b)]
+  parts = [np.var(x, ddof=1) / len(x) if len(x) > 1 else 0.0 for x in groups]
+  variance, freedom = sum(parts), 1.0
+  if variance > 0:
+    shares = [
+      part**2 / (len(x) - 1) for part, x in zip(parts, groups, strict=True) if part
+    ]
+    freedom = variance**2 / sum(shares)
+  return _t_interval(np.mean(groups[0]) - np.mean(groups[1]), variance, freedom)
+
+
+def best_of(values: np.ndarray, *, num_resamples: int = NUM_RESAMPLES) -> np.ndarray:
+  """Which setting is the best on average, when seeds are drawn with replacement.
+
+  Args:
+    values: `[S, N]`, of S seeds with N settings each.
+    num_resamples: R.
+
+  Returns:
+    Its index in each draw. Int `[R]`.
+  """
   rng = np.random.default_rng(0)
-  drawn, values = [], []
-  for x in (np.asarray(a, np.float64), np.asarray(b, np.float64)):
-    rows = rng.integers(len(x), size=(num_resamples, len(x)))
-    drawn.append(statistic(x[rows][..., None])[:, 0])
-    values.append(statistic(x[None, :, None])[0, 0])
-  low, high = np.percentile(drawn[0] - drawn[1], (50 * (1 - level), 50 * (1 + level)))
-  return Interval(values[0] - values[1], low, high)
+  rows = rng.integers(len(values), size=(num_resamples, len(values)))
+  return np.array([np.argmax(np.mean(values[row], axis=0)) for row in rows])

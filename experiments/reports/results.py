@@ -167,7 +167,7 @@ def _of_experiment(
   ]
   low = high = math.nan
   if len(counted) > 1 and not np.isnan(values).any():
-    interval = statistics.mean(values)
+    interval = statistics.bootstrap(np.asarray(values)[:, None]).at(0)
     low, high = float(interval.low), float(interval.high)
   return Cell(
     value=float(np.mean(values)),

@@ -80,8 +80,10 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
 
 
 def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  means = {law: table.per_seed("discounted_returns", law=law) for law in _LAWS}
-  at = {law: int(np.argmax(y.mean(axis=0))) for law, y in means.items()}
+  returns = {law: table.per_seed("discounted_returns", law=law) for law in _LAWS}
+  # Chosen with one half of the seeds, and tested with the other.
+  at = {law: int(np.argmax(y[::2].mean(axis=0))) for law, y in returns.items()}
+  means = {law: y[1::2] for law, y in returns.items()}
   best = {law: means[law][:, at[law]] for law in _LAWS}
   zeta, uniform = config.zeta, means["uniform"]
   findings = [

@@ -75,8 +75,7 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
       "discounted return {a:.3f} against {b:.3f}, {gap}",
     )
     if m > 1:
-      silent = "how it compares with εz-greedy (the paper's text is silent)"
-      found = found._replace(claim=f"R-MAX, m = {m}: {silent}", held=None)
+      found = found._replace(claim=f"{found.claim} (the paper's text is silent)")
     findings.append(found)
   return findings
 

@@ -10,9 +10,9 @@ import numpy as np
 from explorax import environments
 from explorax.agents import ranges
 from explorax.environments import binary_tree
-from explorax.experiments.figures import types
+from explorax.experiments.figures import claims, types
 from explorax.experiments.figures.tdu import runs
-from explorax.experiments.recording import drawing
+from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import core
 
 _NUM_FUNCTIONS = 20  # Value functions in all (appendix C).
@@ -164,19 +164,23 @@ def _judge_depths(config: Depths, table: types.Table) -> list[types.Finding]:
       )
       for b in dict.fromkeys((betas[0], betas[-1]))
     ]
-  means = [float(np.mean(_log_episodes(table.where(beta=b)))) for b in betas]
+  logs = [_log_episodes(table.where(beta=b)) for b in betas]
   if len(betas) > 1:
     listed = ", ".join(
-      f"{10**m:.0f} (β = {b:g})" for m, b in zip(means, betas, strict=True)
+      f"{10 ** np.mean(x):.0f} (β = {b:g})" for x, b in zip(logs, betas, strict=True)
     )
+    steps = [statistics.mean(y - x) for x, y in itertools.pairwise(logs)]
     findings.append(
       types.Finding(
         "the greater β, the faster (largely: no step back of more than a tenth)",
         f"episodes to solve (geometric means): {listed}",
-        means[-1] < means[0]
-        and all(
-          after < before + np.log10(1.1) for before, after in itertools.pairwise(means)
+        claims.all_hold(
+          [
+            statistics.mean(logs[-1] - logs[0]).is_below(),
+            *(step.is_below(np.log10(1.1)) for step in steps),
+          ]
         ),
+        len(logs[0]),
       )
     )
   return findings

@@ -236,6 +236,15 @@ def _judge_temperatures(config: Config, by_temperature: Curves) -> list[types.Fi
     margin = 0.01 * np.ptp([np.mean(own[label]) for label in labels])
     return claims.compare("", own[a], own[b] + margin, "").held
 
+  is_same = any(
+    all(
+      better(game, label, other)
+      for game in config.games
+      for other in labels
+      if other != label
+    )
+    for label in labels
+  )
   differ = [
     (g, h)
     for g, h in itertools.permutations(config.games, 2)
@@ -252,7 +261,7 @@ def _judge_temperatures(config: Config, by_temperature: Curves) -> list[types.Fi
     types.Finding(
       "the best temperature of InfoGain differs between games",
       f"mean return {listed}",
-      True if differ else None,
+      True if differ else False if is_same else None,
       config.num_seeds,
     ),
     claims.all_of(

@@ -189,7 +189,7 @@ def test_claims_about_small_games(verdicts, make_up):
     "ucb/fig5",
     _returns(lambda agent, t, game: 5.0 - order.index(agent) + (t == 1.0) * 9),
   )
-  assert wrong == [True, False, False, False, None, True]
+  assert wrong == [True, False, False, False, False, True]
   pytest.importorskip("matplotlib")
   figure = registry.FIGURES["ucb/fig5"]
   table = make_up("ucb/fig5", _returns(as_in_the_paper))

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from explorax.experiments.recording import statistics
 
@@ -62,6 +63,41 @@ def test_differences():
   assert interval.high - interval.low == pytest.approx(2 * error, rel=0.1)
   same = statistics.difference(a, a)
   assert same.low < 0 < same.high
+
+
+@pytest.mark.parametrize("num_seeds", [3, 5, 30])
+def test_intervals_of_few_seeds_miss_the_truth_one_time_in_twenty(num_seeds):
+  rng = np.random.default_rng(num_seeds)
+  trials = 2000
+  draws = rng.normal(size=(2, trials, num_seeds))
+  missed = {
+    "mean": [statistics.mean(a).is_above() is not None for a in draws[0]],
+    "difference": [
+      statistics.difference(a, b).is_above() is not None
+      for a, b in zip(*draws, strict=True)
+    ],
+  }
+  for name, each in missed.items():
+    assert 0.03 < np.mean(each) < 0.07, name
+
+
+def test_welch_s_interval_by_hand():
+  a, b = np.array([1.0, 2.0, 4.0]), np.array([0.0, 0.5, 1.0, 3.0])
+  interval = statistics.difference(a, b)
+  x, y = a.var(ddof=1) / 3, b.var(ddof=1) / 4
+  freedom = (x + y) ** 2 / (x**2 / 2 + y**2 / 3)
+  width = stats.t.ppf(0.975, freedom) * np.sqrt(x + y)
+  np.testing.assert_allclose(
+    interval, (7 / 3 - 4.5 / 4, *(7 / 3 - 4.5 / 4 + w for w in (-width, width)))
+  )
+
+
+def test_how_sure_it_is_which_setting_is_best():
+  rng = np.random.default_rng(0)
+  clear = rng.normal([0.0, 5.0, 0.0], size=(50, 3))
+  assert (statistics.best_of(clear) == 1).all()
+  same = statistics.best_of(rng.normal(size=(50, 2)))
+  assert 0.02 < same.mean() < 0.98
 
 
 @pytest.mark.parametrize("shape", [(3,), (0, 2), (2, 0), (2, 2, 2)])
