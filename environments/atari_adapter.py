@@ -36,7 +36,8 @@ class AtariEnvironment(dm_env.Environment):
   screen that the last one ended with.
   """
 
-  KEPT = ("_num_games",)  # What resumes with a run: where it is in a meta-episode.
+  # What resumes with a run: where it is in a meta-episode, and what it has seen there.
+  KEPT = ("_num_games", "_rooms_of_meta_episode")
 
   def __init__(self, game: str, profile: atari_profiles.Profile, *, seed: int):
     """Loads `game`.
@@ -83,7 +84,7 @@ class AtariEnvironment(dm_env.Environment):
     self._has_rooms = game == _MONTEZUMA
     self._rooms: set[int] = set()
     self._rooms_so_far: set[int] = set()
-    self._rooms_of_meta_episode: set[int] = set()
+    self._rooms_of_meta_episode: list[int] = []  # A list, which JSON can hold.
     self._num_games = 0
 
   def reset(self) -> dm_env.TimeStep:
@@ -130,7 +131,7 @@ class AtariEnvironment(dm_env.Environment):
     self._game_return = 0.0
     self._rooms = set()
     if self._num_games % self._profile.meta_episode == 0:
-      self._rooms_of_meta_episode = set()
+      self._rooms_of_meta_episode = []
     self._num_games += 1
     self._enter_room()
 
@@ -170,7 +171,8 @@ class AtariEnvironment(dm_env.Environment):
       room = montezuma_room(self.ram())
       self._rooms.add(room)
       self._rooms_so_far.add(room)
-      self._rooms_of_meta_episode.add(room)
+      if room not in self._rooms_of_meta_episode:
+        self._rooms_of_meta_episode.append(room)
 
   def ram(self) -> np.ndarray:
     """The console's memory: uint8 `[128]`, entry i being address 0x80 + i."""

@@ -3,7 +3,7 @@
 An environment written in JAX is a state and a key, and goes on to the bit, in
 mid-episode too. bsuite's keep counters for their scores and generators of random
 numbers, which are kept; their episodes begin anew, as those of all others do. Of those,
-what their attribute `KEPT` names is kept, single numbers.
+what their attribute `KEPT` names is kept, which JSON can hold.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def save(environment: dm_env.Environment) -> tuple[Any, dict[str, Any]]:
   if isinstance(raw, jax_adapter.JaxEnvironment):
     arrays, counts = raw.save()
     return arrays, {"adapter": counts, "layers": [_scalars(environment)]}
-  kept = {name: vars(raw)[name] for name in getattr(raw, "KEPT", ())}
+  kept = _kept(environment)
   layers = [_of_layer(layer) for layer in _layers(environment)]
   return (), {"layers": layers, "kept": kept}
 
@@ -61,6 +61,16 @@ def restore(
   vars(raw).update(counts["kept"])
   for layer, saved in zip(_layers(environment), counts["layers"], strict=True):
     _restore_layer(layer, saved)
+
+
+def carry_over(old: dm_env.Environment, new: dm_env.Environment) -> None:
+  """Has an environment that takes a crashed one's place keep what it had to keep."""
+  vars(standard.unwrap(new)).update(_kept(old))
+
+
+def _kept(environment: dm_env.Environment) -> dict[str, Any]:
+  raw = standard.unwrap(environment)
+  return {name: vars(raw)[name] for name in getattr(raw, "KEPT", ())}
 
 
 def _layers(environment: dm_env.Environment) -> list[Any]:

@@ -31,6 +31,7 @@ from explorax.experiments.tasks import pool as pool_lib
 from explorax.experiments.tasks import store as store_lib
 
 _PAGE = "figures.md"
+_INTERVALS = "t"  # Those of the verdicts.
 _INTRODUCTION = """\
 # Figures
 
@@ -44,6 +45,11 @@ A comparison of two groups of seeds *held* if the 95 % interval of their differe
 other side. It *cannot be told* if the interval contains no difference (the seeds are
 too few, or the problem does not separate the two), with fewer than three seeds, and of
 smoke versions."""
+
+_OLDER = (
+  "Drawn before verdicts were by t: its intervals are percentiles of a bootstrap, too "
+  "narrow for few seeds. What a t-interval would leave open cannot be told."
+)
 
 
 def check_matplotlib() -> None:
@@ -170,6 +176,7 @@ class Draft:
         "command": self.command,
         "config": overrides.to_dict(self.config),
         "quick": self.quick,
+        "intervals": _INTERVALS,
         "process_seconds": seconds,
         "machine": _machine(),
         "versions": versions.collect(),
@@ -261,6 +268,7 @@ def _section(name: str, record: Mapping[str, Any]) -> str:
       f"{record['source']}. Claim: {record['claim']}",
       f"![{record['title']}]({name}.png)",
       "\n".join(table),
+      *([] if record.get("intervals") == _INTERVALS else [_OLDER]),
       f"`{record['command']}`: {seconds} on {record['machine']}.",
     ]
   )

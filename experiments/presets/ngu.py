@@ -25,7 +25,7 @@ ATARI = dataclasses.replace(
 )
 # Table 6, "for all losses", and appendix A: the predictor learns from the last 5 frames
 # of a sequence. It is not printed how the baseline normalises, nor of which observation
-# the error is: as the original has them (Burda et al., 2018), e/σ of the next one.
+# the error is: of the next one (Burda et al., 2018), divided by its own deviation.
 RND = rnd.RND(
   hidden_sizes=(64,),
   output_size=128,
@@ -40,8 +40,8 @@ RND_ATARI = dataclasses.replace(RND, hidden_sizes=())
 
 # Table 7, with the rest of table 6. Ours, for one process: an LSTM and heads of 64, and
 # ε (not printed for the maze), 16 sequences in a batch (table 6: 64), learning from
-# 2,000 steps on (table 6: 6250 sequences), and how often one actor updates. One policy
-# alone: its γ is the exploring one's.
+# 2,000 steps on (table 6: 6250 sequences), and 4 environment steps an update. One
+# policy alone: its γ is the exploring one's.
 _MAZE = dataclasses.replace(
   ATARI,
   torso="small",

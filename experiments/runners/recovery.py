@@ -8,7 +8,7 @@ import dm_env
 import numpy as np
 
 from explorax import environments
-from explorax.environments import rendering, standard
+from explorax.environments import rendering, saving, standard
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core
 
@@ -126,6 +126,7 @@ class RecoverableEnvironment(dm_env.Environment):
       except Exception as again:
         error, place = again, f"while it was recreated for episode {episode}"
       else:
+        saving.carry_over(self._environment, environment)
         self.close()
         self._environment, self._is_own = environment, True
         return

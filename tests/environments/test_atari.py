@@ -1,6 +1,7 @@
 """Atari as the agents see it, against gymnasium's own pre-processing."""
 
 import importlib
+import json
 import sys
 
 import gymnasium
@@ -241,12 +242,15 @@ def test_rooms_of_a_meta_episode_and_the_position_in_it():
     found.append(tuple(metrics[name] for name in names))
   expected = [(1, 1, 1, 1), (2, 2, 2, 2), (3, 1, 2, 2), (1, 2, 2, 3), (2, 1, 2, 3)]
   assert found == expected
-  # The count goes on where a run does.
-  arrays, counts = saving.save(environment)
-  other = environments.make(name, seed=0)
-  saving.restore(other, arrays, counts)
-  other.reset()
-  assert environments.episode_metrics(other)["meta_position"] == 3
+  # Both go on where a run does, and where another environment takes its place.
+  arrays, counts = json.loads(json.dumps(saving.save(environment)))
+  resumed, replacement = (environments.make(name, seed=0) for _ in range(2))
+  saving.restore(resumed, arrays, counts)
+  saving.carry_over(environment, replacement)
+  for other in (resumed, replacement):
+    other.reset()
+    metrics = environments.episode_metrics(other)
+    assert (metrics["meta_position"], metrics["rooms_in_meta_episode"]) == (3, 2)
   pong = environments.make("atari:Pong/ngu,meta_episode=2", seed=0)
   pong.reset()
   metrics = environments.episode_metrics(pong)

@@ -360,6 +360,7 @@ def test_the_bandit_picks_by_what_its_own_episodes_paid():
   ("make", "message"),
   [
     (lambda: exploration.Greedy(num_members=0), "num_members is 0"),
+    (lambda: exploration.Greedy(ties="last"), "Greedy.ties is 'last'; use one of"),
     (lambda: exploration.EpsilonGreedy(1.1), "EpsilonGreedy.epsilon is 1.1"),
     (lambda: exploration.EzGreedy(-0.1), "EzGreedy.epsilon is -0.1"),
     (lambda: exploration.EpsilonGreedy(0.4, ladder=-1.0), "ladder is -1.0"),

@@ -311,7 +311,7 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
   near = DISTANCES.index(0.01)
   share = statistics.mean(less[:, near])
   listed = ", ".join(
-    f"{x:.0%} within {d:g}" for x, d in zip(less.mean(0), DISTANCES, strict=True)
+    f"{x:.1%} within {d:g}" for x, d in zip(less.mean(0), DISTANCES, strict=True)
   )
   findings.append(
     types.Finding(

@@ -30,14 +30,14 @@ def stored(monkeypatch) -> list[list[dict[str, bytes]]]:
   windows: list[list[dict[str, bytes]]] = []
   insert = memory_replay.MemoryReplay.insert
 
-  def keep(self, rows, first):
+  def keep(self, rows, first, priority):
     shown = [
       {name: column[index].tobytes() for name, column in sorted(self._rows.items())}
       for index in rows
     ]
     kept = {name: np.asarray(value).tobytes() for name, value in sorted(first.items())}
     windows.append([*shown, kept])
-    insert(self, rows, first)
+    insert(self, rows, first, priority)
 
   monkeypatch.setattr(memory_replay.MemoryReplay, "insert", keep)
   return windows
