@@ -5,8 +5,9 @@ precipice": seeds are drawn with replacement, in each task by itself (stratified
 the interval spans the percentiles of the statistic over the draws.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -111,11 +112,11 @@ def mean(values: Sequence[float] | np.ndarray) -> Interval:
   """
   values = np.asarray(values, np.float64)
   num = len(values)
-  variance = np.var(values, ddof=1) / num if num > 1 else 0.0
+  variance = float(np.var(values, ddof=1)) / num if num > 1 else 0.0
   return _t_interval(np.mean(values), variance, num - 1)
 
 
-def _t_interval(value: np.ndarray, variance: float, freedom: float) -> Interval:
+def _t_interval(value: Any, variance: float, freedom: float) -> Interval:
   """Of an estimate with that variance, of so many degrees of freedom."""
   from scipy import stats  # It takes a while to import.
 
@@ -163,8 +164,8 @@ def difference(a: np.ndarray, b: np.ndarray) -> Interval:
     An interval of scalars: above 0 where `a` is greater beyond doubt.
   """
   groups = [np.asarray(x, np.float64) for x in (a, b)]
-  parts = [np.var(x, ddof=1) / len(x) if len(x) > 1 else 0.0 for x in groups]
-  variance, freedom = sum(parts), 1.0
+  parts = [float(np.var(x, ddof=1)) / len(x) if len(x) > 1 else 0.0 for x in groups]
+  variance, freedom = math.fsum(parts), 1.0
   if variance > 0:
     shares = [
       part**2 / (len(x) - 1) for part, x in zip(parts, groups, strict=True) if part

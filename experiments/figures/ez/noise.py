@@ -68,7 +68,9 @@ def _best_at(noises: Sequence[float], returns: np.ndarray) -> statistics.Interva
   """The noise at which a rule earns the most, with a bootstrap interval."""
   drawn = np.array(noises)[statistics.best_of(returns)]
   low, high = np.percentile(drawn, (2.5, 97.5), method="nearest")
-  return statistics.Interval(noises[np.argmax(returns.mean(axis=0))], low, high)
+  return statistics.Interval(
+    np.array(noises)[np.argmax(returns.mean(axis=0))], low, high
+  )
 
 
 def _judge_gridworld(config: Config, table: types.Table) -> list[types.Finding]:
