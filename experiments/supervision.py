@@ -136,9 +136,8 @@ def _supervise(
   except KeyboardInterrupt:  # The second one, at any moment.
     status, exit_code = "interrupted", 130
   except BaseException as error:
-    if isinstance(
-      error, runner_errors.StoppedError
-    ):  # Without weights if they are lost.
+    if isinstance(error, runner_errors.StoppedError):
+      # There are none if they were lost.
       weights = dict(zip(config.seeds, error.weights, strict=False))
     problems.extend(_problems(job, error))
   seconds = job.checkpoints.seconds if job.checkpoints else 0.0
