@@ -301,3 +301,17 @@ def test_what_is_measured_of_the_proposition(make_up):
   assert [f.held for f in figure.judge(config, wrong)[:4]] == [False] * 4
   pytest.importorskip("matplotlib")
   assert len(figure.draw(config, table).axes) == 3
+
+
+def test_scaling_tells_a_power_of_n_from_two_to_the_n(verdicts):
+  def powers(settings):
+    factor = {"tdu": 0.3, "bootstrapped_dqn": 0.4}.get(settings["agent"])
+    return int(factor * settings["size"] ** 2) if factor else 2 ** settings["size"]
+
+  assert verdicts("tdu/scaling", solved_in(powers)) == [True] * 5
+
+  def exponential(settings):
+    return 2 ** settings["size"] if settings["agent"] != "double_dqn" else 10
+
+  found = verdicts("tdu/scaling", solved_in(exponential))
+  assert found == [False, False, False, None, False]

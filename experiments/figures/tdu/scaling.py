@@ -1,0 +1,199 @@
+"""Episodes to solve Deep Sea against its size: deep exploration beside ε-greedy.
+
+Not a figure of paper 4, whose figure 1 counts the sizes that are solved. The plot is
+that of Osband et al. (2020), Behaviour suite, for the experiment `deep_sea`.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from explorax.agents import ranges
+from explorax.experiments.figures import claims, panels, types
+from explorax.experiments.figures.tdu import runs
+from explorax.experiments.recording import drawing, statistics
+
+_EPSILON_GREEDY = "double_dqn"
+_LABELS = {
+  runs.TDU: "TDU",
+  runs.BOOTSTRAPPED: "bootstrapped DQN",
+  _EPSILON_GREEDY: "ε-greedy (double DQN)",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaling:
+  """Settings of the figure; the agents are their presets."""
+
+  sizes: tuple[int, ...] = (6, 8, 10, 14, 20, 30, 40, 50)  # N; 10 to 50 in bsuite.
+  max_episodes: int = 10_000  # As in bsuite.
+  epsilon_greedy_sizes: tuple[int, ...] = (6, 8, 10, 14, 20)
+  epsilon_greedy_episodes: int = 3000  # The limit of ε-greedy's runs.
+  num_seeds: int = 3
+  seeds_per_task: int = 1
+
+  def __post_init__(self):
+    runs.check(self)
+    ranges.distinct(self, "epsilon_greedy_sizes")
+    ranges.at_least(self, 2, "epsilon_greedy_sizes")
+    ranges.at_least(self, 1, "epsilon_greedy_episodes")
+
+
+def _tasks(config: Scaling) -> list[types.Task]:
+  tasks = []
+  for agent in _LABELS:
+    dithers = agent == _EPSILON_GREEDY
+    for size in config.epsilon_greedy_sizes if dithers else config.sizes:
+      limit = config.epsilon_greedy_episodes if dithers else config.max_episodes
+      for seeds in types.seed_chunks(config.num_seeds, config.seeds_per_task):
+        settings = {
+          "agent": agent,
+          "size": size,
+          "max_episodes": limit,
+          "seeds": seeds,
+        }
+        weight = len(seeds) * size**3 * (0.2 if dithers else 1.0)
+        tasks.append(types.Task(f"{agent}_{size}_seed{seeds[0]}", settings, weight))
+  # The small sizes first, which tell most about a run's time.
+  return sorted(tasks, key=lambda task: (task.settings["size"], task.settings["seeds"]))
+
+
+def _draw(config: Scaling, table: types.Table) -> types.Drawing:
+  """Each run is a mark, hollow where the limit ended it; lines join the medians."""
+  fig, ((axes,),) = drawing.new(width=7.0, height=4.2)
+  everything = [size for agent in _LABELS for size in _sizes(table, agent)]
+  most = max(everything)
+  sizes = np.linspace(min(everything), most, 200)
+  axes.plot(sizes, 2.0**sizes, color="0.4", linewidth=1.0, label="$2^N$")
+  for index, (agent, label) in enumerate(_LABELS.items()):
+    style = drawing.style(index)
+    episodes, solved = _episodes(table, agent)
+    x = np.array(_sizes(table, agent))
+    axes.plot(
+      x,
+      np.median(episodes, axis=0),
+      color=style.color,
+      linestyle=style.linestyle,
+      linewidth=1.6,
+    )
+    for is_solved, face in ((True, style.color), (False, "white")):
+      of_seed, of_size = np.nonzero(solved == is_solved)
+      axes.plot(
+        x[of_size],
+        episodes[of_seed, of_size],
+        style.marker,
+        color=style.color,
+        markerfacecolor=face,
+        markersize=5,
+        label=label if is_solved else None,
+      )
+  axes.plot([], [], "o", color="0.4", markerfacecolor="white", label="not solved")
+  panels.finish(
+    axes,
+    legend={"loc": "lower right"},
+    xlabel="size N of Deep Sea",
+    ylabel="episodes to solve",
+    yscale="log",
+    ylim=(1, 3 * config.max_episodes),
+    xticks=sorted(set(everything)),
+  )
+  return fig
+
+
+def _sizes(table: types.Table, agent: str) -> list[int]:
+  return sorted(table.where(agent=agent).values("size"))
+
+
+def _episodes(table: types.Table, agent: str) -> tuple[np.ndarray, np.ndarray]:
+  """Episodes to solve each size, and whether it was: both `[S, sizes]`."""
+  found = [
+    (runs.episodes_to_solve(of_size)[:, 0], of_size.joined("solved") > 0)
+    for size in _sizes(table, agent)
+    for of_size in [table.where(agent=agent, size=size)]
+  ]
+  episodes, solved = zip(*found, strict=True)
+  return np.stack(episodes, axis=1), np.stack(solved, axis=1)
+
+
+def _judge(config: Scaling, table: types.Table) -> list[types.Finding]:
+  findings = [_all_solved(table, agent) for agent in (runs.TDU, runs.BOOTSTRAPPED)]
+  findings.append(_grows(table, runs.TDU))
+  findings.append(
+    runs.fewer_episodes(
+      "TDU needs fewer episodes than bootstrapped DQN",
+      table.where(agent=runs.TDU),
+      table.where(agent=runs.BOOTSTRAPPED),
+      "TDU and bootstrapped DQN",
+    )
+  )
+  common = set(_sizes(table, runs.TDU)) & set(_sizes(table, _EPSILON_GREEDY))
+  if common:
+    findings.append(_beyond_dithering(table, max(common)))
+  return findings
+
+
+def _all_solved(table: types.Table, agent: str) -> types.Finding:
+  _, solved = _episodes(table, agent)
+  return types.Finding(
+    f"{_LABELS[agent]} solves all sizes",
+    f"{solved.sum()} of {solved.size} runs, N up to {max(_sizes(table, agent))}",
+    bool(solved.all()) if len(solved) >= claims.LEAST_SEEDS else None,
+    len(solved),
+  )
+
+
+def _grows(table: types.Table, agent: str) -> types.Finding:
+  """The slope of log episodes against log N, over the sizes that all seeds solve."""
+  claim = f"{_LABELS[agent]}'s episodes grow as a power of N of at most 3, not as 2^N"
+  episodes, solved = _episodes(table, agent)
+  whole = solved.all(axis=0)
+  sizes = np.array(_sizes(table, agent))[whole]
+  if len(sizes) < 3:
+    return types.Finding(claim, f"{len(sizes)} sizes are solved by all seeds", None)
+  slopes = [np.polyfit(np.log(sizes), np.log(y), 1)[0] for y in episodes[:, whole]]
+  exponent = statistics.mean(slopes)
+  return types.Finding(
+    claim,
+    f"exponent {exponent.words('.2f')}, N = {min(sizes)} to {max(sizes)}",
+    exponent.is_below(3.0) if len(slopes) >= claims.LEAST_SEEDS else None,
+    len(slopes),
+  )
+
+
+def _beyond_dithering(table: types.Table, size: int) -> types.Finding:
+  solved = {
+    agent: table.where(agent=agent, size=size).joined("solved") > 0 for agent in _LABELS
+  }
+  tdu, dithering = solved[runs.TDU], solved[_EPSILON_GREEDY]
+  limit = max(table.where(agent=_EPSILON_GREEDY).values("max_episodes"))
+  return types.Finding(
+    f"ε-greedy does not solve N = {size}, which TDU solves",
+    f"{dithering.sum()} of {len(dithering)} runs within {limit} episodes; TDU "
+    f"{tdu.sum()} of {len(tdu)}",
+    bool(tdu.all() and not dithering.any()) if len(tdu) >= claims.LEAST_SEEDS else None,
+    len(tdu),
+  )
+
+
+FIGURES = (
+  types.Figure(
+    name="tdu/scaling",
+    title="Deep Sea: episodes to solve against its size",
+    source=f"Our own, of {runs.PAPER}, section 4.1, and of Osband et al. (2020), "
+    "Behaviour suite for reinforcement learning",
+    claim="agents that explore deeply solve Deep Sea in a number of episodes that is "
+    "polynomial in N; dithering needs about 2^N.",
+    config=Scaling(),
+    quick=Scaling(
+      sizes=(4, 5),
+      epsilon_greedy_sizes=(4,),
+      max_episodes=200,
+      epsilon_greedy_episodes=200,
+      num_seeds=1,
+    ),
+    tasks=_tasks,
+    run=runs.solve_deep_sea,
+    draw=_draw,
+    judge=_judge,
+  ),
+)
