@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-ops lint types bench soak lock clean
+.PHONY: help install demo test test-ops lint types docs bench soak lock clean
 
 help:
 	@echo 'make install    set up .venv, with Reverb and all that the other targets need'
@@ -28,6 +28,7 @@ help:
 	@echo 'make test-ops   only the tests of pure functions, in under a minute'
 	@echo 'make lint       format, lint and types'
 	@echo 'make types      only types'
+	@echo 'make docs       the documentation as web pages, in build/docs'
 	@echo 'make bench      speed and memory, side by side with the peers'
 	@echo 'make soak       a distributed run of 20 minutes whose processes are killed at random'
 	@echo 'make lock       resolve the versions in requirements/ anew'
@@ -82,6 +83,10 @@ types: $(INSTALLED)
 	@echo '$(BIN)/mypy'; status=0; report=$$($(BIN)/mypy 2>&1) || status=$$?; \
 	  echo "$$report" | sed 's|^build/typecheck/explorax/||'; exit $$status
 
+docs: $(INSTALLED)
+	$(BIN)/sphinx-build -q -j auto -c docs . build/docs
+	@echo "Open $(CURDIR)/build/docs/index.html"
+
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py
 
@@ -96,7 +101,7 @@ UV_COMPILE := pip compile --quiet --no-config --generate-hashes --upgrade \
 lock: $(INSTALLED)
 	$(BIN)/uv $(UV_COMPILE) requirements/bootstrap.in -o $(BOOTSTRAP)
 	$(BIN)/uv $(UV_COMPILE) pyproject.toml requirements/bootstrap.in -c $(BOOTSTRAP) \
-	  --extra reverb --extra atari --extra plots --extra distributed --extra dev -o $(LOCK)
+	  --extra reverb --extra atari --extra plots --extra distributed --extra docs --extra dev -o $(LOCK)
 
 clean:
 	rm -rf $(VENV) .venv-newest build dist explorax.egg-info .coverage .hypothesis \

@@ -14,7 +14,7 @@ from packaging import requirements, specifiers, utils
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("losses", "exploration", "networks", "environments", "agents", "experiments")
-LOCKED_EXTRAS = ("reverb", "atari", "plots", "distributed", "dev")
+LOCKED_EXTRAS = ("reverb", "atari", "plots", "distributed", "docs", "dev")
 # Where the locked environment is.
 LOCK_MARKERS = {
   "python_version": "3.11",
@@ -111,6 +111,7 @@ def test_wheel_says_what_it_needs(wheel):
     "plots",
     "cuda",
     "tpu",
+    "docs",
     "dev",
   }
   assert metadata["License-Expression"] == "Apache-2.0" and len(licences) == 1

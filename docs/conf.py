@@ -1,0 +1,38 @@
+"""Settings of Sphinx. Its source folder is the root, so that links hold there too."""
+
+import pathlib
+import sys
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+
+project = "explorax"
+release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+root_doc = "docs/index"
+include_patterns = [
+  "docs/**",
+  "agents/*/README.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "README.md",
+]
+exclude_patterns = ["docs/_*", ".*"]
+
+extensions = ["mathml", "myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_heading_anchors = 4
+nb_execution_mode = "off"
+default_role = "py:obj"
+napoleon_use_ivar = True
+autodoc_typehints = "none"
+autodoc_default_options = {"members": True}
+
+html_theme = "furo"
+html_title = "explorax"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+# The folder that `make docs` names opens on the first page.
+templates_path = ["_templates"]
+html_additional_pages = {"index": "redirect.html"}
