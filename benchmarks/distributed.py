@@ -112,7 +112,7 @@ def _environment(name: str, role: str, number: int) -> dm_env.Environment:
 
 
 class _Meter:
-  """In the place of the keeper of checkpoints, which is told of the steps."""
+  """A stand-in for the checkpointer that receives the step counts."""
 
   found, with_replay = None, False
 
@@ -158,7 +158,7 @@ def _act_on_ray(agent_name: str, env: str, num_actors: int, seconds: float) -> f
   return (meter.marks[-1][1] - meter.marks[0][1]) / meter.seconds
 
 
-class _Nowhere:
+class _NullWriter:
   """A writer that keeps nothing."""
 
   def append(self, row: adder_lib.Row) -> None: ...
@@ -193,7 +193,7 @@ def _act_plainly(
     actor_ids=(number,),
     num_actors=num_actors,
   )
-  adder = adder_lib.WindowAdder(agent, _Nowhere())
+  adder = adder_lib.WindowAdder(agent, _NullWriter())
   loop = loops.acting_in_one(_environment(name, "", number), actor, adder)
   loop.run(10 * _STEPS)
   barrier.wait()

@@ -139,7 +139,7 @@ def tasks(names: Sequence[str]) -> list[types.Task]:
 _OF_A_RUN = ("episodes", "steps", "eval_every", "metric")
 
 
-def train(settings: types.Settings, tick: types.Tick) -> types.Results:
+def train(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """One run: a row of `runs.jsonl`."""
   env, seed = settings["env"], settings["seed"]
   preset = presets.PRESETS[settings["preset"]]
@@ -161,12 +161,12 @@ def train(settings: types.Settings, tick: types.Tick) -> types.Results:
     nonlocal regret
     if solved is None:
       trained.append(measure(episode))
-      tick(episode.env_steps / settings["steps"])
+      context.report(episode.env_steps / settings["steps"])
       return
     bad = episode.metrics["total_bad_episodes"]
     regret = bad / episode.episode
     solved.update(episode.episode, bad)
-    tick(episode.episode / settings["episodes"])
+    context.report(episode.episode / settings["episodes"])
 
   result = local.run(
     agent,

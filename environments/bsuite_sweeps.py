@@ -58,7 +58,7 @@ def csv_name(bsuite_id: str) -> str:
   return f"bsuite_id_-_{bsuite_id.replace(sweep.SEPARATOR, '-')}.csv"
 
 
-def twin(bsuite_id: str) -> str | None:
+def jax_equivalent(bsuite_id: str) -> str | None:
   """The environment written in JAX that is this id, as `jax:…`; None if there is none.
 
   Deep Sea's equals bsuite's step by step, and that of stochastic Deep Sea given the
@@ -74,8 +74,8 @@ def twin(bsuite_id: str) -> str | None:
   )
 
 
-class TwinLog:
-  """What bsuite would log of Deep Sea, from the episodes of its twin."""
+class DeepSeaLog:
+  """bsuite's log of Deep Sea, computed from the episodes of the environment in JAX."""
 
   def __init__(self, on_row: Callable[[Mapping[str, Any]], None]):
     """Args: on_row: takes a row, at the episodes at which bsuite logs one."""

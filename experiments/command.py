@@ -86,7 +86,7 @@ def show(text: str) -> int:
 
 
 def _stopped() -> int:
-  console_lib.complain("stopped; what is done is kept.")
+  console_lib.print_error("stopped; what is done is kept.")
   return 130
 
 
@@ -96,5 +96,5 @@ def _refused(error: BaseException, argv: Sequence[str], exit_code: int) -> int:
   text = str(error)
   if not isinstance(error, _REFUSALS):
     text = errors.describe(error) + "; --debug shows where it arose."
-  console_lib.complain(text)
+  console_lib.print_error(text)
   return exit_code

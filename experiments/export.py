@@ -70,9 +70,9 @@ def _of_newest_checkpoint(
 
   from explorax import environments
   from explorax.experiments import evaluate, weights
-  from explorax.experiments.checkpoints import keeper
+  from explorax.experiments.checkpoints import checkpointer
 
-  found = keeper.newest(run / "checkpoints", console_lib.complain)
+  found = checkpointer.newest(run / "checkpoints", console_lib.print_error)
   if found is None:
     raise errors.SetUpError(f"{run} has neither final weights nor a checkpoint.")
   environment = environments.make(record["env"], seed=record["seed"])

@@ -47,7 +47,7 @@ def read(text: str, wanted: type, name: str, parse: Parse) -> Any:
   try:
     node = ast.parse(_MODULE.sub(_dotted, text), mode="eval").body
     value = _evaluate(node, _names(wanted), parse)
-  except _UnknownError as error:
+  except _UnknownNameError as error:
     raise ValueError(
       f"{name} is {text!r}, but there is no {error}."
       f"{errors.nearest(str(error), list(known))} Known are: "
@@ -64,7 +64,7 @@ def read(text: str, wanted: type, name: str, parse: Parse) -> Any:
   return value
 
 
-class _UnknownError(Exception):
+class _UnknownNameError(Exception):
   """A name that is neither known nor one of a module that it names."""
 
 
@@ -127,5 +127,5 @@ def _find(path: str, known: dict[str, Any]) -> Any:
   if module:
     known = vars(own.module(module))
   if not _is_class(known.get(name)):
-    raise _UnknownError(path)
+    raise _UnknownNameError(path)
   return known[name]

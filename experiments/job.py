@@ -21,7 +21,7 @@ if TYPE_CHECKING:
   from explorax import environments
   from explorax.agents import types
   from explorax.experiments import output
-  from explorax.experiments.checkpoints import keeper
+  from explorax.experiments.checkpoints import checkpointer
   from explorax.experiments.runners import core
 
 
@@ -35,7 +35,7 @@ class Job:
   evaluation_environment: "environments.StandardEnvironment | None"
   directory: "output.RunDirectory"
   record: dict[str, Any]  # The content of config.json.
-  checkpoints: "keeper.Keeper | None"  # None: the run is finished already.
+  checkpoints: "checkpointer.Checkpointer | None"  # None: the run is finished already.
 
   @property
   def make_environment(self) -> "core.MakeEnvironment":
@@ -101,13 +101,13 @@ def set_up(config: config_lib.RunConfig, argv: list[str]) -> Job:
     record = _record(config, argv, agent_config)
     checkpoints = None
     if not directory.holds_run:
-      checkpoints = _make_keeper(config, directory, record, environment)
+      checkpoints = _make_checkpointer(config, directory, record, environment)
       directory.write_json("config.json", record)
     else:
       held = directory.read_settings()
       resuming.check_same(directory, held, record)
       if not resuming.is_finished(directory):
-        checkpoints = _make_keeper(config, directory, record, environment)
+        checkpoints = _make_checkpointer(config, directory, record, environment)
         record = _resume(directory, held, record, checkpoints)
   except BaseException:
     directory.discard()
@@ -136,23 +136,23 @@ def check_open_files(num_seeds: int) -> None:
   resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
-def _make_keeper(
+def _make_checkpointer(
   config: config_lib.RunConfig,
   directory: "output.RunDirectory",
   record: Mapping[str, Any],
   environment: Any,
-) -> "keeper.Keeper":
-  """The keeper of the run's checkpoints, which has looked for the newest."""
+) -> "checkpointer.Checkpointer":
+  """The run's checkpointer, which has searched for the newest checkpoint."""
   from explorax.environments import saving
   from explorax.experiments import resuming
-  from explorax.experiments.checkpoints import keeper
+  from explorax.experiments.checkpoints import checkpointer
 
   with_replay = config.checkpoint_replay
   if with_replay is None:
     is_exact = config.runner != config_lib.DISTRIBUTED and config.replay != "reverb"
     with_replay = is_exact and saving.is_exact(environment)
   hours = config.keep_checkpoint_hours
-  return keeper.Keeper(
+  return checkpointer.Checkpointer(
     directory.path / "checkpoints",
     resuming.fingerprint(record),
     with_replay=with_replay,
@@ -160,7 +160,7 @@ def _make_keeper(
     minutes=config.checkpoint_minutes,
     keep=config.keep_checkpoints,
     keep_hours=math.inf if hours is None else hours,
-    warn=console_lib.complain,
+    warn=console_lib.print_error,
   )
 
 
@@ -168,14 +168,14 @@ def _resume(
   directory: "output.RunDirectory",
   held: Mapping[str, Any],
   record: Mapping[str, Any],
-  checkpoints: "keeper.Keeper",
+  checkpoints: "checkpointer.Checkpointer",
 ) -> dict[str, Any]:
   """Notes that the run is resumed; returns its config.json."""
   from explorax.experiments import resuming
 
   env_steps = 0 if checkpoints.found is None else checkpoints.found.record["env_steps"]
   if others := resuming.other_versions(held, record):
-    console_lib.complain(
+    console_lib.print_error(
       f"other versions than when the run began ({', '.join(others)}): it resumes, but "
       "not to the bit."
     )

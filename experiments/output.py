@@ -139,14 +139,14 @@ class RunDirectory:
         temporary.unlink()
       raise _cannot_write(target, error) from error
 
-  def append_to(self, name: str, size: int | None = None) -> "GrowingFile":
+  def append_to(self, name: str, size: int | None = None) -> "AppendOnlyFile":
     """Opens the file `name`, which grows by whole records.
 
     Args:
       name: relative to the directory.
       size: bytes of it that are kept; None for all.
     """
-    return GrowingFile(self.path / name, size)
+    return AppendOnlyFile(self.path / name, size)
 
   def read_settings(self) -> dict[str, Any]:
     """The `config.json` of the run that it holds.
@@ -215,7 +215,7 @@ def _lock(path: pathlib.Path) -> TextIO:
   return file
 
 
-class GrowingFile:
+class AppendOnlyFile:
   """A file that takes whole records or nothing, each on disk when `append` returns."""
 
   def __init__(self, path: pathlib.Path, size: int | None = None):

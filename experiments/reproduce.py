@@ -116,17 +116,17 @@ def _reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   figures = registry.choose(given["figure"])
   seeds = [] if given["seeds"] is None else [f"num_seeds={given['seeds']}"]
   asked = shlex.join(["python", "-m", "explorax.experiments.reproduce", *argv])
-  drafts = []
+  requests = []
   for figure in figures:
     config = figure.quick if given["quick"] else figure.config
     config = overrides.apply(config, [*given["set"], *seeds])
-    drafts.append(report.Draft(figure, config, given["quick"], asked))
+    requests.append(report.FigureRequest(figure, config, given["quick"], asked))
   directory = output.RunDirectory.create(given["output"])
-  return functools.partial(_draw, drafts, directory, given)
+  return functools.partial(_draw, requests, directory, given)
 
 
 def _draw(
-  drafts: "Sequence[report.Draft]",
+  requests: "Sequence[report.FigureRequest]",
   directory: "output.RunDirectory",
   given: dict[str, Any],
 ) -> int:
@@ -140,9 +140,9 @@ def _draw(
   if arguments["workers"] is None and jax.default_backend() != "cpu":
     arguments["workers"] = 1  # Ray's workers compute on the CPU.
   with pool_lib.Pool(console, **arguments) as pool:
-    for draft in drafts:
-      if not draft.make(pool, directory, console) and pool.is_stopped():
-        console_lib.complain("stopped; the same command resumes.")
+    for request in requests:
+      if not request.make(pool, directory, console) and pool.is_stopped():
+        console_lib.print_error("stopped; the same command resumes.")
         return pool.exit_code
     return 1 if pool.failed else 0
 

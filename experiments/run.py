@@ -81,7 +81,7 @@ def _close(
   try:
     environment.close()
   except Exception as error:
-    console_lib.complain(
+    console_lib.print_error(
       f"the environment could not be closed ({type(error).__name__}: {error})."
     )
 

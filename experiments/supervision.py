@@ -27,23 +27,25 @@ def run(job: job_lib.Job) -> int:
     raise ValueError("the run is finished; there is nothing to supervise.")
   console = console_lib.Console(sys.stdout)
   _announce_start(job, console)
-  film = video.Film(config.video) if config.evaluates else None
+  video_recorder = video.EpisodeRecorder(config.video) if config.evaluates else None
   recorder = recorder_lib.Recorder(
     job.directory,
     config,
     job.record,
     solved_rule=lambda: environments.solved_rule(config.env),
     console=console,
-    film=film,
+    video_recorder=video_recorder,
     resumed=checkpoints.found.record["companion"] if checkpoints.found else None,
   )
   checkpoints.companion, checkpoints.tell = recorder.save, console.line
   (job.directory.path / ERROR).unlink(missing_ok=True)  # Of the run before it resumed.
-  return _supervise(job, console, recorder, _hooks(job, recorder, film))
+  return _supervise(job, console, recorder, _hooks(job, recorder, video_recorder))
 
 
 def _hooks(
-  job: job_lib.Job, recorder: recorder_lib.Recorder, film: video.Film | None
+  job: job_lib.Job,
+  recorder: recorder_lib.Recorder,
+  video_recorder: video.EpisodeRecorder | None,
 ) -> core.Hooks:
   """What the runner calls, but for `stop`."""
 
@@ -51,29 +53,29 @@ def _hooks(
     recorder.on_env_failure(failure)
     if job.config.debug:
       traceback.print_exception(failure.error)
-    console_lib.complain(
+    console_lib.print_error(
       f"{failure}; it is recreated (failure {failure.number} in a row, {failure.limit} "
       "are allowed)."
     )
 
   def on_replacement(replaced: Any) -> None:
     recorder.on_replacement(replaced.role)
-    console_lib.complain(replaced.sentence)
+    console_lib.print_error(replaced.sentence)
 
   def on_processes(pids: Mapping[str, int]) -> None:
     try:
       job.directory.write_json("processes.json", pids)
     except errors.OutputError as error:
-      console_lib.complain(error)
+      console_lib.print_error(error)
 
   return core.Hooks(
     on_episode=recorder.on_episode,
     on_evaluation=recorder.on_evaluation,
     on_env_failure=on_env_failure,
-    on_message=console_lib.complain,
+    on_message=console_lib.print_error,
     on_processes=on_processes,
     on_replacement=on_replacement,
-    watcher=film,
+    observer=video_recorder,
     make_environment=job.make_environment,
     checkpoints=job.checkpoints,
   )
@@ -146,7 +148,7 @@ def _supervise(
   console.line("\n" + table)
   _announce_files(job, console, failed=bool(problems))
   for problem in problems:
-    console_lib.complain(problem)
+    console_lib.print_error(problem)
   return 1 if problems else exit_code
 
 

@@ -69,10 +69,11 @@ from explorax.exploration.schedules import (
 )
 from explorax.exploration.scores import Greedy, MajorityVote, Ucb
 from explorax.exploration.selection import boltzmann, epsilon_greedy, majority_vote, ucb
-from explorax.exploration.types import Place, Rule
+from explorax.exploration.types import ActorIndex, Rule
 
 __all__ = [
   "MAX_DEPTH",
+  "ActorIndex",
   "Alternating",
   "Boltzmann",
   "DensityModel",
@@ -87,7 +88,6 @@ __all__ = [
   "MajorityVote",
   "Moments",
   "Piecewise",
-  "Place",
   "Policy",
   "Regression",
   "Rule",

@@ -45,11 +45,11 @@ class Epsilon(rules.Wrapper):
     key: jax.Array,
     num_members: int,
     num_actions: int,
-    place: types.Place = types.ALONE,
+    actor: types.ActorIndex = types.SINGLE_ACTOR,
   ) -> Any:
-    last = jnp.maximum(jnp.asarray(place.num_actors, jnp.float32) - 1.0, 1.0)
-    power = 1.0 + self.ladder * jnp.asarray(place.actor_id, jnp.float32) / last
-    return EpsilonState(super().init(key, num_members, num_actions, place), power)
+    last = jnp.maximum(jnp.asarray(actor.num_actors, jnp.float32) - 1.0, 1.0)
+    power = 1.0 + self.ladder * jnp.asarray(actor.actor_id, jnp.float32) / last
+    return EpsilonState(super().init(key, num_members, num_actions, actor), power)
 
   def begin_episode(self, key: jax.Array, state: Any, env_steps: jax.Array) -> Any:
     return state._replace(of=super().begin_episode(key, state.of, env_steps))

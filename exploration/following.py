@@ -93,9 +93,9 @@ class Thompson(rules.Score):
     key: jax.Array,
     num_members: int,
     num_actions: int,
-    place: types.Place = types.ALONE,
+    actor: types.ActorIndex = types.SINGLE_ACTOR,
   ) -> ThompsonState:
-    del num_actions, place
+    del num_actions, actor
     return init_thompson(key, num_members)
 
   def begin_episode(
@@ -188,9 +188,9 @@ class Ucb1(rules.Score):
     key: jax.Array,
     num_members: int,
     num_actions: int,
-    place: types.Place = types.ALONE,
+    actor: types.ActorIndex = types.SINGLE_ACTOR,
   ) -> BanditState:
-    del key, num_actions, place
+    del key, num_actions, actor
     return BanditState(jnp.int32(0), init_ucb1(num_members))
 
   def begin_episode(

@@ -121,9 +121,9 @@ class EzGreedy(dithering.Epsilon):
     key: jax.Array,
     num_members: int,
     num_actions: int,
-    place: types.Place = types.ALONE,
+    actor: types.ActorIndex = types.SINGLE_ACTOR,
   ) -> EzGreedyState:
-    inner = super().init(key, num_members, num_actions, place)
+    inner = super().init(key, num_members, num_actions, actor)
     return EzGreedyState(inner.of, inner.power, init_ez_state())
 
   def begin_episode(

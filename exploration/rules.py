@@ -30,9 +30,9 @@ class Base:
     key: jax.Array,
     num_members: int,
     num_actions: int,
-    place: types.Place = types.ALONE,
+    actor: types.ActorIndex = types.SINGLE_ACTOR,
   ) -> types.State:
-    del key, num_members, num_actions, place
+    del key, num_members, num_actions, actor
     return ()
 
   def begin_episode(
@@ -105,9 +105,9 @@ class Wrapper(Base):
     key: jax.Array,
     num_members: int,
     num_actions: int,
-    place: types.Place = types.ALONE,
+    actor: types.ActorIndex = types.SINGLE_ACTOR,
   ) -> types.State:
-    return self.of.init(key, num_members, num_actions, place)
+    return self.of.init(key, num_members, num_actions, actor)
 
   def begin_episode(
     self, key: jax.Array, state: types.State, env_steps: jax.Array

@@ -35,14 +35,14 @@ class Greedy(rules.Score):
     key: jax.Array,
     num_members: int,
     num_actions: int,
-    place: types.Place = types.ALONE,
+    actor: types.ActorIndex = types.SINGLE_ACTOR,
   ) -> types.State:
     if self.num_members is not None and self.num_members > num_members:
       raise ValueError(
         f"Greedy.num_members is {self.num_members}, but the ensemble has only "
         f"{num_members} members; use at most that many."
       )
-    return super().init(key, num_members, num_actions, place)
+    return super().init(key, num_members, num_actions, actor)
 
   def score(
     self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
@@ -97,14 +97,14 @@ class Ucb(rules.Wrapper, rules.Score):
     key: jax.Array,
     num_members: int,
     num_actions: int,
-    place: types.Place = types.ALONE,
+    actor: types.ActorIndex = types.SINGLE_ACTOR,
   ) -> types.State:
     if num_members <= self.ddof:
       raise ValueError(
         f"Ucb needs at least {self.ddof + 1} members for its standard deviation, but "
         f"the ensemble has {num_members}; use a larger ensemble."
       )
-    return super().init(key, num_members, num_actions, place)
+    return super().init(key, num_members, num_actions, actor)
 
   def score(
     self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array

@@ -9,7 +9,7 @@ import jax
 State = Any
 
 
-class Place(NamedTuple):
+class ActorIndex(NamedTuple):
   """Which of how many actors: rules may tell actors apart.
 
   Attributes:
@@ -22,7 +22,7 @@ class Place(NamedTuple):
 
 
 # The only actor.
-ALONE = Place(0, 1)
+SINGLE_ACTOR = ActorIndex(0, 1)
 
 
 @runtime_checkable
@@ -34,7 +34,11 @@ class Rule(Protocol):
   """
 
   def init(
-    self, key: jax.Array, num_members: int, num_actions: int, place: Place = ALONE
+    self,
+    key: jax.Array,
+    num_members: int,
+    num_actions: int,
+    actor: ActorIndex = SINGLE_ACTOR,
   ) -> State:
     """The state before the first episode, of fixed shapes.
 
@@ -42,7 +46,7 @@ class Rule(Protocol):
       key: a random key.
       num_members: K, how many members the ensemble has.
       num_actions: A.
-      place: which of the actors this is.
+      actor: which of the actors this is.
 
     Raises:
       ValueError: if the rule cannot work with that many members.

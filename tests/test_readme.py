@@ -206,7 +206,7 @@ def test_sweeps_and_reports_ask_for_what_there_is(path, directory_of_files):
 def test_agent_example_learns_to_catch(directory_of_files):
   run = records.Run("my_agents:tabular_q", "catch/0", 0)
   settings = records.task(run, {}, 2000, {}).settings
-  rows = perform.perform(settings, types.Tick())["rows"]
+  rows = perform.perform(settings, types.TaskContext())["rows"]
   first, last = rows[12], rows[-1]  # Episodes 17 and 2000.
   late = last["total_return"] - rows[-7]["total_return"]
   assert first["episode"] == 17 and first["total_return"] < 0

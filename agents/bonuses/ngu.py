@@ -109,7 +109,7 @@ class NeverGiveUp(types.Bonus):
       ValueError: for oracle states, or a probe, of observations that do not have
         them, and for observations that the torso cannot take.
     """
-    seen, look = ngu_states.make_look(observation_spec)
+    seen, look = ngu_states.make_network_view(observation_spec)
     f = rnd = read = None
     optimizers = {}
     if self.states != "oracle":
@@ -180,7 +180,7 @@ class NeverGiveUp(types.Bonus):
     rnd: networks.RNDNetworks | None,
     observation_spec: dm_env.specs.Array,
   ) -> Callable[..., tuple[jax.Array, ActorState]]:
-    look = ngu_states.make_look(observation_spec)[1]
+    look = ngu_states.make_network_view(observation_spec)[1]
     oracle = None if f else ngu_states.make_oracle(observation_spec)
 
     def controllable(

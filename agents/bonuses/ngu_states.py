@@ -25,17 +25,19 @@ _ORACLE_SCALES = {
 }
 ORACLE_SIZE = len(_ORACLE_SCALES)
 
-Look = Callable[[jax.Array], jax.Array]
+ObservationFn = Callable[[jax.Array], jax.Array]
 
 
-def make_look(observation_spec: dm_env.specs.Array) -> tuple[dm_env.specs.Array, Look]:
-  """What networks are to see of observations: its spec, and `[..., *shape]` → it."""
+def make_network_view(
+  observation_spec: dm_env.specs.Array,
+) -> tuple[dm_env.specs.Array, ObservationFn]:
+  """What networks see of observations: (its spec, observations → that part)."""
   if isinstance(observation_spec, specs.ImageWithState):
     return observation_spec.image_spec, observation_spec.image
   return observation_spec, lambda observation: observation
 
 
-def make_oracle(observation_spec: dm_env.specs.Array) -> Look:
+def make_oracle(observation_spec: dm_env.specs.Array) -> ObservationFn:
   """Oracle controllable states: observations `[..., H + 1, W, C]` → float32 `[..., 4]`.
 
   They are x and y in pixels, and the room and the number of keys, each of which counts
@@ -56,7 +58,7 @@ def make_oracle(observation_spec: dm_env.specs.Array) -> Look:
 
 def make_reader(
   setting: str, observation_spec: dm_env.specs.Array, names: Sequence[str]
-) -> Look:
+) -> ObservationFn:
   """Observations → the named entries of their row of state, uint8 `[..., len(names)]`.
 
   Raises:

@@ -52,8 +52,8 @@ def make_training(
   rnd: networks.RNDNetworks | None,
   probe_size: int | None,
   optimizers: Mapping[str, optax.GradientTransformation],
-  look: ngu_states.Look,
-  read: ngu_states.Look | None,
+  look: ngu_states.ObservationFn,
+  read: ngu_states.ObservationFn | None,
   num_frames: int,
 ) -> types.Training:
   """Trains f and h, RND's predictor and the probe on the last frames of windows.

@@ -57,11 +57,11 @@ def make_actor(
     return extras
 
   def init(key: jax.Array, actor_id: int, num_actors: int) -> ActorState:
-    place = exploration.Place(actor_id, num_actors)
+    actor = exploration.ActorIndex(actor_id, num_actors)
     key, rule_key, mask_key = jax.random.split(jax.random.fold_in(key, actor_id), 3)
     return ActorState(
       key=key,
-      rule_state=rule.init(rule_key, config.ensemble_size, num_actions, place),
+      rule_state=rule.init(rule_key, config.ensemble_size, num_actions, actor),
       bonus_state=() if own is None else own.init(),
       extras=make_extras(mask_key, jnp.float32(1), jnp.int32(0), jnp.float32(0)),
     )

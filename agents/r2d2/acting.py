@@ -19,7 +19,7 @@ class ActorState(NamedTuple):
 
   Attributes:
     key: a random key.
-    place: which of the actors this is.
+    actor: which of the actors this is.
     core_state: `[S]`, of the network.
     previous_action, previous_r_int: a_{t−1} and r^i_{t−1}; −1 and 0 at an episode's
       start.
@@ -31,7 +31,7 @@ class ActorState(NamedTuple):
   """
 
   key: jax.Array
-  place: exploration.Place
+  actor: exploration.ActorIndex
   core_state: jax.Array
   previous_action: jax.Array
   previous_r_int: jax.Array
@@ -66,16 +66,16 @@ def make_actor(
   discounts = learning.make_discounts(config)
   stores_td = config.priority_exponent > 0
 
-  def draw_policy(key: jax.Array, place: exploration.Place) -> jax.Array:
+  def draw_policy(key: jax.Array, actor: exploration.ActorIndex) -> jax.Array:
     if evaluation:
       return jnp.int32(config.evaluation_policy % config.num_policies)
     drawn = jax.random.randint(key, (), 0, config.num_policies)
-    assigned = jnp.asarray(place.actor_id, jnp.int32) % config.num_policies
-    return jnp.where(place.num_actors >= config.num_policies, assigned, drawn)
+    assigned = jnp.asarray(actor.actor_id, jnp.int32) % config.num_policies
+    return jnp.where(actor.num_actors >= config.num_policies, assigned, drawn)
 
   def init(key: jax.Array, actor_id: int, num_actors: int) -> ActorState:
     key, rule_key = jax.random.split(jax.random.fold_in(key, actor_id))
-    place = exploration.Place(jnp.int32(actor_id), jnp.int32(num_actors))
+    actor = exploration.ActorIndex(jnp.int32(actor_id), jnp.int32(num_actors))
     zero = jnp.float32(0)
     core_state = jnp.zeros((values.state_size,), jnp.float32)
     extras = {
@@ -96,13 +96,13 @@ def make_actor(
       extras["bootstrap_mask"] = mask
     return ActorState(
       key=key,
-      place=place,
+      actor=actor,
       core_state=core_state,
       previous_action=jnp.int32(-1),
       previous_r_int=zero,
       previous_q=jnp.zeros((config.ensemble_size,), jnp.float32),
       policy=jnp.int32(0),
-      rule_state=rule.init(rule_key, config.ensemble_size, num_actions, place),
+      rule_state=rule.init(rule_key, config.ensemble_size, num_actions, actor),
       bonus_state=() if own is None else own.init(),
       extras=extras,
     )
@@ -115,7 +115,7 @@ def make_actor(
       core_state=jnp.zeros_like(state.core_state),
       previous_action=jnp.int32(-1),
       previous_r_int=jnp.float32(0),
-      policy=draw_policy(policy_key, state.place),
+      policy=draw_policy(policy_key, state.actor),
       rule_state=rule.begin_episode(rule_key, state.rule_state, env_steps),
       bonus_state=() if own is None else own.begin_episode(state.bonus_state),
     )
@@ -196,7 +196,7 @@ def make_actor(
       extras["bootstrap_mask"] = mask.astype(jnp.float32)
     return action, ActorState(
       key=key,
-      place=state.place,
+      actor=state.actor,
       core_state=core_state[0],
       previous_action=action,
       previous_r_int=r_int,

@@ -177,11 +177,11 @@ class Actor(acme.core.Actor):
       for env in range(self._num_envs)
     ]
 
-  def forget_episode(self) -> None:
+  def clear_episode(self) -> None:
     """Ends the episode where it stands, of which the adder knows nothing."""
     self._timestep = None
 
-  def break_off(self) -> None:
+  def truncate_episode(self) -> None:
     """Ends the episode where it stands, its environment having failed in mid-episode.
 
     To replay this is a truncation: the last observation that came is the last row,

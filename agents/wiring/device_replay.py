@@ -55,7 +55,7 @@ class State(NamedTuple):
   priorities: jax.Array
 
 
-def forget_episodes(state: State) -> State:
+def drop_open_episodes(state: State) -> State:
   """As if all open episodes had left no rows but those that windows refer to."""
   return state._replace(episode_start=jnp.copy(state.num_rows))
 

@@ -31,7 +31,7 @@ _FORMAT = 1
 _RECORD, _MANIFEST = "record.json", "manifest.json"
 
 
-class DamagedError(errors.OutputError):
+class DamagedCheckpointError(errors.OutputError):
   """It is not a whole checkpoint; the message says why."""
 
 
@@ -65,7 +65,7 @@ class Checkpoint:
     """Name → array, of a group, on the host.
 
     Raises:
-      DamagedError: if Orbax cannot read them.
+      DamagedCheckpointError: if Orbax cannot read them.
     """
     index = self.groups[group]
     arrays = {name: np.zeros(shape, dtype) for name, (shape, dtype) in index.items()}
@@ -78,7 +78,9 @@ class Checkpoint:
         with _checkpointer() as orbax:
           arrays |= orbax.restore(path, args=ocp.args.StandardRestore(like))
       except Exception as error:
-        raise DamagedError(f"{self.path / group} cannot be read ({error})") from error
+        raise DamagedCheckpointError(
+          f"{self.path / group} cannot be read ({error})"
+        ) from error
     return arrays
 
   def folder(self, name: str) -> pathlib.Path | None:
@@ -95,7 +97,7 @@ class Checkpoint:
 
     Raises:
       OutputError: if they are other arrays.
-      DamagedError: if Orbax cannot read them.
+      DamagedCheckpointError: if Orbax cannot read them.
     """
     refusal = f"{self.path} was written by another version of this program"
     arrays = self.arrays(group)
@@ -159,7 +161,7 @@ def read(path: pathlib.Path) -> Checkpoint:
   """The checkpoint at `path`, each of its files compared with its checksum.
 
   Raises:
-    DamagedError: if it is not what was written.
+    DamagedCheckpointError: if it is not what was written.
   """
   try:
     wanted = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))["files"]
@@ -167,18 +169,20 @@ def read(path: pathlib.Path) -> Checkpoint:
     text = (path / _RECORD).read_text(encoding="utf-8")
     content = json.loads(text, object_hook=Record)
   except FileNotFoundError as error:
-    raise DamagedError(f"{path} has no {pathlib.Path(error.filename).name}") from error
+    raise DamagedCheckpointError(
+      f"{path} has no {pathlib.Path(error.filename).name}"
+    ) from error
   except (OSError, ValueError, KeyError, TypeError) as error:
-    raise DamagedError(f"{path} cannot be read ({error})") from error
+    raise DamagedCheckpointError(f"{path} cannot be read ({error})") from error
   for name in sorted({*wanted, *found}):
     if name not in found:
-      raise DamagedError(f"{path} has lost its file {name}")
+      raise DamagedCheckpointError(f"{path} has lost its file {name}")
     if name not in wanted:
-      raise DamagedError(f"{path} has a file {name} that is not its own")
+      raise DamagedCheckpointError(f"{path} has a file {name} that is not its own")
     if list(found[name]) != wanted[name]:
-      raise DamagedError(f"{path / name} is not as it was written")
+      raise DamagedCheckpointError(f"{path / name} is not as it was written")
   if content.get("format") != _FORMAT:
-    raise DamagedError(f"{path} is of a format of another version")
+    raise DamagedCheckpointError(f"{path} is of a format of another version")
   groups = {
     group: {name: (tuple(shape), dtype) for name, (shape, dtype) in index.items()}
     for group, index in content["arrays"].items()

@@ -65,7 +65,7 @@ def check_matplotlib() -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Draft:
+class FigureRequest:
   """A figure that is asked for.
 
   Attributes:
@@ -134,7 +134,7 @@ class Draft:
     if len(done) == len(tasks):
       return types.Table(done)
     if not pool.is_stopped():
-      console_lib.complain(
+      console_lib.print_error(
         f"{figure.name} is not drawn: {len(tasks) - len(done)} of {len(tasks)} tasks "
         "failed; the same command computes what is missing."
       )

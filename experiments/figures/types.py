@@ -20,14 +20,14 @@ else:  # Nothing needs matplotlib before a figure is drawn.
 
 # Of tasks: see `tasks.types`. The results of figures' tasks are arrays by name.
 Task = task_types.Task
-Done = task_types.Done
+CompletedTask = task_types.CompletedTask
 Settings = task_types.Settings
 Results = task_types.Results
-Tick = task_types.Tick
+TaskContext = task_types.TaskContext
 InterruptedTaskError = task_types.InterruptedTaskError
 
 
-class Table(tuple[Done, ...]):
+class Table(tuple[CompletedTask, ...]):
   """The tasks of a figure with their results, to be selected by their settings.
 
   A task computes one or several seeds, listed in its setting `seeds`; the results of a
@@ -52,7 +52,7 @@ class Table(tuple[Done, ...]):
 
   def by_problem(self) -> list["Table"]:
     """The tasks in groups that differ in their seeds only."""
-    groups: dict[str, list[Done]] = {}
+    groups: dict[str, list[CompletedTask]] = {}
     for task in self:
       problem = {k: v for k, v in task.settings.items() if k != "seeds"}
       groups.setdefault(json.dumps(problem), []).append(task)
@@ -131,7 +131,7 @@ class Figure:
   config: Any
   quick: Any
   tasks: Callable[[Any], Sequence[Task]]
-  run: Callable[[Settings, Tick], Results]
+  run: Callable[[Settings, TaskContext], Results]
   draw: Callable[[Any, Table], Drawing]
   judge: Callable[[Any, Table], Sequence[Finding]]
   revision: int = 1

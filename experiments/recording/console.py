@@ -56,7 +56,7 @@ class Console:
     """Does nothing: `write` has flushed. rich asks for it."""
 
 
-def complain(problem: Exception | str) -> None:
+def print_error(problem: Exception | str) -> None:
   """Reports on stderr what is wrong."""
   print(f"explorax: {problem}", file=sys.stderr, flush=True)
 

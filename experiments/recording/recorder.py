@@ -55,7 +55,7 @@ class Recorder:
     *,
     solved_rule: "Callable[[], environments.SolvedRule | None]",
     console: console_lib.Console,
-    film: video.Film | None = None,
+    video_recorder: video.EpisodeRecorder | None = None,
     resumed: Mapping[str, Any] | None = None,
   ):
     """Creates the files that grow, or resumes them.
@@ -67,7 +67,7 @@ class Recorder:
         here.
       solved_rule: makes a rule for a seed, or None where there is none.
       console: for the progress.
-      film: watches the evaluations of the run; None if there are to be none.
+      video_recorder: records the evaluations; None without evaluations.
       resumed: what `save` returned, after which everything is written again; None
         to create the files.
 
@@ -88,7 +88,7 @@ class Recorder:
         own.write_json("config.json", {**record, "seed": seed, "num_seeds": 1})
       before = resumed[str(seed)] if resumed else {}
       title = f"{self._title}, seed {seed}"
-      self._seeds[seed] = _Seed(own, title, solved_rule(), film, before)
+      self._seeds[seed] = _Seed(own, title, solved_rule(), video_recorder, before)
     self._first = next(iter(self._seeds.values()))
     self._returns = self._first.returns  # Those of all seeds, for the progress.
     if config.num_seeds > 1:
@@ -204,7 +204,7 @@ class _Seed:
     directory: output.RunDirectory,
     title: str,
     solved_rule: "environments.SolvedRule | None",
-    film: video.Film | None,
+    video_recorder: video.EpisodeRecorder | None,
     resumed: Mapping[str, Any],
   ):
     self.directory = directory
@@ -214,13 +214,13 @@ class _Seed:
     self.replacements: dict[str, int] = dict(resumed.get("replacements", {}))
     self.title = title
     self._solved_rule = solved_rule
-    self._film = film
+    self._video_recorder = video_recorder
     self._last: core.Episode | None = None
     self._csv = metrics_csv.MetricsCsv(directory, resumed=resumed.get("metrics"))
     for row in self._csv.resumed_rows():
       self.take(row)
     self._evaluation_csv = None
-    if film is not None:
+    if video_recorder is not None:
       self._evaluation_csv = metrics_csv.MetricsCsv(
         directory,
         "evaluation.csv",
@@ -320,12 +320,12 @@ class _Seed:
         solved=self._solved_rule,
       )
     r_int: dict[str, np.ndarray] = {}
-    recordings = self._film.recordings() if self._film else {}
+    recordings = self._video_recorder.recordings() if self._video_recorder else {}
     for which, recording in recordings.items():
       episode = recording.episode
       if episode is None:
         continue
-      if self._film is not None and self._film.draws:
+      if self._video_recorder is not None and self._video_recorder.draws:
         suffix = "" if which == "last" else f"_{which}"
         name = f"videos/step_{episode.env_steps:08d}{suffix}.gif"
         files[name] = functools.partial(video.write, recording=recording)

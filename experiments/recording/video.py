@@ -90,8 +90,8 @@ class Recording:
     self._frames.append((row, frame.shape, zlib.compress(frame.tobytes(), level=1)))
 
 
-class Film:
-  """A watcher of evaluations that keeps the last episode and the best."""
+class EpisodeRecorder:
+  """An observer of evaluations that keeps the last episode and the best."""
 
   def __init__(self, draws: bool):
     """Args: draws: whether pictures are kept, or intrinsic rewards alone."""

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from explorax.agents import types
-from explorax.experiments.checkpoints import keeper
+from explorax.experiments.checkpoints import checkpointer
 
 TRAINING, EVALUATION = "training", "evaluation"  # The roles of environments.
 
@@ -110,7 +110,7 @@ class Result(NamedTuple):
   interrupted: bool  # Whether it was stopped before a limit, or the last evaluation.
 
 
-class Watcher(Protocol):
+class EvaluationObserver(Protocol):
   """Sees the evaluation episodes as they happen.
 
   Attributes:
@@ -149,7 +149,7 @@ class Hooks:
     on_processes: called with role → pid when processes start (`distributed`).
     on_replacement: called when a process has replaced one that died (`distributed`).
     stop: asked after each step, or report, whether to end the run.
-    watcher: sees the evaluation episodes; None for nobody.
+    observer: sees the evaluation episodes; None for nobody.
     make_environment: makes environments beside the first ones: those that replace
       crashed ones, and those of actors' processes. None: the first crash ends the run.
     checkpoints: takes the state of the run when a checkpoint is due, and at its end; if
@@ -163,9 +163,9 @@ class Hooks:
   on_processes: Callable[[Mapping[str, int]], None] = _ignore
   on_replacement: Callable[[Any], None] = _ignore
   stop: Callable[[], bool] = _never
-  watcher: Watcher | None = None
+  observer: EvaluationObserver | None = None
   make_environment: MakeEnvironment | None = None
-  checkpoints: keeper.Keeper | None = None
+  checkpoints: checkpointer.Checkpointer | None = None
 
 
 NO_HOOKS = Hooks()

@@ -24,7 +24,7 @@ from explorax.agents.wiring import device_replay
 from explorax.environments import batched_types
 from explorax.experiments import config as config_lib
 from explorax.experiments import signals
-from explorax.experiments.checkpoints import files, keeper
+from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import core, device_agent, device_host, errors
 
 # Of updates per step: finer ratios are rounded.
@@ -169,7 +169,7 @@ class Training(device_host.Training):
     if self._reports:
       self.check_finite()
 
-  def save(self, *, with_replay: bool) -> keeper.Snapshot:
+  def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
     self._look()
     snapshot = super().save(with_replay=with_replay)
     due = [self._due.numerator, self._due.denominator]
@@ -188,7 +188,7 @@ class Training(device_host.Training):
     update = self._program.no_update(self.state, self.updates)
     latest = {name: jnp.float32(value) for name, value in metrics.items()}
     self._update = update._replace(metrics=latest or update.metrics)
-    replay = device_replay.forget_episodes(self.state.replay)
+    replay = device_replay.drop_open_episodes(self.state.replay)
     self.state = self.state._replace(timesteps=first, episodes=episodes, replay=replay)
 
   def _learn(self) -> None:

@@ -12,7 +12,7 @@ from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.experiments import config as config_lib
-from explorax.experiments.checkpoints import files, keeper
+from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, device_agent, errors, training
 
@@ -155,7 +155,7 @@ class Training(training.Training):
         },
       )
 
-  def save(self, *, with_replay: bool) -> keeper.Snapshot:
+  def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
     groups: dict[str, Any] = {"state": self.state._replace(replay=())}  # type: ignore[arg-type]
     if with_replay:
       groups["replay"] = self.state.replay
@@ -167,7 +167,7 @@ class Training(training.Training):
       "metrics": [dict(metrics) for metrics in self.metrics],
       "seconds": self.clock.seconds,
     }
-    return keeper.Snapshot(groups, counts)
+    return checkpointer.Snapshot(groups, counts)
 
   def restore(self, checkpoint: files.Checkpoint) -> None:
     """Resumes from a checkpoint; replay is empty if it contains none."""

@@ -10,7 +10,7 @@ import numpy as np
 from explorax import environments
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import saving
-from explorax.experiments.checkpoints import files, keeper
+from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, loop, recovery
 
@@ -31,7 +31,7 @@ class Evaluations:
     num_episodes: int,
     num_steps: int | None,
     stop: Callable[[], bool],
-    watcher: core.Watcher | None,
+    observer: core.EvaluationObserver | None,
     on_evaluation: Callable[[core.Evaluation], None],
   ):
     """Prepares evaluations.
@@ -45,7 +45,7 @@ class Evaluations:
       num_steps: an evaluation ends with the episode in which so many of its own steps
         are reached, instead; None: after `num_episodes`.
       stop: asked after each step whether to leave off.
-      watcher: sees the episodes; None for nobody.
+      observer: sees the episodes; None for nobody.
       on_evaluation: called with each evaluation that was not left off.
     """
     self._actor = actor
@@ -56,7 +56,7 @@ class Evaluations:
     self._num_episodes = num_episodes
     self._num_steps = num_steps
     self._stop = stop
-    self._watcher = watcher
+    self._observer = observer
     self._on_evaluation = on_evaluation
     self._done_at = 0  # Environment steps of training.
     self._unfinished: _Saved | None = None  # As it was before the one under way.
@@ -65,7 +65,7 @@ class Evaluations:
     """Evaluates if a multiple of `every` was passed since the last evaluation.
 
     Raises:
-      recovery.GivenUpError: if the environment fails too often.
+      recovery.UnrecoverableError: if the environment fails too often.
     """
     every = self._every
     if every is not None and env_steps // every > self._done_at // every:
@@ -80,7 +80,7 @@ class Evaluations:
     """Whether nothing was learnt since the last evaluation."""
     return env_steps <= self._done_at
 
-  def add_to(self, snapshot: keeper.Snapshot) -> keeper.Snapshot:
+  def add_to(self, snapshot: checkpointer.Snapshot) -> checkpointer.Snapshot:
     """Adds what evaluations resume from; one that is under way, from its start."""
     arrays, counts = self._unfinished or self._save()
     return snapshot._replace(
@@ -130,7 +130,7 @@ class Evaluations:
         try:
           episode = self._run_episode(env_steps, number)
         except recovery.CrashError as crash:
-          self._loop.break_off()
+          self._loop.truncate_episode()
           self._environment.recover(crash, number, env_steps)
           continue
         if episode is None:
@@ -148,28 +148,28 @@ class Evaluations:
 
   def _run_episode(self, env_steps: int, number: int) -> core.EvaluationEpisode | None:
     """An episode of the learner's present weights; None if it was stopped."""
-    if self._watcher is not None:
-      self._watcher.begin()
+    if self._observer is not None:
+      self._observer.begin()
     # Schedules depend on training's steps; the actor counts on from there by itself.
     self._actor.env_steps = env_steps
     self._actor.update(wait=True)
     while not self._loop.step():
       if self._stop():
-        self._loop.break_off()
+        self._loop.truncate_episode()
         return None
     tracker = self._loop.tracker
     metrics = environments.episode_metrics(self._environment.current)
     episode = core.EvaluationEpisode(
       env_steps, number, float(tracker.episode_return), tracker.length, metrics
     )
-    if self._watcher is not None:
-      self._watcher.end(episode)
+    if self._observer is not None:
+      self._observer.end(episode)
     return episode
 
   def _watch(self, timestep: dm_env.TimeStep) -> None:
-    """Shows the observation to the watcher, the core having answered to it."""
-    if self._watcher is None:
+    """Shows the observation to the observer, the core having answered to it."""
+    if self._observer is None:
       return
-    frame = self._environment.picture(timestep) if self._watcher.draws else None
+    frame = self._environment.picture(timestep) if self._observer.draws else None
     r_int = self._actor.extras.get("r_int")
-    self._watcher.row(frame, None if r_int is None else float(r_int))
+    self._observer.row(frame, None if r_int is None else float(r_int))

@@ -15,7 +15,7 @@ from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import memory_replay
 from explorax.environments import saving
 from explorax.experiments import config as config_lib
-from explorax.experiments.checkpoints import files, keeper
+from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, loop, recovery, training
 
@@ -119,7 +119,7 @@ class _Training(training.Training):
       try:
         self._has_ended = self._loop.step()
       except recovery.CrashError as crash:
-        self._loop.break_off()
+        self._loop.truncate_episode()
         self._environment.recover(crash, self._episodes + 1, self.env_steps)
         return
       has_window = self._adder.num_windows > 0
@@ -184,7 +184,7 @@ class _Training(training.Training):
       )
     ]
 
-  def save(self, *, with_replay: bool) -> keeper.Snapshot:
+  def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
     actor, actor_counts = self._actor.save()
     arrays, environment_counts = saving.save(self._environment.current)
     groups = {
@@ -215,7 +215,7 @@ class _Training(training.Training):
       groups["replay"] = {"store": replay, "adder": adder}
     elif with_replay:
       folders["replay"] = self._store.save_to  # Reverb's.
-    return keeper.Snapshot(groups, counts, folders)
+    return checkpointer.Snapshot(groups, counts, folders)
 
   def restore(self, checkpoint: files.Checkpoint) -> None:
     """Resumes: in mid-episode if all of the episode is known."""
@@ -240,9 +240,9 @@ class _Training(training.Training):
       if counts["in_episode"] and saving.is_exact(environment):
         self._loop.resume()
       elif counts["in_episode"]:  # To replay, the open episode was truncated.
-        self._loop.break_off()
+        self._loop.truncate_episode()
       return
-    self._actor.forget_episode()
+    self._actor.clear_episode()
     if checkpoint.folder("replay") is None:
       self._pace.begin_empty(self.env_steps)
       if self._updates_due:

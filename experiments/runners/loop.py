@@ -51,7 +51,7 @@ class EnvironmentLoop:
     """One step, after a reset if an episode begins; returns whether it ended one.
 
     Raises:
-      recovery.CrashError: if the environment failed; call `break_off` then.
+      recovery.CrashError: if the environment failed; call `truncate_episode` then.
     """
     timestep = self._timestep
     if timestep is None:
@@ -71,9 +71,9 @@ class EnvironmentLoop:
     self._timestep = None
     return True
 
-  def break_off(self) -> None:
+  def truncate_episode(self) -> None:
     """Truncates the episode where it stands: its environment has crashed."""
-    self._actor.break_off()
+    self._actor.truncate_episode()
     self._timestep = None
 
   def resume(self) -> None:

@@ -26,7 +26,7 @@ class CrashError(Exception):
     self.error = error
 
 
-class GivenUpError(Exception):
+class UnrecoverableError(Exception):
   """There were too many failures in a row, or nothing to replace the environment."""
 
 
@@ -103,7 +103,7 @@ class RecoverableEnvironment(dm_env.Environment):
       env_steps: environment steps of training taken so far.
 
     Raises:
-      GivenUpError: if that is not possible, or the limit is reached.
+      UnrecoverableError: if that is not possible, or the limit is reached.
     """
     error, place = crash.error, self._place(episode)
     while True:
@@ -113,9 +113,11 @@ class RecoverableEnvironment(dm_env.Environment):
         self._role, error, place, env_steps, self._in_a_row, self._max_failures
       )
       if self._make is None:
-        raise GivenUpError(f"{failure}; there is none to take its place.") from error
+        raise UnrecoverableError(
+          f"{failure}; there is none to take its place."
+        ) from error
       if self._in_a_row > self._max_failures:
-        raise GivenUpError(
+        raise UnrecoverableError(
           f"{failure}; that is failure {self._in_a_row} in a row, and "
           f"{self._max_failures} are allowed."
         ) from error

@@ -10,7 +10,7 @@ from explorax.agents.wiring import actor as actor_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors as run_errors
 from explorax.experiments import signals
-from explorax.experiments.checkpoints import files, keeper
+from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, errors, evaluation, recovery
 
@@ -48,7 +48,7 @@ class Training(abc.ABC):
     """Raises an error if the last update was not finite."""
 
   @abc.abstractmethod
-  def save(self, *, with_replay: bool) -> keeper.Snapshot:
+  def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
     """What a checkpoint holds."""
 
   @abc.abstractmethod
@@ -106,7 +106,7 @@ def run(
         num_episodes=config.eval_episodes,
         num_steps=config.eval_steps,
         stop=stop,
-        watcher=hooks.watcher,
+        observer=hooks.observer,
         on_evaluation=hooks.on_evaluation,
       )
 
@@ -114,7 +114,7 @@ def run(
       if evaluations is not None and training.may_evaluate:
         evaluations.after_episode(training.env_steps)
 
-    def save(checkpoints: keeper.Keeper) -> None:
+    def save(checkpoints: checkpointer.Checkpointer) -> None:
       training.check_finite()
       # A complete run needs no replay any more.
       with_replay = checkpoints.with_replay and not training.is_done
@@ -169,7 +169,7 @@ def _stopped(
   if isinstance(error, FloatingPointError):
     record = getattr(error, "record", None)
     return errors.NonFiniteError(f"{place}: {error}", weights, record)
-  if isinstance(error, recovery.GivenUpError):
+  if isinstance(error, recovery.UnrecoverableError):
     return errors.EnvironmentFailedError(str(error), weights)
   if recovery.is_refusal(error):
     return errors.StoppedError(f"{place}: {error}", weights)

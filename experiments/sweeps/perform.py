@@ -16,7 +16,7 @@ from typing import Any
 from explorax import environments
 from explorax.environments import bsuite_environments, bsuite_sweeps
 from explorax.experiments import errors
-from explorax.experiments.checkpoints import keeper
+from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.sweeps import agents, records, user_agents
 from explorax.experiments.tasks import types
 
@@ -27,35 +27,35 @@ _ARITHMETIC = ("explorax", "jax", "jaxlib", "dm-haiku", "optax", "rlax", "numpy"
 Rows = list[dict[str, Any]]
 
 
-def perform(settings: types.Settings, tick: types.Tick) -> types.Results:
+def perform(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """Runs the task, from its newest checkpoint if there is one.
 
   Args:
     settings: of `records.task`, and in its context `mnist_dir` (where the MNIST files
       are) and `checkpoint_minutes` (between two checkpoints).
-    tick: told the share of the episodes that is done.
+    context: its `report` receives the share of the episodes that is done.
 
   Returns:
     `rows`, which bsuite logs, and `runner`: `local`, `device` or `own`, the loop of
     users' agents.
   """
   runner = runner_of(settings["agent"], settings["bsuite_id"])
-  rows = {"own": _own, "local": _local, "device": _device}[runner](settings, tick)
+  rows = {"own": _own, "local": _local, "device": _device}[runner](settings, context)
   return {"rows": rows, "runner": runner}
 
 
 def runner_of(agent: str, bsuite_id: str) -> str:
-  """The device runner where the environment has a twin in JAX, the local elsewhere."""
+  """The device runner if the environment also exists in JAX, else the local runner."""
   if not agents.is_preset(agent):
     return "own"
-  return "local" if bsuite_sweeps.twin(bsuite_id) is None else "device"
+  return "local" if bsuite_sweeps.jax_equivalent(bsuite_id) is None else "device"
 
 
-def _local(settings: types.Settings, tick: types.Tick) -> Rows:
+def _local(settings: types.Settings, context: types.TaskContext) -> Rows:
   from explorax.experiments import config
   from explorax.experiments.runners import core, local
 
-  checkpoints, found = _checkpoints(settings, tick)
+  checkpoints, found = _checkpoints(settings, context)
   rows: Rows = found.get("rows", [])
   environment = _load(settings, rows)
   num_episodes = settings["num_episodes"]
@@ -64,7 +64,7 @@ def _local(settings: types.Settings, tick: types.Tick) -> Rows:
   def on_episode(episode: core.Episode) -> None:
     nonlocal episodes
     episodes = episode.episode
-    tick(episodes / num_episodes)
+    context.report(episodes / num_episodes)
 
   def at_an_end() -> bool:
     """Whether an episode has ended since the last time that this was asked."""
@@ -85,16 +85,16 @@ def _local(settings: types.Settings, tick: types.Tick) -> Rows:
   return rows
 
 
-def _device(settings: types.Settings, tick: types.Tick) -> Rows:
+def _device(settings: types.Settings, context: types.TaskContext) -> Rows:
   from explorax.experiments import config
   from explorax.experiments.runners import core, device
 
-  checkpoints, found = _checkpoints(settings, tick)
+  checkpoints, found = _checkpoints(settings, context)
   rows: Rows = found.get("rows", [])
-  log = bsuite_sweeps.TwinLog(lambda row: rows.append(dict(row)))
+  log = bsuite_sweeps.DeepSeaLog(lambda row: rows.append(dict(row)))
   if found:
     log.restore(found["log"])
-  twin = bsuite_sweeps.twin(settings["bsuite_id"]) or ""
+  twin = bsuite_sweeps.jax_equivalent(settings["bsuite_id"]) or ""
   environment = environments.make(twin, seed=settings["seed"])
   num_episodes = settings["num_episodes"]
 
@@ -102,7 +102,7 @@ def _device(settings: types.Settings, tick: types.Tick) -> Rows:
     # The runner looks at the device now and then, and may see some more.
     if episode.episode <= num_episodes:
       log.take(episode.episode_length, episode.episode_return, episode.metrics)
-      tick(episode.episode / num_episodes)
+      context.report(episode.episode / num_episodes)
 
   if checkpoints is not None:
     complete = lambda: log.episodes >= num_episodes  # noqa: E731
@@ -116,12 +116,12 @@ def _device(settings: types.Settings, tick: types.Tick) -> Rows:
   return rows
 
 
-def _own(settings: types.Settings, tick: types.Tick) -> Rows:
+def _own(settings: types.Settings, context: types.TaskContext) -> Rows:
   rows: Rows = []
   environment = _load(settings, rows)
   num_episodes = settings["num_episodes"]
   agent = user_agents.make(settings["agent"], environment, settings["seed"])
-  on_episode = lambda episode: tick(episode / num_episodes)  # noqa: E731
+  on_episode = lambda episode: context.report(episode / num_episodes)  # noqa: E731
   user_agents.run(agent, environment, num_episodes, on_episode)
   return rows
 
@@ -137,23 +137,23 @@ def _load(settings: types.Settings, rows: Rows) -> environments.StandardEnvironm
 
 
 def _checkpoints(
-  settings: types.Settings, tick: types.Tick
-) -> tuple[keeper.Keeper | None, dict[str, Any]]:
+  settings: types.Settings, context: types.TaskContext
+) -> tuple[checkpointer.Checkpointer | None, dict[str, Any]]:
   """The task's checkpoints, and what was saved beside the one that it resumes from.
 
   None where there is no place for them. They are of these settings: the folder's name
   has their digest.
   """
-  folder = tick.folder
+  folder = context.folder
   if folder is None:
     return None, {}
   made_by = [records.REVISION, *(metadata.version(name) for name in _ARITHMETIC)]
   run = hashlib.sha256(json.dumps(made_by).encode()).hexdigest()
   minutes = settings.get("checkpoint_minutes", math.inf)
 
-  def find() -> keeper.Keeper:
+  def find() -> checkpointer.Checkpointer:
     folder.mkdir(parents=True, exist_ok=True)
-    return keeper.Keeper(folder, run, with_replay=True, minutes=minutes)
+    return checkpointer.Checkpointer(folder, run, with_replay=True, minutes=minutes)
 
   try:
     checkpoints = find()
@@ -162,7 +162,7 @@ def _checkpoints(
   except errors.OutputError:  # They are damaged, or of other versions.
     shutil.rmtree(folder, ignore_errors=True)
     checkpoints = find()
-  tick.seconds_before = checkpoints.seconds
+  context.seconds_before = checkpoints.seconds
   found = checkpoints.found
   return checkpoints, dict(found.record["companion"]) if found else {}
 

@@ -77,13 +77,13 @@ class Plan:
       code, failed = workers.exit_code, workers.failed
     left = sum(run not in self._records.done for run in self._tasks) - failed
     if failed:
-      console_lib.complain(
+      console_lib.print_error(
         f"{summary.count(failed, 'task')} failed; the others are kept, and the same "
         "command tries the failed ones again."
       )
     if left:
       reason = "the time is up" if code == flags.TIME_UP else "stopped"
-      console_lib.complain(
+      console_lib.print_error(
         f"{reason}, with {summary.count(left, 'task')} left; the same command resumes."
       )
       return code

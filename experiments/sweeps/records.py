@@ -59,7 +59,7 @@ def task(
   return types.Task(name, settings, weight, context)
 
 
-def run_of(done: types.Done) -> Run:
+def run_of(done: types.CompletedTask) -> Run:
   """The run whose results these are."""
   return Run(*(done.settings[name] for name in Run._fields))
 
@@ -100,7 +100,7 @@ class Records:
     Raises:
       SetUpError: if there are results with other settings.
     """
-    self.done: dict[Run, types.Done] = {}
+    self.done: dict[Run, types.CompletedTask] = {}
     self._directory = directory
     self._store = store
     self._written = time.monotonic()
@@ -120,7 +120,7 @@ class Records:
     del entry["identity"]
     self._asked[_run(entry)] = entry
 
-  def add(self, done: types.Done) -> None:
+  def add(self, done: types.CompletedTask) -> None:
     """Takes in a task's results."""
     self.done[run_of(done)] = done
     self._write_csv(done)
@@ -177,7 +177,7 @@ class Records:
     self._directory.write_json(read.INDEX, content)
     self._written = time.monotonic()
 
-  def _write_csv(self, done: types.Done) -> None:
+  def _write_csv(self, done: types.CompletedTask) -> None:
     """Writes a run's CSV unless it is there."""
     name, content = _csv_name(run_of(done)), to_csv(done.results["rows"])
     path = self._directory.path / name
@@ -205,7 +205,7 @@ def _check_same(
   directory: output.RunDirectory,
   store: store_lib.Store,
   identities: Mapping[str, Any],
-  done: types.Done,
+  done: types.CompletedTask,
   made_by: Mapping[str, Any],
 ) -> None:
   """Raises a SetUpError if results were made with other settings."""

@@ -17,7 +17,7 @@ from explorax.experiments.tasks import attempts, flags, types
 from explorax.experiments.tasks import store as store_lib
 from explorax.experiments.tasks import worker as worker_lib
 
-OnDone = Callable[[types.Done], None]
+OnDone = Callable[[types.CompletedTask], None]
 
 
 class Pool:
@@ -99,7 +99,7 @@ class Pool:
     store: store_lib.Store,
     *,
     on_done: OnDone = lambda done: None,
-  ) -> list[types.Done | None]:
+  ) -> list[types.CompletedTask | None]:
     """The results of the tasks, those that the store has and those that are missing.
 
     A failed attempt is repeated once. Then the task has failed: a sentence says so, its
@@ -107,7 +107,7 @@ class Pool:
 
     Args:
       function: `module:function`, called with the settings of a task, its context
-        among them, and a `Tick`.
+        among them, and a `TaskContext`.
       tasks: in the order in which they are begun.
       store: of their results.
       on_done: called with each result as it is kept.
@@ -148,8 +148,8 @@ class Pool:
 
   def _keep(
     self, task: types.Task, outcome: worker_lib.Outcome, store: store_lib.Store
-  ) -> types.Done:
-    result = types.Done(
+  ) -> types.CompletedTask:
+    result = types.CompletedTask(
       task.name,
       task.settings,
       outcome.results or {},
@@ -159,10 +159,12 @@ class Pool:
     store.write(task, result)
     return result
 
-  def _kept(self, task: types.Task, store: store_lib.Store) -> types.Done | None:
+  def _kept(
+    self, task: types.Task, store: store_lib.Store
+  ) -> types.CompletedTask | None:
     try:
       return store.read(task)
-    except store_lib.UnusableError as error:
+    except store_lib.UnusableResultsError as error:
       self._console.line(f"{error}; {task.name} is computed again.")
       return None
 
@@ -206,11 +208,11 @@ class Pool:
   ) -> None:
     text = f"{task.name} failed: {outcome.problem}"
     if again:
-      console_lib.complain(f"{text}; it is tried again.")
+      console_lib.print_error(f"{text}; it is tried again.")
       return
     self.failed += 1
     path = store.write_failure(task, outcome.problem, outcome.details)
-    console_lib.complain(f"{text} ({path}).")
+    console_lib.print_error(f"{text} ({path}).")
 
   def _is_time_up(self) -> bool:
     return time.monotonic() >= self._end

@@ -41,7 +41,7 @@ _UNREADABLE = (
 )
 
 
-class UnusableError(Exception):
+class UnusableResultsError(Exception):
   """There are results that cannot be used; the message says why."""
 
 
@@ -73,23 +73,23 @@ class Store:
     self._folder = folder
     self._path = directory.path / folder
 
-  def read(self, task: types.Task) -> types.Done | None:
+  def read(self, task: types.Task) -> types.CompletedTask | None:
     """The task's results; None if there are none.
 
     Raises:
-      UnusableError: if they are damaged, or made by something else.
+      UnusableResultsError: if they are damaged, or made by something else.
     """
     path = self._file(task, ".npz")
     if not path.exists():
       return None
     done, made_by = _read(path)
     if made_by != self.made_by:
-      raise UnusableError(
+      raise UnusableResultsError(
         f"{path} is of another version ({difference(made_by, self.made_by)})"
       )
     return done
 
-  def write(self, task: types.Task, done: types.Done) -> None:
+  def write(self, task: types.Task, done: types.CompletedTask) -> None:
     """Keeps a task's results, and removes what it needed to be resumed.
 
     Raises:
@@ -106,10 +106,10 @@ class Store:
     self._file(task, ".failed.txt").unlink(missing_ok=True)
     shutil.rmtree(self.unfinished(task), ignore_errors=True)
 
-  def all(self) -> Iterator[tuple[types.Done, Mapping[str, Any]]]:
+  def all(self) -> Iterator[tuple[types.CompletedTask, Mapping[str, Any]]]:
     """All readable results in the folder, and by what each was made."""
     for path in sorted(self._path.rglob("*.npz")):
-      with contextlib.suppress(UnusableError):
+      with contextlib.suppress(UnusableResultsError):
         yield _read(path)
 
   def write_failure(self, task: types.Task, problem: str, details: str) -> pathlib.Path:
@@ -159,8 +159,8 @@ def difference(old: Any, new: Any, name: str = "") -> str:
   return f"{name} was {old} and is {new}"
 
 
-def _read(path: pathlib.Path) -> tuple[types.Done, dict[str, Any]]:
-  """Raises an UnusableError if the file is damaged."""
+def _read(path: pathlib.Path) -> tuple[types.CompletedTask, dict[str, Any]]:
+  """Raises an UnusableResultsError if the file is damaged."""
   try:
     # numpy leaves a file open that it opened itself and cannot read.
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -168,9 +168,9 @@ def _read(path: pathlib.Path) -> tuple[types.Done, dict[str, Any]]:
     meta = json.loads(str(results.pop(_META)[()]))
     made_by = meta.pop("made_by")
     meta["results"] = {**meta["results"], **results}
-    return types.Done(**meta), made_by
+    return types.CompletedTask(**meta), made_by
   except _UNREADABLE as error:
-    raise UnusableError(f"{path} cannot be read") from error
+    raise UnusableResultsError(f"{path} cannot be read") from error
 
 
 def _plain(settings: types.Settings) -> Any:

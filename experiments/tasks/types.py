@@ -25,7 +25,7 @@ class Task(NamedTuple):
   context: Mapping[str, Any] = {}
 
 
-class Done(NamedTuple):
+class CompletedTask(NamedTuple):
   """A task's results.
 
   Attributes:
@@ -50,15 +50,16 @@ class InterruptedTaskError(BaseException):
   """
 
 
-class Tick:
-  """With which a task tells the share that is done: `tick(0.5)`.
+class TaskContext:
+  """What a running task may use.
 
   Attributes:
-    folder: where the task may keep what it needs to be resumed; it need not exist. It
-      survives the end of the process, and is removed when the task is done or raises an
-      error. None where there is no such place, as on a machine of a cluster that does
-      not share it.
-    seconds_before: to be set by a task that resumes: the seconds that it took before.
+    report: reports progress: `context.report(0.5)` when half of the task is done.
+    folder: where the task may save its state to resume; the folder may not exist yet.
+      It survives the end of the process and is removed when the task finishes or
+      raises an error. None if no folder is available, for example on a machine of a
+      cluster that does not share the file system.
+    seconds_before: a task that resumes sets this to the seconds it already took.
   """
 
   def __init__(
@@ -66,13 +67,10 @@ class Tick:
     report: Callable[[float], None] = lambda share: None,
     folder: pathlib.Path | None = None,
   ):
+    self.report = report
     self.folder = folder
     self.seconds_before = 0.0
-    self._report = report
-
-  def __call__(self, share: float) -> None:
-    self._report(share)
 
 
 # A task's function: `module:function` names one.
-Function = Callable[[Settings, Tick], Results]
+Function = Callable[[Settings, TaskContext], Results]

@@ -60,15 +60,15 @@ def attempt(assignment: Assignment, report: Any) -> Outcome:
   """
   start = time.monotonic()
   folder = assignment.folder if assignment.folder.parent.is_dir() else None
-  tick = types.Tick(report, folder)
+  context = types.TaskContext(report, folder)
   try:
     compute_task = named.attribute(assignment.function, "function")
-    results = compute_task(assignment.settings, tick)
+    results = compute_task(assignment.settings, context)
   except (Exception, SystemExit) as error:  # A SystemExit would end the process.
     shutil.rmtree(assignment.folder, ignore_errors=True)
     problem = f"{type(error).__name__}: {str(error).rstrip('.')}{_place(error)}"
     return Outcome(None, problem, traceback.format_exc(), time.monotonic() - start)
-  seconds = tick.seconds_before + time.monotonic() - start
+  seconds = context.seconds_before + time.monotonic() - start
   return Outcome(results, seconds=seconds, versions=_versions())
 
 

@@ -82,7 +82,7 @@ def test_learning_is_measured(load, name):
   task = learning.tasks([name])[0]
   settings = {**task.settings, "preset": "dqn", "set": ["min_replay_size=1000"]}
   settings |= {"episodes": 3} if name == "deep_sea" else {"steps": 40, "eval_every": 20}
-  row = learning.train(settings, types.Tick())
+  row = learning.train(settings, types.TaskContext())
   assert row["env"] == task.settings["env"] and row["seed"] == 0
   assert "solved_episode" in row if name == "deep_sea" else len(row["evaluations"]) == 2
   assert task.settings["label"] in learning.table([row])

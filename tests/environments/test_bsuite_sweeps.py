@@ -41,11 +41,13 @@ def test_steps_per_episode(bsuite_id):
 
 
 def test_twins_are_those_of_deep_sea():
-  assert [i for i in sweep.SWEEP if bsuite_sweeps.twin(i)] == TWINS
-  assert bsuite_sweeps.twin("deep_sea/5") == (
+  assert [i for i in sweep.SWEEP if bsuite_sweeps.jax_equivalent(i)] == TWINS
+  assert bsuite_sweeps.jax_equivalent("deep_sea/5") == (
     "jax:deep_sea/20,permuted=true,mapping_seed=42"
   )
-  assert bsuite_sweeps.twin("deep_sea_stochastic/0").endswith("stochastic=true")
+  assert bsuite_sweeps.jax_equivalent("deep_sea_stochastic/0").endswith(
+    "stochastic=true"
+  )
 
 
 def test_csv_name_is_bsuites(tmp_path):
@@ -58,8 +60,8 @@ def test_twin_log_is_what_bsuite_logs():
   """Of the same episodes, every fifth of which reaches the goal."""
   theirs, ours = [], []
   reference = bsuite_environments.load("deep_sea/0", seed=0, on_row=theirs.append)
-  twin = environments.make(bsuite_sweeps.twin("deep_sea/0"), seed=0)
-  log = bsuite_sweeps.TwinLog(ours.append)
+  twin = environments.make(bsuite_sweeps.jax_equivalent("deep_sea/0"), seed=0)
+  log = bsuite_sweeps.DeepSeaLog(ours.append)
   mapping = reference.raw._action_mapping
   rng = np.random.default_rng(0)
   for episode in range(45):

@@ -83,7 +83,7 @@ def test_a_growing_file_takes_whole_records_or_nothing(directory, small_disk):
 
 
 def test_a_full_disk_is_called_that(directory):
-  full = output.GrowingFile(output.pathlib.Path("/dev/full"))
+  full = output.AppendOnlyFile(output.pathlib.Path("/dev/full"))
   with pytest.raises(errors.OutputError, match="because the disk is full"):
     full.append(b"a")
   full.close()

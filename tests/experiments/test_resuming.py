@@ -110,13 +110,13 @@ def test_the_local_runner_goes_on_to_the_bit_in_mid_episode(interrupted, capsys)
 KILLED = """
 import os, signal, sys
 from explorax.experiments import run
-from explorax.experiments.checkpoints import keeper
-save, saved = keeper.Keeper.save, []
+from explorax.experiments.checkpoints import checkpointer
+save, saved = checkpointer.Checkpointer.save, []
 def save_once(*args):
   if saved:
     os.kill(os.getpid(), signal.SIGKILL)
   saved.append(save(*args))
-keeper.Keeper.save = save_once
+checkpointer.Checkpointer.save = save_once
 run.main(sys.argv[1:])
 """
 

@@ -27,7 +27,7 @@ PARTS = textwrap.dedent(
   class LastAction:
     """Always the last action."""
 
-    def init(self, key, num_members, num_actions, place=rules.ALONE):
+    def init(self, key, num_members, num_actions, actor=rules.SINGLE_ACTOR):
       return jnp.int32(num_actions - 1)
 
     def begin_episode(self, key, state, env_steps):

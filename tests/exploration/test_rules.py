@@ -181,7 +181,7 @@ def test_actors_stand_on_a_ladder(rule):
   key = jax.random.PRNGKey(0)
 
   def greedy_prob(actor_id, num_actors):
-    state = rule.init(key, 1, 2, exploration.Place(actor_id, num_actors))
+    state = rule.init(key, 1, 2, exploration.ActorIndex(actor_id, num_actors))
     state = rule.begin_episode(key, state, _STEPS)
     actions, probs, _ = _select_batch(rule, _keys(64), q, state)
     return float(np.asarray(probs)[np.asarray(actions) == 1][0])

@@ -55,8 +55,8 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
-  del tick
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+  del context
   problem = runs.chain(settings["size"], settings["step_size"], settings["discount"])
   rule = runs.make_law(settings, settings["epsilon"])
   return runs.learn(problem, rule, settings["seeds"], settings["episodes"])

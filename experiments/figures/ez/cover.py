@@ -58,9 +58,9 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """The step at which the last pair was visited, `[S]`; all steps if some was not."""
-  del tick
+  del context
   rule = runs.make_law(settings, epsilon=1.0)
   visits = runs.wander(
     runs.chain(settings["size"]), rule, settings["seeds"], settings["steps"], pairs=True

@@ -356,13 +356,13 @@ def of(settings: types.Settings) -> Any:
   )
 
 
-def run(settings: types.Settings, tick: types.Tick) -> types.Results:
+def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """What the settings of a `task` ask for.
 
   Returns:
     Of `runs.learn`, what the domain keeps; or the results of `runs.wander`.
   """
-  del tick
+  del context
   domain, seeds = of(settings), settings["seeds"]
   problem = domain.problem()
   if settings["what"] == "map":

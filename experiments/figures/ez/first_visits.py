@@ -52,8 +52,8 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
-  del tick
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+  del context
   size, steps = settings["size"], settings["steps"]
   problem = domains.GridWorld(size, time_limit=steps).problem()
   # "A similar gridworld": here without a goal, so that a trial is a single episode.

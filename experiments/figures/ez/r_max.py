@@ -39,9 +39,9 @@ def _tasks(config: Config) -> list[types.Task]:
   return tasks
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   if settings["rule"] != "r_max":
-    return domains.run(settings, tick)
+    return domains.run(settings, context)
   domain = domains.of(settings)
   problem = domain.problem()
   threshold, num_actions = settings["threshold"], problem.environment.num_actions

@@ -53,13 +53,13 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """The worlds: `cells` `[S, N, N]`, `start` and `goal` `[S, 2]`; and of each `[S]`:
 
   the shortest way's steps, −1 if there is none; how many positions can be reached; and
   the share of the filled ones.
   """
-  del tick
+  del context
   maps = [
     domains.draw_map(settings["kind"], settings["density"], settings["size"], seed)
     for seed in settings["seeds"]

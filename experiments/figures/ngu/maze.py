@@ -105,7 +105,7 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """Trains a seed; in evaluations the policy is greedy, as in table 7.
 
   Returns:
@@ -129,7 +129,7 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
     coverage.append(np.mean([e.metrics["coverage"] for e in done.episodes]))
 
   def stop() -> bool:
-    tick(min(1.0, steps / settings["num_steps"]))
+    context.report(min(1.0, steps / settings["num_steps"]))
     return False
 
   result = device.run(

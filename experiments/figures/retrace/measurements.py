@@ -43,7 +43,7 @@ def control_runs(discount: float) -> dict[str, tuple[str, float]]:
   }
 
 
-def contraction(settings: types.Settings, tick: types.Tick) -> types.Results:
+def contraction(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """The factor ‖M‖∞ of each operator, at each λ and distance between π and μ.
 
   Returns:
@@ -70,12 +70,12 @@ def contraction(settings: types.Settings, tick: types.Tick) -> types.Results:
       norms.append(np.max(np.sum(np.abs(found), axis=-1), axis=-1))
       if kind == "harutyunyan_q_lambda":
         radii.append(np.max(np.abs(np.linalg.eigvals(found)), axis=-1))
-      tick((i + (j + 1) / len(settings["lambdas"])) / len(CONTRACTING))
+      context.report((i + (j + 1) / len(settings["lambdas"])) / len(CONTRACTING))
     results[kind] = np.stack(norms)
   return {**results, "radius": np.stack(radii)}
 
 
-def control(settings: types.Settings, tick: types.Tick) -> types.Results:
+def control(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """‖Q_k − Q*‖∞ of Q_{k+1} = RQ_k with a greedy π, `[N, K + 1]` for each run.
 
   μ is the same all along: mostly the action that is worst by Q*. Q_0 is pessimistic,
@@ -105,11 +105,13 @@ def control(settings: types.Settings, tick: types.Tick) -> types.Results:
   runs = control_runs(discount)
   for i, (name, (kind, lambda_)) in enumerate(runs.items()):
     results[name] = np.asarray(errors_of(kind, lambda_, mdps, bests))
-    tick((i + 1) / len(runs))
+    context.report((i + 1) / len(runs))
   return results
 
 
-def sampled_returns(settings: types.Settings, tick: types.Tick) -> types.Results:
+def sampled_returns(
+  settings: types.Settings, context: types.TaskContext
+) -> types.Results:
   """Bias and standard deviation of returns from the values Q of another random policy.
 
   At λ = 1, as root mean squares over all pairs at which returns begin, in units of
@@ -125,7 +127,7 @@ def sampled_returns(settings: types.Settings, tick: types.Tick) -> types.Results
     one = jax.tree.map(lambda x, seed=seed: x[seed], drawn)
     key = jax.random.fold_in(jax.random.key(2), seed)
     parts.append(_returns_of_one(key, *one, lengths=lengths, **static))
-    tick((seed + 1) / settings["num_seeds"])
+    context.report((seed + 1) / settings["num_seeds"])
   return {
     name: np.stack([np.asarray(part[name]) for part in parts]) for name in parts[0]
   }

@@ -106,7 +106,7 @@ def _float64() -> Iterator[None]:
     jax.config.update("jax_enable_x64", before)
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """In float64: `errors` ‖Q_k − Q*‖∞ `[N, 1 + P]`, from Q_0 on, and `commutator` `[N]`.
 
   Q_0 is uniform between the least and the greatest value that there can be. The
@@ -124,7 +124,7 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
     for i in range(settings["num_points"]):
       state, error = advance(drawn, state)
       errors.append(error)
-      tick((i + 1) / settings["num_points"])
+      context.report((i + 1) / settings["num_points"])
     found = np.nan_to_num(np.stack(errors, axis=1), nan=_HUGE, posinf=_HUGE)
     return {
       "errors": np.minimum(found, _HUGE),

@@ -79,8 +79,8 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
-  return _PARTS[settings["part"]][0](settings, tick)
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+  return _PARTS[settings["part"]][0](settings, context)
 
 
 def _parts(table: types.Table) -> dict[str, types.Results]:

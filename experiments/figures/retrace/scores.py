@@ -115,7 +115,7 @@ def agent_config(settings: types.Settings) -> Any:
   )
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """`scores` `[S, 10]`: of each tenth of the run, of the episodes that end in it."""
   game, steps, seeds = GAMES[settings["game"]], settings["num_steps"], settings["seeds"]
   episodes: dict[int, list[core.Episode]] = {seed: [] for seed in seeds}
@@ -129,7 +129,7 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
     return max([0, *ends]) / (steps + _LONGEST + 1)
 
   def tell(i: int) -> None:
-    tick((i + share([seeds[i]])) / len(seeds))
+    context.report((i + share([seeds[i]])) / len(seeds))
 
   if game.environment.startswith("jax:"):
     environment, params = jax_environments.make(game.environment.removeprefix("jax:"))
@@ -140,7 +140,7 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
       own_params=[params] * len(seeds),
       on_episode=count,
       share=share,
-      tick=tick,
+      context=context,
       steps=steps,
     )
   else:

@@ -58,12 +58,12 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   seeds, found = settings["seeds"], []
   one = _moments if settings["what"] == "moments" else _world
   for done, seed in enumerate(seeds):
     found.append(one(settings, np.random.default_rng(seed)))
-    tick((done + 1) / len(seeds))
+    context.report((done + 1) / len(seeds))
   return {name: np.stack([x[name] for x in found]) for name in found[0]}
 
 

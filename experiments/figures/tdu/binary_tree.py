@@ -91,7 +91,7 @@ def _explorer_tasks(config: Explorers) -> list[types.Task]:
   return _tasks(config, agents)
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """Each seed has a tree of its own.
 
   The paper does not print when a tree is solved: when the average regret is below
@@ -110,7 +110,7 @@ def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
     ],
     rule=lambda: environments.SolvedRule(min_episode=10),
     metrics=_metrics,
-    tick=tick,
+    context=context,
   )
 
 

@@ -73,14 +73,14 @@ def train(
   own_params: Sequence[jax_types.Params] = (),
   on_episode: Callable[[core.Episode], None],
   share: Callable[[], float],
-  tick: types.Tick,
+  context: types.TaskContext,
   **end: Any,
 ) -> None:
   """Trains an agent on the device with all seeds of a task side by side.
 
   Each seed may have an environment with parameters of its own. Training ends with the
   episodes or steps of `end` (of `RunConfig`), or when the `share` that is done, which
-  `tick` is told, is 1.
+  `context.report` receives, is 1.
 
   Raises:
     InterruptedTaskError: if training was stopped before its end.
@@ -88,7 +88,7 @@ def train(
 
   def stop() -> bool:
     done = share()
-    tick(done)
+    context.report(done)
     return done >= 1.0
 
   adapter = jax_adapter.JaxEnvironment(environment, seed=0)
@@ -113,7 +113,7 @@ def solve(
   *,
   rule: Callable[[], environments.SolvedRule],
   metrics: Callable[[core.Episode], Mapping[str, float]],
-  tick: types.Tick,
+  context: types.TaskContext,
   own_params: Sequence[jax_types.Params] = (),
 ) -> types.Results:
   """Runs an agent until all seeds have solved a problem, or had their episodes.
@@ -152,7 +152,7 @@ def solve(
     own_params=own_params,
     on_episode=count,
     share=share,
-    tick=tick,
+    context=context,
     episodes=limit,
   )
   of_seeds = {
@@ -165,7 +165,7 @@ def solve(
 
 
 def solve_deep_sea(
-  settings: types.Settings, tick: types.Tick, config: Any = None
+  settings: types.Settings, context: types.TaskContext, config: Any = None
 ) -> types.Results:
   """`solve` for Deep Sea of a `size`, `stochastic` or not.
 
@@ -189,7 +189,7 @@ def solve_deep_sea(
     deep_sea.DeepSea(settings["size"], stochastic=stochastic, permuted=True),
     rule=rule,
     metrics=lambda episode: episode.metrics,
-    tick=tick,
+    context=context,
   )
 
 

@@ -109,13 +109,13 @@ def agent_config(settings: types.Settings, **changes: Any) -> Any:
   return dataclasses.replace(preset.config, target=one_step.DoubleQ(), **changes)
 
 
-def _run(settings: types.Settings, tick: types.Tick) -> types.Results:
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   if settings["problem"] == "deep_sea":
-    return runs.solve_deep_sea(settings, tick, agent_config(settings))
-  return play(settings, tick)
+    return runs.solve_deep_sea(settings, context, agent_config(settings))
+  return play(settings, context)
 
 
-def play(settings: types.Settings, tick: types.Tick) -> types.Results:
+def play(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """Learns for `num_steps`: `curve` `[S, P]` and `best` `[S]`, see `means`.
 
   The `environment` of the settings is one of those in JAX, by name; else Breakout.
@@ -155,7 +155,7 @@ def play(settings: types.Settings, tick: types.Tick) -> types.Results:
     on_episode=count,
     # Below 1: it ends after its steps, and not before.
     share=lambda: max([0, *(x[-1] for x in ends.values() if x)]) / (num_steps + 1),
-    tick=tick,
+    context=context,
     steps=num_steps,
   )
   found = [means(ends[seed], returns[seed], points(settings)) for seed in seeds]

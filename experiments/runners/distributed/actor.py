@@ -27,7 +27,7 @@ _SECONDS_BETWEEN_LOOKS = 0.2  # At whether the run is over, while it is blocked.
 _SECONDS_TO_FLUSH = 2.0
 
 
-class _OverError(Exception):
+class _RunOverError(Exception):
   """Acting is over, perhaps in mid-episode."""
 
 
@@ -75,7 +75,7 @@ class EnvSlot:
     self.tracker.stepped(timestep.reward)
     self.timestep = timestep
 
-  def break_off(self) -> None:
+  def truncate_episode(self) -> None:
     """Truncates the episode where it stands."""
     if self.timestep is not None and self.timestep.first():
       self.adder.reset()
@@ -142,10 +142,10 @@ class ActorProcess:
     self._limiter = connection.limiter()
     self._limit = limit
     self._uncounted = 0  # Steps since the last insert of the limiter.
-    guard = guarding.Guard(make_environment, config, self._client)
+    factory = guarding.EnvironmentFactory(make_environment, config, self._client)
 
     def make_slot(env: int) -> EnvSlot:
-      environment = guard.make(core.TRAINING, env, num_envs * num_actors, self._role)
+      environment = factory.make(core.TRAINING, env, num_envs * num_actors, self._role)
       writer = connection.writer(f"{self._role}, environment {env}", incarnation)
       return EnvSlot(environment, adder_lib.WindowAdder(part, writer), writer)
 
@@ -158,9 +158,9 @@ class ActorProcess:
 
     Raises:
       environments.NonFiniteError: if a reward or an observation is.
-      recovery.GivenUpError: if an environment crashed too often in a row.
+      recovery.UnrecoverableError: if an environment crashed too often in a row.
     """
-    with contextlib.suppress(_OverError):
+    with contextlib.suppress(_RunOverError):
       self._wait("waits: the learner has published no weights yet", self._has_weights)
       while self._client.phase == messages.ACTING:
         self._act_once()
@@ -238,11 +238,11 @@ class ActorProcess:
     with self._client.blocked(doing):
       while not done(_SECONDS_BETWEEN_LOOKS):
         if self._client.phase != messages.ACTING:
-          raise _OverError
+          raise _RunOverError
 
   def _recover(self, slot: EnvSlot, crash: recovery.CrashError) -> None:
     """Recreates the environment; its episode is truncated."""
-    slot.break_off()
+    slot.truncate_episode()
     slot.environment.recover(crash, self._episodes + 1, self._client.env_steps)
     slot.totals = {}
 

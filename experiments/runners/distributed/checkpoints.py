@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from explorax.agents import types
-from explorax.experiments.checkpoints import files, keeper
+from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners.distributed import learner, messages, rate_limit
 
 # The results of calls of Ray actors; raises a RayError if a process has died.
@@ -22,13 +22,13 @@ class Checkpoints:
     self,
     agent: types.Agent,
     backend: str,
-    checkpoints: keeper.Keeper,
+    checkpoints: checkpointer.Checkpointer,
     limit: rate_limit.RateLimit,
   ):
-    """Args: agent: of the run; backend, limit: of replay; checkpoints: their keeper."""
+    """Args: agent: of the run; backend, limit: of replay."""
     self._agent = agent
     self._backend = backend
-    self.keeper = checkpoints
+    self.checkpointer = checkpoints
     self._limit = limit
 
   def save(
@@ -58,7 +58,7 @@ class Checkpoints:
     groups: dict[str, Any] = {"state": {"learner": ray.get(state.reference[0])}}
     record: dict[str, Any] = {"board": counts}
     folders: dict[str, Callable[[pathlib.Path], None]] = {}
-    if self.keeper.with_replay and not complete:
+    if self.checkpointer.with_replay and not complete:
       record["num_shards"] = len(shards)
       record["limit"] = dataclasses.asdict(self._limit)
       if self._backend == "memory":
@@ -67,8 +67,8 @@ class Checkpoints:
         record["replay"] = [each.counts for each in saved]
       else:
         folders["replay"] = lambda folder: _save_reverb(shards, gather, folder)
-    snapshot = keeper.Snapshot(groups, record, folders)
-    self.keeper.save(counts["env_steps"], snapshot)
+    snapshot = checkpointer.Snapshot(groups, record, folders)
+    self.checkpointer.save(counts["env_steps"], snapshot)
 
   def learner(self, checkpoint: files.Checkpoint) -> learner.Start:
     """What a learner starts from."""

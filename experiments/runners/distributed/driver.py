@@ -238,8 +238,8 @@ class _Driver:
       elif isinstance(event, messages.Started):
         self._note_start(event)
       else:
-        if self._hooks.watcher is not None:
-          evaluator.show(event.tape, self._hooks.watcher)
+        if self._hooks.observer is not None:
+          evaluator.replay(event.calls, self._hooks.observer)
         self._hooks.on_evaluation(event.evaluation)
     return poll
 
@@ -281,7 +281,9 @@ class _Driver:
       return ", and its unfinished episodes are dropped"
     if kind not in (messages.LEARNER, "replay"):
       return ""
-    self._found = None if self._checkpoints is None else self._checkpoints.keeper.find()
+    self._found = (
+      None if self._checkpoints is None else self._checkpoints.checkpointer.find()
+    )
     if kind == messages.LEARNER and self._found is None:
       return " without a checkpoint, of which there is none yet"
     if self._found is not None:
@@ -337,7 +339,7 @@ class _Driver:
   def _save_if_due(self, poll: messages.Poll, kept: checkpoints.Checkpoints) -> None:
     """Asks the learner for its state when a checkpoint is due; writes it later."""
     if poll.learner is None or not self._asked:
-      is_due = kept.keeper.is_due(poll.state.counts["env_steps"])
+      is_due = kept.checkpointer.is_due(poll.state.counts["env_steps"])
       if is_due and not self._asked and time.monotonic() >= self._next_save:
         self._asked = True
         self._requests += 1

@@ -19,8 +19,8 @@ from explorax.experiments.runners.distributed import (
 _SECONDS_BETWEEN_LOOKS = 0.1
 
 
-class Tape:
-  """A watcher that records what it sees, to be shown to another one later."""
+class ObserverCalls:
+  """An observer that records its calls, to replay them in another process."""
 
   def __init__(self, draws: bool):
     self.draws = draws
@@ -36,10 +36,12 @@ class Tape:
     self.calls.append(("end", (episode,)))
 
 
-def show(calls: list[tuple[str, tuple[Any, ...]]], watcher: core.Watcher) -> None:
-  """Shows a watcher what a `Tape` has recorded."""
+def replay(
+  calls: list[tuple[str, tuple[Any, ...]]], observer: core.EvaluationObserver
+) -> None:
+  """Makes the recorded calls of an `ObserverCalls` on `observer`."""
   for method, arguments in calls:
-    getattr(watcher, method)(*arguments)
+    getattr(observer, method)(*arguments)
 
 
 class EvaluatorProcess:
@@ -62,15 +64,15 @@ class EvaluatorProcess:
       agent_and_make: see `guarding.unpickled`.
       config: of the run.
       key: of acting.
-      draws: whether there is a watcher that wants pictures; None: there is none.
+      draws: whether there is an observer that wants pictures; None: there is none.
       run: its name.
     """
     agent, make_environment = guarding.unpickled(agent_and_make)
     self._every = config.eval_every
     self._client = board_client.BoardClient(run, messages.EVALUATOR)
     self._done_at = 0
-    self._tape = None if draws is None else Tape(draws)
-    guard = guarding.Guard(make_environment, config, self._client)
+    self._calls = None if draws is None else ObserverCalls(draws)
+    factory = guarding.EnvironmentFactory(make_environment, config, self._client)
     builder = builder_lib.Builder(agent)
     self._evaluations = evaluation.Evaluations(
       builder.make_actor(
@@ -78,13 +80,13 @@ class EvaluatorProcess:
         self._client,
         evaluation=True,
       ),
-      guard.make(core.EVALUATION),
+      factory.make(core.EVALUATION),
       clock.Clock(),
       every=None,
       num_episodes=config.eval_episodes,
       num_steps=config.eval_steps,
       stop=lambda: self._client.latest.phase == messages.STOPPED,
-      watcher=self._tape,
+      observer=self._calls,
       on_evaluation=self._on_evaluation,
     )
 
@@ -92,7 +94,7 @@ class EvaluatorProcess:
     """Evaluates until the run is over, with an evaluation at the end.
 
     Raises:
-      recovery.GivenUpError: if the environment crashed too often in a row.
+      recovery.UnrecoverableError: if the environment crashed too often in a row.
     """
     while (phase := self._client.latest.phase) < messages.EVALUATING:
       if self._is_due() and self._client.fetch():
@@ -112,7 +114,7 @@ class EvaluatorProcess:
 
   def _on_evaluation(self, done: core.Evaluation) -> None:
     calls = []
-    if self._tape is not None:
-      calls, self._tape.calls = self._tape.calls, []
+    if self._calls is not None:
+      calls, self._calls.calls = self._calls.calls, []
     self._done_at = done.env_steps
     self._client.add(messages.EvaluationDone(done, calls))

@@ -26,6 +26,6 @@ def stopped(role: str, error: Any, weights: list[types.Params]) -> errors.Stoppe
   if isinstance(cause, FloatingPointError | environments.NonFiniteError):
     record = getattr(cause, "record", None)
     return errors.NonFiniteError(f"{role} stopped: {text}", weights, record)
-  if isinstance(cause, recovery.GivenUpError):
+  if isinstance(cause, recovery.UnrecoverableError):
     return errors.EnvironmentFailedError(f"{role} stopped: {text}", weights)
   return errors.StoppedError(f"{role} failed: {type(cause).__name__}: {text}", weights)

@@ -25,7 +25,7 @@ def unpickled(agent_and_make: bytes) -> tuple[types.Agent, core.MakeEnvironment]
   return ray.cloudpickle.loads(agent_and_make)
 
 
-class Guard:
+class EnvironmentFactory:
   """Makes the environments of a process, which a watchdog ends when one hangs."""
 
   def __init__(

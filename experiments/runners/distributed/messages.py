@@ -71,10 +71,10 @@ class EndedEpisode(NamedTuple):
 
 
 class EvaluationDone(NamedTuple):
-  """An evaluation, and what its watcher is to see."""
+  """An evaluation, and the calls that its observer receives."""
 
   evaluation: core.Evaluation
-  tape: list[Any]
+  calls: list[Any]
 
 
 class Started(NamedTuple):

@@ -97,7 +97,7 @@ class Processes:
         agent_and_make,
         config,
         np.asarray(core.evaluation_key(actor_key)),
-        None if hooks.watcher is None else hooks.watcher.draws,
+        None if hooks.observer is None else hooks.observer.draws,
         self._run,
         runtime_env={"env_vars": _ONE_CORE},
       ).run.remote()

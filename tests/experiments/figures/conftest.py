@@ -14,7 +14,7 @@ def _make_up(
   """Every task of a figure with what `results` says of its settings."""
   figure = registry.FIGURES[name]
   return types.Table(
-    types.Done(task.name, task.settings, results(task.settings), 1.0, {})
+    types.CompletedTask(task.name, task.settings, results(task.settings), 1.0, {})
     for task in figure.tasks(figure.config if config is None else config)
   )
 

@@ -60,8 +60,8 @@ def test_a_figure_goes_from_tasks_to_a_drawing(name, monkeypatch):
   for task in figure.tasks(config):
     kind = repr({k: v for k, v in task.settings.items() if k not in ALIKE})
     if kind not in traced:
-      traced[kind] = figure.run(task.settings, types.Tick())
-    table.append(types.Done(task.name, task.settings, traced[kind], 0.0, {}))
+      traced[kind] = figure.run(task.settings, types.TaskContext())
+    table.append(types.CompletedTask(task.name, task.settings, traced[kind], 0.0, {}))
   assert figure.draw(config, types.Table(table)).axes
   findings = figure.judge(config, types.Table(table))
   assert findings and all(f.claim and f.measured for f in findings)
@@ -74,7 +74,7 @@ def test_a_figure_goes_from_tasks_to_a_drawing(name, monkeypatch):
 def learn(domain: domains.Domain, seeds: Sequence[int]) -> types.Results:
   """By ε-greedy."""
   task = domains.task("task", domain, "epsilon", seeds)
-  return domains.run(task.settings, types.Tick())
+  return domains.run(task.settings, types.TaskContext())
 
 
 def test_a_seed_gives_the_same_beside_others():
@@ -156,7 +156,7 @@ def test_cover_time_of_the_shortest_chain():
   # episode goes down, right and down, or right and right: probabilities ½, ¼ and ¼.
   settings = {"law": "exponential", "parameter": 0.0, "size": 2, "cap": 10_000}
   settings |= {"steps": 200, "seeds": list(range(400))}
-  steps = cover._run(settings, types.Tick())["cover_steps"]
+  steps = cover._run(settings, types.TaskContext())["cover_steps"]
   rng = np.random.default_rng(0)
   expected = []
   for _ in range(4000):
@@ -248,7 +248,7 @@ def count_steps(world: grid_maps.Map) -> dict[tuple[int, int], int]:
 @pytest.mark.parametrize("kind", domains.WORLDS)
 def test_ways_through_worlds(kind):
   settings = {"kind": kind, "density": 0.4, "size": 12, "seeds": list(range(8))}
-  results = worlds._run(settings, types.Tick())
+  results = worlds._run(settings, types.TaskContext())
   for seed in range(8):
     world = grid_maps.Map(*(results[name][seed] for name in grid_maps.Map._fields))
     steps = count_steps(world)

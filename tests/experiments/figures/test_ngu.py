@@ -118,7 +118,7 @@ def test_an_agent_is_evaluated(monkeypatch):
   dqn = presets.PRESETS["dqn"].config
   monkeypatch.setattr(maze, "_agent_config", lambda settings: dqn)
   shares = []
-  results = FIGURE.run(task.settings, types.Tick(shares.append))
+  results = FIGURE.run(task.settings, types.TaskContext(shares.append))
   # An evaluation is made at the first report after its step.
   first, last = results["env_steps"][0]
   assert 150 <= first < last == 300
@@ -127,5 +127,5 @@ def test_an_agent_is_evaluated(monkeypatch):
   np.testing.assert_allclose(positions, np.round(positions), atol=1e-5)
   assert ((results["coverage"] > 0) & (results["coverage"] <= 1)).all()
   assert shares == sorted(shares) and 0.5 < shares[-1] <= 1
-  table = types.Table([types.Done(task.name, task.settings, results, 1.0, {})])
+  table = types.Table([types.CompletedTask(task.name, task.settings, results, 1.0, {})])
   assert len(FIGURE.judge(config, table)) == 1

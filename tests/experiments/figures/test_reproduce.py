@@ -38,12 +38,12 @@ def tasks(config):
     for n in config.sizes
   ]
 
-def run(settings, tick):
+def run(settings, context):
   print("begun", flush=True)
   while settings["size"] == 99:
     time.sleep(0.05)
-    tick(0.5)
-  tick(0.5)
+    context.report(0.5)
+  context.report(0.5)
   if settings["size"] in fails:
     raise RuntimeError("it was told to")
   computed.append(settings["size"])
@@ -248,7 +248,7 @@ def test_ctrl_c_ends_it_with_its_code(tmp_path):
 
 def test_a_table_joins_the_seeds_of_a_problem():
   table = types.Table(
-    types.Done(
+    types.CompletedTask(
       "task",
       {"size": size, "rule": "ez", "seeds": seeds},
       {"x": np.array([[s, s + size] for s in seeds], float)},

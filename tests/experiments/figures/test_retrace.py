@@ -30,8 +30,8 @@ def done():
   results = []
   for task in tasks:
     shares = []
-    found = FIGURE.run(task.settings, types.Tick(shares.append))
-    results.append(types.Done(task.name, task.settings, found, 1.0, {}))
+    found = FIGURE.run(task.settings, types.TaskContext(shares.append))
+    results.append(types.CompletedTask(task.name, task.settings, found, 1.0, {}))
     assert shares == sorted(shares) and shares[-1] == 1
   return types.Table(results)
 
@@ -109,7 +109,9 @@ def test_online_runs_begin_at_the_errors_of_q_0_in_float64():
   figure = registry.FIGURES["retrace/online"]
   tasks = {task.name: task for task in figure.tasks(ONLINE)}
   shares = []
-  found = figure.run(tasks["mixture_watkins"].settings, types.Tick(shares.append))
+  found = figure.run(
+    tasks["mixture_watkins"].settings, types.TaskContext(shares.append)
+  )
   assert found["errors"].dtype == np.float64 and not jax.config.jax_enable_x64
   assert found["errors"].shape == (2, 11) and shares[-1] == 1
   # |Q*| is at most 1 / (1 − 0.855) = 6.9, and so is |Q_0|.
@@ -231,12 +233,12 @@ def test_games_are_played_on_the_device_or_the_host(monkeypatch):
     ("catch_one_step_dqn_seed0", 1.0),
   ):
     shares = []
-    found = FIG1.run(tasks[name], types.Tick(shares.append))
+    found = FIG1.run(tasks[name], types.TaskContext(shares.append))
     np.testing.assert_allclose(found["scores"], np.full((2, 10), score))
     assert shares == sorted(shares) and 0 <= shares[0] < 1 and 0.7 < shares[-1] < 1
   monkeypatch.setattr(scores.local, "run", lambda *_: Result(interrupted=True))
   with pytest.raises(types.InterruptedTaskError):
-    FIG1.run(tasks["catch_one_step_dqn_seed0"], types.Tick(lambda share: None))
+    FIG1.run(tasks["catch_one_step_dqn_seed0"], types.TaskContext(lambda share: None))
 
 
 def _played(order):

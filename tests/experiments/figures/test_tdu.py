@@ -135,7 +135,7 @@ def test_what_ctrl_c_has_ended_is_not_kept(scripted):
   tasks = sea_tasks(sizes=(8,), num_seeds=1, max_episodes=200)
   scripted |= {"good_from": {0: 500}, "ctrl_c_after": 20}
   with pytest.raises(task_types.InterruptedTaskError):
-    runs.solve_deep_sea(tasks[0].settings, types.Tick())
+    runs.solve_deep_sea(tasks[0].settings, types.TaskContext())
 
 
 def test_a_problem_is_solved_when_the_average_regret_is_below_its_threshold(scripted):
@@ -168,7 +168,7 @@ def test_bsuites_solutions_without_the_treasure_are_counted(make_up):
 def test_luck_does_not_solve_the_stochastic_sea(scripted):
   _, task = sea_tasks(sizes=(9,), num_seeds=1)
   scripted["good_from"] = {0: 1}
-  results = runs.solve_deep_sea(task.settings, types.Tick())
+  results = runs.solve_deep_sea(task.settings, types.TaskContext())
   assert results["solved"].tolist() == [100]
   sea = scripted["environment"]
   assert sea.stochastic and sea.permuted and sea.mapping_seed == 42
@@ -178,7 +178,7 @@ def test_each_seed_climbs_a_tree_of_its_own(scripted):
   config = tree_figures.Depths(sizes=(30,), betas=(1.0,), num_seeds=3)
   (task,) = registry.FIGURES["tdu/fig4"].tasks(config)
   scripted["good_from"] = dict.fromkeys(range(3), 1)
-  registry.FIGURES["tdu/fig4"].run(task.settings, types.Tick())
+  registry.FIGURES["tdu/fig4"].run(task.settings, types.TaskContext())
   up = np.asarray(scripted["params"].up)
   expected = [binary_tree.action_mapping(seed, 30) for seed in range(3)]
   np.testing.assert_array_equal(up, expected)
@@ -201,7 +201,7 @@ def test_seeds_are_the_same_in_one_task_or_in_many():
   assert chunks == [[0, 1], [2, 3], [4]]
   solved = {0: 5, 1: 0, 2: 7, 3: 0, 4: 9}
   table = types.Table(
-    types.Done(
+    types.CompletedTask(
       "task",
       {"size": size, "seeds": seeds, "max_episodes": 20},
       {
@@ -281,7 +281,7 @@ def test_values_of_a_belief_and_what_is_fitted_to_them(monkeypatch):
   monkeypatch.setattr(bias, "biases", spy)
   settings = {**tasks["random_5"].settings, "num_features": 40, "seeds": [0]}
   with np.errstate(invalid="ignore", divide="ignore"):
-    figure.run(settings, types.Tick())
+    figure.run(settings, types.TaskContext())
   ((belief, estimate),) = seen
   np.testing.assert_allclose(estimate, belief, rtol=1e-6, atol=1e-6)
 
@@ -289,7 +289,7 @@ def test_values_of_a_belief_and_what_is_fitted_to_them(monkeypatch):
 def test_what_is_measured_of_the_proposition(make_up):
   figure = registry.FIGURES["tdu/proposition2"]
   config = figure.quick
-  run = lambda settings: figure.run(settings, types.Tick())  # noqa: E731
+  run = lambda settings: figure.run(settings, types.TaskContext())  # noqa: E731
   table = make_up("tdu/proposition2", run, config)
   found = figure.judge(config, table)
   assert [f.held for f in found[:4]] == [True] * 4

@@ -67,7 +67,7 @@ def test_breakout_is_played_and_drawn(make_up, monkeypatch):
 
   monkeypatch.setattr(runs.device, "run_seeds", train)
   shares = []
-  played = FIGURE.run(task.settings, types.Tick(shares.append))
+  played = FIGURE.run(task.settings, types.TaskContext(shares.append))
   np.testing.assert_allclose(played["curve"], [[2.5, 4.5]])  # Of 4 and of 8 episodes.
   np.testing.assert_allclose(played["best"], [4.5])
   assert min(shares) >= 0 and 0.9 < max(shares) < 1

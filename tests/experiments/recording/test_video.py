@@ -81,8 +81,8 @@ def test_a_buffer_that_is_used_again_is_copied():
 def watch(make_evaluation):
   """Films episodes of these returns, each with its number as the only reward."""
 
-  def run(returns: list[float]) -> video.Film:
-    filmed = video.Film(draws=False)
+  def run(returns: list[float]) -> video.EpisodeRecorder:
+    filmed = video.EpisodeRecorder(draws=False)
     for episode in make_evaluation(30, returns).episodes:
       filmed.begin()
       filmed.row(None, float(episode.episode))

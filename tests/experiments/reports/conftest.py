@@ -71,7 +71,7 @@ def write_sweep():
       rows = [dict(zip(log, row, strict=True)) for row in np.array([*log.values()]).T]
       rows = [{k: float(v) for k, v in row.items()} for row in rows]
       results = {"rows": rows, "runner": "own"}
-      kept = types.Done(task.name, task.settings, results, 2.0, versions)
+      kept = types.CompletedTask(task.name, task.settings, results, 2.0, versions)
       store.write(task, kept)
       table.add(kept)
     for key, reason in dict(missing).items():

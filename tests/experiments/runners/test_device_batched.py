@@ -18,7 +18,7 @@ from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
 from explorax.environments import batched_types, specs, testing
 from explorax.experiments import config as config_lib
-from explorax.experiments.checkpoints import keeper
+from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.runners import core, device, device_batched, errors
 from explorax.experiments.runners import training as training_lib
 
@@ -290,7 +290,7 @@ def test_goes_on_from_a_checkpoint_at_the_start_of_episodes(tmp_path, with_repla
   agent = make_agent(DQN, batch)
 
   def keep():
-    return keeper.Keeper(tmp_path, "run", with_replay=with_replay, every=50)
+    return checkpointer.Checkpointer(tmp_path, "run", with_replay=with_replay, every=50)
 
   asked = iter([False] * 20 + [True])
   hooks = core.Hooks(

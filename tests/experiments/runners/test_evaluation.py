@@ -13,13 +13,13 @@ from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import counts
 from explorax.environments import standard, testing
-from explorax.experiments.checkpoints import keeper
+from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, errors
 
 
 class Watch:
-  """Keeps what a watcher sees."""
+  """Keeps what an observer sees."""
 
   def __init__(self, draws: bool = False):
     self.draws = draws
@@ -180,7 +180,7 @@ def test_schedules_in_evaluation_go_by_the_steps_of_training(train):
     evaluation_environment=testing.FakeEnvironment(episode_length=2),
     eval_every=10,
     eval_episodes=2,
-    watcher=watch,
+    observer=watch,
     change_agent=with_env_steps,
   )
   told = [r_int for _, r_int in watch.rows]
@@ -194,7 +194,7 @@ def test_the_watcher_sees_each_observation_and_the_last(train):
     episodes=2,
     evaluation_environment=testing.fake_drawn(),
     eval_episodes=2,
-    watcher=watch,
+    observer=watch,
   )
   assert watch.begun == 2 and [e.episode for e in watch.ended] == [1, 2]
   # The bar is as long as the part of the episode that has passed.
@@ -207,7 +207,7 @@ def test_nothing_is_drawn_for_a_watcher_who_does_not_look(train):
   environment = testing.fake_drawn()
   environment.render = lambda: 1 / 0
   watch = Watch(draws=False)
-  train(testing.fake(), evaluation_environment=environment, watcher=watch)
+  train(testing.fake(), evaluation_environment=environment, observer=watch)
   assert len(watch.rows) == 5 * 6 and watch.rows[0] == (None, None)
 
 
@@ -259,7 +259,7 @@ def test_the_last_evaluation_is_made_up_for_if_it_was_left_off(train, tmp_path):
       Counting(),
       evaluation_environment=Counting(),
       on_evaluation=evaluations.append,
-      checkpoints=keeper.Keeper(tmp_path, "run", with_replay=False),
+      checkpoints=checkpointer.Checkpointer(tmp_path, "run", with_replay=False),
       stop=stop,
     )
 

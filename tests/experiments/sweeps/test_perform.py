@@ -12,7 +12,7 @@ from explorax import environments
 from explorax.environments import bsuite_environments
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors, presets
-from explorax.experiments.checkpoints import keeper
+from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.runners import core, local
 from explorax.experiments.sweeps import perform, records, user_agents
 from explorax.experiments.tasks import types, worker
@@ -87,7 +87,7 @@ def _settings(agent, bsuite_id="catch/0", seed=0, episodes=5, **context):
 def _perform(*args, **kwargs):
   ticks = []
   settings = _settings(*args, **kwargs)
-  results = perform.perform(settings, types.Tick(ticks.append))
+  results = perform.perform(settings, types.TaskContext(ticks.append))
   assert ticks[-1] == 1.0 and ticks == sorted(ticks)
   assert len(ticks) == settings["num_episodes"]
   return results
@@ -134,7 +134,7 @@ def test_a_task_resumes_where_it_was_interrupted(
 ):
   often = {"checkpoint_minutes": 1e-9}
   settings = _settings("dqn", bsuite_id, 1, episodes, **often)
-  whole = perform.perform(settings, types.Tick())
+  whole = perform.perform(settings, types.TaskContext())
   assert whole["runner"] == runner
 
   def killing(share):
@@ -143,12 +143,12 @@ def test_a_task_resumes_where_it_was_interrupted(
 
   folder = tmp_path / "unfinished"
   with pytest.raises(types.InterruptedTaskError):
-    perform.perform(settings, types.Tick(killing, folder))
+    perform.perform(settings, types.TaskContext(killing, folder))
   assert any(folder.glob("step_*"))
   ticks = []
-  tick = types.Tick(ticks.append, folder)
-  assert perform.perform(settings, tick) == whole
-  assert 0 < ticks[0] * episodes - 1 < killed_after and tick.seconds_before > 0
+  context = types.TaskContext(ticks.append, folder)
+  assert perform.perform(settings, context) == whole
+  assert 0 < ticks[0] * episodes - 1 < killed_after and context.seconds_before > 0
   if runner == "device":
     rows = whole["rows"]
     logged = [row["episode"] for row in rows]
@@ -159,21 +159,21 @@ def test_a_task_resumes_where_it_was_interrupted(
 
 def test_checkpoints_that_do_not_fit_are_not_resumed(tmp_path, monkeypatch):
   settings = _settings("dqn", "catch/0", checkpoint_minutes=1.0)
-  tick = types.Tick(folder=tmp_path)
+  context = types.TaskContext(folder=tmp_path)
   rows = [{"steps": 9, "total_return": 0.1}]
-  checkpoints, found = perform._checkpoints(settings, tick)
+  checkpoints, found = perform._checkpoints(settings, context)
   assert found == {}
   checkpoints.companion = perform._companion(rows, dict, lambda: False)
-  assert checkpoints.save(9, keeper.Snapshot({}, {}))
-  assert perform._checkpoints(settings, tick)[1]["rows"] == rows
+  assert checkpoints.save(9, checkpointer.Snapshot({}, {}))
+  assert perform._checkpoints(settings, context)[1]["rows"] == rows
   with monkeypatch.context() as patch:
     patch.setattr(records, "REVISION", 99)
-    assert perform._checkpoints(settings, tick)[1] == {}
-  assert checkpoints.save(9, keeper.Snapshot({}, {}))
+    assert perform._checkpoints(settings, context)[1] == {}
+  assert checkpoints.save(9, checkpointer.Snapshot({}, {}))
   (record,) = tmp_path.glob("step_*/record.json")
   record.write_bytes(record.read_bytes()[:-1])
-  assert perform._checkpoints(settings, tick)[1] == {}
-  assert perform._checkpoints(settings, types.Tick()) == (None, {})
+  assert perform._checkpoints(settings, context)[1] == {}
+  assert perform._checkpoints(settings, types.TaskContext()) == (None, {})
 
 
 @pytest.mark.parametrize("name", ["Random", "without_seed", "global_numpy"])

@@ -29,7 +29,7 @@ def _write(path, *tasks, cap=2, versions=None):
   store = records.store(output.RunDirectory.create(path), cap)
   for task in tasks:
     results = {"rows": ROWS, "runner": "local"}
-    done = types.Done(task.name, task.settings, results, 1.5, versions or {})
+    done = types.CompletedTask(task.name, task.settings, results, 1.5, versions or {})
     store.write(task, done)
 
 

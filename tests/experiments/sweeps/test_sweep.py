@@ -124,7 +124,7 @@ def test_mnist_that_was_done_stays_done_without_data(random_sweep, folder, monke
   rows = [{"episode": 1, "steps": 1, "total_return": 0.0, "total_regret": 1.0}]
   results = {"rows": rows, "runner": "local"}
   with monkeypatch.context() as patch:
-    patch.setattr(perform, "perform", lambda settings, tick: results)
+    patch.setattr(perform, "perform", lambda settings, context: results)
     problem = "explorax.experiments.sweeps.plan.bsuite_mnist.problem"
     patch.setattr(problem, lambda directory: "")
     assert random_sweep("--sweep=mnist/0", "--episodes=1") == 0
@@ -135,7 +135,7 @@ def test_mnist_that_was_done_stays_done_without_data(random_sweep, folder, monke
 
 
 def test_a_tuning_names_the_best_settings(folder, monkeypatch, capsys):
-  def perform_task(settings, tick):
+  def perform_task(settings, context):
     beta = float(settings["agent"].rpartition("=")[2])
     rows = [
       {"episode": e, "steps": e, "total_return": e * beta, "total_regret": 0.0}

@@ -28,20 +28,20 @@ MODULE = """
 import os, pathlib, signal, time
 
 
-def compute(settings, tick):
+def compute(settings, context):
   path = pathlib.Path(settings["folder"], settings["name"])
   attempt = len(path.read_text()) if path.exists() else 0
   path.write_text("x" * (attempt + 1))
   kind = settings["kind"] if attempt < settings.get("times", 1) else "fine"
-  tick(0.25)
+  context.report(0.25)
   steps = 0
-  if tick.folder is not None:
-    tick.folder.mkdir(parents=True, exist_ok=True)
-    saved = tick.folder / "steps"
+  if context.folder is not None:
+    context.folder.mkdir(parents=True, exist_ok=True)
+    saved = context.folder / "steps"
     steps = int(saved.read_text()) if saved.exists() else 0
-    tick.seconds_before = 100.0 * steps
+    context.seconds_before = 100.0 * steps
     saved.write_text("3")
-  tick(0.5)
+  context.report(0.5)
   if kind == "raises":
     raise ValueError("it broke.")
   if kind == "exits":
@@ -51,10 +51,10 @@ def compute(settings, tick):
   if kind == "hangs":
     for _ in range(1000):
       time.sleep(0.05)
-      tick(0.5)
+      context.report(0.5)
   if kind == "signals":
     signal.raise_signal(signal.SIGTERM)
-    tick(0.75)
+    context.report(0.75)
   return {"attempt": attempt, "resumed_at": steps}
 """
 

@@ -14,9 +14,11 @@ def _store(path, **made_by) -> store_lib.Store:
   return store_lib.Store(output.RunDirectory.create(path), made_by=made_by)
 
 
-def _done(task: types.Task = TASK) -> types.Done:
+def _done(task: types.Task = TASK) -> types.CompletedTask:
   results = {"rows": np.arange(3, dtype=np.int16), "text": ["a", None]}
-  return types.Done(task.name, dict(task.settings), results, 1.5, {"python": "3"})
+  return types.CompletedTask(
+    task.name, dict(task.settings), results, 1.5, {"python": "3"}
+  )
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -40,14 +42,14 @@ def test_damaged_results_are_not_used(tmp_path, damage):
   store.write(TASK, _done())
   (path,) = tmp_path.rglob("*.npz")
   path.write_bytes(damage(path.read_bytes()))
-  with pytest.raises(store_lib.UnusableError, match="cannot be read"):
+  with pytest.raises(store_lib.UnusableResultsError, match="cannot be read"):
     store.read(TASK)
   assert not [*store.all()]
 
 
 def test_results_of_another_revision_are_not_used(tmp_path):
   _store(tmp_path, revision=1).write(TASK, _done())
-  with pytest.raises(store_lib.UnusableError, match=r"revision was 1 and is 2"):
+  with pytest.raises(store_lib.UnusableResultsError, match=r"revision was 1 and is 2"):
     _store(tmp_path, revision=2).read(TASK)
 
 

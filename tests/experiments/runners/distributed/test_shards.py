@@ -15,7 +15,7 @@ from explorax.agents.dqn import config as dqn_config
 from explorax.agents.wiring import adder
 from explorax.environments import factory, standard, testing
 from explorax.experiments import config as config_lib
-from explorax.experiments.checkpoints import keeper
+from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.runners.distributed import messages, rate_limit, replay
 
 ray = pytest.importorskip("ray")
@@ -190,18 +190,18 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path)
   state = messages.LearnerState(12, {"loss": 0.5}, [jax.device_get(learner)])
   counts = {**board.beginning(None).counts, "env_steps": 30, "episodes": 6}
 
-  def make_keeper():
+  def make_checkpointer():
     return checkpoints.Checkpoints(
       agent,
       "memory",
-      keeper.Keeper(tmp_path / "kept", "this", with_replay=True),
+      checkpointer.Checkpointer(tmp_path / "kept", "this", with_replay=True),
       LIMIT,
     )
 
   processes = [_Process(shard) for shard in shards]
-  make_keeper().save(counts, state, processes, list, complete=False)
-  again = make_keeper()
-  found = again.keeper.found
+  make_checkpointer().save(counts, state, processes, list, complete=False)
+  again = make_checkpointer()
+  found = again.checkpointer.found
   assert found is not None and found.record["env_steps"] == 30
   kept = board.beginning(found.record["counts"]["board"]).counts
   assert kept == {**counts, "updates": 12, "metrics": {"loss": 0.5}}

@@ -42,12 +42,12 @@ def newest(
   for path in reversed(_paths(directory)):
     try:
       return files.read(path)
-    except files.DamagedError as error:
+    except files.DamagedCheckpointError as error:
       warn(f"{error}.")
   return None
 
 
-class Keeper:
+class Checkpointer:
   """Writes a run's checkpoints, and finds the newest that is good.
 
   Times are those of the monotonic clock, added up over the processes of the run.
@@ -165,8 +165,8 @@ class Keeper:
       try:
         checkpoint = files.read(path)
         if checkpoint.record["run"] != self._run:
-          raise files.DamagedError(f"{path} is of a run with other settings")
-      except (files.DamagedError, KeyError, TypeError) as error:
+          raise files.DamagedCheckpointError(f"{path} is of a run with other settings")
+      except (files.DamagedCheckpointError, KeyError, TypeError) as error:
         aside = path.with_name(_SET_ASIDE + path.name)
         shutil.rmtree(aside, ignore_errors=True)
         path.rename(aside)

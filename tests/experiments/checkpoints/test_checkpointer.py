@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments import errors
-from explorax.experiments.checkpoints import files, keeper
+from explorax.experiments.checkpoints import checkpointer, files
 
 pytestmark = pytest.mark.newest
 
@@ -29,19 +29,21 @@ def state(value: float) -> State:
   return State(params, np.array([2**32 - 1, int(value)], np.uint32))
 
 
-def snapshot(value: float) -> keeper.Snapshot:
+def snapshot(value: float) -> checkpointer.Snapshot:
   groups = {"state": state(value), "replay": {"sum": np.array([0.1, np.nan])}}
-  return keeper.Snapshot(groups, {"episodes": int(value)})
+  return checkpointer.Snapshot(groups, {"episodes": int(value)})
 
 
 @pytest.fixture
 def make(tmp_path):
-  """A keeper of the checkpoints in one directory; `said` is what it tells."""
+  """A checkpointer in one directory; `said` is what it tells."""
   said = []
 
-  def make(run: str = "this", **changes) -> keeper.Keeper:
+  def make(run: str = "this", **changes) -> checkpointer.Checkpointer:
     path = tmp_path / "checkpoints"
-    made = keeper.Keeper(path, run, with_replay=True, warn=said.append, **changes)
+    made = checkpointer.Checkpointer(
+      path, run, with_replay=True, warn=said.append, **changes
+    )
     made.tell = said.append
     return made
 
@@ -114,7 +116,7 @@ def test_a_name_that_another_version_did_not_write_is_said(make):
 def two(tmp_path_factory):
   """A directory with two checkpoints."""
   path = tmp_path_factory.mktemp("two") / "checkpoints"
-  own = keeper.Keeper(path, "this", with_replay=True)
+  own = checkpointer.Checkpointer(path, "this", with_replay=True)
   assert own.save(10, snapshot(1.0)) and own.save(20, snapshot(2.0))
   return path
 
@@ -159,7 +161,7 @@ def test_a_pickle_among_the_files_is_never_loaded(make):
     file.write_bytes(bomb)
   manifest = {"files": files._sums(path, sync=False)}
   (path / "manifest.json").write_text(json.dumps(manifest))
-  with pytest.raises(files.DamagedError, match="cannot be read"):
+  with pytest.raises(files.DamagedCheckpointError, match="cannot be read"):
     make().found.arrays("state")
 
 
@@ -169,10 +171,10 @@ def test_a_full_disk_leaves_the_one_before_it(make, small_disk):
   before = {p: p.read_bytes() for p in make.path.rglob("*") if p.is_file()}
   big = {"state": np.random.default_rng(0).random(20_000)}
   with small_disk(20_000):
-    assert not own.save(20, keeper.Snapshot(big, {}))
+    assert not own.save(20, checkpointer.Snapshot(big, {}))
   assert "could not be written (the disk is full); the run continues" in make.said[-1]
   assert before == {p: p.read_bytes() for p in make.path.rglob("*") if p.is_file()}
-  assert own.save(30, keeper.Snapshot(big, {}))  # When there is room again.
+  assert own.save(30, checkpointer.Snapshot(big, {}))  # When there is room again.
   assert make().found.record["env_steps"] == 30
 
 
@@ -188,13 +190,13 @@ def test_the_newest_are_kept_and_one_of_each_hours(make):
   own = make(keep=2, keep_hours=1.0, clock=lambda: now[0])
   for i in range(9):
     now[0] = i * 1200.0  # Three an hour.
-    assert own.save(10 * i, keeper.Snapshot({}, {}))
+    assert own.save(10 * i, checkpointer.Snapshot({}, {}))
   kept = [int(name.removeprefix("step_")) for name in names(make)]
   assert kept == [0, 30, 60, 70, 80]
   again = make(keep=1, keep_hours=1.0, clock=lambda: now[0])
   now[0] += 600.0
   assert again.seconds == 8 * 1200.0 + 600.0
-  again.save(80, keeper.Snapshot({}, {}))  # At the same step: another name.
+  again.save(80, checkpointer.Snapshot({}, {}))  # At the same step: another name.
   assert names(make)[-2:] == ["step_000000000060", "step_000000000080_1"]
 
 
@@ -202,7 +204,7 @@ def test_when_they_are_due_and_that_clocks_set_back_do_not_matter(make):
   now = [1000.0]
   own = make(every=100, minutes=10, clock=lambda: now[0])
   assert not own.is_due(99) and own.is_due(100) and own.is_due(250)
-  own.save(250, keeper.Snapshot({}, {}))
+  own.save(250, checkpointer.Snapshot({}, {}))
   assert not own.is_due(299) and own.is_due(300)
   now[0] += 600.0
   assert own.is_due(251)
