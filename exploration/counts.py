@@ -4,6 +4,8 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from explorax.losses import checks, indexing
+
 
 def init_counts(num_states: int, num_actions: int) -> jax.Array:
   """No visits yet: int32 `[num_states, num_actions]`.
@@ -22,21 +24,22 @@ def init_counts(num_states: int, num_actions: int) -> jax.Array:
 def count_visit(
   counts: jax.Array, state: jax.Array, action: jax.Array, amount: chex.Numeric = 1
 ) -> jax.Array:
-  """Adds a visit to (state, action).
+  """Adds a visit to (state, action); an index that the table lacks adds none.
 
   Args:
     counts: from `init_counts`.
-    state: int `[]`, the state's index.
-    action: int `[]`.
+    state: int `[]`, the state's index; refused outside the table where it can be seen.
+    action: int `[]`, likewise.
     amount: int `[]`, how many visits: 0 leaves the counts as they are, without the
       copy of the table that a `jnp.where` would cost.
 
   Returns:
     The counts.
   """
-  chex.assert_rank(counts, 2)
-  chex.assert_type([counts, state, action], int)
-  return counts.at[state, action].add(jnp.asarray(amount, counts.dtype))
+  _check("count_visit", counts, state, action)
+  # JAX drops what is beyond the end, but takes -1 for the last.
+  amount = jnp.where((state >= 0) & (action >= 0), amount, 0)
+  return counts.at[state, action].add(amount.astype(counts.dtype))
 
 
 def count_bonus(
@@ -50,13 +53,26 @@ def count_bonus(
 
   Args:
     counts: from `init_counts`.
-    state: int `[]`, the state's index.
-    action: int `[]`.
-    pseudo_count: positive; sets the bonus of a first visit.
+    state: int `[]`, the state's index; refused outside the table where it can be seen,
+      and NaN within a compiled program.
+    action: int `[]`, likewise.
+    pseudo_count: at least 0; sets the bonus of a first visit.
   """
-  chex.assert_rank(counts, 2)
-  chex.assert_type([counts, state, action], int)
-  return jax.lax.rsqrt(counts[state, action].astype(jnp.float32) + pseudo_count)
+  _check("count_bonus", counts, state, action)
+  checks.check_in_range("count_bonus", "pseudo_count", pseudo_count, 0)
+  visits = indexing.take(indexing.take(counts, state), action)
+  return jax.lax.rsqrt(visits.astype(jnp.float32) + pseudo_count)
+
+
+def _check(
+  function: str, counts: jax.Array, state: jax.Array, action: jax.Array
+) -> None:
+  checks.check(
+    function,
+    counts=(counts, "count [S, A]"),
+    state=(state, "state []"),
+    action=(action, "int []"),
+  )
 
 
 def _mix(words: jax.Array) -> jax.Array:

@@ -8,10 +8,11 @@ pixels are predicted, and learnt from, at once.
 
 from typing import NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from explorax.losses import checks
 
 # Rows and columns of the neighbours, the one that says most first.
 _NEIGHBOURS = ((0, -1), (-1, 0), (-1, -1), (-1, 1))
@@ -69,7 +70,7 @@ def shrink(image: jax.Array, side: int, num_levels: int) -> jax.Array:
   uint8 `[H, W, C]` → int32 `[side, side]` in [0, num_levels): averages over the area
   that a pixel covers, rounded down to a level.
   """
-  chex.assert_rank(image, 3)
+  checks.check("shrink", image=(image, "number [H, W, C]"))
   grey = image[:, :, -1].astype(jnp.float32)
   rows, columns = (_averages(size, side) for size in grey.shape)
   small = rows @ grey @ columns.T
@@ -98,7 +99,16 @@ def observe_picture(
   Returns:
     The prediction gain `log ρ'(x) − log ρ(x)`, float32 `[]`, and the model.
   """
-  chex.assert_rank(picture, 2)
+  checks.check(
+    "observe_picture",
+    counts=(model.counts, "float [D, P, N, L]"),
+    picture=(picture, "level [H, W]"),
+  )
+  if picture.size != model.counts.shape[1]:
+    raise ValueError(
+      f"observe_picture: picture has {picture.size} pixels, and the model "
+      f"{model.counts.shape[1]}; give init_density as many."
+    )
   nodes, level = _nodes(model, picture), jnp.ravel(picture)
   num_depths, num_pixels, _, num_levels = model.counts.shape
   own = (jnp.arange(num_depths)[:, None], jnp.arange(num_pixels)[None, :], nodes)

@@ -4,7 +4,6 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -86,7 +85,7 @@ class EpsilonGreedy(Epsilon, rules.Policy):
   def select(
     self, key: jax.Array, q: jax.Array, state: EpsilonState, env_steps: jax.Array
   ) -> rules.Selection:
-    chex.assert_rank(q, 2)
+    rules.check_members(self, q)
     probs, inner = self.of.probs(key, q, state.of, env_steps)
     choice = selection.draw(key, probs, self.actor_epsilon(state, env_steps))
     return choice.action, choice.prob, state._replace(of=inner)

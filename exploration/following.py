@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from explorax.exploration import rules, schedules, selection, types
+from explorax.losses import checks
 
 # Folded into a step's key to draw the member.
 _MEMBER = 2
@@ -28,7 +29,8 @@ class ThompsonState(NamedTuple):
 
 
 def init_thompson(key: jax.Array, num_members: chex.Numeric) -> ThompsonState:
-  """Draws a member uniformly: the state at an episode's start."""
+  """Draws a member uniformly, of 1 or more: the state at an episode's start."""
+  checks.check_in_range("init_thompson", "num_members", num_members, 1)
   member = jax.random.randint(key, (), 0, num_members, jnp.int32)
   return ThompsonState(member, jnp.int32(0), jnp.asarray(num_members, jnp.int32))
 
@@ -66,8 +68,9 @@ def thompson(
   Returns:
     The action (int32 `[]`) and the state.
   """
-  chex.assert_rank(q, 2)
-  chex.assert_type(q, float)
+  checks.check("thompson", q=(q, "float [K, A]"))
+  if period_steps is not None:
+    checks.check_in_range("thompson", "period_steps", period_steps, 1)
   state = _follow(key, state, period_steps)
   return selection.draw(key, selection.greedy_probs(q[state.member])).action, state
 
@@ -128,7 +131,8 @@ class Ucb1State(NamedTuple):
 
 
 def init_ucb1(num_arms: int) -> Ucb1State:
-  """No arm tried yet."""
+  """No arm tried yet, of 1 or more."""
+  checks.check_in_range("init_ucb1", "num_arms", num_arms, 1)
   return Ucb1State(
     jnp.zeros((num_arms,), jnp.float32), jnp.zeros((num_arms,), jnp.int32)
   )
@@ -149,6 +153,7 @@ def ucb1(key: jax.Array, state: Ucb1State, scale: chex.Numeric) -> jax.Array:
   Returns:
     The arm, int32 `[]`.
   """
+  checks.check("ucb1", scale=(scale, "number []"))
   counts = state.counts.astype(jnp.float32)
   total = jnp.maximum(jnp.sum(counts), 1.0)
   width = jnp.sqrt(jnp.log(total) / jnp.maximum(counts, 1.0))
@@ -158,6 +163,12 @@ def ucb1(key: jax.Array, state: Ucb1State, scale: chex.Numeric) -> jax.Array:
 
 def update_ucb1(state: Ucb1State, arm: jax.Array, reward: jax.Array) -> Ucb1State:
   """Takes in the reward (float32 `[]`) of an environment step under `arm`."""
+  checks.check(
+    "update_ucb1",
+    values=(state.values, "float [A]"),
+    arm=(arm, "int []"),
+    reward=(reward, "number []"),
+  )
   counts = state.counts.at[arm].add(1)
   step = (reward - state.values[arm]) / counts[arm]
   return Ucb1State(state.values.at[arm].add(step), counts)

@@ -12,6 +12,8 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from explorax.losses import checks
+
 
 class Moments(NamedTuple):
   """A mean and a variance, and how much they rest on.
@@ -41,10 +43,7 @@ def _merge(
   where: jax.Array | None = None,
 ) -> Moments:
   """The moments of the mixture of what was seen (weight `kept`) and `values`."""
-  chex.assert_type(values, float)
-  if not values.size:
-    raise ValueError("values is empty, and an empty batch has no moments.")
-  values = jax.lax.stop_gradient(values).astype(jnp.float32)
+  values = jnp.asarray(jax.lax.stop_gradient(values), jnp.float32)
   weight = jnp.asarray(kept + added, jnp.float32)
   share = added / weight
   batch_mean = jnp.mean(values, where=where)
@@ -69,7 +68,8 @@ def update_moments(moments: Moments, values: jax.Array) -> Moments:
   Raises:
     ValueError: if `values` is empty.
   """
-  return _merge(moments, values, moments.weight, float(values.size))
+  checks.check("update_moments", values=(values, "float [...]"))
+  return _merge(moments, values, moments.weight, float(jnp.size(values)))
 
 
 def update_ema_moments(
@@ -86,7 +86,7 @@ def update_ema_moments(
   Args:
     moments: of what was seen so far.
     values: float, of any shape, not empty: one batch.
-    decay: scalar in [0, 1), per update; 0 remembers the last batch only.
+    decay: scalar in [0, 1], per update; 0 remembers the last batch only.
     mask: of the shape of `values`; those where it is 0 (padding) do not count. All
       count unless it is given; where none does, the moments stay as they were.
 
@@ -96,10 +96,16 @@ def update_ema_moments(
   Raises:
     ValueError: if `values` is empty.
   """
+  checks.check(
+    "update_ema_moments",
+    values=(values, "float [...]"),
+    decay=(decay, "number []"),
+    **({} if mask is None else {"mask": (mask, "mask [...]")}),
+  )
+  checks.check_in_range("update_ema_moments", "decay", decay, 0, 1)
   kept = decay * moments.weight
   if mask is None:
     return _merge(moments, values, kept, 1.0)
-  chex.assert_equal_shape([values, mask])
   merged = _merge(moments, values, kept, 1.0, mask > 0)
   some = jnp.any(mask > 0)
   return jax.tree.map(lambda new, old: jnp.where(some, new, old), merged, moments)
@@ -125,7 +131,8 @@ def normalise(
   Returns:
     float, of the shape of `values`, without a gradient through the moments.
   """
-  chex.assert_type(values, float)
+  checks.check("normalise", values=(values, "float [...]"))
+  checks.check_positive("normalise", "min_std", min_std)
   mean, variance, _ = jax.lax.stop_gradient(moments)
   std = jnp.maximum(jnp.sqrt(variance), min_std)
   return (values - mean if centre else values) / std

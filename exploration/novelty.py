@@ -10,6 +10,8 @@ text is silent:
     outlives the episodes. Where it is 0, normalised distances are 0.
   - The published k = 10 makes `s ≤ sqrt(10) + c`, so that `max_similarity` = 8 is
     never reached; it is with k ≥ 64.
+  - An embedding that is not finite, or that float32 cannot tell the distances of, earns
+    NaN, and the memory and the mean stay as they were.
 """
 
 from typing import NamedTuple
@@ -17,6 +19,8 @@ from typing import NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
+
+from explorax.losses import checks
 
 # Groups in the search for the smallest distances. 128 to 1024 measured alike.
 _MIN_GROUPS = 256
@@ -74,7 +78,6 @@ def smallest(values: jax.Array, k: int) -> jax.Array:
   and again, which vectorises: on a CPU this takes a third of the time of
   `jax.lax.top_k` at N = 30 000.
   """
-  chex.assert_rank(values, 1)
   num_groups = max(_MIN_GROUPS, _power_of_two(k))
   padded = _power_of_two(values.size)
   if padded <= 4 * num_groups:
@@ -108,18 +111,19 @@ def _nearest(
 
 
 def _append(
-  state: EpisodicMemory, embedding: jax.Array, distances: jax.Array
+  state: EpisodicMemory, embedding: jax.Array, distances: jax.Array, is_good: jax.Array
 ) -> EpisodicMemory:
-  """Writes the embedding over the oldest one, once `distances` are known."""
+  """Writes a good embedding over the oldest one, once `distances` are known."""
   # A selection that never chooses the other side, which the compiler cannot know: it
   # orders the write after the reading of the memory, so that a donated memory is
   # updated in place. Without it XLA copies the whole memory twice a step.
   embedding = jnp.where(distances[0] < 0.0, jnp.nan, embedding)
   slot = state.added % state.embeddings.shape[0]
+  embedding = jnp.where(is_good, embedding, state.embeddings[slot])
   embeddings = jax.lax.dynamic_update_slice_in_dim(
     state.embeddings, embedding[None], slot, axis=0
   )
-  return state._replace(embeddings=embeddings, added=state.added + 1)
+  return state._replace(embeddings=embeddings, added=state.added + is_good)
 
 
 def episodic_novelty(
@@ -152,17 +156,19 @@ def episodic_novelty(
     The reward, float32 `[]`, without a gradient, and the state.
 
   Raises:
-    ValueError: if `num_neighbors` is below 1.
+    ValueError: if `num_neighbors` is below 1, or shapes do not fit.
   """
-  if num_neighbors < 1:
-    raise ValueError(f"num_neighbors is {num_neighbors}; use at least 1.")
-  chex.assert_rank([state.embeddings, embedding], [2, 1])
-  chex.assert_type(embedding, float)
-  chex.assert_shape(embedding, state.embeddings.shape[1:])
+  checks.check_in_range("episodic_novelty", "num_neighbors", num_neighbors, 1)
+  checks.check(
+    "episodic_novelty",
+    embeddings=(state.embeddings, "float [N, D]"),
+    embedding=(embedding, "float [D]"),
+  )
   embedding = jax.lax.stop_gradient(embedding).astype(jnp.float32)
 
   distances, num_found = _nearest(state, embedding, num_neighbors)
   found = jnp.arange(distances.size) < num_found
+  is_good = jnp.all(jnp.isfinite(embedding)) & jnp.all(jnp.isfinite(distances) | ~found)
   num_distances = state.num_distances + num_found
   gaps = jnp.where(found, distances - state.mean_distance, 0.0)
   mean_distance = state.mean_distance + jnp.sum(gaps) / jnp.maximum(num_distances, 1.0)
@@ -177,7 +183,8 @@ def episodic_novelty(
   unrewarded = (num_found == 0) | (similarity > max_similarity)
   reward = jnp.where(unrewarded, 0.0, 1.0 / similarity)
 
-  state = _append(state, embedding, distances)
-  return reward, state._replace(
-    mean_distance=mean_distance, num_distances=num_distances
+  after = _append(state, embedding, distances, is_good)
+  return jnp.where(is_good, reward, jnp.nan), after._replace(
+    mean_distance=jnp.where(is_good, mean_distance, state.mean_distance),
+    num_distances=jnp.where(is_good, num_distances, state.num_distances),
   )

@@ -69,14 +69,14 @@ def ez_greedy(
 
   While a repeat lasts its action is taken. Otherwise, with probability ε, a
   duration n is drawn and a uniform action, which is taken now and n − 1 times more;
-  else the greedy action on the mean over the members is taken, ties at random.
+  else the greedy action is taken, ties at random.
   n = 1 is exactly `epsilon_greedy`: the same keys give the same actions.
 
   Paper "Temporally-extended ε-greedy exploration" (Dabney et al., 2021), section 4.
 
   Args:
     key: a random key.
-    q: `[K, A]` or `[A]`, float.
+    q: `[A]`, float; of an ensemble, the mean over its members.
     epsilon: scalar in [0, 1], the probability of starting a repeat.
     state: from `init_ez_state` at an episode's start, else from the last step.
     sample_duration: (key) → int32 `[]`, agent steps, at least 1, such as
@@ -85,7 +85,8 @@ def ez_greedy(
   Returns:
     The action (int32 `[]`) and the state.
   """
-  probs = selection.greedy_probs(selection.mean_over_members(q))
+  selection.check_epsilon("ez_greedy", q, epsilon)
+  probs = selection.greedy_probs(q)
   sample = sample_duration or durations.ZetaDuration()
   action, _, state = _ez_step(key, probs, epsilon, state, sample)
   return action, state
@@ -135,7 +136,7 @@ class EzGreedy(dithering.Epsilon):
   def select(
     self, key: jax.Array, q: jax.Array, state: EzGreedyState, env_steps: jax.Array
   ) -> rules.Selection:
-    chex.assert_rank(q, 2)
+    rules.check_members(self, q)
     probs, inner = self.of.probs(key, q, state.of, env_steps)
     epsilon = self.actor_epsilon(state, env_steps)
     action, prob, repeat = _ez_step(key, probs, epsilon, state.repeat, self.duration)

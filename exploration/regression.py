@@ -11,6 +11,8 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from explorax.losses import checks
+
 # Of the precision's trace, added to its diagonal: some ten roundings of its greatest
 # eigenvalue. In float32 the evidence, which may be 10⁷ times the prior's, would
 # otherwise drown what makes the matrix positive definite.
@@ -68,13 +70,19 @@ def update_regression(
     regression: of what was seen so far.
     features: φ, float `[N, D]`: one batch.
     targets: y, float `[N]`.
-    decay: scalar in [0, 1), per update; 0 remembers the last batch only.
+    decay: scalar in [0, 1], per update; 0 remembers the last batch only.
 
   Returns:
     The regression with the batch taken in; no gradient passes.
   """
-  chex.assert_rank([features, targets], [2, 1])
-  chex.assert_type([features, targets], float)
+  checks.check(
+    "update_regression",
+    products=(regression.products, "float [D]"),
+    features=(features, "float [N, D]"),
+    targets=(targets, "float [N]"),
+    decay=(decay, "number []"),
+  )
+  checks.check_in_range("update_regression", "decay", decay, 0, 1)
   features, targets = jax.lax.stop_gradient((features, targets))
   weight = decay * regression.weight + 1.0
 
@@ -114,6 +122,11 @@ def weight_posterior(
   Returns:
     The posterior.
   """
+  for name, variance in (
+    ("prior_variance", prior_variance),
+    ("likelihood_variance", likelihood_variance),
+  ):
+    checks.check_positive("weight_posterior", name, variance)
   num_features = regression.products.shape[0]
   evidence = count / likelihood_variance
   identity = jnp.eye(num_features, dtype=jnp.float32)

@@ -13,11 +13,11 @@ otherwise (`Greedy.ties`).
 import abc
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 
 from explorax.exploration import selection, types
+from explorax.losses import checks
 
 Selection = tuple[jax.Array, jax.Array, types.State]
 
@@ -73,7 +73,7 @@ class Policy(Base, abc.ABC):
   def select(
     self, key: jax.Array, q: jax.Array, state: types.State, env_steps: jax.Array
   ) -> Selection:
-    chex.assert_rank(q, 2)
+    check_members(self, q)
     probs, state = self.probs(key, q, state, env_steps)
     choice = selection.draw(key, probs)
     return choice.action, choice.prob, state
@@ -119,6 +119,11 @@ class Wrapper(Base):
 
   def policy(self, state: types.State) -> jax.Array:
     return self.of.policy(state)
+
+
+def check_members(rule: Any, q: jax.Array) -> None:
+  """Refuses a q that is not `[K, A]`, in the name of the rule."""
+  checks.check(f"{type(rule).__name__}.select", q=(q, "float [K, A]"))
 
 
 def check_of(rule: Any, kind: Any) -> None:

@@ -1,9 +1,9 @@
 """Choosing an action from action values: dithering, confidence bounds and votes.
 
-Every function takes one state's action values: `[K, A]` from an ensemble's K members,
-or `[A]` where only the mean over the members counts; use `jax.vmap` for batches. No
-gradient passes. The rules (`rules.Rule`) are built from the same parts: scores of
-actions, their probabilities (`greedy_probs`, `boltzmann_probs`), and `draw`.
+Every function takes one state's action values: `[A]` or, where it says something of an
+ensemble, `[K, A]` of its K members; use `jax.vmap` for batches. No gradient passes. The
+rules (`rules.Rule`) are built from the same parts: scores of actions, their
+probabilities (`greedy_probs`, `boltzmann_probs`), and `draw`.
 """
 
 from typing import NamedTuple
@@ -11,6 +11,8 @@ from typing import NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
+
+from explorax.losses import checks
 
 TIES = ("random", "first")  # How the greedy policy breaks them.
 
@@ -37,10 +39,10 @@ def draw(key: jax.Array, probs: jax.Array, epsilon: chex.Numeric = 0.0) -> Choic
   Args:
     key: a random key.
     probs: `[A]`, float.
-    epsilon: scalar in [0, 1].
+    epsilon: scalar in [0, 1]; beyond it, the nearest end counts. If it is NaN, the
+      action's probability is NaN.
   """
-  chex.assert_rank(probs, 1)
-  chex.assert_type(probs, float)
+  checks.check("draw", probs=(probs, "float [A]"), epsilon=(epsilon, "number []"))
   probs = jax.lax.stop_gradient(probs)
   num_actions = probs.shape[0]
   # One draw of three numbers costs a third of three draws, and this runs each step.
@@ -58,6 +60,7 @@ def draw(key: jax.Array, probs: jax.Array, epsilon: chex.Numeric = 0.0) -> Choic
 
 def mix_uniform(probs: jax.Array, epsilon: chex.Numeric) -> jax.Array:
   """`ε/A + (1 − ε) probs`, float32 `[A]`."""
+  epsilon = jnp.clip(epsilon, 0.0, 1.0)
   mixed = epsilon / probs.shape[0] + (1.0 - epsilon) * probs
   return jnp.asarray(mixed, jnp.float32)
 
@@ -73,7 +76,7 @@ def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
   Returns:
     float32 `[A]`.
   """
-  chex.assert_rank(scores, 1)
+  checks.check("greedy_probs", scores=(scores, "number [A]"))
   scores = jax.lax.stop_gradient(scores)
   actions = jnp.arange(scores.shape[0])
   if ties == "first":
@@ -88,8 +91,13 @@ def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
 
 
 def boltzmann_probs(scores: jax.Array, temperature: chex.Numeric) -> jax.Array:
-  """`softmax(scores / T)`, float32 `[A]`, T being positive."""
-  chex.assert_rank(scores, 1)
+  """`softmax(scores / T)`, float32 `[A]`, and NaN unless T is positive."""
+  checks.check(
+    "boltzmann_probs",
+    scores=(scores, "number [A]"),
+    temperature=(temperature, "number []"),
+  )
+  temperature = jnp.where(temperature > 0, temperature, jnp.nan)
   scores = jax.lax.stop_gradient(scores)
   # The greatest score goes first: divided, great scores would lose their differences.
   probs = jax.nn.softmax((scores - jnp.max(scores)) / temperature)
@@ -97,16 +105,14 @@ def boltzmann_probs(scores: jax.Array, temperature: chex.Numeric) -> jax.Array:
 
 
 def mean_over_members(q: jax.Array) -> jax.Array:
-  """`[K, A]` → `[A]`, the mean over the members; `[A]` is returned as it is."""
-  chex.assert_rank(q, {1, 2})
-  chex.assert_type(q, float)
-  return jnp.mean(q, axis=0) if q.ndim == 2 else q
+  """`[K, A]` → `[A]`, the mean over the members."""
+  checks.check("mean_over_members", q=(q, "float [K, A]"))
+  return jnp.mean(q, axis=0)
 
 
 def member_std(q: jax.Array, ddof: int = 0) -> jax.Array:
   """The members' standard deviation, `[K, A]` → `[A]`, K − ddof in the denominator."""
-  chex.assert_rank(q, 2)
-  chex.assert_type(q, float)
+  checks.check("member_std", q=(q, "float [K, A]"))
   if q.shape[0] <= ddof:
     raise ValueError(
       f"a standard deviation with ddof={ddof} needs at least {ddof + 1} members, but "
@@ -120,40 +126,50 @@ def count_votes(q: jax.Array) -> jax.Array:
 
   A member whose own best actions are tied votes for the one of the lowest index.
   """
-  chex.assert_rank(q, 2)
-  chex.assert_type(q, float)
+  checks.check("count_votes", q=(q, "float [K, A]"))
   ballots = jax.nn.one_hot(jnp.argmax(q, axis=1), q.shape[1], dtype=jnp.int32)
   return jnp.sum(ballots, axis=0)
 
 
+def check_epsilon(function: str, q: jax.Array, epsilon: chex.Numeric) -> None:
+  """Refuses a q that is not `[A]`, and an ε outside [0, 1] where it can be seen."""
+  checks.check(function, q=(q, "float [A]"), epsilon=(epsilon, "number []"))
+  checks.check_in_range(function, "epsilon", epsilon, 0, 1)
+
+
 def epsilon_greedy(key: jax.Array, q: jax.Array, epsilon: chex.Numeric) -> jax.Array:
-  """Uniform with probability ε, else greedy on the mean over the members.
+  """Uniform with probability ε, else greedy.
 
   Ties are broken at random, uniformly.
 
   Args:
     key: a random key.
-    q: `[K, A]` or `[A]`, float.
-    epsilon: scalar in [0, 1].
+    q: `[A]`, float; of an ensemble, the mean over its members.
+    epsilon: scalar in [0, 1]. Outside, it is refused where it can be seen; within a
+      compiled program the nearest end counts, and 0 if it is NaN.
 
   Returns:
     The action, int32 `[]`.
   """
-  return draw(key, greedy_probs(mean_over_members(q)), epsilon).action
+  check_epsilon("epsilon_greedy", q, epsilon)
+  return draw(key, greedy_probs(q), epsilon).action
 
 
 def boltzmann(key: jax.Array, q: jax.Array, temperature: chex.Numeric) -> jax.Array:
-  """Draws an action from `softmax(q̄ / T)`, q̄ being the mean over the members.
+  """Draws an action from `softmax(q / T)`.
 
   Args:
     key: a random key.
-    q: `[K, A]` or `[A]`, float.
-    temperature: T, positive scalar, in units of value.
+    q: `[A]`, float; of an ensemble, the mean over its members.
+    temperature: T, positive scalar, in units of value. Any other is refused where it
+      can be seen; within a compiled program, action 0 is then taken.
 
   Returns:
     The action, int32 `[]`.
   """
-  return draw(key, boltzmann_probs(mean_over_members(q), temperature)).action
+  checks.check("boltzmann", q=(q, "float [A]"), temperature=(temperature, "number []"))
+  checks.check_positive("boltzmann", "temperature", temperature)
+  return draw(key, boltzmann_probs(q, temperature)).action
 
 
 def ucb(
@@ -177,6 +193,7 @@ def ucb(
   Raises:
     ValueError: if there are too few members for `ddof`.
   """
+  checks.check("ucb", q=(q, "float [K, A]"), scale=(scale, "number []"))
   bounds = mean_over_members(q) + scale * member_std(q, ddof)
   if key is None:
     return jnp.argmax(bounds).astype(jnp.int32)
@@ -196,4 +213,5 @@ def majority_vote(key: jax.Array, q: jax.Array) -> jax.Array:
   Returns:
     The action, int32 `[]`.
   """
+  checks.check("majority_vote", q=(q, "float [K, A]"))
   return draw(key, greedy_probs(count_votes(q))).action

@@ -1,9 +1,10 @@
-"""One check of shapes and dtypes for every loss, made while the loss is traced.
+"""One check of shapes and dtypes for every function of arrays, made while it is traced.
 
 What an argument must be is written as its docstring writes it: `float [T, A]`,
 `number [] or [T]`, `int [...]`. A letter is one size throughout a call, `...` is any
 number of axes, the same ones throughout, and no axis is empty. What is `int` is an
-action, in [0, A) where there is an axis A.
+action, in [0, A) where there is an axis A; so are `state` and `level` indices of the
+axes S and L.
 """
 
 import math
@@ -19,7 +20,11 @@ _KINDS: dict[str, tuple[tuple[Any, ...], str]] = {
   "int": ((jnp.integer,), "convert it to int32"),
   "number": ((jnp.floating, jnp.integer), "convert it to float32"),
   "mask": ((jnp.floating, jnp.integer, jnp.bool_), "convert it to float32 or bool"),
+  **dict.fromkeys(("count", "state", "level"), ((jnp.integer,), "convert it to int32")),
 }
+
+# What is an index: of which axis, and what is there.
+_INDICES = {"int": ("A", "actions"), "state": ("S", "states"), "level": ("L", "levels")}
 
 
 def _words(shape: tuple[int, ...]) -> str:
@@ -61,7 +66,7 @@ def _split(axes: tuple[str, ...], shape: tuple[int, ...]) -> list[tuple[str, Any
 
 
 def check(function: str, **arguments: tuple[Any, str]) -> None:
-  """Refuses arguments of the wrong dtype, rank or size, in one sentence.
+  """Refuses an argument of the wrong dtype, rank or size in a sentence that names it.
 
   Args:
     function: the name of the function called.
@@ -70,7 +75,7 @@ def check(function: str, **arguments: tuple[Any, str]) -> None:
   Raises:
     TypeError: if one is no array, or of the wrong dtype.
     ValueError: if one has the wrong rank, an empty axis, a size that disagrees with an
-      argument before it, or is an action outside [0, A) and no tracer.
+      argument before it, or is an index outside its axis and no tracer.
   """
   known: dict[str, tuple[Any, str]] = {}
   for name, (value, spec) in arguments.items():
@@ -85,8 +90,8 @@ def check(function: str, **arguments: tuple[Any, str]) -> None:
     ]
     if not fitting:
       raise ValueError(
-        f"{label} is of shape {_words(shape)} where {wanted} is wanted: losses take "
-        "a single stream; vmap over batches and members."
+        f"{label} is of shape {_words(shape)} where {wanted} is wanted; apply jax.vmap "
+        "over batches."
       )
     if math.prod(shape) == 0:
       raise ValueError(
@@ -101,25 +106,39 @@ def check(function: str, **arguments: tuple[Any, str]) -> None:
           f"{axis} = {expected}; give both the same."
         )
   for name, (value, spec) in arguments.items():
-    if spec.startswith("int") and "A" in known:
-      _check_actions(f"{function}: {name}", value, known["A"][0])
+    axis, what = _INDICES.get(spec.partition(" ")[0], ("", ""))
+    if axis in known:
+      _check_indices(f"{function}: {name}", value, known[axis][0], what)
 
 
-def _check_actions(label: str, actions: Any, num_actions: int) -> None:
-  """Refuses actions that can be looked at, as those of a program cannot."""
-  if isinstance(actions, jax.core.Tracer):
+def _check_indices(label: str, indices: Any, size: int, what: str) -> None:
+  """Refuses indices that can be looked at, as those of a program cannot."""
+  if isinstance(indices, jax.core.Tracer):
     return
-  outside = [each for each in np.ravel(actions) if not 0 <= each < num_actions]
+  outside = [each for each in np.ravel(indices) if not 0 <= each < size]
   if outside:
     raise ValueError(
-      f"{label} has {outside[0]}; with {num_actions} actions they are 0 to "
-      f"{num_actions - 1}."
+      f"{label} has {outside[0]}; with {size} {what} they are 0 to {size - 1}."
     )
 
 
 def check_in_range(
-  function: str, name: str, value: Any, low: float, high: float
+  function: str, name: str, value: Any, low: float, high: float = math.inf
 ) -> None:
-  """Refuses a Python number outside [low, high]; arrays may be tracers, and pass."""
-  if isinstance(value, int | float) and not low <= value <= high:
-    raise ValueError(f"{function}: {name} is {value}; it must be in [{low}, {high}].")
+  """Refuses a number outside [low, high], unless it is a tracer."""
+  if isinstance(value, jax.core.Tracer):
+    return
+  outside = [each for each in np.ravel(value) if not low <= each <= high]
+  if outside:
+    raise ValueError(
+      f"{function}: {name} is {outside[0]}; it must be in [{low}, {high}]."
+    )
+
+
+def check_positive(function: str, name: str, value: Any) -> None:
+  """Refuses a number that is not above 0, unless it is a tracer."""
+  if isinstance(value, jax.core.Tracer):
+    return
+  outside = [each for each in np.ravel(value) if not each > 0]
+  if outside:
+    raise ValueError(f"{function}: {name} is {outside[0]}; it must be positive.")

@@ -26,9 +26,12 @@ Trace = Callable[[Array, Array, float | Array], Array]
 
 
 def importance_ratio(pi_a_t: Array, mu_t: Array) -> Array:
-  """π(a)/μ(a), and 0 where μ(a) is 0: no such action was drawn, so no trace passes."""
-  drawn = mu_t > 0
-  return jnp.where(drawn, pi_a_t / jnp.where(drawn, mu_t, 1.0), 0.0)
+  """π(a)/μ(a), and 0 where μ(a) is 0: no such action was drawn, so no trace passes.
+
+  A μ(a) that is no probability, negative or NaN, gives NaN, which a learner sees.
+  """
+  ratio = pi_a_t / jnp.where(mu_t > 0, mu_t, jnp.nan)
+  return jnp.where(jnp.equal(mu_t, 0.0), 0.0, ratio)
 
 
 def importance_sampling(pi_a_t: Array, mu_t: Array, lambda_: float | Array) -> Array:

@@ -58,6 +58,16 @@ def test_bad_sizes_are_refused(call, message):
     call()
 
 
+@pytest.mark.parametrize("place", [(2, 0), (-1, 0), (0, 3), (0, -1)])
+def test_places_outside_the_table_are_refused_or_count_nothing(place):
+  counts = exploration.init_counts(2, 3)
+  for function in (exploration.count_visit, exploration.count_bonus):
+    with pytest.raises(ValueError, match=rf"{function.__name__}: (state|action) has"):
+      function(counts, *map(jnp.int32, place))
+  assert np.isnan(jax.jit(exploration.count_bonus)(counts, *place))
+  assert not jax.jit(exploration.count_visit)(counts, *place).any()
+
+
 def test_equal_observations_share_a_bucket():
   observation = jnp.array([[0.0, 1.5], [-2.0, 3.0]])
   bucket = exploration.hash_observation(observation, 1000)

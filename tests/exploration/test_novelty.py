@@ -193,8 +193,19 @@ def test_no_gradient_leaves():
 
   gradient = jax.grad(loss)(jnp.array([0.5, 2.0]))
   np.testing.assert_array_equal(gradient, np.zeros(2))
-  broken, _ = exploration.episodic_novelty(state, jnp.array([jnp.nan, 0.0]))
-  assert np.isnan(broken)  # It shows.
+
+
+@pytest.mark.parametrize("capacity", [3, 100])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
+def test_an_embedding_that_is_not_finite_earns_nan_and_leaves_no_trace(capacity, bad):
+  """As the last one, and before others: the memory is full, or is not."""
+  step = jax.jit(exploration.episodic_novelty)
+  state = exploration.init_episodic_memory(capacity, 2)
+  for embedding in _walk(0, 5, 2):
+    _, state = step(state, embedding)
+  broken, after = step(state, jnp.array([0.0, bad]))
+  assert np.isnan(broken)
+  assert all(map(np.array_equal, after, state))
 
 
 @pytest.mark.parametrize(
@@ -214,5 +225,5 @@ def test_bad_parameters_are_refused(call, message):
   with pytest.raises(ValueError, match=message):
     call()
   for x in (jnp.zeros((3,)), jnp.zeros((1, 2)), jnp.zeros((2,), jnp.int32)):
-    with pytest.raises(AssertionError):
+    with pytest.raises((TypeError, ValueError), match="episodic_novelty: embedding "):
       exploration.episodic_novelty(exploration.init_episodic_memory(4, 2), x)

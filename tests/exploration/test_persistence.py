@@ -65,7 +65,7 @@ def test_a_duration_counts_its_first_step():
   remaining, actions = [], []
   for key in _keys(4):
     action, state = exploration.ez_greedy(
-      key, jnp.zeros((1, 9)), 1.0, state, lambda key: jnp.int32(4)
+      key, jnp.zeros((9,)), 1.0, state, lambda key: jnp.int32(4)
     )
     actions.append(int(action))
     remaining.append(int(state.remaining))
@@ -77,7 +77,7 @@ def test_the_default_duration_is_the_papers_zeta_in_a_batch_too():
   keys, start = _keys(20), exploration.init_ez_state()
 
   def select(key):
-    return exploration.ez_greedy(key, jnp.zeros((1, 2)), 1.0, start)
+    return exploration.ez_greedy(key, jnp.zeros((2,)), 1.0, start)
 
   _, batch = jax.jit(jax.vmap(select))(keys)
   for key, remaining in zip(keys[:5], batch.remaining, strict=False):
@@ -86,7 +86,7 @@ def test_the_default_duration_is_the_papers_zeta_in_a_batch_too():
 
 
 def test_durations_of_1_are_epsilon_greedy():
-  q = jax.random.normal(jax.random.PRNGKey(1), (200, 3, 4))
+  q = jax.random.normal(jax.random.PRNGKey(1), (200, 4))
 
   def body(state, inputs):
     one = exploration.UniformDuration(1)
@@ -103,5 +103,5 @@ def test_durations_of_1_are_epsilon_greedy():
 def test_no_repeat_starts_at_epsilon_0():
   state = exploration.init_ez_state()
   for key in _keys(20):
-    action, state = exploration.ez_greedy(key, jnp.array([[0.0, 1.0]]), 0.0, state)
+    action, state = exploration.ez_greedy(key, jnp.array([0.0, 1.0]), 0.0, state)
     assert (int(action), int(state.remaining)) == (1, 0)

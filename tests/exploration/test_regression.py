@@ -125,7 +125,9 @@ def test_no_features_and_wrong_ranks_are_refused():
   with pytest.raises(ValueError, match="num_features is 0; a regression needs"):
     exploration.init_regression(0)
   features, targets = _data(4)
-  with pytest.raises(AssertionError):
+  with pytest.raises(
+    ValueError, match=r"update_regression: targets .* \[N\] is wanted"
+  ):
     exploration.update_regression(
       exploration.init_regression(D), features, targets[:, None], 0.5
     )

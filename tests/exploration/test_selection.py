@@ -93,16 +93,6 @@ def test_draw_says_how_often_it_explored():
   _assert_drawn_from(choices.action, selection.mix_uniform(probs, 0.3))
 
 
-def test_epsilon_greedy_acts_on_the_mean_over_members():
-  q = jnp.array([[5.0, 0.0, 4.0], [0.0, 5.0, 4.0]])
-  actions = _draw(_keys(50), q, 0.0)
-  np.testing.assert_array_equal(actions, np.full(50, 2))
-  key = jax.random.PRNGKey(3)
-  assert exploration.epsilon_greedy(key, q[:1], 0.5) == exploration.epsilon_greedy(
-    key, q[0], 0.5
-  )
-
-
 @hypothesis.given(_VALUES, st.floats(0.0, 3.0), st.sampled_from([0, 1]))
 @hypothesis.settings(**_SETTINGS)
 def test_bounds_are_the_mean_and_deviations(q, scale, ddof):
@@ -152,13 +142,13 @@ def test_majority_vote_breaks_ties_at_random():
   _assert_drawn_from(draw(_keys(), q), [0.5, 0.0, 0.5, 0.0])
   q = jnp.array([[1.0, 0.0], [1.0, 0.0], [0.0, 9.0]])
   assert exploration.majority_vote(_keys(1)[0], q) == 0  # Not the mean, which is:
-  assert exploration.epsilon_greedy(_keys(1)[0], q, 0.0) == 1
+  assert exploration.epsilon_greedy(_keys(1)[0], q.mean(axis=0), 0.0) == 1
 
 
 @pytest.mark.parametrize("temperature", [0.5, 2.0])
 def test_boltzmann_is_drawn_from_the_softmax(temperature):
-  q = np.array([[0.0, 2.0, -1.0], [1.0, 0.0, 0.0]])
-  weights = [np.exp(value / temperature) for value in q.mean(axis=0)]
+  q = np.array([0.5, 1.0, -0.5])
+  weights = [np.exp(value / temperature) for value in q]
   draw = jax.vmap(exploration.boltzmann, in_axes=(0, None, None))
   actions = draw(_keys(), jnp.asarray(q, jnp.float32), temperature)
   _assert_drawn_from(actions, np.array(weights) / sum(weights))
@@ -184,8 +174,8 @@ def test_no_gradient_leaves(probs):
 @pytest.mark.parametrize(
   "choose",
   [
-    lambda key, q: exploration.epsilon_greedy(key, q, 0.4),
-    lambda key, q: exploration.boltzmann(key, q, 0.7),
+    lambda key, q: exploration.epsilon_greedy(key, q[0], 0.4),
+    lambda key, q: exploration.boltzmann(key, q[0], 0.7),
     lambda key, q: exploration.ucb(q, 0.1, key=key),
     exploration.majority_vote,
   ],
@@ -199,16 +189,45 @@ def test_jitted_vmapped_and_plain_agree(choose):
   assert batched.dtype == jnp.int32
 
 
+_ONE, _MANY = jnp.zeros((3,)), jnp.zeros((4, 3))
+
+
 @pytest.mark.parametrize(
-  "call",
+  ("call", "message"),
   [
-    lambda key: exploration.epsilon_greedy(key, jnp.zeros((2, 3, 4)), 0.1),
-    lambda key: exploration.boltzmann(key, jnp.zeros((3,), jnp.int32), 1.0),
-    lambda key: exploration.ucb(jnp.zeros((3,)), 0.1, key=key),
-    lambda key: exploration.majority_vote(key, jnp.zeros((3,))),
-    lambda key: selection.draw(key, jnp.zeros((2, 3)), 0.1),
+    # A batch, or an ensemble, whose mean would be taken for one state's values.
+    (
+      lambda key: exploration.epsilon_greedy(key, _MANY, 0.1),
+      r"epsilon_greedy: q is of shape \[4, 3\] where \[A\] is wanted; apply jax.vmap",
+    ),
+    (lambda key: exploration.boltzmann(key, _MANY, 1.0), r"boltzmann: q .* \[4, 3\]"),
+    (lambda key: exploration.epsilon_greedy(key, _ONE, 1.5), "epsilon is 1.5"),
+    (lambda key: exploration.epsilon_greedy(key, _ONE, jnp.nan), "epsilon is nan"),
+    (
+      lambda key: exploration.epsilon_greedy(key, _ONE, jnp.float32(-0.5)),
+      "epsilon is -0.5",
+    ),
+    (
+      lambda key: exploration.epsilon_greedy(key, _ONE, _ONE),
+      r"epsilon is of shape \[3\] where \[\] is wanted",
+    ),
+    (lambda key: exploration.boltzmann(key, _ONE, 0.0), "temperature is 0.0"),
+    (lambda key: exploration.boltzmann(key, jnp.arange(3), 1.0), "int32 where float"),
+    (lambda key: exploration.ucb(_ONE, 0.1, key=key), r"ucb: q .* \[K, A\] is wanted"),
+    (lambda key: exploration.majority_vote(key, _ONE), "majority_vote: q"),
+    (lambda key: selection.draw(key, _MANY, 0.1), "draw: probs"),
   ],
 )
-def test_wrong_ranks_and_types_are_refused(call):
-  with pytest.raises(AssertionError):
+def test_arguments_that_do_not_fit_are_named(call, message):
+  with pytest.raises((TypeError, ValueError), match=message):
     call(jax.random.PRNGKey(0))
+
+
+def test_what_a_program_cannot_refuse_shows_in_the_probability():
+  """The nearest ε counts; with one, or a temperature, that is none, it is NaN."""
+  draw = jax.jit(lambda epsilon: selection.draw(_keys(1)[0], _ONE + 1 / 3, epsilon))
+  for epsilon, near in ((-1.0, 0.0), (2.0, 1.0)):
+    assert draw(epsilon) == draw(near)
+  assert np.isnan(draw(np.nan).prob)
+  for temperature in (0.0, -1.0, np.nan):
+    assert np.isnan(jax.jit(selection.boltzmann_probs)(_ONE, temperature)).all()

@@ -101,12 +101,34 @@ def test_it_is_refused_while_tracing():
   jax.vmap(function)(_zeros(2, 3))
 
 
-def test_ranges_are_of_python_numbers():
-  checks.check_in_range("f", "eta", 1, 0, 1)
-  checks.check_in_range("f", "eta", jnp.float32(2), 0, 1)
-  for eta in (-0.1, 1.1, float("nan")):
+def test_numbers_that_can_be_seen_are_within_their_range():
+  def positive_share(x):
+    checks.check_in_range("f", "eta", x, 0, 1)
+    checks.check_positive("f", "eta", x)
+    return x
+
+  positive_share(1)
+  jax.jit(positive_share)(jnp.float32(2))
+  for eta in (-0.1, 1.5, float("nan"), jnp.float32(1.5)):
     with pytest.raises(ValueError, match=rf"f: eta is {eta}; it must be in \[0, 1\]"):
-      checks.check_in_range("f", "eta", eta, 0, 1)
+      positive_share(eta)
+  with pytest.raises(ValueError, match="f: eta is 0; it must be positive"):
+    positive_share(0)
+
+
+@pytest.mark.parametrize("kind", ["int", "state", "level"])
+def test_indices_that_can_be_seen_are_within_their_axis(kind):
+  spec = {"int": "count [A]", "state": "count [S]", "level": "count [L]"}[kind]
+
+  def take(i):
+    checks.check("f", x=(np.array([7, 8, 9]), spec), i=(i, f"{kind} []"))
+    return i
+
+  take(2)
+  jax.jit(take)(3)
+  for i in (-1, 3):
+    with pytest.raises(ValueError, match=f"f: i has {i}; with 3 .* they are 0 to 2"):
+      take(i)
 
 
 @pytest.mark.parametrize("index", [indexing.gather, indexing.select])

@@ -237,6 +237,17 @@ def test_a_mu_of_zero_cuts_the_trace_and_gives_no_nan():
     np.testing.assert_array_equal(after[:3], before[:3])
 
 
+@pytest.mark.parametrize("mu", [np.nan, -0.5])
+@pytest.mark.parametrize(
+  "name", ["retrace", "importance_sampling", "non_markov_retrace"]
+)
+def test_a_mu_that_is_no_probability_gives_nan(name, mu):
+  stream = _stream(8, 5, 3)
+  stream["mu_t"][2] = mu
+  errors = getattr(losses, name)(*_arguments(name, stream))
+  assert np.isnan(errors[:3]).all() and np.isfinite(errors[3:]).all()
+
+
 def test_an_action_that_does_not_exist_gives_nan():
   stream = _stream(9, 4, 3)
   for action in (3, -1):

@@ -184,7 +184,7 @@ def test_categorical_double_q_pulls_the_prediction_to_its_target_and_nothing_els
 def test_a_batch_is_refused(name):
   arguments = _categorical(0) if "categorical" in name else _transitions(0)
   arguments = arguments[:5] if name == "q_learning" else arguments
-  with pytest.raises(ValueError, match=rf"{name}: .* single stream; vmap over batches"):
+  with pytest.raises(ValueError, match=rf"{name}: .* wanted; apply jax.vmap"):
     getattr(losses, name)(*arguments)
 
 
