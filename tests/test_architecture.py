@@ -242,6 +242,27 @@ def _can_be_imported(name: str) -> bool:
   return all(importlib.util.find_spec(package) is not None for package in needed)
 
 
+def test_importing_the_package_alone_is_light():
+  """Its parts are there all the same, and no others."""
+  code = f"""
+import sys
+before = set(sys.modules)
+import explorax
+loaded = {{name.split(".")[0] for name in set(sys.modules) - before}}
+assert loaded <= {{"explorax", *sys.stdlib_module_names}}, loaded
+assert set({sorted(MAY_IMPORT)!r}) <= set(dir(explorax))
+assert explorax.losses.retrace is sys.modules["explorax.losses"].retrace
+try:
+  explorax.no_such_part
+except AttributeError:
+  sys.exit()
+sys.exit("explorax has everything")
+"""
+  command = [sys.executable, "-P", "-c", code]
+  done = subprocess.run(command, capture_output=True, text=True, check=False)
+  assert done.returncode == 0, done.stderr
+
+
 def test_importing_does_no_work():
   """No array is made, no thread started, nothing printed; Reverb is not loaded.
 

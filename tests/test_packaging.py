@@ -12,8 +12,24 @@ import zipfile
 import pytest
 from packaging import requirements, specifiers, utils
 
+import explorax
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("losses", "exploration", "networks", "environments", "agents", "experiments")
+# Folder → the package that it is.
+FOLDERS = {
+  "src/explorax": "explorax",
+  **{
+    folder: f"explorax.{folder}"
+    for folder in (
+      "losses",
+      "exploration",
+      "networks",
+      "environments",
+      "agents",
+      "experiments",
+    )
+  },
+}
 LOCKED_EXTRAS = ("reverb", "atari", "plots", "distributed", "docs", "dev")
 # Where the locked environment is.
 LOCK_MARKERS = {
@@ -27,22 +43,25 @@ def _project() -> dict:
   return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def _sources() -> set[str]:
+def _files(*patterns: str) -> dict[str, str]:
+  """File → its place in a wheel; the links in src/explorax are not followed."""
   return {
-    path.relative_to(ROOT).as_posix()
-    for folder in FOLDERS
-    for path in (ROOT / folder).rglob("*.py")
-  }
-
-
-def _data() -> set[str]:
-  """The tables and templates that modules read, which lie beside them."""
-  return {
-    path.relative_to(ROOT).as_posix()
-    for folder in FOLDERS
-    for pattern in ("*.csv", "*.html")
+    path.relative_to(ROOT).as_posix(): "/".join(
+      (*package.split("."), path.relative_to(ROOT / folder).as_posix())
+    )
+    for folder, package in FOLDERS.items()
+    for pattern in patterns
     for path in (ROOT / folder).rglob(pattern)
   }
+
+
+def _sources() -> dict[str, str]:
+  return _files("*.py")
+
+
+def _data() -> dict[str, str]:
+  """The tables and templates that modules read, and the mark of a typed package."""
+  return _files("*.csv", "*.html", "py.typed")
 
 
 def _lock(name: str) -> dict[str, tuple[str, bool]]:
@@ -61,7 +80,7 @@ def wheel(tmp_path_factory) -> pathlib.Path:
   source = tmp_path_factory.mktemp("source")
   for folder in FOLDERS:
     ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / folder, source / folder, ignore=ignore)
+    shutil.copytree(ROOT / folder, source / folder, symlinks=True, ignore=ignore)
   for name in ("pyproject.toml", "README.md", "LICENSE"):
     shutil.copy(ROOT / name, source / name)
   code = "from setuptools import build_meta; build_meta.build_wheel('wheel')"
@@ -78,8 +97,8 @@ def wheel(tmp_path_factory) -> pathlib.Path:
 
 
 def test_every_folder_with_sources_is_listed_as_a_package():
-  folders = {pathlib.PurePosixPath(path).parent for path in _sources()}
-  packages = {"explorax." + folder.as_posix().replace("/", ".") for folder in folders}
+  folders = {pathlib.PurePosixPath(path).parent for path in _sources().values()}
+  packages = {folder.as_posix().replace("/", ".") for folder in folders}
   listed = _project()["tool"]["setuptools"]["packages"]
   assert sorted(listed) == sorted(packages), "pyproject.toml's list is not the folders."
 
@@ -93,8 +112,7 @@ def test_every_package_has_its_init():
 def test_wheel_holds_every_source_and_table(wheel):
   with zipfile.ZipFile(wheel) as archive:
     names = {name for name in archive.namelist() if ".dist-info/" not in name}
-  # And nothing else: no `explorax/__init__.py`, and no folder outside `explorax`.
-  assert names == {f"explorax/{path}" for path in _sources() | _data()}
+  assert names == {*_sources().values(), *_data().values()}  # And nothing else.
 
 
 def test_wheel_says_what_it_needs(wheel):
@@ -114,6 +132,7 @@ def test_wheel_says_what_it_needs(wheel):
     "docs",
     "dev",
   }
+  assert metadata["Version"] == explorax.__version__
   assert metadata["License-Expression"] == "Apache-2.0" and len(licences) == 1
   needs = [requirements.Requirement(line) for line in metadata.get_all("Requires-Dist")]
   base = {need.name: need.specifier for need in needs if need.marker is None}
@@ -160,4 +179,4 @@ def test_citation_names_the_five_papers():
   text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
   _, references = text.split("\nreferences:\n")
   assert len(re.findall(r"^  - type: ", references, re.MULTILINE)) == 5
-  assert f"version: {_project()['project']['version']}\n" in text
+  assert f"version: {explorax.__version__}\n" in text
