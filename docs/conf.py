@@ -2,13 +2,14 @@
 
 import pathlib
 import sys
-import tomllib
+
+import explorax
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 
 project = "explorax"
-release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+release = explorax.__version__
 root_doc = "docs/index"
 include_patterns = [
   "docs/**",
