@@ -6,8 +6,8 @@ import functools
 import math
 import resource
 import shlex
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors
@@ -26,40 +26,134 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
-  """All that a run needs, checked."""
+class Given:
+  """What a caller in Python has made already; None: what the config names."""
+
+  agent: "types.Agent | None" = None
+  environment: "environments.StandardEnvironment | None" = None
+  evaluation_environment: "environments.StandardEnvironment | None" = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+  """What a runner needs, checked.
+
+  Attributes:
+    make_environment: makes another environment of the run, and can be pickled; None
+      if the environment was given.
+  """
 
   config: config_lib.RunConfig
   agent: "types.Agent"
   environment: "environments.StandardEnvironment | environments.BatchedEnvironment"
   evaluation_environment: "environments.StandardEnvironment | None"
+  make_environment: "core.MakeEnvironment | None"
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+  """A run that leaves files, checked."""
+
+  parts: Parts
   directory: "output.RunDirectory"
   record: dict[str, Any]  # The content of config.json.
   checkpoints: "checkpointer.Checkpointer | None"  # None: the run is finished already.
 
   @property
-  def make_environment(self) -> "core.MakeEnvironment":
-    """Makes another environment of the run; other processes can unpickle it."""
-    return functools.partial(_make_environment, self.config)
+  def config(self) -> config_lib.RunConfig:
+    return self.parts.config
 
 
-def set_up(config: config_lib.RunConfig, argv: list[str]) -> Job:
-  """Checks and makes everything that the run needs, the cheapest first."""
+def set_up(
+  config: config_lib.RunConfig, argv: Sequence[str], given: Given | None = None
+) -> Job:
+  """Checks and makes everything that the run needs, the cheapest first.
+
+  Args:
+    config: of the run.
+    argv: the command line, for config.json.
+    given: what is made already.
+  """
+  given = given or Given()
+  choice = _choose(config, given)
+
+  from explorax.experiments import output, resuming
+
+  directory = output.RunDirectory.create(
+    config.output, may_hold_run=config.resume, is_locked=True
+  )
+  try:
+    parts = _make(
+      choice,
+      given,
+      record_to=str(directory.path / "bsuite"),
+      overwrite=directory.holds_run,
+    )
+    record = _record(parts.config, argv, choice.agent_config)
+    checkpoints = None
+    if not directory.holds_run:
+      checkpoints = _make_checkpointer(parts, directory, record)
+      directory.write_json("config.json", record)
+    else:
+      held = directory.read_settings()
+      resuming.check_same(directory, held, record)
+      if not resuming.is_finished(directory):
+        checkpoints = _make_checkpointer(parts, directory, record)
+        record = _resume(directory, held, record, checkpoints)
+  except BaseException:
+    directory.discard()
+    raise
+  return Job(parts, directory, record, checkpoints)
+
+
+def make_parts(config: config_lib.RunConfig, given: Given) -> Parts:
+  """What a runner needs for a run that leaves no files."""
+  return _make(_choose(config, given), given)
+
+
+def find(agent: str, env: str, settings: Sequence[str]) -> tuple[Any, str, Any]:
+  """An agent by its name: its preset, the environment's full name, and its config.
+
+  Args:
+    agent: the preset's name.
+    env: the environment's `kind:name`.
+    settings: `field=value` each, as after `--set`.
+
+  Raises:
+    SetUpError: if there is no such agent.
+    ValueError: for settings that do not fit.
+  """
   from explorax.experiments import overrides, presets
 
-  if config.agent not in presets.PRESETS:
+  if agent not in presets.PRESETS:
     raise errors.SetUpError(
-      f"there is no agent {config.agent!r}."
-      f"{errors.nearest(config.agent, list(presets.PRESETS))} --list_agents shows "
-      "all of them."
+      f"there is no agent {agent!r}.{errors.nearest(agent, list(presets.PRESETS))} "
+      "--list_agents shows all of them."
     )
-  preset = presets.PRESETS[config.agent]
-  config = dataclasses.replace(config, env=preset.environment_for(config.env))
-  agent_config = overrides.apply(preset.config_for(config.env), config.settings)
+  preset = presets.PRESETS[agent]
+  env = preset.environment_for(env)
+  return preset, env, overrides.apply(preset.config_for(env), settings)
 
-  from explorax import environments
+
+class _Choice(NamedTuple):
+  """The agent by its settings, before there is an environment."""
+
+  config: config_lib.RunConfig
+  agent_config: Any
+  make_agent: "Callable[[Any, types.EnvironmentSpec], types.Agent]"
+
+
+def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
+  """Checks what can be checked without an environment."""
+  agent = given.agent
+  if agent is None:
+    preset, env, agent_config = find(config.agent, config.env, config.settings)
+    config = dataclasses.replace(config, env=env)
+    choice = _Choice(config, agent_config, preset.make_agent)
+  else:
+    choice = _Choice(config, agent.config, lambda config, spec: agent)
+
   from explorax.agents.wiring import builder
-  from explorax.experiments import output, resuming
 
   if config.replay == "reverb":
     builder.import_reverb_replay()
@@ -71,49 +165,49 @@ def set_up(config: config_lib.RunConfig, argv: list[str]) -> Job:
       ray_cluster.prepare()
   if config.num_seeds > 1:
     check_open_files(config.num_seeds)
-  directory = output.RunDirectory.create(
-    config.output, may_hold_run=config.resume, is_locked=True
-  )
-  try:
-    environment: environments.StandardEnvironment | environments.BatchedEnvironment
-    if config.is_batched:
-      environment = environments.make_batched(
-        config.env, num_envs=config.num_envs or 1, seed=config.seed
-      )
-    else:
-      environment = environments.make(
-        config.env,
-        seed=config.seed,
-        record_to=str(directory.path / "bsuite"),
-        overwrite=directory.holds_run,
-      )
+  return choice
+
+
+def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
+  """Makes the agent and the environments.
+
+  Args:
+    choice: the agent.
+    given: what is made already.
+    **of_record: of `environments.make`, about bsuite's own CSV.
+  """
+  from explorax import environments
+
+  config = choice.config
+  environment: environments.StandardEnvironment | environments.BatchedEnvironment
+  if given.environment is not None:
+    environment = given.environment
+  elif config.is_batched:
+    environment = environments.make_batched(
+      config.env, num_envs=config.num_envs or 1, seed=config.seed
+    )
+  else:
+    environment = environments.make(config.env, seed=config.seed, **of_record)
+  evaluation_environment = given.evaluation_environment
+  if evaluation_environment is None:
     evaluation_environment = _evaluation_environment(config)
-    agent = preset.make_agent(agent_config, environments.spec(environment))
-    config = _with_limit(config, environment)
-    if config.runner == config_lib.DISTRIBUTED:
-      from explorax.experiments.runners import distributed
+  agent = choice.make_agent(choice.agent_config, environments.spec(environment))
+  config = _with_limit(config, environment)
+  if config.runner == config_lib.DISTRIBUTED:
+    from explorax.experiments.runners import distributed
 
-      distributed.check(agent, config)
-    if config.runner == config_lib.DEVICE:
-      from explorax.experiments.runners import device
+    distributed.check(agent, config)
+  if config.runner == config_lib.DEVICE:
+    from explorax.experiments.runners import device
 
-      device.check_memory(agent, environment, config)
-    record = _record(config, argv, agent_config)
-    checkpoints = None
-    if not directory.holds_run:
-      checkpoints = _make_checkpointer(config, directory, record, environment)
-      directory.write_json("config.json", record)
-    else:
-      held = directory.read_settings()
-      resuming.check_same(directory, held, record)
-      if not resuming.is_finished(directory):
-        checkpoints = _make_checkpointer(config, directory, record, environment)
-        record = _resume(directory, held, record, checkpoints)
-  except BaseException:
-    directory.discard()
-    raise
-  return Job(
-    config, agent, environment, evaluation_environment, directory, record, checkpoints
+    device.check_memory(agent, environment, config)
+  make_environment = functools.partial(_make_environment, config)
+  return Parts(
+    config,
+    agent,
+    environment,
+    evaluation_environment,
+    make_environment if given.environment is None else None,
   )
 
 
@@ -137,20 +231,18 @@ def check_open_files(num_seeds: int) -> None:
 
 
 def _make_checkpointer(
-  config: config_lib.RunConfig,
-  directory: "output.RunDirectory",
-  record: Mapping[str, Any],
-  environment: Any,
+  parts: Parts, directory: "output.RunDirectory", record: Mapping[str, Any]
 ) -> "checkpointer.Checkpointer":
   """The run's checkpointer, which has searched for the newest checkpoint."""
   from explorax.environments import saving
   from explorax.experiments import resuming
   from explorax.experiments.checkpoints import checkpointer
 
+  config = parts.config
   with_replay = config.checkpoint_replay
   if with_replay is None:
     is_exact = config.runner != config_lib.DISTRIBUTED and config.replay != "reverb"
-    with_replay = is_exact and saving.is_exact(environment)
+    with_replay = is_exact and saving.is_exact(parts.environment)
   hours = config.keep_checkpoint_hours
   return checkpointer.Checkpointer(
     directory.path / "checkpoints",
@@ -241,7 +333,7 @@ def _with_limit(
 
 
 def _record(
-  config: config_lib.RunConfig, argv: list[str], agent_config: Any
+  config: config_lib.RunConfig, argv: Sequence[str], agent_config: Any
 ) -> dict[str, Any]:
   """Everything needed to repeat the run."""
   from explorax.experiments import overrides, versions

@@ -54,10 +54,13 @@ def _supervise(job: job_lib.Job) -> int:
 
   with contextlib.ExitStack() as stack:
     stack.callback(job.directory.unlock)
-    for environment in (job.environment, job.evaluation_environment):
+    for environment in (job.parts.environment, job.parts.evaluation_environment):
       if environment is not None:
         stack.callback(_close, environment)
-    return supervision.run(job)
+    outcome = supervision.run(job, console_lib.Console(sys.stdout))
+    for problem in outcome.problems:
+      console_lib.print_error(problem)
+    return outcome.exit_code
 
 
 def _listing(*, agents: bool) -> str:

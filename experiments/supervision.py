@@ -3,10 +3,9 @@
 import dataclasses
 import importlib
 import signal
-import sys
 import traceback
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from explorax import environments
 from explorax.experiments import errors, signals
@@ -20,12 +19,35 @@ from explorax.experiments.runners import errors as runner_errors
 NON_FINITE, ERROR = "non_finite.json", "error.txt"
 
 
-def run(job: job_lib.Job) -> int:
-  """Runs the job, leaves its files whatever happens, and returns the exit code."""
+class Outcome(NamedTuple):
+  """How a run has ended.
+
+  Attributes:
+    exit_code: as `run.main` returns it.
+    problems: what to tell its user.
+    error: what stopped it; None if it came to its end, or was asked to stop.
+  """
+
+  exit_code: int
+  problems: list[Exception | str]
+  error: BaseException | None
+
+
+def run(
+  job: job_lib.Job,
+  console: console_lib.Console,
+  on_episode: Callable[[core.Episode], None] | None = None,
+) -> Outcome:
+  """Runs the job, and leaves its files whatever happens.
+
+  Args:
+    job: that is not finished.
+    console: shows the progress.
+    on_episode: called at the end of each episode, which is in the files then.
+  """
   config, checkpoints = job.config, job.checkpoints
   if checkpoints is None:
     raise ValueError("the run is finished; there is nothing to supervise.")
-  console = console_lib.Console(sys.stdout)
   _announce_start(job, console)
   video_recorder = video.EpisodeRecorder(config.video) if config.evaluates else None
   recorder = recorder_lib.Recorder(
@@ -39,15 +61,22 @@ def run(job: job_lib.Job) -> int:
   )
   checkpoints.companion, checkpoints.tell = recorder.save, console.line
   (job.directory.path / ERROR).unlink(missing_ok=True)  # Of the run before it resumed.
-  return _supervise(job, console, recorder, _hooks(job, recorder, video_recorder))
+  hooks = _hooks(job, recorder, video_recorder, on_episode)
+  return _supervise(job, console, recorder, hooks)
 
 
 def _hooks(
   job: job_lib.Job,
   recorder: recorder_lib.Recorder,
   video_recorder: video.EpisodeRecorder | None,
+  also: Callable[[core.Episode], None] | None,
 ) -> core.Hooks:
   """What the runner calls, but for `stop`."""
+
+  def on_episode(episode: core.Episode) -> None:
+    recorder.on_episode(episode)
+    if also is not None:
+      also(episode)
 
   def on_env_failure(failure: core.Failure) -> None:
     recorder.on_env_failure(failure)
@@ -69,14 +98,14 @@ def _hooks(
       console_lib.print_error(error)
 
   return core.Hooks(
-    on_episode=recorder.on_episode,
+    on_episode=on_episode,
     on_evaluation=recorder.on_evaluation,
     on_env_failure=on_env_failure,
     on_message=console_lib.print_error,
     on_processes=on_processes,
     on_replacement=on_replacement,
     observer=video_recorder,
-    make_environment=job.make_environment,
+    make_environment=job.parts.make_environment,
     checkpoints=job.checkpoints,
   )
 
@@ -95,19 +124,19 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
     console.line(f"It resumes at environment step {found.record['env_steps']:,}.")
 
 
-def _train(job: job_lib.Job, hooks: core.Hooks) -> dict[int, core.Result]:
+def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
   """Runs the runner; returns the result of each seed."""
-  config = job.config
+  config = parts.config
   runner = importlib.import_module(f"explorax.experiments.runners.{config.runner}")
   if config.num_seeds > 1:
-    results = runner.run_seeds(job.agent, job.environment, config, hooks)
+    results = runner.run_seeds(parts.agent, parts.environment, config, hooks)
     return dict(zip(config.seeds, results, strict=True))
   result = runner.run(
-    job.agent,
-    job.environment,
+    parts.agent,
+    parts.environment,
     config,
     hooks,
-    evaluation_environment=job.evaluation_environment,
+    evaluation_environment=parts.evaluation_environment,
   )
   return {config.seed: result}
 
@@ -117,11 +146,12 @@ def _supervise(
   console: console_lib.Console,
   recorder: recorder_lib.Recorder,
   hooks: core.Hooks,
-) -> int:
-  """Trains, leaves the files whatever happens, and returns the exit code."""
+) -> Outcome:
+  """Trains, and leaves the files whatever happens."""
   config = job.config
   status, exit_code = "failed", 1
   problems: list[Exception | str] = []
+  ended_by: BaseException | None = None
   results: dict[int, core.Result] = {}
   weights: dict[int, Any] = {}
   try:
@@ -129,7 +159,7 @@ def _supervise(
       hooks = dataclasses.replace(
         hooks, stop=lambda: stop() or recorder.problem is not None
       )
-      results = _train(job, hooks)
+      results = train(job.parts, hooks)
     weights = {seed: result.weights for seed, result in results.items()}
     if recorder.problem is None:
       status, exit_code = "finished", 0
@@ -141,15 +171,14 @@ def _supervise(
     if isinstance(error, runner_errors.StoppedError):
       # There are none if they were lost.
       weights = dict(zip(config.seeds, error.weights, strict=False))
+    ended_by = error
     problems.extend(_problems(job, error))
   seconds = job.checkpoints.seconds if job.checkpoints else 0.0
   table, unwritten = recorder.finish(status, results, weights, seconds)
   problems.extend(unwritten)
   console.line("\n" + table)
   _announce_files(job, console, failed=bool(problems))
-  for problem in problems:
-    console_lib.print_error(problem)
-  return 1 if problems else exit_code
+  return Outcome(1 if problems else exit_code, problems, ended_by)
 
 
 def _problems(job: job_lib.Job, error: BaseException) -> list[Exception | str]:
