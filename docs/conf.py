@@ -20,13 +20,23 @@ include_patterns = [
 ]
 exclude_patterns = ["docs/_*", ".*"]
 
-extensions = ["mathml", "myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+  "docstrings",
+  "mathml",
+  "myst_nb",
+  "sphinx.ext.autosummary",
+  "sphinx.ext.napoleon",
+  "sphinx.ext.viewcode",
+]
 myst_heading_anchors = 4
 nb_execution_mode = "off"
 default_role = "py:obj"
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]
+autodoc_inherit_docstrings = False
+autosummary_generate = False
+autodoc_preserve_defaults = True
 autodoc_typehints = "none"
-autodoc_default_options = {"members": True}
+autodoc_member_order = "bysource"
 
 html_theme = "furo"
 html_title = "explorax"

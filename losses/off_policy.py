@@ -265,7 +265,9 @@ def non_markov_retrace(
   lambda_: float | Array,
   tx_pair: transforms.TxPair = transforms.identity_pair,
 ) -> Array:
-  """TD errors with the trace of equation 10: c_s = λ min(1/(c_1 ... c_{s−1}), π/μ).
+  """TD errors with the trace of equation 10, which looks back to where it starts.
+
+      c_s = λ min(1 / (c_1 ... c_{s−1}), π/μ)
 
   Converges in policy evaluation, for any π and μ; see `non_markov_returns`.
   Arguments and result are as in `retrace`.

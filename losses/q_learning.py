@@ -106,9 +106,10 @@ def categorical_double_q(
 ) -> Array:
   """Loss of double Q-learning on distributions over atoms (C51).
 
-      −Σ_i m_i log p_tm1(z_i | a_tm1),    m the projection onto the atoms z of the
-      target distribution: atoms r_t + γ_t z', with the probabilities of the action
-      that is greedy in q_t_selector.
+      −Σ_i m_i log p_tm1(z_i | a_tm1)
+
+  where m is the projection onto the atoms z of the target distribution: atoms
+  r_t + γ_t z', with the probabilities of the action that is greedy in q_t_selector.
 
   Source: Bellemare et al. 2017, algorithm 1, with the selection of van Hasselt 2010.
 
@@ -162,8 +163,7 @@ def categorical_double_q_kl(
   the priorities of replay.
 
   Args:
-    q_atoms_tm1, q_logits_tm1, a_tm1, r_t, discount_t, q_atoms_t, q_logits_t,
-      q_t_selector: as in `categorical_double_q`.
+    q_atoms_tm1, ..., q_t_selector: as in `categorical_double_q`.
 
   Returns:
     The divergence, not below 0 but for rounding. `[]`.

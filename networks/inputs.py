@@ -37,10 +37,12 @@ def make_inputs(spec: dm_env.specs.Array) -> Inputs:
   """How observations of `spec` become vectors.
 
   Three kinds are known (see `environments.specs` for the encodings):
-    * an int32 scalar bounded by −1 and D − 1 is the index of a one-hot vector of
-      size D, −1 standing for all zeros; the product with w is then a gather of rows;
-    * uint8 arrays are flattened and scaled to [0, 1];
-    * floating-point arrays are flattened.
+
+  - an int32 scalar bounded by −1 and D − 1 is the index of a one-hot vector of size D,
+    −1 standing for all zeros; the product with w is then a gather of rows;
+  - uint8 arrays are flattened and scaled to [0, 1];
+  - floating-point arrays are flattened.
+
   A spec with an `image_spec` is an image with a row of numbers below it, which no
   network sees: it is cut off first.
 

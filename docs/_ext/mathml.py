@@ -10,10 +10,12 @@ LOGGER = logging.getLogger(__name__)
 def _mathml(node: nodes.Node, as_block: bool) -> str:
   latex = node.astext().translate(unichar2tex.uni2tex_table)
   try:
-    return latex2mathml.tex2mathml(latex, as_block=as_block)
+    drawn = latex2mathml.tex2mathml(latex, as_block=as_block)
   except latex2mathml.MathError as error:
     LOGGER.warning("The formula '%s' is not drawn: %s", latex, error, location=node)
     return f"<code>{node.astext()}</code>"
+  # Chromium lays an accent into its letter where no font has measures for it.
+  return drawn.replace('<mover accent="true">', "<mover>")
 
 
 def _visit_inline(translator, node: nodes.math) -> None:
