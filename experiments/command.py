@@ -1,4 +1,4 @@
-"""What the commands share: help, errors in one sentence, exit codes."""
+"""What all commands share: help, one-sentence errors, exit codes."""
 
 import contextlib
 import io
@@ -11,8 +11,8 @@ from typing import Any
 from explorax.experiments import errors, flag_table
 from explorax.experiments.recording import console as console_lib
 
-# What flags, settings, environments, agents and files raise when they are asked for
-# something that they cannot do.
+# Raised by flags, settings, environments, agents and files for requests that they
+# cannot fulfil.
 _REFUSALS = (
   errors.SetUpError,
   errors.OutputError,
@@ -24,8 +24,8 @@ _REFUSALS = (
 
 Work = Callable[[], int]  # Returns the exit code.
 
-HELP = flag_table.Flag("help", "", False, "Shows this and exits.")
-DEBUG = flag_table.Flag("debug", "", False, "Shows where in the code an error arose.")
+HELP = flag_table.Flag("help", "", False, "Prints this text and exits.")
+DEBUG = flag_table.Flag("debug", "", False, "Prints the traceback of an error.")
 
 
 def main(
@@ -37,25 +37,25 @@ def main(
   outro: str = "",
   words: str | None = None,
 ) -> int:
-  """Reads a command line, does what it asks and returns the process's exit code.
+  """Parses a command line, runs the command and returns the process's exit code.
 
-  What cannot be done is one sentence on stderr, after a traceback with `--debug`. The
-  exit code is then 2, or 1 once the work has begun; of Ctrl-C 130.
+  An error prints one sentence on stderr, after a traceback with `--debug`. The exit
+  code is 2 if the error occurs before the work starts, 1 afterwards, 130 for Ctrl-C.
 
   Args:
-    argv: the command line without the program's name; None for the process's own.
-    flags: of the command, `help` among them.
-    do: (name → value of each flag, the command line) → the exit code or, once all is
-      checked, the work.
-    introduction: of the help, above the flags.
-    outro: of the help, below them.
-    words: the name under which `do` gets words that are no flags; None to refuse them.
+    argv: the command line without the program's name; None: that of the process.
+    flags: of the command, including `help`.
+    do: (flag → value, command line) → the exit code, or the work that remains after
+      all checks.
+    introduction: help text above the flags.
+    outro: help text below the flags.
+    words: the key under which `do` gets positional arguments; None refuses them.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
   for stream in (sys.stdout, sys.stderr):
     if isinstance(stream, io.TextIOWrapper):
       stream.reconfigure(errors="replace")  # An ASCII terminal shows no β.
-  # TensorFlow, which comes with Reverb, greets with warnings about GPUs.
+  # TensorFlow, installed with Reverb, prints warnings about GPUs at its import.
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   try:
     given = flag_table.parse(flags, argv, words=words)
@@ -64,7 +64,7 @@ def main(
     work = do(given, argv)
   except KeyboardInterrupt:
     return _stopped()
-  except (Exception, SystemExit) as error:  # A user's module may raise either.
+  except (Exception, SystemExit) as error:  # A user's module may raise either of them.
     return _refused(error, argv, 2)
   if isinstance(work, int):
     return work
@@ -79,14 +79,14 @@ def main(
 
 
 def show(text: str) -> int:
-  """Prints to a reader who may leave (`--list_envs | head`); the exit code is 0."""
+  """Prints text, even if the reader quits early (`--list_envs | head`); returns 0."""
   with contextlib.suppress(BrokenPipeError):
     print(text, flush=True)
   return 0
 
 
 def _stopped() -> int:
-  console_lib.print_error("stopped; what is done is kept.")
+  console_lib.print_error("stopped; finished results are kept.")
   return 130
 
 
@@ -95,6 +95,6 @@ def _refused(error: BaseException, argv: Sequence[str], exit_code: int) -> int:
     traceback.print_exception(error)
   text = str(error)
   if not isinstance(error, _REFUSALS):
-    text = errors.describe(error) + "; --debug shows where it arose."
+    text = errors.describe(error) + "; --debug shows the traceback."
   console_lib.print_error(text)
   return exit_code

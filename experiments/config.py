@@ -1,8 +1,7 @@
-"""The settings of a run, each spelled once: flags, help, checks and records derive.
+"""The settings of a run, each defined once: flags, help, checks and records derive.
 
-A new setting is one field of `RunConfig`. The metadata of a field is a `Setting`: it
-says how the flag is parsed, what `--help` prints, which runners read it and what it is
-where nothing was given.
+A new setting is one field of `RunConfig`. The metadata of a field is a `Setting`: how
+its flag is parsed, what `--help` prints, which runners read it, and its default.
 """
 
 import dataclasses
@@ -14,8 +13,8 @@ from explorax.experiments import errors, flag_table
 
 LOCAL, DEVICE, DISTRIBUTED = RUNNERS = ("local", "device", "distributed")
 REPLAYS = ("reverb", "memory")
-MAX_SEEDS = 10_000  # At the same time.
-_MAX_SEED = 2**32 - 1  # numpy's generators take no more.
+MAX_SEEDS = 10_000  # In one run.
+_MAX_SEED = 2**32 - 1  # The largest seed of numpy's generators.
 
 _WHAT = "What to run"
 _LENGTH = "How long (whichever limit is reached first)"
@@ -27,19 +26,19 @@ _CHECKPOINTS = "Checkpoints (the same command again resumes from the newest good
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-  """What is known of a field of `RunConfig`.
+  """The metadata of a field of `RunConfig`.
 
   Attributes:
     help: the text of `--help`, in lines of at most 80 characters.
     group: the heading in `--help`.
-    value: the name of the value in `--help`; '' for a switch.
-    parser: of numbers; None for text and switches.
-    choices: the only values, if there are any.
-    runners: which of them read the setting; others refuse it.
-    default: (config) → the value where none was given (None).
-    flag: its name, where it is not the field's.
-    fixed: whether a run can be resumed only with the same value.
-    recorded: whether `config.json` holds it.
+    value: the placeholder of the value in `--help`; '' for a switch.
+    parser: parses numbers; None for text and switches.
+    choices: the allowed values; () for any.
+    runners: the runners that read the setting; the others refuse it.
+    default: (config) → the value of a field that was not given (None).
+    flag: the flag's name; '' if it is the field's name.
+    fixed: whether a run resumes only with the same value.
+    recorded: whether `config.json` contains the setting.
   """
 
   help: str
@@ -75,21 +74,21 @@ def _num_envs(config: "RunConfig") -> int | None:
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
-  """The settings of a run; the help of each field is its documentation.
+  """The settings of a run; each field is documented by its help.
 
   A field that was not given (None) takes its default for the runner and environment.
 
   Raises:
-    ValueError: for a value out of its range, a setting that the runner does not read,
-      and settings that exclude each other; the message is one sentence.
+    ValueError: for a value out of range, a setting that the runner does not read, and
+      settings that exclude each other; the message is one sentence.
   """
 
   agent: str = _field("", "The agent (--list_agents).", _WHAT, "=NAME", fixed=True)
   settings: tuple[str, ...] = _field(
     (),
-    "Changes a setting of the agent; may be repeated. A dot leads into a group:\n"
-    "--set exploration.epsilon=0.1. Tuples: --set hidden_sizes=50,50.\n"
-    "A name that does not exist lists those that do.",
+    "Changes a setting of the agent; may be repeated. A dot selects a field of a\n"
+    "group: --set exploration.epsilon=0.1. Tuples: --set hidden_sizes=50,50. An\n"
+    "unknown name prints the known ones.",
     _WHAT,
     " FIELD=VALUE",
     flag="set",
@@ -104,7 +103,7 @@ class RunConfig:
   )
   seed: int = _field(
     0,
-    "Of everything random in the agent and in the environment. [0]",
+    "Seed of all random numbers of the agent and the environment. [0]",
     _WHAT,
     "=INT",
     _number(0, _MAX_SEED),
@@ -113,12 +112,12 @@ class RunConfig:
   runner: str = _field(
     LOCAL,
     "local: acts and learns in turn, in one thread.\n"
-    "device: acting, replay and learning in one compiled program, for environments\n"
-    "written in JAX (jax:...), and for Atari games (atari:...), which C++ threads\n"
-    "step together while the device learns. Needs no Reverb.\n"
+    "device: acts, stores and learns in one compiled program, for environments\n"
+    "written in JAX (jax:...) and for Atari games (atari:...), which C++ threads\n"
+    "step while the device learns. Does not need Reverb.\n"
     "distributed: replay, learner, actors and evaluator are processes on Ray\n"
-    "(explorax[distributed]); --replay=memory needs no Reverb. A process that dies\n"
-    "is replaced. [local]",
+    "(explorax[distributed]); a process that dies is replaced. With\n"
+    "--replay=memory it does not need Reverb. [local]",
     _HOW,
     f"={'|'.join(RUNNERS)}",
     choices=RUNNERS,
@@ -126,9 +125,9 @@ class RunConfig:
   )
   num_seeds: int = _field(
     1,
-    "How many seeds to train at the same time, from --seed on, with\n"
-    "--runner=device. Each leaves the files of a run in seedSEED/; curve.png and\n"
-    "summary.json cover all of them. [1]",
+    "Number of seeds to train at the same time, starting at --seed (only with\n"
+    "--runner=device). Each seed has its own files in seedSEED/; curve.png and\n"
+    "summary.json cover all seeds. [1]",
     _WHAT,
     "=INT",
     _number(1, MAX_SEEDS),
@@ -138,8 +137,8 @@ class RunConfig:
   )
   episodes: int | None = _field(
     None,
-    "Ends the run after so many episodes. [bsuite's own number on bsuite; elsewhere\n"
-    "give this or --steps]",
+    "Ends the run after this number of episodes. [bsuite's own number on bsuite;\n"
+    "elsewhere give --episodes or --steps]",
     _LENGTH,
     "=INT",
     _number(1),
@@ -147,9 +146,9 @@ class RunConfig:
   )
   steps: int | None = _field(
     None,
-    "Ends the run after so many environment steps, in mid-episode\n"
-    "(--runner=device: at the report after them; --runner=distributed: with what the\n"
-    "actors take in a tenth of a second).",
+    "Ends the run after this number of environment steps, even within an episode\n"
+    "(--runner=device: at the next report; --runner=distributed: up to a tenth of a\n"
+    "second later).",
     _LENGTH,
     "=INT",
     _number(1),
@@ -157,10 +156,10 @@ class RunConfig:
   )
   eval_every: int | None = _field(
     None,
-    "Evaluates after the episode (--runner=device: at the report) in which a\n"
-    "multiple of so many environment steps is passed, and at the end of the run.\n"
-    "The episodes are written to evaluation.csv and are no part of training: their\n"
-    "steps are not counted, and nothing enters replay. [no evaluation]",
+    "Runs an evaluation after the episode (--runner=device: at the report) in which\n"
+    "a multiple of this number of environment steps is passed, and at the end. The\n"
+    "episodes are recorded in evaluation.csv. They are not part of training: their\n"
+    "steps do not count and do not enter replay. [no evaluation]",
     _EVALUATION,
     "=STEPS",
     _number(1),
@@ -168,7 +167,7 @@ class RunConfig:
   )
   eval_episodes: int = _field(
     None,
-    "Episodes of each evaluation. [5]",
+    "Number of episodes in each evaluation. [5]",
     _EVALUATION,
     "=INT",
     _number(1),
@@ -177,9 +176,9 @@ class RunConfig:
   )
   eval_steps: int | None = _field(
     None,
-    "Ends an evaluation with the episode in which so many of its own steps are\n"
-    "reached, instead of after --eval_episodes. (Atari's customary 500,000 frames\n"
-    "are 125,000 steps.)",
+    "Ends an evaluation with the episode in which its steps reach this number,\n"
+    "instead of after --eval_episodes. (Atari's usual 500,000 frames are 125,000\n"
+    "steps.)",
     _EVALUATION,
     "=STEPS",
     _number(1),
@@ -187,18 +186,18 @@ class RunConfig:
   )
   video: bool = _field(
     False,
-    "Records the last evaluation episode and the best as videos/step_*.gif, with\n"
-    "the intrinsic reward below the pictures if acting computes one. Without\n"
-    "--eval_every there is one evaluation, at the end of the run. For environments\n"
-    "that can be drawn; needs Pillow (explorax[plots]).",
+    "Records the last and the best evaluation episode as videos/step_*.gif, with\n"
+    "the intrinsic reward below the pictures if the actor computes one. Without\n"
+    "--eval_every there is one evaluation, at the end. The environment must support\n"
+    "rendering; needs Pillow (explorax[plots]).",
     _EVALUATION,
     fixed=True,
   )
   replay: str = _field(
     None,
     "reverb: a Reverb server in the process (explorax[reverb], Python 3.11, Linux).\n"
-    "memory: the same in plain numpy, on every machine; runs repeat to the bit.\n"
-    "[reverb; the device runner has a replay of its own]",
+    "memory: the same in numpy, on every platform; runs are reproducible bit for\n"
+    "bit. [reverb; the device runner has its own replay]",
     _HOW,
     f"={'|'.join(REPLAYS)}",
     choices=REPLAYS,
@@ -208,9 +207,9 @@ class RunConfig:
   )
   num_envs: int | None = _field(
     None,
-    "Environments that the device runner steps side by side for each seed, or each\n"
-    "actor of the distributed runner, with one inference for all; the steps of all\n"
-    "of them count. [8 Atari games with --runner=device; 1 otherwise]",
+    "Number of environments per seed (--runner=device) or per actor\n"
+    "(--runner=distributed), with one inference for all of them. The steps of all\n"
+    "environments count. [8 Atari games with --runner=device; 1 otherwise]",
     _HOW,
     "=INT",
     _number(1),
@@ -220,9 +219,9 @@ class RunConfig:
   )
   max_env_failures: int = _field(
     None,
-    "How many times in a row an environment that raises an error in mid-episode is\n"
-    "recreated; its episode then counts as truncated. A bsuite environment holds its\n"
-    "own score and is never recreated. --debug shows the errors. [3; bsuite: 0]",
+    "How many times in a row an environment that raises an error is recreated. Its\n"
+    "episode then counts as truncated. A bsuite environment computes its own score\n"
+    "and is never recreated. --debug shows the errors. [3; bsuite: 0]",
     _HOW,
     "=INT",
     _number(0),
@@ -230,10 +229,10 @@ class RunConfig:
   )
   output: str = _field(
     None,
-    "A directory for config.json, metrics.csv, TensorBoard events, checkpoints/,\n"
+    "Directory of config.json, metrics.csv, TensorBoard events, checkpoints/,\n"
     "curve.png, summary.json and, on bsuite, bsuite's CSV; evaluation.csv, r_int.png\n"
-    "and videos/ where there are evaluations. With --seeds the same for each seed in\n"
-    "seedSEED/, and curve.png and summary.json of all of them.\n"
+    "and videos/ if the run is evaluated. With --seeds each seed has these files in\n"
+    "seedSEED/, and curve.png and summary.json cover all seeds.\n"
     "[runs/AGENT-ENV-seedSEED in the current directory; with --seeds\n"
     "runs/AGENT-ENV-seedsFIRST-LAST]",
     _HOW,
@@ -245,8 +244,8 @@ class RunConfig:
   )
   num_actors: int | None = _field(
     None,
-    "Processes that act, each in environments of its own (--num_envs); the steps of\n"
-    "all of them count. [4]",
+    "Number of acting processes, each with its own environments (--num_envs). The\n"
+    "steps of all of them count. [4]",
     _DISTRIBUTED,
     "=INT",
     _number(1),
@@ -255,7 +254,7 @@ class RunConfig:
   )
   replay_shards: int | None = _field(
     None,
-    "Processes among which replay is divided; batches come from each in turn. [1]",
+    "Number of replay processes; batches come from each of them in turn. [1]",
     _DISTRIBUTED,
     "=INT",
     _number(1),
@@ -264,9 +263,9 @@ class RunConfig:
   )
   variable_update_period: int | None = _field(
     None,
-    "Environment steps that an actor takes at least between two fetches of weights,\n"
-    "which a thread makes beside acting, at most ten times a second.\n"
-    "[the agent's own number, in each of its environments]",
+    "Least number of environment steps of an actor between two fetches of weights.\n"
+    "A thread fetches them while the actor acts, at most ten times a second.\n"
+    "[the agent's own number, for each of its environments]",
     _DISTRIBUTED,
     "=STEPS",
     _number(1),
@@ -274,9 +273,9 @@ class RunConfig:
   )
   error_buffer: int | None = _field(
     None,
-    "By how many environment steps the actors may be ahead of the learner's updates,\n"
-    "or behind them; beyond that they wait for each other.\n"
-    "[a tenth of the steps before the first update, and at least 16 for each actor]",
+    "How many environment steps the actors may be ahead of or behind the learner's\n"
+    "updates; beyond that, the faster side waits.\n"
+    "[a tenth of the steps before the first update, at least 16 for each actor]",
     _DISTRIBUTED,
     "=STEPS",
     _number(1),
@@ -284,7 +283,7 @@ class RunConfig:
   )
   learner_gpus: int | None = _field(
     None,
-    "GPUs for the learner; everything else computes on CPUs. [0]",
+    "GPUs for the learner; all other processes compute on CPUs. [0]",
     _DISTRIBUTED,
     "=INT",
     _number(0),
@@ -294,8 +293,8 @@ class RunConfig:
   )
   ray_address: str | None = _field(
     None,
-    "Joins a Ray cluster, on whose machines explorax must be installed; each\n"
-    "process takes a CPU. [starts a Ray that listens on the loopback address]",
+    "Address of a Ray cluster to join. explorax must be installed on its machines;\n"
+    "each process takes a CPU. [starts Ray on this machine, on the loopback address]",
     _DISTRIBUTED,
     "=ADDRESS",
     runners=(DISTRIBUTED,),
@@ -303,8 +302,8 @@ class RunConfig:
   )
   environment_timeout: int | None = _field(
     None,
-    "Seconds after which an environment that does not answer is given up; its\n"
-    "process is replaced. [300]",
+    "Seconds without an answer after which an environment counts as hanging; its\n"
+    "process is then replaced. [300]",
     _DISTRIBUTED,
     "=SECONDS",
     _number(1),
@@ -314,9 +313,9 @@ class RunConfig:
   )
   checkpoint_every: int | None = _field(
     None,
-    "Writes a checkpoint when a multiple of so many environment steps was passed\n"
-    "(--runner=device: at the report). The end of a run always writes one.\n"
-    "[by time alone]",
+    "Writes a checkpoint when a multiple of this number of environment steps is\n"
+    "passed (--runner=device: at the report). A run always writes one at its end.\n"
+    "[by time only]",
     _CHECKPOINTS,
     "=STEPS",
     _number(1),
@@ -324,7 +323,7 @@ class RunConfig:
   )
   checkpoint_minutes: int = _field(
     10,
-    "And so many minutes after the last one, by the monotonic clock. [10]",
+    "Also writes a checkpoint this many minutes after the last one. [10]",
     _CHECKPOINTS,
     "=INT",
     _number(1),
@@ -333,15 +332,15 @@ class RunConfig:
   checkpoint_replay: bool | None = _field(
     None,
     "Whether checkpoints contain replay, which may be large (the first one reports\n"
-    "its size); without it learning pauses until replay is filled again.\n"
-    "--checkpoint_replay=false leaves it out. [true where resuming is then exact:\n"
-    "environments written in JAX, not with Reverb]",
+    "its size). Without it, learning pauses after resuming until replay is filled\n"
+    "again. --checkpoint_replay=false turns it off. [true where resuming is then\n"
+    "exact: environments written in JAX, not with Reverb]",
     _CHECKPOINTS,
     recorded=False,
   )
   keep_checkpoints: int = _field(
     2,
-    "How many of the newest are kept. [2]",
+    "Number of newest checkpoints to keep. [2]",
     _CHECKPOINTS,
     "=INT",
     _number(1),
@@ -349,7 +348,7 @@ class RunConfig:
   )
   keep_checkpoint_hours: int | None = _field(
     None,
-    "In addition, one of each so many hours of the run is kept. [none]",
+    "Also keeps one checkpoint for every period of this many hours. [none]",
     _CHECKPOINTS,
     "=INT",
     _number(1),
@@ -357,13 +356,13 @@ class RunConfig:
   )
   resume: bool = _field(
     True,
-    "Resumes the run that the directory holds, if its settings are the same.\n"
-    "--resume=false refuses a directory that holds a run. [true]",
+    "Resumes the run in the directory if its settings are the same. With\n"
+    "--resume=false a directory that holds a run is refused. [true]",
     _CHECKPOINTS,
     recorded=False,
   )
   debug: bool = _field(
-    False, "Shows where in the code an error arose.", "Information", recorded=False
+    False, "Prints the traceback of an error.", "Information", recorded=False
   )
 
   def __post_init__(self):
@@ -376,8 +375,8 @@ class RunConfig:
         object.__setattr__(self, name, setting.default(self))
     if self.env.startswith("bsuite:") and self.max_env_failures:
       raise ValueError(
-        f"--max_env_failures={self.max_env_failures}: a bsuite environment holds its "
-        "own score and is never recreated; leave the flag out."
+        f"--max_env_failures={self.max_env_failures}: a bsuite environment computes "
+        "its own score and is never recreated; leave the flag out."
       )
     if self.num_seeds > 1:
       _check_seeds(self)
@@ -388,12 +387,12 @@ class RunConfig:
 
   @property
   def evaluates(self) -> bool:
-    """Whether the run has evaluations at all."""
+    """Whether the run has evaluations."""
     return self.eval_every is not None or self.video
 
   @property
   def is_batched(self) -> bool:
-    """Whether the host steps many environments together."""
+    """Whether the host steps many environments as one batch."""
     return self.runner == DEVICE and self.env.startswith("atari:")
 
   @property
@@ -411,31 +410,31 @@ class RunConfig:
     return " or ".join(f"{n:,} {unit}" for unit, n in limits.items() if n is not None)
 
   def is_reached(self, env_steps: int, episodes: int) -> bool:
-    """Whether one of the limits is."""
+    """Whether the run has reached one of its limits."""
     return (self.steps is not None and env_steps >= self.steps) or (
       self.episodes is not None and episodes >= self.episodes
     )
 
   def record(self) -> dict[str, Any]:
-    """What `config.json` holds of it."""
+    """The part of `config.json` that the settings fill."""
     record = {name: getattr(self, name) for name, s in SETTINGS.items() if s.recorded}
     if self.evaluates and self.eval_steps is None:
       return record
     return {**record, "eval_episodes": None}
 
 
-# Field name → what is known of it.
+# Field name → its metadata.
 SETTINGS = {f.name: f.metadata["setting"] for f in dataclasses.fields(RunConfig)}
 _DEFAULTS = {f.name: f.default for f in dataclasses.fields(RunConfig)}
 _INFORMATION = (
-  flag_table.Flag("list_agents", "", False, "Shows the agents and exits."),
-  flag_table.Flag("list_envs", "", False, "Shows the environments and exits."),
-  flag_table.Flag("help", "", False, "Shows this text and exits."),
+  flag_table.Flag("list_agents", "", False, "Prints the agents and exits."),
+  flag_table.Flag("list_envs", "", False, "Prints the environments and exits."),
+  flag_table.Flag("help", "", False, "Prints this text and exits."),
 )
 
 
 def flags() -> dict[str, list[flag_table.Flag]]:
-  """Heading → its flags: those of the fields, and those that show something."""
+  """Heading → its flags: one per field, and those that print information."""
   groups: dict[str, list[flag_table.Flag]] = {}
   for name, s in SETTINGS.items():
     default = _DEFAULTS[name]
@@ -449,16 +448,16 @@ def flags() -> dict[str, list[flag_table.Flag]]:
 
 
 def parse(argv: Sequence[str]) -> RunConfig:
-  """Reads a command line, its program's name left out; see `from_flags`."""
+  """Parses a command line without the program's name; see `from_flags`."""
   return from_flags(flag_table.parse(flags(), argv))
 
 
 def from_flags(given: Mapping[str, Any]) -> RunConfig:
-  """The settings by the values of the flags.
+  """The settings from the values of the flags.
 
   Raises:
-    SetUpError: for a value that does not fit, a flag that nothing would read, or no
-      agent or environment.
+    SetUpError: for an invalid value, a flag that nothing reads, or a missing agent or
+      environment.
   """
   values = {name: given[s.flag or name] for name, s in SETTINGS.items()}
   values = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
@@ -472,19 +471,19 @@ def from_flags(given: Mapping[str, Any]) -> RunConfig:
   lengths = [n for n in ("eval_episodes", "eval_steps") if given[n] is not None]
   if lengths and not config.evaluates:
     raise errors.SetUpError(
-      f"--{lengths[0]}={given[lengths[0]]} is given without an evaluation; add "
+      f"--{lengths[0]}={given[lengths[0]]} has no effect without evaluations; add "
       "--eval_every=STEPS."
     )
   if len(lengths) == 2:
     raise errors.SetUpError(
       f"--eval_episodes={config.eval_episodes} and --eval_steps={config.eval_steps} "
-      "both say how long an evaluation is; leave one of them out."
+      "both set the length of an evaluation; leave one of them out."
     )
   if config.runner == DEVICE and not config.env.startswith(("jax:", "atari:")):
     raise errors.SetUpError(
-      "--runner=device takes environments written in JAX, as jax:deep_sea/20, and "
-      f"Atari games, and {config.env!r} is neither; leave the flag out, or choose a "
-      "jax: or atari: environment (--list_envs)."
+      "--runner=device runs environments written in JAX (jax:deep_sea/20) and Atari "
+      f"games, and {config.env!r} is neither; leave the flag out, or choose a jax: or "
+      "atari: environment (--list_envs)."
     )
   return config
 
@@ -496,13 +495,13 @@ def default_output(agent: str, env: str, seed: int, num_seeds: int = 1) -> str:
 
 
 def fixed(record: Mapping[str, Any]) -> dict[str, Any]:
-  """Of a `config.json`, what must stay the same when the run is resumed."""
+  """The part of a `config.json` that must stay the same for the run to resume."""
   names = [name for name, setting in SETTINGS.items() if setting.fixed]
   return {name: record.get(name) for name in ("config", *names)}
 
 
 def _check_choice(config: RunConfig, name: str, setting: Setting, value: Any) -> None:
-  """Refuses values that are no choice, and settings that the runner does not read."""
+  """Refuses unknown choices, and settings that the runner does not read."""
   if value in (_DEFAULTS[name], None, setting.default(config)):
     return
   flag = f"--{setting.flag or name}={value}"
@@ -511,27 +510,27 @@ def _check_choice(config: RunConfig, name: str, setting: Setting, value: Any) ->
   if config.runner not in setting.runners:
     readers = " and ".join(f"--runner={runner}" for runner in setting.runners)
     raise ValueError(
-      f"{flag} is for {readers}, and --runner={config.runner} does not read it; leave "
-      "the flag out, or change the runner."
+      f"{flag} is for {readers}; --runner={config.runner} does not read it. Leave the "
+      "flag out, or change the runner."
     )
 
 
 def _check_seeds(config: RunConfig) -> None:
-  """Refuses many seeds where they cannot be trained at the same time."""
+  """Refuses several seeds if they cannot be trained at the same time."""
   flag = f"--seeds={config.num_seeds}"
   if config.env.startswith("atari:"):
     raise ValueError(
-      f"{flag} is for environments written in JAX; for Atari games, run the command "
-      "once for each --seed."
+      f"{flag} works for environments written in JAX only; for Atari games, run the "
+      "command once for each --seed."
     )
   if config.evaluates:
     raise ValueError(
-      f"{flag} cannot be combined with evaluations and videos, which are of one seed; "
-      "leave out --eval_every and --video, or --seeds."
+      f"{flag} cannot be combined with evaluations and videos, which need a single "
+      "seed; leave out --eval_every and --video, or --seeds."
     )
   if config.seeds[-1] > _MAX_SEED:
     raise ValueError(
-      f"--seed={config.seed} and {flag} go beyond the last seed, {_MAX_SEED}; use a "
+      f"--seed={config.seed} and {flag} exceed the largest seed, {_MAX_SEED}; use a "
       "smaller --seed."
     )
 
@@ -562,11 +561,11 @@ Examples
     python -m explorax.experiments.run --agent=tdu --env=jax:deep_sea/20 \\
       --steps=20000 --runner=device --seeds=30
 
-  NGU on eight games at once, stepped in C++ threads while the device learns:
+  NGU on eight games, which C++ threads step while the device learns:
     python -m explorax.experiments.run --agent=ngu --env=atari:MontezumaRevenge \\
       --steps=1000000 --runner=device --num_envs=8
 
-  Four actors, a learner and replay in processes of their own, on Ray:
+  Four actors, a learner and replay as separate processes on Ray:
     python -m explorax.experiments.run --agent=r2d2 --env=gym:CartPole-v1 \\
       --steps=50000 --runner=distributed --num_actors=4
 
@@ -580,7 +579,7 @@ Examples
 """
 
 OUTRO = """\
-Ctrl-C ends a run cleanly, with a checkpoint: the same command again resumes it.
-Exit codes: 0 finished, 1 failed on the way, 2 could not start, 130 Ctrl-C, 143 SIGTERM,
+Ctrl-C writes a checkpoint and ends the run; the same command again resumes it.
+Exit codes: 0 finished, 1 failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM,
 129 SIGHUP.
 """

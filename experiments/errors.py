@@ -1,19 +1,19 @@
-"""What goes wrong in a run for reasons that its user can mend, and what may help."""
+"""Errors that the user of a run can fix, and hints on how to fix them."""
 
 import difflib
 from collections.abc import Sequence
 
 
 class SetUpError(Exception):
-  """The run cannot start as it was asked for; the message is one sentence."""
+  """The run cannot start; the message is one sentence."""
 
 
 class OutputError(Exception):
-  """The run's directory cannot be used or written to; the message is one sentence."""
+  """The run's directory cannot be read or written; the message is one sentence."""
 
 
 def describe(error: BaseException) -> str:
-  """`KeyError: 'x'`, or `MemoryError` where the exception says no more."""
+  """`KeyError: 'x'`, or `MemoryError` if the exception has no message."""
   text = f"{type(error).__name__}: {error}".removesuffix(": ")
   if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in text:
     text += "; use a smaller network, batch_size, n_step or replay_capacity"

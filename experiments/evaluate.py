@@ -1,7 +1,7 @@
 """Plays an exported agent: `python -m explorax.experiments.evaluate FILE --env=...`.
 
-It needs jax, Haiku, numpy, what the agents' own modules import, and the environment:
-neither Acme nor Reverb, TensorFlow or Orbax.
+This needs jax, Haiku, numpy, the imports of the agents' own modules, and the
+environment, but not Acme, Reverb, TensorFlow or Orbax.
 """
 
 import re
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
   from explorax.agents import types
 
 _INTRODUCTION = """\
-Plays episodes of the evaluation policy with the weights of a file.
+Plays episodes of an exported agent's evaluation policy.
 
   python -m explorax.experiments.evaluate FILE [flags]
 
-FILE is what explorax.experiments.export has written.
+FILE is written by `python -m explorax.experiments.export`.
 """
 
 # `module:Name` or `module.Name`.
@@ -32,15 +32,15 @@ _FLAGS = {
       "env",
       "=KIND:NAME",
       None,
-      "The environment. [that in which the agent was trained]",
+      "The environment. [the one that the agent was trained in]",
     ),
     flag_table.Flag(
       "set",
       " FIELD=VALUE",
       [],
-      "Changes a setting of the agent that its weights do not depend on\n"
-      "(--set evaluation_policy=-1), or repeats one that names a module of your own;\n"
-      "the file alone does not have it imported.",
+      "Changes a setting that the weights do not depend on\n"
+      "(--set evaluation_policy=-1), or confirms a setting of FILE that names a\n"
+      "module of your own: FILE alone cannot make this command import it.",
     ),
     flag_table.Flag(
       "episodes",
@@ -53,16 +53,16 @@ _FLAGS = {
       "seed",
       "=INT",
       0,
-      "Of the environment and of what is random in acting. [0]",
+      "Seed of the environment and of random actions. [0]",
       parser=flag_table.WholeNumber(0, 2**32 - 1),
     ),
   ),
-  "To look around": (command.HELP, command.DEBUG),
+  "Information": (command.HELP, command.DEBUG),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks and returns the exit code (`command.main`)."""
+  """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(argv, _FLAGS, _play, introduction=_INTRODUCTION, words="files")
 
 
@@ -70,8 +70,8 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
   del argv
   if len(given["files"]) != 1:
     raise errors.SetUpError(
-      f"{len(given['files'])} files are named; name one that "
-      "explorax.experiments.export has written."
+      f"got {len(given['files'])} files; give exactly one, written by "
+      "`python -m explorax.experiments.export`."
     )
   (file,), seed = given["files"], given["seed"]
   import numpy as np
@@ -98,7 +98,7 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
 
 
 def _check_trusted(file: str, record: dict[str, Any], given: dict[str, Any]) -> None:
-  """Refuses code that the file names, unless the command line names it as well."""
+  """Refuses code that only the file names; the command line must name it as well."""
   from explorax.environments import user_environments
 
   kind = record["env"].partition(":")[0]
@@ -112,15 +112,15 @@ def _check_trusted(file: str, record: dict[str, Any], given: dict[str, Any]) -> 
   )
   if needed:
     raise errors.SetUpError(
-      f"{file} names code of your own, which a file alone does not have run; if it is "
-      f"the code you mean, give {' '.join(needed)}."
+      f"{file} names code of your own, which does not run unless the command line "
+      f"names it too; if you trust it, add {' '.join(needed)}."
     )
 
 
 def make_agent(
   record: dict[str, Any], spec: Any, changes: Sequence[str] = ()
 ) -> "types.Agent":
-  """The agent of a config.json, for an environment's spec; its settings may change."""
+  """Rebuilds the agent of a config.json for an environment's spec and new settings."""
   from explorax.experiments import overrides, presets
 
   preset = presets.PRESETS[record["agent"]]
@@ -151,7 +151,7 @@ def run_episode(
   core = agent.actor(evaluation=True)
   state = core.init(jax.random.fold_in(_key(seed), number), 0, 1)
   select = jax.jit(core.select_action)
-  # Schedules have ended.
+  # Schedules have reached their end.
   params = types.ActorParams(weights, np.int32(np.iinfo(np.int32).max))
   timestep, value, length = environment.reset(), 0.0, 0
   while not timestep.last():

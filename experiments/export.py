@@ -1,8 +1,8 @@
-"""Puts what a run has learnt into one file, with its settings: weights and config.
+"""Exports a run's weights and settings into one file.
 
     python -m explorax.experiments.export RUN_DIR --output=FILE.npz
 
-The file is numpy's: an array for each parameter under its path, and config.json as the
+The file is numpy's: one array for each parameter under its path, and config.json as the
 bytes of `explorax/config.json`. `numpy.load(FILE, allow_pickle=False)` reads it, and
 `explorax.experiments.evaluate` plays it.
 """
@@ -16,24 +16,24 @@ from explorax.experiments import command, errors, flag_table
 from explorax.experiments.recording import console as console_lib
 
 _INTRODUCTION = """\
-Puts the weights that a run has learnt, and its settings, into one file.
+Exports a run's weights and settings into one file.
 
   python -m explorax.experiments.export RUN_DIR --output=FILE.npz
 
-RUN_DIR is a run's directory (of many seeds, that of one). The weights are those at the
-run's end or, of a run that was killed, those of its newest checkpoint.
+RUN_DIR is the directory of a run (with --seeds, of one of its seeds). The file holds
+the final weights or, if the run was killed, those of its newest checkpoint.
 """
 
 _FLAGS = {
   "Where to": (
-    flag_table.Flag("output", "=FILE", None, "The file; one that exists is replaced."),
+    flag_table.Flag("output", "=FILE", None, "The file; an existing one is replaced."),
   ),
-  "To look around": (command.HELP, command.DEBUG),
+  "Information": (command.HELP, command.DEBUG),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks and returns the exit code (`command.main`)."""
+  """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(argv, _FLAGS, _export, introduction=_INTRODUCTION, words="runs")
 
 
@@ -42,14 +42,14 @@ def _export(given: dict[str, Any], argv: list[str]) -> int:
   del argv
   if len(given["runs"]) != 1 or not given["output"]:
     raise errors.SetUpError(
-      "name a run's directory and --output=FILE.npz (--help shows how)."
+      "give a run's directory and --output=FILE.npz (--help shows how)."
     )
   run, target = pathlib.Path(given["runs"][0]), pathlib.Path(given["output"])
   from explorax.experiments import output, weights
   from explorax.experiments.recording import recorder
 
   if not (run / "config.json").exists():
-    raise errors.SetUpError(f"{run} holds no run: it has no config.json.")
+    raise errors.SetUpError(f"{run} is not the directory of a run: no config.json.")
   record = output.RunDirectory(run).read_settings()
   final = run / recorder.WEIGHTS
   if (run / "summary.json").exists() and final.exists():
@@ -65,7 +65,7 @@ def _export(given: dict[str, Any], argv: list[str]) -> int:
 def _of_newest_checkpoint(
   run: pathlib.Path, record: dict[str, Any]
 ) -> tuple[pathlib.Path, Any]:
-  """The learner's weights in the newest checkpoint that is good."""
+  """The learner's weights in the newest valid checkpoint."""
   import jax
 
   from explorax import environments
@@ -80,7 +80,7 @@ def _of_newest_checkpoint(
     agent = evaluate.make_agent(record, environments.spec(environment))
   finally:
     environment.close()
-  # Whatever runner wrote it, the learner's state is under that name in it.
+  # Every runner saves the learner's state under this name.
   like = jax.eval_shape(agent.learner.init, jax.random.PRNGKey(0))
   arrays = {
     name.removeprefix("agent/").removeprefix("learner/"): array

@@ -1,7 +1,7 @@
-"""Reads frozen dataclasses as Python writes them: `Retrace(lambda_=0.9)`.
+"""Parses frozen dataclasses in Python's notation: `Retrace(lambda_=0.9)`.
 
-A name is one of the package of the wanted type (`explorax.agents.targets` for a
-target), whichever of its modules has it, or `module:Name` for one of your own.
+A name is a class in the package of the expected type (`explorax.agents.targets` for a
+target), in any of its modules, or `module:Name` for a class of your own.
 """
 
 import ast
@@ -18,30 +18,30 @@ from explorax.experiments import errors
 from explorax.experiments import named as own
 
 _CALL = re.compile(r"[A-Za-z_][\w.:]*\s*(\(.*)?", re.DOTALL)
-# `module:Name`, but not within a string.
+# `module:Name`, outside of strings.
 _MODULE = re.compile(r"""('[^']*'|"[^"]*")|\b([A-Za-z_][\w.]*):([A-Za-z_]\w*)""")
 
-# (text, type hint, what to call it in an error) → the value.
+# (text, type hint, name in an error message) → the value.
 Parse = Callable[[str, Any, str], Any]
 
 
 def is_one(text: str) -> bool:
-  """Whether the text is meant as a name, with arguments or without."""
+  """Whether the text is a name, with or without arguments."""
   return _CALL.fullmatch(text) is not None
 
 
 def read(text: str, wanted: type, name: str, parse: Parse) -> Any:
-  """The value of an expression, which must be of a type.
+  """The value of an expression, which must be of the type `wanted`.
 
   Args:
-    text: `Name`, `Name(…)`, `module:Name` or `module:Name(…)`; an argument is a value
-      of its field's type, as `parse` reads it, or such an expression.
-    wanted: the type.
-    name: what to call the value in an error.
-    parse: reads arguments by the type hints of the fields.
+    text: `Name`, `Name(…)`, `module:Name` or `module:Name(…)`. An argument is a value
+      that `parse` accepts for its field's type, or another such expression.
+    wanted: the expected type.
+    name: the name of the value in an error message.
+    parse: parses arguments by the type hints of the fields.
 
   Raises:
-    ValueError: if it is none, or is refused by its class.
+    ValueError: if the text is not such an expression, or the class refuses it.
   """
   known = {key: cls for key, cls in _names(wanted).items() if issubclass(cls, wanted)}
   try:
@@ -50,12 +50,12 @@ def read(text: str, wanted: type, name: str, parse: Parse) -> Any:
   except _UnknownNameError as error:
     raise ValueError(
       f"{name} is {text!r}, but there is no {error}."
-      f"{errors.nearest(str(error), list(known))} Known are: "
-      f"{', '.join(sorted(known))}; write module:Name for your own."
+      f"{errors.nearest(str(error), list(known))} Known names: "
+      f"{', '.join(sorted(known))}; write module:Name for your own class."
     ) from None
   except (SyntaxError, TypeError, NameError, ValueError, ImportError) as error:
     reason = str(error).removesuffix(".")
-    raise ValueError(f"{name} is {text!r}, which cannot be read: {reason}.") from None
+    raise ValueError(f"{name} is {text!r}, which cannot be parsed: {reason}.") from None
   if not isinstance(value, wanted):
     raise ValueError(
       f"{name} is {text!r}; it must be one of {', '.join(sorted(known))}, with its "
@@ -65,11 +65,11 @@ def read(text: str, wanted: type, name: str, parse: Parse) -> Any:
 
 
 class _UnknownNameError(Exception):
-  """A name that is neither known nor one of a module that it names."""
+  """A name that is neither known nor found in the module that it gives."""
 
 
 def _names(wanted: type) -> dict[str, Any]:
-  """The dataclasses of the package that the type is from, by their names."""
+  """Name → dataclass, for the package that the type is from."""
   package = sys.modules[wanted.__module__.rpartition(".")[0] or wanted.__module__]
   modules = [package, sys.modules[wanted.__module__]]
   for info in pkgutil.iter_modules(getattr(package, "__path__", ())):
@@ -93,28 +93,30 @@ def _dotted(match: re.Match[str]) -> str:
 
 
 def _evaluate(node: ast.expr, known: dict[str, Any], parse: Parse) -> Any:
-  """A dataclass by its name, with its arguments or with its defaults."""
+  """An instance of a dataclass from its name and arguments, or from its defaults."""
   if isinstance(node, ast.Name | ast.Attribute):
     return _find(ast.unparse(node), known)()
   if not isinstance(node, ast.Call):
-    raise ValueError("it is no name, nor a name with arguments")
+    raise ValueError("it is not a name, with or without arguments")
   cls = _find(ast.unparse(node.func), known)
   fields = [field.name for field in dataclasses.fields(cls) if field.init]
   if len(node.args) > len(fields):
-    raise ValueError(f"{cls.__name__} takes {len(fields)} arguments at most")
+    raise ValueError(f"{cls.__name__} takes at most {len(fields)} arguments")
   named = [(str(keyword.arg), keyword.value) for keyword in node.keywords]
   hints, values = typing.get_type_hints(cls), {}
   for field, argument in [*zip(fields, node.args, strict=False), *named]:
     if field not in fields:
-      raise ValueError(f"{cls.__name__} has no {field}; it has {', '.join(fields)}")
+      raise ValueError(
+        f"{cls.__name__} has no field {field}; its fields are {', '.join(fields)}"
+      )
     if field in values:
-      raise ValueError(f"{field} is there twice")
+      raise ValueError(f"{field} is given twice")
     values[field] = parse(_text(argument), hints[field], field)
   return cls(**values)
 
 
 def _text(node: ast.expr) -> str:
-  """An argument as it would be typed after `--set field=`."""
+  """An argument as a user would type it after `--set field=`."""
   if isinstance(node, ast.Constant) and isinstance(node.value, str):
     return node.value
   if isinstance(node, ast.List):

@@ -1,4 +1,4 @@
-"""The flags of a command: as people read them, and as absl parses them."""
+"""The flags of a command: their help, and how absl parses them."""
 
 import dataclasses
 import math
@@ -51,15 +51,15 @@ class PositiveNumber(flags.ArgumentParser):
 
 @dataclasses.dataclass(frozen=True)
 class Flag:
-  """A flag as people see it, and how absl reads it.
+  """A flag.
 
   Attributes:
     name: without the dashes.
-    placeholder: what follows the name; '' for a switch.
-    default: its value where it is not given; a list for one that may be repeated.
+    placeholder: the text after the name in the help; '' for a switch.
+    default: the value of a flag that is not given; a list for a repeatable flag.
     text: the help.
-    choices: the only values, if there are any.
-    parser: of numbers.
+    choices: the allowed values; () for any.
+    parser: parses numbers.
   """
 
   name: str
@@ -75,7 +75,7 @@ class Flag:
       flags.DEFINE(self.parser, *arguments)
     elif self.choices:
       flags.DEFINE_enum(self.name, self.default, self.choices, self.text, values)
-    elif not self.placeholder:  # None stands for neither.
+    elif not self.placeholder:  # A None means neither true nor false.
       flags.DEFINE_boolean(*arguments)
     elif isinstance(self.default, list):
       flags.DEFINE_multi_string(*arguments)
@@ -89,39 +89,38 @@ Groups = Mapping[str, Sequence[Flag]]  # Heading → its flags, `help` among the
 def parse(
   groups: Groups, argv: Sequence[str], *, words: str | None = None
 ) -> dict[str, Any]:
-  """The value of each flag; nothing is global.
+  """Parses a command line and returns the value of each flag; keeps no global state.
 
   Args:
     groups: the flags.
-    argv: the command line, the program's name left out.
-    words: the name under which words that are no flags are returned; None to refuse
-      them.
+    argv: the command line without the program's name.
+    words: the key under which positional arguments are returned; None refuses them.
 
   Raises:
-    SetUpError: for an unknown flag, a value that does not fit, or what is no flag.
+    SetUpError: for an unknown flag, an invalid value, or a refused argument.
   """
   values = flags.FlagValues()
-  values.set_gnu_getopt(words is not None)  # Flags may follow words.
+  values.set_gnu_getopt(words is not None)  # Flags may follow arguments.
   for flag in _all(groups):
     flag.define(values)
-  for alias in ("h", "helpshort", "helpfull"):  # What hands type by habit.
+  for alias in ("h", "helpshort", "helpfull"):  # Common spellings.
     flags.DEFINE_alias(alias, "help", flag_values=values)
   try:
     if any(word.lstrip("-").partition("=")[0] == "undefok" for word in argv):
-      raise flags.UnrecognizedFlagError("undefok")  # absl would take it silently.
+      raise flags.UnrecognizedFlagError("undefok")  # absl would accept it silently.
     rest = values(["explorax", *argv])[1:]
   except flags.Error as error:
     raise errors.SetUpError(_sentence(groups, error)) from error
   if rest and words is None:
     raise errors.SetUpError(
-      f"{rest[0]!r} is not a flag; flags begin with -- (--help shows them)."
+      f"{rest[0]!r} is not a flag; flags start with -- (--help lists them)."
     )
   given = {name: values[name].value for name in values}
   return given if words is None else {**given, words: rest}
 
 
 def help_text(introduction: str, groups: Groups, outro: str) -> str:
-  """What a stranger needs: examples, and the flags in groups."""
+  """The introduction, the flags by group, and the outro."""
   lines = [introduction]
   for group, group_flags in groups.items():
     lines.append(group)
@@ -137,11 +136,11 @@ def _all(groups: Groups) -> Iterable[Flag]:
 
 
 def _sentence(groups: Groups, error: flags.Error) -> str:
-  """absl's messages name the flag and the value; some lack what to do about it."""
+  """absl's message, with a hint about what to do."""
   if isinstance(error, flags.UnrecognizedFlagError):
     names = [f"--{flag.name}" for flag in _all(groups)]
     hint = errors.nearest(f"--{error.flagname}", names)
-    return f"there is no flag --{error.flagname}.{hint} (--help shows all flags.)"
+    return f"there is no flag --{error.flagname}.{hint} (--help lists all flags.)"
   if isinstance(error, flags.IllegalFlagValueError) and "Non-boolean" in str(error):
     name, _, value = str(error).partition(":")[0].removeprefix("flag --").partition("=")
     return f"--{name} is {value!r}; it must be true or false."

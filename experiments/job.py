@@ -1,4 +1,4 @@
-"""What a run of `run.py` needs, checked and made before it begins."""
+"""Checks and creates everything that a run of `run.py` needs."""
 
 import dataclasses
 import datetime
@@ -13,7 +13,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import errors
 from explorax.experiments.recording import console as console_lib
 
-# Open files: of each seed's output, and of everything else.
+# Open files: per seed, and in total for everything else.
 _FILES_PER_SEED = 2
 _OTHER_FILES = 64
 
@@ -57,7 +57,7 @@ class Job:
   parts: Parts
   directory: "output.RunDirectory"
   record: dict[str, Any]  # The content of config.json.
-  checkpoints: "checkpointer.Checkpointer | None"  # None: the run is finished already.
+  checkpoints: "checkpointer.Checkpointer | None"  # None: the run is finished.
 
   @property
   def config(self) -> config_lib.RunConfig:
@@ -212,7 +212,7 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
 
 
 def check_open_files(num_seeds: int) -> None:
-  """Raises the limit of open files to what the seeds need.
+  """Raises the limit of open files to the number that the seeds need.
 
   Raises:
     SetUpError: if the system does not allow it.
@@ -224,8 +224,8 @@ def check_open_files(num_seeds: int) -> None:
   if hard != resource.RLIM_INFINITY and needed > hard:
     most = max(0, hard - _OTHER_FILES) // _FILES_PER_SEED
     raise errors.SetUpError(
-      f"{num_seeds} seeds keep {needed} files open, and this process may have {hard}; "
-      f"use at most {most} seeds, or raise the limit (ulimit -Hn)."
+      f"{num_seeds} seeds keep {needed} files open, but this process may open only "
+      f"{hard}; use at most {most} seeds, or raise the limit (ulimit -Hn)."
     )
   resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
@@ -233,7 +233,7 @@ def check_open_files(num_seeds: int) -> None:
 def _make_checkpointer(
   parts: Parts, directory: "output.RunDirectory", record: Mapping[str, Any]
 ) -> "checkpointer.Checkpointer":
-  """The run's checkpointer, which has searched for the newest checkpoint."""
+  """The run's checkpointer; it has already searched for the newest checkpoint."""
   from explorax.environments import saving
   from explorax.experiments import resuming
   from explorax.experiments.checkpoints import checkpointer
@@ -262,14 +262,14 @@ def _resume(
   record: Mapping[str, Any],
   checkpoints: "checkpointer.Checkpointer",
 ) -> dict[str, Any]:
-  """Notes that the run is resumed; returns its config.json."""
+  """Records that the run resumes; returns its config.json."""
   from explorax.experiments import resuming
 
   env_steps = 0 if checkpoints.found is None else checkpoints.found.record["env_steps"]
   if others := resuming.other_versions(held, record):
     console_lib.print_error(
-      f"other versions than when the run began ({', '.join(others)}): it resumes, but "
-      "not to the bit."
+      f"the run started with other versions ({', '.join(others)}): it resumes, but its "
+      "results may differ."
     )
   record = resuming.resumed_record(held, record, env_steps)
   directory.write_json("config.json", record)
@@ -279,7 +279,7 @@ def _resume(
 def _evaluation_environment(
   config: config_lib.RunConfig,
 ) -> "environments.StandardEnvironment | None":
-  """That of the evaluations, if there are to be any; checks that it can be drawn."""
+  """The environment of the evaluations, or None; checks that it can render."""
   if not config.evaluates:
     return None
   if config.video:
@@ -294,12 +294,12 @@ def _evaluation_environment(
 def _make_environment(
   config: config_lib.RunConfig, role: str, number: int
 ) -> "environments.StandardEnvironment":
-  """An environment beside the first one of the run, with a seed of its own.
+  """Makes an additional environment of the run with its own seed.
 
   Args:
     config: of the run.
     role: `training` or `evaluation`.
-    number: tells those of one role apart.
+    number: index among the environments of the role.
   """
   import numpy as np
 
@@ -319,15 +319,15 @@ def _with_limit(
   config: config_lib.RunConfig,
   environment: "environments.StandardEnvironment | environments.BatchedEnvironment",
 ) -> config_lib.RunConfig:
-  """With bsuite's own number of episodes where no limit was given."""
+  """Sets bsuite's own number of episodes if the config has no limit."""
   if config.episodes is not None or config.steps is not None:
     return config
   raw = getattr(environment, "raw", environment)
   episodes = getattr(raw, "bsuite_num_episodes", None)
   if episodes is None:
     raise errors.SetUpError(
-      f"nothing says how long to run: give --episodes or --steps ({config.env} has no "
-      "number of its own; bsuite's environments have)."
+      f"the run has no limit: give --episodes or --steps ({config.env} has no default "
+      "length; only bsuite's environments have one)."
     )
   return dataclasses.replace(config, episodes=episodes)
 

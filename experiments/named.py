@@ -1,4 +1,4 @@
-"""What users name as `module:attribute`: agents, figures, parts of agents."""
+"""Resolves `module:attribute` names of users: agents, figures, parts of agents."""
 
 import importlib
 import os
@@ -10,23 +10,23 @@ from explorax.experiments import errors
 
 
 def module(name: str) -> types.ModuleType:
-  """A module that is installed, or lies in the current directory."""
+  """Imports a module that is installed or in the current directory."""
   directory = os.getcwd()
   if directory not in sys.path and "" not in sys.path:
-    sys.path.append(directory)  # At the end, where it hides nothing.
+    sys.path.append(directory)  # At the end, so that it hides nothing.
   return importlib.import_module(name)
 
 
 def attribute(name: str, what: str) -> Any:
-  """What `module:attribute` names.
+  """Resolves `module:attribute`.
 
   Args:
-    name: as the user has written it.
-    what: it is, for errors: `agent`.
+    name: as the user wrote it.
+    what: the kind of object, for errors: `agent`.
 
   Raises:
-    SetUpError: if there is no such module or attribute, or importing the module raises
-      an error.
+    SetUpError: if there is no such module or attribute, or if the import raises an
+      error.
   """
   module_name, _, own_name = name.partition(":")
   try:
@@ -34,7 +34,7 @@ def attribute(name: str, what: str) -> Any:
   except (Exception, SystemExit) as error:
     raise errors.SetUpError(
       f"the {what} {name!r} cannot be imported ({type(error).__name__}: {error}); its "
-      f"module must be installed, or lie in {os.getcwd()}."
+      f"module must be installed, or be in {os.getcwd()}."
     ) from error
   if not hasattr(found, own_name):
     raise errors.SetUpError(

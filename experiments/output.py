@@ -1,23 +1,23 @@
-"""The directory that a run leaves behind, written so that nothing is half there.
+"""The directory of a run, whose files are written atomically.
 
     config.json            everything needed to repeat the run
     metrics.csv            one row per episode
     events.out.tfevents.*  the same for TensorBoard
-    checkpoints/final.npz  the weights learnt
-    checkpoints/step_*     what a run resumes from
+    checkpoints/final.npz  the final weights
+    checkpoints/step_*     checkpoints, to resume from
     curve.png              the learning curve
-    evaluation.csv         one row per episode of evaluation, where there is one
+    evaluation.csv         one row per evaluation episode, if there are evaluations
     videos/                evaluation episodes as GIFs, with --video
-    r_int.png              the intrinsic reward along those, where there is one
-    summary.json           what came of it
-    error.txt              the traceback of what stopped it, where something did
-    non_finite.json        of the update that stopped it, where one was not finite
+    r_int.png              the intrinsic reward in these episodes, if there is one
+    summary.json           the results
+    error.txt              the traceback of the error that stopped the run, if any
+    non_finite.json        the update that stopped the run, if it was not finite
     processes.json         role → pid, of the distributed runner
     bsuite/                bsuite's own CSV, for bsuite's notebooks
 
-Whole files are written beside their place and renamed into it; files that grow take
-whole records or nothing. So an interruption or a full disk costs what was not yet
-written, and nothing else.
+A whole file is written to a temporary file and renamed; a growing file takes whole
+records or nothing. An interruption or a full disk therefore loses only what was not
+yet written.
 """
 
 import contextlib
@@ -38,11 +38,11 @@ _OF_A_RUN = (_SETTINGS, "metrics.csv", "summary.json", "checkpoints", "bsuite")
 
 
 class RunDirectory:
-  """A directory for one run, or for figures, created by `create`.
+  """The directory of one run, or of figures; made by `create`.
 
   Attributes:
-    path: where it is.
-    holds_run: whether there was a run in it, which may be resumed.
+    path: its path.
+    holds_run: whether it already held a run, which may be resumed.
   """
 
   def __init__(self, path: pathlib.Path):
@@ -59,23 +59,23 @@ class RunDirectory:
     may_hold_run: bool = False,
     is_locked: bool = False,
   ) -> "RunDirectory":
-    """Makes the directory, and its parents, ready for a run.
+    """Creates the directory and its parents.
 
     Args:
       path: of the directory.
-      may_hold_run: whether it may hold a run that has told its settings.
-      is_locked: whether to lock out others that lock it, until `unlock` or the end of
-        this process.
+      may_hold_run: whether it may already hold a run with a config.json.
+      is_locked: whether to lock it against other processes, until `unlock` or the end
+        of this process.
 
     Raises:
-      OutputError: if it already holds a run, if a file is in its way, if it cannot be
-        created or written to, or if another process has locked it.
+      OutputError: if it already holds a run, a file is in its way, it cannot be
+        created or written to, or another process has locked it.
     """
     try:
       path = pathlib.Path(path).expanduser()
     except RuntimeError as error:
       raise errors.OutputError(
-        f"--output={path} is in the home of a user that does not exist; choose another."
+        f"--output={path} is in the home of an unknown user; choose another --output."
       ) from error
     directory = cls(path)
     try:
@@ -100,27 +100,27 @@ class RunDirectory:
     return directory
 
   def unlock(self) -> None:
-    """Others may use the directory."""
+    """Releases the lock."""
     if self._lock is not None and not self._lock.closed:
       (self.path / _LOCK).unlink(missing_ok=True)
       self._lock.close()
 
   def discard(self) -> None:
-    """Removes what `create` made, as far as it is empty: the run never started."""
+    """Removes the empty directories that `create` made: the run never started."""
     self.unlock()
     _remove_empty([self.path / "bsuite", *self._created])
 
   def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-    """Writes a JSON file; floats that JSON lacks (NaN, infinities) become null."""
+    """Writes a JSON file; NaN and infinities, which JSON lacks, become null."""
     text = json.dumps(finite(content), indent=2, allow_nan=False) + "\n"
     self.write(name, lambda file: file.write(text.encode()))
 
   def write(self, name: str, write: Callable[[BinaryIO], Any]) -> None:
-    """Writes the file `name` whole, or leaves what was there.
+    """Writes the whole file `name`, or leaves the old one as it is.
 
     Args:
-      name: relative to the directory; folders in it are created.
-      write: writes the content to the open file that it is given.
+      name: relative to the directory; its folders are created.
+      write: writes the content to the open file that it receives.
 
     Raises:
       OutputError: if it cannot be written.
@@ -140,16 +140,16 @@ class RunDirectory:
       raise _cannot_write(target, error) from error
 
   def append_to(self, name: str, size: int | None = None) -> "AppendOnlyFile":
-    """Opens the file `name`, which grows by whole records.
+    """Opens the file `name` to append whole records.
 
     Args:
       name: relative to the directory.
-      size: bytes of it that are kept; None for all.
+      size: number of bytes to keep; None keeps all.
     """
     return AppendOnlyFile(self.path / name, size)
 
   def read_settings(self) -> dict[str, Any]:
-    """The `config.json` of the run that it holds.
+    """The `config.json` of the run in the directory.
 
     Raises:
       OutputError: if it cannot be read.
@@ -162,13 +162,13 @@ class RunDirectory:
     except (OSError, ValueError):
       pass
     raise errors.OutputError(
-      f"{path} cannot be read, so the run in it cannot be resumed; choose another "
-      "--output, or delete that directory if the run is not needed."
+      f"{path} cannot be read, so this run cannot be resumed; choose another --output, "
+      "or delete the directory if you do not need the run."
     )
 
 
 def _missing(path: pathlib.Path) -> list[pathlib.Path]:
-  """Those of `path` and its parents that do not exist; refuses what is in the way."""
+  """The directories of `path` that do not exist; refuses a file in the way."""
   for ancestor in (path, *path.parents):
     if ancestor.exists() and not ancestor.is_dir():
       raise errors.OutputError(
@@ -189,12 +189,12 @@ def _refuse_run(path: pathlib.Path) -> None:
   if held:
     raise errors.OutputError(
       f"--output={path} already holds a run ({held[0]}); choose another --output, "
-      "or delete that directory if the run is not needed."
+      "or delete the directory if you do not need the run."
     )
 
 
 def _lock(path: pathlib.Path) -> TextIO:
-  """Locks a directory for as long as the file that it returns is open."""
+  """Locks a directory until the returned file is closed."""
   file = open(path / _LOCK, "a+")  # noqa: SIM115 (open as long as the run lasts)
   try:
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -216,7 +216,7 @@ def _lock(path: pathlib.Path) -> TextIO:
 
 
 class AppendOnlyFile:
-  """A file that takes whole records or nothing, each on disk when `append` returns."""
+  """An append-only file of whole records, each on disk when `append` returns."""
 
   def __init__(self, path: pathlib.Path, size: int | None = None):
     self.path = path
@@ -238,7 +238,7 @@ class AppendOnlyFile:
     """Adds `record`.
 
     Raises:
-      OutputError: if it cannot be written; the file then ends with the record
+      OutputError: if it cannot be written; the file then still ends with the record
         before it.
     """
     written = 0
@@ -246,17 +246,17 @@ class AppendOnlyFile:
       while written < len(record):
         written += self._file.write(record[written:])
     except OSError as error:
-      # Part of the record may be there: cutting a file works on a full disk too.
+      # Remove a partial record; truncating a file also works on a full disk.
       with contextlib.suppress(OSError):
         self._file.truncate(self._size)
       raise _cannot_write(self.path, error) from error
     self._size += len(record)
 
   def sync(self) -> None:
-    """Waits until all records would outlast the machine.
+    """Waits until the records would survive a crash of the machine.
 
     Raises:
-      OutputError: if they would not.
+      OutputError: if this fails.
     """
     try:
       os.fsync(self._file.fileno())
@@ -270,8 +270,8 @@ class AppendOnlyFile:
 def _cannot_write(path: pathlib.Path, error: OSError) -> errors.OutputError:
   if error.errno in (errno.ENOSPC, errno.EDQUOT):
     return errors.OutputError(
-      f"{path} could not be written because the disk is full; what was written "
-      "before it is intact."
+      f"{path} could not be written because the disk is full; its earlier content is "
+      "intact."
     )
   return errors.OutputError(
     f"{path} could not be written ({error.strerror}); what was written before it is "
@@ -280,7 +280,7 @@ def _cannot_write(path: pathlib.Path, error: OSError) -> errors.OutputError:
 
 
 def finite(value: Any) -> Any:
-  """With null for the floats that JSON lacks."""
+  """Replaces the floats that JSON lacks by null."""
   if isinstance(value, float) and not math.isfinite(value):
     return None
   if isinstance(value, Mapping):

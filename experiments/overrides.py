@@ -1,8 +1,8 @@
-"""Changes a config's fields as the command line asks, and writes configs as JSON.
+"""Changes fields of a config from the command line, and writes configs as JSON.
 
-`--set batch_size=64 --set exploration.epsilon=0.1` names fields of a frozen
-dataclass by their path. A value is read by the field's type hint, and the config is
-rebuilt from the inside out, so every `__post_init__` sees the new combination.
+`--set batch_size=64 --set exploration.epsilon=0.1` addresses fields of a frozen
+dataclass by their path. A value is parsed by the field's type hint, and the config is
+rebuilt from the inside out, so that every `__post_init__` checks the new combination.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ ConfigT = TypeVar("ConfigT")
 _TRUE = ("true", "t", "yes", "y", "1")
 _FALSE = ("false", "f", "no", "n", "0")
 _NONE = ("none", "null")
-_MARK = "@"  # In the name of a preset with settings.
+_MARK = "@"  # Separates a preset's name from its settings.
 
 
 def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
@@ -30,17 +30,17 @@ def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
   constrain each other can be set together.
 
   Args:
-    config: a frozen dataclass; its fields may be frozen dataclasses in turn.
+    config: a frozen dataclass; its fields may be frozen dataclasses, too.
     assignments: each `field=value` or `group.field=value`. Values: `true`/`false`;
       whole numbers (`1e6` is one, `1.5` is not); floats; strings as they are; `none`
-      where the field allows it; tuples as `50,50` (`()` or nothing for an empty one);
-      a dataclass as Python writes it, `Linear(1.0, 0.1, steps=1000)`, `TreeBackup` or
+      if the field allows it; tuples as `50,50` (`()` or nothing for an empty one);
+      a dataclass as Python writes it: `Linear(1.0, 0.1, steps=1000)`, `TreeBackup` or
       `my_module:MyTarget()` (see `expressions`).
 
   Raises:
-    ValueError: for an assignment without `=`, an unknown field (the known ones are
-      listed), a value that is not of the field's type, a field that is set twice, or
-      a combination that the config refuses.
+    ValueError: for an assignment without `=`, an unknown field (the message lists the
+      known ones), a value of the wrong type, a field that is set twice, or a
+      combination that the config refuses.
   """
   changes: dict[tuple[str, ...], Any] = {}
   for assignment in assignments:
@@ -48,18 +48,18 @@ def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
     path = tuple(name.strip().split("."))
     if not equals or not all(path):
       raise ValueError(
-        f"--set {assignment} is not of the form field=value; write, for instance, "
+        f"--set {assignment} is not of the form field=value; for example, write "
         f"--set {settable_fields(config)[0]}=..."
       )
     hint = _field_type(config, path, text)
     if path in changes:
-      raise ValueError(f"--set gives {name.strip()} twice; keep one of the two.")
+      raise ValueError(f"--set gives {name.strip()} twice; remove one of them.")
     changes[path] = parse(text.strip(), hint, name.strip())
   return _rebuild(config, changes)
 
 
 def settable_fields(config: Any) -> list[str]:
-  """The dotted names of all fields that `apply` can set, in their order."""
+  """The dotted names of all fields that `apply` can set, in order."""
   names: list[str] = []
   for field in _fields(config):
     value = getattr(config, field)
@@ -71,12 +71,12 @@ def settable_fields(config: Any) -> list[str]:
 
 
 def parse(text: str, hint: Any, name: str) -> Any:
-  """Reads `text` as a value of the type `hint`.
+  """Parses `text` as a value of the type `hint`.
 
   Args:
     text: as typed on the command line.
     hint: bool, int, float, str, a `Literal`, a tuple of these, or a union of these.
-    name: what to call the value in an error.
+    name: the name of the value in an error message.
 
   Raises:
     ValueError: if `text` is not such a value.
@@ -102,7 +102,7 @@ def parse(text: str, hint: Any, name: str) -> Any:
 
 
 def parse_int(text: str, name: str) -> int:
-  """Reads a whole number; `1e6` and `1_000_000` are ones, `1.5` is not."""
+  """Parses a whole number; `1e6` and `1_000_000` are valid, `1.5` is not."""
   value = math.nan
   if text.isascii():
     with contextlib.suppress(ValueError):
@@ -115,24 +115,24 @@ def parse_int(text: str, name: str) -> int:
 
 
 def join_name(preset: str, assignments: Sequence[str]) -> str:
-  """`tdu@beta=0.5@n_step=3`: the name of a preset with settings of its own."""
+  """`tdu@beta=0.5@n_step=3`: a preset's name and changed settings."""
   return _MARK.join((preset, *assignments))
 
 
 def split_name(name: str) -> tuple[str, tuple[str, ...]]:
-  """What `join_name` was given."""
+  """The inverse of `join_name`."""
   preset, *assignments = name.split(_MARK)
   return preset, tuple(assignments)
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-  """A config as JSON's types; `class` names the dataclass of each level.
+  """A config in JSON's types; `class` names the dataclass of each level.
 
-  Tuples become lists, functions their qualified names, and floats that JSON lacks
-  (infinities) strings.
+  Tuples become lists, functions their qualified names, and infinities, which JSON
+  lacks, strings.
 
   Raises:
-    TypeError: for a value that could not be written faithfully.
+    TypeError: for a value that JSON cannot represent.
   """
   fields = [field.name for field in dataclasses.fields(config)]
   values = {name: _to_json(getattr(config, name), name) for name in fields}
@@ -174,8 +174,8 @@ def _field_type(config: Any, path: tuple[str, ...], text: str) -> Any:
   """The type hint of the field at `path`.
 
   Raises:
-    ValueError: if there is none, or if it is a group of fields and `text` is no value
-      for all of them at once.
+    ValueError: if there is no such field, or if it is a group of fields and `text` is
+      not a value for the whole group.
   """
   parent = node = config
   for depth, field in enumerate(path):
@@ -209,7 +209,7 @@ def _rebuild(config: Any, changes: dict[tuple[str, ...], Any]) -> Any:
   replaced = {path[0]: value for path, value in changes.items() if len(path) == 1}
   for field in {path[0] for path in changes if len(path) > 1}:
     if field in replaced:
-      raise ValueError(f"--set gives both {field} and a field inside it; keep one.")
+      raise ValueError(f"--set gives {field} and a field of it; remove one of them.")
     inner = {path[1:]: v for path, v in changes.items() if path[0] == field}
     replaced[field] = _rebuild(getattr(config, field), inner)
   return dataclasses.replace(config, **replaced)
@@ -264,7 +264,7 @@ def _parse_union(text: str, members: tuple[Any, ...], name: str) -> Any:
   optional = type(None) in members
   if optional and text.lower() in _NONE:
     return None
-  # A string is the last resort, since it takes any text.
+  # A string comes last, since it accepts any text.
   candidates = [hint for hint in members if hint is not type(None)]
   candidates.sort(key=lambda hint: hint is str)
   if "(" in text:

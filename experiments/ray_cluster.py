@@ -1,8 +1,8 @@
 """Starts Ray on this machine, or joins a cluster.
 
-A Ray that is started here listens on the loopback address and asks for a token. Ray
-makes its folder readable and writable for everybody, so it is put into a folder that
-only this user can enter.
+A Ray started here listens on the loopback address and requires a token. Ray makes its
+folder readable and writable for everyone, so the folder is put inside one that only
+this user can enter.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _LOCAL = {
   "RAY_AUTH_MODE": "token",
   "RAY_USAGE_STATS_ENABLED": "0",
   "RAY_enable_metrics_collection": "0",
-  "RAY_worker_niceness": "0",  # Ray's own 15 yields to everything else.
+  "RAY_worker_niceness": "0",  # Ray's default, 15, yields to all other processes.
 }
 _PARENT = "/tmp"  # Paths of sockets must be short.
 _OBJECT_STORE_BYTES = 100 * 2**20  # For small results.
@@ -39,9 +39,9 @@ def check_installed() -> None:
 
 
 def prepare() -> None:
-  """Has a Ray that this process starts keep to this machine and ask for a token.
+  """Sets the environment for a Ray started here: loopback address, with a token.
 
-  To be called before a user's module is imported: Ray reads this when it is imported.
+  Call this before a user's module is imported: Ray reads it at its import.
   """
   if "ray" not in sys.modules and not _is_prepared():
     os.environ.update(_LOCAL, RAY_AUTH_TOKEN=secrets.token_hex(32))
@@ -54,10 +54,10 @@ def _is_prepared() -> bool:
 
 
 def check_reachable(address: str | None) -> None:
-  """Raises a SetUpError if nothing listens at a `host:port`; Ray retries long."""
+  """Raises a SetUpError if nothing listens at a `host:port`; Ray would retry long."""
   host, _, port = (address or "").rpartition(":")
   if not host or not port.isdecimal() or "/" in host:
-    return  # `auto` and `ray://…` are resolved by Ray.
+    return  # Ray resolves `auto` and `ray://…`.
   try:
     socket.create_connection((host, int(port)), timeout=5).close()
   except (OSError, OverflowError) as error:
@@ -75,15 +75,15 @@ def connect(
   num_gpus: int = 0,
   num_bytes: int = _OBJECT_STORE_BYTES,
 ) -> Iterator[int]:
-  """Connects to Ray for the block; yields how many one-core tasks fit side by side.
+  """Connects to Ray for the block; yields how many one-core tasks can run at a time.
 
-  If this process is connected to Ray already, that connection is used and kept.
+  If this process is already connected to Ray, that connection is used and stays open.
 
   Args:
-    address: of a cluster; None: Ray is started on this machine's cores.
-    workers: the largest number of tasks side by side; None: one per core.
-    num_gpus: that a Ray started here offers.
-    num_bytes: size of the object store of a Ray started here; more spills to disk.
+    address: of a cluster; None starts Ray on this machine's cores.
+    workers: the largest number of tasks at a time; None: one per core.
+    num_gpus: offered by a Ray started here.
+    num_bytes: object store size of a Ray started here; more spills to disk.
 
   Raises:
     SetUpError: if Ray cannot be started, or nothing answers at the address, or the
@@ -111,9 +111,9 @@ def _joined(address: str) -> Iterator[int]:
       ray.init(address=address, log_to_driver=False, configure_logging=False)
   except (OSError, RuntimeError, ValueError) as error:
     raise errors.SetUpError(
-      f"the Ray cluster of --ray_address={address} was not joined "
-      f"({_first_line(error)}); RAY_AUTH_MODE, RAY_AUTH_TOKEN and Ray's "
-      "version have to be those that it was started with."
+      f"cannot join the Ray cluster of --ray_address={address} "
+      f"({_first_line(error)}); RAY_AUTH_MODE, RAY_AUTH_TOKEN and Ray's version must "
+      "be the same as the cluster's."
     ) from error
   try:
     cores = int(ray.cluster_resources().get("CPU", 0))
@@ -129,12 +129,12 @@ def _joined(address: str) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
-  """A Ray of this process's own."""
+  """Starts Ray for this process."""
   prepare()
   if not _is_prepared():
     raise errors.SetUpError(
-      "Ray was imported before it was told to keep to this machine; import it within "
-      "your functions, or start a cluster of your own and name it with --ray_address."
+      "Ray was imported before explorax could restrict it to this machine; import it "
+      "inside your functions, or start your own cluster and give its --ray_address."
     )
   import ray
 
@@ -152,10 +152,10 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
             object_store_memory=num_bytes,
             _temp_dir=folder,
           )
-      except Exception as error:  # Ray raises a bare one if its start takes too long.
+      except Exception as error:  # Ray raises a plain one if its start takes too long.
         raise errors.SetUpError(
           f"Ray could not be started on this machine ({_first_line(error)}); try again "
-          "when it is less busy."
+          "when the machine is less busy."
         ) from error
       yield
     finally:
@@ -164,9 +164,9 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _session_folder() -> Iterator[str]:
-  """A new folder in a folder that no other user can enter, removed after the block.
+  """A new folder inside one that no other user can enter; removed after the block.
 
-  Folders that killed processes have left are removed too: nobody holds their locks.
+  Folders left by killed processes are removed too: their locks are free.
   """
   home = f"{_PARENT}/explorax_{os.getuid()}"
   with contextlib.suppress(FileExistsError):
@@ -176,11 +176,11 @@ def _session_folder() -> Iterator[str]:
     found.st_mode & 0o077
   ):
     raise errors.SetUpError(
-      f"{home}, where Ray keeps its files, is not a folder that only its user can "
-      "enter; remove it."
+      f"{home}, the folder for Ray's files, is accessible to other users or not a "
+      "folder; remove it."
     )
   with contextlib.ExitStack() as held:
-    with _locked(home):  # No other process starts Ray meanwhile.
+    with _locked(home):  # One process starts Ray at a time.
       for name in os.listdir(home):
         with contextlib.suppress(OSError), _locked(f"{home}/{name}", fcntl.LOCK_NB):
           shutil.rmtree(f"{home}/{name}", ignore_errors=True)
@@ -192,7 +192,7 @@ def _session_folder() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _locked(folder: str, flags: int = 0) -> Iterator[None]:
-  """Holds a folder's lock, which ends with this process at the latest."""
+  """Holds a folder's lock, at most until this process ends."""
   descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
   try:
     fcntl.flock(descriptor, fcntl.LOCK_EX | flags)

@@ -1,4 +1,4 @@
-"""The page of a sweep's scores: `python -m explorax.experiments.report --help`."""
+"""Makes a sweep's report: `python -m explorax.experiments.report --help`."""
 
 import functools
 import pathlib
@@ -13,27 +13,26 @@ from explorax.experiments.recording import console as console_lib
 _PAGE = "report.html"
 
 _INTRODUCTION = """\
-Makes a page of a sweep: bsuite's scores by experiment and by tag with intervals over
-seeds, learning curves, and how each number was made.
+Makes the report of a sweep: bsuite's scores by experiment and by tag with intervals
+over seeds, learning curves, and how each number was computed.
 
   python -m explorax.experiments.report DIR
 
-DIR is the --output of `python -m explorax.experiments.sweep`, which may still be
-running: the page has what is done, and says what is missing.
+DIR is the --output of `python -m explorax.experiments.sweep`. The sweep may still be
+running: the report covers the finished tasks and lists the missing ones.
 
 Examples
-  Into DIR/report:
+  Into results/deep_sea/report:
     python -m explorax.experiments.report results/deep_sea
 
-  Elsewhere:
+  Into another directory:
     python -m explorax.experiments.report results/deep_sea --output=public/deep_sea
 """
 
 _OUTRO = """\
-OUTPUT holds report.html, one file that needs no other and no network, and its drawings
-as PNGs.
-Exit codes: 0 done, 1 the report could not be written, 2 DIR cannot be reported, 130
-Ctrl-C.
+OUTPUT holds report.html, a self-contained file, and its drawings as PNG files.
+Exit codes: 0 done, 1 the report could not be written, 2 DIR holds no sweep to report,
+130 Ctrl-C.
 """
 
 FLAGS = {
@@ -42,16 +41,16 @@ FLAGS = {
       "output",
       "=DIR",
       None,
-      "Where the page and its drawings go, in the place of an earlier report's.\n"
+      "Directory of the page and its drawings; an earlier report is replaced.\n"
       "[report in the sweep's directory]",
     ),
   ),
-  "To look around": (command.HELP, command.DEBUG),
+  "Information": (command.HELP, command.DEBUG),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks and returns the exit code (`command.main`)."""
+  """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(
     argv,
     FLAGS,
@@ -66,8 +65,8 @@ def _report(given: dict[str, Any], argv: list[str]) -> command.Work:
   directories = given["directories"]
   if len(directories) != 1:
     raise errors.SetUpError(
-      f"{len(directories) or 'no'} directories are named; name one, the --output of "
-      "a sweep, as in `python -m explorax.experiments.report results/deep_sea`."
+      f"got {len(directories)} directories; give exactly one, the --output of a "
+      "sweep: `python -m explorax.experiments.report results/deep_sea`."
     )
   asked = shlex.join(["python", "-m", "explorax.experiments.report", *argv])
   path = pathlib.Path(directories[0]).expanduser()
@@ -81,7 +80,7 @@ def _write(path: pathlib.Path, to: pathlib.Path, asked: str) -> int:
     import matplotlib  # noqa: F401
   except ImportError as error:
     raise errors.SetUpError(
-      "matplotlib is missing, which draws the report; install explorax[plots]."
+      "matplotlib, which draws the report, is missing; install explorax[plots]."
     ) from error
   from explorax.experiments import output
   from explorax.experiments.reports import page, read, results

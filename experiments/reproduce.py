@@ -1,8 +1,8 @@
-"""Repeats the papers' figures: `python -m explorax.experiments.reproduce --help`.
+"""Reproduces the papers' figures: `python -m explorax.experiments.reproduce --help`.
 
-Each figure is cut into tasks, whose raw results are kept as they are computed: a second
-call only draws, and one that was interrupted resumes. Beside each drawing lies a table
-of what the paper claims and what was measured.
+Each figure consists of tasks, whose raw results are saved as soon as they are computed:
+a second call only draws, and an interrupted call resumes. Each drawing comes with a
+table of the paper's claims and our measurements.
 """
 
 import functools
@@ -21,57 +21,56 @@ if TYPE_CHECKING:
   from explorax.experiments.figures import report
 
 _INTRODUCTION = """\
-Repeats the figures of the papers, with intervals over seeds and a test of each claim.
+Reproduces the papers' figures, with intervals over seeds and a test of each claim.
 
   python -m explorax.experiments.reproduce --figure=NAME[,NAME...] [flags]
 
 Examples
-  Which figures there are:
+  List the figures:
     python -m explorax.experiments.reproduce --list
 
-  Paper 1's figure 3, into a directory of your choice:
+  Figure 3 of paper 1, into a directory of your choice:
     python -m explorax.experiments.reproduce --figure=ez/fig3 --output=figures
 
-  A smoke version of all figures of one paper, or of all papers:
+  Quick versions of all figures of one paper, or of all papers:
     python -m explorax.experiments.reproduce --figure=ez --quick
     python -m explorax.experiments.reproduce --figure=all --quick
 """
 
 _OUTRO = f"""\
-OUTPUT/figures.md shows all figures, with what they claim and what was measured, and
-all claims in one table.
-Raw results are kept in OUTPUT/raw: a second call only draws, and one that was stopped
-resumes.
+OUTPUT/figures.md shows all figures with the papers' claims and our measurements, and
+one table of all claims. Raw results are kept in OUTPUT/raw: a second call only draws,
+and an interrupted call resumes.
 {tasks_flags.EXIT_CODES}"""
 
 FLAGS = {
-  "What to repeat": (
+  "What to reproduce": (
     flag_table.Flag(
       "figure",
       "=NAME,...",
       None,
-      "Figures (--list), all of a paper by its first part (ez), or all; or your own,\n"
-      "a figures.types.Figure, as module:NAME.",
+      "Figures (--list), all figures of a paper (ez), or all; or your own\n"
+      "figures.types.Figure as module:NAME.",
     ),
     flag_table.Flag(
       "quick",
       "",
       False,
-      "A smoke version: the smallest problems and few seeds, to see what there will\n"
-      "be. It cannot tell whether a claim holds.",
+      "The smallest problems and few seeds, as a quick test. This cannot tell\n"
+      "whether a claim holds.",
     ),
     flag_table.Flag(
       "set",
       " FIELD=VALUE",
       [],
-      "Changes a setting of the figure (--set sizes=5,8); may be given repeatedly.\n"
-      "A name that does not exist lists those that do.",
+      "Changes a setting of the figure (--set sizes=5,8); may be repeated. An\n"
+      "unknown name prints the known ones.",
     ),
     flag_table.Flag(
       "seeds",
       "=INT",
       None,
-      "Runs behind each number: --set num_seeds. [each figure's own: --list]",
+      "Runs for each number, as --set num_seeds. [each figure's own: --list]",
       parser=flag_table.WholeNumber(1, config_lib.MAX_SEEDS),
     ),
   ),
@@ -81,16 +80,17 @@ FLAGS = {
       "output",
       "=DIR",
       "figures",
-      "Where drawings, tables and raw results go. [figures in the current directory]",
+      "Directory of drawings, tables and raw results. [figures in the current\n"
+      "directory]",
     ),
   ),
-  "To look around": (
-    flag_table.Flag("list", "", False, "Shows the figures and exits."),
+  "Information": (
+    flag_table.Flag("list", "", False, "Prints the figures and exits."),
     flag_table.Flag(
       "page",
       "",
       False,
-      "Writes OUTPUT/figures.md again, of the figures there, and exits.",
+      "Rewrites OUTPUT/figures.md from the figures in OUTPUT, and exits.",
     ),
     command.HELP,
     command.DEBUG,
@@ -99,7 +99,7 @@ FLAGS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks and returns the exit code (`command.main`)."""
+  """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(argv, FLAGS, _reproduce, introduction=_INTRODUCTION, outro=_OUTRO)
 
 
@@ -142,7 +142,7 @@ def _draw(
   with pool_lib.Pool(console, **arguments) as pool:
     for request in requests:
       if not request.make(pool, directory, console) and pool.is_stopped():
-        console_lib.print_error("stopped; the same command resumes.")
+        console_lib.print_error("stopped; run the same command again to resume.")
         return pool.exit_code
     return 1 if pool.failed else 0
 

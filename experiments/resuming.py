@@ -1,4 +1,4 @@
-"""Whether a directory's run is the one that a command asks for, and how far it is."""
+"""Whether a command may resume the run in a directory, and whether it is finished."""
 
 import datetime
 import hashlib
@@ -8,12 +8,12 @@ from typing import Any
 
 from explorax.experiments import config, errors, output
 
-# Where these are of other versions, numbers may come out otherwise.
+# Different versions of these may change the numbers.
 _ARITHMETIC = ("jax", "jaxlib", "dm-haiku", "optax", "rlax", "numpy")
 
 
 def fingerprint(record: Mapping[str, Any]) -> str:
-  """Tells the runs of one config.json from those of all that differ in what decides."""
+  """A hash of the settings of a config.json that determine the run."""
   text = json.dumps(_deciding(record), sort_keys=True)
   return hashlib.sha256(text.encode()).hexdigest()
 
@@ -21,28 +21,28 @@ def fingerprint(record: Mapping[str, Any]) -> str:
 def check_same(
   directory: output.RunDirectory, held: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> None:
-  """Refuses to resume a run of other settings.
+  """Refuses to resume a run with different settings.
 
   Args:
-    directory: that holds the run.
-    held: its config.json.
-    asked: that of the command.
+    directory: of the run.
+    held: the run's config.json.
+    asked: the command's config.json.
 
   Raises:
-    OutputError: with the settings that differ.
+    OutputError: listing the settings that differ.
   """
   differing = list(_differences("", _deciding(held), _deciding(asked)))
   if differing:
     more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
     raise errors.OutputError(
-      f"--output={directory.path} already holds a run of other settings: "
-      f"{'; '.join(differing[:5])}{more}; choose another --output, or delete that "
-      "directory if the run is not needed."
+      f"--output={directory.path} already holds a run with other settings: "
+      f"{'; '.join(differing[:5])}{more}; choose another --output, or delete the "
+      "directory if you do not need the run."
     )
 
 
 def is_finished(directory: output.RunDirectory) -> bool:
-  """Whether the run that it holds has come to its end."""
+  """Whether the run in the directory is finished."""
   try:
     text = (directory.path / "summary.json").read_text(encoding="utf-8")
     return json.loads(text)["status"] == "finished"
@@ -51,7 +51,7 @@ def is_finished(directory: output.RunDirectory) -> bool:
 
 
 def other_versions(held: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
-  """`jax 0.4.34, now 0.5.0`: of packages that compute and are other ones than then."""
+  """`jax 0.4.34, now 0.5.0`, for each computing package whose version changed."""
   now = asked["versions"]["packages"]
   then = held.get("versions", {}).get("packages", {})
   return [
@@ -64,14 +64,14 @@ def other_versions(held: Mapping[str, Any], asked: Mapping[str, Any]) -> list[st
 def resumed_record(
   held: Mapping[str, Any], asked: Mapping[str, Any], env_steps: int
 ) -> dict[str, Any]:
-  """The config.json of a run that is resumed: its own, and when that was."""
+  """The config.json of a resumed run: its own, with the time of resuming added."""
   time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
   now = {"at": time, "env_steps": env_steps, "versions": asked["versions"]}
   return {**held, "resumed": [*held.get("resumed", []), now]}
 
 
 def _deciding(record: Mapping[str, Any]) -> dict[str, Any]:
-  """As it is in the file: tuples as lists, numbers that JSON lacks as null."""
+  """The settings as JSON stores them: tuples as lists, non-finite numbers as null."""
   return json.loads(json.dumps(output.finite(config.fixed(record))))
 
 
@@ -81,4 +81,4 @@ def _differences(name: str, held: Any, asked: Any) -> Iterator[str]:
       inner = f"{name}.{key}" if name else key
       yield from _differences(inner, held.get(key), asked.get(key))
   elif held != asked:
-    yield f"{name} is {json.dumps(held)} there and {json.dumps(asked)} here"
+    yield f"{name} is {json.dumps(held)} there, but {json.dumps(asked)} here"

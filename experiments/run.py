@@ -1,7 +1,7 @@
 """Runs one agent in one environment: `python -m explorax.experiments.run --help`.
 
-Set-up errors are one sentence on stderr and exit code 2; with `--debug` they show
-where they arose. JAX and everything above it are imported when a run begins, so that
+A set-up error prints one sentence on stderr and exits with code 2; `--debug` adds the
+traceback. JAX and the modules above it are imported only when a run starts, so that
 help and mistyped commands answer at once.
 """
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks and returns the process's exit code.
+  """Runs the command and returns the process's exit code.
 
-  0: done; 1: the run failed on the way; 2: it could not start; 130, 143 or 129: it was
-  stopped by Ctrl-C, SIGTERM or SIGHUP.
+  0: finished; 1: the run failed; 2: the run could not start; 130, 143 or 129: Ctrl-C,
+  SIGTERM or SIGHUP stopped the run.
 
   Args:
-    argv: the command line without the program's name; the process's own by default.
+    argv: the command line without the program's name; None: that of the process.
   """
   return command.main(
     argv,
@@ -64,7 +64,7 @@ def _supervise(job: job_lib.Job) -> int:
 
 
 def _listing(*, agents: bool) -> str:
-  """The agents, or the environments, with what each of them is."""
+  """The agents, or the environments, each with a one-line summary."""
   if agents:
     from explorax.experiments import presets
 
@@ -80,7 +80,7 @@ def _listing(*, agents: bool) -> str:
 def _close(
   environment: "environments.StandardEnvironment | environments.BatchedEnvironment",
 ) -> None:
-  """Closes it; one that has crashed may fail at that too, when all else is done."""
+  """Closes the environment; a crashed environment may fail at this, too."""
   try:
     environment.close()
   except Exception as error:

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP as a wish to stop, granted between two steps."""
+"""Turns SIGINT, SIGTERM and SIGHUP into a request to stop between two steps."""
 
 import contextlib
 import signal
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
-# What each one does where nothing else was said.
+# The default handler of each signal.
 _ORDINARY: dict[signal.Signals, Any] = {
   signal.SIGINT: signal.default_int_handler,
   signal.SIGTERM: signal.SIG_DFL,
@@ -16,7 +16,7 @@ _ORDINARY: dict[signal.Signals, Any] = {
 
 
 class StopRequest:
-  """Whether a signal has asked the run to stop, and which."""
+  """Whether a signal has requested the run to stop, and which one."""
 
   def __init__(self):
     self.signal: signal.Signals | None = None
@@ -26,7 +26,7 @@ class StopRequest:
 
   @property
   def exit_code(self) -> int:
-    """128 and the signal's number, as shells report it; 0 for none."""
+    """128 plus the signal's number, as in a shell; 0 without a signal."""
     return 0 if self.signal is None else 128 + self.signal
 
 
@@ -36,9 +36,9 @@ def stop_on_signals(
 ) -> Iterator[StopRequest]:
   """Turns the first SIGINT, SIGTERM or SIGHUP into a `StopRequest`.
 
-  A second signal has its ordinary effect, for those who cannot wait. A SIGHUP that is
-  ignored (`nohup`) stays so. Outside the main thread, where Python handles no signals,
-  the request is never made.
+  A second signal has its default effect, so that a user can end the run at once. An
+  ignored SIGHUP (`nohup`) stays ignored. Outside the main thread, where Python handles
+  no signals, no request is made.
 
   Args:
     announce: called with the signal, from its handler.
@@ -51,7 +51,7 @@ def stop_on_signals(
 def stop_on_interrupt() -> Iterator[StopRequest]:
   """Turns the first SIGINT into a `StopRequest`, if it would be a KeyboardInterrupt.
 
-  Where the process has a handler of its own, that is left alone.
+  A handler that the process has set itself stays in place.
   """
   if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
     yield StopRequest()
@@ -62,11 +62,11 @@ def stop_on_interrupt() -> Iterator[StopRequest]:
 
 @contextlib.contextmanager
 def deferred() -> Iterator[None]:
-  """Has these signals handled at the block's end, if Python handles them.
+  """Delays the handling of these signals until the end of the block.
 
-  For what must be done as a whole: a KeyboardInterrupt between a call that consumes
-  its argument and the assignment of its result would lose both. If the block raises,
-  the signals that came in it are dropped.
+  This is for work that must not be split: a KeyboardInterrupt between a call that
+  consumes its argument and the assignment of its result would lose both. If the block
+  raises, the signals received in it are dropped.
   """
   if not _is_main_thread():
     yield
@@ -95,7 +95,7 @@ def deferred() -> Iterator[None]:
 def _stop_on(
   numbers: Sequence[signal.Signals], announce: Callable[[signal.Signals], None]
 ) -> Iterator[StopRequest]:
-  """`stop_on_signals`, of these signals alone."""
+  """`stop_on_signals`, for these signals only."""
   request = StopRequest()
   if not _is_main_thread():
     yield request
@@ -121,5 +121,5 @@ def _stop_on(
 
 
 def _is_main_thread() -> bool:
-  """Where alone Python handles signals."""
+  """Python handles signals in the main thread only."""
   return threading.current_thread() is threading.main_thread()

@@ -1,4 +1,4 @@
-"""Runs a job: the runner, the files that it leaves, and what ends it."""
+"""Runs a job: calls the runner, writes the run's files, and handles its end."""
 
 import dataclasses
 import importlib
@@ -71,7 +71,7 @@ def _hooks(
   video_recorder: video.EpisodeRecorder | None,
   also: Callable[[core.Episode], None] | None,
 ) -> core.Hooks:
-  """What the runner calls, but for `stop`."""
+  """The runner's hooks, except `stop`."""
 
   def on_episode(episode: core.Episode) -> None:
     recorder.on_episode(episode)
@@ -111,7 +111,7 @@ def _hooks(
 
 
 def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
-  """Says what runs, and from where a run that the directory holds resumes."""
+  """Prints what runs, and the step from which it resumes."""
   config = job.config
   length = config.length + " of each" * (config.num_seeds > 1)
   console.line(f"{config.title}: {length}, into {job.directory.path}")
@@ -119,9 +119,9 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
     return
   found = job.checkpoints.found
   if found is None:
-    console.line("It ended before its first checkpoint, and starts again.")
+    console.line("The run in it ended before its first checkpoint and restarts.")
   else:
-    console.line(f"It resumes at environment step {found.record['env_steps']:,}.")
+    console.line(f"Resuming at environment step {found.record['env_steps']:,}.")
 
 
 def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
@@ -169,7 +169,7 @@ def _supervise(
     status, exit_code = "interrupted", 130
   except BaseException as error:
     if isinstance(error, runner_errors.StoppedError):
-      # There are none if they were lost.
+      # There are no results if they were lost.
       weights = dict(zip(config.seeds, error.weights, strict=False))
     ended_by = error
     problems.extend(_problems(job, error))
@@ -182,10 +182,10 @@ def _supervise(
 
 
 def _problems(job: job_lib.Job, error: BaseException) -> list[Exception | str]:
-  """What to say of the exception that ended the run; writes what is known of it."""
+  """Describes the exception that ended the run; saves its details to files."""
   if job.config.debug:
     traceback.print_exception(error)
-  if isinstance(error, errors.SetUpError):  # Of what is started only when a run begins.
+  if isinstance(error, errors.SetUpError):  # Of parts that start with the run.
     return [error]
   is_known = isinstance(error, errors.OutputError | runner_errors.StoppedError)
   text = str(error) if is_known else errors.describe(error)
@@ -208,7 +208,7 @@ def _problems(job: job_lib.Job, error: BaseException) -> list[Exception | str]:
 def _announce_files(
   job: job_lib.Job, console: console_lib.Console, *, failed: bool
 ) -> None:
-  """Says where the results are."""
+  """Prints where the results are."""
   config, path = job.config, job.directory.path
   saved, others = path / recorder_lib.WEIGHTS, ""
   if config.num_seeds > 1:
@@ -224,4 +224,6 @@ def _announce_files(
 
 def _announce(number: signal.Signals) -> None:
   name = "Ctrl-C" if number == signal.SIGINT else number.name
-  console_lib.alert(f"{name}: stopping; what was learnt will be saved (again: at once)")
+  console_lib.alert(
+    f"{name}: stopping and saving the results (send it again to quit at once)"
+  )

@@ -1,7 +1,7 @@
 """Sweeps agents over bsuite: `python -m explorax.experiments.sweep --help`.
 
-Every agent on every id with every seed is a task, which Ray runs on a core of its own.
-What is done is kept, and the same command does only what is missing.
+Each combination of agent, bsuite id and seed is a task, which Ray runs on one core.
+Finished tasks are kept; the same command again runs only the missing ones.
 """
 
 import contextlib
@@ -24,25 +24,25 @@ Examples
     python -m explorax.experiments.sweep --agents=tdu,bootstrapped_dqn,dqn_ez \\
       --sweep=deep_sea --seeds=3 --output=results/deep_sea
 
-  To try it out, fifty episodes of one id of each experiment:
+  Fifty episodes of one id of each experiment, as a quick test:
     python -m explorax.experiments.sweep --agents=dqn --sweep=TESTING --episodes=50
 
-  The best β of QEX, of those that paper 4 tried, on seeds of its own:
+  The best β of QEX among those that paper 4 tried, on separate seeds:
     python -m explorax.experiments.sweep --agents=qex --sweep=deep_sea/0 --seeds=3 \\
       --sweep_config=table3 --output=results/tuning
 
-  An agent of your own, and one of bsuite's, beside ours:
+  Your own agent and one of bsuite's, beside ours:
     python -m explorax.experiments.sweep \\
       --agents=dqn,my_agents:make,bsuite.baselines.random:default_agent \\
       --sweep=catch/0,bandit/0
 """
 
 _OUTRO = f"""\
-OUTPUT holds results.csv (one table of all), bsuite_csv/AGENT/seedSEED (for bsuite's own
-csv_load) and sweep.json (settings, versions, and which tasks are missing and why).
-The same command again does what is missing; an interrupted task of our agents resumes
-from its newest checkpoint, to the bit, one of your own agents starts again. More seeds,
-ids and agents may be added.
+OUTPUT holds results.csv (one table of all results), bsuite_csv/AGENT/seedSEED (for
+bsuite's csv_load) and sweep.json (settings, versions, and the missing tasks with the
+reason). The same command again runs the missing tasks. An interrupted task of our
+agents resumes bit for bit from its newest checkpoint; a task of your own agents
+restarts. Seeds, ids and agents may be added later.
 {flags.EXIT_CODES}"""
 
 FLAGS = {
@@ -51,9 +51,9 @@ FLAGS = {
       "agents",
       "=NAME,...",
       None,
-      "Agents (run --list_agents), with settings if need be: dqn@n_step=3@beta=0;\n"
-      "or your own as module:function, called with\n"
-      "(observation_spec, action_spec, seed=...): anything that has bsuite's\n"
+      "Agents (run --list_agents), optionally with settings: dqn@n_step=3@beta=0;\n"
+      "or your own as module:function. The function is called with\n"
+      "(observation_spec, action_spec, seed=...) and returns an object with bsuite's\n"
       "select_action(timestep) and update(timestep, action, new_timestep).",
     ),
     flag_table.Flag(
@@ -66,7 +66,7 @@ FLAGS = {
       "seeds",
       "=INT",
       1,
-      "How many seeds, --seed being the first. [1]",
+      "Number of seeds; the first one is --seed. [1]",
       parser=flag_table.WholeNumber(1, config_lib.MAX_SEEDS),
     ),
     flag_table.Flag(
@@ -80,32 +80,33 @@ FLAGS = {
       "episodes",
       "=INT",
       None,
-      "Caps the episodes of each task, for trying things out. [bsuite's own numbers]",
+      "Limits the episodes of each task, for quick tests. [bsuite's own numbers]",
       parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(
       "mnist_dir",
       "=DIR",
       None,
-      "Where the two files of MNIST's training set are; without them the mnist\n"
-      "experiments are left out. [/tmp/mnist]",
+      "Folder of the two files of MNIST's training set; without them the sweep skips\n"
+      "the mnist experiments. [/tmp/mnist]",
     ),
   ),
-  "To choose an agent's settings": (
+  "Search for an agent's settings": (
     flag_table.Flag(
       "sweep_config",
       "=GRID",
       None,
-      "Tries all of an agent's settings in a grid and names the best: table3 (paper\n"
-      "4's), or a .toml or .json file with [agent] and setting = [value, ...]. Its\n"
-      "seeds are 1,000,000 + --seed and on, which no other sweep takes.",
+      "Runs every combination of a grid of settings and prints the best: table3\n"
+      "(paper 4's grid), or a .toml or .json file with [agent] and\n"
+      "setting = [value, ...]. The seeds start at 1,000,000 + --seed, which no other\n"
+      "sweep uses.",
     ),
     flag_table.Flag(
       "score",
       "=NAME",
       None,
-      "What is best: bsuite's score, the return (of an episode, averaged over all\n"
-      "of them) or the final_return (over the last half). [bsuite]",
+      "The score to maximise: bsuite's score, the return (mean over all episodes) or\n"
+      "the final_return (mean over the last half of them). [bsuite]",
       choices=("bsuite", "return", "final_return"),
     ),
   ),
@@ -115,18 +116,18 @@ FLAGS = {
       "checkpoint_minutes",
       "=NUMBER",
       5.0,
-      "Between two checkpoints of a task. [5]",
+      "Minutes between two checkpoints of a task. [5]",
       parser=flag_table.PositiveNumber(),
     ),
     flag_table.Flag(
       "output",
       "=DIR",
       "sweep",
-      "Where results go. [sweep in the current directory]",
+      "Directory of the results. [sweep in the current directory]",
     ),
   ),
-  "To look around": (
-    flag_table.Flag("list", "", False, "Shows bsuite's sweeps and tags and exits."),
+  "Information": (
+    flag_table.Flag("list", "", False, "Prints bsuite's sweeps and tags and exits."),
     command.HELP,
     command.DEBUG,
   ),
@@ -134,7 +135,7 @@ FLAGS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Does what the command line asks and returns the exit code (`command.main`)."""
+  """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(argv, FLAGS, _sweep, introduction=_INTRODUCTION, outro=_OUTRO)
 
 

@@ -1,4 +1,4 @@
-"""What a run was made with: versions, machine and commit, for `config.json`."""
+"""The versions, machine and commit of a run, for `config.json`."""
 
 import os
 import pathlib
@@ -28,9 +28,9 @@ _PACKAGES = (
 
 
 def collect() -> dict[str, Any]:
-  """Versions of Python and of the packages that matter (null: not installed).
+  """Versions of Python and of the main packages (null: not installed).
 
-  JAX's devices are listed if this process has imported it.
+  It includes JAX's devices if this process has imported JAX.
   """
   jax = sys.modules.get("jax")
   devices = jax.devices() if jax is not None else []
@@ -45,10 +45,10 @@ def collect() -> dict[str, Any]:
 
 
 def git_commit(file: pathlib.Path) -> str | None:
-  """The commit of the checkout that `file` belongs to, `+` if it was changed.
+  """The commit of the checkout that contains `file`, with `+` if files are modified.
 
-  None for an installed copy: the repository around a virtual environment, if there
-  is one, is not the file's.
+  None for an installed copy: a repository around its virtual environment is
+  unrelated.
   """
   if not _git(file, "ls-files", "--error-unmatch", file.name):
     return None

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import jax
 import numpy as np
 
-# What the settings of a run are called among the arrays: the bytes of their JSON.
+# The settings of a run, as the bytes of their JSON, are an array of this name.
 SETTINGS = "explorax/config.json"
 
 
@@ -21,7 +21,7 @@ def save(
   Args:
     file: open for bytes.
     weights: the pytree.
-    settings: the config.json that they were learnt with, to be in the file as well.
+    settings: the config.json of the training run, which the file will contain too.
 
   Raises:
     ValueError: if two leaves have the same path.
@@ -33,10 +33,10 @@ def save(
 
 
 def load_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-  """Name → array, of a file that `save` wrote; the settings left out.
+  """Name → array of a file that `save` wrote, without the settings.
 
   Raises:
-    ValueError: if it is no such file.
+    ValueError: if `save` did not write the file.
   """
   arrays = _load(path)
   arrays.pop(SETTINGS, None)
@@ -44,15 +44,15 @@ def load_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
-  """The settings in a file that `save` wrote with them.
+  """The settings in a file that `save` wrote.
 
   Raises:
-    ValueError: if it is no such file, or there are none in it.
+    ValueError: if `save` did not write the file, or wrote it without settings.
   """
   arrays = _load(path)
   if SETTINGS not in arrays:
     raise ValueError(
-      f"{path} holds weights without settings; have it written by "
+      f"{path} holds weights without settings; write it with "
       "explorax.experiments.export."
     )
   return json.loads(arrays[SETTINGS].tobytes())
@@ -67,8 +67,8 @@ def load(path: str | os.PathLike[str], like: Any) -> Any:
       `agent.learner.params(agent.learner.init(key))`.
 
   Raises:
-    ValueError: if the file is no such file, or its arrays differ from those of
-      `like` in name or shape.
+    ValueError: if `save` did not write the file, or if its arrays differ from those
+      of `like` in name or shape.
   """
   arrays = load_arrays(path)
   restored = arranged(arrays, like, f"{path} holds the weights of another agent")
@@ -76,7 +76,7 @@ def load(path: str | os.PathLike[str], like: Any) -> Any:
 
 
 def named(tree: Any) -> list[tuple[str, Any]]:
-  """A pytree's leaves in their order, each with its path as a name.
+  """The leaves of a pytree, in order, as (path as a name, leaf).
 
   Raises:
     ValueError: if two leaves have the same path.
@@ -86,21 +86,21 @@ def named(tree: Any) -> list[tuple[str, Any]]:
   seen: set[str] = set()
   for name, _ in pairs:
     if name in seen:
-      raise ValueError(f"two of the arrays are both called {name!r}.")
+      raise ValueError(f"two arrays have the same name, {name!r}.")
     seen.add(name)
   return pairs
 
 
 def arranged(arrays: Mapping[str, np.ndarray], like: Any, refusal: str) -> Any:
-  """Arrays by name, in the structure that these names come from.
+  """Puts named arrays into a pytree's structure.
 
   Args:
     arrays: name → array.
     like: a pytree of arrays, or of anything with a shape.
-    refusal: how the sentence begins that refuses other names or shapes.
+    refusal: the start of the error message.
 
   Raises:
-    ValueError: if the names or shapes are not those of `like`.
+    ValueError: if the names or shapes differ from those of `like`.
   """
   pairs = named(like)
   if odd := sorted({name for name, _ in pairs} ^ set(arrays)):
@@ -109,7 +109,7 @@ def arranged(arrays: Mapping[str, np.ndarray], like: Any, refusal: str) -> Any:
   for name, leaf in pairs:
     if arrays[name].shape != tuple(leaf.shape):
       raise ValueError(
-        f"{refusal}: {name!r} has the shape {arrays[name].shape} there, and "
+        f"{refusal}: {name!r} has the shape {arrays[name].shape} in the file and "
         f"{tuple(leaf.shape)} here."
       )
   ordered = [arrays[name] for name, _ in pairs]
@@ -135,5 +135,5 @@ def _name(path: tuple[Any, ...]) -> str:
 
 
 def _portable(array: np.ndarray) -> np.ndarray:
-  """bfloat16 and its like, which npz cannot name, as float32, which holds them."""
+  """Converts bfloat16 and similar types, which npz lacks, to float32, losslessly."""
   return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)

@@ -100,7 +100,7 @@ def test_what_cannot_be_is_one_sentence(tmp_path, capsys):
   assert evaluate.main(["agent.npz", "--env=jax:deep_sea/5"]) == 2
   lines = capsys.readouterr().err.splitlines()
   no_run, no_output, text, bare, other = lines
-  assert "holds no run" in no_run and "--output" in no_output
+  assert "is not the directory of a run" in no_run and "--output" in no_output
   assert "holds no weights" in text and "without settings" in bare
   assert "holds the weights of another agent" in other
 
@@ -121,4 +121,4 @@ def test_a_file_decides_no_code(changes, flag, capsys):
   arrays[weights.SETTINGS] = np.frombuffer(json.dumps(record).encode(), np.uint8)
   np.savez("mine.npz", **arrays)
   assert evaluate.main(["mine.npz"]) == 2
-  assert f"if it is the code you mean, give {flag}." in capsys.readouterr().err
+  assert f"if you trust it, add {flag}." in capsys.readouterr().err

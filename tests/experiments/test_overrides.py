@@ -112,13 +112,13 @@ def test_reads_a_value_by_its_type(assignment, field, value):
     ("third=3", "or none to do without it"),
     ("bonus=Bonas(3)", "no Bonas. Did you mean Bonus"),
     ("bonus=Config()", "it must be one of Bonus, with its arguments"),
-    ("bonus=Bonus(", "cannot be read"),
-    ("bonus=Bonus(-1)", "cannot be read: beta is -1"),
-    ("bonus=no_such_module.Bonus()", "cannot be read: No module named"),
-    ("bonus=Bonus(beta=x)", "cannot be read: beta is 'x'; it must be a number"),
-    ("bonus=Bonus(1, beta=2)", "cannot be read: beta is there twice"),
-    ("bonus=Bonus(1, 2)", "takes 1 arguments at most"),
-    ("bonus=Bonus(bta=2)", "Bonus has no bta; it has beta"),
+    ("bonus=Bonus(", "cannot be parsed"),
+    ("bonus=Bonus(-1)", "cannot be parsed: beta is -1"),
+    ("bonus=no_such_module.Bonus()", "cannot be parsed: No module named"),
+    ("bonus=Bonus(beta=x)", "cannot be parsed: beta is 'x'; it must be a number"),
+    ("bonus=Bonus(1, beta=2)", "cannot be parsed: beta is given twice"),
+    ("bonus=Bonus(1, 2)", "takes at most 1 arguments"),
+    ("bonus=Bonus(bta=2)", "Bonus has no field bta; its fields are beta"),
     ("factor=low", "factor is 'low'; it must be a number"),
     ("second.beta=3", "second is not in use"),
     ("count.beta=3", "count has no fields of its own"),
@@ -156,7 +156,7 @@ def test_fields_that_constrain_each_other_are_set_together():
 def test_no_field_is_set_twice():
   with pytest.raises(ValueError, match="gives count twice"):
     overrides.apply(Config(), ["count=1", "count=2"])
-  with pytest.raises(ValueError, match="both third and a field inside it"):
+  with pytest.raises(ValueError, match="both third and a field of it"):
     overrides.apply(Config(), ["third=none", "third.beta=2"])
 
 

@@ -36,7 +36,9 @@ def test_a_ray_that_was_imported_before_its_settings_is_not_started(monkeypatch)
   pytest.importorskip("ray")
   monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
   with (
-    pytest.raises(errors.SetUpError, match="imported before it was told to keep to"),
+    pytest.raises(
+      errors.SetUpError, match="imported before explorax could restrict it"
+    ),
     ray_cluster.connect(None, 1),
   ):
     pass
@@ -57,7 +59,7 @@ def test_a_folder_that_others_can_enter_is_refused(tmp_path, monkeypatch):
   monkeypatch.setattr(ray_cluster, "_PARENT", str(tmp_path))
   (tmp_path / f"explorax_{os.getuid()}").mkdir(mode=0o755)
   with (
-    pytest.raises(errors.SetUpError, match="only its user can enter; remove it"),
+    pytest.raises(errors.SetUpError, match="accessible to other users or not a folder"),
     ray_cluster._session_folder(),
   ):
     pass

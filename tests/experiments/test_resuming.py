@@ -79,7 +79,7 @@ def test_the_device_runner_goes_on_to_the_bit(interrupted, capsys):
   found = rows("whole")
   assert [int(row["env_steps"]) for row in found[:3]] == [4, 8, 12]
   assert "bad_episode" in found[-1]
-  assert "resumes at environment step" in capsys.readouterr().out
+  assert "Resuming at environment step" in capsys.readouterr().out
   config = json.loads(pathlib.Path("parts/config.json").read_text())
   assert len(config["resumed"]) == 2
   assert (config["runner"], config["replay"]) == ("device", "device")
@@ -101,8 +101,8 @@ def test_the_local_runner_goes_on_to_the_bit_in_mid_episode(interrupted, capsys)
   assert run.main([*argv, "--seed=1", "--set=learning_rate=0.5"]) == 2
   assert run.main([*argv, "--resume=false"]) == 2
   other, refused = capsys.readouterr().err.splitlines()
-  assert "seed is 0 there and 1 here" in other
-  assert "config.learning_rate is 0.001 there and 0.5 here" in other
+  assert "seed is 0 there, but 1 here" in other
+  assert "config.learning_rate is 0.001 there, but 0.5 here" in other
   assert "already holds a run (config.json)" in refused
 
 

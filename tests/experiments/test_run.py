@@ -162,7 +162,7 @@ def test_refuses_what_it_does_not_know(stand_ins, capsys, argv, words):
     ("--seed=٣", "whole number"),
     ("--undefok=seed", "there is no flag --undefok"),
     ("--resume=maybe", "--resume is 'maybe'; it must be true or false"),
-    ("--output=~nosuchuser/x", "a user that does not exist"),
+    ("--output=~nosuchuser/x", "of an unknown user"),
   ],
 )
 def test_refuses_values_that_do_not_fit(stand_ins, capsys, argument, words):
@@ -293,7 +293,7 @@ def test_a_signal_ends_a_run_cleanly(stand_ins, tmp_path, capsys, request, numbe
   process.send_signal(number)
   out, err = process.communicate(timeout=60)
   assert process.returncode == 128 + number
-  assert f"explorax: {number.name}: stopping; what was learnt will be saved" in err
+  assert f"explorax: {number.name}: stopping and saving the results" in err
   assert "Traceback" not in err
   assert "interrupted" in out and "out/checkpoints/final.npz" in out
   summary = summary_of(tmp_path / "out")

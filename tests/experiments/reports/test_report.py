@@ -396,10 +396,10 @@ def test_what_cannot_be_reported_is_refused_in_a_sentence(
 @pytest.mark.parametrize(
   ("argv", "says"),
   [
-    ([], "no directories are named; name one"),
-    (["a", "b"], "2 directories are named; name one"),
+    ([], "got 0 directories; give exactly one"),
+    (["a", "b"], "got 2 directories; give exactly one"),
     (["a", "--outptu=b"], "no flag --outptu.*--output"),
-    (["a", "--output", "b", "c"], "2 directories are named"),
+    (["a", "--output", "b", "c"], "got 2 directories"),
   ],
 )
 def test_a_wrong_command_line_is_refused_in_a_sentence(argv, says, capsys):

@@ -224,7 +224,7 @@ def test_the_same_command_resumes(survivor, capsys):
 
   _in_thread(stop)
   assert _run(directory, "fake", *FAULTS) == 143
-  assert f"resumes at environment step {summary['env_steps']:,}" in (
+  assert f"Resuming at environment step {summary['env_steps']:,}" in (
     capsys.readouterr().out
   )
   rows = _rows(metrics)
