@@ -108,6 +108,11 @@ class StandardEnvironment(dm_env.Environment):
       )
     if step_type == dm_env.StepType.LAST:
       self._reset_next_step = True
+    elif step_type != dm_env.StepType.MID:
+      raise ValueError(
+        f"the environment returned the step type {step_type!r} at {self._place()}; it "
+        "must be a dm_env.StepType."
+      )
     return dm_env.TimeStep(
       step_type,
       self._reward(reward),
@@ -153,7 +158,13 @@ class StandardEnvironment(dm_env.Environment):
   def _observe(self, observation: Any) -> np.ndarray:
     if self._index_spec is not None:
       return self._one_hot(observation)
-    array = self._to_array(observation, self._dtype)
+    try:
+      array = self._to_array(observation, self._dtype)
+    except (TypeError, ValueError) as error:
+      raise TypeError(
+        f"the environment returned {observation!r:.60} as the observation at "
+        f"{self._place()}; it must be one array of numbers."
+      ) from error
     if array.shape != self._shape:
       raise ValueError(
         f"the environment returned an observation of shape {array.shape} at "
@@ -177,7 +188,7 @@ class StandardEnvironment(dm_env.Environment):
     return array
 
   def _one_hot(self, observation: Any) -> np.ndarray:
-    index = int(observation)
+    index = self._index(observation)
     if not 0 <= index < self._shape[0]:
       raise ValueError(
         f"the environment returned observation {index} at {self._place()}, but its "
@@ -186,6 +197,18 @@ class StandardEnvironment(dm_env.Environment):
     array = np.zeros(self._shape, np.float32)
     array[index] = 1.0
     return array
+
+  def _index(self, observation: Any) -> int:
+    try:
+      value = np.asarray(observation).item()
+      if value == int(value):
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+      pass
+    raise TypeError(
+      f"the environment returned {observation!r:.60} as the observation at "
+      f"{self._place()}; it must be one whole number."
+    )
 
   def observation_spec(self) -> dm_env.specs.Array:
     return self._observation_spec

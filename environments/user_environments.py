@@ -3,7 +3,9 @@
 import importlib
 import inspect
 import os
+import pathlib
 import sys
+import traceback
 from typing import Any
 
 import dm_env
@@ -26,11 +28,11 @@ def load(
 
   The function (or class) is called with `seed=` if it has such a parameter and with
   nothing otherwise; a gymnasium environment is seeded at its first reset as well.
-  The current directory is importable: it is put at the end of `sys.path`. An error
-  inside the user's own code passes through as it is.
+  The current directory is importable: it is put at the end of `sys.path`.
 
   Raises:
-    ValueError: if there is no such module or function.
+    ValueError: if there is no such module or function, or if it raises an exception,
+      which is then the cause.
     TypeError: if it is not a function, needs other arguments, or returns no
       environment that agents here can act in.
   """
@@ -58,11 +60,16 @@ def load(
       f"is {signature}; give its other parameters defaults or write a function that "
       "fills them in."
     ) from error
-  environment = function(**arguments)
+  try:
+    environment = function(**arguments)
+  except (Exception, SystemExit) as error:
+    raise _failed(f"the function '{name}'", error) from error
   try:
     return wrap(environment, seed=seed)
   except TypeError as error:
     raise TypeError(f"'{name}': {error}") from error
+  except (Exception, SystemExit) as error:
+    raise _failed(f"the environment of '{name}'", error) from error
 
 
 def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
@@ -100,9 +107,21 @@ def _import(module_name: str) -> Any:
   except ModuleNotFoundError as error:
     # A module missing further inside is an error of the user's own code.
     if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-      raise
+      raise _failed(f"the module {module_name!r}", error) from error
     raise ValueError(
       f"{error.name!r} is neither a kind of environment ({', '.join(KINDS)}) nor a "
       f"module that can be imported (installed, on the PYTHONPATH or in {directory})"
       + errors.did_you_mean(error.name, KINDS)
     ) from error
+  except (Exception, SystemExit) as error:
+    raise _failed(f"the module {module_name!r}", error) from error
+
+
+def _failed(what: str, error: BaseException) -> ValueError:
+  """What to raise from an exception of the user's own code: one sentence."""
+  last = traceback.extract_tb(error.__traceback__)[-1]
+  said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+  return ValueError(
+    f"{what} raised {said} ({pathlib.Path(last.filename).name}:{last.lineno}); correct "
+    "it (--debug shows the traceback)."
+  )

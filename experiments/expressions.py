@@ -56,6 +56,10 @@ def read(text: str, wanted: type, name: str, parse: Parse) -> Any:
   except (SyntaxError, TypeError, NameError, ValueError, ImportError) as error:
     reason = str(error).removesuffix(".")
     raise ValueError(f"{name} is {text!r}, which cannot be parsed: {reason}.") from None
+  except (Exception, SystemExit) as error:  # Of a module of the user's own.
+    raise ValueError(
+      f"{name} is {text!r}, which raised {errors.describe(error)}."
+    ) from error
   if not isinstance(value, wanted):
     raise ValueError(
       f"{name} is {text!r}; it must be one of {', '.join(sorted(known))}, with its "

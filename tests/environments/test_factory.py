@@ -41,6 +41,13 @@ MODULE = """
   def make_broken():
     raise RuntimeError("of the user's own")
 
+  def make_exit():
+    raise SystemExit(3)
+
+  class make_specless(testing.FakeEnvironment):
+    def action_spec(self):
+      return {}["actions"]
+
   def make_continuous():
     return gymnasium.make("Pendulum-v1")
 """
@@ -101,11 +108,28 @@ def test_names_that_make_no_environment_are_refused(name, kind, message):
   assert "\n" not in str(caught.value)
 
 
-def test_errors_of_the_users_own_code_pass_through():
-  with pytest.raises(RuntimeError, match="of the user's own"):
-    environments.make("userpackage.envs:make_broken", seed=0)
-  with pytest.raises(ModuleNotFoundError, match="no_such_module_anywhere"):
-    environments.make("userpackage.broken:make", seed=0)
+@pytest.mark.parametrize(
+  ("name", "cause", "message"),
+  [
+    (
+      "userpackage.envs:make_broken",
+      RuntimeError,
+      "the function .* raised RuntimeError: .* the user's own .envs.py:",
+    ),
+    (
+      "userpackage.broken:make",
+      ModuleNotFoundError,
+      "the module .* raised ModuleNotFoundError: .*no_such_module_anywhere.*broken.py:",
+    ),
+    ("userpackage.envs:make_exit", SystemExit, "the function .* raised SystemExit: 3"),
+    ("userpackage.envs:make_specless", KeyError, "the environment of .* KeyError"),
+  ],
+)
+def test_errors_of_the_users_own_code_are_one_sentence(name, cause, message):
+  with pytest.raises(ValueError, match=message) as caught:
+    environments.make(name, seed=0)
+  assert isinstance(caught.value.__cause__, cause)
+  assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("seed", "kind"), [(-1, ValueError), (1.5, TypeError)])

@@ -118,6 +118,10 @@ def test_discrete_observations_become_one_hot():
   np.testing.assert_array_equal(observation, [0, 0, 1, 0])
   with pytest.raises(ValueError, match=r"observation 4 .* allows 0 to 3"):
     environment.step(0)
+  for odd in (1.5, None, "2", np.nan, [1, 2]):
+    raw = Scripted([dm_env.restart(odd)], spec)
+    with pytest.raises(TypeError, match="it must be one whole number"):
+      standard.StandardEnvironment(raw).reset()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e39, np.float32("nan")])
@@ -188,6 +192,9 @@ def _transition(reward=0.0, discount=1.0):
       ValueError,
       r"shape \(2, 1\) .* its spec says \(2,\)",
     ),
+    (dm_env.transition(0.0, "a word"), TypeError, "'a word' as the observation at"),
+    (dm_env.transition(0.0, [[1], [2, 3]]), TypeError, "must be one array of numbers"),
+    (_transition()._replace(step_type=7), ValueError, "the step type 7 at step 1"),
   ],
 )
 def test_timesteps_that_break_the_protocol_are_refused(timestep, kind, message):
