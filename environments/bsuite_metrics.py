@@ -56,24 +56,36 @@ class SolvedRule:
     self.treasure_rate = math.nan
     self._counted = {"bad": 0.0, "treasures": 0.0}  # Where the environment does not.
 
-  def take(self, episode: int, metrics: Mapping[str, float]) -> None:
+  def take(
+    self, episode: int, metrics: Mapping[str, float], *, has_learnt: bool = True
+  ) -> None:
     """Takes in an episode's metrics, where they tell whether it was bad.
 
     Args:
       episode: how many episodes have ended, this one included (from 1).
       metrics: bsuite's `total_bad_episodes` and `denoised_return`, both totals, or
         `bad_episode` and `denoised_return` of this episode.
+      has_learnt: False before the agent's first update. The episode then counts, but
+        what luck alone has found is not called solved.
     """
+    treasures = metrics.get("denoised_return", math.nan)
     if "total_bad_episodes" in metrics:
-      treasures = metrics.get("denoised_return", math.nan)
-      self.update(episode, metrics["total_bad_episodes"], treasures)
+      bad = metrics["total_bad_episodes"]
     elif "bad_episode" in metrics:
       self._counted["bad"] += metrics["bad_episode"]
-      self._counted["treasures"] += metrics.get("denoised_return", math.nan)
-      self.update(episode, *self._counted.values())
+      self._counted["treasures"] += treasures
+      bad, treasures = self._counted.values()
+    else:
+      return
+    self.update(episode, bad, treasures, has_learnt=has_learnt)
 
   def update(
-    self, episode: int, total_bad_episodes: float, treasures: float = math.nan
+    self,
+    episode: int,
+    total_bad_episodes: float,
+    treasures: float = math.nan,
+    *,
+    has_learnt: bool = True,
   ) -> int | None:
     """Takes one episode's counts in and returns `solved_episode` so far.
 
@@ -81,6 +93,7 @@ class SolvedRule:
       episode: how many episodes have ended, this one included (from 1).
       total_bad_episodes: how many of them were bad.
       treasures: in how many of them the treasure was found; NaN if that is not known.
+      has_learnt: see `take`.
     """
     if not 0 <= total_bad_episodes <= episode or episode < 1:
       raise ValueError(
@@ -88,7 +101,7 @@ class SolvedRule:
         "episodes from 1, the one that has just ended included."
       )
     self.treasure_rate = treasures / episode
-    if episode >= self.min_episode:
+    if has_learnt and episode >= self.min_episode:
       if self.solved_episode is None and total_bad_episodes / episode < self.threshold:
         self.solved_episode = episode
       regret = 1 - self.treasure_rate / self.best_rate

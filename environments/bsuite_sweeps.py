@@ -69,8 +69,8 @@ def jax_equivalent(bsuite_id: str) -> str | None:
     return None
   stochastic = ",stochastic=true" if name == "deep_sea_stochastic" else ""
   return (
-    f"jax:deep_sea/{settings['size']},permuted=true,"
-    f"mapping_seed={settings['mapping_seed']}{stochastic}"
+    f"jax:deep_sea/{settings['size']},mapping_seed={settings['mapping_seed']}"
+    f"{stochastic}"
   )
 
 

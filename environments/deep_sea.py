@@ -62,11 +62,12 @@ class DeepSea(jax_types.Environment):
   - `stochastic`: to go right fails with probability 1/N (the agent goes straight
     down and pays all the same), and the rewards in the two corners of the last row
     have noise ~ N(0, 1) added. This is bsuite's `deep_sea_stochastic`.
-  - `permuted`: which action goes right differs from position to position, and
-    stays so over episodes: `action_mapping(mapping_seed, N)`, bsuite's own drawing.
-    This is the "adversarial" Deep Sea of paper 1 (Dabney et al., 2021, figure 14);
-    otherwise action 1 always goes right, as in its figure 3. Another mapping for
-    each environment of a batch goes into `Params.right`.
+  - `permuted`, as in bsuite: which action goes right differs from position to
+    position, and stays so over episodes: `action_mapping(mapping_seed, N)`, bsuite's
+    own drawing. This is the "adversarial" Deep Sea of paper 1 (Dabney et al., 2021,
+    figure 14). Without it action 1 always goes right, as in the paper's figure 3, and
+    an agent that prefers one action everywhere solves it without exploration. Another
+    mapping for each environment of a batch goes into `Params.right`.
 
   Paper 1 writes of a cost at every step, bsuite charges the steps to the right only;
   the best return is 0.99 either way, and bsuite's is taken.
@@ -80,7 +81,7 @@ class DeepSea(jax_types.Environment):
 
   size: int = 20  # N. Paper 1, figure 3; bsuite has 10 to 50.
   stochastic: bool = False
-  permuted: bool = False
+  permuted: bool = True
   mapping_seed: int = 42  # Of bsuite's sweeps. Read only if permuted.
 
   def __post_init__(self):

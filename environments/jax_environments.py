@@ -76,10 +76,10 @@ _KINDS = {
   "deep_sea": _Kind(
     deep_sea.DeepSea,
     20,
-    "bsuite's of any size from 2: one sequence of actions finds the reward; 2 actions; "
-    ",stochastic=true for failing moves and noisy rewards, ,permuted=true for actions "
-    "that differ by position, drawn by ,mapping_seed=<seed>; ,move_cost=<of an "
-    "episode>",
+    "bsuite's of any size from 2: one sequence of actions finds the reward; 2 actions, "
+    "whose effects differ by position as bsuite's sweep has them, or by another "
+    ",mapping_seed=<seed>, or not, with ,permuted=false; ,stochastic=true for failing "
+    "moves and noisy rewards; ,move_cost=<of an episode>",
     {"move_cost": (0, 1)},
   ),
   "disco_maze": _Kind(

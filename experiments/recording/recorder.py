@@ -235,7 +235,8 @@ class _Seed:
     self._last = episode
     self.returns.add(episode)
     if self._solved_rule:
-      self._solved_rule.take(episode.episode, episode.metrics)
+      has_learnt = episode.learner_updates > 0
+      self._solved_rule.take(episode.episode, episode.metrics, has_learnt=has_learnt)
 
   def write(self, episode: "core.Episode") -> None:
     """Adds an episode to the files; TensorBoard has its return by policy."""

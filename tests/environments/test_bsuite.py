@@ -223,6 +223,16 @@ def test_right_on_three_diagonal_positions_is_solved_and_finds_no_treasure(env):
   assert rate == pytest.approx(best, abs=5 * (0.25 / 1000) ** 0.5 * stochastic)
 
 
+def test_luck_before_the_first_update_solves_nothing():
+  rule = environments.SolvedRule()
+  good, bad = ({"bad_episode": x, "denoised_return": 1 - x} for x in (0.0, 1.0))
+  for episode, metrics in enumerate([good, good, bad, bad], start=1):
+    rule.take(episode, metrics, has_learnt=episode > 3)
+    assert (rule.solved_episode is None) == (episode <= 3)
+  assert (rule.solved_episode, rule.treasure_episode) == (4, 4)
+  assert rule.treasure_rate == 0.5
+
+
 def test_the_treasure_is_not_known_of_every_environment():
   rule = environments.SolvedRule()
   rule.take(1, {"bad_episode": 0.0})
@@ -238,7 +248,7 @@ def test_solved_rule_by_name():
   assert _solved(stochastic, [0] * 120) == 100
   stochastic = environments.solved_rule("bsuite:deep_sea_stochastic/3")
   assert _solved(stochastic, [1] * 96 + [0] * 25) == 121
-  assert environments.solved_rule("jax:deep_sea/7,permuted=true").threshold == 0.9
+  assert environments.solved_rule("jax:deep_sea/7").threshold == 0.9
   twin = environments.solved_rule("jax:deep_sea/7,stochastic=true")
   assert (twin.threshold, twin.min_episode) == (0.8, 100)
   assert twin.best_rate == pytest.approx((6 / 7) ** 6)

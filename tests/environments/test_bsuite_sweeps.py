@@ -43,7 +43,7 @@ def test_steps_per_episode(bsuite_id):
 def test_twins_are_those_of_deep_sea():
   assert [i for i in sweep.SWEEP if bsuite_sweeps.jax_equivalent(i)] == TWINS
   assert bsuite_sweeps.jax_equivalent("deep_sea/5") == (
-    "jax:deep_sea/20,permuted=true,mapping_seed=42"
+    "jax:deep_sea/20,mapping_seed=42"
   )
   assert bsuite_sweeps.jax_equivalent("deep_sea_stochastic/0").endswith(
     "stochastic=true"

@@ -105,7 +105,7 @@ def test_tosses_have_the_probabilities_of_bsuites(size):
 
 def test_its_name_is_the_sweeps():
   """Observations, rewards, discounts, and the way to the goal, of bsuite's sweep."""
-  ours = environments.make("jax:deep_sea/10,permuted=true", seed=0)
+  ours = environments.make("jax:deep_sea/10", seed=0)
   theirs = environments.make("bsuite:deep_sea/0", seed=0)
   assert isinstance(ours.observation_spec(), specs.OneHotArray)
   assert ours.observation_spec().shape == theirs.observation_spec().shape

@@ -148,7 +148,7 @@ def test_the_list_names_what_can_be_made():
   assert "/tmp/mnist" in rows["bsuite:mnist/0 … /19"]
   assert "2 actions" in rows["gym:CartPole-v1"]
   assert "any odd size" in rows["jax:disco_maze/<size>"]
-  assert "permuted=true" in rows["jax:deep_sea/<size>"]
+  assert "permuted=false" in rows["jax:deep_sea/<size>"]
   assert "variance" in rows["jax:mountain_car"]
   assert "gym:<id>" in rows and "<module>:<function>" in rows
 

@@ -382,12 +382,12 @@ def test_seeds_far_apart_are_different_ones():
 
 def test_settings_reach_the_fields_and_the_parameters():
   sea, params = jax_environments.make(
-    "deep_sea/5,permuted=true,move_cost=0.5,mapping_seed=7,stochastic=true"
+    "deep_sea/5,move_cost=0.5,mapping_seed=7,stochastic=true"
   )
-  assert sea == deep_sea.DeepSea(5, stochastic=True, permuted=True, mapping_seed=7)
+  assert sea == deep_sea.DeepSea(5, stochastic=True, mapping_seed=7)
   assert params.move_cost == 0.5
   np.testing.assert_array_equal(params.right, deep_sea.action_mapping(7, 5))
-  _, params = jax_environments.make("deep_sea/5")
+  _, params = jax_environments.make("deep_sea/5,permuted=false")
   assert params.move_cost == 0.01
   np.testing.assert_array_equal(params.right, np.ones((5, 5)))
   car, params = jax_environments.make("mountain_car,noise=0.25")

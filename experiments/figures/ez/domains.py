@@ -68,7 +68,7 @@ class DeepSea:
     return 1 / (self.size + 1)
 
   def problem(self) -> runs.Problem:
-    environment = deep_sea.DeepSea(self.size)
+    environment = deep_sea.DeepSea(self.size, permuted=False)
     params, cell = environment.default_params(), runs.Cell(runs.in_deep_sea, self.size)
 
     def permute(seed: int) -> jax_types.Params:

@@ -186,7 +186,7 @@ def solve_deep_sea(
   return solve(
     settings,
     agent_config(settings) if config is None else config,
-    deep_sea.DeepSea(settings["size"], stochastic=stochastic, permuted=True),
+    deep_sea.DeepSea(settings["size"], stochastic=stochastic),
     rule=rule,
     metrics=lambda episode: episode.metrics,
     context=context,

@@ -33,7 +33,7 @@ _CATEGORIES = {
 # Game → its name as an environment.
 GAMES = {
   "Breakout": "breakout",
-  "Deep Sea, N = 8": "deep_sea/8,permuted=true",
+  "Deep Sea, N = 8": "deep_sea/8",
   "GridWorld": "gridworld/10,time_limit=200",
 }
 _INFOGAIN = "ucb_infogain"
