@@ -13,9 +13,10 @@ from explorax.environments.factory import (
 from explorax.environments.metrics import counts_over_episodes, episode_metrics
 from explorax.environments.specs import EnvironmentSpec, OneHotArray, make_encoding
 from explorax.environments.standard import StandardEnvironment
-from explorax.environments.user_environments import wrap
+from explorax.environments.user_environments import AnyEnvironment, wrap
 
 __all__ = [
+  "AnyEnvironment",
   "BatchedEnvironment",
   "EnvironmentSpec",
   "NonFiniteError",

@@ -6,11 +6,21 @@ import os
 import pathlib
 import sys
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import dm_env
 
 from explorax.environments import errors, standard
+
+if TYPE_CHECKING:
+  import gymnasium
+
+  from explorax.environments import jax_types
+
+# What `wrap` takes.
+AnyEnvironment: TypeAlias = (
+  "dm_env.Environment | gymnasium.Env[Any, Any] | jax_types.Environment"
+)
 
 # The kinds of `factory.make` that are no module of the user's, and what makes them.
 KINDS = {

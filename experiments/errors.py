@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Sequence
 
 
-class SetUpError(Exception):
+class SetUpError(ValueError):
   """The run cannot start; the message is one sentence."""
 
 

@@ -7,7 +7,7 @@ environment, but not Acme, Reverb, TensorFlow or Orbax.
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import command, errors, flag_table
@@ -87,8 +87,8 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
     agent = make_agent(record, environments.spec(environment), given["set"])
     weights = weights_lib.load(file, weights_of(agent))
     returns = []
-    for number in range(1, given["episodes"] + 1):
-      value, length = run_episode(agent, weights, environment, seed, number)
+    played = play(agent, weights, environment, seed=seed, episodes=given["episodes"])
+    for number, (value, length) in enumerate(played, start=1):
       returns.append(value)
       print(f"episode {number}: return {value:.6g}, {length:,} steps", flush=True)
   finally:
@@ -138,10 +138,10 @@ def weights_of(agent: "types.Agent") -> Any:
   return jax.eval_shape(lambda key: learner.params(learner.init(key)), _key(0))
 
 
-def run_episode(
-  agent: "types.Agent", weights: Any, environment: Any, seed: int, number: int
-) -> tuple[float, int]:
-  """Plays one episode of the evaluation policy: (return, steps)."""
+def play(
+  agent: "types.Agent", weights: Any, environment: Any, *, seed: int, episodes: int
+) -> Iterator[tuple[float, int]]:
+  """Plays episodes of the evaluation policy: (return, steps) of each."""
   import dm_env
   import jax
   import numpy as np
@@ -149,22 +149,23 @@ def run_episode(
   from explorax.agents import types
 
   core = agent.actor(evaluation=True)
-  state = core.init(jax.random.fold_in(_key(seed), number), 0, 1)
   select = jax.jit(core.select_action)
   # Schedules have reached their end.
   params = types.ActorParams(weights, np.int32(np.iinfo(np.int32).max))
-  timestep, value, length = environment.reset(), 0.0, 0
-  while not timestep.last():
-    seen = dm_env.TimeStep(
-      np.int32(timestep.step_type),
-      np.float32(timestep.reward or 0.0),
-      np.float32(1.0 if timestep.discount is None else timestep.discount),
-      agent.encoding(timestep.observation),
-    )
-    action, state = select(params, seen, state)
-    timestep = environment.step(np.int32(action))
-    value, length = value + float(timestep.reward), length + 1
-  return value, length
+  for number in range(1, episodes + 1):
+    state = core.init(jax.random.fold_in(_key(seed), number), 0, 1)
+    timestep, value, length = environment.reset(), 0.0, 0
+    while not timestep.last():
+      seen = dm_env.TimeStep(
+        np.int32(timestep.step_type),
+        np.float32(timestep.reward or 0.0),
+        np.float32(1.0 if timestep.discount is None else timestep.discount),
+        agent.encoding(timestep.observation),
+      )
+      action, state = select(params, seen, state)
+      timestep = environment.step(np.int32(action))
+      value, length = value + float(timestep.reward), length + 1
+    yield value, length
 
 
 def _key(seed: int) -> Any:

@@ -151,7 +151,7 @@ def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
     config = dataclasses.replace(config, env=env)
     choice = _Choice(config, agent_config, preset.make_agent)
   else:
-    choice = _Choice(config, agent.config, lambda config, spec: agent)
+    choice = _Choice(config, agent.config, lambda config, spec: _fitting(agent, spec))
 
   from explorax.agents.wiring import builder
 
@@ -166,6 +166,16 @@ def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
   if config.num_seeds > 1:
     check_open_files(config.num_seeds)
   return choice
+
+
+def _fitting(agent: "types.Agent", spec: "types.EnvironmentSpec") -> "types.Agent":
+  """The agent, if it was made for the environment's spec."""
+  if agent.spec == spec:
+    return agent
+  raise ValueError(
+    f"the agent was made for {agent.spec}, and the environment has {spec}; make one "
+    "for this environment."
+  )
 
 
 def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
@@ -301,18 +311,22 @@ def _make_environment(
     role: `training` or `evaluation`.
     number: index among the environments of the role.
   """
-  import numpy as np
-
   from explorax import environments
   from explorax.environments import rendering
 
-  stream = ("training", "evaluation").index(role)
-  sequence = np.random.SeedSequence((config.seed, stream, number))
-  seed = int(sequence.generate_state(1)[0])
+  seed = environment_seed(config.seed, role, number)
   if role == "training":
     return environments.make(config.env, seed=seed)
   name = environments.evaluation_name(config.env)
   return (rendering if config.video else environments).make(name, seed=seed)
+
+
+def environment_seed(seed: int, role: str, number: int) -> int:
+  """That of an environment beside the first one; arguments as in `MakeEnvironment`."""
+  import numpy as np
+
+  stream = ("training", "evaluation").index(role)
+  return int(np.random.SeedSequence((seed, stream, number)).generate_state(1)[0])
 
 
 def _with_limit(

@@ -58,6 +58,24 @@ def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
   return _rebuild(config, changes)
 
 
+def spell(value: Any) -> str:
+  """A value as `parse` reads it: the inverse for what `apply` can set."""
+  if value is None:
+    return "none"
+  if isinstance(value, (tuple, list)):
+    return f"({', '.join(map(spell, value))})"
+  if not _is_config(value):
+    return str(value)
+  cls = type(value)
+  own = "" if cls.__module__.startswith("explorax.") else f"{cls.__module__}:"
+  arguments = []
+  for name in _fields(value):
+    inner = getattr(value, name)
+    text = repr(inner) if isinstance(inner, str) else spell(inner)
+    arguments.append(f"{name}={text}")
+  return f"{own}{cls.__name__}({', '.join(arguments)})"
+
+
 def settable_fields(config: Any) -> list[str]:
   """The dotted names of all fields that `apply` can set, in order."""
   names: list[str] = []

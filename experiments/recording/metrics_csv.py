@@ -3,6 +3,7 @@
 import csv
 import io
 import itertools
+import pathlib
 import types
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -110,12 +111,7 @@ class MetricsCsv:
     """The episodes of the rows that were kept, their columns as attributes."""
     names = [*self._columns, *self._metrics]
     for row in self._resumed_rows:
-      cells = zip(names, row, strict=True)
-      values = {name: self._parse(name, text) for name, text in cells}
-      yield types.SimpleNamespace(
-        **{name: values[name] for name in self._columns},
-        metrics={n: values[n] for n in self._metrics if values[n] is not None},
-      )
+      yield _episode(names, row, self._columns)
 
   def close(self) -> None:
     self._file.close()
@@ -133,26 +129,49 @@ class MetricsCsv:
         return f"line {line} has {len(row)} cells of {len(header)}"
       for name, text in zip(header, row, strict=True):
         try:
-          self._parse(name, text)
+          _parse(name, text, self._columns)
         except ValueError:
           return f"line {line} has {text!r} as its {name}"
     return ""
 
-  def _parse(self, name: str, text: str) -> Any:
-    """A cell's value; None for a metric that was not there yet."""
-    if name in self._columns:
-      return _TYPES.get(name, int)(text)
-    return float(text) if text else None
-
   def _read(self) -> list[list[str]]:
-    with open(self._path, newline="") as file:
-      return list(csv.reader(file))
+    return _cells(self._path)
 
   def _rewrite(self, rows: list[list[str]]) -> None:
     """Replaces the file, which is whole at every moment."""
     content = b"".join(map(_line, rows))
     self._directory.write(self._path.name, lambda file: file.write(content))
     self._file = self._directory.append_to(self._path.name)
+
+
+def read(
+  path: pathlib.Path, columns: tuple[str, ...] = EPISODE_COLUMNS
+) -> Iterator[Any]:
+  """The episodes of a file that `MetricsCsv` wrote, as `resumed_rows` gives them."""
+  names, *rows = _cells(path)
+  for row in rows:
+    yield _episode(names, row, columns)
+
+
+def _cells(path: pathlib.Path) -> list[list[str]]:
+  with open(path, newline="") as file:
+    return list(csv.reader(file))
+
+
+def _episode(names: list[str], row: list[str], columns: tuple[str, ...]) -> Any:
+  """An episode of a row: its columns are attributes, the others are its metrics."""
+  cells = zip(names, row, strict=True)
+  values = {name: _parse(name, text, columns) for name, text in cells}
+  fixed = {name: values.pop(name) for name in columns}
+  metrics = {name: value for name, value in values.items() if value is not None}
+  return types.SimpleNamespace(**fixed, metrics=metrics)
+
+
+def _parse(name: str, text: str, columns: tuple[str, ...]) -> Any:
+  """A cell's value; None for a metric that was not there yet."""
+  if name in columns:
+    return _TYPES.get(name, int)(text)
+  return float(text) if text else None
 
 
 def _line(values: list[Any]) -> bytes:

@@ -1,5 +1,8 @@
 """Exploration agents for reinforcement learning, in JAX and Haiku.
 
+    agent = explorax.make_agent("tdu", "jax:deep_sea/20")
+    result = explorax.train(agent, "jax:deep_sea/20", episodes=1000)
+
 The parts (`explorax.losses` and so on) are imported when they are first used, so that
 `import explorax` imports neither jax nor anything else.
 """
@@ -16,22 +19,37 @@ if TYPE_CHECKING:
     losses,
     networks,
   )
+  from explorax.experiments.interface import (
+    Agent,
+    Result,
+    evaluate,
+    make_agent,
+    train,
+  )
 
 __version__ = "0.1.0"
 
 __all__ = [
+  "Agent",
+  "Result",
   "__version__",
   "agents",
   "environments",
+  "evaluate",
   "experiments",
   "exploration",
   "losses",
+  "make_agent",
   "networks",
+  "train",
 ]
+_INTERFACE = ("Agent", "Result", "evaluate", "make_agent", "train")
 
 
 def __getattr__(name: str) -> Any:
   """A part of the package, when it is first used."""
+  if name in _INTERFACE:
+    return getattr(importlib.import_module("explorax.experiments.interface"), name)
   if name in __all__:
     return importlib.import_module(f"explorax.{name}")
   raise AttributeError(f"module 'explorax' has no attribute {name!r}")

@@ -1,0 +1,377 @@
+"""Training from Python: what `run.py` does, with objects for names.
+
+    agent = explorax.make_agent("tdu", "bsuite:deep_sea/0", beta=0.5)
+    result = explorax.train(agent, "bsuite:deep_sea/0", episodes=500, seed=1)
+    returns = explorax.evaluate(agent, result.weights, "bsuite:deep_sea/0")
+
+Presets, settings and runners are those of the command line: the same seed gives the
+same numbers.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from explorax import environments
+from explorax.agents import types
+from explorax.environments import jax_adapter
+from explorax.experiments import config as config_lib
+from explorax.experiments import errors, overrides, supervision
+from explorax.experiments import evaluate as evaluate_lib
+from explorax.experiments import job as job_lib
+from explorax.experiments import weights as weights_lib
+from explorax.experiments.recording import console, metrics_csv, recorder
+from explorax.experiments.runners import core
+
+if TYPE_CHECKING:
+  import pandas as pd
+
+# `kind:name`, or an environment of any protocol that `environments.wrap` takes.
+Environment: TypeAlias = "str | environments.AnyEnvironment"
+
+_Wrapped = environments.StandardEnvironment
+# Flags that `make_agent` and the arguments of `train` stand for.
+_NOT_TAKEN = ("agent", "env", "set")
+_EPISODE_COLUMNS = (*metrics_csv.EPISODE_COLUMNS, "seed")
+
+
+@dataclasses.dataclass(frozen=True)
+class Agent:
+  """An agent of the list, with its settings, for environments of one spec.
+
+  Attributes:
+    name: of its preset.
+    settings: `field=value` each, as after `--set`.
+    core: what runners take.
+  """
+
+  name: str
+  settings: tuple[str, ...]
+  core: types.Agent
+
+  @property
+  def config(self) -> Any:
+    """All its settings, a frozen dataclass."""
+    return self.core.config
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Result:
+  """What came of a run.
+
+  Attributes:
+    episodes: column → an array with an entry for each episode of the first seed, then
+      of the next: the columns of `metrics.csv`, `seed`, and the metrics (NaN where an
+      episode has none). `episode_return` and `env_steps` are a learning curve.
+    evaluations: likewise for each episode of evaluation, the columns of
+      `evaluation.csv`.
+    weights_by_seed: the weights learnt with each seed, pytrees of arrays.
+    interrupted: whether the run was stopped before its limit, for instance by Ctrl-C.
+  """
+
+  episodes: dict[str, npt.NDArray[Any]]
+  evaluations: dict[str, npt.NDArray[Any]]
+  weights_by_seed: dict[int, types.Params]
+  interrupted: bool
+
+  @property
+  def weights(self) -> types.Params:
+    """The weights of a run with one seed.
+
+    Raises:
+      ValueError: if there are several seeds.
+    """
+    if len(self.weights_by_seed) != 1:
+      raise ValueError(
+        f"there are weights of {len(self.weights_by_seed)} seeds; choose one of "
+        "weights_by_seed."
+      )
+    return next(iter(self.weights_by_seed.values()))
+
+  def to_frame(self) -> "pd.DataFrame":
+    """`episodes` as a data frame of pandas, which must be installed."""
+    try:
+      import pandas as pd
+    except ImportError as error:
+      raise ImportError("to_frame needs pandas: pip install pandas.") from error
+    return pd.DataFrame(self.episodes)
+
+
+def make_agent(
+  name: str, env: Environment, /, *, settings: Sequence[str] = (), **changes: Any
+) -> Agent:
+  """Makes an agent of the list (`--list_agents`) for an environment.
+
+  Args:
+    name: of the agent.
+    env: `kind:name`, as `bsuite:deep_sea/0`, or an environment of dm_env, gymnasium or
+      JAX. Some agents have settings of their own for a kind.
+    settings: changes of fields of its config, as after `--set`:
+      `["exploration.epsilon=0.1"]`.
+    **changes: likewise, as values: `beta=0.5, hidden_sizes=(64, 64)`.
+
+  Raises:
+    ValueError: in one sentence, for an unknown name, field or value.
+    TypeError: if agents here cannot act in the environment.
+  """
+  made, kind = _made(env, seed=0)
+  own = [f"{field}={overrides.spell(value)}" for field, value in changes.items()]
+  assignments = [*settings, *own]
+  preset, full_name, config = job_lib.find(name, kind, assignments)
+  environment = environments.make(full_name, seed=0) if made is None else made
+  try:
+    spec = environments.spec(environment)
+  finally:
+    if made is None:
+      environment.close()
+  return Agent(name, tuple(assignments), preset.make_agent(config, spec))
+
+
+def train(
+  agent: Agent | types.Agent,
+  env: Environment,
+  *,
+  steps: int | None = None,
+  episodes: int | None = None,
+  seed: int = 0,
+  runner: str | None = None,
+  output: str | os.PathLike[str] | None = None,
+  evaluation_env: "Environment | None" = None,
+  on_episode: Callable[[core.Episode], None] | None = None,
+  **flags: Any,
+) -> Result:
+  """Trains an agent.
+
+  Args:
+    agent: of `make_agent`, or one of your own.
+    env: as for `make_agent`; an environment that is given is not closed.
+    steps: ends the run after so many environment steps.
+    episodes: ends the run after so many episodes.
+    seed: of everything random in the agent and, if it is made here, the environment.
+    runner: `local`, `device` or `distributed`; None: `device` for an environment of
+      JAX that is given, else `local`.
+    output: a directory for the files that a run of the command line leaves behind. The
+      same call again resumes the run in it, or returns the result of a finished one.
+      None: no files.
+    evaluation_env: for evaluations (`eval_every=STEPS`) where `env` is no name; of
+      pure functions it may be the same object.
+    on_episode: called at the end of each episode.
+    **flags: other settings of `python -m explorax.experiments.run` by their names:
+      `replay="memory"`, `seeds=30`, `eval_every=1000`.
+
+  Raises:
+    ValueError: in one sentence, for settings that do not fit.
+    StoppedError: if the run failed on the way; its `weights` are the last good ones.
+  """
+  made, kind = _made(env, seed)
+  if runner is None:
+    is_jax = made is not None and isinstance(made.raw, jax_adapter.JaxEnvironment)
+    runner = config_lib.DEVICE if is_jax else config_lib.LOCAL
+  output = None if output is None else os.fspath(output)
+  own = {"steps": steps, "episodes": episodes, "seed": seed, "runner": runner}
+  given_flags = {**_checked(flags), **own, "output": output, "env": kind}
+  if isinstance(agent, Agent):
+    given_flags |= {"agent": agent.name, "set": [*agent.settings]}
+    agent = agent.core
+  else:
+    given_flags |= {"agent": type(agent.config).__name__}
+  defaults = {f.name: f.default for fs in config_lib.flags().values() for f in fs}
+  config = config_lib.from_flags({**defaults, **given_flags})
+  given = job_lib.Given(agent, made, _evaluation(config, made, evaluation_env))
+  changed = {name: x for name, x in given_flags.items() if x != defaults[name]}
+  with contextlib.ExitStack() as stack:
+    if output is None:
+      parts = job_lib.make_parts(config, given)
+      _close_later(stack, parts, given)
+      return _in_memory(parts, on_episode)
+    job = job_lib.set_up(config, _command_line(changed), given)
+    stack.callback(job.directory.unlock)
+    _close_later(stack, job.parts, given)
+    if job.checkpoints is not None:
+      outcome = supervision.run(job, console.Console(None), on_episode)
+      for error in (outcome.error, *outcome.problems):
+        if isinstance(error, BaseException):
+          raise error
+    return _in_directory(job)
+
+
+def evaluate(
+  agent: Agent | types.Agent,
+  weights: types.Params,
+  env: Environment,
+  *,
+  episodes: int = 5,
+  seed: int = 0,
+) -> npt.NDArray[Any]:
+  """Plays episodes of the evaluation policy; see `python -m ...experiments.evaluate`.
+
+  Args:
+    agent: that has learnt the weights.
+    weights: of a `Result`.
+    env: as for `make_agent`; an environment that is given is not closed.
+    episodes: how many.
+    seed: of the environment, if it is made here, and of what is random in acting.
+
+  Returns:
+    The return of each episode, `[episodes]`.
+  """
+  made, name = _made(env, seed)
+  if isinstance(agent, Agent):
+    _, name, _ = job_lib.find(agent.name, name, agent.settings)
+    agent = agent.core
+  environment = made
+  if environment is None:
+    environment = environments.make(environments.evaluation_name(name), seed=seed)
+  try:
+    played = evaluate_lib.play(
+      agent, weights, environment, seed=seed, episodes=episodes
+    )
+    return np.array([value for value, _ in played])
+  finally:
+    if made is None:
+      environment.close()
+
+
+def _made(env: Environment, seed: int) -> tuple[_Wrapped | None, str]:
+  """The environment as agents take it, None of a name; and its `kind:name`."""
+  if isinstance(env, str):
+    return None, env
+  made = environments.wrap(env, seed=seed)
+  if isinstance(made.raw, jax_adapter.JaxEnvironment):
+    return made, f"jax:{type(made.raw.pure[0]).__name__}"
+  gymnasium_id = getattr(getattr(env, "spec", None), "id", None)
+  if gymnasium_id is not None:
+    return made, f"gym:{gymnasium_id}"
+  return made, f"{type(made.raw).__module__}:{type(made.raw).__qualname__}"
+
+
+def _evaluation(
+  config: config_lib.RunConfig, made: _Wrapped | None, env: "Environment | None"
+) -> _Wrapped | None:
+  """The environment of the evaluations that is given; None if there is none."""
+  if env is not None and not config.evaluates:
+    raise ValueError("evaluation_env is for evaluations; add eval_every=STEPS.")
+  if made is None and env is None:
+    return None
+  if config.runner == config_lib.DISTRIBUTED:
+    raise ValueError(
+      "runner='distributed' makes environments in other processes; give the name of "
+      "one, as gym:CartPole-v1 or module:function."
+    )
+  if not config.evaluates:
+    return None
+  seed = job_lib.environment_seed(config.seed, core.EVALUATION, 0)
+  if env is None or config.video:
+    raise ValueError(
+      "video=True needs an environment by its name."
+      if config.video
+      else f"eval_every={config.eval_every} needs a second environment; give "
+      "evaluation_env."
+    )
+  if isinstance(env, str):
+    return environments.make(environments.evaluation_name(env), seed=seed)
+  return environments.wrap(env, seed=seed)
+
+
+def _checked(flags: Mapping[str, Any]) -> Mapping[str, Any]:
+  known = [s.flag or name for name, s in config_lib.SETTINGS.items()]
+  known = [name for name in known if name not in _NOT_TAKEN]
+  for name in flags:
+    if name not in known:
+      raise ValueError(
+        f"train takes no {name!r}.{errors.nearest(name, known)} It takes the flags of "
+        f"a run: {', '.join(known)}."
+      )
+  return flags
+
+
+def _command_line(changed: Mapping[str, Any]) -> list[str]:
+  """The flags that give a command the same settings."""
+  argv = []
+  for name, value in changed.items():
+    values = value if isinstance(value, list) else [value]
+    argv += [f"--{name}={overrides.spell(each)}" for each in values]
+  return argv
+
+
+def _close_later(
+  stack: contextlib.ExitStack, parts: job_lib.Parts, given: job_lib.Given
+) -> None:
+  """Closes the environments that were made here."""
+  if given.environment is None:
+    stack.callback(parts.environment.close)
+  if given.evaluation_environment is None and parts.evaluation_environment is not None:
+    stack.callback(parts.evaluation_environment.close)
+
+
+def _in_memory(
+  parts: job_lib.Parts, on_episode: Callable[[core.Episode], None] | None
+) -> Result:
+  """Runs without files."""
+  rows: list[core.Episode] = []
+  evaluations: list[core.EvaluationEpisode] = []
+
+  def take(episode: core.Episode) -> None:
+    rows.append(episode)
+    if on_episode is not None:
+      on_episode(episode)
+
+  def warn(message: object) -> None:
+    warnings.warn(str(message), RuntimeWarning, stacklevel=2)
+
+  hooks = core.Hooks(
+    on_episode=take,
+    on_evaluation=lambda evaluation: evaluations.extend(evaluation.episodes),
+    on_env_failure=lambda failure: warn(f"{failure}; it is recreated."),
+    on_message=warn,
+    on_replacement=lambda replaced: warn(replaced.sentence),
+    make_environment=parts.make_environment,
+  )
+  results = supervision.train(parts, hooks)
+  return Result(
+    _columns(sorted(rows, key=lambda row: row.seed), _EPISODE_COLUMNS),
+    _columns(evaluations, metrics_csv.EVALUATION_COLUMNS),
+    {seed: result.weights for seed, result in results.items()},
+    any(result.interrupted for result in results.values()),
+  )
+
+
+def _in_directory(job: job_lib.Job) -> Result:
+  """The result that the files of a run hold."""
+  path, seeds = job.directory.path, job.config.seeds
+  rows: list[Any] = []
+  weights = {}
+  for seed in seeds:
+    own = path / f"seed{seed}" if len(seeds) > 1 else path
+    for row in metrics_csv.read(own / "metrics.csv"):
+      row.seed = seed
+      rows.append(row)
+    if (own / recorder.WEIGHTS).exists():
+      like = evaluate_lib.weights_of(job.parts.agent)
+      weights[seed] = weights_lib.load(own / recorder.WEIGHTS, like)
+  evaluations: Iterable[Any] = ()
+  if job.config.evaluates:
+    columns = metrics_csv.EVALUATION_COLUMNS
+    evaluations = metrics_csv.read(path / "evaluation.csv", columns)
+  summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
+  return Result(
+    _columns(rows, _EPISODE_COLUMNS),
+    _columns(list(evaluations), metrics_csv.EVALUATION_COLUMNS),
+    weights,
+    summary["status"] != "finished",
+  )
+
+
+def _columns(rows: Sequence[Any], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+  """An array of each attribute of the rows, and of each of their metrics."""
+  columns = {name: np.array([getattr(row, name) for row in rows]) for name in names}
+  for name in sorted({name for row in rows for name in row.metrics}):
+    columns[name] = np.array([row.metrics.get(name, np.nan) for row in rows])
+  return columns
