@@ -82,7 +82,9 @@ types: $(INSTALLED)
 	$(BIN)/mypy
 
 docs: $(INSTALLED)
-	$(BIN)/sphinx-build -q -j auto -c docs . build/docs
+	@rm -rf build/docs
+	$(BIN)/sphinx-build -W --keep-going -q -j auto -c docs . build/docs
+	$(BIN)/python docs/check_site.py build/docs
 	@echo "Open $(CURDIR)/build/docs/index.html"
 
 bench: $(INSTALLED)

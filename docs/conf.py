@@ -37,11 +37,13 @@ autosummary_generate = False
 autodoc_preserve_defaults = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
 html_title = "explorax"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_show_copyright = False
 html_show_sourcelink = False
 html_copy_source = False
 # The folder that `make docs` names opens on the first page.

@@ -1,6 +1,8 @@
 """TD errors of multi-step returns that do not correct for the behaviour policy.
 
-TD_t = h( G_t ) − q_tm1(a_t),    G from h⁻¹(q_t), no gradient through G.
+    TD_t = h( G_t ) − q_tm1(a_t)
+
+G is computed from h⁻¹(q_t); no gradient passes through it.
 """
 
 import jax
