@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -225,7 +226,7 @@ def page(directory: pathlib.Path) -> str:
     for path in [*own, *sorted(directory.glob(f"{name}-*.json"))]:
       try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        section, rows = _section(path.stem, record), _claims(path.stem, record)
+        section, rows = _section(path.stem, record), _claims(record)
       except FileNotFoundError:
         continue
       except (OSError, ValueError, KeyError, TypeError):
@@ -241,9 +242,15 @@ def page(directory: pathlib.Path) -> str:
   )
 
 
-def _claims(name: str, record: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _heading(record: Mapping[str, Any]) -> str:
+  return f"{record['figure']}: {record['title']}"
+
+
+def _claims(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
   """Of each claim of a figure: figure, claim, verdict and seeds."""
-  figure = f"[{record['figure']}]({name}.png)"
+  # The anchor that Markdown gives a heading.
+  anchor = re.sub(r"[^\w -]", "", _heading(record).lower()).replace(" ", "-")
+  figure = f"[{record['figure']}](#{anchor})"
   seeds = record["config"]["num_seeds"]
   return [
     (figure, found["claim"], found["verdict"], str(found.get("num_seeds", seeds)))
@@ -264,7 +271,7 @@ def _section(name: str, record: Mapping[str, Any]) -> str:
   seconds = summary.duration(record["process_seconds"])
   return "\n\n".join(
     [
-      f"## {record['figure']}: {record['title']}",
+      f"## {_heading(record)}",
       f"{record['source']}. Claim: {record['claim']}",
       f"![{record['title']}]({name}.png)",
       "\n".join(table),
