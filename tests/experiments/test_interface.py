@@ -130,7 +130,7 @@ def test_evaluates_and_makes_a_data_frame(agent):
     (lambda agent: explorax.make_agent("tdu", "jax:chan/5"), "did you mean"),
     (
       lambda agent: explorax.train(agent, ENV, replay="memory"),
-      "nothing says how long to run",
+      "give --episodes or --steps",
     ),
     (lambda agent: explorax.train(agent, ENV, steps=0), "steps is 0"),
     (lambda agent: explorax.train(agent, ENV, step=5), "train takes no 'step'."),
