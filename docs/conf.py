@@ -28,6 +28,7 @@ extensions = [
   "sphinx.ext.napoleon",
   "sphinx.ext.viewcode",
 ]
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"
 default_role = "py:obj"

@@ -1,6 +1,7 @@
 """Docstrings as they are written here, made into what Sphinx reads.
 
-- A block of four more spaces before the first section is a formula, or a table of them.
+- A block of four more spaces before the first section is a formula, or code if it has
+  a string in double quotes or an import.
 - Words in backticks are code. Elsewhere `*`, `|` and a closing `_` are themselves.
 - The settings of a dataclass are shown as its source has them, comments included, since
   those tell units and sources.
@@ -24,7 +25,7 @@ MARKUP = re.compile(rf"({KEPT})(\w?)|([*|\\]|_\b(?![A-Za-z0-9{{]))", re.MULTILIN
 
 
 def _blocks(lines: list[str]):
-  """(whether it is a formula, lines), in turn."""
+  """(whether it is a formula or code, lines), in turn."""
   block, formula, section, blank = [], False, False, True
   for line in lines:
     indent = len(line) - len(line.lstrip())
@@ -52,8 +53,10 @@ def _escaped(lines: list[str]) -> list[str]:
   return MARKUP.sub(escape, text).split("\n")
 
 
-def _formula(lines: list[str]) -> list[str]:
+def _display(lines: list[str]) -> list[str]:
   text = textwrap.dedent("\n".join(lines)).strip("\n")
+  if '"' in text or "import " in text:
+    return _code(lines, 0, len(lines))
   out = []
   for part in re.split(r"\n\s*\n", text):
     out += ["", ".. math::", "", "   " + formulas.to_latex(part.split("\n")), ""]
@@ -94,7 +97,7 @@ def _process(app, what, name, thing, options, lines: list[str]) -> None:
   del app, name, options
   out = []
   for formula, block in _blocks(list(lines)):
-    out += _formula(block) if formula else _escaped(block)
+    out += _display(block) if formula else _escaped(block)
   if _shows_settings(what, thing):
     out += _settings(thing)
   if what == "property":
