@@ -494,6 +494,25 @@ def default_output(agent: str, env: str, seed: int, num_seeds: int = 1) -> str:
   return f"runs/{agent}-{re.sub(r'[^A-Za-z0-9.-]+', '_', env)}-{seeds}"
 
 
+def is_record(content: Any) -> bool:
+  """Whether a `config.json` has what is read of it, each of its type."""
+  if not isinstance(content, dict):
+    return False
+  content = {"versions": {}, "resumed": [], **content}
+  kinds = {
+    "agent": str,
+    "env": str,
+    "settings": list,
+    "versions": dict,
+    "resumed": list,
+  }
+  return (
+    all(isinstance(content.get(name), kind) for name, kind in kinds.items())
+    and all(isinstance(setting, str) for setting in content["settings"])
+    and isinstance(content["versions"].get("packages", {}), dict)
+  )
+
+
 def fixed(record: Mapping[str, Any]) -> dict[str, Any]:
   """The part of a `config.json` that must stay the same for the run to resume."""
   names = [name for name, setting in SETTINGS.items() if setting.fixed]

@@ -123,6 +123,10 @@ def make_agent(
   """Rebuilds the agent of a config.json for an environment's spec and new settings."""
   from explorax.experiments import overrides, presets
 
+  if record["agent"] not in presets.PRESETS:
+    raise errors.SetUpError(
+      f"the weights are of the agent {record['agent']!r}, which does not exist here."
+    )
   preset = presets.PRESETS[record["agent"]]
   changed = {change.partition("=")[0] for change in changes}
   kept = [x for x in record["settings"] if x.partition("=")[0] not in changed]

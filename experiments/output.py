@@ -31,7 +31,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, TextIO
 
-from explorax.experiments import errors
+from explorax.experiments import config, errors
 
 _SETTINGS, _LOCK = "config.json", ".lock"
 _OF_A_RUN = (_SETTINGS, "metrics.csv", "summary.json", "checkpoints", "bsuite")
@@ -157,9 +157,9 @@ class RunDirectory:
     path = self.path / _SETTINGS
     try:
       content = json.loads(path.read_text(encoding="utf-8"))
-      if isinstance(content, dict):
+      if config.is_record(content):
         return content
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
       pass
     raise errors.OutputError(
       f"{path} cannot be read, so this run cannot be resumed; choose another --output, "

@@ -9,6 +9,8 @@ from typing import Any, BinaryIO
 import jax
 import numpy as np
 
+from explorax.experiments import config
+
 # The settings of a run, as the bytes of their JSON, are an array of this name.
 SETTINGS = "explorax/config.json"
 
@@ -55,7 +57,16 @@ def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
       f"{path} holds weights without settings; write it with "
       "explorax.experiments.export."
     )
-  return json.loads(arrays[SETTINGS].tobytes())
+  try:
+    settings = json.loads(arrays[SETTINGS].tobytes())
+  except ValueError:
+    settings = None
+  if not config.is_record(settings):
+    raise ValueError(
+      f"{path} holds settings that cannot be read; write it with "
+      "explorax.experiments.export."
+    )
+  return settings
 
 
 def load(path: str | os.PathLike[str], like: Any) -> Any:
@@ -68,10 +79,18 @@ def load(path: str | os.PathLike[str], like: Any) -> Any:
 
   Raises:
     ValueError: if `save` did not write the file, or if its arrays differ from those
-      of `like` in name or shape.
+      of `like` in name, shape or kind, or are not finite.
   """
   arrays = load_arrays(path)
   restored = arranged(arrays, like, f"{path} holds the weights of another agent")
+  for name, leaf in named(like):
+    array = arrays[name]
+    if not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
+      raise ValueError(
+        f"{path} cannot be used: {name!r} is of {array.dtype}, not {leaf.dtype}."
+      )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+      raise ValueError(f"{path} cannot be used: {name!r} is not finite.")
   return jax.tree.map(lambda array, leaf: array.astype(leaf.dtype), restored, like)
 
 

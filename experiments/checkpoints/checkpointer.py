@@ -14,6 +14,12 @@ from explorax.experiments.checkpoints import files
 # A second checkpoint after as many steps (an evaluation later, for one) has a number.
 _NAME = re.compile(r"step_(\d+)(?:_(\d+))?")
 _SET_ASIDE = "refused_"
+_KINDS = {  # Of what a record holds.
+  "env_steps": int,
+  "seconds": int | float,
+  "counts": dict,
+  "companion": dict,
+}
 
 
 class Snapshot(NamedTuple):
@@ -166,6 +172,9 @@ class Checkpointer:
         checkpoint = files.read(path)
         if checkpoint.record["run"] != self._run:
           raise files.DamagedCheckpointError(f"{path} is of a run with other settings")
+        for name, kind in _KINDS.items():
+          if not isinstance(checkpoint.record[name], kind):
+            raise files.DamagedCheckpointError(f"{path} has a record without {name}")
       except (files.DamagedCheckpointError, KeyError, TypeError) as error:
         aside = path.with_name(_SET_ASIDE + path.name)
         shutil.rmtree(aside, ignore_errors=True)

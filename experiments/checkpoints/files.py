@@ -181,12 +181,22 @@ def read(path: pathlib.Path) -> Checkpoint:
       raise DamagedCheckpointError(f"{path} has a file {name} that is not its own")
     if list(found[name]) != wanted[name]:
       raise DamagedCheckpointError(f"{path / name} is not as it was written")
+  if not (isinstance(content, dict) and isinstance(content.get("record"), dict)):
+    raise DamagedCheckpointError(f"{path / _RECORD} holds no record")
   if content.get("format") != _FORMAT:
     raise DamagedCheckpointError(f"{path} is of a format of another version")
-  groups = {
-    group: {name: (tuple(shape), dtype) for name, (shape, dtype) in index.items()}
-    for group, index in content["arrays"].items()
-  }
+  try:
+    groups = {
+      group: {
+        name: (tuple(shape), np.dtype(dtype).name)
+        for name, (shape, dtype) in index.items()
+      }
+      for group, index in content["arrays"].items()
+    }
+  except (AttributeError, TypeError, ValueError) as error:
+    raise DamagedCheckpointError(
+      f"{path / _RECORD} cannot be read ({error})"
+    ) from error
   num_bytes = sum(size for size, _ in found.values())
   return Checkpoint(path, content["record"], groups, num_bytes)
 

@@ -5,6 +5,7 @@ import io
 import itertools
 import pathlib
 import types
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -69,20 +70,25 @@ class MetricsCsv:
     self._metrics: list[str] = []
     self._num_rows = 0
     self._resumed_rows: list[list[str]] = []
+    self._checksum = 0  # Of the file.
     if resumed is None:
       self._file = directory.append_to(name, 0)
-      self._file.append(_line([*columns]))
+      self._append([*columns])
       return
     self._num_rows, self._metrics = int(resumed["rows"]), list(resumed["metrics"])
     header = [*columns, *self._metrics]
     try:
       old_header, *rows = self._read()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, csv.Error) as error:
       raise errors.OutputError(
         f"{self._path} cannot be read ({error}), so the run cannot resume."
       ) from error
     self._resumed_rows = [row[: len(header)] for row in rows[: self._num_rows]]
-    if problem := self._problem(old_header, header):
+    problem = self._problem(old_header, header)
+    content = b"".join(map(_line, [header, *self._resumed_rows]))
+    if not problem and zlib.crc32(content) != resumed["checksum"]:
+      problem = "its rows are other ones"
+    if problem:
       raise errors.OutputError(
         f"{self._path} is not as it was written ({problem}), so the run cannot resume; "
         "restore the file, or choose another --output."
@@ -99,13 +105,17 @@ class MetricsCsv:
     values = [getattr(episode, column) for column in self._columns]
     metrics = [episode.metrics.get(name) for name in self._metrics]
     values += ["" if metric is None else f"{metric:.9g}" for metric in metrics]
-    self._file.append(_line(values))
+    self._append(values)
     self._num_rows += 1
 
   def save(self) -> dict[str, Any]:
     """What goes into a checkpoint; the rows so far are on disk when it returns."""
     self._file.sync()
-    return {"rows": self._num_rows, "metrics": list(self._metrics)}
+    return {
+      "rows": self._num_rows,
+      "metrics": list(self._metrics),
+      "checksum": self._checksum,
+    }
 
   def resumed_rows(self) -> Iterator[Any]:
     """The episodes of the rows that were kept, their columns as attributes."""
@@ -137,11 +147,17 @@ class MetricsCsv:
   def _read(self) -> list[list[str]]:
     return _cells(self._path)
 
+  def _append(self, values: list[Any]) -> None:
+    line = _line(values)
+    self._file.append(line)
+    self._checksum = zlib.crc32(line, self._checksum)
+
   def _rewrite(self, rows: list[list[str]]) -> None:
     """Replaces the file, which is whole at every moment."""
     content = b"".join(map(_line, rows))
     self._directory.write(self._path.name, lambda file: file.write(content))
     self._file = self._directory.append_to(self._path.name)
+    self._checksum = zlib.crc32(content)
 
 
 def read(

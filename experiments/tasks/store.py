@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from explorax.experiments import output
+from explorax.experiments.recording import console as console_lib
 from explorax.experiments.tasks import types
 
 _META = "__task__"  # The name of the entry that is no array.
@@ -107,10 +108,17 @@ class Store:
     shutil.rmtree(self.unfinished(task), ignore_errors=True)
 
   def all(self) -> Iterator[tuple[types.CompletedTask, Mapping[str, Any]]]:
-    """All readable results in the folder, and by what each was made."""
+    """All readable results in the folder, and by what each was made.
+
+    A file that cannot be read is reported on stderr.
+    """
     for path in sorted(self._path.rglob("*.npz")):
-      with contextlib.suppress(UnusableResultsError):
-        yield _read(path)
+      try:
+        found = _read(path)
+      except UnusableResultsError as error:
+        console_lib.print_error(f"{error}; its task counts as not done.")
+      else:
+        yield found
 
   def write_failure(self, task: types.Task, problem: str, details: str) -> pathlib.Path:
     """Keeps why a task failed; returns the file.

@@ -103,3 +103,22 @@ def test_a_file_that_was_changed_is_named(directory, make_episode, was, now, wor
   with pytest.raises(errors.OutputError, match="not as it was written") as caught:
     metrics_csv.MetricsCsv(directory, resumed=saved)
   assert words in str(caught.value)
+
+
+def test_rows_that_were_changed_are_not_resumed(directory, make_episode):
+  writer = metrics_csv.MetricsCsv(directory)
+  for number in (1, 2, 3):
+    writer.write(make_episode(number))
+  saved = writer.save()
+  writer.write(make_episode(4, metrics={"later": 1.0}))
+  writer.close()
+  path = directory.path / "metrics.csv"
+  content = path.read_text(encoding="utf-8")
+  for old, new in (("\n2,20,2.0", "\n2,20,7.0"), ("\n2,20", "\n3,20")):
+    path.write_text(content.replace(old, new), encoding="utf-8")
+    with pytest.raises(errors.OutputError, match="its rows are other ones"):
+      metrics_csv.MetricsCsv(directory, resumed=saved)
+  path.write_text(content, encoding="utf-8")
+  resumed = metrics_csv.MetricsCsv(directory, resumed=saved)
+  assert len(list(resumed.resumed_rows())) == 3
+  resumed.close()
