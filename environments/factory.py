@@ -28,9 +28,11 @@ def make(
     (the default), `ngu` or `rgb`. `atari:Pong/ngu` chooses one, and
     `atari:Pong/ngu,sticky=0.25,life_loss=true` sets its fields; none of it needs
     quotes in a shell. See `atari_profiles.Profile`.
+  - `gymnax:Catch-bsuite`, and likewise `craftax:`, `jaxtari:`, `navix:` and
+    `jumanji:`: one of that JAX library, if it is installed. See `jax_libraries`.
   - `module:function`: the user's own, for instance `mypackage.envs:make`; a function
-    that returns a dm_env or gymnasium environment, called with `seed=` if it takes
-    it. See `user_environments.load`.
+    that returns an environment of dm_env, gymnasium or pure functions of JAX, called
+    with `seed=` if it takes it. See `user_environments.load`.
 
   Two environments of one name and seed behave alike to the bit.
 
@@ -60,8 +62,12 @@ def make(
     )
   if kind not in user_environments.KINDS:
     return user_environments.load(kind, rest, seed=seed)
-  record = {"record_to": record_to, "overwrite": overwrite} if kind == "bsuite" else {}
-  return _module(kind).load(rest, seed=seed, **record)
+  arguments: dict[str, Any] = {}
+  if kind == "bsuite":
+    arguments = {"record_to": record_to, "overwrite": overwrite}
+  elif kind in user_environments.JAX_LIBRARIES:
+    arguments = {"library": kind}
+  return _module(kind).load(rest, seed=seed, **arguments)
 
 
 def evaluation_name(name: str) -> str:
@@ -119,11 +125,12 @@ def list_environments() -> list[tuple[str, str]]:
     *_module("jax").list_kinds(),
     *_module("atari").list_games(),
     *_module("gym").list_ids(),
+    *_module("gymnax").list_kinds(),
     ("gym:<id>", "any other id registered with gymnasium, its actions Discrete"),
     (
       "<module>:<function>",
-      "your own: a function that returns a dm_env or gymnasium environment, called "
-      "with seed= if it takes it",
+      "your own: a function that returns an environment of dm_env, gymnasium or pure "
+      "functions of JAX, called with seed= if it takes it",
     ),
   ]
 

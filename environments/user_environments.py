@@ -22,12 +22,15 @@ AnyEnvironment: TypeAlias = (
   "dm_env.Environment | gymnasium.Env[Any, Any] | jax_types.Environment"
 )
 
+# Kinds named after the library that makes the environments, which are written in JAX.
+JAX_LIBRARIES = ("gymnax", "craftax", "jaxtari", "navix", "jumanji")
 # The kinds of `factory.make` that are no module of the user's, and what makes them.
 KINDS = {
   "bsuite": "bsuite_environments",
   "gym": "gymnasium_environments",
   "jax": "jax_environments",
   "atari": "atari_environments",
+  **dict.fromkeys(JAX_LIBRARIES, "jax_libraries"),
 }
 
 
@@ -83,12 +86,14 @@ def load(
 
 
 def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
-  """A dm_env or gymnasium environment as agents take it.
+  """An environment of any protocol as agents take it.
 
   Args:
-    environment: a `dm_env.Environment` or a `gymnasium.Env`.
-    seed: for a gymnasium environment's first reset; a dm_env one has no place for
-      it, and is seeded where it is made.
+    environment: a `dm_env.Environment`, a `gymnasium.Env`, or one whose `reset` and
+      `step` are pure functions of JAX (`jax_types.Environment`, or a protocol of
+      `gymnax_adapter`), alone or in a tuple with its parameters.
+    seed: of an environment of pure functions, and of a gymnasium environment's first
+      reset; a dm_env one has no place for it, and is seeded where it is made.
   """
   if isinstance(environment, standard.StandardEnvironment):
     return environment
@@ -100,10 +105,15 @@ def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
     from explorax.environments import gymnasium_environments
 
     return gymnasium_environments.wrap(environment, seed=seed)
+  from explorax.environments import gymnax_adapter, jax_adapter
+
+  pure = gymnax_adapter.adapt(environment)
+  if pure is not None:
+    return standard.StandardEnvironment(jax_adapter.JaxEnvironment(*pure, seed=seed))
   kind = f"{type(environment).__module__}.{type(environment).__qualname__}"
   raise TypeError(
-    f"expected an environment, a dm_env.Environment or a gymnasium.Env, but got an "
-    f"object of type {kind}."
+    "expected an environment: a dm_env.Environment, a gymnasium.Env or an object whose "
+    f"reset() and step() are pure functions of JAX, but got one of type {kind}."
   )
 
 

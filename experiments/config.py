@@ -479,11 +479,11 @@ def from_flags(given: Mapping[str, Any]) -> RunConfig:
       f"--eval_episodes={config.eval_episodes} and --eval_steps={config.eval_steps} "
       "both set the length of an evaluation; leave one of them out."
     )
-  if config.runner == DEVICE and not config.env.startswith(("jax:", "atari:")):
+  if config.runner == DEVICE and config.env.startswith(("bsuite:", "gym:")):
     raise errors.SetUpError(
       "--runner=device runs environments written in JAX (jax:deep_sea/20) and Atari "
-      f"games, and {config.env!r} is neither; leave the flag out, or choose a jax: or "
-      "atari: environment (--list_envs)."
+      f"games, and {config.env!r} is neither; leave the flag out, or choose another "
+      "environment (--list_envs)."
     )
   return config
 

@@ -16,7 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents import types
-from explorax.environments import batched_types, jax_adapter, jax_types
+from explorax.environments import (
+  batched_types,
+  gymnax_adapter,
+  jax_adapter,
+  jax_types,
+)
 from explorax.experiments import config as config_lib
 from explorax.experiments import signals
 from explorax.experiments.runners import (
@@ -159,8 +164,9 @@ def _pure(
   raw = getattr(environment, "raw", environment)
   if isinstance(raw, jax_adapter.JaxEnvironment):
     return raw.pure
-  if hasattr(environment, "default_params"):
-    return environment, environment.default_params()
+  pure = None if isinstance(raw, dm_env.Environment) else gymnax_adapter.adapt(raw)
+  if pure is not None:
+    return pure
   raise ValueError(
     "the device runner takes environments written in JAX (jax:deep_sea/20) or stepped "
     f"together (atari:Pong), and this one is a {type(raw).__name__}; use the local "

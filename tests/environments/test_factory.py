@@ -92,7 +92,7 @@ def test_functions_and_classes_of_the_users_own():
     ("userpackage.envs:zzzzzz", ValueError, "has no function 'zzzzzz'"),
     ("userpackage.envs:number", TypeError, "is of type int; it must be a function"),
     ("userpackage.envs:make_needy", TypeError, r"its signature is \(size\)"),
-    ("userpackage.envs:make_nothing", TypeError, "object of type builtins.NoneType"),
+    ("userpackage.envs:make_nothing", TypeError, "got one of type builtins.NoneType"),
     ("userpackage.envs:make_continuous", TypeError, "discretise continuous actions"),
     ("deep_sea/0", ValueError, "did you mean 'bsuite:deep_sea/0'"),
     ("Pong", ValueError, "did you mean 'atari:Pong'"),

@@ -1,0 +1,289 @@
+"""Environments of other JAX libraries, by their protocol: none of them is imported.
+
+`reset` and `step` are pure functions. What each takes is told by its number of
+arguments, and what it returns by the form of the result:
+
+| protocol | `reset` | `step` |
+| --- | --- | --- |
+| gymnax, Craftax, JAXtari, one's own | `(key[, params])` → `(observation, state)` | `([key, ]state, action[, params])` → `(observation, state, reward, done[, info])` or `(observation, state, reward, terminated, truncated, info)` |
+| navix | `(key)` → timestep | `(timestep, action)` → timestep |
+| jumanji | `(key)` → `(state, timestep)` | `(state, action)` → `(state, timestep)` |
+
+`reset_env` and `step_env`, where the environment's class has them (gymnax, Craftax),
+are taken in place of `reset` and `step`: those begin the next episode in the step that
+ends one, and the episode's last observation is lost.
+"""  # noqa: E501
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax.environments import jax_types, specs
+
+_INT32_MAX = np.iinfo(np.int32).max
+# Fields of gymnax's and of Craftax's parameters.
+_TIME_LIMITS = ("max_steps_in_episode", "max_timesteps")
+_NAVIX_TRUNCATION, _NAVIX_TERMINATION = 1, 2
+
+
+class _Step(NamedTuple):
+  """What a step answers, whatever the protocol."""
+
+  observation: Any
+  state: Any
+  reward: Any
+  terminated: Any
+  truncated: Any
+
+
+class GymnaxEnvironment(jax_types.Environment):
+  """An environment of another library's protocol; see the head of this file.
+
+  An observation of several arrays becomes one vector, its parts joined in their order
+  in the tree; an integer of a `Discrete` space becomes one-hot.
+
+  A time limit is a truncation, with discount 1:
+    - six values say so themselves, and so do the timesteps of navix and jumanji
+      (jumanji's by their discount);
+    - gymnax's `step_env`: `is_truncated(state, params)`, where there is such a method;
+    - gymnax before 1.0 and Craftax: `done`, but `is_terminal(state, params)` is false
+      if the limit in `params` (`max_steps_in_episode`, `max_timesteps`) is lifted;
+    - otherwise `done` is a termination.
+
+  Equal to itself alone: what is compiled for one is not used for another.
+  """
+
+  def __init__(self, environment: Any, params: jax_types.Params = None):
+    """Wraps `environment`; it is traced once, and nothing is computed.
+
+    Args:
+      environment: as above.
+      params: of its functions; `environment.default_params` by default, or none.
+
+    Raises:
+      TypeError: if it has not these functions or they return something else, if its
+        actions are not discrete, or if its `step` loses an episode's last observation.
+    """
+    self._environment = environment
+    if params is None:
+      params = getattr(environment, "default_params", ())
+    self._params = params
+    # A wrapper may hand on the `step_env` of what it wraps, and so pass itself by.
+    own = hasattr(type(environment), "step_env")
+    self._reset_function = environment.reset_env if own else environment.reset
+    self._step_function = environment.step_env if own else environment.step
+    _check_signature("reset", self._reset_function, (1, 2), "(key[, params])")
+    _check_signature(
+      "step", self._step_function, (2, 3, 4), "([key, ]state, action[, params])"
+    )
+    self._resets_itself = hasattr(environment, "step_env") and not own
+    self._num_actions = _num_actions(environment, params)
+    self._num_values = _num_values(environment, params)
+    self._spec, self._dtypes = self._trace(params)
+
+  @property
+  def num_actions(self) -> int:
+    return self._num_actions
+
+  def default_params(self) -> jax_types.Params:
+    return self._params
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    return self._spec
+
+  def reset(
+    self, key: jax.Array, params: jax_types.Params
+  ) -> tuple[jax_types.State, dm_env.TimeStep]:
+    """A new episode."""
+    observation, state = self._begin(key, params)
+    return self._fixed(state), jax_types.restart(self._one_array(observation))
+
+  def step(
+    self,
+    key: jax.Array,
+    state: jax_types.State,
+    action: jax.Array,
+    params: jax_types.Params,
+  ) -> tuple[jax_types.State, dm_env.TimeStep]:
+    """One step."""
+    done = self._advance(key, state, action, params)
+    return self._fixed(done.state), jax_types.transition(
+      self._one_array(done.observation),
+      done.reward,
+      terminated=jnp.asarray(done.terminated, bool),
+      truncated=jnp.asarray(done.truncated, bool),
+    )
+
+  def _begin(self, key: jax.Array, params: Any) -> tuple[Any, Any]:
+    """(observation, state)."""
+    takes_params = _num_parameters(self._reset_function) > 1
+    result = self._reset_function(key, *([params] if takes_params else []))
+    if hasattr(result, "step_type"):
+      return result.observation, result
+    observation, state = result
+    if hasattr(state, "step_type"):
+      return state.observation, observation
+    return observation, state
+
+  def _advance(self, key: jax.Array, state: Any, action: Any, params: Any) -> _Step:
+    arguments = {
+      2: (state, action),
+      3: (key, state, action),
+      4: (key, state, action, params),
+    }[_num_parameters(self._step_function)]
+    result = self._step_function(*arguments)
+    if hasattr(result, "step_type"):
+      return _Step(
+        result.observation,
+        result,
+        result.reward,
+        result.step_type == _NAVIX_TERMINATION,
+        result.step_type == _NAVIX_TRUNCATION,
+      )
+    if len(result) == 2:
+      state, timestep = result
+      last = timestep.step_type == dm_env.StepType.LAST
+      ends = last & (timestep.discount == 0)
+      return _Step(timestep.observation, state, timestep.reward, ends, last & ~ends)
+    return self._of_values(result, params)
+
+  def _of_values(self, result: tuple[Any, ...], params: Any) -> _Step:
+    """Four values, five or six."""
+    observation, state, reward, *ends = result
+    info = ends.pop() if len(ends) > 1 else {}
+    if isinstance(info, dict) and "final_observation" in info:
+      observation = info["final_observation"]
+    elif self._resets_itself:
+      raise TypeError(
+        f"step() of {type(self._environment).__name__} begins the next episode by "
+        "itself and loses the last observation of the one that ends; use the "
+        "environment without this wrapper, or put the observation into "
+        "info['final_observation']."
+      )
+    if len(ends) == 2:
+      return _Step(observation, state, reward, *ends)
+    (done,) = ends
+    environment = self._environment
+    if hasattr(environment, "is_truncated"):
+      return _Step(
+        observation, state, reward, done, environment.is_truncated(state, params)
+      )
+    limits = [name for name in _TIME_LIMITS if hasattr(params, name)]
+    if limits and hasattr(environment, "is_terminal"):
+      unlimited = dataclasses.replace(params, **{limits[0]: _INT32_MAX})
+      terminated = done & environment.is_terminal(state, unlimited)
+      return _Step(observation, state, reward, terminated, done)
+    return _Step(observation, state, reward, done, False)
+
+  def _one_array(self, observation: Any) -> jax.Array:
+    if self._num_values:
+      return jax_types.one_hot((self._num_values,), observation)
+    parts = [jnp.asarray(part) for part in jax.tree.leaves(observation)]
+    if len(parts) == 1:
+      return parts[0]
+    return jnp.concatenate([jnp.ravel(part).astype(jnp.float32) for part in parts])
+
+  def _fixed(self, state: Any) -> Any:
+    """The state with one dtype for each array, after a reset and after a step."""
+    return jax.tree.map(lambda x, dtype: jnp.asarray(x, dtype), state, self._dtypes)
+
+  def _trace(self, params: Any) -> tuple[dm_env.specs.Array, Any]:
+    """(spec of the observations, dtypes of the state's arrays)."""
+    name = type(self._environment).__name__
+    key = jax.eval_shape(jax.random.PRNGKey, 0)
+    action = jax.ShapeDtypeStruct((), jnp.int32)
+    observation, first = jax.eval_shape(self._begin, key, params)
+    after = jax.eval_shape(self._advance, key, first, action, params)
+    kept = [jax.tree.map(lambda x: x.shape, tree) for tree in (first, after.state)]
+    if kept[0] != kept[1]:
+      raise TypeError(
+        f"the state of {name} is {kept[0]} after reset() and {kept[1]} after step(); "
+        "its arrays must keep their number and shapes."
+      )
+    for quantity in ("reward", "terminated", "truncated"):
+      if shape := np.shape(getattr(after, quantity)):
+        raise TypeError(
+          f"step() of {name} returns {quantity!r} of shape {shape}; agents here are "
+          "one agent in one environment: it must be a scalar."
+        )
+    if self._num_values:
+      return specs.OneHotArray((self._num_values,), "observation"), after.state
+    joined = jax.eval_shape(self._one_array, observation)
+    spec = dm_env.specs.Array(joined.shape, joined.dtype, "observation")
+    return spec, jax.tree.map(lambda x: x.dtype, after.state)
+
+
+def adapt(
+  candidate: Any,
+) -> tuple[jax_types.Environment, jax_types.Params] | None:
+  """(environment, its parameters) of what has pure functions `reset` and `step`.
+
+  Args:
+    candidate: a `jax_types.Environment` or what `GymnaxEnvironment` takes, alone or in
+      a tuple with parameters other than its own (`gymnax.make` returns such a tuple).
+
+  Returns:
+    None where it has no such functions.
+  """
+  is_pair = isinstance(candidate, tuple) and len(candidate) == 2
+  environment, params = candidate if is_pair else (candidate, None)
+  if not all(callable(getattr(environment, name, None)) for name in ("reset", "step")):
+    return None
+  if not callable(getattr(environment, "default_params", None)):
+    environment = GymnaxEnvironment(environment, params)
+  return environment, environment.default_params() if params is None else params
+
+
+def _num_parameters(function: Callable[..., Any]) -> int:
+  """How many arguments it takes by their position."""
+  parameters = inspect.signature(function).parameters.values()
+  return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def _check_signature(
+  name: str, function: Callable[..., Any], numbers: tuple[int, ...], wanted: str
+) -> None:
+  if _num_parameters(function) not in numbers:
+    raise TypeError(
+      f"{name}{inspect.signature(function)} is no pure function of JAX: it must take "
+      f"{wanted}; an environment that keeps a state of its own must be a "
+      "dm_env.Environment or a gymnasium.Env."
+    )
+
+
+def _space(environment: Any, name: str, params: Any) -> Any:
+  """`environment.name`, called if it is a function, or None."""
+  space = getattr(environment, name, None)
+  if not callable(space):
+    return space
+  return space(*([params] if _num_parameters(space) else []))
+
+
+def _num_actions(environment: Any, params: Any) -> int:
+  """The number of actions, where they are discrete."""
+  space = _space(environment, "action_space", params)
+  if space is None:
+    space = _space(environment, "action_spec", params)
+  if space is None:
+    return int(environment.num_actions)
+  number = getattr(space, "n", getattr(space, "num_values", None))
+  if number is None or np.ndim(number):
+    raise TypeError(
+      f"the actions of {type(environment).__name__} are {space!r:.80}, but agents here "
+      "choose one of a finite set; discretise continuous actions."
+    )
+  return int(number)
+
+
+def _num_values(environment: Any, params: Any) -> int | None:
+  """How many values a discrete observation has; None if it is no such number."""
+  space = _space(environment, "observation_space", params)
+  if getattr(space, "shape", None) == () and hasattr(space, "n"):
+    return int(space.n)
+  return None

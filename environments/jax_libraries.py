@@ -1,0 +1,113 @@
+"""Environments of JAX libraries by name, as `gymnax:Catch-bsuite`.
+
+No library is a dependency of this package, or is imported before it is named; see
+`gymnax_adapter` for how their environments are stepped.
+"""
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from explorax.environments import gymnax_adapter, jax_adapter, jax_types, standard
+
+
+class _Library(NamedTuple):
+  """One of the libraries.
+
+  Attributes:
+    module: what is imported of it.
+    make: (module, name) → the environment, or (environment, params).
+    example: a name.
+    description: a line for people.
+  """
+
+  module: str
+  make: Callable[[Any, str], Any]
+  example: str
+  description: str
+
+
+LIBRARIES = {
+  "gymnax": _Library(
+    "gymnax",
+    lambda module, name: module.make(name),
+    "CartPole-v1",
+    "classic control, bsuite and MinAtar in JAX",
+  ),
+  "craftax": _Library(
+    "craftax.craftax_env",
+    lambda module, name: module.make_craftax_env_from_name(name, auto_reset=False),
+    "Craftax-Classic-Symbolic-v1",
+    "Crafter's open world in JAX",
+  ),
+  "jaxtari": _Library(
+    "jaxtari",
+    lambda module, name: module.make(name),
+    "pong",
+    "Atari's games written in JAX, their objects as numbers: 60 steps a second, "
+    "neither sticky actions nor a time limit",
+  ),
+  "navix": _Library(
+    "navix",
+    lambda module, name: module.make(name, disable_autoreset=True),
+    "Navix-DoorKey-6x6-v0",
+    "MiniGrid in JAX",
+  ),
+  "jumanji": _Library(
+    "jumanji",
+    lambda module, name: module.make(name),
+    "Maze-v0",
+    "combinatorial problems in JAX; their masks of actions are part of the observation",
+  ),
+}
+
+
+def load(name: str, *, library: str, seed: int) -> standard.StandardEnvironment:
+  """Makes the environment that the library has under that name.
+
+  Raises:
+    ValueError: if the library is not installed, or it has no such environment.
+    TypeError: see `gymnax_adapter.GymnaxEnvironment`.
+  """
+  try:
+    environment, params = make(library, name)
+  except TypeError as error:
+    raise TypeError(f"'{library}:{name}': {error}") from error
+  return standard.StandardEnvironment(
+    jax_adapter.JaxEnvironment(environment, params, seed=seed)
+  )
+
+
+@functools.lru_cache
+def make(library: str, name: str) -> tuple[jax_types.Environment, jax_types.Params]:
+  """The pure environment, one object for one name, and its parameters; see `load`."""
+  full, known = f"{library}:{name}", LIBRARIES[library]
+  try:
+    module = importlib.import_module(known.module)
+  except ImportError as error:
+    raise ValueError(
+      f"{full!r} cannot be made, since {library!r} cannot be imported ({error}); "
+      f"'pip install {library}' installs it."
+    ) from error
+  try:
+    made = known.make(module, name)
+  except Exception as error:  # Each of them has another kind for an unknown name.
+    raise ValueError(
+      f"{library} makes no environment {name!r} ({type(error).__name__}: {error}); "
+      f"write it as in '{library}:{known.example}'."
+    ) from error
+  adapted = gymnax_adapter.adapt(made)
+  assert adapted is not None, "each of these libraries has reset and step"
+  return adapted
+
+
+def list_kinds() -> list[tuple[str, str]]:
+  """(name, description) of each library, for `--env=…`."""
+  return [
+    (
+      f"{key}:<name>",
+      f"as {key}:{kind.example}, if {key} is installed: {kind.description}",
+    )
+    for key, kind in LIBRARIES.items()
+  ]

@@ -1,0 +1,369 @@
+"""Environments of other JAX libraries: stand-ins of each protocol, and the real ones.
+
+Each stand-in is one walk: action 1 goes one to the right, action 0 stays, and position
+3 ends the task with a reward of 1; after five steps time is up.
+"""
+
+import dataclasses
+import functools
+import importlib.util
+from typing import Any, NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import environments
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import config as dqn_config
+from explorax.environments import gymnax_adapter, jax_environments
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners import core, device
+
+pytestmark = pytest.mark.newest
+
+GOAL, LIMIT = 3, 5
+
+
+@functools.partial(
+  jax.tree_util.register_dataclass,
+  data_fields=["position", "time"],
+  meta_fields=[],
+)
+@dataclasses.dataclass(frozen=True)
+class State:
+  position: Any
+  time: Any
+
+
+class Params(NamedTuple):
+  goal: Any = GOAL
+
+
+@functools.partial(
+  jax.tree_util.register_dataclass,
+  data_fields=["max_steps_in_episode"],
+  meta_fields=[],
+)
+@dataclasses.dataclass(frozen=True)
+class LimitedParams:
+  max_steps_in_episode: Any = LIMIT
+
+
+class Discrete(NamedTuple):
+  n: int
+  shape: tuple[int, ...] = ()
+
+
+def observe(state):
+  return jnp.array([state.position, state.time], jnp.float32)
+
+
+def walk(state, action):
+  """(state, reward, whether the goal is reached, whether time is up)."""
+  state = State(state.position + action, state.time + 1)
+  reached = state.position == GOAL
+  return state, jnp.float32(reached), reached, state.time >= LIMIT
+
+
+class _Gymnax:
+  """What all of gymnax's versions have; `reset` and `step` begin episodes anew."""
+
+  default_params = LimitedParams()
+
+  def action_space(self, params):
+    return Discrete(2)
+
+  def reset_env(self, key, params):
+    # Python's numbers, as in gymnax: the state's dtypes are weak, and change.
+    state = State(0, 0)
+    return observe(state), state
+
+  def reset(self, key, params=None):
+    return self.reset_env(key, params)
+
+  def step(self, key, state, action, params=None):
+    raise AssertionError("step() would lose the last observation")
+
+
+class Gymnax1(_Gymnax):
+  """gymnax 1.0: `step_env` says what is terminal, `is_truncated` when time is up."""
+
+  def step_env(self, key, state, action, params):
+    state, reward, reached, _ = walk(state, action)
+    return observe(state), state, reward, reached, {"discount": 1.0 - reached}
+
+  def is_truncated(self, state, params):
+    return state.time >= params.max_steps_in_episode
+
+
+class Gymnax0(_Gymnax):
+  """gymnax 0.0.x, and Craftax: `done` and `is_terminal` are both of them."""
+
+  def step_env(self, key, state, action, params):
+    state, reward, _, _ = walk(state, action)
+    done = self.is_terminal(state, params)
+    return observe(state), state, reward, done, {"discount": 1.0 - done}
+
+  def is_terminal(self, state, params):
+    return (state.position == GOAL) | (state.time >= params.max_steps_in_episode)
+
+
+class Wrapped:
+  """A wrapper of gymnax 1.0: six values, and what it has not, it hands on."""
+
+  def __init__(self):
+    self._env = Gymnax1()
+
+  def __getattr__(self, name):
+    return getattr(self._env, name)
+
+  def reset(self, key, params=None):
+    observation, state = self._env.reset(key, params)
+    return observation[::-1], state
+
+  def step(self, key, state, action, params=None):
+    after, reward, reached, late = walk(state, action)
+    done = reached | late
+    kept = jax.tree.map(lambda new, old: jnp.where(done, new, old), State(0, 0), after)
+    info = {"final_observation": observe(after)[::-1]}
+    return observe(kept)[::-1], kept, reward, reached, late, info
+
+
+class Jaxtari:
+  """JAXtari's game: no key, no parameters; five values, without a time limit."""
+
+  def action_space(self):
+    return Discrete(2)
+
+  def reset(self, key=None):
+    state = State(jnp.int32(0), jnp.int32(0))
+    return {"position": state.position, "time": state.time}, state
+
+  def step(self, state, action):
+    state, reward, reached, _ = walk(state, action)
+    return {"position": state.position, "time": state.time}, state, reward, reached, {}
+
+
+class FourValues:
+  """One's own, as short as it can be."""
+
+  num_actions = 2
+
+  def reset(self, key, params):
+    state = State(jnp.int32(0), jnp.int32(0))
+    return observe(state), state
+
+  def step(self, key, state, action):
+    state, reward, reached, _ = walk(state, action)
+    return observe(state), state, reward, reached
+
+
+class SixValues(FourValues):
+  def step(self, key, state, action):
+    state, reward, reached, late = walk(state, action)
+    return observe(state), state, reward, reached, late, {}
+
+
+@functools.partial(
+  jax.tree_util.register_dataclass,
+  data_fields=["observation", "reward", "step_type", "discount", "state"],
+  meta_fields=[],
+)
+@dataclasses.dataclass(frozen=True)
+class TimeStep:
+  """navix's, which holds the state, and jumanji's, which has a discount."""
+
+  observation: Any
+  reward: Any
+  step_type: Any
+  discount: Any = ()
+  state: Any = ()
+
+
+class Navix:
+  action_space = Discrete(2)
+
+  def reset(self, key, cache=None):
+    state = State(jnp.int32(0), jnp.int32(0))
+    return TimeStep(observe(state), jnp.float32(0), jnp.int32(0), state=state)
+
+  def step(self, timestep, action):
+    state, reward, reached, late = walk(timestep.state, action)
+    step_type = jnp.where(reached, 2, jnp.where(late, 1, 0))
+    return TimeStep(observe(state), reward, step_type, state=state)
+
+
+class Jumanji:
+  action_spec = dm_env.specs.DiscreteArray(2)
+
+  def reset(self, key):
+    state = State(jnp.int32(0), jnp.int32(0))
+    first = jnp.int8(0)
+    return state, TimeStep(observe(state), jnp.float32(0), first, jnp.float32(1))
+
+  def step(self, state, action):
+    state, reward, reached, late = walk(state, action)
+    step_type = jnp.where(reached | late, 2, 1).astype(jnp.int8)
+    discount = 1.0 - reached
+    return state, TimeStep(observe(state), reward, step_type, discount)
+
+
+LIMITED = (Gymnax1, Gymnax0, Wrapped, SixValues, Navix, Jumanji)
+UNLIMITED = (Jaxtari, FourValues)
+
+
+def expected(actions, *, limited):
+  """(step type, reward, discount, observation) after each action, by plain numbers."""
+  position, rows = 0, []
+  for time, action in enumerate(actions, 1):
+    position += action
+    reached, late = position == GOAL, limited and time == LIMIT
+    step_type = 2 if reached or late else 1
+    rows.append((step_type, float(reached), float(not reached), (position, time)))
+    if step_type == 2:
+      break
+  return rows
+
+
+@pytest.mark.parametrize("make", [*LIMITED, *UNLIMITED], ids=lambda make: make.__name__)
+def test_ends_and_last_observations_are_those_of_the_protocol(make):
+  environment = environments.wrap(make(), seed=0)
+  assert environment.action_spec().num_values == 2
+  order = slice(None, None, -1 if make is Wrapped else 1)
+  # To the goal; until time is up; both in the same step: the task has ended.
+  for actions in ((1, 0, 1, 1), (0, 1, 0, 0, 0, 0), (0, 0, 1, 1, 1)):
+    first = environment.reset()
+    assert first.observation[order].tolist() == [0, 0]
+    played = [environment.step(action) for action in actions]
+    rows = expected(actions, limited=make in LIMITED)
+    assert [
+      (t.step_type, t.reward, t.discount, tuple(t.observation[order]))
+      for t in played[: len(rows)]
+    ] == rows
+    assert len(rows) == len(played) or played[len(rows)].first()
+
+
+def test_the_device_runner_trains_in_them():
+  """With dtypes that are weak after a reset, and episodes that are cut short."""
+  environment = environments.wrap((Gymnax0(), LimitedParams(4)), seed=0)
+  agent = dqn_agent.make_agent(
+    dqn_config.DQNConfig(
+      hidden_sizes=(4,), replay_capacity=100, min_replay_size=10, batch_size=4
+    ),
+    environments.spec(environment),
+  )
+  episodes = []
+  config = config_lib.RunConfig(
+    agent="dqn", env="gymnax:stand-in", runner="device", steps=40, num_envs=2
+  )
+  hooks = dataclasses.replace(core.NO_HOOKS, on_episode=episodes.append)
+  device.run(agent, environment, config, hooks)
+  assert {episode.episode_length for episode in episodes} <= {3, 4}
+  assert all(e.episode_return in (0.0, 1.0) for e in episodes) and len(episodes) >= 8
+
+
+def test_discrete_observations_are_one_hot():
+  class Position(SixValues):
+    def observation_space(self, params):
+      return Discrete(4)
+
+    def reset(self, key):
+      return jnp.int32(0), super().reset(key, ())[1]
+
+    def step(self, key, state, action):
+      _, state, *rest = super().step(key, state, action)
+      return state.position, state, *rest
+
+  environment = environments.wrap(Position(), seed=0)
+  assert environment.reset().observation.tolist() == [1, 0, 0, 0]
+  assert environment.step(1).observation.tolist() == [0, 1, 0, 0]
+  assert environment.observation_spec() == environments.OneHotArray((4,))
+
+
+def test_what_cannot_be_right_is_refused():
+  class OldWrapper(Wrapped):
+    """Of gymnax 0.0.x: the last observation is lost."""
+
+    def step(self, key, state, action, params=None):
+      observation, state, reward, reached, late, _ = super().step(key, state, action)
+      return observation, state, reward, reached | late, {}
+
+  class Continuous(FourValues):
+    def action_space(self, params):
+      return dm_env.specs.Array((1,), np.float32)
+
+  class Stateful(FourValues):
+    def step(self, action):
+      raise AssertionError
+
+  class Team(FourValues):
+    def step(self, key, state, action):
+      observation, state, reward, done = super().step(key, state, action)
+      return observation, state, jnp.stack([reward, reward]), done
+
+  class Growing(FourValues):
+    def step(self, key, state, action):
+      observation, state, *rest = super().step(key, state, action)
+      return observation, State(jnp.zeros(2, jnp.int32), state.time), *rest
+
+  for make, message in (
+    (OldWrapper, "loses the last observation"),
+    (Continuous, "discretise continuous actions"),
+    (Stateful, r"step\(action\) is no pure function of JAX"),
+    (Team, r"returns 'reward' of shape \(2,\)"),
+    (Growing, "must keep their number and shapes"),
+  ):
+    with pytest.raises(TypeError, match=message):
+      gymnax_adapter.GymnaxEnvironment(make())
+
+
+def test_own_environments_are_named_by_their_function(tmp_path, monkeypatch):
+  (tmp_path / "my_env.py").write_text(
+    "from explorax.environments import chain\ndef make():\n  return chain.Chain(5)\n"
+  )
+  monkeypatch.chdir(tmp_path)
+  environment = environments.make("my_env:make", seed=0)
+  assert environment.raw.pure[0] == jax_environments.make("chain/5")[0]
+
+
+def test_a_library_that_is_not_installed_is_named():
+  if importlib.util.find_spec("craftax"):
+    pytest.skip("craftax is installed")
+  with pytest.raises(ValueError, match="'pip install craftax' installs it"):
+    environments.make("craftax:Craftax-Symbolic-v1", seed=0)
+
+
+@pytest.mark.parametrize(
+  ("name", "shape", "actions"),
+  [
+    ("gymnax:MountainCar-v0", (2,), 3),
+    ("craftax:Craftax-Classic-Symbolic-v1", (1345,), 17),
+    ("navix:Navix-Empty-5x5-v0", (5, 5, 3), 7),
+    ("jumanji:Maze-v0", (109,), 4),
+  ],
+)
+def test_the_real_ones_where_they_are_installed(name, shape, actions):
+  pytest.importorskip(name.partition(":")[0])
+  environment = environments.make(name, seed=0)
+  assert environment.observation_spec().shape == shape
+  assert environment.action_spec().num_values == actions
+  environment.reset()
+  rewards = [environment.step(0).reward for _ in range(3)]
+  assert np.isfinite(rewards).all()
+
+
+def test_a_time_limit_of_gymnax_is_a_truncation():
+  gymnax = pytest.importorskip("gymnax")
+  environment, params = gymnax.make("MountainCar-v0")
+  params = dataclasses.replace(params, max_steps_in_episode=3)
+  environment = environments.wrap((environment, params), seed=0)
+  environment.reset()
+  last = [environment.step(0) for _ in range(3)][-1]
+  assert last.last() and last.discount == 1
+  # Not the first observation of the next episode: the car has moved.
+  assert last.observation[1] != 0
+  with pytest.raises(ValueError, match="gymnax makes no environment 'Nope'"):
+    environments.make("gymnax:Nope", seed=0)
