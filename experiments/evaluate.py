@@ -26,7 +26,7 @@ FILE is written by `python -m explorax.experiments.export`.
 # `module:Name` or `module.Name`.
 _MODULE = re.compile(r"[A-Za-z_]\w*\s*[.:]")
 
-_FLAGS = {
+FLAGS = {
   "What to play": (
     flag_table.Flag(
       "env",
@@ -63,7 +63,7 @@ _FLAGS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
-  return command.main(argv, _FLAGS, _play, introduction=_INTRODUCTION, words="files")
+  return command.main(argv, FLAGS, _play, introduction=_INTRODUCTION, words="files")
 
 
 def _play(given: dict[str, Any], argv: list[str]) -> int:

@@ -24,7 +24,7 @@ RUN_DIR is the directory of a run (with --seeds, of one of its seeds). The file 
 the final weights or, if the run was killed, those of its newest checkpoint.
 """
 
-_FLAGS = {
+FLAGS = {
   "Where to": (
     flag_table.Flag("output", "=FILE", None, "The file; an existing one is replaced."),
   ),
@@ -34,7 +34,7 @@ _FLAGS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
-  return command.main(argv, _FLAGS, _export, introduction=_INTRODUCTION, words="runs")
+  return command.main(argv, FLAGS, _export, introduction=_INTRODUCTION, words="runs")
 
 
 def _export(given: dict[str, Any], argv: list[str]) -> int:

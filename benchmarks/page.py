@@ -1,0 +1,53 @@
+"""Writes the tables of docs/benchmarks.md from the files in benchmarks/results.
+
+  python benchmarks/page.py
+
+`results/measured.json` has what `benchmarks/run.py` and `make soak` measured, with the
+command, the commit and the machine of each table; `results/learning*.jsonl` have the
+runs of `benchmarks/learning.py`. A table's place in the page is marked by its name.
+"""
+
+import json
+import pathlib
+import re
+
+import bench
+import learning
+
+PAGE = bench.FOLDER.parent / "docs" / "benchmarks.md"
+RESULTS = bench.FOLDER / "results"
+_MARKED = re.compile(r"<!-- table: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def tables() -> dict[str, str]:
+  """Each table in Markdown, by its name."""
+  measured = json.loads((RESULTS / "measured.json").read_text(encoding="utf-8"))
+  made = {name: _with_origin(table) for name, table in measured.items()}
+  for path in sorted(RESULTS.glob("learning*.jsonl")):
+    made[path.stem] = learning.table(_runs(path))
+  return made
+
+
+def fill(page: str) -> str:
+  """The page with its tables as the files have them.
+
+  Raises:
+    KeyError: for a table that is in no file.
+  """
+  made = tables()
+  return _MARKED.sub(
+    lambda mark: f"<!-- table: {mark[1]} -->\n{made[mark[1]]}\n<!-- end -->", page
+  )
+
+
+def _with_origin(table: bench.Row) -> str:
+  origin = f"`{table['command']}`, commit {table['commit']}, {table['machine']}."
+  return f"{bench.format_table(table['rows'])}\n\n{origin}"
+
+
+def _runs(path: pathlib.Path) -> list[bench.Row]:
+  return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+if __name__ == "__main__":
+  PAGE.write_text(fill(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
