@@ -246,6 +246,7 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
     (last, _LAST, "all steps"),
   ):
     _draw_distributions(panel, _own_z(config, table, window), f"{problems}, {when}")
+  paper.legend(fontsize="small", loc="lower right")
   return fig
 
 
@@ -260,7 +261,6 @@ def _draw_distributions(
   panels.finish(
     panel,
     title=title,
-    legend="lower right",
     xlabel="inter-algorithm score",
     ylabel="share of games with at least it",
     xlim=(1, 0),
