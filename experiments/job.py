@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-  """What a caller in Python has made already; None: what the config names."""
+  """Objects that a Python caller provides; None: the config names them."""
 
   agent: "types.Agent | None" = None
   environment: "environments.StandardEnvironment | None" = None
@@ -39,8 +39,8 @@ class Parts:
   """What a runner needs, checked.
 
   Attributes:
-    make_environment: makes another environment of the run, and can be pickled; None
-      if the environment was given.
+    make_environment: makes another environment of the run, and is picklable; None if
+      the caller provided the environment.
   """
 
   config: config_lib.RunConfig
@@ -67,12 +67,12 @@ class Job:
 def set_up(
   config: config_lib.RunConfig, argv: Sequence[str], given: Given | None = None
 ) -> Job:
-  """Checks and makes everything that the run needs, the cheapest first.
+  """Checks and creates everything that the run needs, the cheapest first.
 
   Args:
     config: of the run.
     argv: the command line, for config.json.
-    given: what is made already.
+    given: the objects that the caller provides.
   """
   given = given or Given()
   choice = _choose(config, given)
@@ -107,12 +107,12 @@ def set_up(
 
 
 def make_parts(config: config_lib.RunConfig, given: Given) -> Parts:
-  """What a runner needs for a run that leaves no files."""
+  """Everything that a runner needs for a run without files."""
   return _make(_choose(config, given), given)
 
 
 def find(agent: str, env: str, settings: Sequence[str]) -> tuple[Any, str, Any]:
-  """An agent by its name: its preset, the environment's full name, and its config.
+  """Finds an agent: its preset, the environment's full name, and the agent's config.
 
   Args:
     agent: the preset's name.
@@ -121,14 +121,14 @@ def find(agent: str, env: str, settings: Sequence[str]) -> tuple[Any, str, Any]:
 
   Raises:
     SetUpError: if there is no such agent.
-    ValueError: for settings that do not fit.
+    ValueError: for invalid settings.
   """
   from explorax.experiments import overrides, presets
 
   if agent not in presets.PRESETS:
     raise errors.SetUpError(
       f"there is no agent {agent!r}.{errors.nearest(agent, list(presets.PRESETS))} "
-      "--list_agents shows all of them."
+      "--list_agents lists all agents."
     )
   preset = presets.PRESETS[agent]
   env = preset.environment_for(env)
@@ -136,7 +136,7 @@ def find(agent: str, env: str, settings: Sequence[str]) -> tuple[Any, str, Any]:
 
 
 class _Choice(NamedTuple):
-  """The agent by its settings, before there is an environment."""
+  """The agent and its settings, before the environment exists."""
 
   config: config_lib.RunConfig
   agent_config: Any
@@ -144,7 +144,7 @@ class _Choice(NamedTuple):
 
 
 def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
-  """Checks what can be checked without an environment."""
+  """Makes the checks that need no environment."""
   agent = given.agent
   if agent is None:
     preset, env, agent_config = find(config.agent, config.env, config.settings)
@@ -179,12 +179,12 @@ def _fitting(agent: "types.Agent", spec: "types.EnvironmentSpec") -> "types.Agen
 
 
 def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
-  """Makes the agent and the environments.
+  """Creates the agent and the environments.
 
   Args:
     choice: the agent.
-    given: what is made already.
-    **of_record: of `environments.make`, about bsuite's own CSV.
+    given: the objects that the caller provides.
+    **of_record: arguments of `environments.make` for bsuite's CSV.
   """
   from explorax import environments
 

@@ -23,9 +23,9 @@ class Outcome(NamedTuple):
   """How a run has ended.
 
   Attributes:
-    exit_code: as `run.main` returns it.
-    problems: what to tell its user.
-    error: what stopped it; None if it came to its end, or was asked to stop.
+    exit_code: of `run.main`.
+    problems: messages for the user.
+    error: the exception that stopped the run; None if it finished or was told to stop.
   """
 
   exit_code: int
@@ -38,16 +38,16 @@ def run(
   console: console_lib.Console,
   on_episode: Callable[[core.Episode], None] | None = None,
 ) -> Outcome:
-  """Runs the job, and leaves its files whatever happens.
+  """Runs the job, and writes its files in any case.
 
   Args:
     job: that is not finished.
     console: shows the progress.
-    on_episode: called at the end of each episode, which is in the files then.
+    on_episode: called after the files of each finished episode are written.
   """
   config, checkpoints = job.config, job.checkpoints
   if checkpoints is None:
-    raise ValueError("the run is finished; there is nothing to supervise.")
+    raise ValueError("the run is finished; there is nothing to run.")
   _announce_start(job, console)
   video_recorder = video.EpisodeRecorder(config.video) if config.evaluates else None
   recorder = recorder_lib.Recorder(
@@ -60,7 +60,7 @@ def run(
     resumed=checkpoints.found.record["companion"] if checkpoints.found else None,
   )
   checkpoints.companion, checkpoints.tell = recorder.save, console.line
-  (job.directory.path / ERROR).unlink(missing_ok=True)  # Of the run before it resumed.
+  (job.directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
   hooks = _hooks(job, recorder, video_recorder, on_episode)
   return _supervise(job, console, recorder, hooks)
 
@@ -119,13 +119,13 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
     return
   found = job.checkpoints.found
   if found is None:
-    console.line("The run in it ended before its first checkpoint and restarts.")
+    console.line("The earlier run ended before its first checkpoint: starting again.")
   else:
     console.line(f"Resuming at environment step {found.record['env_steps']:,}.")
 
 
 def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
-  """Runs the runner; returns the result of each seed."""
+  """Calls the runner; returns the result of each seed."""
   config = parts.config
   runner = importlib.import_module(f"explorax.experiments.runners.{config.runner}")
   if config.num_seeds > 1:
@@ -147,7 +147,7 @@ def _supervise(
   recorder: recorder_lib.Recorder,
   hooks: core.Hooks,
 ) -> Outcome:
-  """Trains, and leaves the files whatever happens."""
+  """Trains, and writes the files in any case."""
   config = job.config
   status, exit_code = "failed", 1
   problems: list[Exception | str] = []

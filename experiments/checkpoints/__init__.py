@@ -1,1 +1,1 @@
-"""Checkpoints: what a run needs to resume, complete or absent; nothing of a runner."""
+"""Checkpoints: a run's state on disk, complete or absent. Independent of runners."""

@@ -1,4 +1,4 @@
-"""The checkpoints of a run: when one is due, which are kept, which is restored."""
+"""Decides when a checkpoint is due, which ones are kept, and which one is restored."""
 
 import math
 import pathlib
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from explorax.experiments import errors
 from explorax.experiments.checkpoints import files
 
-# A second checkpoint after as many steps (an evaluation later, for one) has a number.
+# A second checkpoint at the same step (after an evaluation, for example) has a suffix.
 _NAME = re.compile(r"step_(\d+)(?:_(\d+))?")
 _SET_ASIDE = "refused_"
 _KINDS = {  # Of what a record holds.
@@ -23,12 +23,12 @@ _KINDS = {  # Of what a record holds.
 
 
 class Snapshot(NamedTuple):
-  """What a runner needs to resume, without what the rest of the program keeps.
+  """A runner's state, without the state of the rest of the program.
 
   Attributes:
     groups: name → a pytree of arrays; the size of `replay` is reported separately.
-    counts: what JSON can hold.
-    folders: name → writes files of another format into the directory that it is given.
+    counts: values in JSON's types.
+    folders: name → a function that writes files of another format into a given folder.
   """
 
   groups: Mapping[str, Any]
@@ -39,11 +39,11 @@ class Snapshot(NamedTuple):
 def newest(
   directory: pathlib.Path, warn: Callable[[str], None]
 ) -> files.Checkpoint | None:
-  """The newest good checkpoint of any run, if there is one; changes nothing.
+  """The newest valid checkpoint of any run, or None; changes nothing.
 
   Args:
     directory: of the checkpoints.
-    warn: takes a message on each that is damaged.
+    warn: receives a message about each damaged one.
   """
   for path in reversed(_paths(directory)):
     try:
@@ -54,17 +54,16 @@ def newest(
 
 
 class Checkpointer:
-  """Writes a run's checkpoints, and finds the newest that is good.
+  """Writes a run's checkpoints, and finds the newest valid one.
 
-  Times are those of the monotonic clock, added up over the processes of the run.
+  Times are measured by the monotonic clock, summed over the processes of the run.
 
   Attributes:
     found: the checkpoint from which the run resumes; None if it starts.
-    with_replay: whether replay is part of checkpoints.
-    companion: returns what the recording needs to resume; None if it cannot write any
-      more.
+    with_replay: whether checkpoints contain replay.
+    companion: returns the recorder's state; None after a write failure.
     permits: whether a checkpoint may be made now; one that is due waits for it.
-    tell: takes messages on the size of checkpoints.
+    tell: receives messages about the size of checkpoints.
   """
 
   def __init__(
@@ -80,18 +79,18 @@ class Checkpointer:
     warn: Callable[[str], None] = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Looks for checkpoints, and sets damaged ones aside.
+    """Searches for checkpoints, and renames damaged ones.
 
     Args:
-      directory: of the checkpoints; it need not exist.
+      directory: of the checkpoints; it may not exist yet.
       run: identifies the run's settings.
       with_replay: see the attributes.
       every: a checkpoint is due when a multiple of this number of environment steps was
-        passed; None: never for that reason.
+        passed; None: only by time.
       minutes: one is due this long after the last one.
-      keep: how many of the newest are kept.
-      keep_hours: beside these, one is kept for each period of this length.
-      warn: takes messages on what could not be written or read.
+      keep: number of newest checkpoints to keep.
+      keep_hours: additionally, one is kept for each period of this length.
+      warn: receives messages about failed writes and reads.
       clock: seconds.
     """
     self.with_replay = with_replay
@@ -114,11 +113,11 @@ class Checkpointer:
 
   @property
   def seconds(self) -> float:
-    """How long the run has lasted, in all processes."""
+    """How long the run has lasted, over all its processes."""
     return self._seconds_before + self._clock() - self._began
 
   def is_due(self, env_steps: int) -> bool:
-    """Whether it is time for a checkpoint."""
+    """Whether a checkpoint is due."""
     if not self.permits():
       return False
     every = self._every
@@ -127,10 +126,10 @@ class Checkpointer:
     return self._clock() - self._saved_at >= 60 * self._minutes
 
   def save(self, env_steps: int, snapshot: Snapshot) -> bool:
-    """Writes a checkpoint, or warns that it could not be written.
+    """Writes a checkpoint, or warns that this failed.
 
     Returns:
-      Whether it was written. Only then are older ones deleted.
+      Whether it was written. Older ones are deleted only then.
     """
     companion = self.companion()
     if companion is None:
@@ -148,19 +147,19 @@ class Checkpointer:
       files.write(path, snapshot.groups, record, snapshot.folders)
       self._rotate()
     except (errors.OutputError, OSError) as error:
-      self._warn(f"{error}; the run continues, and earlier ones are intact.")
+      self._warn(f"{error}; the run continues, and earlier checkpoints are intact.")
       return False
     finally:
-      # One that failed is not tried again at every step.
+      # After a failure, do not try again at every step.
       self._saved_steps, self._saved_at = env_steps, self._clock()
     self._tell_size(path, self._clock() - began)
     return True
 
   def find(self) -> files.Checkpoint | None:
-    """The newest good one; damaged ones are set aside.
+    """The newest valid one; damaged ones are renamed.
 
     Raises:
-      OutputError: if there are some, or were some that are set aside, and none is good.
+      OutputError: if checkpoints exist, or were renamed earlier, and none is valid.
     """
     if not self._directory.is_dir():
       return None
@@ -179,13 +178,13 @@ class Checkpointer:
         aside = path.with_name(_SET_ASIDE + path.name)
         shutil.rmtree(aside, ignore_errors=True)
         path.rename(aside)
-        self._warn(f"{error}; it is set aside as {aside.name}.")
+        self._warn(f"{error}; it was renamed to {aside.name}.")
       else:
         return checkpoint
     if refused := len(list(self._directory.glob(f"{_SET_ASIDE}*"))):
       raise errors.OutputError(
-        f"none of the {refused} checkpoints in {self._directory} is good; choose "
-        "another --output, or delete the run's directory if it is not needed."
+        f"none of the {refused} checkpoints in {self._directory} is valid; choose "
+        "another --output, or delete the run's directory if you do not need it."
       )
     return None
 
@@ -197,7 +196,7 @@ class Checkpointer:
     return path.with_name(f"{path.name}_{_order(last[-1])[1] + 1}")
 
   def _rotate(self) -> None:
-    """Deletes what is neither among the newest nor the one kept for its hours."""
+    """Deletes all but the newest ones and those kept for `keep_hours`."""
     paths = _paths(self._directory)
     newest = set(paths[-self._keep :])
     kept_at = -math.inf
@@ -208,13 +207,13 @@ class Checkpointer:
           kept_at = seconds
           continue
       if path not in newest:
-        # What is half deleted must not look like a checkpoint.
+        # Renamed first: a half-deleted one must not look like a checkpoint.
         doomed = path.with_name(f".{path.name}.old")
         path.rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
 
   def _tell_size(self, path: pathlib.Path, seconds: float) -> None:
-    """After the first checkpoint: its size."""
+    """Reports the size after the first checkpoint."""
     if self._has_told_size:
       return
     self._has_told_size = True
@@ -226,18 +225,18 @@ class Checkpointer:
 
 
 def _of_replay(num_bytes: int | None) -> str:
-  """How much of a size is replay; '' if replay is not in the checkpoint."""
+  """How much of a size is replay; '' without replay."""
   return "" if num_bytes is None else f", {_size(num_bytes)} of it replay"
 
 
 def _paths(directory: pathlib.Path) -> list[pathlib.Path]:
-  """The checkpoints, the oldest first."""
+  """The checkpoints, oldest first."""
   paths = [path for path in directory.glob("step_*") if _NAME.fullmatch(path.name)]
   return sorted(paths, key=_order)
 
 
 def _order(path: pathlib.Path) -> tuple[int, int]:
-  """(environment steps, number among those of as many steps)."""
+  """(environment steps, number among those at the same step)."""
   match = _NAME.fullmatch(path.name)
   return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
 

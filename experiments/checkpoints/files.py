@@ -1,13 +1,13 @@
-"""One checkpoint: a directory that is whole, or is not there.
+"""One checkpoint: a directory that is complete or absent.
 
     state/, replay/  arrays, one group each, written by Orbax
-    record.json      everything small: counters, and what arrays there are
+    record.json      all small values: counters, and the names of the arrays
     manifest.json    size and SHA-256 of every other file, written last
 
-It is written under another name, synchronised to disk and then renamed, so that a run
-killed at any moment leaves the earlier checkpoints. Nothing in it is a pickle. Orbax's
+It is written under a temporary name, synced to disk and renamed, so that a run killed
+at any moment leaves the earlier checkpoints intact. It contains no pickle. Orbax's
 `CheckpointManager` is not used: it restores a file with a flipped byte without an error
-(0.11.5 and 0.12.8), and its retention goes by the wall clock.
+(0.11.5 and 0.12.8), and its retention depends on the wall clock.
 """
 
 import contextlib
@@ -32,26 +32,26 @@ _RECORD, _MANIFEST = "record.json", "manifest.json"
 
 
 class DamagedCheckpointError(errors.OutputError):
-  """It is not a whole checkpoint; the message says why."""
+  """It is not a complete checkpoint; the message says why."""
 
 
 class Record(dict[str, Any]):
-  """What a checkpoint says, at any depth; a name that it lacks is an OutputError."""
+  """A checkpoint's record; a missing name at any depth raises an OutputError."""
 
   def __missing__(self, name: str) -> Any:
     raise errors.OutputError(
-      f"the checkpoint was written by another version of this program: it has no "
-      f"{name!r}; resume the run with that version, or choose another --output."
+      f"another version of this program wrote the checkpoint: it has no {name!r}; "
+      "resume the run with that version, or choose another --output."
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-  """A checkpoint whose files are all as they were written.
+  """A checkpoint whose checksums were verified.
 
   Attributes:
     path: its directory.
-    record: what `write` was given.
+    record: the record given to `write`.
     groups: group of arrays → name → (shape, dtype).
     num_bytes: of all its files.
   """
@@ -62,7 +62,7 @@ class Checkpoint:
   num_bytes: int
 
   def arrays(self, group: str) -> dict[str, np.ndarray]:
-    """Name → array, of a group, on the host.
+    """Name → array of a group, on the host.
 
     Raises:
       DamagedCheckpointError: if Orbax cannot read them.
@@ -84,7 +84,7 @@ class Checkpoint:
     return arrays
 
   def folder(self, name: str) -> pathlib.Path | None:
-    """The directory of that name that `write` was given, if there is one."""
+    """The folder of this name that `write` created, or None."""
     path = self.path / name
     return path if name not in self.groups and path.is_dir() else None
 
@@ -96,10 +96,10 @@ class Checkpoint:
       like: a pytree of arrays, or of anything with a shape and a dtype.
 
     Raises:
-      OutputError: if they are other arrays.
+      OutputError: if the arrays differ in name, shape or dtype.
       DamagedCheckpointError: if Orbax cannot read them.
     """
-    refusal = f"{self.path} was written by another version of this program"
+    refusal = f"another version of this program wrote {self.path}"
     arrays = self.arrays(group)
     try:
       restored = weights.arranged(arrays, like, refusal)
@@ -108,7 +108,7 @@ class Checkpoint:
     for name, leaf in weights.named(like):
       if arrays[name].dtype != leaf.dtype:
         raise errors.OutputError(
-          f"{refusal}: {name!r} is of {arrays[name].dtype} there, of {leaf.dtype} here."
+          f"{refusal}: {name!r} is {arrays[name].dtype} there, {leaf.dtype} here."
         )
     return restored
 
@@ -124,11 +124,11 @@ def write(
   Args:
     path: of the directory.
     groups: name → a pytree of arrays.
-    record: what JSON can hold.
-    folders: name → writes files into the empty directory that it is given.
+    record: in JSON's types.
+    folders: name → a function that writes files into a given empty folder.
 
   Raises:
-    OutputError: if it cannot be written; nothing of it is left.
+    OutputError: if it cannot be written; nothing remains of it.
   """
   temporary = path.with_name(f".{path.name}.tmp")
   try:
@@ -158,10 +158,10 @@ def write(
 
 
 def read(path: pathlib.Path) -> Checkpoint:
-  """The checkpoint at `path`, each of its files compared with its checksum.
+  """The checkpoint at `path`, after comparing each file with its checksum.
 
   Raises:
-    DamagedCheckpointError: if it is not what was written.
+    DamagedCheckpointError: if a file differs from what was written.
   """
   try:
     wanted = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))["files"]
@@ -176,9 +176,9 @@ def read(path: pathlib.Path) -> Checkpoint:
     raise DamagedCheckpointError(f"{path} cannot be read ({error})") from error
   for name in sorted({*wanted, *found}):
     if name not in found:
-      raise DamagedCheckpointError(f"{path} has lost its file {name}")
+      raise DamagedCheckpointError(f"{path} lacks its file {name}")
     if name not in wanted:
-      raise DamagedCheckpointError(f"{path} has a file {name} that is not its own")
+      raise DamagedCheckpointError(f"{path} has an unexpected file {name}")
     if list(found[name]) != wanted[name]:
       raise DamagedCheckpointError(f"{path / name} is not as it was written")
   if not (isinstance(content, dict) and isinstance(content.get("record"), dict)):
@@ -202,7 +202,7 @@ def read(path: pathlib.Path) -> Checkpoint:
 
 
 def seconds_of(path: pathlib.Path) -> float:
-  """The `seconds` of a checkpoint's record, which nothing is compared with; or NaN."""
+  """The `seconds` of a checkpoint's record, without verification; NaN if missing."""
   try:
     content = json.loads((path / _RECORD).read_text(encoding="utf-8"))
     return float(content["record"]["seconds"])
@@ -211,7 +211,7 @@ def seconds_of(path: pathlib.Path) -> float:
 
 
 def num_bytes(path: pathlib.Path) -> int:
-  """Of the files in a directory."""
+  """Size of the files in a directory."""
   return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
@@ -219,7 +219,7 @@ def _write_arrays(path: pathlib.Path, tree: Any) -> dict[str, tuple[Any, str]]:
   """Writes a pytree's arrays under their names; returns name → (shape, dtype)."""
   pairs = weights.named(jax.device_get(tree))
   arrays = {name: np.asarray(leaf) for name, leaf in pairs}
-  # Orbax keeps no arrays without entries.
+  # Orbax does not store arrays of size 0.
   kept = {name: array for name, array in arrays.items() if array.size}
   if kept:
     import orbax.checkpoint as ocp
@@ -231,7 +231,7 @@ def _write_arrays(path: pathlib.Path, tree: Any) -> dict[str, tuple[Any, str]]:
 
 @contextlib.contextmanager
 def _checkpointer() -> Iterator[Any]:
-  """Orbax's, which returns when all is written; it takes a second to import."""
+  """Orbax's checkpointer, which writes synchronously; it takes a second to import."""
   import orbax.checkpoint as ocp
 
   with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
@@ -239,7 +239,7 @@ def _checkpointer() -> Iterator[Any]:
 
 
 def _sums(path: pathlib.Path, *, sync: bool) -> dict[str, tuple[int, str]]:
-  """(size, SHA-256) of each file but the manifest; puts them on disk if asked to."""
+  """(size, SHA-256) of each file except the manifest; optionally syncs them."""
   sums = {}
   for file in sorted(path.rglob("*")):
     if file.is_dir() or file == path / _MANIFEST:
@@ -262,7 +262,7 @@ def _sync(path: pathlib.Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-  """What went wrong, in a few words."""
+  """The cause, in a few words."""
   if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
     return "the disk is full"
   text = str(getattr(error, "strerror", None) or error) or type(error).__name__

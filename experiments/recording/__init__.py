@@ -1,1 +1,1 @@
-"""What a run leaves behind, and what it shows while it lasts."""
+"""The files of a run, and its progress display."""

@@ -1,4 +1,4 @@
-"""Messages of a program, which continues when its output is closed."""
+"""Messages of a program; closing its output does not stop the program."""
 
 import contextlib
 import functools
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class Console:
-  """Writes to a stream, and falls silent once its reader is gone (`run | head`).
+  """Writes to a stream, silently once its reader is gone (`run | head`).
 
   Attributes:
     is_terminal: whether the stream can show a live line.
   """
 
   def __init__(self, stream: TextIO | None):
-    """Args: stream: None to write nothing at all."""
+    """Args: stream: None writes nothing."""
     is_dumb = os.environ.get("TERM") in ("dumb", "unknown")
     self.is_terminal = stream is not None and stream.isatty() and not is_dumb
     self.encoding = getattr(stream, "encoding", None) or "utf-8"
@@ -26,7 +26,7 @@ class Console:
 
   @functools.cached_property
   def rich(self) -> "rich_console.Console":
-    """rich's console of a terminal: what it prints stays above a live line."""
+    """rich's console for a terminal: printed lines appear above a live line."""
     from rich import console as rich_console
 
     file: Any = self
@@ -40,31 +40,31 @@ class Console:
       self.write(text + "\n")
 
   def write(self, text: str) -> None:
-    """Writes `text` as it is, at once."""
+    """Writes `text` unchanged and flushes."""
     if self._stream is None:
       return
     try:
       self._stream.write(text)
       self._stream.flush()
     except OSError:
-      # Python would try again at its exit, and complain.
+      # Otherwise Python would retry at its exit and print an error.
       with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
       self._stream = None
 
   def flush(self) -> None:
-    """Does nothing: `write` has flushed. rich asks for it."""
+    """Does nothing, since `write` flushes; rich calls it."""
 
 
 def print_error(problem: Exception | str) -> None:
-  """Reports on stderr what is wrong."""
+  """Prints an error on stderr."""
   print(f"explorax: {problem}", file=sys.stderr, flush=True)
 
 
 def alert(text: str) -> None:
-  """Writes to stderr from a signal's handler.
+  """Writes to stderr from a signal handler.
 
-  It goes past Python's buffers, which the signal may have interrupted in mid-write.
+  It bypasses Python's buffers, which the signal may have interrupted in a write.
   """
   with contextlib.suppress(OSError):
     os.write(2, f"\nexplorax: {text}.\n".encode())

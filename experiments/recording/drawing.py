@@ -1,4 +1,4 @@
-"""How drawings look: lines that differ in grey too, bands, captions."""
+"""The style of drawings: lines that also differ in grey, bands, captions."""
 
 import textwrap
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _CHARACTERS_PER_INCH = 15.5  # Of the caption's letters.
 
 
 class Style(NamedTuple):
-  """Of a line: colours of Okabe and Ito's, in falling darkness, with marks."""
+  """A line's style: Okabe and Ito's colours, from dark to light, with markers."""
 
   color: str
   linestyle: Any
@@ -38,7 +38,7 @@ _STYLES = (
 
 
 def style(index: int) -> Style:
-  """The style of a figure's line of that number, from 0; they come again after 8."""
+  """The style of line number `index`, from 0; it repeats after 8 lines."""
   return _STYLES[index % len(_STYLES)]
 
 
@@ -50,11 +50,11 @@ def new(
   height: float = 3.2,
   **kwargs: Any,
 ) -> "tuple[mpl_figure.Figure, np.ndarray]":
-  """A drawing and its axes `[rows, columns]`; width and height of each in inches.
+  """A figure and its axes `[rows, columns]`; width and height of each in inches.
 
   Other arguments are those of matplotlib's `subplots`.
   """
-  # Drawn without pyplot, which would keep the figure and choose a window system.
+  # Without pyplot, which would keep the figure and choose a GUI backend.
   from matplotlib import figure
 
   fig = figure.Figure(
@@ -81,11 +81,11 @@ def curve(
     values: `[S, N]`, S seeds.
     label: in the legend.
     index: of the line, for its style.
-    statistic: another one than the mean; see `statistics.bootstrap`.
-    markers: mark the points, for curves of few.
+    statistic: replaces the mean; see `statistics.bootstrap`.
+    markers: marks the points, for curves with few of them.
 
   Returns:
-    What was drawn.
+    The artists.
   """
   interval = statistics.bootstrap(values, statistic)
   s = style(index)
@@ -127,10 +127,10 @@ def save(
   """Writes a drawing as a PNG, with a title above and a caption below.
 
   Args:
-    file: where it goes.
-    fig: the drawing; it grows by what the caption needs.
+    file: the output file.
+    fig: the drawing; its height grows for the caption.
     title: '' for none.
-    caption: its paragraphs; none for no caption.
+    caption: its paragraphs; empty for no caption.
   """
   if title:
     fig.suptitle(title)

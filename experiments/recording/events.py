@@ -1,8 +1,8 @@
-"""Scalars for TensorBoard, in files that a run can resume.
+"""TensorBoard scalars, in files that a run can resume.
 
-tensorboardX has the messages and checksums. Its own writers are not used: they cannot
-continue a file, so that a resumed run could not cut off what followed its checkpoint,
-and they write in a thread that cannot report a full disk.
+The messages and checksums come from tensorboardX. Its writers are not used: they cannot
+continue a file, so a resumed run could not truncate it to its checkpoint, and they
+write in a thread that cannot report a full disk.
 """
 
 import socket
@@ -24,13 +24,13 @@ class EventWriter:
 
     Args:
       directory: of the run.
-      resumed: what `save` returned; records written after it are cut off. None to
-        create the file.
+      resumed: what `save` returned; later records are removed. None creates the
+        file.
     """
     if resumed is not None:
       self._file = directory.append_to(resumed["name"], resumed["size"])
       return
-    if directory.holds_run:  # Which restarts.
+    if directory.holds_run:  # It restarts.
       for path in directory.path.glob("events.out.tfevents.*"):
         path.unlink()
     name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}"
@@ -38,7 +38,7 @@ class EventWriter:
     self._append(file_version="brain.Event:2")
 
   def write(self, step: int, scalars: Mapping[str, float]) -> None:
-    """Adds `scalars` (tag → value) at `step`, in one piece."""
+    """Adds `scalars` (tag → value) at `step` in one write."""
     from tensorboardX.proto import summary_pb2
 
     values = [
@@ -48,7 +48,7 @@ class EventWriter:
     self._append(step=step, summary=summary_pb2.Summary(value=values))
 
   def save(self) -> dict[str, Any]:
-    """What goes into a checkpoint; the records so far are on disk when it returns."""
+    """The state for a checkpoint; syncs all records to disk."""
     self._file.sync()
     return {"name": self._file.path.name, "size": self._file.size}
 

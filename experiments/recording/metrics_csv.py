@@ -1,4 +1,4 @@
-"""`metrics.csv` and `evaluation.csv`: a row per episode, on disk when it has ended."""
+"""`metrics.csv` and `evaluation.csv`: one row per episode, on disk when it ends."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ EPISODE_COLUMNS = (
 
 EVALUATION_COLUMNS = ("env_steps", "episode", "episode_return", "episode_length")
 
-# Of columns that do not hold whole numbers.
+# The types of columns that do not hold integers.
 _TYPES: Mapping[str, Any] = {
   "episode_return": float,
   "policy": str,
@@ -40,9 +40,9 @@ _TYPES: Mapping[str, Any] = {
 class MetricsCsv:
   """Appends episodes to a CSV file.
 
-  The columns are those it is created with, then the metrics. A metric that turns up
-  later (the learner's, once learning has begun) becomes a column after all others,
-  empty in the rows above: columns never move.
+  The columns are the given ones, then the metrics. A metric that appears later (the
+  learner's, when learning starts) becomes the last column, empty in earlier rows:
+  columns never move.
   """
 
   def __init__(
@@ -58,11 +58,11 @@ class MetricsCsv:
       directory: of the run.
       name: of the file.
       columns: the first ones.
-      resumed: what `save` returned; None to create the file. Rows and columns that were
-        written after it are cut off.
+      resumed: what `save` returned; later rows and columns are removed. None creates
+        the file.
 
     Raises:
-      OutputError: if it cannot be written, or has fewer rows than it had.
+      OutputError: if it cannot be written, or has lost rows.
     """
     self._directory = directory
     self._path = directory.path / name
@@ -90,13 +90,13 @@ class MetricsCsv:
       problem = "its rows are other ones"
     if problem:
       raise errors.OutputError(
-        f"{self._path} is not as it was written ({problem}), so the run cannot resume; "
-        "restore the file, or choose another --output."
+        f"{self._path} was changed since it was written ({problem}), so the run cannot "
+        "resume; restore the file, or choose another --output."
       )
     self._rewrite([header, *self._resumed_rows])
 
   def write(self, episode: "core.Episode | core.EvaluationEpisode") -> None:
-    """Appends one episode of a runner, which has these columns and `metrics`."""
+    """Appends an episode of a runner, with its columns and `metrics`."""
     if new := sorted(set(episode.metrics) - set(self._metrics)):
       header, *rows = self._read()
       self._file.close()
@@ -109,7 +109,7 @@ class MetricsCsv:
     self._num_rows += 1
 
   def save(self) -> dict[str, Any]:
-    """What goes into a checkpoint; the rows so far are on disk when it returns."""
+    """The state for a checkpoint; syncs all rows to disk."""
     self._file.sync()
     return {
       "rows": self._num_rows,
@@ -118,7 +118,7 @@ class MetricsCsv:
     }
 
   def resumed_rows(self) -> Iterator[Any]:
-    """The episodes of the rows that were kept, their columns as attributes."""
+    """The episodes of the kept rows, with columns as attributes."""
     names = [*self._columns, *self._metrics]
     for row in self._resumed_rows:
       yield _episode(names, row, self._columns)
@@ -127,7 +127,7 @@ class MetricsCsv:
     self._file.close()
 
   def _problem(self, found: list[str], header: list[str]) -> str:
-    """What was changed in the header, or in the rows that are kept; '' if nothing."""
+    """Describes a change in the header or in the kept rows; '' if there is none."""
     for was, name in itertools.zip_longest(header, found[: len(header)]):
       if was != name:
         return f"column {was!r} is {'missing' if name is None else repr(name)}"
@@ -153,7 +153,7 @@ class MetricsCsv:
     self._checksum = zlib.crc32(line, self._checksum)
 
   def _rewrite(self, rows: list[list[str]]) -> None:
-    """Replaces the file, which is whole at every moment."""
+    """Replaces the file atomically."""
     content = b"".join(map(_line, rows))
     self._directory.write(self._path.name, lambda file: file.write(content))
     self._file = self._directory.append_to(self._path.name)

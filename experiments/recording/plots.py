@@ -1,4 +1,4 @@
-"""`curve.png`, the learning curve of a run or of several seeds, and `r_int.png`."""
+"""`curve.png`, the learning curve of one run or of several seeds, and `r_int.png`."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
   from explorax import environments
 
-_MAX_POINTS = 4000  # Per line: more cannot be told apart and slow the drawing down.
+_MAX_POINTS = 4000  # Per line: more are indistinguishable and slow to draw.
 _GRID = 400  # Points of a mean over seeds.
 
 
@@ -27,22 +27,22 @@ def learning_curve(
 ) -> None:
   """Draws returns against environment steps, a line for each policy group, as PNG.
 
-  The line is the mean over the last 100 episodes of the group, the dots behind it
-  the episodes themselves. Evaluations, if there are any, are a black line through
-  the mean return of each.
+  A line is the mean over the group's last 100 episodes, and the dots behind it are the
+  episodes. Evaluations, if any, are a black line through the mean return of each of
+  them.
 
   Args:
     file: where the PNG goes.
     returns: of all episodes.
     title: above the axes.
     evaluations: of the run.
-    solved: of Deep Sea: where it is solved by bsuite's rule, a vertical line marks it,
-      with the share of episodes that found the treasure.
+    solved: the rule for Deep Sea: a vertical line marks the episode at which bsuite's
+      rule counts it as solved, with the share of episodes that found the treasure.
   """
   fig, ((axes,),) = drawing.new(width=7, height=4)
   for index, policy in enumerate(returns.policies):
     steps, values = returns.env_steps(policy), returns.of(policy)
-    # Evenly spread, both ends among them.
+    # Evenly spread, including both ends.
     points = np.linspace(0, len(values) - 1, min(len(values), _MAX_POINTS))
     shown = np.unique(points.round().astype(int))
     color, linestyle, _ = drawing.style(index)
@@ -70,12 +70,12 @@ def seeds_curve(
 ) -> None:
   """Draws the mean return over seeds with its 95 % interval, as PNG.
 
-  Each seed counts with the mean over its last 100 episodes at every point, from where
-  all seeds have ended an episode up to where the first one has ended its last.
+  At every point a seed's value is the mean of its last 100 episodes. The curve starts
+  when all seeds have ended an episode and ends with the first seed's last one.
 
   Args:
-    file: where the PNG goes.
-    seeds: the returns of each, one episode at least.
+    file: the PNG file.
+    seeds: the returns of each seed, with at least one episode.
     title: above the axes.
   """
   curves = [
@@ -91,7 +91,7 @@ def seeds_curve(
   label = f"mean over {len(seeds)} seeds, 95 % interval"
   drawing.curve(axes, grid, values, label=label, index=0)
   each, *_ = axes.plot(grid, values.T, color="0.6", lw=0.5, zorder=1)
-  each.set_label("each of them")
+  each.set_label("single seeds")
   _label(axes, title, "environment steps of each seed")
   drawing.save(file, fig)
 

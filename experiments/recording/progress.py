@@ -1,4 +1,4 @@
-"""How far a run, a sweep or a figure is: a live bar on a terminal, lines in a pipe."""
+"""The progress of a run, a sweep or a figure: a live bar, or lines in a pipe."""
 
 import collections
 import math
@@ -21,13 +21,13 @@ Clock = Callable[[], float]  # Seconds.
 _LIVE_PERIOD = 0.1  # Seconds.
 _PLAIN_PERIOD = 20.0  # Seconds between plain lines, unless a tenth passes sooner.
 _PLAIN_MIN_PERIOD = 1.0  # Seconds between plain lines in any case.
-_MIN_BAR, _MAX_BAR = 6, 24  # Characters that the text must leave to the bar.
+_MIN_BAR, _MAX_BAR = 6, 24  # Width of the bar in characters.
 _SPEED_SPAN = 30.0  # Seconds over which a run's speed and time left are measured.
-# The time left of tasks is shown after this share of the work: before it, it would be
-# far off.
+# The time left of tasks is shown after this share of the work; earlier estimates are
+# unreliable.
 _MIN_SHARE = 0.05
 
-# Of an exploring agent's last episode: name → its label in the line.
+# Metrics of an exploring agent's last episode: name → its label in the line.
 _SHOWN_METRICS = {
   "intrinsic_return": "intrinsic",
   "coverage": "coverage",
@@ -36,9 +36,9 @@ _SHOWN_METRICS = {
 
 
 class Display:
-  """A bar and a text that are redrawn on a terminal; now and then a line in a pipe.
+  """A bar and a text: live on a terminal, occasional lines in a pipe.
 
-  On a terminal, what is printed meanwhile appears above the bar.
+  On a terminal, other output appears above the bar.
   """
 
   def __init__(self, console: console_lib.Console, clock: Clock = time.monotonic):
@@ -49,10 +49,10 @@ class Display:
     self._live: rich_live.Live | None = None
 
   def update(self, fraction: float, text: Callable[[], str]) -> None:
-    """Shows the state if it is time to.
+    """Shows the state if enough time has passed.
 
     Args:
-      fraction: how much is done, in [0, 1]; 0 throughout if there is no end.
+      fraction: the share done, in [0, 1]; always 0 if there is no end.
       text: makes the text; called only if it is shown.
     """
     now = self._clock()
@@ -112,21 +112,21 @@ class RunProgress:
 
     Args:
       console: for the display.
-      num_episodes: after how many episodes the run ends; None for no such end.
-      num_steps: after how many environment steps it ends; None for no such end.
+      num_episodes: at which the run ends; None for no such limit.
+      num_steps: environment steps at which it ends; None for no such limit.
       clock: seconds.
     """
     self._display = Display(console, clock)
     self._num_episodes = num_episodes
     self._num_steps = num_steps
     self._clock = clock
-    self._evaluation: float | None = None  # The mean return of the last one.
+    self._evaluation: float | None = None  # Mean return of the last evaluation.
     # (seconds, environment steps, fraction done) of the last `_SPEED_SPAN` seconds.
     # The first episode's time is mostly compilation.
     self._recent: collections.deque[tuple[float, int, float]] = collections.deque()
 
   def update(self, episode: "core.Episode", returns: returns_lib.Returns) -> None:
-    """Shows the state after `episode` (an `Episode`), if it is time to."""
+    """Shows the state after `episode`, if enough time has passed."""
     now = self._clock()
     fraction = self._fraction(episode)
     if math.isnan(episode.steps_per_second):  # The time so far is mostly compilation.
@@ -137,7 +137,7 @@ class RunProgress:
     self._display.update(fraction, lambda: self._text(episode, returns.recent_mean()))
 
   def evaluated(self, evaluation: "core.Evaluation") -> None:
-    """Takes in an `Evaluation`, whose time does not count for the speed of training."""
+    """Takes an evaluation, whose time does not count for the training speed."""
     self._evaluation = evaluation.mean_return
     self._recent = collections.deque(
       (seconds + evaluation.seconds, steps, done)
@@ -149,7 +149,7 @@ class RunProgress:
     self._display.close()
 
   def _fraction(self, episode: "core.Episode") -> float:
-    """How much of the run is done, in [0, 1]; 0 throughout if it has no end."""
+    """The share of the run that is done, in [0, 1]; always 0 without a limit."""
     fractions = [0.0]
     if self._num_episodes is not None:
       fractions.append(episode.episode / self._num_episodes)
@@ -183,7 +183,7 @@ class RunProgress:
 
 
 class TaskProgress:
-  """Shows the share of many tasks' work that is done, and the time left."""
+  """Shows the share of the work of many tasks that is done, and the time left."""
 
   def __init__(
     self,
@@ -195,7 +195,7 @@ class TaskProgress:
 
     Args:
       console: for the display.
-      weights: index of a task → its work, of those to be computed.
+      weights: task index → its amount of work.
       clock: seconds.
     """
     self._display = Display(console, clock)
@@ -203,23 +203,23 @@ class TaskProgress:
     self._clock = clock
     self._began = clock()
     self._shares = dict.fromkeys(self._weights, 0.0)
-    self._resumed: dict[int, float] = {}  # The shares that earlier processes did.
+    self._resumed: dict[int, float] = {}  # Shares done by earlier processes.
     self._finished: set[int] = set()
 
   def finish(self, index: int) -> None:
-    """The task of that index is done, or has failed."""
+    """The task with this index is done, or has failed."""
     self._finished.add(index)
     self.update({index: 1.0})
 
   def update(self, shares: Mapping[int, float]) -> None:
-    """Takes in the shares done of tasks under way, and shows them if it is time to."""
+    """Takes the shares done of running tasks, and shows them from time to time."""
     for index, share in shares.items():
       self._resumed.setdefault(index, 0.0 if index in self._finished else share)
       self._shares[index] = 1.0 if index in self._finished else min(1.0, share)
     self._display.update(self._fraction(self._shares), self._text)
 
   def left(self) -> float | None:
-    """Seconds until all is done at the pace so far; None before a twentieth is."""
+    """Seconds left at the current pace; None before a twentieth of the work is done."""
     fraction = self._fraction(self._shares)
     here = fraction - self._fraction(self._resumed)
     if here < _MIN_SHARE:

@@ -1,11 +1,11 @@
-"""Everything that a run writes while it lasts and when it ends.
+"""Writes all files of a run while it runs and when it ends.
 
-A run of several seeds has a directory for each of them, with what a run of that seed
-alone leaves behind, and beside these:
+A run of several seeds has a directory for each seed, with the same files as a run of
+that seed alone, and beside these:
 
     config.json       of all seeds
     curve.png         the mean over seeds with its interval
-    summary.json      the outcome of each seed, and of all
+    summary.json      the results of each seed, and of all
     seed0/, seed1/, …
 """
 
@@ -40,11 +40,11 @@ _Write = Callable[[BinaryIO], Any]
 class Recorder:
   """Writes the files of a run, of one seed or of several, and shows its progress.
 
-  A failure to write does not raise an error, which would keep the run from saving what
-  it has learnt: it is kept in `problem`, which the run checks through its stop hook.
+  A write failure does not raise an error, which would prevent the run from saving its
+  results. It is stored in `problem`, which the run checks in its stop hook.
 
   Attributes:
-    problem: the first failure to write; None if there was none.
+    problem: the first write failure; None if there is none.
   """
 
   def __init__(
@@ -58,18 +58,18 @@ class Recorder:
     video_recorder: video.EpisodeRecorder | None = None,
     resumed: Mapping[str, Any] | None = None,
   ):
-    """Creates the files that grow, or resumes them.
+    """Creates the growing files, or resumes them.
 
     Args:
       directory: of the run.
       config: of the run.
-      record: the content of its `config.json`; that of each of several seeds is written
+      record: the content of `config.json`; with several seeds, each seed's is written
         here.
-      solved_rule: makes a rule for a seed, or None where there is none.
+      solved_rule: makes a rule for a seed, or None if the environment has none.
       console: for the progress.
       video_recorder: records the evaluations; None without evaluations.
-      resumed: what `save` returned, after which everything is written again; None
-        to create the files.
+      resumed: what `save` returned; later records are removed. None creates the
+        files.
 
     Raises:
       OutputError: if the files cannot be written.
@@ -90,7 +90,7 @@ class Recorder:
       title = f"{self._title}, seed {seed}"
       self._seeds[seed] = _Seed(own, title, solved_rule(), video_recorder, before)
     self._first = next(iter(self._seeds.values()))
-    self._returns = self._first.returns  # Those of all seeds, for the progress.
+    self._returns = self._first.returns  # Of all seeds, for the progress.
     if config.num_seeds > 1:
       self._returns = returns.Returns()
     self._progress = progress.RunProgress(
@@ -98,7 +98,7 @@ class Recorder:
     )
 
   def on_episode(self, episode: "core.Episode") -> None:
-    """Takes in an `Episode` of a runner; the progress is that of the slowest seed."""
+    """Takes an episode of a runner; the progress is that of the slowest seed."""
     is_slowest = True
     if len(self._seeds) == 1:
       seed = self._first
@@ -116,7 +116,7 @@ class Recorder:
     self._attempt(lambda: seed.write(episode))
 
   def on_evaluation(self, evaluation: "core.Evaluation") -> None:
-    """Takes in an `Evaluation` of a runner."""
+    """Takes an evaluation of a runner."""
     self._first.evaluations.add(evaluation.episodes)
     self._progress.evaluated(evaluation)
     self._attempt(lambda: self._first.write_evaluation(evaluation))
@@ -127,12 +127,12 @@ class Recorder:
     self._first.failures += 1
 
   def on_replacement(self, role: str) -> None:
-    """Counts a process that has replaced one that died."""
+    """Counts a process that replaced one that died."""
     counts = self._first.replacements
     counts[role] = counts.get(role, 0) + 1
 
   def save(self) -> dict[str, Any] | None:
-    """What goes into a checkpoint; None if there was a problem with writing."""
+    """The state for a checkpoint; None after a write failure."""
     if self.problem is not None:
       return None
     try:
@@ -148,16 +148,16 @@ class Recorder:
     weights: Mapping[int, Any],
     wall_seconds: float,
   ) -> tuple[str, list[errors.OutputError]]:
-    """Writes the files of a run's end, each even if another one cannot be written.
+    """Writes the files at the end of a run; one that fails does not affect the others.
 
     Args:
       status: one of `summary.STATUSES`.
-      results: seed → the runner's `Result`, where it returned one.
-      weights: seed → those to save, where there are any.
+      results: seed → the runner's `Result`, if it returned one.
+      weights: seed → the weights to save, if there are any.
       wall_seconds: how long the run took.
 
     Returns:
-      A table for the terminal, and what could not be written.
+      A table for the terminal, and the write failures.
     """
     self._progress.close()
     problems = [] if self.problem is None else [self.problem]
@@ -188,7 +188,7 @@ class Recorder:
     return summary.table_of_seeds(self._title, content), problems
 
   def _attempt(self, write: Callable[[], Any]) -> None:
-    """Writes, unless something could not be written before."""
+    """Writes, unless an earlier write failed."""
     if self.problem is None:
       try:
         write()
@@ -197,7 +197,7 @@ class Recorder:
 
 
 class _Seed:
-  """The files of one seed, and what is in them."""
+  """The files of one seed and their content."""
 
   def __init__(
     self,
@@ -239,7 +239,7 @@ class _Seed:
       self._solved_rule.take(episode.episode, episode.metrics, has_learnt=has_learnt)
 
   def write(self, episode: "core.Episode") -> None:
-    """Adds an episode to the files; TensorBoard has its return by policy."""
+    """Adds an episode to the files; TensorBoard gets its return by policy."""
     self._csv.write(episode)
     scalars = {
       f"return/{episode.policy}": episode.episode_return,
@@ -252,7 +252,7 @@ class _Seed:
     self._events.write(episode.env_steps, scalars)
 
   def write_evaluation(self, evaluation: "core.Evaluation") -> None:
-    """Adds an evaluation to the files; TensorBoard has means over its episodes."""
+    """Adds an evaluation to the files; TensorBoard gets means over its episodes."""
     if self._evaluation_csv is None:
       return
     metrics: dict[str, list[float]] = {}
@@ -287,7 +287,7 @@ class _Seed:
     *,
     has_one_environment: bool,
   ) -> dict[str, Any]:
-    """Closes the files that grow; returns the content of `summary.json`."""
+    """Closes the growing files; returns the content of `summary.json`."""
     for file in (self._csv, self._evaluation_csv, self._events):
       if file is not None:
         file.close()
@@ -308,7 +308,7 @@ class _Seed:
     )
 
   def last_files(self, params: Any) -> dict[str, _Write]:
-    """Name → what writes it: weights, curve, videos and intrinsic rewards."""
+    """Name → its writer: weights, curve, videos and intrinsic rewards."""
     files: dict[str, _Write] = {}
     if params is not None:
       files[WEIGHTS] = functools.partial(weights.save, weights=params)

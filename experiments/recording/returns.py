@@ -1,4 +1,4 @@
-"""Returns of training's episodes by policy group, and those of evaluations."""
+"""Returns of training episodes by policy group, and of evaluations."""
 
 import array
 import itertools
@@ -10,14 +10,13 @@ import numpy as np
 if TYPE_CHECKING:
   from explorax.experiments.runners import core
 
-WINDOW = 100  # Episodes in a mean.
+WINDOW = 100  # Episodes of a running mean.
 
 
 class Returns:
-  """The returns so far: of all episodes, and of those that each policy ran.
+  """The returns so far, of all episodes and by policy.
 
-  It keeps a few numbers per episode, so that the means are exact and the curve can
-  be drawn.
+  It stores a few numbers for each episode, for exact means and for the curve.
   """
 
   def __init__(self):
@@ -30,7 +29,7 @@ class Returns:
     return len(self._returns)
 
   def add(self, episode: "core.Episode") -> None:
-    """Takes an `Episode` of a runner in."""
+    """Adds an episode of a runner."""
     if episode.policy not in self._names:
       self._names.append(episode.policy)
     self._returns.append(episode.episode_return)
@@ -47,7 +46,7 @@ class Returns:
     return np.array(self._returns)[self._where(policy)]
 
   def env_steps(self, policy: str | None = None) -> np.ndarray:
-    """int64 `[E]`: the environment steps taken when each of those episodes ended."""
+    """int64 `[E]`: the environment steps at the end of each of these episodes."""
     return np.array(self._env_steps)[self._where(policy)]
 
   def recent_mean(self) -> float | None:
@@ -61,7 +60,7 @@ class Returns:
 
 
 class Evaluations:
-  """Each evaluation's mean return, and when it was."""
+  """The mean return and the time of each evaluation."""
 
   def __init__(self):
     self._env_steps: list[int] = []
@@ -72,7 +71,7 @@ class Evaluations:
     return len(self._means)
 
   def add(self, episodes: "Iterable[core.EvaluationEpisode]") -> None:
-    """Takes in the episodes of one evaluation or more, in their order."""
+    """Adds the episodes of one or more evaluations, in order."""
     for env_steps, group in itertools.groupby(episodes, lambda e: e.env_steps):
       returns = [episode.episode_return for episode in group]
       self._env_steps.append(env_steps)
@@ -90,7 +89,7 @@ class Evaluations:
     return np.array(self._means, np.float64)
 
   def to_dict(self) -> dict[str, Any]:
-    """For `summary.json`; only if there was one. `best` is the first of the best."""
+    """For `summary.json`; requires an evaluation. `best` is the first of the best."""
 
     def at(index: int) -> dict[str, Any]:
       return {
@@ -107,15 +106,15 @@ class Evaluations:
 
 
 def mean_of_last(returns: np.ndarray) -> float | None:
-  """The mean of the last `WINDOW` (or fewer) returns; None if there are none."""
+  """The mean of the last `WINDOW` (or fewer) returns; None without returns."""
   return float(np.mean(returns[-WINDOW:])) if len(returns) else None
 
 
 def best_mean(returns: np.ndarray) -> float | None:
-  """The highest mean of `WINDOW` returns in a row.
+  """The highest mean of `WINDOW` consecutive returns.
 
-  With fewer than `WINDOW` returns it is their mean, so that no lucky first episode
-  counts as a best; None if there are none.
+  With fewer returns it is the mean of all, so that a lucky first episode does not count
+  as the best; None without returns.
   """
   if not len(returns):
     return None
@@ -123,7 +122,7 @@ def best_mean(returns: np.ndarray) -> float | None:
 
 
 def running_mean(returns: np.ndarray) -> np.ndarray:
-  """float64 `[E]`: at each episode, the mean of the last `WINDOW` (or fewer)."""
+  """float64 `[E]`: at each episode, the mean of the last `WINDOW` (or fewer) ones."""
   if not len(returns):
     return np.zeros(0)
   sums = np.concatenate([[0.0], np.cumsum(returns, dtype=np.float64)])

@@ -1,8 +1,8 @@
-"""Statistics over seeds: bootstrap intervals as rliable makes them, and t-intervals.
+"""Statistics over seeds: bootstrap intervals as in rliable, and t-intervals.
 
 Agarwal et al. (2021), "Deep reinforcement learning at the edge of the statistical
-precipice": seeds are drawn with replacement, in each task by itself (stratified), and
-the interval spans the percentiles of the statistic over the draws.
+precipice": seeds are drawn with replacement, for each task separately (stratified), and
+the interval spans percentiles of the statistic over the draws.
 """
 
 import math
@@ -13,18 +13,18 @@ import numpy as np
 
 NUM_RESAMPLES = 2000
 LEVEL = 0.95
-_MAX_ELEMENTS = 2**24  # Of an array of draws, 128 MiB.
+_MAX_ELEMENTS = 2**24  # Of an array of draws: 128 MiB.
 
 
 class Interval(NamedTuple):
-  """A statistic and its interval, float64 each, of one shape."""
+  """A statistic and its interval, float64 each, with the same shape."""
 
   value: np.ndarray
   low: np.ndarray
   high: np.ndarray
 
   def at(self, index: int) -> "Interval":
-    """The interval of one of the points, of scalars."""
+    """The interval at one point, with scalars."""
     return Interval(self.value[index], self.low[index], self.high[index])
 
   def map(self, function: Callable[[np.ndarray], np.ndarray]) -> "Interval":
@@ -32,34 +32,34 @@ class Interval(NamedTuple):
     return Interval(*map(function, self))
 
   def words(self, spec: str = ".3g") -> str:
-    """Of an interval of scalars: `0.5 [0.4, 0.7]`; a sign in `spec` is the value's."""
+    """A scalar interval as `0.5 [0.4, 0.7]`; a sign in `spec` applies to the value."""
     own = spec.removeprefix("+")
     return f"{self.value:{spec}} [{self.low:{own}}, {self.high:{own}}]"
 
   def is_above(self, bound: float = 0.0) -> bool | None:
-    """Whether an interval of scalars lies above the bound; None if it contains it."""
+    """Whether a scalar interval lies above the bound; None if it contains the bound."""
     if self.low > bound:
       return True
     return False if self.high < bound else None
 
   def is_below(self, bound: float = 0.0) -> bool | None:
-    """Whether an interval of scalars lies below the bound; None if it contains it."""
+    """Whether a scalar interval lies below the bound; None if it contains the bound."""
     above = self.is_above(bound)
     return None if above is None else not above
 
 
 def mean_over_seeds(x: np.ndarray) -> np.ndarray:
-  """`[..., S, *]` with the seeds in axis −2 → their mean."""
+  """`[..., S, *]` with seeds in axis −2 → their mean."""
   return np.mean(x, axis=-2)
 
 
 def median_over_seeds(x: np.ndarray) -> np.ndarray:
-  """`[..., S, *]` with the seeds in axis −2 → their median."""
+  """`[..., S, *]` with seeds in axis −2 → their median."""
   return np.median(x, axis=-2)
 
 
 def geometric_mean_over_seeds(x: np.ndarray) -> np.ndarray:
-  """`[..., S, *]`, positive, with the seeds in axis −2 → their geometric mean."""
+  """`[..., S, *]`, positive, with seeds in axis −2 → their geometric mean."""
   return np.exp(np.mean(np.log(x), axis=-2))
 
 
@@ -79,18 +79,18 @@ def bootstrap(
     level: the interval's share of the draws.
 
   Returns:
-    An interval of shape `[N]`; with a single seed it has no width.
+    An interval of shape `[N]`; its width is 0 for a single seed.
 
   Raises:
-    ValueError: if `values` are not of two axes, or empty.
+    ValueError: if `values` has not two axes, or is empty.
   """
   values = np.asarray(values, np.float64)
   if values.ndim != 2 or not values.size:
     raise ValueError(
-      f"the values have shape {values.shape}; give [seeds, points], neither of them 0."
+      f"the values have shape {values.shape}; give [seeds, points], both at least 1."
     )
   num_seeds, num_points = values.shape
-  # The same draws at each point: a curve is drawn as a whole.
+  # The same draws at each point, so that curves are drawn as a whole.
   rng = np.random.default_rng(0)
   rows = rng.integers(num_seeds, size=(num_resamples, num_seeds))
   share = max(1, _MAX_ELEMENTS // (num_resamples * num_seeds))
@@ -104,11 +104,11 @@ def bootstrap(
 
 
 def mean(values: Sequence[float] | np.ndarray) -> Interval:
-  """The mean of a number for each seed, `[S]`, with Student's t-interval.
+  """The mean of one number per seed, `[S]`, with Student's t-interval.
 
-  Of few seeds a bootstrap is too narrow: with five, it leaves out the true mean 17
-  times in 100, and with three 25 times, where it should 5 times. A single seed's
-  interval has no width.
+  A bootstrap interval of few seeds is too narrow: with five seeds it misses the true
+  mean in 17 % of cases, with three in 25 %, instead of 5 %. The interval of a single
+  seed has width 0.
   """
   values = np.asarray(values, np.float64)
   num = len(values)
@@ -117,8 +117,8 @@ def mean(values: Sequence[float] | np.ndarray) -> Interval:
 
 
 def _t_interval(value: Any, variance: float, freedom: float) -> Interval:
-  """Of an estimate with that variance, of so many degrees of freedom."""
-  from scipy import stats  # It takes a while to import.
+  """The interval of an estimate from its variance and degrees of freedom."""
+  from scipy import stats  # Slow to import.
 
   width = 0.0
   if variance > 0:
@@ -129,20 +129,20 @@ def _t_interval(value: Any, variance: float, freedom: float) -> Interval:
 def stratified_mean(
   scores: np.ndarray, *, num_resamples: int = NUM_RESAMPLES, level: float = LEVEL
 ) -> Interval:
-  """The mean over tasks and seeds; seeds are drawn in each task by itself.
+  """The mean over tasks and seeds; seeds are drawn for each task separately.
 
   Args:
     scores: `[S, M]`, S seeds of M tasks.
-    num_resamples: how many draws.
+    num_resamples: number of draws.
     level: the interval's share of them.
 
   Returns:
-    An interval of scalars.
+    A scalar interval.
   """
   scores = np.asarray(scores, np.float64)
   if scores.ndim != 2 or not scores.size:
     raise ValueError(
-      f"the scores have shape {scores.shape}; give [seeds, tasks], neither of them 0."
+      f"the scores have shape {scores.shape}; give [seeds, tasks], both at least 1."
     )
   rng = np.random.default_rng(0)
   means = np.empty(num_resamples)
@@ -154,14 +154,14 @@ def stratified_mean(
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Interval:
-  """The mean of `a` less that of `b`, with Welch's t-interval.
+  """The mean of `a` minus that of `b`, with Welch's t-interval.
 
   Args:
-    a: `[S]`, a number for each seed.
+    a: `[S]`, one number per seed.
     b: `[S']`.
 
   Returns:
-    An interval of scalars: above 0 where `a` is greater beyond doubt.
+    A scalar interval, above 0 if `a` is significantly greater.
   """
   groups = [np.asarray(x, np.float64) for x in (a, b)]
   parts = [float(np.var(x, ddof=1)) / len(x) if len(x) > 1 else 0.0 for x in groups]
@@ -175,14 +175,14 @@ def difference(a: np.ndarray, b: np.ndarray) -> Interval:
 
 
 def best_of(values: np.ndarray, *, num_resamples: int = NUM_RESAMPLES) -> np.ndarray:
-  """Which setting is the best on average, when seeds are drawn with replacement.
+  """Bootstraps which setting is the best on average over seeds.
 
   Args:
-    values: `[S, N]`, of S seeds with N settings each.
+    values: `[S, N]`, S seeds for each of N settings.
     num_resamples: R.
 
   Returns:
-    Its index in each draw. Int `[R]`.
+    The index of the best setting in each draw, int `[R]`.
   """
   rng = np.random.default_rng(0)
   rows = rng.integers(len(values), size=(num_resamples, len(values)))

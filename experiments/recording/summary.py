@@ -1,4 +1,4 @@
-"""The outcome of a run: `summary.json`, and the table at its end on the terminal."""
+"""The results of a run: `summary.json`, and the table printed at the end."""
 
 import math
 import textwrap
@@ -36,18 +36,18 @@ def of_run(
   """The content of `summary.json` of a run with one seed.
 
   `solved_episode` (by bsuite's rule), `treasure_rate` and `best_treasure_rate` are
-  there only if there is a rule, `evaluation` and `replacements` only if there were any.
+  present only with a rule, `evaluation` and `replacements` only if there were any.
 
   Args:
     status: one of `STATUSES`.
-    last: the runner's result or, without one, the last episode; None before that. Its
-      `steps_per_second` leave compilation out.
-    wall_seconds: how long the run took, compilation included.
+    last: the runner's result or, without one, the last episode; None before the first.
+      Its `steps_per_second` exclude compilation.
+    wall_seconds: how long the run took, including compilation.
     returns: of all its episodes.
-    evaluations: those that were made.
-    solved_rule: the rule by which it is solved, which has seen all episodes; None where
-      there is no such rule.
-    unfinished_steps: environment steps of the episode that the run's end broke off.
+    evaluations: of the run.
+    solved_rule: the rule for solving the environment, updated with all episodes; None
+      if there is none.
+    unfinished_steps: environment steps of the episode interrupted by the run's end.
     environment_failures: how many crashes of environments the run survived.
     replacements: role → how many of its processes died and were replaced.
     last_metrics: name → value, of the last episode: the learner's and the
@@ -83,7 +83,7 @@ def of_run(
 
 
 def table(title: str, content: Mapping[str, Any]) -> str:
-  """What `of_run` returned, for a reader: some lines, and the returns by policy."""
+  """`of_run`'s content as text: some facts, and the returns by policy."""
   episodes = count(content["episodes"], "episode")
   facts = [
     f"{episodes}, {count(content['env_steps'], 'environment step')}, "
@@ -99,9 +99,7 @@ def table(title: str, content: Mapping[str, Any]) -> str:
   if "evaluation" in content:
     facts.append(_evaluation(content["evaluation"]))
   if steps := content["unfinished_steps"]:
-    facts.append(
-      f"The end of the run broke off one more episode after {count(steps, 'step')}."
-    )
+    facts.append(f"The run ended {count(steps, 'step')} into another episode.")
   if failures := content["environment_failures"]:
     facts.append(f"The environment was recreated after {count(failures, 'failure')}.")
   if "replacements" in content:
@@ -142,7 +140,7 @@ def of_seeds(each: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
   if all("solved_episode" in one for one in each.values()):
     solved = [one["solved_episode"] for one in each.values()]
     content["solved"] = sum(episode is not None for episode in solved)
-    # Those that were not solved count as later than all others.
+    # Unsolved seeds count as later than all others.
     later = [math.inf if episode is None else episode for episode in solved]
     content["median_solved_episode"] = float(np.median(later))
     rates = [one["treasure_rate"] for one in each.values()]
@@ -160,7 +158,7 @@ def of_seeds(each: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def table_of_seeds(title: str, content: Mapping[str, Any]) -> str:
-  """What `of_seeds` returned, for a reader."""
+  """`of_seeds`'s content as text."""
   lines = [
     f"{title}: {content['status']}",
     f"  {content['num_seeds']} seeds, {content['env_steps_of_each']:,} environment "
@@ -200,7 +198,7 @@ def _speed(steps_per_second: float, which: str = "") -> str:
 
 
 def _treasure(content: Mapping[str, Any]) -> str:
-  """Of a run, or of several seeds; nothing before the first episode."""
+  """For one run or several seeds; '' before the first episode."""
   rate, best = content["treasure_rate"], content["best_treasure_rate"]
   if math.isnan(rate):
     return ""

@@ -1,4 +1,4 @@
-"""Evaluation episodes as animated GIFs, the intrinsic reward below the pictures."""
+"""Evaluation episodes as animated GIFs, with the intrinsic reward in a strip below."""
 
 import dataclasses
 import importlib.util
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 
   from explorax.experiments.runners import core
 
-MAX_FRAMES = 600  # Kept of an episode: half a minute at 20 a second.
-MAX_BYTES = 10_000_000  # Of a file.
-_MAX_SIDE, _MIN_SIDE = 320, 160  # Pixels; pictures are scaled to lie between.
-_MILLISECONDS, _LAST_MILLISECONDS = 50, 1000  # That a frame is shown, and the last.
+MAX_FRAMES = 600  # Per episode: half a minute at 20 frames per second.
+MAX_BYTES = 10_000_000  # Per file.
+_MAX_SIDE, _MIN_SIDE = 320, 160  # Pixels; pictures are scaled into this range.
+_MILLISECONDS, _LAST_MILLISECONDS = 50, 1000  # Duration of a frame and of the last.
 _STRIP_HEIGHT, _TEXT_HEIGHT = 48, 14  # Pixels.
 _BACKGROUND, _BARS, _TEXT = (20, 20, 20), (90, 170, 250), (220, 220, 220)
 
 
 def check_installed() -> None:
-  """Refuses to record what could not be written.
+  """Checks that videos can be written.
 
   Raises:
     SetUpError: if Pillow is not installed.
   """
   if importlib.util.find_spec("PIL") is None:
     raise errors.SetUpError(
-      "--video needs Pillow, which is not installed: install explorax[plots], or "
-      "leave --video out."
+      "--video needs Pillow, which is not installed: install explorax[plots], or leave "
+      "out --video."
     )
 
 
 @dataclasses.dataclass
 class Recording:
-  """An episode: its intrinsic rewards, and pictures of it, evenly thinned.
+  """An episode: its intrinsic rewards, and evenly spaced pictures of it.
 
   Attributes:
-    r_int: of each observation; empty where the actor's extras have none.
-    num_rows: how many observations there were, the first and the last included.
-    episode: the runner's record of it; None until it has ended.
+    r_int: of each observation; empty if the actor's extras have none.
+    num_rows: number of observations, including the first and the last.
+    episode: the runner's record of it; None until the episode ends.
   """
 
   r_int: list[float] = dataclasses.field(default_factory=list)
@@ -59,10 +59,10 @@ class Recording:
   _stride: int = 1
 
   def add(self, frame: np.ndarray | None, r_int: float | None) -> None:
-    """Takes in the next observation.
+    """Adds the next observation.
 
-    Every k-th picture is kept, and k is doubled when they become too many: so they
-    are spread evenly over an episode of any length.
+    Every k-th picture is kept; k doubles when there are too many. The pictures are
+    therefore evenly spaced in an episode of any length.
     """
     if frame is not None:
       if self.num_rows % self._stride == 0 and len(self._frames) == MAX_FRAMES:
@@ -94,10 +94,10 @@ class EpisodeRecorder:
   """An observer of evaluations that keeps the last episode and the best."""
 
   def __init__(self, draws: bool):
-    """Args: draws: whether pictures are kept, or intrinsic rewards alone."""
+    """Args: draws: whether to keep pictures, or intrinsic rewards only."""
     self.draws = draws
     self._last: Recording | None = None
-    self._best: Recording | None = None  # Of the greatest return, the first of them.
+    self._best: Recording | None = None  # The first with the greatest return.
     self._recording = Recording()
 
   def begin(self) -> None:
@@ -113,7 +113,7 @@ class EpisodeRecorder:
       self._best = self._last
 
   def recordings(self) -> dict[str, Recording]:
-    """The last episode as `last`, and as `best` the best if that was a better one."""
+    """`last`: the last episode; `best`: the best one, if it is better."""
     kept = {} if self._last is None else {"last": self._last}
     if self._best is not None and _return(self._best) > _return(self._last):
       kept["best"] = self._best
@@ -123,10 +123,10 @@ class EpisodeRecorder:
 def write(file: BinaryIO, recording: Recording) -> None:
   """Writes the recording's pictures as a GIF of at most `MAX_BYTES`.
 
-  Where the recording has intrinsic rewards, a strip below each picture shows those
-  of the episode so far, on one scale from 0 (or the least, if that is below 0) to
-  the greatest of the episode. If the file would become too large, every second
-  picture is left out, once or as often as it takes.
+  If the recording has intrinsic rewards, a strip below each picture shows those of the
+  episode so far, on one scale from 0 (or the minimum, if negative) to the maximum of
+  the episode. If the file is too large, every second picture is dropped, repeatedly if
+  needed.
   """
   from PIL import Image
 
@@ -136,7 +136,7 @@ def write(file: BinaryIO, recording: Recording) -> None:
       width = frame.shape[1]
       if strip is None or strip.shape[1] != width:
         strip = _strip(recording.r_int, width)
-      so_far = strip.copy()  # What comes later is left empty.
+      so_far = strip.copy()  # The future is left empty.
       so_far[_TEXT_HEIGHT:, (row + 1) * width // recording.num_rows :] = _BACKGROUND
       frame = np.concatenate([frame, so_far])
     images.append(_quantised(Image.fromarray(frame)))
@@ -155,7 +155,7 @@ def _return(recording: Recording | None) -> float:
 
 
 def _scaled(frame: np.ndarray) -> np.ndarray:
-  """The picture, means over blocks if it is large, its pixels repeated if small."""
+  """Scales the picture: means over blocks if it is large, repeated pixels if small."""
   side = max(frame.shape[:2])
   if side > _MAX_SIDE:
     step = -(-side // _MAX_SIDE)
@@ -169,13 +169,13 @@ def _scaled(frame: np.ndarray) -> np.ndarray:
 
 
 def _strip(r_int: list[float], width: int) -> np.ndarray:
-  """uint8 `[H, W, 3]`: the intrinsic rewards, a bar for each column of pixels."""
+  """uint8 `[H, W, 3]`: the intrinsic rewards, one bar for each column of pixels."""
   from PIL import Image, ImageDraw
 
   rewards = np.nan_to_num(np.array(r_int, np.float64))
   low, high = min(0.0, rewards.min()), max(0.0, rewards.max())
   height = _STRIP_HEIGHT - _TEXT_HEIGHT
-  # Each column shows the greatest of the observations that fall on it.
+  # Each column shows the greatest of its observations.
   first = np.arange(width) * len(rewards) // width
   end = np.maximum(np.append(first[1:], len(rewards)), first + 1)
   peaks = [rewards[a:b].max() for a, b in zip(first, end, strict=True)]
@@ -190,7 +190,7 @@ def _strip(r_int: list[float], width: int) -> np.ndarray:
 
 
 def _quantised(image: "Image.Image") -> "Image.Image":
-  """With a palette: the exact colours if these are at most 256, else near ones."""
+  """Reduces to a palette: exact for up to 256 colours, else approximate."""
   from PIL import Image
 
   few = image.getcolors(256) is not None

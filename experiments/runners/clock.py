@@ -1,4 +1,4 @@
-"""How fast a run is."""
+"""Measures the speed of a run."""
 
 import contextlib
 import math
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class Clock:
-  """Steps per second, from the first steps after compilation on, pauses left out."""
+  """Steps per second, measured after compilation and without pauses."""
 
   def __init__(self):
     self.start = time.monotonic()
@@ -15,11 +15,11 @@ class Clock:
 
   @property
   def seconds(self) -> float:
-    """Since the run's start, in all processes that it took."""
+    """Seconds since the run's start, over all its processes."""
     return time.monotonic() - self.start
 
   def resume(self, seconds: float) -> None:
-    """Goes on where the run stood so many seconds after its start."""
+    """Resumes a run that has already taken this many seconds."""
     self.start = time.monotonic() - seconds
 
   def mark_warm(self, env_steps: int) -> None:
@@ -29,7 +29,7 @@ class Clock:
 
   @contextlib.contextmanager
   def paused(self) -> Iterator[None]:
-    """A context whose time does not count."""
+    """A context whose time is not measured."""
     began = time.monotonic()
     try:
       yield

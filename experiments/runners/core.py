@@ -1,4 +1,4 @@
-"""What all runners share: what they report, whom they ask, and the pace of learning."""
+"""What all runners share: records, hooks, episode tracking and the pace of updates."""
 
 import dataclasses
 import fractions
@@ -17,26 +17,26 @@ from explorax.experiments.checkpoints import checkpointer
 
 TRAINING, EVALUATION = "training", "evaluation"  # The roles of environments.
 
-# (role, number) → another environment of the run. Numbers tell those of a role apart:
-# of the replacements after crashes, how many failures there were so far.
+# (role, number) → another environment of the run. The number distinguishes the
+# environments of a role; a replacement's number is the count of failures so far.
 MakeEnvironment = Callable[[str, int], dm_env.Environment]
 
-# Separates the key of evaluations from all those that training splits off its own.
+# Separates the key of evaluations from all keys that training splits from its own.
 _EVALUATION_KEY = 0x6576616C
 
 
 class Episode(NamedTuple):
-  """What is known at the end of an episode."""
+  """The record of a finished episode."""
 
-  episode: int  # How many have ended, this one included.
+  episode: int  # Number of finished episodes, including this one.
   env_steps: int  # Environment steps so far.
   episode_return: float
   episode_length: int  # Environment steps.
-  policy: str  # The group of the policy followed, of `Agent.policy_names`.
+  policy: str  # The group of the policy that acted; see `Agent.policy_names`.
   learner_updates: int
   steps_per_second: float  # Of the whole run, after compilation.
   wall_seconds: float  # Since the start of the run.
-  # The learner's latest, the environment's, and, where acting computes an intrinsic
+  # The learner's latest metrics, the environment's and, if acting computes an intrinsic
   # reward, its sum over the episode as `intrinsic_return`.
   metrics: dict[str, float]
   seed: int = 0
@@ -48,7 +48,7 @@ class EvaluationEpisode(NamedTuple):
   env_steps: int  # Environment steps of training before it.
   episode: int  # Its number in the evaluation, from 1.
   episode_return: float
-  episode_length: int  # Environment steps, none of them counted as training.
+  episode_length: int  # Environment steps; training does not count them.
   metrics: dict[str, float]  # The environment's.
 
 
@@ -74,9 +74,9 @@ class Failure(NamedTuple):
   Attributes:
     role: of the environment, `TRAINING` or `EVALUATION`.
     error: what it raised.
-    place: where it stood, in words.
+    place: at which step or reset it crashed, in words.
     env_steps: environment steps of training taken so far.
-    number: how many failures in a row this makes, with no whole episode in between.
+    number: failures in a row so far, without a complete episode in between.
     limit: how many in a row are allowed.
   """
 
@@ -88,7 +88,7 @@ class Failure(NamedTuple):
   limit: int
 
   def __str__(self) -> str:
-    """One line: what was raised, by which line of code, and where."""
+    """One line: the exception, the line of code that raised it, and the place."""
     text = " ".join(f"{type(self.error).__name__}: {self.error}".split())
     frames = traceback.extract_tb(self.error.__traceback__)
     if frames:
@@ -100,30 +100,30 @@ class Failure(NamedTuple):
 
 
 class Result(NamedTuple):
-  """What a run leaves in memory."""
+  """What a runner returns."""
 
   weights: types.Params  # On the host.
   env_steps: int
   episodes: int
   learner_updates: int
   steps_per_second: float  # After compilation; NaN if nothing was learnt yet.
-  interrupted: bool  # Whether it was stopped before a limit, or the last evaluation.
+  interrupted: bool  # Whether it stopped before a limit or before the last evaluation.
 
 
 class EvaluationObserver(Protocol):
-  """Sees the evaluation episodes as they happen.
+  """Observes evaluation episodes while they run.
 
   Attributes:
-    draws: whether it wants pictures.
+    draws: whether it needs pictures.
   """
 
   draws: bool
 
   def begin(self) -> None:
-    """An episode begins; one without an `end` was broken off."""
+    """An episode starts; an episode without an `end` was interrupted."""
 
   def row(self, frame: np.ndarray | None, r_int: float | None) -> None:
-    """An observation: its picture, and its intrinsic reward where there is one."""
+    """An observation: its picture, and its intrinsic reward if there is one."""
 
   def end(self, episode: EvaluationEpisode) -> None:
     """The episode has ended."""
@@ -145,15 +145,15 @@ class Hooks:
     on_episode: called at the end of each episode.
     on_evaluation: called after each evaluation.
     on_env_failure: called with each crash of an environment that is recreated.
-    on_message: called with a sentence for whoever watches the run.
+    on_message: called with one-sentence messages for the user.
     on_processes: called with role → pid when processes start (`distributed`).
     on_replacement: called when a process has replaced one that died (`distributed`).
-    stop: asked after each step, or report, whether to end the run.
-    observer: sees the evaluation episodes; None for nobody.
-    make_environment: makes environments beside the first ones: those that replace
-      crashed ones, and those of actors' processes. None: the first crash ends the run.
-    checkpoints: takes the state of the run when a checkpoint is due, and at its end; if
-      it has found one, the run resumes from there.
+    stop: called after each step, or report; True ends the run.
+    observer: observes the evaluation episodes; None for no observer.
+    make_environment: makes further environments: replacements of crashed ones, and
+      those of actor processes. None: the first crash ends the run.
+    checkpoints: receives the run's state when a checkpoint is due, and at its end; if
+      it has found a checkpoint, the run resumes from it.
   """
 
   on_episode: Callable[[Episode], None] = _ignore
@@ -174,23 +174,23 @@ NO_HOOKS = Hooks()
 class Pace:
   """Which updates are due: `updates_per_step` for each environment step.
 
-  Updates are due from the step on at which replay has its minimum size and a window;
-  steps before it are not made up for. The rate is a ratio of whole numbers, so that
-  nothing is lost to rounding.
+  Updates are due as soon as replay has its minimum size and a window; earlier steps
+  are not made up for. The rate is a ratio of integers, so that no rounding error
+  accumulates.
   """
 
   def __init__(self, spec: types.ReplaySpec):
     self._min_size = spec.min_size
     self._ratio = updates_per_step(spec, 1, 10**6)
-    self._due = 0  # In parts of an update, of which the denominator makes a whole.
+    self._due = 0  # In units of 1 / denominator of an update.
     self._empty_at = 0
 
   def step(self, env_steps: int, has_window: bool, num_steps: int = 1) -> int:
-    """Updates that are due after `num_steps` further environment steps.
+    """The number of updates due after `num_steps` more environment steps.
 
     Args:
-      env_steps: taken so far, these included.
-      has_window: whether replay has one.
+      env_steps: taken so far, including these.
+      has_window: whether replay has a window.
       num_steps: since the last call.
     """
     if env_steps - self._empty_at < self._min_size or not has_window:
@@ -200,11 +200,11 @@ class Pace:
     return updates
 
   def begin_empty(self, env_steps: int) -> None:
-    """Replay is empty: updates wait until it is filled again."""
+    """Replay was emptied: updates wait until it is filled again."""
     self._empty_at, self._due = env_steps, 0
 
   def save(self) -> dict[str, int]:
-    """What `restore` takes; JSON can hold it."""
+    """The state for `restore`, in JSON's types."""
     return {"due": self._due, "empty_at": self._empty_at}
 
   def restore(self, saved: Mapping[str, int]) -> None:
@@ -228,20 +228,20 @@ def updates_per_step(
   ratio = fractions.Fraction(wanted).limit_denominator(max_steps)
   if not math.isclose(ratio, wanted, rel_tol=0.01):
     raise ValueError(
-      f"updates_per_step is {spec.updates_per_step}; the runner makes an update within "
-      f"{max_steps} steps at most: raise it."
+      f"updates_per_step is {spec.updates_per_step}; the runner makes at least one "
+      f"update in {max_steps} steps: raise updates_per_step."
     )
   return ratio
 
 
 class EpisodeTracker:
-  """Return, length, policy and intrinsic return of the episode under way.
+  """Return, length, policy and intrinsic return of the current episode.
 
   Attributes:
     episode_return: the sum of rewards; float32 in training, as Acme's loop has it.
     length: environment steps.
-    policy: the index followed from the first action on; None before it.
-    intrinsic_return: Σ r_int over the rows; None where acting computes none.
+    policy: the index of the policy since the first action; None before it.
+    intrinsic_return: Σ r_int over the rows; None if acting computes none.
   """
 
   def __init__(self, dtype: type[np.floating] = np.float32):
@@ -256,7 +256,7 @@ class EpisodeTracker:
     self.intrinsic_return: float | None = None
 
   def acted(self, extras: Mapping[str, Any]) -> None:
-    """The actor has answered a timestep, the last one included, with these extras."""
+    """The actor has answered a timestep, possibly the last one, with these extras."""
     if self.policy is None:
       self.policy = int(extras["policy"])
     if "r_int" in extras:
@@ -269,12 +269,12 @@ class EpisodeTracker:
     self.length += 1
 
   def metrics(self) -> dict[str, float]:
-    """`intrinsic_return`, where there is one."""
+    """`intrinsic_return`, if acting computes one."""
     intrinsic = self.intrinsic_return
     return {} if intrinsic is None else {"intrinsic_return": intrinsic}
 
   def save(self) -> dict[str, Any]:
-    """What `restore` takes; JSON can hold it."""
+    """The state for `restore`, in JSON's types."""
     return {
       "episode_return": float(self.episode_return),
       "length": self.length,

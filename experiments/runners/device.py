@@ -1,9 +1,9 @@
 """The `device` runner: acting, replay and learning in one program on the device.
 
-For environments written in JAX, `device_program.py` is the program, and here is what
-the host does: it calls for rounds of steps and updates and reports the episodes that
-have ended. Only what is reported leaves the device, at intervals. For environments that
-the host steps together, `device_batched.py` has both halves.
+For environments written in JAX, `device_program.py` is the program, and this module is
+the host's part: it runs rounds of steps and updates and reports the finished episodes.
+Only reports leave the device. For environments that the host steps in batches,
+`device_batched.py` contains both parts.
 """
 
 import math
@@ -49,7 +49,7 @@ def run(
   """Trains an agent with one seed; see `run_seeds`.
 
   Returns:
-    What was learnt.
+    The result of the run.
   """
   (result,) = run_seeds(
     agent,
@@ -73,34 +73,34 @@ def run_seeds(
   params_per_seed: bool = False,
   evaluation_environment: dm_env.Environment | None = None,
 ) -> list[core.Result]:
-  """Trains an agent, once for each seed, all at the same time.
+  """Trains an agent once for each seed, all seeds at the same time.
 
-  Learning begins when replay has its minimum size, and at the earliest after as many
-  steps of each environment as a window has rows. Updates are made in rounds: 0.25 a
-  step are one after four steps. Limits are looked at, and evaluations and checkpoints
-  made, at reports; see `training.run`. A run resumes to the bit from a checkpoint that
-  contains replay; of environments that the host steps, at the start of an episode.
+  Learning starts when replay has its minimum size, and not before each environment has
+  taken as many steps as a window has rows. Updates are made in rounds: 0.25 updates per
+  step is one update every four steps. Limits, evaluations and checkpoints are handled
+  at reports; see `training.run`. From a checkpoint that contains replay a run resumes
+  bit for bit; with environments that the host steps, at the start of an episode.
 
   Args:
     agent: made for the environment's spec.
-    environment: written in JAX, as it is or of `environments.make`; or, with one seed,
-      of `environments.make_batched`.
-    config: seeds, `num_envs`, limits and evaluations are read.
-    hooks: called in the course of the run.
-    seeds: of everything random, one for each run; None: those of the config.
-    params: of the functions of an environment written in JAX, for all seeds; None: its
-      own.
-    params_per_seed: whether `params` are one for each seed: each of their arrays has a
+    environment: written in JAX, directly or from `environments.make`; or, with one
+      seed, from `environments.make_batched`.
+    config: provides the seeds, `num_envs`, limits and evaluations.
+    hooks: called during the run.
+    seeds: one for each run; None: those of the config.
+    params: parameters of an environment written in JAX, for all seeds; None: its
+      defaults.
+    params_per_seed: whether each seed has its own `params`: each array then has a
       leading axis as long as `seeds`.
-    evaluation_environment: of the same specs, with one seed; None for no evaluation.
+    evaluation_environment: with the same specs, for one seed; None for no evaluation.
 
   Returns:
-    What was learnt with each seed.
+    The result of each seed.
 
   Raises:
     errors.StoppedError: see `training.run`.
     ValueError: if the environment is not written in JAX, if there is no limit or no
-      seed, or if parameters are not as many as seeds.
+      seed, or if the number of parameters differs from the number of seeds.
   """
   training.check(config, evaluation_environment)
   seeds = config.seeds if seeds is None else seeds
@@ -128,11 +128,11 @@ def check_memory(
 ) -> None:
   """Refuses a run whose arrays do not fit into the device's memory.
 
-  What is needed is all arrays of a seed once, and the learner's once more for gradients
-  and new moments; activations are left out.
+  The estimate is all arrays of a seed, plus the learner's arrays once more for
+  gradients and new moments; it does not include activations.
 
   Raises:
-    ValueError: with what it needs, what there is, and what to do.
+    ValueError: with the needed and the free memory, and what to do.
   """
   num_envs = config.num_envs or 1
   if isinstance(environment, batched_types.BatchedEnvironment):
@@ -148,7 +148,7 @@ def check_memory(
     gib = 2**30
     raise ValueError(
       f"{config.num_seeds} seeds need about {needed * config.num_seeds / gib:.1f} GiB "
-      f"of memory and {free / gib:.1f} GiB are free on {jax.devices()[0].device_kind}; "
+      f"of memory, but {jax.devices()[0].device_kind} has {free / gib:.1f} GiB free; "
       f"use at most {int(free // needed)} seeds, or a smaller replay."
     )
 
@@ -168,25 +168,25 @@ def _pure(
   if pure is not None:
     return pure
   raise ValueError(
-    "the device runner takes environments written in JAX (jax:deep_sea/20) or stepped "
-    f"together (atari:Pong), and this one is a {type(raw).__name__}; use the local "
-    "runner for it."
+    "the device runner needs an environment written in JAX (jax:deep_sea/20) or "
+    f"stepped in batches (atari:Pong), but this one is a {type(raw).__name__}; use the "
+    "local runner for it."
   )
 
 
 def _checked(params: jax_types.Params, num_seeds: int) -> jax_types.Params:
-  """Parameters of each seed; of a single one, without an axis of seeds."""
+  """Parameters with an axis of seeds; without the axis for a single seed."""
   lengths = {x.shape[0] if x.ndim else 0 for x in jax.tree.leaves(params)}
   if lengths != {num_seeds}:
     raise ValueError(
-      f"there are {num_seeds} seeds, and parameters with leading axes of "
-      f"{sorted(lengths)}; with params_per_seed each has one of {num_seeds}."
+      f"there are {num_seeds} seeds, but the parameters have leading axes of "
+      f"{sorted(lengths)}; with params_per_seed each leading axis must be {num_seeds}."
     )
   return jax.tree.map(lambda x: x[0], params) if num_seeds == 1 else params
 
 
 def _shares(total: int, most: int) -> list[int]:
-  """Shares of `total`, all but the last one equal, none of them above `most`."""
+  """Splits `total` into equal shares of at most `most`; the last may be smaller."""
   if total <= most:
     return [max(1, total)]
   share = math.ceil(total / math.ceil(total / most))
@@ -194,7 +194,7 @@ def _shares(total: int, most: int) -> list[int]:
 
 
 class Training(device_host.Training):
-  """Of environments on the device."""
+  """Training with environments on the device."""
 
   def __init__(
     self,
@@ -216,7 +216,7 @@ class Training(device_host.Training):
     return self.steps - self.empty_steps > self.fill_steps
 
   def advance(self) -> None:
-    """Steps up to the next report, with updates once replay is filled."""
+    """Steps until the next report, with updates once replay is filled."""
     limit = math.inf
     if self._config.steps is not None:
       limit = math.ceil(self._config.steps / self._num_envs) - self.empty_steps
@@ -229,13 +229,13 @@ class Training(device_host.Training):
       done -= share
     steps_per_round = self._program.steps_per_round
     rounds = max(1, device_host.STEPS_PER_REPORT // steps_per_round)
-    if limit < math.inf:  # No more of them than are wanted.
+    if limit < math.inf:  # Not beyond the limit.
       rounds = _shares(math.ceil((limit - fill) / steps_per_round), rounds)[0]
     with signals.deferred():
       self._learn(rounds)
 
   def check_finite(self) -> None:
-    """Each report has been checked."""
+    """Does nothing: each report has been checked."""
 
   def _act(self, num_steps: int) -> None:
     before = self.steps
@@ -272,12 +272,12 @@ class Training(device_host.Training):
     before: int,
     updates: Callable[[int], int],
   ) -> None:
-    """Reports the episodes that have ended, in their order.
+    """Reports the finished episodes in order.
 
     Args:
       episodes: `[steps, (S,) E]`.
       before: steps of each environment before these.
-      updates: number of steps (from 1) → how many were made by their end.
+      updates: number of steps (from 1) → updates made by their end.
     """
     episodes = jax.device_get(episodes)
     if len(self._seeds) == 1:

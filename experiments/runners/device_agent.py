@@ -1,8 +1,8 @@
-"""An agent in environments side by side, as functions of a state on the device.
+"""An agent in several environments, as functions of a state on the device.
 
-What does not depend on where the environments are. `device_program.py` scans these
-functions with environments written in JAX; `device_batched.py` calls them in turn
-around environments that the host steps.
+These functions do not depend on where the environments run. `device_program.py` scans
+them with environments written in JAX; `device_batched.py` calls them around the steps
+of environments on the host.
 """
 
 from typing import NamedTuple
@@ -20,14 +20,14 @@ _INT32_MAX = int(np.iinfo(np.int32).max)
 
 
 class Episodes(NamedTuple):
-  """The episodes under way, or those that a step has ended; `[E]` each.
+  """The current episodes, or those that a step has ended; `[E]` each.
 
   Attributes:
     ended: bool, whether the step was an episode's last.
     episode_return, length: so far.
-    policy: the index followed at the episode's start.
-    intrinsic: Σ r_int over the rows; 0 where acting computes none.
-    metrics: the environment's, where an episode has ended.
+    policy: the index of the policy at the episode's start.
+    intrinsic: Σ r_int over the rows; 0 if acting computes none.
+    metrics: the environment's, if the episode has ended.
   """
 
   ended: jax.Array
@@ -39,20 +39,20 @@ class Episodes(NamedTuple):
 
 
 class State(NamedTuple):
-  """All that a run of one seed keeps; E environments.
+  """The state of a run with one seed and E environments.
 
   Attributes:
     learner: the learner's state.
-    weights: those acted with; `[E, ...]` where each actor has its own.
+    weights: the weights of the actors; `[E, ...]` if each actor has its own.
     actors: their states, `[E, ...]`.
-    timesteps: the newest, observations encoded, `[E, ...]`.
+    timesteps: the newest, with encoded observations, `[E, ...]`.
     replay: rows and windows.
-    episodes: those under way.
+    episodes: the current ones.
     key: a random key.
-    steps: int32 `[]`, of each environment; from 2³¹ on some multiple of the actors'
-      update period less.
-    environments, params: their states, and the parameters of their functions; () where
-      the host steps them.
+    steps: int32 `[]`, of each environment; from 2³¹ on reduced by a multiple of the
+      actors' update period.
+    environments, params: states and parameters of the environments; () if the host
+      steps them.
   """
 
   learner: types.State
@@ -71,7 +71,7 @@ class Update(NamedTuple):
   """The newest update, or the first that was not finite.
 
   Attributes:
-    number: int32 `[]`, from 1 on; 0: there was none yet.
+    number: int32 `[]`, from 1; 0 before the first update.
     metrics: the learner's.
     keys: `[B]`, of the batch's windows in replay.
   """
@@ -82,10 +82,10 @@ class Update(NamedTuple):
 
 
 class DeviceAgent:
-  """The functions of one seed's state; nothing here is jitted."""
+  """Functions of the state of one seed; they are not jitted here."""
 
   def __init__(self, agent: types.Agent, num_envs: int):
-    """Declares them.
+    """Prepares the functions.
 
     Args:
       agent: made for the environments' spec.
@@ -113,7 +113,7 @@ class DeviceAgent:
       actor_key: of the actors.
       key: of all that follows.
       timesteps: the first ones, encoded, `[E, ...]`.
-      metrics: the environments', if they are on the device.
+      metrics: those of environments on the device.
     """
     num_envs = self._num_envs
     learner = self._agent.learner.init(learner_key)
@@ -147,7 +147,7 @@ class DeviceAgent:
     )
 
   def choose(self, state: State) -> tuple[jax.Array, State]:
-    """The actions `[E]` for the newest timesteps, and the state with the actors'."""
+    """Chooses actions `[E]` for the newest timesteps; returns them and the state."""
     weights = state.weights
     if self._agent.refresh is not None:
       begins = state.timesteps.step_type == dm_env.StepType.FIRST
@@ -159,10 +159,10 @@ class DeviceAgent:
   def observe(
     self, state: State, action: jax.Array, timesteps: dm_env.TimeStep
   ) -> State:
-    """Stores what came of the actions that `choose` has chosen.
+    """Stores the environments' answers to the actions of `choose`.
 
     Args:
-      state: of `choose`.
+      state: from `choose`.
       action: `[E]`.
       timesteps: the answers, encoded, `[E, ...]`.
     """
@@ -198,13 +198,13 @@ class DeviceAgent:
     first: dm_env.TimeStep,
     metrics: dict[str, jax.Array] | None = None,
   ) -> tuple[State, Episodes]:
-    """Shows actors the last observations and stores them, where episodes have ended.
+    """For each ended episode: gives the actor the last observation and stores it.
 
     Args:
       state: after `observe`.
-      first: with which the next episodes begin, encoded, `[E, ...]`; where none has
-        ended, it is not looked at.
-      metrics: the environments', if they are on the device.
+      first: the first timesteps of the next episodes, encoded, `[E, ...]`; ignored
+        where no episode has ended.
+      metrics: those of environments on the device.
 
     Returns:
       The state, and the episodes.
@@ -233,7 +233,7 @@ class DeviceAgent:
     ), done
 
   def no_update(self, state: State, number: int = 0) -> Update:
-    """What comes before update `number` + 1."""
+    """A placeholder for the update before number `number` + 1."""
     _, metrics, keys = jax.eval_shape(self._update, state)
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), metrics)
     return Update(
@@ -249,7 +249,7 @@ class DeviceAgent:
     return state, updates.keep_if(before.metrics["finite"] > 0, update, before)
 
   def _update(self, state: State) -> tuple[State, dict[str, jax.Array], jax.Array]:
-    """(The state, the learner's metrics, the keys of its batch)."""
+    """Returns (the state, the learner's metrics, the keys of its batch)."""
     key, sample_key = jax.random.split(state.key)
     keys, sample = self.replay.sample(state.replay, sample_key)
     sample = types.join_frames(sample, self._agent.replay.num_frames)
@@ -263,11 +263,11 @@ class DeviceAgent:
     return state, output.metrics, keys
 
   def fetch(self, state: State, num_steps: int) -> State:
-    """Gives actors the learner's weights, where it is time to.
+    """Copies the learner's weights to the actors if their period is over.
 
     Args:
       state: of any time.
-      num_steps: since it was last asked; it may be more than the period.
+      num_steps: since the last call; may exceed the period.
     """
     is_due = state.steps % self._agent.actor_update_period < num_steps
     fresh = self._agent.learner.params(state.learner)
@@ -276,7 +276,7 @@ class DeviceAgent:
     return state._replace(weights=updates.keep_if(is_due, fresh, state.weights))
 
   def encoded(self, timesteps: dm_env.TimeStep) -> dm_env.TimeStep:
-    """With the observations `[E, ...]` as actors see them."""
+    """The timesteps with observations `[E, ...]` as actors see them."""
     encode = jax.vmap(self._agent.encoding.on_device)
     return timesteps._replace(observation=encode(timesteps.observation))
 
@@ -285,19 +285,19 @@ class DeviceAgent:
   ) -> tuple[jax.Array, types.State]:
     axis = None if self._agent.refresh is None else 0
     select = jax.vmap(self._core.select_action, (types.ActorParams(axis, None), 0, 0))
-    # Schedules have ended long before this counts no further.
+    # All schedules have ended long before this counter saturates.
     most = _INT32_MAX // self._num_envs
     env_steps = jnp.minimum(state.steps, most) * self._num_envs
     params = types.ActorParams(weights, env_steps)
     return select(params, state.timesteps, state.actors)
 
   def _next_step(self, steps: jax.Array) -> jax.Array:
-    """One more, as far as int32 goes; `fetch` asks for the rest of a division only."""
+    """Adds 1 without int32 overflow; `fetch` only needs the remainder of a division."""
     period = self._agent.actor_update_period
     return jnp.where(steps < self._last_step, steps, self._last_step - period) + 1
 
   def _newest_frames(self, timesteps: dm_env.TimeStep) -> jax.Array:
-    """What rows keep of the observations."""
+    """The part of the observations that rows store."""
     num_frames = self._agent.replay.num_frames
     if num_frames == 1:
       return timesteps.observation

@@ -1,11 +1,11 @@
-"""An agent in environments that the host steps together: one inference call a step.
+"""An agent in environments that the host steps in batches: one inference per step.
 
-Replay and learner are on the device, and the environments in C++ threads beside it
-(Sebulba, in the terms of Hessel et al. 2021, "Podracer architectures"). In each step
-the host asks for all actions at once and sends them; while the environments step, the
-device makes the updates that are due; then the answers are stored. So an action is
-chosen before the updates for the step before it are made, one step later than in the
-local runner; how many there are is the same.
+Replay and learner are on the device, and the environments run in C++ threads on the
+host (Sebulba in Hessel et al. 2021, "Podracer architectures"). In each step the host
+gets all actions from one inference and sends them to the environments. While these
+step, the device makes the updates that are due; then the answers are stored. An action
+is therefore chosen before the updates of the previous step, one step later than in the
+local runner; the number of updates is the same.
 """
 
 import fractions
@@ -27,15 +27,15 @@ from explorax.experiments import signals
 from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import core, device_agent, device_host, errors
 
-# Of updates per step: finer ratios are rounded.
+# Finer ratios of updates per step are rounded.
 _MAX_DENOMINATOR = 10**6
 
 
 class Program:
-  """The device's half, as jitted functions of a `device_agent.State`."""
+  """The device's part, as jitted functions of a `device_agent.State`."""
 
   def __init__(self, agent: types.Agent, num_envs: int):
-    """Declares the functions; nothing is compiled yet.
+    """Prepares the functions; nothing is compiled yet.
 
     Args:
       agent: made for the environments' spec.
@@ -54,7 +54,7 @@ class Program:
 
   def choose(self, state: device_agent.State) -> tuple[jax.Array, device_agent.State]:
     """`DeviceAgent.choose`."""
-    # Replay, which it does not need, would have to pass through it.
+    # Replay is left out of this function, which does not need it.
     rest = state._replace(actors=None, replay=None)  # type: ignore[arg-type]
     action, actors, weights = self._choose(state.actors, rest)
     return action, state._replace(actors=actors, weights=weights)
@@ -66,7 +66,7 @@ class Program:
     return action, state.actors, state.weights
 
   def _init(self, key: jax.Array, frames: jax.Array) -> device_agent.State:
-    """The state before the first step, the environments showing `[E, ...]`."""
+    """The state before the first step, for first frames `[E, ...]`."""
     learner_key, actor_key, key = jax.random.split(key, 3)
     return self._agent.init(learner_key, actor_key, key, self._first(frames))
 
@@ -79,7 +79,7 @@ class Program:
     last: jax.Array,
     frames: jax.Array,
   ) -> device_agent.State:
-    """Stores what came of the actions; all arguments are `[E, ...]`."""
+    """Stores the answers to the actions; all arguments are `[E, ...]`."""
     mid, end = jnp.int32(dm_env.StepType.MID), jnp.int32(dm_env.StepType.LAST)
     timesteps = dm_env.TimeStep(jnp.where(last, end, mid), reward, discount, frames)
     timesteps = self._joined(state.timesteps.observation, timesteps)
@@ -88,18 +88,18 @@ class Program:
   def _end_episodes(
     self, state: device_agent.State, first_frames: jax.Array
   ) -> tuple[device_agent.State, device_agent.Episodes]:
-    """Where episodes have ended, others begin with these frames."""
+    """Starts new episodes with these frames where episodes have ended."""
     return self._agent.end_episodes(state, self._first(first_frames))
 
   def _first(self, frames: jax.Array) -> dm_env.TimeStep:
-    """Timesteps at which episodes begin."""
+    """The first timesteps of episodes."""
     zeros = jnp.zeros((self._num_envs,), jnp.float32)
     types_ = jnp.full((self._num_envs,), jnp.int32(dm_env.StepType.FIRST))
     before = jnp.zeros_like(jnp.concatenate([frames] * self._num_frames, axis=-1))
     return self._joined(before, dm_env.TimeStep(types_, zeros, zeros + 1, frames))
 
   def _joined(self, before: jax.Array, timesteps: dm_env.TimeStep) -> dm_env.TimeStep:
-    """With the newest frames behind those of the observation before."""
+    """Appends the newest frames to the frames of the previous observation."""
     timesteps = self._agent.encoded(timesteps)
     if self._num_frames == 1:
       return timesteps
@@ -108,12 +108,12 @@ class Program:
     return timesteps._replace(observation=jnp.concatenate([kept, frames], axis=-1))
 
 
-# The same program, and its compiled functions, for the same arguments.
+# Equal arguments share a program and its compiled functions.
 make_program = functools.lru_cache(maxsize=8)(Program)
 
 
 def shapes(agent: types.Agent, num_envs: int) -> device_agent.State:
-  """The shapes of all that a run keeps on the device."""
+  """The shapes of everything that a run keeps on the device."""
   program = make_program(agent, num_envs)
   spec = agent.spec.observations
   channels = (spec.shape[-1] // agent.replay.num_frames,) if spec.shape else ()
@@ -123,7 +123,7 @@ def shapes(agent: types.Agent, num_envs: int) -> device_agent.State:
 
 
 class Training(device_host.Training):
-  """Of environments that the host steps, with one seed."""
+  """Training with environments that the host steps, with one seed."""
 
   def __init__(
     self,
@@ -147,11 +147,11 @@ class Training(device_host.Training):
 
   @property
   def may_evaluate(self) -> bool:
-    """At reports: an episode has ended, or none for a while."""
+    """At reports: an episode has just ended, or none for a while."""
     return self._reports
 
   def advance(self) -> None:
-    """A step of all environments, and the updates due after the step before it."""
+    """A step of all environments, and the updates due after the previous step."""
     with signals.deferred():
       action, self.state = self._program.choose(self.state)
     sent = np.asarray(action)  # Waits for the device.
@@ -178,7 +178,7 @@ class Training(device_host.Training):
   def restore(self, checkpoint: files.Checkpoint) -> None:
     """Resumes from a checkpoint, at the start of an episode in each environment.
 
-    Those that were open are forgotten, but for their windows in replay.
+    Open episodes are dropped, except for their windows in replay.
     """
     first, episodes = self.state.timesteps, self.state.episodes
     super().restore(checkpoint)
@@ -192,7 +192,7 @@ class Training(device_host.Training):
     self.state = self.state._replace(timesteps=first, episodes=episodes, replay=replay)
 
   def _learn(self) -> None:
-    """Has the updates made that are due, and does not wait for them."""
+    """Starts the updates that are due without waiting for them."""
     for _ in range(math.floor(self._due)):
       self.state, self._update = self._program.update(self.state, self._update)
       self.updates += 1
@@ -230,12 +230,12 @@ class Training(device_host.Training):
       self.check_taken([jax.device_get(self._update)])
 
   def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What the environments answer; they cannot be recreated in mid-batch."""
+    """Calls the environments; a crash ends the run, as a batch cannot be recreated."""
     try:
       return function(*arguments)
     except Exception as error:
       raise errors.EnvironmentFailedError(
         f"the environments failed at environment step {self.env_steps}: "
-        f"{type(error).__name__}: {error}; start the run again.",
+        f"{type(error).__name__}: {error}; run the command again.",
         self.weights(),
       ) from error

@@ -1,4 +1,4 @@
-"""The host's half of a run on the device, wherever its environments are."""
+"""The host's part of a run on the device, for all kinds of environments."""
 
 import math
 import pathlib
@@ -16,22 +16,22 @@ from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, device_agent, errors, training
 
-STEPS_PER_REPORT = 100  # Of each environment, between two looks at the device.
+STEPS_PER_REPORT = 100  # Of each environment, between two reports of the device.
 
 
 class Training(training.Training):
-  """Asks the device for steps and updates; a variable source of its weights.
+  """Runs steps and updates on the device; a variable source of the weights.
 
-  Each program takes the state for good (its buffers are donated) and returns a new one.
-  Whoever calls a program assigns the state, and counts what was done, within
-  `signals.deferred`, so that no interrupt comes between.
+  Each program consumes the state (its buffers are donated) and returns a new one. The
+  call of a program, the assignment of the state and the counters are inside
+  `signals.deferred`, so that no interrupt separates them.
 
   Attributes:
     state: on the device, of all seeds.
     steps: of each environment.
     updates: of each learner.
-    empty_steps: how many of `steps` were taken when replay was empty for the last time.
-    episodes: how many have ended, of each seed.
+    empty_steps: the value of `steps` when replay was last empty.
+    episodes: number of finished episodes of each seed.
     metrics: each learner's latest.
   """
 
@@ -44,15 +44,15 @@ class Training(training.Training):
     config: config_lib.RunConfig,
     on_episode: Callable[[core.Episode], None],
   ):
-    """Begins with zeros.
+    """Starts with all counters at zero.
 
     Args:
       agent: trained with all seeds.
       seeds: one for each run.
       num_envs: environments of each seed.
-      state: with a leading axis for the seeds if there is more than one.
-      config: its limits are read.
-      on_episode: called with each episode that has ended.
+      state: with a leading axis of seeds if there is more than one.
+      config: provides the limits.
+      on_episode: called with each finished episode.
     """
     self._agent = agent
     self._seeds = seeds
@@ -82,7 +82,7 @@ class Training(training.Training):
 
   @property
   def fill_steps(self) -> int:
-    """Steps of each environment, from an empty replay to the first update."""
+    """Steps of each environment until an empty replay allows the first update."""
     spec = self._agent.replay
     return max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
 
@@ -98,7 +98,7 @@ class Training(training.Training):
 
     Args:
       index: of its seed.
-      step: of its environment in which it ended, from 1.
+      step: the environment's step at which it ended, from 1.
       updates: made by then.
       ended: its numbers, on the host; their `metrics` are not read.
       metrics: the environment's.
@@ -123,17 +123,17 @@ class Training(training.Training):
     )
 
   def take(self, last: Sequence[device_agent.Update]) -> None:
-    """Keeps the metrics of each seed's last update, fetched from the device."""
+    """Stores the metrics of each seed's last update, which are on the host."""
     self.metrics = [
       {name: float(x) for name, x in update.metrics.items()} for update in last
     ]
 
   def check_taken(self, last: Sequence[device_agent.Update], before: int = 0) -> None:
-    """Checks the updates that were taken.
+    """Checks that the updates were finite.
 
     Args:
       last: one for each seed.
-      before: how many updates came before the first that `last` counts.
+      before: number of updates before the first one counted by `last`.
 
     Raises:
       errors.NonFiniteError: for the first seed whose update was not finite.
@@ -170,13 +170,13 @@ class Training(training.Training):
     return checkpointer.Snapshot(groups, counts)
 
   def restore(self, checkpoint: files.Checkpoint) -> None:
-    """Resumes from a checkpoint; replay is empty if it contains none."""
+    """Resumes from a checkpoint; replay is empty if the checkpoint lacks it."""
     counts = checkpoint.record["counts"]
     has_replay = "replay" in checkpoint.groups
     shapes = jax.eval_shape(lambda: self.state)
     replay = self.state.replay
     if has_replay:
-      # Both at once may not fit into memory.
+      # Both copies may not fit into memory at the same time.
       del replay
       self.state = self.state._replace(replay=())  # type: ignore[arg-type]
       replay = _on_device(checkpoint.restore("replay", shapes.replay))
@@ -220,11 +220,11 @@ class Training(training.Training):
 
 
 def free_memory() -> float:
-  """Bytes free on the device where JAX computes; infinite where nothing tells."""
+  """Bytes free on the device where JAX computes; infinite if unknown."""
   stats = jax.devices()[0].memory_stats() or {}
   if "bytes_limit" in stats:
     return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
-  try:  # A CPU: what Linux can give without swapping.
+  try:  # On a CPU: what Linux can allocate without swapping.
     lines = pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     sizes = dict(line.split(":", 1) for line in lines)
     return int(sizes["MemAvailable"].split()[0]) * 1024
@@ -233,5 +233,5 @@ def free_memory() -> float:
 
 
 def _on_device(tree: Any) -> Any:
-  """Copies of a tree's arrays that may be donated."""
+  """Copies the arrays of a tree, so that they may be donated."""
   return jax.tree.map(lambda x: jnp.array(x, copy=True), tree)

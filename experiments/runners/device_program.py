@@ -1,7 +1,7 @@
 """An agent in environments written in JAX, as one program on the device.
 
-The agent's functions, in `device_agent.py`, are scanned over time together with the
-environments', and vmapped over seeds. `device.py` is the host's half.
+The functions of the agent (`device_agent.py`) and of the environment are scanned over
+time and vmapped over seeds. `device.py` is the host's part.
 """
 
 import functools
@@ -15,31 +15,31 @@ from explorax.agents import types, updates
 from explorax.environments import jax_types
 from explorax.experiments.runners import core, device_agent
 
-# Of the ratio of updates to steps: rounds are not made longer than that.
+# Bounds the denominator of updates per step, and with it the length of a round.
 _MAX_STEPS_PER_ROUND = 1000
 
 
 class Report(NamedTuple):
-  """What leaves the device after some rounds.
+  """What the device reports after some rounds.
 
   Attributes:
     episodes: `[steps, (S,) E]`.
-    update: of these rounds' updates, counted from 1 on, `[(S), ...]`.
+    update: the last of these rounds, counted from 1, `[(S), ...]`.
   """
 
   episodes: device_agent.Episodes
   update: device_agent.Update
 
 
-# Whose compiled functions a process keeps.
+# The compiled functions of this many programs are kept.
 _MAX_PROGRAMS = 8
 
 
 class Program:
-  """An agent in an environment, as functions of states of S seeds.
+  """An agent in an environment, as functions of the states of S seeds.
 
-  With one seed there is no axis for it: what is batched over a single seed is slower
-  on a CPU. `make_program` gives the same program for the same arguments.
+  A single seed has no axis of its own: a batch of one is slower on a CPU.
+  `make_program` returns the same program for the same arguments.
   """
 
   def __init__(
@@ -50,21 +50,21 @@ class Program:
     num_seeds: int,
     params_per_seed: bool = False,
   ):
-    """Declares the program; nothing is compiled yet.
+    """Prepares the program; nothing is compiled yet.
 
     Args:
       agent: made for the environment's spec.
       environment: written in JAX.
       num_envs: E, environments of each seed, each with an actor.
       num_seeds: S.
-      params_per_seed: whether each seed has its own parameters of the environment's
-        functions: their arrays have a leading axis of S > 1.
+      params_per_seed: whether each seed has its own parameters of the environment,
+        with a leading axis of S > 1.
     """
     self._agent = device_agent.DeviceAgent(agent, num_envs)
     self._environment = environment
     self.num_envs = num_envs
     self._lift = jax.vmap if num_seeds > 1 else lambda function: function
-    # Updates in a round, after steps of each environment.
+    # A round: steps of each environment, then updates.
     ratio = core.updates_per_step(agent.replay, num_envs, _MAX_STEPS_PER_ROUND)
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()
     init = self._init
@@ -115,9 +115,9 @@ class Program:
   def _step(
     self, state: device_agent.State
   ) -> tuple[device_agent.State, device_agent.Episodes]:
-    """One step of all environments; those that it ends restart."""
+    """One step of all environments; ended episodes restart."""
     state = self._lift(self._act)(state)
-    # Not within the functions of one seed: vmapped, both sides would be computed.
+    # Outside the functions of one seed: under vmap, both branches would be computed.
     return jax.lax.cond(
       jnp.any(state.episodes.ended),
       self._lift(self._end_episodes),
@@ -126,7 +126,7 @@ class Program:
     )
 
   def _act(self, state: device_agent.State) -> device_agent.State:
-    """Chooses actions, takes them, and stores the rows."""
+    """Chooses actions, steps the environments, and stores the rows."""
     key, step_key = jax.random.split(state.key)
     action, state = self._agent.choose(state)
     environments, timesteps = jax.vmap(self._environment.step, (0, 0, 0, None))(
@@ -143,7 +143,7 @@ class Program:
   ) -> tuple[device_agent.State, device_agent.Episodes]:
     """Resets the environments whose episodes have ended."""
     key, reset_key = jax.random.split(state.key)
-    # What happens to other seeds must not matter to this one.
+    # A seed must not depend on the episodes of other seeds.
     key = updates.keep_if(jnp.any(state.episodes.ended), key, state.key)
     environments, first = self._reset(reset_key, state.params)
     metrics = self._metrics(state.environments, state.params)

@@ -1,4 +1,4 @@
-"""What can stop a run."""
+"""Errors that stop a run."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,12 +7,12 @@ from explorax.agents import types
 
 
 class StoppedError(RuntimeError):
-  """The run ends, and what was learnt until then is kept.
+  """The run stops; its results so far are kept.
 
   Attributes:
-    weights: the last good ones of each seed; empty if they are lost.
-    record: of the update that was not finite, where that is what happened: what
-      `learner.NonFiniteUpdateError` holds, and on the device the seed.
+    weights: the last good weights of each seed; empty if they are lost.
+    record: details of the update if it was not finite, as in
+      `learner.NonFiniteUpdateError`, and on the device the seed.
   """
 
   def __init__(
@@ -27,8 +27,8 @@ class StoppedError(RuntimeError):
 
 
 class NonFiniteError(StoppedError):
-  """A NaN or an infinity: in a reward, an observation, or the loss."""
+  """A reward, an observation or the loss is NaN or infinite."""
 
 
 class EnvironmentFailedError(StoppedError):
-  """The environment crashed, and could not be recreated, or crashed too often."""
+  """The environment crashed too often, or could not be recreated."""

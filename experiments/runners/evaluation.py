@@ -1,4 +1,4 @@
-"""Episodes of the evaluation policy, of which training knows nothing."""
+"""Runs episodes of the evaluation policy, separate from training."""
 
 import time
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, loop, recovery
 
-# A pytree of arrays, and what JSON can hold.
+# A pytree of arrays, and values in JSON's types.
 _Saved = tuple[Any, dict[str, Any]]
 
 
 class Evaluations:
-  """Evaluations every so many steps, in an environment of their own."""
+  """Runs an evaluation every so many steps, in a separate environment."""
 
   def __init__(
     self,
@@ -38,15 +38,15 @@ class Evaluations:
 
     Args:
       actor: with the evaluation policy, and without an adder.
-      environment: used by nobody else.
-      clock: of training, paused in the meantime.
-      every: environment steps; None: at the end only.
+      environment: used only here.
+      clock: of training; paused during evaluations.
+      every: environment steps; None: only at the end.
       num_episodes: of each evaluation.
-      num_steps: an evaluation ends with the episode in which so many of its own steps
-        are reached, instead; None: after `num_episodes`.
-      stop: asked after each step whether to leave off.
-      observer: sees the episodes; None for nobody.
-      on_evaluation: called with each evaluation that was not left off.
+      num_steps: if given, an evaluation ends with the episode in which its steps
+        reach this number, instead of after `num_episodes`.
+      stop: called after each step; True interrupts the evaluation.
+      observer: observes the episodes; None for no observer.
+      on_evaluation: called with each complete evaluation.
     """
     self._actor = actor
     self._environment = environment
@@ -59,7 +59,7 @@ class Evaluations:
     self._observer = observer
     self._on_evaluation = on_evaluation
     self._done_at = 0  # Environment steps of training.
-    self._unfinished: _Saved | None = None  # As it was before the one under way.
+    self._unfinished: _Saved | None = None  # The state before the current evaluation.
 
   def after_episode(self, env_steps: int) -> None:
     """Evaluates if a multiple of `every` was passed since the last evaluation.
@@ -72,7 +72,7 @@ class Evaluations:
       self._evaluate(env_steps)
 
   def at_the_end(self, env_steps: int) -> None:
-    """Evaluates unless nothing was learnt since the last evaluation; raises alike."""
+    """Evaluates unless nothing was learnt since the last evaluation; same errors."""
     if not self.is_up_to_date(env_steps):
       self._evaluate(env_steps)
 
@@ -81,7 +81,7 @@ class Evaluations:
     return env_steps <= self._done_at
 
   def add_to(self, snapshot: checkpointer.Snapshot) -> checkpointer.Snapshot:
-    """Adds what evaluations resume from; one that is under way, from its start."""
+    """Adds the state of evaluations; an unfinished one restarts when resumed."""
     arrays, counts = self._unfinished or self._save()
     return snapshot._replace(
       groups={**snapshot.groups, "evaluation": arrays},
@@ -92,10 +92,10 @@ class Evaluations:
     )
 
   def restore(self, checkpoint: files.Checkpoint) -> bool:
-    """Resumes from what `add_to` has put into a checkpoint.
+    """Resumes from the checkpoint of a snapshot that `add_to` extended.
 
     Returns:
-      Whether an evaluation was left off there, and is to be repeated.
+      Whether an evaluation was unfinished and has to be repeated.
     """
     counts = checkpoint.record["counts"]["evaluation"]
     environment = self._environment.current
@@ -147,10 +147,10 @@ class Evaluations:
     return sum(episode.episode_length for episode in episodes) >= self._num_steps
 
   def _run_episode(self, env_steps: int, number: int) -> core.EvaluationEpisode | None:
-    """An episode of the learner's present weights; None if it was stopped."""
+    """An episode with the learner's current weights; None if it was stopped."""
     if self._observer is not None:
       self._observer.begin()
-    # Schedules depend on training's steps; the actor counts on from there by itself.
+    # Schedules depend on the steps of training; the actor counts on from there.
     self._actor.env_steps = env_steps
     self._actor.update(wait=True)
     while not self._loop.step():
@@ -167,7 +167,7 @@ class Evaluations:
     return episode
 
   def _watch(self, timestep: dm_env.TimeStep) -> None:
-    """Shows the observation to the observer, the core having answered to it."""
+    """Passes the observation to the observer, after the actor has answered it."""
     if self._observer is None:
       return
     frame = self._environment.picture(timestep) if self._observer.draws else None

@@ -19,7 +19,7 @@ from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, loop, recovery, training
 
-# Updates left out of the steps per second: the first ones compile.
+# The first updates compile and do not count for the steps per second.
 _WARM_UP_UPDATES = 2
 
 
@@ -33,27 +33,27 @@ def run(
 ) -> core.Result:
   """Trains an agent; see `training.run` for its end and its evaluations.
 
-  An environment that raises an exception in a step or a reset is recreated: its episode
-  is not counted, but the steps taken in it are, and replay keeps them as an episode
-  that was truncated. What our own checks refuse still ends the run.
+  An environment that raises an exception in a step or a reset is recreated. Its episode
+  does not count, but its steps do, and replay stores them as a truncated episode. An
+  error of our own checks ends the run.
 
-  A run resumes from a checkpoint to the bit with the memory replay and an environment
-  written in JAX, else at the start of an episode.
+  With the memory replay and an environment written in JAX, a run resumes from a
+  checkpoint bit for bit; otherwise at the start of an episode.
 
   Args:
     agent: made for this environment's spec.
-    environment: of `environments.make`.
-    config: seed, limits (`steps` end the run in mid-episode), replay, evaluations and
-      failures are read.
-    hooks: called in the course of the run.
-    evaluation_environment: another one of the same specs; None for no evaluation.
+    environment: from `environments.make`.
+    config: provides the seed, limits (`steps` may end the run within an episode),
+      replay, evaluations and failures.
+    hooks: called during the run.
+    evaluation_environment: another one with the same specs; None for no evaluation.
 
   Returns:
-    What was learnt.
+    The result of the run.
 
   Raises:
     errors.StoppedError: see `training.run`.
-    ImportError: if Reverb is asked for and cannot be imported.
+    ImportError: if the config asks for Reverb and it cannot be imported.
     ValueError: if there is no limit, or no environment to evaluate in.
   """
   training.check(config, evaluation_environment)
@@ -95,8 +95,8 @@ class _Training(training.Training):
     self._actor = builder.make_actor(self._actor_key, self._learner, self._adder)
     self._loop = loop.EnvironmentLoop(environment, self._actor)
     self._pace = core.Pace(agent.replay)
-    self._updates_due = 0  # Updates still to be made after the last environment step.
-    self._has_ended = False  # Whether that step has ended an episode.
+    self._updates_due = 0  # Updates that remain after the last environment step.
+    self._has_ended = False  # Whether that step ended an episode.
     self._episodes = 0
     self.clock = clock_lib.Clock()
 
@@ -125,7 +125,7 @@ class _Training(training.Training):
       has_window = self._adder.num_windows > 0
       self._updates_due = self._pace.step(self.env_steps, has_window)
     if self._updates_due:
-      # Of the last one's weights an action was computed, so that it is done.
+      # The actor has used the newest weights, so they have been computed.
       self._learner.check_finite()
       self._learner.step()
       self._updates_due -= 1
@@ -136,7 +136,7 @@ class _Training(training.Training):
     self._learner.check_finite()
 
   def _end_step(self) -> None:
-    """All updates due after an environment step are made."""
+    """Called when all updates due after an environment step are made."""
     if self._learner.num_updates >= _WARM_UP_UPDATES:
       self.clock.mark_warm(self.env_steps)
     if self._learner.num_updates:
@@ -218,7 +218,7 @@ class _Training(training.Training):
     return checkpointer.Snapshot(groups, counts, folders)
 
   def restore(self, checkpoint: files.Checkpoint) -> None:
-    """Resumes: in mid-episode if all of the episode is known."""
+    """Resumes, within the episode if its whole state is in the checkpoint."""
     counts = checkpoint.record["counts"]
     environment = self._environment.current
     shapes = {
@@ -239,7 +239,7 @@ class _Training(training.Training):
       self._restore_replay(checkpoint)
       if counts["in_episode"] and saving.is_exact(environment):
         self._loop.resume()
-      elif counts["in_episode"]:  # To replay, the open episode was truncated.
+      elif counts["in_episode"]:  # Replay stored the open episode as truncated.
         self._loop.truncate_episode()
       return
     self._actor.clear_episode()

@@ -10,16 +10,15 @@ from explorax.experiments.runners import core, recovery
 
 
 class EnvironmentLoop:
-  """Acme's `EnvironmentLoop` around an `acme.core.Actor`, a step at a time.
+  """Acme's `EnvironmentLoop` around an `acme.core.Actor`, one step at a time.
 
-  Acme's own loop runs whole episodes and ends them by no other means than an exception.
-  A run has to stop, and to write checkpoints, between any two steps, and resumes in
-  mid-episode, where Acme's loop begins with a reset. The order of the calls to the
-  actor is Acme's.
+  Acme's own loop runs whole episodes, which only an exception can interrupt. A run has
+  to stop and to write checkpoints between any two steps, and resumes within an episode,
+  where Acme's loop would start with a reset. The order of calls to the actor is Acme's.
 
   Attributes:
-    tracker: of the episode under way, or of the last one.
-    in_episode: whether an episode is under way.
+    tracker: of the current episode, or of the last one.
+    in_episode: whether an episode is running.
   """
 
   def __init__(
@@ -29,11 +28,11 @@ class EnvironmentLoop:
     on_answer: Callable[[dm_env.TimeStep], None] = lambda timestep: None,
     dtype: type[np.floating] = np.float32,
   ):
-    """Begins before the first reset.
+    """Starts before the first reset.
 
     Args:
-      environment: stepped by nobody else.
-      actor: acts in it.
+      environment: stepped only here.
+      actor: acts in the environment.
       on_answer: called with each timestep that the actor has answered.
       dtype: of the sum of rewards.
     """
@@ -48,7 +47,7 @@ class EnvironmentLoop:
     return self._timestep is not None
 
   def step(self) -> bool:
-    """One step, after a reset if an episode begins; returns whether it ended one.
+    """One step, after a reset if needed; returns whether it ended an episode.
 
     Raises:
       recovery.CrashError: if the environment failed; call `truncate_episode` then.
@@ -72,12 +71,12 @@ class EnvironmentLoop:
     return True
 
   def truncate_episode(self) -> None:
-    """Truncates the episode where it stands: its environment has crashed."""
+    """Truncates the current episode, because its environment crashed."""
     self._actor.truncate_episode()
     self._timestep = None
 
   def resume(self) -> None:
-    """Continues the episode of an actor that was restored in the middle of one."""
+    """Continues the episode of an actor that was restored within one."""
     self._timestep = self._actor.timestep
     self._environment.resume(self.tracker.length)
 

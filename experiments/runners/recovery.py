@@ -1,4 +1,4 @@
-"""Environments that crash: a new one takes the place of the old, up to a limit."""
+"""Recreates environments that crash, up to a limit."""
 
 import contextlib
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from explorax.experiments.runners import core
 
 T = TypeVar("T")
 
-# Whose exceptions say that an environment breaks the protocol, not that it crashed.
+# Exceptions of these modules report a protocol error of the environment, not a crash.
 _CHECKS = (standard.__name__, rendering.__name__)
 
 
 class CrashError(Exception):
-  """Leaves the loop in which an environment crashed; `error` is what it raised."""
+  """Raised out of the loop by a crash; `error` is the environment's exception."""
 
   def __init__(self, error: Exception):
     super().__init__(str(error))
@@ -27,14 +27,14 @@ class CrashError(Exception):
 
 
 class UnrecoverableError(Exception):
-  """There were too many failures in a row, or nothing to replace the environment."""
+  """Too many failures in a row, or no way to replace the environment."""
 
 
 class RecoverableEnvironment(dm_env.Environment):
-  """An environment, or the one made after it has crashed.
+  """An environment that is replaced by a new one when it crashes.
 
-  A crash is any `Exception` out of the environment's own code; what our checks
-  refuse (a NaN, a spec that is not kept) passes through as it is.
+  A crash is any `Exception` from the environment's own code. Errors of our checks (a
+  NaN, a violated spec) are raised unchanged.
   """
 
   def __init__(
@@ -47,14 +47,14 @@ class RecoverableEnvironment(dm_env.Environment):
     on_failure: Callable[[core.Failure], None],
     watched: Callable[[], contextlib.AbstractContextManager[None]] | None = None,
   ):
-    """Guards `environment`.
+    """Wraps `environment`.
 
     Args:
-      environment: the first one, which the caller closes.
+      environment: the first one; the caller closes it.
       role: `TRAINING` or `EVALUATION`.
-      make: makes those after it, which `close` closes; None for none.
-      max_failures: how many in a row are recovered from.
-      on_failure: called with each of those.
+      make: makes the replacements, which `close` closes; None for none.
+      max_failures: how many failures in a row are allowed.
+      on_failure: called with each of them.
       watched: makes a context for each call of the environment's code; None for none.
     """
     self._watched = watched or contextlib.nullcontext
@@ -66,7 +66,7 @@ class RecoverableEnvironment(dm_env.Environment):
     self._is_own = False
     self._failures = 0
     self._in_a_row = 0
-    self._step: int | None = None  # None: it is being reset.
+    self._step: int | None = None  # None during a reset.
 
   @property
   def current(self) -> dm_env.Environment:
@@ -74,7 +74,7 @@ class RecoverableEnvironment(dm_env.Environment):
     return self._environment
 
   def resume(self, step: int) -> None:
-    """The environment was restored after so many steps of an episode."""
+    """The environment was restored after this many steps of an episode."""
     self._step = step
 
   def reset(self) -> dm_env.TimeStep:
@@ -91,7 +91,7 @@ class RecoverableEnvironment(dm_env.Environment):
     return timestep
 
   def picture(self, timestep: dm_env.TimeStep) -> np.ndarray | None:
-    """`rendering.picture` of the environment, which may crash as well."""
+    """`rendering.picture` of the environment, which may crash, too."""
     return self._guarded(rendering.picture, self._environment, timestep)
 
   def recover(self, crash: CrashError, episode: int, env_steps: int) -> None:
@@ -99,11 +99,11 @@ class RecoverableEnvironment(dm_env.Environment):
 
     Args:
       crash: what `reset` or `step` raised.
-      episode: the number of the episode that it broke off.
+      episode: the number of the interrupted episode.
       env_steps: environment steps of training taken so far.
 
     Raises:
-      UnrecoverableError: if that is not possible, or the limit is reached.
+      UnrecoverableError: if this is not possible, or the limit is reached.
     """
     error, place = crash.error, self._place(episode)
     while True:
@@ -160,7 +160,7 @@ class RecoverableEnvironment(dm_env.Environment):
     return self._environment.discount_spec()
 
   def close(self) -> None:
-    """Closes the environment if it was made here; a crashed one may refuse."""
+    """Closes a replacement; a crashed one may raise an error, which is ignored."""
     if self._is_own:
       with contextlib.suppress(Exception):
         self._environment.close()
@@ -183,7 +183,7 @@ def guard(
 
 
 def is_refusal(error: BaseException) -> bool:
-  """Whether the exception is one of our checks' own, raised by them themselves."""
+  """Whether one of our own checks raised the exception."""
   if isinstance(error, environments.NonFiniteError):
     return True
   trace = error.__traceback__

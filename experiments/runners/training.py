@@ -1,4 +1,4 @@
-"""The course of a run in one process: limits, evaluations, checkpoints and its end."""
+"""Runs training in one process: limits, evaluations, checkpoints and the end."""
 
 import abc
 import contextlib
@@ -16,7 +16,7 @@ from explorax.experiments.runners import core, errors, evaluation, recovery
 
 
 class Training(abc.ABC):
-  """What a runner does in one process, in pieces between which a run can stop.
+  """A runner's work in one process, in pieces between which a run can stop.
 
   Attributes:
     clock: of the steps.
@@ -32,7 +32,7 @@ class Training(abc.ABC):
   @property
   @abc.abstractmethod
   def may_evaluate(self) -> bool:
-    """Whether evaluations may be made now."""
+    """Whether an evaluation may run now."""
 
   @property
   @abc.abstractmethod
@@ -49,23 +49,23 @@ class Training(abc.ABC):
 
   @abc.abstractmethod
   def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
-    """What a checkpoint holds."""
+    """The state for a checkpoint."""
 
   @abc.abstractmethod
   def restore(self, checkpoint: files.Checkpoint) -> None:
-    """Resumes from what `save` returned."""
+    """Resumes from a state of `save`."""
 
   @abc.abstractmethod
   def weights(self) -> list[types.Params]:
-    """Those of each seed, on the host."""
+    """The weights of each seed, on the host."""
 
   @abc.abstractmethod
   def results(self, interrupted: bool) -> list[core.Result]:
-    """What was learnt with each seed."""
+    """The result of each seed."""
 
   @abc.abstractmethod
   def make_evaluation_actor(self) -> actor_lib.Actor:
-    """An actor with the learner's weights and a key of its own."""
+    """An actor with the learner's weights and a separate key."""
 
 
 def run(
@@ -74,17 +74,17 @@ def run(
   hooks: core.Hooks,
   evaluation_environment: dm_env.Environment | None = None,
 ) -> list[core.Result]:
-  """Runs to the first limit, or until a stop or a KeyboardInterrupt.
+  """Runs until the first limit, a stop or a KeyboardInterrupt.
 
   With an `evaluation_environment`, `config.eval_episodes` episodes of the evaluation
-  policy (or `config.eval_steps` steps) are run in it whenever a multiple of
+  policy (or `config.eval_steps` steps) run in it whenever a multiple of
   `config.eval_every` environment steps was passed, and at the end of a run that was not
-  stopped, unless that has just been done. Nothing of them enters replay, counts or
-  returns. A run without the evaluation at its end is interrupted.
+  stopped, unless the last evaluation is up to date. They do not affect replay, counts
+  or returns. A run without its last evaluation is interrupted.
 
   Raises:
-    errors.StoppedError: if anything raised an exception; its weights are the last good
-      ones, and it was raised from that exception.
+    errors.StoppedError: if anything raised an exception, which is its cause; it has the
+      last good weights.
     errors.NonFiniteError: if a reward, an observation or the loss is NaN or infinite.
     errors.EnvironmentFailedError: if an environment crashed too often in a row.
   """
@@ -116,7 +116,7 @@ def run(
 
     def save(checkpoints: checkpointer.Checkpointer) -> None:
       training.check_finite()
-      # A complete run needs no replay any more.
+      # A finished run does not need replay any more.
       with_replay = checkpoints.with_replay and not training.is_done
       snapshot = training.save(with_replay=with_replay)
       if evaluations is not None:
@@ -130,7 +130,7 @@ def run(
         evaluates_first = evaluations.restore(checkpoints.found)
     try:
       if evaluates_first and evaluations is not None:
-        # At once: `may_evaluate` is not as it was, if replay has to be refilled.
+        # At once: `may_evaluate` may be false while replay is refilled.
         evaluations.after_episode(training.env_steps)
       while not training.is_done and not stop():
         training.advance()
@@ -144,9 +144,9 @@ def run(
         save(checkpoints)
     except KeyboardInterrupt:
       pass
-    except errors.StoppedError:  # The device runner's own, with its weights.
+    except errors.StoppedError:  # From the device runner, with its weights.
       raise
-    except (Exception, SystemExit) as error:  # A task that is interrupted passes.
+    except (Exception, SystemExit) as error:  # Not an InterruptedTaskError.
       raise _stopped(error, training, config) from error
     is_complete = training.is_done and (
       evaluations is None or evaluations.is_up_to_date(training.env_steps)
@@ -157,10 +157,10 @@ def run(
 def _stopped(
   error: Exception | SystemExit, training: Training, config: config_lib.RunConfig
 ) -> errors.StoppedError:
-  """What to raise from an exception, whatever it is: it keeps what was learnt."""
+  """Wraps any exception in an error that carries the weights."""
   try:
     weights = training.weights()
-  except Exception:  # The computation may have failed on the device, for one.
+  except Exception:  # For example if the computation failed on the device.
     weights = []
   place = (
     f"stopped at environment step {training.env_steps}, seed "
@@ -181,7 +181,7 @@ def check(
 ) -> None:
   """Raises a ValueError if there is no limit, or nothing to evaluate in."""
   if config.episodes is None and config.steps is None:
-    raise ValueError("nothing says when to stop; give episodes or steps.")
+    raise ValueError("the run has no limit; give episodes or steps.")
   if evaluation_environment is None and config.eval_every is not None:
     raise ValueError(
       f"eval_every is {config.eval_every}, but there is no evaluation_environment; "

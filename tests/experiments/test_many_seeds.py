@@ -105,7 +105,7 @@ def test_more_seeds_than_memory_allows_are_refused_before_the_start(
   code = run.main([*COMMAND, "--seeds=9000", f"--output={output}"])
   error = capsys.readouterr().err
   assert code == 2 and not output.exists()
-  assert "9000 seeds need about" in error and "1.0 GiB are free" in error
+  assert "9000 seeds need about" in error and "has 1.0 GiB free" in error
   most = int(error.split("use at most ")[1].split()[0])
   assert 0 < most < 9000
   monkeypatch.undo()

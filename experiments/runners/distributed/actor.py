@@ -1,4 +1,4 @@
-"""An actor's process: its environments, and what it tells replay and the board."""
+"""An actor's process: its environments, and its reports to replay and the board."""
 
 import contextlib
 import time
@@ -23,24 +23,24 @@ from explorax.experiments.runners.distributed import (
   replay,
 )
 
-_SECONDS_BETWEEN_LOOKS = 0.2  # At whether the run is over, while it is blocked.
+_SECONDS_BETWEEN_LOOKS = 0.2  # Between checks for the end of the run while blocked.
 _SECONDS_TO_FLUSH = 2.0
 
 
 class _RunOverError(Exception):
-  """Acting is over, perhaps in mid-episode."""
+  """Acting is over, possibly within an episode."""
 
 
 class EnvSlot:
   """One of the environments of a process, and its episode.
 
   Attributes:
-    environment: with those that replace it.
-    adder, writer: to replay.
-    timestep: the newest, encoded; None where an episode is to begin.
+    environment: the current one, or a replacement.
+    adder, writer: write to replay.
+    timestep: the newest, encoded; None if an episode is about to start.
     extras: the actor's answer to the timestep.
     tracker: of the episode.
-    totals: the environment's own, as reported so far.
+    totals: the environment's counts, as reported so far.
   """
 
   def __init__(
@@ -76,7 +76,7 @@ class EnvSlot:
     self.timestep = timestep
 
   def truncate_episode(self) -> None:
-    """Truncates the episode where it stands."""
+    """Truncates the current episode."""
     if self.timestep is not None and self.timestep.first():
       self.adder.reset()
     elif self.timestep is not None:
@@ -85,10 +85,10 @@ class EnvSlot:
 
 
 class ActorProcess:
-  """Acts in environments of its own, in all with one inference; a Ray actor.
+  """Acts in its environments, with one inference for all of them; a Ray actor.
 
-  It waits for nobody but replay and its limiter of the rate: weights, counts and the
-  end of the run reach it through the thread of a `BoardClient`.
+  It blocks only on replay and the rate limiter: weights, counts and the end of the run
+  arrive through the thread of a `BoardClient`.
   """
 
   def __init__(
@@ -100,15 +100,15 @@ class ActorProcess:
     number: int,
     run: str,
   ):
-    """Prepares to act; a process that replaces another acts with other random numbers.
+    """Prepares to act; a replacement process uses other random numbers.
 
     Args:
       agent_and_make: see `guarding.unpickled`.
       config: of the run.
       limit: of the shard.
       key: of acting.
-      number: of the process, i. With E environments each, it has the actors from E · i
-        on of the agent's E · num_actors.
+      number: of the process, i. With E environments per process, it runs the agent's
+        actors from E · i on, out of E · num_actors.
       run: its name.
     """
     agent, make_environment = guarding.unpickled(agent_and_make)
@@ -141,7 +141,7 @@ class ActorProcess:
     connection = replay.connect(config.replay, shard, part)
     self._limiter = connection.limiter()
     self._limit = limit
-    self._uncounted = 0  # Steps since the last insert of the limiter.
+    self._uncounted = 0  # Steps since the last insert into the limiter.
     factory = guarding.EnvironmentFactory(make_environment, config, self._client)
 
     def make_slot(env: int) -> EnvSlot:
@@ -154,14 +154,16 @@ class ActorProcess:
     self._episodes = 0
 
   def run(self) -> None:
-    """Acts until the phase of acting is over.
+    """Acts until acting is over.
 
     Raises:
       environments.NonFiniteError: if a reward or an observation is.
       recovery.UnrecoverableError: if an environment crashed too often in a row.
     """
     with contextlib.suppress(_RunOverError):
-      self._wait("waits: the learner has published no weights yet", self._has_weights)
+      self._wait(
+        "waits for the learner to publish its first weights", self._has_weights
+      )
       while self._client.phase == messages.ACTING:
         self._act_once()
     if self._client.phase != messages.STOPPED:
@@ -170,7 +172,7 @@ class ActorProcess:
     self._client.close()
 
   def _act_once(self) -> None:
-    """A step of each environment."""
+    """Takes a step in each environment."""
     self._update()
     for slot in self._slots:
       while slot.timestep is None:
@@ -197,7 +199,7 @@ class ActorProcess:
       self._keep_pace()
 
   def _update(self) -> None:
-    """Takes the weights that the client has fetched, and the count of steps."""
+    """Takes the weights that the client fetched, and the step count."""
     self._actor.env_steps = self._client.env_steps
     fetched = self._client.weights
     if fetched is not None and fetched[0] is not self._weights:
@@ -205,8 +207,8 @@ class ActorProcess:
       self._actor.fetch()
 
   def _infer(self, answered: Sequence[EnvSlot], acts: np.ndarray) -> np.ndarray:
-    """The actions; the slots to be answered hear what acting says."""
-    filler = answered[0].timestep  # Of an environment that has crashed; never used.
+    """Computes the actions, and stores the actor's extras in the answered slots."""
+    filler = answered[0].timestep  # In place of a crashed environment; never used.
     timesteps = [slot.timestep or filler for slot in self._slots]
     actions, extras = self._actor.act(timesteps, acts)
     for slot, own in zip(self._slots, extras, strict=True):
@@ -215,14 +217,14 @@ class ActorProcess:
     return actions
 
   def _keep_pace(self) -> None:
-    """Sends rows to replay and counts steps with the limiter; waits where it must."""
+    """Sends rows to replay and counts steps in the limiter; blocks if necessary."""
     for slot in self._slots:
       self._wait("waits for replay to take its rows", slot.writer.wait)
     while self._uncounted >= self._limit.steps_per_insert:
       self._uncounted -= self._limit.steps_per_insert
       self._limiter.insert()
       self._wait(
-        "waits for the learner, of which it is ahead by the error buffer",
+        "waits for the learner, which is behind by more than the error buffer",
         self._limiter.wait,
       )
 
@@ -232,7 +234,7 @@ class ActorProcess:
     return self._client.weights is not None
 
   def _wait(self, doing: str, done: Any) -> None:
-    """Waits until `done` of so many seconds is true, or acting is over."""
+    """Waits in short intervals until `done(seconds)` is true, or acting is over."""
     if done(0.02):
       return
     with self._client.blocked(doing):
@@ -253,7 +255,7 @@ class ActorProcess:
     metrics = environments.episode_metrics(environment)
     totals: dict[str, float] = {}
     if environments.counts_over_episodes(environment):
-      # `best_episode` is the one number of bsuite's that is no sum.
+      # `best_episode` is the only number of bsuite's that is not a sum.
       for name in [name for name in metrics if name != "best_episode"]:
         totals[name] = metrics[name] - slot.totals.get(name, 0.0)
         slot.totals[name] = metrics.pop(name)

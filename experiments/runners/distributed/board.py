@@ -1,4 +1,4 @@
-"""The board: one small asynchronous Ray actor on which all processes report."""
+"""The board: one small asynchronous Ray actor that receives all reports."""
 
 import asyncio
 import os
@@ -17,12 +17,12 @@ class _Member:
   """The process that has a role.
 
   Attributes:
-    incarnation: how many processes the role had before; -1 before the first.
+    incarnation: number of earlier processes with the role; -1 before the first.
     last: the number of its last report.
-    updates_at_start: of the learner, when the process started.
-    has_ended: whether its work is done.
+    updates_at_start: the learner's updates when the process started.
+    has_ended: whether it has finished its work.
     has_worked: whether it has reported any work.
-    heard_at: when it was last heard of.
+    heard_at: time of its last message.
     reason: why it ended itself.
     blocked: what it is blocked on, and for how many seconds.
   """
@@ -36,11 +36,11 @@ class _Member:
 
 
 class Board:
-  """Counts what is reported, and holds the newest weights and the phase of the run.
+  """Counts the reports, and holds the newest weights and the phase of the run.
 
-  Nobody waits for anybody here, except that a process which starts waits for the driver
-  to say what it starts from. Ray restarts a board that died; the new one answers when
-  the driver has told it the state of the last poll (`resume`).
+  No call blocks, except that a starting process waits for the driver's answer about
+  what it starts from. Ray restarts a board that died; the new one serves processes
+  after the driver has sent it the state of the last poll (`resume`).
   """
 
   def __init__(self, roles: list[str], num_episodes: int | None, num_steps: int | None):
@@ -48,14 +48,14 @@ class Board:
 
     Args:
       roles: of all processes.
-      num_episodes: after which the phase of acting ends; None: no such limit.
-      num_steps: the same in environment steps.
+      num_episodes: at which acting ends; None: no such limit.
+      num_steps: environment steps at which acting ends; None: no such limit.
     """
     self._limits = (num_episodes, num_steps)
     self._members = {role: _Member() for role in roles}
     self._phase = messages.ACTING
     self._env_steps = self._episodes = self._updates = self._evaluated_at = 0
-    self._totals: dict[str, float] = {}  # What all actors' environments counted.
+    self._totals: dict[str, float] = {}  # Counts of all actors' environments.
     self._metrics: dict[str, float] = {}  # The learner's.
     self._clock = clock_lib.Clock()
     self._version: messages.Version | None = None
@@ -66,18 +66,18 @@ class Board:
     self._remembered: dict[str, Any] = {}
     self._resumed = asyncio.Event()
 
-  # --- For the processes of the run ---
+  # --- Called by the processes of the run ---
 
   async def start(self, role: str, pid: int) -> tuple[int, Any]:
     """A process has started; returns its incarnation and what it starts from."""
     await self._resumed.wait()
     member = self._members[role]
-    # Of processes that report; replay's do not.
+    # Only of processes that report; replay processes do not.
     reported = member.incarnation >= 0 and not role.startswith("replay")
     silence = time.monotonic() - member.heard_at if reported else 0.0
     had_worked, reason = member.has_worked, member.reason
-    has_ended = member.has_ended  # Then Ray does not repeat its task.
-    if role.startswith("replay"):  # It has if the learner could learn.
+    has_ended = member.has_ended  # Then Ray does not rerun its task.
+    if role.startswith("replay"):  # Replay has worked if the learner could learn.
       had_worked = self._updates > member.updates_at_start
     incarnation = member.incarnation + 1
     self._members[role] = member = _Member()
@@ -91,17 +91,17 @@ class Board:
     return incarnation, await future
 
   async def remember(self, role: str, value: Any) -> None:
-    """Keeps a value for the next processes of a role."""
+    """Stores a value for later processes of a role."""
     await self._resumed.wait()
     self._remembered[role] = value
 
   async def recall(self, role: str) -> Any:
-    """What a process of the role has had remembered; None if nothing."""
+    """The value that a process of the role has stored; None if there is none."""
     await self._resumed.wait()
     return self._remembered.get(role)
 
   async def explain(self, role: str, incarnation: int, reason: str) -> None:
-    """A process is about to end itself, for this reason."""
+    """A process is about to end itself for this reason."""
     member = self._members[role]
     if incarnation == member.incarnation:
       member.reason = reason
@@ -109,10 +109,10 @@ class Board:
   async def exchange(
     self, role: str, incarnation: int, report: messages.Report
   ) -> messages.BoardUpdate:
-    """Takes a report, unless it has it already; returns the run's present state."""
+    """Takes a report, unless it is a duplicate; returns the run's current state."""
     await self._resumed.wait()
     member = self._members[role]
-    if incarnation < member.incarnation:  # Another process has its role.
+    if incarnation < member.incarnation:  # A newer process has its role.
       return messages.BoardUpdate(phase=messages.STOPPED)
     member.heard_at = time.monotonic()
     member.blocked = (report.doing, report.seconds)
@@ -128,10 +128,10 @@ class Board:
       self._evaluated_at,
     )
 
-  # --- For the driver ---
+  # --- Called by the driver ---
 
   async def resume(self, state: messages.State) -> None:
-    """Continues from this state; before it nobody is answered."""
+    """Continues from this state; calls of processes wait for it."""
     counts = state.counts
     self._env_steps, self._episodes = counts["env_steps"], counts["episodes"]
     self._updates, self._evaluated_at = counts["updates"], counts["evaluated_at"]
@@ -154,27 +154,27 @@ class Board:
       future.set_result(start)
 
   async def enter(self, phase: int) -> None:
-    """The run enters a later phase."""
+    """Starts a later phase of the run."""
     self._phase = max(self._phase, phase)
 
   async def end(self, role: str) -> None:
     """The task of a process is done, even if its last report was lost."""
     await self._resumed.wait()
     self._members[role].has_ended = True
-    if not self._num_acting():  # Also if steps were lost, and no limit is reached.
+    if not self._num_acting():  # Even if lost steps keep the run below its limit.
       self._phase = max(self._phase, messages.LEARNING)
 
   async def ask_for_state(self, request: int) -> None:
-    """The learner is to report its state; the driver numbers its requests from 1."""
+    """Requests the learner's state; the driver numbers its requests from 1."""
     self._wants_state = max(self._wants_state, request)
 
   async def needs_driver(self) -> bool:
-    """Whether replay or this process itself has to be told what it starts from."""
+    """Whether the driver must send the state of replay, or of this process."""
     starts = any(role.startswith("replay") for role, _ in self._starting)
     return starts or not self._resumed.is_set()
 
   async def poll(self) -> messages.Poll | int:
-    """What the driver has not been told; before `resume`, the id of this process."""
+    """The news for the driver; before `resume`, the id of this process."""
     if not self._resumed.is_set():
       return os.getpid()
     events, self._events = self._events, []
@@ -226,11 +226,11 @@ class Board:
       if member.incarnation < 0:
         blocked[role] = "has not started: Ray has no free CPU or GPU for it", silence
       elif role.startswith("replay"):
-        continue  # It answers others and reports nothing.
+        continue  # It only answers calls.
       elif member.blocked[0] and silence < member.blocked[1]:
         blocked[role] = member.blocked
       else:
-        blocked[role] = "has not been heard of", silence
+        blocked[role] = "has not responded", silence
     return blocked
 
   def _take(self, role: str, member: _Member, report: messages.Report) -> None:
@@ -291,13 +291,13 @@ class Board:
 
 
 def beginning(saved: Mapping[str, Any] | None) -> messages.State:
-  """The state of a run that begins, or resumes from a checkpoint's counts."""
+  """The initial state of a run, or the state from a checkpoint's counts."""
   counts: dict[str, Any] = {"totals": {}, "metrics": {}, "seconds": 0.0}
   counts["incarnations"] = {}
   for name in ("env_steps", "episodes", "updates", "evaluated_at"):
     counts[name] = 0
   if saved is not None:
     counts = {name: saved[name] for name in counts}
-  # Processes act with other random numbers than those before them.
+  # New processes use other random numbers than earlier ones.
   members = {role: (last, 0, False) for role, last in counts["incarnations"].items()}
   return messages.State(counts, members, None, messages.ACTING, {})

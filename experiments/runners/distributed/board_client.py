@@ -1,4 +1,4 @@
-"""A process's connection to the board: a thread that reports and fetches weights."""
+"""A process's connection to the board: its thread reports and fetches weights."""
 
 import collections
 import contextlib
@@ -18,7 +18,7 @@ _SECONDS_TO_CLOSE = 10.0
 
 
 def register(run: str, role: str) -> tuple[int, Any]:
-  """This process has the role; returns its incarnation and what it starts from."""
+  """Registers a process; returns its incarnation and what it starts from."""
   import ray
 
   incarnation, start = ray.get(
@@ -28,17 +28,18 @@ def register(run: str, role: str) -> tuple[int, Any]:
 
 
 class BoardClient:
-  """Reports ten times a second from a thread of its own; acting never waits for it.
+  """Reports ten times a second from a separate thread, which never blocks acting.
 
-  A variable client as well: the thread fetches newer weights, and `get_variables` gives
-  those that it has. The main thread only appends to a queue and adds to a counter.
+  It is also a variable client: the thread fetches newer weights, and `get_variables`
+  returns the last fetched ones. The main thread only appends to a queue and increments
+  a counter.
 
   Attributes:
-    incarnation: how many processes the role had before this one.
-    start: what the driver has this process start from.
-    steps: environment steps taken by this process; the main thread adds to it.
+    incarnation: number of earlier processes with this role.
+    start: what the process starts from, given by the driver.
+    steps: environment steps of this process; incremented by the main thread.
     latest: the board's last answer.
-    weights: (which version, the weights); None before the first.
+    weights: (version, the weights); None before the first.
   """
 
   def __init__(
@@ -50,14 +51,14 @@ class BoardClient:
     num_steps: int | None = None,
     more: Callable[[], dict[str, Any]] = dict,
   ):
-    """Registers the process, waits for what it starts from, and begins to report.
+    """Registers the process, waits for what it starts from, and starts to report.
 
     Args:
       run: its name.
-      role: as `actor 0`.
+      role: for example `actor 0`.
       variable_update_period: environment steps of this process between two fetches of
         weights; None: it fetches none.
-      num_steps: environment steps of the run; near them it reports more often.
+      num_steps: environment steps of the run; reports are more frequent near the end.
       more: called in the thread for further fields of a report.
     """
     import ray
@@ -75,7 +76,7 @@ class BoardClient:
     self._events: collections.deque[tuple[int, Any]] = collections.deque()
     self._blocked: tuple[str, float] | None = None
     self._reported = 0  # Steps.
-    self._counted = (0, 0)  # Steps of the run at the last answer; of these, our own.
+    self._counted = (0, 0)  # At the last answer: steps of the run, and of this process.
     self._fetched_at: int | None = None
     self._number = 0
     self._closing = threading.Event()
@@ -84,13 +85,13 @@ class BoardClient:
 
   @property
   def env_steps(self) -> int:
-    """Of the run: those that the board has counted, and our own since."""
+    """Steps of the run: those counted by the board, plus this process's newer ones."""
     of_run, own = self._counted
     return of_run + self.steps - own
 
   @property
   def phase(self) -> int:
-    """Of the run; acting is over as soon as the steps known here reach the limit."""
+    """Phase of the run; acting is over once the known steps reach the limit."""
     phase = self.latest.phase
     if self._num_steps is not None and self.env_steps >= self._num_steps:
       return max(phase, messages.LEARNING)
@@ -102,7 +103,7 @@ class BoardClient:
 
   @contextlib.contextmanager
   def blocked(self, doing: str) -> Iterator[None]:
-    """The block may wait for others; `doing` says for what."""
+    """Marks a block that may wait; `doing` says for what."""
     self._blocked = (doing, time.monotonic())
     try:
       yield
@@ -110,20 +111,20 @@ class BoardClient:
       self._blocked = None
 
   def explain(self, reason: str) -> None:
-    """Tells the board why this process is about to end itself."""
+    """Sends the reason for which this process is about to end itself."""
     told = self._board.explain.remote(self._role, self.incarnation, reason)
     self._ray.wait([told], timeout=2.0)
 
   def get_variables(self, names: Sequence[str]) -> list[types.Params]:
-    """The newest weights that were fetched; `params` is all there is."""
+    """The newest fetched weights; `params` is the only variable."""
     if list(names) != ["params"]:
-      raise ValueError(f"there are the variables ['params'], not {list(names)}.")
+      raise ValueError(f"the only variable is 'params', not {list(names)}.")
     return [None if self.weights is None else self.weights[1]]
 
   def fetch(self) -> bool:
     """Fetches the newest weights; returns whether there are any.
 
-    Weights are lost with the learner that published them: then those held are kept.
+    If the learner that published them has died, the current weights are kept.
     """
     version = self.latest.version
     if version is not None and (
@@ -151,7 +152,7 @@ class BoardClient:
         if self._is_fetch_due() and self.fetch():
           self._fetched_at = self.steps
       except self._ray.exceptions.RayError:
-        os._exit(1)  # A process that cannot report is of no use; Ray restarts it.
+        os._exit(1)  # A process that cannot report is useless; Ray restarts it.
       pause = self._next_pause(
         self._reported - before, pause + time.monotonic() - began
       )
@@ -162,7 +163,7 @@ class BoardClient:
     return self._fetched_at is None or self.steps - self._fetched_at >= self._period
 
   def _next_pause(self, steps: int, seconds: float) -> float:
-    """Half of the time that is left to the end of acting, within bounds."""
+    """Half of the time until acting ends, within bounds."""
     if self._num_steps is None or not steps:
       return _SECONDS_BETWEEN_REPORTS
     left = (self._num_steps - self.latest.env_steps) / max(1, self.latest.num_acting)
@@ -170,7 +171,7 @@ class BoardClient:
 
   def _exchange(self, is_last: bool) -> None:
     events = [self._events.popleft() for _ in range(len(self._events))]
-    steps = self.steps  # Read after the events, which it therefore includes.
+    steps = self.steps  # Read after the events, so that it includes their steps.
     self._number += 1
     doing, since = self._blocked or ("", time.monotonic())
     report = messages.Report(

@@ -1,4 +1,4 @@
-"""What a distributed run puts into its checkpoints, and takes out of them."""
+"""Writes and reads the checkpoints of a distributed run."""
 
 import dataclasses
 import pathlib
@@ -11,12 +11,12 @@ from explorax.agents import types
 from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners.distributed import learner, messages, rate_limit
 
-# The results of calls of Ray actors; raises a RayError if a process has died.
+# Gets the results of calls of Ray actors; raises a RayError if a process has died.
 Gather = Callable[[list[Any]], list[Any]]
 
 
 class Checkpoints:
-  """The learner's state, what the board counts, and perhaps replay."""
+  """The learner's state, the board's counts, and optionally replay."""
 
   def __init__(
     self,
@@ -40,17 +40,17 @@ class Checkpoints:
     *,
     complete: bool,
   ) -> None:
-    """Writes one.
+    """Writes a checkpoint.
 
     Args:
       counts: the board's.
-      state: the learner's, of about the same time; its updates count.
+      state: the learner's, of about the same time; its count of updates is used.
       shards: the Ray actors.
-      gather: waits for what they answer.
-      complete: whether the run is: then replay is not needed any more.
+      gather: gets the results of their calls.
+      complete: whether the run is finished, so that replay is not needed any more.
 
     Raises:
-      ray.exceptions.RayError: if a process has died that is needed.
+      ray.exceptions.RayError: if a required process has died.
     """
     import ray
 
@@ -78,7 +78,7 @@ class Checkpoints:
     return learner.Start(state, counts["updates"], counts["metrics"])
 
   def shard(self, checkpoint: files.Checkpoint, shard: int, num_shards: int) -> Any:
-    """What a shard of so many starts from; None if the checkpoint has none like it."""
+    """What one of `num_shards` shards starts from; None if the checkpoint differs."""
     counts = checkpoint.record["counts"]
     if counts.get("num_shards") != num_shards:
       return None
@@ -93,7 +93,7 @@ class Checkpoints:
       if name.startswith(prefix)
     }
     saved = counts["replay"][shard]
-    names = ("replay", "open", "steps")  # All of them are there, or it is refused here.
+    names = ("replay", "open", "steps")  # A checkpoint without one is refused here.
     return memory_shard.Saved(arrays, {name: saved[name] for name in names})
 
 
@@ -103,9 +103,9 @@ def limit(
   configured: rate_limit.RateLimit,
   num_shards: int,
 ) -> rate_limit.RateLimit:
-  """Of a run that resumes from this checkpoint.
+  """The rate limit of a run that resumes from this checkpoint.
 
-  Reverb's checkpoint holds the limiter, which counts in the inserts of its own limit.
+  Reverb's checkpoint contains the limiter's state, in units of its own limit.
   """
   counts = checkpoint.record["counts"]
   if backend == "memory" or counts.get("num_shards") != num_shards:
@@ -116,7 +116,7 @@ def limit(
 
 
 def _save_reverb(shards: Sequence[Any], gather: Gather, folder: pathlib.Path) -> None:
-  """Has each shard write its own part."""
+  """Lets each shard write its own folder."""
   saving = []
   for i, shard in enumerate(shards):
     (folder / str(i)).mkdir()

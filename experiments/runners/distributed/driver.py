@@ -1,4 +1,4 @@
-"""Listens to the board of a run, writes its checkpoints, and ends its processes."""
+"""Polls the board of a run, writes its checkpoints, and ends its processes."""
 
 import contextlib
 import os
@@ -25,14 +25,14 @@ from explorax.experiments.runners.distributed import (
 )
 from explorax.experiments.runners.distributed import processes as processes_lib
 
-# For batches, rows on their way, and a few versions of the weights.
+# Space for batches, rows in transit, and a few versions of the weights.
 _OBJECT_STORE_BYTES = 256 * 2**20
 _SECONDS_BETWEEN_POLLS = 0.2
 _SECONDS_BETWEEN_TRIES = 10.0  # To write a checkpoint.
-_SECONDS_TO_END = 20.0  # For processes that were told that the run is stopped.
-_PATIENCE = 60.0  # Seconds after which a process that is blocked is logged.
-# So many deaths of a role's processes end the run: within so many seconds, or in a row
-# before the process had done anything.
+_SECONDS_TO_END = 20.0  # For processes that were told to stop.
+_PATIENCE = 60.0  # Seconds after which a blocked process is logged.
+# This many deaths of a role's processes end the run: within this many seconds, or in a
+# row before the process did any work.
 _MAX_DEATHS = 5
 _SECONDS_OF_DEATHS = 60.0
 
@@ -55,32 +55,32 @@ def run(
   """Trains an agent in several processes on Ray.
 
   Actors and learner run at the same time; a rate limiter keeps them in step
-  (`rate_limit.RateLimit`). Nothing repeats to the bit.
+  (`rate_limit.RateLimit`). Results are not reproducible bit for bit.
 
-  Acting ends when the steps or episodes that the actors have reported reach a limit.
-  Steps that are under way then are counted as well: at most what the other actors take
-  in a tenth of a second. Episodes beyond `config.episodes` are not.
+  Acting ends when the reported steps or episodes reach a limit. Steps that are already
+  under way also count: at most a tenth of a second of the other actors' steps.
+  Episodes beyond `config.episodes` do not count.
 
-  A process that dies is restarted by Ray. The learner and replay start from the newest
-  checkpoint, the others from what the board knows. A report that was under way when its
-  process died may be lost; none is counted twice.
+  Ray restarts a process that dies. The learner and replay start from the newest
+  checkpoint, the others from the board's state. A report sent while its process died
+  may be lost; none is counted twice.
 
   Args:
     agent: made for this environment's spec; must be picklable by cloudpickle.
-    environment: not used: each process makes its own by `hooks.make_environment`.
+    environment: unused: each process makes its own with `hooks.make_environment`.
     config: of the run.
-    hooks: called from this process. `make_environment` is required, and is called in
+    hooks: called from this process. `make_environment` is required and is called in
       the processes that need an environment.
     evaluation_environment: None for no evaluation; the evaluator makes its own.
 
   Raises:
-    errors.StoppedError: if a process fails for good.
+    errors.StoppedError: if a process keeps failing.
     errors.SetUpError: if Ray cannot be reached.
-    ValueError: if there is no limit, or processes would wait for each other for ever.
+    ValueError: if there is no limit, or processes would block each other.
   """
   del environment
   if config.episodes is None and config.steps is None:
-    raise ValueError("nothing says when to stop; give episodes or steps.")
+    raise ValueError("the run has no limit; give episodes or steps.")
   if hooks.make_environment is None:
     raise ValueError("hooks.make_environment is missing: actors make environments.")
   check(agent, config)
@@ -100,18 +100,18 @@ def run(
 
 
 def check(agent: types.Agent, config: config_lib.RunConfig) -> None:
-  """Raises a ValueError if processes would wait for each other for ever."""
+  """Raises a ValueError if processes would block each other."""
   rate_limit.rate_limit(agent.replay, config)
 
 
 class _Role:
-  """What the driver knows of a role.
+  """The driver's knowledge of a role.
 
   Attributes:
     pid: of its process.
-    deaths: the times of its processes' deaths, the recent ones.
-    in_vain: how many of them in a row had done nothing.
-    patience: seconds after which it is logged that it is blocked.
+    deaths: times of its processes' recent deaths.
+    in_vain: how many of them in a row had done no work.
+    patience: seconds of blocking after which it is logged.
   """
 
   def __init__(self):
@@ -121,20 +121,20 @@ class _Role:
     self.patience = _PATIENCE
 
   def died(self, had_worked: bool) -> str:
-    """Counts a death; returns why the role is given up, or ''."""
+    """Counts a death; returns why the run must stop, or ''."""
     now = time.monotonic()
     recent = [at for at in self.deaths if now - at < _SECONDS_OF_DEATHS]
     self.deaths = [*recent, now]
     self.in_vain = 0 if had_worked else self.in_vain + 1
     if self.in_vain >= _MAX_DEATHS:
-      return f"died {self.in_vain} times before it did anything"
+      return f"died {self.in_vain} times before doing any work"
     if len(self.deaths) >= _MAX_DEATHS:
       return f"died {len(self.deaths)} times within {_SECONDS_OF_DEATHS:.0f} s"
     return ""
 
 
 class _Driver:
-  """Polls the board and passes on what it says."""
+  """Polls the board and handles its messages."""
 
   def __init__(
     self,
@@ -163,21 +163,21 @@ class _Driver:
     counts = None if found is None else found.record["counts"]["board"]
     self._state = board_lib.beginning(counts)
     self._found = found
-    self._starts: dict[str, Any] = {}  # Role → the reference that it starts from.
-    self._board_pid: int | None = None  # Of the board that was told the state.
+    self._starts: dict[str, Any] = {}  # Role → reference to what it starts from.
+    self._board_pid: int | None = None  # Of the board that has received the state.
     self._polled_at = time.monotonic()
     self._steps_per_second = float("nan")
     self._learnt: messages.LearnerState | None = None
-    self._asked = False  # For the learner's state; how often before:
+    self._asked = False  # Whether the learner's state was requested. How often so far:
     self._requests = 0
     self._next_save = 0.0
-    self._until: float | None = None  # When a run that was stopped ends in any case.
+    self._until: float | None = None  # Deadline of a run that was told to stop.
 
   def run(self) -> core.Result:
-    """Listens until the run is over.
+    """Polls until the run is over.
 
     Raises:
-      errors.StoppedError: if a process failed for good.
+      errors.StoppedError: if a process keeps failing.
     """
     with signals.stop_on_interrupt() as interrupted:
       while self._workers():
@@ -190,11 +190,11 @@ class _Driver:
       return self._end()
 
   def _workers(self) -> list[str]:
-    """The roles whose work is not done; replay serves the others."""
+    """The roles whose work is not finished, without replay."""
     return [role for role in self._tasks if not role.startswith("replay")]
 
   def _turn(self) -> None:
-    """Looks once at everything."""
+    """Checks everything once."""
     poll = self._poll()
     self._ray.wait(list(self._tasks.values()), timeout=_SECONDS_BETWEEN_POLLS)
     for role in list(self._tasks):
@@ -210,7 +210,7 @@ class _Driver:
       self._save_if_due(poll, self._checkpoints)
 
   def _poll(self) -> messages.Poll | None:
-    """Passes on what has come; None if the board has to be told the state first."""
+    """Handles the news; returns None if the board needs the state first."""
     try:
       poll = self._ray.get(self._board.poll.remote())
     except self._ray.exceptions.RayError as error:
@@ -244,16 +244,16 @@ class _Driver:
     return poll
 
   def _note_start(self, started: messages.Started) -> None:
-    """Counts the death of the process before it, if there was one, and tells of it.
+    """Logs the death of an earlier process, if there was one, and counts it.
 
     Raises:
-      errors.StoppedError: if there were too many.
+      errors.StoppedError: after too many deaths.
     """
     role = self._roles[started.role]
     if role.pid is not None:
       why = "died (it was killed, ran out of memory or crashed)"
       if started.reason:
-        why = f"was ended, as {started.reason}"
+        why = f"ended itself because {started.reason}"
       remedy = self._remedy(started.role)
       after = f" (after {started.silence:.1f} s)" if started.silence else ""
       self._hooks.on_replacement(
@@ -262,9 +262,9 @@ class _Driver:
           f"{started.role} {why}; Ray restarted it{remedy}{after}.",
         )
       )
-      if given_up := role.died(started.had_worked):
+      if reason := role.died(started.had_worked):
         raise errors.StoppedError(
-          f"{started.role} {given_up}, and is given up.", [self._weights()]
+          f"{started.role} {reason}; the run stops.", [self._weights()]
         )
       if started.role.startswith("replay"):
         shard = self._processes.shards[int(started.role.split()[1])]
@@ -275,24 +275,24 @@ class _Driver:
       self._hooks.on_processes({"driver": os.getpid(), **pids})
 
   def _remedy(self, role: str) -> str:
-    """What a restarted process starts from, in words."""
+    """Describes what a restarted process starts from."""
     kind = role.split()[0]
     if kind == "actor":
-      return ", and its unfinished episodes are dropped"
+      return ", and drops its unfinished episodes"
     if kind not in (messages.LEARNER, "replay"):
       return ""
     self._found = (
       None if self._checkpoints is None else self._checkpoints.checkpointer.find()
     )
     if kind == messages.LEARNER and self._found is None:
-      return " without a checkpoint, of which there is none yet"
+      return " without a checkpoint, as there is none yet"
     if self._found is not None:
       at = (
         f"from the checkpoint of environment step {self._found.record['env_steps']:,}"
       )
       if kind == messages.LEARNER or "num_shards" in self._found.record["counts"]:
         return f" {at}"
-    return f" empty, and learning waits for its minimum of {self._min_size:,} steps"
+    return f" empty; learning waits until it holds {self._min_size:,} steps"
 
   def _start_of(self, role: str) -> Any:
     """What a process starts from, as a list of one reference; None for nothing."""
@@ -310,7 +310,7 @@ class _Driver:
     return [self._starts[role]]
 
   def _look_after(self, role: str) -> None:
-    """Takes the result of a task that is done.
+    """Takes the result of a finished task.
 
     Raises:
       errors.StoppedError: if it failed.
@@ -337,7 +337,7 @@ class _Driver:
         role.patience *= 2
 
   def _save_if_due(self, poll: messages.Poll, kept: checkpoints.Checkpoints) -> None:
-    """Asks the learner for its state when a checkpoint is due; writes it later."""
+    """Requests the learner's state when a checkpoint is due; writes it later."""
     if poll.learner is None or not self._asked:
       is_due = kept.checkpointer.is_due(poll.state.counts["env_steps"])
       if is_due and not self._asked and time.monotonic() >= self._next_save:
@@ -357,16 +357,16 @@ class _Driver:
     except self._ray.exceptions.RayError as error:
       self._next_save = time.monotonic() + _SECONDS_BETWEEN_TRIES
       self._hooks.on_message(
-        "a checkpoint was not written, and is tried again: a process that has part of "
-        f"it could not give it ({_last_line(error)})"
+        "a checkpoint could not be written, because a process did not deliver its part "
+        f"({_last_line(error)}); it will be tried again"
       )
 
   def _gather(self, calls: list[Any]) -> list[Any]:
-    """The results of calls of replay's processes, however long they take.
+    """The results of calls of replay processes, however long they take.
 
     Raises:
-      ray.exceptions.RayError: if one of the processes has died, or the board. The one
-        that replaces it waits for the driver, and answers nothing before.
+      ray.exceptions.RayError: if one of the processes, or the board, has died. A
+        replacement waits for the driver and answers no call before.
     """
     missing = calls
     while missing:
@@ -378,7 +378,7 @@ class _Driver:
     return self._ray.get(calls)
 
   def _end(self) -> core.Result:
-    """The result; writes the last checkpoint."""
+    """Writes the last checkpoint and returns the result."""
     until = time.monotonic() + _SECONDS_TO_END
     while self._poll() is None and time.monotonic() < until:
       time.sleep(_SECONDS_BETWEEN_POLLS)
@@ -395,8 +395,8 @@ class _Driver:
         )
     elif self._checkpoints is not None:
       self._hooks.on_message(
-        "the learner did not end in time; what it learnt since the last checkpoint is "
-        "in no checkpoint"
+        "the learner did not end in time; its updates since the last checkpoint are "
+        "lost"
       )
     return core.Result(
       weights=self._weights(),
@@ -408,7 +408,7 @@ class _Driver:
     )
 
   def _weights(self) -> types.Params:
-    """The newest that were published; None if they are lost."""
+    """The newest published weights; None if they are lost."""
     with contextlib.suppress(self._ray.exceptions.RayError):
       if self._state.version is not None:
         newest = self._ray.get(self._state.version.reference[0])

@@ -45,9 +45,9 @@ def replay(
 
 
 class EvaluatorProcess:
-  """Evaluates the newest weights whenever that is due; a Ray actor.
+  """Evaluates the newest weights whenever an evaluation is due; a Ray actor.
 
-  An evaluation is left out where the one before it takes longer than the interval.
+  An evaluation is skipped if the previous one takes longer than the interval.
   """
 
   def __init__(
@@ -64,7 +64,7 @@ class EvaluatorProcess:
       agent_and_make: see `guarding.unpickled`.
       config: of the run.
       key: of acting.
-      draws: whether there is an observer that wants pictures; None: there is none.
+      draws: whether the observer needs pictures; None: there is no observer.
       run: its name.
     """
     agent, make_environment = guarding.unpickled(agent_and_make)

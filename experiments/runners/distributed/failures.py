@@ -1,4 +1,4 @@
-"""Why a process failed, in one sentence."""
+"""Describes why a process failed, in one sentence."""
 
 from typing import Any
 
@@ -8,18 +8,18 @@ from explorax.experiments.runners import errors, recovery
 
 
 def stopped(role: str, error: Any, weights: list[types.Params]) -> errors.StoppedError:
-  """What ends the run when the task of a process has failed.
+  """The error that ends the run after the task of a process has failed.
 
   Args:
     role: of the process.
-    error: what Ray raised.
+    error: raised by Ray.
     weights: the last good ones.
   """
   import ray
 
   cause = getattr(error, "cause", None) or error
   if isinstance(cause, ray.exceptions.RayActorError):
-    # Ray's text on a constructor that failed ends with the line of the exception.
+    # Ray's message about a failed constructor ends with the line of the exception.
     why = str(cause).strip().splitlines()[-1].strip()
     return errors.StoppedError(f"the process of {role} failed: {why}", weights)
   text = " ".join(str(cause).split())

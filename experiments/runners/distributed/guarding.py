@@ -1,4 +1,4 @@
-"""Environments in a process of their own: watched, and recreated when they crash."""
+"""Environments of a separate process: watched, and recreated when they crash."""
 
 import dm_env
 
@@ -9,15 +9,15 @@ from explorax.experiments.runners import core, recovery
 from explorax.experiments.runners.distributed import board_client, watchdog
 
 _DEFAULT_TIMEOUT = 300  # Seconds that a call of an environment may take.
-# More than a process has, so that all environments have seeds of their own.
+# More failures than a process can have, so that all environments differ in their seeds.
 _FAILURES = 2**20
 
 
 def unpickled(agent_and_make: bytes) -> tuple[types.Agent, core.MakeEnvironment]:
-  """The agent and `make_environment`, in a process that computes with one thread.
+  """The agent and `make_environment`, unpickled with jax restricted to one thread.
 
-  Unpickling an agent's arrays initialises jax, which reads how many threads to use only
-  then; Ray would unpickle the arguments of a constructor before it runs.
+  Unpickling an agent's arrays initialises jax, which reads its number of threads only
+  then. Ray would unpickle a constructor's arguments before the constructor runs.
   """
   import ray
 
@@ -26,7 +26,7 @@ def unpickled(agent_and_make: bytes) -> tuple[types.Agent, core.MakeEnvironment]
 
 
 class EnvironmentFactory:
-  """Makes the environments of a process, which a watchdog ends when one hangs."""
+  """Makes the environments of a process, with a watchdog against hangs."""
 
   def __init__(
     self,
@@ -44,13 +44,13 @@ class EnvironmentFactory:
   def make(
     self, role: str, number: int = 0, num_envs: int = 1, process: str = ""
   ) -> recovery.RecoverableEnvironment:
-    """One of the environments of the run; failures are reported to the board.
+    """Makes an environment of the run; its failures are reported to the board.
 
     Args:
       role: `TRAINING` or `EVALUATION`.
-      number: among those of the role.
+      number: index among those of the role.
       num_envs: of the role, in all processes.
-      process: where it is, for the report of a failure.
+      process: its name, for reports of failures.
     """
     earlier = _FAILURES * self._client.incarnation
 
@@ -74,7 +74,7 @@ class EnvironmentFactory:
 
 
 def _portable(failure: core.Failure) -> core.Failure:
-  """With an exception that every process can read; its class may be unknown there."""
+  """A failure whose exception other processes can unpickle."""
   import ray
 
   try:

@@ -14,12 +14,12 @@ from explorax.experiments.runners.distributed import (
   replay,
 )
 
-_SECONDS_BETWEEN_LOOKS = 0.2  # At what the board says, without a batch.
-_SECONDS_OF_STARVATION = 3.0  # After the end of acting, without a batch.
+_SECONDS_BETWEEN_LOOKS = 0.2  # Between checks of the board, without a batch.
+_SECONDS_OF_STARVATION = 3.0  # Without a batch, after the end of acting.
 
 
 class Start(NamedTuple):
-  """What a learner starts from: the state of `Learner.save`, and of what update."""
+  """A learner's initial state: the state of `Learner.save`, and its update count."""
 
   state: types.State
   updates: int
@@ -27,7 +27,7 @@ class Start(NamedTuple):
 
 
 class LearnerProcess:
-  """Learns as fast as replay gives batches, and publishes weights; a Ray actor."""
+  """Learns as fast as replay delivers batches, and publishes weights; a Ray actor."""
 
   def __init__(
     self,
@@ -50,8 +50,8 @@ class LearnerProcess:
     self._published = -1
     self._weights: tuple[int, types.Params] | None = None
     self._state: messages.LearnerState | None = None
-    self._answered = 0  # The newest request for its state.
-    # Before all that may kill the process, so that its death is counted.
+    self._answered = 0  # Number of the last answered request for its state.
+    # First, so that the board counts the death if anything below fails.
     self._client = board_client.BoardClient(run, messages.LEARNER, more=self._more)
     self._spec = agent.replay
     num_shards = config.replay_shards or 1
@@ -71,7 +71,7 @@ class LearnerProcess:
       self._learner.restore(*self._client.start)
 
   def run(self) -> messages.LearnerState:
-    """Learns until the run is stopped, or all updates due are made.
+    """Learns until the run stops, or all updates due are made.
 
     Raises:
       learner_lib.NonFiniteUpdateError: if an update was not finite.
@@ -79,13 +79,13 @@ class LearnerProcess:
     self._offer()
     starved_since = time.monotonic()
     while not self._is_over(starved_since):
-      # The first also of those that a process before this one may have left.
+      # The first batch may contain keys of an earlier process.
       if (request := self._client.latest.wants_state) > self._answered:
         self._answered = request
         self._state = self._save()
       if not self._batches.wait(0.0) and not self._wait():
         continue
-      # Of the update before this one: the device works while the batch is awaited.
+      # Checks the previous update: the device works while the host waits for a batch.
       self._learner.check_finite()
       self._learner.step()
       starved_since = time.monotonic()
@@ -99,8 +99,8 @@ class LearnerProcess:
 
   def _wait(self) -> bool:
     with self._client.blocked(
-      "waits: replay gives no batch before it has its minimum size, or while actors "
-      "are behind by the error buffer"
+      "waits: replay gives no batches while it is below its minimum size, or while "
+      "actors are behind by the error buffer"
     ):
       return self._batches.wait(_SECONDS_BETWEEN_LOOKS)
 
@@ -117,9 +117,9 @@ class LearnerProcess:
     return starving or self._learner.num_updates >= int(due)
 
   def _offer(self) -> None:
-    """Gives the weights to the thread that publishes them.
+    """Hands the weights to the thread that publishes them.
 
-    They leave the device here: the next update may donate their buffers.
+    They are copied to the host here: the next update may donate their buffers.
     """
     (weights,) = self._learner.get_variables(["params"])
     self._weights = (self._learner.num_updates, jax.device_get(weights))

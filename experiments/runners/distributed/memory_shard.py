@@ -1,4 +1,4 @@
-"""A shard of replay in plain numpy, with the same limit of the rate as Reverb's."""
+"""A shard of replay in numpy, with the same rate limit as Reverb's."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,22 +13,22 @@ from explorax.agents.wiring import memory_replay
 from explorax.experiments import weights
 from explorax.experiments.runners.distributed import board_client, rate_limit, replay
 
-_MAX_PENDING = 2  # Messages of a writer on their way.
+_MAX_PENDING = 2  # Messages of a writer in transit.
 _BATCHES_AHEAD = 2
 
-# A method of a `memory_replay.MemoryWriter`, and its arguments.
+# A method of a `memory_replay.MemoryWriter` and its arguments.
 Call = tuple[str, tuple[Any, ...]]
 
 
 class Saved(NamedTuple):
-  """What `MemoryShard.save` returned: name → array, and the counts."""
+  """The result of `MemoryShard.save`: name → array, and the counts."""
 
   arrays: Mapping[str, np.ndarray]
   counts: Mapping[str, Any]
 
 
 class RateLimiter:
-  """Reverb's `SampleToInsertRatio`, for an asynchronous Ray actor."""
+  """Reverb's `SampleToInsertRatio` for an asynchronous Ray actor."""
 
   def __init__(self, limit: rate_limit.RateLimit, inserts: int = 0):
     self._limit = limit
@@ -50,14 +50,14 @@ class RateLimiter:
     return self.inserts >= limit.min_inserts and error >= limit.error_range[0]
 
   async def insert(self) -> None:
-    """Counts an insert, when it is allowed."""
+    """Waits until an insert is allowed, and counts it."""
     async with self._changed:
       await self._changed.wait_for(lambda: self.can_insert)
       self.inserts += 1
       self._changed.notify_all()
 
   async def sample(self) -> None:
-    """Counts a sample, when it is allowed."""
+    """Waits until a sample is allowed, and counts it."""
     async with self._changed:
       await self._changed.wait_for(lambda: self.can_sample)
       self.samples += 1
@@ -81,7 +81,7 @@ class MemoryShard:
       agent: with a shard's part of its replay.
       limit: of the shard.
       run: its name.
-      role: as `replay 0`.
+      role: for example `replay 0`.
       seed: of sampling.
     """
     _, saved = board_client.register(run, role)
@@ -93,10 +93,10 @@ class MemoryShard:
     if saved is not None:
       like = self._replay.shapes(saved.counts["replay"])
       arrays = weights.arranged(saved.arrays, like, "replay of another agent")
-      # Arrays that came through Ray are read-only.
+      # Arrays from Ray are read-only.
       self._replay.restore(jax.tree.map(np.array, arrays), saved.counts["replay"])
       self._replay.release(saved.counts["open"])
-      # The errors of another limit mean nothing to this one.
+      # Errors of another limit have no meaning here.
       inserts = saved.counts["steps"] // limit.steps_per_insert
       self._limiter = RateLimiter(limit, min(inserts, limit.min_inserts))
 
@@ -106,7 +106,7 @@ class MemoryShard:
   async def save(self) -> Saved:
     """All windows."""
     arrays, counts = self._replay.save()
-    # Rows of episodes under way, which no window may hold.
+    # Drop the rows of unfinished episodes that no window contains.
     rows = [
       row
       for _, writer in self._writers.values()
@@ -122,11 +122,11 @@ class MemoryShard:
     """Makes the calls of a writer.
 
     Args:
-      name: tells the writer from others.
+      name: identifies the writer.
       incarnation: of its process; a later one replaces the writer.
-      is_first: whether these are the first calls of that process. Of a writer that is
-        unknown for another reason (this process is new), the episode is dropped.
-      calls: what to call.
+      is_first: whether these are the first calls of that process. For a writer that is
+        unknown because this shard is new, the episode is dropped.
+      calls: method names and arguments.
     """
     newest, writer = self._writers.get(name, (-1, None))
     if incarnation < newest:
@@ -143,17 +143,17 @@ class MemoryShard:
     self._writers[name] = (incarnation, writer)
 
   async def insert(self) -> None:
-    """Counts environment steps, when the limiter allows it.
+    """Waits until the limiter allows an insert of environment steps, and counts it.
 
-    Without a window, actors need not wait for the learner, which waits for them: a
-    process that replaces another drops the episodes under way, and no window may be
-    there when the limiter has its minimum. Such steps are not counted.
+    While there is no window, actors do not wait for the learner, since the learner
+    waits for them: a restarted process drops its unfinished episodes, so that there may
+    be no window when the limiter reaches its minimum. Such steps are not counted.
     """
     if self._replay.num_windows or self._limiter.can_insert:
       await self._limiter.insert()
 
   async def sample(self) -> replay.Batch:
-    """A batch, when the limiter allows an update and there is a window."""
+    """A batch, once the limiter allows an update and there is a window."""
     await self._limiter.sample()
     while not self._replay.num_windows:
       await asyncio.sleep(0.01)
@@ -164,7 +164,7 @@ class MemoryShard:
 
 
 class MemoryClient:
-  """A shard as another process sees it."""
+  """The interface of other processes to a shard."""
 
   def __init__(self, shard: Any):
     self._shard = shard
@@ -189,7 +189,7 @@ class MemoryClient:
 
 
 class _Pending:
-  """Calls of a Ray actor that have not been answered."""
+  """Unanswered calls of a Ray actor."""
 
   def __init__(self, most: int):
     self._most = most
@@ -199,7 +199,7 @@ class _Pending:
     self._calls.append(call)
 
   def wait(self, seconds: float) -> bool:
-    """Whether there are few enough by then."""
+    """Waits at most this long; returns whether there are few enough."""
     import ray
 
     excess = len(self._calls) - self._most
@@ -209,7 +209,7 @@ class _Pending:
 
 
 class MemoryWriter:
-  """Collects calls and sends them when it is asked to `wait`."""
+  """Collects calls, and sends them on `wait`."""
 
   def __init__(self, shard: Any, name: str, incarnation: int):
     self._shard = shard
@@ -241,7 +241,7 @@ class MemoryWriter:
 
 
 class MemoryLimiter:
-  """Counts environment steps with a shard."""
+  """Counts environment steps in a shard."""
 
   def __init__(self, shard: Any):
     self._shard = shard

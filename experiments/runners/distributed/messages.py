@@ -1,4 +1,4 @@
-"""What the processes of a run send to the board, and what it answers."""
+"""Messages between the processes of a run and the board."""
 
 from typing import Any, NamedTuple
 
@@ -6,17 +6,17 @@ from explorax.experiments.runners import core
 
 BOARD, LEARNER, EVALUATOR = "board", "learner", "evaluator"
 
-# The phases of a run, in their order.
+# The phases of a run, in order.
 ACTING = 0  # Actors act, the learner learns.
-LEARNING = 1  # A limit is reached: the updates due are made.
-EVALUATING = 2  # The learner has ended.
+LEARNING = 1  # A limit is reached: the remaining updates are made.
+EVALUATING = 2  # The learner has finished.
 STOPPED = 3  # Every process ends at once.
 
 
 def handle(run: str, role: str) -> Any:
   """The Ray actor of a role, by its name.
 
-  Handles are not passed to constructors: Ray warns of those of actors that may restart.
+  Handles are not passed to constructors: Ray warns about handles of restartable actors.
   """
   import ray
 
@@ -36,8 +36,8 @@ class Version(NamedTuple):
 
   Attributes:
     incarnation: of the learner.
-    updates: that it had made.
-    reference: a list of one `ray.ObjectRef`; Ray would replace a bare one by its value.
+    updates: made before they were published.
+    reference: a list of one `ray.ObjectRef`; Ray would dereference a bare one.
   """
 
   incarnation: int
@@ -49,9 +49,9 @@ class LearnerState(NamedTuple):
   """What a learner starts from.
 
   Attributes:
-    updates: made until then.
+    updates: made so far.
     metrics: of the last update.
-    reference: a list of one `ray.ObjectRef`, of what `Learner.save` returned.
+    reference: a list of one `ray.ObjectRef`, to the result of `Learner.save`.
   """
 
   updates: int
@@ -62,12 +62,12 @@ class LearnerState(NamedTuple):
 class EndedEpisode(NamedTuple):
   """An episode of an actor."""
 
-  steps_after: int  # Of its report, taken after the end of the episode.
+  steps_after: int  # Steps in its report that came after the end of the episode.
   episode_return: float
   episode_length: int  # Environment steps.
   policy: str
   metrics: dict[str, float]  # Of acting and of the environment.
-  totals: dict[str, float]  # What the environment counted since the last report.
+  totals: dict[str, float]  # The environment's counts since the last report.
 
 
 class EvaluationDone(NamedTuple):
@@ -81,12 +81,12 @@ class Started(NamedTuple):
   """A process of a role has started.
 
   Attributes:
-    role: as `actor 0`.
-    incarnation: how many processes the role had before.
+    role: for example `actor 0`.
+    incarnation: number of earlier processes with the role.
     pid: of the process.
-    silence: seconds since the process before it was heard of; 0 if it never was.
-    had_worked: whether that one had done anything.
-    reason: why that one ended itself; '' if nobody knows.
+    silence: seconds since the last message of the process before it; 0 if none.
+    had_worked: whether that process had done any work.
+    reason: why that process ended itself; '' if unknown.
   """
 
   role: str
@@ -97,7 +97,7 @@ class Started(NamedTuple):
   reason: str
 
 
-# What the driver is told, in order.
+# The events for the driver, in order.
 Event = EvaluationDone | Started | core.Episode | core.Failure
 
 
@@ -107,14 +107,14 @@ class Report(NamedTuple):
   Attributes:
     number: of the reports of this process, from 1; each is counted once.
     doing: what the process is blocked on, or ''.
-    seconds: for how long.
+    seconds: how long it has been blocked.
     steps: environment steps.
     events: episodes, failures, evaluations.
     version: new weights.
-    updates: the learner's updates so far; None of other processes.
+    updates: the learner's updates so far; None for other processes.
     metrics: of the learner's last update.
-    state: the learner's state, if it was asked for.
-    is_last: whether the process has ended its work.
+    state: the learner's state, if requested.
+    is_last: whether the process has finished its work.
   """
 
   number: int
@@ -135,9 +135,9 @@ class BoardUpdate(NamedTuple):
   Attributes:
     phase: of the run.
     env_steps: of all actors so far.
-    num_acting: actors that have not ended.
+    num_acting: number of actors that have not finished.
     version: the newest weights; None before the first.
-    wants_state: the number of the newest request for the learner's state.
+    wants_state: number of the newest request for the learner's state.
     evaluated_at: environment steps at the last evaluation.
   """
 
@@ -150,12 +150,12 @@ class BoardUpdate(NamedTuple):
 
 
 class Poll(NamedTuple):
-  """What the board tells the driver.
+  """The board's news for the driver.
 
   Attributes:
     events: since the last poll.
-    state: what another board resumes from; JSON can hold `counts`.
-    learner: the learner's state, if it was asked for.
+    state: from which a new board can resume; `counts` has JSON's types.
+    learner: the learner's state, if requested.
     starting: (role, incarnation) of processes that wait for what they start from.
     blocked: role → (what it is blocked on, seconds).
   """
@@ -169,14 +169,14 @@ class Poll(NamedTuple):
 
 
 class State(NamedTuple):
-  """All that the board counts.
+  """All counts of the board.
 
   Attributes:
-    counts: what a checkpoint holds of it.
-    members: role → (incarnation, the number of its last report, whether it has ended).
+    counts: the part that a checkpoint stores.
+    members: role → (incarnation, number of its last report, whether it has finished).
     version: the newest weights.
     phase: of the run.
-    remembered: role → what its processes have had remembered.
+    remembered: role → the value that its processes have stored.
   """
 
   counts: dict[str, Any]

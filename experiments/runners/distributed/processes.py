@@ -1,4 +1,4 @@
-"""The Ray actors of a run: which there are, and what each is made of."""
+"""The Ray actors of a run, and their options."""
 
 import secrets
 import time
@@ -24,7 +24,7 @@ from explorax.experiments.runners.distributed import (
 
 _FOREVER = {"max_restarts": -1, "max_task_retries": -1}
 _ONE_CORE = {**threads.ONE_THREAD, "JAX_PLATFORMS": "cpu"}
-_SECONDS_BETWEEN_KILLS = 0.2  # Of processes, and of those that serve them.
+_SECONDS_BETWEEN_KILLS = 0.2  # Between workers and the processes that serve them.
 
 
 class Processes:
@@ -32,7 +32,7 @@ class Processes:
 
   Attributes:
     board, shards, limit: for the driver.
-    tasks: role → its task under way; of shards, a call that fails with the process.
+    tasks: role → its running task; for shards, a call that fails with the process.
   """
 
   def __init__(
@@ -42,7 +42,7 @@ class Processes:
     hooks: core.Hooks,
     evaluates: bool,
   ):
-    """Starts them all."""
+    """Starts all of them."""
     import ray
 
     self._ray = ray
@@ -103,7 +103,7 @@ class Processes:
       ).run.remote()
 
   def kill(self) -> None:
-    """Ends them at once; replay and the board, which serve the others, last."""
+    """Ends them at once; last replay and the board, which serve the others."""
     servers = [*self.shards, self.board]
     for handle in self._handles:
       if handle not in servers:

@@ -1,4 +1,4 @@
-"""How far acting and learning may be apart: the settings of a limiter of the rate."""
+"""The settings of the rate limiter, which keeps acting and learning in step."""
 
 import dataclasses
 import math
@@ -13,18 +13,18 @@ _MAX_STEPS_PER_INSERT = 64
 class RateLimit:
   """The ratio of learner updates to environment steps in one shard of replay.
 
-  Reverb's limiter counts items of a table. Windows are no measure of steps (a short
-  episode has more of them for each step), so each shard has a second table for the
-  limiter alone: actors insert an item for every `steps_per_insert` environment steps,
-  and the learner samples one for each update. With I items inserted and S sampled, the
-  error I · `samples_per_insert` − S is kept within `error_buffer` of its value when the
-  table reached `min_inserts` items; a process that would leave this range waits.
+  Reverb's limiter counts items of a table. Windows do not measure steps (short episodes
+  have more windows per step), so each shard has a second table for the limiter only:
+  actors insert an item for every `steps_per_insert` environment steps, and the learner
+  samples one for each update. With I items inserted and S sampled, the error
+  I · `samples_per_insert` − S is kept within `error_buffer` of its value when the table
+  reached `min_inserts` items; a process that would leave this range waits.
 
   Attributes:
-    steps_per_insert: environment steps for an item.
-    samples_per_insert: updates for an item.
+    steps_per_insert: environment steps per item.
+    samples_per_insert: updates per item.
     min_inserts: items before the first update.
-    error_buffer: updates.
+    error_buffer: in updates.
   """
 
   steps_per_insert: int
@@ -34,7 +34,7 @@ class RateLimit:
 
   @property
   def error_range(self) -> tuple[float, float]:
-    """Of the error, once there are `min_inserts` items."""
+    """The allowed range of the error, once there are `min_inserts` items."""
     offset = self.samples_per_insert * self.min_inserts
     return offset - self.error_buffer, offset + self.error_buffer
 
@@ -44,17 +44,17 @@ def rate_limit(spec: types.ReplaySpec, config: config_lib.RunConfig) -> RateLimi
 
   Args:
     spec: of the whole replay.
-    config: `error_buffer` is in environment steps of the run. By default it is a tenth
-      of `spec.min_size`, and at least 16 for each actor and two updates' worth.
+    config: `error_buffer` is in environment steps of the run. Its default is a tenth
+      of `spec.min_size`, at least 16 for each actor, and at least two updates' worth.
 
   Raises:
-    ValueError: if processes could wait for each other for ever.
+    ValueError: if processes could block each other.
   """
   actors, shards = config.num_actors or 1, config.replay_shards or 1
   if shards > actors:
     raise ValueError(
-      f"--replay_shards={shards} for --num_actors={actors}: each shard of replay needs "
-      "an actor that fills it."
+      f"--replay_shards={shards} exceeds --num_actors={actors}: each shard of replay "
+      "needs at least one actor that fills it."
     )
   least = max(1, math.ceil(1 / spec.updates_per_step)) * shards
   buffer = config.error_buffer
@@ -62,11 +62,11 @@ def rate_limit(spec: types.ReplaySpec, config: config_lib.RunConfig) -> RateLimi
     buffer = max(spec.min_size // 10, 16 * actors, 2 * least)
   if buffer < least:
     raise ValueError(
-      f"--error_buffer={buffer}: at {spec.updates_per_step:g} updates per environment "
-      f"step, actors and learner would wait for each other for ever; use at least "
+      f"--error_buffer={buffer} is too small: at {spec.updates_per_step:g} updates per "
+      f"environment step, actors and learner would block each other; use at least "
       f"{least}."
     )
-  # No actor may have to wait before there is a window, also in the fullest shard.
+  # No actor may have to wait before there is a window, even in the fullest shard.
   envs = math.ceil(actors / shards) * (config.num_envs or 1)
   min_size = max(spec.min_size, shards * envs * spec.window_rows)
   of_shard = buffer / shards

@@ -1,4 +1,4 @@
-"""Replay in processes of its own: what both backends have in common."""
+"""Replay in separate processes: the common part of both backends."""
 
 import contextlib
 import dataclasses
@@ -20,37 +20,37 @@ Batch = tuple[np.ndarray, types.Sample]
 
 
 class Writer(adder_lib.Writer, Protocol):
-  """An adder's writer whose rows are on their way for a while."""
+  """An adder's writer that sends rows asynchronously."""
 
   def wait(self, seconds: float) -> bool:
-    """Sends what is due; returns whether not too much is on its way by then."""
+    """Sends what is due; returns whether little enough is in transit by then."""
 
 
 class Limiter(Protocol):
-  """An actor's side of the limiter of the rate."""
+  """An actor's interface to the rate limiter."""
 
   def insert(self) -> None:
     """Counts `RateLimit.steps_per_insert` environment steps."""
 
   def wait(self, seconds: float) -> bool:
-    """Whether all but the newest insert are allowed by then."""
+    """Waits at most this long; returns whether all earlier inserts are allowed."""
 
 
 class Client(Protocol):
-  """A shard as another process sees it."""
+  """The interface of other processes to a shard."""
 
   def writer(self, name: str, incarnation: int) -> Writer: ...
 
   def limiter(self) -> Limiter: ...
 
   def batches(self) -> Iterator[Batch]:
-    """Batches, each when the limiter of the rate allows an update."""
+    """Batches, each when the rate limiter allows an update."""
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None: ...
 
 
 def of_shard(agent: types.Agent, num_shards: int) -> types.Agent:
-  """The agent with the part of its replay that a shard holds."""
+  """The agent with a shard's part of its replay."""
   spec = agent.replay
   capacity = math.ceil(spec.capacity / num_shards)
   part = dataclasses.replace(
@@ -79,10 +79,10 @@ def connect(backend: str, shard: Any, agent: types.Agent) -> Client:
 
 
 class ShardedBatches:
-  """Batches of several shards in turn; priorities go back to where they belong.
+  """Batches of several shards in turn; priorities are sent to the right shard.
 
   A thread for each shard fetches its next batch. A shard that has none in time (its
-  process died, or its actors are slow) is passed over.
+  process died, or its actors are slow) is skipped.
   """
 
   def __init__(self, clients: Sequence[Client]):
@@ -94,7 +94,7 @@ class ShardedBatches:
       threading.Thread(target=self._fill, args=(i,), daemon=True).start()
 
   def wait(self, seconds: float) -> bool:
-    """Whether there is a batch by then; each shard is asked at least once."""
+    """Waits at most this long for a batch; checks each shard at least once."""
     for _ in self._clients:
       if self._next is not None:
         break
@@ -117,7 +117,7 @@ class ShardedBatches:
     return batch
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    """Of the newest batch."""
+    """Updates the priorities of the newest batch."""
     self._clients[self._newest].update_priorities(keys, priorities)
 
   def _fill(self, shard: int) -> None:
@@ -125,5 +125,5 @@ class ShardedBatches:
       try:
         for batch in self._clients[shard].batches():
           self._queues[shard].put(batch)
-      except Exception:  # The shard's process died: Ray starts another.
+      except Exception:  # The shard's process died; Ray restarts it.
         time.sleep(_SECONDS_TO_RECONNECT)

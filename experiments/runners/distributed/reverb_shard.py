@@ -21,10 +21,10 @@ from explorax.experiments.runners.distributed import (
   replay,
 )
 
-_STEPS = "steps"  # The table of the rate limiter: an item for so many steps.
-_MAX_PENDING = 64  # Windows of a writer on their way.
-_CHUNK_BYTES = 4096  # What a message costs, it costs per chunk and item.
-_ROWS_OF_EPISODE = 1024  # Of Reverb's, at least.
+_STEPS = "steps"  # The rate limiter's table, with one item for several steps.
+_MAX_PENDING = 64  # Windows of a writer in transit.
+_CHUNK_BYTES = 4096  # The cost of a message is per chunk and item.
+_ROWS_OF_EPISODE = 1024  # Minimum length of a Reverb episode.
 _ENDLESS = 2**31 - 1
 _SECONDS_TO_ASK = 2
 
@@ -48,25 +48,25 @@ def _steps_table(limit: rate_limit.RateLimit) -> reverb.Table:
 class ReverbShard:
   """The process of a Reverb server; a Ray actor.
 
-  A server that replaces one that died listens at the same port, where the clients of
-  the first one wait for it.
+  A restarted server listens at the same port, where the clients of the first one wait
+  for it.
   """
 
   def __init__(
     self, agent: types.Agent, limit: rate_limit.RateLimit, run: str, role: str
   ):
-    """Starts from what the driver gives: a folder that `save` has written, or None.
+    """Starts from what the driver gives: a folder written by `save`, or None.
 
     Args:
       agent: with a shard's part of its replay.
       limit: of the shard.
       run: its name.
-      role: as `replay 0`.
+      role: for example `replay 0`.
     """
     _, folder = board_client.register(run, role)
     board = messages.handle(run, messages.BOARD)
     port = ray.get(board.recall.remote(role))
-    # Where Ray can be reached from this machine alone, so can replay.
+    # If Ray is reachable only from this machine, replay is, too.
     node = ray.util.get_node_ip_address()
     self._replay = reverb_replay.ReverbReplay(
       agent,
@@ -83,7 +83,7 @@ class ReverbShard:
     """Returns when the process has started."""
 
   def address(self) -> str:
-    """Where other processes of the same Ray find the server."""
+    """The server's address for other processes of the same Ray."""
     return self._address
 
   def save(self, folder: str) -> None:
@@ -92,7 +92,7 @@ class ReverbShard:
 
 
 class ReverbClient:
-  """A shard as another process sees it."""
+  """The interface of other processes to a shard."""
 
   def __init__(self, agent: types.Agent, address: str):
     self._agent = agent
@@ -114,28 +114,27 @@ class ReverbClient:
       yield next(batches)
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    with contextlib.suppress(RuntimeError):  # Those of a server that died are lost.
+    with contextlib.suppress(RuntimeError):  # Priorities of a dead server are lost.
       self._windows.update_priorities(keys, priorities)
 
 
 class ReverbWriter(reverb_replay.ReverbWriter):
-  """Does not wait for the server."""
+  """A writer that does not wait for the server."""
 
   def end_episode(self) -> None:
     self._begins_episode = True
-    # Windows do not reach back over the rows of the adder's episode. Reverb's own
-    # episodes, which end a chunk and send it, may be longer: ending one costs as much
-    # as several rows.
+    # Windows never cross the adder's episodes. Reverb's own episodes, whose end closes
+    # and sends a chunk, may be longer: ending one costs as much as several rows.
     if self._writer.episode_steps >= _ROWS_OF_EPISODE:
       _in_time(self._writer.EndEpisode, True, 0)
 
   def wait(self, seconds: float) -> bool:
-    _in_time(self._writer.Flush, 0, 0)  # Sends what fills no chunk yet.
+    _in_time(self._writer.Flush, 0, 0)  # Sends incomplete chunks, too.
     return _in_time(self._writer.Flush, _MAX_PENDING, int(1000 * seconds))
 
 
 class ReverbLimiter:
-  """Inserts an item for every so many environment steps."""
+  """Inserts an item for every `steps_per_insert` environment steps."""
 
   def __init__(self, address: str):
     chunks = pybind.ConstantChunkerOptions(max_chunk_length=1, num_keep_alive_refs=1)
@@ -153,22 +152,22 @@ class ReverbLimiter:
   def _may_wait(self) -> bool:
     """Whether there is a window; without one, the learner waits for actors.
 
-    A process that replaces another drops its episodes, and a run may be resumed with
-    more actors than its limit was made for: then no window may be there when the
-    limiter has its minimum.
+    A restarted process drops its episodes, and a run may resume with more actors than
+    its limit was made for. Then there may be no window when the limiter reaches its
+    minimum.
     """
     if self._has_window:
       return True
     try:
       tables = self._client.server_info(timeout=_SECONDS_TO_ASK)
     except (RuntimeError, reverb.errors.ReverbError):
-      return True  # The server has died: the next one is awaited.
+      return True  # The server has died: wait for the next one.
     self._has_window = tables[reverb_replay.TABLE].current_size > 0
     return self._has_window
 
 
 def _in_time(call: Callable[..., None], *args: Any) -> bool:
-  """Whether a call of a writer, whose last argument is milliseconds, took no longer."""
+  """Calls a writer with a timeout in ms (last argument); returns whether it was met."""
   try:
     call(*args)
   except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Ends a process whose environment hangs; Ray starts another."""
+"""Ends a process whose environment hangs; Ray restarts it."""
 
 import faulthandler
 import os
@@ -10,13 +10,13 @@ from collections.abc import Callable
 class Watchdog:
   """A thread that ends the process when a call of the environment takes too long.
 
-  An environment that hangs in C code and holds Python's lock stops this thread too. For
-  that case `faulthandler` runs a timer in C, which ends the process unless the thread
-  restarts it in time.
+  An environment that hangs in C code and holds Python's lock stops this thread, too.
+  For this case, a C timer of `faulthandler` ends the process unless the thread restarts
+  it in time.
   """
 
   def __init__(self, explain: Callable[[str], None], timeout: float):
-    """Watches the blocks of which it is the context, in which environments are called.
+    """Watches blocks that call environments; use the watchdog as their context.
 
     Args:
       explain: called with the reason before the process is ended.

@@ -124,13 +124,13 @@ def two(tmp_path_factory):
 @pytest.mark.parametrize(
   ("damage", "words"),
   [
-    (_flip, "is not as it was written"),
+    (_flip, "has changed since it was written"),
     (_foreign, "is of a run with other settings"),
     (lambda path: (path / "manifest.json").unlink(), "has no manifest.json"),
     (lambda path: (path / "manifest.json").write_text("{"), "cannot be read"),
     (lambda path: (path / "record.json").unlink(), "has no record.json"),
-    (lambda path: (path / "state/_METADATA").unlink(), "has lost its file state/_META"),
-    (lambda path: (path / "state/more").touch(), "that is not its own"),
+    (lambda path: (path / "state/_METADATA").unlink(), "lacks its file state/_META"),
+    (lambda path: (path / "state/more").touch(), "has an unexpected file"),
   ],
 )
 def test_what_is_damaged_is_refused_and_the_one_before_it_used(
@@ -140,7 +140,7 @@ def test_what_is_damaged_is_refused_and_the_one_before_it_used(
   damage(make.path / "step_000000000020")
   assert make().found.record["env_steps"] == 10
   (sentence,) = make.said
-  assert words in sentence and "set aside as refused_step_000000000020" in sentence
+  assert words in sentence and "renamed to refused_step_000000000020" in sentence
   # A second time there is nothing more to say.
   assert make().found.record["env_steps"] == 10 and len(make.said) == 1
 

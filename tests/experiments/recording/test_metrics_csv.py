@@ -100,7 +100,9 @@ def test_a_file_that_was_changed_is_named(directory, make_episode, was, now, wor
     path.write_text(text.replace(was, now, 1))
   else:  # The whole line.
     path.write_text("".join(text.splitlines(keepends=True)[:2]))
-  with pytest.raises(errors.OutputError, match="not as it was written") as caught:
+  with pytest.raises(
+    errors.OutputError, match="was changed since it was written"
+  ) as caught:
     metrics_csv.MetricsCsv(directory, resumed=saved)
   assert words in str(caught.value)
 

@@ -134,7 +134,7 @@ def test_duration(seconds, text):
 
 
 def test_an_episode_that_was_broken_off_is_told(make_summary):
-  words = "broke off one more episode after 1,234 steps."
+  words = "The run ended 1,234 steps into another episode."
   assert words in summary.table("a run", make_summary(unfinished_steps=1234))
 
 

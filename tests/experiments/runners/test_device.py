@@ -547,10 +547,10 @@ def test_run_is_for_one_seed_and_evaluates():
 
 def test_refuses():
   agent = make_agent(DQN)
-  with pytest.raises(ValueError, match="takes environments written in JAX"):
+  with pytest.raises(ValueError, match="needs an environment written in JAX"):
     one_step = config_lib.RunConfig(runner="device", steps=1)
     device.run(agent, testing.FakeEnvironment(), one_step)
-  with pytest.raises(ValueError, match="nothing says when to stop"):
+  with pytest.raises(ValueError, match="the run has no limit"):
     train(agent)
   with pytest.raises(ValueError, match="eval_every is 5, but there is no evaluation"):
     train(agent, steps=1, eval_every=5)

@@ -390,7 +390,7 @@ def test_environments_that_fail_end_the_run_with_what_was_learnt():
 def test_refuses():
   batch = make_batch()
   agent = make_agent(DQN, batch)
-  with pytest.raises(ValueError, match="nothing says when to stop"):
+  with pytest.raises(ValueError, match="the run has no limit"):
     train(agent, batch)
   rarely = dataclasses.replace(DQN, updates_per_step=1e-8)
   with pytest.raises(ValueError, match=r"updates_per_step is 1e-08; .* raise it"):

@@ -1,4 +1,4 @@
-"""How far acting and learning may be apart, and that nobody waits for ever."""
+"""The rate limit keeps acting and learning in step without a deadlock."""
 
 import asyncio
 import itertools
@@ -23,9 +23,9 @@ def _spec(min_size=20, updates_per_step=0.25):
 
 
 def test_what_cannot_work_is_refused():
-  with pytest.raises(ValueError, match="--replay_shards=3 for --num_actors=2"):
+  with pytest.raises(ValueError, match="--replay_shards=3 exceeds --num_actors=2"):
     rate_limit.rate_limit(_spec(), _config(num_actors=2, replay_shards=3))
-  with pytest.raises(ValueError, match="wait for each other for ever; use at least 4"):
+  with pytest.raises(ValueError, match="block each other; use at least 4"):
     rate_limit.rate_limit(_spec(), _config(error_buffer=3))
 
 

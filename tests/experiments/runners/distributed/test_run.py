@@ -188,9 +188,9 @@ def test_each_process_that_is_killed_is_replaced(survivor):
   roles = ("actor", "learner", "replay", "evaluator", "board")
   assert summary["replacements"] == dict.fromkeys(roles, 1)
   for role, remedy in (
-    ("actor 0", "Ray restarted it, and its unfinished episodes are dropped"),
+    ("actor 0", "Ray restarted it, and drops its unfinished episodes"),
     ("learner", "Ray restarted it from the checkpoint of environment step"),
-    ("replay 0", "Ray restarted it empty, and learning waits"),
+    ("replay 0", "Ray restarted it empty; learning waits"),
     ("evaluator", "Ray restarted it"),
     ("board", "Ray restarted it"),
   ):
@@ -248,7 +248,7 @@ def test_an_environment_that_hangs_is_replaced(tmp_path, capsys):
   flags = ("--num_actors=1", "--episodes=1000000", "--environment_timeout=2")
   assert _run(directory, "fake_hanging", "--replay=memory", *flags) == 130
   said = capsys.readouterr().err
-  assert "actor 0 was ended, as its environment did not answer for" in said
+  assert "actor 0 ended itself because its environment did not answer for" in said
   assert "(--environment_timeout); Ray restarted it" in said
   summary = json.loads((directory / "summary.json").read_text())
   assert set(summary["replacements"]) == {"actor"}
