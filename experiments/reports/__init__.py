@@ -1,1 +1,1 @@
-"""The page of a sweep: bsuite's scores, drawings, and how each number was made."""
+"""A sweep's report: bsuite's scores, drawings, and how each number was computed."""

@@ -4,7 +4,7 @@ from explorax.environments import bsuite_sweeps
 
 _VARIANTS = ("_noise", "_scale")
 
-# bsuite's settings that its scores and plots look at, by the number after the slash.
+# The settings that bsuite's scores and plots depend on, by the number after the slash.
 _SPACED = (*range(1, 11), 12, 14, 17, 20, 25)
 _HUNDRED = (*_SPACED, *range(30, 105, 10))
 _NOISES, _SCALES = (0.1, 0.3, 1.0, 3.0, 10.0), (0.001, 0.03, 1.0, 30.0, 1000.0)
@@ -40,7 +40,7 @@ TAGS = (
 
 
 def kind(experiment: str) -> str:
-  """`catch`, of `catch_noise` and `catch_scale`."""
+  """`catch` for `catch_noise` and `catch_scale`."""
   return next(
     (experiment.removesuffix(v) for v in _VARIANTS if experiment.endswith(v)),
     experiment,
@@ -60,13 +60,13 @@ def ids(experiment: str) -> tuple[str, ...]:
 
 
 def setting(bsuite_id: str) -> float | None:
-  """The setting by which bsuite groups the id (a size, a scale); None: by none."""
+  """The setting by which bsuite groups the id (a size, a scale), or None."""
   found = _setting_table(bsuite_sweeps.experiment(bsuite_id))
   return None if found is None else found[1][int(bsuite_id.partition("/")[2])]
 
 
 def setting_name(experiment: str) -> str | None:
-  """What `setting` is: `size`, `noise_scale`; None where ids are alike."""
+  """The name of `setting`: `size`, `noise_scale`; None if there is none."""
   found = _setting_table(experiment)
   return None if found is None else found[0]
 

@@ -1,7 +1,7 @@
-"""The drawings of a sweep's report, each with its name, its caption and its words.
+"""The drawings of a sweep's report, each with its name, caption and description.
 
-Each is narrow enough to be read on a phone, and tells agents apart by marks and lines,
-not by colour alone.
+Each is narrow enough for a phone, and distinguishes agents by markers and line styles
+as well as by colour.
 """
 
 import io
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 DEEP_SEAS = ("deep_sea", "deep_sea_stochastic")
 _WIDTH = 5.0  # Inches.
-_LONG = 20  # Letters of a label that leave no room for another beside it.
-_LONGEST = 44  # Letters of a label that fit in a line.
+_LONG = 20  # Letters of a label that needs a legend row of its own.
+_LONGEST = 44  # Letters of a label that fits in a line.
 _NUM_STYLES = 8
-# How marks are filled once all styles are used; hollow ones mean something else.
+# How markers are filled once all styles are used; hollow ones have another meaning.
 _FILLS = ("full", "left", "top", "right", "bottom")
 _NEVER = 1e18  # Episodes.
-_PER_RADAR = 5  # More agents cannot be told apart; bsuite says so, too.
+_PER_RADAR = 5  # More agents are hard to distinguish, as bsuite also says.
 _LEAST_TAGS = 3  # Of a radar.
 
 Labels = Mapping[str, str]  # Agent → its name in a drawing.
@@ -39,7 +39,7 @@ class Picture(NamedTuple):
   Attributes:
     file: its name.
     png: its content.
-    alt: what it shows, for readers who cannot see it.
+    alt: a description for readers who cannot see it.
     caption: below it.
   """
 
@@ -77,7 +77,7 @@ def draw(sweep: read.Sweep, found: results.Results) -> dict[str, list[Picture]]:
 
 
 def _by_tag(found: results.Results) -> list[Picture]:
-  """Scores by tag; and as a radar, if there are tags enough for one."""
+  """Scores by tag, and as a radar chart if there are enough tags."""
   labels = {agent: agent for agent in found.agents}
   drawn = [
     _picture(
@@ -130,13 +130,13 @@ def _scaling_of(sweep: read.Sweep, found: results.Results, experiment: str) -> P
     f"Episodes to solve {experiment} against its size N, on a logarithmic scale, a "
     "line for each agent and a dotted line for 2 to the power of N. "
     f"{'; '.join(counts)}.",
-    f"{experiment}: median over seeds with 95 % bars. Hollow marks, at the end of "
-    "the log: half of the seeds or more have not solved it.",
+    f"{experiment}: median over seeds with 95 % bars. Hollow marks, at the end of the "
+    "log: at least half of the seeds have not solved it.",
   )
 
 
 def _tdu_figures(sweep: read.Sweep, found: results.Results) -> list[Picture]:
-  """Paper 4's figures 6 and 7, those of which two agents were swept."""
+  """Paper 4's figures 6 and 7, if the sweep contains at least two of their agents."""
   drawn = []
   for figure, (what, _, _) in tdu_paper.FIGURES.items():
     agents = tdu_paper.agents(figure, found, sweep.settings)
@@ -177,14 +177,14 @@ def _experiment_rows(found: results.Results, agents: Iterable[str]) -> _Rows:
 
 
 def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":
-  """Scores with their intervals, the agents below each other in each row.
+  """Scores with their intervals; in each row, the agents below each other.
 
   Args:
-    rows: scores without a value are left out.
-    labels: of the agents, in their order.
-    title: above all.
+    rows: scores without a value are skipped.
+    labels: of the agents, in order.
+    title: above the axes.
   """
-  step, gap = 0.14, 0.2  # Inches for an agent, and between rows.
+  step, gap = 0.14, 0.2  # Inches per agent, and between rows.
   row_height = step * len(labels) + gap
   fig, axes = _new(1.0 + row_height * len(rows), title, labels.values())
   for number, (_, cells) in enumerate(rows):
@@ -211,7 +211,7 @@ def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":
 
 
 def _radar(found: results.Results) -> "mpl_figure.Figure":
-  """Scores by tag around a circle, several circles for more than five agents."""
+  """Scores by tag around a circle; several circles for more than five agents."""
   agents, tags = found.agents, found.tags
   groups = np.array_split(np.arange(len(agents)), math.ceil(len(agents) / _PER_RADAR))
   fig, panels = drawing.new(
@@ -257,7 +257,7 @@ def _learning_curves(
   experiment: str,
   curves: Mapping[str, tuple[np.ndarray, np.ndarray]],
 ) -> "mpl_figure.Figure":
-  """The average regret up to each episode, its mean over ids and seeds."""
+  """The average regret up to each episode: mean over ids and seeds."""
   fig, axes = _new(3.2, experiment, curves)
   for agent, (episodes, values) in curves.items():
     index = found.agents.index(agent)
@@ -272,7 +272,7 @@ def _learning_curves(
   axes.set_ylabel(textwrap.fill(f"{scores.regret_name(experiment)}, so far", 28))
   axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
   bottom, top = axes.get_ylim()
-  axes.set_ylim(min(0.0, bottom), max(top, 1.12 * value))  # With room for its name.
+  axes.set_ylim(min(0.0, bottom), max(top, 1.12 * value))  # Leaves room for its label.
   axes.grid(alpha=0.3)
   _legend(fig, lines, curves)
   return fig
@@ -284,8 +284,8 @@ def _regrets(
   """An agent's learning curve.
 
   Returns:
-    The episodes `[N]` that all of its logs have, and the average regret up to each of
-    them, the mean over ids, `[S, N]` for S seeds.
+    The episodes `[N]` that all of its logs contain, and the average regret up to each
+    of them, as the mean over ids, `[S, N]` for S seeds.
   """
   logs = [[sweep.logs[agent, i, seed] for i in cell.ids] for seed in cell.seeds]
   every = [set(log["episode"]) for of_seed in logs for log in of_seed]
@@ -306,9 +306,9 @@ def _deep_sea_scaling(
 ) -> "mpl_figure.Figure":
   """Episodes to solve Deep Sea against its size N: the median over seeds.
 
-  A seed that has not solved it would take longer than its log: where the median is one
-  of those, the mark is hollow and at the log's end. The reference is 2^N, about what
-  exploration without a plan takes.
+  A seed without a solution would need longer than its log. If the median is such a
+  seed, the mark is hollow and at the log's end. The reference is 2^N, about the number
+  of episodes that undirected exploration needs.
   """
   solutions = {agent: each for agent, each in solutions.items() if len(each[0])}
   title = f"{experiment} (hollow: not solved)"
@@ -317,12 +317,12 @@ def _deep_sea_scaling(
   longest, fewest = 1, math.inf
   for number, (agent, (sizes, episodes, solved)) in enumerate(solutions.items()):
     longest, fewest = max(longest, episodes.max()), min(fewest, episodes.min())
-    ends = episodes.max(axis=0)  # Of the logs, where it is not solved.
+    ends = episodes.max(axis=0)  # Ends of the logs, for seeds without a solution.
     interval = median_episodes(episodes, solved)
     value, low, high = (np.minimum(x, ends) for x in interval)
     index = found.agents.index(agent)
     style = drawing.style(index)
-    # Beside each other, so that no bar hides another.
+    # Side by side, so that no bar hides another.
     x = sizes + 1.2 * ((number + 0.5) / len(solutions) - 0.5)
     line = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.3}
     axes.plot(x, value, **line)
@@ -376,13 +376,13 @@ def median_episodes(episodes: np.ndarray, solved: np.ndarray) -> statistics.Inte
 
   Args:
     episodes: `[S, M]`, of S seeds.
-    solved: bool `[S, M]`; where it is not, the episodes to solve are ∞.
+    solved: bool `[S, M]`; if false, the episodes to solve are ∞.
 
   Returns:
-    An interval `[M]`; ∞ where a median would be of seeds that have not solved it.
+    An interval `[M]`; ∞ if the median is a seed without a solution.
   """
-  # Percentiles are interpolated, which ∞ − ∞ is not: a number stands for ∞, and so do
-  # all means that it is part of.
+  # Percentiles are interpolated, which fails for ∞ − ∞: a large number stands for ∞,
+  # and for every mean that contains it.
   interval = statistics.bootstrap(
     np.where(solved, episodes, _NEVER), statistics.median_over_seeds
   )
@@ -396,7 +396,7 @@ def _picture(name: str, fig: "mpl_figure.Figure", alt: str, caption: str) -> Pic
 
 
 def _mark(index: int) -> dict[str, Any]:
-  """The mark of an agent: filled in another way once the styles repeat."""
+  """The marker of an agent, with another fill once the styles repeat."""
   style = drawing.style(index)
   return {
     "color": style.color,
@@ -409,7 +409,7 @@ def _mark(index: int) -> dict[str, Any]:
 def _new(
   height: float, title: str, names: Iterable[str]
 ) -> "tuple[mpl_figure.Figure, Any]":
-  """A drawing and its axes, with room for a legend of these names below."""
+  """A figure and its axes, with room for a legend of these names below."""
   names = list(names)
   lines = sum(text.count("\n") + 1 for text in _wrapped(names))
   legend = 0.2 * math.ceil(lines / _legend_columns(names))
@@ -421,7 +421,7 @@ def _new(
 def _legend(
   fig: "mpl_figure.Figure", lines: Sequence[Any], names: Iterable[str]
 ) -> None:
-  """Below the axes, so that it hides nothing."""
+  """Draws the legend below the axes, where it hides nothing."""
   names = list(names)
   columns = _legend_columns(names)
   place = "outside lower center"
@@ -433,7 +433,7 @@ def _legend_columns(names: Sequence[str]) -> int:
 
 
 def _wrapped(names: Iterable[str]) -> list[str]:
-  """Names in lines that fit, broken before a setting where that is possible."""
+  """Wraps names into lines that fit, if possible before a setting."""
   return [
     "\n".join(
       textwrap.wrap(name.replace("@", " @"), _LONGEST, break_on_hyphens=False)

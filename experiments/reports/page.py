@@ -1,4 +1,4 @@
-"""The page of a sweep: what its template, `page.html`, is filled with."""
+"""Fills the template of a sweep's report, `page.html`."""
 
 import base64
 import math
@@ -24,8 +24,8 @@ from explorax.experiments.reports import (
   tdu_paper,
 )
 
-# Scores that others have published, to set beside a sweep's, of the agent that is the
-# preset `bootstrapped_dqn`. They are cited to two decimals and without intervals.
+# Published scores of the agent of the preset `bootstrapped_dqn`, for comparison. They
+# are given with two decimals and without intervals.
 PUBLISHED = {"deep_sea": 1.00, "deep_sea_stochastic": 0.90, "exploration": 0.68}
 _PUBLISHED_AGENT = "bootstrapped_dqn"
 _PUBLISHED_SOURCE = (
@@ -35,11 +35,11 @@ _PUBLISHED_SOURCE = (
 
 
 class Report(NamedTuple):
-  """What is written.
+  """A report's content.
 
   Attributes:
-    html: the page, with all drawings in it.
-    pictures: the drawings by themselves.
+    html: the page, including all drawings.
+    pictures: the drawings as files.
   """
 
   html: str
@@ -47,7 +47,7 @@ class Report(NamedTuple):
 
 
 class _Score(NamedTuple):
-  """A score as a table shows it."""
+  """A score as a table displays it."""
 
   cell: results.Cell
   bold: bool
@@ -58,9 +58,9 @@ def make(sweep: read.Sweep, found: results.Results, *, command: str) -> Report:
   """Makes the report of a sweep.
 
   Args:
-    sweep: as it was read.
+    sweep: from `read`.
     found: its scores.
-    command: that asked for the report.
+    command: that makes the report.
   """
   drawn = drawings.draw(sweep, found)
   html = (
@@ -105,7 +105,7 @@ def make(sweep: read.Sweep, found: results.Results, *, command: str) -> Report:
 
 
 def files_of(html: str) -> set[str]:
-  """The names of the drawings of a page that `make` returned."""
+  """The names of the drawings in a page made by `make`."""
   return set(re.findall(r'data-file="(\w+\.png)"', html))
 
 
@@ -174,9 +174,9 @@ def _tag_remark(tag: str, cell: results.Cell) -> str:
 
 
 def _remark(remarks: list[str], cell: results.Cell) -> str:
-  """A remark on a score, with what is to be said of its seeds."""
+  """A remark about a score and its seeds."""
   if not cell.seeds:
-    return "; ".join([*remarks, "no seed has done all of them"])
+    return "; ".join([*remarks, "no seed has finished all of them"])
   if len(cell.seeds) == 1:
     remarks.append("one seed")
   if cell.left_out:
@@ -187,7 +187,7 @@ def _remark(remarks: list[str], cell: results.Cell) -> str:
 def _treasure_rows(
   sweep: read.Sweep, found: results.Results
 ) -> Iterator[tuple[str, float, list[str]]]:
-  """(experiment and size, the best policy's rate, what each agent found)."""
+  """(experiment and size, the best policy's rate, each agent's rate)."""
   for experiment in drawings.DEEP_SEAS:
     cells = results.of_agents(found.by_experiment, experiment, found.agents)
     every = dict.fromkeys(i for cell in cells.values() for i in cell.ids)
@@ -212,7 +212,7 @@ def _treasure_rows(
 def _tdu_not_drawn(
   sweep: read.Sweep, found: results.Results
 ) -> Iterator[tuple[str, str, list[str]]]:
-  """(figure of paper 4, what it compares, its agents that were not swept)."""
+  """(figure of paper 4, what it compares, its agents that are not in the sweep)."""
   for figure, (what, _, _) in tdu_paper.FIGURES.items():
     agents = tdu_paper.agents(figure, found, sweep.settings)
     if len(agents) < 2:
@@ -239,7 +239,7 @@ def _published_rows(
 
 
 def _missing(sweep: read.Sweep, found: results.Results) -> dict[str, Any]:
-  """Tasks without results, ids and experiments that were not run, and mnist."""
+  """Tasks without results, ids and experiments that were not run, and MNIST."""
   groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
   for entry in sweep.lacking:
     experiment = bsuite_sweeps.experiment(entry["bsuite_id"])
@@ -274,7 +274,7 @@ def _missing(sweep: read.Sweep, found: results.Results) -> dict[str, Any]:
 
 
 def _made_with(versions: Mapping[str, Any], count: int, total: int) -> str:
-  """What so many of all tasks were made with."""
+  """The versions that made `count` of all tasks."""
   shown = {"python": versions.get("python"), **(versions.get("packages") or {})}
   shown["commit"] = versions.get("git_commit")
   names = ", ".join(f"{name} {value}" for name, value in shown.items() if value)
@@ -289,7 +289,7 @@ def _own_versions() -> str:
 
 
 def _capped(sweep: read.Sweep, experiment: str) -> str:
-  """`120 of 10,000 episodes`; '' where the cap cuts nothing off."""
+  """`120 of 10,000 episodes`; '' if the cap does not apply."""
   own = bsuite_sweeps.num_episodes(catalogue.ids(experiment)[0])
   if sweep.cap is None or sweep.cap >= own:
     return ""
@@ -297,7 +297,7 @@ def _capped(sweep: read.Sweep, experiment: str) -> str:
 
 
 def _breakable(name: str) -> markupsafe.Markup:
-  """A name that may break after its parts, where it is narrow."""
+  """A name that may wrap between its parts."""
   escaped = str(markupsafe.escape(name))
   return markupsafe.Markup(re.sub(r"[_.:/@](?=.)", r"\g<0><wbr>", escaped))
 

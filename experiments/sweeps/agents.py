@@ -1,8 +1,8 @@
-"""The agents of a sweep by name: presets, with other settings if wanted, or users' own.
+"""The agents of a sweep by name: presets, presets with changed settings, or your own.
 
 tdu                       a preset
-tdu@beta=0.5@n_step=3     with settings of its own, named as by --set of `run`
-my_agents:make            a function of the user's
+tdu@beta=0.5@n_step=3     a preset with changed settings, as with --set of `run`
+my_agents:make            a function of your own
 """
 
 import json
@@ -13,13 +13,13 @@ from explorax import environments
 from explorax.experiments import errors, overrides, presets
 from explorax.experiments.sweeps import user_agents
 
-# A comma within a tuple without brackets is followed by a number, one between agents by
-# a name.
+# A comma inside a tuple without brackets is followed by a number; one between agents is
+# followed by a name.
 _COMMA = re.compile(r",(?=\s*[A-Za-z_])")
 
 
 def split(names: str) -> list[str]:
-  """The names of a list, each once; commas within values are part of them."""
+  """Splits a list of names and removes duplicates; commas within values are kept."""
   parts = [""]
   for piece in _COMMA.split(names):
     is_open = parts[-1].count("(") > parts[-1].count(")")
@@ -36,10 +36,10 @@ def is_preset(name: str) -> bool:
 
 
 def identity(name: str) -> dict[str, Any]:
-  """What distinguishes versions of an agent, as JSON has it: its settings or source.
+  """What distinguishes versions of an agent, in JSON's types: its settings or source.
 
   Raises:
-    SetUpError: if there is no such agent, with similar names, or no such settings.
+    SetUpError: if there is no such agent, or no such setting.
   """
   if is_preset(name):
     settings = overrides.to_dict(_config(name, "bsuite:"))
@@ -50,7 +50,7 @@ def identity(name: str) -> dict[str, Any]:
     near = errors.nearest(preset, list(presets.PRESETS))
     raise errors.SetUpError(
       f"there is no agent {preset!r}.{near} `python -m explorax.experiments.run "
-      "--list_agents` shows all of them; your own are named module:function."
+      "--list_agents` lists all agents; write module:function for your own."
     )
   return json.loads(json.dumps(settings))
 
@@ -76,5 +76,5 @@ def _config(name: str, environment_name: str) -> Any:
     return overrides.apply(config, assignments)
   except ValueError as error:
     raise errors.SetUpError(
-      f"the agent {name!r} has no such settings: {error}"
+      f"the agent {name!r} has an invalid setting: {error}"
     ) from error

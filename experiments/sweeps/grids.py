@@ -1,6 +1,6 @@
-"""The settings that a tuning tries: paper 4's Table 3, or those of a file.
+"""The settings that a tuning tries: paper 4's Table 3, or a grid from a file.
 
-A grid has a table for each preset, and in it a list of values for each setting:
+A grid has a table for each preset, with a list of values for each setting:
 
     [qex]
     beta = [0.01, 0.1, 1.0]
@@ -9,7 +9,7 @@ A grid has a table for each preset, and in it a list of values for each setting:
     noisy_sigma = [0.1, 0.5]
     hidden_sizes = [[50, 50], [20]]
 
-in TOML, or the same in JSON. All combinations of an agent's values are tried.
+in TOML, or the same in JSON. Every combination of an agent's values is tried.
 """
 
 import itertools
@@ -25,10 +25,10 @@ TABLE3 = "table3"
 
 Grid = Mapping[str, Mapping[str, Sequence[Any]]]
 
-# Flennerhag et al. (2020), appendix D.1, Table 3, of which the text that we have has
-# lost the best values and some signs: the first β of QEX and of CTS is read as 10⁻⁴,
-# and values are in order here. Its names: QEX, CTS, RND (x-dim m, decay α, and whether
-# to normalise), BDQN (λ), SU (hidden size, β, θ), NNS (the scale of the noise, read as
+# Flennerhag et al. (2020), appendix D.1, Table 3. Our copy of the text lacks the best
+# values and some signs: the first β of QEX and of CTS is read as 10⁻⁴, and values are
+# sorted here. The paper's names: QEX, CTS, RND (x-dim m, decay α, and whether to
+# normalise), BDQN (λ), SU (hidden size, β, θ), NNS (the scale of the noise, read as
 # σ_0) and TDU (λ, β).
 _TABLE3: Grid = {
   "qex": {"beta": (1e-4, 1e-3, 1e-2, 0.1, 1.0, 5.0, 10.0, 100.0, 1000.0)},
@@ -54,10 +54,10 @@ _TABLE3: Grid = {
 
 
 def load(name: str) -> Grid:
-  """`table3`, or the grid of a file that ends with .toml or .json.
+  """`table3`, or the grid of a .toml or .json file.
 
   Raises:
-    SetUpError: if there is no such grid, or the file holds none.
+    SetUpError: if there is no such grid, or the file contains none.
   """
   if name == TABLE3:
     return _TABLE3
@@ -80,22 +80,22 @@ def load(name: str) -> Grid:
 
 
 def variants(grid: Grid, name: str, wanted: Sequence[str]) -> tuple[str, ...]:
-  """The names of all that is to be tried (`overrides.join_name`), agent by agent.
+  """The names of all variants to try (`overrides.join_name`), agent by agent.
 
   Args:
-    grid: of `load`.
+    grid: from `load`.
     name: of the grid, for errors.
     wanted: presets.
 
   Raises:
-    SetUpError: for an agent that the grid does not have.
+    SetUpError: for an agent that is not in the grid.
   """
   found: list[str] = []
   for agent in wanted:
     if agent not in grid:
       raise errors.SetUpError(
         f"--sweep_config={name} has no settings for the agent {agent!r}."
-        f"{errors.nearest(agent, list(grid))} It has some for {', '.join(grid)}."
+        f"{errors.nearest(agent, list(grid))} Its agents are: {', '.join(grid)}."
       )
     settings = grid[agent]
     for values in itertools.product(*settings.values()):
@@ -108,14 +108,14 @@ def _check(grid: Any, name: str) -> None:
   """Raises a SetUpError unless it is a grid of presets."""
   if not isinstance(grid, dict) or not grid:
     raise errors.SetUpError(
-      f"--sweep_config={name} holds no agent; write a table for each, [qex] for "
-      "instance, with a list of values for each of its settings."
+      f"--sweep_config={name} contains no agent; write a table for each agent, for "
+      "example [qex], with a list of values for each setting."
     )
   for agent, settings in grid.items():
     if agent not in presets.PRESETS:
       near = errors.nearest(agent, list(presets.PRESETS))
       raise errors.SetUpError(
-        f"--sweep_config={name} names the agent {agent!r}, which does not exist.{near}"
+        f"--sweep_config={name} has the unknown agent {agent!r}.{near}"
       )
     if not isinstance(settings, dict) or not settings:
       raise errors.SetUpError(f"--sweep_config={name} has no settings for {agent}.")
@@ -123,12 +123,12 @@ def _check(grid: Any, name: str) -> None:
       if not isinstance(values, list) or not values:
         raise errors.SetUpError(
           f"--sweep_config={name} has {setting} = {values!r} for {agent}; write a list "
-          "of values to be tried."
+          "of values to try."
         )
 
 
 def _text(value: Any) -> str:
-  """A value as it is typed after --set."""
+  """A value as a user would type it after --set."""
   if isinstance(value, bool):
     return str(value).lower()
   if isinstance(value, list):

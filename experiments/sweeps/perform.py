@@ -1,8 +1,8 @@
-"""Computes one task of a sweep: an agent on one of bsuite's ids with one seed.
+"""Runs one task of a sweep: an agent on one bsuite id with one seed.
 
-Our agents resume to the bit: on Deep Sea from the reports of the device runner, with
-bsuite's own environments from the ends of episodes, since those cannot be saved within
-one. Agents of users cannot be saved, and their tasks start again.
+Our agents resume bit for bit: on Deep Sea at the reports of the device runner; with
+bsuite's own environments at the ends of episodes, since their state cannot be saved
+within one. Users' agents cannot be saved, and their tasks restart.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from explorax.experiments.sweeps import agents, records, user_agents
 from explorax.experiments.tasks import types
 
 FUNCTION = f"{__name__}:perform"
-# What the numbers depend on beside the settings: with another one a task starts again.
+# A task restarts if these versions, on which its numbers depend, have changed.
 _ARITHMETIC = ("explorax", "jax", "jaxlib", "dm-haiku", "optax", "rlax", "numpy")
 
 Rows = list[dict[str, Any]]
@@ -31,12 +31,12 @@ def perform(settings: types.Settings, context: types.TaskContext) -> types.Resul
   """Runs the task, from its newest checkpoint if there is one.
 
   Args:
-    settings: of `records.task`, and in its context `mnist_dir` (where the MNIST files
-      are) and `checkpoint_minutes` (between two checkpoints).
+    settings: from `records.task`; its context has `mnist_dir` (of the MNIST files) and
+      `checkpoint_minutes` (between two checkpoints).
     context: its `report` receives the share of the episodes that is done.
 
   Returns:
-    `rows`, which bsuite logs, and `runner`: `local`, `device` or `own`, the loop of
+    `rows`, which bsuite logs, and `runner`: `local`, `device` or `own`, the loop for
     users' agents.
   """
   runner = runner_of(settings["agent"], settings["bsuite_id"])
@@ -67,7 +67,7 @@ def _local(settings: types.Settings, context: types.TaskContext) -> Rows:
     context.report(episodes / num_episodes)
 
   def at_an_end() -> bool:
-    """Whether an episode has ended since the last time that this was asked."""
+    """Whether an episode has ended since the last call."""
     nonlocal asked_after
     ended, asked_after = episodes > asked_after, episodes
     return ended
@@ -78,7 +78,7 @@ def _local(settings: types.Settings, context: types.TaskContext) -> Rows:
   local.run(
     agents.make(settings["agent"], settings["bsuite_id"], environment),
     environment,
-    # The memory replay repeats to the bit.
+    # The memory replay is reproducible bit for bit.
     config.RunConfig(seed=settings["seed"], replay="memory", episodes=num_episodes),
     core.Hooks(on_episode=on_episode, checkpoints=checkpoints),
   )
@@ -99,7 +99,7 @@ def _device(settings: types.Settings, context: types.TaskContext) -> Rows:
   num_episodes = settings["num_episodes"]
 
   def on_episode(episode: Any) -> None:
-    # The runner looks at the device now and then, and may see some more.
+    # The runner reports at intervals, and may report further episodes.
     if episode.episode <= num_episodes:
       log.take(episode.episode_length, episode.episode_return, episode.metrics)
       context.report(episode.episode / num_episodes)
@@ -127,7 +127,7 @@ def _own(settings: types.Settings, context: types.TaskContext) -> Rows:
 
 
 def _load(settings: types.Settings, rows: Rows) -> environments.StandardEnvironment:
-  """bsuite's environment, which will add to the rows what it logs."""
+  """bsuite's environment, which appends its log to `rows`."""
   return bsuite_environments.load(
     settings["bsuite_id"],
     seed=settings["seed"],
@@ -139,10 +139,10 @@ def _load(settings: types.Settings, rows: Rows) -> environments.StandardEnvironm
 def _checkpoints(
   settings: types.Settings, context: types.TaskContext
 ) -> tuple[checkpointer.Checkpointer | None, dict[str, Any]]:
-  """The task's checkpoints, and what was saved beside the one that it resumes from.
+  """The task's checkpoints, and what was saved beside the one it resumes from.
 
-  None where there is no place for them. They are of these settings: the folder's name
-  has their digest.
+  None if there is no folder for them. The folder's name contains a hash of the
+  settings, so they are this task's.
   """
   folder = context.folder
   if folder is None:
@@ -157,9 +157,9 @@ def _checkpoints(
 
   try:
     checkpoints = find()
-  except OSError:  # A full disk costs checkpoints, and not the task.
+  except OSError:  # On a full disk the task runs without checkpoints.
     return None, {}
-  except errors.OutputError:  # They are damaged, or of other versions.
+  except errors.OutputError:  # Damaged, or from other versions.
     shutil.rmtree(folder, ignore_errors=True)
     checkpoints = find()
   context.seconds_before = checkpoints.seconds
@@ -170,16 +170,16 @@ def _checkpoints(
 def _companion(
   rows: Rows, log: Callable[[], Mapping[str, Any]], complete: Callable[[], bool]
 ) -> Callable[[], Mapping[str, Any] | None]:
-  """What a checkpoint holds beside the runner's state; None if none is needed.
+  """What a checkpoint contains besides the runner's state; None if nothing is needed.
 
   Args:
-    rows: a list that grows.
-    log: what else its writer needs to resume.
+    rows: a growing list.
+    log: further state of its writer.
     complete: whether the task is done.
   """
   return lambda: None if complete() else {"rows": rows, "log": log()}
 
 
 def _plain(value: Any) -> Any:
-  """A number of Python's, of numpy's."""
+  """Converts a number of numpy's to Python's."""
   return value.item() if hasattr(value, "item") else value

@@ -1,4 +1,4 @@
-"""A sweep from the command line: what is to be done, doing it, and what is reported."""
+"""A sweep from the command line: chooses the tasks, runs them, and reports."""
 
 import contextlib
 import os
@@ -18,20 +18,20 @@ from explorax.experiments.tasks import flags, pool, types
 
 
 class Plan:
-  """A sweep: which tasks there are, and which of them are to be done."""
+  """A sweep: its tasks, and which of them are missing."""
 
   def __init__(
     self, given: dict[str, Any], argv: Sequence[str], stack: contextlib.ExitStack
   ):
-    """Checks all that was asked for, and looks up what was done before.
+    """Checks the request, and reads the results so far.
 
     Args:
       given: the flags.
       argv: the command line.
-      stack: whose end unlocks the directory.
+      stack: unlocks the directory when it is closed.
 
     Raises:
-      SetUpError: if something that was asked for does not exist or does not fit.
+      SetUpError: if a requested name does not exist, or settings are invalid.
     """
     self._given = given
     self._console = console_lib.Console(sys.stdout)
@@ -63,7 +63,7 @@ class Plan:
     self._leave_out_without_data(context["mnist_dir"])
 
   def run(self) -> int:
-    """Computes the tasks, and returns the exit code."""
+    """Runs the tasks, and returns the exit code."""
     tasks = list(self._tasks.values())
     self._tell_what_there_is(tasks)
     self._enter(tasks)
@@ -78,23 +78,24 @@ class Plan:
     left = sum(run not in self._records.done for run in self._tasks) - failed
     if failed:
       console_lib.print_error(
-        f"{summary.count(failed, 'task')} failed; the others are kept, and the same "
-        "command tries the failed ones again."
+        f"{summary.count(failed, 'task')} failed; the results of the others are kept. "
+        "Run the same command again to retry the failed ones."
       )
     if left:
-      reason = "the time is up" if code == flags.TIME_UP else "stopped"
+      reason = "reached --max_hours" if code == flags.TIME_UP else "stopped"
       console_lib.print_error(
-        f"{reason}, with {summary.count(left, 'task')} left; the same command resumes."
+        f"{reason} with {summary.count(left, 'task')} left; run the same command again "
+        "to resume."
       )
       return code
-    self._console.line(f"results in {self._directory.path / 'results.csv'}")
+    self._console.line(f"Results: {self._directory.path / 'results.csv'}")
     self._tell_best()
     return 1 if failed else 0
 
   def _leave_out_without_data(self, mnist_dir: str) -> None:
-    """Drops the tasks that lack MNIST, if it is not there; says so once.
+    """Drops the tasks that need MNIST's missing files, with one message.
 
-    What was done while it was there is done.
+    Results from when the files existed remain valid.
     """
     lacking = {
       run: task
@@ -124,8 +125,8 @@ class Plan:
       f"{summary.count(len(self._ids), 'id')}, "
       f"{summary.count(len(self._seeds), 'seed')}), into {self._directory.path}"
     ]
-    parts += [f"{done} of them done before"] if done else []
-    parts += [f"{resumed} of them resume from checkpoints"] if resumed else []
+    parts += [f"{done} already done"] if done else []
+    parts += [f"{resumed} resume from checkpoints"] if resumed else []
     self._console.line("; ".join(parts))
 
   def _enter(self, tasks: Sequence[types.Task]) -> None:
@@ -133,7 +134,7 @@ class Plan:
       self._records.ask(task)
 
   def _tell_best(self) -> None:
-    """Of a tuning: the best settings, on the console and in tuning.csv."""
+    """Tuning: prints the best settings and writes tuning.csv."""
     if not self._given["sweep_config"]:
       return
     score = self._given["score"] or "bsuite"

@@ -1,11 +1,11 @@
-"""What a sweep's directory holds: results by task, bsuite's CSVs, a table and an index.
+"""A sweep's directory: results by task, bsuite's CSVs, a table and an index.
 
     tasks/AGENT/seed0/deep_sea-0-DIGEST.npz             a task's results (`tasks.store`)
     bsuite_csv/AGENT/seed0/bsuite_id_-_deep_sea-0.csv   for bsuite's own `csv_load`
-    results.csv                                         one table of all
-    sweep.json                                          what was asked for and done
+    results.csv                                         one table of all results
+    sweep.json                                          which tasks exist and are done
 
-Results are in the first alone; the others are written from it.
+The first holds all results; the others are written from it.
 """
 
 import csv
@@ -22,15 +22,15 @@ from explorax.experiments.reports import read
 from explorax.experiments.tasks import store as store_lib
 from explorax.experiments.tasks import types
 
-REVISION = 2  # Of what a task computes, and how it is kept.
-_PERIOD = 10.0  # Seconds between two writings of the index.
-_NOT_DONE = "it has not been done yet"
+REVISION = 2  # Of the task's computation and its format.
+_PERIOD = 10.0  # Seconds between two writes of the index.
+_NOT_DONE = "it has not been run yet"
 
 Row = Mapping[str, Any]
 
 
 class Run(NamedTuple):
-  """An agent on one of bsuite's ids with one seed: a task of a sweep."""
+  """A task of a sweep: an agent on one bsuite id with one seed."""
 
   agent: str
   bsuite_id: str
@@ -46,9 +46,9 @@ def task(
   """The task of a run.
 
   Args:
-    run: which.
-    identity: what distinguishes versions of its agent, as JSON has it.
-    cap: on bsuite's own number of episodes; None for no cap.
+    run: agent, id and seed.
+    identity: what distinguishes versions of its agent, in JSON's types.
+    cap: limits bsuite's own number of episodes; None for no limit.
     context: of the task.
   """
   own = bsuite_sweeps.num_episodes(run.bsuite_id)
@@ -60,12 +60,12 @@ def task(
 
 
 def run_of(done: types.CompletedTask) -> Run:
-  """The run whose results these are."""
+  """The run of these results."""
   return Run(*(done.settings[name] for name in Run._fields))
 
 
 def folder(agent: str) -> str:
-  """An agent's name as that of a folder: `my_agents.make`, for `my_agents:make`."""
+  """An agent's name as a folder name: `my_agents.make` for `my_agents:make`."""
   return agent.replace(":", ".")
 
 
@@ -76,7 +76,7 @@ def store(directory: output.RunDirectory, cap: int | None) -> store_lib.Store:
 
 
 class Records:
-  """All tasks that were ever asked for in a directory, and what came of them.
+  """All tasks ever requested in a directory, and their results.
 
   Attributes:
     done: the results of each run.
@@ -89,13 +89,13 @@ class Records:
     identities: Mapping[str, Any],
     command: str,
   ):
-    """Reads what there is; an index that cannot be read is written again.
+    """Reads the existing results; an unreadable index is rewritten.
 
     Args:
       directory: of the sweep.
       store: of its tasks.
       identities: agent → what distinguishes its versions.
-      command: by which the sweep was called this time.
+      command: the current command line.
 
     Raises:
       SetUpError: if there are results with other settings.
@@ -110,18 +110,18 @@ class Records:
       self._write_csv(done)
     before = _read_index(directory)
     self._commands = [*before.get("commands", []), command]
-    # Each run that was asked for → its entry without the status.
+    # Each requested run → its entry without the status.
     self._asked = {_run(entry): entry for entry in before.get("tasks", [])}
 
   def ask(self, task: types.Task, reason: str = _NOT_DONE) -> None:
-    """Enters a task that is asked for, and why it has no results if it has none."""
+    """Adds a requested task, and why it has no results, if it has none."""
     entry = {**task.settings, "reason": self._store.failure(task) or reason}
     entry["status"] = "failed" if self._store.failure(task) else "missing"
     del entry["identity"]
     self._asked[_run(entry)] = entry
 
   def add(self, done: types.CompletedTask) -> None:
-    """Takes in a task's results."""
+    """Adds a task's results."""
     self.done[run_of(done)] = done
     self._write_csv(done)
     if time.monotonic() - self._written > _PERIOD:
@@ -131,7 +131,7 @@ class Records:
     """Writes the index and the table.
 
     Raises:
-      OutputError: if they cannot be written; what was there is intact.
+      OutputError: if they cannot be written; earlier files are intact.
     """
     self.write_index()
     rows: list[Row] = []
@@ -142,7 +142,7 @@ class Records:
 
   def write_index(self) -> None:
     """Writes `sweep.json`."""
-    versions: dict[str, tuple[int, Any]] = {}  # As JSON → their number, and themselves.
+    versions: dict[str, tuple[int, Any]] = {}  # As JSON → (their number, the versions).
     entries = []
     for run in dict.fromkeys((*self._asked, *self.done)):
       if run in self.done:
@@ -178,7 +178,7 @@ class Records:
     self._written = time.monotonic()
 
   def _write_csv(self, done: types.CompletedTask) -> None:
-    """Writes a run's CSV unless it is there."""
+    """Writes a run's CSV unless it exists."""
     name, content = _csv_name(run_of(done)), to_csv(done.results["rows"])
     path = self._directory.path / name
     if not path.exists() or path.read_bytes() != content:
@@ -186,7 +186,7 @@ class Records:
 
 
 def to_csv(rows: Iterable[Row]) -> bytes:
-  """With a header of all columns, in the order in which they first appear."""
+  """A CSV with a header of all columns, in the order of their first appearance."""
   rows = list(rows)
   columns = list(dict.fromkeys(name for row in rows for name in row))
   text = io.StringIO()
@@ -214,15 +214,15 @@ def _check_same(
     raise errors.SetUpError(
       f"--output={where} holds tasks of another sweep ({run}: "
       f"{store_lib.difference(made_by, store.made_by)}); choose another --output, or "
-      f"delete {where} if it is not needed."
+      f"delete {where} if you do not need it."
     )
   identity = done.settings["identity"]
   if identities.get(run.agent, identity) != identity:
     named = store_lib.difference(identity, identities[run.agent])
     raise errors.SetUpError(
       f"--output={where} holds tasks of {run.agent} with other settings ({named}); "
-      f"choose another --output, or delete {where}/tasks/{folder(run.agent)} to "
-      "compute its tasks again."
+      f"choose another --output, or delete {where}/tasks/{folder(run.agent)} to run "
+      "its tasks again."
     )
 
 
@@ -231,12 +231,12 @@ def _run(entry: Mapping[str, Any]) -> Run:
 
 
 def _read_index(directory: output.RunDirectory) -> dict[str, Any]:
-  """The index; nothing if it cannot be read, since it is then written again."""
+  """The index; empty if it cannot be read, since it is then rewritten."""
   try:
     content = read.index(directory.path)
   except errors.SetUpError:
     return {}
   for entry in content["tasks"]:
-    if entry["status"] == "done":  # If its results are not there, they are missing.
+    if entry["status"] == "done":  # It counts as missing if its results are lost.
       entry |= {"status": "missing", "reason": _NOT_DONE}
   return content

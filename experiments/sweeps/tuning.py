@@ -1,4 +1,4 @@
-"""Compares an agent's settings by a score, and names the best."""
+"""Compares an agent's settings by a score, and finds the best."""
 
 import collections
 import math
@@ -16,19 +16,19 @@ from explorax.experiments.sweeps import agents
 _SHOWN = 10  # Rows of an agent's table.
 
 Log = scores.Log
-Logs = Mapping[str, Log]  # bsuite id → what one agent and seed have logged.
-# (agent, bsuite id, seed) → what was logged; `records.Run` is such a key.
+Logs = Mapping[str, Log]  # bsuite id → the log of one agent and seed.
+# (agent, bsuite id, seed) → a log; `records.Run` is such a key.
 AllLogs = Mapping[tuple[str, str, int], Log]
 
 
 class Row(NamedTuple):
-  """What came of one combination of settings.
+  """The scores of one combination of settings.
 
   Attributes:
     agent: the preset.
     assignments: `setting=value` of each.
-    scores: of each seed all of whose tasks are done.
-    num_seeds: that were wanted.
+    scores: one per seed whose tasks are all done.
+    num_seeds: requested.
     is_preset: whether these are the preset's own settings.
   """
 
@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
   @property
   def error(self) -> float:
-    """The standard error of the mean; NaN of fewer than two seeds."""
+    """The standard error of the mean; NaN for fewer than two seeds."""
     if len(self.scores) < 2:
       return math.nan
     return float(np.std(self.scores, ddof=1) / math.sqrt(len(self.scores)))
@@ -61,7 +61,7 @@ class Row(NamedTuple):
 
 
 def _bsuite(logs: Logs) -> float:
-  """bsuite's score of each experiment, on the ids that there are; their mean."""
+  """The mean over experiments of bsuite's score on the ids that are done."""
   by_experiment: dict[str, dict[str, Log]] = {}
   for bsuite_id, log in logs.items():
     by_experiment.setdefault(bsuite_sweeps.experiment(bsuite_id), {})[bsuite_id] = log
@@ -69,19 +69,19 @@ def _bsuite(logs: Logs) -> float:
 
 
 def _return(logs: Logs) -> float:
-  """The return of an episode, averaged over all episodes and then over ids."""
+  """The mean return over all episodes, then over ids."""
   return float(np.mean([_mean_return(log, 0) for log in logs.values()]))
 
 
 def _final_return(logs: Logs) -> float:
-  """The same over the last half of the episodes, as near as bsuite's log tells."""
+  """The same over the last half of the episodes, as far as bsuite's log allows."""
   return float(
     np.mean([_mean_return(log, log["episode"][-1] / 2) for log in logs.values()])
   )
 
 
 def _mean_return(log: Log, after: float) -> float:
-  """Over the episodes after the last one logged that is at most `after`."""
+  """The mean over the episodes after the last log entry at `after` or before."""
   episode, total = log["episode"], log["total_return"]
   before = np.flatnonzero(episode <= after)
   if not len(before):
@@ -104,12 +104,12 @@ def compare(
   seeds: Sequence[int],
   score: str,
 ) -> list[Row]:
-  """The scores of each combination of settings, in their order.
+  """The scores of each combination of settings, in order.
 
   Args:
-    logs: of all tasks that are done.
+    logs: of all finished tasks.
     variants: names of agents.
-    ids: of bsuite, on all of which a seed is scored.
+    ids: of bsuite; a seed has a score if all of them are done.
     seeds: of the tuning.
     score: one of `SCORES`.
   """
@@ -127,7 +127,7 @@ def compare(
 
 
 def table(rows: Sequence[Row], score: str) -> list[dict[str, Any]]:
-  """A row for each combination of settings, as of a CSV."""
+  """One row per combination of settings, for a CSV."""
   best = {id(ranked[0]) for ranked in _ranked(rows).values() if ranked[0].complete}
   return [
     {
@@ -146,14 +146,14 @@ def table(rows: Sequence[Row], score: str) -> list[dict[str, Any]]:
 
 
 def tell(rows: Sequence[Row], score: str) -> str:
-  """The best settings of each agent, and how to use them, for the console."""
+  """The best settings of each agent and the flags for them, as text."""
   return "\n\n".join(
     "\n".join(_lines(agent, ranked, score)) for agent, ranked in _ranked(rows).items()
   )
 
 
 def _ranked(rows: Sequence[Row]) -> dict[str, list[Row]]:
-  """Agent → its rows, the best first, those that are not complete last."""
+  """Agent → its rows, best first, incomplete ones last."""
   by_agent: dict[str, list[Row]] = collections.defaultdict(list)
   for row in rows:
     by_agent[row.agent].append(row)
@@ -178,7 +178,7 @@ def _lines(agent: str, ranked: Sequence[Row], score: str) -> Iterable[str]:
     yield f"  and {len(ranked) - len(shown)} more in tuning.csv"
   best = ranked[0]
   if not best.complete:
-    yield "  none of them is complete, so none is the best."
+    yield "  no setting has a score for every seed, so none is the best."
     return
   level = sum(best.mean - row.mean <= best.error for row in ranked[1:] if row.complete)
   if level:

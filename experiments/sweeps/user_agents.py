@@ -1,4 +1,4 @@
-"""Agents of the user's own: anything that has the methods of bsuite's `Agent`.
+"""The user's own agents: any object with the methods of bsuite's `Agent`.
 
 select_action(timestep) → action
 update(timestep, action, new_timestep) → None
@@ -27,7 +27,7 @@ _DIGITS = 16  # Of a checksum.
 def find(name: str) -> Factory:
   """The function `module:function`, which makes an agent.
 
-  It is called with an observation spec, an action spec and, if it takes it, `seed=`,
+  It is called with an observation spec, an action spec and, if it accepts it, `seed=`,
   like the `default_agent` of bsuite's baselines. The current directory is importable.
 
   Raises:
@@ -35,14 +35,16 @@ def find(name: str) -> Factory:
   """
   function = named.attribute(name, "agent")
   if not callable(function):
-    raise errors.SetUpError(f"the agent {name!r} is no function that makes an agent.")
+    raise errors.SetUpError(
+      f"the agent {name!r} is not a function; name one that makes it."
+    )
   return function
 
 
 def settings(name: str) -> dict[str, Any]:
-  """What tells versions of the agent apart: a checksum of source.
+  """What distinguishes versions of the agent: a checksum of source code.
 
-  It is that of the module that is named, and of the one that the function is from.
+  It covers the named module, and the module that defines the function.
   """
   function = find(name)
   while isinstance(function, functools.partial):
@@ -57,12 +59,12 @@ def settings(name: str) -> dict[str, Any]:
 
 
 def make(name: str, environment: dm_env.Environment, seed: int) -> Any:
-  """The agent for an environment.
+  """Makes the agent for an environment.
 
-  numpy's and Python's own generators, which bsuite's baselines use, are seeded.
+  This seeds numpy's and Python's global generators, which bsuite's baselines use.
 
   Raises:
-    TypeError: if the function takes other arguments, or returns no agent.
+    TypeError: if the function takes other arguments, or does not return an agent.
   """
   factory = find(name)
   random.seed(seed)
@@ -82,7 +84,7 @@ def make(name: str, environment: dm_env.Environment, seed: int) -> Any:
   for method in ("select_action", "update"):
     if not callable(getattr(agent, method, None)):
       raise TypeError(
-        f"{name!r} returned a {type(agent).__name__}, which has no method {method!r}; "
+        f"{name!r} returned a {type(agent).__name__} without the method {method!r}; "
         "an agent has select_action(timestep) and update(timestep, action, "
         "new_timestep)"
       )
@@ -95,10 +97,10 @@ def run(
   num_episodes: int,
   on_episode: Callable[[int], None],
 ) -> None:
-  """bsuite's own loop (`bsuite/baselines/experiment.py`), its actions looked at.
+  """bsuite's own loop (`bsuite/baselines/experiment.py`), with a check of actions.
 
   Raises:
-    ValueError: for an action that the environment does not have.
+    ValueError: for an invalid action.
   """
   num_actions = environment.action_spec().num_values
   for episode in range(1, num_episodes + 1):

@@ -1,1 +1,1 @@
-"""Tasks: parts of a large computation, side by side on Ray, whose results are kept."""
+"""Tasks: parts of a large computation, in parallel on Ray, with saved results."""

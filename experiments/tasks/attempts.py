@@ -9,22 +9,22 @@ from typing import Any, NamedTuple
 from explorax.experiments import errors
 from explorax.experiments.tasks import types, worker
 
-_POLL = 0.2  # Seconds between two looks at the tasks under way.
+_POLL = 0.2  # Seconds between two checks of the running tasks.
 
 
-Shares = dict[int, float]  # Of tasks under way.
+Shares = dict[int, float]  # Task index → the share done, of running tasks.
 Assignments = Mapping[int, worker.Assignment]  # By the indices of tasks.
-# The index of a task, and what came of the attempt.
+# The index of a task, and the outcome of the attempt.
 Attempts = Generator[tuple[int, worker.Outcome], None, None]
 
 
 class Limits(NamedTuple):
-  """What bounds attempts, and who watches them.
+  """Limits and callbacks of attempts.
 
   Attributes:
-    seconds: that an attempt may take.
-    on_progress: told now and then the share done of each task under way.
-    stop: asked now and then whether to stop; tasks under way are dropped.
+    seconds: the time limit of an attempt.
+    on_progress: regularly called with the share done of each running task.
+    stop: regularly called; True drops the running tasks.
   """
 
   seconds: float
@@ -33,16 +33,16 @@ class Limits(NamedTuple):
 
   @property
   def too_long(self) -> str:
-    """What is said of an attempt that takes longer."""
-    return f"it was not done in {self.seconds / 60:g} minutes, the limit for a task"
+    """The error message for an attempt over the time limit."""
+    return f"it exceeded the limit of {self.seconds / 60:g} minutes for a task"
 
 
 def in_this_process(assignments: Assignments, limits: Limits) -> Attempts:
-  """One task after another; the limits take effect when a task ticks.
+  """Runs one task after another; limits are checked when a task reports progress.
 
   Args:
-    assignments: in the order in which they are tried.
-    limits: see there.
+    assignments: in the order of execution.
+    limits: see `Limits`.
   """
   for task, assignment in assignments.items():
     if limits.stop():
@@ -66,7 +66,7 @@ def in_this_process(assignments: Assignments, limits: Limits) -> Attempts:
 
 
 class _Running:
-  """An attempt under way on Ray; `began` is None until its process computes."""
+  """A running attempt on Ray; `began` is None until its process starts to compute."""
 
   def __init__(self, task: int):
     self.task = task
@@ -80,13 +80,13 @@ def on_ray(
   num_workers: int,
   cache: str | None,
 ) -> Attempts:
-  """Tasks side by side, each a task of Ray's, whose processes are used again.
+  """Runs tasks in parallel as Ray tasks, which share worker processes.
 
   Args:
-    assignments: in the order in which they are tried.
-    limits: see there.
-    num_workers: at most so many side by side.
-    cache: a folder for what JAX compiles; None for none.
+    assignments: in the order of execution.
+    limits: see `Limits`.
+    num_workers: the largest number of tasks at a time.
+    cache: a folder for JAX's compilation cache; None for none.
   """
   import ray
 
@@ -122,7 +122,7 @@ def on_ray(
 
 
 def _outcome(call: Any) -> worker.Outcome:
-  """The outcome of a task of Ray's that has ended, in whatever way."""
+  """The outcome of a finished Ray task, however it ended."""
   import ray
 
   try:
@@ -130,9 +130,9 @@ def _outcome(call: Any) -> worker.Outcome:
   except ray.exceptions.OutOfMemoryError:
     problem = "the machine ran out of memory"
   except ray.exceptions.WorkerCrashedError:
-    problem = "its process ended, perhaps for want of memory"
+    problem = "its process died, possibly out of memory"
   except ray.exceptions.RayError as error:
-    # In colours, with the tracebacks of two processes; the last line says what it was.
+    # Ray's text has colours and two tracebacks; its last line is the error.
     details = re.sub(r"\x1b\[[\d;]*m", "", str(error)).strip()
     last = (details or type(error).__name__).splitlines()[-1]
     problem = last.strip().rstrip(".")
@@ -146,10 +146,10 @@ def _outcome(call: Any) -> worker.Outcome:
 
 
 def _shares(board: Any) -> Shares:
-  """Task → the share that is done, of those under way."""
+  """Task → the share done, of running tasks."""
   import ray
 
   try:
     return ray.get(board.shares.remote(), timeout=10)
-  except ray.exceptions.RayError:  # It is restarted.
+  except ray.exceptions.RayError:  # Ray restarts it.
     return {}

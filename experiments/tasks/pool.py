@@ -1,4 +1,4 @@
-"""Computes what is missing of many tasks, side by side, and keeps what is done."""
+"""Runs the missing ones of many tasks in parallel, and saves their results."""
 
 import contextlib
 import importlib.util
@@ -21,13 +21,13 @@ OnDone = Callable[[types.CompletedTask], None]
 
 
 class Pool:
-  """Where tasks are computed: on Ray, or in this process if that is one at a time.
+  """Runs tasks on Ray, or one at a time in this process.
 
-  A context: Ctrl-C, SIGTERM and the end of the time stop it between two steps, and what
-  is done is kept. Ray is started when it is first needed.
+  Use it as a context: Ctrl-C, SIGTERM and the time limit stop it between two steps, and
+  finished results are kept. It starts Ray when it is first needed.
 
   Attributes:
-    failed: how many tasks have failed, in all calls of `compute`.
+    failed: number of failed tasks, over all calls of `compute`.
   """
 
   def __init__(
@@ -43,14 +43,14 @@ class Pool:
 
     Args:
       console: for progress.
-      workers: tasks side by side; None: as many as there are cores, one without Ray.
-        With one, nothing is started: this process computes.
+      workers: number of tasks at a time; None: one per core, or one without Ray. With
+        one, this process computes and Ray is not started.
       ray_address: of a Ray cluster; None: Ray is started on this machine.
-      task_minutes: an attempt at a task that takes longer has failed.
+      task_minutes: the time limit of an attempt.
       max_hours: after which the pool stops; None for no limit.
 
     Raises:
-      SetUpError: if Ray is asked for and missing, or does not answer.
+      SetUpError: if Ray is requested but missing, or does not answer.
     """
     self.failed = 0
     self._console = console
@@ -63,12 +63,12 @@ class Pool:
       ray_cluster.check_reachable(ray_address)
     elif importlib.util.find_spec("ray") is None:
       if workers is not None and workers > 1:
-        console.line("Ray is missing (explorax[distributed]): one task after another.")
+        console.line("Ray (explorax[distributed]) is missing: one task at a time.")
       workers = 1
     else:
       ray_cluster.prepare()
     self._asked_workers = workers
-    self._num_workers: int | None = None  # Once Ray is there.
+    self._num_workers: int | None = None  # Known once Ray is connected.
     self._stack = contextlib.ExitStack()
     self._request = signals.StopRequest()
 
@@ -81,7 +81,7 @@ class Pool:
 
   @property
   def exit_code(self) -> int:
-    """0 if all is done, 1 if a task failed, 3 if the time is up, 130 or 143."""
+    """0: all done; 1: a task failed; 3: the time limit; 130 or 143: a signal."""
     if self._request():
       return self._request.exit_code
     if self._is_time_up():
@@ -89,7 +89,7 @@ class Pool:
     return 1 if self.failed else 0
 
   def is_stopped(self) -> bool:
-    """Whether a signal or the end of the time has stopped it."""
+    """Whether a signal or the time limit has stopped it."""
     return self._request() or self._is_time_up()
 
   def compute(
@@ -100,23 +100,23 @@ class Pool:
     *,
     on_done: OnDone = lambda done: None,
   ) -> list[types.CompletedTask | None]:
-    """The results of the tasks, those that the store has and those that are missing.
+    """Returns the results of the tasks: the stored ones, and the missing ones computed.
 
-    A failed attempt is repeated once. Then the task has failed: a sentence says so, its
-    traceback is kept in a file, and the others are computed.
+    A failed attempt is repeated once. If it fails again, an error message is printed,
+    its traceback is saved to a file, and the other tasks are computed.
 
     Args:
-      function: `module:function`, called with the settings of a task, its context
-        among them, and a `TaskContext`.
-      tasks: in the order in which they are begun.
+      function: `module:function`, called with the settings of a task, including its
+        context, and a `TaskContext`.
+      tasks: in the order of execution.
       store: of their results.
-      on_done: called with each result as it is kept.
+      on_done: called with each result once it is saved.
 
     Returns:
-      One for each task; None where it failed or the pool was stopped.
+      One per task; None for a failed task, or if the pool was stopped.
 
     Raises:
-      OutputError: if results cannot be kept.
+      OutputError: if results cannot be saved.
       SetUpError: if Ray cannot be started.
     """
     done = [self._kept(task, store) for task in tasks]
@@ -169,7 +169,7 @@ class Pool:
       return None
 
   def _connect(self) -> int:
-    """How many tasks fit side by side, on a Ray that is started if need be."""
+    """Connects to Ray, or starts it; returns the number of tasks at a time."""
     if self._num_workers is None:
       if self._address is None and (self._asked_workers or default_workers()) == 1:
         self._num_workers = 1
@@ -180,7 +180,7 @@ class Pool:
         )
         self._console.line(
           f"Ray is ready after {time.monotonic() - began:.0f} s: "
-          f"{summary.count(self._num_workers, 'task')} side by side."
+          f"{summary.count(self._num_workers, 'task')} at a time."
         )
     return self._num_workers
 
@@ -194,7 +194,7 @@ class Pool:
     limits = attempts.Limits(self._time_limit, on_progress, self.is_stopped)
     if num_workers == 1 and self._address is None:
       return attempts.in_this_process(assignments, limits)
-    # What JAX has compiled may not run on other machines.
+    # Other machines may not be able to run JAX's compiled programs.
     folder = (store.directory.path / "cache").absolute()
     cache = None if self._address else str(folder)
     return attempts.on_ray(assignments, limits, num_workers, cache)
@@ -208,7 +208,7 @@ class Pool:
   ) -> None:
     text = f"{task.name} failed: {outcome.problem}"
     if again:
-      console_lib.print_error(f"{text}; it is tried again.")
+      console_lib.print_error(f"{text}; trying again.")
       return
     self.failed += 1
     path = store.write_failure(task, outcome.problem, outcome.details)
@@ -219,10 +219,12 @@ class Pool:
 
 
 def default_workers() -> int:
-  """As many as there are cores."""
+  """The number of cores."""
   return len(os.sched_getaffinity(0))
 
 
 def _announce(number: signal.Signals) -> None:
   del number
-  console_lib.alert("stopping; what is done is kept (again: at once)")
+  console_lib.alert(
+    "stopping; finished results are kept (send it again to quit at once)"
+  )

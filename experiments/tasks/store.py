@@ -1,10 +1,10 @@
-"""The results of tasks on disk, each whole or absent.
+"""The results of tasks on disk, each complete or absent.
 
-    FOLDER/NAME-DIGEST.npz          results, and how they came about
+    FOLDER/NAME-DIGEST.npz          results, settings and versions
     FOLDER/NAME-DIGEST.failed.txt   why the task failed: a sentence, and the traceback
-    FOLDER/NAME-DIGEST.unfinished/  what a task under way needs to be resumed
+    FOLDER/NAME-DIGEST.unfinished/  the state from which a running task can resume
 
-The digest is of the settings, so that results of several settings lie side by side.
+DIGEST is a hash of the settings, so that results of several settings can coexist.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ from explorax.experiments import output
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.tasks import types
 
-_META = "__task__"  # The name of the entry that is no array.
+_META = "__task__"  # The entry that is not an array.
 _DIGITS = 10  # Of a digest.
 
-# What numpy, zipfile and json raise at files that are cut short or damaged.
+# Raised by numpy, zipfile and json for truncated or damaged files.
 _UNREADABLE = (
   OSError,
   ValueError,
@@ -43,16 +43,16 @@ _UNREADABLE = (
 
 
 class UnusableResultsError(Exception):
-  """There are results that cannot be used; the message says why."""
+  """The stored results cannot be used; the message says why."""
 
 
 class Store:
   """The results of the tasks of one function.
 
   Attributes:
-    directory: in which the folder lies.
-    made_by: what decides the results beside a task's settings; results with another
-      one are not used.
+    directory: of the folder.
+    made_by: what determines the results besides a task's settings; results with a
+      different value are not used.
   """
 
   def __init__(
@@ -61,13 +61,13 @@ class Store:
     folder: str = "tasks",
     made_by: Mapping[str, Any] | None = None,
   ):
-    """Reads nothing yet.
+    """Prepares the store; reads nothing yet.
 
     Args:
       directory: of all results.
       folder: of the files, relative to the directory.
-      made_by: as JSON has it: a revision, for example, that is raised when what the
-        tasks compute changes. The version of explorax is added.
+      made_by: in JSON's types: for example, a revision that is increased when the
+        tasks compute something else. The version of explorax is added.
     """
     self.directory = directory
     self.made_by = {"explorax": metadata.version("explorax"), **(made_by or {})}
@@ -78,7 +78,7 @@ class Store:
     """The task's results; None if there are none.
 
     Raises:
-      UnusableResultsError: if they are damaged, or made by something else.
+      UnusableResultsError: if they are damaged, or `made_by` differs.
     """
     path = self._file(task, ".npz")
     if not path.exists():
@@ -91,10 +91,10 @@ class Store:
     return done
 
   def write(self, task: types.Task, done: types.CompletedTask) -> None:
-    """Keeps a task's results, and removes what it needed to be resumed.
+    """Saves a task's results, and removes the state for resuming it.
 
     Raises:
-      OutputError: if they cannot be written; what was there is intact.
+      OutputError: if they cannot be written; earlier ones are intact.
     """
     meta = {**done._asdict(), "made_by": self.made_by}
     arrays = {k: v for k, v in done.results.items() if isinstance(v, np.ndarray)}
@@ -121,7 +121,7 @@ class Store:
         yield found
 
   def write_failure(self, task: types.Task, problem: str, details: str) -> pathlib.Path:
-    """Keeps why a task failed; returns the file.
+    """Saves why a task failed; returns the file.
 
     Raises:
       OutputError: if it cannot be written.
@@ -132,7 +132,7 @@ class Store:
     return self.directory.path / name
 
   def failure(self, task: types.Task) -> str:
-    """Why the task failed when it was last tried, a sentence; '' if it did not."""
+    """Why the task failed at the last attempt, one sentence; '' if it did not."""
     try:
       text = self._file(task, ".failed.txt").read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -140,9 +140,9 @@ class Store:
     return text.partition("\n")[0].removesuffix(".")
 
   def unfinished(self, task: types.Task) -> pathlib.Path:
-    """The folder for what the task needs to be resumed.
+    """The folder for the state from which the task can resume.
 
-    The folder around it is made, by which processes see that they share the directory.
+    Its parent is created, so that processes can detect a shared directory.
     """
     path = self._file(task, ".unfinished").absolute()
     with contextlib.suppress(OSError):
@@ -168,9 +168,9 @@ def difference(old: Any, new: Any, name: str = "") -> str:
 
 
 def _read(path: pathlib.Path) -> tuple[types.CompletedTask, dict[str, Any]]:
-  """Raises an UnusableResultsError if the file is damaged."""
+  """Reads results; raises an UnusableResultsError if the file is damaged."""
   try:
-    # numpy leaves a file open that it opened itself and cannot read.
+    # numpy does not close a file that it opened itself and cannot read.
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
       results = {name: arrays[name] for name in arrays.files}
     meta = json.loads(str(results.pop(_META)[()]))
@@ -182,5 +182,5 @@ def _read(path: pathlib.Path) -> tuple[types.CompletedTask, dict[str, Any]]:
 
 
 def _plain(settings: types.Settings) -> Any:
-  """The settings as JSON gives them back: tuples are lists."""
+  """The settings after a round trip through JSON: tuples become lists."""
   return json.loads(json.dumps(dict(settings)))

@@ -1,22 +1,22 @@
-"""What a task is, and what comes of it."""
+"""Tasks and their results."""
 
 import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-Settings = Mapping[str, Any]  # What JSON can hold.
-Results = dict[str, Any]  # Arrays of numpy, and what JSON can hold.
+Settings = Mapping[str, Any]  # In JSON's types.
+Results = dict[str, Any]  # numpy arrays, and values in JSON's types.
 
 
 class Task(NamedTuple):
-  """A part of a computation that runs in one go, and whose results are kept.
+  """A part of a computation that runs as a whole, and whose results are saved.
 
   Attributes:
     name: unique among the tasks of a store; the path of its files, `dqn/seed0`.
-    settings: all that decides the results.
-    weight: how long it takes, compared with the other tasks.
-    context: what the function is given beside the settings, such as paths, and what
-      does not decide the results.
+    settings: everything that determines the results.
+    weight: its expected duration, relative to the other tasks.
+    context: further arguments of the function that do not determine the results, for
+      example paths.
   """
 
   name: str
@@ -32,7 +32,7 @@ class CompletedTask(NamedTuple):
     name: the task's.
     settings: the task's.
     results: by name.
-    seconds: that it took, in all processes that it was resumed in.
+    seconds: its duration, over all processes that ran it.
     versions: of Python, the packages and the machine (`versions.collect`).
   """
 
@@ -44,9 +44,9 @@ class CompletedTask(NamedTuple):
 
 
 class InterruptedTaskError(BaseException):
-  """Ends a task that is no longer wanted; a BaseException, so that no task catches it.
+  """Interrupts a running task; a BaseException, so that no task catches it.
 
-  Its message says why; it is empty where the whole computation stops.
+  The message says why; it is empty if the whole computation stops.
   """
 
 
@@ -72,5 +72,5 @@ class TaskContext:
     self.seconds_before = 0.0
 
 
-# A task's function: `module:function` names one.
+# A task's function, given as `module:function`.
 Function = Callable[[Settings, TaskContext], Results]

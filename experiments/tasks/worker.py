@@ -1,4 +1,4 @@
-"""Computes single tasks, in whatever process it is called."""
+"""Runs single tasks, in any process."""
 
 import functools
 import os
@@ -17,14 +17,14 @@ _PERIOD = 0.2  # Seconds between two reports of an attempt.
 
 
 class Outcome(NamedTuple):
-  """What came of an attempt at a task: plain data, which can cross processes.
+  """The outcome of an attempt at a task, as plain data that can be pickled.
 
   Attributes:
     results: None if the attempt failed.
-    problem: what went wrong, a sentence without its full stop; '' if nothing did.
-    details: a traceback; '' if there is none.
-    seconds: that it took.
-    versions: with which it was computed.
+    problem: the error, a sentence without its full stop; '' if there was none.
+    details: a traceback; '' if there was none.
+    seconds: its duration.
+    versions: of the process that computed it.
   """
 
   results: types.Results | None
@@ -39,8 +39,8 @@ class Assignment(NamedTuple):
 
   Attributes:
     function: `module:function`.
-    settings: of the task, and its context.
-    folder: where it may keep what it needs to be resumed.
+    settings: of the task, including its context.
+    folder: for the state from which the task can resume.
   """
 
   function: str
@@ -49,11 +49,11 @@ class Assignment(NamedTuple):
 
 
 def attempt(assignment: Assignment, report: Any) -> Outcome:
-  """Computes a task; whatever goes wrong is in the outcome.
+  """Runs a task; any error is stored in the outcome.
 
   Args:
     assignment: the task.
-    report: told the share that is done.
+    report: called with the share that is done.
 
   Raises:
     InterruptedTaskError: if `report` raises it.
@@ -75,12 +75,12 @@ def attempt(assignment: Assignment, report: Any) -> Outcome:
 def compute(
   assignment: Assignment, board: Any, task: int, directory: str, cache: str | None
 ) -> Outcome:
-  """An attempt in a process of Ray's.
+  """Runs an attempt in a Ray worker.
 
   Args:
     assignment: the task.
-    board: the `Board`, an actor of Ray's.
-    task: its index, there.
+    board: the `Board`, a Ray actor.
+    task: its index on the board.
     directory: see `prepare`.
     cache: see `prepare`.
   """
@@ -101,7 +101,7 @@ def compute(
 
 
 class Board:
-  """An actor of Ray's with the share that is done of each task under way."""
+  """A Ray actor that stores the share done of each running task."""
 
   def __init__(self):
     self._shares: dict[int, float] = {}
@@ -118,16 +118,16 @@ class Board:
 
 @functools.cache
 def prepare(directory: str, cache: str | None) -> None:
-  """Prepares a process of Ray's for its first task; it computes with one thread.
+  """Prepares a Ray worker for its first task; it computes with one thread.
 
   Args:
-    directory: the current one of the caller, for modules of the user's; one that does
-      not exist here (on another machine) is left out.
-    cache: a folder for what JAX compiles, shared by all processes; None for none.
+    directory: the caller's current directory, for the user's modules; ignored if it
+      does not exist here (on another machine).
+    cache: a folder for JAX's compilation cache, shared by all processes; None for none.
   """
   # Ray's own handler raises SystemExit, which would count as the task's failure.
   signal.signal(signal.SIGTERM, signal.SIG_DFL)
-  # JAX reads these when it is imported.
+  # JAX reads these at its import.
   os.environ.update(JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
   if cache is not None and not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
     os.environ.update(

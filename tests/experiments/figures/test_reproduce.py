@@ -132,7 +132,7 @@ def test_when_the_time_is_up_what_is_complete_is_drawn(call, own, out):
   (out / "own_fig1.png").unlink()
   assert call("--max_hours=1e-9")[0] == 0 and (out / "own_fig1.png").exists()
   code, _, err = call("--max_hours=1e-9", "--seeds=5")
-  assert code == 3 and "the same command resumes" in err
+  assert code == 3 and "run the same command again to resume" in err
   assert own.computed == [3, 2]
 
 
@@ -243,7 +243,7 @@ def test_ctrl_c_ends_it_with_its_code(tmp_path):
     assert process.poll() is None
   process.send_signal(signal.SIGINT)
   _, err = process.communicate(timeout=60)
-  assert process.returncode == 130 and "the same command resumes" in err
+  assert process.returncode == 130 and "run the same command again to resume" in err
 
 
 def test_a_table_joins_the_seeds_of_a_problem():

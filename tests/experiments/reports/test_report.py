@@ -259,7 +259,7 @@ def test_a_capped_sweep_of_one_seed_says_so(logs, write_sweep, tmp_path, capsys)
 def small(logs, write_sweep, tmp_path_factory):
   path = tmp_path_factory.mktemp("small") / "out"
   done = {("dqn", f"catch/{i}", 0): logs["long"]["catch"][f"catch/{i}"] for i in (0, 3)}
-  missing = {("dqn", "catch/1", 0): "it has not been done yet"}
+  missing = {("dqn", "catch/1", 0): "it has not been run yet"}
   return write_sweep(path, done, {"dqn": {}}, None, missing)
 
 

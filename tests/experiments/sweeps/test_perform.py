@@ -238,7 +238,7 @@ def test_unknown_functions_are_refused(module, tmp_path):
   (tmp_path / "leaving_module_of_mine.py").write_text("import sys; sys.exit('usage')")
   for name, message in {
     f"{module}:Randm": "Did you mean Random",
-    f"{module}:number": "is no function",
+    f"{module}:number": "is not a function",
     "no_such_module_of_mine:make": "No module named",
     "leaving_module_of_mine:make": "SystemExit: usage",
   }.items():

@@ -93,12 +93,14 @@ def test_a_failed_task_stops_no_others(folder, capsys):
 
 def test_the_same_command_resumes(random_sweep, folder, capsys):
   assert random_sweep(*SMALL, "--max_hours=1e-9") == 3
-  assert "the time is up, with 5 tasks left; the same" in capsys.readouterr().err
+  assert (
+    "reached --max_hours with 5 tasks left; run the same" in capsys.readouterr().err
+  )
   assert _index(folder)["counts"] == {"done": 0, "failed": 0, "missing": 5}
   assert random_sweep("--sweep=bandit/0,bandit/3", "--episodes=3") == 0
   assert random_sweep(*SMALL) == 0
   out = capsys.readouterr().out
-  assert "5 tasks (1 agent, 5 ids, 1 seed), into out; 2 of them done before" in out
+  assert "5 tasks (1 agent, 5 ids, 1 seed), into out; 2 already done" in out
   assert len(_table(folder)) == 5 * 3
   assert len(_index(folder)["commands"]) == 3
   before = [*folder.rglob("*.npz")]
@@ -198,12 +200,15 @@ def test_another_sweep_in_the_directory_is_refused(random_sweep, folder, capsys)
     (("--agents=dqn@", "--sweep=catch/0"), "'dqn@' has an empty setting; write dqn"),
     (("--agents=dqn@bta=1", "--sweep=catch/0"), "Did you mean beta"),
     (("--agents=dqn@beta=x", "--sweep=catch/0"), "the agent 'dqn@beta=x' has no such"),
-    (("--agents=dqn", "--sweep=catch/0", "--score=return"), "is for --sweep_config"),
+    (
+      ("--agents=dqn", "--sweep=catch/0", "--score=return"),
+      "has no effect without --sweep_config",
+    ),
     (("--agents=dqn", "--sweep=mnist/0", "--mnist_dir=/none"), "must be in /none"),
     (("--agents=dqn", "--sweep=catch/0", "--max_hours=0"), "a number above 0"),
     (
       ("--agents=dqn", "--sweep=catch/0", "--seed=999999", "--seeds=2"),
-      "go beyond",
+      "exceed the largest seed",
     ),
   ],
 )

@@ -106,8 +106,8 @@ def test_failed_attempts_are_repeated_once(folder, capsys, workers):
   err = capsys.readouterr().err
   module = f"tasks_of_{folder.name}.py, line "
   assert "c failed: ValueError: it broke (" in err and module in err
-  assert err.count("it is tried again.") == 4 + (workers > 1)
-  assert "e failed: it was not done in 0.05 minutes, the limit for a task; " in err
+  assert err.count("trying again.") == 4 + (workers > 1)
+  assert "e failed: it exceeded the limit of 0.05 minutes for a task; " in err
   assert "Traceback" in next((folder / "out").rglob("c-*.failed.txt")).read_text()
   assert store.failure(tasks[2]).startswith("ValueError: it broke (")
   # The same again computes those that failed alone.
