@@ -1,4 +1,4 @@
-"""What a sweep has left behind, checked, for its report."""
+"""Reads and checks a sweep's directory for its report."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ from explorax.experiments.reports import scores
 from explorax.experiments.tasks import store as store_lib
 
 INDEX = "sweep.json"
-# Of a task that is done by the index, and has no results.
+# A task that is done according to the index but has no results.
 _LOST = {"status": "missing", "reason": "its results are lost or damaged"}
 _KEY = ("agent", "bsuite_id", "seed")
 
@@ -27,16 +27,16 @@ class Sweep:
 
   Attributes:
     path: of the directory.
-    commands: by which the sweep was called, in turn.
-    versions: with which the tasks were made, as `versions.collect` has them: each set
-      of them, and of how many tasks it is.
-    written: when the index was, ISO 8601.
-    cap: on the episodes of each task; None for bsuite's own numbers.
-    agents: in the order in which they were asked for.
-    settings: of each agent that has done a task, as JSON.
-    logs: (agent, bsuite id, seed) → what bsuite logged, of all tasks that are done.
-    seconds: what these tasks took, added up.
-    full_seconds: what they would take without the cap, in proportion to the episodes.
+    commands: the sweep's command lines, in order.
+    versions: the versions that made the tasks, as from `versions.collect`: each set of
+      versions, and its number of tasks.
+    written: the time of the index, ISO 8601.
+    cap: the limit on each task's episodes; None for bsuite's own numbers.
+    agents: in the order of the request.
+    settings: of each agent with a finished task, as JSON.
+    logs: (agent, bsuite id, seed) → bsuite's log, of all finished tasks.
+    seconds: the total duration of these tasks.
+    full_seconds: their estimated duration without the cap.
     lacking: the entries of all other tasks, with `status` and `reason`.
   """
 
@@ -54,18 +54,18 @@ class Sweep:
 
   @property
   def seeds(self) -> list[int]:
-    """Of all tasks that are done."""
+    """Of all finished tasks."""
     return sorted({seed for _, _, seed in self.logs})
 
 
 def read(path: pathlib.Path) -> Sweep:
-  """Reads a sweep's directory, as far as the sweep has got.
+  """Reads the directory of a sweep, which may still be running.
 
   Args:
     path: the sweep's --output.
 
   Raises:
-    SetUpError: if it is no sweep's directory, holds no task that is done, or is of
+    SetUpError: if it is not a sweep's directory, has no finished task, or was made by
       another version of explorax.
   """
   content = index(path)
@@ -81,7 +81,7 @@ def read(path: pathlib.Path) -> Sweep:
       raise errors.SetUpError(
         f"{path} holds tasks of different versions "
         f"({store_lib.difference(made_by, its_made_by)}), which cannot be compared; "
-        "sweep again into another directory."
+        "run the sweep again into another directory."
       )
     agent, bsuite_id, seed = (done.settings[name] for name in _KEY)
     settings[agent] = done.settings["identity"]
@@ -95,12 +95,13 @@ def read(path: pathlib.Path) -> Sweep:
   if made_by is None:
     raise errors.SetUpError(
       f"no task of the sweep in {path} is done yet, so there is nothing to report; "
-      "wait, or let its command resume (`commands` in sweep.json has it)."
+      "wait, or run its command again (`commands` in sweep.json)."
     )
   if made_by.get("explorax") != (ours := metadata.version("explorax")):
     raise errors.SetUpError(
-      f"the sweep in {path} was made by explorax {made_by.get('explorax')}, and this "
-      f"is {ours}: report it with that version, or sweep again into another directory."
+      f"explorax {made_by.get('explorax')} made the sweep in {path}, but this is "
+      f"{ours}; use that version for the report, or run the sweep again into another "
+      "directory."
     )
   entries = content["tasks"]
   lacking = [
@@ -124,14 +125,14 @@ def read(path: pathlib.Path) -> Sweep:
 
 
 def log(rows: Sequence[Mapping[str, Any]], experiment: str) -> scores.Log:
-  """The columns of what bsuite logs; cells that are missing are NaN.
+  """The columns of bsuite's log; missing cells are NaN.
 
   Args:
     rows: in the order of their episodes.
-    experiment: of which they are, and whose score needs certain columns.
+    experiment: determines the columns that the score needs.
 
   Raises:
-    ValueError: with what is wrong.
+    ValueError: describing an invalid log.
   """
   if not rows:
     raise ValueError("it has no rows")
@@ -144,9 +145,9 @@ def log(rows: Sequence[Mapping[str, Any]], experiment: str) -> scores.Log:
     if name not in columns:
       raise ValueError(f"it has no column {name!r}")
     if not np.isfinite(columns[name]).all():
-      raise ValueError(f"its column {name!r} has a cell that is no number")
+      raise ValueError(f"its column {name!r} has a cell that is not a number")
   if columns["episode"][0] < 1 or (np.diff(columns["episode"]) <= 0).any():
-    raise ValueError("its episodes do not rise from 1 on")
+    raise ValueError("its episodes do not increase from 1")
   return columns
 
 
@@ -154,7 +155,7 @@ def index(path: pathlib.Path) -> dict[str, Any]:
   """The content of a sweep's `sweep.json`.
 
   Raises:
-    SetUpError: if there is none, or it is not as a sweep writes it.
+    SetUpError: if it is missing or invalid.
   """
   file = path / INDEX
   known = bsuite_sweeps.groups()["SWEEP"]
@@ -168,14 +169,14 @@ def index(path: pathlib.Path) -> dict[str, Any]:
       whole = whole and entry["bsuite_id"] in known and hash(tuple(facts)) is not None
   except FileNotFoundError as error:
     raise errors.SetUpError(
-      f"there is no sweep in {path}, for it has no {INDEX}; name the --output of "
-      "`python -m explorax.experiments.sweep`."
+      f"{path} is not the directory of a sweep: it has no {INDEX}; give the --output "
+      "of `python -m explorax.experiments.sweep`."
     ) from error
   except (OSError, ValueError, KeyError, TypeError):
     whole = False
   if not whole:
     raise errors.SetUpError(
-      f"{file} is not as a sweep writes it (damaged, or of another version); the "
-      "sweep's own command writes it again."
+      f"{file} is invalid (damaged, or from another version); run the sweep's command "
+      "again to rewrite it."
     )
   return content

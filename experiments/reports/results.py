@@ -1,8 +1,8 @@
 """The scores of a sweep's agents over seeds, with intervals.
 
-In each experiment an agent's score is over as many ids as any of its seeds has done,
-and over the seeds that have done these; others are left out until they have. A tag's
-score is over the seeds that count in all of its experiments that were run.
+An agent's score in an experiment covers the largest set of ids that one of its seeds
+has finished, and the seeds that have finished all of these; the others are left out. A
+tag's score covers the seeds that count in all of the tag's experiments that were run.
 """
 
 import collections
@@ -16,7 +16,7 @@ from explorax.environments import bsuite_sweeps
 from explorax.experiments.recording import statistics
 from explorax.experiments.reports import catalogue, read, scores
 
-DIGITS = 2  # Of a score, where it is shown.
+DIGITS = 2  # Of a displayed score.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,13 +24,13 @@ class Cell:
   """An agent's score in an experiment, or over a tag.
 
   Attributes:
-    value: the mean over seeds; NaN if it cannot be told from what was run.
+    value: the mean over seeds; NaN if the runs do not determine it.
     low: of its 95 % interval; NaN with fewer than two seeds.
-    high: of the same.
+    high: of its 95 % interval.
     seeds: that count.
-    left_out: seeds that have done something, but not as much as those.
-    ids: that each of these seeds has done.
-    values: the score of each seed, in the order of `seeds`; none for a tag.
+    left_out: seeds with some results, but fewer ids.
+    ids: finished by each of these seeds.
+    values: the score of each seed, in the order of `seeds`; empty for a tag.
   """
 
   value: float
@@ -51,20 +51,20 @@ class Cell:
 
   @property
   def experiments(self) -> tuple[str, ...]:
-    """Those of its ids, each once."""
+    """The experiments of its ids, without duplicates."""
     return tuple(dict.fromkeys(map(bsuite_sweeps.experiment, self.ids)))
 
 
 @dataclasses.dataclass(frozen=True)
 class Results:
-  """What a sweep's agents have scored.
+  """The scores of a sweep's agents.
 
   Attributes:
-    agents: with a task that is done, in the order in which they were asked for.
-    experiments: of which a task is done, in bsuite's order.
-    tags: that these have.
-    by_experiment: (agent, experiment) → score, where any of its tasks is done.
-    by_tag: (agent, tag) → score, likewise.
+    agents: those with a finished task, in the order of the request.
+    experiments: those with a finished task, in bsuite's order.
+    tags: of these experiments.
+    by_experiment: (agent, experiment) → score, if any of its tasks is done.
+    by_tag: (agent, tag) → score, if any of its tasks is done.
   """
 
   agents: tuple[str, ...]
@@ -101,12 +101,12 @@ def compute(sweep: read.Sweep) -> Results:
 
 
 def is_whole(experiment: str, cell: Cell) -> bool:
-  """Whether all of bsuite's ids of the experiment count."""
+  """Whether the score covers all of bsuite's ids of the experiment."""
   return set(cell.ids) == set(catalogue.ids(experiment))
 
 
 def is_whole_tag(tag: str, cell: Cell) -> bool:
-  """Whether all ids of all of the tag's experiments count."""
+  """Whether the score covers all ids of all of the tag's experiments."""
   every = [e for e in catalogue.EXPERIMENTS if tag in catalogue.tags(e)]
   return set(cell.ids) == {i for experiment in every for i in catalogue.ids(experiment)}
 
@@ -114,15 +114,15 @@ def is_whole_tag(tag: str, cell: Cell) -> bool:
 def of_agents(
   cells: Mapping[tuple[str, str], Cell], name: str, agents: Iterable[str]
 ) -> dict[str, Cell]:
-  """Agent → score, of those that have one."""
+  """Agent → score, without missing scores."""
   return {agent: cells[agent, name] for agent in agents if (agent, name) in cells}
 
 
 def num_ids(experiment: str, cells: Mapping[str, Cell]) -> str:
-  """`3 of 20 ids`, `1 to 3 of 20 ids` where agents differ; '' where there are all.
+  """`3 of 20 ids`, or `1 to 3 of 20 ids` if agents differ; '' if none is missing.
 
   Args:
-    experiment: whose ids.
+    experiment: of the ids.
     cells: agent → its score in it.
   """
   total = len(catalogue.ids(experiment))
@@ -134,15 +134,15 @@ def num_ids(experiment: str, cells: Mapping[str, Cell]) -> str:
 
 
 def all_whole(found: Results, experiment: str) -> bool:
-  """Whether all of bsuite's ids count for every agent that was run on any."""
+  """Whether the score of every agent that was run covers all of bsuite's ids."""
   cells = of_agents(found.by_experiment, experiment, found.agents)
   return all(is_whole(experiment, cell) for cell in cells.values())
 
 
 def best(cells: Mapping[str, Cell]) -> Collection[str]:
-  """The agents with the highest score, as far as it is shown; those that tie, too.
+  """The agents with the highest displayed score, including ties.
 
-  None of them if fewer than two can be told, or if they are over different ids.
+  Empty if fewer than two agents have a score, or if they were run on different ids.
   """
   told = {agent: cell for agent, cell in cells.items() if cell.told}
   if len(told) < 2 or len({frozenset(cell.ids) for cell in told.values()}) > 1:
@@ -154,9 +154,9 @@ def best(cells: Mapping[str, Cell]) -> Collection[str]:
 def _of_experiment(
   experiment: str, seeds: Mapping[int, Mapping[str, scores.Log]]
 ) -> Cell:
-  """The score over the seeds that have the same ids, as many as any seed has.
+  """The score over the seeds with the same, largest set of ids.
 
-  Where there are several such sets, it is the one that most seeds have.
+  If there are several such sets, it is the one with most seeds.
   """
   sets = collections.Counter(frozenset(logs) for logs in seeds.values())
   most = max(sets, key=lambda ids: (len(ids), sets[ids]))
@@ -181,7 +181,7 @@ def _of_experiment(
 
 
 def _of_tag(cells: list[Cell]) -> Cell:
-  """The mean over experiments, those that cannot be told left out."""
+  """The mean over experiments, without missing scores."""
   told = [cell for cell in cells if cell.told]
   every = {seed for cell in cells for seed in (*cell.seeds, *cell.left_out)}
   seeds = set.intersection(*(set(cell.seeds) for cell in told)) if told else set()

@@ -1,13 +1,13 @@
 """bsuite's scores, from its logs, with numpy alone.
 
 bsuite 0.3.6 computes them with pandas 1 (`bsuite/experiments/*/analysis.py` and
-`summary_analysis.py`), and breaks on later versions. These are its formulas; tests hold
-them equal to bsuite's own on the same logs.
+`summary_analysis.py`), and fails on later versions. These are its formulas; tests
+compare them with bsuite's own on the same logs.
 
-A log has a row for each of some episodes, n = 1, 2, …, 10, 12, 14, 17, 20, 25, …, whose
-columns are totals over all episodes up to n. A regret R(n) is a total, too; R(n) / n is
-the average regret, and `last` the greatest n that any log of a group has, at most
-bsuite's number of episodes. Means are over the ids of a group that have got to `last`.
+A log has a row for some episodes, n = 1, 2, …, 10, 12, 14, 17, 20, 25, …, whose columns
+are totals over all episodes up to n. A regret R(n) is a total, too; R(n) / n is the
+average regret, and `last` is the greatest n in the logs of a group, at most bsuite's
+number of episodes. Means are over the ids of a group that have reached `last`.
 """
 
 import dataclasses
@@ -24,16 +24,16 @@ from explorax.experiments.reports import catalogue
 Log = Mapping[str, np.ndarray]  # Column → float64 `[rows]`, in the order of episodes.
 Logs = Mapping[str, Log]  # bsuite id → its log.
 
-_FORGIVENESS = 100  # Episodes that Deep Sea is allowed beyond 2^N.
-_FINAL = 0.9  # Of all episodes: mnist's final accuracy is over those after it.
+_FORGIVENESS = 100  # Episodes that Deep Sea may take beyond 2^N.
+_FINAL = 0.9  # MNIST's final accuracy is over the episodes after this share.
 
 
 class Solution(NamedTuple):
   """Whether Deep Sea was solved by bsuite's rule.
 
   Attributes:
-    episode: in which; the last one that was logged where it was not.
-    solved: whether it was.
+    episode: of the solution; if unsolved, the last logged one.
+    solved: whether it was solved.
   """
 
   episode: int
@@ -42,17 +42,17 @@ class Solution(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class _Kind:
-  """How experiments are scored that differ in their settings only.
+  """How experiments are scored that differ only in their settings.
 
   Attributes:
     formula: the score, in words and symbols, for readers.
-    regret: what regret is, the same way.
-    columns: of the log that all of this needs, beside `episode`.
+    regret: the regret, in words and symbols, for readers.
+    columns: of the log that these need, besides `episode`.
     total: the regret R(n) of a log, `[rows]`.
-    reference: an average regret: a baseline, with which nothing is scored for the
-      regret, or a threshold, below which a setting counts.
-    score: of the logs of one experiment, in [0, 1]; NaN where it cannot be told.
-    good: a return to be exceeded; None where the score asks for none.
+    reference: an average regret: a baseline, which scores 0, or a threshold, below
+      which a setting counts.
+    score: of the logs of one experiment, in [0, 1]; NaN if undetermined.
+    good: a return to exceed; None if the score has none.
     reference_name: `baseline` or `threshold`.
   """
 
@@ -81,17 +81,17 @@ def formula(experiment: str) -> str:
 
 
 def regret_name(experiment: str) -> str:
-  """What the average regret is, for readers."""
+  """The average regret in words, for readers."""
   return _KINDS[catalogue.kind(experiment)].regret
 
 
 def average_regret(experiment: str, log: Log) -> np.ndarray:
-  """R(n) / n at each logged episode n, `[rows]`: what learning curves show."""
+  """R(n) / n at each logged episode n, `[rows]`, for learning curves."""
   return _KINDS[catalogue.kind(experiment)].total(log) / log["episode"]
 
 
 def reference(experiment: str) -> tuple[float, str]:
-  """An average regret to compare with, and whether it is baseline or threshold."""
+  """The reference for the average regret, and whether it is baseline or threshold."""
   of_kind = _KINDS[catalogue.kind(experiment)]
   return of_kind.reference, of_kind.reference_name
 
@@ -101,20 +101,19 @@ def score(experiment: str, logs: Logs) -> float:
 
   Args:
     experiment: one of `catalogue.EXPERIMENTS`.
-    logs: of those of its ids that were run, at least one.
+    logs: of its ids that were run, at least one.
 
   Returns:
-    From 0 to 1, as bsuite has it. In `_noise` and `_scale` variants it is the mean of
-    two numbers over the scores of each scale, their mean and their mean less their
-    deviation (over the number of scales), both cut to [0, 1]
-    (`bsuite.utils.plotting.score_by_scaling`). NaN where the logs end before anything
-    can be told.
+    From 0 to 1, as in bsuite. In `_noise` and `_scale` variants it is the mean of two
+    numbers over the scores of each scale, their mean, and their mean minus their
+    standard deviation over the number of scales, both clipped to [0, 1]
+    (`bsuite.utils.plotting.score_by_scaling`). NaN if the logs are too short.
 
   Raises:
     ValueError: without any log.
   """
   if not logs:
-    raise ValueError(f"there is no log of {experiment} to score; give at least one.")
+    raise ValueError(f"there is no log of {experiment}; give at least one.")
   kind = _KINDS[catalogue.kind(experiment)]
   if catalogue.kind(experiment) == experiment:
     return float(kind.score(kind, logs))
@@ -127,7 +126,7 @@ def solution(bsuite_id: str, log: Log) -> Solution | None:
   """The first logged episode at which Deep Sea is solved, by bsuite's rule.
 
   The average number of bad episodes is below 0.9; in stochastic Deep Sea below 0.8, and
-  only episodes from the hundredth on count (`deep_sea/analysis.py`, `find_solution`;
+  only from episode 100 on (`deep_sea/analysis.py`, `find_solution`;
   `environments.solved_rule`).
 
   Args:
@@ -135,11 +134,11 @@ def solution(bsuite_id: str, log: Log) -> Solution | None:
     log: of it.
 
   Returns:
-    None if no episode in the log counts.
+    None if the log has no episode that counts.
   """
   rule = environments.solved_rule(f"bsuite:{bsuite_id}")
   if rule is None:
-    raise ValueError(f"{bsuite_id!r} is no Deep Sea, and bsuite has no rule for it.")
+    raise ValueError(f"{bsuite_id!r} is not Deep Sea, and bsuite has no rule for it.")
   counting = log["episode"] >= rule.min_episode
   counting &= log["episode"] <= bsuite_sweeps.num_episodes(bsuite_id)
   if not counting.any():
@@ -156,27 +155,27 @@ def solution(bsuite_id: str, log: Log) -> Solution | None:
 def treasure_rates(bsuite_id: str, log: Log) -> tuple[float, float]:
   """The share of all episodes that found Deep Sea's treasure, and the best policy's.
 
-  The first is NaN if the log does not tell.
+  The first is NaN if the log does not contain it.
   """
   rule = environments.solved_rule(f"bsuite:{bsuite_id}")
   if rule is None:
-    raise ValueError(f"{bsuite_id!r} is no Deep Sea, and has no treasure.")
+    raise ValueError(f"{bsuite_id!r} is not Deep Sea, and has no treasure.")
   found = log.get("denoised_return", np.array([math.nan]))
   return float(found[-1] / log["episode"][-1]), rule.best_rate
 
 
 def _by_setting(logs: Logs) -> list[Logs]:
-  """The logs apart by their setting, in its order."""
+  """Groups the logs by their setting, in order."""
   groups: dict[float, dict[str, Log]] = {}
   for bsuite_id, log in logs.items():
     value = catalogue.setting(bsuite_id)
-    assert value is not None  # Only experiments that have one are asked.
+    assert value is not None  # Callers have experiments with a setting.
     groups.setdefault(value, {})[bsuite_id] = log
   return [groups[value] for value in sorted(groups)]
 
 
 def _final_average(logs: Logs, total: Callable[[Log], np.ndarray]) -> float:
-  """The mean of R(last) / last; NaN where no log has a row of the last episode."""
+  """The mean of R(last) / last; NaN if no log has a row of the last episode."""
   limit = bsuite_sweeps.num_episodes(next(iter(logs)))
   last = min(max(log["episode"].max() for log in logs.values()), limit)
   values = np.concatenate([total(log)[log["episode"] == last] for log in logs.values()])
@@ -184,13 +183,13 @@ def _final_average(logs: Logs, total: Callable[[Log], np.ndarray]) -> float:
 
 
 def _regret_score(kind: _Kind, logs: Logs) -> float:
-  """1 − R(last) / (last · baseline), cut to [0, 1] (`plotting.ave_regret_score`)."""
+  """1 − R(last) / (last · baseline), in [0, 1] (`plotting.ave_regret_score`)."""
   average = _final_average(logs, kind.total)
   return float(np.clip((kind.reference - average) / kind.reference, 0, 1))
 
 
 def _with_best_episode(kind: _Kind, logs: Logs) -> float:
-  """½ the score by regret, ½ the share of ids with an episode better than `good`."""
+  """½ the regret score, ½ the share of ids with an episode better than `good`."""
   limit = bsuite_sweeps.num_episodes(next(iter(logs)))
   best = [np.max(log["best_episode"][log["episode"] <= limit]) for log in logs.values()]
   share = np.mean(np.array(best) > kind.good)
@@ -198,14 +197,14 @@ def _with_best_episode(kind: _Kind, logs: Logs) -> float:
 
 
 def _over_settings(kind: _Kind, logs: Logs) -> float:
-  """The mean over settings of the same (`cartpole_swingup/analysis.py`)."""
+  """The mean of the same over settings (`cartpole_swingup/analysis.py`)."""
   return float(np.mean([_with_best_episode(kind, x) for x in _by_setting(logs)]))
 
 
 def _with_accuracy(kind: _Kind, logs: Logs) -> float:
-  """½ the score by regret, ½ the accuracy in the last tenth (`mnist/analysis.py`).
+  """½ the regret score, ½ the accuracy in the last tenth (`mnist/analysis.py`).
 
-  Accuracy is (r + 1) / 2, r = 1 − ΔR / Δn being the average return between two rows.
+  Accuracy is (r + 1) / 2, where r = 1 − ΔR / Δn is the average return between two rows.
   """
   final = _FINAL * bsuite_sweeps.num_episodes(next(iter(logs)))
   returns = []
@@ -218,7 +217,7 @@ def _with_accuracy(kind: _Kind, logs: Logs) -> float:
 
 
 def _share_below(kind: _Kind, logs: Logs) -> float:
-  """The share of settings whose average regret at the end is below a threshold."""
+  """The share of settings whose average regret at the end is below the threshold."""
   averages = [_final_average(group, kind.total) for group in _by_setting(logs)]
   return float(np.mean(np.array(averages) < kind.reference))
 
@@ -226,7 +225,7 @@ def _share_below(kind: _Kind, logs: Logs) -> float:
 def _share_solved(kind: _Kind, logs: Logs) -> float:
   """The share of Deep Sea's sizes N solved in fewer than 2^N + 100 episodes.
 
-  Ids whose log has no episode that counts are left out.
+  Ids whose log has no counting episode are left out.
   """
   del kind
   beaten = []
@@ -239,17 +238,17 @@ def _share_solved(kind: _Kind, logs: Logs) -> float:
 
 
 def _column(name: str) -> Callable[[Log], np.ndarray]:
-  """A regret that is logged as such."""
+  """A regret that is a column of the log."""
   return lambda log: log[name]
 
 
 def _short_of(best: float, column: str) -> Callable[[Log], np.ndarray]:
-  """The regret where the best return of an episode is known."""
+  """The regret if the best return of an episode is known."""
   return lambda log: best * log["episode"] - log[column]
 
 
 def _wrong_answers(log: Log) -> np.ndarray:
-  """As times those of a random agent, which fails in half the episodes."""
+  """In units of a random agent's errors, which fails in half of the episodes."""
   return (log["episode"] - log["total_perfect"]) / 0.5
 
 
@@ -355,9 +354,9 @@ _KINDS: dict[str, _Kind] = {
 
 
 def tag_mean(scores: Sequence[float]) -> float:
-  """A tag's score: the mean over its experiments, those that cannot be told left out.
+  """A tag's score: the mean over its experiments that have a score.
 
-  As `summary_analysis.ave_score_by_tag`. NaN if none can be told.
+  As in `summary_analysis.ave_score_by_tag`. NaN if none has one.
   """
   told = [x for x in scores if not math.isnan(x)]
   return float(np.mean(told)) if told else math.nan

@@ -241,15 +241,15 @@ def test_a_capped_sweep_of_one_seed_says_so(logs, write_sweep, tmp_path, capsys)
   page = _Page((elsewhere / "report.html").read_text())
   assert "Episodes were capped at 25" in page.text
   hours = 2.0 * 10_000 / 25 * len(done) / 3600  # Each took two seconds.
-  assert f"would take about {hours:.1f} hours of one process" in page.text
+  assert f"would take about {hours:.1f} hours if their later episodes" in page.text
   assert "25 of 10,000 episodes" in page.cell(
     "Scores by experiment", "bandit", "experiment"
   )
-  assert "no interval can be told" in page.text
+  assert "so the scores have no intervals" in " ".join(page.text.split())
   shown = page.cell("Scores by experiment", "bandit", "dqn")
   assert re.fullmatch(r"\d\.\d\d \| one seed", shown), shown
   assert page.cell("Scores by experiment", "mnist", "dqn").startswith("–")
-  assert "Of mnist (" not in page.text and "All tasks that were asked for" in page.text
+  assert "no results of mnist" not in page.text and "All requested tasks" in page.text
   assert '<td class="number"><strong>' not in page.text  # There is none to compare.
   assert "two of its agents" in page.text  # Paper 4's figures.
   assert page.tables["Published scores"][1][2] == "not run"
@@ -372,10 +372,13 @@ def test_a_median_is_of_seeds_that_have_solved_it():
 @pytest.mark.parametrize(
   ("damage", "says"),
   [
-    (lambda p: shutil.rmtree(p), "there is no sweep in .*out, .*; name the --output"),
-    (lambda p: (p / "sweep.json").write_text("{"), "not as a sweep writes it"),
-    (lambda p: _change(p, "sweep.json", _unknown_id), "not as a sweep writes it"),
-    (lambda p: _change(p, "sweep.json", _odd_seed), "not as a sweep writes it"),
+    (
+      lambda p: shutil.rmtree(p),
+      "out is not the directory of a sweep: .*; give the --output",
+    ),
+    (lambda p: (p / "sweep.json").write_text("{"), "sweep.json is invalid"),
+    (lambda p: _change(p, "sweep.json", _unknown_id), "sweep.json is invalid"),
+    (lambda p: _change(p, "sweep.json", _odd_seed), "sweep.json is invalid"),
     (_nothing_done, "no task .* is done yet"),
     (lambda p: _change_results(p, _other_version), r"0\.0\.1"),
     (lambda p: _change_results(p, _other_revision), "of different versions"),
