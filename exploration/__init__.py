@@ -1,7 +1,7 @@
 """Choosing actions, and the novelty signals computed while acting.
 
-Pure functions of arrays with small pytrees for what lasts between steps, and the
-rules (`Rule`) that agents act by.
+Pure functions of arrays, with small pytrees for the state between steps, and the rules
+(`Rule`) by which agents act.
 """
 
 from explorax.exploration.counts import (

@@ -1,4 +1,4 @@
-"""Visit counts in a table, exact for indexed states, and hashed for all others."""
+"""Visit counts in a table: exact for indexed states, hashed for all others."""
 
 import chex
 import jax
@@ -28,16 +28,17 @@ def count_visit(
 
   Args:
     counts: from `init_counts`.
-    state: int `[]`, the state's index; refused outside the table where it can be seen.
+    state: int `[]`, the state's index; an index outside the table is refused unless
+      it is traced.
     action: int `[]`, likewise.
-    amount: int `[]`, how many visits: 0 leaves the counts as they are, without the
-      copy of the table that a `jnp.where` would cost.
+    amount: int `[]`, the number of visits. 0 leaves the counts unchanged without the
+      copy of the table that `jnp.where` would make.
 
   Returns:
     The counts.
   """
   _check("count_visit", counts, state, action)
-  # JAX drops what is beyond the end, but takes -1 for the last.
+  # JAX ignores indices beyond the end, but reads -1 as the last one.
   amount = jnp.where((state >= 0) & (action >= 0), amount, 0)
   return counts.at[state, action].add(amount.astype(counts.dtype))
 
@@ -48,13 +49,13 @@ def count_bonus(
   """`(N(s, a) + pseudo_count)^{-1/2}`, float32 `[]`.
 
   The bonus of "Temporal Difference Uncertainties" (Flennerhag et al., 2020), appendix
-  D.1, there called CTS and 0.01 its constant, with counts of a table in place of a
-  density model's. N is what `counts` says: count the visit before or after, as wanted.
+  D.1, called CTS there, with the constant 0.01; this one has the counts of a table in
+  place of a density model. `counts` may include the current visit or not.
 
   Args:
     counts: from `init_counts`.
-    state: int `[]`, the state's index; refused outside the table where it can be seen,
-      and NaN within a compiled program.
+    state: int `[]`, the state's index; an index outside the table is refused, and
+      gives NaN if it is traced.
     action: int `[]`, likewise.
     pseudo_count: at least 0; sets the bonus of a first visit.
   """
@@ -76,14 +77,14 @@ def _check(
 
 
 def _mix(words: jax.Array) -> jax.Array:
-  """MurmurHash3's finaliser: a bijection of uint32 in which every bit matters."""
+  """MurmurHash3's finaliser: a bijection of uint32 that mixes all bits."""
   words = (words ^ (words >> 16)) * jnp.uint32(0x85EBCA6B)
   words = (words ^ (words >> 13)) * jnp.uint32(0xC2B2AE35)
   return words ^ (words >> 16)
 
 
 def _words(observation: jax.Array) -> jax.Array:
-  """The observation's values as uint32, one each, equal values as equal words."""
+  """The observation's values as uint32; equal values give equal words."""
   if jnp.issubdtype(observation.dtype, jnp.floating):
     values = observation.astype(jnp.float32)
     values = jnp.where(values == 0.0, 0.0, values)  # −0 is 0.
@@ -92,11 +93,11 @@ def _words(observation: jax.Array) -> jax.Array:
 
 
 def hash_observation(observation: jax.Array, num_buckets: int) -> jax.Array:
-  """The row of a table of `num_buckets` that counts this observation.
+  """The row of a table of `num_buckets` for this observation.
 
-  Equal observations share a bucket; different ones do with a probability of about
-  1/num_buckets. Floats are compared as float32, exactly: round them first if nearby
-  observations should count as one.
+  Equal observations share a bucket; different ones share one with a probability of
+  about 1/num_buckets. Floats are compared as float32, exactly: round them first to
+  count nearby observations as one.
 
   Args:
     observation: an array of any shape, of floats, integers or booleans.
@@ -112,6 +113,6 @@ def hash_observation(observation: jax.Array, num_buckets: int) -> jax.Array:
     raise ValueError(f"num_buckets is {num_buckets}; a table needs at least 1.")
   words = jnp.ravel(_words(jnp.asarray(observation)))
   places = _mix(jnp.arange(1, words.size + 1, dtype=jnp.uint32))
-  # Mixed before the sum: a plain one would not tell (1, 2) at (0, 1) from (2, 1).
+  # Mixed before the sum: a plain sum would not distinguish permuted values.
   digest = _mix(jnp.sum(_mix(words ^ places), dtype=jnp.uint32))
   return (digest % jnp.uint32(num_buckets)).astype(jnp.int32)

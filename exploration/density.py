@@ -1,9 +1,9 @@
-"""Pseudo-counts of images, from a density model that learns as it goes.
+"""Pseudo-counts of images, from a density model that is learnt online.
 
-Each pixel of a small grey picture is predicted from its neighbours above and to the
-left, by a context tree of its own: counts of what the pixel was after the nearest
+Each pixel of a small grey picture has a context tree, which predicts it from its
+neighbours above and to the left: counts of the pixel's levels after the nearest
 neighbour, the two nearest, and so on, mixed by how well each has predicted so far. All
-pixels are predicted, and learnt from, at once.
+pixels are predicted and learnt at once.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 
 from explorax.losses import checks
 
-# Rows and columns of the neighbours, the one that says most first.
+# Offsets (row, column) of the neighbours, the most informative one first.
 _NEIGHBOURS = ((0, -1), (-1, 0), (-1, -1), (-1, 1))
 MAX_DEPTH = len(_NEIGHBOURS)
 
@@ -23,10 +23,10 @@ class DensityModel(NamedTuple):
   """A density over pictures of P pixels with L levels, with contexts of depth D.
 
   Attributes:
-    counts: float32 `[D + 1, P, N, L]`, how often each level came after a context of
-      so many neighbours; where there are more contexts than N, rows are hashes.
-    log_odds: float32 `[D + 1, P, N]`, of predicting with this depth rather than with
-      more neighbours, given how both did in this context; 0 at depth D.
+    counts: float32 `[D + 1, P, N, L]`, how often each level followed a context of this
+      many neighbours; if there are more contexts than N, rows are hashed.
+    log_odds: float32 `[D + 1, P, N]`, log odds of predicting with this depth rather
+      than with more neighbours, from their predictions in this context; 0 at depth D.
   """
 
   counts: jax.Array
@@ -36,22 +36,22 @@ class DensityModel(NamedTuple):
 def init_density(
   num_pixels: int, num_levels: int = 8, depth: int = MAX_DEPTH, num_buckets: int = 256
 ) -> DensityModel:
-  """A model that has seen nothing, and predicts all levels alike.
+  """A model without data, which predicts all levels with equal probability.
 
   Args:
     num_pixels: P, of the picture.
     num_levels: L, at least 2.
     depth: D, of {0, ..., 4} neighbours; 0: pixels are independent.
-    num_buckets: N, rows of the table for each depth and pixel; contexts that share a
-      row share what is learnt.
+    num_buckets: N, rows of the table for each depth and pixel; contexts in one row
+      share their counts.
 
   Raises:
-    ValueError: for a number outside what is said above.
+    ValueError: for a number outside these ranges.
   """
   if num_pixels < 1 or num_levels < 2 or num_buckets < 1:
     raise ValueError(
       f"a density of {num_pixels} pixels, {num_levels} levels and {num_buckets} rows "
-      "cannot be: use at least 1, 2 and 1."
+      "is not possible: use at least 1, 2 and 1."
     )
   if not 0 <= depth <= MAX_DEPTH:
     raise ValueError(
@@ -67,14 +67,14 @@ def init_density(
 def shrink(image: jax.Array, side: int, num_levels: int) -> jax.Array:
   """The newest channel of an image as a small picture of few levels.
 
-  uint8 `[H, W, C]` → int32 `[side, side]` in [0, num_levels): averages over the area
-  that a pixel covers, rounded down to a level.
+  uint8 `[H, W, C]` → int32 `[side, side]` in [0, num_levels): averages over the area of
+  a pixel, rounded down to a level.
   """
   checks.check("shrink", image=(image, "number [H, W, C]"))
   grey = image[:, :, -1].astype(jnp.float32)
   rows, columns = (_averages(size, side) for size in grey.shape)
   small = rows @ grey @ columns.T
-  # A sum of rounded parts must not fall short of the level that it is at.
+  # The sum of rounded parts must not round to a lower level.
   level = jnp.floor(small * (num_levels / 256.0) + 1e-4)
   return jnp.clip(level, 0, num_levels - 1).astype(jnp.int32)
 
@@ -82,15 +82,15 @@ def shrink(image: jax.Array, side: int, num_levels: int) -> jax.Array:
 def observe_picture(
   model: DensityModel, picture: jax.Array
 ) -> tuple[jax.Array, DensityModel]:
-  """Learns a picture, and says how much its probability has risen by that.
+  """Learns a picture, and returns the increase of its log probability.
 
   For each pixel and depth d, the estimator of Krichevsky & Trofimov with L levels,
-  `(n(level) + 1/L) / (n + 1)`; going up from depth D, what a node predicts is the
-  mixture of its own estimator and of what the next depth predicts, each weighted by
-  how well it has predicted so far.
+  `(n(level) + 1/L) / (n + 1)`. From depth D upwards, a node predicts the mixture of its
+  own estimator and of the next depth's prediction, weighted by how well each has
+  predicted so far.
 
-  Source: context tree weighting (Willems et al., 1995). Bellemare et al. (2016) have
-  its relative context tree switching, a model for each pixel of 42×42 in 8 levels.
+  Source: context tree weighting (Willems et al., 1995). Bellemare et al. (2016) use the
+  related context tree switching, with a model for each pixel of 42×42 in 8 levels.
 
   Args:
     model: from `init_density`.
@@ -106,15 +106,15 @@ def observe_picture(
   )
   if picture.size != model.counts.shape[1]:
     raise ValueError(
-      f"observe_picture: picture has {picture.size} pixels, and the model "
-      f"{model.counts.shape[1]}; give init_density as many."
+      f"observe_picture: picture has {picture.size} pixels, but the model has "
+      f"{model.counts.shape[1]}; give init_density the same number."
     )
   nodes, level = _nodes(model, picture), jnp.ravel(picture)
   num_depths, num_pixels, _, num_levels = model.counts.shape
   own = (jnp.arange(num_depths)[:, None], jnp.arange(num_pixels)[None, :], nodes)
   seen = jax.nn.one_hot(level, num_levels)[None]
-  # Written first and read afterwards: a table that is read before it is written would
-  # be copied, whole, at every step.
+  # Written first and read afterwards: reading the table before the write would copy all
+  # of it at every step.
   new_counts = model.counts.at[(*own, level[None, :])].add(1.0)
   counts, log_odds = new_counts[own], model.log_odds[own]  # [D+1, P, L], [D+1, P].
   before, evidence = _log_probs(counts - seen, log_odds, level)
@@ -126,7 +126,7 @@ def observe_picture(
 def pseudo_count_bonus(gain: jax.Array) -> jax.Array:
   """`(N̂ + 0.01)^{−1/2}` of the pseudo-count `N̂ = 1 / (exp(gain) − 1)`.
 
-  A gain that is not positive stands for a picture seen without end: its bonus is 0.
+  A gain that is not positive corresponds to an infinite count: its bonus is 0.
 
   Source: Bellemare et al. (2016), sections 3 and 5, N̂ by its approximation with the
   prediction gain.
@@ -137,7 +137,7 @@ def pseudo_count_bonus(gain: jax.Array) -> jax.Array:
   Returns:
     float32 `[]`, in [0, 10).
   """
-  # N̂ is 1/rise, and infinite at 0. Beyond e^40, the bonus is 10 to the last digit.
+  # N̂ is 1/rise, infinite at 0. Beyond e^40 the bonus is 10 in float32.
   rise = jnp.expm1(jnp.clip(gain, 0.0, 40.0))
   return jnp.sqrt(rise / (1.0 + 0.01 * rise))
 
@@ -169,7 +169,7 @@ def _log_probs(
 def _nodes(model: DensityModel, picture: jax.Array) -> jax.Array:
   """int32 `[D + 1, P]`: the row of each pixel's context, at every depth."""
   num_depths, _, num_buckets, num_levels = model.counts.shape
-  # What is beyond the border has a level of its own.
+  # Pixels beyond the border have a separate level.
   padded = jnp.pad(picture, 1, constant_values=num_levels)
   height, width = picture.shape
   code = jnp.zeros(picture.shape, jnp.uint32)

@@ -1,4 +1,4 @@
-"""Acting at random at times: ε-greedy and Boltzmann exploration, on any score."""
+"""Random exploration: ε-greedy and Boltzmann policies, on any score."""
 
 import dataclasses
 import math
@@ -11,7 +11,7 @@ from explorax.exploration import rules, schedules, scores, selection, types
 
 
 class EpsilonState(NamedTuple):
-  """The state of the rule wrapped, and the power of ε that this actor takes."""
+  """The state of the wrapped rule, and the power of ε for this actor."""
 
   of: Any
   power: jax.Array
@@ -20,10 +20,10 @@ class EpsilonState(NamedTuple):
 class Epsilon(rules.Wrapper):
   """A rule that explores with probability ε, wrapped around another.
 
-  With a ladder, actor j of J takes the power `1 + ladder · j / (J − 1)` of ε, and a
-  single actor ε itself. Ape-X and R2D2 have 0.4 for ε and 7 for the ladder (Kapturowski
-  et al., 2019), so that a few actors explore and most hardly do. The state has the
-  fields of `EpsilonState`, and may have more.
+  With a ladder, actor j of J uses ε to the power `1 + ladder · j / (J − 1)`, and a
+  single actor uses ε. Ape-X and R2D2 have ε = 0.4 and a ladder of 7 (Kapturowski et
+  al., 2019), so that few actors explore much and most explore little. The state has at
+  least the fields of `EpsilonState`.
   """
 
   epsilon: schedules.Setting
@@ -34,8 +34,8 @@ class Epsilon(rules.Wrapper):
     schedules.check(f"{name}.epsilon", self.epsilon, 1.0)
     if not 0.0 <= self.ladder < math.inf:
       raise ValueError(
-        f"{name}.ladder is {self.ladder}; use a finite value of at least 0 (0: all "
-        "actors have one epsilon)."
+        f"{name}.ladder is {self.ladder}; use a finite value of at least 0 (0: one "
+        "epsilon for all actors)."
       )
     rules.check_of(self, rules.Policy)
 
@@ -66,9 +66,9 @@ class Epsilon(rules.Wrapper):
 
 @dataclasses.dataclass(frozen=True)
 class EpsilonGreedy(Epsilon, rules.Policy):
-  """With probability ε a uniform action, else that of the rule wrapped.
+  """With probability ε a uniform action, else the wrapped rule's action.
 
-  By default, that is the greedy one on the mean over the members.
+  The default rule is greedy on the mean over the members.
   """
 
   epsilon: schedules.Setting  # Probability of a uniform action.
@@ -95,7 +95,7 @@ class EpsilonGreedy(Epsilon, rules.Policy):
 class Boltzmann(rules.Wrapper, rules.Policy):
   """Draws from the softmax of a score over a temperature.
 
-  By default, the score is the mean over the members.
+  The default score is the mean over the members.
   """
 
   temperature: schedules.Setting  # In units of the score; positive.

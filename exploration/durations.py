@@ -1,8 +1,8 @@
-"""How long an εz repeat lasts: the laws of section 4 of εz-greedy (ICLR 2021).
+"""The duration of an εz repeat: the laws of section 4 of εz-greedy (ICLR 2021).
 
-A law is a frozen dataclass that is called with a random key, and a shape if more than
-one duration is wanted. It draws int32 durations in agent steps, at least 1 and at most
-`cap`; every probability is right to within 2⁻³².
+A law is a frozen dataclass; call it with a random key and optionally a shape. It draws
+int32 durations in agent steps, from 1 to `cap`; every probability is exact to within
+2⁻³².
 """
 
 import abc
@@ -24,7 +24,7 @@ class Duration(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class ZetaDuration(Duration):
-  """The zeta law cut off at `cap`: `p(n) ∝ n^{−mu}`, n = 1, …, cap."""
+  """The zeta law truncated at `cap`: `p(n) ∝ n^{−mu}`, n = 1, …, cap."""
 
   mu: float = 2.0  # The exponent, at least 0 (section 4: 2 unless stated).
   cap: int = 10_000  # Longest duration, agent steps (appendix; Rainbow's is 100).
@@ -42,9 +42,9 @@ class ZetaDuration(Duration):
 
 @dataclasses.dataclass(frozen=True)
 class ExponentialDuration(Duration):
-  """The geometric law cut off at `cap`: `p(n) ∝ decay^{n−1}`, n ≤ cap."""
+  """The geometric law truncated at `cap`: `p(n) ∝ decay^{n−1}`, n ≤ cap."""
 
-  decay: float  # λ, in [0, 1); 0 is a duration of 1 always.
+  decay: float  # λ, in [0, 1); 0 always gives a duration of 1.
   cap: int = 10_000  # Longest duration, agent steps.
 
   def __post_init__(self):
@@ -84,10 +84,10 @@ def _thresholds(mass: np.ndarray) -> np.ndarray:
   """`P(duration ≤ n)` for n = 1, 2, …, in units of 2⁻³², as uint32.
 
   Args:
-    mass: float64 `[cap]`, descending, each duration's weight.
+    mass: float64 `[cap]`, descending, the weight of each duration.
 
   Returns:
-    One threshold for each duration but the longest that a 32-bit draw can give.
+    One threshold for each duration except the longest that a 32-bit draw can give.
   """
   # Summed from the small end: the tail's masses are far below the head's precision.
   tail = np.cumsum(mass[::-1])[::-1]

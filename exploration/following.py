@@ -1,4 +1,4 @@
-"""Following one member of an ensemble for a while: Thompson sampling, and a bandit."""
+"""Following one member of an ensemble at a time: Thompson sampling, and a bandit."""
 
 import dataclasses
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class ThompsonState(NamedTuple):
   Attributes:
     member: int32 `[]`.
     steps: int32 `[]`, agent steps taken with it.
-    num_members: int32 `[]`, of how many members it is one.
+    num_members: int32 `[]`, K.
   """
 
   member: jax.Array
@@ -29,7 +29,7 @@ class ThompsonState(NamedTuple):
 
 
 def init_thompson(key: jax.Array, num_members: chex.Numeric) -> ThompsonState:
-  """Draws a member uniformly, of 1 or more: the state at an episode's start."""
+  """Draws one of at least 1 members uniformly: the state at an episode's start."""
   checks.check_in_range("init_thompson", "num_members", num_members, 1)
   member = jax.random.randint(key, (), 0, num_members, jnp.int32)
   return ThompsonState(member, jnp.int32(0), jnp.asarray(num_members, jnp.int32))
@@ -38,7 +38,7 @@ def init_thompson(key: jax.Array, num_members: chex.Numeric) -> ThompsonState:
 def _follow(
   key: jax.Array, state: ThompsonState, period_steps: int | None
 ) -> ThompsonState:
-  """Counts a step, first drawing a new member if `period_steps` have been taken."""
+  """Counts a step; first draws a new member if `period_steps` have been taken."""
   if period_steps is not None:
     drawn = init_thompson(jax.random.fold_in(key, _MEMBER), state.num_members)
     due = state.steps >= period_steps
@@ -54,9 +54,9 @@ def thompson(
 ) -> tuple[jax.Array, ThompsonState]:
   """Follows one member greedily, ties at random, until another is drawn.
 
-  A member drawn uniformly at each episode's start is Bootstrapped DQN (Osband et
-  al., 2016); a new one every `period_steps` is what "Temporal Difference
-  Uncertainties" (Flennerhag et al., 2020) does on Atari, with 100 agent steps.
+  Drawing a member at each episode's start is Bootstrapped DQN (Osband et al., 2016);
+  drawing one every `period_steps` is what "Temporal Difference Uncertainties"
+  (Flennerhag et al., 2020) does on Atari, with 100 agent steps.
 
   Args:
     key: a random key.
@@ -119,7 +119,7 @@ class Thompson(rules.Score):
 
 
 class Ucb1State(NamedTuple):
-  """What a bandit knows of its arms.
+  """The statistics of a bandit's arms.
 
   Attributes:
     values: float32 `[K]`, V_k, the mean reward per environment step under arm k.
@@ -131,7 +131,7 @@ class Ucb1State(NamedTuple):
 
 
 def init_ucb1(num_arms: int) -> Ucb1State:
-  """No arm tried yet, of 1 or more."""
+  """No arm was tried yet; there is at least 1."""
   checks.check_in_range("init_ucb1", "num_arms", num_arms, 1)
   return Ucb1State(
     jnp.zeros((num_arms,), jnp.float32), jnp.zeros((num_arms,), jnp.int32)
@@ -141,7 +141,7 @@ def init_ucb1(num_arms: int) -> Ucb1State:
 def ucb1(key: jax.Array, state: Ucb1State, scale: chex.Numeric) -> jax.Array:
   """Chooses the arm to follow: `argmax_k V_k + scale · sqrt(log n / n(k))`.
 
-  n is `Σ_k n(k)`. Arms not tried yet come first; ties are broken at random. "Temporal
+  n is `Σ_k n(k)`. Untried arms come first; ties are broken at random. "Temporal
   Difference Uncertainties" (Flennerhag et al., 2020), appendix D.2: an arm is a
   member, followed for an episode, and scale is η = 8.
 
@@ -162,7 +162,7 @@ def ucb1(key: jax.Array, state: Ucb1State, scale: chex.Numeric) -> jax.Array:
 
 
 def update_ucb1(state: Ucb1State, arm: jax.Array, reward: jax.Array) -> Ucb1State:
-  """Takes in the reward (float32 `[]`) of an environment step under `arm`."""
+  """Adds the reward (float32 `[]`) of an environment step under `arm`."""
   checks.check(
     "update_ucb1",
     values=(state.values, "float [A]"),
@@ -183,10 +183,9 @@ class BanditState(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Ucb1(rules.Score):
-  """The values of one member, which a bandit picks for an episode (see `ucb1`).
+  """The values of one member, chosen by a bandit for an episode (see `ucb1`).
 
-  Each actor has a bandit of its own: n and n(k) count the environment steps that it
-  took itself.
+  Each actor has its own bandit: n and n(k) count only this actor's environment steps.
   """
 
   scale: schedules.Setting = 8.0  # η, in reward per step (appendix D.2: the best).

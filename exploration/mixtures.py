@@ -17,11 +17,11 @@ def mixture_betas(n: int, beta: float) -> jax.Array:
   """The scales of the intrinsic reward (Badia et al., 2020, appendix A).
 
   `β_0 = 0`, `β_{n−1} = beta`, and `β_i = beta · sigmoid(10 (2i − (n−2)) / (n−2))`
-  between. The printed formula divides by n − 2; n = 2 is read as {0, beta}, and
-  n = 1, which is a single exploring policy, as {beta}.
+  between. The printed formula divides by n − 2; n = 2 is read as {0, beta}, and n = 1,
+  a single exploring policy, as {beta}.
 
   Args:
-    n: how many policies.
+    n: number of policies.
     beta: the greatest scale, at least 0.
 
   Returns:
@@ -47,11 +47,11 @@ def mixture_discounts(n: int, gamma_max: float, gamma_min: float) -> jax.Array:
 
   `γ_i = 1 − exp(((n−1−i) log(1−gamma_max) + i log(1−gamma_min)) / (n−1))`: evenly
   spaced in the logarithm of the horizon. With n = 1 the formula is 0/0; a single
-  policy is read as the exploring one, with gamma_min. (One that never explores
-  should be given the paper's gamma_max for both.)
+  policy is read as the exploring one, with gamma_min. (For a single policy that never
+  explores, pass the paper's gamma_max for both.)
 
   Args:
-    n: how many policies.
+    n: number of policies.
     gamma_max: of policy 0, which only exploits.
     gamma_min: of policy n − 1.
 

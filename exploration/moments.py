@@ -1,9 +1,9 @@
-"""Running means and deviations that bring a novelty signal (RND's error) to scale.
+"""Running means and deviations that normalise a novelty signal (RND's error).
 
-Two ways to forget: `update_moments` never does (Never Give Up's life-long novelty);
-`update_ema_moments` decays (RND on bsuite in "Temporal Difference Uncertainties",
-Flennerhag et al., 2020, appendix D.1, with decays of 0.9, 0.99 and 0.999). Both
-start from `init_moments` and are read by `normalise`.
+`update_moments` weights all values equally (Never Give Up's life-long novelty);
+`update_ema_moments` decays them (RND on bsuite in "Temporal Difference Uncertainties",
+Flennerhag et al., 2020, appendix D.1, with decays of 0.9, 0.99 and 0.999). Both start
+from `init_moments`, and `normalise` uses them.
 """
 
 from typing import NamedTuple
@@ -16,13 +16,13 @@ from explorax.losses import checks
 
 
 class Moments(NamedTuple):
-  """A mean and a variance, and how much they rest on.
+  """A mean and a variance, and their total weight.
 
   Attributes:
     mean: float32 `[]`.
     variance: float32 `[]`, the population's (not the sample's).
-    weight: float32 `[]`: the number of values seen, or the decayed number of
-      batches; 0 before the first.
+    weight: float32 `[]`: the number of values, or the decayed number of batches; 0
+      before the first.
   """
 
   mean: jax.Array
@@ -31,7 +31,7 @@ class Moments(NamedTuple):
 
 
 def init_moments() -> Moments:
-  """Nothing seen yet."""
+  """Moments without data."""
   return Moments(*(jnp.zeros((), jnp.float32) for _ in range(3)))
 
 
@@ -42,28 +42,28 @@ def _merge(
   added: chex.Numeric,
   where: jax.Array | None = None,
 ) -> Moments:
-  """The moments of the mixture of what was seen (weight `kept`) and `values`."""
+  """The moments of the mixture of the earlier data (weight `kept`) and `values`."""
   values = jnp.asarray(jax.lax.stop_gradient(values), jnp.float32)
   weight = jnp.asarray(kept + added, jnp.float32)
   share = added / weight
   batch_mean = jnp.mean(values, where=where)
   shift = batch_mean - moments.mean
   batch_variance = jnp.var(values, where=where)
-  # Deviations from two means are deviations from the joint one and a term for the gap.
+  # The joint deviation: the deviations from both means, plus a term for their gap.
   gap = share * (1.0 - share) * jnp.square(shift)
   variance = (1.0 - share) * moments.variance + share * batch_variance + gap
   return Moments(moments.mean + share * shift, jnp.asarray(variance), weight)
 
 
 def update_moments(moments: Moments, values: jax.Array) -> Moments:
-  """Takes in a batch: the moments of all values seen since the start.
+  """Adds a batch to the moments of all values since the start.
 
   Args:
-    moments: of what was seen so far.
+    moments: of the earlier values.
     values: float, of any shape, not empty.
 
   Returns:
-    The moments with `values` taken in.
+    The moments including `values`.
 
   Raises:
     ValueError: if `values` is empty.
@@ -78,20 +78,20 @@ def update_ema_moments(
   decay: chex.Numeric,
   mask: jax.Array | None = None,
 ) -> Moments:
-  """Takes in a batch: a batch seen t updates ago weighs `decay`ᵗ.
+  """Adds a batch; a batch from t updates ago has the weight `decay`ᵗ.
 
-  The weights are divided by their sum, so that the first batches are not drawn
-  towards 0: the first one's moments are taken as they are.
+  The weights are divided by their sum, so that the first moments are not biased
+  towards 0: they are those of the first batch.
 
   Args:
-    moments: of what was seen so far.
+    moments: of the earlier batches.
     values: float, of any shape, not empty: one batch.
-    decay: scalar in [0, 1], per update; 0 remembers the last batch only.
-    mask: of the shape of `values`; those where it is 0 (padding) do not count. All
-      count unless it is given; where none does, the moments stay as they were.
+    decay: scalar in [0, 1], per update; 0 keeps only the last batch.
+    mask: of the shape of `values`; values with mask 0 (padding) do not count. By
+      default all count; if none counts, the moments do not change.
 
   Returns:
-    The moments with `values` taken in.
+    The moments including `values`.
 
   Raises:
     ValueError: if `values` is empty.
@@ -121,12 +121,12 @@ def normalise(
   """`(values − mean) / std`, or `values / std` where `centre` is False.
 
   Args:
-    moments: from the updates above.
+    moments: of either update.
     values: float, of any shape.
-    centre: whether the mean is subtracted. Never Give Up's α is 1 plus the centred
-      value; dividing only, as the original RND does, keeps a bonus positive.
-    min_std: the deviation is taken to be at least that, so that constant values
-      give 0 (centred), never NaN.
+    centre: whether to subtract the mean. Never Give Up's α is 1 plus the centred
+      value; dividing only, as in the original RND, keeps a bonus positive.
+    min_std: a lower bound of the deviation, so that constant values give 0 (centred),
+      never NaN.
 
   Returns:
     float, of the shape of `values`, without a gradient through the moments.

@@ -1,17 +1,17 @@
 """Episodic novelty: how far a state is from those seen before in this episode.
 
-Algorithm 1 of "Never Give Up" (Badia et al., 2020), with these readings where the
-text is silent:
+Algorithm 1 of "Never Give Up" (Badia et al., 2020), with these readings where the text
+is silent:
 
-  - Before k states have been seen the sum over neighbours is scaled by k/n, n being
-    how many there are, and the first state of an episode earns 0. (Taken literally
-    an empty memory pays 1/c = 1000, which would drown all later rewards.)
-  - d_m² is the mean of all neighbours' squared distances since the run's start; it
-    outlives the episodes. Where it is 0, normalised distances are 0.
-  - The published k = 10 makes `s ≤ sqrt(10) + c`, so that `max_similarity` = 8 is
-    never reached; it is with k ≥ 64.
-  - An embedding that is not finite, or that float32 cannot tell the distances of, earns
-    NaN, and the memory and the mean stay as they were.
+  - While only n < k states have been seen, the sum over neighbours is scaled by k/n,
+    and the first state of an episode earns 0. (Taken literally, an empty memory would
+    give 1/c = 1000, far above all later rewards.)
+  - d_m² is the mean of all neighbours' squared distances since the start of the run,
+    over all episodes. If it is 0, normalised distances are 0.
+  - The published k = 10 gives `s ≤ sqrt(10) + c`, so that `max_similarity` = 8 is
+    never reached; with k ≥ 64 it can be.
+  - An embedding that is not finite, or whose distances overflow float32, earns NaN and
+    does not change the memory or the mean.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ import jax.numpy as jnp
 
 from explorax.losses import checks
 
-# Groups in the search for the smallest distances. 128 to 1024 measured alike.
+# Groups in the search for the smallest distances. 128 to 1024 were equally fast.
 _MIN_GROUPS = 256
 
 
@@ -31,9 +31,9 @@ class EpisodicMemory(NamedTuple):
 
   Attributes:
     embeddings: float32 `[capacity, dim]`, a ring.
-    added: int32 `[]`, how many were added since the memory was last emptied.
+    added: int32 `[]`, number of states since the memory was last cleared.
     mean_distance: float32 `[]`, d_m², over all episodes.
-    num_distances: float32 `[]`, how many distances that is the mean of.
+    num_distances: float32 `[]`, number of distances in this mean.
   """
 
   embeddings: jax.Array
@@ -46,7 +46,7 @@ def init_episodic_memory(capacity: int, dim: int) -> EpisodicMemory:
   """An empty memory.
 
   Args:
-    capacity: how many states it holds, agent steps; the oldest are overwritten.
+    capacity: number of states, in agent steps; the oldest are overwritten.
     dim: of the embeddings.
 
   Raises:
@@ -54,8 +54,8 @@ def init_episodic_memory(capacity: int, dim: int) -> EpisodicMemory:
   """
   if capacity < 1 or dim < 1:
     raise ValueError(
-      f"an episodic memory of {capacity} embeddings of dimension {dim} holds nothing; "
-      "use at least 1 of each."
+      f"an episodic memory of {capacity} embeddings of dimension {dim} is empty; use "
+      "at least 1 of each."
     )
   return EpisodicMemory(
     embeddings=jnp.zeros((capacity, dim), jnp.float32),
@@ -66,17 +66,17 @@ def init_episodic_memory(capacity: int, dim: int) -> EpisodicMemory:
 
 
 def clear_episodic_memory(state: EpisodicMemory) -> EpisodicMemory:
-  """Empties the memory at an episode's start; the distances' mean is kept."""
+  """Clears the memory at an episode's start; keeps the mean of the distances."""
   return state._replace(added=jnp.zeros_like(state.added))
 
 
 def smallest(values: jax.Array, k: int) -> jax.Array:
   """The k smallest of `values` `[N]`, ascending, exactly; k ≤ N.
 
-  The values are dealt into groups. The k smallest lie in the k groups of the smallest
-  minima, and only those are searched. The minima come from halving the array again
-  and again, which vectorises: on a CPU this takes a third of the time of
-  `jax.lax.top_k` at N = 30 000.
+  The values are split into groups. The k smallest lie in the k groups with the smallest
+  minima, and only those are searched. The minima come from repeatedly halving the
+  array, which vectorises: on a CPU this takes a third of the time of `jax.lax.top_k` at
+  N = 30 000.
   """
   num_groups = max(_MIN_GROUPS, _power_of_two(k))
   padded = _power_of_two(values.size)
@@ -100,9 +100,9 @@ def _power_of_two(n: int) -> int:
 def _nearest(
   state: EpisodicMemory, embedding: jax.Array, num_neighbors: int
 ) -> tuple[jax.Array, jax.Array]:
-  """Squared distances of the nearest, `[k]`, and how many of them are real."""
+  """Squared distances of the nearest, `[k]`, and how many of them are valid."""
   capacity = state.embeddings.shape[0]
-  # Not ‖m‖² − 2 m·x + ‖x‖², whose rounding makes two equal states differ.
+  # Not ‖m‖² − 2 m·x + ‖x‖²: rounding would give equal states a distance.
   distances = jnp.sum(jnp.square(state.embeddings - embedding[None]), axis=1)
   size = jnp.minimum(state.added, capacity)
   distances = jnp.where(jnp.arange(capacity) < size, distances, jnp.inf)
@@ -113,10 +113,10 @@ def _nearest(
 def _append(
   state: EpisodicMemory, embedding: jax.Array, distances: jax.Array, is_good: jax.Array
 ) -> EpisodicMemory:
-  """Writes a good embedding over the oldest one, once `distances` are known."""
-  # A selection that never chooses the other side, which the compiler cannot know: it
-  # orders the write after the reading of the memory, so that a donated memory is
-  # updated in place. Without it XLA copies the whole memory twice a step.
+  """Writes a finite embedding over the oldest one, after `distances` are computed."""
+  # The second branch of this selection is never taken, which the compiler cannot know.
+  # It orders the write after the reading of the memory, so that a donated memory is
+  # updated in place. Otherwise XLA copies the whole memory twice per step.
   embedding = jnp.where(distances[0] < 0.0, jnp.nan, embedding)
   slot = state.added % state.embeddings.shape[0]
   embedding = jnp.where(is_good, embedding, state.embeddings[slot])
@@ -139,9 +139,8 @@ def episodic_novelty(
 
   With d_i² the squared distances to the k nearest neighbours and d_m² their running
   mean: `K_i = ε / (max(d_i²/d_m² − ξ, 0) + ε)`, `s = sqrt(Σ_i K_i) + c`, and the
-  reward is `1/s`, or 0 if `s > s_m`. (Badia et al., 2020, algorithm 1; the readings
-  taken are at the head of this module.) Donate the state: it is then updated in
-  place.
+  reward is `1/s`, or 0 if `s > s_m`. (Badia et al., 2020, algorithm 1; for our readings
+  see the top of this module.) Donate the state, so that it is updated in place.
 
   Args:
     state: from `init_episodic_memory`; emptied by `clear_episodic_memory`.

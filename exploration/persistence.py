@@ -1,4 +1,4 @@
-"""Temporally extended ε-greedy: an exploratory action is repeated for a while."""
+"""Temporally extended ε-greedy: exploratory actions are repeated for several steps."""
 
 import dataclasses
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _DURATION = 1
 
 
 class EzState(NamedTuple):
-  """The repeat under way.
+  """The current repeat.
 
   Attributes:
     remaining: int32 `[]`, for how many more agent steps `action` is taken.
@@ -35,7 +35,7 @@ class EzState(NamedTuple):
 
 
 def init_ez_state() -> EzState:
-  """No repeat under way: the state at an episode's start."""
+  """No repeat: the state at an episode's start."""
   return EzState(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
 
 
@@ -48,7 +48,7 @@ def _ez_step(
 ) -> tuple[jax.Array, jax.Array, EzState]:
   """A step of `ez_greedy` whose policy is `probs`: (action, its probability, state)."""
   choice = selection.draw(key, probs, epsilon)
-  # Folded in, not split off: with durations of 1 the actions are ε-greedy's own.
+  # Folded in, not split: with durations of 1 the actions are those of ε-greedy.
   duration = sample_duration(jax.random.fold_in(key, _DURATION))
   repeating = state.remaining > 0
   action = jnp.where(repeating, state.action, choice.action)
@@ -65,12 +65,12 @@ def ez_greedy(
   state: EzState,
   sample_duration: Callable[[jax.Array], jax.Array] | None = None,
 ) -> tuple[jax.Array, EzState]:
-  """Greedy, but with probability ε starts to repeat a random action for a while.
+  """Greedy, but with probability ε starts to repeat a random action.
 
-  While a repeat lasts its action is taken. Otherwise, with probability ε, a
-  duration n is drawn and a uniform action, which is taken now and n − 1 times more;
-  else the greedy action is taken, ties at random.
-  n = 1 is exactly `epsilon_greedy`: the same keys give the same actions.
+  During a repeat, its action is taken. Otherwise, with probability ε, a duration n and
+  a uniform action are drawn; the action is taken now and n − 1 more times. Otherwise
+  the greedy action is taken, ties at random. With n = 1 this is `epsilon_greedy`: the
+  same keys give the same actions.
 
   Paper "Temporally-extended ε-greedy exploration" (Dabney et al., 2021), section 4.
 
@@ -93,7 +93,7 @@ def ez_greedy(
 
 
 class EzGreedyState(NamedTuple):
-  """The rule wrapped, the power of ε, and the repeat under way."""
+  """The state of the wrapped rule, the power of ε, and the current repeat."""
 
   of: Any
   power: jax.Array
@@ -104,10 +104,10 @@ class EzGreedyState(NamedTuple):
 class EzGreedy(dithering.Epsilon):
   """With probability ε starts to repeat a uniform action, else follows another rule.
 
-  By default, that is the greedy one on the mean over the members (Dabney et al., 2021;
-  see `ez_greedy`). The drawn action is taken at once and counts as one of the
-  duration's steps, and no repeat outlives its episode. The rule wrapped is told of
-  every step, also of those that repeat.
+  The default rule is greedy on the mean over the members (Dabney et al., 2021; see
+  `ez_greedy`). The drawn action is taken at once, as the first step of the duration; a
+  repeat ends with its episode. The wrapped rule's state is updated in every step, also
+  during repeats.
   """
 
   epsilon: schedules.Setting  # Probability of starting a repeat.

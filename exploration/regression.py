@@ -1,8 +1,8 @@
-"""Bayesian linear regression whose features move: the posterior of its weights.
+"""Bayesian linear regression on changing features: the posterior of its weights.
 
-Successor Uncertainties (Janz et al., 2019) draws the weights by which it acts from
-such a posterior. `update_regression` keeps moving means of what batches say of the
-data, `weight_posterior` reads the posterior off them, and `sample_weights` draws.
+Successor Uncertainties (Janz et al., 2019) acts by weights drawn from such a posterior.
+`update_regression` updates moving means over batches, `weight_posterior` computes the
+posterior from them, and `sample_weights` draws.
 """
 
 from typing import NamedTuple
@@ -13,9 +13,9 @@ import jax.numpy as jnp
 
 from explorax.losses import checks
 
-# Of the precision's trace, added to its diagonal: some ten roundings of its greatest
-# eigenvalue. In float32 the evidence, which may be 10⁷ times the prior's, would
-# otherwise drown what makes the matrix positive definite.
+# This share of the precision's trace is added to its diagonal: about ten roundings of
+# its greatest eigenvalue. Otherwise, in float32, the evidence, which may be 10⁷ times
+# the prior's, would hide the term that makes the matrix positive definite.
 _JITTER = 1e-6
 
 
@@ -46,7 +46,7 @@ class WeightPosterior(NamedTuple):
 
 
 def init_regression(num_features: int) -> Regression:
-  """Nothing seen yet, of D features."""
+  """A regression without data, for D features."""
   if num_features < 1:
     raise ValueError(f"num_features is {num_features}; a regression needs at least 1.")
   return Regression(
@@ -62,18 +62,18 @@ def update_regression(
   targets: jax.Array,
   decay: chex.Numeric,
 ) -> Regression:
-  """Takes in a batch: a batch seen t updates ago weighs `decay`ᵗ.
+  """Adds a batch; a batch from t updates ago has the weight `decay`ᵗ.
 
-  The weights are divided by their sum, so that the first batch is taken as it is.
+  The weights are divided by their sum, so that the first batch has the weight 1.
 
   Args:
-    regression: of what was seen so far.
+    regression: of the earlier batches.
     features: φ, float `[N, D]`: one batch.
     targets: y, float `[N]`.
-    decay: scalar in [0, 1], per update; 0 remembers the last batch only.
+    decay: scalar in [0, 1], per update; 0 keeps only the last batch.
 
   Returns:
-    The regression with the batch taken in; no gradient passes.
+    The regression including the batch; no gradient passes.
   """
   checks.check(
     "update_regression",
@@ -108,14 +108,14 @@ def weight_posterior(
       Λ = I / θ + (n / β) E[φ φᵀ],    mean = Λ⁻¹ (n / β) E[y φ],    covariance = Λ⁻¹
 
   with θ the prior's variance, β the noise's, n the count, and E the regression's moving
-  means. If these are the means over the n observations themselves, it is the exact
-  posterior. One millionth of Λ's trace is added to its diagonal, which keeps its
-  Cholesky factor finite in float32. So no variance exceeds 10⁶ / trace(Λ), which is
-  about 10⁶ β / (n E[‖φ‖²]): where n / β is large, less than θ in directions unseen.
+  means. If these are the means over the n observations, it is the exact posterior. One
+  millionth of Λ's trace is added to its diagonal, so that its Cholesky factor is finite
+  in float32. Therefore no variance exceeds 10⁶ / trace(Λ), about 10⁶ β / (n E[‖φ‖²]):
+  if n / β is large, this is below θ in directions without data.
 
   Args:
-    regression: of what was seen.
-    count: n, how many observations that stands for. `[]`.
+    regression: the data.
+    count: n, the number of observations that it represents. `[]`.
     prior_variance: θ, positive. `[]`.
     likelihood_variance: β, positive. `[]`.
 

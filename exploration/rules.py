@@ -1,13 +1,11 @@
-"""What rules are made of: score × dither × persistence (see `types.Rule` for the seam).
+"""Building blocks of rules: score × dither × persistence (see `types.Rule`).
 
-A *score* ranks the actions (`scores`, `following`); by itself, it is a rule that takes
-the best. A *dither* (`dithering`) wraps a score and acts at random at times, and
-*persistence* (`persistence`) wraps either and repeats what was drawn at random:
-`EzGreedy(0.1, of=Thompson())`.
-
-A rule is a frozen dataclass of its parameters, checked when it is made; its state is a
-pytree. Ties between actions are broken at random, uniformly, unless a rule says
-otherwise (`Greedy.ties`).
+A *score* ranks the actions (`scores`, `following`); as a rule, it takes the best. A
+*dither* (`dithering`) wraps a score and sometimes acts at random, and *persistence*
+(`persistence`) wraps either and repeats random actions: `EzGreedy(0.1, of=Thompson())`.
+A rule is a frozen dataclass of its parameters, which are checked when it is made; its
+state is a pytree. Ties between actions are broken uniformly at random, unless a rule
+says otherwise (`Greedy.ties`).
 """
 
 import abc
@@ -23,7 +21,7 @@ Selection = tuple[jax.Array, jax.Array, types.State]
 
 
 class Base:
-  """`types.Rule`'s methods beside `select`, for a rule without a memory."""
+  """The methods of `types.Rule` other than `select`, for a rule without state."""
 
   def init(
     self,
@@ -51,23 +49,23 @@ class Base:
 
 
 class Policy(Base, abc.ABC):
-  """A rule that knows how likely each action is, so that another rule can wrap it."""
+  """A rule that returns the probability of each action, so that others can wrap it."""
 
   @abc.abstractmethod
   def probs(
     self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
   ) -> tuple[jax.Array, Any]:
-    """How likely each action is in this step.
+    """The probability of each action in this step.
 
     Args:
-      key: for what is drawn besides the action. The action itself is drawn with this
-        key; use another, from `jax.random.fold_in`.
+      key: for draws other than the action. The action is drawn with this key itself, so
+        derive other keys with `jax.random.fold_in`.
       q: `[K, A]`, each member's action values.
       state: the rule's state.
       env_steps: int32 scalar, environment steps taken so far by all actors.
 
     Returns:
-      float32 `[A]`, which adds up to 1, and the state after the step.
+      float32 `[A]` with sum 1, and the state after the step.
     """
 
   def select(
@@ -96,7 +94,7 @@ class Score(Policy):
 
 
 class Wrapper(Base):
-  """A rule that wraps another, `of`, and has its state."""
+  """A rule that wraps another rule, `of`, and shares its state."""
 
   of: Policy
 
@@ -122,18 +120,18 @@ class Wrapper(Base):
 
 
 def check_members(rule: Any, q: jax.Array) -> None:
-  """Refuses a q that is not `[K, A]`, in the name of the rule."""
+  """Refuses a q that is not `[K, A]`, with the rule's name in the error."""
   checks.check(f"{type(rule).__name__}.select", q=(q, "float [K, A]"))
 
 
 def check_of(rule: Any, kind: Any) -> None:
-  """Refuses to wrap what is no `kind`.
+  """Refuses to wrap a rule that is not of this kind.
 
   Raises:
     ValueError: naming both rules.
   """
   if not isinstance(rule.of, kind):
     raise ValueError(
-      f"{type(rule).__name__}.of is {rule.of}, which has no {kind.__name__.lower()}; "
+      f"{type(rule).__name__}.of is {rule.of}, which is not a {kind.__name__.lower()}; "
       f"use a rules.{kind.__name__}."
     )

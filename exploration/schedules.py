@@ -1,8 +1,8 @@
-"""Schedules: values that a numeric setting may take in place of a number.
+"""Schedules: values that a numeric setting accepts in place of a number.
 
-A schedule is a function of the time, as optax's are, so that an optimiser takes one for
-its learning rate. What the time is, the setting says: environment steps of all actors
-while acting, updates in a learner.
+A schedule is a function of time, like optax's, so that an optimiser accepts one as its
+learning rate. The setting defines the time: environment steps of all actors while
+acting, or updates in a learner.
 """
 
 import abc
@@ -25,28 +25,28 @@ class Schedule(abc.ABC):
 
   @abc.abstractmethod
   def corners(self) -> tuple[float, ...]:
-    """Numbers between whose least and greatest the schedule stays."""
+    """Values between whose minimum and maximum the schedule stays."""
 
 
-# What a field that a schedule may fill is declared as.
+# The type of a field that accepts a schedule.
 Setting = float | Schedule
 
 
 def at(setting: Setting, time: chex.Numeric) -> jax.Array | float:
-  """The value of a setting at a time: a number is its own."""
+  """The value of a setting at a time; a number is constant."""
   return setting(time) if isinstance(setting, Schedule) else setting
 
 
 def check(
   name: str, setting: Setting, high: float = math.inf, *, positive: bool = False
 ) -> None:
-  """Refuses a setting that is negative, not finite or too great at some time.
+  """Refuses a setting that is negative, not finite or too large at some time.
 
   Args:
     name: of the setting, for the error.
     setting: a number or a schedule.
-    high: the greatest value allowed, if finite.
-    positive: whether 0 is refused as well.
+    high: the largest value allowed, if finite.
+    positive: whether 0 is also refused.
 
   Raises:
     ValueError: naming the setting, its value, and the range.
@@ -66,18 +66,18 @@ def check_learning_rate(name: str, rate: Setting) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Linear(Schedule):
-  """Goes from one value to another at a steady rate, and stays there."""
+  """Changes linearly from one value to another, and then stays constant."""
 
-  start: float  # Until the time `begin`.
-  end: float  # From the time `begin + steps` on.
-  steps: int  # The time from the one to the other.
-  begin: int = 0  # When it begins to change.
+  start: float  # Value until the time `begin`.
+  end: float  # Value from the time `begin + steps` on.
+  steps: int  # Duration of the change.
+  begin: int = 0  # Start of the change.
 
   def __post_init__(self):
     if self.steps < 1 or self.begin < 0:
       raise ValueError(
         f"Linear has steps={self.steps} and begin={self.begin}; a schedule needs at "
-        "least 1 step and begins at 0 or later (for a constant, give the number)."
+        "least 1 step and begin of 0 or later (for a constant, give the number)."
       )
 
   def __call__(self, time: chex.Numeric) -> jax.Array:
@@ -91,10 +91,10 @@ class Linear(Schedule):
 
 @dataclasses.dataclass(frozen=True)
 class Piecewise(Schedule):
-  """Goes linearly from each value to the next, and stays at the last."""
+  """Changes linearly from each value to the next, and stays at the last."""
 
-  values: tuple[float, ...]  # The first one is that of time 0.
-  steps: tuple[int, ...]  # Times when the second, third, … are reached.
+  values: tuple[float, ...]  # The first one is the value at time 0.
+  steps: tuple[int, ...]  # Times of the second, third, … value.
 
   def __post_init__(self):
     if not self.steps or len(self.values) != len(self.steps) + 1:
@@ -118,27 +118,27 @@ class Piecewise(Schedule):
     return self.values
 
 
-# Periods whose schedules are drawn; after the last one they repeat.
+# Number of periods whose schedules are drawn; then they repeat.
 _NUM_DRAWN = 4096
 
 
 @dataclasses.dataclass(frozen=True)
 class Alternating(Schedule):
-  """Switches among several linear schedules with a common start.
+  """Switches between several linear schedules with a common start.
 
-  Which one is followed is drawn every `period_steps`; one that is returned to resumes
-  where it was left. The defaults are the ε of Munos et al. (2016), appendix F: each of
-  sixteen threads draws for itself after every 50,000 of its frames, and anneals over
-  250,000 of them. Here all actors follow one draw, so that the value is a function of
-  the time alone, which a learner can evaluate as well; the time is that of all actors,
-  in agent steps of four frames, so that it has the sixteen threads' steps together.
-  The draws do not depend on the run's seed: give each trial its own seed here.
+  Every `period_steps` one of them is drawn; a schedule that is drawn again resumes
+  where it stopped. The defaults are the ε of Munos et al. (2016), appendix F, where
+  each of sixteen threads draws after every 50,000 of its frames, and anneals over
+  250,000 of them. Here all actors share one draw, so that the value is a function of time only,
+  which a learner can also compute. The time counts the agent steps of all actors, with
+  four frames each, and therefore the steps of all sixteen threads. The draws do not
+  depend on the run's seed: give each trial a different `seed` here.
   """
 
   start: float = 1.0  # Of all schedules.
   ends: tuple[float, ...] = (0.5, 0.1, 0.01)  # Of each.
-  probabilities: tuple[float, ...] = (0.3, 0.4, 0.3)  # With which each is drawn.
-  # The time on a schedule until it has reached its end: 16 · 250,000 frames.
+  probabilities: tuple[float, ...] = (0.3, 0.4, 0.3)  # Of drawing each one.
+  # Time on a schedule until it reaches its end: 16 · 250,000 frames.
   decay_steps: int = 1_000_000
   period_steps: int = 200_000  # The time between two draws: 16 · 50,000 frames.
   seed: int = 0  # Of the draws.
@@ -152,7 +152,7 @@ class Alternating(Schedule):
     if min(self.probabilities) < 0 or not math.isclose(sum(self.probabilities), 1.0):
       raise ValueError(
         f"Alternating.probabilities are {self.probabilities}; they must not be "
-        "negative, and add up to 1."
+        "negative, and must add up to 1."
       )
     for name, least in (("decay_steps", 1), ("period_steps", 1), ("seed", 0)):
       if getattr(self, name) < least:
@@ -165,7 +165,7 @@ class Alternating(Schedule):
     drawn, returns = map(jnp.asarray, _draw_schedules(self.probabilities, self.seed))
     period = time // self.period_steps
     index = period % _NUM_DRAWN
-    # For how long the schedule was followed before; all have decayed when draws repeat.
+    # Earlier time on the schedule; all have reached their end when draws repeat.
     earlier = jnp.where(period < _NUM_DRAWN, returns[index], _NUM_DRAWN)
     on_schedule = earlier * self.period_steps + time % self.period_steps
     share = jnp.minimum(on_schedule / self.decay_steps, 1.0)
@@ -180,7 +180,7 @@ class Alternating(Schedule):
 def _draw_schedules(
   probabilities: tuple[float, ...], seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-  """Each period's schedule, and in how many periods before it that was followed."""
+  """Each period's schedule, and the number of earlier periods with the same one."""
   rng = np.random.default_rng(seed)
   drawn = rng.choice(len(probabilities), size=_NUM_DRAWN, p=probabilities)
   followed = np.cumsum(drawn[:, None] == np.arange(len(probabilities)), axis=0)

@@ -1,4 +1,4 @@
-"""Scores from what the members of an ensemble say together: mean, UCB and vote."""
+"""Scores from all members of an ensemble: mean, UCB and vote."""
 
 import dataclasses
 from typing import Any
@@ -12,12 +12,12 @@ from explorax.exploration import rules, schedules, selection, types
 class Greedy(rules.Score):
   """Greedy on the mean over the members, or over the first few of them.
 
-  This is how agents are evaluated, which the literature does with a small ε
+  Agents are evaluated with this rule; the literature adds a small ε
   (`EpsilonGreedy(0.001)`).
   """
 
-  num_members: int | None = None  # How many are averaged; None: all.
-  # Between actions: "random", or "first", the one of the lowest index.
+  num_members: int | None = None  # Number of averaged members; None: all.
+  # Ties: "random", or "first", the action of the lowest index.
   ties: str = "random"
 
   def __post_init__(self):
@@ -59,7 +59,7 @@ class Greedy(rules.Score):
 
 @dataclasses.dataclass(frozen=True)
 class MajorityVote(rules.Score):
-  """The action that most members think best (Chen et al., 2017, algorithm 1)."""
+  """The action with the most votes of members (Chen et al., 2017, algorithm 1)."""
 
   def score(
     self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
@@ -73,10 +73,10 @@ class Ucb(rules.Wrapper, rules.Score):
   """The greatest `score + scale · std` over the members.
 
   On the mean over the members it is algorithm 2 of Chen et al. (2017), where scale is
-  λ = 0.1. On the values of the member that Thompson follows, with ddof=1, it is Q+UCB
-  (Flennerhag et al., 2020, appendix D.2): `argmax_a Q(a) + β σ_Q(a)`, β = 1. The text
-  does not say whose Q it is. The ablation differs from Bootstrapped DQN in nothing
-  else, so Q is read as the member followed for the episode.
+  λ = 0.1. On the values of Thompson's member, with ddof=1, it is Q+UCB (Flennerhag et
+  al., 2020, appendix D.2): `argmax_a Q(a) + β σ_Q(a)`, β = 1. The text does not say
+  whose Q it is. Since the ablation otherwise equals Bootstrapped DQN, Q is read as the
+  values of the member followed for the episode.
   """
 
   scale: schedules.Setting = 0.1  # 0 adds nothing.

@@ -1,9 +1,9 @@
 """Choosing an action from action values: dithering, confidence bounds and votes.
 
-Every function takes one state's action values: `[A]` or, where it says something of an
-ensemble, `[K, A]` of its K members; use `jax.vmap` for batches. No gradient passes. The
-rules (`rules.Rule`) are built from the same parts: scores of actions, their
-probabilities (`greedy_probs`, `boltzmann_probs`), and `draw`.
+Every function takes one state's action values: `[A]` or, for ensembles, `[K, A]` of K
+members; use `jax.vmap` for batches. No gradient passes. The rules (`rules.Rule`) use
+the same parts: scores of actions, their probabilities (`greedy_probs`,
+`boltzmann_probs`), and `draw`.
 """
 
 from typing import NamedTuple
@@ -14,16 +14,16 @@ import jax.numpy as jnp
 
 from explorax.losses import checks
 
-TIES = ("random", "first")  # How the greedy policy breaks them.
+TIES = ("random", "first")  # How the greedy policy breaks ties.
 
 
 class Choice(NamedTuple):
-  """An action and how it came about.
+  """An action and how it was chosen.
 
   Attributes:
     action: int32 `[]`.
     prob: float32 `[]`, the probability with which the action was drawn.
-    explored: bool `[]`, whether it was drawn uniformly, whatever its probability.
+    explored: bool `[]`, whether it was drawn uniformly.
   """
 
   action: jax.Array
@@ -39,18 +39,18 @@ def draw(key: jax.Array, probs: jax.Array, epsilon: chex.Numeric = 0.0) -> Choic
   Args:
     key: a random key.
     probs: `[A]`, float.
-    epsilon: scalar in [0, 1]; beyond it, the nearest end counts. If it is NaN, the
-      action's probability is NaN.
+    epsilon: scalar in [0, 1]; values outside are clipped. If it is NaN, the action's
+      probability is NaN.
   """
   checks.check("draw", probs=(probs, "float [A]"), epsilon=(epsilon, "number []"))
   probs = jax.lax.stop_gradient(probs)
   num_actions = probs.shape[0]
-  # One draw of three numbers costs a third of three draws, and this runs each step.
+  # One draw of three numbers costs a third of three draws, and runs in each step.
   explore_draw, uniform_draw, own_draw = jax.random.uniform(key, (3,))
   uniform_action = jnp.floor(uniform_draw * num_actions).astype(jnp.int32)
   cumulative = jnp.cumsum(probs)
   own_action = jnp.sum(cumulative <= own_draw * cumulative[-1])
-  # Rounding must not select an action of probability 0 beyond the last possible one.
+  # Rounding must not select a trailing action of probability 0.
   last = jnp.max(jnp.where(probs > 0.0, jnp.arange(num_actions), 0))
   explored = explore_draw < epsilon
   action = jnp.where(explored, uniform_action, jnp.minimum(own_action, last))
@@ -71,7 +71,7 @@ def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
   Args:
     scores: `[A]`.
     ties: of `TIES`. "random": uniform over the greatest, `1[a is greatest] / ties`;
-      "first": the one of the lowest index, as `arg max` is usually computed.
+      "first": the one of the lowest index, like `arg max`.
 
   Returns:
     float32 `[A]`.
@@ -81,9 +81,8 @@ def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
   actions = jnp.arange(scores.shape[0])
   if ties == "first":
     return (actions == jnp.argmax(scores)).astype(jnp.float32)
-  # A compiler may compute scores again wherever they are read, and round them
-  # differently there: compared with their own maximum they need not be equal to it. A
-  # sort is computed once.
+  # A compiler may recompute scores where they are used, with different rounding: they
+  # need not equal their own maximum then. A sort is computed only once.
   ordered, order = jax.lax.sort((scores, actions), num_keys=1)
   tied = ordered == ordered[-1]
   is_greatest = jnp.any((order[None, :] == actions[:, None]) & tied[None, :], axis=1)
@@ -99,7 +98,7 @@ def boltzmann_probs(scores: jax.Array, temperature: chex.Numeric) -> jax.Array:
   )
   temperature = jnp.where(temperature > 0, temperature, jnp.nan)
   scores = jax.lax.stop_gradient(scores)
-  # The greatest score goes first: divided, great scores would lose their differences.
+  # Subtract the maximum first: dividing large scores would lose their differences.
   probs = jax.nn.softmax((scores - jnp.max(scores)) / temperature)
   return jnp.asarray(probs, jnp.float32)
 
@@ -111,7 +110,7 @@ def mean_over_members(q: jax.Array) -> jax.Array:
 
 
 def member_std(q: jax.Array, ddof: int = 0) -> jax.Array:
-  """The members' standard deviation, `[K, A]` → `[A]`, K − ddof in the denominator."""
+  """The members' standard deviation, `[K, A]` → `[A]`, with denominator K − ddof."""
   checks.check("member_std", q=(q, "float [K, A]"))
   if q.shape[0] <= ddof:
     raise ValueError(
@@ -122,9 +121,9 @@ def member_std(q: jax.Array, ddof: int = 0) -> jax.Array:
 
 
 def count_votes(q: jax.Array) -> jax.Array:
-  """For how many members each action is the greedy one: `[K, A]` → int32 `[A]`.
+  """The number of members for which each action is greedy: `[K, A]` → int32 `[A]`.
 
-  A member whose own best actions are tied votes for the one of the lowest index.
+  A member with tied actions votes for the one of the lowest index.
   """
   checks.check("count_votes", q=(q, "float [K, A]"))
   ballots = jax.nn.one_hot(jnp.argmax(q, axis=1), q.shape[1], dtype=jnp.int32)
@@ -145,8 +144,8 @@ def epsilon_greedy(key: jax.Array, q: jax.Array, epsilon: chex.Numeric) -> jax.A
   Args:
     key: a random key.
     q: `[A]`, float; of an ensemble, the mean over its members.
-    epsilon: scalar in [0, 1]. Outside, it is refused where it can be seen; within a
-      compiled program the nearest end counts, and 0 if it is NaN.
+    epsilon: scalar in [0, 1]. A value outside is refused, unless it is traced: then it
+      is clipped, and NaN counts as 0.
 
   Returns:
     The action, int32 `[]`.
@@ -161,8 +160,8 @@ def boltzmann(key: jax.Array, q: jax.Array, temperature: chex.Numeric) -> jax.Ar
   Args:
     key: a random key.
     q: `[A]`, float; of an ensemble, the mean over its members.
-    temperature: T, positive scalar, in units of value. Any other is refused where it
-      can be seen; within a compiled program, action 0 is then taken.
+    temperature: T, positive scalar, in units of value. Other values are refused, unless
+      they are traced: then the result is action 0.
 
   Returns:
     The action, int32 `[]`.
@@ -201,7 +200,7 @@ def ucb(
 
 
 def majority_vote(key: jax.Array, q: jax.Array) -> jax.Array:
-  """The action that most members think best; tied votes are broken at random.
+  """The action with the most votes of members; tied votes are broken at random.
 
   Paper "UCB exploration via Q-ensembles" (Chen et al., 2017), algorithm 1. The
   paper does not say how ties are broken; with as few members as ten they are common.

@@ -1,4 +1,4 @@
-"""What an exploration rule is: the seam between an agent and its way of acting."""
+"""The interface of exploration rules, by which agents choose actions."""
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -10,7 +10,7 @@ State = Any
 
 
 class ActorIndex(NamedTuple):
-  """Which of how many actors: rules may tell actors apart.
+  """The index of an actor among all actors; rules may treat actors differently.
 
   Attributes:
     actor_id: j, from 0; int.
@@ -21,7 +21,7 @@ class ActorIndex(NamedTuple):
   num_actors: chex.Numeric
 
 
-# The only actor.
+# The index of a single actor.
 SINGLE_ACTOR = ActorIndex(0, 1)
 
 
@@ -57,7 +57,7 @@ class Rule(Protocol):
 
     Args:
       key: a random key.
-      state: as the last episode left it.
+      state: the state at the end of the last episode.
       env_steps: int32 scalar, environment steps taken so far by all actors.
     """
 
@@ -73,12 +73,12 @@ class Rule(Protocol):
       env_steps: int32 scalar, environment steps taken so far by all actors.
 
     Returns:
-      The action (int32 `[]`), the probability with which it was really drawn given
-      the rule's state (float32 `[]`), and the state.
+      The action (int32 `[]`), the probability with which it was drawn given the
+      rule's state (float32 `[]`), and the state.
     """
 
   def observe(self, reward: jax.Array, state: State) -> State:
-    """Takes in the reward (float32 `[]`) of the step just taken."""
+    """Takes the reward (float32 `[]`) of the last step."""
 
   def policy(self, state: State) -> jax.Array:
-    """The index of the member being followed (int32 `[]`); 0 where there is none."""
+    """The index of the member being followed (int32 `[]`); 0 if there is none."""

@@ -1,7 +1,8 @@
-"""Losses: pure functions of arrays, unbatched, for `jax.vmap` to batch.
+"""Losses: pure functions of unbatched arrays; batch them with `jax.vmap`.
 
-Indices are rlax's: `q_tm1` and `a_tm1` are of a transition's source, `r_t`,
-`discount_t` and `q_t` of its destination; `discount_t` holds γ and termination.
+The index notation is rlax's: `q_tm1` and `a_tm1` belong to a transition's source,
+`r_t`, `discount_t` and `q_t` to its destination; `discount_t` includes γ and
+termination.
 """
 
 from explorax.losses.ensembles import (

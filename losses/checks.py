@@ -1,10 +1,9 @@
-"""One check of shapes and dtypes for every function of arrays, made while it is traced.
+"""Checks the shapes and dtypes of a function's arguments while it is traced.
 
-What an argument must be is written as its docstring writes it: `float [T, A]`,
-`number [] or [T]`, `int [...]`. A letter is one size throughout a call, `...` is any
-number of axes, the same ones throughout, and no axis is empty. What is `int` is an
-action, in [0, A) where there is an axis A; so are `state` and `level` indices of the
-axes S and L.
+A specification is written as in docstrings: `float [T, A]`, `number [] or [T]`,
+`int [...]`. A letter is the same size in all arguments of a call, `...` is any number
+of axes, the same in all arguments, and no axis may be empty. An `int` is an action, in
+[0, A) if there is an axis A; `state` and `level` are indices of the axes S and L.
 """
 
 import math
@@ -14,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# What each word admits, and what to do about anything else.
+# The dtypes that each word accepts, and the advice for others.
 _KINDS: dict[str, tuple[tuple[Any, ...], str]] = {
   "float": ((jnp.floating,), "convert it to float32"),
   "int": ((jnp.integer,), "convert it to int32"),
@@ -23,7 +22,7 @@ _KINDS: dict[str, tuple[tuple[Any, ...], str]] = {
   **dict.fromkeys(("count", "state", "level"), ((jnp.integer,), "convert it to int32")),
 }
 
-# What is an index: of which axis, and what is there.
+# For index types: the axis, and the name of its entries.
 _INDICES = {"int": ("A", "actions"), "state": ("S", "states"), "level": ("L", "levels")}
 
 
@@ -36,12 +35,12 @@ def _check_dtype(label: str, value: Any, kind: str) -> None:
     raise TypeError(
       f"{label} is a {type(value).__name__}; pass an array (jnp.asarray makes one)."
     )
-  # A Python number is of no one dtype: 1 will do where a float is asked for.
+  # A Python number has no fixed dtype: 1 is accepted as a float.
   is_whole = isinstance(value, int) and not isinstance(value, bool)
   admitted, advice = _KINDS["number" if kind == "float" and is_whole else kind]
   dtype = jnp.result_type(value)
   if not any(jnp.issubdtype(dtype, other) for other in admitted):
-    raise TypeError(f"{label} is of dtype {dtype} where {kind} is wanted: {advice}.")
+    raise TypeError(f"{label} has dtype {dtype}, but {kind} is needed: {advice}.")
 
 
 def _axes(spec: str) -> tuple[str, ...]:
@@ -66,16 +65,16 @@ def _split(axes: tuple[str, ...], shape: tuple[int, ...]) -> list[tuple[str, Any
 
 
 def check(function: str, **arguments: tuple[Any, str]) -> None:
-  """Refuses an argument of the wrong dtype, rank or size in a sentence that names it.
+  """Refuses an argument of the wrong dtype, rank or size, with its name in the error.
 
   Args:
     function: the name of the function called.
-    **arguments: name → (value, what it must be), as `(q_t, "float [T, A]")`.
+    **arguments: name → (value, specification), for example `(q_t, "float [T, A]")`.
 
   Raises:
-    TypeError: if one is no array, or of the wrong dtype.
-    ValueError: if one has the wrong rank, an empty axis, a size that disagrees with an
-      argument before it, or is an index outside its axis and no tracer.
+    TypeError: if an argument is not an array, or has the wrong dtype.
+    ValueError: if an argument has the wrong rank, an empty axis, a size that disagrees
+      with an earlier argument, or is an index outside its axis and not traced.
   """
   known: dict[str, tuple[Any, str]] = {}
   for name, (value, spec) in arguments.items():
@@ -90,20 +89,20 @@ def check(function: str, **arguments: tuple[Any, str]) -> None:
     ]
     if not fitting:
       raise ValueError(
-        f"{label} is of shape {_words(shape)} where {wanted} is wanted; apply jax.vmap "
+        f"{label} has shape {_words(shape)}, but {wanted} is needed; apply jax.vmap "
         "over batches."
       )
     if math.prod(shape) == 0:
       raise ValueError(
-        f"{label} is of shape {_words(shape)}, which holds nothing; every axis needs "
-        "at least one entry."
+        f"{label} has shape {_words(shape)}, which is empty; every axis needs at least "
+        "one entry."
       )
     for axis, size in _split(fitting[0], shape):
       expected, first = known.setdefault(axis, (size, name))
       if size != expected:
         raise ValueError(
-          f"{label} is of shape {_words(shape)}, {wanted}, but {first} has "
-          f"{axis} = {expected}; give both the same."
+          f"{label} has shape {_words(shape)}, {wanted}, but {first} has "
+          f"{axis} = {expected}; give both the same size."
         )
   for name, (value, spec) in arguments.items():
     axis, what = _INDICES.get(spec.partition(" ")[0], ("", ""))
@@ -112,20 +111,20 @@ def check(function: str, **arguments: tuple[Any, str]) -> None:
 
 
 def _check_indices(label: str, indices: Any, size: int, what: str) -> None:
-  """Refuses indices that can be looked at, as those of a program cannot."""
+  """Refuses indices outside their axis, unless they are traced."""
   if isinstance(indices, jax.core.Tracer):
     return
   outside = [each for each in np.ravel(indices) if not 0 <= each < size]
   if outside:
     raise ValueError(
-      f"{label} has {outside[0]}; with {size} {what} they are 0 to {size - 1}."
+      f"{label} has the index {outside[0]}; use 0 to {size - 1} for {size} {what}."
     )
 
 
 def check_in_range(
   function: str, name: str, value: Any, low: float, high: float = math.inf
 ) -> None:
-  """Refuses a number outside [low, high], unless it is a tracer."""
+  """Refuses a number outside [low, high], unless it is traced."""
   if isinstance(value, jax.core.Tracer):
     return
   outside = [each for each in np.ravel(value) if not low <= each <= high]
@@ -136,7 +135,7 @@ def check_in_range(
 
 
 def check_positive(function: str, name: str, value: Any) -> None:
-  """Refuses a number that is not above 0, unless it is a tracer."""
+  """Refuses a number that is not positive, unless it is traced."""
   if isinstance(value, jax.core.Tracer):
     return
   outside = [each for each in np.ravel(value) if not each > 0]

@@ -13,9 +13,9 @@ def bootstrapped_td(td: Array, mask: Array) -> Array:
 
       Σ_k m_k δ_k² / (2K)
 
-  Source: Flennerhag et al. 2020 (TDU), algorithm 2; its K is all members' number,
-  exploiters and explorers. A member that is masked out adds neither loss nor
-  gradient, whatever its error, and NaN too.
+  Source: Flennerhag et al. 2020 (TDU), algorithm 2; its K counts all members,
+  exploiters and explorers. A masked member contributes no loss and no gradient, even
+  if its error is NaN.
 
   Args:
     td: δ, TD errors of a transition. Float `[K]`.
@@ -36,10 +36,10 @@ def _deviation(function: str, name: str, values: Array) -> Array:
   num_members = values.shape[0]
   if num_members < 2:
     raise ValueError(
-      f"{function}: {name} holds {num_members} member, and the deviation of one is not "
-      "defined; give it two or more."
+      f"{function}: {name} has {num_members} member, but a standard deviation needs at "
+      "least two."
     )
-  # Measured from the first member, so that equal ones give exactly 0.
+  # Relative to the first member, so that equal members give exactly 0.
   values = values - values[:1]
   deviations = values - jnp.mean(values, axis=0, keepdims=True)
   return jnp.sqrt(jnp.sum(jnp.square(deviations), axis=0) / (num_members - 1))
@@ -66,9 +66,9 @@ def q_uncertainty(q: Array) -> Array:
 
       sqrt( Σ_k (Q_k − Q̄)² / (K − 1) )
 
-  Source: Flennerhag et al. 2020 (TDU), appendix D.2, which calls σ(Q) the standard
-  deviation over value estimates, in TDU's place; K − 1 is read as the denominator
-  that TDU has.
+  Source: Flennerhag et al. 2020 (TDU), appendix D.2, which replaces TDU's bonus by
+  σ(Q), the standard deviation over value estimates; we use the denominator K − 1, as
+  in TDU.
 
   Args:
     q: Q, values of the members, of one action or of all. Float `[K, ...]`; K = 1 is
@@ -85,8 +85,8 @@ def infogain_bonus(q: Array, temperature: float | Array) -> Array:
 
       (1/K) Σ_k KL(P_k ‖ P̄),    P_k = softmax(q_k / T),    P̄ = (1/K) Σ_k P_k
 
-  Between 0, where the members agree, and log min(K, A). Computed in log space: any
-  finite q and positive T give a finite bonus.
+  0 if all members agree, at most log min(K, A). Computed in log space: any finite q and
+  positive T give a finite bonus.
 
   Source: Chen et al. 2017 (UCB exploration via Q-ensembles), algorithm 3.
 
@@ -105,11 +105,11 @@ def infogain_bonus(q: Array, temperature: float | Array) -> Array:
       f"infogain_bonus: temperature is {temperature}; it must be positive."
     )
   q, temperature = jax.lax.stop_gradient((jnp.asarray(q), temperature))
-  # The largest is taken off first: a small T may make the others −inf, but not inf.
+  # Subtract the largest first: a small T may make the others −inf, but not inf.
   logits = (q - jnp.max(q, axis=-1, keepdims=True)) / temperature
   log_p = jax.nn.log_softmax(logits, axis=-1)
   log_mean = jax.nn.logsumexp(log_p, axis=0, keepdims=True) - jnp.log(q.shape[0])
   p = jnp.exp(log_p)
   terms = jnp.where(p == 0, 0.0, p * (log_p - log_mean))
-  # Rounding may take the mean of the divergences a little below 0.
+  # Rounding may make the mean of the divergences slightly negative.
   return jnp.maximum(jnp.sum(terms) / q.shape[0], 0.0)

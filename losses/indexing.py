@@ -1,7 +1,7 @@
-"""The values of the actions taken, in ways that give the same.
+"""The values of the actions taken, in several equivalent ways.
 
-An action outside [0, A) gives NaN, which a learner sees, and not another action's
-value, which it would not.
+An action outside [0, A) gives NaN, which a learner detects, rather than another
+action's value.
 """
 
 import jax
@@ -21,17 +21,17 @@ def take(values: Array, action: Array) -> Array:
 
 
 def gather(values: Array, actions: Array) -> Array:
-  """values[..., actions], where no gradient is wanted. `[..., A]` → `[...]`."""
+  """values[..., actions], if no gradient is needed. `[..., A]` → `[...]`."""
   values, actions = jnp.asarray(values), jnp.asarray(actions)
   taken = jnp.take_along_axis(values, actions[..., None], axis=-1, mode="clip")
   return _or_nan(taken[..., 0], actions, values.shape[-1])
 
 
 def select(values: Array, actions: Array) -> Array:
-  """values[..., actions], where a gradient is wanted. `[..., A]` → `[...]`.
+  """values[..., actions], if a gradient is needed. `[..., A]` → `[...]`.
 
-  A gather's gradient is a scatter, which takes several times as long as all the rest
-  of a loss; this one's is a mask.
+  A gather's gradient is a scatter, several times slower than the rest of a loss; this
+  function's gradient is a mask.
   """
   values, actions = jnp.asarray(values), jnp.asarray(actions)
   is_taken = jax.nn.one_hot(actions, values.shape[-1], dtype=bool)

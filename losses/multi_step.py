@@ -50,7 +50,7 @@ def peng_q_lambda(
 
       G_{t-1} = r_t + γ_t ((1 − λ_t) q_t(a*) + λ_t G_t),    G_T = q_T(a*)
 
-  a* is greedy. The return is not corrected for actions that are not.
+  a* is greedy. The return is not corrected for actions that are not greedy.
 
   Args:
     q_tm1: online network's values at times [0, ..., T − 1], transformed. `[T, A]`.
@@ -58,10 +58,10 @@ def peng_q_lambda(
     r_t: rewards at times [1, ..., T]. `[T]`.
     discount_t: γ times the environment's discount, at times [1, ..., T]. `[T]`.
     q_t: target network's values at times [1, ..., T], transformed. `[T, A]`.
-    lambda_: λ, for all times or at times [1, ..., T]; 0 at a row that must not be
-      passed (an episode's last one, padding). `[]` or `[T]`.
-    q_t_selector: values that say which action is greedy, at times [1, ..., T]: the
-      online network's for a double estimate; q_t unless given. `[T, A]`.
+    lambda_: λ, for all times or at times [1, ..., T]; use 0 at a row where returns must
+      stop (an episode's last one, padding). `[]` or `[T]`.
+    q_t_selector: values that define the greedy action, at times [1, ..., T]: the online
+      network's for a double estimate; q_t by default. `[T, A]`.
     tx_pair: transformation of the values, and its inverse.
 
   Returns:
@@ -121,10 +121,10 @@ def expected_sarsa_lambda(
 
 
 def _n_step_returns(r_t, discount_t, v_t, n, lambda_):
-  """Returns of n rewards, a row of the loop being one more reward for all times.
+  """Returns of n rewards; each iteration of the loop adds one reward at all times.
 
-  A loop and not rlax's unrolled sum: XLA would move that into the gradient, and
-  compute each return once for every action.
+  A loop, not rlax's unrolled sum: XLA would move that sum into the gradient and compute
+  each return once for every action.
   """
   r_t, discount_t, v_t, lambda_ = returns.of_one_dtype(r_t, discount_t, v_t, lambda_)
   length = v_t.shape[0]
@@ -139,7 +139,7 @@ def _n_step_returns(r_t, discount_t, v_t, n, lambda_):
     one_step_t, decay_t = inputs
     return one_step_t + jnp.where(decay_t == 0, 0.0, decay_t * g_t), None
 
-  # Past the end nothing is paid or discounted: the last value is all there is.
+  # Past the end there are no rewards and no discounting: only the last value remains.
   inputs = (shifted(one_step, 0), shifted(decay, 1))
   g_tm1, _ = jax.lax.scan(step, shifted(v_t, v_t[-1])[-1], inputs, reverse=True)
   return g_tm1
@@ -156,7 +156,7 @@ def n_step_q(
   q_t_selector: Array | None = None,
   tx_pair: transforms.TxPair = transforms.identity_pair,
 ) -> Array:
-  """TD errors of n-step Q-learning, double where a selector is given.
+  """TD errors of n-step Q-learning; double Q-learning if a selector is given.
 
       G_{t-1} = r_t + γ_t (r_{t+1} + γ_{t+1} (... + γ_{t+n-1} q_{t+n-1}(a*)))
 
@@ -165,15 +165,15 @@ def n_step_q(
   Args:
     q_tm1, a_tm1, r_t, discount_t, q_t, q_t_selector, tx_pair: as in `peng_q_lambda`.
     n: number of rewards in a return, a Python int of at least 1.
-    lambda_: share of the return that goes on beyond its time, for all times or at
-      times [1, ..., T]; 0 at a row that must not be passed (an episode's last one,
-      padding), from which a return then bootstraps. `[]` or `[T]`.
+    lambda_: share of the return that continues beyond each time, for all times or at
+      times [1, ..., T]; use 0 at a row where returns must stop and bootstrap (an
+      episode's last one, padding). `[]` or `[T]`.
 
   Returns:
     TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
   """
   if not _is_count(n):
-    raise ValueError(f"n_step_q: n is {n!r}; it must be a whole number, 1 or more.")
+    raise ValueError(f"n_step_q: n is {n!r}; it must be a whole number, at least 1.")
   selector = q_t if q_t_selector is None else q_t_selector
   _check(
     "n_step_q",

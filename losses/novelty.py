@@ -34,7 +34,7 @@ def rnd_error(prediction: Array, target: Array) -> Array:
 def inverse_dynamics(logits: Array, action: Array) -> Array:
   """Cross entropy of the action between two observations: −log p(a | x_t, x_{t+1}).
 
-  Source: Badia et al. 2020 (NGU), section 2, which trains its embedding so.
+  Source: Badia et al. 2020 (NGU), section 2, which trains its embedding with this loss.
 
   Args:
     logits: of p(· | x_t, x_{t+1}). Float `[..., A]`.

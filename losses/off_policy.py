@@ -1,8 +1,8 @@
-"""TD errors of the off-policy algorithms that one return and its trace tell apart.
+"""TD errors of off-policy algorithms, which share one return and differ in its trace.
 
-Munos et al. 2016, "Safe and efficient off-policy reinforcement learning", is the
-source of all; values may be transformed, as in R2D2 and NGU (Badia et al. 2020,
-appendix E):
+The source of all of them is Munos et al. 2016, "Safe and efficient off-policy
+reinforcement learning"; values may be transformed, as in R2D2 and NGU (Badia et al.
+2020, appendix E):
 
     TD_t = h( G_t ) − q_tm1(a_t),    G from h⁻¹(q_t), no gradient through G.
 """
@@ -25,9 +25,9 @@ def td_errors(
 def greedy_values(
   q_t: Array, q_t_selector: Array | None, tx_pair: transforms.TxPair
 ) -> Array:
-  """h⁻¹(q_t) at the selector's greedy actions, or at its own. `[T, A]` → `[T]`."""
+  """h⁻¹(q_t) at the greedy actions of the selector, or of q_t. `[T, A]` → `[T]`."""
   if q_t_selector is None:
-    # The argmax of an array takes several times as long as its maximum.
+    # The argmax of an array is several times slower than its maximum.
     return tx_pair.apply_inv(jnp.max(q_t, axis=-1))
   return tx_pair.apply_inv(indexing.select(q_t, jnp.argmax(q_t_selector, axis=-1)))
 
@@ -46,8 +46,8 @@ def _check(function, q_tm1, q_t, a_tm1, a_t, r_t, discount_t, **others):
 
 
 def _values(q_t, a_t, pi_t, mu_t, tx_pair):
-  """q_a_t, v_t, π(a_t) and μ(a_t), `[T]` each, q's on the scale of the returns."""
-  # Nothing behind a target has a gradient: stopping it here keeps it off the loop.
+  """q_a_t, v_t, π(a_t) and μ(a_t), `[T]` each, with q on the scale of the returns."""
+  # A target has no gradient: stopping it here keeps it out of the loop.
   q_t, pi_t, mu_t = jax.lax.stop_gradient((q_t, pi_t, mu_t))
   q_a_t = tx_pair.apply_inv(indexing.gather(q_t, a_t))
   v_t = jnp.sum(pi_t * tx_pair.apply_inv(q_t), axis=-1)
@@ -115,24 +115,24 @@ def retrace(
 
       G_{t-1} = r_t + γ_t (E_π q_t + c_t (G_t − q_t(a_t)))
 
-  Safe for any π and μ, and returns stay full where the two are close. The action
-  that is bootstrapped from is π's: for a double estimate, take π from the online
-  network and q_t from the target network.
+  Safe for any π and μ, with full returns where the two are close. The bootstrapped
+  action is π's: for a double estimate, take π from the online network and q_t from the
+  target network.
 
-  A row that must not enter a trace (an episode's last one, padding) has λ = 0 at its
-  time; what lies behind it then does not matter, and the return bootstraps there,
-  unless the discount is 0 as well.
+  At a row that must not enter a trace (an episode's last one, padding), pass λ = 0.
+  Later rows are then ignored, and the return bootstraps there, unless the discount is
+  also 0.
 
   Args:
     q_tm1: online network's values at times [0, ..., T − 1], transformed. `[T, A]`.
     q_t: target network's values at times [1, ..., T], transformed. `[T, A]`.
     a_tm1: actions taken at times [0, ..., T − 1]. Int `[T]`.
-    a_t: actions taken at times [1, ..., T]; the last never matters. Int `[T]`.
+    a_t: actions taken at times [1, ..., T]; the last one is ignored. Int `[T]`.
     r_t: rewards at times [1, ..., T]. `[T]`.
     discount_t: γ times the environment's discount, at times [1, ..., T]. `[T]`.
     pi_t: probabilities of the target policy at times [1, ..., T]. `[T, A]`.
     mu_t: probability with which a_t was drawn, at times [1, ..., T], or those of
-      all actions; where it is 0 the trace is 0. `[T]` or `[T, A]`.
+      all actions; if it is 0, the trace is 0. `[T]` or `[T, A]`.
     lambda_: λ, for all times or at times [1, ..., T]. `[]` or `[T]`.
     tx_pair: transformation of the values, and its inverse.
 
@@ -168,9 +168,9 @@ def tree_backup(
 ) -> Array:
   """TD errors of tree-backup(λ) (Precup et al. 2000): c = λ π.
 
-  Safe for any π and μ, but cuts traces near on-policy data too. μ does not matter;
-  it is an argument so that one algorithm can take another's place. Arguments and
-  result are as in `retrace`.
+  Safe for any π and μ, but also cuts traces of nearly on-policy data. μ is ignored; it
+  is an argument so that algorithms are interchangeable. Arguments and result are as in
+  `retrace`.
   """
   return off_policy_q(
     traces.tree_backup,
@@ -201,10 +201,9 @@ def harutyunyan_q_lambda(
 ) -> Array:
   """TD errors of Q^π(λ), and of Q*(λ) where π is greedy (Harutyunyan et al.): c = λ.
 
-  Converges where π is close to μ: λ < (1 − γ)/(γε), ε = max_x ‖π − μ‖₁, or
-  λ < (1 − γ)/(2γ) in control; it may diverge beyond. μ does not matter; it is an
-  argument so that one algorithm can take another's place. Arguments and result are
-  as in `retrace`.
+  Converges if π is close to μ: λ < (1 − γ)/(γε), ε = max_x ‖π − μ‖₁, or
+  λ < (1 − γ)/(2γ) in control; otherwise it may diverge. μ is ignored; it is an argument
+  so that algorithms are interchangeable. Arguments and result are as in `retrace`.
   """
   return off_policy_q(
     traces.harutyunyan_q_lambda,
@@ -234,9 +233,9 @@ def importance_sampling(
 ) -> Array:
   """TD errors with per-decision importance sampling (Precup et al. 2000): c = π/μ.
 
-  Unbiased for any π and μ, with a variance that grows with their distance. There is
-  no λ: a row that must not enter a trace is given μ = 0. Arguments and result are
-  otherwise as in `retrace`.
+  Unbiased for any π and μ, with a variance that grows with their distance. There is no
+  λ: at a row that must not enter a trace, pass μ = 0. Other arguments and the result
+  are as in `retrace`.
   """
   return off_policy_q(
     traces.importance_sampling,
@@ -265,7 +264,7 @@ def non_markov_retrace(
   lambda_: float | Array,
   tx_pair: transforms.TxPair = transforms.identity_pair,
 ) -> Array:
-  """TD errors with the trace of equation 10, which looks back to where it starts.
+  """TD errors with the trace of equation 10, which depends on the start of the return.
 
       c_s = λ min(1 / (c_1 ... c_{s−1}), π/μ)
 
@@ -302,17 +301,17 @@ def watkins_q_lambda(
   q_t_selector: Array | None = None,
   tx_pair: transforms.TxPair = transforms.identity_pair,
 ) -> Array:
-  """TD errors of Watkins's Q(λ): c is λ where a_t is greedy, else 0.
+  """TD errors of Watkins's Q(λ): c is λ if a_t is greedy, else 0.
 
       G_{t-1} = r_t + γ_t (q_t(a*) + c_t (G_t − q_t(a_t)))
 
-  This is Retrace(λ) with a greedy π. Where a_t is one of several greedy actions, it
-  is a*; otherwise a* is the first of them.
+  This is Retrace(λ) with a greedy π. If a_t is one of several greedy actions, it is a*;
+  otherwise a* is the first of them.
 
   Args:
     q_tm1, q_t, a_tm1, a_t, r_t, discount_t, lambda_, tx_pair: as in `retrace`.
-    q_t_selector: values by which an action is greedy, at times [1, ..., T]: the
-      online network's for a double estimate; q_t unless given. `[T, A]`.
+    q_t_selector: values that define the greedy actions, at times [1, ..., T]: the
+      online network's for a double estimate; q_t by default. `[T, A]`.
 
   Returns:
     TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.

@@ -11,14 +11,14 @@ Array = jax.Array
 def sequence_priority(td: Array, mask: Array, eta: float | Array) -> Array:
   """Priority of a sequence, a mixture of its largest and its mean absolute TD error.
 
-      η max_t |δ_t| + (1 − η) mean_t |δ_t|,    over the steps that are not masked
+      η max_t |δ_t| + (1 − η) mean_t |δ_t|,    over the unmasked steps
 
   Source: Kapturowski et al. 2019 (R2D2), section 2.3, with η = 0.9.
 
   Args:
-    td: δ, TD errors. Float `[T]`. Those of masked steps do not matter, NaN included.
+    td: δ, TD errors. Float `[T]`. Those of masked steps are ignored, even NaN.
     mask: 1 where a step is real, 0 where it is padding. `[T]`.
-    eta: η in [0, 1]; a Python number outside is refused. `[]`.
+    eta: η in [0, 1]; a Python number outside this range is refused. `[]`.
 
   Returns:
     The priority, with no gradient; 0 if all steps are masked. `[]`.

@@ -1,4 +1,4 @@
-"""TD errors and losses of single transitions; the batch is the caller's to vmap."""
+"""TD errors and losses of single transitions; use `jax.vmap` for batches."""
 
 import importlib
 import types
@@ -12,7 +12,7 @@ Array = jax.Array
 
 
 def _rlax() -> types.ModuleType:
-  """rlax, imported at its first use: it loads all of TensorFlow where there is one."""
+  """rlax, imported at its first use: it loads TensorFlow if that is installed."""
   return importlib.import_module("rlax")
 
 
@@ -37,8 +37,8 @@ def q_learning(
     q_tm1: online network's values at time 0. Float `[A]`.
     a_tm1: action taken at time 0. Int `[]`.
     r_t: reward, or n-step return, at time 1. `[]`.
-    discount_t: what multiplies the bootstrap: γ times the environment's discount,
-      or the product of n of them. `[]`.
+    discount_t: the factor of the bootstrap: γ times the environment's discount, or the
+      product of n of them. `[]`.
     q_t_value: target network's values at time 1 (or n); no gradient. Float `[A]`.
 
   Returns:
@@ -73,8 +73,8 @@ def double_q(
 
   Args:
     q_tm1, a_tm1, r_t, discount_t, q_t_value: as in `q_learning`.
-    q_t_selector: online network's values at the time of `q_t_value`, by which the
-      action is chosen; no gradient. Float `[A]`.
+    q_t_selector: online network's values at the time of `q_t_value`, which select the
+      action; no gradient. Float `[A]`.
 
   Returns:
     The TD error. `[]`.
@@ -108,7 +108,7 @@ def categorical_double_q(
 
       −Σ_i m_i log p_tm1(z_i | a_tm1)
 
-  where m is the projection onto the atoms z of the target distribution: atoms
+  where m is the target distribution projected onto the atoms z: its atoms are
   r_t + γ_t z', with the probabilities of the action that is greedy in q_t_selector.
 
   Source: Bellemare et al. 2017, algorithm 1, with the selection of van Hasselt 2010.
@@ -118,11 +118,10 @@ def categorical_double_q(
     q_logits_tm1: online network's logits at time 0. Float `[A, N]`.
     a_tm1: action taken at time 0. Int `[]`.
     r_t: reward, or n-step return, at time 1. `[]`.
-    discount_t: what multiplies the bootstrap. `[]`.
+    discount_t: the factor of the bootstrap. `[]`.
     q_atoms_t: atoms z' of the target network. Float `[M]`.
     q_logits_t: target network's logits at time 1; no gradient. Float `[A, M]`.
-    q_t_selector: values by which the action is chosen, at time 1; no gradient.
-      Float `[A]`.
+    q_t_selector: values that select the action, at time 1; no gradient. Float `[A]`.
 
   Returns:
     The cross entropy. `[]`.
@@ -155,9 +154,9 @@ def categorical_double_q_kl(
 
       KL(m ‖ p_tm1(· | a_tm1)) = Σ_i m_i (log m_i − log p_tm1(z_i | a_tm1))
 
-  with m as in `categorical_double_q`, from which it differs by the target's entropy:
-  the gradient is the same, but this is 0 where the prediction is right, and so ranks
-  transitions by what there is left to learn.
+  with m as in `categorical_double_q`. It differs from that loss by the target's
+  entropy: the gradient is the same, but this is 0 if the prediction is exact, and so
+  ranks transitions by what remains to be learnt.
 
   Source: Hessel et al. 2018 (Rainbow), section "The Integrated Agent": the loss, and
   the priorities of replay.
@@ -166,7 +165,7 @@ def categorical_double_q_kl(
     q_atoms_tm1, ..., q_t_selector: as in `categorical_double_q`.
 
   Returns:
-    The divergence, not below 0 but for rounding. `[]`.
+    The divergence, at least 0 up to rounding. `[]`.
   """
   target, log_probs = _projected_target(
     "categorical_double_q_kl",
@@ -179,7 +178,7 @@ def categorical_double_q_kl(
     q_logits_t,
     q_t_selector,
   )
-  # An atom without mass adds nothing, and its logarithm no NaN.
+  # An atom of mass 0 contributes nothing; its logarithm must not give NaN.
   log_target = jnp.log(jnp.where(target > 0, target, 1.0))
   return jnp.sum(target * (log_target - log_probs))
 
@@ -197,7 +196,7 @@ def _projected_target(
 ) -> tuple[Array, Array]:
   """The target m `[N]`, without gradient, and log p_tm1(· | a_tm1) `[N]`.
 
-  Arguments that do not fit are refused in the name of `function`.
+  Errors about invalid arguments name `function`.
   """
   checks.check(
     function,
@@ -216,6 +215,6 @@ def _projected_target(
     jax.nn.softmax(logits_t),
     jnp.asarray(q_atoms_tm1),
   )
-  # rlax's own loss goes through a function that it is about to withdraw.
+  # rlax's own loss calls a function that is deprecated.
   log_probs = jax.nn.log_softmax(indexing.take(q_logits_tm1, a_tm1))
   return jax.lax.stop_gradient(target), log_probs

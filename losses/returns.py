@@ -1,4 +1,4 @@
-"""The one return underneath the off-policy losses, which their traces tell apart.
+"""The return that all off-policy losses share; they differ in its traces.
 
 Rows and times: entry i of every argument, `[T]`, belongs to the transition from x_i
 into x_{i+1}: rewards and discounts are those of that transition, and values, actions,
@@ -14,7 +14,7 @@ Array = jax.Array
 
 
 def of_one_dtype(*arrays: float | Array) -> list[Array]:
-  """The arrays in the precision that all of them fit in, as loops need them."""
+  """The arrays in a common dtype, as loops need them."""
   dtype = jnp.result_type(*arrays)
   return [jnp.asarray(array, dtype) for array in arrays]
 
@@ -22,17 +22,17 @@ def of_one_dtype(*arrays: float | Array) -> list[Array]:
 def off_policy_returns(
   q_a_t: Array, v_t: Array, r_t: Array, discount_t: Array, c_t: Array
 ) -> Array:
-  """Returns under π from a stream that another policy drew.
+  """Returns under π from data that another policy generated.
 
       G_{t-1} = r_t + γ_t (v_t + c_t (G_t − q_t(a_t))),    G_T = q_T(a_T)
 
-  With v_t = E_π q_t this is the sampled operator of Retrace and its relatives (Munos
-  et al. 2016, equation 3), c_t telling which (`traces`); with v_t in the place of
-  q_a_t it is the λ-return of Peng's Q(λ) and of expected SARSA(λ). A discount of 0
-  ends the return at its reward; a trace of 0 ends it at v_t, and nothing later
-  enters. The last entries of q_a_t and c_t never matter.
+  With v_t = E_π q_t this is the sampled operator of Retrace and related algorithms
+  (Munos et al. 2016, equation 3), where c_t selects the algorithm (`traces`); with v_t
+  as q_a_t it is the λ-return of Peng's Q(λ) and of expected SARSA(λ). A discount of 0
+  ends the return at its reward; a trace of 0 ends it at v_t, so that nothing later
+  enters. The last entries of q_a_t and c_t are ignored.
 
-  A plain function of its arguments: gradients pass. The losses stop them.
+  Gradients pass through this function; the losses stop them.
 
   Args:
     q_a_t: q_t(a_t) at times [1, ..., T]. Float `[T]`.
@@ -58,7 +58,7 @@ def off_policy_returns(
 
   def step(g_t, inputs):
     one_step_t, decay_t, q_t = inputs
-    # A cut is a cut, also of what is infinite.
+    # A trace of 0 also cuts infinite values.
     g_tm1 = one_step_t + jnp.where(decay_t == 0, 0.0, decay_t * (g_t - q_t))
     return g_tm1, g_tm1
 
@@ -79,7 +79,7 @@ def non_markov_returns(
   rho_t: Array,
   lambda_: float | Array,
 ) -> Array:
-  """Returns whose trace looks back to where it starts.
+  """Returns whose trace depends on the start of the return.
 
       c_s = λ_s min(1 / (c_{t+1} ... c_{s-1}), ρ_s),    that is
       C_s = c_{t+1} ... c_s = λ_s min(1, C_{s-1} ρ_s),  C_t = 1,
@@ -87,9 +87,9 @@ def non_markov_returns(
       G_t = r_{t+1} + γ_{t+1} v_{t+1}
             + Σ_{s>t} (Π_{i=t+1}^s γ_i) C_s (r_{s+1} + γ_{s+1} v_{s+1} − q_s(a_s))
 
-  Source: Munos et al. 2016, equation 10. A small ratio may be made up for by a large
-  one later, which Retrace cannot do; policy evaluation converges, and control is not
-  known to. Time and work grow with T², memory with T.
+  Source: Munos et al. 2016, equation 10. A large ratio can make up for a small one
+  before it, unlike in Retrace. Policy evaluation converges; for control this is not
+  known. Time grows with T², memory with T.
 
   Args:
     q_a_t, v_t, r_t, discount_t: as in `off_policy_returns`. Float `[T]`.
@@ -116,14 +116,14 @@ def non_markov_returns(
   starts = jnp.arange(num_steps)
 
   def step(carry, inputs):
-    """Adds the TD error at time s to the returns of all starts before it."""
+    """Adds the TD error at time s to the returns of all earlier starts."""
     returns, discounts, products = carry
     s, td_s, discount_s, rho_s, lambda_s = inputs
     before = starts < s
     discounts = jnp.where(before, discounts * discount_s, 1.0)
     products = jnp.where(before, lambda_s * jnp.minimum(1.0, products * rho_s), 1.0)
     weights = jnp.where(before, discounts * products, 0.0)
-    # A cut is a cut, also of what is infinite.
+    # A trace of 0 also cuts infinite values.
     returns = returns + jnp.where(weights == 0, 0.0, weights * td_s)
     return (returns, discounts, products), None
 

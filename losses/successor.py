@@ -16,21 +16,20 @@ def successor_features(
   psi_t: Array,
   pi_t: Array,
 ) -> Array:
-  """TD error of successor features ψ, which sum the features φ to come.
+  """TD error of successor features ψ, the discounted sums of future features φ.
 
       φ_tm1 + γ_t Σ_a π_t(a) ψ_t(a) − ψ_tm1(a_tm1)
 
   Source: Dayan 1993; Barreto et al. 2017; Janz et al. 2019 (Successor Uncertainties),
-  section 4. The expectation over π is expected SARSA's.
+  section 4. The expectation over π is that of expected SARSA.
 
   Args:
     psi_tm1: online network's successor features at time 0. Float `[A, D]`.
     a_tm1: action taken at time 0. Int `[]`.
     phi_tm1: features of that state and action; no gradient. Float `[D]`.
-    discount_t: what multiplies the bootstrap: γ times the environment's discount. `[]`.
+    discount_t: the factor of the bootstrap: γ times the environment's discount. `[]`.
     psi_t: target network's successor features at time 1; no gradient. Float `[A, D]`.
-    pi_t: probabilities of the policy whose features are summed; no gradient.
-      Float `[A]`.
+    pi_t: probabilities of the policy that is followed; no gradient. Float `[A]`.
 
   Returns:
     The TD error. `[D]`.

@@ -1,16 +1,16 @@
-"""The traces that tell off-policy algorithms apart (Munos et al. 2016, section 2).
+"""The traces of off-policy algorithms (Munos et al. 2016, section 2).
 
     importance_sampling    c_t = π/μ
     harutyunyan_q_lambda   c_t = λ
     tree_backup            c_t = λ π
     retrace                c_t = λ min(1, π/μ)
-    watkins_q_lambda       c_t = λ where π is 1, else 0 (π being greedy)
+    watkins_q_lambda       c_t = λ where π is 1, else 0 (for a greedy π)
 
 Each is a function of π(a_t|x_t), μ(a_t|x_t) and λ, for `off_policy_q`:
 
   pi_a_t: π(a_t|x_t) at times [1, ..., T]. Float `[T]`.
-  mu_t: μ(a_t|x_t), with which a_t was drawn, at times [1, ..., T]; where it is 0, π/μ
-    is taken as 0. Float `[T]`.
+  mu_t: μ(a_t|x_t), with which a_t was drawn, at times [1, ..., T]; if it is 0, π/μ is
+    set to 0. Float `[T]`.
   lambda_: λ, for all times or at times [1, ..., T]. `[]` or `[T]`.
 
 It returns c_t at times [1, ..., T], float `[T]`.
@@ -26,9 +26,9 @@ Trace = Callable[[Array, Array, float | Array], Array]
 
 
 def importance_ratio(pi_a_t: Array, mu_t: Array) -> Array:
-  """π(a)/μ(a), and 0 where μ(a) is 0: no such action was drawn, so no trace passes.
+  """π(a)/μ(a), and 0 if μ(a) is 0: such an action was never drawn, so no trace passes.
 
-  A μ(a) that is no probability, negative or NaN, gives NaN, which a learner sees.
+  An invalid μ(a), negative or NaN, gives NaN, which a learner detects.
   """
   ratio = pi_a_t / jnp.where(mu_t > 0, mu_t, jnp.nan)
   return jnp.where(jnp.equal(mu_t, 0.0), 0.0, ratio)

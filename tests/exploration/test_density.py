@@ -166,7 +166,7 @@ def test_black_and_white_are_the_ends_of_the_levels():
 @pytest.mark.parametrize(
   ("arguments", "message"),
   [
-    ((0, 8), "a density of 0 pixels, 8 levels and 256 rows cannot be"),
+    ((0, 8), "a density of 0 pixels, 8 levels and 256 rows is not possible"),
     ((9, 1), "a density of 9 pixels, 1 levels"),
     ((9, 8, 4, 0), "8 levels and 0 rows"),
     ((9, 8, 5), "the contexts of a density are 5 neighbours; use 0 to 4"),

@@ -95,7 +95,7 @@ def test_no_gradient_passes_into_the_moments_and_they_vmap():
   ],
 )
 def test_an_empty_batch_is_refused(update):
-  with pytest.raises(ValueError, match=r"values .* holds nothing"):
+  with pytest.raises(ValueError, match=r"values .* is empty"):
     update(exploration.init_moments(), jnp.zeros((0,)))
 
 

@@ -126,7 +126,7 @@ def test_no_features_and_wrong_ranks_are_refused():
     exploration.init_regression(0)
   features, targets = _data(4)
   with pytest.raises(
-    ValueError, match=r"update_regression: targets .* \[N\] is wanted"
+    ValueError, match=r"update_regression: targets .* \[N\] is needed"
   ):
     exploration.update_regression(
       exploration.init_regression(D), features, targets[:, None], 0.5

@@ -367,11 +367,11 @@ def test_the_bandit_picks_by_what_its_own_episodes_paid():
     (lambda: exploration.EzGreedy(0.4, ladder=float("inf")), "EzGreedy.ladder is inf"),
     (
       lambda: exploration.EpsilonGreedy(0.4, of=exploration.EzGreedy(0.1)),
-      "EpsilonGreedy.of is EzGreedy(.*), which has no policy; use a rules.Policy",
+      "EpsilonGreedy.of is EzGreedy(.*), which is not a policy; use a rules.Policy",
     ),
     (
       lambda: exploration.Boltzmann(0.4, of=exploration.EpsilonGreedy(0.1)),
-      "Boltzmann.of is EpsilonGreedy(.*), which has no score; use a rules.Score",
+      "Boltzmann.of is EpsilonGreedy(.*), which is not a score; use a rules.Score",
     ),
     (lambda: exploration.Boltzmann(0.0), "Boltzmann.temperature is 0.0"),
     (lambda: exploration.Ucb(scale=-1.0), "Ucb.scale is -1.0"),

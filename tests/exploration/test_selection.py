@@ -198,7 +198,7 @@ _ONE, _MANY = jnp.zeros((3,)), jnp.zeros((4, 3))
     # A batch, or an ensemble, whose mean would be taken for one state's values.
     (
       lambda key: exploration.epsilon_greedy(key, _MANY, 0.1),
-      r"epsilon_greedy: q is of shape \[4, 3\] where \[A\] is wanted; apply jax.vmap",
+      r"epsilon_greedy: q has shape \[4, 3\], but \[A\] is needed; apply jax.vmap",
     ),
     (lambda key: exploration.boltzmann(key, _MANY, 1.0), r"boltzmann: q .* \[4, 3\]"),
     (lambda key: exploration.epsilon_greedy(key, _ONE, 1.5), "epsilon is 1.5"),
@@ -209,11 +209,11 @@ _ONE, _MANY = jnp.zeros((3,)), jnp.zeros((4, 3))
     ),
     (
       lambda key: exploration.epsilon_greedy(key, _ONE, _ONE),
-      r"epsilon is of shape \[3\] where \[\] is wanted",
+      r"epsilon has shape \[3\], but \[\] is needed",
     ),
     (lambda key: exploration.boltzmann(key, _ONE, 0.0), "temperature is 0.0"),
-    (lambda key: exploration.boltzmann(key, jnp.arange(3), 1.0), "int32 where float"),
-    (lambda key: exploration.ucb(_ONE, 0.1, key=key), r"ucb: q .* \[K, A\] is wanted"),
+    (lambda key: exploration.boltzmann(key, jnp.arange(3), 1.0), "int32, but float"),
+    (lambda key: exploration.ucb(_ONE, 0.1, key=key), r"ucb: q .* \[K, A\] is needed"),
     (lambda key: exploration.majority_vote(key, _ONE), "majority_vote: q"),
     (lambda key: selection.draw(key, _MANY, 0.1), "draw: probs"),
   ],

@@ -36,12 +36,12 @@ def test_what_is_meant_passes(spec, values):
   [
     ([0.0], "float [T]", "f: x is a list; pass an array"),
     (None, "float [T]", "f: x is a NoneType; pass an array"),
-    (_zeros(2, dtype=np.int32), "float [T]", "int32 where float is wanted.*float32"),
-    (_zeros(2), "int [T]", "float32 where int is wanted.*int32"),
-    (_zeros(2, dtype=bool), "number [T]", "bool where number is wanted"),
-    (True, "float []", "bool where float is wanted"),
-    (0.5, "int []", "float32 where int is wanted"),
-    (_zeros(2, dtype=np.complex64), "mask [T]", "complex64 where mask is wanted"),
+    (_zeros(2, dtype=np.int32), "float [T]", "int32, but float is needed.*float32"),
+    (_zeros(2), "int [T]", "float32, but int is needed.*int32"),
+    (_zeros(2, dtype=bool), "number [T]", "bool, but number is needed"),
+    (True, "float []", "bool, but float is needed"),
+    (0.5, "int []", "float32, but int is needed"),
+    (_zeros(2, dtype=np.complex64), "mask [T]", "complex64, but mask is needed"),
   ],
 )
 def test_wrong_dtypes_are_type_errors(value, spec, message):
@@ -55,12 +55,12 @@ def test_wrong_dtypes_are_type_errors(value, spec, message):
     (
       _zeros(2, 3),
       "float [T]",
-      r"f: x is of shape \[2, 3\] where \[T\] is wanted.*vmap",
+      r"f: x has shape \[2, 3\], but \[T\] is needed.*vmap",
     ),
-    (_zeros(), "float [..., A]", r"of shape \[\] where \[..., A\]"),
-    (_zeros(2, 3), "number [] or [T]", r"of shape \[2, 3\] where \[\] or \[T\]"),
-    (_zeros(0), "float [T]", r"of shape \[0\], which holds nothing; every axis"),
-    (_zeros(3, 0), "float [T, A]", r"of shape \[3, 0\], which holds nothing"),
+    (_zeros(), "float [..., A]", r"shape \[\], but \[..., A\]"),
+    (_zeros(2, 3), "number [] or [T]", r"shape \[2, 3\], but \[\] or \[T\]"),
+    (_zeros(0), "float [T]", r"shape \[0\], which is empty; every axis"),
+    (_zeros(3, 0), "float [T, A]", r"shape \[3, 0\], which is empty"),
   ],
 )
 def test_wrong_ranks_and_empty_axes_are_value_errors(value, spec, message):
@@ -70,10 +70,10 @@ def test_wrong_ranks_and_empty_axes_are_value_errors(value, spec, message):
 
 def test_a_letter_is_one_size_throughout():
   with pytest.raises(
-    ValueError, match=r"f: y is of shape \[4\], \[T\], but x has T = 3; give both"
+    ValueError, match=r"f: y has shape \[4\], \[T\], but x has T = 3; give both"
   ):
     checks.check("f", x=(_zeros(3, 2), "float [T, A]"), y=(_zeros(4), "float [T]"))
-  with pytest.raises(ValueError, match=r"y is of shape \[3\].*x has \.\.\. = \(4,\)"):
+  with pytest.raises(ValueError, match=r"y has shape \[3\].*x has \.\.\. = \(4,\)"):
     checks.check(
       "f",
       x=(_zeros(4, 2), "float [..., A]"),
@@ -96,7 +96,7 @@ def test_it_is_refused_while_tracing():
     checks.check("f", x=(x, "float [T]"))
     return x
 
-  with pytest.raises(ValueError, match=r"\[2, 3\] where \[T\]"):
+  with pytest.raises(ValueError, match=r"\[2, 3\], but \[T\]"):
     function(_zeros(2, 3))
   jax.vmap(function)(_zeros(2, 3))
 
@@ -127,7 +127,7 @@ def test_indices_that_can_be_seen_are_within_their_axis(kind):
   take(2)
   jax.jit(take)(3)
   for i in (-1, 3):
-    with pytest.raises(ValueError, match=f"f: i has {i}; with 3 .* they are 0 to 2"):
+    with pytest.raises(ValueError, match=f"f: i has the index {i}; use 0 to 2 for 3"):
       take(i)
 
 

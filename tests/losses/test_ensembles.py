@@ -103,7 +103,7 @@ def test_deviations_have_no_gradient(name):
 
 @DEVIATIONS
 def test_a_single_member_is_refused(name):
-  with pytest.raises(ValueError, match=rf"{name}: .* holds 1 member.* two or more"):
+  with pytest.raises(ValueError, match=rf"{name}: .* has 1 member.* at least two"):
     getattr(losses, name)(np.zeros((1, 5), np.float32))
 
 
@@ -167,13 +167,13 @@ def test_a_temperature_that_is_not_positive_is_refused(temperature):
 
 def test_wrong_ranks_dtypes_and_sizes_are_refused():
   zeros = np.zeros((3, 2), np.float32)
-  with pytest.raises(ValueError, match=r"bootstrapped_td: td is of shape \[3, 2\]"):
+  with pytest.raises(ValueError, match=r"bootstrapped_td: td has shape \[3, 2\]"):
     losses.bootstrapped_td(zeros, zeros)
-  with pytest.raises(ValueError, match=r"mask is of shape \[2\].*K = 3"):
+  with pytest.raises(ValueError, match=r"mask has shape \[2\].*K = 3"):
     losses.bootstrapped_td(zeros[:, 0], zeros[0])
-  with pytest.raises(TypeError, match="tdu_bonus: td is of dtype int32"):
+  with pytest.raises(TypeError, match="tdu_bonus: td has dtype int32"):
     losses.tdu_bonus(zeros.astype(np.int32))
-  with pytest.raises(ValueError, match=r"q_uncertainty: q is of shape \[\]"):
+  with pytest.raises(ValueError, match=r"q_uncertainty: q has shape \[\]"):
     losses.q_uncertainty(np.float32(0))
-  with pytest.raises(ValueError, match=r"infogain_bonus: q is of shape \[3\]"):
+  with pytest.raises(ValueError, match=r"infogain_bonus: q has shape \[3\]"):
     losses.infogain_bonus(zeros[:, 0], 1.0)

@@ -266,9 +266,9 @@ def test_a_number_of_steps_that_is_none_is_refused(n):
 def test_what_is_no_single_stream_is_refused(name, others):
   function = getattr(losses, name)
   q_tm1, a_tm1, r_t, discount_t, q_t = _arguments(_stream(0))
-  with pytest.raises(ValueError, match=rf"{name}: a_tm1 is of shape \[6\].*T = 7"):
+  with pytest.raises(ValueError, match=rf"{name}: a_tm1 has shape \[6\].*T = 7"):
     function(q_tm1, a_tm1[1:], r_t, discount_t, q_t, *others)
-  with pytest.raises(TypeError, match=rf"{name}: a_tm1 is of dtype float32"):
+  with pytest.raises(TypeError, match=rf"{name}: a_tm1 has dtype float32"):
     function(q_tm1, r_t, r_t, discount_t, q_t, *others)
-  with pytest.raises(ValueError, match=rf"{name}: q_tm1 is of shape \[7\].*\[T, A\]"):
+  with pytest.raises(ValueError, match=rf"{name}: q_tm1 has shape \[7\].*\[T, A\]"):
     function(r_t, a_tm1, r_t, discount_t, q_t, *others)

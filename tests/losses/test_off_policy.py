@@ -255,7 +255,7 @@ def test_an_action_that_does_not_exist_gives_nan():
     errors = jax.jit(losses.retrace)(*_arguments("retrace", stream))
     np.testing.assert_array_equal(np.isnan(errors), [False, True, False, False])
     with pytest.raises(
-      ValueError, match=f"retrace: a_tm1 has {action}; with 3 actions"
+      ValueError, match=f"retrace: a_tm1 has the index {action}; use 0 to 2 for 3 actions"
     ):
       losses.retrace(*_arguments("retrace", stream))
 
@@ -355,15 +355,15 @@ def test_what_is_no_single_stream_is_refused(name):
   def with_argument(index, value):
     return [*arguments[:index], value, *arguments[index + 1 :]]
 
-  with pytest.raises(ValueError, match=rf"{name}: q_t is of shape \[3\].*\[T, A\]"):
+  with pytest.raises(ValueError, match=rf"{name}: q_t has shape \[3\].*\[T, A\]"):
     function(*with_argument(1, arguments[1][0]))
-  with pytest.raises(ValueError, match=rf"{name}: r_t is of shape \[4\].*T = 5"):
+  with pytest.raises(ValueError, match=rf"{name}: r_t has shape \[4\].*T = 5"):
     function(*with_argument(4, arguments[4][1:]))
-  with pytest.raises(ValueError, match=rf"{name}: q_t is of shape \[5, 2\].*A = 3"):
+  with pytest.raises(ValueError, match=rf"{name}: q_t has shape \[5, 2\].*A = 3"):
     function(*with_argument(1, arguments[1][:, 1:]))
-  with pytest.raises(TypeError, match=rf"{name}: a_t is of dtype float32 where int"):
+  with pytest.raises(TypeError, match=rf"{name}: a_t has dtype float32, but int"):
     function(*with_argument(3, arguments[3].astype(np.float32)))
-  with pytest.raises(TypeError, match=rf"{name}: r_t is of dtype int32 where float"):
+  with pytest.raises(TypeError, match=rf"{name}: r_t has dtype int32, but float"):
     jax.jit(function)(*with_argument(4, arguments[4].astype(np.int32)))
   with pytest.raises(ValueError, match="vmap"):
     function(*(array[None] for array in arguments))

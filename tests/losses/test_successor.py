@@ -74,7 +74,7 @@ def test_wrong_ranks_and_sizes_are_refused():
   psi_tm1, a_tm1, phi_tm1, discount_t, psi_t, pi_t = (row[0] for row in _batch())
   with pytest.raises(ValueError, match=r"successor_features: psi_tm1.*\[A, D\]"):
     losses.successor_features(psi_tm1[0], a_tm1, phi_tm1, discount_t, psi_t, pi_t)
-  with pytest.raises(ValueError, match=r"pi_t is of shape \[2\].*A = 3"):
+  with pytest.raises(ValueError, match=r"pi_t has shape \[2\].*A = 3"):
     losses.successor_features(psi_tm1, a_tm1, phi_tm1, discount_t, psi_t, pi_t[:2])
-  with pytest.raises(TypeError, match="a_tm1 is of dtype float32"):
+  with pytest.raises(TypeError, match="a_tm1 has dtype float32"):
     losses.successor_features(psi_tm1, 1.0 * a_tm1, phi_tm1, discount_t, psi_t, pi_t)

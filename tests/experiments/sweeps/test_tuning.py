@@ -52,7 +52,7 @@ def test_a_grid_of_a_file(tmp_path, suffix):
   ("content", "message"),
   [
     ("", "contains no agent"),
-    ("[dqm]\nbeta = [1]", "'dqm', which does not exist. Did you mean dqn"),
+    ("[dqm]\nbeta = [1]", "the unknown agent 'dqm'. Did you mean dqn"),
     ("[dqn]", "no settings for dqn"),
     ("[dqn]\nbeta = 1", "beta = 1 for dqn; write a list"),
     ("[dqn]\nbeta = []", "write a list"),
