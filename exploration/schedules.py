@@ -129,10 +129,10 @@ class Alternating(Schedule):
   Every `period_steps` one of them is drawn; a schedule that is drawn again resumes
   where it stopped. The defaults are the ε of Munos et al. (2016), appendix F, where
   each of sixteen threads draws after every 50,000 of its frames, and anneals over
-  250,000 of them. Here all actors share one draw, so that the value is a function of time only,
-  which a learner can also compute. The time counts the agent steps of all actors, with
-  four frames each, and therefore the steps of all sixteen threads. The draws do not
-  depend on the run's seed: give each trial a different `seed` here.
+  250,000 of them. Here all actors share one draw, so that the value is a function of
+  time only, which a learner can also compute. The time counts the agent steps of all
+  actors, with four frames each, and therefore the steps of all sixteen threads. The
+  draws do not depend on the run's seed: give each trial a different `seed` here.
   """
 
   start: float = 1.0  # Of all schedules.
