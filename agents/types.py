@@ -187,9 +187,8 @@ class ReplaySpec:
   burn_in: int = 0  # Rows.
   period: int = 1  # Rows.
   priority_exponent: float = 0.0  # 0: uniform.
-  initial_priority: float = 1.0  # Of a new window (before the exponent).
-  # η of the initial priority where the actor's extra `td_error` decides it
-  # (`wiring.windows.initial_priority`); None: it is `initial_priority`.
+  # η of a new window's priority where the actor's extra `td_error` decides it
+  # (`wiring.windows.initial_priority`); None: it is 1.
   priority_eta: float | None = None
   num_frames: int = 1  # Joined in an observation; a row stores the newest alone.
   extras: tuple[str, ...] = ()  # Extras stored on every row.

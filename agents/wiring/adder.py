@@ -185,7 +185,7 @@ class WindowAdder(adders.Adder):
   def _priority(self) -> float:
     """Of the window that the newest rows make."""
     if self._spec.priority_eta is None:
-      return self._spec.initial_priority
+      return 1.0
     td_error, mask = np.array(self._newest).T
     starts_episode = np.array(self._num_rows == self._spec.window_rows)
     return float(windows.initial_priority(self._spec, td_error, mask, starts_episode))

@@ -259,7 +259,7 @@ class DeviceReplay:
     """Of the window of the present episode from its row `start` on: `[E]`."""
     spec = self._spec
     if spec.priority_eta is None:
-      return jnp.full(start.shape, spec.initial_priority)
+      return jnp.ones(start.shape)
     offsets = jnp.arange(spec.window_rows)[None]
     index = ((state.episode_start + start)[:, None] + offsets) % self._num_rows
     there = offsets < shown[:, None]

@@ -220,9 +220,7 @@ def test_first_priorities_are_those_of_the_memory_replay(declare, name):
 
 def test_chances_follow_priorities(declare):
   """Over more than one block of sums, one of them without any priority."""
-  spec = make_spec(
-    capacity=2000, batch_size=500, priority_exponent=0.5, initial_priority=4.0
-  )
+  spec = make_spec(capacity=2000, batch_size=500, priority_exponent=0.5)
   agent = declare(spec, EXTRAS)
   replay, state = write_to_device(agent, [list(make_episodes([6]))])
   (keys, sample), *_ = draw(replay, state, 1)

@@ -300,7 +300,7 @@ def test_uniform_probabilities_and_population(declare, make_replay):
 
 
 def test_prioritised_sampling(declare, make_replay, collect):
-  spec = transitions_spec(1, batch_size=50, priority_exponent=0.5, initial_priority=4.0)
+  spec = transitions_spec(1, batch_size=50, priority_exponent=0.5)
   agent = declare(spec, EXTRAS)
   replay = make_replay(agent)
   adder = adder_lib.WindowAdder(agent, replay.writer())
@@ -308,9 +308,9 @@ def test_prioritised_sampling(declare, make_replay, collect):
   keys = {name: key for name, (key, *_) in collect(replay, num_batches=4).items()}
   assert sorted(keys) == [10.0, 11.0, 12.0]  # New ones have the same priority.
   replay.update_priorities(
-    np.array([keys[10.0], keys[12.0]], np.uint64), np.array([1.0, 9.0])
+    np.array([keys[10.0], keys[12.0]], np.uint64), np.array([0.25, 2.25])
   )
-  probabilities = {10.0: 1 / 6, 11.0: 2 / 6, 12.0: 3 / 6}  # 11 keeps its √4.
+  probabilities = {10.0: 1 / 6, 11.0: 2 / 6, 12.0: 3 / 6}  # 11 keeps its 1.
   drawn = dict.fromkeys(probabilities, 0)
   batches = replay.batches()
   for _ in range(60):
