@@ -317,12 +317,14 @@ def _no_episode() -> _Episode:
 def _extend(
   episode: _Episode, reward: jax.Array, discount: jax.Array | float
 ) -> _Episode:
-  return _Episode(
+  longer = _Episode(
     episode.total + reward,
     episode.discounted + episode.weight * reward,
     episode.length + 1,
     episode.weight * discount,
   )
+  # Rewards and discounts may be of float64.
+  return jax.tree.map(lambda x, like: x.astype(like.dtype), longer, episode)
 
 
 # Since 2024, XLA on a CPU starts each operation of a loop's body by itself, which takes

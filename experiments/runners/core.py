@@ -212,7 +212,7 @@ class Pace:
 
 
 def updates_per_step(
-  spec: types.ReplaySpec, num_envs: int, max_steps: int
+  spec: types.ReplaySpec, num_envs: int, max_steps: int, max_updates: float = math.inf
 ) -> fractions.Fraction:
   """Updates for a step of all environments, as a ratio of small numbers.
 
@@ -220,11 +220,19 @@ def updates_per_step(
     spec: whose `updates_per_step` are for one environment step.
     num_envs: E.
     max_steps: the largest denominator.
+    max_updates: the largest numerator.
 
   Raises:
     ValueError: if the nearest such ratio is more than 1 % off.
   """
   wanted = spec.updates_per_step * num_envs
+  if wanted > max_updates:
+    raise ValueError(
+      f"updates_per_step is {spec.updates_per_step:g}, {wanted:g} updates after a step "
+      f"of all environments; this runner makes at most {max_updates:,}: lower it."
+    )
+  if wanted:
+    max_steps = int(min(max_steps, max_updates / wanted))
   ratio = fractions.Fraction(wanted).limit_denominator(max_steps)
   if not math.isclose(ratio, wanted, rel_tol=0.01):
     raise ValueError(

@@ -227,8 +227,10 @@ class Training(device_host.Training):
           self._act(share - done)
         return
       done -= share
-    steps_per_round = self._program.steps_per_round
-    rounds = max(1, device_host.STEPS_PER_REPORT // steps_per_round)
+    program, most = self._program, device_agent.MAX_UPDATES
+    steps_per_round = program.steps_per_round
+    rounds = device_host.STEPS_PER_REPORT // steps_per_round
+    rounds = max(1, min(rounds, most // program.updates_per_round))
     if limit < math.inf:  # Not beyond the limit.
       rounds = _shares(math.ceil((limit - fill) / steps_per_round), rounds)[0]
     with signals.deferred():

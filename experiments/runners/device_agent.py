@@ -17,6 +17,7 @@ from explorax.agents.wiring import device_replay
 from explorax.environments import jax_types
 
 _INT32_MAX = int(np.iinfo(np.int32).max)
+MAX_UPDATES = 10_000  # Without a look at whether to stop.
 
 
 class Episodes(NamedTuple):

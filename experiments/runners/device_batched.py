@@ -135,7 +135,7 @@ class Training(device_host.Training):
   ):
     num_envs = environment.num_envs
     self._updates_per_step = core.updates_per_step(
-      agent.replay, num_envs, _MAX_DENOMINATOR
+      agent.replay, num_envs, _MAX_DENOMINATOR, device_agent.MAX_UPDATES
     )
     self._program = make_program(agent, num_envs)
     state = self._program.init(jax.random.PRNGKey(seed), environment.reset())

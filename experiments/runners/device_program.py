@@ -65,7 +65,9 @@ class Program:
     self.num_envs = num_envs
     self._lift = jax.vmap if num_seeds > 1 else lambda function: function
     # A round: steps of each environment, then updates.
-    ratio = core.updates_per_step(agent.replay, num_envs, _MAX_STEPS_PER_ROUND)
+    ratio = core.updates_per_step(
+      agent.replay, num_envs, _MAX_STEPS_PER_ROUND, device_agent.MAX_UPDATES
+    )
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()
     init = self._init
     if num_seeds > 1:

@@ -208,6 +208,20 @@ def test_more_episodes_than_a_block_holds():
   assert training._compile.cache_info().misses == compiled
 
 
+def test_many_seeds_in_float64():
+  with jax.experimental.enable_x64():
+    record = training.run_seeds(
+      q_learning.QLearning(4, 2),
+      exploration.EpsilonGreedy(1.0),
+      deep_sea.DeepSea(2),
+      q_learning.Params(1.0, 1.0),
+      deep_sea.DeepSea(2).default_params(),
+      jax.random.split(jax.random.PRNGKey(0), 2),
+      num_episodes=3,
+    )
+    np.testing.assert_array_equal(record.lengths, np.full((2, 3), 2))
+
+
 def _place(state, observation):
   return state[0]
 

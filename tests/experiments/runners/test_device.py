@@ -559,3 +559,6 @@ def test_refuses():
   rarely = make_agent(dataclasses.replace(DQN, updates_per_step=1e-4))
   with pytest.raises(ValueError, match=r"updates_per_step is 0\.0001; the runner"):
     train(rarely, steps=1)
+  often = make_agent(dataclasses.replace(DQN, updates_per_step=1e9))
+  with pytest.raises(ValueError, match=r"is 1e\+09, .* at most 10,000: lower it"):
+    train(often, steps=1)
