@@ -13,6 +13,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 import textwrap
 import typing
 
@@ -132,45 +133,49 @@ class Package(sphinx_docutils.SphinxDirective):
 
   def run(self) -> list:
     package = importlib.import_module(self.arguments[0])
-    names = getattr(package, "__all__", None)
-    summary, sections = [], []
-    for info in pkgutil.iter_modules(package.__path__):
-      module = importlib.import_module(f"{package.__name__}.{info.name}")
-      if names is None:
-        if info.name not in self.options.get("without", ()):
-          sections += _section(module, [f".. automodule:: {module.__name__}"])
-          sections += ["   :members:"]
-        continue
-      own = [name for name in names if _is_of(module, name, getattr(package, name))]
-      if not own:
-        continue
-      # A function may have the name of its module: only the function is indexed.
-      sections += _section(
-        module, [f".. automodule:: {module.__name__}", "   :no-index:"]
-      )
-      for name in own:
-        sections += _entry(package, module, name)
-      summary += [
-        f"   {name}" for name in own if _kind(getattr(package, name)) != "data"
-      ]
+    paths = [
+      f"{package.__name__}.{info.name}"
+      for info in pkgutil.iter_modules(package.__path__)
+      if info.name not in self.options.get("without", ())
+    ]
     text = [f".. automodule:: {package.__name__}", ""]
-    if summary:
-      text += [f".. currentmodule:: {package.__name__}", ""]
-      text += [".. autosummary::", "   :nosignatures:", "", *summary, ""]
-    return self.parse_text_to_nodes(
-      "\n".join(text + sections), allow_section_headings=True
-    )
+    if hasattr(package, "__all__"):
+      text += _named(package, paths)
+    else:
+      for path in paths:
+        text += _section(path, "members")
+    return self.parse_text_to_nodes("\n".join(text), allow_section_headings=True)
+
+
+def _named(package, paths: list[str]) -> list[str]:
+  """The names of `__all__`: a summary, then the sections of their modules."""
+  # This imports their modules, and no others, which may need an extra.
+  things = {name: getattr(package, name) for name in package.__all__}
+  summary, sections = [], []
+  for path in paths:
+    module = sys.modules.get(path)
+    own = [name for name, thing in things.items() if _is_of(module, name, thing)]
+    if own:
+      # A function may have the name of its module: only the function is indexed.
+      sections += _section(path, "no-index")
+      summary += [f"   {name}" for name in own if _kind(things[name]) != "data"]
+    for name in own:
+      sections += _entry(package, module, name)
+  head = [f".. currentmodule:: {package.__name__}", "", ".. autosummary::"]
+  return [*head, "   :nosignatures:", "", *summary, "", *sections]
 
 
 def _is_of(module, name: str, thing) -> bool:
+  if module is None:
+    return False
   if _kind(thing) == "data":
     return name in vars(module) and f"\n{name} = " in inspect.getsource(module)
   return thing.__module__ == module.__name__
 
 
-def _section(module, directive: list[str]) -> list[str]:
-  title = module.__name__.rpartition(".")[2]
-  return ["", title, "-" * len(title), "", *directive]
+def _section(path: str, option: str) -> list[str]:
+  title = path.rpartition(".")[2]
+  return ["", title, "-" * len(title), "", f".. automodule:: {path}", f"   :{option}:"]
 
 
 def _entry(package, module, name: str) -> list[str]:
