@@ -281,7 +281,8 @@ FIGURES = (
     "10 to 13, which are of Atari",
     claim="on games that are hard to explore, RND's factor and more policies are "
     "beneficial, shared experience (CMR) harms slightly, k = 10 is better than 5 and "
-    "30, and the largest L works best (Montezuma's Revenge).",
+    "30, and the largest L works best (Montezuma's Revenge). (Here eight policies "
+    "share the steps of one actor; in the paper 256 actors act.)",
     config=Config(agents=_VARIANTS, num_seeds=3),
     quick=dataclasses.replace(_QUICK, agents=("n8", "n8_cmr")),
     tasks=_tasks,
