@@ -201,7 +201,7 @@ def test_commands_ask_for_what_there_is(path, directory_of_files):
 
 @every_page
 def test_commands_in_the_text_ask_for_what_there_is(path, directory_of_files):
-  inline = r"`python -m explorax\.experiments\.(\w+)([^`]*)`"
+  inline = r"`python -m explorax\.experiments\.(\w+) ([^`]+)`"
   for name, argv in re.findall(inline, path.read_text(encoding="utf-8")):
     PARSERS[name](shlex.split(argv))
 
