@@ -212,6 +212,15 @@ def test_pages_have_commands_of_every_kind():
   assert found == {*PARSERS}
 
 
+@pytest.mark.parametrize("path", [*DOCS.glob("papers/[a-z]*.md")], ids=_name)
+def test_pages_of_papers_have_all_their_parts(path):
+  parts = ("Equations and where they are", "Presets", "Commands", "Readings")
+  for part in (*parts, "Measured", "What did not hold"):
+    assert _section(path, f"## {part}").strip()
+  assert re.search(r"!\[.+\]\(\.\./figures/\w+\.png\)", _section(path, "## Measured"))
+  assert _blocks(path, "bash")
+
+
 @needs_bash
 @with_commands
 def test_reports_are_of_sweeps_of_the_page(path):
