@@ -6,19 +6,16 @@ this user can enter.
 """
 
 import contextlib
-import fcntl
 import importlib.util
 import os
 import secrets
-import shutil
 import signal
 import socket
-import stat
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 
+from explorax.agents.wiring import scratch
 from explorax.experiments import errors
 
 _LOCAL = {
@@ -164,41 +161,13 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _session_folder() -> Iterator[str]:
-  """A new folder inside one that no other user can enter; removed after the block.
-
-  Folders left by killed processes are removed too: their locks are free.
-  """
-  home = f"{_PARENT}/explorax_{os.getuid()}"
-  with contextlib.suppress(FileExistsError):
-    os.mkdir(home, 0o700)
-  found = os.lstat(home)
-  if (found.st_uid, stat.S_IFMT(found.st_mode)) != (os.getuid(), stat.S_IFDIR) or (
-    found.st_mode & 0o077
-  ):
-    raise errors.SetUpError(
-      f"{home}, the folder for Ray's files, is accessible to other users or not a "
-      "folder; remove it."
-    )
-  with contextlib.ExitStack() as held:
-    with _locked(home):  # One process starts Ray at a time.
-      for name in os.listdir(home):
-        with contextlib.suppress(OSError), _locked(f"{home}/{name}", fcntl.LOCK_NB):
-          shutil.rmtree(f"{home}/{name}", ignore_errors=True)
-      folder = tempfile.mkdtemp(dir=home)
-      held.callback(shutil.rmtree, folder, ignore_errors=True)
-      held.enter_context(_locked(folder))
-    yield folder
-
-
-@contextlib.contextmanager
-def _locked(folder: str, flags: int = 0) -> Iterator[None]:
-  """Holds a folder's lock, at most until this process ends."""
-  descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-  try:
-    fcntl.flock(descriptor, fcntl.LOCK_EX | flags)
-    yield
-  finally:
-    os.close(descriptor)
+  """A new folder that no other user can enter (see `scratch.folder`)."""
+  with contextlib.ExitStack() as stack:
+    try:
+      path = stack.enter_context(scratch.folder(_PARENT))
+    except PermissionError as error:
+      raise errors.SetUpError(str(error)) from error
+    yield path
 
 
 @contextlib.contextmanager

@@ -1,10 +1,11 @@
 """Replay in a Reverb server, in this process or another (Python 3.11 only)."""
 
 import collections
+import contextlib
 import pathlib
 import shutil
-import tempfile
 import warnings
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from reverb import pybind
 
 from explorax.agents import types
 from explorax.agents.wiring import adder, loopback, packing
+from explorax.agents.wiring import scratch as scratch_lib
 
 TABLE = "windows"
 # A record for every row, one more at the rows where a window may start, and, where an
@@ -166,11 +168,13 @@ class ReverbReplay:
         system's own.
     """
     # Reverb restores what it finds where it writes, and keeps its newest only.
-    self._folder = tempfile.TemporaryDirectory(prefix="explorax-reverb-", dir=scratch)
+    stack = contextlib.ExitStack()
+    self._folder = stack.enter_context(scratch_lib.folder(scratch))
+    self._remove_folder = weakref.finalize(self, stack.close)
     if folder is not None:
-      shutil.copytree(folder, self._folder.name, dirs_exist_ok=True)
+      shutil.copytree(folder, self._folder, dirs_exist_ok=True)
     checkpointer = reverb.platform.checkpointers_lib.DefaultCheckpointer(
-      path=self._folder.name
+      path=self._folder
     )
     self._server = reverb.Server(tables, port, checkpointer)
     if private:
@@ -194,12 +198,12 @@ class ReverbReplay:
   def save_to(self, folder: pathlib.Path) -> None:
     """Writes Reverb's own checkpoint of all windows into an empty folder."""
     self._client.checkpoint()
-    shutil.copytree(self._folder.name, folder, dirs_exist_ok=True)
+    shutil.copytree(self._folder, folder, dirs_exist_ok=True)
 
   def close(self) -> None:
     self._client.close()
     self._server.stop()
-    self._folder.cleanup()
+    self._remove_folder()
 
 
 def _restrict(port: int) -> None:

@@ -1,7 +1,6 @@
 """Joining a Ray cluster that cannot be used."""
 
 import os
-import pathlib
 
 import pytest
 
@@ -42,17 +41,6 @@ def test_a_ray_that_was_imported_before_its_settings_is_not_started(monkeypatch)
     ray_cluster.connect(None, 1),
   ):
     pass
-
-
-def test_folders_of_processes_that_were_killed_are_removed(tmp_path, monkeypatch):
-  monkeypatch.setattr(ray_cluster, "_PARENT", str(tmp_path))
-  with ray_cluster._session_folder() as first:
-    left = pathlib.Path(first).with_name("left")
-    left.mkdir()
-    with ray_cluster._session_folder() as second:
-      assert os.path.isdir(first) and os.path.isdir(second) and not left.exists()
-    assert os.listdir(left.parent) == [os.path.basename(first)]
-  assert not os.listdir(left.parent)
 
 
 def test_a_folder_that_others_can_enter_is_refused(tmp_path, monkeypatch):
