@@ -1,4 +1,4 @@
-"""Environments by name, in one convention (`make`), and what agents know of them."""
+"""Environments by name (`make`), all with the same conventions, and their specs."""
 
 from explorax.environments.batched_types import BatchedEnvironment
 from explorax.environments.bsuite_metrics import SolvedRule, solved_rule

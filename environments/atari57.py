@@ -1,5 +1,4 @@
-"""Scores on Atari-57: human-normalised, summed up over games, and algorithms compared.
-
+"""Scores on Atari-57: human-normalised, aggregated over games, compared by algorithm.
 The scores of a random policy and of a human are those in `atari57.csv`: 30 no-op
 starts, the table in common use since van Hasselt et al. 2016 (Deep reinforcement
 learning with double Q-learning). Its categories of exploration are those of
@@ -26,8 +25,8 @@ class Reference(NamedTuple):
   human: float
 
 
-# Of exploration: easy, where ε-greedy agents play as humans do or find a way to exploit
-# the score; and hard, with dense or with sparse rewards.
+# Exploration is easy if ε-greedy agents play like humans or exploit the score; else it
+# is hard, with dense or with sparse rewards.
 CATEGORIES = ("human_optimal", "score_exploit", "dense_reward", "sparse_reward")
 
 
@@ -59,7 +58,7 @@ def human_normalised_score(game: str, score: float) -> float:
     score: undiscounted return of an episode, of rewards as the game gives them.
 
   Raises:
-    ValueError: if it is none of the 57, or the score is not finite.
+    ValueError: if it is not one of the 57, or the score is not finite.
   """
   if not math.isfinite(score):
     raise ValueError(f"the score of {game!r} is {score}; it must be a finite number.")
@@ -83,10 +82,10 @@ def mean(scores: Iterable[float]) -> float:
 
 
 def human_gap(scores: Iterable[float]) -> float:
-  """`1 − E[min(1, score)]` over games: 0 where every game is played as by a human.
+  """`1 − E[min(1, score)]` over games: 0 if all games are played at human level.
 
   Args:
-    scores: human-normalised, one a game.
+    scores: human-normalised, one per game.
 
   Source: Dabney et al. 2021, appendix D.
   """
@@ -96,8 +95,8 @@ def human_gap(scores: Iterable[float]) -> float:
 def relative_improvement(score: float, baseline: float) -> float:
   """`100 · (score − baseline) / |baseline|`, in percent; NaN or infinite over 0.
 
-  The paper divides by the baseline itself, which would call a better score a loss
-  wherever the baseline is worse than random play.
+  The paper divides by the baseline, so that a better score counts as a loss if the
+  baseline is worse than random play.
 
   Source: Dabney et al. 2021, figures 16 and 17, appendix G.
   """
@@ -112,7 +111,7 @@ def relative_improvements(
   """`relative_improvement` of human-normalised scores by game, the greatest first.
 
   Args:
-    scores: game → score as the game gives it: final, or averaged over training.
+    scores: game → score, final or averaged over training.
     baseline: another agent's, for at least these games.
   """
   improvements = {
@@ -127,9 +126,9 @@ def relative_improvements(
 def inter_algorithm_scores(
   scores: Mapping[str, Mapping[str, float]],
 ) -> dict[str, dict[str, float]]:
-  """`z = (score − worst) / (best − worst)`, worst and best being over algorithms.
+  """`z = (score − worst) / (best − worst)`, with worst and best over algorithms.
 
-  Where all are equal, each is the best: z is 1.
+  If all are equal, all are the best: z is 1.
 
   Args:
     scores: algorithm → game → score, all for the same games.
@@ -145,8 +144,7 @@ def inter_algorithm_scores(
   """
   if len(scores) < 2:
     raise ValueError(
-      f"{len(scores)} algorithm(s) cannot be compared with each other; give the scores "
-      "of at least two."
+      f"cannot compare {len(scores)} algorithm(s); give the scores of at least two."
     )
   first, *others = scores
   for other in others:
@@ -171,11 +169,11 @@ def best_by_category(
   scores: Mapping[str, Mapping[str, float]],
   of_games: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, int]]:
-  """In how many games of each category each algorithm is the only best.
+  """The number of games of each category in which each algorithm is the only best.
 
   Args:
-    scores: algorithm → game → score, for the same games in snake case; what the best
-      mean of 100 episodes is in a run's `summary.json`, for instance.
+    scores: algorithm → game → score, for the same games in snake case; for example the
+      best mean of 100 episodes in a run's `summary.json`.
     of_games: game → category; None: `categories()`. Games without one are left out.
 
   Returns:
@@ -199,8 +197,8 @@ def normalised_curves(
 ) -> dict[str, np.ndarray]:
   """Learning curves in [0, 1], averaged over games.
 
-  In each game 0 and 1 are the least and the greatest value that any algorithm's curve,
-  its mean over seeds, has at any point.
+  In each game, 0 and 1 are the minimum and the maximum over all points of all
+  algorithms' curves, as means over seeds.
 
   Args:
     curves: algorithm → game → `[S, N]`, S seeds at N points, for the same games.
@@ -225,8 +223,8 @@ def score_distribution(z: Iterable[float], x: np.ndarray) -> np.ndarray:
   """`f(x) = |{g : z_g ≥ x}| / |games|`, the share of games with a score of at least x.
 
   Args:
-    z: one algorithm's inter-algorithm scores, one a game.
-    x: `[N]`, where to evaluate it.
+    z: one algorithm's inter-algorithm scores, one per game.
+    x: `[N]`, evaluation points.
 
   Returns:
     `[N]`, in [0, 1] and falling with x.

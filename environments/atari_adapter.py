@@ -12,8 +12,8 @@ from ale_py import roms
 from explorax.environments import atari_profiles, specs
 
 _RAM_START = 0x80  # The address of the console's first byte of memory.
-# Badia et al. 2020, appendix I: where Montezuma's Revenge keeps the player's position,
-# room, level and inventory; a level has 24 rooms.
+# Badia et al. 2020, appendix I: the addresses of the player's position, room, level and
+# inventory in Montezuma's Revenge; a level has 24 rooms.
 _MONTEZUMA = "montezuma_revenge"
 _MONTEZUMA_X = 0xAA
 _MONTEZUMA_Y = 0xAB
@@ -28,28 +28,27 @@ ORACLE_ENTRIES = ("x", "y", "room", "keys")
 
 
 class AtariEnvironment(dm_env.Environment):
-  """A game, shown as an `atari_profiles.Profile` says.
+  """A game, shown as defined by an `atari_profiles.Profile`.
 
-  A game that is over ends its episode by a termination, one that runs beyond
-  `max_frames` by a truncation (discount 1). With `life_loss`, a lost life is a
-  termination too, after which the next episode goes on in the same game, from the
-  screen that the last one ended with.
+  The end of a game terminates the episode; a game beyond `max_frames` is truncated
+  (discount 1). With `life_loss`, a lost life also terminates; the next episode then
+  continues the same game from the last screen.
   """
 
-  # What resumes with a run: where it is in a meta-episode, and what it has seen there.
+  # Saved with a run: the position in a meta-episode, and the rooms seen in it.
   KEPT = ("_num_games", "_rooms_of_meta_episode")
 
   def __init__(self, game: str, profile: atari_profiles.Profile, *, seed: int):
     """Loads `game`.
 
     Args:
-      game: in snake case, as ale-py names its ROM, for instance `montezuma_revenge`.
+      game: in snake case, as ale-py names its ROM, for example `montezuma_revenge`.
       profile: how it is shown.
       seed: of the number of idle frames at a game's start, and of sticky actions.
 
     Raises:
       OSError: if its ROM is missing, or is not the one that ale-py expects.
-      ValueError: if the profile asks for an oracle of a game that has none.
+      ValueError: if the profile needs an oracle and the game has none.
     """
     self._game = game
     self._profile = profile
@@ -136,7 +135,7 @@ class AtariEnvironment(dm_env.Environment):
     self._enter_room()
 
   def _repeat(self, action: ale_py.Action) -> float:
-    """Acts for `action_repeat` frames or until the game ends; the reward's sum."""
+    """Acts for `action_repeat` frames or until the game ends; returns the reward."""
     reward = 0.0
     older_frame = False
     for frame in range(1, self._profile.action_repeat + 1):
@@ -152,7 +151,7 @@ class AtariEnvironment(dm_env.Environment):
     return reward
 
   def _observe(self) -> np.ndarray:
-    """The last two frames' maximum behind what of the old picture is kept."""
+    """Appends the maximum of the last two frames to the rest of the stack."""
     image = np.maximum(self._screens[0], self._screens[1])
     if self._resize:
       size = (self._profile.width, self._profile.height)
@@ -183,12 +182,12 @@ class AtariEnvironment(dm_env.Environment):
     return self._ale.getScreenRGB()
 
   def episode_metrics(self) -> dict[str, float]:
-    """Those of `Profile.episode_metrics`, and of Montezuma's Revenge the rooms.
+    """The metrics of `Profile.episode_metrics`, and rooms for Montezuma's Revenge.
 
-    `rooms` and `rooms_so_far`: how many different ones were visited in this game, and
+    `rooms` and `rooms_so_far`: number of different rooms visited in this game, and
     since the environment was made. With a `meta_episode` of several games,
-    `meta_position` is the game's number within it, from 1 on, and
-    `rooms_in_meta_episode` how many rooms were visited in it up to this game.
+    `meta_position` is the game's number in it, from 1, and `rooms_in_meta_episode` the
+    number of rooms visited in it so far.
     """
     metrics = self._profile.episode_metrics(self._game, self._game_return)
     if self._has_rooms:
@@ -216,10 +215,10 @@ def montezuma_room(ram: np.ndarray) -> int:
 
 
 def montezuma_state(ram: np.ndarray) -> np.ndarray:
-  """Where one is in Montezuma's Revenge (appendix I of Badia et al., I.3).
+  """The player's state in Montezuma's Revenge (appendix I of Badia et al., I.3).
 
-  uint8 `[4]`: the player's x and y in pixels, y growing upwards, `montezuma_room`, and
-  how many keys are held. Rooms beyond the eleventh level's fifteenth are called 255.
+  uint8 `[4]`: the player's x and y in pixels, y upwards, `montezuma_room`, and the
+  number of keys held. Room numbers above 255 are clipped to 255.
   """
   x, y, inventory = (
     int(ram[address - _RAM_START])
@@ -234,8 +233,8 @@ def _observation_spec(game: str, profile: atari_profiles.Profile) -> dm_env.spec
     return profile.observation_spec()
   if game != _MONTEZUMA:
     raise ValueError(
-      f"oracle is True, but where the player of {game!r} is in the console's memory is "
-      "not known here; leave it at False, or play MontezumaRevenge."
+      f"oracle is True, but the player's state in the memory of {game!r} is unknown; "
+      "leave it at False, or play MontezumaRevenge."
     )
   height, width, channels = profile.shape
   return specs.ImageWithState((height + 1, width, channels), ORACLE_ENTRIES, "screen")

@@ -15,7 +15,7 @@ from explorax.environments import (
 )
 
 T = TypeVar("T")
-# Played by Munos et al. 2016 beside Atari-57 (table 2): 60 games together.
+# Also played by Munos et al. 2016 (table 2): 60 games together with Atari-57.
 MORE_GAMES = ("carnival", "elevator_action", "pooyan")
 # For two players only: ale-py loads none of them, and ends the process on Combat.
 _TWO_PLAYERS = ("combat", "joust", "maze_craze", "warlords")
@@ -41,10 +41,10 @@ def load(name: str, *, seed: int) -> standard.StandardEnvironment:
 def load_batched(
   name: str, *, num_envs: int, seed: int
 ) -> batched_types.BatchedEnvironment:
-  """Makes the game so many times, as one environment that steps all of them.
+  """Makes several copies of the game as one environment that steps all of them.
 
   Raises:
-    ValueError: as `load`, or if the profile asks for what such an environment lacks.
+    ValueError: as in `load`, or if such an environment does not support the profile.
   """
 
   def make(
@@ -60,7 +60,7 @@ def load_batched(
 
 
 def _make(name: str, make: Callable[[str, atari_profiles.Profile], T]) -> T:
-  """`make` of the ROM's name and the profile; what goes wrong is one sentence."""
+  """`make` of the ROM's name and the profile, with one-sentence errors."""
   game, profile = atari_profiles.parse(name)
   try:
     import cv2  # noqa: F401
@@ -69,22 +69,22 @@ def _make(name: str, make: Callable[[str, atari_profiles.Profile], T]) -> T:
   except ImportError as error:
     raise ValueError(
       f"'atari:{name}' needs packages that cannot be imported here ({error}); install "
-      "the extra 'atari', as in pip install 'explorax[atari]'."
+      "the extra 'atari': pip install 'explorax[atari]'."
     ) from error
   except OSError as error:
     raise ValueError(
       f"the ROM of 'atari:{game}' cannot be read: "
       + " ".join(str(error).split()).rstrip(".!")
       + (
-        "; put it into the folder that ALE_ROMS_DIR names, or unset that variable."
+        "; put it into the folder of ALE_ROMS_DIR, or unset that variable."
         if "ALE_ROMS_DIR" in os.environ
-        else "; install ale-py again, whose wheel holds it."
+        else "; reinstall ale-py, whose wheel contains it."
       )
     ) from error
 
 
 def names() -> list[str]:
-  """The 60 games of the papers, as environments are named."""
+  """The names of the papers' 60 games."""
   games = sorted([*atari57.references(), *MORE_GAMES])
   return [f"atari:{atari_profiles.camel_case(game)}" for game in games]
 
@@ -122,11 +122,11 @@ def _find(game: str) -> str:
     return known[game]
   if game in map(atari_profiles.camel_case, _TWO_PLAYERS):
     raise ValueError(
-      f"'atari:{game}' is for two players only, which ale-py cannot play with an agent "
-      "alone; choose another game."
+      f"'atari:{game}' is for two players, which ale-py does not support for one "
+      "agent; choose another game."
     )
   wanted = game.replace("_", "").replace(" ", "").replace("-", "").lower()
   plain = {name.lower(): f"atari:{name}" for name in known}
-  otherwise = "; games are named as in 'atari:MontezumaRevenge'."
+  otherwise = "; write games as 'atari:MontezumaRevenge'."
   near = errors.did_you_mean(wanted, plain, otherwise, plain.__getitem__)
   raise ValueError(f"there is no Atari game 'atari:{game}'{near}")

@@ -1,4 +1,4 @@
-"""How the papers show Atari to their agents, and how environments name it."""
+"""How the papers show Atari games to their agents, and the names of environments."""
 
 import dataclasses
 
@@ -12,10 +12,10 @@ from explorax.environments import atari57, errors, settings, specs
 class Profile:
   """One way to show a game to an agent and to take its actions.
 
-  Frames are the emulator's, 60 a second. In every profile an action is repeated, the
-  last two frames of the repeat are joined by their maximum (sprites flicker), and an
-  observation is uint8 `[height, width, channels · stack]`, newest channels last,
-  zero where the episode has had no frame yet.
+  Frames are the emulator's, 60 per second. In every profile an action is repeated, the
+  last two frames of the repeat are joined by their maximum (because sprites flicker),
+  and an observation is uint8 `[height, width, channels · stack]`, newest channels last,
+  with zeros for frames before the episode.
   """
 
   height: int  # Pixels; the screen's own are 210 (250 for a few games) ...
@@ -23,16 +23,13 @@ class Profile:
   grey: bool  # One channel of luminance, else three: red, green, blue.
   stack: int  # Observations joined into one.
   action_repeat: int = 4  # Frames.
-  noops: int = 30  # A game begins with 1 to so many idle frames; 0: with none.
+  noops: int = 30  # A game starts with 1 to this many idle frames; 0: with none.
   full_actions: bool = False  # The console's 18 actions, else those the game uses.
-  max_frames: int = 108_000  # Then a game is truncated; 30 minutes.
-  life_loss: bool = False  # A lost life ends the episode, and the game goes on.
-  sticky: float = 0.0  # ζ: probability per frame that the last action is done again.
-  # Whether a row of pixels below the picture says where the player is, from the
-  # console's memory; of Montezuma's Revenge alone. See `specs.ImageWithState`.
-  oracle: bool = False
-  # Games in a row that are a meta-episode (Badia et al. 2020, appendix I.2), as many as
-  # an agent keeps its memory for; it changes nothing but what is counted.
+  max_frames: int = 108_000  # Frames until truncation; 30 minutes.
+  life_loss: bool = False  # A lost life ends the episode; the game continues.
+  sticky: float = 0.0  # ζ: probability per frame of repeating the last action.
+  # Whether a row of pixels below the picture contains the player's state, from the
+  # console's memory; only for Montezuma's Revenge. See `specs.ImageWithState`.
   meta_episode: int = 1
 
   def __post_init__(self):
@@ -49,15 +46,15 @@ class Profile:
         raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
     if self.meta_episode > 1 and self.life_loss:
       raise ValueError(
-        f"meta_episode is {self.meta_episode}, of games, but with life_loss an episode "
+        f"meta_episode is {self.meta_episode} games, but with life_loss an episode "
         "ends with a life; use one of the two."
       )
     if self.noops < 0:
       raise ValueError(f"noops is {self.noops}; use 0 for none.")
     if self.noops + self.action_repeat > self.max_frames:
       raise ValueError(
-        f"max_frames is {self.max_frames}, within the first step of a game that begins "
-        f"with up to {self.noops} idle frames; raise it."
+        f"max_frames is {self.max_frames}, which the first step may reach after up to "
+        f"{self.noops} idle frames; raise it."
       )
     if not 0.0 <= self.sticky < 1.0:
       raise ValueError(
@@ -77,11 +74,11 @@ class Profile:
     return dm_env.specs.Array(self.shape, np.uint8, "screen")
 
   def episode_metrics(self, game: str, game_return: float) -> dict[str, float]:
-    """What the return of an episode does not say, of a game in snake case.
+    """Further results of an episode, for a game in snake case.
 
-    `human_normalised` for the games of Atari-57: the game's return so far, 0 being
-    random play's and 1 a human's (`atari57.human_normalised_score`). `game_return`
-    with `life_loss`: the return of the whole game so far.
+    `human_normalised` for the games of Atari-57: the game's return so far, where 0 is
+    random play and 1 a human (`atari57.human_normalised_score`). `game_return` with
+    `life_loss`: the return of the whole game so far.
     """
     metrics = {}
     if game in atari57.references():
@@ -112,10 +109,10 @@ def parse(name: str) -> tuple[str, Profile]:
   """Reads `Game`, `Game/profile`, `Game/profile,field=value` or `Game/field=value`.
 
   Args:
-    name: for instance `Pong/ngu,sticky=0.25,life_loss=true`.
+    name: for example `Pong/ngu,sticky=0.25,life_loss=true`.
 
   Returns:
-    The game, as it was written, and the profile.
+    The game as written, and the profile.
 
   Raises:
     ValueError: if there is no such profile or field, or its value is impossible.
@@ -128,7 +125,7 @@ def parse(name: str) -> tuple[str, Profile]:
     profile, *items = items
   if profile not in PROFILES:
     raise ValueError(
-      f"{full!r} names the profile {profile!r}, which does not exist"
+      f"{full!r} has the unknown profile {profile!r}"
       + errors.did_you_mean(profile, PROFILES, f"; there are {', '.join(PROFILES)}.")
     )
   defaults = dataclasses.asdict(PROFILES[profile])
@@ -140,7 +137,7 @@ def parse(name: str) -> tuple[str, Profile]:
 
 
 def describe(profile: Profile) -> str:
-  """One line for people."""
+  """A one-line description."""
   image = "grey" if profile.grey else "RGB"
   stacked = f", {profile.stack} stacked" if profile.stack > 1 else ""
   actions = "all actions" if profile.full_actions else "the game's own actions"

@@ -1,4 +1,4 @@
-"""Atari 2600 games side by side, stepped in C++ threads, through ale-py."""
+"""Several copies of an Atari 2600 game, stepped in C++ threads by ale-py."""
 
 import pathlib
 
@@ -13,19 +13,20 @@ _LARGEST_SEED = 2**31 - 2
 
 
 class AtariVectorEnvironment:
-  """A game `num_envs` times, shown as an `atari_profiles.Profile` says.
+  """`num_envs` copies of a game, shown as defined by an `atari_profiles.Profile`.
 
-  A `batched_types.BatchedEnvironment`: what `atari_adapter.AtariEnvironment` is to one
-  agent, for a batch, with ale-py's `AtariVectorEnv` below. It differs in three things:
+  A `batched_types.BatchedEnvironment`: the batched form of
+  `atari_adapter.AtariEnvironment`, on ale-py's `AtariVectorEnv`. It differs in three
+  things:
 
-  - The frame in which a game is over is not shown: the last observation, from which
-    nothing is bootstrapped, is the one before unless that frame is an action's last.
-  - The repeated action in which `max_frames` is reached is taken to its end.
-  - There is no access to the console's memory: no oracle, and among the metrics of
-    Montezuma's Revenge no rooms.
+  - The frame that ends a game is not shown: the last observation, which is never
+    bootstrapped, is the one before, unless that frame is an action's last one.
+  - The repeated action that reaches `max_frames` is completed.
+  - There is no access to the console's memory: no oracle, and no rooms among the
+    metrics of Montezuma's Revenge.
 
-  A lost life is seen after the repeated action, as there; then the next episode begins
-  on the same screen.
+  As there, a lost life is noticed after the repeated action; the next episode starts on
+  the same screen.
   """
 
   def __init__(
@@ -36,26 +37,26 @@ class AtariVectorEnvironment:
     Args:
       game: in snake case, as ale-py names its ROM.
       profile: how it is shown.
-      num_envs: E, how many times.
-      seed: of the idle frames and sticky actions of all of them; each has its own
+      num_envs: E, the number of copies.
+      seed: of the idle frames and sticky actions of all copies; each has its own
         stream.
 
     Raises:
       OSError: if its ROM is missing, or is not the one that ale-py expects.
-      ValueError: if there is no environment, or the profile asks for an oracle or for
+      ValueError: if `num_envs` is below 1, or the profile has an oracle or
         meta-episodes.
     """
     if num_envs < 1:
       raise ValueError(f"num_envs is {num_envs}; it must be at least 1.")
     if profile.oracle:
       raise ValueError(
-        "oracle is True, but games that are stepped together do not show the console's "
-        "memory; leave it at False, or use the local runner."
+        "oracle is True, but batched games give no access to the console's memory; "
+        "leave it at False, or use the local runner."
       )
     if profile.meta_episode > 1:
       raise ValueError(
-        f"meta_episode is {profile.meta_episode}, but games that are stepped together "
-        "are not counted by it; leave it at 1, or use the local runner."
+        f"meta_episode is {profile.meta_episode}, but batched games do not count "
+        "meta-episodes; leave it at 1, or use the local runner."
       )
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # No banner.
     self._profile = profile
@@ -64,7 +65,7 @@ class AtariVectorEnvironment:
     self._games = ale_py.AtariVectorEnv(
       game,
       num_envs,
-      # So far from the limit, which is kept here: ale-py counts no idle frames.
+      # Far beyond the limit, which is checked here: ale-py does not count idle frames.
       max_num_frames_per_episode=profile.max_frames + profile.action_repeat,
       repeat_action_probability=profile.sticky,
       full_action_space=profile.full_actions,
@@ -74,13 +75,13 @@ class AtariVectorEnvironment:
       grayscale=profile.grey,
       stack_num=1,
       frameskip=profile.action_repeat,
-      # From 0 to one less than that; none at all is drawn again, see `_begin_games`.
+      # From 0 to one less; games that draw 0 restart, see `_begin_games`.
       noop_max=profile.noops + 1,
       reward_clipping=False,
       use_fire_reset=False,
     )
     seeds = np.random.SeedSequence(seed).generate_state(num_envs)
-    # 0 would be none.
+    # 0 would mean none.
     self._seeds: np.ndarray | None = (seeds % _LARGEST_SEED + 1).astype(np.int64)
     rom = roms.get_rom_path(game)
     assert rom is not None, game
@@ -100,7 +101,7 @@ class AtariVectorEnvironment:
     return dm_env.specs.DiscreteArray(num_actions, np.int32, "action")
 
   def reset(self) -> np.ndarray:
-    """New games in all; the first reset seeds them."""
+    """Starts new games in all copies; the first reset seeds them."""
     seeds, self._seeds = self._seeds, None
     screens, info = self._games.reset(seed=seeds)
     everywhere = np.ones(self._num_envs, bool)
@@ -151,12 +152,12 @@ class AtariVectorEnvironment:
     )
 
   def close(self) -> None:
-    """There is nothing to stop: the threads end with the object."""
+    """Does nothing: the threads end with the object."""
 
   def _draw_idle_frames(
     self, begun: np.ndarray, screens: np.ndarray, info: dict[str, np.ndarray]
   ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Begins games anew that began with no idle frame, where there is to be one."""
+    """Restarts games that started without the required idle frames."""
     while self._profile.noops:
       mask = begun & (info["episode_frame_number"] == self._first_frame)
       if not mask.any():

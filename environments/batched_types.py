@@ -1,4 +1,4 @@
-"""What environments stepped together by the host are, as runners see them."""
+"""The interface of environments that the host steps as a batch."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -8,19 +8,19 @@ import numpy as np
 
 
 class Step(NamedTuple):
-  """What E environments answer to an action each; `[E]` and `[E, ...]`.
+  """The answers of E environments to one action each; `[E]` and `[E, ...]`.
 
-  Frames are observations; where the spec is a `specs.StackedFrames`, the newest frame
-  of each alone.
+  Frames are observations; if the spec is a `specs.StackedFrames`, only the newest frame
+  of each.
 
   Attributes:
     reward: float32.
     discount: float32, 0 at a termination, else 1.
     last: bool, whether an episode has ended.
-    frames: arrived in; where an episode has ended, its last one.
-    first_frames: where an episode has ended, the first one of the next, which has
-      begun already; the others are not looked at. None if no episode has ended.
-    metrics: environment → numbers by name about the episode that has ended in it.
+    frames: the new ones; for an ended episode, its last one.
+    first_frames: for an ended episode, the first frame of the next one, which has
+      already started; other entries are ignored. None if no episode has ended.
+    metrics: environment → its ended episode's metrics by name.
   """
 
   reward: np.ndarray
@@ -33,9 +33,9 @@ class Step(NamedTuple):
 
 @runtime_checkable
 class BatchedEnvironment(Protocol):
-  """E environments side by side, each of which goes on by itself after an episode.
+  """E environments; each starts its next episode by itself.
 
-  Arrays handed out are never written to again.
+  Returned arrays are never written to again.
   """
 
   @property
@@ -52,17 +52,17 @@ class BatchedEnvironment(Protocol):
     ...
 
   def reset(self) -> np.ndarray:
-    """Begins an episode in each; the first frames `[E, ...]`."""
+    """Starts an episode in each; returns the first frames `[E, ...]`."""
     ...
 
   def send(self, actions: np.ndarray) -> None:
-    """Begins a step with actions int32 `[E]`, and does not wait for its end."""
+    """Starts a step with actions int32 `[E]` without waiting for its end."""
     ...
 
   def recv(self) -> Step:
-    """Waits for the end of the step begun."""
+    """Waits for the end of the current step."""
     ...
 
   def close(self) -> None:
-    """Ends what runs beside the process's own thread."""
+    """Ends its threads and processes."""
     ...

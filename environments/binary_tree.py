@@ -1,4 +1,4 @@
-"""A tree in which one of two actions goes on at each level, and the other ends."""
+"""A binary tree: at each level one action climbs, and the other ends the episode."""
 
 import dataclasses
 from typing import NamedTuple
@@ -21,7 +21,7 @@ COLOURS = {
 
 
 class Params(NamedTuple):
-  """What may change without another compilation.
+  """Parameters that may change without recompilation.
 
   Attributes:
     up: int32 `[L]`, the action that goes up at each level; the other one ends the
@@ -41,21 +41,21 @@ class State(NamedTuple):
 class BinaryTree(jax_types.Environment):
   """The Binary Tree MDP of paper 4 (Flennerhag et al., 2020, figures 4 and 5).
 
-  There are L levels. At each, one of the two actions ends the episode with a reward
-  of 0, the other one moves up to the next level, and at the last one to the leaf
-  that pays 1. Which action does what is random at each level, and stays so over
-  episodes: `action_mapping(mapping_seed, L)`. Another mapping for each environment of
-  a batch goes into `Params.up`. All other rewards are 0. (After Janz et al., 2019,
-  "Successor Uncertainties".)
+  There are L levels. At each level, one of two actions ends the episode with a reward
+  of 0, and the other one moves up, at the last level to the leaf, which pays 1. Which
+  action moves up is drawn at random for each level and fixed over episodes:
+  `action_mapping(mapping_seed, L)`. Set `Params.up` for a different mapping in each
+  environment of a batch. All other rewards are 0. (After Janz et al., 2019, "Successor
+  Uncertainties".)
 
-  The paper does not describe the observations: they are one-hot levels here, all
-  zeros at the end.
+  The paper does not describe the observations: here they are one-hot levels, all zeros
+  at the end.
   """
 
   num_actions = 2
 
   size: int = 50  # L. The paper has 10, 20, … 250.
-  mapping_seed: int = 0  # Of which action does what.
+  mapping_seed: int = 0  # Of the actions that move up.
 
   def __post_init__(self):
     if self.size < 1:
@@ -91,15 +91,15 @@ class BinaryTree(jax_types.Environment):
     )
 
   def render(self, state: State, params: Params) -> jax.Array:
-    """The trunk, and to its left and right what actions 0 and 1 lead to.
+    """The trunk, with the results of actions 0 and 1 on its left and right.
 
-    The lowest level is at the bottom; the agent has left the picture after the last
-    step.
+    The lowest level is at the bottom; after the last step the agent is outside the
+    picture.
 
     Returns:
       uint8 `[RENDERED_PIXELS · L, RENDERED_PIXELS · 3, 3]`.
     """
-    column = 2 * jnp.asarray(params.up)  # Of what leads up: 0 or 2.
+    column = 2 * jnp.asarray(params.up)  # Of the action that moves up: 0 or 2.
     image = drawing.fill((self.size, 3), COLOURS["end"])
     for at, what in (
       ((jnp.arange(self.size), column), "branch"),
@@ -117,5 +117,5 @@ class BinaryTree(jax_types.Environment):
 
 def action_mapping(seed: int, size: int) -> np.ndarray:
   """The action that goes up at each level: int32 `[size]` of fair coins, 0 or 1."""
-  # Its numbers are the same in every numpy.
+  # This generator gives the same numbers in every numpy version.
   return np.random.RandomState(seed).randint(2, size=size).astype(np.int32)

@@ -11,9 +11,9 @@ import numpy as np
 from explorax.environments import drawing, jax_types
 
 SIZE = 10  # Positions along a side.
-BRICK_ROWS = (1, 4)  # The first, and the one behind the last.
+BRICK_ROWS = (1, 4)  # The first row, and the row after the last.
 CHANNELS = ("paddle", "ball", "trail", "brick")
-ON = 255  # Of an observation, where the thing is; 0 elsewhere.
+ON = 255  # Value of occupied positions in an observation; 0 elsewhere.
 START_ROW = 3  # Of the ball, in the left or the right column.
 START_POSITION = 4  # Of the paddle.
 
@@ -28,11 +28,11 @@ COLOURS = {
 
 
 class Params(NamedTuple):
-  """What may change without another compilation.
+  """Parameters that may change without recompilation.
 
   Attributes:
-    sticky: probability that the last action is done again in place of the one
-      chosen, float32 `[]`.
+    sticky: probability of repeating the last action instead of the chosen one,
+      float32 `[]`.
     time_limit: steps after which an episode is truncated, int32 `[]`.
   """
 
@@ -48,9 +48,9 @@ class State(NamedTuple):
     ball: int32 `[2]`, row and column.
     trail: int32 `[2]`, where the ball was one step before.
     velocity: int32 `[2]`, rows and columns per step, −1 or 1 each.
-    bricks: bool `[10, 10]`, those that stand.
+    bricks: bool `[10, 10]`, the remaining ones.
     striking: bool `[]`, whether the ball met a brick in the last step.
-    action: int32 `[]`, done in the last step; 0 at an episode's start.
+    action: int32 `[]`, taken in the last step; 0 at an episode's start.
     time: int32 `[]`, steps taken.
   """
 
@@ -66,24 +66,24 @@ class State(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Breakout(jax_types.Environment):
-  """Breakout as MinAtar has it (Young and Tian, 2019, arXiv:1903.03176).
+  """Breakout with MinAtar's rules (Young and Tian, 2019, arXiv:1903.03176).
 
-  Actions 0, 1 and 2 keep the paddle where it is, move it to the left and to the
-  right: MinAtar's minimal set. The ball moves by one row and one column at each step.
-  It is reflected by the walls and by the ceiling. A brick that it meets is broken, for
-  a reward of 1, and reflects its rows; but if it met a brick in the step before, it
-  flies through. Where it would enter the last row, the paddle reflects its rows if
-  that is below it, and its rows and columns if it is where the ball would go;
-  otherwise the episode ends. Three rows of bricks stand at first, and again when the
-  ball comes to the last row with none left. Episodes begin with the ball on the left
-  or on the right, with equal probability, flying to the middle and down.
+  Actions 0, 1 and 2 keep the paddle in place, move it left, and move it right:
+  MinAtar's minimal set. The ball moves one row and one column per step, and walls and
+  ceiling reflect it. A brick that it meets breaks, for a reward of 1, and reflects it
+  vertically, unless it also met a brick in the previous step; then it flies through.
+  When the ball would enter the last row, the paddle reflects it vertically if it is
+  below the ball, and in both directions if it is at the ball's next position;
+  otherwise the episode ends. There are three rows of bricks at first, and again when
+  the ball reaches the last row with none left. An episode starts with the ball on the
+  left or right, with equal probability, flying inwards and down.
 
-  These are MinAtar's rules step by step, its sticky actions among them (probability
-  0.1 by default). It differs in three things: episodes are truncated after 1000 steps
-  (MinAtar's never are); the action done again is one of the same episode; and
-  observations, uint8 `[10, 10, 4]` of paddle, ball, trail and bricks, have 255 where
-  MinAtar's have true, which networks for images see as 1. Its difficulty does not
-  rise, as it does not there.
+  These are MinAtar's rules step by step, including its sticky actions (probability 0.1
+  by default), with three differences: episodes are truncated after 1000 steps
+  (MinAtar's are not); a repeated action is from the same episode; and observations,
+  uint8 `[10, 10, 4]` of paddle, ball, trail and bricks, have 255 instead of true, which
+  networks for images see as 1. As in MinAtar without ramping, the difficulty is
+  constant.
   """
 
   num_actions = 3
@@ -121,7 +121,7 @@ class Breakout(jax_types.Environment):
     (row, column), (down, right) = state.ball + state.velocity, state.velocity
     at_side = (column < 0) | (column >= SIZE)
     column = jnp.clip(column, 0, SIZE - 1)
-    # A ball has one of these in its way at most.
+    # At most one of these is in the ball's way.
     at_ceiling = row < 0
     at_brick = ~at_ceiling & state.bricks[row, column]
     at_bottom = row == SIZE - 1

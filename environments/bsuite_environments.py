@@ -26,23 +26,22 @@ def load(
 ) -> standard.StandardEnvironment:
   """Loads a bsuite environment.
 
-  The task is bsuite's: its action mapping, sizes and noise scales are those of the
-  id, the same for every seed. What is random within it (the wind and the noise of
-  stochastic Deep Sea, initial states, contexts, reward noise) follows `seed`, one
-  independent stream for each layer of the environment; some ids would otherwise be
-  unseeded and others always use the same stream. Deep Sea's observations get a
-  `specs.OneHotArray`.
+  The task is bsuite's: the id determines action mapping, sizes and noise scales for
+  every seed. Its randomness (wind and noise of stochastic Deep Sea, initial states,
+  contexts, reward noise) follows `seed`, with an independent stream for each layer of
+  the environment; in bsuite, some ids are unseeded and others always use the same
+  stream. Deep Sea's observations get a `specs.OneHotArray`.
 
   Args:
-    bsuite_id: for instance `deep_sea/0`.
-    seed: of what is random within the task.
+    bsuite_id: for example `deep_sea/0`.
+    seed: of the randomness within the task.
     record_to: a folder for bsuite's CSV, which `bsuite.logging.csv_load` and bsuite's
       notebooks read; None for no CSV.
-    overwrite: whether the folder may hold this id's CSV already, which the first row
-      replaces.
-    on_row: takes the rows of that CSV, instead of a file.
-    mnist_dir: where the data of the MNIST experiments are; None: where bsuite has
-      them, `bsuite_mnist.DIRECTORY`.
+    overwrite: whether the folder may already hold this id's CSV; the first row then
+      replaces it.
+    on_row: receives the rows of that CSV instead of a file.
+    mnist_dir: folder of the MNIST files; None: bsuite's folder,
+      `bsuite_mnist.DIRECTORY`.
 
   Raises:
     ValueError: if there is no such id, its data are missing, or the folder cannot
@@ -52,13 +51,13 @@ def load(
   experiment = bsuite_sweeps.experiment(bsuite_id)
   settings = sweep.SETTINGS[bsuite_id]
   if bsuite_sweeps.needs_mnist(bsuite_id):
-    # bsuite would start a download in the middle of an experiment.
+    # Otherwise bsuite would start a download during the experiment.
     mnist_dir = bsuite_mnist.DIRECTORY if mnist_dir is None else mnist_dir
     if problem := bsuite_mnist.problem(mnist_dir):
       raise ValueError(f"'bsuite:{bsuite_id}' needs the MNIST files: {problem}.")
     raw = bsuite_mnist.load(experiment, settings, mnist_dir)
   else:
-    # `load_from_id` would do the same and print.
+    # `load_from_id` would do the same and print a message.
     raw = bsuite.load(experiment, settings)
   reseed(raw, seed)
   spec = None
@@ -72,12 +71,12 @@ def load(
     )
   elif on_row is not None:
     environment = wrappers.Logging(raw, _RowLogger(on_row))
-  # Each of bsuite's environments returns a new array at every step: none is copied.
+  # bsuite's environments return a new array at every step: no copy is needed.
   return standard.StandardEnvironment(environment, observation_spec=spec, copy=False)
 
 
 class _RowLogger(logging_base.Logger):
-  """bsuite's logger, seen from its wrapper: hands rows on."""
+  """A bsuite logger that passes rows to a function."""
 
   def __init__(self, on_row: Callable[[Mapping[str, Any]], None]):
     self._on_row = on_row
@@ -87,11 +86,11 @@ class _RowLogger(logging_base.Logger):
 
 
 def reseed(environment: dm_env.Environment, seed: int) -> None:
-  """Gives each layer of a bsuite environment a generator of its own from `seed`.
+  """Gives each layer of a bsuite environment its own generator from `seed`.
 
-  bsuite's settings name no seed, its loader of stochastic Deep Sea takes none, and
-  its noisy ones seed two layers alike. Every constructor has drawn what belongs to
-  the task (mappings) by now, and a reset draws everything else anew.
+  bsuite's settings have no seed, its loader of stochastic Deep Sea accepts none, and
+  its noisy experiments seed two layers alike. The constructors have already drawn the
+  task (mappings); a reset draws everything else.
   """
   layers = [environment]
   while "_env" in vars(layers[-1]):
@@ -120,7 +119,7 @@ def list_experiments() -> list[tuple[str, str]]:
 
 
 def _describe(key: str, values: list) -> str:
-  """`size 10 … 50`, `mapping_seed 42`, or nothing for what every id leaves open."""
+  """`size 10 … 50`, `mapping_seed 42`, or '' if no id sets it."""
   if all(value is None for value in values):
     return ""
   if min(values) == max(values):
@@ -150,7 +149,7 @@ def _check_id(bsuite_id: str) -> None:
 
 
 def _check_recording(bsuite_id: str, directory: str, overwrite: bool) -> None:
-  """Finds out now what bsuite would notice after the first episode only."""
+  """Checks now what bsuite would notice only after the first episode."""
   path = os.path.join(directory, bsuite_sweeps.csv_name(bsuite_id))
   if os.path.exists(path) and not overwrite:
     raise ValueError(

@@ -1,4 +1,4 @@
-"""When Deep Sea is solved: by bsuite's rule, and by the treasure."""
+"""Decides when Deep Sea is solved, by bsuite's rule and by the treasure."""
 
 import math
 from collections.abc import Mapping
@@ -13,27 +13,27 @@ class SolvedRule:
       total_bad_episodes(n) / n,
 
   is below `threshold` (bsuite/experiments/deep_sea/analysis.py, `find_solution`).
-  bsuite itself looks at the episodes in its log only, which are spaced by the
-  logarithm; here every episode counts, so that its number may be the later one.
+  bsuite itself checks only the episodes in its log, which are spaced logarithmically;
+  here every episode is checked, so bsuite's number may be later.
 
-  In the stochastic version this does not tell whether the treasure is found: an episode
-  is bad if the agent goes left on the diagonal, and moves to the right that fail leave
-  the diagonal. With N = 10, to go right in its first three positions and left
+  In the stochastic version this does not show whether the treasure is found: an episode
+  is bad if the agent goes left on the diagonal, but failing moves to the right leave
+  the diagonal. With N = 10, going right in the first three positions and left
   everywhere else has a regret of 0.9³ = 0.73, and never finds the treasure. By the
-  treasure it is the first episode n ≥ `min_episode` at which
+  treasure, the solved episode is the first episode n ≥ `min_episode` at which
 
       1 − treasures(n) / (n · best_rate)
 
   is below `threshold`; in the deterministic version the two are the same.
 
   Attributes:
-    threshold: of both.
-    min_episode: the first one that counts.
+    threshold: of both rules.
+    min_episode: the first episode that counts.
     best_rate: the share of episodes in which the best policy finds the treasure.
-    solved_episode: by bsuite's rule; None while there is none.
-    treasure_episode: by the treasure, likewise.
-    treasure_rate: the share of episodes so far in which it was found; NaN if the
-      environment does not say so, or has ended none.
+    solved_episode: by bsuite's rule; None until it is solved.
+    treasure_episode: by the treasure; None until it is solved.
+    treasure_rate: the share of episodes so far that found the treasure; NaN if the
+      environment does not report it, or no episode has ended.
   """
 
   def __init__(
@@ -41,8 +41,8 @@ class SolvedRule:
   ):
     if not 0 < threshold <= 1:
       raise ValueError(
-        f"the threshold of the average regret is {threshold}; it must lie above 0 and "
-        "at most at 1 (bsuite's is 0.9)."
+        f"the threshold of the average regret is {threshold}; it must be above 0 "
+        "and at most 1 (bsuite's is 0.9)."
       )
     if min_episode < 1:
       raise ValueError(f"min_episode is {min_episode}; episodes count from 1.")
@@ -54,19 +54,19 @@ class SolvedRule:
     self.solved_episode: int | None = None
     self.treasure_episode: int | None = None
     self.treasure_rate = math.nan
-    self._counted = {"bad": 0.0, "treasures": 0.0}  # Where the environment does not.
+    self._counted = {"bad": 0.0, "treasures": 0.0}  # For environments without totals.
 
   def take(
     self, episode: int, metrics: Mapping[str, float], *, has_learnt: bool = True
   ) -> None:
-    """Takes in an episode's metrics, where they tell whether it was bad.
+    """Adds an episode's metrics, if they say whether it was bad.
 
     Args:
-      episode: how many episodes have ended, this one included (from 1).
+      episode: number of ended episodes, including this one.
       metrics: bsuite's `total_bad_episodes` and `denoised_return`, both totals, or
         `bad_episode` and `denoised_return` of this episode.
       has_learnt: False before the agent's first update. The episode then counts, but
-        what luck alone has found is not called solved.
+        cannot solve the environment: it only had luck.
     """
     treasures = metrics.get("denoised_return", math.nan)
     if "total_bad_episodes" in metrics:
@@ -87,18 +87,18 @@ class SolvedRule:
     *,
     has_learnt: bool = True,
   ) -> int | None:
-    """Takes one episode's counts in and returns `solved_episode` so far.
+    """Adds an episode's counts and returns `solved_episode` so far.
 
     Args:
-      episode: how many episodes have ended, this one included (from 1).
+      episode: number of ended episodes, including this one.
       total_bad_episodes: how many of them were bad.
-      treasures: in how many of them the treasure was found; NaN if that is not known.
+      treasures: how many of them found the treasure; NaN if unknown.
       has_learnt: see `take`.
     """
     if not 0 <= total_bad_episodes <= episode or episode < 1:
       raise ValueError(
         f"{total_bad_episodes} bad episodes out of {episode} is impossible; count "
-        "episodes from 1, the one that has just ended included."
+        "episodes from 1, including the one that has just ended."
       )
     self.treasure_rate = treasures / episode
     if has_learnt and episode >= self.min_episode:
@@ -111,14 +111,14 @@ class SolvedRule:
 
 
 def solved_rule(name: str) -> SolvedRule | None:
-  """The rule for the environment `name`, or None where bsuite has none.
+  """The rule for the environment `name`; None if bsuite has none.
 
-  0.9 for `bsuite:deep_sea/…`; 0.8 from the hundredth episode on for
-  `bsuite:deep_sea_stochastic/…`, where luck makes a few good episodes
-  (bsuite/experiments/deep_sea_stochastic/analysis.py). The same for their twins in
+  0.9 for `bsuite:deep_sea/…`; 0.8 from episode 100 on for
+  `bsuite:deep_sea_stochastic/…`, where some episodes are good by luck
+  (bsuite/experiments/deep_sea_stochastic/analysis.py). The same for the environments in
   JAX, `jax:deep_sea/…` without and with `stochastic=true`.
   """
-  # Imported here, so that neither jax nor bsuite is with the package.
+  # Imported here, so that importing this package loads neither jax nor bsuite.
   if name.startswith("jax:deep_sea/"):
     from explorax.environments import deep_sea, jax_environments
 
@@ -134,6 +134,6 @@ def solved_rule(name: str) -> SolvedRule | None:
     return None
   if not stochastic:
     return SolvedRule()
-  # All moves to the last column must succeed; the one there, to the treasure, need not.
+  # All moves to the last column must succeed, but not the last one, to the treasure.
   best_rate = (1 - 1 / size) ** (size - 1)
   return SolvedRule(threshold=0.8, min_episode=100, best_rate=best_rate)

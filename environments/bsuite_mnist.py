@@ -1,4 +1,4 @@
-"""bsuite's MNIST experiments, from files whose content is known to be right."""
+"""bsuite's MNIST experiments, from files with verified checksums."""
 
 import gzip
 import hashlib
@@ -12,8 +12,8 @@ from bsuite.environments import base, mnist
 from bsuite.experiments.mnist import sweep as mnist_sweep
 from bsuite.utils import wrappers
 
-# Where bsuite looks for the data, and what it would otherwise download
-# (bsuite/utils/datasets.py; the test set is downloaded too, and never used).
+# The folder in which bsuite looks for the data, and would otherwise download them
+# (bsuite/utils/datasets.py; it also downloads the test set, which it never uses).
 DIRECTORY = "/tmp/mnist"
 _IMAGES, _LABELS = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
 # SHA-256 of the files as LeCun, Cortes and Burges published them and mirrors have them.
@@ -45,9 +45,8 @@ def load(
   experiment: str, settings: Mapping[str, Any], directory: str | os.PathLike[str]
 ) -> base.Environment:
   """Makes `mnist`, `mnist_noise` or `mnist_scale`, as bsuite's own `load` does.
-
-  bsuite reads the pixels as int8, so that those of 128 and more become negative; here
-  they are the uint8 that the files hold, and observations lie in [0, 1].
+  bsuite reads the pixels as int8, so that values from 128 on become negative; here they
+  are uint8, as in the files, and observations lie in [0, 1].
 
   Args:
     experiment: which of the three.

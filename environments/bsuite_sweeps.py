@@ -1,4 +1,4 @@
-"""bsuite's sweeps: which ids there are, how long they last, and their twins in JAX."""
+"""bsuite's sweeps: the ids, their lengths, and equivalent environments in JAX."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 from bsuite import sweep
 from bsuite.utils import wrappers
 
-# Steps of an episode where no setting says it; of cartpole and mountain_car, the most.
+# Steps per episode of experiments without such a setting (of cartpole and mountain_car,
+# the maximum).
 _STEPS = {
   "bandit": 1,
   "cartpole": 1000,
@@ -16,7 +17,7 @@ _STEPS = {
   "mnist": 1,
   "mountain_car": 1000,
 }
-_STEPS_IN = ("size", "memory_length", "chain_length")  # Settings that say it.
+_STEPS_IN = ("size", "memory_length", "chain_length")  # Settings with this number.
 
 
 def groups() -> dict[str, tuple[str, ...]]:
@@ -29,22 +30,22 @@ def groups() -> dict[str, tuple[str, ...]]:
 
 
 def experiment(bsuite_id: str) -> str:
-  """`deep_sea`, of `deep_sea/0`."""
+  """`deep_sea` for `deep_sea/0`."""
   return bsuite_id.partition(sweep.SEPARATOR)[0]
 
 
 def needs_mnist(bsuite_id: str) -> bool:
-  """Whether the id is one of those that read the MNIST files."""
+  """Whether the id needs the MNIST files."""
   return experiment(bsuite_id).startswith("mnist")
 
 
 def num_episodes(bsuite_id: str) -> int:
-  """How many episodes bsuite gives an agent."""
+  """bsuite's number of episodes for the id."""
   return sweep.EPISODES[bsuite_id]
 
 
 def steps_per_episode(bsuite_id: str) -> int:
-  """About how many steps an episode has: to tell long tasks from short ones."""
+  """About how many steps an episode has, to estimate durations."""
   settings = sweep.SETTINGS[bsuite_id]
   for name in _STEPS_IN:
     if name in settings:
@@ -59,10 +60,10 @@ def csv_name(bsuite_id: str) -> str:
 
 
 def jax_equivalent(bsuite_id: str) -> str | None:
-  """The environment written in JAX that is this id, as `jax:…`; None if there is none.
+  """The equivalent environment written in JAX, as `jax:…`; None if there is none.
 
-  Deep Sea's equals bsuite's step by step, and that of stochastic Deep Sea given the
-  same tosses; its tosses have the same distribution (`tests/environments/`).
+  Deep Sea in JAX equals bsuite's step by step, and stochastic Deep Sea does for the
+  same random draws, whose distribution is the same (`tests/environments/`).
   """
   name, settings = experiment(bsuite_id), sweep.SETTINGS.get(bsuite_id, {})
   if name not in ("deep_sea", "deep_sea_stochastic"):
@@ -78,7 +79,7 @@ class DeepSeaLog:
   """bsuite's log of Deep Sea, computed from the episodes of the environment in JAX."""
 
   def __init__(self, on_row: Callable[[Mapping[str, Any]], None]):
-    """Args: on_row: takes a row, at the episodes at which bsuite logs one."""
+    """Args: on_row: receives a row at the episodes that bsuite logs."""
     self._on_row = on_row
     self._row: dict[str, Any] = {"steps": 0, "episode": 0, "total_return": 0.0}
     self._info = {"total_bad_episodes": 0, "denoised_return": 0}
@@ -96,13 +97,13 @@ class DeepSeaLog:
 
   @property
   def episodes(self) -> int:
-    """How many there were."""
+    """Number of episodes."""
     return self._row["episode"]
 
   def save(self) -> dict[str, Any]:
-    """All that it goes on from, as JSON can hold it."""
+    """The state, in JSON's types."""
     return {"row": {**self._row}, "info": {**self._info}}
 
   def restore(self, saved: Mapping[str, Any]) -> None:
-    """Goes on from what `save` returned."""
+    """Resumes from the result of `save`."""
     self._row, self._info = {**saved["row"]}, {**saved["info"]}

@@ -1,4 +1,4 @@
-"""The cart-pole's swing-up with a sparse reward: dm_control's, in JAX."""
+"""The sparse swing-up of dm_control's cart-pole, in JAX."""
 
 import dataclasses
 from typing import NamedTuple
@@ -21,13 +21,13 @@ CART_DAMPING = 5e-4
 POLE_DAMPING = 2e-6
 GEAR = 10.0  # Newtons for a control of 1.
 CONTROLS = (-1.0, 0.0, 1.0)
-# The ends of the slider push back softly: MuJoCo's time constant and damping ratio
-# (solreflimit), and its impedance by default: least, greatest, and the depth between.
+# The soft ends of the slider: MuJoCo's time constant and damping ratio (solreflimit), its
+# default impedance (minimum and maximum), and the depth between them.
 SLIDER_END = 1.8
 SLIDER_TIME_CONSTANT = 0.08
 SLIDER_DAMPING_RATIO = 1.0
 IMPEDANCE = (0.9, 0.95, 0.001)
-# Where there is a reward.
+# The region with a reward.
 LARGEST_POSITION = 0.25
 LEAST_COSINE = 0.995
 
@@ -44,7 +44,7 @@ COLOURS = {
 
 
 class Params(NamedTuple):
-  """What may change without another compilation.
+  """Parameters that may change without recompilation.
 
   Attributes:
     time_limit: steps after which an episode is truncated, int32 `[]`.
@@ -54,11 +54,11 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-  """Where the cart and the pole are.
+  """The position and velocity of cart and pole.
 
   Attributes:
     position: float32 `[2]`, the cart's in metres, and the pole's angle θ in radians, 0
-      where it stands upright, not wrapped.
+      when upright, not wrapped.
     velocity: float32 `[2]`, their derivatives, per second.
     time: int32 `[]`, steps taken.
   """
@@ -74,12 +74,12 @@ class CartpoleSwingup(jax_types.Environment):
 
   The cart starts in the middle of its slider, the pole hanging (Tassa et al., 2018):
   both positions and both velocities have normal noise of standard deviation 0.01. A
-  step of 0.01 s earns 1 where |x| ≤ 0.25 and cos θ ≥ 0.995 after it, and 0 elsewhere;
-  an episode is truncated after 1000 steps and never terminates. Observations are
+  step of 0.01 s earns 1 if |x| ≤ 0.25 and cos θ ≥ 0.995 after it, else 0; an episode is
+  truncated after 1000 steps and never terminates. Observations are
   (x, cos θ, sin θ, dx/dt, dθ/dt), float32 `[5]`, in dm_control's order.
 
   Actions 0, 1 and 2 push with −10, 0 and 10 newtons, the ends and the middle of
-  dm_control's controls: the paper does not say how it made them discrete.
+  dm_control's range: the paper does not say how it discretises actions.
   """
 
   num_actions = len(CONTROLS)
@@ -184,7 +184,7 @@ def acceleration(
     (M + m)·x″ + m·l·cos θ·θ″ = force + m·l·sin θ·θ′² − c·x′ + push,
     m·l·cos θ·x″ + J·θ″ = m·g·l·sin θ − d·θ′,
 
-  where `push` is that of the slider's ends, 0 between them.
+  where `push` is the force of the slider's ends, 0 between them.
   """
   angle, angular_velocity = position[1], velocity[1]
   lever = POLE_MASS * POLE_LENGTH / 2

@@ -20,7 +20,7 @@ COLOURS = {
 
 
 class Params(NamedTuple):
-  """What may change without another compilation.
+  """Parameters that may change without recompilation.
 
   Attributes:
     rewards: float32 `[size]`, what "down" earns in each state.
@@ -39,14 +39,14 @@ class State(NamedTuple):
 class Chain(jax_types.Environment):
   """The modified chain MDP of paper 1 (Dabney et al., 2021, figure 2a).
 
-  Action 0, "right", moves on to the next state and earns nothing. Action 1, "down",
-  ends the episode with the reward of the state. The rewards are n zeros followed by
-  a single n, for n = 1, 2, 3, …: 0, 1, 0, 0, 2, 0, 0, 0, 3, …, so that n is paid in
-  state n(n + 3)/2 − 1. Observations are one-hot states, all zeros at the end.
+  Action 0, "right", moves to the next state and earns nothing. Action 1, "down", ends
+  the episode with the reward of the state. The rewards are n zeros followed by a single
+  n, for n = 1, 2, 3, …: 0, 1, 0, 0, 2, 0, 0, 0, 3, …, so that n is paid in state
+  n(n + 3)/2 − 1. Observations are one-hot states, all zeros at the end.
 
-  The paper gives neither the length nor what lies at the end. The discount decides
-  which reward is worth the most, and to go on for ever earns nothing; so "right" in
-  the last state ends the episode without a reward here.
+  The paper gives neither the length nor the last state's behaviour. The discount
+  determines the most valuable reward, and an endless walk earns nothing; here "right"
+  in the last state ends the episode without a reward.
   """
 
   num_actions = 2
@@ -85,7 +85,7 @@ class Chain(jax_types.Environment):
   def render(self, state: State, params: Params) -> jax.Array:
     """uint8 `[RENDERED_PIXELS, RENDERED_PIXELS · size, 3]`.
 
-    The agent has left the picture after the last step.
+    After the last step the agent is outside the picture.
     """
     pays = (jnp.asarray(params.rewards) != 0)[None]
     image = drawing.fill((1, self.size), COLOURS["state"])

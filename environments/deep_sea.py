@@ -12,7 +12,7 @@ from explorax.environments import drawing, jax_types, specs
 
 RENDERED_PIXELS = 12
 COLOURS = {
-  "beyond": (255, 255, 255),  # Above the diagonal, where nobody gets to.
+  "beyond": (255, 255, 255),  # Above the diagonal: unreachable.
   "water": (120, 180, 230),
   "goal": (230, 180, 30),
   "agent": (30, 60, 200),
@@ -20,7 +20,7 @@ COLOURS = {
 
 
 class Params(NamedTuple):
-  """What may change without another compilation.
+  """Parameters that may change without recompilation.
 
   Attributes:
     move_cost: of an episode that goes right at every step; each step to the right
@@ -51,26 +51,26 @@ class State(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class DeepSea(jax_types.Environment):
-  """Deep Sea (Osband et al. 2018), as bsuite's `environments/deep_sea.py` has it.
+  """Deep Sea (Osband et al. 2018), as in bsuite's `environments/deep_sea.py`.
 
-  The agent starts in the top left corner of N × N positions and sinks by one row at
-  each step, one column to the right or to the left (at the edges it keeps its
-  column). To go right costs move_cost / N, and in the last column it pays 1, which
-  the agent gets to only if it goes right in all N steps: 0.99 in all. Episodes
-  terminate after N steps. Observations are one-hot positions, all zeros at the end.
+  The agent starts in the top left corner of N × N positions. In each step it moves one
+  row down and one column to the right or to the left (at the edges it keeps its
+  column). Going right costs move_cost / N; in the last column it pays 1, which the
+  agent reaches only if it goes right in all N steps: 0.99 in total. Episodes terminate
+  after N steps. Observations are one-hot positions, all zeros at the end.
 
-  - `stochastic`: to go right fails with probability 1/N (the agent goes straight
-    down and pays all the same), and the rewards in the two corners of the last row
+  - `stochastic`: going right fails with probability 1/N (the agent goes straight down
+    and still pays), and the rewards in the two corners of the last row
     have noise ~ N(0, 1) added. This is bsuite's `deep_sea_stochastic`.
-  - `permuted`, as in bsuite: which action goes right differs from position to
-    position, and stays so over episodes: `action_mapping(mapping_seed, N)`, bsuite's
-    own drawing. This is the "adversarial" Deep Sea of paper 1 (Dabney et al., 2021,
-    figure 14). Without it action 1 always goes right, as in the paper's figure 3, and
-    an agent that prefers one action everywhere solves it without exploration. Another
-    mapping for each environment of a batch goes into `Params.right`.
+  - `permuted`, as in bsuite: which action goes right depends on the position and is
+    fixed over episodes: `action_mapping(mapping_seed, N)`, drawn as in bsuite. This is
+    the "adversarial" Deep Sea of paper 1 (Dabney et al., 2021, figure 14). Without it
+    action 1 always goes right, as in the paper's figure 3, and an agent that prefers
+    one action everywhere solves it without exploration. Set `Params.right` for a
+    different mapping in each environment of a batch.
 
-  Paper 1 writes of a cost at every step, bsuite charges the steps to the right only;
-  the best return is 0.99 either way, and bsuite's is taken.
+  Paper 1 mentions a cost at every step, bsuite charges only steps to the right; we
+  follow bsuite. The best return is 0.99 in both cases.
 
   The metrics are those of `bsuite_info()`, but of one episode: `bad_episode`, 1 if
   the agent went left on the way to the goal, and `denoised_return`, 1 if it reached
@@ -143,7 +143,7 @@ class DeepSea(jax_types.Environment):
   def render(self, state: State, params: Params) -> jax.Array:
     """uint8 `[RENDERED_PIXELS · N, RENDERED_PIXELS · N, 3]`.
 
-    The agent has left the picture after the last step.
+    After the last step the agent is outside the picture.
     """
     image = drawing.fill((self.size, self.size), COLOURS["beyond"])
     image = drawing.paint(image, jnp.tri(self.size, dtype=bool), COLOURS["water"])
@@ -170,7 +170,7 @@ def action_mapping(seed: int, size: int) -> np.ndarray:
 
 
 def draw_tosses(key: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
-  """What is random in one step of the stochastic Deep Sea.
+  """The random draws of one step of the stochastic Deep Sea.
 
   Returns:
     Whether a step to the right fails, bool `[]`, with probability 1/N; and the noise

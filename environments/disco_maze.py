@@ -1,4 +1,4 @@
-"""The Random Disco Maze: pure exploration among walls that never look the same."""
+"""The Random Disco Maze: pure exploration among walls whose colours change."""
 
 import dataclasses
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from explorax.environments import drawing, grid_maps, jax_types, mazes
 MOVES = grid_maps.MOVES
 PATH_COLOUR = (0, 0, 0)
 AGENT_COLOUR = (0, 255, 0)
-# Five colours, which the paper does not name.
+# Five colours, which the paper does not specify.
 WALL_COLOURS = (
   (255, 0, 0),
   (0, 0, 255),
@@ -21,13 +21,13 @@ WALL_COLOURS = (
   (255, 0, 255),
   (255, 255, 255),
 )
-# Pixels of a position in a picture, and the colour there of where the agent has been.
+# Pixels of a position in a picture, and the colour of visited positions.
 RENDERED_PIXELS = 8
 VISITED_COLOUR = (0, 96, 0)
 
 
 class Params(NamedTuple):
-  """What may change without another compilation.
+  """Parameters that may change without recompilation.
 
   Attributes:
     time_limit: steps after which an episode is truncated, int32 `[]`.
@@ -41,10 +41,10 @@ class State(NamedTuple):
 
   Attributes:
     is_open: bool `[size, size]`, the pathways.
-    colours: int32 `[size, size]`, which of the wall colours each position has at the
-      moment (read at walls only).
+    colours: int32 `[size, size]`, the current wall colour of each position (read at
+      walls only).
     position: int32 `[2]`, the agent's row and column.
-    visited: bool `[size, size]`, where it has been in this episode.
+    visited: bool `[size, size]`, the positions visited in this episode.
     time: int32 `[]`, steps taken.
   """
 
@@ -59,18 +59,16 @@ class State(NamedTuple):
 class DiscoMaze(jax_types.Environment):
   """The Random Disco Maze (Badia et al. 2020, section 4.1 and figure 2).
 
-  A new random maze in each episode; at every step, each wall's colour is drawn anew
-  from five. The agent (green) moves left, right, up or down along the pathways
-  (black); stepping into a wall ends the episode. There is no reward. The whole maze
-  is seen: uint8 `[size, size, 3]`. The measure is `coverage`, the share of the
-  positions that can be reached which were visited in the episode, its start among
-  them.
+  Each episode has a new random maze; at every step, each wall's colour is redrawn from
+  five. The agent (green) moves left, right, up or down along the pathways (black);
+  stepping into a wall ends the episode. There is no reward. The observation is the
+  whole maze: uint8 `[size, size, 3]`. The measure is `coverage`, the share of reachable
+  positions visited in the episode, including its start.
 
-  Where the paper is silent: mazes are perfect (`mazes.perfect_maze`), the agent
-  starts on any open position with equal probability, stays where it is when it steps
-  into a wall, and the time limit is 2·size² steps (882 for 21 × 21). A walk through
-  all the pathways and back takes (size − 1)² − 4 (396), so that everything can be
-  visited, with room for detours.
+  Where the paper is silent: mazes are perfect (`mazes.perfect_maze`), the agent starts
+  on any open position with equal probability, stays in place when it steps into a wall,
+  and the time limit is 2·size² steps (882 for 21 × 21). A walk through all the pathways
+  and back takes (size − 1)² − 4 (396), so everything can be visited, even with detours.
   """
 
   num_actions = len(MOVES)
@@ -91,7 +89,7 @@ class DiscoMaze(jax_types.Environment):
     return dm_env.specs.Array((self.size, self.size, 3), np.uint8, "maze")
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
-    """A new maze, the agent somewhere in it."""
+    """A new maze, with the agent at a random position."""
     maze_key, start_key, colour_key = jax.random.split(key, 3)
     is_open = mazes.perfect_maze(maze_key, self.size)
     noise = jax.random.uniform(start_key, is_open.shape)
@@ -111,7 +109,7 @@ class DiscoMaze(jax_types.Environment):
   ) -> tuple[State, dm_env.TimeStep]:
     """Moves the agent and recolours the walls."""
     target = state.position + jnp.asarray(MOVES, jnp.int32)[action]
-    # The border is wall and the agent never on it: the target is always inside.
+    # The agent is never on the border, so the target is always inside.
     hit = ~state.is_open[target[0], target[1]]
     position = jnp.where(hit, state.position, target)
     state = state._replace(
@@ -129,7 +127,7 @@ class DiscoMaze(jax_types.Environment):
     return {"coverage": state.visited.sum() / mazes.num_open(self.size)}
 
   def render(self, state: State, params: Params) -> jax.Array:
-    """The maze, larger, and where the agent has been in this episode.
+    """The maze, enlarged, with the positions visited in this episode.
 
     Returns:
       uint8 `[RENDERED_PIXELS · size, RENDERED_PIXELS · size, 3]`.
@@ -139,7 +137,7 @@ class DiscoMaze(jax_types.Environment):
     return drawing.enlarge(image, RENDERED_PIXELS)
 
   def _draw_colours(self, key: jax.Array) -> jax.Array:
-    # Half the time of `randint`, and biased by less than 1 in 10 000.
+    # Half the time of `randint`; its bias is below 1 in 10 000.
     bits = jax.random.bits(key, (self.size, self.size), jnp.uint16)
     return (bits % len(WALL_COLOURS)).astype(jnp.int32)
 

@@ -1,4 +1,4 @@
-"""What goes wrong with environments, named so that callers can tell it apart."""
+"""Errors of environments."""
 
 import difflib
 from collections.abc import Callable, Iterable
@@ -11,16 +11,16 @@ class NonFiniteError(FloatingPointError):
 
   Attributes:
     quantity: `reward` or `observation`.
-    value: the offending number (the first one, of an observation).
-    episode: in which episode, counted from 1.
-    step: after how many steps of that episode (0: at its reset).
-    total_steps: after how many steps of this environment altogether.
+    value: the offending number (for an observation, the first one).
+    episode: of the error, counted from 1.
+    step: steps taken in that episode (0: at its reset).
+    total_steps: steps taken in this environment.
   """
 
   def __init__(
     self, quantity: str, value: float, episode: int, step: int, total_steps: int
   ):
-    # As its arguments, so that it crosses processes.
+    # Passed as arguments, so that the error can be pickled.
     super().__init__(quantity, value, episode, step, total_steps)
     self.quantity = quantity
     self.value = value
@@ -32,8 +32,8 @@ class NonFiniteError(FloatingPointError):
     return (
       f"the environment returned {self.value} in its {self.quantity} at step "
       f"{self.step} of episode {self.episode} (environment step {self.total_steps}); "
-      "float32 cannot hold it as a finite number, so repair the environment or clip "
-      "what it returns."
+      "float32 cannot represent it as a finite number, so fix the environment or clip "
+      "its values."
     )
 
 
@@ -49,9 +49,9 @@ def did_you_mean(
   otherwise: str = ".",
   show: Callable[[str], str] = str,
 ) -> str:
-  """Ends a sentence: `; did you mean 'a' or 'b'?`, or `otherwise` if none is near.
+  """Ends a sentence: `; did you mean 'a' or 'b'?`, or `otherwise` without a match.
 
-  `show` makes of a known name the one that is shown.
+  `show` converts a known name for display.
   """
   near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
   meant = " or ".join(repr(show(key)) for key in near)

@@ -23,10 +23,10 @@ def make(
   - `bsuite:deep_sea/0`: one of bsuite's; see `bsuite_environments.load`.
   - `gym:CartPole-v1`: one that is registered with gymnasium.
   - `jax:disco_maze/21`: one written in JAX, with its size if it has one; settings
-    follow a comma, as in `jax:mountain_car,time_limit=500`. See `jax_environments`.
-  - `atari:Pong`: an Atari 2600 game in camel case, shown as a profile says: `dqn`
-    (the default), `ngu` or `rgb`. `atari:Pong/ngu` chooses one, and
-    `atari:Pong/ngu,sticky=0.25,life_loss=true` sets its fields; none of it needs
+    follow a comma: `jax:mountain_car,time_limit=500`. See `jax_environments`.
+  - `atari:Pong`: an Atari 2600 game in camel case, shown as a profile defines: `dqn`
+    (the default), `ngu` or `rgb`. `atari:Pong/ngu` selects one, and
+    `atari:Pong/ngu,sticky=0.25,life_loss=true` sets its fields. No name needs
     quotes in a shell. See `atari_profiles.Profile`.
   - `gymnax:Catch-bsuite`, and likewise `craftax:`, `jaxtari:`, `navix:` and
     `jumanji:`: one of that JAX library, if it is installed. See `jax_libraries`.
@@ -34,31 +34,32 @@ def make(
     that returns an environment of dm_env, gymnasium or pure functions of JAX, called
     with `seed=` if it takes it. See `user_environments.load`.
 
-  Two environments of one name and seed behave alike to the bit.
+  Two environments with the same name and seed behave identically, bit for bit.
 
   Args:
     name: as above.
-    seed: of everything random in the environment, at least 0.
-    record_to: a folder for bsuite's own CSV, which bsuite's notebooks read; the
-      other kinds have no such record and write nothing.
-    overwrite: whether it may hold this environment's CSV already, which the first row
-      replaces.
+    seed: of all randomness in the environment, at least 0.
+    record_to: a folder for bsuite's own CSV, which bsuite's notebooks read; other kinds
+      of environments write nothing.
+    overwrite: whether it may already hold this environment's CSV; the first row then
+      replaces it.
 
   Returns:
-    An environment of one convention; see `standard.StandardEnvironment`.
+    An environment with fixed conventions; see `standard.StandardEnvironment`.
 
   Raises:
     ValueError: if there is no environment of that name, it cannot be made here, the
       seed is negative, or the record cannot be written.
-    TypeError: if agents here cannot act in it: its actions are not discrete, its
-      observations not one array of numbers, or it is no environment at all.
+    TypeError: if agents cannot act in it: its actions are not discrete, its
+      observations are not one array of numbers, or it is not an environment.
   """
   seed = _check_seed(seed)
   kind, colon, rest = name.partition(":")
   if not colon or not kind or not rest:
     raise ValueError(
-      f"{name!r} names no environment: write 'kind:name', as in 'bsuite:deep_sea/0', "
-      f"'gym:CartPole-v1' or 'module:function'{_did_you_mean(name)}"
+      f"{name!r} is not the name of an environment: write 'kind:name', as "
+      f"'bsuite:deep_sea/0', 'gym:CartPole-v1' or 'module:function'"
+      f"{_did_you_mean(name)}"
     )
   if kind not in user_environments.KINDS:
     return user_environments.load(kind, rest, seed=seed)
@@ -73,8 +74,8 @@ def make(
 def evaluation_name(name: str) -> str:
   """The name of the environment in which agents trained in `name` are evaluated.
 
-  It is the same but for `life_loss`, which is for training alone (Mnih et al., 2015):
-  a score is that of a whole game.
+  It is the same except for `life_loss`, which is for training only (Mnih et al., 2015):
+  a score is the return of a whole game.
   """
   if name.startswith("atari:"):
     return name.replace("life_loss=true", "life_loss=false")
@@ -84,12 +85,12 @@ def evaluation_name(name: str) -> str:
 def make_batched(
   name: str, *, num_envs: int, seed: int
 ) -> batched_types.BatchedEnvironment:
-  """Makes an environment `num_envs` times, stepped together in C++ threads.
+  """Makes `num_envs` copies of an environment, stepped in C++ threads as a batch.
 
   Args:
-    name: `atari:Game`, as for `make`; there are no other kinds.
-    num_envs: how many, at least 1.
-    seed: of everything random in all of them, at least 0.
+    name: `atari:Game`, as in `make`; other kinds are not supported.
+    num_envs: number of copies, at least 1.
+    seed: of all randomness in all of them, at least 0.
 
   Raises:
     ValueError: if there is no such environment, it cannot be made here, or the seed is
@@ -99,8 +100,8 @@ def make_batched(
   kind, _, rest = name.partition(":")
   if kind != "atari":
     raise ValueError(
-      f"{name!r} cannot be stepped together with others of its kind; that is for "
-      "Atari games, as atari:Pong."
+      f"{name!r} cannot be stepped in a batch; this works for Atari games, such as "
+      "atari:Pong."
     )
   return _module(kind).load_batched(rest, num_envs=num_envs, seed=seed)
 
@@ -108,17 +109,17 @@ def make_batched(
 def spec(
   environment: dm_env.Environment | batched_types.BatchedEnvironment,
 ) -> specs.EnvironmentSpec:
-  """What an agent needs to know of `environment`."""
+  """The specification of `environment` that agents need."""
   return specs.EnvironmentSpec(
     observations=environment.observation_spec(), actions=environment.action_spec()
   )
 
 
 def list_environments() -> list[tuple[str, str]]:
-  """(name, description) of what `make` makes, for people to read.
+  """(name, description) of all environments that `make` makes, for display.
 
-  bsuite's are listed by experiment, gymnasium's as far as they come with it, are
-  installed and can be played here; the last rows say how to name any other one.
+  bsuite's are listed by experiment, and gymnasium's own if they are installed and
+  agents can play them; the last rows show how to name others.
   """
   return [
     *_module("bsuite").list_experiments(),
@@ -126,7 +127,7 @@ def list_environments() -> list[tuple[str, str]]:
     *_module("atari").list_games(),
     *_module("gym").list_ids(),
     *_module("gymnax").list_kinds(),
-    ("gym:<id>", "any other id registered with gymnasium, its actions Discrete"),
+    ("gym:<id>", "any other id registered with gymnasium, with Discrete actions"),
     (
       "<module>:<function>",
       "your own: a function that returns an environment of dm_env, gymnasium or pure "
@@ -136,10 +137,10 @@ def list_environments() -> list[tuple[str, str]]:
 
 
 def _module(kind: str) -> Any:
-  """What makes environments of that kind, imported when it is asked for.
+  """The module for environments of that kind, imported when it is needed.
 
-  bsuite takes a second to import (pandas), and agents import this package for its
-  specs alone.
+  bsuite takes a second to import (pandas), and agents import this package only for its
+  specs.
   """
   return importlib.import_module(f"{__package__}.{user_environments.KINDS[kind]}")
 
@@ -155,7 +156,7 @@ def _check_seed(seed: Any) -> int:
 
 
 def _did_you_mean(name: str) -> str:
-  """Ends a sentence with names near `name`, or the one that is its like with a kind."""
+  """Ends a sentence with names similar to `name`, or with its full name."""
   from bsuite import sweep
   from gymnasium.envs import registration
 

@@ -6,19 +6,19 @@ from typing import NamedTuple
 import numpy as np
 
 OPEN, OBSTACLE, TRAP = range(3)
-# Left, right, up, down, as (row, column): what actions 0 to 3 do on every grid.
+# Left, right, up, down, as (row, column): the effects of actions 0 to 3 on every grid.
 MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
 
 Position = tuple[int, int]
 
 
 class Map(NamedTuple):
-  """Where what is, positions as (row, column).
+  """A map; positions are (row, column).
 
   Attributes:
     cells: int32 `[rows, columns]` of OPEN, OBSTACLE and TRAP.
-    start: int32 `[2]`, where episodes begin.
-    goal: int32 `[2]`, where they earn 1 and end.
+    start: int32 `[2]`, the first position of episodes.
+    goal: int32 `[2]`, which earns 1 and ends an episode.
   """
 
   cells: np.ndarray
@@ -29,7 +29,7 @@ class Map(NamedTuple):
 def make_room(size: int) -> Map:
   """An open room of size × size, the goal diagonally across from the start.
 
-  The start is at the top centre, one row off the wall; the goal at the bottom right,
+  The start is at the top centre, one row off the wall; the goal is at the bottom right,
   one row and one column off the walls (paper 1, figures 1 and 3; Dabney et al., 2021,
   do not say on which side).
   """
@@ -45,12 +45,12 @@ def make_room(size: int) -> Map:
 def draw(size: int, *, obstacles: float, traps: float, world: int) -> Map:
   """A random world, as in figures 11 to 13 of paper 1 (Dabney et al., 2021).
 
-  Each position is an obstacle with probability `obstacles` and a trap with
-  probability `traps` (the paper has one kind or the other in a world). The start and
-  the goal are drawn without replacement from the largest connected component of open
-  positions, so that a path leads from one to the other; the first in reading order,
-  if several are as large. What lies where has u < density for the same u whatever
-  the density: a denser world of one number has all obstacles of the thinner one.
+  Each position is an obstacle with probability `obstacles` and a trap with probability
+  `traps` (a world in the paper has only one of them). The start and the goal are drawn
+  without replacement from the largest connected component of open positions, so that
+  there is a path between them; of several equal components, from the first in reading
+  order. The comparison u < density uses the same u for every density: a denser world
+  with the same number contains all obstacles of a sparser one.
 
   Args:
     size: positions along a side, at least 2.
@@ -63,7 +63,7 @@ def draw(size: int, *, obstacles: float, traps: float, world: int) -> Map:
   """
   if size < 2:
     raise ValueError(f"the size of the gridworld is {size}; it must be at least 2.")
-  rng = np.random.RandomState(world)  # Its numbers are the same in every numpy.
+  rng = np.random.RandomState(world)  # The same numbers in every numpy version.
   drawn = rng.random_sample((size, size))
   cells = np.full((size, size), OPEN, np.int32)
   cells[drawn < obstacles + traps] = TRAP

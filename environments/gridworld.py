@@ -1,4 +1,4 @@
-"""A grid with one rewarded position: an open room, or one of obstacles and traps."""
+"""A grid with one rewarded position: an open room, or a room of obstacles and traps."""
 
 import dataclasses
 from typing import NamedTuple
@@ -22,11 +22,11 @@ COLOURS = {
 
 
 class Params(NamedTuple):
-  """What may change without another compilation, the map included.
+  """Parameters that may change without recompilation, including the map.
 
   Attributes:
     time_limit: steps after which an episode is truncated, int32 `[]`.
-    noise: the probability with which a step goes anywhere, float32 `[]`.
+    noise: probability of a step in a random direction, float32 `[]`.
     cells: int32 `[rows, columns]`, see `grid_maps.Map`.
     start: int32 `[2]`, row and column.
     goal: int32 `[2]`.
@@ -50,22 +50,23 @@ class State(NamedTuple):
 class GridWorld(jax_types.Environment):
   """The GridWorlds of paper 1 (Dabney et al., 2021, figures 1, 3, 7, and 11 to 13).
 
-  The agent moves left, right, up or down; against a wall or an obstacle it stays. At
-  the goal it earns 1 and the episode ends, in a trap the episode ends and it earns
-  nothing. All other rewards are 0; an episode is truncated after 1000 steps.
+  The agent moves left, right, up or down; at a wall or an obstacle it stays in place.
+  The goal earns 1 and ends the episode, a trap ends the episode and earns nothing. All
+  other rewards are 0; an episode is truncated after 1000 steps.
   Observations are one-hot positions.
 
   - World 0 is the open room of figures 1 and 3, `grid_maps.make_room`.
-  - Worlds from 1 on are drawn by `grid_maps.draw`, start and goal too, and depend on
-    nothing but their number, the size and the densities: every agent and every
-    episode sees the same one. Densities of 0 leave an open room.
+  - Worlds from 1 on are drawn by `grid_maps.draw`, including start and goal. They
+    depend only on their number, the size and the densities: every agent and every
+    episode has the same one. Densities of 0 leave an open room.
 
-  The map is in the parameters, where any other of this size may take its place, also
-  another one for each environment of a batch.
+  The map is part of the parameters. It can be replaced by any map of this size, also by
+  a different one for each environment of a batch.
 
-  With probability `Params.noise`, figure 7's noise scale, a step leads to one of the
-  neighbouring positions, whatever the action. The paper says "a random neighboring
-  state": all that the agent can enter have the same probability here, traps and the
+  With probability `Params.noise`, figure 7's noise scale, a step leads to a random
+  neighbouring position for any action. The paper says "a random neighboring state":
+  here all positions that the agent can enter have the same probability, including traps
+  and the goal, but not obstacles and walls.
   goal among them, obstacles and what is beyond the walls not.
   """
 
@@ -90,7 +91,7 @@ class GridWorld(jax_types.Environment):
         f"obstacles at {self.obstacles} and traps at {self.traps} need a world; choose "
         "one from 1 on, as in world=1."
       )
-    self._make_map()  # Refuses what has none.
+    self._make_map()  # Refuses a setting without a map.
 
   def default_params(self) -> Params:
     return Params(1000, 0.0, *self._make_map())
@@ -115,7 +116,7 @@ class GridWorld(jax_types.Environment):
     cells = jnp.asarray(params.cells)
     targets = state.position[None] + jnp.asarray(MOVES, jnp.int32)
     inside = ((targets >= 0) & (targets < jnp.asarray(self.shape)[None])).all(axis=1)
-    # Beyond the walls, which `inside` tells, there is no cell to look at.
+    # `inside` checks the walls, beyond which there is no cell.
     free = inside & (
       cells.at[targets[:, 0], targets[:, 1]].get(mode="clip") != grid_maps.OBSTACLE
     )
@@ -127,7 +128,7 @@ class GridWorld(jax_types.Environment):
       noisy = jax.random.bernoulli(noise_key, params.noise)
       return jnp.where(noisy, anywhere, action).astype(jnp.int32)
 
-    # Without noise nothing is drawn: random numbers are most of a step's time.
+    # Without noise nothing is drawn: drawing takes most of a step's time.
     is_noisy = jax_types.any_in_batch(jnp.asarray(params.noise) > 0.0)
     direction = jax.lax.cond(is_noisy, disturb, lambda: jnp.asarray(action, jnp.int32))
     position = jnp.where(free[direction], targets[direction], state.position)

@@ -10,7 +10,7 @@ from gymnasium.envs import registration
 
 from explorax.environments import errors, standard
 
-# Kinds of gymnasium's own environments that are cheap to make, and often discrete.
+# The kinds of gymnasium's own environments that are cheap to make and often discrete.
 _LISTED = ("classic_control", "toy_text", "box2d")
 _ARRAYS = (
   gymnasium.spaces.Box,
@@ -23,9 +23,9 @@ class GymnasiumEnvironment(dm_env.Environment):
   """A gymnasium environment with discrete actions, in dm_env's protocol.
 
   A terminated episode ends with discount 0, a truncated one (a time limit) with
-  discount 1; one that is both has terminated. The first reset is seeded, later ones
-  continue from there. Actions and discrete observations count from 0, whatever the
-  space's `start`.
+  discount 1; an episode that is both counts as terminated. The first reset is seeded;
+  later ones continue the random stream. Actions and discrete observations count from 0,
+  for every `start` of the space.
   """
 
   def __init__(self, environment: gymnasium.Env, *, seed: int):
@@ -61,7 +61,7 @@ class GymnasiumEnvironment(dm_env.Environment):
       return observation
     return int(observation) - self._first_observation
 
-  # A space that is none of these is its own spec, which StandardEnvironment refuses.
+  # Other spaces are returned as they are, and StandardEnvironment refuses them.
   def observation_spec(self) -> Any:
     space = self._environment.observation_space
     if isinstance(space, _ARRAYS):
@@ -91,16 +91,16 @@ def load(
   Args:
     gym_id: as registered.
     seed: of the first reset.
-    render_mode: gymnasium's; `rgb_array` for an environment that draws itself.
+    render_mode: gymnasium's; `rgb_array` for an environment that renders itself.
 
   Raises:
     ValueError: if there is none, or it needs a package that is not installed.
-    TypeError: if its actions or observations are not such as agents here take.
+    TypeError: if agents here do not support its actions or observations.
   """
-  # gymnasium would hand on a render mode of None as well, which not all of them take.
+  # gymnasium passes on a render mode of None, which some environments do not accept.
   drawing: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
   try:
-    # The checker that gymnasium adds repeats what StandardEnvironment checks.
+    # gymnasium's checker would repeat the checks of StandardEnvironment.
     environment = gymnasium.make(gym_id, disable_env_checker=True, **drawing)
   except gymnasium.error.DependencyNotInstalled as error:
     raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
@@ -120,15 +120,15 @@ def load(
 
 
 def wrap(environment: gymnasium.Env, *, seed: int) -> standard.StandardEnvironment:
-  """A gymnasium environment as agents take it; see `GymnasiumEnvironment`."""
+  """A gymnasium environment for agents; see `GymnasiumEnvironment`."""
   return standard.StandardEnvironment(GymnasiumEnvironment(environment, seed=seed))
 
 
 def list_ids() -> list[tuple[str, str]]:
   """(name, description) of gymnasium's own environments that agents here can play.
 
-  The newest version of each, of the kinds that need no simulator, made once to see
-  whether what it needs is installed and its actions are discrete.
+  The newest version of each, of the kinds without a simulator. Each is made once to
+  check that its packages are installed and its actions are discrete.
   """
   newest: dict[tuple[str | None, str], Any] = {}
   for spec in registration.registry.values():
@@ -156,7 +156,7 @@ def list_ids() -> list[tuple[str, str]]:
 
 
 def _start(space: gymnasium.Space) -> int | None:
-  """What a discrete space counts from; None of all others."""
+  """The first value of a discrete space; None for other spaces."""
   return int(space.start) if isinstance(space, gymnasium.spaces.Discrete) else None
 
 

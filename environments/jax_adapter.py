@@ -12,10 +12,10 @@ from explorax.environments import jax_types
 
 
 class JaxEnvironment(dm_env.Environment):
-  """Steps a `jax_types.Environment`: one call and one fetch from the device a step.
+  """Steps a `jax_types.Environment`, with one call and one device fetch per step.
 
-  Its functions are compiled once for all adapters of equal environments. Each reset
-  and step uses a key of its own, split from one that follows `seed`.
+  Its functions are compiled once for all adapters of equal environments. Each reset and
+  step uses a new key, split from the key of `seed`.
   """
 
   def __init__(
@@ -29,21 +29,21 @@ class JaxEnvironment(dm_env.Environment):
 
     Args:
       environment: hashable, see `jax_types.Environment`.
-      params: of its functions; its own defaults where None.
-      seed: of everything random in it, at least 0.
+      params: of its functions; None: its defaults.
+      seed: of all randomness in it, at least 0.
     """
     self._environment = environment
     params = environment.default_params() if params is None else params
-    # On the device once, and of one dtype: neither sent nor compiled again.
+    # On the device, with fixed dtypes: neither transferred nor compiled again.
     self._params = jax.tree.map(jax.numpy.asarray, params)
-    # A key made from the seed itself would be the same for seeds 2³² apart.
+    # A key made directly from the seed would repeat for seeds 2³² apart.
     self._key = jax.random.PRNGKey(np.random.SeedSequence(seed).generate_state(1)[0])
     self._state: jax_types.State = None
     self._reset_next_step = True
 
   @property
   def pure(self) -> tuple[jax_types.Environment, jax_types.Params]:
-    """The environment and its parameters, for programs that scan or vmap it."""
+    """The environment and its parameters, for programs that scan or vmap them."""
     return self._environment, self._params
 
   def reset(self) -> dm_env.TimeStep:
@@ -56,7 +56,7 @@ class JaxEnvironment(dm_env.Environment):
   def step(self, action: Any) -> dm_env.TimeStep:
     if self._reset_next_step:
       return self.reset()
-    # Within a jitted function, an action out of range would be another one.
+    # A jitted function would clip an action out of range.
     if not 0 <= action < self._environment.num_actions:
       raise ValueError(
         f"the action is {action}; this environment's are 0 to "
@@ -72,21 +72,21 @@ class JaxEnvironment(dm_env.Environment):
     )
 
   def save(self) -> tuple[Any, dict[str, Any]]:
-    """All that it goes on from: (a pytree of arrays, what JSON can hold)."""
+    """The state: (a pytree of arrays, values in JSON's types)."""
     begun = self._state is not None
     arrays = {"key": self._key, "state": self._state if begun else ()}
     counts = {"begun": begun, "reset_next_step": self._reset_next_step}
     return jax.device_get(arrays), counts
 
   def shapes(self, counts: Mapping[str, Any]) -> Any:
-    """The shapes of the arrays that `save` returned along with `counts`."""
+    """The shapes of the arrays that `save` returned with `counts`."""
     key, state, _ = jax.eval_shape(
       functools.partial(_reset, self._environment), self._key, self._params
     )
     return {"key": key, "state": state if counts["begun"] else ()}
 
   def restore(self, arrays: Any, counts: Mapping[str, Any]) -> None:
-    """Goes on from what `save` returned."""
+    """Resumes from the result of `save`."""
     self._key = jax.numpy.asarray(arrays["key"])
     state = jax.tree.map(jax.numpy.asarray, arrays["state"])
     self._state = state if counts["begun"] else None
@@ -99,7 +99,7 @@ class JaxEnvironment(dm_env.Environment):
     return {name: float(value) for name, value in metrics.items()}
 
   def render(self) -> np.ndarray:
-    """A picture of the present state: uint8 `[H, W, 3]`.
+    """A picture of the current state: uint8 `[H, W, 3]`.
 
     Raises:
       NotImplementedError: if the environment has none.

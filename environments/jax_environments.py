@@ -27,13 +27,13 @@ class _Kind(NamedTuple):
   """One of the environments.
 
   Attributes:
-    make: its class, a frozen dataclass that has a field `size` if `example_size` is
-      given. Its other fields are settings if they are numbers or truth values, and so
-      are the entries of its `default_params()`, a NamedTuple.
+    make: its class, a frozen dataclass with a field `size` if `example_size` is given.
+      Its other numeric and boolean fields are settings, and so are the entries of its
+      `default_params()`, a NamedTuple.
     example_size: for examples; None if it has no size.
-    description: a line for people, which names each setting.
-    limits: (least, greatest) of each setting in its params, the greatest infinite
-      where any finite number will do; those in the dataclass are checked there.
+    description: one line for users, which names each setting.
+    limits: (minimum, maximum) of each setting in its params, with an infinite maximum
+      if any finite number is allowed; the dataclass checks its own fields.
   """
 
   make: type[Any]
@@ -48,45 +48,45 @@ _KINDS = {
     binary_tree.BinaryTree,
     50,
     "of any number of levels: one of two actions climbs, the other ends the episode, "
-    "and the top pays 1; which is which differs by level; 2 actions; "
+    "and the top pays 1; the climbing action differs by level; 2 actions; "
     ",mapping_seed=<seed>",
     {},
   ),
   "breakout": _Kind(
     breakout.Breakout,
     None,
-    "on 10 by 10 positions, by MinAtar's rules; 3 actions; ,sticky=<probability> of "
-    "the last action done again; ,time_limit=<steps>",
+    "on 10 by 10 positions, with MinAtar's rules; 3 actions; ,sticky=<probability> of "
+    "repeating the last action; ,time_limit=<steps>",
     {**_TIME_LIMITS, "sticky": (0, 1)},
   ),
   "cartpole_swingup": _Kind(
     cartpole_swingup.CartpoleSwingup,
     None,
-    "dm_control's, a reward only where the pole stands in the middle; 3 actions; "
+    "dm_control's, with a reward only for a balanced pole in the middle; 3 actions; "
     ",time_limit=<steps>",
     _TIME_LIMITS,
   ),
   "chain": _Kind(
     chain.Chain,
     20,
-    "of any length from 2: go on, or stop for the state's reward, which is 0, 1, 0, 0, "
-    "2, 0, 0, 0, 3, …; 2 actions; no settings",
+    "of any length from 2: move on, or stop for the state's reward, which is 0, 1, 0, "
+    "0, 2, 0, 0, 0, 3, …; 2 actions; no settings",
     {},
   ),
   "deep_sea": _Kind(
     deep_sea.DeepSea,
     20,
     "bsuite's of any size from 2: one sequence of actions finds the reward; 2 actions, "
-    "whose effects differ by position as bsuite's sweep has them, or by another "
-    ",mapping_seed=<seed>, or not, with ,permuted=false; ,stochastic=true for failing "
-    "moves and noisy rewards; ,move_cost=<of an episode>",
+    "whose effects differ by position as in bsuite's sweep, or as drawn by another "
+    ",mapping_seed=<seed>; with ,permuted=false they are the same everywhere; "
+    ",stochastic=true for failing moves and noisy rewards; ,move_cost=<of an episode>",
     {"move_cost": (0, 1)},
   ),
   "disco_maze": _Kind(
     disco_maze.DiscoMaze,
     21,
-    "mazes of any odd size from 5, new in each episode, their walls recoloured at "
-    "every step; a wall ends the episode, no reward; 4 actions; ,time_limit=<steps>",
+    "mazes of any odd size from 5, new in each episode, with walls recoloured at every "
+    "step; a wall ends the episode, no reward; 4 actions; ,time_limit=<steps>",
     _TIME_LIMITS,
   ),
   "gridworld": _Kind(
@@ -110,10 +110,10 @@ _KINDS = {
 def load(name: str, *, seed: int) -> standard.StandardEnvironment:
   """Makes the environment `name/size`, or `name/size,key=value,…` with settings.
 
-  Those that have no size are named `name` or `name,key=value,…`.
+  Environments without a size are named `name` or `name,key=value,…`.
 
   Raises:
-    ValueError: if there is none of that name, size or setting.
+    ValueError: if there is no such name, size or setting.
   """
   environment, params = make(name)
   return standard.StandardEnvironment(
@@ -122,7 +122,7 @@ def load(name: str, *, seed: int) -> standard.StandardEnvironment:
 
 
 def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
-  """The pure environment of that name, and its parameters; see `load`."""
+  """The pure environment with that name, and its parameters; see `load`."""
   head, *items = name.split(",")
   key, slash, size = head.partition("/")
   full = f"jax:{name}"
@@ -151,9 +151,9 @@ def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
     raise
   except ValueError as error:
     raise ValueError(
-      f"{full!r} names no environment: {error} Write it as in {_example(key)!r}."
+      f"{full!r} is not the name of an environment: {error} Write {_example(key)!r}."
     ) from error
-  # Those not given keep the environment's own defaults, which may depend on its size.
+  # Settings not given keep the environment's defaults, which may depend on its size.
   given = {item.partition("=")[0] for item in items}
   chosen = {name: values[name] for name in params if name in given}
   _check_limits(full, chosen, kind.limits)
@@ -169,7 +169,7 @@ def list_kinds() -> list[tuple[str, str]]:
 
 
 def names() -> list[str]:
-  """An example of each, for suggestions."""
+  """One example of each, for suggestions."""
   return [_example(name) for name in _KINDS]
 
 

@@ -1,7 +1,7 @@
-"""What an environment written in JAX is: pure functions that scan and vmap.
+"""The interface of environments written in JAX: pure functions to scan and vmap.
 
 Timesteps are `dm_env.TimeStep`s of arrays. At an episode's start the reward is 0 and
-the discount 1, where dm_env has None: this is what agents are shown anyway.
+the discount 1 instead of dm_env's None, as agents see them.
 """
 
 from typing import Any, Protocol, runtime_checkable
@@ -15,15 +15,15 @@ Params = Any  # A pytree of arrays or numbers.
 
 
 class Environment(Protocol):
-  """One environment; `jax.vmap` makes it many.
+  """One environment; use `jax.vmap` for several.
 
-  It is hashable and equal to its like (a frozen dataclass), since functions are
-  compiled once for each: what it holds decides shapes. What only decides values, a
-  time limit for one, is in `params`, which may change without compiling anew, and
-  be another one for each environment of a batch.
+  It is hashable and compares by value (a frozen dataclass), since functions are
+  compiled once for each environment: its fields determine shapes. Values such as a time
+  limit are in `params`, which may change without recompilation and differ between the
+  environments of a batch.
 
-  All shapes are fixed; nothing branches in Python on an array. Stepping beyond a
-  LAST timestep is undefined: who steps resets first.
+  All shapes are fixed, and Python code never branches on an array. Stepping after a
+  LAST timestep is undefined: callers must reset first.
   """
 
   def __hash__(self) -> int:
@@ -37,7 +37,7 @@ class Environment(Protocol):
   def observation_spec(self) -> dm_env.specs.Array: ...
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
-    """A new episode; everything random in it follows `key`."""
+    """A new episode; all its randomness follows `key`."""
     ...
 
   def step(
@@ -53,7 +53,7 @@ class Environment(Protocol):
 
 @runtime_checkable
 class Drawable(Protocol):
-  """An environment that can be drawn."""
+  """An environment that can render itself."""
 
   def render(self, state: State, params: Params) -> jax.Array:
     """A picture of the state: uint8 `[H, W, 3]`."""
@@ -61,16 +61,16 @@ class Drawable(Protocol):
 
 
 def one_hot(shape: tuple[int, ...], *index: jax.Array) -> jax.Array:
-  """float32 `[*shape]`: 1 at the index, zeros only where that is beyond the array."""
+  """float32 `[*shape]`: 1 at the index; all zeros if it is outside the array."""
   return jnp.zeros(shape, jnp.float32).at[index].set(1.0, mode="drop")
 
 
 @jax.custom_batching.custom_vmap
 def any_in_batch(flag: jax.Array) -> jax.Array:
-  """Whether the flag is true anywhere in the batch, however many vmaps made it.
+  """Whether the flag is true anywhere in the batch, under any number of vmaps.
 
   Bool `[]`, the same for the whole batch: a `cond` on it remains a branch, so that
-  resets are computed in those steps alone in which an episode begins.
+  resets are computed only in steps in which an episode starts.
   """
   return flag
 
@@ -101,11 +101,11 @@ def transition(
   """A timestep after a step.
 
   Args:
-    observation: of the state arrived in.
+    observation: of the new state.
     reward: of the step, `[]`.
     terminated: bool `[]`, whether the task has ended: LAST, discount 0.
-    truncated: bool `[]`, whether the episode was cut short by a time limit: LAST,
-      discount 1, unless the task ended in the same step.
+    truncated: bool `[]`, whether a time limit ended the episode: LAST, discount 1,
+      unless the task ended in the same step.
   """
   mid, last = jnp.int32(dm_env.StepType.MID), jnp.int32(dm_env.StepType.LAST)
   return dm_env.TimeStep(

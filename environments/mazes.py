@@ -8,25 +8,24 @@ from explorax.environments import grid_maps
 
 
 def num_open(size: int) -> int:
-  """How many positions of a `perfect_maze` are open: 2·((size − 1)/2)² − 1."""
+  """The number of open positions of a `perfect_maze`: 2·((size − 1)/2)² − 1."""
   return 2 * ((size - 1) // 2) ** 2 - 1
 
 
 def perfect_maze(key: jax.Array, size: int) -> jax.Array:
-  """A random maze in which exactly one path leads from any open position to another.
+  """A random maze with exactly one path between any two open positions.
 
-  Rooms lie at the positions whose coordinates are both odd. A depth-first search
-  walks from room to room, through a wall chosen at random among those that lead to
-  rooms not yet seen, and back where there are none. Each of the C rooms but the
-  first is entered once and left once, so that the walk takes 2(C − 1) moves,
-  whatever the maze: a loop of fixed length.
+  Rooms are the positions with two odd coordinates. A depth-first search walks from room
+  to room, through a random wall among those that lead to unvisited rooms, and back if
+  there are none. Each of the C rooms but the first is entered once and left once, so
+  the walk always takes 2(C − 1) moves: a loop of fixed length.
 
   Args:
-    key: of everything random.
-    size: odd, at least 5 (smaller mazes hold a single room).
+    key: a random key.
+    size: odd, at least 5 (smaller mazes have a single room).
 
   Returns:
-    Bool `[size, size]`, true where it is open. The border is wall.
+    Bool `[size, size]`, true for open positions. The border is wall.
   """
   if size < 5 or size % 2 == 0:
     raise ValueError(f"the maze's size is {size}; it must be odd and at least 5.")

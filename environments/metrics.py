@@ -1,4 +1,4 @@
-"""What an environment counts of its own episodes, beside their return."""
+"""Metrics of an environment about its episodes, besides their return."""
 
 import dm_env
 
@@ -6,13 +6,13 @@ from explorax.environments import standard
 
 
 def episode_metrics(environment: dm_env.Environment) -> dict[str, float]:
-  """The numbers that `environment` itself keeps; ask after an episode's last step.
+  """The environment's own metrics; call it after an episode's last step.
 
-  They come from the environment's method `episode_metrics()`, where it has one: a
-  dict of numbers by name, such as the coverage of a maze. For bsuite's they are
-  those of `bsuite_info()`, accumulated since the environment was made; Deep Sea has
+  They come from the environment's method `episode_metrics()`, if it has one: a dict of
+  numbers by name, such as the coverage of a maze. For bsuite's they are those of
+  `bsuite_info()`, accumulated since the environment was made; Deep Sea has
   `total_bad_episodes` (those in which the agent went left on the way to the goal) and
-  `denoised_return` (how often it found the treasure there). Empty for all others.
+  `denoised_return` (how often it found the treasure). Empty for all others.
   """
   raw = standard.unwrap(environment)
   info = getattr(raw, "episode_metrics", None) or getattr(raw, "bsuite_info", None)
@@ -20,6 +20,6 @@ def episode_metrics(environment: dm_env.Environment) -> dict[str, float]:
 
 
 def counts_over_episodes(environment: dm_env.Environment) -> bool:
-  """Whether its numbers are bsuite's, accumulated since the environment was made."""
+  """Whether its metrics are bsuite's, accumulated since the environment was made."""
   raw = standard.unwrap(environment)
   return hasattr(raw, "bsuite_info") and not hasattr(raw, "episode_metrics")

@@ -29,7 +29,7 @@ COLOURS = {
 
 
 class Params(NamedTuple):
-  """What may change without another compilation.
+  """Parameters that may change without recompilation.
 
   Attributes:
     noise: variance of the Gaussian noise on the force, at least 0, float32 `[]`.
@@ -52,22 +52,22 @@ class State(NamedTuple):
 class MountainCar(jax_types.Environment):
   """The sparse MountainCar of paper 1 (Dabney et al., 2021, figures 3 and 8).
 
-  Actions 0, 1 and 2 ask for the force −1, 0 and 1. With noise of variance σ²,
+  Actions 0, 1 and 2 select the force −1, 0 and 1. With noise of variance σ²,
 
     force = clip(action − 1 + σ·ξ, −1, 1), ξ ~ N(0, 1),
     velocity ← clip(velocity + 0.001·force − 0.0025·cos(3·position), −0.07, 0.07),
     position ← clip(position + velocity, −1.2, 0.5).
 
-  At the left end the car stops. At the right end is the goal: there it earns 1 and
-  the episode ends. All other rewards are 0; an episode is truncated after 5000 steps
-  (the paper's appendix on the environments). There is no noise by default; figure 8
-  names its variance the noise scale. Observations are (position, velocity), float32
+  The car stops at the left end. The right end is the goal, which earns 1 and ends the
+  episode. All other rewards are 0; an episode is truncated after 5000 steps (the
+  paper's appendix on the environments). There is no noise by default; figure 8 calls
+  its variance the noise scale. Observations are (position, velocity), float32
   `[2]`, with their bounds in the spec.
 
-  The paper refers to Sutton and Barto (2018) for the dynamics, so these are theirs:
-  the car starts at rest, at a position drawn uniformly from [−0.6, −0.4). Gymnasium's
-  MountainCar-v0 differs in its reward (−1 a step), its time limit (200), and in that
-  its positions reach 0.6.
+  The paper refers to Sutton and Barto (2018) for the dynamics, which are used here: the
+  car starts at rest, at a position drawn uniformly from [−0.6, −0.4). Gymnasium's
+  MountainCar-v0 has another reward (−1 per step), another time limit (200), and
+  positions up to 0.6.
   """
 
   num_actions = 3
@@ -131,7 +131,7 @@ class MountainCar(jax_types.Environment):
 
 
 def _hill(position: jax.Array | float) -> jax.Array:
-  """The height drawn at a position: its slope is in proportion to the pull downhill."""
+  """The height drawn at a position: its slope is proportional to the pull downhill."""
   return 0.45 * jnp.sin(3 * jnp.asarray(position)) + 0.55
 
 

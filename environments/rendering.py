@@ -1,4 +1,4 @@
-"""Pictures of environments: drawn by themselves, or made of their observations."""
+"""Pictures of environments: rendered by them, or made from their observations."""
 
 import contextlib
 import warnings
@@ -9,38 +9,37 @@ import numpy as np
 
 from explorax.environments import factory, specs, standard
 
-# bsuite's classic tasks observe a few numbers as [1, n], which is no picture.
+# bsuite's classic tasks observe a few numbers, as [1, n]: this is not a picture.
 _LEAST_SIDE = 5  # Pixels.
 
 
 def make(name: str, *, seed: int) -> standard.StandardEnvironment:
-  """`factory.make`, but gymnasium's environments are made able to draw themselves.
+  """`factory.make`, with rendering enabled for gymnasium's environments.
 
-  Where gymnasium cannot (`rgb_array` is none of its render modes), it is the
-  ordinary environment.
+  An environment of gymnasium without the render mode `rgb_array` is made without it.
   """
   kind, _, gym_id = name.partition(":")
   if kind == "gym":
     from explorax.environments import gymnasium_environments
 
     with warnings.catch_warnings(), contextlib.suppress(Exception):
-      warnings.simplefilter("ignore")  # It warns of what is dealt with here.
+      warnings.simplefilter("ignore")  # It warns about unsupported render modes.
       return gymnasium_environments.load(gym_id, seed=seed, render_mode="rgb_array")
   return factory.make(name, seed=seed)
 
 
 def check(name: str, *, seed: int) -> None:
-  """Refuses an environment of which there is no picture, after drawing a first one.
+  """Refuses an environment without pictures; renders a first one to find out.
 
   Raises:
-    ValueError: if it has none, or drawing fails.
+    ValueError: if it has no picture, or rendering fails.
   """
   environment = make(name, seed=seed)
   try:
     frame = picture(environment, environment.reset())
   except Exception as error:
     raise ValueError(
-      f"'{name}' cannot be drawn ({type(error).__name__}: {error}); mend that, or "
+      f"'{name}' cannot be rendered ({type(error).__name__}: {error}); fix this, or "
       "record no video."
     ) from error
   finally:
@@ -55,21 +54,20 @@ def check(name: str, *, seed: int) -> None:
 def picture(
   environment: dm_env.Environment, timestep: dm_env.TimeStep
 ) -> np.ndarray | None:
-  """What `environment` looks like now, uint8 `[H, W, 3]`; None if it has no picture.
+  """A picture of `environment` now, uint8 `[H, W, 3]`; None if it has none.
 
-  It is what the environment's own `render()` returns, and where there is no such
-  method, or it returns None or raises NotImplementedError, it is made of the
-  observation, if that is an image: `[H, W]`, `[H, W, 1]`, RGB, or a stack of grey
-  frames along the last axis (the last of them is drawn), of uint8, of a one-hot
-  array, or of numbers between bounds in the environment's spec; with sides of at
-  least 5.
+  It is the result of the environment's `render()`. Without this method, or if it
+  returns None or raises NotImplementedError, the picture is made from the observation
+  if that is an image: `[H, W]`, `[H, W, 1]`, RGB, or a stack of grey frames along the
+  last axis (of which the last is drawn). It may be uint8, a one-hot array, or numbers
+  with bounds in the environment's spec; its sides must be at least 5.
 
   Args:
-    environment: a `standard.StandardEnvironment`, or one of the user's.
+    environment: a `standard.StandardEnvironment`, or a user's environment.
     timestep: its latest.
 
   Raises:
-    ValueError: if `render()` returns anything else than it should.
+    ValueError: if `render()` returns an invalid picture.
   """
   raw = standard.unwrap(environment)
   frame = None
@@ -107,7 +105,7 @@ def _of_observation(
 
 
 def _bounds(spec: dm_env.specs.Array, raw_spec: Any) -> tuple[float, float] | None:
-  """Black and white, or None where nothing says what they are."""
+  """The values of black and white; None if they are unknown."""
   if spec.dtype == np.uint8:
     return 0.0, 255.0
   if isinstance(spec, specs.OneHotArray):

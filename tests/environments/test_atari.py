@@ -255,7 +255,7 @@ def test_rooms_of_a_meta_episode_and_the_position_in_it():
   pong.reset()
   metrics = environments.episode_metrics(pong)
   assert metrics["meta_position"] == 1 and "rooms_in_meta_episode" not in metrics
-  with pytest.raises(ValueError, match="meta_episode is 2, of games, but with life_l"):
+  with pytest.raises(ValueError, match="meta_episode is 2 games, but with life_l"):
     environments.make("atari:Pong/ngu,meta_episode=2,life_loss=true", seed=0)
 
 
@@ -345,9 +345,9 @@ def test_every_game_of_the_papers_is_there():
     ("Pongg", "did you mean 'atari:Pong'"),
     ("montezuma_revenge", "did you mean 'atari:MontezumaRevenge'"),
     ("pong-v5", "did you mean 'atari:Pong'"),
-    ("Zzzz", "games are named as in 'atari:MontezumaRevenge'"),
-    ("Combat", "'atari:Combat' is for two players only"),
-    ("MazeCraze/ngu", "'atari:MazeCraze' is for two players only"),
+    ("Zzzz", "write games as 'atari:MontezumaRevenge'"),
+    ("Combat", "'atari:Combat' is for two players"),
+    ("MazeCraze/ngu", "'atari:MazeCraze' is for two players"),
   ],
 )
 def test_games_that_do_not_exist_are_refused(name, message):

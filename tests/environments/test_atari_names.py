@@ -71,7 +71,7 @@ def test_every_field_can_be_set_by_name():
     ("Pong/sticky=1", "sticky is 1.0; it is a probability below 1"),
     ("Pong/sticky=-0.1", "sticky is -0.1"),
     ("Pong/stack=0", "'atari:Pong/stack=0': stack is 0; it must be at least 1"),
-    ("Pong/max_frames=33", "within the first step of a game that begins with up to 30"),
+    ("Pong/max_frames=33", "which the first step may reach after up to 30"),
     ("Pong/noops=-1", "noops is -1; use 0 for none"),
   ],
 )

@@ -167,13 +167,15 @@ def test_one_game_ends_while_the_others_go_on():
 def test_refuses(tmp_path, monkeypatch):
   with pytest.raises(ValueError, match="num_envs is 0; it must be at least 1"):
     environments.make_batched("atari:Pong", num_envs=0, seed=0)
-  with pytest.raises(ValueError, match="meta_episode is 3, but games that are stepped"):
+  with pytest.raises(ValueError, match="meta_episode is 3, but batched games"):
     environments.make_batched("atari:Pong/ngu,meta_episode=3", num_envs=2, seed=0)
-  with pytest.raises(ValueError, match="oracle is True, but games that are stepped"):
+  with pytest.raises(ValueError, match="oracle is True, but batched games"):
     environments.make_batched(
       "atari:MontezumaRevenge/ngu,oracle=true", num_envs=2, seed=0
     )
-  with pytest.raises(ValueError, match="'gym:CartPole-v1' cannot be stepped together"):
+  with pytest.raises(
+    ValueError, match="'gym:CartPole-v1' cannot be stepped in a batch"
+  ):
     environments.make_batched("gym:CartPole-v1", num_envs=2, seed=0)
   with pytest.raises(ValueError, match="did you mean 'atari:Pong'"):
     environments.make_batched("atari:Pongg", num_envs=2, seed=0)

@@ -161,7 +161,7 @@ def test_gymnasium_draws_where_it_is_asked_to(registered):
 @pytest.mark.parametrize(
   ("render", "message"),
   [
-    (lambda: 1 / 0, r"cannot be drawn \(ZeroDivisionError"),
+    (lambda: 1 / 0, r"cannot be rendered \(ZeroDivisionError"),
     (lambda: np.zeros((4, 4), np.uint8), r"must return a picture, uint8 \[H, W, 3\]"),
     (lambda: np.zeros((4, 4, 3)), "must return a picture"),
     (lambda: "picture", "must return a picture"),
