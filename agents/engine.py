@@ -1,4 +1,4 @@
-"""What the engines share: checks of settings, members, and the Agent they make."""
+"""Parts that the engines share: checks of settings, members, and the Agent."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from explorax.exploration import schedules
 
 
 def check_learning(config: Any) -> None:
-  """Refuses settings that every agent has and that are out of their range."""
+  """Refuses out-of-range values of settings that every agent has."""
   ranges.one_of(config, "torso", networks.TORSOS)
   ranges.at_least(
     config,
@@ -30,12 +30,12 @@ def check_learning(config: Any) -> None:
     if getattr(config, name) > config.replay_capacity:
       raise ValueError(
         f"{name} is {getattr(config, name)} with a replay_capacity of "
-        f"{config.replay_capacity}; it must be no more than the capacity."
+        f"{config.replay_capacity}; it must not exceed the capacity."
       )
 
 
 def check_ensemble(config: Any) -> None:
-  """Refuses what an ensemble, its bonus, its target and its replay cannot be.
+  """Refuses impossible combinations of ensemble, bonus, target and replay.
 
   Args:
     config: a DQNConfig or an R2D2Config.
@@ -54,7 +54,7 @@ def check_ensemble(config: Any) -> None:
   if config.importance_exponent and not config.priority_exponent:
     raise ValueError(
       f"importance_exponent is {config.importance_exponent}, but replay is uniform; "
-      "set priority_exponent as well, or leave it at 0."
+      "also set priority_exponent, or leave it at 0."
     )
   _check_bonus(config)
   _check_target(config)
@@ -72,13 +72,13 @@ def _check_bonus(config: Any) -> None:
   for name in ("beta", "num_explorers"):
     if getattr(config, name):
       raise ValueError(
-        f"{name} is {getattr(config, name)}, but there is no bonus to scale or to "
-        f"learn from; set one, or leave {name} at 0."
+        f"{name} is {getattr(config, name)}, but there is no bonus to scale or learn "
+        f"from; set one, or leave {name} at 0."
       )
 
 
 def _check_target(config: Any) -> None:
-  """Refuses a target that follows an exploration without a single ε."""
+  """Refuses a target that follows the exploration's ε if there is no single ε."""
   rule = config.exploration
   has_one_epsilon = (
     isinstance(rule, exploration.EpsilonGreedy)
@@ -87,19 +87,19 @@ def _check_target(config: Any) -> None:
   )
   if config.target.follows_exploration and not has_one_epsilon:
     raise ValueError(
-      f"target.epsilon is None, the ε that explores, but the exploration {rule} has "
-      "not one ε for all actors; give a number, or a rule that has."
+      f"target.epsilon is None (the exploration's epsilon), but the exploration {rule} "
+      "does not have one epsilon for all actors; give a number, or another rule."
     )
 
 
 def sees_bonus(config: Any) -> np.ndarray:
-  """bool `[M]`: the explorers, where there are any, else all members."""
+  """bool `[M]`: the explorers if there are any, else all members."""
   size = config.num_members + config.num_explorers
   return np.arange(size) >= (config.num_members if config.num_explorers else 0)
 
 
 def policy_names(config: Any) -> tuple[str, ...]:
-  """The group of each member that may be followed."""
+  """The group of each member that an actor may follow."""
   if not config.num_explorers:
     return ("policy",) * config.num_members
   return ("exploiter",) * config.num_members + ("explorer",) * config.num_explorers
@@ -118,7 +118,7 @@ def make_agent(
 
   Args:
     config, spec, actor, learner, policy_names, refresh: as in `types.Agent`.
-    **replay: what is the engine's own of the `types.ReplaySpec`.
+    **replay: the engine's arguments of the `types.ReplaySpec`.
   """
   encoding = specs.make_encoding(spec.observations)
   return types.Agent(

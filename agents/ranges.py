@@ -1,8 +1,7 @@
-"""Refuses the settings of a frozen dataclass that are out of their range.
+"""Refuses out-of-range settings of a frozen dataclass.
 
-Each function raises a ValueError of one sentence, which names the setting, its value
-and the range. Of a tuple, every value is checked. A setting that is None is in every
-range.
+Each function raises a ValueError of one sentence with the setting, its value and the
+range. Every value of a tuple is checked. None is always allowed.
 """
 
 import math
@@ -11,21 +10,21 @@ from typing import Any
 
 
 def positive(settings: Any, *names: str) -> None:
-  """Refuses what is not positive and finite."""
+  """Refuses values that are not positive and finite."""
   for name, value in _given(settings, names):
     if not 0 < value < math.inf:
       _refuse(settings, name, value, "positive and finite")
 
 
 def not_negative(settings: Any, *names: str) -> None:
-  """Refuses what is negative or not finite."""
+  """Refuses values that are negative or not finite."""
   for name, value in _given(settings, names):
     if not 0 <= value < math.inf:
       _refuse(settings, name, value, "finite and not negative")
 
 
 def at_least(settings: Any, least: int, *names: str) -> None:
-  """Refuses what is below `least`, or no int32 any more."""
+  """Refuses values below `least`, or too large for int32."""
   for name, value in _given(settings, names):
     if not least <= value < 2**31:
       allowed = f"at least {least}" if value < least else f"at most {2**31 - 1}"
@@ -33,35 +32,35 @@ def at_least(settings: Any, least: int, *names: str) -> None:
 
 
 def within(settings: Any, least: float, most: float, *names: str) -> None:
-  """Refuses what is not in [least, most]."""
+  """Refuses values outside [least, most]."""
   for name, value in _given(settings, names):
     if not least <= value <= most:
       _refuse(settings, name, value, f"in [{least}, {most}]")
 
 
 def inside(settings: Any, above: float, below: float, *names: str) -> None:
-  """Refuses what is not in (above, below)."""
+  """Refuses values outside (above, below)."""
   for name, value in _given(settings, names):
     if not above < value < below:
       _refuse(settings, name, value, f"in ({above}, {below})")
 
 
 def below_one(settings: Any, *names: str) -> None:
-  """Refuses what is not in [0, 1)."""
+  """Refuses values outside [0, 1)."""
   for name, value in _given(settings, names):
     if not 0 <= value < 1:
       _refuse(settings, name, value, "in [0, 1)")
 
 
 def one_of(settings: Any, name: str, choices: Collection[Any]) -> None:
-  """Refuses what is none of the choices."""
+  """Refuses values that are not among the choices."""
   for _, value in _given(settings, (name,)):
     if value not in choices:
       _refuse(settings, name, value, f"one of {', '.join(map(str, choices))}")
 
 
 def distinct(settings: Any, *names: str) -> None:
-  """Refuses tuples that are empty or have a value twice."""
+  """Refuses empty tuples, and tuples with duplicates."""
   for name in names:
     values = getattr(settings, name)
     if not values or len(set(values)) < len(values):
@@ -71,7 +70,7 @@ def distinct(settings: Any, *names: str) -> None:
 
 
 def rising(settings: Any, num: int, name: str) -> None:
-  """Refuses a tuple of less than `num` values, or that does not rise."""
+  """Refuses a tuple with fewer than `num` values, or whose values do not increase."""
   values = getattr(settings, name)
   if len(values) < num or list(values) != sorted(set(values)):
     raise ValueError(
@@ -94,6 +93,6 @@ def _refuse(settings: Any, name: str, value: Any, allowed: str) -> None:
 
 
 def label(settings: Any, name: str) -> str:
-  """`RND.decay`; of a whole agent's config the name alone, as `--set` takes it."""
+  """`RND.decay`; for an agent's config only the name, as for `--set`."""
   kind = type(settings).__name__
   return name if kind.endswith("Config") else f"{kind}.{name}"

@@ -1,8 +1,8 @@
-"""Equal agents are one agent, so that a process compiles their functions once.
+"""Makes equal agents identical, so that a process compiles their functions once.
 
-JAX compiles a function once for as long as it is the same object. The functions of an
-agent are closures; tasks of a sweep that differ in their seed alone, and the tests,
-make the same agent again and again, and get the same closures here.
+JAX's compilation cache compares functions by identity, and an agent's functions are
+closures. Tasks of a sweep that differ only in their seed, and tests, make the same
+agent repeatedly; here they get the same closures.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from typing import Any
 
 from explorax.agents import types
 
-# How many agents a process keeps, those least recently made being dropped first.
+# The number of agents that a process keeps; the least recently made are dropped.
 _MAX_AGENTS = 16
 
 Make = Callable[[Any, types.EnvironmentSpec], types.Agent]
@@ -24,10 +24,10 @@ Make = Callable[[Any, types.EnvironmentSpec], types.Agent]
 def shared(make_agent: Make) -> Make:
   """Makes `(config, spec) → Agent` return the same agent for equal arguments.
 
-  They are equal if they pickle alike, with the same classes and functions in them: 1
-  and 1.0 differ, which compare equal, and so do values of a class that a notebook has
-  defined anew. What cannot be pickled makes an agent of its own.
-  `make_agent.cache_clear()` forgets them all.
+  Arguments are equal if their pickles, and the classes and functions in them, are
+  equal: 1 and 1.0 differ, and so do values of a class that was redefined in a notebook.
+  Arguments that cannot be pickled always make a new agent. `make_agent.cache_clear()`
+  drops all of them.
   """
 
   @functools.lru_cache(_MAX_AGENTS)
@@ -38,7 +38,7 @@ def shared(make_agent: Make) -> Make:
   def make(config: Any, spec: types.EnvironmentSpec) -> types.Agent:
     try:
       key = _key((config, spec))
-    except Exception:  # Whatever pickling a user's object raises.
+    except Exception:  # Pickling a user's object may raise anything.
       return make_agent(config, spec)
     return made(_Arguments(key, config, spec))
 
@@ -48,7 +48,7 @@ def shared(make_agent: Make) -> Make:
 
 @dataclasses.dataclass(frozen=True)
 class _Arguments:
-  """Compared by their key alone."""
+  """Arguments that compare by their key only."""
 
   key: tuple[Any, ...]
   config: Any = dataclasses.field(compare=False)
@@ -56,7 +56,7 @@ class _Arguments:
 
 
 class _Pickler(pickle.Pickler):
-  """Keeps the classes and functions that it writes as names."""
+  """Records the classes and functions that it pickles by name."""
 
   def __init__(self, file: io.BytesIO):
     super().__init__(file)
@@ -69,7 +69,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _key(value: Any) -> tuple[Any, ...]:
-  """What it pickles to, and the classes and functions in it."""
+  """Its pickle, and the classes and functions in it."""
   file = io.BytesIO()
   pickler = _Pickler(file)
   pickler.dump(value)
@@ -77,9 +77,9 @@ def _key(value: Any) -> tuple[Any, ...]:
 
 
 def _with_one_core_each(agent: types.Agent) -> types.Agent:
-  """The agent, whose `actor` makes each of its two cores once.
+  """The agent with an `actor` that makes each of its two cores only once.
 
-  Not by `functools.cache`, which cannot be sent to other processes.
+  `functools.cache` would prevent pickling.
   """
   cores: dict[bool, types.ActorCore] = {}
 

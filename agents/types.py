@@ -1,19 +1,19 @@
-"""The contracts of the house: rows, time, probability, and what an agent is.
+"""The contracts between agents and runners: rows, time, probability, agents.
 
 Rows and time. Row t of an episode with T transitions is
 
     (x_t, a_t, r_{t+1}, discount_{t+1}, extras_t),    t = 0, ..., T - 1,
 
-the observation on which a_t was chosen, and what the environment answered. One
-more row, t = T, holds the last observation: its action, reward and discount are
-zero and its `mask` is 0, because no transition starts there, but its observation
-and extras (the novelty of x_T, for one) are real. Padding rows are all zero, so
-their mask is 0 too. `discount_t` is the environment's (0 at a termination, 1 at
-a truncation); the learner multiplies γ in.
+the observation on which a_t was chosen, and the environment's answer. One more row,
+t = T, contains the last observation: its action, reward and discount are zero and its
+`mask` is 0, because no transition starts there, but its observation and extras (for
+example the novelty of x_T) are real. Padding rows are all zero, so their mask is also
+0. `discount_t` is the environment's (0 at a termination, 1 at a truncation); the
+learner multiplies it by γ.
 
-Probability. `behaviour_prob` (μ_t) is the probability with which the stored action
-was really drawn, given the actor's state: 1 in the middle of an εz repeat, one
-over the number of tied actions in a tied vote.
+Probability. `behaviour_prob` (μ_t) is the probability with which the stored action was
+drawn, given the actor's state: 1 within an εz repeat, and one over the number of tied
+actions in a tied vote.
 """
 
 import dataclasses
@@ -31,21 +31,21 @@ from explorax.environments import specs
 Params = Any
 State = Any
 
-# A jax.Array; numpy's until it enters a jitted function.
+# A jax.Array, or a numpy array outside jitted functions.
 Array = Any
 
 
-# What an agent knows of its environment.
+# An agent's information about its environment.
 EnvironmentSpec = specs.EnvironmentSpec
 
 
 class ActorParams(NamedTuple):
-  """What an actor needs to act.
+  """The inputs of an actor.
 
   Attributes:
     weights: the learner's `params(state)`.
-    env_steps: int32 scalar, environment steps taken so far by all actors, so that
-      schedules need no clock of their own.
+    env_steps: int32 scalar, environment steps taken so far by all actors, for
+      schedules.
   """
 
   weights: Params
@@ -55,17 +55,17 @@ class ActorParams(NamedTuple):
 class ActorCore(NamedTuple):
   """A policy for one environment as three pure functions (vmap them for more).
 
-  Everything that lasts between steps is in the state; `timestep.first()` resets
-  what belongs to an episode. Runners call `select_action` on the LAST timestep
-  too, drop its action and keep its extras.
+  The state contains everything that lasts between steps; `timestep.first()` resets the
+  part that belongs to an episode. Runners also call `select_action` on the LAST
+  timestep, ignore its action and keep its extras.
 
   Attributes:
     init: (key, actor_id, num_actors) → state.
     select_action: (params: ActorParams, timestep, state) → (action int32 [], state).
-      `timestep` is a `dm_env.TimeStep` of arrays, its observation encoded, its
-      reward and discount 0 and 1 where the environment gave None.
-    extras: (state) → dict of what replay stores beside the row just acted on. The
-      key `policy` (int32 []) is the index of the policy being followed.
+      `timestep` is a `dm_env.TimeStep` of arrays with an encoded observation; at an
+      episode's start its reward is 0 and its discount 1 instead of None.
+    extras: (state) → dict of what replay stores with the last row. The key `policy`
+      (int32 []) is the index of the current policy.
   """
 
   init: Callable[[jax.Array, Array | int, int], State]
@@ -78,16 +78,16 @@ class ActorCore(NamedTuple):
 class Sample(NamedTuple):
   """A batch of windows from replay, as the learner sees it.
 
-  Replay hands out frames, where observations join several: `observation` is then
-  `[B, num_frames − 1 + R, H, W, C]`, until `join_frames` makes them observations.
+  If observations consist of several frames, replay returns frames: `observation` is
+  then `[B, num_frames − 1 + R, H, W, C]`; `join_frames` makes observations of them.
 
   Attributes:
-    rows: column name → `[B, R, ...]`, R being `ReplaySpec.window_rows`: always
-      `observation`, `action` (int32), `reward`, `discount`, `mask` (float32), and
-      the extras that `ReplaySpec.extras` names.
-    first: column name → `[B, ...]`, the extras kept only at a window's first row.
+    rows: column name → `[B, R, ...]`, where R is `ReplaySpec.window_rows`: always
+      `observation`, `action` (int32), `reward`, `discount`, `mask` (float32), and the
+      extras in `ReplaySpec.extras`.
+    first: column name → `[B, ...]`, the extras stored only for a window's first row.
     probabilities: float32 `[B]`, with which each window was drawn.
-    population: int32 scalar, how many windows replay held.
+    population: int32 scalar, the number of windows in replay.
   """
 
   rows: Mapping[str, Array]
@@ -99,8 +99,8 @@ class Sample(NamedTuple):
 def join_frames(sample: Sample, num_frames: int) -> Sample:
   """Frames `[B, num_frames − 1 + R, H, W, C]` → observations `[B, R, H, W, …]`.
 
-  Each observation joins the newest `num_frames` along the channels, the oldest first.
-  In the first rows of padding, the last frames before it are still to be seen.
+  Each observation joins the newest `num_frames` along the channels, oldest first. The
+  first rows of padding still contain the last frames before it.
   """
   if num_frames == 1:
     return sample
@@ -112,12 +112,12 @@ def join_frames(sample: Sample, num_frames: int) -> Sample:
 
 
 class LearnerOutput(NamedTuple):
-  """What an update returns beside its state.
+  """An update's result besides its state.
 
   Attributes:
     priorities: float32 `[B]`, the windows' new priorities (before the exponent).
-    metrics: name → float32 scalar. `loss` is always there; an update whose loss or
-      gradient is not finite leaves the state as it was and reports `finite` = 0.
+    metrics: name → float32 scalar, including `loss`. An update whose loss or gradient
+      is not finite does not change the state and reports `finite` = 0.
   """
 
   priorities: jax.Array
@@ -130,15 +130,15 @@ Update = Callable[[State, Sample], tuple[State, LearnerOutput]]
 class TargetNetwork(NamedTuple):
   """A core's update in two parts, for a host that counts updates.
 
-  Between two copies the target network is not touched, which saves its memory traffic;
-  and a copy made on the host is a reference to the same arrays.
+  The target network is not touched between two copies, which saves memory traffic; a
+  copy made on the host is a reference to the same arrays.
 
   Attributes:
-    whole: the core's update, to which the parts add up.
+    whole: the core's update, equivalent to both parts.
     period: learner updates between two copies.
-    update: as the whole, but for the copy.
-    copy: (state) → the state whose target network is the online one. To be called
-      between an update that is a multiple of the period and the next one.
+    update: `whole` without the copy.
+    copy: (state) → the state with the online network as target network. Call it
+      between an update whose number is a multiple of the period and the next one.
   """
 
   whole: Update
@@ -148,14 +148,14 @@ class TargetNetwork(NamedTuple):
 
 
 class LearnerCore(NamedTuple):
-  """Learning as three pure functions; runners jit `update`, or its part, once.
+  """Learning as three pure functions; runners jit `update`, or its parts, once.
 
   Attributes:
     init: (key) → state.
     update: (state, Sample) → (state, LearnerOutput).
     params: (state) → the weights that actors need.
-    target: `update` in two parts; None where it has only one. One whose `whole` is
-      another function than `update` is not used.
+    target: `update` in two parts, or None. It is ignored if its `whole` is not
+      `update`.
   """
 
   init: Callable[[jax.Array], State]
@@ -168,19 +168,19 @@ class LearnerCore(NamedTuple):
 class ReplaySpec:
   """What replay stores and how it is sampled: data only.
 
-  A window is `burn_in + length + bootstrap` consecutive rows of one episode, its
-  first row at a multiple of `period`. The transitions of the `length` rows after
-  the burn-in are trained on (at an episode's start there is no burn-in: those rows
-  are trained on as well); the `bootstrap` rows after them only supply targets. No
-  window crosses an episode's end: what is missing there is zero padding, and
-  windows are made until every transition is trained on in at least one.
+  A window is `burn_in + length + bootstrap` consecutive rows of one episode, whose
+  first row is at a multiple of `period`. The learner trains on the transitions of the
+  `length` rows after the burn-in (an episode's start has no burn-in: the learner also
+  trains on those rows); the `bootstrap` rows after them only supply targets. No window
+  crosses an episode's end: missing rows are zero padding, and windows are made until
+  every transition is trained on in at least one of them.
 
   n-step transitions are `length=1, bootstrap=n, period=1`.
   """
 
   capacity: int  # Environment steps.
   min_size: int  # Environment steps before the first update.
-  batch_size: int  # Windows in a batch.
+  batch_size: int  # Windows.
   updates_per_step: float  # Learner updates per environment step.
   length: int = 1  # Rows.
   bootstrap: int = 1  # Rows.
@@ -190,9 +190,9 @@ class ReplaySpec:
   # η of a new window's priority where the actor's extra `td_error` decides it
   # (`wiring.windows.initial_priority`); None: it is 1.
   priority_eta: float | None = None
-  num_frames: int = 1  # Joined in an observation; a row stores the newest alone.
+  num_frames: int = 1  # Joined in an observation; a row stores only the newest.
   extras: tuple[str, ...] = ()  # Extras stored on every row.
-  first_row_extras: tuple[str, ...] = ()  # Extras kept at a window's first row only.
+  first_row_extras: tuple[str, ...] = ()  # Extras stored for a window's first row only.
 
   def __post_init__(self):
     ranges.at_least(self, 1, "capacity", "batch_size", "num_frames")
@@ -202,8 +202,8 @@ class ReplaySpec:
     ranges.not_negative(self, "priority_exponent")
     if self.period > self.length:
       raise ValueError(
-        f"ReplaySpec.period is {self.period}, beyond its length of {self.length}: "
-        "transitions in between would never be trained on; use a period of at "
+        f"ReplaySpec.period is {self.period}, beyond its length of {self.length}: the "
+        "learner would never train on transitions in between; use a period of at "
         f"most {self.length}."
       )
     if self.capacity < self.batch_size * self.period:
@@ -224,28 +224,28 @@ class ReplaySpec:
 
   @property
   def window_frames(self) -> int:
-    """The rows whose frames a window's observations show."""
+    """The number of rows whose frames are in a window's observations."""
     return self.window_rows + self.num_frames - 1
 
   @property
   def max_windows(self) -> int:
-    """How many windows replay holds: one starts every `period` steps."""
+    """The number of windows in replay: one starts every `period` steps."""
     return self.capacity // self.period
 
 
-# (held, fresh) → the weights that an actor goes on with in mid-episode.
+# (current, new) → the weights that an actor uses for the rest of the episode.
 Refresh = Callable[[Params, Params], Params]
 
 
 class Encoding(Protocol):
-  """How an observation is stored: encoded once, when it arrives."""
+  """How observations are stored: they are encoded once, on arrival."""
 
   spec: dm_env.specs.Array
 
   def __call__(self, observation: Any) -> Any: ...
 
   def on_device(self, observation: jax.Array) -> jax.Array:
-    """The same within a jitted function."""
+    """The same for jitted functions."""
     ...
 
 
@@ -253,21 +253,21 @@ class Encoding(Protocol):
 class Agent:
   """An agent: three pure parts and the declaration that joins them.
 
-  Compared by identity: programs are compiled once for each agent (`sharing`).
+  Agents compare by identity, so that programs are compiled once per agent (`sharing`).
 
   Attributes:
     config: the frozen dataclass that the agent was made from.
     spec: the environment's.
-    encoding: observation → what the actor sees and replay stores.
+    encoding: observation → what the actor gets and replay stores.
     extras_spec: the shapes and dtypes of the extras that replay stores.
     actor: (evaluation: bool) → ActorCore.
     learner: the LearnerCore.
     replay: the ReplaySpec.
     actor_update_period: environment steps between two fetches of the weights.
-    policy_names: the group of each policy index that an actor may follow (for
-      instance `exploiter` or `explorer`); returns are reported by group where
-      there is more than one.
-    refresh: which of new weights an actor takes in mid-episode; None: all.
+    policy_names: the group of each policy index that an actor may follow (for example
+      `exploiter` or `explorer`); if there are several groups, returns are reported by
+      group.
+    refresh: combines current and new weights within an episode; None: takes the new.
   """
 
   config: Any

@@ -1,4 +1,4 @@
-"""What the engines' updates have in common."""
+"""Parts of an update that the engines share."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -19,8 +19,8 @@ class Step(NamedTuple):
 
   Attributes:
     params, opt_state: after the step.
-    loss, aux: what the loss returned before it.
-    gradients: of the loss, as they were before the optimizer.
+    loss, aux: the result of the loss before the step.
+    gradients: of the loss, before the optimizer.
   """
 
   params: Any
@@ -42,10 +42,10 @@ def clipped(
 def with_torso_divided(
   optimizer: optax.GradientTransformation, num_members: int
 ) -> optax.GradientTransformation:
-  """The optimizer on `networks.EnsembleParams`, the torso's gradient divided by M.
+  """The optimizer on `networks.EnsembleParams`, with the torso's gradient divided by M.
 
-  With a loss that is the sum over M heads, the heads learn as networks of their own do,
-  and the torso that they share from the mean of what they want.
+  With a loss that sums over M heads, each head learns like a separate network, and the
+  shared torso learns from the mean of their gradients.
 
   Source: Osband et al. 2016 (Deep exploration via bootstrapped DQN), whose network
   normalises the heads' gradients into the shared layers by 1/K.
@@ -81,7 +81,7 @@ def finish(
   priorities: jax.Array,
   metrics: dict[str, jax.Array],
 ) -> tuple[Tree, types.LearnerOutput]:
-  """What an update returns: the new state if all is `finite`, else the old one."""
+  """The result of an update: the new state if all is `finite`, else the old one."""
   metrics = {"loss": loss, "finite": finite.astype(jnp.float32), **metrics}
   return keep_if(finite, new, old), types.LearnerOutput(priorities, metrics)
 
@@ -95,15 +95,15 @@ def importance_weights(
 
 
 def exploration_epsilon(config: Any, num_updates: jax.Array) -> jax.Array | None:
-  """ε of the exploration after so many updates, if the target's policy follows it.
+  """The exploration's ε after so many updates, if the target's policy follows it.
 
-  Updates tell the time: a run makes `updates_per_step` of them per environment step,
-  once replay has its minimum.
+  The number of updates determines the time: a run makes `updates_per_step` updates per
+  environment step once replay has its minimum size.
   """
   if not config.target.follows_exploration:
     return None
   rule = config.exploration
-  assert isinstance(rule, exploration.EpsilonGreedy)  # As the config has checked.
+  assert isinstance(rule, exploration.EpsilonGreedy)  # The config has checked this.
   steps = num_updates / config.updates_per_step
   env_steps = config.min_replay_size + steps.astype(jnp.int32)
   return jnp.asarray(schedules.at(rule.epsilon, env_steps))
@@ -121,8 +121,8 @@ def make_learner(
   Args:
     init: of the core; the target network is the online one.
     update: (state, sample, copied) → (state, output). It applies `copied` to the new
-      state, before an update that is not finite is dropped.
-    copy: (state) → the state whose target network is the online one.
+      state, before a non-finite update is dropped.
+    copy: (state) → the state with the online network as target network.
     params: of the core.
     period: learner updates between two copies.
   """
@@ -143,8 +143,8 @@ def make_learner(
 def keep_if(condition: jax.Array, new: Tree, old: Tree) -> Tree:
   """`new` where the condition holds, else `old`.
 
-  Leaves that are the same array in both, such as fixed priors, are returned as they
-  are. Selecting the others fuses into what computes them.
+  Leaves that are the same array in both, such as fixed priors, are returned unchanged.
+  The selection of the others fuses into their computation.
   """
   return jax.tree.map(
     lambda n, o: o if n is o else jnp.where(condition, n, o), new, old
@@ -154,12 +154,12 @@ def keep_if(condition: jax.Array, new: Tree, old: Tree) -> Tree:
 def ensemble_loss(
   td: jax.Array, mask: jax.Array, max_abs_td: float | None
 ) -> jax.Array:
-  """Σ_k m_k l(δ_k) / M, l(δ) = δ² / 2, and linear beyond `max_abs_td` (Huber's loss).
+  """Σ_k m_k l(δ_k) / M, with Huber's loss l: δ² / 2, and linear beyond `max_abs_td`.
 
   Args:
     td: `[M, N]`, the members' TD errors.
     mask: `[N, M]`, which members learn from each.
-    max_abs_td: the greatest size of a gradient by δ; None: not bounded.
+    max_abs_td: the bound of the gradient with respect to δ; None: not bounded.
 
   Returns:
     `[N]`.
@@ -170,11 +170,11 @@ def ensemble_loss(
 
 
 def mean_over_members(loss: jax.Array, mask: jax.Array) -> jax.Array:
-  """Losses `[M, N]` → `[N]`: those of the members that learn, by the mask `[N, M]`."""
+  """Mean of losses `[M, N]` → `[N]` over the learning members of the mask `[N, M]`."""
   mask = mask.T
   return jnp.sum(jnp.where(mask != 0, mask * loss, 0.0), axis=0) / mask.shape[0]
 
 
 def masked_mean(x: jax.Array, mask: jax.Array) -> jax.Array:
-  """The mean of what the mask (of x's shape) lets through; 0 where it lets nothing."""
+  """The mean over the entries with mask 1 (of x's shape); 0 if there are none."""
   return jnp.sum(x * mask) / jnp.maximum(jnp.sum(mask), 1.0)

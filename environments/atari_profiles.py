@@ -30,6 +30,9 @@ class Profile:
   sticky: float = 0.0  # ζ: probability per frame of repeating the last action.
   # Whether a row of pixels below the picture contains the player's state, from the
   # console's memory; only for Montezuma's Revenge. See `specs.ImageWithState`.
+  oracle: bool = False
+  # Number of consecutive games that form a meta-episode (Badia et al. 2020, appendix
+  # I.2), for which an agent may keep its memory; it only affects the metrics.
   meta_episode: int = 1
 
   def __post_init__(self):

@@ -21,8 +21,8 @@ CART_DAMPING = 5e-4
 POLE_DAMPING = 2e-6
 GEAR = 10.0  # Newtons for a control of 1.
 CONTROLS = (-1.0, 0.0, 1.0)
-# The soft ends of the slider: MuJoCo's time constant and damping ratio (solreflimit), its
-# default impedance (minimum and maximum), and the depth between them.
+# The soft ends of the slider: MuJoCo's time constant and damping ratio (solreflimit),
+# its default impedance (minimum and maximum), and the depth between them.
 SLIDER_END = 1.8
 SLIDER_TIME_CONSTANT = 0.08
 SLIDER_DAMPING_RATIO = 1.0

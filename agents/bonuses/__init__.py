@@ -1,6 +1,6 @@
-"""Bonuses: intrinsic rewards, each a value that both engines take.
+"""Bonuses: intrinsic rewards, usable by both engines.
 
-A bonus is a frozen dataclass of its settings (`types.Bonus`), for instance
+A bonus is a frozen dataclass of its settings (`types.Bonus`), for example
 `tdu.TDUncertainty()`. To add one, write a file with such a dataclass, here or anywhere,
-and name it in a preset with its β.
+and use it in a preset with its β.
 """

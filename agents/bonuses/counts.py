@@ -19,7 +19,7 @@ class Counts(types.Bonus):
   which is exact up to collisions.
   """
 
-  num_buckets: int = 1 << 16  # States; ours, since the paper counts states exactly.
+  num_buckets: int = 1 << 16  # States; our choice, as the paper counts states exactly.
 
   def __post_init__(self):
     ranges.at_least(self, 1, "num_buckets")
@@ -28,7 +28,7 @@ class Counts(types.Bonus):
     self, observation_spec: dm_env.specs.Array, num_actions: int
   ) -> types.ActorBonus:
     inputs = networks.make_inputs(observation_spec)
-    # One more state for the zeros after an episode's end, whose index is −1.
+    # One more state for the zeros at an episode's end, whose index is −1.
     num_states = inputs.num_features + 1 if inputs.is_index else self.num_buckets
 
     def observe(

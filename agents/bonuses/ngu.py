@@ -1,10 +1,10 @@
-"""Never Give Up's intrinsic reward, a bonus of the sequence engine.
+"""Never Give Up's intrinsic reward, a bonus for the sequence engine.
 
     r^i_t = r_t^episodic · min(max(α_t, 1), L)
 
-The episodic novelty of x_t (`exploration.episodic_novelty`) forgets all at an
-episode's end; the life-long modulation α, from random network distillation, never
-does. Badia et al. (2020), section 2 and table 6, of which are the defaults.
+The memory of the episodic novelty of x_t (`exploration.episodic_novelty`) is cleared at
+an episode's end; the life-long modulation α comes from random network distillation.
+The defaults are those of Badia et al. (2020), section 2 and table 6.
 """
 
 import dataclasses
@@ -25,12 +25,12 @@ STATES = ("learned", "random", "oracle")
 
 
 class ActorState(NamedTuple):
-  """What an actor's novelty remembers.
+  """The novelty state of an actor.
 
   Attributes:
     memory: the controllable states of the episode.
-    moments: of RND's errors, since the run's start.
-    episodes: int32 `[]`, how many episodes have begun.
+    moments: of RND's errors, since the start of the run.
+    episodes: int32 `[]`, number of episodes started.
   """
 
   memory: exploration.EpisodicMemory
@@ -42,39 +42,39 @@ class ActorState(NamedTuple):
 class NeverGiveUp(types.Bonus):
   """Episodic novelty of controllable states, modulated by life-long novelty.
 
-  The time of schedules of learning rates is in learner updates.
+  Schedules of learning rates count learner updates.
   """
 
-  # Of all that is trained here ("for all losses", table 6).
+  # Of all networks trained here ("for all losses", table 6).
   optimizer_eps: float = 1e-4  # Adam's ε.
   max_gradient_norm: float | None = 40.0  # Of each loss; None: not clipped.
 
-  # Controllable states. learned: f(x), f trained by inverse dynamics. random: f stays
-  # as it was initialised (the paper's random projections). oracle: read from a row
-  # below the picture, where an environment has one (appendix I).
+  # Controllable states. learned: f(x), f trained by inverse dynamics. random: f keeps
+  # its initial parameters (the paper's random projections). oracle: read from a row
+  # below the picture, if the environment has one (appendix I).
   states: str = "learned"
-  torso: str = "auto"  # Of f and of RND's networks; auto: what fits the observations.
+  torso: str = "auto"  # Of f and of RND's networks; auto: depends on the observations.
   hidden_sizes: tuple[int, ...] = ()  # Units between convolutions and last layers.
   embedding_size: int = 32  # Of f (table 6).
   inverse_size: int = 128  # Hidden units of h (appendix H).
   embedding_learning_rate: exploration.Setting = 5e-4  # Adam's (table 6).
   embedding_l2: float = 1e-5  # Weight of Σ w² / 2 (table 6).
-  num_frames: int = 5  # The last ones of each sequence, which all of it is trained on.
+  num_frames: int = 5  # The last ones of each sequence; all losses train on them.
 
-  # Whether linear classifiers of x, y and room are trained on f(x), without a gradient
-  # into it, where the environment shows these below the picture (appendix I.1).
+  # Whether to train linear classifiers of x, y and room on f(x), without a gradient to
+  # f, if the environment shows these below the picture (appendix I.1).
   probe: bool = False
-  probe_learning_rate: exploration.Setting = 5e-4  # Adam's (not printed; f's is taken).
+  probe_learning_rate: exploration.Setting = 5e-4  # Adam's (not printed; as for f).
 
-  # Episodic novelty (table 6; where the text differs, the table is taken).
+  # Episodic novelty (table 6; it has precedence over the text).
   memory_capacity: int = 30_000  # Agent steps.
   num_neighbors: int = 10  # k.
   kernel_epsilon: float = 1e-4  # ε (the text: 1e-3).
   cluster_distance: float = 8e-3  # ξ.
   pseudo_count: float = 1e-3  # c.
   max_similarity: float = 8.0  # s_m.
-  # Episodes until the memory is emptied (table 9: 1, 3). Actors take a new f once an
-  # episode all the same (table 6), and so compare what different f's made of states.
+  # Episodes until the memory is cleared (table 9: 1, 3). Actors take a new f in each
+  # episode even so (table 6), and then compare embeddings of different f's.
   episodes_per_memory: int = 1
 
   # Life-long novelty.
@@ -92,12 +92,12 @@ class NeverGiveUp(types.Bonus):
     ranges.positive(self, "optimizer_eps", "max_gradient_norm")
     ranges.not_negative(self, "embedding_l2", "cluster_distance")
     ranges.at_least(self, 1, "episodes_per_memory", "num_neighbors", "memory_capacity")
-    ranges.at_least(self, 2, "num_frames")  # Inverse dynamics need two in a row.
+    ranges.at_least(self, 2, "num_frames")  # Inverse dynamics need two frames.
     ranges.at_least(self, 1, "max_modulation")  # α is clipped to [1, L].
     if self.probe and self.states == "oracle":
       raise ValueError(
-        "NeverGiveUp.probe is True, but oracle states are what it would have to find; "
-        f"turn it off, or use the states {' or '.join(STATES[:2])}."
+        "NeverGiveUp.probe is True, but the states are the oracle states that a probe "
+        f"predicts; turn it off, or use the states {' or '.join(STATES[:2])}."
       )
 
   def build(
@@ -106,8 +106,8 @@ class NeverGiveUp(types.Bonus):
     """The bonus for encoded observations of this spec.
 
     Raises:
-      ValueError: for oracle states, or a probe, of observations that do not have
-        them, and for observations that the torso cannot take.
+      ValueError: for oracle states or a probe if observations do not contain them, and
+        for observations that the torso does not support.
     """
     seen, look = ngu_states.make_network_view(observation_spec)
     f = rnd = read = None
@@ -150,7 +150,7 @@ class NeverGiveUp(types.Bonus):
         read,
         self.num_frames,
       ),
-      # Within an episode f must not change: the memory holds what it made of states.
+      # f must not change within an episode: the memory contains its embeddings.
       refresh=lambda held, fresh: fresh._replace(embedding=held.embedding),
     )
 
@@ -200,7 +200,7 @@ class NeverGiveUp(types.Bonus):
       action: jax.Array,
       last: jax.Array,
     ) -> tuple[jax.Array, ActorState]:
-      del action, last  # Novelty is the observation's, and the last one has it too.
+      del action, last  # Novelty belongs to the observation, also to the last one.
       r_int, memory = exploration.episodic_novelty(
         state.memory,
         controllable(weights, observation),

@@ -1,4 +1,4 @@
-"""A linear probe: how much of the true state can be read off the controllable one."""
+"""A linear probe: how well the controllable state predicts the true state."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from explorax.agents.bonuses import ngu_states
 
 TARGETS = ngu_states.POSITION
-_NUM_CLASSES = 256  # Whatever a byte may hold.
+_NUM_CLASSES = 256  # The values of a byte.
 
 
 def init(embedding_size: int) -> dict[str, jax.Array]:
-  """Classifiers that know nothing: all zeros, the loss being convex."""
+  """Classifiers with zero weights; the loss is convex."""
   return {
     "w": jnp.zeros((len(TARGETS), embedding_size, _NUM_CLASSES)),
     "b": jnp.zeros((len(TARGETS), _NUM_CLASSES)),
@@ -65,6 +65,6 @@ def loss(
     f"probe_{measure}_{name}": values[i]
     for measure, values in by_target.items()
     for i, name in enumerate(TARGETS)
-    if (measure, name) != ("error", "room")  # A room is no quantity.
+    if (measure, name) != ("error", "room")  # A room has no error in pixels.
   }
   return jnp.sum(by_target["loss"]), metrics

@@ -1,4 +1,4 @@
-"""Observations that carry what is true below what is seen, and what is made of them."""
+"""Observations with a row of true state below the picture, and how it is used."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from explorax.environments import specs
 
-# A room or a key more is as far as this many pixels. Distances are divided by their
-# running mean, so that this ratio is all that matters: within a room some pixels
-# square are a typical distance, of which 32² is hundreds, and no kernel reaches that
-# far; yet where a room is new its distances enter the mean, and much larger ones
-# would make all places within a room the same.
+# Another room or key has this distance in pixels. Distances are divided by their
+# running mean, so only the ratio matters: within a room, typical squared distances are
+# some pixels squared. 32² is hundreds of times that, beyond the reach of the kernel.
+# But distances to a new room enter the mean, and a much larger scale would make all
+# positions within a room look the same.
 _PIXELS_PER_ROOM = 32.0
 
 POSITION = ("x", "y", "room")
@@ -40,11 +40,11 @@ def make_network_view(
 def make_oracle(observation_spec: dm_env.specs.Array) -> ObservationFn:
   """Oracle controllable states: observations `[..., H + 1, W, C]` → float32 `[..., 4]`.
 
-  They are x and y in pixels, and the room and the number of keys, each of which counts
-  as 32 pixels. Badia et al. (2020), appendix I, which does not say how it weighs them.
+  They are x and y in pixels, and the room and the number of keys, each with the weight
+  of 32 pixels. Badia et al. (2020), appendix I, does not give the weights.
 
   Raises:
-    ValueError: for observations that have no such row of state.
+    ValueError: for observations without this row of state.
   """
   read = make_reader("states is 'oracle'", observation_spec, tuple(_ORACLE_SCALES))
   scales = np.array(list(_ORACLE_SCALES.values()), np.float32)
@@ -62,7 +62,7 @@ def make_reader(
   """Observations → the named entries of their row of state, uint8 `[..., len(names)]`.
 
   Raises:
-    ValueError: if they have not all of them, `setting` being what asks for them.
+    ValueError: if an entry is missing; `setting` is the setting that needs it.
   """
   entries: tuple[str, ...] = getattr(observation_spec, "entries", ())
   if not isinstance(observation_spec, specs.ImageWithState) or any(
@@ -70,8 +70,8 @@ def make_reader(
   ):
     raise ValueError(
       f"NeverGiveUp.{setting}, which reads {', '.join(names)} from a row below the "
-      f"picture, but observations are {observation_spec!r}; play "
-      "atari:MontezumaRevenge/ngu,oracle=true, or do without it."
+      f"picture, but observations are {observation_spec!r}; use "
+      "atari:MontezumaRevenge/ngu,oracle=true, or another setting."
     )
   index = np.array([entries.index(name) for name in names])
   spec = observation_spec

@@ -1,4 +1,4 @@
-"""What the learner trains for Never Give Up's intrinsic reward."""
+"""The networks that the learner trains for Never Give Up's intrinsic reward."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,15 +13,15 @@ from explorax.agents.bonuses import ngu_probe, ngu_states, types
 
 
 class TrainingState(NamedTuple):
-  """What is trained, and what is not.
+  """Parameters and optimizer states.
 
   Attributes:
     embedding: parameters of f and h.
-    predictor, target: of RND's networks, of which the target never changes.
+    predictor, target: of RND's networks; the target never changes.
     probe: of the linear probe.
-    opt_states: of the parts that are trained, by these names.
+    opt_states: of the trained parts, by these names.
 
-  `()` stands for a part that there is not.
+  A missing part is `()`.
   """
 
   embedding: Any
@@ -32,7 +32,7 @@ class TrainingState(NamedTuple):
 
 
 class Weights(NamedTuple):
-  """What acting needs: f, and RND's two networks; `()` for what there is not."""
+  """The weights for acting: f, and RND's two networks; a missing part is `()`."""
 
   embedding: Any
   predictor: Any
@@ -40,7 +40,7 @@ class Weights(NamedTuple):
 
 
 class Frames(NamedTuple):
-  """The last F frames of windows: `[B, F, ...]`, mask 0 where there is none."""
+  """The last F frames of windows: `[B, F, ...]`, with mask 0 for missing ones."""
 
   observation: jax.Array
   action: jax.Array
@@ -59,13 +59,13 @@ def make_training(
   """Trains f and h, RND's predictor and the probe on the last frames of windows.
 
   Args:
-    f: and h; None where controllable states are no function that is learnt.
+    f: and h; None if controllable states are not learnt.
     rnd: None without life-long novelty.
-    probe_size: of the embedding that the probe reads; None without a probe.
-    optimizers: of the parts that are trained, by their names in `TrainingState`.
-    look: observations → what networks see of them.
+    probe_size: size of the embedding that the probe reads; None without a probe.
+    optimizers: of the trained parts, by their names in `TrainingState`.
+    look: observations → the part that networks see.
     read: observations → the targets of the probe; None without a probe.
-    num_frames: F, of the end of each window.
+    num_frames: F, counted from the end of each window.
   """
 
   def embed(params: networks.EmbeddingParams, frames: Frames) -> jax.Array:
@@ -77,7 +77,7 @@ def make_training(
   def inverse_dynamics(
     params: networks.EmbeddingParams, state: TrainingState, frames: Frames
   ) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """Of f and h: the action between two frames in a row, if both are there."""
+    """Loss of f and h: the action between two consecutive real frames."""
     assert f is not None
     controllable = embed(params, frames)
     logits = f.action_logits(
@@ -92,7 +92,7 @@ def make_training(
   def distillation(
     params: Any, state: TrainingState, frames: Frames
   ) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """Of RND's predictor: the random target's output for each frame."""
+    """Loss of RND's predictor: the random target's output for each frame."""
     assert rnd is not None
     seen = _flat(look(frames.observation))
     errors = losses.rnd_error(
@@ -104,7 +104,7 @@ def make_training(
   def probe_loss(
     params: Any, state: TrainingState, frames: Frames
   ) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """Of the probe, on f as it is before this update."""
+    """Loss of the probe, on f before this update."""
     assert read is not None
     controllable = _flat(embed(state.embedding, frames))
     targets = _flat(read(frames.observation))
@@ -154,14 +154,14 @@ def make_training(
 def last_frames(
   observation: jax.Array, action: jax.Array, num_transitions: jax.Array, num: int
 ) -> Frames:
-  """The last `num` frames that are no padding.
+  """The last `num` real frames.
 
   Args:
     observation: `[B, R, ...]`.
     action: int `[B, R]`.
-    num_transitions: int32 `[B]`, n: frames 0 to n are real, of which frame n is the
-      one that the last transition reaches.
-    num: F. Windows with fewer frames have what there is, at the end, and a mask.
+    num_transitions: int32 `[B]`, n: frames 0 to n are real, and frame n is the
+      destination of the last transition.
+    num: F. Windows with fewer frames have them at the end, with a mask.
   """
   last = jnp.minimum(num_transitions, observation.shape[1] - 1)
   index = last[:, None] - (num - 1) + jnp.arange(num)[None]  # [B, F]

@@ -1,4 +1,4 @@
-"""The bonus of pseudo-counts, from a density model of what actors see."""
+"""The bonus of pseudo-counts, from a density model of the actors' observations."""
 
 import dataclasses
 
@@ -14,18 +14,18 @@ from explorax.agents.bonuses import types
 
 @dataclasses.dataclass(frozen=True)
 class PseudoCounts(types.Bonus):
-  """(N̂(x) + 0.01)^{-1/2}, N̂ the pseudo-count of the observation reached.
+  """(N̂(x) + 0.01)^{-1/2}, with N̂ the pseudo-count of the destination's observation.
 
-  Images are counted as small grey pictures of their newest channel; of one-hot
-  observations each is a level of a single pixel. Each actor has a model of its own.
+  Images are counted as small grey pictures of their newest channel; one-hot
+  observations are levels of a single pixel. Each actor has its own model.
 
   Source: Bellemare et al. (2016); see `exploration.density` for the model.
   """
 
   side: int = 42  # Pixels, of the small picture (Bellemare et al., 2016).
   num_levels: int = 8  # Of grey (Bellemare et al., 2016).
-  depth: int = 4  # Neighbours above and to the left that predict a pixel; ours.
-  num_buckets: int = 256  # Contexts told apart for each pixel and depth; ours.
+  depth: int = 4  # Neighbours above and to the left that predict a pixel; our choice.
+  num_buckets: int = 256  # Contexts distinguished per pixel and depth; our choice.
 
   def __post_init__(self):
     ranges.within(self, 1, 256, "side")
@@ -36,7 +36,7 @@ class PseudoCounts(types.Bonus):
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
   ) -> types.ActorBonus:
-    """The bonus; refused (ValueError) for observations that are neither kind."""
+    """The bonus; raises a ValueError for observations of other kinds."""
     spec = networks.visible_spec(observation_spec)
     if len(spec.shape) == 3 and spec.dtype == np.uint8:
       height = spec.shape[0]
@@ -60,9 +60,9 @@ class PseudoCounts(types.Bonus):
 
     else:
       raise ValueError(
-        f"PseudoCounts counts images [height, width, channels] of uint8 and one-hot "
+        f"PseudoCounts supports images [height, width, channels] of uint8 and one-hot "
         f"observations, but these are {np.dtype(spec.dtype).name} of shape "
-        f"{spec.shape}; use another bonus for them."
+        f"{spec.shape}; use another bonus."
       )
 
     def observe(
@@ -72,7 +72,7 @@ class PseudoCounts(types.Bonus):
       action: jax.Array,
       last: jax.Array,
     ) -> tuple[jax.Array, exploration.DensityModel]:
-      del weights, action, last  # An episode's last picture is as new as any.
+      del weights, action, last  # An episode's last picture counts, too.
       gain, model = exploration.observe_picture(model, picture(observation))
       return exploration.pseudo_count_bonus(gain), model
 

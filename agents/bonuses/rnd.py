@@ -19,7 +19,7 @@ from explorax.exploration import schedules
 def _over_deviation(
   moments: exploration.Moments, errors: jax.Array, power: int
 ) -> jax.Array:
-  """e / σ^power, and 0 where errors do not differ: they tell nothing apart then."""
+  """e / σ^power; 0 if all errors are equal."""
   deviation = jnp.sqrt(moments.variance)
   differ = deviation > 1e-4 * jnp.abs(moments.mean)
   return jnp.where(differ, errors / jnp.where(differ, deviation, 1.0) ** power, 0.0)
@@ -34,7 +34,7 @@ _RND_NORMALISATIONS: dict[str, Callable[..., jax.Array]] = {
 
 
 class RNDState(NamedTuple):
-  """The predictor being trained, the fixed target, and the running moments."""
+  """The trained predictor, the fixed target, and the running moments."""
 
   predictor: Any
   target: Any
@@ -46,9 +46,9 @@ class RNDState(NamedTuple):
 class RND(types.Bonus):
   """‖ĝ(x) − g(x)‖², g random and fixed, ĝ trained on it (paper 4, appendix D.1).
 
-  The batch's errors are brought to scale by moving moments μ and σ, in one of these
-  ways: `centred`, (e − μ)/σ, as paper 4 does on bsuite; `deviation`, e/σ, which is
-  never negative (Burda et al., 2018); `variance`, e/σ², as paper 1 prints; `none`, e.
+  The batch's errors are normalised by moving moments μ and σ: `centred`, (e − μ)/σ, as
+  in paper 4 on bsuite; `deviation`, e/σ, which is never negative (Burda et al., 2018);
+  `variance`, e/σ², as printed in paper 1; or `none`, e.
   """
 
   hidden_sizes: tuple[int, ...] = (50, 50)  # The Q-network's (paper 4, appendix D.1).
@@ -56,13 +56,13 @@ class RND(types.Bonus):
   # Adam's; the agent's own (paper 4, Table 2). A schedule's time is in learner updates.
   learning_rate: exploration.Setting = 1e-3
   decay: float = 0.99  # α of the moments, of {0.9, 0.99, 0.999} (Table 3, likewise).
-  normalisation: str = "centred"  # Or not (paper 4, Table 3, likewise).
+  normalisation: str = "centred"  # Or not (paper 4, Table 3, best unknown).
   torso: str = "auto"  # Before the linear layers (`networks.make_torso`).
   optimizer_eps: float = 1e-8  # Adam's ε (optax's; paper 4 prints none).
   max_gradient_norm: float | None = None  # None: not clipped (paper 4).
-  # Which observation of a transition is to be new (paper 4: the state acted in).
+  # The observation of a transition whose novelty counts (paper 4: the source).
   end: str = "source"
-  # The last transitions of a window that the predictor is trained on; None: all.
+  # The predictor is trained on this many last transitions of a window; None: all.
   num_trained: int | None = None
 
   def __post_init__(self):

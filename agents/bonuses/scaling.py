@@ -1,8 +1,8 @@
-"""Where β scales a bonus, for all engines, and which rewards it joins.
+"""Scales bonuses by β, for all engines, and adds them to rewards.
 
-The rule: r + β r_int takes the place of r in every transition. A multi-step return
-therefore sums the bonuses of its transitions as it sums their rewards, whether an actor
-or a learner computed them. So the papers have it: TDU augments the reward of each
+The rule: r + β r_int replaces r in every transition. A multi-step return therefore sums
+the bonuses of its transitions as it sums their rewards, for bonuses of actors and of
+learners. This follows the papers: TDU augments the reward of each
 transition τ, under Peng's Q(λ) too (Flennerhag et al., 2020, algorithm 2, appendix E);
 Chen et al. (2017, algorithm 3) store r + ρ b_T(s) as the reward; NGU's Retrace sums
 r^e + β r^i (Badia et al., 2020, appendix E); Rainbow-CTS adds its bonus to the rewards
@@ -21,11 +21,11 @@ Array = jax.Array
 def scaled_bonus(
   r_int: Array, beta: float | Array, sees_bonus: Array | np.ndarray
 ) -> Array:
-  """β r_int for the members that see the bonus, and 0 for the others.
+  """β r_int for the members that see the bonus, 0 for the others.
 
   Args:
     r_int: float32 `[B, ...]`.
-    beta: β, one for all or, in a mixture of policies, one for each window `[B]`.
+    beta: β, a scalar or, in a mixture of policies, one per window `[B]`.
     sees_bonus: bool `[M]`.
 
   Returns:
@@ -38,11 +38,11 @@ def scaled_bonus(
 
 
 def align(r_int: Array, end: str) -> Array:
-  """Puts the bonus that an actor stored with each row onto its transition.
+  """Assigns the bonus that an actor stored with each row to a transition.
 
-  Row t's bonus speaks of x_t. A `source` or `transition` bonus rewards the
-  transition out of x_t; a `destination` bonus (NGU's novelty, known on arrival)
-  rewards the transition into x_t, as the reward r_t does.
+  Row t's bonus refers to x_t. A `source` or `transition` bonus rewards the transition
+  out of x_t; a `destination` bonus (NGU's novelty, known on arrival) rewards the
+  transition into x_t, like the reward r_t.
 
   Args:
     r_int: `[T + 1, ...]`, one per row.
@@ -52,7 +52,7 @@ def align(r_int: Array, end: str) -> Array:
     `[T, ...]`, the bonus of transition t, the one from x_t to x_{t+1}.
 
   Raises:
-    ValueError: if `end` is none of the three.
+    ValueError: if `end` is none of these.
   """
   types.check_end(end)
   return r_int[1:] if end == "destination" else r_int[:-1]

@@ -10,7 +10,7 @@ from explorax.agents.bonuses import types
 
 @dataclasses.dataclass(frozen=True)
 class AbsoluteTDError(types.Bonus):
-  """|δ|, averaged over the members that never see the bonus, of which QEX has one.
+  """|δ|, the mean over the members that never see the bonus (QEX has one).
 
   Source: Simmons-Edler et al. (2019), QXplore; QEX in paper 4, appendix D.1.
   """

@@ -1,6 +1,6 @@
-"""What a bonus is: r_int of transitions, computed by the learner or by the actor.
+"""The interface of bonuses: r_int of transitions, from the learner or the actor.
 
-A bonus returns r_int alone; β scales it in `scaling` and nowhere else.
+A bonus returns r_int; only `scaling` multiplies it by β.
 """
 
 import abc
@@ -13,26 +13,26 @@ import jax.numpy as jnp
 
 
 def check_end(end: str) -> None:
-  """Refuses an end that a bonus cannot speak of."""
+  """Refuses an invalid end of a transition."""
   if end not in ("source", "transition", "destination"):
     raise ValueError(
-      f"a bonus speaks of the 'source', 'transition' or 'destination', not of {end!r}."
+      f"the end of a bonus is 'source', 'transition' or 'destination', not {end!r}."
     )
 
 
 class Inputs(NamedTuple):
-  """What a bonus in the learner sees of N transitions, without gradients.
+  """A learner's bonus gets these inputs for N transitions, without gradients.
 
   Attributes:
-    td: `[K, N]`, TD errors on the extrinsic reward of the members that never see the
-      bonus (of all members where all see it), on the scale of rewards.
+    td: `[K, N]`, TD errors on the extrinsic reward, on the scale of rewards, of the
+      members that never see the bonus (of all members if all see it).
     a_tm1: int32 `[N]`.
     q_tm1, q_t: `[K, N, A]`, those members' online values at the source and at the
       destination.
     observation_tm1, observation_t: `[N, ...]`, encoded.
-    mask: float32 `[N]`, 1 where the transition is real and is trained on.
-    num_later: float32 `[N]`, how many such transitions follow in the same window.
-    q, observation: at the end that the bonus speaks of; else at the source.
+    mask: float32 `[N]`, 1 if the transition is real and is trained on.
+    num_later: float32 `[N]`, number of such transitions after it in the window.
+    q, observation: at the bonus's end; for `transition`, at the source.
   """
 
   td: jax.Array
@@ -48,7 +48,7 @@ class Inputs(NamedTuple):
 
 
 class LearnerBonus(NamedTuple):
-  """A bonus computed in the learner, from the networks as they are now.
+  """A bonus computed in the learner, with the current networks.
 
   Attributes:
     end: `source`, `transition` or `destination`: where `Inputs.observation` and
@@ -76,7 +76,7 @@ def compute_on_windows(
   """The bonus of the B · T transitions of windows of T + 1 rows.
 
   Args:
-    bonus: whose.
+    bonus: to compute.
     state: its state.
     td: `[K, B, T]`.
     action: int32 `[B, T + 1]`.
@@ -112,14 +112,14 @@ def compute_on_windows(
 
 
 class Training(NamedTuple):
-  """What a learner trains for a bonus that is computed while acting.
+  """The training, in the learner, of networks for a bonus computed while acting.
 
   Attributes:
     init: (key) → state.
     update: (state, observation `[B, R, ...]`, action `[B, R]`, number of transitions
-      int32 `[B]`) → (state, metrics), on windows of rows: row i of a window is
-      followed by row i + 1, for i below that number; what comes after is padding.
-    weights: (state) → what the actor's half needs.
+      int32 `[B]`) → (state, metrics), on windows of rows: row i is followed by row
+      i + 1 for i below that number; later rows are padding.
+    weights: (state) → the weights for acting.
   """
 
   init: Callable[[jax.Array], Any]
@@ -137,11 +137,11 @@ class ActorBonus(NamedTuple):
     init: () → state.
     begin_episode: (state) → state.
     observe: (weights, state, x_t, a_t, last) → (r_int of row t, state); `last` is true
-      on an episode's last row, whose action is drawn but never taken. Without
-      training, weights are `()`.
-    training: what a learner trains for it; None: nothing.
-    refresh: (held, fresh) → the weights to use for the rest of the episode. At an
-      episode's start they are the fresh ones.
+      on an episode's last row, whose action is drawn but never taken. Without training,
+      weights are `()`.
+    training: of its networks in the learner; None: it has none.
+    refresh: (current, new) → the weights for the rest of the episode. An episode starts
+      with the new ones.
   """
 
   end: str
@@ -156,7 +156,7 @@ class Bonus(abc.ABC):
   """The base of a frozen dataclass of a bonus's settings, which builds it.
 
   Attributes:
-    min_members: how many members that never see the bonus it needs.
+    min_members: the least number of members that never see the bonus.
   """
 
   min_members: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""The actor: an exploration rule on the members' values."""
+"""The actor: an exploration rule applied to the members' values."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from explorax.agents.dqn import values as values_lib
 
 
 class ActorState(NamedTuple):
-  """What lasts between steps."""
+  """The state between steps."""
 
   key: jax.Array
   rule_state: Any
@@ -31,9 +31,9 @@ def make_actor(
 ) -> types.ActorCore:
   """The ActorCore of a config.
 
-  For evaluation, greedy on the exploiters' mean but for `evaluation_epsilon`, and
-  without the noise of noisy networks. While acting, that is drawn anew for each step,
-  and `behaviour_prob` is the probability of the action given the noise.
+  The evaluation policy is greedy on the exploiters' mean, up to `evaluation_epsilon`,
+  without the noise of noisy networks. While acting, noise is drawn in each step, and
+  `behaviour_prob` is the probability of the action given the noise.
   """
   rule: exploration.Rule = config.exploration
   if evaluation:
@@ -41,7 +41,7 @@ def make_actor(
     rule = exploration.EpsilonGreedy(config.evaluation_epsilon, of=greedy)
   random_steps = 0 if evaluation else config.random_steps
   is_noisy = values.is_noisy and not evaluation
-  # The bonus that is computed here: in evaluation there is none.
+  # An actor's bonus; evaluation has none.
   own = bonus if isinstance(bonus, bonus_types.ActorBonus) and not evaluation else None
 
   def make_extras(

@@ -1,4 +1,4 @@
-"""Joins the parts of the transition-based engine to an Agent."""
+"""Joins the parts of the transition-based engine into an Agent."""
 
 from explorax.agents import engine, sharing, types
 from explorax.agents.bonuses import types as bonus_types
@@ -22,7 +22,7 @@ def make_agent(
   if isinstance(bonus, bonus_types.ActorBonus) and bonus.training is not None:
     raise ValueError(
       f"the bonus {type(config.bonus).__name__} trains networks on windows of steps, "
-      "and this engine learns from transitions; use it with the sequence engine "
+      "but this engine learns from transitions; use it with the sequence engine "
       "(agents/r2d2)."
     )
 

@@ -24,15 +24,15 @@ class DQNConfig:
 
   # The ensemble.
   num_members: int = 1  # K, members that learn from the extrinsic reward.
-  num_explorers: int = 0  # N more, that learn from r + β r_int (P4, algorithm 2).
-  # Whether r is part of that; without it they learn from β r_int alone (QEX).
+  num_explorers: int = 0  # N more members, which learn from r + β r_int (P4, alg. 2).
+  # Whether explorers also get r; otherwise they learn only from β r_int (QEX).
   explorers_see_reward: bool = True
   # What comes first (`networks.make_torso`): convolutions for images, nothing for
   # vectors; then linear layers.
   torso: str = "auto"
   hidden_sizes: tuple[int, ...] = (50, 50)  # Units of the linear layers (bsuite).
-  # Heads on one torso (P3), or networks apart (bsuite). What explorers learn reaches a
-  # shared torso, and with it the exploiters (as in P4's Atari agent).
+  # Heads on one torso (P3), or separate networks (bsuite). Explorers' gradients reach a
+  # shared torso, and so affect the exploiters (as in P4's Atari agent).
   shared_torso: bool = False
   head_size: int = 0  # Hidden units of each head; 0: linear heads (P3, Rainbow: 512).
   # Whether a head has a value and advantages, each with hidden units of its own

@@ -78,7 +78,7 @@ ENGINES = [  # Refused by both engines.
   ({"bonus": qu.QUncertainty()}, "QUncertainty needs at least 2"),
   (
     {"target": off_policy.Retrace(epsilon=None), "exploration": exploration.Greedy()},
-    "has not one ε for all actors",
+    "does not have one epsilon for all actors",
   ),
   ({"max_gradient_norm": 0.0}, "max_gradient_norm is 0.0"),
   ({"max_abs_reward": 0.0}, "max_abs_reward is 0.0"),

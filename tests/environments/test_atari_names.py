@@ -62,8 +62,8 @@ def test_every_field_can_be_set_by_name():
 @pytest.mark.parametrize(
   ("name", "message"),
   [
-    ("Pong/ngus", "the profile 'ngus', which does not exist; did you mean 'ngu'"),
-    ("Pong/", "the profile '', which does not exist; there are dqn, ngu, rgb"),
+    ("Pong/ngus", "the unknown profile 'ngus'; did you mean 'ngu'"),
+    ("Pong/", "the unknown profile ''; there are dqn, ngu, rgb"),
     ("Pong/ngu,stick=1", "has no setting 'stick'; did you mean 'sticky'"),
     ("Pong/zzzz=1", "has no setting 'zzzz'; it has height, width, grey"),
     ("Pong/ngu,sticky", "'sticky' of 'atari:Pong/ngu,sticky' has no value"),

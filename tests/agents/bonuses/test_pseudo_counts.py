@@ -73,5 +73,5 @@ def test_the_model_lasts_beyond_an_episode():
   [dm_env.specs.Array((4,), np.float32), dm_env.specs.Array((8, 6), np.uint8)],
 )
 def test_refuses_what_is_neither(spec):
-  with pytest.raises(ValueError, match=r"PseudoCounts counts images .* use another"):
+  with pytest.raises(ValueError, match=r"PseudoCounts supports images .* use another"):
     SMALL.build(spec, 3)
