@@ -1,22 +1,22 @@
-# Everything runs in .venv, which every target sets up by itself, from the versions and
-# hashes in requirements/: all that is needed is Python 3.11, make and a package index.
+# Everything runs in .venv, which every target creates from the versions and hashes in
+# requirements/. The requirements are Python 3.11, make and a package index.
 #
-#   PYTHON=/path/to/python3.11 make install     another interpreter than `python3.11`
+#   PYTHON=/path/to/python3.11 make install     use another interpreter
 
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/py311-reverb.txt
 BOOTSTRAP := requirements/bootstrap.txt
-# Most of the tests' time is compilation, of programs too small to need optimising.
+# Tests spend most of their time compiling small programs, which need no optimisation.
 UNOPTIMISED := XLA_FLAGS='--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true'
 INSTALLED := $(VENV)/.installed
 PARTS := losses exploration networks environments agents experiments
 
-# A user's own settings of pip must not send packages elsewhere than into .venv.
+# The user's pip settings must not install packages outside of .venv.
 export PIP_USER := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Without bytecode, each process compiles four thousand modules before it begins.
+# Without bytecode, each process compiles four thousand modules at its start.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DELETE_ON_ERROR:
@@ -32,17 +32,17 @@ help:
 	@echo 'make docs       the documentation as web pages, in build/docs'
 	@echo 'make bench      speed and memory, side by side with the peers'
 	@echo 'make soak       a distributed run of 20 minutes whose processes are killed at random'
-	@echo 'make lock       resolve the versions in requirements/ anew'
-	@echo 'make clean      remove what the others made, all but results/ and runs/'
+	@echo 'make lock       resolve the versions in requirements/ again'
+	@echo 'make clean      remove all generated files except results/ and runs/'
 
 install: $(INSTALLED)
 
-# uv is several times as quick as pip, but does not read pip's settings: where those
-# name an index, and where uv does not get through, pip installs the same files.
+# uv is several times faster than pip, but does not read pip's settings: if they set an
+# index, or if uv fails, pip installs the same files.
 $(INSTALLED): pyproject.toml $(LOCK) $(BOOTSTRAP)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2> /dev/null \
 	  || { echo "explorax: Python 3.11 is needed, because Reverb has no wheels for" \
-	    "others, and '$(PYTHON)' is not one: install it, or name it with" \
+	    "other versions, but '$(PYTHON)' is not Python 3.11: install it, or set" \
 	    "PYTHON=/path/to/python3.11." >&2; exit 1; }
 	@test "$$(uname -sm)" = 'Linux x86_64' \
 	  || { echo "explorax: the locked versions are for Linux on x86-64, and this is" \
@@ -54,7 +54,7 @@ $(INSTALLED): pyproject.toml $(LOCK) $(BOOTSTRAP)
 	@$(BIN)/python -m pip config list | grep -E '\.(index-url|no-index|proxy)=' > /dev/null \
 	  || $(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python \
 	    --no-build-isolation --require-hashes $(LOCK) \
-	  || echo 'uv did not get through; pip takes over.'
+	  || echo 'uv failed; using pip.'
 	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation --require-hashes \
 	  -r $(LOCK)
 	@PIP_REQUIRE_HASHES=0 $(BIN)/python -m pip install -qq --no-deps --no-index \
@@ -93,7 +93,7 @@ bench: $(INSTALLED)
 soak: $(INSTALLED)
 	$(BIN)/python benchmarks/soak.py --output=results/soak-$$(date +%Y%m%d-%H%M%S)
 
-# The index is named, so that no setting of this machine gets into the files.
+# With an explicit index, no setting of this machine gets into the files.
 UV_COMPILE := pip compile --quiet --no-config --generate-hashes --upgrade \
   --default-index https://pypi.org/simple --python-version 3.11 \
   --python-platform x86_64-unknown-linux-gnu --custom-compile-command 'make lock'

@@ -1,4 +1,4 @@
-"""Networks: Haiku modules, and the pure functions that agents use them by."""
+"""Networks: Haiku modules, and the pure functions through which agents use them."""
 
 from explorax.networks.embedding import (
   EmbeddingNetworks,

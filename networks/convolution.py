@@ -1,10 +1,10 @@
-"""Convolutions without padding, which are quick in loops on a CPU as well."""
+"""Convolutions without padding, which are also fast in loops on a CPU."""
 
 import haiku as hk
 import jax
 import jax.numpy as jnp
 
-# Elements of all patches of a batch, 4 MiB: what is longer is left to XLA's own.
+# Elements of all patches of a batch, 4 MiB; larger convolutions are left to XLA.
 MAX_PATCH_ELEMENTS = 2**20
 
 
@@ -12,13 +12,13 @@ class Convolution2D(hk.Module):
   """`hk.Conv2D` without padding: the same weights, drawn in the same way."""
 
   def __init__(self, filters: int, size: int, stride: int, name: str = "conv2_d"):
-    """Makes one.
+    """Makes the module.
 
     Args:
-      filters: how many.
+      filters: number of filters.
       size: the side of a filter, in pixels.
       stride: in pixels.
-      name: of the module, which is Haiku's.
+      name: of the Haiku module.
     """
     super().__init__(name)
     self._filters = filters
@@ -41,10 +41,10 @@ class Convolution2D(hk.Module):
 def convolve(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
   """A convolution without padding.
 
-  On a CPU, XLA's gradient of a convolution is slow inside of a loop, where the device
-  runner has it (jax's issue 12868; for 32 images of 10×10 and the torso `small`,
-  23 ms in place of 1.8). There, if no more than MAX_PATCH_ELEMENTS are in its patches,
-  it is a matrix product with them (1.3 ms).
+  On a CPU, XLA's gradient of a convolution is slow inside a loop, as in the device
+  runner (jax's issue 12868; for 32 images of 10×10 and the torso `small`, 23 ms instead
+  of 1.8). There it is a matrix product with all patches (1.3 ms), if these have at most
+  MAX_PATCH_ELEMENTS.
 
   Args:
     images: `[N, H, W, C]`.
@@ -52,7 +52,7 @@ def convolve(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
     stride: in pixels.
 
   Returns:
-    `[N, H', W', filters]`, H' = ⌊(H − size) / stride⌋ + 1 and W' likewise.
+    `[N, H', W', filters]`, with H' = ⌊(H − size) / stride⌋ + 1, and the same for W'.
   """
   height, width = ((side - w.shape[0]) // stride + 1 for side in images.shape[1:3])
   if images.shape[0] * height * width * w[..., 0].size > MAX_PATCH_ELEMENTS:

@@ -1,4 +1,4 @@
-"""The embedding of Never Give Up, and the inverse dynamics that it is trained by."""
+"""The embedding of Never Give Up, and the inverse dynamics that train it."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class EmbeddingParams(NamedTuple):
   """Parameters of the embedding and of the inverse dynamics.
 
   Attributes:
-    embedding: f's; all that acting needs.
+    embedding: f's; acting needs only these.
     inverse: h's.
   """
 
@@ -29,9 +29,9 @@ class EmbeddingNetworks(NamedTuple):
 
   Attributes:
     init: (key) → EmbeddingParams.
-    embed: (params, observation `[N, ...]`) → `[N, D]`; reads `params.embedding` alone.
-    action_logits: (params, embedding_tm1 `[N, D]`, embedding_t `[N, D]`) → `[N, A]`,
-      of the action taken in between; reads `params.inverse` alone.
+    embed: (params, observation `[N, ...]`) → `[N, D]`; reads only `params.embedding`.
+    action_logits: (params, embedding_tm1 `[N, D]`, embedding_t `[N, D]`) → `[N, A]`, of
+      the action between them; reads only `params.inverse`.
   """
 
   init: Callable[[jax.Array], EmbeddingParams]
@@ -51,8 +51,8 @@ def make_embedding_networks(
 
       p(a | x_{t−1}, x_t) = softmax(h(f(x_{t−1}), f(x_t)))
 
-  Neither ends in a ReLU: distances are taken between embeddings, and logits may have
-  either sign.
+  Neither ends in a ReLU: embeddings are compared by distance, and logits may be
+  negative.
 
   Source: Badia et al. (2020), section 2 and appendix H (the sizes of h and f).
 
@@ -66,8 +66,8 @@ def make_embedding_networks(
     hidden_size: units of h's hidden layer.
 
   Raises:
-    ValueError: if a size or A is less than 1, or for observations that the torso
-      cannot take.
+    ValueError: if a size or A is less than 1, or if the torso does not support the
+      observations.
   """
   for name, size in (
     ("num_actions", num_actions),

@@ -1,7 +1,7 @@
-"""Any network lifted to an ensemble of K members, on a shared torso or apart.
+"""Lifts any network to an ensemble of K members, with or without a shared torso.
 
 There is one layout of parameters (`types.EnsembleParams`): a member's own arrays have a
-leading axis `[K, ...]`. `perceptrons` draws them in another way; `priors` adds fixed
+leading axis `[K, ...]`. `perceptrons` initialises them differently; `priors` adds fixed
 random functions.
 """
 
@@ -19,14 +19,14 @@ from explorax.networks import types
 # Builds a Haiku module (or any function that uses modules): arrays in, an array out.
 MakeModule = Callable[[], Callable[[Any], Any]]
 
-# Folded into a key: beyond all that splitting it for K heads counts.
+# Folded into a key; larger than any index in a split for K heads.
 _OF_TORSO = 1 << 30
 
 
 def from_haiku(
   make_module: MakeModule, observation_spec: dm_env.specs.Array
 ) -> types.Network:
-  """A single network out of a Haiku module.
+  """A single network from a Haiku module.
 
   Args:
     make_module: builds the module, which maps encoded observations `[B, ...]` to
@@ -41,7 +41,7 @@ def from_haiku(
 
 
 class Members:
-  """K copies of a module, each with parameters, and noise, of its own."""
+  """K copies of a module with separate parameters and noise."""
 
   def __init__(self, make_module: MakeModule, num_members: int):
     """Lifts a module.
@@ -70,16 +70,16 @@ class Members:
 
     Args:
       params: `[K, ...]`.
-      x: `[B, ...]`, the input of all members; or `[K, B, ...]`, each one's own.
+      x: `[B, ...]`, the input of all members; or `[K, B, ...]`, one input per member.
       key: members draw their noise from it, once for the batch; None: without noise.
-      apart: whether members have inputs of their own.
+      apart: whether each member has its own input.
 
     Returns:
       `[K, B, ...]`.
     """
     if not apart and (x.ndim == 2 or not jax.tree.leaves(params)):
-      # Vectors are repeated, so that the products with the members' weights are a
-      # batch: a product of one matrix with them all would transpose them first.
+      # Repeated vectors make the products with the members' weights a batch; a product
+      # of one matrix with all weights would transpose them first.
       x, apart = jnp.broadcast_to(x[None], (self._num_members, *x.shape)), True
     x_axis = 0 if apart else None
     if key is None:
@@ -95,18 +95,18 @@ def lift(
   num_members: int,
   shared_torso: bool,
 ) -> types.Ensemble:
-  """K networks, each a head on a torso of its own or on one for all.
+  """K networks, each a head on its own torso or on a shared one.
 
-  Heads on one torso are those of Bootstrapped DQN and of the UCB ensembles of Chen et
-  al. (2017). The torso's gradient is the sum of all heads'; learners that want their
-  mean divide by K (`agents.updates.with_torso_divided`).
+  Bootstrapped DQN and the UCB ensembles of Chen et al. (2017) have heads on one torso.
+  The torso's gradient is the sum of all heads'; a learner that needs their mean divides
+  it by K (`agents.updates.with_torso_divided`).
 
   Args:
     make_torso: builds a module: observations `[B, ...]` → features `[B, F]`.
     make_head: builds a module: features → `[B, ...]`.
     observation_spec: of the encoded observations.
     num_members: K.
-    shared_torso: whether all members have one torso.
+    shared_torso: whether all members share a torso.
 
   Raises:
     ValueError: if K is less than 1.
@@ -135,8 +135,8 @@ def lift(
   ) -> jax.Array:
     num_rows = observation.shape[0]
     if num_rows == 1:
-      # On a CPU the product with a single row is a plain loop over the weights, which
-      # takes ten times as long as that with two.
+      # On a CPU, the product with a single row is a plain loop over the weights, ten
+      # times slower than with two rows.
       observation = jnp.concatenate([observation, observation])
     torso_key = None if key is None else jax.random.fold_in(key, _OF_TORSO)
     features = apply_torso(params.torso, torso_key, observation)

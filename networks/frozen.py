@@ -1,4 +1,4 @@
-"""Networks that are never trained, evaluated as a table where that is possible."""
+"""Networks that are never trained, evaluated as a table if possible."""
 
 from typing import TypeVar
 
@@ -13,20 +13,20 @@ AnyNetwork = TypeVar("AnyNetwork", types.Network, types.Ensemble)
 
 
 def freeze(network: AnyNetwork, observation_spec: dm_env.specs.Array) -> AnyNetwork:
-  """The same function of observations, for one who will never train it.
+  """The same function of observations, for a network that is never trained.
 
-  A function of a one-hot index is a table. Where observations are such, `init`
-  evaluates the network on all of them once and its parameters are that table,
-  `[D + 1, ...]`, the first row being that of −1, all zeros; `apply` looks it up. For
-  any other observations, the network is returned as it is. Meant for the priors of
-  an ensemble and for the target of random network distillation.
+  A function of a one-hot index is a table. For such observations, `init` evaluates the
+  network on all of them once, and its parameters are this table, `[D + 1, ...]`, whose
+  first row is that of −1, all zeros; `apply` is a lookup. For other observations, the
+  network is returned unchanged. Useful for the priors of an ensemble and for the target
+  of random network distillation.
 
   Args:
-    network: to be frozen.
+    network: to freeze.
     observation_spec: of the encoded observations.
 
   Raises:
-    ValueError: if observations of this spec cannot enter a network.
+    ValueError: if networks do not support observations of this spec.
   """
   inputs = inputs_lib.make_inputs(observation_spec)
   if not inputs.is_index:
@@ -43,7 +43,7 @@ def freeze(network: AnyNetwork, observation_spec: dm_env.specs.Array) -> AnyNetw
     table: jax.Array, observation: jax.Array, key: jax.Array | None = None
   ) -> jax.Array:
     del key  # A table has no noise.
-    # Out of range is NaN, as in `Inputs.linear`.
+    # Indices out of range give NaN, as in `Inputs.linear`.
     rows = jnp.take(table, jnp.maximum(observation, -1) + 1, axis=0)
     return jnp.moveaxis(rows, 0, batch_axis)
 

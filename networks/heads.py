@@ -1,4 +1,4 @@
-"""Heads: what turns features into a value, or a distribution, for every action."""
+"""Heads: map features to a value, or a distribution, for every action."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,9 @@ def plain_linear(size: int, name: str) -> Callable[[jax.Array], jax.Array]:
 
 
 class DuellingHead(hk.Module):
-  """Q(a) = V + A(a) − mean_b A(b), each of the two a layer of its own.
+  """Q(a) = V + A(a) − mean_b A(b), with separate layers for V and A.
 
-  With N atoms, the logits of each atom are composed so (Hessel et al., 2018).
+  With N atoms, this applies to the logits of each atom (Hessel et al., 2018).
 
   Source: Wang et al. (2016), equation 9.
   """
@@ -31,11 +31,11 @@ class DuellingHead(hk.Module):
     make_linear: MakeLinear = plain_linear,
     name: str | None = None,
   ):
-    """Makes one.
+    """Makes the head.
 
     Args:
       num_actions: A.
-      hidden_size: units of the hidden layer of the value, and of the advantage.
+      hidden_size: units of the hidden layers of V and of A.
       num_atoms: N, of a distribution's support; None: a single value.
       make_linear: builds the four linear layers.
       name: of the module.
@@ -66,7 +66,7 @@ class DuellingHead(hk.Module):
 
 
 class PlainHead(hk.Module):
-  """A linear layer, behind a hidden one with ReLU if there is one."""
+  """A linear layer, optionally after a hidden layer with ReLU."""
 
   def __init__(
     self,
@@ -76,7 +76,7 @@ class PlainHead(hk.Module):
     make_linear: MakeLinear = plain_linear,
     name: str | None = None,
   ):
-    """Makes one; see `DuellingHead`. A hidden size of 0: no hidden layer."""
+    """Makes the head; see `DuellingHead`. A hidden size of 0 means no hidden layer."""
     super().__init__(name)
     self._num_actions = num_actions
     self._hidden_size = hidden_size
@@ -98,7 +98,7 @@ class PlainHead(hk.Module):
 
 
 def make_head(num_actions: int, hidden_size: int) -> Callable[[jax.Array], jax.Array]:
-  """A duelling head, or without hidden units a linear one: `[..., F]` → `[..., A]`."""
+  """A duelling head; without hidden units a linear head: `[..., F]` → `[..., A]`."""
   if hidden_size == 0:
     return hk.Linear(num_actions, name="head")
   return DuellingHead(num_actions, hidden_size)

@@ -1,4 +1,4 @@
-"""How an encoded observation enters a network's first linear layer."""
+"""How encoded observations enter a network's first linear layer."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Inputs(NamedTuple):
     is_index: whether an observation is the index of a one-hot vector.
     dense: observation `[B, ...]` → float32 `[B, D]`.
     linear: (observation `[B, ...]`, w `[D, F]`) → `[B, F]`, which is
-      `dense(observation) @ w`, computed in the cheapest way there is.
+      `dense(observation) @ w`, computed in the cheapest way.
     example: zeros in the shape of a batch of one observation.
   """
 
@@ -36,21 +36,21 @@ class Inputs(NamedTuple):
 def make_inputs(spec: dm_env.specs.Array) -> Inputs:
   """How observations of `spec` become vectors.
 
-  Three kinds are known (see `environments.specs` for the encodings):
+  Three kinds are supported (see `environments.specs` for the encodings):
 
   - an int32 scalar bounded by −1 and D − 1 is the index of a one-hot vector of size D,
-    −1 standing for all zeros; the product with w is then a gather of rows;
+    where −1 means all zeros; the product with w is then a gather of rows;
   - uint8 arrays are flattened and scaled to [0, 1];
   - floating-point arrays are flattened.
 
-  A spec with an `image_spec` is an image with a row of numbers below it, which no
-  network sees: it is cut off first.
+  A spec with an `image_spec` is an image with a row of numbers below it, which is
+  removed: networks do not see it.
 
   Args:
     spec: of the encoded observations.
 
   Raises:
-    ValueError: for an observation of any other kind, or one without elements.
+    ValueError: for other observations, or observations without elements.
   """
   example = np.zeros((1, *spec.shape), spec.dtype)
   if np.issubdtype(spec.dtype, np.integer) and spec.dtype != np.uint8:
@@ -59,21 +59,21 @@ def make_inputs(spec: dm_env.specs.Array) -> Inputs:
     return Inputs(num_values, True, dense, linear, example)
   if spec.dtype != np.uint8 and not np.issubdtype(spec.dtype, np.floating):
     raise ValueError(
-      f"observations of dtype {spec.dtype} cannot enter a network; encode them as "
+      f"networks do not support observations of dtype {spec.dtype}; encode them as "
       "floats, as uint8 or as the int32 index of a one-hot vector."
     )
   num_features = math.prod(visible_spec(spec).shape)
   if num_features < 1:
     raise ValueError(
-      f"observations of shape {spec.shape} hold no elements; a network needs at "
-      "least one feature."
+      f"observations of shape {spec.shape} have no elements; a network needs at least "
+      "one feature."
     )
   dense, linear = _make_dense(spec)
   return Inputs(num_features, False, dense, linear, example)
 
 
 def _num_values(spec: dm_env.specs.Array) -> int:
-  """The size D of the one-hot vector that an index stands for."""
+  """The size D of the one-hot vector of an index."""
   if (
     spec.shape != ()
     or spec.dtype != np.int32
@@ -105,7 +105,7 @@ def _make_index(num_values: int) -> tuple[Dense, Linear]:
 
 
 def visible_spec(spec: dm_env.specs.Array) -> dm_env.specs.Array:
-  """Of what networks see of an observation: all of it, or the image of one.
+  """The spec of the part of an observation that networks see: all of it, or its image.
 
   A spec with an `image_spec` is an image with a row of numbers below it
   (`environments.specs.ImageWithState`).

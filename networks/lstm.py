@@ -6,22 +6,22 @@ import jax.numpy as jnp
 
 
 class LSTM(hk.Module):
-  """A long short-term memory whose input products are taken for all steps at once.
+  """A long short-term memory that computes the input products for all steps at once.
 
-  Only the products with the hidden state are left to the loop over time:
+  The loop over time only contains the products with the hidden state:
 
       i, g, f, o = x_t W_x + h_{t−1} W_h + b
       c_t = σ(f + 1) c_{t−1} + σ(i) tanh(g),    h_t = σ(o) tanh(c_t)
 
   Source: Hochreiter & Schmidhuber (1997), with the forget gate of Gers et al. (2000),
-  which is open at first; the arrangement of the gates is Haiku's.
+  which is open at first; the order of the gates is Haiku's.
   """
 
   def __init__(self, size: int, name: str | None = None):
     """Makes one of `size` units, at least 1."""
     super().__init__(name)
     if size < 1:
-      raise ValueError(f"an LSTM of {size} units remembers nothing; use at least 1.")
+      raise ValueError(f"an LSTM of {size} units is empty; use at least 1.")
     self._size = size
 
   def __call__(self, x: jax.Array, state: jax.Array) -> tuple[jax.Array, jax.Array]:

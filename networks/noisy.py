@@ -1,4 +1,4 @@
-"""Linear layers whose weights are noisy, so that a drawn network explores."""
+"""Linear layers with noisy weights, for exploration."""
 
 import math
 
@@ -10,19 +10,19 @@ from explorax.networks import inputs as inputs_lib
 
 
 class NoisyLinear(hk.Module):
-  """A linear layer with factorised Gaussian noise, its scales trained.
+  """A linear layer with factorised Gaussian noise of trained scale.
 
       y = (μ_w + σ_w ⊙ ε_w)ᵀ x + μ_b + σ_b ⊙ ε_b
       ε_w[i, j] = f(ε_i) f(ε_j),    ε_b[j] = f(ε_j),    f(z) = sign(z) √|z|
 
-  with ε standard normal, drawn once for a whole batch. Where `hk.transform`'s apply is
-  given a key, noise is drawn from it; given None there is no noise, that is y is the
-  layer's mean. As many ε as inputs and outputs are drawn, and the noise of the weights
-  is never formed: (f(ε_i) x_i) is multiplied by σ_w, and the product by f(ε_j). Of
-  encoded observations, which may be indices, σ_w takes the factor f(ε_i) instead.
+  with ε standard normal, drawn once for a whole batch. Noise is drawn from the key of
+  `hk.transform`'s apply; with None there is no noise, and y is the layer's mean. One ε
+  is drawn for each input and output, and the weights' noise matrix is never formed:
+  (f(ε_i) x_i) is multiplied by σ_w, and the product by f(ε_j). For encoded
+  observations, which may be indices, σ_w is multiplied by f(ε_i) instead.
 
-  Source: Fortunato et al. (2018), section 3: μ begins uniform within ±1/√p, and σ at
-  σ_0/√p, for p inputs.
+  Source: Fortunato et al. (2018), section 3: initially, μ is uniform within ±1/√p and σ
+  is σ_0/√p, for p inputs.
   """
 
   def __init__(
@@ -32,13 +32,13 @@ class NoisyLinear(hk.Module):
     inputs: inputs_lib.Inputs | None = None,
     name: str | None = None,
   ):
-    """Makes one.
+    """Makes the layer.
 
     Args:
       size: of the output.
       sigma: σ_0, at least 0 (Fortunato et al., 2018, and Hessel et al., 2018: 0.5).
-      inputs: how encoded observations are vectors, where it is these that the layer
-        is called with; None: it is called with vectors.
+      inputs: how encoded observations become vectors, if the layer's inputs are
+        observations; None: its inputs are vectors.
       name: of the module.
     """
     super().__init__(name)
@@ -46,7 +46,8 @@ class NoisyLinear(hk.Module):
       raise ValueError(f"a noisy layer has {size} outputs; use at least 1.")
     if not 0 <= sigma < math.inf:
       raise ValueError(
-        f"the noise of a noisy layer begins at {sigma}; it is finite and not negative."
+        f"the initial noise of a noisy layer is {sigma}; it must be finite and not "
+        "negative."
       )
     self._size = size
     self._sigma = sigma

@@ -19,25 +19,25 @@ def make_perceptrons(
 ) -> types.Ensemble:
   """K action-value perceptrons, evaluated together; K = 1 is the plain network.
 
-  It is `ensemble.lift` of a `mlp` torso and a linear head, with the same layout of
-  parameters; but all members' weights of a layer are drawn at once, from one key for
-  each layer, as bsuite's ensembles draw a single network's. Each weight is drawn as
-  `hk.Linear` would draw it: normal, of deviation 1/sqrt(fan-in), truncated at two
-  deviations; biases begin at zero.
+  It is `ensemble.lift` of an `mlp` torso and a linear head, with the same layout of
+  parameters; but the weights of a layer are drawn for all members at once, from one key
+  per layer, as for a single network in bsuite's ensembles. Each weight has the
+  distribution of `hk.Linear`: normal with deviation 1/sqrt(fan-in), truncated at two
+  deviations; biases are zero.
 
   Args:
     observation_spec: of the encoded observations: floats, uint8 (scaled to [0, 1])
-      or the int32 index of a one-hot vector, −1 being all zeros.
+      or the int32 index of a one-hot vector, where −1 means all zeros.
     num_actions: A.
     num_members: K.
-    hidden_sizes: of the hidden layers of each member; none makes members linear.
-    shared_torso: whether all members share the hidden layers, a member being one
-      linear head on them (the heads of the UCB ensembles of Chen et al., 2017); if
-      not, members share nothing (bsuite's bootstrapped DQN).
+    hidden_sizes: of each member's hidden layers; an empty tuple makes members linear.
+    shared_torso: whether all members share the hidden layers and are linear heads on
+      them (as in the UCB ensembles of Chen et al., 2017); otherwise they share nothing
+      (bsuite's bootstrapped DQN).
 
   Raises:
-    ValueError: if a size, K or A is less than 1, if observations of this spec cannot
-      enter a network, or if there is no hidden layer to share.
+    ValueError: if a size, K or A is less than 1, if networks do not support
+      observations of this spec, or if there is no hidden layer to share.
   """
   if num_actions < 1:
     raise ValueError(f"num_actions is {num_actions}; it must be at least 1.")
@@ -64,7 +64,7 @@ def make_perceptrons(
       w, b = layer["w"], layer["b"]
       if w.ndim == 2:
         weights = _truncated_normal(next(keys), w.shape)
-      elif first:  # Of all members that see the same input, side by side.
+      elif first:  # All members have the same input.
         members, fan_in, size = w.shape
         weights = _truncated_normal(next(keys), (fan_in, members * size))
         weights = jnp.moveaxis(jnp.reshape(weights, (fan_in, members, size)), 1, 0)

@@ -1,7 +1,7 @@
 """Fixed random functions added to the members of an ensemble.
 
-Source: Osband et al. (2018), "Randomized Prior Functions"; λ in section 4 of the paper
-of TDU (Flennerhag et al., 2020).
+Source: Osband et al. (2018), "Randomized Prior Functions"; λ in section 4 of the TDU
+paper (Flennerhag et al., 2020).
 """
 
 import math
@@ -18,15 +18,14 @@ def with_prior(
 ) -> types.PriorEnsemble:
   """Adds a fixed random function to each member: Q_k = Q_θk + scale · P_k.
 
-  No gradient reaches the priors' parameters, and priors have no noise. A scale of 0
-  means no priors: they have no parameters then, and are not evaluated.
+  No gradient reaches the priors' parameters, and priors have no noise. With a scale of
+  0 there are no priors: they have no parameters and are not evaluated.
 
   Args:
     networks: the trained functions.
     scale: λ.
     prior: the architecture of the priors, with the same K and A; by default that of
-      `networks`. Where observations are one-hot indices, `frozen.freeze` makes an
-      equal one that is cheaper to evaluate.
+      `networks`. For one-hot indices, `frozen.freeze` makes an equal but cheaper one.
 
   Raises:
     ValueError: if the scale is negative or not finite.
@@ -59,13 +58,13 @@ def with_sequence_prior(
 ) -> recurrent.SequenceQNetworks:
   """The same for functions of histories.
 
-  The priors have a recurrent state of their own, which is kept behind that of the
-  trained network. For R2D2, Flennerhag et al. (2020), appendix E.1, have priors of the
-  same architecture, the widths of all layers cut.
+  The priors have a separate recurrent state, which is appended to that of the trained
+  network. For R2D2, Flennerhag et al. (2020), appendix E.1, use priors of the same
+  architecture with reduced widths.
 
   Args:
     networks: the trained functions, without priors.
-    scale: λ; 0: `networks` as they are.
+    scale: λ; with 0, `networks` is returned unchanged.
     prior: the priors' architecture, with the same M and A.
 
   Raises:

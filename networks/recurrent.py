@@ -1,4 +1,4 @@
-"""Action-value networks over windows of steps: R2D2's, and its feed-forward limit."""
+"""Action-value networks over windows of steps: R2D2's, or a feed-forward network."""
 
 import math
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from explorax.networks import ensemble, heads, lstm, types
 
 
 class StepInputs(NamedTuple):
-  """What a network sees of a step t; what lags tells it what it did and got.
+  """A network's inputs at step t, including the previous action and rewards.
 
   Attributes:
     observation: `[B, T, ...]`, x_t, encoded.
     previous_action: int32 `[B, T]`, a_{t−1}; −1 at an episode's start.
     previous_reward: float32 `[B, T]`, r_t; 0 at an episode's start.
     previous_r_int: float32 `[B, T]`, r^i_{t−1}; 0 at an episode's start.
-    policy: int32 `[B, T]`, which policy of a mixture is followed.
+    policy: int32 `[B, T]`, the index of the policy in a mixture.
   """
 
   observation: Any
@@ -36,7 +36,7 @@ class SequenceQNetworks(NamedTuple):
 
   Attributes:
     init: (key) → params, the trained ones.
-    init_prior: (key) → prior_params, never trained; `()` where there are no priors.
+    init_prior: (key) → prior_params, never trained; `()` without priors.
     state_size: S, of the recurrent state; 0 for a feed-forward network.
     unroll: (params, prior_params, StepInputs `[B, T, ...]`, state `[B, S]`) →
       (q `[M, B, T, A]`, state `[B, S]` after the last step).
@@ -63,17 +63,17 @@ def make_sequence_q_networks(
 ) -> SequenceQNetworks:
   """Heads on one torso and one LSTM (Kapturowski et al., 2019; Badia et al., 2020).
 
-  The LSTM sees the torso's output joined with a_{t−1} (one-hot), r_t, and, where they
-  are asked for, r^i_{t−1} and the one-hot index of the policy followed. Without an
-  LSTM the network is a plain one: it sees x_t and, if there are several, the policy.
+  The LSTM's input is the torso's output joined with a_{t−1} (one-hot), r_t and,
+  optionally, r^i_{t−1} and the one-hot index of the policy. Without an LSTM the network
+  is feed-forward: its inputs are x_t and, if there are several, the policy.
 
   Args:
     make_torso: builds a module: observations `[N, ...]` → features `[N, F]`.
     observation_spec: of the encoded observations.
     num_actions: A.
-    num_members: M heads, each with parameters of its own.
+    num_members: M heads with separate parameters.
     lstm_size: units; 0: no LSTM.
-    head_size: hidden units of the duelling heads; 0: linear heads, which do not duel.
+    head_size: hidden units of the duelling heads; 0: linear heads without duelling.
     num_policies: of the mixture.
     sees_r_int: whether r^i_{t−1} is an input.
 
@@ -131,7 +131,7 @@ def make_sequence_q_networks(
     flat = jnp.reshape(features, (-1, features.shape[-1]))
     num_rows = flat.shape[0]
     if num_rows == 1:
-      flat = jnp.concatenate([flat, flat])  # Quicker on a CPU, as in `ensemble.lift`.
+      flat = jnp.concatenate([flat, flat])  # Faster on a CPU, as in `ensemble.lift`.
     q = members.apply(params.heads, flat, None)[:, :num_rows]
     return jnp.reshape(q, (num_members, *features.shape[:2], num_actions)), state
 

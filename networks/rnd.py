@@ -16,13 +16,13 @@ def make_rnd_networks(
 ) -> types.RNDNetworks:
   """Two networks of one architecture that embed observations.
 
-  The novelty of x is the squared error between `predictor` and `target` at x. Give
-  `init` of the two different keys: with one key they are the same function, and
-  nothing is ever novel.
+  The novelty of x is the squared error between `predictor` and `target` at x. Call the
+  `init` functions with different keys: with one key they are the same function, and
+  nothing is novel.
 
-  Source: Burda et al. (2018); for bsuite, appendix D.1 of the paper of TDU, which
-  sweeps `output_size` over 10, 64 and 128; on Atari, Dabney et al. (2021) and Badia et
-  al. (2020) have the convolutions of DQN and one linear layer of 128, that is no
+  Source: Burda et al. (2018); for bsuite, appendix D.1 of the TDU paper, which sweeps
+  `output_size` over 10, 64 and 128; on Atari, Dabney et al. (2021) and Badia et al.
+  (2020) use the convolutions of DQN and one linear layer of 128, that is, no
   `hidden_sizes`.
 
   Args:
@@ -30,11 +30,11 @@ def make_rnd_networks(
     hidden_sizes: of the linear layers before the last, with ReLU after each; with
       none, and no convolutions, the networks are linear.
     output_size: size of the embedding, m.
-    torso: what comes first, see `torsos.make_torso`.
+    torso: the first layers, see `torsos.make_torso`.
 
   Raises:
-    ValueError: if a size is less than 1, or for observations that the torso cannot
-      take.
+    ValueError: if a size is less than 1, or if the torso does not support the
+      observations.
   """
   if output_size < 1:
     raise ValueError(f"output_size is {output_size}; an embedding needs at least 1.")

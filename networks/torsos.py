@@ -1,4 +1,4 @@
-"""Torsos: what turns observations into features, before heads and memories."""
+"""Torsos: map observations to features, the inputs of heads and LSTMs."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ class Convolution:
   """A layer of square filters, without padding.
 
   Attributes:
-    filters: how many.
+    filters: number of filters.
     size: the side of a filter, in pixels.
     stride: in pixels.
   """
@@ -30,12 +30,12 @@ class Convolution:
   stride: int
 
   def side(self, side: int) -> int:
-    """The side of its output, in pixels; less than 1 where a filter does not fit."""
+    """The side of its output, in pixels; less than 1 if a filter does not fit."""
     return (side - self.size) // self.stride + 1
 
 
 CONVOLUTIONS = {
-  # Mnih et al. (2015), Methods; Badia et al. (2020) have it for 84×84 as well.
+  # Mnih et al. (2015), Methods; Badia et al. (2020) also use it for 84×84.
   "dqn": (Convolution(32, 8, 4), Convolution(64, 4, 2), Convolution(64, 3, 1)),
   # Dabney et al. (2021), appendix: R2D2 on frames of 210×160 in colour.
   "r2d2_rgb": (
@@ -60,13 +60,13 @@ class ConvolutionalTorso(hk.Module):
     noisy_sigma: float = 0.0,
     name: str | None = None,
   ):
-    """Makes one.
+    """Makes the module.
 
     Args:
       convolutions: the first layers.
-      hidden_sizes: units of the linear layers; with none the features are the
+      hidden_sizes: units of the linear layers; if empty, the features are the
         convolutions' outputs.
-      noisy_sigma: σ_0 of the linear layers' noise; 0: they have none.
+      noisy_sigma: σ_0 of the linear layers' noise; 0: no noise.
       name: of the module.
     """
     super().__init__(name)
@@ -87,7 +87,7 @@ class ConvolutionalTorso(hk.Module):
 
 
 class PerceptronTorso(hk.Module):
-  """Linear layers with ReLU after each; the first is a gather where x is an index."""
+  """Linear layers with ReLU after each; the first is a gather if x is an index."""
 
   def __init__(
     self,
@@ -96,12 +96,12 @@ class PerceptronTorso(hk.Module):
     noisy_sigma: float = 0.0,
     name: str | None = None,
   ):
-    """Makes one.
+    """Makes the module.
 
     Args:
       inputs: how observations become vectors.
-      hidden_sizes: units of the layers; with none the features are the inputs.
-      noisy_sigma: σ_0 of the layers' noise; 0: they have none.
+      hidden_sizes: units of the layers; if empty, the features are the inputs.
+      noisy_sigma: σ_0 of the layers' noise; 0: no noise.
       name: of the module.
     """
     super().__init__(name)
@@ -128,7 +128,7 @@ class PerceptronTorso(hk.Module):
 def _linear_layers(
   hidden: jax.Array, sizes: Sequence[int], noisy_sigma: float
 ) -> jax.Array:
-  """Linear layers with ReLU after each, with noise where σ_0 is not 0."""
+  """Linear layers with ReLU after each, with noise if σ_0 is not 0."""
   for size in sizes:
     layer = noisy.NoisyLinear(size, noisy_sigma) if noisy_sigma else hk.Linear(size)
     hidden = jax.nn.relu(layer(hidden))
@@ -136,15 +136,14 @@ def _linear_layers(
 
 
 def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
-  """The torso that `auto` stands for; any other name is its own.
+  """The torso selected by `auto`; other names are returned unchanged.
 
-  Images, that is uint8 of rank 3 (without a row of state below them, see
-  `make_torso`), get `r2d2_rgb` if they are of 210×160, else `dqn`
-  if its filters fit (a side of 36 or more), else `small` if its own do. All other
-  observations get `mlp`.
+  Images, that is uint8 of rank 3 (without a row of state below them, see `make_torso`),
+  get `r2d2_rgb` if they are 210×160, else `dqn` if its filters fit (a side of at least
+  36), else `small` if its filters fit. All other observations get `mlp`.
 
   Raises:
-    ValueError: for a name that is none of `TORSOS`.
+    ValueError: for an unknown name.
   """
   if name not in TORSOS:
     raise ValueError(f"there is no torso {name!r}; use one of {', '.join(TORSOS)}.")
@@ -169,9 +168,9 @@ def make_torso(
   width: float = 1.0,
   noisy_sigma: float = 0.0,
 ) -> ensemble.MakeModule:
-  """How to build the torso of a name.
+  """A function that builds the torso with this name.
 
-  Of observations with a row of state below an image, it sees the image alone.
+  For observations with a row of state below an image, the torso sees only the image.
 
   | name | layers before the linear ones |
   | --- | --- |
@@ -179,21 +178,21 @@ def make_torso(
   | `dqn` | 32 filters of 8×8 by 4, 64 of 4×4 by 2, 64 of 3×3 by 1 |
   | `r2d2_rgb` | 32 of 7×7 by 4, 64 of 5×5 by 2, 128 of 5×5 by 2, 128 of 3×3 by 1 |
   | `small` | 16 of 3×3 by 1, 32 of 3×3 by 1 |
-  | `auto` | those that fit the observations, see `resolve_torso` |
+  | `auto` | depends on the observations, see `resolve_torso` |
 
-  Every layer ends in a ReLU, and none pads its input. Weights are drawn as Haiku
-  draws them: normal, of deviation 1/sqrt(fan-in), truncated at two deviations;
-  biases begin at zero. Noisy layers are drawn as `NoisyLinear` says.
+  Every layer ends in a ReLU, and none pads its input. Weights are initialised as in
+  Haiku: normal with deviation 1/sqrt(fan-in), truncated at two deviations; biases are
+  zero. For noisy layers see `NoisyLinear`.
 
   Args:
     name: one of `TORSOS`.
     observation_spec: of the encoded observations: images `[H, W, C]` for
-      convolutions, anything that `inputs.make_inputs` takes for `mlp`.
-    hidden_sizes: units of the linear layers at the end; with none the features are
-      what came before, flattened.
-    width: scales the number of filters and units, which stay at least 1 (priors of
-      cut widths: Flennerhag et al., 2020, appendix E.1).
-    noisy_sigma: σ_0 of the linear layers' noise, never of the convolutions'; 0: none.
+      convolutions, all kinds supported by `inputs.make_inputs` for `mlp`.
+    hidden_sizes: units of the last, linear layers; if empty, the features are the
+      flattened output of the layers before.
+    width: scales the number of filters and units, which stay at least 1 (priors with
+      reduced widths: Flennerhag et al., 2020, appendix E.1).
+    noisy_sigma: σ_0 of the linear layers' noise; convolutions have none; 0: none.
 
   Returns:
     A function without arguments which, called inside `hk.transform`, builds a module:
@@ -201,7 +200,7 @@ def make_torso(
 
   Raises:
     ValueError: for an unknown name, a size or width that is not positive, or
-      observations that the torso cannot take.
+      observations that the torso does not support.
   """
   seen = inputs_lib.visible_spec(observation_spec)
   if seen is not observation_spec:
@@ -242,7 +241,7 @@ def _scale(units: int, width: float) -> int:
 
 
 def _least_side(name: str) -> int:
-  """The least side of an image, in pixels, that all layers of a torso fit into."""
+  """The smallest side of an image, in pixels, for which all layers of a torso fit."""
   side = 1
   for layer in reversed(CONVOLUTIONS[name]):
     side = (side - 1) * layer.stride + layer.size

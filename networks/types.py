@@ -1,4 +1,4 @@
-"""What a network is: pure functions over a pytree of parameters."""
+"""The interface of networks: pure functions of a pytree of parameters."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -25,8 +25,8 @@ class EnsembleParams(NamedTuple):
   """Parameters of K networks.
 
   Attributes:
-    torso: the torsos', `[K, ...]`; of a torso that all share, without the axis.
-    heads: the heads', every array with the members leading, `[K, ...]`.
+    torso: the torsos', `[K, ...]`; those of a shared torso have no such axis.
+    heads: the heads', with a leading axis of members, `[K, ...]`.
   """
 
   torso: Params
@@ -38,10 +38,10 @@ class Ensemble(NamedTuple):
 
   Attributes:
     init: (key) → params of all members, each initialised independently.
-    apply: (params, observation `[B, ...]`, key=None) → `[K, B, ...]`, members leading,
-      such as action values `[K, B, A]`. Noisy members draw their noise from the key,
-      each once for the batch, and so does a shared torso for all; with None there is
-      none.
+    apply: (params, observation `[B, ...]`, key=None) → `[K, B, ...]`, with a leading
+      axis of members, such as action values `[K, B, A]`. Noisy members draw their noise
+      from the key, once per batch, and so does a shared torso; with None there is no
+      noise.
   """
 
   init: Callable[[jax.Array], Params]
@@ -51,8 +51,8 @@ class Ensemble(NamedTuple):
 class PriorEnsemble(NamedTuple):
   """K functions, each the sum of a trained and a fixed one.
 
-  The priors' parameters are a tree of their own: whoever holds them decides whether
-  the online and the target networks have the same priors or distinct ones.
+  The priors' parameters are a separate tree: the caller decides whether the online and
+  the target networks have the same priors or distinct ones.
 
   Attributes:
     init: (key) → params, the trained ones.

@@ -15,28 +15,27 @@ from explorax.agents.wiring import adder as adder_lib
 
 Extras = dict[str, np.ndarray]
 
-# Compiled steps that a process keeps, for one environment and for several.
+# Compiled steps that a process keeps, for one environment and for several ones.
 _MAX_PROGRAMS = 16
 
 
 class Actor(acme.core.Actor):
-  """Acts with a core in E environments side by side, with one inference for all.
+  """Acts with a core in E environments, with one inference for all of them.
 
-  In one environment it is Acme's actor and hands what it sees to an adder: a loop calls
-  `observe_first`, `select_action`, `observe` and `update`. Acme's loop gives
-  `select_action` the observation alone; the core wants the whole timestep, which is
-  kept from `observe_first` and `observe`.
+  In one environment it is Acme's actor and passes its data to an adder: a loop calls
+  `observe_first`, `select_action`, `observe` and `update`. Acme's loop passes only the
+  observation to `select_action`; the core needs the whole timestep, which is stored by
+  `observe_first` and `observe`.
 
-  In several environments, whoever steps them calls `act` and `fetch` and hands the rows
-  on. The environments may be at different places of their episodes; those that are not
-  to act at a time are left as they are.
+  With several environments, the caller steps them, calls `act` and `fetch`, and stores
+  the rows. The environments may be at different steps of their episodes; those that do
+  not act in a call are left unchanged.
 
   Attributes:
-    env_steps: those of the run, for the agent's schedules. `observe` counts its own;
-      whoever knows of other actors' steps sets it.
+    env_steps: steps of the run, for the agent's schedules. `observe` counts its own
+      steps; a caller that knows other actors' steps sets it.
     policy: the index of the policy that chose the last action.
-    extras: what the core returned beside its last answer, that to a LAST timestep
-      included.
+    extras: the extras of the core's last answer, possibly to a LAST timestep.
   """
 
   def __init__(
@@ -50,17 +49,17 @@ class Actor(acme.core.Actor):
     actor_ids: Sequence[int] = (0,),
     num_actors: int = 1,
   ):
-    """Begins in all environments.
+    """Starts in all environments.
 
     Args:
       agent: made for the spec of the environments.
       core: of acting.
-      variables: where the weights are.
-      key: of the random numbers of acting.
+      variables: the source of the weights.
+      key: of acting.
       adder: to replay, in one environment; None for none.
-      actor_ids: of the actor in each environment, which a ladder of ε or a mixture of
-        policies follows; E of them.
-      num_actors: how many there are in all, these among them.
+      actor_ids: of the actor in each environment, for a ladder of ε or a mixture of
+        policies; E of them.
+      num_actors: of the run, including these.
     """
     self._encode = agent.encoding
     self._period = agent.actor_update_period
@@ -82,8 +81,8 @@ class Actor(acme.core.Actor):
       if agent.refresh is not None:
         self._refresh = _refresh_of_many(agent.refresh)
     self._timestep: dm_env.TimeStep | None = None
-    self._weights: types.Params = None  # The newest that were fetched.
-    # Those acted with, where something in them lasts for an episode; [E, ...] if E > 1.
+    self._weights: types.Params = None  # The newest fetched ones.
+    # Those in use, if a part of them is fixed during an episode; [E, ...] if E > 1.
     self._own: types.Params = None
     self.extras: Extras = {}
     self.env_steps = 0
@@ -91,7 +90,7 @@ class Actor(acme.core.Actor):
 
   @property
   def timestep(self) -> dm_env.TimeStep | None:
-    """The newest, its observation encoded; None before the first."""
+    """The newest one, with its observation encoded; None before the first."""
     return self._timestep
 
   def observe_first(self, timestep: dm_env.TimeStep) -> None:
@@ -103,36 +102,36 @@ class Actor(acme.core.Actor):
       self._adder.add_first(self._timestep)
 
   def select_action(self, observation: Any) -> np.int32:
-    """The action for the observation last given to `observe_first` or `observe`."""
-    del observation  # The same as the kept timestep's.
+    """The action for the last observation of `observe_first` or `observe`."""
+    del observation  # It is in the stored timestep.
     action = self._answer()
     self.policy = int(self.extras["policy"])
     return np.int32(action)
 
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
-    """Takes what the environment answered; a LAST timestep is shown to the core."""
+    """Takes the environment's answer; the core also gets a LAST timestep."""
     self._timestep = self.encoded(next_timestep)
     self.env_steps += 1
     if self._adder is not None:
       self._adder.add(action, self._timestep, self.extras)
     if next_timestep.last():
-      self._answer()  # There is nothing to do any more; what matters are the extras.
+      self._answer()  # The action is not used; the extras are stored.
       if self._adder is not None:
         self._adder.add_last(self.extras)
 
   def update(self, wait: bool = False) -> None:
-    """Fetches the weights if it is time to, or at once if they are `wait`ed for."""
+    """Fetches the weights if their period is over; with `wait`, at once."""
     if wait or self.env_steps % self._period == 0:
       self.fetch()
 
   def fetch(self) -> None:
-    """Takes the newest weights; what lasts for an episode stays until it ends."""
+    """Takes the newest weights; parts that are fixed during an episode stay."""
     self._weights = self._variables.get_variables(["params"])[0]
     if self._refresh is not None and self._own is not None:
       self._own = self._refresh(self._own, self._weights)
 
   def encoded(self, timestep: dm_env.TimeStep) -> dm_env.TimeStep:
-    """A timestep of arrays, whose dtypes never change and so never recompile."""
+    """The timestep as arrays with fixed dtypes, which avoid recompilation."""
     reward = 0.0 if timestep.reward is None else timestep.reward
     discount = 1.0 if timestep.discount is None else timestep.discount
     return dm_env.TimeStep(
@@ -149,12 +148,12 @@ class Actor(acme.core.Actor):
 
     Args:
       timesteps: of all environments, encoded; E of them.
-      acts: bool `[E]`, which of them are answered. A LAST timestep has to be shown once
-        as well: there is nothing to do any more, but it has extras.
+      acts: bool `[E]`, which of them are answered. A LAST timestep must also be passed
+        once: its action is not used, but it has extras.
 
     Returns:
-      The actions, int32 `[E]`, and each environment's extras; where it was not
-      answered, the action means nothing, and the extras are those of its last answer.
+      The actions, int32 `[E]`, and each environment's extras. If it was not answered,
+      the action has no meaning, and the extras are those of its last answer.
     """
     if self._num_envs == 1:
       if not acts[0]:
@@ -178,15 +177,15 @@ class Actor(acme.core.Actor):
     ]
 
   def clear_episode(self) -> None:
-    """Ends the episode where it stands, of which the adder knows nothing."""
+    """Ends the current episode without telling the adder."""
     self._timestep = None
 
   def truncate_episode(self) -> None:
-    """Ends the episode where it stands, its environment having failed in mid-episode.
+    """Ends the current episode because its environment failed.
 
-    To replay this is a truncation: the last observation that came is the last row,
-    real and with its extras, and the transition into it bootstraps from it. The step
-    that failed leaves no trace. Without a transition there is nothing to keep.
+    For replay this is a truncation: the last observation received is the last row, real
+    and with its extras, and the transition into it bootstraps from it. The failed step
+    is not stored. An episode without a transition is dropped.
     """
     if self._adder is not None and self._timestep is not None:
       if self._timestep.first():
@@ -196,7 +195,7 @@ class Actor(acme.core.Actor):
     self._timestep = None
 
   def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The state in one environment: (a pytree of arrays, what JSON can hold)."""
+    """The state in one environment: (a pytree of arrays, values in JSON's types)."""
     weights = self._own if self._keeps_weights else self._weights
     arrays = {
       "state": self._state,
@@ -215,7 +214,7 @@ class Actor(acme.core.Actor):
     return jax.tree.map(np.array, jax.device_get(arrays)), counts
 
   def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
-    """The shapes of the arrays that `save` returned along with `counts`."""
+    """The shapes of the arrays that `save` returned with `counts`."""
     number, spec = jax.ShapeDtypeStruct, self._encode.spec
     scalars = (number((), t) for t in (np.int32, np.float32, np.float32))
     timestep = (*scalars, number(spec.shape, spec.dtype))
@@ -228,7 +227,7 @@ class Actor(acme.core.Actor):
     }
 
   def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Resumes from what `save` returned."""
+    """Resumes from the result of `save`."""
     self._state = jax.tree.map(lambda x: jnp.array(x, copy=True), arrays["state"])
     weights = jax.tree.map(jnp.asarray, arrays["weights"])
     self._weights = weights if counts["has_weights"] else None
@@ -239,7 +238,7 @@ class Actor(acme.core.Actor):
     self.env_steps, self.policy = counts["env_steps"], counts["policy"]
 
   def _answer(self) -> np.ndarray:
-    """The core's answer to the newest timestep of the only environment."""
+    """The core's answer to the newest timestep of the single environment."""
     timestep = self._timestep
     if timestep is None:
       raise ValueError("there is no timestep; call observe_first.")
@@ -281,8 +280,8 @@ def _step_of_many(core: types.ActorCore, keeps_weights: bool) -> Callable[..., A
 
   Args:
     core: of one environment.
-    keeps_weights: whether what lasts for an episode makes the weights each
-      environment's own, `[E, ...]`.
+      keeps_weights: whether a part of the weights is fixed during an episode, so that
+        each environment has its own weights, `[E, ...]`.
   """
   axis = 0 if keeps_weights else None
   select = jax.vmap(core.select_action, (types.ActorParams(axis, None), 0, 0))
@@ -310,5 +309,5 @@ def _step_of_many(core: types.ActorCore, keeps_weights: bool) -> Callable[..., A
 
 @functools.lru_cache(_MAX_PROGRAMS)
 def _refresh_of_many(refresh: types.Refresh) -> Callable[..., types.Params]:
-  """(held `[E, ...]`, fresh) → the weights that each environment goes on with."""
+  """(current `[E, ...]`, new) → the weights for the rest of each episode."""
   return jax.jit(jax.vmap(refresh, (0, None)))

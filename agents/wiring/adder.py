@@ -16,19 +16,19 @@ Row = dict[str, np.ndarray]
 
 
 class Writer(Protocol):
-  """Where an adder's rows go: one per backend."""
+  """The output of an adder; one implementation per backend."""
 
   def append(self, row: Row) -> None:
-    """Appends a row; columns kept at first rows only are in it where they may be."""
+    """Appends a row; it has first-row columns if a window may start there."""
 
   def pad(self) -> None:
     """Appends a row of zeros."""
 
   def create_window(self, priority: float) -> None:
-    """Makes an item of the newest `window_rows` rows (before the exponent)."""
+    """Makes an item of the newest `window_rows` rows (priority before the exponent)."""
 
   def end_episode(self) -> None:
-    """Forgets the rows: no later window reaches back to them."""
+    """Ends the episode: no later window contains its rows."""
 
 
 def column_specs(
@@ -54,9 +54,9 @@ def column_specs(
 class WindowAdder(adders.Adder):
   """Writes the rows of episodes, and windows of them as soon as they are complete.
 
-  Beside Acme's three methods there is `add_last`: the last observation has extras of
-  its own (its novelty, for one), which exist only once the actor has seen it. After
-  the `add` whose timestep is LAST, call `add_last` with them.
+  Beside Acme's three methods there is `add_last`: the last observation has extras (for
+  example its novelty), which exist only after the actor has seen it. After the `add`
+  with a LAST timestep, call `add_last` with them.
   """
 
   def __init__(self, agent: types.Agent, writer: Writer):
@@ -66,17 +66,17 @@ class WindowAdder(adders.Adder):
     self._encoded_spec = agent.encoding.spec
     self._observation: Any = None
     self._num_rows = 0
-    # |δ| and mask of the newest rows, for the priority of the window they make.
+    # |δ| and mask of the newest rows, for the priority of their window.
     self._newest: collections.deque[tuple[float, float]] = collections.deque(
       maxlen=agent.replay.window_rows
     )
     self.num_windows = 0
 
   def add_first(self, timestep: dm_env.TimeStep) -> None:
-    """Starts an episode; one left unfinished before it ends where it stood."""
+    """Starts an episode; an unfinished one is ended first."""
     if not timestep.first():
       raise ValueError(
-        f"add_first got a timestep of type {timestep.step_type!r}; it takes the FIRST."
+        f"add_first got a timestep of type {timestep.step_type!r}; it must be FIRST."
       )
     self.reset()
     self._observation = timestep.observation
@@ -87,9 +87,9 @@ class WindowAdder(adders.Adder):
     next_timestep: dm_env.TimeStep,
     extras: Mapping[str, Any] = (),  # type: ignore[assignment]
   ) -> None:
-    """Appends row t: the action taken on x_t, and what came of it."""
+    """Appends row t: the action taken on x_t, and its results."""
     if self._observation is None:
-      raise ValueError("add was called before add_first; start the episode with it.")
+      raise ValueError("add was called before add_first; start an episode first.")
     row = {
       "observation": self._newest_frame(),
       "action": action,
@@ -117,7 +117,7 @@ class WindowAdder(adders.Adder):
     self.reset()
 
   def reset(self) -> None:
-    """Ends the episode; rows that are in no window yet are dropped."""
+    """Ends the episode; rows that are not yet in a window are dropped."""
     if self._num_rows:
       self._writer.end_episode()
     self._observation = None
@@ -125,9 +125,9 @@ class WindowAdder(adders.Adder):
     self._newest.clear()
 
   def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The open episode: (a pytree of arrays, what JSON can hold).
+    """The open episode: (a pytree of arrays, values in JSON's types).
 
-    Its writer must be able to say what it holds, as that of the memory replay is.
+    Requires a writer with `save`, such as the memory replay's.
     """
     begun = self._observation is not None
     writer, writer_counts = self._writer.save()
@@ -141,7 +141,7 @@ class WindowAdder(adders.Adder):
     }
 
   def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
-    """The shapes of the arrays that `save` returned along with `counts`."""
+    """The shapes of the arrays that `save` returned with `counts`."""
     observation: Any = ()
     if counts["begun"]:
       spec = self._encoded_spec
@@ -150,7 +150,7 @@ class WindowAdder(adders.Adder):
     return {"observation": observation, "writer": writer}
 
   def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Resumes from what `save` returned."""
+    """Resumes from the result of `save`."""
     self._observation = arrays["observation"] if counts["begun"] else None
     self._num_rows, self.num_windows = counts["num_rows"], counts["num_windows"]
     self._newest.clear()
@@ -183,7 +183,7 @@ class WindowAdder(adders.Adder):
       self.num_windows += 1
 
   def _priority(self) -> float:
-    """Of the window that the newest rows make."""
+    """The priority of the window of the newest rows."""
     if self._spec.priority_eta is None:
       return 1.0
     td_error, mask = np.array(self._newest).T

@@ -1,4 +1,4 @@
-"""One builder for every agent: an Agent as Acme's five pieces."""
+"""One builder for every agent: makes Acme's five parts from an Agent."""
 
 import importlib
 import pathlib
@@ -20,7 +20,7 @@ BACKENDS = ("reverb", "memory")
 
 
 class Replay(Protocol):
-  """What a replay backend does."""
+  """The interface of a replay backend."""
 
   def writer(self) -> adder_lib.Writer: ...
 
@@ -32,7 +32,7 @@ class Replay(Protocol):
 
 
 def import_reverb_replay() -> types_lib.ModuleType:
-  """The module of the Reverb backend, imported only where it is wanted.
+  """The module of the Reverb backend, imported only when it is needed.
 
   Raises:
     ImportError: if Reverb cannot be imported, with what to do about it.
@@ -48,7 +48,7 @@ def import_reverb_replay() -> types_lib.ModuleType:
 
 
 class Builder:
-  """Acme's `ActorLearnerBuilder` for an Agent; nothing in it is an agent's own."""
+  """Acme's `ActorLearnerBuilder` for an Agent; it contains no agent-specific code."""
 
   def __init__(self, agent: types.Agent):
     self._agent = agent
@@ -62,7 +62,7 @@ class Builder:
       backend: `reverb` (an in-process server, whose sampling cannot be seeded) or
         `memory` (seeded).
       seed: for sampling from memory.
-      folder: with what Reverb's `save_to` has written, to resume from; None to start.
+      folder: written by Reverb's `save_to`, to resume from; None to start.
 
     Raises:
       ImportError: if Reverb cannot be imported, with what to do about it.
@@ -72,7 +72,7 @@ class Builder:
       return memory_replay.MemoryReplay(self._agent, seed)
     if backend != "reverb":
       raise ValueError(
-        f"there is no replay backend {backend!r}; take one of {', '.join(BACKENDS)}."
+        f"there is no replay backend {backend!r}; use one of {', '.join(BACKENDS)}."
       )
     reverb_replay = import_reverb_replay()
     table = reverb_replay.make_table(self._agent)

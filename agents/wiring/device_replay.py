@@ -1,8 +1,8 @@
-"""Replay in arrays on the device, for programs that act and learn in one.
+"""Replay in arrays on the device, for programs that act and learn.
 
-What the other backends do with an episode, this one does with the row just acted on, in
-many environments at a time: the same windows, the same padding, the oldest window going
-first. All functions are pure and of fixed shapes.
+It handles the last row of many environments at a time where other backends handle
+episodes, with the same windows and padding; the oldest window is dropped first. All
+functions are pure, with fixed shapes.
 """
 
 import math
@@ -18,10 +18,10 @@ from explorax.agents.wiring import adder, windows
 
 Columns = Mapping[str, jax.Array]
 
-# Counters stay below that.
+# Counters stay below this.
 _MAX_COUNT = 2**30
-# How many priorities a sum is made of, before these are summed up: a running sum over
-# all of them at once would lose small ones to rounding.
+# Priorities are summed in blocks of this size, then over blocks: one running sum would
+# lose small ones to rounding.
 _BLOCK = 256
 
 
@@ -30,16 +30,16 @@ class State(NamedTuple):
 
   Attributes:
     rows: column name → `[E, R, ...]`, a ring of rows.
-    num_rows: int32 `[E]`, rows appended since the beginning (or whole rings less, once
-      int32 would not hold it).
-    episode_start: int32 `[E]`, how many of them came before the present episode.
-    pending: column name → `[E, P, ...]`, what is kept at first rows only, of those of
-      the present episode's rows at which a window may start.
-    first: column name → `[E, W, ...]`, the same of the windows' first rows.
+    num_rows: int32 `[E]`, rows appended so far (reduced by whole rings before int32
+      overflows).
+    episode_start: int32 `[E]`, how many of them came before the current episode.
+    pending: column name → `[E, P, ...]`, the first-row columns of the current episode's
+      rows at which a window may start.
+    first: column name → `[E, W, ...]`, the first-row columns of the windows.
     starts: int32 `[E, W]`, a ring of windows: each one's first row.
     before: int32 `[E, W]`, how many rows of its episode come before it.
-    shown: int32 `[E, W]`, how many of its rows are there; the others are padding.
-    num_windows: int32 `[E]`, windows made since the beginning (or whole rings less).
+    shown: int32 `[E, W]`, how many of its rows are real; the others are padding.
+    num_windows: int32 `[E]`, windows made so far (or reduced by whole rings).
     priorities: float32 `[E, W]`, to the power of the exponent; 0 where there is none.
   """
 
@@ -56,22 +56,22 @@ class State(NamedTuple):
 
 
 def drop_open_episodes(state: State) -> State:
-  """As if all open episodes had left no rows but those that windows refer to."""
+  """Drops the rows of open episodes, except for those in windows."""
   return state._replace(episode_start=jnp.copy(state.num_rows))
 
 
 class DeviceReplay:
-  """The functions of the replay of an agent in so many environments."""
+  """The functions of an agent's replay in `num_envs` environments."""
 
   def __init__(self, agent: types.Agent, num_envs: int):
-    """Declares one; `init` makes its arrays.
+    """Prepares the functions; `init` makes the arrays.
 
     Raises:
       ValueError: if the capacity is less than a window for each environment.
     """
     self._spec = spec = agent.replay
     self._columns = adder.column_specs(agent)
-    if spec.priority_eta is not None:  # It is needed when a window is made.
+    if spec.priority_eta is not None:  # Needed when a window is made.
       self._columns["td_error"] = ((), np.dtype(np.float32))
     self._num_envs = num_envs
     self._max_windows = spec.max_windows // num_envs
@@ -80,15 +80,15 @@ class DeviceReplay:
         f"a replay of {spec.capacity} environment steps has no window for each of "
         f"{num_envs} environments; raise replay_capacity, or use fewer."
       )
-    # An episode of one window may have burn_in + length + 1 rows, and behind the last
-    # window there are the rows of one that is not complete.
+    # An episode of one window may have burn_in + length + 1 rows, and after the last
+    # window come the rows of an incomplete one.
     self._num_rows = self._max_windows * (spec.burn_in + spec.length + 1)
     self._num_rows += spec.window_frames + spec.period
     self._num_pending = spec.window_rows // spec.period + 2
     self._envs = jnp.arange(num_envs)
 
   def init(self) -> State:
-    """An empty one."""
+    """An empty replay."""
     envs, windows = self._num_envs, self._max_windows
 
     def zeros(length: int, names: list[str]) -> Columns:
@@ -116,9 +116,9 @@ class DeviceReplay:
     """Appends a row in each environment in which `where` (bool `[E]`) is true.
 
     Args:
-      state: of `init`.
+      state: from `init`.
       row: column name → `[E, ...]`, all columns.
-      where: the others' rows are not looked at.
+      where: rows of other environments are ignored.
     """
     spec = self._spec
     index = state.num_rows % self._num_rows
@@ -138,7 +138,7 @@ class DeviceReplay:
     }
     num_rows, rings = self._next(state.num_rows, self._num_rows, where)
     episode_start = state.episode_start - rings
-    # Of an episode without end, only the place in both periods matters.
+    # For an endless episode, only the position in both periods matters.
     cycle = spec.period * self._num_pending
     t, cycles = self._next(t, cycle, where)
     state = state._replace(
@@ -170,11 +170,11 @@ class DeviceReplay:
     return state._replace(episode_start=episode_start)
 
   def num_windows(self, state: State) -> jax.Array:
-    """How many there are: int32 `[E]`."""
+    """The number of windows: int32 `[E]`."""
     return jnp.minimum(state.num_windows, self._max_windows)
 
   def sample(self, state: State, key: jax.Array) -> tuple[jax.Array, types.Sample]:
-    """Draws a batch, with replacement; there must be a window.
+    """Draws a batch with replacement; there must be a window.
 
     Returns:
       Keys int32 `[B]` for `update_priorities`, and the Sample, its frames not joined.
@@ -227,15 +227,15 @@ class DeviceReplay:
   def _set(
     self, column: jax.Array, index: jax.Array, value: jax.Array, where: jax.Array
   ) -> jax.Array:
-    """Sets entry `index[e]` of each environment e where it is to be."""
-    # What is out of bounds is dropped.
+    """Sets entry `index[e]` of each environment e that is selected."""
+    # JAX drops updates that are out of bounds.
     index = jnp.where(where, index, column.shape[1])
     return column.at[self._envs, index].set(value.astype(column.dtype), mode="drop")
 
   def _create(
     self, state: State, start: jax.Array, shown: jax.Array, where: jax.Array
   ) -> State:
-    """Makes a window of the rows of the present episode from its row `start` on."""
+    """Makes a window of the current episode's rows from row `start` on."""
     slot = state.num_windows % self._max_windows
     pending = start // self._spec.period % self._num_pending
     initial = self._initial_priority(state, start, shown)
@@ -256,7 +256,7 @@ class DeviceReplay:
   def _initial_priority(
     self, state: State, start: jax.Array, shown: jax.Array
   ) -> jax.Array:
-    """Of the window of the present episode from its row `start` on: `[E]`."""
+    """The initial priority of that window: `[E]`."""
     spec = self._spec
     if spec.priority_eta is None:
       return jnp.ones(start.shape)
@@ -272,10 +272,10 @@ class DeviceReplay:
   def _next(
     self, count: jax.Array, ring: int, where: jax.Array
   ) -> tuple[jax.Array, jax.Array]:
-    """One more where it is to be, less whole rings before it gets too large.
+    """Increments selected counts, and subtracts whole rings before they overflow.
 
     Returns:
-      The count, at least `ring` if something was taken off, and what was.
+      The count, at least `ring` if something was subtracted, and the subtracted number.
     """
     count = count + where.astype(jnp.int32)
     much = (_MAX_COUNT // ring - 1) * ring
@@ -297,7 +297,7 @@ class DeviceReplay:
   def _draw_by_priority(
     self, key: jax.Array, priorities: jax.Array
   ) -> tuple[jax.Array, jax.Array]:
-    """Windows with chances in proportion to their priorities."""
+    """Draws windows with probabilities proportional to their priorities."""
     flat = jnp.ravel(priorities)
     size = flat.size
     flat = jnp.pad(flat, (0, -size % _BLOCK))
@@ -309,9 +309,9 @@ class DeviceReplay:
     within = jnp.cumsum(blocks[block], axis=1)
     rest = target - (until[block] - within[:, -1])
     inside = jnp.sum(within <= rest[:, None], axis=1)
-    # Rounding must not lead to a window that is not there: the last one that is.
+    # Rounding must not select a window beyond the last one.
     last = _BLOCK - 1 - jnp.argmax(blocks[block][:, ::-1] > 0, axis=1)
     drawn = block * _BLOCK + jnp.minimum(inside, last)
-    # Nor, where sums that should be equal are not, to a block in which there is none.
+    # Nor an empty block, if sums that should be equal are not.
     drawn = jnp.where(flat[drawn] > 0, drawn, jnp.argmax(flat))
     return drawn, flat[drawn] / total

@@ -19,8 +19,8 @@ class NonFiniteUpdateError(FloatingPointError):
   """An update was not finite.
 
   Attributes:
-    record: what is known of it, which JSON can hold: `learner_update`, the `metrics`,
-      and the `keys` of the batch's windows in replay.
+    record: details in JSON's types: `learner_update`, the `metrics`, and the `keys` of
+      the batch's windows in replay.
   """
 
   def __init__(self, message: str, record: dict[str, Any]):
@@ -32,13 +32,13 @@ class NonFiniteUpdateError(FloatingPointError):
 
 
 class Learner(acme.core.Learner):
-  """Takes batches from an iterator; jits the update once, its state donated.
+  """Takes batches from an iterator; jits the update once, with a donated state.
 
   Args:
     agent: whose learner runs.
-    batches: of (keys, Sample), as the replay backends make them.
-    update_priorities: (keys, priorities) → None, called after each update where the
-      replay is prioritised.
+    batches: of (keys, Sample), from a replay backend.
+    update_priorities: (keys, priorities) → None, called after each update if the replay
+      is prioritised.
     key: for the state's initialisation.
   """
 
@@ -51,10 +51,10 @@ class Learner(acme.core.Learner):
   ):
     self._core = agent.learner
     self._prioritised = agent.replay.priority_exponent > 0
-    # On a CPU a donated update returns only when it is done, and XLA copies what it has
-    # still to read, which costs a run a fifth of its speed. Elsewhere memory counts.
+    # On a CPU, a donated update returns only when it is done, and XLA copies data that
+    # it reads later: a run becomes a fifth slower. Elsewhere memory matters more.
     donates = jax.default_backend() != "cpu"
-    # Actors that keep their weights for a while must not keep donated buffers.
+    # Actors may keep their weights for a while, and must not keep donated buffers.
     self._copies = donates and (
       agent.actor_update_period > 1 or agent.refresh is not None
     )
@@ -62,7 +62,7 @@ class Learner(acme.core.Learner):
     self._update_priorities = update_priorities
     self._state = jax.jit(self._core.init)(key)
     self._target, update = self._core.target, self._core.update
-    # What is donated cannot be two leaves of the state at once.
+    # Two leaves of a donated state cannot be the same array.
     if donates or self._target is None or self._target.whole is not update:
       self._target = None
     else:
@@ -73,9 +73,9 @@ class Learner(acme.core.Learner):
     self.num_updates = 0
 
   def step(self) -> None:
-    """One update on the next batch; the device works on while this returns.
+    """Makes an update on the next batch; the device works while this returns.
 
-    It is the last if it was not finite: `num_updates` counts it, the state does not.
+    A non-finite update is the last: `num_updates` counts it, but the state does not.
     """
     keys, sample = next(self._batches)
     self._keys = keys
@@ -86,7 +86,7 @@ class Learner(acme.core.Learner):
     )
     self._metrics = output.metrics
     self.num_updates += 1
-    # Replay refuses a NaN; whoever runs this is told by `is_finite`.
+    # Replay refuses a NaN; the caller learns about it from `is_finite`.
     if self._prioritised and self.is_finite():
       self._update_priorities(keys, np.asarray(output.priorities))
 
@@ -95,7 +95,7 @@ class Learner(acme.core.Learner):
       self._state = self._target.copy(self._state)
 
   def is_finite(self) -> bool:
-    """Whether the last update was; waits for it."""
+    """Whether the last update was finite; waits for it."""
     return not self._metrics or bool(self._metrics["finite"])
 
   def check_finite(self) -> None:
@@ -110,23 +110,23 @@ class Learner(acme.core.Learner):
     )
 
   def metrics(self) -> dict[str, float]:
-    """Of the last update; waits for it."""
+    """Metrics of the last update; waits for it."""
     return {name: float(value) for name, value in self._metrics.items()}
 
   def get_variables(self, names: Sequence[str]) -> list[Any]:
-    """`params` is all there is: the weights that actors need."""
+    """The weights that actors need; `params` is the only variable."""
     if list(names) != ["params"]:
-      raise ValueError(f"a learner has the variables ['params'], not {list(names)}.")
+      raise ValueError(f"the only variable is 'params', not {list(names)}.")
     params = self._core.params(self._state)
     return [_copy(params) if self._copies else params]
 
   def save(self) -> types.State:
     """The learner's state on the host."""
-    self._copy_if_due()  # Learners that donate their state take it up as well.
+    self._copy_if_due()  # Learners with a donated state include the copy in the update.
     return jax.device_get(self._state)
 
   def shapes(self) -> types.State:
-    """The shapes of what `save` returns."""
+    """The shapes of the result of `save`."""
     return jax.eval_shape(lambda: self._state)
 
   def restore(
@@ -135,12 +135,12 @@ class Learner(acme.core.Learner):
     num_updates: int,
     metrics: Mapping[str, float] | None = None,
   ) -> None:
-    """Resumes from a state that `save` returned.
+    """Resumes from a state of `save`.
 
     Args:
-      state: that.
-      num_updates: made until then.
-      metrics: of the last of them.
+      state: the state.
+      num_updates: made so far.
+      metrics: of the last update.
     """
     self._state = jax.device_put(state)
     self.num_updates = num_updates
@@ -151,10 +151,10 @@ class Learner(acme.core.Learner):
 def _jitted_update(
   update: types.Update, num_frames: int, donates: bool
 ) -> types.Update:
-  """A core's update of samples whose frames are not joined; one for each core.
+  """A core's update for samples whose frames are not joined; cached per core.
 
-  Leaves of the state that it hands on as they are come back as None, unless the state
-  is donated: XLA would copy them on a CPU.
+  Unless the state is donated, unchanged leaves of it are returned as None: XLA would
+  copy them on a CPU.
   """
 
   def of_frames(

@@ -1,9 +1,9 @@
-"""Keeps a server that listens on all addresses to this machine.
+"""Restricts a server that listens on all addresses to this machine.
 
-Reverb's server takes a port and no address. Linux lets every socket carry a filter, a
-small program in the kernel that sees each packet before the socket does and drops what
-it does not accept; no privilege is needed. What another machine sends comes in by
-another interface than the loopback one, and is dropped as if nobody listened.
+Reverb's server accepts a port but no address. On Linux every socket can have a filter,
+a small program in the kernel that checks each packet and drops those that it does not
+accept; this needs no privileges. Packets of other machines arrive at an interface other
+than the loopback one and are dropped, as if no server listened.
 """
 
 import contextlib
@@ -15,23 +15,23 @@ import struct
 # From Linux's headers: asm-generic/socket.h, and linux/filter.h for the program.
 _SO_ATTACH_FILTER = 26
 _LOAD_WORD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
-_INTERFACE = 0xFFFFF000 + 8  # SKF_AD_OFF + SKF_AD_IFINDEX: where a packet came in.
+_INTERFACE = 0xFFFFF000 + 8  # SKF_AD_OFF + SKF_AD_IFINDEX: the packet's interface.
 _WHOLE_PACKET = 0xFFFFFFFF
 
 
 def restrict(port: int, interface: int | None = None) -> None:
-  """Drops what reaches this process at a port by any interface but one.
+  """Drops packets that reach a port of this process by any other interface.
 
-  Connections that are made from now on inherit it. This machine's own come by the
-  loopback interface whichever of its addresses they name.
+  Later connections inherit the filter. This machine's own packets arrive at the
+  loopback interface for each of its addresses.
 
   Args:
     port: at which this process listens, for TCP.
     interface: its index; None: the loopback interface's.
 
   Raises:
-    OSError: if the system has no such filters, or none of this process's sockets
-      listens at the port.
+    OSError: if the system has no such filters, or no socket of this process listens at
+      the port.
   """
   if interface is None:
     interface = socket.if_nametoindex("lo")
@@ -42,7 +42,7 @@ def restrict(port: int, interface: int | None = None) -> None:
     + struct.pack("HBBI", _RETURN, 0, 0, 0)
   )
   held = ctypes.create_string_buffer(program, len(program))
-  # `struct sock_fprog`: the number of instructions, and where they are.
+  # `struct sock_fprog`: the number of instructions, and their address.
   option = struct.pack("@HP", len(program) // 8, ctypes.addressof(held))
   with contextlib.ExitStack() as stack:
     listening = [stack.enter_context(each) for each in _listening(port)]
@@ -53,7 +53,7 @@ def restrict(port: int, interface: int | None = None) -> None:
 
 
 def _listening(port: int) -> list[socket.socket]:
-  """Copies of this process's sockets that listen at the port, whoever opened them."""
+  """Duplicates of this process's sockets that listen at the port."""
   found = []
   for name in os.listdir("/proc/self/fd"):
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Replay in plain numpy arrays: seeded, without Reverb or TensorFlow."""
+"""Replay in numpy arrays: seeded, without Reverb or TensorFlow."""
 
 import collections
 import math
@@ -11,31 +11,31 @@ import numpy as np
 from explorax.agents import types
 from explorax.agents.wiring import adder, sum_tree
 
-# The row of zeros that stands for those that are not there.
+# The row of zeros, used as padding.
 PADDING = 0
 
 
 class MemoryReplay:
-  """Rows, each kept once, and a ring of windows that refer to them.
+  """Rows, each stored once, and a ring of windows that refer to them.
 
-  Windows are sampled with replacement by a seeded generator. The reference for the
-  other backends: what is stored and how often it is drawn is the same, and two runs
-  with one seed draw the same windows.
+  Windows are sampled with replacement by a seeded generator. It is the reference for
+  the other backends, which store the same data and draw it equally often; two runs with
+  one seed draw the same windows.
   """
 
   def __init__(self, agent: types.Agent, seed: int):
-    """Makes an empty one, whose memory is taken as rows come.
+    """Makes an empty replay; memory is used as rows arrive.
 
     Raises:
-      MemoryError: if the machine cannot promise as much as it may come to need.
+      MemoryError: if the machine has less memory than replay may need.
     """
     self._agent = agent
     self._spec = spec = agent.replay
     self._rng = np.random.Generator(np.random.PCG64(seed))
     self._num_created = 0
     # An episode of one window may have burn_in + length + 1 rows, or more if it is left
-    # unfinished, for which there is room made then; the newest episode's are kept as
-    # well. The first row is the padding, which nobody's release frees.
+    # unfinished; the newest episode's rows are also stored. The first row is padding,
+    # which is never released.
     num_rows = 1 + spec.window_frames
     num_rows += spec.max_windows * (spec.burn_in + spec.length + 1)
     self._rows: dict[str, np.ndarray] = {}
@@ -45,7 +45,7 @@ class MemoryReplay:
         self._first[name] = _zeros((spec.max_windows, *shape), dtype, spec)
       else:
         self._rows[name] = _zeros((num_rows, *shape), dtype, spec)
-    # Which rows a window shows, and by how many windows and writers a row is held.
+    # The rows of each window, and the number of windows and writers that hold each row.
     self._windows = np.zeros((spec.max_windows, spec.window_frames), np.int32)
     self._holders = [0]
     self._free: list[int] = []
@@ -59,14 +59,14 @@ class MemoryReplay:
 
   @property
   def num_rows(self) -> int:
-    """How many rows are kept."""
+    """The number of stored rows."""
     return len(self._holders) - 1 - len(self._free)
 
   def writer(self) -> "MemoryWriter":
     return MemoryWriter(self, self._agent)
 
   def store(self, row: adder.Row) -> int:
-    """Keeps a row for as long as it is held, the caller being the first holder."""
+    """Stores a row, held by the caller."""
     if self._free:
       index = self._free.pop()
       self._holders[index] = 1
@@ -80,14 +80,14 @@ class MemoryReplay:
     return index
 
   def release(self, rows: Iterable[int]) -> None:
-    """Lets go of rows; when nobody holds one any more it may be overwritten."""
+    """Releases rows; a row without holders may be overwritten."""
     for index in rows:
       self._holders[index] -= 1
       if not self._holders[index] and index != PADDING:
         self._free.append(index)
 
   def insert(self, rows: Sequence[int], first: adder.Row, priority: float) -> None:
-    """Makes a window of stored rows, in place of the oldest once the ring is full."""
+    """Makes a window of stored rows; in a full ring it replaces the oldest."""
     slot = self._num_created % self._spec.max_windows
     if self._num_created >= self._spec.max_windows:
       self.release(self._windows[slot].tolist())
@@ -131,7 +131,7 @@ class MemoryReplay:
       yield self.sample()
 
   def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
-    """All that it resumes from: (a pytree of arrays, what JSON can hold)."""
+    """The state: (a pytree of arrays, values in JSON's types)."""
     num_rows = len(self._holders)
     arrays = {
       "rows": {name: column[:num_rows] for name, column in self._rows.items()},
@@ -150,7 +150,7 @@ class MemoryReplay:
     return arrays, counts
 
   def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
-    """The shapes of the arrays that `save` returned along with `counts`."""
+    """The shapes of the arrays that `save` returned with `counts`."""
     num_rows = counts["num_rows"]
     num_windows = min(counts["num_created"], self._spec.max_windows)
 
@@ -168,7 +168,7 @@ class MemoryReplay:
     }
 
   def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Resumes from what `save` returned; for one that nothing was stored in yet."""
+    """Resumes from the result of `save`; the replay must be empty."""
     num_rows = counts["num_rows"]
     for name, column in self._rows.items():
       while len(column) < num_rows:
@@ -185,11 +185,11 @@ class MemoryReplay:
       self._priorities.nodes = arrays["priorities"]
 
   def close(self) -> None:
-    """There is nothing to stop."""
+    """Does nothing."""
 
 
 class MemoryWriter:
-  """Keeps the newest rows of the episode, and makes windows of them."""
+  """Holds the episode's newest rows, and makes windows of them."""
 
   def __init__(self, replay: MemoryReplay, agent: types.Agent):
     self._replay = replay
@@ -208,7 +208,7 @@ class MemoryWriter:
     self._replay.insert(self._shown, self._own[0], priority)
 
   def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The rows of the episode: (a pytree of arrays, what JSON can hold)."""
+    """The rows of the episode: (a pytree of arrays, values in JSON's types)."""
     may_start = [bool(first) for first in self._own]
     first = {
       name: np.array([own[name] for own in self._own if own], dtype).reshape(-1, *shape)
@@ -217,7 +217,7 @@ class MemoryWriter:
     return {"first": first}, {"shown": list(self._shown), "may_start": may_start}
 
   def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
-    """The shapes of the arrays that `save` returned along with `counts`."""
+    """The shapes of the arrays that `save` returned with `counts`."""
     number = sum(counts["may_start"])
     return {
       "first": {
@@ -227,7 +227,7 @@ class MemoryWriter:
     }
 
   def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Resumes from what `save` returned, its replay being restored as well."""
+    """Resumes from the result of `save`; its replay must be restored too."""
     self._shown = collections.deque(counts["shown"])
     self._own.clear()
     index = 0

@@ -1,7 +1,7 @@
-"""Many columns as one record of bytes: what Reverb costs, it costs per column.
+"""Packs columns into one record of bytes, because Reverb's costs are per column.
 
-Inserting and sampling a window of small columns spends its time on chunks, of which
-there is one per column and row, whatever its size; a record makes that one per row.
+Inserting and sampling a window of small columns spends its time on chunks, one per
+column and row, whatever their size; with records there is one per row.
 """
 
 from collections.abc import Mapping

@@ -19,18 +19,18 @@ from explorax.agents.wiring import adder, loopback, packing
 from explorax.agents.wiring import scratch as scratch_lib
 
 TABLE = "windows"
-# A record for every row, one more at the rows where a window may start, and, where an
-# observation joins several, the frame apart: a window shows some from before it.
+# One record per row, another one at rows where a window may start, and the frame as a
+# separate record if observations join several: windows contain some from before them.
 ROWS = "rows"
 FIRST = "first"
 FRAMES = "frames"
-# Batches are sampled several at a time, as long as they are small.
+# Small batches are sampled several at a time.
 _BATCHES_AT_ONCE = 4
 _ROWS_AT_ONCE = 2048
 
 
 def _packers(agent: types.Agent) -> dict[str, packing.RecordPacker]:
-  """Of each kind of record, by name, in the order of an item's columns."""
+  """The packers of each kind of record, by name, in the order of an item's columns."""
   columns = adder.column_specs(agent)
   first = {name: columns.pop(name) for name in agent.replay.first_row_extras}
   packers = {}
@@ -44,16 +44,15 @@ def _packers(agent: types.Agent) -> dict[str, packing.RecordPacker]:
 
 
 def _lengths(spec: types.ReplaySpec) -> dict[str, int]:
-  """How many of each record a window has; of those at its first row, one alone."""
+  """The number of records of each kind in a window; one for first-row records."""
   return {ROWS: spec.window_rows, FRAMES: spec.window_frames}
 
 
 def make_table(agent: types.Agent) -> reverb.Table:
   """The table of an agent's windows: first in, first out.
 
-  One thread acts and learns in turn, so only a minimum of one window limits
-  sampling; when learning starts is the runner's to decide, and nothing can wait for
-  something that would never come.
+  One thread acts and learns in turn, so the only limit on sampling is a minimum of one
+  window; the runner decides when learning starts, and no call can block forever.
   """
   spec = agent.replay
   packers = _packers(agent)
@@ -79,10 +78,10 @@ def make_table(agent: types.Agent) -> reverb.Table:
 
 
 class ReverbClient:
-  """A table in a Reverb server anywhere: its writer and its sampler."""
+  """Writes to and samples from a table of any Reverb server."""
 
   def __init__(self, agent: types.Agent, address: str):
-    """Args: agent: whose windows these are; address: `host:port` of the server."""
+    """Args: agent: of the windows; address: `host:port` of the server."""
     self._agent = agent
     self._spec = agent.replay
     self._address = address
@@ -99,15 +98,15 @@ class ReverbClient:
       self._client.mutate_priorities(TABLE, updates)
 
   def batches(self) -> Iterator[tuple[np.ndarray, types.Sample]]:
-    """Batches of windows; the first waits until one window is in the table."""
+    """Batches of windows; the first one waits for a window in the table."""
     size = self._spec.batch_size
     dataset = reverb.TrajectoryDataset.from_table_signature(
       server_address=self._address,
       table=TABLE,
       max_in_flight_samples_per_worker=2 * size,
     )
-    # Several batches at once: what tf.data and Reverb cost, they cost per call. A
-    # single batch of sequences of frames already takes as long as many calls.
+    # Several batches at once: tf.data's and Reverb's costs are per call. A single batch
+    # of sequences of frames already takes as long as many calls.
     fitting = _ROWS_AT_ONCE // (size * self._spec.window_rows)
     num_batches = min(max(1, fitting), _BATCHES_AT_ONCE)
     dataset = dataset.batch(num_batches * size, drop_remainder=True)
@@ -132,7 +131,7 @@ class ReverbClient:
         )
 
   def checkpoint(self) -> None:
-    """Has the server write its checkpoint, with all that was written here."""
+    """Lets the server write its checkpoint, including all writes of this client."""
     if self._writer is not None:
       self._writer.flush()
     self._client.checkpoint()
@@ -158,14 +157,14 @@ class ReverbReplay:
     """Starts the server.
 
     Args:
-      agent: whose windows these are.
-      tables: one, as `make_table` makes it.
-      folder: with what `save_to` has written, to resume from; None to begin.
-      private: whether only this machine reaches it; Reverb has no authentication.
-      port: at which it listens; None: at a free one. Clients of a server that has died
-        reconnect to the one that replaces it at its port.
-      scratch: a folder in which Reverb writes what `save_to` copies; None: the
-        system's own.
+      agent: of the windows.
+      tables: one table from `make_table`.
+      folder: written by `save_to`, to resume from; None to start.
+      private: whether to accept only this machine; Reverb has no authentication.
+      port: for the server; None: any free one. Clients of a server that died reconnect
+        to its replacement at the same port.
+      scratch: a folder for Reverb's files that `save_to` copies; None: the system's
+        folder for temporary files.
     """
     # Reverb restores what it finds where it writes, and keeps its newest only.
     stack = contextlib.ExitStack()
@@ -183,7 +182,7 @@ class ReverbReplay:
 
   @property
   def port(self) -> int:
-    """At which the server listens."""
+    """The port at which the server listens."""
     return self._server.port
 
   def writer(self) -> "ReverbWriter":
@@ -196,7 +195,7 @@ class ReverbReplay:
     return self._client.batches()
 
   def save_to(self, folder: pathlib.Path) -> None:
-    """Writes Reverb's own checkpoint of all windows into an empty folder."""
+    """Writes Reverb's checkpoint of all windows into an empty folder."""
     self._client.checkpoint()
     shutil.copytree(self._folder, folder, dirs_exist_ok=True)
 
@@ -207,38 +206,38 @@ class ReverbReplay:
 
 
 def _restrict(port: int) -> None:
-  """Keeps a server to this machine, or says that it could not be done."""
+  """Restricts a server to this machine, or warns that this failed."""
   try:
     loopback.restrict(port)
   except OSError as error:
     warnings.warn(
-      f"Reverb can be reached from other machines at port {port}, which could not be "
-      f"kept to this one ({error}); close it with a firewall.",
+      f"port {port} of Reverb is reachable from other machines, because it could not "
+      f"be restricted to this one ({error}); close it with a firewall.",
       stacklevel=2,
     )
 
 
 class ReverbWriter:
-  """Appends records to a trajectory writer, and makes items of windows of them.
+  """Appends records to a trajectory writer, and makes items of their windows.
 
   Reverb's Python wrapper of its writer searches a nested structure for columns at every
-  row and item, which takes three times as long as the writer itself; records are flat.
+  row and item, three times as slow as the writer itself; records are flat.
   """
 
   def __init__(self, agent: types.Agent, address: str, chunk_bytes: int = 0):
     """Starts a stream to a server.
 
     Args:
-      agent: whose windows these are.
+      agent: of the windows.
       address: `host:port` of the server.
-      chunk_bytes: transitions are sent in chunks of so many, not one by one.
+      chunk_bytes: transitions are sent in chunks of this size; 0: one by one.
     """
     spec = agent.replay
     self._spec = spec
     self._packers = _packers(agent)
     lengths = _lengths(spec)
-    # Long windows overlap: automatic chunk lengths (one row) would cost them several
-    # times the memory. Transitions get short chunks, so that they are seen at once.
+    # Long windows overlap: automatic chunk lengths (one row) would need several times
+    # the memory. Transitions get short chunks, so that they are available at once.
     num_bytes = max(packer.num_bytes for packer in self._packers.values())
     chunk = (
       spec.window_rows // 2 if spec.length > 1 else max(1, chunk_bytes // num_bytes)
@@ -247,7 +246,7 @@ class ReverbWriter:
     self._writer = pybind.Client(address).NewTrajectoryWriter(
       _chunks(chunk, kept), True
     )
-    # Of each kind, the references to the records of the newest rows.
+    # For each kind, references to the records of the newest rows.
     self._newest: list[collections.deque[Any]] = []
     for i, name in enumerate(self._packers):
       self._newest.append(collections.deque(maxlen=lengths.get(name, spec.window_rows)))
@@ -282,7 +281,7 @@ class ReverbWriter:
     self._begins_episode = True
 
   def _begin_episode(self) -> None:
-    """The frames that the first rows show from before the episode: zeros."""
+    """Adds the frames before the episode, which its first rows contain: zeros."""
     self._begins_episode = False
     zeros = [
       packer.zeros() if name == FRAMES else None
@@ -303,7 +302,7 @@ class ReverbWriter:
     self._writer.Close()
 
   def __del__(self):
-    if hasattr(self, "_writer"):  # It could be made.
+    if hasattr(self, "_writer"):  # The constructor succeeded.
       self.close()
 
 

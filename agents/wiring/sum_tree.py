@@ -12,7 +12,7 @@ class SumTree:
 
   @property
   def nodes(self) -> np.ndarray:
-    """float64: the root at 1, the leaves in the last half; to be saved and set."""
+    """float64: the root at 1, the leaves in the last half; settable, for resuming."""
     return self._nodes
 
   @nodes.setter
@@ -25,7 +25,7 @@ class SumTree:
     return float(self._nodes[1])
 
   def set(self, indices: np.ndarray, values: np.ndarray) -> None:
-    """Sets the leaves at `indices` (of a repeated one, the last value holds)."""
+    """Sets the leaves at `indices` (the last value of a repeated one counts)."""
     if not (np.all(np.isfinite(values)) and np.all(values >= 0)):
       raise ValueError(
         f"priorities must be finite and not negative, but the worst is "
@@ -48,13 +48,13 @@ class SumTree:
     """
     total = self._nodes[1]
     if not total > 0:
-      raise ValueError("all priorities are 0, so nothing can be drawn from replay.")
+      raise ValueError("all priorities are 0, so no window can be drawn from replay.")
     nodes = np.ones(len(uniforms), np.int64)
     rest = uniforms * total
     while nodes[0] < self._leaves:
       left = 2 * nodes
       mass = self._nodes[left]
-      # A right child without mass is never entered, whatever rounding leaves over.
+      # A right child with sum 0 is never entered, despite rounding.
       go_right = (rest >= mass) & (self._nodes[left + 1] > 0)
       rest = np.where(go_right, rest - mass, rest)
       nodes = left + go_right

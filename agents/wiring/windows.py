@@ -1,4 +1,4 @@
-"""When a window of rows is complete, and with how much padding: one rule for all."""
+"""When a window of rows is complete and how it is padded, for all backends."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,8 +12,8 @@ def start_rows(spec: types.ReplaySpec, num_transitions: int) -> Iterator[int]:
   """The first rows of the windows of an episode with T transitions.
 
   Windows start every `period` rows until each transition after the first burn-in is
-  trained on in at least one of them: the start s > 0 is needed while the window
-  before it, whose trained rows end at s − period + burn_in + length, leaves some out.
+  trained on in at least one of them: the start s > 0 is needed if the window before it,
+  whose trained rows end at s − period + burn_in + length, leaves some out.
   """
   start = 0
   trained_until = 0
@@ -30,7 +30,7 @@ def is_complete(spec: types.ReplaySpec, num_rows: int) -> bool:
 
 
 def num_padding_rows(spec: types.ReplaySpec, num_transitions: int) -> int:
-  """How many zero rows follow the last one, so that the last window is complete."""
+  """The number of zero rows after the last row that complete the last window."""
   last_start = max(start_rows(spec, num_transitions), default=0)
   return max(0, last_start + spec.window_rows - (num_transitions + 1))
 
@@ -38,17 +38,17 @@ def num_padding_rows(spec: types.ReplaySpec, num_transitions: int) -> int:
 def initial_priority(
   spec: types.ReplaySpec, td_error: Any, mask: Any, starts_episode: Any
 ) -> Any:
-  """η max_t |δ_t| + (1 − η) mean_t |δ_t| of new windows, over what is trained on.
+  """η max_t |δ_t| + (1 − η) mean_t |δ_t| of new windows, over the trained transitions.
 
-  As `losses.sequence_priority`, which the learner uses, but of the TD errors that the
-  actor saw, as in Ape-X and R2D2 (Horgan et al., 2018; Kapturowski et al., 2019).
+  Like `losses.sequence_priority`, which the learner uses, but with the actor's TD
+  errors, as in Ape-X and R2D2 (Horgan et al., 2018; Kapturowski et al., 2019).
 
   Args:
     spec: with a `priority_eta`.
-    td_error: float `[..., R]`, entry t being |δ| of the transition into row t; numpy's
-      or jax's.
+    td_error: float `[..., R]`, where entry t is |δ| of the transition into row t;
+      numpy's or jax's.
     mask: float `[..., R]`, 1 where a transition starts at the row.
-    starts_episode: bool `[...]`, whether the first row is an episode's.
+    starts_episode: bool `[...]`, whether the first row is the first of an episode.
 
   Returns:
     `[...]`, before the exponent.

@@ -109,5 +109,5 @@ def test_a_reverb_that_stays_open_is_said(declare, monkeypatch):
   monkeypatch.setattr(loopback, "restrict", refuse)
   agent = declare(_REPLAY)
   table = reverb_replay.make_table(agent)
-  with pytest.warns(UserWarning, match="reached from other machines at port"):
+  with pytest.warns(UserWarning, match="is reachable from other machines"):
     reverb_replay.ReverbReplay(agent, [table]).close()
