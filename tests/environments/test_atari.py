@@ -323,7 +323,7 @@ def test_the_bits_counted_are_those_that_the_game_draws_as_keys():
 
 
 def test_other_games_have_no_oracle():
-  with pytest.raises(ValueError, match="where the player of 'pong' is") as caught:
+  with pytest.raises(ValueError, match="in the memory of 'pong' is unknown") as caught:
     environments.make("atari:Pong/ngu,oracle=true", seed=0)
   assert "\n" not in str(caught.value)
   with pytest.raises(ValueError, match="room for 1 to 3 numbers"):

@@ -125,8 +125,8 @@ def test_scales_and_means_are_trained(random_params):
   ("settings", "message"),
   [
     ({"size": 0}, "a noisy layer has 0 outputs"),
-    ({"size": 2, "sigma": -0.1}, "the noise of a noisy layer begins at -0.1"),
-    ({"size": 2, "sigma": np.inf}, "the noise of a noisy layer begins at inf"),
+    ({"size": 2, "sigma": -0.1}, "the initial noise of a noisy layer is -0.1"),
+    ({"size": 2, "sigma": np.inf}, "the initial noise of a noisy layer is inf"),
   ],
 )
 def test_refuses(settings, message):

@@ -262,7 +262,13 @@ def test_a_row_of_state_is_not_seen(name, random_params):
     ("mlp", image(3), (4,), 0.0, "the width of a torso is 0.0"),
     ("mlp", image(3), (4,), math.inf, "the width of a torso is inf"),
     ("mlp", image(3, dtype=np.int32), (), 1.0, "integer observations must be"),
-    ("auto", image(3, dtype=np.bool_), (), 1.0, "dtype bool cannot enter a network"),
+    (
+      "auto",
+      image(3, dtype=np.bool_),
+      (),
+      1.0,
+      "do not support observations of dtype bool",
+    ),
   ],
 )
 def test_what_a_torso_cannot_take_is_refused(name, spec, sizes, width, message):
