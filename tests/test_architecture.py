@@ -42,7 +42,7 @@ ONLY_IN = {
   "tensorflow": ("agents/wiring", "experiments/runners/distributed"),
   "orbax": ("experiments/checkpoints",),
   "bsuite": ("environments", "benchmarks"),
-  "gymnasium": ("environments",),
+  "gymnasium": ("environments", "agents/bonuses/gymnasium_wrapper.py"),
   "ale_py": ("environments",),
   "matplotlib": ("experiments", "benchmarks"),
   "absl": ("experiments/flag_table.py",),

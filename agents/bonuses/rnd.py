@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import dm_env
 import jax
@@ -50,6 +50,8 @@ class RND(types.Bonus):
   in paper 4 on bsuite; `deviation`, e/σ, which is never negative (Burda et al., 2018);
   `variance`, e/σ², as printed in paper 1; or `none`, e.
   """
+
+  min_members: ClassVar[int] = 0  # It sees observations alone.
 
   hidden_sizes: tuple[int, ...] = (50, 50)  # The Q-network's (paper 4, appendix D.1).
   output_size: int = 64  # m, of {10, 64, 128} (paper 4, Table 3, best one unknown).

@@ -1,0 +1,217 @@
+"""A bonus around a gymnasium environment, for agents of other libraries.
+
+from explorax.agents.bonuses import gymnasium_wrapper, rnd
+env = gymnasium_wrapper.BonusWrapper(env, rnd.RND(), beta=0.1)
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import dm_env
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax import exploration
+from explorax.agents.bonuses import types
+from explorax.environments import specs
+from explorax.exploration import schedules
+
+_ARRAYS = (
+  gymnasium.spaces.Box,
+  gymnasium.spaces.MultiBinary,
+  gymnasium.spaces.MultiDiscrete,
+)
+
+
+class BonusWrapper(gymnasium.Wrapper):
+  """Adds β r_int to the reward of each step.
+
+  `info` of each step has `extrinsic_reward`, the environment's, and
+  `intrinsic_reward`, r_int without β. A bonus of the destination (novelty) rewards the
+  step that arrives there; one of the source or the transition, the step from there.
+
+  The bonus is learnt here: counts and memories grow with each step. RND's predictor is
+  trained on each step's observation alone; what Never Give Up trains, on the rows since
+  the last update, every `update_period` steps.
+
+  Bonuses of an agent's values (`tdu`, `qu`, `infogain`, `td_error`) need the agent, and
+  are refused. Where actions are not discrete, a bonus sees all of them as one: counts
+  are of states then, and `NeverGiveUp` needs states other than `learned`.
+  """
+
+  def __init__(
+    self,
+    env: gymnasium.Env,
+    bonus: types.Bonus,
+    beta: exploration.Setting,
+    *,
+    seed: int = 0,
+    update_period: int = 8,
+  ):
+    """Wraps one environment; of several, each has a bonus of its own.
+
+    Args:
+      env: its observations one array, or discrete.
+      bonus: settings of a bonus, as `counts.Counts()`, `rnd.RND()` or
+        `ngu.NeverGiveUp(states="random", rnd=False)`, which is episodic novelty alone.
+      beta: β, a number or a schedule, whose time is in steps of this environment.
+      seed: of the bonus's networks.
+      update_period: steps between two updates of `NeverGiveUp`, at least 2.
+
+    Raises:
+      ValueError: if the bonus cannot take the observations, or `update_period` is
+        below 2.
+      TypeError: if the observations are no single array, or the bonus needs an agent.
+    """
+    super().__init__(env)
+    if update_period < 2:
+      raise ValueError(f"update_period is {update_period}; it must be at least 2.")
+    spec, self._encode = _encoding(env.observation_space)
+    actions = env.action_space
+    self._first_action = None
+    num_actions = 1
+    if isinstance(actions, gymnasium.spaces.Discrete):
+      self._first_action, num_actions = int(actions.start), int(actions.n)
+    built = bonus.build(spec, num_actions)
+    key = jax.random.PRNGKey(seed)
+    self._novelty: _Novelty
+    if isinstance(built, types.ActorBonus):
+      self._novelty = _Acting(built, key, update_period)
+    elif bonus.min_members == 0:
+      self._novelty = _Learning(built, key)
+    else:
+      raise TypeError(
+        f"{type(bonus).__name__} is a bonus of an agent's values, which are not known "
+        "here; use one of observations, as counts.Counts, rnd.RND or ngu.NeverGiveUp."
+      )
+    self._beta = beta
+    self._steps = 0
+    self._observation: Any = None
+
+  def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+    observation, info = self.env.reset(**kwargs)
+    self._observation = self._encode(observation)
+    self._novelty.begin(self._observation)
+    return observation, info
+
+  def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    observation, reward, terminated, truncated, info = self.env.step(action)
+    source, self._observation = self._observation, self._encode(observation)
+    index = 0 if self._first_action is None else int(action) - self._first_action
+    r_int = float(self._novelty.step(source, np.int32(index), self._observation))
+    beta = float(schedules.at(self._beta, self._steps))
+    self._steps += 1
+    info = {**info, "extrinsic_reward": float(reward), "intrinsic_reward": r_int}
+    return observation, float(reward) + beta * r_int, terminated, truncated, info
+
+
+class _Acting:
+  """Of a bonus that is computed while acting."""
+
+  def __init__(self, bonus: types.ActorBonus, key: jax.Array, update_period: int):
+    self._bonus = bonus
+    self._observe = jax.jit(bonus.observe, donate_argnums=1)
+    self._begin_episode = jax.jit(bonus.begin_episode, donate_argnums=0)
+    self._state = bonus.init()
+    self._period = update_period
+    self._rows: list[tuple[np.ndarray, np.int32]] = []
+    self._weights: Any = ()
+    if bonus.training is not None:
+      self._update = jax.jit(bonus.training.update)
+      self._training = bonus.training.init(key)
+
+  def begin(self, observation: np.ndarray) -> None:
+    self._state = self._begin_episode(self._state)
+    self._rows = []
+    if self._bonus.training is not None:
+      self._weights = self._bonus.training.weights(self._training)
+    if self._bonus.end == "destination":
+      self._see(observation, np.int32(0))  # Its own novelty rewards no step.
+
+  def step(
+    self, source: np.ndarray, action: np.int32, destination: np.ndarray
+  ) -> jax.Array:
+    if self._bonus.training is not None:
+      self._rows.append((source, action))
+      if len(self._rows) > self._period:
+        self._train()
+    if self._bonus.end == "destination":
+      return self._see(destination, action)
+    return self._see(source, action)
+
+  def _see(self, observation: np.ndarray, action: np.int32) -> jax.Array:
+    r_int, self._state = self._observe(
+      self._weights, self._state, observation, action, np.bool_(False)
+    )
+    return r_int
+
+  def _train(self) -> None:
+    """Updates on the rows so far, of which the last one begins the next window."""
+    assert self._bonus.training is not None
+    observations, actions = (
+      np.stack(column)[None] for column in zip(*self._rows, strict=True)
+    )
+    number = np.array([len(self._rows) - 1], np.int32)
+    self._training, _ = self._update(self._training, observations, actions, number)
+    fresh = self._bonus.training.weights(self._training)
+    self._weights = self._bonus.refresh(self._weights, fresh)
+    self._rows = self._rows[-1:]
+
+
+class _Learning:
+  """Of a learner's bonus that sees observations alone, in batches of one transition."""
+
+  def __init__(self, bonus: types.LearnerBonus, key: jax.Array):
+    def compute(
+      state: Any, source: jax.Array, action: jax.Array, destination: jax.Array
+    ) -> tuple[jax.Array, Any]:
+      no_values = jnp.zeros((0, 1, 1))
+      inputs = types.Inputs(
+        td=no_values[..., 0],
+        a_tm1=action[None],
+        q_tm1=no_values,
+        q_t=no_values,
+        observation_tm1=source[None],
+        observation_t=destination[None],
+        mask=jnp.ones(1),
+        num_later=jnp.zeros(1),
+        q=no_values,
+        observation=(destination if bonus.end == "destination" else source)[None],
+      )
+      r_int, state = bonus.compute(state, inputs)
+      return r_int[0], state
+
+    self._compute = jax.jit(compute, donate_argnums=0)
+    self._state = bonus.init(key)
+
+  def begin(self, observation: np.ndarray) -> None:
+    """Nothing of it belongs to an episode."""
+
+  def step(
+    self, source: np.ndarray, action: np.int32, destination: np.ndarray
+  ) -> jax.Array:
+    r_int, self._state = self._compute(self._state, source, action, destination)
+    return r_int
+
+
+_Novelty = _Acting | _Learning
+
+
+def _encoding(
+  space: gymnasium.Space,
+) -> tuple[dm_env.specs.Array, Callable[[Any], np.ndarray]]:
+  """The spec of encoded observations, and the function that encodes one."""
+  if isinstance(space, gymnasium.spaces.Discrete):
+    first = int(space.start)
+    one_hot = specs.OneHotArray((int(space.n),))
+    return specs.OneHotIndex(one_hot).spec, lambda x: np.asarray(x - first, np.int32)
+  if not isinstance(space, _ARRAYS):
+    raise TypeError(
+      f"the environment's observations are {space!r:.80}, but a bonus takes one array; "
+      "join the parts into one, for instance with "
+      "gymnasium.wrappers.FlattenObservation."
+    )
+  dense = specs.Dense(dm_env.specs.Array(space.shape, space.dtype))
+  return dense.spec, dense

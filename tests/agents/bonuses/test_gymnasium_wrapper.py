@@ -1,0 +1,155 @@
+"""Bonuses around gymnasium's environments, stepped by a plain loop."""
+
+import collections
+
+import gymnasium
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents.bonuses import counts, gymnasium_wrapper, ngu, rnd, tdu
+
+pytestmark = pytest.mark.newest
+
+
+class Line(gymnasium.Env):
+  """Action 1 moves right and 0 left; `start` is the least action and observation."""
+
+  def __init__(self, start=0, *, dense=False, length=20):
+    self.action_space = gymnasium.spaces.Discrete(2, start=start)
+    self.observation_space = (
+      gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
+      if dense
+      else gymnasium.spaces.Discrete(10, start=start)
+    )
+    self._start, self._dense, self._length = start, dense, length
+
+  def _observe(self):
+    if self._dense:
+      return np.array([np.cos(self.place), np.sin(self.place)], np.float32)
+    return self._start + self.place
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self.place = self._time = 0
+    return self._observe(), {}
+
+  def step(self, action):
+    self.place = int(np.clip(self.place + 2 * (action - self._start) - 1, 0, 9))
+    self._time += 1
+    return (
+      self._observe(),
+      1.0,
+      False,
+      self._time == self._length,
+      {"place": self.place},
+    )
+
+
+def play(env, actions):
+  """(rewards, intrinsic rewards), with resets where episodes end."""
+  env.reset(seed=0)
+  rewards, intrinsic = [], []
+  for action in actions:
+    _, reward, terminated, truncated, info = env.step(action)
+    assert info["extrinsic_reward"] == 1.0 and "place" in info
+    rewards.append(reward)
+    intrinsic.append(info["intrinsic_reward"])
+    if terminated or truncated:
+      env.reset()
+  return np.array(rewards), np.array(intrinsic)
+
+
+@pytest.mark.parametrize("start", [0, 3])
+def test_counts_are_those_of_a_table_over_all_episodes(start):
+  actions = np.random.default_rng(0).integers(2, size=50)
+  env = gymnasium_wrapper.BonusWrapper(Line(start), counts.Counts(), beta=0.5)
+  rewards, intrinsic = play(env, start + actions)
+  visits, place, expected = collections.Counter(), 0, []
+  for step, action in enumerate(actions):
+    if step % 20 == 0:
+      place = 0
+    visits[place, action] += 1
+    expected.append((visits[place, action] + 0.01) ** -0.5)
+    place = min(max(place + 2 * action - 1, 0), 9)
+  np.testing.assert_allclose(intrinsic, expected, rtol=1e-5)
+  np.testing.assert_allclose(rewards, 1 + 0.5 * intrinsic, rtol=1e-6)
+
+
+def test_episodic_novelty_rewards_arrivals_and_forgets_at_an_episodes_end():
+  bonus = ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=50)
+  env = gymnasium_wrapper.BonusWrapper(Line(dense=True, length=8), bonus, beta=1.0)
+  # To the right, and back and forth between two places; the same in each episode.
+  _, intrinsic = play(env, [1, 1, 1, 0, 1, 0, 1, 0] * 3)
+  for episode in intrinsic.reshape(3, 8):
+    # Nothing has been seen of the start but the start itself.
+    assert min(episode[1:3]) > 3 * max(episode[4:])
+  _, alike = play(
+    gymnasium_wrapper.BonusWrapper(Line(dense=True, length=8), bonus, beta=0.0),
+    [1, 1, 1, 0, 1, 0, 1, 0] * 3,
+  )
+  np.testing.assert_array_equal(alike, intrinsic)
+
+
+@pytest.mark.parametrize("end", ["source", "destination"])
+def test_rnd_wears_off_where_one_has_been(end):
+  bonus = rnd.RND((16,), output_size=8, normalisation="none", end=end)
+  env = gymnasium_wrapper.BonusWrapper(Line(length=1000), bonus, beta=1.0)
+  # Against the wall for long, then away from it.
+  _, intrinsic = play(env, [0] * 150 + [1] * 4)
+  first = 151 if end == "source" else 150
+  assert intrinsic[first - 1 - 10 : first].max() < 0.2 * intrinsic[0]
+  assert intrinsic[first:].min() > 3 * intrinsic[first - 1]
+
+
+def test_states_of_never_give_up_are_learnt_and_change_between_episodes_alone():
+  def novelty(states):
+    bonus = ngu.NeverGiveUp(
+      states=states, rnd=False, hidden_sizes=(8,), embedding_size=4, memory_capacity=50
+    )
+    env = gymnasium_wrapper.BonusWrapper(
+      Line(dense=True),
+      bonus,
+      beta=exploration.Linear(0.0, 1.0, 100),
+      update_period=3,
+    )
+    rewards, intrinsic = play(env, [1, 1, 0, 1] * 10)
+    betas = np.arange(40) / 100
+    np.testing.assert_allclose(rewards, 1 + betas * intrinsic, rtol=1e-5)
+    return intrinsic.reshape(2, 20)
+
+  learnt, random = novelty("learned"), novelty("random")
+  np.testing.assert_array_equal(learnt[0], random[0])
+  assert not np.allclose(learnt[1], random[1])
+
+
+def test_life_long_novelty_modulates_episodic_novelty():
+  def novelty(rnd_too):
+    bonus = ngu.NeverGiveUp(
+      states="random", rnd=rnd_too, hidden_sizes=(8,), rnd_size=4, memory_capacity=50
+    )
+    env = gymnasium_wrapper.BonusWrapper(Line(dense=True), bonus, beta=1.0)
+    return play(env, [1, 1, 0, 1] * 10)[1]
+
+  modulated, plain = novelty(True), novelty(False)
+  assert (modulated >= plain * (1 - 1e-6)).all() and (modulated <= 5.01 * plain).all()
+  assert (modulated > 1.1 * plain).any()
+
+
+def test_bonuses_of_values_and_observations_of_parts_are_refused():
+  with pytest.raises(TypeError, match="TDUncertainty is a bonus of an agent's values"):
+    gymnasium_wrapper.BonusWrapper(Line(), tdu.TDUncertainty(), beta=1.0)
+  env = Line()
+  env.observation_space = gymnasium.spaces.Dict(a=env.observation_space)
+  with pytest.raises(TypeError, match="join the parts into one"):
+    gymnasium_wrapper.BonusWrapper(env, counts.Counts(), beta=1.0)
+  with pytest.raises(ValueError, match="update_period is 1"):
+    gymnasium_wrapper.BonusWrapper(Line(), rnd.RND(), beta=1.0, update_period=1)
+
+
+def test_continuous_actions_are_one_to_a_bonus():
+  env = gymnasium.make("MountainCarContinuous-v0")
+  env = gymnasium_wrapper.BonusWrapper(env, counts.Counts(), beta=1.0)
+  env.reset(seed=0)
+  info = env.step(env.action_space.sample())[-1]
+  assert info["intrinsic_reward"] == pytest.approx(1.01**-0.5, rel=1e-5)
