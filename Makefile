@@ -65,7 +65,7 @@ $(INSTALLED): pyproject.toml $(LOCK) $(BOOTSTRAP)
 
 demo: $(INSTALLED)
 	$(BIN)/python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \
-	  --seed=0 --episodes=200 --output=results/demo-$$(date +%Y%m%d-%H%M%S)
+	  --seed=0 --episodes=200 --replay=reverb --output=results/demo-$$(date +%Y%m%d-%H%M%S)
 
 test: $(INSTALLED)
 	$(UNOPTIMISED) $(BIN)/pytest --cov -n 2 --dist=worksteal

@@ -12,7 +12,7 @@ from typing import Any
 from explorax.experiments import errors, flag_table
 
 LOCAL, DEVICE, DISTRIBUTED = RUNNERS = ("local", "device", "distributed")
-REPLAYS = ("reverb", "memory")
+REPLAYS = ("memory", "reverb")
 MAX_SEEDS = 10_000  # In one run.
 _MAX_SEED = 2**32 - 1  # The largest seed of numpy's generators.
 
@@ -64,6 +64,9 @@ def _number(least: int, most: int | None = None) -> flag_table.WholeNumber:
 
 def _for_distributed(value: Any) -> Callable[["RunConfig"], Any]:
   return lambda config: value if config.runner == DISTRIBUTED else None
+
+
+_DEFAULT_REPLAYS = {LOCAL: "memory", DEVICE: "device", DISTRIBUTED: "reverb"}
 
 
 def _num_envs(config: "RunConfig") -> int | None:
@@ -142,7 +145,6 @@ class RunConfig:
     _LENGTH,
     "=INT",
     _number(1),
-    fixed=True,
   )
   steps: int | None = _field(
     None,
@@ -152,7 +154,6 @@ class RunConfig:
     _LENGTH,
     "=INT",
     _number(1),
-    fixed=True,
   )
   eval_every: int | None = _field(
     None,
@@ -195,14 +196,15 @@ class RunConfig:
   )
   replay: str = _field(
     None,
-    "reverb: a Reverb server in the process (explorax[reverb], Python 3.11, Linux).\n"
-    "memory: the same in numpy, on every platform; runs are reproducible bit for\n"
-    "bit. [reverb; the device runner has its own replay]",
+    "memory: in numpy, on every platform; runs are reproducible bit for bit.\n"
+    "reverb: a Reverb server in the process (explorax[reverb], Python 3.11, Linux),\n"
+    "which compresses; for replays that do not fit in memory.\n"
+    "[memory; distributed: reverb; the device runner has its own replay]",
     _HOW,
     f"={'|'.join(REPLAYS)}",
     choices=REPLAYS,
     runners=(LOCAL, DISTRIBUTED),
-    default=lambda config: "device" if config.runner == DEVICE else "reverb",
+    default=lambda config: _DEFAULT_REPLAYS[config.runner],
     fixed=True,
   )
   num_envs: int | None = _field(
@@ -564,9 +566,9 @@ Examples
     python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
       --episodes=1000
 
-  The same without Reverb and TensorFlow, with two settings of the agent changed:
+  The same with replay in Reverb, and with two settings of the agent changed:
     python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
-      --replay=memory --set batch_size=64 --set hidden_sizes=100,100
+      --replay=reverb --set batch_size=64 --set hidden_sizes=100,100
 
   The same, evaluated every 1000 steps, with a video of the last evaluation:
     python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
@@ -598,7 +600,8 @@ Examples
 """
 
 OUTRO = """\
-Ctrl-C writes a checkpoint and ends the run; the same command again resumes it.
+Ctrl-C writes a checkpoint and ends the run; the same command again resumes it, and
+with a larger --steps or --episodes extends a finished run.
 Exit codes: 0 finished, 1 failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM,
 129 SIGHUP.
 """

@@ -97,8 +97,14 @@ def set_up(
     else:
       held = directory.read_settings()
       resuming.check_same(directory, held, record)
-      if not resuming.is_finished(directory):
+      finished = resuming.is_finished(directory)
+      if not finished or resuming.is_extended(held, record):
         checkpoints = _make_checkpointer(parts, directory, record)
+        if finished and checkpoints.found is None:
+          raise errors.OutputError(
+            f"the run in --output={directory.path} cannot be extended, because it has "
+            "no checkpoint; choose another --output."
+          )
         record = _resume(directory, held, record, checkpoints)
   except BaseException:
     directory.discard()
@@ -153,10 +159,6 @@ def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
   else:
     choice = _Choice(config, agent.config, lambda config, spec: _fitting(agent, spec))
 
-  from explorax.agents.wiring import builder
-
-  if config.replay == "reverb":
-    builder.import_reverb_replay()
   if config.runner == config_lib.DISTRIBUTED:
     from explorax.experiments import ray_cluster
 
@@ -211,6 +213,14 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
     from explorax.experiments.runners import device
 
     device.check_memory(agent, environment, config)
+  if config.runner == config_lib.LOCAL:
+    from explorax.experiments.runners import local
+
+    local.check_memory(agent, config)
+  if config.replay == "reverb":
+    from explorax.agents.wiring import builder
+
+    builder.import_reverb_replay()
   make_environment = functools.partial(_make_environment, config)
   return Parts(
     config,

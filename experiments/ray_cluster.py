@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 
 from explorax.agents.wiring import scratch
@@ -104,7 +105,7 @@ def _joined(address: str) -> Iterator[int]:
   import ray
 
   try:
-    with _keep_sigterm_handler():
+    with _keep_sigterm_handler(), _no_fork_warning():
       ray.init(address=address, log_to_driver=False, configure_logging=False)
   except (OSError, RuntimeError, ValueError) as error:
     raise errors.SetUpError(
@@ -138,7 +139,7 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
   with _session_folder() as folder:
     try:
       try:
-        with _keep_sigterm_handler():
+        with _keep_sigterm_handler(), _no_fork_warning():
           ray.init(
             address="local",
             num_cpus=num_cpus,
@@ -168,6 +169,14 @@ def _session_folder() -> Iterator[str]:
     except PermissionError as error:
       raise errors.SetUpError(str(error)) from error
     yield path
+
+
+@contextlib.contextmanager
+def _no_fork_warning() -> Iterator[None]:
+  """Hides JAX's warning: Ray forks to start programs, which use no JAX of ours."""
+  with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+    yield
 
 
 @contextlib.contextmanager

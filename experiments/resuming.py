@@ -3,6 +3,7 @@
 import datetime
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from explorax.experiments import config, errors, output
 
 # Different versions of these may change the numbers.
 _ARITHMETIC = ("jax", "jaxlib", "dm-haiku", "optax", "rlax", "numpy")
+
+_LIMITS = ("episodes", "steps")
 
 
 def fingerprint(record: Mapping[str, Any]) -> str:
@@ -21,7 +24,7 @@ def fingerprint(record: Mapping[str, Any]) -> str:
 def check_same(
   directory: output.RunDirectory, held: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> None:
-  """Refuses to resume a run with different settings.
+  """Refuses to resume a run with different settings; a later end is none.
 
   Args:
     directory: of the run.
@@ -32,6 +35,9 @@ def check_same(
     OutputError: listing the settings that differ.
   """
   differing = list(_differences("", _deciding(held), _deciding(asked)))
+  for name in _LIMITS:
+    if _limit(asked, name) < _limit(held, name):
+      differing.extend(_differences(name, held.get(name), asked.get(name)))
   if differing:
     more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
     raise errors.OutputError(
@@ -39,6 +45,11 @@ def check_same(
       f"{'; '.join(differing[:5])}{more}; choose another --output, or delete the "
       "directory if you do not need the run."
     )
+
+
+def is_extended(held: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+  """Whether the command asks for a later end than the run had."""
+  return any(_limit(asked, name) > _limit(held, name) for name in _LIMITS)
 
 
 def is_finished(directory: output.RunDirectory) -> bool:
@@ -64,10 +75,16 @@ def other_versions(held: Mapping[str, Any], asked: Mapping[str, Any]) -> list[st
 def resumed_record(
   held: Mapping[str, Any], asked: Mapping[str, Any], env_steps: int
 ) -> dict[str, Any]:
-  """The config.json of a resumed run: its own, with the time of resuming added."""
+  """The config.json of a resumed run: its own, with the new end and the time added."""
   time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
   now = {"at": time, "env_steps": env_steps, "versions": asked["versions"]}
-  return {**held, "resumed": [*held.get("resumed", []), now]}
+  limits = {name: asked.get(name) for name in _LIMITS}
+  return {**held, **limits, "resumed": [*held.get("resumed", []), now]}
+
+
+def _limit(record: Mapping[str, Any], name: str) -> float:
+  value = record.get(name)
+  return math.inf if value is None else value
 
 
 def _deciding(record: Mapping[str, Any]) -> dict[str, Any]:

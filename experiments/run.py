@@ -7,6 +7,7 @@ help and mistyped commands answer at once.
 
 import contextlib
 import functools
+import importlib
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -41,15 +42,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   if given["list_agents"] or given["list_envs"]:
     return command.show(_listing(agents=given["list_agents"]))
-  job = job_lib.set_up(config_lib.from_flags(given), argv)
+  config = config_lib.from_flags(given)
+  console = console_lib.Console(sys.stdout)
+  console.line(config.title)  # Before anything that takes time.
+
+  from explorax.experiments.recording import progress
+
+  with progress.importing(console):
+    job = job_lib.set_up(config, argv)
+    importlib.import_module(f"explorax.experiments.runners.{config.runner}")
   if job.checkpoints is None:
     job.directory.unlock()
-    print(f"The run in {job.directory.path} is finished: there is nothing to do.")
+    console.line(
+      f"The run in {job.directory.path} is finished: there is nothing to do."
+    )
     return 0
-  return functools.partial(_supervise, job)
+  return functools.partial(_supervise, job, console)
 
 
-def _supervise(job: job_lib.Job) -> int:
+def _supervise(job: job_lib.Job, console: console_lib.Console) -> int:
   from explorax.experiments import supervision
 
   with contextlib.ExitStack() as stack:
@@ -57,7 +68,7 @@ def _supervise(job: job_lib.Job) -> int:
     for environment in (job.parts.environment, job.parts.evaluation_environment):
       if environment is not None:
         stack.callback(_close, environment)
-    outcome = supervision.run(job, console_lib.Console(sys.stdout))
+    outcome = supervision.run(job, console)
     for problem in outcome.problems:
       console_lib.print_error(problem)
     return outcome.exit_code

@@ -1,5 +1,6 @@
 """Runs a job: calls the runner, writes the run's files, and handles its end."""
 
+import contextlib
 import dataclasses
 import importlib
 import signal
@@ -8,15 +9,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from explorax import environments
-from explorax.experiments import errors, signals
+from explorax.experiments import errors, native_log, signals
 from explorax.experiments import job as job_lib
+from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import recorder as recorder_lib
 from explorax.experiments.recording import video
 from explorax.experiments.runners import core
 from explorax.experiments.runners import errors as runner_errors
 
-NON_FINITE, ERROR = "non_finite.json", "error.txt"
+NON_FINITE, ERROR, LOG = "non_finite.json", "error.txt", "reverb.log"
 
 
 class Outcome(NamedTuple):
@@ -48,6 +50,19 @@ def run(
   config, checkpoints = job.config, job.checkpoints
   if checkpoints is None:
     raise ValueError("the run is finished; there is nothing to run.")
+  with contextlib.ExitStack() as stack:
+    if config.replay == "reverb":
+      stack.enter_context(native_log.into(job.directory.path / LOG))
+    return _run(job, checkpoints, console, on_episode)
+
+
+def _run(
+  job: job_lib.Job,
+  checkpoints: checkpointer.Checkpointer,
+  console: console_lib.Console,
+  on_episode: Callable[[core.Episode], None] | None,
+) -> Outcome:
+  config = job.config
   _announce_start(job, console)
   video_recorder = video.EpisodeRecorder(config.video) if config.evaluates else None
   recorder = recorder_lib.Recorder(
@@ -98,6 +113,7 @@ def _hooks(
       console_lib.print_error(error)
 
   return core.Hooks(
+    on_activity=recorder.on_activity,
     on_episode=on_episode,
     on_evaluation=recorder.on_evaluation,
     on_env_failure=on_env_failure,
@@ -111,10 +127,10 @@ def _hooks(
 
 
 def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
-  """Prints what runs, and the step from which it resumes."""
+  """Prints the run's length and directory, and the step from which it resumes."""
   config = job.config
   length = config.length + " of each" * (config.num_seeds > 1)
-  console.line(f"{config.title}: {length}, into {job.directory.path}")
+  console.line(f"{length}, into {job.directory.path}")
   if not job.directory.holds_run or job.checkpoints is None:
     return
   found = job.checkpoints.found

@@ -255,6 +255,16 @@ class MemoryWriter:
     self._own.append(first)
 
 
+def num_bytes(agent: types.Agent) -> int:
+  """About what a full replay takes: its rows, one per environment step."""
+  spec = agent.replay
+  total = 0
+  for name, (shape, dtype) in adder.column_specs(agent).items():
+    number = spec.max_windows if name in spec.first_row_extras else spec.capacity
+    total += number * math.prod(shape) * dtype.itemsize
+  return total
+
+
 def _zeros(
   shape: tuple[int, ...], dtype: np.dtype, spec: types.ReplaySpec
 ) -> np.ndarray:
@@ -264,6 +274,6 @@ def _zeros(
     size = math.prod(shape) * dtype.itemsize / 2**30
     raise MemoryError(
       f"a replay of {spec.capacity} environment steps may need {size:.0f} GiB, which "
-      "this machine does not have; lower replay_capacity, or use the replay in Reverb, "
-      "which compresses."
+      "this machine does not have; use --replay=reverb, which compresses, or lower "
+      "replay_capacity"
     ) from error

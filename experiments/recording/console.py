@@ -67,4 +67,4 @@ def alert(text: str) -> None:
   It bypasses Python's buffers, which the signal may have interrupted in a write.
   """
   with contextlib.suppress(OSError):
-    os.write(2, f"\nexplorax: {text}.\n".encode())
+    os.write(sys.stderr.fileno(), f"\nexplorax: {text}.\n".encode())

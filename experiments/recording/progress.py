@@ -1,10 +1,11 @@
 """The progress of a run, a sweep or a figure: a live bar, or lines in a pipe."""
 
 import collections
+import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments.recording import console as console_lib
@@ -23,6 +24,7 @@ _PLAIN_PERIOD = 20.0  # Seconds between plain lines, unless a tenth passes soone
 _PLAIN_MIN_PERIOD = 1.0  # Seconds between plain lines in any case.
 _MIN_BAR, _MAX_BAR = 6, 24  # Width of the bar in characters.
 _SPEED_SPAN = 30.0  # Seconds over which a run's speed and time left are measured.
+_MIN_SPAN = 2.0  # Seconds; earlier estimates of a run's time left are unreliable.
 # The time left of tasks is shown after this share of the work; earlier estimates are
 # unreliable.
 _MIN_SHARE = 0.05
@@ -48,17 +50,20 @@ class Display:
     self._shown_fraction = 0.0
     self._live: rich_live.Live | None = None
 
-  def update(self, fraction: float, text: Callable[[], str]) -> None:
+  def update(
+    self, fraction: float, text: Callable[[], str], *, at_once: bool = False
+  ) -> None:
     """Shows the state if enough time has passed.
 
     Args:
       fraction: the share done, in [0, 1]; always 0 if there is no end.
       text: makes the text; called only if it is shown.
+      at_once: on a terminal, shows it in any case.
     """
     now = self._clock()
     waited = now - self._shown_at
     if self._console.is_terminal:
-      is_due = waited >= _LIVE_PERIOD or fraction >= 1
+      is_due = at_once or waited >= _LIVE_PERIOD or fraction >= 1
     else:
       tenth_passed = int(10 * fraction) > int(10 * self._shown_fraction)
       is_due = waited >= (_PLAIN_MIN_PERIOD if tenth_passed else _PLAIN_PERIOD)
@@ -97,8 +102,19 @@ class Display:
     self._live.update(grid, refresh=True)
 
 
+@contextlib.contextmanager
+def importing(console: console_lib.Console) -> Iterator[None]:
+  """Shows on a terminal that the program is importing."""
+  display = Display(console)
+  display.update(0.0, lambda: "importing", at_once=True)
+  try:
+    yield
+  finally:
+    display.close()
+
+
 class RunProgress:
-  """Shows a run's episodes, steps per second, last and mean return, and time left."""
+  """Shows what a run does, how far it is, its speed, returns and time left."""
 
   def __init__(
     self,
@@ -120,21 +136,32 @@ class RunProgress:
     self._num_episodes = num_episodes
     self._num_steps = num_steps
     self._clock = clock
+    self._activity = "acting"
+    self._filled: tuple[int, int] | None = None  # While replay is filled.
+    self._env_steps = 0
+    self._episode: core.Episode | None = None  # The last one.
+    self._returns: returns_lib.Returns | None = None
     self._evaluation: float | None = None  # Mean return of the last evaluation.
-    # (seconds, environment steps, fraction done) of the last `_SPEED_SPAN` seconds.
-    # The first episode's time is mostly compilation.
+    # (seconds, environment steps, fraction done) of the last `_SPEED_SPAN` seconds, of
+    # one activity: replay is filled faster than an agent learns.
     self._recent: collections.deque[tuple[float, int, float]] = collections.deque()
+
+  def doing(self, activity: "core.Activity") -> None:
+    """Shows what the runner does next: at once if it is new, else now and then."""
+    is_new = activity.name != self._activity
+    if is_new and "evaluating" not in (activity.name, self._activity):
+      self._recent.clear()
+    self._activity, self._env_steps = activity.name, activity.env_steps
+    self._filled = activity.filled
+    self._show(at_once=is_new)
 
   def update(self, episode: "core.Episode", returns: returns_lib.Returns) -> None:
     """Shows the state after `episode`, if enough time has passed."""
-    now = self._clock()
-    fraction = self._fraction(episode)
     if math.isnan(episode.steps_per_second):  # The time so far is mostly compilation.
       self._recent.clear()
-    self._recent.append((now, episode.env_steps, fraction))
-    while len(self._recent) > 2 and now - self._recent[0][0] > _SPEED_SPAN:
-      self._recent.popleft()
-    self._display.update(fraction, lambda: self._text(episode, returns.recent_mean()))
+    self._episode, self._returns = episode, returns
+    self._env_steps = max(self._env_steps, episode.env_steps)
+    self._show()
 
   def evaluated(self, evaluation: "core.Evaluation") -> None:
     """Takes an evaluation, whose time does not count for the training speed."""
@@ -148,37 +175,53 @@ class RunProgress:
     """Removes the live line; the next update draws it again."""
     self._display.close()
 
-  def _fraction(self, episode: "core.Episode") -> float:
+  def _show(self, *, at_once: bool = False) -> None:
+    now = self._clock()
+    fraction = self._fraction()
+    if not self._recent or now - self._recent[-1][0] >= _LIVE_PERIOD:
+      self._recent.append((now, self._env_steps, fraction))
+    while len(self._recent) > 2 and now - self._recent[0][0] > _SPEED_SPAN:
+      self._recent.popleft()
+    self._display.update(fraction, self._text, at_once=at_once)
+
+  def _fraction(self) -> float:
     """The share of the run that is done, in [0, 1]; always 0 without a limit."""
     fractions = [0.0]
-    if self._num_episodes is not None:
-      fractions.append(episode.episode / self._num_episodes)
+    if self._num_episodes is not None and self._episode is not None:
+      fractions.append(self._episode.episode / self._num_episodes)
     if self._num_steps is not None:
-      fractions.append(episode.env_steps / self._num_steps)
+      fractions.append(self._env_steps / self._num_steps)
     return min(1.0, max(fractions))
 
-  def _text(self, episode: "core.Episode", mean: float | None) -> str:
-    parts = [_of("episode", episode.episode, self._num_episodes)]
-    parts.append(_of("step", episode.env_steps, self._num_steps))
+  def _text(self) -> str:
+    parts = [self._activity]
+    if self._filled is not None:
+      parts[0] += " ({:,} of {:,} steps)".format(*self._filled)
     seconds, steps, done = (
       last - first
       for last, first in zip(self._recent[-1], self._recent[0], strict=True)
     )
-    if seconds > 0:
+    if self._activity == "acting" and done > 0 and seconds >= _MIN_SPAN:
+      left = (1 - self._fraction()) * seconds / done
+      parts.append(f"{summary.duration(left)} left")
+    episode = self._episode
+    number = 0 if episode is None else episode.episode
+    parts.append(_of("episode", number, self._num_episodes))
+    parts.append(_of("step", self._env_steps, self._num_steps))
+    if seconds > 0 and steps > 0:
       parts.append(f"{steps / seconds:,.0f} steps/s")
-    parts.append(f"return {episode.episode_return:.3g}")
-    if mean is not None:
-      parts.append(f"mean {mean:.3g}")
-    if done > 0 and seconds > 0:
-      left = (1 - self._fraction(episode)) * seconds / done
-      parts.insert(0, f"{summary.duration(left)} left")
+    if episode is not None and self._returns is not None:
+      parts.append(f"return {episode.episode_return:.3g}")
+      mean = self._returns.recent_mean()
+      parts += [] if mean is None else [f"mean {mean:.3g}"]
     if self._evaluation is not None:
       parts.append(f"evaluation {self._evaluation:.3g}")
-    parts += [
-      f"{label} {episode.metrics[name]:.3g}"
-      for name, label in _SHOWN_METRICS.items()
-      if name in episode.metrics
-    ]
+    if episode is not None:
+      parts += [
+        f"{label} {episode.metrics[name]:.3g}"
+        for name, label in _SHOWN_METRICS.items()
+        if name in episode.metrics
+      ]
     return " | ".join(parts)
 
 

@@ -97,6 +97,10 @@ class Recorder:
       console, num_episodes=config.episodes, num_steps=config.steps
     )
 
+  def on_activity(self, activity: "core.Activity") -> None:
+    """Shows what the runner does next."""
+    self._progress.doing(activity)
+
   def on_episode(self, episode: "core.Episode") -> None:
     """Takes an episode of a runner; the progress is that of the slowest seed."""
     is_slowest = True

@@ -25,6 +25,33 @@ MakeEnvironment = Callable[[str, int], dm_env.Environment]
 _EVALUATION_KEY = 0x6576616C
 
 
+# What a runner does, for the progress line.
+COMPILING, FILLING, ACTING = "compiling", "filling replay", "acting"
+EVALUATING, STARTING = "evaluating", "starting processes"
+
+
+class Activity(NamedTuple):
+  """What a runner does now.
+
+  Attributes:
+    name: one of the names above.
+    env_steps: environment steps so far.
+    filled: how many environment steps replay holds, and how many it needs before the
+      first update; None once it has them.
+  """
+
+  name: str
+  env_steps: int
+  filled: tuple[int, int] | None = None
+
+
+def acting(env_steps: int, held: int, wanted: int) -> Activity:
+  """Acting, as long as replay holds fewer steps than wanted to fill it."""
+  if held < wanted:
+    return Activity(FILLING, env_steps, (held, wanted))
+  return Activity(ACTING, env_steps)
+
+
 class Episode(NamedTuple):
   """The record of a finished episode."""
 
@@ -142,6 +169,7 @@ class Hooks:
   """What a runner calls while it runs.
 
   Attributes:
+    on_activity: called with what the run does next, before each piece of it.
     on_episode: called at the end of each episode.
     on_evaluation: called after each evaluation.
     on_env_failure: called with each crash of an environment that is recreated.
@@ -156,6 +184,7 @@ class Hooks:
       it has found a checkpoint, the run resumes from it.
   """
 
+  on_activity: Callable[[Activity], None] = _ignore
   on_episode: Callable[[Episode], None] = _ignore
   on_evaluation: Callable[[Evaluation], None] = _ignore
   on_env_failure: Callable[[Failure], None] = _ignore
@@ -198,6 +227,10 @@ class Pace:
     self._due += num_steps * self._ratio.numerator
     updates, self._due = divmod(self._due, self._ratio.denominator)
     return updates
+
+  def activity(self, env_steps: int) -> Activity:
+    """Filling replay, or acting with updates."""
+    return acting(env_steps, env_steps - self._empty_at, self._min_size)
 
   def begin_empty(self, env_steps: int) -> None:
     """Replay was emptied: updates wait until it is filled again."""

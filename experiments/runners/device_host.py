@@ -1,7 +1,6 @@
 """The host's part of a run on the device, for all kinds of environments."""
 
 import math
-import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.experiments import config as config_lib
+from explorax.experiments import host_memory
 from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, device_agent, errors, training
@@ -66,6 +66,7 @@ class Training(training.Training):
     self.empty_steps = 0
     self.episodes = [0 for _ in seeds]
     self.metrics: list[dict[str, float]] = [{} for _ in seeds]
+    self._compiled: set[str] = set()  # The activities of this process so far.
 
   @property
   def env_steps(self) -> int:
@@ -85,6 +86,15 @@ class Training(training.Training):
     """Steps of each environment until an empty replay allows the first update."""
     spec = self._agent.replay
     return max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
+
+  def next_activity(self) -> core.Activity:
+    held = self.steps - self.empty_steps
+    wanted = self.fill_steps * self._num_envs
+    activity = core.acting(self.env_steps, held * self._num_envs, wanted)
+    if activity.name not in self._compiled:
+      self._compiled.add(activity.name)
+      return core.Activity(core.COMPILING, self.env_steps)
+    return activity
 
   def tell(
     self,
@@ -224,12 +234,7 @@ def free_memory() -> float:
   stats = jax.devices()[0].memory_stats() or {}
   if "bytes_limit" in stats:
     return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
-  try:  # On a CPU: what Linux can allocate without swapping.
-    lines = pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    sizes = dict(line.split(":", 1) for line in lines)
-    return int(sizes["MemAvailable"].split()[0]) * 1024
-  except (OSError, KeyError, ValueError):
-    return math.inf
+  return host_memory.available()  # On a CPU.
 
 
 def _on_device(tree: Any) -> Any:

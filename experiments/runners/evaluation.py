@@ -33,6 +33,7 @@ class Evaluations:
     stop: Callable[[], bool],
     observer: core.EvaluationObserver | None,
     on_evaluation: Callable[[core.Evaluation], None],
+    on_activity: Callable[[core.Activity], None] = lambda activity: None,
   ):
     """Prepares evaluations.
 
@@ -47,6 +48,7 @@ class Evaluations:
       stop: called after each step; True interrupts the evaluation.
       observer: observes the episodes; None for no observer.
       on_evaluation: called with each complete evaluation.
+      on_activity: called when an evaluation begins.
     """
     self._actor = actor
     self._environment = environment
@@ -58,6 +60,7 @@ class Evaluations:
     self._stop = stop
     self._observer = observer
     self._on_evaluation = on_evaluation
+    self._on_activity = on_activity
     self._done_at = 0  # Environment steps of training.
     self._unfinished: _Saved | None = None  # The state before the current evaluation.
 
@@ -122,6 +125,7 @@ class Evaluations:
 
   def _evaluate(self, env_steps: int) -> None:
     began = time.monotonic()
+    self._on_activity(core.Activity(core.EVALUATING, env_steps))
     self._unfinished = self._save()
     with self._clock.paused():
       episodes: list[core.EvaluationEpisode] = []

@@ -15,6 +15,7 @@ from explorax.agents.wiring import builder as builder_lib
 from explorax.agents.wiring import memory_replay
 from explorax.environments import saving
 from explorax.experiments import config as config_lib
+from explorax.experiments import errors, host_memory
 from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, loop, recovery, training
@@ -70,6 +71,24 @@ def run(
     return result
 
 
+def check_memory(agent: types.Agent, config: config_lib.RunConfig) -> None:
+  """Refuses a replay in memory that does not fit there.
+
+  Raises:
+    SetUpError: with the size of the replay and of the free memory.
+  """
+  if config.replay != "memory":
+    return
+  gib = 2**30
+  needed, free = memory_replay.num_bytes(agent) / gib, host_memory.available() / gib
+  if needed > free:
+    raise errors.SetUpError(
+      f"a replay of {agent.replay.capacity:,} environment steps needs {needed:.1f} GiB "
+      f"of memory, and {free:.1f} GiB are free; use --replay=reverb, which compresses, "
+      "or a smaller replay (--set replay_capacity=STEPS)."
+    )
+
+
 class _Training(training.Training):
   """An actor and a learner that take turns, a step at a time."""
 
@@ -96,6 +115,7 @@ class _Training(training.Training):
     self._loop = loop.EnvironmentLoop(environment, self._actor)
     self._pace = core.Pace(agent.replay)
     self._updates_due = 0  # Updates that remain after the last environment step.
+    self._has_acted = self._has_learnt = False  # In this process; each compiles.
     self._has_ended = False  # Whether that step ended an episode.
     self._episodes = 0
     self.clock = clock_lib.Clock()
@@ -113,8 +133,14 @@ class _Training(training.Training):
     is_reached = self._config.is_reached(self.env_steps, self._episodes)
     return is_reached and not self._updates_due
 
+  def next_activity(self) -> core.Activity:
+    compiles = not (self._has_learnt if self._updates_due else self._has_acted)
+    if compiles:
+      return core.Activity(core.COMPILING, self.env_steps)
+    return self._pace.activity(self.env_steps)
+
   def advance(self) -> None:
-    """An environment step and the first update due after it, or another update."""
+    """An environment step with the first update due after it, or another update."""
     if not self._updates_due:
       try:
         self._has_ended = self._loop.step()
@@ -124,11 +150,15 @@ class _Training(training.Training):
         return
       has_window = self._adder.num_windows > 0
       self._updates_due = self._pace.step(self.env_steps, has_window)
+      self._has_acted = True
+      if self._updates_due and not self._has_learnt:
+        return  # The first update is a piece of its own, since it compiles.
     if self._updates_due:
       # The actor has used the newest weights, so they have been computed.
       self._learner.check_finite()
       self._learner.step()
       self._updates_due -= 1
+      self._has_learnt = True
     if not self._updates_due:
       self._end_step()
 

@@ -40,6 +40,10 @@ class Training(abc.ABC):
     """Whether a limit is reached."""
 
   @abc.abstractmethod
+  def next_activity(self) -> core.Activity:
+    """What `advance` does next; the first time of each kind it compiles."""
+
+  @abc.abstractmethod
   def advance(self) -> None:
     """The smallest piece of work, with the updates due after it."""
 
@@ -107,6 +111,7 @@ def run(
         num_steps=config.eval_steps,
         stop=stop,
         observer=hooks.observer,
+        on_activity=hooks.on_activity,
         on_evaluation=hooks.on_evaluation,
       )
 
@@ -116,9 +121,7 @@ def run(
 
     def save(checkpoints: checkpointer.Checkpointer) -> None:
       training.check_finite()
-      # A finished run does not need replay any more.
-      with_replay = checkpoints.with_replay and not training.is_done
-      snapshot = training.save(with_replay=with_replay)
+      snapshot = training.save(with_replay=checkpoints.with_replay)
       if evaluations is not None:
         snapshot = evaluations.add_to(snapshot)
       checkpoints.save(training.env_steps, snapshot)
@@ -133,6 +136,7 @@ def run(
         # At once: `may_evaluate` may be false while replay is refilled.
         evaluations.after_episode(training.env_steps)
       while not training.is_done and not stop():
+        hooks.on_activity(training.next_activity())
         training.advance()
         evaluate()
         if checkpoints is not None and checkpoints.is_due(training.env_steps):

@@ -146,6 +146,7 @@ def stand_in_modules() -> dict[str, types.ModuleType]:
   }
   local = types.ModuleType("explorax.experiments.runners.local")
   local.run = _run  # type: ignore[attr-defined]
+  local.check_memory = lambda agent, config: None  # type: ignore[attr-defined]
   return {presets.__name__: presets, local.__name__: local}
 
 
@@ -153,12 +154,15 @@ def stand_in_modules() -> dict[str, types.ModuleType]:
 def stand_ins(monkeypatch, tmp_path):
   """Replaces presets and runner, and works in an empty directory."""
   from explorax import experiments
+  from explorax.experiments import runners
 
   modules = stand_in_modules()
   for name, module in modules.items():
     monkeypatch.setitem(sys.modules, name, module)
   presets = modules["explorax.experiments.presets"]
   monkeypatch.setattr(experiments, "presets", presets, raising=False)
+  local = modules["explorax.experiments.runners.local"]
+  monkeypatch.setattr(runners, "local", local, raising=False)
   monkeypatch.chdir(tmp_path)
   return tmp_path
 

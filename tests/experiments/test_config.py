@@ -37,10 +37,10 @@ def test_a_command_line_and_python_make_the_same():
 @pytest.mark.parametrize(
   ("settings", "expected"),
   [
-    ({}, {"replay": "reverb", "num_envs": None, "num_actors": None}),
+    ({}, {"replay": "memory", "num_envs": None, "num_actors": None}),
     ({"runner": "device"}, {"replay": "device", "num_envs": 1}),
     ({"runner": "device", "env": "atari:Pong"}, {"num_envs": 8, "is_batched": True}),
-    ({"runner": "distributed"}, {"num_envs": 1, "num_actors": 4, "learner_gpus": 0}),
+    ({"runner": "distributed"}, {"replay": "reverb", "num_envs": 1, "num_actors": 4}),
     ({"env": "bsuite:catch/0"}, {"max_env_failures": 0, "eval_episodes": 5}),
   ],
 )
@@ -91,7 +91,7 @@ def test_refuses_in_one_sentence(flags, words):
   [
     ({"eval_every": 0}, "eval_every is 0; it must be at least 1"),
     ({"runner": "cloud"}, "not one of local, device, distributed"),
-    ({"replay": "disk"}, "not one of reverb, memory"),
+    ({"replay": "disk"}, "not one of memory, reverb"),
     ({"runner": "device", "replay": "memory"}, "--runner=device does not read it"),
   ],
 )

@@ -106,6 +106,22 @@ def test_the_local_runner_goes_on_to_the_bit_in_mid_episode(interrupted, capsys)
   assert "already holds a run (config.json)" in refused
 
 
+def test_a_finished_run_is_extended_to_the_bit(capsys):
+  argv = ("--agent=dqn", "--env=jax:deep_sea/4", *TINY)
+  assert run.main([*argv, "--steps=62", "--output=whole"]) == 0
+  argv = (*argv, "--output=parts")
+  for steps in (30, 45, 62):  # In mid-episode, all of them.
+    assert run.main([*argv, f"--steps={steps}"]) == 0
+    assert summary("parts")["env_steps"] == steps
+  assert_same("whole", "parts")
+  assert json.loads(pathlib.Path("parts/config.json").read_text())["steps"] == 62
+  assert run.main([*argv, "--steps=61"]) == 2
+  assert run.main([*argv, "--steps=62", "--episodes=9"]) == 2
+  shorter, other = capsys.readouterr().err.splitlines()
+  assert "steps is 62 there, but 61 here" in shorter
+  assert "episodes is null there, but 9 here" in other
+
+
 # Ends by SIGKILL at its second checkpoint, a report after the first one.
 KILLED = """
 import os, signal, sys

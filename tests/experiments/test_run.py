@@ -155,7 +155,7 @@ def test_refuses_what_it_does_not_know(stand_ins, capsys, argv, words):
   ("argument", "words"),
   [
     ("--seed=one", "whole number"),
-    ("--replay=disk", "reverb|memory"),
+    ("--replay=disk", "memory|reverb"),
     ("--num_envs=2", "is for --runner=device and --runner=distributed"),
     ("--set=epsilon=0.1", "Did you mean exploration.epsilon"),
     ("--set=batch_size=1000", "below the batch size of 1000"),
@@ -182,7 +182,7 @@ def test_says_what_to_do_without_reverb(stand_ins, capsys, monkeypatch):
   )
   monkeypatch.setitem(sys.modules, "reverb", None)  # Importing it fails.
   argv = ["--agent=fake", f"--env={FAKE_ENV}", "--episodes=1"]
-  text = refused(capsys, *argv)
+  text = refused(capsys, *argv, "--replay=reverb")
   assert "explorax[reverb]" in text and "Python 3.11" in text
   assert "--replay=memory" in text
   assert launch("--episodes=1") == 0

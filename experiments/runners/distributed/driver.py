@@ -230,6 +230,11 @@ class _Driver:
     self._polled_at = time.monotonic()
     self._state = poll.state
     self._steps_per_second = poll.steps_per_second
+    steps = poll.state.counts["env_steps"]
+    activity = core.acting(steps, steps, self._min_size)
+    if not steps:
+      activity = core.Activity(core.STARTING, 0)
+    self._hooks.on_activity(activity)
     for event in poll.events:
       if isinstance(event, core.Episode):
         self._hooks.on_episode(event._replace(seed=self._config.seed))

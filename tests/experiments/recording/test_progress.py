@@ -7,6 +7,7 @@ import pytest
 
 from explorax.experiments.recording import console, progress
 from explorax.experiments.recording import returns as returns_lib
+from explorax.experiments.runners import core
 
 pytestmark = pytest.mark.ops
 
@@ -67,7 +68,8 @@ def drawn(text: str) -> list[str]:
 def test_a_terminal_gets_one_live_line(report):
   text = report(Terminal(), [1.0] * 4, num_episodes=8)
   assert drawn(text)[-1] == (
-    "50% | 0:04 left | episode 4/8 | step 40 | 10 steps/s | return 4 | mean 2.5"
+    "50% | acting | 0:04 left | episode 4/8 | step 40 | 10 steps/s | return 4 | "
+    "mean 2.5"
   )
 
 
@@ -102,22 +104,49 @@ def test_messages_stay_above_the_live_line(make_episode, clock, monkeypatch):
 def test_a_pipe_gets_plain_lines_now_and_then(report):
   lines = report(io.StringIO(), [1.0] * 65).splitlines()
   assert len(lines) == 3  # Every twenty seconds.
-  assert lines[0] == "episode 20 | step 200 | 10 steps/s | return 20 | mean 10.5"
+  assert (
+    lines[0] == "acting | episode 20 | step 200 | 10 steps/s | return 20 | mean 10.5"
+  )
   lines = report(io.StringIO(), [2.0] * 20, num_episodes=20).splitlines()
-  assert len(lines) == 10 and lines[-1].startswith("100% | 0:00 left | episode 20/20")
+  assert len(lines) == 10 and lines[-1].startswith(
+    "100% | acting | 0:00 left | episode 20/20"
+  )
   assert report(io.StringIO(), [0.001] * 100, num_episodes=100) == ""
+
+
+def test_what_the_program_does_is_shown_within_an_episode_too(clock):
+  stream = Terminal()
+  terminal = console.Console(stream)
+  shown = progress.RunProgress(terminal, num_episodes=None, num_steps=1000, clock=clock)
+  shown.doing(core.Activity(core.COMPILING, 0))
+  assert drawn(stream.getvalue())[-1] == "compiling | episode 0 | step 0/1,000"
+  for step in range(1, 501):
+    clock.now += 0.01 if step <= 100 else 0.1
+    shown.doing(core.acting(step, step, 100))
+  shown.close()
+  lines = drawn(stream.getvalue())
+  filling = [line for line in lines if "filling" in line]
+  pattern = r"filling replay \((\d+) of 100 steps\) \| episode 0 \| step \1/1,000"
+  assert len(filling) >= 8 and all(re.search(pattern, line) for line in filling)
+  assert not any(" left" in line for line in filling)
+  # The speed of filling is no part of the estimate, which waits for two seconds.
+  acting = [line for line in lines if "acting" in line]
+  assert " left" not in acting[5]
+  assert (
+    acting[-1] == "50% | acting | 0:50 left | episode 0 | step 500/1,000 | 10 steps/s"
+  )
 
 
 def test_whichever_end_comes_first_counts(report):
   text = report(io.StringIO(), [2.0] * 4, num_episodes=100, num_steps=80)
   assert text.splitlines()[-1].startswith(
-    " 50% | 0:08 left | episode 4/100 | step 40/80"
+    " 50% | acting | 0:08 left | episode 4/100 | step 40/80"
   )
 
 
 def test_the_first_episodes_compilation_does_not_slow_the_estimate(report):
   text = report(io.StringIO(), [60.0, 1.0, 1.0], num_episodes=13)
-  assert text.splitlines()[-1].startswith(" 23% | 0:10 left | episode 3/13 | ")
+  assert text.splitlines()[-1].startswith(" 23% | acting | 0:10 left | episode 3/13 | ")
 
 
 def test_evaluations_are_shown_and_slow_nothing_down(
@@ -137,8 +166,8 @@ def test_evaluations_are_shown_and_slow_nothing_down(
     clock.now += evaluation.seconds
     shown.evaluated(evaluation)
   assert stream.getvalue().splitlines()[-1] == (
-    " 75% | 0:01 left | episode 3/4 | step 30 | 10 steps/s | return 3 | mean 2 | "
-    "evaluation 4.5 | intrinsic 12.3 | coverage 0.25"
+    " 75% | acting | 0:01 left | episode 3/4 | step 30 | 10 steps/s | return 3 | "
+    "mean 2 | evaluation 4.5 | intrinsic 12.3 | coverage 0.25"
   )
 
 

@@ -19,6 +19,7 @@ from explorax.agents.dqn import config as dqn_config
 from explorax.agents.wiring import learner as learner_lib
 from explorax.environments import factory, standard, testing
 from explorax.experiments import config as config_lib
+from explorax.experiments import errors as run_errors
 from explorax.experiments.runners import core, errors, local
 
 BACKENDS = ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
@@ -311,6 +312,21 @@ def test_tdu_tells_exploiters_from_explorers():
   # One explorer and two exploiters, who never do the same thing.
   assert (len(returns["explorer"]), len(returns["exploiter"])) == (1, 2)
   assert not returns["explorer"] & returns["exploiter"]
+
+
+def test_a_replay_beyond_the_memory_is_refused(monkeypatch):
+  monkeypatch.setattr(local.host_memory, "available", lambda: 2.0**30)
+  spec = factory.spec(standard.StandardEnvironment(testing.fake()))
+
+  def check(capacity, replay="memory"):
+    config = dqn_config.DQNConfig(**{**TINY, "replay_capacity": capacity})
+    agent = dqn_agent.make_agent(config, spec)
+    local.check_memory(agent, config_lib.RunConfig(replay=replay))
+
+  check(1000)
+  check(10**8, "reverb")
+  with pytest.raises(run_errors.SetUpError, match=r"100,000,000 .* 1.0 GiB are free; "):
+    check(10**8)
 
 
 def test_without_reverb_says_what_to_do(monkeypatch):
