@@ -101,7 +101,7 @@ UV_COMPILE := pip compile --quiet --no-config --generate-hashes --upgrade \
 lock: $(INSTALLED)
 	$(BIN)/uv $(UV_COMPILE) requirements/bootstrap.in -o $(BOOTSTRAP)
 	$(BIN)/uv $(UV_COMPILE) pyproject.toml requirements/bootstrap.in -c $(BOOTSTRAP) \
-	  --extra reverb --extra atari --extra plots --extra distributed --extra docs --extra dev -o $(LOCK)
+	  --extra reverb --extra atari --extra video --extra plots --extra distributed --extra docs --extra dev -o $(LOCK)
 
 clean:
 	rm -rf $(VENV) .venv-newest $(addprefix src/explorax/,$(PARTS)) build dist explorax.egg-info .coverage .hypothesis \

@@ -53,6 +53,7 @@ def did_you_mean(
 
   `show` converts a known name for display.
   """
-  near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
-  meant = " or ".join(repr(show(key)) for key in near)
+  lower = {key.lower(): key for key in known}
+  near = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.6)
+  meant = " or ".join(repr(show(lower[key])) for key in near)
   return f"; did you mean {meant}?" if near else otherwise

@@ -105,10 +105,15 @@ def load(
   except gymnasium.error.DependencyNotInstalled as error:
     raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
   except gymnasium.error.Error as error:
-    known = [f"gym:{name}" for name in registration.registry]
+    name, known = f"gym:{gym_id}", [f"gym:{other}" for other in registration.registry]
+    if gym_id.startswith("ALE/"):
+      from explorax.environments import atari_environments
+
+      name = "atari:" + gym_id.removeprefix("ALE/").partition("-")[0]
+      known = atari_environments.names()
     raise ValueError(
       f"gymnasium has no environment 'gym:{gym_id}'"
-      + errors.did_you_mean(f"gym:{gym_id}", known, f": {error}")
+      + errors.did_you_mean(name, known, f": {error}")
     ) from error
   except ModuleNotFoundError as error:
     raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error

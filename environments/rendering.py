@@ -1,6 +1,7 @@
 """Pictures of environments: rendered by them, or made from their observations."""
 
 import contextlib
+import os
 import warnings
 from typing import Any
 
@@ -22,6 +23,8 @@ def make(name: str, *, seed: int) -> standard.StandardEnvironment:
   if kind == "gym":
     from explorax.environments import gymnasium_environments
 
+    # pygame draws into an array; without it SDL looks for a display, and complains.
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     with warnings.catch_warnings(), contextlib.suppress(Exception):
       warnings.simplefilter("ignore")  # It warns about unsupported render modes.
       return gymnasium_environments.load(gym_id, seed=seed, render_mode="rgb_array")

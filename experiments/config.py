@@ -190,7 +190,7 @@ class RunConfig:
     "Records the last and the best evaluation episode as videos/step_*.gif, with\n"
     "the intrinsic reward below the pictures if the actor computes one. Without\n"
     "--eval_every there is one evaluation, at the end. The environment must support\n"
-    "rendering; needs Pillow (explorax[plots]).",
+    "rendering; needs explorax[video].",
     _EVALUATION,
     fixed=True,
   )

@@ -23,5 +23,7 @@ def describe(error: BaseException) -> str:
 def nearest(word: str, known: Sequence[str]) -> str:
   """' Did you mean …?' with the names in `known` that resemble `word`, or ''."""
   ends_alike = [name for name in known if name.rpartition(".")[2] == word]
-  close = ends_alike or difflib.get_close_matches(word, known, n=3, cutoff=0.6)
+  lower = {name.lower(): name for name in known}  # DQN resembles dqn.
+  near = difflib.get_close_matches(word.lower(), lower, n=3, cutoff=0.6)
+  close = ends_alike or [lower[name] for name in near]
   return f" Did you mean {' or '.join(close)}?" if close else ""

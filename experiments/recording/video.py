@@ -33,7 +33,7 @@ def check_installed() -> None:
   """
   if importlib.util.find_spec("PIL") is None:
     raise errors.SetUpError(
-      "--video needs Pillow, which is not installed: install explorax[plots], or leave "
+      "--video needs Pillow, which is not installed: install explorax[video], or leave "
       "out --video."
     )
 

@@ -108,8 +108,8 @@ def test_what_is_recorded_and_what_must_stay_the_same():
   by_steps = dataclasses.replace(made, eval_every=5, eval_steps=2).record()
   assert (by_steps["eval_episodes"], by_steps["eval_steps"]) == (None, 2)
   kept = config.fixed({**record, "config": {}, "versions": {}})
-  assert "steps" in kept and "config" in kept
-  assert not {"num_actors", "versions", "settings"} & set(kept)
+  assert "seed" in kept and "config" in kept
+  assert not {"steps", "num_actors", "versions", "settings"} & set(kept)
 
 
 def test_limits():
