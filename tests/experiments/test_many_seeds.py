@@ -136,7 +136,9 @@ def test_more_seeds_than_files_may_be_open_are_refused(monkeypatch):
   job.check_open_files(500)
   (raised,) = wanted
   assert 1000 < raised[0] <= 4096 == raised[1]
-  with pytest.raises(errors.SetUpError, match=r"3000 seeds keep .* may have 4096") as e:
+  with pytest.raises(
+    errors.SetUpError, match=r"3000 seeds keep .* may open only 4096"
+  ) as e:
     job.check_open_files(3000)
   most = int(str(e.value).split("use at most ")[1].split()[0])
   job.check_open_files(most)
