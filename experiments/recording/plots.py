@@ -27,9 +27,9 @@ def learning_curve(
 ) -> None:
   """Draws returns against environment steps, a line for each policy group, as PNG.
 
-  A line is the mean over the group's last 100 episodes, and the dots behind it are the
-  episodes. Evaluations, if any, are a black line through the mean return of each of
-  them.
+  A line is the mean over the last tenth of the group's episodes, at most 100, and the
+  dots behind it are the episodes. Evaluations, if any, are a black line through the
+  mean return of each of them.
 
   Args:
     file: where the PNG goes.
@@ -48,7 +48,7 @@ def learning_curve(
     color, linestyle, _ = drawing.style(index)
     axes.scatter(steps[shown], values[shown], s=4, c=color, alpha=0.25, linewidths=0)
     label = f"{policy} ({len(values):,} episodes)"
-    mean = returns_lib.running_mean(values)[shown]
+    mean = returns_lib.smooth(values)[shown]
     axes.plot(steps[shown], mean, color=color, linestyle=linestyle, label=label)
   if len(evaluations):
     label = f"evaluation ({len(evaluations):,}, mean of each)"
@@ -70,7 +70,8 @@ def seeds_curve(
 ) -> None:
   """Draws the mean return over seeds with its 95 % interval, as PNG.
 
-  At every point a seed's value is the mean of its last 100 episodes. The curve starts
+  At every point a seed's value is the mean over the last tenth of its episodes, at most
+  100. The curve starts
   when all seeds have ended an episode and ends with the first seed's last one.
 
   Args:
@@ -79,7 +80,7 @@ def seeds_curve(
     title: above the axes.
   """
   curves = [
-    (returns.env_steps(), returns_lib.running_mean(returns.of())) for returns in seeds
+    (returns.env_steps(), returns_lib.smooth(returns.of())) for returns in seeds
   ]
   first = max(steps[0] for steps, _ in curves)
   last = max(first, min(steps[-1] for steps, _ in curves))
@@ -89,6 +90,7 @@ def seeds_curve(
   )
   fig, ((axes,),) = drawing.new(width=7, height=4)
   label = f"mean over {len(seeds)} seeds, 95 % interval"
+  label += " (of two: it says little)" * (len(seeds) == 2)
   drawing.curve(axes, grid, values, label=label, index=0)
   each, *_ = axes.plot(grid, values.T, color="0.6", lw=0.5, zorder=1)
   each.set_label("single seeds")
@@ -119,7 +121,8 @@ def intrinsic_rewards(
 def _label(axes: "mpl_axes.Axes", title: str, xlabel: str) -> None:
   axes.set_title(title)
   axes.set_xlabel(xlabel)
-  axes.set_ylabel(f"return per episode\n(line: mean of the last {returns_lib.WINDOW})")
+  window = f"a tenth of the episodes, at most {returns_lib.WINDOW}"
+  axes.set_ylabel(f"return per episode\n(line: mean over {window})")
   axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
   axes.grid(alpha=0.3)
   if axes.get_legend_handles_labels()[0]:

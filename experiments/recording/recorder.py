@@ -246,6 +246,7 @@ class _Seed:
     """Adds an episode to the files; TensorBoard gets its return by policy."""
     self._csv.write(episode)
     scalars = {
+      "return": episode.episode_return,
       f"return/{episode.policy}": episode.episode_return,
       "episode/length": episode.episode_length,
       "episode/number": episode.episode,

@@ -111,21 +111,22 @@ def mean_of_last(returns: np.ndarray) -> float | None:
 
 
 def best_mean(returns: np.ndarray) -> float | None:
-  """The highest mean of `WINDOW` consecutive returns.
-
-  With fewer returns it is the mean of all, so that a lucky first episode does not count
-  as the best; None without returns.
-  """
-  if not len(returns):
+  """The highest mean of `WINDOW` consecutive returns; None with fewer returns."""
+  if len(returns) < WINDOW:
     return None
-  return float(np.max(running_mean(returns)[min(WINDOW, len(returns)) - 1 :]))
+  return float(np.max(running_mean(returns, WINDOW)[WINDOW - 1 :]))
 
 
-def running_mean(returns: np.ndarray) -> np.ndarray:
-  """float64 `[E]`: at each episode, the mean of the last `WINDOW` (or fewer) ones."""
+def smooth(returns: np.ndarray) -> np.ndarray:
+  """`running_mean` over a tenth of the episodes, and over `WINDOW` at most."""
+  return running_mean(returns, max(1, min(WINDOW, len(returns) // 10)))
+
+
+def running_mean(returns: np.ndarray, window: int) -> np.ndarray:
+  """float64 `[E]`: at each episode, the mean of the last `window` (or fewer) ones."""
   if not len(returns):
     return np.zeros(0)
   sums = np.concatenate([[0.0], np.cumsum(returns, dtype=np.float64)])
   ends = np.arange(1, len(returns) + 1)
-  starts = np.maximum(ends - WINDOW, 0)
+  starts = np.maximum(ends - window, 0)
   return (sums[ends] - sums[starts]) / (ends - starts)

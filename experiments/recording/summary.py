@@ -167,9 +167,13 @@ def table_of_seeds(title: str, content: Mapping[str, Any]) -> str:
   ]
   mean = content[_MEAN]
   if mean is not None:
+    window = min(
+      returns_lib.WINDOW, *(x["episodes"] for x in content["seeds"].values())
+    )
+    few = "; with two seeds it says little" * (content["num_seeds"] == 2)
     lines.append(
-      f"  mean return of the last {returns_lib.WINDOW} episodes: {mean['value']:.4g} "
-      f"(95 % interval over seeds: {mean['low']:.4g} to {mean['high']:.4g})"
+      f"  mean return of the last {window} episodes: {mean['value']:.4g} "
+      f"(95 % interval over seeds: {mean['low']:.4g} to {mean['high']:.4g}{few})"
     )
   if "solved" in content:
     solved = f"  Deep Sea was solved by {content['solved']} of {content['num_seeds']}"
@@ -224,12 +228,17 @@ def _means(values: np.ndarray) -> dict[str, Any]:
 
 
 def _returns_table(content: Mapping[str, Any]) -> list[str]:
-  window = returns_lib.WINDOW
-  rows = [("policy", "episodes", f"mean of last {window}", f"best mean of {window}")]
+  window = min(returns_lib.WINDOW, content["episodes"])
+  rows = [["policy", "episodes", f"mean of last {window}"]]
+  has_best = content[_BEST] is not None
+  if has_best:
+    rows[0].append(f"best mean of {window}")
   groups = content["policies"] if len(content["policies"]) > 1 else {}
   for label, group in {"all": content, **groups}.items():
-    means = f"{group[_MEAN]:.4g}", f"{group[_BEST]:.4g}"
-    rows.append((label, f"{group['episodes']:,}", *means))
+    row = [label, f"{group['episodes']:,}", f"{group[_MEAN]:.4g}"]
+    if has_best:
+      row.append("" if group[_BEST] is None else f"{group[_BEST]:.4g}")
+    rows.append(row)
   widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
   lines = []
   for label, *numbers in rows:

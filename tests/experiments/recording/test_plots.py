@@ -54,7 +54,7 @@ def test_axes_are_labelled_and_policies_apart(make_episode, drawn):
   assert exploiter.get_color() != explorer.get_color()
   assert exploiter.get_linestyle() != explorer.get_linestyle()
   assert exploiter.get_xdata().tolist() == list(range(20, 2001, 20))
-  running = returns_lib.running_mean(returns.of("exploiter"))
+  running = returns_lib.running_mean(returns.of("exploiter"), 10)
   assert exploiter.get_ydata().tolist() == running.tolist()
   assert solved.get_xdata() == [500, 500]
 

@@ -10,18 +10,27 @@ pytestmark = pytest.mark.ops
 def test_means_equal_plain_loops(count):
   values = np.random.default_rng(count).normal(size=count)
   running = [np.mean(values[max(0, i - 99) : i + 1]) for i in range(count)]
-  np.testing.assert_allclose(returns_lib.running_mean(values), running, atol=1e-12)
+  np.testing.assert_allclose(returns_lib.running_mean(values, 100), running, atol=1e-12)
   if count == 0:
     assert returns_lib.mean_of_last(values) is None
     assert returns_lib.best_mean(values) is None
     return
   assert returns_lib.mean_of_last(values) == pytest.approx(running[-1])
-  whole_windows = running[99:] or running[-1:]
-  assert returns_lib.best_mean(values) == pytest.approx(max(whole_windows))
+  best = max(running[99:]) if count >= 100 else None
+  assert returns_lib.best_mean(values) == pytest.approx(best)
+
+
+@pytest.mark.parametrize(
+  ("count", "window"), [(9, 1), (45, 4), (1000, 100), (5000, 100)]
+)
+def test_curves_are_smooth_over_a_tenth_of_the_run(count, window):
+  values = np.random.default_rng(count).normal(size=count)
+  last = np.mean(values[-window:])
+  assert returns_lib.smooth(values)[-1] == pytest.approx(last)
 
 
 def test_a_lucky_first_episode_is_no_best_mean():
-  assert returns_lib.best_mean(np.array([100.0, 0.0])) == 50.0
+  assert returns_lib.best_mean(np.array([100.0, 0.0])) is None
   values = np.concatenate([[1e3], np.zeros(99), np.ones(100)])
   assert returns_lib.best_mean(values) == pytest.approx(10.0)
 

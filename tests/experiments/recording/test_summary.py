@@ -53,18 +53,18 @@ def test_to_dict(make_summary):
     "unfinished_steps": 0,
     "environment_failures": 0,
     "mean_return_last_100": 2.5,
-    "best_mean_return_100": 2.5,
+    "best_mean_return_100": None,
     "last_metrics": {},
     "policies": {
       "exploiter": {
         "episodes": 2,
         "mean_return_last_100": 3.0,
-        "best_mean_return_100": 3.0,
+        "best_mean_return_100": None,
       },
       "explorer": {
         "episodes": 2,
         "mean_return_last_100": 2.0,
-        "best_mean_return_100": 2.0,
+        "best_mean_return_100": None,
       },
     },
     "solved_episode": 3,
@@ -82,10 +82,16 @@ def test_the_table_is_for_reading(make_summary):
     "  Deep Sea was solved in episode 3 by bsuite's rule; the treasure was found in "
     "25.0% of episodes (by the best policy in 50.0%).",
     "",
-    "  policy      episodes   mean of last 100   best mean of 100",
-    "  all                4                2.5                2.5",
-    "  exploiter          2                  3                  3",
-    "  explorer           2                  2                  2",
+    "  policy      episodes   mean of last 4",
+    "  all                4              2.5",
+    "  exploiter          2                3",
+    "  explorer           2                2",
+  ]
+  lines = summary.table("tdu on x", make_summary(120)).splitlines()
+  assert lines[-3:] == [
+    "  all              120               70.5               70.5",
+    "  exploiter         60                 61                   ",
+    "  explorer          60                 60                   ",
   ]
 
 
@@ -164,7 +170,8 @@ def test_of_several_seeds(make_summary):
     "tdu on x: finished",
     "  2 seeds, 12,345 environment steps each in 1:01 "
     "(642 steps/s in all after compilation)",
-    "  mean return of the last 100 episodes: 2 (95 % interval over seeds: 1.5 to 2.5)",
+    "  mean return of the last 2 episodes: 2 (95 % interval over seeds: 1.5 to 2.5; "
+    "with two seeds it says little)",
     "  Deep Sea was solved by 1 of 2 seeds by bsuite's rule; the treasure was found in "
     "12.5% of episodes (by the best policy in 50.0%).",
   ]
