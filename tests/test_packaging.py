@@ -30,7 +30,7 @@ FOLDERS = {
     )
   },
 }
-LOCKED_EXTRAS = ("reverb", "atari", "plots", "distributed", "docs", "dev")
+LOCKED_EXTRAS = ("reverb", "atari", "video", "plots", "distributed", "docs", "dev")
 # Where the locked environment is.
 LOCK_MARKERS = {
   "python_version": "3.11",
@@ -125,6 +125,7 @@ def test_wheel_says_what_it_needs(wheel):
   assert set(metadata.get_all("Provides-Extra")) == {
     "reverb",
     "atari",
+    "video",
     "distributed",
     "plots",
     "cuda",
