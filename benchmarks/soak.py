@@ -295,7 +295,7 @@ class _Watched:
       return bool(evaluations)
     if kind == "board":
       return bool(rows)
-    # The learner goes on, which takes itself and replay.
+    # The learner makes further updates, which need the learner and replay.
     self._updates |= {row["learner_updates"] for row in rows}
     return len(self._updates) > 1
 
@@ -331,7 +331,7 @@ def judge(
   not_back = ", ".join(f"{kill.role} at {kill.at:.0f} s" for kill in waited)
   return [
     Verdict(
-      "the run went on to the end, and ended by SIGTERM",
+      "the run continued to its end, and SIGTERM ended it",
       code == 128 + signal.SIGTERM and lasted >= 0.9 * planned,
       f"exit code {code} after {lasted:.0f} s",
     ),

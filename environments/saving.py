@@ -1,9 +1,9 @@
-"""What a checkpoint holds of an environment: all of one written in JAX, else counters.
+"""The state of an environment in a checkpoint: complete for those written in JAX.
 
-An environment written in JAX is a state and a key, and goes on to the bit, in
-mid-episode too. bsuite's keep counters for their scores and generators of random
-numbers, which are kept; their episodes begin anew, as those of all others do. Of those,
-what their attribute `KEPT` names is kept, which JSON can hold.
+An environment written in JAX consists of a state and a key, and resumes bit for bit,
+also within an episode. For bsuite's, the counters of their scores and the random number
+generators are saved; for all others, the attributes named by their attribute `KEPT`, in
+JSON's types. Both restart with a new episode.
 """
 
 from collections.abc import Mapping
@@ -15,17 +15,17 @@ import numpy as np
 from explorax.environments import jax_adapter, standard
 
 _SCALARS = (bool, int, float, np.bool_, np.integer, np.floating)
-# Of bsuite's wrapper that writes its CSV: what an episode that is broken off leaves.
+# Attributes of bsuite's CSV wrapper that belong to an interrupted episode.
 _OF_EPISODE = ("_episode_len", "_episode_return")
 
 
 def is_exact(environment: dm_env.Environment) -> bool:
-  """Whether the environment can go on in mid-episode from what `save` returns."""
+  """Whether the environment can resume within an episode."""
   return isinstance(standard.unwrap(environment), jax_adapter.JaxEnvironment)
 
 
 def save(environment: dm_env.Environment) -> tuple[Any, dict[str, Any]]:
-  """What there is to keep of it: (a pytree of arrays, what JSON can hold)."""
+  """Its state: (a pytree of arrays, values in JSON's types)."""
   raw = standard.unwrap(environment)
   if isinstance(raw, jax_adapter.JaxEnvironment):
     arrays, counts = raw.save()
@@ -36,7 +36,7 @@ def save(environment: dm_env.Environment) -> tuple[Any, dict[str, Any]]:
 
 
 def shapes(environment: dm_env.Environment, counts: Mapping[str, Any]) -> Any:
-  """The shapes of the arrays that `save` returned along with `counts`."""
+  """The shapes of the arrays that `save` returned with `counts`."""
   raw = standard.unwrap(environment)
   if isinstance(raw, jax_adapter.JaxEnvironment):
     return raw.shapes(counts["adapter"])
@@ -46,12 +46,12 @@ def shapes(environment: dm_env.Environment, counts: Mapping[str, Any]) -> Any:
 def restore(
   environment: dm_env.Environment, arrays: Any, counts: Mapping[str, Any]
 ) -> None:
-  """Goes on from what `save` returned; unless `is_exact`, with a reset.
+  """Resumes from the result of `save`; unless `is_exact`, a reset must follow.
 
   Args:
-    environment: made as that one was.
+    environment: made in the same way as the saved one.
     arrays: the pytree.
-    counts: the rest.
+    counts: the other values.
   """
   raw = standard.unwrap(environment)
   if isinstance(raw, jax_adapter.JaxEnvironment):
@@ -112,6 +112,6 @@ def _restore_layer(layer: Any, saved: Mapping[str, Any]) -> None:
     name, keys, *rest = saved["rng"]
     vars(layer)["_rng"].set_state((name, np.array(keys, np.uint32), *rest))
   if "rows" in saved:
-    # Its file is written anew as a whole with each row.
+    # Each new row rewrites the whole file.
     vars(layer)["_logger"]._data = [dict(row) for row in saved["rows"]]
     vars(layer).update(dict.fromkeys(_OF_EPISODE, 0))

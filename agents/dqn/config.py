@@ -35,23 +35,23 @@ class DQNConfig:
   # shared torso, and so affect the exploiters (as in P4's Atari agent).
   shared_torso: bool = False
   head_size: int = 0  # Hidden units of each head; 0: linear heads (P3, Rainbow: 512).
-  # Whether a head has a value and advantages, each with hidden units of its own
+  # Whether a head has separate hidden units for the value and the advantages
   # (Rainbow).
   duelling: bool = False
   noisy_sigma: float = 0.0  # σ_0 of noisy heads; 0: without noise (Rainbow: 0.5).
-  # Whether the torso's linear layers are noisy as well (Fortunato et al., 2018).
+  # Whether the torso's linear layers are also noisy (Fortunato et al., 2018).
   noisy_torso: bool = False
   prior_scale: float = 0.0  # λ of Q_k = Q_θk + λ P_k; 0: no priors (P4, D.1).
   # Whether the target network's priors are the online ones (bsuite's code) or drawn
-  # anew (P4's text). Distinct ones leave a difference in every target.
+  # separately (P4's text). Distinct priors contribute to every TD error.
   target_prior: str = "shared"
-  mask_prob: float = 1.0  # ρ, of a member to learn from a transition (bsuite).
+  mask_prob: float = 1.0  # ρ: a member learns from a transition (bsuite).
 
   # Acting.
   exploration: exploration_lib.Rule = dataclasses.field(
     default_factory=lambda: exploration_lib.EpsilonGreedy(epsilon=0.05)  # bsuite's DQN.
   )
-  random_steps: int = 0  # Environment steps at first with uniform actions (P3).
+  random_steps: int = 0  # Number of first environment steps with uniform actions (P3).
   evaluation_epsilon: float = 0.0  # Of the greedy evaluation policy (P1: 0.001).
 
   # The intrinsic reward.
@@ -60,25 +60,25 @@ class DQNConfig:
   beta: exploration_lib.Setting = 0.0
 
   # Learning.
-  # Q-learning (bsuite, whose settings P4's experiments take over), double Q-learning
-  # (P3, and P4's section 4), that of distributions (Rainbow), or any of `targets`.
+  # Q-learning (bsuite, whose settings P4's experiments use), double Q-learning (P3, and
+  # P4's section 4), distributional (Rainbow), or any of `targets`.
   target: target_types.Target = dataclasses.field(default_factory=one_step.QLearning)
   discount: float = 0.99  # γ (bsuite).
-  # Environment steps in a window, which are those of a return (bsuite); multi-step
-  # targets see each of them.
+  # Environment steps in a window, and of an n-step return (bsuite); multi-step targets
+  # use each of them.
   n_step: int = 1
   max_abs_reward: float | None = None  # Rewards are clipped to ± this (DQN: 1).
   # Whether a transition's loss is the sum over members (P3, section 2.4); a shared
-  # torso's gradient is then divided by M (Osband et al., 2016). Else it is their mean
-  # (P4, algorithm 2).
+  # torso's gradient is then divided by M (Osband et al., 2016). Otherwise it is their
+  # mean (P4, algorithm 2).
   sum_over_members: bool = False
-  # Beyond it, a TD error's loss grows linearly: it is clipped in the gradient (DQN: 1).
+  # TD errors beyond it have a linear loss: their gradient is clipped (DQN: 1).
   max_abs_td: float | None = None
   # Adam's (bsuite); a schedule's time is in learner updates.
   learning_rate: exploration_lib.Setting = 1e-3
   adam_b2: float = 0.999  # Adam's β2 (bsuite; P3: 0.99).
   adam_eps: float = 1e-8  # Adam's ε (bsuite; P3: 1e-4).
-  # Of all members together, explorers included; None: not clipped (bsuite).
+  # Of all members together, including explorers; None: not clipped (bsuite).
   max_gradient_norm: float | None = None
   target_update_period: int = 4  # Learner updates (bsuite).
 
@@ -114,8 +114,8 @@ class DQNConfig:
       )
     if not (self.explorers_see_reward or self.num_explorers):
       raise ValueError(
-        "explorers_see_reward is off, but num_explorers is 0, so there are none to "
-        "keep the reward from; set num_explorers, or leave it on."
+        "explorers_see_reward is off, but num_explorers is 0, so there are no "
+        "explorers; set num_explorers, or leave it on."
       )
     if self.target_prior == "distinct" and self.prior_scale == 0:
       raise ValueError(
@@ -124,13 +124,13 @@ class DQNConfig:
       )
     if self.target.is_multi_step and self.n_step == 1:
       raise ValueError(
-        f"the target {self.target} looks along n_step environment steps, and n_step is "
-        "1: raise it, or use a one-step target."
+        f"the target {self.target} needs several environment steps, but n_step is 1: "
+        "raise it, or use a one-step target."
       )
     if self.target.atoms is not None and self.prior_scale:
       raise ValueError(
-        f"the target is {self.target}, of distributions, and prior_scale "
-        f"{self.prior_scale}, but a prior is added to values; set it to 0, or use "
+        f"the target {self.target} is distributional, but prior_scale is "
+        f"{self.prior_scale} and priors are added to values; set it to 0, or use "
         "another target."
       )
     if self.target.atoms is not None and self.max_abs_td is not None:

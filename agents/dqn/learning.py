@@ -20,10 +20,10 @@ from explorax.exploration import schedules
 
 
 class LearnerState(NamedTuple):
-  """All that learning keeps.
+  """The state of the learner.
 
-  `()` stands for what there is not: target_prior_params are the target network's own
-  where priors are distinct, and noise_key is that of noisy networks.
+  Missing parts are `()`: target_prior_params are the target network's own priors if
+  they are distinct, and noise_key is the key of noisy networks.
   """
 
   params: Any
@@ -45,12 +45,11 @@ def make_learner(
 
   The loss is `Σ_k m_k l_k / M` (paper 4, algorithm 2), averaged over the batch; with
   `sum_over_members` it is the sum without 1 / M (paper 3, section 2.4), and a shared
-  torso's gradient is divided by M. l_k is δ_k² / 2, linear beyond `max_abs_td`, δ_k
-  being member k's TD error; or the divergence of member k's distribution from its
-  target. Both are on r + β r_int for those that see the bonus: the explorers, where
-  there are any, and all members where there are none. Explorers that do not see the
-  reward learn from β r_int. Priorities are |δ_k| or the divergence, averaged over the
-  members.
+  torso's gradient is divided by M. l_k is δ_k² / 2, linear beyond `max_abs_td`, where
+  δ_k is member k's TD error; or the divergence of member k's distribution from its
+  target. Both use r + β r_int for the members that see the bonus: the explorers if
+  there are any, else all members. Explorers that do not see the reward learn from
+  β r_int. Priorities are |δ_k| or the divergence, averaged over the members.
   """
   optimizer = updates.clipped(
     optax.adam(config.learning_rate, b2=config.adam_b2, eps=config.adam_eps),
@@ -60,7 +59,7 @@ def make_learner(
   if config.sum_over_members and config.shared_torso:
     optimizer = updates.with_torso_divided(optimizer, size)
   loss_scale = size if config.sum_over_members else 1
-  # The bonus that is computed here: an actor's comes with the sample.
+  # A learner's bonus; an actor's comes with the sample.
   own = bonus if isinstance(bonus, bonus_types.LearnerBonus) else None
   target = config.target
   has_distinct_priors = config.target_prior == "distinct"
@@ -85,7 +84,7 @@ def make_learner(
     params: Any, state: LearnerState, windows: windows_lib.Windows, weights: jax.Array
   ) -> tuple[jax.Array, tuple[jax.Array, dict[str, jax.Array], Any]]:
     noise_key = None
-    if values.is_noisy:  # It is drawn anew for each update.
+    if values.is_noisy:  # Drawn for each update.
       noise_key = jax.random.fold_in(state.noise_key, state.num_updates)
     priors = state.prior_params
     target_priors = state.target_prior_params if has_distinct_priors else priors
@@ -107,7 +106,7 @@ def make_learner(
       return target.td_errors(predictions, stream, losses.identity_pair)
 
     def td_errors(r_t: jax.Array) -> jax.Array:
-      """Of the window's first step. Rewards `[M, B, n]` → `[M, B]`."""
+      """TD errors of the window's first step. Rewards `[M, B, n]` → `[M, B]`."""
       if target.is_multi_step:
         each = predictions.each_transition(windows)
         return apply_target(mean_td, each, r_t)[..., 0]
@@ -148,7 +147,7 @@ def make_learner(
         predictions.n_step_transition(windows),
         windows.n_step_return(rewards)[..., None],
       )[..., 0]
-      errors = jnp.maximum(divergences, 0.0)  # Below 0 by rounding only.
+      errors = jnp.maximum(divergences, 0.0)  # Negative only by rounding.
       per_window = updates.mean_over_members(divergences, windows.member_mask)
     else:
       per_window = updates.ensemble_loss(td, windows.member_mask, config.max_abs_td)
@@ -183,7 +182,7 @@ def make_learner(
       bonus_state=bonus_state,
       num_updates=state.num_updates + 1,
     )
-    # The gradient of a squared error is finite where its square is.
+    # The gradient of a squared error is finite if the square is.
     finite = jnp.isfinite(step.loss)
     return updates.finish(finite, copied(new), state, step.loss, priorities, metrics)
 

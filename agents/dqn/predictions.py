@@ -1,4 +1,4 @@
-"""What the networks say of windows, as targets take it."""
+"""The networks' predictions for windows, prepared for targets."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from explorax.agents.targets import types as target_types
 
 
 class Predictions(NamedTuple):
-  """Values, and distributions where there are any, of windows of n + 1 rows.
+  """Values, and distributions if there are any, of windows of n + 1 rows.
 
   Attributes:
     tm1: the online network's, of the first row. `[M, B, 1, ...]`
@@ -44,7 +44,7 @@ class Predictions(NamedTuple):
   def n_step_transition(
     self, windows: windows_lib.Windows
   ) -> tuple[target_types.Predictions, target_types.Stream]:
-    """Each window as one transition, to where its n-step return bootstraps from."""
+    """Each window as one transition, to the row from which its return bootstraps."""
     row = windows.bootstrap_row()
     t, online_t = self.t, self.online_t
     if t.q.shape[2] > 1:
@@ -78,8 +78,8 @@ def predict(
     online, target: parameters of the online and of the target network.
     windows: with n transitions each.
     every_row: whether S is n.
-    noise_key: of noisy networks. Each network has noise of its own, the online one
-      twice (Fortunato et al., 2018, section 3.1).
+    noise_key: of noisy networks. Each evaluation has separate noise, the online
+      network two (Fortunato et al., 2018, section 3.1).
   """
   noise: Any = [None] * 3 if noise_key is None else jax.random.split(noise_key, 3)
   if windows.n == 1 or every_row:

@@ -1,4 +1,4 @@
-"""The members' action values, or distributions of them, priors included."""
+"""The members' action values, or distributions of them, including priors."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,19 +12,19 @@ from explorax.agents.dqn import config as config_lib
 
 
 class Weights(NamedTuple):
-  """What an actor needs: the trained parameters and the fixed priors'."""
+  """An actor's weights: the trained parameters and the fixed priors'."""
 
   params: Any
   prior_params: Any
 
 
 class Prediction(NamedTuple):
-  """What the members say of a batch of observations.
+  """The members' predictions for a batch of observations.
 
   Attributes:
     q: `[M, B, A]`.
-    logits: `[M, B, A, N]`, of the distributions whose means q are; None where values
-      are learnt without distributions.
+    logits: `[M, B, A, N]`, of the distributions with means q; None if the network has
+      no distributions.
   """
 
   q: jax.Array
@@ -38,8 +38,8 @@ class Values(NamedTuple):
     init: (key) → params, the trained ones.
     init_prior: (key) → prior_params, never trained.
     apply: (params, prior_params, observation `[B, ...]`, key) → Prediction. Noisy
-      members draw their noise from the key, one draw for the batch; with None for it,
-      they are their means. Others have no use for it.
+      members draw their noise from the key, once for the batch; with None they use
+      their mean weights. Other members ignore the key.
     is_noisy: whether members are noisy.
   """
 
@@ -106,6 +106,6 @@ def _make_ensemble(
     make_head,
     observation_spec,
     config.ensemble_size,
-    # A single member's torso is no different, and costs no vectorised convolutions.
+    # For a single member this is equivalent, without vectorised convolutions.
     shared_torso=config.shared_torso or config.ensemble_size == 1,
   )

@@ -1,4 +1,4 @@
-"""Windows of n + 1 raw rows, and the n-step transitions that they make."""
+"""Windows of n + 1 raw rows, and their n-step transitions."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class Windows(NamedTuple):
     r_t: float32 `[B, n]`, clipped.
     discount_t: float32 `[B, n]`, γ times the environment's; 1 on padding.
     before: float32 `[B, n + 1]`, the product of the first i discounts.
-    behaviour_prob: float32 `[B, n + 1]`; None where it is not stored.
+    behaviour_prob: float32 `[B, n + 1]`; None if it is not stored.
     r_int: float32 `[B, n]`, stored by an actor; or 0.
     real: float32 `[B, n + 1]`, 1 where a transition starts at the row.
     member_mask: float32 `[B, M]`, which members learn from the window.
@@ -45,7 +45,7 @@ class Windows(NamedTuple):
     return jnp.sum(jnp.reshape(weights, leading + weights.shape) * r_t, axis=-1)
 
   def bootstrap_row(self) -> jax.Array:
-    """int32 `[B]`, the row that an n-step return bootstraps from.
+    """int32 `[B]`, the row from which an n-step return bootstraps.
 
     It is row n, or the episode's last row before it, where the discount is 0 if the
     episode terminated.
@@ -68,7 +68,7 @@ def make_windows(
     sample: from replay.
     discount: γ.
     ensemble_size: M.
-    bonus_end: the end of the bonus that an actor stored, if one did.
+    bonus_end: the end of an actor's bonus, if there is one.
     max_abs_reward: rewards are clipped to ± this; bonuses are not. None: neither.
   """
   rows = sample.rows

@@ -15,7 +15,7 @@ from explorax.agents.r2d2 import learning
 
 
 class ActorState(NamedTuple):
-  """What lasts between steps.
+  """The state between steps.
 
   Attributes:
     key: a random key.
@@ -24,10 +24,10 @@ class ActorState(NamedTuple):
     previous_action, previous_r_int: a_{t−1} and r^i_{t−1}; −1 and 0 at an episode's
       start.
     previous_q: `[M]`, Q_m(x_{t−1}, a_{t−1}).
-    policy: int32 `[]`, which of a mixture is followed.
+    policy: int32 `[]`, the index of the policy in a mixture.
     rule_state: of the exploration rule.
-    bonus_state: of a bonus that is computed here.
-    extras: what replay stores beside the row just acted on.
+    bonus_state: of an actor's bonus.
+    extras: what replay stores with the last row.
   """
 
   key: jax.Array
@@ -51,15 +51,15 @@ def make_actor(
 ) -> types.ActorCore:
   """The ActorCore of a config.
 
-  Actor j follows policy j mod N of a mixture; where there are fewer actors than
-  policies, each draws one per episode. In evaluation, `evaluation_policy` is followed.
+  Actor j follows policy j mod N of a mixture; with fewer actors than policies, each
+  actor draws one per episode. For evaluation, it is `evaluation_policy`.
   """
   rule: exploration.Rule = config.exploration
   if evaluation:
     rule = config.evaluation or exploration.EpsilonGreedy(
       config.evaluation_epsilon, of=exploration.Greedy(config.num_members)
     )
-  # A bonus that the network sees is computed in evaluation too.
+  # A bonus that is an input of the network is also computed in evaluation.
   own = bonus if isinstance(bonus, bonus_types.ActorBonus) else None
   tx = learning.tx_pair(config)
   betas = learning.betas_at(config, jnp.int32(0))
@@ -127,9 +127,9 @@ def make_actor(
 
         δ = h(r + β r_int + γ discount_t max_a h⁻¹(Q(x_t, a))) − Q(x_{t−1}, a_{t−1})
 
-    The learner's errors are of many steps, have the target network at x_t, and see the
-    bonus that it computes itself; these are what an actor has at hand. Of a β that
-    follows a schedule, its first value is taken.
+    The learner's errors are multi-step, use the target network at x_t, and include the
+    learner's bonuses; an actor uses these instead. If β is a schedule, its first value
+    is used.
     """
     reward = config.reward_scale * learning.clip(timestep.reward, config.max_abs_reward)
     rewards = jnp.broadcast_to(reward, (config.ensemble_size,))

@@ -1,4 +1,4 @@
-"""Joins the parts of the sequence engine to an Agent."""
+"""Joins the parts of the sequence engine into an Agent."""
 
 import math
 

@@ -11,25 +11,25 @@ from explorax.agents.targets import types as target_types
 
 @dataclasses.dataclass(frozen=True)
 class R2D2Config:
-  """Action-value functions of histories, learning from windows of steps.
+  """Action-value functions of histories, trained on windows of steps.
 
-  The defaults are R2D2's on Atari, acted by one actor. Sources are abbreviated: R2D2
+  The defaults are R2D2's on Atari, with one actor. Sources are abbreviated: R2D2
   (Kapturowski et al., 2019), P1 (Dabney et al., 2021), P2 (Badia et al., 2020), P4
-  (Flennerhag et al., 2020), P5 (Munos et al., 2016); "ours" where no paper says.
+  (Flennerhag et al., 2020), P5 (Munos et al., 2016); "ours" without a source.
   """
 
   # The network.
-  torso: str = "auto"  # See `networks.make_torso`; auto: what fits the observations.
+  torso: str = "auto"  # See `networks.make_torso`; auto: depends on the observations.
   hidden_sizes: tuple[int, ...] = (512,)  # Units of the torso's linear layers (R2D2).
   lstm_size: int = 512  # Units (R2D2); 0: a feed-forward network (P5).
   head_size: int = 512  # Units of the duelling heads (R2D2); 0: linear heads (P5).
 
-  # The ensemble, its heads on one torso (P1, P4).
+  # The ensemble, with heads on one torso (P1, P4).
   num_members: int = 1  # K, members that learn from the extrinsic reward.
-  num_explorers: int = 0  # N more, that learn from r + β r_int (P4).
+  num_explorers: int = 0  # N more members, which learn from r + β r_int (P4).
   prior_scale: float = 0.0  # λ of Q_k = Q_θk + λ P_k; 0: no priors (P4).
   prior_width: float = 0.25  # Of the priors' layers, a share of the network's (ours).
-  mask_prob: float = 1.0  # ρ, of a member to learn from a sequence (P4) or a step (P1).
+  mask_prob: float = 1.0  # ρ: a member learns from a sequence (P4) or a step (P1).
   mask_per_step: bool = False  # Drawn for each step (P1), not for each sequence (P4).
 
   # Acting. ε of a single actor; with more, R2D2's ladder (R2D2, table 2).
@@ -39,14 +39,14 @@ class R2D2Config:
   # For evaluation; None: greedy on the exploiters' mean, but for `evaluation_epsilon`.
   evaluation: exploration_lib.Rule | None = None
   evaluation_epsilon: float = 0.0  # Of the greedy evaluation policy (ours).
-  # Which policy of a mixture is evaluated: 0 is β_0 = 0, as in P2's tables; −1 the most
-  # exploratory, β_{N−1} (P2, figures 6 and 14).
+  # The policy of a mixture that is evaluated: 0 has β_0 = 0, as in P2's tables; −1 is
+  # the most exploratory, β_{N−1} (P2, figures 6 and 14).
   evaluation_policy: int = 0
 
   # The intrinsic reward, and the mixture of policies (P2).
   bonus: bonus_types.Bonus | None = None
-  # β in r + β r_int (`bonuses.scaling`); of a mixture, the greatest. A schedule's time
-  # is in learner updates.
+  # β in r + β r_int (`bonuses.scaling`); in a mixture, the greatest one. Schedules
+  # count learner updates.
   beta: exploration_lib.Setting = 0.0
   num_policies: int = 1  # N policies, with a β and a γ each.
   cross_mixture_ratio: float = 0.0  # Share of a batch relabelled with another policy.
@@ -56,11 +56,13 @@ class R2D2Config:
   target: target_types.Target = dataclasses.field(  # Any of `agents/targets`.
     default_factory=lambda: greedy.NStep(n=5)  # (R2D2).
   )
-  transform_eps: float | None = 1e-3  # ε of h (R2D2); None: values as they are.
-  discount: float = 0.997  # γ (R2D2); of a mixture, the greatest.
+  transform_eps: float | None = 1e-3  # ε of h (R2D2); None: no transformation.
+  discount: float = 0.997  # γ (R2D2); in a mixture, the greatest one.
   min_discount: float | None = None  # γ of a mixture's last policy; None: `discount`.
   max_abs_reward: float | None = None  # Rewards are clipped to ± this (P5); None: not.
-  max_abs_td: float | None = None  # TD errors in the gradient, likewise (P5).
+  max_abs_td: float | None = (
+    None  # Bound of TD errors in the gradient (P5); None: none.
+  )
   mean_over_time: bool = False  # The loss of a sequence: its mean (P5), not its sum.
   optimizer: str = "adam"  # Or rmsprop (P5).
   # (R2D2); a schedule's time is in learner updates.
@@ -70,7 +72,7 @@ class R2D2Config:
   target_update_period: int = 2500  # Learner updates (R2D2).
 
   # Replay.
-  sequence_length: int = 80  # Rows that are trained on (R2D2).
+  sequence_length: int = 80  # Trained rows (R2D2).
   burn_in: int = 40  # Rows before them, unrolled without a gradient (R2D2).
   sequence_period: int = 40  # Rows between the starts of two sequences (R2D2).
   replay_capacity: int = 4_000_000  # Environment steps (R2D2).
@@ -102,8 +104,8 @@ class R2D2Config:
       )
     if self.evaluation_epsilon and self.evaluation is not None:
       raise ValueError(
-        f"evaluation_epsilon is {self.evaluation_epsilon}, but the evaluation has a "
-        "rule of its own; set the rule's epsilon, and leave this one at 0."
+        f"evaluation_epsilon is {self.evaluation_epsilon}, but the evaluation has its "
+        "own rule; set the rule's epsilon, and leave evaluation_epsilon at 0."
       )
     if self.mask_per_step and self.mask_prob == 1:
       raise ValueError(

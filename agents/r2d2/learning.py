@@ -1,4 +1,4 @@
-"""The learner: multi-step TD errors on windows, of all members in one program."""
+"""The learner: multi-step TD errors on windows, for all members in one program."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ _Batch = sequences.Sequences
 
 
 class LearnerState(NamedTuple):
-  """All that learning keeps."""
+  """The state of the learner."""
 
   params: Any
   target_params: Any
@@ -32,7 +32,7 @@ class LearnerState(NamedTuple):
 
 
 class Weights(NamedTuple):
-  """What an actor needs: the trained parameters, the priors', and the bonus's."""
+  """An actor's weights: the trained parameters, the priors', and the bonus's."""
 
   params: Any
   prior_params: Any
@@ -40,11 +40,11 @@ class Weights(NamedTuple):
 
 
 def make_discounts(config: config_lib.R2D2Config) -> jax.Array:
-  """γ of each policy of a mixture, `[N]`; without one, the config's alone."""
+  """γ of each policy of a mixture, `[N]`; without a mixture, the config's."""
   n = config.num_policies
   lowest = config.discount if config.min_discount is None else config.min_discount
   if n == 1 and config.beta == 0:
-    lowest = config.discount  # A single policy that does not explore looks far ahead.
+    lowest = config.discount  # A single policy without exploration has a long horizon.
   return exploration.mixture_discounts(n, config.discount, lowest)
 
 
@@ -69,13 +69,13 @@ def make_optimizer(config: config_lib.R2D2Config) -> optax.GradientTransformatio
 def relabel(
   key: jax.Array, policy: jax.Array, ratio: float, num_policies: int
 ) -> jax.Array:
-  """Gives the first `ratio` of a batch another policy each, drawn uniformly.
+  """Relabels the first `ratio` of a batch with policies drawn uniformly.
 
-  Windows are drawn independently, so that the first ones are any ones.
+  Windows are drawn independently, so the first ones are a random choice.
 
   Args:
     key: a random key.
-    policy: int32 `[B]`, the policies that were followed.
+    policy: int32 `[B]`, the policies that acted.
     ratio: the cross mixture ratio (Badia et al., 2020, appendix F); the number of
       windows is rounded.
     num_policies: N; more than one unless the ratio is 0.
@@ -103,16 +103,16 @@ def make_learner(
 ) -> types.LearnerCore:
   """The LearnerCore of a config.
 
-  The loss of a window is `Σ_t Σ_k m_k δ_{k,t}² / (2 M)` over the transitions trained
-  on (or its mean over time), weighed by importance and averaged over the batch. The
-  reward is `r + β r_int` for the members that see the bonus: the explorers, where
-  there are any, and all members where there are none.
+  The loss of a window is `Σ_t Σ_k m_k δ_{k,t}² / (2 M)` over the trained transitions
+  (or its mean over time), weighted by importance and averaged over the batch. The
+  reward is `r + β r_int` for the members that see the bonus: the explorers if there are
+  any, else all members.
   """
   optimizer = make_optimizer(config)
   discounts = make_discounts(config)
   tx = tx_pair(config)
   size, num_exploiters = config.ensemble_size, config.num_members
-  # The bonus that is computed here; an actor's comes with the sample.
+  # A learner's bonus; an actor's comes with the sample.
   own = bonus if isinstance(bonus, bonus_types.LearnerBonus) else None
   training = bonus.training if isinstance(bonus, bonus_types.ActorBonus) else None
   sees_bonus = engine.sees_bonus(config)
@@ -166,7 +166,7 @@ def make_learner(
   def compute_bonus(
     state: Any, td: jax.Array, q: jax.Array, batch: _Batch
   ) -> tuple[jax.Array, Any]:
-    """From the exploiters' values and errors, on the scale of rewards."""
+    """Computed from the exploiters' values and errors, on the scale of rewards."""
     assert own is not None
     a_tm1 = batch.action[:, :-1]
     q_a = jnp.take_along_axis(q[:, :, :-1], a_tm1[None, ..., None], axis=-1)[..., 0]
@@ -206,7 +206,7 @@ def make_learner(
     if config.beta:
       beta = betas_at(config, state.num_updates)[policy]
       rewards += scaling.scaled_bonus(r_int, beta, sees_bonus)
-    # Apart from the explorers, so that the exploiters' errors are computed once.
+    # Separately from the explorers, so that the exploiters' errors are computed once.
     split = num_exploiters if config.num_explorers else size
     td = jnp.concatenate(
       [
@@ -280,7 +280,7 @@ def make_learner(
 
 
 def clip(x: jax.Array, bound: float | None) -> jax.Array:
-  """x in ± the bound; None: as it is."""
+  """Clips x to ± the bound; None: unchanged."""
   return x if bound is None else jnp.clip(x, -bound, bound)
 
 

@@ -1,4 +1,4 @@
-"""Windows of raw rows as the learner takes them."""
+"""Windows of raw rows, prepared for the learner."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from explorax import networks
 from explorax.agents import types
 from explorax.agents.bonuses import scaling
 
-# The extras that a window's first row keeps: what its network knew before it.
+# The extras stored for a window's first row: the network's inputs from before it.
 FIRST_ROW_EXTRAS = (
   "starts_episode",
   "previous_action",
@@ -24,15 +24,15 @@ class Sequences(NamedTuple):
   Attributes:
     inputs: of the networks, `[B, R, ...]`.
     core_state: float32 `[B, S]`, the recurrent state before the first row.
-    starts_episode: bool `[B]`, whether the first row is an episode's.
+    starts_episode: bool `[B]`, whether the first row is the first of an episode.
     action: int32 `[B, R]`.
     reward: float32 `[B, T]`, r_t of the transition out of each row.
     discount: float32 `[B, T]`, the environment's.
     behaviour_prob: float32 `[B, R]`, μ of the action of each row.
     r_int: float32 `[B, T]`, the stored bonus of each transition; or 0.
     real: float32 `[B, R]`, 1 where a transition starts at the row.
-    trained: float32 `[B, T]`, 1 where the transition is in the loss: it is real, and
-      not in the burn-in.
+    trained: float32 `[B, T]`, 1 if the transition is in the loss: it is real, and not
+      in the burn-in.
     member_mask: float32 `[B, T, M]`, which members learn from each transition.
   """
 
@@ -52,11 +52,11 @@ class Sequences(NamedTuple):
 def make_sequences(
   sample: types.Sample, burn_in: int, ensemble_size: int, bonus_end: str
 ) -> Sequences:
-  """Lags what lags, and masks what is not to be trained on.
+  """Lags the lagged inputs, and masks transitions that are not trained on.
 
-  The row before the window's first one is not in the window; what the network has to
-  know of it was stored with the first row. Rows of the burn-in are trained on where
-  the window starts an episode, since nothing comes before them there.
+  The row before the window's first one is not in the window; the inputs that the
+  network needs of it were stored with the first row. If the window starts an episode,
+  the learner also trains on the burn-in, since nothing comes before it.
   """
   rows, first = sample.rows, sample.first
   real = rows["mask"]
@@ -76,7 +76,7 @@ def make_sequences(
     policy=policy,
   )
   aligned = scaling.align(jnp.swapaxes(r_int, 0, 1), bonus_end)
-  # A window's own mask, or one for each of its rows.
+  # One mask per window, or one per row.
   shape = (*real[:, :-1].shape, ensemble_size)
   member_mask = jnp.ones(shape)
   if "bootstrap_mask" in first:
@@ -107,9 +107,9 @@ def unroll(
   batch: Sequences,
   burn_in: int,
 ) -> jax.Array:
-  """Values `[M, B, R, A]`; no gradient passes from behind the burn-in into it.
+  """Values `[M, B, R, A]`; no gradient passes into the burn-in.
 
-  Where a window starts an episode its burn-in is trained on, and the gradient passes.
+  If a window starts an episode, its burn-in is trained on and the gradient passes.
   """
 
   def part(rows: slice, state: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -1,4 +1,4 @@
-"""The actor: greedy in ψᵀw, with w drawn from the posterior for each episode."""
+"""The actor: greedy in ψᵀw, where w is drawn from the posterior for each episode."""
 
 from typing import NamedTuple
 
@@ -13,12 +13,12 @@ from explorax.agents.successor import features as features_lib
 
 
 class ActorState(NamedTuple):
-  """What lasts between steps.
+  """The state between steps.
 
   Attributes:
     key: a random key.
-    weights: w `[D]`, by which the episode is acted.
-    extras: what replay may store of the step just taken.
+    weights: w `[D]`, for this episode.
+    extras: what replay may store with the last row.
   """
 
   key: jax.Array
@@ -31,7 +31,7 @@ def make_actor(
   features: features_lib.Features,
   evaluation: bool,
 ) -> types.ActorCore:
-  """The ActorCore of a config: for evaluation w is the posterior's mean.
+  """The ActorCore of a config; for evaluation w is the posterior's mean.
 
   Args:
     config: the settings.
@@ -66,7 +66,7 @@ def make_actor(
       weights = jnp.where(first, drawn, state.weights)
     psi = features.psi(psi_params, jnp.asarray(timestep.observation)[None])
     q = psi @ weights
-    # Its state is where this actor stands on a ladder of ε, which there is none of.
+    # Its state is this actor's position on a ladder of ε, which is not used here.
     rule_state = rule.init(select_key, *q.shape)
     action, prob, _ = rule.select(select_key, q, rule_state, params.env_steps)
     return action, ActorState(key, weights, make_extras(prob))

@@ -1,4 +1,4 @@
-"""Joins the parts of Successor Uncertainties to an Agent."""
+"""Joins the parts of Successor Uncertainties into an Agent."""
 
 from explorax.agents import engine, sharing, types
 from explorax.agents.successor import acting, learning

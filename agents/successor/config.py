@@ -8,7 +8,7 @@ from explorax.agents import engine, ranges
 
 @dataclasses.dataclass(frozen=True)
 class SuccessorConfig:
-  """Successor features, and a posterior of the weights that make values of them.
+  """Successor features, and a posterior of the weights that turn them into values.
 
   Sources are abbreviated: bsuite (its bootstrapped DQN's defaults, Osband et al., 2020,
   which P4's baselines share), SU (Janz et al., 2019, the published settings of its
@@ -17,11 +17,11 @@ class SuccessorConfig:
   better than SU's).
   """
 
-  # The networks of φ and of ψ, which share nothing.
-  torso: str = "auto"  # What comes before the linear layers (`networks.make_torso`).
+  # The networks of φ and of ψ, which share no parameters.
+  torso: str = "auto"  # Before the linear layers (`networks.make_torso`).
   feature_size: int = 20  # D, of φ and ψ (SU; P4's hidden size, of {20, 64}).
   hidden_sizes: tuple[int, ...] = (20,)  # Units of φ's linear layers (SU: D).
-  # Units of ψ's. With none, ψ is linear, that is a table where observations are one-hot
+  # Units of ψ's. Without hidden layers, ψ is linear: a table for one-hot observations
   # (SU).
   psi_hidden_sizes: tuple[int, ...] = ()
 
@@ -29,7 +29,7 @@ class SuccessorConfig:
   prior_variance: float = 1.0  # θ (SU; of {10⁻³, 10⁻¹, 1, 10, 10³} in P4).
   likelihood_variance: float = 0.01  # β (SU; of {10⁻², …, 10²} in P4).
   regression_decay: float = (
-    0.99  # Per learner update, of batches' weights (ours); 0: the last batch alone.
+    0.99  # Per learner update, of batches' weights (ours); 0: only the last batch.
   )
 
   evaluation_epsilon: float = 0.0  # Of the policy greedy on the posterior's mean.

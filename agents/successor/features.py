@@ -15,13 +15,13 @@ Evaluate = Callable[[Any, jax.Array], jax.Array]
 
 
 class Features(NamedTuple):
-  """φ and ψ: networks of D numbers for each action, which share nothing.
+  """φ and ψ: networks with D outputs per action; they share no parameters.
 
   Attributes:
     init_phi: (key) → φ's params.
     init_psi: (key) → ψ's params.
     phi: (params, observation `[B, ...]`) → float32 `[B, A, D]`, not negative.
-    psi: likewise, of any sign.
+    psi: the same, of any sign.
   """
 
   init_phi: Callable[[jax.Array], Any]
@@ -37,8 +37,8 @@ def make_features(
 ) -> Features:
   """Torsos and a linear layer on each; φ ends in a ReLU (Janz et al., 2019).
 
-  Without hidden layers or convolutions, the weights of ψ begin at 1: of one-hot
-  observations it is a table, and what is not visited yet has features of its own.
+  Without hidden layers or convolutions, the weights of ψ are initially 1: for one-hot
+  observations ψ is a table, and unvisited states have different features.
   """
 
   def make(

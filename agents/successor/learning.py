@@ -15,21 +15,21 @@ from explorax.agents.successor import features as features_lib
 
 
 class Params(NamedTuple):
-  """The parameters trained: those of φ and those of ψ."""
+  """The trained parameters: those of φ and those of ψ."""
 
   phi: Any
   psi: Any
 
 
 class Weights(NamedTuple):
-  """What an actor needs: ψ's parameters, and the posterior of the weights."""
+  """An actor's weights: ψ's parameters, and the posterior of w."""
 
   psi: Any
   posterior: exploration.WeightPosterior
 
 
 class LearnerState(NamedTuple):
-  """All that learning keeps."""
+  """The state of the learner."""
 
   params: Params
   target_psi: Any
@@ -49,11 +49,11 @@ def make_learner(
 
       ‖δ_ψ‖² / 2 + δ_Q² / 2 + (r − φᵀμ)² / 2,    averaged over the batch,
 
-  δ_ψ being the TD error of ψ(x, a) under the policy that draws w from the posterior and
-  is greedy in ψᵀw (w is drawn for each transition, the action with the target network),
-  and δ_Q that of Q-learning on Q = ψᵀμ. No gradient passes through μ, nor through φ in
-  δ_ψ. The batch's φ and rewards then enter the regression, whose posterior is taken
-  after as many observations as replay holds.
+  where δ_ψ is the TD error of ψ(x, a) under the policy that draws w from the posterior
+  and is greedy in ψᵀw (w is drawn for each transition; the target network selects the
+  action), and δ_Q is that of Q-learning on Q = ψᵀμ. No gradient passes through μ, nor
+  through φ in δ_ψ. Then the batch's φ and rewards enter the regression, whose posterior
+  is computed for as many observations as replay holds.
 
   Args:
     config: the settings.
@@ -129,7 +129,7 @@ def make_learner(
       posterior=posterior,
       num_updates=state.num_updates + 1,
     )
-    # A Cholesky factor that fails is NaN throughout, and so is the mean made of it.
+    # If the Cholesky factor fails, it is NaN, and so is the mean.
     finite = jnp.isfinite(step.loss) & jnp.all(jnp.isfinite(posterior.mean))
     sizes = jnp.abs(td_q)
     metrics = {"td_error": jnp.mean(sizes), "q": jnp.mean(q_tm1)}

@@ -116,9 +116,9 @@ def run(
 ) -> Record:
   """Acts and learns for some episodes or steps, whichever are over first.
 
-  It is pure, to be jitted and vmapped over keys and parameters (`run_seeds` does both
-  for keys); a batch goes on until all its runs are over. The rule is told how many
-  steps the run has taken, for its schedules.
+  It is pure, so that it can be jitted and vmapped over keys and parameters (`run_seeds`
+  does both for keys); a batch runs until all its runs are over. The rule gets the run's
+  number of steps, for its schedules.
 
   Args:
     learner: learns at every step.

@@ -1,8 +1,8 @@
-"""The test that most claims come down to: one group of seeds against another.
+"""The test of most claims: compares one group of seeds with another.
 
-A claim holds where the 95 % t-interval of a difference lies on its side, and does not
-hold where the interval lies on the other side. It cannot be told where the interval
-contains no difference: the seeds are too few, or the problem does not separate the two.
+A claim holds if the 95 % t-interval of the difference lies on its side, and does not
+hold if the interval lies on the other side. It cannot be told if the interval contains
+0: there are too few seeds, or the problem does not separate the groups.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from explorax.experiments.figures import types
 from explorax.experiments.recording import statistics
 
-LEAST_SEEDS = 3  # Fewer tell nothing about other seeds.
+LEAST_SEEDS = 3  # With fewer seeds, nothing is concluded.
 
 
 def compare(
@@ -27,13 +27,13 @@ def compare(
   """Whether `a` `[S]` is greater on average than `b` `[S']`.
 
   Args:
-    claim: what should be so.
-    a: a number for each seed.
-    b: likewise.
-    measured: the words, with `{a}` and `{b}` for the means, and `{gap}` for their
-      difference and its interval, written by `spec`.
-    less: the claim is that `a` is less than `b`.
-    spec: of a number.
+    claim: the statement to test.
+    a: one number per seed.
+    b: one number per seed.
+    measured: the text, with `{a}` and `{b}` for the means, and `{gap}` for their
+      difference and its interval, formatted by `spec`.
+    less: whether the claim is that `a` is less than `b`.
+    spec: the format of a number.
   """
   gap = statistics.difference(a, b)
   words = measured.format(a=np.mean(a), b=np.mean(b), gap=gap.words(spec))
@@ -42,7 +42,7 @@ def compare(
 
 
 def compare_means(claim: str, a: np.ndarray, b: np.ndarray, what: str) -> types.Finding:
-  """`compare`, with words that say what the means are of."""
+  """`compare`, with a text that says what the means are."""
   measured = f"{what} {{a:.3g}} and {{b:.3g}}, a difference of {{gap}}"
   return compare(claim, a, b, measured, spec=".3g")
 
@@ -50,7 +50,7 @@ def compare_means(claim: str, a: np.ndarray, b: np.ndarray, what: str) -> types.
 def all_of(
   claim: str, parts: Sequence[types.Finding], separator: str = "; "
 ) -> types.Finding:
-  """Whether all of the parts hold, with what was measured of each."""
+  """Whether all of the parts hold, with the measurements of each."""
   words = separator.join(part.measured for part in parts)
   seeds = [part.num_seeds for part in parts if part.num_seeds is not None]
   held = all_hold(part.held for part in parts)

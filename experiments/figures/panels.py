@@ -1,4 +1,4 @@
-"""The panels that figures are made of: curves with intervals, and maps."""
+"""Parts of figures: curves with intervals, and maps."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ def finish(
 ) -> None:
   """Adds a title, a legend and a grid; the labels are arguments of `axes.set`.
 
-  The legend is a place or matplotlib's arguments; None for no legend.
+  The legend is a location or matplotlib's arguments; None for no legend.
   """
   axes.set(**labels)
   if title:
@@ -48,7 +48,7 @@ def finish(
 def maps(
   axes: np.ndarray, values: Sequence[np.ndarray], titles: Sequence[str], label: str
 ) -> None:
-  """Draws maps `[H, W]` on one scale, whose bar is beside the last of them."""
+  """Draws maps `[H, W]` on one scale, with one colour bar."""
   scale = {"vmin": min(map(np.nanmin, values)), "vmax": max(map(np.nanmax, values))}
   image = None
   for ax, value, title in zip(axes.flat, values, titles, strict=True):

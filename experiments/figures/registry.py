@@ -1,4 +1,4 @@
-"""All figures, by name: those of every module below this package that has `FIGURES`."""
+"""All figures by name: from every module of this package that has `FIGURES`."""
 
 import importlib
 import pkgutil
@@ -30,7 +30,7 @@ FIGURES = _discover()
 
 
 def listing() -> str:
-  """All figures, a line for each."""
+  """All figures, one line each."""
   width = max(map(len, FIGURES))
   lines = []
   for name, figure in FIGURES.items():
@@ -40,17 +40,17 @@ def listing() -> str:
 
 
 def choose(names: str | None) -> list[types.Figure]:
-  """The figures of names with commas between them, in the order of the names.
+  """The figures for comma-separated names, in the order of the names.
 
   Args:
-    names: of figures, of all of a paper by its first part (`ez`), `all`, or of a
-      user's own, `module:NAME`.
+    names: of figures; `ez` for all figures of that paper; `all`; or `module:NAME` for a
+      user's own figure.
 
   Raises:
     SetUpError: if there is no such figure.
   """
   if not names:
-    raise errors.SetUpError("--figure is missing; --list shows the names.")
+    raise errors.SetUpError("--figure is missing; --list lists the names.")
   chosen: dict[str, types.Figure] = {}
   for name in names.split(","):
     if ":" in name:
@@ -64,7 +64,7 @@ def choose(names: str | None) -> list[types.Figure]:
     if not found:
       raise errors.SetUpError(
         f"there is no figure {name!r}.{errors.nearest(name, list(FIGURES))} "
-        "--list shows all of them."
+        "--list lists all figures."
       )
     chosen |= found
   return list(chosen.values())

@@ -1,12 +1,12 @@
-"""What a figure leaves behind: its drawing, its findings, and a page of all figures.
+"""A figure's files: its drawing, its findings, and a page of all figures.
 
-    ez_fig3.png   the drawing, with the claim and what was found below it
+    ez_fig3.png   the drawing, with the claim and the findings below it
     ez_fig3.json  the findings, and everything needed to repeat them
     figures.md    all claims in one table, and all figures, each with its findings
     raw/          the results of its tasks (`tasks/store.py`)
 
-The names of a smoke version end in `_quick`, those of one with other settings than the
-figure's own in a digest of them.
+The names of a quick version end in `_quick`; those of a figure with changed settings
+end in a hash of them.
 """
 
 import collections
@@ -54,25 +54,25 @@ _OLDER = (
 
 
 def check_matplotlib() -> None:
-  """Refuses to begin where nothing could be drawn.
+  """Checks that figures can be drawn.
 
   Raises:
     SetUpError: if matplotlib is missing.
   """
   if importlib.util.find_spec("matplotlib") is None:
     raise errors.SetUpError(
-      "matplotlib is missing, which draws the figures; install explorax[plots]."
+      "matplotlib, which draws the figures, is missing; install explorax[plots]."
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class FigureRequest:
-  """A figure that is asked for.
+  """A requested figure.
 
   Attributes:
-    figure: to be made.
+    figure: to make.
     config: its settings.
-    quick: whether it is the smoke version, which tells nothing of the claims.
+    quick: whether it is the quick version, which cannot test the claims.
     command: that makes it.
   """
 
@@ -87,10 +87,10 @@ class FigureRequest:
     directory: output.RunDirectory,
     console: console_lib.Console,
   ) -> bool:
-    """Computes what is not kept, draws the figure and tells what it found.
+    """Computes the missing tasks, draws the figure and prints its findings.
 
     Returns:
-      Whether it is drawn; it is not if a task failed, or if the pool was stopped.
+      Whether it was drawn; it is not if a task failed, or if the pool was stopped.
 
     Raises:
       OutputError: if something cannot be written.
@@ -126,7 +126,7 @@ class FigureRequest:
     made_by = {"figure": figure.name, "revision": figure.revision}
     store = store_lib.Store(directory, f"raw/{figure.file_name}", made_by)
     console.line(f"{figure.name}: {figure.title}; {summary.count(len(tasks), 'task')}")
-    # The long ones first, so that no processor idles at the end.
+    # Long tasks first, so that no processor is idle at the end.
     order = sorted(range(len(tasks)), key=lambda i: -tasks[i].weight)
     run = f"{figure.run.__module__}:{figure.run.__qualname__}"
     found = pool.compute(run, [tasks[i] for i in order], store)
@@ -137,7 +137,7 @@ class FigureRequest:
     if not pool.is_stopped():
       console_lib.print_error(
         f"{figure.name} is not drawn: {len(tasks) - len(done)} of {len(tasks)} tasks "
-        "failed; the same command computes what is missing."
+        "failed; run the same command again to compute the missing ones."
       )
     return None
 
@@ -186,7 +186,7 @@ class FigureRequest:
     write_page(directory)
 
   def _file_name(self) -> str:
-    """Of the figure's files, without their endings."""
+    """The name of the figure's files, without their endings."""
     name = self.figure.file_name
     if self.config == self.figure.config:
       return name
@@ -204,7 +204,7 @@ def _machine() -> str:
 
 
 def write_page(directory: output.RunDirectory) -> None:
-  """Writes the page of all figures that are drawn in the directory.
+  """Writes the page of all figures in the directory.
 
   Raises:
     OutputError: if it cannot be written.
@@ -214,9 +214,9 @@ def write_page(directory: output.RunDirectory) -> None:
 
 
 def page(directory: pathlib.Path) -> str:
-  """All figures that are drawn in the directory, those of earlier calls too.
+  """A page of all figures in the directory, including those of earlier calls.
 
-  What cannot be read is named there: it must not stop what can.
+  Files that cannot be read are listed and do not affect the others.
   """
   claims: list[tuple[str, ...]] = []
   sections = []

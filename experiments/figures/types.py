@@ -1,4 +1,4 @@
-"""What a figure is: tasks whose results are kept, a drawing, and its claim's test."""
+"""The interface of figures: tasks, a drawing, and tests of their claims."""
 
 import dataclasses
 import json
@@ -28,16 +28,16 @@ InterruptedTaskError = task_types.InterruptedTaskError
 
 
 class Table(tuple[CompletedTask, ...]):
-  """The tasks of a figure with their results, to be selected by their settings.
+  """The tasks of a figure with their results, selectable by their settings.
 
-  A task computes one or several seeds, listed in its setting `seeds`; the results of a
-  seed are in the rows, `[S, …]`. Tasks that differ in their seeds only belong together.
+  A task computes one or several seeds, listed in its setting `seeds`; the rows of its
+  results are seeds, `[S, …]`. Tasks that differ only in their seeds belong together.
   """
 
   __slots__ = ()
 
   def where(self, **settings: Any) -> "Table":
-    """Those of the tasks that have these settings, in their order."""
+    """The tasks with these settings, in order."""
     return Table(
       task
       for task in self
@@ -45,13 +45,13 @@ class Table(tuple[CompletedTask, ...]):
     )
 
   def values(self, name: str) -> list[Any]:
-    """The values of a setting, each once, in the order of the tasks that have it."""
+    """The values of a setting without duplicates, in the order of the tasks."""
     return list(
       dict.fromkeys(task.settings[name] for task in self if name in task.settings)
     )
 
   def by_problem(self) -> list["Table"]:
-    """The tasks in groups that differ in their seeds only."""
+    """Groups of tasks that differ only in their seeds."""
     groups: dict[str, list[CompletedTask]] = {}
     for task in self:
       problem = {k: v for k, v in task.settings.items() if k != "seeds"}
@@ -59,22 +59,22 @@ class Table(tuple[CompletedTask, ...]):
     return [Table(group) for group in groups.values()]
 
   def joined(self, name: str, **settings: Any) -> np.ndarray:
-    """A result of the tasks that have these settings and differ in their seeds only.
+    """A result of the tasks with these settings, which differ only in their seeds.
 
     Returns:
       `[S, …]`, in the order of the seeds.
 
     Raises:
-      ValueError: if there are no such tasks, or if they differ in more.
+    ValueError: if there are no such tasks, or if they differ in other settings.
     """
     (group,) = self.where(**settings).by_problem()
     ordered = sorted(group, key=lambda task: task.settings["seeds"][0])
     return np.concatenate([task.results[name] for task in ordered])
 
   def per_seed(self, name: str, **settings: Any) -> np.ndarray:
-    """A result in each of the groups of tasks that have these settings, `[S, groups]`.
+    """A result of each group of tasks with these settings, `[S, groups]`.
 
-    Where it is a curve, as the returns of all episodes are, it is the curve's mean.
+    For a curve, such as the returns of all episodes, it is the curve's mean.
     """
     groups = [group.joined(name) for group in self.where(**settings).by_problem()]
     return np.stack([x.reshape(len(x), -1).mean(axis=1) for x in groups], axis=1)
@@ -84,14 +84,14 @@ VERDICTS = {True: "held", False: "did not hold", None: "cannot be told"}
 
 
 class Finding(NamedTuple):
-  """A claim, tested on what was measured.
+  """A tested claim.
 
   Attributes:
-    claim: what should be so, in a few words.
+    claim: the statement, in a few words.
     measured: the numbers, in a few words.
-    held: whether it was so; None where this cannot be told: an interval that contains
-      no difference, too few seeds, or a scale that does not show it.
-    num_seeds: behind the numbers; None for the figure's own.
+    held: whether it holds; None if this cannot be told: the interval contains 0, there
+      are too few seeds, or the scale does not show it.
+    num_seeds: of the numbers; None: the figure's.
   """
 
   claim: str
@@ -111,17 +111,17 @@ class Figure:
   Attributes:
     name: `ez/fig3`: the paper's method, and the figure's number.
     title: a few words for `--list`.
-    source: the paper and the number, as a caption cites them.
-    claim: what the paper says that it shows, a sentence or two.
-    config: a frozen dataclass of the settings, `num_seeds` among them, each with its
-      source; what is impossible is refused in its `__post_init__`.
-    quick: the same, of a smoke version: small problems and few seeds.
-    revision: to be raised when what its tasks compute changes.
-    tasks: a config → the tasks.
+    source: the paper and the figure's number, as in a caption.
+    claim: the paper's statement about the figure, in a sentence or two.
+    config: a frozen dataclass of the settings, including `num_seeds`, each with its
+      source; its `__post_init__` refuses impossible ones.
+    quick: the settings of a quick version: small problems and few seeds.
+    revision: increase it if the tasks compute something else.
+    tasks: config → the tasks.
     run: a task's settings → its results; a function of a module, since other processes
-      find it by its name.
-    draw: the config and the results of all its tasks → a drawing (of `drawing.new`).
-    judge: the same → findings.
+      import it by name.
+    draw: (config, the results of all its tasks) → a drawing (from `drawing.new`).
+    judge: (config, the results of all its tasks) → findings.
   """
 
   name: str
@@ -143,6 +143,6 @@ class Figure:
 
 
 def seed_chunks(num_seeds: int, seeds_per_task: int) -> list[list[int]]:
-  """0 to num_seeds − 1, in lists of at most so many."""
+  """0 to num_seeds − 1, in lists of at most `seeds_per_task`."""
   seeds = list(range(num_seeds))
   return [seeds[i : i + seeds_per_task] for i in range(0, num_seeds, seeds_per_task)]

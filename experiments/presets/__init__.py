@@ -1,4 +1,4 @@
-"""Every agent by name: an engine's config, with the paper that it comes from.
+"""Every agent by name: an engine's config, and the paper that describes it.
 
 A file holds the agents of one paper. To add an agent, add a `Preset` to one of them.
 """

@@ -89,7 +89,7 @@ PRESETS = (
   ),
   preset(
     name="dqn_atari",
-    summary="DQN with ε-greedy exploration, its settings those for Atari everywhere",
+    summary="DQN with ε-greedy exploration, with Atari settings on all environments",
     paper=PAPER_3 + ", Table 1",
     config=ATARI,
   ),

@@ -1,4 +1,4 @@
-"""What a preset is."""
+"""The type of presets."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -13,11 +13,11 @@ class Preset:
 
   Attributes:
     name: the value of `--agent`.
-    summary: what it is, in one line.
-    paper: where it comes from.
+    summary: a one-line description.
+    paper: its source.
     config: its settings.
     make_agent: (config, the environment's spec) → the agent.
-    on: prefix of an environment's name → the settings there, where they differ.
+    on: prefix of an environment's name → the settings for it, if they differ.
     atari_profile: how its paper shows Atari's frames, for names without a profile.
   """
 

@@ -124,8 +124,8 @@ def visits_earlier(label: str, table: types.Table) -> types.Finding:
 def draw_deep_sea(axes: types.Axes, table: types.Table, title: str) -> None:
   """Draws the mean of the episodes to the first goal against the size, and medians.
 
-  The paper reports the expected time. Where runs were given up the mean is a lower
-  bound; the median is what it was, up to half of them.
+  The paper reports the expected time. If runs were stopped at the limit, the mean is a
+  lower bound; the median is exact as long as fewer than half of the runs were.
   """
   sizes, most = np.array(table.values("size")), table[0].settings["episodes"]
   episodes = labelled(of_rules(table, "episodes"))
@@ -140,7 +140,7 @@ def draw_deep_sea(axes: types.Axes, table: types.Table, title: str) -> None:
       label=f"{label}, median",
     )
   axes.plot(sizes, 2.0**sizes, color=panels.GREY, linewidth=1, label="$2^N$")
-  axes.axhline(most, color=panels.GREY, linestyle=":", linewidth=1, label="given up")
+  axes.axhline(most, color=panels.GREY, linestyle=":", linewidth=1, label="limit")
   panels.finish(
     axes,
     title=title,
@@ -155,7 +155,7 @@ def draw_deep_sea(axes: types.Axes, table: types.Table, title: str) -> None:
 def deep_sea_episodes(table: types.Table) -> str:
   """Means and medians over seeds of the episodes, for each rule, in words.
 
-  A mean is at least what it says, `≥`, if one of its runs was given up.
+  A mean is written with `≥` if one of its runs was stopped at the limit.
   """
   most = table[0].settings["episodes"]
   words = []

@@ -67,7 +67,7 @@ def test_names_stand_for_bsuites_ids(names, ids):
     ("memry", "Did you mean memory"),
     ("deep_sea/21", "the last one of that kind is deep_sea/20"),
     ("dep_sea/0", "Did you mean deep_sea/0"),
-    ("", "--list shows"),
+    ("", "--list lists"),
   ],
 )
 def test_unknown_names_are_refused(name, message):
