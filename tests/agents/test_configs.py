@@ -95,7 +95,11 @@ ENGINES = [  # Refused by both engines.
   ),
 ]
 OWN: list[tuple[Any, dict[str, Any], str]] = [
-  (DQN, {"explorers_see_reward": False}, "but num_explorers is 0, so there are no explorers"),
+  (
+    DQN,
+    {"explorers_see_reward": False},
+    "num_explorers is 0, so there are no explorers",
+  ),
   (DQN, {"target_prior": "other"}, "it must be one of shared, distinct"),
   (DQN, {"target_prior": "distinct"}, "but prior_scale is 0, so there are no priors"),
   (DQN, {"n_step": 0}, "n_step is 0"),

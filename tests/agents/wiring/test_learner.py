@@ -249,7 +249,9 @@ def test_an_update_that_was_replaced_is_the_one_that_runs():
 
 def test_only_params_are_variables():
   learner, _ = make_learner([])
-  with pytest.raises(ValueError, match=r"variables \['params'\], not \['policy'\]"):
+  with pytest.raises(
+    ValueError, match=r"the only variable is 'params', not \['policy'\]"
+  ):
     learner.get_variables(["policy"])
 
 

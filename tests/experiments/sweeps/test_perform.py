@@ -223,7 +223,7 @@ def test_an_agent_sees_every_transition_once(module):
     ("Illegal", "the action 7; it must be one integer from 0 to 2"),
     ("Fraction", "the action 0.0; it must be one integer"),
     ("Quits", "SystemExit: enough"),
-    ("of_no_use", "returned a int, which has no method 'select_action'"),
+    ("of_no_use", "returned a int without the method 'select_action'"),
     ("other_arguments", "its signature is"),
   ],
 )

@@ -65,7 +65,7 @@ def test_names_stand_for_bsuites_ids(names, ids):
   [
     ("deep_see", "Did you mean deep_sea"),
     ("memry", "Did you mean memory"),
-    ("deep_sea/21", "the last one of that kind is deep_sea/20"),
+    ("deep_sea/21", "the last one of its experiment is deep_sea/20"),
     ("dep_sea/0", "Did you mean deep_sea/0"),
     ("", "--list lists"),
   ],

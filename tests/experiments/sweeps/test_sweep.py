@@ -84,7 +84,7 @@ def test_a_failed_task_stops_no_others(folder, capsys):
   assert sweep.main([*argv, "--workers=1", "--output=out"]) == 1
   err = capsys.readouterr().err
   assert "seed1/catch-0 failed: RuntimeError: it broke (" in err
-  assert "1 task failed; the others are kept" in err
+  assert "1 task failed; the results of the others are kept" in err
   assert _index(folder)["counts"] == {"done": 3, "failed": 1, "missing": 0}
   (entry,) = (e for e in _index(folder)["tasks"] if e["status"] == "failed")
   assert entry["seed"] == 1 and "it broke" in entry["reason"]
