@@ -199,7 +199,10 @@ def test_another_sweep_in_the_directory_is_refused(random_sweep, folder, capsys)
     (("--agents=.mine:make", "--sweep=catch/0"), "cannot be imported"),
     (("--agents=dqn@", "--sweep=catch/0"), "'dqn@' has an empty setting; write dqn"),
     (("--agents=dqn@bta=1", "--sweep=catch/0"), "Did you mean beta"),
-    (("--agents=dqn@beta=x", "--sweep=catch/0"), "the agent 'dqn@beta=x' has an invalid"),
+    (
+      ("--agents=dqn@beta=x", "--sweep=catch/0"),
+      "the agent 'dqn@beta=x' has an invalid",
+    ),
     (
       ("--agents=dqn", "--sweep=catch/0", "--score=return"),
       "has no effect without --sweep_config",
