@@ -46,7 +46,7 @@ FLAGS = {
       "episodes",
       "=INT",
       5,
-      "How many. [5]",
+      "Number of episodes. [5]",
       parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(

@@ -25,7 +25,7 @@ the final weights or, if the run was killed, those of its newest checkpoint.
 """
 
 FLAGS = {
-  "Where to": (
+  "Output": (
     flag_table.Flag("output", "=FILE", None, "The file; an existing one is replaced."),
   ),
   "Information": (command.HELP, command.DEBUG),

@@ -36,7 +36,7 @@ Exit codes: 0 done, 1 the report could not be written, 2 DIR holds no sweep to r
 """
 
 FLAGS = {
-  "Where to": (
+  "Output": (
     flag_table.Flag(
       "output",
       "=DIR",

@@ -106,7 +106,7 @@ def test_what_cannot_be_pickled_makes_an_agent_each_time():
   assert make(exploration=rule) is not make(exploration=rule)
 
 
-def test_a_class_that_is_defined_anew_makes_another_agent(monkeypatch):
+def test_a_redefined_class_makes_another_agent(monkeypatch):
   before = make(exploration=Rule(0.5))
   again = type("Rule", (exploration.EpsilonGreedy,), dict(vars(Rule)))
   monkeypatch.setitem(globals(), "Rule", again)

@@ -34,7 +34,7 @@ class _Episodes(dm_env.Environment):
     return dm_env.specs.DiscreteArray(2)
 
 
-def test_a_loop_goes_on_where_it_was(load):
+def test_a_loop_resumes_where_it_was(load):
   environment = _Episodes()
   begun, observed = [], []
   loop = load("loops").Loop(

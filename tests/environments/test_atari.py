@@ -124,7 +124,7 @@ def _lose_a_life(environment, timestep):
   raise AssertionError("no life was lost")
 
 
-def test_a_lost_life_ends_the_episode_while_the_game_goes_on():
+def test_a_lost_life_ends_the_episode_but_not_the_game():
   environment = environments.make("atari:Breakout/life_loss=true", seed=1)
   raw_total, frames, last = 0.0, 0, None
   for life in range(5):

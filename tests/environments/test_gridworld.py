@@ -71,7 +71,7 @@ def test_obstacles_stop_and_traps_end_the_episode():
   assert np.argwhere(first.observation).tolist() == [[0, 0]]
   seen = set()
   for row, column in itertools.product(range(5), range(5)):
-    if WALLED[row][column] in "#xG":  # Nobody leaves from there.
+    if WALLED[row][column] in "#xG":  # No step starts there.
       continue
     for action, (down, right) in enumerate(gridworld.MOVES):
       target = (row + down, column + right)

@@ -1,6 +1,6 @@
 """Environments of other JAX libraries: stand-ins of each protocol, and the real ones.
 
-Each stand-in is one walk: action 1 goes one to the right, action 0 stays, and position
+Each stand-in is one walk: action 1 moves one to the right, action 0 stays, and position
 3 ends the task with a reward of 1; after five steps time is up.
 """
 
@@ -69,7 +69,7 @@ def walk(state, action):
 
 
 class _Gymnax:
-  """What all of gymnax's versions have; `reset` and `step` begin episodes anew."""
+  """What all of gymnax's versions have; `reset` and `step` restart episodes."""
 
   default_params = LimitedParams()
 

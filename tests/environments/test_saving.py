@@ -1,4 +1,4 @@
-"""bsuite's environments, saved between two episodes and gone on with in new ones."""
+"""bsuite's environments, saved between two episodes and resumed in new ones."""
 
 import json
 

@@ -65,7 +65,7 @@ def uninterrupted_and_not(interrupted, argv: tuple[str, ...], *asked: int) -> No
   assert_same("whole", "parts")
 
 
-def test_the_device_runner_goes_on_to_the_bit(interrupted, capsys):
+def test_the_device_runner_resumes_bit_for_bit(interrupted, capsys):
   """Stopped while replay fills, and after it; then there is nothing more to do.
 
   It leaves the same files behind as the local runner.
@@ -92,7 +92,7 @@ LOCAL = ("--env=jax:deep_sea/4", "--replay=memory", "--steps=60", "--eval_every=
 TINY = ("--set=hidden_sizes=4", "--set=batch_size=2", "--set=min_replay_size=12")
 
 
-def test_the_local_runner_goes_on_to_the_bit_in_mid_episode(interrupted, capsys):
+def test_the_local_runner_resumes_bit_for_bit_within_an_episode(interrupted, capsys):
   """And refuses other settings in its directory, naming them."""
   argv = ("--agent=dqn", *LOCAL, *TINY, "--eval_episodes=1")
   uninterrupted_and_not(interrupted, argv, 7, 25)

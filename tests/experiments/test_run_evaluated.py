@@ -234,7 +234,7 @@ def test_too_many_crashes_end_it_with_a_sentence_and_everything_saved(capsys):
   assert "last good weights" in captured.out
 
 
-def test_bsuites_environments_are_not_made_anew(capsys, monkeypatch):
+def test_bsuites_environments_are_not_recreated(capsys, monkeypatch):
   from bsuite.environments import deep_sea
 
   monkeypatch.setattr(deep_sea.DeepSea, "_step", lambda self, action: 1 / 0)
@@ -252,7 +252,7 @@ def test_environments_beside_the_first_have_seeds_of_their_own(monkeypatch):
 
   monkeypatch.setattr(testing, "seeded", seeded, raising=False)
   assert launch("seeded", "--episodes=3", "--seed=7", "--eval_every=100") == 0
-  # The first, that of the evaluation, and those made anew for training and evaluation.
+  # The first, that of the evaluation, and the recreated ones of both roles.
   assert len(seeds) == 4 and len(set(seeds)) == 4 and seeds[0] == 7
   again, seeds[:] = list(seeds), []
   argv = ("--episodes=3", "--seed=7", "--eval_every=100", "--output=again")

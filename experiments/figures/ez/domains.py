@@ -106,7 +106,7 @@ class GridWorld:
     learns better; values begin at ~ N(0, 10⁻¹²). That is "first" without the direction
     that the actions' order happens to favour, which decides where start and goal are
     the same in all runs.
-  - "random": drawn anew at each step, as the rules of this project do by default. An
+  - "random": drawn in each step, the default of the rules in this project. An
     agent that knows nothing walks at random, whatever its ε; that is exploration which
     neither ε-greedy nor εz-greedy of the paper has.
   """

@@ -271,7 +271,7 @@ def test_priors_on_heads_of_any_kind(make_config):
   np.testing.assert_allclose(q, expected, rtol=1e-5)
 
 
-def test_each_update_draws_its_noise_anew(rainbow, make_sample):
+def test_each_update_draws_new_noise(rainbow, make_sample):
   config, start, update = rainbow
   sample = make_sample(0, config)
 

@@ -175,7 +175,7 @@ def test_three_updates_and_their_posteriors(adam, gradient_of):
 
 
 def test_the_next_action_is_drawn_with_the_posterior():
-  """A wide posterior makes ψ's target random, anew for each update; Q's it does not."""
+  """A wide posterior makes ψ's target random in each update, but not that of Q."""
   init, update = compiled(make_config())
   state = init(jax.random.PRNGKey(0))
   rng = np.random.default_rng(0)

@@ -33,7 +33,7 @@ class _StepParams(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class _Steps:
-  """A line on which action 1 goes on and action 0 stays; reward t + 1 at step t.
+  """A line on which action 1 moves on and action 0 stays; reward t + 1 at step t.
 
   It ends after `length` steps; the first observation is drawn from 0 to 3.
   """
@@ -143,7 +143,7 @@ def test_the_learner_sees_each_step_once_in_order(on_policy, truncates):
   np.testing.assert_array_equal(log[:, 4], log[:, 0] + log[:, 1])
   within = np.arange(8) % 3 != 2
   np.testing.assert_array_equal(log[1:, 0][within], log[:-1, 4][within])
-  # Greedy goes on until it has been told of more than two updates. On policy the
+  # Greedy moves on until it has seen more than two updates. On policy the
   # choice comes before the update of the step just taken.
   if on_policy:
     np.testing.assert_array_equal(log[1:, 1][within], log[:-1, 5][within])
@@ -236,7 +236,7 @@ def test_first_visits_of_cells():
     assert bool(record.visited[place]) == bool(seen)
     assert record.first_visits[place] == min(seen, default=60)
   assert np.asarray(record.visited)[:4].all()
-  # Greedy goes on for three steps at first; here the run is over after two of them.
+  # Greedy first moves on for three steps; here the run ends after two of them.
   short = _watch(False, 20, max_steps=2, cell=_place)
   start = int(log[0, 0])
   np.testing.assert_array_equal(np.flatnonzero(short.visited), start + np.arange(3))

@@ -278,7 +278,7 @@ def test_capacity_is_in_environment_steps_and_the_oldest_go(
   assert num_stored(replay) == 8  # As many as there are steps.
   write(adder, TERMINATED[1:])
   assert num_stored(replay) == 8
-  # 10 and 11 have gone; 11 and 12 came anew, so that 12 is there twice.
+  # 10 and 11 were dropped; 11 and 12 were added again, so that 12 is there twice.
   assert sorted(collect(replay)) == [11.0, 12.0, 20.0, 21.0, 22.0, 23.0, 40.0]
   write(adder, TERMINATED[2:])
   assert sorted(collect(replay)) == [11.0, 12.0, 20.0, 21.0, 22.0, 23.0, 40.0]

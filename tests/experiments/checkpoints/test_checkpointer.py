@@ -147,7 +147,7 @@ def test_what_is_damaged_is_refused_and_the_one_before_it_used(
 
 def test_without_a_good_one_the_run_cannot_go_on(make):
   make().save(10, snapshot(1.0))
-  for _ in range(2):  # It does not begin anew the second time either.
+  for _ in range(2):  # The second call does not restart either.
     with pytest.raises(errors.OutputError, match="none of the 1 checkpoints"):
       make("that")
 

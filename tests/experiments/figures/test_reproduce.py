@@ -63,7 +63,7 @@ def judge(config, table):
   return [types.Finding("it grows", f"{means}", bool(np.all(np.diff(means) > 0)))]
 
 FIGURE = types.Figure(
-  name="own/fig1", title="Sizes", source="nobody", claim="the greater, the more.",
+  name="own/fig1", title="Sizes", source="us", claim="the greater, the more.",
   config=Config(), quick=Config(sizes=(2,), num_seeds=1),
   tasks=tasks, run=run, draw=draw, judge=judge,
 )

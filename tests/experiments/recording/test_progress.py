@@ -177,7 +177,7 @@ def test_a_reader_that_has_gone_does_not_end_the_run():
     os.close(reading)
     quiet = console.Console(stream)
     for _ in range(3):
-      quiet.line("nobody reads this")
+      quiet.line("without a reader")
     stream.write("and Python's own flush at the end does not fail")
 
 

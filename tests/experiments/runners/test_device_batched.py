@@ -285,7 +285,7 @@ def test_a_run_evaluates_in_an_environment_of_its_own():
 
 
 @pytest.mark.parametrize("with_replay", [True, False])
-def test_goes_on_from_a_checkpoint_at_the_start_of_episodes(tmp_path, with_replay):
+def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path, with_replay):
   batch, told = make_batch(), []
   agent = make_agent(DQN, batch)
 
@@ -304,7 +304,7 @@ def test_goes_on_from_a_checkpoint_at_the_start_of_episodes(tmp_path, with_repla
   result = train(agent, again, hooks, steps=120)
   assert result.env_steps == 120 and len(again.sent) == 20
   assert [e.episode for e in told] == list(range(1, len(told) + 1))
-  # Those of lengths 4 and 7 begin anew with the environments.
+  # Those of lengths 4 and 7 restart with the environments.
   assert [e.env_steps for e in told if e.env_steps > 60][:3] == [72, 81, 81]
   # Replay had its minimum size of 24 after 8 steps of 3, the updates being 0.9 a step.
   more = result.learner_updates - before.learner_updates

@@ -270,8 +270,8 @@ def test_the_last_evaluation_is_made_up_for_if_it_was_left_off(train, tmp_path):
   assert len(steps) == 22 + sum(e.episode_length for e in evaluations[0].episodes)
 
 
-def test_an_evaluation_environment_that_crashes_is_made_anew(train, bits):
-  """The episode is repeated, and training goes on as if nothing had been."""
+def test_a_crashed_evaluation_environment_is_recreated(train, bits):
+  """The episode is repeated, and training is not affected."""
   failures: list[core.Failure] = []
   evaluations: list[core.Evaluation] = []
 

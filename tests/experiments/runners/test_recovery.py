@@ -153,12 +153,12 @@ def test_no_failure_at_all_may_be_allowed(train):
     train(crashing(crash_at_step=2), make_environment=remake, max_env_failures=0)
 
 
-def test_without_a_way_to_make_it_anew_the_first_crash_ends_the_run(train):
+def test_without_a_way_to_recreate_it_the_first_crash_ends_the_run(train):
   with pytest.raises(errors.EnvironmentFailedError, match="none to take its place"):
     train(crashing(crash_at_step=2))
 
 
-def test_a_whole_episode_in_between_starts_the_count_anew(train):
+def test_a_complete_episode_resets_the_count_of_failures(train):
   def again(role: str, number: int) -> dm_env.Environment:
     return standard.StandardEnvironment(crashing(crash_at_step=8))
 
@@ -174,7 +174,7 @@ def test_a_whole_episode_in_between_starts_the_count_anew(train):
   assert [failure.number for failure in failures] == [1] * 4
 
 
-def test_making_it_anew_may_fail_as_well(train):
+def test_recreating_it_may_fail_as_well(train):
   def fails_once(role: str, number: int) -> dm_env.Environment:
     if number == 1:
       raise OSError("no such ROM")
