@@ -41,7 +41,7 @@ _SWEEP = [
   "--workers=1",
   "--output=sweep",
 ]
-_ASIDE = "set aside as"
+_ASIDE = "refused_step"  # To which a checkpoint is renamed.
 
 Damage = Callable[[pathlib.Path], Any]
 
@@ -160,7 +160,7 @@ def _of_checkpoints(folder: pathlib.Path, rng: random.Random) -> Iterator[fuzz.C
     "all empty": each(lambda x: _replace(x, None)),
     "all of them files": each(lambda x: _replace(x, b"")),
   }.items():
-    yield _resumed(folder, name, damage, "none of the 2 checkpoints")
+    yield _resumed(folder, name, damage, r"2 checkpoints in run")
   for name, change in {
     "of another format": lambda c: c.update(format=99),
     "of another run": lambda c: c["record"].update(run="x"),
