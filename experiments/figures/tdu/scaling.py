@@ -25,9 +25,10 @@ _LABELS = {
 class Scaling:
   """Settings of the figure; the agents are their presets."""
 
-  sizes: tuple[int, ...] = (6, 8, 10, 14, 20, 30, 40, 50)  # N; 10 to 50 in bsuite.
+  # N; 10, 12, … 50 in bsuite. Of 6 chance alone finds the treasure in a few episodes.
+  sizes: tuple[int, ...] = (8, 10, 14, 20)
   max_episodes: int = 10_000  # As in bsuite.
-  epsilon_greedy_sizes: tuple[int, ...] = (6, 8, 10, 14, 20)
+  epsilon_greedy_sizes: tuple[int, ...] = (8, 10, 14, 20)
   epsilon_greedy_episodes: int = 3000  # The limit of ε-greedy's runs.
   num_seeds: int = 3
   seeds_per_task: int = 1
@@ -54,12 +55,11 @@ def _tasks(config: Scaling) -> list[types.Task]:
         }
         weight = len(seeds) * size**3 * (0.2 if dithers else 1.0)
         tasks.append(types.Task(f"{agent}_{size}_seed{seeds[0]}", settings, weight))
-  # The small sizes first, which tell most about a run's time.
-  return sorted(tasks, key=lambda task: (task.settings["size"], task.settings["seeds"]))
+  return tasks
 
 
 def _draw(config: Scaling, table: types.Table) -> types.Drawing:
-  """Each run is a mark, hollow where the limit ended it; lines join the medians."""
+  """Each run is a mark, hollow if the limit ended it; lines join solved medians."""
   fig, ((axes,),) = drawing.new(width=7.0, height=4.2)
   everything = [size for agent in _LABELS for size in _sizes(table, agent)]
   most = max(everything)
@@ -71,7 +71,7 @@ def _draw(config: Scaling, table: types.Table) -> types.Drawing:
     x = np.array(_sizes(table, agent))
     axes.plot(
       x,
-      np.median(episodes, axis=0),
+      np.where(solved.mean(axis=0) > 0.5, np.median(episodes, axis=0), np.nan),
       color=style.color,
       linestyle=style.linestyle,
       linewidth=1.6,
@@ -94,7 +94,7 @@ def _draw(config: Scaling, table: types.Table) -> types.Drawing:
     xlabel="size N of Deep Sea",
     ylabel="episodes to solve",
     yscale="log",
-    ylim=(1, 3 * config.max_episodes),
+    ylim=(10, 3 * config.max_episodes),
     xticks=sorted(set(everything)),
   )
   return fig

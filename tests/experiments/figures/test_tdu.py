@@ -9,7 +9,7 @@ from explorax.agents.bonuses import tdu
 from explorax.environments import binary_tree
 from explorax.experiments import presets
 from explorax.experiments.figures import registry, types
-from explorax.experiments.figures.tdu import bias, runs
+from explorax.experiments.figures.tdu import bias, runs, scaling
 from explorax.experiments.figures.tdu import binary_tree as tree_figures
 from explorax.experiments.figures.tdu import deep_sea as sea_figures
 from explorax.experiments.tasks import types as task_types
@@ -304,14 +304,16 @@ def test_what_is_measured_of_the_proposition(make_up):
 
 
 def test_scaling_tells_a_power_of_n_from_two_to_the_n(verdicts):
+  config = scaling.Scaling(sizes=(6, 8, 10, 14, 20))
+
   def powers(settings):
     factor = {"tdu": 0.3, "bootstrapped_dqn": 0.4}.get(settings["agent"])
     return int(factor * settings["size"] ** 2) if factor else 2 ** settings["size"]
 
-  assert verdicts("tdu/scaling", solved_in(powers)) == [True] * 5
+  assert verdicts("tdu/scaling", solved_in(powers), config) == [True] * 5
 
   def exponential(settings):
     return 2 ** settings["size"] if settings["agent"] != "double_dqn" else 10
 
-  found = verdicts("tdu/scaling", solved_in(exponential))
+  found = verdicts("tdu/scaling", solved_in(exponential), config)
   assert found == [False, False, False, None, False]
