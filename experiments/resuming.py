@@ -10,7 +10,7 @@ from typing import Any
 from explorax.experiments import config, errors, output
 
 # Different versions of these may change the numbers.
-_ARITHMETIC = ("jax", "jaxlib", "dm-haiku", "optax", "rlax", "numpy")
+_ARITHMETIC = ("jax", "jaxlib", "dm-haiku", "optax", "numpy")
 
 _LIMITS = ("episodes", "steps")
 

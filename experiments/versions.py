@@ -15,7 +15,6 @@ _PACKAGES = (
   "dm-haiku",
   "optax",
   "orbax-checkpoint",
-  "rlax",
   "chex",
   "dm-env",
   "dm-acme",

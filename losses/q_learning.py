@@ -1,19 +1,11 @@
 """TD errors and losses of single transitions; use `jax.vmap` for batches."""
 
-import importlib
-import types
-
 import jax
 import jax.numpy as jnp
 
 from explorax.losses import checks, indexing
 
 Array = jax.Array
-
-
-def _rlax() -> types.ModuleType:
-  """rlax, imported at its first use: it loads TensorFlow if that is installed."""
-  return importlib.import_module("rlax")
 
 
 def _of_one_dtype(q, *scalars):
@@ -210,11 +202,26 @@ def _projected_target(
     q_t_selector=(q_t_selector, "float [A]"),
   )
   logits_t = jnp.asarray(q_logits_t)[jnp.argmax(q_t_selector)]
-  target = _rlax().categorical_l2_project(
+  target = _project(
     r_t + discount_t * jnp.asarray(q_atoms_t),
     jax.nn.softmax(logits_t),
     jnp.asarray(q_atoms_tm1),
   )
-  # rlax's own loss calls a function that is deprecated.
   log_probs = jax.nn.log_softmax(indexing.take(q_logits_tm1, a_tm1))
   return jax.lax.stop_gradient(target), log_probs
+
+
+def _project(atoms: Array, probs: Array, onto: Array) -> Array:
+  """A distribution on other atoms, in the sense of the Cramér distance.
+
+  Each probability is divided among the two atoms beside it, in proportion to how near
+  they are, or goes to the last atom there is (Bellemare et al., 2017, equation 7). It
+  is not rlax's, which needs distrax and a nightly build of TensorFlow Probability.
+
+  Args:
+    atoms: `[M]`.
+    probs: theirs, `[M]`.
+    onto: the other atoms `[N]`, in increasing order.
+  """
+  units = jnp.eye(onto.size, dtype=probs.dtype)
+  return jax.vmap(lambda unit: jnp.interp(atoms, onto, unit))(units) @ probs

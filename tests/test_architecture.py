@@ -53,7 +53,7 @@ ONLY_IN = {
   ),
 }
 
-LOSSES_NEED = {"explorax", "jax", "rlax", "chex", "numpy"}
+LOSSES_NEED = {"explorax", "jax", "chex", "numpy"}
 
 
 def _sources() -> list[pathlib.Path]:

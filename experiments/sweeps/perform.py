@@ -22,7 +22,7 @@ from explorax.experiments.tasks import types
 
 FUNCTION = f"{__name__}:perform"
 # A task restarts if these versions, on which its numbers depend, have changed.
-_ARITHMETIC = ("explorax", "jax", "jaxlib", "dm-haiku", "optax", "rlax", "numpy")
+_ARITHMETIC = ("explorax", "jax", "jaxlib", "dm-haiku", "optax", "numpy")
 
 Rows = list[dict[str, Any]]
 
