@@ -1,7 +1,10 @@
 """The builder's five pieces, and what it refuses."""
 
+import ast
+import pathlib
 import sys
 
+import acme
 import jax
 import numpy as np
 import pytest
@@ -50,6 +53,15 @@ def test_the_pieces_work_together(backend):
     replay.close()
   changed = jax.tree.map(lambda a, b: not np.array_equal(a, b), before, after)
   assert any(jax.tree.leaves(changed))
+
+
+def test_the_methods_are_those_of_acmes_builder():
+  """Its source is read, since it cannot be imported."""
+  path = pathlib.Path(acme.__file__).parent / "agents/jax/builders.py"
+  tree = ast.parse(path.read_text(encoding="utf-8"))
+  theirs = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+  ours = {name for name in vars(builder_lib.Builder) if not name.startswith("_")}
+  assert ours == {name for name in theirs if name.startswith("make_")}
 
 
 def test_without_reverb_says_what_to_do(monkeypatch):
