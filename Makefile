@@ -7,6 +7,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/py311-reverb.txt
+LOCK_NEWEST := requirements/newest.txt
 BOOTSTRAP := requirements/bootstrap.txt
 # Tests spend most of their time compiling small programs, which need no optimisation.
 UNOPTIMISED := XLA_FLAGS='--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true'
@@ -46,7 +47,7 @@ $(INSTALLED): pyproject.toml $(LOCK) $(BOOTSTRAP)
 	    "PYTHON=/path/to/python3.11." >&2; exit 1; }
 	@test "$$(uname -sm)" = 'Linux x86_64' \
 	  || { echo "explorax: the locked versions are for Linux on x86-64, and this is" \
-	    "$$(uname -sm): run 'pip install -e .[plots,dev]' for all but Reverb." >&2; \
+	    "$$(uname -sm): run 'pip install -e .[all,dev]' for all but Reverb." >&2; \
 	    exit 1; }
 	@echo 'Setting up $(VENV) ...'
 	@$(PYTHON) -m venv $(VENV)
@@ -93,17 +94,19 @@ bench: $(INSTALLED)
 soak: $(INSTALLED)
 	$(BIN)/python benchmarks/soak.py --output=results/soak-$$(date +%Y%m%d-%H%M%S)
 
-# With an explicit index, no setting of this machine gets into the files.
+# With an explicit index, no setting of this machine gets into the files. The lock of the
+# newest versions is resolved for Python 3.12 and also used with newer ones.
 UV_COMPILE := pip compile --quiet --no-config --generate-hashes --upgrade \
-  --default-index https://pypi.org/simple --python-version 3.11 \
-  --python-platform x86_64-unknown-linux-gnu --custom-compile-command 'make lock'
+  --default-index https://pypi.org/simple --python-platform x86_64-unknown-linux-gnu \
+  --custom-compile-command 'make lock'
+LOCKED := pyproject.toml requirements/bootstrap.in -c $(BOOTSTRAP) --extra all --extra dev
 
 lock: $(INSTALLED)
-	$(BIN)/uv $(UV_COMPILE) requirements/bootstrap.in -o $(BOOTSTRAP)
-	$(BIN)/uv $(UV_COMPILE) pyproject.toml requirements/bootstrap.in -c $(BOOTSTRAP) \
-	  --extra reverb --extra atari --extra video --extra plots --extra distributed --extra docs --extra dev -o $(LOCK)
+	$(BIN)/uv $(UV_COMPILE) --python-version 3.11 requirements/bootstrap.in -o $(BOOTSTRAP)
+	$(BIN)/uv $(UV_COMPILE) --python-version 3.11 $(LOCKED) --extra docs -o $(LOCK)
+	$(BIN)/uv $(UV_COMPILE) --python-version 3.12 $(LOCKED) -o $(LOCK_NEWEST)
 
 clean:
-	rm -rf $(VENV) .venv-newest $(addprefix src/explorax/,$(PARTS)) build dist explorax.egg-info .coverage .hypothesis \
-	  .cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-newest $(addprefix src/explorax/,$(PARTS)) build dist \
+	  explorax.egg-info .coverage .hypothesis .cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

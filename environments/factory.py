@@ -1,6 +1,7 @@
 """Environments by name: `kind:name`."""
 
 import importlib
+import importlib.util
 import operator
 from typing import Any
 
@@ -118,11 +119,12 @@ def spec(
 def list_environments() -> list[tuple[str, str]]:
   """(name, description) of all environments that `make` makes, for display.
 
-  bsuite's are listed by experiment, and gymnasium's own if they are installed and
-  agents can play them; the last rows show how to name others.
+  bsuite's are listed by experiment if it is installed, and gymnasium's own if they are
+  installed and agents can play them; the last rows show how to name others.
   """
+  bsuite = [("bsuite:<id>", "those of bsuite, with explorax[bsuite]")]
   return [
-    *_module("bsuite").list_experiments(),
+    *(_module("bsuite").list_experiments() if _has_bsuite() else bsuite),
     *_module("jax").list_kinds(),
     *_module("atari").list_games(),
     *_module("gym").list_ids(),
@@ -145,6 +147,10 @@ def _module(kind: str) -> Any:
   return importlib.import_module(f"{__package__}.{user_environments.KINDS[kind]}")
 
 
+def _has_bsuite() -> bool:
+  return importlib.util.find_spec("bsuite") is not None
+
+
 def _check_seed(seed: Any) -> int:
   try:
     seed = operator.index(seed)
@@ -157,10 +163,13 @@ def _check_seed(seed: Any) -> int:
 
 def _did_you_mean(name: str) -> str:
   """Ends a sentence with names similar to `name`, or with its full name."""
-  from bsuite import sweep
   from gymnasium.envs import registration
 
-  known = [f"bsuite:{i}" for i in sweep.SWEEP]
+  known = []
+  if _has_bsuite():
+    from bsuite import sweep
+
+    known += [f"bsuite:{i}" for i in sweep.SWEEP]
   known += [f"gym:{i}" for i in registration.registry]
   known += [*_module("jax").names(), *_module("atari").names()]
   for full in known:

@@ -41,8 +41,10 @@ def check(name: str, *, seed: int) -> None:
   try:
     frame = picture(environment, environment.reset())
   except Exception as error:
+    is_missing = type(error).__name__ == "DependencyNotInstalled"  # gymnasium's.
+    cure = "install explorax[video]" if is_missing else "fix this"
     raise ValueError(
-      f"'{name}' cannot be rendered ({type(error).__name__}: {error}); fix this, or "
+      f"'{name}' cannot be rendered ({type(error).__name__}: {error}); {cure}, or "
       "record no video."
     ) from error
   finally:

@@ -93,7 +93,7 @@ def _stopped() -> int:
 def _refused(error: BaseException, argv: Sequence[str], exit_code: int) -> int:
   if "--debug" in argv:
     traceback.print_exception(error)
-  text = str(error)
+  text = errors.missing_extra(error) or str(error)
   if not isinstance(error, _REFUSALS):
     text = errors.describe(error) + "; --debug shows the traceback."
   console_lib.print_error(text)

@@ -1,7 +1,8 @@
 """Errors that the user of a run can fix, and hints on how to fix them."""
 
+import contextlib
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 
 class SetUpError(ValueError):
@@ -10,6 +11,34 @@ class SetUpError(ValueError):
 
 class OutputError(Exception):
   """The run's directory cannot be read or written; the message is one sentence."""
+
+
+# Package that is imported → the extra that has it.
+_EXTRAS = {
+  **dict.fromkeys(("acme", "gymnasium", "optax", "orbax"), "agents"),
+  **dict.fromkeys(("rich", "tensorboardX"), "agents"),
+  **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "plots"),
+  **dict.fromkeys(("bsuite", "pandas"), "bsuite"),
+  "ray": "distributed",
+}
+
+
+def missing_extra(error: BaseException) -> str | None:
+  """What to install, in a sentence, if a package of an extra could not be imported."""
+  name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+  extra = _EXTRAS.get(name.partition(".")[0])
+  return extra and f"{name} is missing: install explorax[{extra}]."
+
+
+@contextlib.contextmanager
+def naming_extras() -> Iterator[None]:
+  """Makes import errors in the block say which extra has the package, if one has."""
+  try:
+    yield
+  except ModuleNotFoundError as error:
+    if sentence := missing_extra(error):
+      raise ModuleNotFoundError(sentence, name=error.name) from error
+    raise
 
 
 def describe(error: BaseException) -> str:

@@ -104,6 +104,7 @@ class Result:
     return pd.DataFrame(self.episodes)
 
 
+@errors.naming_extras()
 def make_agent(
   name: str, env: Environment, /, *, settings: Sequence[str] = (), **changes: Any
 ) -> Agent:
@@ -134,6 +135,7 @@ def make_agent(
   return Agent(name, tuple(assignments), preset.make_agent(config, spec))
 
 
+@errors.naming_extras()
 def train(
   agent: Agent | types.Agent,
   env: Environment,
@@ -202,6 +204,7 @@ def train(
     return _in_directory(job)
 
 
+@errors.naming_extras()
 def evaluate(
   agent: Agent | types.Agent,
   weights: types.Params,

@@ -13,8 +13,8 @@ from explorax.experiments import errors, native_log, signals
 from explorax.experiments import job as job_lib
 from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import plots, video
 from explorax.experiments.recording import recorder as recorder_lib
-from explorax.experiments.recording import video
 from explorax.experiments.runners import core
 from explorax.experiments.runners import errors as runner_errors
 
@@ -232,10 +232,10 @@ def _announce_files(
     others = " and in the other seeds' directories"
   if saved.exists():
     good = "last good weights" if failed else "weights"
-    console.line(
-      f"\nThe {good} are in {saved}{others}, the curve in {path / 'curve.png'}, the "
-      f"rest in {path}."
-    )
+    curve = f"the curve in {path / 'curve.png'}, "
+    if not plots.can_draw():
+      curve = "no curve is drawn without matplotlib (explorax[plots]), "
+    console.line(f"\nThe {good} are in {saved}{others}, {curve}the rest is in {path}.")
 
 
 def _announce(number: signal.Signals) -> None:

@@ -30,13 +30,12 @@ FOLDERS = {
     )
   },
 }
-LOCKED_EXTRAS = ("reverb", "atari", "video", "plots", "distributed", "docs", "dev")
-# Where the locked environment is.
-LOCK_MARKERS = {
-  "python_version": "3.11",
-  "sys_platform": "linux",
-  "platform_machine": "x86_64",
+# Lock file → the Python that it is for, and the extras that are in it.
+LOCKS = {
+  "py311-reverb.txt": ("3.11", ("all", "docs", "dev")),
+  "newest.txt": ("3.12", ("all", "dev")),
 }
+CORE = {"chex", "dm-env", "dm-haiku", "jax", "numpy"}
 
 
 def _project() -> dict:
@@ -122,44 +121,54 @@ def test_wheel_says_what_it_needs(wheel):
     licences = [
       name for name in archive.namelist() if name.endswith("/licenses/LICENSE")
     ]
-  assert set(metadata.get_all("Provides-Extra")) == {
-    "reverb",
-    "atari",
-    "video",
-    "distributed",
-    "plots",
-    "cuda",
-    "tpu",
-    "docs",
-    "dev",
-  }
+  extras = _project()["project"]["optional-dependencies"]
+  assert set(metadata.get_all("Provides-Extra")) == set(extras)
   assert metadata["Version"] == explorax.__version__
   assert metadata["License-Expression"] == "Apache-2.0" and len(licences) == 1
   needs = [requirements.Requirement(line) for line in metadata.get_all("Requires-Dist")]
   base = {need.name: need.specifier for need in needs if need.marker is None}
-  assert not {"dm-reverb", "tensorflow", "ray", "matplotlib"} & set(base)
+  assert set(base) == CORE
   assert base["jax"] == specifiers.SpecifierSet(">=0.4.34")
   assert metadata["Requires-Python"] == ">=3.11"
 
 
-@pytest.mark.parametrize("extra", [None, *LOCKED_EXTRAS])
-def test_lock_satisfies_the_project(extra):
-  project = _project()["project"]
-  lines = (
-    project["dependencies"]
-    if extra is None
-    else project["optional-dependencies"][extra]
-  )
-  lock = _lock("py311-reverb.txt")
-  for line in lines:
-    need = requirements.Requirement(line)
-    if need.marker is not None and not need.marker.evaluate(LOCK_MARKERS):
-      continue
-    version, _ = lock[utils.canonicalize_name(need.name)]
-    assert need.specifier.contains(version), f"{line}: run `make lock`."
+def _needs(extras: tuple[str, ...]) -> list[requirements.Requirement]:
+  """The core's requirements and those of extras, which may name further extras."""
+  project, needs = _project()["project"], []
+  lines = [*project["dependencies"]]
+  for extra in extras:
+    lines += project["optional-dependencies"][extra]
+  for need in map(requirements.Requirement, lines):
+    if need.name == "explorax":
+      needs += _needs(tuple(need.extras))
+    else:
+      needs.append(need)
+  return needs
 
 
-@pytest.mark.parametrize("name", ["py311-reverb.txt", "bootstrap.txt"])
+@pytest.mark.parametrize("name", LOCKS)
+def test_lock_satisfies_the_project(name):
+  python, extras = LOCKS[name]
+  where = {
+    "python_version": python,
+    "sys_platform": "linux",
+    "platform_machine": "x86_64",
+  }
+  lock = _lock(name)
+  for need in _needs(extras):
+    if need.marker is None or need.marker.evaluate(where):
+      version, _ = lock[utils.canonicalize_name(need.name)]
+      assert need.specifier.contains(version), f"{need}: run `make lock`."
+
+
+def test_all_is_every_extra_of_users():
+  extras = set(_project()["project"]["optional-dependencies"])
+  everything = {str(need) for need in _needs(("all",))}
+  for extra in extras - {"all", "cuda", "dev", "docs", "tpu"}:
+    assert {str(need) for need in _needs((extra,))} <= everything
+
+
+@pytest.mark.parametrize("name", [*LOCKS, "bootstrap.txt"])
 def test_lock_files_are_hashed_and_name_no_machine(name):
   lock = _lock(name)
   assert len(lock) >= 4
@@ -170,10 +179,11 @@ def test_lock_files_are_hashed_and_name_no_machine(name):
   assert [line for line in lines if not pinned.fullmatch(line)] == []
 
 
-def test_bootstrap_is_part_of_the_lock():
-  lock = _lock("py311-reverb.txt")
-  for package, (version, _) in _lock("bootstrap.txt").items():
-    assert lock[package][0] == version
+def test_bootstrap_is_part_of_the_locks():
+  for name in LOCKS:
+    lock = _lock(name)
+    for package, (version, _) in _lock("bootstrap.txt").items():
+      assert lock[package][0] == version
 
 
 def test_citation_names_the_five_papers():

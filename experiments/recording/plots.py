@@ -1,5 +1,6 @@
 """`curve.png`, the learning curve of one run or of several seeds, and `r_int.png`."""
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
 _MAX_POINTS = 4000  # Per line: more are indistinguishable and slow to draw.
 _GRID = 400  # Points of a mean over seeds.
+
+
+def can_draw() -> bool:
+  """Whether matplotlib is installed."""
+  return importlib.util.find_spec("matplotlib") is not None
 
 
 def learning_curve(

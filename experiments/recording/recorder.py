@@ -185,7 +185,7 @@ class Recorder:
       return summary.table(self._first.title, *outcomes.values()), problems
     content = summary.of_seeds(outcomes)
     curves = [seed.returns for seed in self._seeds.values()]
-    if all(map(len, curves)):
+    if all(map(len, curves)) and plots.can_draw():
       draw = functools.partial(plots.seeds_curve, seeds=curves, title=self._title)
       attempt(self._directory.write, "curve.png", draw)
     attempt(self._directory.write_json, "summary.json", content)
@@ -313,11 +313,14 @@ class _Seed:
     )
 
   def last_files(self, params: Any) -> dict[str, _Write]:
-    """Name → its writer: weights, curve, videos and intrinsic rewards."""
+    """Name → its writer: weights, curve, videos and intrinsic rewards.
+
+    Nothing is drawn if matplotlib is missing.
+    """
     files: dict[str, _Write] = {}
     if params is not None:
       files[WEIGHTS] = functools.partial(weights.save, weights=params)
-    if self._last is not None:
+    if self._last is not None and plots.can_draw():
       files["curve.png"] = functools.partial(
         plots.learning_curve,
         returns=self.returns,
@@ -341,7 +344,7 @@ class _Seed:
           f"{episode.episode_return:.4g}"
         )
         r_int[title] = np.array(recording.r_int)
-    if r_int:
+    if r_int and plots.can_draw():
       files["r_int.png"] = functools.partial(
         plots.intrinsic_rewards, episodes=r_int, title=self.title
       )

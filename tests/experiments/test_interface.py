@@ -3,6 +3,7 @@
 import csv
 import math
 import pathlib
+import sys
 
 import gymnasium
 import jax
@@ -165,3 +166,11 @@ def test_settings_are_spelled_as_they_are_read(name):
     values = {name: getattr(config, name) for name in overrides._fields(config)}
     spelled = [f"{name}={overrides.spell(value)}" for name, value in values.items()]
     assert overrides.apply(config, spelled) == config
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+  ours = "explorax.environments.bsuite_environments"
+  monkeypatch.delitem(sys.modules, ours, raising=False)
+  monkeypatch.setitem(sys.modules, "bsuite", None)
+  with pytest.raises(ImportError, match=r"bsuite is missing: .*explorax\[bsuite\]"):
+    explorax.make_agent("tdu", "bsuite:deep_sea/0")

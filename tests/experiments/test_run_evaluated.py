@@ -197,7 +197,7 @@ def test_no_video_without_pillow(capsys, monkeypatch):
 
   monkeypatch.setattr(video.importlib.util, "find_spec", lambda name: None)
   text = refused(capsys, "fake_drawn", "--steps=20", "--video")
-  assert "--video needs Pillow" in text and "explorax[plots]" in text
+  assert "--video needs Pillow" in text and "explorax[video]" in text
 
 
 def test_a_crashing_environment_does_not_end_the_run(capsys):
