@@ -1,4 +1,4 @@
-"""One builder for every agent: makes the five parts of an Acme builder from an Agent."""
+"""One builder for every agent: makes the five parts of Acme builders from an Agent."""
 
 import importlib
 import pathlib
