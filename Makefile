@@ -81,6 +81,7 @@ lint: $(INSTALLED)
 
 types: $(INSTALLED)
 	$(BIN)/mypy
+	$(BIN)/mypy --strict --config-file= tests/user_project.py
 
 docs: $(INSTALLED)
 	@rm -rf build/docs

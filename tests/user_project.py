@@ -1,0 +1,34 @@
+"""A user's code: `make types` checks with mypy --strict that public names are typed."""
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+
+import explorax
+from explorax import environments, exploration, losses, networks
+from explorax.agents.dqn import agent as dqn_agent
+from explorax.agents.dqn import config as dqn_config
+
+
+def td_error(q: jax.Array, reward: jax.Array) -> jax.Array:
+  return losses.double_q(q, jnp.int32(0), reward, 0.99, q, q)
+
+
+def train() -> dict[str, jax.Array]:
+  environment = environments.make("jax:chain/5", seed=0)
+  config = dqn_config.DQNConfig(exploration=exploration.EpsilonGreedy(0.1))
+  agent = dqn_agent.make_agent(config, environments.spec(environment))
+  result = explorax.train(agent, environment, steps=100)
+  named = explorax.make_agent("tdu", gymnasium.make("CartPole-v1"), beta=0.5)
+  returns = explorax.evaluate(named, result.weights, "gym:CartPole-v1")
+  frame = result.to_frame()
+  frame.describe()
+  return {"returns": jnp.asarray(returns + result.episodes["episode_return"][-1])}
+
+
+def is_torso(name: str) -> bool:
+  return name in networks.TORSOS
+
+
+def mistake() -> None:
+  explorax.train("tdu", "jax:chain/5")  # type: ignore[arg-type]
