@@ -180,11 +180,11 @@ def read(path: pathlib.Path) -> Checkpoint:
     if name not in wanted:
       raise DamagedCheckpointError(f"{path} has an unexpected file {name}")
     if list(found[name]) != wanted[name]:
-      raise DamagedCheckpointError(f"{path / name} is not as it was written")
+      raise DamagedCheckpointError(f"{path / name} has changed since it was written")
   if not (isinstance(content, dict) and isinstance(content.get("record"), dict)):
     raise DamagedCheckpointError(f"{path / _RECORD} holds no record")
   if content.get("format") != _FORMAT:
-    raise DamagedCheckpointError(f"{path} is of a format of another version")
+    raise DamagedCheckpointError(f"{path} has the format of another version")
   try:
     groups = {
       group: {
