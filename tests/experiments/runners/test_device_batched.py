@@ -393,7 +393,9 @@ def test_refuses():
   with pytest.raises(ValueError, match="the run has no limit"):
     train(agent, batch)
   rarely = dataclasses.replace(DQN, updates_per_step=1e-8)
-  with pytest.raises(ValueError, match=r"updates_per_step is 1e-08; .* raise it"):
+  with pytest.raises(
+    ValueError, match=r"updates_per_step is 1e-08; .* raise updates_per_step"
+  ):
     train(make_agent(rarely, batch), batch, steps=1)
   with pytest.raises(ValueError, match=r"environments written in JAX .* or stepped"):
     train(agent, testing.FakeEnvironment(), steps=1)
