@@ -30,7 +30,12 @@ extensions = [
 ]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
-nb_execution_mode = "off"
+# The build runs the notebooks, in a temporary folder; an error in a cell stops it.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 1800  # Seconds per cell.
+nb_merge_streams = True
 default_role = "py:obj"
 napoleon_custom_sections = [("Attributes", "params_style")]
 autodoc_inherit_docstrings = False
