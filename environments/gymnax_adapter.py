@@ -1,7 +1,7 @@
-"""Environments of other JAX libraries, by their protocol: none of them is imported.
+"""Environments of other JAX libraries, by their protocol: no library is imported.
 
-`reset` and `step` are pure functions. What each takes is told by its number of
-arguments, and what it returns by the form of the result:
+`reset` and `step` are pure functions. The number of arguments and the structure of the
+result determine the protocol:
 
 | protocol | `reset` | `step` |
 | --- | --- | --- |
@@ -9,9 +9,9 @@ arguments, and what it returns by the form of the result:
 | navix | `(key)` → timestep | `(timestep, action)` → timestep |
 | jumanji | `(key)` → `(state, timestep)` | `(state, action)` → `(state, timestep)` |
 
-`reset_env` and `step_env`, where the environment's class has them (gymnax, Craftax),
-are taken in place of `reset` and `step`: those begin the next episode in the step that
-ends one, and the episode's last observation is lost.
+If the environment's class has `reset_env` and `step_env` (gymnax, Craftax), these are
+used instead of `reset` and `step`, which start the next episode in the step that ends
+one and lose the episode's last observation.
 """  # noqa: E501
 
 import dataclasses
@@ -33,7 +33,7 @@ _NAVIX_TRUNCATION, _NAVIX_TERMINATION = 1, 2
 
 
 class _Step(NamedTuple):
-  """What a step answers, whatever the protocol."""
+  """The result of a step, the same for every protocol."""
 
   observation: Any
   state: Any
@@ -43,38 +43,38 @@ class _Step(NamedTuple):
 
 
 class GymnaxEnvironment(jax_types.Environment):
-  """An environment of another library's protocol; see the head of this file.
+  """An environment of another library; the module's docstring lists the protocols.
 
-  An observation of several arrays becomes one vector, its parts joined in their order
-  in the tree; an integer of a `Discrete` space becomes one-hot.
+  An observation of several arrays becomes one vector, joined in the order of the tree;
+  an integer of a `Discrete` space becomes one-hot.
 
   A time limit is a truncation, with discount 1:
-    - six values say so themselves, and so do the timesteps of navix and jumanji
-      (jumanji's by their discount);
-    - gymnax's `step_env`: `is_truncated(state, params)`, where there is such a method;
+    - the six values and the timesteps of navix and jumanji contain it (jumanji's as
+      the discount);
+    - gymnax's `step_env`: `is_truncated(state, params)`, if the method exists;
     - gymnax before 1.0 and Craftax: `done`, but `is_terminal(state, params)` is false
       if the limit in `params` (`max_steps_in_episode`, `max_timesteps`) is lifted;
     - otherwise `done` is a termination.
 
-  Equal to itself alone: what is compiled for one is not used for another.
+  An instance is equal only to itself: instances do not share compiled functions.
   """
 
   def __init__(self, environment: Any, params: jax_types.Params = None):
-    """Wraps `environment`; it is traced once, and nothing is computed.
+    """Wraps `environment`; traces its functions once, without running them.
 
     Args:
-      environment: as above.
-      params: of its functions; `environment.default_params` by default, or none.
+      environment: of one of the protocols.
+      params: the parameters; `environment.default_params` by default, or none.
 
     Raises:
-      TypeError: if it has not these functions or they return something else, if its
-        actions are not discrete, or if its `step` loses an episode's last observation.
+      TypeError: if the environment follows none of the protocols, if its actions are
+        not discrete, or if its `step` loses an episode's last observation.
     """
     self._environment = environment
     if params is None:
       params = getattr(environment, "default_params", ())
     self._params = params
-    # A wrapper may hand on the `step_env` of what it wraps, and so pass itself by.
+    # A wrapper may forward to the wrapped `step_env`, which would bypass the wrapper.
     own = hasattr(type(environment), "step_env")
     self._reset_function = environment.reset_env if own else environment.reset
     self._step_function = environment.step_env if own else environment.step
@@ -100,7 +100,7 @@ class GymnaxEnvironment(jax_types.Environment):
   def reset(
     self, key: jax.Array, params: jax_types.Params
   ) -> tuple[jax_types.State, dm_env.TimeStep]:
-    """A new episode."""
+    """Starts an episode."""
     observation, state = self._begin(key, params)
     return self._fixed(state), jax_types.restart(self._one_array(observation))
 
@@ -111,7 +111,7 @@ class GymnaxEnvironment(jax_types.Environment):
     action: jax.Array,
     params: jax_types.Params,
   ) -> tuple[jax_types.State, dm_env.TimeStep]:
-    """One step."""
+    """Takes one step."""
     done = self._advance(key, state, action, params)
     return self._fixed(done.state), jax_types.transition(
       self._one_array(done.observation),
@@ -154,7 +154,7 @@ class GymnaxEnvironment(jax_types.Environment):
     return self._of_values(result, params)
 
   def _of_values(self, result: tuple[Any, ...], params: Any) -> _Step:
-    """Four values, five or six."""
+    """The `_Step` of a result of four, five or six values."""
     observation, state, reward, *ends = result
     info = ends.pop() if len(ends) > 1 else {}
     if isinstance(info, dict) and "final_observation" in info:
@@ -190,7 +190,7 @@ class GymnaxEnvironment(jax_types.Environment):
     return jnp.concatenate([jnp.ravel(part).astype(jnp.float32) for part in parts])
 
   def _fixed(self, state: Any) -> Any:
-    """The state with one dtype for each array, after a reset and after a step."""
+    """The state, its arrays with the same dtypes after a reset and after a step."""
     return jax.tree.map(lambda x, dtype: jnp.asarray(x, dtype), state, self._dtypes)
 
   def _trace(self, params: Any) -> tuple[dm_env.specs.Array, Any]:
@@ -222,14 +222,14 @@ class GymnaxEnvironment(jax_types.Environment):
 def adapt(
   candidate: Any,
 ) -> tuple[jax_types.Environment, jax_types.Params] | None:
-  """(environment, its parameters) of what has pure functions `reset` and `step`.
+  """(environment, parameters), if `candidate` has pure `reset` and `step` functions.
 
   Args:
-    candidate: a `jax_types.Environment` or what `GymnaxEnvironment` takes, alone or in
-      a tuple with parameters other than its own (`gymnax.make` returns such a tuple).
+    candidate: a `jax_types.Environment` or an environment for `GymnaxEnvironment`,
+      alone or in a tuple with its parameters (`gymnax.make` returns such a tuple).
 
   Returns:
-    None where it has no such functions.
+    The environment and its parameters; None if it has no such functions.
   """
   is_pair = isinstance(candidate, tuple) and len(candidate) == 2
   environment, params = candidate if is_pair else (candidate, None)
@@ -241,7 +241,7 @@ def adapt(
 
 
 def _num_parameters(function: Callable[..., Any]) -> int:
-  """How many arguments it takes by their position."""
+  """The number of positional arguments of a function."""
   parameters = inspect.signature(function).parameters.values()
   return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
@@ -266,7 +266,7 @@ def _space(environment: Any, name: str, params: Any) -> Any:
 
 
 def _num_actions(environment: Any, params: Any) -> int:
-  """The number of actions, where they are discrete."""
+  """The number of actions, if they are discrete."""
   space = _space(environment, "action_space", params)
   if space is None:
     space = _space(environment, "action_spec", params)
@@ -282,7 +282,7 @@ def _num_actions(environment: Any, params: Any) -> int:
 
 
 def _num_values(environment: Any, params: Any) -> int | None:
-  """How many values a discrete observation has; None if it is no such number."""
+  """The number of values of a discrete observation; None if it is not discrete."""
   space = _space(environment, "observation_space", params)
   if getattr(space, "shape", None) == () and hasattr(space, "n"):
     return int(space.n)

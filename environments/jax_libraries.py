@@ -1,7 +1,7 @@
-"""Environments of JAX libraries by name, as `gymnax:Catch-bsuite`.
+"""Environments of JAX libraries by name, for example `gymnax:Catch-bsuite`.
 
-No library is a dependency of this package, or is imported before it is named; see
-`gymnax_adapter` for how their environments are stepped.
+The libraries are not dependencies of this package; a library is imported when one of
+its environments is made. `gymnax_adapter` describes their protocols.
 """
 
 import functools
@@ -16,10 +16,10 @@ class _Library(NamedTuple):
   """One of the libraries.
 
   Attributes:
-    module: what is imported of it.
+    module: the name of the module to import.
     make: (module, name) → the environment, or (environment, params).
-    example: a name.
-    description: a line for people.
+    example: an environment's name.
+    description: a line for the list of kinds.
   """
 
   module: str
@@ -64,7 +64,7 @@ LIBRARIES = {
 
 
 def load(name: str, *, library: str, seed: int) -> standard.StandardEnvironment:
-  """Makes the environment that the library has under that name.
+  """Makes an environment of the library by its name.
 
   Raises:
     ValueError: if the library is not installed, or it has no such environment.
@@ -81,7 +81,7 @@ def load(name: str, *, library: str, seed: int) -> standard.StandardEnvironment:
 
 @functools.lru_cache
 def make(library: str, name: str) -> tuple[jax_types.Environment, jax_types.Params]:
-  """The pure environment, one object for one name, and its parameters; see `load`."""
+  """The pure environment, the same object for the same name, and its parameters."""
   full, known = f"{library}:{name}", LIBRARIES[library]
   try:
     module = importlib.import_module(known.module)
@@ -92,7 +92,7 @@ def make(library: str, name: str) -> tuple[jax_types.Environment, jax_types.Para
     ) from error
   try:
     made = known.make(module, name)
-  except Exception as error:  # Each of them has another kind for an unknown name.
+  except Exception as error:  # Its type for an unknown name differs by library.
     raise ValueError(
       f"{library} makes no environment {name!r} ({type(error).__name__}: {error}); "
       f"write it as in '{library}:{known.example}'."

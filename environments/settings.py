@@ -1,6 +1,7 @@
 """Settings behind an environment's name: `kind:name/first,key=value,key=value`.
 
-Neither `/`, `,` nor `=` means anything to a shell within a word: names need no quotes.
+`/`, `,` and `=` have no special meaning to a shell within a word, so that names need no
+quotes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ Value = bool | int | float
 
 
 class SettingError(ValueError):
-  """A setting that there is not, or a value that is not of its type."""
+  """An unknown setting, or a value of the wrong type."""
 
 
 def parse(
@@ -20,17 +21,16 @@ def parse(
   """Reads `key=value` settings.
 
   Args:
-    name: the environment's, for the errors.
-    items: `key=value` each; a truth value is written `true` or `false`.
-    defaults: what can be set, and its value where `items` say nothing; a value read
-      has the type of the default.
+    name: the environment's name, for error messages.
+    items: `key=value` each; a boolean is `true` or `false`.
+    defaults: all settings with their default values, which also define the types.
 
   Returns:
-    `defaults` with the values read in their place.
+    `defaults`, updated by `items`.
 
   Raises:
-    SettingError: for a key that is not in `defaults` or comes twice, or a value that
-      is not of its type.
+    SettingError: for a key that is not in `defaults` or appears twice, or a value of
+      the wrong type.
   """
   values = dict(defaults)
   seen = set()

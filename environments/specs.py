@@ -1,4 +1,4 @@
-"""Specs that say more than dm_env's, and how observations are encoded by them."""
+"""Specs that extend dm_env's, and the encoding of their observations."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class EnvironmentSpec(NamedTuple):
-  """What an agent knows of its environment (Acme's has the same two fields)."""
+  """The specs of an environment (Acme's class has the same two fields)."""
 
   observations: dm_env.specs.Array
   actions: dm_env.specs.DiscreteArray
 
 
 class _ByArguments(dm_env.specs.Array):
-  """A spec that is shown, compared and pickled by its constructor's arguments."""
+  """A spec whose repr, equality and pickle use its constructor's arguments."""
 
   def __repr__(self) -> str:
     arguments = self._get_constructor_kwargs().items()
@@ -52,11 +52,11 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
 
   @property
   def num_values(self) -> int:
-    """How many entries there are, any one of which may be the 1."""
+    """The number of entries."""
     return int(np.prod(self.shape))
 
   def validate(self, value: Any) -> np.ndarray:
-    """Returns `value` as an array; a ValueError says why it is not of this spec."""
+    """Returns `value` as an array; raises a ValueError if it violates the spec."""
     array = super().validate(value)
     ones = np.count_nonzero(array)
     if ones > 1 or (ones and array.max() != 1.0):
@@ -70,7 +70,7 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
 class StackedFrames(_ByArguments):
   """The newest frames of an episode, joined along the channels: `[H, W, frames · C]`.
 
-  The oldest comes first, and where the episode has had no frame yet there are zeros.
+  The oldest frame comes first. At an episode's start, zeros replace missing frames.
   Replay stores each frame once.
   """
 
@@ -81,7 +81,7 @@ class StackedFrames(_ByArguments):
     num_frames: int,
     name: str | None = None,
   ):
-    """Refuses a number of frames of which the channels are no multiple."""
+    """Raises a ValueError if `num_frames` does not divide the number of channels."""
     super().__init__(shape, dtype, name)
     self.num_frames = num_frames
     if num_frames < 1 or len(self.shape) != 3 or self.shape[-1] % num_frames:
@@ -92,22 +92,22 @@ class StackedFrames(_ByArguments):
 
 
 def num_frames(spec: dm_env.specs.Array) -> int:
-  """How many frames an observation of this spec joins; 1 where it is no stack."""
+  """The number of frames in an observation; 1 unless the spec is a stack."""
   return spec.num_frames if isinstance(spec, StackedFrames) else 1
 
 
 class ImageWithState(_ByArguments):
-  """An image, and below it one row of pixels that are no picture, but numbers.
+  """An image with an extra last row that holds numbers instead of pixels.
 
-  uint8 `[H + 1, W, C]`: the first entries of the last row, in the order of its memory,
-  are what is true of the environment and is not to be seen (or not easily). Networks
-  look at the image alone.
+  uint8 `[H + 1, W, C]`: the first entries of the last row, in memory order, are
+  variables of the environment that the image does not show (or not clearly). Networks
+  receive the image only.
   """
 
   def __init__(
     self, shape: tuple[int, ...], entries: tuple[str, ...], name: str | None = None
   ):
-    """`entries` are the names of the numbers, at most W · C of them."""
+    """`entries` are the names of the numbers, at most W · C."""
     super().__init__(shape, np.uint8, name)
     self.entries = tuple(entries)
     if len(self.shape) != 3 or min(self.shape) < 1 or self.shape[0] < 2:
@@ -124,26 +124,26 @@ class ImageWithState(_ByArguments):
 
   @property
   def num_state(self) -> int:
-    """How many numbers there are in the row."""
+    """The number of numbers in the row."""
     return len(self.entries)
 
   @property
   def image_spec(self) -> dm_env.specs.Array:
-    """Of the image alone: what networks see."""
+    """The spec of the image without the row, which networks receive."""
     height, width, channels = self.shape
     return dm_env.specs.Array((height - 1, width, channels), np.uint8, self.name)
 
   def image(self, observation: Any) -> Any:
-    """`[..., H + 1, W, C]` → `[..., H, W, C]`, of numpy's arrays or jax's."""
+    """`[..., H + 1, W, C]` → `[..., H, W, C]`, for numpy or jax arrays."""
     return observation[..., :-1, :, :]
 
   def state(self, observation: Any) -> Any:
-    """`[..., H + 1, W, C]` → uint8 `[..., num_state]`, of numpy's arrays or jax's."""
+    """`[..., H + 1, W, C]` → uint8 `[..., num_state]`, for numpy or jax arrays."""
     row = observation[..., -1, :, :]
     return row.reshape(*row.shape[:-2], -1)[..., : self.num_state]
 
   def join(self, image: np.ndarray, state: Any) -> np.ndarray:
-    """The observation that shows this image, and these numbers from 0 to 255."""
+    """Joins an image and numbers from 0 to 255 into an observation."""
     row = np.zeros((1, *self.shape[1:]), np.uint8)
     row.reshape(-1)[: self.num_state] = state
     return np.concatenate([image, row])
@@ -153,7 +153,7 @@ class OneHotIndex:
   """Encodes a one-hot observation as its flat index, and all zeros as −1.
 
   `[*spec.shape]` float32 → `[]` int32. An observation whose largest entry is neither
-  1 nor 0 (or is NaN) is refused; that there is a single 1 is trusted.
+  1 nor 0 (or is NaN) is refused. The encoding does not check that there is only one 1.
   """
 
   def __init__(self, spec: OneHotArray):
@@ -176,8 +176,8 @@ class OneHotIndex:
     )
 
   def on_device(self, observation: "jax.Array") -> "jax.Array":
-    """The same within a jitted function, where nothing can be refused."""
-    import jax.numpy as jnp  # Who only asks for names must not wait for it.
+    """The same within a jitted function, without checks."""
+    import jax.numpy as jnp  # Slow, and not needed to list names.
 
     flat = jnp.ravel(observation)
     index = jnp.argmax(flat).astype(jnp.int32)
@@ -185,7 +185,7 @@ class OneHotIndex:
 
 
 class Dense:
-  """Stores an observation as it is, its dtype made float32 unless it is uint8."""
+  """Stores an observation unchanged, as float32 unless it is uint8."""
 
   def __init__(self, spec: dm_env.specs.Array):
     self.spec = spec

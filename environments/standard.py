@@ -1,4 +1,4 @@
-"""What every environment looks like to an agent, whatever it was made from."""
+"""The one form in which agents see every environment."""
 
 import math
 from typing import Any
@@ -14,19 +14,20 @@ _DISCOUNT_SPEC = dm_env.specs.BoundedArray((), np.float32, 0.0, 1.0, "discount")
 
 
 class StandardEnvironment(dm_env.Environment):
-  """A dm_env environment with one convention for everything that agents meet.
+  """A dm_env environment with one convention for all agents.
 
   - Observations are one array: uint8 stays uint8, everything else becomes float32
     (integers beyond 2^24 lose precision there). A `DiscreteArray` observation
     becomes a one-hot vector, and its spec a `specs.OneHotArray`.
-  - Actions are discrete, their spec is int32; the environment gets its own dtype.
+  - Actions are discrete and their spec is int32; each action is converted to the
+    environment's own dtype.
   - Rewards and discounts are float32 scalars; both are None at an episode's start.
   - Stepping after an episode's end, or before the first reset, starts an episode.
 
-  What breaks the protocol or the specs is refused when it happens: observations of
-  another shape, discounts outside [0, 1], an episode that starts in mid-episode, and
-  NaN or infinite rewards and observations (`errors.NonFiniteError`). The entries of
-  a `OneHotArray` are not looked at here: `specs.OneHotIndex` finds them anyway.
+  A violation of the protocol or of the specs raises an error at once: observations of
+  another shape, discounts outside [0, 1], a first timestep in mid-episode, and NaN or
+  infinite rewards and observations (`errors.NonFiniteError`). The entries of a
+  `OneHotArray` are not checked here: `specs.OneHotIndex` checks them.
   """
 
   def __init__(
@@ -40,14 +41,14 @@ class StandardEnvironment(dm_env.Environment):
 
     Args:
       environment: the environment.
-      observation_spec: a spec that says more than the environment's own, for
-        instance `specs.OneHotArray`; the environment's own by default.
+      observation_spec: a more specific spec than the environment's own, for example
+        `specs.OneHotArray`; the environment's own by default.
       copy: copy every observation, for environments that write the next one into
         the same array. Without it an observation is copied only to convert it.
 
     Raises:
-      TypeError: if the actions are not discrete, or the observations not one array
-        of numbers.
+      TypeError: if the actions are not discrete, or an observation is not a single
+        array of numbers.
     """
     actions = _discrete_actions(environment.action_spec())
     spec = observation_spec or environment.observation_spec()
@@ -71,7 +72,7 @@ class StandardEnvironment(dm_env.Environment):
 
   @property
   def raw(self) -> dm_env.Environment:
-    """The environment that was wrapped."""
+    """The wrapped environment."""
     return self._environment
 
   def reset(self) -> dm_env.TimeStep:
@@ -130,7 +131,7 @@ class StandardEnvironment(dm_env.Environment):
   def _reward(self, reward: Any) -> np.float32:
     if not isinstance(reward, float | int | np.floating):
       reward = self._scalar("reward", reward)
-    # Also false for a NaN, and for what float32 would round to infinity.
+    # Also false for NaN, and for values that float32 would round to infinity.
     if not -_FLOAT32_MAX <= reward <= _FLOAT32_MAX:
       raise self._non_finite("reward", float(reward))
     return np.float32(reward)
@@ -146,7 +147,7 @@ class StandardEnvironment(dm_env.Environment):
     return np.float32(discount)
 
   def _scalar(self, quantity: str, value: Any) -> float:
-    """The slow path of rewards and discounts: arrays, and what is no number."""
+    """The slow path for rewards and discounts that are arrays or not numbers."""
     array = np.asarray(value)
     if array.ndim or array.dtype.kind not in "bifu":
       raise TypeError(
@@ -177,8 +178,8 @@ class StandardEnvironment(dm_env.Environment):
           f"the environment returned {misfits[0]} in the observation at "
           f"{self._place()}, but its spec says uint8, which cannot hold it."
         )
-    # x·x is finite where all of x is: a third of the time of np.isfinite(x).all().
-    # It may overflow, so what it suspects is looked at again.
+    # If x has a NaN or an infinity, x·x is not finite; it takes a third of the time of
+    # np.isfinite(x).all(). x·x may also overflow: only then does the second check run.
     if (
       self._check_finite
       and not math.isfinite(np.vdot(array, array))

@@ -1,4 +1,4 @@
-"""Environments of the user's own, named `module:function`."""
+"""User-defined environments, named `module:function`."""
 
 import importlib
 import inspect
@@ -22,9 +22,9 @@ AnyEnvironment: TypeAlias = (
   "dm_env.Environment | gymnasium.Env[Any, Any] | jax_types.Environment"
 )
 
-# Kinds named after the library that makes the environments, which are written in JAX.
+# Kinds with the name of a library whose environments are written in JAX.
 JAX_LIBRARIES = ("gymnax", "craftax", "jaxtari", "navix", "jumanji")
-# The kinds of `factory.make` that are no module of the user's, and what makes them.
+# The kinds of `factory.make` that are not a user's module, and the functions for them.
 KINDS = {
   "bsuite": "bsuite_environments",
   "gym": "gymnasium_environments",
@@ -39,15 +39,15 @@ def load(
 ) -> standard.StandardEnvironment:
   """Calls `function_name` of `module_name`, and wraps the environment it returns.
 
-  The function (or class) is called with `seed=` if it has such a parameter and with
-  nothing otherwise; a gymnasium environment is seeded at its first reset as well.
-  The current directory is importable: it is put at the end of `sys.path`.
+  The function (or class) receives `seed=` if it has this parameter, and no arguments
+  otherwise; a gymnasium environment is also seeded at its first reset. The current
+  directory is importable: it is added to the end of `sys.path`.
 
   Raises:
-    ValueError: if there is no such module or function, or if it raises an exception,
-      which is then the cause.
-    TypeError: if it is not a function, needs other arguments, or returns no
-      environment that agents here can act in.
+    ValueError: if there is no such module or function, or if it raises an exception
+      (the error's cause).
+    TypeError: if it is not a function, needs other arguments, or does not return an
+      environment of a supported protocol with discrete actions.
   """
   name = f"{module_name}:{function_name}"
   module = _import(module_name)
@@ -86,20 +86,20 @@ def load(
 
 
 def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
-  """An environment of any protocol as agents take it.
+  """Converts an environment of any supported protocol to the one that agents take.
 
   Args:
     environment: a `dm_env.Environment`, a `gymnasium.Env`, or one whose `reset` and
       `step` are pure functions of JAX (`jax_types.Environment`, or a protocol of
       `gymnax_adapter`), alone or in a tuple with its parameters.
-    seed: of an environment of pure functions, and of a gymnasium environment's first
-      reset; a dm_env one has no place for it, and is seeded where it is made.
+    seed: for an environment of pure functions, or for the first reset of a gymnasium
+      environment; a dm_env environment is seeded when it is made, and ignores it.
   """
   if isinstance(environment, standard.StandardEnvironment):
     return environment
   if isinstance(environment, dm_env.Environment):
     return standard.StandardEnvironment(environment)
-  # Whoever has made a gymnasium environment has imported gymnasium.
+  # A gymnasium environment can exist only if gymnasium is already imported.
   gymnasium = sys.modules.get("gymnasium")
   if gymnasium is not None and isinstance(environment, gymnasium.Env):
     from explorax.environments import gymnasium_environments
@@ -118,14 +118,14 @@ def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
 
 
 def _import(module_name: str) -> Any:
-  # At the end, where it hides nothing that is installed.
+  # At the end, so that it does not hide installed packages.
   directory = os.getcwd()
   if directory not in sys.path and "" not in sys.path:
     sys.path.append(directory)
   try:
     return importlib.import_module(module_name)
   except ModuleNotFoundError as error:
-    # A module missing further inside is an error of the user's own code.
+    # If another module is missing, the error is in the user's own code.
     if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
       raise _failed(f"the module {module_name!r}", error) from error
     raise ValueError(
@@ -138,7 +138,7 @@ def _import(module_name: str) -> Any:
 
 
 def _failed(what: str, error: BaseException) -> ValueError:
-  """What to raise from an exception of the user's own code: one sentence."""
+  """The error to raise from an exception of the user's own code: one sentence."""
   last = traceback.extract_tb(error.__traceback__)[-1]
   said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
   return ValueError(

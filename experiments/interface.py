@@ -1,4 +1,4 @@
-"""Training from Python: what `run.py` does, with objects for names.
+"""Training from Python: what `run.py` does, with objects instead of names.
 
     agent = explorax.make_agent("tdu", "bsuite:deep_sea/0", beta=0.5)
     result = explorax.train(agent, "bsuite:deep_sea/0", episodes=500, seed=1)
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 Environment: TypeAlias = "str | environments.AnyEnvironment"
 
 _Wrapped = environments.StandardEnvironment
-# Flags that `make_agent` and the arguments of `train` stand for.
+# Flags that `make_agent` and the arguments of `train` replace.
 _NOT_TAKEN = ("agent", "env", "set")
 _EPISODE_COLUMNS = (*metrics_csv.EPISODE_COLUMNS, "seed")
 
 
 @dataclasses.dataclass(frozen=True)
 class Agent:
-  """An agent of the list, with its settings, for environments of one spec.
+  """A preset with its settings, for environments of one spec.
 
   Attributes:
-    name: of its preset.
+    name: the preset's name.
     settings: `field=value` each, as after `--set`.
-    core: what runners take.
+    core: the agent as runners take it.
   """
 
   name: str
@@ -64,13 +64,13 @@ class Agent:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Result:
-  """What came of a run.
+  """The result of a run.
 
   Attributes:
-    episodes: column → an array with an entry for each episode of the first seed, then
-      of the next: the columns of `metrics.csv`, `seed`, and the metrics (NaN where an
-      episode has none). `episode_return` and `env_steps` are a learning curve.
-    evaluations: likewise for each episode of evaluation, the columns of
+    episodes: column → an array with one entry per episode, ordered by seed. The
+      columns are those of `metrics.csv`, `seed`, and the metrics (NaN if an episode has
+      none). `episode_return` against `env_steps` is the learning curve.
+    evaluations: the same for evaluation episodes, with the columns of
       `evaluation.csv`.
     weights_by_seed: the weights learnt with each seed, pytrees of arrays.
     interrupted: whether the run was stopped before its limit, for instance by Ctrl-C.
@@ -96,7 +96,7 @@ class Result:
     return next(iter(self.weights_by_seed.values()))
 
   def to_frame(self) -> "pd.DataFrame":
-    """`episodes` as a data frame of pandas, which must be installed."""
+    """`episodes` as a pandas data frame; pandas must be installed."""
     try:
       import pandas as pd
     except ImportError as error:
@@ -108,19 +108,19 @@ class Result:
 def make_agent(
   name: str, env: Environment, /, *, settings: Sequence[str] = (), **changes: Any
 ) -> Agent:
-  """Makes an agent of the list (`--list_agents`) for an environment.
+  """Makes an agent by name (`--list_agents`) for an environment.
 
   Args:
-    name: of the agent.
-    env: `kind:name`, as `bsuite:deep_sea/0`, or an environment of dm_env, gymnasium or
-      JAX. Some agents have settings of their own for a kind.
+    name: the agent's name.
+    env: `kind:name`, for example `bsuite:deep_sea/0`, or an environment of dm_env,
+      gymnasium or JAX. Some agents have different settings for some kinds.
     settings: changes of fields of its config, as after `--set`:
       `["exploration.epsilon=0.1"]`.
-    **changes: likewise, as values: `beta=0.5, hidden_sizes=(64, 64)`.
+    **changes: changes given as values: `beta=0.5, hidden_sizes=(64, 64)`.
 
   Raises:
     ValueError: in one sentence, for an unknown name, field or value.
-    TypeError: if agents here cannot act in the environment.
+    TypeError: if the environment's protocol, actions or observations are not supported.
   """
   made, kind = _made(env, seed=0)
   own = [f"{field}={overrides.spell(value)}" for field, value in changes.items()]
@@ -152,25 +152,25 @@ def train(
   """Trains an agent.
 
   Args:
-    agent: of `make_agent`, or one of your own.
-    env: as for `make_agent`; an environment that is given is not closed.
-    steps: ends the run after so many environment steps.
-    episodes: ends the run after so many episodes.
-    seed: of everything random in the agent and, if it is made here, the environment.
-    runner: `local`, `device` or `distributed`; None: `device` for an environment of
-      JAX that is given, else `local`.
-    output: a directory for the files that a run of the command line leaves behind. The
-      same call again resumes the run in it, or returns the result of a finished one.
-      None: no files.
-    evaluation_env: for evaluations (`eval_every=STEPS`) where `env` is no name; of
-      pure functions it may be the same object.
+    agent: the result of `make_agent`, or your own agent.
+    env: as for `make_agent`; an environment object is not closed.
+    steps: the run's limit in environment steps.
+    episodes: the run's limit in episodes.
+    seed: for the agent, and for the environment if `env` is a name.
+    runner: `local`, `device` or `distributed`; None: `device` if `env` is a JAX
+      environment object, else `local`.
+    output: a directory for the files that a command-line run writes. The same call
+      again resumes the run in it, or returns the result of a finished run. None: no
+      files.
+    evaluation_env: the environment of evaluations (`eval_every=STEPS`) if `env` is an
+      object; a JAX environment may be the same object.
     on_episode: called at the end of each episode.
-    **flags: other settings of `python -m explorax.experiments.run` by their names:
+    **flags: other flags of `python -m explorax.experiments.run` by name:
       `replay="memory"`, `seeds=30`, `eval_every=1000`.
 
   Raises:
     ValueError: in one sentence, for settings that do not fit.
-    StoppedError: if the run failed on the way; its `weights` are the last good ones.
+    StoppedError: if the run failed; its `weights` are the last good ones.
   """
   made, kind = _made(env, seed)
   if runner is None:
@@ -216,11 +216,11 @@ def evaluate(
   """Plays episodes of the evaluation policy; see `python -m ...experiments.evaluate`.
 
   Args:
-    agent: that has learnt the weights.
-    weights: of a `Result`.
-    env: as for `make_agent`; an environment that is given is not closed.
-    episodes: how many.
-    seed: of the environment, if it is made here, and of what is random in acting.
+    agent: the agent that learnt the weights.
+    weights: from a `Result`.
+    env: as for `make_agent`; an environment object is not closed.
+    episodes: the number of episodes.
+    seed: for acting, and for the environment if `env` is a name.
 
   Returns:
     The return of each episode, `[episodes]`.
@@ -243,7 +243,7 @@ def evaluate(
 
 
 def _made(env: Environment, seed: int) -> tuple[_Wrapped | None, str]:
-  """The environment as agents take it, None of a name; and its `kind:name`."""
+  """The wrapped environment, or None if `env` is a name; and its `kind:name`."""
   if isinstance(env, str):
     return None, env
   made = environments.wrap(env, seed=seed)
@@ -258,7 +258,7 @@ def _made(env: Environment, seed: int) -> tuple[_Wrapped | None, str]:
 def _evaluation(
   config: config_lib.RunConfig, made: _Wrapped | None, env: "Environment | None"
 ) -> _Wrapped | None:
-  """The environment of the evaluations that is given; None if there is none."""
+  """The caller's environment for evaluations; None if there is none."""
   if env is not None and not config.evaluates:
     raise ValueError("evaluation_env is for evaluations; add eval_every=STEPS.")
   if made is None and env is None:
@@ -296,7 +296,7 @@ def _checked(flags: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _command_line(changed: Mapping[str, Any]) -> list[str]:
-  """The flags that give a command the same settings."""
+  """The command-line flags for the same settings."""
   argv = []
   for name, value in changed.items():
     values = value if isinstance(value, list) else [value]
@@ -307,7 +307,7 @@ def _command_line(changed: Mapping[str, Any]) -> list[str]:
 def _close_later(
   stack: contextlib.ExitStack, parts: job_lib.Parts, given: job_lib.Given
 ) -> None:
-  """Closes the environments that were made here."""
+  """Closes the environments that this module made."""
   if given.environment is None:
     stack.callback(parts.environment.close)
   if given.evaluation_environment is None and parts.evaluation_environment is not None:
@@ -347,7 +347,7 @@ def _in_memory(
 
 
 def _in_directory(job: job_lib.Job) -> Result:
-  """The result that the files of a run hold."""
+  """Reads the result of a finished run from its files."""
   path, seeds = job.directory.path, job.config.seeds
   rows: list[Any] = []
   weights = {}
@@ -373,7 +373,7 @@ def _in_directory(job: job_lib.Job) -> Result:
 
 
 def _columns(rows: Sequence[Any], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-  """An array of each attribute of the rows, and of each of their metrics."""
+  """An array for each attribute of the rows and for each metric."""
   columns = {name: np.array([getattr(row, name) for row in rows]) for name in names}
   for name in sorted({name for row in rows for name in row.metrics}):
     columns[name] = np.array([row.metrics.get(name, np.nan) for row in rows])

@@ -70,7 +70,7 @@ def set_up(
   """Checks and creates everything that the run needs, the cheapest first.
 
   Args:
-    config: of the run.
+    config: the run's config.
     argv: the command line, for config.json.
     given: the objects that the caller provides.
   """
@@ -317,7 +317,7 @@ def _make_environment(
   """Makes an additional environment of the run with its own seed.
 
   Args:
-    config: of the run.
+    config: the run's config.
     role: `training` or `evaluation`.
     number: index among the environments of the role.
   """
@@ -332,7 +332,7 @@ def _make_environment(
 
 
 def environment_seed(seed: int, role: str, number: int) -> int:
-  """That of an environment beside the first one; arguments as in `MakeEnvironment`."""
+  """The seed of an additional environment; arguments as in `MakeEnvironment`."""
   import numpy as np
 
   stream = ("training", "evaluation").index(role)

@@ -19,8 +19,9 @@ from explorax.agents.wiring import adder, loopback, packing
 from explorax.agents.wiring import scratch as scratch_lib
 
 TABLE = "windows"
-# One record per row, another one at rows where a window may start, and the frame as a
-# separate record if observations join several: windows contain some from before them.
+# Each row is a record; rows where a window may start have a second record. If
+# observations join several frames, each frame is a separate record, because windows
+# contain frames from before their first row.
 ROWS = "rows"
 FIRST = "first"
 FRAMES = "frames"
@@ -81,7 +82,7 @@ class ReverbClient:
   """Writes to and samples from a table of any Reverb server."""
 
   def __init__(self, agent: types.Agent, address: str):
-    """Args: agent: of the windows; address: `host:port` of the server."""
+    """Connects to the server at `address` (`host:port`) for the windows of `agent`."""
     self._agent = agent
     self._spec = agent.replay
     self._address = address
@@ -166,7 +167,7 @@ class ReverbReplay:
       scratch: a folder for Reverb's files that `save_to` copies; None: the system's
         folder for temporary files.
     """
-    # Reverb restores what it finds where it writes, and keeps its newest only.
+    # Reverb restores the checkpoint in its folder, and keeps only the newest one.
     stack = contextlib.ExitStack()
     self._folder = stack.enter_context(scratch_lib.folder(scratch))
     self._remove_folder = weakref.finalize(self, stack.close)

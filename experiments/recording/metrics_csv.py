@@ -40,9 +40,8 @@ _TYPES: Mapping[str, Any] = {
 class MetricsCsv:
   """Appends episodes to a CSV file.
 
-  The columns are the given ones, then the metrics. A metric that appears later (the
-  learner's, when learning starts) becomes the last column, empty in earlier rows:
-  columns never move.
+  The columns are `columns`, then the metrics. A metric that appears later (the
+  learner's, when learning starts) becomes a new last column, empty in earlier rows.
   """
 
   def __init__(
@@ -55,9 +54,9 @@ class MetricsCsv:
     """Creates the file, or resumes it.
 
     Args:
-      directory: of the run.
-      name: of the file.
-      columns: the first ones.
+      directory: the run's directory.
+      name: the file's name.
+      columns: the first columns.
       resumed: what `save` returned; later rows and columns are removed. None creates
         the file.
 
@@ -184,7 +183,7 @@ def _episode(names: list[str], row: list[str], columns: tuple[str, ...]) -> Any:
 
 
 def _parse(name: str, text: str, columns: tuple[str, ...]) -> Any:
-  """A cell's value; None for a metric that was not there yet."""
+  """A cell's value; None for an empty cell of a metric."""
   if name in columns:
     return _TYPES.get(name, int)(text)
   return float(text) if text else None

@@ -64,10 +64,10 @@ class Store:
     """Prepares the store; reads nothing yet.
 
     Args:
-      directory: of all results.
-      folder: of the files, relative to the directory.
-      made_by: in JSON's types: for example, a revision that is increased when the
-        tasks compute something else. The version of explorax is added.
+      directory: the directory of all results.
+      folder: the folder of this store's files, relative to the directory.
+      made_by: JSON values, for example a revision that increases when the tasks compute
+        something else. The version of explorax is added.
     """
     self.directory = directory
     self.made_by = {"explorax": metadata.version("explorax"), **(made_by or {})}
@@ -108,7 +108,7 @@ class Store:
     shutil.rmtree(self.unfinished(task), ignore_errors=True)
 
   def all(self) -> Iterator[tuple[types.CompletedTask, Mapping[str, Any]]]:
-    """All readable results in the folder, and by what each was made.
+    """All readable results in the folder, each with its `made_by`.
 
     A file that cannot be read is reported on stderr.
     """
