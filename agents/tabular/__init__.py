@@ -1,7 +1,7 @@
-"""The small learners: tables, linear features, and a model; jitted, many at a time.
+"""Small learners: tables, linear features, and a model, jitted and for many seeds.
 
-A `Learner` learns from single steps; `run` is its loop with any exploration rule in an
-environment written in JAX, and `run_seeds` that of many seeds.
+A `Learner` learns from single steps. `run` trains it with any exploration rule in an
+environment written in JAX; `run_seeds` does so for many seeds.
 """
 
 from explorax.agents.tabular.fourier import Features, FourierBasis

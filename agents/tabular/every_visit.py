@@ -1,15 +1,16 @@
 """The online algorithm of Munos et al. (2016), theorem 3, in its every-visit form.
 
-Along the k-th trajectory, which follows μ_k, each pair (x, a) that occurs, first at
-time s, is updated by equation 8:
+The k-th trajectory follows μ_k. Equation 8 updates each pair (x, a) of the trajectory,
+where s is the time of its first visit:
 
     Q_{k+1}(x, a) = Q_k(x, a) + α_k(x, a) Σ_{t≥s} δ_t e_t(x, a)
     e_t(x, a) = Σ_{j=s}^t γ^{t−j} (Π_{i=j+1}^t c_i) 1{x_j, a_j = x, a}
               = γ c_t e_{t−1}(x, a) + 1{x_t, a_t = x, a}
     δ_t = r_t + γ E_{π_k} Q_k(x_{t+1}, ·) − Q_k(x_t, a_t)
 
-Its mean is d (RQ_k − Q_k), d being how often the pair occurs in a trajectory. With the
-greedy policy for π_k and a trace of Retrace(λ), this is Watkins's Q(λ).
+The mean of the update is α_k d (RQ_k − Q_k), where d is the expected number of visits
+to the pair in a trajectory. With the greedy policy as π_k and the trace of Retrace(λ),
+the algorithm is Watkins's Q(λ).
 """
 
 from collections.abc import Callable
@@ -24,12 +25,12 @@ Array = jax.Array
 
 
 class Steps(NamedTuple):
-  """What happened, `[N]` each: trajectories one after the other.
+  """Steps of consecutive trajectories, `[N]` each.
 
   Attributes:
     states, actions: x_t and a_t, int.
-    next_states: x_{t+1}, int; where a trajectory ends, it is not reached.
-    ended: bool, whether a trajectory ended with this step, at a value of 0.
+    next_states: x_{t+1}, int; not reached if the trajectory ends.
+    ended: bool, whether a trajectory ended with this step, with a value of 0.
   """
 
   states: Array
@@ -39,17 +40,17 @@ class Steps(NamedTuple):
 
 
 class State(NamedTuple):
-  """What lasts from step to step.
+  """The state between steps.
 
   Attributes:
     key: a random key.
     state: x_t, int `[]`.
-    q: Q_{k+1} as far as the trajectory has come, `[S, A]`.
+    q: Q_{k+1} after the steps of the trajectory so far, `[S, A]`.
     q_k: Q_k, `[S, A]`.
     traces: e_{t−1}, `[S, A]`.
     visited: bool `[S, A]`, whether the pair has occurred in this trajectory.
-    counts: `[S, A]`, the earlier trajectories in which it has.
-    k: int `[]`, how many trajectories have ended.
+    counts: `[S, A]`, the number of earlier trajectories with the pair.
+    k: int `[]`, the number of trajectories that have ended.
   """
 
   key: Array
@@ -63,14 +64,14 @@ class State(NamedTuple):
 
 
 def greedy_mixture(q: Array, other: Array, epsilon: float | Array) -> Array:
-  """The greedy action with probability 1 − ε, else another's: equation 9, `[S, A]`.
+  """The greedy action with probability 1 − ε, else `other`: equation 9, `[S, A]`.
 
   The probability of the greedy action is the same in all states, so that P^π and
   P^{π∧μ} commute for the greedy π (lemma 5).
 
   Args:
     q: `[S, A]`.
-    other: the policy that the other actions are drawn from, `[S, A]`.
+    other: the policy from which other actions are drawn, `[S, A]`.
     epsilon: ε in [0, 1].
   """
   greedy = random_mdps.epsilon_greedy(q)
@@ -79,19 +80,19 @@ def greedy_mixture(q: Array, other: Array, epsilon: float | Array) -> Array:
 
 
 class Learner(NamedTuple):
-  """The algorithm in a process; all fields but the first are those of equation 8.
+  """The algorithm in a decision process, with the parameters of equation 8.
 
   Attributes:
-    mdp: the process, in which a trajectory begins in any state.
-    end_prob: the probability with which a step ends the trajectory, at a value of 0.
-    kind: one of `operators.KINDS`, which has the trace c.
+    mdp: the process; a trajectory may begin in any state.
+    end_prob: the probability that a step ends the trajectory, with a value of 0.
+    kind: one of `operators.KINDS`, which defines the trace c.
     discount: γ.
     lambda_: λ.
     target_epsilon: k → ε_k of the ε-greedy π_k.
     behaviour: Q_k `[S, A]` → μ_k `[S, A]`.
-    step_offset, step_power: m ≥ 1 and ω of α_k(x, a) = (m + n)^−ω, with n earlier
-      trajectories in which the pair occurred; ω in (1/2, 1] for Robbins and Monro's
-      conditions.
+    step_offset, step_power: m ≥ 1 and ω of α_k(x, a) = (m + n)^−ω, where n is the
+      number of earlier trajectories with the pair; ω in (1/2, 1] satisfies Robbins and
+      Monro's conditions.
   """
 
   mdp: random_mdps.MDP
@@ -105,7 +106,7 @@ class Learner(NamedTuple):
   step_power: float | Array
 
   def init(self, key: Array, q: Array) -> State:
-    """The state at the beginning of the first trajectory, at Q_0 `[S, A]`."""
+    """The state at the start of the first trajectory, with Q_0 `[S, A]`."""
     key, start_key = jax.random.split(key)
     return State(
       key=key,
@@ -119,7 +120,7 @@ class Learner(NamedTuple):
     )
 
   def run(self, state: State, num_steps: int) -> tuple[State, Steps]:
-    """Takes some steps, in as many trajectories as they make."""
+    """Takes `num_steps` steps; when a trajectory ends, the next one starts."""
     return jax.lax.scan(lambda carry, _: self._step(carry), state, length=num_steps)
 
   def _step(self, s: State) -> tuple[State, Steps]:

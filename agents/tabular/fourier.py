@@ -23,7 +23,7 @@ class Features(Protocol):
     """The features, float32 `[F]`."""
 
   def step_scales(self) -> np.ndarray:
-    """What the step size is multiplied by for each feature, float32 `[F]`."""
+    """The factor of the step size for each feature, float32 `[F]`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,19 +32,20 @@ class FourierBasis:
 
     φ_c(x) = cos(π c · x̂), c ∈ {0, …, n}^d, x̂_i = (x_i − low_i)/(high_i − low_i)
 
-  It has all (n + 1)^d of them, or, with `total_order`, those with Σ_i c_i ≤ n, as a
-  polynomial of degree n has: n = 7 and d = 5 make 32768 of the ones and 792 of the
-  others. c's last element changes the quickest from one feature to the next.
-  Observations beyond the bounds are taken to them, so that x̂ ∈ [0, 1]^d: cos(π c x)
-  has its period beyond, and would make far states look near.
+  The basis has all (n + 1)^d features, or, with `total_order`, those with Σ_i c_i ≤ n,
+  like a polynomial of degree n. For n = 7 and d = 5 these are 32768 and 792 features.
+  The last element of c changes fastest between features. Observations are clipped to
+  the bounds, so that x̂ ∈ [0, 1]^d: outside, cos(π c x) is periodic, and distant states
+  would have similar features.
 
-  In more than two dimensions all of them are cos α cos β − sin α sin β, β belonging to
-  the last two dimensions: 32768 features need the cosines and sines of 576 angles only.
+  In more than two dimensions, each feature of the full basis is computed as
+  cos α cos β − sin α sin β, where β is the angle of the last two dimensions: 32768
+  features need the cosines and sines of only 576 angles.
   """
 
   order: int  # n.
-  low: tuple[float, ...]  # What becomes 0, for each of the d dimensions.
-  high: tuple[float, ...]  # What becomes 1.
+  low: tuple[float, ...]  # Mapped to 0, for each of the d dimensions.
+  high: tuple[float, ...]  # Mapped to 1.
   total_order: bool = False  # Only c with Σ c_i ≤ n.
 
   def __post_init__(self):
@@ -77,7 +78,7 @@ class FourierBasis:
       return jnp.cos(_angles(self._multi_indices(), scaled))
     heads = _angles(_multi_indices(self.order, num_heads), scaled[:num_heads])
     tails = _angles(_multi_indices(self.order, 2), scaled[num_heads:])
-    # A product of matrices: their elements are computed before it, and only once.
+    # As a matrix product, whose factors' elements are computed only once.
     return jnp.dot(
       jnp.stack([jnp.cos(heads), -jnp.sin(heads)], axis=1),
       jnp.stack([jnp.cos(tails), jnp.sin(tails)]),
@@ -85,7 +86,7 @@ class FourierBasis:
     ).reshape(-1)
 
   def step_scales(self) -> np.ndarray:
-    """1/‖c‖, and 1 where c = 0 (Konidaris et al., 2011, section 3.1), float32 `[F]`."""
+    """1/‖c‖, or 1 if c = 0 (Konidaris et al., 2011, section 3.1), float32 `[F]`."""
     norms = np.linalg.norm(self._multi_indices(), axis=1)
     return (1.0 / np.where(norms == 0.0, 1.0, norms)).astype(np.float32)
 
@@ -107,6 +108,6 @@ def _angles(indices: np.ndarray, scaled: jax.Array) -> jax.Array:
 
 
 def _multi_indices(order: int, dimensions: int) -> np.ndarray:
-  """All c of elements up to n, float32 `[(order + 1)^dimensions, dimensions]`."""
+  """All c with elements up to n, float32 `[(order + 1)^dimensions, dimensions]`."""
   values = range(order + 1)
   return np.asarray(list(itertools.product(values, repeat=dimensions)), np.float32)

@@ -6,12 +6,12 @@ Munos et al. (2016), "Safe and efficient off-policy reinforcement learning", equ
                                                       − Q(x_t, a_t))]
              = Q + (I − γ P^{cμ})⁻¹ (T^π Q − Q)    for a trace c(a, x),
 
-the trace telling the algorithms apart (`KINDS`). One that does not correct for μ stands
-beside them: expected SARSA(λ), which is Peng's Q(λ) where π is greedy. It has E_π Q in
-the place of the last Q(x_t, a_t), and c = λ.
+The algorithms (`KINDS`) differ in the trace. For comparison, `KINDS` also has expected
+SARSA(λ), which does not correct for μ, and is Peng's Q(λ) if π is greedy. It has c = λ
+and replaces the last Q(x_t, a_t) by E_π Q(x_t, ·).
 
-Control is the same with the π that belongs to Q: for Harutyunyan's Q*(λ) and Watkins's
-Q(λ) the greedy one. Pairs (x, a) are numbered x A + a where a matrix acts on them.
+For control, π depends on Q: it is greedy for Harutyunyan's Q*(λ) and Watkins's Q(λ).
+Matrices act on pairs (x, a), numbered x A + a.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ _TRACES = {
   "tree_backup": trace_functions.tree_backup,
   "retrace": trace_functions.retrace,
   "watkins_q_lambda": trace_functions.watkins_q_lambda,
-  # Another baseline than Harutyunyan's, but the same trace.
+  # The trace is Harutyunyan's; the baseline differs.
   "expected_sarsa_lambda": trace_functions.harutyunyan_q_lambda,
 }
 KINDS = tuple(_TRACES)
@@ -56,9 +56,9 @@ def q_pi(mdp: random_mdps.MDP, pi: Array, discount: float | Array) -> Array:
 
 
 def q_star(mdp: random_mdps.MDP, discount: float | Array) -> Array:
-  """Q*, `[S, A]`, for γ < 1: the values of the policy that value iteration ends at.
+  """Q*, `[S, A]`, for γ < 1: the values of the policy that value iteration finds.
 
-  It ends when its residual falls no more, that is, when nothing but rounding is left.
+  Value iteration stops when its residual no longer decreases (only rounding remains).
   """
 
   def residual(q, updated):
@@ -82,8 +82,8 @@ def q_star(mdp: random_mdps.MDP, discount: float | Array) -> Array:
 def traces(kind: str, pi: Array, mu: Array, lambda_: float | Array) -> Array:
   """c(a, x) of every pair, by `losses.traces`. `[S, A]` → `[S, A]`.
 
-  Importance sampling has no λ (table 1), and `lambda_` is not read. Watkins's trace is
-  that of a deterministic π.
+  Importance sampling has no λ (table 1) and ignores `lambda_`. Watkins's trace is for
+  a deterministic π.
 
   Raises:
     ValueError: for a kind that is not in `KINDS`.
@@ -104,7 +104,7 @@ def apply(
   discount: float | Array,
   lambda_: float | Array,
 ) -> Array:
-  """RQ, the mean of returns without end.
+  """RQ, the mean of infinite returns.
 
   Args:
     kind: one of `KINDS`.
@@ -136,16 +136,16 @@ def error_matrix(
 
       M = (I − γ P^{cμ})⁻¹ (γ P^π − γ P^{cμ})
 
-  What is left of the error Q − Q^π after one application (lemma 1). Iterating R
-  converges for every Q if and only if the spectral radius of M is below 1. The sums of
-  |M| over its rows are each pair's contraction factor: above 1, some error expands.
+  One application of R multiplies the error Q − Q^π by M (lemma 1). Iterating R
+  converges for every Q if and only if the spectral radius of M is below 1. Each row sum
+  of |M| is the contraction factor of a pair: above 1, some errors expand.
 
   Args:
     kind, mdp, pi, mu, discount, lambda_: as in `apply`.
 
   Returns:
-    `[SA, SA]`. For expected SARSA(λ) it has P^{cμ} E_π in the place of the last
-    P^{cμ}, and the fixed point is not Q^π.
+    `[SA, SA]`. For expected SARSA(λ), P^{cμ} E_π replaces the last P^{cμ}, and the
+    fixed point is not Q^π.
   """
   kernel = discount * pair_matrix(mdp, traces(kind, pi, mu, lambda_) * mu)
   size = mdp.rewards.size
@@ -157,7 +157,7 @@ def error_matrix(
 
 
 class Moments(NamedTuple):
-  """Of the returns that begin at each pair, `[S, A]` each."""
+  """The moments of the returns that begin at each pair, `[S, A]` each."""
 
   mean: Array
   variance: Array
@@ -173,17 +173,18 @@ def moments(
   lambda_: float | Array,
   length: int | Array,
 ) -> Moments:
-  """Mean and variance of returns of `length` transitions that μ draws.
+  """Mean and variance of returns of `length` transitions under μ.
 
-  The last one bootstraps from E_π Q. By the last step's mean m and variance v, with
-  B the baseline (Q, or E_π Q in expected SARSA(λ)) and the sums of p(y|x, a) μ(b|y):
+  The last transition bootstraps from E_π Q. The recursion updates the mean m and the
+  variance v, where B is the baseline (Q, or E_π Q in expected SARSA(λ)) and sums have
+  the weights p(y|x, a) μ(b|y):
 
       Z = E_π Q(y, ·) + c(b, y) (m(y, b) − B(y, b))
       m ← r + γ Σ Z,    v ← γ² Σ (c² v(y, b) + (Z − Σ Z)²),    from m = B, v = 0.
 
   Args:
-    kind, mdp, pi, mu, q, discount, lambda_: as in `apply`, which is the mean's limit.
-    length: the number of transitions, at least 1; a value, not a shape.
+    kind, mdp, pi, mu, q, discount, lambda_: as in `apply`, the limit of the mean.
+    length: the number of transitions, at least 1; may be traced.
   """
   c = traces(kind, pi, mu, lambda_)
   chances = pair_matrix(mdp, mu)
@@ -216,10 +217,10 @@ def non_markov_mean(
 
       c_s = λ min(1/(c_1 ... c_{s−1}), π/μ), so that  C_s = λ min(1, C_{s−1} π/μ)
 
-  The trace depends on all pairs since the start, so that every path is enumerated:
-  (S A)^length of them. A return cut at that length is itself one with a trace that
-  looks back: theorem 1 holds for it as it is. Without end it is this one's limit,
-  which γ^length bounds the distance to.
+  The trace depends on all pairs since the start, so that the function enumerates all
+  (S A)^length paths. A return truncated at this length also has a trace that depends on
+  the past: theorem 1 applies to it directly. Its distance to the infinite return is
+  O(γ^length).
 
   Args:
     mdp, pi, mu, q, discount, lambda_: as in `apply`.
@@ -241,8 +242,8 @@ def non_markov_mean(
   ratios = trace_functions.importance_ratio(pi.reshape(-1), mu.reshape(-1))
   errors = (bellman(mdp, pi, q, discount) - q).reshape(-1)
   total = q.reshape(-1) + errors
-  # By start, by the pairs between, and by the last pair; the trace looks back to the
-  # start, but does not depend on it.
+  # Indexed by the start, the pairs between, and the last pair; the trace depends on
+  # the pairs after the start only.
   chance = chances[:, None, :]
   product = lambda_ * jnp.minimum(1.0, ratios)[None, :]
   for t in range(1, length):
@@ -255,7 +256,7 @@ def non_markov_mean(
 
 
 def _baseline(kind: str, pi: Array, q: Array) -> Array:
-  """What a return's rest is compared with: Q(x, a), or E_π Q(x, ·). `[S, A]`."""
+  """The baseline of a TD error: Q(x, a), or E_π Q(x, ·). `[S, A]`."""
   if kind == "expected_sarsa_lambda":
     return jnp.sum(pi * q, axis=-1, keepdims=True) * jnp.ones_like(q)
   return q

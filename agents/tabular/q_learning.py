@@ -1,4 +1,4 @@
-"""Q-learning in tables, with as many tables as an exploration rule wants."""
+"""Tabular Q-learning with one or several tables."""
 
 import dataclasses
 from typing import NamedTuple
@@ -17,9 +17,9 @@ class Params(NamedTuple):
   Attributes:
     step_size: α, in (0, 1].
     discount: γ, in [0, 1].
-    mask_prob: ρ, the probability with which a member learns from a step.
-    initial_mean: of the initial values.
-    initial_std: their standard deviation, at least 0.
+    mask_prob: ρ, the probability that a member learns from a step.
+    initial_mean: mean of the initial values.
+    initial_std: standard deviation of the initial values, at least 0.
   """
 
   step_size: jax.Array | float
@@ -44,14 +44,14 @@ class QLearning:
     Q_k(s, a) ← Q_k(s, a) + m_k·α·(r + γ·max_b Q_k(s', b) − Q_k(s, a))
 
   The masks m_k ~ Bernoulli(ρ) are drawn at each step for each member (Osband et al.,
-  2016), and the members begin with values of their own, ~ N(mean, std²). A single
-  member is plain Q-learning and has no mask.
+  2016). The members have independent initial values, ~ N(mean, std²). A single member
+  is plain Q-learning and has no mask.
 
-  Observations are states, int32 `[]`; or of any shape, such as one-hot positions, and
-  the state is then the index of the greatest element.
+  Observations are states, int32 `[]`, or arrays of any other shape, such as one-hot
+  positions; the state is then the index of the greatest element.
 
-  Source of its use: Dabney et al. (2021), appendix B, DeepSea and GridWorld. γ and the
-  initial values, which are not given there, are for the caller to choose.
+  Dabney et al. (2021), appendix B, use it in DeepSea and GridWorld. They give neither γ
+  nor the initial values: the caller chooses them.
   """
 
   num_states: int  # S.
@@ -111,7 +111,7 @@ def _add(
 
 @_add.def_vmap
 def _add_in_batch(axis_size, in_batched, table, state, action, changes):
-  """A sum over the whole tables: many times as quick as a scatter on a CPU."""
+  """The same as a sum over whole tables: many times faster than a scatter on a CPU."""
   arrays = (
     x if batched else jnp.broadcast_to(x, (axis_size, *x.shape))
     for x, batched in zip((table, state, action, changes), in_batched, strict=True)
@@ -126,7 +126,7 @@ def _add_in_batch(axis_size, in_batched, table, state, action, changes):
 
 
 def state_index(observation: jax.Array) -> jax.Array:
-  """The state that is observed, int32 `[]` (see `QLearning`)."""
+  """The observed state, int32 `[]` (see `QLearning`)."""
   observation = jnp.asarray(observation)
   if observation.ndim:
     return jnp.argmax(observation.reshape(-1)).astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""R-MAX: optimistic about all that it has not tried often enough."""
+"""R-MAX: optimistic values for state-action pairs with few visits."""
 
 import dataclasses
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class Params(NamedTuple):
   Attributes:
     reward_max: R_max, the greatest reward of a step.
     discount: γ, in [0, 1).
-    tolerance: value iteration ends when no state's value changes by more, positive.
+    tolerance: positive; value iteration stops when no state's value changes by more.
   """
 
   reward_max: jax.Array | float
@@ -25,14 +25,14 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-  """What was seen of each state and action, and the values that follow.
+  """The data of each state and action, and the values computed from them.
 
   Attributes:
     table: float32 `[S, A]`, action values.
     counts: int32 `[S, A]`, visits, up to the threshold m.
     rewards: float32 `[S, A]`, the sum of the rewards of these visits.
-    successors: int32 `[m, S, A]`, where each of them led.
-    discounts: float32 `[m, S, A]`, the environment's discounts there.
+    successors: int32 `[m, S, A]`, the next states of these visits.
+    discounts: float32 `[m, S, A]`, the environment's discounts at these visits.
     params: the parameters.
   """
 
@@ -48,23 +48,23 @@ class State(NamedTuple):
 class RMax:
   """R-MAX (Brafman and Tennenholtz, 2002) with discounted values.
 
-  A state and action are known when they have been visited m times; later visits
-  change nothing. The values solve
+  A state-action pair is known after m visits; later visits change nothing. The values
+  solve
 
     Q(s, a) = mean over the m visits of r + γ·d·max_b Q(s', b)  if known,
               R_max/(1 − γ)                                     otherwise,
 
-  d being 0 where the episode terminated: the unknown leads to where every step pays
-  R_max. Whenever something becomes known, value iteration starts from the old values,
-  which are no lower than the new ones but for its tolerance. Act with
+  where d is 0 if the episode terminated. An unknown pair has the value of receiving
+  R_max at every step. When a pair becomes known, value iteration starts from the old
+  values, which are at least the new ones, up to the tolerance. Act with
   `exploration.Greedy`.
 
   Dabney et al. (2021), figure 15, compare it on GridWorld with thresholds of 1 and 10.
-  They give neither γ nor R_max, and the original has undiscounted values of a finite
+  They give neither γ nor R_max. The original uses undiscounted values of a finite
   horizon; the discounted form is that of Strehl and Littman.
 
-  Observations are as in `q_learning.QLearning`. In a batch, value iteration is
-  computed for all runs whenever one of them needs it: run them one by one
+  Observations are as in `q_learning.QLearning`. In a batch, value iteration runs for
+  all seeds whenever one of them needs it, so that sequential runs are faster
   (`training.run_seeds` with sequential=True).
   """
 
@@ -104,7 +104,7 @@ class RMax:
     place = transition.source, transition.action
     count = state.counts[place]
     new = (count < self.threshold) & transition.learns
-    # Of a visit that is not new the number is out of bounds, and nothing is written.
+    # A visit beyond m has an index out of bounds, so that nothing is written.
     visit = jnp.where(new, count, self.threshold), *place
     state = state._replace(
       counts=state.counts.at[place].add(new.astype(jnp.int32)),

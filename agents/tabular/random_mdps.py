@@ -1,7 +1,7 @@
-"""Small decision processes and policies, drawn at random, for what is computed exactly.
+"""Small random decision processes and policies, for exact computations.
 
-Everything is a pure function of its key and its arrays, which `jax.vmap` batches over
-keys and values alike. States never end an episode; the discount ends returns.
+All functions are pure, and `jax.vmap` batches them over keys and values. Episodes never
+end; returns are discounted.
 """
 
 from typing import NamedTuple
@@ -27,14 +27,14 @@ class MDP(NamedTuple):
 def random_mdp(
   key: Array, num_states: int, num_actions: int, concentration: float | Array = 1.0
 ) -> MDP:
-  """Draws Dirichlet transitions and rewards that are uniform in [−1, 1).
+  """Draws transitions from a Dirichlet distribution, and rewards uniform in [−1, 1).
 
   Args:
     key: a random key.
     num_states: S.
     num_actions: A.
-    concentration: of the Dirichlet distribution: near 0 each pair has a single
-      successor, far above 1 every state is as likely. `[]`.
+    concentration: of the Dirichlet distribution: near 0, each pair has a single
+      successor; far above 1, all successors are about equally likely. `[]`.
   """
   key_transitions, key_rewards = jax.random.split(key)
   alpha = jnp.full(num_states, concentration, float)
@@ -56,7 +56,7 @@ def random_policy(
     key: a random key.
     num_states: S.
     num_actions: A.
-    floor: the share of a uniform policy that is mixed in, so that no probability is
+    floor: the weight of the uniform policy in the mixture, so that no probability is
       below floor/A. `[]`.
 
   Returns:
@@ -81,8 +81,8 @@ def away_from(policy: Array, distance: float | Array) -> Array:
 
   Args:
     policy: π, `[S, A]`.
-    distance: in [0, 2 (1 − 1/A)], which every π allows; a state whose π does not
-      allow a longer one goes as far as it can. `[]`.
+    distance: ‖π − μ‖₁. Every π allows up to 2 (1 − 1/A); above, a state gets at most
+      the largest distance that its π allows. `[]`.
 
   Returns:
     μ, `[S, A]`.

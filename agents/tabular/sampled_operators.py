@@ -1,7 +1,7 @@
-"""The same operators from trajectories: the targets that the losses compute.
+"""The operators estimated from trajectories, with the targets of `explorax.losses`.
 
-Where `operators` takes a mean over all that may happen, a trajectory is drawn here and
-handed to the function of `explorax.losses` that is named as the operator is.
+`operators` computes expectations exactly. Here a sampled trajectory is passed to the
+function of `explorax.losses` with the operator's name.
 """
 
 from typing import NamedTuple
@@ -18,11 +18,11 @@ KINDS = (*operators.KINDS, "non_markov_retrace")
 
 
 class Trajectory(NamedTuple):
-  """What a policy did, without end: states and actions at times [0, ..., T].
+  """States and actions at times [0, ..., T] of a trajectory that does not end.
 
   Attributes:
     states: x_t, int `[T + 1]`.
-    actions: a_t, int `[T + 1]`; the last enters no return.
+    actions: a_t, int `[T + 1]`; no return uses the last one.
     rewards: of the transitions from x_t to x_{t+1}, float `[T]`.
   """
 
@@ -52,7 +52,8 @@ def sample_trajectory(
   key_states, key_actions = jax.random.split(key)
   num_states, num_actions = mdp.rewards.shape
   log_p, log_mu = jnp.log(mdp.transitions), jnp.log(mu)
-  # The largest of log-probabilities with Gumbel noise is distributed as they say.
+  # Gumbel-max: the argmax of log-probabilities plus Gumbel noise has these
+  # probabilities.
   noise = (
     jax.random.gumbel(key_states, (length, num_states), log_p.dtype),
     jax.random.gumbel(key_actions, (length, num_actions), log_mu.dtype),
@@ -86,13 +87,13 @@ def td_errors(
   Args:
     kind: one of `KINDS`, the name of a function of `explorax.losses`.
     trajectory: T transitions.
-    pi: the target policy, `[S, A]`; deterministic where Watkins's Q(λ) is asked for.
+    pi: the target policy, `[S, A]`; deterministic for Watkins's Q(λ).
     mu: the behaviour policy, `[S, A]`.
     q: Q, `[S, A]`.
     discount: γ.
-    lambda_: λ, not read by importance sampling.
-    end: the time at which all returns that begin before it bootstrap; T unless given.
-      A value, not a shape.
+    lambda_: λ; importance sampling ignores it.
+    end: the time at which all returns that begin before it bootstrap; T by default.
+      May be traced.
 
   Returns:
     `[T]`.
@@ -118,6 +119,6 @@ def td_errors(
   if kind == "watkins_q_lambda":
     return losses.watkins_q_lambda(*stream, lambda_t, q_t_selector=pi_t)
   if kind == "importance_sampling":
-    mu_t = jnp.where(passes, mu_t, 0.0)  # Which cuts its trace, as λ = 0 does others'.
+    mu_t = jnp.where(passes, mu_t, 0.0)  # Cuts the trace, as λ = 0 does for others.
     return losses.importance_sampling(*stream, pi_t, mu_t)
   return getattr(losses, kind)(*stream, pi_t, mu_t, lambda_t)

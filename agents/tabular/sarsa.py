@@ -39,18 +39,19 @@ class State(NamedTuple):
 class SarsaLambda:
   """SARSA(λ) with accumulating traces (Sutton and Barto, 2018, section 12.7).
 
-  With q(x, a) = w_a · φ(x), at each step, whether or not a' explores,
+  With q(x, a) = w_a · φ(x), at each step, whether a' explores or not,
 
     e_b ← γλ·e_b + 1[b = a]·φ(x) for every action b,
     w ← w + α·(r + γ·q(x', a') − q(x, a))·e.
 
-  Where the episode terminated, q(x', a') counts as 0; where it was cut short, a' is
-  what the rule would have done next. Traces are cleared at an episode's start.
+  If the episode terminated, q(x', a') counts as 0; if it was truncated, a' is the
+  action that the rule selects at x'. Traces are cleared at an episode's start.
 
   Dabney et al. (2021), appendix B, use it in MountainCar and CartPole with a Fourier
-  basis. They do not say which traces: accumulating ones are the plain form for features
-  that are not binary. Nor do they say whether a step is divided by ‖c‖, as Konidaris et
-  al. (2011) do: `scale_steps` does it, α then being that of the constant feature.
+  basis. They do not specify the traces: accumulating traces are the standard form for
+  features that are not binary. They do not say whether the step size is divided by ‖c‖,
+  as in Konidaris et al. (2011): `scale_steps` does this, and α is then the step size of
+  the constant feature.
   """
 
   features: fourier.Features
