@@ -12,15 +12,15 @@ from explorax.agents.tabular import types
 from explorax.environments import jax_types
 from explorax.exploration import types as exploration_types
 
-# (the environment's state, its observation) → what is wanted of them.
+# (the environment's state, its observation) → a value computed from them.
 Reading = Callable[[jax_types.State, jax.Array], jax.Array]
 
-_BLOCK = 64  # Timesteps between two visits to the records of all episodes.
+_BLOCK = 64  # Timesteps between two updates of the records of all episodes.
 _NEVER = jnp.iinfo(jnp.int32).max
 
 
 class Record(NamedTuple):
-  """What a run leaves.
+  """The result of a run.
 
   Attributes:
     returns: float32 `[E]`, the sum of each finished episode's rewards; 0 beyond
@@ -28,11 +28,11 @@ class Record(NamedTuple):
     discounted_returns: float32 `[E]`, discounted from the episode's start by the
       learner's γ.
     lengths: int32 `[E]`, steps.
-    episodes: int32 `[]`, how many were finished.
-    steps: int32 `[]`, steps taken in all, those of an unfinished episode too.
+    episodes: int32 `[]`, the number of finished episodes.
+    steps: int32 `[]`, all steps taken, including those of an unfinished episode.
     stopped: bool `[]`, whether an episode's return exceeded `stop_return`.
-    first_visits: int32 `[C]`, or `[C, A]` for pairs; `steps` where there was none.
-    visited: bool, of the same shape.
+    first_visits: int32 `[C]`, or `[C, A]` for pairs; `steps` if there was none.
+    visited: bool, the same shape.
     learner: the learner's last state.
   """
 
@@ -48,7 +48,7 @@ class Record(NamedTuple):
 
 
 class _Episode(NamedTuple):
-  """An episode so far: what `Record` has of it, and γ to the power of its length."""
+  """An episode so far: its entries of `Record`, and γ to the power of its length."""
 
   total: jax.Array
   discounted: jax.Array
@@ -57,7 +57,7 @@ class _Episode(NamedTuple):
 
 
 class _Arrival(NamedTuple):
-  """A timestep and where it was seen.
+  """A timestep and its cell.
 
   Attributes:
     state: the environment's.
@@ -71,16 +71,16 @@ class _Arrival(NamedTuple):
 
 
 class _Loop(NamedTuple):
-  """All that lasts from one timestep to the next.
+  """The state between timesteps.
 
   Attributes:
-    key: for all that is random from here on.
+    key: a random key for all later steps.
     now: the latest timestep.
-    source, action: what was seen and done before it, in the same episode.
+    source, action: the previous observation and action in the same episode.
     learner, rule: their states.
-    episode: the present one so far.
+    episode: the current episode so far.
     episodes, steps, stopped, visits: as in `Record`; `visits` is flat, and `_NEVER`
-      where there was none.
+      for cells without a visit.
     done: bool `[]`, whether the run is over.
   """
 
@@ -114,33 +114,32 @@ def run(
   num_cells: int = 0,
   pairs: bool = False,
 ) -> Record:
-  """Acts and learns for some episodes or steps, whichever are over first.
+  """Acts and learns until a limit of episodes or of steps is reached.
 
-  It is pure, so that it can be jitted and vmapped over keys and parameters (`run_seeds`
-  does both for keys); a batch runs until all its runs are over. The rule gets the run's
-  number of steps, for its schedules.
+  The function is pure: it can be jitted, and vmapped over keys and parameters
+  (`run_seeds` does both for keys). A batch runs until all its runs have ended. The
+  rule's schedules receive the run's number of steps.
 
   Args:
     learner: learns at every step.
-    rule: chooses the actions, from the values of all the learner's members.
-    environment: where.
-    learner_params: the learner's, of which `discount` is read here too.
-    environment_params: the environment's.
-    key: a random key, of either kind that jax has.
-    num_episodes: E, at least 1. Decides shapes.
-    max_steps: steps after which the run ends, within an episode or not; below
-      2³¹ − 1.
-    stop_return: the run ends with the first episode whose return, not discounted,
-      exceeds this.
-    observe: what the learner sees, of the environment's state and observation; by
-      default the observation. A table's learner is quicker with the state's index
+    rule: chooses the actions from the values of all the learner's members.
+    environment: an environment written in JAX.
+    learner_params: of the learner; `discount` also discounts the recorded returns.
+    environment_params: of the environment.
+    key: a random key, of either kind of jax.
+    num_episodes: E, at least 1; static.
+    max_steps: steps after which the run ends, even within an episode; below 2³¹ − 1.
+    stop_return: the run ends after the first episode whose undiscounted return exceeds
+      this.
+    observe: computes the learner's input from the environment's state and observation;
+      the observation by default. A tabular learner is faster with the state's index
       than with a one-hot position.
-    cell: an index, int32 `[]` in [0, num_cells), of the environment's state and
-      observation, whose first visits are recorded; those beyond are not.
-    num_cells: C. Decides shapes.
-    pairs: record the first visits of (cell, action) instead. A cell is visited when
-      the agent arrives, at an episode's last timestep too, and at step 0 if it
-      starts there; a pair when the action has been taken, at step 1 at the earliest.
+    cell: computes an index, int32 `[]`, from the environment's state and observation.
+      The run records the first visits of the cells [0, num_cells), and ignores others.
+    num_cells: C; static.
+    pairs: record the first visits of (cell, action) instead. A cell counts as visited
+      when the agent arrives, also at an episode's last timestep, and at step 0 if it
+      starts there; a pair after the action, at step 1 at the earliest.
 
   Raises:
     ValueError: if `num_episodes` is below 1, or `cell`, `num_cells` and `pairs` do
@@ -195,9 +194,9 @@ def run(
     )
 
   def iterate(loop: _Loop, _: None) -> tuple[_Loop, tuple[jax.Array, _Episode]]:
-    """From one timestep to the next: an episode's last one is followed by a first.
+    """One iteration: a step, or a reset after an episode's last timestep.
 
-    Also returns whether an episode ended, and which.
+    Also returns whether an episode ended, and its record.
     """
     now = loop.now.timestep
     first, last, encoded = now.first(), now.last(), now.observation
@@ -238,7 +237,8 @@ def run(
     stepped = arrive(
       *environment.step(step_key, loop.now.state, action, environment_params)
     )
-    # What a step beyond the end gives is replaced, and a run that is over discarded.
+    # Results of a step after an episode's end are replaced, those of a run that has
+    # ended are discarded.
     following, rule_state = jax.lax.cond(
       jax_types.any_in_batch(last),
       lambda: _where(
@@ -272,7 +272,7 @@ def run(
   def iterate_block(carry: tuple[_Loop, _Episode]) -> tuple[_Loop, _Episode]:
     loop, finished = carry
     following, (ended, episodes) = jax.lax.scan(iterate, loop, None, _BLOCK)
-    # Ended ones first, in their order; the others are written over by the next block.
+    # Ended episodes come first, in order; the next block overwrites the others.
     order = jnp.argsort(~ended, stable=True)
     finished = jax.tree.map(
       lambda past, new: jax.lax.dynamic_update_slice(
@@ -323,14 +323,14 @@ def _extend(
     episode.length + 1,
     episode.weight * discount,
   )
-  # Rewards and discounts may be of float64.
+  # Rewards and discounts may be float64.
   return jax.tree.map(lambda x, like: x.astype(like.dtype), longer, episode)
 
 
-# Since 2024, XLA on a CPU starts each operation of a loop's body by itself, which takes
-# longer than the few numbers of a table's step. Its former runtime compiles a loop into
-# one function: measured with jax 0.4.34, 20 times as quick for one run, and 4 times as
-# quick as all runs in step. Later versions of XLA no longer have it.
+# Since 2024, XLA on a CPU launches each operation of a loop's body separately, which
+# takes longer than the arithmetic of a tabular step. The former runtime compiles a loop
+# into one function: with jax 0.4.34, one run is 20 times as fast, and sequential runs
+# are 4 times as fast as a batch. Later versions of XLA no longer have this runtime.
 _HAS_FORMER_RUNTIME = jax.__version_info__[:2] == (0, 4)
 _FORMER_RUNTIME: dict[str, str | bool] = {"xla_cpu_use_thunk_runtime": False}
 
@@ -350,21 +350,22 @@ def run_seeds(
   environment_per_seed: bool = False,
   **options: Any,
 ) -> Record:
-  """`run` for each of the keys, compiled: every array of the record is `[S, …]`.
+  """Compiles `run` and runs it for each key; arrays of the record are `[S, …]`.
 
-  Other parameters, keys, `max_steps` and `stop_return` compile nothing new; all else
-  does: give `observe` and `cell` as functions of a module, not as new lambdas.
+  New values of the parameters, keys, `max_steps` and `stop_return` do not recompile;
+  changes of other arguments do. Pass `observe` and `cell` as module-level functions,
+  not as new lambdas.
 
   Args:
     learner, rule, environment, learner_params, environment_params: as in `run`.
-    keys: `[S]` typed ones, or `[S, 2]` of jax's older kind.
+    keys: typed keys `[S]`, or jax's older keys `[S, 2]`.
     num_episodes, max_steps, stop_return: as in `run`.
-    sequential: one run after another instead of all in step. That is quicker where
-      much of a run's work is rare, as `RMax`'s is; and on a CPU, where it is done
-      whatever this says if XLA compiles loops as functions.
-    environment_per_seed: each seed has an environment of its own: all arrays of
+    sequential: run the seeds one after another instead of as a batch. This is faster
+      if expensive work is rare, as in `RMax`. On a CPU, runs are always sequential if
+      XLA compiles loops as functions.
+    environment_per_seed: each seed has its own environment: all arrays of
       `environment_params` are `[S, …]`, in the order of the keys.
-    **options: the others of `run`.
+    **options: the other arguments of `run`.
   """
   in_functions = _HAS_FORMER_RUNTIME and jax.default_backend() == "cpu"
   arrays = jax.tree.map(
@@ -393,7 +394,7 @@ def _compile(
   structure: Any,
   leaves: tuple[jax.ShapeDtypeStruct, ...],
 ) -> Callable[..., Record]:
-  """The program of `run_seeds` for arrays of these shapes."""
+  """The compiled program of `run_seeds` for arrays of these shapes."""
   function = jax.jit(_of_seeds(parts, dict(options), sequential, environment_per_seed))
   lowered = function.lower(*jax.tree.unflatten(structure, leaves))
   return lowered.compile(_FORMER_RUNTIME if in_functions else None)

@@ -1,6 +1,6 @@
-"""Every agent by name: an engine's config, and the paper that describes it.
+"""All agents by name: an engine's config and the paper that describes the agent.
 
-A file holds the agents of one paper. To add an agent, add a `Preset` to one of them.
+Each file has the agents of one paper. To add an agent, add a `Preset` to a file.
 """
 
 from explorax.experiments.presets import (

@@ -23,16 +23,16 @@ SMALL = dqn_config.DQNConfig()
 BSUITE_DQN = dataclasses.replace(
   SMALL, hidden_sizes=(64, 64), batch_size=32, min_replay_size=100
 )
-# Paper 4 (Flennerhag et al., 2020), appendix D: twenty members apart, priors of scale 3
-# (bsuite's own agent has 5).
+# Paper 4 (Flennerhag et al., 2020), appendix D: twenty separate members, priors of
+# scale 3 (5 in bsuite's own agent).
 BOOTSTRAPPED = dataclasses.replace(
   SMALL, num_members=20, prior_scale=3.0, exploration=exploration.Thompson()
 )
 
-# Paper 3, Table 1, on Atari, the unit of its schedules being one action: learning
-# begins at action 50 000, and an update is made every fourth, so that the rate falls
-# from 10⁶ to 5 · 10⁶ actions. Rewards and TD errors are clipped as in DQN (Mnih et al.,
-# 2015).
+# Paper 3, Table 1, on Atari, whose schedules count actions: learning starts at action
+# 50 000, with an update every fourth action, so that the learning rate decreases from
+# action 10⁶ to action 5 · 10⁶. Rewards and TD errors are clipped as in DQN (Mnih et
+# al., 2015).
 DOUBLE_ATARI = dqn_config.DQNConfig(
   hidden_sizes=(512,),
   exploration=exploration.EpsilonGreedy(
@@ -53,7 +53,7 @@ DOUBLE_ATARI = dqn_config.DQNConfig(
 )
 ATARI = dataclasses.replace(DOUBLE_ATARI, target=one_step.QLearning())
 # Ten heads of 512 hidden units each on shared convolutions (Osband et al., 2016, whose
-# network paper 3 takes), and the sum of their losses (section 2.4).
+# network paper 3 uses), and the sum of their losses (section 2.4).
 ENSEMBLE_ATARI = dataclasses.replace(
   DOUBLE_ATARI,
   num_members=10,

@@ -37,8 +37,8 @@ def _rainbow_cts(config: Any, beta: float, epsilon: exploration.Setting) -> Any:
   )
 
 
-# Appendix C and table 3: expected SARSA(λ). The policy of its expectation is not
-# printed: greedy but for 0.01 is taken.
+# Appendix C and table 3: expected SARSA(λ). The paper does not print the policy of the
+# expectation: we use ε-greedy with ε = 0.01.
 _SARSA = off_policy.ExpectedSarsaLambda(lambda_=0.7, epsilon=0.01)
 _R2D2 = dataclasses.replace(r2d2.SMALL, target=_SARSA)
 _R2D2_ATARI = dataclasses.replace(
@@ -46,17 +46,17 @@ _R2D2_ATARI = dataclasses.replace(
   target=_SARSA,
   learning_rate=2e-4,
   target_update_period=400,
-  # Appendix C names an ε-greedy policy in evaluation and no ε: table 6 of Badia et al.
-  # (2020), who build on R2D2 too, has this one.
+  # Appendix C evaluates an ε-greedy policy without printing ε: this value is from table
+  # 6 of Badia et al. (2020), who also build on R2D2.
   evaluation_epsilon=0.01,
 )
-# It divides by the variance, and its predictor learns from whole batches (appendix C).
-# It does not print its β, Adam's ε or a clipping: paper 2's are taken.
+# Division by the variance, and a predictor that learns from whole batches (appendix C).
+# The paper does not print β, Adam's ε or a clipping: we use paper 2's.
 _RND: dict[str, Any] = {
   "bonus": dataclasses.replace(ngu.RND, normalisation="variance", num_trained=None),
   "beta": 0.3,
 }
-# Appendix C: sized as DQN's network (Mnih et al., 2015), not as the agent's own.
+# Appendix C: the size of DQN's network (Mnih et al., 2015), not of the agent's own.
 _RND_ATARI: dict[str, Any] = {
   "bonus": dataclasses.replace(
     ngu.RND_ATARI,
@@ -70,18 +70,18 @@ _RND_ATARI: dict[str, Any] = {
 
 
 def _bootstrapped(config: Any) -> Any:
-  """Appendix C: eight heads, of which an actor follows one for an episode."""
+  """Appendix C: eight heads; an actor follows one of them for an episode."""
   return dataclasses.replace(
     config,
     num_members=8,
     mask_prob=0.5,
     mask_per_step=True,
     exploration=dataclasses.replace(config.exploration, of=exploration.Thompson()),
-    # A head drawn at each step is the average of the heads' ε-greedy policies.
+    # Drawing a head at each step is the average of the heads' ε-greedy policies.
     evaluation=exploration.EpsilonGreedy(
       config.evaluation_epsilon, of=exploration.Thompson(period_steps=1)
     ),
-    evaluation_epsilon=0.0,  # That of `evaluation` is meant.
+    evaluation_epsilon=0.0,  # `evaluation` has its own ε.
   )
 
 

@@ -24,8 +24,9 @@ ATARI = dataclasses.replace(
   actor_update_period=100,
 )
 # Table 6, "for all losses", and appendix A: the predictor learns from the last 5 frames
-# of a sequence. It is not printed how the baseline normalises, nor of which observation
-# the error is: of the next one (Burda et al., 2018), divided by its own deviation.
+# of a sequence. The paper prints neither the baseline's normalisation nor the
+# observation of the error: we use the error of the next observation (Burda et al.,
+# 2018), divided by its standard deviation.
 RND = rnd.RND(
   hidden_sizes=(64,),
   output_size=128,
@@ -38,10 +39,10 @@ RND = rnd.RND(
 )
 RND_ATARI = dataclasses.replace(RND, hidden_sizes=())
 
-# Table 7, with the rest of table 6. Ours, for one process: an LSTM and heads of 64, and
-# ε (not printed for the maze), 16 sequences in a batch (table 6: 64), learning from
-# 2,000 steps on (table 6: 6250 sequences), and 4 environment steps an update. One
-# policy alone: its γ is the exploring one's.
+# Table 7, with the rest of table 6. Ours, for one process: an LSTM and heads of 64, ε
+# (not printed for the maze), batches of 16 sequences (table 6: 64), learning from step
+# 2,000 (table 6: 6250 sequences), and 4 environment steps per update. A single policy
+# has the γ of the exploratory one.
 _MAZE = dataclasses.replace(
   ATARI,
   torso="small",
@@ -89,7 +90,7 @@ PRESETS = (
       "jax:disco_maze/": dataclasses.replace(_MAZE, bonus=RND_ATARI),
     },
   ),
-  # Table 6; a mixture for one actor, which draws a policy for each episode.
+  # Table 6; a single actor draws a policy of the mixture for each episode.
   r2d2.preset(
     name="ngu",
     summary="Never Give Up: a mixture of policies rewarded for episodic novelty",

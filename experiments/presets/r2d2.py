@@ -1,8 +1,8 @@
 """R2D2 (Kapturowski et al., 2019), on which the sequence agents build.
 
-Each of them has settings for small problems, which are ours, and those of its paper for
-Atari, where one process acts and learns: 16 environment steps per update, where the
-papers' hundreds of actors made thousands.
+Each agent has our settings for small problems, and its paper's settings for Atari. One
+process acts and learns, with 16 environment steps per update; the hundreds of actors in
+the papers made thousands.
 """
 
 import functools

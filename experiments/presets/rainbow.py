@@ -8,8 +8,8 @@ from explorax.agents.dqn import config as dqn_config
 from explorax.agents.targets import categorical
 from explorax.experiments.presets import dqn
 
-# Its parts on bsuite's settings for small problems. Atoms within ±10 suit returns of
-# that size.
+# Rainbow's parts with bsuite's settings for small problems. Atoms within ±10 suit
+# returns of that size.
 SMALL = dqn_config.DQNConfig(
   hidden_sizes=(50,),
   head_size=50,
@@ -21,8 +21,8 @@ SMALL = dqn_config.DQNConfig(
   priority_exponent=0.5,
   importance_exponent=0.4,
 )
-# Table 1, in actions of four frames and in updates, of which there is one for every
-# fourth action; the importance exponent rises over 200 million frames.
+# Table 1, converted to actions of four frames and to updates (one per four actions);
+# the importance exponent rises over 200 million frames.
 ATARI = dataclasses.replace(
   SMALL,
   hidden_sizes=(),

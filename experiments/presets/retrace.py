@@ -11,10 +11,10 @@ from explorax.experiments.presets import ngu, r2d2
 
 _PAPER = "Munos et al., 2016"
 
-# The paper's agents have no memory, and DQN's network. The policy of their targets is
-# the one that explores now: ε-greedy in the online network, with its present ε; the
-# values are the target network's. Sixteen threads with replays of their own and shared
-# RMSProp are one actor, one replay and one optimiser here.
+# The paper's agents have DQN's network, without recurrence. The policy of their targets
+# is the current exploration policy: ε-greedy in the online network, with the current ε;
+# the values are the target network's. The paper's sixteen threads, with a replay each
+# and shared RMSProp, are one actor, one replay and one optimiser here.
 _NO_MEMORY: dict[str, Any] = {
   "lstm_size": 0,
   "head_size": 0,
@@ -44,7 +44,7 @@ _ATARI = dataclasses.replace(
   r2d2.ATARI,
   **_NO_MEMORY,
   exploration=exploration.EpsilonGreedy(exploration.Alternating()),
-  evaluation_epsilon=0.001,  # Of van Hasselt et al. (2016); this paper names none.
+  evaluation_epsilon=0.001,  # Van Hasselt et al. (2016); this paper has none.
   discount=0.99,  # DQN's.
   optimizer="rmsprop",
   learning_rate=_to_zero(9.12e-5),
@@ -74,7 +74,7 @@ def _settings(
 
 
 def _on_r2d2(target: target_types.Target) -> dict[str, Any]:
-  """As paper 2 has Retrace on R2D2."""
+  """Retrace on R2D2, as in paper 2."""
   return {
     "config": dataclasses.replace(ngu.SMALL, target=target),
     "on": {"atari:": dataclasses.replace(ngu.ATARI, target=target)},
@@ -109,9 +109,9 @@ PRESETS = (
     summary="DQN on sequences, with Harutyunyan's Q(λ)",
     **_settings(off_policy.Harutyunyan, 0.5),
   ),
-  # The control: one-step Q-learning on minibatches of 64 transitions. What is "clamped
-  # into [−1, 1] prior to gradient calculation" is read as the errors, as in DQN: with
-  # γ = 0.99, values that are clamped there could not tell one reward from two.
+  # The control: one-step Q-learning on minibatches of 64 transitions. We read "clamped
+  # into [−1, 1] prior to gradient calculation" as clamping the errors, as in DQN:
+  # clamped values with γ = 0.99 could not distinguish one reward from two.
   _preset(
     name="one_step_dqn",
     summary="paper 5's control: one-step Q-learning on the same sequences",

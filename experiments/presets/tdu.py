@@ -1,7 +1,7 @@
 """Paper 4: TDU (Flennerhag et al., 2020), and its baselines.
 
-Where the paper has no such agent on Atari, the settings there are ours: those of paper
-3's ensemble.
+If the paper does not have an agent on Atari, we use the Atari settings of paper 3's
+ensemble.
 """
 
 import dataclasses
@@ -17,12 +17,12 @@ from explorax.agents.targets import greedy
 from explorax.experiments.presets import dqn, r2d2, types
 
 _PAPER = dqn.PAPER_4
-# β of the RND and count baselines: of those that the paper swept (Table 3, whose best
-# values its text does not have). In our tuning it is the best for counts, and for RND
-# not to be told from the best (docs/bsuite).
+# β of the RND and count baselines: a value of the paper's sweep (Table 3; the text does
+# not give the best values). In our tuning it is the best for counts, and for RND not
+# distinguishable from the best (docs/bsuite).
 NOVELTY_BETA = 0.1
 
-# Appendix D; β = 1 is the best of those tried in its ablations.
+# Appendix D; β = 1 is the best value in its ablations.
 _TDU: dict[str, Any] = {
   "num_members": 10,
   "num_explorers": 10,
@@ -35,7 +35,7 @@ _QEX: dict[str, Any] = {
   "num_explorers": 1,
   "explorers_see_reward": False,
   "bonus": td_error.AbsoluteTDError(),
-  "beta": 1.0,  # The TD error as it is; Table 3's best in our tuning (docs/bsuite).
+  "beta": 1.0,  # The unscaled TD error; Table 3's best in our tuning (docs/bsuite).
   # ε as in bsuite's DQN.
   "exploration": exploration.EpsilonGreedy(0.05, of=exploration.Thompson()),
 }
@@ -51,8 +51,8 @@ def _heads(**changes: Any) -> dqn_config.DQNConfig:
   return dataclasses.replace(dqn.ENSEMBLE_ATARI, sum_over_members=False, **changes)
 
 
-# Appendix E, which does not print the λ of its returns, nor how many exploiters it has,
-# nor ρ of its masks: paper 1's are taken.
+# Appendix E. It does not print the λ of the returns, the number of exploiters or the ρ
+# of the masks: we use paper 1's.
 _PENG = greedy.PengQ(lambda_=0.7)
 _R2D2 = dataclasses.replace(r2d2.SMALL, target=_PENG)
 _R2D2_ATARI = dataclasses.replace(r2d2.ATARI, target=_PENG, evaluation_epsilon=0.001)
@@ -68,13 +68,13 @@ _TDU_R2D2: dict[str, Any] = {
   "bonus": tdu_bonus.TDUncertainty(),
   "beta": 1.0,
 }
-# "-L": "lower exploration bonus strength", which the text calls λ, and means β.
+# "-L": "lower exploration bonus strength"; the text calls it λ, but means β.
 _TDU_R2D2_L: dict[str, Any] = {**_TDU_R2D2, "beta": 0.1}
 
 
 def _on_r2d2(**changes: Any) -> dict[str, Any]:
   def changed(config: Any) -> Any:
-    # ε is R2D2's: 0.4 on games, and ours on small problems.
+    # R2D2's ε: 0.4 on games, and our own on small problems.
     epsilon = config.exploration.epsilon
     config = dataclasses.replace(config, **changes)
     rule = dataclasses.replace(config.exploration, epsilon=epsilon)

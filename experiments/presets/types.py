@@ -18,7 +18,8 @@ class Preset:
     config: its settings.
     make_agent: (config, the environment's spec) → the agent.
     on: prefix of an environment's name → the settings for it, if they differ.
-    atari_profile: how its paper shows Atari's frames, for names without a profile.
+    atari_profile: its paper's preprocessing of Atari frames, for names without a
+      profile.
   """
 
   name: str

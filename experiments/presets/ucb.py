@@ -9,8 +9,8 @@ from explorax.agents.bonuses import infogain
 from explorax.agents.targets import one_step
 from explorax.experiments.presets import dqn
 
-# Ten heads on one torso, double Q-learning. The paper has settings for Atari alone; on
-# small problems, bsuite's.
+# Ten heads on one torso, with double Q-learning. The paper has settings for Atari only;
+# small problems use bsuite's.
 _SMALL = dataclasses.replace(
   dqn.SMALL, num_members=10, shared_torso=True, target=one_step.DoubleQ()
 )
