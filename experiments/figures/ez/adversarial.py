@@ -16,10 +16,10 @@ _LABELS = {False: "DeepSea", True: "DeepSea, adversarial"}
 class Config:
   """Settings of the figure; the others are those of `domains.DeepSea`.
 
-  The effects are drawn for each seed by itself, and both agents have the same.
+  Each seed draws its own effects, which both agents share.
   """
 
-  sizes: tuple[int, ...] = (3, 4, 5, 6, 8, 10)  # N; the paper's text is silent.
+  sizes: tuple[int, ...] = (3, 4, 5, 6, 8, 10)  # N; not in the paper's text.
   episodes: int = 20_000  # At most (our own).
   num_seeds: int = 30  # Appendix B.
 
@@ -80,11 +80,11 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
 
 
 def _first(table: types.Table) -> tuple[statistics.Interval | None, str]:
-  """The share of pairs in which εz-greedy finds the goal first, and words.
+  """The share of pairs in which εz-greedy finds the goal first, and its text.
 
-  A pair is a run of each rule, of one size and seed, and so with the same effects of
-  actions. Those of equally many episodes count a half; those in which neither finds
-  the goal are left out, and where there are no others, nothing is known.
+  A pair has one run of each rule with the same size and seed, and therefore the same
+  effects of actions. Ties count as a half. Pairs in which neither rule finds the goal
+  are left out; if no pair remains, the share is unknown.
   """
   found = np.logical_or(*comparisons.of_rules(table, "stopped").values())
   episodes = comparisons.of_rules(table, "episodes")

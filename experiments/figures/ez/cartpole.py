@@ -7,18 +7,18 @@ from explorax.experiments.figures import types
 from explorax.experiments.figures.ez import comparisons, domains, runs
 from explorax.experiments.recording import drawing
 
-# For the tasks' weights: of an episode, on one core.
+# For the tasks' weights: time of an episode on one core.
 _SECONDS_PER_FEATURE = 5e-6
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """Settings of the figure, which has both bases; the maps are the first one's."""
+  """Settings of the figure, which shows both bases; the maps use the first one."""
 
   full: domains.CartPole = dataclasses.field(default_factory=domains.CartPole)
-  seeds_per_task: int = 2  # What is kept in one go; all of them for an accelerator.
+  seeds_per_task: int = 2  # Saved together; on an accelerator, use one task.
   total: domains.CartPole = dataclasses.field(
-    # εz-greedy has stopped rising by so many episodes (our own, here too).
+    # By this number of episodes, εz-greedy's returns no longer rise (our own).
     default_factory=lambda: domains.CartPole(basis="total", episodes=1500)
   )
   total_seeds_per_task: int = 10

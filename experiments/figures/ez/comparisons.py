@@ -1,7 +1,7 @@
-"""εz-greedy beside ε-greedy: curves, maps of first visits, and their claims.
+"""Comparisons of εz-greedy and ε-greedy: curves, maps of first visits, and claims.
 
-Tasks are those of `domains.task`; where several domains or settings are in a figure,
-the functions take the table of one of them.
+Tasks are those of `domains.task`. If a figure has several domains or settings, the
+functions take the table of one of them.
 """
 
 import dataclasses
@@ -17,25 +17,25 @@ from explorax.experiments.recording import drawing
 
 
 def of_rules(table: types.Table, name: str) -> dict[str, np.ndarray]:
-  """Of each rule: `Table.per_seed` of a result, `[S, groups]`."""
+  """Rule → `Table.per_seed` of a result, `[S, groups]`."""
   return {rule: table.per_seed(name, rule=rule) for rule in runs.RULES}
 
 
 def joined(table: types.Table, name: str) -> dict[str, np.ndarray]:
-  """Of each rule: `Table.joined` of a result, `[S, …]`."""
+  """Rule → `Table.joined` of a result, `[S, …]`."""
   return {rule: table.joined(name, rule=rule) for rule in runs.RULES}
 
 
 def labelled(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-  """The same, by the rules' labels."""
+  """The same, with the rules' labels as keys."""
   return {runs.LABELS[rule]: value for rule, value in values.items()}
 
 
 def blocks(values: np.ndarray, num: int = 50) -> tuple[np.ndarray, np.ndarray]:
-  """Means over consecutive episodes, so that curves of many episodes can be read.
+  """Means over blocks of consecutive episodes, to make long curves readable.
 
   `[S, E]` → the middle of each block, counting episodes from 1, and the means
-  `[S, num]`; where there are fewer episodes, each is a block.
+  `[S, num]`. If there are fewer than `num` episodes, each episode is a block.
   """
   parts = np.array_split(np.arange(values.shape[1]), min(num, values.shape[1]))
   x = np.array([part.mean() + 1 for part in parts])
@@ -72,10 +72,10 @@ def draw_first_visits(axes: np.ndarray, table: types.Table) -> None:
 def earns_more(
   label: str, table: types.Table, name: str = "discounted_returns", spec: str = ".3f"
 ) -> types.Finding:
-  """Whether εz-greedy earns more than ε-greedy by the result of that name.
+  """Whether εz-greedy earns more than ε-greedy, by the named result.
 
-  The relative improvements of the paper's figures 16 and 17, final and over training,
-  are in the words.
+  The text includes the relative improvements of the paper's figures 16 and 17: final,
+  and over training.
   """
   returns = of_rules(table, name)
   what = name.replace("_", " ").removesuffix("s")
@@ -98,8 +98,8 @@ def earns_more(
 def visits_earlier(label: str, table: types.Table) -> types.Finding:
   """Whether εz-greedy visits the states of a map earlier.
 
-  Of the cells that no trial of either rule ever got to, many cannot be reached at all:
-  they are left out.
+  Cells that no trial of either rule reached are left out, since many of them cannot be
+  reached.
   """
   visited = joined(table, "visited")
   reached = np.concatenate(list(visited.values())).any(axis=0)
@@ -122,10 +122,10 @@ def visits_earlier(label: str, table: types.Table) -> types.Finding:
 
 
 def draw_deep_sea(axes: types.Axes, table: types.Table, title: str) -> None:
-  """Draws the mean of the episodes to the first goal against the size, and medians.
+  """Draws means and medians of the episodes to the first goal against the size.
 
-  The paper reports the expected time. If runs were stopped at the limit, the mean is a
-  lower bound; the median is exact as long as fewer than half of the runs were.
+  The paper reports the expected time. If the limit stopped some runs, the mean is a
+  lower bound; the median is exact if it stopped fewer than half of them.
   """
   sizes, most = np.array(table.values("size")), table[0].settings["episodes"]
   episodes = labelled(of_rules(table, "episodes"))
@@ -153,9 +153,9 @@ def draw_deep_sea(axes: types.Axes, table: types.Table, title: str) -> None:
 
 
 def deep_sea_episodes(table: types.Table) -> str:
-  """Means and medians over seeds of the episodes, for each rule, in words.
+  """Text with each rule's means and medians of the episodes over seeds.
 
-  A mean is written with `≥` if one of its runs was stopped at the limit.
+  A mean is written with `≥` if the limit stopped one of its runs.
   """
   most = table[0].settings["episodes"]
   words = []
@@ -171,7 +171,7 @@ def deep_sea_episodes(table: types.Table) -> str:
 
 
 def up_to(numbers: np.ndarray, most: float) -> str:
-  """Numbers in words, with `>` before those that ended at the limit."""
+  """Numbers as text, with `>` before those that ended at the limit."""
   return ", ".join(f"{'>' if x >= most else ''}{x:.0f}" for x in numbers)
 
 
@@ -185,9 +185,9 @@ def sweep_tasks(
   num_seeds: int,
   sensitivity_seeds: int = 0,
 ) -> list[types.Task]:
-  """Learning in the domain with each value of a property, by both rules.
+  """Tasks that learn in the domain with each value of a property, for both rules.
 
-  A gridworld has seeds for a sensitivity too: the same with ties at random.
+  A gridworld may also have sensitivity seeds: the same tasks with random ties.
   """
   readings = [("", domain, num_seeds)]
   if sensitivity_seeds:
@@ -207,7 +207,7 @@ def sweep_tasks(
 
 
 def random_ties_earn_more(table: types.Table, where: str) -> types.Finding:
-  """Whether εz-greedy earns more in a sweep's first value, with ties at random."""
+  """Whether εz-greedy earns more at a sweep's first value, with random ties."""
   returns = of_rules(table.where(ties="random"), "discounted_returns")
   return claims.compare(
     f"sensitivity, ties at random instead (not the paper's `arg max`): {where}, "
@@ -225,11 +225,10 @@ def draw_sweep(
   shown: Sequence[float],
   ties: str | None = None,
 ) -> types.Drawing:
-  """Mean returns against all values on the left, the curves of `shown` on the right.
+  """Draws mean returns against all values (left) and the curves of `shown` (right).
 
-  The property has this name among the settings, and the label on its axis. Of a
-  gridworld's table, what has these ties is drawn, and random ones as thin lines on the
-  left.
+  `name` is the property's setting, and `label` the label of its axis. For a gridworld,
+  the tasks with `ties` are drawn, and those with random ties as thin lines on the left.
   """
   at_random = table.where(ties="random") if ties else types.Table()
   table = table.where(ties=ties) if ties else table

@@ -16,27 +16,27 @@ _NUM_ACTIONS = 2
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """Settings of the figure, which is not the paper's: all are our own."""
+  """Settings of the figure, which is not in the paper: all are our own."""
 
   sizes: tuple[int, ...] = (4, 6, 8, 12, 16, 24, 32)  # |X|.
   mu: float = 2.0  # Of the zeta law.
-  decay: float = 0.5  # λ of the exponential law: 2 steps on the average.
+  decay: float = 0.5  # λ of the exponential law: 2 steps on average.
   longest: int = 8  # N of the uniform law.
   cap: int = 10_000  # Longest duration of the others.
-  steps: int = 100_000  # Of a trial: what is not covered by then counts as this.
+  steps: int = 100_000  # Of a trial; the largest cover time.
   num_seeds: int = 100  # Trials.
 
   def __post_init__(self):
-    ranges.rising(self, 3, "sizes")  # To tell how the cover time grows.
+    ranges.rising(self, 3, "sizes")  # Needed to measure growth.
     ranges.at_least(self, 2, "sizes", "steps")
     ranges.at_least(self, 1, "longest", "cap", "num_seeds")
-    # What the appendix's bounds are of.
+    # The laws of the appendix's bounds.
     ranges.inside(self, 1, math.inf, "mu")
     ranges.inside(self, 0, 1, "decay")
 
   @property
   def laws(self) -> list[tuple[str, float, str]]:
-    """Each law, its parameter, and a label; ε-greedy is the one without repeats."""
+    """Each law, its parameter, and a label; ε-greedy is the law without repeats."""
     return [
       ("zeta", self.mu, f"zeta, μ = {self.mu:g}"),
       ("exponential", self.decay, f"exponential, λ = {self.decay:g}"),
@@ -59,7 +59,7 @@ def _tasks(config: Config) -> list[types.Task]:
 
 
 def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  """The step at which the last pair was visited, `[S]`; all steps if some was not."""
+  """The step of the last pair's first visit, `[S]`; `steps` if one has no visit."""
   del context
   rule = runs.make_law(settings, epsilon=1.0)
   visits = runs.wander(
@@ -122,18 +122,18 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
 
 
 def _misfit(x: np.ndarray, y: np.ndarray) -> float:
-  """Of the best straight line: its root mean squared error."""
+  """The root mean squared error of the best straight line."""
   return float(np.sqrt(np.mean((y - np.polyval(np.polyfit(x, y, 1), x)) ** 2)))
 
 
 def _bound(law: str, parameter: float, sizes: np.ndarray) -> np.ndarray | None:
   """1/ρ(ω): the appendix's bound on the draws that it takes to cross the chain.
 
-  |A||X|^μ ζ(μ) for the zeta law; for z(n) ∝ λ^{n−1}, |A|/(1 − λ)·λ^{−(|X|−1)}. It is
-  no bound on steps, but what polynomial and exponential are said of.
+  |A||X|^μ ζ(μ) for the zeta law; for z(n) ∝ λ^{n−1}, |A|/(1 − λ)·λ^{−(|X|−1)}. It does
+  not bound the steps; the paper's "polynomial" and "exponential" refer to it.
   """
   if law == "zeta":
-    # ζ(μ): the sum, and the integral of what it leaves out.
+    # ζ(μ): the partial sum, and the integral of the remaining terms.
     n = np.arange(1, 10_001, dtype=np.float64)
     rest = (10_000.5) ** (1 - parameter) / (parameter - 1)
     zeta = np.sum(n**-parameter) + rest

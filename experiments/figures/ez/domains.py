@@ -1,4 +1,4 @@
-"""Paper 1's small domains, each with its learner: appendix B's settings."""
+"""Paper 1's small domains with their learners, and the settings of appendix B."""
 
 import dataclasses
 import math
@@ -23,23 +23,23 @@ from explorax.experiments.figures import types
 from explorax.experiments.figures.ez import runs
 from explorax.exploration import selection
 
-_TIE_STD = 1e-6  # Of the initial values where ties are fixed: far below any reward.
-_RETURNS = ("returns", "discounted_returns")  # `[S, E]`, of what was learnt.
-TIES = ("first", "fixed", "random")  # How GridWorld's equal values are told apart.
-WORLDS = ("obstacles", "traps")  # A world has one kind or the other.
+_TIE_STD = 1e-6  # Of initial values for fixed ties: far below any reward.
+_RETURNS = ("returns", "discounted_returns")  # `[S, E]`, of learning.
+TIES = ("first", "fixed", "random")  # How GridWorld breaks ties between equal values.
+WORLDS = ("obstacles", "traps")  # A world has one of the two.
 
 
 @dataclasses.dataclass(frozen=True)
 class DeepSea:
   """Q-learning in the deep sea, until the treasure is found for the first time.
 
-  Values begin at 0. Ties are broken at random, or to the first index, which is left:
-  then exploration alone goes to the right, and what ε-greedy needs grows as
-  (2(N + 1))^N instead of about 2^N. The results of learning are `episodes` to the first
-  treasure, and `stopped`, whether there was one.
+  Initial values are 0. Ties are broken at random, or by the first index, which is left:
+  then only exploratory actions go right, and the episodes that ε-greedy needs grow as
+  (2(N + 1))^N instead of about 2^N. The results of learning are `episodes`, up to the
+  first treasure, and `stopped`, whether the run found it.
 
-  Only steps to the right cost, as in bsuite: if all did, values of 0 at the start would
-  be optimistic, and lead greedy actions to whatever was not tried yet.
+  Only steps to the right have a cost, as in bsuite. If all steps had one, initial
+  values of 0 would be optimistic, and greedy actions would try everything untried.
   """
 
   size: int = 20  # N.
@@ -47,9 +47,9 @@ class DeepSea:
   step_size: float = 1.0  # α.
   discount: float = 0.99  # γ (our own).
   ties: str = "random"  # Or "first".
-  permuted: bool = False  # Seed s has the actions' effects of mapping s.
-  # Of a trial of the map of first visits. Its scale, log(E + 1) in [0, 16] (appendix
-  # B), ends where a cell is never visited: e¹⁶ steps are 9 million.
+  permuted: bool = False  # Seed s uses action mapping s.
+  # Steps of a trial of the map of first visits. Its scale, log(E + 1) in [0, 16]
+  # (appendix B), ends at e¹⁶, 9 million steps, for cells that are never visited.
   map_steps: int = 9_000_000
 
   label: ClassVar[str] = "DeepSea"
@@ -83,12 +83,12 @@ class DeepSea:
       shortest_episode=self.size,
       params=params,
       own_params=permute if self.permuted else None,
-      # Only the treasure makes a return positive.
+      # A return is positive only with the treasure.
       options={"stop_return": 0.5, "observe": cell},
     )
 
   def to_map(self, values: np.ndarray) -> np.ndarray:
-    """The logarithm, as in figure 3; nothing above the diagonal."""
+    """The logarithm, as in figure 3; cells above the diagonal are empty."""
     values = np.log(_square(values) + 1.0)
     return np.where(np.tri(self.size, dtype=bool), values, np.nan)
 
@@ -97,28 +97,28 @@ class DeepSea:
 class GridWorld:
   """Q-learning in the gridworld.
 
-  How actions of equal values are told apart matters, since until the goal was found all
-  are equal. There are three readings (`TIES`):
+  Tie-breaking matters, since all values are equal until the goal is found. The paper
+  permits three readings (`TIES`):
 
-  - "first": the lowest index, as the pseudo-code's `arg max` is usually computed: left,
-    in all states that know nothing.
-  - "fixed": each state has a favourite action, drawn once for each seed, until it
-    learns better; values begin at ~ N(0, 10⁻¹²). That is "first" without the direction
-    that the actions' order happens to favour, which decides where start and goal are
-    the same in all runs.
-  - "random": drawn in each step, the default of the rules in this project. An
-    agent that knows nothing walks at random, whatever its ε; that is exploration which
-    neither ε-greedy nor εz-greedy of the paper has.
+  - "first": the lowest index, the usual implementation of the pseudo-code's `arg max`.
+    In states without information this is left.
+  - "fixed": each state prefers one action, drawn once per seed, until it learns other
+    values; initial values are ~ N(0, 10⁻¹²). Unlike "first", this does not favour the
+    same direction in all states, which matters if start and goal are the same in all
+    runs.
+  - "random": drawn at each step, the default of the rules in this project. Before it
+    learns anything, an agent then walks at random, whatever its ε: exploration that
+    neither ε-greedy nor εz-greedy has in the paper.
   """
 
-  size: int = 20  # Rows and columns (figure 11; figure 3 is silent).
+  size: int = 20  # Rows and columns (figure 11; not in figure 3).
   episodes: int = 100  # Appendix F, of the main text's figure.
   step_size: float = 0.1  # α.
   epsilon: float = 0.1
   discount: float = 0.99  # γ (our own).
   ties: str = "fixed"  # Of `TIES`.
   noise: float = 0.0  # The probability of going to a random neighbour instead.
-  # Of `WORLDS`: each seed has its own (`draw_map`); "" is the open one.
+  # One of `WORLDS`: each seed has its own map (`draw_map`); "" is the open room.
   world: str = ""
   density: float = 0.0  # Of the world's obstacles or traps.
   time_limit: int = 1000  # Steps of an episode.
@@ -156,7 +156,7 @@ class GridWorld:
       q_learning.Params(self.step_size, self.discount, initial_std=spread),
       cell,
       self.size**2,
-      shortest_episode=self.size,  # From the start to the goal are more steps yet.
+      shortest_episode=self.size,  # The goal is farther.
       params=params,
       own_params=own_world if self.world else None,
       options={"observe": cell},
@@ -167,10 +167,10 @@ class GridWorld:
 
 
 def draw_map(world: str, density: float, size: int, seed: int) -> grid_maps.Map:
-  """The world of a seed, the same for every agent: number seed + 1.
+  """The world of a seed, number seed + 1, the same for every agent.
 
-  Worlds of one seed belong together: a denser one has what fills the thinner one, and
-  more.
+  A seed's worlds are nested: a denser world contains all obstacles or traps of a
+  sparser one.
   """
   densities = dict.fromkeys(WORLDS, 0.0) | {world: density}
   return grid_maps.draw(size, **densities, world=seed + 1)
@@ -182,14 +182,14 @@ class MountainCar:
 
   episodes: int = 1000  # Figure 8's caption.
   order: int = 5  # Of the Fourier basis.
-  step_size: float = 0.005  # α, of all features alike (the paper is silent).
+  step_size: float = 0.005  # α, the same for all features (not in the paper).
   epsilon: float = 0.05
   discount: float = 0.99  # γ.
   trace_decay: float = 0.9  # λ.
   noise: float = 0.0  # The variance of the force.
   time_limit: int = 5000  # Steps of an episode.
   map_steps: int = 5000  # Of a trial of the map of first visits (our own).
-  map_cells: int = 20  # Of position, and of velocity (our own; the table is lost).
+  map_cells: int = 20  # Per axis: position and velocity (our own; the table is lost).
 
   label: ClassVar[str] = "MountainCar"
   map_axes: ClassVar[tuple[str, str]] = ("position", "velocity")
@@ -234,12 +234,12 @@ def in_mountain_car(state: Any, cells: int) -> jax.Array:
 class CartPole:
   """SARSA(λ) on a Fourier basis in the sparse swing-up.
 
-  The paper says "an order 7 Fourier basis" of five numbers. Taken as all c with
-  elements up to 7, it has 32 768 features: with the same α for all of them the weights
-  diverge, so that here the step size of each is divided by ‖c‖ (Konidaris et al.,
-  2011), and the initial weights make values of a standard deviation of 4, where a step
-  earns 1 at most; neither rule was seen to learn. Taken as those whose elements add up
-  to 7 at most, it has 792, and all the numbers that the paper gives work as they are.
+  The paper says "an order 7 Fourier basis" of five numbers. The full basis, with all
+  elements of c up to 7, has 32 768 features. With the same α for all of them, the
+  weights diverge, so that each step size is divided by ‖c‖ (Konidaris et al., 2011).
+  The initial weights give values with a standard deviation of 4, while a step earns at
+  most 1; neither rule learnt in our runs. The basis with Σ_i c_i ≤ 7 has 792 features,
+  and works with all the paper's numbers unchanged.
   """
 
   basis: str = "full"  # Or "total": only features of a total order up to `order`.
@@ -252,13 +252,13 @@ class CartPole:
   initial_variance: float = 0.001  # Of the weights.
   time_limit: int = 1000  # Steps of an episode.
   map_steps: int = 10_000  # Of a trial of the map of first visits (our own).
-  map_cells: int = 20  # Of the pole's angle, and of the cart's place (our own).
+  map_cells: int = 20  # Per axis: the pole's angle and the cart's position (our own).
 
   label: ClassVar[str] = "CartPole"
   map_axes: ClassVar[tuple[str, str]] = ("place", "angle (upright in the middle)")
   kept: ClassVar[tuple[str, ...]] = _RETURNS
-  # Of (x, cos θ, sin θ, dx/dt, dθ/dt): the slider's end, and speeds that a swing-up
-  # hardly exceeds (our own; the paper is silent).
+  # Bounds of (x, cos θ, sin θ, dx/dt, dθ/dt): the slider's end, and speeds that a
+  # swing-up rarely exceeds (our own; not in the paper).
   bounds: ClassVar[tuple[float, ...]] = (
     *(cartpole_swingup.SLIDER_END, 1.0, 1.0),
     *(5.0, 10.0),
@@ -289,17 +289,17 @@ class CartPole:
       self.map_cells**2,
       shortest_episode=self.time_limit,
       params=cartpole_swingup.Params(self.time_limit),
-      # The many weights of one seed fill a processor's caches; not an accelerator.
+      # The weights of one seed fill a CPU's caches; an accelerator can run many seeds.
       options={"sequential": scaled and jax.default_backend() == "cpu"},
     )
 
   def to_map(self, values: np.ndarray) -> np.ndarray:
-    """Place from left to right, angle from −π (hanging) below to π above."""
+    """Position from left to right, angle from −π (hanging) below to π above."""
     return _square(values)[::-1]
 
 
 def in_cartpole(state: Any, cells: int) -> jax.Array:
-  """The cell of the angle (its rows) and the place; see `runs.Cell`."""
+  """The cell of the angle (its rows) and the position; see `runs.Cell`."""
   x, angle = state.position
   end = cartpole_swingup.SLIDER_END
   wrapped = jnp.arctan2(jnp.sin(angle), jnp.cos(angle))
@@ -308,7 +308,7 @@ def in_cartpole(state: Any, cells: int) -> jax.Array:
 
 
 def _bin_of(x: jax.Array, low: float, high: float, num: int) -> jax.Array:
-  """Which of `num` bins of one width x is in, int32; beyond them, the nearest."""
+  """The index of x in `num` bins of equal width, int32; clipped to the bins."""
   return jnp.clip((x - low) / (high - low) * num, 0, num - 1).astype(jnp.int32)
 
 
@@ -338,9 +338,9 @@ def task(
   weight: float = 1.0,
   what: str = "learning",
 ) -> types.Task:
-  """A task whose settings are the domain's fields and these, for `run`.
+  """A task for `run`; its settings are the domain's fields and the arguments.
 
-  Its name is followed by the rule's. It learns, or makes a `map` of first visits at
+  The task's name ends in the rule's. It learns, or makes a `map` of first visits at
   ε = 1.
   """
   (kind,) = (key for key, kind in DOMAINS.items() if isinstance(domain, kind))
@@ -357,10 +357,10 @@ def of(settings: types.Settings) -> Any:
 
 
 def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  """What the settings of a `task` ask for.
+  """Computes a `task` from its settings.
 
   Returns:
-    Of `runs.learn`, what the domain keeps; or the results of `runs.wander`.
+    The results of `runs.learn` that the domain keeps, or those of `runs.wander`.
   """
   del context
   domain, seeds = of(settings), settings["seeds"]
@@ -368,7 +368,7 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   if settings["what"] == "map":
     every_action = runs.make_rule(settings["rule"], 1.0)
     return runs.wander(problem, every_action, seeds, domain.map_steps)
-  # Of `selection.TIES`: where a gridworld's are fixed, values begin apart.
+  # One of `selection.TIES`: with fixed ties, a gridworld's initial values differ.
   ties = "first" if getattr(domain, "ties", None) == "first" else "random"
   rule = runs.make_rule(settings["rule"], domain.epsilon, ties)
   results = runs.learn(problem, rule, seeds, domain.episodes)

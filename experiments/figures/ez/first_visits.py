@@ -1,4 +1,4 @@
-"""Paper 1's figure 1: what exploration sees around a policy that goes straight down."""
+"""Paper 1's figure 1: the states that exploration visits around a downward policy."""
 
 import dataclasses
 from typing import Any
@@ -13,22 +13,22 @@ from explorax.experiments.recording import drawing
 
 _DOWN = gridworld.MOVES.index((1, 0))
 _FAR = 4  # A state is far from the greedy path beyond size / _FAR columns.
-_SELDOM = 0.1  # The share of trials in which it is then reached at most.
+_SELDOM = 0.1  # The highest share of trials that reach such a state.
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
   """Settings of the figure. The paper's table of them is lost.
 
-  The size decides whether εz-greedy is earlier at ε = 1: in a room of 20 most repeats
-  end at a wall, and both see the room about equally soon (the finding then fails, with
-  1000 steps or with 5000); in one of 40 or 50 it is. How far ε-greedy with ε = 0.5 gets
-  depends on the length of a trial. The band's width and the 10 % that its finding
-  allows are ours, set after 20 × 20 rooms had been seen.
+  The room's size decides whether εz-greedy is earlier at ε = 1. With a size of 20, most
+  repeats end at a wall, and both rules visit the room about equally early: the finding
+  fails with 1000 and with 5000 steps. With sizes of 40 and 50, εz-greedy is earlier.
+  The distance that ε-greedy with ε = 0.5 reaches depends on a trial's length. The
+  band's width and the 10 % in the finding are ours, chosen after runs in 20 × 20 rooms.
   """
 
   epsilons: tuple[float, ...] = (0.1, 0.5, 0.9, 1.0)  # Figure 1.
-  size: int = 50  # Rows and columns; figure 1 is silent.
+  size: int = 50  # Rows and columns; not in figure 1.
   steps: int = 5000  # Of a trial (our own).
   num_seeds: int = 200  # Trials.
 
@@ -126,7 +126,7 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
 def _earlier(
   claim: str, table: types.Table, epsilon: float, cells: slice | list[int], words: str
 ) -> types.Finding:
-  """Whether trials with εz visit these cells earlier on average than those with ε."""
+  """Whether εz-greedy visits these cells earlier on average than ε-greedy."""
   visits = comparisons.joined(table.where(epsilon=epsilon), "first_visits")
   first = {rule: x[:, cells].mean(axis=1) for rule, x in visits.items()}
   return claims.compare(claim, first["ez"], first["epsilon"], words, less=True)

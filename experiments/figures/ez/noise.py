@@ -32,7 +32,7 @@ class Config:
     ranges.at_least(self, 2, "num_seeds")
     if self.noises[0] != 0:
       raise ValueError(f"noises is {self.noises}; the first of them must be 0.")
-    for noise in self.noises:  # Refuses what the domain cannot have.
+    for noise in self.noises:  # Raises an error for impossible values.
       dataclasses.replace(self.domain, noise=noise)
 
 
@@ -55,7 +55,7 @@ def _draw(label: str, config: Config, table: types.Table) -> types.Drawing:
 def _halves(means: Mapping[str, np.ndarray]) -> tuple[dict[str, int], _Means]:
   """The noise at which each rule earns the most, chosen with every other seed.
 
-  What is chosen and tested with the same seeds looks better than it is.
+  Choosing and testing with the same seeds would be biased upwards.
 
   Returns:
     Its index for each rule, and the returns of the other seeds.
@@ -121,7 +121,7 @@ def _judge_mountain_car(config: Config, table: types.Table) -> list[types.Findin
 
 
 def _is_less(a: statistics.Interval, b: statistics.Interval) -> bool | None:
-  """Whether an interval lies below another one; None if they overlap."""
+  """Whether an interval is below another one; None if they overlap."""
   if a.high < b.low:
     return True
   return False if a.low >= b.high else None
@@ -156,8 +156,8 @@ FIGURES = (
       noises=(0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9),
       shown=(0.0, 0.1, 0.3, 0.7),
       domain=domains.GridWorld(),
-      # A run of 100 episodes mostly finds the goal in none or few of them: the paper's
-      # 30 seeds do not show the gain of a hundredth.
+      # Most runs of 100 episodes find the goal rarely or never: the paper's 30 seeds
+      # cannot show a gain of 0.01.
       num_seeds=800,
       sensitivity_seeds=100,
     ),

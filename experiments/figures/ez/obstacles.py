@@ -14,14 +14,15 @@ from explorax.experiments.recording import statistics
 class Config:
   """Settings. The densities are not in the paper's text: our own.
 
-  Ties are the pseudo-code's, the first index; a sensitivity has them at random.
+  Ties are broken as in the pseudo-code, by the first index; a sensitivity analysis
+  breaks them at random.
   """
 
   gridworld: domains.GridWorld  # With obstacles or with traps.
   densities: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
   shown: tuple[float, ...] = (0.0, 0.1, 0.2, 0.4)  # "Example learning curves."
-  # Each has worlds of its own, for all agents, which differ more than the agents do:
-  # more than the 30 seeds of appendix B.
+  # Each seed has its own worlds, shared by the agents. They differ more than the
+  # agents, so that the 30 seeds of appendix B are too few.
   num_seeds: int = 100
   sensitivity_seeds: int = 30  # With random ties.
 
@@ -51,7 +52,7 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
 
 
 def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  """The worlds of a seed belong together, so that differences are those of a seed."""
+  """Tests the claims, with differences within each seed, whose worlds are nested."""
   kind, densities = config.gridworld.world, np.array(config.densities)
   main = table.where(ties=config.gridworld.ties)
   means = comparisons.of_rules(main, "discounted_returns")
@@ -98,8 +99,8 @@ def _slope(returns: np.ndarray, densities: np.ndarray) -> statistics.Interval:
 
 
 def _figure(number: int, kind: str) -> types.Figure:
-  # Appendix F: 1000 episodes. Starts and goals are drawn, so that no direction is
-  # favoured by the actions' order.
+  # Appendix F: 1000 episodes. Starts and goals are random, so that the order of the
+  # actions favours no direction.
   gridworld = domains.GridWorld(world=kind, episodes=1000, ties="first")
   return types.Figure(
     name=f"ez/fig{number}",

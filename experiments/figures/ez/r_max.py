@@ -1,4 +1,4 @@
-"""Paper 1's figure 15: εz-greedy beside R-MAX, which suits a small gridworld."""
+"""Paper 1's figure 15: εz-greedy and R-MAX in a small gridworld."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ class Config:
   """Settings of the figure."""
 
   thresholds: tuple[int, ...] = (1, 10)  # Visits until a pair is known (figure 15).
-  reward_max: float = 1.0  # Of R-MAX: the goal's.
+  reward_max: float = 1.0  # Of R-MAX: the reward of the goal.
   tolerance: float = 1e-3  # Of its value iteration (our own).
   gridworld: domains.GridWorld = dataclasses.field(default_factory=domains.GridWorld)
   num_seeds: int = 30  # Appendix B.

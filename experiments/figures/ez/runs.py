@@ -1,4 +1,4 @@
-"""Runs of paper 1's small learners, of many seeds side by side."""
+"""Runs of paper 1's small learners, with many seeds in parallel."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -50,9 +50,10 @@ class FixedParams(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Fixed:
-  """A "learner" that learns nothing: one action is the greedy one everywhere.
+  """A "learner" that does not learn: the same action is greedy in all states.
 
-  Figure 1's greedy policy always goes down; and where ε = 1, none matters.
+  Figure 1's greedy policy always goes down. With ε = 1, the greedy action has no
+  effect.
   """
 
   num_actions: int
@@ -83,9 +84,9 @@ class Fixed:
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-  """Where a state is, int32 `[]`: a `training.Reading`.
+  """The cell of a state, int32 `[]`: a `training.Reading`.
 
-  It is a value, since two that are equal are compiled once.
+  A dataclass with equality, so that equal cells are compiled once.
   """
 
   of: Callable[[Any, int], jax.Array]  # A module's: (state, size) → index.
@@ -97,38 +98,38 @@ class Cell:
 
 
 def in_grid(state: Any, size: int) -> jax.Array:
-  """Of a gridworld's position, in reading order."""
+  """The cell of a gridworld's position, in reading order."""
   return state.position[0] * size + state.position[1]
 
 
 def in_deep_sea(state: Any, size: int) -> jax.Array:
-  """Of a position in the deep sea; N² or above after an episode's end."""
+  """The cell of a position in the deep sea; N² or above after an episode's end."""
   return state.row * size + state.column
 
 
 def in_chain(state: Any, size: int) -> jax.Array:
-  """Of a chain's state; its length after an episode's end."""
+  """The cell of a chain's state; the chain's length after an episode's end."""
   del size
   return state.position
 
 
 class Problem(NamedTuple):
-  """Where something is learnt or explored, and what learns there."""
+  """An environment for learning or exploration, and the learner."""
 
   environment: jax_types.Environment
   learner: tabular_types.Learner
   learner_params: tabular_types.Params
-  cell: Cell  # Maps of first visits have a value for each of them.
+  cell: Cell  # Maps of first visits have one value per cell.
   num_cells: int  # C.
-  shortest_episode: int  # Steps that any episode has at least.
+  shortest_episode: int  # The least number of steps in an episode.
   params: jax_types.Params | None = None  # The environment's; None: the default ones.
-  # Seed → the parameters of its own environment, instead.
+  # Seed → the parameters of its own environment, instead of `params`.
   own_params: Callable[[int], jax_types.Params] | None = None
   options: Mapping[str, Any] = {}  # More of `training.run_seeds`, for learning.
 
 
 def chain(size: int, step_size: float = 1.0, discount: float = 1.0) -> Problem:
-  """A chain, and its Q-learning."""
+  """A chain with Q-learning."""
   cell = Cell(in_chain)
   return Problem(
     chain_lib.Chain(size),
@@ -147,7 +148,7 @@ def learn(
   seeds: Sequence[int],
   num_episodes: int,
 ) -> types.Results:
-  """Learns with S seeds for E episodes; what one gives does not depend on the others.
+  """Learns with S seeds for E episodes; the seeds' results are independent.
 
   Returns:
     `returns`, `discounted_returns`, `lengths` `[S, E]`, and `episodes`, `steps` and
@@ -181,11 +182,11 @@ def wander(
   greedy_action: int = 0,
   pairs: bool = False,
 ) -> types.Results:
-  """Explores without learning, and notes when each cell is first visited.
+  """Explores without learning, and records the first visit of each cell.
 
-  This is appendix D: a cell's first visit is the number of the step at which it was
-  first seen in a trial, and the greatest number of steps where it never was. A trial
-  has `num_steps`, over as many episodes as they fill. One action is greedy everywhere.
+  As in appendix D, a cell's first visit is the first step of a trial at which the agent
+  is in the cell, or the number of steps if there is none. A trial has `num_steps` steps
+  in several episodes. The same action is greedy in all states.
 
   Returns:
     `first_visits` int32 and `visited` bool, `[S, C]`, or `[S, C, A]` for pairs of cells

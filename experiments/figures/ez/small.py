@@ -1,4 +1,4 @@
-"""Paper 1's figure 3: DeepSea, GridWorld and MountainCar, learnt and explored."""
+"""Paper 1's figure 3: learning and exploration in DeepSea, GridWorld, MountainCar."""
 
 import dataclasses
 
@@ -19,14 +19,14 @@ class Config:
   """Settings of the figure; those of each domain are in `domains.py`."""
 
   domains: tuple[str, ...] = _DOMAINS  # CartPole is the figure ez/fig3_cartpole.
-  sizes: tuple[int, ...] = (5, 8, 10, 12, 15, 20)  # N; figure 3 is silent.
+  sizes: tuple[int, ...] = (5, 8, 10, 12, 15, 20)  # N; not in figure 3.
   # Its own size is the map's (appendix B).
   deep_sea: domains_lib.DeepSea = dataclasses.field(default_factory=domains_lib.DeepSea)
   # Learnt with all readings of ties.
   gridworld: domains_lib.GridWorld = dataclasses.field(
     default_factory=domains_lib.GridWorld
   )
-  # Runs of it: the paper's 30 do not tell the rules apart, as most find nothing.
+  # Its runs: the paper's 30 cannot distinguish the rules, since most find no goal.
   gridworld_seeds: int = 200
   # Of the map: in a room of 20, most repeats end at a wall.
   map_room: domains_lib.GridWorld = dataclasses.field(

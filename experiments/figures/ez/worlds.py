@@ -1,4 +1,4 @@
-"""Random gridworlds of paper 1's appendix F: figure 11, which shows some of them."""
+"""Paper 1's figure 11: examples of the random gridworlds of appendix F."""
 
 import dataclasses
 from typing import Any
@@ -23,8 +23,8 @@ def check_densities(config: Any, size: int) -> None:
   ranges.at_least(config, 1, "num_seeds")
   ranges.at_least(config, 0, "densities")
   for seed in range(config.num_seeds):
-    # Where the densest world of a seed has a path, the thinner ones have one too, and
-    # so has the one of traps, which lie where the obstacles would.
+    # If a seed's densest world has a path, its sparser ones have one too, and so do its
+    # worlds of traps, which have the obstacles' positions.
     domains.draw_map("obstacles", config.densities[-1], size, seed)
 
 
@@ -34,7 +34,7 @@ class Config:
 
   densities: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
   size: int = 20  # Rows and columns.
-  num_seeds: int = 30  # Worlds that are measured; the first of them is drawn.
+  num_seeds: int = 30  # Measured worlds; the first one is drawn.
 
   def __post_init__(self):
     ranges.at_least(self, 5, "size")
@@ -100,7 +100,7 @@ def _draw(config: Config, table: types.Table) -> types.Drawing:
 
   shape = len(domains.WORLDS), len(config.densities)
   fig, axes = drawing.new(*shape, width=2.2, height=2.4)
-  # One position among 400 is hard to find by its grey alone.
+  # Marks, since one grey position among 400 is hard to see.
   marks: dict[str, dict[str, Any]] = {
     name: {"marker": marker, "ms": 8, "mfc": str(grey), "mec": "#D55E00", "ls": ""}
     for name, (marker, grey) in _ENDS.items()

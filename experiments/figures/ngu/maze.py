@@ -1,6 +1,7 @@
-"""How much of the Random Disco Maze an agent comes to explore.
+"""Exploration of the Random Disco Maze: the share of positions that agents visit.
 
-Paper 2's figure 2, and what its tables 3 and 9 and its figures 10 to 13 vary on Atari.
+Paper 2's figure 2, and the variations that its tables 3 and 9 and its figures 10 to 13
+test on Atari.
 """
 
 import dataclasses
@@ -17,7 +18,7 @@ from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import core, device
 
-# name → (label, preset, what differs from it)
+# name → (label, preset, settings that differ from it)
 _EIGHT = ("num_policies=8", "discount=0.997", "min_discount=0.99")  # γ: table 6.
 _AGENTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
   "learned": ("NGU, learned states", "ngu", ()),
@@ -34,21 +35,21 @@ _AGENTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }
 _FIGURE_2 = ("learned", "random", "rnd")
 _VARIANTS = tuple(name for name in _AGENTS if name not in ("random", "rnd"))
-# Tells the mazes of evaluations apart from those of training.
+# Makes the mazes of evaluations differ from those of training.
 _EVALUATION_SEED = 1000
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """Settings; what is not here is the presets', from paper 2's tables 6 and 7.
+  """Settings; all others are the presets', from paper 2's tables 6 and 7.
 
-  What is smaller than the paper's makes a seed a matter of minutes on one core.
+  Smaller values than the paper's reduce a seed's time to minutes on one core.
   """
 
   size: int = 7  # 21 in the paper; 17 positions can be reached, against 199.
   agents: tuple[str, ...] = _FIGURE_2
   num_steps: int = 40_000  # Environment steps of training; not printed.
-  # Episodes in a small maze are short: longer ones would be mostly padding.
+  # Episodes in a small maze are short: longer sequences would be mostly padding.
   sequence_length: int = 5  # 50 in the paper (table 7).
   sequence_period: int = 5  # 50 in the paper (table 7).
   batch_size: int = 32  # Sequences; 64 in the paper (table 6).
@@ -199,7 +200,7 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
     types.Finding(
       "with learned states, nearly any maze is explored (at least 0.8 of it)",
       f"share of positions {interval.words()} after {config.num_steps:,} steps",
-      interval.is_above(0.8) or None,  # Less tells that training was short.
+      interval.is_above(0.8) or None,  # Less may mean that training was too short.
     ),
   ]
 

@@ -52,7 +52,7 @@ class Explorers:
     ranges.not_negative(self, "betas")
     if min(self.betas) == 0:
       raise ValueError("betas has 0, which is BDQN, and is there anyway; leave it out.")
-    # A deviation needs two of the value functions that exploit.
+    # A standard deviation needs at least two exploiters.
     ranges.within(self, 1, _NUM_FUNCTIONS - 2, "explorers")
 
 
@@ -94,10 +94,9 @@ def _explorer_tasks(config: Explorers) -> list[types.Task]:
 def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """Each seed has a tree of its own.
 
-  The paper does not print when a tree is solved: when the average regret is below
-  0.9, as in Deep Sea, an episode's regret being 1 less what it returned; from episode
-  10 on, since networks that have learnt nothing may know the way up a small tree by
-  chance.
+  The paper does not define when a tree is solved. We use Deep Sea's rule: the average
+  regret is below 0.9, where an episode's regret is 1 minus its return. The rule applies
+  from episode 10, since untrained networks may find the way up a small tree by chance.
   """
   size = settings["size"]
   return runs.solve(
@@ -115,7 +114,7 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
 
 
 def _metrics(episode: core.Episode) -> dict[str, float]:
-  """The top of the tree is a treasure, and returns 1."""
+  """The episode's metrics: the treasure is at the tree's top, with a return of 1."""
   found = episode.episode_return
   return {"bad_episode": 1.0 - found, "denoised_return": found}
 

@@ -27,7 +27,7 @@ _LABELS = {
   "qu": "QU",
   "q_ucb": "Q+UCB",
 }
-# Those that the paper says do so, and that suffer where Deep Sea is stochastic.
+# Posterior sampling by the paper's account: they suffer in the stochastic version.
 _POSTERIOR_SAMPLING = ("bootstrapped_dqn", "successor_uncertainties", "noisy_dqn")
 _NEARLY = 0.9  # Of all sizes.
 
@@ -95,7 +95,7 @@ def _tasks(
             **agent,
             "size": size,
             "stochastic": stochastic,
-            # To be solved before 2^N episodes, where dithering would do it.
+            # To solve before 2^N episodes, the number that dithering needs.
             "max_episodes": min(2**size, config.max_episodes),
             "seeds": seeds,
           }
@@ -216,7 +216,7 @@ def _judge_agents(config: Agents, table: types.Table) -> list[types.Finding]:
 
 
 def _solved_without_treasure(config: Agents, table: types.Table) -> types.Finding:
-  """Of our own: how many of bsuite's solutions are none by the treasure."""
+  """Our own finding: how many of bsuite's solutions do not find the treasure."""
   told, without = [], 0
   for agent in config.agents:
     solved, by_bsuite, treasures = (
@@ -290,7 +290,7 @@ def _draw_scales(config: Scales, table: types.Table) -> types.Drawing:
 
 
 def _like_presets(config: Scales, table: types.Table) -> types.Table:
-  """Of TDU with the scales that its rivals have, or with those nearest to them."""
+  """TDU's settings with the scales of its rivals, or with the nearest ones."""
   beta = min((b for b in config.betas if b > 0), key=lambda b: abs(b - 1.0))
   scale = min(config.prior_scales, key=lambda s: abs(s - 3.0))
   return table.where(beta=beta, prior_scale=scale)

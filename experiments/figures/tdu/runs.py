@@ -1,4 +1,4 @@
-"""Runs of paper 4's agents: in which episode each of them solves a problem."""
+"""Runs of paper 4's agents: the episode in which each one solves a problem."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ TDU = "tdu"
 
 
 def check(config: Any) -> None:
-  """Refuses what no figure of this kind can have.
+  """Refuses impossible settings of these figures.
 
   Args:
     config: with `sizes`, `max_episodes`, `num_seeds` and `seeds_per_task`.
@@ -36,7 +36,7 @@ def check(config: Any) -> None:
 def agent_settings(
   beta: float, prior_scale: float, num_explorers: int | None = None
 ) -> dict[str, Any]:
-  """The part of a task's settings that says which agent it is: TDU with these scales.
+  """The agent's part of a task's settings: TDU with these scales.
 
   β = 0 is Bootstrapped DQN, as in the paper: without a bonus, explorers and exploiters
   learn the same.
@@ -52,7 +52,7 @@ def agent_settings(
 def agent_config(settings: types.Settings) -> Any:
   """The preset's config, changed where the settings say so.
 
-  With another number of explorers, the total of value functions remains.
+  A different number of explorers does not change the total number of value functions.
   """
   config = presets.PRESETS[settings["agent"]].config
   changes = {
@@ -78,8 +78,8 @@ def train(
 ) -> None:
   """Trains an agent on the device with all seeds of a task side by side.
 
-  Each seed may have an environment with parameters of its own. Training ends with the
-  episodes or steps of `end` (of `RunConfig`), or when the `share` that is done, which
+  Each seed may have its own environment parameters. Training ends after the episodes or
+  steps of `end` (fields of `RunConfig`), or when the finished `share`, which
   `context.report` receives, is 1.
 
   Raises:
@@ -116,15 +116,16 @@ def solve(
   context: types.TaskContext,
   own_params: Sequence[jax_types.Params] = (),
 ) -> types.Results:
-  """Runs an agent until all seeds have solved a problem, or had their episodes.
+  """Runs an agent until all seeds have solved a problem or reached the episode limit.
 
-  A seed has solved it when the rule says so by the treasure, of an episode's `metrics`
-  (`bad_episode` and `denoised_return`).
+  The rule decides from the treasures in the episodes' `metrics` (`bad_episode` and
+  `denoised_return`) whether a seed has solved the problem.
 
   Returns:
-    For each seed, `[S]`: `solved`, the episode in which it was, or 0; `by_bsuite`, the
-    same by bsuite's rule, as far as the episodes go; `episodes`, how many there were up
-    to `solved`, or up to the limit; `treasures`, how many of them found the treasure.
+    For each seed, `[S]`: `solved`, the episode in which the problem was solved, or 0;
+    `by_bsuite`, the same by bsuite's rule, within these episodes; `episodes`, their
+    number up to `solved` or to the limit; `treasures`, how many of them found the
+    treasure.
   """
   seeds, limit = settings["seeds"], settings["max_episodes"]
   rules = {seed: rule() for seed in seeds}
@@ -169,11 +170,11 @@ def solve_deep_sea(
 ) -> types.Results:
   """`solve` for Deep Sea of a `size`, `stochastic` or not.
 
-  In the paper's words it is solved when the average regret falls below 0.9; in the
-  stochastic version, luck alone does this in a run's first episodes, and bsuite asks
-  for 0.8 from the hundredth episode on. Regret is counted by the treasure, since that
-  of bsuite's stochastic version is low without it (`environments.SolvedRule`). The
-  mapping of actions is the one that bsuite's sweeps have.
+  In the paper, a size is solved when the average regret falls below 0.9. In the
+  stochastic version, luck can achieve this in a run's first episodes, so that bsuite
+  requires 0.8 from the hundredth episode. Regret counts treasures, since the regret of
+  bsuite's stochastic version is low even without them (`environments.SolvedRule`). The
+  action mapping is that of bsuite's sweeps.
   """
   stochastic = settings.get("stochastic", False)
 
@@ -194,15 +195,15 @@ def solve_deep_sea(
 
 
 def episodes_to_solve(table: types.Table, **settings: Any) -> np.ndarray:
-  """`[S, problems]` of an agent; the limit where a problem was never solved."""
+  """An agent's episodes to solve, `[S, problems]`; the limit if it did not solve."""
   solved = table.per_seed("solved", **settings)
   return np.where(solved > 0, solved, table.per_seed("episodes", **settings))
 
 
 def scores(table: types.Table, by: str = "solved", **settings: Any) -> np.ndarray:
-  """Of one agent's tasks: each seed's share of the problems that it solved, `[S]`.
+  """The share of problems that each seed of an agent solved, `[S]`.
 
-  By the treasure, or `by_bsuite`.
+  Solved by the treasure, or `by_bsuite`.
   """
   return (table.per_seed(by, **settings) > 0).mean(axis=1)
 
@@ -212,13 +213,13 @@ def fewer_episodes(
 ) -> types.Finding:
   """Whether `a` solves the problems in fewer episodes than `b`; unsolved: the limit.
 
-  It is the mean over the problems of log₂ episodes to solve that is compared.
+  Compares the mean over the problems of log₂ episodes to solve.
 
   Args:
-    claim: what should be so.
-    a: an agent's tasks, or those of several.
-    b: likewise, on the same problems.
-    who: names both.
+    claim: the statement to test.
+    a: the tasks of one or several agents.
+    b: other tasks on the same problems.
+    who: the names of both.
     paired: whether seeds of the same number have the same problem.
   """
   logs = [np.log2(episodes_to_solve(table)).mean(axis=1) for table in (a, b)]

@@ -1,4 +1,4 @@
-"""Episodes to solve Deep Sea against its size: deep exploration beside ε-greedy.
+"""Episodes to solve Deep Sea against its size: deep exploration and ε-greedy.
 
 Not a figure of paper 4, whose figure 1 counts the sizes that are solved. The plot is
 that of Osband et al. (2020), Behaviour suite, for the experiment `deep_sea`.
@@ -25,7 +25,7 @@ _LABELS = {
 class Scaling:
   """Settings of the figure; the agents are their presets."""
 
-  # N; 10, 12, … 50 in bsuite. Of 6 chance alone finds the treasure in a few episodes.
+  # N; 10, 12, … 50 in bsuite. With N = 6, chance finds the treasure in a few episodes.
   sizes: tuple[int, ...] = (8, 10, 14, 20)
   max_episodes: int = 10_000  # As in bsuite.
   epsilon_greedy_sizes: tuple[int, ...] = (8, 10, 14, 20)
@@ -59,7 +59,7 @@ def _tasks(config: Scaling) -> list[types.Task]:
 
 
 def _draw(config: Scaling, table: types.Table) -> types.Drawing:
-  """Each run is a mark, hollow if the limit ended it; lines join solved medians."""
+  """Draws runs as marks, hollow if the limit ended them; lines join solved medians."""
   fig, ((axes,),) = drawing.new(width=7.0, height=4.2)
   everything = [size for agent in _LABELS for size in _sizes(table, agent)]
   most = max(everything)
