@@ -49,7 +49,7 @@ class Table(NamedTuple):
 
 
 class Mark(NamedTuple):
-  """How far a program was, and when."""
+  """A program's progress and its time."""
 
   env_steps: int
   learner_updates: int
@@ -57,7 +57,7 @@ class Mark(NamedTuple):
 
 
 def sample(function: str, platform: str | None = "cpu", **arguments: Any) -> Any:
-  """What `module:function` of this folder returns, called in a fresh process.
+  """Calls `module:function` of this folder in a fresh process; returns its result.
 
   `platform` is JAX's; None leaves the choice to JAX. The arguments go through JSON.
 
@@ -114,9 +114,9 @@ def speed(marks: Iterable[Mark], warm_up: int) -> Row:
 def in_turn(
   contestants: Mapping[str, Callable[[], T]], rounds: int
 ) -> dict[str, list[T]]:
-  """What each contestant returns when they are called in turn.
+  """Calls the contestants in turn, and returns their results.
 
-  The order alternates: a machine that slows down steadily favours none.
+  The order alternates, so that a machine that slows down favours none of them.
   """
   samples: dict[str, list[T]] = {name: [] for name in contestants}
   for i in range(rounds):
@@ -197,7 +197,7 @@ def format_table(rows: Sequence[Row]) -> str:
 
 
 def machine() -> Row:
-  """What is measured on."""
+  """A description of the machine."""
   from explorax.experiments import versions
 
   info = pathlib.Path("/proc/cpuinfo")
@@ -210,8 +210,8 @@ def machine() -> Row:
 def status_mib(field: str) -> float:
   """A size in /proc/self/status, in MiB: `VmRSS` is now, `VmHWM` the peak.
 
-  The peak is this program's own, where `ru_maxrss` begins with that of the process
-  which started it.
+  The peak is that of this process alone; `ru_maxrss` includes the peak of the process
+  that started it.
   """
   status = pathlib.Path("/proc/self/status").read_text()
   found = re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)
@@ -221,7 +221,7 @@ def status_mib(field: str) -> float:
 
 
 class CompilationCounter:
-  """Counts, in `count`, what XLA has compiled in this process since it was made."""
+  """Counts XLA's compilations in this process since the counter was made."""
 
   def __init__(self) -> None:
     import jax  # Here, so that processes that only start others do not load it.
@@ -235,7 +235,7 @@ class CompilationCounter:
 
 
 def _run(command: Sequence[str], platform: str | None) -> str:
-  """What Python prints, in a process with XLA's own settings."""
+  """The output of a Python process with XLA's default settings."""
   environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
   environment["TF_CPP_MIN_LOG_LEVEL"] = "3"
   if platform is not None:

@@ -1,4 +1,4 @@
-"""Bad input and damaged files by the hundred, and what becomes of each.
+"""Hundreds of bad inputs and damaged files, and the outcome of each.
 
   python benchmarks/fuzz.py                # all of them, in a minute or two
   python benchmarks/fuzz.py --part=5       # every fifth
@@ -38,18 +38,18 @@ ONE_LINE, LEGAL, TRACEBACK, SILENT = OUTCOMES = (
   "traceback",
   "silent",
 )
-# What a command says of exceptions that it does not expect, and what Python does.
+# How a command reports exceptions that it does not expect, and how Python does.
 _UNEXPECTED = ("; --debug shows", "Traceback (most recent call last)")
 _SENTENCE = "explorax: "
 
 
 class Seen(NamedTuple):
-  """What a case has led to.
+  """The result of a case.
 
   Attributes:
     refused: whether there was an error.
-    text: all that was said of it.
-    expected: whether it is an error of a kind that is meant for users.
+    text: the complete error output.
+    expected: whether the error is of a type meant for users.
   """
 
   refused: bool
@@ -58,13 +58,13 @@ class Seen(NamedTuple):
 
 
 class Case(NamedTuple):
-  """Something bad.
+  """A bad input or a damaged file.
 
   Attributes:
-    group: under which it is counted.
+    group: the group in the table of counts.
     name: of the case.
-    attempt: does it, in the working directory, which is its own.
-    names: a regular expression of what has to be said about it.
+    attempt: runs the case in its own working directory.
+    names: a regular expression that the error message must match.
     may_pass: whether it may be accepted as well.
   """
 

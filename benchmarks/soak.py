@@ -1,12 +1,12 @@
-"""Lets a distributed run go on for long while its processes are killed at random.
+"""Kills random processes of a long distributed run, and checks that it recovers.
 
   python benchmarks/soak.py                             # 20 minutes, to results/soak
   python benchmarks/soak.py --minutes=2 --kill_every=15 --seed=3 --output=results/short
 
-DQN learns bsuite's Catch with two actors, an evaluator and Reverb. Who is killed, by
-SIGKILL, is drawn with the seed: a role (actor, learner, replay, evaluator, board),
-then one of its processes. In the end a table says what held and what did not, and the
-exit code is 0 where all of it held; `soak.json` has all that was seen.
+DQN learns bsuite's Catch with two actors, an evaluator and Reverb. The seed determines
+which processes are killed by SIGKILL: first a role (actor, learner, replay, evaluator,
+board), then one of its processes. At the end, a table lists the checks that passed and
+failed. The exit code is 0 if all passed; `soak.json` has all measurements.
 """
 
 import argparse
@@ -113,7 +113,7 @@ class Rows:
 
 
 class Run:
-  """A distributed run in a process of its own, watched and hurt from outside."""
+  """A distributed run in its own process, which this program watches and disturbs."""
 
   def __init__(self, directory: pathlib.Path, command: Sequence[str] = COMMAND):
     """Starts it.
@@ -199,7 +199,7 @@ class Run:
     return not self._watched
 
   def watch(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-    """Looks at the run for so long, or until something is so or it has ended."""
+    """Watches the run for some seconds, or until a condition holds or the run ends."""
     over = time.monotonic() + seconds
     while time.monotonic() < over and self.is_alive() and not until():
       time.sleep(_SECONDS_BETWEEN_LOOKS)
@@ -217,7 +217,7 @@ class Run:
     return code
 
   def left(self, seconds: float = 10.0) -> list[str]:
-    """What is still there of the run so long after its end; it is killed."""
+    """Kills and returns the run's processes that outlive it by some seconds."""
     until = time.monotonic() + seconds
     while (found := self._pids_with_mark()) and time.monotonic() < until:
       time.sleep(_SECONDS_BETWEEN_LOOKS)
@@ -317,7 +317,7 @@ def judge(
     run: after its end.
     code: its exit code.
     left: processes that were there after it.
-    planned: seconds that it was to go on for.
+    planned: the planned duration in seconds.
   """
   lasted = run.samples[-1].at if run.samples else 0.0
   waited = [kill for kill in run.kills if kill.working is None]
@@ -380,7 +380,7 @@ def quarters(samples: Sequence[Sample]) -> tuple[float, float]:
 
 
 def draw(rng: random.Random, roles: Iterable[str]) -> str:
-  """Whom to kill: first of what role, then which of them."""
+  """Draws the process to kill: first a role, then one of its processes."""
   there = sorted(roles)
   kind = rng.choice(sorted({role.split()[0] for role in there}))
   return rng.choice([role for role in there if role.split()[0] == kind])
@@ -422,7 +422,7 @@ def measure_recovery(directory: pathlib.Path, times: int) -> list[dict[str, Any]
 def soak(
   directory: pathlib.Path, minutes: float, kill_every: float, seed: int
 ) -> tuple[Run, list[Verdict]]:
-  """Runs and kills; returns what was seen and what held."""
+  """Runs the test; returns the measurements and the verdicts."""
   rng = random.Random(seed)
   planned = 60 * minutes
   code: int | None = None

@@ -1,7 +1,7 @@
-"""What is computed of paper 5's operators: contraction, control, and sampled returns.
+"""Measurements of paper 5's operators: contraction, control, and sampled returns.
 
-A seed is a random decision process with a random target policy; seed s is the same one
-however many there are.
+A seed is a random decision process with a random target policy. Seed s does not depend
+on the number of seeds.
 """
 
 import functools
@@ -22,7 +22,7 @@ RETURNS = (
   "non_markov_retrace",
   "expected_sarsa_lambda",
 )
-_HUGE = 1e30  # What has come so far has diverged, and stays before it overflows.
+_HUGE = 1e30  # Above, the iteration has diverged, and stops.
 
 
 def max_distance(num_actions: int) -> float:
@@ -78,8 +78,8 @@ def contraction(settings: types.Settings, context: types.TaskContext) -> types.R
 def control(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """‖Q_k − Q*‖∞ of Q_{k+1} = RQ_k with a greedy π, `[N, K + 1]` for each run.
 
-  μ is the same all along: mostly the action that is worst by Q*. Q_0 is pessimistic,
-  −R_max/(1 − γ), as theorem 2 asks for.
+  μ is fixed: it mostly takes the worst action by Q*. Q_0 is pessimistic,
+  −R_max/(1 − γ), as theorem 2 requires.
   """
   discount, share = settings["discount"], settings["worst_share"]
   mdps, _, _ = draw(settings)
@@ -143,7 +143,7 @@ def _returns_of_one(key, mdp, pi, other, discount, distance, num_trajectories, l
   num_states, num_actions = pi.shape
   keys = jax.random.split(key, (num_states, num_actions, num_trajectories))
 
-  # The same trajectories for all kinds and lengths: they are compared on them.
+  # All kinds and lengths use the same trajectories.
   sample = functools.partial(sampled_operators.sample_trajectory, length=max(lengths))
   for axes in ((0, None, None, None, None), (0, None, None, None, 0)):
     sample = jax.vmap(sample, axes)

@@ -16,15 +16,15 @@ from explorax.experiments.figures import panels, types
 from explorax.experiments.figures.retrace import measurements
 from explorax.experiments.recording import drawing, statistics
 
-_HUGE = 1e9  # Errors beyond are not told apart.
+_HUGE = 1e9  # Larger errors are clipped.
 
 
 class Run(NamedTuple):
-  """An algorithm; all have the trace at λ = 1 but one-step Q-learning.
+  """An algorithm; λ is 1 for all except one-step Q-learning.
 
   Attributes:
-    label: of its line.
-    kind: of `operators.KINDS`.
+    label: the label of its line.
+    kind: one of `operators.KINDS`.
     lambda_: λ.
     target_epsilon: k → ε_k of π_k.
   """
@@ -49,7 +49,7 @@ RUNS = {
   "one_step": Run("one-step Q-learning", "watkins_q_lambda", 0.0, _greedy),
   "q_star": Run("Q*(1), Harutyunyan's", "harutyunyan_q_lambda", 1.0, _greedy),
 }
-# What μ_k is: equation 9's, which theorem 3 asks for, or one policy all along.
+# μ_k: the policy of equation 9, which theorem 3 requires, or a fixed policy.
 BEHAVIOURS = {
   "mixture": "$μ_k$ of equation 9",
   "fixed": "μ fixed, at random: not in the theorem",
@@ -64,10 +64,12 @@ class Config:
   num_actions: int = 3
   concentration: float = 0.3  # Of transitions: about two likely successors each.
   discount: float = 0.9
-  end_prob: float = 0.05  # Of a step to end the trajectory: 20 steps on average.
-  behaviour_epsilon: float = 0.5  # ε of equation 9, which does not fall.
-  # α_k(x, a) = (20 + n)^−0.7, see `every_visit.Learner`: at first 0.12, so that a pair
-  # which occurs many times in a trajectory does not overshoot.
+  end_prob: float = (
+    0.05  # Probability that a step ends the trajectory: 20 steps on average.
+  )
+  behaviour_epsilon: float = 0.5  # ε of equation 9, constant.
+  # α_k(x, a) = (20 + n)^−0.7, see `every_visit.Learner`: initially 0.12, so that pairs
+  # with many visits in a trajectory do not overshoot.
   step_offset: float = 20.0
   step_power: float = 0.7
   num_steps: int = 200_000
@@ -109,8 +111,8 @@ def _float64() -> Iterator[None]:
 def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """In float64: `errors` ‖Q_k − Q*‖∞ `[N, 1 + P]`, from Q_0 on, and `commutator` `[N]`.
 
-  Q_0 is uniform between the least and the greatest value that there can be. The
-  commutator is max |P^π P^{π∧μ} − P^{π∧μ} P^π| of the last π_k and μ_k.
+  Q_0 is uniform between the smallest and the largest possible value. The commutator is
+  max |P^π P^{π∧μ} − P^{π∧μ} P^π| of the last π_k and μ_k.
   """
   with _float64():
     drawn = measurements.draw(settings)
@@ -233,7 +235,7 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
 def _converges(
   table: types.Table, behaviour: str, run: str, claim: str
 ) -> types.Finding:
-  """Whether all errors end below a tenth of Q_0's, and still fall on average."""
+  """Whether all final errors are below a tenth of Q_0's, and still fall on average."""
   errors = _of(table, behaviour, run)["errors"]
   worst = np.max(errors[:, -1] / errors[:, 0])
   tenth = (errors.shape[1] - 1) // 10

@@ -1,4 +1,4 @@
-"""Paper 5's operators on random decision processes: what table 1 says, measured."""
+"""Paper 5's operators on random decision processes: tests of table 1."""
 
 import dataclasses
 
@@ -56,7 +56,7 @@ class Config:
 
 
 _SHARED = ("num_states", "num_actions", "concentration", "discount", "num_seeds")
-# name → (its measurement, what it reads besides, its weight).
+# name → (its measurement, the other settings that it reads, its weight).
 _PARTS = {
   "contraction": (measurements.contraction, ("lambdas", "num_distances"), 3.0),
   "control": (measurements.control, ("worst_share", "num_iterations"), 1.0),
@@ -135,7 +135,7 @@ def _draw_contraction(
 
 
 def _diverged(results: types.Results) -> np.ndarray:
-  """Where Q*(1) ends farther from Q* than its pessimistic start was, bool `[N]`."""
+  """Whether Q*(1) ends farther from Q* than its pessimistic start, bool `[N]`."""
   errors = results["q_star"]
   return errors[:, -1] > errors[:, 0]
 

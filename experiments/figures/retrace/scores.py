@@ -19,7 +19,7 @@ from explorax.experiments.figures.tdu import runs
 from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import core, local
 
-# The four of the figure, by preset: the column of table 2, and the label.
+# The figure's four agents, by preset: the column of table 2, and the label.
 AGENTS = {
   "retrace_dqn": ("retrace", "Retrace(1)"),
   "tree_backup_dqn": ("tree_backup", "Tree-backup(1)"),
@@ -28,7 +28,7 @@ AGENTS = {
 }
 _TRIALS = 4  # Of table 2.
 _WINDOWS = 10  # Parts of a run, each with a score.
-# Of which the figure shows two: 40 and 200 of the paper's 200 million frames.
+# The figure shows two of them: at 40 and 200 of the paper's 200 million frames.
 _EARLY, _LAST = 1, 9
 _THRESHOLDS = np.linspace(1, 0, 101)
 
@@ -38,7 +38,7 @@ class Game(NamedTuple):
 
   Attributes:
     environment: its name.
-    share: of the figure's steps that a run has.
+    share: the share of the figure's steps that a run takes.
     speed: steps per second on one core, for the tasks' weights.
     is_race: whether its only reward is 1 at a goal, which ends the episode. Then the
       score is the number of goals in a thousand steps, else the mean return.
@@ -72,7 +72,7 @@ class Config:
   def __post_init__(self):
     ranges.distinct(self, "games")
     ranges.one_of(self, "games", GAMES)
-    # So that an episode of cartpole_swingup, which has the longest, ends in each tenth.
+    # At least one episode of cartpole_swingup, the longest, must end in each tenth.
     ranges.at_least(self, 2 * _WINDOWS * _LONGEST, "num_steps")
     ranges.at_least(self, 1, "num_seeds", "seeds_per_task")
 
@@ -93,9 +93,9 @@ def agent_config(settings: types.Settings) -> Any:
   """The preset's config for small problems, with appendix F's exploration.
 
   The schedules of ε have the paper's shares of a run: 50,000 frames of each of sixteen
-  threads are 1/250 of 200 million frames. The seeds of a task follow one draw of them,
-  which all agents share. All learn from 64 transitions in an update, and λ is 1. A
-  perceptron takes the place of convolutions.
+  threads are 1/250 of 200 million frames. All seeds of a task and all agents share one
+  draw of the schedules. Every update uses 64 transitions, and λ is 1. A perceptron
+  replaces the convolutions.
   """
   steps = settings["num_steps"]
   config = presets.PRESETS[settings["agent"]].config
@@ -125,7 +125,7 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
 
   def share(of: Sequence[int] = seeds) -> float:
     ends = (episodes[seed][-1].env_steps for seed in of if episodes[seed])
-    # Below 1: it ends after its steps, and not before.
+    # Below 1, so that the run takes all its steps.
     return max([0, *ends]) / (steps + _LONGEST + 1)
 
   def tell(i: int) -> None:
@@ -218,7 +218,7 @@ def _published_z() -> dict[str, np.ndarray]:
 
 
 def _own_z(config: Config, table: types.Table, window: int) -> dict[str, np.ndarray]:
-  """Inter-algorithm scores of our runs: agent → `[S, games]`, each seed by itself."""
+  """Inter-algorithm scores of our runs: agent → `[S, games]`, separate per seed."""
   scores = {
     agent: np.stack(
       [table.joined("scores", game=g, agent=agent)[:, window] for g in config.games], 1
@@ -289,7 +289,7 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
 
 
 def times_best(scores: dict[str, dict[str, float]]) -> dict[str, int]:
-  """Agent → the games on which no other is better, ties for all of them."""
+  """Agent → the number of games on which no other is better; ties count for all."""
   games = next(iter(scores.values()))
   best = {game: max(own[game] for own in scores.values()) for game in games}
   return {a: sum(own[g] == best[g] for g in games) for a, own in scores.items()}
@@ -310,10 +310,10 @@ def _most_best() -> types.Finding:
 def _compare(claim: str, z: dict[str, np.ndarray], other: str) -> types.Finding:
   """Whether Retrace's mean inter-algorithm score is above another agent's.
 
-  Both are normalised together, so that their differences are resampled.
+  Both are normalised together, so that the interval is of their differences.
 
   Args:
-    claim: what should be so.
+    claim: the statement to test.
     z: agent → `[S, games]`; or `[games, 1]`, for an interval over games.
     other: the other agent.
   """

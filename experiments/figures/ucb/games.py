@@ -1,6 +1,6 @@
 """Paper 3's figures 1, 3 and 5 on small games, and its table 4.
 
-Table 4 counts in which of table 2's Atari games each algorithm is the best, by the
+Table 4 counts the Atari games of table 2 in which each algorithm is the best, by
 difficulty of exploration. The curves are of our own runs.
 """
 
@@ -56,7 +56,7 @@ class Config:
     ranges.one_of(self, "games", GAMES)
     ranges.positive(self, "temperatures")
     ranges.at_least(self, 2, "num_members", "num_points")
-    # So that an episode is sure to end before each point.
+    # An episode must end before each point.
     ranges.at_least(self, self.num_points * small.TIME_LIMIT, "num_steps")
     ranges.at_least(self, 1, "num_seeds", "seeds_per_task")
     if 1.0 not in self.temperatures:
@@ -98,7 +98,7 @@ Curves = Mapping[str, Mapping[str, np.ndarray]]  # Label → game → `[S, P]`.
 
 
 def _curves(config: Config, table: types.Table) -> tuple[Curves, Curves]:
-  """Of the five agents, and of UCB beside InfoGain at each temperature."""
+  """The curves of the five agents, and of UCB and InfoGain at each temperature."""
 
   def of(agent: str, temperature: float | None) -> dict[str, np.ndarray]:
     return {
@@ -200,7 +200,7 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
 
 
 def _judge_published() -> list[types.Finding]:
-  """Of table 4, as it follows from table 2."""
+  """The findings of table 4, computed from table 2."""
   counts = atari57.best_by_category(published())
   words = [
     f"{label} {', '.join(f'{n} {name}' for name, n in counts[category].items() if n)}"
@@ -219,7 +219,7 @@ def _judge_published() -> list[types.Finding]:
 
 
 def _judge_temperatures(config: Config, by_temperature: Curves) -> list[types.Finding]:
-  """Of figure 5: means of the curves, of each seed."""
+  """The findings of figure 5, from each seed's mean over the curve."""
   ucb, *labels = by_temperature
   means = {
     game: {label: np.mean(own[game], axis=1) for label, own in by_temperature.items()}
@@ -231,7 +231,7 @@ def _judge_temperatures(config: Config, by_temperature: Curves) -> list[types.Fi
   }
 
   def better(game: str, a: str, b: str) -> bool | None:
-    """By more than a hundredth of what the temperatures differ by at most."""
+    """Better by more than 1 % of the largest difference between temperatures."""
     own = means[game]
     margin = 0.01 * np.ptp([np.mean(own[label]) for label in labels])
     return claims.compare("", own[a], own[b] + margin, "").held

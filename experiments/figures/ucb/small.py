@@ -17,8 +17,8 @@ from explorax.experiments.figures.tdu import runs
 from explorax.experiments.recording import drawing
 from explorax.experiments.runners import core
 
-# The five of the paper's figure 2, by preset. Its bootstrapped DQN is Osband et al.'s
-# of 2016, whose members differ in their initial weights only.
+# The five agents of the paper's figure 2, by preset. Its bootstrapped DQN is that of
+# Osband et al. (2016), whose members differ only in their initial weights.
 AGENTS = {
   "double_dqn": "double DQN",
   "bootstrapped_dqn_no_prior": "bootstrapped DQN",
@@ -27,8 +27,8 @@ AGENTS = {
   "ucb_infogain": "UCB + InfoGain",
 }
 _BASELINES = ("double_dqn", "bootstrapped_dqn_no_prior")
-_WINDOW = 100  # Consecutive episodes, of whose mean the best is the paper's measure.
-# Steps, after which an episode of Breakout ends at the latest.
+_WINDOW = 100  # Episodes; the paper's measure is the best mean of so many.
+# The maximum number of steps in an episode of Breakout.
 TIME_LIMIT = int(breakout.Breakout().default_params().time_limit)
 # For the tasks' weights, measured on one core: seconds, and steps per second.
 _SECONDS_TO_COMPILE = 15.0
@@ -57,7 +57,7 @@ class Config:
     ranges.one_of(self, "agents", AGENTS)
     ranges.at_least(self, 2, "num_members", "num_points")
     ranges.not_negative(self, "prior_scale")
-    # So that an episode is sure to end before each point.
+    # An episode must end before each point.
     ranges.at_least(self, self.num_points * TIME_LIMIT, "num_steps")
 
 
@@ -93,9 +93,9 @@ def _task(name: str, settings: types.Settings, num_steps: int) -> types.Task:
 def agent_config(settings: types.Settings, **changes: Any) -> Any:
   """The preset's config; ensembles are heads on one torso, with double Q-learning.
 
-  All other settings are the preset's, which are bsuite's for small problems; where
-  observations are images, small convolutions come first. A `temperature` of the
-  settings is that of InfoGain.
+  All other settings are the preset's, which are bsuite's for small problems. For image
+  observations, the network starts with small convolutions. `temperature` in the
+  settings is InfoGain's.
   """
   if settings.get("temperature"):
     changes["bonus"] = infogain.InfoGain(settings["temperature"])
@@ -118,10 +118,11 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
 def play(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """Learns for `num_steps`: `curve` `[S, P]` and `best` `[S]`, see `means`.
 
-  The `environment` of the settings is one of those in JAX, by name; else Breakout.
+  `environment` in the settings names an environment written in JAX; the default is
+  Breakout.
 
-  Table 1's schedules are stretched to them: its numbers are taken as shares of its ten
-  million steps, or of the updates, of which there is one for every fourth step.
+  Table 1's schedules are scaled to `num_steps`: its numbers are shares of its ten
+  million steps, or of the updates (one per four steps).
   """
   num_steps, seeds = settings["num_steps"], settings["seeds"]
   config = agent_config(
@@ -153,7 +154,7 @@ def play(settings: types.Settings, context: types.TaskContext) -> types.Results:
     environment,
     own_params=[params] * len(seeds),
     on_episode=count,
-    # Below 1: it ends after its steps, and not before.
+    # Below 1, so that the run takes all its steps.
     share=lambda: max([0, *(x[-1] for x in ends.values() if x)]) / (num_steps + 1),
     context=context,
     steps=num_steps,
@@ -166,7 +167,7 @@ def play(settings: types.Settings, context: types.TaskContext) -> types.Results:
 
 
 def points(settings: types.Settings) -> np.ndarray:
-  """Steps at which a curve has its points: `[P]`, the last at the end."""
+  """The steps of a curve's points: `[P]`, the last at the end of the run."""
   num_points = settings["num_points"]
   return np.arange(1, num_points + 1) * settings["num_steps"] // num_points
 
@@ -179,10 +180,10 @@ def means(
   Args:
     ends: the steps at which episodes ended, rising.
     returns: of these episodes.
-    at: `[P]`, steps; an episode has ended by each of them.
+    at: `[P]`, steps; at least one episode has ended by each of them.
 
   Returns:
-    The mean of the latest ones at each of these steps, `[P]`; and the best of all.
+    The mean of the latest episodes at each of these steps, `[P]`; and the best mean.
   """
   sums = np.concatenate([[0.0], np.cumsum(returns)])
   last = np.searchsorted(ends, at, side="right")
@@ -194,7 +195,7 @@ def means(
 
 def _draw(config: Config, table: types.Table) -> types.Drawing:
   fig, ((sea, game),) = drawing.new(1, 2, width=5.0, height=3.8)
-  # In one order for all figures.
+  # The same order in all figures.
   agents = {agent: label for agent, label in AGENTS.items() if agent in config.agents}
   problem = table.where(problem="deep_sea")
   tables = {label: problem.where(agent=agent) for agent, label in agents.items()}
@@ -235,7 +236,7 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
     ):
       if {agent, *others} <= set(config.agents):
         named = " and ".join(AGENTS[other] for other in others)
-        # The paper says so of Atari; that it holds here is our reading.
+        # The paper claims it for Atari; to test it here is our extension.
         claim = f"{title}, as on Atari: {AGENTS[agent]} outperforms {named}"
         each = [compare(table, agent, other) for other in others]
         findings.append(claims.all_of(claim, each))
