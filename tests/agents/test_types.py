@@ -56,5 +56,5 @@ def test_align_intrinsic(shape):
 
 
 def test_a_bonus_speaks_of_one_of_three():
-  with pytest.raises(ValueError, match="not of 'middle'"):
+  with pytest.raises(ValueError, match="not 'middle'"):
     scaling.align(np.zeros(3), "middle")

@@ -176,3 +176,9 @@ def test_black_and_white_are_the_ends_of_the_levels():
 def test_refuses(arguments, message):
   with pytest.raises(ValueError, match=message):
     exploration.init_density(*arguments)
+
+
+def test_a_picture_of_another_size_is_refused():
+  model = exploration.init_density(12)
+  with pytest.raises(ValueError, match="has 6 pixels, but the model has 12"):
+    exploration.observe_picture(model, jnp.zeros((2, 3), jnp.int32))

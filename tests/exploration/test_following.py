@@ -65,7 +65,7 @@ def test_thompson_breaks_ties_at_random():
 @pytest.mark.parametrize("q", [jnp.zeros((3,)), jnp.zeros((2, 3), jnp.int32)])
 def test_thompson_refuses_wrong_ranks_and_types(q):
   state = exploration.init_thompson(jax.random.PRNGKey(0), 2)
-  with pytest.raises((TypeError, ValueError), match="thompson: q is of"):
+  with pytest.raises((TypeError, ValueError), match="thompson: q has"):
     exploration.thompson(jax.random.PRNGKey(0), q, state)
 
 

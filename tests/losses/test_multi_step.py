@@ -251,7 +251,7 @@ def test_no_dummy_row_enters_the_errors_of_a_truncated_episode(function, others)
 
 @pytest.mark.parametrize("n", [0, -1, 2.0])
 def test_a_number_of_steps_that_is_none_is_refused(n):
-  with pytest.raises(ValueError, match=rf"n_step_q: n is {n}; .* 1 or more"):
+  with pytest.raises(ValueError, match=rf"n_step_q: n is {n}; .* at least 1"):
     losses.n_step_q(*_arguments(_stream(0)), n)
 
 

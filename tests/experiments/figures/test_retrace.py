@@ -261,4 +261,5 @@ def test_claims_of_figure_1(make_up, verdicts):
   pytest.importorskip("matplotlib")
   table = make_up("retrace/fig1", _played(order))
   axes = FIG1.draw(FIG1.config, table).axes
-  assert [len(panel.get_legend().get_texts()) for panel in axes] == [4, 4, 4]
+  assert len(axes[0].get_legend().get_texts()) == 4
+  assert [len(panel.lines) for panel in axes] == [4, 4, 4]

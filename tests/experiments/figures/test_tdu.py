@@ -143,7 +143,7 @@ def test_a_problem_is_solved_when_the_average_regret_is_below_its_threshold(scri
   # After b bad ones and g good ones b / (b + g) < 0.9: g > b / 9.
   scripted["good_from"] = {0: 1, 1: 91, 2: 500}
   shares = []
-  results = runs.solve_deep_sea(task.settings, shares.append)
+  results = runs.solve_deep_sea(task.settings, types.TaskContext(shares.append))
   assert results["solved"].tolist() == [1, 90 + 11, 0]
   assert results["episodes"].tolist() == [1, 101, 200]
   assert results["by_bsuite"].tolist() == results["solved"].tolist()
@@ -151,7 +151,7 @@ def test_a_problem_is_solved_when_the_average_regret_is_below_its_threshold(scri
   assert shares[-1] == 1.0 and shares == sorted(shares)
   assert scripted["stopped_at"] == 200
   scripted["good_from"] = {0: 1, 1: 1, 2: 1}
-  runs.solve_deep_sea(task.settings, shares.append)
+  runs.solve_deep_sea(task.settings, types.TaskContext(shares.append))
   assert scripted["stopped_at"] == 1
 
 
@@ -232,7 +232,7 @@ def test_seeds_learn_side_by_side(monkeypatch):
   monkeypatch.setattr(runs, "agent_config", lambda settings: config)
   settings = {"agent": "dqn", "size": 3, "max_episodes": 12, "seeds": [0, 1]}
   shares = []
-  results = registry.FIGURES["tdu/fig4"].run(settings, shares.append)
+  results = registry.FIGURES["tdu/fig4"].run(settings, types.TaskContext(shares.append))
   solved = results["solved"]
   np.testing.assert_array_equal(
     results["episodes"], np.where(solved > 0, solved, settings["max_episodes"])

@@ -114,13 +114,13 @@ def test_nothing_to_score_is_refused():
     ([{"episode": 1, "steps": 9}], "no column 'total_regret'"),
     (
       [{"episode": 1, "total_regret": 0.5}, {"episode": 2}],
-      "'total_regret' has a cell that is no number",
+      "'total_regret' has a cell that is not a number",
     ),
     (
       [{"episode": 2, "total_regret": 1}, {"episode": 1, "total_regret": 1}],
-      "do not rise",
+      "do not increase",
     ),
-    ([{"episode": 0, "total_regret": 1}], "do not rise"),
+    ([{"episode": 0, "total_regret": 1}], "do not increase"),
   ],
 )
 def test_a_log_that_cannot_be_scored_is_refused(rows, problem):

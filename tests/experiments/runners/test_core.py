@@ -48,7 +48,7 @@ def test_a_pace_resumes():
 
 
 def test_a_rate_that_no_runner_keeps_is_refused():
-  with pytest.raises(ValueError, match="raise it"):
+  with pytest.raises(ValueError, match="raise updates_per_step"):
     make_pace(1e-9)
 
 

@@ -397,7 +397,7 @@ def test_refuses():
     ValueError, match=r"updates_per_step is 1e-08; .* raise updates_per_step"
   ):
     train(make_agent(rarely, batch), batch, steps=1)
-  with pytest.raises(ValueError, match=r"environments written in JAX .* or stepped"):
+  with pytest.raises(ValueError, match=r"environment written in JAX .* or stepped"):
     train(agent, testing.FakeEnvironment(), steps=1)
 
 
