@@ -1,10 +1,11 @@
-"""What all benchmarks share: fresh processes, rounds in turn, medians and tables.
+"""Functions that all benchmarks share: fresh processes, alternating rounds, tables.
 
-  python benchmarks/bench.py deep_sea:run_peer '{"env": "deep_sea/0", "steps": 100}'
+  python benchmarks/bench.py deep_sea:run_peer \\
+    '{"bsuite_id": "deep_sea/0", "steps": 400}'
 
-calls a function in this process and prints what it returns as the last line, as JSON:
-`sample` does this in a process of its own, so that no threads, caches or memory are
-shared by what is compared.
+calls a function in this process and prints its result as the last line, as JSON.
+`sample` does this in a fresh process, so that the programs that are compared share no
+threads, caches or memory.
 """
 
 import csv
@@ -35,8 +36,10 @@ T = TypeVar("T")
 class Table(NamedTuple):
   """A table of the report.
 
-  `measure` makes its rows of `quick`; or is the name of such a function,
-  `module:function`, which is called in a fresh process, on whatever device JAX has.
+  Attributes:
+    title: the title.
+    measure: a function of `quick` that returns the rows; or its name,
+      `module:function`, to call it in a fresh process on JAX's default device.
   """
 
   title: str
@@ -49,7 +52,7 @@ class Table(NamedTuple):
 
 
 class Mark(NamedTuple):
-  """A program's progress and its time."""
+  """The counts of a program at a moment; `seconds` are since any fixed moment."""
 
   env_steps: int
   learner_updates: int
@@ -59,10 +62,11 @@ class Mark(NamedTuple):
 def sample(function: str, platform: str | None = "cpu", **arguments: Any) -> Any:
   """Calls `module:function` of this folder in a fresh process; returns its result.
 
-  `platform` is JAX's; None leaves the choice to JAX. The arguments go through JSON.
+  `platform` is JAX's; None leaves the choice to JAX. The arguments and the result must
+  be JSON.
 
   Raises:
-    RuntimeError: if it failed, with the end of what it printed.
+    RuntimeError: if it failed; the message has the end of its stderr.
   """
   script = str(FOLDER / "bench.py")
   text = _run([script, function, json.dumps(arguments)], platform)
@@ -72,7 +76,7 @@ def sample(function: str, platform: str | None = "cpu", **arguments: Any) -> Any
 def run_speed(flags: Sequence[str], warm_up: int, platform: str | None = "cpu") -> Row:
   """Environment steps per second of `explorax.experiments.run` with these flags.
 
-  The first `warm_up` environment steps are not measured; compilation is among them.
+  The first `warm_up` environment steps, which include compilation, are not measured.
   """
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder, "run")
@@ -85,7 +89,7 @@ def run_speed(flags: Sequence[str], warm_up: int, platform: str | None = "cpu") 
         for row in csv.DictReader(file)
       ]
   found = speed(marks, warm_up)
-  found["steps_per_s"] *= len(files)  # Seeds side by side.
+  found["steps_per_s"] *= len(files)  # One file for each seed.
   return found
 
 
@@ -95,15 +99,17 @@ _OF_A_MARK = {"env_steps": int, "learner_updates": int, "wall_seconds": float}
 def speed(marks: Iterable[Mark], warm_up: int) -> Row:
   """Environment steps per second between the first mark after the warm-up and the last.
 
-  Marks of one moment count as the last of them: the device runner reports many episodes
-  at a time.
+  Of several marks with the same time, the last one counts: the device runner reports
+  many episodes at a time.
   """
   by_time = {mark.seconds: mark for mark in marks}
   measured = [mark for mark in by_time.values() if mark.env_steps >= warm_up]
   first, last = measured[0], measured[-1]
   steps, seconds = last.env_steps - first.env_steps, last.seconds - first.seconds
   if not seconds:
-    raise RuntimeError(f"there is one mark after {warm_up} steps; measure more steps.")
+    raise RuntimeError(
+      f"only one time was recorded after {warm_up} steps; measure more steps."
+    )
   return {
     "steps_per_s": steps / seconds,
     "env_steps": last.env_steps,
@@ -114,9 +120,10 @@ def speed(marks: Iterable[Mark], warm_up: int) -> Row:
 def in_turn(
   contestants: Mapping[str, Callable[[], T]], rounds: int
 ) -> dict[str, list[T]]:
-  """Calls the contestants in turn, and returns their results.
+  """Calls the contestants in turn, and returns the results of each.
 
-  The order alternates, so that a machine that slows down favours none of them.
+  Every second round has the opposite order, so that a machine that slows down does not
+  favour one of them.
   """
   samples: dict[str, list[T]] = {name: [] for name in contestants}
   for i in range(rounds):
@@ -133,8 +140,8 @@ def beside_rlax(
 ) -> Row:
   """Median microseconds of a call of `explorax` and of `rlax`; the calls alternate.
 
-  Each contestant waits for its result. rlax's may be missing. The calls of the warm-up,
-  which compile, are not measured.
+  Each contestant waits until its result is computed. The one of rlax may be missing.
+  The `warm_up` calls, which compile, are not measured.
   """
 
   def timed(call: Callable[[], Any]) -> float:
@@ -156,9 +163,13 @@ def beside_rlax(
 def compare(ours: Sequence[Row], peers: Sequence[Row], *, same: bool = True) -> Row:
   """Medians, extremes and ratios of samples that were taken in turn.
 
+  Args:
+    ours: samples of explorax, each with `steps_per_s`.
+    peers: as many samples of the peer.
+    same: whether both must have made the same numbers of steps and updates.
+
   Raises:
-    RuntimeError: if one has made more steps or updates than the other, unless `same` is
-      False.
+    RuntimeError: if these numbers differ and `same` is True.
   """
   for our, peer in zip(ours, peers, strict=True):
     for name in ("env_steps", "learner_updates"):
@@ -184,7 +195,7 @@ def compare(ours: Sequence[Row], peers: Sequence[Row], *, same: bool = True) -> 
 
 
 def format_table(rows: Sequence[Row]) -> str:
-  """Rows as a Markdown table; what is itself a list or a dict is left to the JSON."""
+  """Rows as a Markdown table, without the values that are lists or dicts."""
   flat = [
     {k: _format(v) for k, v in row.items() if not isinstance(v, (dict, list, tuple))}
     for row in rows
@@ -208,23 +219,23 @@ def machine() -> Row:
 
 
 def status_mib(field: str) -> float:
-  """A size in /proc/self/status, in MiB: `VmRSS` is now, `VmHWM` the peak.
+  """A size in /proc/self/status, in MiB: now (`VmRSS`) or at the peak (`VmHWM`).
 
-  The peak is that of this process alone; `ru_maxrss` includes the peak of the process
-  that started it.
+  `VmHWM` is the peak of this process alone; `ru_maxrss` includes the peak of the
+  process that started it.
   """
   status = pathlib.Path("/proc/self/status").read_text()
   found = re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)
   if found is None:
-    raise RuntimeError(f"/proc/self/status has no {field}; this needs Linux.")
+    raise RuntimeError(f"/proc/self/status has no {field}; memory needs Linux.")
   return int(found[1]) / 1024
 
 
 class CompilationCounter:
-  """Counts XLA's compilations in this process since the counter was made."""
+  """Counts XLA's compilations in this process since the counter was created."""
 
   def __init__(self) -> None:
-    import jax  # Here, so that processes that only start others do not load it.
+    import jax  # Here, because processes that only start others do not need it.
 
     self.count = 0
     jax.monitoring.register_event_duration_secs_listener(self._hear)
@@ -235,7 +246,7 @@ class CompilationCounter:
 
 
 def _run(command: Sequence[str], platform: str | None) -> str:
-  """The output of a Python process with XLA's default settings."""
+  """Runs Python with XLA's default settings; returns its stdout."""
   environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
   environment["TF_CPP_MIN_LOG_LEVEL"] = "3"
   if platform is not None:
@@ -255,7 +266,7 @@ def _run(command: Sequence[str], platform: str | None) -> str:
 
 
 def _format(value: Any) -> str:
-  """Four significant digits, and no exponent where none is needed."""
+  """A number with four significant digits, without an exponent if possible."""
   if not isinstance(value, float) or not math.isfinite(value):
     return str(value)
   return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"

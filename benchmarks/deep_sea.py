@@ -1,9 +1,9 @@
-"""Bootstrapped DQN on Deep Sea: speed and memory, side by side with bsuite's.
+"""Speed and memory of Bootstrapped DQN on Deep Sea, compared with bsuite's agent.
 
 The peer is bsuite's own JAX agent, `boot_dqn.default_agent`: twenty members, hidden
 layers of 50 and 50 units, batches of 128, one update of every member per step. Ours is
 `python -m explorax.experiments.run --agent=bootstrapped_dqn`, which has the same
-settings; a comparison in which one made more updates than the other is refused.
+settings. The comparison fails if the two made different numbers of updates.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from explorax.experiments import presets, run
 
 # N → (bsuite's id, environment steps of a sample).
 SIZES = {10: ("deep_sea/0", 800), 50: ("deep_sea/20", 250)}
-# (N, replay) → how many times as fast as the peer ours means to be.
+# (N, replay) → the goal: our speed divided by the peer's.
 GOALS = {
   (10, "reverb"): 3.5,
   (50, "reverb"): 5.0,
@@ -42,7 +42,7 @@ def beside_bsuite(
   *,
   same: bool = True,
 ) -> dict[str, bench.Row]:
-  """Each of ours compared with bsuite's agent, by name; see `bench.compare`."""
+  """Compares each of `ours` with bsuite's agent; returns `bench.compare` by name."""
   peer = {"bsuite_id": bsuite_id, "steps": steps}
   contestants = {
     "bsuite": functools.partial(bench.sample, "deep_sea:run_peer", **peer),
@@ -58,7 +58,7 @@ def measure_speed(quick: bool = False) -> list[bench.Row]:
   """Environment steps per second, acting and learning, after compilation.
 
   Args:
-    quick: one short sample of each, only to see that everything runs.
+    quick: whether to take one short sample of each, only to see that everything runs.
   """
   rows = []
   for size, (bsuite_id, steps) in SIZES.items():
@@ -82,7 +82,7 @@ def _flags(bsuite_id: str, steps: int) -> tuple[str, ...]:
 
 def run_peer(bsuite_id: str, steps: int) -> bench.Row:
   """bsuite's agent in the loop of `bsuite.baselines.experiment`, for whole episodes."""
-  # Here, so that its modules take no memory from the other measurements.
+  # Imported here, so that it does not add to the memory of other measurements.
   from bsuite.baselines.jax import boot_dqn
 
   environment = bsuite.load_from_id(bsuite_id)
@@ -98,21 +98,21 @@ def run_peer(bsuite_id: str, steps: int) -> bench.Row:
       agent.update(timestep, action, new_timestep)
       timestep = new_timestep
       num_steps += 1
-    # Updates of one member; all have as many. They have no public name.
+    # The updates of one member; all members have the same number. It is not public.
     updates = int(agent._ensemble[0].step)
     marks.append(bench.Mark(num_steps, updates, time.perf_counter()))
   return bench.speed(marks, WARM_UP)
 
 
 def measure_memory(quick: bool = False) -> list[bench.Row]:
-  """A run's peak, with TensorFlow, Reverb and learning, at N = 50."""
+  """Peak memory of a run at N = 50, with TensorFlow, Reverb and learning."""
   flags = _flags(SIZES[50][0], 1000 if quick else 10_000)
   peak = bench.sample("deep_sea:run_for_its_peak", flags=flags)
   return [{"N": 50, "replay": "reverb", "peak_mib": peak, "goal_mib": PEAK_GOAL_MIB}]
 
 
 def run_for_its_peak(flags: list[str]) -> float:
-  """The peak of this process's memory, in MiB, after a run from the command line."""
+  """Runs the command in this process; returns the process's peak memory in MiB."""
   with tempfile.TemporaryDirectory() as folder:
     if code := run.main([*flags, f"--output={folder}/run"]):
       raise RuntimeError(f"the run ended with code {code}.")
@@ -120,8 +120,8 @@ def run_for_its_peak(flags: list[str]) -> float:
 
 
 def measure_replay_memory(quick: bool = False) -> list[bench.Row]:
-  """Bytes that a transition costs in replay at N = 50; an observation is an index."""
-  # So many that what they cost stands out from what the process holds anyway.
+  """Bytes of a transition in replay at N = 50, where an observation is an index."""
+  # Enough steps that their memory is large beside the rest of the process.
   steps = {"reverb": 10_000 if quick else 50_000, "memory": 200_000}
   return [
     {"N": 50, "replay": replay}
@@ -131,7 +131,7 @@ def measure_replay_memory(quick: bool = False) -> list[bench.Row]:
 
 
 def replay_memory(replay: str, steps: int) -> bench.Row:
-  """What one transition costs in replay: as stored, and as the process grows."""
+  """Bytes of a transition in replay: of its row, and by the growth of the process."""
   environment = environments.make(f"bsuite:{SIZES[50][0]}", seed=0)
   preset = presets.PRESETS["bootstrapped_dqn"]
   config = dataclasses.replace(preset.config, replay_capacity=2 * steps)

@@ -1,10 +1,10 @@
-"""The device runner on Deep Sea: beside bsuite's agent, and with many seeds at once.
+"""Speed of the device runner on Deep Sea, compared with bsuite's agent.
 
   python benchmarks/run.py --only=device
-  python benchmarks/device.py --seeds=1,2,4,8,16,32,64,128   # without the peer: a GPU
+  python benchmarks/device.py --seeds=1,2,4,8,16,32,64,128   # no peer; for a GPU
 
-The peer is that of `deep_sea.py`, with the same settings; ours is the command line with
-`--runner=device`, in which acting, replay and learning are one program.
+The peer and the settings are those of `deep_sea.py`. Ours is the command line with
+`--runner=device`, which compiles acting, replay and learning into one program.
 """
 
 import argparse
@@ -14,8 +14,8 @@ import os
 import bench
 import deep_sea
 
-# N → (bsuite's id, steps of the peer's sample, of ours, how many times as fast as the
-# peer one seed means to be).
+# N → (bsuite's id, steps of the peer's sample, steps of our sample, the goal: the speed
+# of one seed divided by the peer's).
 SIZES = {10: ("deep_sea/0", 800, 3000, 4.0), 50: ("deep_sea/20", 250, 1000, 4.5)}
 NUM_SEEDS = (1, 8)
 WARM_UP = 600  # Environment steps of each seed.
@@ -25,7 +25,7 @@ def measure(quick: bool = False) -> list[bench.Row]:
   """Environment steps per second of one seed and of eight, beside the peer's.
 
   Args:
-    quick: one short sample of each, only to see that everything runs.
+    quick: whether to take one short sample of each, only to see that everything runs.
   """
   rows = []
   for size, (bsuite_id, peer_steps, steps, goal) in SIZES.items():
@@ -44,13 +44,13 @@ def measure(quick: bool = False) -> list[bench.Row]:
 def sample(
   size: int, seeds: int, steps: int, platform: str | None = "cpu"
 ) -> bench.Row:
-  """A run from the command line; steps per second are those of all seeds."""
+  """The speed of a run from the command line, summed over its seeds."""
   flags = ["--agent=bootstrapped_dqn", "--runner=device", f"--env=jax:deep_sea/{size}"]
   flags += [f"--seeds={seeds}", f"--steps={WARM_UP + steps}"]
   found = bench.run_speed(flags, WARM_UP, platform)
-  # One update for each step, from the 128th on.
+  # There is one update per step, from the 128th step on.
   if abs(found["env_steps"] - found["learner_updates"] - 127) > size:
-    raise RuntimeError(f"there was not an update for each step: {found}.")
+    raise RuntimeError(f"the run did not make one update per step: {found}.")
   return found
 
 
@@ -67,7 +67,9 @@ def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
   parser.add_argument("--seeds", default="1,2,4,8,16,32")
   parser.add_argument("--sizes", default="10,50")
-  parser.add_argument("--steps", type=int, default=1000, help="of each seed")
+  parser.add_argument(
+    "--steps", type=int, default=1000, help="environment steps of each seed"
+  )
   args = parser.parse_args()
   os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
   rows = [

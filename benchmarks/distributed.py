@@ -1,4 +1,4 @@
-"""The distributed runner: what Ray and Reverb cost its actors, and recovery."""
+"""Speed of the distributed runner's actors with Ray and Reverb, and recovery times."""
 
 import dataclasses
 import functools
@@ -23,22 +23,24 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import presets, threads
 from explorax.experiments.runners import core, distributed
 
-CASES = (("r2d2", "atari:Pong", 0.85), ("dqn", "bsuite:catch/0", 0.5))  # And the goal.
+# (agent, environment, goal: the speed divided by that of plain processes)
+CASES = (("r2d2", "atari:Pong", 0.85), ("dqn", "bsuite:catch/0", 0.5))
 NUM_ACTORS = (1, 2, 4)
 HOWS = ("ray", "plain")
 _ENDLESS = 10_000_000  # Environment steps.
-_STEPS = 20  # Between two looks at the clock.
+_STEPS = 20  # Environment steps between two readings of the clock.
 
 
 def measure_acting(quick: bool = False) -> list[bench.Row]:
   """Environment steps per second while the learner waits for its first update.
 
   Args:
-    quick: short samples of two actors, only to see that everything runs.
+    quick: whether to take short samples of two actors, only to see that everything
+      runs.
 
   Returns:
-    A row for each agent and number of actors: with Ray and Reverb, and of the same
-    actors in plain processes that write nowhere. All of them take 7 minutes.
+    A row for each agent and number of actors: the speed with Ray and Reverb, and that
+    of the same actors in plain processes without replay. All rows take 7 minutes.
   """
   rows = []
   for agent, env, goal in CASES:
@@ -69,14 +71,14 @@ def measure_acting(quick: bool = False) -> list[bench.Row]:
 
 
 def measure_recovery(quick: bool = False) -> list[bench.Row]:
-  """Seconds until a process that was killed is replaced and its work is seen."""
+  """Seconds until a killed process is replaced, and until the new one has worked."""
   del quick
   with tempfile.TemporaryDirectory() as folder:
     return soak.measure_recovery(pathlib.Path(folder) / "run", 1)
 
 
 def act(how: str, agent: str, env: str, num_actors: int, seconds: float) -> float:
-  """One sample of `measure_acting`."""
+  """One sample of `measure_acting`: steps per second of all actors."""
   if how == "ray":
     return _act_on_ray(agent, env, num_actors, seconds)
   context = multiprocessing.get_context("spawn")
@@ -97,7 +99,7 @@ def act(how: str, agent: str, env: str, num_actors: int, seconds: float) -> floa
 
 
 def _make(agent_name: str, env: str) -> tuple[str, types.Agent]:
-  """The environment's name, and a preset whose learner never has enough to learn."""
+  """The environment's full name, and an agent that never starts to learn."""
   preset = presets.PRESETS[agent_name]
   name = preset.environment_for(env)
   config = dataclasses.replace(
@@ -118,13 +120,13 @@ class _Meter:
 
   def __init__(self, num_actors: int):
     self._silent = set(range(num_actors))
-    self.marks: list[tuple[float, int]] = []  # Seconds, environment steps.
+    self.marks: list[tuple[float, int]] = []  # (seconds, environment steps)
 
   def on_episode(self, episode: core.Episode) -> None:
     self._silent.discard(int(episode.metrics["actor"]))
 
   def is_due(self, env_steps: int) -> bool:
-    if not self._silent:  # All have compiled, and ended an episode.
+    if not self._silent:  # Each actor has compiled and ended an episode.
       self.marks.append((time.perf_counter(), env_steps))
     return False
 
@@ -138,7 +140,7 @@ class _Meter:
 
 
 def _act_on_ray(agent_name: str, env: str, num_actors: int, seconds: float) -> float:
-  """Steps per second from the first episode of each actor on."""
+  """Steps per second on Ray, measured after each actor has ended an episode."""
   name, agent = _make(agent_name, env)
   meter: Any = _Meter(num_actors)
   config = config_lib.RunConfig(
@@ -159,7 +161,7 @@ def _act_on_ray(agent_name: str, env: str, num_actors: int, seconds: float) -> f
 
 
 class _NullWriter:
-  """A writer that keeps nothing."""
+  """A replay writer that discards all rows."""
 
   def append(self, row: adder_lib.Row) -> None: ...
 
@@ -179,7 +181,7 @@ def _act_plainly(
   barrier: Any,
   results: Any,
 ) -> None:
-  """What a process does that is no Ray actor: puts its steps per second."""
+  """The work of a plain process: acts, and puts its steps per second in `results`."""
   threads.use_one_thread()
   jax.config.update("jax_platforms", "cpu")
   name, agent = _make(agent_name, env)

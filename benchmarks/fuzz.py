@@ -1,16 +1,16 @@
-"""Hundreds of bad inputs and damaged files, and the outcome of each.
+"""Tests how commands and functions respond to hundreds of bad inputs and damaged files.
 
-  python benchmarks/fuzz.py                # all of them, in a minute or two
-  python benchmarks/fuzz.py --part=5       # every fifth
+  python benchmarks/fuzz.py                # all cases, in a minute or two
+  python benchmarks/fuzz.py --part=5       # every fifth case
   python benchmarks/fuzz.py --seed=1       # damages other bytes
-  python benchmarks/fuzz.py --only='steps' # those whose names match
+  python benchmarks/fuzz.py --only='steps' # only cases whose names match
 
-Commands are called in this one process, each in a directory of its own. Outcomes:
+All commands are called in this process, each in a directory of its own. Outcomes:
 
-  one line   refused or reported, in one sentence that names what is wrong
-  legal      accepted where that is right, or NaN where nothing could be refused
-  traceback  an exception of the program's, which does not tell its user what to do
-  silent     accepted, or refused without naming what is wrong
+  one line   an error message of one sentence that names the bad value or file
+  legal      accepted correctly, or NaN from a compiled program, which cannot raise
+  traceback  an unexpected exception, which does not tell the user what to do
+  silent     accepted wrongly, or an error that does not name the bad value or file
 
 The exit code is 1 if there is a traceback or a silent case.
 """
@@ -27,7 +27,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-# Before anything imports jax: what is compiled once is not compiled again.
+# Set before jax is imported. The persistent cache avoids repeated compilation.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
@@ -38,7 +38,7 @@ ONE_LINE, LEGAL, TRACEBACK, SILENT = OUTCOMES = (
   "traceback",
   "silent",
 )
-# How a command reports exceptions that it does not expect, and how Python does.
+# Texts in the reports of unexpected exceptions, by a command and by Python.
 _UNEXPECTED = ("; --debug shows", "Traceback (most recent call last)")
 _SENTENCE = "explorax: "
 
@@ -61,11 +61,11 @@ class Case(NamedTuple):
   """A bad input or a damaged file.
 
   Attributes:
-    group: the group in the table of counts.
-    name: of the case.
+    group: the row in the table of counts.
+    name: the name of the case.
     attempt: runs the case in its own working directory.
     names: a regular expression that the error message must match.
-    may_pass: whether it may be accepted as well.
+    may_pass: whether accepting the input is correct, too.
   """
 
   group: str
@@ -76,7 +76,7 @@ class Case(NamedTuple):
 
 
 def command(main: Callable[[Sequence[str]], int], argv: Sequence[str]) -> Seen:
-  """Calls a command in this process, and keeps what it writes to stderr."""
+  """Calls a command in this process and captures its stderr."""
   errors = io.StringIO()
   with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
     try:
@@ -105,7 +105,7 @@ def call(function: Callable[[], object]) -> Seen:
 
 
 def judge(case: Case, seen: Seen) -> str:
-  """The outcome."""
+  """The outcome of a case, given its result."""
   if not seen.expected:
     return TRACEBACK
   if re.search(case.names, seen.text):
@@ -114,7 +114,7 @@ def judge(case: Case, seen: Seen) -> str:
 
 
 def attempt(case: Case) -> tuple[str, Seen]:
-  """Runs a case in an empty directory: its outcome, and what was seen."""
+  """Runs a case in an empty directory; returns its outcome and its result."""
   before = os.getcwd()
   with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
@@ -126,7 +126,7 @@ def attempt(case: Case) -> tuple[str, Seen]:
 
 
 def run(cases: Sequence[Case]) -> dict[tuple[str, str], int]:
-  """Runs the cases; prints the bad ones, and counts by group and outcome."""
+  """Runs the cases and prints the bad ones; returns counts by group and outcome."""
   counts: dict[tuple[str, str], int] = {}
   for case in cases:
     outcome, seen = attempt(case)
@@ -138,7 +138,7 @@ def run(cases: Sequence[Case]) -> dict[tuple[str, str], int]:
 
 
 def table(counts: dict[tuple[str, str], int]) -> str:
-  """The counts, a line for each group and one for all."""
+  """The counts as a table: a line for each group, and a line of sums."""
   groups = list(dict.fromkeys(group for group, _ in counts))
   lines = [("", *OUTCOMES)]
   for group in groups:
@@ -154,9 +154,9 @@ def main(argv: Sequence[str] | None = None) -> int:
   parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
-  parser.add_argument("--seed", type=int, default=0, help="of what is damaged where")
-  parser.add_argument("--part", type=int, default=1, help="every so many-th case")
-  parser.add_argument("--only", default="", help="cases whose names match")
+  parser.add_argument("--seed", type=int, default=0, help="of the random damage")
+  parser.add_argument("--part", type=int, default=1, help="run every PART-th case")
+  parser.add_argument("--only", default="", help="a regular expression of names")
   args = parser.parse_args(argv)
   import fuzz_arguments
   import fuzz_corruptions

@@ -1,4 +1,4 @@
-"""Bad arguments of the losses and of exploration (see `fuzz`)."""
+"""Fuzz cases: bad arguments of the losses and of exploration (see `fuzz`)."""
 
 import functools
 import inspect
@@ -14,7 +14,7 @@ from explorax import exploration, losses
 
 _T, _A, _K = 5, 3, 4
 _KEY = jax.random.PRNGKey(0)
-# Good values of the losses' arguments, by name: of a sequence, and of a transition.
+# Good values of the losses' arguments by name, for a sequence and for a transition.
 _STREAM: dict[str, Any] = {
   "q_tm1": np.ones((_T, _A), np.float32),
   "q_t": np.ones((_T, _A), np.float32),
@@ -84,7 +84,7 @@ _GOOD = {
     "decay": 0.5,
   },
 }
-# Values that are bad for the arguments of these names, beside those bad for all arrays.
+# Bad values for arguments with these names; `_bad` adds values bad for every array.
 _BAD: dict[str, tuple[Any, ...]] = {
   "epsilon": (-0.1, 1.5, np.nan, np.inf, jnp.float32(2.0)),
   "temperature": (0.0, -1.0, np.nan),
@@ -94,7 +94,7 @@ _BAD: dict[str, tuple[Any, ...]] = {
   "action": (-1, 99),
   "picture": (np.full((2, 2), 3), np.full((2, 2), -1), np.ones((3, 3), np.int32)),
 }
-# Bad values of whole constructors.
+# (constructor, bad arguments, regular expression that the error message must match)
 _CONSTRUCTORS: tuple[tuple[Callable[..., Any], Mapping[str, Any], str], ...] = (
   (exploration.EpsilonGreedy, {"epsilon": 1.5}, "epsilon"),
   (exploration.EpsilonGreedy, {"epsilon": np.nan}, "epsilon"),
@@ -129,7 +129,7 @@ def _arguments(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _bad(name: str, good: Any) -> Iterator[Any]:
-  """What the argument cannot be: by its name, and any array by its shape and dtype."""
+  """Bad values of an argument: by its name, and wrong shapes and dtypes of arrays."""
   yield from _BAD.get(name, ())
   if isinstance(good, np.ndarray | np.generic | float):
     array = np.asarray(good)
@@ -142,7 +142,7 @@ def _bad(name: str, good: Any) -> Iterator[Any]:
 
 
 def _in_programs() -> Iterator[fuzz.Case]:
-  """What a compiled program cannot refuse has to be NaN."""
+  """Bad values in compiled programs, which cannot raise: the result must be NaN."""
   for function in (losses.q_learning, losses.double_q, losses.categorical_double_q):
     for action in (-1, 99):
       yield _case(function, {"a_tm1": jnp.int32(action)}, "NaN", jax.jit)
@@ -167,7 +167,7 @@ def _case(
 
 
 def cases() -> Iterator[fuzz.Case]:
-  """All of them."""
+  """All cases of this module."""
   for function in _GOOD:
     for name, good in _arguments(function).items():
       for bad in _bad(name, good):

@@ -1,4 +1,4 @@
-"""Damaged runs, weights and sweeps, and what commands make of them (see `fuzz`)."""
+"""Fuzz cases: commands on damaged runs, weights and sweeps (see `fuzz`)."""
 
 import fcntl
 import functools
@@ -41,24 +41,24 @@ _SWEEP = [
   "--workers=1",
   "--output=sweep",
 ]
-_ASIDE = "refused_step"  # To which a checkpoint is renamed.
+_ASIDE = "refused_step"  # A damaged checkpoint is renamed to this.
 
 Damage = Callable[[pathlib.Path], Any]
 
 
 class _Fragile(testing.FakeEnvironment):
-  """Crashes in step 45, as long as it is told to."""
+  """Crashes in step 45 while `crashes` is True."""
 
   crashes = True
 
   def step(self, action: Any) -> dm_env.TimeStep:
     if self.crashes and self._total_steps == 45:
-      raise RuntimeError("as told")
+      raise RuntimeError("crash of the test")
     return super().step(action)
 
 
 def _make_originals(folder: pathlib.Path) -> None:
-  """A run that crashed between checkpoints, its weights, and a sweep."""
+  """Makes a run that crashed between checkpoints, its weights, and a sweep."""
   vars(sys.modules[fuzz_inputs.MODULE])["fragile"] = _Fragile
   before = os.getcwd()
   os.chdir(folder)
@@ -91,7 +91,7 @@ def _remove(path: pathlib.Path) -> None:
 
 
 def _replace(path: pathlib.Path, content: bytes | None) -> None:
-  """With a file of that content, or with a directory."""
+  """Replaces a file by one with this content, or by a directory if it is None."""
   if path.exists():
     _remove(path)
   path.mkdir() if content is None else path.write_bytes(content)
@@ -108,7 +108,7 @@ def _checkpoints(path: pathlib.Path) -> list[pathlib.Path]:
 
 
 def _edit_record(path: pathlib.Path, change: Callable[[dict[str, Any]], Any]) -> None:
-  """Of the newest checkpoint, with the checksum that fits it."""
+  """Edits the record of the newest checkpoint, and updates its checksum."""
   newest = _checkpoints(path)[-1]
   record = newest / "record.json"
   _edit(record, change)
@@ -123,7 +123,7 @@ def _edit_lines(change: Callable[[list[bytes]], Any], path: pathlib.Path) -> Non
 
 
 def _edit_arrays(change: Callable[[dict[str, Any]], Any], path: pathlib.Path) -> None:
-  """Of a .npz file."""
+  """Edits the arrays of a .npz file."""
   with np.load(path) as file:
     arrays = dict(file)
   change(arrays)
@@ -248,7 +248,7 @@ def _of_files(folder: pathlib.Path, rng: random.Random) -> Iterator[fuzz.Case]:
       r"config\.json|holds a run",
       may_pass=name in passing,
     )
-  # What is written again, and never read but for what it says of the end.
+  # The run writes these files again at its end, so damaged content may pass.
   for file in ("summary.json", "curve.png", "error.txt", "checkpoints/final.npz"):
     for name, content in {
       "random bytes": rng.randbytes(500),
@@ -278,7 +278,7 @@ def _of_files(folder: pathlib.Path, rng: random.Random) -> Iterator[fuzz.Case]:
 
 
 def _hold_lock(path: pathlib.Path) -> None:
-  """Until the file is collected, with this function's attribute."""
+  """Locks a file; the lock is held while this function's attribute exists."""
   held = (path / "run/.lock").open("a")
   fcntl.flock(held, fcntl.LOCK_EX)
   _hold_lock.held = held  # type: ignore[attr-defined]
@@ -367,7 +367,7 @@ def _of_sweeps(folder: pathlib.Path, rng: random.Random) -> Iterator[fuzz.Case]:
         argv,
         re.escape(task.name),
         file="sweep",
-        may_pass=name == "missing",  # It is computed again, or left out.
+        may_pass=name == "missing",  # A missing task is computed again or left out.
       )
   for name, damage in {
     "no JSON": lambda path: _replace(path, b"{"),
@@ -387,14 +387,14 @@ def _of_sweeps(folder: pathlib.Path, rng: random.Random) -> Iterator[fuzz.Case]:
         argv,
         r"sweep\.json|no sweep",
         file="sweep",
-        may_pass=main is sweep.main,  # It writes it again.
+        may_pass=main is sweep.main,  # The sweep writes sweep.json again.
       )
 
 
 def _resumed(
   folder: pathlib.Path, name: str, damage: Damage, names: str, may_pass: bool = False
 ) -> fuzz.Case:
-  """The run, resumed after it was damaged; `damage` takes the folder that holds it."""
+  """Resumes a damaged run; `damage` takes the folder that contains the run."""
 
   def attempt() -> fuzz.Seen:
     shutil.copytree(folder / "run", "run")
@@ -417,7 +417,7 @@ def _case(
   file: str = "weights.npz",
   may_pass: bool = False,
 ) -> fuzz.Case:
-  """A file or folder that is damaged, and read by a command."""
+  """A command that reads a damaged file or folder."""
 
   def attempt() -> fuzz.Seen:
     original = folder / file
@@ -429,7 +429,7 @@ def _case(
 
 
 def cases(folder: pathlib.Path, rng: random.Random) -> Iterator[fuzz.Case]:
-  """All of them; the originals are made in `folder`."""
+  """All cases of this module; the undamaged files are made in `folder`."""
   _make_originals(folder)
   yield from _of_checkpoints(folder, rng)
   yield from _of_files(folder, rng)

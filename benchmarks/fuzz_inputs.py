@@ -1,4 +1,4 @@
-"""Bad flags, settings, environments, files and arguments (see `fuzz`)."""
+"""Fuzz cases: bad flags, settings, environments and files (see `fuzz`)."""
 
 import functools
 import re
@@ -17,7 +17,7 @@ from explorax.experiments import overrides as overrides_lib
 from explorax.experiments import run as run_lib
 from explorax.experiments import sweep as sweep_lib
 
-MODULE = "fuzz_user"  # Of the user's own.
+MODULE = "fuzz_user"  # The name of a user's module; see `user_module`.
 _RUN = (
   f"--agent=dqn --env={MODULE}:good --replay=memory --steps=20 --output=out "
   "--set hidden_sizes=4"
@@ -41,7 +41,7 @@ _FLAGS = """
 --output=/proc/nothing | --output=/dev/null/x | --set | --set=nothing
 """
 
-# Flags that only mean something together.
+# Invalid combinations of flags → a regular expression that the error must match.
 _COMBINATIONS = {
   "--eval_every=5 --eval_episodes=3 --eval_steps=4": "eval_episodes",
   "--runner=device": "device",
@@ -71,8 +71,8 @@ _ENVIRONMENTS = """
 --env=os:nothing | --env=os:path | --env=os:getcwd | --env=sys:exit | --env=.x:make
 """
 
-# Functions of the user's module, each of which is or makes no good environment, and
-# what has to be said of it.
+# Functions of the user's module that do not return a valid environment → a regular
+# expression that the error must match.
 _MAKES = {
   "raises_key_error": "KeyError",
   "raises_with_lines": "first second",
@@ -89,7 +89,8 @@ _MAKES = {
   "text": "observations",
   "bad_reset": "restart|FIRST",
 }
-# What an environment does in its seventh step, and what has to be said of it.
+# name → (the change of an environment's seventh step, a regular expression that the
+# error must match)
 _STEPS: dict[str, tuple[Callable[[dm_env.TimeStep], Any], str]] = {
   "shape": (lambda t: t._replace(observation=np.zeros(5)), "shape"),
   "scalar": (lambda t: t._replace(observation=1.0), "shape"),
@@ -116,7 +117,7 @@ _STEPS: dict[str, tuple[Callable[[dm_env.TimeStep], Any], str]] = {
   "memory": (lambda t: _raise(MemoryError()), "MemoryError"),
 }
 
-# Of an agent; what follows the field must name it.
+# agent → bad settings; the error must name the field.
 _SETTINGS = {
   "dqn": """
   learning_rate=-1 | learning_rate=inf | learning_rate=nan | learning_rate=0
@@ -148,7 +149,7 @@ _SETTINGS = {
   "tdu": "exploration.period_steps=0 | num_explorers=-1 | prior_scale=-1",
 }
 
-# Other commands, and what has to be said.
+# (command, arguments, regular expression that the error must match)
 _COMMANDS: tuple[tuple[Any, str, str], ...] = (
   (sweep_lib.main, "", "agents|sweep"),
   (sweep_lib.main, "--agents=nope --sweep=catch/0", "nope"),
@@ -198,7 +199,7 @@ def _raise(error: BaseException) -> None:
 
 
 class _Breaks(testing.FakeEnvironment):
-  """Steps as a good environment does, but for the seventh time."""
+  """A valid environment, except that its seventh step returns something else."""
 
   def __init__(self, change: Callable[[dm_env.TimeStep], Any]):
     super().__init__(episode_length=4)
@@ -211,7 +212,7 @@ class _Breaks(testing.FakeEnvironment):
 
 
 class _Specs(testing.FakeEnvironment):
-  """Has other specs than a good one."""
+  """A valid environment, except that some of its specs are replaced."""
 
   def __init__(self, **specs: Any):
     super().__init__()
@@ -225,7 +226,7 @@ class _Specs(testing.FakeEnvironment):
 
 
 def user_module() -> types.ModuleType:
-  """The user's own module, which the cases name."""
+  """A stand-in for a user's own module, with the environments of the cases."""
   module = types.ModuleType(MODULE)
   array = dm_env.specs.Array
 
@@ -270,12 +271,12 @@ def _run(*argv: str) -> Callable[[], fuzz.Seen]:
 
 
 def _named(flag: str) -> str:
-  """Of `--steps=5`, `steps`."""
+  """`steps`, for `--steps=5`."""
   return re.escape(flag.lstrip("-").partition("=")[0])
 
 
 def _of_fields() -> Iterator[fuzz.Case]:
-  """Every number of some agents, with what is none."""
+  """Texts that are not numbers, for every numeric setting of some agents."""
   for agent in _SETTINGS:
     config = presets.PRESETS[agent].config_for("gym:CartPole-v1")
     for field in overrides_lib.settable_fields(config):
@@ -316,7 +317,7 @@ def _of_commands() -> Iterator[fuzz.Case]:
 
 
 def cases() -> Iterator[fuzz.Case]:
-  """All of them; the user's module can be imported from now on."""
+  """All cases of this module; makes the user's module importable."""
   sys.modules[MODULE] = user_module()
   yield from _of_commands()
   yield from _of_fields()

@@ -1,21 +1,22 @@
-"""What agents learn: who solves Deep Sea, and three claims about sequence agents.
+"""Which agents solve Deep Sea, and three claims about sequence agents.
 
-  python benchmarks/learning.py                        # all, or what is missing of it
+  python benchmarks/learning.py                        # all missing runs
   python benchmarks/learning.py --only=deep_sea
   python benchmarks/learning.py --only=memory,sparse,maze
   python benchmarks/learning.py --table=benchmarks/results/learning.jsonl
-  python benchmarks/learning.py --curve=curve.png --table=RUNS   # draws the maze's
+  python benchmarks/learning.py --curve=curve.png --table=RUNS   # the maze's curves
 
-On Deep Sea a run ends when bsuite's rule for its experiment calls it solved; the
-stochastic version, of which this rule tells little, is figure 1 of paper 4
-(`reproduce --figure=tdu/fig1`). The three claims: a recurrent agent solves a task that
-needs memory, and one without does not; temporally-extended exploration finds a sparse
-reward, and ε-greedy does not; and episodic novelty of learned controllable states
-covers a maze that is full of noise, where random projections and random network
-distillation do not.
+On Deep Sea a run ends when it is solved by bsuite's rule. This rule says little about
+the stochastic version, which figure 1 of paper 4 measures (`reproduce
+--figure=tdu/fig1`). The three claims are:
 
-Each run is a task with one thread, and kept; replay is the seeded one in memory, so
-that a run can be repeated to the bit on one machine.
+- A recurrent agent solves a task that needs memory, and one without memory does not.
+- Temporally-extended exploration finds a sparse reward, and ε-greedy does not.
+- Episodic novelty of learned controllable states covers a maze full of noise. Random
+  projections and random network distillation do not.
+
+Each run is a task with one thread, whose results are kept. Replay is in memory and
+seeded, so that a run can be repeated bit for bit on one machine.
 """
 
 import argparse
@@ -43,13 +44,14 @@ class Experiment(NamedTuple):
 
   Attributes:
     envs: the environments' names.
-    agents: label → (preset, `--set` of the settings that differ from it).
-    seeds: how many.
-    episodes: the most of a run that ends at the solution; None for other runs.
-    steps: of training, of the other runs.
+    agents: label → (preset, settings for `--set` that differ from the preset).
+    seeds: the number of seeds.
+    episodes: the maximum number of episodes of a run that ends when it solves the
+      environment; None for a run of `steps` steps.
+    steps: environment steps of training; None if `episodes` is given.
     eval_every: environment steps between two evaluations of the greedy policy.
-    metric: what is reported: of each evaluation episode, its `return` or one of the
-      environment's metrics.
+    metric: the reported number of an evaluation episode: `return`, or the name of one
+      of the environment's metrics.
   """
 
   envs: tuple[str, ...]
@@ -114,7 +116,7 @@ EXPERIMENTS = {
 
 
 def tasks(names: Sequence[str]) -> list[types.Task]:
-  """Every run of the experiments, seed by seed."""
+  """One task for each run of the experiments, ordered by seed."""
   return [
     types.Task(
       f"{name}/{label.replace(', ', '_').replace(' ', '_')}_{env_index}_seed{seed}",
@@ -140,7 +142,7 @@ _OF_A_RUN = ("episodes", "steps", "eval_every", "metric")
 
 
 def train(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  """One run: a row of `runs.jsonl`."""
+  """Trains an agent with one seed; returns a row of `runs.jsonl`."""
   env, seed = settings["env"], settings["seed"]
   preset = presets.PRESETS[settings["preset"]]
   config = overrides.apply(preset.config_for(env), settings["set"])
@@ -214,7 +216,7 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
 
 
 def table(runs: Sequence[bench.Row]) -> str:
-  """The runs as Markdown tables: of those that may solve, and of those evaluated."""
+  """Markdown tables: of runs that end when solved, and of runs with evaluations."""
   groups: dict[tuple[str, str], list[bench.Row]] = {}
   for run in sorted(runs, key=lambda run: run["seed"]):
     groups.setdefault((run["label"], run["env"]), []).append(run)
@@ -258,7 +260,7 @@ def _evaluated_row(group: Sequence[bench.Row]) -> bench.Row:
 
 
 def draw(runs: Sequence[bench.Row], path: pathlib.Path) -> None:
-  """The maze's coverage in evaluation: each seed, and the mean over them."""
+  """Draws the maze's coverage in evaluations: each seed, and the mean over seeds."""
   from matplotlib import figure
 
   experiment = EXPERIMENTS["maze"]
@@ -268,7 +270,7 @@ def draw(runs: Sequence[bench.Row], path: pathlib.Path) -> None:
     found = [run["evaluations"] for run in runs if run["label"] == label]
     if not found:
       continue
-    # An evaluation comes at the end of the episode in which its step is passed.
+    # An evaluation starts at the end of the episode in which it becomes due.
     every = experiment.eval_every or 1
     steps = [round(step / every) * every for step, _ in found[0]]
     curves = [[value for _, value in evaluations] for evaluations in found]
@@ -291,9 +293,9 @@ def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
   parser.add_argument("--output", default="results/learning")
   parser.add_argument("--only", default=",".join(EXPERIMENTS), metavar="NAME,...")
-  parser.add_argument("--workers", type=int, help="tasks side by side [one per core]")
+  parser.add_argument("--workers", type=int, help="parallel tasks [one per core]")
   parser.add_argument(
-    "--table", type=pathlib.Path, help="only print that of these runs"
+    "--table", type=pathlib.Path, help="compute nothing; print the table of these runs"
   )
   parser.add_argument("--curve", type=pathlib.Path, help="draw the maze's curves")
   args = parser.parse_args()
@@ -315,8 +317,8 @@ def main() -> int:
 def compute(
   names: Sequence[str], folder: str, workers: int | None
 ) -> tuple[list[bench.Row], int]:
-  """The rows of the experiments, as far as they are done, and the exit code."""
-  # Workers import this module.
+  """Computes the missing runs; returns the rows of all finished ones, and a code."""
+  # The workers need this path to import this module.
   paths = [str(bench.FOLDER), *filter(None, [os.environ.get("PYTHONPATH")])]
   os.environ["PYTHONPATH"] = os.pathsep.join(paths)
   directory = output.RunDirectory.create(folder)

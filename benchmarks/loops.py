@@ -1,4 +1,4 @@
-"""Loops over episodes: of the bare environment, into replay, or of an actor."""
+"""Loops over episodes: the environment alone, with replay, or with an actor."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ from explorax.agents.wiring import builder as builder_lib
 
 
 class Loop:
-  """Steps through episodes, beginning new ones, as often as it is asked to."""
+  """Makes a given number of environment steps, over as many episodes as needed."""
 
   def __init__(
     self,
@@ -31,7 +31,7 @@ class Loop:
     self._timestep: dm_env.TimeStep | None = None
 
   def run(self, num_steps: int) -> float:
-    """Steps per second over so many environment steps, with the resets in between."""
+    """Makes `num_steps` environment steps; returns steps per second, with resets."""
     start = time.perf_counter()
     for _ in range(num_steps):
       if self._timestep is None or self._timestep.last():
@@ -44,7 +44,7 @@ class Loop:
 
 
 def bare(environment: dm_env.Environment, rng: np.random.Generator) -> Loop:
-  """The environment alone, under random actions drawn 10 000 at a time."""
+  """The environment alone, with random actions that are drawn 10 000 at a time."""
   num_actions = environment.action_spec().num_values
 
   def draw() -> Iterator[int]:
@@ -63,17 +63,17 @@ def growth_of_replay(
   extras: Callable[[], Mapping[str, Any]],
   warm_up: int = 0,
 ) -> tuple[float, int]:
-  """Bytes by which this process grows for each step in replay, and how many windows.
+  """Bytes by which this process grows per step in replay, and the number of windows.
 
-  Actions are random, and `extras` makes those of each row. The steps of the warm-up are
-  inserted before and not counted; without one, what the first insertion allocates once
-  is counted, and the writer's open chunks.
+  Actions are random, and `extras` returns the extras of a row. The `warm_up` steps are
+  inserted first and not counted. Without them, the growth includes what the first
+  insertion allocates once, and the writer's open chunks.
   """
   rng = np.random.default_rng(0)
   store = builder_lib.Builder(agent).make_replay_tables(replay, seed=0)
   writer = store.writer()
   adder = adder_lib.WindowAdder(agent, writer)
-  # What an emulator allocates once is no replay's.
+  # Steps without replay first, because an emulator allocates memory at its first steps.
   bare(environment, rng).run(min(steps, 500))
   loop = inserting(environment, agent, adder, rng, extras)
   loop.run(warm_up)
@@ -93,7 +93,7 @@ def inserting(
   rng: np.random.Generator,
   extras: Callable[[], Mapping[str, Any]],
 ) -> Loop:
-  """Random actions, whose transitions go into replay with the extras made for each."""
+  """Random actions, whose transitions are inserted into replay with these extras."""
 
   def encoded(timestep: dm_env.TimeStep) -> dm_env.TimeStep:
     return timestep._replace(observation=agent.encoding(timestep.observation))
@@ -116,7 +116,7 @@ def acting_in_one(
   actor: actor_lib.Actor,
   adder: adder_lib.WindowAdder,
 ) -> Loop:
-  """What a process of the distributed runner does that has one environment."""
+  """The loop of a distributed actor with one environment."""
   newest: dm_env.TimeStep | None = None
   extras: dict[str, np.ndarray] = {}
 

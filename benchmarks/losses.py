@@ -1,7 +1,7 @@
-"""Times the losses side by side with rlax's, where rlax has them.
+"""Compares the speed of the losses with rlax's, where rlax has them.
 
-Calls alternate, so that whatever else the machine does disturbs both alike, and are
-checked to give the same errors before they are timed.
+Calls alternate, so that other load on the machine affects both equally. Before the
+timing, a check ensures that both return the same TD errors.
 """
 
 import itertools
@@ -24,7 +24,7 @@ Loss = Callable[..., Any]
 
 
 class Pair(NamedTuple):
-  """A loss of ours, of one stream, and rlax's, which is None where it has none."""
+  """A loss of ours for one sequence, and rlax's; None if rlax does not have it."""
 
   name: str
   ours: Loss
@@ -32,7 +32,7 @@ class Pair(NamedTuple):
 
 
 def _peers_off_policy(trace: Callable[..., jax.Array]) -> Loss:
-  """What a user of rlax writes around its off-policy returns."""
+  """A loss from rlax's off-policy returns, as a user of rlax would write it."""
 
   def loss(q_tm1, q_t, a_tm1, a_t, r_t, discount_t, pi_t, mu_t):
     pi_a_t = rlax.batched_index(pi_t, a_t)
@@ -148,7 +148,7 @@ def _compare(pair: Pair, with_gradient: bool, repeats: int) -> bench.Row:
     contestants["rlax"] = Jitted(pair.peers, with_gradient)
   batches = [_batch(seed) for seed in range(4)]
   results = [np.asarray(each.call(*batches[0])) for each in contestants.values()]
-  # Transformed values of rlax's are good to three digits only.
+  # rlax's transformed values have only three correct digits.
   scale = float(np.max(np.abs(results[0])))
   np.testing.assert_allclose(results[-1], results[0], rtol=2e-2, atol=2e-3 * scale)
 
@@ -163,9 +163,10 @@ def _compare(pair: Pair, with_gradient: bool, repeats: int) -> bench.Row:
 
 
 def measure(quick: bool = False) -> list[bench.Row]:
-  """Medians of 300 calls each, of 64 sequences of 80 steps and 18 actions.
+  """Median times of 300 calls with 64 sequences of 80 steps and 18 actions.
 
-  A row for each loss, and for its gradient.
+  Returns:
+    A row for each loss, and one for its gradient.
   """
   return [
     _compare(pair, with_gradient, 30 if quick else 300)

@@ -1,7 +1,7 @@
-"""Times a step of episodic novelty side by side with rlax's.
+"""Compares the speed of a step of episodic novelty with rlax's.
 
-Both memories are full, donated and jitted, and their steps alternate, so that whatever
-else the machine does disturbs both alike.
+Both memories are full, and both steps are jitted and donate their memory. The steps
+alternate, so that other load on the machine affects both equally.
 """
 
 import itertools
@@ -33,7 +33,7 @@ def _ours(embeddings: np.ndarray) -> tuple[_Step, Any]:
 
 
 def _peers(embeddings: np.ndarray) -> tuple[_Step, Any]:
-  """rlax's step, with its defaults, and a memory filled likewise."""
+  """rlax's step, with its defaults, and a memory filled with `embeddings`."""
   capacity = len(embeddings)
 
   def step(state, embedding):
@@ -50,7 +50,7 @@ def _peers(embeddings: np.ndarray) -> tuple[_Step, Any]:
 
 
 def _steps(step: _Step, state: Any, queries: list[jax.Array]) -> Callable[[], None]:
-  """Makes the memory's next step at each call."""
+  """A function that makes one step at each call and waits for its result."""
   query = itertools.cycle(queries)
 
   def call() -> None:

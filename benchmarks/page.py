@@ -2,9 +2,10 @@
 
   python benchmarks/page.py
 
-`results/measured.json` has what `benchmarks/run.py` and `make soak` measured, with the
-command, the commit and the machine of each table; `results/learning*.jsonl` have the
-runs of `benchmarks/learning.py`. A table's place in the page is marked by its name.
+`results/measured.json` has the measurements of `benchmarks/run.py` and `make soak`,
+with the command, the commit and the machine of each table. `results/learning*.jsonl`
+have the runs of `benchmarks/learning.py`. A comment with a table's name marks the
+table's place in the page.
 """
 
 import json
@@ -29,10 +30,10 @@ def tables() -> dict[str, str]:
 
 
 def fill(page: str) -> str:
-  """The page with its tables as the files have them.
+  """The text of the page with its tables replaced by those of the files.
 
   Raises:
-    KeyError: for a table that is in no file.
+    KeyError: if the page names a table that is in no file.
   """
   made = tables()
   return _MARKED.sub(

@@ -1,11 +1,11 @@
-"""Measures speed and memory side by side with the peers.
+"""Measures speed and memory, beside those of other libraries.
 
   python benchmarks/run.py                          # all, to results/bench/bench.json
   python benchmarks/run.py --only=deep_sea,losses
   python benchmarks/run.py --quick                  # only to see that everything runs
 
-Ratios compare what was measured in turn in one run on one machine. Goals are printed
-beside what was measured, and never make this fail.
+Ratios compare samples that were taken in turn, in one run on one machine. Goals are
+printed beside the measurements; a missed goal is not an error.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SECTIONS = ("deep_sea", "device", "losses", "novelty", "sequences", "distributed
 
 
 def measure(sections: Iterable[str], quick: bool, output: pathlib.Path) -> bench.Row:
-  """Measures the sections; prints each table, and writes what there is so far."""
+  """Measures the sections; prints each table, and writes all tables so far."""
   started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
   report = {"started": started, "quick": quick, "machine": bench.machine()}
   report["tables"] = tables = []
@@ -41,10 +41,10 @@ def measure(sections: Iterable[str], quick: bool, output: pathlib.Path) -> bench
 
 
 def parse_sections(text: str) -> list[str]:
-  """A list with commas, every name known.
+  """The names in a comma-separated list of sections.
 
   Raises:
-    argparse.ArgumentTypeError: at an unknown name.
+    argparse.ArgumentTypeError: if a name is unknown.
   """
   names = [name.strip() for name in text.split(",")]
   for name in names:
@@ -63,14 +63,16 @@ def main() -> None:
     type=parse_sections,
     default=list(SECTIONS),
     metavar="SECTION,...",
-    help=f"of {', '.join(SECTIONS)}",
+    help=f"only these of {', '.join(SECTIONS)}",
   )
   parser.add_argument(
-    "--quick", action="store_true", help="short samples: not for reporting"
+    "--quick",
+    action="store_true",
+    help="take short samples, whose numbers mean nothing",
   )
   args = parser.parse_args()
-  # JAX would take three quarters of a GPU for this process, and leave the samples,
-  # which are processes of their own, what remains.
+  # Otherwise JAX would reserve three quarters of a GPU's memory for this process, and
+  # leave only the rest to the samples' processes.
   os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
   measure(args.only, args.quick, args.output)
   print(f"\nAll samples: {args.output / 'bench.json'}")

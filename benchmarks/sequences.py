@@ -1,11 +1,11 @@
-"""The sequence agents at full size on Atari: acting, replay's memory, and learning.
+"""The sequence agents at full size on Atari: acting, memory of replay, and learning.
 
   python benchmarks/run.py --only=sequences
   python benchmarks/bench.py sequences:learner '{"agent": "ngu"}'  # for a GPU
 
-Acting is measured from the command line, with a replay that is too empty to learn from,
-beside the bare environment; acting and replay on the CPU, learning on whatever device
-JAX has.
+Acting is measured from the command line without learning, and compared with the
+environment alone. Acting and replay are measured on the CPU, learning on JAX's default
+device.
 """
 
 import dataclasses
@@ -31,31 +31,30 @@ from explorax.agents.wiring import packing
 from explorax.experiments import presets
 
 AGENTS = ("r2d2", "r2d2_retrace", "ngu")
-# Game → (environment steps that are inserted, MiB that 100 000 mean to stay under).
+# Game → (environment steps to insert, goal in MiB for 100 000 steps).
 GAMES: dict[str, tuple[int, float | None]] = {
   "Pong": (100_000, 150.0),
   "MontezumaRevenge": (20_000, None),
   "MsPacman": (20_000, None),
 }
-# Of JAX's matrix products and convolutions. The lower ones are for a GPU; on a CPU they
-# are the same as float32.
+# Precisions of JAX's matrix products and convolutions. On a CPU all are float32.
 PRECISIONS = ("float32", "tensorfloat32", "bfloat16")
 UPDATES_GOAL = 50.0  # Per second, on a GPU, with lower precision.
-_WARM_UP = 900  # Environment steps, which span two fetches of the weights.
-_NEVER = 1_000_000  # A minimum of replay that no sample reaches.
+_WARM_UP = 900  # Environment steps; the actor fetches weights twice in them.
+_NEVER = 1_000_000  # A minimum size of replay that no sample reaches.
 
 
 def measure_acting(quick: bool = False) -> list[bench.Row]:
-  """Steps per second of a run on Pong that does not learn, beside the environment's.
+  """Steps per second of a run on Pong without learning, and of the environment alone.
 
   Args:
-    quick: a few steps, only to see that everything runs.
+    quick: whether to make few steps, only to see that everything runs.
   """
   rows = []
   steps, rounds = (500, 1) if quick else (3000, 3)
   replay = "reverb" if importlib.util.find_spec("reverb") else "memory"
   for agent in AGENTS:
-    # Episodes of at most 500 steps: the clock is read at their ends.
+    # Episodes end after at most 500 steps, because the time is recorded at their ends.
     env = f"{presets.PRESETS[agent].environment_for('atari:Pong')},max_frames=2000"
     flags = [f"--agent={agent}", f"--env={env}", f"--steps={_WARM_UP + steps}"]
     flags += [f"--replay={replay}", f"--set=min_replay_size={_NEVER}"]
@@ -84,17 +83,17 @@ def measure_acting(quick: bool = False) -> list[bench.Row]:
 
 
 def environment_speed(env: str, steps: int) -> bench.Row:
-  """Steps per second of an environment under random actions."""
+  """Steps per second of an environment with random actions."""
   loop = loops.bare(environments.make(env, seed=0), np.random.default_rng(0))
   loop.run(_WARM_UP)
   return {"steps_per_s": loop.run(steps)}
 
 
 def measure_replay_memory(quick: bool = False) -> list[bench.Row]:
-  """MiB of 100 000 Atari steps in Reverb, beyond the process with an empty server.
+  """MiB of 100 000 Atari steps in Reverb, without the process and its empty server.
 
-  Sequences of 80 overlap by 40, as `ngu` stores them; steps that were not inserted
-  are extrapolated.
+  Sequences of 80 steps overlap by 40, as for `ngu`. Games with fewer inserted steps are
+  extrapolated.
   """
   rows = []
   for game, (steps, goal) in GAMES.items():
@@ -106,10 +105,10 @@ def measure_replay_memory(quick: bool = False) -> list[bench.Row]:
 
 
 def replay_memory(agent: str, env: str, steps: int) -> bench.Row:
-  """How much this process grows from an empty Reverb server to `steps` steps in it.
+  """Growth of this process's memory when `steps` steps are inserted into Reverb.
 
-  Actions are random. All that grows is counted, what the first insertion allocates
-  once and the writer's open chunks included. Without Reverb there is only a `note`.
+  Actions are random. The growth includes what the first insertion allocates once, and
+  the writer's open chunks. Without Reverb, the result has only a `note`.
   """
   preset = presets.PRESETS[agent]
   name = preset.environment_for(env)
@@ -135,10 +134,10 @@ def replay_memory(agent: str, env: str, steps: int) -> bench.Row:
 def fake_extras(
   agent: types.Agent, rng: np.random.Generator
 ) -> Iterator[Mapping[str, np.ndarray]]:
-  """Extras without an actor, for ever: what it computes is drawn at random.
+  """An endless iterator over extras, without an actor.
 
-  The recurrent state and the novelty are new floats at every step, so that they do
-  not compress; the others hardly vary in a run either.
+  The recurrent state and the novelty are random at every step, so that they do not
+  compress. The other extras, which hardly vary in a run, are zeros.
   """
   fixed = {n: np.zeros(s.shape, s.dtype) for n, s in agent.extras_spec.items()}
   varying = [n for n in ("core_state", "r_int") if n in fixed]
@@ -167,11 +166,20 @@ def learner(
   seconds: float = 20.0,
   warm_up: int = 2,
 ) -> bench.Row:
-  """Updates per second on frames of 84 × 84, on whatever device JAX has.
+  """Updates per second on frames of 84 × 84, on JAX's default device.
 
-  The learner takes its batches from the memory replay, and gives it their priorities,
-  as in a run; no emulator is needed, and no Reverb. It makes so many updates after the
-  warm-up; fewer, but two at least, when the seconds are over.
+  As in a run, the learner samples batches from replay and updates their priorities.
+  Replay is in memory and filled with noise, without an emulator and without Reverb.
+
+  Args:
+    agent: a preset with the engine of `r2d2`.
+    precision: JAX's precision of matrix products.
+    updates: the number of updates to measure.
+    seconds: the measurement ends after this time, but not before two updates.
+    warm_up: the number of updates before the measurement.
+
+  Raises:
+    FloatingPointError: if the weights are not finite at the end.
   """
   spec = types.EnvironmentSpec(
     dm_env.specs.Array((84, 84, 1), np.uint8),
@@ -189,7 +197,7 @@ def learner(
     )
 
     def update(most: int, limit: float) -> tuple[int, float]:
-      """How many updates were made, and in how many seconds."""
+      """Makes updates; returns their number and the seconds that they took."""
       number, start = 0, time.perf_counter()
       while number < most and (number < 2 or time.perf_counter() - start < limit):
         learner.step()
@@ -215,7 +223,7 @@ def learner(
 
 
 def _fill(agent: types.Agent, store: builder_lib.Replay, num_steps: int) -> None:
-  """Inserts one episode of noise: the frames do not change what an update costs."""
+  """Inserts one episode of noise; an update takes the same time on real frames."""
   rng = np.random.default_rng(0)
   shape = agent.encoding.spec.shape
   adder = builder_lib.Builder(agent).make_adder(store)
@@ -234,7 +242,7 @@ def _fill(agent: types.Agent, store: builder_lib.Replay, num_steps: int) -> None
 
 
 def _with_capacity(config: Any, env_steps: int) -> Any:
-  """A config whose replay holds so many steps, or the few that it must hold."""
+  """The config with a replay of `env_steps` steps, or of the smallest allowed size."""
   least = config.batch_size * config.sequence_period
   return dataclasses.replace(
     config, replay_capacity=max(env_steps, least), min_replay_size=1
@@ -242,7 +250,7 @@ def _with_capacity(config: Any, env_steps: int) -> Any:
 
 
 def _raw_bytes_per_step(agent: types.Agent) -> float:
-  """Of the columns as they are: each row once, the state once per window."""
+  """Bytes per step without compression: each row once, the state once per window."""
   sizes = {
     name: packing.RecordPacker({name: column}).num_bytes
     for name, column in adder_lib.column_specs(agent).items()

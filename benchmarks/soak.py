@@ -40,12 +40,13 @@ COMMAND = (
   "--eval_episodes=10",
   "--checkpoint_every=5000",
   "--checkpoint_replay",
-  # Full, and so of one size, before long.
+  # Small enough that replay is soon full; then its memory stays constant.
   "--set=replay_capacity=10000",
 )
-_MARK = "EXPLORAX_SOAK"  # In the environment of all that the run starts.
+# An environment variable that marks all processes of the run.
+_MARK = "EXPLORAX_SOAK"
 
-# What is asked for.
+# Limits of the checks.
 _LONGEST_GAP = 60.0  # Seconds without an episode: longer is a deadlock.
 _GROWTH = 0.1  # Of memory, from the second quarter of the time to the last.
 _RETURN = 0.5  # Of the last evaluations; Catch gives from -1 to 1.
@@ -60,9 +61,9 @@ class Kill(NamedTuple):
 
   Attributes:
     role: as in `processes.json`.
-    at: seconds from the beginning.
-    replaced: seconds until another process had the role; None: none had.
-    working: seconds until that one's work was seen; None: it was not.
+    at: seconds since the start of the measurement.
+    replaced: seconds until another process had the role; None if none had.
+    working: seconds until the new process was seen to work; None if it was not.
   """
 
   role: str
@@ -72,26 +73,33 @@ class Kill(NamedTuple):
 
 
 class Sample(NamedTuple):
-  """What the run's processes take."""
+  """The memory of the run's processes.
 
-  at: float  # Seconds from the beginning.
+  Attributes:
+    at: seconds since the start of the measurement.
+    processes: their number.
+    mib: their resident memory; a page that several processes share counts in each.
+    of_role: the same for each role in `processes.json`.
+  """
+
+  at: float
   processes: int
-  mib: float  # Resident, shared pages counted in each process that has them.
-  of_role: dict[str, float]  # The same, of those in `processes.json`.
+  mib: float
+  of_role: dict[str, float]
 
 
 class Rows:
-  """The rows of a CSV file that another process writes, as they come."""
+  """The rows of a CSV file while another process writes it."""
 
   def __init__(self, path: pathlib.Path):
     self._path = path
-    self._file = -1  # Which one has the path: it is replaced when columns are added.
+    self._file = -1  # Its inode: the file is replaced when columns are added.
     self._offset = 0
     self._columns: list[str] = []
     self.all: list[dict[str, str]] = []
 
   def new(self) -> list[dict[str, str]]:
-    """Those since the last call; one that is not whole yet is left for the next."""
+    """The rows since the last call, without a last row that is still incomplete."""
     try:
       file = self._path.open("rb")
     except FileNotFoundError:
@@ -113,14 +121,14 @@ class Rows:
 
 
 class Run:
-  """A distributed run in its own process, which this program watches and disturbs."""
+  """A distributed run in its own process, which is watched and disturbed."""
 
   def __init__(self, directory: pathlib.Path, command: Sequence[str] = COMMAND):
-    """Starts it.
+    """Starts the run.
 
     Args:
-      directory: of the run.
-      command: the run's, without the directory.
+      directory: the run's directory.
+      command: the run's command, without the directory.
     """
     self._directory = directory
     self._token = secrets.token_hex(16)
@@ -143,7 +151,7 @@ class Run:
 
   @property
   def seconds(self) -> float:
-    """From the start, or from the beginning once there was one."""
+    """Seconds since `begin` returned; before that, since the run was started."""
     return time.monotonic() - self._start
 
   @property
@@ -158,27 +166,27 @@ class Run:
     return self._process.poll() is None
 
   def begin(self) -> None:
-    """Waits until everything works; time counts from then on.
+    """Waits for the first episode and evaluation, then starts the measurement.
 
     Raises:
-      RuntimeError: if that does not happen.
+      RuntimeError: if the run ends, or after five minutes.
     """
     while not (self.evaluations and self.episodes):
       if not self.is_alive() or self.seconds > _SECONDS_TO_BEGIN:
         self.end()
-        raise RuntimeError(f"the run did not begin; see {self._log.name}.")
+        raise RuntimeError(f"no episode or no evaluation ended; see {self._log.name}.")
       time.sleep(_SECONDS_BETWEEN_LOOKS)
       self._read()
     self._start = self._last_row = time.monotonic()
     self.longest_gap = 0.0
 
   def pids(self) -> dict[str, int]:
-    """Role → process, as the run says."""
+    """Role → process ID, from `processes.json`."""
     text = (self._directory / "processes.json").read_text(encoding="utf-8")
     return json.loads(text)
 
   def roles(self) -> list[str]:
-    """Those whose processes are alive, the driver's left out."""
+    """The roles whose processes are alive, without the driver."""
     there = self._pids_with_mark()
     return [
       role
@@ -187,7 +195,7 @@ class Run:
     ]
 
   def kill(self, role: str) -> None:
-    """Kills the process of one of the `roles`, and watches for what takes its place."""
+    """Kills the process of one of the `roles`; `watch` looks for its replacement."""
     pid = self.pids()[role]
     with contextlib.suppress(ProcessLookupError):
       os.kill(pid, signal.SIGKILL)
@@ -195,7 +203,7 @@ class Run:
     self._watched.append(_Watched(len(self.kills) - 1, pid))
 
   def is_whole(self) -> bool:
-    """Whether all that were killed have been replaced and are at work."""
+    """Whether all killed processes have been replaced and work again."""
     return not self._watched
 
   def watch(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
@@ -206,7 +214,7 @@ class Run:
       self._look()
 
   def end(self) -> int | None:
-    """Ends it by SIGTERM; returns its exit code, or None if it had to be killed."""
+    """Ends the run by SIGTERM; returns its exit code, or None if it did not end."""
     if self.is_alive():
       self._process.send_signal(signal.SIGTERM)
     code: int | None = None
@@ -217,7 +225,7 @@ class Run:
     return code
 
   def left(self, seconds: float = 10.0) -> list[str]:
-    """Kills and returns the run's processes that outlive it by some seconds."""
+    """Kills and returns the processes that are alive some seconds after the run."""
     until = time.monotonic() + seconds
     while (found := self._pids_with_mark()) and time.monotonic() < until:
       time.sleep(_SECONDS_BETWEEN_LOOKS)
@@ -230,7 +238,7 @@ class Run:
     return names
 
   def _pids_with_mark(self) -> list[int]:
-    """The run's own process, and all that come from it; none that has ended."""
+    """The living processes of the run: its own and all that it started."""
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*"):
       with contextlib.suppress(OSError):
@@ -274,10 +282,10 @@ class Run:
 
 
 class _Watched:
-  """A kill whose end has not been seen yet."""
+  """A killed process whose replacement has not been seen to work yet."""
 
   def __init__(self, kill: int, pid: int):
-    self.kill = kill  # Its place among all.
+    self.kill = kill  # The index in `Run.kills`.
     self.pid = pid
     self._updates: set[str] = set()
 
@@ -287,7 +295,7 @@ class _Watched:
     rows: Sequence[dict[str, str]],
     evaluations: Sequence[dict[str, str]],
   ) -> bool:
-    """Whether rows that came after a replacement show its work."""
+    """Whether the rows since the replacement show that it works."""
     kind, _, number = role.partition(" ")
     if kind == "actor":
       return any(float(row["actor"]) == float(number) for row in rows)
@@ -295,13 +303,13 @@ class _Watched:
       return bool(evaluations)
     if kind == "board":
       return bool(rows)
-    # The learner makes further updates, which need the learner and replay.
+    # The learner or replay: new updates, which need both.
     self._updates |= {row["learner_updates"] for row in rows}
     return len(self._updates) > 1
 
 
 class Verdict(NamedTuple):
-  """One thing that was asked for."""
+  """The result of one check."""
 
   what: str
   held: bool
@@ -311,12 +319,12 @@ class Verdict(NamedTuple):
 def judge(
   run: Run, code: int | None, left: Sequence[str], planned: float
 ) -> list[Verdict]:
-  """What held.
+  """The results of all checks.
 
   Args:
-    run: after its end.
+    run: the run, after its end.
     code: its exit code.
-    left: processes that were there after it.
+    left: processes that outlived it.
     planned: the planned duration in seconds.
   """
   lasted = run.samples[-1].at if run.samples else 0.0
@@ -349,7 +357,7 @@ def judge(
     Verdict(
       "episodes and steps counted once",
       once,
-      f"{len(numbers)} episodes{'' if once else ', not in turn'}",
+      f"{len(numbers)} episodes{'' if once else ', out of order'}",
     ),
     Verdict(
       "no process left", not left, f"{len(left)} left" + (f": {left}" if left else "")
@@ -387,7 +395,7 @@ def draw(rng: random.Random, roles: Iterable[str]) -> str:
 
 
 def by_role(kills: Iterable[Kill]) -> list[dict[str, Any]]:
-  """A row for each role: how often it was killed, and the seconds until it was back."""
+  """A row for each role: its number of kills, and its seconds until recovery."""
   rows = []
   for kind in ROLES:
     of_kind = [kill for kill in kills if kill.role.split()[0] == kind]
@@ -404,7 +412,7 @@ def by_role(kills: Iterable[Kill]) -> list[dict[str, Any]]:
 
 
 def measure_recovery(directory: pathlib.Path, times: int) -> list[dict[str, Any]]:
-  """Seconds to recover, each role killed so often, when the one before is back."""
+  """Kills each role `times` times, one after the other; returns recovery times."""
   run = Run(directory)
   try:
     run.begin()
@@ -435,7 +443,7 @@ def soak(
         run.kill(draw(rng, roles))
         print(f"{run.seconds:6.0f} s  killed {run.kills[-1].role}", flush=True)
     run.watch(planned - run.seconds)
-    # The last one may have been killed only now.
+    # The last kill may be recent: wait for its recovery.
     run.watch(_LONGEST_GAP, until=run.is_whole)
   finally:
     code = run.end()
@@ -463,12 +471,12 @@ def main() -> int:
   try:
     args.output.mkdir(parents=True)
   except FileExistsError:
-    parser.error(f"{args.output} is there already; give another --output.")
+    parser.error(f"{args.output} exists already; choose another --output.")
   run, verdicts = soak(args.output / "run", args.minutes, args.kill_every, args.seed)
   print()
   for verdict in verdicts:
     print(f"{'held  ' if verdict.held else 'FAILED'}  {verdict.what}: {verdict.found}")
-  print("\nMedian and longest seconds until replaced, and until seen at work:")
+  print("\nMedian and longest seconds until replaced, and until seen to work:")
   _print(by_role(run.kills))
   report = {
     "minutes": args.minutes,
@@ -480,7 +488,7 @@ def main() -> int:
   }
   path = args.output / "soak.json"
   path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-  print(f"\nAll that was seen: {path}; the run: {args.output / 'run'}")
+  print(f"\nAll measurements: {path}; the run: {args.output / 'run'}")
   return 0 if all(verdict.held for verdict in verdicts) else 1
 
 

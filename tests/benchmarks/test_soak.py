@@ -97,7 +97,7 @@ def test_one_that_does_not_come_back_is_named(soak, run):
 
 def test_a_run_that_does_not_begin_is_an_error(soak, tmp_path):
   run = soak.Run(tmp_path / "run", [sys.executable, "-c", "raise SystemExit(2)"])
-  with pytest.raises(RuntimeError, match=r"did not begin; see .*run\.log"):
+  with pytest.raises(RuntimeError, match=r"no evaluation ended; see .*run\.log"):
     run.begin()
 
 
@@ -237,7 +237,7 @@ def test_the_command_kills_and_tells(soak, run, tmp_path, monkeypatch, capsys):
   assert "FAILED  no process left: 1 left" in capsys.readouterr().out
   with pytest.raises(SystemExit):
     soak.main()
-  assert "is there already; give another" in capsys.readouterr().err
+  assert "exists already; choose another" in capsys.readouterr().err
 
 
 def test_the_mark_tells_this_run_from_others(soak, run):
