@@ -1,8 +1,9 @@
 """The test of most claims: compares one group of seeds with another.
 
-A claim holds if the 95 % t-interval of the difference lies on its side, and does not
-hold if the interval lies on the other side. It cannot be told if the interval contains
-0: there are too few seeds, or the problem does not separate the groups.
+A claim holds if the 95 % t-interval of the difference of means lies on the claim's side
+of 0, and does not hold if it lies on the other side. If the interval contains 0, it
+cannot be told whether the claim holds: there are too few seeds, or the problem does not
+separate the groups.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,7 @@ import numpy as np
 from explorax.experiments.figures import types
 from explorax.experiments.recording import statistics
 
-LEAST_SEEDS = 3  # With fewer seeds, nothing is concluded.
+LEAST_SEEDS = 3  # With fewer seeds, no claim is decided.
 
 
 def compare(
@@ -29,11 +30,11 @@ def compare(
   Args:
     claim: the statement to test.
     a: one number per seed.
-    b: one number per seed.
-    measured: the text, with `{a}` and `{b}` for the means, and `{gap}` for their
-      difference and its interval, formatted by `spec`.
+    b: one number per seed of the other group.
+    measured: a template of the finding's text: `{a}` and `{b}` stand for the means, and
+      `{gap}` for their difference and its interval.
     less: whether the claim is that `a` is less than `b`.
-    spec: the format of a number.
+    spec: the format of the numbers in `{gap}`.
   """
   gap = statistics.difference(a, b)
   words = measured.format(a=np.mean(a), b=np.mean(b), gap=gap.words(spec))
@@ -42,7 +43,7 @@ def compare(
 
 
 def compare_means(claim: str, a: np.ndarray, b: np.ndarray, what: str) -> types.Finding:
-  """`compare`, with a text that says what the means are."""
+  """`compare` with a standard text; `what` names the quantity that is compared."""
   measured = f"{what} {{a:.3g}} and {{b:.3g}}, a difference of {{gap}}"
   return compare(claim, a, b, measured, spec=".3g")
 
@@ -50,7 +51,7 @@ def compare_means(claim: str, a: np.ndarray, b: np.ndarray, what: str) -> types.
 def all_of(
   claim: str, parts: Sequence[types.Finding], separator: str = "; "
 ) -> types.Finding:
-  """Whether all of the parts hold, with the measurements of each."""
+  """A claim that holds if all parts hold; its text joins the parts' measurements."""
   words = separator.join(part.measured for part in parts)
   seeds = [part.num_seeds for part in parts if part.num_seeds is not None]
   held = all_hold(part.held for part in parts)
@@ -58,12 +59,12 @@ def all_of(
 
 
 def negated(held: bool | None) -> bool | None:
-  """Whether the opposite holds."""
+  """Whether the opposite of a claim holds; None if this cannot be told."""
   return None if held is None else not held
 
 
 def all_hold(parts: Iterable[bool | None]) -> bool | None:
-  """False if one of them does not hold; None if one of the others cannot be told."""
+  """Whether all parts hold: False if one does not; else None if one is None."""
   held = list(parts)
   if False in held:
     return False

@@ -1,4 +1,4 @@
-"""All figures by name: from every module of this package that has `FIGURES`."""
+"""All figures by name, collected from `FIGURES` in every module of this package."""
 
 import importlib
 import pkgutil
@@ -22,7 +22,7 @@ def _discover() -> dict[str, types.Figure]:
 
 
 def _natural(name: str) -> list[str | int]:
-  """Orders ez/fig2 before ez/fig11."""
+  """A sorting key that orders ez/fig2 before ez/fig11."""
   return [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", name)]
 
 
@@ -43,11 +43,11 @@ def choose(names: str | None) -> list[types.Figure]:
   """The figures for comma-separated names, in the order of the names.
 
   Args:
-    names: of figures; `ez` for all figures of that paper; `all`; or `module:NAME` for a
-      user's own figure.
+    names: names of figures; `ez` for all figures of that paper; `all`; or `module:NAME`
+      for a user's own figure.
 
   Raises:
-    SetUpError: if there is no such figure.
+    SetUpError: if `names` is empty, or if a figure does not exist.
   """
   if not names:
     raise errors.SetUpError("--figure is missing; --list lists the names.")

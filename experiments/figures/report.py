@@ -32,29 +32,29 @@ from explorax.experiments.tasks import pool as pool_lib
 from explorax.experiments.tasks import store as store_lib
 
 _PAGE = "figures.md"
-_INTERVALS = "t"  # Those of the verdicts.
+_INTERVALS = "t"  # The kind of intervals behind the verdicts, stored with a figure.
 _INTRODUCTION = """\
 # Figures
 
-Each was made by the command below it. Bands are 95 % bootstrap intervals over seeds;
-times are those of all processes added up.
+The command below each figure made it. Bands are 95 % bootstrap intervals over seeds.
+Times are summed over all processes.
 
 ## All claims
 
-A comparison of two groups of seeds *held* if the 95 % interval of their difference
-(Student's or Welch's t) lies on the claim's side, and *did not hold* if it lies on the
-other side. It *cannot be told* if the interval contains no difference (the seeds are
-too few, or the problem does not separate the two), with fewer than three seeds, and of
-smoke versions."""
+Most claims compare two groups of seeds. Such a claim *held* if the 95 % interval of the
+difference of means (Student's or Welch's t) lies on the claim's side of 0, and *did not
+hold* if it lies on the other side. Whether it held *cannot be told* if the interval
+contains 0 (there are too few seeds, or the problem does not separate the groups), if
+there are fewer than three seeds, and in smoke versions of figures."""
 
 _OLDER = (
-  "Drawn before verdicts were by t: its intervals are percentiles of a bootstrap, too "
-  "narrow for few seeds. What a t-interval would leave open cannot be told."
+  "The verdicts of this figure are from bootstrap intervals, which are too narrow for "
+  "few seeds. With t-intervals, some of these claims might not be decided."
 )
 
 
 def check_matplotlib() -> None:
-  """Checks that figures can be drawn.
+  """Checks that matplotlib is installed.
 
   Raises:
     SetUpError: if matplotlib is missing.
@@ -70,10 +70,10 @@ class FigureRequest:
   """A requested figure.
 
   Attributes:
-    figure: to make.
+    figure: the figure.
     config: its settings.
-    quick: whether it is the quick version, which cannot test the claims.
-    command: that makes it.
+    quick: whether it is the quick version, which cannot decide the claims.
+    command: the command that makes it.
   """
 
   figure: types.Figure
@@ -90,7 +90,7 @@ class FigureRequest:
     """Computes the missing tasks, draws the figure and prints its findings.
 
     Returns:
-      Whether it was drawn; it is not if a task failed, or if the pool was stopped.
+      Whether it was drawn: False if a task failed or the pool was stopped.
 
     Raises:
       OutputError: if something cannot be written.
@@ -126,7 +126,7 @@ class FigureRequest:
     made_by = {"figure": figure.name, "revision": figure.revision}
     store = store_lib.Store(directory, f"raw/{figure.file_name}", made_by)
     console.line(f"{figure.name}: {figure.title}; {summary.count(len(tasks), 'task')}")
-    # Long tasks first, so that no processor is idle at the end.
+    # Long tasks start first, so that no processor is idle at the end.
     order = sorted(range(len(tasks)), key=lambda i: -tasks[i].weight)
     run = f"{figure.run.__module__}:{figure.run.__qualname__}"
     found = pool.compute(run, [tasks[i] for i in order], store)
@@ -186,7 +186,7 @@ class FigureRequest:
     write_page(directory)
 
   def _file_name(self) -> str:
-    """The name of the figure's files, without their endings."""
+    """The name of the figure's files, without the extension."""
     name = self.figure.file_name
     if self.config == self.figure.config:
       return name
@@ -247,8 +247,8 @@ def _heading(record: Mapping[str, Any]) -> str:
 
 
 def _claims(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
-  """Of each claim of a figure: figure, claim, verdict and seeds."""
-  # The anchor that Markdown gives a heading.
+  """A row for each claim of a figure: figure, claim, verdict and number of seeds."""
+  # The anchor that Markdown renderers make from the heading.
   anchor = re.sub(r"[^\w -]", "", _heading(record).lower()).replace(" ", "-")
   figure = f"[{record['figure']}](#{anchor})"
   seeds = record["config"]["num_seeds"]

@@ -1,4 +1,4 @@
-"""The interface of figures: tasks, a drawing, and tests of their claims."""
+"""The types of figures: their tasks, the table of results, and findings."""
 
 import dataclasses
 import json
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
   Axes = mpl_axes.Axes
   Drawing = mpl_figure.Figure
-else:  # Nothing needs matplotlib before a figure is drawn.
+else:  # matplotlib is imported only when a figure is drawn.
   Axes = Drawing = Any
 
-# Of tasks: see `tasks.types`. The results of figures' tasks are arrays by name.
+# Types of tasks, see `tasks.types`. The results of a figure's task are arrays by name.
 Task = task_types.Task
 CompletedTask = task_types.CompletedTask
 Settings = task_types.Settings
@@ -30,8 +30,9 @@ InterruptedTaskError = task_types.InterruptedTaskError
 class Table(tuple[CompletedTask, ...]):
   """The tasks of a figure with their results, selectable by their settings.
 
-  A task computes one or several seeds, listed in its setting `seeds`; the rows of its
-  results are seeds, `[S, …]`. Tasks that differ only in their seeds belong together.
+  A task computes one or several seeds, which its setting `seeds` lists. Its results are
+  arrays `[S, …]` with a row for each seed. Tasks that differ only in their seeds form a
+  group.
   """
 
   __slots__ = ()
@@ -65,16 +66,17 @@ class Table(tuple[CompletedTask, ...]):
       `[S, …]`, in the order of the seeds.
 
     Raises:
-    ValueError: if there are no such tasks, or if they differ in other settings.
+      ValueError: if there are no such tasks, or if they differ in other settings.
     """
     (group,) = self.where(**settings).by_problem()
     ordered = sorted(group, key=lambda task: task.settings["seeds"][0])
     return np.concatenate([task.results[name] for task in ordered])
 
   def per_seed(self, name: str, **settings: Any) -> np.ndarray:
-    """A result of each group of tasks with these settings, `[S, groups]`.
+    """One number per seed for each group of tasks with these settings, `[S, groups]`.
 
-    For a curve, such as the returns of all episodes, it is the curve's mean.
+    If a seed's result is an array, such as the returns of all episodes, the number is
+    its mean.
     """
     groups = [group.joined(name) for group in self.where(**settings).by_problem()]
     return np.stack([x.reshape(len(x), -1).mean(axis=1) for x in groups], axis=1)
@@ -89,9 +91,9 @@ class Finding(NamedTuple):
   Attributes:
     claim: the statement, in a few words.
     measured: the numbers, in a few words.
-    held: whether it holds; None if this cannot be told: the interval contains 0, there
-      are too few seeds, or the scale does not show it.
-    num_seeds: of the numbers; None: the figure's.
+    held: whether it holds; None if this cannot be told, because the interval contains
+      0, there are too few seeds, or the problem is too small to show it.
+    num_seeds: the number of seeds behind the numbers; None for that of the figure.
   """
 
   claim: str
@@ -109,17 +111,18 @@ class Figure:
   """A figure of a paper, or one of our own.
 
   Attributes:
-    name: `ez/fig3`: the paper's method, and the figure's number.
+    name: such as `ez/fig3`: the paper's method and the figure's number.
     title: a few words for `--list`.
     source: the paper and the figure's number, as in a caption.
     claim: the paper's statement about the figure, in a sentence or two.
     config: a frozen dataclass of the settings, including `num_seeds`, each with its
-      source; its `__post_init__` refuses impossible ones.
-    quick: the settings of a quick version: small problems and few seeds.
-    revision: increase it if the tasks compute something else.
+      source; its `__post_init__` refuses impossible values.
+    quick: the settings of a quick version with small problems and few seeds.
+    revision: a number to increase when the tasks compute something else; stored results
+      of other revisions are refused.
     tasks: config → the tasks.
-    run: a task's settings → its results; a function of a module, since other processes
-      import it by name.
+    run: (a task's settings, its context) → its results. It must be a function at the
+      top level of a module, because other processes import it by name.
     draw: (config, the results of all its tasks) → a drawing (from `drawing.new`).
     judge: (config, the results of all its tasks) → findings.
   """

@@ -48,7 +48,7 @@ class Config:
 
   size: int = 7  # 21 in the paper; 17 positions can be reached, against 199.
   agents: tuple[str, ...] = _FIGURE_2
-  num_steps: int = 40_000  # Environment steps of training; not printed.
+  num_steps: int = 40_000  # Environment steps of training; not in the paper.
   # Episodes in a small maze are short: longer sequences would be mostly padding.
   sequence_length: int = 5  # 50 in the paper (table 7).
   sequence_period: int = 5  # 50 in the paper (table 7).
@@ -56,8 +56,8 @@ class Config:
   updates_per_step: float = 0.1  # Learner updates per environment step; ours.
   min_replay_size: int = 2_000  # Environment steps before learning; ours.
   eval_every: int = 10_000  # Environment steps between two evaluations; ours.
-  eval_episodes: int = 50  # In each of them; ours.
-  num_seeds: int = 5  # Not printed.
+  eval_episodes: int = 50  # Episodes of an evaluation; ours.
+  num_seeds: int = 5  # Not in the paper.
 
   def __post_init__(self):
     disco_maze.DiscoMaze(self.size)  # Refuses impossible sizes.
@@ -87,11 +87,11 @@ def _agent_config(settings: types.Settings) -> Any:
   same = [f"{x}={settings[x]}" for x in names]
   # The most exploratory policy is evaluated: there is nothing else to do in a maze.
   same.append("evaluation_policy=-1")
-  # As much as a run fills: the draws from replay are over its whole capacity.
+  # No more than a run fills, because sampling computes over replay's whole capacity.
   same.append(f"replay_capacity={settings['num_steps']}")
   if preset == "ngu":
-    # All of three episodes, of which none is longer than the maze's time limit; the
-    # search for neighbours is over all of the memory too.
+    # Enough for three episodes at the maze's time limit, and no more, because the
+    # search for neighbours computes over the memory's whole capacity.
     same.append(f"bonus.memory_capacity={3 * (2 * settings['size'] ** 2 + 1)}")
   return overrides.apply(config, [*same, *changes])
 
@@ -225,7 +225,8 @@ def _draw_variants(config: Config, table: types.Table) -> types.Drawing:
   return fig
 
 
-# (claim, the better one, the worse one), of the paper's text on Atari.
+# (claim, agent that should be better, agent that should be worse). The claims are from
+# the paper's text on Atari.
 _CLAIMS = (
   ("sharing experience between policies (CMR) harms", "n8", "n8_cmr"),
   ("RND's factor is beneficial", "learned", "no_rnd"),

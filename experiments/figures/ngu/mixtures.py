@@ -15,10 +15,10 @@ class Config:
   """Settings of the figure."""
 
   num_policies: int = 32  # N (table 6).
-  beta: float = 0.3  # Of the most exploratory policy (table 6).
-  discount_max: float = 0.997  # Of the greediest (table 6).
-  discount_min: float = 0.99  # Of the most exploratory (table 6).
-  num_seeds: int = 1  # Nothing is random.
+  beta: float = 0.3  # Bonus scale of the most exploratory policy (table 6).
+  discount_max: float = 0.997  # Discount of the greediest policy (table 6).
+  discount_min: float = 0.99  # Discount of the most exploratory policy (table 6).
+  num_seeds: int = 1  # The figure has no randomness.
 
   def __post_init__(self):
     ranges.at_least(self, 4, "num_policies")

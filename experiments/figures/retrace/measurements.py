@@ -112,12 +112,18 @@ def control(settings: types.Settings, context: types.TaskContext) -> types.Resul
 def sampled_returns(
   settings: types.Settings, context: types.TaskContext
 ) -> types.Results:
-  """Bias and standard deviation of returns from the values Q of another random policy.
+  """Bias and standard deviation of returns at λ = 1 from the values Q of some policy.
 
-  At λ = 1, as root mean squares over all pairs at which returns begin, in units of
-  that of Q − Q^π. `*_bias` and `*_std` are exact (but for equation 10's trace, whose
-  bias is measured, less what the variance of its mean adds); `*_measured` is the
-  standard deviation of what `losses` make of trajectories. `[N, lengths]` each.
+  Q are the values of a random policy that differs from π. All results are
+  `[N, lengths]`, with a row for each seed. They are root mean squares over the
+  state-action pairs at which returns begin, divided by the root mean square of Q − Q^π.
+
+  Returns:
+    A dictionary with, for each kind of trace:
+    `*_bias` and `*_std`: exact bias and standard deviation. Equation 10's trace has no
+    `*_std`, and its bias is measured and corrected for the variance of the sample mean.
+    `*_measured`: the standard deviation of the returns that `losses` computes from
+    sampled trajectories.
   """
   drawn = draw(settings)
   static = {x: settings[x] for x in ("discount", "distance", "num_trajectories")}

@@ -1,9 +1,9 @@
 """Paper 4's proposition 2: whether TD errors estimate uncertainty with less bias.
 
 An agent's belief is a distribution p(M) over decision processes, each with its own
-value Q^M_π; what estimates it is a distribution p(θ) over value functions. The bias of
-a moment is its value under p(θ) less that under p(M); both are here sums over finitely
-many functions, in float64, so that nothing is sampled but what they are.
+value Q^M_π. A distribution p(θ) over value functions estimates it. The bias of a moment
+is its value under p(θ) minus its value under p(M). Here both distributions are sets of
+finitely many functions, so that moments are exact sums, computed in float64.
 """
 
 import dataclasses
@@ -16,14 +16,14 @@ from explorax.experiments.figures.tdu import runs
 from explorax.experiments.recording import drawing, statistics
 
 WORLDS = {"chain": "chain, smooth features", "random": "random, random features"}
-# How far ρ, φ, κ and α are from 1, at most.
+# The greatest distances of ρ, φ, κ and α from 1.
 DISTANCES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-_EXACT = 1e-9  # Of relative errors in float64.
+_EXACT = 1e-9  # Biases below this count as zero.
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """Settings of the figure, all ours."""
+  """Settings of the figure. None of them is from the paper."""
 
   discount: float = 0.99  # γ.
   num_draws: int = 400  # Pairs of distributions for each seed and distance.
@@ -72,8 +72,8 @@ def biases(belief: np.ndarray, estimate: np.ndarray, discount: float) -> np.ndar
 
   Args:
     belief: `[2, P, ...]`, Q^M_π(s, a) and Q^M_π(s', π(s')) of P models.
-    estimate: `[2, P', ...]`, the same of P' functions.
-    discount: γ. The reward of τ is the same for all, and cancels.
+    estimate: `[2, P', ...]`, the same values of P' functions.
+    discount: γ. All have the same reward of τ, which cancels.
   """
 
   def moments(q: np.ndarray) -> np.ndarray:
@@ -105,13 +105,13 @@ def draw_pair(
 ) -> tuple[np.ndarray, np.ndarray]:
   """A belief and an estimate, `[2, 4]` each, whose biases have these ratios.
 
-  Four values have any mean and covariance in two dimensions: the mean, plus and minus
-  √2 times each column of a root of the covariance. Pairs are drawn until the estimate's
-  covariance is one.
+  Four points can have any mean and covariance in two dimensions: the mean, plus and
+  minus √2 times each column of a square root of the covariance. Pairs are drawn until
+  the estimate's matrix is positive semi-definite, as a covariance must be.
   """
 
   def four(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    # Of the singular covariance of equal values, too.
+    # Unlike a Cholesky factor, this root exists for singular covariances too.
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(2 * np.maximum(values, 0))
     return mean[:, None] + np.concatenate([root, -root], axis=1)
@@ -119,7 +119,7 @@ def draw_pair(
   while True:
     mean = rng.uniform(0.5, 2) * np.array([1.0, alpha])
     root = rng.normal(size=(2, 2))
-    # Values of one transition go together.
+    # The two values of a transition are similar where the ratios are near 1.
     root[1] = root[0] + (abs(alpha - 1) + abs(kappa - 1)) * root[1]
     covariance = root @ root.T
     bias_q, bias_square = rng.normal(), rng.normal() * 3
@@ -132,20 +132,23 @@ def draw_pair(
 
 
 def _moments(settings: types.Settings, rng: np.random.Generator) -> types.Results:
-  """The proposition on pairs of distributions that are drawn for it.
+  """Measures the proposition on D random pairs of distributions with given ratios.
 
   Returns:
-    `rho` `[D]`, with κ = ρ, φ = ρ² and α = 1, and `of_means` `[D]`,
-    |Bias E[δ]| / |Bias E[Q]|;
-    `less` `[distances]`, the share of draws in which V[δ] has less bias than V[Q];
-    `at_one` `[D]`, the relative error of (γ − 1)² where all ratios are 1; `unbiased`
-    `[2]`, the greatest bias of E[δ] and V[δ] where the ratios are 1/γ, 1/γ² and 1/γ.
+    A dictionary with:
+    `rho` `[D]`: drawn values of ρ, with κ = ρ, φ = ρ² and α = 1.
+    `of_means` `[D]`: |Bias E[δ]| / |Bias E[Q]| of these pairs.
+    `less` `[distances]`: the share of draws in which V[δ] has less bias than V[Q].
+    `at_one` `[D]`: where all ratios are 1, the relative error of (γ − 1)² as the ratio
+    of the biases of V[δ] and V[Q].
+    `unbiased` `[2]`: the greatest bias of E[δ] and V[δ] where ρ = κ = 1/γ and
+    φ = 1/γ².
   """
   gamma, num = settings["discount"], settings["num_draws"]
   rho = rng.uniform(-0.5, 2.5, num) / gamma
   ones = [1.0, 1.0, 1.0, 1.0]
   mean_ratio = []
-  for x in rho:  # κ and φ go with it, so that the estimate has a covariance.
+  for x in rho:  # With κ = ρ and φ = ρ² the estimate has a valid covariance.
     pair = draw_pair(rng, x, x**2, x, 1.0)
     bias = biases(*pair, gamma)
     mean_ratio.append(abs(bias[2] / bias[0]))
@@ -173,15 +176,18 @@ def _moments(settings: types.Settings, rng: np.random.Generator) -> types.Result
 
 
 def _world(settings: types.Settings, rng: np.random.Generator) -> types.Results:
-  """A belief over decision processes, and linear functions fitted to each model's Q_π.
+  """Measures biases of linear functions fitted to the Q_π of each model of a belief.
 
-  The belief is a Dirichlet posterior of transitions and a normal one of rewards. An
-  estimate has n features, and is the least-squares fit of one model's values.
+  The belief is a Dirichlet posterior of transitions and a normal posterior of rewards.
+  Each estimate has n features and is the least-squares fit of one model's values.
 
   Returns:
-    Shares of the transitions that the belief knows, `[]` each: `means` and
-    `variances`, in which δ has less bias than Q; `in_range`, with ρ in (0, 2/γ);
-    `agrees`, where this says the same as `means`.
+    A dictionary of shares, `[]` each, of the transitions that are possible under the
+    belief:
+    `means`: those where E[δ] has less bias than E[Q].
+    `variances`: those where V[δ] has less bias than V[Q].
+    `in_range`: those with ρ in (0, 2/γ).
+    `agrees`: those that are in both of `means` and `in_range`, or in neither.
   """
   gamma, size = settings["discount"], settings["num_states"]
   num_models = settings["num_models"]
@@ -223,12 +229,13 @@ def _world(settings: types.Settings, rng: np.random.Generator) -> types.Results:
 
 
 def _chain(size: int, num_features: int) -> tuple[np.ndarray, np.ndarray]:
-  """States in a row: an action moves, slips or goes back; features are cosines."""
+  """Support and features of a chain: one step back, none or one ahead; cosines."""
   support = np.zeros((size, 2, size), bool)
   at = np.arange(size)
   for step in (-1, 0, 1):
     support[at, :, np.clip(at + step, 0, size - 1)] = True
-  # Frequencies of the position, each for both actions together, then apart.
+  # Each frequency comes twice: with the same sign for both actions, then with opposite
+  # signs.
   order = np.arange(num_features) // 2
   waves = np.cos(np.pi * order * (at[:, None] + 0.5) / size)
   both = np.stack([waves, waves], axis=1)

@@ -1,7 +1,8 @@
 """Paper 4's figures 1 and 2: which agents solve Deep Sea, deterministic and stochastic.
 
-Figure 1 compares agents, figure 2 TDU's bonus with the priors, and with its rivals. A
-size is solved by the treasure (`runs.solve_deep_sea`); bsuite's rule is beside it.
+Figure 1 compares agents. Figure 2 varies the scales of TDU's bonus and of the priors,
+and compares TDU with its rivals. A size is solved if the agent finds the treasure often
+enough (`runs.solve_deep_sea`); bsuite's own rule is reported beside it.
 """
 
 import dataclasses
@@ -27,18 +28,19 @@ _LABELS = {
   "qu": "QU",
   "q_ucb": "Q+UCB",
 }
-# Posterior sampling by the paper's account: they suffer in the stochastic version.
+# The paper calls these posterior sampling, and claims that they do worse in the
+# stochastic version.
 _POSTERIOR_SAMPLING = ("bootstrapped_dqn", "successor_uncertainties", "noisy_dqn")
-_NEARLY = 0.9  # Of all sizes.
+_NEARLY = 0.9  # The share of sizes that counts as nearly all.
 
 
 @dataclasses.dataclass(frozen=True)
 class Agents:
   """Settings of figure 1.
 
-  The agents are their presets: TDU and Bootstrapped DQN have priors of scale 3 and TDU
-  has β = 1 (paper 4, appendix D); the settings of the other baselines are not tuned,
-  where the paper shows the best of a sweep.
+  All agents have the settings of their presets. TDU and Bootstrapped DQN have priors of
+  scale 3, and TDU has β = 1 (paper 4, appendix D). The settings of the other baselines
+  are not tuned; the paper shows the best of a sweep.
   """
 
   sizes: tuple[int, ...] = (10, 12, 14, 16)  # N; 10, 12, … 50 in the paper.
@@ -52,8 +54,8 @@ class Agents:
     "dqn_counts",
   )
   max_episodes: int = 1500  # 10 000 in bsuite.
-  num_seeds: int = 5  # Not printed.
-  seeds_per_task: int = 5  # Side by side; a task ends with the slowest of them.
+  num_seeds: int = 5  # Not in the paper.
+  seeds_per_task: int = 5  # They run in parallel; a task ends with the slowest seed.
 
   def __post_init__(self):
     runs.check(self)
@@ -63,14 +65,17 @@ class Agents:
 
 @dataclasses.dataclass(frozen=True)
 class Scales:
-  """Settings of figure 2: TDU's β against the priors' λ, and its two rivals."""
+  """Settings of figure 2: scales β of TDU's bonus and λ of the priors, and two rivals.
+
+  The rivals use the uncertainty of values instead of that of TD errors.
+  """
 
   sizes: tuple[int, ...] = (14,)  # N; 10, 12, … 50 in the paper.
-  betas: tuple[float, ...] = (0.0, 1.0)  # 0 to 5 (appendix D.2); 0: BDQN.
-  prior_scales: tuple[float, ...] = (0.0, 3.0)  # λ; also 1 (table 3).
-  rivals: tuple[str, ...] = ("qu", "q_ucb")  # At their presets' scales: β = 1, λ = 3.
+  betas: tuple[float, ...] = (0.0, 1.0)  # 0 to 5 in appendix D.2; 0 is BDQN.
+  prior_scales: tuple[float, ...] = (0.0, 3.0)  # λ; the paper also has 1 (table 3).
+  rivals: tuple[str, ...] = ("qu", "q_ucb")  # Their presets have β = 1 and λ = 3.
   max_episodes: int = 300  # 10 000 in bsuite.
-  num_seeds: int = 3  # Not printed.
+  num_seeds: int = 3  # Not in the paper.
   seeds_per_task: int = 3
 
   def __post_init__(self):
@@ -79,7 +84,7 @@ class Scales:
     ranges.not_negative(self, "betas", "prior_scales")
     ranges.one_of(self, "rivals", ("qu", "q_ucb"))
     if max(self.betas) == 0:
-      raise ValueError("betas has no β above 0, and without there is no TDU; add one.")
+      raise ValueError("betas has no β above 0, so TDU is missing; add one.")
 
 
 def _tasks(
@@ -95,7 +100,7 @@ def _tasks(
             **agent,
             "size": size,
             "stochastic": stochastic,
-            # To solve before 2^N episodes, the number that dithering needs.
+            # At most 2^N episodes, the number that dithering needs.
             "max_episodes": min(2**size, config.max_episodes),
             "seeds": seeds,
           }
