@@ -13,7 +13,7 @@ from explorax.experiments import errors, flag_table
 
 LOCAL, DEVICE, DISTRIBUTED = RUNNERS = ("local", "device", "distributed")
 REPLAYS = ("memory", "reverb")
-MAX_SEEDS = 10_000  # In one run.
+MAX_SEEDS = 10_000  # The most seeds that one run can train.
 _MAX_SEED = 2**32 - 1  # The largest seed of numpy's generators.
 
 _WHAT = "What to run"
@@ -594,7 +594,8 @@ Examples
     python -m explorax.experiments.run --agent=dqn --env=gym:CartPole-v1 \\
       --steps=50000 --seed=1 --output=results/cartpole
 
-  An environment of your own (a function that returns a dm_env or gymnasium one):
+  An environment of your own (a function that returns an environment of dm_env or
+  gymnasium, or one written in JAX):
     python -m explorax.experiments.run --agent=dqn --env=my_module:make_env \\
       --episodes=500
 """

@@ -52,8 +52,8 @@ DOUBLE_ATARI = dqn_config.DQNConfig(
   updates_per_step=0.25,
 )
 ATARI = dataclasses.replace(DOUBLE_ATARI, target=one_step.QLearning())
-# Ten heads of 512 hidden units each on shared convolutions (Osband et al., 2016, whose
-# network paper 3 uses), and the sum of their losses (section 2.4).
+# Ten heads of 512 hidden units each on shared convolutions, as in Osband et al. (2016),
+# whose network paper 3 uses. The losses of the heads are summed (section 2.4).
 ENSEMBLE_ATARI = dataclasses.replace(
   DOUBLE_ATARI,
   num_members=10,

@@ -37,8 +37,8 @@ def _rainbow_cts(config: Any, beta: float, epsilon: exploration.Setting) -> Any:
   )
 
 
-# Appendix C and table 3: expected SARSA(λ). The paper does not print the policy of the
-# expectation: we use ε-greedy with ε = 0.01.
+# Expected SARSA(λ) is from appendix C and table 3. The paper does not say under which
+# policy the expectation is: we use ε-greedy with ε = 0.01.
 _SARSA = off_policy.ExpectedSarsaLambda(lambda_=0.7, epsilon=0.01)
 _R2D2 = dataclasses.replace(r2d2.SMALL, target=_SARSA)
 _R2D2_ATARI = dataclasses.replace(
@@ -46,17 +46,17 @@ _R2D2_ATARI = dataclasses.replace(
   target=_SARSA,
   learning_rate=2e-4,
   target_update_period=400,
-  # Appendix C evaluates an ε-greedy policy without printing ε: this value is from table
-  # 6 of Badia et al. (2020), who also build on R2D2.
+  # Appendix C evaluates an ε-greedy policy but does not give its ε. This value is from
+  # table 6 of Badia et al. (2020), who also build on R2D2.
   evaluation_epsilon=0.01,
 )
-# Division by the variance, and a predictor that learns from whole batches (appendix C).
-# The paper does not print β, Adam's ε or a clipping: we use paper 2's.
+# In appendix C the bonus is divided by its variance, and the predictor learns from
+# whole batches. The paper gives no β, no ε of Adam and no clipping: we use paper 2's.
 _RND: dict[str, Any] = {
   "bonus": dataclasses.replace(ngu.RND, normalisation="variance", num_trained=None),
   "beta": 0.3,
 }
-# Appendix C: the size of DQN's network (Mnih et al., 2015), not of the agent's own.
+# In appendix C, RND's networks have the size of DQN's (Mnih et al., 2015).
 _RND_ATARI: dict[str, Any] = {
   "bonus": dataclasses.replace(
     ngu.RND_ATARI,
@@ -81,7 +81,7 @@ def _bootstrapped(config: Any) -> Any:
     evaluation=exploration.EpsilonGreedy(
       config.evaluation_epsilon, of=exploration.Thompson(period_steps=1)
     ),
-    evaluation_epsilon=0.0,  # `evaluation` has its own ε.
+    evaluation_epsilon=0.0,  # The rule `evaluation` has its own ε.
   )
 
 

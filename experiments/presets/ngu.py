@@ -9,9 +9,9 @@ from explorax.experiments.presets import r2d2
 
 _PAPER = "Badia et al., 2020"
 
-RETRACE = off_policy.Retrace(lambda_=0.95, epsilon=0.01)  # Table 6.
+# Table 6, here and in the following settings for Atari.
+RETRACE = off_policy.Retrace(lambda_=0.95, epsilon=0.01)
 SMALL = dataclasses.replace(r2d2.SMALL, target=RETRACE)
-# Table 6.
 ATARI = dataclasses.replace(
   r2d2.ATARI,
   target=RETRACE,
@@ -24,9 +24,9 @@ ATARI = dataclasses.replace(
   actor_update_period=100,
 )
 # Table 6, "for all losses", and appendix A: the predictor learns from the last 5 frames
-# of a sequence. The paper prints neither the baseline's normalisation nor the
-# observation of the error: we use the error of the next observation (Burda et al.,
-# 2018), divided by its standard deviation.
+# of a sequence. The paper says neither how the baseline's error is normalised nor which
+# observation it is of: we use the error of the next observation (Burda et al., 2018),
+# divided by its standard deviation.
 RND = rnd.RND(
   hidden_sizes=(64,),
   output_size=128,
@@ -39,10 +39,11 @@ RND = rnd.RND(
 )
 RND_ATARI = dataclasses.replace(RND, hidden_sizes=())
 
-# Table 7, with the rest of table 6. Ours, for one process: an LSTM and heads of 64, ε
-# (not printed for the maze), batches of 16 sequences (table 6: 64), learning from step
-# 2,000 (table 6: 6250 sequences), and 4 environment steps per update. A single policy
-# has the γ of the exploratory one.
+# The settings of table 7, and those of table 6 for the rest. Some are our own, because
+# a run has only one process: an LSTM and heads of 64 units, batches of 16 sequences (64
+# in table 6), a start of learning at step 2,000 (at 6250 sequences in table 6), and 4
+# environment steps per update. ε is ours too, because the paper does not give it for
+# the maze. The only policy has the γ of the paper's exploratory policy.
 _MAZE = dataclasses.replace(
   ATARI,
   torso="small",
@@ -86,11 +87,12 @@ PRESETS = (
     config=dataclasses.replace(SMALL, bonus=RND, beta=0.3),
     on={
       "atari:": dataclasses.replace(ATARI, bonus=RND_ATARI, beta=0.3),
-      # Table 7's 1e-3 is for "R2D2 and action prediction": RND keeps table 6's 5e-4.
+      # Table 7's learning rate of 1e-3 is for "R2D2 and action prediction". RND keeps
+      # the 5e-4 of table 6.
       "jax:disco_maze/": dataclasses.replace(_MAZE, bonus=RND_ATARI),
     },
   ),
-  # Table 6; a single actor draws a policy of the mixture for each episode.
+  # Table 6. The single actor draws a policy of the mixture for each episode.
   r2d2.preset(
     name="ngu",
     summary="Never Give Up: a mixture of policies rewarded for episodic novelty",

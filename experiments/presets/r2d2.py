@@ -16,7 +16,7 @@ preset = functools.partial(
   types.Preset, make_agent=r2d2_agent.make_agent, atari_profile="ngu"
 )
 
-# Small problems: ours, with R2D2's loss and return.
+# Our settings for small problems, with R2D2's loss and return.
 SMALL = r2d2_config.R2D2Config(
   hidden_sizes=(64,),
   lstm_size=64,

@@ -39,7 +39,7 @@ ATARI = dataclasses.replace(
   importance_exponent=exploration.Linear(0.4, 1.0, steps=12_495_000),
 )
 
-# Preprocessing (table 3): a lost life is terminal in training.
+# In training, the loss of a life is terminal (table 3).
 preset = functools.partial(dqn.preset, atari_profile="dqn,life_loss=true")
 
 PRESETS = (

@@ -12,9 +12,9 @@ from explorax.experiments.presets import ngu, r2d2
 _PAPER = "Munos et al., 2016"
 
 # The paper's agents have DQN's network, without recurrence. The policy of their targets
-# is the current exploration policy: ε-greedy in the online network, with the current ε;
-# the values are the target network's. The paper's sixteen threads, with a replay each
-# and shared RMSProp, are one actor, one replay and one optimiser here.
+# is the current exploration policy, which is ε-greedy in the online network; the values
+# are those of the target network. The paper has sixteen threads with a replay each and
+# shared RMSProp; here there are one actor, one replay and one optimiser.
 _NO_MEMORY: dict[str, Any] = {
   "lstm_size": 0,
   "head_size": 0,
@@ -44,14 +44,14 @@ _ATARI = dataclasses.replace(
   r2d2.ATARI,
   **_NO_MEMORY,
   exploration=exploration.EpsilonGreedy(exploration.Alternating()),
-  evaluation_epsilon=0.001,  # Van Hasselt et al. (2016); this paper has none.
-  discount=0.99,  # DQN's.
+  evaluation_epsilon=0.001,  # From van Hasselt et al. (2016); this paper gives none.
+  discount=0.99,  # As DQN.
   optimizer="rmsprop",
   learning_rate=_to_zero(9.12e-5),
   optimizer_eps=3.68e-5,
   max_gradient_norm=None,
   batch_size=4,
-  replay_capacity=1_000_000,  # Sixteen times 62 500.
+  replay_capacity=1_000_000,  # Sixteen replays of 62 500.
   min_replay_size=50_000,
   updates_per_step=1 / 16,
   target_update_period=2500,

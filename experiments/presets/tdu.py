@@ -39,7 +39,7 @@ _QEX: dict[str, Any] = {
   # ε as in bsuite's DQN.
   "exploration": exploration.EpsilonGreedy(0.05, of=exploration.Thompson()),
 }
-# Appendix D.2, with the sample deviation.
+# Appendix D.2. We use the sample standard deviation.
 _Q_UCB = exploration.Ucb(scale=1.0, ddof=1, of=exploration.Thompson())
 
 
@@ -51,8 +51,8 @@ def _heads(**changes: Any) -> dqn_config.DQNConfig:
   return dataclasses.replace(dqn.ENSEMBLE_ATARI, sum_over_members=False, **changes)
 
 
-# Appendix E. It does not print the λ of the returns, the number of exploiters or the ρ
-# of the masks: we use paper 1's.
+# The settings of appendix E. It gives neither the λ of the returns, nor the number of
+# exploiters, nor the ρ of the masks: we use paper 1's.
 _PENG = greedy.PengQ(lambda_=0.7)
 _R2D2 = dataclasses.replace(r2d2.SMALL, target=_PENG)
 _R2D2_ATARI = dataclasses.replace(r2d2.ATARI, target=_PENG, evaluation_epsilon=0.001)
@@ -68,13 +68,14 @@ _TDU_R2D2: dict[str, Any] = {
   "bonus": tdu_bonus.TDUncertainty(),
   "beta": 1.0,
 }
-# "-L": "lower exploration bonus strength"; the text calls it λ, but means β.
+# The paper's "-L" agents have a "lower exploration bonus strength". The text calls this
+# strength λ, but means β.
 _TDU_R2D2_L: dict[str, Any] = {**_TDU_R2D2, "beta": 0.1}
 
 
 def _on_r2d2(**changes: Any) -> dict[str, Any]:
   def changed(config: Any) -> Any:
-    # R2D2's ε: 0.4 on games, and our own on small problems.
+    # ε stays that of R2D2: 0.4 on games, and our own on small problems.
     epsilon = config.exploration.epsilon
     config = dataclasses.replace(config, **changes)
     rule = dataclasses.replace(config.exploration, epsilon=epsilon)
