@@ -86,6 +86,26 @@ def finish(
   return keep_if(finite, new, old), types.LearnerOutput(priorities, metrics)
 
 
+def q_bound(
+  max_abs_reward: jax.Array,
+  discount: float,
+  tx: losses.TxPair = losses.identity_pair,
+) -> dict[str, jax.Array]:
+  """The metric `q_bound` = h(R / (1 − γ)), which no value exceeds under any policy.
+
+  With transformed values, h(r + γ h⁻¹(q)) does not exceed it either.
+
+  Args:
+    max_abs_reward: R, the largest |r| that the learner has seen, with its bonus, `[]`.
+    discount: γ, the largest of a mixture. Values with γ = 1 have no such bound, and
+      there is no metric.
+    tx: the transformation h of the values.
+  """
+  if discount == 1.0:
+    return {}
+  return {"q_bound": tx.apply(max_abs_reward / (1.0 - discount))}
+
+
 def importance_weights(
   sample: types.Sample, exponent: jax.typing.ArrayLike
 ) -> jax.Array:

@@ -33,6 +33,7 @@ class LearnerState(NamedTuple):
   opt_state: Any
   bonus_state: Any
   num_updates: jax.Array
+  max_abs_reward: jax.Array  # Of all updates so far, with the bonus, `[]`.
   noise_key: Any
 
 
@@ -77,12 +78,13 @@ def make_learner(
       opt_state=optimizer.init(params),
       bonus_state=() if own is None else own.init(keys[3]),
       num_updates=jnp.int32(0),
+      max_abs_reward=jnp.float32(0.0),
       noise_key=jax.random.fold_in(key, 4) if values.is_noisy else (),
     )
 
   def loss(
     params: Any, state: LearnerState, windows: windows_lib.Windows, weights: jax.Array
-  ) -> tuple[jax.Array, tuple[jax.Array, dict[str, jax.Array], Any]]:
+  ) -> tuple[jax.Array, tuple[jax.Array, dict[str, jax.Array], Any, jax.Array]]:
     noise_key = None
     if values.is_noisy:  # Drawn for each update.
       noise_key = jax.random.fold_in(state.noise_key, state.num_updates)
@@ -156,9 +158,11 @@ def make_learner(
       "q": jnp.mean(predictions.tm1.q),
       "r_int": updates.masked_mean(r_int, windows.real[:, :-1]),
     }
+    largest = jnp.maximum(state.max_abs_reward, jnp.max(jnp.abs(rewards)))
+    metrics |= updates.q_bound(largest, config.discount)
     priorities = jnp.mean(errors, axis=0)
     total = loss_scale * jnp.mean(weights * per_window)
-    return total, (priorities, metrics, bonus_state)
+    return total, (priorities, metrics, bonus_state, largest)
 
   def update(
     state: LearnerState,
@@ -175,12 +179,13 @@ def make_learner(
     step = updates.step(
       optimizer, loss, state.params, state.opt_state, state, windows, weights
     )
-    priorities, metrics, bonus_state = step.aux
+    priorities, metrics, bonus_state, largest = step.aux
     new = state._replace(
       params=step.params,
       opt_state=step.opt_state,
       bonus_state=bonus_state,
       num_updates=state.num_updates + 1,
+      max_abs_reward=largest,
     )
     # The gradient of a squared error is finite if the square is.
     finite = jnp.isfinite(step.loss)

@@ -29,6 +29,7 @@ class LearnerState(NamedTuple):
   bonus_state: Any
   key: jax.Array
   num_updates: jax.Array
+  max_abs_reward: jax.Array  # Of all updates so far, with the bonus, `[]`.
 
 
 class Weights(NamedTuple):
@@ -133,6 +134,7 @@ def make_learner(
       bonus_state=trained,
       key=keys[3],
       num_updates=jnp.int32(0),
+      max_abs_reward=jnp.float32(0.0),
     )
 
   def td_errors(
@@ -187,7 +189,7 @@ def make_learner(
     batch: _Batch,
     policy: jax.Array,
     weights: jax.Array,
-  ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, Any, jax.Array]]:
+  ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, Any, jax.Array, jax.Array]]:
     priors = state.prior_params
     q = sequences.unroll(values, params, priors, batch, config.burn_in)
     target_q = jax.lax.stop_gradient(
@@ -216,7 +218,8 @@ def make_learner(
       ]
     )
     value = _loss(config, td, batch, weights)
-    return value, (td, r_int, bonus_state, q)
+    largest = jnp.maximum(state.max_abs_reward, jnp.max(jnp.abs(rewards)))
+    return value, (td, r_int, bonus_state, q, largest)
 
   def update(
     state: LearnerState,
@@ -240,7 +243,7 @@ def make_learner(
     step = updates.step(
       optimizer, loss, state.params, state.opt_state, state, batch, policy, weights
     )
-    td, r_int, bonus_state, q = step.aux
+    td, r_int, bonus_state, q, largest = step.aux
     bonus_metrics: dict[str, jax.Array] = {}
     if training is not None:
       observations = batch.inputs.observation
@@ -254,6 +257,7 @@ def make_learner(
       bonus_state=bonus_state,
       key=key,
       num_updates=state.num_updates + 1,
+      max_abs_reward=largest,
     )
     finite = jnp.isfinite(step.loss) & jnp.isfinite(optax.global_norm(step.gradients))
     finite &= jnp.all(jnp.isfinite(jnp.array([*bonus_metrics.values(), 0.0])))
@@ -266,6 +270,7 @@ def make_learner(
       "q": updates.masked_mean(jnp.mean(q[:, :, :-1], axis=(0, 3)), batch.trained),
       "r_int": updates.masked_mean(r_int, batch.trained),
       **bonus_metrics,
+      **updates.q_bound(largest, config.discount, tx),
     }
     return updates.finish(finite, copied(new), state, step.loss, priorities, metrics)
 

@@ -37,6 +37,7 @@ class LearnerState(NamedTuple):
   regression: exploration.Regression
   posterior: exploration.WeightPosterior
   num_updates: jax.Array
+  max_abs_reward: jax.Array  # Of all updates so far, `[]`.
   key: jax.Array
 
 
@@ -80,6 +81,7 @@ def make_learner(
       regression=regression,
       posterior=posterior_of(regression, jnp.float32(0)),
       num_updates=jnp.int32(0),
+      max_abs_reward=jnp.float32(0.0),
       key=key,
     )
 
@@ -122,17 +124,20 @@ def make_learner(
       state.regression, phi_tm1, batch.r_t[:, 0], config.regression_decay
     )
     posterior = posterior_of(regression, jnp.float32(sample.population))
+    largest = jnp.maximum(state.max_abs_reward, jnp.max(jnp.abs(batch.r_t)))
     new = state._replace(
       params=step.params,
       opt_state=step.opt_state,
       regression=regression,
       posterior=posterior,
       num_updates=state.num_updates + 1,
+      max_abs_reward=largest,
     )
     # If the Cholesky factor fails, it is NaN, and so is the mean.
     finite = jnp.isfinite(step.loss) & jnp.all(jnp.isfinite(posterior.mean))
     sizes = jnp.abs(td_q)
     metrics = {"td_error": jnp.mean(sizes), "q": jnp.mean(q_tm1)}
+    metrics |= updates.q_bound(largest, config.discount)
     return updates.finish(finite, copied(new), state, step.loss, sizes, metrics)
 
   def params(state: LearnerState) -> Weights:

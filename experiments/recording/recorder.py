@@ -19,6 +19,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import errors, output, weights
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import (
+  divergence,
   events,
   metrics_csv,
   plots,
@@ -114,9 +115,13 @@ class Recorder:
         for each in self._seeds.values()
         if each is not seed
       )
+    has_warned = any(each.divergence.message for each in self._seeds.values())
     seed.take(episode)
     if is_slowest:
       self._progress.update(episode, self._returns)
+    if seed.divergence.message and not has_warned:  # Once per run.
+      of_seed = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
+      console_lib.print_error(of_seed + seed.divergence.message)
     self._attempt(lambda: seed.write(episode))
 
   def on_evaluation(self, evaluation: "core.Evaluation") -> None:
@@ -214,6 +219,7 @@ class _Seed:
     self.directory = directory
     self.returns = returns.Returns()
     self.evaluations = returns.Evaluations()
+    self.divergence = divergence.Divergence()
     self.failures: int = resumed.get("failures", 0)
     self.replacements: dict[str, int] = dict(resumed.get("replacements", {}))
     self.title = title
@@ -238,6 +244,7 @@ class _Seed:
     """Counts an episode."""
     self._last = episode
     self.returns.add(episode)
+    self.divergence.add(episode)
     if self._solved_rule:
       has_learnt = episode.learner_updates > 0
       self._solved_rule.take(episode.episode, episode.metrics, has_learnt=has_learnt)

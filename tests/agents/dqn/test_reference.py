@@ -49,7 +49,7 @@ class Reference:
       self.prior = flat(state.prior_params)
       self.target_prior = flat(state.target_prior_params or state.prior_params)
     self.adam = adam(self.params, config.adam_b2, config.adam_eps)
-    self.num_updates = 0
+    self.num_updates, self.largest = 0, 0.0
 
   def q(self, params: Tree, prior_name: str, x: np.ndarray, k: int) -> np.ndarray:
     q = q_values(params, x, k)
@@ -102,6 +102,7 @@ class Reference:
         reward = self.reward(rows, b, t, k)
         if k >= config.num_members:
           reward += self.bonus(rows, b, t)
+        self.largest = max(self.largest, abs(reward))
         targets[k, b] += scale * reward
         scale *= config.discount * rows["discount"][b, t]
         t += 1
@@ -235,6 +236,8 @@ def test_three_updates(make_config, compiled, make_sample, adam, gradient_of, ch
     loss, priorities = reference.update(sample)
     state, output = update(state, sample)
     np.testing.assert_allclose(output.metrics["loss"], loss, rtol=1e-4)
+    bound = reference.largest / (1 - config.discount)
+    np.testing.assert_allclose(output.metrics["q_bound"], bound, rtol=1e-4)
     np.testing.assert_allclose(output.priorities, priorities, rtol=1e-4, atol=1e-5)
     for name, value in flat(state.params).items():
       np.testing.assert_allclose(value, reference.params[name], atol=2e-5)

@@ -66,7 +66,7 @@ class Window:
   def __init__(self, sample, b, policy, burn_in):
     self.rows = {k: np.asarray(v[b], np.float64) for k, v in sample.rows.items()}
     self.first = {k: np.asarray(v[b], np.float64) for k, v in sample.first.items()}
-    self.policy = policy
+    self.policy, self.largest = policy, 0.0
     self.num_rows = len(self.rows["mask"])
     self.actions = [int(a) for a in self.rows["action"]]
     starts = self.first["starts_episode"] == 1
@@ -105,6 +105,7 @@ class Window:
     def delta(s):
       # The novelty of x_{s+1} belongs to the transition into it, as the reward does.
       reward = rows["reward"][s] + beta * rows["r_int"][s + 1]
+      self.largest = max(self.largest, abs(reward))
       follow = gamma * rows["discount"][s] * policy(s + 1) @ values[s + 1]
       return reward + follow - values[s][self.actions[s]]
 
@@ -268,6 +269,8 @@ def test_losses_targets_and_priorities(ngu, make_sample):
     np.testing.assert_allclose(
       output.metrics["td_error"], np.mean(abs(every)), rtol=1e-4
     )
+    bound = max(window.largest for window in reference.windows) / (1 - GAMMA_MAX)
+    np.testing.assert_allclose(output.metrics["q_bound"], h(bound), rtol=1e-4)
     np.testing.assert_allclose(
       output.priorities, reference.priorities(), rtol=1e-4, atol=1e-6
     )

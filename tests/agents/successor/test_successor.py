@@ -143,6 +143,7 @@ def test_three_updates_and_their_posteriors(adam, gradient_of):
   params, mean = flat(state.params), np.array([1.0, -0.5])
   target = flat(state.params._replace(psi=state.target_psi))
   optimizer = adam(params)
+  largest = 0.0
   for t, rate in ((1, 0.05), (2, 0.03), (3, 0.01)):
     state = state._replace(
       posterior=state.posterior._replace(scale=jnp.zeros((D, D), jnp.float32))
@@ -153,6 +154,9 @@ def test_three_updates_and_their_posteriors(adam, gradient_of):
     state, output = update(state, sample)
     expected = loss(params, targets, mean, rows)
     np.testing.assert_allclose(output.metrics["loss"], expected, rtol=1e-4)
+    largest = max(largest, np.max(np.abs(rows["reward"][:, 0])))
+    bound = largest / (1 - config.discount)
+    np.testing.assert_allclose(output.metrics["q_bound"], bound, rtol=1e-5)
     features = [
       phi(params, rows["observation"][b, 0], rows["action"][b, 0]) for b in range(B)
     ]

@@ -1,0 +1,72 @@
+import pytest
+
+from explorax.experiments import config as config_lib
+from explorax.experiments import output
+from explorax.experiments.recording import console, divergence, recorder
+from explorax.experiments.runners import core
+
+pytestmark = pytest.mark.ops
+
+
+@pytest.mark.parametrize(
+  ("q", "bound", "updates", "diverges"),
+  [
+    ([160.0, 400.0], 100.0, [500, 1500], True),
+    ([-160.0, -400.0], 100.0, [500, 1500], True),
+    ([160.0, 400.0], 100.0, [500, 1499], False),  # Not long enough.
+    ([140.0, 140.0], 100.0, [0, 90_000], False),  # Overestimates that are usual.
+    ([160.0, 140.0, 160.0], 100.0, [0, 800, 1600], False),  # Below in between.
+    ([14.0, 14.0], 0.1, [0, 90_000], False),  # Priors, in sparse rewards.
+    ([16.0, 16.0], 0.0, [0, 1000], True),
+  ],
+)
+def test_only_what_stays_above_the_bound_diverges(
+  make_episode, q, bound, updates, diverges
+):
+  watch = divergence.Divergence()
+  watch.add(make_episode(1)._replace(metrics={}))  # Before the first update.
+  for value, number in zip(q, updates, strict=True):
+    metrics = {"q": value, "q_bound": bound}
+    watch.add(make_episode(2)._replace(learner_updates=number, metrics=metrics))
+  assert (watch.message is not None) == diverges
+  if diverges:
+    numbers = f"|q| is {abs(q[-1]):g} at environment step 20, but no value exceeds"
+    assert f"{numbers} {bound:g}, " in watch.message
+
+
+def test_a_run_of_several_seeds_warns_once_even_if_resumed(
+  make_episode, tmp_path, capsys
+):
+  config = config_lib.RunConfig(
+    agent="dqn", env="x:y", seed=1, num_seeds=2, steps=10, runner="device"
+  )
+
+  def record(directory, resumed=None):
+    made = recorder.Recorder(
+      directory,
+      config,
+      {},
+      solved_rule=lambda: None,
+      console=console.Console(None),
+      resumed=resumed,
+    )
+    for number in range(1, 4):
+      for seed in (1, 2):
+        metrics = {"q": -999.0 * seed, "q_bound": 20.0}
+        made.on_episode(
+          core.Episode(
+            number, number, 1.0, 1, "p", 600 * number, 1.0, 1.0, metrics, seed
+          )
+        )
+    saved = made.save()
+    made.finish("interrupted", {}, {}, 1.0)
+    return saved
+
+  directory = output.RunDirectory.create(tmp_path / "run")
+  directory.write_json("config.json", {})
+  saved = record(directory)
+  said = capsys.readouterr().err
+  assert said.startswith("explorax: in seed 1 the values diverge: |q| is 999 at")
+  assert said.count("\n") == 1
+  record(output.RunDirectory.create(tmp_path / "run", may_hold_run=True), saved)
+  assert capsys.readouterr().err == ""
