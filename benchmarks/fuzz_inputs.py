@@ -12,7 +12,7 @@ import fuzz
 import numpy as np
 
 from explorax.environments import testing
-from explorax.experiments import evaluate, export, presets, report, reproduce
+from explorax.experiments import compare, evaluate, export, presets, report, reproduce
 from explorax.experiments import overrides as overrides_lib
 from explorax.experiments import run as run_lib
 from explorax.experiments import sweep as sweep_lib
@@ -184,6 +184,9 @@ _COMMANDS: tuple[tuple[Any, str, str], ...] = (
   (report.main, "nothing", "nothing"),
   (report.main, "a b", "2 directories"),
   (report.main, "/dev/null", "/dev/null"),
+  (compare.main, "", "directory"),
+  (compare.main, "nothing", "nothing"),
+  (compare.main, "/dev/null", "/dev/null"),
   (reproduce.main, "", "figure"),
   (reproduce.main, "--figure=nope", "nope"),
   (reproduce.main, "--figure=ez/fig99", "ez/fig99"),

@@ -5,7 +5,7 @@ import pathlib
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
 from explorax.experiments import command, errors, flag_table
 from explorax.experiments.recording import console as console_lib
@@ -76,35 +76,18 @@ def _report(given: dict[str, Any], argv: list[str]) -> command.Work:
 
 def _write(path: pathlib.Path, to: pathlib.Path, asked: str) -> int:
   """Reads the sweep in `path`, and writes its page and drawings."""
-  try:
-    import matplotlib  # noqa: F401
-  except ImportError as error:
-    raise errors.SetUpError(
-      "matplotlib, which draws the report, is missing; install explorax[plots]."
-    ) from error
-  from explorax.experiments import output
-  from explorax.experiments.reports import page, read, results
+  from explorax.experiments.recording import plots
+  from explorax.experiments.reports import page, read, results, template
 
+  plots.check_can_draw()
   sweep = read.read(path)
   found = results.compute(sweep)
   report = page.make(sweep, found, command=asked)
-  directory = output.RunDirectory.create(to)
-  earlier = directory.path / _PAGE
-  old = page.files_of(earlier.read_text("utf-8")) if earlier.exists() else set()
-  for picture in report.pictures:
-    directory.write(picture.file, functools.partial(_put, picture.png))
-  directory.write(_PAGE, functools.partial(_put, report.html.encode()))
-  for name in old - {picture.file for picture in report.pictures}:
-    (directory.path / name).unlink(missing_ok=True)
   console_lib.Console(sys.stdout).line(
     f"{len(sweep.logs):,} of {len(sweep.logs) + len(sweep.lacking):,} tasks are done; "
-    f"their scores are in {directory.path / _PAGE}"
+    f"their scores are in {template.write(report, to, _PAGE)}"
   )
   return 0
-
-
-def _put(content: bytes, file: BinaryIO) -> None:
-  file.write(content)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,10 @@ MAY_IMPORT = {
 
 # Within experiments, from bottom to top: each imports from its own layer or lower ones.
 # All other files there (errors, output, ...) may have any place, but in no cycle.
-MAINS = {"run", "sweep", "reproduce", "report", "evaluate", "export", "interface"}
+MAINS = {
+  *("run", "sweep", "reproduce", "report", "compare", "evaluate", "export"),
+  "interface",
+}
 ORDER = (
   {"config", "presets", "recording", "checkpoints"},
   {"runners"},

@@ -24,6 +24,7 @@ import pytest
 from explorax import exploration, losses
 from explorax.agents.bonuses import types as bonus_types
 from explorax.experiments import (
+  compare,
   config,
   evaluate,
   export,
@@ -186,6 +187,7 @@ PARSERS: dict[str, Callable[[list[str]], Any]] = {
   "sweep": _parse_sweep,
   "reproduce": _parse_figure,
   "report": lambda argv: flag_table.parse(report.FLAGS, argv, words="sweep"),
+  "compare": lambda argv: flag_table.parse(compare.FLAGS, argv, words="runs"),
   "export": lambda argv: flag_table.parse(export.FLAGS, argv, words="runs"),
   "evaluate": lambda argv: flag_table.parse(evaluate.FLAGS, argv, words="files"),
 }
@@ -294,6 +296,7 @@ def test_example_of_an_agent_of_a_sweep_learns_to_catch(directory_of_files):
     ("runs", "## Flags", config.flags()),
     ("sweeps", "## Flags", sweep.FLAGS),
     ("sweeps", "## The report", report.FLAGS),
+    ("comparing", "## Flags", compare.FLAGS),
     ("figures", "## Flags", reproduce.FLAGS),
   ],
 )

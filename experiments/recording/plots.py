@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
+from explorax.experiments import errors
 from explorax.experiments.recording import drawing
 from explorax.experiments.recording import returns as returns_lib
 
@@ -15,12 +16,23 @@ if TYPE_CHECKING:
   from explorax import environments
 
 _MAX_POINTS = 4000  # Per line: more are indistinguishable and slow to draw.
-_GRID = 400  # Points of a mean over seeds.
 
 
 def can_draw() -> bool:
   """Whether matplotlib is installed."""
   return importlib.util.find_spec("matplotlib") is not None
+
+
+def check_can_draw() -> None:
+  """Checks that pages can be drawn.
+
+  Raises:
+    SetUpError: if matplotlib is not installed.
+  """
+  if not can_draw():
+    raise errors.SetUpError(
+      "matplotlib, which draws the page, is missing; install explorax[plots]."
+    )
 
 
 def learning_curve(
@@ -76,24 +88,15 @@ def seeds_curve(
 ) -> None:
   """Draws the mean return over seeds with its 95 % interval, as PNG.
 
-  At every point a seed's value is the mean over the last tenth of its episodes, at most
-  100. The curve starts
-  when all seeds have ended an episode and ends with the first seed's last one.
+  The curve starts when all seeds have ended an episode and ends with the first seed's
+  last one.
 
   Args:
     file: the PNG file.
     seeds: the returns of each seed, with at least one episode.
     title: above the axes.
   """
-  curves = [
-    (returns.env_steps(), returns_lib.smooth(returns.of())) for returns in seeds
-  ]
-  first = max(steps[0] for steps, _ in curves)
-  last = max(first, min(steps[-1] for steps, _ in curves))
-  grid = np.linspace(first, last, _GRID)
-  values = np.stack(
-    [means[np.searchsorted(steps, grid, side="right") - 1] for steps, means in curves]
-  )
+  grid, values = returns_lib.on_grid([(x.env_steps(), x.of()) for x in seeds])
   fig, ((axes,),) = drawing.new(width=7, height=4)
   label = f"mean over {len(seeds)} seeds, 95 % interval"
   label += " (of two: it says little)" * (len(seeds) == 2)

@@ -2,7 +2,7 @@
 
 import array
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
   from explorax.experiments.runners import core
 
 WINDOW = 100  # Episodes of a running mean.
+_GRID = 400  # Points of a curve over runs.
 
 
 class Returns:
@@ -120,6 +121,28 @@ def best_mean(returns: np.ndarray) -> float | None:
 def smooth(returns: np.ndarray) -> np.ndarray:
   """`running_mean` over a tenth of the episodes, and over `WINDOW` at most."""
   return running_mean(returns, max(1, min(WINDOW, len(returns) // 10)))
+
+
+def on_grid(
+  runs: Sequence[tuple[np.ndarray, np.ndarray]],
+) -> tuple[np.ndarray, np.ndarray]:
+  """The smoothed returns of several runs at the same environment steps.
+
+  Args:
+    runs: environment steps `[E]` and returns `[E]` of each run's episodes, E ≥ 1.
+
+  Returns:
+    Environment steps `[N]`, from where each run has ended an episode to where the
+    first run ends, and the smoothed returns there, `[R, N]`.
+  """
+  first = max(steps[0] for steps, _ in runs)
+  last = max(first, min(steps[-1] for steps, _ in runs))
+  grid = np.linspace(first, last, _GRID)
+  values = [
+    smooth(returns)[np.searchsorted(steps, grid, side="right") - 1]
+    for steps, returns in runs
+  ]
+  return grid, np.stack(values)
 
 
 def running_mean(returns: np.ndarray, window: int) -> np.ndarray:

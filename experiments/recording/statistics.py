@@ -6,7 +6,7 @@ the interval spans percentiles of the statistic over the draws.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,9 @@ import numpy as np
 NUM_RESAMPLES = 2000
 LEVEL = 0.95
 _MAX_ELEMENTS = 2**24  # Of an array of draws: 128 MiB.
+
+# A statistic of draws of the scores `[R, S]` of each task → `[R]`.
+OfTasks = Callable[[Sequence[np.ndarray]], np.ndarray]
 
 
 class Interval(NamedTuple):
@@ -126,31 +129,87 @@ def _t_interval(value: Any, variance: float, freedom: float) -> Interval:
   return Interval(value, value - width, value + width)
 
 
-def stratified_mean(
-  scores: np.ndarray, *, num_resamples: int = NUM_RESAMPLES, level: float = LEVEL
+def stratified(
+  tasks: Sequence[np.ndarray],
+  statistic: OfTasks,
+  *,
+  num_resamples: int = NUM_RESAMPLES,
+  level: float = LEVEL,
 ) -> Interval:
-  """The mean over tasks and seeds; seeds are drawn for each task separately.
+  """A statistic of several tasks; seeds are drawn for each task separately.
 
   Args:
-    scores: `[S, M]`, S seeds of M tasks.
-    num_resamples: number of draws.
-    level: the interval's share of them.
+    tasks: the scores `[S]` of each task, whose S may differ.
+    statistic: of the draws.
+    num_resamples: R.
+    level: the interval's share of the draws.
 
   Returns:
-    A scalar interval.
+    A scalar interval; its width is 0 if each task has one seed.
   """
-  scores = np.asarray(scores, np.float64)
-  if scores.ndim != 2 or not scores.size:
+  tasks = [np.asarray(x, np.float64) for x in tasks]
+  if not tasks or any(x.ndim != 1 or not x.size for x in tasks):
     raise ValueError(
-      f"the scores have shape {scores.shape}; give [seeds, tasks], both at least 1."
+      f"the scores have shapes {[x.shape for x in tasks]}; give [seeds] for each task, "
+      "both at least 1."
     )
   rng = np.random.default_rng(0)
-  means = np.empty(num_resamples)
-  for i in range(num_resamples):
-    rows = rng.integers(scores.shape[0], size=scores.shape)
-    means[i] = np.mean(np.take_along_axis(scores, rows, axis=0))
-  low, high = np.percentile(means, (50 * (1 - level), 50 * (1 + level)))
-  return Interval(np.mean(scores), low, high)
+  draws = [x[rng.integers(len(x), size=(num_resamples, len(x)))] for x in tasks]
+  tails = (50 * (1 - level), 50 * (1 + level))
+  low, high = np.percentile(statistic(draws), tails)
+  return Interval(statistic([x[None] for x in tasks])[0], low, high)
+
+
+def mean_of_tasks(tasks: Sequence[np.ndarray]) -> np.ndarray:
+  """The mean `[R]` over tasks of their means over seeds, for `stratified`."""
+  return np.mean([np.mean(x, axis=-1) for x in tasks], axis=0)
+
+
+def interquartile_mean(tasks: Sequence[np.ndarray]) -> np.ndarray:
+  """The mean `[R]` of the middle half of all scores, for `stratified`.
+
+  rliable's `aggregate_iqm`: of n scores, the ⌊n/4⌋ lowest and highest are left out.
+  """
+  scores = np.sort(np.concatenate(tasks, axis=-1), axis=-1)
+  cut = scores.shape[-1] // 4
+  return np.mean(scores[..., cut : scores.shape[-1] - cut], axis=-1)
+
+
+def probability_of_improvement(tasks: Sequence[np.ndarray]) -> np.ndarray:
+  """P(X > Y) + ½ P(X = Y), the mean `[R]` over tasks, for `stratified`.
+
+  rliable's `probability_of_improvement` of agent X over agent Y, by Mann and Whitney's
+  U: the sum of the ranks of X's scores among all, less its least value, over S · S'.
+
+  Args:
+    tasks: the scores of X in each task, followed by those of Y in the same tasks.
+  """
+  from scipy import stats
+
+  half = len(tasks) // 2
+  each = []
+  for x, y in zip(tasks[:half], tasks[half:], strict=True):
+    num = x.shape[-1]
+    ranks = stats.rankdata(np.concatenate([x, y], axis=-1), axis=-1)[..., :num]
+    u = np.sum(ranks, axis=-1) - num * (num + 1) / 2
+    each.append(u / (num * y.shape[-1]))
+  return np.mean(each, axis=0)
+
+
+def above_all(bounds: Mapping[str, tuple[Any, Any]]) -> list[str]:
+  """The one name, if any, whose interval lies above those of all others.
+
+  Empty for fewer than two intervals. A NaN, of a missing interval, is above nothing.
+
+  Args:
+    bounds: name → the low and the high end of its interval.
+  """
+  return [
+    name
+    for name, (low, _) in bounds.items()
+    if len(bounds) > 1
+    and all(low > high for other, (_, high) in bounds.items() if other != name)
+  ]
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Interval:

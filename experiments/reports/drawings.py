@@ -4,27 +4,27 @@ Each is narrow enough for a phone, and distinguishes agents by markers and line 
 as well as by colour.
 """
 
-import io
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from explorax.experiments.recording import drawing, statistics
-from explorax.experiments.reports import catalogue, read, results, scores, tdu_paper
+from explorax.experiments.reports import (
+  catalogue,
+  pictures,
+  read,
+  results,
+  scores,
+  tdu_paper,
+)
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure
 
 DEEP_SEAS = ("deep_sea", "deep_sea_stochastic")
-_WIDTH = 5.0  # Inches.
-_LONG = 20  # Letters of a label that needs a legend row of its own.
-_LONGEST = 44  # Letters of a label that fits in a line.
-_NUM_STYLES = 8
-# How markers are filled once all styles are used; hollow ones have another meaning.
-_FILLS = ("full", "left", "top", "right", "bottom")
 _NEVER = 1e18  # Episodes.
 _PER_RADAR = 5  # More agents are hard to distinguish, as bsuite also says.
 _LEAST_TAGS = 3  # Of a radar.
@@ -33,28 +33,14 @@ Labels = Mapping[str, str]  # Agent → its name in a drawing.
 _Rows = Sequence[tuple[str, Mapping[str, results.Cell]]]  # (label, agent → score).
 
 
-class Picture(NamedTuple):
-  """A drawing on the page, and a file beside it.
-
-  Attributes:
-    file: its name.
-    png: its content.
-    alt: a description for readers who cannot see it.
-    caption: below it.
-  """
-
-  file: str
-  png: bytes
-  alt: str
-  caption: str
-
-
-def draw(sweep: read.Sweep, found: results.Results) -> dict[str, list[Picture]]:
+def draw(
+  sweep: read.Sweep, found: results.Results
+) -> dict[str, list[pictures.Picture]]:
   """All drawings of a report, by section."""
   return {
     "tags": _by_tag(found),
     "experiments": [
-      _picture(
+      pictures.make(
         "scores_by_experiment",
         _forest(
           _experiment_rows(found, found.agents),
@@ -76,11 +62,11 @@ def draw(sweep: read.Sweep, found: results.Results) -> dict[str, list[Picture]]:
   }
 
 
-def _by_tag(found: results.Results) -> list[Picture]:
+def _by_tag(found: results.Results) -> list[pictures.Picture]:
   """Scores by tag, and as a radar chart if there are enough tags."""
   labels = {agent: agent for agent in found.agents}
   drawn = [
-    _picture(
+    pictures.make(
       "scores_by_tag",
       _forest(_tag_rows(found, found.agents), labels, title="Scores by tag"),
       "The scores of the table above as marks with bars for their intervals, a row for "
@@ -90,7 +76,7 @@ def _by_tag(found: results.Results) -> list[Picture]:
   ]
   if len(found.tags) >= _LEAST_TAGS:
     drawn.append(
-      _picture(
+      pictures.make(
         "radar",
         _radar(found),
         "A radar chart of the same scores: a closed line for each agent around a "
@@ -101,14 +87,16 @@ def _by_tag(found: results.Results) -> list[Picture]:
   return drawn
 
 
-def _curve_of(sweep: read.Sweep, found: results.Results, experiment: str) -> Picture:
+def _curve_of(
+  sweep: read.Sweep, found: results.Results, experiment: str
+) -> pictures.Picture:
   cells = results.of_agents(found.by_experiment, experiment, found.agents)
   curves = {
     agent: _regrets(sweep, agent, experiment, cell) for agent, cell in cells.items()
   }
   regret = scores.regret_name(experiment)
   ends = [f"{agent} at {y[:, -1].mean():.3g}" for agent, (_, y) in curves.items()]
-  return _picture(
+  return pictures.make(
     f"curve_{experiment}",
     _learning_curves(found, experiment, curves),
     f"Learning curves of {experiment}: {regret}, averaged so far, against the episode, "
@@ -117,14 +105,16 @@ def _curve_of(sweep: read.Sweep, found: results.Results, experiment: str) -> Pic
   )
 
 
-def _scaling_of(sweep: read.Sweep, found: results.Results, experiment: str) -> Picture:
+def _scaling_of(
+  sweep: read.Sweep, found: results.Results, experiment: str
+) -> pictures.Picture:
   cells = results.of_agents(found.by_experiment, experiment, found.agents)
   solutions = {agent: _solutions(sweep, agent, cell) for agent, cell in cells.items()}
   counts = [
     f"{agent} has solved {int(solved.sum())} of {solved.size} runs"
     for agent, (_, _, solved) in solutions.items()
   ]
-  return _picture(
+  return pictures.make(
     f"scaling_{experiment}",
     _deep_sea_scaling(found, experiment, solutions),
     f"Episodes to solve {experiment} against its size N, on a logarithmic scale, a "
@@ -135,7 +125,7 @@ def _scaling_of(sweep: read.Sweep, found: results.Results, experiment: str) -> P
   )
 
 
-def _tdu_figures(sweep: read.Sweep, found: results.Results) -> list[Picture]:
+def _tdu_figures(sweep: read.Sweep, found: results.Results) -> list[pictures.Picture]:
   """Paper 4's figures 6 and 7, if the sweep contains at least two of their agents."""
   drawn = []
   for figure, (what, _, _) in tdu_paper.FIGURES.items():
@@ -155,7 +145,7 @@ def _tdu_figures(sweep: read.Sweep, found: results.Results) -> list[Picture]:
       caption += f" Not swept: {', '.join(absent)}."
     rows = _experiment_rows if figure == "7" else _tag_rows
     fig = _forest(rows(found, agents), labels, title=title)
-    drawn.append(_picture(name, fig, alt, caption))
+    drawn.append(pictures.make(name, fig, alt, caption))
   return drawn
 
 
@@ -186,7 +176,7 @@ def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":
   """
   step, gap = 0.14, 0.2  # Inches per agent, and between rows.
   row_height = step * len(labels) + gap
-  fig, axes = _new(1.0 + row_height * len(rows), title, labels.values())
+  fig, axes = pictures.new(1.0 + row_height * len(rows), title, labels.values())
   for number, (_, cells) in enumerate(rows):
     for index, agent in enumerate(labels):
       cell = cells.get(agent)
@@ -195,9 +185,11 @@ def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":
       y = number + (index - 0.5 * (len(labels) - 1)) * step / row_height
       color = drawing.style(index).color
       axes.plot([cell.low, cell.high], [y, y], color=color, linewidth=1.4)
-      axes.plot([cell.value], [y], **_mark(index), linestyle="none", markersize=5)
+      axes.plot(
+        [cell.value], [y], **pictures.mark(index), linestyle="none", markersize=5
+      )
   lines = [
-    axes.plot([], [], **_mark(index), markersize=5, linewidth=1.4)[0]
+    axes.plot([], [], **pictures.mark(index), markersize=5, linewidth=1.4)[0]
     for index in range(len(labels))
   ]
   axes.set_yticks(range(len(rows)), [label for label, _ in rows])
@@ -206,7 +198,7 @@ def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":
   axes.grid(axis="x", alpha=0.4)
   axes.tick_params(axis="y", which="both", length=0)
   axes.set(xlim=(-0.03, 1.03), ylim=(len(rows) - 0.5, -0.5), xlabel="score")
-  _legend(fig, lines, labels.values())
+  pictures.legend(fig, lines, labels.values())
   return fig
 
 
@@ -215,7 +207,7 @@ def _radar(found: results.Results) -> "mpl_figure.Figure":
   agents, tags = found.agents, found.tags
   groups = np.array_split(np.arange(len(agents)), math.ceil(len(agents) / _PER_RADAR))
   fig, panels = drawing.new(
-    len(groups), width=_WIDTH, height=5.4, subplot_kw={"projection": "polar"}
+    len(groups), width=pictures.WIDTH, height=5.4, subplot_kw={"projection": "polar"}
   )
   angles = np.linspace(0, 2 * np.pi, len(tags), endpoint=False)
   closed = [*range(len(tags)), 0]
@@ -228,7 +220,7 @@ def _radar(found: results.Results) -> "mpl_figure.Figure":
       lines += axes.plot(
         angles[closed],
         values[closed],
-        **_mark(index),
+        **pictures.mark(index),
         linestyle=style.linestyle,
         linewidth=1.8,
         markersize=6,
@@ -243,11 +235,11 @@ def _radar(found: results.Results) -> "mpl_figure.Figure":
     names = [agents[index] for index in group]
     axes.legend(
       lines,
-      _wrapped(names),
+      pictures.wrapped(names),
       loc="upper center",
       bbox_to_anchor=(0.5, -0.12),
       frameon=False,
-      ncols=_legend_columns(names),
+      ncols=pictures.legend_columns(names),
     )
   return fig
 
@@ -258,11 +250,11 @@ def _learning_curves(
   curves: Mapping[str, tuple[np.ndarray, np.ndarray]],
 ) -> "mpl_figure.Figure":
   """The average regret up to each episode: mean over ids and seeds."""
-  fig, axes = _new(3.2, experiment, curves)
+  fig, axes = pictures.new(3.2, experiment, curves)
   for agent, (episodes, values) in curves.items():
     index = found.agents.index(agent)
     drawing.curve(axes, episodes, values, label=agent, index=index, markers=True)
-    axes.lines[-1].set_fillstyle(_mark(index)["fillstyle"])
+    axes.lines[-1].set_fillstyle(pictures.mark(index)["fillstyle"])
   lines = list(axes.lines)
   value, name = scores.reference(experiment)
   axes.axhline(value, color="0.35", linewidth=0.9, linestyle=(0, (1, 2)))
@@ -274,7 +266,7 @@ def _learning_curves(
   bottom, top = axes.get_ylim()
   axes.set_ylim(min(0.0, bottom), max(top, 1.12 * value))  # Leaves room for its label.
   axes.grid(alpha=0.3)
-  _legend(fig, lines, curves)
+  pictures.legend(fig, lines, curves)
   return fig
 
 
@@ -312,7 +304,7 @@ def _deep_sea_scaling(
   """
   solutions = {agent: each for agent, each in solutions.items() if len(each[0])}
   title = f"{experiment} (hollow: not solved)"
-  fig, axes = _new(3.8, title, [*solutions, "2^N"])
+  fig, axes = pictures.new(3.8, title, [*solutions, "2^N"])
   lines = []
   longest, fewest = 1, math.inf
   for number, (agent, (sizes, episodes, solved)) in enumerate(solutions.items()):
@@ -328,9 +320,11 @@ def _deep_sea_scaling(
     axes.plot(x, value, **line)
     axes.vlines(x, low, high, color=style.color, linewidth=1.3)
     for at, median, y in zip(x, interval.value, value, strict=True):
-      mark = _mark(index) | ({"fillstyle": "none"} if median == math.inf else {})
+      mark = pictures.mark(index) | (
+        {"fillstyle": "none"} if median == math.inf else {}
+      )
       axes.plot([at], [y], **mark, markersize=5)
-    lines += axes.plot([], [], **{**line, **_mark(index)})
+    lines += axes.plot([], [], **{**line, **pictures.mark(index)})
   every = [catalogue.setting(i) for i in catalogue.ids(experiment)]
   sizes = np.arange(min(filter(None, every)), max(filter(None, every)) + 1)
   lines += axes.plot(sizes, 2.0**sizes, color="0.3", linestyle=(0, (1, 1.5)))
@@ -341,7 +335,7 @@ def _deep_sea_scaling(
   axes.yaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
   axes.yaxis.set_minor_formatter("")
   axes.grid(alpha=0.3)
-  _legend(fig, lines, [*solutions, "2^N"])
+  pictures.legend(fig, lines, [*solutions, "2^N"])
   return fig
 
 
@@ -387,56 +381,3 @@ def median_episodes(episodes: np.ndarray, solved: np.ndarray) -> statistics.Inte
     np.where(solved, episodes, _NEVER), statistics.median_over_seeds
   )
   return interval.map(lambda x: np.where(x < 1e-6 * _NEVER, x, math.inf))
-
-
-def _picture(name: str, fig: "mpl_figure.Figure", alt: str, caption: str) -> Picture:
-  file = io.BytesIO()
-  drawing.save(file, fig)
-  return Picture(f"{name}.png", file.getvalue(), alt, caption)
-
-
-def _mark(index: int) -> dict[str, Any]:
-  """The marker of an agent, with another fill once the styles repeat."""
-  style = drawing.style(index)
-  return {
-    "color": style.color,
-    "marker": style.marker,
-    "fillstyle": _FILLS[index // _NUM_STYLES % len(_FILLS)],
-    "markerfacecoloralt": "white",
-  }
-
-
-def _new(
-  height: float, title: str, names: Iterable[str]
-) -> "tuple[mpl_figure.Figure, Any]":
-  """A figure and its axes, with room for a legend of these names below."""
-  names = list(names)
-  lines = sum(text.count("\n") + 1 for text in _wrapped(names))
-  legend = 0.2 * math.ceil(lines / _legend_columns(names))
-  fig, ((axes,),) = drawing.new(width=_WIDTH, height=height + legend)
-  fig.suptitle(title, fontsize="medium")
-  return fig, axes
-
-
-def _legend(
-  fig: "mpl_figure.Figure", lines: Sequence[Any], names: Iterable[str]
-) -> None:
-  """Draws the legend below the axes, where it hides nothing."""
-  names = list(names)
-  columns = _legend_columns(names)
-  place = "outside lower center"
-  fig.legend(lines, _wrapped(names), loc=place, ncols=columns, frameon=False)
-
-
-def _legend_columns(names: Sequence[str]) -> int:
-  return 1 if max(map(len, names)) > _LONG else 2
-
-
-def _wrapped(names: Iterable[str]) -> list[str]:
-  """Wraps names into lines that fit, if possible before a setting."""
-  return [
-    "\n".join(
-      textwrap.wrap(name.replace("@", " @"), _LONGEST, break_on_hyphens=False)
-    ).replace(" @", "@")
-    for name in names
-  ]

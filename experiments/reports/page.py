@@ -1,20 +1,13 @@
 """Fills the template of a sweep's report, `page.html`."""
 
-import base64
 import math
-import pathlib
-import platform
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from importlib import metadata
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import jinja2
-import markupsafe
 import numpy as np
 
 from explorax.environments import bsuite_sweeps
-from explorax.experiments.recording import statistics, summary
+from explorax.experiments.recording import summary
 from explorax.experiments.reports import (
   catalogue,
   drawings,
@@ -22,6 +15,7 @@ from explorax.experiments.reports import (
   results,
   scores,
   tdu_paper,
+  template,
 )
 
 # Published scores of the agent of the preset `bootstrapped_dqn`, for comparison. They
@@ -34,18 +28,6 @@ _PUBLISHED_SOURCE = (
 )
 
 
-class Report(NamedTuple):
-  """A report's content.
-
-  Attributes:
-    html: the page, including all drawings.
-    pictures: the drawings as files.
-  """
-
-  html: str
-  pictures: Sequence[drawings.Picture]
-
-
 class _Score(NamedTuple):
   """A score as a table displays it."""
 
@@ -54,7 +36,7 @@ class _Score(NamedTuple):
   remark: str
 
 
-def make(sweep: read.Sweep, found: results.Results, *, command: str) -> Report:
+def make(sweep: read.Sweep, found: results.Results, *, command: str) -> template.Report:
   """Makes the report of a sweep.
 
   Args:
@@ -63,70 +45,39 @@ def make(sweep: read.Sweep, found: results.Results, *, command: str) -> Report:
     command: that makes the report.
   """
   drawn = drawings.draw(sweep, found)
-  html = (
-    _environment()
-    .get_template("page.html")
-    .render(
-      title=f"bsuite scores of {summary.count(len(found.agents), 'agent')}",
-      sweep=sweep,
-      found=found,
-      command=command,
-      drawings=drawn,
-      all_experiments=catalogue.EXPERIMENTS,
-      num_all_ids=sum(len(catalogue.ids(e)) for e in catalogue.EXPERIMENTS),
-      num_ids=len({bsuite_id for _, bsuite_id, _ in sweep.logs}),
-      num_tasks=len(sweep.logs) + len(sweep.lacking),
-      capped=[e for e in found.experiments if _capped(sweep, e)],
-      partial=[e for e in found.experiments if not results.all_whole(found, e)],
-      tag_rows=list(_tag_rows(found)),
-      experiment_rows=list(_experiment_rows(sweep, found)),
-      treasure_rows=list(_treasure_rows(sweep, found)),
-      tdu_not_drawn=list(_tdu_not_drawn(sweep, found)),
-      published_agent=_PUBLISHED_AGENT,
-      published_source=_PUBLISHED_SOURCE,
-      published_rows=list(_published_rows(sweep, found)),
-      versions=[_made_with(*each, len(sweep.logs)) for each in sweep.versions],
-      own_versions=_own_versions(),
-      level=f"{100 * statistics.LEVEL:.0f}",
-      num_resamples=f"{statistics.NUM_RESAMPLES:,}",
-      formulas=[
-        {
-          "experiment": experiment,
-          "formula": scores.formula(experiment),
-          "regret": scores.regret_name(experiment),
-          "tags": catalogue.tags(experiment),
-        }
-        for experiment in found.experiments
-      ],
-      **_missing(sweep, found),
-    )
+  return template.fill(
+    "page.html",
+    drawn,
+    title=f"bsuite scores of {summary.count(len(found.agents), 'agent')}",
+    sweep=sweep,
+    found=found,
+    command=command,
+    all_experiments=catalogue.EXPERIMENTS,
+    num_all_ids=sum(len(catalogue.ids(e)) for e in catalogue.EXPERIMENTS),
+    num_ids=len({bsuite_id for _, bsuite_id, _ in sweep.logs}),
+    num_tasks=len(sweep.logs) + len(sweep.lacking),
+    capped=[e for e in found.experiments if _capped(sweep, e)],
+    partial=[e for e in found.experiments if not results.all_whole(found, e)],
+    tag_rows=list(_tag_rows(found)),
+    experiment_rows=list(_experiment_rows(sweep, found)),
+    treasure_rows=list(_treasure_rows(sweep, found)),
+    tdu_not_drawn=list(_tdu_not_drawn(sweep, found)),
+    published_agent=_PUBLISHED_AGENT,
+    published_source=_PUBLISHED_SOURCE,
+    published_rows=list(_published_rows(sweep, found)),
+    versions=[_made_with(*each, len(sweep.logs)) for each in sweep.versions],
+    own_versions=template.versions("bsuite"),
+    formulas=[
+      {
+        "experiment": experiment,
+        "formula": scores.formula(experiment),
+        "regret": scores.regret_name(experiment),
+        "tags": catalogue.tags(experiment),
+      }
+      for experiment in found.experiments
+    ],
+    **_missing(sweep, found),
   )
-  return Report(html, [picture for section in drawn.values() for picture in section])
-
-
-def files_of(html: str) -> set[str]:
-  """The names of the drawings in a page made by `make`."""
-  return set(re.findall(r'data-file="(\w+\.png)"', html))
-
-
-def _environment() -> jinja2.Environment:
-  environment = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent),
-    autoescape=True,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-  )
-  environment.filters |= {
-    "base64": lambda content: base64.b64encode(content).decode(),
-    "breakable": _breakable,
-    "count": summary.count,
-    "decimals": _decimals,
-    "duration": summary.duration,
-    "hours": _hours,
-    "seeds": _seeds,
-  }
-  return environment
 
 
 def _tag_rows(found: results.Results) -> Iterator[tuple[str, list[_Score | None]]]:
@@ -177,10 +128,10 @@ def _remark(remarks: list[str], cell: results.Cell) -> str:
   """A remark about a score and its seeds."""
   if not cell.seeds:
     return "; ".join([*remarks, "no seed has finished all of them"])
-  if len(cell.seeds) == 1:
-    remarks.append("one seed")
+  if len(cell.seeds) <= 2:
+    remarks.append(("one seed", "two seeds")[len(cell.seeds) - 1])
   if cell.left_out:
-    remarks.append(f"without {_seeds(cell.left_out)}")
+    remarks.append(f"without {template.seeds(cell.left_out)}")
   return "; ".join(remarks)
 
 
@@ -233,7 +184,7 @@ def _published_rows(
       reasons = [] if whole(name, cell) else ["only some ids"]
       if any(_capped(sweep, experiment) for experiment in cell.experiments):
         reasons.append("capped")
-      ours = _decimals(cell.value) if cell.told else "–"
+      ours = template.decimals(cell.value) if cell.told else "–"
       ours += f" (not comparable: {', '.join(reasons)})" if reasons else ""
     yield {"name": name, "value": value, "ours": ours}
 
@@ -256,7 +207,9 @@ def _missing(sweep: read.Sweep, found: results.Results) -> dict[str, Any]:
         "count": len(entries),
         "status": status,
         "reason": reason,
-        "whose": ", ".join(f"{a} ({_seeds(sorted(own))})" for a, own in seeds.items()),
+        "whose": ", ".join(
+          f"{a} ({template.seeds(sorted(own))})" for a, own in seeds.items()
+        ),
       }
     )
   asked = {*found.experiments, *(experiment for experiment, _, _ in groups)}
@@ -282,43 +235,9 @@ def _made_with(versions: Mapping[str, Any], count: int, total: int) -> str:
   return f"{whose} with {names}, on {versions.get('platform')}."
 
 
-def _own_versions() -> str:
-  ours = ("explorax", "numpy", "matplotlib", "bsuite")
-  versions = ", ".join(f"{name} {metadata.version(name)}" for name in ours)
-  return f"python {platform.python_version()}, {versions}"
-
-
 def _capped(sweep: read.Sweep, experiment: str) -> str:
   """`120 of 10,000 episodes`; '' if the cap does not apply."""
   own = bsuite_sweeps.num_episodes(catalogue.ids(experiment)[0])
   if sweep.cap is None or sweep.cap >= own:
     return ""
   return f"{sweep.cap:,} of {own:,} episodes"
-
-
-def _breakable(name: str) -> markupsafe.Markup:
-  """A name that may wrap between its parts."""
-  escaped = str(markupsafe.escape(name))
-  return markupsafe.Markup(re.sub(r"[_.:/@](?=.)", r"\g<0><wbr>", escaped))
-
-
-def _seeds(numbers: Sequence[int]) -> str:
-  """`seed 3`, `seeds 0 to 4`, `seeds 0, 2`."""
-  if len(numbers) == 1:
-    return f"seed {numbers[0]}"
-  first, last = numbers[0], numbers[-1]
-  if len(numbers) > 2 and list(numbers) == list(range(first, last + 1)):
-    return f"seeds {first} to {last}"
-  return f"seeds {', '.join(map(str, numbers))}"
-
-
-def _decimals(value: float) -> str:
-  return f"{value:.{results.DIGITS}f}"
-
-
-def _hours(seconds: float) -> str:
-  """`40 minutes`, `7.5 hours`, `120 hours`."""
-  if seconds < 5400:
-    return summary.count(math.ceil(seconds / 60), "minute")
-  hours = seconds / 3600
-  return f"{hours:.1f} hours" if hours < 10 else f"{hours:,.0f} hours"

@@ -140,15 +140,14 @@ def all_whole(found: Results, experiment: str) -> bool:
 
 
 def best(cells: Mapping[str, Cell]) -> Collection[str]:
-  """The agents with the highest displayed score, including ties.
+  """The agent, if any, whose interval lies above those of all others.
 
-  Empty if fewer than two agents have a score, or if they were run on different ids.
+  Empty if agents were run on different ids.
   """
   told = {agent: cell for agent, cell in cells.items() if cell.told}
-  if len(told) < 2 or len({frozenset(cell.ids) for cell in told.values()}) > 1:
+  if len({frozenset(cell.ids) for cell in told.values()}) > 1:
     return ()
-  shown = {agent: round(cell.value, DIGITS) for agent, cell in told.items()}
-  return [agent for agent, value in shown.items() if value == max(shown.values())]
+  return statistics.above_all({a: (cell.low, cell.high) for a, cell in told.items()})
 
 
 def _of_experiment(
@@ -196,7 +195,7 @@ def _of_tag(cells: list[Cell]) -> Cell:
     ).T
     value = scores.tag_mean(values.mean(axis=0))
     if len(seeds) > 1:
-      interval = statistics.stratified_mean(values)
+      interval = statistics.stratified([*values.T], statistics.mean_of_tasks)
       low, high = float(interval.low), float(interval.high)
   return Cell(
     value=value,

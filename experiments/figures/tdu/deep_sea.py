@@ -141,7 +141,8 @@ def _draw_bars(axes: types.Axes, agents: dict[str, types.Table]) -> None:
   width = 0.38
   for index, (version, stochastic) in enumerate(_VERSIONS.items()):
     solved = [t.per_seed("solved", stochastic=stochastic) > 0 for t in agents.values()]
-    value, low, high = np.array([statistics.stratified_mean(x) for x in solved]).T
+    means = [statistics.stratified([*x.T], statistics.mean_of_tasks) for x in solved]
+    value, low, high = np.array(means).T
     axes.bar(
       np.arange(len(agents)) + (index - 0.5) * width,
       value,

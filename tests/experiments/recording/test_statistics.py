@@ -46,12 +46,53 @@ def test_one_seed_has_no_width():
 def test_strata_are_resampled_apart():
   """Tasks of which each is the same for all seeds leave no doubt about the mean."""
   scores = np.tile([0.0, 1.0, 5.0], (6, 1))
-  assert statistics.stratified_mean(scores) == (2.0, 2.0, 2.0)
+  mean = statistics.mean_of_tasks
+  assert statistics.stratified([*scores.T], mean) == (2.0, 2.0, 2.0)
   noisy = scores + np.random.default_rng(4).normal(size=scores.shape)
-  interval = statistics.stratified_mean(noisy)
+  interval = statistics.stratified([*noisy.T], mean)
   error = 1.96 * np.sqrt(np.mean(noisy.var(0)) / noisy.size)
   assert interval.value == pytest.approx(noisy.mean())
   assert interval.high - interval.low == pytest.approx(2 * error, rel=0.15)
+
+
+def test_statistics_and_intervals_of_rliable():
+  """Agents may have different numbers of seeds; rliable draws other random numbers."""
+  pytest.importorskip("rliable", reason="needs pandas 2 or older")
+  from rliable import library, metrics
+
+  rng = np.random.default_rng(6)
+  x, y = rng.normal(0.6, 1.0, size=(10, 4)), rng.normal(size=(7, 4)).round(1)
+  y[0] = x[0] = 0.5  # A tie.
+  cases = (
+    (statistics.interquartile_mean, metrics.aggregate_iqm, x, ()),
+    (
+      statistics.probability_of_improvement,
+      metrics.probability_of_improvement,
+      x,
+      (y,),
+    ),
+  )
+  for ours, theirs, first, others in cases:
+    tasks = [task for scores in (first, *others) for task in scores.T]
+    found = statistics.stratified(tasks, ours)
+    assert found.value == pytest.approx(theirs(first, *others))
+    scores = {"agent": (first, *others) if others else first}
+    function = lambda *z, theirs=theirs: np.array([theirs(*z)])  # noqa: E731
+    _, intervals = library.get_interval_estimates(
+      scores, function, reps=1000, random_state=np.random.RandomState(0)
+    )
+    width = found.high - found.low
+    np.testing.assert_allclose(
+      [found.low, found.high], intervals["agent"][:, 0], atol=0.06 * width
+    )
+
+
+def test_the_best_is_above_all_others():
+  best, below, tied, unknown = (1.5, 2.5), (0.5, 1.4), (1.0, 2.1), (np.nan, np.nan)
+  assert statistics.above_all({"a": below, "b": best}) == ["b"]
+  for other in (tied, unknown):
+    assert statistics.above_all({"a": other, "b": best}) == []
+  assert statistics.above_all({"b": best}) == []
 
 
 def test_differences():
@@ -100,12 +141,12 @@ def test_how_sure_it_is_which_setting_is_best():
   assert 0.02 < same.mean() < 0.98
 
 
-@pytest.mark.parametrize("shape", [(3,), (0, 2), (2, 0), (2, 2, 2)])
+@pytest.mark.parametrize("shape", [(3,), (1, 0), (2, 0), (2, 2, 2)])
 def test_refuses_what_are_no_seeds_of_points(shape):
   with pytest.raises(ValueError, match="both at least 1"):
     statistics.bootstrap(np.zeros(shape))
   with pytest.raises(ValueError, match="both at least 1"):
-    statistics.stratified_mean(np.zeros(shape))
+    statistics.stratified([np.ones(2), np.zeros(shape[1:])], statistics.mean_of_tasks)
 
 
 def test_an_interval_of_scalars():

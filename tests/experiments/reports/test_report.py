@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments import report
-from explorax.experiments.reports import drawings, scores
-from explorax.experiments.reports import page as page_lib
+from explorax.experiments.reports import drawings, pictures, scores, template
 
 needs_matplotlib = pytest.mark.skipif(
   importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
@@ -159,10 +158,8 @@ def test_scores_are_the_means_of_each_seeds_and_lie_in_their_intervals(made):
       np.testing.assert_allclose(numbers[0], np.mean(each), atol=0.005)
       assert min(each) - 0.005 <= numbers[1] <= numbers[0] <= numbers[2]
       assert numbers[2] <= max(each) + 0.005
-  # The best is bold where agents can be compared.
-  assert (
-    "<strong>0.40</strong>" in page.text and "<strong>0.37</strong>" not in page.text
-  )
+  # The highest is not bold, since the intervals overlap.
+  assert "0.40 [" in page.text and '<td class="number"><strong>' not in page.text
 
 
 @needs_matplotlib
@@ -324,17 +321,17 @@ def test_each_set_of_versions_is_told_and_an_earlier_pages_drawings_removed(
   page = (folder / "report.html").read_text()
   for version in ("1.2.3", "9.8.7"):
     assert re.search(rf"1 of the 2 tasks were made with [^<]*jax {version}", page)
-  files = page_lib.files_of(page)
+  files = template.files_of(page)
   assert files == {file.name for file in folder.glob("*.png")} - {"mine.png"}
 
 
 @needs_matplotlib
 def test_all_agents_are_in_the_legends(logs, write_sweep, tmp_path, monkeypatch):
   drawn = []
-  real = drawings._picture
+  real = pictures.make
   monkeypatch.setattr(
-    drawings,
-    "_picture",
+    pictures,
+    "make",
     lambda name, fig, *text: drawn.append(fig) or real(name, fig, *text),
   )
   agents = [f"dqn@bonus.decay={'n' * length}" for length in (3, 40)] + [
@@ -355,7 +352,7 @@ def test_all_agents_are_in_the_legends(logs, write_sweep, tmp_path, monkeypatch)
 
 
 def test_styles_tell_many_agents_apart():
-  marks = {json.dumps(drawings._mark(index)) for index in range(40)}
+  marks = {json.dumps(pictures.mark(index)) for index in range(40)}
   assert len(marks) == 40 and not any('"none"' in mark for mark in marks)
 
 

@@ -111,22 +111,25 @@ def test_intervals_of_a_tag_draw_the_seeds_of_each_experiment_by_itself():
   np.testing.assert_allclose([cell.value, cell.low, cell.high], [0.5, 0.2, 0.8])
 
 
-def _cell(value: float, ids: tuple[str, ...] = ("catch/0",)) -> results.Cell:
-  return results.Cell(value, math.nan, math.nan, (0,), (), ids)
+def _cell(
+  value: float, ids: tuple[str, ...] = ("catch/0",), width: float = 0.1
+) -> results.Cell:
+  return results.Cell(value, value - width, value + width, (0, 1, 2), (), ids)
 
 
 @pytest.mark.parametrize(
   ("cells", "best"),
   [
-    ({"a": _cell(0.5), "b": _cell(0.6)}, ["b"]),
-    ({"a": _cell(0.501), "b": _cell(0.499), "c": _cell(0.1)}, ["a", "b"]),
+    ({"a": _cell(0.5), "b": _cell(0.8)}, ["b"]),
+    ({"a": _cell(0.5), "b": _cell(0.6), "c": _cell(0.1)}, []),
+    ({"a": _cell(0.5), "b": _cell(0.9, width=math.nan)}, []),
     ({"a": _cell(0.5)}, []),
     ({"a": _cell(0.5), "b": _cell(math.nan)}, []),
-    ({"a": _cell(0.5), "b": _cell(0.6, ("catch/1",))}, []),
+    ({"a": _cell(0.5), "b": _cell(0.8, ("catch/1",))}, []),
   ],
-  ids=["greater", "equal as shown", "alone", "not told", "other ids"],
+  ids=["greater", "within the interval", "no interval", "alone", "not told", "other"],
 )
-def test_best_is_the_highest_of_what_can_be_compared(cells, best):
+def test_best_is_above_all_that_can_be_compared(cells, best):
   assert list(results.best(cells)) == best
 
 

@@ -1,0 +1,183 @@
+"""Compares the agents of runs: returns, curves and probabilities of improvement.
+
+By the definitions of Agarwal et al. (2021), "Deep reinforcement learning at the edge of
+the statistical precipice", as in rliable: interquartile means and probabilities of
+improvement, with stratified bootstrap intervals. A run's score is the end of its
+smoothed curve, where the shortest run of its environment ends.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from explorax.experiments.recording import returns, statistics
+from explorax.experiments.reports import runs as runs_lib
+
+_UNEQUAL = 0.9  # A run below this share of the longest one of its environment is short.
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+  """The runs of an agent in an environment.
+
+  Attributes:
+    runs: one for each seed.
+    curves: smoothed returns `[S, N]` at the environment's steps.
+    score: the interquartile mean of the last of these over seeds. The interval is NaN
+      for a single seed.
+  """
+
+  runs: Sequence[runs_lib.Run]
+  curves: np.ndarray
+  score: statistics.Interval
+
+  @property
+  def scores(self) -> np.ndarray:
+    """`[S]`: the score of each run."""
+    return self.curves[:, -1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Improvement:
+  """The probability that an agent's run has a higher score than another one's.
+
+  Attributes:
+    x: the agent with the better probability.
+    y: the other one.
+    envs: in which both were run.
+    probability: the mean over these environments.
+  """
+
+  x: str
+  y: str
+  envs: Sequence[str]
+  probability: statistics.Interval
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+  """The comparison of agents.
+
+  Attributes:
+    agents: their names, with the settings in which they differ.
+    envs: the environments.
+    steps: environment → the environment steps `[N]` of its curves.
+    groups: (agent, environment) → its runs.
+    normalised: agent → the interquartile mean over all environments and seeds of scores
+      between 0 and 1, the lowest and the highest of a run in the environment; of the
+      agents that were run in all environments. Empty for a single environment.
+    improvements: each pair of agents with a common environment.
+    remarks: what a reader has to know, in sentences.
+  """
+
+  agents: Sequence[str]
+  envs: Sequence[str]
+  steps: Mapping[str, np.ndarray]
+  groups: Mapping[tuple[str, str], Group]
+  normalised: Mapping[str, statistics.Interval]
+  improvements: Sequence[Improvement]
+  remarks: Sequence[str]
+
+
+def compute(runs: Sequence[runs_lib.Run], remarks: Sequence[str] = ()) -> Comparison:
+  """Compares runs.
+
+  Args:
+    runs: of `runs.read_all`.
+    remarks: to add to those of the comparison.
+  """
+  labels = runs_lib.labels(runs)
+  agents, envs = list(dict.fromkeys(labels)), sorted({run.env for run in runs})
+  remarks = list(remarks)
+  steps: dict[str, np.ndarray] = {}
+  groups: dict[tuple[str, str], Group] = {}
+  for env in envs:
+    own = [(label, run) for label, run in zip(labels, runs, strict=True)]
+    own = sorted((x for x in own if x[1].env == env), key=lambda x: x[1].seed)
+    curves: np.ndarray
+    steps[env], curves = returns.on_grid([(r.env_steps, r.returns) for _, r in own])
+    remarks += _unequal(env, [run for _, run in own])
+    for agent in agents:
+      rows = [i for i, (label, _) in enumerate(own) if label == agent]
+      if rows:
+        chosen = curves[rows]
+        score = interval([chosen[:, -1]], statistics.interquartile_mean)
+        groups[agent, env] = Group([own[i][1] for i in rows], chosen, score)
+  two = sorted({agent for (agent, _), g in groups.items() if len(g.runs) == 2})
+  if two:
+    remarks.append(f"Intervals of two seeds say little: {', '.join(two)}.")
+  return Comparison(
+    agents,
+    envs,
+    steps,
+    groups,
+    _normalised(agents, envs, groups),
+    _improvements(agents, envs, groups),
+    remarks,
+  )
+
+
+def interval(
+  tasks: Sequence[np.ndarray], statistic: statistics.OfTasks
+) -> statistics.Interval:
+  """`statistics.stratified`, with NaN as the interval if a task has a single seed."""
+  found = statistics.stratified(tasks, statistic)
+  if any(len(x) == 1 for x in tasks):
+    return found._replace(low=np.array(math.nan), high=np.array(math.nan))
+  return found
+
+
+def best(found: Comparison, env: str) -> list[str]:
+  """The agent, if any, whose interval in the environment lies above all others."""
+  own = {agent: group.score for (agent, e), group in found.groups.items() if e == env}
+  return statistics.above_all({agent: (x.low, x.high) for agent, x in own.items()})
+
+
+def _normalised(
+  agents: Sequence[str], envs: Sequence[str], groups: Mapping[tuple[str, str], Group]
+) -> dict[str, statistics.Interval]:
+  if len(envs) < 2:
+    return {}
+  scales = {}
+  for env in envs:
+    every = np.concatenate([g.scores for (_, e), g in groups.items() if e == env])
+    scales[env] = every.min(), max(np.ptp(every), np.finfo(np.float64).tiny)
+  found = {}
+  for agent in agents:
+    if all((agent, env) in groups for env in envs):
+      tasks = [(groups[agent, e].scores - scales[e][0]) / scales[e][1] for e in envs]
+      found[agent] = interval(tasks, statistics.interquartile_mean)
+  return found
+
+
+def _improvements(
+  agents: Sequence[str], envs: Sequence[str], groups: Mapping[tuple[str, str], Group]
+) -> list[Improvement]:
+  found = []
+  for i, x in enumerate(agents):
+    for y in agents[i + 1 :]:
+      common = [env for env in envs if {(x, env), (y, env)} <= groups.keys()]
+      if not common:
+        continue
+      tasks = [groups[agent, env].scores for agent in (x, y) for env in common]
+      told = interval(tasks, statistics.probability_of_improvement)
+      if told.value >= 0.5:
+        found.append(Improvement(x, y, common, told))
+      else:
+        other = statistics.Interval(1 - told.value, 1 - told.high, 1 - told.low)
+        found.append(Improvement(y, x, common, other))
+  return found
+
+
+def _unequal(env: str, own: Sequence[runs_lib.Run]) -> list[str]:
+  """Says so if the runs of an environment are of different lengths."""
+  ends = [int(run.env_steps[-1]) for run in own]
+  if min(ends) >= _UNEQUAL * max(ends):
+    return []
+  shortest = own[int(np.argmin(ends))]
+  return [
+    f"The runs on {env} are compared at step {min(ends):,}, where the shortest one "
+    f"({runs_lib.shown(shortest.path)}) ends; the longest has {max(ends):,} steps."
+  ]

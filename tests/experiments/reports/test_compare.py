@@ -1,0 +1,149 @@
+"""The command on runs of the recorder's own files: numbers, page and refusals."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from explorax.experiments import compare, output
+from explorax.experiments.recording import metrics_csv
+
+pytest.importorskip("matplotlib")
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def write_run(tmp_path, monkeypatch, make_episode):
+  """Writes a run of 40 episodes with these returns, ten steps each."""
+  monkeypatch.chdir(tmp_path)
+
+  def write(path, agent="dqn", env="gym:CartPole-v1", seed=0, returns=None, **config):
+    directory = output.RunDirectory.create(tmp_path / path)
+    record = {"agent": agent, "env": env, "seed": seed, "settings": []}
+    directory.write_json("config.json", {**record, "config": config})
+    table = metrics_csv.MetricsCsv(directory)
+    for i, value in enumerate(RNG.normal(size=40) if returns is None else returns):
+      table.write(make_episode(i + 1, episode_return=float(value), metrics={}))
+    table.close()
+    return directory.path
+
+  return write
+
+
+def _page(path="compare"):
+  with open(f"{path}/compare.html", encoding="utf-8") as file:
+    return " ".join(file.read().split())
+
+
+def test_runs_are_grouped_and_scored_at_their_common_end(write_run, capsys):
+  ends = {("a", 1): (1.0, 2.0, 3.0, 4.0, 9.0), ("b", 1): (-1.0, -1.0, 0.0)}
+  for (name, step), values in ends.items():
+    for seed, value in enumerate(values):
+      # The last tenth of 40 episodes are four.
+      returns = np.concatenate([np.zeros(36), np.full(4, value)])
+      write_run(f"runs/{name}/{seed}", name, seed=seed, returns=returns, step=step)
+  assert compare.main(["runs"]) == 0
+  out = capsys.readouterr().out
+  assert "gym:CartPole-v1, return at step 400" in out
+  assert re.search(r"a   5 seeds    3\.000   \[1\.\d+, 7\.\d+\]", out), out
+  assert re.search(r"b   3 seeds   -0\.667   \[-1\.000, 0\.000\]", out), out
+  assert out.rstrip().endswith("are in compare/compare.html")
+  page = _page()
+  assert "<strong>3.000</strong>" in page and "8 runs of a, b" in page
+  assert "1.00 [1.00, 1.00]" in page  # The probability that a is better.
+  assert "<script" not in page and "http" not in page
+  assert 'data-file="curve_gym_CartPole-v1.png"' in page
+
+
+def test_agents_are_told_apart_by_the_settings_in_which_they_differ(write_run, capsys):
+  for seed in (0, 1):
+    for n_step in (1, 3):
+      write_run(f"runs/{n_step}-{seed}", seed=seed, n_step=n_step, learning_rate=0.1)
+    # Another default of this environment is no other agent.
+    write_run(f"runs/other{seed}", env="x:y", seed=seed, n_step=1, learning_rate=0.2)
+  write_run("runs/copy", seed=1, n_step=1, learning_rate=0.1, returns=[1.0])
+  write_run("runs/short", "tdu", "x:y", returns=[5.0] * 9)
+  assert compare.main(["runs", "runs/1-0", "--output=page"]) == 0
+  out = capsys.readouterr().out
+  names = re.findall(r"^  (\S+) +(\d) seed", out, re.MULTILINE)
+  assert sorted(names) == [
+    ("dqn@n_step=1", "2"),
+    ("dqn@n_step=1", "2"),
+    ("dqn@n_step=3", "2"),
+    ("tdu", "1"),
+  ]
+  assert "runs/copy is left out: runs/1-1 is the same run" in out
+  assert "x:y are compared at step 90, where the shortest one (runs/short) ends" in out
+  assert "Intervals of two seeds say little: dqn@n_step=1, dqn@n_step=3." in out
+  page = _page("page")
+  assert "All environments together" in page and "tdu" in page
+  assert re.search(r"5\.000 ?<small>1 seed", page)  # It has no interval.
+
+
+def test_ties_within_the_interval_are_not_bold(write_run):
+  for agent in ("a", "b"):
+    for seed in range(3):
+      write_run(f"runs/{agent}{seed}", agent, seed=seed)
+  assert compare.main(["runs"]) == 0
+  assert '<td class="number"><strong>' not in _page()
+
+
+def _without_config(path):
+  (path / "config.json").unlink()
+
+
+def _no_episode(path):
+  file = path / "metrics.csv"
+  file.write_text(file.read_text().splitlines()[0] + "\n")
+
+
+def _bad_number(path):
+  file = path / "metrics.csv"
+  file.write_text(file.read_text().replace("10", "ten"))
+
+
+def _sweep(path):
+  (path / "metrics.csv").unlink()
+  (path / "sweep.json").write_text("{}")
+
+
+@pytest.mark.parametrize(
+  ("argv", "damage", "says"),
+  [
+    ([], None, "no directory was given; give"),
+    (["rnus"], None, r"rnus is no directory\. Did you mean runs\?"),
+    (["empty"], None, "there is no run in empty: .*; give the --output"),
+    (["runs", "--outptu=x"], None, "no flag --outptu.*--output"),
+    (["runs"], _without_config, "has a metrics.csv, but no config.json"),
+    (["runs"], lambda p: (p / "config.json").write_text("{"), "config.json cannot be"),
+    (["runs"], lambda p: (p / "config.json").write_text("{}"), "not the record of a"),
+    (["runs"], _no_episode, "runs/a has no finished episode"),
+    (["runs"], _bad_number, "runs/a/metrics.csv cannot be read .*ten"),
+    (["runs/a"], _sweep, "is a sweep over bsuite.*experiments.report runs/a"),
+  ],
+)
+def test_what_cannot_be_compared_is_refused_in_a_sentence(
+  write_run, tmp_path, capsys, argv, damage, says
+):
+  path = write_run("runs/a")
+  (tmp_path / "empty").mkdir()
+  if damage is not None:
+    damage(path)
+  assert compare.main(argv) == 2
+  out, err = capsys.readouterr()
+  assert out == "" and re.search(says, err), err
+  assert err.startswith("explorax: ") and err.count("\n") == 1
+  assert not (tmp_path / "compare").exists()
+
+
+def test_runs_of_several_seeds_and_unfinished_ones_count(write_run, tmp_path, capsys):
+  for seed in (0, 1, 2):
+    write_run(f"out/seed{seed}", seed=seed)
+  (tmp_path / "out/config.json").write_text("{}")  # Of all seeds.
+  (tmp_path / "out/seed1/summary.json").write_text(json.dumps({"status": "finished"}))
+  assert compare.main(["out"]) == 0
+  assert "3 seeds" in capsys.readouterr().out
+  page = _page()
+  assert page.count("<td>unfinished</td>") == 2 and page.count("<td>finished</td>") == 1
