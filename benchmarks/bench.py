@@ -59,17 +59,22 @@ class Mark(NamedTuple):
   seconds: float
 
 
-def sample(function: str, platform: str | None = "cpu", **arguments: Any) -> Any:
+def sample(
+  function: str,
+  platform: str | None = "cpu",
+  python: str = sys.executable,
+  **arguments: Any,
+) -> Any:
   """Calls `module:function` of this folder in a fresh process; returns its result.
 
-  `platform` is JAX's; None leaves the choice to JAX. The arguments and the result must
-  be JSON.
+  `platform` is JAX's; None leaves the choice to JAX. `python` is the interpreter. The
+  arguments and the result must be JSON.
 
   Raises:
     RuntimeError: if it failed; the message has the end of its stderr.
   """
   script = str(FOLDER / "bench.py")
-  text = _run([script, function, json.dumps(arguments)], platform)
+  text = _run([script, function, json.dumps(arguments)], platform, python)
   return json.loads(text.splitlines()[-1])
 
 
@@ -245,14 +250,16 @@ class CompilationCounter:
     self.count += event == _COMPILATION
 
 
-def _run(command: Sequence[str], platform: str | None) -> str:
+def _run(
+  command: Sequence[str], platform: str | None, python: str = sys.executable
+) -> str:
   """Runs Python with XLA's default settings; returns its stdout."""
   environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
   environment["TF_CPP_MIN_LOG_LEVEL"] = "3"
   if platform is not None:
     environment["JAX_PLATFORMS"] = platform
   done = subprocess.run(
-    [sys.executable, *command],
+    [python, *command],
     env=environment,
     capture_output=True,
     text=True,

@@ -19,7 +19,15 @@ from collections.abc import Iterable
 import bench
 
 # Modules of this folder, each with its `TABLES`.
-SECTIONS = ("deep_sea", "device", "losses", "novelty", "sequences", "distributed")
+SECTIONS = (
+  "deep_sea",
+  "device",
+  "losses",
+  "novelty",
+  "sequences",
+  "peers",
+  "distributed",
+)
 
 
 def measure(sections: Iterable[str], quick: bool, output: pathlib.Path) -> bench.Row:

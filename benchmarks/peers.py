@@ -1,0 +1,313 @@
+"""Speed beside the libraries that users would pick: DQN, Atari and Deep Sea.
+
+  uv venv --python=3.11 .venv-peers
+  uv pip install --python=.venv-peers -r benchmarks/peers.txt .
+  echo gymnasium==0.29.1 > overrides
+  uv pip install --python=.venv-peers --overrides=overrides gymnax==1.0.1
+  git clone https://github.com/vwxyzjn/cleanrl .venv-peers/cleanrl
+  python benchmarks/run.py --only=peers
+
+The peers run in `.venv-peers`, since their versions of gymnasium and of JAX differ from
+ours. The row of a peer that is not there says so.
+"""
+
+import functools
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import bench
+import numpy as np
+
+VENV = bench.FOLDER.parent / ".venv-peers"
+PYTHON, CLEANRL = VENV / "bin" / "python", VENV / "cleanrl"
+
+# CleanRL fixes the layers. After the warm-up there is an update in each step.
+HIDDEN_SIZES, BATCH_SIZE, CAPACITY = (120, 84), 128, 10_000
+LEARNING_STARTS, WARM_UP = 500, 1000
+NUM_GAMES = (1, 8, 32)
+NUM_SEAS, SIZE = 2000, 10
+
+Contestants = Mapping[str, Callable[[], bench.Row]]
+
+
+def measure_dqn(quick: bool = False) -> list[bench.Row]:
+  """Environment steps per second of DQN on CartPole, with an update in each.
+
+  Args:
+    quick: one short sample of each, only to see that everything runs.
+  """
+  steps = 500 if quick else 5000
+  return _rows(
+    {
+      "explorax, local runner": functools.partial(_our_dqn, steps),
+      "Stable-Baselines3": functools.partial(_of_peer, "run_sb3", steps=steps),
+      **{
+        f"CleanRL, {script}": functools.partial(
+          _of_peer, "run_cleanrl", script=script, steps=steps
+        )
+        for script in ("dqn.py", "dqn_jax.py")
+      },
+    },
+    quick,
+  )
+
+
+def measure_atari(quick: bool = False) -> list[bench.Row]:
+  """Steps per second of Pong, all copies, beside EnvPool's with the same wrappers.
+
+  Both have two threads, or one for a single game, and wait for all copies in each step;
+  frames are 84 × 84, grey and not stacked, four to an action.
+  """
+  rows = []
+  for games in NUM_GAMES:
+    arguments = {"games": games, "steps": (500 if quick else 20_000) // games}
+    contestants: Contestants = {
+      "explorax": functools.partial(bench.sample, "peers:run_atari", **arguments),
+      "EnvPool": functools.partial(_of_peer, "run_envpool", **arguments),
+    }
+    rows += [{"games": games, **row} for row in _rows(contestants, quick)]
+  return rows
+
+
+def measure_deep_sea(quick: bool = False) -> list[bench.Row]:
+  """Steps per second of 2,000 Deep Seas at random actions, all of them, on one JAX."""
+  steps = 100 if quick else 5000
+  return _rows(
+    {
+      "explorax": functools.partial(_of_peer, "run_deep_sea", steps=steps),
+      "gymnax": functools.partial(_of_peer, "run_gymnax", steps=steps),
+    },
+    quick,
+  )
+
+
+def _rows(contestants: Contestants, quick: bool) -> list[bench.Row]:
+  """Medians and extremes of samples taken in turn; the first contestant is ours."""
+  samples = bench.in_turn(contestants, 1 if quick else 5)
+  speeds = {
+    name: [row["steps_per_s"] for row in found if "steps_per_s" in row]
+    for name, found in samples.items()
+  }
+  ours = speeds[next(iter(contestants))]
+  rows = []
+  for name, values in speeds.items():
+    row: bench.Row = {"library": name}
+    if values:
+      row |= {"steps_per_s": statistics.median(values)}
+      row |= {"min": min(values), "max": max(values)}
+    if values and ours:
+      row["explorax_is_faster_by"] = statistics.median(
+        a / b for a, b in zip(ours, values, strict=True)
+      )
+    rows.append(row | {"samples": samples[name]})
+    notes = {each["note"] for each in samples[name] if "note" in each}
+    if notes:
+      rows[-1]["note"] = notes.pop()
+  return rows
+
+
+def _of_peer(function: str, **arguments: Any) -> bench.Row:
+  """The function's result in `.venv-peers`; a `note` if that is not there."""
+  if not PYTHON.exists():
+    return {"note": f"not measured: there is no {PYTHON}; see benchmarks/peers.py"}
+  return bench.sample(f"peers:{function}", python=str(PYTHON), **arguments)
+
+
+def _our_dqn(steps: int) -> bench.Row:
+  settings = {
+    "hidden_sizes": ",".join(map(str, HIDDEN_SIZES)),
+    "batch_size": BATCH_SIZE,
+    "replay_capacity": CAPACITY,
+    "min_replay_size": LEARNING_STARTS,
+    "updates_per_step": 1,
+  }
+  flags = ["--agent=dqn", "--env=gym:CartPole-v1", f"--steps={WARM_UP + steps}"]
+  flags += [f"--set={name}={value}" for name, value in settings.items()]
+  found = bench.run_speed(flags, WARM_UP)
+  if abs(found["env_steps"] - found["learner_updates"] - LEARNING_STARTS) > 1:
+    raise RuntimeError(f"there was not an update for each step: {found}.")
+  return found
+
+
+def run_sb3(steps: int) -> bench.Row:
+  """Stable-Baselines3's DQN."""
+  import stable_baselines3 as sb3
+
+  model = sb3.DQN(
+    "MlpPolicy",
+    "CartPole-v1",
+    policy_kwargs={"net_arch": list(HIDDEN_SIZES)},
+    batch_size=BATCH_SIZE,
+    buffer_size=CAPACITY,
+    learning_starts=LEARNING_STARTS,
+    train_freq=1,
+    gradient_steps=1,
+    device="cpu",
+  )
+  model.learn(WARM_UP)
+  start = time.perf_counter()
+  model.learn(steps, reset_num_timesteps=False)
+  seconds = time.perf_counter() - start
+  if model._n_updates != WARM_UP + steps - LEARNING_STARTS:
+    raise RuntimeError(f"there were {model._n_updates} updates, not one for each step.")
+  return {"steps_per_s": steps / seconds}
+
+
+def run_cleanrl(script: str, steps: int) -> bench.Row:
+  """A script of CleanRL: how much longer a run takes that has `steps` more steps."""
+  path = CLEANRL / "cleanrl" / script
+  if not path.exists():
+    return {"note": f"not measured: there is no {path}"}
+  short, long = (_cleanrl_seconds(path, n) for n in (WARM_UP, WARM_UP + steps))
+  return {"steps_per_s": steps / (long - short)}
+
+
+def _cleanrl_seconds(path: pathlib.Path, steps: int) -> float:
+  flags = [f"--total-timesteps={steps}", f"--learning-starts={LEARNING_STARTS}"]
+  flags += ["--train-frequency=1", f"--batch-size={BATCH_SIZE}"]
+  flags += [f"--buffer-size={CAPACITY}"]
+  with tempfile.TemporaryDirectory() as folder:  # For its TensorBoard files.
+    start = time.perf_counter()
+    subprocess.run(
+      [sys.executable, path, *flags],
+      cwd=folder,
+      env={**os.environ, "PYTHONPATH": str(CLEANRL)},
+      capture_output=True,
+      check=True,
+    )
+    return time.perf_counter() - start
+
+
+def run_atari(games: int, steps: int) -> bench.Row:
+  """Our batched games."""
+  from explorax import environments
+
+  env = environments.make_batched("atari:Pong/dqn,stack=1", num_envs=games, seed=0)
+
+  def step(actions: np.ndarray) -> None:
+    env.send(actions)
+    env.recv()
+
+  env.reset()
+  return _stepping(step, games, steps, env.action_spec().num_values)
+
+
+def run_envpool(games: int, steps: int) -> bench.Row:
+  """EnvPool's."""
+  import envpool
+
+  env = envpool.make(
+    "Pong-v5",
+    env_type="gymnasium",
+    num_envs=games,
+    num_threads=min(games, 2),
+    stack_num=1,
+    noop_max=30,
+    use_fire_reset=False,
+    reward_clip=False,
+    episodic_life=False,
+    repeat_action_probability=0.0,
+  )
+  env.reset()
+  return _stepping(env.step, games, steps, env.action_space.n)
+
+
+def _stepping(
+  step: Callable[[np.ndarray], Any], games: int, steps: int, num_actions: int
+) -> bench.Row:
+  rng = np.random.default_rng(0)
+  actions = rng.integers(num_actions, size=(steps, games)).astype(np.int32)
+  for row in actions[: steps // 10]:
+    step(row)
+  start = time.perf_counter()
+  for row in actions:
+    step(row)
+  return {"steps_per_s": games * steps / (time.perf_counter() - start)}
+
+
+def run_deep_sea(steps: int) -> bench.Row:
+  """Ours; an episode's last step starts the next one, as gymnax's do."""
+  import jax
+  import jax.numpy as jnp
+
+  from explorax.environments import jax_environments
+
+  env, params = jax_environments.make(f"deep_sea/{SIZE}")
+
+  def step(key: Any, state: Any, action: Any) -> tuple[Any, Any, Any]:
+    state, timestep = env.step(key, state, action, params)
+    new, first = env.reset(key, params)
+    state, observation = jax.tree.map(
+      lambda a, b: jnp.where(timestep.last(), a, b),
+      (new, first.observation),
+      (state, timestep.observation),
+    )
+    return state, observation, timestep.reward
+
+  def reset(key: Any) -> Any:
+    return env.reset(key, params)[0]
+
+  return _scan(jax.vmap(reset), jax.vmap(step), steps)
+
+
+def run_gymnax(steps: int) -> bench.Row:
+  """gymnax's."""
+  import gymnax
+  import jax
+
+  env, params = gymnax.make("DeepSea-bsuite", size=SIZE)
+
+  def step(key: Any, state: Any, action: Any) -> tuple[Any, Any, Any]:
+    observation, state, reward, *_ = env.step(key, state, action, params)
+    return state, observation, reward
+
+  def reset(key: Any) -> Any:
+    return env.reset(key, params)[1]
+
+  return _scan(jax.vmap(reset), jax.vmap(step), steps)
+
+
+def _scan(reset: Callable[..., Any], step: Callable[..., Any], steps: int) -> bench.Row:
+  """One compiled loop over `steps` steps of all seas; uses all that a step returns."""
+  import jax
+  import jax.numpy as jnp
+
+  @jax.jit
+  def run(key: Any) -> Any:
+    def body(carry: Any, key: Any) -> tuple[Any, None]:
+      states, observed, rewards = carry
+      action_key, step_key = jax.random.split(key)
+      actions = jax.random.randint(action_key, (NUM_SEAS,), 0, 2)
+      keys = jax.random.split(step_key, NUM_SEAS)
+      states, observations, reward = step(keys, states, actions)
+      return (states, observed + observations, rewards + reward), None
+
+    states = reset(jax.random.split(key, NUM_SEAS))
+    observed = jnp.zeros((NUM_SEAS, SIZE, SIZE))
+    carry = (states, observed, jnp.zeros(NUM_SEAS))
+    (_, observed, rewards), _ = jax.lax.scan(body, carry, jax.random.split(key, steps))
+    return observed.sum(0), rewards.mean()
+
+  jax.block_until_ready(run(jax.random.key(0)))
+  start = time.perf_counter()
+  observed, _ = jax.block_until_ready(run(jax.random.key(1)))
+  seconds = time.perf_counter() - start
+  if not observed[0, 0] > 0:
+    raise RuntimeError("no episode has begun again.")
+  return {"steps_per_s": NUM_SEAS * steps / seconds}
+
+
+TABLES = (
+  bench.Table(
+    "DQN on CartPole: environment steps per second, an update in each", measure_dqn
+  ),
+  bench.Table("Pong: steps per second of all copies, two threads", measure_atari),
+  bench.Table("2,000 Deep Seas of size 10: steps per second of all", measure_deep_sea),
+)
