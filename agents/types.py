@@ -194,7 +194,7 @@ class ReplaySpec:
   extras: tuple[str, ...] = ()  # Extras stored on every row.
   first_row_extras: tuple[str, ...] = ()  # Extras stored for a window's first row only.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 1, "capacity", "batch_size", "num_frames")
     ranges.at_least(self, 1, "length", "bootstrap", "period")
     ranges.at_least(self, 0, "burn_in")

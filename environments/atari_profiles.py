@@ -35,7 +35,7 @@ class Profile:
   # I.2), for which an agent may keep its memory; it only affects the metrics.
   meta_episode: int = 1
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     positive = (
       "height",
       "width",

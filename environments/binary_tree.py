@@ -57,7 +57,7 @@ class BinaryTree(jax_types.Environment):
   size: int = 50  # L. The paper has 10, 20, … 250.
   mapping_seed: int = 0  # Of the actions that move up.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if self.size < 1:
       raise ValueError(
         f"the size of the binary tree is {self.size}; it must have at least 1 level."

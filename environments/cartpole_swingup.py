@@ -1,7 +1,7 @@
 """The sparse swing-up of dm_control's cart-pole, in JAX."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import dm_env
 import jax
@@ -204,7 +204,7 @@ def acceleration(
   )
 
 
-def _masses(cosine):
+def _masses(cosine: Any) -> tuple[float, Any, float]:
   """The entries of the mass matrix: M + m, m·l·cos θ and J."""
   coupling = POLE_MASS * POLE_LENGTH / 2 * cosine
   return CART_MASS + POLE_MASS, coupling, _pole_inertia()

@@ -53,7 +53,7 @@ class Chain(jax_types.Environment):
 
   size: int = 20  # States; up to n = 5 (the paper gives no number).
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if self.size < 2:
       raise ValueError(
         f"the size of the chain is {self.size}; it must be at least 2, so that there "

@@ -84,7 +84,7 @@ class DeepSea(jax_types.Environment):
   permuted: bool = True
   mapping_seed: int = 42  # Of bsuite's sweeps. Read only if permuted.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if self.size < 2:
       raise ValueError(
         f"the size of the deep sea is {self.size}; it must be at least 2, so that "

@@ -75,7 +75,7 @@ class DiscoMaze(jax_types.Environment):
 
   size: int = 21  # Positions along a side, walls included. Section 4.1.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if self.size < 5 or self.size % 2 == 0:
       raise ValueError(
         f"the size of the disco maze is {self.size}; it must be odd, so that a wall "

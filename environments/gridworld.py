@@ -77,7 +77,7 @@ class GridWorld(jax_types.Environment):
   traps: float = 0.0  # Density, in [0, 1). Figure 13.
   world: int = 0  # 0: the open room; otherwise the seed of a random world.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     for name in ("obstacles", "traps"):
       if not 0 <= getattr(self, name) < 1:
         raise ValueError(

@@ -124,22 +124,34 @@ class JaxEnvironment(dm_env.Environment):
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _reset(environment, key, params):
+def _reset(
+  environment: jax_types.Environment, key: jax.Array, params: jax_types.Params
+) -> tuple[jax.Array, jax_types.State, dm_env.TimeStep]:
   key, reset_key = jax.random.split(key)
   return key, *environment.reset(reset_key, params)
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _step(environment, key, state, action, params):
+def _step(
+  environment: jax_types.Environment,
+  key: jax.Array,
+  state: jax_types.State,
+  action: Any,
+  params: jax_types.Params,
+) -> tuple[jax.Array, jax_types.State, dm_env.TimeStep]:
   key, step_key = jax.random.split(key)
   return key, *environment.step(step_key, state, action, params)
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _metrics(environment, state, params):
+def _metrics(
+  environment: jax_types.Environment, state: jax_types.State, params: jax_types.Params
+) -> dict[str, jax.Array]:
   return environment.metrics(state, params)
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _render(environment, state, params):
+def _render(
+  environment: jax_types.Drawable, state: jax_types.State, params: jax_types.Params
+) -> jax.Array:
   return environment.render(state, params)

@@ -4,6 +4,7 @@ Timesteps are `dm_env.TimeStep`s of arrays. At an episode's start the reward is 
 the discount 1 instead of dm_env's None, as agents see them.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import dm_env
@@ -76,7 +77,9 @@ def any_in_batch(flag: jax.Array) -> jax.Array:
 
 
 @any_in_batch.def_vmap
-def _any_of_batch(axis_size, in_batched, flags):
+def _any_of_batch(
+  axis_size: int, in_batched: Sequence[bool], flags: jax.Array
+) -> tuple[jax.Array, bool]:
   del axis_size, in_batched
   return any_in_batch(jnp.any(flags, axis=0)), False
 

@@ -35,7 +35,7 @@ def perfect_maze(key: jax.Array, size: int) -> jax.Array:
   start = jax.random.randint(start_key, (), 0, num_rooms)
   preference = jax.random.uniform(choice_key, (2 * (num_rooms - 1), 4))
 
-  def move(i, walk):
+  def move(i: jax.Array, walk: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
     room, seen, parent, is_open = walk
     unseen = (near[room] >= 0) & ~seen[near[room]]
     direction = jnp.argmax(jnp.where(unseen, preference[i], -1.0))

@@ -367,7 +367,7 @@ class RunConfig:
     False, "Prints the traceback of an error.", "Information", recorded=False
   )
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     for name, setting in SETTINGS.items():
       value = getattr(self, name)
       if setting.parser is not None and value is not None:

@@ -18,7 +18,7 @@ _ORDINARY: dict[signal.Signals, Any] = {
 class StopRequest:
   """Whether a signal has requested the run to stop, and which one."""
 
-  def __init__(self):
+  def __init__(self) -> None:
     self.signal: signal.Signals | None = None
 
   def __call__(self) -> bool:

@@ -29,7 +29,7 @@ class Epsilon(rules.Wrapper):
   epsilon: schedules.Setting
   ladder: float
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     name = type(self).__name__
     schedules.check(f"{name}.epsilon", self.epsilon, 1.0)
     if not 0.0 <= self.ladder < math.inf:
@@ -101,7 +101,7 @@ class Boltzmann(rules.Wrapper, rules.Policy):
   temperature: schedules.Setting  # In units of the score; positive.
   of: rules.Score = dataclasses.field(default_factory=scores.Greedy)
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     schedules.check("Boltzmann.temperature", self.temperature, positive=True)
     rules.check_of(self, rules.Score)
 

@@ -29,7 +29,7 @@ class ZetaDuration(Duration):
   mu: float = 2.0  # The exponent, at least 0 (section 4: 2 unless stated).
   cap: int = 10_000  # Longest duration, agent steps (appendix; Rainbow's is 100).
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     _check_cap(self)
     if not 0.0 <= self.mu < np.inf:
       raise ValueError(
@@ -47,7 +47,7 @@ class ExponentialDuration(Duration):
   decay: float  # λ, in [0, 1); 0 always gives a duration of 1.
   cap: int = 10_000  # Longest duration, agent steps.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     _check_cap(self)
     if not 0.0 <= self.decay < 1.0:
       raise ValueError(
@@ -65,7 +65,7 @@ class UniformDuration(Duration):
 
   cap: int  # Longest duration, agent steps.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     _check_cap(self)
 
   def __call__(self, key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:

@@ -84,7 +84,7 @@ class Thompson(rules.Score):
 
   period_steps: int | None = None  # Agent steps; None: one member per episode.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if self.period_steps is not None and self.period_steps < 1:
       raise ValueError(
         f"Thompson.period_steps is {self.period_steps} agent steps; use at least 1, "
@@ -190,7 +190,7 @@ class Ucb1(rules.Score):
 
   scale: schedules.Setting = 8.0  # η, in reward per step (appendix D.2: the best).
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     schedules.check("Ucb1.scale", self.scale)
 
   def init(

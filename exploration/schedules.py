@@ -73,7 +73,7 @@ class Linear(Schedule):
   steps: int  # Duration of the change.
   begin: int = 0  # Start of the change.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if self.steps < 1 or self.begin < 0:
       raise ValueError(
         f"Linear has steps={self.steps} and begin={self.begin}; a schedule needs at "
@@ -96,7 +96,7 @@ class Piecewise(Schedule):
   values: tuple[float, ...]  # The first one is the value at time 0.
   steps: tuple[int, ...]  # Times of the second, third, … value.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if not self.steps or len(self.values) != len(self.steps) + 1:
       raise ValueError(
         f"Piecewise has values={self.values} and steps={self.steps}; it needs at least "
@@ -143,7 +143,7 @@ class Alternating(Schedule):
   period_steps: int = 200_000  # The time between two draws: 16 · 50,000 frames.
   seed: int = 0  # Of the draws.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if not self.ends or len(self.ends) != len(self.probabilities):
       raise ValueError(
         f"Alternating has ends={self.ends} and probabilities={self.probabilities}; "

@@ -20,7 +20,7 @@ class Greedy(rules.Score):
   # Ties: "random", or "first", the action of the lowest index.
   ties: str = "random"
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if self.num_members is not None and self.num_members < 1:
       raise ValueError(
         f"Greedy.num_members is {self.num_members}; use at least 1, or None for all."
@@ -83,7 +83,7 @@ class Ucb(rules.Wrapper, rules.Score):
   ddof: int = 0  # 0: the population's deviation, 1: the sample's (not said which).
   of: rules.Score = dataclasses.field(default_factory=Greedy)
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     schedules.check("Ucb.scale", self.scale)
     if self.ddof not in (0, 1):
       raise ValueError(

@@ -5,6 +5,8 @@
 G is computed from h⁻¹(q_t); no gradient passes through it.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -17,7 +19,15 @@ def _is_count(value: object) -> bool:
   return isinstance(value, int) and value >= 1
 
 
-def _check(function, q_tm1, a_tm1, r_t, discount_t, q_t, **others):
+def _check(
+  function: str,
+  q_tm1: Array,
+  a_tm1: Array,
+  r_t: Array,
+  discount_t: Array,
+  q_t: Array,
+  **others: tuple[Any, str],
+) -> None:
   checks.check(
     function,
     q_tm1=(q_tm1, "float [T, A]"),
@@ -29,7 +39,15 @@ def _check(function, q_tm1, a_tm1, r_t, discount_t, q_t, **others):
   )
 
 
-def _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair):
+def _lambda_td_errors(
+  q_tm1: Array,
+  a_tm1: Array,
+  r_t: Array,
+  discount_t: Array,
+  v_t: Array,
+  lambda_: float | Array,
+  tx_pair: transforms.TxPair,
+) -> Array:
   r_t, discount_t, v_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, v_t, lambda_))
   c_t = lambda_ * jnp.ones_like(v_t)
   g_tm1 = returns.off_policy_returns(v_t, v_t, r_t, discount_t, c_t)
@@ -120,7 +138,9 @@ def expected_sarsa_lambda(
   return _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair)
 
 
-def _n_step_returns(r_t, discount_t, v_t, n, lambda_):
+def _n_step_returns(
+  r_t: Array, discount_t: Array, v_t: Array, n: int, lambda_: float | Array
+) -> Array:
   """Returns of n rewards; each iteration of the loop adds one reward at all times.
 
   A loop, not rlax's unrolled sum: XLA would move that sum into the gradient and compute
@@ -131,11 +151,11 @@ def _n_step_returns(r_t, discount_t, v_t, n, lambda_):
   one_step = r_t + discount_t * (1 - lambda_) * v_t
   decay = discount_t * lambda_ * jnp.ones_like(v_t)
 
-  def shifted(x, fill):
+  def shifted(x: Array, fill: float | Array) -> Array:
     padded = jnp.concatenate([x, jnp.full(n - 1, fill, x.dtype)])
     return jnp.stack([padded[i : i + length] for i in range(n)])
 
-  def step(g_t, inputs):
+  def step(g_t: Array, inputs: tuple[Array, Array]) -> tuple[Array, None]:
     one_step_t, decay_t = inputs
     return one_step_t + jnp.where(decay_t == 0, 0.0, decay_t * g_t), None
 

@@ -7,6 +7,8 @@ reinforcement learning"; values may be transformed, as in R2D2 and NGU (Badia et
     TD_t = h( G_t ) − q_tm1(a_t),    G from h⁻¹(q_t), no gradient through G.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -32,7 +34,16 @@ def greedy_values(
   return tx_pair.apply_inv(indexing.select(q_t, jnp.argmax(q_t_selector, axis=-1)))
 
 
-def _check(function, q_tm1, q_t, a_tm1, a_t, r_t, discount_t, **others):
+def _check(
+  function: str,
+  q_tm1: Array,
+  q_t: Array,
+  a_tm1: Array,
+  a_t: Array,
+  r_t: Array,
+  discount_t: Array,
+  **others: tuple[Any, str],
+) -> None:
   checks.check(
     function,
     q_tm1=(q_tm1, "float [T, A]"),
@@ -45,7 +56,9 @@ def _check(function, q_tm1, q_t, a_tm1, a_t, r_t, discount_t, **others):
   )
 
 
-def _values(q_t, a_t, pi_t, mu_t, tx_pair):
+def _values(
+  q_t: Array, a_t: Array, pi_t: Array, mu_t: Array, tx_pair: transforms.TxPair
+) -> tuple[Array, Array, Array, Array]:
   """q_a_t, v_t, π(a_t) and μ(a_t), `[T]` each, with q on the scale of the returns."""
   # A target has no gradient: stopping it here keeps it out of the loop.
   q_t, pi_t, mu_t = jax.lax.stop_gradient((q_t, pi_t, mu_t))

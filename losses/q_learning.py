@@ -8,7 +8,7 @@ from explorax.losses import checks, indexing
 Array = jax.Array
 
 
-def _of_one_dtype(q, *scalars):
+def _of_one_dtype(q: Array, *scalars: float | Array) -> tuple[Array, ...]:
   """Arrays of q's dtype, which a traced action can index."""
   q = jnp.asarray(q)
   return q, *(jnp.asarray(scalar, q.dtype) for scalar in scalars)

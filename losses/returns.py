@@ -56,7 +56,7 @@ def off_policy_returns(
   one_step = r_t + discount_t * v_t
   decay = discount_t * c_t
 
-  def step(g_t, inputs):
+  def step(g_t: Array, inputs: tuple[Array, ...]) -> tuple[Array, Array]:
     one_step_t, decay_t, q_t = inputs
     # A trace of 0 also cuts infinite values.
     g_tm1 = one_step_t + jnp.where(decay_t == 0, 0.0, decay_t * (g_t - q_t))
@@ -115,7 +115,9 @@ def non_markov_returns(
   num_steps = one_step.shape[0]
   starts = jnp.arange(num_steps)
 
-  def step(carry, inputs):
+  def step(
+    carry: tuple[Array, Array, Array], inputs: tuple[Array, ...]
+  ) -> tuple[tuple[Array, Array, Array], None]:
     """Adds the TD error at time s to the returns of all earlier starts."""
     returns, discounts, products = carry
     s, td_s, discount_s, rho_s, lambda_s = inputs

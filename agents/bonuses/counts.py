@@ -21,7 +21,7 @@ class Counts(types.Bonus):
 
   num_buckets: int = 1 << 16  # States; our choice, as the paper counts states exactly.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 1, "num_buckets")
 
   def build(

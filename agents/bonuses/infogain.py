@@ -16,7 +16,7 @@ class InfoGain(types.Bonus):
 
   temperature: float = 1.0  # T; paper 3's reported runs.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.positive(self, "temperature")
 
   def build(

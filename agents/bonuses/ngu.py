@@ -83,7 +83,7 @@ class NeverGiveUp(types.Bonus):
   rnd_learning_rate: exploration.Setting = 5e-4  # Adam's (table 6).
   max_modulation: float = 5.0  # L.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.one_of(self, "states", STATES)
     for name in ("embedding", "probe", "rnd"):
       field = f"{name}_learning_rate"

@@ -27,7 +27,7 @@ class PseudoCounts(types.Bonus):
   depth: int = 4  # Neighbours above and to the left that predict a pixel; our choice.
   num_buckets: int = 256  # Contexts distinguished per pixel and depth; our choice.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.within(self, 1, 256, "side")
     ranges.within(self, 2, 256, "num_levels")
     ranges.within(self, 0, exploration.MAX_DEPTH, "depth")

@@ -67,7 +67,7 @@ class RND(types.Bonus):
   # The predictor is trained on this many last transitions of a window; None: all.
   num_trained: int | None = None
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.below_one(self, "decay")
     ranges.one_of(self, "normalisation", tuple(_RND_NORMALISATIONS))
     ranges.one_of(self, "end", ("source", "destination"))

@@ -94,7 +94,7 @@ class DQNConfig:
   # Environment steps between two fetches of the actor's weights.
   actor_update_period: int = 1
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     engine.check_ensemble(self)
     ranges.one_of(self, "target_prior", TARGET_PRIORS)
     ranges.at_least(self, 1, "n_step")

@@ -87,7 +87,7 @@ class R2D2Config:
   # Environment steps between two fetches of the actor's weights (R2D2: 400).
   actor_update_period: int = 400
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     engine.check_ensemble(self)
     ranges.one_of(self, "optimizer", ("adam", "rmsprop"))
     ranges.at_least(self, 0, "lstm_size", "burn_in")

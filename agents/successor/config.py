@@ -49,7 +49,7 @@ class SuccessorConfig:
   # Environment steps between two fetches of the actor's weights.
   actor_update_period: int = 1
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     engine.check_learning(self)
     ranges.at_least(self, 1, "feature_size")
     ranges.positive(self, "prior_variance", "likelihood_variance")

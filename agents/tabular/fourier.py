@@ -48,7 +48,7 @@ class FourierBasis:
   high: tuple[float, ...]  # Mapped to 1.
   total_order: bool = False  # Only c with Σ c_i ≤ n.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 0, "order")
     if not self.low or len(self.low) != len(self.high):
       raise ValueError(

@@ -61,10 +61,10 @@ def q_star(mdp: random_mdps.MDP, discount: float | Array) -> Array:
   Value iteration stops when its residual no longer decreases (only rounding remains).
   """
 
-  def residual(q, updated):
+  def residual(q: Array, updated: Array) -> Array:
     return jnp.max(jnp.abs(updated - q))
 
-  def update(carry):
+  def update(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     q, last, _ = carry
     updated = bellman(mdp, random_mdps.epsilon_greedy(q), q, discount)
     return updated, residual(q, updated), last
@@ -191,7 +191,7 @@ def moments(
   baseline = _baseline(kind, pi, q)
   values = jnp.sum(pi * q, axis=-1, keepdims=True)
 
-  def step(_, last):
+  def step(_: Array, last: Moments) -> Moments:
     z = (values + c * (last.mean - baseline)).reshape(-1)
     mean = chances @ z
     spread = jnp.sum(chances * jnp.square(z[None, :] - mean[:, None]), axis=-1)

@@ -1,6 +1,7 @@
 """Tabular Q-learning with one or several tables."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -60,7 +61,7 @@ class QLearning:
 
   on_policy = False
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 1, "num_states", "num_actions", "num_members")
 
   def init(self, key: jax.Array, params: Params) -> State:
@@ -110,7 +111,14 @@ def _add(
 
 
 @_add.def_vmap
-def _add_in_batch(axis_size, in_batched, table, state, action, changes):
+def _add_in_batch(
+  axis_size: int,
+  in_batched: Sequence[bool],
+  table: jax.Array,
+  state: jax.Array,
+  action: jax.Array,
+  changes: jax.Array,
+) -> tuple[jax.Array, bool]:
   """The same as a sum over whole tables: many times faster than a scatter on a CPU."""
   arrays = (
     x if batched else jnp.broadcast_to(x, (axis_size, *x.shape))

@@ -75,7 +75,7 @@ class RMax:
   num_members = 1
   on_policy = False
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 1, "num_states", "num_actions", "threshold")
 
   def init(self, key: jax.Array, params: Params) -> State:

@@ -13,6 +13,7 @@ from explorax import losses
 from explorax.agents.tabular import operators, random_mdps
 
 Array = jax.Array
+_Pair = tuple[Array, Array]  # Of the state and of the action.
 
 KINDS = (*operators.KINDS, "non_markov_retrace")
 
@@ -59,7 +60,7 @@ def sample_trajectory(
     jax.random.gumbel(key_actions, (length, num_actions), log_mu.dtype),
   )
 
-  def step(pair, noise_t):
+  def step(pair: _Pair, noise_t: _Pair) -> tuple[_Pair, _Pair]:
     noise_of_states, noise_of_actions = noise_t
     state = jnp.argmax(log_p[pair] + noise_of_states)
     action = jnp.argmax(log_mu[state] + noise_of_actions)

@@ -61,7 +61,7 @@ class SarsaLambda:
   num_members = 1
   on_policy = True
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 1, "num_actions")
 
   def init(self, key: jax.Array, params: Params) -> State:

@@ -161,12 +161,14 @@ def run(
     index = jnp.int32(0) if cell is None else jnp.asarray(cell(state, seen))
     return _Arrival(state, timestep._replace(observation=encoded), index)
 
-  def begin(key, rule_state, steps):
+  def begin(key: jax.Array, rule_state: Any, steps: jax.Array) -> tuple[_Arrival, Any]:
     reset_key, rule_key = jax.random.split(key)
     arrival = arrive(*environment.reset(reset_key, environment_params))
     return arrival, rule.begin_episode(rule_key, rule_state, steps)
 
-  def visit(visits, index, step, counts):
+  def visit(
+    visits: jax.Array, index: jax.Array, step: jax.Array, counts: bool | jax.Array
+  ) -> jax.Array:
     if cell is None:
       return visits
     here = (jnp.arange(visits.shape[0], dtype=jnp.int32) == index) & counts
@@ -203,12 +205,12 @@ def run(
     loop_key, select_key, step_key, begin_key = jax.random.split(loop.key, 4)
     rule_state = _where(first, loop.rule, rule.observe(now.reward, loop.rule))
 
-    def choose(learner_state):
+    def choose(learner_state: types.State) -> tuple[jax.Array, Any]:
       q = learner.q_values(learner_state, encoded)
       action, _, state = rule.select(select_key, q, rule_state, loop.steps)
       return action, state
 
-    def learn(next_action):
+    def learn(next_action: jax.Array) -> types.State:
       transition = types.Transition(
         loop.source,
         loop.action,
@@ -408,7 +410,13 @@ def _of_seeds(
 ) -> Callable[..., Record]:
   """The function of all arrays that `run_seeds` compiles."""
 
-  def run_all(learner_params, environment_params, keys, max_steps, stop_return):
+  def run_all(
+    learner_params: Any,
+    environment_params: jax_types.Params,
+    keys: jax.Array,
+    max_steps: jax.Array,
+    stop_return: jax.Array,
+  ) -> Record:
     def run_one(key: jax.Array, own_params: jax_types.Params) -> Record:
       params = own_params if environment_per_seed else environment_params
       return run(

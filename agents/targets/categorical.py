@@ -18,7 +18,7 @@ class CategoricalDoubleQ(types.Target):
   num_atoms: int = 51  # N.
   max_abs_value: float = 10.0  # Atoms are spaced evenly between ± this.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 2, "num_atoms")
     ranges.positive(self, "max_abs_value")
 

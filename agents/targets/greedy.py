@@ -19,7 +19,7 @@ class NStep(types.Target):
   n: int = 5  # Rewards in a return (R2D2).
   double: bool = True  # Whether the online network says which action is greedy.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 1, "n")
 
   def td_errors(

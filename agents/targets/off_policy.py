@@ -24,7 +24,7 @@ class EpsilonGreedyTarget(types.MultiStep):
   epsilon: float | None = 0.0
   double: bool = True  # Whether the online network says which action is greedy.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     super().__post_init__()
     ranges.within(self, 0, 1, "epsilon")
 

@@ -146,7 +146,7 @@ class MultiStep(Target):
 
   lambda_: float | tuple[float, ...] = 0.95  # λ, or one for each row of the window.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.within(self, 0, 1, "lambda_")
 
   def lambda_t(self, stream: Stream) -> jax.Array:

@@ -302,7 +302,7 @@ class ReverbWriter:
   def close(self) -> None:
     self._writer.Close()
 
-  def __del__(self):
+  def __del__(self) -> None:
     if hasattr(self, "_writer"):  # The constructor succeeded.
       self.close()
 

@@ -20,7 +20,7 @@ class Returns:
   It stores a few numbers for each episode, for exact means and for the curve.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     self._returns = array.array("d")
     self._env_steps = array.array("q")
     self._policies = array.array("l")
@@ -63,7 +63,7 @@ class Returns:
 class Evaluations:
   """The mean return and the time of each evaluation."""
 
-  def __init__(self):
+  def __init__(self) -> None:
     self._env_steps: list[int] = []
     self._means: list[float] = []
     self._num_episodes = 0

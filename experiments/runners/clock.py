@@ -9,7 +9,7 @@ from collections.abc import Iterator
 class Clock:
   """Steps per second, measured after compilation and without pauses."""
 
-  def __init__(self):
+  def __init__(self) -> None:
     self.start = time.monotonic()
     self._warm: tuple[float, int] | None = None
 

@@ -103,7 +103,7 @@ def compute(
 class Board:
   """A Ray actor that stores the share done of each running task."""
 
-  def __init__(self):
+  def __init__(self) -> None:
     self._shares: dict[int, float] = {}
 
   def enter(self, task: int, share: float) -> None:

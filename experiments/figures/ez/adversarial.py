@@ -23,7 +23,7 @@ class Config:
   episodes: int = 20_000  # At most (our own).
   num_seeds: int = 30  # Appendix B.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.distinct(self, "sizes")
     ranges.at_least(self, 2, "sizes")
     ranges.at_least(self, 1, "episodes", "num_seeds")

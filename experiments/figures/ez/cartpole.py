@@ -24,7 +24,7 @@ class Config:
   total_seeds_per_task: int = 10
   num_seeds: int = 30  # Appendix B.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 1, "seeds_per_task", "total_seeds_per_task", "num_seeds")
     if self.full.basis == self.total.basis:
       raise ValueError(

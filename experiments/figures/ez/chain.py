@@ -34,7 +34,7 @@ class Config:
   epsilon: float = 0.1
   num_seeds: int = 30  # Appendix B.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.distinct(self, *_LAWS)
     ranges.at_least(self, 0, "zeta")
     ranges.at_least(self, 1, "uniform", "cap", "episodes", "num_seeds")

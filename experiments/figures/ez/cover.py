@@ -26,7 +26,7 @@ class Config:
   steps: int = 100_000  # Of a trial; the largest cover time.
   num_seeds: int = 100  # Trials.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.rising(self, 3, "sizes")  # Needed to measure growth.
     ranges.at_least(self, 2, "sizes", "steps")
     ranges.at_least(self, 1, "longest", "cap", "num_seeds")

@@ -56,7 +56,7 @@ class DeepSea:
   map_axes: ClassVar[tuple[str, str]] = ("column", "row")
   kept: ClassVar[tuple[str, ...]] = ("episodes", "stopped")
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 2, "size", "map_steps")
     ranges.at_least(self, 1, "episodes")
     ranges.within(self, 0, 1, "step_size", "discount")
@@ -128,7 +128,7 @@ class GridWorld:
   map_axes: ClassVar[tuple[str, str]] = ("column", "row")
   kept: ClassVar[tuple[str, ...]] = _RETURNS
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 5, "size")
     ranges.at_least(self, 1, "episodes", "time_limit")
     ranges.at_least(self, 2, "map_steps")
@@ -195,7 +195,7 @@ class MountainCar:
   map_axes: ClassVar[tuple[str, str]] = ("position", "velocity")
   kept: ClassVar[tuple[str, ...]] = _RETURNS
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 1, "episodes", "order", "time_limit")
     ranges.at_least(self, 0, "step_size")
     ranges.at_least(self, 2, "map_steps", "map_cells")
@@ -264,7 +264,7 @@ class CartPole:
     *(5.0, 10.0),
   )
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.one_of(self, "basis", ("full", "total"))
     ranges.at_least(self, 1, "episodes", "order")
     ranges.at_least(self, 0, "step_size", "initial_variance")

@@ -32,7 +32,7 @@ class Config:
   steps: int = 5000  # Of a trial (our own).
   num_seeds: int = 200  # Trials.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.distinct(self, "epsilons")
     ranges.within(self, 0, 1, "epsilons")
     ranges.at_least(self, 5, "size")

@@ -25,7 +25,7 @@ class Config:
   # Of the gridworld: with random ties, as a sensitivity. 0: none.
   sensitivity_seeds: int = 0
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.distinct(self, "noises", "shown")
     ranges.rising(self, 2, "noises")
     ranges.one_of(self, "shown", self.noises)

@@ -26,7 +26,7 @@ class Config:
   num_seeds: int = 100
   sensitivity_seeds: int = 30  # With random ties.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     worlds.check_densities(self, self.gridworld.size)
     ranges.distinct(self, "shown")
     ranges.one_of(self, "shown", self.densities)

@@ -20,7 +20,7 @@ class Config:
   gridworld: domains.GridWorld = dataclasses.field(default_factory=domains.GridWorld)
   num_seeds: int = 30  # Appendix B.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.distinct(self, "thresholds")
     ranges.at_least(self, 1, "thresholds", "num_seeds")
     ranges.at_least(self, 0, "reward_max")

@@ -37,7 +37,7 @@ class Config:
   )
   num_seeds: int = 30  # Appendix B.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.distinct(self, "domains", "sizes")
     ranges.one_of(self, "domains", _DOMAINS)
     ranges.at_least(self, 2, "sizes")

@@ -36,7 +36,7 @@ class Config:
   size: int = 20  # Rows and columns.
   num_seeds: int = 30  # Measured worlds; the first one is drawn.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 5, "size")
     check_densities(self, self.size)
 

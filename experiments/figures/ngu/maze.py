@@ -59,7 +59,7 @@ class Config:
   eval_episodes: int = 50  # Episodes of an evaluation; ours.
   num_seeds: int = 5  # Not in the paper.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     disco_maze.DiscoMaze(self.size)  # Refuses impossible sizes.
     ranges.distinct(self, "agents")
     ranges.one_of(self, "agents", _AGENTS)

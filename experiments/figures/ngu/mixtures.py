@@ -20,7 +20,7 @@ class Config:
   discount_min: float = 0.99  # Discount of the most exploratory policy (table 6).
   num_seeds: int = 1  # The figure has no randomness.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 4, "num_policies")
     ranges.at_least(self, 0, "beta")
     ranges.within(self, 0, self.discount_max, "discount_min")

@@ -22,7 +22,9 @@ RETURNS = (
   "non_markov_retrace",
   "expected_sarsa_lambda",
 )
-_HUGE = 1e30  # Above, the iteration has diverged, and stops.
+_HUGE = 1e30  # Above this error, the iteration has diverged, and stops.
+
+Array = jax.Array
 
 
 def max_distance(num_actions: int) -> float:
@@ -55,7 +57,9 @@ def contraction(settings: types.Settings, context: types.TaskContext) -> types.R
   )
   mdps, pis, _ = draw(settings)
 
-  def at(kind, mdp, pi, lambda_, distance):
+  def at(
+    kind: str, mdp: random_mdps.MDP, pi: Array, lambda_: float, distance: Array
+  ) -> Array:
     mu = random_mdps.away_from(pi, distance)
     return operators.error_matrix(kind, mdp, pi, mu, settings["discount"], lambda_)
 
@@ -89,11 +93,11 @@ def control(settings: types.Settings, context: types.TaskContext) -> types.Resul
 
   @functools.partial(jax.jit, static_argnums=0)
   @functools.partial(jax.vmap, in_axes=(None, None, 0, 0))
-  def errors_of(kind, lambda_, mdp, best):
+  def errors_of(kind: str, lambda_: float, mdp: random_mdps.MDP, best: Array) -> Array:
     mu = share * greedy(-best) + (1 - share) * greedy(best)
     start = jnp.full_like(best, -jnp.max(jnp.abs(mdp.rewards)) / (1 - discount))
 
-    def step(q, _):
+    def step(q: Array, _: None) -> tuple[Array, Array]:
       updated = operators.apply(kind, mdp, greedy(q), mu, q, discount, lambda_)
       error = jnp.max(jnp.abs(q - best))
       return jnp.where(error > _HUGE, q, updated), error
@@ -142,7 +146,16 @@ def sampled_returns(
 @functools.partial(
   jax.jit, static_argnames=("discount", "distance", "num_trajectories", "lengths")
 )
-def _returns_of_one(key, mdp, pi, other, discount, distance, num_trajectories, lengths):
+def _returns_of_one(
+  key: Array,
+  mdp: random_mdps.MDP,
+  pi: Array,
+  other: Array,
+  discount: float,
+  distance: float,
+  num_trajectories: int,
+  lengths: tuple[int, ...],
+) -> dict[str, Array]:
   mu = random_mdps.away_from(pi, distance)
   q, q_pi = (operators.q_pi(mdp, policy, discount) for policy in (other, pi))
   scale = jnp.sqrt(jnp.mean(jnp.square(q - q_pi)))
@@ -156,21 +169,23 @@ def _returns_of_one(key, mdp, pi, other, discount, distance, num_trajectories, l
   sample = jax.vmap(sample, (0, None, None, 0, None))
   trajectories = sample(keys, mdp, mu, jnp.arange(num_states), jnp.arange(num_actions))
 
-  def first_return(kind, end, trajectory):
+  def first_return(
+    kind: str, end: Array, trajectory: sampled_operators.Trajectory
+  ) -> Array:
     errors = sampled_operators.td_errors(
       kind, trajectory, pi, mu, q, discount, 1.0, end
     )
     return q[trajectory.states[0], trajectory.actions[0]] + errors[0]
 
-  def root(mean_square):
+  def root(mean_square: Array) -> Array:
     return jnp.sqrt(jnp.maximum(0.0, jnp.mean(mean_square, axis=(-2, -1)))) / scale
 
-  results, lengths = {}, jnp.asarray(lengths)
+  results = {}
   for kind in RETURNS:
     returns = functools.partial(first_return, kind)
     for _ in range(3):  # Trajectory, action and state.
       returns = jax.vmap(returns, (None, 0))
-    drawn = jax.vmap(returns, (0, None))(lengths, trajectories)
+    drawn = jax.vmap(returns, (0, None))(jnp.asarray(lengths), trajectories)
     variance = jnp.var(drawn, axis=-1, ddof=1)
     results[f"{kind}_measured"] = root(variance)
     if kind == "non_markov_retrace":
@@ -180,7 +195,7 @@ def _returns_of_one(key, mdp, pi, other, discount, distance, num_trajectories, l
     of_length = functools.partial(
       operators.moments, kind, mdp, pi, mu, q, discount, 1.0
     )
-    mean, variance = jax.vmap(of_length)(lengths)
+    mean, variance = jax.vmap(of_length)(jnp.asarray(lengths))
     results[f"{kind}_bias"] = root(jnp.square(mean - q_pi[None]))
     results[f"{kind}_std"] = root(variance)
   return results
@@ -193,8 +208,10 @@ def draw(settings: types.Settings) -> tuple[random_mdps.MDP, jax.Array, jax.Arra
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def _processes(num_states, num_actions, num_seeds, concentration):
-  def of_one(seed):
+def _processes(
+  num_states: int, num_actions: int, num_seeds: int, concentration: float
+) -> tuple[random_mdps.MDP, Array, Array]:
+  def of_one(seed: Array) -> tuple[random_mdps.MDP, Array, Array]:
     keys = jax.random.split(jax.random.fold_in(jax.random.key(1), seed), 3)
     mdp = random_mdps.random_mdp(keys[0], num_states, num_actions, concentration)
     draw = functools.partial(

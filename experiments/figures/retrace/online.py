@@ -76,7 +76,7 @@ class Config:
   num_points: int = 100  # Of a curve.
   num_seeds: int = 100  # Decision processes, each with its policies.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 2, "num_states", "num_actions")
     ranges.at_least(self, 1, "num_seeds")
     ranges.at_least(self, 10, "num_points")

@@ -37,7 +37,7 @@ class Config:
   num_trajectories: int = 100  # From each pair of each process.
   num_seeds: int = 100  # Decision processes, each with its policies.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.at_least(self, 2, "num_states", "num_actions", "num_distances")
     ranges.at_least(self, 1, "num_iterations", "num_seeds")
     ranges.at_least(self, 2, "num_trajectories")

@@ -69,7 +69,7 @@ class Config:
   num_seeds: int = 5
   seeds_per_task: int = 5  # Side by side.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.distinct(self, "games")
     ranges.one_of(self, "games", GAMES)
     # At least one episode of cartpole_swingup, the longest, must end in each tenth.

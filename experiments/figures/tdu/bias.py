@@ -32,7 +32,7 @@ class Config:
   num_features: tuple[int, ...] = (2, 5, 10, 20)  # n, of 40 states and actions.
   num_seeds: int = 30  # Beliefs.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.inside(self, 0, 1, "discount")
     ranges.at_least(self, 1, "num_draws", "num_seeds")
     ranges.at_least(self, 2, "num_models", "num_states")

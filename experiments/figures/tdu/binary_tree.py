@@ -29,7 +29,7 @@ class Depths:
   num_seeds: int = 5  # Appendix C.
   seeds_per_task: int = 5  # Side by side; a task ends with the slowest of them.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     runs.check(self)
     ranges.distinct(self, "betas")
     ranges.not_negative(self, "betas", "prior_scale")
@@ -46,7 +46,7 @@ class Explorers:
   num_seeds: int = 5  # Appendix C.
   seeds_per_task: int = 5
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     runs.check(self)
     ranges.distinct(self, "betas", "explorers")
     ranges.not_negative(self, "betas")

@@ -57,7 +57,7 @@ class Agents:
   num_seeds: int = 5  # Not in the paper.
   seeds_per_task: int = 5  # They run in parallel; a task ends with the slowest seed.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     runs.check(self)
     ranges.distinct(self, "agents")
     ranges.one_of(self, "agents", _LABELS)
@@ -78,7 +78,7 @@ class Scales:
   num_seeds: int = 3  # Not in the paper.
   seeds_per_task: int = 3
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     runs.check(self)
     ranges.distinct(self, "betas", "prior_scales")
     ranges.not_negative(self, "betas", "prior_scales")

@@ -33,7 +33,7 @@ class Scaling:
   num_seeds: int = 3
   seeds_per_task: int = 1
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     runs.check(self)
     ranges.distinct(self, "epsilon_greedy_sizes")
     ranges.at_least(self, 2, "epsilon_greedy_sizes")

@@ -51,7 +51,7 @@ class Config:
   num_seeds: int = 3  # Table 2 has 2.
   seeds_per_task: int = 3  # Side by side.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     ranges.distinct(self, "games", "temperatures")
     ranges.one_of(self, "games", GAMES)
     ranges.positive(self, "temperatures")

@@ -51,7 +51,7 @@ class Config:
   num_seeds: int = 5  # Table 2 has 2.
   seeds_per_task: int = 3  # Side by side.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     runs.check(self)
     ranges.distinct(self, "agents")
     ranges.one_of(self, "agents", AGENTS)

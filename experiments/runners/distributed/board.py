@@ -27,7 +27,7 @@ class _Member:
     blocked: what it is blocked on, and for how many seconds.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     self.incarnation, self.last, self.updates_at_start = -1, 0, 0
     self.has_ended = self.has_worked = False
     self.heard_at = time.monotonic()

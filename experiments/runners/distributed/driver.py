@@ -114,7 +114,7 @@ class _Role:
     patience: seconds of blocking after which it is logged.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     self.pid: int | None = None
     self.deaths: list[float] = []
     self.in_vain = 0
