@@ -82,6 +82,7 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/mypy --strict --config-file= tests/user_project.py
+	$(BIN)/basedpyright tests/user_project.py
 
 docs: $(INSTALLED)
 	@rm -rf build/docs

@@ -1,4 +1,4 @@
-"""A user's code: `make types` checks with mypy --strict that public names are typed."""
+"""A user's code, which `make types` checks with mypy --strict and with pyright."""
 
 import gymnasium
 import jax
