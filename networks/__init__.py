@@ -6,6 +6,7 @@ from explorax.networks.embedding import (
   make_embedding_networks,
 )
 from explorax.networks.ensemble import Members, from_haiku, lift
+from explorax.networks.epinet import Epinet, make_epinet
 from explorax.networks.frozen import freeze
 from explorax.networks.heads import DuellingHead, PlainHead
 from explorax.networks.inputs import Inputs, make_inputs, visible_spec
@@ -36,6 +37,7 @@ __all__ = [
   "EmbeddingParams",
   "Ensemble",
   "EnsembleParams",
+  "Epinet",
   "Inputs",
   "Members",
   "Network",
@@ -49,6 +51,7 @@ __all__ = [
   "from_haiku",
   "lift",
   "make_embedding_networks",
+  "make_epinet",
   "make_inputs",
   "make_perceptrons",
   "make_rnd_networks",

@@ -30,7 +30,7 @@ def with_prior(
   Raises:
     ValueError: if the scale is negative or not finite.
   """
-  _check_scale(scale)
+  check_scale(scale)
   if scale == 0:
     return types.PriorEnsemble(
       init=networks.init,
@@ -70,7 +70,7 @@ def with_sequence_prior(
   Raises:
     ValueError: if the scale is negative or not finite.
   """
-  _check_scale(scale)
+  check_scale(scale)
   if scale == 0:
     return networks
 
@@ -94,7 +94,8 @@ def _add(q: jax.Array, scale: float, prior_q: jax.Array) -> jax.Array:
   return q + scale * jax.lax.stop_gradient(prior_q)
 
 
-def _check_scale(scale: float) -> None:
+def check_scale(scale: float) -> None:
+  """Refuses a scale of priors that is negative or not finite."""
   if not 0 <= scale < math.inf:
     raise ValueError(
       f"the scale of the priors is {scale}; it must be finite and not negative (0: no "

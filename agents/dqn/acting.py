@@ -14,9 +14,13 @@ from explorax.agents.dqn import values as values_lib
 
 
 class ActorState(NamedTuple):
-  """The state between steps."""
+  """The state between steps.
+
+  index_key is the key of an epinet's index, and `()` if there is none.
+  """
 
   key: jax.Array
+  index_key: Any
   rule_state: Any
   bonus_state: Any
   extras: dict[str, jax.Array]
@@ -32,8 +36,9 @@ def make_actor(
   """The ActorCore of a config.
 
   The evaluation policy is greedy on the exploiters' mean, up to `evaluation_epsilon`,
-  without the noise of noisy networks. While acting, noise is drawn in each step, and
-  `behaviour_prob` is the probability of the action given the noise.
+  without the noise of noisy networks, and on the base network of an epinet. While
+  acting, noise is drawn in each step and an epinet's index for each episode;
+  `behaviour_prob` is the probability of the action given both.
   """
   rule: exploration.Rule = config.exploration
   if evaluation:
@@ -41,6 +46,7 @@ def make_actor(
     rule = exploration.EpsilonGreedy(config.evaluation_epsilon, of=greedy)
   random_steps = 0 if evaluation else config.random_steps
   is_noisy = values.is_noisy and not evaluation
+  has_index = values.has_index and not evaluation
   # An actor's bonus; evaluation has none.
   own = bonus if isinstance(bonus, bonus_types.ActorBonus) and not evaluation else None
 
@@ -61,6 +67,7 @@ def make_actor(
     key, rule_key, mask_key = jax.random.split(jax.random.fold_in(key, actor_id), 3)
     return ActorState(
       key=key,
+      index_key=jnp.zeros_like(key) if has_index else (),
       rule_state=rule.init(rule_key, config.ensemble_size, num_actions, actor),
       bonus_state=() if own is None else own.init(),
       extras=make_extras(mask_key, jnp.float32(1), jnp.int32(0), jnp.float32(0)),
@@ -78,6 +85,9 @@ def make_actor(
     weights = params.weights
     observation = jnp.asarray(timestep.observation)
     noise_key = jax.random.fold_in(state.key, 4) if is_noisy else None
+    index_key = state.index_key
+    if has_index:
+      noise_key = index_key = updates.keep_if(first, noise_key, index_key)
     prediction = values.apply(
       weights.params, weights.prior_params, observation[None], noise_key
     )
@@ -95,6 +105,6 @@ def make_actor(
       bonus_state = updates.keep_if(first, begun_bonus, bonus_state)
       r_int, bonus_state = own.observe((), bonus_state, observation, action, last)
     extras = make_extras(mask_key, prob, rule.policy(rule_state), r_int)
-    return action, ActorState(key, rule_state, bonus_state, extras)
+    return action, ActorState(key, index_key, rule_state, bonus_state, extras)
 
   return types.ActorCore(init, select_action, lambda state: state.extras)

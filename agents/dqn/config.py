@@ -46,6 +46,11 @@ class DQNConfig:
   # separately (P4's text). Distinct priors contribute to every TD error.
   target_prior: str = "shared"
   mask_prob: float = 1.0  # ρ: a member learns from a transition (bsuite).
+  # D: members are samples of the index of one epinet (`networks.make_epinet`); 0: they
+  # are an ensemble (Osband et al., 2023: 2).
+  index_dim: int = 0
+  # Units of the epinet's hidden layers (enn_acme's bsuite agent).
+  epinet_hidden_sizes: tuple[int, ...] = (50,)
 
   # Acting.
   exploration: exploration_lib.Rule = dataclasses.field(
@@ -98,7 +103,7 @@ class DQNConfig:
     engine.check_ensemble(self)
     ranges.one_of(self, "target_prior", TARGET_PRIORS)
     ranges.at_least(self, 1, "n_step")
-    ranges.at_least(self, 0, "random_steps")
+    ranges.at_least(self, 0, "random_steps", "index_dim")
     ranges.not_negative(self, "noisy_sigma")
     ranges.positive(self, "adam_eps")
     ranges.below_one(self, "adam_b2")
@@ -138,6 +143,30 @@ class DQNConfig:
         f"max_abs_td is {self.max_abs_td}, but the loss of the target {self.target} "
         "has no TD errors; leave it at None."
       )
+    if self.index_dim:
+      self._check_epinet()
+
+  def _check_epinet(self) -> None:
+    """Refuses settings of ensembles whose members have parameters of their own."""
+    if self.target.atoms is not None:
+      raise ValueError(
+        f"index_dim is {self.index_dim}, but the target {self.target} is "
+        "distributional, and an epinet has values; use another target, or set "
+        "index_dim to 0."
+      )
+    for name, needed in {
+      "num_explorers": 0,
+      "shared_torso": False,
+      "head_size": 0,
+      "noisy_sigma": 0.0,
+      "mask_prob": 1.0,
+    }.items():
+      if getattr(self, name) != needed:
+        raise ValueError(
+          f"{name} is {getattr(self, name)}, but index_dim is {self.index_dim}, and "
+          "the members of an epinet are samples of its index, without parameters of "
+          f"their own; leave {name} at {needed}, or set index_dim to 0."
+        )
 
   @property
   def ensemble_size(self) -> int:

@@ -79,9 +79,11 @@ def predict(
     windows: with n transitions each.
     every_row: whether S is n.
     noise_key: of noisy networks. Each evaluation has separate noise, the online
-      network two (Fortunato et al., 2018, section 3.1).
+      network two (Fortunato et al., 2018, section 3.1); but all have the same index.
   """
-  noise: Any = [None] * 3 if noise_key is None else jax.random.split(noise_key, 3)
+  noise: Any = [noise_key] * 3
+  if noise_key is not None and not values.has_index:
+    noise = jax.random.split(noise_key, 3)
   if windows.n == 1 or every_row:
     observation_t = windows.observation[:, 1:]
   else:

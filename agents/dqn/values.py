@@ -40,23 +40,26 @@ class Values(NamedTuple):
     apply: (params, prior_params, observation `[B, ...]`, key) → Prediction. Noisy
       members draw their noise from the key, once for the batch; with None they use
       their mean weights. Other members ignore the key.
-    is_noisy: whether members are noisy.
+    is_noisy: whether members are noisy, or samples of an epinet's index.
+    has_index: whether they are samples of an index. An actor keeps the key for an
+      episode, and all evaluations of an update have the same key; noise is drawn
+      separately for each evaluation.
   """
 
   init: Callable[[jax.Array], Any]
   init_prior: Callable[[jax.Array], Any]
   apply: Callable[[Any, Any, jax.Array, jax.Array | None], Prediction]
   is_noisy: bool
+  has_index: bool
 
 
 def make_values(
   config: config_lib.DQNConfig, observation_spec: dm_env.specs.Array, num_actions: int
 ) -> Values:
   """Q_k = Q_θk + λ P_k for encoded observations of `observation_spec`."""
-  trained = _make_ensemble(config, observation_spec, num_actions, config.noisy_sigma)
-  fixed = _make_ensemble(config, observation_spec, num_actions, noisy_sigma=0.0)
-  prior = networks.freeze(fixed, observation_spec)
-  values = networks.with_prior(trained, config.prior_scale, prior)
+  has_index = config.index_dim > 0
+  make = _make_epinet if has_index else _make_with_prior
+  values = make(config, observation_spec, num_actions)
   atoms = config.target.atoms
 
   def apply(
@@ -67,7 +70,32 @@ def make_values(
       return Prediction(jax.nn.softmax(outputs) @ atoms, outputs)
     return Prediction(outputs, None)
 
-  return Values(values.init, values.init_prior, apply, is_noisy=config.noisy_sigma > 0)
+  is_noisy = has_index or config.noisy_sigma > 0
+  return Values(values.init, values.init_prior, apply, is_noisy, has_index)
+
+
+def _make_epinet(
+  config: config_lib.DQNConfig, observation_spec: dm_env.specs.Array, num_actions: int
+) -> networks.PriorEnsemble:
+  return networks.make_epinet(
+    networks.make_torso(config.torso, observation_spec, config.hidden_sizes),
+    observation_spec,
+    num_actions,
+    config.num_members,
+    config.index_dim,
+    config.epinet_hidden_sizes,
+    config.prior_scale,
+  )
+
+
+def _make_with_prior(
+  config: config_lib.DQNConfig, observation_spec: dm_env.specs.Array, num_actions: int
+) -> networks.PriorEnsemble:
+  """An ensemble with fixed random functions."""
+  trained = _make_ensemble(config, observation_spec, num_actions, config.noisy_sigma)
+  fixed = _make_ensemble(config, observation_spec, num_actions, noisy_sigma=0.0)
+  prior = networks.freeze(fixed, observation_spec)
+  return networks.with_prior(trained, config.prior_scale, prior)
 
 
 def _make_ensemble(

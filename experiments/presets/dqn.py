@@ -72,6 +72,17 @@ _noisy = functools.partial(
   exploration=exploration.Greedy(),
 )
 
+# Osband et al. (2023), "Approximate Thompson Sampling via Epistemic Neural Networks",
+# and the public code of its bsuite agent: twenty samples of the index for each batch.
+_epinet = functools.partial(
+  dataclasses.replace,
+  num_members=20,
+  index_dim=2,
+  prior_scale=1.0,
+  max_abs_reward=1.0,
+  exploration=exploration.Thompson(),
+)
+
 PRESETS = (
   preset(
     name="dqn",
@@ -119,5 +130,12 @@ PRESETS = (
     on={
       "atari:": dataclasses.replace(ENSEMBLE_ATARI, exploration=exploration.Thompson())
     },
+  ),
+  preset(
+    name="epinet",
+    summary="a network with a random index, one value of it followed per episode",
+    paper="Osband et al., 2023",
+    config=_epinet(SMALL),
+    on={"atari:": _epinet(ATARI)},
   ),
 )

@@ -187,6 +187,15 @@ def test_the_l_variants_have_a_tenth_of_the_bonus(name):
     assert of(name).beta == 1.0
 
 
+def test_the_epinet_of_the_public_bsuite_agent():
+  """Index dimension, samples and prior as in enn_acme's experiments/bsuite/run.py."""
+  epinet = {"index_dim": 2, "num_members": 20, "prior_scale": 1.0}
+  epinet |= {"max_abs_reward": 1.0, "exploration": exploration.Thompson()}
+  assert config("epinet") == dataclasses.replace(dqn_config.DQNConfig(), **epinet)
+  assert config("epinet").epinet_hidden_sizes == (50,)
+  assert on_atari("epinet") == dataclasses.replace(on_atari("dqn"), **epinet)
+
+
 def test_the_ucb_ensembles():
   for name in ("ensemble_voting", "ucb", "ucb_infogain"):
     ensemble = config(name)

@@ -1,0 +1,150 @@
+"""Epinets: action values of an observation and a random index.
+
+The spread of the values over the index is the network's uncertainty.
+
+Sources: Osband et al. (2023), "Epistemic Neural Networks", and "Approximate Thompson
+Sampling via Epistemic Neural Networks", whose public code (`enn_acme`, for bsuite)
+decides where the texts leave a choice.
+"""
+
+from collections.abc import Sequence
+
+import dm_env
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from explorax.networks import ensemble, priors, types
+from explorax.networks import inputs as inputs_lib
+
+
+class Epinet(hk.Module):
+  """A base network, and a small network that adds what its index says.
+
+      Q(x, z) = μ(x) + Σ_d z_d f_d(z, x, φ(x)),    μ linear in φ(x)
+
+  No gradient passes through the features φ(x) in f, so that only μ trains the torso.
+  Products with x and φ(x) are computed once for all indices.
+  """
+
+  def __init__(
+    self,
+    make_torso: ensemble.MakeModule,
+    inputs: inputs_lib.Inputs,
+    num_actions: int,
+    hidden_sizes: Sequence[int],
+    name: str | None = None,
+  ):
+    """Makes the module.
+
+    Args:
+      make_torso: builds φ: observations `[B, ...]` → features `[B, F]`.
+      inputs: how observations become vectors, for f.
+      num_actions: A.
+      hidden_sizes: units of f's layers, with ReLU after each; if empty, f is linear.
+      name: of the module.
+    """
+    super().__init__(name)
+    self._torso = make_torso()
+    self._inputs = inputs
+    self._num_actions = num_actions
+    self._hidden_sizes = tuple(hidden_sizes)
+
+  def __call__(self, x: jax.Array, z: jax.Array) -> jax.Array:
+    """Encoded observations `[B, ...]` and indices `[K, D]` → values `[K, B, A]`."""
+    features = self._torso(x)
+    base = hk.Linear(self._num_actions, name="base")(features)
+    features = jax.lax.stop_gradient(features)
+    index_dim = z.shape[1]
+    first, *others = (*self._hidden_sizes, self._num_actions * index_dim)
+    fan_ins = {
+      "index": index_dim,
+      "input": self._inputs.num_features,
+      "features": features.shape[1],
+    }
+    # As for one matrix that multiplies (z, x, φ(x)).
+    w_init = hk.initializers.TruncatedNormal(sum(fan_ins.values()) ** -0.5)
+    w = {
+      name: hk.get_parameter(f"w_{name}", (fan_in, first), init=w_init)
+      for name, fan_in in fan_ins.items()
+    }
+    b = hk.get_parameter("b", (first,), init=jnp.zeros)
+    of_x = self._inputs.linear(x, w["input"]) + features @ w["features"] + b[None]
+    hidden = of_x[None] + (z @ w["index"])[:, None]  # [K, B, first]
+    for size in others:
+      hidden = hk.Linear(size)(jax.nn.relu(hidden))
+    f = jnp.reshape(hidden, (*hidden.shape[:2], self._num_actions, index_dim))
+    return base[None] + jnp.einsum("kbad,kd->kba", f, z)
+
+
+def make_epinet(
+  make_torso: ensemble.MakeModule,
+  observation_spec: dm_env.specs.Array,
+  num_actions: int,
+  num_members: int,
+  index_dim: int = 2,
+  hidden_sizes: Sequence[int] = (50,),
+  prior_scale: float = 1.0,
+) -> types.PriorEnsemble:
+  """An epinet with a fixed random function; its members are K samples of the index.
+
+      Q_k(x) = Q(x, z_k) + λ Σ_d z_kd P_d(x),    z_k ~ N(0, I_D)
+
+  `apply` draws the indices from its key. With the key None all indices are 0, and each
+  member is the base network μ. Q(x, z) is an `Epinet`. The P_d are linear in x, as in
+  `enn_acme`, which scales them such that their deviation over the observations of a
+  random policy is 1. Here it is 1 for one-hot observations, and for vectors whose
+  elements have unit variance.
+
+  Args:
+    make_torso: builds the base network's layers before the last.
+    observation_spec: of the encoded observations.
+    num_actions: A.
+    num_members: K.
+    index_dim: D.
+    hidden_sizes: of the epinet's hidden layers; may be empty.
+    prior_scale: λ; 0: no prior.
+
+  Raises:
+    ValueError: if a size, K, A or D is less than 1, if λ is negative or not finite, or
+      if networks do not support observations of this spec.
+  """
+  sizes = {"num_actions": num_actions, "num_members": num_members}
+  sizes |= {"index_dim": index_dim, "hidden_sizes": min(hidden_sizes, default=1)}
+  for name, size in sizes.items():
+    if size < 1:
+      raise ValueError(f"{name} of an epinet is {size}; it must be at least 1.")
+  priors.check_scale(prior_scale)
+  inputs = inputs_lib.make_inputs(observation_spec)
+  network: hk.Transformed = hk.without_apply_rng(
+    hk.transform(
+      lambda x, z: Epinet(make_torso, inputs, num_actions, hidden_sizes)(x, z)
+    )
+  )
+  no_index = jnp.zeros((num_members, index_dim), jnp.float32)
+  example = ensemble.example(observation_spec)
+
+  def init_prior(key: jax.Array) -> types.Params:
+    if not prior_scale:
+      return ()
+    stddev = 1.0 if inputs.is_index else inputs.num_features**-0.5
+    shape = (inputs.num_features, num_actions * index_dim)
+    return stddev * jax.random.normal(key, shape, jnp.float32)
+
+  def apply(
+    params: types.Params,
+    prior_params: types.Params,
+    observation: jax.Array,
+    key: jax.Array | None = None,
+  ) -> jax.Array:
+    z = no_index if key is None else jax.random.normal(key, no_index.shape)
+    q = network.apply(params, observation, z)
+    if not prior_scale:
+      return q
+    p = inputs.linear(observation, jax.lax.stop_gradient(prior_params))
+    p = jnp.reshape(p, (p.shape[0], num_actions, index_dim))
+    return q + prior_scale * jnp.einsum("bad,kd->kba", p, z)
+
+  return types.PriorEnsemble(
+    lambda key: network.init(key, example, no_index), init_prior, apply
+  )

@@ -1,0 +1,136 @@
+"""Epinets against loops in float64: the base, the epinet and the prior."""
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import networks
+from explorax.environments import specs
+
+A, K, D, H = 3, 4, 2, 5
+VECTORS = dm_env.specs.Array((6,), np.float32)
+INDICES = specs.make_encoding(specs.OneHotArray((2, 3), "observation")).spec
+X = np.random.default_rng(0).normal(size=(7, 6)).astype(np.float32)
+X_INDICES = np.array([0, 5, -1, 3], np.int32)
+ONE_HOT = np.eye(7, 6)[X_INDICES]  # All zeros for −1.
+
+
+def make(spec, hidden_sizes=(8,), prior_scale=1.5, num_members=K):
+  torso = networks.make_torso("mlp", spec, (H,))
+  return networks.make_epinet(torso, spec, A, num_members, D, hidden_sizes, prior_scale)
+
+
+def expected(params, prior, x, z, prior_scale):
+  """Q of one observation, a vector, and of one index, action by action."""
+  layers = {
+    name.removeprefix("epinet/").removeprefix("~/"): jax.tree.map(np.float64, layer)
+    for name, layer in params.items()
+  }
+  torso, base, epinet = layers["perceptron_torso"], layers["base"], layers["epinet"]
+  features = np.maximum(x @ torso["w"] + torso["b"], 0.0)
+  w = np.concatenate([epinet[f"w_{n}"] for n in ("index", "input", "features")])
+  hidden = np.concatenate([z, x, features]) @ w + epinet["b"]
+  for i in range(2):
+    if layer := layers.get("linear" + f"_{i}" * (i > 0)):
+      hidden = np.maximum(hidden, 0.0) @ layer["w"] + layer["b"]
+  q = features @ base["w"] + base["b"]
+  for a in range(A):
+    for d in range(D):
+      of_prior = sum(x[i] * np.float64(prior[i, a * D + d]) for i in range(len(x)))
+      q[a] += z[d] * (hidden[a * D + d] + prior_scale * of_prior)
+  return q
+
+
+@pytest.mark.parametrize("hidden_sizes", [(8,), (8, 4), ()])
+@pytest.mark.parametrize(
+  ("spec", "x", "vectors"),
+  [(VECTORS, X, X), (INDICES, X_INDICES, ONE_HOT)],
+  ids=["vectors", "one-hot"],
+)
+def test_values_are_those_of_the_base_the_epinet_and_the_prior(
+  random_params, spec, x, vectors, hidden_sizes
+):
+  epinet = make(spec, hidden_sizes)
+  params = random_params(epinet.init)
+  prior = random_params(epinet.init_prior, seed=1)
+  key = jax.random.key(3)
+  for z, given in (
+    (np.zeros((K, D)), None),
+    (np.float64(jax.random.normal(key, (K, D))), key),
+  ):
+    q = jax.jit(epinet.apply)(params, prior, x, given)
+    assert q.shape == (K, len(x), A)
+    for k, b in np.ndindex(K, len(x)):
+      one = expected(params, prior, vectors[b], z[k], 1.5)
+      np.testing.assert_allclose(q[k, b], one, rtol=1e-4, atol=1e-4)
+
+
+def test_only_the_base_trains_the_torso(random_params):
+  """With a loss linear in the values, the indices leave the torso's gradient alone."""
+  epinet = make(VECTORS)
+  params = random_params(epinet.init)
+  prior = random_params(epinet.init_prior, seed=1)
+  weights = np.random.default_rng(2).normal(size=(K, 7, A)).astype(np.float32)
+
+  def loss(params, prior, key):
+    return jnp.sum(weights * epinet.apply(params, prior, X, key))
+
+  gradient = jax.jit(jax.grad(loss, argnums=(0, 1)))
+  with_index, of_prior = gradient(params, prior, jax.random.key(3))
+  without, _ = gradient(params, prior, None)
+  for name, layer in with_index.items():
+    for leaf, value in layer.items():
+      assert np.any(value != 0)
+      if "torso" in name or "base" in name:
+        np.testing.assert_allclose(value, without[name][leaf], rtol=1e-4, atol=1e-5)
+  assert np.all(of_prior == 0)
+
+
+def test_a_prior_of_scale_zero_has_no_parameters(random_params):
+  epinet = make(VECTORS, prior_scale=0.0)
+  params, key = random_params(epinet.init), jax.random.key(3)
+  assert epinet.init_prior(key) == ()
+  q = epinet.apply(params, (), X, key)
+  prior = np.zeros((6, A * D))
+  np.testing.assert_allclose(
+    q, make(VECTORS).apply(params, prior, X, key), rtol=1e-5, atol=1e-6
+  )
+
+
+@pytest.mark.parametrize(
+  ("spec", "x"),
+  [
+    (dm_env.specs.BoundedArray((), np.int32, -1, 2499), np.arange(2500)),
+    (
+      dm_env.specs.Array((400,), np.float32),
+      np.random.default_rng(0).normal(size=(2500, 400)).astype(np.float32),
+    ),
+  ],
+  ids=["one-hot", "vectors"],
+)
+def test_the_prior_has_a_deviation_of_the_indexs_norm(spec, x):
+  """λ |z|, over one-hot observations and over vectors of unit variance."""
+  epinet = make(spec, prior_scale=1.5, num_members=1)
+  params = jax.tree.map(
+    lambda p: jnp.zeros(p.shape, p.dtype),
+    jax.eval_shape(epinet.init, jax.random.key(0)),
+  )
+  key = jax.random.key(3)
+  q = jax.jit(epinet.apply)(params, epinet.init_prior(jax.random.key(1)), x, key)
+  norm = np.linalg.norm(jax.random.normal(key, (1, D)))
+  np.testing.assert_allclose(np.std(q), 1.5 * norm, rtol=0.1)
+
+
+@pytest.mark.parametrize(
+  ("changes", "message"),
+  [
+    ({"num_members": 0}, "num_members of an epinet is 0; it must be at least 1."),
+    ({"hidden_sizes": (8, 0)}, "hidden_sizes of an epinet is 0"),
+    ({"prior_scale": -1.0}, "the scale of the priors is -1.0"),
+  ],
+)
+def test_refuses(changes, message):
+  with pytest.raises(ValueError, match=message):
+    make(VECTORS, **changes)
