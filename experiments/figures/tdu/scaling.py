@@ -13,11 +13,13 @@ from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.figures.tdu import runs
 from explorax.experiments.recording import drawing, statistics
 
+_EPINET = "epinet"
 _EPSILON_GREEDY = "double_dqn"
 _LABELS = {
   runs.TDU: "TDU",
   runs.BOOTSTRAPPED: "bootstrapped DQN",
   _EPSILON_GREEDY: "ε-greedy (double DQN)",
+  _EPINET: "epinet",
 }
 
 
@@ -90,7 +92,7 @@ def _draw(config: Scaling, table: types.Table) -> types.Drawing:
   axes.plot([], [], "o", color="0.4", markerfacecolor="white", label="not solved")
   panels.finish(
     axes,
-    legend={"loc": "lower right"},
+    legend={"loc": "lower right", "ncols": 2},
     xlabel="size N of Deep Sea",
     ylabel="episodes to solve",
     yscale="log",
@@ -116,7 +118,8 @@ def _episodes(table: types.Table, agent: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _judge(config: Scaling, table: types.Table) -> list[types.Finding]:
-  findings = [_all_solved(table, agent) for agent in (runs.TDU, runs.BOOTSTRAPPED)]
+  deep = (runs.TDU, runs.BOOTSTRAPPED, _EPINET)
+  findings = [_all_solved(table, agent) for agent in deep]
   findings.append(_grows(table, runs.TDU))
   findings.append(
     runs.fewer_episodes(
@@ -124,6 +127,14 @@ def _judge(config: Scaling, table: types.Table) -> list[types.Finding]:
       table.where(agent=runs.TDU),
       table.where(agent=runs.BOOTSTRAPPED),
       "TDU and bootstrapped DQN",
+    )
+  )
+  findings.append(
+    runs.fewer_episodes(
+      "bootstrapped DQN needs fewer episodes than the epinet",
+      table.where(agent=runs.BOOTSTRAPPED),
+      table.where(agent=_EPINET),
+      "bootstrapped DQN and the epinet",
     )
   )
   common = set(_sizes(table, runs.TDU)) & set(_sizes(table, _EPSILON_GREEDY))

@@ -307,13 +307,14 @@ def test_scaling_tells_a_power_of_n_from_two_to_the_n(verdicts):
   config = scaling.Scaling(sizes=(6, 8, 10, 14, 20))
 
   def powers(settings):
-    factor = {"tdu": 0.3, "bootstrapped_dqn": 0.4}.get(settings["agent"])
+    factors = {"tdu": 0.3, "bootstrapped_dqn": 0.4, "epinet": 0.5}
+    factor = factors.get(settings["agent"])
     return int(factor * settings["size"] ** 2) if factor else 2 ** settings["size"]
 
-  assert verdicts("tdu/scaling", solved_in(powers), config) == [True] * 5
+  assert verdicts("tdu/scaling", solved_in(powers), config) == [True] * 7
 
   def exponential(settings):
     return 2 ** settings["size"] if settings["agent"] != "double_dqn" else 10
 
   found = verdicts("tdu/scaling", solved_in(exponential), config)
-  assert found == [False, False, False, None, False]
+  assert found == [False, False, False, False, None, None, False]
