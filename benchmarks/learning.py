@@ -80,6 +80,12 @@ EXPERIMENTS = {
     seeds=5,
     episodes=2000,
   ),
+  "epinet": Experiment(  # N = 30 and 50.
+    ("bsuite:deep_sea/10", "bsuite:deep_sea/20"),
+    {"epinet": ("epinet", ())},
+    seeds=3,
+    episodes=3000,
+  ),
   "no_exploration": Experiment(
     ("bsuite:deep_sea/5",),
     {"double_dqn": ("double_dqn", ())},

@@ -22,6 +22,7 @@ import bench
 SECTIONS = (
   "deep_sea",
   "device",
+  "epinet",
   "losses",
   "novelty",
   "sequences",
