@@ -10,7 +10,9 @@ import pathlib
 import random
 import re
 import shutil
+import struct
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -74,6 +76,18 @@ def _make_originals(folder: pathlib.Path) -> None:
 def _flip(rng: random.Random, path: pathlib.Path) -> None:
   content = bytearray(path.read_bytes())
   content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+  path.write_bytes(content)
+
+
+def _flip_an_array(rng: random.Random, path: pathlib.Path) -> None:
+  """Flips a bit of an array; the dates between the arrays, for instance, have no use."""
+  content = bytearray(path.read_bytes())
+  with zipfile.ZipFile(path) as archive:
+    entry = rng.choice(archive.infolist())
+  # The lengths of a local header's name and of its extra field.
+  name, extra = struct.unpack_from("<HH", content, entry.header_offset + 26)
+  begin = entry.header_offset + 30 + name + extra
+  content[begin + rng.randrange(entry.compress_size)] ^= 1 << rng.randrange(8)
   path.write_bytes(content)
 
 
@@ -349,7 +363,7 @@ def _npy() -> bytes:
 def _of_sweeps(folder: pathlib.Path, rng: random.Random) -> Iterator[fuzz.Case]:
   task = next((folder / "sweep/tasks").rglob("*.npz")).relative_to(folder / "sweep")
   for name, damage in {
-    "flipped": functools.partial(_flip, rng),
+    "flipped": functools.partial(_flip_an_array, rng),
     "truncated": functools.partial(_truncate, rng),
     "empty": lambda path: _replace(path, b""),
     "random bytes": lambda path: _replace(path, rng.randbytes(99)),
