@@ -80,7 +80,7 @@ def _flip(rng: random.Random, path: pathlib.Path) -> None:
 
 
 def _flip_an_array(rng: random.Random, path: pathlib.Path) -> None:
-  """Flips a bit of an array; the dates between the arrays, for instance, have no use."""
+  """Flips a bit of an array; a flipped date does no harm."""
   content = bytearray(path.read_bytes())
   with zipfile.ZipFile(path) as archive:
     entry = rng.choice(archive.infolist())
