@@ -122,6 +122,7 @@ class RunProgress:
     *,
     num_episodes: int | None,
     num_steps: int | None,
+    episodes_before: int = 0,
     clock: Clock = time.monotonic,
   ):
     """Starts the clock.
@@ -130,6 +131,7 @@ class RunProgress:
       console: for the display.
       num_episodes: at which the run ends; None for no such limit.
       num_steps: environment steps at which it ends; None for no such limit.
+      episodes_before: number of episodes that a resumed run already has.
       clock: seconds.
     """
     self._display = Display(console, clock)
@@ -139,7 +141,8 @@ class RunProgress:
     self._activity = "acting"
     self._filled: tuple[int, int] | None = None  # While replay is filled.
     self._env_steps = 0
-    self._episode: core.Episode | None = None  # The last one.
+    self._num_ended = episodes_before
+    self._episode: core.Episode | None = None  # The last one of this process.
     self._returns: returns_lib.Returns | None = None
     self._evaluation: float | None = None  # Mean return of the last evaluation.
     # (seconds, environment steps, fraction done) of the last `_SPEED_SPAN` seconds, of
@@ -160,6 +163,7 @@ class RunProgress:
     if math.isnan(episode.steps_per_second):  # The time so far is mostly compilation.
       self._recent.clear()
     self._episode, self._returns = episode, returns
+    self._num_ended = episode.episode
     self._env_steps = max(self._env_steps, episode.env_steps)
     self._show()
 
@@ -187,8 +191,8 @@ class RunProgress:
   def _fraction(self) -> float:
     """The share of the run that is done, in [0, 1]; always 0 without a limit."""
     fractions = [0.0]
-    if self._num_episodes is not None and self._episode is not None:
-      fractions.append(self._episode.episode / self._num_episodes)
+    if self._num_episodes is not None:
+      fractions.append(self._num_ended / self._num_episodes)
     if self._num_steps is not None:
       fractions.append(self._env_steps / self._num_steps)
     return min(1.0, max(fractions))
@@ -204,12 +208,11 @@ class RunProgress:
     if self._activity == "acting" and done > 0 and seconds >= _MIN_SPAN:
       left = (1 - self._fraction()) * seconds / done
       parts.append(f"{summary.duration(left)} left")
-    episode = self._episode
-    number = 0 if episode is None else episode.episode
-    parts.append(_of("episode", number, self._num_episodes))
+    parts.append(_of("episode", self._num_ended, self._num_episodes))
     parts.append(_of("step", self._env_steps, self._num_steps))
     if seconds > 0 and steps > 0:
       parts.append(f"{steps / seconds:,.0f} steps/s")
+    episode = self._episode
     if episode is not None and self._returns is not None:
       parts.append(f"return {episode.episode_return:.3g}")
       mean = self._returns.recent_mean()

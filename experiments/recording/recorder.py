@@ -95,7 +95,10 @@ class Recorder:
     if config.num_seeds > 1:
       self._returns = returns.Returns()
     self._progress = progress.RunProgress(
-      console, num_episodes=config.episodes, num_steps=config.steps
+      console,
+      num_episodes=config.episodes,
+      num_steps=config.steps,
+      episodes_before=min(len(each.returns) for each in self._seeds.values()),
     )
 
   def on_activity(self, activity: "core.Activity") -> None:

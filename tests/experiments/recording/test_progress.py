@@ -114,6 +114,20 @@ def test_a_pipe_gets_plain_lines_now_and_then(report):
   assert report(io.StringIO(), [0.001] * 100, num_episodes=100) == ""
 
 
+def test_a_resumed_run_counts_the_episodes_before(clock):
+  stream = io.StringIO()
+  shown = progress.RunProgress(
+    console.Console(stream),
+    num_episodes=10,
+    num_steps=None,
+    episodes_before=4,
+    clock=clock,
+  )
+  clock.now += 25
+  shown.doing(core.Activity("acting", env_steps=40))
+  assert stream.getvalue().startswith(" 40% | acting | episode 4/10 | step 40")
+
+
 def test_what_the_program_does_is_shown_within_an_episode_too(clock):
   stream = Terminal()
   terminal = console.Console(stream)
