@@ -64,8 +64,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _strict_rank_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
   """Makes jax refuse to broadcast arrays of different ranks.
 
-  `@pytest.mark.rank_promotion("allow")` lifts it from a test whose subject is code
-  of others that relies on it.
+  `@pytest.mark.rank_promotion("allow")` allows it in a test of other packages' code
+  that relies on it.
   """
   marker = request.node.get_closest_marker("rank_promotion")
   with jax.numpy_rank_promotion(marker.args[0] if marker else "raise"):

@@ -1,4 +1,4 @@
-"""The house: which folder may import what, and that importing does no work."""
+"""Which folder may import which others, and that importing does no work."""
 
 import ast
 import collections

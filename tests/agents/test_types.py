@@ -55,6 +55,6 @@ def test_align_intrinsic(shape):
         np.testing.assert_array_equal(aligned[t], r_int[t + offset])
 
 
-def test_a_bonus_speaks_of_one_of_three():
+def test_an_unknown_end_of_a_bonus_is_refused():
   with pytest.raises(ValueError, match="not 'middle'"):
     scaling.align(np.zeros(3), "middle")

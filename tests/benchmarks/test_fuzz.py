@@ -1,4 +1,4 @@
-"""Bad input and damaged files: a sample, of which each is refused, or legal."""
+"""A sample of bad inputs and damaged files: each is refused or legal."""
 
 import collections
 import sys

@@ -1,4 +1,4 @@
-"""Runs whose processes are killed: who is, what is seen, and what is concluded."""
+"""The soak test: which processes it kills, what it measures, and its verdicts."""
 
 import collections
 import json
@@ -64,7 +64,7 @@ def run(soak, tmp_path, monkeypatch):
   run.left(seconds=0.0)
 
 
-def test_a_process_that_is_replaced_and_one_that_is_left(soak, run):
+def test_a_replaced_process_and_one_left_over(soak, run):
   run.begin()
   run.kill("actor 0")
   run.watch(60.0, until=run.is_whole)
@@ -83,7 +83,7 @@ def test_a_process_that_is_replaced_and_one_that_is_left(soak, run):
   assert [what for what, held in verdicts.items() if not held] == ["no process left"]
 
 
-def test_one_that_does_not_come_back_is_named(soak, run):
+def test_a_process_that_is_not_replaced_is_named(soak, run):
   run.begin()
   assert run.roles() == ["actor 0", "board"]
   run.kill("board")
@@ -155,14 +155,14 @@ def test_roles_are_drawn_evenly_and_by_the_seed(soak):
   assert drawn == [soak.draw(again, list(reversed(roles))) for _ in range(2000)]
 
 
-def test_growth_is_told_by_quarters(soak):
+def test_memory_growth_compares_quarters(soak):
   samples = [soak.Sample(float(i), 3, float(10 * i), {}) for i in range(8)]
   assert soak.quarters(samples) == (25.0, 65.0)
   before, after = soak.quarters(samples[:7])
   assert before != before and after != after  # Too few.
 
 
-def test_seconds_are_told_by_role(soak):
+def test_recovery_times_are_grouped_by_role(soak):
   kills = [
     soak.Kill("actor 1", 5.0, 1.0, 2.0),
     soak.Kill("actor 0", 9.0, 3.0, 8.0),
@@ -206,7 +206,7 @@ def _break(name, run, soak):
 @pytest.mark.parametrize(
   "name", ["no deadlock", "counted once", "memory flat", "learnt"]
 )
-def test_what_went_wrong_is_what_fails(soak, name):
+def test_each_problem_fails_its_check(soak, name):
   code = 128 + signal.SIGTERM
   run = _Ended(soak)
   assert all(verdict.held for verdict in soak.judge(run, code, [], 100.0))
@@ -221,7 +221,7 @@ def test_a_run_that_ended_early_or_otherwise_fails(soak):
     assert not soak.judge(run, code, [], planned)[0].held
 
 
-def test_the_command_kills_and_tells(soak, run, tmp_path, monkeypatch, capsys):
+def test_the_command_kills_and_reports(soak, run, tmp_path, monkeypatch, capsys):
   """All of it, on the fake run, which has an actor and a board."""
   monkeypatch.setattr(soak, "Run", lambda directory: run)
   monkeypatch.setattr(soak, "ROLES", ("actor",))

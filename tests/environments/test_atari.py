@@ -242,7 +242,7 @@ def test_rooms_of_a_meta_episode_and_the_position_in_it():
     found.append(tuple(metrics[name] for name in names))
   expected = [(1, 1, 1, 1), (2, 2, 2, 2), (3, 1, 2, 2), (1, 2, 2, 3), (2, 1, 2, 3)]
   assert found == expected
-  # Both go on where a run does, and where another environment takes its place.
+  # Both survive resuming a run, and a replacement of the environment.
   arrays, counts = json.loads(json.dumps(saving.save(environment)))
   resumed, replacement = (environments.make(name, seed=0) for _ in range(2))
   saving.restore(resumed, arrays, counts)

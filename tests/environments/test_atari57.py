@@ -45,7 +45,7 @@ def test_the_table_has_57_games_in_which_humans_are_better():
     ("pong", float("nan"), "the score of 'pong' is nan"),
   ],
 )
-def test_games_and_scores_that_are_none(game, score, message):
+def test_unknown_games_and_invalid_scores_are_refused(game, score, message):
   with pytest.raises(ValueError, match=message):
     atari57.human_normalised_score(game, score)
 
@@ -58,14 +58,14 @@ def test_summaries_against_plain_loops(scores):
   assert atari57.human_gap(scores) == pytest.approx(gap, abs=1e-9)
 
 
-def test_the_human_gap_forgives_nothing_for_excellence_elsewhere():
+def test_the_human_gap_does_not_offset_games():
   assert atari57.human_gap([1.0, 100.0]) == 0.0
   assert atari57.human_gap([0.0, 100.0]) == 0.5
   assert atari57.human_gap({"pong": -1.0}.values()) == 2.0
 
 
 @pytest.mark.parametrize("function", [atari57.median, atari57.mean, atari57.human_gap])
-def test_summaries_refuse_nothing_and_nan(function):
+def test_summaries_refuse_empty_input_and_nan(function):
   with pytest.raises(ValueError, match="there are no scores"):
     function([])
   with pytest.raises(ValueError, match="one of the scores is nan"):

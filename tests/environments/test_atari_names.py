@@ -75,7 +75,7 @@ def test_every_field_can_be_set_by_name():
     ("Pong/noops=-1", "noops is -1; use 0 for none"),
   ],
 )
-def test_names_of_nothing_are_refused(name, message):
+def test_unknown_names_are_refused(name, message):
   with pytest.raises(ValueError, match=message) as caught:
     environments.make(f"atari:{name}", seed=0)
   assert "\n" not in str(caught.value)

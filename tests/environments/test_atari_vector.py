@@ -136,7 +136,7 @@ def test_frames_handed_out_stay_as_they_are():
   assert len({shown.tobytes() for shown in copies}) > 10
 
 
-def test_one_game_ends_while_the_others_go_on():
+def test_one_game_ends_and_the_others_continue():
   name = f"atari:Breakout/{STILL},life_loss=true"
   batched = environments.make_batched(name, num_envs=2, seed=0)
   singles = [environments.make(name, seed=0) for _ in range(2)]

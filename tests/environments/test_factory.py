@@ -133,7 +133,7 @@ def test_errors_of_the_users_own_code_are_one_sentence(name, cause, message):
 
 
 @pytest.mark.parametrize(("seed", "kind"), [(-1, ValueError), (1.5, TypeError)])
-def test_seeds_that_are_none_are_refused(seed, kind):
+def test_invalid_seeds_are_refused(seed, kind):
   with pytest.raises(kind, match=f"the seed is {seed}; it must be"):
     environments.make("bsuite:catch/0", seed=seed)
 

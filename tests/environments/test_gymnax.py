@@ -148,7 +148,7 @@ class Jaxtari:
 
 
 class FourValues:
-  """One's own, as short as it can be."""
+  """A user's own environment, in its shortest form."""
 
   num_actions = 2
 

@@ -373,7 +373,7 @@ def test_every_kind_draws_itself(name):
   assert after.shape == before.shape and not np.array_equal(after, before)
 
 
-def test_seeds_far_apart_are_different_ones():
+def test_seeds_that_differ_by_2_to_the_32_differ():
   one, other = (
     environments.make("jax:disco_maze/11", seed=seed) for seed in (1, 1 + 2**32)
   )

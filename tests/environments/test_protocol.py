@@ -82,7 +82,7 @@ def _play(name, seed, again=False):
 
 
 def _seen(name, seed, again=False):
-  """All that was seen in that play, as one array."""
+  """The step types, rewards and observations of that play, as one array."""
   rows = [
     np.concatenate([[t.step_type, t.reward or 0.0], np.ravel(t.observation)])
     for t in _play(name, seed, again)[1]
@@ -113,7 +113,7 @@ def test_protocol(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_seed_is_one_stream_to_the_bit_and_two_are_two(name):
+def test_equal_seeds_give_equal_episodes_and_different_seeds_different_ones(name):
   once = _seen(name, 0)
   np.testing.assert_array_equal(once, _seen(name, 0, again=True))
   assert np.array_equal(once, _seen(name, 1)) == (name in _DETERMINISTIC)

@@ -94,7 +94,7 @@ def test_one_that_cannot_draw_itself_shows_its_observation():
     observing(np.zeros((6, 6)), minimum=0.0, maximum=np.inf),
   ],
 )
-def test_what_is_no_image_has_no_picture(environment):
+def test_an_observation_that_is_no_image_has_no_picture(environment):
   assert picture_of(environment) is None
 
 

@@ -25,7 +25,7 @@ def _play(environment, rng, num_episodes):
 @pytest.mark.parametrize(
   "bsuite_id", [i for i in sweep.TESTING if not bsuite_sweeps.needs_mnist(i)]
 )
-def test_between_episodes_bsuites_go_on_to_the_bit(bsuite_id):
+def test_bsuites_environments_resume_bit_for_bit_between_episodes(bsuite_id):
   rows, rows_after = [], []
   whole = bsuite_environments.load(bsuite_id, seed=3, on_row=rows.append)
   rng = np.random.default_rng(0)

@@ -30,7 +30,7 @@ def test_one_hot_index_is_the_flat_position_of_the_one(shape, data):
 
 
 @pytest.mark.parametrize("entry", [0.5, 2.0, np.nan, np.inf])
-def test_one_hot_index_refuses_what_is_no_one_hot(entry):
+def test_one_hot_index_refuses_other_arrays(entry):
   encode = specs.OneHotIndex(specs.OneHotArray((3,)))
   with pytest.raises(ValueError, match="largest entry of a one-hot observation"):
     encode(np.array([0.0, entry, 0.0], np.float32))
@@ -155,6 +155,6 @@ def test_encodings_go_by_the_spec():
     (specs.StackedFrames, ((3, 4), np.uint8, 2), "2 frames cannot make an array"),
   ],
 )
-def test_specs_that_cannot_be_are_refused(make, arguments, message):
+def test_impossible_specs_are_refused(make, arguments, message):
   with pytest.raises(ValueError, match=message):
     make(*arguments)

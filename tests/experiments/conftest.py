@@ -208,7 +208,7 @@ def make_evaluation():
 
 @pytest.fixture
 def interrupted(monkeypatch):
-  """Runs a command that is told to stop when it has asked so many times whether to."""
+  """Runs a command that receives SIGTERM after it has checked `asked` times for it."""
   from explorax.experiments import run, signals
 
   def run_until(asked: int, *argv: str) -> int:

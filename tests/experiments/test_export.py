@@ -1,4 +1,4 @@
-"""What a run has learnt, in one file, and played from it alone."""
+"""The weights of a run in one file, and their evaluation from this file alone."""
 
 import dataclasses
 import json
@@ -75,7 +75,7 @@ def test_it_is_played_without_what_training_needs():
   assert lines[2].startswith("dqn on jax:deep_sea/4: mean return ")
 
 
-def test_what_the_weights_do_not_depend_on_may_change(capsys):
+def test_settings_that_do_not_affect_the_weights_may_change(capsys):
   export.main(["out", "--output=agent.npz"])
   record = weights.load_settings("agent.npz")
   spec = environments.spec(environments.make(record["env"], seed=0))
@@ -90,7 +90,7 @@ def test_what_the_weights_do_not_depend_on_may_change(capsys):
   assert "holds the weights of another agent" in capsys.readouterr().err
 
 
-def test_what_cannot_be_is_one_sentence(tmp_path, capsys):
+def test_bad_input_is_one_sentence(tmp_path, capsys):
   (tmp_path / "text").write_text("no weights")
   assert export.main(["nowhere", "--output=a.npz"]) == 2
   assert export.main(["out"]) == 2
@@ -113,7 +113,7 @@ def test_what_cannot_be_is_one_sentence(tmp_path, capsys):
     ({"settings": ["bonus=os.abort()"]}, "--set 'bonus=os.abort()'"),
   ],
 )
-def test_a_file_decides_no_code(changes, flag, capsys):
+def test_a_file_cannot_choose_code_to_run(changes, flag, capsys):
   export.main(["out", "--output=agent.npz"])
   with np.load("agent.npz") as file:
     arrays = dict(file)

@@ -16,13 +16,13 @@ def test_creates_parents(directory):
   assert directory.path.is_dir() and not list(directory.path.iterdir())
 
 
-def test_an_existing_directory_without_a_run_will_do(tmp_path):
+def test_an_existing_directory_without_a_run_is_used(tmp_path):
   (tmp_path / "notes.txt").write_text("mine")
   output.RunDirectory.create(tmp_path).discard()
   assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_discard_leaves_no_trace_of_a_run_that_never_began(tmp_path):
+def test_discard_removes_the_directory_of_a_run_that_did_not_start(tmp_path):
   directory = output.RunDirectory.create(tmp_path / "a" / "run")
   (directory.path / "bsuite").mkdir()
   directory.discard()

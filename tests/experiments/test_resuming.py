@@ -137,7 +137,7 @@ run.main(sys.argv[1:])
 """
 
 
-def test_a_run_that_is_killed_goes_on_to_the_bit():
+def test_a_killed_run_resumes_bit_for_bit():
   """With a checkpoint at every report and a row that is written twice."""
   argv = [*DEVICE, "--steps=450"]
   assert run.main([*argv, "--output=whole"]) == 0
@@ -153,7 +153,7 @@ def test_a_run_that_is_killed_goes_on_to_the_bit():
 
 
 @pytest.mark.parametrize("env", ["bsuite:deep_sea/0", "gym:CartPole-v1"])
-def test_elsewhere_counters_go_on_and_acting_begins_an_episode(interrupted, env):
+def test_other_environments_resume_counters_and_start_an_episode(interrupted, env):
   argv = ("--agent=dqn", f"--env={env}", "--replay=memory", *TINY, "--output=out")
   assert interrupted(65, *argv, "--steps=120") == 143
   before = summary("out")
@@ -165,7 +165,7 @@ def test_elsewhere_counters_go_on_and_acting_begins_an_episode(interrupted, env)
   steps = [int(row["env_steps"]) for row in found]
   assert steps == sorted(set(steps))
   if env.startswith("bsuite"):
-    # Its own counts of bad episodes go on, and those of its file.
+    # bsuite's count of bad episodes resumes, and so does its file.
     bad = [float(row["total_bad_episodes"]) for row in found]
     assert bad == sorted(bad) and bad[-1] >= len(bad) - 1
     own = rows("out/bsuite", "bsuite_id_-_deep_sea-0.csv")

@@ -16,7 +16,7 @@ def send(number=signal.SIGINT):
   os.kill(os.getpid(), number)
 
 
-def test_the_first_signal_is_a_wish_and_the_second_an_interrupt():
+def test_the_first_signal_is_a_request_and_the_second_an_interrupt():
   announced = []
   with signals.stop_on_signals(announced.append) as stop:
     assert not stop() and stop.exit_code == 0
@@ -28,7 +28,7 @@ def test_the_first_signal_is_a_wish_and_the_second_an_interrupt():
   assert signal.getsignal(signal.SIGINT) is ORDINARY
 
 
-def test_an_interrupt_is_a_wish_unless_somebody_handles_it():
+def test_an_interrupt_is_a_request_unless_it_is_handled():
   with signals.stop_on_interrupt() as stop:
     send()
     assert stop() and stop.exit_code == 130

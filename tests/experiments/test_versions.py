@@ -35,7 +35,7 @@ def test_an_installed_copy_has_no_commit(checkout):
   assert versions.git_commit(checkout / "installed.py") is None
 
 
-def test_no_git_no_commit(checkout, monkeypatch):
+def test_without_git_there_is_no_commit(checkout, monkeypatch):
   monkeypatch.setenv("PATH", "")
   assert versions.git_commit(checkout / "tracked.py") is None
 

@@ -29,7 +29,7 @@ def saved(tree, tmp_path):
   return path
 
 
-def test_come_back_as_they_were(tree, saved):
+def test_weights_are_read_as_they_were_written(tree, saved):
   loaded = weights.load(saved, tree)
   assert jax.tree.structure(loaded) == jax.tree.structure(tree)
   for a, b in zip(jax.tree.leaves(loaded), jax.tree.leaves(tree), strict=True):
@@ -37,7 +37,7 @@ def test_come_back_as_they_were(tree, saved):
     np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
-def test_are_named_by_their_paths_and_need_no_pickle(saved):
+def test_weights_are_named_by_their_paths_and_need_no_pickle(saved):
   with np.load(saved, allow_pickle=False) as arrays:
     names = {name: arrays[name].dtype for name in arrays}
   assert names == {
@@ -48,7 +48,7 @@ def test_are_named_by_their_paths_and_need_no_pickle(saved):
   }
 
 
-def test_refuse_to_be_another_agents(tree, saved):
+def test_weights_of_another_agent_are_refused(tree, saved):
   wider = {"mlp/~/linear_0": {"w": jnp.zeros((2, 4)), "b": jnp.zeros(3)}}
   with pytest.raises(ValueError, match=r"shape \(2, 3\) in the file and \(2, 4\) here"):
     weights.load(saved, tree._replace(online=wider))
@@ -58,13 +58,13 @@ def test_refuse_to_be_another_agents(tree, saved):
     weights.load(saved, tree._replace(others=[*tree.others, jnp.zeros(1)]))
 
 
-def test_refuse_a_file_that_holds_none(tree, tmp_path):
+def test_a_file_without_weights_is_refused(tree, tmp_path):
   path = tmp_path / "notes.npz"
   path.write_text("nothing of the kind")
   with pytest.raises(ValueError, match="holds no weights"):
     weights.load(path, tree)
 
 
-def test_refuse_two_arrays_of_one_name():
+def test_two_arrays_with_one_name_are_refused():
   with pytest.raises(ValueError, match="the same name, 'a/b'"):
     weights.save(io.BytesIO(), {"a/b": np.zeros(1), "a": {"b": np.zeros(1)}})

@@ -103,7 +103,7 @@ def test_rows_of_many_contexts_stay_within_the_table():
   assert np.all(np.isfinite(model.log_odds))
 
 
-def test_the_new_is_new_and_the_old_grows_old():
+def test_the_bonus_falls_with_repetition_and_stays_high_for_new_pictures():
   rng = np.random.default_rng(0)
   old, new = jnp.asarray(rng.integers(0, 8, (2, 6, 6)))
   model, bonuses = exploration.init_density(36), []

@@ -99,7 +99,7 @@ def test_an_empty_batch_is_refused(update):
     update(exploration.init_moments(), jnp.zeros((0,)))
 
 
-def test_what_is_masked_does_not_count():
+def test_masked_values_are_ignored():
   update = jax.jit(exploration.update_ema_moments)
   moments = update(exploration.init_moments(), jnp.array([2.0, 4.0]), 0.9)
   values = np.array([[1.0, 5.0], [100.0, np.nan]], np.float32)

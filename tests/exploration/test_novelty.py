@@ -183,7 +183,7 @@ def test_donated_memory_is_updated_in_place():
   assert copies == []
 
 
-def test_no_gradient_leaves():
+def test_no_gradient_passes():
   state = exploration.init_episodic_memory(5, 2)
   _, state = exploration.episodic_novelty(state, jnp.ones((2,)))
 

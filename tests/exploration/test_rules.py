@@ -175,7 +175,7 @@ def test_scales_and_temperatures_follow_their_schedules():
   ],
   ids=str,
 )
-def test_actors_stand_on_a_ladder(rule):
+def test_epsilons_of_actors_form_a_ladder(rule):
   """Actor j of J explores with ε^(1 + 7 j / (J − 1)), a single one with ε."""
   q = jnp.array([[0.0, 1.0]])
   key = jax.random.PRNGKey(0)

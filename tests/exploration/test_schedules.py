@@ -111,7 +111,7 @@ def test_alternating_schedules_are_drawn_as_often_as_their_probabilities_say():
     (lambda: schedules.Alternating(seed=-1), "Alternating.seed is -1"),
   ],
 )
-def test_schedules_that_make_no_sense_are_refused(make, message):
+def test_invalid_schedules_are_refused(make, message):
   with pytest.raises(ValueError, match=message):
     make()
 

@@ -162,7 +162,7 @@ def test_boltzmann_is_stable_for_great_values():
 @pytest.mark.parametrize(
   "probs", [selection.greedy_probs, lambda q: selection.boltzmann_probs(q, 1.0)]
 )
-def test_no_gradient_leaves(probs):
+def test_no_gradient_passes(probs):
   def prob(q):
     probabilities = probs(selection.mean_over_members(q))
     return selection.draw(jax.random.PRNGKey(0), probabilities, 0.5).prob
@@ -223,7 +223,7 @@ def test_arguments_that_do_not_fit_are_named(call, message):
     call(jax.random.PRNGKey(0))
 
 
-def test_what_a_program_cannot_refuse_shows_in_the_probability():
+def test_bad_arguments_in_compiled_programs():
   """The nearest ε counts; with one, or a temperature, that is none, it is NaN."""
   draw = jax.jit(lambda epsilon: selection.draw(_keys(1)[0], _ONE + 1 / 3, epsilon))
   for epsilon, near in ((-1.0, 0.0), (2.0, 1.0)):

@@ -26,7 +26,7 @@ def _zeros(*shape, dtype=np.float32):
     ("float [K, ...]", [_zeros(2), _zeros(2, 3), _zeros(2, 3, 4)]),
   ],
 )
-def test_what_is_meant_passes(spec, values):
+def test_valid_arguments_pass(spec, values):
   for value in values:
     checks.check("f", x=(value, spec))
 
@@ -68,7 +68,7 @@ def test_wrong_ranks_and_empty_axes_are_value_errors(value, spec, message):
     checks.check("f", x=(value, spec))
 
 
-def test_a_letter_is_one_size_throughout():
+def test_axes_with_one_letter_have_one_size():
   with pytest.raises(
     ValueError, match=r"f: y has shape \[4\], \[T\], but x has T = 3; give both"
   ):
@@ -90,7 +90,7 @@ def test_a_scalar_where_a_stream_is_allowed_sets_no_size():
   )
 
 
-def test_it_is_refused_while_tracing():
+def test_arguments_are_refused_while_tracing():
   @jax.jit
   def function(x):
     checks.check("f", x=(x, "float [T]"))
@@ -101,7 +101,7 @@ def test_it_is_refused_while_tracing():
   jax.vmap(function)(_zeros(2, 3))
 
 
-def test_numbers_that_can_be_seen_are_within_their_range():
+def test_untraced_numbers_outside_their_range_are_refused():
   def positive_share(x):
     checks.check_in_range("f", "eta", x, 0, 1)
     checks.check_positive("f", "eta", x)
@@ -117,7 +117,7 @@ def test_numbers_that_can_be_seen_are_within_their_range():
 
 
 @pytest.mark.parametrize("kind", ["int", "state", "level"])
-def test_indices_that_can_be_seen_are_within_their_axis(kind):
+def test_untraced_indices_outside_their_axis_are_refused(kind):
   spec = {"int": "count [A]", "state": "count [S]", "level": "count [L]"}[kind]
 
   def take(i):

@@ -250,7 +250,7 @@ def test_no_dummy_row_enters_the_errors_of_a_truncated_episode(function, others)
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.0])
-def test_a_number_of_steps_that_is_none_is_refused(n):
+def test_an_invalid_number_of_steps_is_refused(n):
   with pytest.raises(ValueError, match=rf"n_step_q: n is {n}; .* at least 1"):
     losses.n_step_q(*_arguments(_stream(0)), n)
 
@@ -263,7 +263,7 @@ def test_a_number_of_steps_that_is_none_is_refused(n):
     ("n_step_q", (2,)),
   ],
 )
-def test_what_is_no_single_stream_is_refused(name, others):
+def test_all_but_a_single_stream_is_refused(name, others):
   function = getattr(losses, name)
   q_tm1, a_tm1, r_t, discount_t, q_t = _arguments(_stream(0))
   with pytest.raises(ValueError, match=rf"{name}: a_tm1 has shape \[6\].*T = 7"):

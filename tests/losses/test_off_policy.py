@@ -349,7 +349,7 @@ def test_retrace_is_rlaxs():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_no_single_stream_is_refused(name):
+def test_all_but_a_single_stream_is_refused(name):
   function = getattr(losses, name)
   arguments = list(_arguments(name, _stream(0, 5, 3)))
 

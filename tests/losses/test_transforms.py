@@ -46,7 +46,7 @@ def test_both_are_the_printed_formulas_to_rounding(eps):
     )
 
 
-def test_values_come_back_to_rounding_however_small():
+def test_the_inverse_restores_values_to_rounding():
   pair = losses.signed_hyperbolic_pair(1e-3)
   for there, back in (pair, pair[::-1]):
     np.testing.assert_allclose(back(there(VALUES)), VALUES, rtol=2e-6)

@@ -73,7 +73,7 @@ def test_embedding_does_not_read_the_inverse_dynamics(random_params):
 
 
 @pytest.mark.parametrize("name", ["num_actions", "embedding_size", "hidden_size"])
-def test_refuses_sizes_that_are_none(name):
+def test_refuses_invalid_sizes(name):
   sizes = {"num_actions": 3, name: 0}
   with pytest.raises(ValueError, match=f"{name} is 0; it must be at least 1"):
     networks.make_embedding_networks(VECTOR, **sizes)
@@ -115,7 +115,7 @@ def test_rnd_on_images_is_novel_until_the_predictor_is_the_target(random_params)
   np.testing.assert_array_equal(nets.predictor.apply(b, x), target)
 
 
-def test_rnd_refuses_sizes_that_are_none():
+def test_rnd_refuses_invalid_sizes():
   with pytest.raises(ValueError, match="output_size is 0"):
     networks.make_rnd_networks(IMAGE, (), 0)
   with pytest.raises(ValueError, match="hidden_sizes are"):

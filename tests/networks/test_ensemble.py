@@ -124,6 +124,6 @@ def test_vmaps_over_time(random_params):
     np.testing.assert_allclose(q_t, nets.apply(params, x_t), rtol=1e-5, atol=1e-6)
 
 
-def test_an_ensemble_has_members():
+def test_an_empty_ensemble_is_refused():
   with pytest.raises(ValueError, match="num_members is 0; an ensemble needs"):
     make(0, shared_torso=True)

@@ -29,8 +29,8 @@ def _make_windows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """Windows in which action a adds 1 to number a of the observation.
 
-  Those of even index end early, and what follows is no padding of zeros but numbers
-  that must not matter.
+  Windows of even index end early. The rows after their ends are not zeros but large
+  numbers, which must not affect any result.
   """
   rng = np.random.default_rng(0)
   action = rng.integers(0, NUM_ACTIONS, (size, num_rows)).astype(np.int32)
@@ -68,5 +68,5 @@ def vector_spec() -> dm_env.specs.Array:
 
 @pytest.fixture(scope="session")
 def oracle_spec() -> specs.ImageWithState:
-  """Of small pictures, below which is written where one is."""
+  """The spec of small pictures with the agent's state in a row below them."""
   return specs.ImageWithState((6, 5, 1), ("x", "y", "room", "keys"))

@@ -86,7 +86,7 @@ def test_infogain():
   np.testing.assert_allclose(r_int, [np.log(2), 0.0, expected], atol=1e-6)
 
 
-def test_where_they_belong():
+def test_each_bonus_belongs_to_its_end_of_the_transition():
   for bonus, end in (
     (tdu.TDUncertainty(), "transition"),
     (qu.QUncertainty(), "transition"),
@@ -97,7 +97,7 @@ def test_where_they_belong():
     assert bonus.build(DENSE, 2).end == end
 
 
-def test_rnd_tires_of_what_it_sees():
+def test_rnd_falls_for_trained_observations_alone():
   bonus = rnd.RND(
     hidden_sizes=(16,), output_size=4, learning_rate=1e-2, normalisation="none"
   ).build(DENSE, 2)
@@ -134,7 +134,7 @@ def test_rnd_follows_the_schedule_of_its_learning_rate():
   assert not any(map(np.array_equal, second, third))
 
 
-def test_rnd_takes_nothing_from_padding():
+def test_rnd_ignores_padding():
   """Whatever is in masked rows: the networks and moments become the same ones."""
   bonus = rnd.RND(hidden_sizes=(4,), output_size=2).build(DENSE, 2)
   rng = np.random.default_rng(0)
@@ -151,7 +151,7 @@ def test_rnd_takes_nothing_from_padding():
 
 
 @pytest.mark.parametrize("normalisation", ["deviation", "variance"])
-def test_rnd_finds_nothing_new_where_all_is_one(normalisation):
+def test_rnd_of_equal_observations_is_zero_when_normalised(normalisation):
   bonus = rnd.RND(hidden_sizes=(4,), output_size=2, normalisation=normalisation).build(
     DENSE, 2
   )

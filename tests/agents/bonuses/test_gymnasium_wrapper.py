@@ -92,7 +92,7 @@ def test_episodic_novelty_rewards_arrivals_and_forgets_at_an_episodes_end():
 
 
 @pytest.mark.parametrize("end", ["source", "destination"])
-def test_rnd_wears_off_where_one_has_been(end):
+def test_rnd_falls_at_visited_states(end):
   bonus = rnd.RND((16,), output_size=8, normalisation="none", end=end)
   env = gymnasium_wrapper.BonusWrapper(Line(length=1000), bonus, beta=1.0)
   # Against the wall for long, then away from it.

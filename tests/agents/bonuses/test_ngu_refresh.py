@@ -84,7 +84,7 @@ def make_actor(agent):
   return actor_lib.Actor(agent, telling_core(), Variables(), jax.random.PRNGKey(0))
 
 
-def test_f_is_held_through_an_episode_and_all_else_is_fetched(agent):
+def test_the_embedding_changes_only_between_episodes(agent):
   actor = make_actor(agent)
   # Fetched for the first observation, after steps 2 and 4.
   assert play(actor, 5) == [
@@ -101,7 +101,7 @@ def test_f_is_held_through_an_episode_and_all_else_is_fetched(agent):
   assert play(actor, 1) == [(7, 7, 7), (7, 7, 7)]
 
 
-def test_without_anything_that_is_held_nothing_is_fetched_at_the_start(agent):
+def test_other_agents_fetch_no_weights_at_an_episodes_start(agent):
   actor = make_actor(dataclasses.replace(agent, refresh=None))
   assert play(actor, 3) == [(1, 1, 1), (1, 1, 1), (2, 2, 2), (2, 2, 2)]
   assert play(actor, 1) == [(2, 2, 2), (2, 2, 2)]

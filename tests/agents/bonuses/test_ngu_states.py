@@ -154,7 +154,7 @@ def test_an_agent_remembers_the_oracle_state_and_sees_the_picture(oracle_spec):
     ({"probe": True}, "probe is True, which reads x, y, room from a row below"),
   ],
 )
-def test_states_that_are_not_there_are_refused(make_bonus, spec, changes, message):
+def test_missing_oracle_states_are_refused(make_bonus, spec, changes, message):
   with pytest.raises(ValueError, match=message) as caught:
     make_bonus(spec, **changes)
   assert "atari:MontezumaRevenge/ngu,oracle=true" in str(caught.value)

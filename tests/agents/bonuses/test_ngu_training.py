@@ -84,7 +84,7 @@ def test_without_rnd_there_are_no_such_networks(make_bonus, vector_spec, windows
   assert (weights.predictor, weights.target) == ((), ())
 
 
-def test_what_follows_an_episode_does_not_matter(learned, windows):
+def test_rows_after_an_episode_are_ignored(learned, windows):
   bonus, start, _, _ = learned
   update = jax.jit(bonus.training.update)
   observation, action, num_transitions = windows

@@ -72,6 +72,6 @@ def test_the_model_lasts_beyond_an_episode():
   "spec",
   [dm_env.specs.Array((4,), np.float32), dm_env.specs.Array((8, 6), np.uint8)],
 )
-def test_refuses_what_is_neither(spec):
+def test_refuses_other_observations(spec):
   with pytest.raises(ValueError, match=r"PseudoCounts supports images .* use another"):
     SMALL.build(spec, 3)

@@ -267,7 +267,7 @@ def test_a_masked_member_does_not_move(make_config, make_sample, learn):
 
 
 @pytest.mark.parametrize("worst", [np.nan, np.inf, 1e30])
-def test_what_is_not_finite_leaves_the_state_as_it_was(
+def test_a_non_finite_update_keeps_the_old_state(
   make_config, make_sample, learn, worst
 ):
   config = make_config(**{**TDU, "target_update_period": 1})

@@ -48,7 +48,7 @@ def make_rows(rng: np.random.Generator, num_rows: int, size: int, num_policies: 
   """Rows as replay gives them: windows 0 to 3 end early.
 
   Window 0 terminates at row 3 and window 1 is truncated there; 2 terminates at row 5,
-  3 has a single transition; the others go on.
+  3 has a single transition; the others do not end.
   """
   rows = {
     "observation": rng.normal(size=(size, num_rows, DIM)),

@@ -170,6 +170,6 @@ def test_the_policy_that_is_evaluated(make_config, make_agent, setting, policy):
 
 
 @pytest.mark.parametrize("setting", [3, -4])
-def test_a_policy_that_is_not_there_is_refused(make_config, setting):
+def test_an_unknown_policy_is_refused(make_config, setting):
   with pytest.raises(ValueError, match="evaluation_policy is"):
     make_config(bonus=NOVELTY, beta=0.7, num_policies=3, evaluation_policy=setting)

@@ -160,7 +160,7 @@ def test_relabelling():
   np.testing.assert_array_equal(learning.relabel(keys[0], policy, 0.0, 1), policy)
 
 
-def test_a_bound_is_on_the_gradient():
+def test_max_abs_td_bounds_the_gradient():
   td, mask = jnp.array([[-3.0, 0.5, 2.0]]), jnp.ones((3, 1))
 
   def loss(td):
@@ -171,7 +171,7 @@ def test_a_bound_is_on_the_gradient():
   np.testing.assert_allclose(gradient, [[-1.0, 0.5, 1.0]])
 
 
-def test_who_follows_which_policy_of_a_mixture(make_config, make_agent):
+def test_actors_policies_of_a_mixture(make_config, make_agent):
   """Actor j follows policy j mod N; too few actors draw one for each episode."""
   agent = make_agent(
     make_config(

@@ -218,7 +218,7 @@ def test_the_posterior_counts_what_replay_holds():
 
 
 @pytest.mark.parametrize("worst", [np.nan, 1e30])
-def test_what_is_not_finite_leaves_the_state_as_it_was(worst):
+def test_a_non_finite_update_keeps_the_old_state(worst):
   init, update = compiled(make_config())
   before, _ = update(init(jax.random.PRNGKey(0)), make_sample(0))
   reward = np.zeros((B, 2), np.float32)

@@ -67,7 +67,7 @@ def _feed(learner, params, rows, observations, key=0):
     (r_max.RMax(STATES, ACTIONS, 1), r_max.Params(1.0, 0.9, 1e-3)),
   ],
 )
-def test_what_is_no_step_teaches_nothing(learner, params):
+def test_learners_ignore_resets(learner, params):
   state = learner.init(jax.random.PRNGKey(0), params)
   seen = learner.encode(jnp.ones((1,)))
   transition = types.Transition(seen, jnp.int32(1), jnp.float32(1.0), 1.0, seen, 0)
@@ -267,7 +267,7 @@ def test_r_max_against_plain_value_iteration(threshold):
   assert (counts > threshold).any()
 
 
-def test_what_makes_no_learner():
+def test_invalid_learners_are_refused():
   cases = [
     (lambda: q_learning.QLearning(0, 2), "num_states is 0"),
     (lambda: q_learning.QLearning(3, 2, num_members=0), "num_members is 0"),

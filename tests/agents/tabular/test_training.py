@@ -412,7 +412,7 @@ def test_each_seed_in_an_environment_of_its_own():
   np.testing.assert_array_equal(record.lengths, [[2, 2, 2], [5, 5, 5]])
 
 
-def test_what_is_no_run():
+def test_invalid_runs_are_refused():
   def start(**kwargs):
     training.run(
       q_learning.QLearning(25, 4),

@@ -24,7 +24,7 @@ def make_windows(make_config, make_sample):
 
 @pytest.fixture(scope="session")
 def update(make_config, compiled):
-  """(sample, changes) → an update's output, the target network not the online one."""
+  """(sample, changes) → an update's output; target and online network differ."""
 
   def run(sample, **changes):
     n = sample.rows["reward"].shape[1] - 1

@@ -74,7 +74,7 @@ def test_a_single_leaf():
   np.testing.assert_array_equal(probabilities, [1.0, 1.0])
 
 
-def test_nothing_to_draw():
+def test_drawing_without_priorities_is_refused():
   tree = sum_tree.SumTree(4)
   with pytest.raises(ValueError, match="all priorities are 0"):
     tree.sample(np.array([0.5]))
@@ -85,7 +85,7 @@ def test_nothing_to_draw():
 
 
 @pytest.mark.parametrize("worst", [np.nan, np.inf, -1.0])
-def test_refuses_what_is_no_priority(worst):
+def test_refuses_invalid_priorities(worst):
   tree = sum_tree.SumTree(4)
   tree.set(np.array([0]), np.array([1.0]))
   with pytest.raises(ValueError, match=f"the worst is {worst}"):

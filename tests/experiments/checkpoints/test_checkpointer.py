@@ -36,7 +36,7 @@ def snapshot(value: float) -> checkpointer.Snapshot:
 
 @pytest.fixture
 def make(tmp_path):
-  """A checkpointer in one directory; `said` is what it tells."""
+  """Makes checkpointers of one directory; `said` is a list of their messages."""
   said = []
 
   def make(run: str = "this", **changes) -> checkpointer.Checkpointer:
@@ -104,7 +104,7 @@ def _foreign(path):
   files.write(path, {}, {"run": "that", "seconds": 0, "env_steps": 20}, {})
 
 
-def test_a_name_that_another_version_did_not_write_is_said(make):
+def test_a_name_missing_in_the_record_is_reported(make):
   own = make()
   own.save(10, snapshot(1.0))
   found = own.find()
@@ -133,7 +133,7 @@ def two(tmp_path_factory):
     (lambda path: (path / "state/more").touch(), "has an unexpected file"),
   ],
 )
-def test_what_is_damaged_is_refused_and_the_one_before_it_used(
+def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_used(
   two, make, damage, words
 ):
   shutil.copytree(two, make.path)
@@ -145,7 +145,7 @@ def test_what_is_damaged_is_refused_and_the_one_before_it_used(
   assert make().found.record["env_steps"] == 10 and len(make.said) == 1
 
 
-def test_without_a_good_one_the_run_cannot_go_on(make):
+def test_without_a_good_checkpoint_the_run_cannot_resume(make):
   make().save(10, snapshot(1.0))
   for _ in range(2):  # The second call does not restart either.
     with pytest.raises(errors.OutputError, match="none of the 1 checkpoints"):
@@ -165,7 +165,7 @@ def test_a_pickle_among_the_files_is_never_loaded(make):
     make().found.arrays("state")
 
 
-def test_a_full_disk_leaves_the_one_before_it(make, small_disk):
+def test_a_full_disk_keeps_the_previous_checkpoint(make, small_disk):
   own = make()
   own.save(10, snapshot(1.0))
   before = {p: p.read_bytes() for p in make.path.rglob("*") if p.is_file()}
@@ -178,7 +178,7 @@ def test_a_full_disk_leaves_the_one_before_it(make, small_disk):
   assert make().found.record["env_steps"] == 30
 
 
-def test_one_that_was_being_written_is_not_there(make):
+def test_an_unfinished_checkpoint_is_ignored(make):
   make().save(10, snapshot(1.0))
   shutil.copytree(make.path / "step_000000000010", make.path / ".step_000000000020.tmp")
   assert make().found.record["env_steps"] == 10

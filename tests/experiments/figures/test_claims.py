@@ -13,14 +13,14 @@ from explorax.experiments.figures import claims, types
   [(2.0, "held"), (-2.0, "did not hold"), (0.0, "cannot be told")],
 )
 @pytest.mark.parametrize("less", [False, True])
-def test_an_interval_with_no_difference_tells_nothing(shift, verdict, less):
+def test_an_interval_that_contains_no_difference_decides_nothing(shift, verdict, less):
   seeds = np.linspace(-1, 1, 20)
   a, b = seeds + (-shift if less else shift), seeds[:15]
   found = claims.compare("a differs", a, b, "{a:.1f} and {b:.1f}, {gap}", less=less)
   assert (found.verdict, found.num_seeds) == (verdict, 15)
 
 
-def test_more_seeds_tell_of_a_small_difference():
+def test_more_seeds_decide_a_small_difference():
   def found(num_seeds):
     x = np.linspace(-1, 1, num_seeds)
     return claims.compare_means("", x + 0.1, x, "").verdict
@@ -28,7 +28,7 @@ def test_more_seeds_tell_of_a_small_difference():
   assert [found(n) for n in (10, 2000)] == ["cannot be told", "held"]
 
 
-def test_nothing_is_told_of_problems_that_all_solve():
+def test_equal_results_decide_nothing():
   assert claims.compare_means("", np.ones(5), np.ones(5), "").held is None
 
 

@@ -266,7 +266,7 @@ def written(lines: list[str]) -> grid_maps.Map:
   return grid_maps.Map(cells, np.array(start), np.array(goal))
 
 
-def test_no_way_is_seen():
+def test_unreachable_positions_have_no_distance():
   cut = written(["S.#..", "..#..", "..#..", "..#..", "G.#.."])
   cut = cut._replace(goal=np.array([0, 4]))
   expected = -np.ones((5, 5), int)

@@ -58,7 +58,7 @@ def test_it_is_drawn(done):
   assert [len(panel.get_legend().get_texts()) for panel in panels] == [2, 2, 3, 4, 6, 7]
 
 
-def test_small_as_it_is_what_is_proven_holds(done):
+def test_proven_claims_hold_in_the_quick_version(done):
   held = [finding.held for finding in FIGURE.judge(CONFIG, done)]
   assert held[:3] == [True, True, True]
 
@@ -86,7 +86,7 @@ def change(done, part, **changed):
     (4, "returns", {"importance_sampling_std": 0.0 + 1e-6}),
   ],
 )
-def test_a_claim_that_is_not_so_does_not_hold(done, finding, part, changed):
+def test_a_false_claim_does_not_hold(done, finding, part, changed):
   assert not FIGURE.judge(CONFIG, change(done, part, **changed))[finding].held
 
 

@@ -131,7 +131,7 @@ def sea_tasks(**settings) -> list[types.Task]:
   return list(registry.FIGURES["tdu/fig1"].tasks(config))
 
 
-def test_what_ctrl_c_has_ended_is_not_kept(scripted):
+def test_results_of_an_interrupted_task_are_not_kept(scripted):
   tasks = sea_tasks(sizes=(8,), num_seeds=1, max_episodes=200)
   scripted |= {"good_from": {0: 500}, "ctrl_c_after": 20}
   with pytest.raises(task_types.InterruptedTaskError):

@@ -142,7 +142,7 @@ def test_how_sure_it_is_which_setting_is_best():
 
 
 @pytest.mark.parametrize("shape", [(3,), (1, 0), (2, 0), (2, 2, 2)])
-def test_refuses_what_are_no_seeds_of_points(shape):
+def test_refuses_arrays_without_seeds_or_points(shape):
   with pytest.raises(ValueError, match="both at least 1"):
     statistics.bootstrap(np.zeros(shape))
   with pytest.raises(ValueError, match="both at least 1"):

@@ -165,7 +165,7 @@ class SideBySide:
 
 
 def make_batch():
-  # The second is truncated when others go on.
+  # The second environment is truncated while the others continue.
   return SideBySide([Counting(7, False), Counting(4, True), Counting(7, False)])
 
 

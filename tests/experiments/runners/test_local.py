@@ -193,7 +193,7 @@ def test_learning_waits_for_a_whole_window():
     {"updates_per_step": 3.0, "min_replay_size": 2, "priority_exponent": 0.5},
   ],
 )
-def test_nothing_waits_for_what_never_comes(replay, changes):
+def test_settings_at_their_limits_do_not_deadlock(replay, changes):
   environment = testing.FakeEnvironment(episode_length=1)
   result = run(environment, replay=replay, episodes=7, **changes)
   assert result.episodes == 7 and result.learner_updates > 0
@@ -271,7 +271,7 @@ def test_a_loss_that_is_not_finite(updates_per_step, priority_exponent):
   assert len(record["keys"]) > 0 and record["metrics"]["loss"] == math.inf
 
 
-def test_no_update_goes_unlooked_at(monkeypatch):
+def test_every_update_is_checked(monkeypatch):
   """Of several updates in a step, also the first may be the one that failed."""
   seen = []
 

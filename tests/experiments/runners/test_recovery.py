@@ -124,7 +124,7 @@ def test_an_episode_without_a_transition_leaves_nothing(train, stored, bits, whe
   assert f"failed {place[where]} episode 2" in str(failures[0])
 
 
-def test_gives_up_after_so_many_in_a_row(train):
+def test_too_many_failures_in_a_row_end_the_run(train):
   failures: list[core.Failure] = []
   made: list[int] = []
 
@@ -148,7 +148,7 @@ def test_gives_up_after_so_many_in_a_row(train):
   assert jax.tree.leaves(caught.value.weights)
 
 
-def test_no_failure_at_all_may_be_allowed(train):
+def test_max_env_failures_may_be_zero(train):
   with pytest.raises(errors.EnvironmentFailedError, match="failure 1 in a row"):
     train(crashing(crash_at_step=2), make_environment=remake, max_env_failures=0)
 
@@ -240,13 +240,13 @@ class Strange(testing.FakeEnvironment):
     ("nan", environments.NonFiniteError),
   ],
 )
-def test_what_our_checks_refuse_still_ends_the_run(train, what, error):
+def test_a_broken_spec_ends_the_run(train, what, error):
   with pytest.raises(errors.StoppedError, match="step 0, seed 0: the env") as caught:
     train(Strange(what), make_environment=remake)
   assert isinstance(caught.value.__cause__, error) and caught.value.weights
 
 
-def test_the_same_kind_of_error_of_its_own_is_a_crash(train):
+def test_an_environments_own_error_is_a_crash(train):
   result = train(Strange("raises"), make_environment=remake, episodes=2)
   assert (result.episodes, result.env_steps) == (2, 10)
 

@@ -1,4 +1,4 @@
-"""Single tasks: by each runner, as one run alone has them; agents of the user's own."""
+"""A task gives the results of a single run, with each runner; users' own agents."""
 
 import dataclasses
 
@@ -227,7 +227,7 @@ def test_an_agent_sees_every_transition_once(module):
     ("other_arguments", "its signature is"),
   ],
 )
-def test_what_an_agent_does_wrong_is_said(module, name, message, tmp_path):
+def test_errors_of_an_agent_are_reported(module, name, message, tmp_path):
   settings = _settings(f"{module}:{name}")
   outcome = worker.attempt(worker.Assignment(perform.FUNCTION, settings, tmp_path), id)
   assert outcome.results is None and message in outcome.problem

@@ -1,4 +1,4 @@
-"""What is kept of a sweep: names, results, bsuite's CSVs, the table, the index."""
+"""The files of a sweep: names, results, bsuite's CSVs, the table, the index."""
 
 import json
 import pathlib
@@ -81,7 +81,7 @@ def test_listing_counts_the_ids():
   assert ["DEEP_SEA", "21", "ids"] in [line.split() for line in lines]
 
 
-def test_a_cap_is_no_more_than_a_cap():
+def test_a_cap_only_shortens_experiments():
   assert _task(cap=5).settings["num_episodes"] == 5
   assert _task(cap=None).settings["num_episodes"] == 10_000
   assert _task("cartpole/0", cap=10**6).settings["num_episodes"] == 1000

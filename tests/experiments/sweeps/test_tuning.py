@@ -66,7 +66,7 @@ def test_bad_grids_are_refused(tmp_path, content, message):
     grids.load(str(path))
 
 
-def test_grids_that_are_not_there_are_refused(tmp_path):
+def test_missing_grids_are_refused(tmp_path):
   with pytest.raises(errors.SetUpError, match="neither table3 nor a file"):
     grids.load("table4")
   with pytest.raises(errors.SetUpError, match="No such file"):

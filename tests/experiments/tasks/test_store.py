@@ -1,4 +1,4 @@
-"""What is kept of tasks: whole or absent, and never of something else."""
+"""Stored results of tasks: complete or absent, and never those of another task."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def _done(task: types.Task = TASK) -> types.CompletedTask:
   )
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_results_are_read_as_they_were_written(tmp_path):
   store = _store(tmp_path)
   assert store.read(TASK) is None
   store.write(TASK, _done())

@@ -55,7 +55,7 @@ async def test_a_report_is_counted_once():
 
 
 @_in_loop
-async def test_of_two_processes_of_a_role_the_later_counts():
+async def test_of_two_processes_of_a_role_only_the_later_counts():
   run = _Run()
   await run.begin()
   await run.start("actor 0", pid=5)
@@ -182,7 +182,7 @@ async def test_a_run_that_is_resumed_has_later_incarnations():
 
 
 @_in_loop
-async def test_who_is_blocked_is_known():
+async def test_blocked_processes_are_reported():
   run = _Run()
   await run.begin()
   await run.start("actor 0")

@@ -63,7 +63,7 @@ def test_shards_take_turns_and_one_that_died_is_passed_over():
 
 
 class _Process:
-  """A Ray actor that is none: what its methods return is there at once."""
+  """A stand-in for a Ray actor, whose methods return their results at once."""
 
   def __init__(self, process: Any):
     self._process = process
@@ -119,7 +119,7 @@ def _writer(memory_shard, shard, incarnation=0):
 
 
 def _begin(rows: adder.WindowAdder, writer: Any, value: float, num_steps: int) -> bool:
-  """Begins an episode, acts, and sends; returns whether the writer may go on."""
+  """Begins an episode, acts, and sends; returns whether the writer may continue."""
   rows.add_first(_first())
   _act(rows, value, num_steps)
   return writer.wait(0.0)
