@@ -128,13 +128,13 @@ class RunConfig:
   )
   num_seeds: int = _field(
     1,
-    "Number of seeds to train at the same time, starting at --seed (only with\n"
-    "--runner=device). Each seed has its own files in seedSEED/; curve.png and\n"
-    "summary.json cover all seeds. [1]",
+    "Number of seeds to train, starting at --seed: with --runner=device in one\n"
+    "program, with --runner=local as separate runs, --workers at a time. Each seed\n"
+    "has its own files in seedSEED/; curve.png and summary.json cover all seeds. [1]",
     _WHAT,
     "=INT",
     _number(1, MAX_SEEDS),
-    runners=(DEVICE,),
+    runners=(LOCAL, DEVICE),
     flag="seeds",
     fixed=True,
   )
@@ -218,6 +218,16 @@ class RunConfig:
     runners=(DEVICE, DISTRIBUTED),
     default=_num_envs,
     fixed=True,
+  )
+  workers: int | None = _field(
+    None,
+    "Number of seeds at a time, on Ray (explorax[distributed]). With 1, or without\n"
+    "Ray, this process trains one seed after another. [one per core]",
+    _HOW,
+    "=INT",
+    _number(1),
+    runners=(LOCAL,),
+    recorded=False,
   )
   max_env_failures: int = _field(
     None,
@@ -382,6 +392,8 @@ class RunConfig:
       )
     if self.num_seeds > 1:
       _check_seeds(self)
+    elif self.workers is not None:
+      raise ValueError(f"--workers={self.workers} has no effect without --seeds.")
 
   @property
   def seeds(self) -> range:
@@ -402,7 +414,8 @@ class RunConfig:
     """`tdu on bsuite:deep_sea/0, seed 0`."""
     seeds = f"seed {self.seed}"
     if self.num_seeds > 1:
-      seeds = f"{self.num_seeds} seeds at once, {self.seed} to {self.seeds[-1]}"
+      at_once = " at once" * (self.runner == DEVICE)
+      seeds = f"{self.num_seeds} seeds{at_once}, {self.seed} to {self.seeds[-1]}"
     return f"{self.agent} on {self.env}, {seeds}"
 
   @property
@@ -537,17 +550,17 @@ def _check_choice(config: RunConfig, name: str, setting: Setting, value: Any) ->
 
 
 def _check_seeds(config: RunConfig) -> None:
-  """Refuses several seeds if they cannot be trained at the same time."""
+  """Refuses several seeds that the runner cannot train."""
   flag = f"--seeds={config.num_seeds}"
-  if config.env.startswith("atari:"):
+  if config.is_batched:
     raise ValueError(
-      f"{flag} works for environments written in JAX only; for Atari games, run the "
-      "command once for each --seed."
+      f"{flag} with --runner=device works for environments written in JAX only; for "
+      "Atari games, leave out --runner=device, or run the command once for each --seed."
     )
-  if config.evaluates:
+  if config.runner == DEVICE and config.evaluates:
     raise ValueError(
-      f"{flag} cannot be combined with evaluations and videos, which need a single "
-      "seed; leave out --eval_every and --video, or --seeds."
+      f"{flag} with --runner=device cannot be combined with evaluations and videos, "
+      "which need a single seed; leave out --eval_every and --video, or --seeds."
     )
   if config.seeds[-1] > _MAX_SEED:
     raise ValueError(
@@ -581,6 +594,10 @@ Examples
   The same with 30 seeds at the same time:
     python -m explorax.experiments.run --agent=tdu --env=jax:deep_sea/20 \\
       --steps=20000 --runner=device --seeds=30
+
+  Five seeds of CartPole as separate runs, as many at a time as there are cores:
+    python -m explorax.experiments.run --agent=double_dqn --env=gym:CartPole-v1 \\
+      --steps=50000 --seeds=5
 
   NGU on eight games, which C++ threads step while the device learns:
     python -m explorax.experiments.run --agent=ngu --env=atari:MontezumaRevenge \\

@@ -186,6 +186,11 @@ def train(
     given_flags |= {"agent": type(agent.config).__name__}
   defaults = {f.name: f.default for fs in config_lib.flags().values() for f in fs}
   config = config_lib.from_flags({**defaults, **given_flags})
+  if config.num_seeds > 1 and config.runner == config_lib.LOCAL:
+    raise ValueError(
+      f"train runs seeds={config.num_seeds} only with runner='device'; call it once "
+      "for each seed."
+    )
   given = job_lib.Given(agent, made, _evaluation(config, made, evaluation_env))
   changed = {name: x for name, x in given_flags.items() if x != defaults[name]}
   with contextlib.ExitStack() as stack:

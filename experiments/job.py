@@ -49,6 +49,17 @@ class Parts:
   evaluation_environment: "environments.StandardEnvironment | None"
   make_environment: "core.MakeEnvironment | None"
 
+  def close(self) -> None:
+    """Closes the environments; a crashed one may fail at this, which is printed."""
+    for environment in (self.environment, self.evaluation_environment):
+      try:
+        if environment is not None:
+          environment.close()
+      except Exception as error:
+        console_lib.print_error(
+          f"the environment could not be closed ({type(error).__name__}: {error})."
+        )
+
 
 @dataclasses.dataclass(frozen=True)
 class Job:
@@ -62,6 +73,11 @@ class Job:
   @property
   def config(self) -> config_lib.RunConfig:
     return self.parts.config
+
+  def close(self) -> None:
+    """Closes the environments, and unlocks the directory."""
+    self.parts.close()
+    self.directory.unlock()
 
 
 def set_up(
@@ -89,7 +105,7 @@ def set_up(
       record_to=str(directory.path / "bsuite"),
       overwrite=directory.holds_run,
     )
-    record = _record(parts.config, argv, choice.agent_config)
+    record = make_record(parts.config, argv, choice.agent_config)
     checkpoints = None
     if not directory.holds_run:
       checkpoints = _make_checkpointer(parts, directory, record)
@@ -356,7 +372,7 @@ def _with_limit(
   return dataclasses.replace(config, episodes=episodes)
 
 
-def _record(
+def make_record(
   config: config_lib.RunConfig, argv: Sequence[str], agent_config: Any
 ) -> dict[str, Any]:
   """Everything needed to repeat the run."""

@@ -10,15 +10,12 @@ import functools
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from explorax.experiments import command
 from explorax.experiments import config as config_lib
 from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
-
-if TYPE_CHECKING:
-  from explorax import environments
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,6 +43,11 @@ def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   console = console_lib.Console(sys.stdout)
   console.line(config.title)  # Before anything that takes time.
 
+  if config.num_seeds > 1 and config.runner == config_lib.LOCAL:
+    from explorax.experiments import local_seeds
+
+    return local_seeds.set_up(config, argv, console)
+
   from explorax.experiments.recording import progress
 
   with progress.importing(console):
@@ -63,11 +65,7 @@ def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
 def _supervise(job: job_lib.Job, console: console_lib.Console) -> int:
   from explorax.experiments import supervision
 
-  with contextlib.ExitStack() as stack:
-    stack.callback(job.directory.unlock)
-    for environment in (job.parts.environment, job.parts.evaluation_environment):
-      if environment is not None:
-        stack.callback(_close, environment)
+  with contextlib.closing(job):
     outcome = supervision.run(job, console)
     for problem in outcome.problems:
       console_lib.print_error(problem)
@@ -86,18 +84,6 @@ def _listing(*, agents: bool) -> str:
     rows = environments.list_environments()
   width = max(len(name) for name, _ in rows)
   return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
-
-
-def _close(
-  environment: "environments.StandardEnvironment | environments.BatchedEnvironment",
-) -> None:
-  """Closes the environment; a crashed environment may fail at this, too."""
-  try:
-    environment.close()
-  except Exception as error:
-    console_lib.print_error(
-      f"the environment could not be closed ({type(error).__name__}: {error})."
-    )
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ def run(
   job: job_lib.Job,
   console: console_lib.Console,
   on_episode: Callable[[core.Episode], None] | None = None,
+  request: signals.StopRequest | None = None,
 ) -> Outcome:
   """Runs the job, and writes its files in any case.
 
@@ -46,6 +47,7 @@ def run(
     job: that is not finished.
     console: shows the progress.
     on_episode: called after the files of each finished episode are written.
+    request: asked after each step whether to stop; None: the run stops on signals.
   """
   config, checkpoints = job.config, job.checkpoints
   if checkpoints is None:
@@ -53,7 +55,7 @@ def run(
   with contextlib.ExitStack() as stack:
     if config.replay == "reverb":
       stack.enter_context(native_log.into(job.directory.path / LOG))
-    return _run(job, checkpoints, console, on_episode)
+    return _run(job, checkpoints, console, on_episode, request)
 
 
 def _run(
@@ -61,6 +63,7 @@ def _run(
   checkpoints: checkpointer.Checkpointer,
   console: console_lib.Console,
   on_episode: Callable[[core.Episode], None] | None,
+  request: signals.StopRequest | None,
 ) -> Outcome:
   config = job.config
   _announce_start(job, console)
@@ -77,7 +80,7 @@ def _run(
   checkpoints.companion, checkpoints.tell = recorder.save, console.line
   (job.directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
   hooks = _hooks(job, recorder, video_recorder, on_episode)
-  return _supervise(job, console, recorder, hooks)
+  return _supervise(job, console, recorder, hooks, request)
 
 
 def _hooks(
@@ -162,6 +165,7 @@ def _supervise(
   console: console_lib.Console,
   recorder: recorder_lib.Recorder,
   hooks: core.Hooks,
+  request: signals.StopRequest | None,
 ) -> Outcome:
   """Trains, and writes the files in any case."""
   config = job.config
@@ -171,7 +175,8 @@ def _supervise(
   results: dict[int, core.Result] = {}
   weights: dict[int, Any] = {}
   try:
-    with signals.stop_on_signals(_announce) as stop:
+    with contextlib.ExitStack() as stack:
+      stop = request or stack.enter_context(signals.stop_on_signals(_announce))
       hooks = dataclasses.replace(
         hooks, stop=lambda: stop() or recorder.problem is not None
       )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 STATUSES = ("finished", "interrupted", "failed")
 
 _MEAN = f"mean_return_last_{returns_lib.WINDOW}"
+_MAX_TOLD = 10  # Seeds whose means are printed one by one.
 _BEST = f"best_mean_return_{returns_lib.WINDOW}"
 
 
@@ -175,6 +176,9 @@ def table_of_seeds(title: str, content: Mapping[str, Any]) -> str:
       f"  mean return of the last {window} episodes: {mean['value']:.4g} "
       f"(95 % interval over seeds: {mean['low']:.4g} to {mean['high']:.4g}{few})"
     )
+    of_each = (f"{seed}: {x[_MEAN]:.4g}" for seed, x in content["seeds"].items())
+    if content["num_seeds"] <= _MAX_TOLD:
+      lines.append(f"  by seed: {', '.join(of_each)}")
   if "solved" in content:
     solved = f"  Deep Sea was solved by {content['solved']} of {content['num_seeds']}"
     median = content["median_solved_episode"]

@@ -57,7 +57,7 @@ def test_defaults_depend_on_runner_and_environment(settings, expected):
     (["--ray_address=auto"], "--ray_address=auto is for --runner=distributed"),
     (["--num_envs=2"], "--num_envs=2 is for --runner=device and --runner=distributed"),
     (["--runner=distributed", "--num_actors=0"], "it is 0; it must be at least 1"),
-    (["--runner=distributed", "--seeds=2"], "--seeds=2 is for --runner=device"),
+    (["--runner=distributed", "--seeds=2"], "--seeds=2 is for --runner=local and"),
     (["--eval_episodes=3"], "add --eval_every=STEPS"),
     (["--eval_steps=3"], "--eval_steps=3 has no effect without evaluations"),
     (["--eval_every=9", "--eval_steps=3", "--eval_episodes=3"], "leave one of them"),

@@ -61,7 +61,7 @@ def test_statistics_and_intervals_of_rliable():
   from rliable import library, metrics
 
   rng = np.random.default_rng(6)
-  x, y = rng.normal(0.6, 1.0, size=(10, 4)), rng.normal(size=(7, 4)).round(1)
+  x, y = rng.normal(0.6, 1.0, size=(10, 2)), rng.normal(size=(7, 2)).round(1)
   y[0] = x[0] = 0.5  # A tie.
   cases = (
     (statistics.interquartile_mean, metrics.aggregate_iqm, x, ()),
@@ -79,11 +79,11 @@ def test_statistics_and_intervals_of_rliable():
     scores = {"agent": (first, *others) if others else first}
     function = lambda *z, theirs=theirs: np.array([theirs(*z)])  # noqa: E731
     _, intervals = library.get_interval_estimates(
-      scores, function, reps=1000, random_state=np.random.RandomState(0)
+      scores, function, reps=300, random_state=np.random.RandomState(0)
     )
     width = found.high - found.low
     np.testing.assert_allclose(
-      [found.low, found.high], intervals["agent"][:, 0], atol=0.06 * width
+      [found.low, found.high], intervals["agent"][:, 0], atol=0.12 * width
     )
 
 
