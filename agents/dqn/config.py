@@ -1,6 +1,7 @@
 """Settings of the transition-based engine, with their units and sources."""
 
 import dataclasses
+from typing import Any
 
 from explorax import exploration as exploration_lib
 from explorax.agents import engine, ranges
@@ -154,6 +155,15 @@ class DQNConfig:
         "distributional, and an epinet has values; use another target, or set "
         "index_dim to 0."
       )
+    rule: Any = self.exploration
+    while rule is not None:
+      if isinstance(rule, exploration_lib.Ucb1):
+        raise ValueError(
+          f"index_dim is {self.index_dim}, but Ucb1 compares members over episodes, "
+          "and an epinet's indices are new in each; use another rule, or set index_dim "
+          "to 0."
+        )
+      rule = getattr(rule, "of", None)
     for name, needed in {
       "num_explorers": 0,
       "shared_torso": False,

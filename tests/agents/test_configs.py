@@ -115,6 +115,14 @@ OWN: list[tuple[Any, dict[str, Any], str]] = [
   (DQN, {"random_steps": -1}, "random_steps is -1"),
   (DQN, {"index_dim": -1}, "index_dim is -1"),
   (DQN, {"index_dim": 2, "target": C51}, "is distributional, and an epinet has values"),
+  (
+    DQN,
+    {
+      "index_dim": 2,
+      "exploration": exploration.EpsilonGreedy(0.1, of=exploration.Ucb1()),
+    },
+    "Ucb1 compares members over episodes",
+  ),
   (DQN, {"index_dim": 2, "shared_torso": True}, "leave shared_torso at False"),
   (DQN, {"index_dim": 2, "head_size": 8}, "leave head_size at 0"),
   (DQN, {"index_dim": 2, "noisy_sigma": 0.5}, "leave noisy_sigma at 0.0"),
