@@ -5,16 +5,48 @@ process acts and learns, with 16 environment steps per update; the hundreds of a
 the papers made thousands.
 """
 
-import functools
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from explorax import exploration
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
-from explorax.experiments.presets import types
+from explorax.agents.targets import greedy
+from explorax.experiments.presets import dqn, types
 
-preset = functools.partial(
-  types.Preset, make_agent=r2d2_agent.make_agent, atari_profile="ngu"
-)
+# What replaces the settings of small problems on `gym:`; see `dqn._GYM`.
+_GYM: dict[str, Any] = {
+  "learning_rate": exploration.Linear(2e-3, 1e-4, steps=12_500),
+  "replay_capacity": 50_000,
+}
+
+
+def _on_gym(config: r2d2_config.R2D2Config) -> r2d2_config.R2D2Config:
+  """The settings of a small problem's agent on `gym:` environments."""
+  target = config.target
+  if isinstance(target, greedy.NStep) and target.n > 1:
+    target = dataclasses.replace(target, n=10)
+  rule = dqn.with_gym_epsilon(config.exploration)
+  return dataclasses.replace(config, exploration=rule, target=target, **_GYM)
+
+
+def preset(
+  *,
+  config: r2d2_config.R2D2Config,
+  on: Mapping[str, Any],
+  atari_profile: str = "ngu",
+  **of_preset: Any,
+) -> types.Preset:
+  """A preset of this engine, with settings for `gym:` environments."""
+  return types.Preset(
+    config=config,
+    on={"gym:": _on_gym(config), **on},
+    make_agent=r2d2_agent.make_agent,
+    atari_profile=atari_profile,
+    **of_preset,
+  )
+
 
 # Our settings for small problems, with R2D2's loss and return.
 SMALL = r2d2_config.R2D2Config(

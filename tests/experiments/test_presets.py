@@ -382,13 +382,35 @@ def test_ensembles_are_heads_on_atari_and_explore_as_elsewhere(name):
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_settings_on_atari(name):
   preset = presets.PRESETS[name]
-  for environment in ("bsuite:deep_sea/0", "gym:CartPole-v1", "atari_like:make"):
+  for environment in ("bsuite:deep_sea/0", "atari_like:make"):
     assert preset.config_for(environment) is preset.config
   on_games = preset.config_for("atari:Pong")
   assert on_games is preset.on.get("atari:", preset.config)
   assert type(on_games) is type(preset.config)
   for there in preset.on.values():
     assert there != preset.config
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_on_gymnasium_agents_learn_otherwise_but_are_the_same(name):
+  preset = presets.PRESETS[name]
+  there, small = preset.config_for("gym:CartPole-v1"), preset.config
+  if name in ("dqn_atari", "successor_uncertainties"):
+    assert there is small
+    return
+  assert there.min_replay_size == 1_000
+  assert there.learning_rate(0) > 10 * there.learning_rate(50_000)
+  # How returns are cut, and over which values atoms are spread, may differ.
+  assert type(there.target) is type(small.target)
+  assert getattr(there.target, "max_abs_value", 100.0) == 100.0
+  rule, own = there.exploration, small.exploration
+  if hasattr(rule, "epsilon"):
+    assert rule.epsilon(0) == 1.0 and rule.epsilon(8_000) == pytest.approx(0.04)
+    own = dataclasses.replace(own, epsilon=rule.epsilon)
+  assert rule == own
+  kept = ("discount", "num_members", "num_explorers", "bonus", "beta", "prior_scale")
+  kept = (*kept, "head_size", "mask_prob", "priority_exponent")
+  assert all(getattr(there, field) == getattr(small, field) for field in kept)
 
 
 @pytest.mark.parametrize(
@@ -532,7 +554,11 @@ def _evaluation_epsilons() -> dict[tuple[str, str], float]:
   for name, preset in presets.PRESETS.items():
     for prefix, own in {"": preset.config, **preset.on}.items():
       rule = getattr(own, "evaluation", None)
-      found[name, prefix] = own.evaluation_epsilon if rule is None else rule.epsilon
+      epsilon = own.evaluation_epsilon if rule is None else rule.epsilon
+      if prefix == "gym:":
+        assert epsilon == found[name, ""]
+        continue
+      found[name, prefix] = epsilon
   return found
 
 
