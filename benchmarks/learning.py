@@ -3,6 +3,7 @@
   python benchmarks/learning.py                        # all missing runs
   python benchmarks/learning.py --only=deep_sea
   python benchmarks/learning.py --only=memory,sparse,maze
+  python benchmarks/learning.py --only=cartpole,mountain_car,acrobot,lunar_lander
   python benchmarks/learning.py --table=benchmarks/results/learning.jsonl
   python benchmarks/learning.py --curve=curve.png --table=RUNS   # the maze's curves
 
@@ -15,6 +16,9 @@ the stochastic version, which figure 1 of paper 4 measures (`reproduce
 - Episodic novelty of learned controllable states covers a maze full of noise. Random
   projections and random network distillation do not.
 
+On gymnasium's environments, agents have the settings that `--env=gym:` selects
+(`expected.py` writes their table).
+
 Each run is a task with one thread, whose results are kept. Replay is in memory and
 seeded, so that a run can be repeated bit for bit on one machine.
 """
@@ -26,6 +30,7 @@ import os
 import pathlib
 import statistics
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -46,10 +51,12 @@ class Experiment(NamedTuple):
     envs: the environments' names.
     agents: label → (preset, settings for `--set` that differ from the preset).
     seeds: the number of seeds.
+    first_seed: the first of them.
     episodes: the maximum number of episodes of a run that ends when it solves the
       environment; None for a run of `steps` steps.
     steps: environment steps of training; None if `episodes` is given.
     eval_every: environment steps between two evaluations of the greedy policy.
+    eval_episodes: episodes of each.
     metric: the reported number of an evaluation episode: `return`, or the name of one
       of the environment's metrics.
   """
@@ -60,10 +67,24 @@ class Experiment(NamedTuple):
   episodes: int | None = None
   steps: int | None = None
   eval_every: int | None = None
+  eval_episodes: int = 100
+  first_seed: int = 0
   metric: str = "return"
 
 
-EVAL_EPISODES = 100
+def _on_gym(name: str, agents: Sequence[str], steps: int) -> Experiment:
+  """Ten evaluations of 5 episodes; seeds 0 and 1 had a part in the settings."""
+  return Experiment(
+    (f"gym:{name}",),
+    {agent: (agent, ()) for agent in agents},
+    seeds=5,
+    first_seed=2,
+    steps=steps,
+    eval_every=steps // 10,
+    eval_episodes=5,
+  )
+
+
 # Episodes in a small maze are short: paper 2's windows of 50 would be mostly padding.
 _SHORT = ("sequence_length=10", "sequence_period=5", "batch_size=32")
 # bsuite's ids of Deep Sea are the sizes 10, 12, …, 50 in order: /0 is 10, /5 is 20.
@@ -118,6 +139,14 @@ EXPERIMENTS = {
     eval_every=5_000,
     metric="coverage",
   ),
+  "cartpole": _on_gym(
+    "CartPole-v1",
+    ("double_dqn", "rainbow", "tdu", "bootstrapped_dqn", "r2d2"),
+    steps=50_000,
+  ),
+  "mountain_car": _on_gym("MountainCar-v0", ("dqn_ez", "dqn"), steps=50_000),
+  "acrobot": _on_gym("Acrobot-v1", ("double_dqn",), steps=50_000),
+  "lunar_lander": _on_gym("LunarLander-v3", ("double_dqn",), steps=100_000),
 }
 
 
@@ -138,17 +167,18 @@ def tasks(names: Sequence[str]) -> list[types.Task]:
     )
     for name in names
     for experiment in [EXPERIMENTS[name]]
-    for seed in range(experiment.seeds)
+    for seed in range(experiment.first_seed, experiment.first_seed + experiment.seeds)
     for env_index, env in enumerate(experiment.envs)
     for label, (preset, settings) in experiment.agents.items()
   ]
 
 
-_OF_A_RUN = ("episodes", "steps", "eval_every", "metric")
+_OF_A_RUN = ("episodes", "steps", "eval_every", "eval_episodes", "metric")
 
 
 def train(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """Trains an agent with one seed; returns a row of `runs.jsonl`."""
+  began = time.process_time()
   env, seed = settings["env"], settings["seed"]
   preset = presets.PRESETS[settings["preset"]]
   config = overrides.apply(preset.config_for(env), settings["set"])
@@ -185,7 +215,7 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
       episodes=settings["episodes"],
       steps=settings["steps"],
       eval_every=settings["eval_every"],
-      eval_episodes=EVAL_EPISODES,
+      eval_episodes=settings["eval_episodes"],
     ),
     core.Hooks(
       on_episode=on_episode,
@@ -203,6 +233,7 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
     "seed": seed,
     "env_steps": result.env_steps,
     "learner_updates": result.learner_updates,
+    "cpu_seconds": round(time.process_time() - began, 1),
   }
   if solved is not None:
     row |= {

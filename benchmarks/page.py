@@ -1,10 +1,11 @@
-"""Writes the tables of docs/benchmarks.md from the files in benchmarks/results.
+"""Writes the tables of two pages of docs/ from the files in benchmarks/results.
 
   python benchmarks/page.py
 
 `results/measured.json` has the measurements of `benchmarks/run.py` and `make soak`,
 with the command, the commit and the machine of each table. `results/learning*.jsonl`
-have the runs of `benchmarks/learning.py`. A comment with a table's name marks the
+have the runs of `benchmarks/learning.py`, and `results/expected.jsonl` those of
+docs/expected.md (`expected.py`). A comment with a table's name marks the
 table's place in the page.
 """
 
@@ -13,9 +14,11 @@ import pathlib
 import re
 
 import bench
+import expected
 import learning
 
-PAGE = bench.FOLDER.parent / "docs" / "benchmarks.md"
+DOCS = bench.FOLDER.parent / "docs"
+PAGES = (DOCS / "benchmarks.md", DOCS / "expected.md")
 RESULTS = bench.FOLDER / "results"
 _MARKED = re.compile(r"<!-- table: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 
@@ -26,6 +29,7 @@ def tables() -> dict[str, str]:
   made = {name: _with_origin(table) for name, table in measured.items()}
   for path in sorted(RESULTS.glob("learning*.jsonl")):
     made[path.stem] = learning.table(_runs(path))
+  made["expected"] = expected.table(_runs(RESULTS / "expected.jsonl"))
   return made
 
 
@@ -51,4 +55,5 @@ def _runs(path: pathlib.Path) -> list[bench.Row]:
 
 
 if __name__ == "__main__":
-  PAGE.write_text(fill(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+  for page in PAGES:
+    page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,6 +1,7 @@
 """One smoke test of each benchmark that computes something itself."""
 
 import dataclasses
+import sys
 
 import dm_env
 import numpy as np
@@ -118,3 +119,9 @@ def test_runs_take_turns_with_bsuite_s(load, monkeypatch, module, measure, colum
   assert len(asked) == 6  # Three rounds of each size.
   assert {row["ratio_of_medians"] for row in rows} == {4.0}
   assert rows[0]["goal"] > 3 and len(rows[0]["samples"]["explorax"]) == 3
+
+
+def test_a_peer_that_is_not_installed_is_named(load, monkeypatch):
+  monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+  with pytest.raises(SystemExit, match="stable_baselines3 is not installed; install"):
+    load("expected_sb3").run(seed=0, steps=10)
