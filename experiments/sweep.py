@@ -1,7 +1,7 @@
-"""Sweeps agents over bsuite: `python -m explorax.experiments.sweep --help`.
+"""Sweeps agents over environments: `python -m explorax.experiments.sweep --help`.
 
-Each combination of agent, bsuite id and seed is a task, which Ray runs on one core.
-Finished tasks are kept; the same command again runs only the missing ones.
+Each combination of agent, bsuite id or environment, and seed is a task, which Ray runs
+on one core. Finished tasks are kept; the same command again runs only the missing ones.
 """
 
 import contextlib
@@ -15,14 +15,20 @@ from explorax.experiments import config as config_lib
 from explorax.experiments.tasks import flags
 
 _INTRODUCTION = """\
-Sweeps agents over bsuite's experiments, on all cores or on a Ray cluster.
+Sweeps agents over bsuite's experiments, or over any environments, on all cores or on a
+Ray cluster.
 
   python -m explorax.experiments.sweep --agents=NAME[,NAME...] --sweep=NAME[,NAME...]
+  python -m explorax.experiments.sweep --agents=NAME[,NAME...] --envs=KIND:NAME[,...]
 
 Examples
   Three agents on all of Deep Sea, three seeds each:
     python -m explorax.experiments.sweep --agents=tdu,bootstrapped_dqn,dqn_ez \\
       --sweep=deep_sea --seeds=3 --output=results/deep_sea
+
+  Two agents on two environments of gymnasium, five seeds each:
+    python -m explorax.experiments.sweep --agents=double_dqn,dqn_ez \\
+      --envs=gym:CartPole-v1,gym:MountainCar-v0 --steps=50000 --seeds=5
 
   Fifty episodes of one id of each experiment, as a quick test:
     python -m explorax.experiments.sweep --agents=dqn --sweep=TESTING --episodes=50
@@ -38,11 +44,16 @@ Examples
 """
 
 _OUTRO = f"""\
-OUTPUT holds results.csv (one table of all results), bsuite_csv/AGENT/seedSEED (for
-bsuite's csv_load) and sweep.json (settings, versions, and the missing tasks with the
-reason). The same command again runs the missing tasks. An interrupted task of our
-agents resumes bit for bit from its newest checkpoint; a task of your own agents
-restarts. Seeds, ids and agents may be added later.
+With --sweep, OUTPUT holds results.csv (one table of all results),
+bsuite_csv/AGENT/seedSEED (for bsuite's csv_load) and sweep.json (settings, versions,
+and the missing tasks with the reason). The same command again runs the missing tasks.
+An interrupted task of our agents resumes bit for bit from its newest checkpoint; a task
+of your own agents restarts. Seeds, ids and agents may be added later. The scores are
+printed at the end; `python -m explorax.experiments.report OUTPUT` makes a page of them.
+
+With --envs, OUTPUT/runs holds the directory of each run, as `explorax.experiments.run`
+writes it. A larger --steps or --episodes extends the runs. The returns are printed at
+the end; `python -m explorax.experiments.compare OUTPUT` makes a page of them.
 {flags.EXIT_CODES}"""
 
 FLAGS = {
@@ -63,6 +74,14 @@ FLAGS = {
       "bsuite's sweeps, experiments and tags (--list), or ids such as deep_sea/0.",
     ),
     flag_table.Flag(
+      "envs",
+      "=KIND:NAME,...",
+      None,
+      "Environments of any kind (run --list_envs) instead of --sweep, for agents of\n"
+      "ours. Each task is a run with the local runner and the replay in memory; it\n"
+      "ends after --steps or --episodes.",
+    ),
+    flag_table.Flag(
       "seeds",
       "=INT",
       1,
@@ -80,7 +99,15 @@ FLAGS = {
       "episodes",
       "=INT",
       None,
-      "Limits the episodes of each task, for quick tests. [bsuite's own numbers]",
+      "Limits the episodes of each task; with --sweep for quick tests. [bsuite's own\n"
+      "numbers]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "steps",
+      "=INT",
+      None,
+      "Limits the environment steps of each task (only with --envs).",
       parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(
@@ -148,9 +175,11 @@ def _sweep(given: dict[str, Any], argv: list[str]) -> int | command.Work:
 
 
 def _compute(given: dict[str, Any], argv: list[str]) -> int:
-  from explorax.experiments.sweeps import plan
+  from explorax.experiments.sweeps import environments, plan
 
   with contextlib.ExitStack() as stack:
+    if given["envs"]:
+      return environments.run(given, argv, stack)
     return plan.Plan(given, argv, stack).run()
 
 

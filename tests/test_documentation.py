@@ -39,6 +39,7 @@ from explorax.experiments import (
 from explorax.experiments.figures import registry
 from explorax.experiments.sweeps import (
   agents,
+  environments,
   perform,
   records,
   selection,
@@ -170,7 +171,12 @@ def _parse_run(argv: list[str]) -> None:
 
 def _parse_sweep(argv: list[str]) -> None:
   given = flag_table.parse(sweep.FLAGS, argv)
-  assert selection.ids(given["sweep"]) and selection.names(given)
+  assert selection.names(given)
+  if given["envs"]:
+    for env in environments.split(given["envs"]):
+      _parse_run(["--agent=dqn", f"--env={env}"])
+  else:
+    assert selection.ids(given["sweep"])
   for agent in given["agents"].split(","):
     assert agents.is_preset(agent) or user_agents.find(agent)
 
@@ -227,6 +233,7 @@ def test_pages_of_papers_have_all_their_parts(path):
 @with_commands
 def test_reports_are_of_sweeps_of_the_page(path):
   sweeps = [flag_table.parse(sweep.FLAGS, argv) for argv in _commands(path, "sweep")]
+  sweeps = [given for given in sweeps if given["sweep"]]
   reports = {argv[0] for argv in _commands(path, "report")}
   assert reports <= {given["output"] for given in sweeps}
 

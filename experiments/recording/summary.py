@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -187,6 +187,16 @@ def table_of_seeds(title: str, content: Mapping[str, Any]) -> str:
   return "\n".join(lines)
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+  """The lines of a table: the first column to the left, numbers to the right."""
+  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+  lines = []
+  for first, *others in rows:
+    cells = [text.rjust(w) for text, w in zip(others, widths[1:], strict=True)]
+    lines.append("  " + "   ".join([first.ljust(widths[0]), *cells]).rstrip())
+  return lines
+
+
 def duration(seconds: float) -> str:
   """Seconds as `0:07`, `12:34` or `1:02:03`."""
   minutes, seconds = divmod(max(0, round(seconds)), 60)
@@ -243,9 +253,4 @@ def _returns_table(content: Mapping[str, Any]) -> list[str]:
     if has_best:
       row.append("" if group[_BEST] is None else f"{group[_BEST]:.4g}")
     rows.append(row)
-  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-  lines = []
-  for label, *numbers in rows:
-    cells = [text.rjust(w) for text, w in zip(numbers, widths[1:], strict=True)]
-    lines.append("  " + "   ".join([label.ljust(widths[0]), *cells]))
-  return lines
+  return aligned(rows)

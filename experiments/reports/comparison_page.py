@@ -83,11 +83,8 @@ def table(found: comparison.Comparison) -> str:
       for agent, shown in zip(found.agents, scores(found, env), strict=True)
       if shown is not None
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines.append(f"{env}, return {_end(found, env)} (interquartile mean over seeds)")
-    for agent, seeds, value, interval in rows:
-      cells = [agent.ljust(widths[0]), seeds.rjust(widths[1]), value.rjust(widths[2])]
-      lines.append("  " + "   ".join([*cells, interval]).rstrip())
+    lines += summary.aligned(rows)
     lines.append("")
   return "\n".join(lines)
 

@@ -49,6 +49,11 @@ class Cell:
   def has_interval(self) -> bool:
     return not math.isnan(self.low)
 
+  def words(self) -> tuple[str, str]:
+    """The value and the interval, each '' if there is none."""
+    value, low, high = (f"{x:.{DIGITS}f}" for x in (self.value, self.low, self.high))
+    return value if self.told else "", f"[{low}, {high}]" if self.has_interval else ""
+
   @property
   def experiments(self) -> tuple[str, ...]:
     """The experiments of its ids, without duplicates."""

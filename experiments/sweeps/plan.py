@@ -11,7 +11,7 @@ from explorax.environments import bsuite_mnist, bsuite_sweeps
 from explorax.experiments import errors, output
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import summary
-from explorax.experiments.reports import read
+from explorax.experiments.reports import read, results
 from explorax.experiments.sweeps import agents as agents_lib
 from explorax.experiments.sweeps import perform, records, selection, tuning
 from explorax.experiments.tasks import flags, pool, types
@@ -36,11 +36,15 @@ class Plan:
     self._given = given
     self._console = console_lib.Console(sys.stdout)
     self._ids = selection.ids(given["sweep"])
+    if given["steps"] is not None:
+      raise errors.SetUpError(
+        f"--steps={given['steps']} is for --envs; bsuite's tasks end by --episodes."
+      )
     self._names = selection.names(given)
     self._seeds = selection.seeds(given)
     self._pool = pool.Pool(self._console, **flags.pool_arguments(given))
     identities = {name: agents_lib.identity(name) for name in self._names}
-    directory = _directory(given["output"])
+    directory = make_directory(given["output"])
     stack.callback(directory.unlock)
     self._directory = directory
     self._store = records.store(directory, given["episodes"])
@@ -76,20 +80,14 @@ class Plan:
         self._records.write()
       code, failed = workers.exit_code, workers.failed
     left = sum(run not in self._records.done for run in self._tasks) - failed
-    if failed:
-      console_lib.print_error(
-        f"{summary.count(failed, 'task')} failed; the results of the others are kept. "
-        "Run the same command again to retry the failed ones."
-      )
+    tell_missing(failed, left, code)
     if left:
-      reason = "reached --max_hours" if code == flags.TIME_UP else "stopped"
-      console_lib.print_error(
-        f"{reason} with {summary.count(left, 'task')} left; run the same command again "
-        "to resume."
-      )
       return code
     self._console.line(f"Results: {self._directory.path / 'results.csv'}")
-    self._tell_best()
+    if self._given["sweep_config"]:
+      self._tell_best()
+    elif self._records.done:
+      self._tell_scores()
     return 1 if failed else 0
 
   def _leave_out_without_data(self, mnist_dir: str) -> None:
@@ -135,8 +133,6 @@ class Plan:
 
   def _tell_best(self) -> None:
     """Tuning: prints the best settings and writes tuning.csv."""
-    if not self._given["sweep_config"]:
-      return
     score = self._given["score"] or "bsuite"
     logs: tuning.AllLogs = {
       run: read.log(done.results["rows"], bsuite_sweeps.experiment(run.bsuite_id))
@@ -147,8 +143,47 @@ class Plan:
     self._directory.write("tuning.csv", lambda file: file.write(table))
     self._console.line("\n" + tuning.tell(rows, score))
 
+  def _tell_scores(self) -> None:
+    """Prints bsuite's score of each agent, and the command of the report."""
+    path = self._directory.path
+    found = results.compute(read.read(path))
+    for experiment in found.experiments:
+      cells = results.of_agents(found.by_experiment, experiment, found.agents)
+      part = results.num_ids(experiment, cells)
+      self._console.line(f"\n{experiment}, score" + (f" of {part}" if part else ""))
+      rows = [
+        [agent, summary.count(len(cell.seeds), "seed"), *cell.words()]
+        for agent, cell in cells.items()
+      ]
+      self._console.line("\n".join(summary.aligned(rows)))
+    self._console.line(
+      f"\nThe report: python -m explorax.experiments.report {shlex.quote(str(path))}"
+    )
 
-def _directory(path: str) -> output.RunDirectory:
+
+def tell_missing(failed: int, left: int, code: int) -> None:
+  """Says how many tasks have failed, and how many are left.
+
+  Args:
+    failed: number of tasks.
+    left: number of tasks that were not computed.
+    code: the pool's exit code.
+  """
+  if failed:
+    console_lib.print_error(
+      f"{summary.count(failed, 'task')} failed; the results of the others are kept. "
+      "Run the same command again to retry the failed ones."
+    )
+  if left:
+    reason = "reached --max_hours" if code == flags.TIME_UP else "stopped"
+    console_lib.print_error(
+      f"{reason} with {summary.count(left, 'task')} left; run the same command again "
+      "to resume."
+    )
+
+
+def make_directory(path: str) -> output.RunDirectory:
+  """The directory of a sweep, locked."""
   try:
     return output.RunDirectory.create(path, is_locked=True)
   except errors.OutputError as error:

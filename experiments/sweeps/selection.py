@@ -45,7 +45,10 @@ def ids(text: str | None) -> tuple[str, ...]:
     SetUpError: for a name that bsuite does not have; the message suggests similar ones.
   """
   if not text:
-    raise errors.SetUpError("--sweep is missing; --list lists the names.")
+    raise errors.SetUpError(
+      "--sweep is missing; --list lists the names (--envs takes environments of any "
+      "kind)."
+    )
   groups = bsuite_sweeps.groups()
   by_lower = {name.lower(): ids for name, ids in groups.items()}
   known = set(groups["SWEEP"])

@@ -90,8 +90,8 @@ def test_the_table_is_for_reading(make_summary):
   lines = summary.table("tdu on x", make_summary(120)).splitlines()
   assert lines[-3:] == [
     "  all              120               70.5               70.5",
-    "  exploiter         60                 61                   ",
-    "  explorer          60                 60                   ",
+    "  exploiter         60                 61",
+    "  explorer          60                 60",
   ]
 
 
@@ -172,6 +172,7 @@ def test_of_several_seeds(make_summary):
     "(642 steps/s in all after compilation)",
     "  mean return of the last 2 episodes: 2 (95 % interval over seeds: 1.5 to 2.5; "
     "with two seeds it says little)",
+    "  by seed: 3: 1.5, 4: 2.5",
     "  Deep Sea was solved by 1 of 2 seeds by bsuite's rule; the treasure was found in "
     "12.5% of episodes (by the best policy in 50.0%).",
   ]

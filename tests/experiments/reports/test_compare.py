@@ -47,7 +47,7 @@ def test_runs_are_grouped_and_scored_at_their_common_end(write_run, capsys):
   assert compare.main(["runs"]) == 0
   out = capsys.readouterr().out
   assert "gym:CartPole-v1, return at step 400" in out
-  assert re.search(r"a   5 seeds    3\.000   \[1\.\d+, 7\.\d+\]", out), out
+  assert re.search(r"a   5 seeds    3\.000    \[1\.\d+, 7\.\d+\]", out), out
   assert re.search(r"b   3 seeds   -0\.667   \[-1\.000, 0\.000\]", out), out
   assert out.rstrip().endswith("are in compare/compare.html")
   page = _page()
