@@ -254,6 +254,15 @@ class RunConfig:
     ),
     recorded=False,
   )
+  logger: str | None = _field(
+    None,
+    "Also logs what TensorBoard gets: wandb (explorax[wandb]), or module:function for\n"
+    "your own. The function is called with the content of config.json and the run's\n"
+    "directory, and returns a logger: logger(scalars, step), logger.close().",
+    _HOW,
+    "=wandb|MODULE:FUNCTION",
+    recorded=False,
+  )
   num_actors: int | None = _field(
     None,
     "Number of acting processes, each with its own environments (--num_envs). The\n"

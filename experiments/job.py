@@ -183,6 +183,10 @@ def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
       ray_cluster.prepare()
   if config.num_seeds > 1:
     check_open_files(config.num_seeds)
+  if config.logger is not None:
+    from explorax.experiments.recording import loggers
+
+    loggers.find(config.logger)  # Refuses what does not exist.
   return choice
 
 

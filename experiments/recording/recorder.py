@@ -21,6 +21,7 @@ from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import (
   divergence,
   events,
+  loggers,
   metrics_csv,
   plots,
   progress,
@@ -81,15 +82,21 @@ class Recorder:
     self._title = f"{config.agent} on {config.env}"
     self._seeds: dict[int, _Seed] = {}
     for seed in config.seeds:
-      own = directory
+      own, own_record = directory, record
       if config.num_seeds > 1:
         own = output.RunDirectory.create(
           directory.path / f"seed{seed}", may_hold_run=directory.holds_run
         )
-        own.write_json("config.json", {**record, "seed": seed, "num_seeds": 1})
+        own_record = {**record, "seed": seed, "num_seeds": 1}
+        own.write_json("config.json", own_record)
       before = resumed[str(seed)] if resumed else {}
       title = f"{self._title}, seed {seed}"
-      self._seeds[seed] = _Seed(own, title, solved_rule(), video_recorder, before)
+      logger = None
+      if config.logger is not None:
+        logger = loggers.find(config.logger)(own_record, own.path)
+      self._seeds[seed] = _Seed(
+        own, title, solved_rule(), video_recorder, before, logger
+      )
     self._first = next(iter(self._seeds.values()))
     self._returns = self._first.returns  # Of all seeds, for the progress.
     if config.num_seeds > 1:
@@ -218,6 +225,7 @@ class _Seed:
     solved_rule: "environments.SolvedRule | None",
     video_recorder: video.EpisodeRecorder | None,
     resumed: Mapping[str, Any],
+    logger: loggers.Logger | None,
   ):
     self.directory = directory
     self.returns = returns.Returns()
@@ -242,6 +250,7 @@ class _Seed:
       )
       self.evaluations.add(self._evaluation_csv.resumed_rows())
     self._events = events.EventWriter(directory, resumed.get("events"))
+    self._logger = logger
 
   def take(self, episode: "core.Episode") -> None:
     """Counts an episode."""
@@ -264,7 +273,7 @@ class _Seed:
       "speed/steps_per_second": episode.steps_per_second,
       **{f"metrics/{name}": value for name, value in episode.metrics.items()},
     }
-    self._events.write(episode.env_steps, scalars)
+    self._log(episode.env_steps, scalars)
 
   def write_evaluation(self, evaluation: "core.Evaluation") -> None:
     """Adds an evaluation to the files; TensorBoard gets means over its episodes."""
@@ -281,7 +290,12 @@ class _Seed:
     }
     for name, values in sorted(metrics.items()):
       scalars[f"evaluation/metrics/{name}"] = float(np.mean(values))
-    self._events.write(evaluation.env_steps, scalars)
+    self._log(evaluation.env_steps, scalars)
+
+  def _log(self, step: int, scalars: Mapping[str, float]) -> None:
+    self._events.write(step, scalars)
+    if self._logger is not None:
+      self._logger(scalars, step)
 
   def save(self) -> dict[str, Any]:
     saved = {
@@ -303,7 +317,7 @@ class _Seed:
     has_one_environment: bool,
   ) -> dict[str, Any]:
     """Closes the growing files; returns the content of `summary.json`."""
-    for file in (self._csv, self._evaluation_csv, self._events):
+    for file in (self._csv, self._evaluation_csv, self._events, self._logger):
       if file is not None:
         file.close()
     unfinished_steps = 0

@@ -1,0 +1,66 @@
+"""Loggers beside the files of a run: `--logger=wandb|MODULE:FUNCTION`."""
+
+import importlib.util
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from explorax.experiments import errors, named
+
+WANDB = "wandb"
+
+
+class Logger(Protocol):
+  """Receives the scalars of a run, those of TensorBoard."""
+
+  def __call__(self, scalars: Mapping[str, float], step: int, /) -> None:
+    """Takes the scalars (tag → value) after so many environment steps."""
+
+  def close(self) -> None:
+    """The run has ended."""
+
+
+# (content of config.json, directory of the run) → its logger.
+MakeLogger = Callable[[Mapping[str, Any], pathlib.Path], Logger]
+
+
+def find(name: str) -> MakeLogger:
+  """The function that makes the logger.
+
+  Args:
+    name: `wandb`, or `module:function`.
+
+  Raises:
+    SetUpError: if it does not exist, or wandb is not installed.
+  """
+  if name == WANDB:
+    if importlib.util.find_spec(WANDB) is None:
+      raise errors.SetUpError("wandb is missing: install explorax[wandb].")
+    return _Wandb
+  if ":" not in name:
+    raise errors.SetUpError(
+      f"--logger={name} is unknown.{errors.nearest(name, [WANDB])} Give wandb, or "
+      "module:function for your own."
+    )
+  return named.attribute(name, "logger")
+
+
+class _Wandb:
+  """Weights & Biases, with its own environment variables (WANDB_MODE=offline)."""
+
+  def __init__(self, record: Mapping[str, Any], directory: pathlib.Path):
+    import wandb
+
+    self._run = wandb.init(
+      project=os.environ.get("WANDB_PROJECT", "explorax"),
+      name=f"{record['agent']} on {record['env']}, seed {record['seed']}",
+      dir=str(directory),
+      config=dict(record),
+    )
+
+  def __call__(self, scalars: Mapping[str, float], step: int, /) -> None:
+    self._run.log(dict(scalars), step=step)
+
+  def close(self) -> None:
+    self._run.finish()

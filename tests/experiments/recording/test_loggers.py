@@ -1,0 +1,66 @@
+"""Loggers beside the files of a run, through the command."""
+
+import importlib.util
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from explorax.experiments import run
+
+BASE = ("--agent=fake", "--env=bsuite:catch/0", "--episodes=3", "--output=out")
+LOGGER = """
+class Lines:
+  def __init__(self, config, directory):
+    self.path, self.lines = directory / "lines", [config["agent"]]
+
+  def __call__(self, scalars, step):
+    self.lines.append(f"{step} {scalars['return']}")
+
+  def close(self):
+    self.path.write_text("\\n".join([*self.lines, "closed"]))
+"""
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_a_logger_gets_the_scalars_and_is_closed(tmp_path):
+  module = f"logger_of_{tmp_path.name}"
+  (tmp_path / f"{module}.py").write_text(LOGGER)
+  assert run.main([*BASE, f"--logger={module}:Lines"]) == 0
+  lines = pathlib.Path("out/lines").read_text().splitlines()
+  assert lines == ["fake", "10 1.0", "20 2.0", "30 3.0", "closed"]
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_wandb_offline(monkeypatch):
+  if importlib.util.find_spec("wandb") is None:
+    pytest.skip("wandb is not installed")
+  monkeypatch.setenv("WANDB_MODE", "offline")
+  monkeypatch.setenv("WANDB_SILENT", "true")
+  assert run.main([*BASE, "--logger=wandb"]) == 0
+  (file,) = pathlib.Path("out/wandb").glob("offline-run-*/run-*.wandb")
+  content = file.read_bytes()
+  assert b"episode/length" in content and b"fake on bsuite:catch/0, seed 0" in content
+
+
+def test_wandb_is_not_imported_unless_asked_for():
+  code = "import sys; from explorax.experiments.recording import recorder, loggers; "
+  code += "sys.exit('wandb' in sys.modules)"
+  assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize(
+  ("logger", "says"),
+  [
+    ("wandbb", "Did you mean wandb?"),
+    ("no_such_module:make", "the logger 'no_such_module:make' cannot be imported"),
+    ("json:dumpz", "has no 'dumpz'. Did you mean dump or dumps"),
+  ],
+)
+def test_an_unknown_logger_is_refused_in_a_sentence(logger, says, capsys):
+  assert run.main([*BASE, f"--logger={logger}"]) == 2
+  err = capsys.readouterr().err
+  assert says in err and err.count("\n") == 1
+  assert not pathlib.Path("out").exists()
