@@ -242,7 +242,7 @@ def test_reports_are_of_sweeps_of_the_page(path):
 @pytest.mark.parametrize(
   ("page", "chosen"),
   [
-    ("README.md", "--env=my_environments:short_cartpole"),
+    ("README.md", "--env=my_environments:frozen_lake"),
     ("docs/guides/environments.md", "--env=my_corridor:make"),
     ("docs/guides/runs.md", "--seed=1"),
     ("docs/guides/rules.md", "my_rules"),
