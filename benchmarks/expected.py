@@ -53,31 +53,19 @@ def _row(group: Sequence[bench.Row]) -> bench.Row:
     "environment": f"`{first['env']}`",
     "steps": f"{_steps(first):,}",
     "seeds": ", ".join(str(run["seed"]) for run in group),
-    "return: mean (95 % interval)": mean,
-    "return of each seed": ", ".join(f"{value:.0f}" for value in last),
+    "return": mean,
+    "of each seed": ", ".join(f"{value:.0f}" for value in last),
     "goal": f"{goal:g}",
-    "seeds that reach it": f"{len(reached)}/{len(group)}",
-    "in step (median)": f"{statistics.median(reached):,.0f}" if reached else "–",
-    "later evaluations above it": f"{sum(later)}/{len(later)}" if later else "–",
+    "reach it": f"{len(reached)}/{len(group)}",
+    "in step": f"{statistics.median(reached):,.0f}" if reached else "–",
+    "later above it": f"{sum(later)}/{len(later)}" if later else "–",
     "CPU minutes": f"{minutes:.1f}",
-    "command": f"`{_command(first)}`",
   }
 
 
 def _steps(run: bench.Row) -> int:
   """The steps that were asked for; an evaluation comes at the end of an episode."""
   return round(run["env_steps"], -3)
-
-
-def _command(run: bench.Row) -> str:
-  """The command of the runs, without the seed."""
-  if "command" in run:
-    return run["command"]
-  steps, every = _steps(run), _steps(run) // len(run["evaluations"])
-  return (
-    f"python -m explorax.experiments.run --agent={run['label']} --env={run['env']} "
-    f"--steps={steps} --eval_every={every} --eval_episodes=5"
-  )
 
 
 def reached_at(run: bench.Row, goal: float) -> int | None:
