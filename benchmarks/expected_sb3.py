@@ -1,11 +1,9 @@
 """Stable-Baselines3's DQN on CartPole, with rl-baselines3-zoo's tuned settings.
 
-  uv venv --python=3.11 .venv-sb3
-  uv pip install --python=.venv-sb3 stable-baselines3
-  .venv-sb3/bin/python benchmarks/expected_sb3.py
+  .venv-peers/bin/python benchmarks/expected_sb3.py
 
-prints a run of each seed as JSON, with the fields of the runs of `learning.py`. It
-does not need explorax.
+prints a run of each seed as JSON, with the fields of the runs of `learning.py`. The
+head of `peers.py` says how to set up `.venv-peers`.
 """
 
 import argparse
@@ -39,13 +37,13 @@ def run(
     import torch
   except ImportError as error:
     raise SystemExit(
-      f"{error.name} is not installed; install stable-baselines3 into an environment "
-      "of its own and run this script there (its docstring has the commands)."
+      f"{error.name} is not installed; run this script in .venv-peers, which the "
+      "head of benchmarks/peers.py sets up."
     ) from error
   from stable_baselines3.common import callbacks, evaluation
 
   torch.set_num_threads(1)
-  began, wall = time.process_time(), time.perf_counter()
+  began = time.process_time()
   evaluations = []
 
   class Evaluate(callbacks.BaseCallback):
@@ -74,8 +72,6 @@ def run(
     "cpu_seconds": round(time.process_time() - began, 1),
     "metric": "return",
     "evaluations": evaluations,
-    "command": "python benchmarks/expected_sb3.py",
-    "seconds": round(time.perf_counter() - wall, 1),
   }
 
 
