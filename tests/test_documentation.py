@@ -64,7 +64,7 @@ SHORTER = (
   "--replay=memory",
   "--episodes=2",
   "--set=batch_size=4",
-  "--set=min_replay_size=8",
+  "--set=min_replay_size=4",
 )
 
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")

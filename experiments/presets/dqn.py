@@ -15,13 +15,13 @@ BSUITE = "Osband et al., 2020 (bsuite's baseline)"
 PAPER_3 = "Chen et al., 2017"
 PAPER_4 = "Flennerhag et al., 2020"
 
-# What replaces bsuite's settings on `gym:`, where returns are in the hundreds. From
-# rl-baselines3-zoo's tuned DQN for CartPole-v1 (hyperparams/dqn.yml): ε, the first
-# learning rate, the first update, the batch and the updates per step. From our sweep on
-# CartPole (seeds 100 to 103): the returns of 10 steps, the decrease of the learning
-# rate, the target network's period, and layers of 64 units. In the sweep, values with
-# the zoo's Huber loss diverged, and a replay of 50,000 steps was worse than bsuite's
-# of 10,000.
+# What replaces bsuite's settings on other environments, whose returns may be in the
+# hundreds. From rl-baselines3-zoo's tuned DQN for CartPole-v1 (hyperparams/dqn.yml): ε,
+# the first learning rate, the first update, the batch and the updates per step. From
+# our sweep on CartPole (seeds 100 to 103): the returns of 10 steps, the decrease of the
+# learning rate, the target network's period, and layers of 64 units. In the sweep,
+# values with the zoo's Huber loss diverged, and a replay of 50,000 steps was worse than
+# bsuite's of 10,000.
 GYM_EPSILON = exploration.Linear(1.0, 0.04, steps=8_000)
 _GYM: dict[str, Any] = {
   "learning_rate": exploration.Linear(2.3e-3, 1e-4, steps=15_000),

@@ -37,8 +37,11 @@ class Preset:
     return environment_name
 
   def config_for(self, environment_name: str) -> Any:
-    """The settings for `kind:name`."""
+    """The settings for `kind:name`, or for a user's `module:function`."""
+    kind, _, _ = environment_name.partition(":")
+    # Environments of users and of gymnax are like gymnasium's: of any length and scale.
+    name = environment_name if kind in ("atari", "bsuite", "jax") else "gym:"
     for prefix, config in self.on.items():
-      if environment_name.startswith(prefix):
+      if name.startswith(prefix):
         return config
     return self.config

@@ -382,8 +382,10 @@ def test_ensembles_are_heads_on_atari_and_explore_as_elsewhere(name):
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_settings_on_atari(name):
   preset = presets.PRESETS[name]
-  for environment in ("bsuite:deep_sea/0", "atari_like:make"):
+  for environment in ("bsuite:deep_sea/0", "jax:catch"):
     assert preset.config_for(environment) is preset.config
+  for environment in ("atari_like:make", "gymnax:CartPole-v1"):
+    assert preset.config_for(environment) is preset.config_for("gym:CartPole-v1")
   on_games = preset.config_for("atari:Pong")
   assert on_games is preset.on.get("atari:", preset.config)
   assert type(on_games) is type(preset.config)

@@ -31,7 +31,7 @@ ONE_HOT = "explorax.environments.testing:fake_one_hot"
 def settings(name: str) -> list[str]:
   """Few members, and eleven updates: enough to learn from, little to compile."""
   flags = ["hidden_sizes=8", "batch_size=4", "replay_capacity=95", "min_replay_size=90"]
-  config = presets.PRESETS[name].config
+  config = presets.PRESETS[name].config_for(ONE_HOT)
   if config.updates_per_step != 1:
     flags.append("updates_per_step=1")
   if getattr(config, "num_members", 1) > 1:
@@ -73,7 +73,7 @@ def check(name: str, summary: dict, rows: list[dict[str, str]]) -> None:
   assert all(float(row["episode_return"]) == 5.0 for row in rows)
   assert np.isfinite(float(rows[-1]["loss"])) and float(rows[-1]["finite"]) == 1.0
   policies = {row["policy"] for row in rows}
-  config = presets.PRESETS[name].config
+  config = presets.PRESETS[name].config_for(ONE_HOT)
   if getattr(config, "num_policies", 1) > 1:
     assert len(policies) > 1  # Those that were drawn, of eight.
   else:
@@ -96,7 +96,7 @@ def test_preset_keeps_the_contract(name, trace):
   preset = presets.PRESETS[name]
   flags = [flag.removeprefix("--set=") for flag in settings(name)]
   spec = environments.spec(environments.make(ONE_HOT, seed=0))
-  agent = preset.make_agent(overrides.apply(preset.config, flags), spec)
+  agent = preset.make_agent(overrides.apply(preset.config_for(ONE_HOT), flags), spec)
   before, after, actions, output = trace(agent)
   assert before == after
   assert all(x.shape == () and x.dtype == np.int32 for x in actions)
