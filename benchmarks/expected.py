@@ -1,7 +1,7 @@
 """The table of docs/expected.md: what agents reach on gymnasium's environments.
 
   python benchmarks/learning.py --only=cartpole,mountain_car,acrobot,lunar_lander
-  python benchmarks/expected_sb3.py
+  python benchmarks/expected_peers.py
 
 write the runs. Those in benchmarks/results/expected.jsonl are in the table, which
 `python benchmarks/page.py` writes.

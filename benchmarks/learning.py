@@ -72,11 +72,15 @@ class Experiment(NamedTuple):
   metric: str = "return"
 
 
+def _presets(*names: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+  return {name: (name, ()) for name in names}
+
+
 def _on_gym(name: str, agents: Sequence[str], steps: int) -> Experiment:
   """Ten evaluations of 5 episodes; seeds 0 and 1 had a part in the settings."""
   return Experiment(
     (f"gym:{name}",),
-    {agent: (agent, ()) for agent in agents},
+    _presets(*agents),
     seeds=5,
     first_seed=2,
     steps=steps,
@@ -91,7 +95,7 @@ _SHORT = ("sequence_length=10", "sequence_period=5", "batch_size=32")
 EXPERIMENTS = {
   "deep_sea": Experiment(
     ("bsuite:deep_sea/0", "bsuite:deep_sea/5"),
-    {"tdu": ("tdu", ()), "bootstrapped_dqn": ("bootstrapped_dqn", ())},
+    _presets("tdu", "bootstrapped_dqn"),
     seeds=5,
     episodes=2000,
   ),
@@ -103,29 +107,79 @@ EXPERIMENTS = {
   ),
   "epinet": Experiment(  # N = 30 and 50.
     ("bsuite:deep_sea/10", "bsuite:deep_sea/20"),
-    {"epinet": ("epinet", ())},
+    _presets("epinet"),
     seeds=3,
     episodes=3000,
   ),
   "no_exploration": Experiment(
     ("bsuite:deep_sea/5",),
-    {"double_dqn": ("double_dqn", ())},
+    _presets("double_dqn"),
     seeds=5,
     episodes=2000,
   ),
   "memory": Experiment(
     ("bsuite:memory_len/9",),
-    {"r2d2": ("r2d2", ()), "dqn": ("dqn", ())},
+    _presets("r2d2", "dqn"),
+    seeds=3,
+    steps=33_000,
+    eval_every=11_000,
+  ),
+  "targets": Experiment(
+    ("bsuite:memory_len/9",),
+    _presets(
+      "r2d2_retrace",
+      "r2d2_peng",
+      "r2d2_tree_backup",
+      "r2d2_harutyunyan",
+      "r2d2_sarsa_lambda",
+    ),
     seeds=3,
     steps=33_000,
     eval_every=11_000,
   ),
   "sparse": Experiment(
     ("jax:gridworld/30,time_limit=150",),
-    {"r2d2_ez": ("r2d2_ez", ()), "r2d2": ("r2d2", ())},
+    _presets("r2d2_ez", "r2d2"),
     seeds=10,
     steps=20_000,
     eval_every=5_000,
+  ),
+  "sparse_baselines": Experiment(
+    ("jax:gridworld/30,time_limit=150",),
+    _presets("r2d2_sarsa_lambda", "r2d2_sarsa_lambda_rnd"),
+    seeds=10,
+    steps=20_000,
+    eval_every=5_000,
+  ),
+  "recurrent": Experiment(
+    ("bsuite:deep_sea/0",),
+    _presets(
+      "r2d2",
+      "r2d2_peng",
+      "bootstrapped_r2d2",
+      "bootstrapped_r2d2_peng",
+      "tdu_r2d2",
+      "tdu_r2d2_l",
+      "tdu_r2d2_no_prior",
+      "tdu_r2d2_no_prior_l",
+    ),
+    seeds=3,
+    episodes=2000,
+  ),
+  "breakout": Experiment(
+    ("jax:breakout",),
+    _presets(
+      "double_dqn",
+      "rainbow",
+      "rainbow_epsilon",
+      "rainbow_ez",
+      "rainbow_cts",
+      "noisy_dqn",
+    ),
+    seeds=3,
+    steps=20_000,
+    eval_every=5_000,
+    eval_episodes=20,
   ),
   "maze": Experiment(
     ("jax:disco_maze/5",),

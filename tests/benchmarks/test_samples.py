@@ -124,4 +124,4 @@ def test_runs_take_turns_with_bsuite_s(load, monkeypatch, module, measure, colum
 def test_a_peer_that_is_not_installed_is_named(load, monkeypatch):
   monkeypatch.setitem(sys.modules, "stable_baselines3", None)
   with pytest.raises(SystemExit, match="stable_baselines3 is not installed; run this"):
-    load("expected_sb3").run(seed=0, steps=10)
+    load("expected_peers").run_sb3(seed=0, steps=10)

@@ -15,6 +15,10 @@ from explorax.experiments.recording import drawing, statistics
 
 _EPINET = "epinet"
 _EPSILON_GREEDY = "double_dqn"
+_DEEP = (runs.TDU, runs.BOOTSTRAPPED)
+# Stochastic Deep Sea is mastered when the treasure is found this often, as a share of
+# the best policy's rate.
+_MASTERED = 0.9
 _LABELS = {
   runs.TDU: "TDU",
   runs.BOOTSTRAPPED: "bootstrapped DQN",
@@ -32,18 +36,21 @@ class Scaling:
   max_episodes: int = 10_000  # As in bsuite.
   epsilon_greedy_sizes: tuple[int, ...] = (8, 10, 14, 20)
   epsilon_greedy_episodes: int = 3000  # The limit of ε-greedy's runs.
+  # Of TDU and bootstrapped DQN in stochastic Deep Sea; with one seed, as in bsuite.
+  stochastic_sizes: tuple[int, ...] = (10,)
+  stochastic_seeds: int = 1
   num_seeds: int = 3
   seeds_per_task: int = 1
 
   def __post_init__(self) -> None:
     runs.check(self)
-    ranges.distinct(self, "epsilon_greedy_sizes")
-    ranges.at_least(self, 2, "epsilon_greedy_sizes")
-    ranges.at_least(self, 1, "epsilon_greedy_episodes")
+    ranges.distinct(self, "epsilon_greedy_sizes", "stochastic_sizes")
+    ranges.at_least(self, 2, "epsilon_greedy_sizes", "stochastic_sizes")
+    ranges.at_least(self, 1, "epsilon_greedy_episodes", "stochastic_seeds")
 
 
 def _tasks(config: Scaling) -> list[types.Task]:
-  tasks = []
+  tasks = _stochastic_tasks(config)
   for agent in _LABELS:
     dithers = agent == _EPSILON_GREEDY
     for size in config.epsilon_greedy_sizes if dithers else config.sizes:
@@ -60,16 +67,47 @@ def _tasks(config: Scaling) -> list[types.Task]:
   return tasks
 
 
+def _stochastic_tasks(config: Scaling) -> list[types.Task]:
+  return [
+    types.Task(
+      f"{agent}_{size}_stochastic_seed{seeds[0]}",
+      {
+        "agent": agent,
+        "size": size,
+        "stochastic": True,
+        "until": _MASTERED,
+        "max_episodes": config.max_episodes,
+        "seeds": seeds,
+      },
+      2.0 * len(seeds) * size**3,
+    )
+    for agent in _DEEP
+    for size in config.stochastic_sizes
+    for seeds in types.seed_chunks(config.stochastic_seeds, config.seeds_per_task)
+  ]
+
+
 def _draw(config: Scaling, table: types.Table) -> types.Drawing:
   """Draws runs as marks, hollow if the limit ended them; lines join solved medians."""
-  fig, ((axes,),) = drawing.new(width=7.0, height=4.2)
-  everything = [size for agent in _LABELS for size in _sizes(table, agent)]
+  stochastic = table.where(stochastic=True)
+  fig, (each,) = drawing.new(columns=1 + bool(stochastic), width=6.0, height=4.2)
+  _draw_panel(config, each[0], table.where(stochastic=None), "solved")
+  each[0].set_title("deterministic")
+  if stochastic:
+    _draw_panel(config, each[1], stochastic, "mastered")
+    each[1].set_title("stochastic")
+  return fig
+
+
+def _draw_panel(config: Scaling, axes: types.Axes, table: types.Table, by: str) -> None:
+  agents = {a: label for a, label in _LABELS.items() if table.where(agent=a)}
+  everything = [size for agent in agents for size in _sizes(table, agent)]
   most = max(everything)
   sizes = np.linspace(min(everything), most, 200)
   axes.plot(sizes, 2.0**sizes, color="0.4", linewidth=1.0, label="$2^N$")
-  for index, (agent, label) in enumerate(_LABELS.items()):
-    style = drawing.style(index)
-    episodes, solved = _episodes(table, agent)
+  for agent, label in agents.items():
+    style = drawing.style(list(_LABELS).index(agent))
+    episodes, solved = _episodes(table, agent, by)
     x = np.array(_sizes(table, agent))
     axes.plot(
       x,
@@ -94,32 +132,36 @@ def _draw(config: Scaling, table: types.Table) -> types.Drawing:
     axes,
     legend={"loc": "lower right", "ncols": 2},
     xlabel="size N of Deep Sea",
-    ylabel="episodes to solve",
+    ylabel=f"episodes until it is {by}",
     yscale="log",
     ylim=(10, 3 * config.max_episodes),
-    xticks=sorted(set(everything)),
+    xticks=sorted(set(everything))[:: -(-len(set(everything)) // 12)],
   )
-  return fig
 
 
 def _sizes(table: types.Table, agent: str) -> list[int]:
   return sorted(table.where(agent=agent).values("size"))
 
 
-def _episodes(table: types.Table, agent: str) -> tuple[np.ndarray, np.ndarray]:
+def _episodes(
+  table: types.Table, agent: str, by: str = "solved"
+) -> tuple[np.ndarray, np.ndarray]:
   """Episodes to solve each size, and whether it was: both `[S, sizes]`."""
   found = [
-    (runs.episodes_to_solve(of_size)[:, 0], of_size.joined("solved") > 0)
+    (np.where(solved > 0, solved, of_size.joined("episodes")), solved > 0)
     for size in _sizes(table, agent)
     for of_size in [table.where(agent=agent, size=size)]
+    for solved in [of_size.joined(by)]
   ]
   episodes, solved = zip(*found, strict=True)
   return np.stack(episodes, axis=1), np.stack(solved, axis=1)
 
 
-def _judge(config: Scaling, table: types.Table) -> list[types.Finding]:
-  deep = (runs.TDU, runs.BOOTSTRAPPED, _EPINET)
-  findings = [_all_solved(table, agent) for agent in deep]
+def _judge(config: Scaling, everything: types.Table) -> list[types.Finding]:
+  stochastic, table = (everything.where(stochastic=noisy) for noisy in (True, None))
+  findings = [_all_solved(table, agent) for agent in (*_DEEP, _EPINET)]
+  if stochastic:
+    findings += [_share(config, stochastic, agent) for agent in _DEEP]
   findings.append(_grows(table, runs.TDU))
   findings.append(
     runs.fewer_episodes(
@@ -150,6 +192,22 @@ def _all_solved(table: types.Table, agent: str) -> types.Finding:
     f"{solved.sum()} of {solved.size} runs, N up to {max(_sizes(table, agent))}",
     bool(solved.all()) if len(solved) >= claims.LEAST_SEEDS else None,
     len(solved),
+  )
+
+
+def _share(config: Scaling, table: types.Table, agent: str) -> types.Finding:
+  """The shares of the sizes; whether they are enough is not judged."""
+  shares = {
+    by: np.mean(_episodes(table, agent, by)[1])
+    for by in ("by_bsuite", "solved", "mastered")
+  }
+  return types.Finding(
+    f"{_LABELS[agent]} solves most sizes of stochastic Deep Sea",
+    f"{shares['by_bsuite']:.0%} by bsuite's rule, {shares['solved']:.0%} by the "
+    f"treasure's, and finds it {_MASTERED:.0%} as often as the best policy in "
+    f"{shares['mastered']:.0%}; N up to {max(_sizes(table, agent))}",
+    None,
+    config.stochastic_seeds,
   )
 
 
@@ -198,6 +256,7 @@ FIGURES = (
     quick=Scaling(
       sizes=(4, 5),
       epsilon_greedy_sizes=(4,),
+      stochastic_sizes=(4,),
       max_episodes=200,
       epsilon_greedy_episodes=200,
       num_seeds=1,
