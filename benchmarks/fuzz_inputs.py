@@ -33,7 +33,7 @@ _FLAGS = """
 --resume=maybe | --resume=2 | --undefok | --undefok= | --undefok=steps | --flagfile=x
 --nosteps | --no-resume | --stepz=5 | --checkpoint_every=0 | --checkpoint_every=-3
 --checkpoint_minutes=0 | --checkpoint_minutes=x | --keep_checkpoints=0
---keep_checkpoint_hours=0 | --checkpoint_replay=perhaps | --eval_every=0
+--keep_checkpoints=x | --checkpoint_replay=perhaps | --eval_every=0
 --eval_every=-1 | --eval_episodes=3 | --eval_steps=3 | --seeds=0 | --seeds=10001
 --seeds=-1 | --num_envs=4 | --num_actors=2 | --envs_per_actor=2 | --error_buffer=3
 --max_env_failures=-1 | --environment_timeout=5 | --ray_address=localhost:1

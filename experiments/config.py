@@ -367,14 +367,6 @@ class RunConfig:
     _number(1),
     recorded=False,
   )
-  keep_checkpoint_hours: int | None = _field(
-    None,
-    "Also keeps one checkpoint for every period of this many hours. [none]",
-    _CHECKPOINTS,
-    "=INT",
-    _number(1),
-    recorded=False,
-  )
   resume: bool = _field(
     True,
     "Resumes the run in the directory if its settings are the same. With\n"

@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 import functools
-import math
 import resource
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -283,7 +282,6 @@ def _make_checkpointer(
   if with_replay is None:
     is_exact = config.runner != config_lib.DISTRIBUTED and config.replay != "reverb"
     with_replay = is_exact and saving.is_exact(parts.environment)
-  hours = config.keep_checkpoint_hours
   return checkpointer.Checkpointer(
     directory.path / "checkpoints",
     resuming.fingerprint(record),
@@ -291,7 +289,6 @@ def _make_checkpointer(
     every=config.checkpoint_every,
     minutes=config.checkpoint_minutes,
     keep=config.keep_checkpoints,
-    keep_hours=math.inf if hours is None else hours,
     warn=console_lib.print_error,
   )
 

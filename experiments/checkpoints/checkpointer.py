@@ -75,7 +75,6 @@ class Checkpointer:
     every: int | None = None,
     minutes: float = math.inf,
     keep: int = 2,
-    keep_hours: float = math.inf,
     warn: Callable[[str], None] = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
   ):
@@ -89,7 +88,6 @@ class Checkpointer:
         passed; None: only by time.
       minutes: one is due this long after the last one.
       keep: number of newest checkpoints to keep.
-      keep_hours: additionally, one is kept for each period of this length.
       warn: receives messages about failed writes and reads.
       clock: seconds.
     """
@@ -99,7 +97,6 @@ class Checkpointer:
     self._every = every
     self._minutes = minutes
     self._keep = keep
-    self._keep_hours = keep_hours
     self.companion: Callable[[], Mapping[str, Any] | None] = dict
     self.permits: Callable[[], bool] = lambda: True
     self.tell: Callable[[str], None] = lambda text: None
@@ -196,21 +193,12 @@ class Checkpointer:
     return path.with_name(f"{path.name}_{_order(last[-1])[1] + 1}")
 
   def _rotate(self) -> None:
-    """Deletes all but the newest ones and those kept for `keep_hours`."""
-    paths = _paths(self._directory)
-    newest = set(paths[-self._keep :])
-    kept_at = -math.inf
-    for path in paths:
-      if math.isfinite(self._keep_hours):
-        seconds = files.seconds_of(path)
-        if seconds - kept_at >= 3600 * self._keep_hours:
-          kept_at = seconds
-          continue
-      if path not in newest:
-        # Renamed first: a half-deleted one must not look like a checkpoint.
-        doomed = path.with_name(f".{path.name}.old")
-        path.rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+    """Deletes all but the newest ones."""
+    for path in _paths(self._directory)[: -self._keep]:
+      # Renamed first: a half-deleted one must not look like a checkpoint.
+      doomed = path.with_name(f".{path.name}.old")
+      path.rename(doomed)
+      shutil.rmtree(doomed, ignore_errors=True)
 
   def _tell_size(self, path: pathlib.Path, seconds: float) -> None:
     """Reports the size after the first checkpoint."""

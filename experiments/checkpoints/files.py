@@ -15,7 +15,6 @@ import dataclasses
 import errno
 import hashlib
 import json
-import math
 import os
 import pathlib
 import shutil
@@ -199,15 +198,6 @@ def read(path: pathlib.Path) -> Checkpoint:
     ) from error
   num_bytes = sum(size for size, _ in found.values())
   return Checkpoint(path, content["record"], groups, num_bytes)
-
-
-def seconds_of(path: pathlib.Path) -> float:
-  """The `seconds` of a checkpoint's record, without verification; NaN if missing."""
-  try:
-    content = json.loads((path / _RECORD).read_text(encoding="utf-8"))
-    return float(content["record"]["seconds"])
-  except (OSError, ValueError, KeyError, TypeError):
-    return math.nan
 
 
 def num_bytes(path: pathlib.Path) -> int:

@@ -185,19 +185,18 @@ def test_an_unfinished_checkpoint_is_ignored(make):
   assert names(make) == ["step_000000000010"]
 
 
-def test_the_newest_are_kept_and_one_of_each_hours(make):
+def test_the_newest_are_kept(make):
   now = [0.0]
-  own = make(keep=2, keep_hours=1.0, clock=lambda: now[0])
-  for i in range(9):
-    now[0] = i * 1200.0  # Three an hour.
+  own = make(keep=2, clock=lambda: now[0])
+  for i in range(4):
+    now[0] = i * 1200.0
     assert own.save(10 * i, checkpointer.Snapshot({}, {}))
-  kept = [int(name.removeprefix("step_")) for name in names(make)]
-  assert kept == [0, 30, 60, 70, 80]
-  again = make(keep=1, keep_hours=1.0, clock=lambda: now[0])
+  assert names(make) == ["step_000000000020", "step_000000000030"]
+  again = make(keep=1, clock=lambda: now[0])
   now[0] += 600.0
-  assert again.seconds == 8 * 1200.0 + 600.0
-  again.save(80, checkpointer.Snapshot({}, {}))  # At the same step: another name.
-  assert names(make)[-2:] == ["step_000000000060", "step_000000000080_1"]
+  assert again.seconds == 3 * 1200.0 + 600.0
+  again.save(30, checkpointer.Snapshot({}, {}))  # At the same step: another name.
+  assert names(make) == ["step_000000000030_1"]
 
 
 def test_when_they_are_due_and_that_clocks_set_back_do_not_matter(make):
