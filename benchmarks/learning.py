@@ -127,6 +127,7 @@ EXPERIMENTS = {
   "targets": Experiment(
     ("bsuite:memory_len/9",),
     _presets(
+      "r2d2",
       "r2d2_retrace",
       "r2d2_peng",
       "r2d2_tree_backup",
@@ -134,8 +135,8 @@ EXPERIMENTS = {
       "r2d2_sarsa_lambda",
     ),
     seeds=3,
-    steps=33_000,
-    eval_every=11_000,
+    steps=11_000,
+    eval_every=2_200,
   ),
   "sparse": Experiment(
     ("jax:gridworld/30,time_limit=150",),
@@ -147,7 +148,7 @@ EXPERIMENTS = {
   "sparse_baselines": Experiment(
     ("jax:gridworld/30,time_limit=150",),
     _presets("r2d2_sarsa_lambda", "r2d2_sarsa_lambda_rnd"),
-    seeds=10,
+    seeds=5,
     steps=20_000,
     eval_every=5_000,
   ),
