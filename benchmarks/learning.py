@@ -1,20 +1,17 @@
-"""Which agents solve Deep Sea, and three claims about sequence agents.
+"""Which agents solve Deep Sea, and two claims about sequence agents.
 
   python benchmarks/learning.py                        # all missing runs
   python benchmarks/learning.py --only=deep_sea
-  python benchmarks/learning.py --only=memory,sparse,maze
+  python benchmarks/learning.py --only=memory,sparse
   python benchmarks/learning.py --only=cartpole,mountain_car,acrobot,lunar_lander
   python benchmarks/learning.py --table=benchmarks/results/learning.jsonl
-  python benchmarks/learning.py --curve=curve.png --table=RUNS   # the maze's curves
 
 On Deep Sea a run ends when it is solved by bsuite's rule. This rule says little about
 the stochastic version, which figure 1 of paper 4 measures (`reproduce
---figure=tdu/fig1`). The three claims are:
+--figure=tdu/fig1`). The two claims are:
 
 - A recurrent agent solves a task that needs memory, and one without memory does not.
 - Temporally-extended exploration finds a sparse reward, and ε-greedy does not.
-- Episodic novelty of learned controllable states covers a maze full of noise. Random
-  projections and random network distillation do not.
 
 On gymnasium's environments, agents have the settings that `--env=gym:` selects
 (`expected.py` writes their table).
@@ -89,8 +86,6 @@ def _on_gym(name: str, agents: Sequence[str], steps: int) -> Experiment:
   )
 
 
-# Episodes in a small maze are short: paper 2's windows of 50 would be mostly padding.
-_SHORT = ("sequence_length=10", "sequence_period=5", "batch_size=32")
 # bsuite's ids of Deep Sea are the sizes 10, 12, …, 50 in order: /0 is 10, /5 is 20.
 EXPERIMENTS = {
   "deep_sea": Experiment(
@@ -181,18 +176,6 @@ EXPERIMENTS = {
     steps=20_000,
     eval_every=5_000,
     eval_episodes=20,
-  ),
-  "maze": Experiment(
-    ("jax:disco_maze/5",),
-    {
-      "ngu": ("ngu", _SHORT),
-      "ngu, random projections": ("ngu", (*_SHORT, "bonus.states=random")),
-      "r2d2_rnd": ("r2d2_rnd", _SHORT),
-    },
-    seeds=3,
-    steps=30_000,
-    eval_every=5_000,
-    metric="coverage",
   ),
   "cartpole": _on_gym(
     "CartPole-v1",
@@ -351,36 +334,6 @@ def _evaluated_row(group: Sequence[bench.Row]) -> bench.Row:
   }
 
 
-def draw(runs: Sequence[bench.Row], path: pathlib.Path) -> None:
-  """Draws the maze's coverage in evaluations: each seed, and the mean over seeds."""
-  from matplotlib import figure
-
-  experiment = EXPERIMENTS["maze"]
-  drawing = figure.Figure(figsize=(6.4, 4.0), layout="constrained")
-  axes = drawing.subplots()
-  for label, style in zip(experiment.agents, ("-", "--", ":"), strict=True):
-    found = [run["evaluations"] for run in runs if run["label"] == label]
-    if not found:
-      continue
-    # An evaluation starts at the end of the episode in which it becomes due.
-    every = experiment.eval_every or 1
-    steps = [round(step / every) * every for step, _ in found[0]]
-    curves = [[value for _, value in evaluations] for evaluations in found]
-    mean = [statistics.fmean(values) for values in zip(*curves, strict=True)]
-    (line,) = axes.plot(steps, mean, style, label=label, linewidth=2)
-    for curve in curves:
-      axes.plot(steps, curve, style, color=line.get_color(), alpha=0.35)
-  axes.set(
-    xlabel="environment steps",
-    ylabel="share of positions visited in an episode",
-    title=f"{experiment.envs[0]}, greedy policy, each seed and their mean",
-    ylim=(0, None),
-  )
-  axes.legend()
-  axes.grid(alpha=0.3)
-  drawing.savefig(path, dpi=150)
-
-
 def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
   parser.add_argument("--output", default="results/learning")
@@ -389,7 +342,6 @@ def main() -> int:
   parser.add_argument(
     "--table", type=pathlib.Path, help="compute nothing; print the table of these runs"
   )
-  parser.add_argument("--curve", type=pathlib.Path, help="draw the maze's curves")
   args = parser.parse_args()
   names = args.only.split(",")
   for name in names:
@@ -400,8 +352,6 @@ def main() -> int:
     runs = [json.loads(line) for line in args.table.read_text().splitlines()]
   else:
     runs, code = compute(names, args.output, args.workers)
-  if args.curve is not None:
-    draw(runs, args.curve)
   print(table(runs))
   return code
 

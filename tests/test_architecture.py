@@ -47,7 +47,7 @@ ONLY_IN = {
   "bsuite": ("environments", "benchmarks"),
   "gymnasium": ("environments", "agents/bonuses/gymnasium_wrapper.py"),
   "ale_py": ("environments",),
-  "matplotlib": ("experiments", "benchmarks"),
+  "matplotlib": ("experiments",),
   "absl": ("experiments/flag_table.py",),
   "ray": (
     "experiments/ray_cluster.py",
