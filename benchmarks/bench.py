@@ -27,7 +27,6 @@ from typing import Any, NamedTuple, TypeVar
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 _TIMEOUT = 1800  # Seconds for one sample.
-_COMPILATION = "/jax/core/compile/backend_compile_duration"
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -234,20 +233,6 @@ def status_mib(field: str) -> float:
   if found is None:
     raise RuntimeError(f"/proc/self/status has no {field}; memory needs Linux.")
   return int(found[1]) / 1024
-
-
-class CompilationCounter:
-  """Counts XLA's compilations in this process since the counter was created."""
-
-  def __init__(self) -> None:
-    import jax  # Here, because processes that only start others do not need it.
-
-    self.count = 0
-    jax.monitoring.register_event_duration_secs_listener(self._hear)
-
-  def _hear(self, event: str, duration: float, **kwargs: Any) -> None:
-    del duration, kwargs
-    self.count += event == _COMPILATION
 
 
 def _run(

@@ -136,8 +136,8 @@ def replay_memory(replay: str, steps: int) -> bench.Row:
   preset = presets.PRESETS["bootstrapped_dqn"]
   config = dataclasses.replace(preset.config, replay_capacity=2 * steps)
   agent = preset.make_agent(config, environments.spec(environment))
-  num_bytes, _ = loops.growth_of_replay(
-    environment, agent, replay, steps, extras=dict, warm_up=steps // 10
+  num_bytes = loops.growth_of_replay(
+    environment, agent, replay, steps, warm_up=steps // 10
   )
   return {
     "transitions": steps,

@@ -1,7 +1,7 @@
-"""Loops over episodes: the environment alone, with replay, or with an actor."""
+"""Loops over episodes: with replay, or with an actor."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import bench
@@ -43,39 +43,21 @@ class Loop:
     return num_steps / (time.perf_counter() - start)
 
 
-def bare(environment: dm_env.Environment, rng: np.random.Generator) -> Loop:
-  """The environment alone, with random actions that are drawn 10 000 at a time."""
-  num_actions = environment.action_spec().num_values
-
-  def draw() -> Iterator[int]:
-    while True:
-      yield from rng.integers(num_actions, size=10_000).tolist()
-
-  actions = draw()
-  return Loop(environment, lambda _: None, lambda _: next(actions), lambda *_: None)
-
-
 def growth_of_replay(
   environment: dm_env.Environment,
   agent: types.Agent,
   replay: str,
   steps: int,
-  extras: Callable[[], Mapping[str, Any]],
-  warm_up: int = 0,
-) -> tuple[float, int]:
-  """Bytes by which this process grows per step in replay, and the number of windows.
+  warm_up: int,
+) -> float:
+  """Bytes by which this process grows per step in replay.
 
-  Actions are random, and `extras` returns the extras of a row. The `warm_up` steps are
-  inserted first and not counted. Without them, the growth includes what the first
-  insertion allocates once, and the writer's open chunks.
+  Actions are random. The `warm_up` steps are inserted first and not counted.
   """
   rng = np.random.default_rng(0)
   store = builder_lib.Builder(agent).make_replay_tables(replay, seed=0)
   writer = store.writer()
-  adder = adder_lib.WindowAdder(agent, writer)
-  # Steps without replay first, because an emulator allocates memory at its first steps.
-  bare(environment, rng).run(min(steps, 500))
-  loop = inserting(environment, agent, adder, rng, extras)
+  loop = inserting(environment, agent, adder_lib.WindowAdder(agent, writer), rng)
   loop.run(warm_up)
   before = bench.status_mib("VmRSS")
   loop.run(steps)
@@ -83,7 +65,7 @@ def growth_of_replay(
     writer.flush()
   grown = bench.status_mib("VmRSS") - before
   store.close()
-  return grown * 2**20 / steps, adder.num_windows
+  return grown * 2**20 / steps
 
 
 def inserting(
@@ -91,17 +73,16 @@ def inserting(
   agent: types.Agent,
   adder: adder_lib.WindowAdder,
   rng: np.random.Generator,
-  extras: Callable[[], Mapping[str, Any]],
 ) -> Loop:
-  """Random actions, whose transitions are inserted into replay with these extras."""
+  """Random actions, whose transitions are inserted into replay without extras."""
 
   def encoded(timestep: dm_env.TimeStep) -> dm_env.TimeStep:
     return timestep._replace(observation=agent.encoding(timestep.observation))
 
   def observe(action: Any, timestep: dm_env.TimeStep) -> None:
-    adder.add(action, encoded(timestep), extras())
+    adder.add(action, encoded(timestep), {})
     if timestep.last():
-      adder.add_last(extras())
+      adder.add_last({})
 
   return Loop(
     environment,

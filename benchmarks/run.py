@@ -25,7 +25,6 @@ SECTIONS = (
   "epinet",
   "losses",
   "novelty",
-  "sequences",
   "peers",
   "distributed",
 )

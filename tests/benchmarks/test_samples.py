@@ -1,13 +1,11 @@
 """One smoke test of each benchmark that computes something itself."""
 
-import dataclasses
 import sys
 
 import dm_env
 import numpy as np
 import pytest
 
-from explorax.experiments import presets
 from explorax.experiments.tasks import types
 
 
@@ -49,27 +47,6 @@ def test_a_loop_resumes_where_it_was(load):
   assert environment.calls == "|100|100|1"
   assert len(begun) == 3 and all(timestep.first() for timestep in begun)
   assert observed == [(1, False), (0, False), (0, True)] * 2 + [(1, False)]
-
-
-def test_the_bare_loop_never_runs_out_of_actions(load):
-  environment = _Episodes()
-  load("loops").bare(environment, np.random.default_rng(0)).run(20_001)
-  actions = environment.calls.replace("|", "")
-  assert len(actions) == 20_001 and set(actions) == {"0", "1"}
-
-
-@pytest.mark.slow
-def test_a_learner_is_measured(load, monkeypatch):
-  sequences = load("sequences")
-  preset = presets.PRESETS["r2d2"]
-  small = {"torso": "small", "hidden_sizes": (), "lstm_size": 8, "head_size": 8}
-  small |= {"sequence_length": 6, "sequence_period": 3, "batch_size": 2, "burn_in": 0}
-  config = dataclasses.replace(preset.config, **small)
-  monkeypatch.setattr(type(preset), "config_for", lambda *_: config)
-  found = sequences.learner("r2d2", updates=3, seconds=1e6, warm_up=1)
-  assert (found["platform"], found["batch"]) == ("cpu", "2 x 6")
-  assert found["updates"] == 3 and found["compilations"] == 0
-  assert found["updates_per_s"] > 0
 
 
 def test_a_transition_in_replay_is_measured(load):
