@@ -37,6 +37,8 @@ class Convolution:
 CONVOLUTIONS = {
   # Mnih et al. (2015), Methods; Badia et al. (2020) also use it for 84×84.
   "dqn": (Convolution(32, 8, 4), Convolution(64, 4, 2), Convolution(64, 3, 1)),
+  # van Hasselt et al. (2019), data-efficient Rainbow: a sixth of the computation.
+  "data_efficient": (Convolution(32, 5, 5), Convolution(64, 5, 5)),
   # Dabney et al. (2021), appendix: R2D2 on frames of 210×160 in colour.
   "r2d2_rgb": (
     Convolution(32, 7, 4),
@@ -176,6 +178,7 @@ def make_torso(
   | --- | --- |
   | `mlp` | none; for an index, the first linear layer is a gather |
   | `dqn` | 32 filters of 8×8 by 4, 64 of 4×4 by 2, 64 of 3×3 by 1 |
+  | `data_efficient` | 32 filters of 5×5 by 5, 64 of 5×5 by 5 |
   | `r2d2_rgb` | 32 of 7×7 by 4, 64 of 5×5 by 2, 128 of 5×5 by 2, 128 of 3×3 by 1 |
   | `small` | 16 of 3×3 by 1, 32 of 3×3 by 1 |
   | `auto` | depends on the observations, see `resolve_torso` |

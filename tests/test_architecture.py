@@ -45,7 +45,11 @@ ONLY_IN = {
   "tensorflow": ("agents/wiring", "experiments/runners/distributed"),
   "orbax": ("experiments/checkpoints",),
   "bsuite": ("environments", "benchmarks"),
-  "gymnasium": ("environments", "agents/bonuses/gymnasium_wrapper.py"),
+  "gymnasium": (
+    "environments",
+    "agents/bonuses/gymnasium_wrapper.py",
+    "benchmarks/expected_peers.py",
+  ),
   "ale_py": ("environments",),
   "matplotlib": ("experiments",),
   "absl": ("experiments/flag_table.py",),

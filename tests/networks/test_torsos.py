@@ -84,6 +84,12 @@ DQN = [(3, 3, 64, 64), (4, 4, 32, 64)]
       8 * 5 * 128,
       [(3, 3, 128, 128), (5, 5, 32, 64), (5, 5, 64, 128), (7, 7, 3, 32)],
     ),
+    (
+      "data_efficient",
+      image(84, 84, 4),
+      3 * 3 * 64,
+      [(5, 5, 4, 32), (5, 5, 32, 64)],
+    ),
     ("small", image(21, 21, 3), 17 * 17 * 32, [(3, 3, 3, 16), (3, 3, 16, 32)]),
     ("small", image(6, 5, 1, dtype=np.float32), 2 * 32, None),
   ],
@@ -96,7 +102,8 @@ def test_features_and_filters_are_those_of_the_papers(name, spec, features, weig
 
 
 @pytest.mark.parametrize(
-  ("name", "least"), [("dqn", 36), ("r2d2_rgb", 87), ("small", 5)]
+  ("name", "least"),
+  [("dqn", 36), ("data_efficient", 25), ("r2d2_rgb", 87), ("small", 5)],
 )
 def test_one_pixel_less_than_the_least_side_is_refused(name, least):
   networks.make_torso(name, image(least, least, 1), ())
