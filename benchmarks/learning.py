@@ -135,14 +135,8 @@ EXPERIMENTS = {
   ),
   "memory": Experiment(
     ("bsuite:memory_len/9",),
-    _presets("r2d2", "dqn"),
-    seeds=3,
-    steps=33_000,
-    eval_every=11_000,
-  ),
-  "targets": Experiment(
-    ("bsuite:memory_len/9",),
     _presets(
+      "dqn",
       "r2d2",
       "r2d2_retrace",
       "r2d2_peng",
