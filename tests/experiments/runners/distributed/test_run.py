@@ -26,6 +26,8 @@ COMMAND = (
   "--set=replay_capacity=200",
   "--set=batch_size=4",
   "--set=hidden_sizes=4",
+  "--set=updates_per_step=1",
+  "--set=n_step=1",
 )
 OURS = ("Actor", "Learner", "Evaluator", "Memory", "Reverb", "Board")
 
