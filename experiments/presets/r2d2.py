@@ -16,8 +16,8 @@ from explorax.agents.targets import greedy
 from explorax.experiments.presets import dqn, types
 
 # What replaces the settings of small problems on other environments; see `dqn._GYM`.
-# Of 20 settings that we tried on CartPole (seed 100), this learning rate was the only
-# one whose evaluations stayed at 500 over the last third of the run.
+# Of 18 settings with an LSTM that we tried on CartPole (seed 100), the one with this
+# learning rate was the only one whose evaluations stayed at 500 over the last third.
 _GYM: dict[str, Any] = {
   "learning_rate": exploration.Linear(5e-4, 1e-4, steps=12_500),
   "replay_capacity": 50_000,
