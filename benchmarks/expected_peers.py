@@ -92,15 +92,18 @@ def run_cleanrl(seed: int, steps: int) -> dict[str, Any]:
   with tempfile.TemporaryDirectory() as folder:
     # The script ends with an evaluation of its own, which fails without moviepy.
     flags = [f"--total-timesteps={steps}", f"--seed={seed}", "--save-model"]
-    subprocess.run(
+    ended = subprocess.run(
       [sys.executable, script, *flags],
       cwd=folder,
       env={**os.environ, "PYTHONPATH": str(_CLEANRL), "OMP_NUM_THREADS": "1"},
       capture_output=True,
+      text=True,
       check=False,
     )
-    (path,) = pathlib.Path(folder).glob("runs/*/*.cleanrl_model")
-    weights = torch.load(path)
+    saved = [*pathlib.Path(folder).glob("runs/*/*.cleanrl_model")]
+    if not saved:
+      raise SystemExit(f"{script} saved no network; it ended with:\n{ended.stderr}")
+    weights = torch.load(saved[0])
   seconds = _cpu_seconds_of_children() - began
   layers = []
   for index in (0, 2, 4):
@@ -140,14 +143,13 @@ def _row(label: str, seed: int) -> dict[str, Any]:
     "label": label,
     "env": env,
     "seed": seed,
-    "metric": "return",
     "command": "python benchmarks/expected_peers.py",
   }
 
 
 if __name__ == "__main__":
   parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-  parser.add_argument("--seeds", type=int, default=3)
+  parser.add_argument("--seeds", type=int, default=5)
   parser.add_argument("--steps", type=int, default=STEPS)
   args = parser.parse_args()
   for seed in range(args.seeds):

@@ -1,9 +1,10 @@
-"""Which agents solve Deep Sea, and two claims about sequence agents.
+"""What agents learn: Deep Sea, two claims about sequence agents, gymnasium, and games.
 
-  python benchmarks/learning.py                        # all missing runs
+  python benchmarks/learning.py             # all missing runs, many hours of a core
   python benchmarks/learning.py --only=deep_sea
   python benchmarks/learning.py --only=memory,sparse
   python benchmarks/learning.py --only=cartpole,mountain_car,acrobot,lunar_lander
+  python benchmarks/learning.py --only=recurrent,sparse_baselines,breakout,pong,freeway
   python benchmarks/learning.py --table=benchmarks/results/learning.jsonl
 
 On Deep Sea a run ends when it is solved by bsuite's rule. This rule says little about
@@ -29,7 +30,7 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bench
 
@@ -54,8 +55,6 @@ class Experiment(NamedTuple):
     steps: environment steps of training; None if `episodes` is given.
     eval_every: environment steps between two evaluations of the greedy policy.
     eval_episodes: episodes of each.
-    metric: the reported number of an evaluation episode: `return`, or the name of one
-      of the environment's metrics.
   """
 
   envs: tuple[str, ...]
@@ -66,7 +65,6 @@ class Experiment(NamedTuple):
   eval_every: int | None = None
   eval_episodes: int = 100
   first_seed: int = 0
-  metric: str = "return"
 
 
 # Double DQN's settings for few frames of Atari: the network of data-efficient Rainbow
@@ -245,7 +243,7 @@ def tasks(names: Sequence[str]) -> list[types.Task]:
   ]
 
 
-_OF_A_RUN = ("episodes", "steps", "eval_every", "eval_episodes", "metric")
+_OF_A_RUN = ("episodes", "steps", "eval_every", "eval_episodes")
 
 
 def train(settings: types.Settings, context: types.TaskContext) -> types.Results:
@@ -261,22 +259,22 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
   regret = math.nan
   trained: list[float] = []
   evaluations: list[tuple[int, float]] = []
-
-  def measure(episode: Any) -> float:
-    if settings["metric"] == "return":
-      return float(episode.episode_return)
-    return float(episode.metrics[settings["metric"]])
+  evaluated_after: list[float] = []  # CPU seconds.
 
   def on_episode(episode: core.Episode) -> None:
     nonlocal regret
     if solved is None:
-      trained.append(measure(episode))
+      trained.append(episode.episode_return)
       context.report(episode.env_steps / settings["steps"])
       return
     bad = episode.metrics["total_bad_episodes"]
     regret = bad / episode.episode
     solved.update(episode.episode, bad)
     context.report(episode.episode / settings["episodes"])
+
+  def on_evaluation(done: core.Evaluation) -> None:
+    evaluations.append((done.env_steps, done.mean_return))
+    evaluated_after.append(round(time.process_time() - began, 1))
 
   result = local.run(
     agent,
@@ -292,9 +290,7 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
     core.Hooks(
       on_episode=on_episode,
       stop=lambda: solved is not None and solved.solved_episode is not None,
-      on_evaluation=lambda done: evaluations.append(
-        (done.env_steps, statistics.fmean(map(measure, done.episodes)))
-      ),
+      on_evaluation=on_evaluation,
     ),
     evaluation_environment=None if solves else environments.make(env, seed=seed + 1000),
   )
@@ -316,10 +312,10 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
     }
   else:
     row |= {
-      "metric": settings["metric"],
       "training_first_100": statistics.fmean(trained[:100]),
       "training_last_100": statistics.fmean(trained[-100:]),
       "evaluations": evaluations,
+      "evaluated_after": evaluated_after,
     }
   return row
 
@@ -363,8 +359,7 @@ def _evaluated_row(group: Sequence[bench.Row]) -> bench.Row:
   return {
     "agent": group[0]["label"],
     "environment": f"`{group[0]['env']}`",
-    "metric": group[0]["metric"],
-    "last evaluation: mean (each seed)": f"{statistics.fmean(last):.3g} ({each})",
+    "return in the last evaluation: mean (each seed)": f"{statistics.fmean(last):.3g} ({each})",
   }
 
 

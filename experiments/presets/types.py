@@ -17,7 +17,8 @@ class Preset:
     paper: its source.
     config: its settings.
     make_agent: (config, the environment's spec) → the agent.
-    on: prefix of an environment's name → the settings for it, if they differ.
+    on: prefix of an environment's name → the settings for it, if they differ. Those
+      for `gym:` are also for users' environments and for gymnax's and other libraries'.
     atari_profile: its paper's preprocessing of Atari frames, for names without a
       profile.
   """
@@ -39,7 +40,7 @@ class Preset:
   def config_for(self, environment_name: str) -> Any:
     """The settings for `kind:name`, or for a user's `module:function`."""
     kind, _, _ = environment_name.partition(":")
-    # Environments of users and of gymnax are like gymnasium's: of any length and scale.
+    # Those of users and of other libraries have episodes and returns of any size.
     name = environment_name if kind in ("atari", "bsuite", "jax") else "gym:"
     for prefix, config in self.on.items():
       if name.startswith(prefix):
