@@ -359,7 +359,7 @@ def _evaluated_row(group: Sequence[bench.Row]) -> bench.Row:
   return {
     "agent": group[0]["label"],
     "environment": f"`{group[0]['env']}`",
-    "return in the last evaluation: mean (each seed)": f"{statistics.fmean(last):.3g} ({each})",
+    "last return: mean (each seed)": f"{statistics.fmean(last):.3g} ({each})",
   }
 
 
