@@ -53,7 +53,8 @@ class Experiment(NamedTuple):
     episodes: the maximum number of episodes of a run that ends when it solves the
       environment; None for a run of `steps` steps.
     steps: environment steps of training; None if `episodes` is given.
-    eval_every: environment steps between two evaluations of the greedy policy.
+    eval_every: environment steps between two evaluations of the greedy policy; None
+      for no evaluation: what is found in training counts.
     eval_episodes: episodes of each.
   """
 
@@ -81,6 +82,7 @@ _FEW_FRAMES = (
   "target_update_period=500",
   "n_step=3",
 )
+_ACTING = ("min_replay_size=100_000", "replay_capacity=100_000")  # It learns later.
 
 
 def _decreasing(rule: str) -> str:
@@ -148,15 +150,8 @@ EXPERIMENTS = {
   ),
   "sparse": Experiment(
     ("jax:gridworld/30,time_limit=150",),
-    _presets("r2d2_ez", "r2d2"),
+    _presets("r2d2_ez", "r2d2", "r2d2_sarsa_lambda", "r2d2_sarsa_lambda_rnd"),
     seeds=10,
-    steps=20_000,
-    eval_every=5_000,
-  ),
-  "sparse_baselines": Experiment(
-    ("jax:gridworld/30,time_limit=150",),
-    _presets("r2d2_sarsa_lambda", "r2d2_sarsa_lambda_rnd"),
-    seeds=5,
     steps=20_000,
     eval_every=5_000,
   ),
@@ -209,6 +204,46 @@ EXPERIMENTS = {
     eval_every=15_000,
     eval_episodes=3,
   ),
+  "montezuma": Experiment(
+    ("atari:MontezumaRevenge/ngu,max_frames=18_000",),
+    {
+      "random actions": ("double_dqn", (*_ACTING, "exploration=EpsilonGreedy(1.0)")),
+      "random actions, repeated": (
+        "double_dqn",
+        (*_ACTING, "exploration=EzGreedy(1.0)"),
+      ),
+      # β: Bellemare et al. (2016).
+      "counts": (
+        "double_dqn",
+        (
+          *_FEW_FRAMES,
+          "exploration=EpsilonGreedy(Linear(1.0, 0.05, steps=10_000))",
+          "bonus=PseudoCounts()",
+          "beta=0.05",
+        ),
+      ),
+      # Only the policy of the greatest β explores: there is one.
+      "ngu": (
+        "ngu",
+        (
+          "torso=data_efficient",
+          "hidden_sizes=256",
+          "lstm_size=256",
+          "head_size=256",
+          "num_policies=1",
+          "discount=0.99",
+          "exploration=EpsilonGreedy(0.05)",
+          "replay_capacity=60_000",
+          "min_replay_size=2_000",
+          "batch_size=8",
+          "sequence_length=40",
+          "sequence_period=40",
+        ),
+      ),
+    },
+    seeds=3,
+    steps=50_000,
+  ),
   "cartpole": _on_gym(
     "CartPole-v1",
     ("double_dqn", "rainbow", "tdu", "bootstrapped_dqn", "r2d2"),
@@ -258,13 +293,15 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
   solved = environments.solved_rule(env) if solves else None
   regret = math.nan
   trained: list[float] = []
+  rooms = 1.0
   evaluations: list[tuple[int, float]] = []
   evaluated_after: list[float] = []  # CPU seconds.
 
   def on_episode(episode: core.Episode) -> None:
-    nonlocal regret
+    nonlocal regret, rooms
     if solved is None:
       trained.append(episode.episode_return)
+      rooms = episode.metrics.get("rooms_so_far", 1.0)
       context.report(episode.env_steps / settings["steps"])
       return
     bad = episode.metrics["total_bad_episodes"]
@@ -292,7 +329,9 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
       stop=lambda: solved is not None and solved.solved_episode is not None,
       on_evaluation=on_evaluation,
     ),
-    evaluation_environment=None if solves else environments.make(env, seed=seed + 1000),
+    evaluation_environment=environments.make(env, seed=seed + 1000)
+    if settings["eval_every"] is not None
+    else None,
   )
   row = {
     "experiment": settings["experiment"],
@@ -310,6 +349,13 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
       "episodes": result.episodes,
       "average_regret": regret,
     }
+  elif settings["eval_every"] is None:
+    row |= {
+      "episodes": len(trained),
+      "rewarded_episodes": sum(value > 0 for value in trained),
+      "greatest_return": max(trained, default=0.0),
+      "rooms": rooms,
+    }
   else:
     row |= {
       "training_first_100": statistics.fmean(trained[:100]),
@@ -321,7 +367,7 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
 
 
 def table(runs: Sequence[bench.Row]) -> str:
-  """Markdown tables: of runs that end when solved, and of runs with evaluations."""
+  """Markdown tables: of runs that end when solved, with evaluations, and without."""
   groups: dict[tuple[str, str], list[bench.Row]] = {}
   for run in sorted(runs, key=lambda run: run["seed"]):
     groups.setdefault((run["label"], run["env"]), []).append(run)
@@ -332,6 +378,9 @@ def table(runs: Sequence[bench.Row]) -> str:
     tables.append(bench.format_table([_solved_row(group) for group in solving]))
   if evaluated:
     tables.append(bench.format_table([_evaluated_row(group) for group in evaluated]))
+  explored = [group for group in groups.values() if "rooms" in group[0]]
+  if explored:
+    tables.append(bench.format_table([_explored_row(group) for group in explored]))
   return "\n\n".join(tables)
 
 
@@ -360,6 +409,21 @@ def _evaluated_row(group: Sequence[bench.Row]) -> bench.Row:
     "agent": group[0]["label"],
     "environment": f"`{group[0]['env']}`",
     "last return: mean (each seed)": f"{statistics.fmean(last):.3g} ({each})",
+  }
+
+
+def _explored_row(group: Sequence[bench.Row]) -> bench.Row:
+  each = {
+    name: [run[name] for run in group]
+    for name in ("episodes", "rewarded_episodes", "rooms")
+  }
+  return {
+    "agent": group[0]["label"],
+    "environment": f"`{group[0]['env']}`",
+    "steps of each seed": f"{group[0]['env_steps']:,}",
+    "episodes": sum(each["episodes"]),
+    "with a reward": sum(each["rewarded_episodes"]),
+    "rooms of each seed": ", ".join(f"{value:.0f}" for value in each["rooms"]),
   }
 
 

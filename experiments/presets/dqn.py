@@ -152,13 +152,6 @@ PRESETS = (
     config=dataclasses.replace(SMALL, target=one_step.DoubleQ()),
     on={"atari:": DOUBLE_ATARI},
   ),
-  types.Preset(
-    name="dqn_atari",
-    summary="DQN with ε-greedy exploration, with Atari settings on all environments",
-    paper=PAPER_3 + ", Table 1",
-    config=ATARI,
-    make_agent=dqn_agent.make_agent,
-  ),
   preset(
     name="noisy_dqn",
     summary="DQN with noise in all its linear layers",

@@ -293,7 +293,6 @@ def test_paper_3_table_1():
     exploration.Piecewise((1.0, 0.1, 0.01), (1_000_000, 5_000_000))
   )
   assert on_atari("dqn") == dataclasses.replace(double_dqn, target=one_step.QLearning())
-  assert config("dqn_atari") == on_atari("dqn") == on_atari("dqn_atari")
   ensembles = {"num_members": 10, "shared_torso": True, "hidden_sizes": ()}
   ensembles["sum_over_members"] = True  # Section 2.4; paper 4's have their mean.
   for name in (*names[1:], "ucb_infogain"):
@@ -397,7 +396,7 @@ def test_settings_on_atari(name):
 def test_on_gymnasium_agents_learn_otherwise_but_are_the_same(name):
   preset = presets.PRESETS[name]
   there, small = preset.config_for("gym:CartPole-v1"), preset.config
-  if name in ("dqn_atari", "successor_uncertainties"):
+  if name == "successor_uncertainties":
     assert there is small
     return
   assert there.min_replay_size == 1_000
