@@ -92,7 +92,7 @@ def run_cleanrl(seed: int, steps: int) -> dict[str, Any]:
   with tempfile.TemporaryDirectory() as folder:
     # The script ends with an evaluation of its own, which fails without moviepy.
     flags = [f"--total-timesteps={steps}", f"--seed={seed}", "--save-model"]
-    ended = subprocess.run(
+    finished = subprocess.run(
       [sys.executable, script, *flags],
       cwd=folder,
       env={**os.environ, "PYTHONPATH": str(_CLEANRL), "OMP_NUM_THREADS": "1"},
@@ -102,7 +102,7 @@ def run_cleanrl(seed: int, steps: int) -> dict[str, Any]:
     )
     saved = [*pathlib.Path(folder).glob("runs/*/*.cleanrl_model")]
     if not saved:
-      raise SystemExit(f"{script} saved no network; it ended with:\n{ended.stderr}")
+      raise SystemExit(f"{script} saved no network; it ended with:\n{finished.stderr}")
     weights = torch.load(saved[0])
   seconds = _cpu_seconds_of_children() - began
   layers = []
@@ -138,12 +138,15 @@ def _cpu_seconds_of_children() -> float:
 
 def _row(label: str, seed: int) -> dict[str, Any]:
   env = "gym:CartPole-v1"
+  head = ["git", "-C", os.path.dirname(__file__) or ".", "rev-parse", "--short", "HEAD"]
   return {
     "experiment": "cartpole",
     "label": label,
     "env": env,
     "seed": seed,
     "command": "python benchmarks/expected_peers.py",
+    "commit": subprocess.check_output(head, text=True).strip(),
+    "versions": "benchmarks/peers.txt",
   }
 
 

@@ -36,7 +36,7 @@ import bench
 
 from explorax import environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import output, overrides, presets
+from explorax.experiments import output, overrides, presets, versions
 from explorax.experiments.recording import console
 from explorax.experiments.runners import core, local
 from explorax.experiments.tasks import pool, store, types
@@ -340,6 +340,7 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
     "seed": seed,
     "env_steps": result.env_steps,
     "learner_updates": result.learner_updates,
+    **_made_by(),
     "cpu_seconds": round(time.process_time() - began, 1),
   }
   if solved is not None:
@@ -366,21 +367,31 @@ def train(settings: types.Settings, context: types.TaskContext) -> types.Results
   return row
 
 
+def _made_by() -> dict[str, str]:
+  """The commit, and the versions that matter to what is learnt."""
+  made = versions.collect()
+  packages = ("jax", "dm-haiku", "optax", "bsuite", "gymnasium", "ale-py")
+  numbers = [f"{name} {made['packages'][name]}" for name in packages]
+  return {
+    "commit": (made["git_commit"] or "unknown")[:7],
+    "versions": ", ".join([f"Python {made['python']}", *numbers]),
+  }
+
+
 def table(runs: Sequence[bench.Row]) -> str:
   """Markdown tables: of runs that end when solved, with evaluations, and without."""
   groups: dict[tuple[str, str], list[bench.Row]] = {}
   for run in sorted(runs, key=lambda run: run["seed"]):
     groups.setdefault((run["label"], run["env"]), []).append(run)
-  solving = [group for group in groups.values() if "solved_episode" in group[0]]
-  evaluated = [group for group in groups.values() if "evaluations" in group[0]]
   tables = []
-  if solving:
-    tables.append(bench.format_table([_solved_row(group) for group in solving]))
-  if evaluated:
-    tables.append(bench.format_table([_evaluated_row(group) for group in evaluated]))
-  explored = [group for group in groups.values() if "rooms" in group[0]]
-  if explored:
-    tables.append(bench.format_table([_explored_row(group) for group in explored]))
+  for mark, row_of in (
+    ("solved_episode", _solved_row),
+    ("evaluations", _evaluated_row),
+    ("rooms", _explored_row),
+  ):
+    rows = [row_of(group) for group in groups.values() if mark in group[0]]
+    if rows:
+      tables.append(bench.format_table(rows))
   return "\n\n".join(tables)
 
 

@@ -5,13 +5,14 @@
 `results/measured.json` has the measurements of `benchmarks/run.py` and `make soak`,
 with the command, the commit and the machine of each table. `results/learning*.jsonl`
 have the runs of `benchmarks/learning.py`, and `results/expected.jsonl` those of
-docs/expected.md (`expected.py`). A comment with a table's name marks the
-table's place in the page.
+docs/expected.md (`expected.py`), each with its commit and versions. A comment with a
+table's name marks the table's place in the page.
 """
 
 import json
 import pathlib
 import re
+from collections.abc import Callable, Sequence
 
 import bench
 import expected
@@ -28,8 +29,8 @@ def tables() -> dict[str, str]:
   measured = json.loads((RESULTS / "measured.json").read_text(encoding="utf-8"))
   made = {name: _with_origin(table) for name, table in measured.items()}
   for path in sorted(RESULTS.glob("learning*.jsonl")):
-    made[path.stem] = learning.table(_runs(path))
-  made["expected"] = expected.table(_runs(RESULTS / "expected.jsonl"))
+    made[path.stem] = _with_versions(learning.table, path)
+  made["expected"] = _with_versions(expected.table, RESULTS / "expected.jsonl")
   return made
 
 
@@ -48,6 +49,16 @@ def fill(page: str) -> str:
 def _with_origin(table: bench.Row) -> str:
   origin = f"`{table['command']}`, commit {table['commit']}, {table['machine']}."
   return f"{bench.format_table(table['rows'])}\n\n{origin}"
+
+
+def _with_versions(
+  table: Callable[[Sequence[bench.Row]], str], path: pathlib.Path
+) -> str:
+  runs = _runs(path)
+  commits, versions = (
+    dict.fromkeys(run[name] for run in runs) for name in ("commit", "versions")
+  )
+  return f"{table(runs)}\n\nCommit {', '.join(commits)}; {'; '.join(versions)}."
 
 
 def _runs(path: pathlib.Path) -> list[bench.Row]:

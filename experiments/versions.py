@@ -22,6 +22,7 @@ _PACKAGES = (
   "tensorflow",
   "bsuite",
   "gymnasium",
+  "ale-py",
   "numpy",
 )
 
