@@ -1,15 +1,13 @@
-"""What agents learn: Deep Sea, two claims about sequence agents, gymnasium, and games.
+"""What agents learn: claims about their parts, gymnasium, and games.
 
   python benchmarks/learning.py             # all missing runs, many hours of a core
-  python benchmarks/learning.py --only=deep_sea
-  python benchmarks/learning.py --only=memory,sparse
+  python benchmarks/learning.py --only=memory,sparse,recurrent,breakout
   python benchmarks/learning.py --only=cartpole,mountain_car,acrobot,lunar_lander
-  python benchmarks/learning.py --only=recurrent,sparse_baselines,breakout,pong,freeway
+  python benchmarks/learning.py --only=pong,freeway,montezuma
   python benchmarks/learning.py --table=benchmarks/results/learning.jsonl
 
-On Deep Sea a run ends when it is solved by bsuite's rule. This rule says little about
-the stochastic version, which figure 1 of paper 4 measures (`reproduce
---figure=tdu/fig1`). The two claims are:
+On Deep Sea a run ends when it is solved by bsuite's rule. Its episodes to solve against
+its size are a figure (`reproduce --figure=tdu/scaling`). Two of the claims:
 
 - A recurrent agent solves a task that needs memory, and one without memory does not.
 - Temporally-extended exploration finds a sparse reward, and ε-greedy does not.
@@ -107,17 +105,14 @@ def _on_gym(name: str, agents: Sequence[str], steps: int) -> Experiment:
   )
 
 
-# bsuite's ids of Deep Sea are the sizes 10, 12, …, 50 in order: /0 is 10, /5 is 20.
+# bsuite's ids of Deep Sea are the sizes 10, 12, …, 50 in order: /0 is 10, /20 is 50.
 EXPERIMENTS = {
-  "deep_sea": Experiment(
-    ("bsuite:deep_sea/0", "bsuite:deep_sea/5"),
-    _presets("tdu", "bootstrapped_dqn"),
-    seeds=5,
-    episodes=2000,
-  ),
   "distinct_priors": Experiment(
     ("bsuite:deep_sea/0",),
-    {"tdu, distinct target priors": ("tdu", ("target_prior=distinct",))},
+    {
+      "tdu": ("tdu", ()),
+      "tdu, distinct target priors": ("tdu", ("target_prior=distinct",)),
+    },
     seeds=5,
     episodes=2000,
   ),
@@ -126,12 +121,6 @@ EXPERIMENTS = {
     _presets("epinet"),
     seeds=3,
     episodes=3000,
-  ),
-  "no_exploration": Experiment(
-    ("bsuite:deep_sea/5",),
-    _presets("double_dqn"),
-    seeds=5,
-    episodes=2000,
   ),
   "memory": Experiment(
     ("bsuite:memory_len/9",),
