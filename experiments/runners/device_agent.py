@@ -44,7 +44,8 @@ class State(NamedTuple):
 
   Attributes:
     learner: the learner's state.
-    weights: the weights of the actors; `[E, ...]` if each actor has its own.
+    weights: the weights of the actors; `[E, ...]` if each actor has its own, and ()
+      if they act with the learner's newest.
     actors: their states, `[E, ...]`.
     timesteps: the newest, with encoded observations, `[E, ...]`.
     replay: rows and windows.
@@ -97,6 +98,8 @@ class DeviceAgent:
     self._core = agent.actor()
     period = agent.actor_update_period
     self._last_step = _INT32_MAX // period * period
+    # Other actors use the learner's own: a copy in each step costs memory traffic.
+    self._actors_keep_weights = period > 1 or agent.refresh is not None
     self.replay = device_replay.DeviceReplay(agent, num_envs)
 
   def init(
@@ -118,7 +121,9 @@ class DeviceAgent:
     """
     num_envs = self._num_envs
     learner = self._agent.learner.init(learner_key)
-    weights = self._agent.learner.params(learner)
+    weights: types.Params = ()
+    if self._actors_keep_weights:
+      weights = self._agent.learner.params(learner)
     if self._agent.refresh is not None:
       weights = jax.tree.map(
         lambda x: jnp.broadcast_to(x, (num_envs, *x.shape)), weights
@@ -270,6 +275,8 @@ class DeviceAgent:
       state: of any time.
       num_steps: since the last call; may exceed the period.
     """
+    if not self._actors_keep_weights:
+      return state
     is_due = state.steps % self._agent.actor_update_period < num_steps
     fresh = self._agent.learner.params(state.learner)
     if self._agent.refresh is not None:
@@ -285,6 +292,8 @@ class DeviceAgent:
     self, weights: types.Params, state: State
   ) -> tuple[jax.Array, types.State]:
     axis = None if self._agent.refresh is None else 0
+    if not self._actors_keep_weights:
+      weights = self._agent.learner.params(state.learner)
     select = jax.vmap(self._core.select_action, (types.ActorParams(axis, None), 0, 0))
     # All schedules have ended long before this counter saturates.
     most = _INT32_MAX // self._num_envs
