@@ -92,9 +92,8 @@ def make_epinet(
 
   `apply` draws the indices from its key. With the key None all indices are 0, and each
   member is the base network μ. Q(x, z) is an `Epinet`. The P_d are linear in x, as in
-  `enn_acme`, which scales them such that their deviation over the observations of a
-  random policy is 1. Here it is 1 for one-hot observations, and for vectors whose
-  elements have unit variance.
+  `enn_acme`. Their deviation is 1 for one-hot observations, and for vectors whose
+  elements have unit variance; `enn_acme` divides λ by a number for each environment.
 
   Args:
     make_torso: builds the base network's layers before the last.

@@ -53,6 +53,7 @@ def _on_gym(config: dqn_config.DQNConfig) -> dqn_config.DQNConfig:
     target=target,
     # A learner's bonus needs all members' values in each step of a return.
     n_step=10 if config.bonus is None else 5,
+    max_abs_reward=None,
     **_GYM,
   )
 

@@ -30,7 +30,9 @@ def _on_gym(config: r2d2_config.R2D2Config) -> r2d2_config.R2D2Config:
   if isinstance(target, greedy.NStep) and target.n > 1:
     target = dataclasses.replace(target, n=10)
   rule = dqn.with_gym_epsilon(config.exploration)
-  return dataclasses.replace(config, exploration=rule, target=target, **_GYM)
+  return dataclasses.replace(
+    config, exploration=rule, target=target, max_abs_reward=None, **_GYM
+  )
 
 
 def preset(

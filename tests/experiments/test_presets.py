@@ -400,6 +400,7 @@ def test_on_gymnasium_agents_learn_otherwise_but_are_the_same(name):
     assert there is small
     return
   assert there.min_replay_size == 1_000
+  assert there.max_abs_reward is None
   assert there.learning_rate(0) > 4 * there.learning_rate(50_000)
   # How returns are cut, and over which values atoms are spread, may differ.
   assert type(there.target) is type(small.target)
