@@ -4,7 +4,8 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-# Elements of all patches of a batch, 4 MiB; larger convolutions are left to XLA.
+# Elements of all patches of a batch, 4 MiB; larger convolutions are left to XLA, unless
+# no two patches overlap.
 MAX_PATCH_ELEMENTS = 2**20
 
 
@@ -44,7 +45,9 @@ def convolve(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
   On a CPU, XLA's gradient of a convolution is slow inside a loop, as in the device
   runner (jax's issue 12868; for 32 images of 10×10 and the torso `small`, 23 ms instead
   of 1.8). There it is a matrix product with all patches (1.3 ms), if these have at most
-  MAX_PATCH_ELEMENTS.
+  MAX_PATCH_ELEMENTS. If the stride is the filters' side, each pixel is in one patch,
+  and the product is quicker at each size (an update of double DQN with 32 images of
+  84×84 and the torso `data_efficient`: 11 ms, with XLA's convolution 26).
 
   Args:
     images: `[N, H, W, C]`.
@@ -55,7 +58,8 @@ def convolve(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
     `[N, H', W', filters]`, with H' = ⌊(H − size) / stride⌋ + 1, and the same for W'.
   """
   height, width = ((side - w.shape[0]) // stride + 1 for side in images.shape[1:3])
-  if images.shape[0] * height * width * w[..., 0].size > MAX_PATCH_ELEMENTS:
+  elements = images.shape[0] * height * width * w[..., 0].size
+  if stride != w.shape[0] and elements > MAX_PATCH_ELEMENTS:
     return _directly(images, w, stride)
   return jax.lax.platform_dependent(
     images,
@@ -68,6 +72,17 @@ def convolve(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
 def by_patches(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
   """`convolve`, as the product of all patches with the filters."""
   size, _, channels, filters = w.shape
+  filters_of_patches = jnp.reshape(w, (size * size * channels, filters))
+  if size == stride:
+    rows, columns = (side // size for side in images.shape[1:3])
+    tiles = jnp.reshape(
+      images[:, : rows * size, : columns * size],
+      (-1, rows, size, columns, size, channels),
+    )
+    patches = jnp.reshape(
+      jnp.moveaxis(tiles, 3, 2), (-1, rows, columns, len(filters_of_patches))
+    )
+    return patches @ filters_of_patches
   ends = [side - size + 1 for side in images.shape[1:3]]
   patches = jnp.concatenate(
     [
@@ -77,7 +92,7 @@ def by_patches(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
     ],
     axis=-1,
   )
-  return patches @ jnp.reshape(w, (size * size * channels, filters))
+  return patches @ filters_of_patches
 
 
 def _directly(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
