@@ -54,15 +54,22 @@ def test_a_transition_in_replay_is_measured(load):
   assert found["transitions"] == 2000 and found["row_bytes"] > 0
 
 
-@pytest.mark.parametrize("name", ["deep_sea", "memory"])
-def test_learning_is_measured(load, name):
+@pytest.mark.parametrize(
+  ("name", "short", "found"),
+  [
+    ("distinct_priors", {"episodes": 3}, "solved_episode"),
+    ("memory", {"steps": 40, "eval_every": 20}, "evaluations"),
+    ("montezuma", {"steps": 40}, "rooms"),
+  ],
+)
+def test_learning_is_measured(load, name, short, found):
   learning = load("learning")
   task = learning.tasks([name])[0]
-  settings = {**task.settings, "preset": "dqn", "set": ["min_replay_size=1000"]}
-  settings |= {"episodes": 3} if name == "deep_sea" else {"steps": 40, "eval_every": 20}
-  row = learning.train(settings, types.TaskContext())
+  settings = {"preset": "dqn", "set": ["min_replay_size=1000"], **short}
+  row = learning.train({**task.settings, **settings}, types.TaskContext())
   assert row["env"] == task.settings["env"] and row["seed"] == 0
-  assert "solved_episode" in row if name == "deep_sea" else len(row["evaluations"]) == 2
+  assert found in row
+  assert name != "memory" or len(row["evaluations"]) == 2
   assert task.settings["label"] in learning.table([row])
 
 
