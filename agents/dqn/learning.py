@@ -131,7 +131,7 @@ def make_learner(
         windows.action,
         each[0].q_tm1[:num_exploiters],
         each[0].q_t_selector[:num_exploiters],
-        windows.observation,
+        windows.observations(),
         windows.real[:, :-1],
       )
     if config.beta:

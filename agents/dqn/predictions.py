@@ -85,10 +85,11 @@ def predict(
   if noise_key is not None and not values.has_index:
     noise = jax.random.split(noise_key, 3)
   if windows.n == 1 or every_row:
-    observation_t = windows.observation[:, 1:]
+    observations = windows.observations()
   else:
-    rows = jnp.arange(windows.action.shape[0]), windows.bootstrap_row()
-    observation_t = windows.observation[rows][:, None]
+    last = windows.bootstrap_row()
+    observations = windows.observations(jnp.stack([jnp.zeros_like(last), last], axis=1))
+  observation_tm1, observation_t = observations[:, :1], observations[:, 1:]
 
   def evaluate(
     weights: values_lib.Weights, observation: jax.Array, key: Any
@@ -101,7 +102,7 @@ def predict(
     )
 
   return Predictions(
-    tm1=evaluate(online, windows.observation[:, :1], noise[0]),
+    tm1=evaluate(online, observation_tm1, noise[0]),
     t=evaluate(target, observation_t, noise[1]),
     online_t=jax.lax.stop_gradient(evaluate(online, observation_t, noise[2])),
   )

@@ -13,7 +13,7 @@ class Windows(NamedTuple):
   """A batch of windows of n + 1 rows, and of the n transitions between them.
 
   Attributes:
-    observation: `[B, n + 1, ...]`.
+    frames: `[B, num_frames + n, ...]`, as replay has them; see `observations`.
     action: int32 `[B, n + 1]`.
     r_t: float32 `[B, n]`, clipped.
     discount_t: float32 `[B, n]`, γ times the environment's; 1 on padding.
@@ -24,7 +24,7 @@ class Windows(NamedTuple):
     member_mask: float32 `[B, M]`, which members learn from the window.
   """
 
-  observation: jax.Array
+  frames: jax.Array
   action: jax.Array
   r_t: jax.Array
   discount_t: jax.Array
@@ -37,6 +37,10 @@ class Windows(NamedTuple):
   @property
   def n(self) -> int:
     return self.r_t.shape[-1]
+
+  def observations(self, rows: jax.Array | None = None) -> jax.Array:
+    """Observations of all rows, `[B, n + 1, ...]`, or of rows int32 `[B, K]`."""
+    return types.join_frames(self.frames, self.n + 1, rows)
 
   def n_step_return(self, r_t: jax.Array) -> jax.Array:
     """Σ_i γ^i r, up to n or the episode's end. `[..., B, n]` → `[..., B]`."""
@@ -88,7 +92,7 @@ def make_windows(
   if "bootstrap_mask" in rows:
     mask = mask * rows["bootstrap_mask"][:, 0]
   return Windows(
-    observation=jnp.asarray(rows["observation"]),
+    frames=jnp.asarray(rows["observation"]),
     action=jnp.asarray(rows["action"]),
     r_t=rewards,
     discount_t=discounts,

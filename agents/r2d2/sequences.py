@@ -69,7 +69,7 @@ def make_sequences(
   r_int = rows["r_int"] if "r_int" in rows else jnp.zeros_like(real)
   policy = rows["policy"] if "policy" in rows else jnp.zeros_like(rows["action"])
   inputs = networks.StepInputs(
-    observation=rows["observation"],
+    observation=types.join_frames(rows["observation"], num_rows),
     previous_action=lagged("previous_action", rows["action"]),
     previous_reward=lagged("previous_reward", rows["reward"]),
     previous_r_int=lagged("previous_r_int", r_int),

@@ -89,7 +89,8 @@ def make_learner(
     params: Params, state: LearnerState, batch: windows_lib.Windows
   ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
     mean = state.posterior.mean
-    observation_tm1, observation_t = batch.observation[:, 0], batch.observation[:, 1]
+    observations = batch.observations()
+    observation_tm1, observation_t = observations[:, 0], observations[:, 1]
     a_tm1, r_t, discount_t = batch.action[:, 0], batch.r_t[:, 0], batch.discount_t[:, 0]
     phi = features.phi(params.phi, observation_tm1)
     phi_tm1 = jnp.take_along_axis(phi, a_tm1[:, None, None], axis=1)[:, 0]

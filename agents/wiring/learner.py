@@ -67,7 +67,7 @@ class Learner(acme.core.Learner):
       self._target = None
     else:
       update = self._target.update
-    self._update = _jitted_update(update, agent.replay.num_frames, donates)
+    self._update = _jitted_update(update, donates)
     self._metrics: dict[str, jax.Array] = {}
     self._keys = np.zeros(0, np.uint64)  # Of the last batch.
     self.num_updates = 0
@@ -148,24 +148,22 @@ class Learner(acme.core.Learner):
 
 
 @functools.lru_cache(_MAX_PROGRAMS)
-def _jitted_update(
-  update: types.Update, num_frames: int, donates: bool
-) -> types.Update:
-  """A core's update for samples whose frames are not joined; cached per core.
+def _jitted_update(update: types.Update, donates: bool) -> types.Update:
+  """A core's update; cached per core.
 
   Unless the state is donated, unchanged leaves of it are returned as None: XLA would
   copy them on a CPU.
   """
 
-  def of_frames(
+  def changed(
     state: types.State, sample: types.Sample
   ) -> tuple[types.State, types.LearnerOutput]:
-    new, output = update(state, types.join_frames(sample, num_frames))
+    new, output = update(state, sample)
     if not donates:
       new = jax.tree.map(lambda n, o: None if n is o else n, new, state)
     return new, output
 
-  return jax.jit(of_frames, donate_argnums=0 if donates else ())
+  return jax.jit(changed, donate_argnums=0 if donates else ())
 
 
 @jax.jit

@@ -258,7 +258,6 @@ class DeviceAgent:
     """Returns (the state, the learner's metrics, the keys of its batch)."""
     key, sample_key = jax.random.split(state.key)
     keys, sample = self.replay.sample(state.replay, sample_key)
-    sample = types.join_frames(sample, self._agent.replay.num_frames)
     learner, output = self._agent.learner.update(state.learner, sample)
     replay = self.replay.update_priorities(state.replay, keys, output.priorities)
     # A priority that is NaN would poison replay.

@@ -11,9 +11,10 @@ import pytest
 
 from explorax import exploration
 from explorax.agents import types
+from explorax.agents.bonuses import rnd
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import values as values_lib
-from explorax.agents.targets import categorical
+from explorax.agents.targets import categorical, off_policy
 from explorax.environments import specs
 
 A, N, H = 3, 5, 4  # Actions, atoms and hidden units.
@@ -383,3 +384,30 @@ def test_images_are_convolved_and_learnt_from(make_config, make_sample, changes)
     jax.tree.map(lambda a, b: np.any(a != b), state.params, new.params)
   ):
     assert moved, path
+
+
+@pytest.mark.parametrize(
+  "changes",
+  [
+    {},
+    {"n_step": 3},
+    {"n_step": 3, "bonus": rnd.RND(), "beta": 0.5},
+    {"n_step": 3, "target": off_policy.Retrace()},
+  ],
+  ids=["one_step", "n_step", "bonus", "retrace"],
+)
+def test_frames_are_joined_where_they_are_read(make_config, make_sample, changes):
+  config = make_config(**changes)
+  learner = dqn_agent.make_agent(config, IMAGE).learner
+  state = jax.jit(learner.init)(jax.random.PRNGKey(0))
+  sample, num_rows = make_sample(0, config), config.n_step + 1
+  rng = np.random.default_rng(0)
+  frames = rng.integers(0, 256, (6, 1 + num_rows, 6, 7, 1), dtype=np.uint8)
+  joined = np.concatenate([frames[:, :-1], frames[:, 1:]], axis=-1)
+  results = [
+    jax.jit(learner.update)(
+      state, sample._replace(rows={**sample.rows, "observation": observation})
+    )
+    for observation in (frames, joined)
+  ]
+  jax.tree.map(np.testing.assert_array_equal, *results)

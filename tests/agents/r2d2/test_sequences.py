@@ -59,8 +59,18 @@ def test_golden_table(starts):
   # At an episode's start there is nothing to warm up from.
   np.testing.assert_allclose(batch.trained, [[float(starts), 1.0, 1.0, 0.0]])
   np.testing.assert_allclose(batch.member_mask, np.ones((1, 4, 2)))
+  np.testing.assert_allclose(inputs.observation, [[10, 11, 12, 13, 0]])
   source = sequences.make_sequences(make_sample(1), 0, 1, "source")
   np.testing.assert_allclose(source.r_int, [[4.0, 5.0, 6.0, 7.0]])
+
+
+def test_frames_are_joined():
+  sample = make_sample(0)
+  frames = np.arange(7, dtype=np.uint8).reshape(1, 7, 1, 1, 1)
+  sample = sample._replace(rows={**sample.rows, "observation": frames})
+  batch = sequences.make_sequences(sample, 0, 1, "source")
+  expected = [[i, i + 1, i + 2] for i in range(5)]
+  np.testing.assert_array_equal(batch.inputs.observation[0, :, 0, 0], expected)
 
 
 def test_burn_in_passes_no_gradient_but_at_an_episodes_start(

@@ -103,11 +103,13 @@ def write_to_device(agent, episodes_of_each):
   return replay, state
 
 
-def windows_of(samples, num_frames):
+def windows_of(samples):
   """First observation's newest frame → (rows, first) of each window drawn."""
   windows = {}
   for _, sample in samples:
-    sample = types.join_frames(sample, num_frames)
+    num_rows = sample.rows["mask"].shape[1]
+    observations = types.join_frames(sample.rows["observation"], num_rows)
+    sample = sample._replace(rows={**sample.rows, "observation": observations})
     for i in range(len(sample.probabilities)):
       rows = {name: np.asarray(x[i]) for name, x in sample.rows.items()}
       first = {name: np.asarray(x[i]) for name, x in sample.first.items()}
@@ -149,9 +151,9 @@ def test_windows_are_those_of_the_memory_replay(declare, name, frames):
   expected = {}
   for each in episodes:
     memory = write_to_memory(half, each, join)
-    expected |= windows_of([memory.sample() for _ in range(60)], num_frames)
+    expected |= windows_of([memory.sample() for _ in range(60)])
   replay, state = write_to_device(agent, episodes)
-  found = windows_of(draw(replay, state, 100), num_frames)
+  found = windows_of(draw(replay, state, 100))
   assert sorted(found) == sorted(expected)
   assert int(jnp.sum(replay.num_windows(state))) == len(expected)
   for first_observation, (rows, first) in expected.items():

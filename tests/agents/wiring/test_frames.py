@@ -74,8 +74,13 @@ def test_windows_show_what_the_environment_did(declare, make_replay, windows, st
     assert sample.rows["observation"].dtype == np.uint8
     shown = agent.replay.window_frames
     assert sample.rows["observation"].shape == (8, shown, 2, 1, 2)
-    joined = types.join_frames(sample, NUM_FRAMES)
-    observations = np.asarray(joined.rows["observation"])
+    num_rows = agent.replay.window_rows
+    frames = sample.rows["observation"]
+    observations = np.asarray(types.join_frames(frames, num_rows))
+    rows = np.array([[num_rows - 1, 0]] * 8)
+    np.testing.assert_array_equal(
+      types.join_frames(frames, num_rows, rows), observations[:, [num_rows - 1, 0]]
+    )
     for i, window in enumerate(observations):
       first = int(window[0, 0, 0, -2])
       episode = next(names for names in EPISODES if first in names)

@@ -46,9 +46,7 @@ def batch(reward: float, size: int = 3) -> tuple[np.ndarray, types.Sample]:
   return np.arange(size, dtype=np.uint64) + 2**63, sample
 
 
-def make_agent(
-  *, period: int = 1, exponent: float = 0.0, num_frames: int = 1
-) -> types.Agent:
+def make_agent(*, period: int = 1, exponent: float = 0.0) -> types.Agent:
   observations = dm_env.specs.Array((), np.float32)
   return types.Agent(
     config=None,
@@ -63,7 +61,6 @@ def make_agent(
       batch_size=1,
       updates_per_step=1.0,
       priority_exponent=exponent,
-      num_frames=num_frames,
     ),
     actor_update_period=period,
   )
@@ -123,30 +120,6 @@ def test_what_is_not_finite_changes_nothing():
   np.testing.assert_array_equal(weights(learner), before)
   # A priority that is NaN would poison replay.
   assert len(updated) == 1
-
-
-def test_learns_from_observations_that_are_joined_of_frames():
-  frames = np.arange(1, 6, dtype=np.uint8).reshape(1, 5, 1, 1, 1)
-  rows = {"observation": frames, "reward": np.ones((1, 3), np.float32)}
-  sample = types.Sample(rows, {}, np.ones(1, np.float32), np.int32(1))
-  agent = make_agent(num_frames=3)
-
-  def update(state, sample):
-    seen = sample.rows["observation"]
-    metrics = {"loss": jnp.float32(0), "finite": jnp.float32(1)}
-    joined = {f"row {i}": seen[0, i, 0, 0] for i in range(seen.shape[1])}
-    return state, types.LearnerOutput(jnp.ones(1), {**metrics, **joined})
-
-  agent = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
-  learner = learner_lib.Learner(
-    agent, iter([(np.zeros(1), sample)]), lambda *_: None, jax.random.PRNGKey(0)
-  )
-  learner.step()
-  for i, expected in enumerate(([1, 2, 3], [2, 3, 4], [3, 4, 5])):
-    row = learner._metrics[f"row {i}"]
-    assert row.dtype == np.uint8
-    np.testing.assert_array_equal(row, expected)
-  assert "row 3" not in learner._metrics
 
 
 def test_compiles_once():

@@ -224,13 +224,13 @@ def test_transitions_of_the_golden_table(
   returns, discounts, observations, way_out, way_in = zip(
     *expected.values(), strict=True
   )
-  np.testing.assert_array_equal(batch.observation[:, 0], list(expected))
+  np.testing.assert_array_equal(batch.observations()[:, 0], list(expected))
   np.testing.assert_array_equal(
     batch.action[:, 0], [ACTIONS[int(name)] for name in expected]
   )
   np.testing.assert_array_equal(batch.n_step_return(batch.r_t), returns)
   np.testing.assert_array_equal(batch.before[:, n], discounts)
-  last = batch.observation[np.arange(len(expected)), batch.bootstrap_row()]
+  last = batch.observations()[np.arange(len(expected)), batch.bootstrap_row()]
   np.testing.assert_array_equal(last, observations)
   r_int = way_in if end == "destination" else way_out
   np.testing.assert_array_equal(batch.n_step_return(batch.r_int), r_int)

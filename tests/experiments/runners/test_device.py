@@ -306,7 +306,7 @@ def test_frames_are_stored_once_and_joined_again():
   assert state.replay.rows["observation"].shape[2:] == (1, 1, 1)
   sample_of = jax.jit(program._agent.replay.sample)
   _, sample = sample_of(state.replay, jax.random.PRNGKey(1))
-  observations = types.join_frames(sample, 3).rows["observation"][:, 0, 0, 0]
+  observations = types.join_frames(sample.rows["observation"], 3)[:, 0, 0, 0]
   for shown in np.asarray(observations):
     expected = np.maximum(shown[-1] - np.array([2, 1, 0]), 0)
     np.testing.assert_array_equal(shown, expected)
