@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-ops lint types docs bench soak lock clean
+.PHONY: help install demo test test-ops lint types docs results bench soak lock clean
 
 help:
 	@echo 'make install    set up .venv, with Reverb and all that the other targets need'
@@ -31,6 +31,7 @@ help:
 	@echo 'make lint       format, lint and types'
 	@echo 'make types      only types'
 	@echo 'make docs       the documentation as web pages, in build/docs'
+	@echo 'make results    tables and figures of docs/, README'"'"'s too, from the kept results'
 	@echo 'make bench      speed and memory, side by side with the peers'
 	@echo 'make soak       a distributed run of 20 minutes whose processes are killed at random'
 	@echo 'make lock       resolve the versions in requirements/ again'
@@ -89,6 +90,12 @@ docs: $(INSTALLED)
 	$(BIN)/sphinx-build -W --keep-going -q -j auto -c docs . build/docs
 	$(BIN)/python docs/check_site.py build/docs
 	@echo "Open $(CURDIR)/build/docs/index.html"
+
+# Nothing is computed again: a figure whose raw results are kept is drawn from them.
+results: $(INSTALLED)
+	$(BIN)/python benchmarks/page.py
+	$(BIN)/python -m explorax.experiments.reproduce --output=docs/figures --workers=1 \
+	  --figure=$$(ls docs/figures/raw | sed 's#_#/#' | paste -sd,)
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py

@@ -34,7 +34,7 @@ import bench
 
 from explorax import environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import output, overrides, presets, versions
+from explorax.experiments import output, overrides, presets, threads, versions
 from explorax.experiments.recording import console
 from explorax.experiments.runners import core, local
 from explorax.experiments.tasks import pool, store, types
@@ -80,7 +80,35 @@ _FEW_FRAMES = (
   "target_update_period=500",
   "n_step=3",
 )
+# An update in each step, returns of ten steps, and Rainbow's replay and duelling heads.
+_MANY_UPDATES = (
+  "torso=data_efficient",
+  "hidden_sizes=()",
+  "head_size=256",
+  "duelling=True",
+  "random_steps=0",
+  "min_replay_size=2_000",
+  "replay_capacity=100_000",
+  "priority_exponent=0.5",
+  "importance_exponent=0.4",
+  "learning_rate=1e-4",
+  "adam_b2=0.999",
+  "adam_eps=1e-8",
+  "max_gradient_norm=10.0",
+  "target_update_period=1000",
+  "n_step=10",
+  "updates_per_step=1.0",
+  "exploration=EpsilonGreedy(Linear(1.0, 0.02, steps=20_000))",
+)
 _ACTING = ("min_replay_size=100_000", "replay_capacity=100_000")  # It learns later.
+_OF_MEMBERS = (
+  "bootstrapped_r2d2",
+  "bootstrapped_r2d2_peng",
+  "tdu_r2d2",
+  "tdu_r2d2_l",
+  "tdu_r2d2_no_prior",
+  "tdu_r2d2_no_prior_l",
+)
 
 
 def _decreasing(rule: str) -> str:
@@ -132,6 +160,7 @@ EXPERIMENTS = {
       "r2d2_tree_backup",
       "r2d2_harutyunyan",
       "r2d2_sarsa_lambda",
+      *_OF_MEMBERS,
     ),
     seeds=3,
     steps=11_000,
@@ -146,29 +175,13 @@ EXPERIMENTS = {
   ),
   "recurrent": Experiment(
     ("bsuite:deep_sea/0",),
-    _presets(
-      "r2d2",
-      "r2d2_peng",
-      "bootstrapped_r2d2",
-      "bootstrapped_r2d2_peng",
-      "tdu_r2d2",
-      "tdu_r2d2_l",
-      "tdu_r2d2_no_prior",
-      "tdu_r2d2_no_prior_l",
-    ),
+    _presets("r2d2", "r2d2_peng", *_OF_MEMBERS),
     seeds=3,
     episodes=2000,
   ),
   "breakout": Experiment(
     ("jax:breakout",),
-    _presets(
-      "double_dqn",
-      "rainbow",
-      "rainbow_epsilon",
-      "rainbow_ez",
-      "rainbow_cts",
-      "noisy_dqn",
-    ),
+    _presets("double_dqn", "rainbow", "rainbow_epsilon", "rainbow_ez", "rainbow_cts"),
     seeds=3,
     steps=20_000,
     eval_every=5_000,
@@ -176,9 +189,9 @@ EXPERIMENTS = {
   ),
   "pong": Experiment(
     ("atari:Pong",),
-    {"double_dqn": ("double_dqn", (*_FEW_FRAMES, _decreasing("EpsilonGreedy")))},
+    {"double_dqn": ("double_dqn", _MANY_UPDATES)},
     seeds=1,
-    steps=500_000,
+    steps=400_000,
     eval_every=25_000,
     eval_episodes=3,
   ),
@@ -444,6 +457,7 @@ def main() -> int:
   if args.table is not None:
     runs = [json.loads(line) for line in args.table.read_text().splitlines()]
   else:
+    threads.use_one_thread()  # With one worker, this process computes.
     runs, code = compute(names, args.output, args.workers)
   print(table(runs))
   return code

@@ -1,4 +1,4 @@
-"""Writes the tables of two pages of docs/ from the files in benchmarks/results.
+"""Writes the tables of three pages of docs/ from the files in benchmarks/results.
 
   python benchmarks/page.py
 
@@ -6,7 +6,8 @@
 with the command, the commit and the machine of each table. `results/learning*.jsonl`
 have the runs of `benchmarks/learning.py`, and `results/expected.jsonl` those of
 docs/expected.md (`expected.py`), each with its commit and versions. A comment with a
-table's name marks the table's place in the page.
+table's name marks the table's place in the page. The picture of docs/atari.md is drawn
+from its runs, too (`atari.py`).
 """
 
 import json
@@ -14,12 +15,15 @@ import pathlib
 import re
 from collections.abc import Callable, Sequence
 
+import atari
 import bench
 import expected
 import learning
 
+from explorax.experiments.recording import drawing
+
 DOCS = bench.FOLDER.parent / "docs"
-PAGES = (DOCS / "benchmarks.md", DOCS / "expected.md")
+PAGES = tuple(DOCS / name for name in ("atari.md", "benchmarks.md", "expected.md"))
 RESULTS = bench.FOLDER / "results"
 _MARKED = re.compile(r"<!-- table: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 
@@ -68,3 +72,5 @@ def _runs(path: pathlib.Path) -> list[bench.Row]:
 if __name__ == "__main__":
   for page in PAGES:
     page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")
+  with open(DOCS / "atari.png", "wb") as file:
+    drawing.save(file, atari.draw(_runs(RESULTS / "learning_atari.jsonl")))
