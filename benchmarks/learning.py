@@ -36,6 +36,7 @@ from explorax import environments
 from explorax.experiments import config as config_lib
 from explorax.experiments import output, overrides, presets, threads, versions
 from explorax.experiments.recording import console
+from explorax.experiments.recording import statistics as intervals
 from explorax.experiments.runners import core, local
 from explorax.experiments.tasks import pool, store, types
 
@@ -421,8 +422,14 @@ def _evaluated_row(group: Sequence[bench.Row]) -> bench.Row:
   return {
     "agent": group[0]["label"],
     "environment": f"`{group[0]['env']}`",
-    "last return: mean (each seed)": f"{statistics.fmean(last):.3g} ({each})",
+    "last return: mean, 95 % interval (each seed)": f"{_mean(last)} ({each})",
   }
+
+
+def _mean(values: Sequence[float]) -> str:
+  """The mean with Student's t-interval, which equal values do not have."""
+  mean = intervals.mean(values)
+  return mean.words() if mean.high > mean.low else f"{mean.value:.3g}"
 
 
 def _explored_row(group: Sequence[bench.Row]) -> bench.Row:
