@@ -101,7 +101,8 @@ _MANY_UPDATES = (
   "updates_per_step=1.0",
   "exploration=EpsilonGreedy(Linear(1.0, 0.02, steps=20_000))",
 )
-_ACTING = ("min_replay_size=100_000", "replay_capacity=100_000")  # It learns later.
+# It would learn later.
+_ACTING = ("random_steps=0", "min_replay_size=100_000", "replay_capacity=100_000")
 _OF_MEMBERS = (
   "bootstrapped_r2d2",
   "bootstrapped_r2d2_peng",
