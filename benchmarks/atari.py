@@ -1,6 +1,6 @@
-"""The picture of docs/atari.md: what agents learn of Freeway on two cores.
+"""The picture of docs/atari.md: what agents learn of Pong and Freeway on two cores.
 
-  python benchmarks/learning.py --only=freeway
+  python benchmarks/learning.py --only=pong,freeway,montezuma
 
 writes the runs. Those in benchmarks/results/learning_atari.jsonl are in the page, whose
 picture and tables `python benchmarks/page.py` makes.
@@ -18,8 +18,24 @@ _FRAMES = 4  # Of the emulator in an environment step.
 
 
 def draw(runs: Sequence[bench.Row]) -> types.Drawing:
-  """Returns of Freeway over frames, by agent."""
-  fig, ((freeway,),) = drawing.new(1, 1, width=4.6, height=3.4)
+  """Returns of Pong over CPU time, and of Freeway over frames, by agent."""
+  fig, ((pong, freeway),) = drawing.new(1, 2, width=4.6, height=3.4)
+  (run,) = _runs(runs, "pong")
+  steps, returns = np.array(run["evaluations"]).T
+  minutes, frames = np.array(run["evaluated_after"]) / 60, _FRAMES * steps / 1e6
+  drawing.curve(pong, minutes, returns[None], label="double DQN", index=0)
+  ends = [0.0, *minutes], [0.0, *frames]
+  above = pong.secondary_xaxis(
+    "top",
+    functions=(lambda x: np.interp(x, *ends), lambda x: np.interp(x, *ends[::-1])),
+  )
+  above.set_xlabel("millions of frames")
+  panels.finish(
+    pong,
+    xlabel="minutes of one core; Pong, one seed",
+    ylabel="return of 3 evaluation episodes",
+    ylim=(-22, 22),
+  )
   labels = list(dict.fromkeys(run["label"] for run in _runs(runs, "freeway")))
   for index, label in enumerate(labels):
     evaluations = np.array([r["evaluations"] for r in _runs(runs, "freeway", label)])
@@ -33,7 +49,7 @@ def draw(runs: Sequence[bench.Row]) -> types.Drawing:
   panels.finish(
     freeway,
     legend="best",
-    xlabel="thousands of frames",
+    xlabel="thousands of frames; Freeway",
     ylabel="return of 3 evaluation episodes",
   )
   return fig

@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import bench
+from scipy import stats
 
 from explorax import environments
 from explorax.experiments import config as config_lib
@@ -146,8 +147,8 @@ EXPERIMENTS = {
     seeds=5,
     episodes=2000,
   ),
-  "epinet": Experiment(  # N = 30 and 50.
-    ("bsuite:deep_sea/10", "bsuite:deep_sea/20"),
+  "epinet": Experiment(
+    ("bsuite:deep_sea/20",),
     _presets("epinet"),
     seeds=3,
     episodes=3000,
@@ -438,12 +439,16 @@ def _explored_row(group: Sequence[bench.Row]) -> bench.Row:
     name: [run[name] for run in group]
     for name in ("episodes", "rewarded_episodes", "rooms")
   }
+  share = stats.binomtest(
+    sum(each["rewarded_episodes"]), sum(each["episodes"])
+  ).proportion_ci()  # Clopper and Pearson's.
   return {
     "agent": group[0]["label"],
     "environment": f"`{group[0]['env']}`",
     "steps of each seed": f"{group[0]['env_steps']:,}",
     "episodes": sum(each["episodes"]),
     "with a reward": sum(each["rewarded_episodes"]),
+    "share of them, 95 % interval": f"{share.low:.1%} to {share.high:.1%}",
     "rooms of each seed": ", ".join(f"{value:.0f}" for value in each["rooms"]),
   }
 
