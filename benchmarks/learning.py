@@ -434,21 +434,27 @@ def _mean(values: Sequence[float]) -> str:
   return mean.words() if mean.high > mean.low else f"{mean.value:.3g}"
 
 
+def _share(found: int, number: int) -> str:
+  """Clopper and Pearson's interval; a run may end before its first episode does."""
+  if not number:
+    return "–"
+  share = stats.binomtest(found, number).proportion_ci()
+  return f"{share.low:.1%} to {share.high:.1%}"
+
+
 def _explored_row(group: Sequence[bench.Row]) -> bench.Row:
   each = {
     name: [run[name] for run in group]
     for name in ("episodes", "rewarded_episodes", "rooms")
   }
-  share = stats.binomtest(
-    sum(each["rewarded_episodes"]), sum(each["episodes"])
-  ).proportion_ci()  # Clopper and Pearson's.
+  rewarded, episodes = sum(each["rewarded_episodes"]), sum(each["episodes"])
   return {
     "agent": group[0]["label"],
     "environment": f"`{group[0]['env']}`",
     "steps of each seed": f"{group[0]['env_steps']:,}",
-    "episodes": sum(each["episodes"]),
-    "with a reward": sum(each["rewarded_episodes"]),
-    "share of them, 95 % interval": f"{share.low:.1%} to {share.high:.1%}",
+    "episodes": episodes,
+    "with a reward": rewarded,
+    "share of them, 95 % interval": _share(rewarded, episodes),
     "rooms of each seed": ", ".join(f"{value:.0f}" for value in each["rooms"]),
   }
 
