@@ -401,19 +401,18 @@ def table(runs: Sequence[bench.Row]) -> str:
 
 
 def _solved_row(group: Sequence[bench.Row]) -> bench.Row:
-  solved = [r["solved_episode"] for r in group if r["solved_episode"] is not None]
-  each = ", ".join(
-    str(r["solved_episode"])
-    if r["solved_episode"] is not None
-    else f"not in {r['max_episodes']} (regret {r['average_regret']:.2f})"
-    for r in group
-  )
+  limit = group[0]["max_episodes"]
+  episodes = [math.inf if (n := r["solved_episode"]) is None else n for r in group]
+
+  def words(number: float) -> str:
+    return f"> {limit}" if number > limit else f"{number:g}"
+
   return {
     "agent": group[0]["label"],
     "environment": f"`{group[0]['env']}`",
-    "solved": f"{len(solved)}/{len(group)}",
+    "solved": f"{sum(map(math.isfinite, episodes))}/{len(group)}",
     "episodes to solve: median (each seed)": (
-      f"{statistics.median(solved):g} ({each})" if solved else f"– ({each})"
+      f"{words(statistics.median(episodes))} ({', '.join(map(words, episodes))})"
     ),
   }
 
@@ -424,12 +423,19 @@ def _evaluated_row(group: Sequence[bench.Row]) -> bench.Row:
   return {
     "agent": group[0]["label"],
     "environment": f"`{group[0]['env']}`",
-    "last return: mean, 95 % interval (each seed)": f"{_mean(last)} ({each})",
+    "last evaluation: mean, 95 % interval (each seed)": f"{_mean(last)} ({each})",
+    "last 100 training episodes": _mean([run["training_last_100"] for run in group]),
   }
 
 
 def _mean(values: Sequence[float]) -> str:
-  """The mean with Student's t-interval, which equal values do not have."""
+  """The mean with Student's t-interval, which equal values do not have.
+
+  For a share, of zeros and ones, the interval is Clopper and Pearson's.
+  """
+  if set(values) == {0.0, 1.0}:
+    share = stats.binomtest(round(sum(values)), len(values)).proportion_ci()
+    return f"{statistics.fmean(values):.3g} [{share.low:.3g}, {share.high:.3g}]"
   mean = intervals.mean(values)
   return mean.words() if mean.high > mean.low else f"{mean.value:.3g}"
 
@@ -439,7 +445,7 @@ def _share(found: int, number: int) -> str:
   if not number:
     return "–"
   share = stats.binomtest(found, number).proportion_ci()
-  return f"{share.low:.1%} to {share.high:.1%}"
+  return f"{share.low:.2%} to {share.high:.2%}"
 
 
 def _explored_row(group: Sequence[bench.Row]) -> bench.Row:

@@ -73,6 +73,19 @@ def test_learning_is_measured(load, name, short, found):
   assert task.settings["label"] in learning.table([row])
 
 
+def test_tables_of_learning_count_the_seeds_that_fail(load):
+  table = load("learning").table
+  same = {"label": "dqn", "env": "jax:catch"}
+  solved = [{**same, "max_episodes": 20, "solved_episode": n} for n in (7, None, None)]
+  shares = [
+    {**same, "evaluations": [(1, r)], "training_last_100": r / 2} for r in (1.0, 0.0)
+  ]
+  runs = [{"seed": i, **row} for i, row in enumerate([*solved, *shares])]
+  assert "| 1/3    | > 20 (7, > 20, > 20)" in table(runs[:3])
+  # Clopper and Pearson: 1 of 2 is in [1 - √0.975, √0.975].
+  assert "0.5 [0.0126, 0.987] (1, 0)" in table(runs[3:])
+
+
 @pytest.mark.parametrize(
   ("module", "measure", "columns"),
   [
