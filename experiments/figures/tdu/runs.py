@@ -124,28 +124,26 @@ def solve(
 
   The rule decides from the treasures in the episodes' `metrics` (`bad_episode` and
   `denoised_return`) whether a seed has solved the problem. A run with the setting
-  `until` ends later: when the share of the last 500 episodes that found the treasure is
-  at least `until` times the best policy's.
+  `until` ends later: when, besides, the share of the last 500 episodes that found the
+  treasure has been at least `until` times the best policy's.
 
   Returns:
     For each seed, `[S]`: `solved`, the episode in which the problem was solved, or 0;
     `by_bsuite`, the same by bsuite's rule, within these episodes; `mastered`, the
-    episode in which the share was `until`, or 0 (only with `until`); `episodes`, their
-    number up to the run's end; `treasures`, how many of them found the treasure.
+    first episode in which the share was `until`, or 0 (only with `until`); `episodes`,
+    their number up to the run's end; `treasures`, how many of them found the treasure.
   """
   seeds, limit = settings["seeds"], settings["max_episodes"]
   until = settings.get("until")
   rules = {seed: rule() for seed in seeds}
   episodes, treasures = dict.fromkeys(seeds, 0), dict.fromkeys(seeds, 0.0)
+  mastered = dict.fromkeys(seeds, 0)
   last = {seed: collections.deque[float](maxlen=_WINDOW) for seed in seeds}
-
-  def masters(seed: int) -> bool:
-    share = sum(last[seed]) / _WINDOW
-    return until is not None and share >= until * rules[seed].best_rate
 
   def is_over(seed: int) -> bool:
     solved = rules[seed].treasure_episode is not None
-    return episodes[seed] >= limit or (solved if until is None else masters(seed))
+    done = solved and (until is None or mastered[seed] > 0)
+    return done or episodes[seed] >= limit
 
   def count(episode: core.Episode) -> None:
     seed = episode.seed
@@ -155,6 +153,9 @@ def solve(
       treasures[seed] += found["denoised_return"]
       last[seed].append(found["denoised_return"])
       rules[seed].take(episodes[seed], found)
+      rate = sum(last[seed]) / _WINDOW
+      if until and not mastered[seed] and rate >= until * rules[seed].best_rate:
+        mastered[seed] = episodes[seed]
 
   def share() -> float:
     shares = [1.0 if is_over(seed) else episodes[seed] / limit for seed in seeds]
@@ -177,7 +178,7 @@ def solve(
     "treasures": [treasures[seed] for seed in seeds],
   }
   if until is not None:
-    of_seeds["mastered"] = [episodes[s] if masters(s) else 0 for s in seeds]
+    of_seeds["mastered"] = [mastered[seed] for seed in seeds]
   return {name: np.array(values, np.int32) for name, values in of_seeds.items()}
 
 
