@@ -32,12 +32,12 @@ class Scaling:
   """Settings of the figure; the agents are their presets."""
 
   # N; 10, 12, … 50 in bsuite. With N = 6, chance finds the treasure in a few episodes.
-  sizes: tuple[int, ...] = tuple(range(10, 31, 2))
+  sizes: tuple[int, ...] = tuple(range(10, 39, 2))
   max_episodes: int = 10_000  # As in bsuite.
   epsilon_greedy_sizes: tuple[int, ...] = (10, 14, 20)
   epsilon_greedy_episodes: int = 3000  # The limit of ε-greedy's runs.
   # Of TDU and bootstrapped DQN in stochastic Deep Sea; with one seed, as in bsuite.
-  stochastic_sizes: tuple[int, ...] = (10,)
+  stochastic_sizes: tuple[int, ...] = tuple(range(10, 25, 2))
   stochastic_seeds: int = 1
   num_seeds: int = 3
   seeds_per_task: int = 1
