@@ -419,12 +419,13 @@ def _solved_row(group: Sequence[bench.Row]) -> bench.Row:
 
 def _evaluated_row(group: Sequence[bench.Row]) -> bench.Row:
   last = [run["evaluations"][-1][1] for run in group]
+  trained = [run["training_last_100"] for run in group]
   each = ", ".join(f"{value:.3g}" for value in last)
   return {
     "agent": group[0]["label"],
     "environment": f"`{group[0]['env']}`",
     "last evaluation: mean, 95 % interval (each seed)": f"{_mean(last)} ({each})",
-    "last 100 training episodes": _mean([run["training_last_100"] for run in group]),
+    "last 100 training episodes: mean": _mean(trained),
   }
 
 
@@ -434,18 +435,18 @@ def _mean(values: Sequence[float]) -> str:
   For a share, of zeros and ones, the interval is Clopper and Pearson's.
   """
   if set(values) == {0.0, 1.0}:
-    share = stats.binomtest(round(sum(values)), len(values)).proportion_ci()
-    return f"{statistics.fmean(values):.3g} [{share.low:.3g}, {share.high:.3g}]"
+    low, high = _interval_of_share(round(sum(values)), len(values))
+    return f"{statistics.fmean(values):.3g} [{low:.3g}, {high:.3g}]"
   mean = intervals.mean(values)
   return mean.words() if mean.high > mean.low else f"{mean.value:.3g}"
 
 
-def _share(found: int, number: int) -> str:
-  """Clopper and Pearson's interval; a run may end before its first episode does."""
-  if not number:
-    return "–"
-  share = stats.binomtest(found, number).proportion_ci()
-  return f"{share.low:.2%} to {share.high:.2%}"
+def _interval_of_share(found: int, number: int) -> tuple[float, float]:
+  """Clopper and Pearson's 95 % interval; all shares if there is no number."""
+  if not number:  # A run may end before its first episode does.
+    return 0.0, 1.0
+  interval = stats.binomtest(found, number).proportion_ci()
+  return interval.low, interval.high
 
 
 def _explored_row(group: Sequence[bench.Row]) -> bench.Row:
@@ -454,13 +455,14 @@ def _explored_row(group: Sequence[bench.Row]) -> bench.Row:
     for name in ("episodes", "rewarded_episodes", "rooms")
   }
   rewarded, episodes = sum(each["rewarded_episodes"]), sum(each["episodes"])
+  low, high = _interval_of_share(rewarded, episodes)
   return {
     "agent": group[0]["label"],
     "environment": f"`{group[0]['env']}`",
     "steps of each seed": f"{group[0]['env_steps']:,}",
     "episodes": episodes,
     "with a reward": rewarded,
-    "share of them, 95 % interval": _share(rewarded, episodes),
+    "share of them, 95 % interval": f"{low:.2%} to {high:.2%}",
     "rooms of each seed": ", ".join(f"{value:.0f}" for value in each["rooms"]),
   }
 

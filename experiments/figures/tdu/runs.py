@@ -154,8 +154,8 @@ def solve(
       last[seed].append(found["denoised_return"])
       rules[seed].take(episodes[seed], found)
       rate = sum(last[seed]) / _WINDOW
-      if until and not mastered[seed] and rate >= until * rules[seed].best_rate:
-        mastered[seed] = episodes[seed]
+      if until is not None and rate >= until * rules[seed].best_rate:
+        mastered[seed] = mastered[seed] or episodes[seed]
 
   def share() -> float:
     shares = [1.0 if is_over(seed) else episodes[seed] / limit for seed in seeds]
