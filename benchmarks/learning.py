@@ -136,7 +136,7 @@ def _on_gym(name: str, agents: Sequence[str], steps: int) -> Experiment:
   )
 
 
-# bsuite's ids of Deep Sea are the sizes 10, 12, …, 50 in order: /0 is 10, /20 is 50.
+# bsuite's ids of Deep Sea are the sizes 10, 12, …, 50 in order: /0 is 10.
 EXPERIMENTS = {
   "distinct_priors": Experiment(
     ("bsuite:deep_sea/0",),
@@ -146,12 +146,6 @@ EXPERIMENTS = {
     },
     seeds=5,
     episodes=2000,
-  ),
-  "epinet": Experiment(
-    ("bsuite:deep_sea/20",),
-    _presets("epinet"),
-    seeds=3,
-    episodes=3000,
   ),
   "memory": Experiment(
     ("bsuite:memory_len/9",),
