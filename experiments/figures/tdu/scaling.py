@@ -32,7 +32,7 @@ class Scaling:
   """Settings of the figure; the agents are their presets."""
 
   # N; 10, 12, … 50 in bsuite. With N = 6, chance finds the treasure in a few episodes.
-  sizes: tuple[int, ...] = (*range(10, 47, 2), 50)
+  sizes: tuple[int, ...] = tuple(range(10, 51, 2))
   max_episodes: int = 10_000  # As in bsuite.
   epsilon_greedy_sizes: tuple[int, ...] = (10, 14, 20)
   epsilon_greedy_episodes: int = 3000  # The limit of ε-greedy's runs.
