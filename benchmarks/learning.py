@@ -136,7 +136,7 @@ def _on_gym(name: str, agents: Sequence[str], steps: int) -> Experiment:
   )
 
 
-# bsuite's ids of Deep Sea are the sizes 10, 12, …, 50 in order: /0 is 10.
+# bsuite:deep_sea/0 has N = 10.
 EXPERIMENTS = {
   "distinct_priors": Experiment(
     ("bsuite:deep_sea/0",),
