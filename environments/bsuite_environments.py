@@ -62,7 +62,8 @@ def load(
   reseed(raw, seed)
   spec = None
   if isinstance(raw, deep_sea.DeepSea):
-    spec = specs.OneHotArray(raw.observation_spec().shape, raw.observation_spec().name)
+    own = raw.observation_spec()
+    spec = specs.OneHotArray(own.shape, own.name, lower_triangle=True)
   environment: dm_env.Environment = raw
   if record_to is not None:
     _check_recording(bsuite_id, record_to, overwrite)

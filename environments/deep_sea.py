@@ -104,7 +104,7 @@ class DeepSea(jax_types.Environment):
     return Params(move_cost=0.01, right=right)
 
   def observation_spec(self) -> specs.OneHotArray:
-    return specs.OneHotArray((self.size, self.size), "position")
+    return specs.OneHotArray((self.size, self.size), "position", lower_triangle=True)
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """The agent in the top left corner; nothing is random."""

@@ -42,18 +42,40 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
   store them as an index and turn their first layer into a gather.
   """
 
-  def __init__(self, shape: tuple[int, ...], name: str | None = None):
+  def __init__(
+    self,
+    shape: tuple[int, ...],
+    name: str | None = None,
+    lower_triangle: bool = False,
+  ):
+    """Makes the spec.
+
+    Args:
+      shape: of the array.
+      name: of the array.
+      lower_triangle: whether the array is a square matrix whose entries above the
+        diagonal are always 0, as in Deep Sea. Networks then have no weights for them,
+        which would never be trained: the agent is the same, and faster.
+    """
     super().__init__(shape, np.float32, 0.0, 1.0, name)
-    if self.num_values < 1:
+    self.lower_triangle = lower_triangle
+    if 0 in self.shape:
       raise ValueError(
         f"a one-hot array of shape {self.shape} has no entry that could be 1; "
         "every dimension must be at least 1."
       )
+    if lower_triangle and (len(self.shape) != 2 or self.shape[0] != self.shape[1]):
+      raise ValueError(
+        f"a one-hot array of shape {self.shape} has no lower triangle; its shape must "
+        "be (N, N)."
+      )
 
   @property
-  def num_values(self) -> int:
-    """The number of entries."""
-    return int(np.prod(self.shape))
+  def entries(self) -> np.ndarray:
+    """The flat positions of the entries that can be 1, int32 and ascending."""
+    possible = np.ones(self.shape, bool)
+    where = np.flatnonzero(np.tril(possible) if self.lower_triangle else possible)
+    return where.astype(np.int32)
 
   def validate(self, value: Any) -> np.ndarray:
     """Returns `value` as an array; raises a ValueError if it violates the spec."""
@@ -149,25 +171,47 @@ class ImageWithState(_ByArguments):
     return np.concatenate([image, row])
 
 
+class IndexArray(_ByArguments, dm_env.specs.BoundedArray):
+  """The index of a one-hot array: its 1 is in `entries[index]`; −1 for all zeros.
+
+  Attributes:
+    num_entries: the number of all entries of the one-hot array.
+    entries: the flat positions of those that can be 1.
+  """
+
+  def __init__(self, of: OneHotArray):
+    self.of = of
+    self.entries = of.entries
+    self.num_entries = int(np.prod(of.shape))
+    super().__init__((), np.int32, -1, len(self.entries) - 1, of.name)
+
+
 class OneHotIndex:
-  """Encodes a one-hot observation as its flat index, and all zeros as −1.
+  """Encodes a one-hot observation as an index (`IndexArray`).
 
   `[*spec.shape]` float32 → `[]` int32. An observation whose largest entry is neither
-  1 nor 0 (or is NaN) is refused. The encoding does not check that there is only one 1.
+  1 nor 0 (or is NaN), or whose 1 is in an impossible place, is refused. The encoding
+  does not check that there is only one 1.
   """
 
   def __init__(self, spec: OneHotArray):
-    self.num_values = spec.num_values
-    self.spec = dm_env.specs.BoundedArray(
-      (), np.int32, -1, self.num_values - 1, spec.name
-    )
+    self.spec = IndexArray(spec)
+    # Flat position → index; too large an index where no 1 can be.
+    self._index = np.full(self.spec.num_entries, len(self.spec.entries), np.int32)
+    self._index[self.spec.entries] = np.arange(len(self.spec.entries))
 
   def __call__(self, observation: Any) -> np.ndarray:
     flat = np.asarray(observation).ravel()
-    index = flat.argmax()
-    largest = flat.item(index)
+    position = flat.argmax()
+    largest = flat.item(position)
     if largest == 1.0:
-      return np.asarray(index, np.int32)
+      index = np.asarray(self._index[position])
+      if index > self.spec.maximum:
+        raise ValueError(
+          f"the 1 of a one-hot observation is in entry {position}, above the diagonal; "
+          "give the environment a spec without lower_triangle."
+        )
+      return index
     if largest == 0.0:
       return np.asarray(-1, np.int32)
     raise ValueError(
@@ -176,12 +220,12 @@ class OneHotIndex:
     )
 
   def on_device(self, observation: "jax.Array") -> "jax.Array":
-    """The same within a jitted function, without checks."""
+    """The same within a jitted function; networks return NaN for an impossible 1."""
     import jax.numpy as jnp  # Slow, and not needed to list names.
 
     flat = jnp.ravel(observation)
-    index = jnp.argmax(flat).astype(jnp.int32)
-    return jnp.where(flat[index] == 0.0, -1, index)
+    position = jnp.argmax(flat)
+    return jnp.where(flat[position] == 0.0, -1, jnp.asarray(self._index)[position])
 
 
 class Dense:

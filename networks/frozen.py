@@ -16,10 +16,10 @@ def freeze(network: AnyNetwork, observation_spec: dm_env.specs.Array) -> AnyNetw
   """The same function of observations, for a network that is never trained.
 
   A function of a one-hot index is a table. For such observations, `init` evaluates the
-  network on all of them once, and its parameters are this table, `[D + 1, ...]`, whose
-  first row is that of −1, all zeros; `apply` is a lookup. For other observations, the
-  network is returned unchanged. Useful for the priors of an ensemble and for the target
-  of random network distillation.
+  network on all R of them once, and its parameters are this table, `[R + 1, ...]`,
+  whose first row is that of −1, all zeros; `apply` is a lookup. For other observations,
+  the network is returned unchanged. Useful for the priors of an ensemble and for the
+  target of random network distillation.
 
   Args:
     network: to freeze.
@@ -35,7 +35,7 @@ def freeze(network: AnyNetwork, observation_spec: dm_env.specs.Array) -> AnyNetw
   batch_axis = 1 if members_lead else 0
 
   def init(key: jax.Array) -> jax.Array:
-    every_index = jnp.arange(-1, inputs.num_features, dtype=jnp.int32)
+    every_index = jnp.arange(-1, inputs.num_rows, dtype=jnp.int32)
     outputs = network.apply(network.init(key), every_index)
     return jnp.moveaxis(outputs, batch_axis, 0)
 

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chex
 import dm_env
+import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,20 +18,32 @@ Linear = Callable[[jax.Array, jax.Array], jax.Array]
 class Inputs(NamedTuple):
   """Observations of one spec as vectors of D features.
 
+  R of the features can be other than 0; w has rows for these only. R < D for a one-hot
+  vector with entries that are never 1 (`environments.specs.OneHotArray`).
+
   Attributes:
     num_features: D.
-    is_index: whether an observation is the index of a one-hot vector.
+    num_rows: R.
+    is_index: whether an observation is the index, from 0 to R − 1, of a one-hot vector.
     dense: observation `[B, ...]` → float32 `[B, D]`.
-    linear: (observation `[B, ...]`, w `[D, F]`) → `[B, F]`, which is
-      `dense(observation) @ w`, computed in the cheapest way.
+    linear: (observation `[B, ...]`, w `[R, F]`) → `[B, F]`, which is
+      `dense(observation) @ all_w` for any `all_w` with `rows(all_w) = w`, computed in
+      the cheapest way.
+    rows: `[D, ...]` → `[R, ...]`, the rows of the features that can be other than 0.
     example: zeros in the shape of a batch of one observation.
   """
 
   num_features: int
+  num_rows: int
   is_index: bool
   dense: Dense
   linear: Linear
+  rows: Dense
   example: np.ndarray
+
+  def initializer(self, init: hk.initializers.Initializer) -> Any:
+    """An initialiser of w: the rows of what `init` draws for all D features."""
+    return lambda shape, dtype: self.rows(init((self.num_features, *shape[1:]), dtype))
 
 
 def make_inputs(spec: dm_env.specs.Array) -> Inputs:
@@ -38,8 +51,10 @@ def make_inputs(spec: dm_env.specs.Array) -> Inputs:
 
   Three kinds are supported (see `environments.specs` for the encodings):
 
-  - an int32 scalar bounded by −1 and D − 1 is the index of a one-hot vector of size D,
-    where −1 means all zeros; the product with w is then a gather of rows;
+  - an int32 scalar bounded by −1 and R − 1 is the index of a one-hot vector, where −1
+    means all zeros; the product with w is then a gather of rows. D = R, unless the spec
+    has the `num_entries` D and the positions `entries` `[R]` of the indices
+    (`environments.specs.IndexArray`);
   - uint8 arrays are flattened and scaled to [0, 1];
   - floating-point arrays are flattened.
 
@@ -54,9 +69,7 @@ def make_inputs(spec: dm_env.specs.Array) -> Inputs:
   """
   example = np.zeros((1, *spec.shape), spec.dtype)
   if np.issubdtype(spec.dtype, np.integer) and spec.dtype != np.uint8:
-    num_values = _num_values(spec)
-    dense, linear = _make_index(num_values)
-    return Inputs(num_values, True, dense, linear, example)
+    return _make_index(_num_values(spec), spec, example)
   if spec.dtype != np.uint8 and not np.issubdtype(spec.dtype, np.floating):
     raise ValueError(
       f"networks do not support observations of dtype {spec.dtype}; encode them as "
@@ -69,11 +82,11 @@ def make_inputs(spec: dm_env.specs.Array) -> Inputs:
       "one feature."
     )
   dense, linear = _make_dense(spec)
-  return Inputs(num_features, False, dense, linear, example)
+  return Inputs(num_features, num_features, False, dense, linear, lambda w: w, example)
 
 
 def _num_values(spec: dm_env.specs.Array) -> int:
-  """The size D of the one-hot vector of an index."""
+  """The number R of values of an index."""
   if (
     spec.shape != ()
     or spec.dtype != np.int32
@@ -83,25 +96,35 @@ def _num_values(spec: dm_env.specs.Array) -> int:
   ):
     raise ValueError(
       f"integer observations must be the index of a one-hot vector, that is an int32 "
-      f"scalar with bounds −1 and D − 1, but the spec is {spec!r}; encode them as "
+      f"scalar with bounds −1 and R − 1, but the spec is {spec!r}; encode them as "
       "one-hot indices or as floats."
     )
   return int(spec.maximum) + 1
 
 
-def _make_index(num_values: int) -> tuple[Dense, Linear]:
+def _make_index(num_rows: int, spec: dm_env.specs.Array, example: np.ndarray) -> Inputs:
+  num_features = getattr(spec, "num_entries", num_rows)
+  entries = np.asarray(getattr(spec, "entries", np.arange(num_rows)))
+
   def dense(observation: jax.Array) -> jax.Array:
     chex.assert_rank(observation, 1)
     chex.assert_type(observation, jnp.int32)
-    return jax.nn.one_hot(observation, num_values, dtype=jnp.float32)
+    if num_rows < num_features:
+      # Indices out of range become zeros, as in `one_hot`.
+      position = jnp.take(entries, jnp.maximum(observation, 0), fill_value=-1)
+      observation = jnp.where(observation < 0, -1, position)
+    return jax.nn.one_hot(observation, num_features, dtype=jnp.float32)
 
   def linear(observation: jax.Array, w: jax.Array) -> jax.Array:
     chex.assert_rank([observation, w], [1, 2])
     chex.assert_type(observation, jnp.int32)
-    rows = jnp.take(w, jnp.maximum(observation, 0), axis=0)
-    return rows * (observation >= 0).astype(w.dtype)[:, None]
+    of_index = jnp.take(w, jnp.maximum(observation, 0), axis=0)
+    return of_index * (observation >= 0).astype(w.dtype)[:, None]
 
-  return dense, linear
+  def rows(w: jax.Array) -> jax.Array:
+    return w[entries] if num_rows < num_features else w
+
+  return Inputs(num_features, num_rows, True, dense, linear, rows, example)
 
 
 def visible_spec(spec: dm_env.specs.Array) -> dm_env.specs.Array:

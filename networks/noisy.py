@@ -55,10 +55,11 @@ class NoisyLinear(hk.Module):
 
   def __call__(self, x: jax.Array) -> jax.Array:
     """float `[..., p]`, or observations `[B, ...]` → `[..., size]`."""
-    if self._inputs is None:
+    inputs = self._inputs
+    if inputs is None:
       fan_in, dtype, rank = x.shape[-1], x.dtype, x.ndim
     else:
-      fan_in, dtype, rank = self._inputs.num_features, jnp.dtype(jnp.float32), 2
+      fan_in, dtype, rank = inputs.num_features, jnp.dtype(jnp.float32), 2
     bound = fan_in**-0.5
     uniform = hk.initializers.RandomUniform(-bound, bound)
     constant = hk.initializers.Constant(self._sigma * bound)
@@ -66,13 +67,15 @@ class NoisyLinear(hk.Module):
     def parameters(
       kind: str, init: hk.initializers.Initializer
     ) -> tuple[jax.Array, jax.Array]:
-      w = hk.get_parameter(f"w_{kind}", (fan_in, self._size), dtype, init)
+      num_rows = fan_in if inputs is None else inputs.num_rows
+      w_init = init if inputs is None else inputs.initializer(init)
+      w = hk.get_parameter(f"w_{kind}", (num_rows, self._size), dtype, w_init)
       b = hk.get_parameter(f"b_{kind}", (self._size,), dtype, init)
       return w, jnp.expand_dims(b, range(rank - 1))
 
     w_mu, b_mu = parameters("mu", uniform)
     w_sigma, b_sigma = parameters("sigma", constant)
-    linear = jnp.matmul if self._inputs is None else self._inputs.linear
+    linear = jnp.matmul if inputs is None else inputs.linear
     mean = linear(x, w_mu) + b_mu
     key = hk.maybe_next_rng_key()
     if key is None:
@@ -80,10 +83,10 @@ class NoisyLinear(hk.Module):
     in_key, out_key = jax.random.split(key)
     noise_in = _scaled_normal(in_key, (*(1,) * (rank - 1), fan_in), dtype)
     noise_out = _scaled_normal(out_key, b_mu.shape, dtype)
-    if self._inputs is None:
+    if inputs is None:
       noisy = (x * noise_in) @ w_sigma
     else:
-      noisy = self._inputs.linear(x, noise_in.T * w_sigma)
+      noisy = inputs.linear(x, inputs.rows(noise_in.T) * w_sigma)
     return mean + (noisy + b_sigma) * noise_out
 
 

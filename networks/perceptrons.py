@@ -1,5 +1,6 @@
 """Ensembles of multi-layer perceptrons."""
 
+import math
 from collections.abc import Sequence
 
 import dm_env
@@ -8,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from explorax.networks import ensemble, heads, torsos, types
+from explorax.networks import inputs as inputs_lib
 
 
 def make_perceptrons(
@@ -46,6 +48,7 @@ def make_perceptrons(
       "shared_torso is on, but hidden_sizes is empty, so there is nothing to share; "
       "give at least one hidden layer or turn shared_torso off."
     )
+  inputs = inputs_lib.make_inputs(observation_spec)
   lifted = ensemble.lift(
     torsos.make_torso("mlp", observation_spec, hidden_sizes),
     lambda: heads.PlainHead(num_actions),
@@ -60,20 +63,23 @@ def make_perceptrons(
   def init(key: jax.Array) -> types.EnsembleParams:
     keys = hk.PRNGSequence(key)
 
-    def draw(layer: dict[str, jax.ShapeDtypeStruct], first: bool) -> types.Params:
+    def draw(
+      layer: dict[str, jax.ShapeDtypeStruct], first: bool, is_input: bool = False
+    ) -> types.Params:
       w, b = layer["w"], layer["b"]
-      if w.ndim == 2:
-        weights = _truncated_normal(next(keys), w.shape)
-      elif first:  # All members have the same input.
-        members, fan_in, size = w.shape
-        weights = _truncated_normal(next(keys), (fan_in, members * size))
-        weights = jnp.moveaxis(jnp.reshape(weights, (fan_in, members, size)), 1, 0)
+      *members, fan_in, size = w.shape
+      if first:  # All members have the same input.
+        fan_in = inputs.num_features if is_input else fan_in
+        weights = _truncated_normal(next(keys), (fan_in, math.prod(members) * size))
+        weights = inputs.rows(weights) if is_input else weights
+        weights = jnp.moveaxis(jnp.reshape(weights, (-1, *members, size)), 0, -2)
       else:
         weights = _truncated_normal(next(keys), w.shape)
       return {"w": weights, "b": jnp.zeros(b.shape, b.dtype)}
 
     torso = {
-      name: draw(shapes.torso[name], first=i == 0) for i, name in enumerate(names)
+      name: draw(shapes.torso[name], first=i == 0, is_input=i == 0)
+      for i, name in enumerate(names)
     }
     head_sees_all = shared_torso or not hidden_sizes
     head = {name: draw(layer, head_sees_all) for name, layer in shapes.heads.items()}

@@ -115,13 +115,14 @@ class PerceptronTorso(hk.Module):
     """Encoded observations `[N, ...]` → features `[N, F]`."""
     if not self._hidden_sizes:
       return self._inputs.dense(observation)
-    fan_in, first, *others = self._inputs.num_features, *self._hidden_sizes
+    first, *others = self._hidden_sizes
     if self._noisy_sigma:
       layer = noisy.NoisyLinear(first, self._noisy_sigma, self._inputs)
       hidden = jax.nn.relu(layer(observation))
       return _linear_layers(hidden, others, self._noisy_sigma)
-    w_init = hk.initializers.TruncatedNormal(fan_in**-0.5)
-    w = hk.get_parameter("w", (fan_in, first), jnp.float32, w_init)
+    w_init = hk.initializers.TruncatedNormal(self._inputs.num_features**-0.5)
+    shape = (self._inputs.num_rows, first)
+    w = hk.get_parameter("w", shape, jnp.float32, self._inputs.initializer(w_init))
     b = hk.get_parameter("b", (first,), jnp.float32, jnp.zeros)
     hidden = jax.nn.relu(self._inputs.linear(observation, w) + b[None, :])
     return _linear_layers(hidden, others, noisy_sigma=0.0)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from explorax import networks
 from explorax.environments import specs
 
 pytestmark = pytest.mark.ops
@@ -27,6 +28,29 @@ def test_one_hot_index_is_the_flat_position_of_the_one(shape, data):
   encoded = encode(observation)
   assert encoded == index == encode.on_device(jnp.asarray(observation))
   encode.spec.validate(encoded)
+
+
+def test_index_in_the_lower_triangle_counts_row_by_row():
+  encode = specs.OneHotIndex(specs.OneHotArray((3, 3), lower_triangle=True))
+  places = [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
+  for index, place in enumerate(places):
+    observation = np.zeros((3, 3), np.float32)
+    observation[place] = 1.0
+    assert encode(observation) == index == encode.on_device(jnp.asarray(observation))
+    encode.spec.validate(encode(observation))
+  assert encode(np.zeros((3, 3), np.float32)) == -1
+  assert (encode.spec.num_entries, encode.spec.maximum) == (9, 5)
+
+
+def test_a_one_above_the_diagonal_is_refused():
+  encode = specs.OneHotIndex(specs.OneHotArray((3, 3), lower_triangle=True))
+  observation = np.zeros((3, 3), np.float32)
+  observation[0, 2] = 1.0
+  with pytest.raises(ValueError, match="in entry 2, above the diagonal"):
+    encode(observation)
+  index = encode.on_device(jnp.asarray(observation))
+  weights = jnp.ones((6, 2))
+  assert np.isnan(networks.make_inputs(encode.spec).linear(index[None], weights)).all()
 
 
 @pytest.mark.parametrize("entry", [0.5, 2.0, np.nan, np.inf])
@@ -108,7 +132,12 @@ STACKED = specs.StackedFrames((3, 4, 6), np.uint8, 3, "screen")
     (
       specs.OneHotArray((2, 3), "x"),
       [{"shape": (4,)}],
-      "OneHotArray(shape=(2, 3), name='x')",
+      "OneHotArray(shape=(2, 3), name='x', lower_triangle=False)",
+    ),
+    (
+      specs.OneHotArray((2, 2), "x", lower_triangle=True),
+      [{"lower_triangle": False}],
+      "lower_triangle=True",
     ),
     (WITH_STATE, [{"entries": ("x",)}, {"shape": (3, 4, 1)}], "entries=('x', 'y', 'k"),
     (STACKED, [{"num_frames": 2}, {"dtype": np.float32}], "num_frames=3"),
@@ -141,6 +170,7 @@ def test_encodings_go_by_the_spec():
   ("make", "arguments", "message"),
   [
     (specs.OneHotArray, ((3, 0),), "no entry that could be 1"),
+    (specs.OneHotArray, ((3, 2), "x", True), r"shape \(3, 2\) has no lower triangle"),
     (specs.ImageWithState, ((3, 4), ("x",)), r"cannot have the shape \(3, 4\)"),
     (specs.ImageWithState, ((1, 4, 1), ("x",)), "cannot have the shape"),
     (specs.ImageWithState, ((3, 0, 1), ("x",)), "cannot have the shape"),

@@ -37,6 +37,18 @@ def test_gradient_of_the_gather_adds_up_repeated_rows_and_skips_minus_one():
   np.testing.assert_allclose(gradient(jnp.ones((4, 3))), expected, rtol=1e-6)
 
 
+def test_rows_of_impossible_entries_are_left_out():
+  array = specs.OneHotArray((3, 3), lower_triangle=True)
+  inputs = inputs_lib.make_inputs(specs.make_encoding(array).spec)
+  w = np.random.default_rng(2).standard_normal((9, 5)).astype(np.float32)
+  positions = [0, 3, 4, 6, 7, 8]  # Of the lower triangle, row by row.
+  index = np.array([-1, *range(6)], np.int32)
+  expected = np.concatenate([np.zeros((1, 5), np.float32), w[positions]])
+  np.testing.assert_array_equal(inputs.linear(index, inputs.rows(w)), expected)
+  np.testing.assert_allclose(inputs.dense(index) @ w, expected, rtol=1e-6)
+  assert (inputs.num_features, inputs.num_rows) == (9, 6)
+
+
 def test_an_index_beyond_the_spec_is_not_a_number():
   inputs = inputs_lib.make_inputs(index_spec(4))
   out = inputs.linear(np.array([4, 3], np.int32), jnp.ones((4, 2)))

@@ -1,0 +1,57 @@
+"""Inputs that are always 0 need no weights: the agent without them is the same."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from explorax import environments
+from explorax.environments import deep_sea, jax_adapter, specs
+from explorax.experiments import config as config_lib
+from explorax.experiments import presets
+from explorax.experiments.runners import core, device
+
+
+class WholeSea(deep_sea.DeepSea):
+  """With weights for the positions above the diagonal, too."""
+
+  def observation_spec(self) -> specs.OneHotArray:
+    return super().observation_spec().replace(lower_triangle=False)
+
+
+# XLA adds noisy layers in another order.
+@pytest.mark.parametrize(
+  ("name", "tolerance"),
+  [("tdu", 0.0), ("epinet", 0.0), ("dqn_counts", 0.0), ("noisy_dqn", 1e-6)],
+)
+def test_an_agent_without_weights_for_impossible_inputs_is_the_same(name, tolerance):
+  """All weights and episodes, on Deep Sea with N = 5."""
+  preset = presets.PRESETS[name]
+  config = dataclasses.replace(preset.config, min_replay_size=16, batch_size=16)
+  results = []
+  for environment in (WholeSea(5), deep_sea.DeepSea(5)):
+    adapter = jax_adapter.JaxEnvironment(environment, seed=0)
+    agent = preset.make_agent(config, environments.spec(adapter))
+    returns: list[float] = []
+    (result,) = device.run_seeds(
+      agent,
+      environment,
+      config_lib.RunConfig(runner="device", steps=100),
+      core.Hooks(on_episode=lambda e, to=returns: to.append(e.episode_return)),
+      seeds=[0],
+    )
+    results.append((jax.tree.leaves(result.weights), returns))
+  (whole, whole_returns), (own, own_returns) = results
+  assert whole_returns == own_returns
+  entries = np.flatnonzero(np.tri(5))
+  smaller = 0
+  for theirs, ours in zip(whole, own, strict=True):
+    if theirs.shape != ours.shape:  # The first layer, or a table of fixed values.
+      (axis,) = np.flatnonzero(np.subtract(theirs.shape, ours.shape))
+      has_zeros = theirs.shape[axis] == 26
+      rows = np.concatenate([[0], entries + 1]) if has_zeros else entries
+      theirs = np.take(theirs, rows, axis)
+      smaller += 1
+    np.testing.assert_allclose(theirs, ours, rtol=0.0, atol=tolerance)
+  assert smaller > 0
