@@ -37,7 +37,7 @@ class Scaling:
   epsilon_greedy_sizes: tuple[int, ...] = (10, 14, 20)
   epsilon_greedy_episodes: int = 3000  # The limit of ε-greedy's runs.
   # Of TDU and bootstrapped DQN in stochastic Deep Sea; with one seed, as in bsuite.
-  stochastic_sizes: tuple[int, ...] = tuple(range(10, 25, 2))
+  stochastic_sizes: tuple[int, ...] = tuple(range(10, 51, 2))
   stochastic_seeds: int = 1
   num_seeds: int = 3
   seeds_per_task: int = 1
@@ -81,8 +81,8 @@ def _stochastic_tasks(config: Scaling) -> list[types.Task]:
       },
       2.0 * len(seeds) * size**3,
     )
-    for agent in _DEEP
     for size in config.stochastic_sizes
+    for agent in _DEEP
     for seeds in types.seed_chunks(config.stochastic_seeds, config.seeds_per_task)
   ]
 
