@@ -191,9 +191,18 @@ def solve_deep_sea(
   stochastic version, luck can achieve this in a run's first episodes, so that bsuite
   requires 0.8 from the hundredth episode. Regret counts treasures, since the regret of
   bsuite's stochastic version is low even without them (`environments.SolvedRule`). The
-  action mapping is that of bsuite's sweeps.
+  action mapping is that of bsuite's sweeps; with `own_mapping` each seed has another.
   """
   stochastic = settings.get("stochastic", False)
+  environment = deep_sea.DeepSea(settings["size"], stochastic=stochastic)
+  own_params = []
+  if settings.get("own_mapping", False):
+    own_params = [
+      environment.default_params()._replace(
+        right=deep_sea.action_mapping(seed, environment.size)
+      )
+      for seed in settings["seeds"]
+    ]
 
   def rule() -> environments.SolvedRule:
     version = ",stochastic=true" if stochastic else ""
@@ -204,10 +213,11 @@ def solve_deep_sea(
   return solve(
     settings,
     agent_config(settings) if config is None else config,
-    deep_sea.DeepSea(settings["size"], stochastic=stochastic),
+    environment,
     rule=rule,
     metrics=lambda episode: episode.metrics,
     context=context,
+    own_params=own_params,
   )
 
 

@@ -19,6 +19,9 @@ _DEEP = (runs.TDU, runs.BOOTSTRAPPED)
 # Stochastic Deep Sea is mastered when the treasure is found this often, as a share of
 # the best policy's rate.
 _MASTERED = 0.9
+# N → the limit of episodes beyond bsuite's sizes: those of the public script of
+# HyperAgent (Li et al., 2024), and linear in between.
+_BUDGETS = {20: 2_500, 40: 3_000, 50: 4_000, 100: 10_000, 120: 12_500}
 _LABELS = {
   runs.TDU: "TDU",
   runs.BOOTSTRAPPED: "bootstrapped DQN",
@@ -39,18 +42,24 @@ class Scaling:
   # Of TDU and bootstrapped DQN in stochastic Deep Sea; with one seed, as in bsuite.
   stochastic_sizes: tuple[int, ...] = tuple(range(10, 51, 2))
   stochastic_seeds: int = 1
+  # Of TDU and bootstrapped DQN beyond bsuite's sizes; each seed has its own mapping.
+  large_sizes: tuple[int, ...] = (60,)
+  large_seeds: int = 1
   num_seeds: int = 3
   seeds_per_task: int = 1
 
   def __post_init__(self) -> None:
     runs.check(self)
-    ranges.distinct(self, "epsilon_greedy_sizes", "stochastic_sizes")
-    ranges.at_least(self, 2, "epsilon_greedy_sizes", "stochastic_sizes")
-    ranges.at_least(self, 1, "epsilon_greedy_episodes", "stochastic_seeds")
+    sizes = ("epsilon_greedy_sizes", "stochastic_sizes", "large_sizes")
+    ranges.distinct(self, *sizes)
+    ranges.at_least(self, 2, *sizes)
+    ranges.at_least(
+      self, 1, "epsilon_greedy_episodes", "stochastic_seeds", "large_seeds"
+    )
 
 
 def _tasks(config: Scaling) -> list[types.Task]:
-  tasks = _stochastic_tasks(config)
+  tasks = _stochastic_tasks(config) + _large_tasks(config)
   for agent in _LABELS:
     dithers = agent == _EPSILON_GREEDY
     for size in config.epsilon_greedy_sizes if dithers else config.sizes:
@@ -87,21 +96,54 @@ def _stochastic_tasks(config: Scaling) -> list[types.Task]:
   ]
 
 
+def _large_tasks(config: Scaling) -> list[types.Task]:
+  return [
+    types.Task(
+      f"{agent}_{size}_own_mapping_seed{seeds[0]}",
+      {
+        "agent": agent,
+        "size": size,
+        "own_mapping": True,
+        "max_episodes": int(np.interp(size, list(_BUDGETS), list(_BUDGETS.values()))),
+        "seeds": seeds,
+      },
+      1.0 * len(seeds) * size**3,
+    )
+    for size in config.large_sizes
+    for agent in _DEEP
+    for seeds in types.seed_chunks(config.large_seeds, config.seeds_per_task)
+  ]
+
+
 def _draw(config: Scaling, table: types.Table) -> types.Drawing:
   """Draws runs as marks, hollow if the limit ended them; lines join solved medians."""
-  stochastic = table.where(stochastic=True)
+  bsuites, stochastic, large = _parts(table)
   fig, (each,) = drawing.new(columns=1 + bool(stochastic), width=6.0, height=4.2)
-  _draw_panel(config, each[0], table.where(stochastic=None), "solved")
+  _draw_panel(config, each[0], bsuites, "solved", large)
   each[0].set_title("deterministic")
   if stochastic:
-    _draw_panel(config, each[1], stochastic, "mastered")
+    _draw_panel(config, each[1], stochastic, "mastered", types.Table())
     each[1].set_title("stochastic")
   return fig
 
 
-def _draw_panel(config: Scaling, axes: types.Axes, table: types.Table, by: str) -> None:
+def _parts(everything: types.Table) -> tuple[types.Table, types.Table, types.Table]:
+  """The deterministic and the stochastic sizes of bsuite, and the larger ones."""
+  bsuites = everything.where(stochastic=None, own_mapping=None)
+  return bsuites, everything.where(stochastic=True), everything.where(own_mapping=True)
+
+
+def _draw_panel(
+  config: Scaling,
+  axes: types.Axes,
+  table: types.Table,
+  by: str,
+  large: types.Table,
+) -> None:
+  """Draws a version of Deep Sea; larger sizes, with other mappings, without a line."""
   agents = {a: label for a, label in _LABELS.items() if table.where(agent=a)}
-  everything = [size for agent in agents for size in _sizes(table, agent)]
+  both = types.Table((*table, *large))
+  everything = [size for agent in agents for size in _sizes(both, agent)]
   most = max(everything)
   sizes = np.linspace(min(everything), most, 200)
   axes.plot(sizes, 2.0**sizes, color="0.4", linewidth=1.0, label="$2^N$")
@@ -116,11 +158,15 @@ def _draw_panel(config: Scaling, axes: types.Axes, table: types.Table, by: str) 
       linestyle=style.linestyle,
       linewidth=1.6,
     )
+    x = np.broadcast_to(x, solved.shape)
+    if beyond := _sizes(large, agent):
+      more = _episodes(large, agent)
+      x = np.append(x, np.broadcast_to(beyond, more[0].shape))
+      episodes, solved = np.append(episodes, more[0]), np.append(solved, more[1])
     for is_solved, face in ((True, style.color), (False, "white")):
-      of_seed, of_size = np.nonzero(solved == is_solved)
       axes.plot(
-        x[of_size],
-        episodes[of_seed, of_size],
+        x[solved == is_solved],
+        episodes[solved == is_solved],
         style.marker,
         color=style.color,
         markerfacecolor=face,
@@ -158,8 +204,10 @@ def _episodes(
 
 
 def _judge(config: Scaling, everything: types.Table) -> list[types.Finding]:
-  stochastic, table = (everything.where(stochastic=noisy) for noisy in (True, None))
+  table, stochastic, large = _parts(everything)
   findings = [_all_solved(table, agent) for agent in (*_DEEP, _EPINET)]
+  if large:
+    findings += [_beyond_bsuite(large, agent) for agent in _DEEP]
   if stochastic:
     findings += [_share(config, stochastic, agent) for agent in _DEEP]
   findings.append(_grows(table, runs.TDU))
@@ -190,6 +238,18 @@ def _all_solved(table: types.Table, agent: str) -> types.Finding:
   return types.Finding(
     f"{_LABELS[agent]} solves all sizes",
     f"{solved.sum()} of {solved.size} runs, N up to {max(_sizes(table, agent))}",
+    bool(solved.all()) if len(solved) >= claims.LEAST_SEEDS else None,
+    len(solved),
+  )
+
+
+def _beyond_bsuite(large: types.Table, agent: str) -> types.Finding:
+  episodes, solved = _episodes(large, agent)
+  sizes = ", ".join(map(str, _sizes(large, agent)))
+  return types.Finding(
+    f"{_LABELS[agent]} solves N = {sizes} with HyperAgent's budget of episodes",
+    f"{solved.sum()} of {solved.size} runs, after {episodes.min()} to "
+    f"{episodes.max()} episodes",
     bool(solved.all()) if len(solved) >= claims.LEAST_SEEDS else None,
     len(solved),
   )
@@ -259,6 +319,7 @@ FIGURES = (
       sizes=(4, 5),
       epsilon_greedy_sizes=(4,),
       stochastic_sizes=(4,),
+      large_sizes=(6,),
       max_episodes=200,
       epsilon_greedy_episodes=200,
       num_seeds=1,

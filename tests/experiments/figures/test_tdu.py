@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from explorax.agents.bonuses import tdu
-from explorax.environments import binary_tree
+from explorax.environments import binary_tree, deep_sea
 from explorax.experiments import presets
 from explorax.experiments.figures import registry, types
 from explorax.experiments.figures.tdu import bias, runs, scaling
@@ -189,6 +189,18 @@ def test_the_stochastic_sea_is_mastered_at_nearly_the_best_policys_rate(scripted
   assert results["episodes"].tolist() == [176, 2278, 2300]
 
 
+def test_each_seed_dives_in_a_large_sea_of_its_own(scripted):
+  config = scaling.Scaling(large_sizes=(45,), large_seeds=3, seeds_per_task=3)
+  tasks = registry.FIGURES["tdu/scaling"].tasks(config)
+  task = next(task for task in tasks if "own_mapping" in task.settings)
+  assert task.settings["max_episodes"] == 3500  # Between 3,000 at 40 and 4,000 at 50.
+  scripted["good_from"] = dict.fromkeys(range(3), 1)
+  runs.solve_deep_sea(task.settings, types.TaskContext())
+  right = np.asarray(scripted["params"].right)
+  expected = [deep_sea.action_mapping(seed, 45) for seed in range(3)]
+  np.testing.assert_array_equal(right, expected)
+
+
 def test_each_seed_climbs_a_tree_of_its_own(scripted):
   config = tree_figures.Depths(sizes=(30,), betas=(1.0,), num_seeds=3)
   (task,) = registry.FIGURES["tdu/fig4"].tasks(config)
@@ -320,7 +332,11 @@ def test_what_is_measured_of_the_proposition(make_up):
 
 def test_scaling_tells_a_power_of_n_from_two_to_the_n(verdicts):
   config = scaling.Scaling(
-    sizes=(6, 8, 10, 14, 20), stochastic_sizes=(10, 14, 20), stochastic_seeds=3
+    sizes=(6, 8, 10, 14, 20),
+    stochastic_sizes=(10, 14, 20),
+    stochastic_seeds=3,
+    large_sizes=(30, 40),
+    large_seeds=3,
   )
 
   def powers(settings):
@@ -329,10 +345,10 @@ def test_scaling_tells_a_power_of_n_from_two_to_the_n(verdicts):
     return int(factor * settings["size"] ** 2) if factor else 2 ** settings["size"]
 
   found = verdicts("tdu/scaling", solved_in(powers), config)
-  assert found == [True] * 9
+  assert found == [True] * 11
 
   def exponential(settings):
     return 2 ** settings["size"] if settings["agent"] != "double_dqn" else 10
 
   found = verdicts("tdu/scaling", solved_in(exponential), config)
-  assert found == [False] * 6 + [None, None, False]
+  assert found == [False] * 8 + [None, None, False]
