@@ -54,8 +54,9 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
       shape: of the array.
       name: of the array.
       lower_triangle: whether the array is a square matrix whose entries above the
-        diagonal are always 0, as in Deep Sea. Networks then have no weights for them,
-        which would never be trained: the agent is the same, and faster.
+        diagonal are always 0, as in Deep Sea. Hidden layers then leave out the
+        weights of these entries, which are never trained: the agent is the same, and
+        faster.
     """
     super().__init__(shape, np.float32, 0.0, 1.0, name)
     self.lower_triangle = lower_triangle
@@ -86,6 +87,8 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
         f"{ones} entries of a one-hot array are not zero, the largest being "
         f"{array.max()}; it may hold a single 1 and zeros, or zeros only."
       )
+    if self.lower_triangle and np.triu(array, 1).any():
+      raise ValueError(_above_the_diagonal(int(array.argmax()), self.shape))
     return array
 
 
@@ -175,6 +178,7 @@ class IndexArray(_ByArguments, dm_env.specs.BoundedArray):
   """The index of a one-hot array: its 1 is in `entries[index]`; −1 for all zeros.
 
   Attributes:
+    of: the spec of the one-hot array.
     num_entries: the number of all entries of the one-hot array.
     entries: the flat positions of those that can be 1.
   """
@@ -187,11 +191,11 @@ class IndexArray(_ByArguments, dm_env.specs.BoundedArray):
 
 
 class OneHotIndex:
-  """Encodes a one-hot observation as an index (`IndexArray`).
+  """Encodes a one-hot observation as the number of its 1 among `spec.entries`.
 
-  `[*spec.shape]` float32 → `[]` int32. An observation whose largest entry is neither
-  1 nor 0 (or is NaN), or whose 1 is in an impossible place, is refused. The encoding
-  does not check that there is only one 1.
+  `[*spec.shape]` float32 → `[]` int32; all zeros are −1. An observation whose largest
+  entry is neither 1 nor 0 (or is NaN) is refused, and one whose 1 is above the diagonal
+  of a lower triangle. The encoding does not check that there is only one 1.
   """
 
   def __init__(self, spec: OneHotArray):
@@ -207,10 +211,7 @@ class OneHotIndex:
     if largest == 1.0:
       index = np.asarray(self._index[position])
       if index > self.spec.maximum:
-        raise ValueError(
-          f"the 1 of a one-hot observation is in entry {position}, above the diagonal; "
-          "give the environment a spec without lower_triangle."
-        )
+        raise ValueError(_above_the_diagonal(int(position), self.spec.of.shape))
       return index
     if largest == 0.0:
       return np.asarray(-1, np.int32)
@@ -220,12 +221,24 @@ class OneHotIndex:
     )
 
   def on_device(self, observation: "jax.Array") -> "jax.Array":
-    """The same within a jitted function; networks return NaN for an impossible 1."""
+    """The same within a jitted function, without checks.
+
+    A 1 above the diagonal of a lower triangle gets an index beyond the spec's, for
+    which a hidden layer returns NaN.
+    """
     import jax.numpy as jnp  # Slow, and not needed to list names.
 
     flat = jnp.ravel(observation)
     position = jnp.argmax(flat)
     return jnp.where(flat[position] == 0.0, -1, jnp.asarray(self._index)[position])
+
+
+def _above_the_diagonal(position: int, shape: tuple[int, ...]) -> str:
+  row, column = divmod(position, shape[1])
+  return (
+    f"the 1 of a one-hot observation is in row {row} and column {column}, above the "
+    "diagonal; leave out lower_triangle in the environment's spec."
+  )
 
 
 class Dense:

@@ -64,13 +64,12 @@ class Epinet(hk.Module):
     }
     # As for one matrix that multiplies (z, x, φ(x)).
     w_init = hk.initializers.TruncatedNormal(sum(fan_ins.values()) ** -0.5)
-    w = {
-      name: hk.get_parameter(f"w_{name}", (fan_ins[name], first), init=w_init)
-      for name in ("index", "features")
-    }
-    of_input = self._inputs.initializer(w_init)
-    shape = (self._inputs.num_rows, first)
-    w["input"] = hk.get_parameter("w_input", shape, init=of_input)
+    w = {}
+    for name, fan_in in fan_ins.items():  # Haiku draws the keys in this order.
+      if name == "input":
+        w[name] = self._inputs.weights("w_input", first, w_init)
+      else:
+        w[name] = hk.get_parameter(f"w_{name}", (fan_in, first), init=w_init)
     b = hk.get_parameter("b", (first,), init=jnp.zeros)
     of_x = self._inputs.linear(x, w["input"]) + features @ w["features"] + b[None]
     hidden = of_x[None] + (z @ w["index"])[:, None]  # [K, B, first]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import chex
 import dm_env
@@ -18,17 +18,17 @@ Linear = Callable[[jax.Array, jax.Array], jax.Array]
 class Inputs(NamedTuple):
   """Observations of one spec as vectors of D features.
 
-  R of the features can be other than 0; w has rows for these only. R < D for a one-hot
-  vector with entries that are never 1 (`environments.specs.OneHotArray`).
+  Only R of the features can be other than 0, and the weights w of a first layer have
+  rows for these only. R < D for a one-hot vector with entries that are never 1
+  (`environments.specs.OneHotArray`).
 
   Attributes:
     num_features: D.
     num_rows: R.
     is_index: whether an observation is the index, from 0 to R − 1, of a one-hot vector.
     dense: observation `[B, ...]` → float32 `[B, D]`.
-    linear: (observation `[B, ...]`, w `[R, F]`) → `[B, F]`, which is
-      `dense(observation) @ all_w` for any `all_w` with `rows(all_w) = w`, computed in
-      the cheapest way.
+    linear: (observation `[B, ...]`, w `[R, F]`) → `[B, F]`, computed in the cheapest
+      way; `linear(x, rows(v))` is `dense(x) @ v` for v `[D, F]`.
     rows: `[D, ...]` → `[R, ...]`, the rows of the features that can be other than 0.
     example: zeros in the shape of a batch of one observation.
   """
@@ -38,12 +38,20 @@ class Inputs(NamedTuple):
   is_index: bool
   dense: Dense
   linear: Linear
-  rows: Dense
+  rows: Callable[[jax.Array], jax.Array]
   example: np.ndarray
 
-  def initializer(self, init: hk.initializers.Initializer) -> Any:
-    """An initialiser of w: the rows of what `init` draws for all D features."""
-    return lambda shape, dtype: self.rows(init((self.num_features, *shape[1:]), dtype))
+  def weights(
+    self, name: str, size: int, init: hk.initializers.Initializer
+  ) -> jax.Array:
+    """A Haiku module's parameter w `[R, size]`; `init` draws D rows, and R are kept."""
+    shape = (self.num_features, size)
+    return hk.get_parameter(
+      name,
+      (self.num_rows, size),
+      jnp.float32,
+      lambda _, dtype: self.rows(init(shape, dtype)),
+    )
 
 
 def make_inputs(spec: dm_env.specs.Array) -> Inputs:
@@ -105,15 +113,14 @@ def _num_values(spec: dm_env.specs.Array) -> int:
 def _make_index(num_rows: int, spec: dm_env.specs.Array, example: np.ndarray) -> Inputs:
   num_features = getattr(spec, "num_entries", num_rows)
   entries = np.asarray(getattr(spec, "entries", np.arange(num_rows)))
+  # The index −1, and any that is too large, is of no entry: all zeros.
+  positions = np.append(entries, -1)
 
   def dense(observation: jax.Array) -> jax.Array:
     chex.assert_rank(observation, 1)
     chex.assert_type(observation, jnp.int32)
-    if num_rows < num_features:
-      # Indices out of range become zeros, as in `one_hot`.
-      position = jnp.take(entries, jnp.maximum(observation, 0), fill_value=-1)
-      observation = jnp.where(observation < 0, -1, position)
-    return jax.nn.one_hot(observation, num_features, dtype=jnp.float32)
+    position = jnp.asarray(positions)[observation]
+    return jax.nn.one_hot(position, num_features, dtype=jnp.float32)
 
   def linear(observation: jax.Array, w: jax.Array) -> jax.Array:
     chex.assert_rank([observation, w], [1, 2])

@@ -67,9 +67,10 @@ class NoisyLinear(hk.Module):
     def parameters(
       kind: str, init: hk.initializers.Initializer
     ) -> tuple[jax.Array, jax.Array]:
-      num_rows = fan_in if inputs is None else inputs.num_rows
-      w_init = init if inputs is None else inputs.initializer(init)
-      w = hk.get_parameter(f"w_{kind}", (num_rows, self._size), dtype, w_init)
+      if inputs is None:
+        w = hk.get_parameter(f"w_{kind}", (fan_in, self._size), dtype, init)
+      else:
+        w = inputs.weights(f"w_{kind}", self._size, init)
       b = hk.get_parameter(f"b_{kind}", (self._size,), dtype, init)
       return w, jnp.expand_dims(b, range(rank - 1))
 

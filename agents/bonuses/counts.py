@@ -29,7 +29,7 @@ class Counts(types.Bonus):
   ) -> types.ActorBonus:
     inputs = networks.make_inputs(observation_spec)
     # One more state for the zeros at an episode's end, whose index is −1.
-    num_states = inputs.num_features + 1 if inputs.is_index else self.num_buckets
+    num_states = inputs.num_rows + 1 if inputs.is_index else self.num_buckets
 
     def observe(
       weights: tuple[()],

@@ -50,6 +50,7 @@ class PseudoCounts(types.Bonus):
         return exploration.shrink(observation[:height], self.side, self.num_levels)
 
     elif len(spec.shape) == 0 and networks.make_inputs(spec).is_index:
+      # Also those that are always 0: their number is in the estimator's prior.
       num_values = networks.make_inputs(spec).num_features
 
       def init() -> exploration.DensityModel:

@@ -41,7 +41,7 @@ def test_the_optimal_policy_of_deep_sea_gets_its_return():
   encode = environments.make_encoding(environment.observation_spec())
   timestep, total = environment.reset(), 0.0
   while not timestep.last():
-    state = int(encode(timestep.observation))
+    state = encode.spec.entries[encode(timestep.observation)]
     timestep = environment.step(mapping.flat[state])
     total += timestep.reward
   assert total == pytest.approx(0.99, abs=1e-6)

@@ -38,7 +38,8 @@ def test_index_in_the_lower_triangle_counts_row_by_row():
     observation[place] = 1.0
     assert encode(observation) == index == encode.on_device(jnp.asarray(observation))
     encode.spec.validate(encode(observation))
-  assert encode(np.zeros((3, 3), np.float32)) == -1
+  zeros = np.zeros((3, 3), np.float32)
+  assert encode(zeros) == -1 == encode.on_device(jnp.asarray(zeros))
   assert (encode.spec.num_entries, encode.spec.maximum) == (9, 5)
 
 
@@ -46,8 +47,9 @@ def test_a_one_above_the_diagonal_is_refused():
   encode = specs.OneHotIndex(specs.OneHotArray((3, 3), lower_triangle=True))
   observation = np.zeros((3, 3), np.float32)
   observation[0, 2] = 1.0
-  with pytest.raises(ValueError, match="in entry 2, above the diagonal"):
-    encode(observation)
+  for refuses in (encode, encode.spec.of.validate):
+    with pytest.raises(ValueError, match="in row 0 and column 2, above the diagonal"):
+      refuses(observation)
   index = encode.on_device(jnp.asarray(observation))
   weights = jnp.ones((6, 2))
   assert np.isnan(networks.make_inputs(encode.spec).linear(index[None], weights)).all()

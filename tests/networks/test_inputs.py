@@ -46,6 +46,7 @@ def test_rows_of_impossible_entries_are_left_out():
   expected = np.concatenate([np.zeros((1, 5), np.float32), w[positions]])
   np.testing.assert_array_equal(inputs.linear(index, inputs.rows(w)), expected)
   np.testing.assert_allclose(inputs.dense(index) @ w, expected, rtol=1e-6)
+  assert not inputs.dense(np.array([6], np.int32)).any()
   assert (inputs.num_features, inputs.num_rows) == (9, 6)
 
 

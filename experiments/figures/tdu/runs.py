@@ -191,16 +191,14 @@ def solve_deep_sea(
   stochastic version, luck can achieve this in a run's first episodes, so that bsuite
   requires 0.8 from the hundredth episode. Regret counts treasures, since the regret of
   bsuite's stochastic version is low even without them (`environments.SolvedRule`). The
-  action mapping is that of bsuite's sweeps; with `own_mapping` each seed has another.
+  action mapping is that of bsuite's sweeps; with `own_mapping`, each seed has its own.
   """
   stochastic = settings.get("stochastic", False)
   environment = deep_sea.DeepSea(settings["size"], stochastic=stochastic)
   own_params = []
   if settings.get("own_mapping", False):
     own_params = [
-      environment.default_params()._replace(
-        right=deep_sea.action_mapping(seed, environment.size)
-      )
+      dataclasses.replace(environment, mapping_seed=seed).default_params()
       for seed in settings["seeds"]
     ]
 

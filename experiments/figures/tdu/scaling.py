@@ -19,8 +19,8 @@ _DEEP = (runs.TDU, runs.BOOTSTRAPPED)
 # Stochastic Deep Sea is mastered when the treasure is found this often, as a share of
 # the best policy's rate.
 _MASTERED = 0.9
-# N → the limit of episodes beyond bsuite's sizes: those of the public script of
-# HyperAgent (Li et al., 2024), and linear in between.
+# N → the limit of episodes in the public script of HyperAgent (Li et al., 2024); linear
+# in between.
 _BUDGETS = {20: 2_500, 40: 3_000, 50: 4_000, 100: 10_000, 120: 12_500}
 _LABELS = {
   runs.TDU: "TDU",
@@ -50,12 +50,13 @@ class Scaling:
 
   def __post_init__(self) -> None:
     runs.check(self)
-    sizes = ("epsilon_greedy_sizes", "stochastic_sizes", "large_sizes")
-    ranges.distinct(self, *sizes)
+    sizes = ("epsilon_greedy_sizes", "stochastic_sizes")
+    ranges.distinct(self, *sizes, "large_sizes")
     ranges.at_least(self, 2, *sizes)
     ranges.at_least(
       self, 1, "epsilon_greedy_episodes", "stochastic_seeds", "large_seeds"
     )
+    ranges.within(self, 2, max(_BUDGETS), "large_sizes")
 
 
 def _tasks(config: Scaling) -> list[types.Task]:
@@ -107,7 +108,7 @@ def _large_tasks(config: Scaling) -> list[types.Task]:
         "max_episodes": int(np.interp(size, list(_BUDGETS), list(_BUDGETS.values()))),
         "seeds": seeds,
       },
-      1.0 * len(seeds) * size**3,
+      len(seeds) * size**3,
     )
     for size in config.large_sizes
     for agent in _DEEP
@@ -140,7 +141,7 @@ def _draw_panel(
   by: str,
   large: types.Table,
 ) -> None:
-  """Draws a version of Deep Sea; larger sizes, with other mappings, without a line."""
+  """Draws a version of Deep Sea; runs of `large` are marks without a line."""
   agents = {a: label for a, label in _LABELS.items() if table.where(agent=a)}
   both = types.Table((*table, *large))
   everything = [size for agent in agents for size in _sizes(both, agent)]
@@ -246,10 +247,11 @@ def _all_solved(table: types.Table, agent: str) -> types.Finding:
 def _beyond_bsuite(large: types.Table, agent: str) -> types.Finding:
   episodes, solved = _episodes(large, agent)
   sizes = ", ".join(map(str, _sizes(large, agent)))
+  limits = ", ".join(map(str, large.values("max_episodes")))
   return types.Finding(
     f"{_LABELS[agent]} solves N = {sizes} with HyperAgent's budget of episodes",
-    f"{solved.sum()} of {solved.size} runs, after {episodes.min()} to "
-    f"{episodes.max()} episodes",
+    f"{solved.sum()} of {solved.size} runs (limit of episodes: {limits}), in episode "
+    f"{', '.join(map(str, episodes[solved])) or '–'}",
     bool(solved.all()) if len(solved) >= claims.LEAST_SEEDS else None,
     len(solved),
   )
