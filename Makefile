@@ -99,6 +99,12 @@ results: $(INSTALLED)
 	  $(BIN)/python -m explorax.experiments.reproduce --figure=$$name --workers=1 \
 	    --output=docs/figures || exit 1; \
 	done
+	for name in $$(ls docs/bsuite/raw); do \
+	  $(BIN)/python -m explorax.experiments.report docs/bsuite/raw/$$name \
+	    --output=build/bsuite/$$name || exit 1; \
+	  cp build/bsuite/$$name/report.html build/bsuite/$$name/scores_by_experiment.png \
+	    docs/bsuite/$$name/ || exit 1; \
+	done
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py
