@@ -44,7 +44,7 @@ class Scaling:
   stochastic_seeds: int = 1
   # Of TDU and bootstrapped DQN beyond bsuite's sizes; each seed has its own mapping.
   large_sizes: tuple[int, ...] = (60,)
-  large_seeds: int = 1
+  large_seeds: int = 3
   num_seeds: int = 3
   seeds_per_task: int = 1
 
