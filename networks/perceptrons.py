@@ -64,21 +64,23 @@ def make_perceptrons(
     keys = hk.PRNGSequence(key)
 
     def draw(
-      layer: dict[str, jax.ShapeDtypeStruct], same_input: bool, is_torsos: bool = False
+      layer: dict[str, jax.ShapeDtypeStruct],
+      same_input: bool,
+      sees_observation: bool = False,
     ) -> types.Params:
       w, b = layer["w"], layer["b"]
       *members, fan_in, size = w.shape
       if same_input:  # Of all members.
-        fan_in = inputs.num_features if is_torsos else fan_in
+        fan_in = inputs.num_features if sees_observation else fan_in
         weights = _truncated_normal(next(keys), (fan_in, math.prod(members) * size))
-        weights = inputs.rows(weights) if is_torsos else weights
+        weights = inputs.rows(weights) if sees_observation else weights
         weights = jnp.moveaxis(jnp.reshape(weights, (-1, *members, size)), 0, -2)
       else:
         weights = _truncated_normal(next(keys), w.shape)
       return {"w": weights, "b": jnp.zeros(b.shape, b.dtype)}
 
     torso = {
-      name: draw(shapes.torso[name], same_input=i == 0, is_torsos=i == 0)
+      name: draw(shapes.torso[name], same_input=i == 0, sees_observation=i == 0)
       for i, name in enumerate(names)
     }
     head_sees_all = shared_torso or not hidden_sizes

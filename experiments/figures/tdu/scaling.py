@@ -250,7 +250,7 @@ def _beyond_bsuite(large: types.Table, agent: str) -> types.Finding:
   sizes = ", ".join(map(str, _sizes(large, agent)))
   limits = ", ".join(map(str, large.values("max_episodes")))
   return types.Finding(
-    f"{_LABELS[agent]} solves N = {sizes} with HyperAgent's budget of episodes",
+    f"{_LABELS[agent]} solves N = {sizes} in a budget interpolated from HyperAgent's",
     f"{solved.sum()} of {solved.size} runs (limit of episodes: {limits}), in episode "
     f"{', '.join(map(str, episodes[solved])) or '–'}",
     bool(solved.all()) if len(solved) >= claims.LEAST_SEEDS else None,
