@@ -30,7 +30,8 @@ _PACKAGES = (
 def collect() -> dict[str, Any]:
   """Versions of Python and of the main packages (null: not installed).
 
-  It includes JAX's devices if this process has imported JAX.
+  It includes XLA's flags, which can choose another runtime, and JAX's devices if this
+  process has imported JAX.
   """
   jax = sys.modules.get("jax")
   devices = jax.devices() if jax is not None else []
@@ -39,6 +40,7 @@ def collect() -> dict[str, Any]:
     "packages": {name: _version(name) for name in _PACKAGES},
     "platform": platform.platform(),
     "cpus": os.cpu_count(),
+    "xla_flags": os.environ.get("XLA_FLAGS", ""),
     "jax_devices": [f"{d.platform}:{d.device_kind}" for d in devices],
     "git_commit": git_commit(pathlib.Path(__file__).resolve()),
   }

@@ -19,7 +19,7 @@ import os
 import pathlib
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -36,8 +36,11 @@ _INTERVALS = "t"  # The kind of intervals behind the verdicts, stored with a fig
 _INTRODUCTION = """\
 # Figures
 
-The command below each figure made it. Bands are 95 % bootstrap intervals over seeds.
-Times are summed over all processes.
+Below each figure are the command that makes it, the time of its runs, summed over all
+processes, and the commits that made them (+: with changes that were not committed).
+Where raw results are named, the command draws from them and computes nothing again;
+each file also has the versions of the packages. Bands are 95 % bootstrap intervals over
+seeds.
 
 ## All claims
 
@@ -152,7 +155,7 @@ class FigureRequest:
     note = (
       f"{'Smoke version, ' if self.quick else ''}"
       f"{summary.count(self.config.num_seeds, 'seed')}; "
-      "bands: 95 % bootstrap intervals over seeds. "
+      "bands, if any: 95 % bootstrap intervals over seeds. "
       f"Computed in {summary.duration(seconds)} of one process "
       f"({_machine()}). explorax, {datetime.date.today().isoformat()}."
     )
@@ -180,6 +183,7 @@ class FigureRequest:
         "intervals": _INTERVALS,
         "process_seconds": seconds,
         "machine": _machine(),
+        "commits": _commits(task.versions for task in table),
         "versions": versions.collect(),
       },
     )
@@ -201,6 +205,12 @@ def _machine() -> str:
   if device.platform != "cpu":
     return device.device_kind
   return f"{platform.machine()}, {os.cpu_count()} cores"
+
+
+def _commits(of_runs: Iterable[Mapping[str, Any]]) -> list[str]:
+  """Abbreviated; without the runs of an installed copy, which has no commit."""
+  found = [commit for each in of_runs if (commit := each["git_commit"])]
+  return sorted({commit[:7] + "+" * commit.endswith("+") for commit in found})
 
 
 def write_page(directory: output.RunDirectory) -> None:
@@ -226,7 +236,7 @@ def page(directory: pathlib.Path) -> str:
     for path in [*own, *sorted(directory.glob(f"{name}-*.json"))]:
       try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        section, rows = _section(path.stem, record), _claims(record)
+        section, rows = _section(path, record), _claims(record)
       except FileNotFoundError:
         continue
       except (OSError, ValueError, KeyError, TypeError):
@@ -263,20 +273,26 @@ def _claims_table(claims: Sequence[tuple[str, ...]]) -> str:
   return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows)
 
 
-def _section(name: str, record: Mapping[str, Any]) -> str:
+def _section(path: pathlib.Path, record: Mapping[str, Any]) -> str:
   table = ["| | claim | measured |", "| --- | --- | --- |"]
   for found in record["findings"]:
     row = (_cell(found[key]) for key in ("verdict", "claim", "measured"))
     table.append(f"| {' | '.join(row)} |")
-  seconds = summary.duration(record["process_seconds"])
+  origin = f"{summary.duration(record['process_seconds'])} on {record['machine']}"
+  # Drawings of earlier versions were made in the call that computed the runs.
+  if commits := record.get("commits", _commits([record["versions"]])):
+    origin += f", commit {', '.join(commits)}"
+  raw = path.parent / "raw" / record["figure"].replace("/", "_")
+  if raw.is_dir():
+    origin += f"; raw results in `raw/{raw.name}`"
   return "\n\n".join(
     [
       f"## {_heading(record)}",
       f"{record['source']}. Claim: {record['claim']}",
-      f"![{record['title']}]({name}.png)",
+      f"![{record['title']}]({path.stem}.png)",
       "\n".join(table),
       *([] if record.get("intervals") == _INTERVALS else [_OLDER]),
-      f"`{record['command']}`: {seconds} on {record['machine']}.",
+      f"`{record['command']}`: {origin}.",
     ]
   )
 

@@ -230,6 +230,7 @@ def _made_with(versions: Mapping[str, Any], count: int, total: int) -> str:
   """The versions that made `count` of all tasks."""
   shown = {"python": versions.get("python"), **(versions.get("packages") or {})}
   shown["commit"] = versions.get("git_commit")
+  shown["XLA_FLAGS"] = versions.get("xla_flags")
   names = ", ".join(f"{name} {value}" for name, value in shown.items() if value)
   whose = "Made" if count == total else f"{count:,} of the {total:,} tasks were made"
   return f"{whose} with {names}, on {versions.get('platform')}."

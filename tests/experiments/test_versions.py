@@ -40,9 +40,11 @@ def test_without_git_there_is_no_commit(checkout, monkeypatch):
   assert versions.git_commit(checkout / "tracked.py") is None
 
 
-def test_names_what_matters():
+def test_names_what_matters(monkeypatch):
+  monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_thunk_runtime=false")
   found = versions.collect()
   assert found["python"] == platform.python_version()
   assert found["packages"]["numpy"] == np.__version__
   assert found["packages"]["jax"] == sys.modules["jax"].__version__
   assert found["jax_devices"]
+  assert found["xla_flags"] == "--xla_cpu_use_thunk_runtime=false"

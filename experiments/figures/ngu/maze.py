@@ -199,8 +199,9 @@ def _judge(config: Config, table: types.Table) -> list[types.Finding]:
     ),
     types.Finding(
       "with learned states, nearly any maze is explored (at least 0.8 of it)",
-      f"share of positions {interval.words()} after {config.num_steps:,} steps",
-      interval.is_above(0.8) or None,  # Less may mean that training was too short.
+      f"share of positions {interval.words()} after {config.num_steps:,} steps, "
+      "which may be too few",
+      interval.is_above(0.8) or None,
     ),
   ]
 

@@ -108,6 +108,7 @@ def test_a_second_call_only_draws(call, own, out):
   assert "![Sizes](own_fig1.png)" in page and "| held | it grows |" in page
   assert "\n1 held, 0 did not hold, 0 cannot be told.\n" in page
   assert "| [own/fig1](#ownfig1-sizes) | it grows | held | 4 |" in page
+  assert "raw results in `raw/own_fig1`" in page
   first = json.loads((out / "own_fig1.json").read_text())
   assert first["findings"][0]["verdict"] == "held"
   assert first["config"]["num_seeds"] == 4
