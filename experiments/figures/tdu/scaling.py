@@ -11,7 +11,7 @@ import numpy as np
 from explorax.agents import ranges
 from explorax.experiments.figures import claims, panels, types
 from explorax.experiments.figures.tdu import runs
-from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.recording import drawing, statistics, summary
 
 _EPINET = "epinet"
 _EPSILON_GREEDY = "double_dqn"
@@ -40,7 +40,7 @@ class Scaling:
   epsilon_greedy_sizes: tuple[int, ...] = (10, 14, 20)
   epsilon_greedy_episodes: int = 3000  # The limit of ε-greedy's runs.
   # Of TDU and bootstrapped DQN in stochastic Deep Sea; with one seed, as in bsuite.
-  stochastic_sizes: tuple[int, ...] = tuple(range(10, 41, 2))
+  stochastic_sizes: tuple[int, ...] = tuple(range(10, 51, 2))
   stochastic_seeds: int = 1
   # Of TDU and bootstrapped DQN beyond bsuite's sizes; each seed has its own mapping.
   large_sizes: tuple[int, ...] = (60,)
@@ -124,7 +124,8 @@ def _draw(config: Scaling, table: types.Table) -> types.Drawing:
   each[0].set_title("deterministic")
   if stochastic:
     _draw_panel(config, each[1], stochastic, "mastered", types.Table())
-    each[1].set_title("stochastic")
+    seeds = summary.count(config.stochastic_seeds, "seed")
+    each[1].set_title(f"stochastic, {seeds}")
   return fig
 
 
@@ -164,7 +165,7 @@ def _draw_panel(
       more = _episodes(large, agent)
       x = np.append(x, np.broadcast_to(beyond, more[0].shape))
       episodes, solved = np.append(episodes, more[0]), np.append(solved, more[1])
-    for is_solved, face in ((True, style.color), (False, "white")):
+    for is_solved, face in ((True, style.color), (False, "none")):
       axes.plot(
         x[solved == is_solved],
         episodes[solved == is_solved],
@@ -174,7 +175,7 @@ def _draw_panel(
         markersize=5,
         label=label if is_solved else None,
       )
-  axes.plot([], [], "o", color="0.4", markerfacecolor="white", label="not solved")
+  axes.plot([], [], "o", color="0.4", markerfacecolor="none", label=f"not {by}")
   panels.finish(
     axes,
     legend={"loc": "lower right", "ncols": 2},
@@ -182,7 +183,7 @@ def _draw_panel(
     ylabel=f"episodes until it is {by}",
     yscale="log",
     ylim=(10, 3 * config.max_episodes),
-    xticks=sorted(set(everything))[:: -(-len(set(everything)) // 12)],
+    xticks=sorted({*sorted(set(everything))[:: -(-len(set(everything)) // 12)], most}),
   )
 
 
