@@ -15,16 +15,12 @@ import datetime
 import hashlib
 import importlib.util
 import json
-import os
 import pathlib
-import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jax
-
-from explorax.experiments import errors, output, overrides, versions
+from explorax.experiments import errors, output, overrides
 from explorax.experiments.figures import claims, registry, types
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import drawing, summary
@@ -32,15 +28,14 @@ from explorax.experiments.tasks import pool as pool_lib
 from explorax.experiments.tasks import store as store_lib
 
 _PAGE = "figures.md"
-_INTERVALS = "t"  # The kind of intervals behind the verdicts, stored with a figure.
 _INTRODUCTION = """\
 # Figures
 
 Below each figure are the command that makes it, the time of its runs, summed over all
-processes, and the commits that made them (+: with changes that were not committed).
-Where raw results are named, the command draws from them and computes nothing again;
-each file also has the versions of the packages. Bands are 95 % bootstrap intervals over
-seeds.
+processes, and the commits that made them (+: with changes that were not committed). The
+command draws from the raw results and computes nothing again; each of their files also
+has the versions of the packages that computed it. Bands are 95 % bootstrap intervals
+over seeds.
 
 ## All claims
 
@@ -49,11 +44,6 @@ difference of means (Student's or Welch's t) lies on the claim's side of 0, and 
 hold* if it lies on the other side. Whether it held *cannot be told* if the interval
 contains 0 (there are too few seeds, or the problem does not separate the groups), if
 there are fewer than three seeds, and in smoke versions of figures."""
-
-_OLDER = (
-  "The verdicts of this figure are from bootstrap intervals, which are too narrow for "
-  "few seeds. With t-intervals, some of these claims might not be decided."
-)
 
 
 def check_matplotlib() -> None:
@@ -157,7 +147,7 @@ class FigureRequest:
       f"{summary.count(self.config.num_seeds, 'seed')}; "
       "bands, if any: 95 % bootstrap intervals over seeds. "
       f"Computed in {summary.duration(seconds)} of one process "
-      f"({_machine()}). explorax, {datetime.date.today().isoformat()}."
+      f"({_machines(table)}). explorax, {datetime.date.today().isoformat()}."
     )
     fig = figure.draw(self.config, table)
     caption = [
@@ -180,11 +170,10 @@ class FigureRequest:
         "command": self.command,
         "config": overrides.to_dict(self.config),
         "quick": self.quick,
-        "intervals": _INTERVALS,
         "process_seconds": seconds,
-        "machine": _machine(),
-        "commits": _commits(task.versions for task in table),
-        "versions": versions.collect(),
+        "machine": _machines(table),
+        "commits": _commits(table),
+        "raw": f"raw/{figure.file_name}",
       },
     )
     write_page(directory)
@@ -200,16 +189,18 @@ class FigureRequest:
     return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
-def _machine() -> str:
-  device = jax.devices()[0]
-  if device.platform != "cpu":
-    return device.device_kind
-  return f"{platform.machine()}, {os.cpu_count()} cores"
+def _machines(table: types.Table) -> str:
+  """What computed the tasks: the number of CPU cores, or the accelerator."""
+  found: set[str] = set()
+  for task in table:
+    devices = {d for d in task.versions["jax_devices"] if not d.startswith("cpu:")}
+    found |= devices or {f"{task.versions['cpus']} CPU cores"}
+  return ", ".join(sorted(found))
 
 
-def _commits(of_runs: Iterable[Mapping[str, Any]]) -> list[str]:
-  """Abbreviated; without the runs of an installed copy, which has no commit."""
-  found = [commit for each in of_runs if (commit := each["git_commit"])]
+def _commits(table: types.Table) -> list[str]:
+  """Abbreviated; without the tasks of an installed copy, which has no commit."""
+  found = [commit for task in table if (commit := task.versions["git_commit"])]
   return sorted({commit[:7] + "+" * commit.endswith("+") for commit in found})
 
 
@@ -279,20 +270,15 @@ def _section(path: pathlib.Path, record: Mapping[str, Any]) -> str:
     row = (_cell(found[key]) for key in ("verdict", "claim", "measured"))
     table.append(f"| {' | '.join(row)} |")
   origin = f"{summary.duration(record['process_seconds'])} on {record['machine']}"
-  # Drawings of earlier versions were made in the call that computed the runs.
-  if commits := record.get("commits", _commits([record["versions"]])):
-    origin += f", commit {', '.join(commits)}"
-  raw = path.parent / "raw" / record["figure"].replace("/", "_")
-  if raw.is_dir():
-    origin += f"; raw results in `raw/{raw.name}`"
+  if record["commits"]:
+    origin += f", commit {', '.join(record['commits'])}"
   return "\n\n".join(
     [
       f"## {_heading(record)}",
       f"{record['source']}. Claim: {record['claim']}",
       f"![{record['title']}]({path.stem}.png)",
       "\n".join(table),
-      *([] if record.get("intervals") == _INTERVALS else [_OLDER]),
-      f"`{record['command']}`: {origin}.",
+      f"`{record['command']}`: {origin}; raw results in `{record['raw']}`.",
     ]
   )
 

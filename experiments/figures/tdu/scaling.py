@@ -43,8 +43,8 @@ class Scaling:
   stochastic_sizes: tuple[int, ...] = tuple(range(10, 51, 2))
   stochastic_seeds: int = 1
   # Of TDU and bootstrapped DQN beyond bsuite's sizes; each seed has its own mapping.
-  large_sizes: tuple[int, ...] = (60,)
-  large_seeds: int = 3
+  large_sizes: tuple[int, ...] = (60, 80)
+  large_seeds: tuple[int, ...] = (3, 1)  # Of each of these sizes.
   num_seeds: int = 3
   seeds_per_task: int = 1
 
@@ -57,6 +57,11 @@ class Scaling:
       self, 1, "epsilon_greedy_episodes", "stochastic_seeds", "large_seeds"
     )
     ranges.within(self, 2, max(_BUDGETS), "large_sizes")
+    if len(self.large_seeds) != len(self.large_sizes):
+      raise ValueError(
+        f"large_seeds is {self.large_seeds}; give one number for each of large_sizes, "
+        f"which is {self.large_sizes}."
+      )
 
 
 def _tasks(config: Scaling) -> list[types.Task]:
@@ -110,9 +115,9 @@ def _large_tasks(config: Scaling) -> list[types.Task]:
       },
       len(seeds) * size**3,
     )
-    for size in config.large_sizes
+    for size, num_seeds in zip(config.large_sizes, config.large_seeds, strict=True)
     for agent in _DEEP
-    for seeds in types.seed_chunks(config.large_seeds, config.seeds_per_task)
+    for seeds in types.seed_chunks(num_seeds, config.seeds_per_task)
   ]
 
 
@@ -144,10 +149,8 @@ def _draw_panel(
 ) -> None:
   """Draws a version of Deep Sea; runs of `large` are marks without a line."""
   agents = {a: label for a, label in _LABELS.items() if table.where(agent=a)}
-  both = types.Table((*table, *large))
-  everything = [size for agent in agents for size in _sizes(both, agent)]
-  most = max(everything)
-  sizes = np.linspace(min(everything), most, 200)
+  own, beyond = sorted(table.values("size")), sorted(large.values("size"))
+  sizes = np.linspace(own[0], max(own + beyond), 200)
   axes.plot(sizes, 2.0**sizes, color="0.4", linewidth=1.0, label="$2^N$")
   for agent, label in agents.items():
     style = drawing.style(list(_LABELS).index(agent))
@@ -161,9 +164,9 @@ def _draw_panel(
       linewidth=1.6,
     )
     x = np.broadcast_to(x, solved.shape)
-    if beyond := _sizes(large, agent):
-      more = _episodes(large, agent)
-      x = np.append(x, np.broadcast_to(beyond, more[0].shape))
+    for size in _sizes(large, agent):
+      more = _episodes(large.where(size=size), agent)
+      x = np.append(x, np.full(more[0].shape, size))
       episodes, solved = np.append(episodes, more[0]), np.append(solved, more[1])
     for is_solved, face in ((True, style.color), (False, "none")):
       axes.plot(
@@ -183,7 +186,7 @@ def _draw_panel(
     ylabel=f"episodes until it is {by}",
     yscale="log",
     ylim=(10, 3 * config.max_episodes),
-    xticks=sorted({*sorted(set(everything))[:: -(-len(set(everything)) // 12)], most}),
+    xticks=own[:: -(-len(own) // 12)] + beyond,
   )
 
 
@@ -208,8 +211,11 @@ def _episodes(
 def _judge(config: Scaling, everything: types.Table) -> list[types.Finding]:
   table, stochastic, large = _parts(everything)
   findings = [_all_solved(table, agent) for agent in (*_DEEP, _EPINET)]
-  if large:
-    findings += [_beyond_bsuite(large, agent) for agent in _DEEP]
+  findings += [
+    _beyond_bsuite(large.where(size=size), agent, size)
+    for size in large.values("size")
+    for agent in _DEEP
+  ]
   if stochastic:
     findings += [_share(config, stochastic, agent) for agent in _DEEP]
     findings.append(_fewer_until_mastered(config, stochastic))
@@ -246,13 +252,12 @@ def _all_solved(table: types.Table, agent: str) -> types.Finding:
   )
 
 
-def _beyond_bsuite(large: types.Table, agent: str) -> types.Finding:
+def _beyond_bsuite(large: types.Table, agent: str, size: int) -> types.Finding:
   episodes, solved = _episodes(large, agent)
-  sizes = ", ".join(map(str, _sizes(large, agent)))
-  limits = ", ".join(map(str, large.values("max_episodes")))
+  (limit,) = large.values("max_episodes")
   return types.Finding(
-    f"{_LABELS[agent]} solves N = {sizes} in a budget interpolated from HyperAgent's",
-    f"{solved.sum()} of {solved.size} runs (limit of episodes: {limits}), in episode "
+    f"{_LABELS[agent]} solves N = {size} in a budget interpolated from HyperAgent's",
+    f"{solved.sum()} of {solved.size} runs (limit: {limit} episodes), in episode "
     f"{', '.join(map(str, episodes[solved])) or '–'}",
     bool(solved.all()) if len(solved) >= claims.LEAST_SEEDS else None,
     len(solved),
@@ -337,6 +342,7 @@ FIGURES = (
       epsilon_greedy_sizes=(4,),
       stochastic_sizes=(4,),
       large_sizes=(6,),
+      large_seeds=(1,),
       max_episodes=200,
       epsilon_greedy_episodes=200,
       num_seeds=1,

@@ -12,6 +12,7 @@ import pytest
 
 from explorax.experiments import reproduce
 from explorax.experiments.figures import registry, report, types
+from explorax.experiments.tasks import worker
 
 pytest.importorskip("matplotlib")
 
@@ -115,6 +116,21 @@ def test_a_second_call_only_draws(call, own, out):
   (out / "own_fig1.png").unlink()
   assert call()[0] == 0
   assert own.computed == [3, 2] and (out / "own_fig1.png").exists()
+
+
+def test_a_figure_names_what_computed_its_tasks_and_not_what_draws_it(
+  call, out, monkeypatch
+):
+  cpu, gpu = ["cpu:cpu"], ["gpu:NVIDIA H100"]
+  computed = [("b" * 40, cpu, 8), ("b" * 40, cpu, 8), ("a" * 40 + "+", gpu, 2)]
+  versions = [
+    {"git_commit": commit, "jax_devices": devices, "cpus": cpus}
+    for commit, devices, cpus in [*computed, (None, [], 8)]
+  ]
+  monkeypatch.setattr(worker, "_versions", versions.pop)
+  assert call("--set=sizes=2,3,4,5")[0] == 0
+  where = "on 8 CPU cores, gpu:NVIDIA H100, commit aaaaaaa+, bbbbbbb; raw results in "
+  assert where in (out / "figures.md").read_text()
 
 
 def test_a_figure_with_a_failed_task_is_finished_later(call, own, out):

@@ -42,7 +42,7 @@ def solved_in(episodes, lenient=True):
 
 
 def _explorers(settings):
-  return settings["num_explorers"] or 0  # None: as many as the preset has.
+  return settings.get("num_explorers") or 0  # None: as many as the preset has.
 
 
 def with_everything_right(settings):
@@ -76,7 +76,7 @@ def test_claims_hold_where_the_paper_is_right_and_not_elsewhere(verdicts, name):
   assert all(right) and not any(wrong)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [*FIGURES, "tdu/scaling"])
 def test_draws_what_was_solved_and_what_never_was(make_up, name):
   pytest.importorskip("matplotlib")
   figure = registry.FIGURES[name]
@@ -88,6 +88,11 @@ def test_draws_what_was_solved_and_what_never_was(make_up, name):
     sizes = np.array(figure.config.sizes)
     expected = np.floor(30 * sizes * (1 + 2 / 50))  # The median of five seeds.
     np.testing.assert_allclose(lines["BDQN (β = 0)"], np.minimum(expected, 2000))
+  if name == "tdu/scaling":
+    _, stochastic = fig.axes
+    solved = {x.get_label(): x.get_xdata().tolist() for x in stochastic.lines}
+    sizes = list(figure.config.stochastic_sizes)
+    assert solved["TDU"] == sizes and solved["bootstrapped DQN"] == []
 
 
 class Result(NamedTuple):
@@ -190,7 +195,7 @@ def test_the_stochastic_sea_is_mastered_at_nearly_the_best_policys_rate(scripted
 
 
 def test_each_seed_dives_in_a_large_sea_of_its_own(scripted):
-  config = scaling.Scaling(large_sizes=(45,), large_seeds=3, seeds_per_task=3)
+  config = scaling.Scaling(large_sizes=(45,), large_seeds=(3,), seeds_per_task=3)
   tasks = registry.FIGURES["tdu/scaling"].tasks(config)
   task = next(task for task in tasks if "own_mapping" in task.settings)
   assert task.settings["max_episodes"] == 3500  # Between 3,000 at 40 and 4,000 at 50.
@@ -336,7 +341,7 @@ def test_scaling_tells_a_power_of_n_from_two_to_the_n(verdicts):
     stochastic_sizes=(10, 14, 20),
     stochastic_seeds=3,
     large_sizes=(30, 40),
-    large_seeds=3,
+    large_seeds=(3, 4),
   )
 
   def powers(settings):
@@ -345,10 +350,10 @@ def test_scaling_tells_a_power_of_n_from_two_to_the_n(verdicts):
     return int(factor * settings["size"] ** 2) if factor else 2 ** settings["size"]
 
   found = verdicts("tdu/scaling", solved_in(powers), config)
-  assert found == [True] * 12
+  assert found == [True] * 14
 
   def exponential(settings):
     return 2 ** settings["size"] if settings["agent"] != "double_dqn" else 10
 
   found = verdicts("tdu/scaling", solved_in(exponential), config)
-  assert found == [False] * 7 + [None, False, None, None, False]
+  assert found == [False] * 9 + [None, False, None, None, False]

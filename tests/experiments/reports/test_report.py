@@ -315,12 +315,14 @@ def test_each_set_of_versions_is_told_and_an_earlier_pages_drawings_removed(
   for name in ("mine.png", "curve_bandit.png"):
     (folder / name).write_bytes(b"")
   (folder / "report.html").write_text('<img data-file="curve_bandit.png">')
-  _change_results(path, lambda m: m["versions"].update(packages={"jax": "1.2.3"}))
+  new = {"packages": {"jax": "1.2.3"}, "xla_flags": "--xla_cpu_fast=1"}
+  _change_results(path, lambda m: m["versions"].update(new))
   assert report.main([str(path)]) == 0
   assert (folder / "mine.png").exists() and not (folder / "curve_bandit.png").exists()
   page = (folder / "report.html").read_text()
-  for version in ("1.2.3", "9.8.7"):
+  for version in ("1.2.3, [^<]*XLA_FLAGS --xla_cpu_fast=1", "9.8.7, "):
     assert re.search(rf"1 of the 2 tasks were made with [^<]*jax {version}", page)
+  assert page.count("XLA_FLAGS") == 1
   files = template.files_of(page)
   assert files == {file.name for file in folder.glob("*.png")} - {"mine.png"}
 
