@@ -102,8 +102,9 @@ results: $(INSTALLED)
 	for name in $$(ls docs/bsuite/raw); do \
 	  $(BIN)/python -m explorax.experiments.report docs/bsuite/raw/$$name \
 	    --output=build/bsuite/$$name || exit 1; \
-	  cp build/bsuite/$$name/report.html build/bsuite/$$name/scores_by_experiment.png \
-	    docs/bsuite/$$name/ || exit 1; \
+	  for file in $$(ls docs/bsuite/$$name); do \
+	    cp build/bsuite/$$name/$$file docs/bsuite/$$name/ || exit 1; \
+	  done; \
 	done
 
 bench: $(INSTALLED)
