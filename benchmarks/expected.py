@@ -11,7 +11,6 @@ import statistics
 from collections.abc import Sequence
 
 import bench
-import numpy as np
 
 from explorax.experiments.recording import statistics as intervals
 
@@ -43,7 +42,7 @@ def _row(group: Sequence[bench.Row]) -> bench.Row:
   last = [run["evaluations"][-1][1] for run in group]
   mean = f"{statistics.fmean(last):.0f}"
   if len(last) >= 3:
-    interval = intervals.bootstrap(np.array(last)[:, None]).at(0)
+    interval = intervals.mean(last)
     mean += f" ({interval.low:.0f} to {interval.high:.0f})"
   reached = [steps for run in group if (steps := reached_at(run, goal)) is not None]
   later = [above for run in group for above in afterwards(run, goal)]
