@@ -43,8 +43,8 @@ class Scaling:
   stochastic_sizes: tuple[int, ...] = tuple(range(10, 51, 2))
   stochastic_seeds: int = 1
   # Of TDU and bootstrapped DQN beyond bsuite's sizes; each seed has its own mapping.
-  large_sizes: tuple[int, ...] = (60, 80)
-  large_seeds: tuple[int, ...] = (3, 1)  # Of each of these sizes.
+  large_sizes: tuple[int, ...] = (60,)
+  large_seeds: int = 3
   num_seeds: int = 3
   seeds_per_task: int = 1
 
@@ -57,11 +57,6 @@ class Scaling:
       self, 1, "epsilon_greedy_episodes", "stochastic_seeds", "large_seeds"
     )
     ranges.within(self, 2, max(_BUDGETS), "large_sizes")
-    if len(self.large_seeds) != len(self.large_sizes):
-      raise ValueError(
-        f"large_seeds is {self.large_seeds}; give one number for each of large_sizes, "
-        f"which is {self.large_sizes}."
-      )
 
 
 def _tasks(config: Scaling) -> list[types.Task]:
@@ -115,9 +110,9 @@ def _large_tasks(config: Scaling) -> list[types.Task]:
       },
       len(seeds) * size**3,
     )
-    for size, num_seeds in zip(config.large_sizes, config.large_seeds, strict=True)
+    for size in config.large_sizes
     for agent in _DEEP
-    for seeds in types.seed_chunks(num_seeds, config.seeds_per_task)
+    for seeds in types.seed_chunks(config.large_seeds, config.seeds_per_task)
   ]
 
 
@@ -342,7 +337,6 @@ FIGURES = (
       epsilon_greedy_sizes=(4,),
       stochastic_sizes=(4,),
       large_sizes=(6,),
-      large_seeds=(1,),
       max_episodes=200,
       epsilon_greedy_episodes=200,
       num_seeds=1,

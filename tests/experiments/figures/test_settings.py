@@ -57,7 +57,6 @@ from explorax.experiments.figures import registry
     ("tdu/fig2", "rivals=ucb,", "qu, q_ucb"),
     ("tdu/fig4", "prior_scale=-1.0", "not negative"),
     ("tdu/fig5", "betas=0.0,1.0", "leave it out"),
-    ("tdu/scaling", "large_seeds=3,", "one number for each of large_sizes"),
     ("tdu/fig5", "explorers=19,", r"in \[1, 18\]"),
     ("ucb/small", "agents=ucb,dqn", "agents has 'dqn'; it must be one of double_dqn, "),
     ("ucb/small", "num_steps=49999", "num_steps is 49999; it must be at least 50000"),
