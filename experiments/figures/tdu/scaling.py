@@ -159,9 +159,9 @@ def _draw_panel(
       linewidth=1.6,
     )
     x = np.broadcast_to(x, solved.shape)
-    for size in _sizes(large, agent):
-      more = _episodes(large.where(size=size), agent)
-      x = np.append(x, np.full(more[0].shape, size))
+    if _sizes(large, agent):
+      more = _episodes(large, agent)
+      x = np.append(x, np.broadcast_to(beyond, more[0].shape))
       episodes, solved = np.append(episodes, more[0]), np.append(solved, more[1])
     for is_solved, face in ((True, style.color), (False, "none")):
       axes.plot(
