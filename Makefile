@@ -12,7 +12,7 @@ BOOTSTRAP := requirements/bootstrap.txt
 # Tests spend most of their time compiling small programs, which need no optimisation.
 UNOPTIMISED := XLA_FLAGS='--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true'
 INSTALLED := $(VENV)/.installed
-PARTS := losses exploration networks environments agents experiments
+PARTS := losses exploration networks environments agents experiments papers
 
 # The user's pip settings must not install packages outside of .venv.
 export PIP_USER := 0
@@ -95,8 +95,9 @@ docs: $(INSTALLED)
 # command per figure is what docs/figures/figures.md then names.
 results: $(INSTALLED)
 	$(BIN)/python benchmarks/page.py
+	$(BIN)/python -m explorax.papers.learning.page
 	for name in $$(ls docs/figures/raw | sed 's#_#/#'); do \
-	  $(BIN)/python -m explorax.experiments.reproduce --figure=$$name --workers=1 \
+	  $(BIN)/python -m explorax.papers.reproduce --figure=$$name --workers=1 \
 	    --output=docs/figures || exit 1; \
 	done
 	for name in $$(ls docs/bsuite/raw); do \

@@ -12,7 +12,6 @@ import csv
 import functools
 import importlib
 import json
-import math
 import os
 import pathlib
 import platform as platform_lib
@@ -198,19 +197,6 @@ def compare(ours: Sequence[Row], peers: Sequence[Row], *, same: bool = True) -> 
   }
 
 
-def format_table(rows: Sequence[Row]) -> str:
-  """Rows as a Markdown table, without the values that are lists or dicts."""
-  flat = [
-    {k: _format(v) for k, v in row.items() if not isinstance(v, (dict, list, tuple))}
-    for row in rows
-  ]
-  columns = list(dict.fromkeys(name for row in flat for name in row))
-  cells = [columns, *([row.get(name, "–") for name in columns] for row in flat)]
-  widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-  cells.insert(1, ["-" * width for width in widths])
-  return "\n".join(f"| {' | '.join(map(str.ljust, line, widths))} |" for line in cells)
-
-
 def machine() -> Row:
   """A description of the machine."""
   from explorax.experiments import versions
@@ -255,13 +241,6 @@ def _run(
       f"`{' '.join(command)}` ended with code {done.returncode}:\n{done.stderr[-2000:]}"
     )
   return done.stdout
-
-
-def _format(value: Any) -> str:
-  """A number with four significant digits, without an exponent if possible."""
-  if not isinstance(value, float) or not math.isfinite(value):
-    return str(value)
-  return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def main() -> None:

@@ -14,6 +14,8 @@ import os
 import bench
 import deep_sea
 
+from explorax.experiments.reports import markdown
+
 # N → (bsuite's id, steps of the peer's sample, steps of our sample, the goal: the speed
 # of one seed divided by the peer's).
 SIZES = {10: ("deep_sea/0", 800, 3000, 4.0), 50: ("deep_sea/20", 250, 1000, 4.5)}
@@ -77,7 +79,7 @@ def main() -> None:
     for size in map(int, args.sizes.split(","))
     for seeds in map(int, args.seeds.split(","))
   ]
-  print(bench.format_table(rows))
+  print(markdown.table(rows))
 
 
 if __name__ == "__main__":

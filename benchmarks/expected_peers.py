@@ -2,7 +2,7 @@
 
   .venv-peers/bin/python benchmarks/expected_peers.py
 
-prints a run of each seed as JSON, with the fields of the runs of `learning.py`. The
+prints a run of each seed as JSON, with the fields of the runs of `papers/learning/runs.py`. The
 head of `peers.py` says how to set up `.venv-peers`.
 """
 
@@ -19,7 +19,7 @@ import time
 from typing import Any
 
 STEPS = 50_000
-EPISODES = 5  # Of an evaluation, as in `learning.py`.
+EPISODES = 5  # Of an evaluation, as in `papers/learning/runs.py`.
 _CLEANRL = pathlib.Path(__file__).parents[1] / ".venv-peers" / "cleanrl"
 # hyperparams/dqn.yml of rl-baselines3-zoo, CartPole-v1.
 SETTINGS = {
@@ -38,7 +38,7 @@ SETTINGS = {
 
 
 def run_sb3(seed: int, steps: int, num_evaluations: int = 10) -> dict[str, Any]:
-  """Trains with one thread; evaluates the greedy policy as `learning.py` does."""
+  """Trains with one thread; evaluates the greedy policy as `papers/learning/runs.py` does."""
   try:
     import stable_baselines3
     import torch

@@ -12,10 +12,11 @@ import fuzz
 import numpy as np
 
 from explorax.environments import testing
-from explorax.experiments import compare, evaluate, export, presets, report, reproduce
+from explorax.experiments import compare, evaluate, export, presets, report
 from explorax.experiments import overrides as overrides_lib
 from explorax.experiments import run as run_lib
 from explorax.experiments import sweep as sweep_lib
+from explorax.papers import reproduce
 
 MODULE = "fuzz_user"  # The name of a user's module; see `user_module`.
 _RUN = (

@@ -18,6 +18,8 @@ from collections.abc import Iterable
 
 import bench
 
+from explorax.experiments.reports import markdown
+
 # Modules of this folder, each with its `TABLES`.
 SECTIONS = (
   "deep_sea",
@@ -41,7 +43,7 @@ def measure(sections: Iterable[str], quick: bool, output: pathlib.Path) -> bench
     for table in importlib.import_module(section).TABLES:
       rows = table.rows(quick)
       tables.append({"section": section, "title": table.title, "rows": rows})
-      print(f"\n{table.title}\n\n{bench.format_table(rows)}", flush=True)
+      print(f"\n{table.title}\n\n{markdown.table(rows)}", flush=True)
       output.mkdir(parents=True, exist_ok=True)
       path = output / "bench.json"
       path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

@@ -32,11 +32,9 @@ from explorax.experiments import (
   overrides,
   presets,
   report,
-  reproduce,
   run,
   sweep,
 )
-from explorax.experiments.figures import registry
 from explorax.experiments.sweeps import (
   agents,
   environments,
@@ -46,6 +44,7 @@ from explorax.experiments.sweeps import (
   user_agents,
 )
 from explorax.experiments.tasks import types
+from explorax.papers import registry, reproduce
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -124,7 +123,9 @@ def _all_commands(path: pathlib.Path) -> list[tuple[str, list[str]]]:
   for line in lines:
     if line[0] == "-m":
       package, _, name = line[1].rpartition(".")
-      assert package == "explorax.experiments", line
+      if package == "explorax.papers.learning":
+        continue
+      assert package in ("explorax.experiments", "explorax.papers"), line
       commands.append((name, line[2:]))
     else:
       assert (ROOT / line[0]).is_file(), line
@@ -405,7 +406,9 @@ def test_links_and_paths_exist(path):
     target = path.parent / name if name else path
     assert target.exists(), link
     assert not anchor or anchor in _anchors(target), link
-  folders = "losses|exploration|networks|environments|agents|experiments|benchmarks"
+  folders = (
+    "losses|exploration|networks|environments|agents|experiments|papers|benchmarks"
+  )
   for name in re.findall(rf"`((?:{folders}|requirements)/[\w./]*)`", text):
     assert (ROOT / name).exists(), name
   for name in re.findall(r"`make (\w+)`", text):

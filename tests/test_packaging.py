@@ -27,6 +27,7 @@ FOLDERS = {
       "environments",
       "agents",
       "experiments",
+      "papers",
     )
   },
 }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     exploration,
     losses,
     networks,
+    papers,
   )
   from explorax.experiments.interface import (
     Agent,
@@ -41,6 +42,7 @@ __all__ = [
   "losses",
   "make_agent",
   "networks",
+  "papers",
   "train",
 ]
 _INTERFACE = ("Agent", "Result", "evaluate", "make_agent", "train")

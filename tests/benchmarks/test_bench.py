@@ -42,8 +42,8 @@ def test_contestants_take_turns(bench):
 
 
 def test_a_sample_is_a_fresh_process(bench):
-  found = bench.sample("bench:format_table", rows=[{"name": "a", "speed": 1234.56}])
-  assert found == "| name | speed |\n| ---- | ----- |\n| a    | 1235  |"
+  found = bench.sample("bench:status_mib", field="VmRSS")
+  assert 1 < found < 10_000
   with pytest.raises(RuntimeError, match="ended with code 1"):
     bench.sample("bench:nothing")
 

@@ -6,8 +6,6 @@ import dm_env
 import numpy as np
 import pytest
 
-from explorax.experiments.tasks import types
-
 
 class _Episodes(dm_env.Environment):
   """Episodes of three steps, whose calls are noted."""
@@ -52,38 +50,6 @@ def test_a_loop_resumes_where_it_was(load):
 def test_a_transition_in_replay_is_measured(load):
   found = load("deep_sea").replay_memory("memory", 2000)
   assert found["transitions"] == 2000 and found["row_bytes"] > 0
-
-
-@pytest.mark.parametrize(
-  ("name", "short", "found"),
-  [
-    ("distinct_priors", {"episodes": 3}, "solved_episode"),
-    ("memory", {"steps": 40, "eval_every": 20}, "evaluations"),
-    ("montezuma", {"steps": 40}, "rooms"),
-  ],
-)
-def test_learning_is_measured(load, name, short, found):
-  learning = load("learning")
-  task = learning.tasks([name])[0]
-  settings = {"preset": "dqn", "set": ["min_replay_size=1000"], **short}
-  row = learning.train({**task.settings, **settings}, types.TaskContext())
-  assert row["env"] == task.settings["env"] and row["seed"] == 0
-  assert found in row
-  assert name != "memory" or len(row["evaluations"]) == 2
-  assert task.settings["label"] in learning.table([row])
-
-
-def test_tables_of_learning_count_the_seeds_that_fail(load):
-  table = load("learning").table
-  same = {"label": "dqn", "env": "jax:catch"}
-  solved = [{**same, "max_episodes": 20, "solved_episode": n} for n in (7, None, None)]
-  shares = [
-    {**same, "evaluations": [(1, r)], "training_last_100": r / 2} for r in (1.0, 0.0)
-  ]
-  runs = [{"seed": i, **row} for i, row in enumerate([*solved, *shares])]
-  assert "| 1/3    | > 20 (7, > 20, > 20)" in table(runs[:3])
-  # Clopper and Pearson: 1 of 2 is in [1 - √0.975, √0.975].
-  assert "0.5 [0.0126, 0.987] (1, 0)" in table(runs[3:])
 
 
 @pytest.mark.parametrize(

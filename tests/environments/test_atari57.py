@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from explorax.environments import atari57
-from explorax.experiments.figures.ucb import games
+from explorax.papers.ucb import games
 
 SCALES = {"x": 1.0, "y": 100.0}
 

@@ -1,0 +1,1 @@
+"""What agents learn beside the papers' figures: gymnasium, games, parts of agents."""

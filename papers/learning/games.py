@@ -1,0 +1,65 @@
+"""The picture of docs/atari.md: what agents learn of Pong and Freeway on two cores.
+
+  python -m explorax.papers.learning.runs --only=pong,freeway,montezuma
+
+writes the runs. Those in `results/learning_atari.jsonl` are in the page, whose picture
+and tables `python -m explorax.papers.learning.page` makes.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from explorax.experiments.recording import drawing
+from explorax.papers import panels, types
+
+_FRAMES = 4  # Of the emulator in an environment step.
+
+
+def draw(runs: Sequence[dict[str, Any]]) -> types.Drawing:
+  """Returns of Pong over CPU time, and of Freeway over frames, by agent."""
+  fig, ((pong, freeway),) = drawing.new(1, 2, width=4.6, height=3.4)
+  (run,) = _runs(runs, "pong")
+  steps, returns = np.array(run["evaluations"]).T
+  minutes, frames = np.array(run["evaluated_after"]) / 60, _FRAMES * steps / 1e6
+  drawing.curve(pong, minutes, returns[None], label="double DQN", index=0)
+  ends = [0.0, *minutes], [0.0, *frames]
+  above = pong.secondary_xaxis(
+    "top",
+    functions=(lambda x: np.interp(x, *ends), lambda x: np.interp(x, *ends[::-1])),
+  )
+  above.set_xlabel("millions of frames")
+  panels.finish(
+    pong,
+    xlabel="minutes of one core; Pong, one seed",
+    ylabel="return of 3 evaluation episodes",
+    ylim=(-22, 22),
+  )
+  labels = list(dict.fromkeys(run["label"] for run in _runs(runs, "freeway")))
+  for index, label in enumerate(labels):
+    evaluations = np.array([r["evaluations"] for r in _runs(runs, "freeway", label)])
+    drawing.curve(
+      freeway,
+      _FRAMES * evaluations[0, :, 0] / 1e3,
+      evaluations[:, :, 1],
+      label=f"{label} ({len(evaluations)} seeds)",
+      index=index,
+    )
+  panels.finish(
+    freeway,
+    legend="best",
+    xlabel="thousands of frames; Freeway",
+    ylabel="return of 3 evaluation episodes",
+  )
+  return fig
+
+
+def _runs(
+  runs: Sequence[dict[str, Any]], experiment: str, label: str | None = None
+) -> list[dict[str, Any]]:
+  return [
+    run
+    for run in runs
+    if run["experiment"] == experiment and label in (None, run["label"])
+  ]

@@ -1,0 +1,296 @@
+"""Exploration of the Random Disco Maze: the share of positions that agents visit.
+
+Paper 2's figure 2, and the variations that its tables 3 and 9 and its figures 10 to 13
+test on Atari.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from explorax import environments
+from explorax.agents import ranges
+from explorax.environments import disco_maze, jax_adapter
+from explorax.experiments import config as config_lib
+from explorax.experiments import overrides, presets
+from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.runners import core, device
+from explorax.papers import claims, panels, types
+
+# name → (label, preset, settings that differ from it)
+_EIGHT = ("num_policies=8", "discount=0.997", "min_discount=0.99")  # γ: table 6.
+_AGENTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+  "learned": ("NGU, learned states", "ngu", ()),
+  "random": ("NGU, random projections", "ngu", ("bonus.states=random",)),
+  "rnd": ("RND", "r2d2_rnd", ()),
+  "n8": ("N = 8", "ngu", _EIGHT),
+  "n8_cmr": ("N = 8, CMR 0.5", "ngu", (*_EIGHT, "cross_mixture_ratio=0.5")),
+  "no_rnd": ("without RND", "ngu", ("bonus.rnd=false",)),
+  "k5": ("k = 5", "ngu", ("bonus.num_neighbors=5",)),
+  "k30": ("k = 30", "ngu", ("bonus.num_neighbors=30",)),
+  "l10": ("L = 10", "ngu", ("bonus.max_modulation=10",)),
+  "beta02": ("β = 0.2", "ngu", ("beta=0.2",)),
+  "three": ("M kept for 3 episodes", "ngu", ("bonus.episodes_per_memory=3",)),
+}
+_FIGURE_2 = ("learned", "random", "rnd")
+_VARIANTS = tuple(name for name in _AGENTS if name not in ("random", "rnd"))
+# Makes the mazes of evaluations differ from those of training.
+_EVALUATION_SEED = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Settings; all others are the presets', from paper 2's tables 6 and 7.
+
+  Smaller values than the paper's reduce a seed's time to minutes on one core.
+  """
+
+  size: int = 7  # 21 in the paper; 17 positions can be reached, against 199.
+  agents: tuple[str, ...] = _FIGURE_2
+  num_steps: int = 40_000  # Environment steps of training; not in the paper.
+  # Episodes in a small maze are short: longer sequences would be mostly padding.
+  sequence_length: int = 5  # 50 in the paper (table 7).
+  sequence_period: int = 5  # 50 in the paper (table 7).
+  batch_size: int = 32  # Sequences; 64 in the paper (table 6).
+  updates_per_step: float = 0.1  # Learner updates per environment step; ours.
+  min_replay_size: int = 2_000  # Environment steps before learning; ours.
+  eval_every: int = 10_000  # Environment steps between two evaluations; ours.
+  eval_episodes: int = 50  # Episodes of an evaluation; ours.
+  num_seeds: int = 5  # Not in the paper.
+
+  def __post_init__(self) -> None:
+    disco_maze.DiscoMaze(self.size)  # Refuses impossible sizes.
+    ranges.distinct(self, "agents")
+    ranges.one_of(self, "agents", _AGENTS)
+    ranges.at_least(self, 1, "num_steps", "eval_every", "eval_episodes", "num_seeds")
+    if self.num_steps < self.eval_every:
+      raise ValueError(
+        f"num_steps is {self.num_steps} and eval_every {self.eval_every}; there would "
+        "be no evaluation before the end: lower eval_every."
+      )
+    for name in self.agents:
+      _agent_config({**dataclasses.asdict(self), "agent": name})
+
+
+def _agent_config(settings: types.Settings) -> Any:
+  """The preset's config for the maze, changed by the settings."""
+  _, preset, changes = _AGENTS[settings["agent"]]
+  names = (
+    "sequence_length",
+    "sequence_period",
+    "batch_size",
+    "updates_per_step",
+    "min_replay_size",
+  )
+  config = presets.PRESETS[preset].config_for(f"jax:disco_maze/{settings['size']}")
+  same = [f"{x}={settings[x]}" for x in names]
+  # The most exploratory policy is evaluated: there is nothing else to do in a maze.
+  same.append("evaluation_policy=-1")
+  # No more than a run fills, because sampling computes over replay's whole capacity.
+  same.append(f"replay_capacity={settings['num_steps']}")
+  if preset == "ngu":
+    # Enough for three episodes at the maze's time limit, and no more, because the
+    # search for neighbours computes over the memory's whole capacity.
+    same.append(f"bonus.memory_capacity={3 * (2 * settings['size'] ** 2 + 1)}")
+  return overrides.apply(config, [*same, *changes])
+
+
+def _tasks(config: Config) -> list[types.Task]:
+  settings = dataclasses.asdict(config)
+  del settings["num_seeds"], settings["agents"]
+  return [
+    types.Task(f"{agent}_seed{seed}", {**settings, "agent": agent, "seeds": [seed]})
+    for agent in config.agents
+    for seed in range(config.num_seeds)
+  ]
+
+
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+  """Trains a seed; in evaluations the policy is greedy, as in table 7.
+
+  Returns:
+    `env_steps` and `coverage` of the E evaluations, `[1, E]`; `training_coverage` of
+    all training episodes.
+  """
+  maze, (seed,) = disco_maze.DiscoMaze(settings["size"]), settings["seeds"]
+  environment = jax_adapter.JaxEnvironment(maze, seed=seed)
+  preset = presets.PRESETS[_AGENTS[settings["agent"]][1]]
+  agent = preset.make_agent(_agent_config(settings), environments.spec(environment))
+  env_steps, coverage, trained = [], [], []
+  steps = 0
+
+  def after_episode(episode: core.Episode) -> None:
+    nonlocal steps
+    steps = episode.env_steps
+    trained.append(episode.metrics["coverage"])
+
+  def after_evaluation(done: core.Evaluation) -> None:
+    env_steps.append(done.env_steps)
+    coverage.append(np.mean([e.metrics["coverage"] for e in done.episodes]))
+
+  def stop() -> bool:
+    context.report(min(1.0, steps / settings["num_steps"]))
+    return False
+
+  result = device.run(
+    agent,
+    environment,
+    config_lib.RunConfig(
+      runner="device",
+      seed=seed,
+      steps=settings["num_steps"],
+      eval_every=settings["eval_every"],
+      eval_episodes=settings["eval_episodes"],
+    ),
+    core.Hooks(on_episode=after_episode, on_evaluation=after_evaluation, stop=stop),
+    evaluation_environment=jax_adapter.JaxEnvironment(
+      maze, seed=seed + _EVALUATION_SEED
+    ),
+  )
+  if result.interrupted:
+    raise types.InterruptedTaskError
+  return {
+    "env_steps": np.array([env_steps], np.int64),
+    "coverage": np.array([coverage], np.float64),
+    "training_coverage": np.array([trained], np.float32),
+  }
+
+
+def _draw(config: Config, table: types.Table) -> types.Drawing:
+  fig, ((axes,),) = drawing.new(1, 1, width=6.0, height=3.8)
+  for index, agent in enumerate(config.agents):
+    # Evaluations are made at the runner's reports, after the same steps of each seed.
+    steps, coverage = (table.joined(x, agent=agent) for x in ("env_steps", "coverage"))
+    label = _AGENTS[agent][0]
+    drawing.curve(axes, steps[0], coverage, label=label, index=index, markers=True)
+  panels.finish(
+    axes,
+    title=f"{config.size} × {config.size}, greedy policy",
+    legend="lower right",
+    xlabel="environment steps",
+    ylabel="share of positions visited",
+    ylim=(0, 1.02),
+  )
+  return fig
+
+
+def _last(config: Config, table: types.Table) -> dict[str, np.ndarray]:
+  """The share of positions in the last evaluation, of each seed: agent → `[S]`."""
+  return {a: table.joined("coverage", agent=a)[:, -1] for a in config.agents}
+
+
+def _judge(config: Config, table: types.Table) -> list[types.Finding]:
+  last = _last(config, table)
+  if "learned" not in last:
+    return []
+  learned = last.pop("learned")
+  interval = statistics.mean(learned)
+  return [
+    *(
+      claims.compare_means(
+        "learned controllable states explore more than "
+        + _AGENTS[agent][0].removeprefix("NGU, "),
+        learned,
+        other,
+        "share of positions in the last evaluation",
+      )
+      for agent, other in last.items()
+    ),
+    types.Finding(
+      "with learned states, nearly any maze is explored (at least 0.8 of it)",
+      f"share of positions {interval.words()} after {config.num_steps:,} steps, "
+      "which may be too few",
+      interval.is_above(0.8) or None,
+    ),
+  ]
+
+
+def _draw_variants(config: Config, table: types.Table) -> types.Drawing:
+  fig, ((axes,),) = drawing.new(1, 1, width=6.0, height=3.8)
+  for row, values in enumerate(_last(config, table).values()):
+    interval = statistics.mean(values)
+    color = drawing.style(min(row, 1)).color
+    axes.plot([interval.low, interval.high], [row, row], color=color)
+    axes.plot(interval.value, row, "o", color=color)
+    axes.plot(values, np.full(len(values), row), "|", color=panels.GREY, ms=9)
+  axes.invert_yaxis()
+  panels.finish(
+    axes,
+    title=f"{config.size} × {config.size}, greedy policy, last evaluation",
+    xlabel="share of positions visited: mean, its interval, and seeds",
+    yticks=range(len(config.agents)),
+    yticklabels=[_AGENTS[agent][0] for agent in config.agents],
+    xlim=(0, 1.02),
+  )
+  return fig
+
+
+# (claim, agent that should be better, agent that should be worse). The claims are from
+# the paper's text on Atari.
+_CLAIMS = (
+  ("sharing experience between policies (CMR) harms", "n8", "n8_cmr"),
+  ("RND's factor is beneficial", "learned", "no_rnd"),
+  ("k = 10 is better than 5", "learned", "k5"),
+  ("k = 10 is better than 30", "learned", "k30"),
+  ("a larger L is better", "l10", "learned"),
+  ("a policy explores more as one of 8 than alone", "n8", "learned"),
+  ("the maze's β of 0.5 is better than 0.2", "learned", "beta02"),
+  ("a memory of one episode is better than of 3", "learned", "three"),
+)
+
+
+def _judge_variants(config: Config, table: types.Table) -> list[types.Finding]:
+  last = _last(config, table)
+  return [
+    claims.compare_means(
+      claim, last[better], last[worse], "share of positions in the last evaluation"
+    )
+    for claim, better, worse in _CLAIMS
+    if better in last and worse in last
+  ]
+
+
+_QUICK = Config(
+  size=5,
+  agents=("learned", "rnd"),
+  num_steps=300,
+  min_replay_size=100,
+  batch_size=4,
+  eval_every=150,
+  eval_episodes=2,
+  num_seeds=1,
+)
+
+FIGURES = (
+  types.Figure(
+    name="ngu/fig2",
+    title="Random Disco Maze: the share of positions visited in an episode",
+    source="Badia et al. (2020), Never Give Up, figure 2",
+    claim="with learned controllable states the agent learns to explore any maze; with "
+    "random projections, and with RND, it only learns to stay alive.",
+    config=Config(),
+    quick=_QUICK,
+    tasks=_tasks,
+    run=_run,
+    draw=_draw,
+    judge=_judge,
+    revision=2,
+  ),
+  types.Figure(
+    name="ngu/variants",
+    title="Never Give Up's settings in the Random Disco Maze",
+    source="Our own, of Badia et al. (2020), Never Give Up, tables 3 and 9 and figures "
+    "10 to 13, which are of Atari",
+    claim="on games that are hard to explore, RND's factor and more policies are "
+    "beneficial, shared experience (CMR) harms slightly, k = 10 is better than 5 and "
+    "30, and the largest L works best (Montezuma's Revenge). (Here eight policies "
+    "share the steps of one actor; in the paper 256 actors act.)",
+    config=Config(agents=_VARIANTS, num_seeds=3),
+    quick=dataclasses.replace(_QUICK, agents=("n8", "n8_cmr")),
+    tasks=_tasks,
+    run=_run,
+    draw=_draw_variants,
+    judge=_judge_variants,
+  ),
+)

@@ -1,0 +1,287 @@
+"""A figure's files: its drawing, its findings, and a page of all figures.
+
+    ez_fig3.png   the drawing, with the claim and the findings below it
+    ez_fig3.json  the findings, and everything needed to repeat them
+    figures.md    all claims in one table, and all figures, each with its findings
+    raw/          the results of its tasks (`tasks/store.py`)
+
+The names of a quick version end in `_quick`; those of a figure with changed settings
+end in a hash of them.
+"""
+
+import collections
+import dataclasses
+import datetime
+import hashlib
+import importlib.util
+import json
+import pathlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from explorax.experiments import errors, output, overrides
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import drawing, summary
+from explorax.experiments.tasks import pool as pool_lib
+from explorax.experiments.tasks import store as store_lib
+from explorax.papers import claims, registry, types
+
+_PAGE = "figures.md"
+_INTRODUCTION = """\
+# Figures
+
+Below each figure are the command that makes it, the time of its runs, summed over all
+processes, and the commits that made them (+: with changes that were not committed). The
+command draws from the raw results and computes nothing again; each of their files also
+has the versions of the packages that computed it. Bands are 95 % bootstrap intervals
+over seeds.
+
+## All claims
+
+Most claims compare two groups of seeds. Such a claim *held* if the 95 % interval of the
+difference of means (Student's or Welch's t) lies on the claim's side of 0, and *did not
+hold* if it lies on the other side. Whether it held *cannot be told* if the interval
+contains 0 (there are too few seeds, or the problem does not separate the groups), if
+there are fewer than three seeds, and in smoke versions of figures."""
+
+
+def check_matplotlib() -> None:
+  """Checks that matplotlib is installed.
+
+  Raises:
+    SetUpError: if matplotlib is missing.
+  """
+  if importlib.util.find_spec("matplotlib") is None:
+    raise errors.SetUpError(
+      "matplotlib, which draws the figures, is missing; install explorax[plots]."
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class FigureRequest:
+  """A requested figure.
+
+  Attributes:
+    figure: the figure.
+    config: its settings.
+    quick: whether it is the quick version, which cannot decide the claims.
+    command: the command that makes it.
+  """
+
+  figure: types.Figure
+  config: Any
+  quick: bool
+  command: str
+
+  def make(
+    self,
+    pool: pool_lib.Pool,
+    directory: output.RunDirectory,
+    console: console_lib.Console,
+  ) -> bool:
+    """Computes the missing tasks, draws the figure and prints its findings.
+
+    Returns:
+      Whether it was drawn: False if a task failed or the pool was stopped.
+
+    Raises:
+      OutputError: if something cannot be written.
+    """
+    table = self._compute(pool, directory, console)
+    if table is None:
+      return False
+    seeds = self.config.num_seeds
+    findings = [
+      found._replace(num_seeds=found.num_seeds or seeds)
+      for found in self.figure.judge(self.config, table)
+    ]
+    least = min(claims.LEAST_SEEDS, self.figure.config.num_seeds)
+    if self.quick or seeds < least:
+      findings = [found._replace(held=None) for found in findings]
+    self._draw(table, findings, directory)
+    rows = [("", "claim", "measured")]
+    rows += [(found.verdict, found.claim, found.measured) for found in findings]
+    widths = [max(len(row[i]) for row in rows) for i in range(2)]
+    for verdict, claim, measured in rows:
+      console.line(f"  {verdict:{widths[0]}}  {claim:{widths[1]}}  {measured}")
+    console.line(f"  drawn in {directory.path / self._file_name()}.png\n")
+    return True
+
+  def _compute(
+    self,
+    pool: pool_lib.Pool,
+    directory: output.RunDirectory,
+    console: console_lib.Console,
+  ) -> types.Table | None:
+    """The results of all tasks; None if some failed, or the pool was stopped."""
+    figure, tasks = self.figure, list(self.figure.tasks(self.config))
+    made_by = {"figure": figure.name, "revision": figure.revision}
+    store = store_lib.Store(directory, f"raw/{figure.file_name}", made_by)
+    console.line(f"{figure.name}: {figure.title}; {summary.count(len(tasks), 'task')}")
+    # Long tasks start first, so that no processor is idle at the end.
+    order = sorted(range(len(tasks)), key=lambda i: -tasks[i].weight)
+    run = f"{figure.run.__module__}:{figure.run.__qualname__}"
+    found = pool.compute(run, [tasks[i] for i in order], store)
+    by_task = dict(zip(order, found, strict=True))
+    done = [task for task in map(by_task.__getitem__, range(len(tasks))) if task]
+    if len(done) == len(tasks):
+      return types.Table(done)
+    if not pool.is_stopped():
+      console_lib.print_error(
+        f"{figure.name} is not drawn: {len(tasks) - len(done)} of {len(tasks)} tasks "
+        "failed; run the same command again to compute the missing ones."
+      )
+    return None
+
+  def _draw(
+    self,
+    table: types.Table,
+    findings: Sequence[types.Finding],
+    directory: output.RunDirectory,
+  ) -> None:
+    """Writes the drawing, the findings, and the page of all figures."""
+    figure, seconds = self.figure, sum(task.seconds for task in table)
+    note = (
+      f"{'Smoke version, ' if self.quick else ''}"
+      f"{summary.count(self.config.num_seeds, 'seed')}; "
+      "bands, if any: 95 % bootstrap intervals over seeds. "
+      f"Computed in {summary.duration(seconds)} of one process "
+      f"({_machines(table)}). explorax, {datetime.date.today().isoformat()}."
+    )
+    fig = figure.draw(self.config, table)
+    caption = [
+      f"{figure.source}. Claim: {figure.claim}",
+      *(f"{found.verdict}: {found.claim} ({found.measured})." for found in findings),
+      note,
+    ]
+    directory.write(
+      f"{self._file_name()}.png",
+      lambda file: drawing.save(file, fig, title=figure.title, caption=caption),
+    )
+    directory.write_json(
+      f"{self._file_name()}.json",
+      {
+        "figure": figure.name,
+        "title": figure.title,
+        "source": figure.source,
+        "claim": figure.claim,
+        "findings": [{**f._asdict(), "verdict": f.verdict} for f in findings],
+        "command": self.command,
+        "config": overrides.to_dict(self.config),
+        "quick": self.quick,
+        "process_seconds": seconds,
+        "machine": _machines(table),
+        "commits": _commits(table),
+        "raw": f"raw/{figure.file_name}",
+      },
+    )
+    write_page(directory)
+
+  def _file_name(self) -> str:
+    """The name of the figure's files, without the extension."""
+    name = self.figure.file_name
+    if self.config == self.figure.config:
+      return name
+    if self.config == self.figure.quick:
+      return f"{name}_quick"
+    text = json.dumps(overrides.to_dict(self.config), sort_keys=True)
+    return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def _machines(table: types.Table) -> str:
+  """What computed the tasks: the number of CPU cores, or the accelerator."""
+  found: set[str] = set()
+  for task in table:
+    devices = {d for d in task.versions["jax_devices"] if not d.startswith("cpu:")}
+    found |= devices or {f"{task.versions['cpus']} CPU cores"}
+  return ", ".join(sorted(found))
+
+
+def _commits(table: types.Table) -> list[str]:
+  """Abbreviated; without the tasks of an installed copy, which has no commit."""
+  found = [commit for task in table if (commit := task.versions["git_commit"])]
+  return sorted({commit[:7] + "+" * commit.endswith("+") for commit in found})
+
+
+def write_page(directory: output.RunDirectory) -> None:
+  """Writes the page of all figures in the directory.
+
+  Raises:
+    OutputError: if it cannot be written.
+  """
+  text = page(directory.path)
+  directory.write(_PAGE, lambda file: file.write(text.encode()))
+
+
+def page(directory: pathlib.Path) -> str:
+  """A page of all figures in the directory, including those of earlier calls.
+
+  Files that cannot be read are listed and do not affect the others.
+  """
+  claims: list[tuple[str, ...]] = []
+  sections = []
+  for figure in registry.FIGURES.values():
+    name = figure.file_name
+    own = [directory / f"{name}.json", directory / f"{name}_quick.json"]
+    for path in [*own, *sorted(directory.glob(f"{name}-*.json"))]:
+      try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        section, rows = _section(path, record), _claims(record)
+      except FileNotFoundError:
+        continue
+      except (OSError, ValueError, KeyError, TypeError):
+        section, rows = f"## {path.name}\n\nThis file cannot be read.", []
+      sections.append(section)
+      claims += rows
+  counts = collections.Counter(verdict for _, _, verdict, _ in claims)
+  total = ", ".join(
+    f"{counts[verdict]} {verdict}" for verdict in types.VERDICTS.values()
+  )
+  return (
+    "\n\n".join([_INTRODUCTION, f"{total}.", _claims_table(claims), *sections]) + "\n"
+  )
+
+
+def _heading(record: Mapping[str, Any]) -> str:
+  return f"{record['figure']}: {record['title']}"
+
+
+def _claims(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
+  """A row for each claim of a figure: figure, claim, verdict and number of seeds."""
+  # The anchor that Markdown renderers make from the heading.
+  anchor = re.sub(r"[^\w -]", "", _heading(record).lower()).replace(" ", "-")
+  figure = f"[{record['figure']}](#{anchor})"
+  seeds = record["config"]["num_seeds"]
+  return [
+    (figure, found["claim"], found["verdict"], str(found.get("num_seeds", seeds)))
+    for found in record["findings"]
+  ]
+
+
+def _claims_table(claims: Sequence[tuple[str, ...]]) -> str:
+  rows = [("figure", "claim", "", "seeds"), ("---",) * 4, *claims]
+  return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows)
+
+
+def _section(path: pathlib.Path, record: Mapping[str, Any]) -> str:
+  table = ["| | claim | measured |", "| --- | --- | --- |"]
+  for found in record["findings"]:
+    row = (_cell(found[key]) for key in ("verdict", "claim", "measured"))
+    table.append(f"| {' | '.join(row)} |")
+  origin = f"{summary.duration(record['process_seconds'])} on {record['machine']}"
+  if record["commits"]:
+    origin += f", commit {', '.join(record['commits'])}"
+  return "\n\n".join(
+    [
+      f"## {_heading(record)}",
+      f"{record['source']}. Claim: {record['claim']}",
+      f"![{record['title']}]({path.stem}.png)",
+      "\n".join(table),
+      f"`{record['command']}`: {origin}; raw results in `{record['raw']}`.",
+    ]
+  )
+
+
+def _cell(text: str) -> str:
+  return text.replace("|", "\\|").replace("\n", " ")

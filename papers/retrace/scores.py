@@ -1,0 +1,349 @@
+"""Paper 5's figure 1: inter-algorithm scores on its games and on small ones."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from explorax import environments, exploration
+from explorax.agents import ranges
+from explorax.agents.targets import off_policy
+from explorax.environments import atari57, jax_environments
+from explorax.experiments import config as config_lib
+from explorax.experiments import presets
+from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.runners import core, local
+from explorax.papers import panels, types
+from explorax.papers import published as published_lib
+from explorax.papers.tdu import runs
+
+# The figure's four agents, by preset: the column of table 2, and the label.
+AGENTS = {
+  "retrace_dqn": ("retrace", "Retrace(1)"),
+  "tree_backup_dqn": ("tree_backup", "Tree-backup(1)"),
+  "one_step_dqn": ("dqn", "Q-learning"),
+  "harutyunyan_dqn": ("q_star", "Q*(1)"),
+}
+_TRIALS = 4  # Of table 2.
+_WINDOWS = 10  # Parts of a run, each with a score.
+# The figure shows two of them: at 40 and 200 of the paper's 200 million frames.
+_EARLY, _LAST = 1, 9
+_THRESHOLDS = np.linspace(1, 0, 101)
+
+
+class Game(NamedTuple):
+  """A small game.
+
+  Attributes:
+    environment: its name.
+    share: the share of the figure's steps that a run takes.
+    speed: steps per second on one core, for the tasks' weights.
+    is_race: whether its only reward is 1 at a goal, which ends the episode. Then the
+      score is the number of goals in a thousand steps, else the mean return.
+  """
+
+  environment: str
+  share: float
+  speed: float
+  is_race: bool = False
+
+
+GAMES = {
+  "breakout": Game("jax:breakout", 1.0, 4500),
+  "cartpole_swingup": Game("jax:cartpole_swingup", 0.6, 7500),
+  "mountain_car": Game("jax:mountain_car,time_limit=1000", 0.5, 7500, is_race=True),
+  "gridworld": Game("jax:gridworld/10", 0.3, 5000, is_race=True),
+  "catch": Game("bsuite:catch/0", 0.2, 1000),
+}
+_LONGEST = 1000  # Steps of an episode.
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Settings of our own runs; those of the agents are in `agent_config`."""
+
+  games: tuple[str, ...] = tuple(GAMES)
+  num_steps: int = 100_000  # Of a run.
+  num_seeds: int = 5
+  seeds_per_task: int = 5  # Side by side.
+
+  def __post_init__(self) -> None:
+    ranges.distinct(self, "games")
+    ranges.one_of(self, "games", GAMES)
+    # At least one episode of cartpole_swingup, the longest, must end in each tenth.
+    ranges.at_least(self, 2 * _WINDOWS * _LONGEST, "num_steps")
+    ranges.at_least(self, 1, "num_seeds", "seeds_per_task")
+
+
+def _tasks(config: Config) -> list[types.Task]:
+  tasks = []
+  for game in config.games:
+    steps = int(GAMES[game].share * config.num_steps)
+    for agent in AGENTS:
+      for seeds in types.seed_chunks(config.num_seeds, config.seeds_per_task):
+        settings = {"game": game, "agent": agent, "num_steps": steps, "seeds": seeds}
+        seconds = 15.0 + len(seeds) * steps / GAMES[game].speed
+        tasks.append(types.Task(f"{game}_{agent}_seed{seeds[0]}", settings, seconds))
+  return tasks
+
+
+def agent_config(settings: types.Settings) -> Any:
+  """The preset's config for small problems, with appendix F's exploration.
+
+  The schedules of ε have the paper's shares of a run: 50,000 frames of each of sixteen
+  threads are 1/250 of 200 million frames. All seeds of a task and all agents share one
+  draw of the schedules. Every update uses 64 transitions, and λ is 1. A perceptron
+  replaces the convolutions.
+  """
+  steps = settings["num_steps"]
+  config = presets.PRESETS[settings["agent"]].config
+  if isinstance(config.target, off_policy.OffPolicy):
+    target = dataclasses.replace(config.target, lambda_=1.0)
+    config = dataclasses.replace(config, target=target)
+  epsilon = exploration.Alternating(
+    decay_steps=steps // 50, period_steps=steps // 250, seed=settings["seeds"][0]
+  )
+  return dataclasses.replace(
+    config,
+    torso="mlp",
+    exploration=exploration.EpsilonGreedy(epsilon),
+    batch_size=4,
+    replay_capacity=steps // 10,
+    min_replay_size=steps // 100,
+  )
+
+
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+  """`scores` `[S, 10]`: of each tenth of the run, of the episodes that end in it."""
+  game, steps, seeds = GAMES[settings["game"]], settings["num_steps"], settings["seeds"]
+  episodes: dict[int, list[core.Episode]] = {seed: [] for seed in seeds}
+
+  def count(episode: core.Episode) -> None:
+    episodes[episode.seed].append(episode)
+
+  def share(of: Sequence[int] = seeds) -> float:
+    ends = (episodes[seed][-1].env_steps for seed in of if episodes[seed])
+    # Below 1, so that the run takes all its steps.
+    return max([0, *ends]) / (steps + _LONGEST + 1)
+
+  def tell(i: int) -> None:
+    context.report((i + share([seeds[i]])) / len(seeds))
+
+  if game.environment.startswith("jax:"):
+    environment, params = jax_environments.make(game.environment.removeprefix("jax:"))
+    runs.train(
+      settings,
+      agent_config(settings),
+      environment,
+      own_params=[params] * len(seeds),
+      on_episode=count,
+      share=share,
+      context=context,
+      steps=steps,
+    )
+  else:
+    for i in range(len(seeds)):
+      _train_on_host(settings, seeds[i], count, functools.partial(tell, i))
+  return {
+    "scores": np.stack([window_scores(episodes[s], steps, game.is_race) for s in seeds])
+  }
+
+
+def _train_on_host(
+  settings: types.Settings,
+  seed: int,
+  on_episode: Callable[[core.Episode], None],
+  on_step: Callable[[], None],
+) -> None:
+  """Trains with one seed in an environment that is not written in JAX.
+
+  Raises:
+    InterruptedTaskError: if training was stopped before its end.
+  """
+
+  def count(episode: core.Episode) -> None:
+    on_episode(episode._replace(seed=seed))
+
+  def stop() -> bool:
+    on_step()
+    return False
+
+  environment = environments.make(GAMES[settings["game"]].environment, seed=seed)
+  agent = presets.PRESETS[settings["agent"]].make_agent(
+    agent_config(settings), environments.spec(environment)
+  )
+  result = local.run(
+    agent,
+    environment,
+    config_lib.RunConfig(seed=seed, steps=settings["num_steps"], replay="memory"),
+    core.Hooks(on_episode=count, stop=stop),
+  )
+  if result.interrupted:
+    raise types.InterruptedTaskError
+
+
+def window_scores(
+  episodes: list[core.Episode], num_steps: int, is_race: bool
+) -> np.ndarray:
+  """A score of each tenth of a run, float `[10]`; see `Game.is_race`.
+
+  An episode counts where it ends; one that ends after the last step is in the last
+  tenth.
+  """
+  ends, returns, lengths = (
+    np.array([getattr(episode, name) for episode in episodes], np.float64)
+    for name in ("env_steps", "episode_return", "episode_length")
+  )
+  window = np.minimum((ends - 1) * _WINDOWS // num_steps, _WINDOWS - 1)
+  scores = np.empty(_WINDOWS)
+  for i in range(_WINDOWS):
+    within = window == i
+    by = max(np.sum(lengths[within]), 1) / 1000 if is_race else np.sum(within)
+    scores[i] = np.sum(returns[within]) / by
+  return scores
+
+
+def published() -> dict[str, dict[str, float]]:
+  """Table 2: agent → game → final score, of 60 games at 200 million frames."""
+  columns = {agent: column for agent, (column, _) in AGENTS.items()}
+  return published_lib.table2(__package__, columns)
+
+
+def _published_z() -> dict[str, np.ndarray]:
+  """Inter-algorithm scores of table 2: agent → `[60]`."""
+  z = atari57.inter_algorithm_scores(published())
+  return {agent: np.array(list(of_games.values())) for agent, of_games in z.items()}
+
+
+def _own_z(config: Config, table: types.Table, window: int) -> dict[str, np.ndarray]:
+  """Inter-algorithm scores of our runs: agent → `[S, games]`, separate per seed."""
+  scores = {
+    agent: np.stack(
+      [table.joined("scores", game=g, agent=agent)[:, window] for g in config.games], 1
+    )
+    for agent in AGENTS
+  }
+  by_seed = [
+    atari57.inter_algorithm_scores(
+      {a: dict(zip(config.games, x[s], strict=True)) for a, x in scores.items()}
+    )
+    for s in range(config.num_seeds)
+  ]
+  return {
+    agent: np.array([list(z[agent].values()) for z in by_seed]) for agent in AGENTS
+  }
+
+
+def _draw(config: Config, table: types.Table) -> types.Drawing:
+  fig, ((paper, early, last),) = drawing.new(1, 3, width=4.2, height=3.6)
+  frames = {agent: z[None] for agent, z in _published_z().items()}
+  _draw_distributions(paper, frames, "60 Atari games, 200M frames (table 2)")
+  problems = f"{len(config.games)} small games"
+  for panel, window, when in (
+    (early, _EARLY, f"{(_EARLY + 1) / _WINDOWS:.0%} of the steps"),
+    (last, _LAST, "all steps"),
+  ):
+    _draw_distributions(panel, _own_z(config, table, window), f"{problems}, {when}")
+  paper.legend(fontsize="small", loc="lower right")
+  return fig
+
+
+def _draw_distributions(
+  panel: types.Axes, z: dict[str, np.ndarray], title: str
+) -> None:
+  curves = {
+    label: np.stack([atari57.score_distribution(own, _THRESHOLDS) for own in z[agent]])
+    for agent, (_, label) in AGENTS.items()
+  }
+  panels.curves(panel, _THRESHOLDS, curves)
+  panels.finish(
+    panel,
+    title=title,
+    xlabel="inter-algorithm score",
+    ylabel="share of games with at least it",
+    xlim=(1, 0),
+    ylim=(0, 1.02),
+  )
+
+
+def _judge(config: Config, table: types.Table) -> list[types.Finding]:
+  games = {agent: z[:, None] for agent, z in _published_z().items()}
+  early, last = (_own_z(config, table, window) for window in (_EARLY, _LAST))
+  paper, ours = "Atari, table 2", "small games"
+  return [
+    _most_best(),
+    *(
+      _compare(claim, games, other)._replace(num_seeds=_TRIALS)
+      for claim, other in (
+        (f"{paper}: Retrace scores above Q-learning", "one_step_dqn"),
+        (f"{paper}: Retrace scores above tree-backup", "tree_backup_dqn"),
+      )
+    ),
+    _compare(f"{ours}: Retrace is above Q-learning early on", early, "one_step_dqn"),
+    _compare(f"{ours}: it is so at the end", last, "one_step_dqn"),
+    _compare(f"{ours}: Retrace ends above tree-backup", last, "tree_backup_dqn"),
+    _compare(f"{ours}: Retrace ends above Q*(1)", last, "harutyunyan_dqn"),
+  ]
+
+
+def times_best(scores: dict[str, dict[str, float]]) -> dict[str, int]:
+  """Agent → the number of games on which no other is better; ties count for all."""
+  games = next(iter(scores.values()))
+  best = {game: max(own[game] for own in scores.values()) for game in games}
+  return {a: sum(own[g] == best[g] for g in games) for a, own in scores.items()}
+
+
+def _most_best() -> types.Finding:
+  best = times_best(published())
+  words = ", ".join(f"{label} {best[agent]}" for agent, (_, label) in AGENTS.items())
+  num_games = len(published()["retrace_dqn"])
+  return types.Finding(
+    "Atari, table 2: Retrace is the best on most games",
+    f"best on, of {num_games}: {words}, {sum(best.values()) - num_games} of them tied",
+    best["retrace_dqn"] > max(n for a, n in best.items() if a != "retrace_dqn"),
+    _TRIALS,
+  )
+
+
+def _compare(claim: str, z: dict[str, np.ndarray], other: str) -> types.Finding:
+  """Whether Retrace's mean inter-algorithm score is above another agent's.
+
+  Both are normalised together, so that the interval is of their differences.
+
+  Args:
+    claim: the statement to test.
+    z: agent → `[S, games]`; or `[games, 1]`, for an interval over games.
+    other: the other agent.
+  """
+  a, b = (np.mean(z[agent], axis=1) for agent in ("retrace_dqn", other))
+  gap = statistics.mean(a - b)
+  return types.Finding(
+    claim,
+    f"mean inter-algorithm scores {np.mean(a):.3g} and {np.mean(b):.3g}, a difference "
+    f"of {gap.words('.3g')}",
+    gap.is_above(),
+  )
+
+
+FIGURES = (
+  types.Figure(
+    name="retrace/fig1",
+    title="Retrace and its relatives: inter-algorithm scores",
+    source="Munos et al. (2016), Safe and efficient off-policy reinforcement learning, "
+    "figure 1 and table 2",
+    claim="at λ = 1, Retrace and tree-backup score far above Q-learning early on and "
+    "stay ahead; Retrace has a narrower advantage over tree-backup, and Q*(1) "
+    "diverges. The first panel is the paper's table; the others are the same agents on "
+    "small games of ours, where each seed's scores are normalised by themselves.",
+    config=Config(),
+    quick=Config(
+      games=("gridworld", "catch"), num_steps=20_000, num_seeds=1, seeds_per_task=1
+    ),
+    tasks=_tasks,
+    run=_run,
+    draw=_draw,
+    judge=_judge,
+  ),
+)

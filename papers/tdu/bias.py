@@ -1,0 +1,365 @@
+"""Paper 4's proposition 2: whether TD errors estimate uncertainty with less bias.
+
+An agent's belief is a distribution p(M) over decision processes, each with its own
+value Q^M_π. A distribution p(θ) over value functions estimates it. The bias of a moment
+is its value under p(θ) minus its value under p(M). Here both distributions are sets of
+finitely many functions, so that moments are exact sums, computed in float64.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from explorax.agents import ranges
+from explorax.experiments.recording import drawing, statistics
+from explorax.papers import claims, panels, types
+from explorax.papers.tdu import runs
+
+WORLDS = {"chain": "chain, smooth features", "random": "random, random features"}
+# The greatest distances of ρ, φ, κ and α from 1.
+DISTANCES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+_EXACT = 1e-9  # Biases below this count as zero.
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Settings of the figure. None of them is from the paper."""
+
+  discount: float = 0.99  # γ.
+  num_draws: int = 400  # Pairs of distributions for each seed and distance.
+  num_models: int = 200  # Decision processes drawn from a belief.
+  num_states: int = 20
+  num_features: tuple[int, ...] = (2, 5, 10, 20)  # n, of 40 states and actions.
+  num_seeds: int = 30  # Beliefs.
+
+  def __post_init__(self) -> None:
+    ranges.inside(self, 0, 1, "discount")
+    ranges.at_least(self, 1, "num_draws", "num_seeds")
+    ranges.at_least(self, 2, "num_models", "num_states")
+    ranges.distinct(self, "num_features")
+    ranges.within(self, 1, 2 * self.num_states, "num_features")
+
+
+def _tasks(config: Config) -> list[types.Task]:
+  values, seeds = dataclasses.asdict(config), list(range(config.num_seeds))
+  common = {"discount": values["discount"], "seeds": seeds}
+  draws = {"num_draws": config.num_draws}
+  belief = {name: values[name] for name in ("num_models", "num_states")}
+  return [
+    types.Task("moments", {"what": "moments", **common, **draws}),
+    *(
+      types.Task(
+        f"{world}_{n}",
+        {"what": "worlds", "world": world, "num_features": n, **common, **belief},
+      )
+      for world in WORLDS
+      for n in config.num_features
+    ),
+  ]
+
+
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+  seeds, found = settings["seeds"], []
+  one = _moments if settings["what"] == "moments" else _world
+  for done, seed in enumerate(seeds):
+    found.append(one(settings, np.random.default_rng(seed)))
+    context.report((done + 1) / len(seeds))
+  return {name: np.stack([x[name] for x in found]) for name in found[0]}
+
+
+def biases(belief: np.ndarray, estimate: np.ndarray, discount: float) -> np.ndarray:
+  """Biases of E[Q], V[Q], E[δ | τ] and V[δ | τ]: `[4, ...]`.
+
+  Args:
+    belief: `[2, P, ...]`, Q^M_π(s, a) and Q^M_π(s', π(s')) of P models.
+    estimate: `[2, P', ...]`, the same values of P' functions.
+    discount: γ. All have the same reward of τ, which cancels.
+  """
+
+  def moments(q: np.ndarray) -> np.ndarray:
+    delta = discount * q[1] - q[0]
+    return np.stack([q[0].mean(0), q[0].var(0), delta.mean(0), delta.var(0)])
+
+  return moments(estimate) - moments(belief)
+
+
+def _ratios(belief: np.ndarray, estimate: np.ndarray) -> np.ndarray:
+  """ρ, φ, κ and α of equations 5 to 8: `[4, ...]`; arguments as in `biases`."""
+
+  def bias(f: np.ndarray, g: np.ndarray) -> np.ndarray:
+    return f.mean(0) - g.mean(0)
+
+  (q, q_t), (own, own_t) = belief, estimate
+  return np.stack(
+    [
+      bias(own_t, q_t) / bias(own, q),
+      bias(own_t**2, q_t**2) / bias(own**2, q**2),
+      bias(own * own_t, q * q_t) / bias(own**2, q**2),
+      q_t.mean(0) / q.mean(0),
+    ]
+  )
+
+
+def draw_pair(
+  rng: np.random.Generator, rho: float, phi: float, kappa: float, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+  """A belief and an estimate, `[2, 4]` each, whose biases have these ratios.
+
+  Four points can have any mean and covariance in two dimensions: the mean, plus and
+  minus √2 times each column of a square root of the covariance. Pairs are drawn until
+  the estimate's matrix is positive semi-definite, as a covariance must be.
+  """
+
+  def four(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    # Unlike a Cholesky factor, this root exists for singular covariances too.
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(2 * np.maximum(values, 0))
+    return mean[:, None] + np.concatenate([root, -root], axis=1)
+
+  while True:
+    mean = rng.uniform(0.5, 2) * np.array([1.0, alpha])
+    root = rng.normal(size=(2, 2))
+    # The two values of a transition are similar where the ratios are near 1.
+    root[1] = root[0] + (abs(alpha - 1) + abs(kappa - 1)) * root[1]
+    covariance = root @ root.T
+    bias_q, bias_square = rng.normal(), rng.normal() * 3
+    own_mean = mean + bias_q * np.array([1.0, rho])
+    second = covariance + np.outer(mean, mean)
+    second = second + bias_square * np.array([[1.0, kappa], [kappa, phi]])
+    own = second - np.outer(own_mean, own_mean)
+    if np.linalg.eigvalsh(own)[0] >= -1e-12 and own[0, 0] > 0.01:
+      return four(mean, covariance), four(own_mean, own)
+
+
+def _moments(settings: types.Settings, rng: np.random.Generator) -> types.Results:
+  """Measures the proposition on D random pairs of distributions with given ratios.
+
+  Returns:
+    A dictionary with:
+    `rho` `[D]`: drawn values of ρ, with κ = ρ, φ = ρ² and α = 1.
+    `of_means` `[D]`: |Bias E[δ]| / |Bias E[Q]| of these pairs.
+    `less` `[distances]`: the share of draws in which V[δ] has less bias than V[Q].
+    `at_one` `[D]`: where all ratios are 1, the relative error of (γ − 1)² as the ratio
+    of the biases of V[δ] and V[Q].
+    `unbiased` `[2]`: the greatest bias of E[δ] and V[δ] where ρ = κ = 1/γ and
+    φ = 1/γ².
+  """
+  gamma, num = settings["discount"], settings["num_draws"]
+  rho = rng.uniform(-0.5, 2.5, num) / gamma
+  ones = [1.0, 1.0, 1.0, 1.0]
+  mean_ratio = []
+  for x in rho:  # With κ = ρ and φ = ρ² the estimate has a valid covariance.
+    pair = draw_pair(rng, x, x**2, x, 1.0)
+    bias = biases(*pair, gamma)
+    mean_ratio.append(abs(bias[2] / bias[0]))
+  less, at_one = [], np.zeros(num)
+  for distance in DISTANCES:
+    count = 0
+    for i in range(num):
+      ratios = ones + distance * rng.uniform(-1, 1, 4)
+      _, of_q, _, of_delta = biases(*draw_pair(rng, *ratios), gamma)
+      count += abs(of_delta) < abs(of_q)
+      if distance == 0:
+        at_one[i] = abs(of_delta / of_q / (gamma - 1) ** 2 - 1)
+    less.append(count / num)
+  unbiased = np.zeros(2)
+  for _ in range(num):
+    pair = draw_pair(rng, 1 / gamma, 1 / gamma**2, 1 / gamma, rng.uniform(0.5, 2))
+    unbiased = np.maximum(unbiased, np.abs(biases(*pair, gamma)[2:]))
+  return {
+    "rho": rho,
+    "of_means": np.array(mean_ratio),
+    "less": np.array(less),
+    "at_one": at_one,
+    "unbiased": unbiased,
+  }
+
+
+def _world(settings: types.Settings, rng: np.random.Generator) -> types.Results:
+  """Measures biases of linear functions fitted to the Q_π of each model of a belief.
+
+  The belief is a Dirichlet posterior of transitions and a normal posterior of rewards.
+  Each estimate has n features and is the least-squares fit of one model's values.
+
+  Returns:
+    A dictionary of shares, `[]` each, of the transitions that are possible under the
+    belief:
+    `means`: those where E[δ] has less bias than E[Q].
+    `variances`: those where V[δ] has less bias than V[Q].
+    `in_range`: those with ρ in (0, 2/γ).
+    `agrees`: those that are in both of `means` and `in_range`, or in neither.
+  """
+  gamma, size = settings["discount"], settings["num_states"]
+  num_models = settings["num_models"]
+  if settings["world"] == "chain":
+    support, features = _chain(size, settings["num_features"])
+  else:
+    support = rng.random((size, 2, size)) < 3 / size
+    support |= np.eye(size, dtype=bool)[rng.integers(size, size=(size, 2))]
+    features = rng.normal(size=(2 * size, settings["num_features"]))
+  counts = np.where(support, rng.integers(1, 10, support.shape), 0.0)
+  weights = rng.gamma(np.where(support, counts, 1.0), size=(num_models, *counts.shape))
+  p = np.where(support, weights, 0.0)
+  p /= p.sum(-1, keepdims=True)
+  reward = rng.normal(size=(size, 2)) + 0.3 * rng.normal(size=(num_models, size, 2))
+  policy = rng.integers(2, size=(size,))
+  # Q = r + γ P_π Q on the 2 · size pairs.
+  follow = np.zeros((num_models, size, 2, size, 2))
+  follow[..., np.arange(size), policy] = p
+  follow = follow.reshape(num_models, 2 * size, 2 * size)
+  flat = reward.reshape(num_models, 2 * size, 1)
+  q = np.linalg.solve(np.eye(2 * size) - gamma * follow, flat)[..., 0]
+  fit = features @ np.linalg.lstsq(features, q.T, rcond=None)[0]  # [2 · size, P]
+  state, action, following = np.nonzero(support)
+  source, target = 2 * state + action, 2 * following + policy[following]
+  kept = source != target
+  source, target = source[kept], target[kept]
+  belief = np.stack([q.T[source].T, q.T[target].T])
+  estimate = np.stack([fit[source].T, fit[target].T])
+  bias = np.abs(biases(belief, estimate, gamma))
+  rho = _ratios(belief, estimate)[0]
+  in_range = (rho > 0) & (rho < 2 / gamma)
+  means = bias[2] < bias[0]
+  return {
+    "means": np.mean(means),
+    "variances": np.mean(bias[3] < bias[1]),
+    "in_range": np.mean(in_range),
+    "agrees": np.mean(in_range == means),
+  }
+
+
+def _chain(size: int, num_features: int) -> tuple[np.ndarray, np.ndarray]:
+  """Support and features of a chain: one step back, none or one ahead; cosines."""
+  support = np.zeros((size, 2, size), bool)
+  at = np.arange(size)
+  for step in (-1, 0, 1):
+    support[at, :, np.clip(at + step, 0, size - 1)] = True
+  # Each frequency comes twice: with the same sign for both actions, then with opposite
+  # signs.
+  order = np.arange(num_features) // 2
+  waves = np.cos(np.pi * order * (at[:, None] + 0.5) / size)
+  both = np.stack([waves, waves], axis=1)
+  both[:, 1, 1::2] *= -1
+  return support, both.reshape(2 * size, num_features)
+
+
+def _draw(config: Config, table: types.Table) -> types.Drawing:
+  fig, (axes,) = drawing.new(1, 3, width=3.9, height=3.3)
+  moments = table.where(what="moments")
+  rho, of_means = moments.joined("rho").ravel(), moments.joined("of_means").ravel()
+  axes[0].plot(rho, of_means, ".", ms=1.5, alpha=0.3, color=drawing.style(0).color)
+  axes[0].axhline(1, color=panels.GREY, linewidth=1)
+  for end in (0, 2 / config.discount):
+    axes[0].axvline(end, color=panels.GREY, linestyle=":", linewidth=1)
+  panels.finish(
+    axes[0],
+    title="expectations",
+    xlabel="ρ (dotted: 0 and 2/γ)",
+    ylabel="|bias of E[δ]| / |bias of E[Q]|",
+  )
+  axes[1].set_xscale("symlog", linthresh=DISTANCES[1])
+  less = {"drawn for it": moments.joined("less")}
+  panels.curves(axes[1], DISTANCES, less, markers=True)
+  panels.finish(
+    axes[1],
+    title="variances",
+    xlabel="distance of ρ, φ, κ, α from 1, at most",
+    ylabel="share in which V[δ] has less bias",
+    ylim=(0, 1.05),
+  )
+  features = sorted(config.num_features)
+  shares = {}
+  for world, label in WORLDS.items():
+    of_world = table.where(world=world)
+    for name, moment in (("means", "E"), ("variances", "V")):
+      shares[f"{label}: {moment}[δ]"] = np.stack(
+        [of_world.joined(name, num_features=n) for n in features], axis=1
+      )
+  panels.curves(axes[2], features, shares, markers=True)
+  panels.finish(
+    axes[2],
+    title="beliefs over decision processes",
+    legend={"fontsize": "x-small", "loc": "lower right"},
+    xlabel=f"features n, of {2 * config.num_states} states and actions",
+    ylabel="share of transitions with less bias",
+    ylim=(0, 1.05),
+  )
+  return fig
+
+
+def _judge(config: Config, table: types.Table) -> list[types.Finding]:
+  moments, gamma = table.where(what="moments"), config.discount
+  rho, of_means = moments.joined("rho"), moments.joined("of_means")
+  inside = (rho > 0) & (rho < 2 / gamma)
+  agrees = np.mean(inside == (of_means < 1))
+  of_worlds = np.mean(
+    [np.mean(t.results["agrees"]) for t in table.where(what="worlds")]
+  )
+  at_one, unbiased = moments.joined("at_one"), moments.joined("unbiased")
+  findings = [
+    types.Finding(
+      "E[δ | τ] has less bias than E[Q] exactly where ρ is in (0, 2/γ)",
+      f"{agrees:.2%} of {rho.size} pairs of distributions, and {of_worlds:.2%} of the "
+      "transitions of decision processes",
+      bool(agrees == 1 and of_worlds == 1),
+    ),
+    types.Finding(
+      "with ρ = φ = κ = α = 1 the bias of V[δ | τ] is (γ − 1)² that of V[Q]",
+      f"greatest relative error {at_one.max():.1e}",
+      bool(at_one.max() < 1e-4),
+    ),
+    types.Finding(
+      "with ρ = κ = 1/γ and φ = 1/γ², E[δ | τ] and V[δ | τ] have no bias, for any α",
+      f"greatest bias {unbiased[:, 0].max():.1e} and {unbiased[:, 1].max():.1e}",
+      bool(unbiased.max() < _EXACT),
+    ),
+  ]
+  less = moments.joined("less")
+  near = DISTANCES.index(0.01)
+  share = statistics.mean(less[:, near])
+  listed = ", ".join(
+    f"{x:.1%} within {d:g}" for x, d in zip(less.mean(0), DISTANCES, strict=True)
+  )
+  findings.append(
+    types.Finding(
+      f"with ratios near 1 (within {DISTANCES[near]:g}), V[δ | τ] has less bias than "
+      "V[Q] in most cases",
+      f"share of the pairs: {listed}",
+      share.is_above(0.5),
+    )
+  )
+  for world, label in WORLDS.items():
+    for name, moment in (("means", "E"), ("variances", "V")):
+      each = [
+        (n, statistics.mean(table.joined(name, world=world, num_features=n)))
+        for n in sorted(config.num_features)
+      ]
+      findings.append(
+        types.Finding(
+          f"in most transitions of a decision process ({label}), {moment}[δ | τ] has "
+          f"less bias than {moment}[Q]",
+          "share of transitions "
+          + ", ".join(f"{x.words('.2f')} with n = {n}" for n, x in each),
+          claims.all_hold(x.is_above(0.5) for _, x in each),
+        )
+      )
+  return findings
+
+
+FIGURES = (
+  types.Figure(
+    name="tdu/proposition2",
+    title="The bias of uncertainty about TD errors and about values",
+    source=f"{runs.PAPER}, proposition 2",
+    claim="if the ratio ρ of the biases of Q(s', π(s')) and Q(s, a) is in (0, 2/γ), "
+    "the expected TD error has less bias than the expected value; the variance of TD "
+    "errors has less than that of values where biases and values are alike at both "
+    "ends; for most transitions it is reasonable to assume that this holds.",
+    config=Config(),
+    quick=Config(num_draws=20, num_models=10, num_features=(2, 5), num_seeds=3),
+    tasks=_tasks,
+    run=_run,
+    draw=_draw,
+    judge=_judge,
+  ),
+)

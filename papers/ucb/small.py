@@ -1,0 +1,296 @@
+"""Paper 3's agents on small problems; the paper itself has Atari games only."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from explorax import exploration
+from explorax.agents import ranges
+from explorax.agents.bonuses import infogain
+from explorax.agents.targets import one_step
+from explorax.environments import breakout, jax_environments
+from explorax.experiments import presets
+from explorax.experiments.recording import drawing
+from explorax.experiments.runners import core
+from explorax.papers import claims, panels, types
+from explorax.papers.tdu import runs
+
+# The five agents of the paper's figure 2, by preset. Its bootstrapped DQN is that of
+# Osband et al. (2016), whose members differ only in their initial weights.
+AGENTS = {
+  "double_dqn": "double DQN",
+  "bootstrapped_dqn_no_prior": "bootstrapped DQN",
+  "ensemble_voting": "ensemble voting",
+  "ucb": "UCB exploration",
+  "ucb_infogain": "UCB + InfoGain",
+}
+_BASELINES = ("double_dqn", "bootstrapped_dqn_no_prior")
+_WINDOW = 100  # Episodes; the paper's measure is the best mean of so many.
+# The maximum number of steps in an episode of Breakout.
+TIME_LIMIT = int(breakout.Breakout().default_params().time_limit)
+# For the tasks' weights, measured on one core: seconds, and steps per second.
+_SECONDS_TO_COMPILE = 15.0
+_SPEED = {"deep_sea": 3000.0, "breakout": 1000.0}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Settings of the figure; those of the agents are in `agent_config`."""
+
+  agents: tuple[str, ...] = tuple(AGENTS)
+  num_members: int = 10  # K (section 5).
+  # Of the ensembles; 0 is none, as in the paper (Osband et al., 2018: 3).
+  prior_scale: float = 0.0
+  sizes: tuple[int, ...] = (4, 6, 8, 10)  # N of Deep Sea, of which bsuite has the last.
+  max_episodes: int = 2000  # In Deep Sea (bsuite: 10 000).
+  # In Breakout. The schedules are Table 1's, whose runs have ten million.
+  num_steps: int = 100_000
+  num_points: int = 50  # Of Breakout's curve.
+  num_seeds: int = 5  # Table 2 has 2.
+  seeds_per_task: int = 3  # Side by side.
+
+  def __post_init__(self) -> None:
+    runs.check(self)
+    ranges.distinct(self, "agents")
+    ranges.one_of(self, "agents", AGENTS)
+    ranges.at_least(self, 2, "num_members", "num_points")
+    ranges.not_negative(self, "prior_scale")
+    # An episode must end before each point.
+    ranges.at_least(self, self.num_points * TIME_LIMIT, "num_steps")
+
+
+def _tasks(config: Config) -> list[types.Task]:
+  tasks = []
+  for agent in config.agents:
+    for seeds in types.seed_chunks(config.num_seeds, config.seeds_per_task):
+      settings: dict[str, Any] = {
+        "agent": agent,
+        "num_members": config.num_members,
+        "prior_scale": config.prior_scale,
+        "seeds": seeds,
+      }
+      for size in config.sizes:
+        sea = {"problem": "deep_sea", "size": size, "max_episodes": config.max_episodes}
+        name = f"deep_sea_{size}_{agent}_seed{seeds[0]}"
+        tasks.append(_task(name, settings | sea, size * config.max_episodes))
+      game = {
+        "problem": "breakout",
+        "num_steps": config.num_steps,
+        "num_points": config.num_points,
+      }
+      name = f"breakout_{agent}_seed{seeds[0]}"
+      tasks.append(_task(name, settings | game, config.num_steps))
+  return tasks
+
+
+def _task(name: str, settings: types.Settings, num_steps: int) -> types.Task:
+  seconds = len(settings["seeds"]) * num_steps / _SPEED[settings["problem"]]
+  return types.Task(name, settings, _SECONDS_TO_COMPILE + seconds)
+
+
+def agent_config(settings: types.Settings, **changes: Any) -> Any:
+  """The preset's config; ensembles are heads on one torso, with double Q-learning.
+
+  All other settings are the preset's, which are bsuite's for small problems. For image
+  observations, the network starts with small convolutions. `temperature` in the
+  settings is InfoGain's.
+  """
+  if settings.get("temperature"):
+    changes["bonus"] = infogain.InfoGain(settings["temperature"])
+  if settings["agent"] != "double_dqn":
+    changes |= {
+      "num_members": settings["num_members"],
+      "shared_torso": True,
+      "prior_scale": settings["prior_scale"],
+    }
+  preset = presets.PRESETS[settings["agent"]]
+  return dataclasses.replace(preset.config, target=one_step.DoubleQ(), **changes)
+
+
+def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+  if settings["problem"] == "deep_sea":
+    return runs.solve_deep_sea(settings, context, agent_config(settings))
+  return play(settings, context)
+
+
+def play(settings: types.Settings, context: types.TaskContext) -> types.Results:
+  """Learns for `num_steps`: `curve` `[S, P]` and `best` `[S]`, see `means`.
+
+  `environment` in the settings names an environment written in JAX; the default is
+  Breakout.
+
+  Table 1's schedules are scaled to `num_steps`: its numbers are shares of its ten
+  million steps, or of the updates (one per four steps).
+  """
+  num_steps, seeds = settings["num_steps"], settings["seeds"]
+  config = agent_config(
+    settings,
+    batch_size=32,
+    updates_per_step=0.25,
+    random_steps=num_steps // 200,
+    min_replay_size=num_steps // 200,
+    replay_capacity=num_steps // 10,
+    target_update_period=max(1, num_steps // 1000),
+  )
+  if settings["agent"] == "double_dqn":
+    rule = exploration.EpsilonGreedy(
+      exploration.Piecewise((1.0, 0.1, 0.01), (num_steps // 10, num_steps // 2))
+    )
+    config = dataclasses.replace(config, exploration=rule)
+  ends: dict[int, list[int]] = {seed: [] for seed in seeds}
+  returns: dict[int, list[float]] = {seed: [] for seed in seeds}
+
+  def count(episode: core.Episode) -> None:
+    ends[episode.seed].append(episode.env_steps)
+    returns[episode.seed].append(episode.episode_return)
+
+  name = settings.get("environment", "breakout")
+  environment, params = jax_environments.make(name)
+  runs.train(
+    settings,
+    config,
+    environment,
+    own_params=[params] * len(seeds),
+    on_episode=count,
+    # Below 1, so that the run takes all its steps.
+    share=lambda: max([0, *(x[-1] for x in ends.values() if x)]) / (num_steps + 1),
+    context=context,
+    steps=num_steps,
+  )
+  found = [means(ends[seed], returns[seed], points(settings)) for seed in seeds]
+  return {
+    "curve": np.stack([curve for curve, _ in found]),
+    "best": np.array([best for _, best in found]),
+  }
+
+
+def points(settings: types.Settings) -> np.ndarray:
+  """The steps of a curve's points: `[P]`, the last at the end of the run."""
+  num_points = settings["num_points"]
+  return np.arange(1, num_points + 1) * settings["num_steps"] // num_points
+
+
+def means(
+  ends: Sequence[int], returns: Sequence[float], at: np.ndarray
+) -> tuple[np.ndarray, float]:
+  """Means over 100 consecutive episodes, or over as many as there are.
+
+  Args:
+    ends: the steps at which episodes ended, rising.
+    returns: of these episodes.
+    at: `[P]`, steps; at least one episode has ended by each of them.
+
+  Returns:
+    The mean of the latest episodes at each of these steps, `[P]`; and the best mean.
+  """
+  sums = np.concatenate([[0.0], np.cumsum(returns)])
+  last = np.searchsorted(ends, at, side="right")
+  first = np.maximum(last - _WINDOW, 0)
+  curve = (sums[last] - sums[first]) / (last - first)
+  most = min(len(returns), _WINDOW)
+  return curve, float(np.max(sums[most:] - sums[:-most]) / most)
+
+
+def _draw(config: Config, table: types.Table) -> types.Drawing:
+  fig, ((sea, game),) = drawing.new(1, 2, width=5.0, height=3.8)
+  # The same order in all figures.
+  agents = {agent: label for agent, label in AGENTS.items() if agent in config.agents}
+  problem = table.where(problem="deep_sea")
+  tables = {label: problem.where(agent=agent) for agent, label in agents.items()}
+  runs.draw_episodes(sea, tables, xlabel="size N", title="Deep Sea")
+  sizes = np.sort(config.sizes)
+  (chance,) = sea.plot(sizes, 2.0**sizes, color="0.6", linewidth=1, label="$2^N$")
+  # The agents are named beside it.
+  sea.legend(handles=[chance], fontsize="small", loc="lower right")
+  sea.set_ylim(top=2.5 * config.max_episodes)
+  curves = {
+    label: table.joined("curve", problem="breakout", agent=agent)
+    for agent, label in agents.items()
+  }
+  panels.curves(game, points(dataclasses.asdict(config)) / 1000, curves)
+  panels.finish(
+    game,
+    title="Breakout",
+    legend={"loc": "upper left", "ncols": 2},
+    xlabel="environment steps (thousands)",
+    ylabel=f"bricks per episode (mean of {_WINDOW})",
+    xlim=(0, None),
+    ylim=(0, 1.45 * game.get_ylim()[1]),  # With room for the legend.
+  )
+  return fig
+
+
+def _judge(config: Config, table: types.Table) -> list[types.Finding]:
+  """Each claim in each problem: an agent against one or two others."""
+  findings = []
+  for title, compare in (
+    ("Breakout", _compare_bricks),
+    ("Deep Sea", _compare_episodes),
+  ):
+    for agent, others in (
+      ("ucb", _BASELINES),
+      ("ensemble_voting", _BASELINES),
+      ("ucb", ("ensemble_voting",)),
+    ):
+      if {agent, *others} <= set(config.agents):
+        named = " and ".join(AGENTS[other] for other in others)
+        # The paper claims it for Atari; to test it here is our extension.
+        claim = f"{title}, as on Atari: {AGENTS[agent]} outperforms {named}"
+        each = [compare(table, agent, other) for other in others]
+        findings.append(claims.all_of(claim, each))
+  if {"ucb", "ucb_infogain"} <= set(config.agents):
+    both = claims.all_of(
+      "InfoGain has no uniform benefit on top of UCB exploration",
+      [
+        _compare_bricks(table, "ucb_infogain", "ucb"),
+        _compare_episodes(table, "ucb_infogain", "ucb"),
+      ],
+    )
+    findings.append(both._replace(held=claims.negated(both.held)))
+  return findings
+
+
+def _compare_bricks(table: types.Table, agent: str, other: str) -> types.Finding:
+  """Whether an agent's best mean is above the other's."""
+  return claims.compare(
+    "",
+    table.joined("best", problem="breakout", agent=agent),
+    table.joined("best", problem="breakout", agent=other),
+    f"bricks {{a:.1f}} and {{b:.1f}} ({AGENTS[other]}), a difference of {{gap}}",
+    spec=".1f",
+  )
+
+
+def _compare_episodes(table: types.Table, agent: str, other: str) -> types.Finding:
+  """Whether an agent needs fewer episodes in Deep Sea."""
+  own, others = (table.where(problem="deep_sea", agent=x) for x in (agent, other))
+  return runs.fewer_episodes("", own, others, f"{AGENTS[agent]} and {AGENTS[other]}")
+
+
+FIGURES = (
+  types.Figure(
+    name="ucb/small",
+    title="Exploration by Q-ensembles on small problems",
+    source="Chen et al. (2017), UCB Exploration via Q-Ensembles; a figure of our own",
+    claim="on Atari, ensemble voting outperforms double DQN and bootstrapped DQN, UCB "
+    "exploration outperforms ensemble voting, and InfoGain has no uniform benefit on "
+    "top of it. Here the same agents are on Deep Sea, where actions are permuted and "
+    "unsolved ones count with the limit, and on Breakout by MinAtar's rules, judged by "
+    f"the best mean of {_WINDOW} consecutive episodes.",
+    config=Config(),
+    quick=Config(
+      agents=("ucb",),
+      sizes=(4,),
+      max_episodes=50,
+      num_steps=2000,
+      num_points=2,
+      num_seeds=1,
+    ),
+    tasks=_tasks,
+    run=_run,
+    draw=_draw,
+    judge=_judge,
+  ),
+)

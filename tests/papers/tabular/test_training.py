@@ -1,0 +1,435 @@
+"""The loop of acting and learning, against stepping by hand."""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.environments import chain, deep_sea, gridworld, jax_types, mountain_car
+from explorax.papers.tabular import fourier, q_learning, r_max, sarsa, training
+
+ROOM = gridworld.GridWorld(5)
+CHAIN = chain.Chain(8)
+
+
+def room_index(state, observation):
+  return state.position[0] * 5 + state.position[1]
+
+
+def _limited(limit):
+  return ROOM.default_params()._replace(time_limit=limit)
+
+
+class _StepParams(NamedTuple):
+  length: jax.Array | int
+  truncates: jax.Array | bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class _Steps:
+  """A line on which action 1 moves on and action 0 stays; reward t + 1 at step t.
+
+  It ends after `length` steps; the first observation is drawn from 0 to 3.
+  """
+
+  num_actions = 2
+
+  def default_params(self):
+    return _StepParams(3)
+
+  def observation_spec(self):
+    return dm_env.specs.Array((), np.int32)
+
+  def reset(self, key, params):
+    place = jax.random.randint(key, (), 0, 4, jnp.int32)
+    return (place, jnp.int32(0)), jax_types.restart(place)
+
+  def step(self, key, state, action, params):
+    place, time = state[0] + action, state[1] + 1
+    over = time >= params.length
+    return (place, time), jax_types.transition(
+      place,
+      time.astype(jnp.float32),
+      terminated=over & ~jnp.bool_(params.truncates),
+      truncated=over,
+    )
+
+  def metrics(self, state, params):
+    return {}
+
+
+class _Seen(NamedTuple):
+  """Transitions in the order in which they were learned from."""
+
+  count: jax.Array
+  log: jax.Array
+  begun: jax.Array
+  params: q_learning.Params
+
+
+@dataclasses.dataclass(frozen=True)
+class _Witness:
+  """A learner that writes down what it is given; values prefer action 1 lightly.
+
+  On policy or not, its values are the number of updates it has had at action 0, so
+  that the rule's view of them can be told.
+  """
+
+  on_policy: bool
+  num_actions: int = 2
+  num_members: int = 1
+
+  def init(self, key, params):
+    return _Seen(jnp.int32(0), jnp.zeros((64, 7)), jnp.int32(0), params)
+
+  def begin_episode(self, state):
+    return state._replace(begun=state.begun + 1)
+
+  def encode(self, observation):
+    return observation
+
+  def q_values(self, state, encoded):
+    return jnp.stack([state.count.astype(jnp.float32), jnp.float32(2.5)])[None]
+
+  def update(self, state, transition):
+    *step, learns = transition
+    row = jnp.stack([jnp.float32(x) for x in (*step, state.begun)])
+    here = (jnp.arange(64) == state.count) & learns
+    log = jnp.where(here[:, None], row[None, :], state.log)
+    return state._replace(count=state.count + learns, log=log)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1), static_argnames=("cell", "pairs"))
+def _watch(
+  on_policy,
+  num_episodes,
+  truncates=False,
+  max_steps=1000,
+  stop_return=100.0,
+  cell=None,
+  pairs=False,
+):
+  return training.run(
+    _Witness(on_policy),
+    exploration.Greedy(),
+    _Steps(),
+    q_learning.Params(1.0, 0.5),
+    _StepParams(3, truncates),
+    jax.random.PRNGKey(1),
+    num_episodes=num_episodes,
+    max_steps=max_steps,
+    stop_return=stop_return,
+    cell=cell,
+    num_cells=10 if cell else 0,
+    pairs=pairs,
+  )
+
+
+@pytest.mark.parametrize("truncates", [False, True])
+@pytest.mark.parametrize("on_policy", [False, True])
+def test_the_learner_sees_each_step_once_in_order(on_policy, truncates):
+  record = _watch(on_policy, 5, truncates, max_steps=9)
+  log = np.asarray(record.learner.log)[: int(record.learner.count)]
+  assert len(log) == 9 and record.steps == 9 and record.learner.begun == 4
+  np.testing.assert_array_equal(log[:, 2], [1, 2, 3] * 3)
+  np.testing.assert_array_equal(log[:, 3], [1, 1, 1.0 if truncates else 0.0] * 3)
+  np.testing.assert_array_equal(log[:, 6], np.repeat([1, 2, 3], 3))
+  np.testing.assert_array_equal(log[:, 4], log[:, 0] + log[:, 1])
+  within = np.arange(8) % 3 != 2
+  np.testing.assert_array_equal(log[1:, 0][within], log[:-1, 4][within])
+  # Greedy moves on until it has seen more than two updates. On policy the
+  # choice comes before the update of the step just taken.
+  if on_policy:
+    np.testing.assert_array_equal(log[1:, 1][within], log[:-1, 5][within])
+    # Known updates at the choices of steps 0, 1, 2, then the next episodes' first.
+    known = np.array([0, 0, 1, 3, 3, 4, 6, 6, 7])
+  else:
+    known = np.arange(9)
+  np.testing.assert_array_equal(log[:, 1], known < 2.5)
+
+
+@pytest.mark.parametrize(
+  ("max_steps", "episodes"), [(1000, 5), (7, 2), (6, 2), (0, 0), (11, 3)]
+)
+def test_a_run_ends_after_its_episodes_or_within_one(max_steps, episodes):
+  record = _watch(False, 5, max_steps=max_steps)
+  steps = min(max_steps, 15)
+  assert (record.episodes, record.steps, bool(record.stopped)) == (
+    episodes,
+    steps,
+    False,
+  )
+  assert record.learner.count == steps
+  expected = np.array([1.0] * episodes + [0.0] * (5 - episodes))
+  np.testing.assert_allclose(record.returns, 6.0 * expected)
+  np.testing.assert_allclose(record.discounted_returns, (1 + 2 / 2 + 3 / 4) * expected)
+  np.testing.assert_array_equal(record.lengths, 3 * expected)
+
+
+def test_a_return_above_the_threshold_ends_the_run():
+  ended = _watch(False, 5, stop_return=5.5)
+  assert (ended.episodes, ended.steps, bool(ended.stopped)) == (1, 3, True)
+  assert ended.learner.count == 3
+  not_above = _watch(False, 5, stop_return=6.0)
+  assert (not_above.episodes, bool(not_above.stopped)) == (5, False)
+
+
+def test_more_episodes_than_a_block_holds():
+  """And another seed, step size, limit or environment's parameter compiles nothing."""
+
+  def train(seed, step_size, max_steps):
+    params = deep_sea.DeepSea(2).default_params()
+    return training.run_seeds(
+      q_learning.QLearning(16, 2),
+      exploration.EpsilonGreedy(1.0),
+      deep_sea.DeepSea(2),
+      q_learning.Params(step_size, 1.0),
+      params._replace(move_cost=0.01 * step_size),
+      jax.random.split(jax.random.PRNGKey(seed), 2),
+      num_episodes=400,
+      max_steps=max_steps,
+    )
+
+  record = train(0, 1.0, 700)
+  compiled = training._compile.cache_info().misses
+  np.testing.assert_array_equal(record.episodes, [350, 350])
+  np.testing.assert_array_equal(record.lengths[:, :350], 2)
+  np.testing.assert_array_equal(record.lengths[:, 350:], 0)
+  # One way in four finds the treasure.
+  found = np.asarray(record.returns[:, :350] > 0.9)
+  assert 0.15 < found.mean() < 0.35
+  assert train(1, 0.1, 60).steps[0] == 60
+  assert training._compile.cache_info().misses == compiled
+
+
+def test_many_seeds_in_float64():
+  with jax.experimental.enable_x64():
+    record = training.run_seeds(
+      q_learning.QLearning(4, 2),
+      exploration.EpsilonGreedy(1.0),
+      deep_sea.DeepSea(2),
+      q_learning.Params(1.0, 1.0),
+      deep_sea.DeepSea(2).default_params(),
+      jax.random.split(jax.random.PRNGKey(0), 2),
+      num_episodes=3,
+    )
+    np.testing.assert_array_equal(record.lengths, np.full((2, 3), 2))
+
+
+def _place(state, observation):
+  return state[0]
+
+
+def test_first_visits_of_cells():
+  record = _watch(False, 20, cell=_place)
+  log = np.asarray(record.learner.log)[:60]
+  for place in range(10):
+    arrivals = [t + 1 for t in range(60) if log[t, 4] == place]
+    starts = [t for t in range(0, 60, 3) if log[t, 0] == place]
+    seen = arrivals + starts
+    assert bool(record.visited[place]) == bool(seen)
+    assert record.first_visits[place] == min(seen, default=60)
+  assert np.asarray(record.visited)[:4].all()
+  # Greedy first moves on for three steps; here the run ends after two of them.
+  short = _watch(False, 20, max_steps=2, cell=_place)
+  start = int(log[0, 0])
+  np.testing.assert_array_equal(np.flatnonzero(short.visited), start + np.arange(3))
+  np.testing.assert_array_equal(short.first_visits[start : start + 3], [0, 1, 2])
+
+
+def test_first_visits_of_pairs():
+  record = _watch(False, 20, cell=_place, pairs=True)
+  log = np.asarray(record.learner.log)[:60]
+  assert record.first_visits.shape == record.visited.shape == (10, 2)
+  for place, action in np.ndindex(10, 2):
+    taken = [t + 1 for t in range(60) if tuple(log[t, :2]) == (place, action)]
+    assert bool(record.visited[place, action]) == bool(taken)
+    assert record.first_visits[place, action] == min(taken, default=60)
+
+
+EZ_THOMPSON = exploration.EzGreedy(
+  0.2, of=exploration.Thompson(), duration=exploration.UniformDuration(5)
+)
+
+
+@pytest.mark.parametrize(
+  ("rule", "members"),
+  [
+    (exploration.EpsilonGreedy(exploration.Linear(1.0, 0.1, 100)), 1),
+    (exploration.EpsilonGreedy(exploration.Alternating()), 1),
+    (exploration.EzGreedy(0.2), 1),
+    (EZ_THOMPSON, 3),
+    (exploration.Boltzmann(0.1), 3),
+    (exploration.MajorityVote(), 3),
+    (exploration.Ucb(), 3),
+    (exploration.Ucb(1.0, ddof=1, of=exploration.Thompson()), 3),
+    (exploration.Thompson(period_steps=3), 3),
+    (exploration.Ucb1(), 3),
+  ],
+)
+def test_every_rule_fits_into_the_loop(rule, members):
+  """States of rules keep their shapes and dtypes, which tracing finds out."""
+  record = jax.eval_shape(
+    lambda key: training.run(
+      q_learning.QLearning(8, 2, members),
+      rule,
+      CHAIN,
+      q_learning.Params(0.5, 0.9, mask_prob=0.5, initial_std=0.1),
+      CHAIN.default_params(),
+      key,
+      num_episodes=50,
+    ),
+    jax.random.PRNGKey(2),
+  )
+  assert record.learner.table.shape == (members, 8, 2)
+
+
+def test_a_batch_is_its_runs_one_by_one(monkeypatch):
+  """Their episodes, and the runs, end at different steps; on any runtime of XLA's."""
+
+  def run_seeds(sequential, has_former_runtime):
+    former = training._HAS_FORMER_RUNTIME and has_former_runtime
+    monkeypatch.setattr(training, "_HAS_FORMER_RUNTIME", former)
+    return training.run_seeds(
+      q_learning.QLearning(25, 4, 3),
+      EZ_THOMPSON,
+      ROOM,
+      q_learning.Params(0.5, 0.9, mask_prob=0.5, initial_std=0.1),
+      _limited(40),
+      jax.random.split(jax.random.PRNGKey(2), 8),
+      num_episodes=40,
+      max_steps=400,
+      stop_return=0.5,
+      observe=room_index,
+      cell=room_index,
+      num_cells=25,
+      sequential=sequential,
+    )
+
+  default = run_seeds(False, True)
+  batch, alone = run_seeds(False, False), run_seeds(True, False)
+  for other in (alone, default):
+    for a, b in zip(jax.tree.leaves(batch), jax.tree.leaves(other), strict=True):
+      np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+  assert len(set(np.asarray(batch.steps).tolist())) > 1
+  for i, count in enumerate(batch.episodes):
+    lengths = np.asarray(batch.lengths[i])
+    assert np.all((lengths[:count] >= 1) & (lengths[:count] <= 40))
+    assert 0 <= batch.steps[i] - lengths.sum() < 40
+
+
+def test_q_learning_finds_the_best_stop_in_the_chain():
+  """With γ = 0.99, the 3 of state 8 is worth the most of 0, 1, 0, 0, 2, …, 3."""
+  environment, gamma = chain.Chain(9), 0.99
+  record = training.run_seeds(
+    q_learning.QLearning(10, 2),
+    exploration.EpsilonGreedy(0.5),
+    environment,
+    q_learning.Params(1.0, gamma, initial_mean=3.0),
+    environment.default_params(),
+    jax.random.split(jax.random.PRNGKey(5), 2),
+    num_episodes=600,
+  )
+  rewards = chain.make_rewards(9).astype(np.float64)
+  best = np.zeros((10, 2))
+  for state in reversed(range(9)):
+    onward = gamma * best[state + 1].max() if state < 8 else 0.0
+    best[state] = onward, rewards[state]
+  np.testing.assert_allclose(record.learner.table[0, 0, :9], best[:9], atol=1e-4)
+
+
+def test_r_max_knows_all_and_then_goes_straight_to_the_goal():
+  start, goal = (np.asarray(ROOM.default_params()[i]) for i in (3, 4))
+  record = training.run_seeds(
+    r_max.RMax(25, 4, 2),
+    exploration.Greedy(),
+    ROOM,
+    r_max.Params(1.0, 0.9),
+    _limited(100),
+    jax.random.split(jax.random.PRNGKey(7), 2),
+    num_episodes=80,
+    observe=room_index,
+    sequential=True,
+  )
+  counts = np.asarray(record.learner.counts).reshape(2, 25, 4)
+  at_goal = np.arange(25) == goal[0] * 5 + goal[1]
+  assert np.all(counts[:, ~at_goal] == 2) and not counts[:, at_goal].any()
+  shortest = np.abs(start - goal).sum()
+  np.testing.assert_array_equal(record.lengths[:, -10:], shortest)
+
+
+def test_sarsa_in_mountain_car_with_a_batch_of_step_sizes():
+  """Settings are batched as keys are: each is what it is alone."""
+  environment = mountain_car.MountainCar()
+  bounds = environment.observation_spec()
+  basis = fourier.FourierBasis(
+    3, tuple(map(float, bounds.minimum)), tuple(map(float, bounds.maximum))
+  )
+  learner = sarsa.SarsaLambda(basis, 3)
+  params = environment.default_params()._replace(time_limit=120)
+
+  def train(step_size):
+    return training.run(
+      learner,
+      exploration.EzGreedy(0.5),
+      environment,
+      sarsa.Params(step_size, 0.99, 0.9, initial_std=0.1),
+      params,
+      jax.random.PRNGKey(8),
+      num_episodes=5,
+    )
+
+  sizes = jnp.asarray([0.0, 0.001, 0.01])
+  batch = jax.jit(jax.vmap(train))(sizes)
+  assert batch.learner.weights.shape == (3, 3, 16)
+  alone = jax.jit(train)(sizes[0])
+  np.testing.assert_allclose(batch.lengths[0], alone.lengths)
+  np.testing.assert_allclose(
+    batch.learner.weights[0], alone.learner.weights, rtol=1e-5, atol=1e-6
+  )
+  changes = np.abs(batch.learner.weights - batch.learner.weights[:1]).max(axis=(1, 2))
+  assert changes[0] == 0.0 and 0.0 < changes[1] < changes[2]
+
+
+def test_each_seed_in_an_environment_of_its_own():
+  limits = jnp.asarray([2, 5])
+  record = training.run_seeds(
+    q_learning.QLearning(10, 2),
+    exploration.Greedy(),
+    _Steps(),
+    q_learning.Params(0.5, 0.9),
+    _StepParams(limits, jnp.zeros((2,), bool)),
+    jax.random.split(jax.random.PRNGKey(0), 2),
+    num_episodes=3,
+    environment_per_seed=True,
+  )
+  np.testing.assert_array_equal(record.lengths, [[2, 2, 2], [5, 5, 5]])
+
+
+def test_invalid_runs_are_refused():
+  def start(**kwargs):
+    training.run(
+      q_learning.QLearning(25, 4),
+      exploration.Greedy(),
+      ROOM,
+      q_learning.Params(0.5, 0.9),
+      ROOM.default_params(),
+      jax.random.PRNGKey(0),
+      **kwargs,
+    )
+
+  cases = [
+    ({"num_episodes": 0}, "num_episodes is 0"),
+    ({"num_episodes": 1, "cell": room_index}, "num_cells is 0"),
+    ({"num_episodes": 1, "num_cells": 25}, "no function `cell`"),
+    ({"num_episodes": 1, "pairs": True}, "to record first visits, of cells"),
+  ]
+  for kwargs, words in cases:
+    with pytest.raises(ValueError, match=words):
+      start(**kwargs)
