@@ -2,8 +2,8 @@
 
   .venv-peers/bin/python benchmarks/expected_peers.py
 
-prints a run of each seed as JSON, with the fields of the runs of `papers/learning/runs.py`. The
-head of `peers.py` says how to set up `.venv-peers`.
+prints a run of each seed as JSON, with the fields of the runs of
+`papers/learning/runs.py`. The head of `peers.py` says how to set up `.venv-peers`.
 """
 
 import argparse
@@ -38,7 +38,7 @@ SETTINGS = {
 
 
 def run_sb3(seed: int, steps: int, num_evaluations: int = 10) -> dict[str, Any]:
-  """Trains with one thread; evaluates the greedy policy as `papers/learning/runs.py` does."""
+  """Trains with one thread, with evaluations like those of `papers/learning`."""
   try:
     import stable_baselines3
     import torch
