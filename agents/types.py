@@ -198,7 +198,7 @@ class ReplaySpec:
   period: int = 1  # Rows.
   priority_exponent: float = 0.0  # 0: uniform.
   # η of a new window's priority where the actor's extra `td_error` decides it
-  # (`wiring.windows.initial_priority`); None: it is 1.
+  # (`replay.windows.initial_priority`); None: it is 1.
   priority_eta: float | None = None
   num_frames: int = 1  # Joined in an observation; a row stores only the newest.
   extras: tuple[str, ...] = ()  # Extras stored on every row.

@@ -17,8 +17,8 @@ import bsuite
 import loops
 
 from explorax import environments
-from explorax.agents.wiring import adder as adder_lib
-from explorax.agents.wiring import packing
+from explorax.agents.replay import adder as adder_lib
+from explorax.agents.replay import packing
 from explorax.experiments import presets, run
 
 # N → (bsuite's id, environment steps of a sample).

@@ -16,8 +16,8 @@ import soak
 
 from explorax import environments
 from explorax.agents import types
+from explorax.agents.replay import adder as adder_lib
 from explorax.agents.wiring import actor as actor_lib
-from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import learner as learner_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets, threads

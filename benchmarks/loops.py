@@ -9,8 +9,8 @@ import dm_env
 import numpy as np
 
 from explorax.agents import types
+from explorax.agents.replay import adder as adder_lib
 from explorax.agents.wiring import actor as actor_lib
-from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
 
 

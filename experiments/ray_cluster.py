@@ -16,7 +16,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 
-from explorax.agents.wiring import scratch
+from explorax.agents.replay import scratch
 from explorax.experiments import errors
 
 _LOCAL = {

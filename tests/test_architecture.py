@@ -41,9 +41,9 @@ ORDER = (
 
 # Library → the only folders and files that may import it.
 ONLY_IN = {
-  "acme": ("agents/wiring",),
-  "reverb": ("agents/wiring", "experiments/runners/distributed"),
-  "tensorflow": ("agents/wiring", "experiments/runners/distributed"),
+  "acme": ("agents/replay", "agents/wiring"),
+  "reverb": ("agents/replay", "experiments/runners/distributed"),
+  "tensorflow": ("agents/replay", "experiments/runners/distributed"),
   "orbax": ("experiments/checkpoints",),
   "bsuite": ("environments", "benchmarks"),
   "gymnasium": (

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents import types, updates
-from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.replay import adder as adder_lib
 
 Extras = dict[str, np.ndarray]
 

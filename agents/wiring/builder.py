@@ -11,10 +11,10 @@ import jax
 import numpy as np
 
 from explorax.agents import types
+from explorax.agents.replay import adder as adder_lib
+from explorax.agents.replay import memory as memory_replay
 from explorax.agents.wiring import actor as actor_lib
-from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import learner as learner_lib
-from explorax.agents.wiring import memory_replay
 
 BACKENDS = ("reverb", "memory")
 
@@ -38,7 +38,7 @@ def import_reverb_replay() -> types_lib.ModuleType:
     ImportError: if Reverb cannot be imported, with what to do about it.
   """
   try:
-    return importlib.import_module("explorax.agents.wiring.reverb_replay")
+    return importlib.import_module("explorax.agents.replay.reverb")
   except ImportError as e:
     raise ImportError(
       f"Reverb cannot be imported ({e}): install explorax[reverb] under Python 3.11 "

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents import types, updates
-from explorax.agents.wiring import device_replay
+from explorax.agents.replay import device as device_replay
 from explorax.environments import jax_types
 
 _INT32_MAX = int(np.iinfo(np.int32).max)

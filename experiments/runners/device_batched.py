@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents import types
-from explorax.agents.wiring import device_replay
+from explorax.agents.replay import device as device_replay
 from explorax.environments import batched_types
 from explorax.experiments import config as config_lib
 from explorax.experiments import signals

@@ -10,9 +10,9 @@ import jax
 
 from explorax import environments
 from explorax.agents import types
+from explorax.agents.replay import memory as memory_replay
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import builder as builder_lib
-from explorax.agents.wiring import memory_replay
 from explorax.environments import saving
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors, host_memory

@@ -18,8 +18,8 @@ from explorax.agents import types
 from explorax.agents.bonuses import ngu
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.replay import adder as adder_lib
 from explorax.agents.targets import off_policy
-from explorax.agents.wiring import adder as adder_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import factory, standard, testing
 from explorax.experiments import config as config_lib

@@ -178,9 +178,7 @@ def test_debug_shows_where_an_error_arose(stand_ins, capsys):
 
 
 def test_says_what_to_do_without_reverb(stand_ins, capsys, monkeypatch):
-  monkeypatch.delitem(
-    sys.modules, "explorax.agents.wiring.reverb_replay", raising=False
-  )
+  monkeypatch.delitem(sys.modules, "explorax.agents.replay.reverb", raising=False)
   monkeypatch.setitem(sys.modules, "reverb", None)  # Importing it fails.
   argv = ["--agent=fake", f"--env={FAKE_ENV}", "--episodes=1"]
   text = refused(capsys, *argv, "--replay=reverb")

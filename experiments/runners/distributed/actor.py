@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax import environments
+from explorax.agents.replay import adder as adder_lib
 from explorax.agents.wiring import actor as actor_lib
-from explorax.agents.wiring import adder as adder_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core, recovery
 from explorax.experiments.runners.distributed import (

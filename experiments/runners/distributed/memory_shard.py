@@ -8,8 +8,8 @@ import jax
 import numpy as np
 
 from explorax.agents import types
-from explorax.agents.wiring import adder as adder_lib
-from explorax.agents.wiring import memory_replay
+from explorax.agents.replay import adder as adder_lib
+from explorax.agents.replay import memory as memory_replay
 from explorax.experiments import weights
 from explorax.experiments.runners.distributed import board_client, rate_limit, replay
 
@@ -111,7 +111,7 @@ class MemoryShard:
       row
       for _, writer in self._writers.values()
       if writer is not None
-      for row in writer.save()[1]["shown"]
+      for row in writer.rows
     ]
     steps = self._limiter.inserts * self._limit.steps_per_insert
     return Saved(arrays, {"replay": counts, "open": rows, "steps": steps})

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from explorax.agents import types
-from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.replay import adder as adder_lib
 
 _SECONDS_TO_RECONNECT = 0.2
 

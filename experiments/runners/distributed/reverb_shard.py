@@ -13,7 +13,7 @@ import tensorflow as tf
 from reverb import pybind
 
 from explorax.agents import types
-from explorax.agents.wiring import reverb_replay
+from explorax.agents.replay import reverb as reverb_replay
 from explorax.experiments.runners.distributed import (
   board_client,
   messages,

@@ -66,12 +66,10 @@ def test_the_methods_are_those_of_acmes_builder():
 
 def test_without_reverb_says_what_to_do(monkeypatch):
   builder, _ = make_builder()
-  monkeypatch.delitem(
-    sys.modules, "explorax.agents.wiring.reverb_replay", raising=False
-  )
-  from explorax.agents import wiring
+  monkeypatch.delitem(sys.modules, "explorax.agents.replay.reverb", raising=False)
+  from explorax.agents import replay
 
-  monkeypatch.delattr(wiring, "reverb_replay", raising=False)
+  monkeypatch.delattr(replay, "reverb", raising=False)
   monkeypatch.setitem(sys.modules, "reverb", None)
   with pytest.raises(ImportError) as caught:
     builder.make_replay_tables("reverb", seed=0)

@@ -14,9 +14,9 @@ import pytest
 from explorax.agents import types
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
+from explorax.agents.replay import adder as adder_lib
+from explorax.agents.replay import memory as memory_replay
 from explorax.agents.wiring import actor as actor_lib
-from explorax.agents.wiring import adder as adder_lib
-from explorax.agents.wiring import memory_replay
 from explorax.environments import factory, specs, standard
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core, local

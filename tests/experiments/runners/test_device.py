@@ -17,7 +17,7 @@ from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
-from explorax.agents.wiring import device_replay
+from explorax.agents.replay import device as device_replay
 from explorax.agents.wiring import learner as learner_lib
 from explorax.environments import (
   gridworld,

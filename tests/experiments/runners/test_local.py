@@ -330,12 +330,10 @@ def test_a_replay_beyond_the_memory_is_refused(monkeypatch):
 
 
 def test_without_reverb_says_what_to_do(monkeypatch):
-  from explorax.agents import wiring
+  from explorax.agents import replay
 
-  monkeypatch.delitem(
-    sys.modules, "explorax.agents.wiring.reverb_replay", raising=False
-  )
-  monkeypatch.delattr(wiring, "reverb_replay", raising=False)
+  monkeypatch.delitem(sys.modules, "explorax.agents.replay.reverb", raising=False)
+  monkeypatch.delattr(replay, "reverb", raising=False)
   monkeypatch.setitem(sys.modules, "reverb", None)
   with pytest.raises(ImportError, match=r"--replay=memory"):
     run(testing.fake(), replay="reverb")

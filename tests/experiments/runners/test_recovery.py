@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.agents.wiring import memory_replay
+from explorax.agents.replay import memory as memory_replay
 from explorax.environments import standard, testing
 from explorax.experiments.runners import core, errors
 

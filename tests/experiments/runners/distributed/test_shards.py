@@ -12,7 +12,7 @@ import pytest
 
 from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
-from explorax.agents.wiring import adder
+from explorax.agents.replay import adder
 from explorax.environments import factory, standard, testing
 from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import checkpointer
@@ -266,7 +266,7 @@ def test_a_checkpoint_does_not_wait_for_a_shard_that_waits_for_the_driver(monkey
 def test_rows_in_chunks_reach_reverb_and_windows_cross_no_episode():
   import reverb
 
-  from explorax.agents.wiring import reverb_replay
+  from explorax.agents.replay import reverb as reverb_replay
   from explorax.experiments.runners.distributed import reverb_shard
 
   agent = _agent()
@@ -301,7 +301,7 @@ def test_rows_in_chunks_reach_reverb_and_windows_cross_no_episode():
 def test_actors_wait_for_the_learner_only_where_reverb_has_a_window():
   import reverb
 
-  from explorax.agents.wiring import reverb_replay
+  from explorax.agents.replay import reverb as reverb_replay
   from explorax.experiments.runners.distributed import reverb_shard
 
   agent = _agent()

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from explorax.agents.wiring import scratch
+from explorax.agents.replay import scratch
 
 _KILLED = """
 import os, signal, sys
-from explorax.agents.wiring import scratch
+from explorax.agents.replay import scratch
 with scratch.folder(sys.argv[1]) as folder:
   open(folder + "/file", "w").close()
   print(folder, flush=True)

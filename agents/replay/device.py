@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents import types
-from explorax.agents.wiring import adder, windows
+from explorax.agents.replay import adder, windows
 
 Columns = Mapping[str, jax.Array]
 
@@ -38,7 +38,7 @@ class State(NamedTuple):
     first: column name → `[E, W, ...]`, the first-row columns of the windows.
     starts: int32 `[E, W]`, a ring of windows: each one's first row.
     before: int32 `[E, W]`, how many rows of its episode come before it.
-    shown: int32 `[E, W]`, how many of its rows are real; the others are padding.
+    num_real: int32 `[E, W]`, how many of its rows are real; the others are padding.
     num_windows: int32 `[E]`, windows made so far (or reduced by whole rings).
     priorities: float32 `[E, W]`, to the power of the exponent; 0 where there is none.
   """
@@ -50,7 +50,7 @@ class State(NamedTuple):
   first: Columns
   starts: jax.Array
   before: jax.Array
-  shown: jax.Array
+  num_real: jax.Array
   num_windows: jax.Array
   priorities: jax.Array
 
@@ -89,7 +89,7 @@ class DeviceReplay:
 
   def init(self) -> State:
     """An empty replay."""
-    envs, windows = self._num_envs, self._max_windows
+    envs, size = self._num_envs, self._max_windows
 
     def zeros(length: int, names: list[str]) -> Columns:
       return {
@@ -104,12 +104,12 @@ class DeviceReplay:
       num_rows=jnp.zeros((envs,), jnp.int32),
       episode_start=jnp.zeros((envs,), jnp.int32),
       pending=zeros(self._num_pending, at_first),
-      first=zeros(windows, at_first),
-      starts=jnp.zeros((envs, windows), jnp.int32),
-      before=jnp.zeros((envs, windows), jnp.int32),
-      shown=jnp.zeros((envs, windows), jnp.int32),
+      first=zeros(size, at_first),
+      starts=jnp.zeros((envs, size), jnp.int32),
+      before=jnp.zeros((envs, size), jnp.int32),
+      num_real=jnp.zeros((envs, size), jnp.int32),
       num_windows=jnp.zeros((envs,), jnp.int32),
-      priorities=jnp.zeros((envs, windows), jnp.float32),
+      priorities=jnp.zeros((envs, size), jnp.float32),
     )
 
   def append(self, state: State, row: Columns, where: jax.Array) -> State:
@@ -147,25 +147,20 @@ class DeviceReplay:
       num_rows=num_rows,
       episode_start=episode_start + cycles,
     )
-    start = t - spec.window_rows
-    is_complete = where & (start >= 0) & (start % spec.period == 0)
-    return self._create(
-      state, start, jnp.full_like(start, spec.window_rows), is_complete
-    )
+    size = jnp.full_like(t, spec.window_rows)
+    is_complete = where & windows.is_complete(spec, t)
+    return self._create(state, t - spec.window_rows, size, is_complete)
 
   def end_episodes(self, state: State, where: jax.Array) -> State:
     """After the last rows: makes the windows that padding completes."""
     spec = self._spec
     num_rows = state.num_rows - state.episode_start
-    num_transitions = num_rows - 1
-    beyond = jnp.maximum(num_transitions - spec.burn_in - spec.length, 0)
-    needed = jnp.where(num_transitions > 0, 1 + -(-beyond // spec.period), 0)
-    complete = (num_rows - spec.window_rows) // spec.period + 1
-    complete = jnp.where(num_rows >= spec.window_rows, complete, 0)
-    for i in range(math.ceil(spec.window_rows / spec.period)):
-      number = complete + i
+    needed = windows.num_windows(spec, num_rows - 1)
+    number = windows.num_complete(spec, num_rows)
+    for _ in range(math.ceil(spec.window_rows / spec.period)):
       start = number * spec.period
       state = self._create(state, start, num_rows - start, where & (number < needed))
+      number += 1
     episode_start = jnp.where(where, state.num_rows, state.episode_start)
     return state._replace(episode_start=episode_start)
 
@@ -192,9 +187,9 @@ class DeviceReplay:
       )
     env, slot = drawn // self._max_windows, drawn % self._max_windows
 
-    # Rows −(F − 1), …, −1 show the frames from before the window.
+    # Rows −(F − 1), …, −1 have the frames from before the window.
     offsets = jnp.arange(1 - spec.num_frames, spec.window_rows)[None]
-    is_there = (offsets < state.shown[env, slot][:, None]) & (
+    is_real = (offsets < state.num_real[env, slot][:, None]) & (
       offsets >= -state.before[env, slot][:, None]
     )
     index = (state.starts[env, slot][:, None] + offsets) % self._num_rows
@@ -202,9 +197,9 @@ class DeviceReplay:
     def gather(name: str) -> jax.Array:
       since = 0 if name == "observation" else spec.num_frames - 1
       values = state.rows[name][env[:, None], index[:, since:]]
-      there = is_there[:, since:]
-      there = jnp.reshape(there, there.shape + (1,) * (values.ndim - 2))
-      return jnp.where(there, values, jnp.zeros_like(values))
+      real = is_real[:, since:]
+      real = jnp.reshape(real, real.shape + (1,) * (values.ndim - 2))
+      return jnp.where(real, values, jnp.zeros_like(values))
 
     sample = types.Sample(
       rows={name: gather(name) for name in state.rows},
@@ -233,16 +228,16 @@ class DeviceReplay:
     return column.at[self._envs, index].set(value.astype(column.dtype), mode="drop")
 
   def _create(
-    self, state: State, start: jax.Array, shown: jax.Array, where: jax.Array
+    self, state: State, start: jax.Array, num_real: jax.Array, where: jax.Array
   ) -> State:
     """Makes a window of the current episode's rows from row `start` on."""
     slot = state.num_windows % self._max_windows
     pending = start // self._spec.period % self._num_pending
-    initial = self._initial_priority(state, start, shown)
+    initial = self._initial_priority(state, start, num_real)
     return state._replace(
       starts=self._set(state.starts, slot, state.episode_start + start, where),
       before=self._set(state.before, slot, start, where),
-      shown=self._set(state.shown, slot, shown, where),
+      num_real=self._set(state.num_real, slot, num_real, where),
       first={
         name: self._set(column, slot, state.pending[name][self._envs, pending], where)
         for name, column in state.first.items()
@@ -254,7 +249,7 @@ class DeviceReplay:
     )
 
   def _initial_priority(
-    self, state: State, start: jax.Array, shown: jax.Array
+    self, state: State, start: jax.Array, num_real: jax.Array
   ) -> jax.Array:
     """The initial priority of that window: `[E]`."""
     spec = self._spec
@@ -262,9 +257,9 @@ class DeviceReplay:
       return jnp.ones(start.shape)
     offsets = jnp.arange(spec.window_rows)[None]
     index = ((state.episode_start + start)[:, None] + offsets) % self._num_rows
-    there = offsets < shown[:, None]
+    is_real = offsets < num_real[:, None]
     td_error, mask = (
-      jnp.where(there, state.rows[name][self._envs[:, None], index], 0.0)
+      jnp.where(is_real, state.rows[name][self._envs[:, None], index], 0.0)
       for name in ("td_error", "mask")
     )
     return windows.initial_priority(spec, td_error, mask, start == 0)
@@ -278,9 +273,9 @@ class DeviceReplay:
       The count, at least `ring` if something was subtracted, and the subtracted number.
     """
     count = count + where.astype(jnp.int32)
-    much = (_MAX_COUNT // ring - 1) * ring
-    taken = jnp.where(count >= _MAX_COUNT, much, 0)
-    return count - taken, taken
+    rings = (_MAX_COUNT // ring - 1) * ring
+    subtracted = jnp.where(count >= _MAX_COUNT, rings, 0)
+    return count - subtracted, subtracted
 
   def _draw_uniformly(
     self, key: jax.Array, counts: jax.Array

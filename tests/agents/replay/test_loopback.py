@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from explorax.agents import types
-from explorax.agents.wiring import loopback
+from explorax.agents.replay import loopback
 
 pytestmark = pytest.mark.skipif(
   sys.platform != "linux", reason="filters of sockets are Linux's"
@@ -88,7 +88,7 @@ def _num_instructions(port: int) -> set[int]:
 def test_reverb_is_for_this_machine_unless_told_otherwise(
   declare, private, instructions
 ):
-  from explorax.agents.wiring import reverb_replay
+  from explorax.agents.replay import reverb as reverb_replay
 
   agent = declare(_REPLAY)
   table = reverb_replay.make_table(agent)
@@ -101,7 +101,7 @@ def test_reverb_is_for_this_machine_unless_told_otherwise(
 
 @pytest.mark.reverb
 def test_a_reverb_that_stays_open_is_said(declare, monkeypatch):
-  from explorax.agents.wiring import reverb_replay
+  from explorax.agents.replay import reverb as reverb_replay
 
   def refuse(port):
     raise OSError("Protocol not available")

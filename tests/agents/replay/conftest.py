@@ -56,7 +56,7 @@ def make_replay(request) -> Iterator[Callable[[types.Agent], builder_lib.Replay]
 def _num_stored(replay: builder_lib.Replay) -> int:
   if hasattr(replay, "num_windows"):
     return replay.num_windows
-  from explorax.agents.wiring import reverb_replay
+  from explorax.agents.replay import reverb as reverb_replay
 
   client = replay._client
   client._writer.flush()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from explorax.agents.wiring import packing
+from explorax.agents.replay import packing
 
 pytestmark = pytest.mark.ops
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from explorax.agents.wiring import sum_tree
+from explorax.agents.replay import sum_tree
 
 pytestmark = pytest.mark.ops
 

@@ -15,8 +15,8 @@ import tensorflow as tf
 from reverb import pybind
 
 from explorax.agents import types
-from explorax.agents.wiring import adder, loopback, packing
-from explorax.agents.wiring import scratch as scratch_lib
+from explorax.agents.replay import adder, loopback, packing
+from explorax.agents.replay import scratch as scratch_lib
 
 TABLE = "windows"
 # Each row is a record; rows where a window may start have a second record. If

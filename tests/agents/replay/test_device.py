@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.agents.wiring import adder as adder_lib
-from explorax.agents.wiring import device_replay, memory_replay
+from explorax.agents.replay import adder as adder_lib
+from explorax.agents.replay import device as device_replay
+from explorax.agents.replay import memory as memory_replay
 from explorax.environments import specs
 
 EXTRAS = {"r_int": ((), np.float32), "core_state": ((2,), np.float32)}

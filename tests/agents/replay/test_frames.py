@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.agents.wiring import adder as adder_lib
-from explorax.agents.wiring import memory_replay
+from explorax.agents.replay import adder as adder_lib
+from explorax.agents.replay import memory as memory_replay
 from explorax.environments import specs
 
 NUM_FRAMES = 3

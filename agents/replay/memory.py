@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from explorax.agents import types
-from explorax.agents.wiring import adder, sum_tree
+from explorax.agents.replay import adder, sum_tree
 
 # The row of zeros, used as padding.
 PADDING = 0
@@ -73,9 +73,8 @@ class MemoryReplay:
     else:
       index = len(self._holders)
       self._holders.append(1)
+      self._reserve(len(self._holders))
     for name, column in self._rows.items():
-      if index == len(column):
-        column = self._rows[name] = np.concatenate([column, np.zeros_like(column)])
       column[index] = row[name]
     return index
 
@@ -116,10 +115,10 @@ class MemoryReplay:
       probabilities = np.full(batch, 1.0 / num, np.float32)
     else:
       slots, probabilities = self._priorities.sample(self._rng.random(batch))
-    shown = self._windows[slots]
-    own = shown[:, self._spec.num_frames - 1 :]
+    frames = self._windows[slots]
+    indices = frames[:, self._spec.num_frames - 1 :]
     rows = {
-      name: column[shown if name == "observation" else own]
+      name: column[frames if name == "observation" else indices]
       for name, column in self._rows.items()
     }
     first = {name: column[slots] for name, column in self._first.items()}
@@ -170,9 +169,8 @@ class MemoryReplay:
   def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
     """Resumes from the result of `save`; the replay must be empty."""
     num_rows = counts["num_rows"]
+    self._reserve(num_rows)
     for name, column in self._rows.items():
-      while len(column) < num_rows:
-        column = self._rows[name] = np.concatenate([column, np.zeros_like(column)])
       column[:num_rows] = arrays["rows"][name]
     for name, column in self._first.items():
       column[: len(arrays["windows"])] = arrays["first"][name]
@@ -184,12 +182,23 @@ class MemoryReplay:
     if self._priorities is not None:
       self._priorities.nodes = arrays["priorities"]
 
+  def _reserve(self, num_rows: int) -> None:
+    """Doubles the columns until they have this many rows."""
+    for name, column in self._rows.items():
+      while len(column) < num_rows:
+        column = self._rows[name] = np.concatenate([column, np.zeros_like(column)])
+
   def close(self) -> None:
     """Does nothing."""
 
 
 class MemoryWriter:
-  """Holds the episode's newest rows, and makes windows of them."""
+  """Holds the episode's newest rows, and makes windows of them.
+
+  Attributes:
+    rows: indices in replay of the rows of a window, and of those before it whose frames
+      are in its observations.
+  """
 
   def __init__(self, replay: MemoryReplay, agent: types.Agent):
     self._replay = replay
@@ -205,16 +214,17 @@ class MemoryWriter:
     self._append(PADDING, {})
 
   def create_window(self, priority: float) -> None:
-    self._replay.insert(self._shown, self._own[0], priority)
+    self._replay.insert(self.rows, self._first[0], priority)
 
   def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
     """The rows of the episode: (a pytree of arrays, values in JSON's types)."""
-    may_start = [bool(first) for first in self._own]
-    first = {
-      name: np.array([own[name] for own in self._own if own], dtype).reshape(-1, *shape)
+    starts = [first for first in self._first if first]
+    arrays = {
+      name: np.array([first[name] for first in starts], dtype).reshape(-1, *shape)
       for name, (shape, dtype) in self._first_columns.items()
     }
-    return {"first": first}, {"shown": list(self._shown), "may_start": may_start}
+    may_start = [bool(first) for first in self._first]
+    return {"first": arrays}, {"rows": list(self.rows), "may_start": may_start}
 
   def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
     """The shapes of the arrays that `save` returned with `counts`."""
@@ -228,31 +238,31 @@ class MemoryWriter:
 
   def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
     """Resumes from the result of `save`; its replay must be restored too."""
-    self._shown = collections.deque(counts["shown"])
-    self._own.clear()
+    self.rows = collections.deque(counts["rows"])
+    self._first.clear()
     index = 0
     for may_start in counts["may_start"]:
       first = arrays["first"].items() if may_start else ()
-      self._own.append({name: column[index] for name, column in first})
+      self._first.append({name: column[index] for name, column in first})
       index += may_start
 
   def end_episode(self) -> None:
-    self._replay.release(self._shown)
+    self._replay.release(self.rows)
     self._begin_episode()
 
   def _begin_episode(self) -> None:
-    before = [PADDING] * (self._spec.num_frames - 1)
-    self._shown = collections.deque(before)
-    self._own: collections.deque[adder.Row] = collections.deque(
+    self.rows = collections.deque([PADDING] * (self._spec.num_frames - 1))
+    # The first-row columns of the window's rows; empty where no window may start.
+    self._first: collections.deque[adder.Row] = collections.deque(
       maxlen=self._spec.window_rows
     )
 
   def _append(self, index: int, row: adder.Row) -> None:
-    self._shown.append(index)
-    if len(self._shown) > self._spec.window_frames:
-      self._replay.release([self._shown.popleft()])
+    self.rows.append(index)
+    if len(self.rows) > self._spec.window_frames:
+      self._replay.release([self.rows.popleft()])
     first = {name: row[name] for name in self._spec.first_row_extras if name in row}
-    self._own.append(first)
+    self._first.append(first)
 
 
 def num_bytes(agent: types.Agent) -> int:

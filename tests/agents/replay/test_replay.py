@@ -13,7 +13,7 @@ import pytest
 
 from explorax.agents import types
 from explorax.agents.dqn import windows as windows_lib
-from explorax.agents.wiring import adder as adder_lib
+from explorax.agents.replay import adder as adder_lib
 
 # (x_t, a_t, r_{t+1}, discount_{t+1}, r_int_t) of each row; the last one holds the
 # last observation, whose novelty is real and whose transition is none.
@@ -364,7 +364,7 @@ def test_equal_chances_where_all_priorities_are_zero(declare, make_replay, colle
 
 
 def test_a_new_window_in_an_old_slot_has_the_initial_priority(declare):
-  from explorax.agents.wiring import memory_replay
+  from explorax.agents.replay import memory as memory_replay
 
   spec = transitions_spec(1, capacity=2, batch_size=2, priority_exponent=1.0)
   agent = declare(spec, EXTRAS)
@@ -381,7 +381,7 @@ def test_a_new_window_in_an_old_slot_has_the_initial_priority(declare):
 
 def test_memory_has_room_for_episodes_left_unfinished(declare, collect):
   """Each has a single window, of more rows than a finished one's."""
-  from explorax.agents.wiring import memory_replay
+  from explorax.agents.replay import memory as memory_replay
 
   agent = declare(transitions_spec(10, capacity=20), EXTRAS)
   replay = memory_replay.MemoryReplay(agent, seed=0)
@@ -394,7 +394,7 @@ def test_memory_has_room_for_episodes_left_unfinished(declare, collect):
 
 
 def test_memory_draws_by_its_seed(declare, collect):
-  from explorax.agents.wiring import memory_replay
+  from explorax.agents.replay import memory as memory_replay
 
   drawn = []
   for seed in (3, 3, 4):
@@ -407,7 +407,7 @@ def test_memory_draws_by_its_seed(declare, collect):
 
 
 def test_sampling_leaves_what_was_drawn_before_as_it_was(declare):
-  from explorax.agents.wiring import memory_replay
+  from explorax.agents.replay import memory as memory_replay
 
   agent = declare(transitions_spec(1, capacity=1, batch_size=1), EXTRAS)
   replay = memory_replay.MemoryReplay(agent, seed=0)
@@ -419,7 +419,7 @@ def test_sampling_leaves_what_was_drawn_before_as_it_was(declare):
 
 
 def test_empty_memory_says_so(declare):
-  from explorax.agents.wiring import memory_replay
+  from explorax.agents.replay import memory as memory_replay
 
   replay = memory_replay.MemoryReplay(declare(transitions_spec(1), EXTRAS), seed=0)
   with pytest.raises(ValueError, match=r"replay is empty; wait until the adder"):

@@ -10,7 +10,7 @@ import numpy as np
 from acme import adders
 
 from explorax.agents import types
-from explorax.agents.wiring import windows
+from explorax.agents.replay import windows
 
 Row = dict[str, np.ndarray]
 
