@@ -5,27 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from explorax import exploration, networks
-from explorax.agents import ranges, types
+from explorax import exploration
+from explorax.agents import types
 from explorax.environments import specs
-from explorax.exploration import schedules
 
 
-def check_learning(config: Any) -> None:
-  """Refuses out-of-range values of settings that every agent has."""
-  ranges.one_of(config, "torso", networks.TORSOS)
-  ranges.at_least(
-    config,
-    1,
-    "batch_size",
-    "replay_capacity",
-    "min_replay_size",
-    "target_update_period",
-    "actor_update_period",
-  )
-  ranges.positive(config, "updates_per_step")
-  ranges.within(config, 0, 1, "discount", "evaluation_epsilon")
-  schedules.check_learning_rate("learning_rate", config.learning_rate)
+def check_replay(config: Any) -> None:
+  """Refuses a batch or a first update that needs more than replay's capacity."""
   for name in ("batch_size", "min_replay_size"):
     if getattr(config, name) > config.replay_capacity:
       raise ValueError(
@@ -43,14 +29,7 @@ def check_ensemble(config: Any) -> None:
   Raises:
     ValueError: with the field, its value, and what to do.
   """
-  check_learning(config)
-  ranges.at_least(config, 1, "num_members")
-  ranges.at_least(config, 0, "num_explorers", "head_size")
-  ranges.not_negative(config, "prior_scale")
-  ranges.within(config, 0, 1, "mask_prob", "priority_exponent")
-  ranges.positive(config, "mask_prob")
-  ranges.positive(config, "max_abs_reward", "max_abs_td", "max_gradient_norm")
-  schedules.check("importance_exponent", config.importance_exponent, 1.0)
+  check_replay(config)
   if config.importance_exponent and not config.priority_exponent:
     raise ValueError(
       f"importance_exponent is {config.importance_exponent}, but replay is uniform; "
@@ -61,7 +40,6 @@ def check_ensemble(config: Any) -> None:
 
 
 def _check_bonus(config: Any) -> None:
-  schedules.check("beta", config.beta)
   if config.bonus is not None:
     if config.num_members < config.bonus.min_members:
       raise ValueError(

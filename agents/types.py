@@ -24,7 +24,7 @@ import dm_env
 import jax
 import jax.numpy as jnp
 
-from explorax.agents import ranges
+from explorax import ranges
 from explorax.environments import specs
 
 # A pytree of arrays.
@@ -175,7 +175,7 @@ class LearnerCore(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class ReplaySpec:
+class ReplaySpec(ranges.Checked):
   """What replay stores and how it is sampled: data only.
 
   A window is `burn_in + length + bootstrap` consecutive rows of one episode, whose
@@ -188,28 +188,25 @@ class ReplaySpec:
   n-step transitions are `length=1, bootstrap=n, period=1`.
   """
 
-  capacity: int  # Environment steps.
+  capacity: ranges.PositiveInt  # Environment steps.
   min_size: int  # Environment steps before the first update.
-  batch_size: int  # Windows.
-  updates_per_step: float  # Learner updates per environment step.
-  length: int = 1  # Rows.
-  bootstrap: int = 1  # Rows.
-  burn_in: int = 0  # Rows.
-  period: int = 1  # Rows.
-  priority_exponent: float = 0.0  # 0: uniform.
+  batch_size: ranges.PositiveInt  # Windows.
+  updates_per_step: ranges.PositiveFloat  # Learner updates per environment step.
+  length: ranges.PositiveInt = 1  # Rows.
+  bootstrap: ranges.PositiveInt = 1  # Rows.
+  burn_in: ranges.NonNegativeInt = 0  # Rows.
+  period: ranges.PositiveInt = 1  # Rows.
+  priority_exponent: ranges.NonNegativeFloat = 0.0  # 0: uniform.
   # η of a new window's priority where the actor's extra `td_error` decides it
   # (`replay.windows.initial_priority`); None: it is 1.
   priority_eta: float | None = None
-  num_frames: int = 1  # Joined in an observation; a row stores only the newest.
+  # Joined in an observation; a row stores only the newest.
+  num_frames: ranges.PositiveInt = 1
   extras: tuple[str, ...] = ()  # Extras stored on every row.
   first_row_extras: tuple[str, ...] = ()  # Extras stored for a window's first row only.
 
   def __post_init__(self) -> None:
-    ranges.at_least(self, 1, "capacity", "batch_size", "num_frames")
-    ranges.at_least(self, 1, "length", "bootstrap", "period")
-    ranges.at_least(self, 0, "burn_in")
-    ranges.positive(self, "updates_per_step")
-    ranges.not_negative(self, "priority_exponent")
+    super().__post_init__()
     if self.period > self.length:
       raise ValueError(
         f"ReplaySpec.period is {self.period}, beyond its length of {self.length}: the "

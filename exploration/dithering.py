@@ -1,12 +1,12 @@
 """Random exploration: ε-greedy and Boltzmann policies, on any score."""
 
 import dataclasses
-import math
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from explorax import ranges
 from explorax.exploration import rules, schedules, scores, selection, types
 
 
@@ -26,17 +26,11 @@ class Epsilon(rules.Wrapper):
   least the fields of `EpsilonState`.
   """
 
-  epsilon: schedules.Setting
-  ladder: float
+  epsilon: schedules.Probability
+  ladder: ranges.NonNegativeFloat
 
   def __post_init__(self) -> None:
-    name = type(self).__name__
-    schedules.check(f"{name}.epsilon", self.epsilon, 1.0)
-    if not 0.0 <= self.ladder < math.inf:
-      raise ValueError(
-        f"{name}.ladder is {self.ladder}; use a finite value of at least 0 (0: one "
-        "epsilon for all actors)."
-      )
+    super().__post_init__()
     rules.check_of(self, rules.Policy)
 
   def init(
@@ -71,9 +65,9 @@ class EpsilonGreedy(Epsilon, rules.Policy):
   The default rule is greedy on the mean over the members.
   """
 
-  epsilon: schedules.Setting  # Probability of a uniform action.
+  epsilon: schedules.Probability  # Of a uniform action.
   of: rules.Policy = dataclasses.field(default_factory=scores.Greedy)
-  ladder: float = 0.0  # 0: one ε for all actors; R2D2's 7.
+  ladder: ranges.NonNegativeFloat = 0.0  # 0: one ε for all actors; R2D2's 7.
 
   def probs(
     self, key: jax.Array, q: jax.Array, state: EpsilonState, env_steps: jax.Array
@@ -98,11 +92,11 @@ class Boltzmann(rules.Wrapper, rules.Policy):
   The default score is the mean over the members.
   """
 
-  temperature: schedules.Setting  # In units of the score; positive.
+  temperature: schedules.Positive  # In units of the score.
   of: rules.Score = dataclasses.field(default_factory=scores.Greedy)
 
   def __post_init__(self) -> None:
-    schedules.check("Boltzmann.temperature", self.temperature, positive=True)
+    super().__post_init__()
     rules.check_of(self, rules.Score)
 
   def probs(

@@ -13,8 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import ranges
 
-class Duration(abc.ABC):
+
+class Duration(ranges.Checked, abc.ABC):
   """A law of durations."""
 
   @abc.abstractmethod
@@ -26,15 +28,9 @@ class Duration(abc.ABC):
 class ZetaDuration(Duration):
   """The zeta law truncated at `cap`: `p(n) ∝ n^{−mu}`, n = 1, …, cap."""
 
-  mu: float = 2.0  # The exponent, at least 0 (section 4: 2 unless stated).
-  cap: int = 10_000  # Longest duration, agent steps (appendix; Rainbow's is 100).
-
-  def __post_init__(self) -> None:
-    _check_cap(self)
-    if not 0.0 <= self.mu < np.inf:
-      raise ValueError(
-        f"ZetaDuration.mu is {self.mu}; a zeta exponent is finite and at least 0."
-      )
+  mu: ranges.NonNegativeFloat = 2.0  # The exponent (section 4: 2 unless stated).
+  # Longest duration, agent steps (appendix; Rainbow's is 100).
+  cap: ranges.PositiveInt = 10_000
 
   def __call__(self, key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
     return _invert(key, _zeta_thresholds(float(self.mu), int(self.cap)), shape)
@@ -44,15 +40,8 @@ class ZetaDuration(Duration):
 class ExponentialDuration(Duration):
   """The geometric law truncated at `cap`: `p(n) ∝ decay^{n−1}`, n ≤ cap."""
 
-  decay: float  # λ, in [0, 1); 0 always gives a duration of 1.
-  cap: int = 10_000  # Longest duration, agent steps.
-
-  def __post_init__(self) -> None:
-    _check_cap(self)
-    if not 0.0 <= self.decay < 1.0:
-      raise ValueError(
-        f"ExponentialDuration.decay is {self.decay}; use a value in [0, 1)."
-      )
+  decay: ranges.BelowOne  # λ; 0 always gives a duration of 1.
+  cap: ranges.PositiveInt = 10_000  # Longest duration, agent steps.
 
   def __call__(self, key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
     thresholds = _exponential_thresholds(float(self.decay), int(self.cap))
@@ -63,21 +52,10 @@ class ExponentialDuration(Duration):
 class UniformDuration(Duration):
   """The uniform law on 1, …, cap."""
 
-  cap: int  # Longest duration, agent steps.
-
-  def __post_init__(self) -> None:
-    _check_cap(self)
+  cap: ranges.PositiveInt  # Longest duration, agent steps.
 
   def __call__(self, key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
     return jax.random.randint(key, shape, 1, self.cap + 1, jnp.int32)
-
-
-def _check_cap(law: ZetaDuration | ExponentialDuration | UniformDuration) -> None:
-  if law.cap < 1:
-    raise ValueError(
-      f"{type(law).__name__}.cap is {law.cap} agent steps, but a duration is at least "
-      "1."
-    )
 
 
 def _thresholds(mass: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from explorax import ranges
 from explorax.exploration import rules, schedules, selection, types
 from explorax.losses import checks
 
@@ -82,14 +83,8 @@ class Thompson(rules.Score):
   A new member is drawn at each episode's start, and every `period_steps` within it.
   """
 
-  period_steps: int | None = None  # Agent steps; None: one member per episode.
-
-  def __post_init__(self) -> None:
-    if self.period_steps is not None and self.period_steps < 1:
-      raise ValueError(
-        f"Thompson.period_steps is {self.period_steps} agent steps; use at least 1, "
-        "or None for one member per episode."
-      )
+  # Agent steps; None: one member per episode.
+  period_steps: ranges.PositiveInt | None = None
 
   def init(
     self,
@@ -188,10 +183,7 @@ class Ucb1(rules.Score):
   Each actor has its own bandit: n and n(k) count only this actor's environment steps.
   """
 
-  scale: schedules.Setting = 8.0  # η, in reward per step (appendix D.2: the best).
-
-  def __post_init__(self) -> None:
-    schedules.check("Ucb1.scale", self.scale)
+  scale: schedules.NonNegative = 8.0  # η, in reward per step (appendix D.2: the best).
 
   def init(
     self,

@@ -8,6 +8,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from explorax import ranges
 from explorax.exploration import (
   dithering,
   durations,
@@ -110,12 +111,12 @@ class EzGreedy(dithering.Epsilon):
   during repeats.
   """
 
-  epsilon: schedules.Setting  # Probability of starting a repeat.
+  epsilon: schedules.Probability  # Of starting a repeat.
   of: rules.Policy = dataclasses.field(default_factory=scores.Greedy)
   duration: durations.Duration = dataclasses.field(
     default_factory=durations.ZetaDuration
   )
-  ladder: float = 0.0  # As in EpsilonGreedy.
+  ladder: ranges.NonNegativeFloat = 0.0  # As in EpsilonGreedy.
 
   def init(
     self,

@@ -14,13 +14,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from explorax import ranges
 from explorax.exploration import selection, types
 from explorax.losses import checks
 
 Selection = tuple[jax.Array, jax.Array, types.State]
 
 
-class Base:
+class Base(ranges.Checked):
   """The methods of `types.Rule` other than `select`, for a rule without state."""
 
   def init(

@@ -9,14 +9,17 @@ import abc
 import dataclasses
 import functools
 import math
+from typing import Annotated
 
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import ranges
 
-class Schedule(abc.ABC):
+
+class Schedule(ranges.Checked, abc.ABC):
   """A number that changes over time; subclasses are frozen dataclasses."""
 
   @abc.abstractmethod
@@ -28,40 +31,18 @@ class Schedule(abc.ABC):
     """Values between whose minimum and maximum the schedule stays."""
 
 
-# The type of a field that accepts a schedule.
+# Types of fields that accept a schedule.
 Setting = float | Schedule
+NonNegative = Annotated[Setting, ranges.Range(ge=0)]
+Positive = Annotated[Setting, ranges.Range(gt=0)]
+Probability = Annotated[Setting, ranges.Range(ge=0, le=1)]
+# A schedule may decrease to 0.
+LearningRate = ranges.PositiveFloat | Annotated[Schedule, ranges.Range(ge=0)]
 
 
 def at(setting: Setting, time: chex.Numeric) -> jax.Array | float:
   """The value of a setting at a time; a number is constant."""
   return setting(time) if isinstance(setting, Schedule) else setting
-
-
-def check(
-  name: str, setting: Setting, high: float = math.inf, *, positive: bool = False
-) -> None:
-  """Refuses a setting that is negative, not finite or too large at some time.
-
-  Args:
-    name: of the setting, for the error.
-    setting: a number or a schedule.
-    high: the largest value allowed, if finite.
-    positive: whether 0 is also refused.
-
-  Raises:
-    ValueError: naming the setting, its value, and the range.
-  """
-  corners = setting.corners() if isinstance(setting, Schedule) else (setting,)
-  for value in corners:
-    if not (0.0 <= value <= high and value < math.inf) or (positive and value == 0.0):
-      least = "positive" if positive else "at least 0"
-      most = f" and at most {high:g}" if high < math.inf else ""
-      raise ValueError(f"{name} is {setting}; it must be finite, {least}{most}.")
-
-
-def check_learning_rate(name: str, rate: Setting) -> None:
-  """Refuses a rate that is not positive, or a schedule that is negative somewhere."""
-  check(name, rate, positive=not isinstance(rate, Schedule))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,15 +51,8 @@ class Linear(Schedule):
 
   start: float  # Value until the time `begin`.
   end: float  # Value from the time `begin + steps` on.
-  steps: int  # Duration of the change.
-  begin: int = 0  # Start of the change.
-
-  def __post_init__(self) -> None:
-    if self.steps < 1 or self.begin < 0:
-      raise ValueError(
-        f"Linear has steps={self.steps} and begin={self.begin}; a schedule needs at "
-        "least 1 step and begin of 0 or later (for a constant, give the number)."
-      )
+  steps: ranges.PositiveInt  # Duration of the change.
+  begin: ranges.NonNegativeInt = 0  # Start of the change.
 
   def __call__(self, time: chex.Numeric) -> jax.Array:
     elapsed = jnp.maximum(jnp.asarray(time, jnp.float32) - self.begin, 0.0)
@@ -94,17 +68,15 @@ class Piecewise(Schedule):
   """Changes linearly from each value to the next, and stays at the last."""
 
   values: tuple[float, ...]  # The first one is the value at time 0.
-  steps: tuple[int, ...]  # Times of the second, third, … value.
+  # Times of the second, third, … value.
+  steps: Annotated[tuple[ranges.PositiveInt, ...], ranges.Rising()]
 
   def __post_init__(self) -> None:
-    if not self.steps or len(self.values) != len(self.steps) + 1:
+    super().__post_init__()
+    if len(self.values) != len(self.steps) + 1:
       raise ValueError(
-        f"Piecewise has values={self.values} and steps={self.steps}; it needs at least "
-        "one step, and one value more than steps."
-      )
-    if any(b <= a for a, b in zip((0, *self.steps), self.steps, strict=False)):
-      raise ValueError(
-        f"Piecewise.steps are {self.steps}; they must be positive and increase."
+        f"Piecewise has values={self.values} and steps={self.steps}; it needs one "
+        "value more than steps."
       )
 
   def __call__(self, time: chex.Numeric) -> jax.Array:
@@ -137,28 +109,25 @@ class Alternating(Schedule):
 
   start: float = 1.0  # Of all schedules.
   ends: tuple[float, ...] = (0.5, 0.1, 0.01)  # Of each.
-  probabilities: tuple[float, ...] = (0.3, 0.4, 0.3)  # Of drawing each one.
+  # Of drawing each one.
+  probabilities: tuple[ranges.Probability, ...] = (0.3, 0.4, 0.3)
   # Time on a schedule until it reaches its end: 16 · 250,000 frames.
-  decay_steps: int = 1_000_000
-  period_steps: int = 200_000  # The time between two draws: 16 · 50,000 frames.
-  seed: int = 0  # Of the draws.
+  decay_steps: ranges.PositiveInt = 1_000_000
+  # The time between two draws: 16 · 50,000 frames.
+  period_steps: ranges.PositiveInt = 200_000
+  seed: ranges.NonNegativeInt = 0  # Of the draws.
 
   def __post_init__(self) -> None:
+    super().__post_init__()
     if not self.ends or len(self.ends) != len(self.probabilities):
       raise ValueError(
         f"Alternating has ends={self.ends} and probabilities={self.probabilities}; "
         "give at least one schedule, and both for each."
       )
-    if min(self.probabilities) < 0 or not math.isclose(sum(self.probabilities), 1.0):
+    if not math.isclose(sum(self.probabilities), 1.0):
       raise ValueError(
-        f"Alternating.probabilities are {self.probabilities}; they must not be "
-        "negative, and must add up to 1."
+        f"Alternating.probabilities are {self.probabilities}; they must add up to 1."
       )
-    for name, least in (("decay_steps", 1), ("period_steps", 1), ("seed", 0)):
-      if getattr(self, name) < least:
-        raise ValueError(
-          f"Alternating.{name} is {getattr(self, name)}; use at least {least}."
-        )
 
   def __call__(self, time: chex.Numeric) -> jax.Array:
     time = jnp.asarray(time, jnp.int32)

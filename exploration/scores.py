@@ -1,10 +1,11 @@
 """Scores from all members of an ensemble: mean, UCB and vote."""
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 
+from explorax import ranges
 from explorax.exploration import rules, schedules, selection, types
 
 
@@ -16,19 +17,10 @@ class Greedy(rules.Score):
   (`EpsilonGreedy(0.001)`).
   """
 
-  num_members: int | None = None  # Number of averaged members; None: all.
+  # Number of averaged members; None: all.
+  num_members: ranges.PositiveInt | None = None
   # Ties: "random", or "first", the action of the lowest index.
-  ties: str = "random"
-
-  def __post_init__(self) -> None:
-    if self.num_members is not None and self.num_members < 1:
-      raise ValueError(
-        f"Greedy.num_members is {self.num_members}; use at least 1, or None for all."
-      )
-    if self.ties not in selection.TIES:
-      raise ValueError(
-        f"Greedy.ties is {self.ties!r}; use one of {', '.join(selection.TIES)}."
-      )
+  ties: Annotated[str, ranges.OneOf(selection.TIES)] = "random"
 
   def init(
     self,
@@ -79,17 +71,13 @@ class Ucb(rules.Wrapper, rules.Score):
   values of the member followed for the episode.
   """
 
-  scale: schedules.Setting = 0.1  # 0 adds nothing.
-  ddof: int = 0  # 0: the population's deviation, 1: the sample's (not said which).
+  scale: schedules.NonNegative = 0.1  # 0 adds nothing.
+  # 0: the population's deviation, 1: the sample's (not said which).
+  ddof: Annotated[int, ranges.OneOf((0, 1))] = 0
   of: rules.Score = dataclasses.field(default_factory=Greedy)
 
   def __post_init__(self) -> None:
-    schedules.check("Ucb.scale", self.scale)
-    if self.ddof not in (0, 1):
-      raise ValueError(
-        f"Ucb.ddof is {self.ddof}; use 0 for the population's standard deviation or "
-        "1 for the sample's."
-      )
+    super().__post_init__()
     rules.check_of(self, rules.Score)
 
   def init(

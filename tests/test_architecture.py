@@ -14,6 +14,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
+# Modules of the standard library alone, which every folder may import.
+LEAVES = {"ranges"}
+
 # Folder → the others of ours that it may import: always in one direction.
 MAY_IMPORT = {
   "losses": set(),
@@ -112,7 +115,8 @@ def _tree(path: pathlib.Path) -> ast.AST:
 
 def _is_module(name: str) -> bool:
   path = ROOT.joinpath(*name.split(".")[1:])
-  return path.is_dir() or path.with_suffix(".py").is_file()
+  is_leaf = name.removeprefix("explorax.") in LEAVES
+  return is_leaf or path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def _modules() -> list[str]:
@@ -169,7 +173,7 @@ def test_imports_point_one_way():
     for folder in [_name(path).split("/")[0]]
     for line, name in _imports(path)
     if name.startswith("explorax.")
-    and name.split(".")[1] not in {folder, *MAY_IMPORT.get(folder, MAY_IMPORT)}
+    and name.split(".")[1] not in {folder, *LEAVES, *MAY_IMPORT.get(folder, MAY_IMPORT)}
   ]
   assert not wrong, "papers → experiments → agents → networks, exploration, losses"
 
@@ -229,6 +233,16 @@ def test_libraries_stay_in_their_folders():
     if homes and not f"{_name(path)}/".startswith(tuple(f"{home}/" for home in homes))
   ]
   assert not wrong, f"only these folders import these libraries: {ONLY_IN}"
+
+
+def test_leaves_need_the_standard_library_alone():
+  wrong = [
+    f"{leaf} imports {name}"
+    for leaf in sorted(LEAVES)
+    for _, name in _imports(ROOT / "src" / "explorax" / f"{leaf}.py")
+    if name.split(".")[0] not in sys.stdlib_module_names
+  ]
+  assert not wrong
 
 
 def test_losses_need_few_libraries():

@@ -6,8 +6,7 @@ import dm_env
 import jax
 import jax.numpy as jnp
 
-from explorax import exploration, networks
-from explorax.agents import ranges
+from explorax import exploration, networks, ranges
 from explorax.agents.bonuses import types
 
 
@@ -19,10 +18,8 @@ class Counts(types.Bonus):
   which is exact up to collisions.
   """
 
-  num_buckets: int = 1 << 16  # States; our choice, as the paper counts states exactly.
-
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 1, "num_buckets")
+  # States; our choice, as the paper counts states exactly.
+  num_buckets: ranges.PositiveInt = 1 << 16
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int

@@ -5,8 +5,7 @@ import dataclasses
 import dm_env
 import jax
 
-from explorax import losses
-from explorax.agents import ranges
+from explorax import losses, ranges
 from explorax.agents.bonuses import types
 
 
@@ -14,10 +13,7 @@ from explorax.agents.bonuses import types
 class InfoGain(types.Bonus):
   """Information gain over the members' Boltzmann policies (paper 3, algorithm 3)."""
 
-  temperature: float = 1.0  # T; paper 3's reported runs.
-
-  def __post_init__(self) -> None:
-    ranges.positive(self, "temperature")
+  temperature: ranges.PositiveFloat = 1.0  # T; paper 3's reported runs.
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int

@@ -9,19 +9,17 @@ The defaults are those of Badia et al. (2020), section 2 and table 6.
 
 import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import dm_env
 import jax
 import jax.numpy as jnp
 import optax
 
-from explorax import exploration, losses, networks
-from explorax.agents import ranges, updates
+from explorax import exploration, losses, networks, ranges
+from explorax.agents import updates
 from explorax.agents.bonuses import ngu_states, ngu_training, types
 from explorax.exploration import schedules
-
-STATES = ("learned", "random", "oracle")
 
 
 class ActorState(NamedTuple):
@@ -46,58 +44,54 @@ class NeverGiveUp(types.Bonus):
   """
 
   # Of all networks trained here ("for all losses", table 6).
-  optimizer_eps: float = 1e-4  # Adam's ε.
-  max_gradient_norm: float | None = 40.0  # Of each loss; None: not clipped.
+  optimizer_eps: ranges.PositiveFloat = 1e-4  # Adam's ε.
+  # Of each loss; None: not clipped.
+  max_gradient_norm: ranges.PositiveFloat | None = 40.0
 
   # Controllable states. learned: f(x), f trained by inverse dynamics. random: f keeps
   # its initial parameters (the paper's random projections). oracle: read from a row
   # below the picture, if the environment has one (appendix I).
-  states: str = "learned"
-  torso: str = "auto"  # Of f and of RND's networks; auto: depends on the observations.
-  hidden_sizes: tuple[int, ...] = ()  # Units between convolutions and last layers.
-  embedding_size: int = 32  # Of f (table 6).
-  inverse_size: int = 128  # Hidden units of h (appendix H).
-  embedding_learning_rate: exploration.Setting = 5e-4  # Adam's (table 6).
-  embedding_l2: float = 1e-5  # Weight of Σ w² / 2 (table 6).
-  num_frames: int = 5  # The last ones of each sequence; all losses train on them.
+  states: Literal["learned", "random", "oracle"] = "learned"
+  # Of f and of RND's networks; auto: depends on the observations.
+  torso: Annotated[str, ranges.OneOf(networks.TORSOS)] = "auto"
+  # Units between convolutions and last layers.
+  hidden_sizes: tuple[ranges.PositiveInt, ...] = ()
+  embedding_size: ranges.PositiveInt = 32  # Of f (table 6).
+  inverse_size: ranges.PositiveInt = 128  # Hidden units of h (appendix H).
+  embedding_learning_rate: schedules.LearningRate = 5e-4  # Adam's (table 6).
+  embedding_l2: ranges.NonNegativeFloat = 1e-5  # Weight of Σ w² / 2 (table 6).
+  # The last ones of each sequence; all losses train on them. Inverse dynamics need two.
+  num_frames: Annotated[int, ranges.Range(ge=2)] = 5
 
   # Whether to train linear classifiers of x, y and room on f(x), without a gradient to
   # f, if the environment shows these below the picture (appendix I.1).
   probe: bool = False
-  probe_learning_rate: exploration.Setting = 5e-4  # Adam's (not printed; as for f).
+  # Adam's (not printed; as for f).
+  probe_learning_rate: schedules.LearningRate = 5e-4
 
   # Episodic novelty (table 6; it has precedence over the text).
-  memory_capacity: int = 30_000  # Agent steps.
-  num_neighbors: int = 10  # k.
-  kernel_epsilon: float = 1e-4  # ε (the text: 1e-3).
-  cluster_distance: float = 8e-3  # ξ.
-  pseudo_count: float = 1e-3  # c.
-  max_similarity: float = 8.0  # s_m.
+  memory_capacity: ranges.PositiveInt = 30_000  # Agent steps.
+  num_neighbors: ranges.PositiveInt = 10  # k.
+  kernel_epsilon: ranges.PositiveFloat = 1e-4  # ε (the text: 1e-3).
+  cluster_distance: ranges.NonNegativeFloat = 8e-3  # ξ.
+  pseudo_count: ranges.PositiveFloat = 1e-3  # c.
+  max_similarity: ranges.PositiveFloat = 8.0  # s_m.
   # Episodes until the memory is cleared (table 9: 1, 3). Actors take a new f in each
   # episode even so (table 6), and then compare embeddings of different f's.
-  episodes_per_memory: int = 1
+  episodes_per_memory: ranges.PositiveInt = 1
 
   # Life-long novelty.
   rnd: bool = True  # Whether it modulates; without it α is 1.
-  rnd_size: int = 128  # Units of the last layers (appendix H).
-  rnd_learning_rate: exploration.Setting = 5e-4  # Adam's (table 6).
-  max_modulation: float = 5.0  # L.
+  rnd_size: ranges.PositiveInt = 128  # Units of the last layers (appendix H).
+  rnd_learning_rate: schedules.LearningRate = 5e-4  # Adam's (table 6).
+  max_modulation: Annotated[float, ranges.Range(ge=1)] = 5.0  # L.
 
   def __post_init__(self) -> None:
-    ranges.one_of(self, "states", STATES)
-    for name in ("embedding", "probe", "rnd"):
-      field = f"{name}_learning_rate"
-      schedules.check_learning_rate(f"NeverGiveUp.{field}", getattr(self, field))
-    ranges.positive(self, "kernel_epsilon", "pseudo_count", "max_similarity")
-    ranges.positive(self, "optimizer_eps", "max_gradient_norm")
-    ranges.not_negative(self, "embedding_l2", "cluster_distance")
-    ranges.at_least(self, 1, "episodes_per_memory", "num_neighbors", "memory_capacity")
-    ranges.at_least(self, 2, "num_frames")  # Inverse dynamics need two frames.
-    ranges.at_least(self, 1, "max_modulation")  # α is clipped to [1, L].
+    super().__post_init__()
     if self.probe and self.states == "oracle":
       raise ValueError(
         "NeverGiveUp.probe is True, but the states are the oracle states that a probe "
-        f"predicts; turn it off, or use the states {' or '.join(STATES[:2])}."
+        "predicts; turn it off, or use the states learned or random."
       )
 
   def build(

@@ -1,14 +1,14 @@
 """The bonus of pseudo-counts, from a density model of the actors' observations."""
 
 import dataclasses
+from typing import Annotated
 
 import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax import exploration, networks
-from explorax.agents import ranges
+from explorax import exploration, networks, ranges
 from explorax.agents.bonuses import types
 
 
@@ -22,16 +22,14 @@ class PseudoCounts(types.Bonus):
   Source: Bellemare et al. (2016); see `exploration.density` for the model.
   """
 
-  side: int = 42  # Pixels, of the small picture (Bellemare et al., 2016).
-  num_levels: int = 8  # Of grey (Bellemare et al., 2016).
-  depth: int = 4  # Neighbours above and to the left that predict a pixel; our choice.
-  num_buckets: int = 256  # Contexts distinguished per pixel and depth; our choice.
-
-  def __post_init__(self) -> None:
-    ranges.within(self, 1, 256, "side")
-    ranges.within(self, 2, 256, "num_levels")
-    ranges.within(self, 0, exploration.MAX_DEPTH, "depth")
-    ranges.at_least(self, 1, "num_buckets")
+  # Pixels, of the small picture (Bellemare et al., 2016).
+  side: Annotated[int, ranges.Range(ge=1, le=256)] = 42
+  # Of grey (Bellemare et al., 2016).
+  num_levels: Annotated[int, ranges.Range(ge=2, le=256)] = 8
+  # Neighbours above and to the left that predict a pixel; our choice.
+  depth: Annotated[int, ranges.Range(ge=0, le=exploration.MAX_DEPTH)] = 4
+  # Contexts distinguished per pixel and depth; our choice.
+  num_buckets: ranges.PositiveInt = 256
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int

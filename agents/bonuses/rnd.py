@@ -3,15 +3,15 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import dm_env
 import jax
 import jax.numpy as jnp
 import optax
 
-from explorax import exploration, losses, networks
-from explorax.agents import ranges, updates
+from explorax import exploration, losses, networks, ranges
+from explorax.agents import updates
 from explorax.agents.bonuses import types
 from explorax.exploration import schedules
 
@@ -53,27 +53,25 @@ class RND(types.Bonus):
 
   min_members: ClassVar[int] = 0  # It sees observations alone.
 
-  hidden_sizes: tuple[int, ...] = (50, 50)  # The Q-network's (paper 4, appendix D.1).
-  output_size: int = 64  # m, of {10, 64, 128} (paper 4, Table 3, best one unknown).
+  # The Q-network's (paper 4, appendix D.1).
+  hidden_sizes: tuple[ranges.PositiveInt, ...] = (50, 50)
+  # m, of {10, 64, 128} (paper 4, Table 3, best one unknown).
+  output_size: ranges.PositiveInt = 64
   # Adam's; the agent's own (paper 4, Table 2). A schedule's time is in learner updates.
-  learning_rate: exploration.Setting = 1e-3
-  decay: float = 0.99  # α of the moments, of {0.9, 0.99, 0.999} (Table 3, likewise).
-  normalisation: str = "centred"  # Or not (paper 4, Table 3, best unknown).
-  torso: str = "auto"  # Before the linear layers (`networks.make_torso`).
-  optimizer_eps: float = 1e-8  # Adam's ε (optax's; paper 4 prints none).
-  max_gradient_norm: float | None = None  # None: not clipped (paper 4).
+  learning_rate: schedules.LearningRate = 1e-3
+  # α of the moments, of {0.9, 0.99, 0.999} (Table 3, likewise).
+  decay: ranges.BelowOne = 0.99
+  # Or not (paper 4, Table 3, best unknown).
+  normalisation: Annotated[str, ranges.OneOf(tuple(_RND_NORMALISATIONS))] = "centred"
+  # Before the linear layers (`networks.make_torso`).
+  torso: Annotated[str, ranges.OneOf(networks.TORSOS)] = "auto"
+  # Adam's ε (optax's; paper 4 prints none).
+  optimizer_eps: ranges.PositiveFloat = 1e-8
+  max_gradient_norm: ranges.PositiveFloat | None = None  # None: not clipped (paper 4).
   # The observation of a transition whose novelty counts (paper 4: the source).
-  end: str = "source"
+  end: Literal["source", "destination"] = "source"
   # The predictor is trained on this many last transitions of a window; None: all.
-  num_trained: int | None = None
-
-  def __post_init__(self) -> None:
-    ranges.below_one(self, "decay")
-    ranges.one_of(self, "normalisation", tuple(_RND_NORMALISATIONS))
-    ranges.one_of(self, "end", ("source", "destination"))
-    ranges.positive(self, "optimizer_eps", "max_gradient_norm")
-    ranges.at_least(self, 1, "num_trained")
-    schedules.check_learning_rate("RND.learning_rate", self.learning_rate)
+  num_trained: ranges.PositiveInt | None = None
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int

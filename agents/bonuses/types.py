@@ -11,6 +11,8 @@ import dm_env
 import jax
 import jax.numpy as jnp
 
+from explorax import ranges
+
 
 def check_end(end: str) -> None:
   """Refuses an invalid end of a transition."""
@@ -152,7 +154,7 @@ class ActorBonus(NamedTuple):
   refresh: Callable[[Any, Any], Any] = lambda held, fresh: fresh
 
 
-class Bonus(abc.ABC):
+class Bonus(ranges.Checked, abc.ABC):
   """The base of a frozen dataclass of a bonus's settings, which builds it.
 
   Attributes:

@@ -1,19 +1,19 @@
 """Settings of the transition-based engine, with their units and sources."""
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from explorax import exploration as exploration_lib
-from explorax.agents import engine, ranges
+from explorax import networks, ranges
+from explorax.agents import engine
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.targets import one_step
 from explorax.agents.targets import types as target_types
-
-TARGET_PRIORS = ("shared", "distinct")
+from explorax.exploration import schedules
 
 
 @dataclasses.dataclass(frozen=True)
-class DQNConfig:
+class DQNConfig(ranges.Checked):
   """An ensemble of action-value functions, learning from n-step transitions.
 
   The defaults are bsuite's JAX bootstrapped DQN (Osband et al., 2020), on which
@@ -24,90 +24,98 @@ class DQNConfig:
   """
 
   # The ensemble.
-  num_members: int = 1  # K, members that learn from the extrinsic reward.
-  num_explorers: int = 0  # N more members, which learn from r + β r_int (P4, alg. 2).
+  # K, members that learn from the extrinsic reward.
+  num_members: ranges.PositiveInt = 1
+  # N more members, which learn from r + β r_int (P4, alg. 2).
+  num_explorers: ranges.NonNegativeInt = 0
   # Whether explorers also get r; otherwise they learn only from β r_int (QEX).
   explorers_see_reward: bool = True
   # What comes first (`networks.make_torso`): convolutions for images, nothing for
   # vectors; then linear layers.
-  torso: str = "auto"
-  hidden_sizes: tuple[int, ...] = (50, 50)  # Units of the linear layers (bsuite).
+  torso: Annotated[str, ranges.OneOf(networks.TORSOS)] = "auto"
+  # Units of the linear layers (bsuite).
+  hidden_sizes: tuple[ranges.PositiveInt, ...] = (50, 50)
   # Heads on one torso (P3), or separate networks (bsuite). Explorers' gradients reach a
   # shared torso, and so affect the exploiters (as in P4's Atari agent).
   shared_torso: bool = False
-  head_size: int = 0  # Hidden units of each head; 0: linear heads (P3, Rainbow: 512).
+  # Hidden units of each head; 0: linear heads (P3, Rainbow: 512).
+  head_size: ranges.NonNegativeInt = 0
   # Whether a head has separate hidden units for the value and the advantages
   # (Rainbow).
   duelling: bool = False
-  noisy_sigma: float = 0.0  # σ_0 of noisy heads; 0: without noise (Rainbow: 0.5).
+  # σ_0 of noisy heads; 0: without noise (Rainbow: 0.5).
+  noisy_sigma: ranges.NonNegativeFloat = 0.0
   # Whether the torso's linear layers are also noisy (Fortunato et al., 2018).
   noisy_torso: bool = False
-  prior_scale: float = 0.0  # λ of Q_k = Q_θk + λ P_k; 0: no priors (P4, D.1).
+  # λ of Q_k = Q_θk + λ P_k; 0: no priors (P4, D.1).
+  prior_scale: ranges.NonNegativeFloat = 0.0
   # Whether the target network's priors are the online ones (bsuite's code) or drawn
   # separately (P4's text). Distinct priors contribute to every TD error.
-  target_prior: str = "shared"
-  mask_prob: float = 1.0  # ρ: a member learns from a transition (bsuite).
+  target_prior: Literal["shared", "distinct"] = "shared"
+  # ρ: a member learns from a transition (bsuite).
+  mask_prob: Annotated[float, ranges.Range(gt=0, le=1)] = 1.0
   # D: members are samples of the index of one epinet (`networks.make_epinet`); 0: they
   # are an ensemble (Osband et al., 2023: 2).
-  index_dim: int = 0
+  index_dim: ranges.NonNegativeInt = 0
   # Units of the epinet's hidden layers (enn_acme's bsuite agent).
-  epinet_hidden_sizes: tuple[int, ...] = (50,)
+  epinet_hidden_sizes: tuple[ranges.PositiveInt, ...] = (50,)
 
   # Acting.
   exploration: exploration_lib.Rule = dataclasses.field(
     default_factory=lambda: exploration_lib.EpsilonGreedy(epsilon=0.05)  # bsuite's DQN.
   )
-  random_steps: int = 0  # Number of first environment steps with uniform actions (P3).
-  evaluation_epsilon: float = 0.0  # Of the greedy evaluation policy (P1: 0.001).
+  # Number of first environment steps with uniform actions (P3).
+  random_steps: ranges.NonNegativeInt = 0
+  # Of the greedy evaluation policy (P1: 0.001).
+  evaluation_epsilon: ranges.Probability = 0.0
 
   # The intrinsic reward.
   bonus: bonus_types.Bonus | None = None
   # β in r + β r_int (`bonuses.scaling`); a schedule's time is in learner updates.
-  beta: exploration_lib.Setting = 0.0
+  beta: schedules.NonNegative = 0.0
 
   # Learning.
   # Q-learning (bsuite, whose settings P4's experiments use), double Q-learning (P3, and
   # P4's section 4), distributional (Rainbow), or any of `targets`.
   target: target_types.Target = dataclasses.field(default_factory=one_step.QLearning)
-  discount: float = 0.99  # γ (bsuite).
+  discount: ranges.Probability = 0.99  # γ (bsuite).
   # Environment steps in a window, and of an n-step return (bsuite); multi-step targets
   # use each of them.
-  n_step: int = 1
-  max_abs_reward: float | None = None  # Rewards are clipped to ± this (DQN: 1).
+  n_step: ranges.PositiveInt = 1
+  # Rewards are clipped to ± this (DQN: 1).
+  max_abs_reward: ranges.PositiveFloat | None = None
   # Whether a transition's loss is the sum over members (P3, section 2.4); a shared
   # torso's gradient is then divided by M (Osband et al., 2016). Otherwise it is their
   # mean (P4, algorithm 2).
   sum_over_members: bool = False
   # TD errors beyond it have a linear loss: their gradient is clipped (DQN: 1).
-  max_abs_td: float | None = None
+  max_abs_td: ranges.PositiveFloat | None = None
   # Adam's (bsuite); a schedule's time is in learner updates.
-  learning_rate: exploration_lib.Setting = 1e-3
-  adam_b2: float = 0.999  # Adam's β2 (bsuite; P3: 0.99).
-  adam_eps: float = 1e-8  # Adam's ε (bsuite; P3: 1e-4).
+  learning_rate: schedules.LearningRate = 1e-3
+  adam_b2: ranges.BelowOne = 0.999  # Adam's β2 (bsuite; P3: 0.99).
+  adam_eps: ranges.PositiveFloat = 1e-8  # Adam's ε (bsuite; P3: 1e-4).
   # Of all members together, including explorers; None: not clipped (bsuite).
-  max_gradient_norm: float | None = None
-  target_update_period: int = 4  # Learner updates (bsuite).
+  max_gradient_norm: ranges.PositiveFloat | None = None
+  target_update_period: ranges.PositiveInt = 4  # Learner updates (bsuite).
 
   # Replay.
-  replay_capacity: int = 10_000  # Environment steps (bsuite).
-  min_replay_size: int = 128  # Environment steps before the first update (bsuite).
-  batch_size: int = 128  # Transitions (bsuite).
-  updates_per_step: float = 1.0  # Learner updates per environment step (bsuite).
-  priority_exponent: float = 0.0  # Of |δ|, averaged over members; 0: uniform (bsuite).
+  replay_capacity: ranges.PositiveInt = 10_000  # Environment steps (bsuite).
+  # Environment steps before the first update (bsuite).
+  min_replay_size: ranges.PositiveInt = 128
+  batch_size: ranges.PositiveInt = 128  # Transitions (bsuite).
+  # Learner updates per environment step (bsuite).
+  updates_per_step: ranges.PositiveFloat = 1.0
+  # Of |δ|, averaged over members; 0: uniform (bsuite).
+  priority_exponent: ranges.Probability = 0.0
   # Of 1 / (n p), for a prioritised replay; a schedule's time is in learner updates.
-  importance_exponent: exploration_lib.Setting = 0.0
+  importance_exponent: schedules.Probability = 0.0
 
   # Environment steps between two fetches of the actor's weights.
-  actor_update_period: int = 1
+  actor_update_period: ranges.PositiveInt = 1
 
   def __post_init__(self) -> None:
+    super().__post_init__()
     engine.check_ensemble(self)
-    ranges.one_of(self, "target_prior", TARGET_PRIORS)
-    ranges.at_least(self, 1, "n_step")
-    ranges.at_least(self, 0, "random_steps", "index_dim")
-    ranges.not_negative(self, "noisy_sigma")
-    ranges.positive(self, "adam_eps")
-    ranges.below_one(self, "adam_b2")
     if self.duelling and not self.head_size:
       raise ValueError(
         "duelling is on, but head_size is 0: the value and the advantages would share "

@@ -1,13 +1,13 @@
 """The target of distributions of returns."""
 
 import dataclasses
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax import losses
-from explorax.agents import ranges
+from explorax import losses, ranges
 from explorax.agents.targets import one_step, types
 
 
@@ -15,12 +15,9 @@ from explorax.agents.targets import one_step, types
 class CategoricalDoubleQ(types.Target):
   """Double Q-learning on distributions over atoms (Rainbow: Hessel et al., 2018)."""
 
-  num_atoms: int = 51  # N.
-  max_abs_value: float = 10.0  # Atoms are spaced evenly between ± this.
-
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 2, "num_atoms")
-    ranges.positive(self, "max_abs_value")
+  num_atoms: Annotated[int, ranges.Range(ge=2)] = 51  # N.
+  # Atoms are spaced evenly between ± this.
+  max_abs_value: ranges.PositiveFloat = 10.0
 
   @property
   def atoms(self) -> np.ndarray:

@@ -5,8 +5,7 @@ from typing import ClassVar
 
 import jax
 
-from explorax import losses
-from explorax.agents import ranges
+from explorax import losses, ranges
 from explorax.agents.targets import types
 
 
@@ -16,11 +15,8 @@ class NStep(types.Target):
 
   is_multi_step: ClassVar[bool] = True
 
-  n: int = 5  # Rewards in a return (R2D2).
+  n: ranges.PositiveInt = 5  # Rewards in a return (R2D2).
   double: bool = True  # Whether the online network says which action is greedy.
-
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 1, "n")
 
   def td_errors(
     self, predictions: types.Predictions, stream: types.Stream, tx_pair: losses.TxPair
@@ -38,7 +34,7 @@ class NStep(types.Target):
 class PengQ(types.MultiStep):
   """Peng's Q(λ), which does not correct for the behaviour policy."""
 
-  lambda_: float | tuple[float, ...] = 0.7
+  lambda_: ranges.Probability | tuple[ranges.Probability, ...] = 0.7
   double: bool = True  # Whether the online network says which action is greedy.
 
   def td_errors(

@@ -10,8 +10,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from explorax import losses
-from explorax.agents import ranges
+from explorax import losses, ranges
 from explorax.agents.targets import types
 from explorax.losses import traces
 
@@ -21,12 +20,8 @@ class EpsilonGreedyTarget(types.MultiStep):
   """The base of targets that evaluate an ε-greedy policy."""
 
   # ε of the policy evaluated; 0: greedy; None: the ε that explores now (Munos et al.).
-  epsilon: float | None = 0.0
+  epsilon: ranges.Probability | None = 0.0
   double: bool = True  # Whether the online network says which action is greedy.
-
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    ranges.within(self, 0, 1, "epsilon")
 
   @property
   def follows_exploration(self) -> bool:

@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax import losses
-from explorax.agents import ranges
+from explorax import losses, ranges
 
 
 class Predictions(NamedTuple):
@@ -59,7 +58,7 @@ class Stream(NamedTuple):
   exploration_epsilon: jax.Array | float | None = None
 
 
-class Target(abc.ABC):
+class Target(ranges.Checked, abc.ABC):
   """The base of a frozen dataclass of a target's parameters.
 
   Attributes:
@@ -144,10 +143,8 @@ class MultiStep(Target):
 
   is_multi_step: ClassVar[bool] = True
 
-  lambda_: float | tuple[float, ...] = 0.95  # λ, or one for each row of the window.
-
-  def __post_init__(self) -> None:
-    ranges.within(self, 0, 1, "lambda_")
+  # λ, or one for each row of the window.
+  lambda_: ranges.Probability | tuple[ranges.Probability, ...] = 0.95
 
   def lambda_t(self, stream: Stream) -> jax.Array:
     """λ `[T]`: 0 on an episode's last row and on padding."""
