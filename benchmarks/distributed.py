@@ -11,7 +11,6 @@ from typing import Any
 import bench
 import dm_env
 import jax
-import loops
 import soak
 
 from explorax import environments
@@ -22,6 +21,7 @@ from explorax.agents.wiring import learner as learner_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets, threads
 from explorax.experiments.runners import core, distributed
+from explorax.experiments.runners import loop as loop_lib
 
 # (agent, environment, goal: the speed divided by that of plain processes)
 CASES = (("r2d2", "atari:Pong", 0.85), ("dqn", "bsuite:catch/0", 0.5))
@@ -192,16 +192,18 @@ def _act_plainly(
     agent.actor(),
     learner,
     actor_key,
+    [adder_lib.WindowAdder(agent, _NullWriter())],
     actor_ids=(number,),
     num_actors=num_actors,
   )
-  adder = adder_lib.WindowAdder(agent, _NullWriter())
-  loop = loops.acting_in_one(_environment(name, "", number), actor, adder)
-  loop.run(10 * _STEPS)
+  loop = loop_lib.EnvironmentLoop([_environment(name, "", number)], actor)
+  for _ in range(10 * _STEPS):
+    loop.step()
   barrier.wait()
   steps, start = 0, time.perf_counter()
   while (spent := time.perf_counter() - start) < seconds:
-    loop.run(_STEPS)
+    for _ in range(_STEPS):
+      loop.step()
     steps += _STEPS
   results.put(steps / spent)
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from explorax.agents import types
 from explorax.agents.replay import adder as adder_lib
-from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import builder as builder_lib
 
 
@@ -90,34 +89,3 @@ def inserting(
     lambda _: rng.integers(agent.spec.actions.num_values),
     observe,
   )
-
-
-def acting_in_one(
-  environment: dm_env.Environment,
-  actor: actor_lib.Actor,
-  adder: adder_lib.WindowAdder,
-) -> Loop:
-  """The loop of a distributed actor with one environment."""
-  newest: dm_env.TimeStep | None = None
-  extras: dict[str, np.ndarray] = {}
-
-  def act() -> np.ndarray:
-    nonlocal extras
-    actions, (extras,) = actor.act([newest], np.ones(1, bool))
-    return actions[0]
-
-  def begin(timestep: dm_env.TimeStep) -> None:
-    nonlocal newest
-    newest = actor.encoded(timestep)
-    adder.add_first(newest)
-
-  def observe(action: Any, timestep: dm_env.TimeStep) -> None:
-    nonlocal newest
-    newest = actor.encoded(timestep)
-    adder.add(action, newest, extras)
-    actor.env_steps += 1
-    if timestep.last():
-      act()
-      adder.add_last(extras)
-
-  return Loop(environment, begin, lambda _: act(), observe)

@@ -146,30 +146,26 @@ def play(
   agent: "types.Agent", weights: Any, environment: Any, *, seed: int, episodes: int
 ) -> Iterator[tuple[float, int]]:
   """Plays episodes of the evaluation policy: (return, steps) of each."""
-  import dm_env
   import jax
-  import numpy as np
 
-  from explorax.agents import types
+  from explorax.agents.wiring import actor as actor_lib
+  from explorax.experiments.runners import loop
+
+  class Source:
+    def get_variables(self, names: Sequence[str]) -> list[Any]:
+      del names
+      return [weights]
 
   core = agent.actor(evaluation=True)
-  select = jax.jit(core.select_action)
-  # Schedules have reached their end.
-  params = types.ActorParams(weights, np.int32(np.iinfo(np.int32).max))
   for number in range(1, episodes + 1):
-    state = core.init(jax.random.fold_in(_key(seed), number), 0, 1)
-    timestep, value, length = environment.reset(), 0.0, 0
-    while not timestep.last():
-      seen = dm_env.TimeStep(
-        np.int32(timestep.step_type),
-        np.float32(timestep.reward or 0.0),
-        np.float32(1.0 if timestep.discount is None else timestep.discount),
-        agent.encoding(timestep.observation),
-      )
-      action, state = select(params, seen, state)
-      timestep = environment.step(np.int32(action))
-      value, length = value + float(timestep.reward), length + 1
-    yield value, length
+    key = jax.random.fold_in(_key(seed), number)
+    actor = actor_lib.Actor(agent, core, Source(), key)
+    actor.env_steps = actor_lib.MAX_ENV_STEPS  # Schedules have reached their end.
+    episode = loop.EnvironmentLoop([environment], actor)
+    while not episode.step():
+      pass
+    (slot,) = episode.slots
+    yield float(slot.tracker.episode_return), slot.tracker.length
 
 
 def _key(seed: int) -> Any:

@@ -7,6 +7,7 @@ import types as types_lib
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+import acme.core
 import jax
 import numpy as np
 
@@ -17,6 +18,9 @@ from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import learner as learner_lib
 
 BACKENDS = ("reverb", "memory")
+
+# It has the methods, without being a subclass: exported agents act without Acme.
+acme.core.Actor.register(actor_lib.Actor)
 
 
 class Replay(Protocol):
@@ -106,7 +110,8 @@ class Builder:
     evaluation: bool = False,
   ) -> actor_lib.Actor:
     core = self._agent.actor(evaluation=evaluation)
-    return actor_lib.Actor(self._agent, core, variables, key, adder)
+    adders = () if adder is None else (adder,)
+    return actor_lib.Actor(self._agent, core, variables, key, adders)
 
   def make_learner(
     self,

@@ -4,9 +4,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import dm_env
-import numpy as np
-
 from explorax import environments
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import saving
@@ -52,7 +49,9 @@ class Evaluations:
     """
     self._actor = actor
     self._environment = environment
-    self._loop = loop.EnvironmentLoop(environment, actor, self._watch, dtype=np.float64)
+    self._loop = loop.EnvironmentLoop(
+      [environment], actor, on_crash=self._on_crash, on_answer=self._observe
+    )
     self._clock = clock
     self._every = every
     self._num_episodes = num_episodes
@@ -63,6 +62,8 @@ class Evaluations:
     self._on_activity = on_activity
     self._done_at = 0  # Environment steps of training.
     self._unfinished: _Saved | None = None  # The state before the current evaluation.
+    self._env_steps = 0  # Those of training before the current evaluation.
+    self._episodes: list[core.EvaluationEpisode] = []  # Of the current evaluation.
 
   def after_episode(self, env_steps: int) -> None:
     """Evaluates if a multiple of `every` was passed since the last evaluation.
@@ -124,56 +125,61 @@ class Evaluations:
     }
 
   def _evaluate(self, env_steps: int) -> None:
-    began = time.monotonic()
+    started = time.monotonic()
     self._on_activity(core.Activity(core.EVALUATING, env_steps))
     self._unfinished = self._save()
+    self._env_steps, self._episodes = env_steps, []
     with self._clock.paused():
-      episodes: list[core.EvaluationEpisode] = []
-      while not self._is_enough(episodes):
-        number = len(episodes) + 1
-        try:
-          episode = self._run_episode(env_steps, number)
-        except recovery.CrashError as crash:
-          self._loop.truncate_episode()
-          self._environment.recover(crash, number, env_steps)
-          continue
-        if episode is None:
-          return
-        episodes.append(episode)
+      while not self._is_enough():
+        self._begin_episode()
+        while not self._loop.step():
+          if self._stop():
+            self._loop.truncate_episodes()
+            return
+        self._end_episode()
       self._done_at = env_steps
       self._unfinished = None
-      seconds = time.monotonic() - began
-      self._on_evaluation(core.Evaluation(env_steps, tuple(episodes), seconds))
+      seconds = time.monotonic() - started
+      self._on_evaluation(core.Evaluation(env_steps, tuple(self._episodes), seconds))
 
-  def _is_enough(self, episodes: list[core.EvaluationEpisode]) -> bool:
+  def _is_enough(self) -> bool:
     if self._num_steps is None:
-      return len(episodes) >= self._num_episodes
-    return sum(episode.episode_length for episode in episodes) >= self._num_steps
+      return len(self._episodes) >= self._num_episodes
+    return sum(each.episode_length for each in self._episodes) >= self._num_steps
 
-  def _run_episode(self, env_steps: int, number: int) -> core.EvaluationEpisode | None:
-    """An episode with the learner's current weights; None if it was stopped."""
+  def _begin_episode(self) -> None:
     if self._observer is not None:
       self._observer.begin()
     # Schedules depend on the steps of training; the actor counts on from there.
-    self._actor.env_steps = env_steps
+    self._actor.env_steps = self._env_steps
     self._actor.update(wait=True)
-    while not self._loop.step():
-      if self._stop():
-        self._loop.truncate_episode()
-        return None
-    tracker = self._loop.tracker
-    metrics = environments.episode_metrics(self._environment.current)
+
+  def _end_episode(self) -> None:
+    tracker = self._loop.slots[0].tracker
     episode = core.EvaluationEpisode(
-      env_steps, number, float(tracker.episode_return), tracker.length, metrics
+      self._env_steps,
+      len(self._episodes) + 1,
+      float(tracker.episode_return),
+      tracker.length,
+      environments.episode_metrics(self._environment.current),
     )
+    self._episodes.append(episode)
     if self._observer is not None:
       self._observer.end(episode)
-    return episode
 
-  def _watch(self, timestep: dm_env.TimeStep) -> None:
-    """Passes the observation to the observer, after the actor has answered it."""
+  def _on_crash(self, env: int, crash: recovery.CrashError) -> None:
+    """The episode is repeated."""
+    del env
+    self._environment.recover(crash, len(self._episodes) + 1, self._env_steps)
+    self._begin_episode()
+
+  def _observe(self, env: int) -> None:
+    """Passes an observation to the observer, after the actor has answered it."""
     if self._observer is None:
       return
-    frame = self._environment.picture(timestep) if self._observer.draws else None
-    r_int = self._actor.extras.get("r_int")
+    timestep = self._loop.slots[env].timestep
+    frame = None
+    if self._observer.draws and timestep is not None:
+      frame = self._environment.picture(timestep)
+    r_int = self._actor.extras[env].get("r_int")
     self._observer.row(frame, None if r_int is None else float(r_int))

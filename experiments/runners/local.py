@@ -7,6 +7,7 @@ from typing import Any
 
 import dm_env
 import jax
+import numpy as np
 
 from explorax import environments
 from explorax.agents import types
@@ -112,7 +113,9 @@ class _Training(training.Training):
     batches = builder.make_dataset_iterator(store)
     self._learner = builder.make_learner(learner_key, batches, store)
     self._actor = builder.make_actor(self._actor_key, self._learner, self._adder)
-    self._loop = loop.EnvironmentLoop(environment, self._actor)
+    self._loop = loop.EnvironmentLoop(
+      [environment], self._actor, on_crash=self._on_crash, dtype=np.float32
+    )
     self._pace = core.Pace(agent.replay)
     self._updates_due = 0  # Updates that remain after the last environment step.
     self._has_acted = self._has_learnt = False  # In this process; each compiles.
@@ -126,7 +129,7 @@ class _Training(training.Training):
 
   @property
   def may_evaluate(self) -> bool:
-    return not (self._loop.in_episode or self._updates_due)
+    return not ((self._loop.slots[0].timestep is not None) or self._updates_due)
 
   @property
   def is_done(self) -> bool:
@@ -142,11 +145,9 @@ class _Training(training.Training):
   def advance(self) -> None:
     """An environment step with the first update due after it, or another update."""
     if not self._updates_due:
-      try:
-        self._has_ended = self._loop.step()
-      except recovery.CrashError as crash:
-        self._loop.truncate_episode()
-        self._environment.recover(crash, self._episodes + 1, self.env_steps)
+      before = self.env_steps
+      self._has_ended = bool(self._loop.step())
+      if self.env_steps == before:  # The environment crashed.
         return
       has_window = self._adder.num_windows > 0
       self._updates_due = self._pace.step(self.env_steps, has_window)
@@ -162,6 +163,10 @@ class _Training(training.Training):
     if not self._updates_due:
       self._end_step()
 
+  def _on_crash(self, env: int, crash: recovery.CrashError) -> None:
+    del env
+    self._environment.recover(crash, self._episodes + 1, self.env_steps)
+
   def check_finite(self) -> None:
     self._learner.check_finite()
 
@@ -176,7 +181,7 @@ class _Training(training.Training):
       self._report()
 
   def _report(self) -> None:
-    tracker, steps = self._loop.tracker, self.env_steps
+    tracker, steps = self._loop.slots[0].tracker, self.env_steps
     metrics = self._learner.metrics() | tracker.metrics()
     metrics |= environments.episode_metrics(self._environment.current)
     self._on_episode(
@@ -232,8 +237,8 @@ class _Training(training.Training):
       "pace": self._pace.save(),
       "updates_due": self._updates_due,
       "has_ended": self._has_ended,
-      "tracker": self._loop.tracker.save(),
-      "in_episode": self._loop.in_episode,
+      "tracker": self._loop.slots[0].tracker.save(),
+      "in_episode": (self._loop.slots[0].timestep is not None),
       "episodes": self._episodes,
       "seconds": self.clock.seconds,
       "windows": self._adder.num_windows,
@@ -262,17 +267,18 @@ class _Training(training.Training):
     saving.restore(environment, arrays["environment"], counts["environment"])
     self._pace.restore(counts["pace"])
     self._updates_due, self._has_ended = counts["updates_due"], counts["has_ended"]
-    self._loop.tracker.restore(counts["tracker"])
+    self._loop.slots[0].tracker.restore(counts["tracker"])
     self._episodes = counts["episodes"]
     self.clock.resume(counts["seconds"])
     if "replay" in checkpoint.groups:
       self._restore_replay(checkpoint)
       if counts["in_episode"] and saving.is_exact(environment):
         self._loop.resume()
+        self._environment.resume(self._loop.slots[0].tracker.length)
       elif counts["in_episode"]:  # Replay stored the open episode as truncated.
-        self._loop.truncate_episode()
+        self._actor.truncate_episode()
       return
-    self._actor.clear_episode()
+    self._actor.timesteps = [None]
     if checkpoint.folder("replay") is None:
       self._pace.begin_empty(self.env_steps)
       if self._updates_due:

@@ -1,85 +1,132 @@
-"""One loop of an actor and an environment, a step at a time."""
+"""The loop of an actor and its environments, a step at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import dm_env
 import numpy as np
 
-from explorax.agents.wiring import actor as actor_lib
 from explorax.experiments.runners import core, recovery
+
+if TYPE_CHECKING:
+  from explorax.agents.wiring import actor as actor_lib
+
+
+class EnvSlot:
+  """An environment of a loop, and its episode.
+
+  Attributes:
+    environment: stepped only by the loop.
+    tracker: of the current episode, or of the last one.
+    timestep: the newest, as the environment returned it; None if no episode is running.
+  """
+
+  def __init__(self, environment: dm_env.Environment, dtype: type[np.floating]):
+    self.environment = environment
+    self.tracker = core.EpisodeTracker(dtype)
+    self.timestep: dm_env.TimeStep | None = None
 
 
 class EnvironmentLoop:
-  """Acme's `EnvironmentLoop` around an `acme.core.Actor`, one step at a time.
+  """Steps E environments, with one inference of their actor for a step of all.
 
-  Acme's own loop runs whole episodes, which only an exception can interrupt. A run has
-  to stop and to write checkpoints between any two steps, and resumes within an episode,
-  where Acme's loop would start with a reset. The order of calls to the actor is Acme's.
+  Acme's loop runs whole episodes of one environment, which only an exception can
+  interrupt. A run has to stop and to write checkpoints between any two steps, and
+  resumes within an episode, where Acme's loop would start with a reset.
+
+  If an environment crashes, only its own episode ends, without being reported: replay
+  stores it as truncated. An environment that is not a `recovery.RecoverableEnvironment`
+  raises its own exception.
 
   Attributes:
-    tracker: of the current episode, or of the last one.
-    in_episode: whether an episode is running.
+    slots: one for each environment.
   """
 
   def __init__(
     self,
-    environment: recovery.RecoverableEnvironment,
-    actor: actor_lib.Actor,
-    on_answer: Callable[[dm_env.TimeStep], None] = lambda timestep: None,
-    dtype: type[np.floating] = np.float32,
+    environments: Sequence[dm_env.Environment],
+    actor: "actor_lib.Actor",
+    *,
+    on_crash: Callable[[int, recovery.CrashError], None] | None = None,
+    on_answer: Callable[[int], None] | None = None,
+    dtype: type[np.floating] = np.float64,
   ):
     """Starts before the first reset.
 
     Args:
-      environment: stepped only here.
-      actor: acts in the environment.
-      on_answer: called with each timestep that the actor has answered.
+      environments: E of them.
+      actor: for E environments; it writes to replay if it has adders.
+      on_crash: called with the slot's number after a crash; has to recover the
+        environment, which is then reset.
+      on_answer: called with the slot's number after the actor has answered a timestep
+        of it, also a LAST one.
       dtype: of the sum of rewards.
     """
-    self._environment = environment
     self._actor = actor
+    self._on_crash = on_crash
     self._on_answer = on_answer
-    self._timestep: dm_env.TimeStep | None = None
-    self.tracker = core.EpisodeTracker(dtype)
+    self.slots = [EnvSlot(environment, dtype) for environment in environments]
 
-  @property
-  def in_episode(self) -> bool:
-    return self._timestep is not None
+  def step(self) -> list[int]:
+    """A step in each environment, after a reset where no episode is running.
 
-  def step(self) -> bool:
-    """One step, after a reset if needed; returns whether it ended an episode.
-
-    Raises:
-      recovery.CrashError: if the environment failed; call `truncate_episode` then.
+    Returns:
+      The numbers of the slots whose episode has ended. Their trackers hold its results
+      until the next step.
     """
-    timestep = self._timestep
-    if timestep is None:
-      timestep = self._environment.reset()
-      self._actor.observe_first(timestep)
-      self.tracker.begin()
-      self._timestep = timestep
-    action = self._actor.select_action(timestep.observation)
-    self._answered(timestep)
-    timestep = self._environment.step(action)
-    self._actor.observe(action, timestep)
-    self.tracker.stepped(timestep.reward)
-    self._timestep = timestep
-    if not timestep.last():
-      return False
-    self._answered(timestep)
-    self._timestep = None
-    return True
+    for env, slot in enumerate(self.slots):
+      while slot.timestep is None:
+        self._attempt(self._reset, env)
+    for env, action in enumerate(self._actor.select_actions()):
+      self._attempt(self._step, env, action)
+    ended = self._actor.end_episodes()
+    ended = [env for env in ended if self._attempt(self._answered, env)]
+    for env in ended:
+      self.slots[env].timestep = None
+    return ended
 
-  def truncate_episode(self) -> None:
-    """Truncates the current episode, because its environment crashed."""
-    self._actor.truncate_episode()
-    self._timestep = None
+  def truncate_episodes(self) -> None:
+    """Ends all episodes, as after a crash."""
+    for env, slot in enumerate(self.slots):
+      self._actor.truncate_episode(env)
+      slot.timestep = None
 
   def resume(self) -> None:
-    """Continues the episode of an actor that was restored within one."""
-    self._timestep = self._actor.timestep
-    self._environment.resume(self.tracker.length)
+    """Continues the episodes of an actor and environments restored within them."""
+    for slot, timestep in zip(self.slots, self._actor.timesteps, strict=True):
+      slot.timestep = timestep
 
-  def _answered(self, timestep: dm_env.TimeStep) -> None:
-    self.tracker.acted(self._actor.extras)
-    self._on_answer(timestep)
+  def _reset(self, env: int) -> None:
+    slot = self.slots[env]
+    timestep = slot.environment.reset()
+    self._actor.observe_first(timestep, env)
+    slot.tracker.begin()
+    slot.timestep = timestep
+
+  def _step(self, env: int, action: np.int32) -> None:
+    slot = self.slots[env]
+    self._answered(env)
+    timestep = slot.environment.step(action)
+    self._actor.observe_step(env, action, timestep)
+    slot.tracker.stepped(timestep.reward)
+    slot.timestep = timestep
+
+  def _answered(self, env: int) -> None:
+    """The actor has answered the newest timestep."""
+    slot = self.slots[env]
+    slot.tracker.acted(self._actor.extras[env])
+    if self._on_answer is not None:
+      self._on_answer(env)
+
+  def _attempt(self, function: Callable[..., None], env: int, *arguments: Any) -> bool:
+    """Calls a function of the slot; returns whether its environment did not crash."""
+    try:
+      function(env, *arguments)
+    except recovery.CrashError as crash:
+      self._actor.truncate_episode(env)
+      self.slots[env].timestep = None
+      if self._on_crash is None:
+        raise
+      self._on_crash(env, crash)
+      return False
+    return True

@@ -169,6 +169,6 @@ def test_evaluation_has_a_policy_of_its_own():
         actions.append(int(actor.select_action(timestep.observation)))
         timestep = environment.step(actions[-1])
         actor.observe(actions[-1], timestep)
-        assert actor.policy == 0
+        assert actor.extras[0]["policy"] == 0
     histories.append(actions)
   assert histories[0] == histories[1] == histories[2]  # Nothing is left to chance.

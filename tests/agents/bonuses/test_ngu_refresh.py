@@ -71,11 +71,11 @@ def play(actor, num_steps):
   actor.observe_first(dm_env.restart(np.zeros(2)))
   for step in range(num_steps):
     action = actor.select_action(None)
-    told.append(tuple(int(actor.extras[name]) for name in ("q", "f", "predictor")))
+    told.append(tuple(int(actor.extras[0][name]) for name in ("q", "f", "predictor")))
     ends = dm_env.termination if step == num_steps - 1 else dm_env.transition
     actor.observe(action, ends(0.0, np.zeros(2)))
     if step == num_steps - 1:
-      told.append(tuple(int(actor.extras[name]) for name in ("q", "f", "predictor")))
+      told.append(tuple(int(actor.extras[0][name]) for name in ("q", "f", "predictor")))
     actor.update()
   return told
 

@@ -110,7 +110,9 @@ def make_actor(
   )
   core = recording_core()
   key = jax.random.PRNGKey(0)
-  return actor_lib.Actor(agent, core, variables, key, adder, **kwargs), variables
+  return actor_lib.Actor(
+    agent, core, variables, key, () if adder is None else [adder], **kwargs
+  ), variables
 
 
 def timestep(
@@ -161,12 +163,6 @@ def test_rows_hold_the_extras_of_their_own_action():
     ("add", 3, 50.0, 0.0, 5.0, 40.0),
     ("last", 50.0),
   ]
-
-
-def test_policy_is_that_of_the_last_action():
-  actor, _ = make_actor()
-  run_episode(actor, (1.0, 2.0))
-  assert actor.policy == 1  # After one call, not after that of LAST.
 
 
 def test_actor_id_and_number_reach_the_core():

@@ -100,45 +100,42 @@ def test_each_environment_has_an_actor_of_its_own(config):
     for each, i in zip(jax.random.split(key, NUM_ENVS), ids, strict=True)
   ]
   worlds = [Numbers(seed) for seed in ids]
-  newest = [world.reset() for world in worlds]
-  for actor, timestep in zip(alone, newest, strict=True):
-    actor.observe_first(timestep)
   rng = np.random.default_rng(1)
-  said = [{} for _ in worlds]
+  num_ended = 0
   for step in range(40):
     if step and step % 10 == 0:
       source.weights = versions[step // 10]
       batch.fetch()
-      for actor, timestep in zip(alone, newest, strict=True):
-        actor.update(wait=True)
-        if timestep.first():  # Not acted in yet: the episode has the newer weights.
-          actor.observe_first(timestep)
-    acts = rng.random(NUM_ENVS) < 0.7
-    batch.env_steps = 5 * step
-    actions, extras = batch.act([batch.encoded(t) for t in newest], acts)
-    ended = np.zeros(NUM_ENVS, bool)
-    for env, actor in enumerate(alone):
-      if not acts[env]:
-        if said[env]:
-          assert_same(extras[env], said[env])
-        continue
-      actor.env_steps = 5 * step
-      assert actor.select_action(newest[env].observation) == actions[env]
-      assert_same(extras[env], actor.extras)
-      said[env] = extras[env]
-      newest[env] = worlds[env].step(actions[env])
-      actor.env_steps = 5 * step - 1  # It counts the step itself.
-      actor.observe(actions[env], newest[env])
-      ended[env] = newest[env].last()
-    if not ended.any():
+      for actor in alone:
+        actor.fetch()
+    for env, (world, actor) in enumerate(zip(worlds, alone, strict=True)):
+      # Some environments are reset later than others.
+      if batch.timesteps[env] is None and (
+        rng.random() < 0.7 or env == step % NUM_ENVS
+      ):
+        timestep = world.reset()
+        batch.observe_first(timestep, env)
+        actor.observe_first(timestep)
+    acting = [env for env, t in enumerate(batch.timesteps) if t is not None]
+    if not acting:
       continue
-    _, extras = batch.act([batch.encoded(t) for t in newest], ended)
-    for env in np.flatnonzero(ended):
-      assert_same(extras[env], alone[env].extras)
-      said[env] = extras[env]
-      newest[env] = worlds[env].reset()
-      alone[env].observe_first(newest[env])
-  assert batch._step._cache_size() == 1
+    batch.env_steps = 5 * step
+    actions = batch.select_actions()
+    for env in acting:
+      alone[env].env_steps = 5 * step
+      assert alone[env].select_action(None) == actions[env]
+      assert_same(batch.extras[env], alone[env].extras[0])
+      timestep = worlds[env].step(actions[env])
+      batch.observe_step(env, actions[env], timestep)
+      alone[env].observe_step(0, actions[env], timestep)
+    for env in range(NUM_ENVS):
+      alone[env].env_steps = batch.env_steps
+    ended = batch.end_episodes()
+    assert ended == [env for env in range(NUM_ENVS) if alone[env].end_episodes()]
+    for env in ended:
+      assert_same(batch.extras[env], alone[env].extras[0])
+    num_ended += len(ended)
+  assert num_ended > 10 and batch._step._cache_size() == 1
 
 
 def assert_same(extras, expected):
@@ -157,6 +154,7 @@ def test_actors_have_the_places_of_their_numbers():
     actor_ids=ids,
     num_actors=NUM_ACTORS,
   )
-  first = batch.encoded(Numbers(0).reset())
-  _, extras = batch.act([first] * 3, np.ones(3, bool))
-  assert [int(each["policy"]) for each in extras] == list(ids)
+  for env in range(3):
+    batch.observe_first(Numbers(0).reset(), env)
+  batch.select_actions()
+  assert [int(each["policy"]) for each in batch.extras] == list(ids)

@@ -126,7 +126,7 @@ def act_locally():
       agent.actor(),
       types_lib.SimpleNamespace(get_variables=lambda names: [weights]),
       key,
-      adder_lib.WindowAdder(agent, memory.writer()),
+      [adder_lib.WindowAdder(agent, memory.writer())],
       **of_actor,
     )
     timestep = None
