@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 import functools
-import resource
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,10 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors
 from explorax.experiments.recording import console as console_lib
-
-# Open files: per seed, and in total for everything else.
-_FILES_PER_SEED = 2
-_OTHER_FILES = 64
 
 if TYPE_CHECKING:
   from explorax import environments
@@ -180,8 +175,6 @@ def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
     ray_cluster.check_installed()
     if config.ray_address is None:
       ray_cluster.prepare()
-  if config.num_seeds > 1:
-    check_open_files(config.num_seeds)
   if config.logger is not None:
     from explorax.experiments.recording import loggers
 
@@ -248,25 +241,6 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
     evaluation_environment,
     make_environment if given.environment is None else None,
   )
-
-
-def check_open_files(num_seeds: int) -> None:
-  """Raises the limit of open files to the number that the seeds need.
-
-  Raises:
-    SetUpError: if the system does not allow it.
-  """
-  needed = num_seeds * _FILES_PER_SEED + _OTHER_FILES
-  soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-  if soft == resource.RLIM_INFINITY or needed <= soft:
-    return
-  if hard != resource.RLIM_INFINITY and needed > hard:
-    most = max(0, hard - _OTHER_FILES) // _FILES_PER_SEED
-    raise errors.SetUpError(
-      f"{num_seeds} seeds keep {needed} files open, but this process may open only "
-      f"{hard}; use at most {most} seeds, or raise the limit (ulimit -Hn)."
-    )
-  resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def _make_checkpointer(

@@ -29,7 +29,7 @@ import math
 import os
 import pathlib
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, TextIO
 
 from explorax.experiments import config, errors
@@ -128,26 +128,22 @@ class RunDirectory:
     """
     target = self.path / name
     temporary = target.with_name(f".{target.name}.tmp")
-    try:
-      target.parent.mkdir(parents=True, exist_ok=True)
-      with open(temporary, "wb") as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-      os.replace(temporary, target)
-    except OSError as error:
-      with contextlib.suppress(OSError):
-        temporary.unlink()
-      raise _cannot_write(target, error) from error
+    with write_errors(target):
+      try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "wb") as file:
+          write(file)
+          file.flush()
+          os.fsync(file.fileno())
+        os.replace(temporary, target)
+      except OSError:
+        with contextlib.suppress(OSError):
+          temporary.unlink()
+        raise
 
-  def append_to(self, name: str, size: int | None = None) -> "AppendOnlyFile":
-    """Opens the file `name` to append whole records.
-
-    Args:
-      name: relative to the directory.
-      size: number of bytes to keep; None keeps all.
-    """
-    return AppendOnlyFile(self.path / name, size)
+  def append_to(self, name: str) -> "AppendOnlyFile":
+    """Opens the file `name`, relative to the directory, to append whole records."""
+    return AppendOnlyFile(self.path / name)
 
   def read_settings(self) -> dict[str, Any]:
     """The `config.json` of the run in the directory.
@@ -186,10 +182,10 @@ def _remove_empty(paths: list[pathlib.Path]) -> None:
 
 
 def _refuse_run(path: pathlib.Path) -> None:
-  held = [name for name in _OF_A_RUN if (path / name).exists()]
-  if held:
+  present = [name for name in _OF_A_RUN if (path / name).exists()]
+  if present:
     raise errors.OutputError(
-      f"--output={path} already holds a run ({held[0]}); choose another --output, "
+      f"--output={path} already holds a run ({present[0]}); choose another --output, "
       "or delete the directory if you do not need the run."
     )
 
@@ -219,21 +215,11 @@ def _lock(path: pathlib.Path) -> TextIO:
 class AppendOnlyFile:
   """An append-only file of whole records, each on disk when `append` returns."""
 
-  def __init__(self, path: pathlib.Path, size: int | None = None):
-    self.path = path
-    try:
+  def __init__(self, path: pathlib.Path):
+    self._path = path
+    with write_errors(path):
       self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed in `close`)
-      if size is not None:
-        self._file.truncate(size)
-        self._file.seek(size)
-    except OSError as error:
-      raise _cannot_write(path, error) from error
     self._size = self._file.tell()
-
-  @property
-  def size(self) -> int:
-    """Bytes."""
-    return self._size
 
   def append(self, record: bytes) -> None:
     """Adds `record`.
@@ -243,14 +229,15 @@ class AppendOnlyFile:
         before it.
     """
     written = 0
-    try:
-      while written < len(record):
-        written += self._file.write(record[written:])
-    except OSError as error:
-      # Remove a partial record; truncating a file also works on a full disk.
-      with contextlib.suppress(OSError):
-        self._file.truncate(self._size)
-      raise _cannot_write(self.path, error) from error
+    with write_errors(self._path):
+      try:
+        while written < len(record):
+          written += self._file.write(record[written:])
+      except OSError:
+        # Remove a partial record; truncating a file also works on a full disk.
+        with contextlib.suppress(OSError):
+          self._file.truncate(self._size)
+        raise
     self._size += len(record)
 
   def sync(self) -> None:
@@ -259,25 +246,24 @@ class AppendOnlyFile:
     Raises:
       OutputError: if this fails.
     """
-    try:
+    with write_errors(self._path):
       os.fsync(self._file.fileno())
-    except OSError as error:
-      raise _cannot_write(self.path, error) from error
 
   def close(self) -> None:
     self._file.close()
 
 
-def _cannot_write(path: pathlib.Path, error: OSError) -> errors.OutputError:
-  if error.errno in (errno.ENOSPC, errno.EDQUOT):
-    return errors.OutputError(
-      f"{path} could not be written because the disk is full; its earlier content is "
-      "intact."
-    )
-  return errors.OutputError(
-    f"{path} could not be written ({error.strerror}); what was written before it is "
-    "intact."
-  )
+@contextlib.contextmanager
+def write_errors(path: pathlib.Path) -> Iterator[None]:
+  """Raises an `OutputError` that names `path` for each OSError in the block."""
+  try:
+    yield
+  except OSError as error:
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    reason = "the disk is full" if is_full else error.strerror
+    raise errors.OutputError(
+      f"{path} could not be written ({reason}); what was written before it is intact."
+    ) from error
 
 
 def finite(value: Any) -> Any:

@@ -50,10 +50,6 @@ class Returns:
     """int64 `[E]`: the environment steps at the end of each of these episodes."""
     return np.array(self._env_steps)[self._where(policy)]
 
-  def recent_mean(self) -> float | None:
-    """The mean return of the last `WINDOW` episodes; None before the first."""
-    return mean_of_last(np.array(self._returns[-WINDOW:]))
-
   def _where(self, policy: str | None) -> np.ndarray:
     if policy is None:
       return np.ones(len(self._policies), bool)

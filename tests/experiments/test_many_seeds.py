@@ -2,13 +2,12 @@
 
 import csv
 import json
-import resource
 
 import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.experiments import config, errors, job, run
+from explorax.experiments import config, job, run
 from explorax.experiments.runners import device_host
 
 pytest.importorskip("matplotlib")
@@ -125,25 +124,6 @@ def test_a_directory_that_cannot_be_made_ends_it(tmp_path, capsys):
   flags = ["--seed=1", "--seeds=2", f"--output={output}"]
   assert run.main([*COMMAND, *flags]) == 1
   assert "is a file" in capsys.readouterr().err
-
-
-def test_more_seeds_than_files_may_be_open_are_refused(monkeypatch):
-  limits, wanted = (256, 4096), []
-  monkeypatch.setattr(resource, "getrlimit", lambda which: limits)
-  monkeypatch.setattr(resource, "setrlimit", lambda which, new: wanted.append(new))
-  job.check_open_files(50)
-  assert not wanted
-  job.check_open_files(500)
-  (raised,) = wanted
-  assert 1000 < raised[0] <= 4096 == raised[1]
-  with pytest.raises(
-    errors.SetUpError, match=r"3000 seeds keep .* may open only 4096"
-  ) as e:
-    job.check_open_files(3000)
-  most = int(str(e.value).split("use at most ")[1].split()[0])
-  job.check_open_files(most)
-  with pytest.raises(errors.SetUpError):
-    job.check_open_files(most + 1)
 
 
 def test_lives_end_episodes_in_training_alone(monkeypatch):

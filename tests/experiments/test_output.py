@@ -1,3 +1,5 @@
+"""Run directories: locks, atomic writes, and what is refused."""
+
 import json
 import math
 import os
@@ -10,10 +12,6 @@ from explorax.experiments import errors, output
 @pytest.fixture
 def directory(tmp_path):
   return output.RunDirectory.create(tmp_path / "a" / "run")
-
-
-def test_creates_parents(directory):
-  assert directory.path.is_dir() and not list(directory.path.iterdir())
 
 
 def test_an_existing_directory_without_a_run_is_used(tmp_path):
@@ -32,19 +30,19 @@ def test_discard_removes_the_directory_of_a_run_that_did_not_start(tmp_path):
 @pytest.mark.parametrize("name", ["config.json", "metrics.csv", "summary.json"])
 def test_refuses_a_directory_that_holds_a_run(tmp_path, name):
   (tmp_path / name).touch()
-  with pytest.raises(errors.OutputError, match=rf"already holds a run \({name}\)"):
+  with pytest.raises(errors.OutputError, match=name):
     output.RunDirectory.create(tmp_path)
 
 
 def test_one_process_at_a_time(tmp_path):
   path = tmp_path / "run"
   directory = output.RunDirectory.create(path, is_locked=True)
-  for _ in range(2):  # Who is refused does not unlock it.
-    with pytest.raises(errors.OutputError, match=rf"another process \({os.getpid()}\)"):
+  for _ in range(2):  # A refused process does not unlock it.
+    with pytest.raises(errors.OutputError, match=str(os.getpid())):
       output.RunDirectory.create(path, is_locked=True)
   directory.unlock()
   output.RunDirectory.create(path, is_locked=True).discard()
-  (path / ".lock").write_text("12345")  # Of one that was killed.
+  (path / ".lock").write_text("12345")  # Of a killed process.
   output.RunDirectory.create(path, is_locked=True).discard()
 
 
@@ -53,7 +51,7 @@ def test_home_is_expanded(tmp_path, monkeypatch):
   assert output.RunDirectory.create("~/run").path == tmp_path / "run"
 
 
-def test_json_has_null_for_what_it_lacks(directory):
+def test_json_has_null_for_nan_and_infinity(directory):
   directory.write_json("a.json", {"x": math.nan, "y": [1.5, math.inf], "z": {"w": 1}})
   content = json.loads((directory.path / "a.json").read_text())
   assert content == {"x": None, "y": [1.5, None], "z": {"w": 1}}
@@ -68,13 +66,11 @@ def test_a_file_is_replaced_whole_or_not_at_all(directory, small_disk):
     assert (directory.path / "folder/a").read_bytes() == b"old"
 
 
-def test_a_growing_file_takes_whole_records_or_nothing(directory, small_disk):
+def test_an_append_only_file_contains_whole_records(directory, small_disk):
   with small_disk(100):
     file = directory.append_to("log")
     file.append(b"a" * 60)
-    with pytest.raises(
-      errors.OutputError, match="what was written before it is intact"
-    ):
+    with pytest.raises(errors.OutputError, match="log could not be written"):
       file.append(b"b" * 60)
     assert (directory.path / "log").read_bytes() == b"a" * 60
     file.append(b"c" * 40)
@@ -82,8 +78,8 @@ def test_a_growing_file_takes_whole_records_or_nothing(directory, small_disk):
     assert (directory.path / "log").read_bytes() == b"a" * 60 + b"c" * 40
 
 
-def test_a_full_disk_is_called_that(directory):
+def test_a_full_disk_is_the_reason(directory):
   full = output.AppendOnlyFile(output.pathlib.Path("/dev/full"))
-  with pytest.raises(errors.OutputError, match="because the disk is full"):
+  with pytest.raises(errors.OutputError, match="the disk is full"):
     full.append(b"a")
   full.close()

@@ -1,3 +1,5 @@
+"""Rows and columns of `metrics.csv`, and what a resumed run keeps of them."""
+
 import csv
 
 import pytest
@@ -11,8 +13,8 @@ def directory(tmp_path):
   return output.RunDirectory.create(tmp_path / "run")
 
 
-def read(directory) -> list[dict[str, str]]:
-  with open(directory.path / "metrics.csv", newline="") as file:
+def read(directory, name="metrics.csv") -> list[dict[str, str]]:
+  with open(directory.path / name, newline="") as file:
     return list(csv.DictReader(file))
 
 
@@ -20,11 +22,12 @@ def test_each_episode_is_on_disk_at_once(directory, make_episode):
   writer = metrics_csv.MetricsCsv(directory)
   assert read(directory) == []
   for number in (1, 2):
-    writer.write(make_episode(number))
+    writer.write(make_episode(number, episode_return=number + 0.1 + 0.2))
     rows = read(directory)
     assert len(rows) == number
     assert tuple(rows[-1]) == metrics_csv.EPISODE_COLUMNS
     assert rows[-1]["env_steps"] == str(10 * number)
+    assert float(rows[-1]["episode_return"]) == number + 0.1 + 0.2  # Exactly.
   assert [row["policy"] for row in rows] == ["explorer", "exploiter"]
 
 
@@ -41,86 +44,53 @@ def test_late_metrics_become_columns_on_the_right(directory, make_episode):
   assert [row["episode"] for row in rows] == ["1", "2", "3"]
 
 
-def test_returns_are_exact(directory, make_episode):
-  writer = metrics_csv.MetricsCsv(directory)
-  writer.write(make_episode(1, episode_return=0.1 + 0.2))
-  assert float(read(directory)[0]["episode_return"]) == 0.1 + 0.2
-
-
-def test_the_episodes_of_evaluations(directory, make_evaluation):
+def test_episodes_of_evaluations_have_fewer_columns(directory, make_evaluation):
   columns = metrics_csv.EVALUATION_COLUMNS
   writer = metrics_csv.MetricsCsv(directory, "evaluation.csv", columns)
   for episode in make_evaluation(30, [1.5, 2.5]).episodes:
     writer.write(episode._replace(metrics={"coverage": 0.25 * episode.episode}))
-  with open(directory.path / "evaluation.csv", newline="") as file:
-    rows = list(csv.reader(file))
-  assert rows == [
-    ["env_steps", "episode", "episode_return", "episode_length", "coverage"],
+  assert [list(row.values()) for row in read(directory, "evaluation.csv")] == [
     ["30", "1", "1.5", "10", "0.25"],
     ["30", "2", "2.5", "10", "0.5"],
   ]
-  assert not (directory.path / "metrics.csv").exists()
 
 
-def test_a_resumed_file_loses_the_rows_and_columns_after_its_checkpoint(
-  directory, make_episode
-):
-  writer = metrics_csv.MetricsCsv(directory)
-  writer.write(make_episode(1, metrics={"regret": 1.0}))
-  saved = writer.save()
-  before = (directory.path / "metrics.csv").read_bytes()
-  writer.write(make_episode(2, metrics={"loss": 1.0}))
-  writer.close()
-  resumed = metrics_csv.MetricsCsv(directory, resumed=saved)
-  assert (directory.path / "metrics.csv").read_bytes() == before
-  (episode,) = resumed.resumed_rows()
-  assert episode.episode == 1 and episode.metrics == {"regret": 1.0}
-
-
-@pytest.mark.parametrize(
-  ("was", "now", "words"),
-  [
-    ("episode_return", "reward", "column 'episode_return' is 'reward'"),
-    (",regret", "", "column 'regret' is missing"),
-    ("1,10,", "1,1O,", "line 2 has '1O' as its env_steps"),
-    ("1,10,", "10,", "line 2 has 8 cells of 9"),
-    ("2,20,", "", "1 rows of at least 2"),
-  ],
-)
-def test_a_file_that_was_changed_is_named(directory, make_episode, was, now, words):
+@pytest.fixture
+def saved(directory, make_episode):
+  """What was saved after two of three rows, of which the third has a new column."""
   writer = metrics_csv.MetricsCsv(directory)
   for number in (1, 2):
     writer.write(make_episode(number, metrics={"regret": 1.0}))
   saved = writer.save()
+  writer.write(make_episode(3, metrics={"loss": 1.0}))
   writer.close()
-  path = directory.path / "metrics.csv"
-  text = path.read_text()
-  assert was in text
-  if now or was.startswith(","):
-    path.write_text(text.replace(was, now, 1))
-  else:  # The whole line.
-    path.write_text("".join(text.splitlines(keepends=True)[:2]))
-  with pytest.raises(
-    errors.OutputError, match="was changed since it was written"
-  ) as caught:
-    metrics_csv.MetricsCsv(directory, resumed=saved)
-  assert words in str(caught.value)
+  return saved
 
 
-def test_rows_that_were_changed_are_not_resumed(directory, make_episode):
-  writer = metrics_csv.MetricsCsv(directory)
-  for number in (1, 2, 3):
-    writer.write(make_episode(number))
-  saved = writer.save()
-  writer.write(make_episode(4, metrics={"later": 1.0}))
-  writer.close()
-  path = directory.path / "metrics.csv"
-  content = path.read_text(encoding="utf-8")
-  for old, new in (("\n2,20,2.0", "\n2,20,7.0"), ("\n2,20", "\n3,20")):
-    path.write_text(content.replace(old, new), encoding="utf-8")
-    with pytest.raises(errors.OutputError, match="its rows are other ones"):
-      metrics_csv.MetricsCsv(directory, resumed=saved)
-  path.write_text(content, encoding="utf-8")
-  resumed = metrics_csv.MetricsCsv(directory, resumed=saved)
-  assert len(list(resumed.resumed_rows())) == 3
+def test_rows_and_columns_after_the_checkpoint_are_cut(directory, make_episode, saved):
+  resumed = metrics_csv.MetricsCsv(directory, saved=saved)
+  assert [e.episode for e in resumed.episodes()] == [1, 2]
+  assert [e.metrics for e in resumed.episodes()] == [{"regret": 1.0}] * 2
+  resumed.write(make_episode(3, metrics={}))
   resumed.close()
+  rows = read(directory)
+  assert tuple(rows[0]) == (*metrics_csv.EPISODE_COLUMNS, "regret")
+  assert [row["episode"] for row in rows] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+  ("old", "new"),
+  [
+    (b"episode_return", b"reward"),
+    (b",regret", b""),
+    (b"\n2,20", b"\n2,2O"),
+    (b"\n2,20", b"\n2"),
+    (b"\n2,20", b"\xff2,20"),
+    (b"\n", b""),
+  ],
+)
+def test_a_file_that_cannot_be_resumed_is_named(directory, saved, old, new):
+  path = directory.path / "metrics.csv"
+  path.write_bytes(path.read_bytes().replace(old, new))
+  with pytest.raises(errors.OutputError, match=r"metrics\.csv"):
+    metrics_csv.MetricsCsv(directory, saved=saved)

@@ -1,3 +1,5 @@
+"""Running means, best means, curves on a grid, and returns by policy."""
+
 import numpy as np
 import pytest
 
@@ -29,26 +31,12 @@ def test_curves_are_smooth_over_a_tenth_of_the_run(count, window):
   assert returns_lib.smooth(values)[-1] == pytest.approx(last)
 
 
-def test_a_lucky_first_episode_is_no_best_mean():
-  assert returns_lib.best_mean(np.array([100.0, 0.0])) is None
-  values = np.concatenate([[1e3], np.zeros(99), np.ones(100)])
-  assert returns_lib.best_mean(values) == pytest.approx(10.0)
-
-
 def test_returns_are_kept_apart_by_policy(make_episode):
   returns = returns_lib.Returns()
-  assert returns.recent_mean() is None and returns.policies == []
+  assert returns.policies == []
   for number in range(1, 6):
     returns.add(make_episode(number))
   assert returns.policies == ["exploiter", "explorer"]
   assert returns.of().tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
   assert returns.of("explorer").tolist() == [1.0, 3.0, 5.0]
   assert returns.env_steps("exploiter").tolist() == [20, 40]
-  assert returns.recent_mean() == 3.0
-
-
-def test_the_recent_mean_forgets(make_episode):
-  returns = returns_lib.Returns()
-  for number in range(1, 151):
-    returns.add(make_episode(number))
-  assert returns.recent_mean() == np.mean(np.arange(51, 151))

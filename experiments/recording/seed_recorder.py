@@ -1,0 +1,209 @@
+"""Records one seed: the files of its directory, while the run lasts and at its end."""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from explorax.experiments import errors, output, weights
+from explorax.experiments.recording import (
+  divergence,
+  plots,
+  returns,
+  sinks,
+  summary,
+  video,
+)
+
+if TYPE_CHECKING:
+  from explorax import environments
+  from explorax.experiments.runners import core
+
+WEIGHTS = "checkpoints/final.npz"
+
+
+class SeedRecorder:
+  """Writes the files of a run directory.
+
+  Attributes:
+    directory: of the seed.
+    title: of its curve.
+    returns: of its episodes so far.
+    divergence: whether its values diverge.
+  """
+
+  def __init__(
+    self,
+    directory: output.RunDirectory,
+    record: Mapping[str, Any],
+    *,
+    title: str,
+    solved_rule: "environments.SolvedRule | None",
+    video_recorder: video.EpisodeRecorder | None,
+    logger: str | None,
+    saved: Mapping[str, Any] | None,
+  ):
+    """Creates the growing files, or resumes them.
+
+    Args:
+      directory: of the seed.
+      record: the content of its config.json.
+      title: of its curve.
+      solved_rule: the rule for solving the environment, or None.
+      video_recorder: records the evaluations; None without evaluations.
+      logger: the run's `--logger`, or None.
+      saved: what `save` returned; later records are cut. None creates the files.
+
+    Raises:
+      OutputError: if the files cannot be written or resumed.
+    """
+    saved = saved or {}
+    self.directory = directory
+    self.title = title
+    self.returns = returns.Returns()
+    self.divergence = divergence.Divergence()
+    self._evaluations = returns.Evaluations()
+    self._failures: int = saved.get("failures", 0)
+    self._replacements: dict[str, int] = dict(saved.get("replacements", {}))
+    self._solved_rule = solved_rule
+    self._video_recorder = video_recorder
+    self._last: core.Episode | None = None
+    of_sinks = saved.get("sinks", {})
+    csv_files = sinks.CsvFiles(
+      directory, evaluates=video_recorder is not None, saved=of_sinks.get("csv")
+    )
+    for episode in csv_files.training.episodes():
+      self._count(episode)
+    if csv_files.evaluation is not None:
+      self._evaluations.add(csv_files.evaluation.episodes())
+    self._sinks = sinks.make(
+      directory, record, csv_files=csv_files, logger=logger, saved=of_sinks
+    )
+
+  def on_episode(self, episode: "core.Episode") -> None:
+    """Records a training episode."""
+    self._count(episode)
+    for sink in self._sinks.values():
+      sink.on_episode(episode)
+
+  def on_evaluation(self, evaluation: "core.Evaluation") -> None:
+    """Records an evaluation."""
+    self._evaluations.add(evaluation.episodes)
+    for sink in self._sinks.values():
+      sink.on_evaluation(evaluation)
+
+  def on_env_failure(self) -> None:
+    """Counts a crash of an environment."""
+    self._failures += 1
+
+  def on_replacement(self, role: str) -> None:
+    """Counts a process that replaced one that died."""
+    self._replacements[role] = self._replacements.get(role, 0) + 1
+
+  def save(self) -> dict[str, Any]:
+    """The state for a checkpoint, in JSON's types."""
+    return {
+      "failures": self._failures,
+      "replacements": dict(self._replacements),
+      "sinks": {name: sink.save() for name, sink in self._sinks.items()},
+    }
+
+  def finish(
+    self,
+    status: str,
+    result: "core.Result | None",
+    params: Any,
+    wall_seconds: float,
+    *,
+    has_one_environment: bool,
+  ) -> tuple[dict[str, Any], list[errors.OutputError]]:
+    """Writes the files at the end; one that fails does not affect the others.
+
+    Args:
+      status: one of `summary.STATUSES`.
+      result: what the runner returned, if it did.
+      params: the weights to save, or None.
+      wall_seconds: how long the run took.
+      has_one_environment: whether steps after the last episode belong to the next one.
+
+    Returns:
+      The content of `summary.json`, and the write failures.
+    """
+    unfinished_steps = 0
+    if result is not None and has_one_environment:
+      unfinished_steps = result.env_steps - (self._last.env_steps if self._last else 0)
+    outcome = summary.of_run(
+      status=status,
+      unfinished_steps=unfinished_steps,
+      last=result or self._last,
+      wall_seconds=wall_seconds,
+      returns=self.returns,
+      evaluations=self._evaluations,
+      solved_rule=self._solved_rule,
+      environment_failures=self._failures,
+      replacements=self._replacements,
+      last_metrics=self._last.metrics if self._last else {},
+    )
+    attempts: list[Callable[[], None]] = [sink.close for sink in self._sinks.values()]
+    for name, write in self._last_files(params):
+      attempts.append(functools.partial(self.directory.write, name, write))
+    attempts.append(
+      functools.partial(self.directory.write_json, "summary.json", outcome)
+    )
+    problems = []
+    for attempt in attempts:
+      try:
+        attempt()
+      except errors.OutputError as error:
+        problems.append(error)
+    return outcome, problems
+
+  def _count(self, episode: "core.Episode") -> None:
+    self._last = episode
+    self.returns.add(episode)
+    self.divergence.add(episode)
+    if self._solved_rule:
+      has_learnt = episode.learner_updates > 0
+      self._solved_rule.take(episode.episode, episode.metrics, has_learnt=has_learnt)
+
+  def _last_files(self, params: Any) -> Iterator[tuple[str, Callable[[BinaryIO], Any]]]:
+    """(name, what writes it): weights, curve, videos and intrinsic rewards.
+
+    Nothing is drawn if matplotlib is missing.
+    """
+    if params is not None:
+      yield WEIGHTS, functools.partial(weights.save, weights=params)
+    if self._last is not None and plots.can_draw():
+      yield (
+        "curve.png",
+        functools.partial(
+          plots.learning_curve,
+          returns=self.returns,
+          title=self.title,
+          evaluations=self._evaluations,
+          solved=self._solved_rule,
+        ),
+      )
+    if self._video_recorder is None:
+      return
+    r_int: dict[str, np.ndarray] = {}
+    for which, recording in self._video_recorder.recordings().items():
+      episode = recording.episode
+      if episode is None:
+        continue
+      if self._video_recorder.draws:
+        suffix = "" if which == "last" else f"_{which}"
+        name = f"videos/step_{episode.env_steps:08d}{suffix}.gif"
+        yield name, functools.partial(video.write, recording=recording)
+      if recording.r_int:
+        title = (
+          f"{which} episode of evaluation, after {episode.env_steps:,} steps: return "
+          f"{episode.episode_return:.4g}"
+        )
+        r_int[title] = np.array(recording.r_int)
+    if r_int and plots.can_draw():
+      draw = functools.partial(
+        plots.intrinsic_rewards, episodes=r_int, title=self.title
+      )
+      yield "r_int.png", draw
