@@ -59,6 +59,7 @@ class Checkpointer:
   Times are measured by the monotonic clock, summed over the processes of the run.
 
   Attributes:
+    directory: of the checkpoints.
     found: the checkpoint from which the run resumes; None if it starts.
     with_replay: whether checkpoints contain replay.
     companion: returns the recorder's state; None after a write failure.
@@ -81,7 +82,7 @@ class Checkpointer:
     """Searches for checkpoints, and renames damaged ones.
 
     Args:
-      directory: of the checkpoints; it may not exist yet.
+      directory: see the attributes; it may not exist yet.
       run: identifies the run's settings.
       with_replay: see the attributes.
       every: a checkpoint is due when a multiple of this number of environment steps was
@@ -92,7 +93,7 @@ class Checkpointer:
       clock: seconds.
     """
     self.with_replay = with_replay
-    self._directory = directory
+    self.directory = directory
     self._run = run
     self._every = every
     self._minutes = minutes
@@ -158,12 +159,12 @@ class Checkpointer:
     Raises:
       OutputError: if checkpoints exist, or were renamed earlier, and none is valid.
     """
-    if not self._directory.is_dir():
+    if not self.directory.is_dir():
       return None
-    for leftover in self._directory.glob(".*"):
+    for leftover in self.directory.glob(".*"):
       if leftover.is_dir():
         shutil.rmtree(leftover, ignore_errors=True)
-    for path in reversed(_paths(self._directory)):
+    for path in reversed(_paths(self.directory)):
       try:
         checkpoint = files.read(path)
         if checkpoint.record["run"] != self._run:
@@ -178,23 +179,23 @@ class Checkpointer:
         self._warn(f"{error}; it was renamed to {aside.name}.")
       else:
         return checkpoint
-    if refused := len(list(self._directory.glob(f"{_SET_ASIDE}*"))):
+    if refused := len(list(self.directory.glob(f"{_SET_ASIDE}*"))):
       raise errors.OutputError(
-        f"none of the {refused} checkpoints in {self._directory} is valid; choose "
+        f"none of the {refused} checkpoints in {self.directory} is valid; choose "
         "another --output, or delete the run's directory if you do not need it."
       )
     return None
 
   def _free_name(self, env_steps: int) -> pathlib.Path:
-    path = self._directory / f"step_{env_steps:012d}"
-    last = [each for each in _paths(self._directory) if each.name.startswith(path.name)]
+    path = self.directory / f"step_{env_steps:012d}"
+    last = [each for each in _paths(self.directory) if each.name.startswith(path.name)]
     if not last:
       return path
     return path.with_name(f"{path.name}_{_order(last[-1])[1] + 1}")
 
   def _rotate(self) -> None:
     """Deletes all but the newest ones."""
-    for path in _paths(self._directory)[: -self._keep]:
+    for path in _paths(self.directory)[: -self._keep]:
       # Renamed first: a half-deleted one must not look like a checkpoint.
       doomed = path.with_name(f".{path.name}.old")
       path.rename(doomed)

@@ -3,122 +3,163 @@
 import dataclasses
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from explorax.agents import types
+from explorax.experiments import config as config_lib
+from explorax.experiments import errors
 from explorax.experiments.checkpoints import checkpointer, files
-from explorax.experiments.runners.distributed import learner, messages, rate_limit
-
-# Gets the results of calls of Ray actors; raises a RayError if a process has died.
-Gather = Callable[[list[Any]], list[Any]]
+from explorax.experiments.runners.distributed import messages, rate_limit
 
 
-class Checkpoints:
-  """The learner's state, the board's counts, and optionally replay."""
+class MemoryState(NamedTuple):
+  """What a shard of replay in memory resumes from: name → array, and its counts."""
 
-  def __init__(
-    self,
-    agent: types.Agent,
-    backend: str,
-    checkpoints: checkpointer.Checkpointer,
-    limit: rate_limit.RateLimit,
-  ):
-    """Args: agent: of the run; backend, limit: of replay."""
-    self._agent = agent
-    self._backend = backend
-    self.checkpointer = checkpoints
-    self._limit = limit
+  arrays: Mapping[str, np.ndarray]
+  counts: Mapping[str, Any]
 
-  def save(
-    self,
-    counts: Mapping[str, Any],
-    state: messages.LearnerState,
-    shards: Sequence[Any],
-    gather: Gather,
-    *,
-    complete: bool,
-  ) -> None:
-    """Writes a checkpoint.
 
-    Args:
-      counts: the board's.
-      state: the learner's, of about the same time; its count of updates is used.
-      shards: the Ray actors.
-      gather: gets the results of their calls.
-      complete: whether the run is finished, so that replay is not needed any more.
+def save(
+  to: checkpointer.Checkpointer,
+  run: messages.Run,
+  counts: messages.Counts,
+  learner: messages.LearnerState,
+  shards: Sequence[Any],
+) -> bool:
+  """Writes a checkpoint; returns whether it was written.
 
-    Raises:
-      ray.exceptions.RayError: if a required process has died.
-    """
-    import ray
+  Args:
+    to: writes it.
+    run: whose state it is.
+    counts: the board's.
+    learner: the learner's state, of about the same time; its updates are counted.
+    shards: the Ray actors of replay, or none if replay is not stored.
 
-    counts = {**counts, "updates": state.updates, "metrics": state.metrics}
-    groups: dict[str, Any] = {"state": {"learner": ray.get(state.reference[0])}}
-    record: dict[str, Any] = {"board": counts}
-    folders: dict[str, Callable[[pathlib.Path], None]] = {}
-    if self.checkpointer.with_replay and not complete:
-      record["num_shards"] = len(shards)
-      record["limit"] = dataclasses.asdict(self._limit)
-      if self._backend == "memory":
-        saved = gather([shard.save.remote() for shard in shards])
-        groups["replay"] = {str(i): each.arrays for i, each in enumerate(saved)}
-        record["replay"] = [each.counts for each in saved]
-      else:
-        folders["replay"] = lambda folder: _save_reverb(shards, gather, folder)
-    snapshot = checkpointer.Snapshot(groups, record, folders)
-    self.checkpointer.save(counts["env_steps"], snapshot)
+  Raises:
+    ray.exceptions.RayError: if the process of a shard cannot be restarted.
+  """
+  import ray
 
-  def learner(self, checkpoint: files.Checkpoint) -> learner.Start:
-    """What a learner starts from."""
-    like = jax.eval_shape(self._agent.learner.init, jax.random.PRNGKey(0))
-    state = checkpoint.restore("state", {"learner": like})["learner"]
-    counts = checkpoint.record["counts"]["board"]
-    return learner.Start(state, counts["updates"], counts["metrics"])
+  counts = dataclasses.replace(counts, updates=learner.updates, metrics=learner.metrics)
+  groups: dict[str, Any] = {"state": {"learner": learner.state}}
+  record: dict[str, Any] = {"board": dataclasses.asdict(counts)}
+  folders: dict[str, Callable[[pathlib.Path], None]] = {}
+  if shards:
+    record["num_shards"] = len(shards)
+    record["limit"] = dataclasses.asdict(run.limit)
+    if run.config.replay == "memory":
+      saved = ray.get([shard.save.remote() for shard in shards])
+      groups["replay"] = {str(i): each.arrays for i, each in enumerate(saved)}
+      record["replay"] = [each.counts for each in saved]
+    else:
+      folders["replay"] = lambda folder: _save_reverb(shards, folder)
+  return to.save(counts.env_steps, checkpointer.Snapshot(groups, record, folders))
 
-  def shard(self, checkpoint: files.Checkpoint, shard: int, num_shards: int) -> Any:
-    """What one of `num_shards` shards starts from; None if the checkpoint differs."""
-    counts = checkpoint.record["counts"]
-    if counts.get("num_shards") != num_shards:
-      return None
-    if folder := checkpoint.folder("replay"):
-      return str((folder / str(shard)).absolute())
-    from explorax.experiments.runners.distributed import memory_shard
 
-    prefix = f"{shard}/"
-    arrays = {
-      name.removeprefix(prefix): array
-      for name, array in checkpoint.arrays("replay").items()
-      if name.startswith(prefix)
-    }
-    saved = counts["replay"][shard]
-    names = ("replay", "open", "steps")  # A checkpoint without one is refused here.
-    return memory_shard.Saved(arrays, {name: saved[name] for name in names})
+def newest(run: messages.Run, number: int) -> files.Checkpoint | None:
+  """The checkpoint from which a process starts; None to start from nothing.
+
+  Args:
+    run: of the process.
+    number: how many processes have had its role before.
+
+  Raises:
+    OutputError: if a process before may have left one that this machine cannot read.
+  """
+  if run.checkpoints is None:
+    return None
+  if number and not run.checkpoints.parent.is_dir():
+    raise errors.OutputError(
+      f"{run.checkpoints.parent} does not exist on the machine of a process that "
+      "resumes; --output must be a directory that all machines share."
+    )
+  return checkpointer.newest(run.checkpoints, lambda text: None)
+
+
+def counts(checkpoint: files.Checkpoint | None) -> messages.Counts:
+  """The counts from which a run resumes."""
+  if checkpoint is None:
+    return messages.Counts()
+  saved = checkpoint.record["counts"]["board"]
+  names = [field.name for field in dataclasses.fields(messages.Counts)]
+  return messages.Counts(**{name: saved[name] for name in names})
 
 
 def limit(
-  checkpoint: files.Checkpoint,
-  backend: str,
+  checkpoint: files.Checkpoint | None,
+  config: config_lib.RunConfig,
   configured: rate_limit.RateLimit,
-  num_shards: int,
 ) -> rate_limit.RateLimit:
   """The rate limit of a run that resumes from this checkpoint.
 
   Reverb's checkpoint contains the limiter's state, in units of its own limit.
   """
-  counts = checkpoint.record["counts"]
-  if backend == "memory" or counts.get("num_shards") != num_shards:
+  if config.replay == "memory" or not _has_replay(checkpoint, config):
     return configured
-  saved = counts["limit"]
+  assert checkpoint is not None
+  saved = checkpoint.record["counts"]["limit"]
   names = [field.name for field in dataclasses.fields(rate_limit.RateLimit)]
   return rate_limit.RateLimit(**{name: saved[name] for name in names})
 
 
-def _save_reverb(shards: Sequence[Any], gather: Gather, folder: pathlib.Path) -> None:
+def learner(
+  checkpoint: files.Checkpoint | None, agent: types.Agent
+) -> messages.LearnerState | None:
+  """What a learner starts from."""
+  if checkpoint is None:
+    return None
+  like = jax.eval_shape(agent.learner.init, jax.random.PRNGKey(0))
+  state = checkpoint.restore("state", {"learner": like})["learner"]
+  saved = counts(checkpoint)
+  return messages.LearnerState(state, saved.updates, saved.metrics)
+
+
+def reverb_shard(
+  checkpoint: files.Checkpoint | None, config: config_lib.RunConfig, shard: int
+) -> pathlib.Path | None:
+  """The folder from which a shard of replay in Reverb starts."""
+  if not _has_replay(checkpoint, config):
+    return None
+  assert checkpoint is not None
+  folder = checkpoint.folder("replay")
+  return folder and folder / str(shard)
+
+
+def memory_shard(
+  checkpoint: files.Checkpoint | None, config: config_lib.RunConfig, shard: int
+) -> MemoryState | None:
+  """What a shard of replay in memory starts from."""
+  if not _has_replay(checkpoint, config):
+    return None
+  assert checkpoint is not None
+  prefix = f"{shard}/"
+  arrays = {
+    name.removeprefix(prefix): array
+    for name, array in checkpoint.arrays("replay").items()
+    if name.startswith(prefix)
+  }
+  return MemoryState(arrays, checkpoint.record["counts"]["replay"][shard])
+
+
+def _has_replay(
+  checkpoint: files.Checkpoint | None, config: config_lib.RunConfig
+) -> bool:
+  """Whether the checkpoint contains replay, in as many shards as the run has."""
+  if checkpoint is None:
+    return False
+  num_shards = checkpoint.record["counts"].get("num_shards")
+  return num_shards == (config.replay_shards or 1)
+
+
+def _save_reverb(shards: Sequence[Any], folder: pathlib.Path) -> None:
   """Lets each shard write its own folder."""
+  import ray
+
   saving = []
   for i, shard in enumerate(shards):
     (folder / str(i)).mkdir()
     saving.append(shard.save.remote(str((folder / str(i)).absolute())))
-  gather(saving)
+  ray.get(saving)

@@ -8,13 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents.wiring import builder as builder_lib
-from explorax.experiments import config as config_lib
 from explorax.experiments.runners import clock, core, evaluation
-from explorax.experiments.runners.distributed import (
-  board_client,
-  guarding,
-  messages,
-)
+from explorax.experiments.runners.distributed import board_client, envs, messages
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 
@@ -52,35 +47,33 @@ class EvaluatorProcess:
 
   def __init__(
     self,
+    run: messages.Run,
     agent_and_make: bytes,
-    config: config_lib.RunConfig,
     key: Any,
     draws: bool | None,
-    run: str,
   ):
     """Prepares to evaluate.
 
     Args:
-      agent_and_make: see `guarding.unpickled`.
-      config: of the run.
+      run: of the process.
+      agent_and_make: see `envs.unpickled`.
       key: of acting.
       draws: whether the observer needs pictures; None: there is no observer.
-      run: its name.
     """
-    agent, make_environment = guarding.unpickled(agent_and_make)
+    agent, make_environment = envs.unpickled(agent_and_make)
+    config = run.config
     self._every = config.eval_every
     self._client = board_client.BoardClient(run, messages.EVALUATOR)
     self._done_at = 0
     self._calls = None if draws is None else ObserverCalls(draws)
-    factory = guarding.EnvironmentFactory(make_environment, config, self._client)
     builder = builder_lib.Builder(agent)
     self._evaluations = evaluation.Evaluations(
       builder.make_actor(
-        jax.random.fold_in(jnp.asarray(key), self._client.incarnation),
+        jax.random.fold_in(jnp.asarray(key), self._client.number),
         self._client,
         evaluation=True,
       ),
-      factory.make(core.EVALUATION),
+      envs.make(make_environment, run, self._client, core.EVALUATION),
       clock.Clock(),
       every=None,
       num_episodes=config.eval_episodes,

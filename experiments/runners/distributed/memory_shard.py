@@ -1,8 +1,8 @@
 """A shard of replay in numpy, with the same rate limit as Reverb's."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,20 +11,18 @@ from explorax.agents import types
 from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import memory as memory_replay
 from explorax.experiments import weights
-from explorax.experiments.runners.distributed import board_client, rate_limit, replay
+from explorax.experiments.runners.distributed import (
+  board_client,
+  checkpoints,
+  messages,
+  rate_limit,
+  replay,
+)
 
-_MAX_PENDING = 2  # Messages of a writer in transit.
 _BATCHES_AHEAD = 2
 
-# A method of a `memory_replay.MemoryWriter` and its arguments.
-Call = tuple[str, tuple[Any, ...]]
-
-
-class Saved(NamedTuple):
-  """The result of `MemoryShard.save`: name → array, and the counts."""
-
-  arrays: Mapping[str, np.ndarray]
-  counts: Mapping[str, Any]
+# A method of an environment's `memory_replay.MemoryWriter`, and its arguments.
+Call = tuple[int, str, tuple[Any, ...]]
 
 
 class RateLimiter:
@@ -65,92 +63,83 @@ class RateLimiter:
 
 
 class MemoryShard:
-  """The process of a shard; an asynchronous Ray actor."""
+  """The process of a shard, which starts from the newest checkpoint; a Ray actor."""
 
-  def __init__(
-    self,
-    agent: types.Agent,
-    limit: rate_limit.RateLimit,
-    run: str,
-    role: str,
-    seed: int,
-  ):
-    """Starts from what the driver gives: a `Saved`, or None.
-
-    Args:
-      agent: with a shard's part of its replay.
-      limit: of the shard.
-      run: its name.
-      role: for example `replay 0`.
-      seed: of sampling.
-    """
-    _, saved = board_client.register(run, role)
-    self._replay = memory_replay.MemoryReplay(agent, seed)
-    self._limit = limit
-    self._limiter = RateLimiter(limit)
-    # Name → (incarnation, writer); None: it waits for the start of an episode.
-    self._writers: dict[str, tuple[int, memory_replay.MemoryWriter | None]] = {}
+  def __init__(self, run: messages.Run, agent: types.Agent, shard: int):
+    """Args: run: of the process; agent: with its part of replay; shard: its index."""
+    number = board_client.register(run, messages.replay_role(shard))
+    found = checkpoints.newest(run, number)
+    saved = checkpoints.memory_shard(found, run.config, shard)
+    self._replay = memory_replay.MemoryReplay(agent, run.config.seed + shard)
+    self._limit, inserts = run.limit, 0
+    # Actor → the writer of each environment; None waits for the start of an episode.
+    self._writers: dict[str, list[memory_replay.MemoryWriter | None]] = {}
     if saved is not None:
       like = self._replay.shapes(saved.counts["replay"])
       arrays = weights.arranged(saved.arrays, like, "replay of another agent")
-      # Arrays from Ray are read-only.
       self._replay.restore(jax.tree.map(np.array, arrays), saved.counts["replay"])
       self._replay.release(saved.counts["open"])
       # Errors of another limit have no meaning here.
-      inserts = saved.counts["steps"] // limit.steps_per_insert
-      self._limiter = RateLimiter(limit, min(inserts, limit.min_inserts))
+      inserts = min(
+        saved.counts["steps"] // run.limit.steps_per_insert, run.limit.min_inserts
+      )
+    self._limiter = RateLimiter(run.limit, inserts)
 
-  async def ready(self) -> None:
+  async def run(self) -> None:
     """Returns when the process has started."""
 
-  async def save(self) -> Saved:
+  async def save(self) -> checkpoints.MemoryState:
     """All windows."""
     arrays, counts = self._replay.save()
     # Drop the rows of unfinished episodes that no window contains.
     rows = [
       row
-      for _, writer in self._writers.values()
+      for writers in self._writers.values()
+      for writer in writers
       if writer is not None
       for row in writer.rows
     ]
     steps = self._limiter.inserts * self._limit.steps_per_insert
-    return Saved(arrays, {"replay": counts, "open": rows, "steps": steps})
+    return checkpoints.MemoryState(
+      arrays, {"replay": counts, "open": rows, "steps": steps}
+    )
 
-  async def write(
-    self, name: str, incarnation: int, is_first: bool, calls: Sequence[Call]
+  async def insert(
+    self,
+    actor: str,
+    num_envs: int,
+    is_first: bool,
+    calls: Sequence[Call],
+    num_inserts: int,
   ) -> None:
-    """Makes the calls of a writer.
-
-    Args:
-      name: identifies the writer.
-      incarnation: of its process; a later one replaces the writer.
-      is_first: whether these are the first calls of that process. For a writer that is
-        unknown because this shard is new, the episode is dropped.
-      calls: method names and arguments.
-    """
-    newest, writer = self._writers.get(name, (-1, None))
-    if incarnation < newest:
-      return
-    if incarnation > newest:
-      if writer is not None:
-        writer.end_episode()
-      writer = self._replay.writer() if is_first else None
-    for method, arguments in calls:
-      if writer is not None:
-        getattr(writer, method)(*arguments)
-      elif method == "end_episode":
-        writer = self._replay.writer()
-    self._writers[name] = (incarnation, writer)
-
-  async def insert(self) -> None:
-    """Waits until the limiter allows an insert of environment steps, and counts it.
+    """Stores rows, and waits until the limiter allows the inserts.
 
     While there is no window, actors do not wait for the learner, since the learner
-    waits for them: a restarted process drops its unfinished episodes, so that there may
-    be no window when the limiter reaches its minimum. Such steps are not counted.
+    waits for them. Such inserts are not counted.
+
+    Args:
+      actor: identifies the writers.
+      num_envs: number of its writers.
+      is_first: whether these are the first calls of the actor's process, whose writers
+        replace those of a process before. If the actor is unknown otherwise, because
+        this shard is new, episodes under way are dropped.
+      calls: of the writers.
+      num_inserts: for the limiter.
     """
-    if self._replay.num_windows or self._limiter.can_insert:
-      await self._limiter.insert()
+    if is_first:
+      for writer in self._writers.get(actor, ()):
+        if writer is not None:
+          writer.end_episode()
+      self._writers[actor] = [self._replay.writer() for _ in range(num_envs)]
+    writers = self._writers.setdefault(actor, [None] * num_envs)
+    for env, method, arguments in calls:
+      if (writer := writers[env]) is not None:
+        getattr(writer, method)(*arguments)
+      elif method == "end_episode":
+        writers[env] = self._replay.writer()
+    for _ in range(num_inserts):
+      if self._replay.num_windows or self._limiter.can_insert:
+        await self._limiter.insert()
 
   async def sample(self) -> replay.Batch:
     """A batch, once the limiter allows an update and there is a window."""
@@ -169,11 +158,8 @@ class MemoryClient:
   def __init__(self, shard: Any):
     self._shard = shard
 
-  def writer(self, name: str, incarnation: int) -> "MemoryWriter":
-    return MemoryWriter(self._shard, name, incarnation)
-
-  def limiter(self) -> "MemoryLimiter":
-    return MemoryLimiter(self._shard)
+  def inserter(self, actor: str, num_envs: int) -> "MemoryInserter":
+    return MemoryInserter(self._shard, actor, num_envs)
 
   def batches(self) -> Iterator[replay.Batch]:
     import ray
@@ -188,67 +174,54 @@ class MemoryClient:
     self._shard.update_priorities.remote(keys, priorities)
 
 
-class _Pending:
-  """Unanswered calls of a Ray actor."""
+class MemoryInserter:
+  """Collects the calls of an actor's writers, and sends them together."""
 
-  def __init__(self, most: int):
-    self._most = most
-    self._calls: list[Any] = []
+  def __init__(self, shard: Any, actor: str, num_envs: int):
+    self._shard = shard
+    self._actor, self._num_envs = actor, num_envs
+    self._is_first = True
+    self._pending: list[Any] = []
+    self.calls: list[Call] = []
 
-  def add(self, call: Any) -> None:
-    self._calls.append(call)
+  def writer(self, env: int) -> "MemoryWriter":
+    return MemoryWriter(self, env)
+
+  def send(self, num_inserts: int) -> None:
+    calls, self.calls = self.calls, []
+    self._pending.append(
+      self._shard.insert.remote(
+        self._actor, self._num_envs, self._is_first, calls, num_inserts
+      )
+    )
+    self._is_first = False
 
   def wait(self, seconds: float) -> bool:
-    """Waits at most this long; returns whether there are few enough."""
+    """As of `replay.Inserter`; the last message may still be in transit."""
     import ray
 
-    excess = len(self._calls) - self._most
-    if excess > 0:
-      _, self._calls = ray.wait(self._calls, num_returns=excess, timeout=seconds)
-    return len(self._calls) <= self._most
+    if excess := len(self._pending) - 1:
+      _, self._pending = ray.wait(self._pending, num_returns=excess, timeout=seconds)
+    return len(self._pending) <= 1
 
 
 class MemoryWriter:
-  """Collects calls, and sends them on `wait`."""
+  """Adds the calls of an adder to those that the inserter sends."""
 
-  def __init__(self, shard: Any, name: str, incarnation: int):
-    self._shard = shard
-    self._name, self._incarnation = name, incarnation
-    self._calls: list[Call] = []
-    self._pending = _Pending(_MAX_PENDING)
-    self._is_first = True
+  def __init__(self, inserter: MemoryInserter, env: int):
+    self._inserter, self._env = inserter, env
 
   def append(self, row: adder_lib.Row) -> None:
-    self._calls.append(("append", (row,)))
+    self._call("append", row)
 
   def pad(self) -> None:
-    self._calls.append(("pad", ()))
+    self._call("pad")
 
   def create_window(self, priority: float) -> None:
-    self._calls.append(("create_window", (priority,)))
+    self._call("create_window", priority)
 
   def end_episode(self) -> None:
-    self._calls.append(("end_episode", ()))
+    self._call("end_episode")
 
-  def wait(self, seconds: float) -> bool:
-    if self._calls:
-      calls, self._calls = self._calls, []
-      self._pending.add(
-        self._shard.write.remote(self._name, self._incarnation, self._is_first, calls)
-      )
-      self._is_first = False
-    return self._pending.wait(seconds)
-
-
-class MemoryLimiter:
-  """Counts environment steps in a shard."""
-
-  def __init__(self, shard: Any):
-    self._shard = shard
-    self._pending = _Pending(1)
-
-  def insert(self) -> None:
-    self._pending.add(self._shard.insert.remote())
-
-  def wait(self, seconds: float) -> bool:
-    return self._pending.wait(seconds)
+  def _call(self, method: str, *arguments: Any) -> None:
+    self._inserter.calls.append((self._env, method, arguments))

@@ -1,8 +1,13 @@
-"""Messages between the processes of a run and the board."""
+"""What the processes of a run, its board and its driver send to each other."""
 
+import dataclasses
+import pathlib
 from typing import Any, NamedTuple
 
+from explorax.agents import types
+from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core
+from explorax.experiments.runners.distributed import rate_limit
 
 BOARD, LEARNER, EVALUATOR = "board", "learner", "evaluator"
 
@@ -13,16 +18,6 @@ EVALUATING = 2  # The learner has finished.
 STOPPED = 3  # Every process ends at once.
 
 
-def handle(run: str, role: str) -> Any:
-  """The Ray actor of a role, by its name.
-
-  Handles are not passed to constructors: Ray warns about handles of restartable actors.
-  """
-  import ray
-
-  return ray.get_actor(f"{run} {role}")
-
-
 def actor_role(number: int) -> str:
   return f"actor {number}"
 
@@ -31,32 +26,52 @@ def replay_role(shard: int) -> str:
   return f"replay {shard}"
 
 
+class Run(NamedTuple):
+  """What every process knows of its run.
+
+  Attributes:
+    name: a prefix of the names of its Ray actors.
+    config: its settings.
+    limit: of each shard of replay.
+    checkpoints: their directory; None if none are written.
+  """
+
+  name: str
+  config: config_lib.RunConfig
+  limit: rate_limit.RateLimit
+  checkpoints: pathlib.Path | None
+
+  def handle(self, role: str) -> Any:
+    """The Ray actor of a role, by its name.
+
+    Handles are not passed to constructors: Ray warns about handles of restartable
+    actors.
+    """
+    import ray
+
+    return ray.get_actor(f"{self.name} {role}")
+
+
 class Version(NamedTuple):
   """Weights that the learner published.
 
   Attributes:
-    incarnation: of the learner.
     updates: made before they were published.
+    metrics: of the last of these updates.
     reference: a list of one `ray.ObjectRef`; Ray would dereference a bare one.
-  """
-
-  incarnation: int
-  updates: int
-  reference: list[Any]
-
-
-class LearnerState(NamedTuple):
-  """What a learner starts from.
-
-  Attributes:
-    updates: made so far.
-    metrics: of the last update.
-    reference: a list of one `ray.ObjectRef`, to the result of `Learner.save`.
   """
 
   updates: int
   metrics: dict[str, float]
   reference: list[Any]
+
+
+class LearnerState(NamedTuple):
+  """What a learner resumes from: the arguments of `Learner.restore`."""
+
+  state: types.State
+  updates: int
+  metrics: dict[str, float]
 
 
 class EndedEpisode(NamedTuple):
@@ -78,23 +93,10 @@ class EvaluationDone(NamedTuple):
 
 
 class Started(NamedTuple):
-  """A process of a role has started.
-
-  Attributes:
-    role: for example `actor 0`.
-    incarnation: number of earlier processes with the role.
-    pid: of the process.
-    silence: seconds since the last message of the process before it; 0 if none.
-    had_worked: whether that process had done any work.
-    reason: why that process ended itself; '' if unknown.
-  """
+  """A process has started in a role, for example `actor 0`."""
 
   role: str
-  incarnation: int
   pid: int
-  silence: float
-  had_worked: bool
-  reason: str
 
 
 # The events for the driver, in order.
@@ -102,31 +104,21 @@ Event = EvaluationDone | Started | core.Episode | core.Failure
 
 
 class Report(NamedTuple):
-  """What a process did since its last report.
+  """What a process did since its last report, and what it does now.
 
   Attributes:
-    number: of the reports of this process, from 1; each is counted once.
-    doing: what the process is blocked on, or ''.
-    seconds: how long it has been blocked.
     steps: environment steps.
-    events: episodes, failures, evaluations.
-    version: new weights.
-    updates: the learner's updates so far; None for other processes.
-    metrics: of the learner's last update.
-    state: the learner's state, if requested.
-    is_last: whether the process has finished its work.
+    events: ended episodes, failures, evaluations.
+    version: newly published weights.
+    doing: the call that the process is in, if it may block; otherwise ''.
+    seconds: since the beginning of this call.
   """
 
-  number: int
-  doing: str = ""
-  seconds: float = 0.0
   steps: int = 0
   events: tuple[EndedEpisode | core.Failure | EvaluationDone, ...] = ()
   version: Version | None = None
-  updates: int | None = None
-  metrics: dict[str, float] | None = None
-  state: LearnerState | None = None
-  is_last: bool = False
+  doing: str = ""
+  seconds: float = 0.0
 
 
 class BoardUpdate(NamedTuple):
@@ -137,7 +129,6 @@ class BoardUpdate(NamedTuple):
     env_steps: of all actors so far.
     num_acting: number of actors that have not finished.
     version: the newest weights; None before the first.
-    wants_state: number of the newest request for the learner's state.
     evaluated_at: environment steps at the last evaluation.
   """
 
@@ -145,8 +136,30 @@ class BoardUpdate(NamedTuple):
   env_steps: int = 0
   num_acting: int = 1
   version: Version | None = None
-  wants_state: int = 0
   evaluated_at: int = 0
+
+
+@dataclasses.dataclass
+class Counts:
+  """The counts of a run, which a checkpoint stores; in JSON's types.
+
+  Attributes:
+    env_steps, episodes, updates: so far.
+    evaluated_at: environment steps at the last evaluation.
+    seconds: since the start of the run.
+    totals: sums over all actors of what their environments count.
+    metrics: of the learner's last published update.
+    starts: role → how many processes have had it.
+  """
+
+  env_steps: int = 0
+  episodes: int = 0
+  updates: int = 0
+  evaluated_at: int = 0
+  seconds: float = 0.0
+  totals: dict[str, float] = dataclasses.field(default_factory=dict)
+  metrics: dict[str, float] = dataclasses.field(default_factory=dict)
+  starts: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 class Poll(NamedTuple):
@@ -154,33 +167,14 @@ class Poll(NamedTuple):
 
   Attributes:
     events: since the last poll.
-    state: from which a new board can resume; `counts` has JSON's types.
-    learner: the learner's state, if requested.
-    starting: (role, incarnation) of processes that wait for what they start from.
-    blocked: role → (what it is blocked on, seconds).
+    counts: of the run.
+    version: the newest weights; None before the first.
+    blocked: role → (what its process does, for how many seconds).
+    steps_per_second: of the run, after compilation.
   """
 
   events: list[Event]
-  state: "State"
-  learner: LearnerState | None
-  starting: list[tuple[str, int]]
+  counts: Counts
+  version: Version | None
   blocked: dict[str, tuple[str, float]]
   steps_per_second: float
-
-
-class State(NamedTuple):
-  """All counts of the board.
-
-  Attributes:
-    counts: the part that a checkpoint stores.
-    members: role → (incarnation, number of its last report, whether it has finished).
-    version: the newest weights.
-    phase: of the run.
-    remembered: role → the value that its processes have stored.
-  """
-
-  counts: dict[str, Any]
-  members: dict[str, tuple[int, int, bool]]
-  version: Version | None
-  phase: int
-  remembered: dict[str, Any]

@@ -13,35 +13,30 @@ import numpy as np
 
 from explorax.agents import types
 from explorax.agents.replay import adder as adder_lib
+from explorax.experiments.runners.distributed import messages
 
 _SECONDS_TO_RECONNECT = 0.2
 
 Batch = tuple[np.ndarray, types.Sample]
 
 
-class Writer(adder_lib.Writer, Protocol):
-  """An adder's writer that sends rows asynchronously."""
+class Inserter(Protocol):
+  """What an actor's process writes to a shard with."""
+
+  def writer(self, env: int) -> adder_lib.Writer:
+    """The writer of an environment; it sends rows asynchronously."""
+
+  def send(self, num_inserts: int) -> None:
+    """Sends the rows, and counts so many `RateLimit.steps_per_insert`."""
 
   def wait(self, seconds: float) -> bool:
-    """Sends what is due; returns whether little enough is in transit by then."""
-
-
-class Limiter(Protocol):
-  """An actor's interface to the rate limiter."""
-
-  def insert(self) -> None:
-    """Counts `RateLimit.steps_per_insert` environment steps."""
-
-  def wait(self, seconds: float) -> bool:
-    """Waits at most this long; returns whether all earlier inserts are allowed."""
+    """Waits at most this long; returns whether replay has accepted what was sent."""
 
 
 class Client(Protocol):
   """The interface of other processes to a shard."""
 
-  def writer(self, name: str, incarnation: int) -> Writer: ...
-
-  def limiter(self) -> Limiter: ...
+  def inserter(self, actor: str, num_envs: int) -> Inserter: ...
 
   def batches(self) -> Iterator[Batch]:
     """Batches, each when the rate limiter allows an update."""
@@ -59,15 +54,15 @@ def of_shard(agent: types.Agent, num_shards: int) -> types.Agent:
   return dataclasses.replace(agent, replay=part)
 
 
-def connect(backend: str, shard: Any, agent: types.Agent) -> Client:
+def connect(run: messages.Run, shard: Any, agent: types.Agent) -> Client:
   """A client of a shard.
 
   Args:
-    backend: `reverb` or `memory`.
+    run: of the process.
     shard: the Ray actor.
     agent: with a shard's part of its replay.
   """
-  if backend == "memory":
+  if run.config.replay == "memory":
     from explorax.experiments.runners.distributed import memory_shard
 
     return memory_shard.MemoryClient(shard)

@@ -16,6 +16,7 @@ from explorax.agents import types
 from explorax.agents.replay import reverb as reverb_replay
 from explorax.experiments.runners.distributed import (
   board_client,
+  checkpoints,
   messages,
   rate_limit,
   replay,
@@ -26,10 +27,9 @@ _MAX_PENDING = 64  # Windows of a writer in transit.
 _CHUNK_BYTES = 4096  # The cost of a message is per chunk and item.
 _ROWS_OF_EPISODE = 1024  # Minimum length of a Reverb episode.
 _ENDLESS = 2**31 - 1
-_SECONDS_TO_ASK = 2
 
 
-def _steps_table(limit: rate_limit.RateLimit) -> reverb.Table:
+def steps_table(limit: rate_limit.RateLimit) -> reverb.Table:
   """The table whose limiter compares environment steps and updates."""
   return reverb.Table(
     name=_STEPS,
@@ -46,40 +46,31 @@ def _steps_table(limit: rate_limit.RateLimit) -> reverb.Table:
 
 
 class ReverbShard:
-  """The process of a Reverb server; a Ray actor.
+  """The process of a Reverb server, which starts from the newest checkpoint.
 
-  A restarted server listens at the same port, where the clients of the first one wait
-  for it.
+  A Ray actor. A restarted server listens at the same port, where the clients of the
+  first one wait for it.
   """
 
-  def __init__(
-    self, agent: types.Agent, limit: rate_limit.RateLimit, run: str, role: str
-  ):
-    """Starts from what the driver gives: a folder written by `save`, or None.
-
-    Args:
-      agent: with a shard's part of its replay.
-      limit: of the shard.
-      run: its name.
-      role: for example `replay 0`.
-    """
-    _, folder = board_client.register(run, role)
-    board = messages.handle(run, messages.BOARD)
-    port = ray.get(board.recall.remote(role))
+  def __init__(self, run: messages.Run, agent: types.Agent, shard: int):
+    """Args: run: of the process; agent: with its part of replay; shard: its index."""
+    role = messages.replay_role(shard)
+    found = checkpoints.newest(run, board_client.register(run, role))
+    board = run.handle(messages.BOARD)
     # If Ray is reachable only from this machine, replay is, too.
     node = ray.util.get_node_ip_address()
     self._replay = reverb_replay.ReverbReplay(
       agent,
-      [reverb_replay.make_table(agent), _steps_table(limit)],
-      None if folder is None else pathlib.Path(folder),
+      [reverb_replay.make_table(agent), steps_table(run.limit)],
+      checkpoints.reverb_shard(found, run.config, shard),
       private=ipaddress.ip_address(node).is_loopback,
-      port=port,
+      port=ray.get(board.recall.remote(role)),
       scratch=ray.get_runtime_context().get_temp_dir(),
     )
     ray.get(board.remember.remote(role, self._replay.port))
     self._address = f"{node}:{self._replay.port}"
 
-  def ready(self) -> None:
+  def run(self) -> None:
     """Returns when the process has started."""
 
   def address(self) -> str:
@@ -100,12 +91,9 @@ class ReverbClient:
     self._client = reverb.Client(address)
     self._windows = reverb_replay.ReverbClient(agent, address)
 
-  def writer(self, name: str, incarnation: int) -> "ReverbWriter":
-    del name, incarnation
-    return ReverbWriter(self._agent, self._address, _CHUNK_BYTES)
-
-  def limiter(self) -> "ReverbLimiter":
-    return ReverbLimiter(self._address)
+  def inserter(self, actor: str, num_envs: int) -> "ReverbInserter":
+    del actor
+    return ReverbInserter(self._agent, self._address, num_envs)
 
   def batches(self) -> Iterator[replay.Batch]:
     batches = self._windows.batches()
@@ -118,8 +106,53 @@ class ReverbClient:
       self._windows.update_priorities(keys, priorities)
 
 
+class ReverbInserter:
+  """A stream for each environment, and one of items for the limiter's table.
+
+  Steps are counted once there is a window of this process. Otherwise an actor could
+  wait for the learner, which waits for a window: a restarted process drops its
+  unfinished episodes, and a run may resume with more actors than its limit was made
+  for.
+  """
+
+  def __init__(self, agent: types.Agent, address: str, num_envs: int):
+    self._writers = [
+      ReverbWriter(agent, address, _CHUNK_BYTES) for _ in range(num_envs)
+    ]
+    chunks = pybind.ConstantChunkerOptions(max_chunk_length=1, num_keep_alive_refs=1)
+    self._steps = pybind.Client(address).NewTrajectoryWriter(chunks, True)
+    self._due = 0  # Inserts.
+
+  def writer(self, env: int) -> "ReverbWriter":
+    return self._writers[env]
+
+  def send(self, num_inserts: int) -> None:
+    for writer in self._writers:
+      writer.send()
+    self._due += num_inserts
+    if not any(writer.has_window for writer in self._writers):
+      return
+    due, self._due = self._due, 0
+    for _ in range(due):
+      references = self._steps.Append([np.zeros((), np.uint8)])
+      self._steps.CreateItem(_STEPS, 1.0, [references], [False])
+
+  def wait(self, seconds: float) -> bool:
+    """As of `replay.Inserter`; a few windows and an item may be in transit."""
+    milliseconds = int(1000 * seconds)
+    return all(writer.wait(milliseconds) for writer in self._writers) and _in_time(
+      self._steps.Flush, 1, milliseconds
+    )
+
+
 class ReverbWriter(reverb_replay.ReverbWriter):
   """A writer that does not wait for the server."""
+
+  has_window = False  # Whether it has created one.
+
+  def create_window(self, priority: float) -> None:
+    super().create_window(priority)
+    self.has_window = True
 
   def end_episode(self) -> None:
     self._begins_episode = True
@@ -128,42 +161,11 @@ class ReverbWriter(reverb_replay.ReverbWriter):
     if self._writer.episode_steps >= _ROWS_OF_EPISODE:
       _in_time(self._writer.EndEpisode, True, 0)
 
-  def wait(self, seconds: float) -> bool:
+  def send(self) -> None:
     _in_time(self._writer.Flush, 0, 0)  # Sends incomplete chunks, too.
-    return _in_time(self._writer.Flush, _MAX_PENDING, int(1000 * seconds))
 
-
-class ReverbLimiter:
-  """Inserts an item for every `steps_per_insert` environment steps."""
-
-  def __init__(self, address: str):
-    chunks = pybind.ConstantChunkerOptions(max_chunk_length=1, num_keep_alive_refs=1)
-    self._writer = pybind.Client(address).NewTrajectoryWriter(chunks, True)
-    self._client = reverb.Client(address)
-    self._has_window = False
-
-  def insert(self) -> None:
-    references = self._writer.Append([np.zeros((), np.uint8)])
-    self._writer.CreateItem(_STEPS, 1.0, [references], [False])
-
-  def wait(self, seconds: float) -> bool:
-    return _in_time(self._writer.Flush, 1, int(1000 * seconds)) or not self._may_wait()
-
-  def _may_wait(self) -> bool:
-    """Whether there is a window; without one, the learner waits for actors.
-
-    A restarted process drops its episodes, and a run may resume with more actors than
-    its limit was made for. Then there may be no window when the limiter reaches its
-    minimum.
-    """
-    if self._has_window:
-      return True
-    try:
-      tables = self._client.server_info(timeout=_SECONDS_TO_ASK)
-    except (RuntimeError, reverb.errors.ReverbError):
-      return True  # The server has died: wait for the next one.
-    self._has_window = tables[reverb_replay.TABLE].current_size > 0
-    return self._has_window
+  def wait(self, milliseconds: int) -> bool:
+    return _in_time(self._writer.Flush, _MAX_PENDING, milliseconds)
 
 
 def _in_time(call: Callable[..., None], *args: Any) -> bool:

@@ -110,7 +110,7 @@ def test_reverb_blocks_at_the_same_counts(updates_per_step):
 
   spec = _spec(updates_per_step=updates_per_step)
   limit = rate_limit.rate_limit(spec, _config(num_actors=2, error_buffer=16))
-  server = reverb.Server([reverb_shard._steps_table(limit)])
+  server = reverb.Server([reverb_shard.steps_table(limit)])
   client = reverb.Client(f"localhost:{server.port}")
   ours = memory_shard.RateLimiter(limit)
   writer = client.trajectory_writer(num_keep_alive_refs=1)
