@@ -11,7 +11,6 @@ end in a hash of them.
 
 import collections
 import dataclasses
-import datetime
 import hashlib
 import importlib.util
 import json
@@ -25,7 +24,7 @@ from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import drawing, summary
 from explorax.experiments.tasks import pool as pool_lib
 from explorax.experiments.tasks import store as store_lib
-from explorax.papers import claims, registry, types
+from explorax.papers import claims, panels, registry, types
 
 _PAGE = "figures.md"
 _INTRODUCTION = """\
@@ -93,15 +92,15 @@ class FigureRequest:
       return False
     seeds = self.config.num_seeds
     findings = [
-      found._replace(num_seeds=found.num_seeds or seeds)
-      for found in self.figure.judge(self.config, table)
+      finding._replace(num_seeds=finding.num_seeds or seeds)
+      for finding in self.figure.judge(self.config, table)
     ]
     least = min(claims.LEAST_SEEDS, self.figure.config.num_seeds)
     if self.quick or seeds < least:
-      findings = [found._replace(held=None) for found in findings]
+      findings = [finding._replace(held=None) for finding in findings]
     self._draw(table, findings, directory)
     rows = [("", "claim", "measured")]
-    rows += [(found.verdict, found.claim, found.measured) for found in findings]
+    rows += [(f.verdict, f.claim, f.measured) for f in findings]
     widths = [max(len(row[i]) for row in rows) for i in range(2)]
     for verdict, claim, measured in rows:
       console.line(f"  {verdict:{widths[0]}}  {claim:{widths[1]}}  {measured}")
@@ -115,15 +114,15 @@ class FigureRequest:
     console: console_lib.Console,
   ) -> types.Table | None:
     """The results of all tasks; None if some failed, or the pool was stopped."""
-    figure, tasks = self.figure, list(self.figure.tasks(self.config))
+    figure, tasks = self.figure, self.figure.tasks_of(self.config)
     made_by = {"figure": figure.name, "revision": figure.revision}
     store = store_lib.Store(directory, f"raw/{figure.file_name}", made_by)
     console.line(f"{figure.name}: {figure.title}; {summary.count(len(tasks), 'task')}")
     # Long tasks start first, so that no processor is idle at the end.
     order = sorted(range(len(tasks)), key=lambda i: -tasks[i].weight)
-    run = f"{figure.run.__module__}:{figure.run.__qualname__}"
-    found = pool.compute(run, [tasks[i] for i in order], store)
-    by_task = dict(zip(order, found, strict=True))
+    function = f"{figure.compute.__module__}:{figure.compute.__qualname__}"
+    computed = pool.compute(function, [tasks[i] for i in order], store)
+    by_task = dict(zip(order, computed, strict=True))
     done = [task for task in map(by_task.__getitem__, range(len(tasks))) if task]
     if len(done) == len(tasks):
       return types.Table(done)
@@ -142,22 +141,10 @@ class FigureRequest:
   ) -> None:
     """Writes the drawing, the findings, and the page of all figures."""
     figure, seconds = self.figure, sum(task.seconds for task in table)
-    note = (
-      f"{'Smoke version, ' if self.quick else ''}"
-      f"{summary.count(self.config.num_seeds, 'seed')}; "
-      "bands, if any: 95 % bootstrap intervals over seeds. "
-      f"Computed in {summary.duration(seconds)} of one process "
-      f"({_machines(table)}). explorax, {datetime.date.today().isoformat()}."
-    )
-    fig = figure.draw(self.config, table)
-    caption = [
-      f"{figure.source}. Claim: {figure.claim}",
-      *(f"{found.verdict}: {found.claim} ({found.measured})." for found in findings),
-      note,
-    ]
+    fig = panels.draw(figure.panels(self.config), table, figure.size)
     directory.write(
       f"{self._file_name()}.png",
-      lambda file: drawing.save(file, fig, title=figure.title, caption=caption),
+      lambda file: drawing.save(file, fig, title=figure.title),
     )
     directory.write_json(
       f"{self._file_name()}.json",

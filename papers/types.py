@@ -1,12 +1,13 @@
-"""The types of figures: their tasks, the table of results, and findings."""
+"""The types of figures: a figure, its tasks, the table of results, and findings."""
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from explorax.experiments import errors
 from explorax.experiments.tasks import types as task_types
 
 if TYPE_CHECKING:
@@ -32,17 +33,21 @@ class Table(tuple[CompletedTask, ...]):
 
   A task computes one or several seeds, which its setting `seeds` lists. Its results are
   arrays `[S, …]` with a row for each seed. Tasks that differ only in their seeds form a
-  group.
+  group: a problem.
   """
 
   __slots__ = ()
 
   def where(self, **settings: Any) -> "Table":
-    """The tasks with these settings, in order."""
+    """The tasks with these settings, in order.
+
+    A setting that a task does not have is None. A function in place of a value is a
+    predicate: `where(beta=bool)` selects the tasks whose `beta` is not 0.
+    """
     return Table(
       task
       for task in self
-      if all(task.settings.get(name) == value for name, value in settings.items())
+      if all(_matches(task.settings.get(k), value) for k, value in settings.items())
     )
 
   def values(self, name: str) -> list[Any]:
@@ -51,12 +56,16 @@ class Table(tuple[CompletedTask, ...]):
       dict.fromkeys(task.settings[name] for task in self if name in task.settings)
     )
 
+  def num_seeds(self) -> int | None:
+    """The number of different seeds; None if the tasks have no such setting."""
+    return len({x for task in self for x in task.settings.get("seeds", ())}) or None
+
   def by_problem(self) -> list["Table"]:
     """Groups of tasks that differ only in their seeds."""
     groups: dict[str, list[CompletedTask]] = {}
     for task in self:
       problem = {k: v for k, v in task.settings.items() if k != "seeds"}
-      groups.setdefault(json.dumps(problem), []).append(task)
+      groups.setdefault(json.dumps(problem, sort_keys=True), []).append(task)
     return [Table(group) for group in groups.values()]
 
   def joined(self, name: str, **settings: Any) -> np.ndarray:
@@ -69,11 +78,11 @@ class Table(tuple[CompletedTask, ...]):
       ValueError: if there are no such tasks, or if they differ in other settings.
     """
     (group,) = self.where(**settings).by_problem()
-    ordered = sorted(group, key=lambda task: task.settings["seeds"][0])
+    ordered = sorted(group, key=lambda task: task.settings.get("seeds", [0])[0])
     return np.concatenate([task.results[name] for task in ordered])
 
   def per_seed(self, name: str, **settings: Any) -> np.ndarray:
-    """One number per seed for each group of tasks with these settings, `[S, groups]`.
+    """One number per seed for each problem with these settings, `[S, problems]`.
 
     If a seed's result is an array, such as the returns of all episodes, the number is
     its mean.
@@ -81,6 +90,28 @@ class Table(tuple[CompletedTask, ...]):
     groups = [group.joined(name) for group in self.where(**settings).by_problem()]
     return np.stack([x.reshape(len(x), -1).mean(axis=1) for x in groups], axis=1)
 
+  def curve(self, measure: "Measure") -> np.ndarray:
+    """The measured `[S, …]` of one problem."""
+    return measure(self) if callable(measure) else self.joined(measure)
+
+  def scores(self, measure: "Measure") -> np.ndarray:
+    """The measured `[S, problems]`, in the order of the problems."""
+    return measure(self) if callable(measure) else self.per_seed(measure)
+
+  def score(self, measure: "Measure") -> np.ndarray:
+    """One number for each seed, `[S]`: the mean of what is measured."""
+    x = self.scores(measure)
+    return x.reshape(len(x), -1).mean(axis=1)
+
+
+def _matches(value: Any, wanted: Any) -> bool:
+  return bool(wanted(value)) if callable(wanted) else value == wanted
+
+
+# What is measured of a table's seeds, `[S, …]`: a result's name, or a function.
+Measure = str | Callable[[Table], np.ndarray]
+# Settings that select tasks of a table, see `Table.where`.
+Selection = Mapping[str, Any]
 
 VERDICTS = {True: "held", False: "did not hold", None: "cannot be told"}
 
@@ -91,8 +122,8 @@ class Finding(NamedTuple):
   Attributes:
     claim: the statement, in a few words.
     measured: the numbers, in a few words.
-    held: whether it holds; None if this cannot be told, because the interval contains
-      0, there are too few seeds, or the problem is too small to show it.
+    held: whether it holds; None if this is undecided, because the interval contains 0,
+      there are too few seeds, or the problem is too small to show it.
     num_seeds: the number of seeds behind the numbers; None for that of the figure.
   """
 
@@ -106,25 +137,32 @@ class Finding(NamedTuple):
     return VERDICTS[self.held]
 
 
+# A claim: tests itself on the results. None if their tasks are not in the table, which
+# happens for the smaller problems of quick versions.
+Claim = Callable[[Table], Finding | None]
+
+
 @dataclasses.dataclass(frozen=True)
 class Figure:
-  """A figure of a paper, or one of our own.
+  """A figure of a paper, or one of our own: what is computed, drawn and claimed.
 
   Attributes:
     name: such as `ez/fig3`: the paper's method and the figure's number.
-    title: a few words for `--list`.
+    title: a few words for `--list`, and above the drawing.
     source: the paper and the figure's number, as in a caption.
     claim: the paper's statement about the figure, in a sentence or two.
     config: a frozen dataclass of the settings, including `num_seeds`, each with its
-      source; its `__post_init__` refuses impossible values.
+      source.
     quick: the settings of a quick version with small problems and few seeds.
+    tasks: config → the tasks.
+    compute: (a task's settings, its context) → its results. It must be a function at
+      the top level of a module, because other processes import it by name.
+    panels: config → rows of panels (`panels.Panel`). A panel that is in several cells
+      covers them; None leaves a cell empty.
+    claims: config → the claims.
+    size: width and height of a cell, in inches.
     revision: a number to increase when the tasks compute something else; stored results
       of other revisions are refused.
-    tasks: config → the tasks.
-    run: (a task's settings, its context) → its results. It must be a function at the
-      top level of a module, because other processes import it by name.
-    draw: (config, the results of all its tasks) → a drawing (from `drawing.new`).
-    judge: (config, the results of all its tasks) → findings.
   """
 
   name: str
@@ -134,9 +172,10 @@ class Figure:
   config: Any
   quick: Any
   tasks: Callable[[Any], Sequence[Task]]
-  run: Callable[[Settings, TaskContext], Results]
-  draw: Callable[[Any, Table], Drawing]
-  judge: Callable[[Any, Table], Sequence[Finding]]
+  compute: Callable[[Settings, TaskContext], Results]
+  panels: Callable[[Any], Sequence[Sequence[Any]]]
+  claims: Callable[[Any], Sequence[Claim]]
+  size: tuple[float, float] = (4.2, 3.2)
   revision: int = 1
 
   @property
@@ -144,8 +183,45 @@ class Figure:
     """`ez_fig3`, for `ez/fig3`."""
     return self.name.replace("/", "_")
 
+  def tasks_of(self, config: Any) -> list[Task]:
+    """The tasks, each of which has a name of its own.
 
-def seed_chunks(num_seeds: int, seeds_per_task: int) -> list[list[int]]:
-  """0 to num_seeds − 1, in lists of at most `seeds_per_task`."""
-  seeds = list(range(num_seeds))
-  return [seeds[i : i + seeds_per_task] for i in range(0, num_seeds, seeds_per_task)]
+    Raises:
+      SetUpError: if two tasks have the same name, because a value is listed twice.
+    """
+    tasks = list(self.tasks(config))
+    names = [task.name for task in tasks]
+    for name in names:
+      if names.count(name) > 1:
+        raise errors.SetUpError(
+          f"the settings of {self.name} give two tasks with the name {name!r}; list "
+          "each value once."
+        )
+    return tasks
+
+  def judge(self, config: Any, table: Table) -> list[Finding]:
+    """Tests the claims on the results of all tasks."""
+    findings = [claim(table) for claim in self.claims(config)]
+    return [finding for finding in findings if finding is not None]
+
+
+def split(
+  name: str,
+  settings: Settings,
+  num_seeds: int,
+  seeds_per_task: int = 1,
+  seconds_per_seed: float = 1.0,
+) -> list[Task]:
+  """Tasks for seeds 0 to num_seeds − 1 of a problem, at most so many seeds in each."""
+  chunks = [
+    list(range(start, min(start + seeds_per_task, num_seeds)))
+    for start in range(0, num_seeds, seeds_per_task)
+  ]
+  return [
+    Task(
+      f"{name}_seed{seeds[0]}",
+      {**settings, "seeds": seeds},
+      seconds_per_seed * len(seeds),
+    )
+    for seeds in chunks
+  ]

@@ -7,18 +7,22 @@ finitely many functions, so that moments are exact sums, computed in float64.
 """
 
 import dataclasses
+import functools
+import itertools
 
 import numpy as np
 
-from explorax.agents import ranges
-from explorax.experiments.recording import drawing, statistics
-from explorax.papers import claims, panels, types
+from explorax.experiments.recording import statistics
+from explorax.papers import claims, layers, panels, types
 from explorax.papers.tdu import runs
 
 WORLDS = {"chain": "chain, smooth features", "random": "random, random features"}
 # The greatest distances of ρ, φ, κ and α from 1.
 DISTANCES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+_NEAR = 0.01  # One of them.
 _EXACT = 1e-9  # Biases below this count as zero.
+_MOMENTS = {"means": "E", "variances": "V"}
+_DRAWN = {"what": "moments"}  # The tasks that draw pairs of distributions.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,13 +35,6 @@ class Config:
   num_states: int = 20
   num_features: tuple[int, ...] = (2, 5, 10, 20)  # n, of 40 states and actions.
   num_seeds: int = 30  # Beliefs.
-
-  def __post_init__(self) -> None:
-    ranges.inside(self, 0, 1, "discount")
-    ranges.at_least(self, 1, "num_draws", "num_seeds")
-    ranges.at_least(self, 2, "num_models", "num_states")
-    ranges.distinct(self, "num_features")
-    ranges.within(self, 1, 2 * self.num_states, "num_features")
 
 
 def _tasks(config: Config) -> list[types.Task]:
@@ -58,7 +55,7 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
   seeds, found = settings["seeds"], []
   one = _moments if settings["what"] == "moments" else _world
   for done, seed in enumerate(seeds):
@@ -243,107 +240,127 @@ def _chain(size: int, num_features: int) -> tuple[np.ndarray, np.ndarray]:
   return support, both.reshape(2 * size, num_features)
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  fig, (axes,) = drawing.new(1, 3, width=3.9, height=3.3)
-  moments = table.where(what="moments")
-  rho, of_means = moments.joined("rho").ravel(), moments.joined("of_means").ravel()
-  axes[0].plot(rho, of_means, ".", ms=1.5, alpha=0.3, color=drawing.style(0).color)
-  axes[0].axhline(1, color=panels.GREY, linewidth=1)
-  for end in (0, 2 / config.discount):
-    axes[0].axvline(end, color=panels.GREY, linestyle=":", linewidth=1)
-  panels.finish(
-    axes[0],
-    title="expectations",
-    xlabel="ρ (dotted: 0 and 2/γ)",
-    ylabel="|bias of E[δ]| / |bias of E[Q]|",
-  )
-  axes[1].set_xscale("symlog", linthresh=DISTANCES[1])
-  less = {"drawn for it": moments.joined("less")}
-  panels.curves(axes[1], DISTANCES, less, markers=True)
-  panels.finish(
-    axes[1],
-    title="variances",
-    xlabel="distance of ρ, φ, κ, α from 1, at most",
-    ylabel="share in which V[δ] has less bias",
-    ylim=(0, 1.05),
-  )
-  features = sorted(config.num_features)
-  shares = {}
-  for world, label in WORLDS.items():
-    of_world = table.where(world=world)
-    for name, moment in (("means", "E"), ("variances", "V")):
-      shares[f"{label}: {moment}[δ]"] = np.stack(
-        [of_world.joined(name, num_features=n) for n in features], axis=1
-      )
-  panels.curves(axes[2], features, shares, markers=True)
-  panels.finish(
-    axes[2],
-    title="beliefs over decision processes",
-    legend={"fontsize": "x-small", "loc": "lower right"},
-    xlabel=f"features n, of {2 * config.num_states} states and actions",
-    ylabel="share of transitions with less bias",
-    ylim=(0, 1.05),
-  )
-  return fig
+def _panels(config: Config) -> list[list[panels.Panel]]:
+  shares = itertools.product(WORLDS.items(), _MOMENTS.items())
+  return [
+    [
+      panels.Panel(
+        layers.Dots("rho", "of_means"),
+        layers.horizontal(1),
+        layers.vertical(0, linestyle=":"),
+        layers.vertical(2 / config.discount, linestyle=":"),
+        where=_DRAWN,
+        title="expectations",
+        xlabel="ρ (dotted: 0 and 2/γ)",
+        ylabel="|bias of E[δ]| / |bias of E[Q]|",
+      ),
+      panels.Panel(
+        layers.Curves("less", {"_less": _DRAWN}, DISTANCES, markers=True),
+        title="variances",
+        xlabel="distance of ρ, φ, κ, α from 1, at most",
+        xscale=("symlog", {"linthresh": DISTANCES[1]}),
+        ylabel="share in which V[δ] has less bias",
+        ylim=(0, 1.05),
+      ),
+      panels.Panel(
+        *(
+          layers.Curves(
+            name,
+            {f"{label}: {moment}[δ]": {"world": world}},
+            "num_features",
+            markers=True,
+            first=first,
+          )
+          for first, ((world, label), (name, moment)) in enumerate(shares)
+        ),
+        title="beliefs over decision processes",
+        legend={"fontsize": "x-small", "loc": "lower right"},
+        xlabel=f"features n, of {2 * config.num_states} states and actions",
+        ylabel="share of transitions with less bias",
+        ylim=(0, 1.05),
+      ),
+    ]
+  ]
 
 
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  moments, gamma = table.where(what="moments"), config.discount
-  rho, of_means = moments.joined("rho"), moments.joined("of_means")
+def _exactly_in_range(table: types.Table) -> tuple[str, bool]:
+  drawn, (gamma,) = table.where(**_DRAWN), table.values("discount")
+  rho, of_means = drawn.joined("rho"), drawn.joined("of_means")
   inside = (rho > 0) & (rho < 2 / gamma)
   agrees = np.mean(inside == (of_means < 1))
-  of_worlds = np.mean(
-    [np.mean(t.results["agrees"]) for t in table.where(what="worlds")]
-  )
-  at_one, unbiased = moments.joined("at_one"), moments.joined("unbiased")
-  findings = [
-    types.Finding(
-      "E[δ | τ] has less bias than E[Q] exactly where ρ is in (0, 2/γ)",
-      f"{agrees:.2%} of {rho.size} pairs of distributions, and {of_worlds:.2%} of the "
-      "transitions of decision processes",
-      bool(agrees == 1 and of_worlds == 1),
-    ),
-    types.Finding(
-      "with ρ = φ = κ = α = 1 the bias of V[δ | τ] is (γ − 1)² that of V[Q]",
-      f"greatest relative error {at_one.max():.1e}",
-      bool(at_one.max() < 1e-4),
-    ),
-    types.Finding(
-      "with ρ = κ = 1/γ and φ = 1/γ², E[δ | τ] and V[δ | τ] have no bias, for any α",
-      f"greatest bias {unbiased[:, 0].max():.1e} and {unbiased[:, 1].max():.1e}",
-      bool(unbiased.max() < _EXACT),
-    ),
-  ]
-  less = moments.joined("less")
-  near = DISTANCES.index(0.01)
-  share = statistics.mean(less[:, near])
+  of_worlds = np.mean(table.where(what="worlds").score("agrees"))
+  return (
+    f"{agrees:.2%} of {rho.size} pairs of distributions, and {of_worlds:.2%} of the "
+    "transitions of decision processes"
+  ), bool(agrees == 1 and of_worlds == 1)
+
+
+def _alike(table: types.Table) -> tuple[str, bool]:
+  error = table.joined("at_one").max()
+  return f"greatest relative error {error:.1e}", bool(error < 1e-4)
+
+
+def _unbiased(table: types.Table) -> tuple[str, bool]:
+  bias = table.joined("unbiased").max(axis=0)
+  return f"greatest bias {bias[0]:.1e} and {bias[1]:.1e}", bool(bias.max() < _EXACT)
+
+
+def _mostly_less(table: types.Table) -> tuple[str, bool | None]:
+  less = table.joined("less")
   listed = ", ".join(
     f"{x:.1%} within {d:g}" for x, d in zip(less.mean(0), DISTANCES, strict=True)
   )
-  findings.append(
-    types.Finding(
-      f"with ratios near 1 (within {DISTANCES[near]:g}), V[δ | τ] has less bias than "
-      "V[Q] in most cases",
-      f"share of the pairs: {listed}",
-      share.is_above(0.5),
-    )
+  share = statistics.mean(less[:, DISTANCES.index(_NEAR)])
+  return f"share of the pairs: {listed}", share.is_above(0.5)
+
+
+def _in_most_transitions(name: str, table: types.Table) -> tuple[str, bool | None]:
+  """Whether it is so with each number of features."""
+  numbers, shares = layers.over("num_features", table, name)
+  each = [statistics.mean(x) for x in shares.T]
+  listed = ", ".join(
+    f"{x.words('.2f')} with n = {n}" for x, n in zip(each, numbers, strict=True)
   )
-  for world, label in WORLDS.items():
-    for name, moment in (("means", "E"), ("variances", "V")):
-      each = [
-        (n, statistics.mean(table.joined(name, world=world, num_features=n)))
-        for n in sorted(config.num_features)
-      ]
-      findings.append(
-        types.Finding(
-          f"in most transitions of a decision process ({label}), {moment}[δ | τ] has "
-          f"less bias than {moment}[Q]",
-          "share of transitions "
-          + ", ".join(f"{x.words('.2f')} with n = {n}" for n, x in each),
-          claims.all_hold(x.is_above(0.5) for _, x in each),
-        )
+  return (
+    f"share of transitions {listed}",
+    claims.all_hold(x.is_above(0.5) for x in each),
+  )
+
+
+def _claims(config: Config) -> list[types.Claim]:
+  del config
+  return [
+    claims.Check(
+      "E[δ | τ] has less bias than E[Q] exactly where ρ is in (0, 2/γ)",
+      _exactly_in_range,
+    ),
+    claims.Check(
+      "with ρ = φ = κ = α = 1 the bias of V[δ | τ] is (γ − 1)² that of V[Q]",
+      _alike,
+      _DRAWN,
+    ),
+    claims.Check(
+      "with ρ = κ = 1/γ and φ = 1/γ², E[δ | τ] and V[δ | τ] have no bias, for any α",
+      _unbiased,
+      _DRAWN,
+    ),
+    claims.Check(
+      f"with ratios near 1 (within {_NEAR:g}), V[δ | τ] has less bias than V[Q] in "
+      "most cases",
+      _mostly_less,
+      _DRAWN,
+    ),
+    *(
+      claims.Check(
+        f"in most transitions of a decision process ({label}), {moment}[δ | τ] has "
+        f"less bias than {moment}[Q]",
+        functools.partial(_in_most_transitions, name),
+        {"world": world},
       )
-  return findings
+      for world, label in WORLDS.items()
+      for name, moment in _MOMENTS.items()
+    ),
+  ]
 
 
 FIGURES = (
@@ -358,8 +375,9 @@ FIGURES = (
     config=Config(),
     quick=Config(num_draws=20, num_models=10, num_features=(2, 5), num_seeds=3),
     tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    judge=_judge,
+    compute=_compute,
+    panels=_panels,
+    claims=_claims,
+    size=(3.9, 3.3),
   ),
 )

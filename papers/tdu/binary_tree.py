@@ -2,20 +2,15 @@
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from explorax import environments
-from explorax.agents import ranges
-from explorax.environments import binary_tree
-from explorax.experiments.recording import drawing, statistics
-from explorax.experiments.runners import core
-from explorax.papers import claims, types
-from explorax.papers.tdu import runs
+from explorax.experiments.recording import statistics
+from explorax.papers import claims, layers, types
+from explorax.papers.tdu import episodes, runs
 
 _NUM_FUNCTIONS = 20  # Value functions in all (appendix C).
+_BDQN = "BDQN (β = 0)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,10 +24,9 @@ class Depths:
   num_seeds: int = 5  # Appendix C.
   seeds_per_task: int = 5  # Side by side; a task ends with the slowest of them.
 
-  def __post_init__(self) -> None:
-    runs.check(self)
-    ranges.distinct(self, "betas")
-    ranges.not_negative(self, "betas", "prior_scale")
+  @property
+  def agents(self) -> dict[str, dict[str, object]]:
+    return {f"beta{b:g}": runs.agent_settings(b, self.prior_scale) for b in self.betas}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,175 +40,103 @@ class Explorers:
   num_seeds: int = 5  # Appendix C.
   seeds_per_task: int = 5
 
-  def __post_init__(self) -> None:
-    runs.check(self)
-    ranges.distinct(self, "betas", "explorers")
-    ranges.not_negative(self, "betas")
-    if min(self.betas) == 0:
-      raise ValueError("betas has 0, which is BDQN, and is there anyway; leave it out.")
-    # A standard deviation needs at least two exploiters.
-    ranges.within(self, 1, _NUM_FUNCTIONS - 2, "explorers")
+  @property
+  def agents(self) -> dict[str, dict[str, object]]:
+    return {"bdqn": runs.agent_settings(0.0, 0.0)} | {
+      f"beta{b:g}_explorers{n}": runs.agent_settings(b, 0.0, n)
+      for n in self.explorers
+      for b in self.betas
+    }
 
 
-def _tasks(
-  config: Any, agents: Sequence[tuple[str, dict[str, Any]]]
-) -> list[types.Task]:
+def _tasks(config: Depths | Explorers) -> list[types.Task]:
   return [
-    types.Task(
-      f"{label}_{size}_seed{seeds[0]}",
-      {**agent, "size": size, "max_episodes": config.max_episodes, "seeds": seeds},
-      weight=len(seeds) * (300.0 + size**1.4),  # To compile, and the steps needed.
-    )
-    for label, agent in agents
+    task
+    for label, agent in config.agents.items()
     for size in config.sizes
-    for seeds in types.seed_chunks(config.num_seeds, config.seeds_per_task)
+    for task in types.split(
+      f"{label}_{size}",
+      {**agent, "size": size, "max_episodes": config.max_episodes},
+      config.num_seeds,
+      config.seeds_per_task,
+      300.0 + size**1.4,  # To compile, and the steps needed.
+    )
   ]
 
 
-def _depth_tasks(config: Depths) -> list[types.Task]:
-  return _tasks(
-    config,
-    [
-      (f"beta{beta:g}", runs.agent_settings(beta, config.prior_scale))
-      for beta in config.betas
-    ],
+def _lines(betas: tuple[float, ...], **where: object) -> dict[str, types.Selection]:
+  return {_BDQN: {"beta": 0.0}} | {
+    f"TDU, β = {b:g}": {"beta": b, **where} for b in sorted(betas) if b
+  }
+
+
+def _greater_is_faster(table: types.Table) -> types.Finding:
+  """Largely: from one β to the next, at most a tenth more episodes."""
+  bonus = table.where(beta=bool)
+  betas, logs = layers.over("beta", bonus, lambda t: np.log10(episodes.to_solve(t)))
+  listed = ", ".join(
+    f"{10 ** np.mean(y):.0f} (β = {b:g})" for b, y in zip(betas, logs.T, strict=True)
+  )
+  steps = [statistics.mean(y - x) for x, y in itertools.pairwise(logs.T)]
+  whole = statistics.mean(logs[:, -1] - logs[:, 0])
+  return types.Finding(
+    "the greater β, the faster (largely: no step back of more than a tenth)",
+    f"episodes to solve (geometric means): {listed}",
+    claims.all_hold(
+      [whole.is_below(), *(step.is_below(np.log10(1.1)) for step in steps)]
+    ),
+    len(logs),
   )
 
 
-def _explorer_tasks(config: Explorers) -> list[types.Task]:
-  agents = [("bdqn", runs.agent_settings(0.0, 0.0))]
-  agents += [
-    (f"beta{beta:g}_explorers{n}", runs.agent_settings(beta, 0.0, n))
-    for n in config.explorers
-    for beta in config.betas
+def _faster(
+  claim: str, a: types.Selection, b: types.Selection, names: str
+) -> claims.Compare:
+  """Seeds of the same number have the same tree."""
+  return episodes.fewer(claim, a, b, names, claims.paired)
+
+
+def _depth_claims(config: Depths) -> list[types.Claim]:
+  least, greatest = min(filter(None, config.betas)), max(config.betas)
+  return [
+    _faster(
+      "TDU is faster than BDQN, even with a small β",
+      {"beta": least},
+      {"beta": 0.0},
+      f"with β = {least:g} and BDQN",
+    ),
+    _faster(
+      "TDU is faster than BDQN",
+      {"beta": greatest},
+      {"beta": 0.0},
+      f"with β = {greatest:g} and BDQN",
+    ),
+    _greater_is_faster,
   ]
-  return _tasks(config, agents)
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  """Each seed has a tree of its own.
-
-  The paper does not define when a tree is solved. We use Deep Sea's rule: the average
-  regret is below 0.9, where an episode's regret is 1 minus its return. The rule applies
-  from episode 10, since untrained networks may find the way up a small tree by chance.
-  """
-  size = settings["size"]
-  return runs.solve(
-    settings,
-    runs.agent_config(settings),
-    binary_tree.BinaryTree(size),
-    own_params=[
-      binary_tree.Params(binary_tree.action_mapping(seed, size))
-      for seed in settings["seeds"]
-    ],
-    rule=lambda: environments.SolvedRule(min_episode=10),
-    metrics=_metrics,
-    context=context,
-  )
-
-
-def _metrics(episode: core.Episode) -> dict[str, float]:
-  """The episode's metrics: the treasure is at the tree's top, with a return of 1."""
-  found = episode.episode_return
-  return {"bad_episode": 1.0 - found, "denoised_return": found}
-
-
-def _label(beta: float) -> str:
-  return f"TDU, β = {beta:g}" if beta else "BDQN (β = 0)"
-
-
-def _draw_depths(config: Depths, table: types.Table) -> types.Drawing:
-  fig, ((axes,),) = drawing.new(1, 1, width=6.0, height=3.8)
-  agents = {_label(beta): table.where(beta=beta) for beta in sorted(config.betas)}
-  runs.draw_episodes(axes, agents, xlabel="depth L")
-  return fig
-
-
-def _draw_explorers(config: Explorers, table: types.Table) -> types.Drawing:
-  fig, (axes,) = drawing.new(1, len(config.explorers), width=3.6, height=3.4)
-  for panel, n in zip(axes, sorted(config.explorers), strict=True):
-    agents = {_label(0.0): table.where(beta=0.0)}
-    for beta in sorted(config.betas):
-      agents[_label(beta)] = table.where(beta=beta, num_explorers=n)
-    title = f"N = {n} of {_NUM_FUNCTIONS} explore"
-    runs.draw_episodes(panel, agents, xlabel="depth L", title=title)
-  return fig
-
-
-def _log_episodes(table: types.Table) -> np.ndarray:
-  """The mean over sizes (and agents) of log10 episodes to solve: `[S]`."""
-  return np.log10(runs.episodes_to_solve(table)).mean(axis=1)
-
-
-def _faster(claim: str, a: types.Table, b: types.Table, who: str) -> types.Finding:
-  """Whether `a` needs fewer episodes than `b`, on the seeds' own trees."""
-  return runs.fewer_episodes(claim, a, b, who, paired=True)
-
-
-def _judge_depths(config: Depths, table: types.Table) -> list[types.Finding]:
-  findings, betas = [], sorted({*config.betas} - {0.0})
-  if 0.0 in config.betas:
-    findings += [
-      _faster(
-        f"TDU is faster than BDQN{', even with a small β' if b == betas[0] else ''}",
-        table.where(beta=b),
-        table.where(beta=0.0),
-        f"with β = {b:g} and BDQN",
-      )
-      for b in dict.fromkeys((betas[0], betas[-1]))
-    ]
-  logs = [_log_episodes(table.where(beta=b)) for b in betas]
-  if len(betas) > 1:
-    listed = ", ".join(
-      f"{10 ** np.mean(x):.0f} (β = {b:g})" for x, b in zip(logs, betas, strict=True)
-    )
-    steps = [statistics.mean(y - x) for x, y in itertools.pairwise(logs)]
-    findings.append(
-      types.Finding(
-        "the greater β, the faster (largely: no step back of more than a tenth)",
-        f"episodes to solve (geometric means): {listed}",
-        claims.all_hold(
-          [
-            statistics.mean(logs[-1] - logs[0]).is_below(),
-            *(step.is_below(np.log10(1.1)) for step in steps),
-          ]
-        ),
-        len(logs[0]),
-      )
-    )
-  return findings
-
-
-def _judge_explorers(config: Explorers, table: types.Table) -> list[types.Finding]:
-  bonus = types.Table(task for task in table if task.settings["beta"])
+def _explorer_claims(config: Explorers) -> list[types.Claim]:
   betas, explorers = sorted(config.betas), sorted(config.explorers)
-  findings = [
+  return [
     _faster(
       "without priors too, TDU is faster than BDQN",
-      bonus,
-      table.where(beta=0.0),
+      {"beta": bool},
+      {"beta": 0.0},
       "TDU over all β and N, and BDQN",
-    )
+    ),
+    _faster(
+      "more bonus is more exploration, and faster",
+      {"beta": betas[-1]},
+      {"beta": betas[0]},
+      f"with β = {betas[-1]:g} and {betas[0]:g}",
+    ),
+    _faster(
+      "N is similar in its effect to β: more explorers are faster",
+      {"num_explorers": explorers[-1]},
+      {"num_explorers": explorers[0]},
+      f"with N = {explorers[-1]} and {explorers[0]}",
+    ),
   ]
-  if len(betas) > 1:
-    findings.append(
-      _faster(
-        "more bonus is more exploration, and faster",
-        bonus.where(beta=betas[-1]),
-        bonus.where(beta=betas[0]),
-        f"with β = {betas[-1]:g} and {betas[0]:g}",
-      )
-    )
-  if len(explorers) > 1:
-    findings.append(
-      _faster(
-        "N is similar in its effect to β: more explorers are faster",
-        bonus.where(num_explorers=explorers[-1]),
-        bonus.where(num_explorers=explorers[0]),
-        f"with N = {explorers[-1]} and {explorers[0]}",
-      )
-    )
-  return findings
 
 
 FIGURES = (
@@ -226,10 +148,17 @@ FIGURES = (
     "with β.",
     config=Depths(),
     quick=Depths(sizes=(8,), betas=(0.0, 1.0), max_episodes=100, num_seeds=1),
-    tasks=_depth_tasks,
-    run=_run,
-    draw=_draw_depths,
-    judge=_judge_depths,
+    tasks=_tasks,
+    compute=runs.solve_tree,
+    panels=lambda config: [
+      [
+        episodes.panel(
+          _lines(config.betas), config.sizes, config.max_episodes, xlabel="depth L"
+        )
+      ]
+    ],
+    claims=_depth_claims,
+    size=(6.0, 3.8),
   ),
   types.Figure(
     name="tdu/fig5",
@@ -241,9 +170,21 @@ FIGURES = (
     quick=Explorers(
       sizes=(8,), betas=(1.0,), explorers=(10,), max_episodes=100, num_seeds=1
     ),
-    tasks=_explorer_tasks,
-    run=_run,
-    draw=_draw_explorers,
-    judge=_judge_explorers,
+    tasks=_tasks,
+    compute=runs.solve_tree,
+    panels=lambda config: [
+      [
+        episodes.panel(
+          _lines(config.betas, num_explorers=n),
+          config.sizes,
+          config.max_episodes,
+          xlabel="depth L",
+          title=f"N = {n} of {_NUM_FUNCTIONS} explore",
+        )
+        for n in sorted(config.explorers)
+      ]
+    ],
+    claims=_explorer_claims,
+    size=(3.6, 3.4),
   ),
 )

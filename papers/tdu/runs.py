@@ -10,13 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax import environments
-from explorax.agents import ranges
-from explorax.environments import deep_sea, jax_adapter, jax_types
+from explorax.environments import binary_tree, deep_sea, jax_adapter, jax_types
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets
-from explorax.experiments.recording import statistics
 from explorax.experiments.runners import core, device
-from explorax.papers import panels, types
+from explorax.papers import types
 
 PAPER = "Flennerhag et al. (2020), Temporal Difference Uncertainties"
 BOOTSTRAPPED = "bootstrapped_dqn"  # What paper 4 calls β = 0.
@@ -24,17 +22,6 @@ TDU = "tdu"
 # Episodes whose treasures are counted, for `until`. At N = 50 the best policy finds
 # 0.37 of them, with a standard error of 0.02.
 _WINDOW = 500
-
-
-def check(config: Any) -> None:
-  """Refuses impossible settings of these figures.
-
-  Args:
-    config: with `sizes`, `max_episodes`, `num_seeds` and `seeds_per_task`.
-  """
-  ranges.distinct(config, "sizes")
-  ranges.at_least(config, 2, "sizes")
-  ranges.at_least(config, 1, "max_episodes", "num_seeds", "seeds_per_task")
 
 
 def agent_settings(
@@ -219,83 +206,29 @@ def solve_deep_sea(
   )
 
 
-def episodes_to_solve(table: types.Table, **settings: Any) -> np.ndarray:
-  """An agent's episodes to solve, `[S, problems]`; the limit if it did not solve."""
-  solved = table.per_seed("solved", **settings)
-  return np.where(solved > 0, solved, table.per_seed("episodes", **settings))
+def solve_tree(settings: types.Settings, context: types.TaskContext) -> types.Results:
+  """`solve` for a binary tree of a depth `size`, another one for each seed.
 
-
-def scores(table: types.Table, by: str = "solved", **settings: Any) -> np.ndarray:
-  """The share of problems that each seed of an agent solved, `[S]`.
-
-  Solved by the treasure, or `by_bsuite`.
+  The paper does not define when a tree is solved. We use Deep Sea's rule: the average
+  regret is below 0.9, where an episode's regret is 1 minus its return. The rule applies
+  from episode 10, since untrained networks may find the way up a small tree by chance.
   """
-  return (table.per_seed(by, **settings) > 0).mean(axis=1)
-
-
-def fewer_episodes(
-  claim: str, a: types.Table, b: types.Table, who: str, *, paired: bool = False
-) -> types.Finding:
-  """Whether `a` solves the problems in fewer episodes than `b`; unsolved: the limit.
-
-  Compares the mean over the problems of log₂ episodes to solve.
-
-  Args:
-    claim: the statement to test.
-    a: the tasks of one or several agents.
-    b: other tasks on the same problems.
-    who: the names of both.
-    paired: whether seeds of the same number have the same problem.
-  """
-  logs = [np.log2(episodes_to_solve(table)).mean(axis=1) for table in (a, b)]
-  gap = statistics.mean(logs[0] - logs[1]) if paired else statistics.difference(*logs)
-  ratio = gap.map(np.exp2)
-  shares = [np.mean(scores(table)) for table in (a, b)]
-  means = [np.exp2(np.mean(log)) for log in logs]
-  return types.Finding(
-    claim,
-    f"{who}: solved {shares[0]:.0%} and {shares[1]:.0%}, in {means[0]:.0f} and "
-    f"{means[1]:.0f} episodes (geometric means), a ratio of {ratio.words('.2f')}",
-    ratio.is_below(1),
-    min(map(len, logs)),
+  size = settings["size"]
+  return solve(
+    settings,
+    agent_config(settings),
+    binary_tree.BinaryTree(size),
+    own_params=[
+      binary_tree.Params(binary_tree.action_mapping(seed, size))
+      for seed in settings["seeds"]
+    ],
+    rule=lambda: environments.SolvedRule(min_episode=10),
+    metrics=_tree_metrics,
+    context=context,
   )
 
 
-def draw_episodes(
-  axes: types.Axes, agents: Mapping[str, types.Table], *, xlabel: str, title: str = ""
-) -> None:
-  """Draws the median episodes to solve against the size: label → an agent's tasks."""
-  sizes = sorted({size for table in agents.values() for size in table.values("size")})
-  episodes = {
-    label: episodes_to_solve(table)[:, np.argsort(table.values("size"))]
-    for label, table in agents.items()
-  }
-  median = statistics.median_over_seeds
-  panels.curves(axes, sizes, episodes, statistic=median, markers=True)
-  limit = max(max(table.values("max_episodes")) for table in agents.values())
-  axes.axhline(limit, color="0.4", linewidth=0.8)
-  axes.text(
-    0.5,
-    limit,
-    "limit",
-    transform=axes.get_yaxis_transform(),
-    ha="center",
-    va="bottom",
-    fontsize="x-small",
-    color="0.3",
-  )
-  fewest = min(values.min() for values in episodes.values())
-  columns = 2 if len(agents) <= 6 else 3
-  rows = -(-len(agents) // columns)
-  legend = {"loc": "upper center", "ncols": columns}
-  panels.finish(
-    axes,
-    title=title,
-    legend={**legend, "handlelength": 1.8, "columnspacing": 1.0},
-    xlabel=xlabel,
-    ylabel="episodes to solve (median)",
-    yscale="log",
-    # Decades, so that more than one has its number; and room for the legend.
-    ylim=(10.0 ** np.floor(np.log10(fewest)), 3 ** (rows + 1) * limit),
-    xticks=sizes[:: -(-len(sizes) // 8)],
-  )
+def _tree_metrics(episode: core.Episode) -> dict[str, float]:
+  """The episode's metrics: the treasure is at the tree's top, with a return of 1."""
+  found = episode.episode_return
+  return {"bad_episode": 1.0 - found, "denoised_return": found}

@@ -8,10 +8,9 @@ import dataclasses
 
 import numpy as np
 
-from explorax.agents import ranges
-from explorax.experiments.recording import drawing, statistics, summary
-from explorax.papers import claims, panels, types
-from explorax.papers.tdu import runs
+from explorax.experiments.recording import statistics, summary
+from explorax.papers import claims, layers, panels, types
+from explorax.papers.tdu import episodes, runs
 
 _EPINET = "epinet"
 _EPSILON_GREEDY = "double_dqn"
@@ -48,279 +47,217 @@ class Scaling:
   num_seeds: int = 3
   seeds_per_task: int = 1
 
-  def __post_init__(self) -> None:
-    runs.check(self)
-    sizes = ("epsilon_greedy_sizes", "stochastic_sizes")
-    ranges.distinct(self, *sizes, "large_sizes")
-    ranges.at_least(self, 2, *sizes)
-    ranges.at_least(
-      self, 1, "epsilon_greedy_episodes", "stochastic_seeds", "large_seeds"
-    )
-    ranges.within(self, 2, max(_BUDGETS), "large_sizes")
-
 
 def _tasks(config: Scaling) -> list[types.Task]:
-  tasks = _stochastic_tasks(config) + _large_tasks(config)
+  """The stochastic sizes, those beyond bsuite's, and the deterministic ones."""
+
+  def split(
+    name: str, settings: types.Settings, num_seeds: int, cost: float = 1.0
+  ) -> list[types.Task]:
+    cost *= settings["size"] ** 3
+    return types.split(name, settings, num_seeds, config.seeds_per_task, cost)
+
+  tasks = []
+  for size in config.stochastic_sizes:
+    end = {"until": _MASTERED, "max_episodes": config.max_episodes}
+    for agent in _DEEP:
+      settings = {"agent": agent, "size": size, "stochastic": True, **end}
+      name = f"{agent}_{size}_stochastic"
+      tasks += split(name, settings, config.stochastic_seeds, 2.0)
+  for size in config.large_sizes:
+    limit = int(np.interp(size, list(_BUDGETS), list(_BUDGETS.values())))
+    for agent in _DEEP:
+      settings = {"agent": agent, "size": size, "own_mapping": True}
+      name = f"{agent}_{size}_own_mapping"
+      tasks += split(name, {**settings, "max_episodes": limit}, config.large_seeds)
   for agent in _LABELS:
     dithers = agent == _EPSILON_GREEDY
     for size in config.epsilon_greedy_sizes if dithers else config.sizes:
       limit = config.epsilon_greedy_episodes if dithers else config.max_episodes
-      for seeds in types.seed_chunks(config.num_seeds, config.seeds_per_task):
-        settings = {
-          "agent": agent,
-          "size": size,
-          "max_episodes": limit,
-          "seeds": seeds,
-        }
-        weight = len(seeds) * size**3 * (0.2 if dithers else 1.0)
-        tasks.append(types.Task(f"{agent}_{size}_seed{seeds[0]}", settings, weight))
+      settings = {"agent": agent, "size": size, "max_episodes": limit}
+      cost = 0.2 if dithers else 1.0
+      tasks += split(f"{agent}_{size}", settings, config.num_seeds, cost)
   return tasks
 
 
-def _stochastic_tasks(config: Scaling) -> list[types.Task]:
-  return [
-    types.Task(
-      f"{agent}_{size}_stochastic_seed{seeds[0]}",
-      {
-        "agent": agent,
-        "size": size,
-        "stochastic": True,
-        "until": _MASTERED,
-        "max_episodes": config.max_episodes,
-        "seeds": seeds,
-      },
-      2.0 * len(seeds) * size**3,
-    )
-    for size in config.stochastic_sizes
-    for agent in _DEEP
-    for seeds in types.seed_chunks(config.stochastic_seeds, config.seeds_per_task)
-  ]
+# bsuite's deterministic sizes.
+_DETERMINISTIC: dict[str, None] = {"stochastic": None, "own_mapping": None}
 
 
-def _large_tasks(config: Scaling) -> list[types.Task]:
-  return [
-    types.Task(
-      f"{agent}_{size}_own_mapping_seed{seeds[0]}",
-      {
-        "agent": agent,
-        "size": size,
-        "own_mapping": True,
-        "max_episodes": int(np.interp(size, list(_BUDGETS), list(_BUDGETS.values()))),
-        "seeds": seeds,
-      },
-      len(seeds) * size**3,
-    )
-    for size in config.large_sizes
-    for agent in _DEEP
-    for seeds in types.seed_chunks(config.large_seeds, config.seeds_per_task)
-  ]
+def _until_mastered(table: types.Table) -> np.ndarray:
+  """Episodes until each size was mastered, `[S, sizes]`; else the limit."""
+  mastered = table.per_seed("mastered")
+  return np.where(mastered > 0, mastered, table.per_seed("episodes"))
 
 
-def _draw(config: Scaling, table: types.Table) -> types.Drawing:
-  """Draws runs as marks, hollow if the limit ended them; lines join solved medians."""
-  bsuites, stochastic, large = _parts(table)
-  fig, (each,) = drawing.new(columns=1 + bool(stochastic), width=6.0, height=4.2)
-  _draw_panel(config, each[0], bsuites, "solved", large)
-  each[0].set_title("deterministic")
-  if stochastic:
-    _draw_panel(config, each[1], stochastic, "mastered", types.Table())
-    seeds = summary.count(config.stochastic_seeds, "seed")
-    each[1].set_title(f"stochastic, {seeds}")
-  return fig
+def _median_of_solved(values: np.ndarray) -> np.ndarray:
+  """The median of `[..., S, N]` over seeds, where infinite ones are at most half."""
+  median = np.median(values, axis=-2)
+  return np.where(np.isfinite(median), median, np.nan)
 
 
-def _parts(everything: types.Table) -> tuple[types.Table, types.Table, types.Table]:
-  """The deterministic and the stochastic sizes of bsuite, and the larger ones."""
-  bsuites = everything.where(stochastic=None, own_mapping=None)
-  return bsuites, everything.where(stochastic=True), everything.where(own_mapping=True)
+def _panel(
+  config: Scaling, by: str, sizes: types.Selection, title: str, more: tuple[int, ...]
+) -> panels.Panel:
+  """Runs as marks, hollow if the limit ended them; lines join the solved medians."""
+  y = {"solved": episodes.to_solve, "mastered": _until_mastered}[by]
 
+  def if_solved(table: types.Table) -> np.ndarray:
+    return np.where(table.per_seed(by) > 0, y(table), np.inf)
 
-def _draw_panel(
-  config: Scaling,
-  axes: types.Axes,
-  table: types.Table,
-  by: str,
-  large: types.Table,
-) -> None:
-  """Draws a version of Deep Sea; runs of `large` are marks without a line."""
-  agents = {a: label for a, label in _LABELS.items() if table.where(agent=a)}
-  own, beyond = sorted(table.values("size")), sorted(large.values("size"))
-  sizes = np.linspace(own[0], max(own + beyond), 200)
-  axes.plot(sizes, 2.0**sizes, color="0.4", linewidth=1.0, label="$2^N$")
-  for agent, label in agents.items():
-    style = drawing.style(list(_LABELS).index(agent))
-    episodes, solved = _episodes(table, agent, by)
-    x = np.array(_sizes(table, agent))
-    axes.plot(
-      x,
-      np.where(solved.mean(axis=0) > 0.5, np.median(episodes, axis=0), np.nan),
-      color=style.color,
-      linestyle=style.linestyle,
-      linewidth=1.6,
-    )
-    x = np.broadcast_to(x, solved.shape)
-    if _sizes(large, agent):
-      more = _episodes(large, agent)
-      x = np.append(x, np.broadcast_to(beyond, more[0].shape))
-      episodes, solved = np.append(episodes, more[0]), np.append(solved, more[1])
-    for is_solved, face in ((True, style.color), (False, "none")):
-      axes.plot(
-        x[solved == is_solved],
-        episodes[solved == is_solved],
-        style.marker,
-        color=style.color,
-        markerfacecolor=face,
-        markersize=5,
-        label=label if is_solved else None,
-      )
-  axes.plot([], [], "o", color="0.4", markerfacecolor="none", label=f"not {by}")
-  panels.finish(
-    axes,
+  lines: dict[str, types.Selection] = {
+    label: {"agent": agent} for agent, label in _LABELS.items()
+  }
+  own = config.stochastic_sizes if by == "mastered" else config.sizes
+  return panels.Panel(
+    layers.two_to_the_n((*own, *more)),
+    layers.Curves(
+      if_solved,
+      {f"_{label}": {**where, "own_mapping": None} for label, where in lines.items()},
+      "size",
+      _median_of_solved,
+      thin={"linewidth": 1.6},
+    ),
+    layers.Seeds(y, "size", lines, by, f"not {by}"),
+    where=sizes,
+    title=title,
     legend={"loc": "lower right", "ncols": 2},
     xlabel="size N of Deep Sea",
     ylabel=f"episodes until it is {by}",
     yscale="log",
     ylim=(10, 3 * config.max_episodes),
-    xticks=own[:: -(-len(own) // 12)] + beyond,
+    xticks=[*own[:: -(-len(own) // 12)], *more],
   )
 
 
-def _sizes(table: types.Table, agent: str) -> list[int]:
-  return sorted(table.where(agent=agent).values("size"))
-
-
-def _episodes(
-  table: types.Table, agent: str, by: str = "solved"
-) -> tuple[np.ndarray, np.ndarray]:
-  """Episodes to solve each size, and whether it was: both `[S, sizes]`."""
-  found = [
-    (np.where(solved > 0, solved, of_size.joined("episodes")), solved > 0)
-    for size in _sizes(table, agent)
-    for of_size in [table.where(agent=agent, size=size)]
-    for solved in [of_size.joined(by)]
+def _panels(config: Scaling) -> list[list[panels.Panel]]:
+  seeds = summary.count(config.stochastic_seeds, "seed")
+  return [
+    [
+      _panel(
+        config, "solved", {"stochastic": None}, "deterministic", config.large_sizes
+      ),
+      _panel(config, "mastered", {"stochastic": True}, f"stochastic, {seeds}", ()),
+    ]
   ]
-  episodes, solved = zip(*found, strict=True)
-  return np.stack(episodes, axis=1), np.stack(solved, axis=1)
 
 
-def _judge(config: Scaling, everything: types.Table) -> list[types.Finding]:
-  table, stochastic, large = _parts(everything)
-  findings = [_all_solved(table, agent) for agent in (*_DEEP, _EPINET)]
-  findings += [
-    _beyond_bsuite(large.where(size=size), agent, size)
-    for size in large.values("size")
-    for agent in _DEEP
-  ]
-  if stochastic:
-    findings += [_share(config, stochastic, agent) for agent in _DEEP]
-    findings.append(_fewer_until_mastered(config, stochastic))
-  findings.append(_grows(table, runs.TDU))
-  findings.append(
-    runs.fewer_episodes(
-      "TDU needs fewer episodes than bootstrapped DQN",
-      table.where(agent=runs.TDU),
-      table.where(agent=runs.BOOTSTRAPPED),
-      "TDU and bootstrapped DQN",
-    )
+def _all_solved(table: types.Table) -> tuple[str, bool]:
+  solved, sizes = episodes.is_solved(table), table.values("size")
+  words = f"{int(solved.sum())} of {solved.size} runs, N up to {max(sizes)}"
+  return words, bool(solved.all())
+
+
+def _within_budget(table: types.Table) -> tuple[str, bool]:
+  solved, (limit,) = table.joined("solved"), table.values("max_episodes")
+  when = ", ".join(map(str, solved[solved > 0])) or "–"
+  count = np.sum(solved > 0)
+  words = f"{count} of {len(solved)} runs (limit: {limit} episodes), in episode {when}"
+  return words, bool(count == len(solved))
+
+
+def _most_mastered(table: types.Table) -> tuple[str, bool]:
+  by_bsuite, solved, mastered = (
+    np.mean(table.per_seed(name) > 0) for name in ("by_bsuite", "solved", "mastered")
   )
-  findings.append(
-    runs.fewer_episodes(
-      "bootstrapped DQN needs fewer episodes than the epinet",
-      table.where(agent=runs.BOOTSTRAPPED),
-      table.where(agent=_EPINET),
-      "bootstrapped DQN and the epinet",
-    )
+  return (
+    f"{by_bsuite:.0%} by bsuite's rule, {solved:.0%} by the treasure's, and finds it "
+    f"{_MASTERED:.0%} as often as the best policy in {mastered:.0%}; N up to "
+    f"{max(table.values('size'))}"
+  ), bool(mastered > 0.5)
+
+
+def _ratio_over_sizes(table: types.Table) -> tuple[str, bool | None]:
+  """Of TDU and bootstrapped DQN; the interval is over sizes, as seeds are few."""
+  tdu, other = (
+    np.log(_until_mastered(table.where(agent=agent))).mean(axis=0) for agent in _DEEP
   )
-  common = set(_sizes(table, runs.TDU)) & set(_sizes(table, _EPSILON_GREEDY))
-  if common:
-    findings.append(_beyond_dithering(table, max(common)))
-  return findings
+  ratio = statistics.mean(tdu - other).map(np.exp)
+  words = f"a ratio of {ratio.words('.2f')}, over sizes; not mastered: the limit"
+  return words, ratio.is_below(1)
 
 
-def _all_solved(table: types.Table, agent: str) -> types.Finding:
-  _, solved = _episodes(table, agent)
-  return types.Finding(
-    f"{_LABELS[agent]} solves all sizes",
-    f"{solved.sum()} of {solved.size} runs, N up to {max(_sizes(table, agent))}",
-    bool(solved.all()) if len(solved) >= claims.LEAST_SEEDS else None,
-    len(solved),
-  )
-
-
-def _beyond_bsuite(large: types.Table, agent: str, size: int) -> types.Finding:
-  episodes, solved = _episodes(large, agent)
-  (limit,) = large.values("max_episodes")
-  return types.Finding(
-    f"{_LABELS[agent]} solves N = {size} in a budget interpolated from HyperAgent's",
-    f"{solved.sum()} of {solved.size} runs (limit: {limit} episodes), in episode "
-    f"{', '.join(map(str, episodes[solved])) or '–'}",
-    bool(solved.all()) if len(solved) >= claims.LEAST_SEEDS else None,
-    len(solved),
-  )
-
-
-def _share(config: Scaling, table: types.Table, agent: str) -> types.Finding:
-  """The shares of the sizes; most have to be mastered, not only solved."""
-  shares = {
-    by: np.mean(_episodes(table, agent, by)[1])
-    for by in ("by_bsuite", "solved", "mastered")
-  }
-  return types.Finding(
-    f"{_LABELS[agent]} masters most sizes of stochastic Deep Sea",
-    f"{shares['by_bsuite']:.0%} by bsuite's rule, {shares['solved']:.0%} by the "
-    f"treasure's, and finds it {_MASTERED:.0%} as often as the best policy in "
-    f"{shares['mastered']:.0%}; N up to {max(_sizes(table, agent))}",
-    bool(shares["mastered"] > 0.5)
-    if config.stochastic_seeds >= claims.LEAST_SEEDS
-    else None,
-    config.stochastic_seeds,
-  )
-
-
-def _fewer_until_mastered(config: Scaling, table: types.Table) -> types.Finding:
-  """TDU beside bootstrapped DQN; the interval is over sizes, as seeds are few."""
-  logs = [np.log2(_episodes(table, agent, "mastered")[0]) for agent in _DEEP]
-  ratio = statistics.mean((logs[0] - logs[1]).mean(axis=0)).map(np.exp2)
-  is_decided = config.stochastic_seeds >= claims.LEAST_SEEDS
-  return types.Finding(
-    "TDU masters stochastic Deep Sea in fewer episodes than bootstrapped DQN",
-    f"a ratio of {ratio.words('.2f')}, over sizes; not mastered: the limit",
-    ratio.is_below(1) if is_decided else None,
-    config.stochastic_seeds,
-  )
-
-
-def _grows(table: types.Table, agent: str) -> types.Finding:
+def _exponent(table: types.Table) -> tuple[str, bool | None]:
   """The slope of log episodes against log N, over the sizes that all seeds solve."""
-  claim = f"{_LABELS[agent]}'s episodes grow as a power of N of at most 3, not as 2^N"
-  episodes, solved = _episodes(table, agent)
+  sizes, solved = layers.over("size", table, episodes.is_solved)
+  _, y = layers.over("size", table, episodes.to_solve)
   whole = solved.all(axis=0)
-  sizes = np.array(_sizes(table, agent))[whole]
-  if len(sizes) < 3:
-    return types.Finding(claim, f"{len(sizes)} sizes are solved by all seeds", None)
-  slopes = [np.polyfit(np.log(sizes), np.log(y), 1)[0] for y in episodes[:, whole]]
-  exponent = statistics.mean(slopes)
-  return types.Finding(
-    claim,
-    f"exponent {exponent.words('.2f')}, N = {min(sizes)} to {max(sizes)}",
-    exponent.is_below(3.0) if len(slopes) >= claims.LEAST_SEEDS else None,
-    len(slopes),
+  if whole.sum() < 3:
+    return f"{whole.sum()} sizes are solved by all seeds", None
+  x = np.log(sizes[whole])
+  exponent = statistics.mean([np.polyfit(x, np.log(z), 1)[0] for z in y[:, whole]])
+  span = f"N = {min(sizes[whole])} to {max(sizes[whole])}"
+  return f"exponent {exponent.words('.2f')}, {span}", exponent.is_below(3.0)
+
+
+def _only_deep(table: types.Table) -> tuple[str, bool | None]:
+  tdu, dithering = (
+    table.where(agent=agent).joined("solved") > 0
+    for agent in (runs.TDU, _EPSILON_GREEDY)
   )
-
-
-def _beyond_dithering(table: types.Table, size: int) -> types.Finding:
-  solved = {
-    agent: table.where(agent=agent, size=size).joined("solved") > 0 for agent in _LABELS
-  }
-  tdu, dithering = solved[runs.TDU], solved[_EPSILON_GREEDY]
-  limit = max(table.where(agent=_EPSILON_GREEDY).values("max_episodes"))
-  return types.Finding(
-    f"ε-greedy does not solve N = {size}, which TDU solves",
+  (limit,) = table.where(agent=_EPSILON_GREEDY).values("max_episodes")
+  return (
     f"{dithering.sum()} of {len(dithering)} runs within {limit} episodes; TDU "
-    f"{tdu.sum()} of {len(tdu)}",
-    bool(tdu.all() and not dithering.any()) if len(tdu) >= claims.LEAST_SEEDS else None,
-    len(tdu),
+    f"{tdu.sum()} of {len(tdu)}"
+  ), bool(tdu.all() and not dithering.any())
+
+
+def _fewer(agent: str, other: str, names: tuple[str, str]) -> claims.Compare:
+  return episodes.fewer(
+    f"{names[0]} needs fewer episodes than {names[1]}",
+    {"agent": agent, **_DETERMINISTIC},
+    {"agent": other, **_DETERMINISTIC},
+    " and ".join(names),
   )
+
+
+def _claims(config: Scaling) -> list[types.Claim]:
+  common = max({*config.sizes} & {*config.epsilon_greedy_sizes}, default=None)
+  return [
+    *(
+      claims.Check(
+        f"{_LABELS[agent]} solves all sizes",
+        _all_solved,
+        {"agent": agent, **_DETERMINISTIC},
+      )
+      for agent in (*_DEEP, _EPINET)
+    ),
+    *(
+      claims.Check(
+        f"{_LABELS[agent]} solves N = {size} in a budget interpolated from "
+        "HyperAgent's",
+        _within_budget,
+        {"agent": agent, "size": size, "own_mapping": True},
+      )
+      for size in config.large_sizes
+      for agent in _DEEP
+    ),
+    *(
+      claims.Check(
+        f"{_LABELS[agent]} masters most sizes of stochastic Deep Sea",
+        _most_mastered,
+        {"agent": agent, "stochastic": True},
+      )
+      for agent in _DEEP
+    ),
+    claims.Check(
+      "TDU masters stochastic Deep Sea in fewer episodes than bootstrapped DQN",
+      _ratio_over_sizes,
+      {"stochastic": True},
+    ),
+    claims.Check(
+      "TDU's episodes grow as a power of N of at most 3, not as 2^N",
+      _exponent,
+      {"agent": runs.TDU, **_DETERMINISTIC},
+    ),
+    _fewer(*_DEEP, ("TDU", "bootstrapped DQN")),
+    _fewer(runs.BOOTSTRAPPED, _EPINET, ("bootstrapped DQN", "the epinet")),
+    claims.Check(
+      f"ε-greedy does not solve N = {common}, which TDU solves",
+      _only_deep,
+      {"size": common or 0, **_DETERMINISTIC},
+    ),
+  ]
 
 
 FIGURES = (
@@ -342,8 +279,9 @@ FIGURES = (
       num_seeds=1,
     ),
     tasks=_tasks,
-    run=runs.solve_deep_sea,
-    draw=_draw,
-    judge=_judge,
+    compute=runs.solve_deep_sea,
+    panels=_panels,
+    claims=_claims,
+    size=(6.0, 4.2),
   ),
 )
