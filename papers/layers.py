@@ -33,7 +33,7 @@ class Curves:
     markers: marks the points, for curves with few of them.
     blocks: to make long curves readable, draws means over so many blocks of consecutive
       points; 0 for all points.
-    thin: matplotlib's arguments of lines without an interval and without markers.
+    thin: matplotlib's arguments of lines without an interval.
     first: the number of the first line's style.
   """
 
@@ -57,7 +57,8 @@ class Curves:
     if self.thin is not None:
       style = drawing.style(index)
       options = {"linestyle": style.linestyle, "color": style.color, **self.thin}
-      axes.plot(x, self.statistic(y[None])[0], label=label, **options)
+      marker = style.marker if self.markers else None
+      axes.plot(x, self.statistic(y[None])[0], marker=marker, label=label, **options)
     else:
       drawing.curve(
         axes,
