@@ -33,7 +33,7 @@ class Curves:
     markers: marks the points, for curves with few of them.
     blocks: to make long curves readable, draws means over so many blocks of consecutive
       points; 0 for all points.
-    thin: matplotlib's arguments of lines without an interval and without markers.
+    thin: matplotlib's arguments of lines without an interval.
     first: the number of the first line's style.
   """
 
@@ -48,24 +48,27 @@ class Curves:
 
   def __call__(self, axes: types.Axes, table: types.Table) -> None:
     for index, (label, where) in enumerate(self.lines.items(), self.first):
-      chosen = table.where(**where)
-      if not chosen:
-        continue
-      x, y = self._points(chosen)
-      if self.thin is not None:
-        style = drawing.style(index)
-        options = {"linestyle": style.linestyle, "color": style.color, **self.thin}
-        axes.plot(x, self.statistic(y[None])[0], label=label, **options)
-      else:
-        drawing.curve(
-          axes,
-          x,
-          y,
-          label=label,
-          index=index,
-          statistic=self.statistic,
-          markers=self.markers,
-        )
+      if chosen := table.where(**where):
+        self._line(axes, index, label, *self._points(chosen))
+
+  def _line(
+    self, axes: types.Axes, index: int, label: str, x: np.ndarray, y: np.ndarray
+  ) -> None:
+    if self.thin is not None:
+      style = drawing.style(index)
+      options = {"linestyle": style.linestyle, "color": style.color, **self.thin}
+      marker = style.marker if self.markers else None
+      axes.plot(x, self.statistic(y[None])[0], marker=marker, label=label, **options)
+    else:
+      drawing.curve(
+        axes,
+        x,
+        y,
+        label=label,
+        index=index,
+        statistic=self.statistic,
+        markers=self.markers,
+      )
 
   def _points(self, table: types.Table) -> tuple[np.ndarray, np.ndarray]:
     """`[N]` and `[S, N]`."""
@@ -87,6 +90,19 @@ def over(
   values = sorted(table.values(setting))
   scores = [table.where(**{setting: value}).score(measure) for value in values]
   return np.array(values), np.stack(scores, axis=1)
+
+
+def computed(
+  lines: Callable[[types.Table], Mapping[str, np.ndarray]],
+  x: Sequence[float] | np.ndarray,
+) -> panels.Layer:
+  """Curves at x `[N]` that are computed from all tasks: label → `[S, N]`."""
+
+  def draw_lines(axes: types.Axes, table: types.Table) -> None:
+    for index, (label, y) in enumerate(lines(table).items()):
+      drawing.curve(axes, x, y, label=label, index=index)
+
+  return draw_lines
 
 
 @dataclasses.dataclass(frozen=True)

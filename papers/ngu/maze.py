@@ -14,9 +14,9 @@ from explorax.agents import ranges
 from explorax.environments import disco_maze, jax_adapter
 from explorax.experiments import config as config_lib
 from explorax.experiments import overrides, presets
-from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.recording import statistics
 from explorax.experiments.runners import core, device
-from explorax.papers import claims, panels, types
+from explorax.papers import claims, layers, panels, types
 
 # name → (label, preset, settings that differ from it)
 _EIGHT = ("num_policies=8", "discount=0.997", "min_discount=0.99")  # γ: table 6.
@@ -60,17 +60,12 @@ class Config:
   num_seeds: int = 5  # Not in the paper.
 
   def __post_init__(self) -> None:
-    disco_maze.DiscoMaze(self.size)  # Refuses impossible sizes.
-    ranges.distinct(self, "agents")
     ranges.one_of(self, "agents", _AGENTS)
-    ranges.at_least(self, 1, "num_steps", "eval_every", "eval_episodes", "num_seeds")
     if self.num_steps < self.eval_every:
       raise ValueError(
         f"num_steps is {self.num_steps} and eval_every {self.eval_every}; there would "
         "be no evaluation before the end: lower eval_every."
       )
-    for name in self.agents:
-      _agent_config({**dataclasses.asdict(self), "agent": name})
 
 
 def _agent_config(settings: types.Settings) -> Any:
@@ -100,9 +95,9 @@ def _tasks(config: Config) -> list[types.Task]:
   settings = dataclasses.asdict(config)
   del settings["num_seeds"], settings["agents"]
   return [
-    types.Task(f"{agent}_seed{seed}", {**settings, "agent": agent, "seeds": [seed]})
+    task
     for agent in config.agents
-    for seed in range(config.num_seeds)
+    for task in types.split(agent, {**settings, "agent": agent}, config.num_seeds)
   ]
 
 
@@ -157,73 +152,34 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   }
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  fig, ((axes,),) = drawing.new(1, 1, width=6.0, height=3.8)
-  for index, agent in enumerate(config.agents):
-    # Evaluations are made at the runner's reports, after the same steps of each seed.
-    steps, coverage = (table.joined(x, agent=agent) for x in ("env_steps", "coverage"))
-    label = _AGENTS[agent][0]
-    drawing.curve(axes, steps[0], coverage, label=label, index=index, markers=True)
-  panels.finish(
-    axes,
-    title=f"{config.size} × {config.size}, greedy policy",
-    legend="lower right",
-    xlabel="environment steps",
-    ylabel="share of positions visited",
-    ylim=(0, 1.02),
+def _lines(config: Config) -> layers.Lines:
+  return {_AGENTS[agent][0]: {"agent": agent} for agent in config.agents}
+
+
+def _last(table: types.Table) -> np.ndarray:
+  """The share of positions in the last evaluation, `[S]`."""
+  return table.joined("coverage")[:, -1]
+
+
+def _explores_more(claim: str, agent: str, other: str) -> claims.Compare:
+  return claims.Compare(
+    claim,
+    _last,
+    {"agent": agent},
+    {"agent": other},
+    "share of positions in the last evaluation {a:.3g} and {b:.3g}, a difference of "
+    "{gap}",
+    spec=".3g",
   )
-  return fig
 
 
-def _last(config: Config, table: types.Table) -> dict[str, np.ndarray]:
-  """The share of positions in the last evaluation, of each seed: agent → `[S]`."""
-  return {a: table.joined("coverage", agent=a)[:, -1] for a in config.agents}
-
-
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  last = _last(config, table)
-  if "learned" not in last:
-    return []
-  learned = last.pop("learned")
-  interval = statistics.mean(learned)
-  return [
-    *(
-      claims.compare_means(
-        "learned controllable states explore more than "
-        + _AGENTS[agent][0].removeprefix("NGU, "),
-        learned,
-        other,
-        "share of positions in the last evaluation",
-      )
-      for agent, other in last.items()
-    ),
-    types.Finding(
-      "with learned states, nearly any maze is explored (at least 0.8 of it)",
-      f"share of positions {interval.words()} after {config.num_steps:,} steps, "
-      "which may be too few",
-      interval.is_above(0.8) or None,
-    ),
-  ]
-
-
-def _draw_variants(config: Config, table: types.Table) -> types.Drawing:
-  fig, ((axes,),) = drawing.new(1, 1, width=6.0, height=3.8)
-  for row, values in enumerate(_last(config, table).values()):
-    interval = statistics.mean(values)
-    color = drawing.style(min(row, 1)).color
-    axes.plot([interval.low, interval.high], [row, row], color=color)
-    axes.plot(interval.value, row, "o", color=color)
-    axes.plot(values, np.full(len(values), row), "|", color=panels.GREY, ms=9)
-  axes.invert_yaxis()
-  panels.finish(
-    axes,
-    title=f"{config.size} × {config.size}, greedy policy, last evaluation",
-    xlabel="share of positions visited: mean, its interval, and seeds",
-    yticks=range(len(config.agents)),
-    yticklabels=[_AGENTS[agent][0] for agent in config.agents],
-    xlim=(0, 1.02),
+def _explores_nearly_all(table: types.Table) -> tuple[str, bool | None]:
+  """Undecided if it does not: the steps may be too few."""
+  interval, (steps,) = statistics.mean(_last(table)), table.values("num_steps")
+  words = (
+    f"share of positions {interval.words()} after {steps:,} steps, which may be too few"
   )
-  return fig
+  return words, interval.is_above(0.8) or None
 
 
 # (claim, agent that should be better, agent that should be worse). The claims are from
@@ -238,17 +194,6 @@ _CLAIMS = (
   ("the maze's β of 0.5 is better than 0.2", "learned", "beta02"),
   ("a memory of one episode is better than of 3", "learned", "three"),
 )
-
-
-def _judge_variants(config: Config, table: types.Table) -> list[types.Finding]:
-  last = _last(config, table)
-  return [
-    claims.compare_means(
-      claim, last[better], last[worse], "share of positions in the last evaluation"
-    )
-    for claim, better, worse in _CLAIMS
-    if better in last and worse in last
-  ]
 
 
 _QUICK = Config(
@@ -272,9 +217,41 @@ FIGURES = (
     config=Config(),
     quick=_QUICK,
     tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    judge=_judge,
+    compute=_run,
+    panels=lambda config: [
+      [
+        panels.Panel(
+          layers.Curves(
+            "coverage",
+            _lines(config),
+            # After the same steps of each seed.
+            lambda table: table.joined("env_steps")[0],
+            markers=True,
+          ),
+          title=f"{config.size} × {config.size}, greedy policy",
+          legend="lower right",
+          xlabel="environment steps",
+          ylabel="share of positions visited",
+          ylim=(0, 1.02),
+        )
+      ]
+    ],
+    claims=lambda config: [
+      _explores_more(
+        "learned controllable states explore more than random projections",
+        "learned",
+        "random",
+      ),
+      _explores_more(
+        "learned controllable states explore more than RND", "learned", "rnd"
+      ),
+      claims.Check(
+        "with learned states, nearly any maze is explored (at least 0.8 of it)",
+        _explores_nearly_all,
+        {"agent": "learned"},
+      ),
+    ],
+    size=(6.0, 3.8),
     revision=2,
   ),
   types.Figure(
@@ -289,8 +266,18 @@ FIGURES = (
     config=Config(agents=_VARIANTS, num_seeds=3),
     quick=dataclasses.replace(_QUICK, agents=("n8", "n8_cmr")),
     tasks=_tasks,
-    run=_run,
-    draw=_draw_variants,
-    judge=_judge_variants,
+    compute=_run,
+    panels=lambda config: [
+      [
+        panels.Panel(
+          layers.Intervals(_last, _lines(config)),
+          title=f"{config.size} × {config.size}, greedy policy, last evaluation",
+          xlabel="share of positions visited: mean, its interval, and seeds",
+          xlim=(0, 1.02),
+        )
+      ]
+    ],
+    claims=lambda config: [_explores_more(*claim) for claim in _CLAIMS],
+    size=(6.0, 3.8),
   ),
 )

@@ -1,13 +1,12 @@
 """Paper 2's figure 7: the bonus scale and the discount of each policy of a mixture."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
 from explorax import exploration
-from explorax.agents import ranges
-from explorax.experiments.recording import drawing
-from explorax.papers import panels, types
+from explorax.papers import claims, layers, panels, types
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,12 +18,6 @@ class Config:
   discount_max: float = 0.997  # Discount of the greediest policy (table 6).
   discount_min: float = 0.99  # Discount of the most exploratory policy (table 6).
   num_seeds: int = 1  # The figure has no randomness.
-
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 4, "num_policies")
-    ranges.at_least(self, 0, "beta")
-    ranges.within(self, 0, self.discount_max, "discount_min")
-    ranges.inside(self, -1, 1, "discount_max")
 
 
 def _tasks(config: Config) -> list[types.Task]:
@@ -41,40 +34,35 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   return {"betas": np.asarray(betas)[None], "discounts": np.asarray(discounts)[None]}
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  fig, (axes,) = drawing.new(1, 2)
-  named = (("betas", "bonus scale β"), ("discounts", "discount γ"))
-  for ax, (name, label) in zip(axes, named, strict=True):
-    (values,) = table.joined(name)
-    ax.plot(range(len(values)), values, "o-", color=drawing.style(0).color, ms=3)
-    panels.finish(ax, xlabel="policy i", ylabel=label)
-  return fig
-
-
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
+def _from_end_to_end(config: Config, table: types.Table) -> tuple[str, bool]:
   (betas,), (discounts,) = table.joined("betas"), table.joined("discounts")
-  ends = [config.beta, config.discount_max, config.discount_min]
   measured = np.array([betas[-1], discounts[0], discounts[-1]])
-  ratios = np.exp(np.diff(np.log(1.0 - discounts.astype(np.float64))))
-  outer, inner = np.diff(betas)[[0, -1]].max(), np.diff(betas)[len(betas) // 2]
-  return [
-    types.Finding(
-      "from β = 0 and the greatest γ to the greatest β and the least γ",
-      f"β from {betas[0]:.3g} to {betas[-1]:.3g}, γ from {discounts[0]:.4g} to "
-      f"{discounts[-1]:.4g}",
-      bool(betas[0] == 0 and np.allclose(measured, ends, rtol=1e-5)),
-    ),
-    types.Finding(
-      "most policies near the ends: mostly greedy, or mostly exploring",
-      f"β grows by {inner:.3g} in the middle, by {outer:.3g} at the ends",
-      bool(inner > 4 * outer and np.all(np.diff(betas) >= 0)),
-    ),
-    types.Finding(
-      "discounts are evenly spaced in the logarithm of the horizon",
-      f"ratios of 1 − γ from {np.min(ratios):.4f} to {np.max(ratios):.4f}",
-      bool(np.ptp(ratios) < 1e-3),
-    ),
-  ]
+  ends = [config.beta, config.discount_max, config.discount_min]
+  return (
+    f"β from {betas[0]:.3g} to {betas[-1]:.3g}, γ from {discounts[0]:.4g} to "
+    f"{discounts[-1]:.4g}"
+  ), bool(betas[0] == 0 and np.allclose(measured, ends, rtol=1e-5))
+
+
+def _near_the_ends(table: types.Table) -> tuple[str, bool]:
+  steps = np.diff(table.joined("betas")[0])
+  outer, inner = max(steps[0], steps[-1]), steps[(len(steps) + 1) // 2]
+  words = f"β grows by {inner:.3g} in the middle, by {outer:.3g} at the ends"
+  return words, bool(inner > 4 * outer and np.all(steps >= 0))
+
+
+def _evenly_spaced(table: types.Table) -> tuple[str, bool]:
+  horizons = 1.0 - table.joined("discounts")[0].astype(np.float64)
+  ratios = np.exp(np.diff(np.log(horizons)))
+  words = f"ratios of 1 − γ from {np.min(ratios):.4f} to {np.max(ratios):.4f}"
+  return words, bool(np.ptp(ratios) < 1e-3)
+
+
+def _panel(name: str, label: str) -> panels.Panel:
+  values = layers.Curves(
+    name, {"_": {}}, lambda table: range(len(table.joined(name)[0])), markers=True
+  )
+  return panels.Panel(values, xlabel="policy i", ylabel=label)
 
 
 FIGURES = (
@@ -88,8 +76,26 @@ FIGURES = (
     config=Config(),
     quick=Config(),
     tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    judge=_judge,
+    compute=_run,
+    panels=lambda config: [
+      [_panel("betas", "bonus scale β"), _panel("discounts", "discount γ")]
+    ],
+    claims=lambda config: [
+      claims.Check(
+        "from β = 0 and the greatest γ to the greatest β and the least γ",
+        functools.partial(_from_end_to_end, config),
+        exact=True,
+      ),
+      claims.Check(
+        "most policies near the ends: mostly greedy, or mostly exploring",
+        _near_the_ends,
+        exact=True,
+      ),
+      claims.Check(
+        "discounts are evenly spaced in the logarithm of the horizon",
+        _evenly_spaced,
+        exact=True,
+      ),
+    ],
   ),
 )

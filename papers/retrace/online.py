@@ -10,9 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.agents import ranges
-from explorax.experiments.recording import drawing, statistics
-from explorax.papers import panels, types
+from explorax.experiments.recording import statistics
+from explorax.papers import claims, layers, panels, types
 from explorax.papers.retrace import measurements
 from explorax.papers.tabular import every_visit, operators, random_mdps
 
@@ -76,16 +75,6 @@ class Config:
   num_points: int = 100  # Of a curve.
   num_seeds: int = 100  # Decision processes, each with its policies.
 
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 2, "num_states", "num_actions")
-    ranges.at_least(self, 1, "num_seeds")
-    ranges.at_least(self, 10, "num_points")
-    ranges.at_least(self, self.num_points, "num_steps")
-    ranges.positive(self, "concentration")
-    ranges.inside(self, 0, 1, "discount", "end_prob", "behaviour_epsilon")
-    ranges.at_least(self, 1, "step_offset")
-    ranges.within(self, 0.5, 1, "step_power")
-
 
 def _tasks(config: Config) -> list[types.Task]:
   return [
@@ -108,7 +97,7 @@ def _float64() -> Iterator[None]:
     jax.config.update("jax_enable_x64", before)
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """In float64: `errors` ‖Q_k − Q*‖∞ `[N, 1 + P]`, from Q_0 on, and `commutator` `[N]`.
 
   Q_0 is uniform between the smallest and the largest possible value. The commutator is
@@ -190,79 +179,84 @@ def _commutator(
   return jnp.max(jnp.abs(p @ q - q @ p))
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  fig, (axes,) = drawing.new(1, 2, width=5.0, height=3.8, sharey=True)
+def _panels(config: Config) -> list[list[panels.Panel]]:
   steps = config.num_steps // config.num_points * np.arange(1, config.num_points + 1)
-  for panel, (behaviour, title) in zip(axes, BEHAVIOURS.items(), strict=True):
-    errors = {
-      run.label: _of(table, behaviour, name)["errors"][:, 1:]
-      for name, run in RUNS.items()
-    }
-    geometric = statistics.geometric_mean_over_seeds
-    panels.curves(panel, steps, errors, statistic=geometric)
-    panels.finish(
-      panel,
-      title=title,
-      legend="upper right",
-      xlabel="steps",
-      ylabel=r"$\|Q_k - Q^*\|_\infty$, geometric mean",
-      xscale="log",
-      yscale="log",
-    )
-  return fig
-
-
-def _of(table: types.Table, behaviour: str, run: str) -> types.Results:
-  (task,) = table.where(behaviour=behaviour, run=run)
-  return task.results
-
-
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  own = "with equation 9's μ, which keeps exploring"
+  errors = layers.Curves(
+    lambda table: table.joined("errors")[:, 1:],
+    {run.label: {"run": name} for name, run in RUNS.items()},
+    steps,
+    statistics.geometric_mean_over_seeds,
+  )
   return [
-    _converges(table, "mixture", "retrace", f"theorem 3: Retrace(1) converges {own}"),
-    _converges(table, "mixture", "watkins", f"its corollary: so does Watkins's {own}"),
-    _commutes(table),
-    _converges(
-      table, "fixed", "retrace", "beyond it: so does Retrace(1) with a fixed μ"
-    ),
-    _converges(
-      table, "fixed", "watkins", "beyond it: so does Watkins's with a fixed μ"
-    ),
+    [
+      panels.Panel(
+        errors,
+        where={"behaviour": behaviour},
+        share_y=True,
+        title=title,
+        legend="upper right",
+        xlabel="steps",
+        ylabel=r"$\|Q_k - Q^*\|_\infty$, geometric mean",
+        xscale="log",
+        yscale="log",
+      )
+      for behaviour, title in BEHAVIOURS.items()
+    ]
   ]
 
 
-def _converges(
-  table: types.Table, behaviour: str, run: str, claim: str
-) -> types.Finding:
+def _converges(table: types.Table) -> tuple[str, bool | None]:
   """Whether all final errors are below a tenth of Q_0's, and still fall on average."""
-  errors = _of(table, behaviour, run)["errors"]
+  errors = table.joined("errors")
   worst = np.max(errors[:, -1] / errors[:, 0])
   tenth = (errors.shape[1] - 1) // 10
   falls = statistics.mean(np.log(errors[:, -1] / errors[:, tenth])).map(np.exp)
-  return types.Finding(
-    claim,
+  return (
     f"at the end, at most {worst:.3g} of Q_0's error is left in any process; the last "
-    f"nine tenths of the steps leave {falls.words()} of it",
-    falls.is_below(1.0) if worst < 0.1 else False,
-  )
+    f"nine tenths of the steps leave {falls.words()} of it"
+  ), falls.is_below(1.0) if worst < 0.1 else False
 
 
-def _commutes(table: types.Table) -> types.Finding:
+def _commutes(table: types.Table) -> tuple[str, bool]:
   greedy, falling, fixed = (
-    np.max(_of(table, behaviour, run)["commutator"])
+    np.max(table.joined("commutator", behaviour=behaviour, run=run))
     for behaviour, run in (
       ("mixture", "watkins"),
       ("mixture", "retrace"),
       ("fixed", "retrace"),
     )
   )
-  return types.Finding(
-    "lemma 5: P^π and P^{π∧μ} commute in the limit with equation 9's μ",
+  return (
     f"at the end, the products differ by at most {greedy:.2g} for the greedy π and "
-    f"{falling:.2g} for ε_k; with a fixed μ by up to {fixed:.2g}",
-    bool(greedy < 1e-12 and falling < 0.1 * fixed),
-  )
+    f"{falling:.2g} for ε_k; with a fixed μ by up to {fixed:.2g}"
+  ), bool(greedy < 1e-12 and falling < 0.1 * fixed)
+
+
+_CLAIMS = (
+  claims.Check(
+    "theorem 3: Retrace(1) converges with equation 9's μ, which keeps exploring",
+    _converges,
+    {"behaviour": "mixture", "run": "retrace"},
+  ),
+  claims.Check(
+    "its corollary: so does Watkins's with equation 9's μ, which keeps exploring",
+    _converges,
+    {"behaviour": "mixture", "run": "watkins"},
+  ),
+  claims.Check(
+    "lemma 5: P^π and P^{π∧μ} commute in the limit with equation 9's μ", _commutes
+  ),
+  claims.Check(
+    "beyond it: so does Retrace(1) with a fixed μ",
+    _converges,
+    {"behaviour": "fixed", "run": "retrace"},
+  ),
+  claims.Check(
+    "beyond it: so does Watkins's with a fixed μ",
+    _converges,
+    {"behaviour": "fixed", "run": "watkins"},
+  ),
+)
 
 
 FIGURES = (
@@ -277,8 +271,9 @@ FIGURES = (
     config=Config(),
     quick=Config(num_steps=2000, num_points=20, num_seeds=3),
     tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    judge=_judge,
+    compute=_compute,
+    panels=_panels,
+    claims=lambda config: _CLAIMS,
+    size=(5.0, 3.8),
   ),
 )

@@ -1,15 +1,18 @@
 """Paper 5's operators on random decision processes: tests of table 1."""
 
 import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from explorax.agents import ranges
 from explorax.experiments.recording import drawing, statistics
-from explorax.papers import claims, panels, types
+from explorax.papers import claims, layers, panels, types
 from explorax.papers.retrace import measurements
 
 _SLACK = 1e-4  # Of float32.
+_MEASURED = "non_markov_retrace"  # Equation 10's trace, without exact moments.
 _LABELS = {
   "importance_sampling": "importance sampling",
   "harutyunyan_q_lambda": "Q^π(λ), Harutyunyan's",
@@ -38,17 +41,6 @@ class Config:
   num_seeds: int = 100  # Decision processes, each with its policies.
 
   def __post_init__(self) -> None:
-    ranges.at_least(self, 2, "num_states", "num_actions", "num_distances")
-    ranges.at_least(self, 1, "num_iterations", "num_seeds")
-    ranges.at_least(self, 2, "num_trajectories")
-    ranges.at_least(self, 1, "lengths")
-    ranges.positive(self, "concentration")
-    ranges.inside(self, 0, 1, "discount")
-    ranges.within(self, 0, 1, "lambdas")
-    ranges.inside(self, -1e-9, 1, "worst_share")  # At 1, μ never explores.
-    ranges.within(self, 0, measurements.max_distance(self.num_actions), "distance")
-    ranges.positive(self, "distance")
-    ranges.rising(self, 1, "lengths")
     if 1 not in self.lambdas:
       raise ValueError(
         f"lambdas is {self.lambdas}; it must have 1, which the claims are tested at."
@@ -79,210 +71,240 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
   return _PARTS[settings["part"]][0](settings, context)
-
-
-def _parts(table: types.Table) -> dict[str, types.Results]:
-  return {task.settings["part"]: task.results for task in table}
-
-
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  parts = _parts(table)
-  fig, axes = drawing.new(2, 3, width=4.6, height=3.5)
-  for panel, kind in zip(axes[0], measurements.CONTRACTING, strict=True):
-    _draw_contraction(panel, config, parts["contraction"], kind)
-  for panel in axes[0, 1:]:
-    panel.sharey(axes[0, 0])
-  _draw_control(axes[1, 0], config, parts["control"])
-  _draw_returns(axes[1, 1], config, parts["returns"], "bias")
-  _draw_returns(axes[1, 2], config, parts["returns"], "std")
-  for panel in axes.flat:
-    panel.grid(alpha=0.3)
-  return fig
 
 
 def _label(kind: str) -> str:
   return _LABELS[kind].replace("Q^π", r"$Q^\pi$")
 
 
-def _draw_contraction(
-  panel: types.Axes, config: Config, results: types.Results, kind: str
-) -> None:
-  x, discount = results["distances"], config.discount
-  for i, lambda_ in enumerate(config.lambdas):
-    factors = results[kind][i]
-    drawing.curve(panel, x, factors, label=f"λ = {lambda_:g}", index=i)
-    if kind == "harutyunyan_q_lambda" and lambda_ > 0:
-      bound = (1 - discount) / (discount * lambda_)
+def _panels(config: Config) -> list[list[panels.Panel]]:
+  returns: dict[str, Any] = {
+    "where": {"part": "returns"},
+    "legend": {"fontsize": "x-small"},
+    "xlabel": "transitions in the return",
+    "xscale": ("log", {"base": 2}),
+    "xticks": config.lengths,
+    "xticklabels": config.lengths,
+  }
+  title = f"λ = 1, ‖π − μ‖₁ = {config.distance:g}"
+  return [
+    [_contraction_panel(config, kind) for kind in measurements.CONTRACTING],
+    [
+      panels.Panel(
+        _draw_control,
+        where={"part": "control"},
+        xlabel="iterations k",
+        ylabel=r"$\|Q_k - Q^*\|_\infty$, geometric mean",
+        yscale="log",
+        ylim=(1e-6, 1e6),
+      ),
+      panels.Panel(
+        *_by_kind(config.lengths, "bias"),
+        title=f"{title}: bias of a return",
+        ylabel="bias / error of $Q$",
+        **returns,
+      ),
+      panels.Panel(
+        *_by_kind(config.lengths, "std"),
+        *_by_kind(config.lengths, "measured", thin={"linestyle": "", "markersize": 4}),
+        title=f"{title}: standard deviation of a return",
+        ylabel="std. / error of $Q$ (marks: measured)",
+        yscale="log",
+        **returns,
+      ),
+    ],
+  ]
+
+
+def _by_kind(
+  lengths: Sequence[int], name: str, thin: Mapping[str, Any] | None = None
+) -> list[panels.Layer]:
+  """A line for each kind of return; equation 10's has no exact standard deviation."""
+  return [
+    layers.Curves(
+      f"{kind}_{name}",
+      {_label(kind) if thin is None or kind == _MEASURED else "_": {}},
+      lengths,
+      markers=thin is not None,
+      thin=thin,
+      first=i,
+    )
+    for i, kind in enumerate(measurements.RETURNS)
+    if kind != _MEASURED or name != "std"
+  ]
+
+
+def _contraction_panel(config: Config, kind: str) -> panels.Panel:
+  discount = config.discount
+  ticks = [0, 0.5, discount, 2, 5, 10]
+
+  def factors(index: int, table: types.Table) -> np.ndarray:
+    return np.asarray(table[0].results[kind][index])
+
+  def bounds(axes: types.Axes, table: types.Table) -> None:
+    """Stars where Q^π(λ)'s bound on the distance is."""
+    x = table[0].results["distances"]
+    for i, lambda_ in enumerate(config.lambdas):
+      bound = (1 - discount) / (discount * lambda_) if lambda_ else np.inf
       if bound <= x[-1]:
-        height = np.interp(bound, x, np.mean(factors, axis=0))
+        height = np.interp(bound, x, np.mean(factors(i, table), axis=0))
         color = drawing.style(i).color
-        panel.plot(bound, height, "*", color=color, ms=11, mec="black", zorder=5)
-  if kind == "harutyunyan_q_lambda":
-    panel.plot([], [], "*", color="white", ms=11, mec="black", label="its bound")
-  panel.axhline(1, color="black", linewidth=0.8)
-  panel.axhline(discount, color="black", linewidth=0.8, linestyle=":")
-  panel.set(
+        axes.plot(bound, height, "*", color=color, ms=11, mec="black", zorder=5)
+    axes.plot([], [], "*", color="white", ms=11, mec="black", label="its bound")
+
+  return panels.Panel(
+    *(
+      layers.Curves(
+        functools.partial(factors, i),
+        {f"λ = {lambda_:g}": {}},
+        lambda table: table[0].results["distances"],
+        first=i,
+      )
+      for i, lambda_ in enumerate(config.lambdas)
+    ),
+    *([bounds] if kind == "harutyunyan_q_lambda" else []),
+    layers.horizontal(1, color="black"),
+    layers.horizontal(discount, color="black", linestyle=":"),
+    where={"part": "contraction"},
+    share_y=True,
     title=f"{_label(kind)}: contraction",
     xlabel="off-policyness ‖π − μ‖₁",
     ylabel=r"greatest factor on $\|Q - Q^\pi\|_\infty$",
+    yscale=("symlog", {"linthresh": 1}),
+    yticks=ticks,
+    yticklabels=[f"γ = {t:g}" if t == discount else f"{t:g}" for t in ticks],
   )
-  panel.set_yscale("symlog", linthresh=1)
-  ticks = [0, 0.5, discount, 2, 5, 10]
-  panel.set_yticks(ticks, [f"γ = {t:g}" if t == discount else f"{t:g}" for t in ticks])
-  panel.legend(fontsize="small")
 
 
 def _diverged(results: types.Results) -> np.ndarray:
   """Whether Q*(1) ends farther from Q* than its pessimistic start, bool `[N]`."""
   errors = results["q_star"]
-  return errors[:, -1] > errors[:, 0]
+  return np.asarray(errors[:, -1] > errors[:, 0])
 
 
-def _draw_control(panel: types.Axes, config: Config, results: types.Results) -> None:
-  diverged = _diverged(results)
-  shown = diverged if np.any(diverged) else np.ones_like(diverged)
-  runs = measurements.control_runs(config.discount)
+def _draw_control(axes: types.Axes, table: types.Table) -> None:
+  """Errors on the processes where Q*(1) diverges, or on all if it does on none."""
+  (task,), (discount,) = table, table.values("discount")
+  diverged = _diverged(task.results)
+  chosen = diverged if np.any(diverged) else np.ones_like(diverged)
   names = {"q_star": "Q*", "q_star_within": "Q*"}
   names |= {"retrace": "Retrace", "tree_backup": "Tree-backup"}
-  errors = {
-    f"{names[name]}({lambda_:.3g})": np.maximum(results[name][shown], 1e-7)
-    for name, (_, lambda_) in runs.items()
-  }
-  iterations = np.arange(results["q_star"].shape[1])
-  geometric = statistics.geometric_mean_over_seeds
-  panels.curves(panel, iterations, errors, statistic=geometric)
+  runs = measurements.control_runs(discount)
+  for index, (name, (_, lambda_)) in enumerate(runs.items()):
+    errors = np.maximum(task.results[name][chosen], 1e-7)
+    drawing.curve(
+      axes,
+      np.arange(errors.shape[1]),
+      errors,
+      label=f"{names[name]}({lambda_:.3g})",
+      index=index,
+      statistic=statistics.geometric_mean_over_seeds,
+    )
   of = "diverges" if np.any(diverged) else "does not diverge"
-  panels.finish(
-    panel,
-    title=f"control: the {np.sum(shown)} of {len(shown)} processes where Q*(1) {of}",
-    legend="best",
-    xlabel="iterations k",
-    ylabel=r"$\|Q_k - Q^*\|_\infty$, geometric mean",
-    yscale="log",
-    ylim=(1e-6, 1e6),
+  axes.set_title(
+    f"control: the {np.sum(chosen)} of {len(chosen)} processes where Q*(1) {of}"
   )
 
 
-def _draw_returns(
-  panel: types.Axes, config: Config, results: types.Results, what: str
-) -> None:
-  x = config.lengths
-  for i, kind in enumerate(measurements.RETURNS):
-    exact = results.get(f"{kind}_{what}")
-    measured = results[f"{kind}_measured"]
-    s = drawing.style(i)
-    if exact is not None:
-      drawing.curve(panel, x, exact, label=_label(kind), index=i)
-    if what == "std":
-      mean = np.mean(measured, axis=0)
-      label = None if exact is not None else _label(kind)
-      panel.plot(x, mean, s.marker, color=s.color, ms=5, label=label)
-  name = {"bias": "bias", "std": "standard deviation"}[what]
-  panel.set(
-    title=f"λ = 1, ‖π − μ‖₁ = {config.distance:g}: {name} of a return",
-    xlabel="transitions in the return",
-    ylabel=f"{name} / error of $Q$",
-    xscale="log",
-    yscale="linear" if what == "bias" else "log",
-  )
-  panel.title.set_fontsize("medium")
-  panel.set_xticks(x, [str(length) for length in x])
-  panel.minorticks_off()
-  if what == "std":
-    panel.plot([], [], "o", color="grey", ms=5, label="(marks: measured)")
-  panel.legend(fontsize="x-small")
-
-
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  parts = _parts(table)
-  return [
-    _safe(config, parts["contraction"]),
-    _bounded(config, parts["contraction"]),
-    _efficient(config, parts["contraction"]),
-    _control(parts["control"]),
-    _variance(config, parts["returns"]),
-  ]
-
-
-def _safe(config: Config, results: types.Results) -> types.Finding:
-  worst = {kind: np.max(results[kind]) for kind in ("retrace", "tree_backup")}
-  return types.Finding(
-    "Retrace and tree-backup contract by γ or better, at every μ and λ tried",
-    f"greatest factor {worst['retrace']:.4f} and {worst['tree_backup']:.4f}, "
-    f"γ = {config.discount:g}",
-    bool(max(worst.values()) <= config.discount + _SLACK),
-  )
-
-
-def _bounded(config: Config, results: types.Results) -> types.Finding:
-  discount = config.discount
-  lambdas = np.array(config.lambdas)[:, None, None]
-  distances = results["distances"][None, None]
-  factors, radius = results["harutyunyan_q_lambda"], results["radius"]
-  within = np.broadcast_to(lambdas * discount * distances < 1 - discount, factors.shape)
-  worst = np.max(factors[within], initial=0.0)
-  beyond = factors[~within]
-  expands = np.mean(beyond > 1 + _SLACK) if beyond.size else 0.0
-  diverges = np.mean(radius[~within] > 1 + _SLACK) if beyond.size else 0.0
-  return types.Finding(
-    "Q^π(λ) contracts for λ < (1 − γ)/(γ‖π − μ‖₁), and may expand beyond",
-    f"greatest factor within {worst:.4f}; beyond, it expands in {expands:.1%} of the "
-    f"cases, and repeating it diverges in {diverges:.1%}",
-    bool(worst < 1 + _SLACK and expands > 0),
-  )
-
-
-def _efficient(config: Config, results: types.Results) -> types.Finding:
-  at = int(np.argmax(config.lambdas))
+def _safe(table: types.Table) -> tuple[str, bool]:
   retrace, tree_backup = (
-    results[kind][at, :, :2] for kind in ("retrace", "tree_backup")
+    np.max(table[0].results[kind]) for kind in ("retrace", "tree_backup")
   )
-  difference = statistics.bootstrap(retrace - tree_backup)
-  near = results["distances"][1]
-  return types.Finding(
-    "Retrace contracts more than tree-backup near on-policy (λ = 1)",
+  (discount,) = table.values("discount")
+  return (
+    f"greatest factor {retrace:.4f} and {tree_backup:.4f}, γ = {discount:g}",
+    bool(max(retrace, tree_backup) <= discount + _SLACK),
+  )
+
+
+def _bounded(table: types.Table) -> tuple[str, bool]:
+  ((_, settings, results, *_),) = table
+  discount = settings["discount"]
+  lambdas = np.array(settings["lambdas"])[:, None, None]
+  factors, radius = results["harutyunyan_q_lambda"], results["radius"]
+  within = lambdas * discount * results["distances"] < 1 - discount
+  within = np.broadcast_to(within, factors.shape)
+  worst = np.max(factors[within], initial=0.0)
+  expands, diverges = (
+    np.mean(x[~within] > 1 + _SLACK) if not within.all() else 0.0
+    for x in (factors, radius)
+  )
+  return (
+    f"greatest factor within {worst:.4f}; beyond, it expands in {expands:.1%} of the "
+    f"cases, and repeating it diverges in {diverges:.1%}"
+  ), bool(worst < 1 + _SLACK and expands > 0)
+
+
+def _efficient(table: types.Table) -> tuple[str, bool | None]:
+  ((_, settings, results, *_),) = table
+  at = int(np.argmax(settings["lambdas"]))
+  gaps = results["retrace"][at, :, :2] - results["tree_backup"][at, :, :2]
+  difference, near = statistics.bootstrap(gaps), results["distances"][1]
+  return (
     f"factors less tree-backup's: {difference.at(0).words('.3f')} at ‖π − μ‖₁ = 0, "
-    f"{difference.at(1).words('.3f')} at {near:.2g}",
-    claims.all_hold(difference.at(i).is_below() for i in range(2)),
-  )
+    f"{difference.at(1).words('.3f')} at {near:.2g}"
+  ), claims.all_hold(difference.at(i).is_below() for i in range(2))
 
 
-def _control(results: types.Results) -> types.Finding:
-  diverged = int(np.sum(_diverged(results)))
-  total = len(_diverged(results))
+def _only_q_star_diverges(table: types.Table) -> tuple[str, bool]:
+  results = table[0].results
+  diverged = _diverged(results)
   worst = max(
     np.max(results[name][:, -1] / results[name][:, 0])
     for name in ("retrace", "tree_backup", "q_star_within")
   )
-  return types.Finding(
+  return (
+    f"Q*(1) ends farther than it began on {diverged.sum()} of {len(diverged)}; the "
+    f"others keep at most {worst:.2g} of their error"
+  ), bool(diverged.any() and worst < 0.1)
+
+
+def _highest_variance(table: types.Table) -> tuple[str, bool | None]:
+  ((_, settings, results, *_),) = table
+  stds = {
+    kind: results[f"{kind}_{'measured' if kind == _MEASURED else 'std'}"][:, -1]
+    for kind in measurements.RETURNS
+  }
+  own = stds.pop("importance_sampling")
+  ratios = {kind: statistics.mean(np.log(own / std)) for kind, std in stds.items()}
+  closest = min(ratios, key=lambda kind: ratios[kind].value)
+  return (
+    f"at {settings['lengths'][-1]} transitions, exactly computed, "
+    f"{ratios[closest].map(np.exp).words()} times the standard deviation of the next, "
+    f"{_LABELS[closest]}"
+  ), claims.all_hold(ratio.is_above() for ratio in ratios.values())
+
+
+_CLAIMS = (
+  claims.Check(
+    "Retrace and tree-backup contract by γ or better, at every μ and λ tried",
+    _safe,
+    {"part": "contraction"},
+  ),
+  claims.Check(
+    "Q^π(λ) contracts for λ < (1 − γ)/(γ‖π − μ‖₁), and may expand beyond",
+    _bounded,
+    {"part": "contraction"},
+  ),
+  claims.Check(
+    "Retrace contracts more than tree-backup near on-policy (λ = 1)",
+    _efficient,
+    {"part": "contraction"},
+  ),
+  claims.Check(
     "Q*(1) may diverge, and Retrace(1), tree-backup(1) and Q*(λ) within its bound do "
     "not, on the same processes",
-    f"Q*(1) ends farther than it began on {diverged} of {total}; the others keep at "
-    f"most {worst:.2g} of their error",
-    bool(diverged > 0 and worst < 0.1),
-  )
-
-
-def _variance(config: Config, results: types.Results) -> types.Finding:
-  others = {}
-  for kind in measurements.RETURNS[1:]:
-    exact = f"{kind}_std"
-    found = results[exact if exact in results else f"{kind}_measured"]
-    others[kind] = found[:, -1]
-  own = results["importance_sampling_std"][:, -1]
-  ratios = {
-    kind: statistics.mean(np.log(own / other)) for kind, other in others.items()
-  }
-  closest = min(ratios, key=lambda kind: ratios[kind].value)
-  return types.Finding(
+    _only_q_star_diverges,
+    {"part": "control"},
+  ),
+  claims.Check(
     "importance sampling has the highest variance of all",
-    f"at {config.lengths[-1]} transitions, exactly computed, "
-    f"{ratios[closest].map(np.exp).words()} times the standard deviation of the next, "
-    f"{_LABELS[closest]}",
-    claims.all_hold(ratio.is_above() for ratio in ratios.values()),
-  )
+    _highest_variance,
+    {"part": "returns"},
+  ),
+)
 
 
 FIGURES = (
@@ -305,8 +327,9 @@ FIGURES = (
       num_seeds=10,
     ),
     tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    judge=_judge,
+    compute=_compute,
+    panels=_panels,
+    claims=lambda config: _CLAIMS,
+    size=(4.6, 3.5),
   ),
 )

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +13,8 @@ from explorax.agents.targets import off_policy
 from explorax.environments import atari57, jax_environments
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets
-from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.runners import core, local
-from explorax.papers import panels, types
+from explorax.papers import claims, layers, panels, types
 from explorax.papers import published as published_lib
 from explorax.papers.tdu import runs
 
@@ -70,11 +69,9 @@ class Config:
   seeds_per_task: int = 5  # Side by side.
 
   def __post_init__(self) -> None:
-    ranges.distinct(self, "games")
     ranges.one_of(self, "games", GAMES)
     # At least one episode of cartpole_swingup, the longest, must end in each tenth.
     ranges.at_least(self, 2 * _WINDOWS * _LONGEST, "num_steps")
-    ranges.at_least(self, 1, "num_seeds", "seeds_per_task")
 
 
 def _tasks(config: Config) -> list[types.Task]:
@@ -82,10 +79,13 @@ def _tasks(config: Config) -> list[types.Task]:
   for game in config.games:
     steps = int(GAMES[game].share * config.num_steps)
     for agent in AGENTS:
-      for seeds in types.seed_chunks(config.num_seeds, config.seeds_per_task):
-        settings = {"game": game, "agent": agent, "num_steps": steps, "seeds": seeds}
-        seconds = 15.0 + len(seeds) * steps / GAMES[game].speed
-        tasks.append(types.Task(f"{game}_{agent}_seed{seeds[0]}", settings, seconds))
+      tasks += types.split(
+        f"{game}_{agent}",
+        {"game": game, "agent": agent, "num_steps": steps},
+        config.num_seeds,
+        config.seeds_per_task,
+        15.0 + steps / GAMES[game].speed,
+      )
   return tasks
 
 
@@ -211,80 +211,67 @@ def published() -> dict[str, dict[str, float]]:
   return published_lib.table2(__package__, columns)
 
 
-def _published_z() -> dict[str, np.ndarray]:
-  """Inter-algorithm scores of table 2: agent → `[60]`."""
+Scores = Mapping[str, np.ndarray]  # Agent → inter-algorithm scores `[S, games]`.
+
+
+def _published_z() -> Scores:
+  """Of table 2, with an axis for the seeds: `[1, 60]`."""
   z = atari57.inter_algorithm_scores(published())
-  return {agent: np.array(list(of_games.values())) for agent, of_games in z.items()}
+  return {agent: np.array([list(games.values())]) for agent, games in z.items()}
 
 
-def _own_z(config: Config, table: types.Table, window: int) -> dict[str, np.ndarray]:
-  """Inter-algorithm scores of our runs: agent → `[S, games]`, separate per seed."""
+def _own_z(window: int, table: types.Table) -> Scores:
+  """Of our runs, separate for each seed."""
+  games = table.values("game")
   scores = {
     agent: np.stack(
-      [table.joined("scores", game=g, agent=agent)[:, window] for g in config.games], 1
+      [table.joined("scores", game=g, agent=agent)[:, window] for g in games], axis=1
     )
     for agent in AGENTS
   }
   by_seed = [
     atari57.inter_algorithm_scores(
-      {a: dict(zip(config.games, x[s], strict=True)) for a, x in scores.items()}
+      {agent: dict(zip(games, x[seed], strict=True)) for agent, x in scores.items()}
     )
-    for s in range(config.num_seeds)
+    for seed in range(len(scores["retrace_dqn"]))
   ]
   return {
     agent: np.array([list(z[agent].values()) for z in by_seed]) for agent in AGENTS
   }
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  fig, ((paper, early, last),) = drawing.new(1, 3, width=4.2, height=3.6)
-  frames = {agent: z[None] for agent, z in _published_z().items()}
-  _draw_distributions(paper, frames, "60 Atari games, 200M frames (table 2)")
-  problems = f"{len(config.games)} small games"
-  for panel, window, when in (
-    (early, _EARLY, f"{(_EARLY + 1) / _WINDOWS:.0%} of the steps"),
-    (last, _LAST, "all steps"),
-  ):
-    _draw_distributions(panel, _own_z(config, table, window), f"{problems}, {when}")
-  paper.legend(fontsize="small", loc="lower right")
-  return fig
-
-
-def _draw_distributions(
-  panel: types.Axes, z: dict[str, np.ndarray], title: str
-) -> None:
-  curves = {
-    label: np.stack([atari57.score_distribution(own, _THRESHOLDS) for own in z[agent]])
+def _distributions(z: Scores) -> dict[str, np.ndarray]:
+  """Label → the share of games with at least each of the thresholds."""
+  return {
+    label: np.stack([atari57.score_distribution(x, _THRESHOLDS) for x in z[agent]])
     for agent, (_, label) in AGENTS.items()
   }
-  panels.curves(panel, _THRESHOLDS, curves)
-  panels.finish(
-    panel,
-    title=title,
-    xlabel="inter-algorithm score",
-    ylabel="share of games with at least it",
-    xlim=(1, 0),
-    ylim=(0, 1.02),
-  )
 
 
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  games = {agent: z[:, None] for agent, z in _published_z().items()}
-  early, last = (_own_z(config, table, window) for window in (_EARLY, _LAST))
-  paper, ours = "Atari, table 2", "small games"
+def _panels(config: Config) -> list[list[panels.Panel]]:
+  def panel(title: str, z: Callable[[types.Table], Scores], **legend: Any) -> Any:
+    return panels.Panel(
+      layers.computed(lambda table: _distributions(z(table)), _THRESHOLDS),
+      title=title,
+      xlabel="inter-algorithm score",
+      ylabel="share of games with at least it",
+      xlim=(1, 0),
+      ylim=(0, 1.02),
+      **legend,
+    )
+
+  small = f"{len(config.games)} small games"
+  early, last = (functools.partial(_own_z, window) for window in (_EARLY, _LAST))
   return [
-    _most_best(),
-    *(
-      _compare(claim, games, other)._replace(num_seeds=_TRIALS)
-      for claim, other in (
-        (f"{paper}: Retrace scores above Q-learning", "one_step_dqn"),
-        (f"{paper}: Retrace scores above tree-backup", "tree_backup_dqn"),
-      )
-    ),
-    _compare(f"{ours}: Retrace is above Q-learning early on", early, "one_step_dqn"),
-    _compare(f"{ours}: it is so at the end", last, "one_step_dqn"),
-    _compare(f"{ours}: Retrace ends above tree-backup", last, "tree_backup_dqn"),
-    _compare(f"{ours}: Retrace ends above Q*(1)", last, "harutyunyan_dqn"),
+    [
+      panel(
+        "60 Atari games, 200M frames (table 2)",
+        lambda _: _published_z(),
+        legend="lower right",
+      ),
+      panel(f"{small}, {(_EARLY + 1) / _WINDOWS:.0%} of the steps", early, legend=None),
+      panel(f"{small}, all steps", last, legend=None),
+    ]
   ]
 
 
@@ -295,7 +282,8 @@ def times_best(scores: dict[str, dict[str, float]]) -> dict[str, int]:
   return {a: sum(own[g] == best[g] for g in games) for a, own in scores.items()}
 
 
-def _most_best() -> types.Finding:
+def _most_best(table: types.Table) -> types.Finding:
+  del table
   best = times_best(published())
   words = ", ".join(f"{label} {best[agent]}" for agent, (_, label) in AGENTS.items())
   num_games = len(published()["retrace_dqn"])
@@ -307,24 +295,40 @@ def _most_best() -> types.Finding:
   )
 
 
-def _compare(claim: str, z: dict[str, np.ndarray], other: str) -> types.Finding:
-  """Whether Retrace's mean inter-algorithm score is above another agent's.
+def _above(claim: str, other: str, window: int | None) -> types.Claim:
+  """That Retrace's mean inter-algorithm score is above another agent's.
 
-  Both are normalised together, so that the interval is of their differences.
-
-  Args:
-    claim: the statement to test.
-    z: agent → `[S, games]`; or `[games, 1]`, for an interval over games.
-    other: the other agent.
+  Both are normalised together, so that the interval is of their differences: over the
+  seeds of our runs, or over the games of table 2 (`window` None).
   """
-  a, b = (np.mean(z[agent], axis=1) for agent in ("retrace_dqn", other))
-  gap = statistics.mean(a - b)
-  return types.Finding(
-    claim,
-    f"mean inter-algorithm scores {np.mean(a):.3g} and {np.mean(b):.3g}, a difference "
-    f"of {gap.words('.3g')}",
-    gap.is_above(),
-  )
+
+  def compare(table: types.Table) -> types.Finding:
+    if window is None:
+      z = {agent: x.T for agent, x in _published_z().items()}
+    else:
+      z = dict(_own_z(window, table))
+    finding = claims.compare(
+      claim,
+      z["retrace_dqn"].mean(axis=1),
+      z[other].mean(axis=1),
+      "mean inter-algorithm scores {a:.3g} and {b:.3g}, a difference of {gap}",
+      spec=".3g",
+      test=claims.paired,
+    )
+    return finding._replace(num_seeds=_TRIALS) if window is None else finding
+
+  return compare
+
+
+_CLAIMS = (
+  _most_best,
+  _above("Atari, table 2: Retrace scores above Q-learning", "one_step_dqn", None),
+  _above("Atari, table 2: Retrace scores above tree-backup", "tree_backup_dqn", None),
+  _above("small games: Retrace is above Q-learning early on", "one_step_dqn", _EARLY),
+  _above("small games: it is so at the end", "one_step_dqn", _LAST),
+  _above("small games: Retrace ends above tree-backup", "tree_backup_dqn", _LAST),
+  _above("small games: Retrace ends above Q*(1)", "harutyunyan_dqn", _LAST),
+)
 
 
 FIGURES = (
@@ -342,8 +346,9 @@ FIGURES = (
       games=("gridworld", "catch"), num_steps=20_000, num_seeds=1, seeds_per_task=1
     ),
     tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    judge=_judge,
+    compute=_run,
+    panels=_panels,
+    claims=lambda config: _CLAIMS,
+    size=(4.2, 3.6),
   ),
 )

@@ -268,7 +268,8 @@ def _scale_panels(config: Scales) -> list[list[panels.Panel]]:
   heat_map = layers.HeatMap(
     episodes.is_solved, "beta", "prior_scale", "share of runs solved"
   )
-  labels: dict[str, Any] = {
+  around: dict[str, Any] = {
+    "grid": None,
     "xlabel": "bonus scale β (0: BDQN)",
     "ylabel": "prior scale λ",
   }

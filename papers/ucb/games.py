@@ -5,15 +5,16 @@ difficulty of exploration. The curves are of our own runs.
 """
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from explorax.agents import ranges
 from explorax.environments import atari57
 from explorax.experiments.recording import drawing
-from explorax.papers import claims, panels, types
+from explorax.papers import claims, layers, panels, types
 from explorax.papers import published as published_lib
 from explorax.papers.ucb import small
 
@@ -52,13 +53,9 @@ class Config:
   seeds_per_task: int = 3  # Side by side.
 
   def __post_init__(self) -> None:
-    ranges.distinct(self, "games", "temperatures")
     ranges.one_of(self, "games", GAMES)
-    ranges.positive(self, "temperatures")
-    ranges.at_least(self, 2, "num_members", "num_points")
     # An episode must end before each point.
     ranges.at_least(self, self.num_points * small.TIME_LIMIT, "num_steps")
-    ranges.at_least(self, 1, "num_seeds", "seeds_per_task")
     if 1.0 not in self.temperatures:
       raise ValueError("temperatures are without 1, the paper's own; add it.")
 
@@ -69,8 +66,11 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
   agents += [(_INFOGAIN, temperature) for temperature in config.temperatures]
   return [
-    types.Task(
-      f"{GAMES[game].partition('/')[0]}_{agent}{temperature or ''}_seed{seeds[0]}",
+    task
+    for game in config.games
+    for agent, temperature in agents
+    for task in types.split(
+      f"{GAMES[game].partition('/')[0]}_{agent}{temperature or ''}",
       {
         "environment": GAMES[game],
         "agent": agent,
@@ -79,13 +79,11 @@ def _tasks(config: Config) -> list[types.Task]:
         "prior_scale": 0.0,
         "num_steps": config.num_steps,
         "num_points": config.num_points,
-        "seeds": seeds,
       },
-      weight=len(seeds) * (2.0 if game == "Breakout" else 1.0),
+      config.num_seeds,
+      config.seeds_per_task,
+      2.0 if game == "Breakout" else 1.0,
     )
-    for game in config.games
-    for agent, temperature in agents
-    for seeds in types.seed_chunks(config.num_seeds, config.seeds_per_task)
   ]
 
 
@@ -94,57 +92,78 @@ def published() -> dict[str, dict[str, float]]:
   return published_lib.table2(__package__, {name: name for name in _PUBLISHED})
 
 
-Curves = Mapping[str, Mapping[str, np.ndarray]]  # Label → game → `[S, P]`.
+_AGENT_LINES: layers.Lines = {
+  label: {"agent": agent, "temperature": 1.0 if agent == _INFOGAIN else None}
+  for agent, label in small.AGENTS.items()
+}
 
 
-def _curves(config: Config, table: types.Table) -> tuple[Curves, Curves]:
-  """The curves of the five agents, and of UCB and InfoGain at each temperature."""
+def _temperature_lines(config: Config) -> layers.Lines:
+  """UCB, and InfoGain at each temperature."""
+  return {small.AGENTS["ucb"]: {"agent": "ucb"}} | {
+    f"InfoGain, T = {t:g}": {"agent": _INFOGAIN, "temperature": t}
+    for t in sorted(config.temperatures)
+  }
 
-  def of(agent: str, temperature: float | None) -> dict[str, np.ndarray]:
-    return {
-      game: table.joined(
-        "curve", environment=GAMES[game], agent=agent, temperature=temperature
-      )
-      for game in config.games
+
+def _normalised(lines: layers.Lines, table: types.Table) -> dict[str, np.ndarray]:
+  """Label → curve `[S, P]`, between the worst and the best of all, over all games."""
+  return atari57.normalised_curves(
+    {
+      label: {
+        environment: table.joined("curve", environment=environment, **where)
+        for environment in table.values("environment")
+      }
+      for label, where in lines.items()
     }
-
-  agents = {
-    label: of(agent, 1.0 if agent == _INFOGAIN else None)
-    for agent, label in small.AGENTS.items()
-  }
-  by_temperature = {small.AGENTS["ucb"]: of("ucb", None)} | {
-    f"InfoGain, T = {t:g}": of(_INFOGAIN, t) for t in sorted(config.temperatures)
-  }
-  return agents, by_temperature
+  )
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  columns = max(3, len(config.games))
-  fig, (top, bottom) = drawing.new(2, columns, width=3.9, height=3.2)
-  _draw_published(top[0])
-  agents, by_temperature = _curves(config, table)
+def _panels(config: Config) -> list[list[panels.Panel | None]]:
+  by_temperature = _temperature_lines(config)
   x = small.points(dataclasses.asdict(config)) / 1000
   steps = "environment steps (thousands)"
-  for axes, curves, title in (
-    (top[1], agents, "normalised, all games"),
-    (top[2], by_temperature, "InfoGain, normalised, all games"),
-  ):
-    panels.curves(axes, x, atari57.normalised_curves(curves))
-    small_legend = {"fontsize": "x-small", "loc": "best"}
-    panels.finish(
-      axes, title=title, legend=small_legend, xlabel=steps, ylabel="normalised return"
-    )
-  for axes, game in zip(bottom, config.games, strict=False):
-    panels.curves(axes, x, {label: own[game] for label, own in by_temperature.items()})
-    panels.finish(
-      axes, title=f"InfoGain: {game}", xlabel=steps, ylabel="return of 100 episodes"
-    )
-  for axes in (*top[3:], *bottom[len(config.games) :]):
-    axes.set_axis_off()
-  return fig
+  published_panel = panels.Panel(
+    _draw_published,
+    title="table 4: Atari games, by table 2",
+    legend={"fontsize": "x-small", "loc": "lower right"},
+    xlabel="games with the best score",
+    xlim=(0, 40),
+  )
+  return [
+    [
+      published_panel,
+      *(
+        panels.Panel(
+          layers.computed(functools.partial(_normalised, lines), x),
+          title=title,
+          legend={"fontsize": "x-small", "loc": "best"},
+          xlabel=steps,
+          ylabel="normalised return",
+        )
+        for lines, title in (
+          (_AGENT_LINES, "normalised, all games"),
+          (by_temperature, "InfoGain, normalised, all games"),
+        )
+      ),
+    ],
+    [
+      panels.Panel(
+        layers.Curves("curve", by_temperature, x),
+        where={"environment": GAMES[game]},
+        legend=None,  # The lines are named above.
+        title=f"InfoGain: {game}",
+        xlabel=steps,
+        ylabel="return of 100 episodes",
+      )
+      for game in config.games
+    ],
+  ]
 
 
-def _draw_published(axes: types.Axes) -> None:
+def _draw_published(axes: types.Axes, table: types.Table) -> None:
+  """Games of each category, by the algorithm with the best score."""
+  del table
   counts = atari57.best_by_category(published())
   left = np.zeros(len(_CATEGORIES))
   for index, (name, label) in enumerate([*_PUBLISHED.items(), ("tied", "tied")]):
@@ -152,130 +171,127 @@ def _draw_published(axes: types.Axes) -> None:
     color = drawing.style(index).color
     axes.barh(list(_CATEGORIES.values()), width, left=left, color=color, label=label)
     left += width
-  panels.finish(
-    axes,
-    title="table 4: Atari games, by table 2",
-    legend={"fontsize": "x-small", "loc": "lower right"},
-    xlabel="games with the best score",
-    xlim=(0, 40),
-  )
   axes.invert_yaxis()
 
 
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  agents, by_temperature = _curves(config, table)
-  normalised = {
-    label: np.mean(curve, axis=1)
-    for label, curve in atari57.normalised_curves(agents).items()
-  }
-  double, bootstrapped, voting, ucb, infogain = small.AGENTS.values()
-
-  def above(claim: str, label: str, *others: str) -> types.Finding:
-    parts = [
-      claims.compare(
-        "",
-        normalised[label],
-        normalised[other],
-        f"{{a:.2f}} and {{b:.2f}} ({other}), a difference of {{gap}}",
-        spec=".2f",
-      )
-      for other in others
-    ]
-    found = claims.all_of(claim, parts)
-    return found._replace(measured=f"mean normalised return {found.measured}")
-
-  benefit = above("InfoGain has no uniform benefit on top of UCB", infogain, ucb)
-  return [
-    *_judge_published(),
-    above(
-      "small games: ensemble voting is above both baselines",
-      voting,
-      double,
-      bootstrapped,
-    ),
-    above("small games: UCB exploration is above ensemble voting", ucb, voting),
-    benefit._replace(held=claims.negated(benefit.held)),
-    *_judge_temperatures(config, by_temperature),
-  ]
-
-
-def _judge_published() -> list[types.Finding]:
-  """The findings of table 4, computed from table 2."""
+def _ucb_is_best(table: types.Table) -> tuple[str, bool]:
+  """Of table 4, computed from table 2."""
+  del table
   counts = atari57.best_by_category(published())
   words = [
     f"{label} {', '.join(f'{n} {name}' for name, n in counts[category].items() if n)}"
     for category, label in _CATEGORIES.items()
   ]
   easy = [counts[category] for category in _CATEGORIES if category != "sparse_reward"]
-  return [
-    types.Finding(
-      "Atari, tables 2 and 4: UCB is the best in more games than any other algorithm, "
-      "but with sparse rewards",
-      "; ".join(words),
-      all(c["ucb"] > max(n for name, n in c.items() if name != "ucb") for c in easy),
-      2,
-    )
-  ]
+  return "; ".join(words), all(
+    c["ucb"] > max(n for name, n in c.items() if name != "ucb") for c in easy
+  )
 
 
-def _judge_temperatures(config: Config, by_temperature: Curves) -> list[types.Finding]:
-  """The findings of figure 5, from each seed's mean over the curve."""
-  ucb, *labels = by_temperature
-  means = {
-    game: {label: np.mean(own[game], axis=1) for label, own in by_temperature.items()}
+def _above(claim: str, agent: str, others: Sequence[str]) -> types.Claim:
+  """That an agent's mean normalised return is above those of others."""
+  label = small.AGENTS[agent]
+
+  def compare(other: str, table: types.Table) -> types.Finding:
+    means = {k: x.mean(axis=1) for k, x in _normalised(_AGENT_LINES, table).items()}
+    measured = f"{{a:.2f}} and {{b:.2f}} ({other}), a difference of {{gap}}"
+    return claims.compare("", means[label], means[other], measured, spec=".2f")
+
+  return claims.All(
+    claim,
+    [functools.partial(compare, small.AGENTS[other]) for other in others],
+    prefix="mean normalised return ",
+    opposite=agent == _INFOGAIN,
+  )
+
+
+Means = Mapping[str, np.ndarray]  # Label → each seed's mean over the curve, `[S]`.
+
+
+def _means(config: Config, table: types.Table) -> dict[str, Means]:
+  """The means of figure 5, by game."""
+  return {
+    game: {
+      label: table.where(environment=GAMES[game], **where).score("curve")
+      for label, where in _temperature_lines(config).items()
+    }
     for game in config.games
   }
-  best = {
-    game: max(labels, key=lambda label: float(np.mean(of[label])))
-    for game, of in means.items()
-  }
+
+
+def _best(means: Means) -> str:
+  """The label of InfoGain's best temperature."""
+  return max(list(means)[1:], key=lambda label: float(np.mean(means[label])))
+
+
+def _best_temperature_differs(
+  config: Config, table: types.Table
+) -> tuple[str, bool | None]:
+  """Whether two games have different best temperatures.
+
+  Better is better by more than 1 % of the largest difference between temperatures.
+  """
+  means = _means(config, table)
+  labels = list(_temperature_lines(config))[1:]
 
   def better(game: str, a: str, b: str) -> bool | None:
-    """Better by more than 1 % of the largest difference between temperatures."""
-    own = means[game]
-    margin = 0.01 * np.ptp([np.mean(own[label]) for label in labels])
-    return claims.compare("", own[a], own[b] + margin, "").held
+    of_game = means[game]
+    margin = 0.01 * np.ptp([np.mean(of_game[label]) for label in labels])
+    return claims.compare("", of_game[a], of_game[b] + margin).held
 
   is_same = any(
     all(
-      better(game, label, other)
-      for game in config.games
-      for other in labels
-      if other != label
+      better(game, label, other) for game in means for other in labels if other != label
     )
     for label in labels
   )
-  differ = [
-    (g, h)
-    for g, h in itertools.permutations(config.games, 2)
-    if best[g] != best[h]
-    and better(g, best[g], best[h])
-    and better(h, best[h], best[g])
-  ]
+  best = {game: _best(of_game) for game, of_game in means.items()}
+  differ = any(
+    best[g] != best[h] and better(g, best[g], best[h]) and better(h, best[h], best[g])
+    for g, h in itertools.permutations(means, 2)
+  )
   listed = "; ".join(
     f"{game}: "
-    + ", ".join(f"{np.mean(x):.3g} ({label})" for label, x in means[game].items())
-    for game in config.games
+    + ", ".join(f"{np.mean(x):.3g} ({label})" for label, x in of_game.items())
+    for game, of_game in means.items()
   )
+  return f"mean return {listed}", True if differ else False if is_same else None
+
+
+def _improves_on_ucb(config: Config, game: str, table: types.Table) -> types.Finding:
+  means = _means(config, table)[game]
+  best, ucb = _best(means), small.AGENTS["ucb"]
+  measured = f"{game}: {best}, a difference of {{gap}}"
+  return claims.compare("", means[best], means[ucb], measured, spec=".3g")
+
+
+def _claims(config: Config) -> list[types.Claim]:
+  baselines = ("double_dqn", "bootstrapped_dqn_no_prior")
   return [
-    types.Finding(
-      "the best temperature of InfoGain differs between games",
-      f"mean return {listed}",
-      True if differ else False if is_same else None,
-      config.num_seeds,
+    lambda table: types.Finding(
+      "Atari, tables 2 and 4: UCB is the best in more games than any other algorithm, "
+      "but with sparse rewards",
+      *_ucb_is_best(table),
+      2,  # Seeds of table 2.
     ),
-    claims.all_of(
+    _above(
+      "small games: ensemble voting is above both baselines",
+      "ensemble_voting",
+      baselines,
+    ),
+    _above(
+      "small games: UCB exploration is above ensemble voting",
+      "ucb",
+      ["ensemble_voting"],
+    ),
+    _above("InfoGain has no uniform benefit on top of UCB", _INFOGAIN, ["ucb"]),
+    claims.Check(
+      "the best temperature of InfoGain differs between games",
+      functools.partial(_best_temperature_differs, config),
+    ),
+    claims.All(
       "with its best temperature, InfoGain improves on UCB in each game",
-      [
-        claims.compare(
-          "",
-          means[game][best[game]],
-          means[game][ucb],
-          f"{game}: {best[game]}, a difference of {{gap}}",
-          spec=".3g",
-        )
-        for game in config.games
-      ],
+      [functools.partial(_improves_on_ucb, config, game) for game in config.games],
     ),
   ]
 
@@ -302,8 +318,9 @@ FIGURES = (
       num_seeds=1,
     ),
     tasks=_tasks,
-    run=small.play,
-    draw=_draw,
-    judge=_judge,
+    compute=small.play,
+    panels=_panels,
+    claims=_claims,
+    size=(3.9, 3.2),
   ),
 )

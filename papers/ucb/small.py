@@ -12,10 +12,9 @@ from explorax.agents.bonuses import infogain
 from explorax.agents.targets import one_step
 from explorax.environments import breakout, jax_environments
 from explorax.experiments import presets
-from explorax.experiments.recording import drawing
 from explorax.experiments.runners import core
-from explorax.papers import claims, panels, types
-from explorax.papers.tdu import runs
+from explorax.papers import claims, layers, panels, types
+from explorax.papers.tdu import episodes, runs
 
 # The five agents of the paper's figure 2, by preset. Its bootstrapped DQN is that of
 # Osband et al. (2016), whose members differ only in their initial weights.
@@ -52,42 +51,40 @@ class Config:
   seeds_per_task: int = 3  # Side by side.
 
   def __post_init__(self) -> None:
-    runs.check(self)
-    ranges.distinct(self, "agents")
     ranges.one_of(self, "agents", AGENTS)
-    ranges.at_least(self, 2, "num_members", "num_points")
-    ranges.not_negative(self, "prior_scale")
     # An episode must end before each point.
     ranges.at_least(self, self.num_points * TIME_LIMIT, "num_steps")
 
 
 def _tasks(config: Config) -> list[types.Task]:
-  tasks = []
-  for agent in config.agents:
-    for seeds in types.seed_chunks(config.num_seeds, config.seeds_per_task):
-      settings: dict[str, Any] = {
-        "agent": agent,
-        "num_members": config.num_members,
-        "prior_scale": config.prior_scale,
-        "seeds": seeds,
-      }
-      for size in config.sizes:
-        sea = {"problem": "deep_sea", "size": size, "max_episodes": config.max_episodes}
-        name = f"deep_sea_{size}_{agent}_seed{seeds[0]}"
-        tasks.append(_task(name, settings | sea, size * config.max_episodes))
-      game = {
-        "problem": "breakout",
-        "num_steps": config.num_steps,
-        "num_points": config.num_points,
-      }
-      name = f"breakout_{agent}_seed{seeds[0]}"
-      tasks.append(_task(name, settings | game, config.num_steps))
-  return tasks
+  ensemble = {"num_members": config.num_members, "prior_scale": config.prior_scale}
+  problems: dict[str, dict[str, Any]] = {
+    f"deep_sea_{size}": {
+      "problem": "deep_sea",
+      "size": size,
+      "max_episodes": config.max_episodes,
+    }
+    for size in config.sizes
+  }
+  game = {"num_steps": config.num_steps, "num_points": config.num_points}
+  problems["breakout"] = {"problem": "breakout", **game}
+  return [
+    task
+    for agent in config.agents
+    for name, problem in problems.items()
+    for task in types.split(
+      f"{name}_{agent}",
+      {"agent": agent, **ensemble, **problem},
+      config.num_seeds,
+      config.seeds_per_task,
+      _seconds(problem),
+    )
+  ]
 
 
-def _task(name: str, settings: types.Settings, num_steps: int) -> types.Task:
-  seconds = len(settings["seeds"]) * num_steps / _SPEED[settings["problem"]]
-  return types.Task(name, settings, _SECONDS_TO_COMPILE + seconds)
+def _seconds(problem: types.Settings) -> float:
+  steps = problem.get("num_steps") or problem["size"] * problem["max_episodes"]
+  return _SECONDS_TO_COMPILE + steps / _SPEED[problem["problem"]]
 
 
 def agent_config(settings: types.Settings, **changes: Any) -> Any:
@@ -193,80 +190,80 @@ def means(
   return curve, float(np.max(sums[most:] - sums[:-most]) / most)
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  fig, ((sea, game),) = drawing.new(1, 2, width=5.0, height=3.8)
-  # The same order in all figures.
-  agents = {agent: label for agent, label in AGENTS.items() if agent in config.agents}
-  problem = table.where(problem="deep_sea")
-  tables = {label: problem.where(agent=agent) for agent, label in agents.items()}
-  runs.draw_episodes(sea, tables, xlabel="size N", title="Deep Sea")
-  sizes = np.sort(config.sizes)
-  (chance,) = sea.plot(sizes, 2.0**sizes, color="0.6", linewidth=1, label="$2^N$")
-  # The agents are named beside it.
-  sea.legend(handles=[chance], fontsize="small", loc="lower right")
-  sea.set_ylim(top=2.5 * config.max_episodes)
-  curves = {
-    label: table.joined("curve", problem="breakout", agent=agent)
-    for agent, label in agents.items()
-  }
-  panels.curves(game, points(dataclasses.asdict(config)) / 1000, curves)
-  panels.finish(
-    game,
-    title="Breakout",
-    legend={"loc": "upper left", "ncols": 2},
-    xlabel="environment steps (thousands)",
-    ylabel=f"bricks per episode (mean of {_WINDOW})",
-    xlim=(0, None),
-    ylim=(0, 1.45 * game.get_ylim()[1]),  # With room for the legend.
-  )
-  return fig
+def _panels(config: Config) -> list[list[panels.Panel]]:
+  agents: layers.Lines = {label: {"agent": agent} for agent, label in AGENTS.items()}
+  x = points(dataclasses.asdict(config)) / 1000
+  return [
+    [
+      episodes.panel(
+        agents,
+        config.sizes,
+        config.max_episodes,
+        layers.two_to_the_n(config.sizes),
+        where={"problem": "deep_sea"},
+        legend=None,  # The agents are named beside it.
+        title="Deep Sea; thin lines: the limit, and $2^N$",
+        xlabel="size N",
+        ylim=(1, 2.5 * config.max_episodes),
+      ),
+      panels.Panel(
+        layers.Curves("curve", agents, x),
+        where={"problem": "breakout"},
+        title="Breakout",
+        legend={"loc": "lower right"},
+        xlabel="environment steps (thousands)",
+        ylabel=f"bricks per episode (mean of {_WINDOW})",
+        xlim=(0, None),
+        ylim=(0, None),
+      ),
+    ]
+  ]
 
 
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  """Each claim in each problem: an agent against one or two others."""
-  findings = []
-  for title, compare in (
-    ("Breakout", _compare_bricks),
-    ("Deep Sea", _compare_episodes),
-  ):
-    for agent, others in (
-      ("ucb", _BASELINES),
-      ("ensemble_voting", _BASELINES),
-      ("ucb", ("ensemble_voting",)),
-    ):
-      if {agent, *others} <= set(config.agents):
-        named = " and ".join(AGENTS[other] for other in others)
-        # The paper claims it for Atari; to test it here is our extension.
-        claim = f"{title}, as on Atari: {AGENTS[agent]} outperforms {named}"
-        each = [compare(table, agent, other) for other in others]
-        findings.append(claims.all_of(claim, each))
-  if {"ucb", "ucb_infogain"} <= set(config.agents):
-    both = claims.all_of(
-      "InfoGain has no uniform benefit on top of UCB exploration",
-      [
-        _compare_bricks(table, "ucb_infogain", "ucb"),
-        _compare_episodes(table, "ucb_infogain", "ucb"),
-      ],
-    )
-    findings.append(both._replace(held=claims.negated(both.held)))
-  return findings
-
-
-def _compare_bricks(table: types.Table, agent: str, other: str) -> types.Finding:
-  """Whether an agent's best mean is above the other's."""
-  return claims.compare(
+def _more_bricks(agent: str, other: str) -> claims.Compare:
+  return claims.Compare(
     "",
-    table.joined("best", problem="breakout", agent=agent),
-    table.joined("best", problem="breakout", agent=other),
+    "best",
+    {"problem": "breakout", "agent": agent},
+    {"problem": "breakout", "agent": other},
     f"bricks {{a:.1f}} and {{b:.1f}} ({AGENTS[other]}), a difference of {{gap}}",
     spec=".1f",
   )
 
 
-def _compare_episodes(table: types.Table, agent: str, other: str) -> types.Finding:
-  """Whether an agent needs fewer episodes in Deep Sea."""
-  own, others = (table.where(problem="deep_sea", agent=x) for x in (agent, other))
-  return runs.fewer_episodes("", own, others, f"{AGENTS[agent]} and {AGENTS[other]}")
+def _fewer_episodes(agent: str, other: str) -> claims.Compare:
+  return episodes.fewer(
+    "",
+    {"problem": "deep_sea", "agent": agent},
+    {"problem": "deep_sea", "agent": other},
+    f"{AGENTS[agent]} and {AGENTS[other]}",
+  )
+
+
+def _claims(config: Config) -> list[types.Claim]:
+  """The paper claims them for Atari; to test them here is our extension."""
+  del config
+  pairs = (
+    ("ucb", _BASELINES),
+    ("ensemble_voting", _BASELINES),
+    ("ucb", ("ensemble_voting",)),
+  )
+  return [
+    *(
+      claims.All(
+        f"{title}, as on Atari: {AGENTS[agent]} outperforms "
+        + " and ".join(AGENTS[other] for other in others),
+        [better(agent, other) for other in others],
+      )
+      for title, better in (("Breakout", _more_bricks), ("Deep Sea", _fewer_episodes))
+      for agent, others in pairs
+    ),
+    claims.All(
+      "InfoGain has no uniform benefit on top of UCB exploration",
+      [_more_bricks("ucb_infogain", "ucb"), _fewer_episodes("ucb_infogain", "ucb")],
+      opposite=True,
+    ),
+  ]
 
 
 FIGURES = (
@@ -289,8 +286,9 @@ FIGURES = (
       num_seeds=1,
     ),
     tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    judge=_judge,
+    compute=_run,
+    panels=_panels,
+    claims=_claims,
+    size=(5.0, 3.8),
   ),
 )
