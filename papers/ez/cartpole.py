@@ -1,9 +1,8 @@
 """Paper 1's figure 3d: the sparse swing-up of CartPole, which takes long."""
 
 import dataclasses
+from typing import Any
 
-from explorax.agents import ranges
-from explorax.experiments.recording import drawing
 from explorax.papers import types
 from explorax.papers.ez import comparisons, domains, runs
 
@@ -25,7 +24,6 @@ class Config:
   num_seeds: int = 30  # Appendix B.
 
   def __post_init__(self) -> None:
-    ranges.at_least(self, 1, "seeds_per_task", "total_seeds_per_task", "num_seeds")
     if self.full.basis == self.total.basis:
       raise ValueError(
         f"full and total both have basis {self.total.basis!r}; give one the other."
@@ -39,49 +37,47 @@ def _tasks(config: Config) -> list[types.Task]:
     (config.total, config.total_seeds_per_task),
   ):
     seconds = _SECONDS_PER_FEATURE * domain.features.num_features * domain.episodes
-    for seeds in types.seed_chunks(config.num_seeds, seeds_per_task):
-      name, weight = f"{domain.basis}_seed{seeds[0]}", seconds * len(seeds)
+    for first in range(0, config.num_seeds, seeds_per_task):
+      seeds = range(first, min(first + seeds_per_task, config.num_seeds))
+      name, weight = f"{domain.basis}_seed{first}", seconds * len(seeds)
       tasks += [
         domains.task(name, domain, rule, seeds, weight=weight) for rule in runs.RULES
       ]
-  seeds = list(range(config.num_seeds))
+  seeds = range(config.num_seeds)
   return tasks + [
     domains.task("map", config.full, rule, seeds, what="map") for rule in runs.RULES
   ]
 
 
-def _bases(config: Config, table: types.Table) -> dict[str, types.Table]:
-  """The learning by its basis: its size, in words."""
+def _bases(config: Config) -> dict[str, types.Selection]:
+  """The size of a basis, in words → its learning."""
   return {
-    f"{domain.features.num_features:,} features": table.where(
-      what="learning", basis=domain.basis
-    )
+    f"{domain.features.num_features:,} features": {
+      "what": "learning",
+      "basis": domain.basis,
+    }
     for domain in (config.full, config.total)
   }
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  fig, (axes,) = drawing.new(1, 4, width=3.6, height=2.9)
-  bases = _bases(config, table).items()
-  for panel, (basis, learning) in zip(axes, bases, strict=False):
-    comparisons.draw_curves(
-      panel,
-      comparisons.labelled(comparisons.joined(learning, "returns")),
-      "return (of at most 1000)",
-      title=basis,
-      legend="upper left",
+def _panels(config: Config) -> list[list[Any]]:
+  curves = [
+    comparisons.curves(
+      y="returns", where=where, title=basis, ylabel="return (of at most 1000)"
     )
-  comparisons.draw_first_visits(axes[2:], table.where(what="map"))
-  return fig
+    for basis, where in _bases(config).items()
+  ]
+  maps = comparisons.first_visits(config.full, {})
+  return [[*curves, maps, maps]]
 
 
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
+def _claims(config: Config) -> list[types.Claim]:
   return [
     *(
-      comparisons.earns_more(f"CartPole, {basis}", learning, "returns", ".3g")
-      for basis, learning in _bases(config, table).items()
+      comparisons.earns_more(f"CartPole, {basis}", where, "returns", ".3g")
+      for basis, where in _bases(config).items()
     ),
-    comparisons.visits_earlier("CartPole", table.where(what="map")),
+    comparisons.visits_earlier("CartPole", {}),
   ]
 
 
@@ -99,8 +95,9 @@ FIGURES = (
       num_seeds=2,
     ),
     tasks=_tasks,
-    run=domains.run,
-    draw=_draw,
-    judge=_judge,
+    compute=domains.run,
+    panels=_panels,
+    claims=_claims,
+    size=(3.6, 2.9),
   ),
 )

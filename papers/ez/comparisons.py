@@ -1,148 +1,130 @@
-"""Comparisons of εz-greedy and ε-greedy: curves, maps of first visits, and claims.
+"""Comparisons of εz-greedy and ε-greedy: panels and claims that figures share.
 
-Tasks are those of `domains.task`. If a figure has several domains or settings, the
-functions take the table of one of them.
+Tasks are those of `domains.task`. `where` selects those of one domain or setting.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from explorax.environments import atari57
-from explorax.experiments.recording import drawing
-from explorax.papers import claims, panels, types
+from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import domains, runs
 
-
-def of_rules(table: types.Table, name: str) -> dict[str, np.ndarray]:
-  """Rule → `Table.per_seed` of a result, `[S, groups]`."""
-  return {rule: table.per_seed(name, rule=rule) for rule in runs.RULES}
+LINES = {label: {"rule": rule} for rule, label in runs.LABELS.items()}
+EZ, EPSILON = {"rule": "ez"}, {"rule": "epsilon"}
 
 
-def joined(table: types.Table, name: str) -> dict[str, np.ndarray]:
-  """Rule → `Table.joined` of a result, `[S, …]`."""
-  return {rule: table.joined(name, rule=rule) for rule in runs.RULES}
+def lines(suffix: str = "", **where: Any) -> dict[str, types.Selection]:
+  """A line for each rule."""
+  return {f"{label}{suffix}": {**rule, **where} for label, rule in LINES.items()}
 
 
-def labelled(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-  """The same, with the rules' labels as keys."""
-  return {runs.LABELS[rule]: value for rule, value in values.items()}
+def curves(
+  *more: panels.Layer, y: str = "discounted_returns", of: Any = LINES, **around: Any
+) -> panels.Panel:
+  """Learning curves."""
+  around = {"ylabel": "discounted return", "legend": "upper left", **around}
+  curve = layers.Curves(y, of, blocks=50)
+  return panels.Panel(curve, *more, xlabel="episode", **around)
 
 
-def blocks(values: np.ndarray, num: int = 50) -> tuple[np.ndarray, np.ndarray]:
-  """Means over blocks of consecutive episodes, to make long curves readable.
-
-  `[S, E]` → the middle of each block, counting episodes from 1, and the means
-  `[S, num]`. If there are fewer than `num` episodes, each episode is a block.
-  """
-  parts = np.array_split(np.arange(values.shape[1]), min(num, values.shape[1]))
-  x = np.array([part.mean() + 1 for part in parts])
-  return x, np.stack([values[:, part].mean(axis=1) for part in parts], axis=1)
-
-
-def draw_curves(
-  axes: types.Axes,
-  curves: Mapping[str, np.ndarray],
-  ylabel: str = "discounted return",
-  **around: Any,
-) -> None:
-  """Draws learning curves, label → `[S, E]`, with what `panels.finish` adds."""
-  for index, (label, returns) in enumerate(curves.items()):
-    drawing.curve(axes, *blocks(returns), label=label, index=index)
-  panels.finish(axes, xlabel="episode", ylabel=ylabel, **around)
-
-
-def draw_first_visits(axes: np.ndarray, table: types.Table) -> None:
-  """Draws the maps of both rules in a domain into two axes."""
-  domain = domains.of(table[0].settings)
+def first_visits(domain: domains.Domain, where: types.Selection) -> panels.Maps:
+  """The maps of both rules at ε = 1."""
   logarithmic = isinstance(domain, domains.DeepSea)
-  panels.maps(
-    axes,
-    [domain.to_map(x.mean(axis=0)) for x in joined(table, "first_visits").values()],
-    [f"{label}, ε = 1" for label in runs.LABELS.values()],
+  return panels.Maps(
+    lambda table: domain.to_map(table.joined("first_visits").mean(axis=0)),
+    lines(", ε = 1"),
     "log(mean first visit + 1)" if logarithmic else "mean first visit (step)",
+    where={**where, "what": "map"},
+    xlabel=domain.map_axes[0],
+    ylabel=domain.map_axes[1],
   )
-  for ax in axes:
-    ax.set_xlabel(domain.map_axes[0], fontsize="small")
-  axes[0].set_ylabel(domain.map_axes[1], fontsize="small")
 
 
 def earns_more(
-  label: str, table: types.Table, name: str = "discounted_returns", spec: str = ".3f"
-) -> types.Finding:
-  """Whether εz-greedy earns more than ε-greedy, by the named result.
+  label: str,
+  where: types.Selection,
+  y: str = "discounted_returns",
+  spec: str = ".3f",
+) -> claims.Compare:
+  """That εz-greedy earns more than ε-greedy.
 
   The text includes the relative improvements of the paper's figures 16 and 17: final,
   and over training.
   """
-  returns = of_rules(table, name)
-  what = name.replace("_", " ").removesuffix("s")
-  curves = {rule: x.mean(axis=0) for rule, x in joined(table, name).items()}
-  average, final = (
-    atari57.relative_improvement(
-      *(curves[rule][part].mean() for rule in ("ez", "epsilon"))
+  what = y.replace("_", " ").removesuffix("s")
+
+  def measured(*rules: types.Table) -> str:
+    means = [table.joined(y).mean(axis=0) for table in rules]
+    average, final = (
+      atari57.relative_improvement(*(mean[part].mean() for mean in means))
+      for part in (slice(None), slice(-max(1, len(means[0]) // 10), None))
     )
-    for part in (slice(None), slice(-max(1, len(curves["ez"]) // 10), None))
-  )
-  return claims.compare(
+    return (
+      f"{what} {{a:{spec}}} against {{b:{spec}}}, {{gap}}; relative improvement "
+      f"{average:+.0f} %, {final:+.0f} % in the last tenth"
+    )
+
+  return claims.Compare(
     f"{label}: εz-greedy earns more, over all episodes",
-    returns["ez"][:, 0],
-    returns["epsilon"][:, 0],
-    f"{what} {{a:{spec}}} against {{b:{spec}}}, {{gap}}; relative improvement "
-    f"{average:+.0f} %, {final:+.0f} % in the last tenth",
+    y,
+    {**EZ, **where},
+    {**EPSILON, **where},
+    measured,
   )
 
 
-def visits_earlier(label: str, table: types.Table) -> types.Finding:
-  """Whether εz-greedy visits the states of a map earlier.
+def visits_earlier(label: str, where: types.Selection) -> types.Claim:
+  """That εz-greedy visits the states of a map earlier.
 
   Cells that no trial of either rule reached are left out, since many of them cannot be
   reached.
   """
-  visited = joined(table, "visited")
-  reached = np.concatenate(list(visited.values())).any(axis=0)
-  shares = {rule: x[:, reached].mean() for rule, x in visited.items()}
-  first = {
-    rule: x[:, reached].mean(axis=1)
-    for rule, x in joined(table, "first_visits").items()
-  }
-  return claims.compare(
-    f"{label}: at ε = 1, εz-greedy visits states earlier",
-    first["ez"],
-    first["epsilon"],
-    "mean first visit {a:.0f} against {b:.0f} steps, {gap}; "
-    f"{shares['ez']:.1%} against {shares['epsilon']:.1%} of the cells visited",
-    less=True,
-  )
+
+  def claim(table: types.Table) -> types.Finding | None:
+    rules = [table.where(**where, **rule, what="map") for rule in (EZ, EPSILON)]
+    if not all(rules):
+      return None
+    visited = [rule.joined("visited") for rule in rules]
+    reached = np.concatenate(visited).any(axis=0)
+    shares = [x[:, reached].mean() for x in visited]
+    ez, epsilon = (rule.joined("first_visits")[:, reached] for rule in rules)
+    return claims.compare(
+      f"{label}: at ε = 1, εz-greedy visits states earlier",
+      ez.mean(axis=1),
+      epsilon.mean(axis=1),
+      "mean first visit {a:.0f} against {b:.0f} steps, {gap}; "
+      f"{shares[0]:.1%} against {shares[1]:.1%} of the cells visited",
+      less=True,
+    )
+
+  return claim
 
 
 # -- episodes to the first goal of the deep sea, against its size --------------------
 
 
-def draw_deep_sea(axes: types.Axes, table: types.Table, title: str) -> None:
-  """Draws means and medians of the episodes to the first goal against the size.
+def deep_sea(
+  sizes: Sequence[int], most: int, where: types.Selection, title: str
+) -> panels.Panel:
+  """Means and medians of the episodes to the first goal against the size.
 
   The paper reports the expected time. If the limit stopped some runs, the mean is a
   lower bound; the median is exact if it stopped fewer than half of them.
   """
-  sizes, most = np.array(table.values("size")), table[0].settings["episodes"]
-  episodes = labelled(of_rules(table, "episodes"))
-  panels.curves(axes, sizes, episodes, markers=True)
-  for index, (label, y) in enumerate(episodes.items()):
-    axes.plot(
-      sizes,
-      np.median(y, axis=0),
-      color=drawing.style(index).color,
-      linestyle=":",
-      linewidth=1,
-      label=f"{label}, median",
-    )
-  axes.plot(sizes, 2.0**sizes, color=panels.GREY, linewidth=1, label="$2^N$")
-  axes.axhline(most, color=panels.GREY, linestyle=":", linewidth=1, label="limit")
-  panels.finish(
-    axes,
+
+  def median(values: np.ndarray) -> np.ndarray:
+    return np.asarray(np.median(values, axis=-2))
+
+  return panels.Panel(
+    layers.Curves("episodes", LINES, "size", markers=True),
+    layers.Curves("episodes", lines(", median"), "size", median, thin=layers.THIN),
+    layers.two_to_the_n(sizes),
+    layers.horizontal(most, "limit", linestyle=":"),
+    where=where,
     title=title,
     legend="lower right",
     xlabel="size N",
@@ -157,16 +139,15 @@ def deep_sea_episodes(table: types.Table) -> str:
 
   A mean is written with `≥` if the limit stopped one of its runs.
   """
-  most = table[0].settings["episodes"]
-  words = []
-  for label, episodes in labelled(of_rules(table, "episodes")).items():
-    given_up = (episodes >= most).any(axis=0)
+  most, words = table[0].settings["episodes"], []
+  for label, rule in LINES.items():
+    _, episodes = layers.over("size", table.where(**rule), "episodes")
     means = ", ".join(
-      f"{'≥' if least else ''}{x:.0f}"
-      for x, least in zip(episodes.mean(axis=0), given_up, strict=True)
+      f"{'≥' if of_size.max() >= most else ''}{of_size.mean():.0f}"
+      for of_size in episodes.T
     )
     words.append(f"{label} {means} ({up_to(np.median(episodes, axis=0), most)})")
-  sizes = ", ".join(map(str, table.values("size")))
+  sizes = ", ".join(map(str, sorted(table.values("size"))))
   return f"means (medians) at N = {sizes}: {'; '.join(words)}"
 
 
@@ -206,61 +187,46 @@ def sweep_tasks(
   ]
 
 
-def random_ties_earn_more(table: types.Table, where: str) -> types.Finding:
-  """Whether εz-greedy earns more at a sweep's first value, with random ties."""
-  returns = of_rules(table.where(ties="random"), "discounted_returns")
-  return claims.compare(
-    f"sensitivity, ties at random instead (not the paper's `arg max`): {where}, "
-    "εz-greedy earns more",
-    returns["ez"][:, 0],
-    returns["epsilon"][:, 0],
-    "εz-greedy {a:.3f}, ε-greedy {b:.3f}, difference {gap}",
-  )
+def sweep_panels(
+  domain: Any, name: str, label: str, chosen: Sequence[float]
+) -> list[list[panels.Panel | None]]:
+  """Mean returns against all values (left), and the curves of the chosen ones (right).
 
-
-def draw_sweep(
-  table: types.Table,
-  name: str,
-  label: str,
-  shown: Sequence[float],
-  ties: str | None = None,
-) -> types.Drawing:
-  """Draws mean returns against all values (left) and the curves of `shown` (right).
-
-  `name` is the property's setting, and `label` the label of its axis. For a gridworld,
-  the tasks with `ties` are drawn, and those with random ties as thin lines on the left.
+  `name` is the property's setting, and `label` that of its axis. Random ties of a
+  gridworld are thin lines on the left.
   """
-  at_random = table.where(ties="random") if ties else types.Table()
-  table = table.where(ties=ties) if ties else table
-  fig, axes = drawing.new(2, 1 + (len(shown) + 1) // 2, width=3.5, height=2.6)
-  grid = axes[0, 0].get_gridspec()
-  for ax in axes[:, 0]:
-    ax.remove()
-  summary: Any = fig.add_subplot(grid[:, 0])
-  means = labelled(of_rules(table, "discounted_returns"))
-  panels.curves(summary, table.values(name), means, markers=True)
-  if at_random:
-    others = of_rules(at_random, "discounted_returns")
-    for index, (rule, y) in enumerate(others.items()):
-      summary.plot(
-        at_random.values(name),
-        y.mean(axis=0),
-        color=drawing.style(index).color,
-        linestyle=":",
-        linewidth=1,
-        label=f"{runs.LABELS[rule]}, random ties",
-      )
-  panels.finish(
-    summary,
-    legend="best",
+  main = lines(ties=getattr(domain, "ties", None))
+  at_random = lines(", random ties", ties="random")
+  y = "discounted_returns"
+  summary = panels.Panel(
+    layers.Curves(y, main, name, markers=True),
+    layers.Curves(y, at_random, name, thin=layers.THIN),
     xlabel=label,
     ylabel="discounted return,\nmean over all episodes",
   )
-  rest = list(axes[:, 1:].flat)
-  for ax, value in zip(rest, shown, strict=False):
-    returns = joined(table.where(**{name: value}), "discounted_returns")
-    curves = labelled(returns)
-    draw_curves(ax, curves, title=f"{name} {value:g}")
-  for ax in rest[len(shown) :]:
-    ax.remove()
-  return fig
+  each: list[panels.Panel | None] = [
+    curves(of=main, where={name: value}, title=f"{name} {value:g}", legend=None)
+    for value in chosen
+  ]
+  half = (len(each) + 1) // 2
+  return [[summary, *each[:half]], [summary, *each[half:]]]
+
+
+def of_rules(table: types.Table, name: str) -> dict[str, np.ndarray]:
+  """Rule → the returns of each seed at the values of the setting, `[S, values]`."""
+  return {
+    rule: layers.over(name, table.where(rule=rule), "discounted_returns")[1]
+    for rule in runs.RULES
+  }
+
+
+def random_ties_earn_more(where: str, **first: Any) -> claims.Compare:
+  """That εz-greedy earns more at a sweep's first value, with random ties."""
+  return claims.Compare(
+    f"sensitivity, ties at random instead (not the paper's `arg max`): {where}, "
+    "εz-greedy earns more",
+    "discounted_returns",
+    {**EZ, "ties": "random", **first},
+    {**EPSILON, "ties": "random", **first},
+    "εz-greedy {a:.3f}, ε-greedy {b:.3f}, difference {gap}",
+  )

@@ -1,14 +1,13 @@
 """Cover times of a chain, for laws of durations (paper 1, definition 1)."""
 
 import dataclasses
-import math
+import functools
 from typing import Any
 
 import numpy as np
 
-from explorax.agents import ranges
 from explorax.experiments.recording import drawing, statistics
-from explorax.papers import panels, types
+from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import comparisons, runs
 
 _NUM_ACTIONS = 2
@@ -25,14 +24,6 @@ class Config:
   cap: int = 10_000  # Longest duration of the others.
   steps: int = 100_000  # Of a trial; the largest cover time.
   num_seeds: int = 100  # Trials.
-
-  def __post_init__(self) -> None:
-    ranges.rising(self, 3, "sizes")  # Needed to measure growth.
-    ranges.at_least(self, 2, "sizes", "steps")
-    ranges.at_least(self, 1, "longest", "cap", "num_seeds")
-    # The laws of the appendix's bounds.
-    ranges.inside(self, 1, math.inf, "mu")
-    ranges.inside(self, 0, 1, "decay")
 
   @property
   def laws(self) -> list[tuple[str, float, str]]:
@@ -58,7 +49,7 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """The step of the last pair's first visit, `[S]`; `steps` if one has no visit."""
   del context
   rule = runs.make_law(settings, epsilon=1.0)
@@ -71,54 +62,63 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   }
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  fig, (axes,) = drawing.new(1, 2, width=4.6, height=3.6)
-  sizes = np.array(config.sizes)
-  for ax in axes:
-    for index, (law, parameter, label) in enumerate(config.laws):
-      steps = table.per_seed("cover_steps", law=law, parameter=parameter)
-      median: Any = {"statistic": statistics.median_over_seeds, "markers": True}
-      drawing.curve(ax, sizes, steps, label=label, index=index, **median)
-      bound = _bound(law, parameter, sizes)
-      if bound is not None:
-        color = drawing.style(index).color
-        ax.plot(sizes, bound, color=color, linewidth=0.8, alpha=0.7)
-    ax.axhline(config.steps, color=panels.GREY, linestyle=":", linewidth=1)
-    ax.set(xlabel="states |X|", yscale="log", ylim=(5, 30 * config.steps))
-    ax.grid(alpha=0.3, which="both")
-  axes[0].set_ylabel("cover time (steps, median)")
-  axes[1].set_xscale("log", base=2)
-  axes[1].set_xlabel("states |X| (logarithmic)")
-  axes[1].legend(fontsize="small", loc="upper left")
-  return fig
-
-
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  findings, sizes = [], np.array(config.sizes)
-  for law, parameter, label in config.laws:
-    if law == "uniform":
-      continue
-    values = table.per_seed("cover_steps", law=law, parameter=parameter)
-    medians = np.median(values, axis=0)
-    words = comparisons.up_to(medians, config.steps)
-    kind = "polynomial" if law == "zeta" else "exponential"
-    held, reached = None, medians < config.steps
-    if reached.sum() >= 3:
-      as_power = _misfit(np.log(sizes[reached]), np.log(medians[reached]))
-      as_exponential = _misfit(sizes[reached], np.log(medians[reached]))
-      held = (as_power < as_exponential) == (law == "zeta")
-      words += (
-        f"; root mean squared misfit of the logarithm {as_power:.2f} as a power, "
-        f"{as_exponential:.2f} as an exponential"
-      )
-    findings.append(
-      types.Finding(
-        f"{label}: the cover time is {kind} in |X|",
-        f"medians at {', '.join(map(str, sizes))}: {words}",
-        held,
-      )
+def _panel(config: Config, **around: Any) -> panels.Panel:
+  lines = {
+    label: {"law": law, "parameter": parameter} for law, parameter, label in config.laws
+  }
+  bounds = [
+    layers.reference(
+      config.sizes,
+      functools.partial(_bound, law, parameter),
+      color=drawing.style(index).color,
+      linewidth=0.8,
+      alpha=0.7,
     )
-  return findings
+    for index, (law, parameter, _) in enumerate(config.laws)
+    if law == "zeta" or (law == "exponential" and parameter > 0)
+  ]
+  median = statistics.median_over_seeds
+  return panels.Panel(
+    layers.Curves("cover_steps", lines, "size", median, markers=True),
+    *bounds,
+    layers.horizontal(config.steps, linestyle=":"),
+    yscale="log",
+    ylim=(5, 30 * config.steps),
+    ylabel="cover time (steps, median)",
+    **around,
+  )
+
+
+def _grows(config: Config, law: str, table: types.Table) -> tuple[str, bool | None]:
+  """Whether a power of |X|, or an exponential, has the smaller misfit."""
+  sizes, steps = layers.over("size", table, "cover_steps")
+  medians = np.median(steps, axis=0)
+  words = (
+    f"medians at {', '.join(map(str, sizes))}: "
+    f"{comparisons.up_to(medians, config.steps)}"
+  )
+  reached = medians < config.steps
+  if reached.sum() < 3:
+    return words, None
+  as_power = _misfit(np.log(sizes[reached]), np.log(medians[reached]))
+  as_exponential = _misfit(sizes[reached], np.log(medians[reached]))
+  return (
+    f"{words}; root mean squared misfit of the logarithm {as_power:.2f} as a power, "
+    f"{as_exponential:.2f} as an exponential"
+  ), (as_power < as_exponential) == (law == "zeta")
+
+
+def _claims(config: Config) -> list[types.Claim]:
+  kinds = {"zeta": "polynomial", "exponential": "exponential"}
+  return [
+    claims.Check(
+      f"{label}: the cover time is {kinds[law]} in |X|",
+      functools.partial(_grows, config, law),
+      {"law": law, "parameter": parameter},
+    )
+    for law, parameter, label in config.laws
+    if law in kinds
+  ]
 
 
 def _misfit(x: np.ndarray, y: np.ndarray) -> float:
@@ -126,7 +126,7 @@ def _misfit(x: np.ndarray, y: np.ndarray) -> float:
   return float(np.sqrt(np.mean((y - np.polyval(np.polyfit(x, y, 1), x)) ** 2)))
 
 
-def _bound(law: str, parameter: float, sizes: np.ndarray) -> np.ndarray | None:
+def _bound(law: str, parameter: float, sizes: np.ndarray) -> np.ndarray:
   """1/ρ(ω): the appendix's bound on the draws that it takes to cross the chain.
 
   |A||X|^μ ζ(μ) for the zeta law; for z(n) ∝ λ^{n−1}, |A|/(1 − λ)·λ^{−(|X|−1)}. It does
@@ -138,9 +138,7 @@ def _bound(law: str, parameter: float, sizes: np.ndarray) -> np.ndarray | None:
     rest = (10_000.5) ** (1 - parameter) / (parameter - 1)
     zeta = np.sum(n**-parameter) + rest
     return _NUM_ACTIONS * sizes**parameter * zeta
-  if law == "exponential" and parameter > 0:
-    return _NUM_ACTIONS / (1 - parameter) * parameter ** -(sizes - 1.0)
-  return None
+  return _NUM_ACTIONS / (1 - parameter) * parameter ** -(sizes - 1.0)
 
 
 FIGURES = (
@@ -155,8 +153,19 @@ FIGURES = (
     config=Config(),
     quick=Config(sizes=(3, 6, 12), steps=2000, num_seeds=20),
     tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    judge=_judge,
+    compute=_compute,
+    panels=lambda config: [
+      [
+        _panel(config, xlabel="states |X|", legend=None),
+        _panel(
+          config,
+          xlabel="states |X| (logarithmic)",
+          xscale=("log", {"base": 2}),
+          legend="upper left",
+        ),
+      ]
+    ],
+    claims=_claims,
+    size=(4.6, 3.6),
   ),
 )

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from explorax.agents import ranges
 from explorax.environments import gridworld
-from explorax.experiments.recording import drawing
 from explorax.papers import claims, panels, types
 from explorax.papers.ez import comparisons, domains, runs
 
@@ -32,13 +30,6 @@ class Config:
   steps: int = 5000  # Of a trial (our own).
   num_seeds: int = 200  # Trials.
 
-  def __post_init__(self) -> None:
-    ranges.distinct(self, "epsilons")
-    ranges.within(self, 0, 1, "epsilons")
-    ranges.at_least(self, 5, "size")
-    ranges.at_least(self, 2, "steps")
-    ranges.at_least(self, 1, "num_seeds")
-
 
 def _tasks(config: Config) -> list[types.Task]:
   shared = {"size": config.size, "steps": config.steps}
@@ -52,7 +43,7 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
   del context
   size, steps = settings["size"], settings["steps"]
   problem = domains.GridWorld(size, time_limit=steps).problem()
@@ -68,76 +59,85 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   )
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  fig, axes = drawing.new(2, len(config.epsilons), width=2.5, height=2.3)
-  shape = config.size, config.size
-  panels.maps(
-    axes,
-    [task.results["first_visits"].mean(axis=0).reshape(shape) for task in table],
-    [f"{runs.LABELS[t.settings['rule']]}, ε = {t.settings['epsilon']}" for t in table],
-    "mean first visit (step)",
-  )
-  return fig
-
-
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  findings = []
-  low = [epsilon for epsilon in config.epsilons if epsilon <= 0.5]
-  if low:
-    shares = {
-      rule: [_far(config, table.where(rule=rule, epsilon=e)) for e in low]
-      for rule in runs.RULES
-    }
-    words = "; ".join(
-      f"{label} {', '.join(f'{x:.1%}' for x in shares[rule])}"
-      for rule, label in runs.LABELS.items()
-    )
-    findings.append(
-      types.Finding(
-        f"with ε ≤ 0.5, ε-greedy reaches a state outside a narrow band (a quarter of "
-        f"the width away, above the last row) in less than {_SELDOM:.0%} of trials",
-        f"at ε = {', '.join(map(str, low))}: {words}",
-        bool(max(shares["epsilon"]) < _SELDOM),
-      )
-    )
-  findings += [
-    _earlier(
-      f"at ε = {epsilon}, εz-greedy visits states earlier",
-      table,
-      epsilon,
-      slice(None),
-      "mean first visit, εz less ε: {gap} steps",
-    )
+def _panels(config: Config) -> list[list[panels.Maps]]:
+  maps = {
+    f"{label}, ε = {epsilon}": {**rule, "epsilon": epsilon}
+    for label, rule in comparisons.LINES.items()
     for epsilon in config.epsilons
-  ]
-  if 1.0 in config.epsilons:
-    findings.append(
-      _earlier(
-        "at ε = 1, εz-greedy is earlier at the bottom corners",
-        table,
-        1.0,
-        [config.size * (config.size - 1), -1],
-        "{a:.0f} against {b:.0f} steps, {gap}",
-      )
-    )
-  return findings
+  }
+  columns = len(config.epsilons)
+  shape = config.size, config.size
+  whole = panels.Maps(
+    lambda table: table.joined("first_visits").mean(axis=0).reshape(shape),
+    maps,
+    "mean first visit (step)",
+    columns,
+  )
+  return [[whole] * columns] * 2
 
 
 def _earlier(
-  claim: str, table: types.Table, epsilon: float, cells: slice | list[int], words: str
-) -> types.Finding:
-  """Whether εz-greedy visits these cells earlier on average than ε-greedy."""
-  visits = comparisons.joined(table.where(epsilon=epsilon), "first_visits")
-  first = {rule: x[:, cells].mean(axis=1) for rule, x in visits.items()}
-  return claims.compare(claim, first["ez"], first["epsilon"], words, less=True)
+  claim: str, epsilon: float, cells: slice | list[int], measured: str
+) -> claims.Compare:
+  """That εz-greedy visits these cells earlier on average than ε-greedy."""
+  return claims.Compare(
+    claim,
+    lambda table: table.joined("first_visits")[:, cells].mean(axis=1),
+    {**comparisons.EZ, "epsilon": epsilon},
+    {**comparisons.EPSILON, "epsilon": epsilon},
+    measured,
+    less=True,
+  )
 
 
-def _far(config: Config, table: types.Table) -> float:
+def _in_a_band(table: types.Table) -> tuple[str, bool]:
+  epsilons = sorted(table.values("epsilon"))
+  shares = {
+    label: [_far(table.where(epsilon=epsilon, **rule)) for epsilon in epsilons]
+    for label, rule in comparisons.LINES.items()
+  }
+  words = "; ".join(
+    f"{label} {', '.join(f'{x:.1%}' for x in of_rule)}"
+    for label, of_rule in shares.items()
+  )
+  return (
+    f"at ε = {', '.join(map(str, epsilons))}: {words}",
+    bool(max(shares[runs.LABELS["epsilon"]]) < _SELDOM),
+  )
+
+
+def _far(table: types.Table) -> float:
   """The share of the states outside the band that a trial reaches."""
-  size = config.size
+  (size,) = table.values("size")
   visited = table.joined("visited").reshape(-1, size, size)
   outside = np.abs(np.arange(size) - size // 2) > size // _FAR
   return float(visited[:, :-1, outside].mean())
+
+
+def _claims(config: Config) -> list[types.Claim]:
+  return [
+    claims.Check(
+      "with ε ≤ 0.5, ε-greedy reaches a state outside a narrow band (a quarter of the "
+      f"width away, above the last row) in less than {_SELDOM:.0%} of trials",
+      _in_a_band,
+      {"epsilon": lambda epsilon: epsilon <= 0.5},
+    ),
+    *(
+      _earlier(
+        f"at ε = {epsilon}, εz-greedy visits states earlier",
+        epsilon,
+        slice(None),
+        "mean first visit, εz less ε: {gap} steps",
+      )
+      for epsilon in config.epsilons
+    ),
+    _earlier(
+      "at ε = 1, εz-greedy is earlier at the bottom corners",
+      1.0,
+      [config.size * (config.size - 1), -1],
+      "{a:.0f} against {b:.0f} steps, {gap}",
+    ),
+  ]
 
 
 FIGURES = (
@@ -151,8 +151,9 @@ FIGURES = (
     config=Config(),
     quick=Config(epsilons=(0.5, 1.0), size=10, steps=200, num_seeds=10),
     tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    judge=_judge,
+    compute=_compute,
+    panels=_panels,
+    claims=_claims,
+    size=(2.5, 2.3),
   ),
 )

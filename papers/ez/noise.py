@@ -2,16 +2,14 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from explorax.agents import ranges
 from explorax.experiments.recording import statistics
-from explorax.papers import claims, types
+from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import comparisons, domains, runs
-
-_Means = dict[str, np.ndarray]  # Rule → returns `[S, noises]`.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,14 +24,9 @@ class Config:
   sensitivity_seeds: int = 0
 
   def __post_init__(self) -> None:
-    ranges.distinct(self, "noises", "shown")
-    ranges.rising(self, 2, "noises")
     ranges.one_of(self, "shown", self.noises)
-    ranges.at_least(self, 2, "num_seeds")
     if self.noises[0] != 0:
       raise ValueError(f"noises is {self.noises}; the first of them must be 0.")
-    for noise in self.noises:  # Raises an error for impossible values.
-      dataclasses.replace(self.domain, noise=noise)
 
 
 def _tasks(config: Config) -> list[types.Task]:
@@ -46,103 +39,106 @@ def _tasks(config: Config) -> list[types.Task]:
   )
 
 
-def _draw(label: str, config: Config, table: types.Table) -> types.Drawing:
-  ties = config.domain.ties if isinstance(config.domain, domains.GridWorld) else None
+def _panels(label: str, config: Config) -> list[list[panels.Panel | None]]:
   words = f"noise scale ({label})"
-  return comparisons.draw_sweep(table, "noise", words, config.shown, ties)
+  return comparisons.sweep_panels(config.domain, "noise", words, config.shown)
 
 
-def _halves(means: Mapping[str, np.ndarray]) -> tuple[dict[str, int], _Means]:
-  """The noise at which each rule earns the most, chosen with every other seed.
+def _best_at(noises: np.ndarray, returns: np.ndarray) -> statistics.Interval:
+  """The noise at which a rule earns the most, with a bootstrap interval."""
+  drawn = noises[statistics.best_of(returns)]
+  low, high = np.percentile(drawn, (2.5, 97.5), method="nearest")
+  return statistics.Interval(noises[np.argmax(returns.mean(axis=0))], low, high)
+
+
+def _some_noise_helps(table: types.Table) -> types.Finding:
+  """The noise is chosen with every other seed, and tested with the remaining ones.
 
   Choosing and testing with the same seeds would be biased upwards.
-
-  Returns:
-    Its index for each rule, and the returns of the other seeds.
   """
-  best = {rule: int(np.argmax(y[::2].mean(axis=0))) for rule, y in means.items()}
-  return best, {rule: y[1::2] for rule, y in means.items()}
-
-
-def _best_at(noises: Sequence[float], returns: np.ndarray) -> statistics.Interval:
-  """The noise at which a rule earns the most, with a bootstrap interval."""
-  drawn = np.array(noises)[statistics.best_of(returns)]
-  low, high = np.percentile(drawn, (2.5, 97.5), method="nearest")
-  return statistics.Interval(
-    np.array(noises)[np.argmax(returns.mean(axis=0))], low, high
+  noises, y = layers.over(
+    "noise", table.where(**comparisons.EPSILON), "discounted_returns"
+  )
+  best = 1 + int(np.argmax(y[::2, 1:].mean(axis=0)))
+  return claims.compare(
+    "some noise helps ε-greedy",
+    y[1::2, best],
+    y[1::2, 0],
+    f"with noise at {noises[best]:g}, the best by the other half of the seeds: {{gap}}",
   )
 
 
-def _judge_gridworld(config: Config, table: types.Table) -> list[types.Finding]:
+def _harms(claim: str, from_best: bool, table: types.Table) -> types.Finding:
+  """Whether both rules earn less at the strongest noise than without, or at the best.
+
+  The best noise is chosen and tested with different seeds.
+  """
+  parts = []
+  for label, rule in comparisons.LINES.items():
+    noises, y = layers.over("noise", table.where(**rule), "discounted_returns")
+    start = int(np.argmax(y[::2].mean(axis=0))) if from_best else 0
+    tested = y[1::2] if from_best else y
+    measured = f"{label} {{gap}} from {noises[start]:g} to {noises[-1]:g}"
+    parts.append(
+      claims.compare("", tested[:, -1], tested[:, start], measured, less=True)
+    )
+  return claims.all_of(claim, parts)
+
+
+def _best_noises(table: types.Table) -> dict[str, statistics.Interval]:
+  noises = np.array(sorted(table.values("noise")))
+  returns = comparisons.of_rules(table, "noise")
+  return {rule: _best_at(noises, y) for rule, y in returns.items()}
+
+
+def _best_at_less(table: types.Table) -> tuple[str, bool | None]:
+  at = _best_noises(table)
+  ez, epsilon = at["ez"], at["epsilon"]
+  is_less = True if ez.high < epsilon.low else False if ez.low >= epsilon.high else None
+  return f"at {ez.words('g')} against {epsilon.words('g')}", is_less
+
+
+def _best_without(table: types.Table) -> tuple[str, bool | None]:
+  at = _best_noises(table)
+  words = ", ".join(f"{runs.LABELS[rule]} at {x.words('g')}" for rule, x in at.items())
+  return words, claims.all_hold(
+    True if x.high == 0 else claims.negated(x.is_above(0)) for x in at.values()
+  )
+
+
+def _gridworld_claims(config: Config) -> list[types.Claim]:
   assert isinstance(config.domain, domains.GridWorld)
-  main = table.where(ties=config.domain.ties)
-  noises, means = config.noises, comparisons.of_rules(main, "discounted_returns")
-  ez, epsilon = means["ez"], means["epsilon"]
-  best, others = _halves(means)
-  positive = 1 + int(np.argmax(epsilon[::2, 1:].mean(axis=0)))
-  at = {rule: _best_at(noises, y) for rule, y in means.items()}
+  ties = config.domain.ties
+  first = {"noise": 0.0, "ties": ties}
+
+  def main(
+    claim: Callable[[types.Table], types.Finding],
+  ) -> Callable[[types.Table], types.Finding]:
+    return lambda table: claim(table.where(ties=ties))
+
   return [
-    claims.compare(
-      "without noise, εz-greedy earns more", ez[:, 0], epsilon[:, 0], "{gap}"
-    ),
-    claims.compare(
-      "some noise helps ε-greedy",
-      others["epsilon"][:, positive],
-      others["epsilon"][:, 0],
-      f"with noise at {noises[positive]:g}, the best by the other half of the seeds: "
+    claims.Compare(
+      "without noise, εz-greedy earns more",
+      "discounted_returns",
+      {**comparisons.EZ, **first},
+      {**comparisons.EPSILON, **first},
       "{gap}",
     ),
-    _harms("strong noise harms both", config, others, best),
-    types.Finding(
-      "εz-greedy is best at less noise than ε-greedy",
-      f"at {at['ez'].words('g')} against {at['epsilon'].words('g')}",
-      _is_less(at["ez"], at["epsilon"]),
+    main(_some_noise_helps),
+    main(functools.partial(_harms, "strong noise harms both", True)),
+    claims.Check(
+      "εz-greedy is best at less noise than ε-greedy", _best_at_less, {"ties": ties}
     ),
-    comparisons.random_ties_earn_more(table, "without noise"),
+    comparisons.random_ties_earn_more("without noise", noise=0.0),
   ]
 
 
-def _judge_mountain_car(config: Config, table: types.Table) -> list[types.Finding]:
-  means = comparisons.of_rules(table, "discounted_returns")
-  at = {rule: _best_at(config.noises, y) for rule, y in means.items()}
-  told = [f"{runs.LABELS[rule]} at {x.words('g')}" for rule, x in at.items()]
-  least = config.noises[0]
+def _mountain_car_claims(config: Config) -> list[types.Claim]:
+  del config
   return [
-    _harms("noise harms both", config, means, dict.fromkeys(runs.RULES, 0)),
-    types.Finding(
-      "both are best without noise",
-      ", ".join(told),
-      claims.all_hold(
-        True if x.high == least else claims.negated(x.is_above(least))
-        for x in at.values()
-      ),
-    ),
+    functools.partial(_harms, "noise harms both", False),
+    claims.Check("both are best without noise", _best_without),
   ]
-
-
-def _is_less(a: statistics.Interval, b: statistics.Interval) -> bool | None:
-  """Whether an interval is below another one; None if they overlap."""
-  if a.high < b.low:
-    return True
-  return False if a.low >= b.high else None
-
-
-def _harms(
-  claim: str, config: Config, means: Mapping[str, np.ndarray], start: Mapping[str, int]
-) -> types.Finding:
-  """Whether both rules earn less at the strongest noise than at those of `start`."""
-  each = [
-    claims.compare(
-      claim,
-      y[:, -1],
-      y[:, start[rule]],
-      f"{runs.LABELS[rule]} {{gap}} from {config.noises[start[rule]]:g} to "
-      f"{config.noises[-1]:g}",
-      less=True,
-    )
-    for rule, y in means.items()
-  ]
-  return claims.all_of(claim, each)
 
 
 FIGURES = (
@@ -169,9 +165,10 @@ FIGURES = (
       sensitivity_seeds=5,
     ),
     tasks=_tasks,
-    run=domains.run,
-    draw=functools.partial(_draw, "probability"),
-    judge=_judge_gridworld,
+    compute=domains.run,
+    panels=functools.partial(_panels, "probability"),
+    claims=_gridworld_claims,
+    size=(3.5, 2.6),
   ),
   types.Figure(
     name="ez/fig8",
@@ -190,8 +187,9 @@ FIGURES = (
       num_seeds=3,
     ),
     tasks=_tasks,
-    run=domains.run,
-    draw=functools.partial(_draw, "variance of the force"),
-    judge=_judge_mountain_car,
+    compute=domains.run,
+    panels=functools.partial(_panels, "variance of the force"),
+    claims=_mountain_car_claims,
+    size=(3.5, 2.6),
   ),
 )

@@ -6,8 +6,8 @@ import numpy as np
 
 from explorax.agents import ranges
 from explorax.experiments.recording import statistics
-from explorax.papers import claims, types
-from explorax.papers.ez import comparisons, domains, runs, worlds
+from explorax.papers import claims, panels, types
+from explorax.papers.ez import comparisons, domains, runs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,10 +27,7 @@ class Config:
   sensitivity_seeds: int = 30  # With random ties.
 
   def __post_init__(self) -> None:
-    worlds.check_densities(self, self.gridworld.size)
-    ranges.distinct(self, "shown")
     ranges.one_of(self, "shown", self.densities)
-    ranges.at_least(self, 1, "sensitivity_seeds")
     if self.gridworld.ties == "random":
       raise ValueError("gridworld.ties is 'random', which is the figure's sensitivity.")
 
@@ -45,50 +42,77 @@ def _tasks(config: Config) -> list[types.Task]:
   )
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
+def _panels(config: Config) -> list[list[panels.Panel | None]]:
   label = f"density of {config.gridworld.world}"
-  ties = config.gridworld.ties
-  return comparisons.draw_sweep(table, "density", label, config.shown, ties)
+  return comparisons.sweep_panels(config.gridworld, "density", label, config.shown)
 
 
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  """Tests the claims, with differences within each seed, whose worlds are nested."""
-  kind, densities = config.gridworld.world, np.array(config.densities)
-  main = table.where(ties=config.gridworld.ties)
-  means = comparisons.of_rules(main, "discounted_returns")
-  gaps = means["ez"] - means["epsilon"]
-  gap = statistics.bootstrap(gaps)
-  slope = _slope(gaps, densities)
-  slopes = {runs.LABELS[rule]: _slope(y, densities) for rule, y in means.items()}
+def _gaps(table: types.Table) -> np.ndarray:
+  """εz-greedy's return less ε-greedy's in each seed, whose worlds are nested."""
+  returns = comparisons.of_rules(table, "density")
+  return np.asarray(returns["ez"] - returns["epsilon"])
+
+
+def _gap_decreases(table: types.Table) -> tuple[str, bool | None]:
+  gaps, densities = _gaps(table), np.array(sorted(table.values("density")))
+  slope, last = _slope(gaps, densities), statistics.bootstrap(gaps).at(-1)
+  return (
+    f"the difference changes by {slope.words('+.3g')} per unit of density, to "
+    f"{last.words('+.3g')} at {densities[-1]:g}"
+  ), slope.is_below()
+
+
+def _harder_for_ez(table: types.Table) -> tuple[str, bool | None]:
+  densities = np.array(sorted(table.values("density")))
+  slopes = {
+    rule: _slope(y, densities)
+    for rule, y in comparisons.of_rules(table, "density").items()
+  }
+  words = "; ".join(
+    f"{runs.LABELS[rule]} {slope.words('+.3g')} per unit of density"
+    for rule, slope in slopes.items()
+  )
+  gap = _slope(_gaps(table), densities)
+  return words, claims.all_hold([slopes["ez"].is_below(), gap.is_below()])
+
+
+def _nowhere_less(table: types.Table) -> tuple[str, bool | None]:
+  gap, densities = statistics.bootstrap(_gaps(table)), sorted(table.values("density"))
   worst = int(np.argmin(gap.high))
+  return (
+    f"difference {gap.at(worst).words('+.3g')} where it does worst, at a density of "
+    f"{densities[worst]:g}"
+  ), claims.all_hold(gap.at(i).is_above() for i in range(len(densities)))
+
+
+def _claims(config: Config) -> list[types.Claim]:
+  kind, first = config.gridworld.world, config.densities[0]
+  main = {"ties": config.gridworld.ties}
   return [
-    types.Finding(
-      f"at a density of {densities[0]:g}, εz-greedy earns more",
-      f"εz-greedy {means['ez'][:, 0].mean():.3f}, ε-greedy "
-      f"{means['epsilon'][:, 0].mean():.3f}, difference {gap.at(0).words('+.3g')}",
-      gap.at(0).is_above(),
+    claims.Compare(
+      f"at a density of {first:g}, εz-greedy earns more",
+      "discounted_returns",
+      {**comparisons.EZ, **main, "density": first},
+      {**comparisons.EPSILON, **main, "density": first},
+      "εz-greedy {a:.3f}, ε-greedy {b:.3f}, difference {gap}",
+      test=claims.resampled,
     ),
-    types.Finding(
+    claims.Check(
       f"the gap between the agents decreases with the density of {kind}",
-      f"the difference changes by {slope.words('+.3g')} per unit of density, to "
-      f"{gap.at(-1).words('+.3g')} at {densities[-1]:g}",
-      slope.is_below(),
+      _gap_decreases,
+      main,
     ),
-    types.Finding(
+    claims.Check(
       f"{kind} make it harder for εz-greedy, and not as seriously for ε-greedy",
-      "; ".join(
-        f"{label} {each.words('+.3g')} per unit of density"
-        for label, each in slopes.items()
-      ),
-      claims.all_hold([slopes[runs.LABELS["ez"]].is_below(), slope.is_below()]),
+      _harder_for_ez,
+      main,
     ),
-    types.Finding(
+    claims.Check(
       "εz-greedy degrades gracefully: nowhere does it earn less than ε-greedy",
-      f"difference {gap.at(worst).words('+.3g')} where it does worst, at a density of "
-      f"{densities[worst]:g}",
-      claims.all_hold(gap.at(i).is_above() for i in range(len(densities))),
+      _nowhere_less,
+      main,
     ),
-    comparisons.random_ties_earn_more(table, f"at a density of {densities[0]:g}"),
+    comparisons.random_ties_earn_more(f"at a density of {first:g}", density=first),
   ]
 
 
@@ -118,9 +142,10 @@ def _figure(number: int, kind: str) -> types.Figure:
       sensitivity_seeds=5,
     ),
     tasks=_tasks,
-    run=domains.run,
-    draw=_draw,
-    judge=_judge,
+    compute=domains.run,
+    panels=_panels,
+    claims=_claims,
+    size=(3.5, 2.6),
   )
 
 

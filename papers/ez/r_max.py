@@ -3,9 +3,7 @@
 import dataclasses
 
 from explorax import exploration
-from explorax.agents import ranges
-from explorax.experiments.recording import drawing
-from explorax.papers import claims, types
+from explorax.papers import claims, panels, types
 from explorax.papers.ez import comparisons, domains, runs
 from explorax.papers.tabular import r_max
 
@@ -21,10 +19,6 @@ class Config:
   num_seeds: int = 30  # Appendix B.
 
   def __post_init__(self) -> None:
-    ranges.distinct(self, "thresholds")
-    ranges.at_least(self, 1, "thresholds", "num_seeds")
-    ranges.at_least(self, 0, "reward_max")
-    ranges.positive(self, "tolerance")
     if self.gridworld.discount == 1:
       raise ValueError("gridworld.discount is 1; R-MAX needs one below 1.")
 
@@ -39,7 +33,7 @@ def _tasks(config: Config) -> list[types.Task]:
   return tasks
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
   if settings["rule"] != "r_max":
     return domains.run(settings, context)
   domain = domains.of(settings)
@@ -55,29 +49,23 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   return runs.learn(problem, exploration.Greedy(), settings["seeds"], domain.episodes)
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  fig, ((axes,),) = drawing.new(1, 1, width=6)
-  labels = [*runs.LABELS.values(), *(f"R-MAX, m = {m}" for m in config.thresholds)]
-  returns = [task.results["discounted_returns"] for task in table]
-  curves = dict(zip(labels, returns, strict=True))
-  comparisons.draw_curves(axes, curves, legend="best")
-  return fig
+def _panels(config: Config) -> list[list[panels.Panel]]:
+  r_max_lines = {f"R-MAX, m = {m}": {"threshold": m} for m in config.thresholds}
+  return [[comparisons.curves(of=comparisons.LINES | r_max_lines)]]
 
 
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  ez = table.per_seed("discounted_returns", rule="ez")[:, 0]
-  findings = []
-  for m in config.thresholds:
-    found = claims.compare(
-      f"R-MAX, m = {m}: earns more than εz-greedy, over all episodes",
-      table.per_seed("discounted_returns", threshold=m)[:, 0],
-      ez,
+def _claims(config: Config) -> list[types.Claim]:
+  return [
+    claims.Compare(
+      f"R-MAX, m = {m}: earns more than εz-greedy, over all episodes"
+      + " (the paper's text is silent)" * (m > 1),
+      "discounted_returns",
+      {"threshold": m},
+      comparisons.EZ,
       "discounted return {a:.3f} against {b:.3f}, {gap}",
     )
-    if m > 1:
-      found = found._replace(claim=f"{found.claim} (the paper's text is silent)")
-    findings.append(found)
-  return findings
+    for m in config.thresholds
+  ]
 
 
 FIGURES = (
@@ -93,8 +81,9 @@ FIGURES = (
       num_seeds=3,
     ),
     tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    judge=_judge,
+    compute=_compute,
+    panels=_panels,
+    claims=_claims,
+    size=(6.0, 3.2),
   ),
 )

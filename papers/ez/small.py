@@ -1,12 +1,12 @@
 """Paper 1's figure 3: learning and exploration in DeepSea, GridWorld, MountainCar."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from explorax.agents import ranges
-from explorax.experiments.recording import drawing
-from explorax.papers import claims, panels, types
+from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import comparisons, runs
 from explorax.papers.ez import domains as domains_lib
 
@@ -38,10 +38,7 @@ class Config:
   num_seeds: int = 30  # Appendix B.
 
   def __post_init__(self) -> None:
-    ranges.distinct(self, "domains", "sizes")
     ranges.one_of(self, "domains", _DOMAINS)
-    ranges.at_least(self, 2, "sizes")
-    ranges.at_least(self, 1, "num_seeds", "gridworld_seeds")
 
   @property
   def ordered(self) -> list[str]:
@@ -74,87 +71,90 @@ def _tasks(config: Config) -> list[types.Task]:
   return tasks
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  fig, axes = drawing.new(len(config.ordered), 3, width=3.9, height=2.9)
-  for row, name in zip(axes, config.ordered, strict=True):
-    learning = table.where(domain=name, what="learning")
-    title = getattr(config, name).label
-    if name == "deep_sea":
-      comparisons.draw_deep_sea(row[0], learning, title)
-    else:
-      _draw_curves(row[0], learning, name, title)
-    comparisons.draw_first_visits(row[1:], table.where(domain=name, what="map"))
-  return fig
-
-
-def _draw_curves(
-  axes: types.Axes, learning: types.Table, name: str, title: str
-) -> None:
-  curves = {}
-  for task in learning:
-    ties = f", {task.settings['ties']} ties" if name == "gridworld" else ""
-    label = runs.LABELS[task.settings["rule"]] + ties
-    curves[label] = task.results["discounted_returns"]
-  comparisons.draw_curves(axes, curves, title=title)
+def _learning(config: Config, name: str) -> panels.Panel:
+  """The panel of what is learnt in a domain."""
+  where, title = {"domain": name, "what": "learning"}, getattr(config, name).label
+  if name == "deep_sea":
+    return comparisons.deep_sea(config.sizes, config.deep_sea.episodes, where, title)
   if name == "mountain_car":
-    axes.axhline(
-      NEAR_OPTIMAL, color=panels.GREY, linestyle=":", linewidth=1, label="near-optimal"
-    )
-  axes.legend(fontsize="small", loc="upper left")
+    near = layers.horizontal(NEAR_OPTIMAL, "near-optimal", linestyle=":")
+    return comparisons.curves(near, where=where, title=title)
+  by_ties = {
+    f"{label}, {ties} ties": {**rule, "ties": ties}
+    for label, rule in comparisons.LINES.items()
+    for ties in domains_lib.TIES
+  }
+  return comparisons.curves(of=by_ties, where=where, title=title)
 
 
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  findings, learning = [], table.where(what="learning")
-  if "deep_sea" in config.domains:
-    findings += _judge_deep_sea(config, learning.where(domain="deep_sea"))
-  if "gridworld" in config.domains:
-    findings += [
-      comparisons.earns_more(
-        f"GridWorld, {ties} ties", learning.where(domain="gridworld", ties=ties)
-      )
-      for ties in domains_lib.TIES
-    ]
-  if "mountain_car" in config.domains:
-    car = learning.where(domain="mountain_car")
-    results = car.joined("discounted_returns", rule="ez")
-    last = results[:, -max(1, results.shape[1] // 10) :].mean()
-    findings += [
-      comparisons.earns_more("MountainCar", car),
-      types.Finding(
-        "MountainCar: εz-greedy gets near the near-optimal 0.29 (0.2 at least)",
-        f"{last:.3f} in the last tenth of the episodes",
-        bool(last >= 0.2),
-      ),
-    ]
-  return findings + [
-    comparisons.visits_earlier(
-      getattr(config, name).label, table.where(domain=name, what="map")
-    )
-    for name in config.ordered
-  ]
+def _panels(config: Config) -> list[list[Any]]:
+  rows = []
+  for name in config.ordered:
+    domain = config.map_room if name == "gridworld" else getattr(config, name)
+    maps = comparisons.first_visits(domain, {"domain": name})
+    rows.append([_learning(config, name), maps, maps])
+  return rows
 
 
-def _judge_deep_sea(config: Config, learning: types.Table) -> list[types.Finding]:
-  sizes, most = np.array(config.sizes), config.deep_sea.episodes
-  episodes = comparisons.of_rules(learning, "episodes")
-  means = {rule: x.mean(axis=0) for rule, x in episodes.items()}
-  ratio = means["ez"] / 2.0**sizes
-  grows = means["epsilon"] >= np.minimum(2.0**sizes, most) / 4
+def _first_goal(table: types.Table) -> types.Finding | None:
+  if not table:
+    return None
+  largest = max(table.values("size"))
+  ez, epsilon = (
+    table.joined("episodes", size=largest, **rule)
+    for rule in (comparisons.EZ, comparisons.EPSILON)
+  )
+  return claims.compare(
+    "DeepSea: εz-greedy finds the goal in fewer expected episodes than ε-greedy at the "
+    "largest N",
+    ez,
+    epsilon,
+    f"{comparisons.deep_sea_episodes(table)}; at N = {largest} {{gap}}",
+    less=True,
+  )
+
+
+def _growth(table: types.Table) -> tuple[str, bool]:
+  most = table[0].settings["episodes"]
+  sizes, ez = layers.over("size", table.where(**comparisons.EZ), "episodes")
+  _, epsilon = layers.over("size", table.where(**comparisons.EPSILON), "episodes")
+  ratio = ez.mean(axis=0) / 2.0**sizes
+  grows = epsilon.mean(axis=0) >= np.minimum(2.0**sizes, most) / 4
+  return (
+    f"εz-greedy needs {ratio[0]:.2g} · 2^N at N = {sizes[0]}, {ratio[-1]:.2g} · 2^N at "
+    f"N = {sizes[-1]}"
+  ), bool(grows.all() and ratio[-1] < ratio[0] / 4 and ez.mean(axis=0)[-1] < most)
+
+
+def _near_optimal(table: types.Table) -> tuple[str, bool]:
+  returns = table.joined("discounted_returns")
+  last = returns[:, -max(1, returns.shape[1] // 10) :].mean()
+  return f"{last:.3f} in the last tenth of the episodes", bool(last >= 0.2)
+
+
+def _claims(config: Config) -> list[types.Claim]:
+  sea, room, car = ({"domain": domain, "what": "learning"} for domain in _DOMAINS)
   return [
-    claims.compare(
-      "DeepSea: εz-greedy finds the goal in fewer expected episodes than ε-greedy at "
-      "the largest N",
-      episodes["ez"][:, -1],
-      episodes["epsilon"][:, -1],
-      f"{comparisons.deep_sea_episodes(learning)}; at N = {sizes[-1]} {{gap}}",
-      less=True,
-    ),
-    types.Finding(
+    lambda table: _first_goal(table.where(**sea)),
+    claims.Check(
       "DeepSea: the episodes of ε-greedy grow as 2^N at least (within a factor of 4, "
       "or given up), those of εz-greedy slower",
-      f"εz-greedy needs {ratio[0]:.2g} · 2^N at N = {sizes[0]}, {ratio[-1]:.2g} · 2^N "
-      f"at N = {sizes[-1]}",
-      bool(grows.all() and ratio[-1] < ratio[0] / 4 and means["ez"][-1] < most),
+      _growth,
+      sea,
+    ),
+    *(
+      comparisons.earns_more(f"GridWorld, {ties} ties", {**room, "ties": ties})
+      for ties in domains_lib.TIES
+    ),
+    comparisons.earns_more("MountainCar", car),
+    claims.Check(
+      "MountainCar: εz-greedy gets near the near-optimal 0.29 (0.2 at least)",
+      _near_optimal,
+      {**car, **comparisons.EZ},
+    ),
+    *(
+      comparisons.visits_earlier(getattr(config, name).label, {"domain": name})
+      for name in config.ordered
     ),
   ]
 
@@ -178,8 +178,9 @@ FIGURES = (
       num_seeds=5,
     ),
     tasks=_tasks,
-    run=domains_lib.run,
-    draw=_draw,
-    judge=_judge,
+    compute=domains_lib.run,
+    panels=_panels,
+    claims=_claims,
+    size=(3.9, 2.9),
   ),
 )

@@ -5,27 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from explorax.agents import ranges
 from explorax.environments import grid_maps, gridworld
-from explorax.experiments.recording import drawing
-from explorax.papers import types
+from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import domains, runs
 
 # Greys by figure 11's caption; those of positions in the order of grid_maps.OPEN,
 # OBSTACLE and TRAP.
 _CELLS = {"open": 1.0, "obstacle": 0.0, "trap": 0.6}
 _ENDS = {"start": ("o", 0.85), "goal": ("*", 0.35)}
-
-
-def check_densities(config: Any, size: int) -> None:
-  """Refuses densities that do not rise, or that leave a seed's world without a path."""
-  ranges.rising(config, 2, "densities")
-  ranges.at_least(config, 1, "num_seeds")
-  ranges.at_least(config, 0, "densities")
-  for seed in range(config.num_seeds):
-    # If a seed's densest world has a path, its sparser ones have one too, and so do its
-    # worlds of traps, which have the obstacles' positions.
-    domains.draw_map("obstacles", config.densities[-1], size, seed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,10 +22,6 @@ class Config:
   densities: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
   size: int = 20  # Rows and columns.
   num_seeds: int = 30  # Measured worlds; the first one is drawn.
-
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 5, "size")
-    check_densities(self, self.size)
 
 
 def _tasks(config: Config) -> list[types.Task]:
@@ -53,7 +36,7 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """The worlds: `cells` `[S, N, N]`, `start` and `goal` `[S, 2]`; and of each `[S]`:
 
   the shortest way's steps, −1 if there is none; how many positions can be reached; and
@@ -95,66 +78,76 @@ def _distances(world: grid_maps.Map) -> np.ndarray:
   return inside
 
 
-def _draw(config: Config, table: types.Table) -> types.Drawing:
-  from matplotlib import lines, patches
-
-  shape = len(domains.WORLDS), len(config.densities)
-  fig, axes = drawing.new(*shape, width=2.2, height=2.4)
-  # Marks, since one grey position among 400 is hard to see.
-  marks: dict[str, dict[str, Any]] = {
-    name: {"marker": marker, "ms": 8, "mfc": str(grey), "mec": "#D55E00", "ls": ""}
-    for name, (marker, grey) in _ENDS.items()
-  }
-  for ax, task in zip(axes.flat, table, strict=True):
-    greys = np.array(list(_CELLS.values()))[task.results["cells"][0]]
-    ax.imshow(greys, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-    for name, mark in marks.items():
-      row, column = task.results[name][0]
-      ax.plot(column, row, clip_on=False, **mark)
-    ax.set_xticks([])
-    ax.set_yticks([])
-    ax.set_title(
-      f"{task.settings['kind']}, {task.settings['density']:g}", fontsize="medium"
-    )
-  handles: list[Any] = [
-    patches.Patch(facecolor=str(grey), edgecolor="black", label=name)
-    for name, grey in _CELLS.items()
-  ]
-  handles += [lines.Line2D([], [], label=name, **mark) for name, mark in marks.items()]
-  fig.legend(handles=handles, loc="outside right upper", fontsize="small")
-  return fig
-
-
-def _judge(config: Config, table: types.Table) -> list[types.Finding]:
-  shortest = np.concatenate([task.results["shortest"] for task in table])
-  findings = [
-    types.Finding(
-      "a way leads from the start to the goal, in every world",
-      f"{np.sum(shortest > 0)} of {len(shortest)} worlds, in {shortest.min()} to "
-      f"{shortest.max()} steps",
-      bool(np.all(shortest > 0)),
-    )
-  ]
-  densities = np.array(config.densities)
-  # Three standard errors of the share of independent coins.
-  variance = densities * (1 - densities) / (config.size**2 * config.num_seeds)
-  for kind in domains.WORLDS:
-    filled, reachable = (
-      table.per_seed(name, kind=kind).mean(axis=0) for name in ("filled", "reachable")
-    )
-    findings += [
-      types.Finding(
-        f"{kind}: the target densities are met (within three standard errors)",
-        ", ".join(f"{a:.3f} for {b:g}" for a, b in zip(filled, densities, strict=True)),
-        bool(np.all(np.abs(filled - densities) <= 3 * np.sqrt(variance))),
-      ),
-      types.Finding(
-        f"{kind}: denser worlds have fewer positions to go to",
-        "on average " + ", ".join(f"{value:.0f}" for value in reachable),
-        bool(np.all(np.diff(reachable) < 0)),
-      ),
+def _panels(config: Config) -> list[list[panels.Panel]]:
+  return [
+    [
+      panels.Panel(
+        _draw_world,
+        where={"kind": kind, "density": density},
+        legend={"loc": "upper left", "bbox_to_anchor": (1.02, 1.0)}
+        if (kind, density) == (domains.WORLDS[0], config.densities[-1])
+        else None,
+        grid=None,
+        title=f"{kind}, {density:g}",
+        xticks=[],
+        yticks=[],
+      )
+      for density in config.densities
     ]
-  return findings
+    for kind in domains.WORLDS
+  ]
+
+
+def _draw_world(axes: types.Axes, table: types.Table) -> None:
+  """The first seed's world."""
+  (task,) = table
+  greys = np.array(list(_CELLS.values()))[task.results["cells"][0]]
+  axes.imshow(greys, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+  for name, grey in _CELLS.items():
+    axes.plot([], [], "s", ms=8, mfc=str(grey), mec="black", label=name)
+  # Marks, since one grey position among 400 is hard to see.
+  for name, (marker, grey) in _ENDS.items():
+    row, column = task.results[name][0]
+    style: dict[str, Any] = {"ms": 8, "mfc": str(grey), "mec": "#D55E00"}
+    axes.plot(column, row, marker, clip_on=False, label=name, **style)
+
+
+def _all_solvable(table: types.Table) -> tuple[str, bool]:
+  shortest = np.concatenate([task.results["shortest"] for task in table])
+  return (
+    f"{np.sum(shortest > 0)} of {len(shortest)} worlds, in {shortest.min()} to "
+    f"{shortest.max()} steps"
+  ), bool(np.all(shortest > 0))
+
+
+def _densities_met(table: types.Table) -> tuple[str, bool]:
+  """Within three standard errors of the share of independent coins."""
+  densities, filled = layers.over("density", table, "filled")
+  (size,), shares = table.values("size"), filled.mean(axis=0)
+  variance = densities * (1 - densities) / (size**2 * len(filled))
+  each = zip(shares, densities, strict=True)
+  words = ", ".join(f"{share:.3f} for {density:g}" for share, density in each)
+  return words, bool(np.all(np.abs(shares - densities) <= 3 * np.sqrt(variance)))
+
+
+def _fewer_positions(table: types.Table) -> tuple[str, bool]:
+  _, reachable = layers.over("density", table, "reachable")
+  means = reachable.mean(axis=0)
+  words = "on average " + ", ".join(f"{mean:.0f}" for mean in means)
+  return words, bool(np.all(np.diff(means) < 0))
+
+
+_CLAIMS = (
+  claims.Check("a way leads from the start to the goal, in every world", _all_solvable),
+  *(
+    claims.Check(f"{kind}: {claim}", check, {"kind": kind})
+    for kind in domains.WORLDS
+    for claim, check in (
+      ("the target densities are met (within three standard errors)", _densities_met),
+      ("denser worlds have fewer positions to go to", _fewer_positions),
+    )
+  ),
+)
 
 
 FIGURES = (
@@ -168,8 +161,9 @@ FIGURES = (
     config=Config(),
     quick=Config(densities=(0.1, 0.3, 0.5), num_seeds=10),
     tasks=_tasks,
-    run=_run,
-    draw=_draw,
-    judge=_judge,
+    compute=_compute,
+    panels=_panels,
+    claims=lambda config: _CLAIMS,
+    size=(2.2, 2.4),
   ),
 )
