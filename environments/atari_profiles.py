@@ -5,11 +5,12 @@ import dataclasses
 import dm_env
 import numpy as np
 
+from explorax import ranges
 from explorax.environments import atari57, errors, settings, specs
 
 
 @dataclasses.dataclass(frozen=True)
-class Profile:
+class Profile(ranges.Checked):
   """One way to show a game to an agent and to take its actions.
 
   Frames are the emulator's, 60 per second. In every profile an action is repeated, the
@@ -18,51 +19,37 @@ class Profile:
   with zeros for frames before the episode.
   """
 
-  height: int  # Pixels; the screen's own are 210 (250 for a few games) ...
-  width: int  # ... by 160.
+  # Pixels; the screen's own are 210 (250 for a few games) ...
+  height: ranges.PositiveInt
+  width: ranges.PositiveInt  # ... by 160.
   grey: bool  # One channel of luminance, else three: red, green, blue.
-  stack: int  # Observations joined into one.
-  action_repeat: int = 4  # Frames.
-  noops: int = 30  # A game starts with 1 to this many idle frames; 0: with none.
+  stack: ranges.PositiveInt  # Observations joined into one.
+  action_repeat: ranges.PositiveInt = 4  # Frames.
+  # A game starts with 1 to this many idle frames; 0: with none.
+  noops: ranges.NonNegativeInt = 30
   full_actions: bool = False  # The console's 18 actions, else those the game uses.
-  max_frames: int = 108_000  # Frames until truncation; 30 minutes.
+  max_frames: ranges.PositiveInt = 108_000  # Frames until truncation; 30 minutes.
   life_loss: bool = False  # A lost life ends the episode; the game continues.
-  sticky: float = 0.0  # ζ: probability per frame of repeating the last action.
+  # ζ: probability per frame of repeating the last action (commonly 0.25).
+  sticky: ranges.BelowOne = 0.0
   # Whether a row of pixels below the picture contains the player's state, from the
   # console's memory; only for Montezuma's Revenge. See `specs.ImageWithState`.
   oracle: bool = False
   # Number of consecutive games that form a meta-episode (Badia et al. 2020, appendix
   # I.2), for which an agent may keep its memory; it only affects the metrics.
-  meta_episode: int = 1
+  meta_episode: ranges.PositiveInt = 1
 
   def __post_init__(self) -> None:
-    positive = (
-      "height",
-      "width",
-      "stack",
-      "action_repeat",
-      "max_frames",
-      "meta_episode",
-    )
-    for name in positive:
-      if getattr(self, name) < 1:
-        raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+    super().__post_init__()
     if self.meta_episode > 1 and self.life_loss:
       raise ValueError(
         f"meta_episode is {self.meta_episode} games, but with life_loss an episode "
         "ends with a life; use one of the two."
       )
-    if self.noops < 0:
-      raise ValueError(f"noops is {self.noops}; use 0 for none.")
     if self.noops + self.action_repeat > self.max_frames:
       raise ValueError(
         f"max_frames is {self.max_frames}, which the first step may reach after up to "
         f"{self.noops} idle frames; raise it."
-      )
-    if not 0.0 <= self.sticky < 1.0:
-      raise ValueError(
-        f"sticky is {self.sticky}; it is a probability below 1 (0 for none, commonly "
-        "0.25)."
       )
 
   @property

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import ranges
 from explorax.environments import drawing, jax_types, specs
 
 RENDERED_PIXELS = 12
@@ -38,7 +39,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class BinaryTree(jax_types.Environment):
+class BinaryTree(ranges.Checked, jax_types.Environment):
   """The Binary Tree MDP of paper 4 (Flennerhag et al., 2020, figures 4 and 5).
 
   There are L levels. At each level, one of two actions ends the episode with a reward
@@ -54,19 +55,8 @@ class BinaryTree(jax_types.Environment):
 
   num_actions = 2
 
-  size: int = 50  # L. The paper has 10, 20, … 250.
-  mapping_seed: int = 0  # Of the actions that move up.
-
-  def __post_init__(self) -> None:
-    if self.size < 1:
-      raise ValueError(
-        f"the size of the binary tree is {self.size}; it must have at least 1 level."
-      )
-    if not 0 <= self.mapping_seed < 2**32:
-      raise ValueError(
-        f"the mapping_seed of the binary tree is {self.mapping_seed}; it must be from "
-        f"0 to {2**32 - 1}."
-      )
+  size: ranges.PositiveInt = 50  # L. The paper has 10, 20, … 250.
+  mapping_seed: ranges.Seed = 0  # Of the actions that move up.
 
   def default_params(self) -> Params:
     return Params(action_mapping(self.mapping_seed, self.size))

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import ranges
 from explorax.environments import drawing, jax_types
 
 SIZE = 10  # Positions along a side.
@@ -36,8 +37,8 @@ class Params(NamedTuple):
     time_limit: steps after which an episode is truncated, int32 `[]`.
   """
 
-  sticky: jax.Array | float
-  time_limit: jax.Array | int
+  sticky: jax.Array | ranges.Probability
+  time_limit: jax.Array | ranges.PositiveInt
 
 
 class State(NamedTuple):

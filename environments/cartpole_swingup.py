@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import ranges
 from explorax.environments import drawing, jax_types
 
 # dm_control's cartpole.xml, in metres, kilograms and seconds.
@@ -50,7 +51,7 @@ class Params(NamedTuple):
     time_limit: steps after which an episode is truncated, int32 `[]`.
   """
 
-  time_limit: jax.Array | int
+  time_limit: jax.Array | ranges.PositiveInt
 
 
 class State(NamedTuple):

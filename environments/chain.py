@@ -1,13 +1,14 @@
 """A chain of states that pays more the further one goes before stopping."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import ranges
 from explorax.environments import drawing, jax_types, specs
 
 RIGHT, DOWN = 0, 1
@@ -36,7 +37,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Chain(jax_types.Environment):
+class Chain(ranges.Checked, jax_types.Environment):
   """The modified chain MDP of paper 1 (Dabney et al., 2021, figure 2a).
 
   Action 0, "right", moves to the next state and earns nothing. Action 1, "down", ends
@@ -51,14 +52,8 @@ class Chain(jax_types.Environment):
 
   num_actions = 2
 
-  size: int = 20  # States; up to n = 5 (the paper gives no number).
-
-  def __post_init__(self) -> None:
-    if self.size < 2:
-      raise ValueError(
-        f"the size of the chain is {self.size}; it must be at least 2, so that there "
-        "is a reward."
-      )
+  # States; up to n = 5 (the paper gives no number). The second pays the first reward.
+  size: Annotated[int, ranges.Range(ge=2)] = 20
 
   def default_params(self) -> Params:
     return Params(make_rewards(self.size))

@@ -1,13 +1,14 @@
 """Deep Sea: one sequence of actions in 2^N finds the reward."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import ranges
 from explorax.environments import drawing, jax_types, specs
 
 RENDERED_PIXELS = 12
@@ -29,7 +30,7 @@ class Params(NamedTuple):
       other one goes left.
   """
 
-  move_cost: jax.Array | float
+  move_cost: jax.Array | ranges.Probability
   right: jax.Array | np.ndarray
 
 
@@ -50,7 +51,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class DeepSea(jax_types.Environment):
+class DeepSea(ranges.Checked, jax_types.Environment):
   """Deep Sea (Osband et al. 2018), as in bsuite's `environments/deep_sea.py`.
 
   The agent starts in the top left corner of N × N positions. In each step it moves one
@@ -79,22 +80,11 @@ class DeepSea(jax_types.Environment):
 
   num_actions = 2
 
-  size: int = 20  # N. Paper 1, figure 3; bsuite has 10 to 50.
+  # N. Paper 1, figure 3; bsuite has 10 to 50.
+  size: Annotated[int, ranges.Range(ge=2)] = 20
   stochastic: bool = False
   permuted: bool = True
-  mapping_seed: int = 42  # Of bsuite's sweeps. Read only if permuted.
-
-  def __post_init__(self) -> None:
-    if self.size < 2:
-      raise ValueError(
-        f"the size of the deep sea is {self.size}; it must be at least 2, so that "
-        "left and right are different."
-      )
-    if not 0 <= self.mapping_seed < 2**32:
-      raise ValueError(
-        f"the mapping_seed of the deep sea is {self.mapping_seed}; it must be from 0 "
-        f"to {2**32 - 1}."
-      )
+  mapping_seed: ranges.Seed = 42  # Of bsuite's sweeps. Read only if permuted.
 
   def default_params(self) -> Params:
     if self.permuted:

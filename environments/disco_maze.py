@@ -1,13 +1,14 @@
 """The Random Disco Maze: pure exploration among walls whose colours change."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import ranges
 from explorax.environments import drawing, grid_maps, jax_types, mazes
 
 MOVES = grid_maps.MOVES
@@ -33,7 +34,7 @@ class Params(NamedTuple):
     time_limit: steps after which an episode is truncated, int32 `[]`.
   """
 
-  time_limit: jax.Array | int
+  time_limit: jax.Array | ranges.PositiveInt
 
 
 class State(NamedTuple):
@@ -56,7 +57,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class DiscoMaze(jax_types.Environment):
+class DiscoMaze(ranges.Checked, jax_types.Environment):
   """The Random Disco Maze (Badia et al. 2020, section 4.1 and figure 2).
 
   Each episode has a new random maze; at every step, each wall's colour is redrawn from
@@ -73,13 +74,14 @@ class DiscoMaze(jax_types.Environment):
 
   num_actions = len(MOVES)
 
-  size: int = 21  # Positions along a side, walls included. Section 4.1.
+  # Positions along a side, walls included; odd. Section 4.1.
+  size: Annotated[int, ranges.Range(ge=5)] = 21
 
   def __post_init__(self) -> None:
-    if self.size < 5 or self.size % 2 == 0:
+    super().__post_init__()
+    if self.size % 2 == 0:
       raise ValueError(
-        f"the size of the disco maze is {self.size}; it must be odd, so that a wall "
-        "surrounds it, and at least 5."
+        f"DiscoMaze.size is {self.size}; it must be odd, so that a wall surrounds it."
       )
 
   def default_params(self) -> Params:

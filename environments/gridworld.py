@@ -1,13 +1,14 @@
 """A grid with one rewarded position: an open room, or a room of obstacles and traps."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import ranges
 from explorax.environments import drawing, grid_maps, jax_types, specs
 
 MOVES = grid_maps.MOVES
@@ -32,8 +33,8 @@ class Params(NamedTuple):
     goal: int32 `[2]`.
   """
 
-  time_limit: jax.Array | int
-  noise: jax.Array | float
+  time_limit: jax.Array | ranges.PositiveInt
+  noise: jax.Array | ranges.Probability
   cells: jax.Array | np.ndarray
   start: jax.Array | np.ndarray
   goal: jax.Array | np.ndarray
@@ -47,7 +48,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class GridWorld(jax_types.Environment):
+class GridWorld(ranges.Checked, jax_types.Environment):
   """The GridWorlds of paper 1 (Dabney et al., 2021, figures 1, 3, 7, and 11 to 13).
 
   The agent moves left, right, up or down; at a wall or an obstacle it stays in place.
@@ -72,20 +73,14 @@ class GridWorld(jax_types.Environment):
 
   num_actions = len(MOVES)
 
-  size: int = 20  # Rows and columns. Figures 11 to 13.
-  obstacles: float = 0.0  # Density, in [0, 1). Figure 12.
-  traps: float = 0.0  # Density, in [0, 1). Figure 13.
-  world: int = 0  # 0: the open room; otherwise the seed of a random world.
+  # Rows and columns; an open room has at least 5. Figures 11 to 13.
+  size: Annotated[int, ranges.Range(ge=2)] = 20
+  obstacles: ranges.BelowOne = 0.0  # Density. Figure 12.
+  traps: ranges.BelowOne = 0.0  # Density. Figure 13.
+  world: ranges.Seed = 0  # 0: the open room; otherwise the seed of a random world.
 
   def __post_init__(self) -> None:
-    for name in ("obstacles", "traps"):
-      if not 0 <= getattr(self, name) < 1:
-        raise ValueError(
-          f"the density of {name} is {getattr(self, name)}; it must be at least 0 and "
-          "below 1."
-        )
-    if not 0 <= self.world < 2**32:
-      raise ValueError(f"the world is {self.world}; it must be from 0 to {2**32 - 1}.")
+    super().__post_init__()
     if (self.obstacles or self.traps) and not self.world:
       raise ValueError(
         f"obstacles at {self.obstacles} and traps at {self.traps} need a world; choose "

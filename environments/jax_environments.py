@@ -1,9 +1,9 @@
 """The environments written in JAX, by name."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from explorax import ranges
 from explorax.environments import (
   binary_tree,
   breakout,
@@ -20,8 +20,6 @@ from explorax.environments import (
   standard,
 )
 
-_INT32_MAX = 2**31 - 1
-
 
 class _Kind(NamedTuple):
   """One of the environments.
@@ -29,20 +27,16 @@ class _Kind(NamedTuple):
   Attributes:
     make: its class, a frozen dataclass with a field `size` if `example_size` is given.
       Its other numeric and boolean fields are settings, and so are the entries of its
-      `default_params()`, a NamedTuple.
+      `default_params()`, a NamedTuple whose annotations give their ranges.
     example_size: for examples; None if it has no size.
     description: one line for users, which names each setting.
-    limits: (minimum, maximum) of each setting in its params, with an infinite maximum
-      if any finite number is allowed; the dataclass checks its own fields.
   """
 
   make: type[Any]
   example_size: int | None
   description: str
-  limits: Mapping[str, tuple[float, float]]
 
 
-_TIME_LIMITS = {"time_limit": (1, _INT32_MAX)}
 _KINDS = {
   "binary_tree": _Kind(
     binary_tree.BinaryTree,
@@ -50,28 +44,24 @@ _KINDS = {
     "of any number of levels: one of two actions climbs, the other ends the episode, "
     "and the top pays 1; the climbing action differs by level; 2 actions; "
     ",mapping_seed=<seed>",
-    {},
   ),
   "breakout": _Kind(
     breakout.Breakout,
     None,
     "on 10 by 10 positions, with MinAtar's rules; 3 actions; ,sticky=<probability> of "
     "repeating the last action; ,time_limit=<steps>",
-    {**_TIME_LIMITS, "sticky": (0, 1)},
   ),
   "cartpole_swingup": _Kind(
     cartpole_swingup.CartpoleSwingup,
     None,
     "dm_control's, with a reward only for a balanced pole in the middle; 3 actions; "
     ",time_limit=<steps>",
-    _TIME_LIMITS,
   ),
   "chain": _Kind(
     chain.Chain,
     20,
     "of any length from 2: move on, or stop for the state's reward, which is 0, 1, 0, "
     "0, 2, 0, 0, 0, 3, …; 2 actions; no settings",
-    {},
   ),
   "deep_sea": _Kind(
     deep_sea.DeepSea,
@@ -80,14 +70,12 @@ _KINDS = {
     "whose effects differ by position as in bsuite's sweep, or as drawn by another "
     ",mapping_seed=<seed>; with ,permuted=false they are the same everywhere; "
     ",stochastic=true for failing moves and noisy rewards; ,move_cost=<of an episode>",
-    {"move_cost": (0, 1)},
   ),
   "disco_maze": _Kind(
     disco_maze.DiscoMaze,
     21,
     "mazes of any odd size from 5, new in each episode, with walls recoloured at every "
     "step; a wall ends the episode, no reward; 4 actions; ,time_limit=<steps>",
-    _TIME_LIMITS,
   ),
   "gridworld": _Kind(
     gridworld.GridWorld,
@@ -95,14 +83,12 @@ _KINDS = {
     "an open room of any size from 5, a reward of 1 at the far corner; 4 actions; "
     ",noise=<probability> of a random step; ,obstacles=<density> or ,traps=<density> "
     "in a random room, ,world=<number from 1>; ,time_limit=<steps>",
-    {**_TIME_LIMITS, "noise": (0, 1)},
   ),
   "mountain_car": _Kind(
     mountain_car.MountainCar,
     None,
     "a reward of 1 at the goal only; 3 actions; ,noise=<variance> of noise on the "
     "force; ,time_limit=<steps>",
-    {**_TIME_LIMITS, "noise": (0, math.inf)},
   ),
 }
 
@@ -156,8 +142,12 @@ def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
   # Settings not given keep the environment's defaults, which may depend on its size.
   given = {item.partition("=")[0] for item in items}
   chosen = {name: values[name] for name in params if name in given}
-  _check_limits(full, chosen, kind.limits)
-  return environment, environment.default_params()._replace(**chosen)
+  parameters = environment.default_params()._replace(**chosen)
+  try:
+    ranges.check(parameters)
+  except ValueError as error:
+    raise ValueError(f"{full!r}: {error}") from error
+  return environment, parameters
 
 
 def list_kinds() -> list[tuple[str, str]]:
@@ -180,21 +170,3 @@ def _example(key: str) -> str:
 
 def _scalars(values: Mapping[str, Any]) -> dict[str, settings.Value]:
   return {k: value for k, value in values.items() if isinstance(value, settings.Value)}
-
-
-def _check_limits(
-  name: str,
-  values: dict[str, settings.Value],
-  limits: Mapping[str, tuple[float, float]],
-) -> None:
-  for key, value in values.items():
-    least, greatest = limits[key]
-    if not (least <= value <= greatest and math.isfinite(value)):
-      allowed = (
-        f"from {least} to {greatest}"
-        if math.isfinite(greatest)
-        else f"a finite number of at least {least}"
-      )
-      raise ValueError(
-        f"the setting {key!r} of {name!r} is {value}; it must be {allowed}."
-      )

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import ranges
 from explorax.environments import drawing, jax_types
 
 # Sutton and Barto (2018), example 10.1; positions and velocities have no units there.
@@ -36,8 +37,8 @@ class Params(NamedTuple):
     time_limit: steps after which an episode is truncated, int32 `[]`.
   """
 
-  noise: jax.Array | float
-  time_limit: jax.Array | int
+  noise: jax.Array | ranges.NonNegativeFloat
+  time_limit: jax.Array | ranges.PositiveInt
 
 
 class State(NamedTuple):

@@ -5,22 +5,32 @@ dataclass by their path. A value is parsed by the field's type hint, and the con
 rebuilt from the inside out, so that every `__post_init__` checks the new combination.
 """
 
+import ast
 import contextlib
 import dataclasses
+import importlib
 import math
+import pkgutil
+import re
+import sys
 import types
 import typing
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from explorax.experiments import errors, expressions
+from explorax.experiments import errors, named
 
 ConfigT = TypeVar("ConfigT")
 
-_TRUE = ("true", "t", "yes", "y", "1")
-_FALSE = ("false", "f", "no", "n", "0")
+_BOOLS = {
+  **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
+  **dict.fromkeys(("false", "f", "no", "n", "0"), False),
+}
 _NONE = ("none", "null")
 _MARK = "@"  # Separates a preset's name from its settings.
+_CALL = re.compile(r"[A-Za-z_][\w.:]*\(")
+# `module:Name`, outside of strings.
+_MODULE = re.compile(r"""('[^']*'|"[^"]*")|\b([A-Za-z_][\w.]*):([A-Za-z_]\w*)""")
 
 
 def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
@@ -31,11 +41,7 @@ def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
 
   Args:
     config: a frozen dataclass; its fields may be frozen dataclasses, too.
-    assignments: each `field=value` or `group.field=value`. Values: `true`/`false`;
-      whole numbers (`1e6` is one, `1.5` is not); floats; strings as they are; `none`
-      if the field allows it; tuples as `50,50` (`()` or nothing for an empty one);
-      a dataclass as Python writes it: `Linear(1.0, 0.1, steps=1000)`, `TreeBackup` or
-      `my_module:MyTarget()` (see `expressions`).
+    assignments: each `field=value` or `group.field=value`; see `parse` for values.
 
   Raises:
     ValueError: for an assignment without `=`, an unknown field (the message lists the
@@ -51,11 +57,73 @@ def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
         f"--set {assignment} is not of the form field=value; for example, write "
         f"--set {settable_fields(config)[0]}=..."
       )
-    hint = _field_type(config, path, text)
+    hint = _hint(config, path)
     if path in changes:
       raise ValueError(f"--set gives {name.strip()} twice; remove one of them.")
     changes[path] = parse(text.strip(), hint, name.strip())
   return _rebuild(config, changes)
+
+
+def settable_fields(config: Any) -> list[str]:
+  """The dotted names of all fields that `apply` can set, in order."""
+  names: list[str] = []
+  for field in _fields(config):
+    value = getattr(config, field)
+    inner = settable_fields(value) if _is_config(value) else []
+    names += [f"{field}.{name}" for name in inner] or [field]
+  return names
+
+
+def parse(text: str, hint: Any, name: str) -> Any:
+  """Parses `text` as a value of the type `hint`.
+
+  Args:
+    text: `true` or `false`; a whole number (`1e6` is one, `1.5` is not); a float; a
+      string as it is; `none` if the type allows it; a tuple as `50,50` (`()` or nothing
+      for an empty one); a dataclass in Python's notation: `TreeBackup` or
+      `Linear(1.0, 0.1, steps=1000)` of a class in the package of the expected type, or
+      `my_module:MyTarget()` of your own.
+    hint: bool, int, float, str, a `Literal`, a dataclass or a base of dataclasses, a
+      tuple of these, or a union of these.
+    name: the name of the value in an error message.
+
+  Raises:
+    ValueError: if `text` is not such a value.
+  """
+  origin, args = typing.get_origin(hint), typing.get_args(hint)
+  if origin in (typing.Union, types.UnionType):
+    return _parse_union(text, args, name)
+  if origin is typing.Literal:
+    return _parse_choice(text, {str(choice): choice for choice in args}, name)
+  if origin is tuple:
+    return _parse_tuple(text, args, name)
+  if hint is bool:
+    if text.lower() not in _BOOLS:
+      raise ValueError(f"{name} is {text!r}; it must be true or false.")
+    return _BOOLS[text.lower()]
+  if hint is int:
+    return parse_int(text, name)
+  if hint is float:
+    number = _number(text)
+    if math.isnan(number):
+      raise ValueError(f"{name} is {text!r}; it must be a number.")
+    return number
+  if hint is str:
+    return text
+  if _is_object(hint):
+    return _parse_object(text, hint, name)
+  raise ValueError(f"{name} cannot be set from the command line; set it in Python.")
+
+
+def parse_int(text: str, name: str) -> int:
+  """Parses a whole number; `1e6` and `1_000_000` are valid, `1.5` is not."""
+  if text.isascii():
+    with contextlib.suppress(ValueError):
+      return int(text)
+  number = _number(text)
+  if not math.isfinite(number) or number != int(number):
+    raise ValueError(f"{name} is {text!r}; it must be a whole number.")
+  return int(number)
 
 
 def spell(value: Any) -> str:
@@ -67,69 +135,13 @@ def spell(value: Any) -> str:
   if not _is_config(value):
     return str(value)
   cls = type(value)
-  own = "" if cls.__module__.startswith("explorax.") else f"{cls.__module__}:"
+  module = "" if cls.__module__.startswith("explorax.") else f"{cls.__module__}:"
   arguments = []
   for name in _fields(value):
     inner = getattr(value, name)
     text = repr(inner) if isinstance(inner, str) else spell(inner)
     arguments.append(f"{name}={text}")
-  return f"{own}{cls.__name__}({', '.join(arguments)})"
-
-
-def settable_fields(config: Any) -> list[str]:
-  """The dotted names of all fields that `apply` can set, in order."""
-  names: list[str] = []
-  for field in _fields(config):
-    value = getattr(config, field)
-    if _is_config(value):
-      names.extend(f"{field}.{inner}" for inner in settable_fields(value))
-    else:
-      names.append(field)
-  return names
-
-
-def parse(text: str, hint: Any, name: str) -> Any:
-  """Parses `text` as a value of the type `hint`.
-
-  Args:
-    text: as typed on the command line.
-    hint: bool, int, float, str, a `Literal`, a tuple of these, or a union of these.
-    name: the name of the value in an error message.
-
-  Raises:
-    ValueError: if `text` is not such a value.
-  """
-  origin, args = typing.get_origin(hint), typing.get_args(hint)
-  if origin in (typing.Union, types.UnionType):
-    return _parse_union(text, args, name)
-  if origin is typing.Literal:
-    return _parse_literal(text, args, name)
-  if origin is tuple:
-    return _parse_tuple(text, args, name)
-  if hint is bool:
-    return _parse_bool(text, name)
-  if hint is int:
-    return parse_int(text, name)
-  if hint is float:
-    return _parse_float(text, name)
-  if hint is str:
-    return text
-  if _is_object(hint):
-    return expressions.read(text, hint, name, parse)
-  raise ValueError(f"{name} cannot be set from the command line; set it in Python.")
-
-
-def parse_int(text: str, name: str) -> int:
-  """Parses a whole number; `1e6` and `1_000_000` are valid, `1.5` is not."""
-  value = math.nan
-  if text.isascii():
-    with contextlib.suppress(ValueError):
-      return int(text)
-    with contextlib.suppress(ValueError):
-      value = float(text)
-  if not math.isfinite(value) or value != int(value):
-    raise ValueError(f"{name} is {text!r}; it must be a whole number.")
-  return int(value)
+  return f"{module}{cls.__name__}({', '.join(arguments)})"
 
 
 def join_name(preset: str, assignments: Sequence[str]) -> str:
@@ -188,20 +200,15 @@ def _fields(config: Any) -> list[str]:
   return [field.name for field in dataclasses.fields(config) if field.init]
 
 
-def _field_type(config: Any, path: tuple[str, ...], text: str) -> Any:
-  """The type hint of the field at `path`.
-
-  Raises:
-    ValueError: if there is no such field, or if it is a group of fields and `text` is
-      not a value for the whole group.
-  """
+def _hint(config: Any, path: tuple[str, ...]) -> Any:
+  """The type hint of the field at `path`; a ValueError if there is no such field."""
   parent = node = config
   for depth, field in enumerate(path):
-    so_far = ".".join(path[:depth])
     if not _is_config(node):
       why = "is not in use" if node is None else "has no fields of its own"
       raise ValueError(
-        f"{'.'.join(path)} cannot be set: {so_far} {why} in this agent's config."
+        f"{'.'.join(path)} cannot be set: {'.'.join(path[:depth])} {why} in this "
+        "agent's config."
       )
     if field not in _fields(node):
       known = settable_fields(config)
@@ -210,14 +217,7 @@ def _field_type(config: Any, path: tuple[str, ...], text: str) -> Any:
         f"{errors.nearest('.'.join(path), known)} Its fields are: {', '.join(known)}."
       )
     parent, node = node, getattr(node, field)
-  hint = typing.get_type_hints(type(parent))[path[-1]]
-  is_group = _is_config(node) and not typing.get_args(hint)
-  if is_group and not expressions.is_one(text.strip()):
-    inner = ", ".join(f"{'.'.join(path)}.{name}" for name in settable_fields(node))
-    raise ValueError(
-      f"{'.'.join(path)} is a group of fields; set one of them: {inner}."
-    )
-  return hint
+  return typing.get_type_hints(type(parent))[path[-1]]
 
 
 def _rebuild(config: Any, changes: dict[tuple[str, ...], Any]) -> Any:
@@ -233,41 +233,27 @@ def _rebuild(config: Any, changes: dict[tuple[str, ...], Any]) -> Any:
   return dataclasses.replace(config, **replaced)
 
 
-def _parse_bool(text: str, name: str) -> bool:
-  if text.lower() in _TRUE:
-    return True
-  if text.lower() in _FALSE:
-    return False
-  raise ValueError(f"{name} is {text!r}; it must be true or false.")
+def _number(text: str) -> float:
+  """The number, or NaN."""
+  try:
+    return float(text) if text.isascii() else math.nan
+  except ValueError:
+    return math.nan
 
 
-def _parse_float(text: str, name: str) -> float:
-  value = math.nan
-  if text.isascii():
-    with contextlib.suppress(ValueError):
-      value = float(text)
-  if math.isnan(value):
-    raise ValueError(f"{name} is {text!r}; it must be a number.")
-  return value
-
-
-def _parse_literal(text: str, choices: tuple[Any, ...], name: str) -> Any:
-  by_text = {str(choice): choice for choice in choices}
-  if text not in by_text:
+def _parse_choice(text: str, choices: dict[str, Any], name: str) -> Any:
+  if text not in choices:
     raise ValueError(
-      f"{name} is {text!r}; it must be one of {', '.join(by_text)}."
-      f"{errors.nearest(text, list(by_text))}"
+      f"{name} is {text!r}; it must be one of {', '.join(choices)}."
+      f"{errors.nearest(text, list(choices))}"
     )
-  return by_text[text]
+  return choices[text]
 
 
 def _parse_tuple(text: str, args: tuple[Any, ...], name: str) -> tuple[Any, ...]:
   inside = text.strip().removeprefix("(").removesuffix(")").strip().removesuffix(",")
   items = [item.strip() for item in inside.split(",")] if inside else []
-  if len(args) == 2 and args[1] is Ellipsis:
-    hints = [args[0]] * len(items)
-  else:
-    hints = list(args)
+  hints = [args[0]] * len(items) if args[1:] == (Ellipsis,) else list(args)
   if len(items) != len(hints):
     raise ValueError(
       f"{name} is {text!r}; it must be {len(hints)} values separated by commas."
@@ -283,20 +269,103 @@ def _parse_union(text: str, members: tuple[Any, ...], name: str) -> Any:
   if optional and text.lower() in _NONE:
     return None
   # A string comes last, since it accepts any text.
-  candidates = [hint for hint in members if hint is not type(None)]
-  candidates.sort(key=lambda hint: hint is str)
-  if "(" in text:
-    objects = [hint for hint in candidates if _is_object(hint)]
-    candidates = objects or candidates
+  hints = [hint for hint in members if hint is not type(None)]
+  hints.sort(key=lambda hint: hint is str)
+  if _CALL.match(text):
+    hints = [hint for hint in hints if _is_object(hint)] or hints
   refusals = []
-  for hint in candidates:
+  for hint in hints:
     try:
       return parse(text, hint, name)
     except ValueError as error:
       refusals.append(str(error).removesuffix("."))
-  if not expressions.is_one(text) and all(map(_is_object, candidates)):
-    raise ValueError(
-      f"{name} is a group of fields: set one of its fields (--set {name}.field=value), "
-      "or none to do without it."
-    )
   raise ValueError(refusals[0] + (", or none." if optional else "."))
+
+
+def _parse_object(text: str, wanted: type, name: str) -> Any:
+  """An instance of a dataclass from its name and arguments: `Retrace(lambda_=0.9)`."""
+  known = _classes(wanted)
+  names = ", ".join(sorted(known))
+  try:
+    call = ast.parse(_MODULE.sub(_dotted, text), mode="eval").body
+  except SyntaxError as error:
+    raise ValueError(f"{name} is {text!r}, which cannot be parsed: {error}.") from None
+  if not isinstance(call, ast.Call):
+    call = ast.Call(call, [], [])
+  if not isinstance(call.func, ast.Name | ast.Attribute):
+    raise ValueError(
+      f"{name} is {text!r}; it must be one of {names}, with its arguments; or set one "
+      f"of its fields, as in --set {name}.FIELD=VALUE."
+    )
+  module, _, class_name = ast.unparse(call.func).rpartition(".")
+  if module:
+    cls = named.attribute(f"{module}:{class_name}", "class")
+  elif class_name in known:
+    cls = known[class_name]
+  else:
+    raise ValueError(
+      f"{name} is {text!r}, but there is no {class_name}."
+      f"{errors.nearest(class_name, list(known))} Known names: {names}; write "
+      "module:Name for your own class."
+    )
+  try:
+    value = cls(**_arguments(call, cls))
+  except Exception as error:  # A user's class may raise any.
+    is_refusal = isinstance(error, (ValueError, TypeError))
+    reason = str(error).removesuffix(".") if is_refusal else errors.describe(error)
+    raise ValueError(f"{name} is {text!r}, which cannot be made: {reason}.") from error
+  if not isinstance(value, wanted):
+    raise ValueError(
+      f"{name} is {text!r}; it must be one of {names}, with its arguments."
+    )
+  return value
+
+
+def _arguments(call: ast.Call, cls: type) -> dict[str, Any]:
+  """Field → value; each argument is parsed by the type hint of its field."""
+  fields, hints = _fields(cls), typing.get_type_hints(cls)
+  if len(call.args) > len(fields):
+    raise ValueError(f"{cls.__name__} takes at most {len(fields)} arguments")
+  given = list(zip(fields, call.args, strict=False))
+  given += [(str(keyword.arg), keyword.value) for keyword in call.keywords]
+  values: dict[str, Any] = {}
+  for field, node in given:
+    if field not in fields:
+      raise ValueError(
+        f"{cls.__name__} has no field {field}; its fields are {', '.join(fields)}"
+      )
+    if field in values:
+      raise ValueError(f"{field} is given twice")
+    values[field] = parse(_text(node), hints[field], field)
+  return values
+
+
+def _classes(wanted: type) -> dict[str, type]:
+  """Name → dataclass of the type, in all modules of the package that it is from."""
+  package = sys.modules[wanted.__module__.rpartition(".")[0] or wanted.__module__]
+  modules = [package, sys.modules[wanted.__module__]]
+  for info in pkgutil.iter_modules(getattr(package, "__path__", ())):
+    if not info.ispkg:
+      modules.append(importlib.import_module(f"{package.__name__}.{info.name}"))
+  return {
+    key: value
+    for module in modules
+    for key, value in vars(module).items()
+    if isinstance(value, type)
+    and dataclasses.is_dataclass(value)
+    and issubclass(value, wanted)
+  }
+
+
+def _dotted(match: re.Match[str]) -> str:
+  string, module, name = match.groups()
+  return string or f"{module}.{name}"
+
+
+def _text(node: ast.expr) -> str:
+  """An argument as a user would type it after `--set field=`."""
+  if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    return node.value
+  if isinstance(node, ast.List):
+    node = ast.Tuple(node.elts, ast.Load())
+  return ast.unparse(node)

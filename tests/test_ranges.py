@@ -30,6 +30,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
   "EpsilonGreedy": {"epsilon": 0.1},
   "EzGreedy": {"epsilon": 0.1},
   "Boltzmann": {"temperature": 0.1},
+  "Profile": {"height": 84, "width": 84, "grey": True, "stack": 4},
   "ReplaySpec": {
     "capacity": 64,
     "min_size": 5,

@@ -1,8 +1,6 @@
 """DQN and its direct descendants, on which the papers' agents build."""
 
 import dataclasses
-import functools
-from collections.abc import Mapping
 from typing import Any
 
 from explorax import exploration
@@ -59,14 +57,21 @@ def _on_gym(config: dqn_config.DQNConfig) -> dqn_config.DQNConfig:
 
 
 def preset(
-  *, config: dqn_config.DQNConfig, on: Mapping[str, Any], **of_preset: Any
+  name: str,
+  summary: str,
+  paper: str,
+  settings: types.Settings,
+  atari_profile: str = "dqn",
 ) -> types.Preset:
   """A preset of this engine, with settings for `gym:` environments."""
   return types.Preset(
-    config=config,
-    on={"gym:": _on_gym(config), **on},
-    make_agent=dqn_agent.make_agent,
-    **of_preset,
+    name,
+    summary,
+    paper,
+    settings.small,
+    dqn_agent.make_agent,
+    on={"gym:": _on_gym(settings.small), "atari:": settings.atari},
+    atari_profile=atari_profile,
   )
 
 
@@ -118,73 +123,59 @@ ENSEMBLE_ATARI = dataclasses.replace(
   sum_over_members=True,
 )
 
-# Fortunato et al. (2018), section 3.2; σ_0 is no worse than those of paper 4's Table 3
-# in our tuning (docs/bsuite).
-_noisy = functools.partial(
-  dataclasses.replace,
-  noisy_sigma=0.5,
-  noisy_torso=True,
-  exploration=exploration.Greedy(),
-)
-
-# Osband et al. (2023), "Approximate Thompson Sampling via Epistemic Neural Networks",
-# and the public code of its bsuite agent: twenty samples of the index for each batch.
-_epinet = functools.partial(
-  dataclasses.replace,
-  num_members=20,
-  index_dim=2,
-  prior_scale=1.0,
-  max_abs_reward=1.0,
-  exploration=exploration.Thompson(),
+PLAIN = types.Settings(SMALL, ATARI)
+_BOOTSTRAPPED = types.Settings(
+  BOOTSTRAPPED,
+  dataclasses.replace(
+    ENSEMBLE_ATARI, prior_scale=3.0, exploration=exploration.Thompson()
+  ),
 )
 
 PRESETS = (
   preset(
-    name="dqn",
-    summary="DQN with ε-greedy exploration",
-    paper=BSUITE,
-    config=BSUITE_DQN,
-    on={"atari:": ATARI},
+    "dqn",
+    "DQN with ε-greedy exploration",
+    BSUITE,
+    types.Settings(BSUITE_DQN, ATARI),
   ),
   preset(
-    name="double_dqn",
-    summary="double DQN with ε-greedy exploration",
-    paper="van Hasselt et al., 2016",
-    config=dataclasses.replace(SMALL, target=one_step.DoubleQ()),
-    on={"atari:": DOUBLE_ATARI},
+    "double_dqn",
+    "double DQN with ε-greedy exploration",
+    "van Hasselt et al., 2016",
+    types.Settings(dataclasses.replace(SMALL, target=one_step.DoubleQ()), DOUBLE_ATARI),
+  ),
+  # Fortunato et al. (2018), section 3.2; σ_0 is no worse than those of paper 4's Table
+  # 3 in our tuning (docs/bsuite).
+  preset(
+    "noisy_dqn",
+    "DQN with noise in all its linear layers",
+    "Fortunato et al., 2018, as in " + PAPER_4,
+    PLAIN.replace(noisy_sigma=0.5, noisy_torso=True, exploration=exploration.Greedy()),
   ),
   preset(
-    name="noisy_dqn",
-    summary="DQN with noise in all its linear layers",
-    paper="Fortunato et al., 2018, as in " + PAPER_4,
-    config=_noisy(SMALL),
-    on={"atari:": _noisy(ATARI)},
+    "bootstrapped_dqn",
+    "an ensemble with random priors, one member followed per episode",
+    "Osband et al., 2018",
+    _BOOTSTRAPPED,
   ),
   preset(
-    name="bootstrapped_dqn",
-    summary="an ensemble with random priors, one member followed per episode",
-    paper="Osband et al., 2018",
-    config=BOOTSTRAPPED,
-    on={
-      "atari:": dataclasses.replace(
-        ENSEMBLE_ATARI, prior_scale=3.0, exploration=exploration.Thompson()
-      )
-    },
+    "bootstrapped_dqn_no_prior",
+    "an ensemble without priors, one member followed per episode",
+    "Osband et al., 2016",
+    _BOOTSTRAPPED.replace(prior_scale=0.0),
   ),
+  # "Approximate Thompson Sampling via Epistemic Neural Networks", and the public code
+  # of its bsuite agent: twenty samples of the index for each batch.
   preset(
-    name="bootstrapped_dqn_no_prior",
-    summary="an ensemble without priors, one member followed per episode",
-    paper="Osband et al., 2016",
-    config=dataclasses.replace(BOOTSTRAPPED, prior_scale=0.0),
-    on={
-      "atari:": dataclasses.replace(ENSEMBLE_ATARI, exploration=exploration.Thompson())
-    },
-  ),
-  preset(
-    name="epinet",
-    summary="a network with a random index, one value of it followed per episode",
-    paper="Osband et al., 2023",
-    config=_epinet(SMALL),
-    on={"atari:": _epinet(ATARI)},
+    "epinet",
+    "a network with a random index, one value of it followed per episode",
+    "Osband et al., 2023",
+    PLAIN.replace(
+      num_members=20,
+      index_dim=2,
+      prior_scale=1.0,
+      max_abs_reward=1.0,
+      exploration=exploration.Thompson(),
+    ),
   ),
 )

@@ -1,12 +1,14 @@
 """Paper 1: temporally-extended ε-greedy exploration (Dabney et al., 2021)."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from explorax import exploration
-from explorax.agents.bonuses import pseudo_counts
+from explorax.agents.bonuses import pseudo_counts, rnd
 from explorax.agents.targets import off_policy
-from explorax.experiments.presets import dqn, ngu, r2d2, rainbow, tdu
+from explorax.experiments.presets import dqn, ngu, r2d2, rainbow, tdu, types
 
 _PAPER = "Dabney et al., 2021"
 _RAINBOW_DURATION = exploration.ZetaDuration(cap=100)  # Appendix C.
@@ -14,59 +16,69 @@ _RAINBOW_DURATION = exploration.ZetaDuration(cap=100)  # Appendix C.
 _EPSILON_ATARI = exploration.Linear(1.0, 0.01, steps=1_000_000)
 
 
-def _rainbow_epsilon(config: Any, epsilon: exploration.Setting) -> Any:
-  return dataclasses.replace(config, exploration=exploration.EpsilonGreedy(epsilon))
+_DQN = types.Settings(
+  dataclasses.replace(dqn.BSUITE_DQN, exploration=exploration.EzGreedy(epsilon=0.05)),
+  dataclasses.replace(
+    dqn.ATARI, exploration=exploration.EzGreedy(epsilon=_EPSILON_ATARI)
+  ),
+)
 
 
-def _rainbow_ez(config: Any, epsilon: exploration.Setting) -> Any:
-  return dataclasses.replace(
-    config, exploration=exploration.EzGreedy(epsilon, duration=_RAINBOW_DURATION)
+def _rainbow(rule: Callable[[exploration.Setting], exploration.Rule]) -> types.Settings:
+  """Rainbow with the rule of an ε."""
+  return types.Settings(
+    dataclasses.replace(rainbow.SMALL, exploration=rule(0.05)),
+    dataclasses.replace(rainbow.ATARI, exploration=rule(_EPSILON_ATARI)),
   )
 
 
-def _rainbow_cts(config: Any, beta: float, epsilon: exploration.Setting) -> Any:
-  """Appendix C: no noise, no target network, and 5 steps."""
+_RAINBOW = _rainbow(exploration.EpsilonGreedy)
+_RAINBOW_EZ = _rainbow(
+  functools.partial(exploration.EzGreedy, duration=_RAINBOW_DURATION)
+)
+# Appendix C: no noise, no target network, and 5 steps.
+_CTS = _RAINBOW.replace(
+  noisy_sigma=0.0,
+  target_update_period=1,
+  n_step=5,
+  bonus=pseudo_counts.PseudoCounts(),
+)
+_RAINBOW_CTS = types.Settings(
+  dataclasses.replace(_CTS.small, beta=tdu.NOVELTY_BETA),
+  dataclasses.replace(_CTS.atari, beta=0.0005),
+)
+
+
+def _as_printed(bonus: rnd.RND, **changes: Any) -> rnd.RND:
   return dataclasses.replace(
-    config,
-    noisy_sigma=0.0,
-    target_update_period=1,
-    n_step=5,
-    bonus=pseudo_counts.PseudoCounts(),
-    beta=beta,
-    exploration=exploration.EpsilonGreedy(epsilon),
+    bonus, normalisation="variance", num_trained=None, **changes
   )
 
 
 # Expected SARSA(λ) is from appendix C and table 3. The paper does not say under which
 # policy the expectation is: we use ε-greedy with ε = 0.01.
 _SARSA = off_policy.ExpectedSarsaLambda(lambda_=0.7, epsilon=0.01)
-_R2D2 = dataclasses.replace(r2d2.SMALL, target=_SARSA)
-_R2D2_ATARI = dataclasses.replace(
-  r2d2.ATARI,
-  target=_SARSA,
-  learning_rate=2e-4,
-  target_update_period=400,
-  # Appendix C evaluates an ε-greedy policy but does not give its ε. This value is from
-  # table 6 of Badia et al. (2020), who also build on R2D2.
-  evaluation_epsilon=0.01,
+_R2D2 = types.Settings(
+  dataclasses.replace(r2d2.SMALL, target=_SARSA),
+  dataclasses.replace(
+    r2d2.ATARI,
+    target=_SARSA,
+    learning_rate=2e-4,
+    target_update_period=400,
+    # Appendix C evaluates an ε-greedy policy but does not give its ε. This value is
+    # from table 6 of Badia et al. (2020), who also build on R2D2.
+    evaluation_epsilon=0.01,
+  ),
 )
 # In appendix C the bonus is divided by its variance, and the predictor learns from
-# whole batches. The paper gives no β, no ε of Adam and no clipping: we use paper 2's.
-_RND: dict[str, Any] = {
-  "bonus": dataclasses.replace(ngu.RND, normalisation="variance", num_trained=None),
-  "beta": 0.3,
-}
-# In appendix C, RND's networks have the size of DQN's (Mnih et al., 2015).
-_RND_ATARI: dict[str, Any] = {
-  "bonus": dataclasses.replace(
-    ngu.RND_ATARI,
-    torso="dqn",
-    output_size=128,
-    normalisation="variance",
-    num_trained=None,
+# whole batches; on Atari, its networks have the size of DQN's (Mnih et al., 2015). The
+# paper gives no β, no ε of Adam and no clipping: we use paper 2's.
+_RND = types.Settings(
+  dataclasses.replace(_R2D2.small, bonus=_as_printed(ngu.RND)),
+  dataclasses.replace(
+    _R2D2.atari, bonus=_as_printed(ngu.RND_ATARI, torso="dqn", output_size=128)
   ),
-  "beta": 0.3,
-}
+).replace(beta=0.3)
 
 
 def _bootstrapped(config: Any) -> Any:
@@ -85,79 +97,50 @@ def _bootstrapped(config: Any) -> Any:
   )
 
 
+def _ez(config: Any) -> Any:
+  epsilon = config.exploration.epsilon
+  rule = exploration.EzGreedy(epsilon=epsilon, ladder=7.0)
+  return dataclasses.replace(config, exploration=rule)
+
+
+_r2d2 = functools.partial(r2d2.preset, paper=_PAPER, atari_profile="rgb")
+
 PRESETS = (
   dqn.preset(
-    name="dqn_ez",
-    summary="DQN with temporally-extended ε-greedy exploration",
-    paper=_PAPER,
-    config=dataclasses.replace(
-      dqn.BSUITE_DQN, exploration=exploration.EzGreedy(epsilon=0.05)
-    ),
-    on={
-      "atari:": dataclasses.replace(
-        dqn.ATARI, exploration=exploration.EzGreedy(epsilon=_EPSILON_ATARI)
-      )
-    },
+    "dqn_ez", "DQN with temporally-extended ε-greedy exploration", _PAPER, _DQN
   ),
   rainbow.preset(
-    name="rainbow_epsilon",
-    summary="rainbow with ε-greedy exploration on top of the noise",
-    paper=_PAPER,
-    config=_rainbow_epsilon(rainbow.SMALL, epsilon=0.05),
-    on={"atari:": _rainbow_epsilon(rainbow.ATARI, epsilon=_EPSILON_ATARI)},
+    "rainbow_epsilon",
+    "rainbow with ε-greedy exploration on top of the noise",
+    _PAPER,
+    _RAINBOW,
   ),
   rainbow.preset(
-    name="rainbow_ez",
-    summary="rainbow with temporally-extended ε-greedy exploration on top of the noise",
-    paper=_PAPER,
-    config=_rainbow_ez(rainbow.SMALL, epsilon=0.05),
-    on={"atari:": _rainbow_ez(rainbow.ATARI, epsilon=_EPSILON_ATARI)},
+    "rainbow_ez",
+    "rainbow with temporally-extended ε-greedy exploration on top of the noise",
+    _PAPER,
+    _RAINBOW_EZ,
   ),
   rainbow.preset(
-    name="rainbow_cts",
-    summary=(
-      "rainbow without noise, with ε-greedy exploration and a bonus of pseudo-counts"
-    ),
-    paper=_PAPER,
-    config=_rainbow_cts(rainbow.SMALL, beta=tdu.NOVELTY_BETA, epsilon=0.05),
-    on={"atari:": _rainbow_cts(rainbow.ATARI, beta=0.0005, epsilon=_EPSILON_ATARI)},
+    "rainbow_cts",
+    "rainbow without noise, with ε-greedy exploration and a bonus of pseudo-counts",
+    _PAPER,
+    _RAINBOW_CTS,
   ),
-  r2d2.preset(
-    name="r2d2_sarsa_lambda",
-    summary="R2D2 with expected SARSA(λ)",
-    paper=_PAPER,
-    config=_R2D2,
-    on={"atari:": _R2D2_ATARI},
-    atari_profile="rgb",
+  _r2d2("r2d2_sarsa_lambda", "R2D2 with expected SARSA(λ)", settings=_R2D2),
+  _r2d2(
+    "r2d2_ez",
+    "R2D2 with expected SARSA(λ) and temporally-extended ε-greedy exploration",
+    settings=_R2D2.map(_ez),
   ),
-  r2d2.preset(
-    name="r2d2_ez",
-    summary="R2D2 with expected SARSA(λ) and temporally-extended ε-greedy exploration",
-    paper=_PAPER,
-    config=dataclasses.replace(
-      _R2D2, exploration=exploration.EzGreedy(epsilon=0.1, ladder=7.0)
-    ),
-    on={
-      "atari:": dataclasses.replace(
-        _R2D2_ATARI, exploration=exploration.EzGreedy(epsilon=0.4, ladder=7.0)
-      )
-    },
-    atari_profile="rgb",
+  _r2d2(
+    "r2d2_sarsa_lambda_rnd",
+    "R2D2 with expected SARSA(λ) and random network distillation",
+    settings=_RND,
   ),
-  r2d2.preset(
-    name="r2d2_sarsa_lambda_rnd",
-    summary="R2D2 with expected SARSA(λ) and random network distillation",
-    paper=_PAPER,
-    config=dataclasses.replace(_R2D2, **_RND),
-    on={"atari:": dataclasses.replace(_R2D2_ATARI, **_RND_ATARI)},
-    atari_profile="rgb",
-  ),
-  r2d2.preset(
-    name="bootstrapped_r2d2",
-    summary="R2D2 with eight heads, one followed per episode",
-    paper=_PAPER,
-    config=_bootstrapped(_R2D2),
-    on={"atari:": _bootstrapped(_R2D2_ATARI)},
-    atari_profile="rgb",
+  _r2d2(
+    "bootstrapped_r2d2",
+    "R2D2 with eight heads, one followed per episode",
+    settings=_R2D2.map(_bootstrapped),
   ),
 )

@@ -5,7 +5,7 @@ import dataclasses
 from explorax import exploration
 from explorax.agents.bonuses import ngu, rnd
 from explorax.agents.targets import off_policy
-from explorax.experiments.presets import r2d2
+from explorax.experiments.presets import r2d2, types
 
 _PAPER = "Badia et al., 2020"
 
@@ -72,49 +72,43 @@ _MAZE = dataclasses.replace(
   updates_per_step=0.25,
 )
 
-PRESETS = (
-  r2d2.preset(
-    name="r2d2_retrace",
-    summary="R2D2 with Retrace(λ)",
-    paper=_PAPER,
-    config=SMALL,
-    on={"atari:": ATARI},
-  ),
-  r2d2.preset(
-    name="r2d2_rnd",
-    summary="R2D2 with Retrace(λ) and random network distillation",
-    paper=_PAPER,
-    config=dataclasses.replace(SMALL, bonus=RND, beta=0.3),
-    on={
-      "atari:": dataclasses.replace(ATARI, bonus=RND_ATARI, beta=0.3),
-      # Table 7's learning rate of 1e-3 is for "R2D2 and action prediction". RND keeps
-      # the 5e-4 of table 6.
-      "jax:disco_maze/": dataclasses.replace(_MAZE, bonus=RND_ATARI),
-    },
-  ),
-  # Table 6. The single actor draws a policy of the mixture for each episode.
-  r2d2.preset(
-    name="ngu",
-    summary="Never Give Up: a mixture of policies rewarded for episodic novelty",
-    paper=_PAPER,
-    config=dataclasses.replace(
-      SMALL,
-      bonus=ngu.NeverGiveUp(
-        hidden_sizes=(64,), memory_capacity=5000, embedding_learning_rate=1e-3
-      ),
-      beta=0.3,
-      num_policies=8,
-      min_discount=0.97,
+SETTINGS = types.Settings(SMALL, ATARI)
+_RND = types.Settings(
+  dataclasses.replace(SMALL, bonus=RND, beta=0.3),
+  dataclasses.replace(ATARI, bonus=RND_ATARI, beta=0.3),
+)
+# Table 6. The single actor draws a policy of the mixture for each episode.
+_NGU = types.Settings(
+  dataclasses.replace(
+    SMALL,
+    bonus=ngu.NeverGiveUp(
+      hidden_sizes=(64,), memory_capacity=5000, embedding_learning_rate=1e-3
     ),
-    on={
-      "atari:": dataclasses.replace(
-        ATARI,
-        bonus=ngu.NeverGiveUp(),
-        beta=0.3,
-        num_policies=32,
-        min_discount=0.99,
-      ),
-      "jax:disco_maze/": _MAZE,
-    },
+    beta=0.3,
+    num_policies=8,
+    min_discount=0.97,
+  ),
+  dataclasses.replace(
+    ATARI, bonus=ngu.NeverGiveUp(), beta=0.3, num_policies=32, min_discount=0.99
+  ),
+)
+
+PRESETS = (
+  r2d2.preset("r2d2_retrace", "R2D2 with Retrace(λ)", _PAPER, SETTINGS),
+  # Table 7's learning rate of 1e-3 is for "R2D2 and action prediction". RND keeps the
+  # 5e-4 of table 6.
+  r2d2.preset(
+    "r2d2_rnd",
+    "R2D2 with Retrace(λ) and random network distillation",
+    _PAPER,
+    _RND,
+    maze=dataclasses.replace(_MAZE, bonus=RND_ATARI),
+  ),
+  r2d2.preset(
+    "ngu",
+    "Never Give Up: a mixture of policies rewarded for episodic novelty",
+    _PAPER,
+    _NGU,
+    maze=_MAZE,
   ),
 )

@@ -6,7 +6,6 @@ the papers made thousands.
 """
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 from explorax import exploration
@@ -36,19 +35,29 @@ def _on_gym(config: r2d2_config.R2D2Config) -> r2d2_config.R2D2Config:
 
 
 def preset(
-  *,
-  config: r2d2_config.R2D2Config,
-  on: Mapping[str, Any],
+  name: str,
+  summary: str,
+  paper: str,
+  settings: types.Settings,
   atari_profile: str = "ngu",
-  **of_preset: Any,
+  maze: r2d2_config.R2D2Config | None = None,
 ) -> types.Preset:
-  """A preset of this engine, with settings for `gym:` environments."""
+  """A preset of this engine, with settings for `gym:` environments.
+
+  Args:
+    name, summary, paper, atari_profile: of the preset.
+    settings: for small problems and Atari.
+    maze: for the disco maze, if they differ from those of small problems.
+  """
+  on = {"gym:": _on_gym(settings.small), "atari:": settings.atari}
   return types.Preset(
-    config=config,
-    on={"gym:": _on_gym(config), **on},
-    make_agent=r2d2_agent.make_agent,
+    name,
+    summary,
+    paper,
+    settings.small,
+    r2d2_agent.make_agent,
+    on=on if maze is None else {**on, "jax:disco_maze/": maze},
     atari_profile=atari_profile,
-    **of_preset,
   )
 
 
@@ -73,12 +82,12 @@ SMALL = r2d2_config.R2D2Config(
 )
 ATARI = r2d2_config.R2D2Config()
 
+R2D2 = types.Settings(SMALL, ATARI)
 PRESETS = (
   preset(
-    name="r2d2",
-    summary="a recurrent DQN on prioritised sequences, with n-step returns",
-    paper="Kapturowski et al., 2019",
-    config=SMALL,
-    on={"atari:": ATARI},
+    "r2d2",
+    "a recurrent DQN on prioritised sequences, with n-step returns",
+    "Kapturowski et al., 2019",
+    R2D2,
   ),
 )

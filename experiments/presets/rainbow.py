@@ -6,7 +6,7 @@ import functools
 from explorax import exploration
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.targets import categorical
-from explorax.experiments.presets import dqn
+from explorax.experiments.presets import dqn, types
 
 # Rainbow's parts with bsuite's settings for small problems. Atoms within ±10 suit
 # returns of that size.
@@ -42,12 +42,12 @@ ATARI = dataclasses.replace(
 # In training, the loss of a life is terminal (table 3).
 preset = functools.partial(dqn.preset, atari_profile="dqn,life_loss=true")
 
+RAINBOW = types.Settings(SMALL, ATARI)
 PRESETS = (
   preset(
-    name="rainbow",
-    summary="double, duelling, distributional, noisy, prioritised, 3-step DQN",
-    paper="Hessel et al., 2018",
-    config=SMALL,
-    on={"atari:": ATARI},
+    "rainbow",
+    "double, duelling, distributional, noisy, prioritised, 3-step DQN",
+    "Hessel et al., 2018",
+    RAINBOW,
   ),
 )

@@ -6,8 +6,7 @@ from typing import Any
 
 from explorax import exploration
 from explorax.agents.targets import greedy, off_policy
-from explorax.agents.targets import types as target_types
-from explorax.experiments.presets import ngu, r2d2
+from explorax.experiments.presets import ngu, r2d2, types
 
 _PAPER = "Munos et al., 2016"
 
@@ -58,71 +57,55 @@ _ATARI = dataclasses.replace(
   actor_update_period=4,
 )
 
+_DQN = types.Settings(_SMALL, _ATARI)
 _preset = functools.partial(
   r2d2.preset, paper=_PAPER, atari_profile="dqn,life_loss=true"
 )
 
 
-def _settings(
-  target: type[off_policy.OffPolicy], lambda_: float = 1.0
-) -> dict[str, Any]:
-  value = target(lambda_=lambda_, epsilon=None, double=True)
-  return {
-    "config": dataclasses.replace(_SMALL, target=value),
-    "on": {"atari:": dataclasses.replace(_ATARI, target=value)},
-  }
-
-
-def _on_r2d2(target: target_types.Target) -> dict[str, Any]:
-  """Retrace on R2D2, as in paper 2."""
-  return {
-    "config": dataclasses.replace(ngu.SMALL, target=target),
-    "on": {"atari:": dataclasses.replace(ngu.ATARI, target=target)},
-  }
+def _follows(target: type[off_policy.OffPolicy], lambda_: float = 1.0) -> Any:
+  """A target of the policy that explores now."""
+  return target(lambda_=lambda_, epsilon=None, double=True)
 
 
 PRESETS = (
+  # Retrace on R2D2, as in paper 2.
   r2d2.preset(
-    name="r2d2_tree_backup",
-    summary="R2D2 with tree-backup(λ)",
-    paper=_PAPER,
-    **_on_r2d2(off_policy.TreeBackup(lambda_=0.95, epsilon=0.01)),
+    "r2d2_tree_backup",
+    "R2D2 with tree-backup(λ)",
+    _PAPER,
+    ngu.SETTINGS.replace(target=off_policy.TreeBackup(lambda_=0.95, epsilon=0.01)),
   ),
   r2d2.preset(
-    name="r2d2_harutyunyan",
-    summary="R2D2 with Harutyunyan's Q(λ)",
-    paper=_PAPER,
-    **_on_r2d2(off_policy.Harutyunyan(lambda_=0.5, epsilon=0.01)),
+    "r2d2_harutyunyan",
+    "R2D2 with Harutyunyan's Q(λ)",
+    _PAPER,
+    ngu.SETTINGS.replace(target=off_policy.Harutyunyan(lambda_=0.5, epsilon=0.01)),
   ),
   _preset(
-    name="retrace_dqn",
-    summary="DQN on sequences, with Retrace(λ)",
-    **_settings(off_policy.Retrace),
+    "retrace_dqn",
+    "DQN on sequences, with Retrace(λ)",
+    settings=_DQN.replace(target=_follows(off_policy.Retrace)),
   ),
   _preset(
-    name="tree_backup_dqn",
-    summary="DQN on sequences, with tree-backup(λ)",
-    **_settings(off_policy.TreeBackup),
+    "tree_backup_dqn",
+    "DQN on sequences, with tree-backup(λ)",
+    settings=_DQN.replace(target=_follows(off_policy.TreeBackup)),
   ),
   _preset(
-    name="harutyunyan_dqn",
-    summary="DQN on sequences, with Harutyunyan's Q(λ)",
-    **_settings(off_policy.Harutyunyan, 0.5),
+    "harutyunyan_dqn",
+    "DQN on sequences, with Harutyunyan's Q(λ)",
+    settings=_DQN.replace(target=_follows(off_policy.Harutyunyan, 0.5)),
   ),
   # The control: one-step Q-learning on minibatches of 64 transitions. We read "clamped
   # into [−1, 1] prior to gradient calculation" as clamping the errors, as in DQN:
   # clamped values with γ = 0.99 could not distinguish one reward from two.
   _preset(
-    name="one_step_dqn",
-    summary="paper 5's control: one-step Q-learning on the same sequences",
-    config=dataclasses.replace(_SMALL, target=greedy.NStep(n=1, double=False)),
-    on={
-      "atari:": dataclasses.replace(
-        _ATARI,
-        target=greedy.NStep(n=1, double=False),
-        learning_rate=_to_zero(4.39e-5),
-        optimizer_eps=1e-3,
-      )
-    },
+    "one_step_dqn",
+    "paper 5's control: one-step Q-learning on the same sequences",
+    settings=types.Settings(
+      _SMALL,
+      dataclasses.replace(_ATARI, learning_rate=_to_zero(4.39e-5), optimizer_eps=1e-3),
+    ).replace(target=greedy.NStep(n=1, double=False)),
   ),
 )

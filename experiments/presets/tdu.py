@@ -10,7 +10,6 @@ from typing import Any
 from explorax import exploration
 from explorax.agents.bonuses import counts, qu, rnd, td_error
 from explorax.agents.bonuses import tdu as tdu_bonus
-from explorax.agents.dqn import config as dqn_config
 from explorax.agents.successor import agent as successor_agent
 from explorax.agents.successor import config as successor_config
 from explorax.agents.targets import greedy
@@ -22,174 +21,144 @@ _PAPER = dqn.PAPER_4
 # distinguishable from the best (docs/bsuite).
 NOVELTY_BETA = 0.1
 
+# On Atari, an ensemble's members are heads on shared convolutions. The loss is their
+# mean, as in the paper's algorithm 2.
+_ENSEMBLE = types.Settings(
+  dqn.SMALL, dataclasses.replace(dqn.ENSEMBLE_ATARI, sum_over_members=False)
+)
 # Appendix D; β = 1 is the best value in its ablations.
-_TDU: dict[str, Any] = {
-  "num_members": 10,
-  "num_explorers": 10,
-  "prior_scale": 3.0,
-  "bonus": tdu_bonus.TDUncertainty(),
-  "beta": 1.0,
-  "exploration": exploration.Thompson(),
-}
-_QEX: dict[str, Any] = {
-  "num_explorers": 1,
-  "explorers_see_reward": False,
-  "bonus": td_error.AbsoluteTDError(),
-  "beta": 1.0,  # The unscaled TD error; Table 3's best in our tuning (docs/bsuite).
-  # ε as in bsuite's DQN.
-  "exploration": exploration.EpsilonGreedy(0.05, of=exploration.Thompson()),
-}
+_TDU = _ENSEMBLE.replace(
+  num_members=10,
+  num_explorers=10,
+  prior_scale=3.0,
+  bonus=tdu_bonus.TDUncertainty(),
+  beta=1.0,
+  exploration=exploration.Thompson(),
+)
 # Appendix D.2. We use the sample standard deviation.
-_Q_UCB = exploration.Ucb(scale=1.0, ddof=1, of=exploration.Thompson())
-
-
-def _heads(**changes: Any) -> dqn_config.DQNConfig:
-  """An ensemble whose members are heads on shared convolutions.
-
-  The loss is their mean, as in the paper's algorithm 2.
-  """
-  return dataclasses.replace(dqn.ENSEMBLE_ATARI, sum_over_members=False, **changes)
-
+_Q_UCB = _ENSEMBLE.replace(
+  num_members=20,
+  prior_scale=3.0,
+  exploration=exploration.Ucb(scale=1.0, ddof=1, of=exploration.Thompson()),
+)
+_QEX = _ENSEMBLE.replace(
+  num_members=1,
+  num_explorers=1,
+  explorers_see_reward=False,
+  bonus=td_error.AbsoluteTDError(),
+  beta=1.0,  # The unscaled TD error; Table 3's best in our tuning (docs/bsuite).
+  # ε as in bsuite's DQN.
+  exploration=exploration.EpsilonGreedy(0.05, of=exploration.Thompson()),
+)
+_DQN_RND = types.Settings(
+  dataclasses.replace(dqn.SMALL, bonus=rnd.RND()),
+  # Paper 1's networks of R2D2+RND: convolutions and one linear layer.
+  dataclasses.replace(
+    dqn.ATARI, bonus=rnd.RND(hidden_sizes=(), output_size=128, learning_rate=5e-4)
+  ),
+).replace(beta=NOVELTY_BETA)
 
 # The settings of appendix E. It gives neither the λ of the returns, nor the number of
 # exploiters, nor the ρ of the masks: we use paper 1's.
-_PENG = greedy.PengQ(lambda_=0.7)
-_R2D2 = dataclasses.replace(r2d2.SMALL, target=_PENG)
-_R2D2_ATARI = dataclasses.replace(r2d2.ATARI, target=_PENG, evaluation_epsilon=0.001)
-_R2D2_HEADS: dict[str, Any] = {
-  "num_members": 8,
-  "mask_prob": 0.5,
-  "exploration": exploration.EpsilonGreedy(
-    0.4, of=exploration.Thompson(period_steps=100), ladder=7.0
-  ),
-}
-_TDU_R2D2: dict[str, Any] = {
-  **_R2D2_HEADS,
-  "bonus": tdu_bonus.TDUncertainty(),
-  "beta": 1.0,
-}
-# The paper's "-L" agents have a "lower exploration bonus strength". The text calls this
-# strength λ, but means β.
-_TDU_R2D2_L: dict[str, Any] = {**_TDU_R2D2, "beta": 0.1}
+_R2D2 = types.Settings(
+  r2d2.SMALL, dataclasses.replace(r2d2.ATARI, evaluation_epsilon=0.001)
+).replace(target=greedy.PengQ(lambda_=0.7))
 
 
-def _on_r2d2(**changes: Any) -> dict[str, Any]:
-  def changed(config: Any) -> Any:
-    # ε stays that of R2D2: 0.4 on games, and our own on small problems.
-    epsilon = config.exploration.epsilon
-    config = dataclasses.replace(config, **changes)
-    rule = dataclasses.replace(config.exploration, epsilon=epsilon)
-    return dataclasses.replace(config, exploration=rule)
+def _thompson(config: Any) -> Any:
+  """ε stays that of R2D2: 0.4 on games, and our own on small problems."""
+  rule = exploration.EpsilonGreedy(
+    config.exploration.epsilon, of=exploration.Thompson(period_steps=100), ladder=7.0
+  )
+  return dataclasses.replace(config, exploration=rule)
 
-  return {"config": changed(_R2D2), "on": {"atari:": changed(_R2D2_ATARI)}}
 
+_HEADS = _R2D2.map(_thompson).replace(num_members=8, mask_prob=0.5)
+_TDU_R2D2 = _HEADS.replace(bonus=tdu_bonus.TDUncertainty(), beta=1.0)
+_TWO_EXPLORERS = _TDU_R2D2.replace(num_explorers=2, prior_scale=0.1)
+_FIVE_EXPLORERS = _TDU_R2D2.replace(num_explorers=5)
 
 PRESETS = (
   dqn.preset(
-    name="tdu",
-    summary=(
-      "ten exploiters, and ten explorers rewarded for the exploiters' uncertainty"
-    ),
-    paper=_PAPER,
-    config=dataclasses.replace(dqn.SMALL, **_TDU),
-    on={"atari:": _heads(**_TDU)},
+    "tdu",
+    "ten exploiters, and ten explorers rewarded for the exploiters' uncertainty",
+    _PAPER,
+    _TDU,
   ),
   dqn.preset(
-    name="tdu_bandit",
-    summary="tdu, its members chosen by UCB1",
-    paper=_PAPER + ", appendix D.2",
-    config=dataclasses.replace(
-      dqn.SMALL, **{**_TDU, "exploration": exploration.Ucb1(scale=8.0)}
-    ),
-    on={"atari:": _heads(**{**_TDU, "exploration": exploration.Ucb1(scale=8.0)})},
+    "tdu_bandit",
+    "tdu, its members chosen by UCB1",
+    _PAPER + ", appendix D.2",
+    _TDU.replace(exploration=exploration.Ucb1(scale=8.0)),
   ),
   dqn.preset(
-    name="qu",
-    summary="tdu with the deviation of the values as the bonus",
-    paper=_PAPER + ", appendix D.2",
-    config=dataclasses.replace(dqn.SMALL, **{**_TDU, "bonus": qu.QUncertainty()}),
-    on={"atari:": _heads(**{**_TDU, "bonus": qu.QUncertainty()})},
+    "qu",
+    "tdu with the deviation of the values as the bonus",
+    _PAPER + ", appendix D.2",
+    _TDU.replace(bonus=qu.QUncertainty()),
   ),
   dqn.preset(
-    name="q_ucb",
-    summary="an ensemble that acts by argmax Q + β σ(Q)",
-    paper=_PAPER + ", appendix D.2",
-    config=dataclasses.replace(dqn.BOOTSTRAPPED, exploration=_Q_UCB),
-    on={"atari:": _heads(num_members=20, prior_scale=3.0, exploration=_Q_UCB)},
+    "q_ucb",
+    "an ensemble that acts by argmax Q + β σ(Q)",
+    _PAPER + ", appendix D.2",
+    _Q_UCB,
   ),
   dqn.preset(
-    name="dqn_rnd",
-    summary="DQN with random network distillation",
-    paper="Burda et al., 2018, as in " + _PAPER,
-    config=dataclasses.replace(dqn.SMALL, bonus=rnd.RND(), beta=NOVELTY_BETA),
-    on={
-      # Paper 1's networks of R2D2+RND: convolutions and one linear layer.
-      "atari:": dataclasses.replace(
-        dqn.ATARI,
-        bonus=rnd.RND(hidden_sizes=(), output_size=128, learning_rate=5e-4),
-        beta=NOVELTY_BETA,
-      )
-    },
+    "dqn_rnd",
+    "DQN with random network distillation",
+    "Burda et al., 2018, as in " + _PAPER,
+    _DQN_RND,
   ),
   dqn.preset(
-    name="dqn_counts",
-    summary="DQN with a count bonus",
-    paper="Bellemare et al., 2016, as in " + _PAPER,
-    config=dataclasses.replace(dqn.SMALL, bonus=counts.Counts(), beta=NOVELTY_BETA),
-    on={
-      "atari:": dataclasses.replace(dqn.ATARI, bonus=counts.Counts(), beta=NOVELTY_BETA)
-    },
+    "dqn_counts",
+    "DQN with a count bonus",
+    "Bellemare et al., 2016, as in " + _PAPER,
+    dqn.PLAIN.replace(bonus=counts.Counts(), beta=NOVELTY_BETA),
   ),
   dqn.preset(
-    name="qex",
-    summary="DQN, and an explorer that learns from the size of its TD error alone",
-    paper="Simmons-Edler et al., 2019, as in " + _PAPER,
-    config=dataclasses.replace(dqn.SMALL, **_QEX),
-    on={"atari:": _heads(num_members=1, **_QEX)},
+    "qex",
+    "DQN, and an explorer that learns from the size of its TD error alone",
+    "Simmons-Edler et al., 2019, as in " + _PAPER,
+    _QEX,
   ),
   types.Preset(
-    name="successor_uncertainties",
-    summary="a posterior of the reward's weights, drawn from for each episode",
-    paper="Janz et al., 2019, as in " + _PAPER,
-    config=successor_config.SuccessorConfig(),
-    make_agent=successor_agent.make_agent,
+    "successor_uncertainties",
+    "a posterior of the reward's weights, drawn from for each episode",
+    "Janz et al., 2019, as in " + _PAPER,
+    successor_config.SuccessorConfig(),
+    successor_agent.make_agent,
+  ),
+  r2d2.preset("r2d2_peng", "R2D2 with Peng's Q(λ)", _PAPER, _R2D2),
+  r2d2.preset(
+    "bootstrapped_r2d2_peng",
+    "R2D2 with Peng's Q(λ), priors and eight heads, one followed for 100 steps",
+    _PAPER + ", appendix E",
+    _HEADS.replace(prior_scale=0.1),
   ),
   r2d2.preset(
-    name="r2d2_peng",
-    summary="R2D2 with Peng's Q(λ)",
-    paper=_PAPER,
-    **_on_r2d2(),
+    "tdu_r2d2",
+    "R2D2 with priors, eight exploiters, and two explorers of their uncertainty",
+    _PAPER + ", appendix E",
+    _TWO_EXPLORERS,
   ),
   r2d2.preset(
-    name="bootstrapped_r2d2_peng",
-    summary="R2D2 with Peng's Q(λ), priors and eight heads, one followed for 100 steps",
-    paper=_PAPER + ", appendix E",
-    **_on_r2d2(**_R2D2_HEADS, prior_scale=0.1),
+    "tdu_r2d2_no_prior",
+    "R2D2 with eight exploiters, and five explorers of their uncertainty",
+    _PAPER + ", appendix E",
+    _FIVE_EXPLORERS,
+  ),
+  # The paper's "-L" agents have a "lower exploration bonus strength". The text calls
+  # this strength λ, but means β.
+  r2d2.preset(
+    "tdu_r2d2_l",
+    "tdu_r2d2 with a smaller bonus, β = 0.1",
+    _PAPER + ", appendix E.5",
+    _TWO_EXPLORERS.replace(beta=0.1),
   ),
   r2d2.preset(
-    name="tdu_r2d2",
-    summary=(
-      "R2D2 with priors, eight exploiters, and two explorers of their uncertainty"
-    ),
-    paper=_PAPER + ", appendix E",
-    **_on_r2d2(**_TDU_R2D2, num_explorers=2, prior_scale=0.1),
-  ),
-  r2d2.preset(
-    name="tdu_r2d2_no_prior",
-    summary="R2D2 with eight exploiters, and five explorers of their uncertainty",
-    paper=_PAPER + ", appendix E",
-    **_on_r2d2(**_TDU_R2D2, num_explorers=5),
-  ),
-  r2d2.preset(
-    name="tdu_r2d2_l",
-    summary="tdu_r2d2 with a smaller bonus, β = 0.1",
-    paper=_PAPER + ", appendix E.5",
-    **_on_r2d2(**_TDU_R2D2_L, num_explorers=2, prior_scale=0.1),
-  ),
-  r2d2.preset(
-    name="tdu_r2d2_no_prior_l",
-    summary="tdu_r2d2_no_prior with a smaller bonus, β = 0.1",
-    paper=_PAPER + ", appendix E.5",
-    **_on_r2d2(**_TDU_R2D2_L, num_explorers=5),
+    "tdu_r2d2_no_prior_l",
+    "tdu_r2d2_no_prior with a smaller bonus, β = 0.1",
+    _PAPER + ", appendix E.5",
+    _FIVE_EXPLORERS.replace(beta=0.1),
   ),
 )

@@ -8,6 +8,22 @@ from explorax.agents import types
 
 
 @dataclasses.dataclass(frozen=True)
+class Settings:
+  """An agent's settings for small problems, and those for Atari games."""
+
+  small: Any
+  atari: Any
+
+  def replace(self, **changes: Any) -> "Settings":
+    """Changes the same fields of both."""
+    return self.map(lambda config: dataclasses.replace(config, **changes))
+
+  def map(self, change: Callable[[Any], Any]) -> "Settings":
+    """Applies (config) → config to both."""
+    return Settings(change(self.small), change(self.atari))
+
+
+@dataclasses.dataclass(frozen=True)
 class Preset:
   """A named agent.
 

@@ -1,44 +1,39 @@
 """Paper 3: UCB exploration via Q-ensembles (Chen et al., 2017)."""
 
 import dataclasses
-import functools
-from typing import Any
 
 from explorax import exploration
 from explorax.agents.bonuses import infogain
 from explorax.agents.targets import one_step
-from explorax.experiments.presets import dqn
+from explorax.experiments.presets import dqn, types
 
 # Ten heads on one torso, with double Q-learning. The paper has settings for Atari only;
 # small problems use bsuite's.
-_SMALL = dataclasses.replace(
-  dqn.SMALL, num_members=10, shared_torso=True, target=one_step.DoubleQ()
+_HEADS = types.Settings(
+  dataclasses.replace(
+    dqn.SMALL, num_members=10, shared_torso=True, target=one_step.DoubleQ()
+  ),
+  dqn.ENSEMBLE_ATARI,
 )
-
-_voting = functools.partial(dataclasses.replace, exploration=exploration.MajorityVote())
-_UCB: dict[str, Any] = {"exploration": exploration.Ucb(scale=0.1)}
-_INFOGAIN: dict[str, Any] = {**_UCB, "bonus": infogain.InfoGain(), "beta": 1.0}
+_UCB = _HEADS.replace(exploration=exploration.Ucb(scale=0.1))
 
 PRESETS = (
   dqn.preset(
-    name="ensemble_voting",
-    summary="the majority vote of ten heads on one torso",
-    paper=dqn.PAPER_3 + ", algorithm 1",
-    config=_voting(_SMALL),
-    on={"atari:": _voting(dqn.ENSEMBLE_ATARI)},
+    "ensemble_voting",
+    "the majority vote of ten heads on one torso",
+    dqn.PAPER_3 + ", algorithm 1",
+    _HEADS.replace(exploration=exploration.MajorityVote()),
   ),
   dqn.preset(
-    name="ucb",
-    summary="the upper confidence bound over ten heads on one torso",
-    paper=dqn.PAPER_3 + ", algorithm 2",
-    config=dataclasses.replace(_SMALL, **_UCB),
-    on={"atari:": dataclasses.replace(dqn.ENSEMBLE_ATARI, **_UCB)},
+    "ucb",
+    "the upper confidence bound over ten heads on one torso",
+    dqn.PAPER_3 + ", algorithm 2",
+    _UCB,
   ),
   dqn.preset(
-    name="ucb_infogain",
-    summary="ucb, with the information gain over the heads as a bonus",
-    paper=dqn.PAPER_3 + ", algorithm 3",
-    config=dataclasses.replace(_SMALL, **_INFOGAIN),
-    on={"atari:": dataclasses.replace(dqn.ENSEMBLE_ATARI, **_INFOGAIN)},
+    "ucb_infogain",
+    "ucb, with the information gain over the heads as a bonus",
+    dqn.PAPER_3 + ", algorithm 3",
+    _UCB.replace(bonus=infogain.InfoGain(), beta=1.0),
   ),
 )

@@ -93,6 +93,7 @@ NonNegativeInt = Annotated[int, Range(ge=0, le=MAX_INT32)]
 PositiveFloat = Annotated[float, Range(gt=0)]
 NonNegativeFloat = Annotated[float, Range(ge=0)]
 Probability = Annotated[float, Range(ge=0, le=1)]
+Seed = Annotated[int, Range(ge=0, le=2**32 - 1)]  # Of numpy's generators.
 BelowOne = Annotated[float, Range(ge=0, lt=1)]
 
 _CONDITIONS = (Range, OneOf, Distinct, Rising)

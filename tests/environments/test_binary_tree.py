@@ -72,16 +72,3 @@ def test_the_mapping_follows_the_name_and_not_the_seed():
         timestep = environment.step(action)
         total += timestep.reward
       assert timestep.last() and total == 1.0
-
-
-@pytest.mark.parametrize(
-  ("fields", "message"),
-  [
-    ({"size": 0}, "the size of the binary tree is 0; it must have at least 1 level"),
-    ({"mapping_seed": -1}, "the mapping_seed of the binary tree is -1; it must be"),
-    ({"mapping_seed": 2**32}, "it must be from 0 to 4294967295"),
-  ],
-)
-def test_impossible_trees_are_refused(fields, message):
-  with pytest.raises(ValueError, match=message):
-    binary_tree.BinaryTree(**fields)

@@ -57,7 +57,7 @@ def test_has_a_name_and_no_settings():
   environment, params = jax_environments.make("chain/9")
   assert environment == chain.Chain(9)
   np.testing.assert_array_equal(params.rewards, WRITTEN_OUT[:9])
-  with pytest.raises(ValueError, match="the size of the chain is 1; it must be at le"):
+  with pytest.raises(ValueError, match="size is 1"):
     jax_environments.make("chain/1")
   with pytest.raises(ValueError, match=r"'jax:chain/9,n=2' .* it has no settings"):
     jax_environments.make("chain/9,n=2")

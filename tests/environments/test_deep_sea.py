@@ -150,16 +150,3 @@ def test_each_of_a_batch_may_have_its_own_mapping_and_cost():
   np.testing.assert_allclose(returns, [1.0, 0.99, 0.5], rtol=1e-6)
   assert (np.asarray(types) == [*[dm_env.StepType.MID] * 5, dm_env.StepType.LAST]).all()
   np.testing.assert_array_equal(left, np.zeros(3))
-
-
-@pytest.mark.parametrize(
-  ("fields", "message"),
-  [
-    ({"size": 1}, "the size of the deep sea is 1; it must be at least 2"),
-    ({"mapping_seed": -1}, "the mapping_seed of the deep sea is -1; it must be from 0"),
-    ({"mapping_seed": 2**32}, "it must be from 0 to 4294967295"),
-  ],
-)
-def test_impossible_seas_are_refused(fields, message):
-  with pytest.raises(ValueError, match=message):
-    deep_sea.DeepSea(**fields)
