@@ -211,10 +211,10 @@ def normalised_curves(
   total: dict[str, np.ndarray] = {}
   games = next(iter(curves.values()))
   for game in games:
-    means = np.stack([np.mean(own[game], axis=0) for own in curves.values()])
+    means = np.stack([np.mean(curve[game], axis=0) for curve in curves.values()])
     low, spread = means.min(), np.ptp(means)
-    for name, own in curves.items():
-      scaled = (np.asarray(own[game]) - low) / (spread or 1.0)
+    for name, curve in curves.items():
+      scaled = (np.asarray(curve[game]) - low) / (spread or 1.0)
       total[name] = total.get(name, 0.0) + scaled / len(games)
   return total
 
