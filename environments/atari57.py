@@ -1,4 +1,5 @@
 """Scores on Atari-57: human-normalised, aggregated over games, compared by algorithm.
+
 The scores of a random policy and of a human are those in `atari57.csv`: 30 no-op
 starts, the table in common use since van Hasselt et al. 2016 (Deep reinforcement
 learning with double Q-learning). Its categories of exploration are those of
