@@ -102,14 +102,14 @@ def join_frames(
   """Frames `[B, num_frames − 1 + R, H, W, C]` → observations `[B, R, H, W, …]`.
 
   Each observation joins the newest `num_frames` along the channels, oldest first. The
-  first rows of padding still contain the last frames before it. Observations of one
-  frame `[B, R, ...]` are what they are.
+  first rows of padding still contain the last frames before it. Observations of a
+  single frame are returned unchanged.
 
   Args:
     frames: the column `observation` of a sample.
     num_rows: R.
-    chosen: int32 `[B, K]`, the rows to return, `[B, K, ...]`; None: all. To join 64
-      observations of 84×84 takes 2 ms on a CPU.
+    chosen: int32 `[B, K]`, the rows whose observations are returned, `[B, K, ...]`;
+      None: all of them. On a CPU, joining 64 observations of 84×84 takes 2 ms.
   """
   frames = jnp.asarray(frames)
   num_frames = frames.shape[1] - num_rows + 1

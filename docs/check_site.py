@@ -33,33 +33,33 @@ class Page(html.parser.HTMLParser):
 def problems(site: pathlib.Path) -> list[str]:
   """One line for each link without a target, and for each file from the network."""
   pages = {path: Page(path) for path in site.rglob("*.html")}
-  found = []
+  lines = []
   for path, page in pages.items():
     name = path.relative_to(site)
     for link in page.links + page.loaded:
       parts = urllib.parse.urlsplit(link)
       if parts.scheme or parts.netloc:
         if link in page.loaded and parts.scheme != "data":
-          found.append(f"{name}: {link} is loaded from the network.")
+          lines.append(f"{name}: {link} is loaded from the network.")
         continue
       target = path.parent / urllib.parse.unquote(parts.path) if parts.path else path
       target = target.resolve()
       anchor = urllib.parse.unquote(parts.fragment)
       if not target.is_file():
-        found.append(f"{name}: {link} leads to no file.")
+        lines.append(f"{name}: {link} leads to no file.")
       elif anchor and target in pages and anchor not in pages[target].anchors:
-        found.append(f"{name}: {link} leads to no anchor of that page.")
+        lines.append(f"{name}: {link} leads to no anchor of that page.")
   for path in site.rglob("*.css"):
     if "url(http" in path.read_text(encoding="utf-8").replace('"', ""):
-      found.append(f"{path.relative_to(site)}: loads from the network.")
-  return found
+      lines.append(f"{path.relative_to(site)}: loads from the network.")
+  return lines
 
 
 def main() -> int:
   site = pathlib.Path(sys.argv[1]).resolve()
-  found = problems(site)
-  print("\n".join(found) or f"All links in {site} lead somewhere.")
-  return 1 if found else 0
+  lines = problems(site)
+  print("\n".join(lines) or f"All links in {site} lead somewhere.")
+  return 1 if lines else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """Scores on Atari-57: human-normalised, aggregated over games, compared by algorithm.
+
 The scores of a random policy and of a human are those in `atari57.csv`: 30 no-op
 starts, the table in common use since van Hasselt et al. 2016 (Deep reinforcement
 learning with double Q-learning). Its categories of exploration are those of
@@ -211,10 +212,10 @@ def normalised_curves(
   total: dict[str, np.ndarray] = {}
   games = next(iter(curves.values()))
   for game in games:
-    means = np.stack([np.mean(own[game], axis=0) for own in curves.values()])
+    means = np.stack([np.mean(curve[game], axis=0) for curve in curves.values()])
     low, spread = means.min(), np.ptp(means)
-    for name, own in curves.items():
-      scaled = (np.asarray(own[game]) - low) / (spread or 1.0)
+    for name, curve in curves.items():
+      scaled = (np.asarray(curve[game]) - low) / (spread or 1.0)
       total[name] = total.get(name, 0.0) + scaled / len(games)
   return total
 

@@ -158,10 +158,10 @@ class Breakout(jax_types.Environment):
 
   def render(self, state: State, params: Params) -> jax.Array:
     """uint8 `[160, 160, 3]`: the bricks, the ball and its trail, and the paddle."""
-    shown = _observe(state) == ON
+    visible = _observe(state) == ON
     image = drawing.fill((SIZE, SIZE), COLOURS["nothing"])
     for name in ("brick", "trail", "ball", "paddle"):
-      image = drawing.paint(image, shown[:, :, CHANNELS.index(name)], COLOURS[name])
+      image = drawing.paint(image, visible[:, :, CHANNELS.index(name)], COLOURS[name])
     return drawing.enlarge(image, RENDERED_PIXELS)
 
 

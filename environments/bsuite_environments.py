@@ -62,8 +62,8 @@ def load(
   reseed(raw, seed)
   spec = None
   if isinstance(raw, deep_sea.DeepSea):
-    own = raw.observation_spec()
-    spec = specs.OneHotArray(own.shape, own.name, lower_triangle=True)
+    one_hot = raw.observation_spec()
+    spec = specs.OneHotArray(one_hot.shape, one_hot.name, lower_triangle=True)
   environment: dm_env.Environment = raw
   if record_to is not None:
     _check_recording(bsuite_id, record_to, overwrite)

@@ -56,7 +56,7 @@ class SolvedRule:
     self.treasure_rate = math.nan
     self._counted = {"bad": 0.0, "treasures": 0.0}  # For environments without totals.
 
-  def take(
+  def add_episode(
     self, episode: int, metrics: Mapping[str, float], *, has_learnt: bool = True
   ) -> None:
     """Adds an episode's metrics, if they say whether it was bad.
@@ -93,7 +93,7 @@ class SolvedRule:
       episode: number of ended episodes, including this one.
       total_bad_episodes: how many of them were bad.
       treasures: how many of them found the treasure; NaN if unknown.
-      has_learnt: see `take`.
+      has_learnt: see `add_episode`.
     """
     if not 0 <= total_bad_episodes <= episode or episode < 1:
       raise ValueError(

@@ -84,8 +84,10 @@ class DeepSeaLog:
     self._row: dict[str, Any] = {"steps": 0, "episode": 0, "total_return": 0.0}
     self._info = {"total_bad_episodes": 0, "denoised_return": 0}
 
-  def take(self, length: int, total: float, metrics: Mapping[str, float]) -> None:
-    """Takes an episode's length, return, and the metrics of `jax:deep_sea`."""
+  def add_episode(
+    self, length: int, total: float, metrics: Mapping[str, float]
+  ) -> None:
+    """Adds an episode's length, return, and the metrics of `jax:deep_sea`."""
     row, info = self._row, self._info
     row["steps"] += length
     row["episode"] += 1

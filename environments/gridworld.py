@@ -68,7 +68,6 @@ class GridWorld(ranges.Checked, jax_types.Environment):
   neighbouring position for any action. The paper says "a random neighboring state":
   here all positions that the agent can enter have the same probability, including traps
   and the goal, but not obstacles and walls.
-  goal among them, obstacles and what is beyond the walls not.
   """
 
   num_actions = len(MOVES)

@@ -64,7 +64,7 @@ def restore(
 
 
 def carry_over(old: dm_env.Environment, new: dm_env.Environment) -> None:
-  """Has an environment that takes a crashed one's place keep what it had to keep."""
+  """Copies the attributes in `KEPT` from a crashed environment to its replacement."""
   vars(standard.unwrap(new)).update(_kept(old))
 
 

@@ -6,6 +6,8 @@ import jax.numpy as jnp
 
 from explorax.losses import checks, indexing
 
+_TABLE = {"counts": "count [S, A]", "state": "state []", "action": "int []"}
+
 
 def init_counts(num_states: int, num_actions: int) -> jax.Array:
   """No visits yet: int32 `[num_states, num_actions]`.
@@ -21,6 +23,7 @@ def init_counts(num_states: int, num_actions: int) -> jax.Array:
   return jnp.zeros((num_states, num_actions), jnp.int32)
 
 
+@checks.arguments(**_TABLE)
 def count_visit(
   counts: jax.Array, state: jax.Array, action: jax.Array, amount: chex.Numeric = 1
 ) -> jax.Array:
@@ -37,12 +40,12 @@ def count_visit(
   Returns:
     The counts.
   """
-  _check("count_visit", counts, state, action)
   # JAX ignores indices beyond the end, but reads -1 as the last one.
   amount = jnp.where((state >= 0) & (action >= 0), amount, 0)
   return counts.at[state, action].add(amount.astype(counts.dtype))
 
 
+@checks.arguments(**_TABLE)
 def count_bonus(
   counts: jax.Array, state: jax.Array, action: jax.Array, pseudo_count: float = 0.01
 ) -> jax.Array:
@@ -59,21 +62,9 @@ def count_bonus(
     action: int `[]`, likewise.
     pseudo_count: at least 0; sets the bonus of a first visit.
   """
-  _check("count_bonus", counts, state, action)
   checks.check_in_range("count_bonus", "pseudo_count", pseudo_count, 0)
-  visits = indexing.take(indexing.take(counts, state), action)
+  visits = indexing.index(indexing.index(counts, state), action)
   return jax.lax.rsqrt(visits.astype(jnp.float32) + pseudo_count)
-
-
-def _check(
-  function: str, counts: jax.Array, state: jax.Array, action: jax.Array
-) -> None:
-  checks.check(
-    function,
-    counts=(counts, "count [S, A]"),
-    state=(state, "state []"),
-    action=(action, "int []"),
-  )
 
 
 def _mix(words: jax.Array) -> jax.Array:

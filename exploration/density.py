@@ -64,13 +64,13 @@ def init_density(
   )
 
 
+@checks.arguments(image="number [H, W, C]")
 def shrink(image: jax.Array, side: int, num_levels: int) -> jax.Array:
   """The newest channel of an image as a small picture of few levels.
 
   uint8 `[H, W, C]` → int32 `[side, side]` in [0, num_levels): averages over the area of
   a pixel, rounded down to a level.
   """
-  checks.check("shrink", image=(image, "number [H, W, C]"))
   grey = image[:, :, -1].astype(jnp.float32)
   rows, columns = (_averages(size, side) for size in grey.shape)
   small = rows @ grey @ columns.T
@@ -111,15 +111,15 @@ def observe_picture(
     )
   nodes, level = _nodes(model, picture), jnp.ravel(picture)
   num_depths, num_pixels, _, num_levels = model.counts.shape
-  own = (jnp.arange(num_depths)[:, None], jnp.arange(num_pixels)[None, :], nodes)
+  index = (jnp.arange(num_depths)[:, None], jnp.arange(num_pixels)[None, :], nodes)
   seen = jax.nn.one_hot(level, num_levels)[None]
   # Written first and read afterwards: reading the table before the write would copy all
   # of it at every step.
-  new_counts = model.counts.at[(*own, level[None, :])].add(1.0)
-  counts, log_odds = new_counts[own], model.log_odds[own]  # [D+1, P, L], [D+1, P].
+  new_counts = model.counts.at[(*index, level[None, :])].add(1.0)
+  counts, log_odds = new_counts[index], model.log_odds[index]  # [D+1, P, L], [D+1, P].
   before, evidence = _log_probs(counts - seen, log_odds, level)
   after, _ = _log_probs(counts, log_odds + evidence, level)
-  new_log_odds = model.log_odds.at[own].add(evidence)
+  new_log_odds = model.log_odds.at[index].add(evidence)
   return jnp.sum(after - before), DensityModel(new_counts, new_log_odds)
 
 
@@ -152,15 +152,15 @@ def _log_probs(
     depth's own estimator against the depths below it.
   """
   num_levels = counts.shape[-1]
-  taken = jnp.take_along_axis(counts, level[None, :, None], axis=-1)[..., 0]
+  chosen = jnp.take_along_axis(counts, level[None, :, None], axis=-1)[..., 0]
   total = jnp.sum(counts, axis=-1)
-  own = jnp.log(taken + 1.0 / num_levels) - jnp.log(total + 1.0)
-  below = own[-1]
+  estimates = jnp.log(chosen + 1.0 / num_levels) - jnp.log(total + 1.0)
+  below = estimates[-1]
   evidence = [jnp.zeros_like(below)]
   for d in range(counts.shape[0] - 2, -1, -1):
-    evidence.append(own[d] - below)
+    evidence.append(estimates[d] - below)
     below = jnp.logaddexp(
-      jax.nn.log_sigmoid(log_odds[d]) + own[d],
+      jax.nn.log_sigmoid(log_odds[d]) + estimates[d],
       jax.nn.log_sigmoid(-log_odds[d]) + below,
     )
   return below, jnp.stack(evidence[::-1])

@@ -47,6 +47,7 @@ def _follow(
   return state._replace(steps=state.steps + 1)
 
 
+@checks.arguments(q="float [K, A]")
 def thompson(
   key: jax.Array,
   q: jax.Array,
@@ -69,7 +70,6 @@ def thompson(
   Returns:
     The action (int32 `[]`) and the state.
   """
-  checks.check("thompson", q=(q, "float [K, A]"))
   if period_steps is not None:
     checks.check_in_range("thompson", "period_steps", period_steps, 1)
   state = _follow(key, state, period_steps)
@@ -133,6 +133,7 @@ def init_ucb1(num_arms: int) -> Ucb1State:
   )
 
 
+@checks.arguments(scale="number []")
 def ucb1(key: jax.Array, state: Ucb1State, scale: chex.Numeric) -> jax.Array:
   """Chooses the arm to follow: `argmax_k V_k + scale · sqrt(log n / n(k))`.
 
@@ -148,7 +149,6 @@ def ucb1(key: jax.Array, state: Ucb1State, scale: chex.Numeric) -> jax.Array:
   Returns:
     The arm, int32 `[]`.
   """
-  checks.check("ucb1", scale=(scale, "number []"))
   counts = state.counts.astype(jnp.float32)
   total = jnp.maximum(jnp.sum(counts), 1.0)
   width = jnp.sqrt(jnp.log(total) / jnp.maximum(counts, 1.0))

@@ -55,6 +55,7 @@ def _merge(
   return Moments(moments.mean + share * shift, jnp.asarray(variance), weight)
 
 
+@checks.arguments(values="float [...]")
 def update_moments(moments: Moments, values: jax.Array) -> Moments:
   """Adds a batch to the moments of all values since the start.
 
@@ -68,10 +69,10 @@ def update_moments(moments: Moments, values: jax.Array) -> Moments:
   Raises:
     ValueError: if `values` is empty.
   """
-  checks.check("update_moments", values=(values, "float [...]"))
   return _merge(moments, values, moments.weight, float(jnp.size(values)))
 
 
+@checks.arguments(values="float [...]", decay="number []", mask="mask [...]")
 def update_ema_moments(
   moments: Moments,
   values: jax.Array,
@@ -96,12 +97,6 @@ def update_ema_moments(
   Raises:
     ValueError: if `values` is empty.
   """
-  checks.check(
-    "update_ema_moments",
-    values=(values, "float [...]"),
-    decay=(decay, "number []"),
-    **({} if mask is None else {"mask": (mask, "mask [...]")}),
-  )
   checks.check_in_range("update_ema_moments", "decay", decay, 0, 1)
   kept = decay * moments.weight
   if mask is None:
@@ -111,6 +106,7 @@ def update_ema_moments(
   return jax.tree.map(lambda new, old: jnp.where(some, new, old), merged, moments)
 
 
+@checks.arguments(values="float [...]")
 def normalise(
   moments: Moments,
   values: jax.Array,
@@ -131,7 +127,6 @@ def normalise(
   Returns:
     float, of the shape of `values`, without a gradient through the moments.
   """
-  checks.check("normalise", values=(values, "float [...]"))
   checks.check_positive("normalise", "min_std", min_std)
   mean, variance, _ = jax.lax.stop_gradient(moments)
   std = jnp.maximum(jnp.sqrt(variance), min_std)

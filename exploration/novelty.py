@@ -165,21 +165,23 @@ def episodic_novelty(
   )
   embedding = jax.lax.stop_gradient(embedding).astype(jnp.float32)
 
-  distances, num_found = _nearest(state, embedding, num_neighbors)
-  found = jnp.arange(distances.size) < num_found
-  is_good = jnp.all(jnp.isfinite(embedding)) & jnp.all(jnp.isfinite(distances) | ~found)
-  num_distances = state.num_distances + num_found
-  gaps = jnp.where(found, distances - state.mean_distance, 0.0)
+  distances, num_valid = _nearest(state, embedding, num_neighbors)
+  is_valid = jnp.arange(distances.size) < num_valid
+  is_good = jnp.all(jnp.isfinite(embedding)) & jnp.all(
+    jnp.isfinite(distances) | ~is_valid
+  )
+  num_distances = state.num_distances + num_valid
+  gaps = jnp.where(is_valid, distances - state.mean_distance, 0.0)
   mean_distance = state.mean_distance + jnp.sum(gaps) / jnp.maximum(num_distances, 1.0)
 
-  rates = jnp.where(found, distances, 0.0) / jnp.where(
+  rates = jnp.where(is_valid, distances, 0.0) / jnp.where(
     mean_distance > 0.0, mean_distance, 1.0
   )
   rates = jnp.maximum(rates - cluster_distance, 0.0)
-  kernels = jnp.where(found, kernel_epsilon / (rates + kernel_epsilon), 0.0)
-  scale = num_neighbors / jnp.maximum(num_found, 1)
+  kernels = jnp.where(is_valid, kernel_epsilon / (rates + kernel_epsilon), 0.0)
+  scale = num_neighbors / jnp.maximum(num_valid, 1)
   similarity = jnp.sqrt(scale * jnp.sum(kernels)) + pseudo_count
-  unrewarded = (num_found == 0) | (similarity > max_similarity)
+  unrewarded = (num_valid == 0) | (similarity > max_similarity)
   reward = jnp.where(unrewarded, 0.0, 1.0 / similarity)
 
   after = _append(state, embedding, distances, is_good)

@@ -31,6 +31,7 @@ class Choice(NamedTuple):
   explored: jax.Array
 
 
+@checks.arguments(probs="float [A]", epsilon="number []")
 def draw(key: jax.Array, probs: jax.Array, epsilon: chex.Numeric = 0.0) -> Choice:
   """Draws from `probs`, or with probability ε uniformly from all A actions.
 
@@ -42,18 +43,17 @@ def draw(key: jax.Array, probs: jax.Array, epsilon: chex.Numeric = 0.0) -> Choic
     epsilon: scalar in [0, 1]; values outside are clipped. If it is NaN, the action's
       probability is NaN.
   """
-  checks.check("draw", probs=(probs, "float [A]"), epsilon=(epsilon, "number []"))
   probs = jax.lax.stop_gradient(probs)
   num_actions = probs.shape[0]
   # One draw of three numbers costs a third of three draws, and runs in each step.
-  explore_draw, uniform_draw, own_draw = jax.random.uniform(key, (3,))
+  explore_draw, uniform_draw, policy_draw = jax.random.uniform(key, (3,))
   uniform_action = jnp.floor(uniform_draw * num_actions).astype(jnp.int32)
   cumulative = jnp.cumsum(probs)
-  own_action = jnp.sum(cumulative <= own_draw * cumulative[-1])
+  policy_action = jnp.sum(cumulative <= policy_draw * cumulative[-1])
   # Rounding must not select a trailing action of probability 0.
   last = jnp.max(jnp.where(probs > 0.0, jnp.arange(num_actions), 0))
   explored = explore_draw < epsilon
-  action = jnp.where(explored, uniform_action, jnp.minimum(own_action, last))
+  action = jnp.where(explored, uniform_action, jnp.minimum(policy_action, last))
   prob = mix_uniform(probs, epsilon)[action]
   return Choice(action.astype(jnp.int32), prob, explored)
 
@@ -65,6 +65,7 @@ def mix_uniform(probs: jax.Array, epsilon: chex.Numeric) -> jax.Array:
   return jnp.asarray(mixed, jnp.float32)
 
 
+@checks.arguments(scores="number [A]")
 def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
   """The greedy policy on scores `[A]` of any numeric type.
 
@@ -76,7 +77,6 @@ def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
   Returns:
     float32 `[A]`.
   """
-  checks.check("greedy_probs", scores=(scores, "number [A]"))
   scores = jax.lax.stop_gradient(scores)
   actions = jnp.arange(scores.shape[0])
   if ties == "first":
@@ -89,13 +89,9 @@ def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
   return is_greatest.astype(jnp.float32) / jnp.sum(tied)
 
 
+@checks.arguments(scores="number [A]", temperature="number []")
 def boltzmann_probs(scores: jax.Array, temperature: chex.Numeric) -> jax.Array:
   """`softmax(scores / T)`, float32 `[A]`, and NaN unless T is positive."""
-  checks.check(
-    "boltzmann_probs",
-    scores=(scores, "number [A]"),
-    temperature=(temperature, "number []"),
-  )
   temperature = jnp.where(temperature > 0, temperature, jnp.nan)
   scores = jax.lax.stop_gradient(scores)
   # Subtract the maximum first: dividing large scores would lose their differences.
@@ -103,15 +99,15 @@ def boltzmann_probs(scores: jax.Array, temperature: chex.Numeric) -> jax.Array:
   return jnp.asarray(probs, jnp.float32)
 
 
+@checks.arguments(q="float [K, A]")
 def mean_over_members(q: jax.Array) -> jax.Array:
   """`[K, A]` → `[A]`, the mean over the members."""
-  checks.check("mean_over_members", q=(q, "float [K, A]"))
   return jnp.mean(q, axis=0)
 
 
+@checks.arguments(q="float [K, A]")
 def member_std(q: jax.Array, ddof: int = 0) -> jax.Array:
   """The members' standard deviation, `[K, A]` → `[A]`, with denominator K − ddof."""
-  checks.check("member_std", q=(q, "float [K, A]"))
   if q.shape[0] <= ddof:
     raise ValueError(
       f"a standard deviation with ddof={ddof} needs at least {ddof + 1} members, but "
@@ -120,12 +116,12 @@ def member_std(q: jax.Array, ddof: int = 0) -> jax.Array:
   return jnp.std(q, axis=0, ddof=ddof)
 
 
+@checks.arguments(q="float [K, A]")
 def count_votes(q: jax.Array) -> jax.Array:
   """The number of members for which each action is greedy: `[K, A]` → int32 `[A]`.
 
   A member with tied actions votes for the one of the lowest index.
   """
-  checks.check("count_votes", q=(q, "float [K, A]"))
   ballots = jax.nn.one_hot(jnp.argmax(q, axis=1), q.shape[1], dtype=jnp.int32)
   return jnp.sum(ballots, axis=0)
 
@@ -154,6 +150,7 @@ def epsilon_greedy(key: jax.Array, q: jax.Array, epsilon: chex.Numeric) -> jax.A
   return draw(key, greedy_probs(q), epsilon).action
 
 
+@checks.arguments(q="float [A]", temperature="number []")
 def boltzmann(key: jax.Array, q: jax.Array, temperature: chex.Numeric) -> jax.Array:
   """Draws an action from `softmax(q / T)`.
 
@@ -166,11 +163,11 @@ def boltzmann(key: jax.Array, q: jax.Array, temperature: chex.Numeric) -> jax.Ar
   Returns:
     The action, int32 `[]`.
   """
-  checks.check("boltzmann", q=(q, "float [A]"), temperature=(temperature, "number []"))
   checks.check_positive("boltzmann", "temperature", temperature)
   return draw(key, boltzmann_probs(q, temperature)).action
 
 
+@checks.arguments(q="float [K, A]", scale="number []")
 def ucb(
   q: jax.Array, scale: chex.Numeric, *, ddof: int = 0, key: jax.Array | None = None
 ) -> jax.Array:
@@ -192,13 +189,13 @@ def ucb(
   Raises:
     ValueError: if there are too few members for `ddof`.
   """
-  checks.check("ucb", q=(q, "float [K, A]"), scale=(scale, "number []"))
   bounds = mean_over_members(q) + scale * member_std(q, ddof)
   if key is None:
     return jnp.argmax(bounds).astype(jnp.int32)
   return draw(key, greedy_probs(bounds)).action
 
 
+@checks.arguments(q="float [K, A]")
 def majority_vote(key: jax.Array, q: jax.Array) -> jax.Array:
   """The action with the most votes of members; tied votes are broken at random.
 
@@ -212,5 +209,4 @@ def majority_vote(key: jax.Array, q: jax.Array) -> jax.Array:
   Returns:
     The action, int32 `[]`.
   """
-  checks.check("majority_vote", q=(q, "float [K, A]"))
   return draw(key, greedy_probs(count_votes(q))).action

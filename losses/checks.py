@@ -4,64 +4,59 @@ A specification is written as in docstrings: `float [T, A]`, `number [] or [T]`,
 `int [...]`. A letter is the same size in all arguments of a call, `...` is any number
 of axes, the same in all arguments, and no axis may be empty. An `int` is an action, in
 [0, A) if there is an axis A; `state` and `level` are indices of the axes S and L.
+
+Not chex's assertions: these errors name the function, the argument and the remedy.
 """
 
+import functools
+import inspect
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-# The dtypes that each word accepts, and the advice for others.
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# The dtypes that each word accepts, and one to convert others to.
+_INT = ((jnp.integer,), "int32")
 _KINDS: dict[str, tuple[tuple[Any, ...], str]] = {
-  "float": ((jnp.floating,), "convert it to float32"),
-  "int": ((jnp.integer,), "convert it to int32"),
-  "number": ((jnp.floating, jnp.integer), "convert it to float32"),
-  "mask": ((jnp.floating, jnp.integer, jnp.bool_), "convert it to float32 or bool"),
-  **dict.fromkeys(("count", "state", "level"), ((jnp.integer,), "convert it to int32")),
+  "float": ((jnp.floating,), "float32"),
+  "number": ((jnp.floating, jnp.integer), "float32"),
+  "mask": ((jnp.floating, jnp.integer, jnp.bool_), "float32 or bool"),
+  **dict.fromkeys(("int", "count", "state", "level"), _INT),
 }
 
-# For index types: the axis, and the name of its entries.
-_INDICES = {"int": ("A", "actions"), "state": ("S", "states"), "level": ("L", "levels")}
+# The axis that an index refers to.
+_INDEXED_AXES = {"int": "A", "state": "S", "level": "L"}
 
 
-def _words(shape: tuple[int, ...]) -> str:
-  return f"[{', '.join(map(str, shape))}]"
+def arguments(**specs: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+  """A decorator that applies `check` to the arguments named, if they are not None."""
 
+  def decorate(function: Callable[P, R]) -> Callable[P, R]:
+    parameters = inspect.signature(function).parameters
+    optional = {name for name, each in parameters.items() if each.default is None}
 
-def _check_dtype(label: str, value: Any, kind: str) -> None:
-  if not (hasattr(value, "dtype") or isinstance(value, bool | int | float)):
-    raise TypeError(
-      f"{label} is a {type(value).__name__}; pass an array (jnp.asarray makes one)."
-    )
-  # A Python number has no fixed dtype: 1 is accepted as a float.
-  is_whole = isinstance(value, int) and not isinstance(value, bool)
-  admitted, advice = _KINDS["number" if kind == "float" and is_whole else kind]
-  dtype = jnp.result_type(value)
-  if not any(jnp.issubdtype(dtype, other) for other in admitted):
-    raise TypeError(f"{label} has dtype {dtype}, but {kind} is needed: {advice}.")
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+      values = dict(zip(parameters, args, strict=False)) | kwargs
+      check(
+        function.__name__,
+        **{
+          name: (values[name], spec)
+          for name, spec in specs.items()
+          if name in values and not (values[name] is None and name in optional)
+        },
+      )
+      return function(*args, **kwargs)
 
+    return checked
 
-def _axes(spec: str) -> tuple[str, ...]:
-  return tuple(axis.strip() for axis in spec.strip()[1:-1].split(",") if axis.strip())
-
-
-def _matches_rank(axes: tuple[str, ...], rank: int) -> bool:
-  return rank >= len(axes) - 1 if "..." in axes else rank == len(axes)
-
-
-def _split(axes: tuple[str, ...], shape: tuple[int, ...]) -> list[tuple[str, Any]]:
-  """Pairs each axis of a spec with its size, and `...` with its sizes."""
-  if "..." not in axes:
-    return list(zip(axes, shape, strict=True))
-  before = axes.index("...")
-  after = len(shape) - (len(axes) - before - 1)
-  return [
-    *zip(axes[:before], shape[:before], strict=True),
-    ("...", shape[before:after]),
-    *zip(axes[before + 1 :], shape[after:], strict=True),
-  ]
+  return decorate
 
 
 def check(function: str, **arguments: tuple[Any, str]) -> None:
@@ -76,68 +71,89 @@ def check(function: str, **arguments: tuple[Any, str]) -> None:
     ValueError: if an argument has the wrong rank, an empty axis, a size that disagrees
       with an earlier argument, or is an index outside its axis and not traced.
   """
-  known: dict[str, tuple[Any, str]] = {}
+  known: dict[str, tuple[Any, str]] = {}  # Axis → its size, and the first argument.
   for name, (value, spec) in arguments.items():
     label = f"{function}: {name}"
-    kind, _, wanted = spec.partition(" ")
+    kind, _, shapes = spec.partition(" ")
     _check_dtype(label, value, kind)
-    shape = np.shape(value)
-    fitting = [
-      axes
-      for axes in map(_axes, wanted.split(" or "))
-      if _matches_rank(axes, len(shape))
-    ]
-    if not fitting:
+    shape = list(np.shape(value))
+    axes = _matching_axes(shapes, len(shape))
+    if axes is None:
       raise ValueError(
-        f"{label} has shape {_words(shape)}, but {wanted} is needed; apply jax.vmap "
-        "over batches."
+        f"{label} has shape {shape}, but {shapes} is needed; apply jax.vmap over "
+        "batches."
       )
     if math.prod(shape) == 0:
       raise ValueError(
-        f"{label} has shape {_words(shape)}, which is empty; every axis needs at least "
-        "one entry."
+        f"{label} has shape {shape}, which is empty; every axis needs at least one "
+        "entry."
       )
-    for axis, size in _split(fitting[0], shape):
+    for axis, size in _sizes(axes, shape):
       expected, first = known.setdefault(axis, (size, name))
       if size != expected:
         raise ValueError(
-          f"{label} has shape {_words(shape)}, {wanted}, but {first} has "
-          f"{axis} = {expected}; give both the same size."
+          f"{label} has shape {shape}, {shapes}, but {first} has {axis} = {expected}; "
+          "give both the same size."
         )
   for name, (value, spec) in arguments.items():
-    axis, what = _INDICES.get(spec.partition(" ")[0], ("", ""))
-    if axis in known:
-      _check_indices(f"{function}: {name}", value, known[axis][0], what)
-
-
-def _check_indices(label: str, indices: Any, size: int, what: str) -> None:
-  """Refuses indices outside their axis, unless they are traced."""
-  if isinstance(indices, jax.core.Tracer):
-    return
-  outside = [each for each in np.ravel(indices) if not 0 <= each < size]
-  if outside:
-    raise ValueError(
-      f"{label} has the index {outside[0]}; use 0 to {size - 1} for {size} {what}."
-    )
+    indexed = _INDEXED_AXES.get(spec.partition(" ")[0], "")
+    if indexed in known:
+      check_in_range(function, name, value, 0, known[indexed][0] - 1)
 
 
 def check_in_range(
   function: str, name: str, value: Any, low: float, high: float = math.inf
 ) -> None:
   """Refuses a number outside [low, high], unless it is traced."""
-  if isinstance(value, jax.core.Tracer):
-    return
-  outside = [each for each in np.ravel(value) if not low <= each <= high]
-  if outside:
-    raise ValueError(
-      f"{function}: {name} is {outside[0]}; it must be in [{low}, {high}]."
-    )
+  _refuse(
+    lambda number: not low <= number <= high,
+    value,
+    f"{function}: {name} is {{}}; it must be in [{low}, {high}].",
+  )
 
 
 def check_positive(function: str, name: str, value: Any) -> None:
   """Refuses a number that is not positive, unless it is traced."""
-  if isinstance(value, jax.core.Tracer):
-    return
-  outside = [each for each in np.ravel(value) if not each > 0]
-  if outside:
-    raise ValueError(f"{function}: {name} is {outside[0]}; it must be positive.")
+  message = f"{function}: {name} is {{}}; it must be positive."
+  _refuse(lambda number: not number > 0, value, message)
+
+
+def _refuse(is_wrong: Callable[[Any], bool], values: Any, message: str) -> None:
+  """Raises a ValueError with the first wrong number; a traced value is unknown."""
+  if not isinstance(values, jax.core.Tracer):
+    for value in np.ravel(values):
+      if is_wrong(value):
+        raise ValueError(message.format(value))
+
+
+def _check_dtype(label: str, value: Any, kind: str) -> None:
+  if not (hasattr(value, "dtype") or isinstance(value, bool | int | float)):
+    raise TypeError(
+      f"{label} is a {type(value).__name__}; pass an array (jnp.asarray makes one)."
+    )
+  # A Python number has no fixed dtype: 1 is accepted as a float.
+  is_whole = isinstance(value, int) and not isinstance(value, bool)
+  accepted, advice = _KINDS["number" if kind == "float" and is_whole else kind]
+  dtype = jnp.result_type(value)
+  if not any(jnp.issubdtype(dtype, other) for other in accepted):
+    raise TypeError(
+      f"{label} has dtype {dtype}, but {kind} is needed: convert it to {advice}."
+    )
+
+
+def _matching_axes(shapes: str, rank: int) -> list[str] | None:
+  """The axes of the first shape of `[] or [T]` that has this rank."""
+  for each in shapes.split(" or "):
+    axes = each.strip("[] ").replace(",", " ").split()
+    if rank == len(axes) or ("..." in axes and rank >= len(axes) - 1):
+      return axes
+  return None
+
+
+def _sizes(axes: list[str], shape: list[Any]) -> list[tuple[str, Any]]:
+  """Pairs each axis with its size, and `...` with its sizes."""
+  if "..." in axes:
+    before = axes.index("...")
+    after = len(shape) - (len(axes) - before - 1)
+    shape = [*shape[:before], tuple(shape[before:after]), *shape[after:]]
+  return list(zip(axes, shape, strict=True))

@@ -8,6 +8,7 @@ from explorax.losses import checks
 Array = jax.Array
 
 
+@checks.arguments(td="float [K]", mask="mask [K]")
 def bootstrapped_td(td: Array, mask: Array) -> Array:
   """Squared TD errors of one transition, over the members that learn from it.
 
@@ -24,20 +25,17 @@ def bootstrapped_td(td: Array, mask: Array) -> Array:
   Returns:
     The loss. `[]`.
   """
-  checks.check("bootstrapped_td", td=(td, "float [K]"), mask=(mask, "mask [K]"))
   mask = jax.lax.stop_gradient(jnp.asarray(mask, jnp.result_type(td)))
   td = jnp.where(mask != 0, td, 0.0)
   return jnp.sum(mask * jnp.square(td)) / (2 * td.shape[0])
 
 
-def _deviation(function: str, name: str, values: Array) -> Array:
-  checks.check(function, **{name: (values, "float [K, ...]")})
+def _deviation(values: Array) -> Array:
   values = jax.lax.stop_gradient(jnp.asarray(values))
   num_members = values.shape[0]
   if num_members < 2:
     raise ValueError(
-      f"{function}: {name} has {num_members} member, but a standard deviation needs at "
-      "least two."
+      f"a standard deviation over {num_members} member is not possible; use at least 2."
     )
   # Relative to the first member, so that equal members give exactly 0.
   values = values - values[:1]
@@ -45,6 +43,7 @@ def _deviation(function: str, name: str, values: Array) -> Array:
   return jnp.sqrt(jnp.sum(jnp.square(deviations), axis=0) / (num_members - 1))
 
 
+@checks.arguments(td="float [K, ...]")
 def tdu_bonus(td: Array) -> Array:
   """σ(τ), the deviation of the members' TD errors.
 
@@ -58,9 +57,10 @@ def tdu_bonus(td: Array) -> Array:
   Returns:
     The bonus, with no gradient. `[...]`.
   """
-  return _deviation("tdu_bonus", "td", td)
+  return _deviation(td)
 
 
+@checks.arguments(q="float [K, ...]")
 def q_uncertainty(q: Array) -> Array:
   """σ(Q), the deviation of the members' values.
 
@@ -77,9 +77,10 @@ def q_uncertainty(q: Array) -> Array:
   Returns:
     The deviation, with no gradient. `[...]`.
   """
-  return _deviation("q_uncertainty", "q", q)
+  return _deviation(q)
 
 
+@checks.arguments(q="float [K, A]", temperature="number []")
 def infogain_bonus(q: Array, temperature: float | Array) -> Array:
   """b_T, how much the members' Boltzmann policies differ from their mean.
 
@@ -92,18 +93,12 @@ def infogain_bonus(q: Array, temperature: float | Array) -> Array:
 
   Args:
     q: values of the members at a state. Float `[K, A]`.
-    temperature: T; a Python number that is not positive is refused. `[]`.
+    temperature: T; refused if it is not positive, unless it is traced. `[]`.
 
   Returns:
     The bonus, with no gradient. `[]`.
   """
-  checks.check(
-    "infogain_bonus", q=(q, "float [K, A]"), temperature=(temperature, "number []")
-  )
-  if isinstance(temperature, int | float) and not temperature > 0:
-    raise ValueError(
-      f"infogain_bonus: temperature is {temperature}; it must be positive."
-    )
+  checks.check_positive("infogain_bonus", "temperature", temperature)
   q, temperature = jax.lax.stop_gradient((jnp.asarray(q), temperature))
   # Subtract the largest first: a small T may make the others −inf, but not inf.
   logits = (q - jnp.max(q, axis=-1, keepdims=True)) / temperature

@@ -1,4 +1,4 @@
-"""The values of the actions taken, in several equivalent ways.
+"""The values of the actions chosen, in several equivalent ways.
 
 An action outside [0, A) gives NaN, which a learner detects, rather than another
 action's value.
@@ -10,11 +10,11 @@ import jax.numpy as jnp
 Array = jax.Array
 
 
-def _or_nan(taken: Array, actions: Array, num_actions: int) -> Array:
-  return jnp.where((actions >= 0) & (actions < num_actions), taken, jnp.nan)
+def _or_nan(chosen: Array, actions: Array, num_actions: int) -> Array:
+  return jnp.where((actions >= 0) & (actions < num_actions), chosen, jnp.nan)
 
 
-def take(values: Array, action: Array) -> Array:
+def index(values: Array, action: Array) -> Array:
   """values[action], of one action. `[A, ...]` → `[...]`."""
   values, action = jnp.asarray(values), jnp.asarray(action)
   return _or_nan(values[action], action, values.shape[0])
@@ -23,8 +23,8 @@ def take(values: Array, action: Array) -> Array:
 def gather(values: Array, actions: Array) -> Array:
   """values[..., actions], if no gradient is needed. `[..., A]` → `[...]`."""
   values, actions = jnp.asarray(values), jnp.asarray(actions)
-  taken = jnp.take_along_axis(values, actions[..., None], axis=-1, mode="clip")
-  return _or_nan(taken[..., 0], actions, values.shape[-1])
+  chosen = jnp.take_along_axis(values, actions[..., None], axis=-1, mode="clip")
+  return _or_nan(chosen[..., 0], actions, values.shape[-1])
 
 
 def select(values: Array, actions: Array) -> Array:
@@ -35,5 +35,5 @@ def select(values: Array, actions: Array) -> Array:
   """
   values, actions = jnp.asarray(values), jnp.asarray(actions)
   is_taken = jax.nn.one_hot(actions, values.shape[-1], dtype=bool)
-  taken = jnp.sum(jnp.where(is_taken, values, 0.0), axis=-1)
-  return _or_nan(taken, actions, values.shape[-1])
+  chosen = jnp.sum(jnp.where(is_taken, values, 0.0), axis=-1)
+  return _or_nan(chosen, actions, values.shape[-1])

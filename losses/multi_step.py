@@ -5,8 +5,6 @@
 G is computed from h⁻¹(q_t); no gradient passes through it.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -19,24 +17,14 @@ def _is_count(value: object) -> bool:
   return isinstance(value, int) and value >= 1
 
 
-def _check(
-  function: str,
-  q_tm1: Array,
-  a_tm1: Array,
-  r_t: Array,
-  discount_t: Array,
-  q_t: Array,
-  **others: tuple[Any, str],
-) -> None:
-  checks.check(
-    function,
-    q_tm1=(q_tm1, "float [T, A]"),
-    a_tm1=(a_tm1, "int [T]"),
-    r_t=(r_t, "float [T]"),
-    discount_t=(discount_t, "float [T]"),
-    q_t=(q_t, "float [T, A]"),
-    **others,
-  )
+_STREAM = {
+  "q_tm1": "float [T, A]",
+  "a_tm1": "int [T]",
+  "r_t": "float [T]",
+  "discount_t": "float [T]",
+  "q_t": "float [T, A]",
+  "lambda_": "number [] or [T]",
+}
 
 
 def _lambda_td_errors(
@@ -54,6 +42,7 @@ def _lambda_td_errors(
   return off_policy.td_errors(q_tm1, a_tm1, g_tm1, tx_pair)
 
 
+@checks.arguments(**_STREAM, q_t_selector="float [T, A]")
 def peng_q_lambda(
   q_tm1: Array,
   a_tm1: Array,
@@ -85,21 +74,11 @@ def peng_q_lambda(
   Returns:
     TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
   """
-  selector = q_t if q_t_selector is None else q_t_selector
-  _check(
-    "peng_q_lambda",
-    q_tm1,
-    a_tm1,
-    r_t,
-    discount_t,
-    q_t,
-    lambda_=(lambda_, "number [] or [T]"),
-    q_t_selector=(selector, "float [T, A]"),
-  )
   v_t = off_policy.greedy_values(q_t, q_t_selector, tx_pair)
   return _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair)
 
 
+@checks.arguments(**_STREAM, pi_t="float [T, A]")
 def expected_sarsa_lambda(
   q_tm1: Array,
   a_tm1: Array,
@@ -123,16 +102,6 @@ def expected_sarsa_lambda(
   Returns:
     TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
   """
-  _check(
-    "expected_sarsa_lambda",
-    q_tm1,
-    a_tm1,
-    r_t,
-    discount_t,
-    q_t,
-    pi_t=(pi_t, "float [T, A]"),
-    lambda_=(lambda_, "number [] or [T]"),
-  )
   q_t, pi_t = jax.lax.stop_gradient((q_t, pi_t))
   v_t = jnp.sum(pi_t * tx_pair.apply_inv(q_t), axis=-1)
   return _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair)
@@ -165,6 +134,7 @@ def _n_step_returns(
   return g_tm1
 
 
+@checks.arguments(**_STREAM, q_t_selector="float [T, A]")
 def n_step_q(
   q_tm1: Array,
   a_tm1: Array,
@@ -194,17 +164,6 @@ def n_step_q(
   """
   if not _is_count(n):
     raise ValueError(f"n_step_q: n is {n!r}; it must be a whole number, at least 1.")
-  selector = q_t if q_t_selector is None else q_t_selector
-  _check(
-    "n_step_q",
-    q_tm1,
-    a_tm1,
-    r_t,
-    discount_t,
-    q_t,
-    lambda_=(lambda_, "number [] or [T]"),
-    q_t_selector=(selector, "float [T, A]"),
-  )
   r_t, discount_t, q_t, q_t_selector, lambda_ = jax.lax.stop_gradient(
     (r_t, discount_t, q_t, q_t_selector, lambda_)
   )

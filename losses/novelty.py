@@ -8,6 +8,7 @@ from explorax.losses import checks, indexing
 Array = jax.Array
 
 
+@checks.arguments(prediction="float [..., D]", target="float [..., D]")
 def rnd_error(prediction: Array, target: Array) -> Array:
   """Squared distance to the output of a random network: ‖ĝ(x) − g(x)‖².
 
@@ -22,15 +23,11 @@ def rnd_error(prediction: Array, target: Array) -> Array:
   Returns:
     The sum over D of squared differences. `[...]`.
   """
-  checks.check(
-    "rnd_error",
-    prediction=(prediction, "float [..., D]"),
-    target=(target, "float [..., D]"),
-  )
   difference = jnp.asarray(prediction) - jax.lax.stop_gradient(target)
   return jnp.sum(jnp.square(difference), axis=-1)
 
 
+@checks.arguments(logits="float [..., A]", action="int [...]")
 def inverse_dynamics(logits: Array, action: Array) -> Array:
   """Cross entropy of the action between two observations: −log p(a | x_t, x_{t+1}).
 
@@ -43,10 +40,5 @@ def inverse_dynamics(logits: Array, action: Array) -> Array:
   Returns:
     The loss. `[...]`.
   """
-  checks.check(
-    "inverse_dynamics",
-    logits=(logits, "float [..., A]"),
-    action=(action, "int [...]"),
-  )
   log_probs = jax.nn.log_softmax(jnp.asarray(logits), axis=-1)
   return -indexing.select(log_probs, action)

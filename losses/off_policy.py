@@ -7,7 +7,9 @@ reinforcement learning"; values may be transformed, as in R2D2 and NGU (Badia et
     TD_t = h( G_t ) − q_tm1(a_t),    G from h⁻¹(q_t), no gradient through G.
 """
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +17,18 @@ import jax.numpy as jnp
 from explorax.losses import checks, indexing, returns, traces, transforms
 
 Array = jax.Array
+P = ParamSpec("P")
+
+_STREAM = {
+  "q_tm1": "float [T, A]",
+  "q_t": "float [T, A]",
+  "a_tm1": "int [T]",
+  "a_t": "int [T]",
+  "r_t": "float [T]",
+  "discount_t": "float [T]",
+  "lambda_": "number [] or [T]",
+}
+_POLICIES = {"pi_t": "float [T, A]", "mu_t": "float [T] or [T, A]"}
 
 
 def td_errors(
@@ -34,28 +48,6 @@ def greedy_values(
   return tx_pair.apply_inv(indexing.select(q_t, jnp.argmax(q_t_selector, axis=-1)))
 
 
-def _check(
-  function: str,
-  q_tm1: Array,
-  q_t: Array,
-  a_tm1: Array,
-  a_t: Array,
-  r_t: Array,
-  discount_t: Array,
-  **others: tuple[Any, str],
-) -> None:
-  checks.check(
-    function,
-    q_tm1=(q_tm1, "float [T, A]"),
-    q_t=(q_t, "float [T, A]"),
-    a_tm1=(a_tm1, "int [T]"),
-    a_t=(a_t, "int [T]"),
-    r_t=(r_t, "float [T]"),
-    discount_t=(discount_t, "float [T]"),
-    **others,
-  )
-
-
 def _values(
   q_t: Array, a_t: Array, pi_t: Array, mu_t: Array, tx_pair: transforms.TxPair
 ) -> tuple[Array, Array, Array, Array]:
@@ -68,6 +60,7 @@ def _values(
   return q_a_t, v_t, indexing.gather(pi_t, a_t), mu_a_t
 
 
+@checks.arguments(**_STREAM, **_POLICIES)
 def off_policy_q(
   trace: traces.Trace,
   q_tm1: Array,
@@ -81,62 +74,19 @@ def off_policy_q(
   lambda_: float | Array,
   tx_pair: transforms.TxPair = transforms.identity_pair,
 ) -> Array:
-  """TD errors with any trace; see `traces`, and `retrace` for the arguments.
+  """TD errors with any trace; see `traces`.
 
       G_{t-1} = r_t + γ_t (E_π q_t + c_t (G_t − q_t(a_t))),    c = trace(π, μ, λ)
 
-  Args:
-    trace: (π(a_t), μ(a_t), λ) → c_t, all `[T]`.
-    q_tm1, q_t, a_tm1, a_t, r_t, discount_t, pi_t, mu_t, lambda_, tx_pair: as in
-      `retrace`.
-
-  Returns:
-    TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
-  """
-  _check(
-    getattr(trace, "__name__", "off_policy_q"),
-    q_tm1,
-    q_t,
-    a_tm1,
-    a_t,
-    r_t,
-    discount_t,
-    pi_t=(pi_t, "float [T, A]"),
-    mu_t=(mu_t, "float [T] or [T, A]"),
-    lambda_=(lambda_, "number [] or [T]"),
-  )
-  r_t, discount_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, lambda_))
-  q_a_t, v_t, pi_a_t, mu_a_t = _values(q_t, a_t, pi_t, mu_t, tx_pair)
-  c_t = trace(pi_a_t, mu_a_t, lambda_)
-  g_tm1 = returns.off_policy_returns(q_a_t, v_t, r_t, discount_t, c_t)
-  return td_errors(q_tm1, a_tm1, g_tm1, tx_pair)
-
-
-def retrace(
-  q_tm1: Array,
-  q_t: Array,
-  a_tm1: Array,
-  a_t: Array,
-  r_t: Array,
-  discount_t: Array,
-  pi_t: Array,
-  mu_t: Array,
-  lambda_: float | Array,
-  tx_pair: transforms.TxPair = transforms.identity_pair,
-) -> Array:
-  """TD errors of Retrace(λ): c = λ min(1, π/μ).
-
-      G_{t-1} = r_t + γ_t (E_π q_t + c_t (G_t − q_t(a_t)))
-
-  Safe for any π and μ, with full returns where the two are close. The bootstrapped
-  action is π's: for a double estimate, take π from the online network and q_t from the
-  target network.
+  The bootstrapped action is π's: for a double estimate, take π from the online network
+  and q_t from the target network.
 
   At a row that must not enter a trace (an episode's last one, padding), pass λ = 0.
   Later rows are then ignored, and the return bootstraps there, unless the discount is
   also 0.
 
   Args:
+    trace: (π(a_t), μ(a_t), λ) → c_t, all `[T]`.
     q_tm1: online network's values at times [0, ..., T − 1], transformed. `[T, A]`.
     q_t: target network's values at times [1, ..., T], transformed. `[T, A]`.
     a_tm1: actions taken at times [0, ..., T − 1]. Int `[T]`.
@@ -152,87 +102,66 @@ def retrace(
   Returns:
     TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
   """
-  return off_policy_q(
-    traces.retrace,
-    q_tm1,
-    q_t,
-    a_tm1,
-    a_t,
-    r_t,
-    discount_t,
-    pi_t,
-    mu_t,
-    lambda_,
-    tx_pair,
-  )
+  r_t, discount_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, lambda_))
+  q_a_t, v_t, pi_a_t, mu_a_t = _values(q_t, a_t, pi_t, mu_t, tx_pair)
+  c_t = trace(pi_a_t, mu_a_t, lambda_)
+  g_tm1 = returns.off_policy_returns(q_a_t, v_t, r_t, discount_t, c_t)
+  return td_errors(q_tm1, a_tm1, g_tm1, tx_pair)
 
 
-def tree_backup(
-  q_tm1: Array,
-  q_t: Array,
-  a_tm1: Array,
-  a_t: Array,
-  r_t: Array,
-  discount_t: Array,
-  pi_t: Array,
-  mu_t: Array,
-  lambda_: float | Array,
-  tx_pair: transforms.TxPair = transforms.identity_pair,
-) -> Array:
+def _with_trace(
+  function: Callable[Concatenate[traces.Trace, P], Array],
+  trace: traces.Trace,
+  docstring: str,
+) -> Callable[P, Array]:
+  """The function with this trace, under the trace's name."""
+
+  def algorithm(*args: P.args, **kwargs: P.kwargs) -> Array:
+    return function(trace, *args, **kwargs)
+
+  signature = inspect.signature(function)
+  others = list(signature.parameters.values())[1:]
+  algorithm.__name__ = algorithm.__qualname__ = trace.__name__
+  algorithm.__doc__ = docstring
+  algorithm.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+  return checks.arguments(**_STREAM, **_POLICIES)(algorithm)
+
+
+retrace = _with_trace(
+  off_policy_q,
+  traces.retrace,
+  """TD errors of Retrace(λ): c = λ min(1, π/μ).
+
+  Safe for any π and μ, with full returns where the two are close. Arguments and result
+  are those of `off_policy_q`, without its trace.
+  """,
+)
+
+tree_backup = _with_trace(
+  off_policy_q,
+  traces.tree_backup,
   """TD errors of tree-backup(λ) (Precup et al. 2000): c = λ π.
 
   Safe for any π and μ, but also cuts traces of nearly on-policy data. μ is ignored; it
-  is an argument so that algorithms are interchangeable. Arguments and result are as in
-  `retrace`.
-  """
-  return off_policy_q(
-    traces.tree_backup,
-    q_tm1,
-    q_t,
-    a_tm1,
-    a_t,
-    r_t,
-    discount_t,
-    pi_t,
-    mu_t,
-    lambda_,
-    tx_pair,
-  )
+  is an argument so that algorithms are interchangeable. Arguments and result are those
+  of `off_policy_q`, without its trace.
+  """,
+)
 
-
-def harutyunyan_q_lambda(
-  q_tm1: Array,
-  q_t: Array,
-  a_tm1: Array,
-  a_t: Array,
-  r_t: Array,
-  discount_t: Array,
-  pi_t: Array,
-  mu_t: Array,
-  lambda_: float | Array,
-  tx_pair: transforms.TxPair = transforms.identity_pair,
-) -> Array:
+harutyunyan_q_lambda = _with_trace(
+  off_policy_q,
+  traces.harutyunyan_q_lambda,
   """TD errors of Q^π(λ), and of Q*(λ) where π is greedy (Harutyunyan et al.): c = λ.
 
   Converges if π is close to μ: λ < (1 − γ)/(γε), ε = max_x ‖π − μ‖₁, or
   λ < (1 − γ)/(2γ) in control; otherwise it may diverge. μ is ignored; it is an argument
-  so that algorithms are interchangeable. Arguments and result are as in `retrace`.
-  """
-  return off_policy_q(
-    traces.harutyunyan_q_lambda,
-    q_tm1,
-    q_t,
-    a_tm1,
-    a_t,
-    r_t,
-    discount_t,
-    pi_t,
-    mu_t,
-    lambda_,
-    tx_pair,
-  )
+  so that algorithms are interchangeable. Arguments and result are those of
+  `off_policy_q`, without its trace.
+  """,
+)
 
 
+@checks.arguments(**_STREAM, **_POLICIES)
 def importance_sampling(
   q_tm1: Array,
   q_t: Array,
@@ -248,7 +177,7 @@ def importance_sampling(
 
   Unbiased for any π and μ, with a variance that grows with their distance. There is no
   λ: at a row that must not enter a trace, pass μ = 0. Other arguments and the result
-  are as in `retrace`.
+  are those of `off_policy_q`.
   """
   return off_policy_q(
     traces.importance_sampling,
@@ -265,6 +194,7 @@ def importance_sampling(
   )
 
 
+@checks.arguments(**_STREAM, **_POLICIES)
 def non_markov_retrace(
   q_tm1: Array,
   q_t: Array,
@@ -282,20 +212,8 @@ def non_markov_retrace(
       c_s = λ min(1 / (c_1 ... c_{s−1}), π/μ)
 
   Converges in policy evaluation, for any π and μ; see `non_markov_returns`.
-  Arguments and result are as in `retrace`.
+  Arguments and result are as in `off_policy_q`.
   """
-  _check(
-    "non_markov_retrace",
-    q_tm1,
-    q_t,
-    a_tm1,
-    a_t,
-    r_t,
-    discount_t,
-    pi_t=(pi_t, "float [T, A]"),
-    mu_t=(mu_t, "float [T] or [T, A]"),
-    lambda_=(lambda_, "number [] or [T]"),
-  )
   r_t, discount_t, lambda_ = jax.lax.stop_gradient((r_t, discount_t, lambda_))
   q_a_t, v_t, pi_a_t, mu_a_t = _values(q_t, a_t, pi_t, mu_t, tx_pair)
   rho_t = traces.importance_ratio(pi_a_t, mu_a_t)
@@ -303,6 +221,7 @@ def non_markov_retrace(
   return td_errors(q_tm1, a_tm1, g_tm1, tx_pair)
 
 
+@checks.arguments(**_STREAM, q_t_selector="float [T, A]")
 def watkins_q_lambda(
   q_tm1: Array,
   q_t: Array,
@@ -322,7 +241,7 @@ def watkins_q_lambda(
   otherwise a* is the first of them.
 
   Args:
-    q_tm1, q_t, a_tm1, a_t, r_t, discount_t, lambda_, tx_pair: as in `retrace`.
+    q_tm1, q_t, a_tm1, a_t, r_t, discount_t, lambda_, tx_pair: as in `off_policy_q`.
     q_t_selector: values that define the greedy actions, at times [1, ..., T]: the
       online network's for a double estimate; q_t by default. `[T, A]`.
 
@@ -330,17 +249,6 @@ def watkins_q_lambda(
     TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
   """
   selector = q_t if q_t_selector is None else q_t_selector
-  _check(
-    "watkins_q_lambda",
-    q_tm1,
-    q_t,
-    a_tm1,
-    a_t,
-    r_t,
-    discount_t,
-    lambda_=(lambda_, "number [] or [T]"),
-    q_t_selector=(selector, "float [T, A]"),
-  )
   q_t, r_t, discount_t, lambda_, selector, q_t_selector = jax.lax.stop_gradient(
     (q_t, r_t, discount_t, lambda_, selector, q_t_selector)
   )

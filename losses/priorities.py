@@ -8,6 +8,7 @@ from explorax.losses import checks
 Array = jax.Array
 
 
+@checks.arguments(td="float [T]", mask="mask [T]", eta="number []")
 def sequence_priority(td: Array, mask: Array, eta: float | Array) -> Array:
   """Priority of a sequence, a mixture of its largest and its mean absolute TD error.
 
@@ -23,12 +24,6 @@ def sequence_priority(td: Array, mask: Array, eta: float | Array) -> Array:
   Returns:
     The priority, with no gradient; 0 if all steps are masked. `[]`.
   """
-  checks.check(
-    "sequence_priority",
-    td=(td, "float [T]"),
-    mask=(mask, "mask [T]"),
-    eta=(eta, "number []"),
-  )
   checks.check_in_range("sequence_priority", "eta", eta, 0, 1)
   td, mask, eta = jax.lax.stop_gradient((td, mask, eta))
   real = jnp.asarray(mask) != 0

@@ -7,6 +7,17 @@ from explorax.losses import checks, indexing
 
 Array = jax.Array
 
+_DISTRIBUTIONS = {
+  "q_atoms_tm1": "float [N]",
+  "q_logits_tm1": "float [A, N]",
+  "a_tm1": "int []",
+  "r_t": "float []",
+  "discount_t": "float []",
+  "q_atoms_t": "float [M]",
+  "q_logits_t": "float [A, M]",
+  "q_t_selector": "float [A]",
+}
+
 
 def _of_one_dtype(q: Array, *scalars: float | Array) -> tuple[Array, ...]:
   """Arrays of q's dtype, which a traced action can index."""
@@ -14,6 +25,13 @@ def _of_one_dtype(q: Array, *scalars: float | Array) -> tuple[Array, ...]:
   return q, *(jnp.asarray(scalar, q.dtype) for scalar in scalars)
 
 
+@checks.arguments(
+  q_tm1="float [A]",
+  a_tm1="int []",
+  r_t="float []",
+  discount_t="float []",
+  q_t_value="float [A]",
+)
 def q_learning(
   q_tm1: Array,
   a_tm1: Array,
@@ -36,19 +54,19 @@ def q_learning(
   Returns:
     The TD error. `[]`.
   """
-  checks.check(
-    "q_learning",
-    q_tm1=(q_tm1, "float [A]"),
-    a_tm1=(a_tm1, "int []"),
-    r_t=(r_t, "float []"),
-    discount_t=(discount_t, "float []"),
-    q_t_value=(q_t_value, "float [A]"),
-  )
   q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
   target = r_t + discount_t * jnp.max(jnp.asarray(q_t_value))
-  return jax.lax.stop_gradient(target) - indexing.take(q_tm1, a_tm1)
+  return jax.lax.stop_gradient(target) - indexing.index(q_tm1, a_tm1)
 
 
+@checks.arguments(
+  q_tm1="float [A]",
+  a_tm1="int []",
+  r_t="float []",
+  discount_t="float []",
+  q_t_value="float [A]",
+  q_t_selector="float [A]",
+)
 def double_q(
   q_tm1: Array,
   a_tm1: Array,
@@ -71,21 +89,13 @@ def double_q(
   Returns:
     The TD error. `[]`.
   """
-  checks.check(
-    "double_q",
-    q_tm1=(q_tm1, "float [A]"),
-    a_tm1=(a_tm1, "int []"),
-    r_t=(r_t, "float []"),
-    discount_t=(discount_t, "float []"),
-    q_t_value=(q_t_value, "float [A]"),
-    q_t_selector=(q_t_selector, "float [A]"),
-  )
   q_tm1, r_t, discount_t = _of_one_dtype(q_tm1, r_t, discount_t)
   best = jnp.argmax(jnp.asarray(q_t_selector))
   target = r_t + discount_t * jnp.asarray(q_t_value)[best]
-  return jax.lax.stop_gradient(target) - indexing.take(q_tm1, a_tm1)
+  return jax.lax.stop_gradient(target) - indexing.index(q_tm1, a_tm1)
 
 
+@checks.arguments(**_DISTRIBUTIONS)
 def categorical_double_q(
   q_atoms_tm1: Array,
   q_logits_tm1: Array,
@@ -119,7 +129,6 @@ def categorical_double_q(
     The cross entropy. `[]`.
   """
   target, log_probs = _projected_target(
-    "categorical_double_q",
     q_atoms_tm1,
     q_logits_tm1,
     a_tm1,
@@ -132,6 +141,7 @@ def categorical_double_q(
   return -jnp.sum(target * log_probs)
 
 
+@checks.arguments(**_DISTRIBUTIONS)
 def categorical_double_q_kl(
   q_atoms_tm1: Array,
   q_logits_tm1: Array,
@@ -160,7 +170,6 @@ def categorical_double_q_kl(
     The divergence, at least 0 up to rounding. `[]`.
   """
   target, log_probs = _projected_target(
-    "categorical_double_q_kl",
     q_atoms_tm1,
     q_logits_tm1,
     a_tm1,
@@ -176,7 +185,6 @@ def categorical_double_q_kl(
 
 
 def _projected_target(
-  function: str,
   q_atoms_tm1: Array,
   q_logits_tm1: Array,
   a_tm1: Array,
@@ -186,28 +194,14 @@ def _projected_target(
   q_logits_t: Array,
   q_t_selector: Array,
 ) -> tuple[Array, Array]:
-  """The target m `[N]`, without gradient, and log p_tm1(· | a_tm1) `[N]`.
-
-  Errors about invalid arguments name `function`.
-  """
-  checks.check(
-    function,
-    q_atoms_tm1=(q_atoms_tm1, "float [N]"),
-    q_logits_tm1=(q_logits_tm1, "float [A, N]"),
-    a_tm1=(a_tm1, "int []"),
-    r_t=(r_t, "float []"),
-    discount_t=(discount_t, "float []"),
-    q_atoms_t=(q_atoms_t, "float [M]"),
-    q_logits_t=(q_logits_t, "float [A, M]"),
-    q_t_selector=(q_t_selector, "float [A]"),
-  )
+  """The target m `[N]`, without gradient, and log p_tm1(· | a_tm1) `[N]`."""
   logits_t = jnp.asarray(q_logits_t)[jnp.argmax(q_t_selector)]
   target = _project(
     r_t + discount_t * jnp.asarray(q_atoms_t),
     jax.nn.softmax(logits_t),
     jnp.asarray(q_atoms_tm1),
   )
-  log_probs = jax.nn.log_softmax(indexing.take(q_logits_tm1, a_tm1))
+  log_probs = jax.nn.log_softmax(indexing.index(q_logits_tm1, a_tm1))
   return jax.lax.stop_gradient(target), log_probs
 
 

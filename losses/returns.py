@@ -19,6 +19,13 @@ def of_one_dtype(*arrays: float | Array) -> list[Array]:
   return [jnp.asarray(array, dtype) for array in arrays]
 
 
+@checks.arguments(
+  q_a_t="float [T]",
+  v_t="float [T]",
+  r_t="float [T]",
+  discount_t="float [T]",
+  c_t="float [T]",
+)
 def off_policy_returns(
   q_a_t: Array, v_t: Array, r_t: Array, discount_t: Array, c_t: Array
 ) -> Array:
@@ -44,14 +51,6 @@ def off_policy_returns(
   Returns:
     G at times [0, ..., T − 1]. Float `[T]`.
   """
-  checks.check(
-    "off_policy_returns",
-    q_a_t=(q_a_t, "float [T]"),
-    v_t=(v_t, "float [T]"),
-    r_t=(r_t, "float [T]"),
-    discount_t=(discount_t, "float [T]"),
-    c_t=(c_t, "float [T]"),
-  )
   q_a_t, v_t, r_t, discount_t, c_t = of_one_dtype(q_a_t, v_t, r_t, discount_t, c_t)
   one_step = r_t + discount_t * v_t
   decay = discount_t * c_t
@@ -71,6 +70,14 @@ def off_policy_returns(
   return jnp.concatenate([returns, one_step[-1:]])
 
 
+@checks.arguments(
+  q_a_t="float [T]",
+  v_t="float [T]",
+  r_t="float [T]",
+  discount_t="float [T]",
+  rho_t="float [T]",
+  lambda_="number [] or [T]",
+)
 def non_markov_returns(
   q_a_t: Array,
   v_t: Array,
@@ -99,15 +106,6 @@ def non_markov_returns(
   Returns:
     G at times [0, ..., T − 1]. Float `[T]`.
   """
-  checks.check(
-    "non_markov_returns",
-    q_a_t=(q_a_t, "float [T]"),
-    v_t=(v_t, "float [T]"),
-    r_t=(r_t, "float [T]"),
-    discount_t=(discount_t, "float [T]"),
-    rho_t=(rho_t, "float [T]"),
-    lambda_=(lambda_, "number [] or [T]"),
-  )
   q_a_t, v_t, r_t, discount_t, rho_t, lambda_ = of_one_dtype(
     q_a_t, v_t, r_t, discount_t, rho_t, lambda_
   )

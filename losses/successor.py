@@ -8,6 +8,14 @@ from explorax.losses import checks, indexing
 Array = jax.Array
 
 
+@checks.arguments(
+  psi_tm1="float [A, D]",
+  a_tm1="int []",
+  phi_tm1="float [D]",
+  discount_t="float []",
+  psi_t="float [A, D]",
+  pi_t="float [A]",
+)
 def successor_features(
   psi_tm1: Array,
   a_tm1: Array,
@@ -34,14 +42,5 @@ def successor_features(
   Returns:
     The TD error. `[D]`.
   """
-  checks.check(
-    "successor_features",
-    psi_tm1=(psi_tm1, "float [A, D]"),
-    a_tm1=(a_tm1, "int []"),
-    phi_tm1=(phi_tm1, "float [D]"),
-    discount_t=(discount_t, "float []"),
-    psi_t=(psi_t, "float [A, D]"),
-    pi_t=(pi_t, "float [A]"),
-  )
   target = jnp.asarray(phi_tm1) + discount_t * (jnp.asarray(pi_t) @ psi_t)
-  return jax.lax.stop_gradient(target) - indexing.take(psi_tm1, a_tm1)
+  return jax.lax.stop_gradient(target) - indexing.index(psi_tm1, a_tm1)

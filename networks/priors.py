@@ -80,10 +80,10 @@ def with_sequence_prior(
     inputs: recurrent.StepInputs,
     state: Any,
   ) -> tuple[jax.Array, jax.Array]:
-    own, priors = jnp.split(state, [networks.state_size], axis=-1)
-    q, own = networks.unroll(params, (), inputs, own)
+    trained, priors = jnp.split(state, [networks.state_size], axis=-1)
+    q, trained = networks.unroll(params, (), inputs, trained)
     prior_q, priors = prior.unroll(prior_params, (), inputs, priors)
-    return _add(q, scale, prior_q), jnp.concatenate([own, priors], axis=-1)
+    return _add(q, scale, prior_q), jnp.concatenate([trained, priors], axis=-1)
 
   return recurrent.SequenceQNetworks(
     networks.init, prior.init, networks.state_size + prior.state_size, unroll

@@ -18,8 +18,6 @@ from explorax.agents.replay import adder, windows
 
 Columns = Mapping[str, jax.Array]
 
-# Counters stay below this.
-_MAX_COUNT = 2**30
 # Priorities are summed in blocks of this size, then over blocks: one running sum would
 # lose small ones to rounding.
 _BLOCK = 256
@@ -63,8 +61,13 @@ def drop_open_episodes(state: State) -> State:
 class DeviceReplay:
   """The functions of an agent's replay in `num_envs` environments."""
 
-  def __init__(self, agent: types.Agent, num_envs: int):
+  def __init__(self, agent: types.Agent, num_envs: int, max_count: int = 2**30):
     """Prepares the functions; `init` makes the arrays.
+
+    Args:
+      agent: of the windows.
+      num_envs: E.
+      max_count: counters stay below this.
 
     Raises:
       ValueError: if the capacity is less than a window for each environment.
@@ -73,7 +76,7 @@ class DeviceReplay:
     self._columns = adder.column_specs(agent)
     if spec.priority_eta is not None:  # Needed when a window is made.
       self._columns["td_error"] = ((), np.dtype(np.float32))
-    self._num_envs = num_envs
+    self._num_envs, self._max_count = num_envs, max_count
     self._max_windows = spec.max_windows // num_envs
     if self._max_windows < 1:
       raise ValueError(
@@ -176,16 +179,16 @@ class DeviceReplay:
     """
     spec = self._spec
     counts = self.num_windows(state)
-    drawn, probabilities = self._draw_uniformly(key, counts)
+    env, slot, probabilities = draw_uniformly(key, counts, spec.batch_size)
+    keys = env * self._max_windows + slot
     if spec.priority_exponent > 0:
       total = jnp.sum(state.priorities)
-      by_priority = self._draw_by_priority(key, state.priorities)
-      drawn, probabilities = jax.tree.map(
-        lambda a, b: jnp.where(total > 0, a, b),
-        by_priority,
-        (drawn, probabilities),
+      uniforms = jax.random.uniform(key, (spec.batch_size,))
+      by_priority = draw_in_proportion(uniforms, jnp.ravel(state.priorities))
+      keys, probabilities = jax.tree.map(
+        lambda a, b: jnp.where(total > 0, a, b), by_priority, (keys, probabilities)
       )
-    env, slot = drawn // self._max_windows, drawn % self._max_windows
+    env, slot = keys // self._max_windows, keys % self._max_windows
 
     # Rows −(F − 1), …, −1 have the frames from before the window.
     offsets = jnp.arange(1 - spec.num_frames, spec.window_rows)[None]
@@ -207,7 +210,7 @@ class DeviceReplay:
       probabilities=probabilities,
       population=jnp.sum(counts),
     )
-    return drawn, sample
+    return keys, sample
 
   def update_priorities(
     self, state: State, keys: jax.Array, priorities: jax.Array
@@ -273,40 +276,57 @@ class DeviceReplay:
       The count, at least `ring` if something was subtracted, and the subtracted number.
     """
     count = count + where.astype(jnp.int32)
-    rings = (_MAX_COUNT // ring - 1) * ring
-    subtracted = jnp.where(count >= _MAX_COUNT, rings, 0)
+    rings = (self._max_count // ring - 1) * ring
+    subtracted = jnp.where(count >= self._max_count, rings, 0)
     return count - subtracted, subtracted
 
-  def _draw_uniformly(
-    self, key: jax.Array, counts: jax.Array
-  ) -> tuple[jax.Array, jax.Array]:
-    total = jnp.sum(counts)
-    size = (self._spec.batch_size,)
-    number = jax.random.randint(key, size, 0, jnp.maximum(total, 1))
-    until = jnp.cumsum(counts)
-    env = jnp.searchsorted(until, number, side="right")
-    slot = number - (until - counts)[env]
-    probabilities = jnp.broadcast_to(1.0 / total, size).astype(jnp.float32)
-    return env * self._max_windows + slot, probabilities
 
-  def _draw_by_priority(
-    self, key: jax.Array, priorities: jax.Array
-  ) -> tuple[jax.Array, jax.Array]:
-    """Draws windows with probabilities proportional to their priorities."""
-    flat = jnp.ravel(priorities)
-    size = flat.size
-    flat = jnp.pad(flat, (0, -size % _BLOCK))
-    blocks = jnp.reshape(flat, (-1, _BLOCK))
-    until = jnp.cumsum(jnp.sum(blocks, axis=1))
-    total = until[-1]
-    target = jax.random.uniform(key, (self._spec.batch_size,)) * total
-    block = jnp.minimum(jnp.searchsorted(until, target, side="right"), len(until) - 1)
-    within = jnp.cumsum(blocks[block], axis=1)
-    rest = target - (until[block] - within[:, -1])
-    inside = jnp.sum(within <= rest[:, None], axis=1)
-    # Rounding must not select a window beyond the last one.
-    last = _BLOCK - 1 - jnp.argmax(blocks[block][:, ::-1] > 0, axis=1)
-    drawn = block * _BLOCK + jnp.minimum(inside, last)
-    # Nor an empty block, if sums that should be equal are not.
-    drawn = jnp.where(flat[drawn] > 0, drawn, jnp.argmax(flat))
-    return drawn, flat[drawn] / total
+def draw_uniformly(
+  key: jax.Array, counts: jax.Array, batch_size: int
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+  """Draws windows with equal probability, with replacement.
+
+  Args:
+    key: a random key.
+    counts: int32 `[E]`, the number of windows of each environment.
+    batch_size: B.
+
+  Returns:
+    The environment and the number of each window, int32 `[B]`; probabilities `[B]`.
+  """
+  total = jnp.sum(counts)
+  number = jax.random.randint(key, (batch_size,), 0, jnp.maximum(total, 1))
+  until = jnp.cumsum(counts)
+  env = jnp.searchsorted(until, number, side="right")
+  slot = number - (until - counts)[env]
+  probabilities = jnp.broadcast_to(1.0 / total, (batch_size,)).astype(jnp.float32)
+  return env, slot, probabilities
+
+
+def draw_in_proportion(
+  uniforms: jax.Array, values: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+  """Draws indices with probabilities proportional to values that are not negative.
+
+  Args:
+    uniforms: float32 `[B]`, in [0, 1).
+    values: float32 `[N]`, not all of them 0.
+
+  Returns:
+    Indices int32 `[B]`, never of a 0, and their probabilities `[B]`.
+  """
+  flat = jnp.pad(values, (0, -values.size % _BLOCK))
+  blocks = jnp.reshape(flat, (-1, _BLOCK))
+  until = jnp.cumsum(jnp.sum(blocks, axis=1))
+  total = until[-1]
+  target = uniforms * total
+  block = jnp.minimum(jnp.searchsorted(until, target, side="right"), len(until) - 1)
+  within = jnp.cumsum(blocks[block], axis=1)
+  rest = target - (until[block] - within[:, -1])
+  inside = jnp.sum(within <= rest[:, None], axis=1)
+  # Rounding must not select an index beyond the last one of the block.
+  last = _BLOCK - 1 - jnp.argmax(blocks[block][:, ::-1] > 0, axis=1)
+  drawn = block * _BLOCK + jnp.minimum(inside, last)
+  # Nor an empty block, if sums that should be equal are not.
+  drawn = jnp.where(flat[drawn] > 0, drawn, jnp.argmax(flat))
+  return drawn, flat[drawn] / total

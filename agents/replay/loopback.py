@@ -41,20 +41,20 @@ def restrict(port: int, interface: int | None = None) -> None:
     + struct.pack("HBBI", _RETURN, 0, 0, _WHOLE_PACKET)
     + struct.pack("HBBI", _RETURN, 0, 0, 0)
   )
-  held = ctypes.create_string_buffer(program, len(program))
+  buffer = ctypes.create_string_buffer(program, len(program))
   # `struct sock_fprog`: the number of instructions, and their address.
-  option = struct.pack("@HP", len(program) // 8, ctypes.addressof(held))
+  option = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
   with contextlib.ExitStack() as stack:
-    listening = [stack.enter_context(each) for each in _listening(port)]
-    if not listening:
+    sockets = [stack.enter_context(each) for each in listening(port)]
+    if not sockets:
       raise OSError(f"no socket of this process listens at port {port}.")
-    for each in listening:
+    for each in sockets:
       each.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, option)
 
 
-def _listening(port: int) -> list[socket.socket]:
+def listening(port: int) -> list[socket.socket]:
   """Duplicates of this process's sockets that listen at the port."""
-  found = []
+  sockets = []
   for name in os.listdir("/proc/self/fd"):
     with contextlib.suppress(OSError):
       if not os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
@@ -66,7 +66,7 @@ def _listening(port: int) -> list[socket.socket]:
         and copy.getsockname()[1] == port
       )
       if listens:
-        found.append(copy)
+        sockets.append(copy)
       else:
         copy.close()
-  return found
+  return sockets

@@ -24,22 +24,22 @@ def folder(parent: str | None = None) -> Iterator[str]:
   home = f"{parent or tempfile.gettempdir()}/explorax_{os.getuid()}"
   with contextlib.suppress(FileExistsError):
     os.mkdir(home, 0o700)
-  found = os.lstat(home)
-  if (found.st_uid, stat.S_IFMT(found.st_mode)) != (os.getuid(), stat.S_IFDIR) or (
-    found.st_mode & 0o077
+  status = os.lstat(home)
+  if (status.st_uid, stat.S_IFMT(status.st_mode)) != (os.getuid(), stat.S_IFDIR) or (
+    status.st_mode & 0o077
   ):
     raise PermissionError(
       f"{home}, the folder for temporary files, is accessible to other users or not a "
       "folder; remove it."
     )
-  with contextlib.ExitStack() as held:
+  with contextlib.ExitStack() as stack:
     with _locked(home):  # No other process makes one in the meantime.
       for name in os.listdir(home):
         with contextlib.suppress(OSError), _locked(f"{home}/{name}", fcntl.LOCK_NB):
           shutil.rmtree(f"{home}/{name}", ignore_errors=True)
       new = tempfile.mkdtemp(dir=home)
-      held.callback(shutil.rmtree, new, ignore_errors=True)
-      held.enter_context(_locked(new))
+      stack.callback(shutil.rmtree, new, ignore_errors=True)
+      stack.enter_context(_locked(new))
     yield new
 
 

@@ -40,6 +40,9 @@ class Learner(acme.core.Learner):
     update_priorities: (keys, priorities) → None, called after each update if the replay
       is prioritised.
     key: for the state's initialisation.
+    donates: whether the update overwrites the state; None: except on a CPU, where such
+      an update returns only when it is done, and XLA copies data that it reads later,
+      so that a run takes a fifth longer. Elsewhere memory matters more.
   """
 
   def __init__(
@@ -48,12 +51,12 @@ class Learner(acme.core.Learner):
     batches: Iterator[tuple[np.ndarray, types.Sample]],
     update_priorities: Callable[[np.ndarray, np.ndarray], None],
     key: jax.Array,
+    donates: bool | None = None,
   ):
     self._core = agent.learner
     self._prioritised = agent.replay.priority_exponent > 0
-    # On a CPU, a donated update returns only when it is done, and XLA copies data that
-    # it reads later: a run becomes a fifth slower. Elsewhere memory matters more.
-    donates = jax.default_backend() != "cpu"
+    if donates is None:
+      donates = jax.default_backend() != "cpu"
     # Actors may keep their weights for a while, and must not keep donated buffers.
     self._copies = donates and (
       agent.actor_update_period > 1 or agent.refresh is not None

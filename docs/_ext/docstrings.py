@@ -154,12 +154,12 @@ def _named(package, paths: list[str]) -> list[str]:
   summary, sections = [], []
   for path in paths:
     module = sys.modules.get(path)
-    own = [name for name, thing in things.items() if _is_of(module, name, thing)]
-    if own:
+    names = [name for name, thing in things.items() if _is_of(module, name, thing)]
+    if names:
       # A function may have the name of its module: only the function is indexed.
       sections += _section(path, "no-index")
-      summary += [f"   {name}" for name in own if _kind(things[name]) != "data"]
-    for name in own:
+      summary += [f"   {name}" for name in names if _kind(things[name]) != "data"]
+    for name in names:
       sections += _entry(package, module, name)
   head = [f".. currentmodule:: {package.__name__}", "", ".. autosummary::"]
   return [*head, "   :nosignatures:", "", *summary, "", *sections]

@@ -62,26 +62,26 @@ def _name(name: str) -> str:
 
 
 def _token(match: re.Match) -> str:
-  found = match.groupdict()
-  if found["bar"]:
-    return rf"\bar{{{found['bar']}}}"
-  if found["power"]:
-    return f"^{{{found['power'].translate(POWERS)}}}"
-  if found["group"]:
-    return f"{found['mark']}{{{_line(found['group'])}}}"
-  if found["names"]:
-    parts = found["names"].split("_")
+  groups = match.groupdict()
+  if groups["bar"]:
+    return rf"\bar{{{groups['bar']}}}"
+  if groups["power"]:
+    return f"^{{{groups['power'].translate(POWERS)}}}"
+  if groups["group"]:
+    return f"{groups['mark']}{{{_line(groups['group'])}}}"
+  if groups["names"]:
+    parts = groups["names"].split("_")
     script = ", ".join("t-1" if part == "tm1" else _name(part) for part in parts)
-    return f"{found['mark']}{{{script}}}"
-  if found["symbol"]:
-    return SYMBOLS[found["symbol"]]
-  if found["code"]:
-    return rf"\text{{{found['code']}}}"
-  if found["words"] and found["words"].strip() not in FUNCTIONS:
-    return rf"\text{{ {found['words']}}}"
-  if found["words"] or found["word"]:
-    return _name((found["words"] or found["word"]).strip())
-  return rf"{found['comma']}\quad "
+    return f"{groups['mark']}{{{script}}}"
+  if groups["symbol"]:
+    return SYMBOLS[groups["symbol"]]
+  if groups["code"]:
+    return rf"\text{{{groups['code']}}}"
+  if groups["words"] and groups["words"].strip() not in FUNCTIONS:
+    return rf"\text{{ {groups['words']}}}"
+  if groups["words"] or groups["word"]:
+    return _name((groups["words"] or groups["word"]).strip())
+  return rf"{groups['comma']}\quad "
 
 
 def _line(text: str) -> str:

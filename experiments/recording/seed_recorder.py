@@ -165,7 +165,9 @@ class SeedRecorder:
     self.divergence.add(episode)
     if self._solved_rule:
       has_learnt = episode.learner_updates > 0
-      self._solved_rule.take(episode.episode, episode.metrics, has_learnt=has_learnt)
+      self._solved_rule.add_episode(
+        episode.episode, episode.metrics, has_learnt=has_learnt
+      )
 
   def _last_files(self, params: Any) -> Iterator[tuple[str, Callable[[BinaryIO], Any]]]:
     """(name, what writes it): weights, curve, videos and intrinsic rewards.

@@ -101,7 +101,7 @@ def _device(settings: types.Settings, context: types.TaskContext) -> Rows:
   def on_episode(episode: Any) -> None:
     # The runner reports at intervals, and may report further episodes.
     if episode.episode <= num_episodes:
-      log.take(episode.episode_length, episode.episode_return, episode.metrics)
+      log.add_episode(episode.episode_length, episode.episode_return, episode.metrics)
       context.report(episode.episode / num_episodes)
 
   if checkpoints is not None:

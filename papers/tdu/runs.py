@@ -139,7 +139,7 @@ def solve(
       found = metrics(episode)
       treasures[seed] += found["denoised_return"]
       last[seed].append(found["denoised_return"])
-      rules[seed].take(episodes[seed], found)
+      rules[seed].add_episode(episodes[seed], found)
       rate = sum(last[seed]) / _WINDOW
       if until is not None and rate >= until * rules[seed].best_rate:
         mastered[seed] = mastered[seed] or episodes[seed]

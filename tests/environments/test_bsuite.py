@@ -172,9 +172,9 @@ def test_solved_rule_is_bsuites_own_on_random_episodes():
     accumulated, counting = environments.SolvedRule(), environments.SolvedRule()
     for episode, is_bad in enumerate(bad, start=1):
       total = float(bad[:episode].sum())
-      accumulated.take(episode, {"total_bad_episodes": total})
-      counting.take(episode, {"bad_episode": float(is_bad)})
-      counting.take(episode, {"coverage": 1.0})
+      accumulated.add_episode(episode, {"total_bad_episodes": total})
+      counting.add_episode(episode, {"bad_episode": float(is_bad)})
+      counting.add_episode(episode, {"coverage": 1.0})
     assert accumulated.solved_episode == counting.solved_episode == expected
   with pytest.raises(ValueError, match="is impossible"):
     environments.SolvedRule().update(3, 4)
@@ -187,7 +187,7 @@ def test_by_the_treasure_is_bsuites_rule_where_nothing_is_random():
     for episode in range(1, 201):
       found = float(rng.uniform() < episode / 800)
       treasures += found
-      rule.take(episode, {"bad_episode": 1 - found, "denoised_return": found})
+      rule.add_episode(episode, {"bad_episode": 1 - found, "denoised_return": found})
       assert rule.treasure_episode == rule.solved_episode
       assert rule.treasure_rate == treasures / episode
 
@@ -210,7 +210,7 @@ def test_right_on_three_diagonal_positions_is_solved_and_finds_no_treasure(env):
         timestep = environment.step(int(action))
         row += 1
       now = environments.episode_metrics(environment)
-      rule.take(episode, {name: now[name] - before[name] for name in now})
+      rule.add_episode(episode, {name: now[name] - before[name] for name in now})
     solved = rule.solved_episode is not None, rule.treasure_episode is not None
     rates[steps_right] = rule.treasure_rate, *solved
   stochastic = "stochastic" in env
@@ -227,7 +227,7 @@ def test_luck_before_the_first_update_solves_nothing():
   rule = environments.SolvedRule()
   good, bad = ({"bad_episode": x, "denoised_return": 1 - x} for x in (0.0, 1.0))
   for episode, metrics in enumerate([good, good, bad, bad], start=1):
-    rule.take(episode, metrics, has_learnt=episode > 3)
+    rule.add_episode(episode, metrics, has_learnt=episode > 3)
     assert (rule.solved_episode is None) == (episode <= 3)
   assert (rule.solved_episode, rule.treasure_episode) == (4, 4)
   assert rule.treasure_rate == 0.5
@@ -235,7 +235,7 @@ def test_luck_before_the_first_update_solves_nothing():
 
 def test_the_treasure_is_not_known_of_every_environment():
   rule = environments.SolvedRule()
-  rule.take(1, {"bad_episode": 0.0})
+  rule.add_episode(1, {"bad_episode": 0.0})
   assert rule.solved_episode == 1 and rule.treasure_episode is None
   assert np.isnan(rule.treasure_rate)
   with pytest.raises(ValueError, match="best_rate is 0"):

@@ -73,7 +73,7 @@ def test_twin_log_is_what_bsuite_logs():
       timestep = twin.step(action)
       total += float(timestep.reward)
     assert timestep.last()
-    log.take(10, total, environments.episode_metrics(twin))
+    log.add_episode(10, total, environments.episode_metrics(twin))
   assert [row["episode"] for row in ours] == [
     *(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 25, 30, 40)
   ]

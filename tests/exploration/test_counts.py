@@ -62,7 +62,7 @@ def test_bad_sizes_are_refused(call, message):
 def test_places_outside_the_table_are_refused_or_count_nothing(place):
   counts = exploration.init_counts(2, 3)
   for function in (exploration.count_visit, exploration.count_bonus):
-    with pytest.raises(ValueError, match=rf"{function.__name__}: (state|action) has"):
+    with pytest.raises(ValueError, match=rf"{function.__name__}: (state|action) is"):
       function(counts, *map(jnp.int32, place))
   assert np.isnan(jax.jit(exploration.count_bonus)(counts, *place))
   assert not jax.jit(exploration.count_visit)(counts, *place).any()

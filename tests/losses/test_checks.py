@@ -90,6 +90,23 @@ def test_a_scalar_where_a_stream_is_allowed_sets_no_size():
   )
 
 
+def test_a_decorated_function_is_checked_by_the_names_of_its_arguments():
+  @checks.arguments(x="float [T]", y="float [T]")
+  def function(x, y=None, *, z=0):
+    """Adds."""
+    return x + (0 if y is None else y) + z
+
+  assert (function.__name__, function.__doc__) == ("function", "Adds.")
+  np.testing.assert_array_equal(function(_zeros(2), z=1), [1, 1])
+  np.testing.assert_array_equal(function(y=_zeros(2), x=_zeros(2)), [0, 0])
+  with pytest.raises(ValueError, match=r"function: y has shape \[3\].*x has T = 2"):
+    function(_zeros(2), _zeros(3))
+  with pytest.raises(TypeError, match="function: x is a NoneType"):
+    function(None)
+  with pytest.raises(TypeError, match="missing"):
+    function(y=_zeros(2))
+
+
 def test_arguments_are_refused_while_tracing():
   @jax.jit
   def function(x):
@@ -127,7 +144,7 @@ def test_untraced_indices_outside_their_axis_are_refused(kind):
   take(2)
   jax.jit(take)(3)
   for i in (-1, 3):
-    with pytest.raises(ValueError, match=f"f: i has the index {i}; use 0 to 2 for 3"):
+    with pytest.raises(ValueError, match=rf"f: i is {i}; it must be in \[0, 2\]"):
       take(i)
 
 

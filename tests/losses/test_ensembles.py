@@ -103,7 +103,7 @@ def test_deviations_have_no_gradient(name):
 
 @DEVIATIONS
 def test_a_single_member_is_refused(name):
-  with pytest.raises(ValueError, match=rf"{name}: .* has 1 member.* at least two"):
+  with pytest.raises(ValueError, match="1 member"):
     getattr(losses, name)(np.zeros((1, 5), np.float32))
 
 

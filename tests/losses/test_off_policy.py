@@ -254,10 +254,7 @@ def test_an_action_that_does_not_exist_gives_nan():
     stream["a_tm1"][1] = action
     errors = jax.jit(losses.retrace)(*_arguments("retrace", stream))
     np.testing.assert_array_equal(np.isnan(errors), [False, True, False, False])
-    with pytest.raises(
-      ValueError,
-      match=f"retrace: a_tm1 has the index {action}; use 0 to 2 for 3 actions",
-    ):
+    with pytest.raises(ValueError, match=f"retrace: a_tm1 is {action};"):
       losses.retrace(*_arguments("retrace", stream))
 
 

@@ -60,9 +60,9 @@ def test_connections_inherit_it_and_pass_data(listening):
 def test_other_ports_and_descriptors_are_left_alone(listening):
   server, _ = listening
   with socket.create_server(("", 0)) as other:
-    held = set(os.listdir("/proc/self/fd"))
+    before = set(os.listdir("/proc/self/fd"))
     loopback.restrict(server.getsockname()[1], interface=_NONE)
-    assert set(os.listdir("/proc/self/fd")) == held
+    assert set(os.listdir("/proc/self/fd")) == before
     assert _is_answered(other.getsockname()[1])
 
 
@@ -77,7 +77,7 @@ def _num_instructions(port: int) -> set[int]:
   """Of the filters of this process's sockets at the port."""
   get_filter = 26  # SO_GET_FILTER, whose length counts instructions.
   counts = set()
-  for copy in loopback._listening(port):
+  for copy in loopback.listening(port):
     with copy:
       counts.add(len(copy.getsockopt(socket.SOL_SOCKET, get_filter, 1000)))
   return counts
@@ -85,9 +85,7 @@ def _num_instructions(port: int) -> set[int]:
 
 @pytest.mark.reverb
 @pytest.mark.parametrize(("private", "instructions"), [(True, 4), (False, 0)])
-def test_reverb_is_for_this_machine_unless_told_otherwise(
-  declare, private, instructions
-):
+def test_reverb_accepts_only_this_machine_by_default(declare, private, instructions):
   from explorax.agents.replay import reverb as reverb_replay
 
   agent = declare(_REPLAY)
@@ -97,17 +95,3 @@ def test_reverb_is_for_this_machine_unless_told_otherwise(
     assert _num_instructions(replay.port) == {instructions}
   finally:
     replay.close()
-
-
-@pytest.mark.reverb
-def test_a_reverb_that_stays_open_is_said(declare, monkeypatch):
-  from explorax.agents.replay import reverb as reverb_replay
-
-  def refuse(port):
-    raise OSError("Protocol not available")
-
-  monkeypatch.setattr(loopback, "restrict", refuse)
-  agent = declare(_REPLAY)
-  table = reverb_replay.make_table(agent)
-  with pytest.warns(UserWarning, match="is reachable from other machines"):
-    reverb_replay.ReverbReplay(agent, [table]).close()

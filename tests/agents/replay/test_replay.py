@@ -14,6 +14,7 @@ import pytest
 from explorax.agents import types
 from explorax.agents.dqn import windows as windows_lib
 from explorax.agents.replay import adder as adder_lib
+from explorax.agents.replay import memory as memory_replay
 
 # (x_t, a_t, r_{t+1}, discount_{t+1}, r_int_t) of each row; the last one holds the
 # last observation, whose novelty is real and whose transition is none.
@@ -59,18 +60,18 @@ SEQUENCES = types.ReplaySpec(
 
 
 def extras(observation: float, r_int: float) -> dict[str, Any]:
-  """What the actor hands over; its TD error is the number that is novelty as well."""
+  """The actor's extras; its TD error is the same number as the novelty."""
   state = core_state(observation)
   return {"r_int": r_int, "td_error": r_int, "core_state": state}
 
 
 def core_state(observation: float) -> np.ndarray:
-  """What the actor remembers before it sees the observation, here told by it."""
+  """The actor's recurrent state before the observation, here a function of it."""
   return np.array([observation, -observation], np.float32)
 
 
 def write(adder: adder_lib.WindowAdder, episode, after_each=lambda: None) -> None:
-  """Shows an adder an episode; it is left unfinished where its last row says so."""
+  """Writes an episode; it is left unfinished where its last row says so."""
   adder.add_first(dm_env.restart(np.float32(episode[0][0])))
   after_each()
   finished = episode[-1][4] is not None
@@ -84,6 +85,36 @@ def write(adder: adder_lib.WindowAdder, episode, after_each=lambda: None) -> Non
     observation, *_, r_int = episode[-1]
     adder.add_last(extras(observation, r_int))
     after_each()
+
+
+def fill(agent: types.Agent, replay, episodes):
+  """Writes episodes; returns the replay and its adder."""
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  for episode in episodes:
+    write(adder, episode)
+  return replay, adder
+
+
+@pytest.fixture
+def filled(declare, make_replay):
+  """(ReplaySpec, *episodes) → (replay, adder), for each backend."""
+
+  def make(spec, *episodes):
+    agent = declare(spec, EXTRAS)
+    return fill(agent, make_replay(agent), episodes)
+
+  return make
+
+
+@pytest.fixture
+def filled_memory(declare):
+  """(ReplaySpec, *episodes, seed=0) → (replay, adder), in memory."""
+
+  def make(spec, *episodes, seed=0):
+    agent = declare(spec, EXTRAS)
+    return fill(agent, memory_replay.MemoryReplay(agent, seed), episodes)
+
+  return make
 
 
 # Window → its rows: (observation, action, reward, discount, mask, r_int).
@@ -126,12 +157,8 @@ GOLDEN = {
 COLUMNS = ("observation", "action", "reward", "discount", "mask", "r_int")
 
 
-def test_stores_the_golden_table(declare, make_replay, collect):
-  agent = declare(SEQUENCES, EXTRAS)
-  replay = make_replay(agent)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
-  for episode in (TERMINATED, TRUNCATED, UNFINISHED, SHORT):
-    write(adder, episode)
+def test_stores_the_golden_table(filled, collect):
+  replay, _ = filled(SEQUENCES, TERMINATED, TRUNCATED, UNFINISHED, SHORT)
   windows = collect(replay)
   assert sorted(windows) == sorted(GOLDEN)
   for name, expected in GOLDEN.items():
@@ -144,10 +171,8 @@ def test_stores_the_golden_table(declare, make_replay, collect):
     np.testing.assert_array_equal(first["core_state"], core_state(name))
 
 
-def test_stores_windows_as_soon_as_they_are_complete(declare, make_replay, num_stored):
-  agent = declare(SEQUENCES, EXTRAS)
-  replay = make_replay(agent)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
+def test_stores_windows_as_soon_as_they_are_complete(filled, num_stored):
+  replay, adder = filled(SEQUENCES)
   seen = []
   for episode in (TERMINATED, TRUNCATED, UNFINISHED, SHORT):
     stored = []
@@ -204,14 +229,8 @@ ACTIONS = {10: 1, 11: 2, 12: 3, 20: 3, 21: 2, 22: 1, 23: 2, 40: 2}
 
 @pytest.mark.parametrize("end", ["source", "transition", "destination"])
 @pytest.mark.parametrize("n, expected", [(1, ONE_STEP), (3, THREE_STEPS)])
-def test_transitions_of_the_golden_table(
-  declare, make_replay, collect, n, expected, end
-):
-  agent = declare(transitions_spec(n), EXTRAS)
-  replay = make_replay(agent)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
-  for episode in (TERMINATED, TRUNCATED, SHORT):
-    write(adder, episode)
+def test_transitions_of_the_golden_table(filled, collect, n, expected, end):
+  replay, _ = filled(transitions_spec(n), TERMINATED, TRUNCATED, SHORT)
   windows = collect(replay)
   assert sorted(windows) == sorted(expected)
   rows = {
@@ -268,11 +287,9 @@ def test_padding_is_masked_for_all_members():
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_capacity_is_in_environment_steps_and_the_oldest_go(
-  declare, make_replay, collect, num_stored, n
+  filled, collect, num_stored, n
 ):
-  agent = declare(transitions_spec(n, capacity=8), EXTRAS)
-  replay = make_replay(agent)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
+  replay, adder = filled(transitions_spec(n, capacity=8))
   for episode in (TERMINATED, TRUNCATED, SHORT):
     write(adder, episode)
   assert num_stored(replay) == 8  # As many as there are steps.
@@ -286,12 +303,8 @@ def test_capacity_is_in_environment_steps_and_the_oldest_go(
   assert sorted(collect(replay)) == [11.0, 12.0, 21.0, 22.0, 23.0, 40.0]
 
 
-def test_uniform_probabilities_and_population(declare, make_replay):
-  agent = declare(transitions_spec(1), EXTRAS)
-  replay = make_replay(agent)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
-  write(adder, TERMINATED)
-  write(adder, SHORT)
+def test_uniform_probabilities_and_population(filled):
+  replay, _ = filled(transitions_spec(1), TERMINATED, SHORT)
   keys, sample = next(replay.batches())
   assert keys.shape == (8,) and keys.dtype == np.uint64
   np.testing.assert_allclose(sample.probabilities, np.full(8, 0.25), rtol=1e-6)
@@ -299,12 +312,9 @@ def test_uniform_probabilities_and_population(declare, make_replay):
   assert sample.population == 4 and sample.population.dtype == np.int32
 
 
-def test_prioritised_sampling(declare, make_replay, collect):
+def test_prioritised_sampling(filled, collect):
   spec = transitions_spec(1, batch_size=50, priority_exponent=0.5)
-  agent = declare(spec, EXTRAS)
-  replay = make_replay(agent)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
-  write(adder, TERMINATED)
+  replay, _ = filled(spec, TERMINATED)
   keys = {name: key for name, (key, *_) in collect(replay, num_batches=4).items()}
   assert sorted(keys) == [10.0, 11.0, 12.0]  # New ones have the same priority.
   replay.update_priorities(
@@ -327,14 +337,10 @@ def test_prioritised_sampling(declare, make_replay, collect):
     assert abs(drawn[name] / 3000 - probability) < spread
 
 
-def test_the_actors_td_errors_are_the_first_priorities(declare, make_replay, collect):
+def test_the_actors_td_errors_are_the_first_priorities(filled, collect):
   """By hand: 0.9 of the largest and 0.1 of the mean of what is trained on."""
   spec = dataclasses.replace(SEQUENCES, priority_exponent=1.0, priority_eta=0.9)
-  agent = declare(spec, EXTRAS)
-  replay = make_replay(agent)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
-  for episode in (TERMINATED, TRUNCATED, SHORT):
-    write(adder, episode)
+  replay, _ = filled(spec, TERMINATED, TRUNCATED, SHORT)
   expected = {
     10.0: 0.9 * 8 + 0.1 * (0.25 + 1 + 8) / 3,  # The burn-in starts the episode.
     20.0: 0.9 * 4 + 0.1 * (2 + 3 + 4) / 3,
@@ -350,12 +356,9 @@ def test_the_actors_td_errors_are_the_first_priorities(declare, make_replay, col
     np.testing.assert_allclose(probability, share, rtol=1e-5)
 
 
-def test_equal_chances_where_all_priorities_are_zero(declare, make_replay, collect):
+def test_equal_chances_where_all_priorities_are_zero(filled, collect):
   spec = transitions_spec(1, priority_exponent=0.5)
-  agent = declare(spec, EXTRAS)
-  replay = make_replay(agent)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
-  write(adder, TERMINATED)
+  replay, _ = filled(spec, TERMINATED)
   keys = [key for key, *_ in collect(replay, num_batches=10).values()]
   replay.update_priorities(np.array(keys, np.uint64), np.zeros(3))
   _, sample = next(replay.batches())
@@ -363,15 +366,9 @@ def test_equal_chances_where_all_priorities_are_zero(declare, make_replay, colle
   assert sorted(collect(replay, num_batches=10)) == [10.0, 11.0, 12.0]
 
 
-def test_a_new_window_in_an_old_slot_has_the_initial_priority(declare):
-  from explorax.agents.replay import memory as memory_replay
-
+def test_a_new_window_in_an_old_slot_has_the_initial_priority(filled_memory):
   spec = transitions_spec(1, capacity=2, batch_size=2, priority_exponent=1.0)
-  agent = declare(spec, EXTRAS)
-  replay = memory_replay.MemoryReplay(agent, seed=0)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
-  write(adder, SHORT)
-  write(adder, SHORT)
+  replay, adder = filled_memory(spec, SHORT, SHORT)
   replay.update_priorities(np.array([0, 1], np.uint64), np.array([5.0, 3.0]))
   write(adder, SHORT)
   keys, sample = replay.sample()
@@ -379,13 +376,9 @@ def test_a_new_window_in_an_old_slot_has_the_initial_priority(declare):
   np.testing.assert_allclose(sample.probabilities, expected)
 
 
-def test_memory_has_room_for_episodes_left_unfinished(declare, collect):
+def test_memory_has_room_for_episodes_left_unfinished(filled_memory, collect):
   """Each has a single window, of more rows than a finished one's."""
-  from explorax.agents.replay import memory as memory_replay
-
-  agent = declare(transitions_spec(10, capacity=20), EXTRAS)
-  replay = memory_replay.MemoryReplay(agent, seed=0)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
+  replay, adder = filled_memory(transitions_spec(10, capacity=20))
   for number in range(30):
     first = 100.0 * number
     rows = [(first + t, 1, 1.0, 1.0, 1.0) for t in range(11)]
@@ -393,36 +386,27 @@ def test_memory_has_room_for_episodes_left_unfinished(declare, collect):
   assert sorted(collect(replay)) == [100.0 * n for n in range(10, 30)]
 
 
-def test_memory_draws_by_its_seed(declare, collect):
-  from explorax.agents.replay import memory as memory_replay
-
+def test_memory_draws_by_its_seed(filled_memory, collect):
   drawn = []
   for seed in (3, 3, 4):
-    agent = declare(transitions_spec(1, batch_size=32), EXTRAS)
-    replay = memory_replay.MemoryReplay(agent, seed)
-    adder = adder_lib.WindowAdder(agent, replay.writer())
-    write(adder, TRUNCATED)
+    spec = transitions_spec(1, batch_size=32)
+    replay, _ = filled_memory(spec, TRUNCATED, seed=seed)
     drawn.append(replay.sample()[0].tolist())
   assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_sampling_leaves_what_was_drawn_before_as_it_was(declare):
-  from explorax.agents.replay import memory as memory_replay
-
-  agent = declare(transitions_spec(1, capacity=1, batch_size=1), EXTRAS)
-  replay = memory_replay.MemoryReplay(agent, seed=0)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
-  write(adder, TRUNCATED)
+def test_sampling_leaves_what_was_drawn_before_as_it_was(filled_memory):
+  replay, adder = filled_memory(
+    transitions_spec(1, capacity=1, batch_size=1), TRUNCATED
+  )
   _, sample = replay.sample()
   write(adder, SHORT)
   assert sample.rows["observation"][0, 0] == 23.0
 
 
-def test_empty_memory_says_so(declare):
-  from explorax.agents.replay import memory as memory_replay
-
-  replay = memory_replay.MemoryReplay(declare(transitions_spec(1), EXTRAS), seed=0)
-  with pytest.raises(ValueError, match=r"replay is empty; wait until the adder"):
+def test_empty_memory_says_so(filled_memory):
+  replay, _ = filled_memory(transitions_spec(1))
+  with pytest.raises(ValueError, match="empty"):
     replay.sample()
 
 
@@ -439,10 +423,8 @@ def test_an_adder_takes_an_episode_in_order(declare, make_replay):
     adder.add(0, middle, {"r_int": 0.0})
 
 
-def test_a_reset_drops_the_rows_that_are_in_no_window(declare, make_replay, collect):
-  agent = declare(SEQUENCES, EXTRAS)
-  replay = make_replay(agent)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
+def test_a_reset_drops_the_rows_that_are_in_no_window(filled, collect):
+  replay, adder = filled(SEQUENCES)
   write(adder, UNFINISHED[1:])
   adder.reset()
   write(adder, TERMINATED)

