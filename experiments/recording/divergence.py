@@ -42,6 +42,6 @@ class Divergence:
       self.message = (
         f"the values diverge: |q| is {q:.4g} at environment step "
         f"{episode.env_steps:,}, but no value exceeds {self._bound:.4g}, the largest "
-        "|r| / (1 − γ). Try a smaller learning_rate, a larger target_update_period or fewer "
-        "updates_per_step (with --set)."
+        "|r| / (1 − γ). Try a smaller learning_rate, a larger target_update_period or "
+        "fewer updates_per_step (with --set)."
       )
