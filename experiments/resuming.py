@@ -22,22 +22,24 @@ def fingerprint(record: Mapping[str, Any]) -> str:
 
 
 def check_same(
-  directory: output.RunDirectory, held: Mapping[str, Any], asked: Mapping[str, Any]
+  directory: output.RunDirectory,
+  recorded: Mapping[str, Any],
+  requested: Mapping[str, Any],
 ) -> None:
-  """Refuses to resume a run with different settings; a later end is none.
+  """Refuses to resume a run with different settings, except for a later end.
 
   Args:
     directory: of the run.
-    held: the run's config.json.
-    asked: the command's config.json.
+    recorded: the run's config.json.
+    requested: the command's config.json.
 
   Raises:
     OutputError: listing the settings that differ.
   """
-  differing = list(_differences("", _deciding(held), _deciding(asked)))
+  differing = list(_differences("", _deciding(recorded), _deciding(requested)))
   for name in _LIMITS:
-    if _limit(asked, name) < _limit(held, name):
-      differing.extend(_differences(name, held.get(name), asked.get(name)))
+    if _limit(requested, name) < _limit(recorded, name):
+      differing.extend(_differences(name, recorded.get(name), requested.get(name)))
   if differing:
     more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
     raise errors.OutputError(
@@ -47,9 +49,9 @@ def check_same(
     )
 
 
-def is_extended(held: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+def is_extended(recorded: Mapping[str, Any], requested: Mapping[str, Any]) -> bool:
   """Whether the command asks for a later end than the run had."""
-  return any(_limit(asked, name) > _limit(held, name) for name in _LIMITS)
+  return any(_limit(requested, name) > _limit(recorded, name) for name in _LIMITS)
 
 
 def is_finished(directory: output.RunDirectory) -> bool:
@@ -61,10 +63,12 @@ def is_finished(directory: output.RunDirectory) -> bool:
     return False
 
 
-def other_versions(held: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+def other_versions(
+  recorded: Mapping[str, Any], requested: Mapping[str, Any]
+) -> list[str]:
   """`jax 0.4.34, now 0.5.0`, for each computing package whose version changed."""
-  now = asked["versions"]["packages"]
-  then = held.get("versions", {}).get("packages", {})
+  now = requested["versions"]["packages"]
+  then = recorded.get("versions", {}).get("packages", {})
   return [
     f"{name} {then.get(name)}, now {now.get(name)}"
     for name in _ARITHMETIC
@@ -73,13 +77,13 @@ def other_versions(held: Mapping[str, Any], asked: Mapping[str, Any]) -> list[st
 
 
 def resumed_record(
-  held: Mapping[str, Any], asked: Mapping[str, Any], env_steps: int
+  recorded: Mapping[str, Any], requested: Mapping[str, Any], env_steps: int
 ) -> dict[str, Any]:
   """The config.json of a resumed run: its own, with the new end and the time added."""
   time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-  now = {"at": time, "env_steps": env_steps, "versions": asked["versions"]}
-  limits = {name: asked.get(name) for name in _LIMITS}
-  return {**held, **limits, "resumed": [*held.get("resumed", []), now]}
+  now = {"at": time, "env_steps": env_steps, "versions": requested["versions"]}
+  limits = {name: requested.get(name) for name in _LIMITS}
+  return {**recorded, **limits, "resumed": [*recorded.get("resumed", []), now]}
 
 
 def _limit(record: Mapping[str, Any], name: str) -> float:
@@ -92,10 +96,10 @@ def _deciding(record: Mapping[str, Any]) -> dict[str, Any]:
   return json.loads(json.dumps(output.finite(config.fixed(record))))
 
 
-def _differences(name: str, held: Any, asked: Any) -> Iterator[str]:
-  if isinstance(held, dict) and isinstance(asked, dict):
-    for key in dict.fromkeys((*held, *asked)):
+def _differences(name: str, recorded: Any, requested: Any) -> Iterator[str]:
+  if isinstance(recorded, dict) and isinstance(requested, dict):
+    for key in dict.fromkeys((*recorded, *requested)):
       inner = f"{name}.{key}" if name else key
-      yield from _differences(inner, held.get(key), asked.get(key))
-  elif held != asked:
-    yield f"{name} is {json.dumps(held)} there, but {json.dumps(asked)} here"
+      yield from _differences(inner, recorded.get(key), requested.get(key))
+  elif recorded != requested:
+    yield f"{name} is {json.dumps(recorded)} there, but {json.dumps(requested)} here"

@@ -14,12 +14,6 @@ from explorax.experiments.checkpoints import files
 # A second checkpoint at the same step (after an evaluation, for example) has a suffix.
 _NAME = re.compile(r"step_(\d+)(?:_(\d+))?")
 _SET_ASIDE = "refused_"
-_KINDS = {  # Of what a record holds.
-  "env_steps": int,
-  "seconds": int | float,
-  "counts": dict,
-  "companion": dict,
-}
 
 
 class Snapshot(NamedTuple):
@@ -103,7 +97,7 @@ class Checkpointer:
     self.tell: Callable[[str], None] = lambda text: None
     self._warn = warn
     self._clock = clock
-    self._has_told_size = False
+    self._has_reported_size = False
     self.found = self.find()
     self._seconds_before = self.found.record["seconds"] if self.found else 0.0
     self._began = self._saved_at = clock()
@@ -150,7 +144,7 @@ class Checkpointer:
     finally:
       # After a failure, do not try again at every step.
       self._saved_steps, self._saved_at = env_steps, self._clock()
-    self._tell_size(path, self._clock() - began)
+    self._report_size(path, self._clock() - began)
     return True
 
   def find(self) -> files.Checkpoint | None:
@@ -169,10 +163,7 @@ class Checkpointer:
         checkpoint = files.read(path)
         if checkpoint.record["run"] != self._run:
           raise files.DamagedCheckpointError(f"{path} is of a run with other settings")
-        for name, kind in _KINDS.items():
-          if not isinstance(checkpoint.record[name], kind):
-            raise files.DamagedCheckpointError(f"{path} has a record without {name}")
-      except (files.DamagedCheckpointError, KeyError, TypeError) as error:
+      except files.DamagedCheckpointError as error:
         aside = path.with_name(_SET_ASIDE + path.name)
         shutil.rmtree(aside, ignore_errors=True)
         path.rename(aside)
@@ -201,21 +192,15 @@ class Checkpointer:
       path.rename(doomed)
       shutil.rmtree(doomed, ignore_errors=True)
 
-  def _tell_size(self, path: pathlib.Path, seconds: float) -> None:
+  def _report_size(self, path: pathlib.Path, seconds: float) -> None:
     """Reports the size after the first checkpoint."""
-    if self._has_told_size:
+    if self._has_reported_size:
       return
-    self._has_told_size = True
-    replay = files.num_bytes(path / "replay") if (path / "replay").exists() else None
-    self.tell(
-      f"A checkpoint takes {_size(files.num_bytes(path))}{_of_replay(replay)} and was "
-      f"written in {seconds:.1f} s; {self._keep} are kept."
-    )
-
-
-def _of_replay(num_bytes: int | None) -> str:
-  """How much of a size is replay; '' without replay."""
-  return "" if num_bytes is None else f", {_size(num_bytes)} of it replay"
+    self._has_reported_size = True
+    text = f"A checkpoint takes {_num_mib(path):,.1f} MiB"
+    if (path / "replay").exists():
+      text += f", {_num_mib(path / 'replay'):,.1f} MiB of it replay,"
+    self.tell(f"{text} and was written in {seconds:.1f} s; {self._keep} are kept.")
 
 
 def _paths(directory: pathlib.Path) -> list[pathlib.Path]:
@@ -230,9 +215,7 @@ def _order(path: pathlib.Path) -> tuple[int, int]:
   return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
 
 
-def _size(num_bytes: int) -> str:
-  """`17 KiB`, `3.2 GiB`."""
-  for power, unit in ((30, "GiB"), (20, "MiB")):
-    if num_bytes >= 2**power:
-      return f"{num_bytes / 2**power:.1f} {unit}"
-  return f"{num_bytes / 2**10:.0f} KiB"
+def _num_mib(path: pathlib.Path) -> float:
+  """Size of the files in a directory."""
+  files_in = (file for file in path.rglob("*") if file.is_file())
+  return sum(file.stat().st_size for file in files_in) / 2**20

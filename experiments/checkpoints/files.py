@@ -12,7 +12,6 @@ at any moment leaves the earlier checkpoints intact. It contains no pickle. Orba
 
 import contextlib
 import dataclasses
-import errno
 import hashlib
 import json
 import os
@@ -52,13 +51,11 @@ class Checkpoint:
     path: its directory.
     record: the record given to `write`.
     groups: group of arrays → name → (shape, dtype).
-    num_bytes: of all its files.
   """
 
   path: pathlib.Path
   record: Record
   groups: dict[str, dict[str, tuple[tuple[int, ...], str]]]
-  num_bytes: int
 
   def arrays(self, group: str) -> dict[str, np.ndarray]:
     """Name → array of a group, on the host.
@@ -163,46 +160,26 @@ def read(path: pathlib.Path) -> Checkpoint:
     DamagedCheckpointError: if a file differs from what was written.
   """
   try:
-    wanted = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))["files"]
-    found = _sums(path, sync=False)
+    expected = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))["files"]
+    actual = _sums(path, sync=False)
+    for name in sorted({*expected, *actual}):
+      if name not in actual:
+        raise DamagedCheckpointError(f"{path} lacks its file {name}")
+      if name not in expected:
+        raise DamagedCheckpointError(f"{path} has an unexpected file {name}")
+      if list(actual[name]) != expected[name]:
+        raise DamagedCheckpointError(f"{path / name} has changed since it was written")
     text = (path / _RECORD).read_text(encoding="utf-8")
     content = json.loads(text, object_hook=Record)
-  except FileNotFoundError as error:
-    raise DamagedCheckpointError(
-      f"{path} has no {pathlib.Path(error.filename).name}"
-    ) from error
-  except (OSError, ValueError, KeyError, TypeError) as error:
-    raise DamagedCheckpointError(f"{path} cannot be read ({error})") from error
-  for name in sorted({*wanted, *found}):
-    if name not in found:
-      raise DamagedCheckpointError(f"{path} lacks its file {name}")
-    if name not in wanted:
-      raise DamagedCheckpointError(f"{path} has an unexpected file {name}")
-    if list(found[name]) != wanted[name]:
-      raise DamagedCheckpointError(f"{path / name} has changed since it was written")
-  if not (isinstance(content, dict) and isinstance(content.get("record"), dict)):
-    raise DamagedCheckpointError(f"{path / _RECORD} holds no record")
-  if content.get("format") != _FORMAT:
-    raise DamagedCheckpointError(f"{path} has the format of another version")
-  try:
+    if content["format"] != _FORMAT:
+      raise DamagedCheckpointError(f"{path} has the format of another version")
     groups = {
-      group: {
-        name: (tuple(shape), np.dtype(dtype).name)
-        for name, (shape, dtype) in index.items()
-      }
+      group: {name: (tuple(shape), dtype) for name, (shape, dtype) in index.items()}
       for group, index in content["arrays"].items()
     }
-  except (AttributeError, TypeError, ValueError) as error:
-    raise DamagedCheckpointError(
-      f"{path / _RECORD} cannot be read ({error})"
-    ) from error
-  num_bytes = sum(size for size, _ in found.values())
-  return Checkpoint(path, content["record"], groups, num_bytes)
-
-
-def num_bytes(path: pathlib.Path) -> int:
-  """Size of the files in a directory."""
-  return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+  except (OSError, ValueError, KeyError, TypeError) as error:
+    raise DamagedCheckpointError(f"{path} cannot be read ({error})") from error
+  return Checkpoint(path, content["record"], groups)
 
 
 def _write_arrays(path: pathlib.Path, tree: Any) -> dict[str, tuple[Any, str]]:
@@ -252,10 +229,7 @@ def _sync(path: pathlib.Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-  """The cause, in a few words."""
-  if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-    return "the disk is full"
-  text = str(getattr(error, "strerror", None) or error) or type(error).__name__
-  if "No space left" in text or "File too large" in text:
-    return "the disk is full"
-  return " ".join(text.split())[:200]
+  """The cause, in a few words; Orbax's own errors quote those of the system."""
+  text = " ".join(str(error).split()) or type(error).__name__
+  full = ("No space left", "Disk quota exceeded", "File too large")
+  return "the disk is full" if any(x in text for x in full) else text[:200]

@@ -1,4 +1,7 @@
-"""`curve.png`, the learning curve of one run or of several seeds, and `r_int.png`."""
+"""`curve.png`, the learning curve of one run or of several seeds, and `r_int.png`.
+
+Each function writes a PNG and returns the figure.
+"""
 
 import importlib.util
 from collections.abc import Mapping, Sequence
@@ -12,6 +15,7 @@ from explorax.experiments.recording import returns as returns_lib
 
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes
+  from matplotlib import figure
 
   from explorax import environments
 
@@ -42,7 +46,7 @@ def learning_curve(
   title: str,
   evaluations: returns_lib.Evaluations,
   solved: "environments.SolvedRule | None" = None,
-) -> None:
+) -> "figure.Figure":
   """Draws returns against environment steps, a line for each policy group, as PNG.
 
   A line is the mean over the last tenth of the group's episodes, at most 100, and the
@@ -62,12 +66,12 @@ def learning_curve(
     steps, values = returns.env_steps(policy), returns.of(policy)
     # Evenly spread, including both ends.
     points = np.linspace(0, len(values) - 1, min(len(values), _MAX_POINTS))
-    shown = np.unique(points.round().astype(int))
+    kept = np.unique(points.round().astype(int))
     color, linestyle, _ = drawing.style(index)
-    axes.scatter(steps[shown], values[shown], s=4, c=color, alpha=0.25, linewidths=0)
+    axes.scatter(steps[kept], values[kept], s=4, c=color, alpha=0.25, linewidths=0)
     label = f"{policy} ({len(values):,} episodes)"
-    mean = returns_lib.smooth(values)[shown]
-    axes.plot(steps[shown], mean, color=color, linestyle=linestyle, label=label)
+    mean = returns_lib.smooth(values)[kept]
+    axes.plot(steps[kept], mean, color=color, linestyle=linestyle, label=label)
   if len(evaluations):
     label = f"evaluation ({len(evaluations):,}, mean of each)"
     steps = evaluations.env_steps
@@ -81,11 +85,12 @@ def learning_curve(
     axes.axvline(step, color="0.3", ls="--", lw=1, label=label)
   _label(axes, title, "environment steps")
   drawing.save(file, fig)
+  return fig
 
 
 def seeds_curve(
   file: BinaryIO, seeds: Sequence[returns_lib.Returns], *, title: str
-) -> None:
+) -> "figure.Figure":
   """Draws the mean return over seeds with its 95 % interval, as PNG.
 
   The curve starts when all seeds have ended an episode and ends with the first seed's
@@ -105,11 +110,12 @@ def seeds_curve(
   each.set_label("single seeds")
   _label(axes, title, "environment steps of each seed")
   drawing.save(file, fig)
+  return fig
 
 
 def intrinsic_rewards(
   file: BinaryIO, episodes: Mapping[str, np.ndarray], *, title: str
-) -> None:
+) -> "figure.Figure":
   """Draws the intrinsic reward along episodes, one below the other, as PNG.
 
   Args:
@@ -125,6 +131,7 @@ def intrinsic_rewards(
     axes.grid(alpha=0.3)
   panels[-1, 0].set_xlabel("step of the episode")
   drawing.save(file, fig, title=title)
+  return fig
 
 
 def _label(axes: "mpl_axes.Axes", title: str, xlabel: str) -> None:

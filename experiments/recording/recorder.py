@@ -118,11 +118,12 @@ class Recorder:
   def on_env_failure(self, failure: "core.Failure") -> None:
     """Counts a crash of an environment."""
     del failure
-    self._first.on_env_failure()
+    self._first.failures += 1
 
   def on_replacement(self, role: str) -> None:
     """Counts a process that replaced one that died."""
-    self._first.on_replacement(role)
+    counts = self._first.replacements
+    counts[role] = counts.get(role, 0) + 1
 
   def save(self) -> dict[str, Any] | None:
     """The state for a checkpoint; None after a write failure."""
@@ -154,12 +155,14 @@ class Recorder:
     problems = [] if self.problem is None else [self.problem]
     outcomes = {}
     for number, seed in self._seeds.items():
+      result = results.get(number)
+      has_one = self._has_one_environment
       outcomes[number], unwritten = seed.finish(
-        status,
-        results.get(number),
+        result,
         weights.get(number),
-        wall_seconds,
-        has_one_environment=self._has_one_environment,
+        status=status,
+        wall_seconds=wall_seconds,
+        unfinished_steps=seed.unfinished_steps(result) if has_one else 0,
       )
       problems.extend(unwritten)
     if len(outcomes) == 1:

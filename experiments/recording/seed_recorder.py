@@ -9,9 +9,12 @@ import numpy as np
 from explorax.experiments import errors, output, weights
 from explorax.experiments.recording import (
   divergence,
+  events,
+  loggers,
+  metrics_csv,
   plots,
   returns,
-  sinks,
+  scalars,
   summary,
   video,
 )
@@ -24,13 +27,15 @@ WEIGHTS = "checkpoints/final.npz"
 
 
 class SeedRecorder:
-  """Writes the files of a run directory.
+  """Writes the files of a run directory; methods raise an OutputError if they fail.
 
   Attributes:
     directory: of the seed.
     title: of its curve.
     returns: of its episodes so far.
     divergence: whether its values diverge.
+    failures: how many crashes of environments there were.
+    replacements: role → number of processes that replaced one that died.
   """
 
   def __init__(
@@ -54,98 +59,91 @@ class SeedRecorder:
       video_recorder: records the evaluations; None without evaluations.
       logger: the run's `--logger`, or None.
       saved: what `save` returned; later records are cut. None creates the files.
-
-    Raises:
-      OutputError: if the files cannot be written or resumed.
     """
     saved = saved or {}
     self.directory = directory
     self.title = title
     self.returns = returns.Returns()
     self.divergence = divergence.Divergence()
+    self.failures: int = saved.get("failures", 0)
+    self.replacements: dict[str, int] = dict(saved.get("replacements", {}))
     self._evaluations = returns.Evaluations()
-    self._failures: int = saved.get("failures", 0)
-    self._replacements: dict[str, int] = dict(saved.get("replacements", {}))
     self._solved_rule = solved_rule
     self._video_recorder = video_recorder
     self._last: core.Episode | None = None
-    of_sinks = saved.get("sinks", {})
-    csv_files = sinks.CsvFiles(
-      directory, evaluates=video_recorder is not None, saved=of_sinks.get("csv")
-    )
-    for episode in csv_files.training.episodes():
+
+    self._metrics = metrics_csv.MetricsCsv(directory, saved=saved.get("metrics"))
+    for episode in self._metrics.episodes():
       self._count(episode)
-    if csv_files.evaluation is not None:
-      self._evaluations.add(csv_files.evaluation.episodes())
-    self._sinks = sinks.make(
-      directory, record, csv_files=csv_files, logger=logger, saved=of_sinks
-    )
+    self._evaluation_metrics: metrics_csv.MetricsCsv | None = None
+    if video_recorder is not None:
+      self._evaluation_metrics = metrics_csv.MetricsCsv(
+        directory,
+        "evaluation.csv",
+        metrics_csv.EVALUATION_COLUMNS,
+        saved.get("evaluation"),
+      )
+      self._evaluations.add(self._evaluation_metrics.episodes())
+    self._events = events.EventWriter(directory, saved.get("events"))
+    self._loggers: list[loggers.Logger] = [self._events]
+    if logger is not None:
+      self._loggers.append(loggers.find(logger)(record, directory.path))
 
   def on_episode(self, episode: "core.Episode") -> None:
     """Records a training episode."""
     self._count(episode)
-    for sink in self._sinks.values():
-      sink.on_episode(episode)
+    self._metrics.write(episode)
+    for log in self._loggers:
+      log(scalars.of_episode(episode), episode.env_steps)
 
   def on_evaluation(self, evaluation: "core.Evaluation") -> None:
     """Records an evaluation."""
     self._evaluations.add(evaluation.episodes)
-    for sink in self._sinks.values():
-      sink.on_evaluation(evaluation)
-
-  def on_env_failure(self) -> None:
-    """Counts a crash of an environment."""
-    self._failures += 1
-
-  def on_replacement(self, role: str) -> None:
-    """Counts a process that replaced one that died."""
-    self._replacements[role] = self._replacements.get(role, 0) + 1
+    if self._evaluation_metrics is not None:
+      for episode in evaluation.episodes:
+        self._evaluation_metrics.write(episode)
+    for log in self._loggers:
+      log(scalars.of_evaluation(evaluation), evaluation.env_steps)
 
   def save(self) -> dict[str, Any]:
-    """The state for a checkpoint, in JSON's types."""
-    return {
-      "failures": self._failures,
-      "replacements": dict(self._replacements),
-      "sinks": {name: sink.save() for name, sink in self._sinks.items()},
+    """The state for a checkpoint, in JSON's types; syncs the files to disk."""
+    saved = {
+      "failures": self.failures,
+      "replacements": dict(self.replacements),
+      "metrics": self._metrics.save(),
+      "events": self._events.save(),
     }
+    if self._evaluation_metrics is not None:
+      saved["evaluation"] = self._evaluation_metrics.save()
+    return saved
 
   def finish(
-    self,
-    status: str,
-    result: "core.Result | None",
-    params: Any,
-    wall_seconds: float,
-    *,
-    has_one_environment: bool,
+    self, result: "core.Result | None", params: Any, **facts: Any
   ) -> tuple[dict[str, Any], list[errors.OutputError]]:
     """Writes the files at the end; one that fails does not affect the others.
 
     Args:
-      status: one of `summary.STATUSES`.
       result: what the runner returned, if it did.
       params: the weights to save, or None.
-      wall_seconds: how long the run took.
-      has_one_environment: whether steps after the last episode belong to the next one.
+      **facts: other arguments of `summary.of_run`.
 
     Returns:
       The content of `summary.json`, and the write failures.
     """
-    unfinished_steps = 0
-    if result is not None and has_one_environment:
-      unfinished_steps = result.env_steps - (self._last.env_steps if self._last else 0)
     outcome = summary.of_run(
-      status=status,
-      unfinished_steps=unfinished_steps,
       last=result or self._last,
-      wall_seconds=wall_seconds,
       returns=self.returns,
       evaluations=self._evaluations,
       solved_rule=self._solved_rule,
-      environment_failures=self._failures,
-      replacements=self._replacements,
+      environment_failures=self.failures,
+      replacements=self.replacements,
       last_metrics=self._last.metrics if self._last else {},
+      **facts,
     )
-    attempts: list[Callable[[], None]] = [sink.close for sink in self._sinks.values()]
+    attempts: list[Callable[[], None]] = [self._metrics.close]
+    if self._evaluation_metrics is not None:
+      attempts.append(self._evaluation_metrics.close)
+    attempts += [log.close for log in self._loggers]
     for name, write in self._last_files(params):
       attempts.append(functools.partial(self.directory.write, name, write))
     attempts.append(
@@ -158,6 +156,12 @@ class SeedRecorder:
       except errors.OutputError as error:
         problems.append(error)
     return outcome, problems
+
+  def unfinished_steps(self, result: "core.Result | None") -> int:
+    """Environment steps since the last episode's end."""
+    if result is None:
+      return 0
+    return result.env_steps - (self._last.env_steps if self._last else 0)
 
   def _count(self, episode: "core.Episode") -> None:
     self._last = episode
@@ -177,16 +181,14 @@ class SeedRecorder:
     if params is not None:
       yield WEIGHTS, functools.partial(weights.save, weights=params)
     if self._last is not None and plots.can_draw():
-      yield (
-        "curve.png",
-        functools.partial(
-          plots.learning_curve,
-          returns=self.returns,
-          title=self.title,
-          evaluations=self._evaluations,
-          solved=self._solved_rule,
-        ),
+      draw = functools.partial(
+        plots.learning_curve,
+        returns=self.returns,
+        title=self.title,
+        evaluations=self._evaluations,
+        solved=self._solved_rule,
       )
+      yield "curve.png", draw
     if self._video_recorder is None:
       return
     r_int: dict[str, np.ndarray] = {}

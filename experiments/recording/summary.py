@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 STATUSES = ("finished", "interrupted", "failed")
 
 _MEAN = f"mean_return_last_{returns_lib.WINDOW}"
-_MAX_TOLD = 10  # Seeds whose means are printed one by one.
+_MAX_LISTED = 10  # Seeds whose means are printed one by one.
 _BEST = f"best_mean_return_{returns_lib.WINDOW}"
 
 
@@ -104,16 +104,17 @@ def table(title: str, content: Mapping[str, Any]) -> str:
   if failures := content["environment_failures"]:
     facts.append(f"The environment was recreated after {count(failures, 'failure')}.")
   if "replacements" in content:
-    told = ", ".join(f"{role} {n}" for role, n in content["replacements"].items())
-    facts.append(f"Processes that died were replaced: {told}.")
+    roles = ", ".join(f"{role} {n}" for role, n in content["replacements"].items())
+    facts.append(f"Processes that died were replaced: {roles}.")
   lines = [f"{title}: {content['status']}", *(f"  {fact}" for fact in facts)]
   if content["episodes"]:
     lines += ["", *_returns_table(content)]
-  metrics = [f"{n} {x:.4g}" for n, x in content["last_metrics"].items()]
-  if told := ", ".join(text for text in metrics if text != "finite 1"):
+  metrics = {n: x for n, x in content["last_metrics"].items() if n != "finite"}
+  if metrics:
+    text = ", ".join(f"{name} {x:.4g}" for name, x in metrics.items())
     lines.append("")
     lines += textwrap.wrap(
-      f"last episode: {told}", 86, initial_indent="  ", subsequent_indent="    "
+      f"last episode: {text}", 86, initial_indent="  ", subsequent_indent="    "
     )
   return "\n".join(lines)
 
@@ -177,7 +178,7 @@ def table_of_seeds(title: str, content: Mapping[str, Any]) -> str:
       f"(95 % interval over seeds: {mean['low']:.4g} to {mean['high']:.4g}{few})"
     )
     of_each = (f"{seed}: {x[_MEAN]:.4g}" for seed, x in content["seeds"].items())
-    if content["num_seeds"] <= _MAX_TOLD:
+    if content["num_seeds"] <= _MAX_LISTED:
       lines.append(f"  by seed: {', '.join(of_each)}")
   if "solved" in content:
     solved = f"  Deep Sea was solved by {content['solved']} of {content['num_seeds']}"
@@ -220,8 +221,10 @@ def _treasure(content: Mapping[str, Any]) -> str:
   rate, best = content["treasure_rate"], content["best_treasure_rate"]
   if math.isnan(rate):
     return ""
-  found = f"the treasure was found in {rate:.1%} of episodes"
-  return f"; {found} (by the best policy in {best:.1%})"
+  return (
+    f"; the treasure was found in {rate:.1%} of episodes (by the best policy in "
+    f"{best:.1%})"
+  )
 
 
 def _evaluation(content: Mapping[str, Any]) -> str:

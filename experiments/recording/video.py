@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib.util
-import io
 import math
 import zlib
 from collections.abc import Iterator
@@ -13,12 +12,9 @@ import numpy as np
 from explorax.experiments import errors
 
 if TYPE_CHECKING:
-  from PIL import Image
-
   from explorax.experiments.runners import core
 
 MAX_FRAMES = 600  # Per episode: half a minute at 20 frames per second.
-MAX_BYTES = 10_000_000  # Per file.
 _MAX_SIDE, _MIN_SIDE = 320, 160  # Pixels; pictures are scaled into this range.
 _MILLISECONDS, _LAST_MILLISECONDS = 50, 1000  # Duration of a frame and of the last.
 _STRIP_HEIGHT, _TEXT_HEIGHT = 48, 14  # Pixels.
@@ -121,12 +117,11 @@ class EpisodeRecorder:
 
 
 def write(file: BinaryIO, recording: Recording) -> None:
-  """Writes the recording's pictures as a GIF of at most `MAX_BYTES`.
+  """Writes the recording's pictures as a GIF.
 
   If the recording has intrinsic rewards, a strip below each picture shows those of the
   episode so far, on one scale from 0 (or the minimum, if negative) to the maximum of
-  the episode. If the file is too large, every second picture is dropped, repeatedly if
-  needed.
+  the episode.
   """
   from PIL import Image
 
@@ -139,13 +134,17 @@ def write(file: BinaryIO, recording: Recording) -> None:
       so_far = strip.copy()  # The future is left empty.
       so_far[_TEXT_HEIGHT:, (row + 1) * width // recording.num_rows :] = _BACKGROUND
       frame = np.concatenate([frame, so_far])
-    images.append(_quantised(Image.fromarray(frame)))
-  step = 1
-  content = _encode(images)
-  while len(content) > MAX_BYTES and step < len(images):
-    step *= 2
-    content = _encode([*images[:-1:step], images[-1]])
-  file.write(content)
+    image = Image.fromarray(frame)
+    images.append(image.convert("P", palette=Image.Palette.ADAPTIVE))
+  images[0].save(
+    file,
+    format="GIF",
+    save_all=True,
+    append_images=images[1:],
+    duration=[_MILLISECONDS] * (len(images) - 1) + [_LAST_MILLISECONDS],
+    loop=0,
+    optimize=False,
+  )
 
 
 def _return(recording: Recording | None) -> float:
@@ -187,27 +186,3 @@ def _strip(r_int: list[float], width: int) -> np.ndarray:
   text = f"intrinsic reward, {low:.3g} to {high:.3g}"
   ImageDraw.Draw(image).text((2, 1), text, fill=_TEXT)
   return np.asarray(image)
-
-
-def _quantised(image: "Image.Image") -> "Image.Image":
-  """Reduces to a palette: exact for up to 256 colours, else approximate."""
-  from PIL import Image
-
-  few = image.getcolors(256) is not None
-  method = Image.Quantize.MEDIANCUT if few else Image.Quantize.FASTOCTREE
-  return image.quantize(method=method)
-
-
-def _encode(images: "list[Image.Image]") -> bytes:
-  buffer = io.BytesIO()
-  durations = [_MILLISECONDS] * (len(images) - 1) + [_LAST_MILLISECONDS]
-  images[0].save(
-    buffer,
-    format="GIF",
-    save_all=True,
-    append_images=images[1:],
-    duration=durations,
-    loop=0,
-    optimize=False,
-  )
-  return buffer.getvalue()

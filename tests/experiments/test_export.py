@@ -32,7 +32,7 @@ def _there(directory, monkeypatch):
   monkeypatch.chdir(directory)
 
 
-def test_the_file_needs_numpy_alone_and_tells_the_settings():
+def test_numpy_reads_the_weights_and_the_settings():
   assert export.main(["out", "--output=agent.npz"]) == 0
   with (
     np.load("agent.npz", allow_pickle=False) as file,
@@ -45,7 +45,7 @@ def test_the_file_needs_numpy_alone_and_tells_the_settings():
   assert config["agent"] == "dqn" and config["config"]["hidden_sizes"] == [4]
 
 
-def test_of_a_run_that_was_killed_it_is_the_newest_checkpoint(tmp_path, capsys):
+def test_the_newest_checkpoint_of_a_killed_run_is_exported(tmp_path, capsys):
   pathlib.Path("out/summary.json").rename("out/summary")
   try:
     assert export.main(["out", f"--output={tmp_path}/killed.npz"]) == 0
@@ -59,7 +59,7 @@ def test_of_a_run_that_was_killed_it_is_the_newest_checkpoint(tmp_path, capsys):
     np.testing.assert_array_equal(final[name], killed[name])
 
 
-def test_it_is_played_without_what_training_needs():
+def test_evaluation_needs_no_package_of_training():
   export.main(["out", "--output=agent.npz"])
   code = (
     "import sys\n"
@@ -84,25 +84,19 @@ def test_settings_that_do_not_affect_the_weights_may_change(capsys):
   assert changed == dataclasses.replace(config, evaluation_epsilon=0.3) != config
   short = ["agent.npz", "--episodes=1"]
   assert evaluate.main([*short, "--set", "evaluation_epsilon=0.3"]) == 0
-  # What the run was given may be given again.
+  # A setting of the run may be repeated.
   assert evaluate.main([*short, "--set", "hidden_sizes=4"]) == 0
   assert evaluate.main([*short, "--set", "hidden_sizes=5"]) == 2
-  assert "holds the weights of another agent" in capsys.readouterr().err
+  assert "agent.npz" in capsys.readouterr().err
 
 
-def test_bad_input_is_one_sentence(tmp_path, capsys):
-  (tmp_path / "text").write_text("no weights")
-  assert export.main(["nowhere", "--output=a.npz"]) == 2
-  assert export.main(["out"]) == 2
-  assert evaluate.main([str(tmp_path / "text")]) == 2
+def test_files_that_cannot_be_played_are_named(capsys):
+  """Weights without settings, and those of an agent for another environment."""
   assert evaluate.main(["out/checkpoints/final.npz"]) == 2
+  assert "final.npz" in capsys.readouterr().err
   export.main(["out", "--output=agent.npz"])
   assert evaluate.main(["agent.npz", "--env=jax:deep_sea/5"]) == 2
-  lines = capsys.readouterr().err.splitlines()
-  no_run, no_output, text, bare, other = lines
-  assert "is not the directory of a run" in no_run and "--output" in no_output
-  assert "holds no weights" in text and "without settings" in bare
-  assert "holds the weights of another agent" in other
+  assert "agent.npz" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -121,4 +115,4 @@ def test_a_file_cannot_choose_code_to_run(changes, flag, capsys):
   arrays[weights.SETTINGS] = np.frombuffer(json.dumps(record).encode(), np.uint8)
   np.savez("mine.npz", **arrays)
   assert evaluate.main(["mine.npz"]) == 2
-  assert f"if you trust it, add {flag}." in capsys.readouterr().err
+  assert flag in capsys.readouterr().err

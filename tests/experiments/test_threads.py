@@ -1,4 +1,4 @@
-"""Tests of the number of threads that processes compute with."""
+"""The number of threads that processes compute with."""
 
 import os
 import pathlib

