@@ -56,6 +56,9 @@ class OneOf:
 
   choices: Collection[Any]
 
+  def __post_init__(self) -> None:
+    object.__setattr__(self, "choices", tuple(self.choices))
+
   def accepts(self, value: Any) -> bool:
     return value in self.choices
 
@@ -89,6 +92,7 @@ class Rising:
 
 # Whole numbers fit in int32, since jitted functions compute with them.
 PositiveInt = Annotated[int, Range(ge=1, le=MAX_INT32)]
+AtLeastTwo = Annotated[int, Range(ge=2, le=MAX_INT32)]
 NonNegativeInt = Annotated[int, Range(ge=0, le=MAX_INT32)]
 PositiveFloat = Annotated[float, Range(gt=0)]
 NonNegativeFloat = Annotated[float, Range(ge=0)]
