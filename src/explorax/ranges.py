@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterator
 from typing import Annotated, Any, Literal
 
 MAX_INT32 = 2**31 - 1
+MAX_SEED = 2**32 - 1  # The largest seed of numpy's generators.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,18 +37,14 @@ class Range:
   lt: float = math.inf
 
   def accepts(self, value: Any) -> bool:
-    corners = value.corners() if hasattr(value, "corners") else (value,)
-    return all(
-      self.ge <= x <= self.le and self.gt < x < self.lt and abs(x) < math.inf
-      for x in corners
+    return _is_finite(value) and all(
+      self.ge <= x <= self.le and self.gt < x < self.lt for x in _corners(value)
     )
 
   def __str__(self) -> str:
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    ends = {name: getattr(self, name) for name in words}
-    given = [f"{words[name]} {x}" for name, x in ends.items() if abs(x) < math.inf]
-    bounded = min(self.le, self.lt) < math.inf
-    return " and ".join(given if bounded else [*given, "finite"])
+    ends = {word: getattr(self, name) for name, word in words.items()}
+    return " and ".join(f"{word} {x}" for word, x in ends.items() if abs(x) < math.inf)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +94,7 @@ NonNegativeInt = Annotated[int, Range(ge=0, le=MAX_INT32)]
 PositiveFloat = Annotated[float, Range(gt=0)]
 NonNegativeFloat = Annotated[float, Range(ge=0)]
 Probability = Annotated[float, Range(ge=0, le=1)]
-Seed = Annotated[int, Range(ge=0, le=2**32 - 1)]  # Of numpy's generators.
+Seed = Annotated[int, Range(ge=0, le=MAX_SEED)]
 BelowOne = Annotated[float, Range(ge=0, lt=1)]
 
 _CONDITIONS = (Range, OneOf, Distinct, Rising)
@@ -114,7 +111,7 @@ class Checked:
 
 
 def check(settings: Any) -> None:
-  """Refuses values outside the ranges of their fields.
+  """Refuses values outside the ranges of their fields; None is always allowed.
 
   Args:
     settings: a dataclass or a NamedTuple.
@@ -124,10 +121,13 @@ def check(settings: Any) -> None:
   """
   for name, hint in _hints(settings.__class__).items():
     value = getattr(settings, name)
-    for refused, condition in _refusals(hint, value):
+    for refused, condition in () if value is None else _refusals(hint, value):
       verb = "is" if refused is value else "has"
+      allowed = f"{condition}"
+      if isinstance(condition, Range) and not _is_finite(refused):
+        allowed += " and finite"
       raise ValueError(
-        f"{label(settings, name)} {verb} {refused!r}; it must be {condition}."
+        f"{label(settings, name)} {verb} {refused!r}; it must be {allowed}."
       )
 
 
@@ -174,6 +174,15 @@ def _refusals(hint: Any, value: Any) -> Iterator[tuple[Any, Any]]:
     members = [member for member in args if _fits(member, value)]
     for member in members or args[:1]:
       yield from _refusals(member, value)
+
+
+def _corners(value: Any) -> tuple[Any, ...]:
+  """A number, or the extreme values of a schedule."""
+  return value.corners() if hasattr(value, "corners") else (value,)
+
+
+def _is_finite(value: Any) -> bool:
+  return all(abs(x) < math.inf for x in _corners(value))
 
 
 def _fits(hint: Any, value: Any) -> bool:
