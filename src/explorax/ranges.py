@@ -7,8 +7,10 @@
       decay: Annotated[float, ranges.Range(ge=0, lt=1)] = 0.99
 
 A value outside its range raises a ValueError of one sentence with the setting, the
-value and the range. Every part of the package may use this module, which imports
-nothing but the standard library.
+value and the range. Common types: `PositiveInt`, `NonNegativeInt`, `AtLeastTwo`,
+`Seed`, `PositiveFloat`, `NonNegativeFloat`, `Probability` in [0, 1], `BelowOne` in
+[0, 1); `Literal` and `OneOf` for choices; `Distinct` and `Rising` for tuples. Every
+part of the package may use this module, which imports only the standard library.
 """
 
 import dataclasses
