@@ -1,7 +1,7 @@
 """A chain of states that pays more the further one goes before stopping."""
 
 import dataclasses
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import dm_env
 import jax
@@ -53,7 +53,7 @@ class Chain(ranges.Checked, jax_types.Environment):
   num_actions = 2
 
   # States; up to n = 5 (the paper gives no number). The second pays the first reward.
-  size: Annotated[int, ranges.Range(ge=2)] = 20
+  size: ranges.AtLeastTwo = 20
 
   def default_params(self) -> Params:
     return Params(make_rewards(self.size))

@@ -1,7 +1,7 @@
 """Deep Sea: one sequence of actions in 2^N finds the reward."""
 
 import dataclasses
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import dm_env
 import jax
@@ -81,7 +81,7 @@ class DeepSea(ranges.Checked, jax_types.Environment):
   num_actions = 2
 
   # N. Paper 1, figure 3; bsuite has 10 to 50.
-  size: Annotated[int, ranges.Range(ge=2)] = 20
+  size: ranges.AtLeastTwo = 20
   stochastic: bool = False
   permuted: bool = True
   mapping_seed: ranges.Seed = 42  # Of bsuite's sweeps. Read only if permuted.

@@ -6,15 +6,17 @@ its flag is parsed, what `--help` prints, which runners read it, and its default
 
 import dataclasses
 import re
+import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from explorax import ranges
 from explorax.experiments import errors, flag_table
 
 LOCAL, DEVICE, DISTRIBUTED = RUNNERS = ("local", "device", "distributed")
 REPLAYS = ("memory", "reverb")
 MAX_SEEDS = 10_000  # The most seeds that one run can train.
-_MAX_SEED = 2**32 - 1  # The largest seed of numpy's generators.
+_Count = Annotated[int, ranges.Range(ge=1)]
 
 _WHAT = "What to run"
 _LENGTH = "How long (whichever limit is reached first)"
@@ -31,8 +33,8 @@ class Setting:
   Attributes:
     help: the text of `--help`, in lines of at most 80 characters.
     group: the heading in `--help`.
-    value: the placeholder of the value in `--help`; '' for a switch.
-    parser: parses numbers; None for text and switches.
+    value: the placeholder of the value in `--help`, `=INT` for a number by default;
+      '' for a switch.
     choices: the allowed values; () for any.
     runners: the runners that read the setting; the others refuse it.
     default: (config) → the value of a field that was not given (None).
@@ -44,7 +46,6 @@ class Setting:
   help: str
   group: str
   value: str = ""
-  parser: flag_table.WholeNumber | None = None
   choices: tuple[str, ...] = ()
   runners: tuple[str, ...] = RUNNERS
   default: Callable[["RunConfig"], Any] = lambda config: None
@@ -56,10 +57,6 @@ class Setting:
 def _field(default: Any, /, *args: Any, **settings: Any) -> Any:
   metadata = {"setting": Setting(*args, **settings)}
   return dataclasses.field(default=default, metadata=metadata)
-
-
-def _number(least: int, most: int | None = None) -> flag_table.WholeNumber:
-  return flag_table.WholeNumber(least, most)
 
 
 def _for_distributed(value: Any) -> Callable[["RunConfig"], Any]:
@@ -76,7 +73,7 @@ def _num_envs(config: "RunConfig") -> int | None:
 
 
 @dataclasses.dataclass(frozen=True)
-class RunConfig:
+class RunConfig(ranges.Checked):
   """The settings of a run; each field is documented by its help.
 
   A field that was not given (None) takes its default for the runner and environment.
@@ -104,12 +101,10 @@ class RunConfig:
     "=KIND:NAME",
     fixed=True,
   )
-  seed: int = _field(
+  seed: ranges.Seed = _field(
     0,
     "Seed of all random numbers of the agent and the environment. [0]",
     _WHAT,
-    "=INT",
-    _number(0, _MAX_SEED),
     fixed=True,
   )
   runner: str = _field(
@@ -126,36 +121,30 @@ class RunConfig:
     choices=RUNNERS,
     fixed=True,
   )
-  num_seeds: int = _field(
+  num_seeds: Annotated[int, ranges.Range(ge=1, le=MAX_SEEDS)] = _field(
     1,
     "Number of seeds to train, starting at --seed: with --runner=device in one\n"
     "program, with --runner=local as separate runs, --workers at a time. Each seed\n"
     "has its own files in seedSEED/; curve.png and summary.json cover all seeds. [1]",
     _WHAT,
-    "=INT",
-    _number(1, MAX_SEEDS),
     runners=(LOCAL, DEVICE),
     flag="seeds",
     fixed=True,
   )
-  episodes: int | None = _field(
+  episodes: _Count | None = _field(
     None,
     "Ends the run after this number of episodes. [bsuite's own number on bsuite;\n"
     "elsewhere give --episodes or --steps]",
     _LENGTH,
-    "=INT",
-    _number(1),
   )
-  steps: int | None = _field(
+  steps: _Count | None = _field(
     None,
     "Ends the run after this number of environment steps, even within an episode\n"
     "(--runner=device: at the next report; --runner=distributed: up to a tenth of a\n"
     "second later).",
     _LENGTH,
-    "=INT",
-    _number(1),
   )
-  eval_every: int | None = _field(
+  eval_every: _Count | None = _field(
     None,
     "Runs an evaluation after the episode (--runner=device: at the report) in which\n"
     "a multiple of this number of environment steps is passed, and at the end. The\n"
@@ -163,26 +152,22 @@ class RunConfig:
     "steps do not count and do not enter replay. [no evaluation]",
     _EVALUATION,
     "=STEPS",
-    _number(1),
     fixed=True,
   )
-  eval_episodes: int = _field(
+  eval_episodes: _Count = _field(
     None,
     "Number of episodes in each evaluation. [5]",
     _EVALUATION,
-    "=INT",
-    _number(1),
     default=lambda config: 5,
     fixed=True,
   )
-  eval_steps: int | None = _field(
+  eval_steps: _Count | None = _field(
     None,
     "Ends an evaluation with the episode in which its steps reach this number,\n"
     "instead of after --eval_episodes. (Atari's usual 500,000 frames are 125,000\n"
     "steps.)",
     _EVALUATION,
     "=STEPS",
-    _number(1),
     fixed=True,
   )
   video: bool = _field(
@@ -207,36 +192,30 @@ class RunConfig:
     default=lambda config: _DEFAULT_REPLAYS[config.runner],
     fixed=True,
   )
-  num_envs: int | None = _field(
+  num_envs: _Count | None = _field(
     None,
     "Number of environments per seed (--runner=device) or per actor\n"
     "(--runner=distributed), with one inference for all of them. The steps of all\n"
     "environments count. [8 Atari games with --runner=device; 1 otherwise]",
     _HOW,
-    "=INT",
-    _number(1),
     runners=(DEVICE, DISTRIBUTED),
     default=_num_envs,
     fixed=True,
   )
-  workers: int | None = _field(
+  workers: _Count | None = _field(
     None,
     "Number of seeds at a time, on Ray (explorax[distributed]). With 1, or without\n"
     "Ray, this process trains one seed after another. [one per core]",
     _HOW,
-    "=INT",
-    _number(1),
     runners=(LOCAL,),
     recorded=False,
   )
-  max_env_failures: int = _field(
+  max_env_failures: ranges.NonNegativeInt = _field(
     None,
     "How many times in a row an environment that raises an error is recreated. Its\n"
     "episode then counts as truncated. A bsuite environment computes its own score\n"
     "and is never recreated. --debug shows the errors. [3; bsuite: 0]",
     _HOW,
-    "=INT",
-    _number(0),
     default=lambda config: 0 if config.env.startswith("bsuite:") else 3,
   )
   output: str = _field(
@@ -263,51 +242,43 @@ class RunConfig:
     "=wandb|MODULE:FUNCTION",
     recorded=False,
   )
-  num_actors: int | None = _field(
+  num_actors: _Count | None = _field(
     None,
     "Number of acting processes, each with its own environments (--num_envs). The\n"
     "steps of all of them count. [4]",
     _DISTRIBUTED,
-    "=INT",
-    _number(1),
     runners=(DISTRIBUTED,),
     default=_for_distributed(4),
   )
-  replay_shards: int | None = _field(
+  replay_shards: _Count | None = _field(
     None,
     "Number of replay processes; batches come from each of them in turn. [1]",
     _DISTRIBUTED,
-    "=INT",
-    _number(1),
     runners=(DISTRIBUTED,),
     default=_for_distributed(1),
   )
-  variable_update_period: int | None = _field(
+  variable_update_period: _Count | None = _field(
     None,
     "Least number of environment steps of an actor between two fetches of weights.\n"
     "A thread fetches them while the actor acts, at most ten times a second.\n"
     "[the agent's own number, for each of its environments]",
     _DISTRIBUTED,
     "=STEPS",
-    _number(1),
     runners=(DISTRIBUTED,),
   )
-  error_buffer: int | None = _field(
+  error_buffer: _Count | None = _field(
     None,
     "How many environment steps the actors may be ahead of or behind the learner's\n"
     "updates; beyond that, the faster side waits.\n"
     "[a tenth of the steps before the first update, at least 16 for each actor]",
     _DISTRIBUTED,
     "=STEPS",
-    _number(1),
     runners=(DISTRIBUTED,),
   )
-  learner_gpus: int | None = _field(
+  learner_gpus: ranges.NonNegativeInt | None = _field(
     None,
     "GPUs for the learner; all other processes compute on CPUs. [0]",
     _DISTRIBUTED,
-    "=INT",
-    _number(0),
     runners=(DISTRIBUTED,),
     default=_for_distributed(0),
     recorded=False,
@@ -321,33 +292,29 @@ class RunConfig:
     runners=(DISTRIBUTED,),
     recorded=False,
   )
-  environment_timeout: int | None = _field(
+  environment_timeout: _Count | None = _field(
     None,
     "Seconds without an answer after which an environment counts as hanging; its\n"
     "process is then replaced. [300]",
     _DISTRIBUTED,
     "=SECONDS",
-    _number(1),
     runners=(DISTRIBUTED,),
     default=_for_distributed(300),
     recorded=False,
   )
-  checkpoint_every: int | None = _field(
+  checkpoint_every: _Count | None = _field(
     None,
     "Writes a checkpoint when a multiple of this number of environment steps is\n"
     "passed (--runner=device: at the report). A run always writes one at its end.\n"
     "[by time only]",
     _CHECKPOINTS,
     "=STEPS",
-    _number(1),
     recorded=False,
   )
-  checkpoint_minutes: int = _field(
+  checkpoint_minutes: _Count = _field(
     10,
     "Also writes a checkpoint this many minutes after the last one. [10]",
     _CHECKPOINTS,
-    "=INT",
-    _number(1),
     recorded=False,
   )
   checkpoint_replay: bool | None = _field(
@@ -359,12 +326,10 @@ class RunConfig:
     _CHECKPOINTS,
     recorded=False,
   )
-  keep_checkpoints: int = _field(
+  keep_checkpoints: _Count = _field(
     2,
     "Number of newest checkpoints to keep. [2]",
     _CHECKPOINTS,
-    "=INT",
-    _number(1),
     recorded=False,
   )
   resume: bool = _field(
@@ -379,10 +344,9 @@ class RunConfig:
   )
 
   def __post_init__(self) -> None:
+    super().__post_init__()
     for name, setting in SETTINGS.items():
       value = getattr(self, name)
-      if setting.parser is not None and value is not None:
-        setting.parser.check(value, name)
       _check_choice(self, name, setting, value)
       if value is None:
         object.__setattr__(self, name, setting.default(self))
@@ -451,12 +415,19 @@ _INFORMATION = (
 
 def flags() -> dict[str, list[flag_table.Flag]]:
   """Heading → its flags: one per field, and those that print information."""
+  hints = typing.get_type_hints(RunConfig, include_extras=True)
   groups: dict[str, list[flag_table.Flag]] = {}
   for name, s in SETTINGS.items():
     default = _DEFAULTS[name]
     default = list(default) if isinstance(default, tuple) else default
+    limits = ranges.conditions(hints[name])
     flag = flag_table.Flag(
-      s.flag or name, s.value, default, s.help, s.choices, s.parser
+      s.flag or name,
+      s.value or "=INT" * bool(limits),
+      default,
+      s.help,
+      s.choices,
+      flag_table.WholeNumber(limits[0].ge, limits[0].le) if limits else None,
     )
     groups.setdefault(s.group, []).append(flag)
   groups["Information"][:0] = _INFORMATION
@@ -563,64 +534,8 @@ def _check_seeds(config: RunConfig) -> None:
       f"{flag} with --runner=device cannot be combined with evaluations and videos, "
       "which need a single seed; leave out --eval_every and --video, or --seeds."
     )
-  if config.seeds[-1] > _MAX_SEED:
+  if config.seeds[-1] > ranges.MAX_SEED:
     raise ValueError(
-      f"--seed={config.seed} and {flag} exceed the largest seed, {_MAX_SEED}; use a "
-      "smaller --seed."
+      f"--seed={config.seed} and {flag} exceed the largest seed, {ranges.MAX_SEED}; "
+      "use a smaller --seed."
     )
-
-
-INTRODUCTION = """\
-Runs an exploration agent in an environment and records the results.
-
-  python -m explorax.experiments.run --agent=NAME --env=KIND:NAME [flags]
-
-Examples
-  TDU on Deep Sea (N = 10), 1000 episodes:
-    python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
-      --episodes=1000
-
-  The same with replay in Reverb, and with two settings of the agent changed:
-    python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
-      --replay=reverb --set batch_size=64 --set hidden_sizes=100,100
-
-  The same, evaluated every 1000 steps, with a video of the last evaluation:
-    python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
-      --episodes=1000 --eval_every=1000 --video
-
-  Deep Sea in JAX, acting and learning in one compiled program, without Reverb:
-    python -m explorax.experiments.run --agent=tdu --env=jax:deep_sea/20 \\
-      --steps=20000 --runner=device
-
-  The same with 30 seeds at the same time:
-    python -m explorax.experiments.run --agent=tdu --env=jax:deep_sea/20 \\
-      --steps=20000 --runner=device --seeds=30
-
-  Five seeds of CartPole as separate runs, as many at a time as there are cores:
-    python -m explorax.experiments.run --agent=double_dqn --env=gym:CartPole-v1 \\
-      --steps=50000 --seeds=5
-
-  NGU on eight games, which C++ threads step while the device learns:
-    python -m explorax.experiments.run --agent=ngu --env=atari:MontezumaRevenge \\
-      --steps=1000000 --runner=device --num_envs=8
-
-  Four actors, a learner and replay as separate processes on Ray:
-    python -m explorax.experiments.run --agent=r2d2 --env=gym:CartPole-v1 \\
-      --steps=50000 --runner=distributed --num_actors=4
-
-  50,000 steps of a gymnasium environment, into a directory of your choice:
-    python -m explorax.experiments.run --agent=dqn --env=gym:CartPole-v1 \\
-      --steps=50000 --seed=1 --output=results/cartpole
-
-  An environment of your own (a function that returns an environment of dm_env or
-  gymnasium, or one written in JAX):
-    python -m explorax.experiments.run --agent=dqn --env=my_module:make_env \\
-      --episodes=500
-"""
-
-OUTRO = """\
-Ctrl-C writes a checkpoint and ends the run; the same command again resumes it, and
-with a larger --steps or --episodes extends a finished run.
-Exit codes: 0 finished, 1 failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM,
-129 SIGHUP.
-"""

@@ -7,13 +7,11 @@ bytes of `explorax/config.json`. `numpy.load(FILE, allow_pickle=False)` reads it
 `explorax.experiments.evaluate` plays it.
 """
 
-import pathlib
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from explorax.experiments import command, errors, flag_table
-from explorax.experiments.recording import console as console_lib
 
 _INTRODUCTION = """\
 Exports a run's weights and settings into one file.
@@ -38,57 +36,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _export(given: dict[str, Any], argv: list[str]) -> int:
-  """Writes the file."""
   del argv
   if len(given["runs"]) != 1 or not given["output"]:
     raise errors.SetUpError(
       "give a run's directory and --output=FILE.npz (--help shows how)."
     )
-  run, target = pathlib.Path(given["runs"][0]), pathlib.Path(given["output"])
-  from explorax.experiments import output, weights
-  from explorax.experiments.recording import recorder
+  from explorax.experiments import exporting
 
-  if not (run / "config.json").exists():
-    raise errors.SetUpError(f"{run} is not the directory of a run: no config.json.")
-  record = output.RunDirectory(run).read_settings()
-  final = run / recorder.WEIGHTS
-  if (run / "summary.json").exists() and final.exists():
-    where, arrays = final, weights.load_arrays(final)
-  else:
-    where, arrays = _of_newest_checkpoint(run, record)
-  directory = output.RunDirectory.create(target.parent, may_hold_run=True)
-  directory.write(target.name, lambda file: weights.save(file, arrays, record))
-  print(f"The weights of {where} are in {target}.")
+  exporting.export(given["runs"][0], given["output"])
   return 0
-
-
-def _of_newest_checkpoint(
-  run: pathlib.Path, record: dict[str, Any]
-) -> tuple[pathlib.Path, Any]:
-  """The learner's weights in the newest valid checkpoint."""
-  import jax
-
-  from explorax import environments
-  from explorax.experiments import evaluate, weights
-  from explorax.experiments.checkpoints import checkpointer
-
-  found = checkpointer.newest(run / "checkpoints", console_lib.print_error)
-  if found is None:
-    raise errors.SetUpError(f"{run} has neither final weights nor a checkpoint.")
-  environment = environments.make(record["env"], seed=record["seed"])
-  try:
-    agent = evaluate.make_agent(record, environments.spec(environment))
-  finally:
-    environment.close()
-  # Every runner saves the learner's state under this name.
-  like = jax.eval_shape(agent.learner.init, jax.random.PRNGKey(0))
-  arrays = {
-    name.removeprefix("agent/").removeprefix("learner/"): array
-    for name, array in found.arrays("state").items()
-    if name.startswith(("learner/", "agent/learner/"))
-  }
-  refusal = f"{found.path} was written by another version of this program"
-  return found.path, agent.learner.params(weights.arranged(arrays, like, refusal))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from typing import Any
 
 from absl import flags
 
+from explorax import ranges
 from explorax.experiments import errors, overrides
 
 
@@ -15,20 +16,15 @@ class WholeNumber(flags.ArgumentParser):
 
   syntactic_help = "a whole number"
 
-  def __init__(self, least: int, most: int | None = None):
+  def __init__(self, least: float, most: float = math.inf):
     super().__init__()
-    self._least, self._most = least, most
+    self._range = ranges.Range(ge=least, le=most)
 
   def parse(self, argument: str | int) -> int:
     value = overrides.parse_int(str(argument), "it")
-    self.check(value, "it")
+    if not self._range.accepts(value):
+      raise ValueError(f"it is {value}; it must be {self._range}.")
     return value
-
-  def check(self, value: int, name: str) -> None:
-    """Raises a ValueError if `value` is out of range."""
-    if value < self._least or (self._most is not None and value > self._most):
-      top = "" if self._most is None else f" and at most {self._most}"
-      raise ValueError(f"{name} is {value}; it must be at least {self._least}{top}.")
 
   def flag_type(self) -> str:
     return "int"

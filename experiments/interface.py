@@ -23,8 +23,7 @@ from explorax import environments
 from explorax.agents import types
 from explorax.environments import jax_adapter
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, overrides, supervision
-from explorax.experiments import evaluate as evaluate_lib
+from explorax.experiments import errors, overrides, playing, supervision
 from explorax.experiments import job as job_lib
 from explorax.experiments import weights as weights_lib
 from explorax.experiments.recording import console, metrics_csv, recorder
@@ -238,9 +237,7 @@ def evaluate(
   if environment is None:
     environment = environments.make(environments.evaluation_name(name), seed=seed)
   try:
-    played = evaluate_lib.play(
-      agent, weights, environment, seed=seed, episodes=episodes
-    )
+    played = playing.play(agent, weights, environment, seed=seed, episodes=episodes)
     return np.array([value for value, _ in played])
   finally:
     if made is None:
@@ -362,7 +359,7 @@ def _in_directory(job: job_lib.Job) -> Result:
       row.seed = seed
       rows.append(row)
     if (own / recorder.WEIGHTS).exists():
-      like = evaluate_lib.weights_of(job.parts.agent)
+      like = playing.weights_of(job.parts.agent)
       weights[seed] = weights_lib.load(own / recorder.WEIGHTS, like)
   evaluations: Iterable[Any] = ()
   if job.config.evaluates:

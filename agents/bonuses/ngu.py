@@ -61,7 +61,7 @@ class NeverGiveUp(types.Bonus):
   embedding_learning_rate: schedules.LearningRate = 5e-4  # Adam's (table 6).
   embedding_l2: ranges.NonNegativeFloat = 1e-5  # Weight of Σ w² / 2 (table 6).
   # The last ones of each sequence; all losses train on them. Inverse dynamics need two.
-  num_frames: Annotated[int, ranges.Range(ge=2)] = 5
+  num_frames: ranges.AtLeastTwo = 5
 
   # Whether to train linear classifiers of x, y and room on f(x), without a gradient to
   # f, if the environment shows these below the picture (appendix I.1).

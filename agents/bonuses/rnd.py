@@ -62,7 +62,7 @@ class RND(types.Bonus):
   # α of the moments, of {0.9, 0.99, 0.999} (Table 3, likewise).
   decay: ranges.BelowOne = 0.99
   # Or not (paper 4, Table 3, best unknown).
-  normalisation: Annotated[str, ranges.OneOf(tuple(_RND_NORMALISATIONS))] = "centred"
+  normalisation: Annotated[str, ranges.OneOf(_RND_NORMALISATIONS)] = "centred"
   # Before the linear layers (`networks.make_torso`).
   torso: Annotated[str, ranges.OneOf(networks.TORSOS)] = "auto"
   # Adam's ε (optax's; paper 4 prints none).

@@ -90,7 +90,7 @@ class R2D2Config(ranges.Checked):
   target_update_period: ranges.PositiveInt = 2500  # Learner updates (R2D2).
 
   # Replay.
-  sequence_length: Annotated[int, ranges.Range(ge=2)] = 80  # Trained rows (R2D2).
+  sequence_length: ranges.AtLeastTwo = 80  # Trained rows (R2D2).
   # Rows before them, unrolled without a gradient (R2D2).
   burn_in: ranges.NonNegativeInt = 40
   # Rows between the starts of two sequences (R2D2).

@@ -1,7 +1,6 @@
 """The target of distributions of returns."""
 
 import dataclasses
-from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +14,7 @@ from explorax.agents.targets import one_step, types
 class CategoricalDoubleQ(types.Target):
   """Double Q-learning on distributions over atoms (Rainbow: Hessel et al., 2018)."""
 
-  num_atoms: Annotated[int, ranges.Range(ge=2)] = 51  # N.
+  num_atoms: ranges.AtLeastTwo = 51  # N.
   # Atoms are spaced evenly between ± this.
   max_abs_value: ranges.PositiveFloat = 10.0
 

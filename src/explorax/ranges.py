@@ -7,8 +7,10 @@
       decay: Annotated[float, ranges.Range(ge=0, lt=1)] = 0.99
 
 A value outside its range raises a ValueError of one sentence with the setting, the
-value and the range. Every part of the package may use this module, which imports
-nothing but the standard library.
+value and the range. Common types: `PositiveInt`, `NonNegativeInt`, `AtLeastTwo`,
+`Seed`, `PositiveFloat`, `NonNegativeFloat`, `Probability` in [0, 1], `BelowOne` in
+[0, 1); `Literal` and `OneOf` for choices; `Distinct` and `Rising` for tuples. Every
+part of the package may use this module, which imports only the standard library.
 """
 
 import dataclasses
@@ -21,6 +23,7 @@ from collections.abc import Collection, Iterator
 from typing import Annotated, Any, Literal
 
 MAX_INT32 = 2**31 - 1
+MAX_SEED = 2**32 - 1  # The largest seed of numpy's generators.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,18 +39,14 @@ class Range:
   lt: float = math.inf
 
   def accepts(self, value: Any) -> bool:
-    corners = value.corners() if hasattr(value, "corners") else (value,)
-    return all(
-      self.ge <= x <= self.le and self.gt < x < self.lt and abs(x) < math.inf
-      for x in corners
+    return _is_finite(value) and all(
+      self.ge <= x <= self.le and self.gt < x < self.lt for x in _corners(value)
     )
 
   def __str__(self) -> str:
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    ends = {name: getattr(self, name) for name in words}
-    given = [f"{words[name]} {x}" for name, x in ends.items() if abs(x) < math.inf]
-    bounded = min(self.le, self.lt) < math.inf
-    return " and ".join(given if bounded else [*given, "finite"])
+    ends = {word: getattr(self, name) for name, word in words.items()}
+    return " and ".join(f"{word} {x}" for word, x in ends.items() if abs(x) < math.inf)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +54,9 @@ class OneOf:
   """One of several values."""
 
   choices: Collection[Any]
+
+  def __post_init__(self) -> None:
+    object.__setattr__(self, "choices", tuple(self.choices))
 
   def accepts(self, value: Any) -> bool:
     return value in self.choices
@@ -89,11 +91,12 @@ class Rising:
 
 # Whole numbers fit in int32, since jitted functions compute with them.
 PositiveInt = Annotated[int, Range(ge=1, le=MAX_INT32)]
+AtLeastTwo = Annotated[int, Range(ge=2, le=MAX_INT32)]
 NonNegativeInt = Annotated[int, Range(ge=0, le=MAX_INT32)]
 PositiveFloat = Annotated[float, Range(gt=0)]
 NonNegativeFloat = Annotated[float, Range(ge=0)]
 Probability = Annotated[float, Range(ge=0, le=1)]
-Seed = Annotated[int, Range(ge=0, le=2**32 - 1)]  # Of numpy's generators.
+Seed = Annotated[int, Range(ge=0, le=MAX_SEED)]
 BelowOne = Annotated[float, Range(ge=0, lt=1)]
 
 _CONDITIONS = (Range, OneOf, Distinct, Rising)
@@ -110,7 +113,7 @@ class Checked:
 
 
 def check(settings: Any) -> None:
-  """Refuses values outside the ranges of their fields.
+  """Refuses values outside the ranges of their fields; None is always allowed.
 
   Args:
     settings: a dataclass or a NamedTuple.
@@ -120,10 +123,13 @@ def check(settings: Any) -> None:
   """
   for name, hint in _hints(settings.__class__).items():
     value = getattr(settings, name)
-    for refused, condition in _refusals(hint, value):
+    for refused, condition in () if value is None else _refusals(hint, value):
       verb = "is" if refused is value else "has"
+      allowed = f"{condition}"
+      if isinstance(condition, Range) and not _is_finite(refused):
+        allowed += " and finite"
       raise ValueError(
-        f"{label(settings, name)} {verb} {refused!r}; it must be {condition}."
+        f"{label(settings, name)} {verb} {refused!r}; it must be {allowed}."
       )
 
 
@@ -170,6 +176,15 @@ def _refusals(hint: Any, value: Any) -> Iterator[tuple[Any, Any]]:
     members = [member for member in args if _fits(member, value)]
     for member in members or args[:1]:
       yield from _refusals(member, value)
+
+
+def _corners(value: Any) -> tuple[Any, ...]:
+  """A number, or the extreme values of a schedule."""
+  return value.corners() if hasattr(value, "corners") else (value,)
+
+
+def _is_finite(value: Any) -> bool:
+  return all(abs(x) < math.inf for x in _corners(value))
 
 
 def _fits(hint: Any, value: Any) -> bool:

@@ -14,7 +14,7 @@ ASKED = ("--agent=dqn", "--env=gym:CartPole-v1")
 def test_every_field_is_a_flag_with_help():
   text = flag_table.help_text("", config.flags(), "")
   for name, setting in config.SETTINGS.items():
-    assert f"  --{setting.flag or name}{setting.value}\n" in text
+    assert f"  --{setting.flag or name}{setting.value}" in text
     assert setting.help.splitlines()[0] in text
 
 
@@ -53,54 +53,37 @@ def test_defaults_depend_on_runner_and_environment(settings, expected):
 @pytest.mark.parametrize(
   ("flags", "words"),
   [
-    (["--num_actors=2"], "--num_actors=2 is for --runner=distributed"),
-    (["--ray_address=auto"], "--ray_address=auto is for --runner=distributed"),
-    (["--num_envs=2"], "--num_envs=2 is for --runner=device and --runner=distributed"),
-    (["--runner=distributed", "--num_actors=0"], "it is 0; it must be at least 1"),
-    (["--runner=distributed", "--seeds=2"], "--seeds=2 is for --runner=local and"),
-    (["--eval_episodes=3"], "add --eval_every=STEPS"),
-    (["--eval_steps=3"], "--eval_steps=3 has no effect without evaluations"),
-    (["--eval_every=9", "--eval_steps=3", "--eval_episodes=3"], "leave one of them"),
-    (["--env=bsuite:catch/0", "--max_env_failures=3"], "never recreated"),
+    (["--num_actors=2"], "--num_actors=2 .*--runner=distributed"),
+    (["--num_envs=2"], "--num_envs=2 .*--runner=device and --runner=distributed"),
+    ([*ON_DEVICE, "--replay=memory"], "--replay=memory"),
+    (["--eval_episodes=3"], "--eval_episodes=3 .*--eval_every"),
+    (["--eval_steps=3"], "--eval_steps=3 .*--eval_every"),
+    (["--eval_every=9", "--eval_steps=3", "--eval_episodes=3"], "--eval_steps=3"),
+    (["--env=bsuite:catch/0", "--max_env_failures=3"], "--max_env_failures=3"),
     (["--variable_update_perod=3"], "Did you mean --variable_update_period"),
-    (["--seed=-1"], "at least 0"),
-    (["--episodes=1.5"], "whole number"),
-    (["--episodes=0"], "at least 1"),
-    (["--runner=cloud"], "local|device|distributed"),
-    (["--max_env_failures=-1"], "at least 0"),
-    (["--runner=device"], "runs environments written in JAX (jax:deep_sea/20)"),
-    ([*ON_DEVICE, "--replay=memory"], "--replay=memory is for --runner=local and"),
-    (
-      [*ON_DEVICE, "--env=atari:Pong", "--seeds=2"],
-      "works for environments written in",
-    ),
-    ([*ON_DEVICE, "--seeds=3", "--eval_every=100"], "leave out --eval_every and --vi"),
-    ([*ON_DEVICE, "--seeds=3", "--video"], "leave out --eval_every and --video"),
-    ([*ON_DEVICE, "--seeds=3", f"--seed={2**32 - 2}"], "exceed the largest seed"),
-    ([*ON_DEVICE, "--seeds=1e9"], "at most 10000"),
+    (["--seed=-1"], "seed.* -1"),
+    (["--episodes=1.5"], "episodes.* '1.5'"),
+    (["--runner=cloud"], "cloud.*local|device|distributed"),
+    (["--runner=device"], "'gym:CartPole-v1'"),
+    ([*ON_DEVICE, "--seeds=3", f"--seed={2**32 - 2}"], str(2**32 - 1)),
   ],
 )
-def test_refuses_in_one_sentence(flags, words):
-  with pytest.raises(errors.SetUpError) as caught:
+def test_impossible_flags_are_refused_in_one_sentence(flags, words):
+  with pytest.raises(errors.SetUpError, match=words) as caught:
     config.parse([*ASKED, *flags])
-  assert words in str(caught.value) and "\n" not in str(caught.value)
+  assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-  ("settings", "words"),
-  [
-    ({"eval_every": 0}, "eval_every is 0; it must be at least 1"),
-    ({"runner": "cloud"}, "not one of local, device, distributed"),
-    ({"replay": "disk"}, "not one of memory, reverb"),
-    ({"runner": "device", "replay": "memory"}, "--runner=device does not read it"),
-  ],
+  "settings",
+  [{"runner": "cloud"}, {"replay": "disk"}, {"runner": "device", "replay": "memory"}],
 )
-def test_refuses_in_python_too(settings, words):
-  with pytest.raises(ValueError, match=words):
+def test_impossible_settings_are_refused_in_python_too(settings):
+  with pytest.raises(ValueError, match=list(settings.values())[-1]):
     config.RunConfig(**settings)
 
 
-def test_what_is_recorded_and_what_must_stay_the_same():
+def test_the_record_and_the_settings_with_which_a_run_resumes():
   made = config.RunConfig(agent="dqn", runner="distributed", steps=5, num_actors=2)
   record = json.loads(json.dumps(made.record()))
   assert record["num_actors"] == 2 and record["eval_episodes"] is None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.experiments import evaluate, export, run, weights
+from explorax.experiments import evaluate, export, playing, run, weights
 
 TINY = (
   *("--agent=dqn", "--env=jax:deep_sea/4", "--replay=memory", "--output=out"),
@@ -79,8 +79,8 @@ def test_settings_that_do_not_affect_the_weights_may_change(capsys):
   export.main(["out", "--output=agent.npz"])
   record = weights.load_settings("agent.npz")
   spec = environments.spec(environments.make(record["env"], seed=0))
-  config = evaluate.make_agent(record, spec).config
-  changed = evaluate.make_agent(record, spec, ["evaluation_epsilon=0.3"]).config
+  config = playing.make_agent(record, spec).config
+  changed = playing.make_agent(record, spec, ["evaluation_epsilon=0.3"]).config
   assert changed == dataclasses.replace(config, evaluation_epsilon=0.3) != config
   short = ["agent.npz", "--episodes=1"]
   assert evaluate.main([*short, "--set", "evaluation_epsilon=0.3"]) == 0
