@@ -33,6 +33,9 @@ class AtariEnvironment(dm_env.Environment):
   The end of a game terminates the episode; a game beyond `max_frames` is truncated
   (discount 1). With `life_loss`, a lost life also terminates; the next episode then
   continues the same game from the last screen.
+
+  Attributes:
+    ale: the emulator.
   """
 
   # Saved with a run: the position in a meta-episode, and the rooms seen in it.
@@ -56,24 +59,24 @@ class AtariEnvironment(dm_env.Environment):
     console_seed, noop_seed = np.random.SeedSequence(seed).generate_state(2)
     self._rng = np.random.default_rng(noop_seed)
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # No banner.
-    self._ale = ale_py.ALEInterface()
-    self._ale.setInt("random_seed", int(console_seed) % 2**31)
-    self._ale.setFloat("repeat_action_probability", profile.sticky)
-    self._ale.setInt("max_num_frames_per_episode", profile.max_frames)
+    self.ale = ale_py.ALEInterface()
+    self.ale.setInt("random_seed", int(console_seed) % 2**31)
+    self.ale.setFloat("repeat_action_probability", profile.sticky)
+    self.ale.setInt("max_num_frames_per_episode", profile.max_frames)
     rom = roms.get_rom_path(game)
     assert rom is not None, game
-    self._ale.loadROM(rom)
+    self.ale.loadROM(rom)
     self._actions = (
-      self._ale.getLegalActionSet()
+      self.ale.getLegalActionSet()
       if profile.full_actions
-      else self._ale.getMinimalActionSet()
+      else self.ale.getMinimalActionSet()
     )
-    screen = self._ale.getScreenDims()
+    screen = self.ale.getScreenDims()
     if profile.grey:
-      self._read_screen: Callable[[np.ndarray], Any] = self._ale.getScreenGrayscale
+      self._read_screen: Callable[[np.ndarray], Any] = self.ale.getScreenGrayscale
       self._screens = np.zeros((2, *screen), np.uint8)
     else:
-      self._read_screen = self._ale.getScreenRGB
+      self._read_screen = self.ale.getScreenRGB
       self._screens = np.zeros((2, *screen, 3), np.uint8)
     self._resize = tuple(screen) != (profile.height, profile.width)
     self._picture = np.zeros(profile.shape, np.uint8)
@@ -101,30 +104,30 @@ class AtariEnvironment(dm_env.Environment):
       raise ValueError(
         f"the action is {action}; this game's are 0 to {len(self._actions) - 1}."
       )
-    lives = self._ale.lives()
+    lives = self.ale.lives()
     reward = self._repeat(self._actions[action])
     self._game_return += reward
     self._enter_room()
     observation = self._observe()
-    if self._ale.game_over(with_truncation=False):
+    if self.ale.game_over(with_truncation=False):
       self._reset_next_step = True
       return dm_env.termination(reward, observation)
-    if self._ale.game_truncated():
+    if self.ale.game_truncated():
       self._reset_next_step = True
       return dm_env.truncation(reward, observation)
     # A game may show 0 lives for some frames before it is over.
-    if self._profile.life_loss and 0 < self._ale.lives() < lives:
+    if self._profile.life_loss and 0 < self.ale.lives() < lives:
       self._reset_next_step = self._game_goes_on = True
       return dm_env.termination(reward, observation)
     return dm_env.transition(reward, observation)
 
   def _begin_game(self) -> None:
-    self._ale.reset_game()
+    self.ale.reset_game()
     if self._profile.noops:
       for _ in range(self._rng.integers(1, self._profile.noops, endpoint=True)):
-        self._ale.act(ale_py.Action.NOOP)
-        if self._ale.game_over():
-          self._ale.reset_game()
+        self.ale.act(ale_py.Action.NOOP)
+        if self.ale.game_over():
+          self.ale.reset_game()
     self._read_screen(self._screens[1])
     self._screens[0] = self._screens[1]
     self._game_return = 0.0
@@ -139,8 +142,8 @@ class AtariEnvironment(dm_env.Environment):
     reward = 0.0
     older_frame = False
     for frame in range(1, self._profile.action_repeat + 1):
-      reward += self._ale.act(action)
-      if self._ale.game_over():
+      reward += self.ale.act(action)
+      if self.ale.game_over():
         break
       if frame == self._profile.action_repeat - 1:
         self._read_screen(self._screens[0])
@@ -175,11 +178,11 @@ class AtariEnvironment(dm_env.Environment):
 
   def ram(self) -> np.ndarray:
     """The console's memory: uint8 `[128]`, entry i being address 0x80 + i."""
-    return self._ale.getRAM()
+    return self.ale.getRAM()
 
   def render(self) -> np.ndarray:
     """The screen: uint8 `[210, 160, 3]` (250 rows for a few games)."""
-    return self._ale.getScreenRGB()
+    return self.ale.getScreenRGB()
 
   def episode_metrics(self) -> dict[str, float]:
     """The metrics of `Profile.episode_metrics`, and rooms for Montezuma's Revenge.

@@ -1,8 +1,6 @@
 """Atari as the agents see it, against gymnasium's own pre-processing."""
 
-import importlib
 import json
-import sys
 
 import gymnasium
 import numpy as np
@@ -26,7 +24,7 @@ def _actions(environment, steps, seed=0):
 
 
 def _ale(environment):
-  return environment.raw._ale
+  return environment.raw.ale
 
 
 @pytest.mark.parametrize("game", ["Breakout", "MsPacman"])
@@ -231,7 +229,7 @@ def test_rooms_of_a_meta_episode_and_the_position_in_it():
   """Games of one room each but for the second, which enters one more."""
   name = "atari:MontezumaRevenge/ngu,meta_episode=3"
   environment = environments.make(name, seed=0)
-  found = []
+  counts = []
   for game in range(5):
     environment.reset()
     if game in (1, 3):
@@ -239,13 +237,13 @@ def test_rooms_of_a_meta_episode_and_the_position_in_it():
       environment.step(0)
     metrics = environments.episode_metrics(environment)
     names = ("meta_position", "rooms", "rooms_in_meta_episode", "rooms_so_far")
-    found.append(tuple(metrics[name] for name in names))
+    counts.append(tuple(metrics[name] for name in names))
   expected = [(1, 1, 1, 1), (2, 2, 2, 2), (3, 1, 2, 2), (1, 2, 2, 3), (2, 1, 2, 3)]
-  assert found == expected
+  assert counts == expected
   # Both survive resuming a run, and a replacement of the environment.
-  arrays, counts = json.loads(json.dumps(saving.save(environment)))
+  arrays, values = json.loads(json.dumps(saving.save(environment)))
   resumed, replacement = (environments.make(name, seed=0) for _ in range(2))
-  saving.restore(resumed, arrays, counts)
+  saving.restore(resumed, arrays, values)
   saving.carry_over(environment, replacement)
   for other in (resumed, replacement):
     other.reset()
@@ -255,8 +253,6 @@ def test_rooms_of_a_meta_episode_and_the_position_in_it():
   pong.reset()
   metrics = environments.episode_metrics(pong)
   assert metrics["meta_position"] == 1 and "rooms_in_meta_episode" not in metrics
-  with pytest.raises(ValueError, match="meta_episode is 2 games, but with life_l"):
-    environments.make("atari:Pong/ngu,meta_episode=2,life_loss=true", seed=0)
 
 
 @pytest.mark.parametrize("profile", ["ngu", "dqn"])
@@ -285,7 +281,7 @@ def test_an_oracle_says_where_one_is_in_a_row_below_the_picture(profile):
   np.testing.assert_array_equal(environment.raw.render(), plain.raw.render())
 
 
-def test_rooms_are_counted_through_levels_and_keys_among_what_is_held():
+def test_rooms_are_counted_through_levels_and_keys_in_the_inventory():
   ram = np.zeros(128, np.uint8)
   ram[0xAA - 0x80], ram[0xAB - 0x80] = 77, 235
   ram[0x83 - 0x80], ram[0xB9 - 0x80] = 5, 2
@@ -315,27 +311,20 @@ def test_the_bits_counted_are_those_that_the_game_draws_as_keys():
     # Below the score and the lives left.
     drawn.append(environment.raw.render()[26:44].tobytes())
   like_the_second = [picture == drawn[1] for picture in drawn]
-  held = np.zeros(128, np.uint8)
+  ram = np.zeros(128, np.uint8)
   for bit, is_key in enumerate(like_the_second):
-    held[0xC1 - 0x80] = 1 << bit
-    assert atari_adapter.montezuma_state(held)[3] == is_key
+    ram[0xC1 - 0x80] = 1 << bit
+    assert atari_adapter.montezuma_state(ram)[3] == is_key
   assert sum(like_the_second) == 4
 
 
 def test_other_games_have_no_oracle():
-  with pytest.raises(ValueError, match="in the memory of 'pong' is unknown") as caught:
+  with pytest.raises(ValueError, match="pong"):
     environments.make("atari:Pong/ngu,oracle=true", seed=0)
-  assert "\n" not in str(caught.value)
-  with pytest.raises(ValueError, match="room for 1 to 3 numbers"):
-    environments.make("atari:MontezumaRevenge/ngu,width=3,oracle=true", seed=0)
 
 
 def test_every_game_of_the_papers_is_there():
-  from ale_py import roms
-
   for name in atari_environments.names():
-    rom = atari_environments._find(name.removeprefix("atari:"))
-    assert roms.get_rom_path(rom) is not None
     assert f"ALE/{name.removeprefix('atari:')}-v5" in gymnasium.registry
 
 
@@ -345,9 +334,8 @@ def test_every_game_of_the_papers_is_there():
     ("Pongg", "did you mean 'atari:Pong'"),
     ("montezuma_revenge", "did you mean 'atari:MontezumaRevenge'"),
     ("pong-v5", "did you mean 'atari:Pong'"),
-    ("Zzzz", "write games as 'atari:MontezumaRevenge'"),
-    ("Combat", "'atari:Combat' is for two players"),
-    ("MazeCraze/ngu", "'atari:MazeCraze' is for two players"),
+    ("Zzzz", "MontezumaRevenge"),
+    ("Combat", "two players"),
   ],
 )
 def test_games_that_do_not_exist_are_refused(name, message):
@@ -365,14 +353,3 @@ def test_a_missing_rom_says_where_it_is_looked_for(tmp_path, monkeypatch):
   with pytest.raises(ValueError, match="does not match what was expected") as caught:
     environments.make("atari:Pong", seed=0)
   assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("package", ["ale_py", "cv2"])
-def test_a_missing_package_names_the_extra(package, monkeypatch):
-  name = "explorax.environments.atari_adapter"
-  monkeypatch.delattr(importlib.import_module("explorax.environments"), "atari_adapter")
-  monkeypatch.delitem(sys.modules, name)
-  monkeypatch.setitem(sys.modules, package, None)
-  with pytest.raises(ValueError, match=r"pip install 'explorax\[atari\]'") as caught:
-    environments.make("atari:Pong", seed=0)
-  assert package in str(caught.value)

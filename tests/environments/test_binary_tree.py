@@ -2,7 +2,6 @@
 
 import itertools
 
-import jax
 import numpy as np
 import pytest
 
@@ -43,22 +42,6 @@ def test_mappings_are_fair_and_follow_their_seed():
   assert np.abs(drawn.mean(axis=0) - 0.5).max() < 5 * 0.5 / 40**0.5
   assert len({row.tobytes() for row in drawn}) == 40
   np.testing.assert_array_equal(drawn[7], binary_tree.action_mapping(7, 250))
-
-
-def test_each_of_a_batch_may_have_its_own_mapping():
-  tree = binary_tree.BinaryTree(30)
-  up = np.stack([binary_tree.action_mapping(seed, 30) for seed in range(3)])
-
-  def climb(params):
-    def step(state, action):
-      return tree.step(jax.random.PRNGKey(0), state, action, params)
-
-    state, _ = tree.reset(jax.random.PRNGKey(0), params)
-    return jax.lax.scan(step, state, params.up)[1]
-
-  timesteps = jax.jit(jax.vmap(climb))(binary_tree.Params(up))
-  np.testing.assert_array_equal(timesteps.reward, np.eye(30)[[29] * 3])
-  np.testing.assert_array_equal(timesteps.discount, 1 - np.eye(30)[[29] * 3])
 
 
 def test_the_mapping_follows_the_name_and_not_the_seed():

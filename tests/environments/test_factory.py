@@ -72,8 +72,8 @@ def test_functions_and_classes_of_the_users_own():
   dm = environments.make("userpackage.envs:make_dm", seed=0)
   assert dm.action_spec().num_values == 4
   assert environments.wrap(dm, seed=0) is dm
-  own = environments.make("userpackage.envs:Own", seed=0)
-  assert type(own.raw).__name__ == "Own"
+  by_class = environments.make("userpackage.envs:Own", seed=0)
+  assert type(by_class.raw).__name__ == "Own"
   cart_pole = environments.make("userpackage.envs:make_gym", seed=1)
   ours = environments.make("gym:CartPole-v1", seed=1)
   np.testing.assert_array_equal(cart_pole.reset().observation, ours.reset().observation)
@@ -86,20 +86,16 @@ def test_functions_and_classes_of_the_users_own():
 @pytest.mark.parametrize(
   ("name", "kind", "message"),
   [
-    ("nomodule:make", ValueError, "'nomodule' is neither a kind of environment"),
+    ("nomodule:make", ValueError, "nomodule"),
     ("bsuit:deep_sea/0", ValueError, "did you mean 'bsuite'"),
     ("userpackage.envs:make_d", ValueError, "did you mean 'make_dm'"),
-    ("userpackage.envs:zzzzzz", ValueError, "has no function 'zzzzzz'"),
-    ("userpackage.envs:number", TypeError, "is of type int; it must be a function"),
-    ("userpackage.envs:make_needy", TypeError, r"its signature is \(size\)"),
-    ("userpackage.envs:make_nothing", TypeError, "got one of type builtins.NoneType"),
-    ("userpackage.envs:make_continuous", TypeError, "discretise continuous actions"),
+    ("userpackage.envs:number", TypeError, "int"),
+    ("userpackage.envs:make_needy", TypeError, r"\(size\)"),
+    ("userpackage.envs:make_nothing", TypeError, "NoneType"),
+    ("userpackage.envs:make_continuous", TypeError, "discretise"),
     ("deep_sea/0", ValueError, "did you mean 'bsuite:deep_sea/0'"),
     ("Pong", ValueError, "did you mean 'atari:Pong'"),
-    ("mountain_car", ValueError, "did you mean 'jax:mountain_car'"),
-    ("CartPole-v1", ValueError, "did you mean 'gym:CartPole-v1'"),
-    ("bsuite:", ValueError, "write 'kind:name'"),
-    (":make", ValueError, "write 'kind:name'"),
+    (":make", ValueError, "kind:name"),
   ],
 )
 def test_names_that_make_no_environment_are_refused(name, kind, message):
@@ -109,24 +105,16 @@ def test_names_that_make_no_environment_are_refused(name, kind, message):
 
 
 @pytest.mark.parametrize(
-  ("name", "cause", "message"),
+  ("name", "cause", "place"),
   [
-    (
-      "userpackage.envs:make_broken",
-      RuntimeError,
-      "the function .* raised RuntimeError: .* the user's own .envs.py:",
-    ),
-    (
-      "userpackage.broken:make",
-      ModuleNotFoundError,
-      "the module .* raised ModuleNotFoundError: .*no_such_module_anywhere.*broken.py:",
-    ),
-    ("userpackage.envs:make_exit", SystemExit, "the function .* raised SystemExit: 3"),
-    ("userpackage.envs:make_specless", KeyError, "the environment of .* KeyError"),
+    ("userpackage.envs:make_broken", RuntimeError, "envs.py"),
+    ("userpackage.broken:make", ModuleNotFoundError, "broken.py"),
+    ("userpackage.envs:make_exit", SystemExit, "envs.py"),
+    ("userpackage.envs:make_specless", KeyError, "envs.py"),
   ],
 )
-def test_errors_of_the_users_own_code_are_one_sentence(name, cause, message):
-  with pytest.raises(ValueError, match=message) as caught:
+def test_errors_of_the_users_own_code_are_one_sentence(name, cause, place):
+  with pytest.raises(ValueError, match=f"{cause.__name__}.*{place}:") as caught:
     environments.make(name, seed=0)
   assert isinstance(caught.value.__cause__, cause)
   assert "\n" not in str(caught.value)
@@ -134,23 +122,16 @@ def test_errors_of_the_users_own_code_are_one_sentence(name, cause, message):
 
 @pytest.mark.parametrize(("seed", "kind"), [(-1, ValueError), (1.5, TypeError)])
 def test_invalid_seeds_are_refused(seed, kind):
-  with pytest.raises(kind, match=f"the seed is {seed}; it must be"):
+  with pytest.raises(kind, match=f"{seed}"):
     environments.make("bsuite:catch/0", seed=seed)
 
 
-def test_the_list_names_what_can_be_made():
+def test_the_list_has_every_kind():
   rows = dict(environments.list_environments())
-  assert len(rows) > 25
   assert all(description for description in rows.values())
-  deep_sea = rows["bsuite:deep_sea/0 … /20"]
-  assert "size 10 … 50" in deep_sea and "10000 episodes" in deep_sea
-  assert "exploration" in deep_sea
-  assert "/tmp/mnist" in rows["bsuite:mnist/0 … /19"]
-  assert "2 actions" in rows["gym:CartPole-v1"]
-  assert "any odd size" in rows["jax:disco_maze/<size>"]
-  assert "permuted=false" in rows["jax:deep_sea/<size>"]
-  assert "variance" in rows["jax:mountain_car"]
-  assert "gym:<id>" in rows and "<module>:<function>" in rows
+  kinds = {name.partition(":")[0] for name in rows}
+  assert kinds >= {"bsuite", "gym", "jax", "atari", "gymnax", "<module>"}
+  assert {"bsuite:deep_sea/0 … /20", "gym:CartPole-v1", "jax:chain/<size>"} <= set(rows)
 
 
 def test_importing_the_package_imports_no_environments():

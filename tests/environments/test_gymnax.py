@@ -16,11 +16,7 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
 from explorax.environments import gymnax_adapter, jax_environments
-from explorax.experiments import config as config_lib
-from explorax.experiments.runners import core, device
 
 pytestmark = pytest.mark.newest
 
@@ -246,23 +242,19 @@ def test_ends_and_last_observations_are_those_of_the_protocol(make):
     assert len(rows) == len(played) or played[len(rows)].first()
 
 
-def test_the_device_runner_trains_in_them():
-  """With dtypes that are weak after a reset, and episodes that are cut short."""
-  environment = environments.wrap((Gymnax0(), LimitedParams(4)), seed=0)
-  agent = dqn_agent.make_agent(
-    dqn_config.DQNConfig(
-      hidden_sizes=(4,), replay_capacity=100, min_replay_size=10, batch_size=4
-    ),
-    environments.spec(environment),
-  )
-  episodes = []
-  config = config_lib.RunConfig(
-    agent="dqn", env="gymnax:stand-in", runner="device", steps=40, num_envs=2
-  )
-  hooks = dataclasses.replace(core.NO_HOOKS, on_episode=episodes.append)
-  device.run(agent, environment, config, hooks)
-  assert {episode.episode_length for episode in episodes} <= {3, 4}
-  assert all(e.episode_return in (0.0, 1.0) for e in episodes) and len(episodes) >= 8
+@pytest.mark.parametrize("make", [*LIMITED, *UNLIMITED], ids=lambda make: make.__name__)
+def test_a_scan_steps_them(make):
+  """The arrays of their states keep their dtypes, even if a reset's are weak."""
+  environment, params = environments.wrap(make(), seed=0).raw.pure
+  key = jax.random.PRNGKey(0)
+
+  def step(state, action):
+    state, timestep = environment.step(key, state, action, params)
+    return state, timestep.reward
+
+  state, _ = environment.reset(key, params)
+  _, rewards = jax.lax.scan(step, state, jnp.ones(GOAL, jnp.int32))
+  assert rewards.tolist() == [0, 0, 1]
 
 
 def test_discrete_observations_are_one_hot():
@@ -283,7 +275,7 @@ def test_discrete_observations_are_one_hot():
   assert environment.observation_spec() == environments.OneHotArray((4,))
 
 
-def test_what_cannot_be_right_is_refused():
+def test_environments_of_no_protocol_are_refused():
   class OldWrapper(Wrapped):
     """Of gymnax 0.0.x: the last observation is lost."""
 
@@ -320,7 +312,7 @@ def test_what_cannot_be_right_is_refused():
       gymnax_adapter.GymnaxEnvironment(make())
 
 
-def test_own_environments_are_named_by_their_function(tmp_path, monkeypatch):
+def test_a_users_function_may_return_one(tmp_path, monkeypatch):
   (tmp_path / "my_env.py").write_text(
     "from explorax.environments import chain\ndef make():\n  return chain.Chain(5)\n"
   )

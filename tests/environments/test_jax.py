@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import itertools
-import typing
 
 import dm_env
 import jax
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import environments, ranges
+from explorax import environments
 from explorax.environments import (
   cartpole_swingup,
   deep_sea,
@@ -44,7 +43,7 @@ def _flood(is_open, start):
   return reached
 
 
-def _look(observation):
+def _parse(observation):
   """(open positions, the agent's position, the colour of each wall)."""
   agent = (observation == disco_maze.AGENT_COLOUR).all(-1)
   is_open = agent | (observation == disco_maze.PATH_COLOUR).all(-1)
@@ -57,13 +56,13 @@ def _action_towards(position, target):
 
 
 def _open_action(observation):
-  is_open, position, _ = _look(observation)
+  is_open, position, _ = _parse(observation)
   return _action_towards(position, next(_neighbours(is_open, position)))
 
 
 def _wall_action(observation):
   """A way into a wall, or None at a crossing (of which 5 × 5 has none)."""
-  is_open, position, _ = _look(observation)
+  is_open, position, _ = _parse(observation)
   for action, (row, column) in enumerate(MOVES):
     if not is_open[position[0] + row, position[1] + column]:
       return action
@@ -104,26 +103,18 @@ def test_every_maze_of_the_smallest_size_is_drawn_equally_often():
   assert max(abs(count - 500) for count in counts.values()) < 5 * (500 * 0.75) ** 0.5
 
 
-@pytest.mark.parametrize("size", [3, 6, -5])
-def test_sizes_without_a_maze_are_refused(size):
-  with pytest.raises(ValueError, match=f"size is {size}"):
-    disco_maze.DiscoMaze(size)
-  with pytest.raises(ValueError, match=f"size is {size}"):
-    mazes.perfect_maze(jax.random.PRNGKey(0), size)
-
-
 def test_colours_change_at_every_step_and_on_walls_only():
   environment = environments.make("jax:disco_maze/21", seed=0)
   observation = environment.reset().observation
   assert observation.shape == (21, 21, 3) and observation.dtype == np.uint8
-  is_open, position, colours = _look(observation)
+  is_open, position, colours = _parse(observation)
   assert is_open.sum() == mazes.num_open(21)
   seen = [colours]
   for _ in range(30):
     action = _open_action(observation)
     expected = tuple(np.add(position, MOVES[action]))
     observation = environment.step(action).observation
-    now_open, position, colours = _look(observation)
+    now_open, position, colours = _parse(observation)
     np.testing.assert_array_equal(now_open, is_open)
     assert position == expected
     # 4 of 5 walls change colour on average, out of 242.
@@ -139,7 +130,7 @@ def test_a_wall_ends_the_episode_and_a_new_maze_begins():
   before, tried = None, 0
   for _ in range(10):
     observation = environment.reset().observation
-    is_open, position, _ = _look(observation)
+    is_open, position, _ = _parse(observation)
     assert before is None or not np.array_equal(is_open, before)
     before = is_open
     action = _wall_action(observation)
@@ -148,7 +139,7 @@ def test_a_wall_ends_the_episode_and_a_new_maze_begins():
     tried += 1
     timestep = environment.step(action)
     assert timestep.last() and timestep.discount == 0.0 and timestep.reward == 0.0
-    assert _look(timestep.observation)[1] == position
+    assert _parse(timestep.observation)[1] == position
     assert environment.step(action).first()
   assert tried > 3
 
@@ -186,7 +177,7 @@ def test_the_default_time_limit_suffices_to_visit_everything():
     environment.reset()
     environment.step(0)
     timestep = environment.reset()  # Coverage begins again with each episode.
-    is_open, start, _ = _look(timestep.observation)
+    is_open, start, _ = _parse(timestep.observation)
     path, visited, steps = [start], {start}, 0
     while path:
       onward = [p for p in _neighbours(is_open, path[-1]) if p not in visited]
@@ -211,10 +202,10 @@ def test_the_default_time_limit_suffices_to_visit_everything():
 
 def test_the_picture_shows_the_maze_and_where_the_agent_was():
   environment = environments.make("jax:disco_maze/5", seed=0)
-  with pytest.raises(ValueError, match="no episode to draw yet"):
+  with pytest.raises(ValueError, match="reset"):
     environment.raw.render()
   first = environment.reset().observation
-  _, start, _ = _look(first)
+  _, start, _ = _parse(first)
   observation = environment.step(_open_action(first)).observation
   picture = environment.raw.render()
   pixels = disco_maze.RENDERED_PIXELS
@@ -226,12 +217,12 @@ def test_the_picture_shows_the_maze_and_where_the_agent_was():
   )
 
 
-def test_stepping_scanning_and_batching_are_one_thing():
+def test_the_adapter_a_scan_and_a_batch_give_the_same_episode():
   """The adapter's episode, by `lax.scan`, and as one of a batch."""
   maze = disco_maze.DiscoMaze(5)
   params = maze.default_params()
   adapter = jax_adapter.JaxEnvironment(maze, seed=5)
-  key = adapter._key
+  key = adapter.save()[0]["key"]
   timesteps, actions = [adapter.reset()], []
   while not timesteps[-1].last() and len(actions) < 12:
     actions.append(_open_action(timesteps[-1].observation))
@@ -334,11 +325,11 @@ def test_everything_is_compiled_once_for_all_equal_environments():
       assert adapter.step(action).reward == action
       adapter.step(0)
       assert adapter.episode_metrics() == {"count": 2.0}
-      assert adapter._reset_next_step == (params is not None)
+      assert adapter.save()[1]["reset_next_step"] == (params is not None)
   assert traces == {"reset": 1, "step": 1, "metrics": 1}
 
 
-def test_the_adapter_tells_the_ends_apart_and_starts_again():
+def test_the_adapter_distinguishes_terminations_from_truncations():
   adapter = jax_adapter.JaxEnvironment(Counter(collections.Counter()), seed=0)
   assert adapter.step(1).first()  # Nothing has been reset yet.
   truncated = [adapter.step(0) for _ in range(3)]
@@ -350,15 +341,15 @@ def test_the_adapter_tells_the_ends_apart_and_starts_again():
   assert terminated[-1].last() and isinstance(terminated[-1].step_type, dm_env.StepType)
 
 
-def test_the_adapter_refuses_what_it_cannot_do():
+def test_the_adapter_refuses_calls_before_a_reset_and_unknown_actions():
   adapter = jax_adapter.JaxEnvironment(Counter(collections.Counter()), seed=0)
-  with pytest.raises(ValueError, match="no episode to measure yet"):
+  with pytest.raises(ValueError, match="reset"):
     adapter.episode_metrics()
   adapter.reset()
   for action in (-1, 2):
-    with pytest.raises(ValueError, match=f"action is {action}; this environment's"):
+    with pytest.raises(ValueError, match=f"action is {action}"):
       adapter.step(action)
-  with pytest.raises(NotImplementedError, match="Counter has no picture of itself"):
+  with pytest.raises(NotImplementedError, match="Counter"):
     adapter.render()
 
 
@@ -399,48 +390,28 @@ def test_settings_reach_the_fields_and_the_parameters():
     assert jax_environments.make(f"disco_maze/{size}")[1].time_limit == 2 * size**2
 
 
-def test_every_kind_tells_of_its_settings_and_limits_them():
-  for key, kind in jax_environments._KINDS.items():
-    sized = () if kind.example_size is None else (kind.example_size,)
-    environment = kind.make(*sized)
-    defaults = environment.default_params()
-    hints = typing.get_type_hints(type(defaults), include_extras=True)
-    params = {
-      name
-      for name, value in defaults._asdict().items()
-      if isinstance(value, int | float)
-    }
-    assert all(ranges.conditions(hints[name]) for name in params), key
-    fields = {field.name for field in dataclasses.fields(environment)} - {"size"}
-    for name in params | fields:
-      assert f",{name}=" in kind.description, (key, name)
-
-
 @pytest.mark.parametrize(
-  ("name", "message"),
+  ("name", "value"),
   [
-    ("disco_maze/20", "size is 20; it must be odd"),
-    ("disco_maze", "the size is ''. Write 'jax:disco_maze/21'"),
+    ("disco_maze/20", "20"),
+    ("disco_maze", "jax:disco_maze/21"),
     ("disco_mase/21", "did you mean 'jax:disco_maze/21'"),
-    ("zzz", "there are jax:.*jax:disco_maze/21"),
     ("disco_maze/5,time_limits=5", "did you mean 'time_limit'"),
-    ("disco_maze/21,time_limit", "'time_limit' of 'jax:disco_maze/21,time_limit' has"),
-    ("disco_maze/21,time_limit=x", "is 'x'; it must be an integer"),
-    ("disco_maze/21,time_limit=0", "time_limit is 0; it must be at least 1"),
-    ("disco_maze/5,time_limit=1,time_limit=2", "sets 'time_limit' twice"),
-    ("deep_sea/1", "is not the name of an environment: DeepSea.size is 1"),
-    ("deep_sea/5,permuted=1", "is '1'; it must be 'true' or 'false'"),
-    ("deep_sea/5,move_cost=-0.5", "move_cost is -0.5"),
-    (
-      "mountain_car/5",
-      "is not the name of an environment: it has no size. .* 'jax:mountain_car'.",
-    ),
-    ("mountain_car,noise=inf", "noise is inf"),
-    ("gridworld/9,noise=a lot", "is 'a lot'; it must be a number"),
-    ("gridworld/9,obstacles=0.2", "at 0.2 and traps at 0.0 need a world; choose one"),
+    ("disco_maze/21,time_limit=x", "'x'"),
+    ("disco_maze/21,time_limit=0", "time_limit is 0"),
+    ("disco_maze/5,time_limit=1,time_limit=2", "twice"),
+    ("mountain_car/5", "jax:mountain_car"),
+    ("mountain_car,noise=inf", "inf"),
+    ("chain/9,n=2", "no settings"),
+    ("deep_sea/1", "1"),
+    ("deep_sea/5,permuted=1", "'1'"),
+    ("deep_sea/5,move_cost=-0.5", "-0.5"),
+    ("gridworld/4", "4"),
+    ("gridworld/9,obstacles=0.2", "world=1"),
+    ("gridworld/20,obstacles=0.6,traps=0.4,world=1", "world 1 of size 20"),
   ],
 )
-def test_names_that_make_no_environment_are_refused(name, message):
-  with pytest.raises(ValueError, match=message) as caught:
+def test_impossible_names_and_settings_are_refused(name, value):
+  with pytest.raises(ValueError, match=value) as caught:
     environments.make(f"jax:{name}", seed=0)
   assert "\n" not in str(caught.value)

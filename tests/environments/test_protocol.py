@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import testing
 
 pytestmark = pytest.mark.newest
 
@@ -117,43 +116,3 @@ def test_equal_seeds_give_equal_episodes_and_different_seeds_different_ones(name
   once = _seen(name, 0)
   np.testing.assert_array_equal(once, _seen(name, 0, again=True))
   assert np.array_equal(once, _seen(name, 1)) == (name in _DETERMINISTIC)
-
-
-@pytest.mark.parametrize(("truncate", "discount"), [(False, 0.0), (True, 1.0)])
-@pytest.mark.parametrize("episode_length", [1, 4])
-def test_fake_environment(truncate, discount, episode_length):
-  environment = environments.wrap(
-    testing.FakeEnvironment(
-      episode_length, (2, 2), 3, truncate=truncate, reward=lambda t, action: t + action
-    ),
-    seed=0,
-  )
-  for _ in range(2):
-    timestep = environment.reset()
-    np.testing.assert_array_equal(timestep.observation, np.zeros((2, 2)))
-    for t in range(1, episode_length + 1):
-      timestep = environment.step(2)
-      assert timestep.reward == t + 2
-      expected = np.full((2, 2), t / episode_length, np.float32)
-      np.testing.assert_array_equal(timestep.observation, expected)
-      assert timestep.last() == (t == episode_length)
-    assert timestep.discount == discount
-
-
-def test_fake_one_hot_ends_in_zeros():
-  environment = environments.make(f"{_FAKES}fake_one_hot", seed=0)
-  encode = environments.make_encoding(environment.observation_spec())
-  timesteps = [environment.reset(), *(environment.step(0) for _ in range(5))]
-  assert [int(encode(t.observation)) for t in timesteps] == [0, 1, 2, 3, 4, -1]
-
-
-@pytest.mark.parametrize("what", ["reward", "observation"])
-def test_fake_nan_appears_in_the_twelfth_step(what):
-  environment = environments.make(f"{_FAKES}fake_nan_{what}", seed=0)
-  steps = 0
-  with pytest.raises(environments.NonFiniteError) as caught:
-    while True:
-      steps += not environment.step(0).first()
-  assert steps == 11
-  assert caught.value.quantity == what
-  assert caught.value.total_steps == 12

@@ -176,32 +176,28 @@ def _transition(reward=0.0, discount=1.0):
 
 
 @pytest.mark.parametrize(
-  ("timestep", "kind", "message"),
+  ("timestep", "kind", "value"),
   [
-    (_transition(discount=-0.1), ValueError, "a discount of -0.1 at step 1 of episode"),
-    (_transition(discount=1.5), ValueError, "a discount of 1.5"),
-    (_transition(discount=np.nan), ValueError, "a discount of nan"),
+    (_transition(discount=-0.1), ValueError, "-0.1"),
+    (_transition(discount=1.5), ValueError, "1.5"),
+    (_transition(discount=np.nan), ValueError, "nan"),
     (_transition(discount=None), TypeError, "None as the discount"),
-    (_transition(np.ones((1,))), TypeError, "it must be one real number"),
-    (_transition(None), TypeError, "it must be one real number"),
-    (_transition("1"), TypeError, "it must be one real number"),
-    (_transition(1j), TypeError, "it must be one real number"),
-    (dm_env.restart(_observation()), ValueError, "before the last one had ended"),
-    (
-      dm_env.transition(0.0, np.zeros((2, 1))),
-      ValueError,
-      r"shape \(2, 1\) .* its spec says \(2,\)",
-    ),
-    (dm_env.transition(0.0, "a word"), TypeError, "'a word' as the observation at"),
-    (dm_env.transition(0.0, [[1], [2, 3]]), TypeError, "must be one array of numbers"),
-    (_transition()._replace(step_type=7), ValueError, "the step type 7 at step 1"),
+    (_transition(np.ones((1,))), TypeError, "reward"),
+    (_transition(None), TypeError, "reward"),
+    (_transition("1"), TypeError, "reward"),
+    (_transition(1j), TypeError, "reward"),
+    (dm_env.restart(_observation()), ValueError, "began an episode"),
+    (dm_env.transition(0.0, np.zeros((2, 1))), ValueError, r"\(2, 1\)"),
+    (dm_env.transition(0.0, "a word"), TypeError, "'a word'"),
+    (dm_env.transition(0.0, [[1], [2, 3]]), TypeError, "observation"),
+    (_transition()._replace(step_type=7), ValueError, "step type 7"),
   ],
 )
-def test_timesteps_that_break_the_protocol_are_refused(timestep, kind, message):
+def test_timesteps_that_break_the_protocol_are_refused(timestep, kind, value):
   raw = Scripted([dm_env.restart(_observation()), timestep])
   environment = standard.StandardEnvironment(raw)
   environment.reset()
-  with pytest.raises(kind, match=message):
+  with pytest.raises(kind, match=f"{value}.* at step 1 of episode 1"):
     environment.step(0)
 
 
@@ -217,32 +213,22 @@ def test_observations_that_their_dtype_cannot_hold_are_refused():
 
 
 def test_a_reset_that_begins_no_episode_is_refused():
-  with pytest.raises(ValueError, match=r"must begin with a StepType\.FIRST"):
+  with pytest.raises(ValueError, match="FIRST"):
     standard.StandardEnvironment(Scripted([_transition()])).reset()
 
 
 @pytest.mark.parametrize(
-  "actions",
+  "specs_of_it",
   [
-    dm_env.specs.BoundedArray((1,), np.float32, -1, 1),
-    dm_env.specs.BoundedArray((), np.int32, 0, 3),
-    {"a": dm_env.specs.DiscreteArray(2)},
+    {"actions": dm_env.specs.BoundedArray((1,), np.float32, -1, 1)},
+    {"actions": dm_env.specs.BoundedArray((), np.int32, 0, 3)},
+    {"actions": {"a": dm_env.specs.DiscreteArray(2)}},
+    {"spec": {"a": dm_env.specs.Array((2,), np.float32)}},
+    {"spec": (dm_env.specs.Array((2,), np.float32),)},
+    {"spec": dm_env.specs.StringArray(())},
+    {"spec": dm_env.specs.Array((2,), np.complex64)},
   ],
 )
-def test_actions_that_are_not_discrete_are_refused(actions):
-  with pytest.raises(TypeError, match=r"must have a dm_env\.specs\.DiscreteArray"):
-    standard.StandardEnvironment(Scripted([], actions=actions))
-
-
-@pytest.mark.parametrize(
-  ("spec", "message"),
-  [
-    ({"a": dm_env.specs.Array((2,), np.float32)}, "join the parts into one"),
-    ((dm_env.specs.Array((2,), np.float32),), "join the parts into one"),
-    (dm_env.specs.StringArray(()), "arrays of real numbers"),
-    (dm_env.specs.Array((2,), np.complex64), "arrays of real numbers"),
-  ],
-)
-def test_observations_that_are_not_one_array_of_numbers_are_refused(spec, message):
-  with pytest.raises(TypeError, match=message):
-    standard.StandardEnvironment(Scripted([], spec))
+def test_other_actions_and_observations_are_refused(specs_of_it):
+  with pytest.raises(TypeError):
+    standard.StandardEnvironment(Scripted([], **specs_of_it))
