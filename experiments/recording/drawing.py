@@ -1,6 +1,5 @@
-"""The style of drawings: lines that also differ in grey, bands, captions."""
+"""The style of drawings: lines that also differ in grey, and bands."""
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure
 
 DPI = 150
-_CAPTION_SIZE = 8.5  # Points.
-_CHARACTERS_PER_INCH = 15.5  # Of the caption's letters.
 
 
 class Style(NamedTuple):
@@ -105,50 +102,8 @@ def curve(
   return interval
 
 
-def heat_map(
-  axes: "mpl_axes.Axes", values: np.ndarray, *, title: str, label: str, **kwargs: Any
-) -> None:
-  """Draws `[H, W]` as a map with its scale; NaN is left white."""
-  image = axes.imshow(values, cmap="cividis", interpolation="nearest", **kwargs)
-  axes.set_title(title, fontsize="medium")
-  axes.set_xticks([])
-  axes.set_yticks([])
-  bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
-  bar.set_label(label, fontsize="small")
-
-
-def save(
-  file: BinaryIO,
-  fig: "mpl_figure.Figure",
-  *,
-  title: str = "",
-  caption: Sequence[str] = (),
-) -> None:
-  """Writes a drawing as a PNG, with a title above and a caption below.
-
-  Args:
-    file: the output file.
-    fig: the drawing; its height grows for the caption.
-    title: '' for none.
-    caption: its paragraphs; empty for no caption.
-  """
+def save(file: BinaryIO, fig: "mpl_figure.Figure", *, title: str = "") -> None:
+  """Writes a drawing as a PNG, with a title above if it is not empty."""
   if title:
     fig.suptitle(title)
-  if caption:
-    width, height = fig.get_size_inches()
-    columns = int(width * _CHARACTERS_PER_INCH)
-    lines = [line for text in caption for line in textwrap.wrap(text, columns)]
-    line_height = _CAPTION_SIZE * 1.3 / 72
-    below = (len(lines) + 1.5) * line_height
-    fig.set_size_inches(width, height + below)
-    share = below / (height + below)
-    fig.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
-    fig.text(
-      0.01,
-      share - 0.5 * line_height / (height + below),
-      "\n".join(lines),
-      fontsize=_CAPTION_SIZE,
-      va="top",
-      linespacing=1.3,
-    )
   fig.savefig(file, format="png")

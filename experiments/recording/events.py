@@ -14,7 +14,7 @@ _FLUSH_SECONDS = 10.0
 
 
 class EventWriter:
-  """A logger that writes an event file in a run's directory.
+  """Writes scalars into an event file of a run's directory.
 
   A resumed run writes another file. It starts with the step from which TensorBoard
   hides the events in earlier files.
@@ -52,7 +52,7 @@ class EventWriter:
         started = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
         self._write(step=self._step + 1, session_log=started)
 
-  def __call__(self, scalars: Mapping[str, float], step: int) -> None:
+  def write(self, scalars: Mapping[str, float], step: int) -> None:
     """Adds `scalars` (tag → value) at `step`."""
     from tensorboardX.proto import summary_pb2
 

@@ -9,12 +9,9 @@ import numpy as np
 from explorax.experiments import errors, output, weights
 from explorax.experiments.recording import (
   divergence,
-  events,
-  loggers,
-  metrics_csv,
   plots,
   returns,
-  scalars,
+  sinks,
   summary,
   video,
 )
@@ -60,62 +57,49 @@ class SeedRecorder:
       logger: the run's `--logger`, or None.
       saved: what `save` returned; later records are cut. None creates the files.
     """
-    saved = saved or {}
     self.directory = directory
     self.title = title
     self.returns = returns.Returns()
     self.divergence = divergence.Divergence()
-    self.failures: int = saved.get("failures", 0)
-    self.replacements: dict[str, int] = dict(saved.get("replacements", {}))
+    self.failures: int = saved["failures"] if saved else 0
+    self.replacements: dict[str, int] = dict(saved["replacements"]) if saved else {}
     self._evaluations = returns.Evaluations()
     self._solved_rule = solved_rule
     self._video_recorder = video_recorder
     self._last: core.Episode | None = None
-
-    self._metrics = metrics_csv.MetricsCsv(directory, saved=saved.get("metrics"))
-    for episode in self._metrics.episodes():
+    of_sinks = saved and saved["sinks"]
+    csv_files = sinks.CsvFiles(
+      directory,
+      evaluates=video_recorder is not None,
+      saved=of_sinks and of_sinks["csv"],
+    )
+    for episode in csv_files.training.episodes():
       self._count(episode)
-    self._evaluation_metrics: metrics_csv.MetricsCsv | None = None
-    if video_recorder is not None:
-      self._evaluation_metrics = metrics_csv.MetricsCsv(
-        directory,
-        "evaluation.csv",
-        metrics_csv.EVALUATION_COLUMNS,
-        saved.get("evaluation"),
-      )
-      self._evaluations.add(self._evaluation_metrics.episodes())
-    self._events = events.EventWriter(directory, saved.get("events"))
-    self._loggers: list[loggers.Logger] = [self._events]
-    if logger is not None:
-      self._loggers.append(loggers.find(logger)(record, directory.path))
+    if csv_files.evaluation is not None:
+      self._evaluations.add(csv_files.evaluation.episodes())
+    self._sinks = sinks.make(
+      directory, record, csv_files=csv_files, logger=logger, saved=of_sinks
+    )
 
   def on_episode(self, episode: "core.Episode") -> None:
     """Records a training episode."""
     self._count(episode)
-    self._metrics.write(episode)
-    for log in self._loggers:
-      log(scalars.of_episode(episode), episode.env_steps)
+    for sink in self._sinks.values():
+      sink.on_episode(episode)
 
   def on_evaluation(self, evaluation: "core.Evaluation") -> None:
     """Records an evaluation."""
     self._evaluations.add(evaluation.episodes)
-    if self._evaluation_metrics is not None:
-      for episode in evaluation.episodes:
-        self._evaluation_metrics.write(episode)
-    for log in self._loggers:
-      log(scalars.of_evaluation(evaluation), evaluation.env_steps)
+    for sink in self._sinks.values():
+      sink.on_evaluation(evaluation)
 
   def save(self) -> dict[str, Any]:
     """The state for a checkpoint, in JSON's types; syncs the files to disk."""
-    saved = {
+    return {
       "failures": self.failures,
       "replacements": dict(self.replacements),
-      "metrics": self._metrics.save(),
-      "events": self._events.save(),
+      "sinks": {name: sink.save() for name, sink in self._sinks.items()},
     }
-    if self._evaluation_metrics is not None:
-      saved["evaluation"] = self._evaluation_metrics.save()
-    return saved
 
   def finish(
     self, result: "core.Result | None", params: Any, **facts: Any
@@ -140,10 +124,7 @@ class SeedRecorder:
       last_metrics=self._last.metrics if self._last else {},
       **facts,
     )
-    attempts: list[Callable[[], None]] = [self._metrics.close]
-    if self._evaluation_metrics is not None:
-      attempts.append(self._evaluation_metrics.close)
-    attempts += [log.close for log in self._loggers]
+    attempts: list[Callable[[], None]] = [sink.close for sink in self._sinks.values()]
     for name, write in self._last_files(params):
       attempts.append(functools.partial(self.directory.write, name, write))
     attempts.append(
