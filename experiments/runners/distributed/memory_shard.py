@@ -178,7 +178,7 @@ class MemoryInserter:
   """Collects the calls of an actor's writers, and sends them together."""
 
   def __init__(self, shard: Any, actor: str, num_envs: int):
-    self._shard = shard
+    self.shard = shard
     self._actor, self._num_envs = actor, num_envs
     self._is_first = True
     self._pending: list[Any] = []
@@ -190,7 +190,7 @@ class MemoryInserter:
   def send(self, num_inserts: int) -> None:
     calls, self.calls = self.calls, []
     self._pending.append(
-      self._shard.insert.remote(
+      self.shard.insert.remote(
         self._actor, self._num_envs, self._is_first, calls, num_inserts
       )
     )
