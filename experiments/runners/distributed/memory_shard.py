@@ -69,7 +69,7 @@ class MemoryShard:
     """Args: run: of the process; agent: with its part of replay; shard: its index."""
     number = board_client.register(run, messages.replay_role(shard))
     found = checkpoints.newest(run, number)
-    saved = checkpoints.memory_shard(found, run.config, shard)
+    saved = checkpoints.shard(found, run.config, shard)
     self._replay = memory_replay.MemoryReplay(agent, run.config.seed + shard)
     self._limit, inserts = run.limit, 0
     # Actor → the writer of each environment; None waits for the start of an episode.

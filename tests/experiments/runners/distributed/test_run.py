@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments import ray_cluster, run
-from explorax.experiments.runners.distributed import failures
+from explorax.experiments.runners.distributed import driver
 
 pytest.importorskip("ray")
 psutil = pytest.importorskip("psutil")
@@ -264,5 +264,5 @@ def test_a_constructor_that_fails_says_why():
   process = ray.remote(Fails).options(num_cpus=0, max_restarts=-1).remote()
   with pytest.raises(ray.exceptions.RayActorError) as raised:
     ray.get(process.run.remote())
-  stopped = failures.stopped("actor 3", raised.value, [None])
+  stopped = driver.failure("actor 3", raised.value, [None])
   assert str(stopped) == "the process of actor 3 failed: ValueError: no such game"

@@ -211,7 +211,7 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(wait, tmp_path):
   counts = messages.Counts(env_steps=30, episodes=6, starts={"learner": 1})
   processes = [_Process(shard, wait) for shard in shards]
   to = checkpointer.Checkpointer(directory, "this", with_replay=True)
-  assert checkpoints.save(to, run, counts, state, processes)
+  checkpoints.save(to, run, counts, state, processes)
 
   found = checkpoints.newest(run, 1)
   assert found is not None and found.record["env_steps"] == 30
@@ -220,7 +220,7 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(wait, tmp_path):
   assert kept.starts == counts.starts
   start = checkpoints.learner(found, agent)
   jax.tree.map(np.testing.assert_array_equal, start, state)
-  assert checkpoints.memory_shard(found, CONFIG, 0) is None  # Of one shard.
+  assert checkpoints.shard(found, CONFIG, 0) is None  # Of one shard.
   other = _shard(directory=directory, config=config)
   for _ in range(3):  # Its limiter has its minimum again.
     jax.tree.map(
