@@ -71,10 +71,18 @@ def measure_acting(quick: bool = False) -> list[bench.Row]:
 
 
 def measure_recovery(quick: bool = False) -> list[bench.Row]:
-  """Seconds until a killed process is replaced, and until the new one has worked."""
+  """Seconds until a killed process, or after the board's death the run, is replaced."""
   del quick
   with tempfile.TemporaryDirectory() as folder:
-    return soak.measure_recovery(pathlib.Path(folder) / "run", 1)
+    run = soak.Run(pathlib.Path(folder) / "run", f"--steps={_ENDLESS}")
+    try:
+      rows = []
+      for role in soak.ROLES:
+        run.wait(30.0)
+        rows.append({"killed": role, "replaced_s": run.kill(role)})
+    finally:
+      run.end()
+  return rows
 
 
 def act(how: str, agent: str, env: str, num_actors: int, seconds: float) -> float:
@@ -116,7 +124,7 @@ def _environment(name: str, role: str, number: int) -> dm_env.Environment:
 class _Meter:
   """A stand-in for the checkpointer that receives the step counts."""
 
-  found, with_replay = None, False
+  found, with_replay, directory = None, False, pathlib.Path()
 
   def __init__(self, num_actors: int):
     self._silent = set(range(num_actors))

@@ -105,7 +105,7 @@ def _joined(address: str) -> Iterator[int]:
   import ray
 
   try:
-    with _keep_sigterm_handler(), _no_fork_warning():
+    with _without_side_effects():
       ray.init(address=address, log_to_driver=False, configure_logging=False)
   except (OSError, RuntimeError, ValueError) as error:
     raise errors.SetUpError(
@@ -136,55 +136,43 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
     )
   import ray
 
-  with _session_folder() as folder:
-    try:
-      try:
-        with _keep_sigterm_handler(), _no_fork_warning():
-          ray.init(
-            address="local",
-            num_cpus=num_cpus,
-            num_gpus=num_gpus,
-            include_dashboard=False,
-            log_to_driver=False,
-            configure_logging=False,
-            object_store_memory=num_bytes,
-            _temp_dir=folder,
-          )
-      except Exception as error:  # Ray raises a plain one if its start takes too long.
-        raise errors.SetUpError(
-          f"Ray could not be started on this machine ({_first_line(error)}); try again "
-          "when the machine is less busy."
-        ) from error
-      yield
-    finally:
-      ray.shutdown()
-
-
-@contextlib.contextmanager
-def _session_folder() -> Iterator[str]:
-  """A new folder that no other user can enter (see `scratch.folder`)."""
   with contextlib.ExitStack() as stack:
     try:
-      path = stack.enter_context(scratch.folder(_PARENT))
+      folder = stack.enter_context(scratch.folder(_PARENT))
     except PermissionError as error:
       raise errors.SetUpError(str(error)) from error
-    yield path
-
-
-@contextlib.contextmanager
-def _no_fork_warning() -> Iterator[None]:
-  """Hides JAX's warning: Ray forks to start programs, which use no JAX of ours."""
-  with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+    stack.callback(ray.shutdown)
+    try:
+      with _without_side_effects():
+        ray.init(
+          address="local",
+          num_cpus=num_cpus,
+          num_gpus=num_gpus,
+          include_dashboard=False,
+          log_to_driver=False,
+          configure_logging=False,
+          object_store_memory=num_bytes,
+          _temp_dir=folder,
+        )
+    except Exception as error:  # Ray raises a plain one if its start takes too long.
+      raise errors.SetUpError(
+        f"Ray could not be started on this machine ({_first_line(error)}); try again "
+        "when the machine is less busy."
+      ) from error
     yield
 
 
 @contextlib.contextmanager
-def _keep_sigterm_handler() -> Iterator[None]:
-  """Restores the SIGTERM handler that Ray's start replaces."""
+def _without_side_effects() -> Iterator[None]:
+  """Restores the SIGTERM handler that Ray's start replaces, and hides a warning.
+
+  JAX warns because Ray forks to start programs, which use no JAX of ours.
+  """
   before = signal.getsignal(signal.SIGTERM)
   try:
-    yield
+    with warnings.catch_warnings():
+      warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+      yield
   finally:
     if threading.current_thread() is threading.main_thread():
       signal.signal(signal.SIGTERM, before)

@@ -28,8 +28,8 @@ def save(
   counts: messages.Counts,
   learner: messages.LearnerState,
   shards: Sequence[Any],
-) -> bool:
-  """Writes a checkpoint; returns whether it was written.
+) -> None:
+  """Writes a checkpoint, or warns that this failed.
 
   Args:
     to: writes it.
@@ -56,7 +56,7 @@ def save(
       record["replay"] = [each.counts for each in saved]
     else:
       folders["replay"] = lambda folder: _save_reverb(shards, folder)
-  return to.save(counts.env_steps, checkpointer.Snapshot(groups, record, folders))
+  to.save(counts.env_steps, checkpointer.Snapshot(groups, record, folders))
 
 
 def newest(run: messages.Run, number: int) -> files.Checkpoint | None:
@@ -97,9 +97,10 @@ def limit(
 
   Reverb's checkpoint contains the limiter's state, in units of its own limit.
   """
-  if config.replay == "memory" or not _has_replay(checkpoint, config):
+  if checkpoint is None or config.replay == "memory":
     return configured
-  assert checkpoint is not None
+  if not _has_replay(checkpoint, config):
+    return configured
   saved = checkpoint.record["counts"]["limit"]
   names = [field.name for field in dataclasses.fields(rate_limit.RateLimit)]
   return rate_limit.RateLimit(**{name: saved[name] for name in names})
@@ -117,39 +118,30 @@ def learner(
   return messages.LearnerState(state, saved.updates, saved.metrics)
 
 
-def reverb_shard(
-  checkpoint: files.Checkpoint | None, config: config_lib.RunConfig, shard: int
-) -> pathlib.Path | None:
-  """The folder from which a shard of replay in Reverb starts."""
-  if not _has_replay(checkpoint, config):
-    return None
-  assert checkpoint is not None
-  folder = checkpoint.folder("replay")
-  return folder and folder / str(shard)
+def shard(
+  checkpoint: files.Checkpoint | None, config: config_lib.RunConfig, number: int
+) -> Any:
+  """What a shard of replay starts from.
 
-
-def memory_shard(
-  checkpoint: files.Checkpoint | None, config: config_lib.RunConfig, shard: int
-) -> MemoryState | None:
-  """What a shard of replay in memory starts from."""
-  if not _has_replay(checkpoint, config):
+  Returns:
+    With Reverb the folder that its `save` has written, in memory a `MemoryState`; None
+    if the checkpoint has no replay, or in another number of shards.
+  """
+  if checkpoint is None or not _has_replay(checkpoint, config):
     return None
-  assert checkpoint is not None
-  prefix = f"{shard}/"
+  if folder := checkpoint.folder("replay"):
+    return folder / str(number)
+  prefix = f"{number}/"
   arrays = {
     name.removeprefix(prefix): array
     for name, array in checkpoint.arrays("replay").items()
     if name.startswith(prefix)
   }
-  return MemoryState(arrays, checkpoint.record["counts"]["replay"][shard])
+  return MemoryState(arrays, checkpoint.record["counts"]["replay"][number])
 
 
-def _has_replay(
-  checkpoint: files.Checkpoint | None, config: config_lib.RunConfig
-) -> bool:
+def _has_replay(checkpoint: files.Checkpoint, config: config_lib.RunConfig) -> bool:
   """Whether the checkpoint contains replay, in as many shards as the run has."""
-  if checkpoint is None:
-    return False
   num_shards = checkpoint.record["counts"].get("num_shards")
   return num_shards == (config.replay_shards or 1)
 

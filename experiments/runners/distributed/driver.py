@@ -11,16 +11,16 @@ import dm_env
 import jax
 import numpy as np
 
+from explorax import environments
 from explorax.agents import types
 from explorax.experiments import config as config_lib
 from explorax.experiments import ray_cluster, signals
-from explorax.experiments.runners import core, errors
+from explorax.experiments.runners import core, errors, recovery
 from explorax.experiments.runners.distributed import (
   board,
   checkpoints,
   envs,
   evaluator,
-  failures,
   messages,
   rate_limit,
 )
@@ -36,6 +36,13 @@ _MAX_DEATHS = 5
 _SECONDS_OF_DEATHS = 120.0
 # Added to the timeout of an environment for processes that do not respond at all.
 _SECONDS_OF_SILENCE = 30.0
+# What a restarted process starts from.
+_REMEDIES = {
+  "actor": ", and drops its unfinished episodes",
+  "evaluator": "",
+  "learner": " from the newest checkpoint, if there is one",
+  "replay": " with what the newest checkpoint has of it, or empty",
+}
 
 
 class Replacement(NamedTuple):
@@ -105,6 +112,24 @@ def check(agent: types.Agent, config: config_lib.RunConfig) -> None:
   rate_limit.rate_limit(agent.replay, config)
 
 
+def failure(role: str, error: Any, weights: list[types.Params]) -> errors.StoppedError:
+  """The error that ends a run after a call of a process has failed with a RayError."""
+  import ray
+
+  cause = getattr(error, "cause", None) or error
+  if isinstance(cause, ray.exceptions.RayActorError):
+    # Ray's message about a failed constructor ends with the line of the exception.
+    why = str(cause).strip().splitlines()[-1].strip()
+    return errors.StoppedError(f"the process of {role} failed: {why}", weights)
+  text = " ".join(str(cause).split())
+  if isinstance(cause, FloatingPointError | environments.NonFiniteError):
+    record = getattr(cause, "record", None)
+    return errors.NonFiniteError(f"{role} stopped: {text}", weights, record)
+  if isinstance(cause, recovery.UnrecoverableError):
+    return errors.EnvironmentFailedError(f"{role} stopped: {text}", weights)
+  return errors.StoppedError(f"{role} failed: {type(cause).__name__}: {text}", weights)
+
+
 class _Role:
   """The driver's knowledge of a role.
 
@@ -142,8 +167,6 @@ class _Driver:
     self._hooks = hooks
     self._roles = {role: _Role() for role in (messages.BOARD, *processes.handles)}
     found = None if hooks.checkpoints is None else hooks.checkpoints.found
-    # Environment steps at the newest checkpoint.
-    self._saved_at = None if found is None else found.record["env_steps"]
     self._saving: Any = None  # The reference to the learner's state, once requested.
     self._last_state: messages.LearnerState | None = None
     self._news = messages.Poll([], checkpoints.counts(found), None, {}, math.nan)
@@ -206,7 +229,7 @@ class _Driver:
     if role.pid is not None:
       why = role.hung or "died (it was killed, ran out of memory or crashed)"
       kind = started.role.split()[0]
-      sentence = f"{started.role} {why}; Ray restarted it{self._remedy(kind)}."
+      sentence = f"{started.role} {why}; Ray restarted it{_REMEDIES[kind]}."
       self._hooks.on_replacement(Replacement(kind, sentence))
       role.deaths = [*role.deaths, now][-_MAX_DEATHS:]
       if len(role.deaths) == _MAX_DEATHS and now - role.deaths[0] < _SECONDS_OF_DEATHS:
@@ -218,20 +241,6 @@ class _Driver:
     role.pid, role.hung = started.pid, ""
     pids = {name: each.pid for name, each in self._roles.items() if each.pid}
     self._hooks.on_processes({"driver": os.getpid(), **pids})
-
-  def _remedy(self, kind: str) -> str:
-    """Describes what a restarted process starts from."""
-    if kind == "actor":
-      return ", and drops its unfinished episodes"
-    if kind == messages.EVALUATOR:
-      return ""
-    checkpointer, saved_at = self._hooks.checkpoints, self._saved_at
-    with_replay = checkpointer is not None and checkpointer.with_replay
-    if saved_at is not None and (kind == messages.LEARNER or with_replay):
-      return f" from the checkpoint of environment step {saved_at:,}"
-    if kind == messages.LEARNER:
-      return " without a checkpoint, as there is none yet"
-    return f" empty; learning waits until it holds {self._min_size:,} steps"
 
   def _finish_tasks(self) -> None:
     """Waits for a moment, and notes which processes have done their work."""
@@ -256,7 +265,7 @@ class _Driver:
     try:
       return self._ray.get(reference)
     except self._ray.exceptions.RayError as error:
-      raise failures.stopped(role, error, [self._weights()]) from error
+      raise failure(role, error, [self._weights()]) from error
 
   def _check_blocked(self, blocked: Mapping[str, tuple[str, float]]) -> None:
     """Replaces a process whose environment hangs; logs others that are blocked."""
@@ -292,19 +301,16 @@ class _Driver:
 
   def _save(self, state: messages.LearnerState, with_replay: bool) -> None:
     assert self._hooks.checkpoints is not None
-    counts = self._news.counts
     try:
-      is_written = checkpoints.save(
+      checkpoints.save(
         self._hooks.checkpoints,
         self._processes.run,
-        counts,
+        self._news.counts,
         state,
         self._processes.shards if with_replay else [],
       )
     except self._ray.exceptions.RayError as error:
-      raise failures.stopped("replay", error, [self._weights()]) from error
-    if is_written:
-      self._saved_at = counts.env_steps
+      raise failure("replay", error, [self._weights()]) from error
 
   def _end(self, *, interrupted: bool) -> core.Result:
     """Writes the last checkpoint and returns the result."""

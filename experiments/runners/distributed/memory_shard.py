@@ -69,7 +69,7 @@ class MemoryShard:
     """Args: run: of the process; agent: with its part of replay; shard: its index."""
     number = board_client.register(run, messages.replay_role(shard))
     found = checkpoints.newest(run, number)
-    saved = checkpoints.memory_shard(found, run.config, shard)
+    saved = checkpoints.shard(found, run.config, shard)
     self._replay = memory_replay.MemoryReplay(agent, run.config.seed + shard)
     self._limit, inserts = run.limit, 0
     # Actor → the writer of each environment; None waits for the start of an episode.
@@ -178,7 +178,7 @@ class MemoryInserter:
   """Collects the calls of an actor's writers, and sends them together."""
 
   def __init__(self, shard: Any, actor: str, num_envs: int):
-    self._shard = shard
+    self.shard = shard
     self._actor, self._num_envs = actor, num_envs
     self._is_first = True
     self._pending: list[Any] = []
@@ -190,7 +190,7 @@ class MemoryInserter:
   def send(self, num_inserts: int) -> None:
     calls, self.calls = self.calls, []
     self._pending.append(
-      self._shard.insert.remote(
+      self.shard.insert.remote(
         self._actor, self._num_envs, self._is_first, calls, num_inserts
       )
     )

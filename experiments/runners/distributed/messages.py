@@ -67,7 +67,7 @@ class Version(NamedTuple):
 
 
 class LearnerState(NamedTuple):
-  """What a learner resumes from: the arguments of `Learner.restore`."""
+  """What a learner resumes from; the arguments of `Learner.restore`."""
 
   state: types.State
   updates: int

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -36,7 +36,8 @@ class Processes:
   Attributes:
     run: what each of them knows.
     board: handle of the board.
-    handles: role → handle of each other process; replay first.
+    handles: role → handle of each other process.
+    shards: those of replay.
     tasks: role → its running task; of replay, a call that fails if it cannot start.
   """
 
@@ -59,49 +60,25 @@ class Processes:
       checkpoints.limit(found, config, limit),
       None if hooks.checkpoints is None else hooks.checkpoints.directory.absolute(),
     )
-    num_actors, num_shards = config.num_actors or 1, config.replay_shards or 1
-    actors = [messages.actor_role(i) for i in range(num_actors)]
-    shards = [messages.replay_role(i) for i in range(num_shards)]
-    roles = [*shards, messages.LEARNER, *actors, *evaluates * [messages.EVALUATOR]]
+    workers = _workers(agent, config, hooks, evaluates)
+    counts = checkpoints.counts(found)
     self.board = self._start(
-      messages.BOARD,
-      board.Board,
-      (roles, config, checkpoints.counts(found)),
-      num_cpus=0,
+      messages.BOARD, board.Board, [*workers], config, counts, num_cpus=0
     )
-    self.handles: dict[str, Any] = {}
-    self.tasks: dict[str, Any] = {}
-    actor_key, learner_key = jax.random.split(jax.random.PRNGKey(config.seed))
-    part = replay.of_shard(agent, num_shards)
-    for i, role in enumerate(shards):
-      self._start_worker(role, _shard(config), (part, i))
-    self._start_worker(
-      messages.LEARNER,
-      learner.LearnerProcess,
-      (agent, np.asarray(learner_key)),
-      num_gpus=config.learner_gpus or 0,
-      max_concurrency=2,  # `save` answers while `run` runs.
-    )
-    agent_and_make = ray.cloudpickle.dumps((agent, hooks.make_environment))
-    for i, role in enumerate(actors):
-      key = np.asarray(jax.random.fold_in(actor_key, i))
-      self._start_worker(
-        role, actor.ActorProcess, (agent_and_make, key, i), **_ONE_CORE
+    self.handles = {
+      role: self._start(
+        role,
+        worker.process,
+        self.run,
+        *worker.arguments,
+        num_cpus=1,
+        **_RESTARTS,
+        **worker.options,
       )
-    if evaluates:
-      key = np.asarray(core.evaluation_key(actor_key))
-      draws = None if hooks.observer is None else hooks.observer.draws
-      self._start_worker(
-        messages.EVALUATOR,
-        evaluator.EvaluatorProcess,
-        (agent_and_make, key, draws),
-        **_ONE_CORE,
-      )
-
-  @property
-  def shards(self) -> list[Any]:
-    """The handles of replay."""
-    return [handle for role, handle in self.handles.items() if _serves(role)]
+      for role, worker in workers.items()
+    }
+    self.shards = [h for role, h in self.handles.items() if role.startswith("replay")]
+    self.tasks = {role: handle.run.remote() for role, handle in self.handles.items()}
 
   def replace(self, role: str) -> None:
     """Kills a process that hangs; Ray restarts it."""
@@ -109,30 +86,61 @@ class Processes:
 
   def kill(self) -> None:
     """Ends them at once; last replay and the board, which serve the others."""
-    for role, handle in self.handles.items():
-      if not _serves(role):
+    for handle in self.handles.values():
+      if handle not in self.shards:
         self._ray.kill(handle)
     time.sleep(_SECONDS_BETWEEN_KILLS)
     for handle in (*self.shards, self.board):
       self._ray.kill(handle)
 
-  def _start_worker(
-    self, role: str, process: type, arguments: tuple[Any, ...], **options: Any
-  ) -> None:
-    """Starts a process that Ray restarts, and its task."""
-    options = {"num_cpus": 1, **_RESTARTS, **options}
-    self.handles[role] = self._start(role, process, (self.run, *arguments), **options)
-    self.tasks[role] = self.handles[role].run.remote()
-
-  def _start(
-    self, role: str, process: type, arguments: tuple[Any, ...], **options: Any
-  ) -> Any:
+  def _start(self, role: str, process: type, *arguments: Any, **options: Any) -> Any:
     options["name"] = f"{self.run.name} {role}"
     return self._ray.remote(process).options(**options).remote(*arguments)
 
 
-def _serves(role: str) -> bool:
-  return role.startswith("replay")
+class _Worker(NamedTuple):
+  """How a process is started: `process(run, *arguments)`, with options of Ray."""
+
+  process: type
+  arguments: tuple[Any, ...]
+  options: dict[str, Any]
+
+
+def _workers(
+  agent: types.Agent,
+  config: config_lib.RunConfig,
+  hooks: core.Hooks,
+  evaluates: bool,
+) -> dict[str, _Worker]:
+  """Role → its process, in the order of starting."""
+  import ray
+
+  actor_key, learner_key = jax.random.split(jax.random.PRNGKey(config.seed))
+  num_shards = config.replay_shards or 1
+  part = replay.of_shard(agent, num_shards)
+  workers = {
+    messages.replay_role(i): _Worker(_shard(config), (part, i), {})
+    for i in range(num_shards)
+  }
+  workers[messages.LEARNER] = _Worker(
+    learner.LearnerProcess,
+    (agent, np.asarray(learner_key)),
+    # `save` answers while `run` runs.
+    {"num_gpus": config.learner_gpus or 0, "max_concurrency": 2},
+  )
+  agent_and_make = ray.cloudpickle.dumps((agent, hooks.make_environment))
+  for i in range(config.num_actors or 1):
+    key = np.asarray(jax.random.fold_in(actor_key, i))
+    workers[messages.actor_role(i)] = _Worker(
+      actor.ActorProcess, (agent_and_make, key, i), _ONE_CORE
+    )
+  if evaluates:
+    key = np.asarray(core.evaluation_key(actor_key))
+    draws = None if hooks.observer is None else hooks.observer.draws
+    workers[messages.EVALUATOR] = _Worker(
+      evaluator.EvaluatorProcess, (agent_and_make, key, draws), _ONE_CORE
+    )
+  return workers
 
 
 def _shard(config: config_lib.RunConfig) -> type:

@@ -55,13 +55,7 @@ def of_shard(agent: types.Agent, num_shards: int) -> types.Agent:
 
 
 def connect(run: messages.Run, shard: Any, agent: types.Agent) -> Client:
-  """A client of a shard.
-
-  Args:
-    run: of the process.
-    shard: the Ray actor.
-    agent: with a shard's part of its replay.
-  """
+  """A client of a shard; `agent` has a shard's part of replay."""
   if run.config.replay == "memory":
     from explorax.experiments.runners.distributed import memory_shard
 

@@ -62,7 +62,7 @@ class ReverbShard:
     self._replay = reverb_replay.ReverbReplay(
       agent,
       [reverb_replay.make_table(agent), steps_table(run.limit)],
-      checkpoints.reverb_shard(found, run.config, shard),
+      checkpoints.shard(found, run.config, shard),
       private=ipaddress.ip_address(node).is_loopback,
       port=ray.get(board.recall.remote(role)),
       scratch=ray.get_runtime_context().get_temp_dir(),

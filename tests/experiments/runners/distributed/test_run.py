@@ -1,6 +1,7 @@
 """Distributed runs from the command line, on one Ray for all: counts, kills, ends."""
 
 import csv
+import importlib.util
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments import ray_cluster, run
-from explorax.experiments.runners.distributed import failures
+from explorax.experiments.runners.distributed import driver
 
 pytest.importorskip("ray")
 psutil = pytest.importorskip("psutil")
@@ -167,6 +168,7 @@ def _kill_all(directory):
   _kill(directory, "board")
 
 
+REPLAY = "reverb" if importlib.util.find_spec("reverb") else "memory"
 FAULTS = (
   "--num_actors=1",
   "--eval_every=20",
@@ -176,13 +178,11 @@ FAULTS = (
 )
 
 
-@pytest.fixture(
-  scope="module", params=["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
-)
-def survivor(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def survivor(tmp_path_factory):
   """(flags, directory) of a run each of whose processes was killed."""
   directory = tmp_path_factory.mktemp("survivor") / "run"
-  flags = (*FAULTS, f"--replay={request.param}")
+  flags = (*FAULTS, f"--replay={REPLAY}")
   _in_thread(lambda: _kill_all(directory))
   assert _run(directory, "fake", *flags) == 1
   assert not _ours_left()
@@ -264,5 +264,5 @@ def test_a_constructor_that_fails_says_why():
   process = ray.remote(Fails).options(num_cpus=0, max_restarts=-1).remote()
   with pytest.raises(ray.exceptions.RayActorError) as raised:
     ray.get(process.run.remote())
-  stopped = failures.stopped("actor 3", raised.value, [None])
+  stopped = driver.failure("actor 3", raised.value, [None])
   assert str(stopped) == "the process of actor 3 failed: ValueError: no such game"

@@ -1,4 +1,4 @@
-"""Shards of replay, without Ray: their turns, their writers, and their checkpoints."""
+"""Shards of replay: their turns, their writers, their limits and their checkpoints."""
 
 import asyncio
 import time
@@ -15,15 +15,42 @@ from explorax.agents.dqn import config as dqn_config
 from explorax.agents.replay import adder
 from explorax.environments import factory, standard, testing
 from explorax.experiments import config as config_lib
+from explorax.experiments import ray_cluster
 from explorax.experiments.checkpoints import checkpointer
-from explorax.experiments.runners.distributed import messages, rate_limit, replay
+from explorax.experiments.runners.distributed import (
+  board,
+  checkpoints,
+  messages,
+  rate_limit,
+  replay,
+)
 
 ray = pytest.importorskip("ray")
+memory_shard = pytest.importorskip(
+  "explorax.experiments.runners.distributed.memory_shard"
+)
 LIMIT = rate_limit.RateLimit(1, 1.0, 1, 100.0)
+CONFIG = config_lib.RunConfig(
+  agent="dqn", env="bsuite:catch/0", runner="distributed", replay="memory"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_for_all():
+  with ray_cluster.connect(None, 1):
+    yield
+
+
+@pytest.fixture
+def wait():
+  """A function that waits for a coroutine."""
+  loop = asyncio.new_event_loop()
+  yield loop.run_until_complete
+  loop.close()
 
 
 class _Client:
-  """Says which shard its batches come from, and keeps what comes back."""
+  """A shard whose batches contain its number; records the new priorities."""
 
   def __init__(self, number: int):
     self.number, self.died, self.updates = number, False, []
@@ -42,11 +69,8 @@ def test_shards_take_turns_and_one_that_died_is_passed_over():
   batches = replay.ShardedBatches(clients)
   drawn = []
   for step in range(18):
-    if step == 6:
-      clients[1].died = True
-    for client, waiting in zip(clients, batches._queues, strict=True):
-      while waiting.empty() and not client.died:
-        time.sleep(0.001)
+    clients[1].died = step >= 6
+    time.sleep(0.02)  # Each shard has a batch.
     keys, _ = next(batches)
     batches.update_priorities(keys, np.array([float(step)]))
     drawn.append(int(keys[0]))
@@ -55,7 +79,7 @@ def test_shards_take_turns_and_one_that_died_is_passed_over():
   assert drawn[6:].count(1) <= 2
   assert [shard for shard in drawn[6:] if shard != 1][:10] == [0, 2] * 5
   assert clients[2].updates[0] == ([2], [2.0])
-  clients[1].died = False  # Ray has started another.
+  clients[1].died = False  # Ray has restarted it.
   until = time.monotonic() + 20
   while next(batches)[0][0] != 1 and time.monotonic() < until:
     pass
@@ -63,33 +87,31 @@ def test_shards_take_turns_and_one_that_died_is_passed_over():
 
 
 class _Process:
-  """A stand-in for a Ray actor, whose methods return their results at once."""
+  """A stand-in for a Ray actor, whose methods run at once in this process."""
 
-  def __init__(self, process: Any):
-    self._process = process
+  def __init__(self, process: Any, wait: Any):
+    self._process, self._wait = process, wait
 
   def __getattr__(self, name: str) -> Any:
     method = getattr(self._process, name)
 
     def call(*arguments):
-      return asyncio.run(method(*arguments))
+      return ray.put(self._wait(method(*arguments)))
 
     return types_lib.SimpleNamespace(remote=call)
 
 
-@pytest.fixture
-def memory(monkeypatch):
-  """The module, and a function that makes a shard which starts from something."""
-  from explorax.experiments.runners.distributed import board_client, memory_shard
+class _Run(messages.Run):
+  """A run with a board in this process."""
 
-  monkeypatch.setattr(ray, "get", lambda reference: reference)
-  monkeypatch.setattr(ray, "wait", lambda calls, **_: (calls, []))
+  def handle(self, role):
+    served = board.Board(["replay 0"], CONFIG, messages.Counts())
+    return _Process(served, asyncio.run)
 
-  def make(saved=None, seed=0, limit=LIMIT):
-    monkeypatch.setattr(board_client, "register", lambda run, role: (0, saved))
-    return memory_shard.MemoryShard(_agent(), limit, "run", "replay 0", seed)
 
-  return memory_shard, make
+def _shard(limit=LIMIT, directory=None, shard=0, config=CONFIG):
+  run = _Run("run", config, limit, directory)
+  return memory_shard.MemoryShard(run, _agent(), shard)
 
 
 def _agent():
@@ -112,154 +134,98 @@ def _first() -> dm_env.TimeStep:
   return dm_env.restart(np.zeros(3, np.float32))
 
 
-def _writer(memory_shard, shard, incarnation=0):
-  client = memory_shard.MemoryClient(_Process(shard))
-  writer = client.writer("actor 0", incarnation)
-  return adder.WindowAdder(_agent(), writer), writer
+class _Actor:
+  """An actor's process with one environment."""
+
+  def __init__(self, shard: Any, wait: Any):
+    client = memory_shard.MemoryClient(_Process(shard, wait))
+    self.inserter = client.inserter("actor 0", 1)
+    self.rows = adder.WindowAdder(_agent(), self.inserter.writer(0))
+
+  def act(
+    self, value: float, num_steps: int, *, begins: bool = False, num_inserts: int = 1
+  ) -> None:
+    if begins:
+      self.rows.add_first(_first())
+    _act(self.rows, value, num_steps)
+    self.inserter.send(num_inserts)
+    assert self.inserter.wait(1.0)
 
 
-def _begin(rows: adder.WindowAdder, writer: Any, value: float, num_steps: int) -> bool:
-  """Begins an episode, acts, and sends; returns whether the writer may continue."""
-  rows.add_first(_first())
-  _act(rows, value, num_steps)
-  return writer.wait(0.0)
+def _rewards(shard: Any, wait: Any) -> np.ndarray:
+  """The rewards of a few batches of windows."""
+  batches = [wait(shard.sample())[1].rows["reward"] for _ in range(5)]
+  return np.concatenate(batches)
 
 
-def test_half_an_episode_of_a_process_is_never_part_of_another(memory):
-  memory_shard, make = memory
-  shard = make()
-  dead, dead_writer = _writer(memory_shard, shard)
-  assert _begin(dead, dead_writer, 100.0, 3)
-  rows, writer = _writer(memory_shard, shard, incarnation=1)
-  _begin(rows, writer, 1.0, 3)
-  _act(dead, 100.0, 1)  # Told late: nothing is taken from it any more.
-  windows = shard._replay.num_windows
-  dead_writer.wait(0.0)
-  assert shard._replay.num_windows == windows
-  for _ in range(20):
-    rewards = shard._replay.sample()[1].rows["reward"]
-    assert ((rewards == 1.0).all(axis=1) | (rewards == 100.0).all(axis=1)).all()
+def test_half_an_episode_of_a_process_is_never_part_of_another(wait):
+  shard = _shard()
+  _Actor(shard, wait).act(100.0, 3, begins=True)
+  _Actor(shard, wait).act(1.0, 3, begins=True)
+  rewards = _rewards(shard, wait)
+  assert ((rewards == 1.0).all(axis=1) | (rewards == 100.0).all(axis=1)).all()
+  assert set(np.unique(rewards)) == {1.0, 100.0}
 
 
-def test_another_shard_takes_no_half_episode(memory):
-  memory_shard, make = memory
-  rows, writer = _writer(memory_shard, make())
-  _begin(rows, writer, 1.0, 3)
-  writer._shard = _Process(shard := make())  # Ray has started it again.
-  _act(rows, 2.0, 3)
-  writer.wait(0.0)
-  assert shard._replay.num_windows == 0
-  _begin(rows, writer, 3.0, 4)
-  rewards = shard._replay.sample()[1].rows["reward"]
-  assert (rewards == 3.0).all()
+def test_a_restarted_shard_takes_no_half_episode(wait):
+  actor = _Actor(_shard(), wait)
+  actor.act(1.0, 3, begins=True)
+  actor.inserter.shard = _Process(shard := _shard(), wait)
+  actor.act(2.0, 3)
+  actor.act(3.0, 4, begins=True)
+  assert (_rewards(shard, wait) == 3.0).all()
 
 
-def test_actors_wait_for_the_learner_only_where_there_is_a_window(memory):
-  memory_shard, make = memory
-  rows, writer = _writer(memory_shard, make())
-  _begin(rows, writer, 1.0, 3)
-  shard = make(limit=rate_limit.RateLimit(1, 1.0, 1, 2.0))
-  writer._shard = _Process(shard)  # Drops the episode under way.
-
-  async def insert():
-    await asyncio.wait_for(shard.insert(), 0.1)
-
+def test_actors_wait_for_the_learner_only_where_there_is_a_window(wait):
+  shard = _shard(limit=rate_limit.RateLimit(1, 1.0, 1, 2.0))
+  actor = _Actor(shard, wait)
   for _ in range(10):
-    _act(rows, 1.0, 1)
-    writer.wait(0.0)
-    asyncio.run(insert())
-  _begin(rows, writer, 1.0, 3)
+    wait(asyncio.wait_for(shard.insert("actor 0", 1, False, [], 1), 0.1))
+  actor.act(1.0, 3, begins=True, num_inserts=0)
   with pytest.raises(asyncio.TimeoutError):
-    asyncio.run(insert())
-  asyncio.run(shard.sample())
-  asyncio.run(insert())
+    wait(asyncio.wait_for(shard.insert("actor 0", 1, False, [], 1), 0.1))
+  wait(shard.sample())
+  wait(asyncio.wait_for(shard.insert("actor 0", 1, False, [], 1), 0.1))
 
 
-def test_learner_counts_and_replay_come_back_from_a_checkpoint(memory, tmp_path):
-  from explorax.experiments.runners.distributed import board, checkpoints
-
-  memory_shard, make = memory
+def test_learner_counts_and_replay_come_back_from_a_checkpoint(wait, tmp_path):
   agent = _agent()
-  shards = [make(seed=i) for i in range(2)]
-  rows, writer = _writer(memory_shard, shards[0])
-  _begin(rows, writer, 1.0, 8)
-  for _ in range(8):
-    asyncio.run(shards[0].insert())
-    asyncio.run(shards[0].sample())
-  learner = agent.learner.init(jax.random.PRNGKey(3))
-  state = messages.LearnerState(12, {"loss": 0.5}, [jax.device_get(learner)])
-  counts = {**board.beginning(None).counts, "env_steps": 30, "episodes": 6}
-
-  def make_checkpointer():
-    return checkpoints.Checkpoints(
-      agent,
-      "memory",
-      checkpointer.Checkpointer(tmp_path / "kept", "this", with_replay=True),
-      LIMIT,
-    )
-
-  processes = [_Process(shard) for shard in shards]
-  make_checkpointer().save(counts, state, processes, list, complete=False)
-  again = make_checkpointer()
-  found = again.checkpointer.found
-  assert found is not None and found.record["env_steps"] == 30
-  kept = board.beginning(found.record["counts"]["board"]).counts
-  assert kept == {**counts, "updates": 12, "metrics": {"loss": 0.5}}
-  start = again.learner(found)
-  assert (start.updates, start.metrics) == (12, {"loss": 0.5})
-  jax.tree.map(np.testing.assert_array_equal, start.state, jax.device_get(learner))
-  assert again.shard(found, 0, num_shards=3) is None
-  limit = rate_limit.RateLimit(2, 2.0, 5, 100.0)
-  # Reverb's own checkpoint holds its limiter.
-  for backend, num_shards, expected in (
-    ("reverb", 2, LIMIT),
-    ("reverb", 3, limit),
-    ("memory", 2, limit),
-  ):
-    assert checkpoints.limit(found, backend, limit, num_shards) == expected
-  # The limit may be another one: learning waits for the rest of its minimum.
-  for min_inserts, inserts in ((2, 2), (5, 4)):
-    limit = rate_limit.RateLimit(2, 2.0, min_inserts, 100.0)
-    other = make(again.shard(found, 0, num_shards=2), seed=9, limit=limit)
-    assert (other._limiter.inserts, other._limiter.samples) == (inserts, 0)
-  for _ in range(3):
-    ours, theirs = other._replay.sample(), shards[0]._replay.sample()
-    jax.tree.map(np.testing.assert_array_equal, ours, theirs)
-  # No writer holds rows of the open episode any more; windows alone do.
-  held = sum(shards[0]._replay._holders) - sum(other._replay._holders)
-  assert held == agent.replay.window_rows
-
-
-def test_the_learner_has_registered_before_anything_can_kill_it(monkeypatch):
-  from explorax.experiments.runners.distributed import board_client, learner
-
-  done = []
-  monkeypatch.setattr(
-    board_client, "BoardClient", lambda *_, **__: done.append("registered")
+  directory = tmp_path / "checkpoints"
+  config = config_lib.RunConfig(
+    agent="dqn",
+    env="bsuite:catch/0",
+    runner="distributed",
+    replay="memory",
+    replay_shards=2,
   )
-  monkeypatch.setattr(messages, "handle", lambda *_: done.append("connects") or 1 / 0)
-  config = config_lib.RunConfig(agent="dqn", env="bsuite:catch/0")
-  with pytest.raises(ZeroDivisionError):
-    learner.LearnerProcess(_agent(), config, jax.random.PRNGKey(0), "run")
-  assert done == ["registered", "connects"]
+  run = _Run("run", config, LIMIT, directory)
+  assert checkpoints.newest(run, 0) is None
+  shards = [_shard(), _shard(shard=1)]
+  actor = _Actor(shards[0], wait)
+  actor.act(1.0, 1, begins=True)
+  for _ in range(7):
+    actor.act(1.0, 1)
+    wait(shards[0].sample())
+  learner = jax.device_get(agent.learner.init(jax.random.PRNGKey(3)))
+  state = messages.LearnerState(learner, 12, {"loss": 0.5})
+  counts = messages.Counts(env_steps=30, episodes=6, starts={"learner": 1})
+  processes = [_Process(shard, wait) for shard in shards]
+  to = checkpointer.Checkpointer(directory, "this", with_replay=True)
+  checkpoints.save(to, run, counts, state, processes)
 
-
-def test_a_checkpoint_does_not_wait_for_a_shard_that_waits_for_the_driver(monkeypatch):
-  from explorax.experiments.runners.distributed import board, driver
-
-  served = board.Board(["replay 0"], None, None)
-  asyncio.run(served.resume(board.beginning(None)))
-  waiting = object.__new__(driver._Driver)
-  waiting._ray, waiting._board = ray, _Process(served)
-  turns = iter([["a", "b"], ["b"], []])  # The calls without an answer.
-  monkeypatch.setattr(ray, "wait", lambda calls, **_: ([], next(turns)))
-  monkeypatch.setattr(ray, "get", lambda reference: reference)
-  assert waiting._gather(["a", "b"]) == ["a", "b"]
-
-  monkeypatch.setattr(served, "needs_driver", lambda: asyncio.sleep(0, True))
-  monkeypatch.setattr(ray, "wait", lambda calls, **_: ([], calls))
-  with pytest.raises(ray.exceptions.RayError, match="a process has died"):
-    waiting._gather(["a", "b"])
+  found = checkpoints.newest(run, 1)
+  assert found is not None and found.record["env_steps"] == 30
+  kept = checkpoints.counts(found)
+  assert (kept.env_steps, kept.updates, kept.metrics) == (30, 12, {"loss": 0.5})
+  assert kept.starts == counts.starts
+  start = checkpoints.learner(found, agent)
+  jax.tree.map(np.testing.assert_array_equal, start, state)
+  assert checkpoints.shard(found, CONFIG, 0) is None  # Of one shard.
+  other = _shard(directory=directory, config=config)
+  for _ in range(3):  # Its limiter has its minimum again.
+    jax.tree.map(
+      np.testing.assert_array_equal, wait(other.sample()), wait(shards[0].sample())
+    )
 
 
 @pytest.mark.reverb
@@ -271,13 +237,14 @@ def test_rows_in_chunks_reach_reverb_and_windows_cross_no_episode():
 
   agent = _agent()
   server = reverb.Server([reverb_replay.make_table(agent)])
+  server_client = reverb.Client(f"localhost:{server.port}")
   client = reverb_shard.ReverbClient(agent, f"localhost:{server.port}")
-  writer = client.writer("actor 0", 0)
-  rows = adder.WindowAdder(agent, writer)
+  inserter = client.inserter("actor 0", 1)
+  rows = adder.WindowAdder(agent, inserter.writer(0))
   rows.add_first(_first())
 
   def num_stored():
-    return client._client.server_info()[reverb_replay.TABLE].current_size
+    return server_client.server_info()[reverb_replay.TABLE].current_size
 
   _act(rows, 0.0, 2)
   assert num_stored() == 0  # The chunk has room for more.
@@ -285,12 +252,13 @@ def test_rows_in_chunks_reach_reverb_and_windows_cross_no_episode():
     if value:
       rows.add_first(_first())  # The episode before is broken off.
     _act(rows, value, 3)
-  writer.wait(1.0)
+  inserter.send(0)
+  inserter.wait(1.0)
   until = time.monotonic() + 20
   while num_stored() < rows.num_windows and time.monotonic() < until:
     time.sleep(0.01)
   assert num_stored() == rows.num_windows > 0
-  batches = client._windows.batches()
+  batches = reverb_replay.ReverbClient(agent, f"localhost:{server.port}").batches()
   rewards = np.concatenate([next(batches)[1].rows["reward"] for _ in range(10)])
   assert set(np.unique(rewards)) == {0.0, 1.0, 2.0}
   assert (rewards == rewards[:, :1]).all()  # No window crosses two episodes.
@@ -306,25 +274,20 @@ def test_actors_wait_for_the_learner_only_where_reverb_has_a_window():
 
   agent = _agent()
   limit = rate_limit.RateLimit(1, 1.0, 1, 2.0)
-  tables = [reverb_replay.make_table(agent), reverb_shard._steps_table(limit)]
+  tables = [reverb_replay.make_table(agent), reverb_shard.steps_table(limit)]
   server = reverb.Server(tables)
   client = reverb_shard.ReverbClient(agent, f"localhost:{server.port}")
-  limiter = client.limiter()
+  inserter = client.inserter("actor 0", 1)
   for _ in range(10):
-    limiter.insert()
-    assert limiter.wait(0.1)
-  writer = client.writer("actor 0", 0)
-  rows = adder.WindowAdder(agent, writer)
+    inserter.send(1)
+    assert inserter.wait(0.1)
+  rows = adder.WindowAdder(agent, inserter.writer(0))
   rows.add_first(_first())
   _act(rows, 1.0, 4)
-  while (
-    not writer.wait(0.1) or not client._client.server_info()["windows"].current_size
-  ):
-    pass
-  limiter.insert()
-  assert not limiter.wait(0.1)
+  inserter.send(1)  # Counts the steps before, too.
+  assert not inserter.wait(0.1)
   batches = client.batches()
   for _ in range(10):  # The learner catches up.
     next(batches)
-  assert limiter.wait(20.0)
+  assert inserter.wait(20.0)
   server.stop()
