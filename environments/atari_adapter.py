@@ -28,7 +28,7 @@ ORACLE_ENTRIES = ("x", "y", "room", "keys")
 
 
 class AtariEnvironment(dm_env.Environment):
-  """A game, shown as defined by an `atari_profiles.Profile`.
+  """A game, preprocessed by an `atari_profiles.Profile`.
 
   The end of a game terminates the episode; a game beyond `max_frames` is truncated
   (discount 1). With `life_loss`, a lost life also terminates; the next episode then
@@ -46,7 +46,7 @@ class AtariEnvironment(dm_env.Environment):
 
     Args:
       game: in snake case, as ale-py names its ROM, for example `montezuma_revenge`.
-      profile: how it is shown.
+      profile: the preprocessing.
       seed: of the number of idle frames at a game's start, and of sticky actions.
 
     Raises:
@@ -221,7 +221,7 @@ def montezuma_state(ram: np.ndarray) -> np.ndarray:
   """The player's state in Montezuma's Revenge (appendix I of Badia et al., I.3).
 
   uint8 `[4]`: the player's x and y in pixels, y upwards, `montezuma_room`, and the
-  number of keys held. Room numbers above 255 are clipped to 255.
+  number of keys in the inventory. Room numbers above 255 are clipped to 255.
   """
   x, y, inventory = (
     int(ram[address - _RAM_START])

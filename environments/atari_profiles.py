@@ -1,4 +1,4 @@
-"""How the papers show Atari games to their agents, and the names of environments."""
+"""The preprocessing of Atari games in the papers, and the names of environments."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from explorax.environments import atari57, errors, settings, specs
 
 @dataclasses.dataclass(frozen=True)
 class Profile(ranges.Checked):
-  """One way to show a game to an agent and to take its actions.
+  """The preprocessing of a game's frames and of an agent's actions.
 
   Frames are the emulator's, 60 per second. In every profile an action is repeated, the
   last two frames of the repeat are joined by their maximum (because sprites flicker),

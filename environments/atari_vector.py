@@ -13,13 +13,13 @@ _LARGEST_SEED = 2**31 - 2
 
 
 class AtariVectorEnvironment:
-  """`num_envs` copies of a game, shown as defined by an `atari_profiles.Profile`.
+  """`num_envs` copies of a game, preprocessed by an `atari_profiles.Profile`.
 
   A `batched_types.BatchedEnvironment`: the batched form of
   `atari_adapter.AtariEnvironment`, on ale-py's `AtariVectorEnv`. It differs in three
   things:
 
-  - The frame that ends a game is not shown: the last observation, which is never
+  - The frame that ends a game is not observed: the last observation, which is never
     bootstrapped, is the one before, unless that frame is an action's last one.
   - The repeated action that reaches `max_frames` is completed.
   - There is no access to the console's memory: no oracle, and no rooms among the
@@ -36,7 +36,7 @@ class AtariVectorEnvironment:
 
     Args:
       game: in snake case, as ale-py names its ROM.
-      profile: how it is shown.
+      profile: the preprocessing.
       num_envs: E, the number of copies.
       seed: of the idle frames and sticky actions of all copies; each has its own
         stream.

@@ -25,7 +25,7 @@ def make(
   - `gym:CartPole-v1`: one that is registered with gymnasium.
   - `jax:disco_maze/21`: one written in JAX, with its size if it has one; settings
     follow a comma: `jax:mountain_car,time_limit=500`. See `jax_environments`.
-  - `atari:Pong`: an Atari 2600 game in camel case, shown as a profile defines: `dqn`
+  - `atari:Pong`: an Atari 2600 game in camel case, preprocessed by a profile: `dqn`
     (the default), `ngu` or `rgb`. `atari:Pong/ngu` selects one, and
     `atari:Pong/ngu,sticky=0.25,life_loss=true` sets its fields. No name needs
     quotes in a shell. See `atari_profiles.Profile`.

@@ -5,7 +5,7 @@ result determine the protocol:
 
 | protocol | `reset` | `step` |
 | --- | --- | --- |
-| gymnax, Craftax, JAXtari, one's own | `(key[, params])` → `(observation, state)` | `([key, ]state, action[, params])` → `(observation, state, reward, done[, info])` or `(observation, state, reward, terminated, truncated, info)` |
+| gymnax, Craftax, JAXtari, a user's | `(key[, params])` → `(observation, state)` | `([key, ]state, action[, params])` → `(observation, state, reward, done[, info])` or `(observation, state, reward, terminated, truncated, info)` |
 | navix | `(key)` → timestep | `(timestep, action)` → timestep |
 | jumanji | `(key)` → `(state, timestep)` | `(state, action)` → `(state, timestep)` |
 
@@ -75,14 +75,14 @@ class GymnaxEnvironment(jax_types.Environment):
       params = getattr(environment, "default_params", ())
     self._params = params
     # A wrapper may forward to the wrapped `step_env`, which would bypass the wrapper.
-    own = hasattr(type(environment), "step_env")
-    self._reset_function = environment.reset_env if own else environment.reset
-    self._step_function = environment.step_env if own else environment.step
+    has_step_env = hasattr(type(environment), "step_env")
+    self._reset_function = environment.reset_env if has_step_env else environment.reset
+    self._step_function = environment.step_env if has_step_env else environment.step
     _check_signature("reset", self._reset_function, (1, 2), "(key[, params])")
     _check_signature(
       "step", self._step_function, (2, 3, 4), "([key, ]state, action[, params])"
     )
-    self._resets_itself = hasattr(environment, "step_env") and not own
+    self._resets_itself = hasattr(environment, "step_env") and not has_step_env
     self._num_actions = _num_actions(environment, params)
     self._num_values = _num_values(environment, params)
     self._spec, self._dtypes = self._trace(params)
@@ -252,7 +252,7 @@ def _check_signature(
   if _num_parameters(function) not in numbers:
     raise TypeError(
       f"{name}{inspect.signature(function)} is no pure function of JAX: it must take "
-      f"{wanted}; an environment that keeps a state of its own must be a "
+      f"{wanted}; an environment that keeps a state must be a "
       "dm_env.Environment or a gymnasium.Env."
     )
 

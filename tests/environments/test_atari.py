@@ -1,4 +1,4 @@
-"""Atari as the agents see it, against gymnasium's own pre-processing."""
+"""Atari as the agents see it, against gymnasium's pre-processing."""
 
 import json
 
@@ -185,21 +185,21 @@ def test_sticky_actions_are_all_that_is_random_after_the_start(sticky, differ):
 
 
 def test_actions_and_screens_of_other_games():
-  own = environments.make("atari:Pong", seed=0)
-  every = environments.make(f"atari:Pooyan/rgb,{STILL},action_repeat=2", seed=0)
-  assert own.action_spec().num_values == 6
-  assert every.action_spec().num_values == 18
-  assert own.raw.step(0).first()  # Nothing has been reset yet.
-  own.reset()
+  minimal = environments.make("atari:Pong", seed=0)
+  full = environments.make(f"atari:Pooyan/rgb,{STILL},action_repeat=2", seed=0)
+  assert minimal.action_spec().num_values == 6
+  assert full.action_spec().num_values == 18
+  assert minimal.raw.step(0).first()  # Nothing has been reset yet.
+  minimal.reset()
   for action in (-1, 6):
     with pytest.raises(ValueError, match=f"action is {action}; this game's are 0 to 5"):
-      own.step(action)
-  assert every.raw.render().shape == (220, 160, 3)
-  assert every.reset().observation.shape == (210, 160, 3)
+      minimal.step(action)
+  assert full.raw.render().shape == (220, 160, 3)
+  assert full.reset().observation.shape == (210, 160, 3)
   for _ in range(5):
-    every.step(2)
-  assert _ale(every).getEpisodeFrameNumber() - 1 == 5 * 2  # Its first frame is 1.
-  assert environments.episode_metrics(every) == {}  # It is not in Atari-57.
+    full.step(2)
+  assert _ale(full).getEpisodeFrameNumber() - 1 == 5 * 2  # Its first frame is 1.
+  assert environments.episode_metrics(full) == {}  # It is not in Atari-57.
 
 
 def _rooms(environment):

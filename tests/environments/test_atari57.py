@@ -129,7 +129,7 @@ def test_curves_are_normalised_in_each_game():
     name: {game: rng.normal(size=(3, 5)) * scale for game, scale in SCALES.items()}
     for name in "abc"
   }
-  found = atari57.normalised_curves(curves)
+  actual = atari57.normalised_curves(curves)
   for name in curves:
     expected = np.zeros((3, 5))
     for game in SCALES:
@@ -141,6 +141,6 @@ def test_curves_are_normalised_in_each_game():
       for s, i in np.ndindex(3, 5):
         value = (curves[name][game][s][i] - min(means)) / (max(means) - min(means))
         expected[s, i] += value / len(SCALES)
-    np.testing.assert_allclose(found[name], expected)
+    np.testing.assert_allclose(actual[name], expected)
   flat = {name: {"x": np.full((2, 4), 7.0)} for name in "ab"}
   np.testing.assert_array_equal(atari57.normalised_curves(flat)["a"], np.zeros((2, 4)))

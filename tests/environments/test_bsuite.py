@@ -185,9 +185,10 @@ def test_by_the_treasure_is_bsuites_rule_where_nothing_is_random():
   for _ in range(20):
     rule, treasures = environments.SolvedRule(), 0.0
     for episode in range(1, 201):
-      found = float(rng.uniform() < episode / 800)
-      treasures += found
-      rule.add_episode(episode, {"bad_episode": 1 - found, "denoised_return": found})
+      treasure = float(rng.uniform() < episode / 800)
+      treasures += treasure
+      metrics = {"bad_episode": 1 - treasure, "denoised_return": treasure}
+      rule.add_episode(episode, metrics)
       assert rule.treasure_episode == rule.solved_episode
       assert rule.treasure_rate == treasures / episode
 

@@ -37,7 +37,7 @@ def test_counts_are_those_of_a_loop():
 def test_bonuses_at_the_ends():
   counts = exploration.init_counts(1, 1)
   one = exploration.count_visit(counts, jnp.int32(0), jnp.int32(0))
-  np.testing.assert_array_equal(one, [[1]])  # A visit counts once unless told.
+  np.testing.assert_array_equal(one, [[1]])  # A visit counts once by default.
   zero = jnp.int32(0)
   np.testing.assert_allclose(exploration.count_bonus(counts, zero, zero), 10.0)
   np.testing.assert_allclose(

@@ -22,8 +22,9 @@ class Oracle:
   def __init__(self, num_levels: int, depth: int):
     self.num_levels, self.depth = num_levels, depth
     self.counts = collections.defaultdict(lambda: np.zeros(num_levels))
-    self.log_own = collections.defaultdict(float)  # Of all data seen in a context,
-    self.log_below = collections.defaultdict(float)  # by either predictor.
+    # Log probabilities of all data seen in a context, by either predictor.
+    self.log_estimates = collections.defaultdict(float)
+    self.log_below = collections.defaultdict(float)
 
   def contexts(self, picture, i, j):
     height, width = picture.shape
@@ -35,17 +36,17 @@ class Oracle:
     return [(i, j, *levels[:d]) for d in range(self.depth + 1)]
 
   def predict(self, context_nodes, level):
-    """The root's probability, and each depth's own and below."""
+    """The root's probability, and each depth's estimate and below."""
     below, parts = None, []
     for node in reversed(context_nodes):
       n = self.counts[node]
-      own = (n[level] + 1 / self.num_levels) / (n.sum() + 1)
+      estimate = (n[level] + 1 / self.num_levels) / (n.sum() + 1)
       if below is None:
-        below = own
+        below = estimate
         continue
-      a, b = math.exp(self.log_own[node]), math.exp(self.log_below[node])
-      parts.append((node, own, below))
-      below = (a * own + b * below) / (a + b)
+      a, b = math.exp(self.log_estimates[node]), math.exp(self.log_below[node])
+      parts.append((node, estimate, below))
+      below = (a * estimate + b * below) / (a + b)
     return below, parts
 
   def log_prob(self, picture):
@@ -57,8 +58,8 @@ class Oracle:
   def learn(self, picture):
     for (i, j), level in np.ndenumerate(picture):
       nodes = self.contexts(picture, i, j)
-      for node, own, below in self.predict(nodes, level)[1]:
-        self.log_own[node] += math.log(own)
+      for node, estimate, below in self.predict(nodes, level)[1]:
+        self.log_estimates[node] += math.log(estimate)
         self.log_below[node] += math.log(below)
       for node in nodes:
         self.counts[node][level] += 1

@@ -30,8 +30,8 @@ PIECEWISE = schedules.Piecewise((1.0, 0.1, 0.01), (100, 500))
 )
 def test_values_over_time(schedule, times, expected):
   for at in (schedules.at, jax.jit(schedules.at, static_argnums=0)):
-    found = [at(schedule, jnp.int32(time)) for time in times]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    actual = [at(schedule, jnp.int32(time)) for time in times]
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 def test_a_number_is_a_setting_that_does_not_change():
@@ -80,10 +80,10 @@ def test_the_default_alternation_falls_as_the_mean_of_sixteen_threads():
   expected = np.mean(threads, axis=0)  # A frame of a thread: 16 / 4 steps of all.
   times = jnp.arange(0, 2_000_000, 10_000)
   seeds = range(100)
-  found = [jax.vmap(schedules.Alternating(seed=seed))(times) for seed in seeds]
+  actual = [jax.vmap(schedules.Alternating(seed=seed))(times) for seed in seeds]
   np.testing.assert_allclose(np.mean(expected[:100]), 0.80, atol=0.02)
-  np.testing.assert_allclose(np.mean(found, axis=0), expected, atol=0.08)
-  np.testing.assert_allclose(np.mean(found), np.mean(expected), atol=0.02)
+  np.testing.assert_allclose(np.mean(actual, axis=0), expected, atol=0.08)
+  np.testing.assert_allclose(np.mean(actual), np.mean(expected), atol=0.02)
 
 
 def test_alternating_schedules_are_drawn_as_often_as_their_probabilities_say():

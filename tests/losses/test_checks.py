@@ -137,15 +137,15 @@ def test_untraced_numbers_outside_their_range_are_refused():
 def test_untraced_indices_outside_their_axis_are_refused(kind):
   spec = {"int": "count [A]", "state": "count [S]", "level": "count [L]"}[kind]
 
-  def take(i):
+  def index(i):
     checks.check("f", x=(np.array([7, 8, 9]), spec), i=(i, f"{kind} []"))
     return i
 
-  take(2)
-  jax.jit(take)(3)
+  index(2)
+  jax.jit(index)(3)
   for i in (-1, 3):
     with pytest.raises(ValueError, match=rf"f: i is {i}; it must be in \[0, 2\]"):
-      take(i)
+      index(i)
 
 
 @pytest.mark.parametrize("index", [indexing.gather, indexing.select])

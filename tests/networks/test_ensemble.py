@@ -82,8 +82,8 @@ def test_a_members_loss_has_no_gradient_on_the_others(random_params, shared):
     return jax.grad(lambda p: jnp.sum(nets.apply(p, X, jax.random.key(0))[k] ** 2))
 
   grads = jax.jit(gradients(1))(params)
-  own = grads.heads if shared else grads
-  for leaf in jax.tree.leaves(own):
+  leaves = grads.heads if shared else grads
+  for leaf in jax.tree.leaves(leaves):
     assert [bool(np.any(g)) for g in leaf] == [False, True, False]
   if shared:  # The torso's gradient is the sum of all members'.
     assert all(np.any(leaf) for leaf in jax.tree.leaves(grads.torso))

@@ -96,8 +96,8 @@ def test_the_layout_is_the_general_lifts(shared, hidden_sizes):
     4,
     shared,
   )
-  found, expected = (jax.eval_shape(n.init, jax.random.key(0)) for n in (nets, lifted))
-  assert found == expected
+  actual, expected = (jax.eval_shape(n.init, jax.random.key(0)) for n in (nets, lifted))
+  assert actual == expected
 
 
 @pytest.mark.parametrize("shared", [False, True])

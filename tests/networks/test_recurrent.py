@@ -203,11 +203,11 @@ def test_priors_add_their_values_and_keep_a_state_of_their_own(random_params):
   (trained, constant), (q, after) = unroll(params, prior_params)
   assert all(np.any(leaf != 0) for leaf in jax.tree.leaves(trained))
   assert not any(np.any(leaf != 0) for leaf in jax.tree.leaves(constant))
-  own, own_after = plain.unroll(params, (), inputs, state[:, : 2 * H])
+  trained, q_after = plain.unroll(params, (), inputs, state[:, : 2 * H])
   fixed, fixed_after = prior.unroll(prior_params, (), inputs, state[:, 2 * H :])
-  np.testing.assert_allclose(q, own + 1.5 * fixed, rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(q, trained + 1.5 * fixed, rtol=1e-4, atol=1e-5)
   np.testing.assert_allclose(
-    after, np.concatenate([own_after, fixed_after], axis=1), rtol=1e-5, atol=1e-6
+    after, np.concatenate([q_after, fixed_after], axis=1), rtol=1e-5, atol=1e-6
   )
 
 

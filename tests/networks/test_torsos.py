@@ -95,9 +95,9 @@ DQN = [(3, 3, 64, 64), (4, 4, 32, 64)]
   ],
 )
 def test_features_and_filters_are_those_of_the_papers(name, spec, features, weights):
-  found, size = shapes(name, spec)
+  actual, size = shapes(name, spec)
   assert size == features
-  assert weights is None or found == weights
+  assert weights is None or actual == weights
   assert networks.resolve_torso(name, spec) == name
 
 
