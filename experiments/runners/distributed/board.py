@@ -11,7 +11,7 @@ from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core
 from explorax.experiments.runners.distributed import messages
 
-NOT_STARTED = "has not started: Ray has no free CPU or GPU for it"
+NOT_STARTED = "has not started (Ray may have no free CPU or GPU for it)"
 NOT_RESPONDING = "has not responded"
 _LATE = 5.0  # Seconds after which a missing report is noticed.
 _WARM_UP_UPDATES = 2  # The first updates compile.
