@@ -114,7 +114,7 @@ class FigureRequest:
     console: console_lib.Console,
   ) -> types.Table | None:
     """The results of all tasks; None if some failed, or the pool was stopped."""
-    figure, tasks = self.figure, self.figure.tasks_of(self.config)
+    figure, tasks = self.figure, list(self.figure.tasks(self.config))
     made_by = {"figure": figure.name, "revision": figure.revision}
     store = store_lib.Store(directory, f"raw/{figure.file_name}", made_by)
     console.line(f"{figure.name}: {figure.title}; {summary.count(len(tasks), 'task')}")

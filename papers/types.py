@@ -3,11 +3,11 @@
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from explorax.experiments import errors
+from explorax import ranges
 from explorax.experiments.tasks import types as task_types
 
 if TYPE_CHECKING:
@@ -26,6 +26,13 @@ Settings = task_types.Settings
 Results = task_types.Results
 TaskContext = task_types.TaskContext
 InterruptedTaskError = task_types.InterruptedTaskError
+
+
+T = TypeVar("T")
+# The type of a setting with one or more values: `Distinct[ranges.PositiveInt]`.
+Distinct = Annotated[tuple[T, ...], ranges.Distinct()]
+Rising = Annotated[tuple[T, ...], ranges.Rising()]
+Size = Annotated[int, ranges.Range(ge=2)]  # Of a problem.
 
 
 class Table(tuple[CompletedTask, ...]):
@@ -182,22 +189,6 @@ class Figure:
   def file_name(self) -> str:
     """`ez_fig3`, for `ez/fig3`."""
     return self.name.replace("/", "_")
-
-  def tasks_of(self, config: Any) -> list[Task]:
-    """The tasks, each of which has a name of its own.
-
-    Raises:
-      SetUpError: if two tasks have the same name, because a value is listed twice.
-    """
-    tasks = list(self.tasks(config))
-    names = [task.name for task in tasks]
-    for name in names:
-      if names.count(name) > 1:
-        raise errors.SetUpError(
-          f"the settings of {self.name} give two tasks with the name {name!r}; list "
-          "each value once."
-        )
-    return tasks
 
   def judge(self, config: Any, table: Table) -> list[Finding]:
     """Tests the claims on the results of all tasks."""

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from explorax import ranges
 from explorax.experiments.recording import statistics
 from explorax.papers import claims, types
 from explorax.papers.ez import comparisons, domains, runs
@@ -12,15 +13,15 @@ _LABELS = {False: "DeepSea", True: "DeepSea, adversarial"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure; the others are those of `domains.DeepSea`.
 
   Each seed draws its own effects, which both agents share.
   """
 
-  sizes: tuple[int, ...] = (3, 4, 5, 6, 8, 10)  # N; not in the paper's text.
-  episodes: int = 20_000  # At most (our own).
-  num_seeds: int = 30  # Appendix B.
+  sizes: types.Distinct[types.Size] = (3, 4, 5, 6, 8, 10)  # N; not in the paper's text.
+  episodes: ranges.PositiveInt = 20_000  # At most (our own).
+  num_seeds: ranges.PositiveInt = 30  # Appendix B.
 
 
 def _tasks(config: Config) -> list[types.Task]:

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from explorax import ranges
 from explorax.papers import types
 from explorax.papers.ez import comparisons, domains, runs
 
@@ -11,19 +12,22 @@ _SECONDS_PER_FEATURE = 5e-6
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure, which shows both bases; the maps use the first one."""
 
   full: domains.CartPole = dataclasses.field(default_factory=domains.CartPole)
-  seeds_per_task: int = 2  # Saved together; on an accelerator, use one task.
+  seeds_per_task: ranges.PositiveInt = (
+    2  # Saved together; on an accelerator, use one task.
+  )
   total: domains.CartPole = dataclasses.field(
     # By this number of episodes, εz-greedy's returns no longer rise (our own).
     default_factory=lambda: domains.CartPole(basis="total", episodes=1500)
   )
-  total_seeds_per_task: int = 10
-  num_seeds: int = 30  # Appendix B.
+  total_seeds_per_task: ranges.PositiveInt = 10
+  num_seeds: ranges.PositiveInt = 30  # Appendix B.
 
   def __post_init__(self) -> None:
+    super().__post_init__()
     if self.full.basis == self.total.basis:
       raise ValueError(
         f"full and total both have basis {self.total.basis!r}; give one the other."

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from explorax import ranges
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import runs
 
@@ -12,7 +13,7 @@ _LAWS = {"zeta": "μ", "exponential": "λ", "uniform": "N"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure. The paper's text gives none of them: all are our own.
 
   With γ = 0.99, the best stop is the ninth reward, in state 53, with a value of 5.28.
@@ -21,16 +22,27 @@ class Config:
   and 1.154).
   """
 
-  zeta: tuple[float, ...] = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)  # μ.
-  exponential: tuple[float, ...] = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)  # λ.
-  uniform: tuple[int, ...] = (1, 2, 4, 8, 16, 64, 256, 1024)  # N.
-  cap: int = 10_000  # Longest duration of the zeta and exponential laws (appendix).
-  size: int = 100  # States.
-  episodes: int = 1000
-  step_size: float = 0.5  # α.
-  discount: float = 0.99  # γ.
-  epsilon: float = 0.1
-  num_seeds: int = 30  # Appendix B.
+  # μ.
+  zeta: types.Distinct[ranges.NonNegativeFloat] = (
+    *(1.0, 1.25, 1.5, 1.75),
+    *(2.0, 2.5, 3.0, 4.0),
+  )
+  # λ.
+  exponential: types.Distinct[ranges.BelowOne] = (
+    *(0.0, 0.25, 0.5, 0.7),
+    *(0.8, 0.9, 0.95, 0.99),
+  )
+  # N.
+  uniform: types.Distinct[ranges.PositiveInt] = (1, 2, 4, 8, 16, 64, 256, 1024)
+  cap: ranges.PositiveInt = (
+    10_000  # Longest duration of the zeta and exponential laws (appendix).
+  )
+  size: types.Size = 100  # States.
+  episodes: ranges.PositiveInt = 1000
+  step_size: ranges.Probability = 0.5  # α.
+  discount: ranges.Probability = 0.99  # γ.
+  epsilon: ranges.Probability = 0.1
+  num_seeds: ranges.PositiveInt = 30  # Appendix B.
 
 
 def _tasks(config: Config) -> list[types.Task]:

@@ -159,6 +159,13 @@ def up_to(numbers: np.ndarray, most: float) -> str:
 # -- learning against a property of the domain ---------------------------------------
 
 
+def check_shown(config: Any, name: str) -> None:
+  """Refuses values of `shown` that are not among those of the sweep."""
+  for value in config.shown:
+    if value not in getattr(config, name):
+      raise ValueError(f"shown has {value}, which {name} does not have.")
+
+
 def sweep_tasks(
   domain: Any,
   name: str,

@@ -2,10 +2,11 @@
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from explorax import ranges
 from explorax.experiments.recording import drawing, statistics
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import comparisons, runs
@@ -14,16 +15,22 @@ _NUM_ACTIONS = 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure, which is not in the paper: all are our own."""
 
-  sizes: tuple[int, ...] = (4, 6, 8, 12, 16, 24, 32)  # |X|.
-  mu: float = 2.0  # Of the zeta law.
-  decay: float = 0.5  # λ of the exponential law: 2 steps on average.
-  longest: int = 8  # N of the uniform law.
-  cap: int = 10_000  # Longest duration of the others.
-  steps: int = 100_000  # Of a trial; the largest cover time.
-  num_seeds: int = 100  # Trials.
+  # |X|; three of them are needed to measure growth.
+  sizes: Annotated[tuple[types.Size, ...], ranges.Rising(3)] = (
+    *(4, 6, 8, 12),
+    *(16, 24, 32),
+  )
+  mu: Annotated[float, ranges.Range(gt=1)] = 2.0  # Of the zeta law.
+  decay: Annotated[float, ranges.Range(gt=0, lt=1)] = (
+    0.5  # λ of the exponential law: 2 steps on average.
+  )
+  longest: ranges.PositiveInt = 8  # N of the uniform law.
+  cap: ranges.PositiveInt = 10_000  # Longest duration of the others.
+  steps: types.Size = 100_000  # Of a trial; the largest cover time.
+  num_seeds: ranges.PositiveInt = 100  # Trials.
 
   @property
   def laws(self) -> list[tuple[str, float, str]]:
@@ -49,7 +56,7 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """The step of the last pair's first visit, `[S]`; `steps` if one has no visit."""
   del context
   rule = runs.make_law(settings, epsilon=1.0)
@@ -69,7 +76,7 @@ def _panel(config: Config, **around: Any) -> panels.Panel:
   bounds = [
     layers.reference(
       config.sizes,
-      functools.partial(_bound, law, parameter),
+      functools.partial(bound, law, parameter),
       color=drawing.style(index).color,
       linewidth=0.8,
       alpha=0.7,
@@ -126,7 +133,7 @@ def _misfit(x: np.ndarray, y: np.ndarray) -> float:
   return float(np.sqrt(np.mean((y - np.polyval(np.polyfit(x, y, 1), x)) ** 2)))
 
 
-def _bound(law: str, parameter: float, sizes: np.ndarray) -> np.ndarray:
+def bound(law: str, parameter: float, sizes: np.ndarray) -> np.ndarray:
   """1/ρ(ω): the appendix's bound on the draws that it takes to cross the chain.
 
   |A||X|^μ ζ(μ) for the zeta law; for z(n) ∝ λ^{n−1}, |A|/(1 − λ)·λ^{−(|X|−1)}. It does
@@ -153,7 +160,7 @@ FIGURES = (
     config=Config(),
     quick=Config(sizes=(3, 6, 12), steps=2000, num_seeds=20),
     tasks=_tasks,
-    compute=_compute,
+    compute=compute,
     panels=lambda config: [
       [
         _panel(config, xlabel="states |X|", legend=None),

@@ -3,13 +3,13 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.agents import ranges
+from explorax import ranges
 from explorax.environments import (
   cartpole_swingup,
   deep_sea,
@@ -18,7 +18,6 @@ from explorax.environments import (
   jax_types,
   mountain_car,
 )
-from explorax.exploration import selection
 from explorax.papers import types
 from explorax.papers.ez import runs
 from explorax.papers.tabular import fourier, q_learning, sarsa
@@ -30,7 +29,7 @@ WORLDS = ("obstacles", "traps")  # A world has one of the two.
 
 
 @dataclasses.dataclass(frozen=True)
-class DeepSea:
+class DeepSea(ranges.Checked):
   """Q-learning in the deep sea, until the treasure is found for the first time.
 
   Initial values are 0. Ties are broken at random, or by the first index, which is left:
@@ -42,25 +41,19 @@ class DeepSea:
   values of 0 would be optimistic, and greedy actions would try everything untried.
   """
 
-  size: int = 20  # N.
-  episodes: int = 20_000  # At most (our own).
-  step_size: float = 1.0  # α.
-  discount: float = 0.99  # γ (our own).
-  ties: str = "random"  # Or "first".
+  size: types.Size = 20  # N.
+  episodes: ranges.PositiveInt = 20_000  # At most (our own).
+  step_size: ranges.Probability = 1.0  # α.
+  discount: ranges.Probability = 0.99  # γ (our own).
+  ties: Literal["random", "first"] = "random"
   permuted: bool = False  # Seed s uses action mapping s.
   # Steps of a trial of the map of first visits. Its scale, log(E + 1) in [0, 16]
   # (appendix B), ends at e¹⁶, 9 million steps, for cells that are never visited.
-  map_steps: int = 9_000_000
+  map_steps: types.Size = 9_000_000
 
   label: ClassVar[str] = "DeepSea"
   map_axes: ClassVar[tuple[str, str]] = ("column", "row")
   kept: ClassVar[tuple[str, ...]] = ("episodes", "stopped")
-
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 2, "size", "map_steps")
-    ranges.at_least(self, 1, "episodes")
-    ranges.within(self, 0, 1, "step_size", "discount")
-    ranges.one_of(self, "ties", selection.TIES)
 
   @property
   def epsilon(self) -> float:
@@ -94,7 +87,7 @@ class DeepSea:
 
 
 @dataclasses.dataclass(frozen=True)
-class GridWorld:
+class GridWorld(ranges.Checked):
   """Q-learning in the gridworld.
 
   Tie-breaking matters, since all values are equal until the goal is found. The paper
@@ -111,30 +104,26 @@ class GridWorld:
     neither ε-greedy nor εz-greedy has in the paper.
   """
 
-  size: int = 20  # Rows and columns (figure 11; not in figure 3).
-  episodes: int = 100  # Appendix F, of the main text's figure.
-  step_size: float = 0.1  # α.
-  epsilon: float = 0.1
-  discount: float = 0.99  # γ (our own).
-  ties: str = "fixed"  # Of `TIES`.
-  noise: float = 0.0  # The probability of going to a random neighbour instead.
+  size: Annotated[int, ranges.Range(ge=5)] = (
+    20  # Rows and columns (figure 11; not in figure 3).
+  )
+  episodes: ranges.PositiveInt = 100  # Appendix F, of the main text's figure.
+  step_size: ranges.Probability = 0.1  # α.
+  epsilon: ranges.Probability = 0.1
+  discount: ranges.Probability = 0.99  # γ (our own).
+  ties: Literal["first", "fixed", "random"] = "fixed"
+  noise: ranges.Probability = (
+    0.0  # The probability of going to a random neighbour instead.
+  )
   # One of `WORLDS`: each seed has its own map (`draw_map`); "" is the open room.
-  world: str = ""
+  world: Literal["", "obstacles", "traps"] = ""
   density: float = 0.0  # Of the world's obstacles or traps.
-  time_limit: int = 1000  # Steps of an episode.
-  map_steps: int = 5000  # Of a trial of the map of first visits (our own).
+  time_limit: ranges.PositiveInt = 1000  # Steps of an episode.
+  map_steps: types.Size = 5000  # Of a trial of the map of first visits (our own).
 
   label: ClassVar[str] = "GridWorld"
   map_axes: ClassVar[tuple[str, str]] = ("column", "row")
   kept: ClassVar[tuple[str, ...]] = _RETURNS
-
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 5, "size")
-    ranges.at_least(self, 1, "episodes", "time_limit")
-    ranges.at_least(self, 2, "map_steps")
-    ranges.within(self, 0, 1, "step_size", "epsilon", "discount", "noise")
-    ranges.one_of(self, "ties", TIES)
-    ranges.one_of(self, "world", ("", *WORLDS))
 
   def problem(self) -> runs.Problem:
     environment, cell = (
@@ -177,30 +166,27 @@ def draw_map(world: str, density: float, size: int, seed: int) -> grid_maps.Map:
 
 
 @dataclasses.dataclass(frozen=True)
-class MountainCar:
+class MountainCar(ranges.Checked):
   """SARSA(λ) on a Fourier basis in the sparse MountainCar."""
 
-  episodes: int = 1000  # Figure 8's caption.
-  order: int = 5  # Of the Fourier basis.
-  step_size: float = 0.005  # α, the same for all features (not in the paper).
-  epsilon: float = 0.05
-  discount: float = 0.99  # γ.
-  trace_decay: float = 0.9  # λ.
-  noise: float = 0.0  # The variance of the force.
-  time_limit: int = 5000  # Steps of an episode.
-  map_steps: int = 5000  # Of a trial of the map of first visits (our own).
-  map_cells: int = 20  # Per axis: position and velocity (our own; the table is lost).
+  episodes: ranges.PositiveInt = 1000  # Figure 8's caption.
+  order: ranges.PositiveInt = 5  # Of the Fourier basis.
+  step_size: ranges.NonNegativeFloat = (
+    0.005  # α, the same for all features (not in the paper).
+  )
+  epsilon: ranges.Probability = 0.05
+  discount: ranges.Probability = 0.99  # γ.
+  trace_decay: ranges.Probability = 0.9  # λ.
+  noise: ranges.NonNegativeFloat = 0.0  # The variance of the force.
+  time_limit: ranges.PositiveInt = 5000  # Steps of an episode.
+  map_steps: types.Size = 5000  # Of a trial of the map of first visits (our own).
+  map_cells: types.Size = (
+    20  # Per axis: position and velocity (our own; the table is lost).
+  )
 
   label: ClassVar[str] = "MountainCar"
   map_axes: ClassVar[tuple[str, str]] = ("position", "velocity")
   kept: ClassVar[tuple[str, ...]] = _RETURNS
-
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 1, "episodes", "order", "time_limit")
-    ranges.at_least(self, 0, "step_size")
-    ranges.at_least(self, 2, "map_steps", "map_cells")
-    ranges.at_least(self, 0, "noise")
-    ranges.within(self, 0, 1, "epsilon", "discount", "trace_decay")
 
   def problem(self) -> runs.Problem:
     low, high = mountain_car.POSITIONS
@@ -231,7 +217,7 @@ def in_mountain_car(state: Any, cells: int) -> jax.Array:
 
 
 @dataclasses.dataclass(frozen=True)
-class CartPole:
+class CartPole(ranges.Checked):
   """SARSA(λ) on a Fourier basis in the sparse swing-up.
 
   The paper says "an order 7 Fourier basis" of five numbers. The full basis, with all
@@ -242,17 +228,20 @@ class CartPole:
   and works with all the paper's numbers unchanged.
   """
 
-  basis: str = "full"  # Or "total": only features of a total order up to `order`.
-  episodes: int = 300  # The paper's text gives no number: our own.
-  order: int = 7  # Of the Fourier basis.
-  step_size: float = 0.0005  # α.
-  epsilon: float = 0.01
-  discount: float = 0.99  # γ.
-  trace_decay: float = 0.7  # λ.
-  initial_variance: float = 0.001  # Of the weights.
-  time_limit: int = 1000  # Steps of an episode.
-  map_steps: int = 10_000  # Of a trial of the map of first visits (our own).
-  map_cells: int = 20  # Per axis: the pole's angle and the cart's position (our own).
+  # All features, or only those of a total order up to `order`.
+  basis: Literal["full", "total"] = "full"
+  episodes: ranges.PositiveInt = 300  # The paper's text gives no number: our own.
+  order: ranges.PositiveInt = 7  # Of the Fourier basis.
+  step_size: ranges.NonNegativeFloat = 0.0005  # α.
+  epsilon: ranges.Probability = 0.01
+  discount: ranges.Probability = 0.99  # γ.
+  trace_decay: ranges.Probability = 0.7  # λ.
+  initial_variance: ranges.NonNegativeFloat = 0.001  # Of the weights.
+  time_limit: ranges.PositiveInt = 1000  # Steps of an episode.
+  map_steps: types.Size = 10_000  # Of a trial of the map of first visits (our own).
+  map_cells: types.Size = (
+    20  # Per axis: the pole's angle and the cart's position (our own).
+  )
 
   label: ClassVar[str] = "CartPole"
   map_axes: ClassVar[tuple[str, str]] = ("place", "angle (upright in the middle)")
@@ -263,14 +252,6 @@ class CartPole:
     *(cartpole_swingup.SLIDER_END, 1.0, 1.0),
     *(5.0, 10.0),
   )
-
-  def __post_init__(self) -> None:
-    ranges.one_of(self, "basis", ("full", "total"))
-    ranges.at_least(self, 1, "episodes", "order")
-    ranges.at_least(self, 0, "step_size", "initial_variance")
-    ranges.at_least(self, 1, "time_limit")
-    ranges.at_least(self, 2, "map_steps", "map_cells")
-    ranges.within(self, 0, 1, "epsilon", "discount", "trace_decay")
 
   @property
   def features(self) -> fourier.FourierBasis:

@@ -1,10 +1,11 @@
 """Paper 1's figure 1: the states that exploration visits around a downward policy."""
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from explorax import ranges
 from explorax.environments import gridworld
 from explorax.papers import claims, panels, types
 from explorax.papers.ez import comparisons, domains, runs
@@ -15,7 +16,7 @@ _SELDOM = 0.1  # The highest share of trials that reach such a state.
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure. The paper's table of them is lost.
 
   The room's size decides whether εz-greedy is earlier at ε = 1. With a size of 20, most
@@ -25,10 +26,10 @@ class Config:
   band's width and the 10 % in the finding are ours, chosen after runs in 20 × 20 rooms.
   """
 
-  epsilons: tuple[float, ...] = (0.1, 0.5, 0.9, 1.0)  # Figure 1.
-  size: int = 50  # Rows and columns; not in figure 1.
-  steps: int = 5000  # Of a trial (our own).
-  num_seeds: int = 200  # Trials.
+  epsilons: types.Distinct[ranges.Probability] = (0.1, 0.5, 0.9, 1.0)  # Figure 1.
+  size: Annotated[int, ranges.Range(ge=5)] = 50  # Rows and columns; not in figure 1.
+  steps: types.Size = 5000  # Of a trial (our own).
+  num_seeds: ranges.PositiveInt = 200  # Trials.
 
 
 def _tasks(config: Config) -> list[types.Task]:

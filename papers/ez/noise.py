@@ -6,25 +6,26 @@ from collections.abc import Callable
 
 import numpy as np
 
-from explorax.agents import ranges
+from explorax import ranges
 from explorax.experiments.recording import statistics
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import comparisons, domains, runs
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings; the noise scales are not in the paper's text: our own."""
 
-  noises: tuple[float, ...]  # Without noise, and so much of it.
-  shown: tuple[float, ...]  # "Four levels of noise."
+  noises: types.Rising[ranges.NonNegativeFloat]  # Without noise, and so much of it.
+  shown: types.Distinct[float]  # "Four levels of noise."
   domain: domains.GridWorld | domains.MountainCar
-  num_seeds: int = 30  # Appendix B.
+  num_seeds: types.Size = 30  # Appendix B.
   # Of the gridworld: with random ties, as a sensitivity. 0: none.
-  sensitivity_seeds: int = 0
+  sensitivity_seeds: ranges.NonNegativeInt = 0
 
   def __post_init__(self) -> None:
-    ranges.one_of(self, "shown", self.noises)
+    super().__post_init__()
+    comparisons.check_shown(self, "noises")
     if self.noises[0] != 0:
       raise ValueError(f"noises is {self.noises}; the first of them must be 0.")
 

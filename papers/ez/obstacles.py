@@ -1,17 +1,18 @@
 """Paper 1's figures 12 and 13: learning in gridworlds with obstacles, or with traps."""
 
 import dataclasses
+from typing import Literal
 
 import numpy as np
 
-from explorax.agents import ranges
+from explorax import ranges
 from explorax.experiments.recording import statistics
 from explorax.papers import claims, panels, types
 from explorax.papers.ez import comparisons, domains, runs
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings. The densities are not in the paper's text: our own.
 
   Ties are broken as in the pseudo-code, by the first index; a sensitivity analysis
@@ -19,15 +20,25 @@ class Config:
   """
 
   gridworld: domains.GridWorld  # With obstacles or with traps.
-  densities: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
-  shown: tuple[float, ...] = (0.0, 0.1, 0.2, 0.4)  # "Example learning curves."
+  densities: types.Rising[ranges.NonNegativeFloat] = (
+    0.0,
+    0.05,
+    0.1,
+    0.15,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+  )
+  shown: types.Distinct[float] = (0.0, 0.1, 0.2, 0.4)  # "Example learning curves."
   # Each seed has its own worlds, shared by the agents. They differ more than the
   # agents, so that the 30 seeds of appendix B are too few.
-  num_seeds: int = 100
-  sensitivity_seeds: int = 30  # With random ties.
+  num_seeds: ranges.PositiveInt = 100
+  sensitivity_seeds: ranges.PositiveInt = 30  # With random ties.
 
   def __post_init__(self) -> None:
-    ranges.one_of(self, "shown", self.densities)
+    super().__post_init__()
+    comparisons.check_shown(self, "densities")
     if self.gridworld.ties == "random":
       raise ValueError("gridworld.ties is 'random', which is the figure's sensitivity.")
 
@@ -122,7 +133,7 @@ def _slope(returns: np.ndarray, densities: np.ndarray) -> statistics.Interval:
   return statistics.mean(returns @ x / (x @ x))
 
 
-def _figure(number: int, kind: str) -> types.Figure:
+def _figure(number: int, kind: Literal["obstacles", "traps"]) -> types.Figure:
   # Appendix F: 1000 episodes. Starts and goals are random, so that the order of the
   # actions favours no direction.
   gridworld = domains.GridWorld(world=kind, episodes=1000, ties="first")

@@ -2,23 +2,25 @@
 
 import dataclasses
 
-from explorax import exploration
+from explorax import exploration, ranges
 from explorax.papers import claims, panels, types
 from explorax.papers.ez import comparisons, domains, runs
 from explorax.papers.tabular import r_max
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure."""
 
-  thresholds: tuple[int, ...] = (1, 10)  # Visits until a pair is known (figure 15).
-  reward_max: float = 1.0  # Of R-MAX: the reward of the goal.
-  tolerance: float = 1e-3  # Of its value iteration (our own).
+  # Visits until a pair is known (figure 15).
+  thresholds: types.Distinct[ranges.PositiveInt] = (1, 10)
+  reward_max: ranges.NonNegativeFloat = 1.0  # Of R-MAX: the reward of the goal.
+  tolerance: ranges.PositiveFloat = 1e-3  # Of its value iteration (our own).
   gridworld: domains.GridWorld = dataclasses.field(default_factory=domains.GridWorld)
-  num_seeds: int = 30  # Appendix B.
+  num_seeds: ranges.PositiveInt = 30  # Appendix B.
 
   def __post_init__(self) -> None:
+    super().__post_init__()
     if self.gridworld.discount == 1:
       raise ValueError("gridworld.discount is 1; R-MAX needs one below 1.")
 

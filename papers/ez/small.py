@@ -1,11 +1,11 @@
 """Paper 1's figure 3: learning and exploration in DeepSea, GridWorld, MountainCar."""
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from explorax.agents import ranges
+from explorax import ranges
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import comparisons, runs
 from explorax.papers.ez import domains as domains_lib
@@ -15,11 +15,12 @@ NEAR_OPTIMAL = 0.29  # Discounted return in MountainCar (appendix B).
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure; those of each domain are in `domains.py`."""
 
-  domains: tuple[str, ...] = _DOMAINS  # CartPole is the figure ez/fig3_cartpole.
-  sizes: tuple[int, ...] = (5, 8, 10, 12, 15, 20)  # N; not in figure 3.
+  # CartPole is the figure ez/fig3_cartpole.
+  domains: types.Distinct[Annotated[str, ranges.OneOf(_DOMAINS)]] = _DOMAINS
+  sizes: types.Distinct[types.Size] = (5, 8, 10, 12, 15, 20)  # N; not in figure 3.
   # Its own size is the map's (appendix B).
   deep_sea: domains_lib.DeepSea = dataclasses.field(default_factory=domains_lib.DeepSea)
   # Learnt with all readings of ties.
@@ -27,7 +28,7 @@ class Config:
     default_factory=domains_lib.GridWorld
   )
   # Its runs: the paper's 30 cannot distinguish the rules, since most find no goal.
-  gridworld_seeds: int = 200
+  gridworld_seeds: ranges.PositiveInt = 200
   # Of the map: in a room of 20, most repeats end at a wall.
   map_room: domains_lib.GridWorld = dataclasses.field(
     default_factory=lambda: domains_lib.GridWorld(size=50, map_steps=10_000)
@@ -35,10 +36,7 @@ class Config:
   mountain_car: domains_lib.MountainCar = dataclasses.field(
     default_factory=domains_lib.MountainCar
   )
-  num_seeds: int = 30  # Appendix B.
-
-  def __post_init__(self) -> None:
-    ranges.one_of(self, "domains", _DOMAINS)
+  num_seeds: ranges.PositiveInt = 30  # Appendix B.
 
   @property
   def ordered(self) -> list[str]:

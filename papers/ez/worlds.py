@@ -1,10 +1,11 @@
 """Paper 1's figure 11: examples of the random gridworlds of appendix F."""
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from explorax import ranges
 from explorax.environments import grid_maps, gridworld
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import domains, runs
@@ -16,12 +17,12 @@ _ENDS = {"start": ("o", 0.85), "goal": ("*", 0.35)}
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of figure 11. The densities are not in the paper's text: our own."""
 
-  densities: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
-  size: int = 20  # Rows and columns.
-  num_seeds: int = 30  # Measured worlds; the first one is drawn.
+  densities: types.Rising[ranges.NonNegativeFloat] = (0.1, 0.2, 0.3, 0.4, 0.5)
+  size: Annotated[int, ranges.Range(ge=5)] = 20  # Rows and columns.
+  num_seeds: ranges.PositiveInt = 30  # Measured worlds; the first one is drawn.
 
 
 def _tasks(config: Config) -> list[types.Task]:
@@ -36,7 +37,7 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """The worlds: `cells` `[S, N, N]`, `start` and `goal` `[S, 2]`; and of each `[S]`:
 
   the shortest way's steps, −1 if there is none; how many positions can be reached; and
@@ -47,7 +48,7 @@ def _compute(settings: types.Settings, context: types.TaskContext) -> types.Resu
     domains.draw_map(settings["kind"], settings["density"], settings["size"], seed)
     for seed in settings["seeds"]
   ]
-  distances = np.stack([_distances(world) for world in maps])
+  distances = np.stack([path_lengths(world) for world in maps])
   goals = np.stack([world.goal for world in maps])
   cells = np.stack([world.cells for world in maps])
   return {
@@ -60,7 +61,7 @@ def _compute(settings: types.Settings, context: types.TaskContext) -> types.Resu
   }
 
 
-def _distances(world: grid_maps.Map) -> np.ndarray:
+def path_lengths(world: grid_maps.Map) -> np.ndarray:
   """Steps from the start to each position, int32 `[N, N]`; −1 if there is no way."""
   size = len(world.cells)
   distances = np.full((size + 2, size + 2), -1)
@@ -161,7 +162,7 @@ FIGURES = (
     config=Config(),
     quick=Config(densities=(0.1, 0.3, 0.5), num_seeds=10),
     tasks=_tasks,
-    compute=_compute,
+    compute=compute,
     panels=_panels,
     claims=lambda config: _CLAIMS,
     size=(2.2, 2.4),

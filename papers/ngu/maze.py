@@ -5,12 +5,11 @@ test on Atari.
 """
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from explorax import environments
-from explorax.agents import ranges
+from explorax import environments, ranges
 from explorax.environments import disco_maze, jax_adapter
 from explorax.experiments import config as config_lib
 from explorax.experiments import overrides, presets
@@ -40,27 +39,32 @@ _EVALUATION_SEED = 1000
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings; all others are the presets', from paper 2's tables 6 and 7.
 
   Smaller values than the paper's reduce a seed's time to minutes on one core.
   """
 
   size: int = 7  # 21 in the paper; 17 positions can be reached, against 199.
-  agents: tuple[str, ...] = _FIGURE_2
-  num_steps: int = 40_000  # Environment steps of training; not in the paper.
+  agents: types.Distinct[Annotated[str, ranges.OneOf(_AGENTS)]] = _FIGURE_2
+  num_steps: ranges.PositiveInt = (
+    40_000  # Environment steps of training; not in the paper.
+  )
   # Episodes in a small maze are short: longer sequences would be mostly padding.
   sequence_length: int = 5  # 50 in the paper (table 7).
   sequence_period: int = 5  # 50 in the paper (table 7).
   batch_size: int = 32  # Sequences; 64 in the paper (table 6).
   updates_per_step: float = 0.1  # Learner updates per environment step; ours.
   min_replay_size: int = 2_000  # Environment steps before learning; ours.
-  eval_every: int = 10_000  # Environment steps between two evaluations; ours.
-  eval_episodes: int = 50  # Episodes of an evaluation; ours.
-  num_seeds: int = 5  # Not in the paper.
+  eval_every: ranges.PositiveInt = (
+    10_000  # Environment steps between two evaluations; ours.
+  )
+  eval_episodes: ranges.PositiveInt = 50  # Episodes of an evaluation; ours.
+  num_seeds: ranges.PositiveInt = 5  # Not in the paper.
 
   def __post_init__(self) -> None:
-    ranges.one_of(self, "agents", _AGENTS)
+    super().__post_init__()
+    disco_maze.DiscoMaze(self.size)  # Refuses impossible sizes.
     if self.num_steps < self.eval_every:
       raise ValueError(
         f"num_steps is {self.num_steps} and eval_every {self.eval_every}; there would "
@@ -68,7 +72,7 @@ class Config:
       )
 
 
-def _agent_config(settings: types.Settings) -> Any:
+def agent_config(settings: types.Settings) -> Any:
   """The preset's config for the maze, changed by the settings."""
   _, preset, changes = _AGENTS[settings["agent"]]
   names = (
@@ -111,7 +115,7 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   maze, (seed,) = disco_maze.DiscoMaze(settings["size"]), settings["seeds"]
   environment = jax_adapter.JaxEnvironment(maze, seed=seed)
   preset = presets.PRESETS[_AGENTS[settings["agent"]][1]]
-  agent = preset.make_agent(_agent_config(settings), environments.spec(environment))
+  agent = preset.make_agent(agent_config(settings), environments.spec(environment))
   env_steps, coverage, trained = [], [], []
   steps = 0
 

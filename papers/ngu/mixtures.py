@@ -2,22 +2,26 @@
 
 import dataclasses
 import functools
+from typing import Annotated
 
 import numpy as np
 
-from explorax import exploration
+from explorax import exploration, ranges
 from explorax.papers import claims, layers, panels, types
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure."""
 
-  num_policies: int = 32  # N (table 6).
-  beta: float = 0.3  # Bonus scale of the most exploratory policy (table 6).
-  discount_max: float = 0.997  # Discount of the greediest policy (table 6).
-  discount_min: float = 0.99  # Discount of the most exploratory policy (table 6).
-  num_seeds: int = 1  # The figure has no randomness.
+  num_policies: Annotated[int, ranges.Range(ge=4)] = 32  # N (table 6).
+  # Bonus scale of the most exploratory policy (table 6).
+  beta: ranges.NonNegativeFloat = 0.3
+  # Discount of the greediest policy (table 6).
+  discount_max: ranges.BelowOne = 0.997
+  # Discount of the most exploratory policy (table 6).
+  discount_min: ranges.BelowOne = 0.99
+  num_seeds: ranges.PositiveInt = 1  # The figure has no randomness.
 
 
 def _tasks(config: Config) -> list[types.Task]:

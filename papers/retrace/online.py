@@ -4,18 +4,20 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import ranges
 from explorax.experiments.recording import statistics
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.retrace import measurements
 from explorax.papers.tabular import every_visit, operators, random_mdps
 
 _HUGE = 1e9  # Larger errors are clipped.
+_Inside = Annotated[float, ranges.Range(gt=0, lt=1)]
 
 
 class Run(NamedTuple):
@@ -56,24 +58,25 @@ BEHAVIOURS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure: ours, since the paper has none on this scale."""
 
-  num_states: int = 4
-  num_actions: int = 3
-  concentration: float = 0.3  # Of transitions: about two likely successors each.
-  discount: float = 0.9
-  end_prob: float = (
-    0.05  # Probability that a step ends the trajectory: 20 steps on average.
+  num_states: types.Size = 4
+  num_actions: types.Size = 3
+  concentration: ranges.PositiveFloat = (
+    0.3  # Of transitions: about two likely successors each.
   )
-  behaviour_epsilon: float = 0.5  # ε of equation 9, constant.
+  discount: _Inside = 0.9
+  # Probability that a step ends the trajectory: 20 steps on average.
+  end_prob: _Inside = 0.05
+  behaviour_epsilon: _Inside = 0.5  # ε of equation 9, constant.
   # α_k(x, a) = (20 + n)^−0.7, see `every_visit.Learner`: initially 0.12, so that pairs
   # with many visits in a trajectory do not overshoot.
-  step_offset: float = 20.0
-  step_power: float = 0.7
+  step_offset: Annotated[float, ranges.Range(ge=1)] = 20.0
+  step_power: Annotated[float, ranges.Range(ge=0.5, le=1)] = 0.7
   num_steps: int = 200_000
-  num_points: int = 100  # Of a curve.
-  num_seeds: int = 100  # Decision processes, each with its policies.
+  num_points: Annotated[int, ranges.Range(ge=10)] = 100  # Of a curve.
+  num_seeds: ranges.PositiveInt = 100  # Decision processes, each with its policies.
 
 
 def _tasks(config: Config) -> list[types.Task]:

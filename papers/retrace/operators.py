@@ -3,10 +3,11 @@
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from explorax import ranges
 from explorax.experiments.recording import drawing, statistics
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.retrace import measurements
@@ -24,23 +25,31 @@ _LABELS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure: ours, since the paper has none on this scale."""
 
-  num_states: int = 6
-  num_actions: int = 4
-  concentration: float = 0.3  # Of transitions: about two likely successors each.
-  discount: float = 0.9
-  lambdas: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
-  num_distances: int = 25  # From ‖π − μ‖₁ = 0 to the farthest.
-  worst_share: float = 0.95  # Of control's μ that takes the action worst by Q*.
-  num_iterations: int = 150  # Of control.
-  distance: float = 0.8  # ‖π − μ‖₁ in each state, where returns are sampled.
-  lengths: tuple[int, ...] = (1, 2, 4, 8, 16, 32)  # Transitions in a return.
-  num_trajectories: int = 100  # From each pair of each process.
-  num_seeds: int = 100  # Decision processes, each with its policies.
+  num_states: types.Size = 6
+  num_actions: types.Size = 4
+  concentration: ranges.PositiveFloat = (
+    0.3  # Of transitions: about two likely successors each.
+  )
+  discount: Annotated[float, ranges.Range(gt=0, lt=1)] = 0.9
+  lambdas: tuple[ranges.Probability, ...] = (0.25, 0.5, 0.75, 1.0)
+  num_distances: types.Size = 25  # From ‖π − μ‖₁ = 0 to the farthest.
+  worst_share: ranges.BelowOne = (
+    0.95  # Of control's μ that takes the action worst by Q*.
+  )
+  num_iterations: ranges.PositiveInt = 150  # Of control.
+  distance: ranges.PositiveFloat = (
+    0.8  # ‖π − μ‖₁ in each state, where returns are sampled.
+  )
+  # Transitions in a return.
+  lengths: types.Rising[ranges.PositiveInt] = (1, 2, 4, 8, 16, 32)
+  num_trajectories: types.Size = 100  # From each pair of each process.
+  num_seeds: ranges.PositiveInt = 100  # Decision processes, each with its policies.
 
   def __post_init__(self) -> None:
+    super().__post_init__()
     if 1 not in self.lambdas:
       raise ValueError(
         f"lambdas is {self.lambdas}; it must have 1, which the claims are tested at."

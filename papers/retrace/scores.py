@@ -3,12 +3,11 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from explorax import environments, exploration
-from explorax.agents import ranges
+from explorax import environments, exploration, ranges
 from explorax.agents.targets import off_policy
 from explorax.environments import atari57, jax_environments
 from explorax.experiments import config as config_lib
@@ -60,18 +59,15 @@ _LONGEST = 1000  # Steps of an episode.
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of our own runs; those of the agents are in `agent_config`."""
 
-  games: tuple[str, ...] = tuple(GAMES)
-  num_steps: int = 100_000  # Of a run.
-  num_seeds: int = 5
-  seeds_per_task: int = 5  # Side by side.
-
-  def __post_init__(self) -> None:
-    ranges.one_of(self, "games", GAMES)
-    # At least one episode of cartpole_swingup, the longest, must end in each tenth.
-    ranges.at_least(self, 2 * _WINDOWS * _LONGEST, "num_steps")
+  games: types.Distinct[Annotated[str, ranges.OneOf(GAMES)]] = tuple(GAMES)
+  # Of a run. At least one episode of cartpole_swingup, the longest, must end in each
+  # tenth.
+  num_steps: Annotated[int, ranges.Range(ge=2 * _WINDOWS * _LONGEST)] = 100_000
+  num_seeds: ranges.PositiveInt = 5
+  seeds_per_task: ranges.PositiveInt = 5  # Side by side.
 
 
 def _tasks(config: Config) -> list[types.Task]:

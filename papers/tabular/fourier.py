@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.agents import ranges
+from explorax import ranges
 
 
 class Features(Protocol):
@@ -27,7 +27,7 @@ class Features(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class FourierBasis:
+class FourierBasis(ranges.Checked):
   """The Fourier basis of order n (Konidaris et al., 2011, section 3).
 
     φ_c(x) = cos(π c · x̂), c ∈ {0, …, n}^d, x̂_i = (x_i − low_i)/(high_i − low_i)
@@ -43,13 +43,13 @@ class FourierBasis:
   features need the cosines and sines of only 576 angles.
   """
 
-  order: int  # n.
+  order: ranges.NonNegativeInt  # n.
   low: tuple[float, ...]  # Mapped to 0, for each of the d dimensions.
   high: tuple[float, ...]  # Mapped to 1.
   total_order: bool = False  # Only c with Σ c_i ≤ n.
 
   def __post_init__(self) -> None:
-    ranges.at_least(self, 0, "order")
+    super().__post_init__()
     if not self.low or len(self.low) != len(self.high):
       raise ValueError(
         f"FourierBasis has low={self.low} and high={self.high}; each dimension of the "

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from explorax import losses
-from explorax.agents import ranges
+from explorax import losses, ranges
 from explorax.papers.tabular import types
 
 
@@ -39,7 +38,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class QLearning:
+class QLearning(ranges.Checked):
   """K tables that learn by Q-learning (Watkins, 1989).
 
     Q_k(s, a) ← Q_k(s, a) + m_k·α·(r + γ·max_b Q_k(s', b) − Q_k(s, a))
@@ -55,14 +54,11 @@ class QLearning:
   nor the initial values: the caller chooses them.
   """
 
-  num_states: int  # S.
-  num_actions: int  # A.
-  num_members: int = 1  # K.
+  num_states: ranges.PositiveInt  # S.
+  num_actions: ranges.PositiveInt  # A.
+  num_members: ranges.PositiveInt = 1  # K.
 
   on_policy = False
-
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 1, "num_states", "num_actions", "num_members")
 
   def init(self, key: jax.Array, params: Params) -> State:
     values_key, mask_key = jax.random.split(key)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from explorax.agents import ranges
+from explorax import ranges
 from explorax.papers.tabular import q_learning, types
 
 
@@ -45,7 +45,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class RMax:
+class RMax(ranges.Checked):
   """R-MAX (Brafman and Tennenholtz, 2002) with discounted values.
 
   A state-action pair is known after m visits; later visits change nothing. The values
@@ -68,15 +68,12 @@ class RMax:
   (`training.run_seeds` with sequential=True).
   """
 
-  num_states: int  # S.
-  num_actions: int  # A.
-  threshold: int  # m, visits.
+  num_states: ranges.PositiveInt  # S.
+  num_actions: ranges.PositiveInt  # A.
+  threshold: ranges.PositiveInt  # m, visits.
 
   num_members = 1
   on_policy = False
-
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 1, "num_states", "num_actions", "threshold")
 
   def init(self, key: jax.Array, params: Params) -> State:
     del key

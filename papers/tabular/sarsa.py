@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from explorax.agents import ranges
+from explorax import ranges
 from explorax.papers.tabular import fourier, types
 
 
@@ -36,7 +36,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class SarsaLambda:
+class SarsaLambda(ranges.Checked):
   """SARSA(λ) with accumulating traces (Sutton and Barto, 2018, section 12.7).
 
   With q(x, a) = w_a · φ(x), at each step, whether a' explores or not,
@@ -55,14 +55,11 @@ class SarsaLambda:
   """
 
   features: fourier.Features
-  num_actions: int  # A.
+  num_actions: ranges.PositiveInt  # A.
   scale_steps: bool = False  # Multiply α by the features' own scales.
 
   num_members = 1
   on_policy = True
-
-  def __post_init__(self) -> None:
-    ranges.at_least(self, 1, "num_actions")
 
   def init(self, key: jax.Array, params: Params) -> State:
     shape = self.num_actions, self.features.num_features

@@ -9,9 +9,11 @@ finitely many functions, so that moments are exact sums, computed in float64.
 import dataclasses
 import functools
 import itertools
+from typing import Annotated
 
 import numpy as np
 
+from explorax import ranges
 from explorax.experiments.recording import statistics
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.tdu import runs
@@ -26,15 +28,18 @@ _DRAWN = {"what": "moments"}  # The tasks that draw pairs of distributions.
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure. None of them is from the paper."""
 
-  discount: float = 0.99  # γ.
-  num_draws: int = 400  # Pairs of distributions for each seed and distance.
-  num_models: int = 200  # Decision processes drawn from a belief.
-  num_states: int = 20
-  num_features: tuple[int, ...] = (2, 5, 10, 20)  # n, of 40 states and actions.
-  num_seeds: int = 30  # Beliefs.
+  discount: Annotated[float, ranges.Range(gt=0, lt=1)] = 0.99  # γ.
+  num_draws: ranges.PositiveInt = (
+    400  # Pairs of distributions for each seed and distance.
+  )
+  num_models: types.Size = 200  # Decision processes drawn from a belief.
+  num_states: types.Size = 20
+  # n, of 40 states and actions.
+  num_features: types.Distinct[ranges.PositiveInt] = (2, 5, 10, 20)
+  num_seeds: ranges.PositiveInt = 30  # Beliefs.
 
 
 def _tasks(config: Config) -> list[types.Task]:

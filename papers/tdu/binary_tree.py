@@ -2,9 +2,11 @@
 
 import dataclasses
 import itertools
+from typing import Annotated
 
 import numpy as np
 
+from explorax import ranges
 from explorax.experiments.recording import statistics
 from explorax.papers import claims, layers, types
 from explorax.papers.tdu import episodes, runs
@@ -14,15 +16,26 @@ _BDQN = "BDQN (β = 0)"
 
 
 @dataclasses.dataclass(frozen=True)
-class Depths:
+class Depths(ranges.Checked):
   """Settings of figure 4."""
 
-  sizes: tuple[int, ...] = (10, 30, 50, 70, 100)  # L; 10, 20, … 250 in the paper.
-  betas: tuple[float, ...] = (0.0, 0.1, 1.0, 3.0)  # 0 to 5 (appendix D.2); 0: BDQN.
-  prior_scale: float = 3.0  # λ (appendix D.2).
-  max_episodes: int = 2000  # 5000 in Janz et al. (2019), whose problem it is.
-  num_seeds: int = 5  # Appendix C.
-  seeds_per_task: int = 5  # Side by side; a task ends with the slowest of them.
+  sizes: types.Distinct[types.Size] = (
+    10,
+    30,
+    50,
+    70,
+    100,
+  )  # L; 10, 20, … 250 in the paper.
+  # β; 0 to 5 (appendix D.2); 0 is BDQN.
+  betas: types.Distinct[ranges.NonNegativeFloat] = (0.0, 0.1, 1.0, 3.0)
+  prior_scale: ranges.NonNegativeFloat = 3.0  # λ (appendix D.2).
+  max_episodes: ranges.PositiveInt = (
+    2000  # 5000 in Janz et al. (2019), whose problem it is.
+  )
+  num_seeds: ranges.PositiveInt = 5  # Appendix C.
+  seeds_per_task: ranges.PositiveInt = (
+    5  # Side by side; a task ends with the slowest of them.
+  )
 
   @property
   def agents(self) -> dict[str, dict[str, object]]:
@@ -30,15 +43,18 @@ class Depths:
 
 
 @dataclasses.dataclass(frozen=True)
-class Explorers:
+class Explorers(ranges.Checked):
   """Settings of figure 5: without priors."""
 
-  sizes: tuple[int, ...] = (10, 30, 50)  # L; 10, 20, … 250 in the paper.
-  betas: tuple[float, ...] = (0.1, 1.0, 3.0)  # Of TDU; BDQN is there as well.
-  explorers: tuple[int, ...] = (5, 10, 15)  # N of the 20 functions; ours.
-  max_episodes: int = 2000  # 5000 in Janz et al. (2019).
-  num_seeds: int = 5  # Appendix C.
-  seeds_per_task: int = 5
+  sizes: types.Distinct[types.Size] = (10, 30, 50)  # L; 10, 20, … 250 in the paper.
+  betas: types.Distinct[ranges.PositiveFloat] = (0.1, 1.0, 3.0)  # BDQN is there too.
+  # N of the 20 functions; ours. A standard deviation needs two exploiters.
+  explorers: types.Distinct[
+    Annotated[int, ranges.Range(ge=1, le=_NUM_FUNCTIONS - 2)]
+  ] = (5, 10, 15)
+  max_episodes: ranges.PositiveInt = 2000  # 5000 in Janz et al. (2019).
+  num_seeds: ranges.PositiveInt = 5  # Appendix C.
+  seeds_per_task: ranges.PositiveInt = 5
 
   @property
   def agents(self) -> dict[str, dict[str, object]]:

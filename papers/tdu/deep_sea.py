@@ -8,11 +8,11 @@ has the growth of the episodes with the size.
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from explorax.agents import ranges
+from explorax import ranges
 from explorax.experiments.recording import statistics
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.tdu import episodes, runs
@@ -39,7 +39,7 @@ _NEARLY = 0.9  # The share of sizes that counts as nearly all.
 
 
 @dataclasses.dataclass(frozen=True)
-class Agents:
+class Agents(ranges.Checked):
   """Settings of figure 1.
 
   All agents have the settings of their presets. TDU and Bootstrapped DQN have priors of
@@ -50,8 +50,8 @@ class Agents:
   """
 
   # N; 10, 12, … 50 in the paper, and in `tdu/scaling` for TDU and Bootstrapped DQN.
-  sizes: tuple[int, ...] = (10,)
-  agents: tuple[str, ...] = (
+  sizes: types.Distinct[types.Size] = (10,)
+  agents: types.Distinct[Annotated[str, ranges.OneOf(_LABELS)]] = (
     "tdu",
     "bootstrapped_dqn",
     "successor_uncertainties",
@@ -60,31 +60,35 @@ class Agents:
     "dqn_rnd",
     "dqn_counts",
   )
-  max_episodes: int = 1500  # 10 000 in bsuite.
-  num_seeds: int = 5  # Not in the paper.
-  seeds_per_task: int = 5  # They run in parallel; a task ends with the slowest seed.
-
-  def __post_init__(self) -> None:
-    ranges.one_of(self, "agents", _LABELS)
+  max_episodes: ranges.PositiveInt = 1500  # 10 000 in bsuite.
+  num_seeds: ranges.PositiveInt = 5  # Not in the paper.
+  seeds_per_task: ranges.PositiveInt = (
+    5  # They run in parallel; a task ends with the slowest seed.
+  )
 
 
 @dataclasses.dataclass(frozen=True)
-class Scales:
+class Scales(ranges.Checked):
   """Settings of figure 2: scales β of TDU's bonus and λ of the priors, and two rivals.
 
   The rivals use the uncertainty of values instead of that of TD errors.
   """
 
-  sizes: tuple[int, ...] = (14,)  # N; 10, 12, … 50 in the paper.
-  betas: tuple[float, ...] = (0.0, 1.0)  # 0 to 5 in appendix D.2; 0 is BDQN.
-  prior_scales: tuple[float, ...] = (0.0, 3.0)  # λ; the paper also has 1 (table 3).
-  rivals: tuple[str, ...] = ("qu", "q_ucb")  # Their presets have β = 1 and λ = 3.
-  max_episodes: int = 300  # 10 000 in bsuite.
-  num_seeds: int = 3  # Not in the paper.
-  seeds_per_task: int = 3
+  sizes: types.Distinct[types.Size] = (14,)  # N; 10, 12, … 50 in the paper.
+  # β; 0 to 5 in appendix D.2; 0 is BDQN.
+  betas: types.Distinct[ranges.NonNegativeFloat] = (0.0, 1.0)
+  # λ; the paper also has 1 (table 3).
+  prior_scales: types.Distinct[ranges.NonNegativeFloat] = (0.0, 3.0)
+  rivals: tuple[Literal["qu", "q_ucb"], ...] = (
+    "qu",
+    "q_ucb",
+  )  # Their presets have β = 1 and λ = 3.
+  max_episodes: ranges.PositiveInt = 300  # 10 000 in bsuite.
+  num_seeds: ranges.PositiveInt = 3  # Not in the paper.
+  seeds_per_task: ranges.PositiveInt = 3
 
   def __post_init__(self) -> None:
-    ranges.one_of(self, "rivals", ("qu", "q_ucb"))
+    super().__post_init__()
     if max(self.betas) == 0:
       raise ValueError("betas has no β above 0, so TDU is missing; add one.")
 

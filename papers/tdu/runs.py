@@ -97,6 +97,73 @@ def train(
     raise types.InterruptedTaskError
 
 
+class Progress:
+  """Counts each seed's episodes until it solves a problem or reaches the limit.
+
+  The rule decides from the treasures in the episodes' metrics (`bad_episode` and
+  `denoised_return`) whether a seed has solved the problem. With the setting `until`, a
+  seed goes on until, besides, the share of the last 500 episodes that found the
+  treasure has been at least `until` times the best policy's.
+  """
+
+  def __init__(
+    self, settings: types.Settings, rule: Callable[[], environments.SolvedRule]
+  ):
+    self._limit, self._until = settings["max_episodes"], settings.get("until")
+    self._rules = {seed: rule() for seed in settings["seeds"]}
+    self._episodes = dict.fromkeys(self._rules, 0)
+    self._treasures = dict.fromkeys(self._rules, 0.0)
+    self._mastered = dict.fromkeys(self._rules, 0)
+    self._last = {
+      seed: collections.deque[float](maxlen=_WINDOW) for seed in self._rules
+    }
+
+  def is_over(self, seed: int) -> bool:
+    solved = self._rules[seed].treasure_episode is not None
+    done = solved and (self._until is None or self._mastered[seed] > 0)
+    return done or self._episodes[seed] >= self._limit
+
+  def count(self, seed: int, metrics: Mapping[str, float]) -> None:
+    """Counts an episode with these metrics, unless the seed has ended."""
+    if self.is_over(seed):
+      return
+    self._episodes[seed] += 1
+    found, rule = metrics["denoised_return"], self._rules[seed]
+    self._treasures[seed] += found
+    self._last[seed].append(found)
+    rule.add_episode(self._episodes[seed], metrics)
+    rate = sum(self._last[seed]) / _WINDOW
+    if self._until is not None and rate >= self._until * rule.best_rate:
+      self._mastered[seed] = self._mastered[seed] or self._episodes[seed]
+
+  def share(self) -> float:
+    """The share of the work that is done; 1 when all seeds have ended."""
+    shares = [
+      1.0 if self.is_over(seed) else episodes / self._limit
+      for seed, episodes in self._episodes.items()
+    ]
+    return sum(shares) / len(shares)
+
+  def results(self) -> types.Results:
+    """For each seed, int32 `[S]`.
+
+    `solved`, the episode in which the problem was solved, or 0; `by_bsuite`, the same
+    by bsuite's rule, within these episodes; `mastered`, the first episode in which the
+    share was `until`, or 0 (only with `until`); `episodes`, their number up to the
+    run's end; `treasures`, how many of them found the treasure.
+    """
+    rules = self._rules.values()
+    results = {
+      "solved": [rule.treasure_episode or 0 for rule in rules],
+      "by_bsuite": [rule.solved_episode or 0 for rule in rules],
+      "episodes": list(self._episodes.values()),
+      "treasures": list(self._treasures.values()),
+    }
+    if self._until is not None:
+      results["mastered"] = list(self._mastered.values())
+    return {name: np.array(values, np.int32) for name, values in results.items()}
+
+
 def solve(
   settings: types.Settings,
   config: Any,
@@ -109,64 +176,29 @@ def solve(
 ) -> types.Results:
   """Runs an agent until all seeds have solved a problem or reached the episode limit.
 
-  The rule decides from the treasures in the episodes' `metrics` (`bad_episode` and
-  `denoised_return`) whether a seed has solved the problem. A run with the setting
-  `until` ends later: when, besides, the share of the last 500 episodes that found the
-  treasure has been at least `until` times the best policy's.
-
   Returns:
-    For each seed, `[S]`: `solved`, the episode in which the problem was solved, or 0;
-    `by_bsuite`, the same by bsuite's rule, within these episodes; `mastered`, the
-    first episode in which the share was `until`, or 0 (only with `until`); `episodes`,
-    their number up to the run's end; `treasures`, how many of them found the treasure.
+    `Progress.results`.
   """
-  seeds, limit = settings["seeds"], settings["max_episodes"]
-  until = settings.get("until")
-  rules = {seed: rule() for seed in seeds}
-  episodes, treasures = dict.fromkeys(seeds, 0), dict.fromkeys(seeds, 0.0)
-  mastered = dict.fromkeys(seeds, 0)
-  last = {seed: collections.deque[float](maxlen=_WINDOW) for seed in seeds}
-
-  def is_over(seed: int) -> bool:
-    solved = rules[seed].treasure_episode is not None
-    done = solved and (until is None or mastered[seed] > 0)
-    return done or episodes[seed] >= limit
-
-  def count(episode: core.Episode) -> None:
-    seed = episode.seed
-    if not is_over(seed):
-      episodes[seed] += 1
-      found = metrics(episode)
-      treasures[seed] += found["denoised_return"]
-      last[seed].append(found["denoised_return"])
-      rules[seed].add_episode(episodes[seed], found)
-      rate = sum(last[seed]) / _WINDOW
-      if until is not None and rate >= until * rules[seed].best_rate:
-        mastered[seed] = mastered[seed] or episodes[seed]
-
-  def share() -> float:
-    shares = [1.0 if is_over(seed) else episodes[seed] / limit for seed in seeds]
-    return sum(shares) / len(seeds)
-
+  progress = Progress(settings, rule)
   train(
     settings,
     config,
     environment,
     own_params=own_params,
-    on_episode=count,
-    share=share,
+    on_episode=lambda episode: progress.count(episode.seed, metrics(episode)),
+    share=progress.share,
     context=context,
-    episodes=limit,
+    episodes=settings["max_episodes"],
   )
-  of_seeds = {
-    "solved": [rules[seed].treasure_episode or 0 for seed in seeds],
-    "by_bsuite": [rules[seed].solved_episode or 0 for seed in seeds],
-    "episodes": [episodes[seed] for seed in seeds],
-    "treasures": [treasures[seed] for seed in seeds],
-  }
-  if until is not None:
-    of_seeds["mastered"] = [mastered[seed] for seed in seeds]
-  return {name: np.array(values, np.int32) for name, values in of_seeds.items()}
+  return progress.results()
+
+
+def deep_sea_rule(size: int, stochastic: bool) -> environments.SolvedRule:
+  """When Deep Sea is solved; bsuite has a rule for both versions."""
+  version = ",stochastic=true" if stochastic else ""
+  rule = environments.solved_rule(f"jax:deep_sea/{size}{version}")
+  assert rule is not None
+  return rule
 
 
 def solve_deep_sea(
@@ -189,17 +221,11 @@ def solve_deep_sea(
       for seed in settings["seeds"]
     ]
 
-  def rule() -> environments.SolvedRule:
-    version = ",stochastic=true" if stochastic else ""
-    found = environments.solved_rule(f"jax:deep_sea/{settings['size']}{version}")
-    assert found is not None  # bsuite has one for each of the two.
-    return found
-
   return solve(
     settings,
     agent_config(settings) if config is None else config,
     environment,
-    rule=rule,
+    rule=lambda: deep_sea_rule(settings["size"], stochastic),
     metrics=lambda episode: episode.metrics,
     context=context,
     own_params=own_params,

@@ -5,9 +5,11 @@ that of Osband et al. (2020), Behaviour suite, for the experiment `deep_sea`.
 """
 
 import dataclasses
+from typing import Annotated
 
 import numpy as np
 
+from explorax import ranges
 from explorax.experiments.recording import statistics, summary
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.tdu import episodes, runs
@@ -30,22 +32,24 @@ _LABELS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Scaling:
+class Scaling(ranges.Checked):
   """Settings of the figure; the agents are their presets."""
 
   # N; 10, 12, … 50 in bsuite. With N = 6, chance finds the treasure in a few episodes.
-  sizes: tuple[int, ...] = tuple(range(10, 51, 2))
-  max_episodes: int = 10_000  # As in bsuite.
-  epsilon_greedy_sizes: tuple[int, ...] = (10, 14, 20)
-  epsilon_greedy_episodes: int = 3000  # The limit of ε-greedy's runs.
+  sizes: types.Distinct[types.Size] = tuple(range(10, 51, 2))
+  max_episodes: ranges.PositiveInt = 10_000  # As in bsuite.
+  epsilon_greedy_sizes: types.Distinct[types.Size] = (10, 14, 20)
+  epsilon_greedy_episodes: ranges.PositiveInt = 3000  # The limit of ε-greedy's runs.
   # Of TDU and bootstrapped DQN in stochastic Deep Sea; with one seed, as in bsuite.
-  stochastic_sizes: tuple[int, ...] = tuple(range(10, 51, 2))
-  stochastic_seeds: int = 1
+  stochastic_sizes: types.Distinct[types.Size] = tuple(range(10, 51, 2))
+  stochastic_seeds: ranges.PositiveInt = 1
   # Of TDU and bootstrapped DQN beyond bsuite's sizes; each seed has its own mapping.
-  large_sizes: tuple[int, ...] = (60,)
-  large_seeds: int = 3
-  num_seeds: int = 3
-  seeds_per_task: int = 1
+  large_sizes: types.Distinct[Annotated[int, ranges.Range(ge=2, le=max(_BUDGETS))]] = (
+    60,
+  )
+  large_seeds: ranges.PositiveInt = 3
+  num_seeds: ranges.PositiveInt = 3
+  seeds_per_task: ranges.PositiveInt = 1
 
 
 def _tasks(config: Scaling) -> list[types.Task]:

@@ -8,10 +8,11 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import numpy as np
 
-from explorax.agents import ranges
+from explorax import ranges
 from explorax.environments import atari57
 from explorax.experiments.recording import drawing
 from explorax.papers import claims, layers, panels, types
@@ -41,21 +42,21 @@ _INFOGAIN = "ucb_infogain"
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of our own runs; those of the agents are in `small.agent_config`."""
 
-  games: tuple[str, ...] = tuple(GAMES)
-  temperatures: tuple[float, ...] = (0.1, 1.0, 10.0)  # T; 1 in the paper's figure 3.
-  num_members: int = 10  # K (section 5).
+  games: types.Distinct[Annotated[str, ranges.OneOf(GAMES)]] = tuple(GAMES)
+  # T; 1 in the paper's figure 3.
+  temperatures: types.Distinct[ranges.PositiveFloat] = (0.1, 1.0, 10.0)
+  num_members: types.Size = 10  # K (section 5).
   num_steps: int = 20_000  # Table 1's schedules are stretched to them.
-  num_points: int = 20  # Of a curve.
-  num_seeds: int = 3  # Table 2 has 2.
-  seeds_per_task: int = 3  # Side by side.
+  num_points: types.Size = 20  # Of a curve.
+  num_seeds: ranges.PositiveInt = 3  # Table 2 has 2.
+  seeds_per_task: ranges.PositiveInt = 3  # Side by side.
 
   def __post_init__(self) -> None:
-    ranges.one_of(self, "games", GAMES)
-    # An episode must end before each point.
-    ranges.at_least(self, self.num_points * small.TIME_LIMIT, "num_steps")
+    super().__post_init__()
+    small.check_points(self)
     if 1.0 not in self.temperatures:
       raise ValueError("temperatures are without 1, the paper's own; add it.")
 

@@ -2,12 +2,11 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from explorax import exploration
-from explorax.agents import ranges
+from explorax import exploration, ranges
 from explorax.agents.bonuses import infogain
 from explorax.agents.targets import one_step
 from explorax.environments import breakout, jax_environments
@@ -35,25 +34,34 @@ _SPEED = {"deep_sea": 3000.0, "breakout": 1000.0}
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(ranges.Checked):
   """Settings of the figure; those of the agents are in `agent_config`."""
 
-  agents: tuple[str, ...] = tuple(AGENTS)
-  num_members: int = 10  # K (section 5).
+  agents: types.Distinct[Annotated[str, ranges.OneOf(AGENTS)]] = tuple(AGENTS)
+  num_members: types.Size = 10  # K (section 5).
   # Of the ensembles; 0 is none, as in the paper (Osband et al., 2018: 3).
-  prior_scale: float = 0.0
-  sizes: tuple[int, ...] = (4, 6, 8, 10)  # N of Deep Sea, of which bsuite has the last.
-  max_episodes: int = 2000  # In Deep Sea (bsuite: 10 000).
+  prior_scale: ranges.NonNegativeFloat = 0.0
+  # N of Deep Sea, of which bsuite has the last.
+  sizes: types.Distinct[types.Size] = (4, 6, 8, 10)
+  max_episodes: ranges.PositiveInt = 2000  # In Deep Sea (bsuite: 10 000).
   # In Breakout. The schedules are Table 1's, whose runs have ten million.
   num_steps: int = 100_000
-  num_points: int = 50  # Of Breakout's curve.
-  num_seeds: int = 5  # Table 2 has 2.
-  seeds_per_task: int = 3  # Side by side.
+  num_points: types.Size = 50  # Of Breakout's curve.
+  num_seeds: ranges.PositiveInt = 5  # Table 2 has 2.
+  seeds_per_task: ranges.PositiveInt = 3  # Side by side.
 
   def __post_init__(self) -> None:
-    ranges.one_of(self, "agents", AGENTS)
-    # An episode must end before each point.
-    ranges.at_least(self, self.num_points * TIME_LIMIT, "num_steps")
+    super().__post_init__()
+    check_points(self)
+
+
+def check_points(config: Any) -> None:
+  """Refuses runs in which no episode needs to end before a curve's point."""
+  if config.num_steps < config.num_points * TIME_LIMIT:
+    raise ValueError(
+      f"num_steps is {config.num_steps}; it must be at least "
+      f"{config.num_points * TIME_LIMIT}, the time limit for each point."
+    )
 
 
 def _tasks(config: Config) -> list[types.Task]:

@@ -1,74 +1,26 @@
-"""Paper 1's figures: runs of smoke size, oracles, and findings of made-up results."""
+"""Paper 1's figures: what their tasks compute, against plain loops."""
 
 import collections
 import dataclasses
 from collections.abc import Sequence
 
-import jax
 import numpy as np
 import pytest
 
 from explorax.environments import chain as chain_lib
 from explorax.environments import deep_sea, grid_maps
-from explorax.experiments import overrides
 from explorax.papers import registry, types
 from explorax.papers.ez import (
   cartpole,
   chain,
-  comparisons,
   cover,
   domains,
   runs,
   worlds,
 )
-from explorax.papers.tabular import training
-
-
-def around(mean: float, seeds: int = 20, episodes: int = 4) -> np.ndarray:
-  """`[S, E]` of a narrow spread."""
-  rng = np.random.default_rng(1)
-  return mean + 0.01 * rng.standard_normal((seeds, episodes))
-
 
 GRID = domains.GridWorld(size=5, episodes=4, time_limit=50, map_steps=40)
 TRAPS = dataclasses.replace(GRID, world="traps")
-# Tasks that differ in these alone trace the same functions.
-ALIKE = {"epsilon", "parameter", "noise", "density", "ties", "threshold"}
-
-
-@pytest.mark.parametrize("name", [x for x in registry.FIGURES if x.startswith("ez/")])
-def test_a_figure_goes_from_tasks_to_a_drawing(name, monkeypatch):
-  """Every kind of task is traced, not compiled; what is drawn are ones."""
-  pytest.importorskip("matplotlib")
-  figure = registry.FIGURES[name]
-
-  def trace(parts, options, sequential, per_seed, *_):
-    function = training._of_seeds(parts, dict(options), sequential, per_seed)
-
-    def ones(*arrays):
-      shapes = jax.eval_shape(function, *arrays)._replace(learner=())
-      return jax.tree.map(lambda x: np.ones(x.shape, x.dtype), shapes)
-
-    return ones
-
-  monkeypatch.setattr(training, "_compile", trace)
-  config = figure.quick
-  if name == "ez/fig3":
-    config = dataclasses.replace(config, domains=figure.config.domains)
-  traced: dict[str, types.Results] = {}
-  table = []
-  for task in figure.tasks(config):
-    kind = repr({k: v for k, v in task.settings.items() if k not in ALIKE})
-    if kind not in traced:
-      traced[kind] = figure.run(task.settings, types.TaskContext())
-    table.append(types.CompletedTask(task.name, task.settings, traced[kind], 0.0, {}))
-  assert figure.draw(config, types.Table(table)).axes
-  findings = figure.judge(config, types.Table(table))
-  assert findings and all(f.claim and f.measured for f in findings)
-  assert all(f.held in (True, False, None) for f in findings)
-
-
-# -- what is run ------------------------------------------------------------------
 
 
 def learn(domain: domains.Domain, seeds: Sequence[int]) -> types.Results:
@@ -156,7 +108,7 @@ def test_cover_time_of_the_shortest_chain():
   # episode goes down, right and down, or right and right: probabilities ½, ¼ and ¼.
   settings = {"law": "exponential", "parameter": 0.0, "size": 2, "cap": 10_000}
   settings |= {"steps": 200, "seeds": list(range(400))}
-  steps = cover._run(settings, types.TaskContext())["cover_steps"]
+  steps = cover.compute(settings, types.TaskContext())["cover_steps"]
   rng = np.random.default_rng(0)
   expected = []
   for _ in range(4000):
@@ -172,9 +124,9 @@ def test_cover_time_of_the_shortest_chain():
 def test_the_bound_of_the_zeta_law():
   sizes = np.array([4, 10])
   # ζ(2) = π²/6; |A| = 2.
-  bound = cover._bound("zeta", 2.0, sizes)
+  bound = cover.bound("zeta", 2.0, sizes)
   np.testing.assert_allclose(bound, 2 * sizes**2 * np.pi**2 / 6, rtol=1e-6)
-  geometric = cover._bound("exponential", 0.5, sizes)
+  geometric = cover.bound("exponential", 0.5, sizes)
   np.testing.assert_allclose(geometric, 4 * 2.0 ** (sizes - 1))
 
 
@@ -192,12 +144,6 @@ def test_cells_of_the_continuous_states():
   # Angles are wrapped: 2π + 0.1 is just beyond upright, in the third row.
   assert pole(State(np.array([0.1, 2 * np.pi + 0.1])), None) == 2 * 4 + 2
   assert pole(State(np.array([9.0, -3.0])), None) == 3
-
-
-def test_blocks_of_episodes():
-  x, means = comparisons.blocks(np.array([[1.0, 3.0, 5.0, 7.0]]), 2)
-  np.testing.assert_allclose(x, [1.5, 3.5])
-  np.testing.assert_allclose(means, [[2.0, 6.0]])
 
 
 def test_the_default_chain_pays_the_most_where_its_config_says():
@@ -248,7 +194,7 @@ def count_steps(world: grid_maps.Map) -> dict[tuple[int, int], int]:
 @pytest.mark.parametrize("kind", domains.WORLDS)
 def test_ways_through_worlds(kind):
   settings = {"kind": kind, "density": 0.4, "size": 12, "seeds": list(range(8))}
-  results = worlds._run(settings, types.TaskContext())
+  results = worlds.compute(settings, types.TaskContext())
   for seed in range(8):
     world = grid_maps.Map(*(results[name][seed] for name in grid_maps.Map._fields))
     steps = count_steps(world)
@@ -258,20 +204,13 @@ def test_ways_through_worlds(kind):
     assert results["filled"][seed] == pytest.approx(filled)
 
 
-def written(lines: list[str]) -> grid_maps.Map:
-  """A map as it is written: open, obstacles and traps, the start and the goal."""
-  text = "".join(lines)
-  cells = np.reshape([max(".#x".find(c), 0) for c in text], (len(lines), -1))
-  start, goal = (np.divmod(text.index(c), len(lines[0])) for c in "SG")
-  return grid_maps.Map(cells, np.array(start), np.array(goal))
-
-
 def test_unreachable_positions_have_no_distance():
-  cut = written(["S.#..", "..#..", "..#..", "..#..", "G.#.."])
-  cut = cut._replace(goal=np.array([0, 4]))
+  cells = np.full((5, 5), grid_maps.OPEN)
+  cells[:, 2] = grid_maps.OBSTACLE
+  cut = grid_maps.Map(cells, np.array([0, 0]), np.array([0, 4]))
   expected = -np.ones((5, 5), int)
   expected[:, :2] = np.arange(5)[:, None] + np.arange(2)
-  np.testing.assert_array_equal(worlds._distances(cut), expected)
+  np.testing.assert_array_equal(worlds.path_lengths(cut), expected)
 
 
 def test_a_denser_world_has_all_that_the_thinner_one_has():
@@ -280,199 +219,15 @@ def test_a_denser_world_has_all_that_the_thinner_one_has():
   assert (dense.cells == grid_maps.TRAP).sum() > (thin.cells == grid_maps.TRAP).sum()
 
 
-def test_each_seed_learns_in_its_own_world(monkeypatch):
-  walls = ["#####"] * 4
-  rows = ("SG###", "S...G", "Sx###")
-  maps = [written([row, *walls]) for row in rows[:2]]
-  # A trap is all there is beside the start; the goal is out of reach.
-  trap = written(["Sx###", "G####", *walls[:3]])
-  maps.append(trap._replace(goal=np.array([4, 4])))
-  asked = []
-
-  def draw_map(world, density, size, seed):
-    asked.append((world, density, size))
-    return maps[seed]
-
-  monkeypatch.setattr(domains, "draw_map", draw_map)
-  domain = dataclasses.replace(TRAPS, density=0.3, episodes=40, time_limit=500)
-  returns = learn(domain, range(3))["returns"]
-  assert asked == [("traps", 0.3, 5)] * 3
-  assert (returns[:2, -1] == 1).all() and (returns[2] == 0).all()
-
-
-# -- findings ---------------------------------------------------------------------
-
-
-def _first_visits(good: bool) -> types.Results:
-  """Of 20 trials; the last cell of four cannot be reached, and must not count."""
-  visits = around(10.0 if good else 90.0)
-  visits[:, -1] = 1000.0 if good else 0.0
-  return {"first_visits": visits, "visited": np.arange(4) < np.full((20, 1), 3)}
-
-
-def _best(rule):
-  """One rule is better at all that figure 3 shows."""
-
-  def results(settings):
-    good = settings["rule"] == rule
-    if settings["what"] == "map":
-      return _first_visits(good)
-    if settings["domain"] == "deep_sea":
-      n = settings["size"]
-      return {"episodes": np.full(20, n**2 if good else min(2**n, 20_000))}
-    value = around(0.28 if good else 0.1, seeds=len(settings["seeds"]))
-    return {"discounted_returns": value, "returns": value}
-
-  return results
-
-
-def _narrow(early, reach):
-  """Figure 1's: the rule that is early, and whether ε-greedy gets far."""
-
-  def results(settings):
-    first = np.full((10, 64), 5 if settings["rule"] == early else 90)
-    visited = np.full((10, 64), settings["rule"] != "epsilon" or reach)
-    return {"first_visits": first, "visited": visited}
-
-  return results
-
-
-def _learnt(mean):
-  return lambda s: {"discounted_returns": around(mean(s.get("rule") == "ez", s))}
-
-
-def _dense(mean):
-  # A world's own difficulty is much greater than what density does.
-  difficulty = np.linspace(-0.3, 0.3, 20)[:, None]
-  return lambda s: {
-    "discounted_returns": around(mean(s["rule"] == "ez", s["density"])) + difficulty
-  }
-
-
-def _found(episodes):
-  """(whether εz-greedy, whether permuted, size) → episodes to the first goal."""
-
-  def results(settings):
-    number = episodes(settings["rule"] == "ez", settings["permuted"], settings["size"])
-    found = np.full(20, number < 20_000)
-    # Half of the seeds need a few more with one rule, half with the other.
-    odd = np.arange(20) % 2 == (settings["rule"] == "ez")
-    number = np.where(found & odd, number + 1, min(number, 20_000))
-    return {"episodes": number, "stopped": found}
-
-  return results
-
-
-def _covered(steps):
-  return lambda s: {
-    "cover_steps": np.full(5, min(steps(s["law"] == "zeta", s["size"]), s["steps"]))
-  }
-
-
-def _drawn(offset, reachable, shortest):
-  return lambda s: {
-    "filled": np.full(30, s["density"] + offset),
-    "reachable": np.full(30, reachable(s["density"])),
-    "shortest": np.array([shortest] + [9] * 29),
-  }
-
-
-FALLING = _learnt(lambda ez, s: (0.7 if ez else 0.9) - 0.3 * s["noise"])
-RISING = _learnt(lambda ez, s: s["noise"] + (0 if ez else 0.5))
-T, F = True, False
-
-
-@pytest.mark.parametrize(
-  ("name", "changes", "results", "held"),
-  [
-    ("ez/fig1", ["size=8"], _narrow("ez", reach=False), [T] * 6),
-    ("ez/fig1", ["size=8"], _narrow("epsilon", reach=True), [F] * 6),
-    (  # An inverted U over μ, or what rises with it.
-      "ez/fig2",
-      [],
-      _learnt(lambda _, s: 3 - abs(s["parameter"] - 2) if s["law"] == "zeta" else 1.0),
-      [T] * 4,
-    ),
-    (
-      "ez/fig2",
-      [],
-      _learnt(
-        lambda _, s: {"zeta": s["parameter"], "uniform": 8, "exponential": 9}[s["law"]]
-      ),
-      [None, F, F, F],  # The best is the greatest.
-    ),
-    ("ez/fig3", [], _best("ez"), [T] * 10),
-    ("ez/fig3", [], _best("epsilon"), [F] * 10),
-    ("ez/fig3_cartpole", ["num_seeds=5"], _best("ez"), [T] * 3),
-    ("ez/fig3_cartpole", ["num_seeds=5"], _best("epsilon"), [F] * 3),
-    (
-      "ez/fig7",
-      [],
-      _learnt(
-        lambda ez, s: (0.7 if ez else 0.5) - abs(s["noise"] - (0.1 if ez else 0.3))
-      ),
-      [T] * 5,
-    ),
-    ("ez/fig7", [], RISING, [F, T, None, F, F]),
-    ("ez/fig7", [], FALLING, [F, F, T, F, F]),
-    ("ez/fig8", [], FALLING, [T, T]),
-    ("ez/fig8", [], RISING, [F, F]),
-    (
-      "ez/fig11",
-      ["densities=0.1,0.3"],
-      _drawn(0.005, lambda density: 400 - 300 * density, 1),
-      [T] * 5,
-    ),
-    ("ez/fig11", ["densities=0.1,0.3"], _drawn(0.03, lambda _: 300, -1), [F] * 5),
-    (
-      "ez/fig12",
-      [],
-      _dense(lambda ez, d: 0.9 - 0.8 * d if ez else 0.3 + d / 10),
-      [T] * 5,
-    ),
-    (
-      "ez/fig13",
-      [],
-      _dense(lambda ez, d: 0.5 + d / 10 if ez else 0.9 - d / 2),
-      [F] * 5,
-    ),
-    (
-      "ez/fig14",
-      ["num_seeds=20"],
-      _found(
-        lambda ez, permuted, n: [12, 14][ez] ** n if permuted or not ez else 10 * n**2
-      ),
-      [T] * 3,
-    ),
-    (
-      "ez/fig14",
-      ["num_seeds=20"],
-      _found(
-        lambda ez, permuted, n: 10 * n**2 if ez and permuted else [12, 14][ez] ** n
-      ),
-      [F] * 3,
-    ),
-    ("ez/fig14", ["num_seeds=20"], _found(lambda *_: 10**9), [None] * 3),
-    (
-      "ez/fig15",
-      [],
-      _learnt(lambda _, s: 0.7 if s["rule"] == "r_max" else 0.2),
-      [T, T],
-    ),
-    (
-      "ez/fig15",
-      [],
-      _learnt(lambda _, s: 0.2 if s["rule"] == "r_max" else 0.7),
-      [F, F],
-    ),
-    ("ez/cover", [], _covered(lambda zeta, n: 4 * n**2 if zeta else 2**n), [T] * 3),
-    ("ez/cover", [], _covered(lambda zeta, n: 2**n if zeta else 4 * n**2), [F] * 3),
-    ("ez/cover", [], _covered(lambda *_: 10**9), [None] * 3),
-  ],
-)
-def test_claims_of_made_up_results(verdicts, name, changes, results, held):
-  config = overrides.apply(registry.FIGURES[name].config, changes)
-  assert verdicts(name, results, config) == held
+def test_each_seed_learns_in_its_own_world():
+  domain = dataclasses.replace(TRAPS, size=8, density=0.3)
+  problem = domain.problem()
+  for seed in range(3):
+    world, params = domains.draw_map("traps", 0.3, 8, seed), problem.own_params(seed)
+    np.testing.assert_array_equal(params.cells, world.cells)
+    np.testing.assert_array_equal(params.goal, world.goal)
+  alone, beside = (learn(domain, seeds)["returns"] for seeds in ([2], [1, 2]))
+  np.testing.assert_array_equal(alone[0], beside[1])
 
 
 def test_cartpole_s_seeds_are_in_small_tasks():
