@@ -146,7 +146,8 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
 def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
   """Calls the runner; returns the result of each seed."""
   config = parts.config
-  runner = importlib.import_module(f"explorax.experiments.runners.{config.runner}")
+  name = "user_agents" if config.has_user_agent else config.runner
+  runner = importlib.import_module(f"explorax.experiments.runners.{name}")
   if config.num_seeds > 1:
     results = runner.run_seeds(parts.agent, parts.environment, config, hooks)
     return dict(zip(config.seeds, results, strict=True))

@@ -1,7 +1,9 @@
-"""The user's own agents: any object with the methods of bsuite's `Agent`.
+"""The users' own agents: any object with the methods of bsuite's `Agent`.
 
 select_action(timestep) → action
 update(timestep, action, new_timestep) → None
+
+Such an agent cannot be saved: an interrupted run starts again.
 """
 
 import functools
@@ -17,14 +19,16 @@ from typing import Any
 import dm_env
 import numpy as np
 
+from explorax import environments
+from explorax.experiments import config as config_lib
 from explorax.experiments import errors, named
-
-Factory = Callable[..., Any]
+from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments.runners import core
 
 _DIGITS = 16  # Of a checksum.
 
 
-def find(name: str) -> Factory:
+def find(name: str) -> Callable[..., Any]:
   """The function `module:function`, which makes an agent.
 
   It is called with an observation spec, an action spec and, if it accepts it, `seed=`,
@@ -58,8 +62,8 @@ def settings(name: str) -> dict[str, Any]:
   return {"module": module, "source": checksum.hexdigest()[:_DIGITS]}
 
 
-def make(name: str, environment: dm_env.Environment, seed: int) -> Any:
-  """Makes the agent for an environment.
+def make(name: str, spec: environments.EnvironmentSpec, seed: int) -> Any:
+  """Makes the agent for environments of a spec.
 
   This seeds numpy's and Python's global generators, which bsuite's baselines use.
 
@@ -69,7 +73,7 @@ def make(name: str, environment: dm_env.Environment, seed: int) -> Any:
   factory = find(name)
   random.seed(seed)
   np.random.seed(seed)
-  specs = (environment.observation_spec(), environment.action_spec())
+  specs = (spec.observations, spec.actions)
   signature = inspect.signature(factory)
   agent: Any
   if _takes(signature, *specs, seed=seed):
@@ -94,23 +98,64 @@ def make(name: str, environment: dm_env.Environment, seed: int) -> Any:
 def run(
   agent: Any,
   environment: dm_env.Environment,
-  num_episodes: int,
-  on_episode: Callable[[int], None],
-) -> None:
+  config: config_lib.RunConfig,
+  hooks: core.Hooks = core.NO_HOOKS,
+  *,
+  evaluation_environment: None = None,
+) -> core.Result:
   """bsuite's own loop (`bsuite/baselines/experiment.py`), with a check of actions.
+
+  Args:
+    agent: from `make`.
+    environment: it acts in.
+    config: provides the limits and the seed.
+    hooks: called during the run.
+    evaluation_environment: not supported.
 
   Raises:
     ValueError: for an invalid action.
   """
+  del evaluation_environment
   num_actions = environment.action_spec().num_values
-  for episode in range(1, num_episodes + 1):
-    timestep = environment.reset()
-    while not timestep.last():
+  clock = clock_lib.Clock()
+  clock.mark_warm(0)
+  env_steps = episodes = 0
+  while not config.is_reached(env_steps, episodes) and not hooks.stop():
+    hooks.on_activity(core.Activity(core.ACTING, env_steps))
+    timestep, tracker = environment.reset(), core.EpisodeTracker()
+    while not timestep.last() and not config.is_reached(env_steps, episodes):
       action = _legal(agent.select_action(timestep), num_actions)
       new_timestep = environment.step(action)
       agent.update(timestep, action, new_timestep)
       timestep = new_timestep
-    on_episode(episode)
+      tracker.stepped(timestep.reward)
+      env_steps += 1
+      if hooks.stop():
+        break
+    if timestep.last():
+      episodes += 1
+      hooks.on_episode(
+        core.Episode(
+          episode=episodes,
+          env_steps=env_steps,
+          episode_return=float(tracker.episode_return),
+          episode_length=tracker.length,
+          policy="policy",
+          learner_updates=env_steps,
+          steps_per_second=clock.steps_per_second(env_steps),
+          wall_seconds=clock.seconds,
+          metrics=environments.episode_metrics(environment),
+          seed=config.seed,
+        )
+      )
+  return core.Result(
+    weights=None,
+    env_steps=env_steps,
+    episodes=episodes,
+    learner_updates=env_steps,
+    steps_per_second=clock.steps_per_second(env_steps),
+    interrupted=not config.is_reached(env_steps, episodes),
+  )
 
 
 def _legal(action: Any, num_actions: int) -> int:
