@@ -403,6 +403,17 @@ class RunConfig(ranges.Checked):
     """Whether one program on the device trains all seeds."""
     return self.runner == DEVICE and not (self.is_batched or self.evaluates)
 
+  def runs(self) -> "list[RunConfig]":
+    """The runs of all seeds, each in its folder; one if it trains all of them."""
+    if self.num_seeds > 1 and self.is_one_program:
+      return [self]
+    return [
+      dataclasses.replace(
+        self, seed=seed, num_seeds=1, workers=None, output=f"{self.output}/seed{seed}"
+      )
+      for seed in self.seeds
+    ]
+
   @property
   def title(self) -> str:
     """`tdu on bsuite:deep_sea/0, seed 0`."""

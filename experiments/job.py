@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-  """Objects that a Python caller provides; None: the config names them."""
+  """Objects that a Python caller provides, and closes; None: the config names them."""
 
   agent: "types.Agent | None" = None
   environment: "environments.StandardEnvironment | None" = None
   evaluation_environment: "environments.StandardEnvironment | None" = None
+  params: Any = None  # Of an environment written in JAX, stacked over the seeds.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Parts:
   Attributes:
     make_environment: makes another environment of the run, and is picklable; None if
       the caller provided the environment.
+    given: the objects of the caller.
   """
 
   config: config_lib.RunConfig
@@ -42,12 +44,14 @@ class Parts:
   environment: "environments.StandardEnvironment | environments.BatchedEnvironment"
   evaluation_environment: "environments.StandardEnvironment | None"
   make_environment: "core.MakeEnvironment | None"
+  given: Given = Given()
 
   def close(self) -> None:
     """Closes the environments; a crashed one may fail at this, which is printed."""
+    callers = (self.given.environment, self.given.evaluation_environment)
     for environment in (self.environment, self.evaluation_environment):
       try:
-        if environment is not None:
+        if environment is not None and all(environment is not x for x in callers):
           environment.close()
       except Exception as error:
         console_lib.print_error(
@@ -260,6 +264,7 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
     environment,
     evaluation_environment,
     make_environment if given.environment is None else None,
+    given,
   )
 
 

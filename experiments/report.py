@@ -86,8 +86,8 @@ def _write(words: Sequence[str], to: pathlib.Path, asked: str) -> int:
   found = runs.read_all(words)
   if not found.runs:
     raise errors.SetUpError(
-      f"no run in {', '.join(words)} has a finished episode yet, so there is nothing to "
-      "report; wait for one, or run the sweep's command again."
+      f"no run in {', '.join(words)} has a finished episode yet, so there is nothing "
+      "to report; wait for one, or run the sweep's command again."
     )
   content = page.compute(found)
   path = template.write(page.make(content, command=asked), to, _PAGE)

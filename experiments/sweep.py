@@ -52,8 +52,9 @@ _OUTRO = f"""\
 OUTPUT/AGENT/ENV/seedSEED is the directory of a run. The same command again computes the
 missing runs; an interrupted one resumes from its newest checkpoint, and a larger
 --steps or --episodes extends the runs. Agents, environments and seeds may be added
-later; but seeds that one program trains (--runner=device) stay as many. The scores or returns are printed at the end;
-`python -m explorax.experiments.report OUTPUT` makes a page of them.
+later; but seeds that one program trains (--runner=device) stay as many. The scores or
+returns are printed at the end; `python -m explorax.experiments.report OUTPUT` makes a
+page of them.
 {flags.EXIT_CODES}"""
 
 OWN_FLAGS = {

@@ -100,12 +100,16 @@ class Run:
 
   def evaluations(self) -> list[tuple[int, float]]:
     """(environment steps of training, mean return) of each evaluation."""
-    columns = metrics_csv.EVALUATION_COLUMNS
-    rows = metrics_csv.read(self.path / "evaluation.csv", columns)
+    rows = itertools.groupby(self.evaluation_episodes(), lambda row: row.env_steps)
     return [
       (steps, float(np.mean([row.episode_return for row in group])))
-      for steps, group in itertools.groupby(rows, lambda row: row.env_steps)
+      for steps, group in rows
     ]
+
+  def evaluation_episodes(self) -> Iterator[Any]:
+    """The rows of `evaluation.csv`, like `episodes`."""
+    columns = metrics_csv.EVALUATION_COLUMNS
+    return metrics_csv.read(self.path / "evaluation.csv", columns)
 
 
 class Missing(NamedTuple):

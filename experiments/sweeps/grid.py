@@ -82,7 +82,7 @@ class Grid:
     """
     self._tell_left_out()
     cells = [cell for cell in self.cells if not cell.left_out]
-    each = [(cell.config, run) for cell in cells for run in seeds.split(cell.config)]
+    each = [(cell.config, run) for cell in cells for run in cell.config.runs()]
     each.sort(key=lambda x: x[1].seed)
     tasks = [
       runs.task(dataclasses.replace(run, resume=True), self._argv, self.directory.path)
@@ -188,14 +188,14 @@ def _check(config: config_lib.RunConfig, checked: set[tuple[str, ...]]) -> Cell:
   try:
     if key not in checked:
       checked.add(key)
-      first = seeds.split(config)[0]
+      first = config.runs()[0]
       with contextlib.closing(job.make_parts(first, job.Given())):
         pass
   except (ValueError, TypeError) as error:
     raise errors.SetUpError(f"{name}: {error}") from error
   _, agent_config = job.resolve(config)
   record = job.settings_record(config, agent_config)
-  for run in seeds.split(config):
+  for run in config.runs():
     directory = output.RunDirectory(pathlib.Path(run.output))
     if (directory.path / "config.json").exists():
       of_run = {**record, "seed": run.seed, "num_seeds": run.num_seeds}

@@ -24,22 +24,6 @@ if TYPE_CHECKING:
 Summaries = Mapping[int, Mapping[str, Any]]  # Seed → the content of `summary.json`.
 
 
-def split(config: config_lib.RunConfig) -> list[config_lib.RunConfig]:
-  """The runs: one per seed, each in its folder, or one if it trains all seeds."""
-  if config.num_seeds > 1 and config.is_one_program:
-    return [config]
-  return [
-    dataclasses.replace(
-      config,
-      seed=seed,
-      num_seeds=1,
-      workers=None,
-      output=str(pathlib.Path(config.output) / f"seed{seed}"),
-    )
-    for seed in config.seeds
-  ]
-
-
 def directories(config: config_lib.RunConfig) -> list[tuple[pathlib.Path, int]]:
   """The directory of each seed's run, and the seed."""
   return [(pathlib.Path(config.output) / f"seed{s}", s) for s in config.seeds]
@@ -78,7 +62,7 @@ def set_up(
     if directory.holds_run:
       resuming.check_same(directory, directory.read_settings(), record)
     # What cannot start is refused here, once.
-    with contextlib.closing(job.make_parts(split(config)[0], job.Given())) as parts:
+    with contextlib.closing(job.make_parts(config.runs()[0], job.Given())) as parts:
       config = dataclasses.replace(config, episodes=parts.config.episodes)
     directory.write_json("config.json", record)
   except BaseException:
@@ -111,7 +95,7 @@ def _run(
     stack.callback(directory.unlock)
     tasks = [
       runs.task(dataclasses.replace(each, resume=True), argv, directory.path)
-      for each in split(config)
+      for each in config.runs()
     ]
     workers = num_workers(config, config.workers)
     where = stack.enter_context(pool.Pool(console, workers=workers))
