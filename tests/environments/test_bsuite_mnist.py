@@ -101,4 +101,4 @@ def test_without_its_data_it_is_refused_and_not_downloaded(name, tmp_path, monke
 def test_other_files_are_refused(data):
   (data / IMAGES).write_bytes((data / IMAGES).read_bytes()[:-1])
   with pytest.raises(ValueError, match=f"{IMAGES} is not the published file"):
-    _load("mnist/0", data)
+    _load("mnist/0")

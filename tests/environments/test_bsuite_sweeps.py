@@ -82,5 +82,5 @@ def test_twin_log_is_what_bsuite_logs(tmp_path):
   assert own_header == header
   assert [int(row[1]) for row in rows] == [*range(1, 11), 12, 14, 17, 20, 25, 30, 40]
   np.testing.assert_allclose(
-    np.array(rows, np.float64), np.array(expected, np.float64), rtol=1e-5
+    np.array(rows, np.float64), np.array(expected[:-1], np.float64), rtol=1e-5
   )

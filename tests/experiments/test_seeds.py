@@ -1,4 +1,4 @@
-"""`--seeds` of the local runner: each seed is the run that it would be alone."""
+"""`--seeds` as separate runs: each seed is the run that it would be alone."""
 
 import json
 import pathlib
@@ -27,7 +27,7 @@ def test_each_seed_is_a_run_of_its_own(capsys):
     "4 episodes of each seed, into out",
     "mean return of the last 4 episodes: 2.5",
     "by seed: 3: 2.5, 4: 2.5",
-    "python -m explorax.experiments.compare out",
+    "python -m explorax.experiments.report out",
   ):
     assert told in out, out
   alone = [*BASE[:2], "--seed=4", "--episodes=4", "--output=alone"]
@@ -74,8 +74,7 @@ def test_a_stop_ends_the_seed_with_its_files(interrupted, capsys):
 @pytest.mark.parametrize(
   ("argv", "says"),
   [
-    (["--runner=distributed", "--seeds=2"], "--seeds=2 is for --runner=local and"),
-    (["--workers=2"], "--workers=2 has no effect without --seeds."),
+    (["--workers=2"], "--workers=2"),
     (["--seeds=2", "--env=bsuite:ctach/0"], "did you mean"),
     (["--seeds=2", "--set=nope=1"], "nope"),
   ],
