@@ -1,16 +1,12 @@
 """bsuite's environments: loaded by id, seeded, and recorded to bsuite's own CSV."""
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import dm_env
 import numpy as np
 from bsuite import bsuite, sweep
 from bsuite.environments import deep_sea
-from bsuite.logging import base as logging_base
 from bsuite.logging import csv_logging
-from bsuite.utils import wrappers
 
 from explorax.environments import bsuite_mnist, bsuite_sweeps, errors, specs, standard
 
@@ -21,8 +17,6 @@ def load(
   seed: int,
   record_to: str | None = None,
   overwrite: bool = False,
-  on_row: Callable[[Mapping[str, Any]], None] | None = None,
-  mnist_dir: str | None = None,
 ) -> standard.StandardEnvironment:
   """Loads a bsuite environment.
 
@@ -39,9 +33,6 @@ def load(
       notebooks read; None for no CSV.
     overwrite: whether the folder may already hold this id's CSV; the first row then
       replaces it.
-    on_row: receives the rows of that CSV instead of a file.
-    mnist_dir: folder of the MNIST files; None: bsuite's folder,
-      `bsuite_mnist.DIRECTORY`.
 
   Raises:
     ValueError: if there is no such id, its data are missing, or the folder cannot
@@ -52,7 +43,7 @@ def load(
   settings = sweep.SETTINGS[bsuite_id]
   if bsuite_sweeps.needs_mnist(bsuite_id):
     # Otherwise bsuite would start a download during the experiment.
-    mnist_dir = bsuite_mnist.DIRECTORY if mnist_dir is None else mnist_dir
+    mnist_dir = bsuite_mnist.directory()
     if problem := bsuite_mnist.problem(mnist_dir):
       raise ValueError(f"'bsuite:{bsuite_id}' needs the MNIST files: {problem}.")
     raw = bsuite_mnist.load(experiment, settings, mnist_dir)
@@ -70,20 +61,8 @@ def load(
     environment = csv_logging.wrap_environment(
       raw, bsuite_id, record_to, overwrite=overwrite
     )
-  elif on_row is not None:
-    environment = wrappers.Logging(raw, _RowLogger(on_row))
   # bsuite's environments return a new array at every step: no copy is needed.
   return standard.StandardEnvironment(environment, observation_spec=spec, copy=False)
-
-
-class _RowLogger(logging_base.Logger):
-  """A bsuite logger that passes rows to a function."""
-
-  def __init__(self, on_row: Callable[[Mapping[str, Any]], None]):
-    self._on_row = on_row
-
-  def write(self, data: Mapping[str, Any]) -> None:
-    self._on_row(data)
 
 
 def reseed(environment: dm_env.Environment, seed: int) -> None:
@@ -114,7 +93,7 @@ def list_experiments() -> list[tuple[str, str]]:
       [*filter(None, ranges), f"{sweep.EPISODES[ids[0]]} episodes", tags]
     )
     if bsuite_sweeps.needs_mnist(ids[0]):
-      description += f"; needs its data in {bsuite_mnist.DIRECTORY}"
+      description += f"; needs its data in {bsuite_mnist.directory()}"
     rows.append((f"bsuite:{experiment}/0 … /{len(ids) - 1}", description))
   return rows
 

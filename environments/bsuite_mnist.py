@@ -12,15 +12,21 @@ from bsuite.environments import base, mnist
 from bsuite.experiments.mnist import sweep as mnist_sweep
 from bsuite.utils import wrappers
 
-# The folder in which bsuite looks for the data, and would otherwise download them
-# (bsuite/utils/datasets.py; it also downloads the test set, which it never uses).
-DIRECTORY = "/tmp/mnist"
 _IMAGES, _LABELS = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
 # SHA-256 of the files as LeCun, Cortes and Burges published them and mirrors have them.
 CHECKSUMS: dict[str, str] = {
   _IMAGES: "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
   _LABELS: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
 }
+
+
+def directory() -> str:
+  """The folder of the files: that of `EXPLORAX_MNIST_DIR`, or /tmp/mnist.
+
+  bsuite looks in the latter, and would otherwise download them
+  (bsuite/utils/datasets.py; it also downloads the test set, which it never uses).
+  """
+  return os.path.expanduser(os.environ.get("EXPLORAX_MNIST_DIR", "/tmp/mnist"))
 
 
 def problem(directory: str | os.PathLike[str]) -> str:

@@ -1,6 +1,8 @@
 """bsuite's sweeps: the ids, their lengths, and equivalent environments in JAX."""
 
-from collections.abc import Callable, Mapping
+import csv
+import io
+from collections.abc import Mapping
 from typing import Any
 
 from bsuite import sweep
@@ -76,36 +78,44 @@ def jax_equivalent(bsuite_id: str) -> str | None:
 
 
 class DeepSeaLog:
-  """bsuite's log of Deep Sea, computed from the episodes of the environment in JAX."""
+  """bsuite's log of Deep Sea, computed from the episodes of the environment in JAX.
 
-  def __init__(self, on_row: Callable[[Mapping[str, Any]], None]):
-    """Args: on_row: receives a row at the episodes that bsuite logs."""
-    self._on_row = on_row
-    self._row: dict[str, Any] = {"steps": 0, "episode": 0, "total_return": 0.0}
+  Attributes:
+    rows: one for each episode that bsuite logs.
+  """
+
+  def __init__(self, limit: int | None = None):
+    """Args: limit: later episodes are ignored; None for no limit."""
+    self.rows: list[dict[str, Any]] = []
+    self._limit = limit
+    self._totals: dict[str, Any] = {"steps": 0, "episode": 0, "total_return": 0.0}
     self._info = {"total_bad_episodes": 0, "denoised_return": 0}
 
-  def add_episode(
-    self, length: int, total: float, metrics: Mapping[str, float]
-  ) -> None:
-    """Adds an episode's length, return, and the metrics of `jax:deep_sea`."""
-    row, info = self._row, self._info
-    row["steps"] += length
-    row["episode"] += 1
-    row["total_return"] += total
+  def add(self, length: int, total: float, metrics: Mapping[str, float]) -> bool:
+    """Adds an episode; returns whether it is logged.
+
+    Args:
+      length: environment steps.
+      total: its return.
+      metrics: of `jax:deep_sea`.
+    """
+    totals, info = self._totals, self._info
+    totals["steps"] += length
+    totals["episode"] += 1
+    totals["total_return"] += total
     info["total_bad_episodes"] += int(metrics["bad_episode"])
     info["denoised_return"] += int(metrics["denoised_return"])
-    if wrappers._logarithmic_logging(row["episode"]):
-      self._on_row({**row, "episode_len": length, "episode_return": total, **info})
+    is_within = self._limit is None or totals["episode"] <= self._limit
+    is_logged = is_within and wrappers._logarithmic_logging(totals["episode"])
+    if is_logged:
+      episode = {"episode_len": length, "episode_return": total}
+      self.rows.append({**totals, **episode, **info})
+    return is_logged
 
-  @property
-  def episodes(self) -> int:
-    """Number of episodes."""
-    return self._row["episode"]
-
-  def save(self) -> dict[str, Any]:
-    """The state, in JSON's types."""
-    return {"row": {**self._row}, "info": {**self._info}}
-
-  def restore(self, saved: Mapping[str, Any]) -> None:
-    """Resumes from the result of `save`."""
-    self._row, self._info = {**saved["row"]}, {**saved["info"]}
+  def csv(self) -> bytes:
+    """The rows as bsuite's CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(self.rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(self.rows)
+    return text.getvalue().encode()

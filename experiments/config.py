@@ -18,6 +18,10 @@ REPLAYS = ("memory", "reverb")
 MAX_SEEDS = 10_000  # The most seeds that one run can train.
 _Count = Annotated[int, ranges.Range(ge=1)]
 
+# Kinds of environments that are not written in JAX, and those of them with a copy.
+_ON_HOST = ("bsuite:", "gym:")
+_IN_JAX = ("bsuite:deep_sea/", "bsuite:deep_sea_stochastic/")
+
 _WHAT = "What to run"
 _LENGTH = "How long (whichever limit is reached first)"
 _EVALUATION = "Evaluation (episodes of the evaluation policy in a separate environment)"
@@ -83,7 +87,15 @@ class RunConfig(ranges.Checked):
       settings that exclude each other; the message is one sentence.
   """
 
-  agent: str = _field("", "The agent (--list_agents).", _WHAT, "=NAME", fixed=True)
+  agent: str = _field(
+    "",
+    "The agent (--list_agents); or your own as module:function. The function is\n"
+    "called with (observation_spec, action_spec, seed=...) and returns an object with\n"
+    "bsuite's select_action(timestep) and update(timestep, action, new_timestep).",
+    _WHAT,
+    "=NAME",
+    fixed=True,
+  )
   settings: tuple[str, ...] = _field(
     (),
     "Changes a setting of the agent; may be repeated. A dot selects a field of a\n"
@@ -111,8 +123,9 @@ class RunConfig(ranges.Checked):
     LOCAL,
     "local: acts and learns in turn, in one thread.\n"
     "device: acts, stores and learns in one compiled program, for environments\n"
-    "written in JAX (jax:...) and for Atari games (atari:...), which C++ threads\n"
-    "step while the device learns. Does not need Reverb.\n"
+    "written in JAX (jax:..., and bsuite's Deep Sea in its copy in JAX) and for Atari\n"
+    "games (atari:...), which C++ threads step while the device learns. Does not need\n"
+    "Reverb.\n"
     "distributed: replay, learner, actors and evaluator are processes on Ray\n"
     "(explorax[distributed]); a process that dies is replaced. With\n"
     "--replay=memory it does not need Reverb. [local]",
@@ -123,11 +136,11 @@ class RunConfig(ranges.Checked):
   )
   num_seeds: Annotated[int, ranges.Range(ge=1, le=MAX_SEEDS)] = _field(
     1,
-    "Number of seeds to train, starting at --seed: with --runner=device in one\n"
-    "program, with --runner=local as separate runs, --workers at a time. Each seed\n"
-    "has its own files in seedSEED/; curve.png and summary.json cover all seeds. [1]",
+    "Number of seeds to train, starting at --seed: in one program with\n"
+    "--runner=device in an environment written in JAX, without evaluations; else as\n"
+    "separate runs, --workers at a time. Each seed has its own files in seedSEED/;\n"
+    "curve.png and summary.json cover all seeds. [1]",
     _WHAT,
-    runners=(LOCAL, DEVICE),
     flag="seeds",
     fixed=True,
   )
@@ -204,10 +217,11 @@ class RunConfig(ranges.Checked):
   )
   workers: _Count | None = _field(
     None,
-    "Number of seeds at a time, on Ray (explorax[distributed]). With 1, or without\n"
-    "Ray, this process trains one seed after another. [one per core]",
+    "Number of runs at a time, on Ray (explorax[distributed]). With 1, or without\n"
+    "Ray, this process computes one run after another. [one per core; one if the runs\n"
+    "use a GPU or processes of their own]",
     _HOW,
-    runners=(LOCAL,),
+    runners=(LOCAL, DEVICE),
     recorded=False,
   )
   max_env_failures: ranges.NonNegativeInt = _field(
@@ -355,14 +369,24 @@ class RunConfig(ranges.Checked):
         f"--max_env_failures={self.max_env_failures}: a bsuite environment computes "
         "its own score and is never recreated; leave the flag out."
       )
-    if self.num_seeds > 1:
-      _check_seeds(self)
-    elif self.workers is not None:
-      raise ValueError(f"--workers={self.workers} has no effect without --seeds.")
+    if self.has_user_agent:
+      _check_user_agent(self)
+    if self.seeds[-1] > ranges.MAX_SEED:
+      raise ValueError(
+        f"--seed={self.seed} and --seeds={self.num_seeds} exceed the largest seed, "
+        f"{ranges.MAX_SEED}; use a smaller --seed."
+      )
+    if self.workers is not None and (self.num_seeds == 1 or self.is_one_program):
+      raise ValueError(f"--workers={self.workers} has no effect on a single run.")
 
   @property
   def seeds(self) -> range:
     return range(self.seed, self.seed + self.num_seeds)
+
+  @property
+  def has_user_agent(self) -> bool:
+    """Whether the agent is the user's own, `module:function`."""
+    return ":" in self.agent
 
   @property
   def evaluates(self) -> bool:
@@ -375,11 +399,27 @@ class RunConfig(ranges.Checked):
     return self.runner == DEVICE and self.env.startswith("atari:")
 
   @property
+  def is_one_program(self) -> bool:
+    """Whether one program on the device trains all seeds."""
+    return self.runner == DEVICE and not (self.is_batched or self.evaluates)
+
+  def runs(self) -> "list[RunConfig]":
+    """The runs of all seeds, each in its folder; one if it trains all of them."""
+    if self.num_seeds > 1 and self.is_one_program:
+      return [self]
+    return [
+      dataclasses.replace(
+        self, seed=seed, num_seeds=1, workers=None, output=f"{self.output}/seed{seed}"
+      )
+      for seed in self.seeds
+    ]
+
+  @property
   def title(self) -> str:
     """`tdu on bsuite:deep_sea/0, seed 0`."""
     seeds = f"seed {self.seed}"
     if self.num_seeds > 1:
-      at_once = " at once" * (self.runner == DEVICE)
+      at_once = " at once" * self.is_one_program
       seeds = f"{self.num_seeds} seeds{at_once}, {self.seed} to {self.seeds[-1]}"
     return f"{self.agent} on {self.env}, {seeds}"
 
@@ -466,11 +506,12 @@ def from_flags(given: Mapping[str, Any]) -> RunConfig:
       f"--eval_episodes={config.eval_episodes} and --eval_steps={config.eval_steps} "
       "both set the length of an evaluation; leave one of them out."
     )
-  if config.runner == DEVICE and config.env.startswith(("bsuite:", "gym:")):
+  is_in_jax = config.env.startswith(_IN_JAX)
+  if config.runner == DEVICE and config.env.startswith(_ON_HOST) and not is_in_jax:
     raise errors.SetUpError(
-      "--runner=device runs environments written in JAX (jax:deep_sea/20) and Atari "
-      f"games, and {config.env!r} is neither; leave the flag out, or choose another "
-      "environment (--list_envs)."
+      "--runner=device runs environments written in JAX (jax:deep_sea/20), bsuite's "
+      f"Deep Sea and Atari games, and {config.env!r} is none of them; leave the flag "
+      "out, or choose another environment (--list_envs)."
     )
   return config
 
@@ -478,7 +519,12 @@ def from_flags(given: Mapping[str, Any]) -> RunConfig:
 def default_output(agent: str, env: str, seed: int, num_seeds: int = 1) -> str:
   """`runs/tdu-bsuite_deep_sea_0-seed0`: where the files of a run go by default."""
   seeds = f"seed{seed}" if num_seeds == 1 else f"seeds{seed}-{seed + num_seeds - 1}"
-  return f"runs/{agent}-{re.sub(r'[^A-Za-z0-9.-]+', '_', env)}-{seeds}"
+  return f"runs/{safe_name(agent)}-{safe_name(env)}-{seeds}"
+
+
+def safe_name(text: str) -> str:
+  """The text with an underscore for what a file's name should not have."""
+  return re.sub(r"[^\w.@=,-]+", "_", text)
 
 
 def is_record(content: Any) -> bool:
@@ -521,21 +567,13 @@ def _check_choice(config: RunConfig, name: str, setting: Setting, value: Any) ->
     )
 
 
-def _check_seeds(config: RunConfig) -> None:
-  """Refuses several seeds that the runner cannot train."""
-  flag = f"--seeds={config.num_seeds}"
-  if config.is_batched:
+def _check_user_agent(config: RunConfig) -> None:
+  """Refuses what the loop for users' agents does not have."""
+  flag = f"--set {config.settings[0]}" if config.settings else ""
+  flag = flag or ("" if config.runner == LOCAL else f"--runner={config.runner}")
+  flag = flag or ("--eval_every and --video" if config.evaluates else "")
+  if flag:
     raise ValueError(
-      f"{flag} with --runner=device works for environments written in JAX only; for "
-      "Atari games, leave out --runner=device, or run the command once for each --seed."
-    )
-  if config.runner == DEVICE and config.evaluates:
-    raise ValueError(
-      f"{flag} with --runner=device cannot be combined with evaluations and videos, "
-      "which need a single seed; leave out --eval_every and --video, or --seeds."
-    )
-  if config.seeds[-1] > ranges.MAX_SEED:
-    raise ValueError(
-      f"--seed={config.seed} and {flag} exceed the largest seed, {ranges.MAX_SEED}; "
-      "use a smaller --seed."
+      f"{flag} cannot be combined with --agent={config.agent}, an agent of your own; "
+      "leave it out."
     )

@@ -10,10 +10,9 @@ same numbers.
 
 import contextlib
 import dataclasses
-import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -27,7 +26,10 @@ from explorax.experiments import errors, overrides, playing, supervision
 from explorax.experiments import job as job_lib
 from explorax.experiments import weights as weights_lib
 from explorax.experiments.recording import console, metrics_csv, recorder
+from explorax.experiments.reports import runs as runs_lib
 from explorax.experiments.runners import core
+from explorax.experiments.sweeps import seeds as seeds_lib
+from explorax.experiments.tasks import runs as run_tasks
 
 if TYPE_CHECKING:
   import pandas as pd
@@ -175,37 +177,32 @@ def train(
   if runner is None:
     is_jax = made is not None and isinstance(made.raw, jax_adapter.JaxEnvironment)
     runner = config_lib.DEVICE if is_jax else config_lib.LOCAL
-  output = None if output is None else os.fspath(output)
-  own = {"steps": steps, "episodes": episodes, "seed": seed, "runner": runner}
-  given_flags = {**_checked(flags), **own, "output": output, "env": kind}
+  values = {
+    **_checked(flags),
+    "steps": steps,
+    "episodes": episodes,
+    "seed": seed,
+    "runner": runner,
+    "output": None if output is None else os.fspath(output),
+    "env": kind,
+  }
   if isinstance(agent, Agent):
-    given_flags |= {"agent": agent.name, "set": [*agent.settings]}
+    values |= {"agent": agent.name, "set": [*agent.settings]}
     agent = agent.core
   else:
-    given_flags |= {"agent": type(agent.config).__name__}
+    values |= {"agent": type(agent.config).__name__}
   defaults = {f.name: f.default for fs in config_lib.flags().values() for f in fs}
-  config = config_lib.from_flags({**defaults, **given_flags})
-  if config.num_seeds > 1 and config.runner == config_lib.LOCAL:
-    raise ValueError(
-      f"train runs seeds={config.num_seeds} only with runner='device'; call it once "
-      "for each seed."
-    )
+  config = config_lib.from_flags({**defaults, **values})
   given = job_lib.Given(agent, made, _evaluation(config, made, evaluation_env))
-  changed = {name: x for name, x in given_flags.items() if x != defaults[name]}
-  with contextlib.ExitStack() as stack:
+  try:
     if output is None:
-      parts = job_lib.make_parts(config, given)
-      _close_later(stack, parts, given)
-      return _in_memory(parts, on_episode)
-    job = job_lib.set_up(config, _command_line(changed), given)
-    stack.callback(job.directory.unlock)
-    _close_later(stack, job.parts, given)
-    if job.checkpoints is not None:
-      outcome = supervision.run(job, console.Console(None), on_episode)
-      for error in (outcome.error, *outcome.problems):
-        if isinstance(error, BaseException):
-          raise error
-    return _in_directory(job)
+      return _in_memory(config, given, on_episode)
+    changed = {name: x for name, x in values.items() if x != defaults[name]}
+    return _in_directories(config, _command_line(changed), given, on_episode)
+  finally:
+    # Made from a name, for an environment that is an object.
+    if isinstance(evaluation_env, str) and given.evaluation_environment is not None:
+      given.evaluation_environment.close()
 
 
 @errors.naming_extras()
@@ -306,24 +303,16 @@ def _command_line(changed: Mapping[str, Any]) -> list[str]:
   return argv
 
 
-def _close_later(
-  stack: contextlib.ExitStack, parts: job_lib.Parts, given: job_lib.Given
-) -> None:
-  """Closes the environments that this module made."""
-  if given.environment is None:
-    stack.callback(parts.environment.close)
-  if given.evaluation_environment is None and parts.evaluation_environment is not None:
-    stack.callback(parts.evaluation_environment.close)
-
-
 def _in_memory(
-  parts: job_lib.Parts, on_episode: Callable[[core.Episode], None] | None
+  config: config_lib.RunConfig,
+  given: job_lib.Given,
+  on_episode: Callable[[core.Episode], None] | None,
 ) -> Result:
   """Runs without files."""
   rows: list[core.Episode] = []
   evaluations: list[core.EvaluationEpisode] = []
 
-  def take(episode: core.Episode) -> None:
+  def add(episode: core.Episode) -> None:
     rows.append(episode)
     if on_episode is not None:
       on_episode(episode)
@@ -332,14 +321,13 @@ def _in_memory(
     warnings.warn(str(message), RuntimeWarning, stacklevel=2)
 
   hooks = core.Hooks(
-    on_episode=take,
+    on_episode=add,
     on_evaluation=lambda evaluation: evaluations.extend(evaluation.episodes),
     on_env_failure=lambda failure: warn(f"{failure}; it is recreated."),
     on_message=warn,
     on_replacement=lambda replaced: warn(replaced.sentence),
-    make_environment=parts.make_environment,
   )
-  results = supervision.train(parts, hooks)
+  results = supervision.train_without_files(config, hooks, given)
   return Result(
     _columns(sorted(rows, key=lambda row: row.seed), _EPISODE_COLUMNS),
     _columns(evaluations, metrics_csv.EVALUATION_COLUMNS),
@@ -348,29 +336,43 @@ def _in_memory(
   )
 
 
-def _in_directory(job: job_lib.Job) -> Result:
-  """Reads the result of a finished run from its files."""
-  path, seeds = job.directory.path, job.config.seeds
-  rows: list[Any] = []
-  weights = {}
-  for seed in seeds:
-    own = path / f"seed{seed}" if len(seeds) > 1 else path
-    for row in metrics_csv.read(own / "metrics.csv"):
+def _in_directories(
+  config: config_lib.RunConfig,
+  argv: Sequence[str],
+  given: job_lib.Given,
+  on_episode: Callable[[core.Episode], None] | None,
+) -> Result:
+  """Runs what is not finished, and reads the result from the files."""
+  weights, rows, evaluations = {}, [], list[Any]()
+  statuses = set()
+  like: Any = None  # The shapes of the weights.
+  several = config.num_seeds > 1
+  for each in config.runs() if several else [config]:
+    with contextlib.closing(job_lib.set_up(each, argv, given)) as job:
+      if job.checkpoints is not None:
+        outcome = supervision.run(job, console.Console(None), on_episode)
+        for error in (outcome.error, *outcome.problems):
+          if isinstance(error, BaseException):
+            raise error
+      like = playing.weights_of(job.parts.agent)
+  for path, seed in seeds_lib.directories(config):
+    run = runs_lib.read(path if several else path.parent)
+    statuses.add(run.status)
+    for row in run.episodes():
       row.seed = seed
       rows.append(row)
-    if (own / recorder.WEIGHTS).exists():
-      like = playing.weights_of(job.parts.agent)
-      weights[seed] = weights_lib.load(own / recorder.WEIGHTS, like)
-  evaluations: Iterable[Any] = ()
-  if job.config.evaluates:
-    columns = metrics_csv.EVALUATION_COLUMNS
-    evaluations = metrics_csv.read(path / "evaluation.csv", columns)
-  summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
+    if (run.path / recorder.WEIGHTS).exists():
+      weights[seed] = weights_lib.load(run.path / recorder.WEIGHTS, like)
+    if config.evaluates:
+      evaluations += run.evaluation_episodes()
+  if several and not config.is_one_program:
+    of_seeds = seeds_lib.directories(config)
+    seeds_lib.write_files(config, {n: run_tasks.summary(path) for path, n in of_seeds})
   return Result(
     _columns(rows, _EPISODE_COLUMNS),
-    _columns(list(evaluations), metrics_csv.EVALUATION_COLUMNS),
+    _columns(evaluations, metrics_csv.EVALUATION_COLUMNS),
     weights,
-    summary["status"] != "finished",
+    statuses != {"finished"},
   )
 
 

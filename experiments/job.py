@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-  """Objects that a Python caller provides; None: the config names them."""
+  """Objects that a Python caller provides, and closes; None: the config names them."""
 
   agent: "types.Agent | None" = None
   environment: "environments.StandardEnvironment | None" = None
   evaluation_environment: "environments.StandardEnvironment | None" = None
+  params: Any = None  # Of an environment written in JAX, stacked over the seeds.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Parts:
   Attributes:
     make_environment: makes another environment of the run, and is picklable; None if
       the caller provided the environment.
+    given: the objects of the caller.
   """
 
   config: config_lib.RunConfig
@@ -42,12 +44,14 @@ class Parts:
   environment: "environments.StandardEnvironment | environments.BatchedEnvironment"
   evaluation_environment: "environments.StandardEnvironment | None"
   make_environment: "core.MakeEnvironment | None"
+  given: Given = Given()
 
   def close(self) -> None:
     """Closes the environments; a crashed one may fail at this, which is printed."""
+    callers = (self.given.environment, self.given.evaluation_environment)
     for environment in (self.environment, self.evaluation_environment):
       try:
-        if environment is not None:
+        if environment is not None and all(environment is not x for x in callers):
           environment.close()
       except Exception as error:
         console_lib.print_error(
@@ -127,6 +131,14 @@ def make_parts(config: config_lib.RunConfig, given: Given) -> Parts:
   return _make(_choose(config, given), given)
 
 
+def resolve(config: config_lib.RunConfig) -> tuple[config_lib.RunConfig, Any]:
+  """The config with the environment's full name, and the agent's settings."""
+  if config.has_user_agent:
+    return config, _user_agent(config).agent_config
+  _, env, agent_config = find(config.agent, config.env, config.settings)
+  return dataclasses.replace(config, env=env), agent_config
+
+
 def find(agent: str, env: str, settings: Sequence[str]) -> tuple[Any, str, Any]:
   """Finds an agent: its preset, the environment's full name, and the agent's config.
 
@@ -162,7 +174,9 @@ class _Choice(NamedTuple):
 def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
   """Makes the checks that need no environment."""
   agent = given.agent
-  if agent is None:
+  if agent is None and config.has_user_agent:
+    choice = _user_agent(config)
+  elif agent is None:
     preset, env, agent_config = find(config.agent, config.env, config.settings)
     config = dataclasses.replace(config, env=env)
     choice = _Choice(config, agent_config, preset.make_agent)
@@ -180,6 +194,16 @@ def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
 
     loggers.find(config.logger)  # Refuses what does not exist.
   return choice
+
+
+def _user_agent(config: config_lib.RunConfig) -> _Choice:
+  from explorax.experiments.runners import user_agents
+
+  return _Choice(
+    config,
+    user_agents.settings(config.agent),
+    lambda settings, spec: user_agents.make(config.agent, spec, config.seed),
+  )
 
 
 def _fitting(agent: "types.Agent", spec: "types.EnvironmentSpec") -> "types.Agent":
@@ -211,7 +235,7 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
       config.env, num_envs=config.num_envs or 1, seed=config.seed
     )
   else:
-    environment = environments.make(config.env, seed=config.seed, **of_record)
+    environment = environments.make(_name(config), seed=config.seed, **of_record)
   evaluation_environment = given.evaluation_environment
   if evaluation_environment is None:
     evaluation_environment = _evaluation_environment(config)
@@ -225,7 +249,7 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
     from explorax.experiments.runners import device
 
     device.check_memory(agent, environment, config)
-  if config.runner == config_lib.LOCAL:
+  if config.runner == config_lib.LOCAL and not config.has_user_agent:
     from explorax.experiments.runners import local
 
     local.check_memory(agent, config)
@@ -240,6 +264,7 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
     environment,
     evaluation_environment,
     make_environment if given.environment is None else None,
+    given,
   )
 
 
@@ -317,9 +342,19 @@ def _make_environment(
 
   seed = environment_seed(config.seed, role, number)
   if role == "training":
-    return environments.make(config.env, seed=seed)
-  name = environments.evaluation_name(config.env)
+    return environments.make(_name(config), seed=seed)
+  name = environments.evaluation_name(_name(config))
   return (rendering if config.video else environments).make(name, seed=seed)
+
+
+def _name(config: config_lib.RunConfig) -> str:
+  """The environment's name; on the device that of the copy of bsuite's in JAX."""
+  kind, _, bsuite_id = config.env.partition(":")
+  if config.runner == config_lib.DEVICE and kind == "bsuite":
+    from explorax.environments import bsuite_sweeps
+
+    return bsuite_sweeps.jax_equivalent(bsuite_id) or config.env
+  return config.env
 
 
 def environment_seed(seed: int, role: str, number: int) -> int:
@@ -339,6 +374,10 @@ def _with_limit(
     return config
   raw = getattr(environment, "raw", environment)
   episodes = getattr(raw, "bsuite_num_episodes", None)
+  if config.env.startswith("bsuite:"):
+    from explorax.environments import bsuite_sweeps
+
+    episodes = bsuite_sweeps.num_episodes(config.env.removeprefix("bsuite:"))
   if episodes is None:
     raise errors.SetUpError(
       f"the run has no limit: give --episodes or --steps ({config.env} has no default "
@@ -351,12 +390,20 @@ def make_record(
   config: config_lib.RunConfig, argv: Sequence[str], agent_config: Any
 ) -> dict[str, Any]:
   """Everything needed to repeat the run."""
-  from explorax.experiments import overrides, versions
+  from explorax.experiments import versions
 
   return {
     "command": shlex.join(["python", "-m", "explorax.experiments.run", *argv]),
-    "config": overrides.to_dict(agent_config),
-    **config.record(),
+    **settings_record(config, agent_config),
     "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     "versions": versions.collect(),
   }
+
+
+def settings_record(config: config_lib.RunConfig, agent_config: Any) -> dict[str, Any]:
+  """The part of config.json that is not of one process."""
+  from explorax.experiments import overrides
+
+  if not config.has_user_agent:
+    agent_config = overrides.to_dict(agent_config)
+  return {"config": agent_config, **config.record()}

@@ -1,4 +1,4 @@
-"""Makes a sweep's report: `python -m explorax.experiments.report --help`."""
+"""Reports on runs: `python -m explorax.experiments.report --help`."""
 
 import functools
 import pathlib
@@ -13,26 +13,29 @@ from explorax.experiments.recording import console as console_lib
 _PAGE = "report.html"
 
 _INTRODUCTION = """\
-Makes the report of a sweep: bsuite's scores by experiment and by tag with intervals
-over seeds, learning curves, and how each number was computed.
+Makes a page of runs, of any runner and environment: returns at the end, learning curves
+and probabilities of improvement with intervals over seeds; and of runs on bsuite its
+scores by experiment and by tag.
 
-  python -m explorax.experiments.report DIR
+  python -m explorax.experiments.report DIR...
 
-DIR is the --output of `python -m explorax.experiments.sweep`. The sweep may still be
-running: the report covers the finished tasks and lists the missing ones.
+Each DIR is the --output of `python -m explorax.experiments.run` or of a sweep, or a
+directory with runs at any depth. Runs of the same agent, settings and environment that
+differ only in the seed belong together. They may still be running.
 
 Examples
-  Into results/deep_sea/report:
+  A sweep, into results/deep_sea/report:
     python -m explorax.experiments.report results/deep_sea
 
-  Into another directory:
-    python -m explorax.experiments.report results/deep_sea --output=public/deep_sea
+  Two agents with several seeds each, into another directory:
+    python -m explorax.experiments.report runs/dqn-gym_CartPole-v1-seeds0-4 \\
+      runs/dqn_ez-gym_CartPole-v1-seeds0-4 --output=public/cartpole
 """
 
 _OUTRO = """\
 OUTPUT holds report.html, a self-contained file, and its drawings as PNG files.
-Exit codes: 0 done, 1 the report could not be written, 2 DIR holds no sweep to report,
-130 Ctrl-C.
+Exit codes: 0 done, 1 the page could not be written, 2 no run, or a run that cannot be
+read, 130 Ctrl-C.
 """
 
 FLAGS = {
@@ -41,8 +44,8 @@ FLAGS = {
       "output",
       "=DIR",
       None,
-      "Directory of the page and its drawings; an earlier report is replaced.\n"
-      "[report in the sweep's directory]",
+      "Directory of the page and its drawings; an earlier page is replaced.\n"
+      "[report in DIR; with several, report in the current directory]",
     ),
   ),
   "Information": (command.HELP, command.DEBUG),
@@ -63,30 +66,34 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _report(given: dict[str, Any], argv: list[str]) -> command.Work:
   directories = given["directories"]
-  if len(directories) != 1:
+  if not directories:
     raise errors.SetUpError(
-      f"got {len(directories)} directories; give exactly one, the --output of a "
-      "sweep: `python -m explorax.experiments.report results/deep_sea`."
+      "no directory was given; give the directories of runs: `python -m "
+      "explorax.experiments.report runs`."
     )
   asked = shlex.join(["python", "-m", "explorax.experiments.report", *argv])
-  path = pathlib.Path(directories[0]).expanduser()
-  to = pathlib.Path(given["output"] or path / "report")
-  return functools.partial(_write, path, to, asked)
+  parent = directories[0] if len(directories) == 1 else ""
+  to = given["output"] or pathlib.Path(parent).expanduser() / "report"
+  return functools.partial(_write, directories, pathlib.Path(to), asked)
 
 
-def _write(path: pathlib.Path, to: pathlib.Path, asked: str) -> int:
-  """Reads the sweep in `path`, and writes its page and drawings."""
+def _write(words: Sequence[str], to: pathlib.Path, asked: str) -> int:
+  """Reads the runs, prints their scores, and writes the page."""
   from explorax.experiments.recording import plots
-  from explorax.experiments.reports import page, read, results, template
+  from explorax.experiments.reports import page, runs, template
 
   plots.check_can_draw()
-  sweep = read.read(path)
-  found = results.compute(sweep)
-  report = page.make(sweep, found, command=asked)
-  console_lib.Console(sys.stdout).line(
-    f"{len(sweep.logs):,} of {len(sweep.logs) + len(sweep.lacking):,} tasks are done; "
-    f"their scores are in {template.write(report, to, _PAGE)}"
-  )
+  found = runs.read_all(words)
+  if not found.runs:
+    raise errors.SetUpError(
+      f"no run in {', '.join(words)} has a finished episode yet, so there is nothing "
+      "to report; wait for one, or run the sweep's command again."
+    )
+  content = page.compute(found)
+  path = template.write(page.make(content, command=asked), to, _PAGE)
+  console = console_lib.Console(sys.stdout)
+  console.line(page.text(content))
+  console.line(f"{len(found.runs):,} runs, {len(found.missing):,} missing: {path}")
   return 0
 
 

@@ -98,10 +98,10 @@ def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   console = console_lib.Console(sys.stdout)
   console.line(config.title)  # Before anything that takes time.
 
-  if config.num_seeds > 1 and config.runner == config_lib.LOCAL:
-    from explorax.experiments import local_seeds
+  if config.num_seeds > 1 and not config.is_one_program:
+    from explorax.experiments.sweeps import seeds
 
-    return local_seeds.set_up(config, argv, console)
+    return seeds.set_up(config, argv, console)
 
   from explorax.experiments.recording import progress
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from explorax import environments
+from explorax.experiments import config as config_lib
 from explorax.experiments import errors, native_log, signals
 from explorax.experiments import job as job_lib
 from explorax.experiments.checkpoints import checkpointer
@@ -146,18 +147,40 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
 def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
   """Calls the runner; returns the result of each seed."""
   config = parts.config
-  runner = importlib.import_module(f"explorax.experiments.runners.{config.runner}")
-  if config.num_seeds > 1:
-    results = runner.run_seeds(parts.agent, parts.environment, config, hooks)
+  name = "user_agents" if config.has_user_agent else config.runner
+  runner = importlib.import_module(f"explorax.experiments.runners.{name}")
+  arguments: dict[str, Any] = {"evaluation_environment": parts.evaluation_environment}
+  if config.num_seeds > 1 or parts.given.params is not None:
+    params = parts.given.params
+    arguments |= {"params": params, "params_per_seed": params is not None}
+    results = runner.run_seeds(
+      parts.agent, parts.environment, config, hooks, **arguments
+    )
     return dict(zip(config.seeds, results, strict=True))
-  result = runner.run(
-    parts.agent,
-    parts.environment,
-    config,
-    hooks,
-    evaluation_environment=parts.evaluation_environment,
-  )
+  result = runner.run(parts.agent, parts.environment, config, hooks, **arguments)
   return {config.seed: result}
+
+
+def train_without_files(
+  config: config_lib.RunConfig, hooks: core.Hooks, given: job_lib.Given | None = None
+) -> dict[int, core.Result]:
+  """Trains as a run does, but leaves no files; returns the result of each seed.
+
+  Args:
+    config: of the run; several seeds that are no single program run in turn.
+    hooks: called during the run; they get `make_environment` from the run.
+    given: the objects that the caller provides.
+  """
+  results: dict[int, core.Result] = {}
+  for each in config.runs():
+    with contextlib.closing(
+      job_lib.make_parts(each, given or job_lib.Given())
+    ) as parts:
+      own = dataclasses.replace(hooks, make_environment=parts.make_environment)
+      results |= train(parts, own)
+    if any(result.interrupted for result in results.values()):
+      break
+  return results
 
 
 def _supervise(

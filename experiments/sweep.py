@@ -1,41 +1,46 @@
 """Sweeps agents over environments: `python -m explorax.experiments.sweep --help`.
 
-Each combination of agent, bsuite id or environment, and seed is a task, which Ray runs
-on one core. Finished tasks are kept; the same command again runs only the missing ones.
+Each agent in each environment with each seed is a run, with the directory that
+`experiments.run` leaves. Finished runs are kept; the same command again computes only
+the missing ones.
 """
 
 import contextlib
 import functools
+import pathlib
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from explorax.experiments import command, flag_table
+from explorax.experiments import command, errors, flag_table
 from explorax.experiments import config as config_lib
+from explorax.experiments.recording import console as console_lib
 from explorax.experiments.tasks import flags
 
 _INTRODUCTION = """\
-Sweeps agents over bsuite's experiments, or over any environments, on all cores or on a
-Ray cluster.
+Sweeps agents over environments and seeds, on all cores or on a Ray cluster.
 
   python -m explorax.experiments.sweep --agents=NAME[,NAME...] --sweep=NAME[,NAME...]
   python -m explorax.experiments.sweep --agents=NAME[,NAME...] --envs=KIND:NAME[,...]
 
+Each run takes the flags of `python -m explorax.experiments.run`.
+
 Examples
-  Three agents on all of Deep Sea, three seeds each:
+  Three agents on all of bsuite's Deep Sea, three seeds each, in one program:
     python -m explorax.experiments.sweep --agents=tdu,bootstrapped_dqn,dqn_ez \\
-      --sweep=deep_sea --seeds=3 --output=results/deep_sea
+      --sweep=deep_sea --seeds=3 --runner=device --output=results/deep_sea
 
-  Two agents on two environments of gymnasium, five seeds each:
-    python -m explorax.experiments.sweep --agents=double_dqn,dqn_ez \\
-      --envs=gym:CartPole-v1,gym:MountainCar-v0 --steps=50000 --seeds=5
+  Two agents on two environments of gymnasium, five seeds each, evaluated:
+    python -m explorax.experiments.sweep --agents=double_dqn,dqn_ez --seeds=5 \\
+      --envs=gym:CartPole-v1,gym:MountainCar-v0 --steps=50000 --eval_every=5000
 
-  Fifty episodes of one id of each experiment, as a quick test:
+  Fifty episodes of one id of each experiment of bsuite, as a quick test:
     python -m explorax.experiments.sweep --agents=dqn --sweep=TESTING --episodes=50
 
   The best β of QEX among those that paper 4 tried, on separate seeds:
     python -m explorax.experiments.sweep --agents=qex --sweep=deep_sea/0 --seeds=3 \\
-      --sweep_config=table3 --output=results/tuning
+      --sweep_config=table3 --runner=device --output=results/tuning
 
   Your own agent and one of bsuite's, beside ours:
     python -m explorax.experiments.sweep \\
@@ -44,78 +49,35 @@ Examples
 """
 
 _OUTRO = f"""\
-With --sweep, OUTPUT holds results.csv (one table of all results),
-bsuite_csv/AGENT/seedSEED (for bsuite's csv_load) and sweep.json (settings, versions,
-and the missing tasks with the reason). The same command again runs the missing tasks.
-An interrupted task of our agents resumes bit for bit from its newest checkpoint; a task
-of your own agents restarts. Seeds, ids and agents may be added later. The scores are
-printed at the end; `python -m explorax.experiments.report OUTPUT` makes a page of them.
-
-With --envs, OUTPUT/runs holds the directory of each run, as `explorax.experiments.run`
-writes it. A larger --steps or --episodes extends the runs. The returns are printed at
-the end; `python -m explorax.experiments.compare OUTPUT` makes a page of them.
+OUTPUT/AGENT/ENV/seedSEED is the directory of a run. The same command again computes the
+missing runs; an interrupted one resumes from its newest checkpoint, and a larger
+--steps or --episodes extends the runs. Agents, environments and seeds may be added
+later; but seeds that one program trains (--runner=device) stay as many. The scores or
+returns are printed at the end; `python -m explorax.experiments.report OUTPUT` makes a
+page of them.
 {flags.EXIT_CODES}"""
 
-FLAGS = {
-  "What to run": (
+OWN_FLAGS = {
+  "What to sweep": (
     flag_table.Flag(
       "agents",
       "=NAME,...",
       None,
       "Agents (run --list_agents), optionally with settings: dqn@n_step=3@beta=0;\n"
-      "or your own as module:function. The function is called with\n"
-      "(observation_spec, action_spec, seed=...) and returns an object with bsuite's\n"
-      "select_action(timestep) and update(timestep, action, new_timestep).",
+      "or your own as module:function (see run --help).",
     ),
     flag_table.Flag(
       "sweep",
       "=NAME,...",
       None,
-      "bsuite's sweeps, experiments and tags (--list), or ids such as deep_sea/0.",
+      "bsuite's sweeps, experiments and tags (--list), or ids such as deep_sea/0,\n"
+      "each with bsuite's own number of episodes, or --episodes if they are fewer.",
     ),
     flag_table.Flag(
       "envs",
       "=KIND:NAME,...",
       None,
-      "Environments of any kind (run --list_envs) instead of --sweep, for agents of\n"
-      "ours. Each task is a run with the local runner and the replay in memory; it\n"
-      "ends after --steps or --episodes.",
-    ),
-    flag_table.Flag(
-      "seeds",
-      "=INT",
-      1,
-      "Number of seeds; the first one is --seed. [1]",
-      parser=flag_table.WholeNumber(1, config_lib.MAX_SEEDS),
-    ),
-    flag_table.Flag(
-      "seed",
-      "=INT",
-      0,
-      "The first seed. [0]",
-      parser=flag_table.WholeNumber(0),
-    ),
-    flag_table.Flag(
-      "episodes",
-      "=INT",
-      None,
-      "Limits the episodes of each task; with --sweep for quick tests. [bsuite's own\n"
-      "numbers]",
-      parser=flag_table.WholeNumber(1),
-    ),
-    flag_table.Flag(
-      "steps",
-      "=INT",
-      None,
-      "Limits the environment steps of each task (only with --envs).",
-      parser=flag_table.WholeNumber(1),
-    ),
-    flag_table.Flag(
-      "mnist_dir",
-      "=DIR",
-      None,
-      "Folder of the two files of MNIST's training set; without them the sweep skips\n"
-      "the mnist experiments. [/tmp/mnist]",
+      "Environments of any kind (run --list_envs), beside those of --sweep.",
     ),
   ),
   "Search for an agent's settings": (
@@ -133,32 +95,32 @@ FLAGS = {
       "=NAME",
       None,
       "The score to maximise: bsuite's score, the return (mean over all episodes) or\n"
-      "the final_return (mean over the last half of them). [bsuite]",
+      "the final_return (mean over the last half of them). [bsuite on bsuite, return\n"
+      "elsewhere]",
       choices=("bsuite", "return", "final_return"),
     ),
   ),
-  "How": (
-    *flags.FLAGS,
-    flag_table.Flag(
-      "checkpoint_minutes",
-      "=NUMBER",
-      5.0,
-      "Minutes between two checkpoints of a task. [5]",
-      parser=flag_table.PositiveNumber(),
-    ),
+  "All runs": (
     flag_table.Flag(
       "output",
       "=DIR",
       "sweep",
       "Directory of the results. [sweep in the current directory]",
     ),
-  ),
-  "Information": (
+    *(flag for flag in flags.FLAGS if flag.name in ("task_minutes", "max_hours")),
     flag_table.Flag("list", "", False, "Prints bsuite's sweeps and tags and exits."),
-    command.HELP,
-    command.DEBUG,
   ),
 }
+# The flags of a run that a sweep replaces.
+_REPLACED = ("agent", "env", "output", "list_agents", "list_envs")
+FLAGS: flag_table.Groups = {
+  **OWN_FLAGS,
+  **{
+    heading: [flag for flag in group if flag.name not in _REPLACED]
+    for heading, group in config_lib.flags().items()
+  },
+}
+_FIRST_TUNING_SEED = 1_000_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -175,12 +137,71 @@ def _sweep(given: dict[str, Any], argv: list[str]) -> int | command.Work:
 
 
 def _compute(given: dict[str, Any], argv: list[str]) -> int:
-  from explorax.experiments.sweeps import environments, plan
+  """Computes the missing runs, and prints the results."""
+  from explorax.experiments import output
+  from explorax.experiments.recording import summary
+  from explorax.experiments.sweeps import grid, grids, seeds, selection, tuning
+  from explorax.experiments.tasks import index, pool
 
+  agents, envs = selection.agents(given["agents"]), selection.environments(given)
+  run_flags = {**given, "workers": None}
+  if given["sweep_config"]:
+    grid_name = given["sweep_config"]
+    agents = list(grids.variants(grids.load(grid_name), grid_name, agents))
+    run_flags["seed"] += _FIRST_TUNING_SEED
+  elif given["score"]:
+    raise errors.SetUpError(
+      f"--score={given['score']} has no effect without --sweep_config; add it, or "
+      "leave out --score."
+    )
+  if given["runner"] != config_lib.DISTRIBUTED:
+    run_flags["ray_address"] = None  # Of the pool.
+  root = str(pathlib.Path(given["output"]).expanduser())
+  configs = grid.configs(run_flags, agents, envs, root)
+  console = console_lib.Console(sys.stdout)
+  workers = pool.Pool(
+    console,
+    workers=seeds.num_workers(configs[0], given["workers"]),
+    ray_address=given["ray_address"] if run_flags["ray_address"] is None else None,
+    task_minutes=given["task_minutes"],
+    max_hours=given["max_hours"],
+  )
   with contextlib.ExitStack() as stack:
-    if given["envs"]:
-      return environments.run(given, argv, stack)
-    return plan.Plan(given, argv, stack).run()
+    try:
+      directory = output.RunDirectory.create(root, is_locked=True)
+    except errors.OutputError as error:
+      raise errors.SetUpError(str(error)) from error
+    stack.callback(directory.unlock)
+    if not given["resume"] and (directory.path / index.NAME).exists():
+      raise errors.SetUpError(f"--output={root} already holds a sweep.")
+    found = grid.Grid(configs, directory, argv, console)
+    counts = (
+      summary.count(len(agents), "agent"),
+      summary.count(len(envs), "environment"),
+      summary.count(given["seeds"], "seed"),
+    )
+    number = summary.count(len(configs) * given["seeds"], "run")
+    console.line(f"{number} ({', '.join(counts)}), into {directory.path}")
+    asked = shlex.join(["python", "-m", "explorax.experiments.sweep", *argv])
+    index.add(directory, asked, found.entries())
+    with workers:
+      code = found.compute(workers)
+    if code in (0, 1) and given["sweep_config"]:
+      console.line(tuning.report(found, given["score"]))
+    elif code in (0, 1):
+      _tell_results(directory.path, console)
+    return code
+
+
+def _tell_results(path: pathlib.Path, console: console_lib.Console) -> None:
+  """Prints the scores and returns of all runs, and the command of the report."""
+  from explorax.experiments.reports import page, runs
+
+  found = runs.read_all([str(path)])
+  if found.runs:
+    console.line(f"\n{page.text(page.compute(found))}")
+    report = f"python -m explorax.experiments.report {shlex.quote(str(path))}"
+    console.line(f"The report: {report}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from explorax.experiments import output
+from explorax.experiments import config, output
 from explorax.experiments.recording import events, loggers, metrics_csv
 
 if TYPE_CHECKING:
@@ -109,6 +109,41 @@ class Scalars:
     self._log(scalars, evaluation.env_steps)
 
 
+class BsuiteCsv:
+  """Writes bsuite's CSV of Deep Sea in JAX; bsuite's environments write their own."""
+
+  def __init__(
+    self, directory: output.RunDirectory, record: Mapping[str, Any], csv_files: CsvFiles
+  ):
+    """Args: csv_files: whose earlier episodes are of a run that resumes."""
+    from explorax.environments import bsuite_sweeps
+
+    bsuite_id = record["env"].removeprefix("bsuite:")
+    self._directory = directory
+    self._name = f"bsuite/{bsuite_sweeps.csv_name(bsuite_id)}"
+    self._log = bsuite_sweeps.DeepSeaLog(record["episodes"])
+    for episode in csv_files.training.episodes():
+      self._add(episode)
+
+  def on_episode(self, episode: "core.Episode") -> None:
+    if self._add(episode):
+      self._directory.write(self._name, lambda file: file.write(self._log.csv()))
+
+  def on_evaluation(self, evaluation: "core.Evaluation") -> None:
+    """bsuite has no evaluations."""
+
+  def save(self) -> Saved:
+    """Nothing: `metrics.csv` has the episodes."""
+    return {}
+
+  def close(self) -> None:
+    """Does nothing, since each write is complete."""
+
+  def _add(self, episode: "core.Episode") -> bool:
+    log = self._log
+    return log.add(episode.episode_length, episode.episode_return, episode.metrics)
+
+
 def make(
   directory: output.RunDirectory,
   record: Mapping[str, Any],
@@ -131,6 +166,9 @@ def make(
     "csv": csv_files,
     "events": Scalars(events_file.write, events_file.close, events_file.save),
   }
+  is_on_device = record.get("runner") == config.DEVICE
+  if is_on_device and record["env"].startswith("bsuite:"):
+    sinks["bsuite"] = BsuiteCsv(directory, record, csv_files)
   if logger is not None:
     log = loggers.find(logger)(record, directory.path)
     sinks["logger"] = Scalars(log, log.close)

@@ -81,16 +81,15 @@ class Comparison:
   remarks: Sequence[str]
 
 
-def compute(runs: Sequence[runs_lib.Run], remarks: Sequence[str] = ()) -> Comparison:
+def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
   """Compares runs.
 
   Args:
-    runs: of `runs.read_all`.
-    remarks: to add to those of the comparison.
+    runs: each with at least one episode.
+    labels: the agent of each.
   """
-  labels = runs_lib.labels(runs)
   agents, envs = list(dict.fromkeys(labels)), sorted({run.env for run in runs})
-  remarks = list(remarks)
+  remarks: list[str] = []
   steps: dict[str, np.ndarray] = {}
   groups: dict[tuple[str, str], Group] = {}
   for env in envs:

@@ -1,4 +1,4 @@
-"""The drawings of a sweep's report, each with its name, caption and description.
+"""The drawings of bsuite's scores, each with its name, caption and description.
 
 Each is narrow enough for a phone, and distinguishes agents by markers and line styles
 as well as by colour.
@@ -15,7 +15,6 @@ from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.reports import (
   catalogue,
   pictures,
-  read,
   results,
   scores,
   tdu_paper,
@@ -34,9 +33,14 @@ _Rows = Sequence[tuple[str, Mapping[str, results.Cell]]]  # (label, agent → sc
 
 
 def draw(
-  sweep: read.Sweep, found: results.Results
+  found: results.Results, betas: Mapping[str, float]
 ) -> dict[str, list[pictures.Picture]]:
-  """All drawings of a report, by section."""
+  """All drawings, by section.
+
+  Args:
+    found: the scores.
+    betas: agent → its β, for paper 4's figures.
+  """
   return {
     "tags": _by_tag(found),
     "experiments": [
@@ -52,13 +56,13 @@ def draw(
         "Scores by experiment; bars are 95 % intervals over seeds.",
       )
     ],
-    "curves": [_curve_of(sweep, found, experiment) for experiment in found.experiments],
+    "regrets": [_curve_of(found, experiment) for experiment in found.experiments],
     "deep_sea": [
-      _scaling_of(sweep, found, experiment)
+      _scaling_of(found, experiment)
       for experiment in DEEP_SEAS
       if experiment in found.experiments
     ],
-    "tdu": _tdu_figures(sweep, found),
+    "tdu": _tdu_figures(found, betas),
   }
 
 
@@ -87,12 +91,10 @@ def _by_tag(found: results.Results) -> list[pictures.Picture]:
   return drawn
 
 
-def _curve_of(
-  sweep: read.Sweep, found: results.Results, experiment: str
-) -> pictures.Picture:
+def _curve_of(found: results.Results, experiment: str) -> pictures.Picture:
   cells = results.of_agents(found.by_experiment, experiment, found.agents)
   curves = {
-    agent: _regrets(sweep, agent, experiment, cell) for agent, cell in cells.items()
+    agent: _regrets(found, agent, experiment, cell) for agent, cell in cells.items()
   }
   regret = scores.regret_name(experiment)
   ends = [f"{agent} at {y[:, -1].mean():.3g}" for agent, (_, y) in curves.items()]
@@ -105,11 +107,9 @@ def _curve_of(
   )
 
 
-def _scaling_of(
-  sweep: read.Sweep, found: results.Results, experiment: str
-) -> pictures.Picture:
+def _scaling_of(found: results.Results, experiment: str) -> pictures.Picture:
   cells = results.of_agents(found.by_experiment, experiment, found.agents)
-  solutions = {agent: _solutions(sweep, agent, cell) for agent, cell in cells.items()}
+  solutions = {agent: _solutions(found, agent, cell) for agent, cell in cells.items()}
   counts = [
     f"{agent} has solved {int(solved.sum())} of {solved.size} runs"
     for agent, (_, _, solved) in solutions.items()
@@ -125,24 +125,26 @@ def _scaling_of(
   )
 
 
-def _tdu_figures(sweep: read.Sweep, found: results.Results) -> list[pictures.Picture]:
-  """Paper 4's figures 6 and 7, if the sweep contains at least two of their agents."""
+def _tdu_figures(
+  found: results.Results, betas: Mapping[str, float]
+) -> list[pictures.Picture]:
+  """Paper 4's figures 6 and 7, if there are at least two of their agents."""
   drawn = []
   for figure, (what, _, _) in tdu_paper.FIGURES.items():
-    agents = tdu_paper.agents(figure, found, sweep.settings)
+    agents = tdu_paper.agents(figure, found, betas)
     if len(agents) < 2:
       continue
     absent = tdu_paper.absent(figure, agents)
-    labels = {agent: tdu_paper.label(agent, sweep.settings[agent]) for agent in agents}
+    labels = {agent: tdu_paper.label(agent, betas[agent]) for agent in agents}
     name = f"paper4_figure{figure.replace(', ', '_')}"
     title = f"Figure {figure}"
     alt = (
-      f"Paper 4's figure {figure}, of this sweep: {what}; the tables above have the "
+      f"Paper 4's figure {figure}, of these runs: {what}; the tables above have the "
       "numbers."
     )
     caption = f"{title}: {what}; bars are 95 % intervals over seeds."
     if absent:
-      caption += f" Not swept: {', '.join(absent)}."
+      caption += f" Not run: {', '.join(absent)}."
     rows = _experiment_rows if figure == "7" else _tag_rows
     fig = _forest(rows(found, agents), labels, title=title)
     drawn.append(pictures.make(name, fig, alt, caption))
@@ -271,7 +273,7 @@ def _learning_curves(
 
 
 def _regrets(
-  sweep: read.Sweep, agent: str, experiment: str, cell: results.Cell
+  found: results.Results, agent: str, experiment: str, cell: results.Cell
 ) -> tuple[np.ndarray, np.ndarray]:
   """An agent's learning curve.
 
@@ -279,7 +281,7 @@ def _regrets(
     The episodes `[N]` that all of its logs contain, and the average regret up to each
     of them, as the mean over ids, `[S, N]` for S seeds.
   """
-  logs = [[sweep.logs[agent, i, seed] for i in cell.ids] for seed in cell.seeds]
+  logs = [[found.logs[agent, i, seed] for i in cell.ids] for seed in cell.seeds]
   every = [set(log["episode"]) for of_seed in logs for log in of_seed]
   episodes = np.array(sorted(set.intersection(*every)))
 
@@ -340,7 +342,7 @@ def _deep_sea_scaling(
 
 
 def _solutions(
-  sweep: read.Sweep, agent: str, cell: results.Cell
+  found: results.Results, agent: str, cell: results.Cell
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """When an agent has solved Deep Sea.
 
@@ -351,7 +353,7 @@ def _solutions(
   columns = []
   for bsuite_id in sorted(cell.ids, key=lambda i: catalogue.setting(i) or 0):
     each = [
-      scores.solution(bsuite_id, sweep.logs[agent, bsuite_id, seed])
+      scores.solution(bsuite_id, found.logs[agent, bsuite_id, seed])
       for seed in cell.seeds
     ]
     counted = [solution for solution in each if solution is not None]

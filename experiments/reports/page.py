@@ -1,244 +1,252 @@
-"""Fills the template of a sweep's report, `page.html`."""
+"""The page of a report: returns and their comparison, and bsuite's scores."""
 
+import dataclasses
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from explorax.environments import bsuite_sweeps
-from explorax.experiments.recording import summary
-from explorax.experiments.reports import (
-  catalogue,
-  drawings,
-  read,
-  results,
-  scores,
-  tdu_paper,
-  template,
-)
+from explorax.experiments.recording import drawing, returns, statistics, summary
+from explorax.experiments.reports import comparison, pictures, runs, template
 
-# Published scores of the agent of the preset `bootstrapped_dqn`, for comparison. They
-# are given with two decimals and without intervals.
-PUBLISHED = {"deep_sea": 1.00, "deep_sea_stochastic": 0.90, "exploration": 0.68}
-_PUBLISHED_AGENT = "bootstrapped_dqn"
-_PUBLISHED_SOURCE = (
-  "bootstrapped DQN in bsuite's paper (Osband et al., 2020, Behaviour Suite for "
-  "Reinforcement Learning) or a later one; number of seeds not known here"
-)
+if TYPE_CHECKING:
+  from explorax.experiments.reports import bsuite_page, results
+
+_MAX_CURVES = 24  # Environments; with more, bsuite's have no curves of returns.
 
 
-class _Score(NamedTuple):
-  """A score as a table displays it."""
+class Score(NamedTuple):
+  """A return, or a share, as a table shows it.
 
-  cell: results.Cell
-  bold: bool
-  remark: str
+  Attributes:
+    value: as text.
+    interval: as text; '' for a single seed.
+    remark: on its seeds.
+    bold: whether it is the best.
+  """
+
+  value: str
+  interval: str
+  remark: str = ""
+  bold: bool = False
 
 
-def make(sweep: read.Sweep, found: results.Results, *, command: str) -> template.Report:
-  """Makes the report of a sweep.
+@dataclasses.dataclass(frozen=True)
+class Content:
+  """What a report says.
+
+  Attributes:
+    found: the runs.
+    compared: the comparison of their returns; None if none has recorded its episodes.
+    done: the finished runs on bsuite.
+    scores: bsuite's scores of these; None if there are none.
+  """
+
+  found: runs.Runs
+  compared: comparison.Comparison | None
+  done: "bsuite_page.Finished"
+  scores: "results.Results | None"
+
+
+def compute(found: runs.Runs) -> Content:
+  """Compares the runs, and scores those on bsuite."""
+  labels = runs.labels(found.runs)
+  pairs = list(zip(found.runs, labels, strict=True))
+  with_returns = [(run, label) for run, label in pairs if len(run.returns)]
+  compared = None
+  if with_returns:
+    compared = comparison.compute(*zip(*with_returns, strict=True))
+  if not any(run.env.startswith("bsuite:") for run in found.runs):
+    return Content(found, compared, {}, None)
+  from explorax.experiments.reports import bsuite_page, results
+
+  done = results.finished(found.runs, labels)
+  return Content(found, compared, done, bsuite_page.compute(done))
+
+
+def text(content: Content) -> str:
+  """The returns and scores as text; on bsuite's environments only the scores."""
+  lines = []
+  compared = content.compared
+  for env in compared.envs if compared is not None else ():
+    if compared is None or (content.scores and env.startswith("bsuite:")):
+      continue
+    rows = [
+      [agent, shown.remark, shown.value, shown.interval]
+      for agent, shown in zip(compared.agents, scores(compared, env), strict=True)
+      if shown is not None
+    ]
+    end = _end(compared, env)
+    lines.append(f"{env}, return {end} (interquartile mean over seeds)")
+    lines += [*summary.aligned(rows), ""]
+  if content.scores is not None:
+    from explorax.experiments.reports import results
+
+    lines.append(results.text(content.scores))
+  return "\n".join([*lines, *_remarks(content)])
+
+
+def make(content: Content, *, command: str) -> template.Report:
+  """Makes the page.
 
   Args:
-    sweep: from `read`.
-    found: its scores.
-    command: that makes the report.
+    content: from `compute`.
+    command: that makes the page.
   """
-  drawn = drawings.draw(sweep, found)
+  found, compared, bsuite = content.found, content.compared, content.scores
+  drawn: dict[str, list[pictures.Picture]] = {}
+  context: dict[str, Any] = {"has_bsuite": bsuite is not None}
+  if compared is not None:
+    drawn["curves"] = [_curves(compared, env) for env in _drawn(compared, bsuite)]
+    context |= _comparison_context(compared)
+  if bsuite is not None:
+    from explorax.experiments.reports import bsuite_page
+
+    drawn |= bsuite_page.draw(content.done, bsuite)
+    context |= bsuite_page.context(content.done, bsuite, found.missing)
+  agents = list(dict.fromkeys(runs.labels(found.runs)))
+  envs = sorted({run.env for run in found.runs})
   return template.fill(
-    "page.html",
+    "report.html",
     drawn,
-    title=f"bsuite scores of {summary.count(len(found.agents), 'agent')}",
-    sweep=sweep,
-    found=found,
+    title=f"{summary.count(len(agents), 'agent')} in "
+    f"{summary.count(len(envs), 'environment')}",
+    agents=agents,
+    envs=envs,
+    runs=found,
+    compared=compared,
+    window=returns.WINDOW,
     command=command,
-    all_experiments=catalogue.EXPERIMENTS,
-    num_all_ids=sum(len(catalogue.ids(e)) for e in catalogue.EXPERIMENTS),
-    num_ids=len({bsuite_id for _, bsuite_id, _ in sweep.logs}),
-    num_tasks=len(sweep.logs) + len(sweep.lacking),
-    capped=[e for e in found.experiments if _capped(sweep, e)],
-    partial=[e for e in found.experiments if not results.all_whole(found, e)],
-    tag_rows=list(_tag_rows(found)),
-    experiment_rows=list(_experiment_rows(sweep, found)),
-    treasure_rows=list(_treasure_rows(sweep, found)),
-    tdu_not_drawn=list(_tdu_not_drawn(sweep, found)),
-    published_agent=_PUBLISHED_AGENT,
-    published_source=_PUBLISHED_SOURCE,
-    published_rows=list(_published_rows(sweep, found)),
-    versions=[_made_with(*each, len(sweep.logs)) for each in sweep.versions],
-    own_versions=template.versions("bsuite"),
-    formulas=[
-      {
-        "experiment": experiment,
-        "formula": scores.formula(experiment),
-        "regret": scores.regret_name(experiment),
-        "tags": catalogue.tags(experiment),
-      }
-      for experiment in found.experiments
-    ],
-    **_missing(sweep, found),
+    remarks=_remarks(content),
+    missing_rows=_missing_rows(found.missing),
+    num_asked=len(found.runs) + len(found.missing),
+    seconds=sum(run.seconds for run in found.runs),
+    run_rows=[(runs.shown(run.path), run) for run in found.runs],
+    versions=_versions(found.runs),
+    own_versions=template.versions(*["bsuite"] * (bsuite is not None)),
+    **context,
   )
 
 
-def _tag_rows(found: results.Results) -> Iterator[tuple[str, list[_Score | None]]]:
-  """(agent, a score for each tag)."""
-  best = {
-    tag: results.best(results.of_agents(found.by_tag, tag, found.agents))
-    for tag in found.tags
-  }
+def scores(found: comparison.Comparison, env: str) -> list[Score | None]:
+  """The return of each agent in an environment; None for those without a run."""
+  best = comparison.best(found, env)
+  shown: list[Score | None] = []
   for agent in found.agents:
-    row: list[_Score | None] = []
-    for tag in found.tags:
-      cell = found.by_tag.get((agent, tag))
-      is_best = agent in best[tag]
-      row.append(
-        None if cell is None else _Score(cell, is_best, _tag_remark(tag, cell))
-      )
-    yield agent, row
+    group = found.groups.get((agent, env))
+    if group is None:
+      shown.append(None)
+      continue
+    seeds = summary.count(len(group.runs), "seed")
+    interval = "" if len(group.runs) == 1 else _interval(group.score, number)
+    value = number(float(group.score.value))
+    shown.append(Score(value, interval, seeds, agent in best))
+  return shown
 
 
-def _experiment_rows(
-  sweep: read.Sweep, found: results.Results
-) -> Iterator[tuple[str, str, list[_Score | None]]]:
-  """(experiment, a remark on it, a score for each agent)."""
-  for experiment in found.experiments:
-    cells = results.of_agents(found.by_experiment, experiment, found.agents)
-    best = results.best(cells)
-    differ = len({len(cell.ids) for cell in cells.values()}) > 1
-    remark = [results.num_ids(experiment, cells), _capped(sweep, experiment)]
-    shown = {}
-    for agent, cell in cells.items():
-      ids = [summary.count(len(cell.ids), "id")] if differ else []
-      shown[agent] = _Score(cell, agent in best, _remark(ids, cell))
-    row = [shown.get(agent) for agent in found.agents]
-    yield experiment, "; ".join(filter(None, remark)), row
+def number(value: float) -> str:
+  """A return with about four digits: `475.2`, `12,345`, `0.004`."""
+  size = math.floor(math.log10(abs(value))) if value else 0
+  return f"{value:.3g}" if size < -1 else f"{value:,.{max(0, min(3, 3 - size))}f}"
 
 
-def _tag_remark(tag: str, cell: results.Cell) -> str:
-  every = [e for e in catalogue.EXPERIMENTS if tag in catalogue.tags(e)]
-  remarks = []
-  if len(cell.experiments) < len(every):
-    remarks.append(f"{len(cell.experiments)} of {len(every)} experiments")
-  elif not results.is_whole_tag(tag, cell):
-    remarks.append("some ids")
-  return _remark(remarks, cell)
-
-
-def _remark(remarks: list[str], cell: results.Cell) -> str:
-  """A remark about a score and its seeds."""
-  if not cell.seeds:
-    return "; ".join([*remarks, "no seed has finished all of them"])
-  if len(cell.seeds) <= 2:
-    remarks.append(("one seed", "two seeds")[len(cell.seeds) - 1])
-  if cell.left_out:
-    remarks.append(f"without {template.seeds(cell.left_out)}")
-  return "; ".join(remarks)
-
-
-def _treasure_rows(
-  sweep: read.Sweep, found: results.Results
-) -> Iterator[tuple[str, float, list[str]]]:
-  """(experiment and size, the best policy's rate, each agent's rate)."""
-  for experiment in drawings.DEEP_SEAS:
-    cells = results.of_agents(found.by_experiment, experiment, found.agents)
-    every = dict.fromkeys(i for cell in cells.values() for i in cell.ids)
-    for bsuite_id in sorted(every, key=lambda i: catalogue.setting(i) or 0):
-      shown, best = [], math.nan
-      for agent in found.agents:
-        cell = cells.get(agent)
-        if cell is None or bsuite_id not in cell.ids:
-          shown.append("")
-          continue
-        logs = [sweep.logs[agent, bsuite_id, seed] for seed in cell.seeds]
-        solutions = [scores.solution(bsuite_id, log) for log in logs]
-        solved = sum(each is not None and each.solved for each in solutions)
-        rates = [scores.treasure_rates(bsuite_id, log) for log in logs]
-        best = rates[0][1]
-        rate = np.mean([own for own, _ in rates])
-        told = "–" if np.isnan(rate) else f"{rate:.1%}"
-        shown.append(f"{told}; solved by {solved} of {len(logs)}")
-      yield f"{experiment}, N = {catalogue.setting(bsuite_id):g}", best, shown
-
-
-def _tdu_not_drawn(
-  sweep: read.Sweep, found: results.Results
-) -> Iterator[tuple[str, str, list[str]]]:
-  """(figure of paper 4, what it compares, its agents that are not in the sweep)."""
-  for figure, (what, _, _) in tdu_paper.FIGURES.items():
-    agents = tdu_paper.agents(figure, found, sweep.settings)
-    if len(agents) < 2:
-      yield figure, what, tdu_paper.absent(figure, agents)
-
-
-def _published_rows(
-  sweep: read.Sweep, found: results.Results
-) -> Iterator[dict[str, Any]]:
-  """Published scores, with this sweep's beside them."""
-  for name, value in PUBLISHED.items():
-    is_tag = name in catalogue.TAGS
-    cells = found.by_tag if is_tag else found.by_experiment
-    cell = cells.get((_PUBLISHED_AGENT, name))
-    ours = "not run"
-    if cell is not None:
-      whole = results.is_whole_tag if is_tag else results.is_whole
-      reasons = [] if whole(name, cell) else ["only some ids"]
-      if any(_capped(sweep, experiment) for experiment in cell.experiments):
-        reasons.append("capped")
-      ours = template.decimals(cell.value) if cell.told else "–"
-      ours += f" (not comparable: {', '.join(reasons)})" if reasons else ""
-    yield {"name": name, "value": value, "ours": ours}
-
-
-def _missing(sweep: read.Sweep, found: results.Results) -> dict[str, Any]:
-  """Tasks without results, ids and experiments that were not run, and MNIST."""
-  groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-  for entry in sweep.lacking:
-    experiment = bsuite_sweeps.experiment(entry["bsuite_id"])
-    key = experiment, entry["status"], str(entry.get("reason", ""))
-    groups.setdefault(key, []).append(entry)
-  rows = []
-  for (experiment, status, reason), entries in groups.items():
-    seeds: dict[str, set[int]] = {}
-    for entry in entries:
-      seeds.setdefault(entry["agent"], set()).add(entry["seed"])
-    rows.append(
-      {
-        "experiment": experiment,
-        "count": len(entries),
-        "status": status,
-        "reason": reason,
-        "whose": ", ".join(
-          f"{a} ({template.seeds(sorted(own))})" for a, own in seeds.items()
-        ),
-      }
-    )
-  asked = {*found.experiments, *(experiment for experiment, _, _ in groups)}
-  partial = []
-  for experiment in found.experiments:
-    cells = results.of_agents(found.by_experiment, experiment, found.agents)
-    if part := results.num_ids(experiment, cells):
-      partial.append(f"{experiment} ({part})")
+def _comparison_context(found: comparison.Comparison) -> dict[str, Any]:
   return {
-    "missing_rows": rows,
-    "not_asked_for": [e for e in catalogue.EXPERIMENTS if e not in asked],
-    "partial_ids": partial,
-    "has_mnist": any(catalogue.kind(e) == "mnist" for e in found.experiments),
+    "score_rows": [(env, _end(found, env), scores(found, env)) for env in found.envs],
+    "improvement_rows": [
+      (x, _share(x.probability, summary.count(len(x.envs), "environment")))
+      for x in found.improvements
+    ],
+    "normalised_rows": [(agent, _share(x)) for agent, x in found.normalised.items()],
   }
 
 
-def _made_with(versions: Mapping[str, Any], count: int, total: int) -> str:
-  """The versions that made `count` of all tasks."""
-  shown = {"python": versions.get("python"), **(versions.get("packages") or {})}
-  shown["commit"] = versions.get("git_commit")
-  shown["XLA_FLAGS"] = versions.get("xla_flags")
-  names = ", ".join(f"{name} {value}" for name, value in shown.items() if value)
-  whose = "Made" if count == total else f"{count:,} of the {total:,} tasks were made"
-  return f"{whose} with {names}, on {versions.get('platform')}."
+def _remarks(content: Content) -> list[str]:
+  compared = content.compared
+  return [*content.found.remarks, *(compared.remarks if compared is not None else ())]
 
 
-def _capped(sweep: read.Sweep, experiment: str) -> str:
-  """`120 of 10,000 episodes`; '' if the cap does not apply."""
-  own = bsuite_sweeps.num_episodes(catalogue.ids(experiment)[0])
-  if sweep.cap is None or sweep.cap >= own:
-    return ""
-  return f"{sweep.cap:,} of {own:,} episodes"
+def _missing_rows(missing: Sequence[runs.Missing]) -> list[dict[str, Any]]:
+  """The missing runs, by the kind of environment and by reason."""
+  groups: dict[tuple[str, str], list[runs.Missing]] = {}
+  for run in missing:
+    # All ids of an experiment of bsuite together.
+    groups.setdefault((run.env.partition("/")[0], run.reason), []).append(run)
+  rows = []
+  for (env, reason), group in groups.items():
+    seeds: dict[str, set[int]] = {}
+    for run in group:
+      seeds.setdefault(run.agent, set()).add(run.seed)
+    whose = [f"{a} ({template.seeds(sorted(own))})" for a, own in seeds.items()]
+    whose_text = ", ".join(whose)
+    rows.append(
+      {"env": env, "count": len(group), "whose": whose_text, "reason": reason}
+    )
+  return rows
+
+
+def _versions(found: Sequence[runs.Run]) -> list[str]:
+  """A sentence for each set of versions that made some of the runs."""
+  counts: dict[str, int] = {}
+  for run in found:
+    counts[run.versions] = counts.get(run.versions, 0) + 1
+  total = len(found)
+  return [
+    f"{'Made' if count == total else f'{count:,} of the {total:,} runs were made'} "
+    f"with {versions}."
+    for versions, count in counts.items()
+    if versions
+  ]
+
+
+def _drawn(
+  found: comparison.Comparison, bsuite: "results.Results | None"
+) -> Sequence[str]:
+  """The environments whose curves of returns are drawn."""
+  if bsuite is None or len(found.envs) <= _MAX_CURVES:
+    return found.envs
+  return [env for env in found.envs if not env.startswith("bsuite:")]
+
+
+def _share(x: statistics.Interval, remark: str = "") -> Score:
+  """A number between 0 and 1."""
+  interval = "" if math.isnan(x.low) else _interval(x, template.decimals)
+  return Score(template.decimals(float(x.value)), interval, remark)
+
+
+def _interval(x: statistics.Interval, form: Callable[[float], str]) -> str:
+  return f"[{form(float(x.low))}, {form(float(x.high))}]"
+
+
+def _end(found: comparison.Comparison, env: str) -> str:
+  return f"at step {found.steps[env][-1]:,.0f}"
+
+
+def _curves(found: comparison.Comparison, env: str) -> pictures.Picture:
+  agents = [agent for agent in found.agents if (agent, env) in found.groups]
+  fig, axes = pictures.new(3.2, env, agents)
+  ends = []
+  for agent in agents:
+    group = found.groups[agent, env]
+    drawn = drawing.curve(
+      axes,
+      found.steps[env],
+      group.curves,
+      label=agent,
+      index=found.agents.index(agent),
+      statistic=lambda x: statistics.interquartile_mean([np.moveaxis(x, -2, -1)]),
+    )
+    ends.append(f"{agent} at {number(float(drawn.value[-1]))}")
+  axes.set(xlabel="environment steps", ylabel="return")
+  axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+  axes.grid(alpha=0.3)
+  pictures.legend(fig, list(axes.lines), agents)
+  return pictures.make(
+    "return_" + re.sub(r"[^A-Za-z0-9.-]+", "_", env),
+    fig,
+    f"Learning curves in {env}: return against environment steps, a line with a band "
+    f"for each agent. They end with {', '.join(ends)}.",
+    f"{env}: interquartile mean over seeds, with 95 % bands.",
+  )

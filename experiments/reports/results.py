@@ -1,4 +1,4 @@
-"""The scores of a sweep's agents over seeds, with intervals.
+"""bsuite's scores of agents over seeds, with intervals.
 
 An agent's score in an experiment covers the largest set of ids that one of its seeds
 has finished, and the seeds that have finished all of these; the others are left out. A
@@ -8,15 +8,16 @@ tag's score covers the seeds that count in all of the tag's experiments that wer
 import collections
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from explorax.environments import bsuite_sweeps
-from explorax.experiments.recording import statistics
-from explorax.experiments.reports import catalogue, read, scores
+from explorax.experiments import errors
+from explorax.experiments.recording import statistics, summary
+from explorax.experiments.reports import catalogue, runs, scores
 
-DIGITS = 2  # Of a displayed score.
+Key = tuple[str, str, int]  # Agent, bsuite id, seed.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Cell:
 
   def words(self) -> tuple[str, str]:
     """The value and the interval, each '' if there is none."""
-    value, low, high = (f"{x:.{DIGITS}f}" for x in (self.value, self.low, self.high))
+    value, low, high = (f"{x:.2f}" for x in (self.value, self.low, self.high))
     return value if self.told else "", f"[{low}, {high}]" if self.has_interval else ""
 
   @property
@@ -62,16 +63,18 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class Results:
-  """The scores of a sweep's agents.
+  """The scores of agents.
 
   Attributes:
-    agents: those with a finished task, in the order of the request.
-    experiments: those with a finished task, in bsuite's order.
+    logs: of all finished runs.
+    agents: those with a finished run.
+    experiments: those with a finished run, in bsuite's order.
     tags: of these experiments.
-    by_experiment: (agent, experiment) → score, if any of its tasks is done.
-    by_tag: (agent, tag) → score, if any of its tasks is done.
+    by_experiment: (agent, experiment) → score, if any of its runs is finished.
+    by_tag: (agent, tag) → score, if any of its runs is finished.
   """
 
+  logs: Mapping[Key, scores.Log]
   agents: tuple[str, ...]
   experiments: tuple[str, ...]
   tags: tuple[str, ...]
@@ -79,14 +82,38 @@ class Results:
   by_tag: Mapping[tuple[str, str], Cell]
 
 
-def compute(sweep: read.Sweep) -> Results:
-  """All scores of a sweep."""
+def finished(found: Sequence[runs.Run], labels: Sequence[str]) -> dict[Key, runs.Run]:
+  """The finished runs with a log of bsuite's, by agent, bsuite id and seed.
+
+  Args:
+    found: all runs.
+    labels: the agent of each.
+
+  Raises:
+    SetUpError: if a log lacks what its score needs.
+  """
+  kept = {}
+  for run, agent in zip(found, labels, strict=True):
+    kind, _, bsuite_id = run.env.partition(":")
+    if kind == "bsuite" and run.bsuite is not None and run.status == "finished":
+      for name in scores.columns(bsuite_sweeps.experiment(bsuite_id)):
+        if not np.isfinite(run.bsuite.get(name, math.nan)).all():
+          raise errors.SetUpError(
+            f"the bsuite log of {runs.shown(run.path)} has no column {name!r} of "
+            "numbers; restore it, or leave the run out."
+          )
+      kept[agent, bsuite_id, run.seed] = run
+  return kept
+
+
+def compute(logs: Mapping[Key, scores.Log]) -> Results:
+  """All scores of these logs."""
   done: dict[tuple[str, str], dict[int, dict[str, scores.Log]]] = {}
-  for (agent, bsuite_id, seed), log in sweep.logs.items():
+  for (agent, bsuite_id, seed), log in logs.items():
     key = agent, bsuite_sweeps.experiment(bsuite_id)
     done.setdefault(key, {}).setdefault(seed, {})[bsuite_id] = log
   by_experiment = {key: _of_experiment(key[1], seeds) for key, seeds in done.items()}
-  agents = tuple(a for a in sweep.agents if any(key[0] == a for key in done))
+  agents = tuple(dict.fromkeys(agent for agent, _ in done))
   experiments = tuple(
     e for e in catalogue.EXPERIMENTS if any(key[1] == e for key in done)
   )
@@ -102,7 +129,7 @@ def compute(sweep: read.Sweep) -> Results:
       ]
       if cells:
         by_tag[agent, tag] = _of_tag(cells)
-  return Results(agents, experiments, tags, by_experiment, by_tag)
+  return Results(logs, agents, experiments, tags, by_experiment, by_tag)
 
 
 def is_whole(experiment: str, cell: Cell) -> bool:
@@ -114,6 +141,21 @@ def is_whole_tag(tag: str, cell: Cell) -> bool:
   """Whether the score covers all ids of all of the tag's experiments."""
   every = [e for e in catalogue.EXPERIMENTS if tag in catalogue.tags(e)]
   return set(cell.ids) == {i for experiment in every for i in catalogue.ids(experiment)}
+
+
+def text(found: Results) -> str:
+  """The scores as text, experiment by experiment."""
+  lines = []
+  for experiment in found.experiments:
+    cells = of_agents(found.by_experiment, experiment, found.agents)
+    part = num_ids(experiment, cells)
+    lines.append(f"{experiment}, score" + (f" of {part}" if part else ""))
+    rows = [
+      [agent, summary.count(len(cell.seeds), "seed"), *cell.words()]
+      for agent, cell in cells.items()
+    ]
+    lines += [*summary.aligned(rows), ""]
+  return "\n".join(lines)
 
 
 def of_agents(

@@ -1,22 +1,28 @@
-"""Finds the runs in directories, reads their returns, and names their agents."""
+"""The reader of run directories: what reports, tunings and tables know of runs."""
 
 import csv
 import dataclasses
+import functools
+import itertools
 import json
+import math
 import os
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from explorax.experiments import config, errors
 from explorax.experiments.recording import metrics_csv
-from explorax.experiments.reports import read as sweeps
+from explorax.experiments.tasks import index
+from explorax.experiments.tasks import runs as run_tasks
 
-_RECORD, _METRICS = "config.json", "metrics.csv"
+_RECORD, _METRICS, _BSUITE = "config.json", "metrics.csv", "bsuite"
 # What may distinguish two runs of an agent beside its own settings.
 _OTHER_SETTINGS = ("runner", "replay", "num_envs", "num_actors")
+
+Log = Mapping[str, np.ndarray]  # Column → float64 `[rows]`, in the order of episodes.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,63 +31,190 @@ class Run:
 
   Attributes:
     path: its directory.
-    agent: the preset.
-    env: the environment.
-    seed: its seed.
+    record: the content of its `config.json`.
     settings: name → value, of the agent, the runner and replay.
-    env_steps: int64 `[E]`, at the end of each episode.
-    returns: float64 `[E]`, of the training episodes.
-    status: from `summary.json`; `unfinished` without one.
-    versions: of explorax, jax and others, as text.
+    summary: the content of its `summary.json`; empty without one.
+    env_steps: int64 `[E]`, at the end of each training episode.
+    returns: float64 `[E]`, of these episodes.
+    bsuite: bsuite's log of the run; None if it has none.
   """
 
   path: pathlib.Path
+  record: Mapping[str, Any]
+  settings: Mapping[str, Any]
+  summary: Mapping[str, Any]
+  env_steps: np.ndarray
+  returns: np.ndarray
+  bsuite: Log | None
+
+  @property
+  def agent(self) -> str:
+    return self.record["agent"]
+
+  @property
+  def env(self) -> str:
+    return self.record["env"]
+
+  @property
+  def seed(self) -> int:
+    return self.record["seed"]
+
+  @property
+  def status(self) -> str:
+    """From `summary.json`; `unfinished` without one."""
+    return str(self.summary.get("status", "unfinished"))
+
+  @property
+  def num_episodes(self) -> int:
+    """Finished training episodes; the logged ones without a `metrics.csv`."""
+    if self.bsuite is not None and not len(self.returns):
+      return int(self.bsuite["episode"][-1])
+    return len(self.returns)
+
+  @property
+  def num_steps(self) -> int:
+    """Environment steps at the end of the last of these."""
+    if self.bsuite is not None and not len(self.returns):
+      return int(self.bsuite["steps"][-1])
+    return int(self.env_steps[-1])
+
+  @property
+  def seconds(self) -> float:
+    """How long it took."""
+    return self.summary.get("wall_seconds") or 0.0
+
+  @functools.cached_property
+  def versions(self) -> str:
+    """Of Python, the packages, the code and the machine, as text."""
+    versions = self.record.get("versions", {})
+    told = {"python": versions.get("python"), **(versions.get("packages") or {})}
+    told["commit"] = versions.get("git_commit")
+    told["XLA_FLAGS"] = versions.get("xla_flags")
+    names = ", ".join(f"{name} {value}" for name, value in told.items() if value)
+    platform = versions.get("platform")
+    return f"{names}, on {platform}" if platform else names
+
+  def episodes(self) -> Iterator[Any]:
+    """The rows of `metrics.csv`, with columns as attributes, and `metrics`."""
+    return metrics_csv.read(self.path / _METRICS)
+
+  def evaluations(self) -> list[tuple[int, float]]:
+    """(environment steps of training, mean return) of each evaluation."""
+    rows = itertools.groupby(self.evaluation_episodes(), lambda row: row.env_steps)
+    return [
+      (steps, float(np.mean([row.episode_return for row in group])))
+      for steps, group in rows
+    ]
+
+  def evaluation_episodes(self) -> Iterator[Any]:
+    """The rows of `evaluation.csv`, like `episodes`."""
+    columns = metrics_csv.EVALUATION_COLUMNS
+    return metrics_csv.read(self.path / "evaluation.csv", columns)
+
+
+class Missing(NamedTuple):
+  """A run that a sweep asked for, and that is not finished."""
+
   agent: str
   env: str
   seed: int
-  settings: Mapping[str, Any]
-  env_steps: np.ndarray
-  returns: np.ndarray
-  status: str
-  versions: str
+  reason: str
 
 
-def read_all(words: Sequence[str]) -> tuple[list[Run], list[str]]:
-  """All runs in directories, each seed of a kind once.
+@dataclasses.dataclass(frozen=True)
+class Runs:
+  """The runs in some directories.
+
+  Attributes:
+    paths: the directories.
+    runs: each seed of a kind once; of a sweep in its order.
+    commands: the command lines of sweeps.
+    missing: the runs of sweeps that are not finished.
+    remarks: a sentence for each run that is left out.
+  """
+
+  paths: Sequence[pathlib.Path]
+  runs: Sequence[Run]
+  commands: Sequence[str]
+  missing: Sequence[Missing]
+  remarks: Sequence[str]
+
+
+def read_all(words: Sequence[str]) -> Runs:
+  """All runs in directories.
 
   Args:
     words: paths of runs, and of directories with runs at any depth.
-
-  Returns:
-    The runs, and a sentence for each repeated one that is left out.
 
   Raises:
     SetUpError: if a directory holds no run, or a run cannot be read.
   """
   kept: dict[str, Run] = {}
-  remarks = []
-  paths = dict.fromkeys(path.resolve() for word in words for path in _find(word))
-  for path in paths:
-    run = _read(path)
-    key = json.dumps([run.agent, run.env, run.seed, run.settings], sort_keys=True)
-    if key not in kept:
-      kept[key] = run
+  remarks, commands, missing = [], [], []
+  tops = [pathlib.Path(word).expanduser() for word in words]
+  found = dict.fromkeys(path.resolve() for top in tops for path in _find(top))
+  for path in found:
+    run = read(path)
+    if not len(run.returns) and run.bsuite is None:
+      remarks.append(f"{shown(path)} is left out: it has no finished episode yet.")
       continue
-    earlier = kept[key]
-    chosen, other = sorted((earlier, run), key=lambda x: -x.env_steps[-1])
-    kept[key] = chosen
-    remarks.append(
-      f"{shown(other.path)} is left out: {shown(chosen.path)} is the same run (agent, "
-      "settings, environment and seed)."
-    )
-  return list(kept.values()), remarks
+    key = json.dumps([run.agent, run.env, run.seed, run.settings], sort_keys=True)
+    if key in kept:
+      chosen, other = sorted((kept[key], run), key=lambda x: -len(x.returns))
+      remarks.append(
+        f"{shown(other.path)} is left out: {shown(chosen.path)} is the same run "
+        "(agent, settings, environment and seed)."
+      )
+      run = chosen
+    kept[key] = run
+  statuses = {run.path: run.status for run in kept.values()}
+  for top in dict.fromkeys(tops):
+    asked = index.read(top)
+    commands += asked.commands
+    missing += [
+      Missing(entry.agent, entry.env, entry.seed, reason)
+      for entry in asked.runs
+      if (reason := _problem(top, entry, statuses))
+    ]
+  return Runs(tops, [*kept.values()], commands, missing, remarks)
+
+
+def read(path: pathlib.Path) -> Run:
+  """Reads the directory of a run of one seed.
+
+  Raises:
+    SetUpError: if it cannot be read.
+  """
+  file = path / _RECORD
+  try:
+    record = json.loads(file.read_text(encoding="utf-8"))
+    if not config.is_record(record):
+      raise ValueError("it is not the record of a run")
+    int(record["seed"])
+    settings = {
+      **dict(_flat("", record.get("config") or {})),
+      **{name: record.get(name) for name in _OTHER_SETTINGS},
+    }
+    file = path / _METRICS
+    steps, returns = _curve(file) if file.exists() else np.zeros((2, 0))
+    bsuite = None
+    for file in sorted((path / _BSUITE).glob("*.csv")):
+      bsuite = _log(file)
+  except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+    raise errors.SetUpError(
+      f"{shown(file)} cannot be read ({errors.describe(error)}); restore it, or leave "
+      "the run out."
+    ) from error
+  summary = _summary(path)
+  return Run(path, record, settings, summary, steps.astype(np.int64), returns, bsuite)
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
   """The name of each run's agent, with the settings in which its runs differ.
 
-  `dqn@n_step=3` as in a sweep. Settings that differ only between environments, where an
-  agent may have other defaults, are not in the name.
+  `dqn@n_step=3` as in a sweep. A name has only the settings that were given with
+  `--set`, if these tell the agent's runs apart. Settings that differ only between
+  environments, where an agent may have other defaults, are not in the name.
   """
   values: dict[tuple[str, str, str], set[str]] = {}
   for run in runs:
@@ -92,18 +225,29 @@ def labels(runs: Sequence[Run]) -> list[str]:
   for (agent, _, name), found in values.items():
     if len(found) > 1:
       differing.setdefault(agent, {})[name] = None
-  return [
-    "@".join(
-      [
-        run.agent,
-        *(
-          f"{name}={_text(run.settings.get(name))}"
-          for name in differing.get(run.agent, ())
-        ),
+
+  def label(run: Run, *, only_given: bool) -> str:
+    given = {setting.partition("=")[0].strip() for setting in run.record["settings"]}
+    names = [
+      name
+      for name in differing.get(run.agent, ())
+      if not only_given or any(f"{name}.".startswith(f"{x}.") for x in given)
+    ]
+    told = (f"{name}={_text(run.settings.get(name))}" for name in names)
+    return "@".join([run.agent, *told])
+
+  whole = [label(run, only_given=False) for run in runs]
+  short = [label(run, only_given=True) for run in runs]
+  for agent in differing:
+    pairs = {
+      (x, y) for run, x, y in zip(runs, whole, short, strict=True) if run.agent == agent
+    }
+    if len({y for _, y in pairs}) < len({x for x, _ in pairs}):
+      short = [
+        x if run.agent == agent else y
+        for run, x, y in zip(runs, whole, short, strict=True)
       ]
-    )
-    for run in runs
-  ]
+  return short
 
 
 def shown(path: pathlib.Path) -> str:
@@ -112,86 +256,88 @@ def shown(path: pathlib.Path) -> str:
   return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _find(word: str) -> list[pathlib.Path]:
-  """The directories of all runs in a directory, sorted."""
-  top = pathlib.Path(word).expanduser()
+def _find(top: pathlib.Path) -> list[pathlib.Path]:
+  """The directories of all runs in a directory: in its sweep's order, or sorted."""
   if not top.is_dir():
     siblings = [x.name for x in top.parent.iterdir()] if top.parent.is_dir() else []
     raise errors.SetUpError(
-      f"{word} is no directory.{errors.nearest(top.name, siblings)} Give the --output "
+      f"{top} is no directory.{errors.nearest(top.name, siblings)} Give the --output "
       "of a run, or a directory with runs."
     )
   found = []
   for folder, folders, files in os.walk(top):
     path = pathlib.Path(folder)
     folders.sort()
-    if _METRICS in files and _RECORD in files:
+    if _RECORD in files and (_METRICS in files or _BSUITE in folders):
       folders.clear()
       found.append(path)
     elif _METRICS in files:
       raise errors.SetUpError(f"{path} has a {_METRICS}, but no {_RECORD}.")
-  if not found and (top / sweeps.INDEX).exists():
+  order = {str(top / entry.path): i for i, entry in enumerate(index.read(top).runs)}
+  found.sort(key=lambda path: order.get(str(path), len(order)))
+  if not found and not order:
     raise errors.SetUpError(
-      f"{word} is a sweep over bsuite, which has a report of its own: `python -m "
-      f"explorax.experiments.report {word}`."
-    )
-  if not found:
-    raise errors.SetUpError(
-      f"there is no run in {word}: no directory in it has a {_METRICS}; give the "
+      f"there is no run in {top}: no directory in it has a {_METRICS}; give the "
       "--output of `python -m explorax.experiments.run`, or a directory with runs."
     )
   return found
 
 
-def _read(path: pathlib.Path) -> Run:
-  file = path / _RECORD
-  try:
-    record = json.loads(file.read_text(encoding="utf-8"))
-    if not config.is_record(record):
-      raise ValueError("it is not the record of a run")
-    settings = {
-      **dict(_flat("", record.get("config") or {})),
-      **{name: record.get(name) for name in _OTHER_SETTINGS},
-    }
-    seed = int(record["seed"])
-    file = path / _METRICS
-    episodes = list(metrics_csv.read(file))
-    steps = np.array([x.env_steps for x in episodes], np.int64)
-    returns = np.array([x.episode_return for x in episodes], np.float64)
-    if (np.diff(steps) < 0).any():
-      raise ValueError("its env_steps decrease")
-    if not np.isfinite(returns).all():
-      raise ValueError("an episode_return is not finite")
-  except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-    raise errors.SetUpError(
-      f"{shown(file)} cannot be read ({errors.describe(error)}); restore it, or leave "
-      "the run out."
-    ) from error
-  if not episodes:
-    raise errors.SetUpError(
-      f"the run in {shown(path)} has no finished episode, and so no return; wait for "
-      "one, or leave the run out."
+def _problem(
+  top: pathlib.Path, entry: index.Entry, statuses: Mapping[pathlib.Path, str]
+) -> str:
+  """Why a run of a sweep is not finished; '' if it is."""
+  path = (top / entry.path).resolve()
+  if statuses.get(path) == "finished":
+    return ""
+  if entry.left_out:
+    return entry.left_out
+  for folder in (path, path.parent):  # The latter if one program trains all seeds.
+    failure = folder / run_tasks.FAILURE
+    if failure.exists():
+      return failure.read_text(encoding="utf-8").partition("\n")[0].removesuffix(".")
+  return statuses.get(path, "it has not been run yet")
+
+
+def _curve(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
+  """Steps and returns of a `metrics.csv`; of many episodes, so no other columns."""
+  with open(file, newline="") as lines:
+    rows = csv.reader(lines)
+    header = next(rows)
+    columns = header.index("env_steps"), header.index("episode_return")
+    steps, returns = (
+      np.array([[float(row[i]) for i in columns] for row in rows], np.float64)
+      .reshape(-1, 2)
+      .T
     )
-  packages = record.get("versions", {}).get("packages", {})
-  return Run(
-    path=path,
-    agent=record["agent"],
-    env=record["env"],
-    seed=seed,
-    settings=settings,
-    env_steps=steps,
-    returns=returns,
-    status=_status(path),
-    versions=", ".join(f"{n} {v}" for n, v in packages.items() if v),
-  )
+  if (np.diff(steps) < 0).any():
+    raise ValueError("its env_steps decrease")
+  if not np.isfinite(returns).all():
+    raise ValueError("an episode_return is not finite")
+  return steps, returns
 
 
-def _status(path: pathlib.Path) -> str:
+def _log(file: pathlib.Path) -> Log:
+  """The columns of bsuite's CSV; missing cells are NaN.
+
+  Raises:
+    ValueError: if it has no rows, or its episodes do not increase.
+  """
+  with open(file, newline="") as lines:
+    header, *rows = csv.reader(lines)
+  cells = [[float(cell or math.nan) for cell in row] for row in rows]
+  columns = np.array(cells, np.float64).T
+  log = dict(zip(header, columns, strict=True))
+  if log["episode"][0] < 1 or not (np.diff(log["episode"]) > 0).all():
+    raise ValueError("its episodes do not increase from 1")
+  return log
+
+
+def _summary(path: pathlib.Path) -> dict[str, Any]:
   try:
-    content = json.loads((path / "summary.json").read_text(encoding="utf-8"))
-    return str(content["status"])
-  except (OSError, ValueError, KeyError, TypeError):
-    return "unfinished"
+    return run_tasks.summary(path)
+  except (OSError, ValueError, AttributeError):
+    return {}
 
 
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -19,9 +19,9 @@ import numpy as np
 
 from explorax import environments
 from explorax.environments import bsuite_sweeps
-from explorax.experiments.reports import catalogue
+from explorax.experiments.reports import catalogue, runs
 
-Log = Mapping[str, np.ndarray]  # Column → float64 `[rows]`, in the order of episodes.
+Log = runs.Log
 Logs = Mapping[str, Log]  # bsuite id → its log.
 
 _FORGIVENESS = 100  # Episodes that Deep Sea may take beyond 2^N.

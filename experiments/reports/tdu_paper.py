@@ -1,4 +1,4 @@
-"""Paper 4's figures 6 and 7, of those of its agents that were swept.
+"""Paper 4's figures 6 and 7, of those of its agents that were run.
 
 Flennerhag et al. (2020), appendix D.2. Figure 6 has overall scores: on the left of TDU
 with several β (β = 0 is Bootstrapped DQN), on the right of TDU, QU and Q+UCB, each with
@@ -9,7 +9,6 @@ speaks of.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from explorax.experiments import overrides
 from explorax.experiments.reports import results
@@ -35,17 +34,17 @@ _NAMES = {
 
 
 def agents(
-  figure: str, found: results.Results, settings: Mapping[str, Any]
+  figure: str, found: results.Results, betas: Mapping[str, float]
 ) -> list[str]:
-  """Those of the figure's agents that were swept, in its order and by β.
+  """Those of the figure's agents that were run, in its order and by β.
 
   They are presets as they are, and TDU with another β, `tdu@beta=0.1`, where the figure
   has several.
 
   Args:
     figure: one of `FIGURES`.
-    found: the sweep's scores.
-    settings: of each of its agents.
+    found: the scores.
+    betas: the β of each agent.
   """
   _, names, with_betas = FIGURES[figure]
   chosen = []
@@ -55,7 +54,7 @@ def agents(
       continue
     only_beta = all(assignment.startswith("beta=") for assignment in assignments)
     if not assignments or (with_betas and preset == "tdu" and only_beta):
-      chosen.append((names.index(preset), settings[agent].get("beta", 0.0), agent))
+      chosen.append((names.index(preset), betas[agent], agent))
   return [agent for _, _, agent in sorted(chosen)]
 
 
@@ -65,9 +64,8 @@ def absent(figure: str, drawn: list[str]) -> list[str]:
   return [name for name in FIGURES[figure][1] if name not in presets]
 
 
-def label(agent: str, settings: Mapping[str, Any]) -> str:
-  """`TDU, β = 1`: the paper's name of an agent, with the β that was swept."""
+def label(agent: str, beta: float) -> str:
+  """`TDU, β = 1`: the paper's name of an agent, with its β."""
   preset, assignments = overrides.split_name(agent)
-  beta = settings.get("beta")
   shown = f", β = {beta:g}" if beta or assignments else ""
   return f"{_NAMES[preset]}{shown}"

@@ -10,12 +10,9 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import Any, BinaryIO, NamedTuple
 
-import jinja2
-import markupsafe
-
 from explorax.experiments import output
 from explorax.experiments.recording import statistics, summary
-from explorax.experiments.reports import pictures, results
+from explorax.experiments.reports import pictures
 
 
 class Report(NamedTuple):
@@ -36,10 +33,18 @@ def fill(
   """Fills a template of this folder.
 
   Args:
-    name: of the template, `page.html`.
+    name: of the template, `report.html`.
     drawn: its drawings, by section.
     **context: its other variables.
   """
+  import jinja2
+  import markupsafe
+
+  def breakable(name: str) -> str:
+    """A name that may wrap between its parts."""
+    escaped = str(markupsafe.escape(name))
+    return markupsafe.Markup(re.sub(r"[_.:/@](?=.)", r"\g<0><wbr>", escaped))
+
   environment = jinja2.Environment(
     loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent),
     autoescape=True,
@@ -49,7 +54,7 @@ def fill(
   )
   environment.filters |= {
     "base64": lambda content: base64.b64encode(content).decode(),
-    "breakable": _breakable,
+    "breakable": breakable,
     "count": summary.count,
     "decimals": decimals,
     "duration": summary.duration,
@@ -110,17 +115,11 @@ def seeds(numbers: Sequence[int]) -> str:
 
 
 def decimals(value: float) -> str:
-  return f"{value:.{results.DIGITS}f}"
+  return f"{value:.2f}"
 
 
 def _put(content: bytes, file: BinaryIO) -> None:
   file.write(content)
-
-
-def _breakable(name: str) -> markupsafe.Markup:
-  """A name that may wrap between its parts."""
-  escaped = str(markupsafe.escape(name))
-  return markupsafe.Markup(re.sub(r"[_.:/@](?=.)", r"\g<0><wbr>", escaped))
 
 
 def _hours(seconds: float) -> str:

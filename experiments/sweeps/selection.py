@@ -1,35 +1,59 @@
-"""Resolves the names of a sweep: bsuite's ids, agents and seeds."""
+"""Resolves the names of a sweep: agents, environments and bsuite's ids.
 
-from collections.abc import Mapping, Sequence
+An agent is a preset, a preset with changed settings (`tdu@beta=0.5@n_step=3`), or
+`module:function` of the user's own.
+"""
+
+import re
+from collections.abc import Mapping
 from typing import Any
 
-from explorax.environments import bsuite_sweeps
 from explorax.experiments import errors
-from explorax.experiments.sweeps import agents, grids
 
-_TUNING = 1_000_000  # The first seed of a tuning; other sweeps use lower ones.
-MAX_SEED = _TUNING - 1
+# A comma inside a tuple without brackets is followed by a number; one between agents is
+# followed by a name.
+_BEFORE_AGENT = re.compile(r",(?=\s*[A-Za-z_])")
+# A comma between environments is followed by a kind; one within a profile is not.
+_BEFORE_ENV = re.compile(r",(?=\s*[\w.]+:)")
 
 
-def names(given: Mapping[str, Any]) -> Sequence[str]:
-  """The names of the agents, each with its settings if there is a grid.
+def agents(names: str | None) -> list[str]:
+  """Splits a list of agents; commas within values are kept.
 
   Raises:
-    SetUpError: if the flags give no agent, or an unknown grid.
+    SetUpError: if there is none.
   """
-  if not given["agents"]:
+  if not names:
     raise errors.SetUpError(
       "--agents is missing; `python -m explorax.experiments.run --list_agents` shows "
       "the names."
     )
-  found = agents.split(given["agents"])
-  config = given["sweep_config"]
-  if config:
-    return grids.variants(grids.load(config), config, found)
-  if given["score"]:
+  parts = [""]
+  for piece in _BEFORE_AGENT.split(names):
+    is_open = parts[-1].count("(") > parts[-1].count(")")
+    if is_open:
+      parts[-1] += f",{piece}"
+    else:
+      parts.append(piece)
+  return list(dict.fromkeys(name.strip() for name in parts[1:]))
+
+
+def environments(given: Mapping[str, Any]) -> list[str]:
+  """The names `kind:name` of all environments, without duplicates.
+
+  Args:
+    given: the flags `sweep` (names of bsuite) and `envs`.
+
+  Raises:
+    SetUpError: if there is none, or for a name that bsuite does not have.
+  """
+  names = [f"bsuite:{bsuite_id}" for bsuite_id in ids(given["sweep"])]
+  names += [name.strip() for name in _BEFORE_ENV.split(given["envs"] or "")]
+  found = [name for name in dict.fromkeys(names) if name]
+  if not found:
     raise errors.SetUpError(
-      f"--score={given['score']} has no effect without --sweep_config; add it, or "
-      "leave out --score."
+      "--sweep and --envs are missing: the first takes names of bsuite (--list), the "
+      "second environments of any kind (`run --list_envs`)."
     )
   return found
 
@@ -45,15 +69,14 @@ def ids(text: str | None) -> tuple[str, ...]:
     SetUpError: for a name that bsuite does not have; the message suggests similar ones.
   """
   if not text:
-    raise errors.SetUpError(
-      "--sweep is missing; --list lists the names (--envs takes environments of any "
-      "kind)."
-    )
+    return ()
+  from explorax.environments import bsuite_sweeps
+
   groups = bsuite_sweeps.groups()
   by_lower = {name.lower(): ids for name, ids in groups.items()}
   known = set(groups["SWEEP"])
   selected: dict[str, None] = {}
-  for name in (part.strip() for part in text.split(",")):
+  for name in filter(None, (part.strip() for part in text.split(","))):
     if name in known:
       selected[name] = None
     elif name.lower() in by_lower:
@@ -63,31 +86,17 @@ def ids(text: str | None) -> tuple[str, ...]:
   return tuple(selected)
 
 
-def seeds(given: Mapping[str, Any]) -> range:
-  """The seeds; a tuning uses separate ones.
-
-  Raises:
-    SetUpError: if they exceed the largest seed.
-  """
-  first, count = given["seed"], given["seeds"]
-  if first + count - 1 > MAX_SEED:
-    raise errors.SetUpError(
-      f"--seed={first} and --seeds={count} exceed the largest seed, {MAX_SEED}; use a "
-      "smaller --seed."
-    )
-  start = first + (_TUNING if given["sweep_config"] else 0)
-  return range(start, start + count)
-
-
 def listing() -> str:
   """The names of groups of ids, with the size of each."""
+  from explorax.environments import bsuite_sweeps
+
   groups = bsuite_sweeps.groups()
   width = max(map(len, groups))
   return "\n".join(f"{name:{width}}  {len(ids):3} ids" for name, ids in groups.items())
 
 
 def _unknown(name: str, groups: dict[str, tuple[str, ...]]) -> str:
-  own = groups.get(bsuite_sweeps.experiment(name).upper())
+  own = groups.get(name.partition("/")[0].upper())
   if own and "/" in name:
     return f"bsuite has no id {name!r}; the last one of its experiment is {own[-1]}."
   lower = {known.lower(): known for known in (*groups, *groups["SWEEP"])}

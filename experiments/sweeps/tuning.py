@@ -1,6 +1,8 @@
 """Compares an agent's settings by a score, and finds the best."""
 
 import collections
+import csv
+import io
 import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,17 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from explorax.environments import bsuite_sweeps
-from explorax.experiments import overrides
-from explorax.experiments.reports import scores
-from explorax.experiments.sweeps import agents
+from explorax.experiments import errors, overrides, presets
+from explorax.experiments.reports import runs as runs_lib
+from explorax.experiments.sweeps import grid as grid_lib
+from explorax.experiments.sweeps import seeds as seeds_lib
 
 _SHOWN = 10  # Rows of an agent's table.
 
-Log = scores.Log
-Logs = Mapping[str, Log]  # bsuite id → the log of one agent and seed.
-# (agent, bsuite id, seed) → a log; `records.Run` is such a key.
-AllLogs = Mapping[tuple[str, str, int], Log]
+Runs = Mapping[str, runs_lib.Run]  # Environment → the run of one agent and seed.
 
 
 class Row(NamedTuple):
@@ -27,7 +26,7 @@ class Row(NamedTuple):
   Attributes:
     agent: the preset.
     assignments: `setting=value` of each.
-    scores: one per seed whose tasks are all done.
+    scores: one per seed whose runs are all finished.
     num_seeds: requested.
     is_preset: whether these are the preset's own settings.
   """
@@ -60,70 +59,84 @@ class Row(NamedTuple):
     return " ".join(self.assignments)
 
 
-def _bsuite(logs: Logs) -> float:
-  """The mean over experiments of bsuite's score on the ids that are done."""
-  by_experiment: dict[str, dict[str, Log]] = {}
-  for bsuite_id, log in logs.items():
-    by_experiment.setdefault(bsuite_sweeps.experiment(bsuite_id), {})[bsuite_id] = log
-  return float(np.mean([scores.score(name, x) for name, x in by_experiment.items()]))
+def _bsuite(runs: Runs) -> float:
+  """The mean over experiments of bsuite's score on the ids that were run."""
+  from explorax.environments import bsuite_sweeps
+  from explorax.experiments.reports import scores
+
+  logs: dict[str, dict[str, scores.Log]] = {}
+  for env, run in runs.items():
+    kind, _, bsuite_id = env.partition(":")
+    if kind != "bsuite" or run.bsuite is None:
+      raise errors.SetUpError(
+        f"--score=bsuite cannot score {env}, which is not bsuite's; use --score=return."
+      )
+    experiment = bsuite_sweeps.experiment(bsuite_id)
+    logs.setdefault(experiment, {})[bsuite_id] = run.bsuite
+  return float(np.mean([scores.score(name, x) for name, x in logs.items()]))
 
 
-def _return(logs: Logs) -> float:
-  """The mean return over all episodes, then over ids."""
-  return float(np.mean([_mean_return(log, 0) for log in logs.values()]))
+def _return(runs: Runs) -> float:
+  """The mean return over all episodes, then over environments."""
+  return float(np.mean([np.mean(run.returns) for run in runs.values()]))
 
 
-def _final_return(logs: Logs) -> float:
-  """The same over the last half of the episodes, as far as bsuite's log allows."""
-  return float(
-    np.mean([_mean_return(log, log["episode"][-1] / 2) for log in logs.values()])
-  )
+def _final_return(runs: Runs) -> float:
+  """The same over the last half of the episodes."""
+  late = (run.returns[len(run.returns) // 2 :] for run in runs.values())
+  return float(np.mean([np.mean(returns) for returns in late]))
 
 
-def _mean_return(log: Log, after: float) -> float:
-  """The mean over the episodes after the last log entry at `after` or before."""
-  episode, total = log["episode"], log["total_return"]
-  before = np.flatnonzero(episode <= after)
-  if not len(before):
-    return total[-1] / episode[-1]
-  first = before[-1]
-  return (total[-1] - total[first]) / (episode[-1] - episode[first])
-
-
-SCORES: Mapping[str, Callable[[Logs], float]] = {
+SCORES: Mapping[str, Callable[[Runs], float]] = {
   "bsuite": _bsuite,
   "return": _return,
   "final_return": _final_return,
 }
 
 
-def compare(
-  logs: AllLogs,
-  variants: Iterable[str],
-  ids: Sequence[str],
-  seeds: Sequence[int],
-  score: str,
-) -> list[Row]:
+def compare(cells: Sequence[grid_lib.Cell], score: str) -> list[Row]:
   """The scores of each combination of settings, in order.
 
   Args:
-    logs: of all finished tasks.
-    variants: names of agents.
-    ids: of bsuite; a seed has a score if all of them are done.
-    seeds: of the tuning.
+    cells: of the grid.
     score: one of `SCORES`.
   """
-  rows = []
-  for variant in variants:
-    agent, assignments = overrides.split_name(variant)
-    done = []
-    for seed in seeds:
-      of_seed = {i: logs[variant, i, seed] for i in ids if (variant, i, seed) in logs}
-      if len(of_seed) == len(ids):
-        done.append(SCORES[score](of_seed))
-    own = agents.identity(variant) == agents.identity(agent)
-    rows.append(Row(agent, assignments, tuple(done), len(seeds), own))
-  return rows
+  found: dict[tuple[str, tuple[str, ...]], dict[int, dict[str, runs_lib.Run]]] = {}
+  envs = {cell.config.env for cell in cells if not cell.left_out}
+  for cell in cells:
+    of_agent = found.setdefault((cell.config.agent, cell.config.settings), {})
+    for path, seed in seeds_lib.directories(cell.config):
+      if (path / "summary.json").exists():
+        run = runs_lib.read(path)
+        if run.status == "finished":
+          of_agent.setdefault(seed, {})[run.env] = run
+  num_seeds = cells[0].config.num_seeds
+  return [
+    Row(
+      agent,
+      assignments,
+      tuple(SCORES[score](runs) for runs in of_seeds.values() if {*runs} == envs),
+      num_seeds,
+      _is_preset(agent, assignments, min(envs)),
+    )
+    for (agent, assignments), of_seeds in found.items()
+  ]
+
+
+def report(grid: grid_lib.Grid, score: str | None) -> str:
+  """Writes `tuning.csv`; returns the best settings as text.
+
+  Args:
+    grid: that was computed.
+    score: one of `SCORES`; None: bsuite's on bsuite's environments, else the return.
+  """
+  envs = [cell.config.env for cell in grid.cells]
+  is_bsuite = all(env.startswith("bsuite:") for env in envs)
+  score = score or ("bsuite" if is_bsuite else "return")
+  rows = compare(grid.cells, score)
+  content = to_csv(table(rows, score))
+  grid.directory.write("tuning.csv", lambda file: file.write(content))
+  return "\n" + tell(rows, score)
 
 
 def table(rows: Sequence[Row], score: str) -> list[dict[str, Any]]:
@@ -145,11 +158,25 @@ def table(rows: Sequence[Row], score: str) -> list[dict[str, Any]]:
   ]
 
 
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+  """Rows with the same columns as a CSV."""
+  text = io.StringIO()
+  writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+  writer.writeheader()
+  writer.writerows(rows)
+  return text.getvalue().encode()
+
+
 def tell(rows: Sequence[Row], score: str) -> str:
   """The best settings of each agent and the flags for them, as text."""
   return "\n\n".join(
     "\n".join(_lines(agent, ranked, score)) for agent, ranked in _ranked(rows).items()
   )
+
+
+def _is_preset(agent: str, assignments: Sequence[str], env: str) -> bool:
+  config = presets.PRESETS[agent].config_for(env)
+  return overrides.apply(config, assignments) == config
 
 
 def _ranked(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -14,7 +14,6 @@ from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import progress as progress_lib
 from explorax.experiments.recording import summary
 from explorax.experiments.tasks import attempts, flags, types
-from explorax.experiments.tasks import store as store_lib
 from explorax.experiments.tasks import worker as worker_lib
 
 OnDone = Callable[[types.CompletedTask], None]
@@ -96,7 +95,7 @@ class Pool:
     self,
     function: str,
     tasks: Sequence[types.Task],
-    store: store_lib.Store,
+    store: types.Store,
     *,
     on_done: OnDone = lambda done: None,
   ) -> list[types.CompletedTask | None]:
@@ -147,7 +146,7 @@ class Pool:
     return done
 
   def _keep(
-    self, task: types.Task, outcome: worker_lib.Outcome, store: store_lib.Store
+    self, task: types.Task, outcome: worker_lib.Outcome, store: types.Store
   ) -> types.CompletedTask:
     result = types.CompletedTask(
       task.name,
@@ -159,12 +158,10 @@ class Pool:
     store.write(task, result)
     return result
 
-  def _kept(
-    self, task: types.Task, store: store_lib.Store
-  ) -> types.CompletedTask | None:
+  def _kept(self, task: types.Task, store: types.Store) -> types.CompletedTask | None:
     try:
       return store.read(task)
-    except store_lib.UnusableResultsError as error:
+    except types.UnusableResultsError as error:
       self._console.line(f"{error}; {task.name} is computed again.")
       return None
 
@@ -187,7 +184,7 @@ class Pool:
   def _attempts(
     self,
     assignments: attempts.Assignments,
-    store: store_lib.Store,
+    store: types.Store,
     on_progress: Callable[[attempts.Shares], None],
   ) -> attempts.Attempts:
     num_workers = self._connect()
@@ -204,7 +201,7 @@ class Pool:
     task: types.Task,
     outcome: worker_lib.Outcome,
     again: bool,
-    store: store_lib.Store,
+    store: types.Store,
   ) -> None:
     text = f"{task.name} failed: {outcome.problem}"
     if again:

@@ -1,4 +1,4 @@
-"""Runs of `experiments.run` as tasks of a pool; a run's directory holds its results."""
+"""Runs of `experiments.run` as tasks of the pool; directories hold the results."""
 
 import contextlib
 import dataclasses
@@ -13,32 +13,42 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import errors, job, output, resuming, signals, supervision
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.runners import core
-from explorax.experiments.tasks import store as store_lib
 from explorax.experiments.tasks import types
 
-_MAY_BE_NAN = {"steps_per_second", "treasure_rate"}
 FUNCTION = f"{__name__}:perform"
+FAILURE = "failed.txt"  # In a run's directory: why the last attempt failed.
+_MAY_BE_NAN = {"steps_per_second", "treasure_rate"}
 
 
-def task(name: str, config: config_lib.RunConfig, argv: Sequence[str]) -> types.Task:
+def task(
+  config: config_lib.RunConfig, argv: Sequence[str], root: pathlib.Path
+) -> types.Task:
   """A run as a task.
 
   Args:
-    name: unique among the tasks; the path of the run's directory within that of the
-      store.
-    config: of the run, with a single seed.
+    config: of the run, with its limits and directory.
     argv: the command line, for the run's config.json.
+    root: the directory of all runs, for the task's name.
   """
+  path = pathlib.Path(config.output)
+  name = str(path.relative_to(root)) if path != root else path.name
   settings = dataclasses.asdict(config)
-  return types.Task(name, settings, context={"argv": shlex.join(argv)})
+  return types.Task(name, settings, _weight(config), {"argv": shlex.join(argv)})
 
 
-class Store(store_lib.Store):
-  """The results of runs, read from their own files."""
+class Store:
+  """The results of runs, read from their own files.
+
+  Attributes:
+    directory: of all runs.
+  """
+
+  def __init__(self, directory: output.RunDirectory):
+    self.directory = directory
 
   def read(self, task: types.Task) -> types.CompletedTask | None:
     """The run's `summary.json` and versions, if it is finished and not extended."""
-    directory = output.RunDirectory(pathlib.Path(task.settings["output"]))
+    directory = _directory(task)
     if not resuming.is_finished(directory):
       return None
     record = directory.read_settings()
@@ -49,9 +59,19 @@ class Store(store_lib.Store):
     )
 
   def write(self, task: types.Task, done: types.CompletedTask) -> None:
-    """Writes nothing, since the run has written its files."""
+    """Removes the failure; the run itself has written its files."""
     del done
-    self._file(task, ".failed.txt").unlink(missing_ok=True)
+    (_directory(task).path / FAILURE).unlink(missing_ok=True)
+
+  def write_failure(self, task: types.Task, problem: str, details: str) -> pathlib.Path:
+    """Saves why the run failed; returns the file."""
+    text = f"{problem}.\n\n{details}".encode()
+    directory = _directory(task)
+    directory.write(FAILURE, lambda file: file.write(text))
+    return directory.path / FAILURE
+
+  def unfinished(self, task: types.Task) -> None:
+    """None: the run's own checkpoints are what it resumes from."""
 
 
 def perform(settings: types.Settings, context: types.TaskContext) -> types.Results:
@@ -64,9 +84,9 @@ def perform(settings: types.Settings, context: types.TaskContext) -> types.Resul
   Returns:
     The content of `summary.json`.
   """
-  own = dict(settings)
-  argv = shlex.split(own.pop("argv"))
-  with contextlib.closing(job.set_up(config_lib.RunConfig(**own), argv)) as made:
+  fields = dict(settings)
+  argv = shlex.split(fields.pop("argv"))
+  with contextlib.closing(job.set_up(config_lib.RunConfig(**fields), argv)) as made:
     if made.checkpoints is not None:
       _run(made, context)
   return summary(made.directory.path)
@@ -102,15 +122,8 @@ def _run(made: job.Job, context: types.TaskContext) -> None:
   config, request = made.config, _Request(context)
 
   def on_episode(episode: core.Episode) -> None:
-    shares = [
-      done / limit
-      for done, limit in (
-        (episode.episode, config.episodes),
-        (episode.env_steps, config.steps),
-      )
-      if limit is not None
-    ]
-    request.share = max(shares)
+    done = ((episode.episode, config.episodes), (episode.env_steps, config.steps))
+    request.share = max(x / limit for x, limit in done if limit is not None)
 
   outcome = supervision.run(made, console_lib.Console(None), on_episode, request)
   if request.interruption is not None:
@@ -119,3 +132,20 @@ def _run(made: job.Job, context: types.TaskContext) -> None:
     raise outcome.error
   if outcome.problems:
     raise errors.OutputError(str(outcome.problems[0]))
+
+
+def _directory(task: types.Task) -> output.RunDirectory:
+  return output.RunDirectory(pathlib.Path(task.settings["output"]))
+
+
+def _weight(config: config_lib.RunConfig) -> float:
+  """About how many steps the run takes, if its environment is bsuite's."""
+  kind, _, bsuite_id = config.env.partition(":")
+  if config.steps is not None:
+    return float(config.steps)
+  episodes = float(config.episodes or 1)
+  if kind == "bsuite":
+    from explorax.environments import bsuite_sweeps
+
+    return episodes * bsuite_sweeps.steps_per_episode(bsuite_id)
+  return episodes

@@ -15,14 +15,13 @@ import pathlib
 import shutil
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from explorax.experiments import output
-from explorax.experiments.recording import console as console_lib
 from explorax.experiments.tasks import types
 
 _META = "__task__"  # The entry that is not an array.
@@ -40,10 +39,6 @@ _UNREADABLE = (
   zipfile.BadZipFile,
   zlib.error,
 )
-
-
-class UnusableResultsError(Exception):
-  """The stored results cannot be used; the message says why."""
 
 
 class Store:
@@ -85,7 +80,7 @@ class Store:
       return None
     done, made_by = _read(path)
     if made_by != self.made_by:
-      raise UnusableResultsError(
+      raise types.UnusableResultsError(
         f"{path} is of another version ({difference(made_by, self.made_by)})"
       )
     return done
@@ -107,19 +102,6 @@ class Store:
     self._file(task, ".failed.txt").unlink(missing_ok=True)
     shutil.rmtree(self.unfinished(task), ignore_errors=True)
 
-  def all(self) -> Iterator[tuple[types.CompletedTask, Mapping[str, Any]]]:
-    """All readable results in the folder, each with its `made_by`.
-
-    A file that cannot be read is reported on stderr.
-    """
-    for path in sorted(self._path.rglob("*.npz")):
-      try:
-        found = _read(path)
-      except UnusableResultsError as error:
-        console_lib.print_error(f"{error}; its task counts as not done.")
-      else:
-        yield found
-
   def write_failure(self, task: types.Task, problem: str, details: str) -> pathlib.Path:
     """Saves why a task failed; returns the file.
 
@@ -130,14 +112,6 @@ class Store:
     name = self._relative(task, ".failed.txt")
     self.directory.write(name, lambda file: file.write(text))
     return self.directory.path / name
-
-  def failure(self, task: types.Task) -> str:
-    """Why the task failed at the last attempt, one sentence; '' if it did not."""
-    try:
-      text = self._file(task, ".failed.txt").read_text(encoding="utf-8")
-    except (OSError, ValueError):
-      return ""
-    return text.partition("\n")[0].removesuffix(".")
 
   def unfinished(self, task: types.Task) -> pathlib.Path:
     """The folder for the state from which the task can resume.
@@ -178,7 +152,7 @@ def _read(path: pathlib.Path) -> tuple[types.CompletedTask, dict[str, Any]]:
     meta["results"] = {**meta["results"], **results}
     return types.CompletedTask(**meta), made_by
   except _UNREADABLE as error:
-    raise UnusableResultsError(f"{path} cannot be read") from error
+    raise types.UnusableResultsError(f"{path} cannot be read") from error
 
 
 def _plain(settings: types.Settings) -> Any:

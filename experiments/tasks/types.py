@@ -2,7 +2,9 @@
 
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+from explorax.experiments import output
 
 Settings = Mapping[str, Any]  # In JSON's types.
 Results = dict[str, Any]  # numpy arrays, and values in JSON's types.
@@ -41,6 +43,36 @@ class CompletedTask(NamedTuple):
   results: Results
   seconds: float
   versions: Mapping[str, Any]
+
+
+class UnusableResultsError(Exception):
+  """Stored results cannot be used; the message says why."""
+
+
+class Store(Protocol):
+  """Where the results of tasks are kept.
+
+  Attributes:
+    directory: of all results.
+  """
+
+  directory: output.RunDirectory
+
+  def read(self, task: Task) -> CompletedTask | None:
+    """The task's results; None if there are none.
+
+    Raises:
+      UnusableResultsError: if they cannot be used.
+    """
+
+  def write(self, task: Task, done: CompletedTask) -> None:
+    """Saves a task's results, and forgets an earlier failure."""
+
+  def write_failure(self, task: Task, problem: str, details: str) -> pathlib.Path:
+    """Saves why the task failed; returns the file."""
+
+  def unfinished(self, task: Task) -> pathlib.Path | None:
+    """The folder for the state from which the task can resume; None for none."""
 
 
 class InterruptedTaskError(BaseException):

@@ -40,12 +40,12 @@ class Assignment(NamedTuple):
   Attributes:
     function: `module:function`.
     settings: of the task, including its context.
-    folder: for the state from which the task can resume.
+    folder: for the state from which the task can resume; None for none.
   """
 
   function: str
   settings: types.Settings
-  folder: pathlib.Path
+  folder: pathlib.Path | None
 
 
 def attempt(assignment: Assignment, report: Any) -> Outcome:
@@ -59,13 +59,16 @@ def attempt(assignment: Assignment, report: Any) -> Outcome:
     InterruptedTaskError: if `report` raises it.
   """
   start = time.monotonic()
-  folder = assignment.folder if assignment.folder.parent.is_dir() else None
+  folder = assignment.folder
+  if folder is not None and not folder.parent.is_dir():
+    folder = None
   context = types.TaskContext(report, folder)
   try:
     compute_task = named.attribute(assignment.function, "function")
     results = compute_task(assignment.settings, context)
   except (Exception, SystemExit) as error:  # A SystemExit would end the process.
-    shutil.rmtree(assignment.folder, ignore_errors=True)
+    if folder is not None:
+      shutil.rmtree(folder, ignore_errors=True)
     problem = f"{type(error).__name__}: {str(error).rstrip('.')}{_place(error)}"
     return Outcome(None, problem, traceback.format_exc(), time.monotonic() - start)
   seconds = context.seconds_before + time.monotonic() - start

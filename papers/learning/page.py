@@ -14,7 +14,8 @@ from typing import Any
 
 from explorax.experiments.recording import drawing
 from explorax.experiments.reports import markdown
-from explorax.papers.learning import games, goals, runs
+from explorax.papers.learning import games, goals
+from explorax.papers.learning import tables as tables_lib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -25,7 +26,7 @@ RESULTS = ROOT / "papers" / "learning" / "results"
 def tables() -> dict[str, str]:
   """Each table in Markdown, by its name."""
   made = {
-    path.stem: _with_versions(runs.table, path)
+    path.stem: _with_versions(tables_lib.table, path)
     for path in sorted(RESULTS.glob("learning*.jsonl"))
   }
   made["expected"] = _with_versions(goals.table, RESULTS / "expected.jsonl")

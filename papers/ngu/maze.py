@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorax import environments, ranges
-from explorax.environments import disco_maze, jax_adapter
+from explorax.environments import disco_maze
 from explorax.experiments import config as config_lib
-from explorax.experiments import overrides, presets
+from explorax.experiments import job, overrides, presets, supervision
 from explorax.experiments.recording import statistics
-from explorax.experiments.runners import core, device
+from explorax.experiments.runners import core
 from explorax.papers import claims, layers, panels, types
 
 # name → (label, preset, settings that differ from it)
@@ -113,7 +113,7 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
     all training episodes.
   """
   maze, (seed,) = disco_maze.DiscoMaze(settings["size"]), settings["seeds"]
-  environment = jax_adapter.JaxEnvironment(maze, seed=seed)
+  environment = environments.wrap(maze, seed=seed)
   preset = presets.PRESETS[_AGENTS[settings["agent"]][1]]
   agent = preset.make_agent(agent_config(settings), environments.spec(environment))
   env_steps, coverage, trained = [], [], []
@@ -132,9 +132,7 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
     context.report(min(1.0, steps / settings["num_steps"]))
     return False
 
-  result = device.run(
-    agent,
-    environment,
+  results = supervision.train_without_files(
     config_lib.RunConfig(
       runner="device",
       seed=seed,
@@ -143,11 +141,11 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
       eval_episodes=settings["eval_episodes"],
     ),
     core.Hooks(on_episode=after_episode, on_evaluation=after_evaluation, stop=stop),
-    evaluation_environment=jax_adapter.JaxEnvironment(
-      maze, seed=seed + _EVALUATION_SEED
+    job.Given(
+      agent, environment, environments.wrap(maze, seed=seed + _EVALUATION_SEED)
     ),
   )
-  if result.interrupted:
+  if results[seed].interrupted:
     raise types.InterruptedTaskError
   return {
     "env_steps": np.array([env_steps], np.int64),

@@ -11,8 +11,8 @@ from explorax import environments, exploration, ranges
 from explorax.agents.targets import off_policy
 from explorax.environments import atari57, jax_environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import presets
-from explorax.experiments.runners import core, local
+from explorax.experiments import job, presets, supervision
+from explorax.experiments.runners import core
 from explorax.papers import claims, layers, panels, types
 from explorax.papers import published as published_lib
 from explorax.papers.tdu import runs
@@ -159,9 +159,6 @@ def _train_on_host(
     InterruptedTaskError: if training was stopped before its end.
   """
 
-  def count(episode: core.Episode) -> None:
-    on_episode(episode._replace(seed=seed))
-
   def stop() -> bool:
     on_step()
     return False
@@ -170,13 +167,12 @@ def _train_on_host(
   agent = presets.PRESETS[settings["agent"]].make_agent(
     agent_config(settings), environments.spec(environment)
   )
-  result = local.run(
-    agent,
-    environment,
+  results = supervision.train_without_files(
     config_lib.RunConfig(seed=seed, steps=settings["num_steps"], replay="memory"),
-    core.Hooks(on_episode=count, stop=stop),
+    core.Hooks(on_episode=on_episode, stop=stop),
+    job.Given(agent, environment),
   )
-  if result.interrupted:
+  if results[seed].interrupted:
     raise types.InterruptedTaskError
 
 

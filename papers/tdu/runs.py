@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax import environments
-from explorax.environments import binary_tree, deep_sea, jax_adapter, jax_types
+from explorax.environments import binary_tree, deep_sea, jax_types
 from explorax.experiments import config as config_lib
-from explorax.experiments import presets
-from explorax.experiments.runners import core, device
+from explorax.experiments import job, presets, supervision
+from explorax.experiments.runners import core
 from explorax.papers import types
 
 PAPER = "Flennerhag et al. (2020), Temporal Difference Uncertainties"
@@ -67,7 +67,7 @@ def train(
   context: types.TaskContext,
   **end: Any,
 ) -> None:
-  """Trains an agent on the device with all seeds of a task side by side.
+  """Trains an agent on the device with all seeds of a task, which are consecutive.
 
   Each seed may have its own environment parameters. Training ends after the episodes or
   steps of `end` (fields of `RunConfig`), or when the finished `share`, which
@@ -82,18 +82,19 @@ def train(
     context.report(done)
     return done >= 1.0
 
-  adapter = jax_adapter.JaxEnvironment(environment, seed=0)
+  adapter = environments.wrap(environment, seed=0)
   preset = presets.PRESETS[settings["agent"]]
-  results = device.run_seeds(
-    preset.make_agent(config, environments.spec(adapter)),
-    environment,
-    config_lib.RunConfig(runner="device", **end),
+  first, *others = settings["seeds"]
+  results = supervision.train_without_files(
+    config_lib.RunConfig(runner="device", seed=first, num_seeds=1 + len(others), **end),
     core.Hooks(on_episode=on_episode, stop=stop),
-    seeds=settings["seeds"],
-    params=jax.tree.map(lambda *x: jnp.stack(x), *own_params) if own_params else None,
-    params_per_seed=bool(own_params),
+    job.Given(
+      agent=preset.make_agent(config, environments.spec(adapter)),
+      environment=adapter,
+      params=jax.tree.map(lambda *x: jnp.stack(x), *own_params) if own_params else None,
+    ),
   )
-  if any(result.interrupted for result in results) and share() < 1.0:
+  if any(result.interrupted for result in results.values()) and share() < 1.0:
     raise types.InterruptedTaskError
 
 

@@ -25,19 +25,19 @@ def _play(environment, rng, num_episodes):
 @pytest.mark.parametrize(
   "bsuite_id", [i for i in sweep.TESTING if not bsuite_sweeps.needs_mnist(i)]
 )
-def test_bsuites_environments_resume_bit_for_bit_between_episodes(bsuite_id):
-  rows, rows_after = [], []
-  whole = bsuite_environments.load(bsuite_id, seed=3, on_row=rows.append)
+def test_bsuites_environments_resume_bit_for_bit_between_episodes(bsuite_id, tmp_path):
+  records = [tmp_path / name for name in ("whole", "after")]
+  whole = bsuite_environments.load(bsuite_id, seed=3, record_to=str(records[0]))
   rng = np.random.default_rng(0)
   _play(whole, rng, 4)
   arrays, counts = saving.save(whole)
   counts = json.loads(json.dumps(counts))
-  del rows[:]
 
-  after = bsuite_environments.load(bsuite_id, seed=4, on_row=rows_after.append)
+  after = bsuite_environments.load(bsuite_id, seed=4, record_to=str(records[1]))
   saving.restore(after, arrays, counts)
   again = np.random.default_rng()
   again.bit_generator.state = rng.bit_generator.state
   assert _play(after, again, 5) == _play(whole, rng, 5)
-  assert rows_after == rows and len(rows) == 5
+  rows, rows_after = (next(path.iterdir()).read_text() for path in records)
+  assert rows_after == rows and rows.count("\n") == 1 + 9
   assert after.raw.bsuite_info() == whole.raw.bsuite_info()

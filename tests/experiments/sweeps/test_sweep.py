@@ -5,14 +5,18 @@ import importlib.util
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
-from explorax.experiments import errors, output, sweep
-from explorax.experiments.sweeps import perform
+from explorax.experiments import config as config_lib
+from explorax.experiments import flag_table, output, run, sweep
 
+# No update happens, so that little is compiled.
+DQN = "dqn@hidden_sizes=8@min_replay_size=1000"
 AGENTS = """
 import numpy as np
 
@@ -35,196 +39,226 @@ class Broken(Random):
     if self.seed == 1:
       raise RuntimeError("it broke")
 """
-SMALL = ("--sweep=catch/0,bandit/0,bandit/1,bandit/2,bandit/3", "--episodes=3")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-  """The current directory, with a module of agents named after it."""
-  (tmp_path / f"agents_of_{tmp_path.name}.py").write_text(AGENTS)
+def module(tmp_path, monkeypatch):
+  """A module of agents in the current directory."""
+  name = f"agents_of_{tmp_path.name}"
+  (tmp_path / f"{name}.py").write_text(AGENTS)
   monkeypatch.chdir(tmp_path)
-  return tmp_path
+  return name
 
 
 @pytest.fixture
-def random_sweep(folder):
+def random_sweep(module):
   """`main` in this process with an agent that acts at random."""
-  agents = f"--agents=agents_of_{folder.name}:Random"
+  agents = f"--agents={module}:Random"
   return lambda *argv: sweep.main([agents, *argv, "--workers=1", "--output=out"])
 
 
-def _table(folder: pathlib.Path) -> list[dict[str, str]]:
-  with open(folder / "out/results.csv", newline="") as file:
-    return list(csv.DictReader(file))
+def _runs(folder: str = "out") -> list[str]:
+  """The directories of the finished runs."""
+  paths = [path.parent for path in pathlib.Path(folder).glob("*/*/seed*/summary.json")]
+  statuses = [
+    json.loads((path / "summary.json").read_text())["status"] for path in paths
+  ]
+  assert set(statuses) <= {"finished"}
+  return sorted(str(path.relative_to(folder)) for path in paths)
 
 
-def _index(folder: pathlib.Path) -> dict:
-  return json.loads((folder / "out/sweep.json").read_text())
+def _numbers(path: pathlib.Path) -> list[dict[str, str]]:
+  """The rows of a `metrics.csv` without what depends on the clock."""
+  with open(path / "metrics.csv", newline="") as file:
+    rows = list(csv.DictReader(file))
+  return [
+    {k: v for k, v in row.items() if k not in ("steps_per_second", "wall_seconds")}
+    for row in rows
+  ]
+
+
+def test_it_takes_every_flag_of_a_run():
+  flags = {flag.name for group in config_lib.flags().values() for flag in group}
+  own = {flag.name for group in sweep.FLAGS.values() for flag in group}
+  assert flags - own == {"agent", "env", "list_agents", "list_envs"}
+  names = [flag.name for group in sweep.FLAGS.values() for flag in group]
+  assert len(set(names)) == len(names)
+
+
+def test_each_run_is_the_run_of_that_command(module):
+  argv = ["--eval_every=40", "--eval_episodes=1", "--num_envs=2", "--runner=device"]
+  argv += ["--steps=40", "--set=batch_size=4"]
+  names = [f"--agents={DQN},tdu@min_replay_size=1000"]
+  envs = ["--envs=jax:chain/4", "--seeds=2", "--workers=1"]
+  assert sweep.main([*names, *envs, *argv]) == 0
+  assert len(_runs("sweep")) == 4
+  alone = ["--agent=dqn", "--set=hidden_sizes=8", "--set=min_replay_size=1000"]
+  alone += ["--env=jax:chain/4", "--seed=1", "--output=alone"]
+  assert run.main([*alone, *argv]) == 0
+  folder = pathlib.Path("sweep", DQN, "jax_chain_4")
+  assert _numbers(folder / "seed1") == _numbers(pathlib.Path("alone"))
+  assert len((folder / "seed1/evaluation.csv").read_text().splitlines()) == 1 + 1
+  assert json.loads((folder / "summary.json").read_text())["num_seeds"] == 2
+
+
+def test_runs_are_kept_added_to_and_extended(random_sweep, capsys):
+  argv = ("--sweep=bandit/0,bandit/3", "--episodes=3", "--envs=jax:deep_sea/4")
+  assert random_sweep(*argv, "--max_hours=1e-9") == 3
+  assert _runs() == [] and "3 runs left" in capsys.readouterr().err
+  assert random_sweep(*argv) == 0
+  out = capsys.readouterr().out
+  assert (
+    "jax:deep_sea/4, return at step 12" in out and "bandit, score of 2 of 20" in out
+  )
+  runs = _runs()
+  assert len(runs) == 3
+  before = {path: pathlib.Path("out", path).stat().st_mtime_ns for path in runs}
+  assert random_sweep(*argv, "--seeds=2") == 0
+  assert len(_runs()) == 6
+  assert before == {p: pathlib.Path("out", p).stat().st_mtime_ns for p in runs}
+  index = json.loads(pathlib.Path("out/sweep.json").read_text())
+  assert len(index["commands"]) == 3 and len(index["runs"]) == 6
+  # A shorter one is another sweep; users' agents have no checkpoint to extend.
+  assert random_sweep(*argv, "--episodes=2") == 1
+  dqn = [f"--agents={DQN}", "--sweep=catch/0", "--workers=1", "--output=dqn"]
+  assert sweep.main([*dqn, "--episodes=2"]) == 0
+  assert sweep.main([*dqn, "--episodes=3"]) == 0
+  assert len(_numbers(pathlib.Path("dqn", DQN, "bsuite_catch_0/seed0"))) == 3
+
+
+def test_a_failed_run_stops_no_others(module, capsys):
+  agents = f"--agents={module}:Random,{module}:Broken"
+  argv = [agents, "--sweep=catch/0", "--seeds=2", "--episodes=5", "--workers=1"]
+  assert sweep.main(argv) == 1
+  err = capsys.readouterr().err
+  assert "seed1 failed:" in err and "it broke" in err
+  (failure,) = pathlib.Path("sweep").rglob("failed.txt")
+  assert failure.parts[-2] == "seed1" and "Traceback" in failure.read_text()
+  statuses = [
+    json.loads(path.read_text())["status"]
+    for path in pathlib.Path("sweep").glob("*/*/seed*/summary.json")
+  ]
+  assert sorted(statuses) == ["failed", "finished", "finished", "finished"]
+
+
+def test_bsuites_deep_sea_on_the_device_leaves_bsuites_csv(module):
+  flags = ["--sweep=deep_sea/0", "--episodes=31", "--workers=1"]
+  argv = [f"--agents={DQN}", *flags, "--runner=device"]
+  assert sweep.main([*argv, "--seeds=2", "--output=together"]) == 0
+  assert sweep.main([*argv, "--seed=1", "--output=alone"]) == 0
+  name = pathlib.Path(DQN, "bsuite_deep_sea_0/seed1/bsuite/bsuite_id_-_deep_sea-0.csv")
+  text = pathlib.Path("alone", name).read_text()
+  assert text == pathlib.Path("together", name).read_text()
+  rows = list(csv.DictReader(text.splitlines()))
+  assert [int(r["episode"]) for r in rows] == [*range(1, 11), 12, 14, 17, 20, 25, 30]
+  assert all(int(row["steps"]) == 10 * int(row["episode"]) for row in rows)
+
+
+def test_mnist_without_data_is_left_out_and_reported_once(
+  random_sweep, monkeypatch, tmp_path, capsys
+):
+  monkeypatch.setenv("EXPLORAX_MNIST_DIR", str(tmp_path))
+  assert random_sweep("--sweep=bandit/0,mnist", "--episodes=1") == 0
+  assert capsys.readouterr().out.count("20 environments left out:") == 1
+  index = json.loads(pathlib.Path("out/sweep.json").read_text())
+  left_out = [entry for entry in index["runs"] if entry["left_out"]]
+  assert len(left_out) == 20 and len(_runs()) == 1
+  assert random_sweep("--sweep=mnist/0", "--episodes=1") == 2
+
+
+def test_a_tuning_names_the_best_settings(module, capsys):
+  grid = '{"dqn": {"exploration.epsilon": [0.0, 1.0], "min_replay_size": [1000]}}'
+  pathlib.Path("grid.json").write_text(grid)
+  argv = ["--agents=dqn", "--envs=jax:chain/4", "--steps=60", "--seeds=2"]
+  argv += ["--workers=1", "--sweep_config=grid.json", "--set=hidden_sizes=8"]
+  assert sweep.main(argv) == 0
+  out = capsys.readouterr().out
+  assert "dqn: return of 2 settings, 2 seeds each" in out
+  seeds = {pathlib.Path(path).name for path in _runs("sweep")}
+  assert seeds == {"seed1000000", "seed1000001"}
+  with open("sweep/tuning.csv", newline="") as file:
+    rows = list(csv.DictReader(file))
+  best = max(rows, key=lambda row: float(row["mean"]))
+  assert [row["is_best"] for row in rows] == [str(row is best) for row in rows]
+
+
+def test_another_sweep_in_the_directory_is_refused(random_sweep, tmp_path, capsys):
+  directory = output.RunDirectory.create(tmp_path / "out", is_locked=True)
+  assert random_sweep("--sweep=bandit/0", "--episodes=1") == 2
+  directory.unlock()
+  assert str(os.getpid()) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+  ("argv", "named"),
+  [
+    (("--sweep=catch/0",), "--agents"),
+    (("--agents=dqn",), "--sweep"),
+    (("--agents=dqm", "--sweep=catch/0"), "dqn"),
+    (("--agents=none:make", "--sweep=catch/0"), "none:make"),
+    (("--agents=dqn@", "--sweep=catch/0"), "'dqn@'"),
+    (("--agents=dqn@bta=1", "--sweep=catch/0"), "beta"),
+    (("--agents=dqn@beta=x", "--sweep=catch/0"), "beta"),
+    (("--agents=dqn", "--sweep=catch/0", "--score=return"), "--sweep_config"),
+    (("--agents=dqn", "--sweep=catch/0", "--max_hours=0"), "max_hours"),
+    (("--agents=dqn", "--sweep=catch/0", "--runner=device"), "bsuite:catch/0"),
+    (("--agents=dqn", "--envs=jax:deep_see/4", "--steps=9"), "jax:deep_see/4"),
+    (("--agents=dqn", "--envs=jax:deep_sea/4"), "--steps"),
+    (("--agents=m:f", "--envs=jax:deep_sea/4", "--steps=9"), "m:f"),
+    (("--agents=dqn", "--sweep=catch/0", "--num_actors=2"), "--num_actors"),
+  ],
+)
+def test_bad_input_is_one_line_that_names_it(
+  tmp_path, monkeypatch, capsys, argv, named
+):
+  monkeypatch.chdir(tmp_path)
+  assert sweep.main(argv) == 2
+  err = capsys.readouterr().err
+  assert named in err and err.startswith("explorax: ") and err.count("\n") == 1
+  assert not [*tmp_path.rglob("config.json")]
+
+
+def test_help_and_list(capsys):
+  assert sweep.main(["--help"]) == 0
+  assert all(len(line) <= 88 for line in capsys.readouterr().out.splitlines())
+  assert sweep.main(["--list"]) == 0
+  assert "DEEP_SEA" in capsys.readouterr().out
+  with pytest.raises(Exception, match="agnets"):
+    flag_table.parse(sweep.FLAGS, ["--agnets=dqn"])
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(
   importlib.util.find_spec("ray") is None, reason="Ray is not installed"
 )
-def test_on_ray_it_computes_what_one_process_does(folder):
-  argv = [f"--agents=dqn,agents_of_{folder.name}:Random", "--sweep=catch/0,deep_sea/0"]
+def test_on_ray_it_computes_what_one_process_does(module):
+  argv = [f"--agents={DQN},{module}:Random", "--sweep=catch/0,deep_sea/0"]
   argv += ["--episodes=5"]
   command = [sys.executable, "-P", "-m", "explorax.experiments.sweep", *argv]
   environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
-  command += ["--output=ray", "--workers=2"]
-  subprocess.run(command, env=environment, check=True)
+  subprocess.run([*command, "--output=ray", "--workers=2"], env=environment, check=True)
   assert sweep.main([*argv, "--output=out", "--workers=1"]) == 0
-  ours, rays = ((folder / name / "results.csv").read_text() for name in ("out", "ray"))
-  assert ours == rays and ours.count("\n") == 1 + 4 * 5
+  assert _runs("out") == _runs("ray") and len(_runs("ray")) == 4
+  for path in _runs("out"):
+    first, second = (_numbers(pathlib.Path(name, path)) for name in ("out", "ray"))
+    assert first == second
 
 
-def test_a_failed_task_stops_no_others(folder, capsys):
-  agents = ",".join(f"agents_of_{folder.name}:{x}" for x in ("Random", "Broken"))
-  argv = [f"--agents={agents}", "--sweep=catch/0", "--seeds=2", "--episodes=5"]
-  assert sweep.main([*argv, "--workers=1", "--output=out"]) == 1
-  err = capsys.readouterr().err
-  assert "seed1/catch-0 failed: RuntimeError: it broke (" in err
-  assert "1 task failed; the results of the others are kept" in err
-  assert _index(folder)["counts"] == {"done": 3, "failed": 1, "missing": 0}
-  (entry,) = (e for e in _index(folder)["tasks"] if e["status"] == "failed")
-  assert entry["seed"] == 1 and "it broke" in entry["reason"]
-  assert len(_table(folder)) == 3 * 5
-
-
-def test_the_same_command_resumes(random_sweep, folder, capsys):
-  assert random_sweep(*SMALL, "--max_hours=1e-9") == 3
-  assert (
-    "reached --max_hours with 5 tasks left; run the same" in capsys.readouterr().err
-  )
-  assert _index(folder)["counts"] == {"done": 0, "failed": 0, "missing": 5}
-  assert random_sweep("--sweep=bandit/0,bandit/3", "--episodes=3") == 0
-  assert random_sweep(*SMALL) == 0
-  out = capsys.readouterr().out
-  assert "5 tasks (1 agent, 5 ids, 1 seed), into out; 2 already done" in out
-  assert len(_table(folder)) == 5 * 3
-  assert len(_index(folder)["commands"]) == 3
-  before = [*folder.rglob("*.npz")]
-  assert random_sweep(*SMALL, "--seeds=2") == 0  # More of the same may be added.
-  assert "10 tasks" in capsys.readouterr().out
-  assert len(before) == 5 and len([*folder.rglob("*.npz")]) == 10
-  assert random_sweep(*SMALL, "--episodes=4") == 2
-  assert "episodes was 3 and is 4" in capsys.readouterr().err
-
-
-def test_mnist_without_data_is_left_out_and_said_once(random_sweep, folder, capsys):
-  argv = ("--episodes=1", f"--mnist_dir={folder}")
-  assert random_sweep("--sweep=bandit/0,mnist", *argv) == 0
-  out = capsys.readouterr().out
-  assert out.count("20 mnist ids left out: train-images-idx3-ubyte.gz and ") == 1
-  content = _index(folder)
-  assert content["counts"] == {"done": 1, "failed": 0, "missing": 20}
-  reasons = {e["bsuite_id"]: e.get("reason", "") for e in content["tasks"]}
-  assert "must be in" in reasons["mnist/7"]
-
-
-def test_mnist_that_was_done_stays_done_without_data(random_sweep, folder, monkeypatch):
-  rows = [{"episode": 1, "steps": 1, "total_return": 0.0, "total_regret": 1.0}]
-  results = {"rows": rows, "runner": "local"}
-  with monkeypatch.context() as patch:
-    patch.setattr(perform, "perform", lambda settings, context: results)
-    problem = "explorax.experiments.sweeps.plan.bsuite_mnist.problem"
-    patch.setattr(problem, lambda directory: "")
-    assert random_sweep("--sweep=mnist/0", "--episodes=1") == 0
-  argv = ("--episodes=1", f"--mnist_dir={folder}")
-  assert random_sweep("--sweep=mnist/0", *argv) == 0
-  assert random_sweep("--sweep=mnist/0,mnist/1,bandit/0", *argv) == 0
-  assert _index(folder)["counts"] == {"done": 2, "failed": 0, "missing": 1}
-
-
-def test_a_tuning_names_the_best_settings(folder, monkeypatch, capsys):
-  def perform_task(settings, context):
-    beta = float(settings["agent"].rpartition("=")[2])
-    rows = [
-      {"episode": e, "steps": e, "total_return": e * beta, "total_regret": 0.0}
-      for e in (1, 2, 3)
-    ]
-    return {"rows": rows, "runner": "local"}
-
-  monkeypatch.setattr(perform, "perform", perform_task)
-  (folder / "grid.json").write_text('{"qex": {"beta": [1, 3.5, 0.25]}}')
-  argv = ["--agents=qex", "--sweep=bandit/0", "--episodes=3", "--output=out"]
-  argv += ["--seeds=2", "--workers=1", "--sweep_config=grid.json", "--score=return"]
-  assert sweep.main(argv) == 0
-  out = capsys.readouterr().out
-  assert "6 tasks (3 agents, 1 id, 2 seeds)" in out
-  assert "best: --agent=qex --set=beta=3.5\n" in out
-  assert {row["seed"] for row in _table(folder)} == {"1000000", "1000001"}
-  with open(folder / "out/tuning.csv", newline="") as file:
-    assert [row["is_best"] for row in csv.DictReader(file)] == [
-      "False",
-      "True",
-      "False",
-    ]
-  # The winner, as it was told, is an agent of a sweep on other seeds.
-  assert sweep.main([*argv[1:4], "--agents=qex@beta=3.5", "--workers=1"]) == 0
-  assert {row["seed"] for row in _table(folder)} == {"0", "1000000", "1000001"}
-
-
-def test_a_full_disk_ends_it_and_keeps_what_is_done(
-  random_sweep, folder, monkeypatch, capsys
-):
-  real = output.RunDirectory.write
-
-  def full(self, name, write):
-    if "bandit-1" in name:
-      raise errors.OutputError(f"{name} could not be written because the disk is full.")
-    real(self, name, write)
-
-  monkeypatch.setattr(output.RunDirectory, "write", full)
-  assert random_sweep(*SMALL) == 1
-  err = capsys.readouterr().err
-  assert "the disk is full" in err and err.count("\n") == 1
-  assert _index(folder)["counts"]["done"] == 2 and len(_table(folder)) == 2 * 3
-
-
-def test_another_sweep_in_the_directory_is_refused(random_sweep, folder, capsys):
-  directory = output.RunDirectory.create(folder / "out", is_locked=True)
-  assert random_sweep(*SMALL) == 2
-  directory.unlock()
-  assert f"in use by another process ({os.getpid()})" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-  ("argv", "message"),
-  [
-    (("--sweep=catch/0",), "--agents is missing"),
-    (("--agents=dqn",), "--sweep is missing"),
-    (("--agents=dqm", "--sweep=catch/0"), "Did you mean dqn"),
-    (("--agents=none:make", "--sweep=catch/0"), "cannot be imported"),
-    (("--agents=.mine:make", "--sweep=catch/0"), "cannot be imported"),
-    (("--agents=dqn@", "--sweep=catch/0"), "'dqn@' has an empty setting; write dqn"),
-    (("--agents=dqn@bta=1", "--sweep=catch/0"), "Did you mean beta"),
-    (
-      ("--agents=dqn@beta=x", "--sweep=catch/0"),
-      "the agent 'dqn@beta=x' has an invalid",
-    ),
-    (
-      ("--agents=dqn", "--sweep=catch/0", "--score=return"),
-      "has no effect without --sweep_config",
-    ),
-    (("--agents=dqn", "--sweep=mnist/0", "--mnist_dir=/none"), "must be in /none"),
-    (("--agents=dqn", "--sweep=catch/0", "--max_hours=0"), "a number above 0"),
-    (
-      ("--agents=dqn", "--sweep=catch/0", "--seed=999999", "--seeds=2"),
-      "exceed the largest seed",
-    ),
-  ],
-)
-def test_bad_input_is_one_sentence(tmp_path, monkeypatch, capsys, argv, message):
-  monkeypatch.chdir(tmp_path)
-  assert sweep.main(argv) == 2
-  err = capsys.readouterr().err
-  assert message in err and err.startswith("explorax: ") and err.count("\n") == 1
-
-
-def test_help_and_list(capsys):
-  assert sweep.main(["--help"]) == 0
-  text = capsys.readouterr().out
-  assert all(len(line) <= 88 for line in text.splitlines())
-  assert sweep.main(["--list"]) == 0
-  assert "DEEP_SEA" in capsys.readouterr().out
+@pytest.mark.slow
+def test_a_killed_sweep_resumes_bit_for_bit(module):
+  argv = ["--agents=dqn@hidden_sizes=8@min_replay_size=16@batch_size=4"]
+  argv += ["--envs=jax:deep_sea/6", "--seeds=2", "--runner=device", "--workers=1"]
+  argv += ["--steps=30000", "--checkpoint_every=1000"]
+  command = [sys.executable, "-P", "-m", "explorax.experiments.sweep", *argv]
+  life = subprocess.Popen([*command, "--output=killed"])
+  while not [*pathlib.Path("killed").rglob("step_*/record.json")]:
+    assert life.poll() is None
+    time.sleep(0.05)
+  life.send_signal(signal.SIGKILL)
+  life.wait()
+  assert _runs("killed") == []
+  for folder in ("killed", "whole"):
+    assert sweep.main([*argv, f"--output={folder}"]) == 0
+  for path in _runs("whole"):
+    first, second = (_numbers(pathlib.Path(name, path)) for name in ("whole", "killed"))
+    assert first == second

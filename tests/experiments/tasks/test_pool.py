@@ -83,7 +83,7 @@ def _compute(folder, tasks, **arguments):
   store = store_lib.Store(output.RunDirectory.create(folder / "out"))
   with pool_lib.Pool(console.Console(text), **arguments) as pool:
     done = pool.compute(f"tasks_of_{folder.name}:compute", tasks, store)
-  return done, pool, store
+  return done, pool
 
 
 @pytest.mark.parametrize("workers", EVERYWHERE)
@@ -91,7 +91,7 @@ def test_failed_attempts_are_repeated_once(folder, capsys, workers):
   kinds = {"a": "fine", "b": "raises", "c": ("raises", {"times": 2}), "d": "exits"}
   kinds |= {"e": "hangs", "f": "killed" if workers > 1 else "fine"}
   tasks = _tasks(folder, **kinds)
-  done, pool, store = _compute(folder, tasks, workers=workers, task_minutes=0.05)
+  done, pool = _compute(folder, tasks, workers=workers, task_minutes=0.05)
   results = {
     task.name: each and each.results for task, each in zip(tasks, done, strict=True)
   }
@@ -109,9 +109,8 @@ def test_failed_attempts_are_repeated_once(folder, capsys, workers):
   assert err.count("trying again.") == 4 + (workers > 1)
   assert "e failed: it exceeded the limit of 0.05 minutes for a task; " in err
   assert "Traceback" in next((folder / "out").rglob("c-*.failed.txt")).read_text()
-  assert store.failure(tasks[2]).startswith("ValueError: it broke (")
   # The same again computes those that failed alone.
-  done, pool, _ = _compute(folder, tasks, workers=1)
+  done, pool = _compute(folder, tasks, workers=1)
   assert [each.results["attempt"] for each in done][:5] == [0, 1, 2, 1, 1]
   assert pool.exit_code == 0 and not [*(folder / "out").rglob("*.failed.txt")]
   assert not [*(folder / "out").rglob("*.unfinished")]
@@ -119,13 +118,13 @@ def test_failed_attempts_are_repeated_once(folder, capsys, workers):
 
 def test_a_signal_and_the_end_of_the_time_stop_it(folder, capsys):
   tasks = _tasks(folder, a="fine", b="signals", c="fine")
-  done, pool, _ = _compute(folder, tasks, workers=1)
+  done, pool = _compute(folder, tasks, workers=1)
   assert [each is None for each in done] == [False, True, True]
   assert pool.exit_code == 128 + signal.SIGTERM and pool.failed == 0
-  done, pool, _ = _compute(folder, tasks, workers=1, max_hours=1e-9)
+  done, pool = _compute(folder, tasks, workers=1, max_hours=1e-9)
   assert [each is None for each in done] == [False, True, True]
   assert pool.exit_code == 3
-  done, pool, _ = _compute(folder, tasks, workers=1)
+  done, pool = _compute(folder, tasks, workers=1)
   assert [each.results["resumed_at"] for each in done] == [0, 3, 0]
 
 
@@ -133,7 +132,7 @@ def test_damaged_results_are_computed_again(folder):
   tasks = _tasks(folder, a="fine", b="fine")
   _compute(folder, tasks, workers=1)
   next((folder / "out").rglob("a-*.npz")).write_bytes(b"damaged")
-  done, *_ = _compute(folder, tasks, workers=1)
+  done, _ = _compute(folder, tasks, workers=1)
   assert [each.results["attempt"] for each in done] == [1, 0]
 
 
@@ -142,7 +141,7 @@ def test_without_ray_it_is_one_process(folder, monkeypatch):
   monkeypatch.setattr(
     importlib.util, "find_spec", lambda name: None if name == "ray" else real(name)
   )
-  done, pool, _ = _compute(folder, _tasks(folder, a="fine"), workers=2)
+  done, pool = _compute(folder, _tasks(folder, a="fine"), workers=2)
   assert done[0].results["attempt"] == 0 and pool.exit_code == 0
 
 
@@ -178,5 +177,5 @@ def test_what_is_done_survives_the_end_of_the_command(folder, number):
     time.sleep(0.05)
   life.send_signal(number)
   assert life.wait(90) == (130 if number == signal.SIGINT else -number)
-  done, *_ = _compute(folder, tasks, workers=1)
+  done, _ = _compute(folder, tasks, workers=1)
   assert [each.results["resumed_at"] for each in done] == [0, 3, 3]

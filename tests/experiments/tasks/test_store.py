@@ -33,7 +33,7 @@ def test_results_are_read_as_they_were_written(tmp_path):
   other = TASK._replace(settings={"n": 4})
   assert store.read(other) is None
   store.write(other, _done(other))
-  assert [each.settings["n"] for each, _ in store.all()] in ([3, 4], [4, 3])
+  assert store.read(other).settings["n"] == 4
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-30], lambda b: b"", lambda b: b"x"])
@@ -42,14 +42,13 @@ def test_damaged_results_are_not_used(tmp_path, damage):
   store.write(TASK, _done())
   (path,) = tmp_path.rglob("*.npz")
   path.write_bytes(damage(path.read_bytes()))
-  with pytest.raises(store_lib.UnusableResultsError, match="cannot be read"):
+  with pytest.raises(types.UnusableResultsError, match="cannot be read"):
     store.read(TASK)
-  assert not [*store.all()]
 
 
 def test_results_of_another_revision_are_not_used(tmp_path):
   _store(tmp_path, revision=1).write(TASK, _done())
-  with pytest.raises(store_lib.UnusableResultsError, match=r"revision was 1 and is 2"):
+  with pytest.raises(types.UnusableResultsError, match=r"revision was 1 and is 2"):
     _store(tmp_path, revision=2).read(TASK)
 
 
@@ -64,9 +63,8 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, small_disk):
 
 def test_failures_and_unfinished_work_last_until_the_task_is_done(tmp_path):
   store = _store(tmp_path)
-  assert store.failure(TASK) == ""
-  assert "Traceback" in store.write_failure(TASK, "it broke", "Traceback").read_text()
+  failure = store.write_failure(TASK, "it broke", "Traceback")
+  assert "it broke" in failure.read_text() and "Traceback" in failure.read_text()
   store.unfinished(TASK).mkdir()
-  assert store.failure(TASK) == "it broke"
   store.write(TASK, _done())
-  assert store.failure(TASK) == "" and not store.unfinished(TASK).exists()
+  assert not failure.exists() and not store.unfinished(TASK).exists()

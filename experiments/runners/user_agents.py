@@ -1,0 +1,179 @@
+"""The users' own agents: any object with the methods of bsuite's `Agent`.
+
+select_action(timestep) → action
+update(timestep, action, new_timestep) → None
+
+Such an agent cannot be saved: an interrupted run starts again.
+"""
+
+import functools
+import hashlib
+import inspect
+import operator
+import pathlib
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import dm_env
+import numpy as np
+
+from explorax import environments
+from explorax.experiments import config as config_lib
+from explorax.experiments import errors, named
+from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments.runners import core
+
+_DIGITS = 16  # Of a checksum.
+
+
+def find(name: str) -> Callable[..., Any]:
+  """The function `module:function`, which makes an agent.
+
+  It is called with an observation spec, an action spec and, if it accepts it, `seed=`,
+  like the `default_agent` of bsuite's baselines. The current directory is importable.
+
+  Raises:
+    SetUpError: if there is no such module or function.
+  """
+  function = named.attribute(name, "agent")
+  if not callable(function):
+    raise errors.SetUpError(
+      f"the agent {name!r} is not a function; name one that makes it."
+    )
+  return function
+
+
+def settings(name: str) -> dict[str, Any]:
+  """What distinguishes versions of the agent: a checksum of source code.
+
+  It covers the named module, and the module that defines the function.
+  """
+  function = find(name)
+  while isinstance(function, functools.partial):
+    function = function.func
+  module = name.partition(":")[0]
+  checksum = hashlib.sha256()
+  for each in dict.fromkeys((module, getattr(function, "__module__", module))):
+    path = getattr(sys.modules.get(each), "__file__", None)
+    if path is not None:
+      checksum.update(pathlib.Path(path).read_bytes())
+  return {"module": module, "source": checksum.hexdigest()[:_DIGITS]}
+
+
+def make(name: str, spec: environments.EnvironmentSpec, seed: int) -> Any:
+  """Makes the agent for environments of a spec.
+
+  This seeds numpy's and Python's global generators, which bsuite's baselines use.
+
+  Raises:
+    TypeError: if the function takes other arguments, or does not return an agent.
+  """
+  factory = find(name)
+  random.seed(seed)
+  np.random.seed(seed)
+  specs = (spec.observations, spec.actions)
+  signature = inspect.signature(factory)
+  agent: Any
+  if _takes(signature, *specs, seed=seed):
+    agent = factory(*specs, seed=seed)
+  elif _takes(signature, *specs):
+    agent = factory(*specs)
+  else:
+    raise TypeError(
+      f"{name!r} is called with (observation_spec, action_spec) and seed=, but its "
+      f"signature is {signature}"
+    )
+  for method in ("select_action", "update"):
+    if not callable(getattr(agent, method, None)):
+      raise TypeError(
+        f"{name!r} returned a {type(agent).__name__} without the method {method!r}; "
+        "an agent has select_action(timestep) and update(timestep, action, "
+        "new_timestep)"
+      )
+  return agent
+
+
+def run(
+  agent: Any,
+  environment: dm_env.Environment,
+  config: config_lib.RunConfig,
+  hooks: core.Hooks = core.NO_HOOKS,
+  *,
+  evaluation_environment: None = None,
+) -> core.Result:
+  """bsuite's own loop (`bsuite/baselines/experiment.py`), with a check of actions.
+
+  Args:
+    agent: from `make`.
+    environment: it acts in.
+    config: provides the limits and the seed.
+    hooks: called during the run.
+    evaluation_environment: not supported.
+
+  Raises:
+    ValueError: for an invalid action.
+  """
+  del evaluation_environment
+  num_actions = environment.action_spec().num_values
+  clock = clock_lib.Clock()
+  clock.mark_warm(0)
+  env_steps = episodes = 0
+  while not config.is_reached(env_steps, episodes) and not hooks.stop():
+    hooks.on_activity(core.Activity(core.ACTING, env_steps))
+    timestep, tracker = environment.reset(), core.EpisodeTracker()
+    while not timestep.last() and not config.is_reached(env_steps, episodes):
+      action = _legal(agent.select_action(timestep), num_actions)
+      new_timestep = environment.step(action)
+      agent.update(timestep, action, new_timestep)
+      timestep = new_timestep
+      tracker.stepped(timestep.reward)
+      env_steps += 1
+      if hooks.stop():
+        break
+    if timestep.last():
+      episodes += 1
+      hooks.on_episode(
+        core.Episode(
+          episode=episodes,
+          env_steps=env_steps,
+          episode_return=float(tracker.episode_return),
+          episode_length=tracker.length,
+          policy="policy",
+          learner_updates=env_steps,
+          steps_per_second=clock.steps_per_second(env_steps),
+          wall_seconds=clock.seconds,
+          metrics=environments.episode_metrics(environment),
+          seed=config.seed,
+        )
+      )
+  return core.Result(
+    weights=None,
+    env_steps=env_steps,
+    episodes=episodes,
+    learner_updates=env_steps,
+    steps_per_second=clock.steps_per_second(env_steps),
+    interrupted=not config.is_reached(env_steps, episodes),
+  )
+
+
+def _legal(action: Any, num_actions: int) -> int:
+  try:
+    index = operator.index(np.asarray(action).item())
+  except (TypeError, ValueError):
+    index = -1
+  if not 0 <= index < num_actions:
+    raise ValueError(
+      f"the agent chose the action {action!r}; it must be one integer from 0 to "
+      f"{num_actions - 1}"
+    )
+  return index
+
+
+def _takes(signature: inspect.Signature, *args: Any, **kwargs: Any) -> bool:
+  try:
+    signature.bind(*args, **kwargs)
+  except TypeError:
+    return False
+  return True

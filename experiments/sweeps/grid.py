@@ -1,0 +1,234 @@
+"""A grid of runs: agents × environments × seeds, each run with its own directory.
+
+OUTPUT/AGENT/ENV/seed0   a run, as `experiments.run` leaves it
+OUTPUT/AGENT/ENV         the files of all seeds, if there are several
+OUTPUT/sweep.json        the commands, and all runs that they asked for
+"""
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+import pathlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from explorax.experiments import config as config_lib
+from explorax.experiments import errors, job, output, overrides, resuming
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import summary
+from explorax.experiments.sweeps import seeds
+from explorax.experiments.tasks import flags, index, pool, runs
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+  """The runs of an agent in an environment.
+
+  Attributes:
+    config: of all seeds.
+    left_out: why they do not run, in a few words; '' if they do.
+  """
+
+  config: config_lib.RunConfig
+  left_out: str = ""
+
+
+class Grid:
+  """Runs in a directory, and which of them are missing.
+
+  Attributes:
+    cells: all agents in all environments.
+    directory: locked until `close`.
+  """
+
+  def __init__(
+    self,
+    configs: Iterable[config_lib.RunConfig],
+    directory: output.RunDirectory,
+    argv: Sequence[str],
+    console: console_lib.Console,
+  ):
+    """Checks the runs.
+
+    Args:
+      configs: one for each agent and environment, each with all seeds.
+      directory: of all runs.
+      argv: the command line.
+      console: for progress and results.
+
+    Raises:
+      SetUpError: if a run cannot start.
+      OutputError: if a directory holds another run.
+    """
+    self.directory = directory
+    self._argv = argv
+    self._console = console
+    checked: set[tuple[str, ...]] = set()
+    self.cells = [_check(config, checked) for config in configs]
+    paths = [cell.config.output for cell in self.cells]
+    if len(set(paths)) < len(paths):
+      twice = next(path for path in paths if paths.count(path) > 1)
+      raise errors.SetUpError(
+        f"two agents or environments would share the directory {twice}; run one of "
+        "them in a sweep of its own."
+      )
+
+  def compute(self, where: pool.Pool) -> int:
+    """Computes the missing runs; returns the exit code.
+
+    0: all done; 1: a run failed; otherwise that of the pool, which was stopped.
+    """
+    self._tell_left_out()
+    cells = [cell for cell in self.cells if not cell.left_out]
+    each = [(cell.config, run) for cell in cells for run in cell.config.runs()]
+    each.sort(key=lambda x: x[1].seed)
+    tasks = [
+      runs.task(dataclasses.replace(run, resume=True), self._argv, self.directory.path)
+      for _, run in each
+    ]
+    done = where.compute(runs.FUNCTION, tasks, runs.Store(self.directory))
+    found: dict[str, dict[int, Any]] = {}
+    for (config, run), result in zip(each, done, strict=True):
+      if result is not None:
+        found.setdefault(config.output, {})[run.seed] = result.results
+    for cell in cells:
+      config, of_seeds = cell.config, found.get(cell.config.output, {})
+      if 1 < config.num_seeds == len(of_seeds):
+        seeds.write_files(config, of_seeds)
+    left = sum(result is None for result in done) - where.failed
+    _tell_missing(where.failed, left, where.exit_code)
+    return where.exit_code if left else 1 if where.failed else 0
+
+  def entries(self) -> Iterator[index.Entry]:
+    """The runs, for the index."""
+    for cell in self.cells:
+      config = cell.config
+      agent = overrides.join_name(config.agent, config.settings)
+      path = pathlib.Path(config.output).relative_to(self.directory.path)
+      for seed in config.seeds:
+        yield index.Entry(
+          str(path / f"seed{seed}"), agent, config.env, seed, cell.left_out
+        )
+
+  def _tell_left_out(self) -> None:
+    reasons = {cell.left_out for cell in self.cells}
+    if "" not in reasons:
+      raise errors.SetUpError(f"no run can start: {'; '.join(reasons)}.")
+    for reason in reasons - {""}:
+      envs = {cell.config.env for cell in self.cells if cell.left_out == reason}
+      self._console.line(
+        f"{summary.count(len(envs), 'environment')} left out: {reason}."
+      )
+
+
+def configs(
+  given: Mapping[str, Any], agents: Sequence[str], envs: Sequence[str], output: str
+) -> list[config_lib.RunConfig]:
+  """A config for each environment and agent, with all seeds.
+
+  Args:
+    given: the flags of a run, except for these.
+    agents: names with settings (`overrides.join_name`), or `module:function`.
+    envs: names of environments; bsuite's have bsuite's own number of episodes, or those
+      that are given if they are fewer.
+    output: the directory of all runs.
+
+  Raises:
+    SetUpError: if settings are invalid.
+  """
+  found = []
+  for env, name in itertools.product(envs, agents):
+    agent, settings = overrides.split_name(name)
+    if not all(settings):
+      raise errors.SetUpError(f"the agent {name!r} has an empty setting.")
+    values = {
+      **given,
+      "agent": agent,
+      "env": env,
+      "set": [*given["set"], *settings],
+      "episodes": _episodes(env, given["episodes"]),
+      "output": str(pathlib.Path(output, folder(name), folder(env))),
+    }
+    try:
+      config, _ = job.resolve(config_lib.from_flags(values))
+    except ValueError as error:
+      raise errors.SetUpError(f"{name} on {env}: {error}") from error
+    found.append(config)
+  return found
+
+
+def folder(name: str) -> str:
+  """A name as a folder's: `my_agents.make` for `my_agents:make`."""
+  return config_lib.safe_name(re.sub(r"^([\w.]+):(?=[A-Za-z_]\w*$)", r"\1.", name))
+
+
+def _episodes(env: str, given: int | None) -> int | None:
+  """The limit of episodes: of bsuite's environments, at most bsuite's own."""
+  if not env.startswith("bsuite:"):
+    return given
+  from explorax.environments import bsuite_sweeps
+
+  own = bsuite_sweeps.num_episodes(env.removeprefix("bsuite:"))
+  return own if given is None else min(own, given)
+
+
+def _check(config: config_lib.RunConfig, checked: set[tuple[str, ...]]) -> Cell:
+  """Refuses what cannot start, and directories of other runs.
+
+  A run of each agent and environment is set up once; of bsuite's environments only one,
+  since they are many and alike.
+  """
+  name = f"{overrides.join_name(config.agent, config.settings)} on {config.env}"
+  if left_out := _left_out(config.env):
+    return Cell(config, left_out)
+  is_bsuite = config.env.startswith("bsuite:")
+  key = config.agent, str(config.settings), "bsuite" if is_bsuite else config.env
+  try:
+    if key not in checked:
+      checked.add(key)
+      first = config.runs()[0]
+      with contextlib.closing(job.make_parts(first, job.Given())):
+        pass
+  except (ValueError, TypeError) as error:
+    raise errors.SetUpError(f"{name}: {error}") from error
+  _, agent_config = job.resolve(config)
+  record = job.settings_record(config, agent_config)
+  for run in config.runs():
+    directory = output.RunDirectory(pathlib.Path(run.output))
+    if (directory.path / "config.json").exists():
+      of_run = {**record, "seed": run.seed, "num_seeds": run.num_seeds}
+      resuming.check_same(directory, directory.read_settings(), of_run)
+  return Cell(config)
+
+
+def _left_out(env: str) -> str:
+  """Why an environment cannot run, if its data are missing; ''."""
+  if not env.startswith("bsuite:mnist"):
+    return ""
+  from explorax.environments import bsuite_mnist
+
+  return _mnist_problem(bsuite_mnist.directory())
+
+
+@functools.cache
+def _mnist_problem(directory: str) -> str:
+  from explorax.environments import bsuite_mnist
+
+  return bsuite_mnist.problem(directory)
+
+
+def _tell_missing(failed: int, left: int, code: int) -> None:
+  """Says how many runs have failed, and how many are left."""
+  if failed:
+    console_lib.print_error(
+      f"{summary.count(failed, 'run')} failed; the results of the others are kept. "
+      "Run the same command again to retry the failed ones."
+    )
+  if left:
+    reason = "reached --max_hours" if code == flags.TIME_UP else "stopped"
+    console_lib.print_error(
+      f"{reason} with {summary.count(left, 'run')} left; run the same command again "
+      "to resume."
+    )

@@ -1,0 +1,207 @@
+"""The users' own agents: their loop, their names, and their runs."""
+
+import itertools
+import json
+import pathlib
+
+import dm_env
+import pytest
+from bsuite import bsuite
+from bsuite.baselines import experiment
+from bsuite.baselines.random import agent as random_agent
+
+from explorax import environments
+from explorax.environments import bsuite_environments
+from explorax.experiments import config as config_lib
+from explorax.experiments import errors, run
+from explorax.experiments.runners import core, user_agents
+
+SOURCE = """
+import sys
+import numpy as np
+
+
+class Random:
+  def __init__(self, observation_spec, action_spec, seed):
+    self.rng = np.random.default_rng(seed)
+    self.num_actions = action_spec.num_values
+    self.transitions = []
+
+  def select_action(self, timestep):
+    return self.rng.integers(self.num_actions)
+
+  def update(self, timestep, action, new_timestep):
+    self.transitions.append((timestep.step_type, action, new_timestep.step_type))
+
+
+def without_seed(observation_spec, action_spec):
+  return Random(observation_spec, action_spec, 0)
+
+
+def global_numpy(observation_spec, action_spec):
+  return Random(observation_spec, action_spec, np.random.randint(2**31))
+
+
+def of_no_use(observation_spec, action_spec):
+  return 3
+
+
+def other_arguments(observation_spec, action_spec, learning_rate):
+  pass
+
+
+class Illegal(Random):
+  def select_action(self, timestep):
+    return 7
+
+
+class Fraction(Random):
+  def select_action(self, timestep):
+    return 0.0
+
+
+class Quits(Random):
+  def update(self, timestep, action, new_timestep):
+    sys.exit("enough")
+
+
+number = 3
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+  name = f"agents_{tmp_path.name.replace('-', '_')}"
+  (tmp_path / f"{name}.py").write_text(SOURCE)
+  monkeypatch.chdir(tmp_path)
+  return name
+
+
+def _train(name, env="bsuite:catch/0", seed=0, hooks=core.NO_HOOKS, **limits):
+  environment = environments.make(env, seed=seed)
+  agent = user_agents.make(name, environments.spec(environment), seed)
+  config = config_lib.RunConfig(agent=name, env=env, seed=seed, **limits)
+  return agent, user_agents.run(agent, environment, config, hooks)
+
+
+@pytest.mark.parametrize("name", ["Random", "without_seed", "global_numpy"])
+def test_a_run_leaves_its_files_and_repeats(module, name):
+  argv = [f"--agent={module}:{name}", "--env=bsuite:catch/0", "--episodes=5"]
+  for folder, seed in (("a", 3), ("b", 3), ("c", 4)):
+    assert run.main([*argv, f"--seed={seed}", f"--output={folder}"]) == 0
+  files = {path.name for path in pathlib.Path("a").iterdir()}
+  assert {"config.json", "metrics.csv", "summary.json", "bsuite"} <= files
+  assert "checkpoints" not in files
+  assert json.loads(pathlib.Path("a/summary.json").read_text())["episodes"] == 5
+  first, second, other = (
+    next(pathlib.Path(x, "bsuite").iterdir()).read_text() for x in "abc"
+  )
+  assert first == second and (first != other or name == "without_seed")
+
+
+def test_an_interrupted_run_starts_again(module):
+  argv = [f"--agent={module}:Random", "--env=bsuite:catch/0", "--output=out"]
+  assert run.main([*argv, "--episodes=5"]) == 0
+  rows = pathlib.Path("out/metrics.csv").read_text().splitlines()
+  summary = pathlib.Path("out/summary.json")
+  summary.write_text(summary.read_text().replace("finished", "interrupted"))
+  assert run.main([*argv, "--episodes=5"]) == 0
+  again = pathlib.Path("out/metrics.csv").read_text().splitlines()
+  assert len(again) == len(rows) == 1 + 5
+
+
+def test_an_error_of_an_agent_ends_the_run(module, capsys):
+  argv = [f"--agent={module}:Quits", "--env=bsuite:catch/0", "--output=out"]
+  assert run.main(argv) == 1
+  assert "enough" in capsys.readouterr().err
+  assert f"{module}.py" in pathlib.Path("out/error.txt").read_text()
+
+
+def test_the_loop_is_bsuites():
+  """With the random agent of its baselines, in an environment of theirs."""
+  theirs = bsuite.load_from_id("catch/0")
+  bsuite_environments.reseed(theirs, 5)
+  returns = []
+
+  class Watching(dm_env.Environment):
+    reset, observation_spec = theirs.reset, theirs.observation_spec
+    action_spec = theirs.action_spec
+
+    def step(self, action):
+      timestep = theirs.step(action)
+      if timestep.last():
+        returns.append(timestep.reward)
+      return timestep
+
+  agent = random_agent.Random(theirs.action_spec(), seed=5)
+  experiment.run(agent, Watching(), num_episodes=6)
+  episodes = []
+  hooks = core.Hooks(on_episode=episodes.append)
+  _train("bsuite.baselines.random:default_agent", seed=5, hooks=hooks, episodes=6)
+  assert [episode.episode_return for episode in episodes] == returns
+
+
+def test_an_agent_receives_every_transition_once(module):
+  agent, result = _train(f"{module}:Random", steps=20)
+  first, mid, last = dm_env.StepType
+  steps = [(a, b) for a, _, b in agent.transitions]
+  whole = [(first, mid), *[(mid, mid)] * 7, (mid, last)]
+  assert steps == (3 * whole)[:20]
+  assert (result.env_steps, result.episodes, result.interrupted) == (20, 2, False)
+  assert {type(action) for _, action, _ in agent.transitions} == {int}
+
+
+def test_a_stop_ends_it_at_once(module):
+  asked = itertools.chain([False] * 7, itertools.repeat(True))
+  _, result = _train(
+    f"{module}:Random", hooks=core.Hooks(stop=lambda: next(asked)), episodes=9
+  )
+  assert result.interrupted and 0 < result.env_steps < 9
+
+
+@pytest.mark.parametrize(
+  ("name", "error", "named"),
+  [
+    ("Illegal", ValueError, "action 7"),
+    ("Fraction", ValueError, r"action 0\.0"),
+    ("of_no_use", TypeError, "select_action"),
+    ("other_arguments", TypeError, "learning_rate"),
+  ],
+)
+def test_invalid_agents_are_refused(module, name, error, named):
+  with pytest.raises(error, match=named):
+    _train(f"{module}:{name}", episodes=1)
+
+
+def test_unknown_functions_are_refused(module, tmp_path):
+  (tmp_path / "leaving_module_of_mine.py").write_text("import sys; sys.exit('usage')")
+  for name, named in {
+    f"{module}:Randm": "Random",
+    f"{module}:number": "number",
+    "no_such_module_of_mine:make": "no_such_module_of_mine",
+    "leaving_module_of_mine:make": "usage",
+  }.items():
+    with pytest.raises(errors.SetUpError, match=named):
+      user_agents.find(name)
+
+
+def test_flags_that_its_loop_does_not_read_are_refused(module, capsys):
+  argv = [f"--agent={module}:Random", "--env=bsuite:catch/0", "--episodes=1"]
+  for flag in ("--set=beta=1", "--eval_every=5", "--runner=distributed"):
+    assert run.main([*argv, flag]) == 2
+    assert flag.replace("=beta", " beta").split("=")[0] in capsys.readouterr().err
+
+
+def test_the_settings_of_an_agent_are_its_source(module, tmp_path):
+  (tmp_path / f"partial_{module}.py").write_text(
+    f"import functools, {module}\nmake = functools.partial({module}.Random)\n"
+  )
+  names = (f"{module}:Random", f"partial_{module}:make")
+  for changed in (module, f"partial_{module}"):
+    before = [user_agents.settings(name) for name in names]
+    assert before[0]["module"] == module
+    with open(tmp_path / f"{changed}.py", "a") as file:
+      file.write("# changed\n")
+    after = [user_agents.settings(name) for name in names]
+    assert (after[0] != before[0]) == (changed == module)
+    assert after[1] != before[1]

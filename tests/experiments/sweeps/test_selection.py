@@ -1,0 +1,61 @@
+"""The names of a sweep: agents, bsuite's ids, environments."""
+
+import pytest
+from bsuite import sweep
+
+from explorax.experiments import errors
+from explorax.experiments.sweeps import grid, selection
+
+
+@pytest.mark.parametrize(
+  ("names", "ids"),
+  [
+    ("SWEEP", sweep.SWEEP),
+    ("testing", sweep.TESTING),
+    ("deep_sea", sweep.DEEP_SEA),
+    ("Memory", sweep.TAGS["memory"]),
+    ("catch/3", ("catch/3",)),
+    ("bandit/1, catch/0,bandit/1", ("bandit/1", "catch/0")),
+    ("deep_sea/4,exploration", ("deep_sea/4", *sweep.TAGS["exploration"])),
+  ],
+)
+def test_names_stand_for_bsuites_ids(names, ids):
+  assert selection.ids(names) == tuple(dict.fromkeys(ids))
+
+
+@pytest.mark.parametrize(
+  ("name", "suggestion"),
+  [
+    ("deep_see", "deep_sea"),
+    ("memry", "memory"),
+    ("deep_sea/21", "deep_sea/20"),
+    ("dep_sea/0", "deep_sea/0"),
+  ],
+)
+def test_unknown_names_are_refused_with_a_suggestion(name, suggestion):
+  with pytest.raises(errors.SetUpError, match=suggestion):
+    selection.ids(f"catch/0,{name}")
+
+
+def test_commas_within_a_profile_or_a_value_separate_nothing():
+  envs = "atari:Pong/ngu,meta_episode=3, gym:A-v1,my_module.sub:make,gym:A-v1"
+  assert selection.environments({"sweep": "catch/0", "envs": envs}) == [
+    "bsuite:catch/0",
+    "atari:Pong/ngu,meta_episode=3",
+    "gym:A-v1",
+    "my_module.sub:make",
+  ]
+  rule = "tdu@exploration=EzGreedy(Linear(1,end=0,steps=9),of=Thompson())"
+  names = [rule, "dqn@hidden_sizes=8,8", "qu", "my.agents:make"]
+  assert selection.agents(", ".join([*names, "qu"])) == names
+
+
+def test_listing_counts_the_ids():
+  lines = [line.split() for line in selection.listing().splitlines()]
+  assert lines[0] == ["SWEEP", "468", "ids"] and ["DEEP_SEA", "21", "ids"] in lines
+
+
+def test_folders_have_names_that_every_system_takes():
+  assert grid.folder("my_agents.sub:make") == "my_agents.sub.make"
+  assert grid.folder("tdu@beta=0.5@hidden_sizes=8,8") == "tdu@beta=0.5@hidden_sizes=8,8"
+  assert grid.folder("bsuite:deep_sea/0") == "bsuite_deep_sea_0"
