@@ -21,29 +21,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import exploration, losses
+from explorax import environments, exploration, losses
 from explorax.agents.bonuses import types as bonus_types
 from explorax.experiments import (
-  compare,
   config,
   evaluate,
   export,
   flag_table,
+  job,
   overrides,
   presets,
   report,
   run,
   sweep,
 )
-from explorax.experiments.sweeps import (
-  agents,
-  environments,
-  perform,
-  records,
-  selection,
-  user_agents,
-)
-from explorax.experiments.tasks import types
+from explorax.experiments.runners import core, user_agents
+from explorax.experiments.sweeps import grid, selection
 from explorax.papers import registry, reproduce
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -163,23 +156,14 @@ def directory_of_files(tmp_path, monkeypatch):
 
 def _parse_run(argv: list[str]) -> None:
   given = flag_table.parse(config.flags(), argv)
-  if given["list_agents"] or given["list_envs"] or given["help"]:
-    return
-  asked = config.from_flags(given)
-  preset = presets.PRESETS[asked.agent]
-  overrides.apply(preset.config_for(asked.env), asked.settings)
+  if not (given["list_agents"] or given["list_envs"] or given["help"]):
+    job.resolve(config.from_flags(given))
 
 
 def _parse_sweep(argv: list[str]) -> None:
-  given = flag_table.parse(sweep.FLAGS, argv)
-  assert selection.names(given)
-  if given["envs"]:
-    for env in environments.split(given["envs"]):
-      _parse_run(["--agent=dqn", f"--env={env}"])
-  else:
-    assert selection.ids(given["sweep"])
-  for agent in given["agents"].split(","):
-    assert agents.is_preset(agent) or user_agents.find(agent)
+  given = {**flag_table.parse(sweep.FLAGS, argv), "workers": None}
+  names = selection.agents(given["agents"]), selection.environments(given)
+  assert grid.configs(given, *names, given["output"])
 
 
 def _parse_figure(argv: list[str]) -> None:
@@ -193,8 +177,7 @@ PARSERS: dict[str, Callable[[list[str]], Any]] = {
   "run": _parse_run,
   "sweep": _parse_sweep,
   "reproduce": _parse_figure,
-  "report": lambda argv: flag_table.parse(report.FLAGS, argv, words="sweep"),
-  "compare": lambda argv: flag_table.parse(compare.FLAGS, argv, words="runs"),
+  "report": lambda argv: flag_table.parse(report.FLAGS, argv, words="runs"),
   "export": lambda argv: flag_table.parse(export.FLAGS, argv, words="runs"),
   "evaluate": lambda argv: flag_table.parse(evaluate.FLAGS, argv, words="files"),
 }
@@ -234,9 +217,8 @@ def test_pages_of_papers_have_all_their_parts(path):
 @with_commands
 def test_reports_are_of_sweeps_of_the_page(path):
   sweeps = [flag_table.parse(sweep.FLAGS, argv) for argv in _commands(path, "sweep")]
-  sweeps = [given for given in sweeps if given["sweep"]]
   reports = {argv[0] for argv in _commands(path, "report")}
-  assert reports <= {given["output"] for given in sweeps}
+  assert reports <= {"runs", *(given["output"] for given in sweeps)}
 
 
 @needs_bash
@@ -289,22 +271,24 @@ def test_default_output_is_as_described():
 
 
 def test_example_of_an_agent_of_a_sweep_learns_to_catch(directory_of_files):
-  run = records.Run("my_agents:tabular_q", "catch/0", 0)
-  settings = records.task(run, {}, 2000, {}).settings
-  rows = perform.perform(settings, types.TaskContext())["rows"]
-  first, last = rows[12], rows[-1]  # Episodes 17 and 2000.
-  late = last["total_return"] - rows[-7]["total_return"]
-  assert first["episode"] == 17 and first["total_return"] < 0
-  assert late / (last["episode"] - rows[-7]["episode"]) > 0
+  name, env = "my_agents:tabular_q", "bsuite:catch/0"
+  environment = environments.make(env, seed=0)
+  returns = []
+  user_agents.run(
+    user_agents.make(name, environments.spec(environment), 0),
+    environment,
+    config.RunConfig(agent=name, env=env, episodes=2000),
+    core.Hooks(on_episode=lambda episode: returns.append(episode.episode_return)),
+  )
+  assert np.sum(returns[:17]) < 0 < np.sum(returns[-300:])
 
 
 @pytest.mark.parametrize(
   ("page", "heading", "groups"),
   [
     ("runs", "## Flags", config.flags()),
-    ("sweeps", "## Flags", sweep.FLAGS),
-    ("sweeps", "## The report", report.FLAGS),
-    ("comparing", "## Flags", compare.FLAGS),
+    ("sweeps", "## Flags", sweep.OWN_FLAGS),
+    ("comparing", "## Flags", report.FLAGS),
     ("figures", "## Flags", reproduce.FLAGS),
   ],
 )

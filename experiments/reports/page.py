@@ -97,7 +97,11 @@ def make(content: Content, *, command: str) -> template.Report:
   """
   found, compared, bsuite = content.found, content.compared, content.scores
   drawn: dict[str, list[pictures.Picture]] = {}
-  context: dict[str, Any] = {"has_bsuite": bsuite is not None}
+  context: dict[str, Any] = {
+    "has_bsuite": bsuite is not None,
+    "capped": {},
+    "normalised_rows": [],
+  }
   if compared is not None:
     drawn["curves"] = [_curves(compared, env) for env in _drawn(compared, bsuite)]
     context |= _comparison_context(compared)

@@ -1,7 +1,8 @@
-"""bsuite's stored logs, and sweeps made of them by the sweep's own writers."""
+"""bsuite's stored logs, and directories of runs."""
 
 import csv
 import io
+import json
 import pathlib
 import tarfile
 
@@ -11,11 +12,16 @@ from bsuite import sweep as bsuite_sweep
 
 from explorax.environments import bsuite_sweeps
 from explorax.experiments import output
-from explorax.experiments.reports import read
-from explorax.experiments.sweeps import records
-from explorax.experiments.tasks import types
+from explorax.experiments.recording import metrics_csv
 
 DATA = pathlib.Path(__file__).parent / "data"
+RNG = np.random.default_rng(0)
+VERSIONS = {
+  "python": "3.11.99",
+  "packages": {"jax": "9.8.7", "dm-reverb": None},
+  "platform": "a machine",
+  "git_commit": "0123abc",
+}
 
 
 @pytest.fixture(scope="session")
@@ -29,55 +35,71 @@ def logs():
       bsuite_id = next(
         i for i in bsuite_sweep.SWEEP if bsuite_sweeps.csv_name(i) == file
       )
-      experiment = bsuite_id.partition("/")[0]
       text = archive.extractfile(member).read().decode()
-      rows = [
-        {name: float(cell or "nan") for name, cell in row.items()}
-        for row in csv.DictReader(io.StringIO(text))
-      ]
-      log = read.log(rows, experiment)
+      header, *rows = csv.reader(io.StringIO(text))
+      cells = np.array([[float(x or "nan") for x in row] for row in rows])
+      log = dict(zip(header, cells.T, strict=True))
+      experiment = bsuite_id.partition("/")[0]
       found.setdefault(name, {}).setdefault(experiment, {})[bsuite_id] = log
   return found
 
 
+@pytest.fixture
+def write_run(tmp_path, monkeypatch, make_episode):
+  """Writes a run of 40 episodes with these returns, ten steps each."""
+  monkeypatch.chdir(tmp_path)
+
+  def write(path, agent="dqn", env="gym:CartPole-v1", seed=0, returns=None, **config):
+    directory = output.RunDirectory.create(tmp_path / path)
+    record = {"agent": agent, "env": env, "seed": seed, "settings": []}
+    directory.write_json("config.json", {**record, "config": config})
+    table = metrics_csv.MetricsCsv(directory)
+    for i, value in enumerate(RNG.normal(size=40) if returns is None else returns):
+      table.write(make_episode(i + 1, episode_return=float(value), metrics={}))
+    table.close()
+    return directory.path
+
+  return write
+
+
 @pytest.fixture(scope="session")
 def write_sweep():
-  """Writes a sweep's directory.
+  """Writes the directories of runs on bsuite with only bsuite's logs.
 
-  Called with (path, done, settings, cap, missing): done is (agent, id, seed) → log,
-  missing (agent, id, seed) → why.
+  Called with (path, done, episodes, missing): done is (agent, id, seed) → log, where
+  agent may have settings, and missing is (agent, id, seed) → why.
   """
 
-  def write(path, done, settings, cap=None, missing=()):
-    with pytest.MonkeyPatch.context() as patch:
-      patch.setattr("os.fsync", lambda descriptor: None)  # It need not outlast us.
-      return write_all(path, done, settings, cap, missing)
-
-  def write_all(path, done, settings, cap, missing):
-    directory = output.RunDirectory.create(path)
-    store = records.store(directory, cap)
-    versions = {
-      "python": "3.11.99",
-      "packages": {"jax": "9.8.7", "dm-reverb": None},
-      "platform": "a machine",
-      "git_commit": "0123abc",
-    }
-    table = records.Records(
-      directory, store, settings, "python -m the.sweep --agents=…"
-    )
-    for key, log in done.items():
-      run = records.Run(*key)
-      task = records.task(run, settings[run.agent], cap, {})
-      rows = [dict(zip(log, row, strict=True)) for row in np.array([*log.values()]).T]
-      rows = [{k: float(v) for k, v in row.items()} for row in rows]
-      results = {"rows": rows, "runner": "own"}
-      kept = types.CompletedTask(task.name, task.settings, results, 2.0, versions)
-      store.write(task, kept)
-      table.add(kept)
-    for key, reason in dict(missing).items():
-      run = records.Run(*key)
-      table.ask(records.task(run, settings.get(run.agent), cap, {}), reason)
-    table.write_index()
+  def write(path, done, episodes=10**6, missing=()):
+    entries = []
+    for agent, bsuite_id, seed in (*done, *missing):
+      env = f"bsuite:{bsuite_id}"
+      name = f"{agent}/{bsuite_id.replace('/', '-')}/seed{seed}".replace(":", ".")
+      entry = {"path": name, "agent": agent, "env": env, "seed": seed}
+      reason = dict(missing).get((agent, bsuite_id, seed), "")
+      entries.append({**entry, "left_out": reason})
+      if reason:
+        continue
+      folder = path / name
+      (folder / "bsuite").mkdir(parents=True)
+      preset, *settings = agent.split("@")
+      pairs = (setting.split("=") for setting in settings)
+      config = {"beta": 0.0} | {name: float(value) for name, value in pairs}
+      record = {"agent": preset, "env": env, "seed": seed, "settings": settings}
+      record |= {"config": config, "versions": VERSIONS, "episodes": episodes}
+      (folder / "config.json").write_text(json.dumps(record))
+      summary = {"status": "finished", "wall_seconds": 2.0}
+      (folder / "summary.json").write_text(json.dumps(summary))
+      log = done[agent, bsuite_id, seed]
+      rows = [",".join(log), *(",".join(map(repr, row)) for row in _rows(log))]
+      file = folder / "bsuite" / bsuite_sweeps.csv_name(bsuite_id)
+      file.write_text("\n".join(rows).replace("nan", ""))
+    index = {"commands": ["python -m the.sweep --agents=…"], "runs": entries}
+    (path / "sweep.json").write_text(json.dumps(index))
     return path
 
   return write
+
+
+def _rows(log):
+  return [[float(x) for x in row] for row in np.array([*log.values()]).T]

@@ -1,4 +1,4 @@
-"""The command: its page and drawings, and what it says of bad input."""
+"""The report of runs on bsuite: its page and drawings, and what it refuses."""
 
 import base64
 import html.parser
@@ -13,17 +13,12 @@ import numpy as np
 import pytest
 
 from explorax.experiments import report
-from explorax.experiments.reports import drawings, pictures, scores, template
+from explorax.experiments.reports import drawings, pictures, results, scores, template
 
 needs_matplotlib = pytest.mark.skipif(
   importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
 )
 AGENTS = ("bootstrapped_dqn", "tdu", "my_agents:make<b>")
-SETTINGS = {
-  AGENTS[0]: {"beta": 0.0},
-  AGENTS[1]: {"beta": 0.5},
-  AGENTS[2]: {"source": "1f3a"},
-}
 SHOWN = ("catch", "catch_noise", "deep_sea", "deep_sea_stochastic", "memory_len")
 WHY = "train-images are not in <mnist>"
 VOID = {"meta", "link", "img", "wbr"}
@@ -89,7 +84,7 @@ def made(logs, write_sweep, tmp_path_factory):
   }
   missing = {(agent, "mnist/0", seed): WHY for agent in AGENTS for seed in (0, 1)}
   path = tmp_path_factory.mktemp("sweep") / "out"
-  write_sweep(path, done, SETTINGS, None, missing)
+  write_sweep(path, done, missing=missing)
   assert report.main([str(path)]) == 0
   text = (path / "report/report.html").read_text(encoding="utf-8")
   return path, done, _Page(text)
@@ -183,21 +178,20 @@ def test_the_treasures_of_deep_sea_are_beside_bsuites_rule(made):
 @needs_matplotlib
 def test_it_says_what_is_missing_and_how_each_number_was_made(made):
   path, done, page = made
-  assert f"{len(done):,} of {len(done) + 6:,} tasks" in page.text
-  row = page.tables["Missing tasks"][1]
-  assert row[0] == "mnist" and row[1] == "6 missing" and row[3] == WHY
+  assert f"{len(done):,} runs of" in page.text and "6 runs of a sweep" in page.text
+  row = page.tables["Missing runs"][1]
+  assert row[0] == "bsuite:mnist" and row[1] == "6" and row[3] == WHY
   assert row[2].startswith("bootstrapped_dqn (seeds 0, 1), tdu (seeds 0, 1)")
   assert "7 of 21 ids" in page.cell("Scores by experiment", "deep_sea", "experiment")
   for told in (
-    "Experiments that were not requested: bandit, mountain_car,",
+    "that were not requested: bandit, mountain_car,",
     "Only some ids were run of catch, catch_noise, deep_sea,",
     "python -m the.sweep --agents=…",
     f"python -m explorax.experiments.report {path}",
-    "Seeds: 0, 1, 2.",
     "python 3.11.99, jax 9.8.7, commit 0123abc, on a machine",
     "(TDU, QU and Q+UCB) is not drawn",
-    "does not contain qu, q_ucb.",
-    "Not swept: tdu_bandit.",
+    "there are no runs of qu, q_ucb.",
+    "Not run: tdu_bandit.",
   ):
     assert told in " ".join(page.text.split()), told
   formulas = {row[0]: row[1] for row in page.tables["Formulas"][1:]}
@@ -211,7 +205,7 @@ def test_it_says_what_is_missing_and_how_each_number_was_made(made):
   ]
   assert "dm-reverb" not in page.text  # It was not installed.
   assert "my_agents:make<b>" not in page.text  # It is escaped.
-  assert "capped" not in page.text
+  assert "capped" not in page.text and len(page.tables["The runs"]) == 1 + len(done)
 
 
 @needs_matplotlib
@@ -228,15 +222,15 @@ def test_a_capped_sweep_of_one_seed_says_so(logs, write_sweep, tmp_path, capsys)
     name: values[:20]
     for name, values in short["deep_sea_stochastic"]["deep_sea_stochastic/0"].items()
   }
-  write_sweep(tmp_path / "out", done, {"dqn": {}}, 25)
+  write_sweep(tmp_path / "out", done, 25)
   elsewhere = tmp_path / "deep" / "page"
   assert report.main([f"--output={elsewhere}", str(tmp_path / "out")]) == 0
   said = capsys.readouterr().out
-  assert f"{len(done)} of {len(done)} tasks are done" in said
+  assert f"{len(done)} runs, 0 missing" in said
   assert str(elsewhere / "report.html") in said
   assert not (tmp_path / "out/report").exists()
   page = _Page((elsewhere / "report.html").read_text())
-  assert "Episodes were capped at 25" in page.text
+  assert "Episodes were capped" in page.text
   hours = 2.0 * 10_000 / 25 * len(done) / 3600  # Each took two seconds.
   assert f"would take about {hours:.1f} hours if their" in " ".join(page.text.split())
   assert "25 of 10,000 episodes" in page.cell(
@@ -246,7 +240,7 @@ def test_a_capped_sweep_of_one_seed_says_so(logs, write_sweep, tmp_path, capsys)
   shown = page.cell("Scores by experiment", "bandit", "dqn")
   assert re.fullmatch(r"\d\.\d\d \| one seed", shown), shown
   assert page.cell("Scores by experiment", "mnist", "dqn").startswith("–")
-  assert "no results of mnist" not in page.text and "All requested tasks" in page.text
+  assert "no results of mnist" not in page.text and "All runs of the" in page.text
   assert '<td class="number"><strong>' not in page.text  # There is none to compare.
   assert "two of its agents" in page.text  # Paper 4's figures.
   assert page.tables["Published scores"][1][2] == "not run"
@@ -256,8 +250,7 @@ def test_a_capped_sweep_of_one_seed_says_so(logs, write_sweep, tmp_path, capsys)
 def small(logs, write_sweep, tmp_path_factory):
   path = tmp_path_factory.mktemp("small") / "out"
   done = {("dqn", f"catch/{i}", 0): logs["long"]["catch"][f"catch/{i}"] for i in (0, 3)}
-  missing = {("dqn", "catch/1", 0): "it has not been run yet"}
-  return write_sweep(path, done, {"dqn": {}}, None, missing)
+  return write_sweep(path, done)
 
 
 def _change(path: pathlib.Path, name: str, change) -> None:
@@ -267,46 +260,42 @@ def _change(path: pathlib.Path, name: str, change) -> None:
   file.write_text(json.dumps(content))
 
 
-def _change_results(path: pathlib.Path, change) -> None:
-  """Changes how the results of a task say that they came about."""
-  (file,) = path.glob("tasks/dqn/seed0/catch-0-*.npz")
-  with np.load(file) as arrays:
-    meta = json.loads(str(arrays["__task__"]))
-  change(meta)
-  np.savez(file, __task__=np.array(json.dumps(meta)))
+FIRST = "dqn/catch-0/seed0"
 
 
-def _other_version(meta):
-  meta["made_by"]["explorax"] = "0.0.1"
+def _unfinished(path):
+  _change(path, f"{FIRST}/summary.json", lambda x: x.update(status="interrupted"))
 
 
-def _other_revision(meta):
-  meta["made_by"]["revision"] = 99
-
-
-def _nothing_done(path):
-  shutil.rmtree(path / "tasks")
-
-
-def _odd_seed(index):
-  index["tasks"][0]["seed"] = [0]
-
-
-def _unknown_id(index):
-  index["tasks"][0]["bsuite_id"] = "catch/99"
+def _failed(path):
+  shutil.rmtree(path / FIRST)
+  (path / FIRST).mkdir()
+  (path / FIRST / "failed.txt").write_text("its process died.\n\nTraceback")
 
 
 @needs_matplotlib
-def test_lost_results_are_told(small, tmp_path):
+@pytest.mark.parametrize(
+  ("damage", "reason"),
+  [
+    (_unfinished, "interrupted"),
+    (_failed, "its process died"),
+    (lambda path: shutil.rmtree(path / FIRST), "it has not been run yet"),
+  ],
+)
+def test_runs_that_are_not_finished_are_listed_with_the_reason(
+  small, tmp_path, damage, reason
+):
   path = shutil.copytree(small, tmp_path / "out")
-  next(path.glob("tasks/dqn/seed0/catch-0-*.npz")).write_bytes(b"damaged")
+  damage(path)
   assert report.main([str(path)]) == 0
-  page = (path / "report/report.html").read_text()
-  assert "its results are lost or damaged" in page
+  page = _Page((path / "report/report.html").read_text())
+  (row,) = page.tables["Missing runs"][1:]
+  assert row == ["bsuite:catch", "1", "dqn (seed 0)", reason]
+  assert "1 of 20 ids" in page.text
 
 
 @needs_matplotlib
-def test_each_set_of_versions_is_told_and_an_earlier_pages_drawings_removed(
+def test_each_set_of_versions_is_listed_and_an_earlier_pages_drawings_removed(
   small, tmp_path
 ):
   path = shutil.copytree(small, tmp_path / "out")
@@ -316,19 +305,19 @@ def test_each_set_of_versions_is_told_and_an_earlier_pages_drawings_removed(
     (folder / name).write_bytes(b"")
   (folder / "report.html").write_text('<img data-file="curve_bandit.png">')
   new = {"packages": {"jax": "1.2.3"}, "xla_flags": "--xla_cpu_fast=1"}
-  _change_results(path, lambda m: m["versions"].update(new))
+  _change(path, f"{FIRST}/config.json", lambda x: x["versions"].update(new))
   assert report.main([str(path)]) == 0
   assert (folder / "mine.png").exists() and not (folder / "curve_bandit.png").exists()
   page = (folder / "report.html").read_text()
   for version in ("1.2.3, [^<]*XLA_FLAGS --xla_cpu_fast=1", "9.8.7, "):
-    assert re.search(rf"1 of the 2 tasks were made with [^<]*jax {version}", page)
+    assert re.search(rf"1 of the 2 runs were made with [^<]*jax {version}", page)
   assert page.count("XLA_FLAGS") == 1
   files = template.files_of(page)
   assert files == {file.name for file in folder.glob("*.png")} - {"mine.png"}
 
 
 @needs_matplotlib
-def test_all_agents_are_in_the_legends(logs, write_sweep, tmp_path, monkeypatch):
+def test_all_agents_are_in_the_legends(logs, monkeypatch):
   drawn = []
   real = pictures.make
   monkeypatch.setattr(
@@ -341,8 +330,8 @@ def test_all_agents_are_in_the_legends(logs, write_sweep, tmp_path, monkeypatch)
   ]
   log = logs["long"]["deep_sea"]["deep_sea/0"]
   done = {(agent, "deep_sea/0", 0): log for agent in agents}
-  path = write_sweep(tmp_path / "out", done, {agent: {} for agent in agents})
-  assert report.main([str(path)]) == 0
+  found = results.compute(done)
+  drawings.draw(found, dict.fromkeys(agents, 0.0))
   assert len(drawn) >= 4
   for fig in drawn:
     (legend,) = [*fig.legends, *(a.get_legend() for a in fig.axes if a.get_legend())]
@@ -367,47 +356,33 @@ def test_a_median_is_of_seeds_that_have_solved_it():
   np.testing.assert_array_equal(high, [np.inf, 400.0, np.inf])
 
 
+def _log(path):
+  (file,) = (path / FIRST / "bsuite").iterdir()
+  return file
+
+
 @needs_matplotlib
 @pytest.mark.parametrize(
-  ("damage", "says"),
+  ("damage", "named"),
   [
-    (
-      lambda p: shutil.rmtree(p),
-      "out is not the directory of a sweep: .*; give the --output",
-    ),
-    (lambda p: (p / "sweep.json").write_text("{"), "sweep.json is invalid"),
-    (lambda p: _change(p, "sweep.json", _unknown_id), "sweep.json is invalid"),
-    (lambda p: _change(p, "sweep.json", _odd_seed), "sweep.json is invalid"),
-    (_nothing_done, "no task .* is done yet"),
-    (lambda p: _change_results(p, _other_version), r"0\.0\.1"),
-    (lambda p: _change_results(p, _other_revision), "of different versions"),
+    (shutil.rmtree, "out"),
+    (lambda p: (p / "sweep.json").write_text("{"), "sweep.json"),
+    (lambda p: (p / "sweep.json").write_text('{"runs": [1]}'), "sweep.json"),
+    (lambda p: _log(p).write_text("episode\n2\n1\n"), "catch-0.csv"),
+    (lambda p: _log(p).write_text("episode\n"), "catch-0.csv"),
+    (lambda p: _log(p).write_text("episode,steps\n1,9\n"), "total_regret"),
   ],
 )
-def test_what_cannot_be_reported_is_refused_in_a_sentence(
-  small, tmp_path, capsys, damage, says
+def test_what_cannot_be_reported_is_refused_in_a_line_that_names_it(
+  small, tmp_path, capsys, damage, named
 ):
   path = shutil.copytree(small, tmp_path / "out")
   damage(path)
   assert report.main([str(path)]) == 2
   out, err = capsys.readouterr()
-  assert out == "" and re.search(says, err), err
+  assert out == "" and named in err
   assert err.startswith("explorax: ") and err.endswith(".\n") and err.count("\n") == 1
   assert not (path / "report").exists()
-
-
-@pytest.mark.parametrize(
-  ("argv", "says"),
-  [
-    ([], "got 0 directories; give exactly one"),
-    (["a", "b"], "got 2 directories; give exactly one"),
-    (["a", "--outptu=b"], "no flag --outptu.*--output"),
-    (["a", "--output", "b", "c"], "got 2 directories"),
-  ],
-)
-def test_a_wrong_command_line_is_refused_in_a_sentence(argv, says, capsys):
-  assert report.main(argv) == 2
-  err = capsys.readouterr().err
-  assert re.search(says, err) and err.count("\n") == 1
 
 
 @needs_matplotlib

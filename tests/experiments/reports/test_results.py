@@ -6,24 +6,8 @@ import pathlib
 import numpy as np
 import pytest
 
-from explorax.experiments.reports import read, results, tdu_paper
-
-
-def _sweep(logs: dict) -> read.Sweep:
-  agents = tuple(dict.fromkeys(agent for agent, _, _ in logs))
-  return read.Sweep(
-    path=pathlib.Path("sweep"),
-    commands=(),
-    versions=(),
-    written="",
-    cap=None,
-    agents=agents,
-    settings=dict.fromkeys(agents),
-    logs=logs,
-    seconds=0.0,
-    full_seconds=0.0,
-    lacking=(),
-  )
+from explorax.experiments import errors
+from explorax.experiments.reports import results, runs, tdu_paper
 
 
 def _catch(score: float) -> dict[str, np.ndarray]:
@@ -37,13 +21,13 @@ def _catch(score: float) -> dict[str, np.ndarray]:
 def test_the_ids_of_most_seeds_count():
   ids = {0: "catch/0", 1: "catch/1", 2: "catch/1"}
   logs = {("a", name, seed): _catch(0.5) for seed, name in ids.items()}
-  cell = results.compute(_sweep(logs)).by_experiment["a", "catch"]
+  cell = results.compute(logs).by_experiment["a", "catch"]
   assert (cell.seeds, cell.left_out, cell.ids) == ((1, 2), (0,), ("catch/1",))
 
 
 def test_mean_and_interval_are_over_seeds():
   logs = {("a", "catch/0", seed): _catch(x) for seed, x in enumerate([0.2, 0.4, 0.9])}
-  cell = results.compute(_sweep(logs)).by_experiment["a", "catch"]
+  cell = results.compute(logs).by_experiment["a", "catch"]
   np.testing.assert_allclose(cell.values, [0.2, 0.4, 0.9])
   np.testing.assert_allclose(cell.value, 0.5)
   # Of 27 equally likely draws of three seeds, the least mean is 0.2 and the greatest
@@ -52,7 +36,7 @@ def test_mean_and_interval_are_over_seeds():
 
 
 def test_with_one_seed_there_is_no_interval():
-  cell = results.compute(_sweep({("a", "catch/0", 7): _catch(0.3)}))
+  cell = results.compute({("a", "catch/0", 7): _catch(0.3)})
   for found in (cell.by_experiment["a", "catch"], cell.by_tag["a", "basic"]):
     np.testing.assert_allclose(found.value, 0.3)
     assert found.seeds == (7,) and math.isnan(found.low) and math.isnan(found.high)
@@ -64,12 +48,12 @@ def test_a_seed_with_fewer_ids_is_left_out_until_it_has_them():
     ("a", "catch/1", 0): _catch(0.7),
     ("a", "catch/0", 1): _catch(0.1),
   }
-  cell = results.compute(_sweep(logs)).by_experiment["a", "catch"]
+  cell = results.compute(logs).by_experiment["a", "catch"]
   assert (cell.seeds, cell.left_out) == ((0,), (1,))
   assert cell.ids == ("catch/0", "catch/1")
   np.testing.assert_allclose(cell.value, 0.6)
   logs["a", "catch/1", 1] = _catch(0.1)
-  cell = results.compute(_sweep(logs)).by_experiment["a", "catch"]
+  cell = results.compute(logs).by_experiment["a", "catch"]
   assert (cell.seeds, cell.left_out) == ((0, 1), ())
   np.testing.assert_allclose(cell.value, 0.35)
 
@@ -77,7 +61,7 @@ def test_a_seed_with_fewer_ids_is_left_out_until_it_has_them():
 def test_a_tag_is_over_the_seeds_that_all_its_experiments_have():
   noise = {("a", "catch_noise/0", seed): _catch(x) for seed, x in ((1, 0.6), (2, 0.2))}
   plain = {("a", "catch/0", seed): _catch(x) for seed, x in ((0, 0.0), (1, 0.8))}
-  found = results.compute(_sweep(noise | plain))
+  found = results.compute(noise | plain)
   credit = found.by_tag["a", "credit_assignment"]  # Of both.
   assert (credit.seeds, credit.left_out) == ((1,), (0, 2))
   np.testing.assert_allclose(credit.value, 0.7)
@@ -87,7 +71,7 @@ def test_a_tag_is_over_the_seeds_that_all_its_experiments_have():
 
 def test_a_tag_without_a_common_seed_cannot_be_told():
   logs = {("a", "catch/0", 0): _catch(0.5), ("a", "catch_noise/0", 1): _catch(0.5)}
-  assert not results.compute(_sweep(logs)).by_tag["a", "credit_assignment"].told
+  assert not results.compute(logs).by_tag["a", "credit_assignment"].told
 
 
 def test_experiments_that_cannot_be_told_are_left_out_of_their_tags():
@@ -95,7 +79,7 @@ def test_experiments_that_cannot_be_told_are_left_out_of_their_tags():
     ("a", "catch/0", 0): _catch(0.5),
     ("a", "mnist/0", 0): _catch(0.5),  # Its accuracy needs the last tenth.
   }
-  found = results.compute(_sweep(logs))
+  found = results.compute(logs)
   assert not found.by_experiment["a", "mnist"].told
   np.testing.assert_allclose(found.by_tag["a", "basic"].value, 0.5)
   assert not found.by_tag["a", "generalization"].told
@@ -107,7 +91,7 @@ def test_intervals_of_a_tag_draw_the_seeds_of_each_experiment_by_itself():
   for seed, x in enumerate([0.2, 0.8]):
     logs["a", "catch/0", seed] = _catch(x)
     logs["a", "catch_scale/0", seed] = _catch(1 - x)
-  cell = results.compute(_sweep(logs)).by_tag["a", "credit_assignment"]
+  cell = results.compute(logs).by_tag["a", "credit_assignment"]
   np.testing.assert_allclose([cell.value, cell.low, cell.high], [0.5, 0.2, 0.8])
 
 
@@ -144,25 +128,40 @@ def test_whole_is_all_of_bsuites_ids():
 
 
 def test_paper_4s_figures_have_their_agents_by_beta():
-  settings = {
-    "qu": {"beta": 1.0},
-    "tdu@beta=5.0": {"beta": 5.0},
-    "my_agents:tdu": "1f3a",
-    "tdu": {"beta": 1.0},
-    "tdu@beta=0.1": {"beta": 0.1},
-    "tdu@beta=0.1@n_step=3": {"beta": 0.1},
-    "tdu@beta=0": {"beta": 0.0},
-    "bootstrapped_dqn": {"beta": 0.0},
-    "bootstrapped_dqn@n_step=3": {"beta": 0.0},
+  betas = {
+    "qu": 1.0,
+    "tdu@beta=5.0": 5.0,
+    "my_agents:tdu": 0.0,
+    "tdu": 1.0,
+    "tdu@beta=0.1": 0.1,
+    "tdu@beta=0.1@n_step=3": 0.1,
+    "tdu@beta=0": 0.0,
+    "bootstrapped_dqn": 0.0,
+    "bootstrapped_dqn@n_step=3": 0.0,
   }
-  found = results.Results(tuple(settings), (), (), {}, {})
+  found = results.Results({}, tuple(betas), (), (), {}, {})
   by_beta = ["bootstrapped_dqn", "tdu@beta=0", "tdu@beta=0.1", "tdu", "tdu@beta=5.0"]
-  drawn = {
-    figure: tdu_paper.agents(figure, found, settings) for figure in tdu_paper.FIGURES
-  }
+  drawn = {f: tdu_paper.agents(f, found, betas) for f in tdu_paper.FIGURES}
   assert drawn == {"6, left": by_beta, "6, right": ["tdu", "qu"], "7": by_beta}
   assert tdu_paper.absent("6, right", drawn["6, right"]) == ["q_ucb"]
   assert tdu_paper.absent("7", by_beta) == ["tdu_bandit"]
-  labels = [tdu_paper.label(agent, settings[agent]) for agent in by_beta]
+  labels = [tdu_paper.label(agent, betas[agent]) for agent in by_beta]
   assert labels[:3] == ["BDQN, β = 0", "TDU, β = 0", "TDU, β = 0.1"]
   assert labels[3:] == ["TDU, β = 1", "TDU, β = 5"]
+
+
+def _run(status="finished", **columns):
+  log = {name: np.array(values, float) for name, values in columns.items()}
+  record = {"env": "bsuite:catch/0", "seed": 0}
+  path = pathlib.Path("out")
+  return runs.Run(path, record, {}, {"status": status}, None, None, log or None)
+
+
+def test_only_finished_runs_with_a_whole_log_count():
+  log = {"episode": [1], "total_regret": [0.5]}
+  for run in (_run(), _run(status="failed", **log)):
+    assert results.finished([run], ["dqn"]) == {}
+  assert [*results.finished([_run(**log)], ["dqn"])] == [("dqn", "catch/0", 0)]
+  for broken in ({"episode": [1]}, {**log, "total_regret": [np.nan]}):
+    with pytest.raises(errors.SetUpError, match=r"out.*total_regret"):
+      results.finished([_run(**broken)], ["dqn"])

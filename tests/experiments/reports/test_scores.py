@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bsuite import sweep
 
-from explorax.experiments.reports import catalogue, read, scores
+from explorax.experiments.reports import catalogue, scores
 
 DATA = pathlib.Path(__file__).parent / "data"
 SETS = ("long", "short")
@@ -105,24 +105,3 @@ def test_half_of_the_score_is_for_an_episode_that_is_better_than_good(
 def test_nothing_to_score_is_refused():
   with pytest.raises(ValueError, match="no log of catch"):
     scores.score("catch", {})
-
-
-@pytest.mark.parametrize(
-  ("rows", "problem"),
-  [
-    ([], "no rows"),
-    ([{"episode": 1, "steps": 9}], "no column 'total_regret'"),
-    (
-      [{"episode": 1, "total_regret": 0.5}, {"episode": 2}],
-      "'total_regret' has a cell that is not a number",
-    ),
-    (
-      [{"episode": 2, "total_regret": 1}, {"episode": 1, "total_regret": 1}],
-      "do not increase",
-    ),
-    ([{"episode": 0, "total_regret": 1}], "do not increase"),
-  ],
-)
-def test_a_log_that_cannot_be_scored_is_refused(rows, problem):
-  with pytest.raises(ValueError, match=problem):
-    read.log(rows, "catch")

@@ -1,4 +1,4 @@
-"""The command on runs of the recorder's own files: numbers, page and refusals."""
+"""The report of runs that the recorder wrote: their returns, labels and refusals."""
 
 import json
 import re
@@ -6,34 +6,14 @@ import re
 import numpy as np
 import pytest
 
-from explorax.experiments import compare, output
-from explorax.experiments.recording import metrics_csv
+from explorax.experiments import report
+from explorax.experiments.reports import runs
 
 pytest.importorskip("matplotlib")
 
-RNG = np.random.default_rng(0)
 
-
-@pytest.fixture
-def write_run(tmp_path, monkeypatch, make_episode):
-  """Writes a run of 40 episodes with these returns, ten steps each."""
-  monkeypatch.chdir(tmp_path)
-
-  def write(path, agent="dqn", env="gym:CartPole-v1", seed=0, returns=None, **config):
-    directory = output.RunDirectory.create(tmp_path / path)
-    record = {"agent": agent, "env": env, "seed": seed, "settings": []}
-    directory.write_json("config.json", {**record, "config": config})
-    table = metrics_csv.MetricsCsv(directory)
-    for i, value in enumerate(RNG.normal(size=40) if returns is None else returns):
-      table.write(make_episode(i + 1, episode_return=float(value), metrics={}))
-    table.close()
-    return directory.path
-
-  return write
-
-
-def _page(path="compare"):
-  with open(f"{path}/compare.html", encoding="utf-8") as file:
+def _page(path="runs/report"):
+  with open(f"{path}/report.html", encoding="utf-8") as file:
     return " ".join(file.read().split())
 
 
@@ -44,17 +24,17 @@ def test_runs_are_grouped_and_scored_at_their_common_end(write_run, capsys):
       # The last tenth of 40 episodes are four.
       returns = np.concatenate([np.zeros(36), np.full(4, value)])
       write_run(f"runs/{name}/{seed}", name, seed=seed, returns=returns, step=step)
-  assert compare.main(["runs"]) == 0
+  assert report.main(["runs"]) == 0
   out = capsys.readouterr().out
   assert "gym:CartPole-v1, return at step 400" in out
   assert re.search(r"a   5 seeds    3\.000    \[1\.\d+, 7\.\d+\]", out), out
   assert re.search(r"b   3 seeds   -0\.667   \[-1\.000, 0\.000\]", out), out
-  assert out.rstrip().endswith("are in compare/compare.html")
+  assert out.rstrip().endswith("runs/report/report.html")
   page = _page()
   assert "<strong>3.000</strong>" in page and "8 runs of a, b" in page
   assert "1.00 [1.00, 1.00]" in page  # The probability that a is better.
   assert "<script" not in page and "http" not in page
-  assert 'data-file="curve_gym_CartPole-v1.png"' in page
+  assert 'data-file="return_gym_CartPole-v1.png"' in page
 
 
 def test_agents_are_told_apart_by_the_settings_in_which_they_differ(write_run, capsys):
@@ -65,7 +45,7 @@ def test_agents_are_told_apart_by_the_settings_in_which_they_differ(write_run, c
     write_run(f"runs/other{seed}", env="x:y", seed=seed, n_step=1, learning_rate=0.2)
   write_run("runs/copy", seed=1, n_step=1, learning_rate=0.1, returns=[1.0])
   write_run("runs/short", "tdu", "x:y", returns=[5.0] * 9)
-  assert compare.main(["runs", "runs/1-0", "--output=page"]) == 0
+  assert report.main(["runs", "runs/1-0", "--output=page"]) == 0
   out = capsys.readouterr().out
   names = re.findall(r"^  (\S+) +(\d) seed", out, re.MULTILINE)
   assert sorted(names) == [
@@ -86,8 +66,18 @@ def test_ties_within_the_interval_are_not_bold(write_run):
   for agent in ("a", "b"):
     for seed in range(3):
       write_run(f"runs/{agent}{seed}", agent, seed=seed)
-  assert compare.main(["runs"]) == 0
+  assert report.main(["runs"]) == 0
   assert '<td class="number"><strong>' not in _page()
+
+
+def test_a_name_has_the_settings_that_were_given_if_these_tell_runs_apart(write_run):
+  for beta in (1.0, 0.1):
+    path = write_run(f"runs/{beta}", "tdu", beta=beta, exploration={"period": beta})
+    if beta != 1.0:
+      record = json.loads((path / "config.json").read_text())
+      record["settings"] = ["beta=0.1"]
+      (path / "config.json").write_text(json.dumps(record))
+  assert runs.labels(runs.read_all(["runs"]).runs) == ["tdu@beta=0.1", "tdu"]
 
 
 def _without_config(path):
@@ -104,46 +94,44 @@ def _bad_number(path):
   file.write_text(file.read_text().replace("10", "ten"))
 
 
-def _sweep(path):
-  (path / "metrics.csv").unlink()
-  (path / "sweep.json").write_text("{}")
-
-
 @pytest.mark.parametrize(
-  ("argv", "damage", "says"),
+  ("argv", "damage", "named"),
   [
-    ([], None, "no directory was given; give"),
-    (["rnus"], None, r"rnus is no directory\. Did you mean runs\?"),
-    (["empty"], None, "there is no run in empty: .*; give the --output"),
-    (["runs", "--outptu=x"], None, "no flag --outptu.*--output"),
-    (["runs"], _without_config, "has a metrics.csv, but no config.json"),
-    (["runs"], lambda p: (p / "config.json").write_text("{"), "config.json cannot be"),
-    (["runs"], lambda p: (p / "config.json").write_text("{}"), "not the record of a"),
-    (["runs"], _no_episode, "runs/a has no finished episode"),
-    (["runs"], _bad_number, "runs/a/metrics.csv cannot be read .*ten"),
-    (["runs/a"], _sweep, "is a sweep over bsuite.*experiments.report runs/a"),
+    ([], None, "no directory"),
+    (["rnus"], None, r"rnus.*runs"),
+    (["empty"], None, "empty"),
+    (["runs", "--outptu=x"], None, "--outptu.*--output"),
+    (["runs"], _without_config, "config.json"),
+    (["runs"], lambda p: (p / "config.json").write_text("{"), "config.json"),
+    (["runs"], lambda p: (p / "config.json").write_text("{}"), "config.json"),
+    (["runs"], _no_episode, "runs"),
+    (["runs"], _bad_number, "runs/a/metrics.csv.*ten"),
   ],
 )
-def test_what_cannot_be_compared_is_refused_in_a_sentence(
-  write_run, tmp_path, capsys, argv, damage, says
+def test_what_cannot_be_read_is_refused_in_a_line_that_names_it(
+  write_run, tmp_path, capsys, argv, damage, named
 ):
   path = write_run("runs/a")
   (tmp_path / "empty").mkdir()
   if damage is not None:
     damage(path)
-  assert compare.main(argv) == 2
+  assert report.main(argv) == 2
   out, err = capsys.readouterr()
-  assert out == "" and re.search(says, err), err
+  assert out == "" and re.search(named, err), err
   assert err.startswith("explorax: ") and err.count("\n") == 1
-  assert not (tmp_path / "compare").exists()
+  assert not [*tmp_path.rglob("report")]
 
 
-def test_runs_of_several_seeds_and_unfinished_ones_count(write_run, tmp_path, capsys):
+def test_unfinished_runs_count_and_those_without_an_episode_do_not(
+  write_run, tmp_path, capsys
+):
   for seed in (0, 1, 2):
     write_run(f"out/seed{seed}", seed=seed)
+  _no_episode(write_run("out/seed3", seed=3))
   (tmp_path / "out/config.json").write_text("{}")  # Of all seeds.
   (tmp_path / "out/seed1/summary.json").write_text(json.dumps({"status": "finished"}))
-  assert compare.main(["out"]) == 0
-  assert "3 seeds" in capsys.readouterr().out
-  page = _page()
+  assert report.main(["out", "--output=page"]) == 0
+  out = capsys.readouterr().out
+  assert "3 seeds" in out and "out/seed3 is left out" in out
+  page = _page("page")
   assert page.count("<td>unfinished</td>") == 2 and page.count("<td>finished</td>") == 1
