@@ -28,7 +28,6 @@ import json
 import math
 import os
 import pathlib
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, TextIO
 
@@ -36,6 +35,7 @@ from explorax.experiments import config, errors
 
 _SETTINGS, _LOCK = "config.json", ".lock"
 _OF_A_RUN = (_SETTINGS, "metrics.csv", "summary.json", "checkpoints", "bsuite")
+_ADVICE = "choose another --output, or delete the directory if you do not need the run."
 
 
 class RunDirectory:
@@ -49,7 +49,6 @@ class RunDirectory:
   def __init__(self, path: pathlib.Path):
     self.path = path
     self.holds_run = False
-    self._created: list[pathlib.Path] = []
     self._lock: TextIO | None = None
 
   @classmethod
@@ -69,35 +68,27 @@ class RunDirectory:
         of this process.
 
     Raises:
-      OutputError: if it already holds a run, a file is in its way, it cannot be
-        created or written to, or another process has locked it.
+      OutputError: if it already holds a run, cannot be created or written to, or
+        another process has locked it.
     """
     try:
-      path = pathlib.Path(path).expanduser()
-    except RuntimeError as error:
-      raise errors.OutputError(
-        f"--output={path} is in the home of an unknown user; choose another --output."
-      ) from error
-    directory = cls(path)
-    try:
-      directory._created = _missing(path)
-      path.mkdir(parents=True, exist_ok=True)
+      directory = cls(pathlib.Path(path).expanduser())
+      directory.path.mkdir(parents=True, exist_ok=True)
       if is_locked:
-        directory._lock = _lock(path)
-      directory.holds_run = may_hold_run and (path / _SETTINGS).exists()
-      if not directory.holds_run:
-        _refuse_run(path)
-      with tempfile.TemporaryFile(dir=path):
-        pass
-    except (OSError, errors.OutputError) as error:
-      directory.unlock()
-      _remove_empty(directory._created)
-      if isinstance(error, errors.OutputError):
-        raise
+        directory._lock = _lock(directory.path)
+    except (OSError, RuntimeError) as error:  # RuntimeError: the home of no user.
+      reason = getattr(error, "strerror", None) or error
       raise errors.OutputError(
-        f"--output={path} cannot be written to ({error.strerror}); choose another "
-        "--output or change its permissions."
+        f"--output={path} cannot be written to ({reason}); choose another --output or "
+        "change its permissions."
       ) from error
+    directory.holds_run = may_hold_run and (directory.path / _SETTINGS).exists()
+    present = [name for name in _OF_A_RUN if (directory.path / name).exists()]
+    if present and not directory.holds_run:
+      directory.unlock()
+      raise errors.OutputError(
+        f"--output={path} already holds a run ({present[0]}); {_ADVICE}"
+      )
     return directory
 
   def unlock(self) -> None:
@@ -107,9 +98,11 @@ class RunDirectory:
       self._lock.close()
 
   def discard(self) -> None:
-    """Removes the empty directories that `create` made: the run never started."""
+    """Removes the directory if it is empty: the run never started."""
     self.unlock()
-    _remove_empty([self.path / "bsuite", *self._created])
+    for path in (self.path / "bsuite", self.path):
+      with contextlib.suppress(OSError):
+        path.rmdir()
 
   def write_json(self, name: str, content: Mapping[str, Any]) -> None:
     """Writes a JSON file; NaN and infinities, which JSON lacks, become null."""
@@ -141,10 +134,6 @@ class RunDirectory:
           temporary.unlink()
         raise
 
-  def append_to(self, name: str) -> "AppendOnlyFile":
-    """Opens the file `name`, relative to the directory, to append whole records."""
-    return AppendOnlyFile(self.path / name)
-
   def read_settings(self) -> dict[str, Any]:
     """The `config.json` of the run in the directory.
 
@@ -159,34 +148,7 @@ class RunDirectory:
     except (OSError, ValueError, RecursionError):
       pass
     raise errors.OutputError(
-      f"{path} cannot be read, so this run cannot be resumed; choose another --output, "
-      "or delete the directory if you do not need the run."
-    )
-
-
-def _missing(path: pathlib.Path) -> list[pathlib.Path]:
-  """The directories of `path` that do not exist; refuses a file in the way."""
-  for ancestor in (path, *path.parents):
-    if ancestor.exists() and not ancestor.is_dir():
-      raise errors.OutputError(
-        f"--output={path} cannot be a directory, because {ancestor} is a file; "
-        "choose another --output."
-      )
-  return [ancestor for ancestor in (path, *path.parents) if not ancestor.exists()]
-
-
-def _remove_empty(paths: list[pathlib.Path]) -> None:
-  for path in paths:
-    with contextlib.suppress(OSError):
-      path.rmdir()
-
-
-def _refuse_run(path: pathlib.Path) -> None:
-  present = [name for name in _OF_A_RUN if (path / name).exists()]
-  if present:
-    raise errors.OutputError(
-      f"--output={path} already holds a run ({present[0]}); choose another --output, "
-      "or delete the directory if you do not need the run."
+      f"{path} cannot be read, so this run cannot be resumed; {_ADVICE}"
     )
 
 
@@ -213,7 +175,11 @@ def _lock(path: pathlib.Path) -> TextIO:
 
 
 class AppendOnlyFile:
-  """An append-only file of whole records, each on disk when `append` returns."""
+  """An append-only file of whole records, written at once.
+
+  Raises:
+    OutputError: from each method, if the file cannot be written.
+  """
 
   def __init__(self, path: pathlib.Path):
     self._path = path
@@ -222,12 +188,7 @@ class AppendOnlyFile:
     self._size = self._file.tell()
 
   def append(self, record: bytes) -> None:
-    """Adds `record`.
-
-    Raises:
-      OutputError: if it cannot be written; the file then still ends with the record
-        before it.
-    """
+    """Adds `record`; after an error, the file ends with the record before it."""
     written = 0
     with write_errors(self._path):
       try:
@@ -241,11 +202,7 @@ class AppendOnlyFile:
     self._size += len(record)
 
   def sync(self) -> None:
-    """Waits until the records would survive a crash of the machine.
-
-    Raises:
-      OutputError: if this fails.
-    """
+    """Waits until the records would survive a crash of the machine."""
     with write_errors(self._path):
       os.fsync(self._file.fileno())
 

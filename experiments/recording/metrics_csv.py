@@ -1,10 +1,10 @@
-"""`metrics.csv` and `evaluation.csv`: one row per episode, on disk when it ends."""
+"""`metrics.csv` and `evaluation.csv`: one row per episode, written when it ends."""
 
 import csv
 import io
 import pathlib
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import errors, output
@@ -22,8 +22,6 @@ EPISODE_COLUMNS = (
   "steps_per_second",
   "wall_seconds",
 )
-
-
 EVALUATION_COLUMNS = ("env_steps", "episode", "episode_return", "episode_length")
 
 # The types of columns that do not hold integers.
@@ -40,14 +38,17 @@ class MetricsCsv:
 
   The columns are `columns`, then the metrics. A metric that appears later (the
   learner's, when learning starts) becomes a new last column, empty in earlier rows.
+
+  Attributes:
+    num_rows: number of episodes in the file.
   """
 
   def __init__(
     self,
     directory: output.RunDirectory,
     name: str = "metrics.csv",
-    columns: tuple[str, ...] = EPISODE_COLUMNS,
-    saved: Mapping[str, Any] | None = None,
+    columns: Sequence[str] = EPISODE_COLUMNS,
+    num_rows: int | None = None,
   ):
     """Creates the file, or resumes it.
 
@@ -55,36 +56,45 @@ class MetricsCsv:
       directory: the run's directory.
       name: the file's name.
       columns: the first columns.
-      saved: what `save` returned; later rows and columns are cut. None creates the
-        file.
+      num_rows: of the file that is resumed; later rows are cut. None creates the file.
 
     Raises:
-      OutputError: if it cannot be read or written, or has lost rows or columns.
+      OutputError: if it cannot be read or written, or has lost rows.
     """
+    self.num_rows = num_rows or 0
     self._directory = directory
     self._path = directory.path / name
     self._columns = columns
-    self._metrics: list[str] = [] if saved is None else list(saved["metrics"])
-    self._num_rows: int = 0 if saved is None else saved["rows"]
-    self._rewrite(self._kept() if saved else [[*columns]])
+    if num_rows is None:
+      self._rewrite(columns, [])
+      return
+    try:
+      header, *rows = _cells(self._path)
+      del rows[num_rows:]
+      if len(rows) < num_rows:
+        raise ValueError(f"{num_rows} rows were written, and {len(rows)} are left")
+      list(_episodes(header, rows, columns))  # Raises a ValueError for a bad cell.
+    except (OSError, ValueError, KeyError, csv.Error) as error:
+      raise errors.OutputError(
+        f"{self._path} cannot be read ({error}), so the run cannot resume; restore the "
+        "file, or choose another --output."
+      ) from error
+    self._rewrite(header, rows)
 
   def write(self, episode: "core.Episode | core.EvaluationEpisode") -> None:
     """Appends an episode of a runner, with its columns and `metrics`."""
-    if new := sorted(set(episode.metrics) - set(self._metrics)):
-      header, *rows = _cells(self._path)
+    if new := sorted(set(episode.metrics) - set(self._header)):
+      _, *rows = _cells(self._path)
       self._file.close()
-      self._rewrite([[*header, *new], *([*row, *[""] * len(new)] for row in rows)])
-      self._metrics.extend(new)
-    values = [getattr(episode, column) for column in self._columns]
-    metrics = [episode.metrics.get(name) for name in self._metrics]
-    values += ["" if metric is None else f"{metric:.9g}" for metric in metrics]
-    self._file.append(_line(values))
-    self._num_rows += 1
+      self._rewrite([*self._header, *new], [[*row, *[""] * len(new)] for row in rows])
+    cells = {name: f"{value:.9g}" for name, value in episode.metrics.items()}
+    cells |= {name: getattr(episode, name) for name in self._columns}
+    self._file.append(_line([cells.get(name, "") for name in self._header]))
+    self.num_rows += 1
 
-  def save(self) -> dict[str, Any]:
-    """The state for a checkpoint; syncs all rows to disk."""
+  def sync(self) -> None:
+    """Waits until the rows would survive a crash of the machine."""
     self._file.sync()
-    return {"rows": self._num_rows, "metrics": list(self._metrics)}
 
   def episodes(self) -> Iterator[Any]:
     """The episodes in the file, as `read` returns them."""
@@ -93,63 +103,37 @@ class MetricsCsv:
   def close(self) -> None:
     self._file.close()
 
-  def _kept(self) -> list[list[str]]:
-    """The header and the rows that the file had at the checkpoint."""
-    header = [*self._columns, *self._metrics]
-    try:
-      rows = [row[: len(header)] for row in _cells(self._path)[: self._num_rows + 1]]
-      if rows[:1] != [header] or len(rows) <= self._num_rows:
-        raise ValueError(
-          f"it does not have the {len(header)} columns and {self._num_rows} rows that "
-          "it had at the checkpoint"
-        )
-      for _ in _episodes(rows, self._columns):
-        pass  # A cell that is not a number raises a ValueError.
-    except (OSError, ValueError, csv.Error) as error:
-      raise errors.OutputError(
-        f"{self._path} cannot be read ({error}), so the run cannot resume; restore the "
-        "file, or choose another --output."
-      ) from error
-    return rows
-
-  def _rewrite(self, rows: Iterable[list[str]]) -> None:
+  def _rewrite(self, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Replaces the file atomically."""
-    content = b"".join(map(_line, rows))
+    self._header = header
+    content = b"".join(map(_line, [header, *rows]))
     self._directory.write(self._path.name, lambda file: file.write(content))
-    self._file = self._directory.append_to(self._path.name)
+    self._file = output.AppendOnlyFile(self._path)
 
 
-def read(
-  path: pathlib.Path, columns: tuple[str, ...] = EPISODE_COLUMNS
-) -> Iterator[Any]:
+def read(path: pathlib.Path, columns: Sequence[str] = EPISODE_COLUMNS) -> Iterator[Any]:
   """The episodes of a file: its columns are attributes, the others are `metrics`.
 
   Raises:
     ValueError: if a cell cannot be read.
   """
-  return _episodes(_cells(path), columns)
+  header, *rows = _cells(path)
+  return _episodes(header, rows, columns)
 
 
-def _episodes(rows: list[list[str]], columns: tuple[str, ...]) -> Iterator[Any]:
-  names, *rows = rows
+def _episodes(
+  header: Sequence[str], rows: Iterable[Sequence[str]], columns: Sequence[str]
+) -> Iterator[Any]:
   for row in rows:
-    cells = zip(names, row, strict=True)
-    values = {name: _parse(name, text, columns) for name, text in cells}
-    fixed = {name: values.pop(name) for name in columns}
-    metrics = {name: value for name, value in values.items() if value is not None}
+    cells = dict(zip(header, row, strict=True))
+    fixed = {name: _TYPES.get(name, int)(cells.pop(name)) for name in columns}
+    metrics = {name: float(text) for name, text in cells.items() if text}
     yield types.SimpleNamespace(**fixed, metrics=metrics)
 
 
 def _cells(path: pathlib.Path) -> list[list[str]]:
   with open(path, newline="") as file:
     return list(csv.reader(file))
-
-
-def _parse(name: str, text: str, columns: tuple[str, ...]) -> Any:
-  """A cell's value; None for an empty cell of a metric."""
-  if name in columns:
-    return _TYPES.get(name, int)(text)
-  return float(text) if text else None
 
 
 def _line(values: Iterable[Any]) -> bytes:

@@ -41,74 +41,40 @@ def check_can_draw() -> None:
 
 def learning_curve(
   file: BinaryIO,
-  returns: returns_lib.Returns,
+  seeds: Sequence[returns_lib.Returns],
   *,
   title: str,
-  evaluations: returns_lib.Evaluations,
   solved: "environments.SolvedRule | None" = None,
 ) -> "figure.Figure":
-  """Draws returns against environment steps, a line for each policy group, as PNG.
+  """Draws returns against environment steps, of one seed or of several, as PNG.
 
-  A line is the mean over the last tenth of the group's episodes, at most 100, and the
-  dots behind it are the episodes. Evaluations, if any, are a black line through the
-  mean return of each of them.
+  One seed: a line for each policy group, the mean over the last tenth of the group's
+  episodes, at most 100; the dots behind it are the episodes. Evaluations, if any, are a
+  black line through the mean return of each.
+
+  Several seeds: the mean of such lines with its 95 % interval. It starts when all
+  seeds have ended an episode and ends with the first seed's last one.
 
   Args:
     file: where the PNG goes.
-    returns: of all episodes.
-    title: above the axes.
-    evaluations: of the run.
-    solved: the rule for Deep Sea: a vertical line marks the episode at which bsuite's
-      rule counts it as solved, with the share of episodes that found the treasure.
-  """
-  fig, ((axes,),) = drawing.new(width=7, height=4)
-  for index, policy in enumerate(returns.policies):
-    steps, values = returns.env_steps(policy), returns.of(policy)
-    # Evenly spread, including both ends.
-    points = np.linspace(0, len(values) - 1, min(len(values), _MAX_POINTS))
-    kept = np.unique(points.round().astype(int))
-    color, linestyle, _ = drawing.style(index)
-    axes.scatter(steps[kept], values[kept], s=4, c=color, alpha=0.25, linewidths=0)
-    label = f"{policy} ({len(values):,} episodes)"
-    mean = returns_lib.smooth(values)[kept]
-    axes.plot(steps[kept], mean, color=color, linestyle=linestyle, label=label)
-  if len(evaluations):
-    label = f"evaluation ({len(evaluations):,}, mean of each)"
-    steps = evaluations.env_steps
-    axes.plot(steps, evaluations.means, "o-", color="black", lw=1.2, ms=4, label=label)
-  if solved and solved.solved_episode is not None:
-    step = int(returns.env_steps()[solved.solved_episode - 1])
-    label = (
-      f"solved in episode {solved.solved_episode} by bsuite's rule\n"
-      f"(treasure in {solved.treasure_rate:.1%} of all episodes)"
-    )
-    axes.axvline(step, color="0.3", ls="--", lw=1, label=label)
-  _label(axes, title, "environment steps")
-  drawing.save(file, fig)
-  return fig
-
-
-def seeds_curve(
-  file: BinaryIO, seeds: Sequence[returns_lib.Returns], *, title: str
-) -> "figure.Figure":
-  """Draws the mean return over seeds with its 95 % interval, as PNG.
-
-  The curve starts when all seeds have ended an episode and ends with the first seed's
-  last one.
-
-  Args:
-    file: the PNG file.
     seeds: the returns of each seed, with at least one episode.
     title: above the axes.
+    solved: the rule for Deep Sea of one seed: a vertical line marks the episode at
+      which bsuite's rule counts it as solved, with the share of episodes that found the
+      treasure.
   """
-  grid, values = returns_lib.on_grid([(x.env_steps(), x.of()) for x in seeds])
   fig, ((axes,),) = drawing.new(width=7, height=4)
-  label = f"mean over {len(seeds)} seeds, 95 % interval"
-  label += " (of two: it says little)" * (len(seeds) == 2)
-  drawing.curve(axes, grid, values, label=label, index=0)
-  each, *_ = axes.plot(grid, values.T, color="0.6", lw=0.5, zorder=1)
-  each.set_label("single seeds")
-  _label(axes, title, "environment steps of each seed")
+  if len(seeds) == 1:
+    _draw_seed(axes, seeds[0], solved)
+  else:
+    _draw_mean(axes, seeds)
+  axes.set_title(title)
+  axes.set_xlabel("environment steps" + " of each seed" * (len(seeds) > 1))
+  window = f"a tenth of the episodes, at most {returns_lib.WINDOW}"
+  axes.set_ylabel(f"return per episode\n(line: mean over {window})")
+  axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+  axes.grid(alpha=0.3)
+  axes.legend(loc="best", fontsize="small")
   drawing.save(file, fig)
   return fig
 
@@ -134,12 +100,38 @@ def intrinsic_rewards(
   return fig
 
 
-def _label(axes: "mpl_axes.Axes", title: str, xlabel: str) -> None:
-  axes.set_title(title)
-  axes.set_xlabel(xlabel)
-  window = f"a tenth of the episodes, at most {returns_lib.WINDOW}"
-  axes.set_ylabel(f"return per episode\n(line: mean over {window})")
-  axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-  axes.grid(alpha=0.3)
-  if axes.get_legend_handles_labels()[0]:
-    axes.legend(loc="best", fontsize="small")
+def _draw_seed(
+  axes: "mpl_axes.Axes",
+  returns: returns_lib.Returns,
+  solved: "environments.SolvedRule | None",
+) -> None:
+  for index, policy in enumerate(returns.policies):
+    steps, values = returns.env_steps(policy), returns.of(policy)
+    # Evenly spread, including both ends.
+    points = np.linspace(0, len(values) - 1, min(len(values), _MAX_POINTS))
+    kept = np.unique(points.round().astype(int))
+    color, linestyle, _ = drawing.style(index)
+    axes.scatter(steps[kept], values[kept], s=4, c=color, alpha=0.25, linewidths=0)
+    label = f"{policy} ({len(values):,} episodes)"
+    mean = returns_lib.smooth(values)[kept]
+    axes.plot(steps[kept], mean, color=color, linestyle=linestyle, label=label)
+  if evaluations := returns.evaluations:
+    label = f"evaluation ({len(evaluations):,}, mean of each)"
+    steps = evaluations.env_steps
+    axes.plot(steps, evaluations.means, "o-", color="black", lw=1.2, ms=4, label=label)
+  if solved and solved.solved_episode is not None:
+    step = int(returns.env_steps()[solved.solved_episode - 1])
+    label = (
+      f"solved in episode {solved.solved_episode} by bsuite's rule\n"
+      f"(treasure in {solved.treasure_rate:.1%} of all episodes)"
+    )
+    axes.axvline(step, color="0.3", ls="--", lw=1, label=label)
+
+
+def _draw_mean(axes: "mpl_axes.Axes", seeds: Sequence[returns_lib.Returns]) -> None:
+  grid, values = returns_lib.on_grid([(x.env_steps(), x.of()) for x in seeds])
+  label = f"mean over {len(seeds)} seeds, 95 % interval"
+  label += " (of two: it says little)" * (len(seeds) == 2)
+  drawing.curve(axes, grid, values, label=label, index=0)
+  each, *_ = axes.plot(grid, values.T, color="0.6", lw=0.5, zorder=1)
+  each.set_label("single seeds")

@@ -10,7 +10,7 @@ Each seed has a directory with the files of a run. A run of several seeds also h
 
 import functools
 import resource
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import config as config_lib
@@ -35,11 +35,8 @@ WEIGHTS = seed_recorder.WEIGHTS
 class Recorder:
   """Gives the records of a run to those of its seeds.
 
-  A write failure does not raise an error, which would prevent the run from saving its
-  results. It is stored in `problem`, which the run checks in its stop hook.
-
-  Attributes:
-    problem: the first write failure; None if there is none.
+  A write failure raises no error, which would prevent the run from saving its results:
+  the run checks `problem` in its stop hook.
   """
 
   def __init__(
@@ -63,12 +60,12 @@ class Recorder:
       solved_rule: makes a rule for a seed, or None if the environment has none.
       console: for the progress.
       video_recorder: records the evaluations; None without evaluations.
-      resumed: what `save` returned; later records are cut. None creates the files.
+      resumed: what `save` returned; later rows are cut. None creates the files.
 
     Raises:
       OutputError: if the files cannot be written or resumed.
     """
-    self.problem: errors.OutputError | None = None
+    self._problems: list[errors.OutputError] = []
     self._directory = directory
     self._has_one_environment = (
       config.runner != config_lib.DISTRIBUTED and not config.is_batched
@@ -96,6 +93,11 @@ class Recorder:
       episodes_before=sum(len(seed.returns) for seed in self._seeds.values()),
     )
 
+  @property
+  def problem(self) -> errors.OutputError | None:
+    """The first write failure; None if there is none."""
+    return self._problems[0] if self._problems else None
+
   def on_activity(self, activity: "core.Activity") -> None:
     """Shows what the runner does next."""
     self._progress.on_activity(activity)
@@ -103,16 +105,18 @@ class Recorder:
   def on_episode(self, episode: "core.Episode") -> None:
     """Records an episode of a runner."""
     seed = self._first if len(self._seeds) == 1 else self._seeds[episode.seed]
-    self._attempt(lambda: seed.on_episode(episode))
+    if self.problem is None:
+      self._attempt(seed.on_episode, episode)
     self._progress.on_episode(episode)
     if seed.divergence.message and not self._has_warned:  # Once per run.
       self._has_warned = True
-      of_seed = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
-      console_lib.print_error(of_seed + seed.divergence.message)
+      which = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
+      console_lib.print_error(which + seed.divergence.message)
 
   def on_evaluation(self, evaluation: "core.Evaluation") -> None:
     """Records an evaluation of a runner."""
-    self._attempt(lambda: self._first.on_evaluation(evaluation))
+    if self.problem is None:
+      self._attempt(self._first.on_evaluation, evaluation)
     self._progress.on_evaluation(evaluation)
 
   def on_env_failure(self, failure: "core.Failure") -> None:
@@ -127,11 +131,12 @@ class Recorder:
 
   def save(self) -> dict[str, Any] | None:
     """The state for a checkpoint; None after a write failure."""
-    saved: dict[str, Any] = {}
-    self._attempt(
-      lambda: saved.update({str(n): seed.save() for n, seed in self._seeds.items()})
-    )
-    return saved if self.problem is None else None
+    for seed in self._seeds.values():
+      if self.problem is None:
+        self._attempt(seed.sync)
+    if self.problem is not None:
+      return None
+    return {str(number): seed.state() for number, seed in self._seeds.items()}
 
   def finish(
     self,
@@ -152,51 +157,52 @@ class Recorder:
       A table for the terminal, and the write failures.
     """
     self._progress.close()
-    problems = [] if self.problem is None else [self.problem]
-    outcomes = {}
-    for number, seed in self._seeds.items():
-      result = results.get(number)
-      has_one = self._has_one_environment
-      outcomes[number], unwritten = seed.finish(
-        result,
+    outcomes = {
+      number: seed.finish(
+        results.get(number),
         weights.get(number),
+        attempt=self._attempt,
+        has_one_environment=self._has_one_environment,
         status=status,
         wall_seconds=wall_seconds,
-        unfinished_steps=seed.unfinished_steps(result) if has_one else 0,
       )
-      problems.extend(unwritten)
+      for number, seed in self._seeds.items()
+    }
     if len(outcomes) == 1:
-      return summary.table(self._first.title, *outcomes.values()), problems
+      return summary.table(self._first.title, outcomes), self._problems
     curves = [seed.returns for seed in self._seeds.values()]
-    content = summary.of_seeds(outcomes)
+    self._attempt(write_files_of_seeds, self._directory, self._title, outcomes, curves)
+    return summary.table(self._title, outcomes), self._problems
+
+  def _attempt(self, write: Callable[..., Any], *args: Any) -> None:
     try:
-      self._directory.write_json("summary.json", content)
-      write_curve(self._directory, curves, self._title)
+      write(*args)
     except errors.OutputError as error:
-      problems.append(error)
-    return summary.table_of_seeds(self._title, content), problems
-
-  def _attempt(self, write: Callable[[], Any]) -> None:
-    """Writes, unless an earlier write failed."""
-    if self.problem is None:
-      try:
-        write()
-      except errors.OutputError as error:
-        self.problem = error
+      self._problems.append(error)
 
 
-def write_curve(
-  directory: output.RunDirectory, seeds: list[returns.Returns], title: str
+def write_files_of_seeds(
+  directory: output.RunDirectory,
+  title: str,
+  outcomes: summary.Seeds,
+  seeds: Sequence[returns.Returns],
 ) -> None:
-  """Writes `curve.png` of several seeds, if each has ended an episode.
+  """Writes `summary.json` and `curve.png` of several seeds.
 
-  Nothing is drawn if matplotlib is missing.
+  Nothing is drawn if a seed has ended no episode, or matplotlib is missing.
+
+  Args:
+    directory: of all seeds.
+    title: above the curve.
+    outcomes: seed → its `summary.json`.
+    seeds: the returns of each seed.
 
   Raises:
-    OutputError: if it cannot be written.
+    OutputError: if a file cannot be written.
   """
+  directory.write_json("summary.json", summary.of_seeds(outcomes))
   if all(map(len, seeds)) and plots.can_draw():
-    draw = functools.partial(plots.seeds_curve, seeds=seeds, title=title)
+    draw = functools.partial(plots.learning_curve, seeds=seeds, title=title)
     directory.write("curve.png", draw)
 
 
@@ -214,7 +220,7 @@ def _directories(
   resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
   for seed in config.seeds:
     path = directory.path / f"seed{seed}"
-    made = output.RunDirectory.create(path, may_hold_run=directory.holds_run)
+    seed_directory = output.RunDirectory.create(path, may_hold_run=directory.holds_run)
     seed_record = {**record, "seed": seed, "num_seeds": 1}
-    made.write_json("config.json", seed_record)
-    yield seed, made, seed_record
+    seed_directory.write_json("config.json", seed_record)
+    yield seed, seed_directory, seed_record

@@ -14,48 +14,6 @@ WINDOW = 100  # Episodes of a running mean.
 _GRID = 400  # Points of a curve over runs.
 
 
-class Returns:
-  """The returns so far, of all episodes and by policy.
-
-  It stores a few numbers for each episode, for exact means and for the curve.
-  """
-
-  def __init__(self) -> None:
-    self._returns = array.array("d")
-    self._env_steps = array.array("q")
-    self._policies = array.array("l")
-    self._names: list[str] = []
-
-  def __len__(self) -> int:
-    return len(self._returns)
-
-  def add(self, episode: "core.Episode") -> None:
-    """Adds an episode of a runner."""
-    if episode.policy not in self._names:
-      self._names.append(episode.policy)
-    self._returns.append(episode.episode_return)
-    self._env_steps.append(episode.env_steps)
-    self._policies.append(self._names.index(episode.policy))
-
-  @property
-  def policies(self) -> list[str]:
-    """The policy groups that ran an episode, in alphabetical order."""
-    return sorted(self._names)
-
-  def of(self, policy: str | None = None) -> np.ndarray:
-    """float64 `[E]`: the returns, of `policy`'s episodes or of all."""
-    return np.array(self._returns)[self._where(policy)]
-
-  def env_steps(self, policy: str | None = None) -> np.ndarray:
-    """int64 `[E]`: the environment steps at the end of each of these episodes."""
-    return np.array(self._env_steps)[self._where(policy)]
-
-  def _where(self, policy: str | None) -> np.ndarray:
-    if policy is None:
-      return np.ones(len(self._policies), bool)
-    return np.array(self._policies, int) == self._names.index(policy)
-
-
 class Evaluations:
   """The mean return and the time of each evaluation."""
 
@@ -100,6 +58,55 @@ class Evaluations:
       "last": at(-1),
       "best": at(int(np.argmax(self.means))),
     }
+
+
+class Returns:
+  """The returns so far, of all episodes and by policy.
+
+  Attributes:
+    evaluations: the evaluations so far.
+  """
+
+  def __init__(self) -> None:
+    self.evaluations = Evaluations()
+    self._returns = array.array("d")
+    self._env_steps = array.array("q")
+    self._policies = array.array("l")
+    self._names: list[str] = []
+
+  def __len__(self) -> int:
+    return len(self._returns)
+
+  def add(self, episode: "core.Episode") -> None:
+    """Adds an episode of a runner."""
+    if episode.policy not in self._names:
+      self._names.append(episode.policy)
+    self._returns.append(episode.episode_return)
+    self._env_steps.append(episode.env_steps)
+    self._policies.append(self._names.index(episode.policy))
+
+  @property
+  def num_steps(self) -> int:
+    """Environment steps at the last episode's end or evaluation; 0 without one."""
+    return int(max([0, *self._env_steps[-1:], *self.evaluations.env_steps[-1:]]))
+
+  @property
+  def policies(self) -> list[str]:
+    """The policy groups that ran an episode, in alphabetical order."""
+    return sorted(self._names)
+
+  def of(self, policy: str | None = None) -> np.ndarray:
+    """float64 `[E]`: the returns, of `policy`'s episodes or of all."""
+    return np.array(self._returns)[self._where(policy)]
+
+  def env_steps(self, policy: str | None = None) -> np.ndarray:
+    """int64 `[E]`: the environment steps at the end of each of these episodes."""
+    return np.array(self._env_steps)[self._where(policy)]
+
+  def _where(self, policy: str | None) -> np.ndarray:
+    if policy is None:
+      return np.ones(len(self._policies), bool)
+    return np.array(self._policies, int) == self._names.index(policy)
 
 
 def mean_of_last(returns: np.ndarray) -> float | None:

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from explorax.experiments import errors, output, weights
+from explorax.experiments import config, output, weights
 from explorax.experiments.recording import (
   divergence,
+  events,
+  loggers,
+  metrics_csv,
   plots,
   returns,
   sinks,
@@ -26,10 +29,11 @@ WEIGHTS = "checkpoints/final.npz"
 class SeedRecorder:
   """Writes the files of a run directory; methods raise an OutputError if they fail.
 
+  A resumed run rebuilds its statistics from the rows of its CSV files.
+
   Attributes:
-    directory: of the seed.
     title: of its curve.
-    returns: of its episodes so far.
+    returns: of its episodes and evaluations so far.
     divergence: whether its values diverge.
     failures: how many crashes of environments there were.
     replacements: role → number of processes that replaced one that died.
@@ -55,96 +59,118 @@ class SeedRecorder:
       solved_rule: the rule for solving the environment, or None.
       video_recorder: records the evaluations; None without evaluations.
       logger: the run's `--logger`, or None.
-      saved: what `save` returned; later records are cut. None creates the files.
+      saved: an earlier `state`; later rows are cut. None creates the files.
     """
-    self.directory = directory
     self.title = title
     self.returns = returns.Returns()
     self.divergence = divergence.Divergence()
     self.failures: int = saved["failures"] if saved else 0
     self.replacements: dict[str, int] = dict(saved["replacements"]) if saved else {}
-    self._evaluations = returns.Evaluations()
+    self._directory = directory
     self._solved_rule = solved_rule
     self._video_recorder = video_recorder
     self._last: core.Episode | None = None
-    of_sinks = saved and saved["sinks"]
-    csv_files = sinks.CsvFiles(
-      directory,
-      evaluates=video_recorder is not None,
-      saved=of_sinks and of_sinks["csv"],
+    self._episodes = metrics_csv.MetricsCsv(
+      directory, num_rows=saved["episodes"] if saved else None
     )
-    for episode in csv_files.training.episodes():
-      self._count(episode)
-    if csv_files.evaluation is not None:
-      self._evaluations.add(csv_files.evaluation.episodes())
-    self._sinks = sinks.make(
-      directory, record, csv_files=csv_files, logger=logger, saved=of_sinks
-    )
+    for episode in self._episodes.episodes():
+      self._add(episode)
+    self._evaluations: metrics_csv.MetricsCsv | None = None
+    if video_recorder is not None:
+      name, columns = "evaluation.csv", metrics_csv.EVALUATION_COLUMNS
+      self._evaluations = metrics_csv.MetricsCsv(
+        directory, name, columns, saved["evaluations"] if saved else None
+      )
+      self.returns.evaluations.add(self._evaluations.episodes())
+    purge_step = None if saved is None else self.returns.num_steps + 1
+    self._events = events.EventWriter(directory, purge_step)
+    self._sinks: list[sinks.Sink] = [sinks.Scalars(self._events)]
+    if record.get("runner") == config.DEVICE and record["env"].startswith("bsuite:"):
+      earlier = self._episodes.episodes()
+      self._sinks.append(sinks.BsuiteCsv(directory, record, earlier))
+    if logger is not None:
+      log = loggers.find(logger)(record, directory.path)
+      self._sinks.append(sinks.Scalars(log))
 
   def on_episode(self, episode: "core.Episode") -> None:
     """Records a training episode."""
-    self._count(episode)
-    for sink in self._sinks.values():
+    self._add(episode)
+    self._episodes.write(episode)
+    for sink in self._sinks:
       sink.on_episode(episode)
 
   def on_evaluation(self, evaluation: "core.Evaluation") -> None:
     """Records an evaluation."""
-    self._evaluations.add(evaluation.episodes)
-    for sink in self._sinks.values():
+    self.returns.evaluations.add(evaluation.episodes)
+    if self._evaluations is not None:
+      for episode in evaluation.episodes:
+        self._evaluations.write(episode)
+    for sink in self._sinks:
       sink.on_evaluation(evaluation)
 
-  def save(self) -> dict[str, Any]:
-    """The state for a checkpoint, in JSON's types; syncs the files to disk."""
+  def sync(self) -> None:
+    """Waits until the files are on disk, before a checkpoint."""
+    self._events.sync()
+    self._episodes.sync()
+    if self._evaluations is not None:
+      self._evaluations.sync()
+
+  def state(self) -> dict[str, Any]:
+    """The state for a checkpoint, in JSON's types."""
     return {
       "failures": self.failures,
       "replacements": dict(self.replacements),
-      "sinks": {name: sink.save() for name, sink in self._sinks.items()},
+      "episodes": self._episodes.num_rows,
+      "evaluations": self._evaluations.num_rows if self._evaluations else 0,
     }
 
   def finish(
-    self, result: "core.Result | None", params: Any, **facts: Any
-  ) -> tuple[dict[str, Any], list[errors.OutputError]]:
-    """Writes the files at the end; one that fails does not affect the others.
+    self,
+    result: "core.Result | None",
+    params: Any,
+    *,
+    attempt: Callable[..., None],
+    has_one_environment: bool,
+    **facts: Any,
+  ) -> dict[str, Any]:
+    """Writes the files at the end.
 
     Args:
       result: what the runner returned, if it did.
       params: the weights to save, or None.
+      attempt: calls a function with arguments, and handles its OutputError.
+      has_one_environment: whether the steps since the last episode's end belong to one
+        unfinished episode.
       **facts: other arguments of `summary.of_run`.
 
     Returns:
-      The content of `summary.json`, and the write failures.
+      The content of `summary.json`.
     """
+    unfinished_steps = 0
+    if has_one_environment and result is not None:
+      unfinished_steps = result.env_steps - (self._last.env_steps if self._last else 0)
     outcome = summary.of_run(
       last=result or self._last,
+      last_metrics=self._last.metrics if self._last else {},
       returns=self.returns,
-      evaluations=self._evaluations,
       solved_rule=self._solved_rule,
+      unfinished_steps=unfinished_steps,
       environment_failures=self.failures,
       replacements=self.replacements,
-      last_metrics=self._last.metrics if self._last else {},
       **facts,
     )
-    attempts: list[Callable[[], None]] = [sink.close for sink in self._sinks.values()]
+    self._episodes.close()
+    if self._evaluations is not None:
+      self._evaluations.close()
+    for sink in self._sinks:
+      attempt(sink.close)
     for name, write in self._last_files(params):
-      attempts.append(functools.partial(self.directory.write, name, write))
-    attempts.append(
-      functools.partial(self.directory.write_json, "summary.json", outcome)
-    )
-    problems = []
-    for attempt in attempts:
-      try:
-        attempt()
-      except errors.OutputError as error:
-        problems.append(error)
-    return outcome, problems
+      attempt(self._directory.write, name, write)
+    attempt(self._directory.write_json, "summary.json", outcome)
+    return outcome
 
-  def unfinished_steps(self, result: "core.Result | None") -> int:
-    """Environment steps since the last episode's end."""
-    if result is None:
-      return 0
-    return result.env_steps - (self._last.env_steps if self._last else 0)
-
-  def _count(self, episode: "core.Episode") -> None:
+  def _add(self, episode: "core.Episode") -> None:
+    """Adds an episode, new or of a resumed run's file, to the statistics."""
     self._last = episode
     self.returns.add(episode)
     self.divergence.add(episode)
@@ -164,9 +190,8 @@ class SeedRecorder:
     if self._last is not None and plots.can_draw():
       draw = functools.partial(
         plots.learning_curve,
-        returns=self.returns,
+        seeds=[self.returns],
         title=self.title,
-        evaluations=self._evaluations,
         solved=self._solved_rule,
       )
       yield "curve.png", draw

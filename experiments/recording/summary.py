@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from explorax.experiments.recording import statistics
 if TYPE_CHECKING:
   from explorax import environments
   from explorax.experiments.runners import core
+
+Seeds = Mapping[int, Mapping[str, Any]]  # Seed → what `of_run` returned.
 
 STATUSES = ("finished", "interrupted", "failed")
 
@@ -25,14 +27,13 @@ def of_run(
   *,
   status: str,
   last: "core.Result | core.Episode | None",
-  wall_seconds: float,
+  last_metrics: Mapping[str, float],
   returns: returns_lib.Returns,
-  evaluations: returns_lib.Evaluations,
   solved_rule: "environments.SolvedRule | None",
+  wall_seconds: float,
   unfinished_steps: int,
   environment_failures: int,
   replacements: Mapping[str, int],
-  last_metrics: Mapping[str, float],
 ) -> dict[str, Any]:
   """The content of `summary.json` of a run with one seed.
 
@@ -43,16 +44,14 @@ def of_run(
     status: one of `STATUSES`.
     last: the runner's result or, without one, the last episode; None before the first.
       Its `steps_per_second` exclude compilation.
+    last_metrics: name → value, of the last episode: the learner's and the
+      environment's.
+    returns: of all its episodes and evaluations.
+    solved_rule: updated with all episodes; None if the environment has no rule.
     wall_seconds: how long the run took, including compilation.
-    returns: of all its episodes.
-    evaluations: of the run.
-    solved_rule: the rule for solving the environment, updated with all episodes; None
-      if there is none.
     unfinished_steps: environment steps of the episode interrupted by the run's end.
     environment_failures: how many crashes of environments the run survived.
     replacements: role → how many of its processes died and were replaced.
-    last_metrics: name → value, of the last episode: the learner's and the
-      environment's.
   """
   if status not in STATUSES:
     raise ValueError(f"status is {status!r}; use one of {STATUSES}.")
@@ -78,113 +77,64 @@ def of_run(
     content["best_treasure_rate"] = solved_rule.best_rate
   if replacements:
     content["replacements"] = dict(replacements)
-  if len(evaluations):
-    content["evaluation"] = evaluations.to_dict()
+  if len(returns.evaluations):
+    content["evaluation"] = returns.evaluations.to_dict()
   return content
 
 
-def table(title: str, content: Mapping[str, Any]) -> str:
-  """`of_run`'s content as text: some facts, and the returns by policy."""
-  episodes = count(content["episodes"], "episode")
-  facts = [
-    f"{episodes}, {count(content['env_steps'], 'environment step')}, "
-    f"{count(content['learner_updates'], 'learner update')} in "
-    f"{duration(content['wall_seconds'])}{_speed(content['steps_per_second'])}"
-  ]
-  if "solved_episode" in content:
-    solved = content["solved_episode"]
-    how = (
-      f"not solved in {episodes}" if solved is None else f"solved in episode {solved}"
-    )
-    facts.append(f"Deep Sea was {how} by bsuite's rule{_treasure(content)}.")
-  if "evaluation" in content:
-    facts.append(_evaluation(content["evaluation"]))
-  if steps := content["unfinished_steps"]:
-    facts.append(f"The run ended {count(steps, 'step')} into another episode.")
-  if failures := content["environment_failures"]:
-    facts.append(f"The environment was recreated after {count(failures, 'failure')}.")
-  if "replacements" in content:
-    roles = ", ".join(f"{role} {n}" for role, n in content["replacements"].items())
-    facts.append(f"Processes that died were replaced: {roles}.")
-  lines = [f"{title}: {content['status']}", *(f"  {fact}" for fact in facts)]
-  if content["episodes"]:
-    lines += ["", *_returns_table(content)]
-  metrics = {n: x for n, x in content["last_metrics"].items() if n != "finite"}
-  if metrics:
-    text = ", ".join(f"{name} {x:.4g}" for name, x in metrics.items())
-    lines.append("")
-    lines += textwrap.wrap(
-      f"last episode: {text}", 86, initial_indent="  ", subsequent_indent="    "
-    )
-  return "\n".join(lines)
-
-
-def of_seeds(each: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+def of_seeds(each: Seeds) -> dict[str, Any]:
   """The content of `summary.json` of a run with several seeds.
 
   Args:
     each: seed → what `of_run` returned.
   """
   first = next(iter(each.values()))
-  means = [one[_MEAN] for one in each.values() if one[_MEAN] is not None]
-  mean = None
-  if means:
-    interval = statistics.bootstrap(np.array(means)[:, None]).at(0)
-    mean = {name: float(x) for name, x in interval._asdict().items()}
-  content: dict[str, Any] = {
+  interval = _interval(each)
+  return {
     "status": first["status"],
     "num_seeds": len(each),
     "env_steps_of_each": max(one["env_steps"] for one in each.values()),
     "wall_seconds": first["wall_seconds"],
-    "steps_per_second_of_all": sum(one["steps_per_second"] for one in each.values()),
-    _MEAN: mean,
+    "steps_per_second_of_all": _total(each, "steps_per_second"),
+    _MEAN: interval and {name: float(x) for name, x in interval._asdict().items()},
+    **_deep_sea(each),
+    "seeds": {
+      str(seed): {
+        name: one[name]
+        for name in ("episodes", _MEAN, "solved_episode", "treasure_rate")
+        if name in one
+      }
+      for seed, one in each.items()
+    },
   }
-  if all("solved_episode" in one for one in each.values()):
-    solved = [one["solved_episode"] for one in each.values()]
-    content["solved"] = sum(episode is not None for episode in solved)
-    # Unsolved seeds count as later than all others.
-    later = [math.inf if episode is None else episode for episode in solved]
-    content["median_solved_episode"] = float(np.median(later))
-    rates = [one["treasure_rate"] for one in each.values()]
-    content["treasure_rate"] = float(np.mean(rates))
-    content["best_treasure_rate"] = first["best_treasure_rate"]
-  content["seeds"] = {
-    str(seed): {
-      name: one[name]
-      for name in ("episodes", _MEAN, "solved_episode", "treasure_rate")
-      if name in one
-    }
-    for seed, one in each.items()
-  }
-  return content
 
 
-def table_of_seeds(title: str, content: Mapping[str, Any]) -> str:
-  """`of_seeds`'s content as text."""
-  lines = [
-    f"{title}: {content['status']}",
-    f"  {content['num_seeds']} seeds, {content['env_steps_of_each']:,} environment "
-    f"steps each in {duration(content['wall_seconds'])}"
-    + _speed(content["steps_per_second_of_all"], "in all "),
-  ]
-  mean = content[_MEAN]
-  if mean is not None:
-    window = min(
-      returns_lib.WINDOW, *(x["episodes"] for x in content["seeds"].values())
+def table(title: str, each: Seeds) -> str:
+  """The results of one seed or of several as text.
+
+  Args:
+    title: the first words.
+    each: seed → what `of_run` returned.
+  """
+  first = next(iter(each.values()))
+  lines = [f"{title}: {first['status']}", *(f"  {fact}" for fact in _facts(each))]
+  if _total(each, "episodes"):
+    lines += _returns_table(each)
+  if len(each) > 1:
+    if interval := _interval(each):
+      few = "; with two seeds it says little" if len(each) == 2 else ""
+      lines.append(
+        f"  mean over seeds: {interval.value:.4g} (95 % interval: {interval.low:.4g} "
+        f"to {interval.high:.4g}{few})"
+      )
+    return "\n".join(lines)
+  metrics = {n: x for n, x in first["last_metrics"].items() if n != "finite"}
+  if metrics:
+    text = ", ".join(f"{name} {x:.4g}" for name, x in metrics.items())
+    lines.append("")
+    lines += textwrap.wrap(
+      f"last episode: {text}", 86, initial_indent="  ", subsequent_indent="    "
     )
-    few = "; with two seeds it says little" * (content["num_seeds"] == 2)
-    lines.append(
-      f"  mean return of the last {window} episodes: {mean['value']:.4g} "
-      f"(95 % interval over seeds: {mean['low']:.4g} to {mean['high']:.4g}{few})"
-    )
-    of_each = (f"{seed}: {x[_MEAN]:.4g}" for seed, x in content["seeds"].items())
-    if content["num_seeds"] <= _MAX_LISTED:
-      lines.append(f"  by seed: {', '.join(of_each)}")
-  if "solved" in content:
-    solved = f"  Deep Sea was solved by {content['solved']} of {content['num_seeds']}"
-    median = content["median_solved_episode"]
-    finite = f", in {median:,.0f} episodes (median)" if math.isfinite(median) else ""
-    lines.append(f"{solved} seeds by bsuite's rule{finite}{_treasure(content)}.")
   return "\n".join(lines)
 
 
@@ -210,31 +160,97 @@ def count(number: int, noun: str) -> str:
   return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _speed(steps_per_second: float, which: str = "") -> str:
-  if not math.isfinite(steps_per_second):
-    return ""
-  return f" ({steps_per_second:,.0f} steps/s {which}after compilation)"
-
-
-def _treasure(content: Mapping[str, Any]) -> str:
-  """For one run or several seeds; '' before the first episode."""
-  rate, best = content["treasure_rate"], content["best_treasure_rate"]
-  if math.isnan(rate):
-    return ""
-  return (
-    f"; the treasure was found in {rate:.1%} of episodes (by the best policy in "
-    f"{best:.1%})"
+def _facts(each: Seeds) -> Iterator[str]:
+  """Sentences about one seed or several; counts are sums over the seeds."""
+  first = next(iter(each.values()))
+  episodes = count(_total(each, "episodes"), "episode")
+  seeds = f"{len(each)} seeds: " if len(each) > 1 else ""
+  seconds = duration(max(one["wall_seconds"] for one in each.values()))
+  speed = _total(each, "steps_per_second")
+  timed = f" ({speed:,.0f} steps/s after compilation)" if math.isfinite(speed) else ""
+  yield (
+    f"{seeds}{episodes}, {count(_total(each, 'env_steps'), 'environment step')}, "
+    f"{count(_total(each, 'learner_updates'), 'learner update')} in {seconds}{timed}"
   )
+  if rule := _deep_sea(each):
+    yield _solved(rule, len(each), episodes)
+  if "evaluation" in first and len(each) == 1:
+    evaluation = first["evaluation"]
+    last, best = evaluation["last"], evaluation["best"]
+    yield (
+      f"Evaluation ({count(evaluation['episodes_each'], 'episode')} each): mean return "
+      f"{last['mean_return']:.4g} at step {last['env_steps']:,} (last), "
+      f"{best['mean_return']:.4g} at step {best['env_steps']:,} (best of "
+      f"{evaluation['evaluations']})."
+    )
+  if steps := _total(each, "unfinished_steps"):
+    yield f"The run ended {count(steps, 'step')} into another episode."
+  if failures := _total(each, "environment_failures"):
+    yield f"The environment was recreated after {count(failures, 'failure')}."
+  if "replacements" in first:
+    roles = ", ".join(f"{role} {n}" for role, n in first["replacements"].items())
+    yield f"Processes that died were replaced: {roles}."
 
 
-def _evaluation(content: Mapping[str, Any]) -> str:
-  last, best = content["last"], content["best"]
-  return (
-    f"Evaluation ({count(content['episodes_each'], 'episode')} each): mean return "
-    f"{last['mean_return']:.4g} at step {last['env_steps']:,} (last), "
-    f"{best['mean_return']:.4g} at step {best['env_steps']:,} (best of "
-    f"{content['evaluations']})."
-  )
+def _solved(rule: Mapping[str, Any], num_seeds: int, episodes: str) -> str:
+  median = rule["median_solved_episode"]
+  how = f"solved in episode {median:,.0f}"
+  if num_seeds > 1:
+    how = f"solved by {rule['solved']} of {num_seeds} seeds"
+    if math.isfinite(median):
+      how += f" (median: episode {median:,.0f})"
+  elif not rule["solved"]:
+    how = f"not solved in {episodes}"
+  text = f"Deep Sea was {how} by bsuite's rule"
+  if not math.isnan(rule["treasure_rate"]):
+    text += (
+      f"; the treasure was found in {rule['treasure_rate']:.1%} of episodes (by the "
+      f"best policy in {rule['best_treasure_rate']:.1%})"
+    )
+  return text + "."
+
+
+def _returns_table(each: Seeds) -> list[str]:
+  """A line for each policy of one seed, or for each of a few seeds."""
+  if len(each) > _MAX_LISTED:
+    return []
+  groups: dict[str, Any] = {f"seed {seed}": one for seed, one in each.items()}
+  if len(each) == 1:
+    (one,) = each.values()
+    groups = {"all": one} | (one["policies"] if len(one["policies"]) > 1 else {})
+  window = min(returns_lib.WINDOW, *(one["episodes"] for one in each.values()))
+  rows = [["", "episodes", f"mean of last {window}", f"best mean of {window}"]]
+  for label, group in groups.items():
+    means = ("" if x is None else f"{x:.4g}" for x in (group[_MEAN], group[_BEST]))
+    rows.append([label, f"{group['episodes']:,}", *means])
+  if not any(best for *_, best in rows[1:]):
+    rows = [row[:-1] for row in rows]
+  return ["", *aligned(rows)]
+
+
+def _interval(each: Seeds) -> statistics.Interval | None:
+  """The mean over seeds of their last returns; None without returns."""
+  means = [one[_MEAN] for one in each.values() if one[_MEAN] is not None]
+  return statistics.bootstrap(np.array(means)[:, None]).at(0) if means else None
+
+
+def _deep_sea(each: Seeds) -> dict[str, Any]:
+  """How many seeds solved Deep Sea, and when; empty without a rule for it."""
+  if not all("solved_episode" in one for one in each.values()):
+    return {}
+  solved = [one["solved_episode"] for one in each.values()]
+  # Unsolved seeds count as later than all others.
+  later = [math.inf if episode is None else episode for episode in solved]
+  return {
+    "solved": sum(episode is not None for episode in solved),
+    "median_solved_episode": float(np.median(later)),
+    "treasure_rate": float(np.mean([one["treasure_rate"] for one in each.values()])),
+    "best_treasure_rate": next(iter(each.values()))["best_treasure_rate"],
+  }
+
+
+def _total(each: Seeds, name: str) -> Any:
+  return sum(one[name] for one in each.values())
 
 
 def _means(values: np.ndarray) -> dict[str, Any]:
@@ -242,18 +258,3 @@ def _means(values: np.ndarray) -> dict[str, Any]:
     _MEAN: returns_lib.mean_of_last(values),
     _BEST: returns_lib.best_mean(values),
   }
-
-
-def _returns_table(content: Mapping[str, Any]) -> list[str]:
-  window = min(returns_lib.WINDOW, content["episodes"])
-  rows = [["policy", "episodes", f"mean of last {window}"]]
-  has_best = content[_BEST] is not None
-  if has_best:
-    rows[0].append(f"best mean of {window}")
-  groups = content["policies"] if len(content["policies"]) > 1 else {}
-  for label, group in {"all": content, **groups}.items():
-    row = [label, f"{group['episodes']:,}", f"{group[_MEAN]:.4g}"]
-    if has_best:
-      row.append("" if group[_BEST] is None else f"{group[_BEST]:.4g}")
-    rows.append(row)
-  return aligned(rows)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from explorax.experiments import config as config_lib
 from explorax.experiments import job, output, resuming
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import metrics_csv, plots, returns, summary
+from explorax.experiments.recording import metrics_csv, recorder, returns, summary
 from explorax.experiments.tasks import pool, runs
 
 if TYPE_CHECKING:
@@ -74,14 +74,10 @@ def set_up(
 def write_files(config: config_lib.RunConfig, each: Summaries) -> str:
   """Writes the files of all seeds; returns their results as a table."""
   directory = output.RunDirectory(pathlib.Path(config.output))
-  content = summary.of_seeds(each)
-  directory.write_json("summary.json", content)
   title = f"{config.agent} on {config.env}"
   curves = [_returns(directory.path / f"seed{seed}") for seed in config.seeds]
-  if all(map(len, curves)) and plots.can_draw():
-    draw = functools.partial(plots.seeds_curve, seeds=curves, title=title)
-    directory.write("curve.png", draw)
-  return summary.table_of_seeds(title, content)
+  recorder.write_files_of_seeds(directory, title, each, curves)
+  return summary.table(title, each)
 
 
 def _run(

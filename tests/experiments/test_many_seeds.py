@@ -123,7 +123,7 @@ def test_a_directory_that_cannot_be_made_ends_it(tmp_path, capsys):
   (output / "seed1").write_text("")
   flags = ["--seed=1", "--seeds=2", f"--output={output}"]
   assert run.main([*COMMAND, *flags]) == 1
-  assert "is a file" in capsys.readouterr().err
+  assert "seed1 cannot be written to" in capsys.readouterr().err
 
 
 def test_lives_end_episodes_in_training_alone(monkeypatch):

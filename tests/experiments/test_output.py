@@ -24,7 +24,7 @@ def test_discard_removes_the_directory_of_a_run_that_did_not_start(tmp_path):
   directory = output.RunDirectory.create(tmp_path / "a" / "run")
   (directory.path / "bsuite").mkdir()
   directory.discard()
-  assert not list(tmp_path.iterdir())
+  assert not directory.path.exists()
 
 
 @pytest.mark.parametrize("name", ["config.json", "metrics.csv", "summary.json"])
@@ -41,7 +41,7 @@ def test_one_process_at_a_time(tmp_path):
     with pytest.raises(errors.OutputError, match=str(os.getpid())):
       output.RunDirectory.create(path, is_locked=True)
   directory.unlock()
-  output.RunDirectory.create(path, is_locked=True).discard()
+  output.RunDirectory.create(path, is_locked=True).unlock()
   (path / ".lock").write_text("12345")  # Of a killed process.
   output.RunDirectory.create(path, is_locked=True).discard()
 
@@ -68,7 +68,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(directory, small_disk):
 
 def test_an_append_only_file_contains_whole_records(directory, small_disk):
   with small_disk(100):
-    file = directory.append_to("log")
+    file = output.AppendOnlyFile(directory.path / "log")
     file.append(b"a" * 60)
     with pytest.raises(errors.OutputError, match="log could not be written"):
       file.append(b"b" * 60)

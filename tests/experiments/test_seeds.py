@@ -25,8 +25,8 @@ def test_each_seed_is_a_run_of_its_own(capsys):
   for told in (
     "fake on bsuite:catch/0, 2 seeds, 3 to 4",
     "4 episodes of each seed, into out",
-    "mean return of the last 4 episodes: 2.5",
-    "by seed: 3: 2.5, 4: 2.5",
+    "mean of last 4",
+    "mean over seeds: 2.5",
     "python -m explorax.experiments.report out",
   ):
     assert told in out, out
@@ -47,7 +47,7 @@ def test_each_seed_is_a_run_of_its_own(capsys):
   before = pathlib.Path("out/seed3/summary.json").stat().st_mtime_ns
   assert run.main([*BASE, *SEEDS, "--episodes=4"]) == 0
   assert pathlib.Path("out/seed3/summary.json").stat().st_mtime_ns == before
-  assert "by seed: 3: 2.5, 4: 2.5" in capsys.readouterr().out
+  assert "mean over seeds: 2.5" in capsys.readouterr().out
 
 
 @with_stand_ins

@@ -37,9 +37,9 @@ def read(directory, monkeypatch):
 
 def test_tensorboard_reads_what_was_written(directory, read):
   writer = events.EventWriter(directory)
-  writer.write({"return/explorer": 0.1}, 0)
-  writer.write({"return/explorer": -1.5, "metrics/größe": 1e300}, 127)
-  writer.write({f"metric {i}": i for i in range(50)}, 2**40)
+  writer({"return/explorer": 0.1}, 0)
+  writer({"return/explorer": -1.5, "metrics/größe": 1e300}, 127)
+  writer({f"metric {i}": i for i in range(50)}, 2**40)
   writer.close()
   scalars = read()
   assert scalars["return/explorer"] == [(0, np.float32(0.1)), (127, -1.5)]
@@ -50,14 +50,13 @@ def test_tensorboard_reads_what_was_written(directory, read):
 def test_a_resumed_run_hides_the_events_after_its_checkpoint(directory, read):
   writer = events.EventWriter(directory)
   for step in (1, 2):
-    writer.write({"a": step}, step)
-  saved = writer.save()
+    writer({"a": step}, step)
   for step in (3, 9):
-    writer.write({"a": -1.0}, step)
+    writer({"a": -1.0}, step)
   writer.close()
-  resumed = events.EventWriter(directory, saved)
+  resumed = events.EventWriter(directory, purge_step=3)
   for step in (3, 4):
-    resumed.write({"a": step}, step)
+    resumed({"a": step}, step)
   resumed.close()
   assert read()["a"] == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
@@ -66,4 +65,4 @@ def test_a_full_disk_is_reported(directory, small_disk):
   with small_disk(4000), pytest.raises(errors.OutputError, match="could not be"):
     writer = events.EventWriter(directory)
     for step in range(1000):
-      writer.write({"a": 1.0}, step)
+      writer({"a": 1.0}, step)

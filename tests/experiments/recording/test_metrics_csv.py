@@ -56,25 +56,25 @@ def test_episodes_of_evaluations_have_fewer_columns(directory, make_evaluation):
 
 
 @pytest.fixture
-def saved(directory, make_episode):
-  """What was saved after two of three rows, of which the third has a new column."""
+def num_rows(directory, make_episode):
+  """The rows at a checkpoint before the third row, which has a new column."""
   writer = metrics_csv.MetricsCsv(directory)
   for number in (1, 2):
     writer.write(make_episode(number, metrics={"regret": 1.0}))
-  saved = writer.save()
+  writer.sync()
   writer.write(make_episode(3, metrics={"loss": 1.0}))
   writer.close()
-  return saved
+  return 2
 
 
-def test_rows_and_columns_after_the_checkpoint_are_cut(directory, make_episode, saved):
-  resumed = metrics_csv.MetricsCsv(directory, saved=saved)
+def test_rows_after_the_checkpoint_are_cut(directory, make_episode, num_rows):
+  resumed = metrics_csv.MetricsCsv(directory, num_rows=num_rows)
   assert [e.episode for e in resumed.episodes()] == [1, 2]
   assert [e.metrics for e in resumed.episodes()] == [{"regret": 1.0}] * 2
   resumed.write(make_episode(3, metrics={}))
   resumed.close()
   rows = read(directory)
-  assert tuple(rows[0]) == (*metrics_csv.EPISODE_COLUMNS, "regret")
+  assert tuple(rows[0]) == (*metrics_csv.EPISODE_COLUMNS, "regret", "loss")
   assert [row["episode"] for row in rows] == ["1", "2", "3"]
 
 
@@ -82,15 +82,13 @@ def test_rows_and_columns_after_the_checkpoint_are_cut(directory, make_episode, 
   ("old", "new"),
   [
     (b"episode_return", b"reward"),
-    (b",regret", b""),
     (b"\n2,20", b"\n2,2O"),
     (b"\n2,20", b"\n2"),
-    (b"\n2,20", b"\xff2,20"),
     (b"\n", b""),
   ],
 )
-def test_a_file_that_cannot_be_resumed_is_named(directory, saved, old, new):
+def test_a_file_that_cannot_be_resumed_is_named(directory, num_rows, old, new):
   path = directory.path / "metrics.csv"
   path.write_bytes(path.read_bytes().replace(old, new))
   with pytest.raises(errors.OutputError, match=r"metrics\.csv"):
-    metrics_csv.MetricsCsv(directory, saved=saved)
+    metrics_csv.MetricsCsv(directory, num_rows=num_rows)

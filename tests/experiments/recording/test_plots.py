@@ -12,13 +12,10 @@ from explorax.experiments.recording import returns as returns_lib
 pytest.importorskip("matplotlib")
 
 
-def curve(returns, evaluations=None, **kwargs):
+def curve(*seeds, **kwargs):
   """The axes of a learning curve."""
-  evaluations = evaluations or returns_lib.Evaluations()
   file = io.BytesIO()
-  fig = plots.learning_curve(
-    file, returns, title="tdu on deep sea", evaluations=evaluations, **kwargs
-  )
+  fig = plots.learning_curve(file, seeds, title="tdu on deep sea", **kwargs)
   assert file.getvalue().startswith(b"\x89PNG")
   return fig.axes[0]
 
@@ -54,15 +51,26 @@ def test_a_long_run_has_fewer_points_but_keeps_its_ends(make_episode):
 
 def test_evaluations_are_a_line_of_points(make_episode, make_evaluation):
   returns = returns_lib.Returns()
-  evaluations = returns_lib.Evaluations()
   for number in range(1, 5):
     returns.add(make_episode(number, policy="policy"))
     evaluation = make_evaluation(10 * number, [1.0 * number, 2.0 * number])
-    evaluations.add(evaluation.episodes)
-  _, evaluation = curve(returns, evaluations).get_lines()
+    returns.evaluations.add(evaluation.episodes)
+  _, evaluation = curve(returns).get_lines()
   assert evaluation.get_xdata().tolist() == [10, 20, 30, 40]
   assert evaluation.get_ydata().tolist() == [1.5, 3.0, 4.5, 6.0]
   assert evaluation.get_marker() == "o"
+
+
+def test_several_seeds_are_their_mean_with_a_band(make_episode):
+  seeds = [returns_lib.Returns(), returns_lib.Returns()]
+  for shift, returns in enumerate(seeds):
+    for number in range(1, 6 + shift):
+      returns.add(make_episode(number, episode_return=float(shift)))
+  axes = curve(*seeds)
+  mean, *each = axes.get_lines()
+  assert (mean.get_ydata() == 0.5).all() and len(axes.collections) == 1
+  assert mean.get_xdata()[[0, -1]].tolist() == [10, 50]
+  assert [line.get_ydata()[0] for line in each] == [0.0, 1.0]
 
 
 def test_intrinsic_rewards_of_episodes_are_below_one_another():

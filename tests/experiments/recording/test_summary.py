@@ -20,8 +20,9 @@ def rule(solved_in: int | None = None) -> environments.SolvedRule:
 
 @pytest.fixture
 def make_summary(make_episode):
-  def make(episodes: int = 4, **changes) -> dict:
+  def make(episodes: int = 4, evaluations=(), **changes) -> dict:
     returns = returns_lib.Returns()
+    returns.evaluations.add(evaluations)
     for number in range(1, episodes + 1):
       returns.add(make_episode(number))
     last = make_episode(episodes)._replace(
@@ -34,7 +35,6 @@ def make_summary(make_episode):
       "unfinished_steps": 0,
       "returns": returns,
       "solved_rule": None,
-      "evaluations": returns_lib.Evaluations(),
       "environment_failures": 0,
       "replacements": {},
       "last_metrics": {},
@@ -70,7 +70,9 @@ def test_the_content_of_a_run_s_summary(make_summary):
 
 
 def test_the_table_names_the_numbers(make_summary):
-  text = summary.table("tdu on x", make_summary(120, solved_rule=rule(solved_in=3)))
+  text = summary.table(
+    "tdu on x", {0: make_summary(120, solved_rule=rule(solved_in=3))}
+  )
   for part in ("tdu on x: finished", "12,345", "1:01", "321", "episode 3", "25.0%"):
     assert part in text
   rows = [line.split() for line in text.splitlines()[-3:]]
@@ -82,9 +84,9 @@ def test_the_table_names_the_numbers(make_summary):
 
 
 def test_evaluations_failures_and_unfinished_steps(make_summary, make_evaluation):
-  evaluations = returns_lib.Evaluations()
+  evaluations = []
   for env_steps, returns in [(1000, [1, 2]), (2000, [7, 8]), (3000, [3, 4])]:
-    evaluations.add(make_evaluation(env_steps, returns).episodes)
+    evaluations += make_evaluation(env_steps, returns).episodes
   content = make_summary(
     evaluations=evaluations,
     environment_failures=1,
@@ -98,7 +100,7 @@ def test_evaluations_failures_and_unfinished_steps(make_summary, make_evaluation
     "last": {"mean_return": 3.5, "env_steps": 3000},
     "best": {"mean_return": 7.5, "env_steps": 2000},
   }
-  text = summary.table("x", content)
+  text = summary.table("x", {0: content})
   for part in ("3.5 at step 3,000", "7.5 at step 2,000", "1 failure", "1,234 steps"):
     assert part in text
   assert "actor 0 2" in text and "intrinsic_return 12.35, loss nan" in text
@@ -107,12 +109,12 @@ def test_evaluations_failures_and_unfinished_steps(make_summary, make_evaluation
 
 def test_a_run_without_episodes(make_summary):
   empty = make_summary(0, status="interrupted")
-  text = summary.table("x", empty)
+  text = summary.table("x", {0: empty})
   assert "interrupted" in text and "policy" not in text and "steps/s" not in text
   assert empty["mean_return_last_100"] is None
   assert not {"evaluation", "replacements", "solved_episode"} & set(empty)
   assert "not solved in 0 episodes" in summary.table(
-    "x", make_summary(0, solved_rule=rule())
+    "x", {0: make_summary(0, solved_rule=rule())}
   )
 
 
@@ -140,6 +142,8 @@ def test_several_seeds(make_summary):
     "solved_episode": 7,
     "treasure_rate": 0.25,
   }
-  text = summary.table_of_seeds("tdu on x", content)
-  for part in ("2 seeds", "642 steps/s", "1.5 to 2.5", "3: 1.5, 4: 2.5", "1 of 2"):
+  text = summary.table("tdu on x", each)
+  for part in ("2 seeds", "642 steps/s", "24,690", "1.5 to 2.5", "1 of 2"):
     assert part in text
+  rows = [line.split() for line in text.splitlines()[-3:-1]]
+  assert rows == [["seed", "3", "2", "1.5"], ["seed", "4", "4", "2.5"]]
