@@ -271,7 +271,7 @@ class CartPole(ranges.Checked):
       shortest_episode=self.time_limit,
       params=cartpole_swingup.Params(self.time_limit),
       # The weights of one seed fill a CPU's caches; an accelerator can run many seeds.
-      options={"sequential": scaled and jax.default_backend() == "cpu"},
+      options={"sequential": (scaled and jax.default_backend() == "cpu") or None},
     )
 
   def to_map(self, values: np.ndarray) -> np.ndarray:

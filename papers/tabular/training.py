@@ -348,7 +348,7 @@ def run_seeds(
   num_episodes: int,
   max_steps: jax.Array | int = _NEVER - 1,
   stop_return: jax.Array | float = float("inf"),
-  sequential: bool = False,
+  sequential: bool | None = None,
   environment_per_seed: bool = False,
   **options: Any,
 ) -> Record:
@@ -363,13 +363,14 @@ def run_seeds(
     keys: typed keys `[S]`, or jax's older keys `[S, 2]`.
     num_episodes, max_steps, stop_return: as in `run`.
     sequential: run the seeds one after another instead of as a batch. This is faster
-      if expensive work is rare, as in `RMax`. On a CPU, runs are always sequential if
-      XLA compiles loops as functions.
+      if expensive work is rare, as in `RMax`. None: sequential on a CPU where XLA
+      compiles loops as functions, and otherwise a batch.
     environment_per_seed: each seed has its own environment: all arrays of
       `environment_params` are `[S, …]`, in the order of the keys.
     **options: the other arguments of `run`.
   """
-  in_functions = _HAS_FORMER_RUNTIME and jax.default_backend() == "cpu"
+  on_cpu = jax.default_backend() == "cpu"
+  in_functions = _HAS_FORMER_RUNTIME and on_cpu and sequential is not False
   arrays = jax.tree.map(
     jnp.asarray, (learner_params, environment_params, keys, max_steps, stop_return)
   )
@@ -377,7 +378,7 @@ def run_seeds(
   program = _compile(
     (learner, rule, environment),
     tuple({"num_episodes": num_episodes, **options}.items()),
-    sequential or in_functions,
+    bool(sequential) or in_functions,
     environment_per_seed,
     in_functions,
     structure,
