@@ -106,14 +106,14 @@ def set_up(
     record = make_record(parts.config, argv, choice.agent_config)
     checkpoints = None
     if not directory.holds_run:
-      checkpoints = _make_checkpointer(parts, directory, record)
+      checkpoints = _make_checkpointer(parts, directory)
       directory.write_json("config.json", record)
     else:
       held = directory.read_settings()
       resuming.check_same(directory, held, record)
       finished = resuming.is_finished(directory)
       if not finished or resuming.is_extended(held, record):
-        checkpoints = _make_checkpointer(parts, directory, record)
+        checkpoints = _make_checkpointer(parts, directory)
         if finished and checkpoints.found is None:
           raise errors.OutputError(
             f"the run in --output={directory.path} cannot be extended, because it has "
@@ -269,11 +269,10 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
 
 
 def _make_checkpointer(
-  parts: Parts, directory: "output.RunDirectory", record: Mapping[str, Any]
+  parts: Parts, directory: "output.RunDirectory"
 ) -> "checkpointer.Checkpointer":
   """The run's checkpointer; it has already searched for the newest checkpoint."""
   from explorax.environments import saving
-  from explorax.experiments import resuming
   from explorax.experiments.checkpoints import checkpointer
 
   config = parts.config
@@ -283,7 +282,6 @@ def _make_checkpointer(
     with_replay = is_exact and saving.is_exact(parts.environment)
   return checkpointer.Checkpointer(
     directory.path / "checkpoints",
-    resuming.fingerprint(record),
     with_replay=with_replay,
     every=config.checkpoint_every,
     minutes=config.checkpoint_minutes,

@@ -1,7 +1,6 @@
 """Whether a command may resume the run in a directory, and whether it is finished."""
 
 import datetime
-import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -13,12 +12,6 @@ from explorax.experiments import config, errors, output
 _ARITHMETIC = ("jax", "jaxlib", "dm-haiku", "optax", "numpy")
 
 _LIMITS = ("episodes", "steps")
-
-
-def fingerprint(record: Mapping[str, Any]) -> str:
-  """A hash of the settings of a config.json that determine the run."""
-  text = json.dumps(_deciding(record), sort_keys=True)
-  return hashlib.sha256(text.encode()).hexdigest()
 
 
 def check_same(

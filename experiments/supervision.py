@@ -76,9 +76,9 @@ def _run(
     solved_rule=lambda: environments.solved_rule(config.env),
     console=console,
     video_recorder=video_recorder,
-    resumed=checkpoints.found.record["companion"] if checkpoints.found else None,
+    resumed=checkpoints.found.record["recorder"] if checkpoints.found else None,
   )
-  checkpoints.companion, checkpoints.tell = recorder.save, console.line
+  checkpoints.recorder_state = recorder.save
   (job.directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
   hooks = _hooks(job, recorder, video_recorder, on_episode)
   return _supervise(job, console, recorder, hooks, request)

@@ -2,7 +2,6 @@
 
 import math
 import pathlib
-import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -11,16 +10,14 @@ from typing import Any, NamedTuple
 from explorax.experiments import errors
 from explorax.experiments.checkpoints import files
 
-# A second checkpoint at the same step (after an evaluation, for example) has a suffix.
-_NAME = re.compile(r"step_(\d+)(?:_(\d+))?")
-_SET_ASIDE = "refused_"
+_REFUSED = "refused_"
 
 
 class Snapshot(NamedTuple):
   """A runner's state, without the state of the rest of the program.
 
   Attributes:
-    groups: name → a pytree of arrays; the size of `replay` is reported separately.
+    groups: name → a pytree of arrays.
     counts: values in JSON's types.
     folders: name → a function that writes files of another format into a given folder.
   """
@@ -31,19 +28,29 @@ class Snapshot(NamedTuple):
 
 
 def newest(
-  directory: pathlib.Path, warn: Callable[[str], None]
+  directory: pathlib.Path,
+  warn: Callable[[str], None],
+  *,
+  renames_damaged: bool = False,
 ) -> files.Checkpoint | None:
-  """The newest valid checkpoint of any run, or None; changes nothing.
+  """The newest valid checkpoint, or None.
 
   Args:
     directory: of the checkpoints.
     warn: receives a message about each damaged one.
+    renames_damaged: whether damaged ones get a name that no run reads or overwrites.
   """
   for path in reversed(_paths(directory)):
     try:
       return files.read(path)
     except files.DamagedCheckpointError as error:
-      warn(f"{error}.")
+      text = f"{error}"
+      if renames_damaged:
+        aside = path.with_name(_REFUSED + path.name)
+        shutil.rmtree(aside, ignore_errors=True)
+        path.rename(aside)
+        text += f"; it was renamed to {aside.name}"
+      warn(f"{text}.")
   return None
 
 
@@ -56,15 +63,12 @@ class Checkpointer:
     directory: of the checkpoints.
     found: the checkpoint from which the run resumes; None if it starts.
     with_replay: whether checkpoints contain replay.
-    companion: returns the recorder's state; None after a write failure.
-    permits: whether a checkpoint may be made now; one that is due waits for it.
-    tell: receives messages about the size of checkpoints.
+    recorder_state: returns the recorder's state; None after a write failure.
   """
 
   def __init__(
     self,
     directory: pathlib.Path,
-    run: str,
     *,
     with_replay: bool,
     every: int | None = None,
@@ -73,11 +77,10 @@ class Checkpointer:
     warn: Callable[[str], None] = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Searches for checkpoints, and renames damaged ones.
+    """Finds the newest valid checkpoint, and renames damaged ones.
 
     Args:
       directory: see the attributes; it may not exist yet.
-      run: identifies the run's settings.
       with_replay: see the attributes.
       every: a checkpoint is due when a multiple of this number of environment steps was
         passed; None: only by time.
@@ -85,33 +88,38 @@ class Checkpointer:
       keep: number of newest checkpoints to keep.
       warn: receives messages about failed writes and reads.
       clock: seconds.
+
+    Raises:
+      OutputError: if checkpoints exist, or were renamed earlier, and none is valid.
     """
-    self.with_replay = with_replay
     self.directory = directory
-    self._run = run
+    self.with_replay = with_replay
+    self.recorder_state: Callable[[], Mapping[str, Any] | None] = dict
     self._every = every
     self._minutes = minutes
     self._keep = keep
-    self.companion: Callable[[], Mapping[str, Any] | None] = dict
-    self.permits: Callable[[], bool] = lambda: True
-    self.tell: Callable[[str], None] = lambda text: None
     self._warn = warn
     self._clock = clock
-    self._has_reported_size = False
-    self.found = self.find()
-    self._seconds_before = self.found.record["seconds"] if self.found else 0.0
-    self._began = self._saved_at = clock()
-    self._saved_steps = self.found.record["env_steps"] if self.found else 0
+    for unfinished in directory.glob(f".*{files.TEMPORARY}"):
+      shutil.rmtree(unfinished, ignore_errors=True)
+    self.found = newest(directory, warn, renames_damaged=True)
+    if self.found is None and any(directory.glob(f"{_REFUSED}*")):
+      raise errors.OutputError(
+        f"none of the checkpoints in {directory} is valid; choose another --output, or "
+        "delete the run's directory if you do not need the run."
+      )
+    record = self.found.record if self.found else {"seconds": 0.0, "env_steps": 0}
+    self._saved_steps = record["env_steps"]
+    self._saved_at = clock()
+    self._began = clock() - record["seconds"]
 
   @property
   def seconds(self) -> float:
     """How long the run has lasted, over all its processes."""
-    return self._seconds_before + self._clock() - self._began
+    return self._clock() - self._began
 
   def is_due(self, env_steps: int) -> bool:
     """Whether a checkpoint is due."""
-    if not self.permits():
-      return False
     every = self._every
     if every is not None and env_steps // every > self._saved_steps // every:
       return True
@@ -123,99 +131,32 @@ class Checkpointer:
     Returns:
       Whether it was written. Older ones are deleted only then.
     """
-    companion = self.companion()
-    if companion is None:
+    recorder_state = self.recorder_state()
+    if recorder_state is None:
       return False
     record = {
-      "run": self._run,
       "env_steps": env_steps,
       "seconds": self.seconds,
       "counts": snapshot.counts,
-      "companion": companion,
+      "recorder": recorder_state,
     }
-    path = self._free_name(env_steps)
-    began = self._clock()
+    paths = _paths(self.directory)
+    path = self.directory / f"step_{env_steps:012d}"
+    while paths and path.name <= paths[-1].name:  # At the same step.
+      path = path.with_name(f"{path.name}_1")
     try:
       files.write(path, snapshot.groups, record, snapshot.folders)
-      self._rotate()
-    except (errors.OutputError, OSError) as error:
+    except errors.OutputError as error:
       self._warn(f"{error}; the run continues, and earlier checkpoints are intact.")
       return False
     finally:
       # After a failure, do not try again at every step.
       self._saved_steps, self._saved_at = env_steps, self._clock()
-    self._report_size(path, self._clock() - began)
+    for old in [*paths, path][: -self._keep]:
+      shutil.rmtree(old, ignore_errors=True)
     return True
-
-  def find(self) -> files.Checkpoint | None:
-    """The newest valid one; damaged ones are renamed.
-
-    Raises:
-      OutputError: if checkpoints exist, or were renamed earlier, and none is valid.
-    """
-    if not self.directory.is_dir():
-      return None
-    for leftover in self.directory.glob(".*"):
-      if leftover.is_dir():
-        shutil.rmtree(leftover, ignore_errors=True)
-    for path in reversed(_paths(self.directory)):
-      try:
-        checkpoint = files.read(path)
-        if checkpoint.record["run"] != self._run:
-          raise files.DamagedCheckpointError(f"{path} is of a run with other settings")
-      except files.DamagedCheckpointError as error:
-        aside = path.with_name(_SET_ASIDE + path.name)
-        shutil.rmtree(aside, ignore_errors=True)
-        path.rename(aside)
-        self._warn(f"{error}; it was renamed to {aside.name}.")
-      else:
-        return checkpoint
-    if refused := len(list(self.directory.glob(f"{_SET_ASIDE}*"))):
-      raise errors.OutputError(
-        f"none of the {refused} checkpoints in {self.directory} is valid; choose "
-        "another --output, or delete the run's directory if you do not need it."
-      )
-    return None
-
-  def _free_name(self, env_steps: int) -> pathlib.Path:
-    path = self.directory / f"step_{env_steps:012d}"
-    last = [each for each in _paths(self.directory) if each.name.startswith(path.name)]
-    if not last:
-      return path
-    return path.with_name(f"{path.name}_{_order(last[-1])[1] + 1}")
-
-  def _rotate(self) -> None:
-    """Deletes all but the newest ones."""
-    for path in _paths(self.directory)[: -self._keep]:
-      # Renamed first: a half-deleted one must not look like a checkpoint.
-      doomed = path.with_name(f".{path.name}.old")
-      path.rename(doomed)
-      shutil.rmtree(doomed, ignore_errors=True)
-
-  def _report_size(self, path: pathlib.Path, seconds: float) -> None:
-    """Reports the size after the first checkpoint."""
-    if self._has_reported_size:
-      return
-    self._has_reported_size = True
-    text = f"A checkpoint takes {_num_mib(path):,.1f} MiB"
-    if (path / "replay").exists():
-      text += f", {_num_mib(path / 'replay'):,.1f} MiB of it replay,"
-    self.tell(f"{text} and was written in {seconds:.1f} s; {self._keep} are kept.")
 
 
 def _paths(directory: pathlib.Path) -> list[pathlib.Path]:
   """The checkpoints, oldest first."""
-  paths = [path for path in directory.glob("step_*") if _NAME.fullmatch(path.name)]
-  return sorted(paths, key=_order)
-
-
-def _order(path: pathlib.Path) -> tuple[int, int]:
-  """(environment steps, number among those at the same step)."""
-  match = _NAME.fullmatch(path.name)
-  return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
-
-
-def _num_mib(path: pathlib.Path) -> float:
-  """Size of the files in a directory."""
-  files_in = (file for file in path.rglob("*") if file.is_file())
-  return sum(file.stat().st_size for file in files_in) / 2**20
+  return sorted(directory.glob("step_*"))

@@ -2,7 +2,7 @@
 
     state/, replay/  arrays, one group each, written by Orbax
     record.json      all small values: counters, and the names of the arrays
-    manifest.json    size and SHA-256 of every other file, written last
+    manifest.json    SHA-256 of every other file, written last
 
 It is written under a temporary name, synced to disk and renamed, so that a run killed
 at any moment leaves the earlier checkpoints intact. It contains no pickle. Orbax's
@@ -25,22 +25,13 @@ import numpy as np
 
 from explorax.experiments import errors, weights
 
-_FORMAT = 1
+TEMPORARY = ".tmp"  # The end of the name of a checkpoint that is being written.
+_FORMAT = 2
 _RECORD, _MANIFEST = "record.json", "manifest.json"
 
 
 class DamagedCheckpointError(errors.OutputError):
   """It is not a complete checkpoint; the message says why."""
-
-
-class Record(dict[str, Any]):
-  """A checkpoint's record; a missing name at any depth raises an OutputError."""
-
-  def __missing__(self, name: str) -> Any:
-    raise errors.OutputError(
-      f"another version of this program wrote the checkpoint: it has no {name!r}; "
-      "resume the run with that version, or choose another --output."
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +45,7 @@ class Checkpoint:
   """
 
   path: pathlib.Path
-  record: Record
+  record: dict[str, Any]
   groups: dict[str, dict[str, tuple[tuple[int, ...], str]]]
 
   def arrays(self, group: str) -> dict[str, np.ndarray]:
@@ -65,8 +56,7 @@ class Checkpoint:
     """
     index = self.groups[group]
     arrays = {name: np.zeros(shape, dtype) for name, (shape, dtype) in index.items()}
-    like = {name: array for name, array in arrays.items() if array.size}
-    if like:
+    if like := {name: array for name, array in arrays.items() if array.size}:
       import orbax.checkpoint as ocp
 
       path = (self.path / group).absolute()
@@ -74,9 +64,7 @@ class Checkpoint:
         with _checkpointer() as orbax:
           arrays |= orbax.restore(path, args=ocp.args.StandardRestore(like))
       except Exception as error:
-        raise DamagedCheckpointError(
-          f"{self.path / group} cannot be read ({error})"
-        ) from error
+        raise DamagedCheckpointError(f"{path} cannot be read ({error})") from error
     return arrays
 
   def folder(self, name: str) -> pathlib.Path | None:
@@ -126,9 +114,8 @@ def write(
   Raises:
     OutputError: if it cannot be written; nothing remains of it.
   """
-  temporary = path.with_name(f".{path.name}.tmp")
+  temporary = path.with_name(f".{path.name}{TEMPORARY}")
   try:
-    shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     index = {name: _write_arrays(temporary / name, g) for name, g in groups.items()}
     for name, fill in folders.items():
@@ -136,12 +123,10 @@ def write(
       fill(temporary / name)
     content = {"format": _FORMAT, "arrays": index, "record": record}
     (temporary / _RECORD).write_text(json.dumps(content), encoding="utf-8")
-    manifest = {"files": _sums(temporary, sync=True)}
+    manifest = {"files": _sums(temporary)}
     (temporary / _MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    _sync(temporary / _MANIFEST)
-    for folder in (*temporary.rglob("*/"), temporary):
-      if folder.is_dir():
-        _sync(folder)
+    for written in (*temporary.rglob("*"), temporary):
+      _sync(written)
     os.rename(temporary, path)
     _sync(path.parent)
   except BaseException as error:
@@ -160,24 +145,19 @@ def read(path: pathlib.Path) -> Checkpoint:
     DamagedCheckpointError: if a file differs from what was written.
   """
   try:
-    expected = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))["files"]
-    actual = _sums(path, sync=False)
-    for name in sorted({*expected, *actual}):
-      if name not in actual:
-        raise DamagedCheckpointError(f"{path} lacks its file {name}")
-      if name not in expected:
-        raise DamagedCheckpointError(f"{path} has an unexpected file {name}")
-      if list(actual[name]) != expected[name]:
-        raise DamagedCheckpointError(f"{path / name} has changed since it was written")
-    text = (path / _RECORD).read_text(encoding="utf-8")
-    content = json.loads(text, object_hook=Record)
+    content = json.loads((path / _RECORD).read_text(encoding="utf-8"))
     if content["format"] != _FORMAT:
       raise DamagedCheckpointError(f"{path} has the format of another version")
+    expected = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))["files"]
+    actual = _sums(path)
+    for name in sorted({*expected, *actual}):
+      if actual.get(name) != expected.get(name):
+        raise DamagedCheckpointError(f"{path / name} is not as it was written")
     groups = {
       group: {name: (tuple(shape), dtype) for name, (shape, dtype) in index.items()}
       for group, index in content["arrays"].items()
     }
-  except (OSError, ValueError, KeyError, TypeError) as error:
+  except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
     raise DamagedCheckpointError(f"{path} cannot be read ({error})") from error
   return Checkpoint(path, content["record"], groups)
 
@@ -187,12 +167,11 @@ def _write_arrays(path: pathlib.Path, tree: Any) -> dict[str, tuple[Any, str]]:
   pairs = weights.named(jax.device_get(tree))
   arrays = {name: np.asarray(leaf) for name, leaf in pairs}
   # Orbax does not store arrays of size 0.
-  kept = {name: array for name, array in arrays.items() if array.size}
-  if kept:
+  if stored := {name: array for name, array in arrays.items() if array.size}:
     import orbax.checkpoint as ocp
 
     with _checkpointer() as orbax:
-      orbax.save(path.absolute(), args=ocp.args.StandardSave(kept))
+      orbax.save(path.absolute(), args=ocp.args.StandardSave(stored))
   return {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
 
 
@@ -205,17 +184,14 @@ def _checkpointer() -> Iterator[Any]:
     yield checkpointer
 
 
-def _sums(path: pathlib.Path, *, sync: bool) -> dict[str, tuple[int, str]]:
-  """(size, SHA-256) of each file except the manifest; optionally syncs them."""
+def _sums(path: pathlib.Path) -> dict[str, str]:
+  """The SHA-256 of each file except the manifest."""
   sums = {}
-  for file in sorted(path.rglob("*")):
-    if file.is_dir() or file == path / _MANIFEST:
-      continue
-    with open(file, "rb") as stream:
-      digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    if sync:
-      _sync(file)
-    sums[file.relative_to(path).as_posix()] = (file.stat().st_size, digest)
+  for file in path.rglob("*"):
+    if file.is_file() and file != path / _MANIFEST:
+      with open(file, "rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+      sums[file.relative_to(path).as_posix()] = digest
   return sums
 
 

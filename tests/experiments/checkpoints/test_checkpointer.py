@@ -38,18 +38,16 @@ def snapshot(value: float) -> checkpointer.Snapshot:
 @pytest.fixture
 def make(tmp_path):
   """Makes checkpointers of one directory; `messages` are theirs."""
-  messages = []
+  messages: list[str] = []
+  path = tmp_path / "checkpoints"
 
-  def make(run: str = "this", **changes) -> checkpointer.Checkpointer:
-    path = tmp_path / "checkpoints"
-    made = checkpointer.Checkpointer(
-      path, run, with_replay=True, warn=messages.append, **changes
+  def make(**changes) -> checkpointer.Checkpointer:
+    return checkpointer.Checkpointer(
+      path, with_replay=True, warn=messages.append, **changes
     )
-    made.tell = messages.append
-    return made
 
   make.messages = messages
-  make.path = tmp_path / "checkpoints"
+  make.path = path
   return make
 
 
@@ -60,13 +58,12 @@ def names(make) -> list[str]:
 def test_arrays_come_back_to_the_bit(make):
   assert make().found is None
   first = make()
-  first.companion = lambda: {"rows": 3}
+  first.recorder_state = lambda: {"rows": 3}
   assert first.save(70, snapshot(7.0))
-  assert "MiB" in make.messages[0] and "replay" in make.messages[0]
   found = make().found
   assert found.record["env_steps"] == 70
   assert found.record["counts"] == {"episodes": 7}
-  assert found.record["companion"] == {"rows": 3}
+  assert found.record["recorder"] == {"rows": 3}
   restored = found.restore("state", state(0.0))
   assert isinstance(restored, State)
   old_leaves = jax.tree.leaves(state(7.0))
@@ -100,24 +97,11 @@ def _flip(path):
     file.write_bytes(content)
 
 
-def _of_another_run(path):
-  shutil.rmtree(path)
-  files.write(path, {}, {"run": "that", "seconds": 0, "env_steps": 20}, {})
-
-
-def test_a_name_missing_in_the_record_is_reported(make):
-  own = make()
-  own.save(10, snapshot(1.0))
-  found = own.find()
-  with pytest.raises(errors.OutputError, match=r"another version .* no 'left_off'"):
-    found.record["counts"]["left_off"]
-
-
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
   """A directory with two checkpoints."""
   path = tmp_path_factory.mktemp("two") / "checkpoints"
-  own = checkpointer.Checkpointer(path, "this", with_replay=True)
+  own = checkpointer.Checkpointer(path, with_replay=True)
   assert own.save(10, snapshot(1.0)) and own.save(20, snapshot(2.0))
   return path
 
@@ -126,7 +110,6 @@ def two(tmp_path_factory):
   ("damage", "names"),
   [
     (_flip, "state"),
-    (_of_another_run, "settings"),
     (lambda path: (path / "manifest.json").unlink(), "manifest.json"),
     (lambda path: (path / "manifest.json").write_text("{"), "step_000000000020"),
     (lambda path: (path / "record.json").unlink(), "record.json"),
@@ -148,9 +131,10 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_used(
 
 def test_without_a_good_checkpoint_the_run_cannot_resume(make):
   make().save(10, snapshot(1.0))
+  _flip(make.path / "step_000000000010")
   for _ in range(2):  # The second call does not restart either.
-    with pytest.raises(errors.OutputError, match="1 checkpoints"):
-      make("that")
+    with pytest.raises(errors.OutputError, match=str(make.path)):
+      make()
 
 
 def test_a_pickle_among_the_files_is_never_loaded(make):
@@ -163,7 +147,7 @@ def test_a_pickle_among_the_files_is_never_loaded(make):
   manifest = json.loads((path / "manifest.json").read_text())
   for name in manifest["files"]:
     content = (path / name).read_bytes()
-    manifest["files"][name] = [len(content), hashlib.sha256(content).hexdigest()]
+    manifest["files"][name] = hashlib.sha256(content).hexdigest()
   (path / "manifest.json").write_text(json.dumps(manifest))
   with pytest.raises(files.DamagedCheckpointError, match="state"):
     make().found.arrays("state")
@@ -216,6 +200,6 @@ def test_when_a_checkpoint_is_due(make):
 
 def test_no_checkpoint_after_a_failure_to_write_the_run_s_files(make):
   own = make()
-  own.companion = lambda: None
+  own.recorder_state = lambda: None
   assert not own.save(10, snapshot(1.0))
   assert not make.path.exists()

@@ -396,7 +396,7 @@ def test_an_evaluation_that_was_left_off_is_repeated_at_once(tmp_path, with_repl
     hooks = core.Hooks(
       on_evaluation=lambda done: evaluated.append(done.env_steps),
       stop=stop,
-      checkpoints=checkpointer.Checkpointer(tmp_path, "run", with_replay=with_replay),
+      checkpoints=checkpointer.Checkpointer(tmp_path, with_replay=with_replay),
     )
     environment, evaluation = (
       jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=seed) for seed in (0, 1)

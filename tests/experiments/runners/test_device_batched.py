@@ -290,7 +290,7 @@ def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path, with_repla
   agent = make_agent(DQN, batch)
 
   def keep():
-    return checkpointer.Checkpointer(tmp_path, "run", with_replay=with_replay, every=50)
+    return checkpointer.Checkpointer(tmp_path, with_replay=with_replay, every=50)
 
   asked = iter([False] * 20 + [True])
   hooks = core.Hooks(

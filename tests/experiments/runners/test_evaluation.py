@@ -259,7 +259,7 @@ def test_the_last_evaluation_is_made_up_for_if_it_was_left_off(train, tmp_path):
       Counting(),
       evaluation_environment=Counting(),
       on_evaluation=evaluations.append,
-      checkpoints=checkpointer.Checkpointer(tmp_path, "run", with_replay=False),
+      checkpoints=checkpointer.Checkpointer(tmp_path, with_replay=False),
       stop=stop,
     )
 

@@ -210,7 +210,7 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(wait, tmp_path):
   state = messages.LearnerState(learner, 12, {"loss": 0.5})
   counts = messages.Counts(env_steps=30, episodes=6, starts={"learner": 1})
   processes = [_Process(shard, wait) for shard in shards]
-  to = checkpointer.Checkpointer(directory, "this", with_replay=True)
+  to = checkpointer.Checkpointer(directory, with_replay=True)
   checkpoints.save(to, run, counts, state, processes)
 
   found = checkpoints.newest(run, 1)
