@@ -22,7 +22,7 @@ from explorax import environments
 from explorax.agents import types
 from explorax.environments import jax_adapter
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, overrides, playing, supervision
+from explorax.experiments import errors, launch, overrides, playing
 from explorax.experiments import job as job_lib
 from explorax.experiments import weights as weights_lib
 from explorax.experiments.recording import console, metrics_csv, recorder
@@ -327,7 +327,7 @@ def _in_memory(
     on_message=warn,
     on_replacement=lambda replaced: warn(replaced.sentence),
   )
-  results = supervision.train_without_files(config, hooks, given)
+  results = launch.train_without_files(config, hooks, given)
   return Result(
     _columns(sorted(rows, key=lambda row: row.seed), _EPISODE_COLUMNS),
     _columns(evaluations, metrics_csv.EVALUATION_COLUMNS),
@@ -350,7 +350,7 @@ def _in_directories(
   for each in config.runs() if several else [config]:
     with contextlib.closing(job_lib.set_up(each, argv, given)) as job:
       if job.checkpoints is not None:
-        outcome = supervision.run(job, console.Console(None), on_episode)
+        outcome = launch.run(job, console.Console(None), on_episode)
         for error in (outcome.error, *outcome.problems):
           if isinstance(error, BaseException):
             raise error

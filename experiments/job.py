@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import functools
+import resource
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +27,7 @@ class Given:
   agent: "types.Agent | None" = None
   environment: "environments.StandardEnvironment | None" = None
   evaluation_environment: "environments.StandardEnvironment | None" = None
-  params: Any = None  # Of an environment written in JAX, stacked over the seeds.
+  params: Sequence[Any] = ()  # Of an environment written in JAX, one for each seed.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,6 +190,9 @@ def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
     ray_cluster.check_installed()
     if config.ray_address is None:
       ray_cluster.prepare()
+  if config.num_seeds > 1:  # Each of them keeps files open.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
   if config.logger is not None:
     from explorax.experiments.recording import loggers
 

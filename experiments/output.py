@@ -12,7 +12,6 @@
     summary.json           the results
     error.txt              the traceback of the error that stopped the run, if any
     non_finite.json        the update that stopped the run, if it was not finite
-    reverb.log             what Reverb logs, with --replay=reverb
     processes.json         role → pid, of the distributed runner
     bsuite/                bsuite's own CSV, for bsuite's notebooks
 

@@ -114,14 +114,14 @@ def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
       f"The run in {job.directory.path} is finished: there is nothing to do."
     )
     return 0
-  return functools.partial(_supervise, job, console)
+  return functools.partial(_launch, job, console)
 
 
-def _supervise(job: job_lib.Job, console: console_lib.Console) -> int:
-  from explorax.experiments import supervision
+def _launch(job: job_lib.Job, console: console_lib.Console) -> int:
+  from explorax.experiments import launch
 
   with contextlib.closing(job):
-    outcome = supervision.run(job, console)
+    outcome = launch.run(job, console)
     for problem in outcome.problems:
       console_lib.print_error(problem)
     return outcome.exit_code

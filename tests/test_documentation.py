@@ -253,8 +253,6 @@ def _check_files(directory: pathlib.Path, asked: config.RunConfig) -> None:
   named = [row[0].strip("`/") for row in _rows(page)]
   if not asked.env.startswith("bsuite:"):
     named.remove("bsuite")
-  if asked.replay != "reverb":
-    named.remove("reverb.log")
   for name, there in (("evaluation.csv", asked.evaluates), ("videos", asked.video)):
     assert f"`{name}`" in page
     named += [name] if there else []

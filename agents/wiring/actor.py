@@ -21,6 +21,7 @@ Extras = dict[str, np.ndarray]
 
 # Compiled steps that a process keeps, for one environment and for several ones.
 _MAX_PROGRAMS = 16
+_FIRST, _LAST = int(dm_env.StepType.FIRST), int(dm_env.StepType.LAST)
 MAX_ENV_STEPS = int(np.iinfo(np.int32).max)  # All schedules have ended long before.
 
 
@@ -118,7 +119,7 @@ class Actor:
     Returns:
       The environments whose episodes have ended.
     """
-    lasts = [timestep is not None and timestep.last() for timestep in self.timesteps]
+    lasts = [_is(timestep, _LAST) for timestep in self.timesteps]
     if not any(lasts):
       return []
     self._answer(lasts)
@@ -238,7 +239,7 @@ class Actor:
     Stores the extras. Elsewhere the state stays, and the action has no meaning.
     """
     begins = [
-      does and timestep is not None and timestep.first()
+      does and _is(timestep, _FIRST)
       for timestep, does in zip(self.timesteps, acts, strict=True)
     ]
     filler = next((t for t in self.timesteps if t is not None), None)
@@ -265,6 +266,11 @@ class Actor:
     for env in np.flatnonzero(acts):
       self.extras[env] = {name: values[env] for name, values in columns.items()}
     return np.asarray(action)
+
+
+def _is(timestep: dm_env.TimeStep | None, step_type: int) -> bool:
+  """Whether there is a timestep, of this type; `TimeStep.last` is slow with arrays."""
+  return timestep is not None and int(timestep.step_type) == step_type
 
 
 # The state may be large (a table of counts): it is updated in place.

@@ -3,6 +3,7 @@
 import dataclasses
 import fractions
 import math
+import os
 import pathlib
 import traceback
 from collections.abc import Callable, Mapping
@@ -20,6 +21,9 @@ TRAINING, EVALUATION = "training", "evaluation"  # The roles of environments.
 # (role, number) → another environment of the run. The number distinguishes the
 # environments of a role; a replacement's number is the count of failures so far.
 MakeEnvironment = Callable[[str, int], dm_env.Environment]
+
+# Updates after one environment step, between which a run cannot stop.
+_MAX_UPDATES = 1000
 
 # Separates the key of evaluations from all keys that training splits from its own.
 _EVALUATION_KEY = 0x6576616C
@@ -209,6 +213,16 @@ class Pace:
   """
 
   def __init__(self, spec: types.ReplaySpec):
+    """Starts with an empty replay.
+
+    Raises:
+      ValueError: if the rate is too small or too large.
+    """
+    if spec.updates_per_step > _MAX_UPDATES:
+      raise ValueError(
+        f"updates_per_step is {spec.updates_per_step:g}; this runner makes at most "
+        f"{_MAX_UPDATES:,} updates after a step: lower it."
+      )
     self._min_size = spec.min_size
     self._ratio = updates_per_step(spec, 1, 10**6)
     self._due = 0  # In units of 1 / denominator of an update.
@@ -229,8 +243,11 @@ class Pace:
     return updates
 
   def activity(self, env_steps: int) -> Activity:
-    """Filling replay, or acting with updates."""
-    return acting(env_steps, env_steps - self._empty_at, self._min_size)
+    """Filling replay, or acting with updates, in the step after `env_steps`."""
+    stored = env_steps - self._empty_at
+    if stored + 1 < self._min_size:
+      return Activity(FILLING, env_steps, (stored, self._min_size))
+    return Activity(ACTING, env_steps)
 
   def begin_empty(self, env_steps: int) -> None:
     """Replay was emptied: updates wait until it is filled again."""
@@ -327,6 +344,11 @@ class EpisodeTracker:
     self.episode_return = self._dtype(saved["episode_return"])
     self.length, self.policy = saved["length"], saved["policy"]
     self.intrinsic_return = saved["intrinsic_return"]
+
+
+def physical_memory() -> int:
+  """Bytes of memory of this machine."""
+  return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def evaluation_key(actor_key: jax.Array) -> jax.Array:

@@ -1,14 +1,15 @@
 """The `device` runner: acting, replay and learning in one program on the device.
 
-For environments written in JAX, `device_program.py` is the program, and this module is
-the host's part: it runs rounds of steps and updates and reports the finished episodes.
-Only reports leave the device. For environments that the host steps in batches,
-`device_batched.py` contains both parts.
+The programs are in `device_program.py`; this module is the host's part. With
+environments written in JAX it runs rounds of steps and updates, and only reports leave
+the device. With environments that the host steps in batches, acting and stepping take
+turns.
 """
 
+import fractions
 import math
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import dm_env
 import jax
@@ -16,6 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents import types
+from explorax.agents.replay import device as device_replay
+from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import (
   batched_types,
   gymnax_adapter,
@@ -23,15 +27,13 @@ from explorax.environments import (
   jax_types,
 )
 from explorax.experiments import config as config_lib
-from explorax.experiments import signals
-from explorax.experiments.runners import (
-  core,
-  device_agent,
-  device_batched,
-  device_host,
-  device_program,
-  training,
-)
+from explorax.experiments.checkpoints import checkpointer, files
+from explorax.experiments.runners import clock as clock_lib
+from explorax.experiments.runners import core, device_program, errors, training
+
+STEPS_PER_REPORT = 100  # Of each environment, between two reports of the device.
+# Finer ratios of updates per step are rounded with environments on the host.
+_MAX_DENOMINATOR = 10**6
 
 Environment: TypeAlias = (
   dm_env.Environment | jax_types.Environment | batched_types.BatchedEnvironment
@@ -56,7 +58,6 @@ def run(
     environment,
     config,
     hooks,
-    seeds=(config.seed,),
     evaluation_environment=evaluation_environment,
   )
   return result
@@ -68,9 +69,7 @@ def run_seeds(
   config: config_lib.RunConfig,
   hooks: core.Hooks = core.NO_HOOKS,
   *,
-  seeds: Sequence[int] | None = None,
-  params: jax_types.Params = None,
-  params_per_seed: bool = False,
+  params: Sequence[jax_types.Params] = (),
   evaluation_environment: dm_env.Environment | None = None,
 ) -> list[core.Result]:
   """Trains an agent once for each seed, all seeds at the same time.
@@ -78,8 +77,8 @@ def run_seeds(
   Learning starts when replay has its minimum size, and not before each environment has
   taken as many steps as a window has rows. Updates are made in rounds: 0.25 updates per
   step is one update every four steps. Limits, evaluations and checkpoints are handled
-  at reports; see `training.run`. From a checkpoint that contains replay a run resumes
-  bit for bit; with environments that the host steps, at the start of an episode.
+  at reports; see `training.Course`. From a checkpoint with replay, a run resumes bit
+  for bit; with environments that the host steps, at the start of an episode.
 
   Args:
     agent: made for the environment's spec.
@@ -87,40 +86,40 @@ def run_seeds(
       seed, from `environments.make_batched`.
     config: provides the seeds, `num_envs`, limits and evaluations.
     hooks: called during the run.
-    seeds: one for each run; None: those of the config.
-    params: parameters of an environment written in JAX, for all seeds; None: its
-      defaults.
-    params_per_seed: whether each seed has its own `params`: each array then has a
-      leading axis as long as `seeds`.
+    params: parameters of an environment written in JAX, one for each seed; empty: the
+      environment's own for all.
     evaluation_environment: with the same specs, for one seed; None for no evaluation.
 
   Returns:
     The result of each seed.
 
   Raises:
-    errors.StoppedError: see `training.run`.
-    ValueError: if the environment is not written in JAX, if there is no limit or no
-      seed, or if the number of parameters differs from the number of seeds.
+    errors.StoppedError: see `training.Course`.
+    ValueError: if the environment is not written in JAX, if there is no
+      limit, or if the number of parameters differs from the number of seeds.
   """
   training.check(config, evaluation_environment)
-  seeds = config.seeds if seeds is None else seeds
-  if not seeds:
-    raise ValueError("there are no seeds; give at least one.")
-  device: device_host.Training
+  seeds = config.seeds
+  device: DeviceRun
   if isinstance(environment, batched_types.BatchedEnvironment):
-    device = device_batched.Training(
-      agent, environment, seeds[0], config, hooks.on_episode
-    )
+    device = SteppedRun(agent, environment, seeds[0], config, hooks.on_episode)
   else:
-    pure, own_params = _pure(environment)
-    params = jax.tree.map(jnp.asarray, own_params if params is None else params)
-    if params_per_seed:
-      params = _checked(params, len(seeds))
-    program = device_program.make_program(
-      agent, pure, config.num_envs or 1, len(seeds), params_per_seed
+    pure, shared = _pure(environment)
+    if params and len(params) != len(seeds):
+      raise ValueError(f"there are {len(seeds)} seeds, but {len(params)} params.")
+    has_axis = len(params) > 1
+    program = device_program.make_scanned(
+      agent, pure, config.num_envs or 1, len(seeds), has_axis
     )
-    device = Training(agent, program, params, seeds, config, hooks.on_episode)
-  return training.run(device, config, hooks, evaluation_environment)
+    arrays = jax.tree.map(jnp.asarray, params[0] if params else shared)
+    if has_axis:
+      arrays = jax.tree.map(lambda *x: jnp.stack(x), *params)
+    device = ScannedRun(agent, program, arrays, seeds, config, hooks.on_episode)
+  with training.Course(device, config, hooks, evaluation_environment) as course:
+    while course.continues():
+      device.advance()
+      course.after_step()
+    return course.finish()
 
 
 def check_memory(
@@ -136,14 +135,15 @@ def check_memory(
   """
   num_envs = config.num_envs or 1
   if isinstance(environment, batched_types.BatchedEnvironment):
-    state = device_batched.shapes(agent, environment.num_envs)
+    stepped = device_program.make_stepped(agent, environment.num_envs)
+    state = stepped.shapes()
   else:
     pure, params = _pure(environment)
-    program = device_program.make_program(agent, pure, num_envs, 1)
+    program = device_program.make_scanned(agent, pure, num_envs, 1)
     state = jax.eval_shape(program.init, jax.random.PRNGKey(0), params)
   leaves = jax.tree.leaves((state, state.learner))
   needed = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
-  free = device_host.free_memory()
+  free = _free_memory()
   if needed * config.num_seeds > free:
     gib = 2**30
     raise ValueError(
@@ -174,15 +174,12 @@ def _pure(
   )
 
 
-def _checked(params: jax_types.Params, num_seeds: int) -> jax_types.Params:
-  """Parameters with an axis of seeds; without the axis for a single seed."""
-  lengths = {x.shape[0] if x.ndim else 0 for x in jax.tree.leaves(params)}
-  if lengths != {num_seeds}:
-    raise ValueError(
-      f"there are {num_seeds} seeds, but the parameters have leading axes of "
-      f"{sorted(lengths)}; with params_per_seed each leading axis must be {num_seeds}."
-    )
-  return jax.tree.map(lambda x: x[0], params) if num_seeds == 1 else params
+def _free_memory() -> float:
+  """Bytes of memory that are free where JAX computes; on a CPU, the whole memory."""
+  stats = jax.devices()[0].memory_stats() or {}
+  if "bytes_limit" in stats:
+    return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
+  return core.physical_memory()
 
 
 def _shares(total: int, most: int) -> list[int]:
@@ -193,13 +190,217 @@ def _shares(total: int, most: int) -> list[int]:
   return [share] * (total // share) + ([total % share] if total % share else [])
 
 
-class Training(device_host.Training):
-  """Training with environments on the device."""
+class DeviceRun(training.Run):
+  """Runs steps and updates on the device; a variable source of the weights.
+
+  Each program consumes the state (its buffers are donated) and returns a new one.
+
+  Attributes:
+    state: on the device, of all seeds.
+    steps: of each environment.
+    updates: of each learner.
+    empty_steps: the value of `steps` when replay was last empty.
+    episodes: number of finished episodes of each seed.
+    metrics: each learner's latest.
+  """
 
   def __init__(
     self,
     agent: types.Agent,
-    program: device_program.Program,
+    seeds: Sequence[int],
+    num_envs: int,
+    state: device_program.State,
+    config: config_lib.RunConfig,
+    on_episode: Callable[[core.Episode], None],
+  ):
+    """Starts with all counters at zero.
+
+    Args:
+      agent: trained with all seeds.
+      seeds: one for each run.
+      num_envs: environments of each seed.
+      state: with a leading axis of seeds if there is more than one.
+      config: provides the limits.
+      on_episode: called with each finished episode.
+    """
+    self._agent = agent
+    self._seeds = seeds
+    self._num_envs = num_envs
+    self._config = config
+    self._on_episode = on_episode
+    self.state = state
+    self.clock = clock_lib.Clock()
+    self.steps = 0
+    self.updates = 0
+    self.empty_steps = 0
+    self.episodes = [0 for _ in seeds]
+    self.metrics: list[dict[str, float]] = [{} for _ in seeds]
+
+  @property
+  def env_steps(self) -> int:
+    """Of each seed."""
+    return self.steps * self._num_envs
+
+  @property
+  def may_evaluate(self) -> bool:
+    return True
+
+  @property
+  def is_done(self) -> bool:
+    return self._config.is_reached(self.env_steps, min(self.episodes))
+
+  @property
+  def fill_steps(self) -> int:
+    """Steps of each environment until an empty replay allows the first update."""
+    spec = self._agent.replay
+    return max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
+
+  @property
+  def activity(self) -> core.Activity:
+    stored = (self.steps - self.empty_steps) * self._num_envs
+    return core.acting(self.env_steps, stored, self.fill_steps * self._num_envs)
+
+  def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
+    groups: dict[str, Any] = {"state": self.state._replace(replay=())}  # type: ignore[arg-type]
+    if with_replay:
+      groups["replay"] = self.state.replay
+    counts = {
+      "steps": self.steps,
+      "updates": self.updates,
+      "empty_steps": self.empty_steps,
+      "episodes": list(self.episodes),
+      "metrics": [dict(metrics) for metrics in self.metrics],
+      "seconds": self.clock.seconds,
+    }
+    return checkpointer.Snapshot(groups, counts)
+
+  def restore(self, checkpoint: files.Checkpoint) -> None:
+    """Resumes from a checkpoint; replay is empty if the checkpoint lacks it."""
+    counts = checkpoint.record["counts"]
+    has_replay = "replay" in checkpoint.groups
+    shapes = jax.eval_shape(lambda: self.state)
+    replay = self.state.replay
+    if has_replay:
+      # Both copies may not fit into memory at the same time.
+      del replay
+      self.state = self.state._replace(replay=())  # type: ignore[arg-type]
+      replay = _on_device(checkpoint.restore("replay", shapes.replay))
+    state = checkpoint.restore("state", shapes._replace(replay=()))
+    self.state = _on_device(state)._replace(replay=replay)
+    self.steps, self.updates = counts["steps"], counts["updates"]
+    self.empty_steps = counts["empty_steps"] if has_replay else self.steps
+    self.episodes = list(counts["episodes"])
+    self.metrics = [dict(metrics) for metrics in counts["metrics"]]
+    self.clock.resume(counts["seconds"])
+
+  def results(self, interrupted: bool) -> list[core.Result]:
+    return [
+      core.Result(
+        weights=weights,
+        env_steps=self.env_steps,
+        episodes=episodes,
+        learner_updates=self.updates,
+        steps_per_second=self.clock.steps_per_second(self.env_steps),
+        interrupted=interrupted,
+      )
+      for episodes, weights in zip(self.episodes, self.weights(), strict=True)
+    ]
+
+  def make_evaluation_actor(self) -> actor_lib.Actor:
+    key = core.evaluation_key(jax.random.PRNGKey(self._seeds[0]))
+    return builder_lib.Builder(self._agent).make_actor(key, self, evaluation=True)
+
+  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
+    """The weights of the only seed, for actors."""
+    params = self._agent.learner.params(self.state.learner)
+    # The state is donated to the next program.
+    return [jax.tree.map(jnp.copy, params) for _ in names]
+
+  def weights(self) -> list[types.Params]:
+    params = self._agent.learner.params
+    lifted = params if len(self._seeds) == 1 else jax.vmap(params)
+    return self._of_each_seed(lifted(self.state.learner))
+
+  def _of_each_seed(self, tree: Any) -> list[Any]:
+    """The arrays of each seed, on the host."""
+    tree = jax.device_get(tree)
+    if len(self._seeds) == 1:
+      return [tree]
+    return [jax.tree.map(lambda x, i=i: x[i], tree) for i in range(len(self._seeds))]
+
+  def _report(
+    self,
+    index: int,
+    step: int,
+    updates: int,
+    ended: device_program.Episodes,
+    metrics: Mapping[str, float],
+  ) -> None:
+    """Reports an episode.
+
+    Args:
+      index: of its seed.
+      step: the environment's step at which it ended, from 1.
+      updates: made by then.
+      ended: its numbers, on the host; their `metrics` are not read.
+      metrics: the environment's.
+    """
+    self.episodes[index] += 1
+    of_learner = dict(self.metrics[index])
+    if "r_int" in self._agent.replay.extras:
+      of_learner["intrinsic_return"] = float(ended.intrinsic)
+    self._on_episode(
+      core.Episode(
+        episode=self.episodes[index],
+        env_steps=step * self._num_envs,
+        episode_return=float(ended.episode_return),
+        episode_length=int(ended.length),
+        policy=self._agent.policy_names[int(ended.policy)],
+        learner_updates=updates,
+        steps_per_second=self.clock.steps_per_second(self.env_steps),
+        wall_seconds=self.clock.seconds,
+        metrics={**of_learner, **metrics},
+        seed=self._seeds[index],
+      )
+    )
+
+  def _store_metrics(self, update: device_program.Update, before: int = 0) -> None:
+    """Stores the metrics of the last update, and checks that updates were finite.
+
+    Args:
+      update: the last, or the first that was not finite, of each seed.
+      before: number of updates before the first one counted by `update`.
+
+    Raises:
+      errors.NonFiniteError: for the first seed whose update was not finite.
+    """
+    each = self._of_each_seed(update)
+    self.metrics = [{n: float(x) for n, x in u.metrics.items()} for u in each]
+    for seed, metrics, of_seed in zip(self._seeds, self.metrics, each, strict=True):
+      if metrics["finite"] > 0:
+        continue
+      number = before + int(of_seed.number)
+      raise errors.NonFiniteError(
+        f"stopped at environment step {self.env_steps}, seed {seed}: a loss became NaN "
+        f"or infinite in learner update {number}; lower the learning rate or clip the "
+        "gradient.",
+        self.weights(),
+        {
+          "seed": seed,
+          "learner_update": number,
+          "metrics": metrics,
+          "keys": of_seed.keys.tolist(),
+        },
+      )
+
+
+class ScannedRun(DeviceRun):
+  """A run whose environments are on the device."""
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    program: device_program.ScannedProgram,
     params: jax_types.Params,
     seeds: Sequence[int],
     config: config_lib.RunConfig,
@@ -221,20 +422,18 @@ class Training(device_host.Training):
     if self._config.steps is not None:
       limit = math.ceil(self._config.steps / self._num_envs) - self.empty_steps
     done, fill = self.steps - self.empty_steps, int(min(self.fill_steps, limit))
-    for share in _shares(fill, device_host.STEPS_PER_REPORT):
+    for share in _shares(fill, STEPS_PER_REPORT):
       if done < share:
-        with signals.deferred():
-          self._act(share - done)
+        self._act(share - done)
         return
       done -= share
-    program, most = self._program, device_agent.MAX_UPDATES
+    program, most = self._program, device_program.MAX_UPDATES
     steps_per_round = program.steps_per_round
-    rounds = device_host.STEPS_PER_REPORT // steps_per_round
+    rounds = STEPS_PER_REPORT // steps_per_round
     rounds = max(1, min(rounds, most // program.updates_per_round))
     if limit < math.inf:  # Not beyond the limit.
       rounds = _shares(math.ceil((limit - fill) / steps_per_round), rounds)[0]
-    with signals.deferred():
-      self._learn(rounds)
+    self._learn(rounds)
 
   def check_finite(self) -> None:
     """Does nothing: each report has been checked."""
@@ -243,34 +442,26 @@ class Training(device_host.Training):
     before = self.steps
     self.state, episodes = self._program.act(self.state, num_steps)
     self.steps += num_steps
-    self._tell(episodes, before, lambda step: self.updates)
+    self._report_all(episodes, before, lambda step: self.updates)
 
   def _learn(self, num_rounds: int) -> None:
     program, steps, updates = self._program, self.steps, self.updates
-    self.state, report = program.learn(self.state, num_rounds)
+    self.state, episodes, update = program.learn(self.state, num_rounds)
     self.steps += num_rounds * program.steps_per_round
     self.updates += num_rounds * program.updates_per_round
-    report = jax.device_get(report)
-    last = [report.update]
-    if len(self._seeds) > 1:
-      last = [
-        jax.tree.map(lambda x, i=i: x[i], report.update)
-        for i in range(len(self._seeds))
-      ]
-    self.take(last)
-    self._tell(
-      report.episodes,
+    self._store_metrics(update, before=updates)
+    self._report_all(
+      episodes,
       steps,
       lambda step: (
         updates + step // program.steps_per_round * program.updates_per_round
       ),
     )
     self.clock.mark_warm(self.env_steps)
-    self.check_taken(last, before=updates)
 
-  def _tell(
+  def _report_all(
     self,
-    episodes: device_agent.Episodes,
+    episodes: device_program.Episodes,
     before: int,
     updates: Callable[[int], int],
   ) -> None:
@@ -288,4 +479,117 @@ class Training(device_host.Training):
       ended = jax.tree.map(lambda x, place=(index, i, env): x[place], episodes)
       metrics = {name: float(x) for name, x in ended.metrics.items()}
       step = int(index) + 1
-      self.tell(i, before + step, updates(step), ended, metrics)
+      self._report(i, before + step, updates(step), ended, metrics)
+
+
+class SteppedRun(DeviceRun):
+  """A run of one seed with environments that the host steps in batches.
+
+  Replay and learner are on the device, and the environments run in C++ threads on the
+  host (Sebulba in Hessel et al. 2021, "Podracer architectures"). In each step the host
+  gets all actions from one inference and sends them to the environments. While these
+  step, the device makes the updates that are due; then the answers are stored. An
+  action is therefore chosen before the updates of the previous step, one step later
+  than in the local runner; the number of updates is the same.
+  """
+
+  def __init__(
+    self,
+    agent: types.Agent,
+    environment: batched_types.BatchedEnvironment,
+    seed: int,
+    config: config_lib.RunConfig,
+    on_episode: Callable[[core.Episode], None],
+  ):
+    num_envs = environment.num_envs
+    self._updates_per_step = core.updates_per_step(
+      agent.replay, num_envs, _MAX_DENOMINATOR, device_program.MAX_UPDATES
+    )
+    self._program = device_program.make_stepped(agent, num_envs)
+    state = self._program.init(jax.random.PRNGKey(seed), environment.reset())
+    super().__init__(agent, [seed], num_envs, state, config, on_episode)
+    self._environment = environment
+    self._due = fractions.Fraction(0)  # Updates.
+    self._update = self._program.no_update(self.state)
+    self._reports = True
+
+  @property
+  def may_evaluate(self) -> bool:
+    """At reports: an episode has just ended, or none for a while."""
+    return self._reports
+
+  def advance(self) -> None:
+    """A step of all environments, and the updates due after the previous step."""
+    action, self.state = self._program.choose(self.state)
+    sent = np.asarray(action)  # Waits for the device.
+    self._environment.send(sent)
+    self._learn()
+    step = self._environment.recv()
+    has_ended = self._observe(action, step)
+    if self.steps - self.empty_steps > self.fill_steps:
+      self._due += self._updates_per_step
+    if self.is_done:
+      self._learn()
+    self._reports = has_ended or self.steps % STEPS_PER_REPORT == 0
+    if self._reports:
+      self.check_finite()
+
+  def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
+    self.check_finite()
+    snapshot = super().save(with_replay=with_replay)
+    due = [self._due.numerator, self._due.denominator]
+    return snapshot._replace(counts={**snapshot.counts, "due": due})
+
+  def restore(self, checkpoint: files.Checkpoint) -> None:
+    """Resumes from a checkpoint, at the start of an episode in each environment.
+
+    Open episodes are dropped, except for their windows in replay.
+    """
+    first, episodes = self.state.timesteps, self.state.episodes
+    super().restore(checkpoint)
+    if "replay" in checkpoint.groups:
+      self._due = fractions.Fraction(*checkpoint.record["counts"]["due"])
+    (metrics,) = self.metrics
+    update = self._program.no_update(self.state, self.updates)
+    latest = {name: jnp.float32(value) for name, value in metrics.items()}
+    self._update = update._replace(metrics=latest or update.metrics)
+    replay = device_replay.drop_open_episodes(self.state.replay)
+    self.state = self.state._replace(timesteps=first, episodes=episodes, replay=replay)
+
+  def _learn(self) -> None:
+    """Starts the updates that are due without waiting for them."""
+    for _ in range(math.floor(self._due)):
+      self.state, self._update = self._program.update(self.state, self._update)
+      self.updates += 1
+    self._due %= 1
+    if not self.updates:
+      return
+    self.clock.mark_warm(self.env_steps)
+    if self.steps % self._agent.actor_update_period == 0:
+      self.state = self._program.fetch(self.state)
+
+  def _observe(self, action: jax.Array, step: batched_types.Step) -> bool:
+    """Stores a step's answers; returns whether an episode has ended."""
+    self.state = self._program.observe(
+      self.state, action, step.reward, step.discount, step.last, step.frames
+    )
+    self.steps += 1
+    if step.first_frames is None:
+      return False
+    self.state, ended = self._program.end_episodes(self.state, step.first_frames)
+    self.check_finite()
+    ended = jax.device_get(ended)
+    for env in np.flatnonzero(step.last):
+      of_env = jax.tree.map(lambda x, env=env: x[env], ended)
+      self._report(0, self.steps, self.updates, of_env, step.metrics[int(env)])
+    return True
+
+  def check_finite(self) -> None:
+    """Fetches the metrics of the last update, and checks it."""
+    if self.updates:
+      self._store_metrics(self._update)
+
+
+def _on_device(tree: Any) -> Any:
+  """Copies the arrays of a tree, so that they may be donated."""
+  return jax.tree.map(lambda x: jnp.array(x, copy=True), tree)

@@ -1,7 +1,8 @@
-"""An agent in environments written in JAX, as one program on the device.
+"""An agent in several environments as compiled functions of a state on the device.
 
-The functions of the agent (`device_agent.py`) and of the environment are scanned over
-time and vmapped over seeds. `device.py` is the host's part.
+`DeviceAgent` is the agent, wherever its environments run. `ScannedProgram` scans it
+over time with environments written in JAX, and `SteppedProgram` compiles it around the
+steps of environments on the host. `device.py` calls the programs.
 """
 
 import functools
@@ -10,36 +11,306 @@ from typing import Any, NamedTuple
 import dm_env
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from explorax.agents import types, updates
+from explorax.agents.replay import device as device_replay
+from explorax.agents.wiring import episode_weights
 from explorax.environments import jax_types
-from explorax.experiments.runners import core, device_agent
+from explorax.experiments.runners import core
 
+MAX_UPDATES = 10_000  # Between two checks of whether to stop.
+_INT32_MAX = int(np.iinfo(np.int32).max)
 # Bounds the denominator of updates per step, and with it the length of a round.
 _MAX_STEPS_PER_ROUND = 1000
+_MAX_PROGRAMS = 8  # Whose compiled functions are kept, of each kind.
 
 
-class Report(NamedTuple):
-  """What the device reports after some rounds.
+class Episodes(NamedTuple):
+  """The current episodes, or those that a step has ended; `[E]` each.
 
   Attributes:
-    episodes: `[steps, (S,) E]`.
-    update: the last of these rounds, counted from 1, `[(S), ...]`.
+    ended: bool, whether the step was an episode's last.
+    episode_return, length: so far.
+    policy: the index of the policy at the episode's start.
+    intrinsic: Σ r_int over the rows; 0 if acting computes none.
+    metrics: the environment's, if the episode has ended.
   """
 
-  episodes: device_agent.Episodes
-  update: device_agent.Update
+  ended: jax.Array
+  episode_return: jax.Array
+  length: jax.Array
+  policy: jax.Array
+  intrinsic: jax.Array
+  metrics: dict[str, jax.Array]
 
 
-# The compiled functions of this many programs are kept.
-_MAX_PROGRAMS = 8
+class State(NamedTuple):
+  """The state of a run with one seed and E environments.
+
+  Attributes:
+    learner: the learner's state.
+    weights: the weights of the actors; `[E, ...]` if each actor has its own, and ()
+      if they act with the learner's newest.
+    actors: their states, `[E, ...]`.
+    timesteps: the newest, with encoded observations, `[E, ...]`.
+    replay: rows and windows.
+    episodes: the current ones.
+    key: a random key.
+    steps: int32 `[]`, of each environment.
+    environments, params: states and parameters of the environments; () if the host
+      steps them.
+  """
+
+  learner: types.State
+  weights: types.Params
+  actors: types.State
+  timesteps: dm_env.TimeStep
+  replay: device_replay.State
+  episodes: Episodes
+  key: jax.Array
+  steps: jax.Array
+  environments: jax_types.State = ()
+  params: jax_types.Params = ()
 
 
-class Program:
-  """An agent in an environment, as functions of the states of S seeds.
+class Update(NamedTuple):
+  """The newest update, or the first that was not finite.
+
+  Attributes:
+    number: int32 `[]`, from 1; 0 before the first update.
+    metrics: the learner's.
+    keys: `[B]`, of the batch's windows in replay.
+  """
+
+  number: jax.Array
+  metrics: dict[str, jax.Array]
+  keys: jax.Array
+
+
+class DeviceAgent:
+  """An agent in E environments, as functions of the state of one seed."""
+
+  def __init__(self, agent: types.Agent, num_envs: int):
+    """Prepares the functions.
+
+    Args:
+      agent: made for the environments' spec.
+      num_envs: E, each of them with an actor.
+    """
+    self._agent = agent
+    self._num_envs = num_envs
+    self._core = agent.actor()
+    period = agent.actor_update_period
+    self._episode_weights = episode_weights.EpisodeWeights(agent, num_envs)
+    # Other actors use the learner's own: a copy in each step costs memory traffic.
+    self._actors_keep_weights = period > 1 or agent.refresh is not None
+    self.replay = device_replay.DeviceReplay(agent, num_envs)
+
+  def init(
+    self,
+    learner_key: jax.Array,
+    actor_key: jax.Array,
+    key: jax.Array,
+    timesteps: dm_env.TimeStep,
+    metrics: dict[str, jax.Array] | None = None,
+  ) -> State:
+    """The state before the first step.
+
+    Args:
+      learner_key: of the learner's weights.
+      actor_key: of the actors.
+      key: of all that follows.
+      timesteps: the first ones, encoded, `[E, ...]`.
+      metrics: those of environments on the device.
+    """
+    num_envs = self._num_envs
+    learner = self._agent.learner.init(learner_key)
+    weights: types.Params = ()
+    if self._actors_keep_weights:
+      weights = self._episode_weights.init(self._agent.learner.params(learner))
+    actors = jax.vmap(self._core.init, (0, 0, None))(
+      jax.random.split(actor_key, num_envs), jnp.arange(num_envs), num_envs
+    )
+    zeros = jnp.zeros((num_envs,), jnp.float32)
+    counts = jnp.zeros((num_envs,), jnp.int32)
+    episodes = Episodes(
+      jnp.zeros((num_envs,), bool),
+      zeros,
+      counts,
+      counts,
+      zeros,
+      jax.tree.map(jnp.zeros_like, metrics or {}),
+    )
+    return State(
+      learner=learner,
+      weights=weights,
+      actors=actors,
+      timesteps=timesteps,
+      replay=self.replay.init(),
+      episodes=episodes,
+      key=key,
+      steps=jnp.int32(0),
+    )
+
+  def choose(self, state: State) -> tuple[jax.Array, State]:
+    """Chooses actions `[E]` for the newest timesteps; returns them and the state."""
+    begins = state.timesteps.step_type == dm_env.StepType.FIRST
+    newest = self._agent.learner.params(state.learner)
+    weights = self._episode_weights.begin(state.weights, newest, begins)
+    action, actors = self._select(weights, state)
+    return action, state._replace(weights=weights, actors=actors)
+
+  def observe(
+    self, state: State, action: jax.Array, timesteps: dm_env.TimeStep
+  ) -> State:
+    """Stores the environments' answers to the actions of `choose`.
+
+    Args:
+      state: from `choose`.
+      action: `[E]`.
+      timesteps: the answers, encoded, `[E, ...]`.
+    """
+    extras = jax.vmap(self._core.extras)(state.actors)
+    ones = jnp.ones((self._num_envs,))
+    row = {
+      **extras,
+      "observation": self._newest_frames(state.timesteps),
+      "action": action,
+      "reward": timesteps.reward,
+      "discount": timesteps.discount,
+      "mask": ones,
+    }
+    old = state.episodes
+    episodes = Episodes(
+      ended=timesteps.step_type == dm_env.StepType.LAST,
+      episode_return=old.episode_return + timesteps.reward,
+      length=old.length + 1,
+      policy=jnp.where(old.length == 0, extras["policy"], old.policy),
+      intrinsic=old.intrinsic + extras.get("r_int", 0.0),
+      metrics=old.metrics,
+    )
+    return state._replace(
+      timesteps=timesteps,
+      replay=self.replay.append(state.replay, row, ones > 0),
+      episodes=episodes,
+      steps=jnp.minimum(state.steps, _INT32_MAX - 1) + 1,
+    )
+
+  def end_episodes(
+    self,
+    state: State,
+    first: dm_env.TimeStep,
+    metrics: dict[str, jax.Array] | None = None,
+  ) -> tuple[State, Episodes]:
+    """For each ended episode: gives the actor the last observation and stores it.
+
+    Args:
+      state: after `observe`.
+      first: the first timesteps of the next episodes, encoded, `[E, ...]`; ignored
+        where no episode has ended.
+      metrics: those of environments on the device.
+
+    Returns:
+      The state, and the episodes.
+    """
+    ended = state.episodes.ended
+    where = jax.vmap(updates.keep_if)
+    actors = where(ended, self._select(state.weights, state)[1], state.actors)
+    extras = jax.vmap(self._core.extras)(actors)
+    zeros = jnp.zeros((self._num_envs,))
+    row = {
+      **extras,
+      "observation": self._newest_frames(state.timesteps),
+      **dict.fromkeys(("action", "reward", "discount", "mask"), zeros),
+    }
+    replay = self.replay.append(state.replay, row, ended)
+    done = state.episodes._replace(
+      intrinsic=state.episodes.intrinsic + extras.get("r_int", 0.0),
+      metrics=metrics or {},
+    )
+    nothing = jax.tree.map(jnp.zeros_like, state.episodes)
+    return state._replace(
+      actors=actors,
+      timesteps=where(ended, first, state.timesteps),
+      replay=self.replay.end_episodes(replay, ended),
+      episodes=where(ended, nothing, state.episodes),
+    ), done
+
+  def no_update(self, state: State, number: int = 0) -> Update:
+    """A placeholder for the update before number `number` + 1."""
+    _, metrics, keys = jax.eval_shape(self._update, state)
+    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), metrics)
+    return Update(
+      number=jnp.int32(number),
+      metrics={**zeros, "finite": zeros["finite"] + 1},
+      keys=jnp.zeros(keys.shape, keys.dtype),
+    )
+
+  def update(self, state: State, before: Update) -> tuple[State, Update]:
+    """One update of the learner, after those that `before` stands for."""
+    state, metrics, keys = self._update(state)
+    update = Update(before.number + 1, metrics, keys)
+    return state, updates.keep_if(before.metrics["finite"] > 0, update, before)
+
+  def _update(self, state: State) -> tuple[State, dict[str, jax.Array], jax.Array]:
+    """Returns (the state, the learner's metrics, the keys of its batch)."""
+    key, sample_key = jax.random.split(state.key)
+    keys, sample = self.replay.sample(state.replay, sample_key)
+    learner, output = self._agent.learner.update(state.learner, sample)
+    replay = self.replay.update_priorities(state.replay, keys, output.priorities)
+    # A priority that is NaN would poison replay.
+    is_finite = output.metrics["finite"] > 0
+    priorities = updates.keep_if(is_finite, replay.priorities, state.replay.priorities)
+    replay = replay._replace(priorities=priorities)
+    state = state._replace(learner=learner, replay=replay, key=key)
+    return state, output.metrics, keys
+
+  def fetch(self, state: State, num_steps: int) -> State:
+    """Copies the learner's weights to the actors if their period is over.
+
+    Args:
+      state: of any time.
+      num_steps: since the last call; may exceed the period.
+    """
+    if not self._actors_keep_weights:
+      return state
+    is_due = state.steps % self._agent.actor_update_period < num_steps
+    newest = self._agent.learner.params(state.learner)
+    fetched = self._episode_weights.fetch(state.weights, newest)
+    return state._replace(weights=updates.keep_if(is_due, fetched, state.weights))
+
+  def encoded(self, timesteps: dm_env.TimeStep) -> dm_env.TimeStep:
+    """The timesteps with observations `[E, ...]` as actors see them."""
+    encode = jax.vmap(self._agent.encoding.on_device)
+    return timesteps._replace(observation=encode(timesteps.observation))
+
+  def _select(
+    self, weights: types.Params, state: State
+  ) -> tuple[jax.Array, types.State]:
+    axis = self._episode_weights.axis
+    if not self._actors_keep_weights:
+      weights = self._agent.learner.params(state.learner)
+    select = jax.vmap(self._core.select_action, (types.ActorParams(axis, None), 0, 0))
+    # All schedules have ended long before this counter saturates.
+    most = _INT32_MAX // self._num_envs
+    env_steps = jnp.minimum(state.steps, most) * self._num_envs
+    params = types.ActorParams(weights, env_steps)
+    return select(params, state.timesteps, state.actors)
+
+  def _newest_frames(self, timesteps: dm_env.TimeStep) -> jax.Array:
+    """The part of the observations that rows store."""
+    num_frames = self._agent.replay.num_frames
+    if num_frames == 1:
+      return timesteps.observation
+    channels = timesteps.observation.shape[-1] // num_frames
+    return timesteps.observation[..., -channels:]
+
+
+class ScannedProgram:
+  """An agent in environments written in JAX, as functions of the states of S seeds.
 
   A single seed has no axis of its own: a batch of one is slower on a CPU.
-  `make_program` returns the same program for the same arguments.
   """
 
   def __init__(
@@ -60,13 +331,13 @@ class Program:
       params_per_seed: whether each seed has its own parameters of the environment,
         with a leading axis of S > 1.
     """
-    self._agent = device_agent.DeviceAgent(agent, num_envs)
+    self.agent = DeviceAgent(agent, num_envs)
     self._environment = environment
     self.num_envs = num_envs
     self._lift = jax.vmap if num_seeds > 1 else lambda function: function
     # A round: steps of each environment, then updates.
     ratio = core.updates_per_step(
-      agent.replay, num_envs, _MAX_STEPS_PER_ROUND, device_agent.MAX_UPDATES
+      agent.replay, num_envs, _MAX_STEPS_PER_ROUND, MAX_UPDATES
     )
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()
     init = self._init
@@ -77,46 +348,45 @@ class Program:
     self.act = jax.jit(self._act_only, static_argnums=1, donate_argnums=0)
     self.learn = jax.jit(self._rounds, static_argnums=1, donate_argnums=0)
 
-  def _init(self, key: jax.Array, params: jax_types.Params) -> device_agent.State:
+  def _init(self, key: jax.Array, params: jax_types.Params) -> State:
     """The state before the first step, of one seed."""
     learner_key, actor_key, reset_key, key = jax.random.split(key, 4)
     # The state is donated, and the parameters are the caller's.
     params = jax.tree.map(jnp.copy, params)
     environments, timesteps = self._reset(reset_key, params)
     metrics = self._metrics(environments, params)
-    state = self._agent.init(learner_key, actor_key, key, timesteps, metrics)
+    state = self.agent.init(learner_key, actor_key, key, timesteps, metrics)
     return state._replace(environments=environments, params=params)
 
-  def _act_only(
-    self, state: device_agent.State, num_steps: int
-  ) -> tuple[device_agent.State, device_agent.Episodes]:
+  def _act_only(self, state: State, num_steps: int) -> tuple[State, Episodes]:
     """Steps without learning: (state, `Episodes` `[num_steps, ...]`)."""
     return jax.lax.scan(lambda s, _: self._step(s), state, length=num_steps)
 
-  def _rounds(
-    self, state: device_agent.State, num_rounds: int
-  ) -> tuple[device_agent.State, Report]:
-    """Rounds of steps and updates."""
+  def _rounds(self, state: State, num_rounds: int) -> tuple[State, Episodes, Update]:
+    """Rounds of steps and updates.
 
-    def one_round(carry: Any, _: None) -> tuple[Any, device_agent.Episodes]:
+    Returns:
+      The state, the episodes `[steps, (S,) E]`, and the last update of these rounds,
+      counted from 1, `[(S), ...]`.
+    """
+
+    def one_round(carry: Any, _: None) -> tuple[Any, Episodes]:
       state, update = carry
       state, episodes = self._act_only(state, self.steps_per_round)
       state, update = jax.lax.scan(
-        lambda c, _: (self._lift(self._agent.update)(*c), None),
+        lambda c, _: (self._lift(self.agent.update)(*c), None),
         (state, update),
         length=self.updates_per_round,
       )[0]
-      state = self._lift(lambda s: self._agent.fetch(s, self.steps_per_round))(state)
+      state = self._lift(lambda s: self.agent.fetch(s, self.steps_per_round))(state)
       return (state, update), episodes
 
-    carry = state, self._lift(self._agent.no_update)(state)
+    carry = state, self._lift(self.agent.no_update)(state)
     (state, update), episodes = jax.lax.scan(one_round, carry, length=num_rounds)
     episodes = jax.tree.map(lambda x: jnp.reshape(x, (-1, *x.shape[2:])), episodes)
-    return state, Report(episodes, update)
+    return state, episodes, update
 
-  def _step(
-    self, state: device_agent.State
-  ) -> tuple[device_agent.State, device_agent.Episodes]:
+  def _step(self, state: State) -> tuple[State, Episodes]:
     """One step of all environments; ended episodes restart."""
     state = self._lift(self._act)(state)
     # Outside the functions of one seed: under vmap, both branches would be computed.
@@ -127,10 +397,10 @@ class Program:
       state,
     )
 
-  def _act(self, state: device_agent.State) -> device_agent.State:
+  def _act(self, state: State) -> State:
     """Chooses actions, steps the environments, and stores the rows."""
     key, step_key = jax.random.split(state.key)
-    action, state = self._agent.choose(state)
+    action, state = self.agent.choose(state)
     environments, timesteps = jax.vmap(self._environment.step, (0, 0, 0, None))(
       jax.random.split(step_key, self.num_envs),
       state.environments,
@@ -138,11 +408,9 @@ class Program:
       state.params,
     )
     state = state._replace(environments=environments, key=key)
-    return self._agent.observe(state, action, self._agent.encoded(timesteps))
+    return self.agent.observe(state, action, self.agent.encoded(timesteps))
 
-  def _end_episodes(
-    self, state: device_agent.State
-  ) -> tuple[device_agent.State, device_agent.Episodes]:
+  def _end_episodes(self, state: State) -> tuple[State, Episodes]:
     """Resets the environments whose episodes have ended."""
     key, reset_key = jax.random.split(state.key)
     # A seed must not depend on the episodes of other seeds.
@@ -152,7 +420,7 @@ class Program:
     environments = jax.vmap(updates.keep_if)(
       state.episodes.ended, environments, state.environments
     )
-    state, episodes = self._agent.end_episodes(state, first, metrics)
+    state, episodes = self.agent.end_episodes(state, first, metrics)
     return state._replace(environments=environments, key=key), episodes
 
   def _reset(
@@ -160,7 +428,7 @@ class Program:
   ) -> tuple[jax_types.State, dm_env.TimeStep]:
     reset = jax.vmap(self._environment.reset, (0, None))
     environments, timesteps = reset(jax.random.split(key, self.num_envs), params)
-    return environments, self._agent.encoded(timesteps)
+    return environments, self.agent.encoded(timesteps)
 
   def _metrics(
     self, environments: jax_types.State, params: jax_types.Params
@@ -169,4 +437,92 @@ class Program:
     return metrics(environments, params)
 
 
-make_program = functools.lru_cache(_MAX_PROGRAMS)(Program)
+class SteppedProgram:
+  """The device's part, as jitted functions of a `State`."""
+
+  def __init__(self, agent: types.Agent, num_envs: int):
+    """Prepares the functions; nothing is compiled yet.
+
+    Args:
+      agent: made for the environments' spec.
+      num_envs: E.
+    """
+    self.agent = DeviceAgent(agent, num_envs)
+    self._spec = agent.spec.observations
+    self._num_frames = agent.replay.num_frames
+    self._num_envs = num_envs
+    self.init = jax.jit(self._init)
+    self._choose = jax.jit(self._choose_only, donate_argnums=0)
+    self.observe = jax.jit(self._observe, donate_argnums=0)
+    self.end_episodes = jax.jit(self._end_episodes, donate_argnums=0)
+    self.no_update = self.agent.no_update
+    self.update = jax.jit(self.agent.update, donate_argnums=(0, 1))
+    self.fetch = jax.jit(lambda s: self.agent.fetch(s, 1), donate_argnums=0)
+
+  def shapes(self) -> State:
+    """The shapes of everything that a run keeps on the device."""
+    spec = self._spec
+    channels = (spec.shape[-1] // self._num_frames,) if spec.shape else ()
+    shape = (self._num_envs, *spec.shape[:-1], *channels)
+    frames = jax.ShapeDtypeStruct(shape, spec.dtype)
+    return jax.eval_shape(self.init, jax.random.PRNGKey(0), frames)
+
+  def choose(self, state: State) -> tuple[jax.Array, State]:
+    """`DeviceAgent.choose`."""
+    # Replay is left out of this function, which does not need it.
+    rest = state._replace(actors=None, replay=None)  # type: ignore[arg-type]
+    action, actors, weights = self._choose(state.actors, rest)
+    return action, state._replace(actors=actors, weights=weights)
+
+  def _choose_only(
+    self, actors: types.State, rest: State
+  ) -> tuple[jax.Array, types.State, types.Params]:
+    action, state = self.agent.choose(rest._replace(actors=actors))
+    return action, state.actors, state.weights
+
+  def _init(self, key: jax.Array, frames: jax.Array) -> State:
+    """The state before the first step, for first frames `[E, ...]`."""
+    learner_key, actor_key, key = jax.random.split(key, 3)
+    return self.agent.init(learner_key, actor_key, key, self._first(frames))
+
+  def _observe(
+    self,
+    state: State,
+    action: jax.Array,
+    reward: jax.Array,
+    discount: jax.Array,
+    last: jax.Array,
+    frames: jax.Array,
+  ) -> State:
+    """Stores the answers to the actions; all arguments are `[E, ...]`."""
+    mid, end = jnp.int32(dm_env.StepType.MID), jnp.int32(dm_env.StepType.LAST)
+    timesteps = dm_env.TimeStep(jnp.where(last, end, mid), reward, discount, frames)
+    timesteps = self._joined(state.timesteps.observation, timesteps)
+    return self.agent.observe(state, action, timesteps)
+
+  def _end_episodes(
+    self, state: State, first_frames: jax.Array
+  ) -> tuple[State, Episodes]:
+    """Starts new episodes with these frames where episodes have ended."""
+    return self.agent.end_episodes(state, self._first(first_frames))
+
+  def _first(self, frames: jax.Array) -> dm_env.TimeStep:
+    """The first timesteps of episodes."""
+    zeros = jnp.zeros((self._num_envs,), jnp.float32)
+    types_ = jnp.full((self._num_envs,), jnp.int32(dm_env.StepType.FIRST))
+    before = jnp.zeros_like(jnp.concatenate([frames] * self._num_frames, axis=-1))
+    return self._joined(before, dm_env.TimeStep(types_, zeros, zeros + 1, frames))
+
+  def _joined(self, before: jax.Array, timesteps: dm_env.TimeStep) -> dm_env.TimeStep:
+    """Appends the newest frames to the frames of the previous observation."""
+    timesteps = self.agent.encoded(timesteps)
+    if self._num_frames == 1:
+      return timesteps
+    frames = timesteps.observation
+    kept = before[..., frames.shape[-1] :].astype(frames.dtype)
+    return timesteps._replace(observation=jnp.concatenate([kept, frames], axis=-1))
+
+
+# Equal arguments share a program and its compiled functions.
+make_scanned = functools.lru_cache(_MAX_PROGRAMS)(ScannedProgram)
+make_stepped = functools.lru_cache(_MAX_PROGRAMS)(SteppedProgram)

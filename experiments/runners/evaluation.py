@@ -1,12 +1,12 @@
 """Runs episodes of the evaluation policy, separate from training."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from explorax import environments
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import saving
+from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, loop, recovery
@@ -23,14 +23,8 @@ class Evaluations:
     actor: actor_lib.Actor,
     environment: recovery.RecoverableEnvironment,
     clock: clock_lib.Clock,
-    *,
-    every: int | None,
-    num_episodes: int,
-    num_steps: int | None,
-    stop: Callable[[], bool],
-    observer: core.EvaluationObserver | None,
-    on_evaluation: Callable[[core.Evaluation], None],
-    on_activity: Callable[[core.Activity], None] = lambda activity: None,
+    config: config_lib.RunConfig,
+    hooks: core.Hooks,
   ):
     """Prepares evaluations.
 
@@ -38,14 +32,8 @@ class Evaluations:
       actor: with the evaluation policy, and without an adder.
       environment: used only here.
       clock: of training; paused during evaluations.
-      every: environment steps; None: only at the end.
-      num_episodes: of each evaluation.
-      num_steps: if given, an evaluation ends with the episode in which its steps
-        reach this number, instead of after `num_episodes`.
-      stop: called after each step; True interrupts the evaluation.
-      observer: observes the episodes; None for no observer.
-      on_evaluation: called with each complete evaluation.
-      on_activity: called when an evaluation begins.
+      config: says when an evaluation is due, and how long it is.
+      hooks: `stop` is called after each step, and interrupts an evaluation.
     """
     self._actor = actor
     self._environment = environment
@@ -53,32 +41,45 @@ class Evaluations:
       [environment], actor, on_crash=self._on_crash, on_answer=self._observe
     )
     self._clock = clock
-    self._every = every
-    self._num_episodes = num_episodes
-    self._num_steps = num_steps
-    self._stop = stop
-    self._observer = observer
-    self._on_evaluation = on_evaluation
-    self._on_activity = on_activity
+    self._config = config
+    self._hooks = hooks
+    self._observer = hooks.observer
     self._done_at = 0  # Environment steps of training.
     self._unfinished: _Saved | None = None  # The state before the current evaluation.
     self._env_steps = 0  # Those of training before the current evaluation.
     self._episodes: list[core.EvaluationEpisode] = []  # Of the current evaluation.
 
-  def after_episode(self, env_steps: int) -> None:
-    """Evaluates if a multiple of `every` was passed since the last evaluation.
+  def evaluate_if_due(self, env_steps: int) -> None:
+    """Evaluates if a multiple of `eval_every` was passed since the last evaluation.
 
     Raises:
       recovery.UnrecoverableError: if the environment fails too often.
     """
-    every = self._every
+    every = self._config.eval_every
     if every is not None and env_steps // every > self._done_at // every:
-      self._evaluate(env_steps)
+      self.evaluate(env_steps)
 
-  def at_the_end(self, env_steps: int) -> None:
-    """Evaluates unless nothing was learnt since the last evaluation; same errors."""
-    if not self.is_up_to_date(env_steps):
-      self._evaluate(env_steps)
+  def evaluate(self, env_steps: int) -> None:
+    """Evaluates, unless nothing was learnt since the last evaluation; same errors."""
+    if self.is_up_to_date(env_steps):
+      return
+    started = time.monotonic()
+    self._hooks.on_activity(core.Activity(core.EVALUATING, env_steps))
+    self._unfinished = self._save()
+    self._env_steps, self._episodes = env_steps, []
+    with self._clock.paused():
+      while not self._is_long_enough():
+        self._begin_episode()
+        while not self._loop.step():
+          if self._hooks.stop():
+            self._loop.truncate_episodes()
+            return
+        self._end_episode()
+      self._done_at = env_steps
+      self._unfinished = None
+      seconds = time.monotonic() - started
+      done = core.Evaluation(env_steps, tuple(self._episodes), seconds)
+      self._hooks.on_evaluation(done)
 
   def is_up_to_date(self, env_steps: int) -> bool:
     """Whether nothing was learnt since the last evaluation."""
@@ -124,28 +125,11 @@ class Evaluations:
       "environment": environment_counts,
     }
 
-  def _evaluate(self, env_steps: int) -> None:
-    started = time.monotonic()
-    self._on_activity(core.Activity(core.EVALUATING, env_steps))
-    self._unfinished = self._save()
-    self._env_steps, self._episodes = env_steps, []
-    with self._clock.paused():
-      while not self._is_enough():
-        self._begin_episode()
-        while not self._loop.step():
-          if self._stop():
-            self._loop.truncate_episodes()
-            return
-        self._end_episode()
-      self._done_at = env_steps
-      self._unfinished = None
-      seconds = time.monotonic() - started
-      self._on_evaluation(core.Evaluation(env_steps, tuple(self._episodes), seconds))
-
-  def _is_enough(self) -> bool:
-    if self._num_steps is None:
-      return len(self._episodes) >= self._num_episodes
-    return sum(each.episode_length for each in self._episodes) >= self._num_steps
+  def _is_long_enough(self) -> bool:
+    num_steps = self._config.eval_steps
+    if num_steps is None:
+      return len(self._episodes) >= self._config.eval_episodes
+    return sum(each.episode_length for each in self._episodes) >= num_steps
 
   def _begin_episode(self) -> None:
     if self._observer is not None:

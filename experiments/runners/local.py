@@ -11,12 +11,12 @@ import numpy as np
 
 from explorax import environments
 from explorax.agents import types
-from explorax.agents.replay import memory as memory_replay
+from explorax.agents.replay import memory
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import saving
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, host_memory
+from explorax.experiments import errors
 from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, loop, recovery, training
@@ -33,7 +33,7 @@ def run(
   *,
   evaluation_environment: dm_env.Environment | None = None,
 ) -> core.Result:
-  """Trains an agent; see `training.run` for its end and its evaluations.
+  """Trains an agent; see `training.Course` for its end and its evaluations.
 
   An environment that raises an exception in a step or a reset is recreated. Its episode
   does not count, but its steps do, and replay stores them as a truncated episode. An
@@ -54,72 +54,74 @@ def run(
     The result of the run.
 
   Raises:
-    errors.StoppedError: see `training.run`.
+    errors.StoppedError: see `training.Course`.
     ImportError: if the config asks for Reverb and it cannot be imported.
     ValueError: if there is no limit, or no environment to evaluate in.
   """
   training.check(config, evaluation_environment)
   with contextlib.ExitStack() as stack:
-    found = None if hooks.checkpoints is None else hooks.checkpoints.found
-    folder = None if found is None else found.folder("replay")
+    checkpoint = None if hooks.checkpoints is None else hooks.checkpoints.found
+    folder = None if checkpoint is None else checkpoint.folder("replay")
     builder = builder_lib.Builder(agent)
-    store = builder.make_replay_tables(config.replay, config.seed, folder)
-    stack.callback(store.close)
+    replay = builder.make_replay_tables(config.replay, config.seed, folder)
+    stack.callback(replay.close)
     guarded = recovery.guard(environment, core.TRAINING, config, hooks)
     stack.enter_context(contextlib.closing(guarded))
-    local = _Training(agent, guarded, store, config, hooks)
-    (result,) = training.run(local, config, hooks, evaluation_environment)
+    local = LocalRun(agent, guarded, replay, config, hooks.on_episode)
+    course = training.Course(local, config, hooks, evaluation_environment)
+    with course:
+      while course.continues():
+        local.advance()
+        course.after_step()
+      (result,) = course.finish()
     return result
 
 
 def check_memory(agent: types.Agent, config: config_lib.RunConfig) -> None:
-  """Refuses a replay in memory that does not fit there.
+  """Refuses a replay in memory that the machine cannot hold.
 
   Raises:
-    SetUpError: with the size of the replay and of the free memory.
+    SetUpError: with the size of the replay and of the memory.
   """
   if config.replay != "memory":
     return
   gib = 2**30
-  needed, free = memory_replay.num_bytes(agent) / gib, host_memory.available() / gib
-  if needed > free:
+  needed, size = memory.num_bytes(agent) / gib, core.physical_memory() / gib
+  if needed > size:
     raise errors.SetUpError(
       f"a replay of {agent.replay.capacity:,} environment steps needs {needed:.1f} GiB "
-      f"of memory, and {free:.1f} GiB are free; use --replay=reverb, which compresses, "
-      "or a smaller replay (--set replay_capacity=STEPS)."
+      f"of memory, and this machine has {size:.1f} GiB; use --replay=reverb, which "
+      "compresses, or a smaller replay (--set replay_capacity=STEPS)."
     )
 
 
-class _Training(training.Training):
+class LocalRun(training.Run):
   """An actor and a learner that take turns, a step at a time."""
 
   def __init__(
     self,
     agent: types.Agent,
     environment: recovery.RecoverableEnvironment,
-    store: builder_lib.Replay,
+    replay: builder_lib.Replay,
     config: config_lib.RunConfig,
-    hooks: core.Hooks,
+    on_episode: Callable[[core.Episode], None],
   ):
     builder = builder_lib.Builder(agent)
     self._actor_key, learner_key = jax.random.split(jax.random.PRNGKey(config.seed))
     self._agent = agent
     self._builder = builder
     self._config = config
-    self._on_episode = hooks.on_episode
+    self._on_episode = on_episode
     self._environment = environment
-    self._store: Any = store
-    self._adder = builder.make_adder(store)
-    batches = builder.make_dataset_iterator(store)
-    self._learner = builder.make_learner(learner_key, batches, store)
+    self._replay: Any = replay
+    self._adder = builder.make_adder(replay)
+    batches = builder.make_dataset_iterator(replay)
+    self._learner = builder.make_learner(learner_key, batches, replay)
     self._actor = builder.make_actor(self._actor_key, self._learner, self._adder)
     self._loop = loop.EnvironmentLoop(
       [environment], self._actor, on_crash=self._on_crash, dtype=np.float32
     )
     self._pace = core.Pace(agent.replay)
-    self._updates_due = 0  # Updates that remain after the last environment step.
-    self._has_acted = self._has_learnt = False  # In this process; each compiles.
-    self._has_ended = False  # Whether that step ended an episode.
     self._episodes = 0
     self.clock = clock_lib.Clock()
 
@@ -129,75 +131,35 @@ class _Training(training.Training):
 
   @property
   def may_evaluate(self) -> bool:
-    return not ((self._loop.slots[0].timestep is not None) or self._updates_due)
+    return not self._loop.in_episode
 
   @property
   def is_done(self) -> bool:
-    is_reached = self._config.is_reached(self.env_steps, self._episodes)
-    return is_reached and not self._updates_due
+    return self._config.is_reached(self.env_steps, self._episodes)
 
-  def next_activity(self) -> core.Activity:
-    compiles = not (self._has_learnt if self._updates_due else self._has_acted)
-    if compiles:
-      return core.Activity(core.COMPILING, self.env_steps)
+  @property
+  def activity(self) -> core.Activity:
     return self._pace.activity(self.env_steps)
 
   def advance(self) -> None:
-    """An environment step with the first update due after it, or another update."""
-    if not self._updates_due:
-      before = self.env_steps
-      self._has_ended = bool(self._loop.step())
-      if self.env_steps == before:  # The environment crashed.
-        return
-      has_window = self._adder.num_windows > 0
-      self._updates_due = self._pace.step(self.env_steps, has_window)
-      self._has_acted = True
-      if self._updates_due and not self._has_learnt:
-        return  # The first update is a piece of its own, since it compiles.
-    if self._updates_due:
+    """Acts, stores and learns: an environment step, and the updates due after it."""
+    before = self.env_steps
+    ended = self._loop.step()  # The actor writes to replay.
+    num_steps = self.env_steps - before  # 0 if the environment crashed.
+    has_window = self._adder.num_windows > 0
+    for _ in range(self._pace.step(self.env_steps, has_window, num_steps)):
       # The actor has used the newest weights, so they have been computed.
       self._learner.check_finite()
       self._learner.step()
-      self._updates_due -= 1
-      self._has_learnt = True
-    if not self._updates_due:
-      self._end_step()
-
-  def _on_crash(self, env: int, crash: recovery.CrashError) -> None:
-    del env
-    self._environment.recover(crash, self._episodes + 1, self.env_steps)
+    if self._learner.num_updates:
+      self._actor.update()
+    if self._learner.num_updates >= _WARM_UP_UPDATES:
+      self.clock.mark_warm(self.env_steps)
+    for env in ended:
+      self._report(env)
 
   def check_finite(self) -> None:
     self._learner.check_finite()
-
-  def _end_step(self) -> None:
-    """Called when all updates due after an environment step are made."""
-    if self._learner.num_updates >= _WARM_UP_UPDATES:
-      self.clock.mark_warm(self.env_steps)
-    if self._learner.num_updates:
-      self._actor.update()
-    if self._has_ended:
-      self._episodes += 1
-      self._report()
-
-  def _report(self) -> None:
-    tracker, steps = self._loop.slots[0].tracker, self.env_steps
-    metrics = self._learner.metrics() | tracker.metrics()
-    metrics |= environments.episode_metrics(self._environment.current)
-    self._on_episode(
-      core.Episode(
-        episode=self._episodes,
-        env_steps=steps,
-        episode_return=float(tracker.episode_return),
-        episode_length=tracker.length,
-        policy=self._agent.policy_names[tracker.policy or 0],
-        learner_updates=self._learner.num_updates,
-        steps_per_second=self.clock.steps_per_second(steps),
-        wall_seconds=self.clock.seconds,
-        metrics=metrics,
-        seed=self._config.seed,
-      )
-    )
 
   def weights(self) -> list[types.Params]:
     return jax.device_get(self._learner.get_variables(["params"]))
@@ -235,21 +197,19 @@ class _Training(training.Training):
       "updates": self._learner.num_updates,
       "metrics": self._learner.metrics(),
       "pace": self._pace.save(),
-      "updates_due": self._updates_due,
-      "has_ended": self._has_ended,
       "tracker": self._loop.slots[0].tracker.save(),
-      "in_episode": (self._loop.slots[0].timestep is not None),
+      "in_episode": self._loop.in_episode,
       "episodes": self._episodes,
       "seconds": self.clock.seconds,
       "windows": self._adder.num_windows,
     }
     folders: dict[str, Callable[[pathlib.Path], None]] = {}
-    if with_replay and isinstance(self._store, memory_replay.MemoryReplay):
-      replay, counts["replay"] = self._store.save()
+    if with_replay and isinstance(self._replay, memory.MemoryReplay):
+      replay, counts["replay"] = self._replay.save()
       adder, counts["adder"] = self._adder.save()
       groups["replay"] = {"store": replay, "adder": adder}
     elif with_replay:
-      folders["replay"] = self._store.save_to  # Reverb's.
+      folders["replay"] = self._replay.save_to  # Reverb's.
     return checkpointer.Snapshot(groups, counts, folders)
 
   def restore(self, checkpoint: files.Checkpoint) -> None:
@@ -266,33 +226,57 @@ class _Training(training.Training):
     self._actor.restore(arrays["actor"], counts["actor"])
     saving.restore(environment, arrays["environment"], counts["environment"])
     self._pace.restore(counts["pace"])
-    self._updates_due, self._has_ended = counts["updates_due"], counts["has_ended"]
-    self._loop.slots[0].tracker.restore(counts["tracker"])
+    (slot,) = self._loop.slots
+    slot.tracker.restore(counts["tracker"])
     self._episodes = counts["episodes"]
     self.clock.resume(counts["seconds"])
+    has_episode = False  # Whether replay has the rows of the open episode.
     if "replay" in checkpoint.groups:
       self._restore_replay(checkpoint)
-      if counts["in_episode"] and saving.is_exact(environment):
-        self._loop.resume()
-        self._environment.resume(self._loop.slots[0].tracker.length)
-      elif counts["in_episode"]:  # Replay stored the open episode as truncated.
-        self._actor.truncate_episode()
-      return
-    self._actor.timesteps = [None]
-    if checkpoint.folder("replay") is None:
-      self._pace.begin_empty(self.env_steps)
-      if self._updates_due:
-        self._updates_due = 0
-        self._end_step()
-    else:
+      has_episode = counts["in_episode"]
+    elif checkpoint.folder("replay") is not None:
       self._adder.num_windows = counts["windows"]
+    else:
+      self._pace.begin_empty(self.env_steps)
+    if has_episode and saving.is_exact(environment):
+      self._loop.resume()
+      self._environment.resume(slot.tracker.length)
+    elif has_episode:
+      self._loop.truncate_episodes()
+    else:
+      self._actor.timesteps = [None]  # The next step begins with a reset.
 
   def _restore_replay(self, checkpoint: files.Checkpoint) -> None:
     counts = checkpoint.record["counts"]
     shapes = {
-      "store": self._store.shapes(counts["replay"]),
+      "store": self._replay.shapes(counts["replay"]),
       "adder": self._adder.shapes(counts["adder"]),
     }
     arrays = checkpoint.restore("replay", shapes)
-    self._store.restore(arrays["store"], counts["replay"])
+    self._replay.restore(arrays["store"], counts["replay"])
     self._adder.restore(arrays["adder"], counts["adder"])
+
+  def _on_crash(self, env: int, crash: recovery.CrashError) -> None:
+    del env
+    self._environment.recover(crash, self._episodes + 1, self.env_steps)
+
+  def _report(self, env: int) -> None:
+    """Reports an ended episode."""
+    self._episodes += 1
+    tracker, steps = self._loop.slots[env].tracker, self.env_steps
+    metrics = self._learner.metrics() | tracker.metrics()
+    metrics |= environments.episode_metrics(self._environment.current)
+    self._on_episode(
+      core.Episode(
+        episode=self._episodes,
+        env_steps=steps,
+        episode_return=float(tracker.episode_return),
+        episode_length=tracker.length,
+        policy=self._agent.policy_names[tracker.policy or 0],
+        learner_updates=self._learner.num_updates,
+        steps_per_second=self.clock.steps_per_second(steps),
+        wall_seconds=self.clock.seconds,
+        metrics=metrics,
+        seed=self._config.seed,
+      )
+    )

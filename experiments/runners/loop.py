@@ -1,7 +1,7 @@
 """The loop of an actor and its environments, a step at a time."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import dm_env
 import numpy as np
@@ -67,6 +67,11 @@ class EnvironmentLoop:
     self._on_answer = on_answer
     self.slots = [EnvSlot(environment, dtype) for environment in environments]
 
+  @property
+  def in_episode(self) -> bool:
+    """Whether an episode is running in each environment."""
+    return all(slot.timestep is not None for slot in self.slots)
+
   def step(self) -> list[int]:
     """A step in each environment, after a reset where no episode is running.
 
@@ -76,13 +81,27 @@ class EnvironmentLoop:
     """
     for env, slot in enumerate(self.slots):
       while slot.timestep is None:
-        self._attempt(self._reset, env)
-    for env, action in enumerate(self._actor.select_actions()):
-      self._attempt(self._step, env, action)
-    ended = self._actor.end_episodes()
-    ended = [env for env in ended if self._attempt(self._answered, env)]
-    for env in ended:
+        self._reset(env)
+    actions = self._actor.select_actions()
+    for env, slot in enumerate(self.slots):
+      try:
+        self._answered(env)
+        timestep = slot.environment.step(actions[env])
+      except recovery.CrashError as crash:
+        self._crashed(env, crash)
+        continue
+      self._actor.observe_step(env, actions[env], timestep)
+      slot.tracker.stepped(timestep.reward)
+      slot.timestep = timestep
+    ended = []
+    for env in self._actor.end_episodes():
+      try:
+        self._answered(env)
+      except recovery.CrashError as crash:
+        self._crashed(env, crash)
+        continue
       self.slots[env].timestep = None
+      ended.append(env)
     return ended
 
   def truncate_episodes(self) -> None:
@@ -98,35 +117,24 @@ class EnvironmentLoop:
 
   def _reset(self, env: int) -> None:
     slot = self.slots[env]
-    timestep = slot.environment.reset()
+    try:
+      timestep = slot.environment.reset()
+    except recovery.CrashError as crash:
+      self._crashed(env, crash)
+      return
     self._actor.observe_first(timestep, env)
     slot.tracker.begin()
     slot.timestep = timestep
 
-  def _step(self, env: int, action: np.int32) -> None:
-    slot = self.slots[env]
-    self._answered(env)
-    timestep = slot.environment.step(action)
-    self._actor.observe_step(env, action, timestep)
-    slot.tracker.stepped(timestep.reward)
-    slot.timestep = timestep
-
   def _answered(self, env: int) -> None:
     """The actor has answered the newest timestep."""
-    slot = self.slots[env]
-    slot.tracker.acted(self._actor.extras[env])
+    self.slots[env].tracker.acted(self._actor.extras[env])
     if self._on_answer is not None:
       self._on_answer(env)
 
-  def _attempt(self, function: Callable[..., None], env: int, *arguments: Any) -> bool:
-    """Calls a function of the slot; returns whether its environment did not crash."""
-    try:
-      function(env, *arguments)
-    except recovery.CrashError as crash:
-      self._actor.truncate_episode(env)
-      self.slots[env].timestep = None
-      if self._on_crash is None:
-        raise
-      self._on_crash(env, crash)
-      return False
-    return True
+  def _crashed(self, env: int, crash: recovery.CrashError) -> None:
+    self._actor.truncate_episode(env)
+    self.slots[env].timestep = None
+    if self._on_crash is None:
+      raise crash
+    self._on_crash(env, crash)

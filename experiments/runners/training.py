@@ -1,7 +1,7 @@
-"""Runs training in one process: limits, evaluations, checkpoints and the end."""
+"""The course of a run in one process: limits, evaluations, checkpoints, the end."""
 
 import abc
-import contextlib
+from typing import Any
 
 import dm_env
 
@@ -9,14 +9,13 @@ from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors as run_errors
-from explorax.experiments import signals
 from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, errors, evaluation, recovery
 
 
-class Training(abc.ABC):
-  """A runner's work in one process, in pieces between which a run can stop.
+class Run(abc.ABC):
+  """What differs between the runners that work in one process.
 
   Attributes:
     clock: of the steps.
@@ -39,13 +38,14 @@ class Training(abc.ABC):
   def is_done(self) -> bool:
     """Whether a limit is reached."""
 
+  @property
   @abc.abstractmethod
-  def next_activity(self) -> core.Activity:
+  def activity(self) -> core.Activity:
     """What `advance` does next; the first time of each kind it compiles."""
 
   @abc.abstractmethod
   def advance(self) -> None:
-    """The smallest piece of work, with the updates due after it."""
+    """Acts, stores and learns, for as long as the run cannot stop."""
 
   @abc.abstractmethod
   def check_finite(self) -> None:
@@ -72,13 +72,14 @@ class Training(abc.ABC):
     """An actor with the learner's weights and a separate key."""
 
 
-def run(
-  training: Training,
-  config: config_lib.RunConfig,
-  hooks: core.Hooks,
-  evaluation_environment: dm_env.Environment | None = None,
-) -> list[core.Result]:
-  """Runs until the first limit, a stop or a KeyboardInterrupt.
+class Course:
+  """Limits, evaluations, checkpoints and the end of a run; a context.
+
+      with training.Course(run, config, hooks, evaluation_environment) as course:
+        while course.continues():
+          run.advance()
+          course.after_step()
+        return course.finish()
 
   With an `evaluation_environment`, `config.eval_episodes` episodes of the evaluation
   policy (or `config.eval_steps` steps) run in it whenever a multiple of
@@ -86,88 +87,112 @@ def run(
   stopped, unless the last evaluation is up to date. They do not affect replay, counts
   or returns. A run without its last evaluation is interrupted.
 
-  Raises:
-    errors.StoppedError: if anything raised an exception, which is its cause; it has the
-      last good weights.
-    errors.NonFiniteError: if a reward, an observation or the loss is NaN or infinite.
-    errors.EnvironmentFailedError: if an environment crashed too often in a row.
+  An exception in the context is replaced by one of these, with the last good weights:
+    errors.NonFiniteError: a reward, an observation or the loss is NaN or infinite.
+    errors.EnvironmentFailedError: an environment crashed too often in a row.
+    errors.StoppedError: anything else, which is its cause.
   """
-  checkpoints = hooks.checkpoints
-  with contextlib.ExitStack() as stack:
-    interrupt = stack.enter_context(signals.stop_on_interrupt())
 
-    def stop() -> bool:
-      return hooks.stop() or interrupt()
+  def __init__(
+    self,
+    run: Run,
+    config: config_lib.RunConfig,
+    hooks: core.Hooks,
+    evaluation_environment: dm_env.Environment | None = None,
+  ):
+    """Resumes the run if `hooks.checkpoints` has found a checkpoint.
 
-    evaluations = None
+    Args:
+      run: what is to be done.
+      config: has the limits.
+      hooks: called during the run.
+      evaluation_environment: closed by its owner; None for no evaluation.
+    """
+    self._run = run
+    self._config = config
+    self._hooks = hooks
+    self._checkpoints = hooks.checkpoints
+    self._compiled: set[str] = set()  # The activities of this process so far.
+    self._evaluations: evaluation.Evaluations | None = None
+    self._evaluation_environment: recovery.RecoverableEnvironment | None = None
     if evaluation_environment is not None:
       guarded = recovery.guard(evaluation_environment, core.EVALUATION, config, hooks)
-      evaluations = evaluation.Evaluations(
-        training.make_evaluation_actor(),
-        stack.enter_context(contextlib.closing(guarded)),
-        training.clock,
-        every=config.eval_every,
-        num_episodes=config.eval_episodes,
-        num_steps=config.eval_steps,
-        stop=stop,
-        observer=hooks.observer,
-        on_activity=hooks.on_activity,
-        on_evaluation=hooks.on_evaluation,
+      self._evaluation_environment = guarded
+      self._evaluations = evaluation.Evaluations(
+        run.make_evaluation_actor(), guarded, run.clock, config, hooks
       )
+    # Before the first step, even if `may_evaluate` is false while replay is refilled.
+    self._evaluates_first = False
+    found = None if self._checkpoints is None else self._checkpoints.found
+    if found is not None:
+      run.restore(found)
+      if self._evaluations is not None:
+        self._evaluates_first = self._evaluations.restore(found)
 
-    def evaluate() -> None:
-      if evaluations is not None and training.may_evaluate:
-        evaluations.after_episode(training.env_steps)
+  def __enter__(self) -> "Course":
+    return self
 
-    def save(checkpoints: checkpointer.Checkpointer) -> None:
-      training.check_finite()
-      snapshot = training.save(with_replay=checkpoints.with_replay)
-      if evaluations is not None:
-        snapshot = evaluations.add_to(snapshot)
-      checkpoints.save(training.env_steps, snapshot)
+  def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    if self._evaluation_environment is not None:
+      self._evaluation_environment.close()
+    if error is None or isinstance(error, errors.StoppedError):
+      return
+    if isinstance(error, Exception | SystemExit):  # Not an InterruptedTaskError.
+      raise _stopped(error, self._run, self._config) from error
 
-    evaluates_first = False
-    if checkpoints is not None and checkpoints.found is not None:
-      training.restore(checkpoints.found)
-      if evaluations is not None:
-        evaluates_first = evaluations.restore(checkpoints.found)
-    try:
-      if evaluates_first and evaluations is not None:
-        # At once: `may_evaluate` may be false while replay is refilled.
-        evaluations.after_episode(training.env_steps)
-      while not training.is_done and not stop():
-        hooks.on_activity(training.next_activity())
-        training.advance()
-        evaluate()
-        if checkpoints is not None and checkpoints.is_due(training.env_steps):
-          save(checkpoints)
-      training.check_finite()
-      if evaluations is not None and training.is_done:
-        evaluations.at_the_end(training.env_steps)
-      if checkpoints is not None:
-        save(checkpoints)
-    except KeyboardInterrupt:
-      pass
-    except errors.StoppedError:  # From the device runner, with its weights.
-      raise
-    except (Exception, SystemExit) as error:  # Not an InterruptedTaskError.
-      raise _stopped(error, training, config) from error
-    is_complete = training.is_done and (
-      evaluations is None or evaluations.is_up_to_date(training.env_steps)
-    )
-    return training.results(interrupted=not is_complete)
+  def continues(self) -> bool:
+    """Whether another step is due; shows what it does."""
+    run = self._run
+    if self._evaluates_first and self._evaluations is not None:
+      self._evaluations.evaluate_if_due(run.env_steps)
+      self._evaluates_first = False
+    if run.is_done or self._hooks.stop():
+      return False
+    activity = run.activity
+    if activity.name not in self._compiled:
+      self._compiled.add(activity.name)
+      activity = core.Activity(core.COMPILING, run.env_steps)
+    self._hooks.on_activity(activity)
+    return True
+
+  def after_step(self) -> None:
+    """Evaluates and writes a checkpoint, if they are due."""
+    run, checkpoints = self._run, self._checkpoints
+    if self._evaluations is not None and run.may_evaluate:
+      self._evaluations.evaluate_if_due(run.env_steps)
+    if checkpoints is not None and checkpoints.is_due(run.env_steps):
+      self._save(checkpoints)
+
+  def finish(self) -> list[core.Result]:
+    """Evaluates and writes the last checkpoint; returns the result of each seed."""
+    run = self._run
+    run.check_finite()
+    is_complete = run.is_done
+    if self._evaluations is not None and is_complete:
+      self._evaluations.evaluate(run.env_steps)
+      is_complete = self._evaluations.is_up_to_date(run.env_steps)
+    if self._checkpoints is not None:
+      self._save(self._checkpoints)
+    return run.results(interrupted=not is_complete)
+
+  def _save(self, checkpoints: checkpointer.Checkpointer) -> None:
+    self._run.check_finite()
+    snapshot = self._run.save(with_replay=checkpoints.with_replay)
+    if self._evaluations is not None:
+      snapshot = self._evaluations.add_to(snapshot)
+    checkpoints.save(self._run.env_steps, snapshot)
 
 
 def _stopped(
-  error: Exception | SystemExit, training: Training, config: config_lib.RunConfig
+  error: Exception | SystemExit, run: Run, config: config_lib.RunConfig
 ) -> errors.StoppedError:
   """Wraps any exception in an error that carries the weights."""
   try:
-    weights = training.weights()
+    weights = run.weights()
   except Exception:  # For example if the computation failed on the device.
     weights = []
   place = (
-    f"stopped at environment step {training.env_steps}, seed "
+    f"stopped at environment step {run.env_steps}, seed "
     f"{getattr(error, 'seed', config.seed)}"
   )
   if isinstance(error, FloatingPointError):

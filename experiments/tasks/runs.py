@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, job, output, resuming, signals, supervision
+from explorax.experiments import errors, job, launch, output, resuming, signals
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.runners import core
 from explorax.experiments.tasks import types
@@ -125,7 +125,7 @@ def _run(made: job.Job, context: types.TaskContext) -> None:
     done = ((episode.episode, config.episodes), (episode.env_steps, config.steps))
     request.share = max(x / limit for x, limit in done if limit is not None)
 
-  outcome = supervision.run(made, console_lib.Console(None), on_episode, request)
+  outcome = launch.run(made, console_lib.Console(None), on_episode, request)
   if request.interruption is not None:
     raise request.interruption
   if outcome.error is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from explorax import environments, ranges
 from explorax.environments import disco_maze
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, overrides, presets, supervision
+from explorax.experiments import job, launch, overrides, presets
 from explorax.experiments.recording import statistics
 from explorax.experiments.runners import core
 from explorax.papers import claims, layers, panels, types
@@ -132,7 +132,7 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
     context.report(min(1.0, steps / settings["num_steps"]))
     return False
 
-  results = supervision.train_without_files(
+  results = launch.train_without_files(
     config_lib.RunConfig(
       runner="device",
       seed=seed,

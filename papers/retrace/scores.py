@@ -11,7 +11,7 @@ from explorax import environments, exploration, ranges
 from explorax.agents.targets import off_policy
 from explorax.environments import atari57, jax_environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, presets, supervision
+from explorax.experiments import job, launch, presets
 from explorax.experiments.runners import core
 from explorax.papers import claims, layers, panels, types
 from explorax.papers import published as published_lib
@@ -167,7 +167,7 @@ def _train_on_host(
   agent = presets.PRESETS[settings["agent"]].make_agent(
     agent_config(settings), environments.spec(environment)
   )
-  results = supervision.train_without_files(
+  results = launch.train_without_files(
     config_lib.RunConfig(seed=seed, steps=settings["num_steps"], replay="memory"),
     core.Hooks(on_episode=on_episode, stop=stop),
     job.Given(agent, environment),

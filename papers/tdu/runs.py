@@ -5,14 +5,12 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from explorax import environments
 from explorax.environments import binary_tree, deep_sea, jax_types
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, presets, supervision
+from explorax.experiments import job, launch, presets
 from explorax.experiments.runners import core
 from explorax.papers import types
 
@@ -85,13 +83,13 @@ def train(
   adapter = environments.wrap(environment, seed=0)
   preset = presets.PRESETS[settings["agent"]]
   first, *others = settings["seeds"]
-  results = supervision.train_without_files(
+  results = launch.train_without_files(
     config_lib.RunConfig(runner="device", seed=first, num_seeds=1 + len(others), **end),
     core.Hooks(on_episode=on_episode, stop=stop),
     job.Given(
       agent=preset.make_agent(config, environments.spec(adapter)),
       environment=adapter,
-      params=jax.tree.map(lambda *x: jnp.stack(x), *own_params) if own_params else None,
+      params=own_params,
     ),
   )
   if any(result.interrupted for result in results.values()) and share() < 1.0:

@@ -14,7 +14,7 @@ import numpy as np
 from explorax import environments
 from explorax.agents import types
 from explorax.experiments import config as config_lib
-from explorax.experiments import ray_cluster, signals
+from explorax.experiments import ray_cluster
 from explorax.experiments.runners import core, errors, recovery
 from explorax.experiments.runners.distributed import (
   board,
@@ -178,17 +178,16 @@ class _Driver:
       errors.StoppedError: if the board dies, or a process keeps failing.
     """
     until = math.inf  # The deadline of a run that was told to stop.
-    with signals.stop_on_interrupt() as interrupted:
-      while self._is_at_work() and time.monotonic() < until:
-        if until == math.inf and (self._hooks.stop() or interrupted()):
-          until = time.monotonic() + _SECONDS_TO_END
-          self._processes.board.enter.remote(messages.STOPPED)
-        self._poll()
-        self._finish_tasks()
-        if until == math.inf:
-          self._check_blocked(self._news.blocked)
-        self._save_if_due()
-      return self._end(interrupted=until < math.inf)
+    while self._is_at_work() and time.monotonic() < until:
+      if until == math.inf and self._hooks.stop():
+        until = time.monotonic() + _SECONDS_TO_END
+        self._processes.board.enter.remote(messages.STOPPED)
+      self._poll()
+      self._finish_tasks()
+      if until == math.inf:
+        self._check_blocked(self._news.blocked)
+      self._save_if_due()
+    return self._end(interrupted=until < math.inf)
 
   def _is_at_work(self) -> bool:
     return any(not role.startswith("replay") for role in self._tasks)

@@ -75,12 +75,12 @@ class EvaluatorProcess:
       ),
       envs.make(make_environment, run, self._client, core.EVALUATION),
       clock.Clock(),
-      every=None,
-      num_episodes=config.eval_episodes,
-      num_steps=config.eval_steps,
-      stop=lambda: self._client.latest.phase == messages.STOPPED,
-      observer=self._calls,
-      on_evaluation=self._on_evaluation,
+      config,
+      core.Hooks(
+        stop=lambda: self._client.latest.phase == messages.STOPPED,
+        observer=self._calls,
+        on_evaluation=self._on_evaluation,
+      ),
     )
 
   def run(self) -> None:
@@ -91,13 +91,13 @@ class EvaluatorProcess:
     """
     while (phase := self._client.latest.phase) < messages.EVALUATING:
       if self._is_due() and self._client.fetch():
-        self._evaluations.at_the_end(self._client.latest.env_steps)
+        self._evaluations.evaluate(self._client.latest.env_steps)
       else:
         time.sleep(_SECONDS_BETWEEN_LOOKS)
     latest = self._client.latest
     is_new = latest.env_steps > max(self._done_at, latest.evaluated_at)
     if phase == messages.EVALUATING and is_new and self._client.fetch():
-      self._evaluations.at_the_end(latest.env_steps)
+      self._evaluations.evaluate(latest.env_steps)
     self._client.close()
 
   def _is_due(self) -> bool:

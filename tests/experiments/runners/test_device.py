@@ -1,9 +1,6 @@
 """The device runner: the rows, the updates and the pace of the local one."""
 
-import copy
 import dataclasses
-import os
-import signal
 
 import jax
 import jax.numpy as jnp
@@ -28,14 +25,7 @@ from explorax.environments import (
 )
 from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import checkpointer
-from explorax.experiments.runners import (
-  core,
-  device,
-  device_host,
-  device_program,
-  errors,
-)
-from explorax.experiments.runners import training as training_lib
+from explorax.experiments.runners import core, device, device_program, errors
 
 GRIDWORLD = gridworld.GridWorld(5)
 PARAMS = GRIDWORLD.default_params()._replace(time_limit=np.int32(12))
@@ -84,31 +74,20 @@ def make_agent(config) -> types.Agent:
   return r2d2_agent.make_agent(config, spec)
 
 
-REPORT = 10
-
-
-@pytest.fixture(autouse=True)
-def _short_reports(monkeypatch):
-  """So that filling and learning are many calls of one compiled function each."""
-  monkeypatch.setattr(device_host, "STEPS_PER_REPORT", REPORT)
-
-
 def params_of(*time_limits):
   """The parameters of each of so many seeds."""
-  params = jax.tree.map(lambda x: jnp.stack([x] * len(time_limits)), PARAMS)
-  return params._replace(time_limit=jnp.array(time_limits))
+  return [PARAMS._replace(time_limit=np.int32(limit)) for limit in time_limits]
 
 
-def make_program(agent, num_envs=1, num_seeds=1) -> device_program.Program:
-  return device_program.make_program(agent, GRIDWORLD, num_envs, num_seeds)
+def make_program(agent, num_envs=1, num_seeds=1) -> device_program.ScannedProgram:
+  return device_program.make_scanned(agent, GRIDWORLD, num_envs, num_seeds)
 
 
 def train(
   agent,
   *,
   seeds=(0,),
-  params=PARAMS,
-  params_per_seed=False,
+  params=(),
   on_episode=lambda episode: None,
   stop=lambda: False,
   **settings,
@@ -116,18 +95,13 @@ def train(
   """Trains in the grid world."""
   return device.run_seeds(
     agent,
-    GRIDWORLD,
-    config_lib.RunConfig(runner="device", **settings),
+    jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0),
+    config_lib.RunConfig(
+      runner="device", seed=seeds[0], num_seeds=len(seeds), **settings
+    ),
     core.Hooks(on_episode=on_episode, stop=stop),
-    seeds=seeds,
     params=params,
-    params_per_seed=params_per_seed,
   )
-
-
-def make_training(agent, program, **settings) -> device.Training:
-  settings = config_lib.RunConfig(runner="device", **settings)
-  return device.Training(agent, program, PARAMS, [0], settings, lambda episode: None)
 
 
 @pytest.mark.parametrize("config", [DQN, NGU], ids=["dqn", "ngu"])
@@ -136,9 +110,7 @@ def test_acts_and_learns_as_the_local_runner_does(config, act_locally, same_rows
   learner's shell the same update of the same sample."""
   agent, key, num_steps = make_agent(config), jax.random.PRNGKey(3), 40
   program = make_program(agent)
-  state = program.init(key, PARAMS)
-  for _ in range(0, num_steps, REPORT):
-    state, _ = program.act(state, REPORT)
+  state, _ = program.act(program.init(key, PARAMS), num_steps)
 
   learner_key, actor_key, *_ = jax.random.split(key, 4)
   weights = agent.learner.params(jax.jit(agent.learner.init)(learner_key))
@@ -160,8 +132,8 @@ def test_acts_and_learns_as_the_local_runner_does(config, act_locally, same_rows
   )
   before = learner.save()
   learner.step()
-  before_all = program._agent.no_update(state)
-  after, update = jax.jit(program._agent.update)(state, before_all)
+  before_all = program.agent.no_update(state)
+  after, update = jax.jit(program.agent.update)(state, before_all)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5),
     learner.save(),
@@ -185,24 +157,25 @@ def test_acts_and_learns_as_the_local_runner_does(config, act_locally, same_rows
   [(DQN, 2, 2, 1, 2), (NGU, 1, 1, 2, 5)],
 )
 def test_updates_keep_to_the_configured_pace(config, num_envs, updates, steps, rounds):
-  """And the rounds compile once. The numbers of steps and rounds are other tests'."""
-  program = device_program.Program(make_agent(config), GRIDWORLD, num_envs, num_seeds=1)
+  """And the rounds compile once."""
+  program = device_program.ScannedProgram(
+    make_agent(config), GRIDWORLD, num_envs, num_seeds=1
+  )
   assert (program.updates_per_round, program.steps_per_round) == (updates, steps)
   state = program.init(jax.random.PRNGKey(0), PARAMS)
   num_steps = rounds * steps
   for _ in range(20 // num_steps):
     state, _ = program.act(state, num_steps)
   for calls in (1, 2, 3):
-    state, report = program.learn(state, rounds)
+    state, episodes, update = program.learn(state, rounds)
     assert state.learner.num_updates == calls * rounds * updates
     assert state.steps == 20 + calls * num_steps
-    assert report.episodes.ended.shape == (num_steps, num_envs)
-    assert bool(report.update.metrics["finite"])
+    assert episodes.ended.shape == (num_steps, num_envs)
+    assert bool(update.metrics["finite"])
   assert program.learn._cache_size() == 1
 
 
-def test_each_seed_runs_as_if_it_were_alone(monkeypatch):
-  monkeypatch.setattr(device_host, "STEPS_PER_REPORT", 2)
+def test_each_seed_runs_as_if_it_were_alone():
   agent = make_agent(DQN)
 
   def episodes(seeds, num_steps):
@@ -219,11 +192,11 @@ def test_each_seed_runs_as_if_it_were_alone(monkeypatch):
     return told, results
 
   alone, _ = episodes([7], 80)
-  together, _ = episodes([2, 7], 80)
+  together, _ = episodes([6, 7], 80)
   assert together[7] == alone[7]
   # After two updates or four: rounding, which Adam makes much of, has not grown yet.
   _, (result,) = episodes([7], 24)
-  _, results = episodes([2, 7], 24)
+  _, results = episodes([6, 7], 24)
   assert result.learner_updates > 0
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-2, atol=1e-4),
@@ -265,7 +238,7 @@ def test_learns():
   train(
     make_agent(config),
     seeds=[0],
-    steps=3000,
+    steps=5000,
     on_episode=lambda e: returns.append(e.episode_return),
   )
   assert np.mean(returns[-50:]) > 0.8 > 0.5 > np.mean(returns[:20])
@@ -301,20 +274,20 @@ def test_frames_are_stored_once_and_joined_again():
   adapter = jax_adapter.JaxEnvironment(environment, seed=0)
   config = dataclasses.replace(DQN, n_step=2)
   agent = dqn_agent.make_agent(config, environments.spec(adapter))
-  program = device_program.Program(agent, environment, num_envs=2, num_seeds=1)
+  program = device_program.ScannedProgram(agent, environment, num_envs=2, num_seeds=1)
   state, _ = program.act(program.init(jax.random.PRNGKey(0), ()), 20)
   assert state.replay.rows["observation"].shape[2:] == (1, 1, 1)
-  sample_of = jax.jit(program._agent.replay.sample)
+  sample_of = jax.jit(program.agent.replay.sample)
   _, sample = sample_of(state.replay, jax.random.PRNGKey(1))
   observations = types.join_frames(sample.rows["observation"], 3)[:, 0, 0, 0]
   for shown in np.asarray(observations):
     expected = np.maximum(shown[-1] - np.array([2, 1, 0]), 0)
     np.testing.assert_array_equal(shown, expected)
-  _, report = program.learn(state, 3)
-  assert bool(report.update.metrics["finite"])
+  _, _, update = program.learn(state, 3)
+  assert bool(update.metrics["finite"])
 
 
-def test_limits_are_kept_while_replay_fills(monkeypatch):
+def test_limits_are_kept_while_replay_fills():
   agent = make_agent(DQN)
   fills = dataclasses.replace(agent.replay, min_size=350)
   agent = dataclasses.replace(agent, replay=fills)
@@ -327,65 +300,9 @@ def test_limits_are_kept_while_replay_fills(monkeypatch):
   assert (short.env_steps, short.learner_updates) == (40, 0)
   assert not short.interrupted and np.isnan(short.steps_per_second)
   assert 3 <= run(episodes=3).episodes < 30
-  monkeypatch.setattr(device_host, "STEPS_PER_REPORT", 100)
   asked = iter([False, True])
   stopped = run(steps=10**6, stop=lambda: next(asked))
   assert stopped.interrupted and stopped.env_steps == 88  # The first of four shares.
-
-
-def test_an_interrupt_keeps_what_was_learnt():
-  agent, told = make_agent(DQN), []
-
-  def interrupt(episode):
-    told.append(episode)
-    if len(told) == 10:
-      raise KeyboardInterrupt
-
-  (result,) = train(agent, seeds=[0], steps=10**6, on_episode=interrupt)
-  assert result.interrupted and result.episodes == 10
-  assert np.isfinite(jax.tree.leaves(result.weights)[0]).all()
-
-
-def interrupting(function):
-  """The function, with a Ctrl-C between its end and what is done with its result."""
-
-  def interrupted(*arguments):
-    result = function(*arguments)
-    os.kill(os.getpid(), signal.SIGINT)
-    return result
-
-  return interrupted
-
-
-@pytest.mark.parametrize("name", ["act", "learn"])
-@pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupt_never_comes_between_a_program_and_its_state(name):
-  agent = make_agent(DQN)
-  program = copy.copy(make_program(agent))
-  setattr(program, name, interrupting(getattr(program, name)))
-  settings = config_lib.RunConfig(runner="device", steps=3000)
-  training = make_training(agent, program, steps=3000)
-  (result,) = training_lib.run(training, settings, core.NO_HOOKS)
-  assert result.interrupted
-  assert training.env_steps == training.state.steps > 0
-  assert training.updates == training.state.learner.num_updates
-  assert (training.updates > 0) == (name == "learn")
-  assert all(np.isfinite(x).all() for x in jax.tree.leaves(result.weights))
-
-
-def test_an_interrupt_in_the_last_evaluation_keeps_what_was_learnt():
-  class Interrupting(jax_adapter.JaxEnvironment):
-    def step(self, action):
-      raise KeyboardInterrupt
-
-  environment = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
-  result = device.run(
-    make_agent(DQN),
-    environment,
-    config_lib.RunConfig(runner="device", seed=3, steps=60),
-    evaluation_environment=Interrupting(GRIDWORLD, PARAMS, seed=1),
-  )
-  assert result.env_steps == 60 and result.interrupted
 
 
 @pytest.mark.parametrize("with_replay", [True, False])
@@ -404,52 +321,34 @@ def test_an_evaluation_that_was_left_off_is_repeated_at_once(tmp_path, with_repl
     return device.run(
       make_agent(DQN),
       environment,
-      config_lib.RunConfig(runner="device", steps=100, eval_every=50),
+      config_lib.RunConfig(runner="device", steps=220, eval_every=100),
       hooks,
       evaluation_environment=evaluation,
     )
 
-  assert run(lambda: next(asked)).env_steps == 50 and not evaluated
-  assert run(lambda: False).env_steps == 100
-  assert evaluated == [50, 100]
-
-
-def test_steps_are_counted_as_far_as_int32_goes():
-  program = make_program(make_agent(NGU))
-  state = program.init(jax.random.PRNGKey(0), PARAMS)
-  most = 2**31 - 1
-  state = state._replace(steps=jnp.int32(most - 3))
-  for _ in range(20 // REPORT):
-    state, _ = program.act(state, REPORT)
-  assert most - 10 < int(state.steps)
-  assert int(state.steps) % 4 == (most - 3 + 20) % 4  # Weights are fetched at 0.
+  assert run(lambda: next(asked)).env_steps == 120 and not evaluated
+  assert run(lambda: False).env_steps == 220
+  assert evaluated == [120, 220]
 
 
 def test_each_seed_has_parameters_of_its_own():
-  agent, lengths = make_agent(DQN), {5: set(), 7: set()}
-  params = params_of(3, 12)
-  for _ in range(2):  # The arrays remain the caller's.
-    train(
-      agent,
-      params=params,
-      seeds=[5, 7],
-      params_per_seed=True,
-      steps=60,
-      on_episode=lambda e: lengths[e.seed].add(e.episode_length),
-    )
-  assert max(lengths[5]) == 3 and 3 < max(lengths[7]) <= 12
-  alone = jax.tree.map(lambda x: x[:1], params)
+  agent, lengths = make_agent(DQN), {5: set(), 6: set()}
   train(
     agent,
-    params=alone,
-    seeds=[6],
-    params_per_seed=True,
+    params=params_of(3, 12),
+    seeds=[5, 6],
+    steps=60,
+    on_episode=lambda e: lengths[e.seed].add(e.episode_length),
+  )
+  assert max(lengths[5]) == 3 and 3 < max(lengths[6]) <= 12
+  train(
+    agent,
+    params=params_of(3),
+    seeds=[5],
     steps=20,
     on_episode=lambda e: lengths[5].add(e.episode_length),
   )
   assert max(lengths[5]) == 3
-  with pytest.raises(ValueError, match=r"2 seeds.*leading axes of \[1\]"):
-    train(agent, params=alone, seeds=[0, 1], params_per_seed=True, steps=1)
 
 
 def test_stops_after_so_many_episodes_or_when_asked():
@@ -461,8 +360,7 @@ def test_stops_after_so_many_episodes_or_when_asked():
   results = train(
     agent,
     seeds=[0, 1],
-    params=params_of(12, 12),
-    params_per_seed=True,  # As in another test: a program less to compile.
+    params=params_of(12, 12),  # As in another test: a program less to compile.
     episodes=5,
     on_episode=count,
   )
@@ -479,13 +377,13 @@ def test_an_embedding_changes_between_episodes_only():
     state, _ = program.act(state, 1)
   held = jax.device_get(state.weights.bonus.embedding)
   while True:
-    state, report = program.learn(state, 1)
-    if np.any(report.episodes.ended[:-1]):
+    state, episodes, _ = program.learn(state, 1)
+    if np.any(episodes.ended[:-1]):
       held = jax.device_get(state.weights.bonus.embedding)
       continue
     fresh = jax.device_get(agent.learner.params(state.learner))
     fresh = fresh.bonus.embedding
-    ended = np.asarray(report.episodes.ended[-1])
+    ended = np.asarray(episodes.ended[-1])
     for a, b, c in zip(
       *map(jax.tree.leaves, (held, state.weights.bonus.embedding, fresh)), strict=True
     ):
@@ -501,7 +399,7 @@ def test_an_embedding_changes_between_episodes_only():
       assert np.array_equal(b[env], c) == ended[env]
 
 
-@pytest.mark.parametrize("seeds", [[4], [4, 7]])
+@pytest.mark.parametrize("seeds", [[4], [4, 5]])
 def test_a_loss_that_is_not_finite_ends_the_run_with_the_keys_of_its_batch(seeds):
   agent = make_agent(DQN)
 
@@ -547,18 +445,16 @@ def test_run_is_for_one_seed_and_evaluates():
 
 def test_refuses():
   agent = make_agent(DQN)
-  with pytest.raises(ValueError, match="needs an environment written in JAX"):
+  with pytest.raises(ValueError, match="FakeEnvironment"):
     one_step = config_lib.RunConfig(runner="device", steps=1)
     device.run(agent, testing.FakeEnvironment(), one_step)
-  with pytest.raises(ValueError, match="the run has no limit"):
+  with pytest.raises(ValueError, match="limit"):
     train(agent)
-  with pytest.raises(ValueError, match="eval_every is 5, but there is no evaluation"):
+  with pytest.raises(ValueError, match="eval_every"):
     train(agent, steps=1, eval_every=5)
-  with pytest.raises(ValueError, match="there are no seeds"):
-    train(agent, seeds=[], steps=1)
-  rarely = make_agent(dataclasses.replace(DQN, updates_per_step=1e-4))
-  with pytest.raises(ValueError, match=r"updates_per_step is 0\.0001; the runner"):
-    train(rarely, steps=1)
-  often = make_agent(dataclasses.replace(DQN, updates_per_step=1e9))
-  with pytest.raises(ValueError, match=r"is 1e\+09, .* at most 10,000: lower it"):
-    train(often, steps=1)
+  with pytest.raises(ValueError, match="2 seeds, but 1 params"):
+    train(agent, seeds=[0, 1], params=params_of(3), steps=1)
+  for rate in (1e-4, 1e9):
+    config = dataclasses.replace(DQN, updates_per_step=rate)
+    with pytest.raises(ValueError, match="updates_per_step"):
+      train(make_agent(config), steps=1)

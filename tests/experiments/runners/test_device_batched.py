@@ -1,8 +1,6 @@
 """The device runner around environments that the host steps, beside the local one."""
 
 import dataclasses
-import os
-import signal
 
 import dm_env
 import jax
@@ -16,11 +14,10 @@ from explorax.agents.dqn import agent as dqn_agent
 from explorax.agents.dqn import config as dqn_config
 from explorax.agents.r2d2 import agent as r2d2_agent
 from explorax.agents.r2d2 import config as r2d2_config
-from explorax.environments import batched_types, specs, testing
+from explorax.environments import batched_types, specs
 from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import checkpointer
-from explorax.experiments.runners import core, device, device_batched, errors
-from explorax.experiments.runners import training as training_lib
+from explorax.experiments.runners import core, device, device_program, errors
 
 DQN = dqn_config.DQNConfig(
   hidden_sizes=(8,),
@@ -66,16 +63,13 @@ def train(agent, environment, hooks=core.NO_HOOKS, *, evaluation_environment=Non
   )
 
 
-def make_training(agent, batch, on_episode=lambda episode: None, seed=0):
-  endless = config_lib.RunConfig(runner="device")
-  return device_batched.Training(agent, batch, seed, endless, on_episode)
-
-
-def advance(training, **limits):
-  """Up to these limits."""
-  training._config = config_lib.RunConfig(runner="device", **limits)
-  while not training.is_done:
-    training.advance()
+def advance(agent, batch, hooks=core.NO_HOOKS, *, seed=0, **limits):
+  """A run that has come to its limits, without its end."""
+  config = config_lib.RunConfig(runner="device", **limits)
+  run = device.SteppedRun(agent, batch, seed, config, hooks.on_episode)
+  while not run.is_done:
+    run.advance()
+  return run
 
 
 class Counting(dm_env.Environment):
@@ -184,9 +178,7 @@ def test_acts_and_stores_as_the_local_runner_does(config, act_locally, same_rows
   agent = dataclasses.replace(
     agent, replay=dataclasses.replace(agent.replay, min_size=10**2)
   )
-  training = make_training(agent, batch, seed=3)
-  advance(training, steps=60)
-  state = training.state
+  state = advance(agent, batch, seed=3, steps=60).state
   learner_key, actor_key, _ = jax.random.split(key, 3)
   weights = agent.learner.params(agent.learner.init(learner_key))
   for env, single in enumerate(make_batch()._singles):
@@ -200,48 +192,46 @@ def test_acts_and_stores_as_the_local_runner_does(config, act_locally, same_rows
 
 @pytest.mark.parametrize(("config", "ratio"), [(DQN, 0.3), (R2D2, 0.25)])
 def test_the_ratio_is_exact_and_everything_compiles_once(config, ratio):
-  batch, told = make_batch(), []
+  batch, episodes = make_batch(), []
   agent = make_agent(config, batch)
-  training = make_training(agent, batch, told.append)
   fill = max(24 // 3, agent.replay.window_rows)
-  for num_steps in (90, 300, 303):
-    advance(training, steps=num_steps)
+  hooks = core.Hooks(on_episode=episodes.append)
+  for num_steps in (90, 303):
+    run = advance(agent, make_batch(), hooks, steps=num_steps)
     updates = int(ratio * 10 * 3 * (num_steps // 3 - fill) / 10 + 1e-9)
-    assert int(training.state.learner.num_updates) == updates
-    (result,) = training.results(False)
+    assert int(run.state.learner.num_updates) == updates
+    (result,) = run.results(False)
     assert (result.env_steps, result.learner_updates) == (num_steps, updates)
-  program = training._program
-  compiled = (program._choose, program.observe, program.end_episodes, program.update)
-  assert [function._cache_size() for function in (*compiled, program.fetch)] == [1] * 5
-  for episode in told:
+  program = device_program.make_stepped(agent, 3)
+  compiled = (program.observe, program.end_episodes, program.update, program.fetch)
+  assert [function._cache_size() for function in compiled] == [1] * 4
+  for episode in episodes:
     if episode.env_steps > 3 * (fill + 8):
       expected = ratio * 3 * (episode.env_steps / 3 - fill)
       # Those for the newest two steps are still to come.
       assert expected - 6 * ratio - 1 <= episode.learner_updates <= expected
 
 
-def test_weights_are_fetched_when_it_is_time_to():
+def test_weights_are_fetched_when_their_period_is_over():
   batch = make_batch()
   agent = make_agent(R2D2, batch)
-  training = make_training(agent, batch)
-  changed, held = [], None
-  for step in range(1, 31):
-    advance(training, steps=3 * step)
-    weights = jax.device_get(training.state.weights)
-    if held is not None and any(
-      np.any(a != b)
-      for a, b in zip(jax.tree.leaves(weights), jax.tree.leaves(held), strict=True)
-    ):
-      changed.append(step)
-    held = weights
+  config = config_lib.RunConfig(runner="device", steps=90)
+  run = device.SteppedRun(agent, batch, 0, config, lambda episode: None)
+  changed, before = [], jax.device_get(run.state.weights)
+  while not run.is_done:
+    run.advance()
+    weights = jax.device_get(run.state.weights)
+    pairs = zip(jax.tree.leaves(weights), jax.tree.leaves(before), strict=True)
+    if any(np.any(a != b) for a, b in pairs):
+      changed.append(run.steps)
+    before = weights
   assert changed and all(step % 3 == 0 for step in changed)
 
 
 def test_reports_every_episode_as_it_was():
-  batch, told = make_batch(), []
+  batch, episodes = make_batch(), []
   agent = make_agent(NGU, batch)
-  training = make_training(agent, batch, told.append)
-  advance(training, episodes=20)
+  advance(agent, batch, core.Hooks(on_episode=episodes.append), episodes=20)
   actions = np.stack(batch.sent)
   expected = []
   for env, length in enumerate((7, 4, 7)):
@@ -249,18 +239,18 @@ def test_reports_every_episode_as_it_was():
       rewards = actions[end - length : end, env] + 0.5
       expected.append((3 * end, env, length, rewards.sum()))
   expected.sort()
-  assert [e.episode for e in told] == list(range(1, len(told) + 1))
-  assert 20 <= len(told) == len(expected)
+  assert [e.episode for e in episodes] == list(range(1, len(episodes) + 1))
+  assert 20 <= len(episodes) == len(expected)
   for episode, (env_steps, _, length, episode_return) in zip(
-    told, expected, strict=True
+    episodes, expected, strict=True
   ):
     assert (episode.env_steps, episode.episode_length) == (env_steps, length)
     assert episode.episode_return == episode_return
     assert episode.metrics["twice"] == 2 * episode_return
     assert episode.metrics["intrinsic_return"] > 0
     assert episode.policy in agent.policy_names
-  assert len({e.policy for e in told}) > 1
-  assert told[-1].metrics["finite"] == 1 and told[-1].steps_per_second > 0
+  assert len({e.policy for e in episodes}) > 1
+  assert episodes[-1].metrics["finite"] == 1 and episodes[-1].steps_per_second > 0
 
 
 def test_a_run_evaluates_in_an_environment_of_its_own():
@@ -286,7 +276,7 @@ def test_a_run_evaluates_in_an_environment_of_its_own():
 
 @pytest.mark.parametrize("with_replay", [True, False])
 def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path, with_replay):
-  batch, told = make_batch(), []
+  batch, episodes = make_batch(), []
   agent = make_agent(DQN, batch)
 
   def keep():
@@ -294,67 +284,29 @@ def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path, with_repla
 
   asked = iter([False] * 20 + [True])
   hooks = core.Hooks(
-    on_episode=told.append, stop=lambda: next(asked), checkpoints=keep()
+    on_episode=episodes.append, stop=lambda: next(asked), checkpoints=keep()
   )
   before = train(agent, batch, hooks, steps=120)
   assert before.interrupted and before.env_steps == 60
   again, found = make_batch(), keep().found
   assert found.record["env_steps"] == 60
-  hooks = core.Hooks(on_episode=told.append, checkpoints=keep())
+  hooks = core.Hooks(on_episode=episodes.append, checkpoints=keep())
   result = train(agent, again, hooks, steps=120)
   assert result.env_steps == 120 and len(again.sent) == 20
-  assert [e.episode for e in told] == list(range(1, len(told) + 1))
+  assert [e.episode for e in episodes] == list(range(1, len(episodes) + 1))
   # Those of lengths 4 and 7 restart with the environments.
-  assert [e.env_steps for e in told if e.env_steps > 60][:3] == [72, 81, 81]
+  assert [e.env_steps for e in episodes if e.env_steps > 60][:3] == [72, 81, 81]
   # Replay had its minimum size of 24 after 8 steps of 3, the updates being 0.9 a step.
   more = result.learner_updates - before.learner_updates
   assert more == pytest.approx(0.9 * (20 if with_replay else 12), abs=1)
 
 
-def test_stops_when_asked_and_at_an_interrupt():
+def test_stops_when_asked():
   batch = make_batch()
-  agent = make_agent(DQN, batch)
   asked = iter([False] * 9 + [True])
-  result = train(agent, batch, core.Hooks(stop=lambda: next(asked)), steps=10**6)
+  hooks = core.Hooks(stop=lambda: next(asked))
+  result = train(make_agent(DQN, batch), batch, hooks, steps=10**6)
   assert result.interrupted and result.env_steps == 27
-  told = []
-
-  def interrupt(episode):
-    told.append(episode)
-    if len(told) == 30:
-      raise KeyboardInterrupt
-
-  result = train(agent, make_batch(), core.Hooks(on_episode=interrupt), steps=10**6)
-  assert result.interrupted and result.learner_updates > 0
-  assert all(np.isfinite(x).all() for x in jax.tree.leaves(result.weights))
-
-
-@pytest.mark.parametrize("name", ["choose", "observe", "end_episodes", "update"])
-@pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupt_never_comes_between_a_program_and_its_state(name):
-  batch = make_batch()
-  agent = make_agent(DQN, batch)
-  settings = config_lib.RunConfig(runner="device", steps=3000)
-  training = device_batched.Training(agent, batch, 0, settings, lambda episode: None)
-
-  class Interrupting:
-    def __getattr__(self, attribute):
-      function = getattr(program, attribute)
-
-      def interrupted(*arguments):
-        result = function(*arguments)
-        if attribute == name and training.env_steps > 60:
-          os.kill(os.getpid(), signal.SIGINT)
-        return result
-
-      return interrupted
-
-  program, training._program = training._program, Interrupting()
-  (result,) = training_lib.run(training, settings, core.NO_HOOKS)
-  assert result.interrupted
-  assert 60 < training.env_steps == 3 * training.state.steps < 100
-  assert 0 < training.updates == training.state.learner.num_updates
-  assert all(np.isfinite(x).all() for x in jax.tree.leaves(result.weights))
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_with_the_last_good_weights():
@@ -376,29 +328,19 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_the_last_good_weights():
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(caught.value.weights))
 
 
-def test_environments_that_fail_end_the_run_with_what_was_learnt():
+def test_environments_that_fail_end_the_run_with_the_weights():
   batch = make_batch()
   batch.fail_at = 30
-  with pytest.raises(
-    errors.EnvironmentFailedError, match="RuntimeError: the emul"
-  ) as e:
+  with pytest.raises(errors.StoppedError, match=r"87.*RuntimeError: the emul") as e:
     train(make_agent(DQN, batch), batch, steps=1000)
-  assert "at environment step 87" in str(e.value)
   assert jax.tree.leaves(e.value.weights)
 
 
-def test_refuses():
+def test_a_rate_too_small_for_the_runner_is_refused():
   batch = make_batch()
-  agent = make_agent(DQN, batch)
-  with pytest.raises(ValueError, match="the run has no limit"):
-    train(agent, batch)
   rarely = dataclasses.replace(DQN, updates_per_step=1e-8)
-  with pytest.raises(
-    ValueError, match=r"updates_per_step is 1e-08; .* raise updates_per_step"
-  ):
+  with pytest.raises(ValueError, match="updates_per_step is 1e-08"):
     train(make_agent(rarely, batch), batch, steps=1)
-  with pytest.raises(ValueError, match=r"environment written in JAX .* or stepped"):
-    train(agent, testing.FakeEnvironment(), steps=1)
 
 
 @pytest.mark.parametrize("config", [DQN, R2D2], ids=["dqn", "r2d2"])
@@ -407,12 +349,12 @@ def test_atari(config):
   pytest.importorskip("cv2")
   small = "height=20,width=20,max_frames=60"
   name = f"atari:Pong/{'dqn' if config is DQN else 'ngu'},{small}"
-  batch, told = environments.make_batched(name, num_envs=4, seed=0), []
-  hooks = core.Hooks(on_episode=told.append)
+  batch, episodes = environments.make_batched(name, num_envs=4, seed=0), []
+  hooks = core.Hooks(on_episode=episodes.append)
   result = train(make_agent(config, batch), batch, hooks, steps=160)
   assert result.env_steps == 160 and result.learner_updates > 20
-  assert result.episodes == len(told) >= 8
-  for episode in told:
+  assert result.episodes == len(episodes) >= 8
+  for episode in episodes:
     assert 8 <= episode.episode_length <= 15  # 60 frames, up to 30 of them idle.
     # −20.7 points are random play's, 14.6 a human's.
     expected = (episode.episode_return + 20.7) / 35.3

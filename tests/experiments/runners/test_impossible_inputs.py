@@ -45,7 +45,6 @@ def test_an_agent_without_weights_for_impossible_inputs_is_the_same(name, tolera
       environment,
       config_lib.RunConfig(runner="device", steps=100),
       core.Hooks(on_episode=lambda e, to=returns: to.append(e.episode_return)),
-      seeds=[0],
     )
     results.append((jax.tree.leaves(result.weights), returns))
   (whole, whole_returns), (own, own_returns) = results

@@ -1,4 +1,4 @@
-"""Runs a job: calls the runner, writes the run's files, and handles its end."""
+"""Launches a job: calls the runner, writes the run's files, and handles its end."""
 
 import contextlib
 import dataclasses
@@ -10,16 +10,15 @@ from typing import Any, NamedTuple
 
 from explorax import environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, native_log, signals
+from explorax.experiments import errors, signals
 from explorax.experiments import job as job_lib
-from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import plots, video
 from explorax.experiments.recording import recorder as recorder_lib
 from explorax.experiments.runners import core
 from explorax.experiments.runners import errors as runner_errors
 
-NON_FINITE, ERROR, LOG = "non_finite.json", "error.txt", "reverb.log"
+NON_FINITE, ERROR = "non_finite.json", "error.txt"
 
 
 class Outcome(NamedTuple):
@@ -42,7 +41,7 @@ def run(
   on_episode: Callable[[core.Episode], None] | None = None,
   request: signals.StopRequest | None = None,
 ) -> Outcome:
-  """Runs the job, and writes its files in any case.
+  """Trains, and writes the job's files in any case.
 
   Args:
     job: that is not finished.
@@ -53,20 +52,6 @@ def run(
   config, checkpoints = job.config, job.checkpoints
   if checkpoints is None:
     raise ValueError("the run is finished; there is nothing to run.")
-  with contextlib.ExitStack() as stack:
-    if config.replay == "reverb":
-      stack.enter_context(native_log.into(job.directory.path / LOG))
-    return _run(job, checkpoints, console, on_episode, request)
-
-
-def _run(
-  job: job_lib.Job,
-  checkpoints: checkpointer.Checkpointer,
-  console: console_lib.Console,
-  on_episode: Callable[[core.Episode], None] | None,
-  request: signals.StopRequest | None,
-) -> Outcome:
-  config = job.config
   _announce_start(job, console)
   video_recorder = video.EpisodeRecorder(config.video) if config.evaluates else None
   recorder = recorder_lib.Recorder(
@@ -80,8 +65,38 @@ def _run(
   )
   checkpoints.recorder_state = recorder.save
   (job.directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
-  hooks = _hooks(job, recorder, video_recorder, on_episode)
-  return _supervise(job, console, recorder, hooks, request)
+
+  status, exit_code = "failed", 1
+  problems: list[Exception | str] = []
+  ended_by: BaseException | None = None
+  results: dict[int, core.Result] = {}
+  weights: dict[int, Any] = {}
+  try:
+    with contextlib.ExitStack() as stack:
+      stop = request or stack.enter_context(signals.stop_on_signals(_announce))
+      hooks = dataclasses.replace(
+        _hooks(job, recorder, video_recorder, on_episode),
+        stop=lambda: stop() or recorder.problem is not None,
+      )
+      results = train(job.parts, hooks)
+    weights = {seed: result.weights for seed, result in results.items()}
+    if recorder.problem is None:
+      status, exit_code = "finished", 0
+      if any(result.interrupted for result in results.values()):
+        status, exit_code = "interrupted", stop.exit_code or 130
+  except KeyboardInterrupt:  # The second one, at any moment.
+    status, exit_code = "interrupted", 130
+  except BaseException as error:
+    if isinstance(error, runner_errors.StoppedError):
+      # There are no results if they were lost.
+      weights = dict(zip(config.seeds, error.weights, strict=False))
+    ended_by = error
+    problems.extend(_problems(job, error))
+  table, unwritten = recorder.finish(status, results, weights, checkpoints.seconds)
+  problems.extend(unwritten)
+  console.line("\n" + table)
+  _announce_files(job, console, failed=bool(problems))
+  return Outcome(1 if problems else exit_code, problems, ended_by)
 
 
 def _hooks(
@@ -150,9 +165,8 @@ def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
   name = "user_agents" if config.has_user_agent else config.runner
   runner = importlib.import_module(f"explorax.experiments.runners.{name}")
   arguments: dict[str, Any] = {"evaluation_environment": parts.evaluation_environment}
-  if config.num_seeds > 1 or parts.given.params is not None:
-    params = parts.given.params
-    arguments |= {"params": params, "params_per_seed": params is not None}
+  if config.num_seeds > 1 or parts.given.params:
+    arguments["params"] = parts.given.params
     results = runner.run_seeds(
       parts.agent, parts.environment, config, hooks, **arguments
     )
@@ -172,57 +186,20 @@ def train_without_files(
     given: the objects that the caller provides.
   """
   results: dict[int, core.Result] = {}
-  for each in config.runs():
-    with contextlib.closing(
-      job_lib.make_parts(each, given or job_lib.Given())
-    ) as parts:
-      own = dataclasses.replace(hooks, make_environment=parts.make_environment)
-      results |= train(parts, own)
-    if any(result.interrupted for result in results.values()):
-      break
-  return results
-
-
-def _supervise(
-  job: job_lib.Job,
-  console: console_lib.Console,
-  recorder: recorder_lib.Recorder,
-  hooks: core.Hooks,
-  request: signals.StopRequest | None,
-) -> Outcome:
-  """Trains, and writes the files in any case."""
-  config = job.config
-  status, exit_code = "failed", 1
-  problems: list[Exception | str] = []
-  ended_by: BaseException | None = None
-  results: dict[int, core.Result] = {}
-  weights: dict[int, Any] = {}
-  try:
-    with contextlib.ExitStack() as stack:
-      stop = request or stack.enter_context(signals.stop_on_signals(_announce))
-      hooks = dataclasses.replace(
-        hooks, stop=lambda: stop() or recorder.problem is not None
-      )
-      results = train(job.parts, hooks)
-    weights = {seed: result.weights for seed, result in results.items()}
-    if recorder.problem is None:
-      status, exit_code = "finished", 0
+  with signals.stop_on_signals(lambda number: None) as request:
+    for each in config.runs():
+      with contextlib.closing(
+        job_lib.make_parts(each, given or job_lib.Given())
+      ) as parts:
+        hooks_of_run = dataclasses.replace(
+          hooks,
+          stop=lambda: hooks.stop() or request(),
+          make_environment=parts.make_environment,
+        )
+        results |= train(parts, hooks_of_run)
       if any(result.interrupted for result in results.values()):
-        status, exit_code = "interrupted", stop.exit_code or 130
-  except KeyboardInterrupt:  # The second one, at any moment.
-    status, exit_code = "interrupted", 130
-  except BaseException as error:
-    if isinstance(error, runner_errors.StoppedError):
-      # There are no results if they were lost.
-      weights = dict(zip(config.seeds, error.weights, strict=False))
-    ended_by = error
-    problems.extend(_problems(job, error))
-  seconds = job.checkpoints.seconds if job.checkpoints else 0.0
-  table, unwritten = recorder.finish(status, results, weights, seconds)
-  problems.extend(unwritten)
-  console.line("\n" + table)
-  _announce_files(job, console, failed=bool(problems))
-  return Outcome(1 if problems else exit_code, problems, ended_by)
+        break
+  return results
 
 
 def _problems(job: job_lib.Job, error: BaseException) -> list[Exception | str]:
