@@ -5,8 +5,8 @@ of 0, and does not hold if it lies on the other side. If the interval contains 0
 undecided: there are too few seeds, or the problem does not separate the groups.
 
 `Compare` is a claim as a value: what is measured, and the settings that select both
-groups. `compare` is the same test of two arrays, and `above` that of one array against
-a bound, for claims that are functions of the table. A `Check` decides by itself.
+groups. `compare` is the same test of two arrays, for claims that are functions of the
+table. A `Check` decides by a function of its own, `All` joins claims.
 """
 
 import dataclasses
@@ -66,24 +66,6 @@ def compare(
     gap, means = gap.map(np.exp), [np.exp(x) for x in means]
   words = measured.format(a=means[0], b=means[1], gap=gap.words(spec))
   return types.Finding(claim, words, held if seeds >= LEAST_SEEDS else None, seeds)
-
-
-def above(
-  claim: str,
-  values: np.ndarray,
-  bound: float,
-  measured: str = "{value}",
-  *,
-  less: bool = False,
-  spec: str = ".2f",
-) -> types.Finding:
-  """Whether the mean of `values` `[S]` is above the bound, or below it (`less`)."""
-  interval = statistics.mean(values)
-  held = interval.is_below(bound) if less else interval.is_above(bound)
-  words = measured.format(value=interval.words(spec))
-  return types.Finding(
-    claim, words, held if len(values) >= LEAST_SEEDS else None, len(values)
-  )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -44,7 +44,6 @@ def test_a_pair_of_seeds_decides_what_separate_seeds_do_not():
 
 def test_few_seeds_decide_nothing():
   assert claims.compare("", np.array([5.0, 5.1]), SEEDS).held is None
-  assert claims.above("", np.array([5.0, 5.1]), 1.0).held is None
   assert claims.compare("", np.ones(5), np.ones(5)).held is None
 
 
@@ -66,13 +65,6 @@ def test_a_ratio_is_of_geometric_means():
   assert claim(results).measured == "1.000 8.000" and claim(results).held is True
   text = claims.Compare("", "x", *groups, lambda a, b: f"{len(a)} {{gap}}", ratio=True)
   assert text(results).measured.startswith("1 +0.125 [") and not text(results).held
-
-
-@pytest.mark.parametrize(("bound", "held"), [(-2, True), (2, False), (0, None)])
-def test_a_mean_against_a_bound(bound, held):
-  finding = claims.above("", SEEDS, bound, "mean {value}")
-  assert finding.held is held and finding.measured.startswith("mean ")
-  assert claims.above("", SEEDS, bound, less=True).held is claims.negated(held)
 
 
 def test_a_check_decides_by_itself_about_its_selection():
