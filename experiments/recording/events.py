@@ -16,13 +16,13 @@ _SYNC_SECONDS = 10.0
 class EventWriter:
   """A logger that writes scalars into an event file of a run's directory."""
 
-  def __init__(self, directory: output.RunDirectory, purge_step: int | None = None):
+  def __init__(self, directory: output.RunDirectory, last_step: int = 0):
     """Creates the file.
 
     Args:
       directory: of the run.
-      purge_step: from which TensorBoard hides the events of earlier files, which a
-        resumed run writes again. None: all earlier files are deleted.
+      last_step: of the earlier files that a resumed run keeps: TensorBoard hides their
+        later events, which the run writes again. 0: earlier files are deleted.
 
     Raises:
       OutputError: if the file cannot be written.
@@ -31,7 +31,7 @@ class EventWriter:
     from tensorboardX.proto import event_pb2
 
     earlier = list(directory.path.glob("events.out.tfevents.*"))
-    if purge_step is None:
+    if not last_step:
       for path in earlier:
         path.unlink()
     self._path = directory.path / "events.out.tfevents"
@@ -41,9 +41,9 @@ class EventWriter:
       self._writer = event_file_writer.EventsWriter(
         str(directory.path / "events"), f".{len(earlier)}"
       )
-    if purge_step is not None:
+    if last_step:
       started = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-      self._write(step=purge_step, session_log=started)
+      self._write(step=last_step + 1, session_log=started)
 
   def __call__(self, scalars: Mapping[str, float], step: int) -> None:
     """Writes `scalars` (tag → value) at `step`."""

@@ -48,7 +48,7 @@ class MetricsCsv:
     directory: output.RunDirectory,
     name: str = "metrics.csv",
     columns: Sequence[str] = EPISODE_COLUMNS,
-    num_rows: int | None = None,
+    num_rows: int = 0,
   ):
     """Creates the file, or resumes it.
 
@@ -56,16 +56,16 @@ class MetricsCsv:
       directory: the run's directory.
       name: the file's name.
       columns: the first columns.
-      num_rows: of the file that is resumed; later rows are cut. None creates the file.
+      num_rows: of the file that is resumed; later rows are cut. 0 creates the file.
 
     Raises:
       OutputError: if it cannot be read or written, or has lost rows.
     """
-    self.num_rows = num_rows or 0
+    self.num_rows = num_rows
     self._directory = directory
     self._path = directory.path / name
     self._columns = columns
-    if num_rows is None:
+    if not num_rows:
       self._rewrite(columns, [])
       return
     try:

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], float]  # Seconds.
 
-_PERIOD = 0.1  # Seconds between updates.
-_LINE_PERIOD = 20.0  # Seconds between plain lines, unless a tenth passes sooner.
-_MIN_LINE_PERIOD = 1.0
-# Seconds over which the time left of a run, and of tasks, is estimated.
-_RUN_SPAN, _TASKS_SPAN = 60.0, 3600.0
+# Seconds between updates on a terminal, and between plain lines.
+_PERIOD, _LINE_PERIOD = 0.1, 10.0
+_SPEED_SECONDS = 600.0  # Over which the speed is estimated, for the time left.
 
 # Metrics of an exploring agent's last episode: name → its label in the line.
 _METRICS = {
@@ -32,8 +30,7 @@ _METRICS = {
 class Display:
   """A bar with the time left on a terminal; now and then a line in a pipe."""
 
-  def __init__(self, console: console_lib.Console, clock: Clock, span: float):
-    """Args: span: seconds over which the time left is estimated."""
+  def __init__(self, console: console_lib.Console, clock: Clock):
     from rich import progress
 
     self._console = console
@@ -48,13 +45,13 @@ class Display:
       auto_refresh=False,
       transient=True,
       redirect_stderr=sys.stderr.isatty(),
-      speed_estimate_period=span,
+      speed_estimate_period=_SPEED_SECONDS,
       get_time=clock,
     )
     self._progress.add_task("", total=1.0)
     (self._task,) = self._progress.tasks
-    self._updated_at = self._printed_at = clock()
-    self._printed = 0.0  # The fraction in the last line.
+    self._updated_at = clock()
+    self._period = _PERIOD if console.is_terminal else _LINE_PERIOD
 
   def update(
     self, fraction: float, text: Callable[[], str], *, at_once: bool = False
@@ -67,7 +64,8 @@ class Display:
       at_once: shows it in any case on a terminal.
     """
     now = self._clock()
-    if not (at_once or fraction >= 1 or now - self._updated_at >= _PERIOD):
+    is_forced = self._console.is_terminal and (at_once or fraction >= 1)
+    if not (is_forced or now - self._updated_at >= self._period):
       return
     self._updated_at = now
     self._progress.update(self._task.id, completed=fraction)
@@ -75,13 +73,10 @@ class Display:
       self._progress.start()
       self._progress.update(self._task.id, description=text(), refresh=True)
       return
-    passed_tenth = int(10 * fraction) > int(10 * self._printed)
-    if now - self._printed_at >= (_MIN_LINE_PERIOD if passed_tenth else _LINE_PERIOD):
-      self._printed_at, self._printed = now, fraction
-      parts = [f"{fraction:4.0%}", text()]
-      if self._task.time_remaining is not None:
-        parts.append(f"{summary.duration(self._task.time_remaining)} left")
-      self._console.line(" | ".join(parts))
+    parts = [f"{fraction:4.0%}", text()]
+    if self._task.time_remaining is not None:
+      parts.append(f"{summary.duration(self._task.time_remaining)} left")
+    self._console.line(" | ".join(parts))
 
   def close(self) -> None:
     """Removes the bar; the next update draws it again."""
@@ -120,7 +115,7 @@ class RunProgress:
       episodes_before: number of episodes of all seeds that a resumed run already has.
       clock: seconds.
     """
-    self._display = Display(console, clock, _RUN_SPAN)
+    self._display = Display(console, clock)
     self._num_episodes = num_episodes
     self._num_steps = num_steps
     self._num_seeds = num_seeds
@@ -200,7 +195,7 @@ class TaskProgress:
     clock: Clock = time.monotonic,
   ):
     """Args: weights: task index → its amount of work."""
-    self._display = Display(console, clock, _TASKS_SPAN)
+    self._display = Display(console, clock)
     self._weights = weights
     self._shares = dict.fromkeys(weights, 0.0)
     self._finished: set[int] = set()

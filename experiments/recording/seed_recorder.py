@@ -61,32 +61,35 @@ class SeedRecorder:
       logger: the run's `--logger`, or None.
       saved: an earlier `state`; later rows are cut. None creates the files.
     """
+    saved = saved or {
+      "failures": 0,
+      "replacements": {},
+      "rows": 0,
+      "evaluation_rows": 0,
+    }
     self.title = title
     self.returns = returns.Returns()
     self.divergence = divergence.Divergence()
-    self.failures: int = saved["failures"] if saved else 0
-    self.replacements: dict[str, int] = dict(saved["replacements"]) if saved else {}
+    self.failures: int = saved["failures"]
+    self.replacements: dict[str, int] = dict(saved["replacements"])
     self._directory = directory
     self._solved_rule = solved_rule
     self._video_recorder = video_recorder
     self._last: core.Episode | None = None
-    self._episodes = metrics_csv.MetricsCsv(
-      directory, num_rows=saved["episodes"] if saved else None
-    )
-    for episode in self._episodes.episodes():
+    self._episodes = metrics_csv.MetricsCsv(directory, num_rows=saved["rows"])
+    earlier = list(self._episodes.episodes())
+    for episode in earlier:
       self._add(episode)
     self._evaluations: metrics_csv.MetricsCsv | None = None
     if video_recorder is not None:
       name, columns = "evaluation.csv", metrics_csv.EVALUATION_COLUMNS
       self._evaluations = metrics_csv.MetricsCsv(
-        directory, name, columns, saved["evaluations"] if saved else None
+        directory, name, columns, saved["evaluation_rows"]
       )
       self.returns.evaluations.add(self._evaluations.episodes())
-    purge_step = None if saved is None else self.returns.num_steps + 1
-    self._events = events.EventWriter(directory, purge_step)
+    self._events = events.EventWriter(directory, self.returns.num_steps)
     self._sinks: list[sinks.Sink] = [sinks.Scalars(self._events)]
     if record.get("runner") == config.DEVICE and record["env"].startswith("bsuite:"):
-      earlier = self._episodes.episodes()
       self._sinks.append(sinks.BsuiteCsv(directory, record, earlier))
     if logger is not None:
       log = loggers.find(logger)(record, directory.path)
@@ -120,8 +123,8 @@ class SeedRecorder:
     return {
       "failures": self.failures,
       "replacements": dict(self.replacements),
-      "episodes": self._episodes.num_rows,
-      "evaluations": self._evaluations.num_rows if self._evaluations else 0,
+      "rows": self._episodes.num_rows,
+      "evaluation_rows": self._evaluations.num_rows if self._evaluations else 0,
     }
 
   def finish(

@@ -214,12 +214,13 @@ def _returns_table(each: Seeds) -> list[str]:
   """A line for each policy of one seed, or for each of a few seeds."""
   if len(each) > _MAX_LISTED:
     return []
-  groups: dict[str, Any] = {f"seed {seed}": one for seed, one in each.items()}
+  kind, groups = "seed", {str(seed): one for seed, one in each.items()}
   if len(each) == 1:
     (one,) = each.values()
-    groups = {"all": one} | (one["policies"] if len(one["policies"]) > 1 else {})
+    policies = one["policies"] if len(one["policies"]) > 1 else {}
+    kind, groups = "policy", {"all": one, **policies}
   window = min(returns_lib.WINDOW, *(one["episodes"] for one in each.values()))
-  rows = [["", "episodes", f"mean of last {window}", f"best mean of {window}"]]
+  rows = [[kind, "episodes", f"mean of last {window}", f"best mean of {window}"]]
   for label, group in groups.items():
     means = ("" if x is None else f"{x:.4g}" for x in (group[_MEAN], group[_BEST]))
     rows.append([label, f"{group['episodes']:,}", *means])

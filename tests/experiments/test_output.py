@@ -46,11 +46,6 @@ def test_one_process_at_a_time(tmp_path):
   output.RunDirectory.create(path, is_locked=True).discard()
 
 
-def test_home_is_expanded(tmp_path, monkeypatch):
-  monkeypatch.setenv("HOME", str(tmp_path))
-  assert output.RunDirectory.create("~/run").path == tmp_path / "run"
-
-
 def test_json_has_null_for_nan_and_infinity(directory):
   directory.write_json("a.json", {"x": math.nan, "y": [1.5, math.inf], "z": {"w": 1}})
   content = json.loads((directory.path / "a.json").read_text())

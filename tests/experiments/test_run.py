@@ -99,7 +99,7 @@ def test_runs_bsuite_for_its_own_number_of_episodes(stand_ins):
 def test_asks_how_long_where_the_environment_does_not_say(stand_ins, capsys):
   argv = ("--agent=fake", f"--env={FAKE_ENV}", "--replay=memory")
   assert "give --episodes or --steps" in refused(capsys, *argv)
-  assert not list(stand_ins.iterdir())
+  assert not list(stand_ins.glob("runs/*"))
 
 
 def test_a_signal_in_the_last_episode_does_not_make_a_run_incomplete(stand_ins):
@@ -149,7 +149,9 @@ def test_help_loads_nothing_heavy():
 )
 def test_refuses_what_it_does_not_know(stand_ins, capsys, argv, words):
   assert words in refused(capsys, *argv)
-  assert not list(stand_ins.iterdir())  # Nothing is left of a run that never began.
+  assert not list(
+    stand_ins.glob("runs/*")
+  )  # Nothing is left of a run that never began.
 
 
 @pytest.mark.parametrize(
@@ -163,12 +165,12 @@ def test_refuses_what_it_does_not_know(stand_ins, capsys, argv, words):
     ("--seed=٣", "whole number"),
     ("--undefok=seed", "there is no flag --undefok"),
     ("--resume=maybe", "--resume is 'maybe'; it must be true or false"),
-    ("--output=~nosuchuser/x", "of an unknown user"),
+    ("--output=~nosuchuser/x", "home directory"),
   ],
 )
 def test_refuses_values_that_do_not_fit(stand_ins, capsys, argument, words):
   assert words in refused_launch(capsys, argument)
-  assert not list(stand_ins.iterdir())
+  assert not list(stand_ins.glob("runs/*"))
 
 
 def test_debug_shows_where_an_error_arose(stand_ins, capsys):

@@ -54,7 +54,7 @@ def test_a_resumed_run_hides_the_events_after_its_checkpoint(directory, read):
   for step in (3, 9):
     writer({"a": -1.0}, step)
   writer.close()
-  resumed = events.EventWriter(directory, purge_step=3)
+  resumed = events.EventWriter(directory, last_step=2)
   for step in (3, 4):
     resumed({"a": step}, step)
   resumed.close()

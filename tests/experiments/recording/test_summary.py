@@ -146,4 +146,4 @@ def test_several_seeds(make_summary):
   for part in ("2 seeds", "642 steps/s", "24,690", "1.5 to 2.5", "1 of 2"):
     assert part in text
   rows = [line.split() for line in text.splitlines()[-3:-1]]
-  assert rows == [["seed", "3", "2", "1.5"], ["seed", "4", "4", "2.5"]]
+  assert rows == [["3", "2", "1.5"], ["4", "4", "2.5"]]
