@@ -1,6 +1,6 @@
 """Paper 4, temporal difference uncertainties: figures and what they compute.
 
-    deep_sea.py     figures 1 and 2: which agents solve Deep Sea; the bonus and the priors
+    deep_sea.py     figures 1 and 2: which agents solve Deep Sea; bonus and priors
     binary_tree.py  figures 4 and 5: TDU in trees of growing depth
     bias.py         proposition 2: the bias of uncertainty about TD errors and values
     scaling.py      our own: episodes to solve Deep Sea against its size
