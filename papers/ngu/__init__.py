@@ -1,1 +1,7 @@
-"""Figures of paper 2, Never Give Up."""
+"""Paper 2, Never Give Up: figures and what they compute.
+
+    maze.py      figure 2 in the Random Disco Maze and variants of settings; training
+    mixtures.py  figure 7: bonus scales and discounts of a mixture's policies
+
+docs/papers/never_give_up.md discusses what came out.
+"""

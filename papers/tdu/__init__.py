@@ -1,1 +1,11 @@
-"""Figures of paper 4, temporal difference uncertainties."""
+"""Paper 4, temporal difference uncertainties: figures and what they compute.
+
+    deep_sea.py     figures 1 and 2: which agents solve Deep Sea; bonus and priors
+    binary_tree.py  figures 4 and 5: TDU in trees of growing depth
+    bias.py         proposition 2: the bias of uncertainty about TD errors and values
+    scaling.py      our own: episodes to solve Deep Sea against its size
+    episodes.py     what these measure, draw and claim of episodes to solve
+    runs.py         training until a problem is solved
+
+docs/papers/tdu.md discusses what came out; docs/figures/figures.md has all findings.
+"""

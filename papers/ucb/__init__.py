@@ -1,1 +1,8 @@
-"""Figures of paper 3, exploration by Q-ensembles."""
+"""Paper 3, exploration by Q-ensembles: figures and what they compute.
+
+    games.py    figures 1, 3 and 5 on small games, and table 4
+    small.py    our own: the same agents on Deep Sea and Breakout; training
+    table2.csv  the paper's scores
+
+docs/papers/ucb_ensembles.md discusses what came out.
+"""

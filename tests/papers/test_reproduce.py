@@ -158,16 +158,16 @@ def test_few_seeds_tell_nothing_and_replace_nothing(call, out, flags, others):
 @pytest.mark.parametrize(
   ("flags", "words"),
   [
-    (["--figure=ngu/fig3"], "no figure 'ngu/fig3'. Did you mean"),
-    (["--figure="], "--figure is missing"),
-    (["--figure=my_figures:FIG"], "my_figures has no 'FIG'"),
-    (["--figure=my_figure:FIGURE"], "No module named 'my_figure'"),
-    (["--figure=my_figures:Config"], "is a type, not a types.Figure"),
-    (["--set", "sizes=1,3"], "at least 2"),
-    (["--set", "size=5"], "Did you mean sizes?"),
-    (["--seeds=0"], "at least 1"),
-    ([f"--output={__file__}"], "cannot be a directory"),
-    (["--worker=0"], "Did you mean --workers?"),
+    (["--figure=ngu/fig3"], "ngu/fig2"),
+    (["--figure="], "--figure"),
+    (["--figure=my_figures:FIG"], "'FIG'"),
+    (["--figure=my_figure:FIGURE"], "'my_figure'"),
+    (["--figure=my_figures:Config"], "types.Figure"),
+    (["--set", "sizes=1,3"], "sizes"),
+    (["--set", "size=5"], "sizes"),
+    (["--seeds=0"], "seeds"),
+    ([f"--output={__file__}"], "--output"),
+    (["--worker=0"], "--workers"),
   ],
 )
 def test_refusals_are_one_sentence(call, flags, words):
