@@ -115,7 +115,7 @@ def set_up(
       finished = resuming.is_finished(directory)
       if not finished or resuming.is_extended(held, record):
         checkpoints = _make_checkpointer(parts, directory)
-        if finished and checkpoints.found is None:
+        if finished and checkpoints.restored is None:
           raise errors.OutputError(
             f"the run in --output={directory.path} cannot be extended, because it has "
             "no checkpoint; choose another --output."
@@ -303,7 +303,9 @@ def _resume(
   """Records that the run resumes; returns its config.json."""
   from explorax.experiments import resuming
 
-  env_steps = 0 if checkpoints.found is None else checkpoints.found.record["env_steps"]
+  env_steps = (
+    0 if checkpoints.restored is None else checkpoints.restored.record["env_steps"]
+  )
   if others := resuming.other_versions(held, record):
     console_lib.print_error(
       f"the run started with other versions ({', '.join(others)}): it resumes, but its "

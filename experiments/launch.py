@@ -61,7 +61,7 @@ def run(
     solved_rule=lambda: environments.solved_rule(config.env),
     console=console,
     video_recorder=video_recorder,
-    resumed=checkpoints.found.record["recorder"] if checkpoints.found else None,
+    resumed=checkpoints.restored.record["recorder"] if checkpoints.restored else None,
   )
   checkpoints.recorder_state = recorder.save
   (job.directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
@@ -152,11 +152,11 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
   console.line(f"{length}, into {job.directory.path}")
   if not job.directory.holds_run or job.checkpoints is None:
     return
-  found = job.checkpoints.found
-  if found is None:
+  restored = job.checkpoints.restored
+  if restored is None:
     console.line("The earlier run ended before its first checkpoint: starting again.")
   else:
-    console.line(f"Resuming at environment step {found.record['env_steps']:,}.")
+    console.line(f"Resuming at environment step {restored.record['env_steps']:,}.")
 
 
 def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:

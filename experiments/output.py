@@ -1,19 +1,4 @@
-"""The directory of a run, whose files are written atomically.
-
-    config.json            everything needed to repeat the run
-    metrics.csv            one row per episode
-    events.out.tfevents.*  the same for TensorBoard
-    checkpoints/final.npz  the final weights
-    checkpoints/step_*     checkpoints, to resume from
-    curve.png              the learning curve
-    evaluation.csv         one row per evaluation episode, if there are evaluations
-    videos/                evaluation episodes as GIFs, with --video
-    r_int.png              the intrinsic reward in these episodes, if there is one
-    summary.json           the results
-    error.txt              the traceback of the error that stopped the run, if any
-    non_finite.json        the update that stopped the run, if it was not finite
-    processes.json         role → pid, of the distributed runner
-    bsuite/                bsuite's own CSV, for bsuite's notebooks
+"""The directory of a run; `docs/guides/run_files.md` lists its files.
 
 A whole file is written to a temporary file and renamed; a growing file takes whole
 records or nothing. An interruption or a full disk therefore loses only what was not

@@ -61,7 +61,7 @@ class Checkpointer:
 
   Attributes:
     directory: of the checkpoints.
-    found: the checkpoint from which the run resumes; None if it starts.
+    restored: the checkpoint from which the run resumes; None if it starts.
     with_replay: whether checkpoints contain replay.
     recorder_state: returns the recorder's state; None after a write failure.
   """
@@ -102,13 +102,13 @@ class Checkpointer:
     self._clock = clock
     for unfinished in directory.glob(f".*{files.TEMPORARY}"):
       shutil.rmtree(unfinished, ignore_errors=True)
-    self.found = newest(directory, warn, renames_damaged=True)
-    if self.found is None and any(directory.glob(f"{_REFUSED}*")):
+    self.restored = newest(directory, warn, renames_damaged=True)
+    if self.restored is None and any(directory.glob(f"{_REFUSED}*")):
       raise errors.OutputError(
         f"none of the checkpoints in {directory} is valid; choose another --output, or "
         "delete the run's directory if you do not need the run."
       )
-    record = self.found.record if self.found else {"seconds": 0.0, "env_steps": 0}
+    record = self.restored.record if self.restored else {"seconds": 0.0, "env_steps": 0}
     self._saved_steps = record["env_steps"]
     self._saved_at = clock()
     self._began = clock() - record["seconds"]

@@ -9,7 +9,6 @@ Each seed has a directory with the files of a run. A run of several seeds also h
 """
 
 import functools
-import resource
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -215,9 +214,6 @@ def _directories(
   if config.num_seeds == 1:
     yield config.seed, directory, record
     return
-  # Each seed keeps two files open, and the usual limit is 1,024.
-  _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-  resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
   for seed in config.seeds:
     path = directory.path / f"seed{seed}"
     seed_directory = output.RunDirectory.create(path, may_hold_run=directory.holds_run)

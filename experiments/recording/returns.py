@@ -87,8 +87,8 @@ class Returns:
 
   @property
   def num_steps(self) -> int:
-    """Environment steps at the last episode's end or evaluation; 0 without one."""
-    return int(max([0, *self._env_steps[-1:], *self.evaluations.env_steps[-1:]]))
+    """Environment steps at the latest episode's end or evaluation; 0 without one."""
+    return int(max([0, *self._env_steps, *self.evaluations.env_steps]))
 
   @property
   def policies(self) -> list[str]:

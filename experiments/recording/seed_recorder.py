@@ -56,9 +56,9 @@ class SeedRecorder:
       directory: of the seed.
       record: the content of its config.json.
       title: of its curve.
-      solved_rule: the rule for solving the environment, or None.
+      solved_rule: of the environment, if it has one.
       video_recorder: records the evaluations; None without evaluations.
-      logger: the run's `--logger`, or None.
+      logger: the run's `--logger`.
       saved: an earlier `state`; later rows are cut. None creates the files.
     """
     saved = saved or {

@@ -13,6 +13,7 @@ import numpy as np
 
 NUM_RESAMPLES = 2000
 LEVEL = 0.95
+_TAILS = (50 * (1 - LEVEL), 50 * (1 + LEVEL))  # Percentiles of the draws.
 _MAX_ELEMENTS = 2**24  # Of an array of draws: 128 MiB.
 
 # A statistic of draws of the scores `[R, S]` of each task → `[R]`.
@@ -69,17 +70,12 @@ def geometric_mean_over_seeds(x: np.ndarray) -> np.ndarray:
 def bootstrap(
   values: np.ndarray,
   statistic: Callable[[np.ndarray], np.ndarray] = mean_over_seeds,
-  *,
-  num_resamples: int = NUM_RESAMPLES,
-  level: float = LEVEL,
 ) -> Interval:
   """A statistic of a curve over seeds, with an interval at each of its points.
 
   Args:
     values: `[S, N]`, S seeds at N points.
     statistic: `[R, S, N]` → `[R, N]`, a function over the seeds in axis −2.
-    num_resamples: R.
-    level: the interval's share of the draws.
 
   Returns:
     An interval of shape `[N]`; its width is 0 for a single seed.
@@ -95,13 +91,12 @@ def bootstrap(
   num_seeds, num_points = values.shape
   # The same draws at each point, so that curves are drawn as a whole.
   rng = np.random.default_rng(0)
-  rows = rng.integers(num_seeds, size=(num_resamples, num_seeds))
-  share = max(1, _MAX_ELEMENTS // (num_resamples * num_seeds))
-  tails = (50 * (1 - level), 50 * (1 + level))
+  rows = rng.integers(num_seeds, size=(NUM_RESAMPLES, num_seeds))
+  share = max(1, _MAX_ELEMENTS // (NUM_RESAMPLES * num_seeds))
   parts = []
   for start in range(0, num_points, share):
     part = values[:, start : start + share]
-    parts.append(np.percentile(statistic(part[rows]), tails, axis=0))
+    parts.append(np.percentile(statistic(part[rows]), _TAILS, axis=0))
   low, high = np.concatenate(parts, axis=-1)
   return Interval(statistic(values[None])[0], low, high)
 
@@ -132,17 +127,12 @@ def _t_interval(value: Any, variance: float, freedom: float) -> Interval:
 def stratified(
   tasks: Sequence[np.ndarray],
   statistic: OfTasks,
-  *,
-  num_resamples: int = NUM_RESAMPLES,
-  level: float = LEVEL,
 ) -> Interval:
   """A statistic of several tasks; seeds are drawn for each task separately.
 
   Args:
     tasks: the scores `[S]` of each task, whose S may differ.
     statistic: of the draws.
-    num_resamples: R.
-    level: the interval's share of the draws.
 
   Returns:
     A scalar interval; its width is 0 if each task has one seed.
@@ -154,9 +144,8 @@ def stratified(
       "both at least 1."
     )
   rng = np.random.default_rng(0)
-  draws = [x[rng.integers(len(x), size=(num_resamples, len(x)))] for x in tasks]
-  tails = (50 * (1 - level), 50 * (1 + level))
-  low, high = np.percentile(statistic(draws), tails)
+  draws = [x[rng.integers(len(x), size=(NUM_RESAMPLES, len(x)))] for x in tasks]
+  low, high = np.percentile(statistic(draws), _TAILS)
   return Interval(statistic([x[None] for x in tasks])[0], low, high)
 
 
@@ -233,16 +222,15 @@ def difference(a: np.ndarray, b: np.ndarray) -> Interval:
   return _t_interval(np.mean(groups[0]) - np.mean(groups[1]), variance, freedom)
 
 
-def best_of(values: np.ndarray, *, num_resamples: int = NUM_RESAMPLES) -> np.ndarray:
+def best_of(values: np.ndarray) -> np.ndarray:
   """Bootstraps which setting is the best on average over seeds.
 
   Args:
     values: `[S, N]`, S seeds for each of N settings.
-    num_resamples: R.
 
   Returns:
     The index of the best setting in each draw, int `[R]`.
   """
   rng = np.random.default_rng(0)
-  rows = rng.integers(len(values), size=(num_resamples, len(values)))
+  rows = rng.integers(len(values), size=(NUM_RESAMPLES, len(values)))
   return np.array([np.argmax(np.mean(values[row], axis=0)) for row in rows])

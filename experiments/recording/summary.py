@@ -124,8 +124,8 @@ def table(title: str, each: Seeds) -> str:
     if interval := _interval(each):
       few = "; with two seeds it says little" if len(each) == 2 else ""
       lines.append(
-        f"  mean over seeds: {interval.value:.4g} (95 % interval: {interval.low:.4g} "
-        f"to {interval.high:.4g}{few})"
+        f"  mean over seeds of the last {_window(each)} episodes: {interval.value:.4g} "
+        f"(95 % interval: {interval.low:.4g} to {interval.high:.4g}{few})"
       )
     return "\n".join(lines)
   metrics = {n: x for n, x in first["last_metrics"].items() if n != "finite"}
@@ -174,7 +174,11 @@ def _facts(each: Seeds) -> Iterator[str]:
   )
   if rule := _deep_sea(each):
     yield _solved(rule, len(each), episodes)
-  if "evaluation" in first and len(each) == 1:
+  if failures := _total(each, "environment_failures"):
+    yield f"The environment was recreated after {count(failures, 'failure')}."
+  if len(each) > 1:
+    return
+  if "evaluation" in first:
     evaluation = first["evaluation"]
     last, best = evaluation["last"], evaluation["best"]
     yield (
@@ -183,10 +187,8 @@ def _facts(each: Seeds) -> Iterator[str]:
       f"{best['mean_return']:.4g} at step {best['env_steps']:,} (best of "
       f"{evaluation['evaluations']})."
     )
-  if steps := _total(each, "unfinished_steps"):
+  if steps := first["unfinished_steps"]:
     yield f"The run ended {count(steps, 'step')} into another episode."
-  if failures := _total(each, "environment_failures"):
-    yield f"The environment was recreated after {count(failures, 'failure')}."
   if "replacements" in first:
     roles = ", ".join(f"{role} {n}" for role, n in first["replacements"].items())
     yield f"Processes that died were replaced: {roles}."
@@ -219,7 +221,7 @@ def _returns_table(each: Seeds) -> list[str]:
     (one,) = each.values()
     policies = one["policies"] if len(one["policies"]) > 1 else {}
     kind, groups = "policy", {"all": one, **policies}
-  window = min(returns_lib.WINDOW, *(one["episodes"] for one in each.values()))
+  window = _window(each)
   rows = [[kind, "episodes", f"mean of last {window}", f"best mean of {window}"]]
   for label, group in groups.items():
     means = ("" if x is None else f"{x:.4g}" for x in (group[_MEAN], group[_BEST]))
@@ -227,6 +229,11 @@ def _returns_table(each: Seeds) -> list[str]:
   if not any(best for *_, best in rows[1:]):
     rows = [row[:-1] for row in rows]
   return ["", *aligned(rows)]
+
+
+def _window(each: Seeds) -> int:
+  """The number of episodes of the means, which a short run does not fill."""
+  return min(returns_lib.WINDOW, max(one["episodes"] for one in each.values()))
 
 
 def _interval(each: Seeds) -> statistics.Interval | None:

@@ -60,7 +60,7 @@ def run(
   """
   training.check(config, evaluation_environment)
   with contextlib.ExitStack() as stack:
-    checkpoint = None if hooks.checkpoints is None else hooks.checkpoints.found
+    checkpoint = None if hooks.checkpoints is None else hooks.checkpoints.restored
     folder = None if checkpoint is None else checkpoint.folder("replay")
     builder = builder_lib.Builder(agent)
     replay = builder.make_replay_tables(config.replay, config.seed, folder)

@@ -123,7 +123,7 @@ class Course:
       )
     # Before the first step, even if `may_evaluate` is false while replay is refilled.
     self._evaluates_first = False
-    found = None if self._checkpoints is None else self._checkpoints.found
+    found = None if self._checkpoints is None else self._checkpoints.restored
     if found is not None:
       run.restore(found)
       if self._evaluations is not None:

@@ -90,7 +90,7 @@ def _run(agent, environment, config, hooks, *, evaluation_environment) -> Result
   from explorax.experiments.runners import errors
 
   del evaluation_environment
-  assert config.replay in ("reverb", "memory") and hooks.checkpoints.found is None
+  assert config.replay in ("reverb", "memory") and hooks.checkpoints.restored is None
   seed = config.seed
   weights = {"mlp/~/linear_0": {"w": np.full((2, 3), seed, np.float32)}}
   number, last = 0, episode(1, env_steps=0, learner_updates=0)

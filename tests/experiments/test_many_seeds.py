@@ -101,12 +101,6 @@ def test_more_than_the_memory_holds_is_refused_before_the_start(tmp_path, capsys
   assert "2 seeds need about" in capsys.readouterr().err
 
 
-def test_a_run_too_short_to_be_timed_says_nothing_of_speed(tmp_path, capsys):
-  flags = ["--seeds=3", "--steps=20", f"--output={tmp_path / 'run'}"]
-  assert run.main([*COMMAND, *flags]) == 0
-  assert "nan" not in capsys.readouterr().out
-
-
 def test_a_directory_that_cannot_be_made_ends_it(tmp_path, capsys):
   output = tmp_path / "run"
   output.mkdir()

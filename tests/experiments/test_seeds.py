@@ -25,8 +25,7 @@ def test_each_seed_is_a_run_of_its_own(capsys):
   for told in (
     "fake on bsuite:catch/0, 2 seeds, 3 to 4",
     "4 episodes of each seed, into out",
-    "mean of last 4",
-    "mean over seeds: 2.5",
+    "mean over seeds of the last 4 episodes: 2.5",
     "python -m explorax.experiments.report out",
   ):
     assert told in out, out
@@ -47,7 +46,7 @@ def test_each_seed_is_a_run_of_its_own(capsys):
   before = pathlib.Path("out/seed3/summary.json").stat().st_mtime_ns
   assert run.main([*BASE, *SEEDS, "--episodes=4"]) == 0
   assert pathlib.Path("out/seed3/summary.json").stat().st_mtime_ns == before
-  assert "mean over seeds: 2.5" in capsys.readouterr().out
+  assert "the last 4 episodes: 2.5" in capsys.readouterr().out
 
 
 @with_stand_ins

@@ -166,7 +166,7 @@ class _Driver:
     self._config = config
     self._hooks = hooks
     self._roles = {role: _Role() for role in (messages.BOARD, *processes.handles)}
-    found = None if hooks.checkpoints is None else hooks.checkpoints.found
+    found = None if hooks.checkpoints is None else hooks.checkpoints.restored
     self._saving: Any = None  # The reference to the learner's state, once requested.
     self._last_state: messages.LearnerState | None = None
     self._news = messages.Poll([], checkpoints.counts(found), None, {}, math.nan)

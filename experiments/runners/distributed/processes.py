@@ -52,7 +52,7 @@ class Processes:
     import ray
 
     self._ray = ray
-    found = None if hooks.checkpoints is None else hooks.checkpoints.found
+    found = None if hooks.checkpoints is None else hooks.checkpoints.restored
     limit = rate_limit.rate_limit(agent.replay, config)
     self.run = messages.Run(
       secrets.token_hex(8),

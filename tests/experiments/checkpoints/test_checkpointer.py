@@ -56,11 +56,11 @@ def names(make) -> list[str]:
 
 
 def test_arrays_come_back_to_the_bit(make):
-  assert make().found is None
+  assert make().restored is None
   first = make()
   first.recorder_state = lambda: {"rows": 3}
   assert first.save(70, snapshot(7.0))
-  found = make().found
+  found = make().restored
   assert found.record["env_steps"] == 70
   assert found.record["counts"] == {"episodes": 7}
   assert found.record["recorder"] == {"rows": 3}
@@ -86,7 +86,7 @@ def test_arrays_come_back_to_the_bit(make):
 def test_other_arrays_are_refused(make, like, words):
   make().save(1, snapshot(1.0))
   with pytest.raises(errors.OutputError, match="another version") as refusal:
-    make().found.restore("replay", like)
+    make().restored.restore("replay", like)
   assert words in str(refusal.value)
 
 
@@ -122,11 +122,11 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_used(
 ):
   shutil.copytree(two, make.path)
   damage(make.path / "step_000000000020")
-  assert make().found.record["env_steps"] == 10
+  assert make().restored.record["env_steps"] == 10
   (message,) = make.messages
   assert names in message and "refused_step_000000000020" in message
   # There is no second message.
-  assert make().found.record["env_steps"] == 10 and len(make.messages) == 1
+  assert make().restored.record["env_steps"] == 10 and len(make.messages) == 1
 
 
 def test_without_a_good_checkpoint_the_run_cannot_resume(make):
@@ -150,7 +150,7 @@ def test_a_pickle_among_the_files_is_never_loaded(make):
     manifest["files"][name] = hashlib.sha256(content).hexdigest()
   (path / "manifest.json").write_text(json.dumps(manifest))
   with pytest.raises(files.DamagedCheckpointError, match="state"):
-    make().found.arrays("state")
+    make().restored.arrays("state")
 
 
 def test_a_full_disk_keeps_the_previous_checkpoint(make, small_disk):
@@ -163,13 +163,13 @@ def test_a_full_disk_keeps_the_previous_checkpoint(make, small_disk):
   assert "disk is full" in make.messages[-1]
   assert before == {p: p.read_bytes() for p in make.path.rglob("*") if p.is_file()}
   assert own.save(30, checkpointer.Snapshot(big, {}))  # When there is room again.
-  assert make().found.record["env_steps"] == 30
+  assert make().restored.record["env_steps"] == 30
 
 
 def test_an_unfinished_checkpoint_is_ignored(make):
   make().save(10, snapshot(1.0))
   shutil.copytree(make.path / "step_000000000010", make.path / ".step_000000000020.tmp")
-  assert make().found.record["env_steps"] == 10
+  assert make().restored.record["env_steps"] == 10
   assert names(make) == ["step_000000000010"]
 
 

@@ -109,6 +109,8 @@ def test_evaluations_failures_and_unfinished_steps(make_summary, make_evaluation
 
 def test_a_run_without_episodes(make_summary):
   empty = make_summary(0, status="interrupted")
+  text = summary.table("x", {0: empty, 1: empty})
+  assert "seed" in text and "steps/s" not in text and "nan" not in text
   text = summary.table("x", {0: empty})
   assert "interrupted" in text and "policy" not in text and "steps/s" not in text
   assert empty["mean_return_last_100"] is None
