@@ -6,27 +6,37 @@ import functools
 import resource
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from explorax import environments
+from explorax.agents import types
+from explorax.agents.wiring import builder
+from explorax.environments import rendering, saving
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors
+from explorax.experiments import (
+  errors,
+  output,
+  overrides,
+  presets,
+  ray_cluster,
+  resuming,
+  versions,
+)
+from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.recording import console as console_lib
-
-if TYPE_CHECKING:
-  from explorax import environments
-  from explorax.agents import types
-  from explorax.experiments import output
-  from explorax.experiments.checkpoints import checkpointer
-  from explorax.experiments.runners import core
+from explorax.experiments.recording import loggers, video
+from explorax.experiments.runners import core, device, distributed, local, user_agents
 
 
 @dataclasses.dataclass(frozen=True)
 class Given:
   """Objects that a Python caller provides, and closes; None: the config names them."""
 
-  agent: "types.Agent | None" = None
-  environment: "environments.StandardEnvironment | None" = None
-  evaluation_environment: "environments.StandardEnvironment | None" = None
+  agent: types.Agent | None = None
+  environment: environments.StandardEnvironment | None = None
+  evaluation_environment: environments.StandardEnvironment | None = None
   params: Sequence[Any] = ()  # Of an environment written in JAX, one for each seed.
 
 
@@ -41,10 +51,10 @@ class Parts:
   """
 
   config: config_lib.RunConfig
-  agent: "types.Agent"
-  environment: "environments.StandardEnvironment | environments.BatchedEnvironment"
-  evaluation_environment: "environments.StandardEnvironment | None"
-  make_environment: "core.MakeEnvironment | None"
+  agent: types.Agent
+  environment: environments.StandardEnvironment | environments.BatchedEnvironment
+  evaluation_environment: environments.StandardEnvironment | None
+  make_environment: core.MakeEnvironment | None
   given: Given = Given()
 
   def close(self) -> None:
@@ -65,9 +75,9 @@ class Job:
   """A run that leaves files, checked."""
 
   parts: Parts
-  directory: "output.RunDirectory"
+  directory: output.RunDirectory
   record: dict[str, Any]  # The content of config.json.
-  checkpoints: "checkpointer.Checkpointer | None"  # None: the run is finished.
+  checkpoints: checkpointer.Checkpointer | None  # None: the run is finished.
 
   @property
   def config(self) -> config_lib.RunConfig:
@@ -91,8 +101,6 @@ def set_up(
   """
   given = given or Given()
   choice = _choose(config, given)
-
-  from explorax.experiments import output, resuming
 
   directory = output.RunDirectory.create(
     config.output, may_hold_run=config.resume, is_locked=True
@@ -152,8 +160,6 @@ def find(agent: str, env: str, settings: Sequence[str]) -> tuple[Any, str, Any]:
     SetUpError: if there is no such agent.
     ValueError: for invalid settings.
   """
-  from explorax.experiments import overrides, presets
-
   if agent not in presets.PRESETS:
     raise errors.SetUpError(
       f"there is no agent {agent!r}.{errors.nearest(agent, list(presets.PRESETS))} "
@@ -185,8 +191,6 @@ def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
     choice = _Choice(config, agent.config, lambda config, spec: _fitting(agent, spec))
 
   if config.runner == config_lib.DISTRIBUTED:
-    from explorax.experiments import ray_cluster
-
     ray_cluster.check_installed()
     if config.ray_address is None:
       ray_cluster.prepare()
@@ -194,15 +198,11 @@ def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
   if config.logger is not None:
-    from explorax.experiments.recording import loggers
-
     loggers.find(config.logger)  # Refuses what does not exist.
   return choice
 
 
 def _user_agent(config: config_lib.RunConfig) -> _Choice:
-  from explorax.experiments.runners import user_agents
-
   return _Choice(
     config,
     user_agents.settings(config.agent),
@@ -210,7 +210,7 @@ def _user_agent(config: config_lib.RunConfig) -> _Choice:
   )
 
 
-def _fitting(agent: "types.Agent", spec: "types.EnvironmentSpec") -> "types.Agent":
+def _fitting(agent: types.Agent, spec: types.EnvironmentSpec) -> types.Agent:
   """The agent, if it was made for the environment's spec."""
   if agent.spec == spec:
     return agent
@@ -228,8 +228,6 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
     given: the objects that the caller provides.
     **of_record: arguments of `environments.make` for bsuite's CSV.
   """
-  from explorax import environments
-
   config = choice.config
   environment: environments.StandardEnvironment | environments.BatchedEnvironment
   if given.environment is not None:
@@ -246,20 +244,12 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
   agent = choice.make_agent(choice.agent_config, environments.spec(environment))
   config = _with_limit(config, environment)
   if config.runner == config_lib.DISTRIBUTED:
-    from explorax.experiments.runners import distributed
-
     distributed.check(agent, config)
   if config.runner == config_lib.DEVICE:
-    from explorax.experiments.runners import device
-
     device.check_memory(agent, environment, config)
   if config.runner == config_lib.LOCAL and not config.has_user_agent:
-    from explorax.experiments.runners import local
-
     local.check_memory(agent, config)
   if config.replay == "reverb":
-    from explorax.agents.wiring import builder
-
     builder.import_reverb_replay()
   make_environment = functools.partial(_make_environment, config)
   return Parts(
@@ -273,12 +263,9 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
 
 
 def _make_checkpointer(
-  parts: Parts, directory: "output.RunDirectory"
-) -> "checkpointer.Checkpointer":
+  parts: Parts, directory: output.RunDirectory
+) -> checkpointer.Checkpointer:
   """The run's checkpointer; it has already searched for the newest checkpoint."""
-  from explorax.environments import saving
-  from explorax.experiments.checkpoints import checkpointer
-
   config = parts.config
   with_replay = config.checkpoint_replay
   if with_replay is None:
@@ -295,14 +282,12 @@ def _make_checkpointer(
 
 
 def _resume(
-  directory: "output.RunDirectory",
+  directory: output.RunDirectory,
   held: Mapping[str, Any],
   record: Mapping[str, Any],
-  checkpoints: "checkpointer.Checkpointer",
+  checkpoints: checkpointer.Checkpointer,
 ) -> dict[str, Any]:
   """Records that the run resumes; returns its config.json."""
-  from explorax.experiments import resuming
-
   env_steps = (
     0 if checkpoints.restored is None else checkpoints.restored.record["env_steps"]
   )
@@ -318,14 +303,11 @@ def _resume(
 
 def _evaluation_environment(
   config: config_lib.RunConfig,
-) -> "environments.StandardEnvironment | None":
+) -> environments.StandardEnvironment | None:
   """The environment of the evaluations, or None; checks that it can render."""
   if not config.evaluates:
     return None
   if config.video:
-    from explorax.environments import rendering
-    from explorax.experiments.recording import video
-
     video.check_installed()
     rendering.check(config.env, seed=config.seed)
   return _make_environment(config, "evaluation", 0)
@@ -333,7 +315,7 @@ def _evaluation_environment(
 
 def _make_environment(
   config: config_lib.RunConfig, role: str, number: int
-) -> "environments.StandardEnvironment":
+) -> environments.StandardEnvironment:
   """Makes an additional environment of the run with its own seed.
 
   Args:
@@ -341,9 +323,6 @@ def _make_environment(
     role: `training` or `evaluation`.
     number: index among the environments of the role.
   """
-  from explorax import environments
-  from explorax.environments import rendering
-
   seed = environment_seed(config.seed, role, number)
   if role == "training":
     return environments.make(_name(config), seed=seed)
@@ -363,15 +342,13 @@ def _name(config: config_lib.RunConfig) -> str:
 
 def environment_seed(seed: int, role: str, number: int) -> int:
   """The seed of an additional environment; arguments as in `MakeEnvironment`."""
-  import numpy as np
-
   stream = ("training", "evaluation").index(role)
   return int(np.random.SeedSequence((seed, stream, number)).generate_state(1)[0])
 
 
 def _with_limit(
   config: config_lib.RunConfig,
-  environment: "environments.StandardEnvironment | environments.BatchedEnvironment",
+  environment: environments.StandardEnvironment | environments.BatchedEnvironment,
 ) -> config_lib.RunConfig:
   """Sets bsuite's own number of episodes if the config has no limit."""
   if config.episodes is not None or config.steps is not None:
@@ -394,8 +371,6 @@ def make_record(
   config: config_lib.RunConfig, argv: Sequence[str], agent_config: Any
 ) -> dict[str, Any]:
   """Everything needed to repeat the run."""
-  from explorax.experiments import versions
-
   return {
     "command": shlex.join(["python", "-m", "explorax.experiments.run", *argv]),
     **settings_record(config, agent_config),
@@ -406,8 +381,6 @@ def make_record(
 
 def settings_record(config: config_lib.RunConfig, agent_config: Any) -> dict[str, Any]:
   """The part of config.json that is not of one process."""
-  from explorax.experiments import overrides
-
   if not config.has_user_agent:
     agent_config = overrides.to_dict(agent_config)
   return {"config": agent_config, **config.record()}

@@ -5,16 +5,12 @@ traceback. JAX and the modules above it are imported only when a run starts, so 
 help and mistyped commands answer at once.
 """
 
-import contextlib
-import functools
-import importlib
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from explorax.experiments import command
 from explorax.experiments import config as config_lib
-from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
 
 _INTRODUCTION = """\
@@ -97,46 +93,20 @@ def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   config = config_lib.from_flags(given)
   console = console_lib.Console(sys.stdout)
   console.line(config.title)  # Before anything that takes time.
+  with console.importing():
+    from explorax.experiments import starting
 
-  if config.num_seeds > 1 and not config.is_one_program:
-    from explorax.experiments.sweeps import seeds
-
-    return seeds.set_up(config, argv, console)
-
-  from explorax.experiments.recording import progress
-
-  with progress.importing(console):
-    job = job_lib.set_up(config, argv)
-    importlib.import_module(f"explorax.experiments.runners.{config.runner}")
-  if job.checkpoints is None:
-    job.directory.unlock()
-    console.line(
-      f"The run in {job.directory.path} is finished: there is nothing to do."
-    )
-    return 0
-  return functools.partial(_launch, job, console)
-
-
-def _launch(job: job_lib.Job, console: console_lib.Console) -> int:
-  from explorax.experiments import launch
-
-  with contextlib.closing(job):
-    outcome = launch.run(job, console)
-    for problem in outcome.problems:
-      console_lib.print_error(problem)
-    return outcome.exit_code
+  return starting.set_up(config, argv, console)
 
 
 def _listing(*, agents: bool) -> str:
   """The agents, or the environments, each with a one-line summary."""
+  from explorax import environments
+  from explorax.experiments import presets
+
+  rows = environments.list_environments()
   if agents:
-    from explorax.experiments import presets
-
     rows = [(name, f"{p.summary} ({p.paper})") for name, p in presets.PRESETS.items()]
-  else:
-    from explorax import environments
-
-    rows = environments.list_environments()
   width = max(len(name) for name, _ in rows)
   return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
 

@@ -52,6 +52,12 @@ class Console:
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
       self._stream = None
 
+  def importing(self) -> contextlib.AbstractContextManager[object]:
+    """Shows on a terminal that the program is importing."""
+    if not self.is_terminal:
+      return contextlib.nullcontext()
+    return self.rich.status("importing")
+
   def flush(self) -> None:
     """Does nothing, since `write` flushes; rich calls it."""
 

@@ -1,10 +1,9 @@
 """The progress of a run, a sweep or a figure: rich's bar, or lines in a pipe."""
 
 import collections
-import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from explorax.experiments.recording import console as console_lib
@@ -81,15 +80,6 @@ class Display:
   def close(self) -> None:
     """Removes the bar; the next update draws it again."""
     self._progress.stop()
-
-
-@contextlib.contextmanager
-def importing(console: console_lib.Console) -> Iterator[None]:
-  """Shows on a terminal that the program is importing."""
-  with contextlib.ExitStack() as stack:
-    if console.is_terminal:
-      stack.enter_context(console.rich.status("importing"))
-    yield
 
 
 class RunProgress:

@@ -10,7 +10,6 @@ import math
 import os
 import resource
 import signal
-import sys
 import time
 import types
 from collections.abc import Iterator
@@ -136,33 +135,27 @@ class Preset(NamedTuple):
     return environment_name
 
 
-def stand_in_modules() -> dict[str, types.ModuleType]:
-  """Module names, and what stands in for them."""
-  presets = types.ModuleType("explorax.experiments.presets")
-  summary = "a stand-in"
-  presets.PRESETS = {  # type: ignore[attr-defined]
-    name: Preset(name, summary, "no paper", Config(), lambda config, spec: config)
+def replacements() -> list[tuple[types.ModuleType, str, Any]]:
+  """(module, name, its value in tests) of the presets and the local runner."""
+  from explorax.experiments import presets
+  from explorax.experiments.runners import local
+
+  fakes = {
+    name: Preset(name, "a stand-in", "no paper", Config(), lambda config, spec: config)
     for name in ("fake", "other")
   }
-  local = types.ModuleType("explorax.experiments.runners.local")
-  local.run = _run  # type: ignore[attr-defined]
-  local.check_memory = lambda agent, config: None  # type: ignore[attr-defined]
-  return {presets.__name__: presets, local.__name__: local}
+  return [
+    (presets, "PRESETS", fakes),
+    (local, "run", _run),
+    (local, "check_memory", lambda agent, config: None),
+  ]
 
 
 @pytest.fixture
 def stand_ins(monkeypatch, tmp_path):
   """Replaces presets and runner, and works in an empty directory."""
-  from explorax import experiments
-  from explorax.experiments import runners
-
-  modules = stand_in_modules()
-  for name, module in modules.items():
-    monkeypatch.setitem(sys.modules, name, module)
-  presets = modules["explorax.experiments.presets"]
-  monkeypatch.setattr(experiments, "presets", presets, raising=False)
-  local = modules["explorax.experiments.runners.local"]
-  monkeypatch.setattr(runners, "local", local, raising=False)
+  for module, name, value in replacements():
+    monkeypatch.setattr(module, name, value)
   monkeypatch.chdir(tmp_path)
   return tmp_path
 

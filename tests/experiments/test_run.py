@@ -262,7 +262,8 @@ spec = importlib.util.spec_from_file_location("stand_ins", sys.argv[1])
 stand_ins = importlib.util.module_from_spec(spec)
 sys.modules["stand_ins"] = stand_ins
 spec.loader.exec_module(stand_ins)
-sys.modules.update(stand_ins.stand_in_modules())
+for module, name, value in stand_ins.replacements():
+  setattr(module, name, value)
 from explorax.experiments import run
 sys.exit(run.main(sys.argv[2:]))
 """
