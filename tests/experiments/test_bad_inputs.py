@@ -16,7 +16,7 @@ import pytest
 
 from explorax import exploration, losses
 from explorax.environments import testing
-from explorax.experiments import compare, evaluate, export, report, run, sweep
+from explorax.experiments import evaluate, export, report, run, sweep
 from explorax.papers import reproduce
 
 RUN = ["--agent=dqn", "--replay=memory", "--max_env_failures=0", "--output=run"]
@@ -121,7 +121,6 @@ def test_flags_environments_and_settings(refused, case):
     (evaluate.main, "nothing.npz", "nothing.npz"),
     (export.main, "nothing --output=x.npz", "nothing"),
     (report.main, "nothing", "nothing"),
-    (compare.main, "nothing", "nothing"),
     (reproduce.main, "--figure=nope", "nope"),
   ],
 )
