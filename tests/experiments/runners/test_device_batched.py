@@ -218,12 +218,13 @@ def test_weights_are_fetched_when_their_period_is_over():
   config = config_lib.RunConfig(runner="device", steps=90)
   run = device.SteppedRun(agent, batch, 0, config, lambda episode: None)
   changed, before = [], jax.device_get(run.state.weights)
-  while not run.is_done:
+  while run.steps < 29:
+    step = run.steps
     run.advance()
     weights = jax.device_get(run.state.weights)
     pairs = zip(jax.tree.leaves(weights), jax.tree.leaves(before), strict=True)
     if any(np.any(a != b) for a, b in pairs):
-      changed.append(run.steps)
+      changed.append(step)
     before = weights
   assert changed and all(step % 3 == 0 for step in changed)
 
