@@ -52,8 +52,9 @@ def same(result: explorax.Result, other: explorax.Result) -> None:
   [
     {"replay": "memory", "eval_every": 50, "eval_episodes": 2},
     {"runner": "device", "seeds": 2},
+    {"seeds": 2, "workers": 1},
   ],
-  ids=["local", "device"],
+  ids=["local", "device", "seeds in turn"],
 )
 def test_same_numbers_as_the_command_line(agent, flags, tmp_path):
   out = tmp_path / "out"
