@@ -107,7 +107,7 @@ OWN_FLAGS = {
       "sweep",
       "Directory of the results. [sweep in the current directory]",
     ),
-    *(flag for flag in flags.FLAGS if flag.name in ("task_minutes", "max_hours")),
+    *(flag for flag in flags.FLAGS if flag.name == "max_hours"),
     flag_table.Flag("list", "", False, "Prints bsuite's sweeps and tags and exits."),
   ),
 }
@@ -163,7 +163,6 @@ def _compute(given: dict[str, Any], argv: list[str]) -> int:
     console,
     workers=seeds.num_workers(configs[0], given["workers"]),
     ray_address=given["ray_address"] if run_flags["ray_address"] is None else None,
-    task_minutes=given["task_minutes"],
     max_hours=given["max_hours"],
   )
   with contextlib.ExitStack() as stack:

@@ -28,13 +28,6 @@ FLAGS = (
     "Ray on this machine]",
   ),
   flag_table.Flag(
-    "task_minutes",
-    "=NUMBER",
-    1440.0,
-    "Minutes after which an attempt at a task fails. [1440]",
-    parser=flag_table.PositiveNumber(),
-  ),
-  flag_table.Flag(
     "max_hours",
     "=NUMBER",
     None,

@@ -6,17 +6,14 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from explorax.experiments import ray_cluster, signals
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import progress as progress_lib
 from explorax.experiments.recording import summary
-from explorax.experiments.tasks import attempts, flags, types
-from explorax.experiments.tasks import worker as worker_lib
-
-OnDone = Callable[[types.CompletedTask], None]
+from explorax.experiments.tasks import execution, flags, types
 
 
 class Pool:
@@ -35,7 +32,6 @@ class Pool:
     *,
     workers: int | None = None,
     ray_address: str | None = None,
-    task_minutes: float = math.inf,
     max_hours: float | None = None,
   ):
     """Starts the clock.
@@ -45,7 +41,6 @@ class Pool:
       workers: number of tasks at a time; None: one per core, or one without Ray. With
         one, this process computes and Ray is not started.
       ray_address: of a Ray cluster; None: Ray is started on this machine.
-      task_minutes: the time limit of an attempt.
       max_hours: after which the pool stops; None for no limit.
 
     Raises:
@@ -54,7 +49,6 @@ class Pool:
     self.failed = 0
     self._console = console
     self._address = ray_address
-    self._time_limit = 60 * task_minutes
     hours = math.inf if max_hours is None else max_hours
     self._end = time.monotonic() + 3600 * hours
     if ray_address is not None:
@@ -92,24 +86,18 @@ class Pool:
     return self._request() or self._is_time_up()
 
   def compute(
-    self,
-    function: str,
-    tasks: Sequence[types.Task],
-    store: types.Store,
-    *,
-    on_done: OnDone = lambda done: None,
+    self, function: str, tasks: Sequence[types.Task], store: types.Store
   ) -> list[types.CompletedTask | None]:
     """Returns the results of the tasks: the stored ones, and the missing ones computed.
 
-    A failed attempt is repeated once. If it fails again, an error message is printed,
-    its traceback is saved to a file, and the other tasks are computed.
+    If a task fails, an error message is printed, its traceback is saved to a file, and
+    the other tasks are computed.
 
     Args:
       function: `module:function`, called with the settings of a task, including its
         context, and a `TaskContext`.
       tasks: in the order of execution.
       store: of their results.
-      on_done: called with each result once it is saved.
 
     Returns:
       One per task; None for a failed task, or if the pool was stopped.
@@ -118,52 +106,22 @@ class Pool:
       OutputError: if results cannot be saved.
       SetUpError: if Ray cannot be started.
     """
-    done = [self._kept(task, store) for task in tasks]
-    missing = {
-      index: worker_lib.Assignment(
-        function, {**task.settings, **task.context}, store.unfinished(task)
-      )
-      for index, task in enumerate(tasks)
-      if done[index] is None
-    }
-    weights = {index: tasks[index].weight for index in missing}
+    done = [store.read(task) for task in tasks]
+    missing = {i: task for i, task in enumerate(tasks) if done[i] is None}
+    if not missing or self.is_stopped():
+      return done
+    weights = {index: task.weight for index, task in missing.items()}
     with contextlib.closing(progress_lib.TaskProgress(self._console, weights)) as shown:
-      for again in (True, False):
-        if not missing or self.is_stopped():
-          break
-        failed = {}
-        with contextlib.closing(self._attempts(missing, store, shown.update)) as ended:
-          for index, outcome in ended:
-            if outcome.results is not None:
-              done[index] = result = self._keep(tasks[index], outcome, store)
-              on_done(result)
-            else:
-              failed[index] = missing[index]
-              self._tell_failure(tasks[index], outcome, again, store)
-            if outcome.results is not None or not again:
-              shown.finish(index)
-        missing = failed
+      work = execution.Work(function, missing, shown.update, self.is_stopped)
+      with contextlib.closing(self._execute(work, store)) as outcomes:
+        for index, outcome in outcomes:
+          if isinstance(outcome, types.Failure):
+            self._report_failure(tasks[index], outcome, store)
+          else:
+            store.write(tasks[index], outcome)
+            done[index] = outcome
+          shown.finish(index)
     return done
-
-  def _keep(
-    self, task: types.Task, outcome: worker_lib.Outcome, store: types.Store
-  ) -> types.CompletedTask:
-    result = types.CompletedTask(
-      task.name,
-      task.settings,
-      outcome.results or {},
-      outcome.seconds,
-      outcome.versions,
-    )
-    store.write(task, result)
-    return result
-
-  def _kept(self, task: types.Task, store: types.Store) -> types.CompletedTask | None:
-    try:
-      return store.read(task)
-    except types.UnusableResultsError as error:
-      self._console.line(f"{error}; {task.name} is computed again.")
-      return None
 
   def _connect(self) -> int:
     """Connects to Ray, or starts it; returns the number of tasks at a time."""
@@ -181,35 +139,20 @@ class Pool:
         )
     return self._num_workers
 
-  def _attempts(
-    self,
-    assignments: attempts.Assignments,
-    store: types.Store,
-    on_progress: Callable[[attempts.Shares], None],
-  ) -> attempts.Attempts:
+  def _execute(self, work: execution.Work, store: types.Store) -> execution.Outcomes:
     num_workers = self._connect()
-    limits = attempts.Limits(self._time_limit, on_progress, self.is_stopped)
     if num_workers == 1 and self._address is None:
-      return attempts.in_this_process(assignments, limits)
+      return execution.in_this_process(work)
     # Other machines may not be able to run JAX's compiled programs.
     folder = (store.directory.path / "cache").absolute()
-    cache = None if self._address else str(folder)
-    return attempts.on_ray(assignments, limits, num_workers, cache)
+    return execution.on_ray(work, num_workers, None if self._address else str(folder))
 
-  def _tell_failure(
-    self,
-    task: types.Task,
-    outcome: worker_lib.Outcome,
-    again: bool,
-    store: types.Store,
+  def _report_failure(
+    self, task: types.Task, failure: types.Failure, store: types.Store
   ) -> None:
-    text = f"{task.name} failed: {outcome.problem}"
-    if again:
-      console_lib.print_error(f"{text}; trying again.")
-      return
     self.failed += 1
-    path = store.write_failure(task, outcome.problem, outcome.details)
-    console_lib.print_error(f"{text} ({path}).")
+    path = store.write_failure(task, failure)
+    console_lib.print_error(f"{task.name} failed: {failure.problem} ({path}).")
 
   def _is_time_up(self) -> bool:
     return time.monotonic() >= self._end

@@ -13,7 +13,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import errors, job, launch, output, resuming, signals
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.runners import core
-from explorax.experiments.tasks import types
+from explorax.experiments.tasks import store, types
 
 FUNCTION = f"{__name__}:perform"
 FAILURE = "failed.txt"  # In a run's directory: why the last attempt failed.
@@ -63,15 +63,11 @@ class Store:
     del done
     (_directory(task).path / FAILURE).unlink(missing_ok=True)
 
-  def write_failure(self, task: types.Task, problem: str, details: str) -> pathlib.Path:
+  def write_failure(self, task: types.Task, failure: types.Failure) -> pathlib.Path:
     """Saves why the run failed; returns the file."""
-    text = f"{problem}.\n\n{details}".encode()
     directory = _directory(task)
-    directory.write(FAILURE, lambda file: file.write(text))
+    store.write_failure(directory, FAILURE, failure)
     return directory.path / FAILURE
-
-  def unfinished(self, task: types.Task) -> None:
-    """None: the run's own checkpoints are what it resumes from."""
 
 
 def perform(settings: types.Settings, context: types.TaskContext) -> types.Results:

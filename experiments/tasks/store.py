@@ -2,17 +2,14 @@
 
     FOLDER/NAME-DIGEST.npz          results, settings and versions
     FOLDER/NAME-DIGEST.failed.txt   why the task failed: a sentence, and the traceback
-    FOLDER/NAME-DIGEST.unfinished/  the state from which a running task can resume
 
 DIGEST is a hash of the settings, so that results of several settings can coexist.
 """
 
-import contextlib
 import hashlib
 import io
 import json
 import pathlib
-import shutil
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -67,26 +64,24 @@ class Store:
     self.directory = directory
     self.made_by = {"explorax": metadata.version("explorax"), **(made_by or {})}
     self._folder = folder
-    self._path = directory.path / folder
 
   def read(self, task: types.Task) -> types.CompletedTask | None:
-    """The task's results; None if there are none.
-
-    Raises:
-      UnusableResultsError: if they are damaged, or `made_by` differs.
-    """
-    path = self._file(task, ".npz")
-    if not path.exists():
+    """The task's results; None if there are none, or if they are damaged or differ in
+    `made_by`."""
+    try:
+      # numpy does not close a file that it opened itself and cannot read.
+      with open(self._file(task, ".npz"), "rb") as file, np.load(file) as arrays:
+        results = {name: arrays[name] for name in arrays.files}
+      meta = json.loads(str(results.pop(_META)[()]))
+      made_by = meta.pop("made_by")
+      meta["results"] = {**meta["results"], **results}
+      done = types.CompletedTask(**meta)
+    except _UNREADABLE:
       return None
-    done, made_by = _read(path)
-    if made_by != self.made_by:
-      raise types.UnusableResultsError(
-        f"{path} is of another version ({difference(made_by, self.made_by)})"
-      )
-    return done
+    return done if made_by == self.made_by else None
 
   def write(self, task: types.Task, done: types.CompletedTask) -> None:
-    """Saves a task's results, and removes the state for resuming it.
+    """Saves a task's results, and removes an earlier failure.
 
     Raises:
       OutputError: if they cannot be written; earlier ones are intact.
@@ -100,28 +95,16 @@ class Store:
     name = self._relative(task, ".npz")
     self.directory.write(name, lambda file: file.write(content.getvalue()))
     self._file(task, ".failed.txt").unlink(missing_ok=True)
-    shutil.rmtree(self.unfinished(task), ignore_errors=True)
 
-  def write_failure(self, task: types.Task, problem: str, details: str) -> pathlib.Path:
+  def write_failure(self, task: types.Task, failure: types.Failure) -> pathlib.Path:
     """Saves why a task failed; returns the file.
 
     Raises:
       OutputError: if it cannot be written.
     """
-    text = f"{problem}.\n\n{details}".encode()
     name = self._relative(task, ".failed.txt")
-    self.directory.write(name, lambda file: file.write(text))
+    write_failure(self.directory, name, failure)
     return self.directory.path / name
-
-  def unfinished(self, task: types.Task) -> pathlib.Path:
-    """The folder for the state from which the task can resume.
-
-    Its parent is created, so that processes can detect a shared directory.
-    """
-    path = self._file(task, ".unfinished").absolute()
-    with contextlib.suppress(OSError):
-      path.parent.mkdir(parents=True, exist_ok=True)
-    return path
 
   def _relative(self, task: types.Task, suffix: str) -> str:
     text = json.dumps(_plain(task.settings), sort_keys=True)
@@ -132,27 +115,12 @@ class Store:
     return self.directory.path / self._relative(task, suffix)
 
 
-def difference(old: Any, new: Any, name: str = "") -> str:
-  """`batch_size was 32 and is 64`: the first setting that differs."""
-  if isinstance(old, dict) and isinstance(new, dict):
-    for key in (*old, *new):
-      if old.get(key) != new.get(key):
-        return difference(old.get(key), new.get(key), f"{name}.{key}".lstrip("."))
-  return f"{name} was {old} and is {new}"
-
-
-def _read(path: pathlib.Path) -> tuple[types.CompletedTask, dict[str, Any]]:
-  """Reads results; raises an UnusableResultsError if the file is damaged."""
-  try:
-    # numpy does not close a file that it opened itself and cannot read.
-    with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-      results = {name: arrays[name] for name in arrays.files}
-    meta = json.loads(str(results.pop(_META)[()]))
-    made_by = meta.pop("made_by")
-    meta["results"] = {**meta["results"], **results}
-    return types.CompletedTask(**meta), made_by
-  except _UNREADABLE as error:
-    raise types.UnusableResultsError(f"{path} cannot be read") from error
+def write_failure(
+  directory: output.RunDirectory, name: str, failure: types.Failure
+) -> None:
+  """Writes a file: a sentence, and the traceback."""
+  text = f"{failure.problem}.\n\n{failure.details}".encode()
+  directory.write(name, lambda file: file.write(text))
 
 
 def _plain(settings: types.Settings) -> Any:

@@ -34,7 +34,7 @@ class CompletedTask(NamedTuple):
     name: the task's.
     settings: the task's.
     results: by name.
-    seconds: its duration, over all processes that ran it.
+    seconds: its duration.
     versions: of Python, the packages and the machine (`versions.collect`).
   """
 
@@ -45,8 +45,16 @@ class CompletedTask(NamedTuple):
   versions: Mapping[str, Any]
 
 
-class UnusableResultsError(Exception):
-  """Stored results cannot be used; the message says why."""
+class Failure(NamedTuple):
+  """Why a task failed.
+
+  Attributes:
+    problem: the error, a sentence without its full stop.
+    details: a traceback; '' if there is none.
+  """
+
+  problem: str
+  details: str = ""
 
 
 class Store(Protocol):
@@ -59,49 +67,27 @@ class Store(Protocol):
   directory: output.RunDirectory
 
   def read(self, task: Task) -> CompletedTask | None:
-    """The task's results; None if there are none.
-
-    Raises:
-      UnusableResultsError: if they cannot be used.
-    """
+    """The task's results; None if there are none that can be used."""
 
   def write(self, task: Task, done: CompletedTask) -> None:
-    """Saves a task's results, and forgets an earlier failure."""
+    """Saves a task's results, and removes an earlier failure."""
 
-  def write_failure(self, task: Task, problem: str, details: str) -> pathlib.Path:
+  def write_failure(self, task: Task, failure: Failure) -> pathlib.Path:
     """Saves why the task failed; returns the file."""
-
-  def unfinished(self, task: Task) -> pathlib.Path | None:
-    """The folder for the state from which the task can resume; None for none."""
 
 
 class InterruptedTaskError(BaseException):
-  """Interrupts a running task; a BaseException, so that no task catches it.
-
-  The message says why; it is empty if the whole computation stops.
-  """
+  """Interrupts a running task; a BaseException, so that no task catches it."""
 
 
-class TaskContext:
+class TaskContext(NamedTuple):
   """What a running task may use.
 
   Attributes:
     report: reports progress: `context.report(0.5)` when half of the task is done.
-    folder: where the task may save its state to resume; the folder may not exist yet.
-      It survives the end of the process and is removed when the task finishes or
-      raises an error. None if no folder is available, for example on a machine of a
-      cluster that does not share the file system.
-    seconds_before: a task that resumes sets this to the seconds it already took.
   """
 
-  def __init__(
-    self,
-    report: Callable[[float], None] = lambda share: None,
-    folder: pathlib.Path | None = None,
-  ):
-    self.report = report
-    self.folder = folder
-    self.seconds_before = 0.0
+  report: Callable[[float], None] = lambda share: None
 
 
 # A task's function, given as `module:function`.

@@ -9,9 +9,9 @@ import pytest
 
 _SCRIPT = """
 import os, sys
-from explorax.experiments.tasks import worker
+from explorax.experiments.tasks import execution
 if sys.argv[1] == "a task":
-  worker.prepare(os.getcwd(), None)
+  execution.prepare_worker(os.getcwd(), None)
 import jax
 import jax.numpy as jnp
 jnp.ones(()).block_until_ready()
