@@ -24,6 +24,11 @@ def is_exact(environment: dm_env.Environment) -> bool:
   return isinstance(standard.unwrap(environment), jax_adapter.JaxEnvironment)
 
 
+def is_exact_between_episodes(environment: dm_env.Environment) -> bool:
+  """Whether the environment can resume between two episodes, but not within one."""
+  return not is_exact(environment) and bool(_layers(environment))
+
+
 def save(environment: dm_env.Environment) -> tuple[Any, dict[str, Any]]:
   """Its state: (a pytree of arrays, values in JSON's types)."""
   raw = standard.unwrap(environment)

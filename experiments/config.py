@@ -336,7 +336,7 @@ class RunConfig(ranges.Checked):
     "Whether checkpoints contain replay, which may be large (the first one reports\n"
     "its size). Without it, learning pauses after resuming until replay is filled\n"
     "again. --checkpoint_replay=false turns it off. [true where resuming is then\n"
-    "exact: environments written in JAX, not with Reverb]",
+    "exact: environments written in JAX and bsuite's, not with Reverb]",
     _CHECKPOINTS,
     recorded=False,
   )

@@ -270,7 +270,10 @@ def _make_checkpointer(
   with_replay = config.checkpoint_replay
   if with_replay is None:
     is_exact = config.runner != config_lib.DISTRIBUTED and config.replay != "reverb"
-    with_replay = is_exact and saving.is_exact(parts.environment)
+    with_replay = is_exact and (
+      saving.is_exact(parts.environment)
+      or saving.is_exact_between_episodes(parts.environment)
+    )
   return checkpointer.Checkpointer(
     directory.path / "checkpoints",
     with_replay=with_replay,

@@ -134,6 +134,12 @@ class LocalRun(training.Run):
     return not self._loop.in_episode
 
   @property
+  def may_save(self) -> bool:
+    """bsuite's environments can be saved between two episodes."""
+    environment = self._environment.current
+    return not (self._loop.in_episode and saving.is_exact_between_episodes(environment))
+
+  @property
   def is_done(self) -> bool:
     return self._config.is_reached(self.env_steps, self._episodes)
 

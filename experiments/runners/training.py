@@ -34,6 +34,11 @@ class Run(abc.ABC):
     """Whether an evaluation may run now."""
 
   @property
+  def may_save(self) -> bool:
+    """Whether a checkpoint that is due may be written now, to resume bit for bit."""
+    return True
+
+  @property
   @abc.abstractmethod
   def is_done(self) -> bool:
     """Whether a limit is reached."""
@@ -160,7 +165,8 @@ class Course:
     run, checkpoints = self._run, self._checkpoints
     if self._evaluations is not None and run.may_evaluate:
       self._evaluations.evaluate_if_due(run.env_steps)
-    if checkpoints is not None and checkpoints.is_due(run.env_steps):
+    is_due = checkpoints is not None and checkpoints.is_due(run.env_steps)
+    if checkpoints is not None and is_due and run.may_save:
       self._save(checkpoints)
 
   def finish(self) -> list[core.Result]:

@@ -245,10 +245,17 @@ def test_on_ray_it_computes_what_one_process_does(module):
 
 
 @pytest.mark.slow
-def test_a_killed_sweep_resumes_bit_for_bit(module):
-  argv = ["--agents=dqn@hidden_sizes=8@min_replay_size=16@batch_size=4"]
-  argv += ["--envs=jax:deep_sea/6", "--seeds=2", "--runner=device", "--workers=1"]
-  argv += ["--steps=30000", "--checkpoint_every=1000"]
+@pytest.mark.parametrize(
+  "flags",
+  [
+    ("--envs=jax:deep_sea/6", "--runner=device", "--steps=30000"),
+    ("--sweep=catch/0", "--episodes=600"),
+  ],
+  ids=["device", "catch"],
+)
+def test_a_killed_sweep_resumes_bit_for_bit(module, flags):
+  argv = ["--agents=dqn@hidden_sizes=8@min_replay_size=16@batch_size=4", *flags]
+  argv += ["--seeds=2", "--workers=1", "--checkpoint_every=1000"]
   command = [sys.executable, "-P", "-m", "explorax.experiments.sweep", *argv]
   life = subprocess.Popen([*command, "--output=killed"])
   while not [*pathlib.Path("killed").rglob("step_*/record.json")]:
