@@ -1,4 +1,4 @@
-"""Parts of an update that the engines share."""
+"""Parts of an update that learners share."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar

@@ -26,6 +26,7 @@ from explorax.exploration.durations import (
   ZetaDuration,
 )
 from explorax.exploration.following import (
+  Explorers,
   Thompson,
   ThompsonState,
   Ucb1,
@@ -80,6 +81,7 @@ __all__ = [
   "Duration",
   "EpisodicMemory",
   "EpsilonGreedy",
+  "Explorers",
   "ExponentialDuration",
   "EzGreedy",
   "EzState",

@@ -11,8 +11,8 @@ from explorax import ranges
 from explorax.exploration import rules, schedules, selection, types
 from explorax.losses import checks
 
-# Folded into a step's key to draw the member.
-_MEMBER = 2
+# Folded into a step's key to draw the member, and into a draw's key to draw the group.
+_MEMBER, _GROUP = 2, 3
 
 
 class ThompsonState(NamedTuple):
@@ -29,6 +29,18 @@ class ThompsonState(NamedTuple):
   num_members: jax.Array
 
 
+@dataclasses.dataclass(frozen=True)
+class Explorers(ranges.Checked):
+  """The last members of an ensemble, and how often one of them is followed.
+
+  Flennerhag et al. (2020) "specify the probability of sampling this policy", that of
+  the explorers, and do not give it.
+  """
+
+  number: ranges.PositiveInt = 1  # N, less than there are members.
+  prob: ranges.Probability = 0.5  # That the next member is an explorer (ours).
+
+
 def init_thompson(key: jax.Array, num_members: chex.Numeric) -> ThompsonState:
   """Draws one of at least 1 members uniformly: the state at an episode's start."""
   checks.check_in_range("init_thompson", "num_members", num_members, 1)
@@ -36,12 +48,29 @@ def init_thompson(key: jax.Array, num_members: chex.Numeric) -> ThompsonState:
   return ThompsonState(member, jnp.int32(0), jnp.asarray(num_members, jnp.int32))
 
 
+def _draw(
+  key: jax.Array, num_members: chex.Numeric, explorers: Explorers | None
+) -> ThompsonState:
+  """Draws one of all members uniformly, or first the group to draw from."""
+  if explorers is None:
+    return init_thompson(key, num_members)
+  num_exploiters = num_members - explorers.number
+  explores = jax.random.bernoulli(jax.random.fold_in(key, _GROUP), explorers.prob)
+  least = jnp.where(explores, num_exploiters, 0)
+  most = jnp.where(explores, num_members, num_exploiters)
+  member = jax.random.randint(key, (), least, most, jnp.int32)
+  return ThompsonState(member, jnp.int32(0), jnp.asarray(num_members, jnp.int32))
+
+
 def _follow(
-  key: jax.Array, state: ThompsonState, period_steps: int | None
+  key: jax.Array,
+  state: ThompsonState,
+  period_steps: int | None,
+  explorers: Explorers | None = None,
 ) -> ThompsonState:
   """Counts a step; first draws a new member if `period_steps` have been taken."""
   if period_steps is not None:
-    drawn = init_thompson(jax.random.fold_in(key, _MEMBER), state.num_members)
+    drawn = _draw(jax.random.fold_in(key, _MEMBER), state.num_members, explorers)
     due = state.steps >= period_steps
     state = jax.tree.map(lambda a, b: jnp.where(due, a, b), drawn, state)
   return state._replace(steps=state.steps + 1)
@@ -85,6 +114,8 @@ class Thompson(rules.Score):
 
   # Agent steps; None: one member per episode.
   period_steps: ranges.PositiveInt | None = None
+  # How often an explorer is followed; None: as often as any member.
+  explorers: Explorers | None = None
 
   def init(
     self,
@@ -94,19 +125,24 @@ class Thompson(rules.Score):
     actor: types.ActorIndex = types.SINGLE_ACTOR,
   ) -> ThompsonState:
     del num_actions, actor
-    return init_thompson(key, num_members)
+    if self.explorers is not None and self.explorers.number >= num_members:
+      raise ValueError(
+        f"Thompson.explorers has {self.explorers.number} of the ensemble's "
+        f"{num_members} members; leave at least one that is none."
+      )
+    return _draw(key, num_members, self.explorers)
 
   def begin_episode(
     self, key: jax.Array, state: ThompsonState, env_steps: jax.Array
   ) -> ThompsonState:
     del env_steps
-    return init_thompson(key, state.num_members)
+    return _draw(key, state.num_members, self.explorers)
 
   def score(
     self, key: jax.Array, q: jax.Array, state: ThompsonState, env_steps: jax.Array
   ) -> tuple[jax.Array, ThompsonState]:
     del env_steps
-    state = _follow(key, state, self.period_steps)
+    state = _follow(key, state, self.period_steps, self.explorers)
     return q[state.member], state
 
   def policy(self, state: ThompsonState) -> jax.Array:

@@ -11,16 +11,18 @@ from explorax.exploration import rules, schedules, selection, types
 
 @dataclasses.dataclass(frozen=True)
 class Greedy(rules.Score):
-  """Greedy on the mean over the members, or over the first few of them.
+  """Greedy on the mean over the members, or over some of them in a row.
 
   Agents are evaluated with this rule; the literature adds a small ε
   (`EpsilonGreedy(0.001)`).
   """
 
-  # Number of averaged members; None: all.
+  # Number of averaged members; None: all after the first.
   num_members: ranges.PositiveInt | None = None
   # Ties: "random", or "first", the action of the lowest index.
   ties: Annotated[str, ranges.OneOf(selection.TIES)] = "random"
+  # Index of the first averaged member; K averages the explorers after K exploiters.
+  first: ranges.NonNegativeInt = 0
 
   def init(
     self,
@@ -29,10 +31,10 @@ class Greedy(rules.Score):
     num_actions: int,
     actor: types.ActorIndex = types.SINGLE_ACTOR,
   ) -> types.State:
-    if self.num_members is not None and self.num_members > num_members:
+    if self.first + (self.num_members or 1) > num_members:
       raise ValueError(
-        f"Greedy.num_members is {self.num_members}, but the ensemble has only "
-        f"{num_members} members; use at most that many."
+        f"Greedy.num_members is {self.num_members} and Greedy.first {self.first}, but "
+        f"the ensemble has only {num_members} members; use at most that many."
       )
     return super().init(key, num_members, num_actions, actor)
 
@@ -40,7 +42,8 @@ class Greedy(rules.Score):
     self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
   ) -> tuple[jax.Array, Any]:
     del key, env_steps
-    return selection.mean_over_members(q[: self.num_members]), state
+    last = None if self.num_members is None else self.first + self.num_members
+    return selection.mean_over_members(q[self.first : last]), state
 
   def probs(
     self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array

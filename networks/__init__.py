@@ -13,11 +13,13 @@ from explorax.networks.inputs import Inputs, make_inputs, visible_spec
 from explorax.networks.lstm import LSTM
 from explorax.networks.noisy import NoisyLinear
 from explorax.networks.perceptrons import make_perceptrons
-from explorax.networks.priors import with_prior, with_sequence_prior
+from explorax.networks.priors import with_prior
 from explorax.networks.recurrent import (
-  SequenceQNetworks,
+  QNetworks,
   StepInputs,
-  make_sequence_q_networks,
+  feed_forward,
+  make_q_networks,
+  make_trunk,
 )
 from explorax.networks.rnd import make_rnd_networks
 from explorax.networks.torsos import TORSOS, make_torso, resolve_torso
@@ -25,7 +27,6 @@ from explorax.networks.types import (
   Ensemble,
   EnsembleParams,
   Network,
-  PriorEnsemble,
   RNDNetworks,
 )
 
@@ -43,10 +44,10 @@ __all__ = [
   "Network",
   "NoisyLinear",
   "PlainHead",
-  "PriorEnsemble",
+  "QNetworks",
   "RNDNetworks",
-  "SequenceQNetworks",
   "StepInputs",
+  "feed_forward",
   "freeze",
   "from_haiku",
   "lift",
@@ -54,11 +55,11 @@ __all__ = [
   "make_epinet",
   "make_inputs",
   "make_perceptrons",
+  "make_q_networks",
   "make_rnd_networks",
-  "make_sequence_q_networks",
   "make_torso",
+  "make_trunk",
   "resolve_torso",
   "visible_spec",
   "with_prior",
-  "with_sequence_prior",
 ]

@@ -20,7 +20,7 @@ from explorax.networks import types
 MakeModule = Callable[[], Callable[[Any], Any]]
 
 # Folded into a key; larger than any index in a split for K heads.
-_OF_TORSO = 1 << 30
+OF_TORSO = 1 << 30
 
 
 def from_haiku(
@@ -138,7 +138,7 @@ def lift(
       # On a CPU, the product with a single row is a plain loop over the weights, ten
       # times slower than with two rows.
       observation = jnp.concatenate([observation, observation])
-    torso_key = None if key is None else jax.random.fold_in(key, _OF_TORSO)
+    torso_key = None if key is None else jax.random.fold_in(key, OF_TORSO)
     features = apply_torso(params.torso, torso_key, observation)
     return heads.apply(params.heads, features, key, apart=not shared_torso)[
       :, :num_rows

@@ -14,8 +14,8 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
-from explorax.networks import ensemble, priors, types
 from explorax.networks import inputs as inputs_lib
+from explorax.networks import priors, recurrent, types
 
 
 class Epinet(hk.Module):
@@ -29,7 +29,6 @@ class Epinet(hk.Module):
 
   def __init__(
     self,
-    make_torso: ensemble.MakeModule,
     inputs: inputs_lib.Inputs,
     num_actions: int,
     hidden_sizes: Sequence[int],
@@ -38,21 +37,18 @@ class Epinet(hk.Module):
     """Makes the module.
 
     Args:
-      make_torso: builds φ: observations `[B, ...]` → features `[B, F]`.
       inputs: how observations become vectors, for f.
       num_actions: A.
       hidden_sizes: units of f's layers, with ReLU after each; if empty, f is linear.
       name: of the module.
     """
     super().__init__(name)
-    self._torso = make_torso()
     self._inputs = inputs
     self._num_actions = num_actions
     self._hidden_sizes = tuple(hidden_sizes)
 
-  def __call__(self, x: jax.Array, z: jax.Array) -> jax.Array:
-    """Encoded observations `[B, ...]` and indices `[K, D]` → values `[K, B, A]`."""
-    features = self._torso(x)
+  def __call__(self, features: jax.Array, x: jax.Array, z: jax.Array) -> jax.Array:
+    """φ(x) `[B, F]`, observations `[B, ...]`, indices `[K, D]` → values `[K, B, A]`."""
     base = hk.Linear(self._num_actions, name="base")(features)
     features = jax.lax.stop_gradient(features)
     index_dim = z.shape[1]
@@ -80,31 +76,34 @@ class Epinet(hk.Module):
 
 
 def make_epinet(
-  make_torso: ensemble.MakeModule,
+  trunk: recurrent.Trunk,
   observation_spec: dm_env.specs.Array,
   num_actions: int,
   num_members: int,
   index_dim: int = 2,
   hidden_sizes: Sequence[int] = (50,),
   prior_scale: float = 1.0,
-) -> types.PriorEnsemble:
+  lstm_size: int = 0,
+) -> recurrent.QNetworks:
   """An epinet with a fixed random function; its members are K samples of the index.
 
       Q_k(x) = Q(x, z_k) + λ Σ_d z_kd P_d(x),    z_k ~ N(0, I_D)
 
-  `apply` draws the indices from its key. With the key None all indices are 0, and each
-  member is the base network μ. Q(x, z) is an `Epinet`. The P_d are linear in x, as in
-  `enn_acme`. Their deviation is 1 for one-hot observations, and for vectors whose
-  elements have unit variance; `enn_acme` divides λ by a number for each environment.
+  `unroll` draws the indices from its key. With the key None all indices are 0, and each
+  member is the base network μ. Q(x, z) is an `Epinet` on the features of the trunk. The
+  P_d are linear in x, as in `enn_acme`. Their deviation is 1 for one-hot observations,
+  and for vectors whose elements have unit variance; `enn_acme` divides λ by a number
+  for each environment.
 
   Args:
-    make_torso: builds the base network's layers before the last.
+    trunk: the base network's layers before the last (`recurrent.make_trunk`).
     observation_spec: of the encoded observations.
     num_actions: A.
     num_members: K.
     index_dim: D.
     hidden_sizes: of the epinet's hidden layers; may be empty.
     prior_scale: λ; 0: no prior.
+    lstm_size: the trunk's.
 
   Raises:
     ValueError: if a size, K, A or D is less than 1, if λ is negative or not finite, or
@@ -117,13 +116,21 @@ def make_epinet(
       raise ValueError(f"{name} of an epinet is {size}; it must be at least 1.")
   priors.check_scale(prior_scale)
   inputs = inputs_lib.make_inputs(observation_spec)
-  network: hk.Transformed = hk.without_apply_rng(
-    hk.transform(
-      lambda x, z: Epinet(make_torso, inputs, num_actions, hidden_sizes)(x, z)
-    )
-  )
+
+  def evaluate(
+    steps: recurrent.StepInputs, state: jax.Array, z: jax.Array
+  ) -> tuple[jax.Array, jax.Array]:
+    features, state = trunk(steps, state)
+    epinet = Epinet(inputs, num_actions, hidden_sizes)
+    x = recurrent.flatten(jnp.asarray(steps.observation))
+    return epinet(recurrent.flatten(features), x, z), state
+
+  network: hk.Transformed = hk.without_apply_rng(hk.transform(evaluate))
   no_index = jnp.zeros((num_members, index_dim), jnp.float32)
-  example = ensemble.example(observation_spec)
+  example = recurrent.example(observation_spec)
+
+  def init(key: jax.Array) -> types.Params:
+    return network.init(key, example, jnp.zeros((1, 2 * lstm_size)), no_index)
 
   def init_prior(key: jax.Array) -> types.Params:
     if not prior_scale:
@@ -132,20 +139,21 @@ def make_epinet(
     shape = (inputs.num_features, num_actions * index_dim)
     return inputs.rows(stddev * jax.random.normal(key, shape, jnp.float32))
 
-  def apply(
+  def unroll(
     params: types.Params,
     prior_params: types.Params,
-    observation: jax.Array,
+    steps: recurrent.StepInputs,
+    state: jax.Array,
     key: jax.Array | None = None,
-  ) -> jax.Array:
+  ) -> tuple[jax.Array, jax.Array]:
     z = no_index if key is None else jax.random.normal(key, no_index.shape)
-    q = network.apply(params, observation, z)
-    if not prior_scale:
-      return q
-    p = inputs.linear(observation, jax.lax.stop_gradient(prior_params))
-    p = jnp.reshape(p, (p.shape[0], num_actions, index_dim))
-    return q + prior_scale * jnp.einsum("bad,kd->kba", p, z)
+    q, state = network.apply(params, steps, state, z)
+    if prior_scale:
+      x = recurrent.flatten(jnp.asarray(steps.observation))
+      p = inputs.linear(x, jax.lax.stop_gradient(prior_params))
+      p = jnp.reshape(p, (p.shape[0], num_actions, index_dim))
+      q += prior_scale * jnp.einsum("bad,kd->kba", p, z)
+    shape = (num_members, *steps.observation.shape[:2], num_actions)
+    return jnp.reshape(q, shape), state
 
-  return types.PriorEnsemble(
-    lambda key: network.init(key, example, no_index), init_prior, apply
-  )
+  return recurrent.QNetworks(init, init_prior, 2 * lstm_size, unroll)

@@ -95,10 +95,3 @@ class PlainHead(hk.Module):
     return jnp.reshape(
       outputs, (*outputs.shape[:-1], self._num_actions, self._num_atoms)
     )
-
-
-def make_head(num_actions: int, hidden_size: int) -> Callable[[jax.Array], jax.Array]:
-  """A duelling head; without hidden units a linear head: `[..., F]` → `[..., A]`."""
-  if hidden_size == 0:
-    return hk.Linear(num_actions, name="head")
-  return DuellingHead(num_actions, hidden_size)

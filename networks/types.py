@@ -48,23 +48,6 @@ class Ensemble(NamedTuple):
   apply: Callable[..., jax.Array]
 
 
-class PriorEnsemble(NamedTuple):
-  """K functions, each the sum of a trained and a fixed one.
-
-  The priors' parameters are a separate tree: the caller decides whether the online and
-  the target networks have the same priors or distinct ones.
-
-  Attributes:
-    init: (key) → params, the trained ones.
-    init_prior: (key) → prior_params, never trained.
-    apply: (params, prior_params, observation `[B, ...]`, key=None) → `[K, B, ...]`.
-  """
-
-  init: Callable[[jax.Array], Params]
-  init_prior: Callable[[jax.Array], Params]
-  apply: Callable[..., jax.Array]
-
-
 class RNDNetworks(NamedTuple):
   """The two embeddings of random network distillation.
 

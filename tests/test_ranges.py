@@ -45,7 +45,7 @@ FREE = {
   "Piecewise.values",
   "Alternating.start",
   "Alternating.ends",
-  "R2D2Config.evaluation_policy",  # Depends on num_policies.
+  "QConfig.evaluation_policy",  # Depends on num_policies.
   "ReplaySpec.min_size",  # Depends on the capacity.
   "ReplaySpec.priority_eta",
   # Checked with the runner and the environment, or by what reads them.
@@ -174,7 +174,7 @@ SETTINGS = _all_settings()
 
 def test_the_walk_finds_every_kind():
   names = {cls.__name__ for cls in SETTINGS}
-  assert names >= {"DQNConfig", "RND", "Retrace", "Thompson", "Linear", "ZetaDuration"}
+  assert names >= {"QConfig", "RND", "Retrace", "Thompson", "Linear", "ZetaDuration"}
 
 
 @pytest.mark.parametrize("cls", SETTINGS, ids=lambda cls: cls.__name__)

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 
 import explorax
 from explorax import environments, exploration, losses, networks
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 
 
 def td_error(q: jax.Array, reward: jax.Array) -> jax.Array:
@@ -16,8 +16,8 @@ def td_error(q: jax.Array, reward: jax.Array) -> jax.Array:
 
 def train() -> dict[str, jax.Array]:
   environment = environments.make("jax:chain/5", seed=0)
-  config = dqn_config.DQNConfig(exploration=exploration.EpsilonGreedy(0.1))
-  agent = dqn_agent.make_agent(config, environments.spec(environment))
+  config = q_config.QConfig(exploration=exploration.EpsilonGreedy(0.1))
+  agent = q_agent.make_agent(config, environments.spec(environment))
   result = explorax.train(agent, environment, steps=100)
   named = explorax.make_agent("tdu", gymnasium.make("CartPole-v1"), beta=0.5)
   returns = explorax.evaluate(named, result.weights, "gym:CartPole-v1")

@@ -1,4 +1,4 @@
-"""Bonuses: intrinsic rewards, usable by both engines.
+"""Bonuses: intrinsic rewards.
 
 A bonus is a frozen dataclass of its settings (`types.Bonus`), for example
 `tdu.TDUncertainty()`. To add one, write a file with such a dataclass, here or anywhere,

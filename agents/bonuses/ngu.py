@@ -1,4 +1,4 @@
-"""Never Give Up's intrinsic reward, a bonus for the sequence engine.
+"""Never Give Up's intrinsic reward.
 
     r^i_t = r_t^episodic · min(max(α_t, 1), L)
 

@@ -1,4 +1,4 @@
-"""Scales bonuses by β, for all engines, and adds them to rewards.
+"""Scales bonuses by β, and adds them to rewards.
 
 The rule: r + β r_int replaces r in every transition. A multi-step return therefore sums
 the bonuses of its transitions as it sums their rewards, for bonuses of actors and of

@@ -9,7 +9,6 @@ import optax
 
 from explorax import exploration, losses
 from explorax.agents import types, updates
-from explorax.agents.dqn import windows as windows_lib
 from explorax.agents.successor import config as config_lib
 from explorax.agents.successor import features as features_lib
 
@@ -86,12 +85,14 @@ def make_learner(
     )
 
   def loss(
-    params: Params, state: LearnerState, batch: windows_lib.Windows
+    params: Params, state: LearnerState, sample: types.Sample
   ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
     mean = state.posterior.mean
-    observations = batch.observations()
+    rows = sample.rows
+    observations = types.join_frames(rows["observation"], num_rows=2)
     observation_tm1, observation_t = observations[:, 0], observations[:, 1]
-    a_tm1, r_t, discount_t = batch.action[:, 0], batch.r_t[:, 0], batch.discount_t[:, 0]
+    a_tm1, r_t = jnp.asarray(rows["action"])[:, 0], jnp.asarray(rows["reward"])[:, 0]
+    discount_t = config.discount * rows["discount"][:, 0]
     phi = features.phi(params.phi, observation_tm1)
     phi_tm1 = jnp.take_along_axis(phi, a_tm1[:, None, None], axis=1)[:, 0]
     psi_tm1 = features.psi(params.psi, observation_tm1)
@@ -118,14 +119,14 @@ def make_learner(
     sample: types.Sample,
     copied: Callable[[LearnerState], LearnerState],
   ) -> tuple[LearnerState, types.LearnerOutput]:
-    batch = windows_lib.make_windows(sample, config.discount, ensemble_size=1)
-    step = updates.step(optimizer, loss, state.params, state.opt_state, state, batch)
+    step = updates.step(optimizer, loss, state.params, state.opt_state, state, sample)
+    r_t = jnp.asarray(sample.rows["reward"])[:, 0]
     phi_tm1, td_q, q_tm1 = step.aux
     regression = exploration.update_regression(
-      state.regression, phi_tm1, batch.r_t[:, 0], config.regression_decay
+      state.regression, phi_tm1, r_t, config.regression_decay
     )
     posterior = posterior_of(regression, jnp.float32(sample.population))
-    largest = jnp.maximum(state.max_abs_reward, jnp.max(jnp.abs(batch.r_t)))
+    largest = jnp.maximum(state.max_abs_reward, jnp.max(jnp.abs(r_t)))
     new = state._replace(
       params=step.params,
       opt_state=step.opt_state,

@@ -42,7 +42,7 @@ class Stream(NamedTuple):
       target of single transitions they may be n-step returns.
     discount_t: float32 `[T]`, what multiplies the bootstrap, γ included.
     mu_t: float32 `[T]`, the probabilities with which a_t were drawn; None for targets
-      of single transitions in the transition engine, which does not store them.
+      of single transitions.
     continues_t: float32 `[T]`, 1 where a transition starts at time t. A trace must not
       pass an episode's last row nor padding, where this is 0.
     exploration_epsilon: float32 `[]`, ε of the exploration now, for targets whose

@@ -1,4 +1,4 @@
-"""All agents by name: an engine's config and the paper that describes the agent.
+"""All agents by name: a config and the paper that describes the agent.
 
 Each file has the agents of one paper. To add an agent, add a `Preset` to a file.
 """

@@ -4,8 +4,8 @@ import dataclasses
 from typing import Any
 
 from explorax import exploration
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.agents.targets import categorical, one_step
 from explorax.experiments.presets import types
 
@@ -39,7 +39,7 @@ def with_gym_epsilon(rule: Any) -> Any:
   return dataclasses.replace(rule, epsilon=GYM_EPSILON)
 
 
-def _on_gym(config: dqn_config.DQNConfig) -> dqn_config.DQNConfig:
+def _on_gym(config: q_config.QConfig) -> q_config.QConfig:
   """The settings of a small problem's agent on `gym:` environments."""
   target = config.target
   if isinstance(target, categorical.CategoricalDoubleQ):
@@ -69,7 +69,7 @@ def preset(
     summary,
     paper,
     settings.small,
-    dqn_agent.make_agent,
+    q_agent.make_agent,
     on={"gym:": _on_gym(settings.small), "atari:": settings.atari},
     atari_profile=atari_profile,
   )
@@ -78,7 +78,7 @@ def preset(
 # The defaults are bsuite's bootstrapped DQN with one member. Paper 4's agents and
 # baselines share its settings (appendices C and D have one table of them), and so do
 # the agents that are compared with ensembles here.
-SMALL = dqn_config.DQNConfig()
+SMALL = q_config.QConfig()
 # bsuite's own DQN has other ones (bsuite/baselines/jax/dqn/agent.py, `default_agent`).
 BSUITE_DQN = dataclasses.replace(
   SMALL, hidden_sizes=(64, 64), batch_size=32, min_replay_size=100
@@ -93,7 +93,7 @@ BOOTSTRAPPED = dataclasses.replace(
 # 50 000, with an update every fourth action, so that the learning rate decreases from
 # action 10⁶ to action 5 · 10⁶. Rewards and TD errors are clipped as in DQN (Mnih et
 # al., 2015).
-DOUBLE_ATARI = dqn_config.DQNConfig(
+DOUBLE_ATARI = q_config.QConfig(
   hidden_sizes=(512,),
   exploration=exploration.EpsilonGreedy(
     exploration.Piecewise(values=(1.0, 0.1, 0.01), steps=(1_000_000, 5_000_000))
@@ -104,7 +104,7 @@ DOUBLE_ATARI = dqn_config.DQNConfig(
   max_abs_td=1.0,
   learning_rate=exploration.Linear(1e-4, 5e-5, steps=1_000_000, begin=237_500),
   adam_b2=0.99,
-  adam_eps=1e-4,
+  optimizer_eps=1e-4,
   target_update_period=10_000,
   replay_capacity=1_000_000,
   min_replay_size=50_000,

@@ -4,8 +4,8 @@ import dataclasses
 
 from explorax import exploration
 from explorax.agents.bonuses import ngu, rnd
-from explorax.agents.targets import off_policy
-from explorax.experiments.presets import r2d2, types
+from explorax.agents.targets import off_policy, one_step
+from explorax.experiments.presets import dqn, r2d2, types
 
 _PAPER = "Badia et al., 2020"
 
@@ -93,6 +93,27 @@ _NGU = types.Settings(
   ),
 )
 
+# Ours: the bonus and the mixture of `ngu` on a feed-forward DQN, whose values are not
+# transformed and whose replay holds single transitions.
+_DQN = types.Settings(
+  dataclasses.replace(
+    dqn.SMALL,
+    hidden_sizes=(64, 64),
+    target=one_step.DoubleQ(),
+    bonus=_NGU.small.bonus,
+    beta=0.3,
+    num_policies=8,
+    min_discount=0.97,
+  ),
+  dataclasses.replace(
+    dqn.DOUBLE_ATARI,
+    bonus=ngu.NeverGiveUp(),
+    beta=0.3,
+    num_policies=32,
+    min_discount=0.97,
+  ),
+)
+
 PRESETS = (
   r2d2.preset("r2d2_retrace", "R2D2 with Retrace(λ)", _PAPER, SETTINGS),
   # Table 7's learning rate of 1e-3 is for "R2D2 and action prediction". RND keeps the
@@ -110,5 +131,11 @@ PRESETS = (
     _PAPER,
     _NGU,
     maze=_MAZE,
+  ),
+  dqn.preset(
+    "ngu_dqn",
+    "double DQN with the intrinsic reward and the mixture of Never Give Up",
+    "ours, after " + _PAPER,
+    _DQN,
   ),
 )

@@ -9,8 +9,8 @@ import dataclasses
 from typing import Any
 
 from explorax import exploration
-from explorax.agents.r2d2 import agent as r2d2_agent
-from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.agents.targets import greedy
 from explorax.experiments.presets import dqn, types
 
@@ -23,7 +23,7 @@ _GYM: dict[str, Any] = {
 }
 
 
-def _on_gym(config: r2d2_config.R2D2Config) -> r2d2_config.R2D2Config:
+def _on_gym(config: q_config.QConfig) -> q_config.QConfig:
   """The settings of a small problem's agent on `gym:` environments."""
   target = config.target
   if isinstance(target, greedy.NStep) and target.n > 1:
@@ -40,7 +40,7 @@ def preset(
   paper: str,
   settings: types.Settings,
   atari_profile: str = "ngu",
-  maze: r2d2_config.R2D2Config | None = None,
+  maze: q_config.QConfig | None = None,
 ) -> types.Preset:
   """A preset of this engine, with settings for `gym:` environments.
 
@@ -55,14 +55,44 @@ def preset(
     summary,
     paper,
     settings.small,
-    r2d2_agent.make_agent,
+    q_agent.make_agent,
     on=on if maze is None else {**on, "jax:disco_maze/": maze},
     atari_profile=atari_profile,
   )
 
 
+# R2D2's settings on Atari (table 2), with one actor; ours where it has none.
+ATARI = q_config.QConfig(
+  hidden_sizes=(512,),
+  lstm_size=512,
+  head_size=512,
+  duelling=True,
+  shared_torso=True,  # Of agents with heads (papers 1 and 4).
+  prior_width=0.25,  # Ours; paper 4, appendix E.1, has "reduced widths".
+  # ε of a single actor; with more, R2D2's ladder.
+  exploration=exploration.EpsilonGreedy(epsilon=0.4, ladder=7.0),
+  target=greedy.NStep(n=5),
+  transform_eps=1e-3,
+  discount=0.997,
+  learning_rate=1e-4,
+  optimizer_eps=1e-3,
+  max_gradient_norm=40.0,  # Paper 2, table 6.
+  target_update_period=2_500,
+  sequence_length=80,
+  burn_in=40,
+  sequence_period=40,
+  replay_capacity=4_000_000,
+  min_replay_size=200_000,  # Ours.
+  batch_size=64,
+  updates_per_step=1 / 16,  # Ours.
+  priority_exponent=0.9,
+  priority_eta=0.9,
+  importance_exponent=0.6,
+  actor_update_period=400,
+)
 # Our settings for small problems, with R2D2's loss and return.
-SMALL = r2d2_config.R2D2Config(
+SMALL = dataclasses.replace(
+  ATARI,
   hidden_sizes=(64,),
   lstm_size=64,
   head_size=64,
@@ -80,7 +110,6 @@ SMALL = r2d2_config.R2D2Config(
   updates_per_step=0.25,
   actor_update_period=1,
 )
-ATARI = r2d2_config.R2D2Config()
 
 R2D2 = types.Settings(SMALL, ATARI)
 PRESETS = (

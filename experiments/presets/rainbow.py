@@ -4,13 +4,13 @@ import dataclasses
 import functools
 
 from explorax import exploration
-from explorax.agents.dqn import config as dqn_config
+from explorax.agents.q import config as q_config
 from explorax.agents.targets import categorical
 from explorax.experiments.presets import dqn, types
 
 # Rainbow's parts with bsuite's settings for small problems. Atoms within ±10 suit
 # returns of that size.
-SMALL = dqn_config.DQNConfig(
+SMALL = q_config.QConfig(
   hidden_sizes=(50,),
   head_size=50,
   duelling=True,
@@ -30,7 +30,7 @@ ATARI = dataclasses.replace(
   evaluation_epsilon=0.001,  # Paper 1, appendix C.
   max_abs_reward=1.0,
   learning_rate=6.25e-5,
-  adam_eps=1.5e-4,
+  optimizer_eps=1.5e-4,
   target_update_period=2_000,
   replay_capacity=1_000_000,
   min_replay_size=20_000,

@@ -17,11 +17,13 @@ _PAPER = "Munos et al., 2016"
 _NO_MEMORY: dict[str, Any] = {
   "lstm_size": 0,
   "head_size": 0,
+  "duelling": False,
   "sequence_length": 16,
   "sequence_period": 16,
   "burn_in": 0,
   "transform_eps": None,
   "priority_exponent": 0.0,
+  "priority_eta": None,
   "importance_exponent": 0.0,
   "max_abs_reward": 1.0,
   "max_abs_td": 1.0,

@@ -1,4 +1,4 @@
-"""A tiny problem for the transition-based engine; float64 references of learning."""
+"""A tiny problem of transitions; float64 references of learning."""
 
 import dataclasses
 import functools
@@ -11,9 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from explorax import networks
 from explorax.agents import types
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
+from explorax.agents.q import values as values_lib
 from explorax.environments import specs
 from explorax.exploration import schedules
 
@@ -22,20 +24,20 @@ DIM = 2
 HIDDEN = 4
 
 
-def _make_config(**changes: Any) -> dqn_config.DQNConfig:
+def _make_config(**changes: Any) -> q_config.QConfig:
   tiny = {"hidden_sizes": (HIDDEN,), "replay_capacity": 20, "min_replay_size": 1}
-  return dqn_config.DQNConfig(**{**tiny, "batch_size": 6, **changes})
+  return q_config.QConfig(**{**tiny, "batch_size": 6, **changes})
 
 
-def _make_agent(config: dqn_config.DQNConfig) -> types.Agent:
+def _make_agent(config: q_config.QConfig) -> types.Agent:
   spec = specs.EnvironmentSpec(
     dm_env.specs.Array((DIM,), np.float32),
     dm_env.specs.DiscreteArray(NUM_ACTIONS),
   )
-  return dqn_agent.make_agent(config, spec)
+  return q_agent.make_agent(config, spec)
 
 
-def _make_sample(seed: int, config: dqn_config.DQNConfig, size: int = 6, **changes):
+def _make_sample(seed: int, config: q_config.QConfig, size: int = 6, **changes):
   """Windows as replay gives them: one terminates, and one is padded."""
   rng = np.random.default_rng(seed)
   n = config.n_step
@@ -53,9 +55,10 @@ def _make_sample(seed: int, config: dqn_config.DQNConfig, size: int = 6, **chang
   for column in ("reward", "discount", "mask"):
     rows[column][0, n] = 0.0
     rows[column][1, 1:] = 0.0
+  first = {}
   if config.mask_prob < 1:
-    shape = (size, n + 1, config.ensemble_size)
-    rows["bootstrap_mask"] = rng.integers(0, 2, shape)
+    mask = rng.integers(0, 2, (size, config.ensemble_size))
+    first["bootstrap_mask"] = np.asarray(mask, np.float32)
   rows = {
     name: np.asarray(v, np.int32 if name == "action" else np.float32)
     for name, v in {**rows, **changes}.items()
@@ -63,17 +66,17 @@ def _make_sample(seed: int, config: dqn_config.DQNConfig, size: int = 6, **chang
   probabilities = np.full(size, 1 / size, np.float32)
   if config.priority_exponent:
     probabilities = rng.uniform(0.01, 0.2, size).astype(np.float32)
-  return types.Sample(rows, {}, probabilities, np.int32(20))
+  return types.Sample(rows, first, probabilities, np.int32(20))
 
 
 @pytest.fixture(scope="session")
-def make_config() -> Callable[..., dqn_config.DQNConfig]:
-  """(changes) → a DQNConfig that compiles and runs in no time."""
+def make_config() -> Callable[..., q_config.QConfig]:
+  """(changes) → a QConfig that compiles and runs in no time."""
   return _make_config
 
 
 @pytest.fixture(scope="session")
-def make_agent() -> Callable[[dqn_config.DQNConfig], types.Agent]:
+def make_agent() -> Callable[[q_config.QConfig], types.Agent]:
   """(config) → the agent for 2 numbers an observation and 3 actions."""
   return _make_agent
 
@@ -85,13 +88,13 @@ def make_sample() -> Callable[..., types.Sample]:
 
 
 @functools.cache
-def _compiled(config: dqn_config.DQNConfig):
+def _compiled(config: q_config.QConfig):
   core = _make_agent(config).learner
   return jax.jit(core.init), jax.jit(core.update)
 
 
 @pytest.fixture(scope="session")
-def compiled() -> Callable[[dqn_config.DQNConfig], Any]:
+def compiled() -> Callable[[q_config.QConfig], Any]:
   """(config) → a learner's (init, update), jitted once for all tests."""
   return _compiled
 
@@ -174,3 +177,22 @@ def adam() -> type[Adam]:
 def gradient_of() -> Callable[..., np.ndarray]:
   """(loss of params, params, name) → its gradient by central differences."""
   return _gradient
+
+
+@pytest.fixture(scope="session")
+def evaluate() -> Callable[..., Any]:
+  """(values) → (params, prior_params, observations `[B, ...]`, key) → Prediction."""
+
+  def make(values: values_lib.Values) -> Any:
+    @jax.jit
+    def apply(params, prior_params, x, key):
+      weights = values_lib.Weights(params, prior_params)
+      x = jnp.asarray(x)[:, None]
+      inputs = networks.StepInputs(x, jnp.zeros(x.shape[:2], jnp.int32))
+      state = jnp.zeros((x.shape[0], values.state_size))
+      prediction, _ = values.unroll(weights, inputs, state, key)
+      return jax.tree.map(lambda y: y[:, :, 0], prediction)
+
+    return apply
+
+  return make

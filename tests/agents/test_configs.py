@@ -4,6 +4,7 @@ The ranges of single fields are in tests/test_ranges.py.
 """
 
 import dataclasses
+import functools
 from typing import Any
 
 import dm_env
@@ -21,111 +22,88 @@ from explorax.agents.bonuses import (
   td_error,
   tdu,
 )
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
-from explorax.agents.r2d2 import agent as r2d2_agent
-from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.agents.successor import agent as successor_agent
 from explorax.agents.successor import config as successor_config
 from explorax.agents.targets import categorical, greedy, off_policy
 from explorax.environments import specs
+from explorax.experiments.presets import r2d2
 
-DQN, R2D2 = dqn_config.DQNConfig, r2d2_config.R2D2Config
-SUCCESSOR = successor_config.SuccessorConfig
-MAKE_AGENT = {
-  DQN: dqn_agent.make_agent,
-  R2D2: r2d2_agent.make_agent,
-  SUCCESSOR: successor_agent.make_agent,
-}
+Q, SUCCESSOR = q_config.QConfig, successor_config.SuccessorConfig
+MAKE_AGENT = {Q: q_agent.make_agent, SUCCESSOR: successor_agent.make_agent}
 SPEC = specs.EnvironmentSpec(
   dm_env.specs.Array((2,), np.float32), dm_env.specs.DiscreteArray(3)
 )
 PICTURES = specs.EnvironmentSpec(
   specs.ImageWithState((6, 5, 1), ("x", "y", "room", "keys")), SPEC.actions
 )
+BANDIT = exploration.EpsilonGreedy(0.1, of=exploration.Ucb1())
 C51 = categorical.CategoricalDoubleQ(num_atoms=5)
 Linear = exploration.Linear
+R2D2 = functools.partial(dataclasses.replace, r2d2.ATARI)
 
-BOTH = (DQN, R2D2)
-# Configs, a combination that they refuse, and the field that the sentence names.
-REFUSED: list[tuple[Any, dict[str, Any], str]] = [
-  *((cls, {"replay_capacity": 60}, "replay_capacity") for cls in MAKE_AGENT),
-  *((cls, {"num_explorers": 2}, "num_explorers is 2") for cls in BOTH),
-  *((cls, {"beta": 0.1}, "beta is 0.1") for cls in BOTH),
-  *((cls, {"bonus": tdu.TDUncertainty()}, "num_members is 1") for cls in BOTH),
-  *((cls, {"bonus": qu.QUncertainty()}, "num_members is 1") for cls in BOTH),
-  *(
-    (
-      cls,
-      {"target": off_policy.Retrace(epsilon=None), "exploration": exploration.Greedy()},
-      "target.epsilon is None",
-    )
-    for cls in BOTH
-  ),
-  *(
-    (
-      cls,
-      {"priority_exponent": 0.0, "importance_exponent": Linear(0.0, 1.0, 9)},
-      "importance_exponent is Linear",
-    )
-    for cls in BOTH
-  ),
-  (DQN, {"explorers_see_reward": False}, "explorers_see_reward"),
-  (DQN, {"target_prior": "distinct"}, "target_prior is 'distinct'"),
-  (DQN, {"target": greedy.NStep(n=2)}, "n_step is 1"),
-  (DQN, {"duelling": True}, "duelling"),
-  (DQN, {"noisy_torso": True}, "noisy_torso"),
-  (DQN, {"target": C51, "prior_scale": 1.0}, "prior_scale is 1.0"),
-  (DQN, {"target": C51, "max_abs_td": 1.0}, "max_abs_td is 1.0"),
-  (DQN, {"index_dim": 2, "target": C51}, "index_dim is 2"),
+# A combination that a QConfig refuses, and the field that the sentence names.
+REFUSED: list[tuple[dict[str, Any], str]] = [
+  ({"replay_capacity": 60}, "replay_capacity"),
+  ({"num_explorers": 2}, "num_explorers is 2"),
+  ({"beta": 0.1}, "beta is 0.1"),
+  ({"bonus": tdu.TDUncertainty()}, "num_members is 1"),
+  ({"bonus": qu.QUncertainty()}, "num_members is 1"),
   (
-    DQN,
-    {
-      "index_dim": 2,
-      "exploration": exploration.EpsilonGreedy(0.1, of=exploration.Ucb1()),
-    },
-    "Ucb1",
+    {"target": off_policy.Retrace(epsilon=None), "exploration": exploration.Greedy()},
+    "target.epsilon is None",
   ),
-  (DQN, {"index_dim": 2, "shared_torso": True}, "shared_torso is True"),
-  (DQN, {"index_dim": 2, "head_size": 8}, "head_size is 8"),
-  (DQN, {"index_dim": 2, "noisy_sigma": 0.5}, "noisy_sigma is 0.5"),
-  (DQN, {"index_dim": 2, "mask_prob": 0.5}, "mask_prob is 0.5"),
+  ({"importance_exponent": Linear(0.0, 1.0, 9)}, "importance_exponent is Linear"),
+  ({"explorers_see_reward": False}, "explorers_see_reward"),
+  ({"target_prior": "distinct"}, "target_prior is 'distinct'"),
+  ({"target": greedy.NStep(n=2)}, "n_step"),
+  ({"duelling": True}, "duelling"),
+  ({"noisy_torso": True}, "noisy_torso"),
+  ({"target": C51, "prior_scale": 1.0}, "prior_scale is 1.0"),
+  ({"target": C51, "max_abs_td": 1.0}, "max_abs_td is 1.0"),
+  ({"target": C51, "transform_eps": 1e-3}, "transform_eps is 0.001"),
+  ({"index_dim": 2, "target": C51}, "index_dim is 2"),
+  ({"index_dim": 2, "exploration": BANDIT}, "Ucb1"),
+  ({"index_dim": 2, "head_size": 8}, "head_size is 8"),
+  ({"index_dim": 2, "noisy_sigma": 0.5}, "noisy_sigma is 0.5"),
+  ({"index_dim": 2, "mask_prob": 0.5}, "mask_prob is 0.5"),
+  ({"index_dim": 2, "num_explorers": 1, "bonus": rnd.RND()}, "num_explorers is 1"),
   (
-    DQN,
-    {"index_dim": 2, "num_explorers": 1, "bonus": rnd.RND()},
-    "num_explorers is 1",
-  ),
-  (
-    R2D2,
     {"evaluation_epsilon": 0.1, "evaluation": exploration.Greedy()},
     "evaluation_epsilon is 0.1",
   ),
-  (R2D2, {"evaluation_policy": 1}, "evaluation_policy is 1"),
-  (R2D2, {"evaluation_policy": -2}, "evaluation_policy is -2"),
-  (R2D2, {"mask_per_step": True}, "mask_per_step is True"),
-  (R2D2, {"cross_mixture_ratio": 0.5}, "cross_mixture_ratio is 0.5"),
-  (R2D2, {"num_policies": 2, "num_members": 2}, "num_policies is 2"),
-  (R2D2, {"min_discount": 0.999}, "min_discount is 0.999"),
-  (R2D2, {"target": C51}, "target"),
-  (R2D2, {"burn_in": 4, "lstm_size": 0}, "burn_in is 4"),
-  (ngu.NeverGiveUp, {"states": "oracle", "probe": True}, "NeverGiveUp.probe"),
+  ({"evaluation_policy": 1}, "evaluation_policy is 1"),
+  ({"evaluation_policy": -2}, "evaluation_policy is -2"),
+  ({"mask_per_step": True}, "mask_per_step is True"),
+  ({"cross_mixture_ratio": 0.5}, "cross_mixture_ratio is 0.5"),
+  ({"num_policies": 2, "num_members": 2}, "num_policies is 2"),
+  ({"num_policies": 2, "discount": 1.0}, "discount is 1"),
+  ({"min_discount": 0.999}, "min_discount is 0.999"),
+  ({"burn_in": 4}, "burn_in is 4"),
 ]
 
 
 @pytest.mark.ops
-@pytest.mark.parametrize(("cls", "changes", "field"), REFUSED)
-def test_an_impossible_combination_is_refused(cls, changes, field):
+@pytest.mark.parametrize(("changes", "field"), REFUSED)
+def test_an_impossible_combination_is_refused(changes, field):
   with pytest.raises(ValueError, match=field):
-    cls(**changes)
+    Q(**changes)
+
+
+def test_impossible_settings_of_other_parts_are_refused():
+  with pytest.raises(ValueError, match="replay_capacity"):
+    SUCCESSOR(replay_capacity=60)
+  with pytest.raises(ValueError, match=r"NeverGiveUp\.probe"):
+    ngu.NeverGiveUp(states="oracle", probe=True)
 
 
 @pytest.mark.parametrize(
   ("config", "words"),
   [
-    (DQN(exploration=exploration.Ucb(ddof=1)), "Ucb"),
-    (DQN(bonus=ngu.NeverGiveUp()), "NeverGiveUp"),
+    (Q(exploration=exploration.Ucb(ddof=1)), "Ucb"),
     (R2D2(replay_capacity=200, min_replay_size=1, batch_size=64), "200"),
-    (R2D2(sequence_period=81), "period is 81"),
+    (Q(sequence_period=2), "period is 2"),
   ],
 )
 def test_a_config_without_an_agent_is_refused(config, words):
@@ -133,55 +111,7 @@ def test_a_config_without_an_agent_is_refused(config, words):
     MAKE_AGENT[type(config)](config, SPEC)
 
 
-# Configs that between them have every rule, target and bonus, and all their branches.
-VARIANTS = [
-  DQN(
-    priority_exponent=0.5,
-    importance_exponent=0.5,
-    exploration=exploration.EpsilonGreedy(Linear(0.1, 0.01, 9)),
-  ),
-  DQN(exploration=exploration.EzGreedy(0.1), bonus=infogain.InfoGain()),
-  DQN(exploration=exploration.Boltzmann(1.0), bonus=rnd.RND()),
-  DQN(exploration=exploration.Greedy(), bonus=counts.Counts()),
-  DQN(exploration=exploration.MajorityVote()),
-  DQN(exploration=exploration.Ucb(), num_members=2),
-  DQN(
-    exploration=exploration.Thompson(),
-    num_members=2,
-    num_explorers=1,
-    bonus=tdu.TDUncertainty(),
-  ),
-  DQN(
-    exploration=exploration.Thompson(),
-    num_explorers=1,
-    explorers_see_reward=False,
-    bonus=td_error.AbsoluteTDError(),
-    beta=1.0,
-  ),
-  DQN(
-    exploration=exploration.Ucb(of=exploration.Thompson()),
-    num_members=2,
-    bonus=qu.QUncertainty(),
-  ),
-  DQN(exploration=exploration.Ucb1()),
-  DQN(index_dim=2, num_members=3),
-  DQN(
-    exploration=exploration.EpsilonGreedy(exploration.Piecewise((1.0, 0.1), (9,))),
-    random_steps=3,
-    max_abs_td=1.0,
-    learning_rate=Linear(1e-3, 1e-4, steps=3, begin=2),
-  ),
-  DQN(target=greedy.NStep(n=2), n_step=3),
-  DQN(target=off_policy.Retrace(epsilon=None), n_step=3),
-  DQN(
-    target=C51,
-    exploration=exploration.Greedy(),
-    head_size=3,
-    duelling=True,
-    noisy_sigma=0.5,
-    priority_exponent=0.5,
-    importance_exponent=Linear(0.0, 1.0, 9),
-  ),
+SEQUENCES = [
   R2D2(evaluation_epsilon=0.1, burn_in=2),
   R2D2(
     target=off_policy.Retrace(),
@@ -204,6 +134,58 @@ VARIANTS = [
     learning_rate=Linear(1e-3, 0.0, 9),
     optimizer="rmsprop",
   ),
+]
+# Configs that between them have every rule, target and bonus, and all their branches.
+VARIANTS = [
+  Q(mask_prob=0.5, num_members=2),
+  Q(
+    priority_exponent=0.5,
+    importance_exponent=0.5,
+    exploration=exploration.EpsilonGreedy(Linear(0.1, 0.01, 9)),
+  ),
+  Q(exploration=exploration.EzGreedy(0.1), bonus=infogain.InfoGain()),
+  Q(exploration=exploration.Boltzmann(1.0), bonus=rnd.RND()),
+  Q(exploration=exploration.Greedy(), bonus=counts.Counts()),
+  Q(exploration=exploration.MajorityVote()),
+  Q(exploration=exploration.Ucb(), num_members=2),
+  Q(
+    exploration=exploration.Thompson(),
+    num_members=2,
+    num_explorers=1,
+    bonus=tdu.TDUncertainty(),
+  ),
+  Q(
+    exploration=exploration.Thompson(),
+    num_explorers=1,
+    explorers_see_reward=False,
+    bonus=td_error.AbsoluteTDError(),
+    beta=1.0,
+  ),
+  Q(
+    exploration=exploration.Ucb(of=exploration.Thompson()),
+    num_members=2,
+    bonus=qu.QUncertainty(),
+  ),
+  Q(exploration=exploration.Ucb1()),
+  Q(index_dim=2, num_members=3),
+  Q(
+    exploration=exploration.EpsilonGreedy(exploration.Piecewise((1.0, 0.1), (9,))),
+    random_steps=3,
+    max_abs_td=1.0,
+    learning_rate=Linear(1e-3, 1e-4, steps=3, begin=2),
+  ),
+  Q(target=greedy.NStep(n=2), n_step=3),
+  Q(target=off_policy.Retrace(epsilon=None), n_step=3),
+  Q(
+    target=C51,
+    exploration=exploration.Greedy(),
+    head_size=3,
+    duelling=True,
+    noisy_sigma=0.5,
+    priority_exponent=0.5,
+    importance_exponent=Linear(0.0, 1.0, 9),
+  ),
+  *SEQUENCES,
   SUCCESSOR(),
 ]
 PARTS = {
@@ -237,7 +219,7 @@ def test_every_field_is_read(monkeypatch, trace):
   for make_agent in MAKE_AGENT.values():
     make_agent.cache_clear()
   for config in VARIANTS:
-    spec = PICTURES if isinstance(config, R2D2) else SPEC
+    spec = PICTURES if config in SEQUENCES else SPEC
     agent = MAKE_AGENT[type(config)](config, spec)
     before, after, *_ = trace(agent)
     assert before == after
@@ -252,7 +234,7 @@ def test_every_field_is_read(monkeypatch, trace):
 
 
 def test_the_replay_that_a_config_declares():
-  config = DQN(
+  config = Q(
     replay_capacity=50,
     min_replay_size=7,
     batch_size=5,
@@ -264,7 +246,7 @@ def test_the_replay_that_a_config_declares():
     actor_update_period=4,
     num_members=2,
   )
-  agent = dqn_agent.make_agent(config, SPEC)
+  agent = q_agent.make_agent(config, SPEC)
   assert agent.replay == types.ReplaySpec(
     capacity=50,
     min_size=7,
@@ -273,7 +255,8 @@ def test_the_replay_that_a_config_declares():
     length=1,
     bootstrap=3,
     priority_exponent=0.4,
-    extras=("bootstrap_mask", "r_int"),
+    extras=("r_int",),
+    first_row_extras=("bootstrap_mask",),
   )
   assert agent.actor_update_period == 4
   assert agent.extras_spec["bootstrap_mask"].shape == (2,)
@@ -281,6 +264,6 @@ def test_the_replay_that_a_config_declares():
 
 
 def test_policies_of_tdu_have_names():
-  config = DQN(num_members=2, num_explorers=3, bonus=tdu.TDUncertainty(), beta=1.0)
+  config = Q(num_members=2, num_explorers=3, bonus=tdu.TDUncertainty(), beta=1.0)
   names = ("exploiter", "exploiter", "explorer", "explorer", "explorer")
-  assert dqn_agent.make_agent(config, SPEC).policy_names == names
+  assert q_agent.make_agent(config, SPEC).policy_names == names

@@ -6,6 +6,7 @@ a policy of its own for evaluation. It is acted with by the local runner and by 
 vmapped scan, which must not differ. `r2d2/test_sequences.py` unrolls what replay holds.
 """
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -16,20 +17,21 @@ import pytest
 from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import ngu
-from explorax.agents.r2d2 import agent as r2d2_agent
-from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.q import agent as q_agent
 from explorax.agents.replay import adder as adder_lib
 from explorax.agents.targets import off_policy
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import factory, standard, testing
 from explorax.experiments import config as config_lib
+from explorax.experiments.presets import r2d2 as r2d2_presets
 from explorax.experiments.runners import core, local
 
 pytestmark = pytest.mark.newest
 
 STILL = exploration.Linear(0.0, 0.0, 1)  # A learning rate that leaves all as it is.
 LENGTH = 7  # Steps of an episode.
-CONFIG = r2d2_config.R2D2Config(
+CONFIG = dataclasses.replace(
+  r2d2_presets.ATARI,
   hidden_sizes=(4,),
   lstm_size=3,
   head_size=8,  # With fewer units, all may be dead, and the actions' values tied.
@@ -65,7 +67,7 @@ def make_environment() -> standard.StandardEnvironment:
 
 
 def make_agent() -> types.Agent:
-  return r2d2_agent.make_agent(CONFIG, factory.spec(make_environment()))
+  return q_agent.make_agent(CONFIG, factory.spec(make_environment()))
 
 
 @pytest.fixture

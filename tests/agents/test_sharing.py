@@ -11,13 +11,13 @@ import pytest
 
 from explorax import environments, exploration
 from explorax.agents import types
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.environments import specs
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import device, local
 
-CONFIG = dqn_config.DQNConfig(
+CONFIG = q_config.QConfig(
   hidden_sizes=(3,), batch_size=4, min_replay_size=6, replay_capacity=50
 )
 SPEC = specs.EnvironmentSpec(
@@ -46,7 +46,7 @@ def run(runner: str, seed: int) -> None:
   environment, other = (environments.make("jax:deep_sea/4", seed=i) for i in range(2))
   # What a command line gives is equal, and not the same.
   config = dataclasses.replace(CONFIG)
-  agent = dqn_agent.make_agent(config, environments.spec(environment))
+  agent = q_agent.make_agent(config, environments.spec(environment))
   settings = {"seed": seed, "runner": runner, "steps": 120}
   if runner == "local":
     settings["replay"] = "memory"
@@ -66,7 +66,7 @@ def test_a_second_run_of_an_agent_traces_nothing(runner):
 
 
 def make(spec: types.EnvironmentSpec = SPEC, **changes) -> types.Agent:
-  return dqn_agent.make_agent(dataclasses.replace(CONFIG, **changes), spec)
+  return q_agent.make_agent(dataclasses.replace(CONFIG, **changes), spec)
 
 
 def test_equal_settings_and_specs_make_the_same_agent():
@@ -117,6 +117,6 @@ def test_a_redefined_class_makes_another_agent(monkeypatch):
 def test_an_agent_is_sent_to_other_processes_after_its_cores_were_made():
   cloudpickle = pytest.importorskip("cloudpickle")  # What Ray uses.
 
-  agent = dqn_agent.make_agent(CONFIG, SPEC)
+  agent = q_agent.make_agent(CONFIG, SPEC)
   agent.actor()
   assert cloudpickle.loads(cloudpickle.dumps(agent)).actor().init is not None

@@ -74,8 +74,8 @@ os:getcwd | sys:exit | .x:make
 SETTINGS = """
 learning_rate=-1 | learning_rate=nan | n_step=0 | n_step=1.5
 replay_capacity=1e10 | hidden_sizes=0 | hidden_sizes=a,b | hidden_sizes=4,,4
-target_update_period=99999999999999 | priority_exponent=-1 | adam_eps=inf | adam_b2=1
-updates_per_step=inf | batch_size=0 | batch_size=1e12
+target_update_period=99999999999999 | optimizer_eps=inf | adam_b2=1
+priority_exponent=-1 | updates_per_step=inf | batch_size=0 | batch_size=1e12
 discount=1.5 | discount=1O | min_replay_size=1e9 | discount | discount.x=1
 exploration.epsilon=1.5 | exploration.epsilon=Linear(2,0,5) | exploration=Nope
 exploration.ladder=inf | exploration=Boltzmann(0) | exploration=__import__('os')

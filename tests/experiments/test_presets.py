@@ -26,7 +26,9 @@ NAMES = list(presets.PRESETS)
 SMALL, ATARI, MAZE = "bsuite:deep_sea/0", "atari:Pong", "jax:disco_maze/21"
 BOTH = (SMALL, ATARI)
 R2D2_NAMES = [
-  name for name in NAMES if hasattr(presets.PRESETS[name].config, "burn_in")
+  name
+  for name in NAMES
+  if getattr(presets.PRESETS[name].config, "sequence_length", 1) > 1
 ]
 
 

@@ -122,3 +122,22 @@ def test_the_bandit_vmapped():
   updated = update(states, jnp.array([0, 1]), jnp.array([6.0, 6.0]))
   np.testing.assert_array_equal(updated.counts, [[6, 5], [5, 6]])
   np.testing.assert_allclose(updated.values, [[1.0, 1.0], [1.0, 1.0]])
+
+
+def test_explorers_are_followed_as_often_as_asked():
+  """The last two of five members, with probability 0.2 in all."""
+  rule = exploration.Thompson(explorers=exploration.Explorers(2, prob=0.2))
+  keys = jax.random.split(jax.random.PRNGKey(0), 4000)
+  state = rule.init(keys[0], 5, 3)
+  draw = jax.vmap(lambda key: rule.begin_episode(key, state, jnp.int32(0)).member)
+  shares = np.bincount(draw(keys), minlength=5) / 4000
+  np.testing.assert_allclose(shares, [0.8 / 3] * 3 + [0.1] * 2, atol=0.025)
+  with pytest.raises(ValueError, match=r"Thompson\.explorers"):
+    rule.init(keys[0], 2, 3)
+
+
+def test_the_explorers_mean_can_be_followed():
+  q = jnp.array([[1.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
+  for rule, best in ((exploration.Greedy(1), 0), (exploration.Greedy(first=1), 1)):
+    action, prob, _ = rule.select(jax.random.PRNGKey(0), q, (), jnp.int32(0))
+    assert (int(action), float(prob)) == (best, 1.0)

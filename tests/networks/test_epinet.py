@@ -1,5 +1,7 @@
 """Epinets against loops in float64: the base, the epinet and the prior."""
 
+import functools
+
 import dm_env
 import jax
 import jax.numpy as jnp
@@ -18,8 +20,15 @@ ONE_HOT = np.eye(7, 6)[X_INDICES]  # All zeros for −1.
 
 
 def make(spec, hidden_sizes=(8,), prior_scale=1.5, num_members=K):
-  torso = networks.make_torso("mlp", spec, (H,))
-  return networks.make_epinet(torso, spec, A, num_members, D, hidden_sizes, prior_scale)
+  trunk = networks.make_trunk(networks.make_torso("mlp", spec, (H,)), A, lstm_size=0)
+  return networks.make_epinet(trunk, spec, A, num_members, D, hidden_sizes, prior_scale)
+
+
+def evaluate(epinet, params, prior, x, key):
+  """Values `[K, B, A]` of observations."""
+  inputs = networks.StepInputs(x[:, None], np.zeros((len(x), 1), np.int32))
+  q, _ = epinet.unroll(params, prior, inputs, jnp.zeros((len(x), 0)), key)
+  return q[:, :, 0]
 
 
 def expected(params, prior, x, z, prior_scale):
@@ -60,7 +69,7 @@ def test_values_are_those_of_the_base_the_epinet_and_the_prior(
     (np.zeros((K, D)), None),
     (np.float64(jax.random.normal(key, (K, D))), key),
   ):
-    q = jax.jit(epinet.apply)(params, prior, x, given)
+    q = jax.jit(functools.partial(evaluate, epinet))(params, prior, x, given)
     assert q.shape == (K, len(x), A)
     for k, b in np.ndindex(K, len(x)):
       one = expected(params, prior, vectors[b], z[k], 1.5)
@@ -75,7 +84,7 @@ def test_only_the_base_trains_the_torso(random_params):
   weights = np.random.default_rng(2).normal(size=(K, 7, A)).astype(np.float32)
 
   def loss(params, prior, key):
-    return jnp.sum(weights * epinet.apply(params, prior, X, key))
+    return jnp.sum(weights * evaluate(epinet, params, prior, X, key))
 
   gradient = jax.jit(jax.grad(loss, argnums=(0, 1)))
   with_index, of_prior = gradient(params, prior, jax.random.key(3))
@@ -92,10 +101,10 @@ def test_a_prior_of_scale_zero_has_no_parameters(random_params):
   epinet = make(VECTORS, prior_scale=0.0)
   params, key = random_params(epinet.init), jax.random.key(3)
   assert epinet.init_prior(key) == ()
-  q = epinet.apply(params, (), X, key)
+  q = evaluate(epinet, params, (), X, key)
   prior = np.zeros((6, A * D))
   np.testing.assert_allclose(
-    q, make(VECTORS).apply(params, prior, X, key), rtol=1e-5, atol=1e-6
+    q, evaluate(make(VECTORS), params, prior, X, key), rtol=1e-5, atol=1e-6
   )
 
 
@@ -118,7 +127,8 @@ def test_the_prior_has_a_deviation_of_the_indexs_norm(spec, x):
     jax.eval_shape(epinet.init, jax.random.key(0)),
   )
   key = jax.random.key(3)
-  q = jax.jit(epinet.apply)(params, epinet.init_prior(jax.random.key(1)), x, key)
+  prior = epinet.init_prior(jax.random.key(1))
+  q = jax.jit(functools.partial(evaluate, epinet))(params, prior, x, key)
   norm = np.linalg.norm(jax.random.normal(key, (1, D)))
   np.testing.assert_allclose(np.std(q), 1.5 * norm, rtol=0.1)
 

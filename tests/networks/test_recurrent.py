@@ -10,16 +10,21 @@ import numpy as np
 import pytest
 
 from explorax import networks
-from explorax.networks import heads
 
 H, F, A, M, B, T = 3, 4, 3, 2, 2, 5
 SPEC = dm_env.specs.Array((F,), np.float32)
 
 
-def make(**changes):
-  settings = {"num_members": M, "lstm_size": H, "head_size": 4}
-  return networks.make_sequence_q_networks(
-    networks.make_torso("mlp", SPEC, (5,)), SPEC, A, **{**settings, **changes}
+def make(lstm_size=H, head_size=4, num_members=M, shared_torso=True, **of_trunk):
+  torso = networks.make_torso("mlp", SPEC, (5,))
+  kind = networks.DuellingHead if head_size else networks.PlainHead
+  return networks.make_q_networks(
+    networks.make_trunk(torso, A, lstm_size=lstm_size, **of_trunk),
+    lambda: kind(A, head_size),
+    SPEC,
+    num_members=num_members,
+    lstm_size=lstm_size,
+    shared_torso=shared_torso,
   )
 
 
@@ -70,15 +75,6 @@ def test_lstm_is_a_plain_loop(random_params, steps):
     np.testing.assert_allclose(after[b], np.concatenate([h, c]), rtol=1e-4, atol=1e-5)
 
 
-def test_a_head_without_hidden_units_is_linear(random_params):
-  head = hk.without_apply_rng(hk.transform(lambda x: heads.make_head(A, 0)(x)))
-  x = np.eye(F, dtype=np.float32)
-  params = random_params(lambda key: head.init(key, x))
-  np.testing.assert_allclose(
-    head.apply(params, x), params["head"]["w"] + params["head"]["b"][None], rtol=1e-6
-  )
-
-
 def test_unrolled_in_pieces_is_unrolled_at_once(random_params):
   nets = make()
   params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
@@ -120,7 +116,7 @@ def test_whole_network_is_torso_memory_and_heads(random_params):
       linear, w_h = trunk["lstm/input"], trunk["lstm"]["w_h"]
       h, c = lstm_step(linear["w"], linear["b"], w_h, x, h, c)
       for k in range(M):
-        head = jax.tree.map(lambda leaf, k=k: np.asarray(leaf[k]), params.heads["head"])
+        head = {n: np.asarray(v[k]) for n, v in params.heads["plain_head/q"].items()}
         np.testing.assert_allclose(
           q[k, b, t], h @ head["w"] + head["b"], rtol=1e-3, atol=1e-4
         )
@@ -186,9 +182,25 @@ def test_heads_are_apart_and_a_heads_loss_moves_the_trunk_and_no_other(random_pa
   assert np.min(differences) > 1e-3  # No two begin alike.
 
 
+def test_separate_trunks_are_networks_by_themselves(random_params):
+  nets, one = make(shared_torso=False), make(num_members=1)
+  assert nets.state_size == M * one.state_size
+  params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
+  q, after = jax.jit(nets.unroll)(params, (), inputs, state)
+  for k in range(M):
+    own = type(params)(
+      jax.tree.map(lambda x, k=k: x[k], params.torso),
+      jax.tree.map(lambda x, k=k: x[k : k + 1], params.heads),
+    )
+    part = slice(2 * H * k, 2 * H * (k + 1))
+    expected, expected_after = one.unroll(own, (), inputs, state[:, part])
+    np.testing.assert_allclose(q[k], expected[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(after[:, part], expected_after, rtol=1e-4, atol=1e-5)
+
+
 def test_priors_add_their_values_and_keep_a_state_of_their_own(random_params):
   plain, prior = make(), make(lstm_size=2, head_size=0)
-  nets = networks.with_sequence_prior(plain, 1.5, prior)
+  nets = networks.with_prior(plain, 1.5, prior)
   assert nets.state_size == plain.state_size + prior.state_size == 2 * H + 4
   params = random_params(nets.init, seed=0)
   prior_params = random_params(nets.init_prior, seed=1)
@@ -216,7 +228,6 @@ def test_priors_add_their_values_and_keep_a_state_of_their_own(random_params):
   [
     ({"num_members": 0}, "num_members is 0; an ensemble needs"),
     ({"lstm_size": -1}, "lstm_size is -1; it must be at least 0"),
-    ({"head_size": -2}, "head_size is -2; it must be at least 0"),
     ({"num_policies": 0}, "num_policies is 0; it must be at least 1"),
   ],
 )
@@ -230,4 +241,4 @@ def test_refuses_no_units_and_impossible_priors():
     hk.transform(lambda: networks.LSTM(0)).init(jax.random.key(0))
   for scale in (-1.0, np.inf, np.nan):
     with pytest.raises(ValueError, match="the scale of the priors is"):
-      networks.with_sequence_prior(make(), scale, make())
+      networks.with_prior(make(), scale, make())

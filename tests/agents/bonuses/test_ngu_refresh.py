@@ -10,11 +10,11 @@ import pytest
 
 from explorax.agents import types
 from explorax.agents.bonuses import ngu, ngu_training
-from explorax.agents.r2d2 import agent as r2d2_agent
-from explorax.agents.r2d2 import config as r2d2_config
-from explorax.agents.r2d2 import learning
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import values
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import specs
+from explorax.experiments.presets import r2d2 as r2d2_presets
 
 SPEC = specs.EnvironmentSpec(
   dm_env.specs.Array((2,), np.float32), dm_env.specs.DiscreteArray(3)
@@ -31,7 +31,7 @@ class Variables:
     assert names == ["params"]
     self.num_fetches += 1
     n = np.float32(self.num_fetches)
-    return [learning.Weights(n, n, ngu_training.Weights(n, n, n))]
+    return [values.Weights(n, n, ngu_training.Weights(n, n, n))]
 
 
 def telling_core() -> types.ActorCore:
@@ -54,7 +54,8 @@ def telling_core() -> types.ActorCore:
 
 @pytest.fixture(scope="module")
 def agent() -> types.Agent:
-  config = r2d2_config.R2D2Config(
+  config = dataclasses.replace(
+    r2d2_presets.ATARI,
     hidden_sizes=(2,),
     lstm_size=2,
     head_size=2,
@@ -62,7 +63,7 @@ def agent() -> types.Agent:
     beta=0.3,
     actor_update_period=2,
   )
-  return r2d2_agent.make_agent(config, SPEC)
+  return q_agent.make_agent(config, SPEC)
 
 
 def play(actor, num_steps):

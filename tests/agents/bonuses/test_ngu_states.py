@@ -1,5 +1,7 @@
 """Oracle controllable states, and the probe that looks for them in learnt ones."""
 
+import dataclasses
+
 import dm_env
 import jax
 import jax.numpy as jnp
@@ -9,9 +11,9 @@ import pytest
 from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import ngu, ngu_probe, ngu_states
-from explorax.agents.r2d2 import agent as r2d2_agent
-from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.q import agent as q_agent
 from explorax.environments import specs
+from explorax.experiments.presets import r2d2 as r2d2_presets
 
 
 def observe_all(bonus, weights, observations):
@@ -103,7 +105,8 @@ def test_neither_f_nor_rnd_sees_the_row_of_state(make_bonus, oracle_spec):
 
 
 def test_an_agent_remembers_the_oracle_state_and_sees_the_picture(oracle_spec):
-  config = r2d2_config.R2D2Config(
+  config = dataclasses.replace(
+    r2d2_presets.ATARI,
     hidden_sizes=(2,),
     lstm_size=2,
     head_size=2,
@@ -111,7 +114,7 @@ def test_an_agent_remembers_the_oracle_state_and_sees_the_picture(oracle_spec):
     beta=0.3,
   )
   actions = dm_env.specs.DiscreteArray(3)
-  agent = r2d2_agent.make_agent(config, specs.EnvironmentSpec(oracle_spec, actions))
+  agent = q_agent.make_agent(config, specs.EnvironmentSpec(oracle_spec, actions))
   assert agent.encoding.spec == oracle_spec
   core = agent.actor()
   rng = np.random.default_rng(0)
@@ -134,7 +137,7 @@ def test_an_agent_remembers_the_oracle_state_and_sees_the_picture(oracle_spec):
     )
     remembered = state.bonus_state.memory.embeddings[0]
     np.testing.assert_array_equal(remembered, row * np.array([1, 1, 32, 32]))
-    states.append(np.asarray(state.core_state))
+    states.append(np.asarray(state.previous.core_state))
   np.testing.assert_array_equal(*states)
   assert np.any(states[0])
 

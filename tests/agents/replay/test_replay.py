@@ -8,11 +8,13 @@ import dataclasses
 from typing import Any
 
 import dm_env
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.agents.dqn import windows as windows_lib
+from explorax.agents.q import config as q_config
+from explorax.agents.q import windows as windows_lib
 from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import memory as memory_replay
 
@@ -187,6 +189,13 @@ def test_stores_windows_as_soon_as_they_are_complete(filled, num_stored):
   assert adder.num_windows == 5
 
 
+def make_windows(sample, discount, num_members, end, n_step=1):
+  """The learner's windows of a sample of transitions."""
+  config = q_config.QConfig(num_members=num_members, n_step=n_step)
+  policy = jnp.zeros(len(sample.probabilities), jnp.int32)
+  return windows_lib.make_windows(sample, config, jnp.array([discount]), policy, end)
+
+
 def transitions_spec(n: int, **changes) -> types.ReplaySpec:
   return types.ReplaySpec(
     **{
@@ -239,7 +248,7 @@ def test_transitions_of_the_golden_table(filled, collect, n, expected, end):
   }
   ones = np.ones(len(expected), np.float32)
   sample = types.Sample(rows, {}, ones, np.int32(1))
-  batch = windows_lib.make_windows(sample, 0.5, 2, end)
+  batch = make_windows(sample, 0.5, 2, end, n_step=n)
   returns, discounts, observations, way_out, way_in = zip(
     *expected.values(), strict=True
   )
@@ -247,18 +256,18 @@ def test_transitions_of_the_golden_table(filled, collect, n, expected, end):
   np.testing.assert_array_equal(
     batch.action[:, 0], [ACTIONS[int(name)] for name in expected]
   )
-  np.testing.assert_array_equal(batch.n_step_return(batch.r_t), returns)
-  np.testing.assert_array_equal(batch.before[:, n], discounts)
-  last = batch.observations()[np.arange(len(expected)), batch.bootstrap_row()]
+  np.testing.assert_array_equal(batch.n_step_return(batch.reward, n)[:, 0], returns)
+  np.testing.assert_array_equal(batch.n_step_discount(n)[:, 0], discounts)
+  last = batch.observations()[np.arange(len(expected)), batch.bootstrap_row(n)[:, 0]]
   np.testing.assert_array_equal(last, observations)
   r_int = way_in if end == "destination" else way_out
-  np.testing.assert_array_equal(batch.n_step_return(batch.r_int), r_int)
-  np.testing.assert_array_equal(batch.member_mask, np.ones((len(expected), 2)))
+  np.testing.assert_array_equal(batch.n_step_return(batch.r_int, n)[:, 0], r_int)
+  np.testing.assert_array_equal(batch.member_mask[:, 0], np.ones((len(expected), 2)))
 
 
 def test_masks_of_members_are_the_first_rows(declare, make_replay, collect):
   extras = {"bootstrap_mask": ((3,), np.float32)}
-  spec = transitions_spec(2, extras=("bootstrap_mask",))
+  spec = transitions_spec(2, extras=(), first_row_extras=("bootstrap_mask",))
   agent = declare(spec, extras)
   replay = make_replay(agent)
   adder = adder_lib.WindowAdder(agent, replay.writer())
@@ -267,22 +276,25 @@ def test_masks_of_members_are_the_first_rows(declare, make_replay, collect):
   adder.add(0, dm_env.termination(0.0, np.float32(3)), {"bootstrap_mask": (0, 1, 0)})
   adder.add_last({"bootstrap_mask": (1, 1, 1)})
   windows = collect(replay, num_batches=10)
-  rows = {c: np.stack([windows[x][1][c] for x in (1.0, 2.0)]) for c in windows[1.0][1]}
-  sample = types.Sample(rows, {}, np.ones(2, np.float32), np.int32(2))
-  batch = windows_lib.make_windows(sample, 0.9, 3, "transition")
-  np.testing.assert_array_equal(batch.member_mask, [[1, 0, 1], [0, 1, 0]])
+  rows, first = (
+    {c: np.stack([windows[x][i][c] for x in (1.0, 2.0)]) for c in windows[1.0][i]}
+    for i in (1, 2)
+  )
+  sample = types.Sample(rows, first, np.ones(2, np.float32), np.int32(2))
+  batch = make_windows(sample, 0.9, 3, "transition", n_step=2)
+  np.testing.assert_array_equal(batch.member_mask[:, 0], [[1, 0, 1], [0, 1, 0]])
   assert not np.any(batch.r_int)
 
 
-def test_padding_is_masked_for_all_members():
+def test_padding_is_not_trained():
   rows = {
     "observation": np.zeros((1, 2, 3), np.float32),
     "action": np.zeros((1, 2), np.int32),
     **{c: np.zeros((1, 2), np.float32) for c in ("reward", "discount", "mask")},
   }
   sample = types.Sample(rows, {}, np.ones(1, np.float32), np.int32(1))
-  batch = windows_lib.make_windows(sample, 0.9, 2, "transition")
-  np.testing.assert_array_equal(batch.member_mask, [[0, 0]])
+  batch = make_windows(sample, 0.9, 2, "transition")
+  np.testing.assert_array_equal(batch.trained, [[0]])
 
 
 @pytest.mark.parametrize("n", [1, 3])

@@ -9,24 +9,24 @@ import pytest
 
 from explorax import exploration
 from explorax.agents.bonuses import ngu
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
-from explorax.agents.r2d2 import agent as r2d2_agent
-from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import specs
+from explorax.experiments.presets import r2d2 as r2d2_presets
 
 NUM_ENVS, NUM_ACTORS, FIRST_ID = 3, 9, 3
 SPEC = specs.EnvironmentSpec(
   dm_env.specs.Array((2,), np.float32), dm_env.specs.DiscreteArray(4)
 )
-DQN = dqn_config.DQNConfig(
+DQN = q_config.QConfig(
   hidden_sizes=(8,),
   num_members=3,
   exploration=exploration.Thompson(),
   min_replay_size=8,
 )
-R2D2 = r2d2_config.R2D2Config(
+R2D2 = dataclasses.replace(
+  r2d2_presets.ATARI,
   hidden_sizes=(8,),
   lstm_size=4,
   head_size=4,
@@ -78,9 +78,7 @@ class Numbers:
 
 
 def make_agent(config):
-  if isinstance(config, dqn_config.DQNConfig):
-    return dqn_agent.make_agent(config, SPEC)
-  return r2d2_agent.make_agent(config, SPEC)
+  return q_agent.make_agent(config, SPEC)
 
 
 @pytest.mark.parametrize("config", [DQN, R2D2, NGU], ids=["dqn", "r2d2", "ngu"])

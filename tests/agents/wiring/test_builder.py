@@ -9,19 +9,19 @@ import jax
 import numpy as np
 import pytest
 
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import factory, testing
 
-TINY = dqn_config.DQNConfig(
+TINY = q_config.QConfig(
   hidden_sizes=(4,), replay_capacity=20, min_replay_size=1, batch_size=2
 )
 
 
 def make_builder() -> tuple[builder_lib.Builder, testing.FakeEnvironment]:
   environment = testing.fake()
-  agent = dqn_agent.make_agent(TINY, factory.spec(environment))
+  agent = q_agent.make_agent(TINY, factory.spec(environment))
   return builder_lib.Builder(agent), environment
 
 

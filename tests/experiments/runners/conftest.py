@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import memory as memory_replay
 from explorax.agents.wiring import actor as actor_lib
@@ -92,7 +92,7 @@ def _train(
     agent = _tiny_agent(spec, min_size, n_step)
   else:
     sizes = {"replay_capacity": 40, "min_replay_size": 6, "batch_size": 4}
-    agent = dqn_agent.make_agent(dqn_config.DQNConfig(**{**sizes, **dqn}), spec)
+    agent = q_agent.make_agent(q_config.QConfig(**{**sizes, **dqn}), spec)
   names = {field.name for field in dataclasses.fields(core.Hooks)}
   hooks = {name: of_runner.pop(name) for name in names & set(of_runner)}
   return local.run(

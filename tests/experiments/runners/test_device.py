@@ -10,10 +10,8 @@ import pytest
 from explorax import environments, exploration
 from explorax.agents import types
 from explorax.agents.bonuses import ngu
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
-from explorax.agents.r2d2 import agent as r2d2_agent
-from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.agents.replay import device as device_replay
 from explorax.agents.wiring import learner as learner_lib
 from explorax.environments import (
@@ -25,11 +23,13 @@ from explorax.environments import (
 )
 from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import checkpointer
+from explorax.experiments.presets import r2d2 as r2d2_presets
 from explorax.experiments.runners import core, device, device_program, errors
 
 GRIDWORLD = gridworld.GridWorld(5)
 PARAMS = GRIDWORLD.default_params()._replace(time_limit=np.int32(12))
-R2D2 = r2d2_config.R2D2Config(
+R2D2 = dataclasses.replace(
+  r2d2_presets.ATARI,
   hidden_sizes=(8,),
   lstm_size=4,
   head_size=4,
@@ -44,7 +44,7 @@ R2D2 = r2d2_config.R2D2Config(
   updates_per_step=0.5,
   actor_update_period=4,
 )
-DQN = dqn_config.DQNConfig(
+DQN = q_config.QConfig(
   hidden_sizes=(16,),
   num_members=2,
   mask_prob=0.5,
@@ -69,9 +69,7 @@ NGU = dataclasses.replace(
 def make_agent(config) -> types.Agent:
   adapter = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
   spec = environments.spec(adapter)
-  if isinstance(config, dqn_config.DQNConfig):
-    return dqn_agent.make_agent(config, spec)
-  return r2d2_agent.make_agent(config, spec)
+  return q_agent.make_agent(config, spec)
 
 
 def params_of(*time_limits):
@@ -233,7 +231,7 @@ def test_reports_every_episode():
 
 
 def test_learns():
-  config = dqn_config.DQNConfig(min_replay_size=200, exploration=GREEDIER)
+  config = q_config.QConfig(min_replay_size=200, exploration=GREEDIER)
   returns = []
   train(
     make_agent(config),
@@ -273,7 +271,7 @@ def test_frames_are_stored_once_and_joined_again():
   environment = Blinking()
   adapter = jax_adapter.JaxEnvironment(environment, seed=0)
   config = dataclasses.replace(DQN, n_step=2)
-  agent = dqn_agent.make_agent(config, environments.spec(adapter))
+  agent = q_agent.make_agent(config, environments.spec(adapter))
   program = device_program.ScannedProgram(agent, environment, num_envs=2, num_seeds=1)
   state, _ = program.act(program.init(jax.random.PRNGKey(0), ()), 20)
   assert state.replay.rows["observation"].shape[2:] == (1, 1, 1)

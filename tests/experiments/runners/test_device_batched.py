@@ -10,16 +10,15 @@ import pytest
 from explorax import environments, exploration
 from explorax.agents import types
 from explorax.agents.bonuses import ngu
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
-from explorax.agents.r2d2 import agent as r2d2_agent
-from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.environments import batched_types, specs
 from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import checkpointer
+from explorax.experiments.presets import r2d2 as r2d2_presets
 from explorax.experiments.runners import core, device, device_program, errors
 
-DQN = dqn_config.DQNConfig(
+DQN = q_config.QConfig(
   hidden_sizes=(8,),
   n_step=2,
   exploration=exploration.EpsilonGreedy(0.3),
@@ -28,7 +27,8 @@ DQN = dqn_config.DQNConfig(
   batch_size=4,
   updates_per_step=0.3,
 )
-R2D2 = r2d2_config.R2D2Config(
+R2D2 = dataclasses.replace(
+  r2d2_presets.ATARI,
   hidden_sizes=(8,),
   lstm_size=4,
   head_size=4,
@@ -164,9 +164,7 @@ def make_batch():
 
 
 def make_agent(config, environment) -> types.Agent:
-  is_dqn = isinstance(config, dqn_config.DQNConfig)
-  make = dqn_agent.make_agent if is_dqn else r2d2_agent.make_agent
-  return make(config, environments.spec(environment))
+  return q_agent.make_agent(config, environments.spec(environment))
 
 
 @pytest.mark.parametrize("config", [DQN, R2D2, NGU], ids=["dqn", "r2d2", "ngu"])

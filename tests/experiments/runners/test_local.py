@@ -13,8 +13,8 @@ import pytest
 from explorax import exploration
 from explorax.agents.bonuses import counts as counts_lib
 from explorax.agents.bonuses import tdu
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.environments import factory, specs, standard, testing
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors as run_errors
@@ -50,8 +50,8 @@ def run(
 ) -> core.Result:
   """Runs a tiny DQN with some of its settings changed."""
   environment = standard.StandardEnvironment(environment)
-  config = dqn_config.DQNConfig(**{**TINY, **changes})
-  agent = dqn_agent.make_agent(config, factory.spec(environment))
+  config = q_config.QConfig(**{**TINY, **changes})
+  agent = q_agent.make_agent(config, factory.spec(environment))
   return local.run(
     agent,
     environment,
@@ -270,8 +270,8 @@ def test_a_replay_beyond_the_memory_is_refused():
   spec = specs.EnvironmentSpec(observations, dm_env.specs.DiscreteArray(2))
 
   def check(capacity, replay="memory"):
-    config = dqn_config.DQNConfig(**{**TINY, "replay_capacity": capacity})
-    agent = dqn_agent.make_agent(config, spec)
+    config = q_config.QConfig(**{**TINY, "replay_capacity": capacity})
+    agent = q_agent.make_agent(config, spec)
     local.check_memory(agent, config_lib.RunConfig(replay=replay))
 
   check(1000)

@@ -10,8 +10,8 @@ import jax
 import numpy as np
 import pytest
 
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import config as dqn_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.agents.replay import adder
 from explorax.environments import factory, standard, testing
 from explorax.experiments import config as config_lib
@@ -116,10 +116,10 @@ def _shard(limit=LIMIT, directory=None, shard=0, config=CONFIG):
 
 def _agent():
   environment = standard.StandardEnvironment(testing.FakeEnvironment())
-  config = dqn_config.DQNConfig(
+  config = q_config.QConfig(
     replay_capacity=40, min_replay_size=10, batch_size=8, hidden_sizes=(4,)
   )
-  return dqn_agent.make_agent(config, factory.spec(environment))
+  return q_agent.make_agent(config, factory.spec(environment))
 
 
 def _act(rows: adder.WindowAdder, value: float, num_steps: int) -> None:

@@ -118,8 +118,8 @@ def test_all_see_it_where_there_are_no_explorers(
 
 def test_tdu_without_a_scale_is_the_ensemble_without_a_bonus():
   """The same weights to the bit after acting and learning together."""
-  from explorax.agents.dqn import agent as dqn_agent
-  from explorax.agents.dqn import config as dqn_config
+  from explorax.agents.q import agent as q_agent
+  from explorax.agents.q import config as q_config
 
   common = {
     "hidden_sizes": (H,),
@@ -134,9 +134,7 @@ def test_tdu_without_a_scale_is_the_ensemble_without_a_bonus():
   results = []
   for changes in (tdu, {"num_members": K + N, **common}):
     environment = testing.fake_choice()
-    agent = dqn_agent.make_agent(
-      dqn_config.DQNConfig(**changes), factory.spec(environment)
-    )
+    agent = q_agent.make_agent(q_config.QConfig(**changes), factory.spec(environment))
     returns: list[float] = []
     result = local.run(
       agent,
@@ -152,7 +150,7 @@ def test_tdu_without_a_scale_is_the_ensemble_without_a_bonus():
 
 def test_one_member_is_plain_dqn(make_config, make_sample, learn):
   """Against a DQN of Haiku's own perceptron, rlax's loss and optax's Adam."""
-  config = make_config(learning_rate=0.05, adam_eps=1e-2, target_update_period=2)
+  config = make_config(learning_rate=0.05, optimizer_eps=1e-2, target_update_period=2)
   samples = samples_for(make_sample, config)
   start = None
 
@@ -256,12 +254,11 @@ def test_the_targets_prior(make_config, make_sample, learn, kind):
 
 def test_a_masked_member_does_not_move(make_config, make_sample, learn):
   config = make_config(**{**TDU, "mask_prob": 0.5})
-  mask = np.ones((6, 2, K + N))
-  mask[:, :, 1] = 0.0
-  mask[:, :, 3] = 0.0
-  mask[:, 1, :] = 1.0  # Only the first row's counts.
+  mask = np.ones((6, K + N), np.float32)
+  mask[:, [1, 3]] = 0.0
   start, _ = learn(config, [])
-  state, _ = learn(config, [make_sample(0, config, bootstrap_mask=mask)])
+  sample = make_sample(0, config)._replace(first={"bootstrap_mask": mask})
+  state, _ = learn(config, [sample])
   moved = [not same for same in equal_members(start.params, state.params, K + N)]
   assert moved == [True, False, True, False]
 

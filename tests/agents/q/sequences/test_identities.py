@@ -11,7 +11,7 @@ import pytest
 from explorax import exploration
 from explorax.agents import types, updates
 from explorax.agents.bonuses import ngu, rnd, tdu
-from explorax.agents.r2d2 import learning
+from explorax.agents.q import mixture
 from explorax.agents.targets import off_policy
 
 
@@ -150,14 +150,14 @@ def test_a_loss_that_is_not_finite_changes_nothing(
 def test_relabelling():
   policy = jnp.arange(8, dtype=jnp.int32) % 4
   keys = jax.random.split(jax.random.PRNGKey(0), 200)
-  relabel = jax.vmap(learning.relabel, (0, None, None, None))
+  relabel = jax.vmap(mixture.relabel, (0, None, None, None))
   drawn = np.asarray(relabel(keys, policy, 0.5, 4))
   np.testing.assert_array_equal(drawn[:, 4:], np.tile(policy[4:], (200, 1)))
   assert not np.any(drawn[:, :4] == np.asarray(policy[:4]))
   for i in range(4):  # The three others, about as often.
     counts = np.bincount(drawn[:, i], minlength=4)
     assert counts[i] == 0 and np.all(np.delete(counts, i) > 40)
-  np.testing.assert_array_equal(learning.relabel(keys[0], policy, 0.0, 1), policy)
+  np.testing.assert_array_equal(mixture.relabel(keys[0], policy, 0.0, 1), policy)
 
 
 def test_max_abs_td_bounds_the_gradient():

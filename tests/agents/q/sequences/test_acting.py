@@ -9,7 +9,7 @@ import pytest
 from explorax import exploration, networks
 from explorax.agents import types
 from explorax.agents.bonuses import counts, ngu, td_error
-from explorax.agents.r2d2 import agent as r2d2_agent
+from explorax.agents.q import values as values_lib
 
 STEPS = 6
 
@@ -82,26 +82,26 @@ def test_td_errors_are_those_of_what_was_acted(make_config, make_agent, case):
       action, state = select(params, timestep, state)
       actions.append(int(action))
       extras.append(jax.device_get(core.extras(state)))
-  policy = int(state.policy)
+  policy = int(extras[0]["policy"])
   r_int = np.array([x.get("r_int", 0.0) for x in extras], np.float64)
   rewards = np.array([step.reward for step in steps], np.float64)
   column = lambda values, dtype: jnp.asarray(values, dtype)[None]  # noqa: E731
-  values = r2d2_agent.make_values(
-    config, agent.encoding.spec, 3, sees_r_int="r_int" in extras[0]
+  values = values_lib.make_values(
+    config, agent.encoding.spec, 3, stores_r_int="r_int" in extras[0]
   )
-  q, _ = values.unroll(
-    weights.params,
-    weights.prior_params,
+  prediction, _ = values.unroll(
+    weights,
     networks.StepInputs(
       column([step.observation for step in steps], jnp.float32),
+      column([policy] * len(steps), jnp.int32),
       column([-1, *actions[:-1]], jnp.int32),
       column(rewards, jnp.float32),
       column([0.0, *r_int[:-1]], jnp.float32),
-      column([policy] * len(steps), jnp.int32),
     ),
     jnp.zeros((1, values.state_size)),
+    None,
   )
-  q = np.asarray(q, np.float64)[:, 0]  # [M, T + 1, A]
+  q = np.asarray(prediction.q, np.float64)[:, 0]  # [M, T + 1, A]
   beta = {"mixture": [0.0, 0.7 / (1 + np.exp(-10)), 0.7][policy], "explorers": 2.0}
   beta = beta.get(case, 0.0)
   gamma = 0.9
@@ -152,21 +152,21 @@ def test_the_policy_that_is_evaluated(make_config, make_agent, setting, policy):
     types.ActorParams(weights, jnp.int32(0)), first, state
   )
   assert int(core.extras(state)["policy"]) == policy
-  values = r2d2_agent.make_values(config, agent.encoding.spec, 3, sees_r_int=True)
+  values = values_lib.make_values(config, agent.encoding.spec, 3, stores_r_int=True)
   one = lambda x, dtype: jnp.asarray(x, dtype)[None, None]  # noqa: E731
-  q, _ = values.unroll(
-    weights.params,
-    weights.prior_params,
+  prediction, _ = values.unroll(
+    weights,
     networks.StepInputs(
       one(first.observation, jnp.float32),
+      one(policy, jnp.int32),
       one(-1, jnp.int32),
       one(0.0, jnp.float32),
       one(0.0, jnp.float32),
-      one(policy, jnp.int32),
     ),
     jnp.zeros((1, values.state_size)),
+    None,
   )
-  assert int(action) == int(jnp.argmax(q[0, 0, 0]))
+  assert int(action) == int(jnp.argmax(prediction.q[0, 0, 0]))
 
 
 @pytest.mark.parametrize("setting", [3, -4])

@@ -7,7 +7,7 @@ import pytest
 
 from explorax import exploration
 from explorax.agents import types
-from explorax.agents.dqn import values as values_lib
+from explorax.agents.q import values as values_lib
 from explorax.agents.targets import one_step
 
 K, DIM, A = 5, 2, 3
@@ -22,17 +22,17 @@ X = np.random.default_rng(0).normal(size=(8, DIM)).astype(np.float32)
 
 
 @pytest.mark.parametrize("target", [one_step.QLearning(), one_step.DoubleQ()])
-def test_loss_of_an_update(make_config, compiled, make_sample, target):
+def test_loss_of_an_update(make_config, compiled, make_sample, evaluate, target):
   """Both networks have the same indices, which are new in each update."""
   config = make_config(**EPINET, target=target, learning_rate=0.05)
   init, update = compiled(config)
   spec = dm_env.specs.Array((DIM,), np.float32)
-  apply = jax.jit(values_lib.make_values(config, spec, A).apply)
+  apply = evaluate(values_lib.make_values(config, spec, A))
   state = init(jax.random.PRNGKey(0))
   for step in range(2):
     sample = make_sample(0, config)
     rows, size = sample.rows, 6
-    key = jax.random.fold_in(state.noise_key, step)
+    key = jax.random.fold_in(state.key, step)
     now, after = rows["observation"][:, 0], rows["observation"][:, 1]
     q_tm1, selector, q_t = (
       np.asarray(apply(params, state.prior_params, x, key).q, np.float64)
@@ -80,13 +80,15 @@ def act(core, params, num_episodes):
   return np.reshape(actions, (num_episodes, -1)), states
 
 
-def test_an_index_is_followed_for_an_episode(make_config, make_agent, compiled):
+def test_an_index_is_followed_for_an_episode(
+  make_config, make_agent, compiled, evaluate
+):
   config = make_config(**EPINET)
   agent = make_agent(config)
   weights = make_weights(compiled, config)
   actions, states = act(agent.actor(), weights, num_episodes=6)
   spec = dm_env.specs.Array((DIM,), np.float32)
-  apply = jax.jit(values_lib.make_values(config, spec, A).apply)
+  apply = evaluate(values_lib.make_values(config, spec, A))
   keys = np.array([state.index_key for state in states]).reshape(6, len(X), -1)
   assert np.all(keys == keys[:, :1])
   assert len(np.unique(keys[:, 0], axis=0)) == 6
@@ -98,12 +100,15 @@ def test_an_index_is_followed_for_an_episode(make_config, make_agent, compiled):
   assert len(np.unique(actions, axis=0)) > 1
 
 
-def test_evaluation_acts_on_the_base_network(make_config, make_agent, compiled):
+def test_evaluation_acts_on_the_base_network(
+  make_config, make_agent, compiled, evaluate
+):
   config = make_config(**EPINET)
   agent = make_agent(config)
   weights = make_weights(compiled, config)
   actions, states = act(agent.actor(evaluation=True), weights, num_episodes=2)
   spec = dm_env.specs.Array((DIM,), np.float32)
-  q = values_lib.make_values(config, spec, A).apply(*weights, X, None).q[0]
+  values = values_lib.make_values(config, spec, A)
+  q = evaluate(values)(weights.params, weights.prior_params, X, None).q[0]
   np.testing.assert_array_equal(actions, [np.argmax(q, axis=1)] * 2)
   assert states[0].index_key == ()

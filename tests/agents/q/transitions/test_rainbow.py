@@ -12,8 +12,8 @@ import pytest
 from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import rnd
-from explorax.agents.dqn import agent as dqn_agent
-from explorax.agents.dqn import values as values_lib
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import values as values_lib
 from explorax.agents.targets import categorical, off_policy
 from explorax.environments import specs
 
@@ -101,7 +101,7 @@ def divergences(params: Tree, rows: dict, m: np.ndarray) -> np.ndarray:
 @pytest.fixture(scope="module")
 def rainbow(make_config, compiled):
   """The config, a first state, and the update."""
-  config = make_config(**RAINBOW, adam_eps=1.0, learning_rate=1.0)
+  config = make_config(**RAINBOW, optimizer_eps=1.0, learning_rate=1.0)
   init, update = compiled(config)
   return config, init(jax.random.PRNGKey(2)), update
 
@@ -156,21 +156,21 @@ def test_an_update_of_distributions(rainbow, make_sample, gradient_of):
     )
 
 
-def test_values_are_the_means_of_distributions(make_config):
+def test_values_are_the_means_of_distributions(make_config, evaluate):
   config = make_config(**RAINBOW)
   spec = dm_env.specs.Array((2,), np.float32)
   values = values_lib.make_values(config, spec, A)
   np.testing.assert_allclose(config.target.atoms, ATOMS)
   x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
   params = jax.jit(values.init)(jax.random.key(0))
-  q, logits = jax.jit(values.apply)(params, (), x, jax.random.key(1))
+  q, logits = evaluate(values)(params, (), x, jax.random.key(1))
   assert q.shape == (1, 6, A) and logits.shape == (1, 6, A, N)
   probs = np.exp(np.asarray(logits, np.float64))
   probs = probs / probs.sum(axis=-1, keepdims=True)
   np.testing.assert_allclose(q, np.sum(probs * ATOMS, axis=-1), rtol=1e-4, atol=1e-5)
 
 
-def test_noise_reaches_every_member_by_itself(make_config):
+def test_noise_reaches_every_member_by_itself(make_config, evaluate):
   """Without it, noisy heads on a shared torso are perceptrons."""
   spec = dm_env.specs.Array((2,), np.float32)
   settings = {"num_members": 3, "shared_torso": True}
@@ -181,8 +181,8 @@ def test_noise_reaches_every_member_by_itself(make_config):
   ((name, head),) = params.heads.items()
   means = params._replace(heads={name: {"w": head["w_mu"], "b": head["b_mu"]}})
   x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
-  apply = jax.jit(noisy.apply)
-  q, found = plain.apply(means, (), x, None).q, apply(params, (), x, None).q
+  apply = evaluate(noisy)
+  q, found = evaluate(plain)(means, (), x, None).q, apply(params, (), x, None).q
   np.testing.assert_allclose(found, q, rtol=1e-5, atol=1e-6)
   moved = apply(params, (), x, jax.random.key(1)).q - q
   assert np.abs(moved).max(axis=(1, 2)).min() > 1e-3
@@ -200,7 +200,7 @@ def means_of(params: Any, shapes: Any) -> Any:
   return jax.tree.unflatten(tree, arrays)
 
 
-def test_a_noisy_torso_without_its_noise_is_a_perceptron(make_config):
+def test_a_noisy_torso_without_its_noise_is_a_perceptron(make_config, evaluate):
   """Noise in all layers, those of the torso too, and none without a key."""
   spec = dm_env.specs.BoundedArray((), np.int32, -1, 4)
   x = np.array([-1, 0, 3, 3, 4, 1], np.int32)
@@ -212,8 +212,8 @@ def test_a_noisy_torso_without_its_noise_is_a_perceptron(make_config):
   params = jax.jit(noisy.init)(jax.random.key(0))
   assert len(params.torso) == 2 and len(params.heads) == 1
   shapes = jax.eval_shape(plain.init, jax.random.key(0))
-  q = plain.apply(means_of(params, shapes), (), x, None).q
-  apply = jax.jit(noisy.apply)
+  q = evaluate(plain)(means_of(params, shapes), (), x, None).q
+  apply = evaluate(noisy)
   np.testing.assert_allclose(apply(params, (), x, None).q, q, rtol=1e-5, atol=1e-6)
   silent, key = silenced(params), jax.random.key(1)
   np.testing.assert_allclose(apply(silent, (), x, key).q, q, rtol=1e-5, atol=1e-6)
@@ -228,7 +228,7 @@ def test_a_noisy_torso_without_its_noise_is_a_perceptron(make_config):
 
 def test_noisy_dqn_without_its_noise_learns_as_dqn(make_config, compiled, make_sample):
   """The same loss, and the same step of the means, if both begin alike."""
-  settings = {"learning_rate": 0.05, "adam_eps": 1e-2}
+  settings = {"learning_rate": 0.05, "optimizer_eps": 1e-2}
   plain = make_config(**settings)
   plain_init, plain_update = compiled(plain)
   init, update = compiled(make_config(**settings, noisy_sigma=0.5, noisy_torso=True))
@@ -253,7 +253,7 @@ def test_noisy_dqn_without_its_noise_learns_as_dqn(make_config, compiled, make_s
   )
 
 
-def test_priors_on_heads_of_any_kind(make_config):
+def test_priors_on_heads_of_any_kind(make_config, evaluate):
   """Added to the values, fixed, and without noise whatever the key."""
   spec = dm_env.specs.Array((2,), np.float32)
   settings = {"num_members": 2, "head_size": 3, "duelling": True, "noisy_sigma": 0.5}
@@ -265,9 +265,9 @@ def test_priors_on_heads_of_any_kind(make_config):
   params = jax.jit(with_prior.init)(jax.random.key(0))
   prior_params = jax.jit(with_prior.init_prior)(jax.random.key(1))
   x, key = np.ones((4, 2), np.float32), jax.random.key(2)
-  apply = jax.jit(with_prior.apply)
-  prior_q = jax.jit(fixed.apply)(prior_params, (), x, None).q
-  expected = jax.jit(without.apply)(params, (), x, key).q + 2.0 * prior_q
+  apply = evaluate(with_prior)
+  prior_q = evaluate(fixed)(prior_params, (), x, None).q
+  expected = evaluate(without)(params, (), x, key).q + 2.0 * prior_q
   q = apply(params, prior_params, x, key).q
   np.testing.assert_allclose(q, expected, rtol=1e-5)
 
@@ -282,14 +282,14 @@ def test_each_update_draws_new_noise(rainbow, make_sample):
   first = loss(start)
   assert first == loss(start)
   assert first != loss(start._replace(num_updates=jnp.int32(1)))
-  assert first != loss(start._replace(noise_key=jax.random.PRNGKey(5)))
+  assert first != loss(start._replace(key=jax.random.PRNGKey(5)))
   silent = silenced(start.params)
   state = start._replace(params=silent, target_params=silent)
-  assert loss(state) == loss(state._replace(noise_key=jax.random.PRNGKey(5)))
+  assert loss(state) == loss(state._replace(key=jax.random.PRNGKey(5)))
   # Only the target network's noise is left, then only the online one's.
   for part in ("params", "target_params"):
     noisy = state._replace(**{part: start.params})
-    assert loss(noisy) != loss(noisy._replace(noise_key=jax.random.PRNGKey(5)))
+    assert loss(noisy) != loss(noisy._replace(key=jax.random.PRNGKey(5)))
 
 
 def act(agent, evaluation: bool, steps: int, env_steps: int = 0):
@@ -367,7 +367,7 @@ IMAGE = specs.EnvironmentSpec(
 )
 def test_images_are_convolved_and_learnt_from(make_config, make_sample, changes):
   config = make_config(**changes)
-  agent = dqn_agent.make_agent(config, IMAGE)
+  agent = q_agent.make_agent(config, IMAGE)
   assert agent.encoding.spec.dtype == np.uint8
   learner = agent.learner
   state = jax.jit(learner.init)(jax.random.PRNGKey(0))
@@ -398,7 +398,7 @@ def test_images_are_convolved_and_learnt_from(make_config, make_sample, changes)
 )
 def test_frames_are_joined_where_they_are_read(make_config, make_sample, changes):
   config = make_config(**changes)
-  learner = dqn_agent.make_agent(config, IMAGE).learner
+  learner = q_agent.make_agent(config, IMAGE).learner
   state = jax.jit(learner.init)(jax.random.PRNGKey(0))
   sample, num_rows = make_sample(0, config), config.n_step + 1
   rng = np.random.default_rng(0)

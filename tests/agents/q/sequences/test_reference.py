@@ -12,7 +12,7 @@ import pytest
 
 from explorax import exploration
 from explorax.agents.bonuses import ngu as ngu_lib
-from explorax.agents.r2d2 import learning
+from explorax.agents.q import learning
 from explorax.agents.targets import off_policy
 
 NUM_POLICIES, BETA, GAMMA_MAX, GAMMA_MIN = 3, 0.4, 0.95, 0.8
@@ -133,10 +133,7 @@ class Reference:
     config = agent.config
     self.sample, self.config = sample, config
     self.size = len(sample.probabilities)
-    key = jax.random.split(state.key)[1]
-    policies = learning.relabel(
-      key, sample.rows["policy"][:, 0], config.cross_mixture_ratio, NUM_POLICIES
-    )
+    policies = learning.trained_policies(config, state, sample)
     i = np.arange(NUM_POLICIES)
     self.betas = [0.0, BETA * sigmoid(10), BETA]  # i = 1: 10 (2 − 1) / (3 − 2).
     log_gap = (2 - i) * np.log(1 - GAMMA_MAX) + i * np.log(1 - GAMMA_MIN)

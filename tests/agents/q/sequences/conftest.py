@@ -1,5 +1,6 @@
-"""A tiny problem for the sequence engine: windows of raw rows, made up."""
+"""A tiny problem of windows of several rows."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +11,11 @@ import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.agents.r2d2 import agent as r2d2_agent
-from explorax.agents.r2d2 import config as r2d2_config
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
 from explorax.agents.targets import greedy
 from explorax.environments import specs
+from explorax.experiments.presets import r2d2 as r2d2_presets
 
 NUM_ACTIONS = 3
 DIM = 2
@@ -22,7 +24,7 @@ SPEC = specs.EnvironmentSpec(
 )
 
 
-def _make_config(**changes: Any) -> r2d2_config.R2D2Config:
+def _make_config(**changes: Any) -> q_config.QConfig:
   tiny: dict[str, Any] = {
     "hidden_sizes": (4,),
     "lstm_size": 3,
@@ -37,11 +39,11 @@ def _make_config(**changes: Any) -> r2d2_config.R2D2Config:
     "target": greedy.NStep(n=2),
     "target_update_period": 3,
   }
-  return r2d2_config.R2D2Config(**{**tiny, **changes})
+  return dataclasses.replace(r2d2_presets.ATARI, **{**tiny, **changes})
 
 
-def _make_agent(config: r2d2_config.R2D2Config) -> types.Agent:
-  return r2d2_agent.make_agent(config, SPEC)
+def _make_agent(config: q_config.QConfig) -> types.Agent:
+  return q_agent.make_agent(config, SPEC)
 
 
 def make_rows(rng: np.random.Generator, num_rows: int, size: int, num_policies: int):
@@ -61,6 +63,8 @@ def make_rows(rng: np.random.Generator, num_rows: int, size: int, num_policies: 
     "policy": np.repeat(rng.integers(0, num_policies, (size, 1)), num_rows, axis=1),
   }
   for window, end, terminates in ((0, 3, 1), (1, 3, 0), (2, 5, 1), (3, 1, 1)):
+    if end >= num_rows:
+      continue
     rows["discount"][window, end - 1] = 1.0 - terminates
     for name in ("action", "reward", "discount", "mask"):
       rows[name][window, end:] = 0
@@ -108,25 +112,25 @@ def _make_sample(seed: int, agent: types.Agent) -> types.Sample:
 
 
 @functools.cache
-def _compiled(config: r2d2_config.R2D2Config):
+def _compiled(config: q_config.QConfig):
   core = _make_agent(config).learner
   return jax.jit(core.init), jax.jit(core.update)
 
 
 @pytest.fixture(scope="session")
-def compiled() -> Callable[[r2d2_config.R2D2Config], Any]:
+def compiled() -> Callable[[q_config.QConfig], Any]:
   """(config) → a learner's (init, update), jitted once for all tests."""
   return _compiled
 
 
 @pytest.fixture(scope="session")
-def make_config() -> Callable[..., r2d2_config.R2D2Config]:
-  """(changes) → an R2D2Config that compiles and runs in no time."""
+def make_config() -> Callable[..., q_config.QConfig]:
+  """(changes) → a QConfig that compiles and runs in no time."""
   return _make_config
 
 
 @pytest.fixture(scope="session")
-def make_agent() -> Callable[[r2d2_config.R2D2Config], types.Agent]:
+def make_agent() -> Callable[[q_config.QConfig], types.Agent]:
   """(config) → the agent for 2 numbers an observation and 3 actions."""
   return _make_agent
 

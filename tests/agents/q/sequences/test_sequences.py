@@ -1,5 +1,7 @@
 """What windows become: a golden table by hand, and real runs unrolled again."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,12 +10,14 @@ import pytest
 from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import ngu
-from explorax.agents.r2d2 import agent as r2d2_agent
-from explorax.agents.r2d2 import config as r2d2_config
-from explorax.agents.r2d2 import learning, sequences
-from explorax.agents.targets import off_policy
+from explorax.agents.q import agent as q_agent
+from explorax.agents.q import config as q_config
+from explorax.agents.q import predictions, windows
+from explorax.agents.q import values as values_lib
+from explorax.agents.targets import greedy, off_policy
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import factory, standard, testing
+from explorax.experiments.presets import r2d2 as r2d2_presets
 
 
 def make_sample(starts: int) -> types.Sample:
@@ -32,6 +36,7 @@ def make_sample(starts: int) -> types.Sample:
     "previous_action": [-1 if starts else 0],
     "previous_reward": [0.0 if starts else 0.9],
     "previous_r_int": [0.0 if starts else 3.0],
+    "core_state": [[0.0, 0.0]],
   }
   integers = ("action", "previous_action")
   cast = lambda columns: {  # noqa: E731
@@ -41,26 +46,33 @@ def make_sample(starts: int) -> types.Sample:
   return types.Sample(cast(rows), cast(first), np.ones(1, np.float32), np.int32(1))
 
 
+def make_windows(sample, burn_in, bonus_end):
+  """Of a discount of 0.5."""
+  config = q_config.QConfig(
+    lstm_size=1, burn_in=burn_in, sequence_length=4 - burn_in, target=greedy.PengQ()
+  )
+  policy = jnp.zeros(1, jnp.int32)
+  return windows.make_windows(sample, config, jnp.array([0.5]), policy, bonus_end)
+
+
 @pytest.mark.parametrize("starts", [0, 1])
 def test_golden_table(starts):
-  batch = sequences.make_sequences(
-    make_sample(starts), burn_in=1, ensemble_size=2, bonus_end="destination"
-  )
-  inputs = batch.inputs
+  batch = make_windows(make_sample(starts), burn_in=1, bonus_end="destination")
+  inputs = batch.inputs()
   before = (-1, 0.0, 0.0) if starts else (0, 0.9, 3.0)
   np.testing.assert_array_equal(inputs.previous_action, [[before[0], 2, 1, 2, 0]])
   np.testing.assert_allclose(inputs.previous_reward, [[before[1], 0.1, 0.2, 0.3, 0.0]])
   np.testing.assert_allclose(inputs.previous_r_int, [[before[2], 4, 5, 6, 7]])
   np.testing.assert_allclose(batch.reward, [[0.1, 0.2, 0.3, 0.0]])
-  np.testing.assert_allclose(batch.discount, [[1.0, 1.0, 0.0, 0.0]])
+  np.testing.assert_allclose(batch.discount, [[0.5, 0.5, 0.0, 0.0]])
   # The novelty of the last observation, row 3, belongs to the transition into it.
   np.testing.assert_allclose(batch.r_int, [[5.0, 6.0, 7.0, 0.0]])
   np.testing.assert_allclose(batch.real, [[1.0, 1.0, 1.0, 0.0, 0.0]])
   # At an episode's start there is nothing to warm up from.
   np.testing.assert_allclose(batch.trained, [[float(starts), 1.0, 1.0, 0.0]])
-  np.testing.assert_allclose(batch.member_mask, np.ones((1, 4, 2)))
+  np.testing.assert_allclose(batch.member_mask, np.ones((1, 4, 1)))
   np.testing.assert_allclose(inputs.observation, [[10, 11, 12, 13, 0]])
-  source = sequences.make_sequences(make_sample(1), 0, 1, "source")
+  source = make_windows(make_sample(1), burn_in=0, bonus_end="source")
   np.testing.assert_allclose(source.r_int, [[4.0, 5.0, 6.0, 7.0]])
 
 
@@ -68,9 +80,9 @@ def test_frames_are_joined():
   sample = make_sample(0)
   frames = np.arange(7, dtype=np.uint8).reshape(1, 7, 1, 1, 1)
   sample = sample._replace(rows={**sample.rows, "observation": frames})
-  batch = sequences.make_sequences(sample, 0, 1, "source")
+  batch = make_windows(sample, burn_in=0, bonus_end="source")
   expected = [[i, i + 1, i + 2] for i in range(5)]
-  np.testing.assert_array_equal(batch.inputs.observation[0, :, 0, 0], expected)
+  np.testing.assert_array_equal(batch.observations()[0, :, 0, 0], expected)
 
 
 def test_burn_in_passes_no_gradient_but_at_an_episodes_start(
@@ -80,23 +92,26 @@ def test_burn_in_passes_no_gradient_but_at_an_episodes_start(
   config = make_config(burn_in=2, target=off_policy.Retrace())
   agent = make_agent(config)
   sample = make_sample(0, agent)
-  values = r2d2_agent.make_values(config, agent.encoding.spec, 3, sees_r_int=False)
-  params = jax.jit(values.init)(jax.random.PRNGKey(0))
-  batch = sequences.make_sequences(sample, config.burn_in, 1, "transition")
+  values = values_lib.make_values(config, agent.encoding.spec, 3)
+  weights = values_lib.Weights(jax.jit(values.init)(jax.random.PRNGKey(0)), ())
+  policy = jnp.zeros(config.batch_size, jnp.int32)
+  batch = windows.make_windows(sample, config, jnp.array([0.9]), policy)
+
+  def predict(batch):
+    return predictions.predict(config, values, weights, weights, batch, True, None)
 
   def after_burn_in(core_state):
-    q = sequences.unroll(
-      values, params, (), batch._replace(core_state=core_state), config.burn_in
-    )
+    q = predict(batch._replace(core_state=core_state)).tm1.q
     return jnp.sum(jnp.square(q[:, :, config.burn_in :]), axis=(0, 2, 3))
 
   jacobian = jax.jit(jax.jacobian(after_burn_in))(batch.core_state)
   for b, starts in enumerate(sample.first["starts_episode"]):
     assert np.any(np.asarray(jacobian[b, b]) != 0) == bool(starts)
   # The values themselves are those of one unroll through all rows.
-  whole, _ = jax.jit(values.unroll)(params, (), batch.inputs, batch.core_state)
-  q = jax.jit(lambda batch: sequences.unroll(values, params, (), batch, 2))(batch)
-  np.testing.assert_allclose(q, whole, rtol=1e-5, atol=1e-6)
+  unroll = jax.jit(values.unroll)
+  whole, _ = unroll(weights, batch.inputs(), batch.core_state, None)
+  q = jax.jit(predict)(batch).tm1.q
+  np.testing.assert_allclose(q, whole.q[:, :, :-1], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.newest
@@ -115,7 +130,8 @@ def test_what_was_acted_is_unrolled_again(replay, truncate):
   r_t and r^i_{t−1}) lags by one, in the middle of episodes and at their starts.
   """
   period = 3
-  config = r2d2_config.R2D2Config(
+  config = dataclasses.replace(
+    r2d2_presets.ATARI,
     hidden_sizes=(4,),
     lstm_size=3,
     head_size=2,
@@ -139,7 +155,7 @@ def test_what_was_acted_is_unrolled_again(replay, truncate):
       reward=lambda t, action: 0.1 * t + action,
     )
   )
-  agent = r2d2_agent.make_agent(config, factory.spec(environment))
+  agent = q_agent.make_agent(config, factory.spec(environment))
   builder = builder_lib.Builder(agent)
   store = builder.make_replay_tables(replay, 0)
   adder = builder.make_adder(store)
@@ -156,15 +172,14 @@ def test_what_was_acted_is_unrolled_again(replay, truncate):
   _, sample = next(batches)
   store.close()
 
-  batch = sequences.make_sequences(sample, 0, 1, "destination")
-  values = r2d2_agent.make_values(config, agent.encoding.spec, 2, sees_r_int=True)
+  policy = jnp.zeros(config.batch_size, jnp.int32)
+  batch = windows.make_windows(sample, config, jnp.array([0.9]), policy, "destination")
+  values = values_lib.make_values(config, agent.encoding.spec, 2, stores_r_int=True)
   (weights,) = learner.get_variables(["params"])
-  assert isinstance(weights, learning.Weights)
-  rows = jax.tree.map(lambda x: x[:, :period], batch.inputs)
-  _, arrived = jax.jit(values.unroll)(
-    weights.params, weights.prior_params, rows, batch.core_state
-  )
-  # Windows of an episode are told by what they hold: time is in the observation.
+  assert isinstance(weights, values_lib.Weights)
+  rows = jax.tree.map(lambda x: x[:, :period], batch.inputs())
+  _, arrived = jax.jit(values.unroll)(weights, rows, batch.core_state, None)
+  # Windows of an episode are recognised by their content: time is in the observation.
   found = 0
   for b in range(config.batch_size):
     time = sample.rows["observation"][b, 0, 0]

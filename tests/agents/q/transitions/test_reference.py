@@ -48,7 +48,7 @@ class Reference:
     if config.prior_scale:
       self.prior = flat(state.prior_params)
       self.target_prior = flat(state.target_prior_params or state.prior_params)
-    self.adam = adam(self.params, config.adam_b2, config.adam_eps)
+    self.adam = adam(self.params, config.adam_b2, config.optimizer_eps)
     self.num_updates, self.largest = 0, 0.0
 
   def q(self, params: Tree, prior_name: str, x: np.ndarray, k: int) -> np.ndarray:
@@ -120,7 +120,7 @@ class Reference:
     total = 0.0
     for k in range(size):
       for b in range(num):
-        mask = rows["bootstrap_mask"][b, 0, k] if config.mask_prob < 1 else 1.0
+        mask = sample.first["bootstrap_mask"][b, k] if config.mask_prob < 1 else 1.0
         q = self.q(params, "prior", rows["observation"][b, 0], k)
         td = targets[k, b] - q[rows["action"][b, 0]]
         total += weights[b] * mask * self.member_loss(td)
@@ -221,7 +221,7 @@ HEADS = {
 )
 def test_three_updates(make_config, compiled, make_sample, adam, gradient_of, changes):
   # A large ε keeps Adam's steps continuous where a gradient is about zero.
-  settings = {"adam_eps": 1e-2, "learning_rate": 0.05, "target_update_period": 2}
+  settings = {"optimizer_eps": 1e-2, "learning_rate": 0.05, "target_update_period": 2}
   config = make_config(**(settings | changes))
   init, update = compiled(config)
   state = init(jax.random.PRNGKey(1))

@@ -1,0 +1,1 @@
+"""The engine: ensembles of action values, learning from windows of steps."""

@@ -1,0 +1,281 @@
+"""The actor: an exploration rule on the members' values, and an actor's bonus."""
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import dm_env
+import jax
+import jax.numpy as jnp
+
+from explorax import exploration, networks
+from explorax.agents import types, updates
+from explorax.agents.bonuses import scaling
+from explorax.agents.bonuses import types as bonus_types
+from explorax.agents.q import config as config_lib
+from explorax.agents.q import errors, mixture, windows
+from explorax.agents.q import values as values_lib
+
+
+class Previous(NamedTuple):
+  """What recurrent networks, and TD errors, need of the last step.
+
+  Attributes:
+    core_state: `[H]`, of the network.
+    action, r_int: a_{t−1} and r^i_{t−1}; −1 and 0 at an episode's start.
+    q: `[M]`, Q_m(x_{t−1}, a_{t−1}).
+  """
+
+  core_state: jax.Array
+  action: jax.Array
+  r_int: jax.Array
+  q: jax.Array
+
+
+class ActorState(NamedTuple):
+  """The state between steps; parts that an agent does not have are `()`.
+
+  Attributes:
+    key: a random key.
+    index_key: of an epinet's index.
+    assignment: of a policy of a mixture.
+    previous: of the last step.
+    rule_state: of the exploration rule.
+    bonus_state: of an actor's bonus.
+    extras: what replay stores with the last row.
+  """
+
+  key: jax.Array
+  index_key: Any
+  assignment: Any
+  previous: Any
+  rule_state: Any
+  bonus_state: Any
+  extras: dict[str, jax.Array]
+
+
+def make_actor(
+  config: config_lib.QConfig,
+  values: values_lib.Values,
+  bonus: bonus_types.LearnerBonus | bonus_types.ActorBonus | None,
+  num_actions: int,
+  stored: Collection[str],
+  evaluation: bool,
+) -> types.ActorCore:
+  """The ActorCore of a config.
+
+  The evaluation policy is the config's, or greedy on the exploiters' mean, up to
+  `evaluation_epsilon`; without the noise of noisy networks, and on the base network of
+  an epinet. While acting, noise is drawn in each step and an epinet's index for each
+  episode; `behaviour_prob` is the probability of the action given both.
+
+  Args:
+    config: the settings.
+    values: the members.
+    bonus: built from the config's; an actor's is computed here.
+    num_actions: A.
+    stored: names of the extras that replay needs.
+    evaluation: whether this is the evaluation policy.
+  """
+  rule: exploration.Rule = config.exploration
+  if evaluation:
+    greedy = exploration.Greedy(config.num_members)
+    rule = config.evaluation or exploration.EpsilonGreedy(
+      config.evaluation_epsilon, of=greedy
+    )
+  random_steps = 0 if evaluation else config.random_steps
+  is_noisy = values.is_noisy and not evaluation
+  has_index = values.has_index and not evaluation
+  # Evaluation has no bonus, unless it is an input of the network.
+  actor_bonus = None
+  if isinstance(bonus, bonus_types.ActorBonus):
+    actor_bonus = bonus if values.sees_r_int or not evaluation else None
+  needs_previous = config.lstm_size > 0 or "td_error" in stored
+  tx = errors.tx_pair(config)
+
+  def make_extras(**columns: Any) -> dict[str, jax.Array]:
+    kept = {"behaviour_prob", "policy", *stored}
+    return {name: column for name, column in columns.items() if name in kept}
+
+  def draw_mask(key: jax.Array) -> jax.Array:
+    mask = jax.random.bernoulli(key, config.mask_prob, (config.ensemble_size,))
+    return mask.astype(jnp.float32)
+
+  def init(key: jax.Array, actor_id: int, num_actors: int) -> ActorState:
+    actor = exploration.ActorIndex(actor_id, num_actors)
+    # The numbers of keys, here and below, with which published results were made.
+    num_keys = 3 if config.has_single_rows else 2
+    key = jax.random.fold_in(key, actor_id)
+    key, rule_key = jax.random.split(key, num_keys)[:2]
+    zero = jnp.float32(0)
+    core_state = jnp.zeros((values.state_size,), jnp.float32)
+    members = jnp.zeros((config.ensemble_size,), jnp.float32)
+    previous = Previous(core_state, jnp.int32(-1), zero, members)
+    return ActorState(
+      key=key,
+      index_key=jnp.zeros_like(key) if has_index else (),
+      assignment=mixture.assign(config, actor, evaluation),
+      previous=previous if needs_previous else (),
+      rule_state=rule.init(rule_key, config.ensemble_size, num_actions, actor),
+      bonus_state=() if actor_bonus is None else actor_bonus.init(),
+      extras=make_extras(
+        behaviour_prob=jnp.float32(1),
+        policy=jnp.int32(0),
+        starts_episode=zero,
+        previous_action=jnp.int32(-1),
+        previous_reward=zero,
+        previous_r_int=zero,
+        core_state=core_state,
+        r_int=zero,
+        td_error=zero,
+        bootstrap_mask=members,
+      ),
+    )
+
+  def begin_episode(
+    key: jax.Array, state: ActorState, env_steps: jax.Array
+  ) -> ActorState:
+    rule_key = policy_key = key
+    if config.num_policies > 1 or not config.has_single_rows:
+      rule_key, policy_key = jax.random.split(key)
+    begun = state._replace(
+      rule_state=rule.begin_episode(rule_key, state.rule_state, env_steps)
+    )
+    if has_index:
+      begun = begun._replace(index_key=_noise_key(state.key))
+    if config.num_policies > 1:
+      assignment = mixture.begin_episode(
+        policy_key, state.assignment, config.num_policies
+      )
+      begun = begun._replace(assignment=assignment)
+    if needs_previous:
+      empty = Previous(
+        jnp.zeros_like(state.previous.core_state),
+        jnp.int32(-1),
+        jnp.float32(0),
+        state.previous.q,
+      )
+      begun = begun._replace(previous=empty)
+    if actor_bonus is not None:
+      begun = begun._replace(bonus_state=actor_bonus.begin_episode(state.bonus_state))
+    return begun
+
+  def evaluate(
+    weights: values_lib.Weights, timestep: dm_env.TimeStep, state: ActorState
+  ) -> tuple[jax.Array, jax.Array]:
+    """The members' values `[M, A]`, and the recurrent state after the step."""
+    policy = state.assignment.policy if config.num_policies > 1 else jnp.int32(0)
+    inputs = [jnp.asarray(timestep.observation), policy]
+    core_state = jnp.zeros((0,), jnp.float32)
+    if needs_previous:
+      previous: Previous = state.previous
+      core_state = previous.core_state
+      reward = jnp.asarray(timestep.reward, jnp.float32)
+      inputs += [previous.action, reward, previous.r_int]
+    noise_key = state.index_key if has_index else None
+    if is_noisy and not has_index:
+      noise_key = _noise_key(state.key)
+    prediction, core_states = values.unroll(
+      weights,
+      networks.StepInputs(*(x[None, None] for x in inputs)),
+      core_state[None],
+      noise_key,
+    )
+    return prediction.q[:, 0, 0], core_states[0]
+
+  def select_action(
+    params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
+  ) -> tuple[jax.Array, ActorState]:
+    key, begin_key, select_key, mask_key = jax.random.split(state.key, 4)
+    first = timestep.step_type == dm_env.StepType.FIRST
+    begun = begin_episode(begin_key, state, params.env_steps)
+    rule_state = rule.observe(timestep.reward, state.rule_state)
+    state = updates.keep_if(first, begun, state._replace(rule_state=rule_state))
+
+    weights: values_lib.Weights = params.weights
+    q, core_state = evaluate(weights, timestep, state)
+    action, prob, rule_state = rule.select(
+      select_key, tx.apply_inv(q), state.rule_state, params.env_steps
+    )
+    if random_steps:
+      uniform_key = jax.random.fold_in(state.key, 5)
+      uniform = jax.random.randint(uniform_key, (), 0, num_actions, jnp.int32)
+      action, prob, rule_state = updates.keep_if(
+        params.env_steps < random_steps,
+        (uniform, jnp.float32(1 / num_actions), state.rule_state),
+        (action, prob, rule_state),
+      )
+    bonus_state, r_int = state.bonus_state, jnp.float32(0)
+    if actor_bonus is not None:
+      last = timestep.step_type == dm_env.StepType.LAST
+      r_int, bonus_state = actor_bonus.observe(
+        weights.bonus, bonus_state, jnp.asarray(timestep.observation), action, last
+      )
+    extras = {"behaviour_prob": prob, "policy": rule.policy(rule_state), "r_int": r_int}
+    if config.num_policies > 1:
+      extras["policy"] = state.assignment.policy
+    previous = state.previous
+    if needs_previous:
+      extras |= {
+        "starts_episode": jnp.asarray(first, jnp.float32),
+        "previous_action": previous.action,
+        "previous_reward": jnp.asarray(timestep.reward, jnp.float32),
+        "previous_r_int": previous.r_int,
+        "core_state": previous.core_state,
+      }
+      previous = Previous(core_state, action, r_int, q[:, action])
+    if "td_error" in stored:
+      td = td_error(config, bonus, q, timestep, state, r_int)
+      extras["td_error"] = jnp.where(first, 0.0, td)
+    if "bootstrap_mask" in stored:
+      extras["bootstrap_mask"] = draw_mask(mask_key)
+    return action, state._replace(
+      key=key,
+      previous=previous,
+      rule_state=rule_state,
+      bonus_state=bonus_state,
+      extras=make_extras(**extras),
+    )
+
+  return types.ActorCore(init, select_action, lambda state: state.extras)
+
+
+def td_error(
+  config: config_lib.QConfig,
+  bonus: Any,
+  q: jax.Array,
+  timestep: dm_env.TimeStep,
+  state: ActorState,
+  r_int: jax.Array,
+) -> jax.Array:
+  """|δ| of the transition into x_t, one step, averaged over members: `[]`.
+
+      δ = h(r + β r_int + γ discount_t max_a h⁻¹(Q(x_t, a))) − Q(x_{t−1}, a_{t−1})
+
+  The learner's errors may be multi-step, use the target network at x_t, and include the
+  learner's bonuses; an actor uses these instead. If β is a schedule, its first value is
+  used.
+
+  Args:
+    config: the settings.
+    bonus: built from the config's.
+    q: Q(x_t, ·), `[M, A]`.
+    timestep: t.
+    state: the actor's before the step.
+    r_int: the bonus of x_t.
+  """
+  tx = errors.tx_pair(config)
+  policy = 0 if config.num_policies == 1 else state.assignment.policy
+  reward = windows.extrinsic_reward(timestep.reward, config)
+  rewards = jnp.where(config.sees_reward, reward, 0.0)
+  if isinstance(bonus, bonus_types.ActorBonus) and config.beta:
+    moved = r_int if bonus.end == "destination" else state.previous.r_int
+    beta = mixture.betas(config, 0)[policy]
+    rewards += scaling.scaled_bonus(moved, beta, config.sees_bonus)
+  value = jnp.max(tx.apply_inv(q), axis=-1)
+  gamma = mixture.discounts(config)[policy] * timestep.discount
+  return jnp.mean(jnp.abs(tx.apply(rewards + gamma * value) - state.previous.q))
+
+
+def _noise_key(key: jax.Array) -> jax.Array:
+  """The key of a step's noise; an epinet's index keeps an episode's first one."""
+  return jax.random.fold_in(key, 4)

@@ -1,0 +1,79 @@
+"""Joins the parts of the engine into an Agent."""
+
+from explorax.agents import engine, sharing, types
+from explorax.agents.bonuses import types as bonus_types
+from explorax.agents.q import acting, learning
+from explorax.agents.q import config as config_lib
+from explorax.agents.q import values as values_lib
+from explorax.agents.q import windows as windows_lib
+from explorax.environments import specs
+
+
+@sharing.shared
+def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types.Agent:
+  """The Agent of a config in an environment of this spec."""
+  encoding = specs.make_encoding(spec.observations)
+  num_actions = int(spec.actions.num_values)
+  bonus = None
+  if config.bonus is not None:
+    bonus = config.bonus.build(encoding.spec, num_actions)
+  stores_r_int = isinstance(bonus, bonus_types.ActorBonus)
+  values = values_lib.make_values(config, encoding.spec, num_actions, stores_r_int)
+  on_rows, at_first = _stored(config, stores_r_int)
+  has_priorities = config.priority_eta is not None and config.priority_exponent > 0
+  stored = (*on_rows, *at_first, *(["td_error"] if has_priorities else []))
+
+  def actor(evaluation: bool = False) -> types.ActorCore:
+    return acting.make_actor(config, values, bonus, num_actions, stored, evaluation)
+
+  refresh = None
+  if isinstance(bonus, bonus_types.ActorBonus) and bonus.training is not None:
+    refresh = _make_refresh(bonus)
+  return engine.make_agent(
+    config,
+    spec,
+    actor,
+    learning.make_learner(config, values, bonus),
+    _policy_names(config),
+    refresh,
+    length=config.sequence_length,
+    bootstrap=config.n_step,
+    burn_in=config.burn_in,
+    period=config.sequence_period,
+    priority_exponent=config.priority_exponent,
+    priority_eta=config.priority_eta if has_priorities else None,
+    extras=on_rows,
+    first_row_extras=at_first,
+  )
+
+
+def _stored(
+  config: config_lib.QConfig, stores_r_int: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+  """The extras that replay stores on every row, and at a window's first row."""
+  masks = ["bootstrap_mask"] if config.mask_prob < 1 else []
+  on_rows = ["behaviour_prob"] if config.target.is_multi_step else []
+  on_rows += ["policy"] if config.num_policies > 1 else []
+  on_rows += ["r_int"] if stores_r_int else []
+  at_first = list(windows_lib.RECURRENT_EXTRAS) if config.lstm_size else []
+  if config.mask_per_step:
+    return (*on_rows, *masks), tuple(at_first)
+  return tuple(on_rows), (*at_first, *masks)
+
+
+def _make_refresh(bonus: bonus_types.ActorBonus) -> types.Refresh:
+  def refresh(
+    current: values_lib.Weights, new: values_lib.Weights
+  ) -> values_lib.Weights:
+    return new._replace(bonus=bonus.refresh(current.bonus, new.bonus))
+
+  return refresh
+
+
+def _policy_names(config: config_lib.QConfig) -> tuple[str, ...]:
+  """The group of each policy, or member, that an actor may follow."""
+  if config.num_policies > 1:
+    return tuple(f"policy {i}" for i in range(config.num_policies))
+  if not config.num_explorers:
+    return ("policy",) * config.num_members
+  return ("exploiter",) * config.num_members + ("explorer",) * config.num_explorers

@@ -1,0 +1,126 @@
+"""A target's errors on the predictions for windows, for every member."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from explorax import losses
+from explorax.agents.bonuses import types as bonus_types
+from explorax.agents.q import config as config_lib
+from explorax.agents.q import predictions as predictions_lib
+from explorax.agents.q import windows as windows_lib
+from explorax.agents.targets import types as target_types
+
+
+def tx_pair(config: config_lib.QConfig) -> losses.TxPair:
+  """h and its inverse."""
+  if config.transform_eps is None:
+    return losses.identity_pair
+  return losses.signed_hyperbolic_pair(config.transform_eps)
+
+
+class Rewards(NamedTuple):
+  """The members' rewards `[M, B, T]`.
+
+  Attributes:
+    extrinsic: the environment's, for the members that see it.
+    intrinsic: the scaled bonus, for the members that see it; None: there is none.
+  """
+
+  extrinsic: jax.Array
+  intrinsic: jax.Array | None = None
+
+  @property
+  def total(self) -> jax.Array:
+    """Their sum."""
+    return self.extrinsic if self.intrinsic is None else self.extrinsic + self.intrinsic
+
+
+class Errors(NamedTuple):
+  """The errors of a config's target.
+
+  Attributes:
+    config: the settings.
+    predictions: of both networks.
+    windows: with S sources and T transitions.
+    exploration_epsilon: of the exploration now, if the target follows it.
+  """
+
+  config: config_lib.QConfig
+  predictions: predictions_lib.Predictions
+  windows: windows_lib.Windows
+  exploration_epsilon: jax.Array | None
+
+  def td(self, rewards: Rewards) -> jax.Array:
+    """TD errors `[M, B, S]` of the sources."""
+    if self.config.target.is_multi_step:
+      return self._each(rewards.total)[..., : self.windows.num_sources]
+    if rewards.intrinsic is None or self.config.transform_eps is not None:
+      return self._n_step(rewards.total)
+    # Linear in the reward, so that a learner's bonus needs the errors only once.
+    intrinsic = self.windows.n_step_return(rewards.intrinsic, self.config.n_step)
+    return self._n_step(rewards.extrinsic) + intrinsic
+
+  def divergences(self, rewards: Rewards) -> jax.Array:
+    """The losses `[M, B, S]` of distributions."""
+    n = self.config.n_step
+    return self._over_members(
+      self.config.target.divergences,
+      self.predictions.n_step_transitions(self.windows, n),
+      self.windows.n_step_return(rewards.total, n),
+    )
+
+  def learner_bonus(
+    self, bonus: bonus_types.LearnerBonus, state: Any, extrinsic: jax.Array
+  ) -> tuple[jax.Array, Any]:
+    """r_int `[B, T]` and the bonus's state, from what the exploiters predict.
+
+    TD errors and values are on the scale of rewards.
+    """
+    k, tx, windows = self.config.num_members, tx_pair(self.config), self.windows
+    predictions, _ = self.predictions.each_transition(windows)
+    predictions = jax.tree.map(lambda x: x[:k], predictions)
+    is_single = not self.config.target.is_multi_step and self.config.n_step == 1
+    td = (self._n_step if is_single else self._each)(extrinsic)[:k]
+    if self.config.transform_eps is not None:
+      action = windows.action[None, :, :-1, None]
+      q_a = jnp.take_along_axis(predictions.q_tm1, action, axis=-1)[..., 0]
+      td = tx.apply_inv(td + q_a) - tx.apply_inv(q_a)
+    return bonus_types.compute_on_windows(
+      bonus,
+      state,
+      td,
+      windows.action,
+      tx.apply_inv(predictions.q_tm1),
+      tx.apply_inv(predictions.q_t_selector),
+      windows.observations(),
+      windows.valid,
+    )
+
+  def _each(self, r_t: jax.Array) -> jax.Array:
+    """TD errors `[M, B, T]` of each transition."""
+    transitions = self.predictions.each_transition(self.windows)
+    return self._over_members(self._td, transitions, r_t)
+
+  def _n_step(self, r_t: jax.Array) -> jax.Array:
+    """TD errors `[M, B, S]` of the sources' n-step returns."""
+    n = self.config.n_step
+    transitions = self.predictions.n_step_transitions(self.windows, n)
+    return self._over_members(self._td, transitions, self.windows.n_step_return(r_t, n))
+
+  def _td(
+    self, predictions: target_types.Predictions, stream: target_types.Stream
+  ) -> jax.Array:
+    return self.config.target.td_errors(predictions, stream, tx_pair(self.config))
+
+  def _over_members(
+    self,
+    function: Callable[[target_types.Predictions, target_types.Stream], jax.Array],
+    transitions: predictions_lib.Transitions,
+    r_t: jax.Array,
+  ) -> jax.Array:
+    return target_types.over_members(
+      function, *transitions, r_t, self.exploration_epsilon
+    )

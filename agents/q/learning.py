@@ -1,0 +1,258 @@
+"""The learner: TD errors of all members on windows, in one program."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from explorax import losses
+from explorax.agents import types, updates
+from explorax.agents.bonuses import scaling
+from explorax.agents.bonuses import types as bonus_types
+from explorax.agents.q import config as config_lib
+from explorax.agents.q import errors as errors_lib
+from explorax.agents.q import mixture
+from explorax.agents.q import predictions as predictions_lib
+from explorax.agents.q import values as values_lib
+from explorax.agents.q import windows as windows_lib
+from explorax.exploration import schedules
+
+
+class LearnerState(NamedTuple):
+  """The state of the learner.
+
+  Missing parts are `()`: target_prior_params are the target network's own priors if
+  they are distinct. Keys of an update are folded into `key`.
+  """
+
+  params: Any
+  target_params: Any
+  prior_params: Any
+  target_prior_params: Any
+  opt_state: Any
+  bonus_state: Any
+  key: jax.Array
+  num_updates: jax.Array
+  max_abs_reward: jax.Array  # Of all updates so far, with the bonus, `[]`.
+
+
+class Aux(NamedTuple):
+  """What an update needs of its loss, besides the gradient."""
+
+  bonus_state: Any
+  priorities: jax.Array
+  largest: jax.Array
+  metrics: dict[str, jax.Array]
+
+
+# Folded into a learner's key for relabelling; larger than any number of updates.
+_RELABEL = np.uint32(1 << 31)
+
+
+def make_learner(
+  config: config_lib.QConfig,
+  values: values_lib.Values,
+  bonus: bonus_types.LearnerBonus | bonus_types.ActorBonus | None,
+) -> types.LearnerCore:
+  """The LearnerCore of a config.
+
+  The loss of a window is `Σ_t Σ_k m_k l_k / M` over its trained transitions (paper 4,
+  algorithm 2), or its mean over time, weighted by importance and averaged over the
+  batch; with `sum_over_members` it is the sum without 1 / M (paper 3, section 2.4), and
+  a shared torso's gradient is divided by M. l_k is δ_k² / 2, linear beyond
+  `max_abs_td`, where δ_k is member k's TD error; or the divergence of member k's
+  distribution from its target. Both use r + β r_int for the members that see the bonus:
+  the explorers if there are any, else all members. Explorers that do not see the reward
+  learn from β r_int.
+  """
+  optimizer = make_optimizer(config)
+  gammas = mixture.discounts(config)
+  sees_reward = config.sees_reward[:, None, None]
+  # A learner's bonus; an actor's comes with the sample.
+  learner_bonus = bonus if isinstance(bonus, bonus_types.LearnerBonus) else None
+  training = bonus.training if isinstance(bonus, bonus_types.ActorBonus) else None
+  bonus_end = "transition" if bonus is None else bonus.end
+
+  def init(key: jax.Array) -> LearnerState:
+    params_key, prior_key, *keys = jax.random.split(key, 4)
+    # The order with which published results were made.
+    bonus_key, target_prior_key = keys[::-1] if config.has_single_rows else keys
+    params = values.init(params_key)
+    target_prior_params = bonus_state = ()
+    if config.target_prior == "distinct":
+      target_prior_params = values.init_prior(target_prior_key)
+    if learner_bonus is not None:
+      bonus_state = learner_bonus.init(bonus_key)
+    elif training is not None:
+      bonus_state = training.init(bonus_key)
+    return LearnerState(
+      params=params,
+      target_params=params,
+      prior_params=values.init_prior(prior_key),
+      target_prior_params=target_prior_params,
+      opt_state=optimizer.init(params),
+      bonus_state=bonus_state,
+      key=jax.random.fold_in(key, 4),
+      num_updates=jnp.int32(0),
+      max_abs_reward=jnp.float32(0.0),
+    )
+
+  def predict(
+    params: Any, state: LearnerState, windows: windows_lib.Windows
+  ) -> predictions_lib.Predictions:
+    priors = target_priors = state.prior_params
+    if config.target_prior == "distinct":
+      target_priors = state.target_prior_params
+    noise_key = None
+    if values.is_noisy:  # Drawn for each update.
+      noise_key = jax.random.fold_in(state.key, state.num_updates)
+    return predictions_lib.predict(
+      config,
+      values,
+      values_lib.Weights(params, priors),
+      values_lib.Weights(state.target_params, target_priors),
+      windows,
+      every_row=config.target.is_multi_step or learner_bonus is not None,
+      noise_key=noise_key,
+    )
+
+  def loss(
+    params: Any, state: LearnerState, windows: windows_lib.Windows, weights: jax.Array
+  ) -> tuple[jax.Array, Aux]:
+    predictions = predict(params, state, windows)
+    epsilon = updates.exploration_epsilon(config, state.num_updates)
+    errors = errors_lib.Errors(config, predictions, windows, epsilon)
+
+    rewards = errors_lib.Rewards(jnp.where(sees_reward, windows.reward[None], 0.0))
+    r_int, bonus_state = windows.r_int, state.bonus_state
+    if learner_bonus is not None:
+      r_int, bonus_state = errors.learner_bonus(
+        learner_bonus, bonus_state, rewards.extrinsic
+      )
+    if config.beta:
+      beta = mixture.betas(config, state.num_updates)[windows.policy]
+      intrinsic = scaling.scaled_bonus(r_int, beta, config.sees_bonus)
+      rewards = rewards._replace(intrinsic=intrinsic)
+
+    td = errors.td(rewards)
+    deltas = td if config.target.atoms is None else errors.divergences(rewards)
+    per_window = window_losses(config, deltas, windows)
+    priorities = window_priorities(config, deltas, windows.trained)
+
+    largest = jnp.maximum(state.max_abs_reward, jnp.max(jnp.abs(rewards.total)))
+    metrics = {
+      "td_error": updates.masked_mean(jnp.mean(jnp.abs(td), axis=0), windows.trained),
+      "q": updates.masked_mean(jnp.mean(predictions.tm1.q, (0, 3)), windows.trained),
+      "r_int": updates.masked_mean(r_int, windows.valid),
+      **updates.q_bound(largest, config.discount, errors_lib.tx_pair(config)),
+    }
+    aux = Aux(bonus_state, priorities, largest, metrics)
+    return jnp.mean(weights * per_window), aux
+
+  def update(
+    state: LearnerState,
+    sample: types.Sample,
+    copied: Callable[[LearnerState], LearnerState],
+  ) -> tuple[LearnerState, types.LearnerOutput]:
+    policy = trained_policies(config, state, sample)
+    windows = windows_lib.make_windows(sample, config, gammas, policy, bonus_end)
+    weights = updates.importance_weights(
+      sample, schedules.at(config.importance_exponent, state.num_updates)
+    )
+    step = updates.step(
+      optimizer, loss, state.params, state.opt_state, state, windows, weights
+    )
+    aux: Aux = step.aux
+    bonus_state = aux.bonus_state
+    bonus_metrics: dict[str, jax.Array] = {}
+    if training is not None:
+      num_real = jnp.sum(windows.real, axis=1).astype(jnp.int32)
+      bonus_state, bonus_metrics = training.update(
+        bonus_state, windows.observations(), windows.action, num_real
+      )
+    new = state._replace(
+      params=step.params,
+      opt_state=step.opt_state,
+      bonus_state=bonus_state,
+      num_updates=state.num_updates + 1,
+      max_abs_reward=aux.largest,
+    )
+    finite = jnp.all(jnp.isfinite(jnp.array([step.loss, *bonus_metrics.values()])))
+    # The gradient of a squared error is finite if the square is, but not that of h or
+    # of an LSTM.
+    if config.lstm_size or config.transform_eps is not None:
+      finite &= jnp.isfinite(optax.global_norm(step.gradients))
+    metrics = aux.metrics | bonus_metrics
+    return updates.finish(
+      finite, copied(new), state, step.loss, aux.priorities, metrics
+    )
+
+  def params(state: LearnerState) -> values_lib.Weights:
+    bonus_weights = () if training is None else training.weights(state.bonus_state)
+    return values_lib.Weights(state.params, state.prior_params, bonus_weights)
+
+  def copy(state: LearnerState) -> LearnerState:
+    return state._replace(target_params=state.params)
+
+  return updates.make_learner(init, update, copy, params, config.target_update_period)
+
+
+def make_optimizer(config: config_lib.QConfig) -> optax.GradientTransformation:
+  rate, eps = config.learning_rate, config.optimizer_eps
+  if config.optimizer == "adam":
+    optimizer = optax.adam(rate, b2=config.adam_b2, eps=eps)
+  else:
+    optimizer = optax.rmsprop(rate, decay=0.99, eps=eps)
+  optimizer = updates.clipped(optimizer, config.max_gradient_norm)
+  if config.sum_over_members and config.shared_torso:
+    return updates.with_torso_divided(optimizer, config.ensemble_size)
+  return optimizer
+
+
+def trained_policies(
+  config: config_lib.QConfig, state: LearnerState, sample: types.Sample
+) -> jax.Array:
+  """The policy of a mixture with which each window is trained, int32 `[B]`."""
+  if config.num_policies == 1:
+    return jnp.zeros(sample.rows["action"].shape[:1], jnp.int32)
+  key = jax.random.fold_in(jax.random.fold_in(state.key, _RELABEL), state.num_updates)
+  acted = jnp.asarray(sample.rows["policy"])[:, 0]
+  return mixture.relabel(key, acted, config.cross_mixture_ratio, config.num_policies)
+
+
+def window_losses(
+  config: config_lib.QConfig, deltas: jax.Array, windows: windows_lib.Windows
+) -> jax.Array:
+  """The losses `[B]` of TD errors or divergences `[M, B, S]`."""
+  size, *shape = deltas.shape
+  mask = windows.trained[..., None] * windows.member_mask
+  flat, mask = jnp.reshape(deltas, (size, -1)), jnp.reshape(mask, (-1, size))
+  if config.target.atoms is None:
+    per_source = updates.ensemble_loss(flat, mask, config.max_abs_td)
+  else:
+    per_source = updates.mean_over_members(flat, mask)
+  per_window = jnp.sum(jnp.reshape(per_source, shape), axis=1)
+  if config.mean_over_time:
+    per_window /= shape[1]
+  return size * per_window if config.sum_over_members else per_window
+
+
+def window_priorities(
+  config: config_lib.QConfig, deltas: jax.Array, trained: jax.Array
+) -> jax.Array:
+  """η max_t |δ| + (1 − η) mean_t |δ| over the trained sources, or the mean: `[B]`.
+
+  |δ| is the mean over the members `[M, B, S]`.
+  """
+  if config.target.atoms is None:
+    sizes = jnp.mean(jnp.abs(deltas), axis=0)
+  else:  # Divergences are negative only by rounding.
+    sizes = jnp.mean(jnp.maximum(deltas, 0.0), axis=0)
+  if config.priority_eta is None:
+    return jax.vmap(updates.masked_mean)(sizes, trained)
+  return jax.vmap(losses.sequence_priority, in_axes=(0, 0, None))(
+    sizes, trained, config.priority_eta
+  )

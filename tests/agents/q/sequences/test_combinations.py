@@ -1,0 +1,251 @@
+"""Parts of DQN on windows of steps, and parts of Never Give Up on transitions.
+
+Each loss is computed in numpy from what the networks predict.
+"""
+
+import dataclasses
+
+import dm_env
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents import types
+from explorax.agents.bonuses import ngu, tdu
+from explorax.agents.q import config as q_config
+from explorax.agents.q import values as values_lib
+from explorax.agents.q import windows as windows_lib
+from explorax.agents.targets import categorical, off_policy, one_step
+
+A, ATOMS, LIMIT = 3, 5, 2.0
+SUPPORT = np.linspace(-LIMIT, LIMIT, ATOMS)
+# What R2D2 has and a DQN has not.
+PLAIN = {
+  "transform_eps": None,
+  "priority_eta": None,
+  "max_gradient_norm": None,
+  "importance_exponent": 0.0,
+}
+EPINET = {"index_dim": 2, "num_members": 4, "head_size": 0, "duelling": False}
+
+
+def start(agent):
+  """A state whose target network is not the online one."""
+  init = jax.jit(agent.learner.init)
+  state, other = (init(jax.random.PRNGKey(seed)) for seed in (1, 2))
+  return state._replace(target_params=other.params)
+
+
+def unroll(agent, state, sample, key=None):
+  """The predictions of both networks, `[M, B, R, ...]`, for windows without burn-in."""
+  config = agent.config
+  values = values_lib.make_values(
+    config, agent.encoding.spec, A, "r_int" in agent.extras_spec
+  )
+  policy = sample.rows.get("policy", np.zeros_like(sample.rows["action"]))[:, 0]
+  gamma = jnp.full(config.num_policies, config.discount)
+  windows = windows_lib.make_windows(sample, config, gamma, policy)
+  return [
+    jax.device_get(
+      values.unroll(
+        values_lib.Weights(params, state.prior_params),
+        windows.inputs(),
+        windows.core_state,
+        key,
+      )[0]
+    )
+    for params in (state.params, state.target_params)
+  ]
+
+
+def n_step(rows, b, t, n, gamma):
+  """(return, what multiplies the value after it, the row of that value)."""
+  total, scale = 0.0, 1.0
+  for _ in range(n):
+    if rows["mask"][b, t] == 0:
+      break
+    total += scale * float(rows["reward"][b, t])
+    scale *= gamma * float(rows["discount"][b, t])
+    t += 1
+  return total, scale, t
+
+
+def project(z, probs):
+  """The distribution on the atoms nearest to the values z."""
+  m = np.zeros(ATOMS)
+  for value, prob in zip(np.clip(z, -LIMIT, LIMIT), probs, strict=True):
+    share = np.maximum(1 - abs(value - SUPPORT) / (SUPPORT[1] - SUPPORT[0]), 0)
+    m += prob * share
+  return m
+
+
+def test_distributions_with_an_lstm(make_config, make_agent, make_sample):
+  """Divergences of three-step returns, summed over the trained rows of a window."""
+  config = make_config(
+    **PLAIN,
+    burn_in=0,
+    n_step=3,
+    target=categorical.CategoricalDoubleQ(ATOMS, LIMIT),
+  )
+  agent = make_agent(config)
+  state, sample = start(agent), make_sample(0, agent)
+  online, target = unroll(agent, state, sample)
+  rows, expected, priorities = sample.rows, [], []
+  for b in range(config.batch_size):
+    divergences = []
+    for t in range(config.sequence_length):
+      if rows["mask"][b, t] == 0:
+        continue
+      total, scale, last = n_step(rows, b, t, 3, config.discount)
+      best = np.argmax(online.q[0, b, last])
+      probs = np.float64(jax.nn.softmax(target.logits[0, b, last, best]))
+      m = project(total + scale * SUPPORT, probs)
+      log_p = jax.nn.log_softmax(online.logits[0, b, t, rows["action"][b, t]])
+      divergences.append(np.sum(m * (np.log(np.maximum(m, 1e-30)) - log_p)))
+    expected.append(np.sum(divergences))
+    priorities.append(np.mean(divergences))
+  _, output = jax.jit(agent.learner.update)(state, sample)
+  np.testing.assert_allclose(output.metrics["loss"], np.mean(expected), rtol=1e-4)
+  np.testing.assert_allclose(output.priorities, priorities, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+  "changes", [{"noisy_sigma": 0.5}, EPINET], ids=["noise", "epinet"]
+)
+def test_noise_and_epinets_with_an_lstm(make_config, make_agent, make_sample, changes):
+  """One draw for each unroll, the same for both networks of an epinet."""
+  config = make_config(**PLAIN, burn_in=0, target=one_step.DoubleQ(), **changes)
+  agent = make_agent(config)
+  state, sample = start(agent), make_sample(0, agent)
+  key = jax.random.fold_in(state.key, 0)
+  if config.index_dim:
+    online, target = unroll(agent, state, sample, key)
+  else:
+    keys = jax.random.split(key, 3)
+    online = unroll(agent, state, sample, keys[0])[0]
+    target = unroll(agent, state, sample, keys[1])[1]
+  rows, total = sample.rows, 0.0
+  for k, b, t in np.ndindex(config.num_members, config.batch_size, 4):
+    if rows["mask"][b, t] == 0:
+      continue
+    reward, scale, last = n_step(rows, b, t, 1, config.discount)
+    value = target.q[k, b, last, np.argmax(online.q[k, b, last])]
+    td = reward + scale * value - online.q[k, b, t, rows["action"][b, t]]
+    total += 0.5 * td**2 / (config.num_members * config.batch_size)
+  update = jax.jit(agent.learner.update)
+  _, output = update(state, sample)
+  np.testing.assert_allclose(output.metrics["loss"], total, rtol=1e-4)
+  again = update(state._replace(num_updates=jnp.int32(1)), sample)[1]
+  assert again.metrics["loss"] != output.metrics["loss"]
+
+
+def test_an_lstms_epinet_has_one_index_an_episode(make_config, make_agent):
+  config = make_config(**EPINET, exploration=exploration.Thompson())
+  agent = make_agent(config)
+  core, weights = agent.actor(), agent.learner.params(start(agent))
+  select = jax.jit(core.select_action)
+  state, keys = core.init(jax.random.PRNGKey(0), 0, 1), []
+  for t in range(8):
+    kind = dm_env.StepType.MID if t % 4 else dm_env.StepType.FIRST
+    timestep = dm_env.TimeStep(
+      np.int32(kind), np.float32(0), np.float32(1), np.ones(2, np.float32)
+    )
+    _, state = select(types.ActorParams(weights, jnp.int32(t)), timestep, state)
+    keys.append(tuple(np.asarray(state.index_key)))
+  assert len(set(keys[:4])) == len(set(keys[4:])) == 1 and keys[0] != keys[4]
+
+
+@pytest.mark.parametrize("lstm_size", [0, 3])
+def test_uncertainty_and_retrace_on_windows_of_separate_members(
+  make_config, make_agent, make_sample, lstm_size
+):
+  """Explorers see the bonus, and exploiters learn as without it."""
+  changes = {
+    "num_members": 2,
+    "num_explorers": 2,
+    "shared_torso": False,
+    "lstm_size": lstm_size,
+    "burn_in": 2 if lstm_size else 0,
+    "bonus": tdu.TDUncertainty(),
+    "target": off_policy.Retrace(lambda_=0.9),
+    "exploration": exploration.Ucb(of=exploration.Thompson()),
+    "beta": exploration.Linear(0.0, 1.0, 10),
+    "max_gradient_norm": None,
+  }
+  agent = make_agent(make_config(**changes))
+  state, sample = start(agent), make_sample(0, agent)
+  update = jax.jit(agent.learner.update)
+  params = []
+  for num_updates in (0, 5):
+    new, output = update(state._replace(num_updates=jnp.int32(num_updates)), sample)
+    assert output.metrics["finite"] == 1 and output.metrics["r_int"] > 0
+    params.append(jax.device_get(new.params))
+  close = jax.tree.map(
+    lambda a, b: [np.allclose(x, y, atol=1e-7) for x, y in zip(a, b, strict=True)],
+    *params,
+  )
+  leaves = jax.tree.leaves(close, is_leaf=lambda x: isinstance(x, list))
+  for member in range(4):
+    assert all(leaf[member] for leaf in leaves) == (member < 2)
+
+
+def test_a_window_of_transitions_is_their_sum(make_config, make_agent, make_sample):
+  """With a one-step target, a window of 4 is four windows of length 1."""
+  changes = {**PLAIN, "lstm_size": 0, "burn_in": 0, "target": one_step.DoubleQ()}
+  changes |= {"n_step": 2, "exploration": exploration.Greedy()}
+  agent = make_agent(make_config(**changes))
+  sample = make_sample(0, agent)
+  single = make_agent(
+    make_config(**changes, sequence_length=1, sequence_period=1, batch_size=24)
+  )
+  rows = {
+    name: np.concatenate([column[:, t : t + 3] for t in range(4)])
+    for name, column in sample.rows.items()
+  }
+  state, other = start(agent), start(single)
+  jax.tree.map(np.testing.assert_array_equal, state.params, other.params)
+  repeated = np.full(24, 0.1, np.float32)
+  transitions = types.Sample(rows, {}, repeated, np.int32(20))
+  _, output = jax.jit(agent.learner.update)(state, sample)
+  _, of_each = jax.jit(single.learner.update)(other, transitions)
+  np.testing.assert_allclose(
+    output.metrics["loss"], 4 * of_each.metrics["loss"], rtol=1e-5
+  )
+
+
+def test_never_give_up_on_transitions(make_config, make_agent, make_sample):
+  """β and γ of the policy, and the novelty of the state that is reached."""
+  bonus = ngu.NeverGiveUp(hidden_sizes=(4,), embedding_size=2, memory_capacity=9)
+  config = dataclasses.replace(
+    q_config.QConfig(),
+    hidden_sizes=(4,),
+    batch_size=6,
+    bonus=bonus,
+    beta=0.4,
+    num_policies=3,
+    discount=0.95,
+    min_discount=0.8,
+  )
+  agent = make_agent(config)
+  assert agent.replay.first_row_extras == ()
+  assert set(agent.replay.extras) == {"policy", "r_int"}
+  state, sample = start(agent), make_sample(0, agent)
+  online, target = unroll(agent, state, sample)
+  rows, total = sample.rows, 0.0
+  betas = exploration.mixture_betas(3, 0.4)
+  gammas = exploration.mixture_discounts(3, 0.95, 0.8)
+  for b in range(6):
+    policy = rows["policy"][b, 0]
+    reward = rows["reward"][b, 0] + betas[policy] * rows["r_int"][b, 1]
+    scale = gammas[policy] * rows["discount"][b, 0]
+    td = reward + scale * target.q[0, b, 1].max()
+    total += 0.5 * (td - online.q[0, b, 0, rows["action"][b, 0]]) ** 2 / 6
+  new, output = jax.jit(agent.learner.update)(state, sample)
+  np.testing.assert_allclose(output.metrics["loss"], total, rtol=1e-4)
+  assert output.metrics["inverse_loss"] > 0
+  moved = jax.tree.map(
+    lambda a, b: np.any(a != b), state.bonus_state.embedding, new.bonus_state.embedding
+  )
+  assert all(jax.tree.leaves(moved))
