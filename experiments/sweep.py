@@ -86,9 +86,8 @@ OWN_FLAGS = {
       "=GRID",
       None,
       "Runs every combination of a grid of settings and prints the best: table3\n"
-      "(paper 4's grid), or a .toml or .json file with [agent] and\n"
-      "setting = [value, ...]. The seeds start at 1,000,000 + --seed, which no other\n"
-      "sweep uses.",
+      "(paper 4's grid), or a .toml file with [agent] and setting = [value, ...].\n"
+      "The seeds start at 1,000,000 + --seed, which no other sweep uses.",
     ),
     flag_table.Flag(
       "score",
