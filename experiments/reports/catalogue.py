@@ -1,7 +1,5 @@
 """bsuite's experiments: their order, ids, tags, and the settings to group them by."""
 
-from bsuite import sweep
-
 from explorax.environments import bsuite_sweeps
 
 _VARIANTS = ("_noise", "_scale")
@@ -66,4 +64,4 @@ def setting_name(experiment: str) -> str | None:
 def setting(bsuite_id: str) -> float | None:
   """The value of that setting in an id."""
   name = setting_name(bsuite_sweeps.experiment(bsuite_id))
-  return None if name is None else sweep.SETTINGS[bsuite_id][name]
+  return None if name is None else bsuite_sweeps.settings(bsuite_id)[name]

@@ -14,7 +14,6 @@ from explorax.experiments import errors, overrides, presets
 from explorax.experiments.recording import summary
 from explorax.experiments.reports import runs as runs_lib
 from explorax.experiments.sweeps import grid as grid_lib
-from explorax.experiments.sweeps import seeds as seeds_lib
 
 _SHOWN = 10  # Rows of an agent's table.
 _COLUMNS = (
@@ -110,7 +109,7 @@ def compare(cells: Sequence[grid_lib.Cell], score: str) -> list[Row]:
   envs = {cell.config.env for cell in cells if not cell.left_out}
   for cell in cells:
     of_agent = found.setdefault((cell.config.agent, cell.config.settings), {})
-    for path, seed in seeds_lib.directories(cell.config):
+    for path, seed in grid_lib.directories(cell.config):
       if (path / "summary.json").exists():
         run = runs_lib.read(path)
         if run.status == "finished":
