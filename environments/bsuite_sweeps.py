@@ -41,6 +41,11 @@ def needs_mnist(bsuite_id: str) -> bool:
   return experiment(bsuite_id).startswith("mnist")
 
 
+def settings(bsuite_id: str) -> Mapping[str, Any]:
+  """The arguments of the id's environment."""
+  return sweep.SETTINGS[bsuite_id]
+
+
 def num_episodes(bsuite_id: str) -> int:
   """bsuite's number of episodes for the id."""
   return sweep.EPISODES[bsuite_id]
@@ -48,10 +53,10 @@ def num_episodes(bsuite_id: str) -> int:
 
 def steps_per_episode(bsuite_id: str) -> int:
   """About how many steps an episode has, to estimate durations."""
-  settings = sweep.SETTINGS[bsuite_id]
+  arguments = settings(bsuite_id)
   for name in _STEPS_IN:
-    if name in settings:
-      return settings[name]
+    if name in arguments:
+      return arguments[name]
   first = next((x for x in _STEPS if bsuite_id.startswith(x)), None)
   return 20 if first is None else _STEPS[first]  # umbrella_distract has 20.
 

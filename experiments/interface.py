@@ -28,7 +28,7 @@ from explorax.experiments import weights as weights_lib
 from explorax.experiments.recording import console, metrics_csv, recorder
 from explorax.experiments.reports import runs as runs_lib
 from explorax.experiments.runners import core
-from explorax.experiments.sweeps import seeds as seeds_lib
+from explorax.experiments.sweeps import grid as grid_lib
 from explorax.experiments.tasks import runs as run_tasks
 
 if TYPE_CHECKING:
@@ -355,7 +355,7 @@ def _in_directories(
           if isinstance(error, BaseException):
             raise error
       like = playing.weights_of(job.parts.agent)
-  for path, seed in seeds_lib.directories(config):
+  for path, seed in grid_lib.directories(config):
     run = runs_lib.read(path if several else path.parent)
     statuses.add(run.status)
     for row in run.episodes():
@@ -366,8 +366,8 @@ def _in_directories(
     if config.evaluates:
       evaluations += run.evaluation_episodes()
   if several and not config.is_one_program:
-    of_seeds = seeds_lib.directories(config)
-    seeds_lib.write_files(config, {n: run_tasks.summary(path) for path, n in of_seeds})
+    of_seeds = grid_lib.directories(config)
+    grid_lib.write_files(config, {n: run_tasks.summary(path) for path, n in of_seeds})
   return Result(
     _columns(rows, _EPISODE_COLUMNS),
     _columns(evaluations, metrics_csv.EVALUATION_COLUMNS),

@@ -8,7 +8,7 @@ from explorax.experiments import command, launch
 from explorax.experiments import config as config_lib
 from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.sweeps import seeds
+from explorax.experiments.sweeps import grid
 
 
 def set_up(
@@ -16,7 +16,7 @@ def set_up(
 ) -> int | command.Work:
   """The work that remains after all checks, or 0 if the run is finished."""
   if config.num_seeds > 1 and not config.is_one_program:
-    return seeds.set_up(config, argv, console)
+    return grid.set_up_seeds(config, argv, console)
   job = job_lib.set_up(config, argv)
   if job.checkpoints is None:
     job.directory.unlock()

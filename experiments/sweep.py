@@ -86,9 +86,8 @@ OWN_FLAGS = {
       "=GRID",
       None,
       "Runs every combination of a grid of settings and prints the best: table3\n"
-      "(paper 4's grid), or a .toml or .json file with [agent] and\n"
-      "setting = [value, ...]. The seeds start at 1,000,000 + --seed, which no other\n"
-      "sweep uses.",
+      "(paper 4's grid), or a .toml file with [agent] and setting = [value, ...].\n"
+      "The seeds start at 1,000,000 + --seed, which no other sweep uses.",
     ),
     flag_table.Flag(
       "score",
@@ -140,7 +139,7 @@ def _compute(given: dict[str, Any], argv: list[str]) -> int:
   """Computes the missing runs, and prints the results."""
   from explorax.experiments import output
   from explorax.experiments.recording import summary
-  from explorax.experiments.sweeps import grid, grids, seeds, selection, tuning
+  from explorax.experiments.sweeps import grid, grids, selection, tuning
   from explorax.experiments.tasks import index, pool
 
   agents, envs = selection.agents(given["agents"]), selection.environments(given)
@@ -161,7 +160,7 @@ def _compute(given: dict[str, Any], argv: list[str]) -> int:
   console = console_lib.Console(sys.stdout)
   workers = pool.Pool(
     console,
-    workers=seeds.num_workers(configs[0], given["workers"]),
+    workers=grid.num_workers(configs[0], given["workers"]),
     ray_address=given["ray_address"] if run_flags["ray_address"] is None else None,
     max_hours=given["max_hours"],
   )

@@ -29,7 +29,7 @@ _PER_RADAR = 5  # More agents are hard to distinguish, as bsuite also says.
 _LEAST_TAGS = 3  # Of a radar.
 
 Labels = Mapping[str, str]  # Agent → its name in a drawing.
-_Rows = Sequence[tuple[str, Mapping[str, results.Cell]]]  # (label, agent → score).
+_Rows = Sequence[tuple[str, Mapping[str, results.Score]]]  # (label, agent → score).
 
 
 def draw(
@@ -41,13 +41,14 @@ def draw(
     found: the scores.
     betas: agent → its β, for paper 4's figures.
   """
+  deep_seas = [e for e in DEEP_SEAS if e in found.experiments]
   return {
     "tags": _by_tag(found),
     "experiments": [
       pictures.make(
         "scores_by_experiment",
         _forest(
-          _experiment_rows(found, found.agents),
+          _rows(found, found.experiments, found.agents),
           {agent: agent for agent in found.agents},
           title="Scores by experiment",
         ),
@@ -57,11 +58,7 @@ def draw(
       )
     ],
     "regrets": [_curve_of(found, experiment) for experiment in found.experiments],
-    "deep_sea": [
-      _scaling_of(found, experiment)
-      for experiment in DEEP_SEAS
-      if experiment in found.experiments
-    ],
+    "deep_sea": [_scaling_of(found, experiment) for experiment in deep_seas],
     "tdu": _tdu_figures(found, betas),
   }
 
@@ -72,7 +69,7 @@ def _by_tag(found: results.Results) -> list[pictures.Picture]:
   drawn = [
     pictures.make(
       "scores_by_tag",
-      _forest(_tag_rows(found, found.agents), labels, title="Scores by tag"),
+      _forest(_rows(found, found.tags, found.agents), labels, title="Scores by tag"),
       "The scores of the table above as marks with bars for their intervals, a row for "
       "each tag.",
       "Scores by tag; bars are 95 % intervals over seeds.",
@@ -92,9 +89,9 @@ def _by_tag(found: results.Results) -> list[pictures.Picture]:
 
 
 def _curve_of(found: results.Results, experiment: str) -> pictures.Picture:
-  cells = results.of_agents(found.by_experiment, experiment, found.agents)
+  each = found.of(experiment)
   curves = {
-    agent: _regrets(found, agent, experiment, cell) for agent, cell in cells.items()
+    agent: _regrets(found, agent, experiment, score) for agent, score in each.items()
   }
   regret = scores.regret_name(experiment)
   ends = [f"{agent} at {y[:, -1].mean():.3g}" for agent, (_, y) in curves.items()]
@@ -108,8 +105,8 @@ def _curve_of(found: results.Results, experiment: str) -> pictures.Picture:
 
 
 def _scaling_of(found: results.Results, experiment: str) -> pictures.Picture:
-  cells = results.of_agents(found.by_experiment, experiment, found.agents)
-  solutions = {agent: _solutions(found, agent, cell) for agent, cell in cells.items()}
+  each = found.of(experiment)
+  solutions = {agent: _solutions(found, agent, score) for agent, score in each.items()}
   counts = [
     f"{agent} has solved {int(solved.sum())} of {solved.size} runs"
     for agent, (_, _, solved) in solutions.items()
@@ -130,42 +127,29 @@ def _tdu_figures(
 ) -> list[pictures.Picture]:
   """Paper 4's figures 6 and 7, if there are at least two of their agents."""
   drawn = []
-  for figure, (what, _, _) in tdu_paper.FIGURES.items():
-    agents = tdu_paper.agents(figure, found, betas)
-    if len(agents) < 2:
+  for figure, (what, _) in tdu_paper.FIGURES.items():
+    labels = tdu_paper.agents(figure, found.agents, betas)
+    if len(labels) < 2:
       continue
-    absent = tdu_paper.absent(figure, agents)
-    labels = {agent: tdu_paper.label(agent, betas[agent]) for agent in agents}
-    name = f"paper4_figure{figure.replace(', ', '_')}"
+    names = found.experiments if figure == "7" else found.tags
     title = f"Figure {figure}"
-    alt = (
-      f"Paper 4's figure {figure}, of these runs: {what}; the tables above have the "
-      "numbers."
+    drawn.append(
+      pictures.make(
+        f"paper4_figure{figure.replace(', ', '_')}",
+        _forest(_rows(found, names, labels), labels, title=title),
+        f"Paper 4's figure {figure}, of these runs: {what}; the tables above have the "
+        "numbers.",
+        f"{title}: {what}; bars are 95 % intervals over seeds.",
+      )
     )
-    caption = f"{title}: {what}; bars are 95 % intervals over seeds."
-    if absent:
-      caption += f" Not run: {', '.join(absent)}."
-    rows = _experiment_rows if figure == "7" else _tag_rows
-    fig = _forest(rows(found, agents), labels, title=title)
-    drawn.append(pictures.make(name, fig, alt, caption))
   return drawn
 
 
-def _tag_rows(found: results.Results, agents: Iterable[str]) -> _Rows:
-  return [
-    (tag.replace("_", "\n"), results.of_agents(found.by_tag, tag, agents))
-    for tag in found.tags
-  ]
-
-
-def _experiment_rows(found: results.Results, agents: Iterable[str]) -> _Rows:
-  rows = []
-  for experiment in found.experiments:
-    cells = results.of_agents(found.by_experiment, experiment, agents)
-    if cells:
-      part = results.num_ids(experiment, cells)
-      rows.append((f"{experiment}\n{part}".rstrip(), cells))
-  return rows
+def _rows(found: results.Results, names: Iterable[str], agents: Iterable[str]) -> _Rows:
+  """The scores in each experiment or over each tag, where there are any."""
+  agents = list(agents)
+  rows = [(name, found.of(name, agents)) for name in names]
+  return [(name, each) for name, each in rows if each]
 
 
 def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":
@@ -181,14 +165,15 @@ def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":
   fig, axes = pictures.new(1.0 + row_height * len(rows), title, labels.values())
   for number, (_, cells) in enumerate(rows):
     for index, agent in enumerate(labels):
-      cell = cells.get(agent)
-      if cell is None or not cell.told:
+      score = cells.get(agent)
+      if score is None or not score.is_determined:
         continue
       y = number + (index - 0.5 * (len(labels) - 1)) * step / row_height
       color = drawing.style(index).color
-      axes.plot([cell.low, cell.high], [y, y], color=color, linewidth=1.4)
+      mean = score.mean
+      axes.plot([mean.low, mean.high], [y, y], color=color, linewidth=1.4)
       axes.plot(
-        [cell.value], [y], **pictures.mark(index), linestyle="none", markersize=5
+        [mean.value], [y], **pictures.mark(index), linestyle="none", markersize=5
       )
   lines = [
     axes.plot([], [], **pictures.mark(index), markersize=5, linewidth=1.4)[0]
@@ -216,8 +201,8 @@ def _radar(found: results.Results) -> "mpl_figure.Figure":
   for axes, group in zip(panels[:, 0], groups, strict=True):
     lines = []
     for index in group:
-      cells = [found.by_tag.get((agents[index], tag)) for tag in tags]
-      values = np.array([math.nan if cell is None else cell.value for cell in cells])
+      each = [found.scores.get((agents[index], tag)) for tag in tags]
+      values = np.array([math.nan if x is None else float(x.mean.value) for x in each])
       style = drawing.style(index)
       lines += axes.plot(
         angles[closed],
@@ -273,7 +258,7 @@ def _learning_curves(
 
 
 def _regrets(
-  found: results.Results, agent: str, experiment: str, cell: results.Cell
+  found: results.Results, agent: str, experiment: str, score: results.Score
 ) -> tuple[np.ndarray, np.ndarray]:
   """An agent's learning curve.
 
@@ -281,7 +266,7 @@ def _regrets(
     The episodes `[N]` that all of its logs contain, and the average regret up to each
     of them, as the mean over ids, `[S, N]` for S seeds.
   """
-  logs = [[found.logs[agent, i, seed] for i in cell.ids] for seed in cell.seeds]
+  logs = [[found.logs[agent, i, seed] for i in score.ids] for seed in score.seeds]
   every = [set(log["episode"]) for of_seed in logs for log in of_seed]
   episodes = np.array(sorted(set.intersection(*every)))
 
@@ -342,7 +327,7 @@ def _deep_sea_scaling(
 
 
 def _solutions(
-  found: results.Results, agent: str, cell: results.Cell
+  found: results.Results, agent: str, score: results.Score
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """When an agent has solved Deep Sea.
 
@@ -351,17 +336,17 @@ def _solutions(
     seeds the episode `[S, M]` and whether it was solved, bool `[S, M]`.
   """
   columns = []
-  for bsuite_id in sorted(cell.ids, key=lambda i: catalogue.setting(i) or 0):
+  for bsuite_id in sorted(score.ids, key=lambda i: catalogue.setting(i) or 0):
     each = [
       scores.solution(bsuite_id, found.logs[agent, bsuite_id, seed])
-      for seed in cell.seeds
+      for seed in score.seeds
     ]
     counted = [solution for solution in each if solution is not None]
     if len(counted) == len(each):
       columns.append((catalogue.setting(bsuite_id), counted))
   # [S, M, 2]
   table = np.array([column for _, column in columns], np.float64).reshape(
-    len(columns), len(cell.seeds), 2
+    len(columns), len(score.seeds), 2
   )
   sizes = np.array([size for size, _ in columns], np.float64)
   return sizes, table[..., 0].T, table[..., 1].T.astype(bool)

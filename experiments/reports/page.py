@@ -1,36 +1,22 @@
 """The page of a report: returns and their comparison, and bsuite's scores."""
 
+import collections
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from explorax.experiments.recording import drawing, returns, statistics, summary
 from explorax.experiments.reports import comparison, pictures, runs, template
+from explorax.experiments.tasks import index
 
 if TYPE_CHECKING:
   from explorax.experiments.reports import bsuite_page, results
 
 _MAX_CURVES = 24  # Environments; with more, bsuite's have no curves of returns.
-
-
-class Score(NamedTuple):
-  """A return, or a share, as a table shows it.
-
-  Attributes:
-    value: as text.
-    interval: as text; '' for a single seed.
-    remark: on its seeds.
-    bold: whether it is the best.
-  """
-
-  value: str
-  interval: str
-  remark: str = ""
-  bold: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,23 +54,22 @@ def compute(found: runs.Runs) -> Content:
 
 def text(content: Content) -> str:
   """The returns and scores as text; on bsuite's environments only the scores."""
-  lines = []
-  compared = content.compared
+  tables: dict[str, dict[str, template.Cell]] = {}
+  compared, bsuite = content.compared, content.scores
   for env in compared.envs if compared is not None else ():
-    if compared is None or (content.scores and env.startswith("bsuite:")):
-      continue
-    rows = [
-      [agent, shown.remark, shown.value, shown.interval]
-      for agent, shown in zip(compared.agents, scores(compared, env), strict=True)
-      if shown is not None
-    ]
-    end = _end(compared, env)
-    lines.append(f"{env}, return {end} (interquartile mean over seeds)")
-    lines += [*summary.aligned(rows), ""]
-  if content.scores is not None:
-    from explorax.experiments.reports import results
+    if compared is not None and not (bsuite and env.startswith("bsuite:")):
+      end = _end(compared, env)
+      title = f"{env}, return {end} (interquartile mean over seeds)"
+      tables[title] = returns_of(compared, env)
+  if bsuite is not None:
+    from explorax.experiments.reports import bsuite_page
 
-    lines.append(results.text(content.scores))
+    for experiment in bsuite.experiments:
+      tables[f"{experiment}, score"] = bsuite_page.cells(bsuite, experiment)
+  lines = []
+  for title, cells in tables.items():
+    rows = [[agent, x.remark, x.value, x.interval] for agent, x in cells.items()]
+    lines += [title, *summary.aligned(rows), ""]
   return "\n".join([*lines, *_remarks(content)])
 
 
@@ -97,11 +82,7 @@ def make(content: Content, *, command: str) -> template.Report:
   """
   found, compared, bsuite = content.found, content.compared, content.scores
   drawn: dict[str, list[pictures.Picture]] = {}
-  context: dict[str, Any] = {
-    "has_bsuite": bsuite is not None,
-    "capped": {},
-    "normalised_rows": [],
-  }
+  context: dict[str, Any] = {"has_bsuite": bsuite is not None, "normalised_rows": []}
   if compared is not None:
     drawn["curves"] = [_curves(compared, env) for env in _drawn(compared, bsuite)]
     context |= _comparison_context(compared)
@@ -109,7 +90,7 @@ def make(content: Content, *, command: str) -> template.Report:
     from explorax.experiments.reports import bsuite_page
 
     drawn |= bsuite_page.draw(content.done, bsuite)
-    context |= bsuite_page.context(content.done, bsuite, found.missing)
+    context |= bsuite_page.context(content.done, bsuite)
   agents = list(dict.fromkeys(runs.labels(found.runs)))
   envs = sorted({run.env for run in found.runs})
   return template.fill(
@@ -125,7 +106,6 @@ def make(content: Content, *, command: str) -> template.Report:
     command=command,
     remarks=_remarks(content),
     missing_rows=_missing_rows(found.missing),
-    num_asked=len(found.runs) + len(found.missing),
     seconds=sum(run.seconds for run in found.runs),
     run_rows=[(runs.shown(run.path), run) for run in found.runs],
     versions=_versions(found.runs),
@@ -134,20 +114,19 @@ def make(content: Content, *, command: str) -> template.Report:
   )
 
 
-def scores(found: comparison.Comparison, env: str) -> list[Score | None]:
-  """The return of each agent in an environment; None for those without a run."""
+def returns_of(found: comparison.Comparison, env: str) -> dict[str, template.Cell]:
+  """Agent → its return in an environment."""
   best = comparison.best(found, env)
-  shown: list[Score | None] = []
-  for agent in found.agents:
-    group = found.groups.get((agent, env))
-    if group is None:
-      shown.append(None)
-      continue
-    seeds = summary.count(len(group.runs), "seed")
-    interval = "" if len(group.runs) == 1 else _interval(group.score, number)
-    value = number(float(group.score.value))
-    shown.append(Score(value, interval, seeds, agent in best))
-  return shown
+  return {
+    agent: template.cell(
+      found.groups[agent, env].score,
+      summary.count(len(found.groups[agent, env].runs), "seed"),
+      bold=agent in best,
+      form=number,
+    )
+    for agent in found.agents
+    if (agent, env) in found.groups
+  }
 
 
 def number(value: float) -> str:
@@ -157,13 +136,19 @@ def number(value: float) -> str:
 
 
 def _comparison_context(found: comparison.Comparison) -> dict[str, Any]:
+  rows = [
+    (env, _end(found, env), [returns_of(found, env).get(a) for a in found.agents])
+    for env in found.envs
+  ]
+  improvements = [
+    (x, template.cell(x.probability, summary.count(len(x.envs), "environment")))
+    for x in found.improvements
+  ]
+  normalised = [(agent, template.cell(x)) for agent, x in found.normalised.items()]
   return {
-    "score_rows": [(env, _end(found, env), scores(found, env)) for env in found.envs],
-    "improvement_rows": [
-      (x, _share(x.probability, summary.count(len(x.envs), "environment")))
-      for x in found.improvements
-    ],
-    "normalised_rows": [(agent, _share(x)) for agent, x in found.normalised.items()],
+    "return_rows": rows,
+    "improvement_rows": improvements,
+    "normalised_rows": normalised,
   }
 
 
@@ -172,36 +157,20 @@ def _remarks(content: Content) -> list[str]:
   return [*content.found.remarks, *(compared.remarks if compared is not None else ())]
 
 
-def _missing_rows(missing: Sequence[runs.Missing]) -> list[dict[str, Any]]:
-  """The missing runs, by the kind of environment and by reason."""
-  groups: dict[tuple[str, str], list[runs.Missing]] = {}
-  for run in missing:
-    # All ids of an experiment of bsuite together.
-    groups.setdefault((run.env.partition("/")[0], run.reason), []).append(run)
-  rows = []
-  for (env, reason), group in groups.items():
-    seeds: dict[str, set[int]] = {}
-    for run in group:
-      seeds.setdefault(run.agent, set()).add(run.seed)
-    whose = [f"{a} ({template.seeds(sorted(own))})" for a, own in seeds.items()]
-    whose_text = ", ".join(whose)
-    rows.append(
-      {"env": env, "count": len(group), "whose": whose_text, "reason": reason}
-    )
-  return rows
+def _missing_rows(
+  missing: Sequence[index.Entry],
+) -> list[tuple[tuple[str, str, str], int]]:
+  """((environment, agent, reason), number of runs), bsuite's ids together."""
+  rows = ((x.env.partition("/")[0], x.agent, x.left_out) for x in missing)
+  return list(collections.Counter(rows).items())
 
 
 def _versions(found: Sequence[runs.Run]) -> list[str]:
   """A sentence for each set of versions that made some of the runs."""
-  counts: dict[str, int] = {}
-  for run in found:
-    counts[run.versions] = counts.get(run.versions, 0) + 1
-  total = len(found)
+  counts = collections.Counter(run.versions for run in found if run.versions)
   return [
-    f"{'Made' if count == total else f'{count:,} of the {total:,} runs were made'} "
-    f"with {versions}."
+    f"{count:,} of the {len(found):,} runs were made with {versions}."
     for versions, count in counts.items()
-    if versions
   ]
 
 
@@ -212,16 +181,6 @@ def _drawn(
   if bsuite is None or len(found.envs) <= _MAX_CURVES:
     return found.envs
   return [env for env in found.envs if not env.startswith("bsuite:")]
-
-
-def _share(x: statistics.Interval, remark: str = "") -> Score:
-  """A number between 0 and 1."""
-  interval = "" if math.isnan(x.low) else _interval(x, template.decimals)
-  return Score(template.decimals(float(x.value)), interval, remark)
-
-
-def _interval(x: statistics.Interval, form: Callable[[float], str]) -> str:
-  return f"[{form(float(x.low))}, {form(float(x.high))}]"
 
 
 def _end(found: comparison.Comparison, env: str) -> str:

@@ -1,8 +1,8 @@
 """bsuite's scores of agents over seeds, with intervals.
 
 An agent's score in an experiment covers the largest set of ids that one of its seeds
-has finished, and the seeds that have finished all of these; the others are left out. A
-tag's score covers the seeds that count in all of the tag's experiments that were run.
+has finished, and the seeds that have finished all of these. A tag's score covers the
+seeds that count in all of the tag's experiments that were run.
 """
 
 import collections
@@ -14,51 +14,32 @@ import numpy as np
 
 from explorax.environments import bsuite_sweeps
 from explorax.experiments import errors
-from explorax.experiments.recording import statistics, summary
+from explorax.experiments.recording import statistics
 from explorax.experiments.reports import catalogue, runs, scores
 
 Key = tuple[str, str, int]  # Agent, bsuite id, seed.
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class Score:
   """An agent's score in an experiment, or over a tag.
 
   Attributes:
-    value: the mean over seeds; NaN if the runs do not determine it.
-    low: of its 95 % interval; NaN with fewer than two seeds.
-    high: of its 95 % interval.
+    mean: over seeds; NaN if the runs do not determine it. The bounds of its 95 %
+      interval are NaN for fewer than two seeds.
     seeds: that count.
-    left_out: seeds with some results, but fewer ids.
     ids: finished by each of these seeds.
     values: the score of each seed, in the order of `seeds`; empty for a tag.
   """
 
-  value: float
-  low: float
-  high: float
+  mean: statistics.Interval
   seeds: tuple[int, ...]
-  left_out: tuple[int, ...]
   ids: tuple[str, ...]
   values: tuple[float, ...] = ()
 
   @property
-  def told(self) -> bool:
-    return not math.isnan(self.value)
-
-  @property
-  def has_interval(self) -> bool:
-    return not math.isnan(self.low)
-
-  def words(self) -> tuple[str, str]:
-    """The value and the interval, each '' if there is none."""
-    value, low, high = (f"{x:.2f}" for x in (self.value, self.low, self.high))
-    return value if self.told else "", f"[{low}, {high}]" if self.has_interval else ""
-
-  @property
-  def experiments(self) -> tuple[str, ...]:
-    """The experiments of its ids, without duplicates."""
-    return tuple(dict.fromkeys(map(bsuite_sweeps.experiment, self.ids)))
+  def is_determined(self) -> bool:
+    return not math.isnan(self.mean.value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,30 +51,51 @@ class Results:
     agents: those with a finished run.
     experiments: those with a finished run, in bsuite's order.
     tags: of these experiments.
-    by_experiment: (agent, experiment) → score, if any of its runs is finished.
-    by_tag: (agent, tag) → score, if any of its runs is finished.
+    scores: (agent, experiment or tag) → score, if any of its runs is finished.
   """
 
   logs: Mapping[Key, scores.Log]
   agents: tuple[str, ...]
   experiments: tuple[str, ...]
   tags: tuple[str, ...]
-  by_experiment: Mapping[tuple[str, str], Cell]
-  by_tag: Mapping[tuple[str, str], Cell]
+  scores: Mapping[tuple[str, str], Score]
+
+  def of(self, name: str, agents: Iterable[str] | None = None) -> dict[str, Score]:
+    """Agent → score in an experiment or over a tag, without missing scores.
+
+    Args:
+      name: of the experiment or tag.
+      agents: None for all.
+    """
+    chosen = self.agents if agents is None else agents
+    return {a: self.scores[a, name] for a in chosen if (a, name) in self.scores}
+
+  def best(self, name: str) -> Collection[str]:
+    """The agent, if any, whose interval lies above those of all others.
+
+    Empty if agents were run on different ids.
+    """
+    each = {agent: x for agent, x in self.of(name).items() if x.is_determined}
+    if len({frozenset(score.ids) for score in each.values()}) > 1:
+      return ()
+    bounds = {agent: (x.mean.low, x.mean.high) for agent, x in each.items()}
+    return statistics.above_all(bounds)
 
 
-def finished(found: Sequence[runs.Run], labels: Sequence[str]) -> dict[Key, runs.Run]:
+def finished(
+  all_runs: Sequence[runs.Run], labels: Sequence[str]
+) -> dict[Key, runs.Run]:
   """The finished runs with a log of bsuite's, by agent, bsuite id and seed.
 
   Args:
-    found: all runs.
+    all_runs: all runs.
     labels: the agent of each.
 
   Raises:
     SetUpError: if a log lacks what its score needs.
   """
   kept = {}
-  for run, agent in zip(found, labels, strict=True):
+  for run, agent in zip(all_runs, labels, strict=True):
     kind, _, bsuite_id = run.env.partition(":")
     if kind == "bsuite" and run.bsuite is not None and run.status == "finished":
       for name in scores.columns(bsuite_sweeps.experiment(bsuite_id)):
@@ -108,98 +110,30 @@ def finished(found: Sequence[runs.Run], labels: Sequence[str]) -> dict[Key, runs
 
 def compute(logs: Mapping[Key, scores.Log]) -> Results:
   """All scores of these logs."""
-  done: dict[tuple[str, str], dict[int, dict[str, scores.Log]]] = {}
+  by_seed: dict[tuple[str, str], dict[int, dict[str, scores.Log]]] = {}
   for (agent, bsuite_id, seed), log in logs.items():
     key = agent, bsuite_sweeps.experiment(bsuite_id)
-    done.setdefault(key, {}).setdefault(seed, {})[bsuite_id] = log
-  by_experiment = {key: _of_experiment(key[1], seeds) for key, seeds in done.items()}
-  agents = tuple(dict.fromkeys(agent for agent, _ in done))
+    by_seed.setdefault(key, {}).setdefault(seed, {})[bsuite_id] = log
+  found = {key: _of_experiment(key[1], seeds) for key, seeds in by_seed.items()}
+  agents = tuple(dict.fromkeys(agent for agent, _ in by_seed))
   experiments = tuple(
-    e for e in catalogue.EXPERIMENTS if any(key[1] == e for key in done)
+    e for e in catalogue.EXPERIMENTS if any(e == name for _, name in by_seed)
   )
-  tags_of = {experiment: catalogue.tags(experiment) for experiment in experiments}
-  tags = tuple(t for t in catalogue.TAGS if any(t in own for own in tags_of.values()))
-  by_tag = {}
+  members = {
+    tag: [e for e in experiments if tag in catalogue.tags(e)] for tag in catalogue.TAGS
+  }
   for agent in agents:
-    for tag in tags:
-      cells = [
-        by_experiment[agent, experiment]
-        for experiment in experiments
-        if tag in tags_of[experiment] and (agent, experiment) in by_experiment
-      ]
-      if cells:
-        by_tag[agent, tag] = _of_tag(cells)
-  return Results(logs, agents, experiments, tags, by_experiment, by_tag)
-
-
-def is_whole(experiment: str, cell: Cell) -> bool:
-  """Whether the score covers all of bsuite's ids of the experiment."""
-  return set(cell.ids) == set(catalogue.ids(experiment))
-
-
-def is_whole_tag(tag: str, cell: Cell) -> bool:
-  """Whether the score covers all ids of all of the tag's experiments."""
-  every = [e for e in catalogue.EXPERIMENTS if tag in catalogue.tags(e)]
-  return set(cell.ids) == {i for experiment in every for i in catalogue.ids(experiment)}
-
-
-def text(found: Results) -> str:
-  """The scores as text, experiment by experiment."""
-  lines = []
-  for experiment in found.experiments:
-    cells = of_agents(found.by_experiment, experiment, found.agents)
-    part = num_ids(experiment, cells)
-    lines.append(f"{experiment}, score" + (f" of {part}" if part else ""))
-    rows = [
-      [agent, summary.count(len(cell.seeds), "seed"), *cell.words()]
-      for agent, cell in cells.items()
-    ]
-    lines += [*summary.aligned(rows), ""]
-  return "\n".join(lines)
-
-
-def of_agents(
-  cells: Mapping[tuple[str, str], Cell], name: str, agents: Iterable[str]
-) -> dict[str, Cell]:
-  """Agent → score, without missing scores."""
-  return {agent: cells[agent, name] for agent in agents if (agent, name) in cells}
-
-
-def num_ids(experiment: str, cells: Mapping[str, Cell]) -> str:
-  """`3 of 20 ids`, or `1 to 3 of 20 ids` if agents differ; '' if none is missing.
-
-  Args:
-    experiment: of the ids.
-    cells: agent → its score in it.
-  """
-  total = len(catalogue.ids(experiment))
-  counts = {len(cell.ids) for cell in cells.values()}
-  low, high = min(counts), max(counts)
-  if low == total:
-    return ""
-  return f"{low if low == high else f'{low} to {high}'} of {total} ids"
-
-
-def all_whole(found: Results, experiment: str) -> bool:
-  """Whether the score of every agent that was run covers all of bsuite's ids."""
-  cells = of_agents(found.by_experiment, experiment, found.agents)
-  return all(is_whole(experiment, cell) for cell in cells.values())
-
-
-def best(cells: Mapping[str, Cell]) -> Collection[str]:
-  """The agent, if any, whose interval lies above those of all others.
-
-  Empty if agents were run on different ids.
-  """
-  told = {agent: cell for agent, cell in cells.items() if cell.told}
-  if len({frozenset(cell.ids) for cell in told.values()}) > 1:
-    return ()
-  return statistics.above_all({a: (cell.low, cell.high) for a, cell in told.items()})
+    for tag, names in members.items():
+      each = [found[agent, name] for name in names if (agent, name) in found]
+      if each:
+        found[agent, tag] = _of_tag(each)
+  tags = tuple(tag for tag, names in members.items() if names)
+  return Results(logs, agents, experiments, tags, found)
 
 
 def _of_experiment(
   experiment: str, seeds: Mapping[int, Mapping[str, scores.Log]]
-) -> Cell:
+) -> Score:
   """The score over the seeds with the same, largest set of ids.
 
   If there are several such sets, it is the one with most seeds.
@@ -211,44 +145,29 @@ def _of_experiment(
   values = [
     scores.score(experiment, {i: seeds[seed][i] for i in ids}) for seed in counted
   ]
-  low = high = math.nan
+  mean = _without_interval(np.mean(values))
   if len(counted) > 1 and not np.isnan(values).any():
-    interval = statistics.bootstrap(np.asarray(values)[:, None]).at(0)
-    low, high = float(interval.low), float(interval.high)
-  return Cell(
-    value=float(np.mean(values)),
-    low=low,
-    high=high,
-    seeds=counted,
-    left_out=tuple(sorted(seeds.keys() - set(counted))),
-    ids=ids,
-    values=tuple(values),
-  )
+    mean = statistics.bootstrap(np.asarray(values)[:, None]).at(0)
+  return Score(mean, counted, ids, tuple(values))
 
 
-def _of_tag(cells: list[Cell]) -> Cell:
+def _of_tag(each: list[Score]) -> Score:
   """The mean over experiments, without missing scores."""
-  told = [cell for cell in cells if cell.told]
-  every = {seed for cell in cells for seed in (*cell.seeds, *cell.left_out)}
-  seeds = set.intersection(*(set(cell.seeds) for cell in told)) if told else set()
-  value = low = high = math.nan
-  if seeds:
-    # [S, M], the seeds of M experiments.
-    values = np.array(
-      [
-        [x for seed, x in zip(cell.seeds, cell.values, strict=True) if seed in seeds]
-        for cell in told
-      ]
-    ).T
-    value = scores.tag_mean(values.mean(axis=0))
-    if len(seeds) > 1:
-      interval = statistics.stratified([*values.T], statistics.mean_of_tasks)
-      low, high = float(interval.low), float(interval.high)
-  return Cell(
-    value=value,
-    low=low,
-    high=high,
-    seeds=tuple(sorted(seeds)),
-    left_out=tuple(sorted(every - seeds)),
-    ids=tuple(i for cell in told for i in cell.ids),
-  )
+  determined = [score for score in each if score.is_determined]
+  ids = tuple(i for score in determined for i in score.ids)
+  seeds = set.intersection(*(set(x.seeds) for x in determined)) if determined else set()
+  if not seeds:
+    return Score(_without_interval(math.nan), (), ids)
+  # The seeds of each experiment.
+  tasks = [
+    np.array([x for s, x in zip(score.seeds, score.values, strict=True) if s in seeds])
+    for score in determined
+  ]
+  mean = _without_interval(scores.tag_mean([float(x.mean()) for x in tasks]))
+  if len(seeds) > 1:
+    mean = statistics.stratified(tasks, statistics.mean_of_tasks)
+  return Score(mean, tuple(sorted(seeds)), ids)
+
+
+def _without_interval(value: float | np.floating) -> statistics.Interval:
+  return statistics.Interval(*np.array([value, math.nan, math.nan]))

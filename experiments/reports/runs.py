@@ -9,11 +9,11 @@ import math
 import os
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from explorax.experiments import config, errors
+from explorax.experiments import config, errors, overrides
 from explorax.experiments.recording import metrics_csv
 from explorax.experiments.tasks import index
 from explorax.experiments.tasks import runs as run_tasks
@@ -32,7 +32,8 @@ class Run:
   Attributes:
     path: its directory.
     record: the content of its `config.json`.
-    settings: name → value, of the agent, the runner and replay.
+    settings: name → value as text: those that were given with `--set`, and how it ran
+      (runner, replay, number of environments and actors).
     summary: the content of its `summary.json`; empty without one.
     env_steps: int64 `[E]`, at the end of each training episode.
     returns: float64 `[E]`, of these episodes.
@@ -41,7 +42,7 @@ class Run:
 
   path: pathlib.Path
   record: Mapping[str, Any]
-  settings: Mapping[str, Any]
+  settings: Mapping[str, str]
   summary: Mapping[str, Any]
   env_steps: np.ndarray
   returns: np.ndarray
@@ -87,10 +88,10 @@ class Run:
   def versions(self) -> str:
     """Of Python, the packages, the code and the machine, as text."""
     versions = self.record.get("versions", {})
-    told = {"python": versions.get("python"), **(versions.get("packages") or {})}
-    told["commit"] = versions.get("git_commit")
-    told["XLA_FLAGS"] = versions.get("xla_flags")
-    names = ", ".join(f"{name} {value}" for name, value in told.items() if value)
+    each = {"python": versions.get("python"), **(versions.get("packages") or {})}
+    each["commit"] = versions.get("git_commit")
+    each["XLA_FLAGS"] = versions.get("xla_flags")
+    names = ", ".join(f"{name} {value}" for name, value in each.items() if value)
     platform = versions.get("platform")
     return f"{names}, on {platform}" if platform else names
 
@@ -112,15 +113,6 @@ class Run:
     return metrics_csv.read(self.path / "evaluation.csv", columns)
 
 
-class Missing(NamedTuple):
-  """A run that a sweep asked for, and that is not finished."""
-
-  agent: str
-  env: str
-  seed: int
-  reason: str
-
-
 @dataclasses.dataclass(frozen=True)
 class Runs:
   """The runs in some directories.
@@ -129,14 +121,14 @@ class Runs:
     paths: the directories.
     runs: each seed of a kind once; of a sweep in its order.
     commands: the command lines of sweeps.
-    missing: the runs of sweeps that are not finished.
+    missing: the runs of sweeps that are not finished; `left_out` says why.
     remarks: a sentence for each run that is left out.
   """
 
   paths: Sequence[pathlib.Path]
   runs: Sequence[Run]
   commands: Sequence[str]
-  missing: Sequence[Missing]
+  missing: Sequence[index.Entry]
   remarks: Sequence[str]
 
 
@@ -172,7 +164,7 @@ def read_all(words: Sequence[str]) -> Runs:
     asked = index.read(top)
     commands += asked.commands
     missing += [
-      Missing(entry.agent, entry.env, entry.seed, reason)
+      entry._replace(left_out=reason)
       for entry in asked.runs
       if (reason := _problem(top, entry, statuses))
     ]
@@ -191,9 +183,10 @@ def read(path: pathlib.Path) -> Run:
     if not config.is_record(record):
       raise ValueError("it is not the record of a run")
     int(record["seed"])
+    given = (setting.partition("=") for setting in record["settings"])
     settings = {
-      **dict(_flat("", record.get("config") or {})),
-      **{name: record.get(name) for name in _OTHER_SETTINGS},
+      **{name.strip(): value.strip() for name, _, value in given},
+      **{name: str(record.get(name)) for name in _OTHER_SETTINGS},
     }
     file = path / _METRICS
     steps, returns = _curve(file) if file.exists() else np.zeros((2, 0))
@@ -212,42 +205,23 @@ def read(path: pathlib.Path) -> Run:
 def labels(runs: Sequence[Run]) -> list[str]:
   """The name of each run's agent, with the settings in which its runs differ.
 
-  `dqn@n_step=3` as in a sweep. A name has only the settings that were given with
-  `--set`, if these tell the agent's runs apart. Settings that differ only between
-  environments, where an agent may have other defaults, are not in the name.
+  `dqn@n_step=3` as in a sweep. Settings that differ only between environments are not
+  in the name, and neither are those that were not given.
   """
-  values: dict[tuple[str, str, str], set[str]] = {}
+  values: dict[tuple[str, str, str], set[str | None]] = {}
+  names = dict.fromkeys(name for run in runs for name in run.settings)
   for run in runs:
-    for name in _names(runs, run.agent):
+    for name in names:
       key = run.agent, run.env, name
-      values.setdefault(key, set()).add(_text(run.settings.get(name)))
-  differing: dict[str, dict[str, None]] = {}
-  for (agent, _, name), found in values.items():
-    if len(found) > 1:
-      differing.setdefault(agent, {})[name] = None
-
-  def label(run: Run, *, only_given: bool) -> str:
-    given = {setting.partition("=")[0].strip() for setting in run.record["settings"]}
-    names = [
-      name
-      for name in differing.get(run.agent, ())
-      if not only_given or any(f"{name}.".startswith(f"{x}.") for x in given)
-    ]
-    told = (f"{name}={_text(run.settings.get(name))}" for name in names)
-    return "@".join([run.agent, *told])
-
-  whole = [label(run, only_given=False) for run in runs]
-  short = [label(run, only_given=True) for run in runs]
-  for agent in differing:
-    pairs = {
-      (x, y) for run, x, y in zip(runs, whole, short, strict=True) if run.agent == agent
-    }
-    if len({y for _, y in pairs}) < len({x for x, _ in pairs}):
-      short = [
-        x if run.agent == agent else y
-        for run, x, y in zip(runs, whole, short, strict=True)
-      ]
-  return short
+      values.setdefault(key, set()).add(run.settings.get(name))
+  differing = {(agent, name) for (agent, _, name), x in values.items() if len(x) > 1}
+  return [
+    overrides.join_name(
+      run.agent,
+      [f"{k}={x}" for k, x in run.settings.items() if (run.agent, k) in differing],
+    )
+    for run in runs
+  ]
 
 
 def shown(path: pathlib.Path) -> str:
@@ -338,25 +312,3 @@ def _summary(path: pathlib.Path) -> dict[str, Any]:
     return run_tasks.summary(path)
   except (OSError, ValueError, AttributeError):
     return {}
-
-
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
-  """`exploration.epsilon` → its value, for all settings of an agent's config."""
-  if isinstance(value, dict):
-    for name, inner in value.items():
-      yield from _flat(f"{prefix}.{name}" if prefix else name, inner)
-  else:
-    yield prefix, value
-
-
-def _names(runs: Sequence[Run], agent: str) -> Iterator[str]:
-  """The names of all settings of an agent's runs."""
-  yield from dict.fromkeys(
-    n for run in runs if run.agent == agent for n in run.settings
-  )
-
-
-def _text(value: Any) -> str:
-  if isinstance(value, list):
-    return ",".join(map(_text, value))
-  return f"{value:g}" if isinstance(value, float) else str(value)

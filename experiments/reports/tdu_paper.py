@@ -8,21 +8,18 @@ overall one; it is read as bsuite's scores by tag, which its discussion of the f
 speaks of.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from explorax.experiments import overrides
-from explorax.experiments.reports import results
 
+# Figure → what it compares, and its presets; TDU with several β in some.
 _BETAS = ("bootstrapped_dqn", "tdu")
-_SIGNALS = ("tdu", "qu", "q_ucb")
-_BANDIT = ("tdu_bandit",)
-
-# Figure → what it compares, the presets that it has, and whether with several β.
 FIGURES = {
-  "6, left": ("TDU by β", _BETAS, True),
-  "6, right": ("TDU, QU and Q+UCB", _SIGNALS, False),
-  "7": ("each experiment, by β and with UCB1", (*_BETAS, *_BANDIT), True),
+  "6, left": ("TDU by β", _BETAS),
+  "6, right": ("TDU, QU and Q+UCB", ("tdu", "qu", "q_ucb")),
+  "7": ("each experiment, by β and with UCB1", (*_BETAS, "tdu_bandit")),
 }
+_WITH_BETAS = ("6, left", "7")
 
 _NAMES = {
   "bootstrapped_dqn": "BDQN, β = 0",
@@ -34,38 +31,27 @@ _NAMES = {
 
 
 def agents(
-  figure: str, found: results.Results, betas: Mapping[str, float]
-) -> list[str]:
-  """Those of the figure's agents that were run, in its order and by β.
+  figure: str, names: Iterable[str], betas: Mapping[str, float]
+) -> dict[str, str]:
+  """Those of the figure's agents that were run → the paper's name, in its order.
 
   They are presets as they are, and TDU with another β, `tdu@beta=0.1`, where the figure
   has several.
 
   Args:
     figure: one of `FIGURES`.
-    found: the scores.
+    names: of all agents.
     betas: the β of each agent.
   """
-  _, names, with_betas = FIGURES[figure]
+  _, presets = FIGURES[figure]
   chosen = []
-  for agent in found.agents:
+  for agent in names:
     preset, assignments = overrides.split_name(agent)
-    if preset not in names:
+    if preset not in presets:
       continue
     only_beta = all(assignment.startswith("beta=") for assignment in assignments)
-    if not assignments or (with_betas and preset == "tdu" and only_beta):
-      chosen.append((names.index(preset), betas[agent], agent))
-  return [agent for _, _, agent in sorted(chosen)]
-
-
-def absent(figure: str, drawn: list[str]) -> list[str]:
-  """The figure's presets that are not among these agents."""
-  presets = {overrides.split_name(agent)[0] for agent in drawn}
-  return [name for name in FIGURES[figure][1] if name not in presets]
-
-
-def label(agent: str, beta: float) -> str:
-  """`TDU, β = 1`: the paper's name of an agent, with its β."""
-  preset, assignments = overrides.split_name(agent)
-  shown = f", β = {beta:g}" if beta or assignments else ""
-  return f"{_NAMES[preset]}{shown}"
+    if not assignments or (figure in _WITH_BETAS and preset == "tdu" and only_beta):
+      beta = betas[agent]
+      value = f", β = {beta:g}" if beta or assignments else ""
+      chosen.append((presets.index(preset), beta, agent, f"{_NAMES[preset]}{value}"))
+  return {agent: name for _, _, agent, name in sorted(chosen)}

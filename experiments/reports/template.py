@@ -6,13 +6,29 @@ import math
 import pathlib
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, BinaryIO, NamedTuple
 
 from explorax.experiments import output
 from explorax.experiments.recording import statistics, summary
 from explorax.experiments.reports import pictures
+
+
+class Cell(NamedTuple):
+  """A number as a table shows it, all as text.
+
+  Attributes:
+    value: the number.
+    interval: '' without one.
+    remark: on the runs that it is of.
+    bold: whether it is the best.
+  """
+
+  value: str
+  interval: str
+  remark: str = ""
+  bold: bool = False
 
 
 class Report(NamedTuple):
@@ -56,10 +72,7 @@ def fill(
     "base64": lambda content: base64.b64encode(content).decode(),
     "breakable": breakable,
     "count": summary.count,
-    "decimals": decimals,
     "duration": summary.duration,
-    "hours": _hours,
-    "seeds": seeds,
   }
   html = environment.get_template(name).render(
     drawings=drawn,
@@ -71,7 +84,7 @@ def fill(
 
 
 def write(report: Report, to: pathlib.Path, name: str) -> pathlib.Path:
-  """Writes a page and its drawings; drawings of an earlier page are removed.
+  """Writes a page and its drawings.
 
   Args:
     report: from `fill`.
@@ -83,48 +96,31 @@ def write(report: Report, to: pathlib.Path, name: str) -> pathlib.Path:
   """
   directory = output.RunDirectory.create(to)
   path = directory.path / name
-  old = files_of(path.read_text("utf-8")) if path.exists() else set()
   for picture in report.pictures:
     directory.write(picture.file, functools.partial(_put, picture.png))
   directory.write(name, functools.partial(_put, report.html.encode()))
-  for file in old - {picture.file for picture in report.pictures}:
-    (directory.path / file).unlink(missing_ok=True)
   return path
 
 
-def files_of(html: str) -> set[str]:
-  """The names of the drawings in a page of `fill`."""
-  return set(re.findall(r'data-file="([\w.-]+\.png)"', html))
+def cell(
+  x: statistics.Interval,
+  remark: str = "",
+  *,
+  bold: bool = False,
+  form: Callable[[float], str] = "{:.2f}".format,
+) -> Cell:
+  """A number with its interval; a NaN is a dash, or no interval."""
+  value, low, high = (float(each) for each in x)
+  interval = "" if math.isnan(low) else f"[{form(low)}, {form(high)}]"
+  return Cell("–" if math.isnan(value) else form(value), interval, remark, bold)
 
 
 def versions(*packages: str) -> str:
   """The versions of Python and of the packages that make every page, and of others."""
   names = ("explorax", "numpy", "matplotlib", *packages)
-  told = ", ".join(f"{name} {metadata.version(name)}" for name in names)
-  return f"python {platform.python_version()}, {told}"
-
-
-def seeds(numbers: Sequence[int]) -> str:
-  """`seed 3`, `seeds 0 to 4`, `seeds 0, 2`."""
-  if len(numbers) == 1:
-    return f"seed {numbers[0]}"
-  first, last = numbers[0], numbers[-1]
-  if len(numbers) > 2 and list(numbers) == list(range(first, last + 1)):
-    return f"seeds {first} to {last}"
-  return f"seeds {', '.join(map(str, numbers))}"
-
-
-def decimals(value: float) -> str:
-  return f"{value:.2f}"
+  each = ", ".join(f"{name} {metadata.version(name)}" for name in names)
+  return f"python {platform.python_version()}, {each}"
 
 
 def _put(content: bytes, file: BinaryIO) -> None:
   file.write(content)
-
-
-def _hours(seconds: float) -> str:
-  """`40 minutes`, `7.5 hours`, `120 hours`."""
-  if seconds < 5400:
-    return summary.count(math.ceil(seconds / 60), "minute")
-  hours = seconds / 3600
-  return f"{hours:.1f} hours" if hours < 10 else f"{hours:,.0f} hours"

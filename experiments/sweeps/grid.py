@@ -3,6 +3,8 @@
 OUTPUT/AGENT/ENV/seed0   a run, as `experiments.run` leaves it
 OUTPUT/AGENT/ENV         the files of all seeds, if there are several
 OUTPUT/sweep.json        the commands, and all runs that they asked for
+
+`run --seeds=5` is a grid of one agent and environment, directly in OUTPUT.
 """
 
 import contextlib
@@ -11,15 +13,20 @@ import functools
 import itertools
 import pathlib
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors, job, output, overrides, resuming
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import summary
-from explorax.experiments.sweeps import seeds
+from explorax.experiments.recording import metrics_csv, recorder, returns, summary
 from explorax.experiments.tasks import flags, index, pool, runs
+
+if TYPE_CHECKING:
+  from explorax.experiments import command
+
+Summaries = Mapping[int, Mapping[str, Any]]  # Seed → the content of `summary.json`.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +103,7 @@ class Grid:
     for cell in cells:
       config, of_seeds = cell.config, found.get(cell.config.output, {})
       if 1 < config.num_seeds == len(of_seeds):
-        seeds.write_files(config, of_seeds)
+        write_files(config, of_seeds)
     left = sum(result is None for result in done) - where.failed
     _tell_missing(where.failed, left, where.exit_code)
     return where.exit_code if left else 1 if where.failed else 0
@@ -159,6 +166,81 @@ def configs(
   return found
 
 
+def set_up_seeds(
+  config: config_lib.RunConfig, argv: Sequence[str], console: console_lib.Console
+) -> "command.Work":
+  """Checks an agent in an environment with several seeds, and returns the work.
+
+  Args:
+    config: with several seeds, which are separate runs.
+    argv: the command line, for config.json.
+    console: for progress and results.
+  """
+  config, agent_config = job.resolve(config)
+  directory = output.RunDirectory.create(
+    config.output, may_hold_run=config.resume, is_locked=True
+  )
+  try:
+    grid = Grid([config], directory, argv, console)
+    directory.write_json("config.json", job.make_record(config, argv, agent_config))
+  except BaseException:
+    directory.discard()
+    raise
+  return functools.partial(_compute_seeds, grid, config, console)
+
+
+def _compute_seeds(
+  grid: Grid, config: config_lib.RunConfig, console: console_lib.Console
+) -> int:
+  """Computes the missing seeds, and prints the results of all."""
+  directory, workers = grid.directory, num_workers(config, config.workers)
+  with contextlib.ExitStack() as stack:
+    stack.callback(directory.unlock)
+    code = grid.compute(stack.enter_context(pool.Pool(console, workers=workers)))
+  if code == 0:
+    each = {seed: runs.summary(path) for path, seed in directories(config)}
+    console.line(f"\n{summary.table(_title(config), each)}")
+    path = shlex.quote(str(directory.path))
+    report = f"python -m explorax.experiments.report {path}"
+    console.line(f"\nThe files are in {directory.path}. To compare: {report}")
+  return code
+
+
+def directories(config: config_lib.RunConfig) -> list[tuple[pathlib.Path, int]]:
+  """The directory of each seed's run, and the seed."""
+  return [(pathlib.Path(config.output) / f"seed{s}", s) for s in config.seeds]
+
+
+def num_workers(config: config_lib.RunConfig, asked: int | None) -> int | None:
+  """The number of runs at a time; None for one per core.
+
+  One if the runs share an accelerator, or have processes of their own.
+  """
+  if config.runner == config_lib.DISTRIBUTED:
+    return 1
+  if config.runner == config_lib.DEVICE and asked is None:
+    import jax
+
+    return None if jax.default_backend() == "cpu" else 1
+  return asked
+
+
+def write_files(config: config_lib.RunConfig, each: Summaries) -> None:
+  """Writes the files of all seeds."""
+  directory = output.RunDirectory(pathlib.Path(config.output))
+  curves = []
+  for path, _ in directories(config):
+    curve = returns.Returns()
+    for episode in metrics_csv.read(path / "metrics.csv"):
+      curve.add(episode)
+    curves.append(curve)
+  recorder.write_files_of_seeds(directory, _title(config), each, curves)
+
+
+def _title(config: config_lib.RunConfig) -> str:
+  return f"{config.agent} on {config.env}"
+
+
 def folder(name: str) -> str:
   """A name as a folder's: `my_agents.make` for `my_agents:make`."""
   return config_lib.safe_name(re.sub(r"^([\w.]+):(?=[A-Za-z_]\w*$)", r"\1.", name))
@@ -189,8 +271,8 @@ def _check(config: config_lib.RunConfig, checked: set[tuple[str, ...]]) -> Cell:
     if key not in checked:
       checked.add(key)
       first = config.runs()[0]
-      with contextlib.closing(job.make_parts(first, job.Given())):
-        pass
+      with contextlib.closing(job.make_parts(first, job.Given())) as parts:
+        config = dataclasses.replace(config, episodes=parts.config.episodes)
   except (ValueError, TypeError) as error:
     raise errors.SetUpError(f"{name}: {error}") from error
   _, agent_config = job.resolve(config)

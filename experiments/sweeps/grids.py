@@ -1,4 +1,4 @@
-"""The settings that a tuning tries: paper 4's Table 3, or a grid from a file.
+"""The settings that a tuning tries: paper 4's Table 3, or a grid from a TOML file.
 
 A grid has a table for each preset, with a list of values for each setting:
 
@@ -9,11 +9,10 @@ A grid has a table for each preset, with a list of values for each setting:
     noisy_sigma = [0.1, 0.5]
     hidden_sizes = [[50, 50], [20]]
 
-in TOML, or the same in JSON. Every combination of an agent's values is tried.
+Every combination of an agent's values is tried.
 """
 
 import itertools
-import json
 import pathlib
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -54,26 +53,19 @@ _TABLE3: Grid = {
 
 
 def load(name: str) -> Grid:
-  """`table3`, or the grid of a .toml or .json file.
+  """`table3`, or the grid of a .toml file.
 
   Raises:
     SetUpError: if there is no such grid, or the file contains none.
   """
   if name == TABLE3:
     return _TABLE3
-  path = pathlib.Path(name).expanduser()
-  loaders = {".toml": tomllib.loads, ".json": json.loads}
-  if path.suffix not in loaders:
-    raise errors.SetUpError(
-      f"--sweep_config={name} is neither {TABLE3} nor a file that ends with .toml or "
-      ".json."
-    )
   try:
-    grid = loaders[path.suffix](path.read_text(encoding="utf-8"))
+    grid = tomllib.loads(pathlib.Path(name).expanduser().read_text(encoding="utf-8"))
   except (OSError, ValueError) as error:
-    reason = error.strerror if isinstance(error, OSError) else error
     raise errors.SetUpError(
-      f"--sweep_config={name} cannot be read ({reason})."
+      f"--sweep_config={name} is not {TABLE3}, and no TOML file that can be read "
+      f"({errors.describe(error)})."
     ) from error
   _check(grid, name)
   return grid
@@ -106,25 +98,18 @@ def variants(grid: Grid, name: str, wanted: Sequence[str]) -> tuple[str, ...]:
 
 def _check(grid: Any, name: str) -> None:
   """Raises a SetUpError unless it is a grid of presets."""
-  if not isinstance(grid, dict) or not grid:
-    raise errors.SetUpError(
-      f"--sweep_config={name} contains no agent; write a table for each agent, for "
-      "example [qex], with a list of values for each setting."
-    )
   for agent, settings in grid.items():
     if agent not in presets.PRESETS:
       near = errors.nearest(agent, list(presets.PRESETS))
       raise errors.SetUpError(
         f"--sweep_config={name} has the unknown agent {agent!r}.{near}"
       )
-    if not isinstance(settings, dict) or not settings:
-      raise errors.SetUpError(f"--sweep_config={name} has no settings for {agent}.")
-    for setting, values in settings.items():
-      if not isinstance(values, list) or not values:
-        raise errors.SetUpError(
-          f"--sweep_config={name} has {setting} = {values!r} for {agent}; write a list "
-          "of values to try."
-        )
+    lists = settings.values() if isinstance(settings, dict) else ()
+    if not lists or not all(isinstance(x, list) and x for x in lists):
+      raise errors.SetUpError(
+        f"--sweep_config={name} has {agent} = {settings!r}; write a list of values to "
+        "try for each setting."
+      )
 
 
 def _text(value: Any) -> str:

@@ -5,17 +5,21 @@ import csv
 import io
 import math
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from explorax.experiments import errors, overrides, presets
+from explorax.experiments.recording import summary
 from explorax.experiments.reports import runs as runs_lib
 from explorax.experiments.sweeps import grid as grid_lib
-from explorax.experiments.sweeps import seeds as seeds_lib
 
 _SHOWN = 10  # Rows of an agent's table.
+_COLUMNS = (
+  *("agent", "settings", "score", "mean", "standard_error"),
+  *("seeds_done", "seeds", "is_preset", "is_best"),
+)
 
 Runs = Mapping[str, runs_lib.Run]  # Environment → the run of one agent and seed.
 
@@ -105,7 +109,7 @@ def compare(cells: Sequence[grid_lib.Cell], score: str) -> list[Row]:
   envs = {cell.config.env for cell in cells if not cell.left_out}
   for cell in cells:
     of_agent = found.setdefault((cell.config.agent, cell.config.settings), {})
-    for path, seed in seeds_lib.directories(cell.config):
+    for path, seed in grid_lib.directories(cell.config):
       if (path / "summary.json").exists():
         run = runs_lib.read(path)
         if run.status == "finished":
@@ -134,44 +138,35 @@ def report(grid: grid_lib.Grid, score: str | None) -> str:
   is_bsuite = all(env.startswith("bsuite:") for env in envs)
   score = score or ("bsuite" if is_bsuite else "return")
   rows = compare(grid.cells, score)
-  content = to_csv(table(rows, score))
+  content = to_csv(rows, score)
   grid.directory.write("tuning.csv", lambda file: file.write(content))
-  return "\n" + tell(rows, score)
+  return "\n" + text(rows, score)
 
 
-def table(rows: Sequence[Row], score: str) -> list[dict[str, Any]]:
-  """One row per combination of settings, for a CSV."""
+def to_csv(rows: Sequence[Row], score: str) -> bytes:
+  """One row per combination of settings."""
+  file = io.StringIO()
+  writer = csv.writer(file, lineterminator="\n")
+  writer.writerow(_COLUMNS)
   best = {id(ranked[0]) for ranked in _ranked(rows).values() if ranked[0].complete}
-  return [
-    {
-      "agent": row.agent,
-      "settings": row.settings,
-      "score": score,
-      "mean": row.mean,
-      "standard_error": row.error,
-      "seeds_done": len(row.scores),
-      "seeds": row.num_seeds,
-      "is_preset": row.is_preset,
-      "is_best": id(row) in best,
-    }
-    for row in rows
-  ]
+  for row in rows:
+    numbers = row.mean, row.error, len(row.scores), row.num_seeds
+    flags = row.is_preset, id(row) in best
+    writer.writerow((row.agent, row.settings, score, *numbers, *flags))
+  return file.getvalue().encode()
 
 
-def to_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
-  """Rows with the same columns as a CSV."""
-  text = io.StringIO()
-  writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-  writer.writeheader()
-  writer.writerows(rows)
-  return text.getvalue().encode()
-
-
-def tell(rows: Sequence[Row], score: str) -> str:
-  """The best settings of each agent and the flags for them, as text."""
-  return "\n\n".join(
-    "\n".join(_lines(agent, ranked, score)) for agent, ranked in _ranked(rows).items()
-  )
+def text(rows: Sequence[Row], score: str) -> str:
+  """The best settings of each agent, and the flags for the best, as text."""
+  lines = []
+  for agent, ranked in _ranked(rows).items():
+    counts = f"{len(ranked)} settings, {ranked[0].num_seeds} seeds each"
+    lines.append(f"{agent}: {score} of {counts}; tuning.csv has all of them")
+    lines += summary.aligned([_cells(row) for row in ranked[:_SHOWN]])
+    if ranked[0].complete:
+      flags = shlex.join([f"--set={x}" for x in ranked[0].assignments])
+      lines.append(f"  best: --agent={agent} {flags}")
+  return "\n".join(lines)
 
 
 def _is_preset(agent: str, assignments: Sequence[str], env: str) -> bool:
@@ -189,28 +184,11 @@ def _ranked(rows: Sequence[Row]) -> dict[str, list[Row]]:
   return by_agent
 
 
-def _lines(agent: str, ranked: Sequence[Row], score: str) -> Iterable[str]:
-  width = max(len(row.settings) for row in ranked)
-  yield f"{agent}: {score} of {len(ranked)} settings, {ranked[0].num_seeds} seeds each"
-  shown = [*ranked[:_SHOWN], *(row for row in ranked[_SHOWN:] if row.is_preset)]
-  for row in shown:
-    told = f"{row.mean:10.4g}"
-    if not math.isnan(row.error):
-      told += f" ± {row.error:.2g}"
-    if not row.complete:
-      told = f"{'none':>10} ({len(row.scores)} of {row.num_seeds} seeds have a score)"
-    mark = "  the preset's own" if row.is_preset else ""
-    yield f"  {row.settings:{width}} {told}{mark}"
-  if len(shown) < len(ranked):
-    yield f"  and {len(ranked) - len(shown)} more in tuning.csv"
-  best = ranked[0]
-  if not best.complete:
-    yield "  no setting has a score for every seed, so none is the best."
-    return
-  level = sum(best.mean - row.mean <= best.error for row in ranked[1:] if row.complete)
-  if level:
-    yield f"  {level} of the others are within one standard error of the best."
-  flags = [f"--set={assignment}" for assignment in best.assignments]
-  yield f"  best: --agent={agent} {shlex.join(flags)}"
-  name = overrides.join_name(agent, best.assignments)
-  yield f"  in a sweep: {shlex.quote(f'--agents={name}')}"
+def _cells(row: Row) -> list[str]:
+  """Settings, score, standard error and a remark."""
+  error = "" if math.isnan(row.error) else f"± {row.error:.2g}"
+  mean = "" if math.isnan(row.mean) else f"{row.mean:.4g}"
+  remark = "the preset's" if row.is_preset else ""
+  if not row.complete:
+    remark = f"{len(row.scores)} of {row.num_seeds} seeds"
+  return [row.settings, mean, error, remark]

@@ -45,17 +45,14 @@ def read(directory: pathlib.Path) -> Index:
   try:
     content = json.loads((directory / NAME).read_text(encoding="utf-8"))
     entries = [Entry(**entry) for entry in content["runs"]]
-    texts = [text for entry in entries for text in (*entry[:3], entry.left_out)]
-    if all(isinstance(text, str) for text in (*texts, *content["commands"])):
-      return Index(content["commands"], entries)
+    return Index(content["commands"], entries)
   except FileNotFoundError:
     return Index([], [])
-  except (OSError, ValueError, KeyError, TypeError):
-    pass
-  raise errors.SetUpError(
-    f"{directory / NAME} is invalid (damaged, or from another version); delete it, and "
-    "run the sweep's command again to rewrite it."
-  )
+  except (OSError, ValueError, KeyError, TypeError) as error:
+    raise errors.SetUpError(
+      f"{directory / NAME} is invalid (damaged, or from another version); delete it, "
+      "and run the sweep's command again to rewrite it."
+    ) from error
 
 
 def add(directory: output.RunDirectory, command: str, runs: Iterable[Entry]) -> None:

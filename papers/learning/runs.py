@@ -34,7 +34,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import job, output, threads
 from explorax.experiments.recording import console
 from explorax.experiments.reports import runs as runs_lib
-from explorax.experiments.sweeps import grid, seeds
+from explorax.experiments.sweeps import grid
 from explorax.experiments.tasks import pool
 from explorax.papers.learning import experiments, tables
 
@@ -76,7 +76,7 @@ _OF_A_RUN = ("episodes", "steps", "eval_every", "eval_episodes")
 
 def rows(cell: Cell) -> Iterator[Row]:
   """A row of `runs.jsonl` for each finished run."""
-  for path, _ in seeds.directories(cell.config):
+  for path, _ in grid.directories(cell.config):
     if (path / "summary.json").exists():
       run = runs_lib.read(path)
       if run.status == "finished":

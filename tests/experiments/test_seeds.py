@@ -24,7 +24,6 @@ def test_each_seed_is_a_run_of_its_own(capsys):
   out = capsys.readouterr().out
   for told in (
     "fake on bsuite:catch/0, 2 seeds, 3 to 4",
-    "4 episodes of each seed, into out",
     "mean over seeds of the last 4 episodes: 2.5",
     "python -m explorax.experiments.report out",
   ):
@@ -54,10 +53,10 @@ def test_a_failed_seed_is_told_and_the_other_settings_refused(capsys):
   assert run.main([*BASE, *SEEDS, "--episodes=4", "--set=crash_at_episode=2"]) == 1
   err = capsys.readouterr().err
   assert "seed3 failed: RuntimeError: the environment broke" in err
-  assert "2 seeds of 2 not finished; the same command again resumes." in err
+  assert "2 runs failed" in err
   assert run.main([*BASE, *SEEDS, "--episodes=4"]) == 2
   err = capsys.readouterr().err
-  assert "out already holds a run with other settings: config.crash_at" in err
+  assert "out/seed3" in err and "config.crash_at_episode" in err
   assert err.count("\n") == 1
 
 
@@ -66,7 +65,7 @@ def test_a_stop_ends_the_seed_with_its_files(interrupted, capsys):
   assert interrupted(40, *BASE, *SEEDS, "--episodes=1000") == 143
   assert _json("out/seed3/summary.json")["status"] == "interrupted"
   assert not pathlib.Path("out/summary.json").exists()
-  assert "2 seeds of 2 not finished" in capsys.readouterr().err
+  assert "2 runs left" in capsys.readouterr().err
 
 
 @with_stand_ins

@@ -49,10 +49,11 @@ def write_run(tmp_path, monkeypatch, make_episode):
   """Writes a run of 40 episodes with these returns, ten steps each."""
   monkeypatch.chdir(tmp_path)
 
-  def write(path, agent="dqn", env="gym:CartPole-v1", seed=0, returns=None, **config):
+  def write(path, agent="dqn", env="gym:CartPole-v1", seed=0, returns=None, **given):
     directory = output.RunDirectory.create(tmp_path / path)
-    record = {"agent": agent, "env": env, "seed": seed, "settings": []}
-    directory.write_json("config.json", {**record, "config": config})
+    settings = [f"{name}={value}" for name, value in given.items()]
+    record = {"agent": agent, "env": env, "seed": seed, "settings": settings}
+    directory.write_json("config.json", {**record, "config": given})
     table = metrics_csv.MetricsCsv(directory)
     for i, value in enumerate(RNG.normal(size=40) if returns is None else returns):
       table.write(make_episode(i + 1, episode_return=float(value), metrics={}))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments import errors
+from explorax.experiments.recording import statistics
 from explorax.experiments.reports import results, runs, tdu_paper
 
 
@@ -21,25 +22,27 @@ def _catch(score: float) -> dict[str, np.ndarray]:
 def test_the_ids_of_most_seeds_count():
   ids = {0: "catch/0", 1: "catch/1", 2: "catch/1"}
   logs = {("a", name, seed): _catch(0.5) for seed, name in ids.items()}
-  cell = results.compute(logs).by_experiment["a", "catch"]
-  assert (cell.seeds, cell.left_out, cell.ids) == ((1, 2), (0,), ("catch/1",))
+  score = results.compute(logs).scores["a", "catch"]
+  assert (score.seeds, score.ids) == ((1, 2), ("catch/1",))
 
 
 def test_mean_and_interval_are_over_seeds():
   logs = {("a", "catch/0", seed): _catch(x) for seed, x in enumerate([0.2, 0.4, 0.9])}
-  cell = results.compute(logs).by_experiment["a", "catch"]
-  np.testing.assert_allclose(cell.values, [0.2, 0.4, 0.9])
-  np.testing.assert_allclose(cell.value, 0.5)
+  score = results.compute(logs).scores["a", "catch"]
+  np.testing.assert_allclose(score.values, [0.2, 0.4, 0.9])
+  np.testing.assert_allclose(score.mean.value, 0.5)
   # Of 27 equally likely draws of three seeds, the least mean is 0.2 and the greatest
   # 0.9, each with a probability of 1/27, which is more than 2.5 %.
-  np.testing.assert_allclose([cell.low, cell.high], [0.2, 0.9])
+  np.testing.assert_allclose([score.mean.low, score.mean.high], [0.2, 0.9])
 
 
 def test_with_one_seed_there_is_no_interval():
-  cell = results.compute({("a", "catch/0", 7): _catch(0.3)})
-  for found in (cell.by_experiment["a", "catch"], cell.by_tag["a", "basic"]):
-    np.testing.assert_allclose(found.value, 0.3)
-    assert found.seeds == (7,) and math.isnan(found.low) and math.isnan(found.high)
+  score = results.compute({("a", "catch/0", 7): _catch(0.3)})
+  for found in (score.scores["a", "catch"], score.scores["a", "basic"]):
+    np.testing.assert_allclose(found.mean.value, 0.3)
+    assert (
+      found.seeds == (7,) and math.isnan(found.mean.low) and math.isnan(found.mean.high)
+    )
 
 
 def test_a_seed_with_fewer_ids_is_left_out_until_it_has_them():
@@ -48,30 +51,30 @@ def test_a_seed_with_fewer_ids_is_left_out_until_it_has_them():
     ("a", "catch/1", 0): _catch(0.7),
     ("a", "catch/0", 1): _catch(0.1),
   }
-  cell = results.compute(logs).by_experiment["a", "catch"]
-  assert (cell.seeds, cell.left_out) == ((0,), (1,))
-  assert cell.ids == ("catch/0", "catch/1")
-  np.testing.assert_allclose(cell.value, 0.6)
+  score = results.compute(logs).scores["a", "catch"]
+  assert score.seeds == (0,)
+  assert score.ids == ("catch/0", "catch/1")
+  np.testing.assert_allclose(score.mean.value, 0.6)
   logs["a", "catch/1", 1] = _catch(0.1)
-  cell = results.compute(logs).by_experiment["a", "catch"]
-  assert (cell.seeds, cell.left_out) == ((0, 1), ())
-  np.testing.assert_allclose(cell.value, 0.35)
+  score = results.compute(logs).scores["a", "catch"]
+  assert score.seeds == (0, 1)
+  np.testing.assert_allclose(score.mean.value, 0.35)
 
 
 def test_a_tag_is_over_the_seeds_that_all_its_experiments_have():
   noise = {("a", "catch_noise/0", seed): _catch(x) for seed, x in ((1, 0.6), (2, 0.2))}
   plain = {("a", "catch/0", seed): _catch(x) for seed, x in ((0, 0.0), (1, 0.8))}
   found = results.compute(noise | plain)
-  credit = found.by_tag["a", "credit_assignment"]  # Of both.
-  assert (credit.seeds, credit.left_out) == ((1,), (0, 2))
-  np.testing.assert_allclose(credit.value, 0.7)
-  assert credit.experiments == ("catch", "catch_noise")
-  np.testing.assert_allclose(found.by_tag["a", "noise"].value, 0.4)
+  credit = found.scores["a", "credit_assignment"]  # Of both.
+  assert credit.seeds == (1,)
+  np.testing.assert_allclose(credit.mean.value, 0.7)
+  assert credit.ids == ("catch/0", "catch_noise/0")
+  np.testing.assert_allclose(found.scores["a", "noise"].mean.value, 0.4)
 
 
 def test_a_tag_without_a_common_seed_cannot_be_told():
   logs = {("a", "catch/0", 0): _catch(0.5), ("a", "catch_noise/0", 1): _catch(0.5)}
-  assert not results.compute(logs).by_tag["a", "credit_assignment"].told
+  assert not results.compute(logs).scores["a", "credit_assignment"].is_determined
 
 
 def test_experiments_that_cannot_be_told_are_left_out_of_their_tags():
@@ -80,9 +83,9 @@ def test_experiments_that_cannot_be_told_are_left_out_of_their_tags():
     ("a", "mnist/0", 0): _catch(0.5),  # Its accuracy needs the last tenth.
   }
   found = results.compute(logs)
-  assert not found.by_experiment["a", "mnist"].told
-  np.testing.assert_allclose(found.by_tag["a", "basic"].value, 0.5)
-  assert not found.by_tag["a", "generalization"].told
+  assert not found.scores["a", "mnist"].is_determined
+  np.testing.assert_allclose(found.scores["a", "basic"].mean.value, 0.5)
+  assert not found.scores["a", "generalization"].is_determined
 
 
 def test_intervals_of_a_tag_draw_the_seeds_of_each_experiment_by_itself():
@@ -91,40 +94,33 @@ def test_intervals_of_a_tag_draw_the_seeds_of_each_experiment_by_itself():
   for seed, x in enumerate([0.2, 0.8]):
     logs["a", "catch/0", seed] = _catch(x)
     logs["a", "catch_scale/0", seed] = _catch(1 - x)
-  cell = results.compute(logs).by_tag["a", "credit_assignment"]
-  np.testing.assert_allclose([cell.value, cell.low, cell.high], [0.5, 0.2, 0.8])
+  score = results.compute(logs).scores["a", "credit_assignment"]
+  np.testing.assert_allclose(
+    [score.mean.value, score.mean.low, score.mean.high], [0.5, 0.2, 0.8]
+  )
 
 
-def _cell(
-  value: float, ids: tuple[str, ...] = ("catch/0",), width: float = 0.1
-) -> results.Cell:
-  return results.Cell(value, value - width, value + width, (0, 1, 2), (), ids)
+def _score(value: float, ids=("catch/0",), width: float = 0.1) -> results.Score:
+  mean = statistics.Interval(value, value - width, value + width)
+  return results.Score(mean, (0, 1, 2), ids)
 
 
 @pytest.mark.parametrize(
-  ("cells", "best"),
+  ("scores", "best"),
   [
-    ({"a": _cell(0.5), "b": _cell(0.8)}, ["b"]),
-    ({"a": _cell(0.5), "b": _cell(0.6), "c": _cell(0.1)}, []),
-    ({"a": _cell(0.5), "b": _cell(0.9, width=math.nan)}, []),
-    ({"a": _cell(0.5)}, []),
-    ({"a": _cell(0.5), "b": _cell(math.nan)}, []),
-    ({"a": _cell(0.5), "b": _cell(0.8, ("catch/1",))}, []),
+    ({"a": _score(0.5), "b": _score(0.8)}, ["b"]),
+    ({"a": _score(0.5), "b": _score(0.6), "c": _score(0.1)}, []),
+    ({"a": _score(0.5), "b": _score(0.9, width=math.nan)}, []),
+    ({"a": _score(0.5)}, []),
+    ({"a": _score(0.5), "b": _score(math.nan)}, []),
+    ({"a": _score(0.5), "b": _score(0.8, ("catch/1",))}, []),
   ],
-  ids=["greater", "within the interval", "no interval", "alone", "not told", "other"],
+  ids=["greater", "within the interval", "no interval", "alone", "NaN", "other ids"],
 )
-def test_best_is_above_all_that_can_be_compared(cells, best):
-  assert list(results.best(cells)) == best
-
-
-def test_whole_is_all_of_bsuites_ids():
-  every = tuple(f"catch/{i}" for i in range(20))
-  assert results.is_whole("catch", _cell(0.5, every))
-  assert not results.is_whole("catch", _cell(0.5, every[:19]))
-  memory = [f"memory_len/{i}" for i in range(23)]
-  memory += [f"memory_size/{i}" for i in range(17)]
-  assert results.is_whole_tag("memory", _cell(0.5, tuple(memory)))
-  assert not results.is_whole_tag("memory", _cell(0.5, tuple(memory[:23])))
+def test_best_is_above_all_that_can_be_compared(scores, best):
+  by_name = {(agent, "catch"): score for agent, score in scores.items()}
+  found = results.Results({}, tuple(scores), ("catch",), (), by_name)
+  assert list(found.best("catch")) == best
 
 
 def test_paper_4s_figures_have_their_agents_by_beta():
@@ -139,15 +135,12 @@ def test_paper_4s_figures_have_their_agents_by_beta():
     "bootstrapped_dqn": 0.0,
     "bootstrapped_dqn@n_step=3": 0.0,
   }
-  found = results.Results({}, tuple(betas), (), (), {}, {})
   by_beta = ["bootstrapped_dqn", "tdu@beta=0", "tdu@beta=0.1", "tdu", "tdu@beta=5.0"]
-  drawn = {f: tdu_paper.agents(f, found, betas) for f in tdu_paper.FIGURES}
-  assert drawn == {"6, left": by_beta, "6, right": ["tdu", "qu"], "7": by_beta}
-  assert tdu_paper.absent("6, right", drawn["6, right"]) == ["q_ucb"]
-  assert tdu_paper.absent("7", by_beta) == ["tdu_bandit"]
-  labels = [tdu_paper.label(agent, betas[agent]) for agent in by_beta]
-  assert labels[:3] == ["BDQN, β = 0", "TDU, β = 0", "TDU, β = 0.1"]
-  assert labels[3:] == ["TDU, β = 1", "TDU, β = 5"]
+  drawn = {f: tdu_paper.agents(f, betas, betas) for f in tdu_paper.FIGURES}
+  agents = {figure: [*labels] for figure, labels in drawn.items()}
+  assert agents == {"6, left": by_beta, "6, right": ["tdu", "qu"], "7": by_beta}
+  labels = ["BDQN, β = 0", "TDU, β = 0", "TDU, β = 0.1", "TDU, β = 1", "TDU, β = 5"]
+  assert [*drawn["7"].values()] == labels
 
 
 def _run(status="finished", **columns):

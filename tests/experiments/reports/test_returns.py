@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from explorax.experiments import report
-from explorax.experiments.reports import runs
 
 pytest.importorskip("matplotlib")
 
@@ -18,12 +17,12 @@ def _page(path="runs/report"):
 
 
 def test_runs_are_grouped_and_scored_at_their_common_end(write_run, capsys):
-  ends = {("a", 1): (1.0, 2.0, 3.0, 4.0, 9.0), ("b", 1): (-1.0, -1.0, 0.0)}
-  for (name, step), values in ends.items():
+  ends = {"a": (1.0, 2.0, 3.0, 4.0, 9.0), "b": (-1.0, -1.0, 0.0)}
+  for name, values in ends.items():
     for seed, value in enumerate(values):
       # The last tenth of 40 episodes are four.
       returns = np.concatenate([np.zeros(36), np.full(4, value)])
-      write_run(f"runs/{name}/{seed}", name, seed=seed, returns=returns, step=step)
+      write_run(f"runs/{name}/{seed}", name, seed=seed, returns=returns)
   assert report.main(["runs"]) == 0
   out = capsys.readouterr().out
   assert "gym:CartPole-v1, return at step 400" in out
@@ -40,8 +39,9 @@ def test_runs_are_grouped_and_scored_at_their_common_end(write_run, capsys):
 def test_agents_are_told_apart_by_the_settings_in_which_they_differ(write_run, capsys):
   for seed in (0, 1):
     for n_step in (1, 3):
-      write_run(f"runs/{n_step}-{seed}", seed=seed, n_step=n_step, learning_rate=0.1)
-    # Another default of this environment is no other agent.
+      # The same in all runs, so that it is not in the name.
+      given = {"n_step": n_step, "learning_rate": 0.1}
+      write_run(f"runs/{n_step}-{seed}", seed=seed, **given)
     write_run(f"runs/other{seed}", env="x:y", seed=seed, n_step=1, learning_rate=0.2)
   write_run("runs/copy", seed=1, n_step=1, learning_rate=0.1, returns=[1.0])
   write_run("runs/short", "tdu", "x:y", returns=[5.0] * 9)
@@ -68,16 +68,6 @@ def test_ties_within_the_interval_are_not_bold(write_run):
       write_run(f"runs/{agent}{seed}", agent, seed=seed)
   assert report.main(["runs"]) == 0
   assert '<td class="number"><strong>' not in _page()
-
-
-def test_a_name_has_the_settings_that_were_given_if_these_tell_runs_apart(write_run):
-  for beta in (1.0, 0.1):
-    path = write_run(f"runs/{beta}", "tdu", beta=beta, exploration={"period": beta})
-    if beta != 1.0:
-      record = json.loads((path / "config.json").read_text())
-      record["settings"] = ["beta=0.1"]
-      (path / "config.json").write_text(json.dumps(record))
-  assert runs.labels(runs.read_all(["runs"]).runs) == ["tdu@beta=0.1", "tdu"]
 
 
 def _without_config(path):

@@ -107,9 +107,7 @@ def test_runs_are_kept_added_to_and_extended(random_sweep, capsys):
   assert _runs() == [] and "3 runs left" in capsys.readouterr().err
   assert random_sweep(*argv) == 0
   out = capsys.readouterr().out
-  assert (
-    "jax:deep_sea/4, return at step 12" in out and "bandit, score of 2 of 20" in out
-  )
+  assert "jax:deep_sea/4, return at step 12" in out and "2 of 20 ids" in out
   runs = _runs()
   assert len(runs) == 3
   before = {path: pathlib.Path("out", path).stat().st_mtime_ns for path in runs}
@@ -167,10 +165,10 @@ def test_mnist_without_data_is_left_out_and_reported_once(
 
 
 def test_a_tuning_names_the_best_settings(module, capsys):
-  grid = '{"dqn": {"exploration.epsilon": [0.0, 1.0], "min_replay_size": [1000]}}'
-  pathlib.Path("grid.json").write_text(grid)
+  grid = '[dqn]\n"exploration.epsilon" = [0.0, 1.0]\nmin_replay_size = [1000]'
+  pathlib.Path("grid.toml").write_text(grid)
   argv = ["--agents=dqn", "--envs=jax:chain/4", "--steps=60", "--seeds=2"]
-  argv += ["--workers=1", "--sweep_config=grid.json", "--set=hidden_sizes=8"]
+  argv += ["--workers=1", "--sweep_config=grid.toml", "--set=hidden_sizes=8"]
   assert sweep.main(argv) == 0
   out = capsys.readouterr().out
   assert "dqn: return of 2 settings, 2 seeds each" in out

@@ -1,5 +1,6 @@
 """Grids of settings, and the choice of the best."""
 
+import csv
 import json
 import math
 import pathlib
@@ -32,14 +33,10 @@ def test_table_3_is_paper_4s():
   assert names[0] == "noisy_dqn@noisy_sigma=0.01"
 
 
-@pytest.mark.parametrize("suffix", [".toml", ".json"])
-def test_a_grid_of_a_file(tmp_path, suffix):
-  path = tmp_path / f"grid{suffix}"
+def test_a_grid_of_a_file(tmp_path):
+  path = tmp_path / "grid.toml"
   path.write_text(
     "[dqn]\nn_step = [1, 3]\nhidden_sizes = [[50, 50], [20], []]\nduelling = [false]"
-    if suffix == ".toml"
-    else '{"dqn": {"n_step": [1, 3], "hidden_sizes": [[50, 50], [20], []], '
-    '"duelling": [false]}}'
   )
   names = grids.variants(grids.load(str(path)), "it", ["dqn"])
   assert len(names) == 6
@@ -51,29 +48,26 @@ def test_a_grid_of_a_file(tmp_path, suffix):
 
 
 @pytest.mark.parametrize(
-  ("content", "message"),
+  ("content", "named"),
   [
-    ("", "contains no agent"),
-    ("[dqm]\nbeta = [1]", "the unknown agent 'dqm'. Did you mean dqn"),
-    ("[dqn]", "no settings for dqn"),
-    ("[dqn]\nbeta = 1", "beta = 1 for dqn; write a list"),
-    ("[dqn]\nbeta = []", "write a list"),
-    ("[dqn", "cannot be read"),
+    ("[dqm]\nbeta = [1]", "'dqm'.*dqn"),
+    ("[dqn]", "dqn"),
+    ("[dqn]\nbeta = 1", "beta.*1"),
+    ("[dqn]\nbeta = []", "beta"),
+    ("[dqn", "grid.toml"),
+    (None, "grid.toml"),
   ],
 )
-def test_bad_grids_are_refused(tmp_path, content, message):
+def test_bad_grids_are_refused(tmp_path, content, named):
   path = tmp_path / "grid.toml"
-  path.write_text(content)
-  with pytest.raises(errors.SetUpError, match=message):
+  if content is not None:
+    path.write_text(content)
+  with pytest.raises(errors.SetUpError, match=named):
     grids.load(str(path))
 
 
-def test_missing_grids_are_refused(tmp_path):
-  with pytest.raises(errors.SetUpError, match="neither table3 nor a file"):
-    grids.load("table4")
-  with pytest.raises(errors.SetUpError, match="No such file"):
-    grids.load(str(tmp_path / "none.json"))
-  with pytest.raises(errors.SetUpError, match="no settings for the agent 'dqn'"):
+def test_agents_that_a_grid_does_not_have_are_refused():
+  with pytest.raises(errors.SetUpError, match="'dqn'"):
     grids.variants(grids.load("table3"), "table3", ["dqn"])
 
 
@@ -91,23 +85,18 @@ def test_the_best_mean_wins_unless_it_is_incomplete():
   rows = _rows([0.25, 0.55, 0.75])
   assert [row.mean for row in rows] == pytest.approx([0.25, 0.55, 0.75])
   assert [row.error for row in rows] == pytest.approx([0.05] * 3)
-  text = tuning.tell(rows, "return")
-  assert "--agent=dqn --set=n_step=3" in text and "--agents=dqn@n_step=3" in text
-  assert "standard error" not in text
+  assert "--agent=dqn --set=n_step=3" in tuning.text(rows, "return")
   rows = _rows([0.25, 0.55, 0.75], missing=[3])
-  assert "--agent=dqn --set=n_step=2" in tuning.tell(rows, "return")
-  table = tuning.table(rows, "return")
-  assert [row["is_best"] for row in table] == [False, True, False]
-  assert [row["seeds_done"] for row in table] == [2, 2, 1]
-  assert "--set" not in tuning.tell(_rows([0.1], missing=[1]), "return")
+  assert "--agent=dqn --set=n_step=2" in tuning.text(rows, "return")
+  table = [*csv.DictReader(tuning.to_csv(rows, "return").decode().splitlines())]
+  assert [row["is_best"] for row in table] == ["False", "True", "False"]
+  assert [row["seeds_done"] for row in table] == ["2", "2", "1"]
+  assert "--set" not in tuning.text(_rows([0.1], missing=[1]), "return")
 
 
-def test_others_as_good_are_counted():
-  text = tuning.tell(_rows([0.2, 0.66, 0.7]), "return")
-  assert "1 of the others" in text and "standard error" in text
-  rows = _rows([0.2, 0.7, 0.7], num_seeds=1)
-  assert "others" not in tuning.tell(rows, "return")  # One seed has no error.
-  assert math.isnan(rows[0].error)
+def test_one_seed_has_no_standard_error():
+  rows = _rows([0.2, 0.7], num_seeds=1)
+  assert math.isnan(rows[0].error) and "±" not in tuning.text(rows, "return")
 
 
 def _run(returns, regret=None):
