@@ -187,11 +187,11 @@ def _compute(given: dict[str, Any], argv: list[str]) -> int:
     if code in (0, 1) and given["sweep_config"]:
       console.line(tuning.report(found, given["score"]))
     elif code in (0, 1):
-      _tell_results(directory.path, console)
+      _print_results(directory.path, console)
     return code
 
 
-def _tell_results(path: pathlib.Path, console: console_lib.Console) -> None:
+def _print_results(path: pathlib.Path, console: console_lib.Console) -> None:
   """Prints the scores and returns of all runs, and the command of the report."""
   from explorax.experiments.reports import page, runs
 

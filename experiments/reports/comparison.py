@@ -93,17 +93,17 @@ def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
   steps: dict[str, np.ndarray] = {}
   groups: dict[tuple[str, str], Group] = {}
   for env in envs:
-    own = [(label, run) for label, run in zip(labels, runs, strict=True)]
-    own = sorted((x for x in own if x[1].env == env), key=lambda x: x[1].seed)
+    pairs = [x for x in zip(labels, runs, strict=True) if x[1].env == env]
+    pairs.sort(key=lambda x: x[1].seed)
     curves: np.ndarray
-    steps[env], curves = returns.on_grid([(r.env_steps, r.returns) for _, r in own])
-    remarks += _unequal(env, [run for _, run in own])
+    steps[env], curves = returns.on_grid([(r.env_steps, r.returns) for _, r in pairs])
+    remarks += _unequal(env, [run for _, run in pairs])
     for agent in agents:
-      rows = [i for i, (label, _) in enumerate(own) if label == agent]
+      rows = [i for i, (label, _) in enumerate(pairs) if label == agent]
       if rows:
         chosen = curves[rows]
         score = interval([chosen[:, -1]], statistics.interquartile_mean)
-        groups[agent, env] = Group([own[i][1] for i in rows], chosen, score)
+        groups[agent, env] = Group([pairs[i][1] for i in rows], chosen, score)
   two = sorted({agent for (agent, _), g in groups.items() if len(g.runs) == 2})
   if two:
     remarks.append(f"Intervals of two seeds say little: {', '.join(two)}.")
@@ -130,8 +130,8 @@ def interval(
 
 def best(found: Comparison, env: str) -> list[str]:
   """The agent, if any, whose interval in the environment lies above all others."""
-  own = {agent: group.score for (agent, e), group in found.groups.items() if e == env}
-  return statistics.above_all({agent: (x.low, x.high) for agent, x in own.items()})
+  each = {agent: g.score for (agent, e), g in found.groups.items() if e == env}
+  return statistics.above_all({agent: (x.low, x.high) for agent, x in each.items()})
 
 
 def _normalised(
@@ -161,22 +161,22 @@ def _improvements(
       if not common:
         continue
       tasks = [groups[agent, env].scores for agent in (x, y) for env in common]
-      told = interval(tasks, statistics.probability_of_improvement)
-      if told.value >= 0.5:
-        found.append(Improvement(x, y, common, told))
+      better = interval(tasks, statistics.probability_of_improvement)
+      if better.value >= 0.5:
+        found.append(Improvement(x, y, common, better))
       else:
-        other = statistics.Interval(1 - told.value, 1 - told.high, 1 - told.low)
+        other = statistics.Interval(1 - better.value, 1 - better.high, 1 - better.low)
         found.append(Improvement(y, x, common, other))
   return found
 
 
-def _unequal(env: str, own: Sequence[runs_lib.Run]) -> list[str]:
+def _unequal(env: str, runs: Sequence[runs_lib.Run]) -> list[str]:
   """Says so if the runs of an environment are of different lengths."""
-  ends = [int(run.env_steps[-1]) for run in own]
+  ends = [int(run.env_steps[-1]) for run in runs]
   if min(ends) >= _UNEQUAL * max(ends):
     return []
-  shortest = own[int(np.argmin(ends))]
+  shortest = runs[int(np.argmin(ends))]
   return [
-    f"The runs on {env} are compared at step {min(ends):,}, where the shortest one "
-    f"({runs_lib.shown(shortest.path)}) ends; the longest has {max(ends):,} steps."
+    f"The runs on {env} are compared at step {min(ends):,}, where the shortest "
+    f"({runs_lib.relative(shortest.path)}) ends; the longest has {max(ends):,} steps."
   ]

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 DEEP_SEAS = ("deep_sea", "deep_sea_stochastic")
 _NEVER = 1e18  # Episodes.
-_PER_RADAR = 5  # More agents are hard to distinguish, as bsuite also says.
 _LEAST_TAGS = 3  # Of a radar.
 
 Labels = Mapping[str, str]  # Agent → its name in a drawing.
@@ -190,44 +189,31 @@ def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":
 
 
 def _radar(found: results.Results) -> "mpl_figure.Figure":
-  """Scores by tag around a circle; several circles for more than five agents."""
-  agents, tags = found.agents, found.tags
-  groups = np.array_split(np.arange(len(agents)), math.ceil(len(agents) / _PER_RADAR))
-  fig, panels = drawing.new(
-    len(groups), width=pictures.WIDTH, height=5.4, subplot_kw={"projection": "polar"}
-  )
+  """Scores by tag around a circle."""
+  tags = found.tags
+  polar = {"projection": "polar"}
+  fig, ((axes,),) = drawing.new(width=pictures.WIDTH, height=5.4, subplot_kw=polar)
   angles = np.linspace(0, 2 * np.pi, len(tags), endpoint=False)
   closed = [*range(len(tags)), 0]
-  for axes, group in zip(panels[:, 0], groups, strict=True):
-    lines = []
-    for index in group:
-      each = [found.scores.get((agents[index], tag)) for tag in tags]
-      values = np.array([math.nan if x is None else float(x.mean.value) for x in each])
-      style = drawing.style(index)
-      lines += axes.plot(
-        angles[closed],
-        values[closed],
-        **pictures.mark(index),
-        linestyle=style.linestyle,
-        linewidth=1.8,
-        markersize=6,
-      )
-      axes.fill(angles, np.nan_to_num(values), color=style.color, alpha=0.05)
-    axes.set_xticks(angles, [tag.replace("_", "\n") for tag in tags])
-    axes.set_ylim(0, 1)
-    axes.set_yticks([0.25, 0.5, 0.75, 1.0], [".25", ".5", ".75", "1"], fontsize="small")
-    for angle, tick in zip(angles, axes.get_xticklabels(), strict=True):
-      side = round(float(np.cos(angle)), 1)
-      tick.set_ha("center" if not side else ("left" if side > 0 else "right"))
-    names = [agents[index] for index in group]
-    axes.legend(
-      lines,
-      pictures.wrapped(names),
-      loc="upper center",
-      bbox_to_anchor=(0.5, -0.12),
-      frameon=False,
-      ncols=pictures.legend_columns(names),
+  lines = []
+  for index, agent in enumerate(found.agents):
+    each = [found.scores.get((agent, tag)) for tag in tags]
+    values = np.array([math.nan if x is None else float(x.mean.value) for x in each])
+    lines += axes.plot(
+      angles[closed],
+      values[closed],
+      **pictures.mark(index),
+      linestyle=drawing.style(index).linestyle,
+      linewidth=1.8,
+      markersize=6,
     )
+  axes.set_xticks(angles, [tag.replace("_", "\n") for tag in tags])
+  axes.set_ylim(0, 1)
+  axes.set_yticks([0.25, 0.5, 0.75, 1.0], [".25", ".5", ".75", "1"], fontsize="small")
+  for angle, tick in zip(angles, axes.get_xticklabels(), strict=True):
+    side = round(float(np.cos(angle)), 1)
+    tick.set_ha("center" if not side else ("left" if side > 0 else "right"))
+  pictures.legend(fig, lines, found.agents)
   return fig
 
 
@@ -271,8 +257,8 @@ def _regrets(
   episodes = np.array(sorted(set.intersection(*every)))
 
   def curve(log: scores.Log) -> np.ndarray:
-    shown = np.isin(log["episode"], episodes)
-    return scores.average_regret(experiment, log)[shown]
+    is_common = np.isin(log["episode"], episodes)
+    return scores.average_regret(experiment, log)[is_common]
 
   values = [np.mean([curve(log) for log in of_seed], axis=0) for of_seed in logs]
   return episodes, np.stack(values)

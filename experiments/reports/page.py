@@ -107,7 +107,7 @@ def make(content: Content, *, command: str) -> template.Report:
     remarks=_remarks(content),
     missing_rows=_missing_rows(found.missing),
     seconds=sum(run.seconds for run in found.runs),
-    run_rows=[(runs.shown(run.path), run) for run in found.runs],
+    run_rows=[(runs.relative(run.path), run) for run in found.runs],
     versions=_versions(found.runs),
     own_versions=template.versions(*["bsuite"] * (bsuite is not None)),
     **context,

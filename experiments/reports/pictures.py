@@ -1,4 +1,4 @@
-"""Pictures of a page: narrow enough for a phone, and told apart without colour."""
+"""Pictures of a page: narrow enough for a phone, and legible without colour."""
 
 import io
 import math

@@ -101,8 +101,8 @@ def finished(
       for name in scores.columns(bsuite_sweeps.experiment(bsuite_id)):
         if not np.isfinite(run.bsuite.get(name, math.nan)).all():
           raise errors.SetUpError(
-            f"the bsuite log of {runs.shown(run.path)} has no column {name!r} of "
-            "numbers; restore it, or leave the run out."
+            f"the bsuite log of {runs.relative(run.path)} has no column {name!r} "
+            "of numbers; restore it, or leave the run out."
           )
       kept[agent, bsuite_id, run.seed] = run
   return kept

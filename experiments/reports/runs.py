@@ -118,14 +118,12 @@ class Runs:
   """The runs in some directories.
 
   Attributes:
-    paths: the directories.
     runs: each seed of a kind once; of a sweep in its order.
     commands: the command lines of sweeps.
     missing: the runs of sweeps that are not finished; `left_out` says why.
     remarks: a sentence for each run that is left out.
   """
 
-  paths: Sequence[pathlib.Path]
   runs: Sequence[Run]
   commands: Sequence[str]
   missing: Sequence[index.Entry]
@@ -148,14 +146,14 @@ def read_all(words: Sequence[str]) -> Runs:
   for path in found:
     run = read(path)
     if not len(run.returns) and run.bsuite is None:
-      remarks.append(f"{shown(path)} is left out: it has no finished episode yet.")
+      remarks.append(f"{relative(path)} is left out: it has no finished episode yet.")
       continue
     key = json.dumps([run.agent, run.env, run.seed, run.settings], sort_keys=True)
     if key in kept:
       chosen, other = sorted((kept[key], run), key=lambda x: -len(x.returns))
       remarks.append(
-        f"{shown(other.path)} is left out: {shown(chosen.path)} is the same run "
-        "(agent, settings, environment and seed)."
+        f"{relative(other.path)} is left out: {relative(chosen.path)} is the same "
+        "run (agent, settings, environment and seed)."
       )
       run = chosen
     kept[key] = run
@@ -168,7 +166,7 @@ def read_all(words: Sequence[str]) -> Runs:
       for entry in asked.runs
       if (reason := _problem(top, entry, statuses))
     ]
-  return Runs(tops, [*kept.values()], commands, missing, remarks)
+  return Runs([*kept.values()], commands, missing, remarks)
 
 
 def read(path: pathlib.Path) -> Run:
@@ -195,8 +193,8 @@ def read(path: pathlib.Path) -> Run:
       bsuite = _log(file)
   except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
     raise errors.SetUpError(
-      f"{shown(file)} cannot be read ({errors.describe(error)}); restore it, or leave "
-      "the run out."
+      f"{relative(file)} cannot be read ({errors.describe(error)}); restore it, or "
+      "leave the run out."
     ) from error
   summary = _summary(path)
   return Run(path, record, settings, summary, steps.astype(np.int64), returns, bsuite)
@@ -224,7 +222,7 @@ def labels(runs: Sequence[Run]) -> list[str]:
   ]
 
 
-def shown(path: pathlib.Path) -> str:
+def relative(path: pathlib.Path) -> str:
   """The path, relative to the current directory if it lies within."""
   here = pathlib.Path.cwd()
   return str(path.relative_to(here) if path.is_relative_to(here) else path)

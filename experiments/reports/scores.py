@@ -358,5 +358,5 @@ def tag_mean(scores: Sequence[float]) -> float:
 
   As in `summary_analysis.ave_score_by_tag`. NaN if none has one.
   """
-  told = [x for x in scores if not math.isnan(x)]
-  return float(np.mean(told)) if told else math.nan
+  determined = [x for x in scores if not math.isnan(x)]
+  return float(np.mean(determined)) if determined else math.nan

@@ -87,7 +87,7 @@ class Grid:
 
     0: all done; 1: a run failed; otherwise that of the pool, which was stopped.
     """
-    self._tell_left_out()
+    self._report_left_out()
     cells = [cell for cell in self.cells if not cell.left_out]
     each = [(cell.config, run) for cell in cells for run in cell.config.runs()]
     each.sort(key=lambda x: x[1].seed)
@@ -105,7 +105,7 @@ class Grid:
       if 1 < config.num_seeds == len(of_seeds):
         write_files(config, of_seeds)
     left = sum(result is None for result in done) - where.failed
-    _tell_missing(where.failed, left, where.exit_code)
+    _report_missing(where.failed, left, where.exit_code)
     return where.exit_code if left else 1 if where.failed else 0
 
   def entries(self) -> Iterator[index.Entry]:
@@ -119,7 +119,7 @@ class Grid:
           str(path / f"seed{seed}"), agent, config.env, seed, cell.left_out
         )
 
-  def _tell_left_out(self) -> None:
+  def _report_left_out(self) -> None:
     reasons = {cell.left_out for cell in self.cells}
     if "" not in reasons:
       raise errors.SetUpError(f"no run can start: {'; '.join(reasons)}.")
@@ -252,8 +252,8 @@ def _episodes(env: str, given: int | None) -> int | None:
     return given
   from explorax.environments import bsuite_sweeps
 
-  own = bsuite_sweeps.num_episodes(env.removeprefix("bsuite:"))
-  return own if given is None else min(own, given)
+  full = bsuite_sweeps.num_episodes(env.removeprefix("bsuite:"))
+  return full if given is None else min(full, given)
 
 
 def _check(config: config_lib.RunConfig, checked: set[tuple[str, ...]]) -> Cell:
@@ -301,7 +301,7 @@ def _mnist_problem(directory: str) -> str:
   return bsuite_mnist.problem(directory)
 
 
-def _tell_missing(failed: int, left: int, code: int) -> None:
+def _report_missing(failed: int, left: int, code: int) -> None:
   """Says how many runs have failed, and how many are left."""
   if failed:
     console_lib.print_error(

@@ -96,9 +96,9 @@ def listing() -> str:
 
 
 def _unknown(name: str, groups: dict[str, tuple[str, ...]]) -> str:
-  own = groups.get(name.partition("/")[0].upper())
-  if own and "/" in name:
-    return f"bsuite has no id {name!r}; the last one of its experiment is {own[-1]}."
+  ids_of = groups.get(name.partition("/")[0].upper())
+  if ids_of and "/" in name:
+    return f"bsuite has no id {name!r}; the last one of its experiment is {ids_of[-1]}."
   lower = {known.lower(): known for known in (*groups, *groups["SWEEP"])}
   near = errors.nearest(name.lower(), list(lower))
   return (

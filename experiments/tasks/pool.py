@@ -111,8 +111,10 @@ class Pool:
     if not missing or self.is_stopped():
       return done
     weights = {index: task.weight for index, task in missing.items()}
-    with contextlib.closing(progress_lib.TaskProgress(self._console, weights)) as shown:
-      work = execution.Work(function, missing, shown.update, self.is_stopped)
+    with contextlib.closing(
+      progress_lib.TaskProgress(self._console, weights)
+    ) as progress:
+      work = execution.Work(function, missing, progress.update, self.is_stopped)
       with contextlib.closing(self._execute(work, store)) as outcomes:
         for index, outcome in outcomes:
           if isinstance(outcome, types.Failure):
@@ -120,7 +122,7 @@ class Pool:
           else:
             store.write(tasks[index], outcome)
             done[index] = outcome
-          shown.finish(index)
+          progress.finish(index)
     return done
 
   def _connect(self) -> int:

@@ -55,7 +55,7 @@ def test_agents_are_told_apart_by_the_settings_in_which_they_differ(write_run, c
     ("tdu", "1"),
   ]
   assert "runs/copy is left out: runs/1-1 is the same run" in out
-  assert "x:y are compared at step 90, where the shortest one (runs/short) ends" in out
+  assert "x:y are compared at step 90, where the shortest (runs/short) ends" in out
   assert "Intervals of two seeds say little: dqn@n_step=1, dqn@n_step=3." in out
   page = _page("page")
   assert "All environments together" in page and "tdu" in page

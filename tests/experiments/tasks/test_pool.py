@@ -120,15 +120,6 @@ def test_damaged_results_are_computed_again(folder):
   assert [each.results["attempt"] for each in done] == [1, 0]
 
 
-def test_without_ray_it_is_one_process(folder, monkeypatch):
-  real = importlib.util.find_spec
-  monkeypatch.setattr(
-    importlib.util, "find_spec", lambda name: None if name == "ray" else real(name)
-  )
-  done, pool = _compute(folder, _tasks(folder, a="fine"), workers=2)
-  assert done[0].results["attempt"] == 0 and pool.exit_code == 0
-
-
 LIFE = """
 import json, os, pathlib, sys
 from explorax.experiments import output
