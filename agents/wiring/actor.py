@@ -238,10 +238,6 @@ class Actor:
 
     Stores the extras. Elsewhere the state stays, and the action has no meaning.
     """
-    begins = [
-      does and _is(timestep, _FIRST)
-      for timestep, does in zip(self.timesteps, acts, strict=True)
-    ]
     filler = next((t for t in self.timesteps if t is not None), None)
     if filler is None:
       raise ValueError("there is no timestep; call observe_first.")
@@ -249,13 +245,17 @@ class Actor:
       self.fetch()
     env_steps = np.int32(min(self.env_steps, MAX_ENV_STEPS))
     if len(acts) == 1:
-      self._used = self._begin_episodes(self._used, self._newest, begins[0])
+      if self._fetches_first:
+        begins = _is(filler, _FIRST)
+        self._used = self._begin_episodes(self._used, self._newest, begins)
       params = types.ActorParams(self._used, env_steps)
       self._state, action, extras = self._step(self._state, params, filler)
       self.extras[0] = {name: np.asarray(value) for name, value in extras.items()}
       return np.asarray(action)[None]
-    if self._fetches_first and any(begins):
-      self._used = self._begin_episodes(self._used, self._newest, np.array(begins))
+    if self._fetches_first:
+      firsts = np.array([_is(timestep, _FIRST) for timestep in self.timesteps])
+      if any(firsts & acts):
+        self._used = self._begin_episodes(self._used, self._newest, firsts & acts)
     params = types.ActorParams(self._used, env_steps)
     timesteps = [filler if t is None else t for t in self.timesteps]
     stacked = jax.tree.map(lambda *each: np.stack(each), *timesteps)

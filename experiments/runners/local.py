@@ -151,16 +151,16 @@ class LocalRun(training.Run):
     """Acts, stores and learns: an environment step, and the updates due after it."""
     before = self.env_steps
     ended = self._loop.step()  # The actor writes to replay.
-    num_steps = self.env_steps - before  # 0 if the environment crashed.
+    env_steps = self.env_steps  # The same as before if the environment crashed.
     has_window = self._adder.num_windows > 0
-    for _ in range(self._pace.step(self.env_steps, has_window, num_steps)):
+    for _ in range(self._pace.step(env_steps, has_window, env_steps - before)):
       # The actor has used the newest weights, so they have been computed.
       self._learner.check_finite()
       self._learner.step()
     if self._learner.num_updates:
       self._actor.update()
     if self._learner.num_updates >= _WARM_UP_UPDATES:
-      self.clock.mark_warm(self.env_steps)
+      self.clock.mark_warm(env_steps)
     for env in ended:
       self._report(env)
 
