@@ -77,7 +77,8 @@ COMMON = ["--steps=40", "--replay=memory", "--output=out", "--set=hidden_sizes=8
 COMMON += ["--set=batch_size=4", "--set=replay_capacity=60", "--set=min_replay_size=20"]
 DQN = ["--agent=dqn", "--set=n_step=3"]
 R2D2 = ["--agent=r2d2", "--set=sequence_length=4", "--set=sequence_period=2"]
-R2D2 += ["--set=lstm_size=0", "--set=head_size=0", "--set=updates_per_step=1"]
+R2D2 += ["--set=lstm_size=0", "--set=head_size=0", "--set=duelling=false"]
+R2D2 += ["--set=updates_per_step=1"]
 
 
 @pytest.mark.parametrize("engine", [DQN, R2D2], ids=["dqn", "r2d2"])

@@ -38,14 +38,14 @@ def settings(name: str) -> list[str]:
     flags.append("num_members=3")
   if getattr(config, "num_explorers", 0):
     flags.append("num_explorers=2")
-  if hasattr(config, "sequence_length"):
+  if getattr(config, "sequence_length", 1) > 1:
     flags += ["sequence_length=4", "sequence_period=2"]
     flags += ["lstm_size=6", "head_size=6"] if config.lstm_size else []
-  if getattr(config, "duelling", False):
+  if name.startswith("rainbow"):
     flags += ["target.num_atoms=5", "head_size=4"]
   if name in ("dqn_rnd", "r2d2_rnd"):
     flags += ["bonus.hidden_sizes=8", "bonus.output_size=4"]
-  if name == "ngu":
+  if name in ("ngu", "ngu_dqn"):
     flags += ["bonus.hidden_sizes=8", "bonus.memory_capacity=20"]
   return [f"--set={flag}" for flag in flags]
 
