@@ -94,6 +94,8 @@ def make_actor(
 
   def make_extras(**columns: Any) -> dict[str, jax.Array]:
     kept = {"behaviour_prob", "policy", *stored}
+    if actor_bonus is None:
+      kept.discard("r_int")
     return {name: column for name, column in columns.items() if name in kept}
 
   def draw_mask(key: jax.Array) -> jax.Array:
