@@ -287,7 +287,7 @@ def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path, with_repla
   )
   before = train(agent, batch, hooks, steps=120)
   assert before.interrupted and before.env_steps == 60
-  again, found = make_batch(), keep().found
+  again, found = make_batch(), keep().restored
   assert found.record["env_steps"] == 60
   hooks = core.Hooks(on_episode=episodes.append, checkpoints=keep())
   result = train(agent, again, hooks, steps=120)
