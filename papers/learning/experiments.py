@@ -66,6 +66,15 @@ _MANY_UPDATES = (
 )
 # It would learn later.
 _ACTING = ("random_steps=0", "min_replay_size=100_000", "replay_capacity=100_000")
+# An epinet whose index is followed for an episode.
+_EPINET = (
+  "index_dim=8",
+  "num_members=8",
+  "head_size=0",
+  "duelling=False",
+  "prior_scale=1.0",
+  "exploration=EpsilonGreedy(0.1, of=Thompson())",
+)
 _OF_MEMBERS = (
   "bootstrapped_r2d2",
   "bootstrapped_r2d2_peng",
@@ -124,6 +133,47 @@ EXPERIMENTS = {
     seeds=3,
     steps=11_000,
     eval_every=2_200,
+  ),
+  # Parts of DQN with an LSTM.
+  "recurrent_heads": Experiment(
+    ("bsuite:memory_len/9",),
+    {
+      "r2d2, noisy heads": ("r2d2", ("noisy_sigma=0.5", "exploration=Greedy()")),
+      "r2d2, distributional": (
+        "r2d2",
+        ("target=CategoricalDoubleQ(51, 2.0)", "transform_eps=None", "n_step=5"),
+      ),
+      "r2d2, epinet": ("r2d2", _EPINET),
+    },
+    seeds=3,
+    steps=11_000,
+    eval_every=2_200,
+  ),
+  # Exploration of ensembles on sequences, with Retrace.
+  "recurrent_retrace": Experiment(
+    ("bsuite:deep_sea/0",),
+    {
+      "r2d2_retrace": ("r2d2_retrace", ()),
+      "r2d2_retrace, epinet": ("r2d2_retrace", _EPINET),
+      "tdu_r2d2_l, Retrace": ("tdu_r2d2_l", ("target=Retrace(0.95)",)),
+      "bootstrapped_r2d2_peng, Retrace, UCB": (
+        "bootstrapped_r2d2_peng",
+        ("target=Retrace(0.95)", "exploration=EpsilonGreedy(0.1, of=Ucb(1.0))"),
+      ),
+    },
+    seeds=3,
+    episodes=2000,
+  ),
+  # Never Give Up without an LSTM.
+  "rooms": Experiment(
+    ("jax:gridworld/30,time_limit=150",),
+    {
+      **_presets("double_dqn", "ngu_dqn"),
+      "ngu_dqn, one policy": ("ngu_dqn", ("num_policies=1",)),
+    },
+    seeds=10,
+    steps=20_000,
+    eval_every=5_000,
   ),
   "sparse": Experiment(
     ("jax:gridworld/30,time_limit=150",),
