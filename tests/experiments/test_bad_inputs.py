@@ -135,6 +135,7 @@ MAKES: dict[str, tuple[Any, str]] = {
   "exits": (lambda: sys.exit(3), "SystemExit"),
   "number": (3, "number"),
   "continuous": (lambda: _Changed(actions=dm_env.specs.Array((2,), float)), "actions"),
+  "many": (lambda: _Changed(actions=dm_env.specs.DiscreteArray(2**62)), str(2**62)),
 }
 # What the seventh step returns instead → what the message must name.
 STEPS: dict[str, tuple[Any, str]] = {
@@ -142,6 +143,10 @@ STEPS: dict[str, tuple[Any, str]] = {
   "nan": (lambda t: t._replace(observation=np.full(3, np.nan)), "observation"),
   "reward_nan": (lambda t: t._replace(reward=np.nan), "reward"),
   "reward_large": (lambda t: t._replace(reward=1e39), "1e+39"),
+  "reward_huge": (lambda t: t._replace(reward=10**400), "inf"),
+  "strings": (lambda t: t._replace(observation=["1", "2", "3"]), "'1'"),
+  "complex": (lambda t: t._replace(observation=np.zeros(3, complex)), "0.+0.j"),
+  "masked": (lambda t: t._replace(observation=np.ma.zeros(3)), "masked"),
   "restart": (lambda t: dm_env.restart(t.observation), "began an episode"),
   "tuple": (lambda t: (t.observation, 0.0, False, {}), "TimeStep"),
   "raises": (lambda t: {}["key"], "KeyError: 'key'"),
