@@ -15,7 +15,7 @@ from explorax.agents import types
 from explorax.agents.replay import adder as adder_lib
 from explorax.experiments.runners.distributed import messages
 
-_SECONDS_TO_RECONNECT = 0.2
+_SECONDS_TO_WAIT = 0.2
 
 Batch = tuple[np.ndarray, types.Sample]
 
@@ -31,6 +31,9 @@ class Inserter(Protocol):
 
   def wait(self, seconds: float) -> bool:
     """Waits at most this long; returns whether replay has accepted what was sent."""
+
+  def close(self) -> None:
+    """Ends the streams; what replay has not accepted is lost."""
 
 
 class Client(Protocol):
@@ -79,6 +82,7 @@ class ShardedBatches:
     self._queues: list[queue.Queue[Batch]] = [queue.Queue(1) for _ in clients]
     self._next: Batch | None = None
     self._turn = self._newest = 0
+    self._closed = threading.Event()
     for i in range(len(clients)):
       threading.Thread(target=self._fill, args=(i,), daemon=True).start()
 
@@ -109,10 +113,21 @@ class ShardedBatches:
     """Updates the priorities of the newest batch."""
     self._clients[self._newest].update_priorities(keys, priorities)
 
+  def close(self) -> None:
+    """Ends the threads, each as soon as its shard answers."""
+    self._closed.set()
+
   def _fill(self, shard: int) -> None:
-    while True:
+    while not self._closed.is_set():
       try:
         for batch in self._clients[shard].batches():
-          self._queues[shard].put(batch)
+          self._put(shard, batch)
+          if self._closed.is_set():
+            return
       except Exception:  # The shard's process died; Ray restarts it.
-        time.sleep(_SECONDS_TO_RECONNECT)
+        time.sleep(_SECONDS_TO_WAIT)
+
+  def _put(self, shard: int, batch: Batch) -> None:
+    while not self._closed.is_set():
+      with contextlib.suppress(queue.Full):
+        return self._queues[shard].put(batch, timeout=_SECONDS_TO_WAIT)

@@ -84,6 +84,7 @@ def test_shards_take_turns_and_one_that_died_is_passed_over():
   while next(batches)[0][0] != 1 and time.monotonic() < until:
     pass
   assert time.monotonic() < until
+  batches.close()
 
 
 class _Process:
