@@ -125,7 +125,7 @@ def set_up(
         checkpoints = _make_checkpointer(parts, directory)
         if finished and checkpoints.restored is None:
           raise errors.OutputError(
-            f"the run in --output={directory.path} cannot be extended, because it has "
+            f"the run in --output={directory.given} cannot be extended, because it has "
             "no checkpoint; choose another --output."
           )
         record = _resume(directory, held, record, checkpoints)

@@ -149,7 +149,7 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
   """Prints the run's length and directory, and the step from which it resumes."""
   config = job.config
   length = config.length + " of each" * (config.num_seeds > 1)
-  console.line(f"{length}, into {job.directory.path}")
+  console.line(f"{length}, into {job.directory.given}")
   if not job.directory.holds_run or job.checkpoints is None:
     return
   restored = job.checkpoints.restored
@@ -215,11 +215,11 @@ def _problems(job: job_lib.Job, error: BaseException) -> list[Exception | str]:
   try:
     job.directory.write(ERROR, lambda file: file.write(lines))
     text = (
-      text.removesuffix(".") + f"; the traceback is in {job.directory.path / ERROR}."
+      text.removesuffix(".") + f"; the traceback is in {job.directory.given / ERROR}."
     )
     if record is not None:
       job.directory.write_json(NON_FINITE, record)
-      place = job.directory.path / NON_FINITE
+      place = job.directory.given / NON_FINITE
       text += f" The keys of that update's batch in replay: {place}."
   except errors.OutputError as unwritten:
     return [text, unwritten]
@@ -230,17 +230,19 @@ def _announce_files(
   job: job_lib.Job, console: console_lib.Console, *, failed: bool
 ) -> None:
   """Prints where the results are."""
-  config, path = job.config, job.directory.path
-  saved, others = path / recorder_lib.WEIGHTS, ""
+  config, path = job.config, job.directory.given
+  saved, others = recorder_lib.WEIGHTS, ""
   if config.num_seeds > 1:
-    saved = path / f"seed{config.seed}" / recorder_lib.WEIGHTS
+    saved = f"seed{config.seed}/{saved}"
     others = " and in the other seeds' directories"
-  if saved.exists():
+  if (job.directory.path / saved).exists():
     good = "last good weights" if failed else "weights"
     curve = f"the curve in {path / 'curve.png'}, "
     if not plots.can_draw():
       curve = "no curve is drawn without matplotlib (explorax[plots]), "
-    console.line(f"\nThe {good} are in {saved}{others}, {curve}the rest is in {path}.")
+    console.line(
+      f"\nThe {good} are in {path / saved}{others}, {curve}the rest is in {path}."
+    )
 
 
 def _announce(number: signal.Signals) -> None:

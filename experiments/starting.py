@@ -21,7 +21,7 @@ def set_up(
   if job.checkpoints is None:
     job.directory.unlock()
     console.line(
-      f"The run in {job.directory.path} is finished: there is nothing to do."
+      f"The run in {job.directory.given} is finished: there is nothing to do."
     )
     return 0
   return functools.partial(_launch, job, console)
