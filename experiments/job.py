@@ -23,6 +23,7 @@ from explorax.experiments import (
   ray_cluster,
   resuming,
   versions,
+  weights,
 )
 from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.recording import console as console_lib
@@ -277,6 +278,9 @@ def _make_checkpointer(
   return checkpointer.Checkpointer(
     directory.path / "checkpoints",
     with_replay=with_replay,
+    weights=dict
+    if config.has_user_agent
+    else functools.cache(lambda: weights.sources(parts.agent.learner)),
     every=config.checkpoint_every,
     minutes=config.checkpoint_minutes,
     keep=config.keep_checkpoints,

@@ -57,6 +57,8 @@ class RunDirectory:
       OutputError: if it already holds a run, cannot be created or written to, or
         another process has locked it.
     """
+    if not os.fspath(path):
+      raise errors.OutputError("--output is empty; give it a directory.")
     try:
       directory = cls(pathlib.Path(path).expanduser())
       directory.path.mkdir(parents=True, exist_ok=True)

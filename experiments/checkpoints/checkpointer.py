@@ -71,6 +71,7 @@ class Checkpointer:
     directory: pathlib.Path,
     *,
     with_replay: bool,
+    weights: Callable[[], Mapping[str, str]] = dict,
     every: int | None = None,
     minutes: float = math.inf,
     keep: int = 2,
@@ -82,6 +83,8 @@ class Checkpointer:
     Args:
       directory: see the attributes; it may not exist yet.
       with_replay: see the attributes.
+      weights: returns the name of each of the agent's weights → its name in the
+        learner's state, so that they can be exported without the agent.
       every: a checkpoint is due when a multiple of this number of environment steps was
         passed; None: only by time.
       minutes: one is due this long after the last one.
@@ -95,6 +98,7 @@ class Checkpointer:
     self.directory = directory
     self.with_replay = with_replay
     self.recorder_state: Callable[[], Mapping[str, Any] | None] = dict
+    self._weights = weights
     self._every = every
     self._minutes = minutes
     self._keep = keep
@@ -139,6 +143,7 @@ class Checkpointer:
       "seconds": self.seconds,
       "counts": snapshot.counts,
       "recorder": recorder_state,
+      "weights": self._weights(),
     }
     paths = _paths(self.directory)
     path = self.directory / f"step_{env_steps:012d}"

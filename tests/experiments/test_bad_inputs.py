@@ -61,8 +61,8 @@ FLAGS = """
 --keep_checkpoints=0 | --checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=3
 --seeds=0 | --seeds=-1 | --num_envs=4 | --num_actors=2 | --error_buffer=3
 --max_env_failures=-1 | --environment_timeout=5 | --ray_address=localhost:1
---video=maybe | --logger=nope | --output=~nosuchuser/x | --output=/dev/null/x | --set
---set=nothing
+--video=maybe | --logger=nope | --output= | --output=~nosuchuser/x
+--output=/dev/null/x | --set | --set=nothing
 """
 ENVIRONMENTS = """
 nope | bsuite: | :x | bsuite:nope/0 | gym: | bsuite:deep_sea/99 | bsuite:deep_sea/-1
