@@ -3,9 +3,10 @@
 import contextlib
 import dataclasses
 import importlib
+import os
 import signal
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from explorax import environments
@@ -78,6 +79,7 @@ def run(
         _hooks(job, recorder, video_recorder, on_episode),
         stop=lambda: stop() or recorder.problem is not None,
       )
+      stack.enter_context(_ending_forks())
       results = train(job.parts, hooks)
     weights = {seed: result.weights for seed, result in results.items()}
     if recorder.problem is None:
@@ -92,11 +94,24 @@ def run(
       weights = dict(zip(config.seeds, error.weights, strict=False))
     ended_by = error
     problems.extend(_problems(job, error))
+  if checkpoints.problem is not None:
+    problems.append(f"the newest state is in no checkpoint: {checkpoints.problem}")
   table, unwritten = recorder.finish(status, results, weights, checkpoints.seconds)
   problems.extend(unwritten)
   console.line("\n" + table)
   _announce_files(job, console, failed=bool(problems))
   return Outcome(1 if problems else exit_code, problems, ended_by)
+
+
+@contextlib.contextmanager
+def _ending_forks() -> Iterator[None]:
+  """Ends a copy of this process that an environment forked, if it gets here."""
+  pid = os.getpid()
+  try:
+    yield
+  finally:
+    if os.getpid() != pid:
+      os._exit(1)  # The files are those of the run, which goes on.
 
 
 def _hooks(

@@ -124,7 +124,7 @@ class RunDirectory:
           file.flush()
           os.fsync(file.fileno())
         os.replace(temporary, target)
-      except OSError:
+      except BaseException:
         with contextlib.suppress(OSError):
           temporary.unlink()
         raise

@@ -64,6 +64,7 @@ class Checkpointer:
     restored: the checkpoint from which the run resumes; None if it starts.
     with_replay: whether checkpoints contain replay.
     recorder_state: returns the recorder's state; None after a write failure.
+    problem: why the newest state could not be written; None if it was.
   """
 
   def __init__(
@@ -98,6 +99,7 @@ class Checkpointer:
     self.directory = directory
     self.with_replay = with_replay
     self.recorder_state: Callable[[], Mapping[str, Any] | None] = dict
+    self.problem: errors.OutputError | None = None
     self._weights = weights
     self._every = every
     self._minutes = minutes
@@ -153,10 +155,12 @@ class Checkpointer:
       files.write(path, snapshot.groups, record, snapshot.folders)
     except errors.OutputError as error:
       self._warn(f"{error}; the run continues, and earlier checkpoints are intact.")
+      self.problem = error
       return False
     finally:
       # After a failure, do not try again at every step.
       self._saved_steps, self._saved_at = env_steps, self._clock()
+    self.problem = None
     for old in [*paths, path][: -self._keep]:
       shutil.rmtree(old, ignore_errors=True)
     return True

@@ -1,12 +1,13 @@
 """Where the records of a seed go beside its CSV files: loggers, and bsuite's CSV."""
 
-from collections.abc import Iterable, Mapping
+import pathlib
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from explorax.experiments import output
-from explorax.experiments.recording import loggers
+from explorax.experiments import errors, output
+from explorax.experiments.recording import console, loggers
 
 if TYPE_CHECKING:
   from explorax.experiments.runners import core
@@ -58,6 +59,38 @@ class Scalars:
     for name, values in sorted(metrics.items()):
       scalars[f"evaluation/metrics/{name}"] = float(np.mean(values))
     self._log(scalars, evaluation.env_steps)
+
+
+class UsersLogger:
+  """`--logger`: if it raises anything, the run goes on without it, after a warning."""
+
+  def __init__(self, name: str, record: Mapping[str, Any], directory: pathlib.Path):
+    self._name = name
+    self._sink: Scalars | None = None
+    make = loggers.find(name)
+    self._attempt(lambda: setattr(self, "_sink", Scalars(make(record, directory))))
+
+  def on_episode(self, episode: "core.Episode") -> None:
+    if self._sink is not None:
+      self._attempt(self._sink.on_episode, episode)
+
+  def on_evaluation(self, evaluation: "core.Evaluation") -> None:
+    if self._sink is not None:
+      self._attempt(self._sink.on_evaluation, evaluation)
+
+  def close(self) -> None:
+    if self._sink is not None:
+      self._attempt(self._sink.close)
+
+  def _attempt(self, call: Callable[..., Any], *args: Any) -> None:
+    try:
+      call(*args)
+    except Exception as error:
+      self._sink = None
+      console.print_error(
+        f"--logger={self._name} failed ({errors.describe(error)}); the run goes on "
+        "without it."
+      )
 
 
 class BsuiteCsv:
