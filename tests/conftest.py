@@ -98,7 +98,7 @@ _OF_PACKAGES = (
   "Dummy",
   "ThreadPoolExecutor",
   "asyncio",
-  "pytest_timeout",
+  "wandb",
 )
 
 
