@@ -163,7 +163,7 @@ def test_refuses_what_it_does_not_know(stand_ins, capsys, argv, words):
     ("--set=batch_size=1000", "below the batch size of 1000"),
     ("--seed=٣", "whole number"),
     ("--undefok=seed", "there is no flag --undefok"),
-    ("--resume=maybe", "--resume is 'maybe'; it must be true or false"),
+    ("--debug=maybe", "--debug is 'maybe'; it must be true or false"),
     ("--output=~nosuchuser/x", "home directory"),
   ],
 )
