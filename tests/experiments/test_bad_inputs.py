@@ -196,7 +196,7 @@ def _flipped(path: pathlib.Path) -> None:
 DAMAGE: list[tuple[Any, int, str]] = [
   (lambda: _flipped(_newest("record.json")), 0, "refused_"),
   (lambda: os.truncate(_newest("manifest.json"), 9), 0, "refused_"),
-  (lambda: os.remove(_newest("state/_METADATA")), 0, "_METADATA"),
+  (lambda: os.remove(_newest("state.npz")), 0, "state.npz"),
   (lambda: METRICS.write_bytes(METRICS.read_bytes()[:150]), 1, "metrics.csv"),
   (lambda: CONFIG.write_text("{"), 2, "config.json"),
   (CONFIG.unlink, 2, "holds a run"),
