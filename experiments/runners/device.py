@@ -385,12 +385,6 @@ class DeviceRun(training.Run):
         f"or infinite in learner update {number}; lower the learning rate or clip the "
         "gradient.",
         self.weights(),
-        {
-          "seed": seed,
-          "learner_update": number,
-          "metrics": metrics,
-          "keys": of_seed.keys.tolist(),
-        },
       )
 
 

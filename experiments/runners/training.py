@@ -202,8 +202,7 @@ def _stopped(
     f"{getattr(error, 'seed', config.seed)}"
   )
   if isinstance(error, FloatingPointError):
-    record = getattr(error, "record", None)
-    return errors.NonFiniteError(f"{place}: {error}", weights, record)
+    return errors.NonFiniteError(f"{place}: {error}", weights)
   if isinstance(error, recovery.UnrecoverableError):
     return errors.EnvironmentFailedError(str(error), weights)
   if recovery.is_refusal(error):
