@@ -118,6 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   from explorax.experiments import output
+  from explorax.experiments.recording import plots
   from explorax.papers import registry, report
 
   if given["list"]:
@@ -125,7 +126,7 @@ def _reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   if given["page"]:
     report.write_page(output.RunDirectory.create(given["output"]))
     return 0
-  report.check_matplotlib()
+  plots.check_can_draw()
   figures = registry.choose(given["figure"])
   seeds = [] if given["seeds"] is None else [f"num_seeds={given['seeds']}"]
   asked = shlex.join(["python", "-m", "explorax.papers.reproduce", *argv])

@@ -197,10 +197,7 @@ def _stopped(
     weights = run.weights()
   except Exception:  # For example if the computation failed on the device.
     weights = []
-  place = (
-    f"stopped at environment step {run.env_steps}, seed "
-    f"{getattr(error, 'seed', config.seed)}"
-  )
+  place = f"stopped at environment step {run.env_steps}, seed {config.seed}"
   if isinstance(error, FloatingPointError):
     return errors.NonFiniteError(f"{place}: {error}", weights)
   if isinstance(error, recovery.UnrecoverableError):
