@@ -14,7 +14,7 @@ from explorax.experiments.recording import (
   metrics_csv,
   plots,
   returns,
-  sinks,
+  scalars,
   summary,
   video,
 )
@@ -88,19 +88,23 @@ class SeedRecorder:
       )
       self.returns.evaluations.add(self._evaluations.episodes())
     self._events = events.EventWriter(directory, self.returns.num_steps)
-    self._sinks: list[sinks.Sink] = [sinks.Scalars(self._events)]
-    if record.get("runner") == config.DEVICE and record["env"].startswith("bsuite:"):
-      self._sinks.append(sinks.BsuiteCsv(directory, record, earlier))
+    self._loggers: list[loggers.Logger] = [self._events]
     if logger is not None:
-      log = loggers.find(logger)(record, directory.path)
-      self._sinks.append(sinks.Scalars(log))
+      self._loggers.append(loggers.find(logger)(record, directory.path))
+    self._bsuite_csv: Any = None
+    if record.get("runner") == config.DEVICE and record["env"].startswith("bsuite:"):
+      from explorax.experiments.recording import bsuite_csv
+
+      self._bsuite_csv = bsuite_csv.BsuiteCsv(directory, record, earlier)
 
   def on_episode(self, episode: "core.Episode") -> None:
     """Records a training episode."""
     self._add(episode)
     self._episodes.write(episode)
-    for sink in self._sinks:
-      sink.on_episode(episode)
+    for log in self._loggers:
+      log(scalars.of_episode(episode), episode.env_steps)
+    if self._bsuite_csv is not None:
+      self._bsuite_csv.write(episode)
 
   def on_evaluation(self, evaluation: "core.Evaluation") -> None:
     """Records an evaluation."""
@@ -108,8 +112,8 @@ class SeedRecorder:
     if self._evaluations is not None:
       for episode in evaluation.episodes:
         self._evaluations.write(episode)
-    for sink in self._sinks:
-      sink.on_evaluation(evaluation)
+    for log in self._loggers:
+      log(scalars.of_evaluation(evaluation), evaluation.env_steps)
 
   def sync(self) -> None:
     """Waits until the files are on disk, before a checkpoint."""
@@ -165,8 +169,8 @@ class SeedRecorder:
     self._episodes.close()
     if self._evaluations is not None:
       self._evaluations.close()
-    for sink in self._sinks:
-      attempt(sink.close)
+    for log in self._loggers:
+      attempt(log.close)
     for name, write in self._last_files(params):
       attempt(self._directory.write, name, write)
     attempt(self._directory.write_json, "summary.json", outcome)
