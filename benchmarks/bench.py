@@ -28,6 +28,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 _TIMEOUT = 1800  # Seconds for one sample.
 
 Row = dict[str, Any]
+Contestants = Mapping[str, Callable[[], Row]]
 T = TypeVar("T")
 
 
@@ -163,38 +164,35 @@ def beside_rlax(
   return row
 
 
-def compare(ours: Sequence[Row], peers: Sequence[Row], *, same: bool = True) -> Row:
-  """Medians, extremes and ratios of samples that were taken in turn.
+def side_by_side(contestants: Contestants, quick: bool) -> list[Row]:
+  """A row of medians and extremes for each contestant; the first one is ours.
 
   Args:
-    ours: samples of explorax, each with `steps_per_s`.
-    peers: as many samples of the peer.
-    same: whether both must have made the same numbers of steps and updates.
-
-  Raises:
-    RuntimeError: if these numbers differ and `same` is True.
+    contestants: name → takes a sample with `steps_per_s`, or a `note` on why not.
+      Three samples of each are taken in turn.
+    quick: whether to take only one of each.
   """
-  for our, peer in zip(ours, peers, strict=True):
-    for name in ("env_steps", "learner_updates"):
-      if same and our[name] != peer[name]:
-        raise RuntimeError(
-          f"explorax made {our[name]} {name} and the peer {peer[name]}; the comparison "
-          "would not be fair."
-        )
-  speeds, peer_speeds = ([each["steps_per_s"] for each in x] for x in (ours, peers))
-  return {
-    "explorax_steps_per_s": statistics.median(speeds),
-    "min": min(speeds),
-    "max": max(speeds),
-    "peer_steps_per_s": statistics.median(peer_speeds),
-    "peer_min": min(peer_speeds),
-    "peer_max": max(peer_speeds),
-    "ratio_of_medians": statistics.median(speeds) / statistics.median(peer_speeds),
-    "median_ratio": statistics.median(
-      a / b for a, b in zip(speeds, peer_speeds, strict=True)
-    ),
-    "samples": {"explorax": list(ours), "peer": list(peers)},
+  samples = in_turn(contestants, 1 if quick else 3)
+  speeds = {
+    name: [row["steps_per_s"] for row in found if "steps_per_s" in row]
+    for name, found in samples.items()
   }
+  ours = speeds[next(iter(contestants))]
+  rows = []
+  for name, values in speeds.items():
+    row: Row = {"program": name}
+    if values:
+      row |= {"steps_per_s": statistics.median(values)}
+      row |= {"min": min(values), "max": max(values)}
+    if values and ours:
+      row["explorax_times_as_fast"] = statistics.median(
+        a / b for a, b in zip(ours, values, strict=True)
+      )
+    rows.append(row | {"samples": samples[name]})
+    notes = {each["note"] for each in samples[name] if "note" in each}
+    if notes:
+      rows[-1]["note"] = notes.pop()
+  return rows
 
 
 def machine() -> Row:
@@ -208,16 +206,15 @@ def machine() -> Row:
   return {"cpu": cpu, **versions.collect()}
 
 
-def status_mib(field: str) -> float:
-  """A size in /proc/self/status, in MiB: now (`VmRSS`) or at the peak (`VmHWM`).
+def peak_mib() -> float:
+  """The peak memory of this process, in MiB.
 
-  `VmHWM` is the peak of this process alone; `ru_maxrss` includes the peak of the
-  process that started it.
+  `ru_maxrss` would include the peak of the process that started it.
   """
   status = pathlib.Path("/proc/self/status").read_text()
-  found = re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)
+  found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
   if found is None:
-    raise RuntimeError(f"/proc/self/status has no {field}; memory needs Linux.")
+    raise RuntimeError("/proc/self/status has no VmHWM; memory needs Linux.")
   return int(found[1]) / 1024
 
 

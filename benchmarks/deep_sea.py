@@ -1,57 +1,32 @@
-"""Speed and memory of Bootstrapped DQN on Deep Sea, compared with bsuite's agent.
+"""Speed and memory of agents on Deep Sea, beside bsuite's own.
 
-The peer is bsuite's own JAX agent, `boot_dqn.default_agent`: twenty members, hidden
-layers of 50 and 50 units, batches of 128, one update of every member per step. Ours is
-`python -m explorax.experiments.run --agent=bootstrapped_dqn`, which has the same
-settings. The comparison fails if the two made different numbers of updates.
+The peer is bsuite's JAX agent, `boot_dqn.default_agent`: twenty members, hidden layers
+of 50 and 50 units, batches of 128, one update of every member per step. The presets
+`bootstrapped_dqn`, with the same settings, and `epinet` run from the command line, with
+both replays and on the device.
+
+  python benchmarks/run.py --only=deep_sea
+  python benchmarks/deep_sea.py --seeds=1,2,4,8,16,32,64,128  # The device; for a GPU.
 """
 
-import dataclasses
+import argparse
 import functools
+import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
 
 import bench
 import bsuite
-import loops
 
-from explorax import environments
-from explorax.agents.replay import adder as adder_lib
-from explorax.agents.replay import packing
-from explorax.experiments import presets, run
+from explorax.experiments import run
+from explorax.experiments.reports import markdown
 
-# N → (bsuite's id, environment steps of a sample).
-SIZES = {10: ("deep_sea/0", 800), 50: ("deep_sea/20", 250)}
-# (N, replay) → the goal: our speed divided by the peer's.
-GOALS = {
-  (10, "reverb"): 3.5,
-  (50, "reverb"): 5.0,
-  (10, "memory"): 4.0,
-  (50, "memory"): 6.0,
-}
-WARM_UP = 200  # Environment steps.
-PEAK_GOAL_MIB = 1536.0
-
-
-def beside_bsuite(
-  bsuite_id: str,
-  steps: int,
-  ours: Mapping[str, Callable[[], bench.Row]],
-  quick: bool,
-  *,
-  same: bool = True,
-) -> dict[str, bench.Row]:
-  """Compares each of `ours` with bsuite's agent; returns `bench.compare` by name."""
-  peer = {"bsuite_id": bsuite_id, "steps": steps}
-  contestants = {
-    "bsuite": functools.partial(bench.sample, "deep_sea:run_peer", **peer),
-    **ours,
-  }
-  samples = bench.in_turn(contestants, 1 if quick else 3)
-  return {
-    name: bench.compare(samples[name], samples["bsuite"], same=same) for name in ours
-  }
+# N → environment steps of a sample, and of one on the device.
+SIZES = {10: (800, 3000), 50: (250, 1000)}
+NUM_SEEDS = (1, 8)
+# Environment steps, which compile; on the device of each seed.
+WARM_UP, DEVICE_WARM_UP = 200, 600
+_FIRST_UPDATE = 128  # The environment step with the first of one update per step.
 
 
 def measure_speed(quick: bool = False) -> list[bench.Row]:
@@ -59,33 +34,57 @@ def measure_speed(quick: bool = False) -> list[bench.Row]:
 
   Args:
     quick: whether to take one short sample of each, only to see that everything runs.
+
+  Raises:
+    RuntimeError: if a sample did not make one update per step.
   """
   rows = []
-  for size, (bsuite_id, steps) in SIZES.items():
-    total = WARM_UP + (2 * size if quick else steps)
-    flags = _flags(bsuite_id, total)
-    ours = {
-      replay: functools.partial(
-        bench.run_speed, (*flags, f"--replay={replay}"), WARM_UP
+  for size, (steps, device_steps) in SIZES.items():
+    steps = WARM_UP + (2 * size if quick else steps)
+    env = f"--env=bsuite:{_bsuite_id(size)}"
+    contestants: bench.Contestants = {
+      f"{agent}, {replay}": functools.partial(
+        bench.run_speed,
+        (f"--agent={agent}", env, f"--replay={replay}", f"--steps={steps}"),
+        WARM_UP,
       )
-      for replay in ("reverb", "memory")
+      for agent, replay in (
+        ("bootstrapped_dqn", "memory"),
+        ("bootstrapped_dqn", "reverb"),
+        ("epinet", "memory"),
+      )
+    } | {
+      f"bootstrapped_dqn, device, {seeds} seeds": functools.partial(
+        device_speed, size, seeds, 500 if quick else device_steps
+      )
+      for seeds in NUM_SEEDS
     }
-    for replay, row in beside_bsuite(bsuite_id, total, ours, quick).items():
-      goal = GOALS[size, replay]
-      rows.append({"N": size, "replay": replay, **row, "goal": goal})
+    contestants["bsuite"] = functools.partial(
+      bench.sample, "deep_sea:run_peer", size=size, steps=steps
+    )
+    found = bench.side_by_side(contestants, quick)
+    for each in [sample for row in found for sample in row["samples"]]:
+      if abs(each["env_steps"] - each["learner_updates"] - _FIRST_UPDATE) > size:
+        raise RuntimeError(f"a sample did not make one update per step: {each}.")
+    rows += [{"N": size, **row} for row in found]
   return rows
 
 
-def _flags(bsuite_id: str, steps: int) -> tuple[str, ...]:
-  return ("--agent=bootstrapped_dqn", f"--env=bsuite:{bsuite_id}", f"--steps={steps}")
+def device_speed(
+  size: int, seeds: int, steps: int, platform: str | None = "cpu"
+) -> bench.Row:
+  """The speed of a run on the device, summed over its seeds."""
+  flags = ["--agent=bootstrapped_dqn", "--runner=device", f"--env=jax:deep_sea/{size}"]
+  flags += [f"--seeds={seeds}", f"--steps={DEVICE_WARM_UP + steps}"]
+  return bench.run_speed(flags, DEVICE_WARM_UP, platform)
 
 
-def run_peer(bsuite_id: str, steps: int) -> bench.Row:
+def run_peer(size: int, steps: int) -> bench.Row:
   """bsuite's agent in the loop of `bsuite.baselines.experiment`, for whole episodes."""
   # Imported here, so that it does not add to the memory of other measurements.
   from bsuite.baselines.jax import boot_dqn
 
-  environment = bsuite.load_from_id(bsuite_id)
+  environment = bsuite.load_from_id(_bsuite_id(size))
   specs = environment.observation_spec(), environment.action_spec()
   agent = boot_dqn.default_agent(*specs)
   marks: list[bench.Mark] = []
@@ -106,9 +105,10 @@ def run_peer(bsuite_id: str, steps: int) -> bench.Row:
 
 def measure_memory(quick: bool = False) -> list[bench.Row]:
   """Peak memory of a run at N = 50, with TensorFlow, Reverb and learning."""
-  flags = _flags(SIZES[50][0], 1000 if quick else 10_000)
+  flags = ["--agent=bootstrapped_dqn", "--replay=reverb"]
+  flags += [f"--env=bsuite:{_bsuite_id(50)}", f"--steps={1000 if quick else 10_000}"]
   peak = bench.sample("deep_sea:run_for_its_peak", flags=flags)
-  return [{"N": 50, "replay": "reverb", "peak_mib": peak, "goal_mib": PEAK_GOAL_MIB}]
+  return [{"N": 50, "replay": "reverb", "peak_mib": peak}]
 
 
 def run_for_its_peak(flags: list[str]) -> float:
@@ -116,42 +116,35 @@ def run_for_its_peak(flags: list[str]) -> float:
   with tempfile.TemporaryDirectory() as folder:
     if code := run.main([*flags, f"--output={folder}/run"]):
       raise RuntimeError(f"the run ended with code {code}.")
-  return bench.status_mib("VmHWM")
+  return bench.peak_mib()
 
 
-def measure_replay_memory(quick: bool = False) -> list[bench.Row]:
-  """Bytes of a transition in replay at N = 50, where an observation is an index."""
-  # Enough steps that their memory is large beside the rest of the process.
-  steps = {"reverb": 10_000 if quick else 50_000, "memory": 200_000}
-  return [
-    {"N": 50, "replay": replay}
-    | bench.sample("deep_sea:replay_memory", replay=replay, steps=number)
-    for replay, number in steps.items()
-  ]
-
-
-def replay_memory(replay: str, steps: int) -> bench.Row:
-  """Bytes of a transition in replay: of its row, and by the growth of the process."""
-  environment = environments.make(f"bsuite:{SIZES[50][0]}", seed=0)
-  preset = presets.PRESETS["bootstrapped_dqn"]
-  config = dataclasses.replace(preset.config, replay_capacity=2 * steps)
-  agent = preset.make_agent(config, environments.spec(environment))
-  num_bytes = loops.growth_of_replay(
-    environment, agent, replay, steps, warm_up=steps // 10
-  )
-  return {
-    "transitions": steps,
-    "row_bytes": packing.RecordPacker(adder_lib.column_specs(agent)).num_bytes,
-    "bytes_per_transition": num_bytes,
-  }
+def _bsuite_id(size: int) -> str:
+  return f"deep_sea/{(size - 10) // 2}"
 
 
 TABLES = (
-  bench.Table(
-    "Bootstrapped DQN on Deep Sea from the command line, beside bsuite's: environment "
-    "steps per second",
-    measure_speed,
-  ),
+  bench.Table("Deep Sea: environment steps per second, all seeds", measure_speed),
   bench.Table("Peak memory of a run on Deep Sea", measure_memory),
-  bench.Table("Memory of a transition in replay", measure_replay_memory),
 )
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+  parser.add_argument("--seeds", default="1,2,4,8,16,32")
+  parser.add_argument("--sizes", default="10,50")
+  parser.add_argument(
+    "--steps", type=int, default=1000, help="environment steps of each seed"
+  )
+  args = parser.parse_args()
+  os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+  rows = [
+    {"N": n, "seeds": seeds} | device_speed(n, seeds, args.steps, platform=None)
+    for n in map(int, args.sizes.split(","))
+    for seeds in map(int, args.seeds.split(","))
+  ]
+  print(markdown.table(rows))
+
+
+if __name__ == "__main__":
+  main()

@@ -14,12 +14,11 @@ ours. The row of a peer that is not there says so.
 import functools
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import bench
@@ -34,8 +33,6 @@ LEARNING_STARTS, WARM_UP = 500, 1000
 NUM_GAMES = (1, 8, 32)
 NUM_SEAS, SIZE = 2000, 10
 
-Contestants = Mapping[str, Callable[[], bench.Row]]
-
 
 def measure_dqn(quick: bool = False) -> list[bench.Row]:
   """Environment steps per second of DQN on CartPole, with an update in each.
@@ -44,7 +41,7 @@ def measure_dqn(quick: bool = False) -> list[bench.Row]:
     quick: one short sample of each, only to see that everything runs.
   """
   steps = 500 if quick else 5000
-  return _rows(
+  return bench.side_by_side(
     {
       "explorax, local runner": functools.partial(_our_dqn, steps),
       "Stable-Baselines3": functools.partial(_of_peer, "run_sb3", steps=steps),
@@ -68,49 +65,24 @@ def measure_atari(quick: bool = False) -> list[bench.Row]:
   rows = []
   for games in NUM_GAMES:
     arguments = {"games": games, "steps": (500 if quick else 20_000) // games}
-    contestants: Contestants = {
+    contestants: bench.Contestants = {
       "explorax": functools.partial(bench.sample, "peers:run_atari", **arguments),
       "EnvPool": functools.partial(_of_peer, "run_envpool", **arguments),
     }
-    rows += [{"games": games, **row} for row in _rows(contestants, quick)]
+    rows += [{"games": games, **row} for row in bench.side_by_side(contestants, quick)]
   return rows
 
 
 def measure_deep_sea(quick: bool = False) -> list[bench.Row]:
   """Steps per second of 2,000 Deep Seas at random actions, all of them, on one JAX."""
   steps = 100 if quick else 5000
-  return _rows(
+  return bench.side_by_side(
     {
       "explorax": functools.partial(_of_peer, "run_deep_sea", steps=steps),
       "gymnax": functools.partial(_of_peer, "run_gymnax", steps=steps),
     },
     quick,
   )
-
-
-def _rows(contestants: Contestants, quick: bool) -> list[bench.Row]:
-  """Medians and extremes of samples taken in turn; the first contestant is ours."""
-  samples = bench.in_turn(contestants, 1 if quick else 3)
-  speeds = {
-    name: [row["steps_per_s"] for row in found if "steps_per_s" in row]
-    for name, found in samples.items()
-  }
-  ours = speeds[next(iter(contestants))]
-  rows = []
-  for name, values in speeds.items():
-    row: bench.Row = {"library": name}
-    if values:
-      row |= {"steps_per_s": statistics.median(values)}
-      row |= {"min": min(values), "max": max(values)}
-    if values and ours:
-      row["explorax_times_as_fast"] = statistics.median(
-        a / b for a, b in zip(ours, values, strict=True)
-      )
-    rows.append(row | {"samples": samples[name]})
-    notes = {each["note"] for each in samples[name] if "note" in each}
-    if notes:
-      rows[-1]["note"] = notes.pop()
-  return rows
 
 
 def _of_peer(function: str, **arguments: Any) -> bench.Row:

@@ -4,8 +4,7 @@
   python benchmarks/run.py --only=deep_sea,losses
   python benchmarks/run.py --quick                  # only to see that everything runs
 
-Ratios compare samples that were taken in turn, in one run on one machine. Goals are
-printed beside the measurements; a missed goal is not an error.
+Ratios compare samples that were taken in turn, in one run on one machine.
 """
 
 import argparse
@@ -23,8 +22,6 @@ from explorax.experiments.reports import markdown
 # Modules of this folder, each with its `TABLES`.
 SECTIONS = (
   "deep_sea",
-  "device",
-  "epinet",
   "losses",
   "novelty",
   "peers",

@@ -24,6 +24,12 @@ _REFUSALS = (
 
 Work = Callable[[], int]  # Returns the exit code.
 
+# Of commands that compute tasks.
+EXIT_CODES = (
+  "Exit codes: 0 done, 1 a task failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM,\n"
+  "129 SIGHUP.\n"
+)
+
 HELP = flag_table.Flag("help", "", False, "Prints this text and exits.")
 DEBUG = flag_table.Flag("debug", "", False, "Prints the traceback of an error.")
 

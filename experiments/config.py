@@ -5,6 +5,7 @@ its flag is parsed, what `--help` prints, which runners read it, and its default
 """
 
 import dataclasses
+import math
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -346,13 +347,6 @@ class RunConfig(ranges.Checked):
     _CHECKPOINTS,
     recorded=False,
   )
-  resume: bool = _field(
-    True,
-    "Resumes the run in the directory if its settings are the same. With\n"
-    "--resume=false a directory that holds a run is refused. [true]",
-    _CHECKPOINTS,
-    recorded=False,
-  )
   debug: bool = _field(
     False, "Prints the traceback of an error.", "Information", recorded=False
   )
@@ -467,11 +461,16 @@ def flags() -> dict[str, list[flag_table.Flag]]:
       default,
       s.help,
       s.choices,
-      flag_table.WholeNumber(limits[0].ge, limits[0].le) if limits else None,
+      _whole_number(limits[0]) if limits else None,
     )
     groups.setdefault(s.group, []).append(flag)
   groups["Information"][:0] = _INFORMATION
   return groups
+
+
+def _whole_number(limits: ranges.Range) -> flag_table.WholeNumber:
+  most = None if math.isinf(limits.le) else int(limits.le)
+  return flag_table.WholeNumber(int(limits.ge), most)
 
 
 def parse(argv: Sequence[str]) -> RunConfig:

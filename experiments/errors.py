@@ -15,7 +15,7 @@ class OutputError(Exception):
 
 # Package that is imported → the extra that has it.
 _EXTRAS = {
-  **dict.fromkeys(("acme", "gymnasium", "optax", "orbax"), "agents"),
+  **dict.fromkeys(("acme", "gymnasium", "optax"), "agents"),
   **dict.fromkeys(("rich", "tensorboardX"), "agents"),
   **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "plots"),
   **dict.fromkeys(("bsuite", "pandas"), "bsuite"),

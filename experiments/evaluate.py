@@ -1,7 +1,7 @@
 """Plays an exported agent: `python -m explorax.experiments.evaluate FILE --env=...`.
 
 This needs jax, Haiku, numpy, the imports of the agents' own modules, and the
-environment, but not Acme, Reverb, TensorFlow or Orbax.
+environment, but not Acme, Reverb or TensorFlow.
 """
 
 import sys

@@ -1,48 +1,19 @@
 """The flags of a command: their help, and how absl parses them."""
 
 import dataclasses
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from absl import flags
 
-from explorax import ranges
 from explorax.experiments import errors, overrides
 
 
-class WholeNumber(flags.ArgumentParser):
-  """Whole numbers in a range, written as 10000, 10_000 or 1e4."""
+class WholeNumber(flags.IntegerParser):
+  """Whole numbers between two bounds, written as 10000, 10_000 or 1e4."""
 
-  syntactic_help = "a whole number"
-
-  def __init__(self, least: float, most: float = math.inf):
-    super().__init__()
-    self._range = ranges.Range(ge=least, le=most)
-
-  def parse(self, argument: str | int) -> int:
-    value = overrides.parse_int(str(argument), "it")
-    if not self._range.accepts(value):
-      raise ValueError(f"it is {value}; it must be {self._range}.")
-    return value
-
-  def flag_type(self) -> str:
-    return "int"
-
-
-class PositiveNumber(flags.ArgumentParser):
-  """Numbers above 0, whole or not."""
-
-  syntactic_help = "a number above 0"
-
-  def parse(self, argument: str | float) -> float:
-    value = overrides.parse(str(argument), float, "it")
-    if not 0 < value < math.inf:
-      raise ValueError(f"it is {argument}; it must be a number above 0.")
-    return value
-
-  def flag_type(self) -> str:
-    return "float"
+  def convert(self, argument: str | int) -> int:
+    return overrides.parse_int(str(argument), "it")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +34,7 @@ class Flag:
   default: Any
   text: str
   choices: tuple[str, ...] = ()
-  parser: WholeNumber | PositiveNumber | None = None
+  parser: WholeNumber | None = None
 
   def define(self, values: flags.FlagValues) -> None:
     arguments = (self.name, self.default, self.text, values)

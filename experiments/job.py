@@ -104,7 +104,7 @@ def set_up(
   choice = _choose(config, given)
 
   directory = output.RunDirectory.create(
-    config.output, may_hold_run=config.resume, is_locked=True
+    config.output, may_hold_run=True, is_locked=True
   )
   try:
     parts = _make(

@@ -19,7 +19,7 @@ from explorax.experiments.recording import recorder as recorder_lib
 from explorax.experiments.runners import core
 from explorax.experiments.runners import errors as runner_errors
 
-NON_FINITE, ERROR = "non_finite.json", "error.txt"
+ERROR = "error.txt"
 
 
 class Outcome(NamedTuple):
@@ -226,16 +226,11 @@ def _problems(job: job_lib.Job, error: BaseException) -> list[Exception | str]:
   is_known = isinstance(error, errors.OutputError | runner_errors.StoppedError)
   text = str(error) if is_known else errors.describe(error)
   lines = "".join(traceback.format_exception(error)).encode()
-  record = getattr(error, "record", None)
   try:
     job.directory.write(ERROR, lambda file: file.write(lines))
     text = (
       text.removesuffix(".") + f"; the traceback is in {job.directory.given / ERROR}."
     )
-    if record is not None:
-      job.directory.write_json(NON_FINITE, record)
-      place = job.directory.given / NON_FINITE
-      text += f" The keys of that update's batch in replay: {place}."
   except errors.OutputError as unwritten:
     return [text, unwritten]
   return [text]

@@ -1,7 +1,7 @@
 """Agents rebuilt from a file of weights, and the episodes that they play.
 
 This needs jax, Haiku, numpy, the imports of the agents' own modules, and the
-environment, but not Acme, Reverb, TensorFlow or Orbax.
+environment, but not Acme, Reverb or TensorFlow.
 """
 
 import shlex

@@ -12,11 +12,11 @@ import secrets
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
 
-from explorax.agents.replay import scratch
 from explorax.experiments import errors
 
 _LOCAL = {
@@ -137,10 +137,11 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
   import ray
 
   with contextlib.ExitStack() as stack:
-    try:
-      folder = stack.enter_context(scratch.folder(_PARENT))
-    except PermissionError as error:
-      raise errors.SetUpError(str(error)) from error
+    folder = stack.enter_context(
+      tempfile.TemporaryDirectory(
+        prefix="explorax_", dir=_PARENT, ignore_cleanup_errors=True
+      )
+    )
     stack.callback(ray.shutdown)
     try:
       with _without_side_effects():
@@ -152,7 +153,7 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
           log_to_driver=False,
           configure_logging=False,
           object_store_memory=num_bytes,
-          _temp_dir=folder,
+          _temp_dir=f"{folder}/ray",
         )
     except Exception as error:  # Ray raises a plain one if its start takes too long.
       raise errors.SetUpError(

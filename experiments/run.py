@@ -5,6 +5,7 @@ traceback. JAX and the modules above it are imported only when a run starts, so 
 help and mistyped commands answer at once.
 """
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -94,9 +95,28 @@ def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   console = console_lib.Console(sys.stdout)
   console.line(config.title)  # Before anything that takes time.
   with console.importing():
-    from explorax.experiments import starting
+    from explorax.experiments import job as job_lib
+    from explorax.experiments import launch
+    from explorax.experiments.sweeps import grid
 
-  return starting.set_up(config, argv, console)
+  if config.num_seeds > 1 and not config.is_one_program:
+    return grid.set_up_seeds(config, argv, console)
+  job = job_lib.set_up(config, argv)
+  if job.checkpoints is None:
+    job.close()
+    console.line(
+      f"The run in {job.directory.given} is finished: there is nothing to do."
+    )
+    return 0
+
+  def work() -> int:
+    with contextlib.closing(job):
+      outcome = launch.run(job, console)
+      for problem in outcome.problems:
+        console_lib.print_error(problem)
+      return outcome.exit_code
+
+  return work
 
 
 def _listing(*, agents: bool) -> str:

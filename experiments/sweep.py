@@ -16,7 +16,6 @@ from typing import Any
 from explorax.experiments import command, errors, flag_table
 from explorax.experiments import config as config_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.tasks import flags
 
 _INTRODUCTION = """\
 Sweeps agents over environments and seeds, on all cores or on a Ray cluster.
@@ -55,7 +54,7 @@ missing runs; an interrupted one resumes from its newest checkpoint, and a large
 later; but seeds that one program trains (--runner=device) stay as many. The scores or
 returns are printed at the end; `python -m explorax.experiments.report OUTPUT` makes a
 page of them.
-{flags.EXIT_CODES}"""
+{command.EXIT_CODES}"""
 
 OWN_FLAGS = {
   "What to sweep": (
@@ -106,7 +105,6 @@ OWN_FLAGS = {
       "sweep",
       "Directory of the results. [sweep in the current directory]",
     ),
-    *(flag for flag in flags.FLAGS if flag.name == "max_hours"),
     flag_table.Flag("list", "", False, "Prints bsuite's sweeps and tags and exits."),
   ),
 }
@@ -162,7 +160,6 @@ def _compute(given: dict[str, Any], argv: list[str]) -> int:
     console,
     workers=grid.num_workers(configs[0], given["workers"]),
     ray_address=given["ray_address"] if run_flags["ray_address"] is None else None,
-    max_hours=given["max_hours"],
   )
   with contextlib.ExitStack() as stack:
     try:
@@ -170,8 +167,6 @@ def _compute(given: dict[str, Any], argv: list[str]) -> int:
     except errors.OutputError as error:
       raise errors.SetUpError(str(error)) from error
     stack.callback(directory.unlock)
-    if not given["resume"] and (directory.path / index.NAME).exists():
-      raise errors.SetUpError(f"--output={root} already holds a sweep.")
     found = grid.Grid(configs, directory, argv, console)
     counts = (
       summary.count(len(agents), "agent"),

@@ -14,7 +14,6 @@ _PACKAGES = (
   "jaxlib",
   "dm-haiku",
   "optax",
-  "orbax-checkpoint",
   "chex",
   "dm-env",
   "dm-acme",

@@ -31,10 +31,21 @@ def save(
   Raises:
     ValueError: if two leaves have the same path.
   """
-  arrays = {name: _portable(np.asarray(leaf)) for name, leaf in named(weights)}
+  arrays = named(weights)
   if settings is not None:
-    arrays[SETTINGS] = np.frombuffer(json.dumps(settings).encode(), np.uint8)
-  np.savez(file, **arrays)
+    arrays.append((SETTINGS, np.frombuffer(json.dumps(settings).encode(), np.uint8)))
+  # np.savez leaves the archive open if the disk is full.
+  with zipfile.ZipFile(file, "w") as archive:
+    for name, leaf in arrays:
+      array = np.asarray(leaf)
+      stored = array.astype(stored_dtype(array.dtype), copy=False)
+      with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+        np.lib.format.write_array(entry, stored, allow_pickle=False)
+
+
+def stored_dtype(dtype: Any) -> np.dtype:
+  """float32 for bfloat16 and similar types, which npz lacks; the type of others."""
+  return np.dtype(dtype if np.dtype(dtype).isbuiltin == 1 else np.float32)
 
 
 def load_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
@@ -165,8 +176,3 @@ def _name(path: tuple[Any, ...]) -> str:
         parts.append(str(getattr(entry, attribute)))
         break
   return "/".join(parts) or "weights"
-
-
-def _portable(array: np.ndarray) -> np.ndarray:
-  """Converts bfloat16 and similar types, which npz lacks, to float32, losslessly."""
-  return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)

@@ -12,14 +12,13 @@ end in a hash of them.
 import collections
 import dataclasses
 import hashlib
-import importlib.util
 import json
 import pathlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from explorax.experiments import errors, output, overrides
+from explorax.experiments import output, overrides
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import drawing, summary
 from explorax.experiments.tasks import pool as pool_lib
@@ -43,18 +42,6 @@ difference of means (Student's or Welch's t) lies on the claim's side of 0, and 
 hold* if it lies on the other side. Whether it held *cannot be told* if the interval
 contains 0 (there are too few seeds, or the problem does not separate the groups), if
 there are fewer than three seeds, and in smoke versions of figures."""
-
-
-def check_matplotlib() -> None:
-  """Checks that matplotlib is installed.
-
-  Raises:
-    SetUpError: if matplotlib is missing.
-  """
-  if importlib.util.find_spec("matplotlib") is None:
-    raise errors.SetUpError(
-      "matplotlib, which draws the figures, is missing; install explorax[plots]."
-    )
 
 
 @dataclasses.dataclass(frozen=True)

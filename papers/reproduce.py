@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from explorax.experiments import command, flag_table, overrides
 from explorax.experiments import config as config_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.tasks import flags as tasks_flags
 
 if TYPE_CHECKING:
   from explorax.experiments import output
@@ -41,7 +40,7 @@ _OUTRO = f"""\
 OUTPUT/figures.md shows all figures with the papers' claims and our measurements, and
 one table of all claims. Raw results are kept in OUTPUT/raw: a second call only draws,
 and an interrupted call resumes.
-{tasks_flags.EXIT_CODES}"""
+{command.EXIT_CODES}"""
 
 FLAGS = {
   "What to reproduce": (
@@ -75,7 +74,21 @@ FLAGS = {
     ),
   ),
   "How": (
-    *tasks_flags.FLAGS,
+    flag_table.Flag(
+      "workers",
+      "=INT",
+      None,
+      "Number of tasks at a time, on Ray. With 1, or without Ray, this process runs\n"
+      "one task after another. [one per core]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
+      "ray_address",
+      "=ADDRESS",
+      None,
+      "Address of a Ray cluster with explorax installed on all its machines. [starts\n"
+      "Ray on this machine]",
+    ),
     flag_table.Flag(
       "output",
       "=DIR",
@@ -105,6 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   from explorax.experiments import output
+  from explorax.experiments.recording import plots
   from explorax.papers import registry, report
 
   if given["list"]:
@@ -112,7 +126,7 @@ def _reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   if given["page"]:
     report.write_page(output.RunDirectory.create(given["output"]))
     return 0
-  report.check_matplotlib()
+  plots.check_can_draw()
   figures = registry.choose(given["figure"])
   seeds = [] if given["seeds"] is None else [f"num_seeds={given['seeds']}"]
   asked = shlex.join(["python", "-m", "explorax.papers.reproduce", *argv])
@@ -136,10 +150,11 @@ def _draw(
   from explorax.experiments.tasks import pool as pool_lib
 
   console = console_lib.Console(sys.stdout)
-  arguments = tasks_flags.pool_arguments(given)
-  if arguments["workers"] is None and jax.default_backend() != "cpu":
-    arguments["workers"] = 1  # Ray's workers compute on the CPU.
-  with pool_lib.Pool(console, **arguments) as pool:
+  workers = given["workers"]
+  if workers is None and jax.default_backend() != "cpu":
+    workers = 1  # Ray's workers compute on the CPU.
+  address = given["ray_address"]
+  with pool_lib.Pool(console, workers=workers, ray_address=address) as pool:
     for request in requests:
       if not request.make(pool, directory, console) and pool.is_stopped():
         console_lib.print_error("stopped; run the same command again to resume.")

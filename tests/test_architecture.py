@@ -47,7 +47,6 @@ ONLY_IN = {
   "acme": ("agents/replay", "agents/wiring"),
   "reverb": ("agents/replay", "experiments/runners/distributed"),
   "tensorflow": ("agents/replay", "experiments/runners/distributed"),
-  "orbax": ("experiments/checkpoints",),
   "bsuite": ("environments", "benchmarks"),
   "gymnasium": (
     "environments",

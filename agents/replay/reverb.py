@@ -1,9 +1,9 @@
 """Replay in a Reverb server, in this process or another (Python 3.11 only)."""
 
 import collections
-import contextlib
 import pathlib
 import shutil
+import tempfile
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -16,7 +16,6 @@ from reverb import pybind
 
 from explorax.agents import types
 from explorax.agents.replay import adder, loopback, packing
-from explorax.agents.replay import scratch as scratch_lib
 
 TABLE = "windows"
 # Each row is a record; rows where a window may start have a second record. If
@@ -168,9 +167,10 @@ class ReverbReplay:
         folder for temporary files.
     """
     # Reverb restores the checkpoint in its folder, and keeps only the newest one.
-    stack = contextlib.ExitStack()
-    self._folder = stack.enter_context(scratch_lib.folder(scratch))
-    self._remove_folder = weakref.finalize(self, stack.close)
+    self._folder = tempfile.mkdtemp(prefix="explorax_", dir=scratch)
+    self._remove_folder = weakref.finalize(
+      self, shutil.rmtree, self._folder, ignore_errors=True
+    )
     if folder is not None:
       shutil.copytree(folder, self._folder, dirs_exist_ok=True)
     checkpointer = reverb.platform.checkpointers_lib.DefaultCheckpointer(

@@ -15,22 +15,6 @@ from explorax.agents import types
 _MAX_PROGRAMS = 16
 
 
-class NonFiniteUpdateError(FloatingPointError):
-  """An update was not finite.
-
-  Attributes:
-    record: details in JSON's types: `learner_update`, the `metrics`, and the `keys` of
-      the batch's windows in replay.
-  """
-
-  def __init__(self, message: str, record: dict[str, Any]):
-    super().__init__(message, record)
-    self.record = record
-
-  def __str__(self) -> str:
-    return self.args[0]
-
-
 class Learner(acme.core.Learner):
   """Takes batches from an iterator; jits the update once, with a donated state.
 
@@ -72,7 +56,6 @@ class Learner(acme.core.Learner):
       update = self._target.update
     self._update = _jitted_update(update, donates)
     self._metrics: dict[str, jax.Array] = {}
-    self._keys = np.zeros(0, np.uint64)  # Of the last batch.
     self.num_updates = 0
 
   def step(self) -> None:
@@ -81,7 +64,6 @@ class Learner(acme.core.Learner):
     A non-finite update is the last: `num_updates` counts it, but the state does not.
     """
     keys, sample = next(self._batches)
-    self._keys = keys
     self._copy_if_due()
     new, output = self._update(self._state, sample)
     self._state = jax.tree.map(
@@ -102,15 +84,12 @@ class Learner(acme.core.Learner):
     return not self._metrics or bool(self._metrics["finite"])
 
   def check_finite(self) -> None:
-    """Raises a NonFiniteUpdateError if the last update was not finite."""
-    if self.is_finite():
-      return
-    metrics, number = self.metrics(), self.num_updates
-    raise NonFiniteUpdateError(
-      f"the loss became {metrics['loss']} in learner update {number}; lower the "
-      "learning rate or clip the gradient.",
-      {"learner_update": number, "metrics": metrics, "keys": self._keys.tolist()},
-    )
+    """Raises a FloatingPointError if the last update was not finite."""
+    if not self.is_finite():
+      raise FloatingPointError(
+        f"the loss became {self.metrics()['loss']} in learner update "
+        f"{self.num_updates}; lower the learning rate or clip the gradient."
+      )
 
   def metrics(self) -> dict[str, float]:
     """Metrics of the last update; waits for it."""

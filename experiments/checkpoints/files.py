@@ -1,23 +1,20 @@
 """One checkpoint: a directory that is complete or absent.
 
-    state/, replay/  arrays, one group each, written by Orbax
-    record.json      all small values: counters, and the names of the arrays
-    manifest.json    SHA-256 of every other file, written last
+    state.npz, replay.npz  arrays, one group each (`weights.save`)
+    record.json            all small values, such as counters
+    manifest.json          SHA-256 of every other file, written last
 
 It is written under a temporary name, synced to disk and renamed, so that a run killed
-at any moment leaves the earlier checkpoints intact. It contains no pickle. Orbax's
-`CheckpointManager` is not used: it restores a file with a flipped byte without an error
-(0.11.5 and 0.12.8), and its retention depends on the wall clock.
+at any moment leaves the earlier checkpoints intact. It contains no pickle.
 """
 
-import contextlib
 import dataclasses
 import hashlib
 import json
 import os
 import pathlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -26,8 +23,8 @@ import numpy as np
 from explorax.experiments import errors, weights
 
 TEMPORARY = ".tmp"  # The end of the name of a checkpoint that is being written.
-_FORMAT = 2
-_RECORD, _MANIFEST = "record.json", "manifest.json"
+_FORMAT = 3
+_RECORD, _MANIFEST, _ARRAYS = "record.json", "manifest.json", ".npz"
 
 
 class DamagedCheckpointError(errors.OutputError):
@@ -41,36 +38,30 @@ class Checkpoint:
   Attributes:
     path: its directory.
     record: the record given to `write`.
-    groups: group of arrays → name → (shape, dtype).
   """
 
   path: pathlib.Path
   record: dict[str, Any]
-  groups: dict[str, dict[str, tuple[tuple[int, ...], str]]]
+
+  def has(self, group: str) -> bool:
+    """Whether it has the arrays of this group."""
+    return (self.path / (group + _ARRAYS)).exists()
 
   def arrays(self, group: str) -> dict[str, np.ndarray]:
     """Name → array of a group, on the host.
 
     Raises:
-      DamagedCheckpointError: if Orbax cannot read them.
+      DamagedCheckpointError: if they cannot be read.
     """
-    index = self.groups[group]
-    arrays = {name: np.zeros(shape, dtype) for name, (shape, dtype) in index.items()}
-    if like := {name: array for name, array in arrays.items() if array.size}:
-      import orbax.checkpoint as ocp
-
-      path = (self.path / group).absolute()
-      try:
-        with _checkpointer() as orbax:
-          arrays |= orbax.restore(path, args=ocp.args.StandardRestore(like))
-      except Exception as error:
-        raise DamagedCheckpointError(f"{path} cannot be read ({error})") from error
-    return arrays
+    try:
+      return weights.load_arrays(self.path / (group + _ARRAYS))
+    except (OSError, ValueError) as error:
+      raise DamagedCheckpointError(str(error)) from error
 
   def folder(self, name: str) -> pathlib.Path | None:
     """The folder of this name that `write` created, or None."""
     path = self.path / name
-    return path if name not in self.groups and path.is_dir() else None
+    return path if path.is_dir() else None
 
   def restore(self, group: str, like: Any) -> Any:
     """A group's arrays as numpy arrays, in the structure of `like`.
@@ -81,7 +72,7 @@ class Checkpoint:
 
     Raises:
       OutputError: if the arrays differ in name, shape or dtype.
-      DamagedCheckpointError: if Orbax cannot read them.
+      DamagedCheckpointError: if they cannot be read.
     """
     refusal = f"another version of this program wrote {self.path}"
     arrays = self.arrays(group)
@@ -90,11 +81,13 @@ class Checkpoint:
     except ValueError as error:
       raise errors.OutputError(str(error)) from error
     for name, leaf in weights.named(like):
-      if arrays[name].dtype != leaf.dtype:
+      if arrays[name].dtype != weights.stored_dtype(leaf.dtype):
         raise errors.OutputError(
           f"{refusal}: {name!r} is {arrays[name].dtype} there, {leaf.dtype} here."
         )
-    return restored
+    return jax.tree.map(
+      lambda array, leaf: array.astype(leaf.dtype, copy=False), restored, like
+    )
 
 
 def write(
@@ -117,11 +110,13 @@ def write(
   temporary = path.with_name(f".{path.name}{TEMPORARY}")
   try:
     temporary.mkdir(parents=True)
-    index = {name: _write_arrays(temporary / name, g) for name, g in groups.items()}
+    for name, tree in groups.items():
+      with (temporary / (name + _ARRAYS)).open("wb") as file:
+        weights.save(file, jax.device_get(tree))
     for name, fill in folders.items():
       (temporary / name).mkdir()
       fill(temporary / name)
-    content = {"format": _FORMAT, "arrays": index, "record": record}
+    content = {"format": _FORMAT, "record": record}
     (temporary / _RECORD).write_text(json.dumps(content), encoding="utf-8")
     manifest = {"files": _sums(temporary)}
     (temporary / _MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
@@ -153,35 +148,9 @@ def read(path: pathlib.Path) -> Checkpoint:
     for name in sorted({*expected, *actual}):
       if actual.get(name) != expected.get(name):
         raise DamagedCheckpointError(f"{path / name} is not as it was written")
-    groups = {
-      group: {name: (tuple(shape), dtype) for name, (shape, dtype) in index.items()}
-      for group, index in content["arrays"].items()
-    }
   except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
     raise DamagedCheckpointError(f"{path} cannot be read ({error})") from error
-  return Checkpoint(path, content["record"], groups)
-
-
-def _write_arrays(path: pathlib.Path, tree: Any) -> dict[str, tuple[Any, str]]:
-  """Writes a pytree's arrays under their names; returns name → (shape, dtype)."""
-  pairs = weights.named(jax.device_get(tree))
-  arrays = {name: np.asarray(leaf) for name, leaf in pairs}
-  # Orbax does not store arrays of size 0.
-  if stored := {name: array for name, array in arrays.items() if array.size}:
-    import orbax.checkpoint as ocp
-
-    with _checkpointer() as orbax:
-      orbax.save(path.absolute(), args=ocp.args.StandardSave(stored))
-  return {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
-
-
-@contextlib.contextmanager
-def _checkpointer() -> Iterator[Any]:
-  """Orbax's checkpointer, which writes synchronously; it takes a second to import."""
-  import orbax.checkpoint as ocp
-
-  with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
-    yield checkpointer
+  return Checkpoint(path, content["record"])
 
 
 def _sums(path: pathlib.Path) -> dict[str, str]:
@@ -205,7 +174,7 @@ def _sync(path: pathlib.Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-  """The cause, in a few words; Orbax's own errors quote those of the system."""
+  """The cause, in a few words; Reverb's errors quote those of the system."""
   text = " ".join(str(error).split()) or type(error).__name__
   full = ("No space left", "Disk quota exceeded", "File too large")
   return "the disk is full" if any(x in text for x in full) else text[:200]

@@ -28,14 +28,14 @@ def can_draw() -> bool:
 
 
 def check_can_draw() -> None:
-  """Checks that pages can be drawn.
+  """Checks that pages and figures can be drawn.
 
   Raises:
     SetUpError: if matplotlib is not installed.
   """
   if not can_draw():
     raise errors.SetUpError(
-      "matplotlib, which draws the page, is missing; install explorax[plots]."
+      "matplotlib, which draws, is missing; install explorax[plots]."
     )
 
 

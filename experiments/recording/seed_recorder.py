@@ -10,10 +10,11 @@ from explorax.experiments import config, output, weights
 from explorax.experiments.recording import (
   divergence,
   events,
+  loggers,
   metrics_csv,
   plots,
   returns,
-  sinks,
+  scalars,
   summary,
   video,
 )
@@ -87,18 +88,24 @@ class SeedRecorder:
       )
       self.returns.evaluations.add(self._evaluations.episodes())
     self._events = events.EventWriter(directory, self.returns.num_steps)
-    self._sinks: list[sinks.Sink] = [sinks.Scalars(self._events)]
-    if record.get("runner") == config.DEVICE and record["env"].startswith("bsuite:"):
-      self._sinks.append(sinks.BsuiteCsv(directory, record, earlier))
+    self._loggers: list[loggers.Logger] = [self._events]
     if logger is not None:
-      self._sinks.append(sinks.UsersLogger(logger, record, directory.path))
+      make = loggers.find(logger)
+      self._loggers.append(loggers.Guarded(logger, make, record, directory.path))
+    self._bsuite_csv: Any = None
+    if record.get("runner") == config.DEVICE and record["env"].startswith("bsuite:"):
+      from explorax.experiments.recording import bsuite_csv
+
+      self._bsuite_csv = bsuite_csv.BsuiteCsv(directory, record, earlier)
 
   def on_episode(self, episode: "core.Episode") -> None:
     """Records a training episode."""
     self._add(episode)
     self._episodes.write(episode)
-    for sink in self._sinks:
-      sink.on_episode(episode)
+    for log in self._loggers:
+      log(scalars.of_episode(episode), episode.env_steps)
+    if self._bsuite_csv is not None:
+      self._bsuite_csv.write(episode)
 
   def on_evaluation(self, evaluation: "core.Evaluation") -> None:
     """Records an evaluation."""
@@ -106,8 +113,8 @@ class SeedRecorder:
     if self._evaluations is not None:
       for episode in evaluation.episodes:
         self._evaluations.write(episode)
-    for sink in self._sinks:
-      sink.on_evaluation(evaluation)
+    for log in self._loggers:
+      log(scalars.of_evaluation(evaluation), evaluation.env_steps)
 
   def sync(self) -> None:
     """Waits until the files are on disk, before a checkpoint."""
@@ -153,8 +160,8 @@ class SeedRecorder:
     self._episodes.close()
     if self._evaluations is not None:
       self._evaluations.close()
-    for sink in self._sinks:
-      attempt(sink.close)
+    for log in self._loggers:
+      attempt(log.close)
     if params is not None:
       save = functools.partial(weights.save, weights=params)
       if not attempt(self._directory.write, WEIGHTS, save):

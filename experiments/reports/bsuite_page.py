@@ -11,7 +11,6 @@ from explorax.experiments.recording import summary
 from explorax.experiments.reports import (
   catalogue,
   drawings,
-  pictures,
   results,
   runs,
   scores,
@@ -25,12 +24,6 @@ def compute(done: Finished) -> results.Results | None:
   """The scores of finished runs; None if there are none."""
   logs = {key: run.bsuite for key, run in done.items() if run.bsuite is not None}
   return results.compute(logs) if logs else None
-
-
-def draw(done: Finished, found: results.Results) -> dict[str, list[pictures.Picture]]:
-  """The drawings by section."""
-  betas = {agent: run.record["config"].get("beta") for (agent, *_), run in done.items()}
-  return drawings.draw(found, {agent: beta or 0.0 for agent, beta in betas.items()})
 
 
 def context(done: Finished, found: results.Results) -> dict[str, Any]:

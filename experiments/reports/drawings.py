@@ -6,19 +6,13 @@ as well as by colour.
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from explorax.experiments.recording import drawing, statistics
-from explorax.experiments.reports import (
-  catalogue,
-  pictures,
-  results,
-  scores,
-  tdu_paper,
-)
+from explorax.experiments.reports import catalogue, pictures, results, scores
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure
@@ -27,30 +21,16 @@ DEEP_SEAS = ("deep_sea", "deep_sea_stochastic")
 _NEVER = 1e18  # Episodes.
 _LEAST_TAGS = 3  # Of a radar.
 
-Labels = Mapping[str, str]  # Agent → its name in a drawing.
-_Rows = Sequence[tuple[str, Mapping[str, results.Score]]]  # (label, agent → score).
 
-
-def draw(
-  found: results.Results, betas: Mapping[str, float]
-) -> dict[str, list[pictures.Picture]]:
-  """All drawings, by section.
-
-  Args:
-    found: the scores.
-    betas: agent → its β, for paper 4's figures.
-  """
+def draw(found: results.Results) -> dict[str, list[pictures.Picture]]:
+  """All drawings, by section."""
   deep_seas = [e for e in DEEP_SEAS if e in found.experiments]
   return {
     "tags": _by_tag(found),
     "experiments": [
       pictures.make(
         "scores_by_experiment",
-        _forest(
-          _rows(found, found.experiments, found.agents),
-          {agent: agent for agent in found.agents},
-          title="Scores by experiment",
-        ),
+        _forest(found, found.experiments, "Scores by experiment"),
         "The scores of the table above as marks with bars for their intervals, a row "
         f"for each experiment: {', '.join(found.experiments)}.",
         "Scores by experiment; bars are 95 % intervals over seeds.",
@@ -58,17 +38,15 @@ def draw(
     ],
     "regrets": [_curve_of(found, experiment) for experiment in found.experiments],
     "deep_sea": [_scaling_of(found, experiment) for experiment in deep_seas],
-    "tdu": _tdu_figures(found, betas),
   }
 
 
 def _by_tag(found: results.Results) -> list[pictures.Picture]:
   """Scores by tag, and as a radar chart if there are enough tags."""
-  labels = {agent: agent for agent in found.agents}
   drawn = [
     pictures.make(
       "scores_by_tag",
-      _forest(_rows(found, found.tags, found.agents), labels, title="Scores by tag"),
+      _forest(found, found.tags, "Scores by tag"),
       "The scores of the table above as marks with bars for their intervals, a row for "
       "each tag.",
       "Scores by tag; bars are 95 % intervals over seeds.",
@@ -121,53 +99,23 @@ def _scaling_of(found: results.Results, experiment: str) -> pictures.Picture:
   )
 
 
-def _tdu_figures(
-  found: results.Results, betas: Mapping[str, float]
-) -> list[pictures.Picture]:
-  """Paper 4's figures 6 and 7, if there are at least two of their agents."""
-  drawn = []
-  for figure, (what, _) in tdu_paper.FIGURES.items():
-    labels = tdu_paper.agents(figure, found.agents, betas)
-    if len(labels) < 2:
-      continue
-    names = found.experiments if figure == "7" else found.tags
-    title = f"Figure {figure}"
-    drawn.append(
-      pictures.make(
-        f"paper4_figure{figure.replace(', ', '_')}",
-        _forest(_rows(found, names, labels), labels, title=title),
-        f"Paper 4's figure {figure}, of these runs: {what}; the tables above have the "
-        "numbers.",
-        f"{title}: {what}; bars are 95 % intervals over seeds.",
-      )
-    )
-  return drawn
+def _forest(
+  found: results.Results, names: Sequence[str], title: str
+) -> "mpl_figure.Figure":
+  """Scores with their intervals, a row for each experiment or tag.
 
-
-def _rows(found: results.Results, names: Iterable[str], agents: Iterable[str]) -> _Rows:
-  """The scores in each experiment or over each tag, where there are any."""
-  agents = list(agents)
-  rows = [(name, found.of(name, agents)) for name in names]
-  return [(name, each) for name, each in rows if each]
-
-
-def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":
-  """Scores with their intervals; in each row, the agents below each other.
-
-  Args:
-    rows: scores without a value are skipped.
-    labels: of the agents, in order.
-    title: above the axes.
+  In a row, the agents are below each other; scores without a value are skipped.
   """
   step, gap = 0.14, 0.2  # Inches per agent, and between rows.
-  row_height = step * len(labels) + gap
-  fig, axes = pictures.new(1.0 + row_height * len(rows), title, labels.values())
-  for number, (_, cells) in enumerate(rows):
-    for index, agent in enumerate(labels):
-      score = cells.get(agent)
+  agents = found.agents
+  row_height = step * len(agents) + gap
+  fig, axes = pictures.new(1.0 + row_height * len(names), title, agents)
+  for number, name in enumerate(names):
+    for index, agent in enumerate(agents):
+      score = found.scores.get((agent, name))
       if score is None or not score.is_determined:
         continue
-      y = number + (index - 0.5 * (len(labels) - 1)) * step / row_height
+      y = number + (index - 0.5 * (len(agents) - 1)) * step / row_height
       color = drawing.style(index).color
       mean = score.mean
       axes.plot([mean.low, mean.high], [y, y], color=color, linewidth=1.4)
@@ -176,15 +124,15 @@ def _forest(rows: _Rows, labels: Labels, *, title: str) -> "mpl_figure.Figure":
       )
   lines = [
     axes.plot([], [], **pictures.mark(index), markersize=5, linewidth=1.4)[0]
-    for index in range(len(labels))
+    for index in range(len(agents))
   ]
-  axes.set_yticks(range(len(rows)), [label for label, _ in rows])
-  axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
+  axes.set_yticks(range(len(names)), names)
+  axes.set_yticks(np.arange(len(names) + 1) - 0.5, minor=True)
   axes.grid(axis="y", which="minor", color="0.8", linewidth=0.6)
   axes.grid(axis="x", alpha=0.4)
   axes.tick_params(axis="y", which="both", length=0)
-  axes.set(xlim=(-0.03, 1.03), ylim=(len(rows) - 0.5, -0.5), xlabel="score")
-  pictures.legend(fig, lines, labels.values())
+  axes.set(xlim=(-0.03, 1.03), ylim=(len(names) - 0.5, -0.5), xlabel="score")
+  pictures.legend(fig, lines, agents)
   return fig
 
 

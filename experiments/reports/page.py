@@ -87,9 +87,9 @@ def make(content: Content, *, command: str) -> template.Report:
     drawn["curves"] = [_curves(compared, env) for env in _drawn(compared, bsuite)]
     context |= _comparison_context(compared)
   if bsuite is not None:
-    from explorax.experiments.reports import bsuite_page
+    from explorax.experiments.reports import bsuite_page, drawings
 
-    drawn |= bsuite_page.draw(content.done, bsuite)
+    drawn |= drawings.draw(bsuite)
     context |= bsuite_page.context(content.done, bsuite)
   agents = list(dict.fromkeys(runs.labels(found.runs)))
   envs = sorted({run.env for run in found.runs})

@@ -277,7 +277,7 @@ class DeviceRun(training.Run):
   def restore(self, checkpoint: files.Checkpoint) -> None:
     """Resumes from a checkpoint; replay is empty if the checkpoint lacks it."""
     counts = checkpoint.record["counts"]
-    has_replay = "replay" in checkpoint.groups
+    has_replay = checkpoint.has("replay")
     shapes = jax.eval_shape(lambda: self.state)
     replay = self.state.replay
     if has_replay:
@@ -385,12 +385,6 @@ class DeviceRun(training.Run):
         f"or infinite in learner update {number}; lower the learning rate or clip the "
         "gradient.",
         self.weights(),
-        {
-          "seed": seed,
-          "learner_update": number,
-          "metrics": metrics,
-          "keys": of_seed.keys.tolist(),
-        },
       )
 
 
@@ -547,7 +541,7 @@ class SteppedRun(DeviceRun):
     """
     first, episodes = self.state.timesteps, self.state.episodes
     super().restore(checkpoint)
-    if "replay" in checkpoint.groups:
+    if checkpoint.has("replay"):
       self._due = fractions.Fraction(*checkpoint.record["counts"]["due"])
     (metrics,) = self.metrics
     update = self._program.no_update(self.state, self.updates)

@@ -80,12 +80,10 @@ class Update(NamedTuple):
   Attributes:
     number: int32 `[]`, from 1; 0 before the first update.
     metrics: the learner's.
-    keys: `[B]`, of the batch's windows in replay.
   """
 
   number: jax.Array
   metrics: dict[str, jax.Array]
-  keys: jax.Array
 
 
 class DeviceAgent:
@@ -239,22 +237,21 @@ class DeviceAgent:
 
   def no_update(self, state: State, number: int = 0) -> Update:
     """A placeholder for the update before number `number` + 1."""
-    _, metrics, keys = jax.eval_shape(self._update, state)
+    _, metrics = jax.eval_shape(self._update, state)
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), metrics)
     return Update(
       number=jnp.int32(number),
       metrics={**zeros, "finite": zeros["finite"] + 1},
-      keys=jnp.zeros(keys.shape, keys.dtype),
     )
 
   def update(self, state: State, before: Update) -> tuple[State, Update]:
     """One update of the learner, after those that `before` stands for."""
-    state, metrics, keys = self._update(state)
-    update = Update(before.number + 1, metrics, keys)
+    state, metrics = self._update(state)
+    update = Update(before.number + 1, metrics)
     return state, updates.keep_if(before.metrics["finite"] > 0, update, before)
 
-  def _update(self, state: State) -> tuple[State, dict[str, jax.Array], jax.Array]:
-    """Returns (the state, the learner's metrics, the keys of its batch)."""
+  def _update(self, state: State) -> tuple[State, dict[str, jax.Array]]:
+    """Returns (the state, the learner's metrics)."""
     key, sample_key = jax.random.split(state.key)
     keys, sample = self.replay.sample(state.replay, sample_key)
     learner, output = self._agent.learner.update(state.learner, sample)
@@ -264,7 +261,7 @@ class DeviceAgent:
     priorities = updates.keep_if(is_finite, replay.priorities, state.replay.priorities)
     replay = replay._replace(priorities=priorities)
     state = state._replace(learner=learner, replay=replay, key=key)
-    return state, output.metrics, keys
+    return state, output.metrics
 
   def fetch(self, state: State, num_steps: int) -> State:
     """Copies the learner's weights to the actors if their period is over.

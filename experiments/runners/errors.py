@@ -1,8 +1,5 @@
 """Errors that stop a run."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from explorax.agents import types
 
 
@@ -11,19 +8,11 @@ class StoppedError(RuntimeError):
 
   Attributes:
     weights: the last good weights of each seed; empty if they are lost.
-    record: details of the update if it was not finite, as in
-      `learner.NonFiniteUpdateError`, and on the device the seed.
   """
 
-  def __init__(
-    self,
-    message: str,
-    weights: list[types.Params],
-    record: Mapping[str, Any] | None = None,
-  ):
+  def __init__(self, message: str, weights: list[types.Params]):
     super().__init__(message)
     self.weights = weights
-    self.record = record
 
 
 class NonFiniteError(StoppedError):

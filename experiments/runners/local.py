@@ -236,7 +236,7 @@ class LocalRun(training.Run):
     self._episodes = counts["episodes"]
     self.clock.resume(counts["seconds"])
     has_episode = False  # Whether replay has the rows of the open episode.
-    if "replay" in checkpoint.groups:
+    if checkpoint.has("replay"):
       self._restore_replay(checkpoint)
       has_episode = counts["in_episode"]
     elif checkpoint.folder("replay") is not None:

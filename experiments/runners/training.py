@@ -197,13 +197,9 @@ def _stopped(
     weights = run.weights()
   except Exception:  # For example if the computation failed on the device.
     weights = []
-  place = (
-    f"stopped at environment step {run.env_steps}, seed "
-    f"{getattr(error, 'seed', config.seed)}"
-  )
+  place = f"stopped at environment step {run.env_steps}, seed {config.seed}"
   if isinstance(error, FloatingPointError):
-    record = getattr(error, "record", None)
-    return errors.NonFiniteError(f"{place}: {error}", weights, record)
+    return errors.NonFiniteError(f"{place}: {error}", weights)
   if isinstance(error, recovery.UnrecoverableError):
     return errors.EnvironmentFailedError(str(error), weights)
   if recovery.is_refusal(error):

@@ -21,7 +21,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import errors, job, output, overrides, resuming
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import metrics_csv, recorder, returns, summary
-from explorax.experiments.tasks import flags, index, pool, runs
+from explorax.experiments.tasks import index, pool, runs
 
 if TYPE_CHECKING:
   from explorax.experiments import command
@@ -91,10 +91,7 @@ class Grid:
     cells = [cell for cell in self.cells if not cell.left_out]
     each = [(cell.config, run) for cell in cells for run in cell.config.runs()]
     each.sort(key=lambda x: x[1].seed)
-    tasks = [
-      runs.task(dataclasses.replace(run, resume=True), self._argv, self.directory.given)
-      for _, run in each
-    ]
+    tasks = [runs.task(run, self._argv, self.directory.given) for _, run in each]
     done = where.compute(runs.FUNCTION, tasks, runs.Store(self.directory))
     found: dict[str, dict[int, Any]] = {}
     for (config, run), result in zip(each, done, strict=True):
@@ -105,7 +102,7 @@ class Grid:
       if 1 < config.num_seeds == len(of_seeds):
         write_files(config, of_seeds)
     left = sum(result is None for result in done) - where.failed
-    _report_missing(where.failed, left, where.exit_code)
+    _report_missing(where.failed, left)
     return where.exit_code if left else 1 if where.failed else 0
 
   def entries(self) -> Iterator[index.Entry]:
@@ -178,7 +175,7 @@ def set_up_seeds(
   """
   config, agent_config = job.resolve(config)
   directory = output.RunDirectory.create(
-    config.output, may_hold_run=config.resume, is_locked=True
+    config.output, may_hold_run=True, is_locked=True
   )
   try:
     grid = Grid([config], directory, argv, console)
@@ -301,7 +298,7 @@ def _mnist_problem(directory: str) -> str:
   return bsuite_mnist.problem(directory)
 
 
-def _report_missing(failed: int, left: int, code: int) -> None:
+def _report_missing(failed: int, left: int) -> None:
   """Says how many runs have failed, and how many are left."""
   if failed:
     console_lib.print_error(
@@ -309,8 +306,7 @@ def _report_missing(failed: int, left: int, code: int) -> None:
       "Run the same command again to retry the failed ones."
     )
   if left:
-    reason = "reached --max_hours" if code == flags.TIME_UP else "stopped"
     console_lib.print_error(
-      f"{reason} with {summary.count(left, 'run')} left; run the same command again "
+      f"stopped with {summary.count(left, 'run')} left; run the same command again "
       "to resume."
     )

@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import math
 import os
 import signal
 import time
@@ -13,14 +12,14 @@ from explorax.experiments import ray_cluster, signals
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import progress as progress_lib
 from explorax.experiments.recording import summary
-from explorax.experiments.tasks import execution, flags, types
+from explorax.experiments.tasks import execution, types
 
 
 class Pool:
   """Runs tasks on Ray, or one at a time in this process.
 
-  Use it as a context: Ctrl-C, SIGTERM and the time limit stop it between two steps, and
-  finished results are kept. It starts Ray when it is first needed.
+  Use it as a context: Ctrl-C and SIGTERM stop it between two steps, and finished
+  results are kept. It starts Ray when it is first needed.
 
   Attributes:
     failed: number of failed tasks, over all calls of `compute`.
@@ -32,16 +31,14 @@ class Pool:
     *,
     workers: int | None = None,
     ray_address: str | None = None,
-    max_hours: float | None = None,
   ):
-    """Starts the clock.
+    """Checks that Ray is there if it is requested.
 
     Args:
       console: for progress.
       workers: number of tasks at a time; None: one per core, or one without Ray. With
         one, this process computes and Ray is not started.
       ray_address: of a Ray cluster; None: Ray is started on this machine.
-      max_hours: after which the pool stops; None for no limit.
 
     Raises:
       SetUpError: if Ray is requested but missing, or does not answer.
@@ -49,8 +46,6 @@ class Pool:
     self.failed = 0
     self._console = console
     self._address = ray_address
-    hours = math.inf if max_hours is None else max_hours
-    self._end = time.monotonic() + 3600 * hours
     if ray_address is not None:
       ray_cluster.check_installed()
       ray_cluster.check_reachable(ray_address)
@@ -74,16 +69,14 @@ class Pool:
 
   @property
   def exit_code(self) -> int:
-    """0: all done; 1: a task failed; 3: the time limit; 130 or 143: a signal."""
+    """0: all done; 1: a task failed; 130, 143 or 129: a signal."""
     if self._request():
       return self._request.exit_code
-    if self._is_time_up():
-      return flags.TIME_UP
     return 1 if self.failed else 0
 
   def is_stopped(self) -> bool:
-    """Whether a signal or the time limit has stopped it."""
-    return self._request() or self._is_time_up()
+    """Whether a signal has stopped it."""
+    return self._request()
 
   def compute(
     self, function: str, tasks: Sequence[types.Task], store: types.Store
@@ -155,9 +148,6 @@ class Pool:
     self.failed += 1
     path = store.write_failure(task, failure)
     console_lib.print_error(f"{task.name} failed: {failure.problem} ({path}).")
-
-  def _is_time_up(self) -> bool:
-    return time.monotonic() >= self._end
 
 
 def default_workers() -> int:

@@ -88,7 +88,3 @@ class TaskContext(NamedTuple):
   """
 
   report: Callable[[float], None] = lambda share: None
-
-
-# A task's function, given as `module:function`.
-Function = Callable[[Settings, TaskContext], Results]

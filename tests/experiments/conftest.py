@@ -102,7 +102,6 @@ def _run(agent, environment, config, hooks, *, evaluation_environment) -> Result
       raise errors.NonFiniteError(
         f"the loss is nan at environment step {10 * number} (seed {seed}).",
         [weights],
-        {"learner_update": 7, "keys": [2**64 - 1]},
       )
     if number == agent.crash_at_episode:
       raise RuntimeError("the environment broke")

@@ -56,7 +56,7 @@ FLAGS = """
 --agent= | --agent=nope | --agent=DQN | --agent=../dqn | --steps=0 | --steps=-1
 --steps=1.5 | --steps=nan | --steps=1e400 | --steps=٣ | --steps= | --steps=0x10
 --episodes=0 | --episodes=1/2 | --episodes=１０ | --seed=-1 | --seed=4294967296
---runner=nope | --runner=device | --replay=nope | --resume=maybe | --undefok=steps
+--runner=nope | --runner=device | --replay=nope | --undefok=steps
 --flagfile=x | --nosteps | --stepz=5 | --checkpoint_every=0 | --checkpoint_minutes=0
 --keep_checkpoints=0 | --checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=3
 --seeds=0 | --seeds=-1 | --num_envs=4 | --num_actors=2 | --error_buffer=3
@@ -229,7 +229,7 @@ def _flipped(path: pathlib.Path) -> None:
 DAMAGE: list[tuple[Any, int, str]] = [
   (lambda: _flipped(_newest("record.json")), 0, "refused_"),
   (lambda: os.truncate(_newest("manifest.json"), 9), 0, "refused_"),
-  (lambda: os.remove(_newest("state/_METADATA")), 0, "_METADATA"),
+  (lambda: os.remove(_newest("state.npz")), 0, "state.npz"),
   (lambda: METRICS.write_bytes(METRICS.read_bytes()[:150]), 1, "metrics.csv"),
   (lambda: CONFIG.write_text("{"), 2, "config.json"),
   (CONFIG.unlink, 2, "holds a run"),

@@ -19,7 +19,7 @@ def test_every_field_is_a_flag_with_help():
 
 
 def test_a_command_line_and_python_make_the_same():
-  argv = [*ASKED, "--seed=3", "--steps=1e4", "--set=a=1", "--set=b=2", "--resume=false"]
+  argv = [*ASKED, "--seed=3", "--steps=1e4", "--set=a=1", "--set=b=2"]
   asked = config.parse(argv)
   expected = config.RunConfig(
     agent="dqn",
@@ -27,7 +27,6 @@ def test_a_command_line_and_python_make_the_same():
     seed=3,
     steps=10_000,
     settings=("a=1", "b=2"),
-    resume=False,
   )
   assert asked == expected and asked.seeds == range(3, 4)
   assert asked.output == "runs/dqn-gym_CartPole-v1-seed3"

@@ -78,7 +78,7 @@ def test_evaluation_needs_no_package_of_training():
   export.main(["out", "--output=agent.npz"])
   code = (
     "import sys\n"
-    "for name in ('acme', 'reverb', 'tensorflow', 'orbax', 'matplotlib', 'ray'):\n"
+    "for name in ('acme', 'reverb', 'tensorflow', 'matplotlib', 'ray'):\n"
     "  sys.modules[name] = None\n"
     "from explorax.experiments import evaluate\n"
     "sys.exit(evaluate.main(['agent.npz', '--episodes=2', '--seed=3']))\n"

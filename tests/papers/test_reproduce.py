@@ -119,15 +119,6 @@ def test_a_figure_with_a_failed_task_is_finished_later(call, own, out):
   assert own.computed == [2, 3]
 
 
-def test_when_the_time_is_up_what_is_complete_is_drawn(call, own, out):
-  call()
-  (out / "own_fig1.png").unlink()
-  assert call("--max_hours=1e-9")[0] == 0 and (out / "own_fig1.png").exists()
-  code, _, err = call("--max_hours=1e-9", "--seeds=5")
-  assert code == 3 and "run the same command again to resume" in err
-  assert own.computed == [3, 2]
-
-
 def test_other_settings_and_revisions_are_computed_beside_what_there_is(
   call, own, monkeypatch
 ):

@@ -11,7 +11,6 @@ import dm_env
 import jax
 import numpy as np
 
-from explorax import environments
 from explorax.agents import types
 from explorax.experiments import config as config_lib
 from explorax.experiments import ray_cluster
@@ -122,9 +121,8 @@ def failure(role: str, error: Any, weights: list[types.Params]) -> errors.Stoppe
     why = str(cause).strip().splitlines()[-1].strip()
     return errors.StoppedError(f"the process of {role} failed: {why}", weights)
   text = " ".join(str(cause).split())
-  if isinstance(cause, FloatingPointError | environments.NonFiniteError):
-    record = getattr(cause, "record", None)
-    return errors.NonFiniteError(f"{role} stopped: {text}", weights, record)
+  if isinstance(cause, FloatingPointError):
+    return errors.NonFiniteError(f"{role} stopped: {text}", weights)
   if isinstance(cause, recovery.UnrecoverableError):
     return errors.EnvironmentFailedError(f"{role} stopped: {text}", weights)
   return errors.StoppedError(f"{role} failed: {type(cause).__name__}: {text}", weights)

@@ -60,7 +60,7 @@ class LearnerProcess:
     """Learns until the run stops, or all updates due are made; returns the state.
 
     Raises:
-      learner_lib.NonFiniteUpdateError: if an update was not finite.
+      FloatingPointError: if an update was not finite.
     """
     self._publish()
     while self._wait():

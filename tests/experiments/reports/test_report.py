@@ -119,8 +119,6 @@ def test_its_drawings_lie_beside_it_and_are_told_in_words(made):
     "scores_by_experiment.png",
     "scaling_deep_sea.png",
     "scaling_deep_sea_stochastic.png",
-    "paper4_figure6_left.png",
-    "paper4_figure7.png",
     *(f"curve_{experiment}.png" for experiment in SHOWN),
   }
   for name, content in files.items():

@@ -8,7 +8,7 @@ import pytest
 
 from explorax.experiments import errors
 from explorax.experiments.recording import statistics
-from explorax.experiments.reports import results, runs, tdu_paper
+from explorax.experiments.reports import results, runs
 
 
 def _catch(score: float) -> dict[str, np.ndarray]:
@@ -121,26 +121,6 @@ def test_best_is_above_all_that_can_be_compared(scores, best):
   by_name = {(agent, "catch"): score for agent, score in scores.items()}
   found = results.Results({}, tuple(scores), ("catch",), (), by_name)
   assert list(found.best("catch")) == best
-
-
-def test_paper_4s_figures_have_their_agents_by_beta():
-  betas = {
-    "qu": 1.0,
-    "tdu@beta=5.0": 5.0,
-    "my_agents:tdu": 0.0,
-    "tdu": 1.0,
-    "tdu@beta=0.1": 0.1,
-    "tdu@beta=0.1@n_step=3": 0.1,
-    "tdu@beta=0": 0.0,
-    "bootstrapped_dqn": 0.0,
-    "bootstrapped_dqn@n_step=3": 0.0,
-  }
-  by_beta = ["bootstrapped_dqn", "tdu@beta=0", "tdu@beta=0.1", "tdu", "tdu@beta=5.0"]
-  drawn = {f: tdu_paper.agents(f, betas, betas) for f in tdu_paper.FIGURES}
-  agents = {figure: [*labels] for figure, labels in drawn.items()}
-  assert agents == {"6, left": by_beta, "6, right": ["tdu", "qu"], "7": by_beta}
-  labels = ["BDQN, β = 0", "TDU, β = 0", "TDU, β = 0.1", "TDU, β = 1", "TDU, β = 5"]
-  assert [*drawn["7"].values()] == labels
 
 
 def _run(status="finished", **columns):

@@ -398,28 +398,20 @@ def test_an_embedding_changes_between_episodes_only():
 
 
 @pytest.mark.parametrize("seeds", [[4], [4, 5]])
-def test_a_loss_that_is_not_finite_ends_the_run_with_the_keys_of_its_batch(seeds):
+def test_a_loss_that_is_not_finite_ends_the_run(seeds):
   agent = make_agent(DQN)
 
   def update(state, sample):
     number = state.num_updates
     state, output = agent.learner.update(state, sample)
     finite = (number != 4).astype(jnp.float32)  # Once alone, and others follow.
-    metrics = {**output.metrics, "finite": finite, "number": 1.0 * number}
-    return state, output._replace(metrics=metrics)
+    return state, output._replace(metrics={**output.metrics, "finite": finite})
 
   broken = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
   with pytest.raises(
     errors.NonFiniteError, match=r"seed 4: a loss became NaN .* in learner update 5"
   ) as caught:
     train(broken, seeds=seeds, steps=500)
-  record = caught.value.record
-  assert (record["seed"], record["learner_update"]) == (4, 5)
-  assert (record["metrics"]["finite"], record["metrics"]["number"]) == (0, 4)
-  assert len(record["keys"]) == agent.replay.batch_size
-  # Those of windows that were there then.
-  assert len(set(record["keys"])) > 1 and min(record["keys"]) >= 0
-  assert max(record["keys"]) < 100
   assert len(caught.value.weights) == len(seeds)
   assert jax.tree.leaves(caught.value.weights)
 

@@ -318,11 +318,10 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_the_last_good_weights():
     return state, output._replace(metrics={**output.metrics, "finite": finite})
 
   broken = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
-  with pytest.raises(errors.NonFiniteError, match="seed 4: a loss became") as caught:
+  with pytest.raises(
+    errors.NonFiniteError, match=r"seed 4: a loss became NaN .* in learner update 4"
+  ) as caught:
     train(broken, batch, seed=4, steps=1000)
-  record = caught.value.record
-  assert (record["learner_update"], record["metrics"]["finite"]) == (4, 0)
-  assert len(record["keys"]) == agent.replay.batch_size
   assert len(batch.sent) < 100
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(caught.value.weights))
 

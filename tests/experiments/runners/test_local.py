@@ -1,6 +1,5 @@
 """The local runner: what repeats, what is counted, and how runs end."""
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -232,9 +231,6 @@ def test_a_loss_that_is_not_finite(updates_per_step, priority_exponent):
   assert "the loss became inf in learner update" in message
   assert "seed 5" in message and "environment step" in message
   assert is_finite(caught.value.weights)
-  record = json.loads(json.dumps(caught.value.record, allow_nan=True))
-  assert f"learner update {record['learner_update']};" in message
-  assert len(record["keys"]) > 0 and record["metrics"]["loss"] == math.inf
 
 
 def test_a_loss_in_the_very_last_update():
