@@ -117,7 +117,7 @@ def load(
       f"gymnasium has no environment 'gym:{gym_id}'"
       + errors.did_you_mean(name, known, f": {error}")
     ) from error
-  except ModuleNotFoundError as error:
+  except (ModuleNotFoundError, ValueError) as error:
     raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
   try:
     return wrap(environment, seed=seed)

@@ -8,7 +8,6 @@ bytes of `explorax/config.json`. `numpy.load(FILE, allow_pickle=False)` reads it
 """
 
 import pathlib
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,4 +78,4 @@ def _of_newest_checkpoint(run: pathlib.Path) -> tuple[pathlib.Path, Any]:
 
 
 if __name__ == "__main__":
-  sys.exit(main())
+  command.leave(main())

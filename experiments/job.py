@@ -22,6 +22,7 @@ from explorax.experiments import (
   presets,
   ray_cluster,
   resuming,
+  signals,
   versions,
   weights,
 )
@@ -29,6 +30,8 @@ from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import loggers, video
 from explorax.experiments.runners import core, device, distributed, local, user_agents
+
+_SECONDS_TO_CLOSE = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +67,8 @@ class Parts:
     for environment in (self.environment, self.evaluation_environment):
       try:
         if environment is not None and all(environment is not x for x in callers):
-          environment.close()
+          with signals.time_limit(_SECONDS_TO_CLOSE):
+            environment.close()
       except Exception as error:
         console_lib.print_error(
           f"the environment could not be closed ({type(error).__name__}: {error})."

@@ -6,7 +6,6 @@ rebuilt from the inside out, so that every `__post_init__` checks the new combin
 """
 
 import ast
-import contextlib
 import dataclasses
 import functools
 import importlib
@@ -143,13 +142,14 @@ def parse(text: str, hint: Any, name: str, resolve: Resolve = _import) -> Any:
 
 
 def parse_int(text: str, name: str) -> int:
-  """Parses a whole number; `1e6` and `1_000_000` are valid, `1.5` is not."""
-  if text.isascii():
-    with contextlib.suppress(ValueError):
-      return int(text)
+  """Parses a whole number; `1e6` and `1_000_000` are valid, `1.5` is not.
+
+  Raises:
+    ValueError: if it is not one, or its size is 2⁵³ or more.
+  """
   number = _number(text)
-  if not math.isfinite(number) or number != int(number):
-    raise ValueError(f"{name} is {text!r}; it must be a whole number.")
+  if not abs(number) < 2**53 or number != int(number):
+    raise ValueError(f"{name} is {text!r}; it must be a whole number below 2^53.")
   return int(number)
 
 

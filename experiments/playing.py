@@ -21,7 +21,13 @@ from explorax.experiments.runners import loop
 
 
 def evaluate(
-  file: str, env: str | None, settings: Sequence[str], episodes: int, seed: int
+  file: str,
+  env: str | None,
+  settings: Sequence[str],
+  *,
+  episodes: int,
+  max_steps: int,
+  seed: int,
 ) -> None:
   """Plays episodes of an exported agent and prints their returns.
 
@@ -30,6 +36,7 @@ def evaluate(
     env: the environment; None: the one that the agent was trained in.
     settings: `--set` of the command line.
     episodes: the number of episodes.
+    max_steps: an episode is left after so many.
     seed: of the environment and of random actions.
 
   Raises:
@@ -46,10 +53,13 @@ def evaluate(
     agent = make_agent(record, environments.spec(environment), settings)
     weights = weights_lib.load(file, weights_of(agent))
     returns = []
-    played = play(agent, weights, environment, seed=seed, episodes=episodes)
-    for number, (value, length) in enumerate(played, start=1):
+    played = play(
+      agent, weights, environment, seed=seed, episodes=episodes, max_steps=max_steps
+    )
+    for number, (value, length, ended) in enumerate(played, start=1):
       returns.append(value)
-      print(f"episode {number}: return {value:.6g}, {length:,} steps", flush=True)
+      left = "" if ended else ", without an end"
+      print(f"episode {number}: return {value:.6g}, {length:,} steps{left}", flush=True)
   except overrides.ForeignCodeError as error:
     raise _foreign(file, f"--set {shlex.quote(str(error))}") from None
   finally:
@@ -92,9 +102,15 @@ def weights_of(agent: types.Agent) -> Any:
 
 
 def play(
-  agent: types.Agent, weights: Any, environment: Any, *, seed: int, episodes: int
-) -> Iterator[tuple[float, int]]:
-  """Plays episodes of the evaluation policy: (return, steps) of each."""
+  agent: types.Agent,
+  weights: Any,
+  environment: Any,
+  *,
+  seed: int,
+  episodes: int,
+  max_steps: int,
+) -> Iterator[tuple[float, int, bool]]:
+  """Plays episodes of the evaluation policy: (return, steps, has ended) of each."""
 
   class Source:
     def get_variables(self, names: Sequence[str]) -> list[Any]:
@@ -107,7 +123,7 @@ def play(
     actor = actor_lib.Actor(agent, core, Source(), key)
     actor.env_steps = actor_lib.MAX_ENV_STEPS  # Schedules have reached their end.
     episode = loop.EnvironmentLoop([environment], actor)
-    while not episode.step():
-      pass
     (slot,) = episode.slots
-    yield float(slot.tracker.episode_return), slot.tracker.length
+    while not (ended := episode.step()) and slot.tracker.length < max_steps:
+      pass
+    yield slot.tracker.episode_return, slot.tracker.length, bool(ended)

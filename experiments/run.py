@@ -132,4 +132,4 @@ def _listing(*, agents: bool) -> str:
 
 
 if __name__ == "__main__":
-  sys.exit(main())
+  command.leave(main())

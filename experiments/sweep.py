@@ -198,4 +198,4 @@ def _print_results(path: pathlib.Path, console: console_lib.Console) -> None:
 
 
 if __name__ == "__main__":
-  sys.exit(main())
+  command.leave(main())

@@ -65,8 +65,8 @@ FLAGS = """
 --output=/dev/null/x | --set | --set=nothing
 """
 ENVIRONMENTS = """
-nope | bsuite: | :x | bsuite:nope/0 | gym: | bsuite:deep_sea/99 | bsuite:deep_sea/-1
-gym:Nope-v0 | gym:Pendulum-v1 | jax:nope | jax:deep_sea/0 | jax:deep_sea/1e99
+nope | bsuite: | :x | gym:a:b:c | bsuite:nope/0 | gym: | bsuite:deep_sea/99
+bsuite:deep_sea/-1 | gym:Nope-v0 | gym:Pendulum-v1 | jax:nope | jax:deep_sea/0 | jax:deep_sea/1e99
 jax:deep_sea/5,permuted=maybe | jax:deep_sea/5,x=1 | jax:mountain_car,time_limit=nan
 jax:mountain_car, | atari:Nope | atari:Pong/nope | nomodule:make | os:nothing | os:path
 os:getcwd | sys:exit | .x:make
@@ -74,7 +74,7 @@ os:getcwd | sys:exit | .x:make
 SETTINGS = """
 learning_rate=-1 | learning_rate=nan | n_step=0 | n_step=1.5
 replay_capacity=1e10 | hidden_sizes=0 | hidden_sizes=a,b | hidden_sizes=4,,4
-target_update_period=99999999999999 | optimizer_eps=inf | adam_b2=1
+hidden_sizes=1e300 | target_update_period=99999999999999 | optimizer_eps=inf | adam_b2=1
 priority_exponent=-1 | updates_per_step=inf | batch_size=0 | batch_size=1e12
 discount=1.5 | discount=1O | min_replay_size=1e9 | discount | discount.x=1
 exploration.epsilon=1.5 | exploration.epsilon=Linear(2,0,5) | exploration=Nope
@@ -261,6 +261,28 @@ def test_damaged_weights(refused, originals, damage):
   shutil.copy(originals / "weights.npz", "weights.npz")
   damage()
   refused(2, "weights.npz", "weights.npz", "--episodes=1", main=evaluate.main)
+
+
+def _made_pipe(name: str) -> None:
+  pathlib.Path(name).unlink()
+  os.mkfifo(name)
+
+
+@pytest.mark.parametrize(
+  ("damage", "names"),
+  [
+    (lambda: _made_pipe("run/metrics.csv"), "metrics.csv"),
+    (lambda: CONFIG.write_text("[" * 100_000), "config.json"),
+    (
+      lambda: METRICS.write_text(METRICS.read_text().replace("\n4,", f"\n4,{10**30},")),
+      "metrics.csv",
+    ),
+  ],
+)
+def test_damaged_runs_are_not_reported(refused, originals, damage, names):
+  shutil.copytree(originals / "run", "run")
+  damage()
+  refused(2, names, "run", main=report.main)
 
 
 TD = {"q_tm1": np.ones(3), "a_tm1": 1, "r_t": 1.0, "discount_t": 0.9}
