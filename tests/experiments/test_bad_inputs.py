@@ -56,8 +56,8 @@ FLAGS = """
 --agent= | --agent=nope | --agent=DQN | --agent=../dqn | --steps=0 | --steps=-1
 --steps=1.5 | --steps=nan | --steps=1e400 | --steps=٣ | --steps= | --steps=0x10
 --episodes=0 | --episodes=1/2 | --episodes=１０ | --seed=-1 | --seed=4294967296
---runner=nope | --runner=device | --replay=nope | --undefok=steps
---flagfile=x | --nosteps | --stepz=5 | --checkpoint_every=0 | --checkpoint_minutes=0
+--runner=nope | --runner=device | --replay=nope | --undefok=steps | --flagfile=x
+--nosteps | --stepz=5 | --checkpoint_every=0 | --checkpoint_minutes=0
 --keep_checkpoints=0 | --checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=3
 --seeds=0 | --seeds=-1 | --num_envs=4 | --num_actors=2 | --error_buffer=3
 --max_env_failures=-1 | --environment_timeout=5 | --ray_address=localhost:1
@@ -66,15 +66,15 @@ FLAGS = """
 """
 ENVIRONMENTS = """
 nope | bsuite: | :x | gym:a:b:c | bsuite:nope/0 | gym: | bsuite:deep_sea/99
-bsuite:deep_sea/-1 | gym:Nope-v0 | gym:Pendulum-v1 | jax:nope | jax:deep_sea/0 | jax:deep_sea/1e99
-jax:deep_sea/5,permuted=maybe | jax:deep_sea/5,x=1 | jax:mountain_car,time_limit=nan
-jax:mountain_car, | atari:Nope | atari:Pong/nope | nomodule:make | os:nothing | os:path
-os:getcwd | sys:exit | .x:make
+bsuite:deep_sea/-1 | gym:Nope-v0 | gym:Pendulum-v1 | jax:nope | jax:deep_sea/0
+jax:deep_sea/1e99 | jax:deep_sea/5,permuted=maybe | jax:deep_sea/5,x=1
+jax:mountain_car,time_limit=nan | jax:mountain_car, | atari:Nope | atari:Pong/nope
+nomodule:make | os:nothing | os:path | os:getcwd | sys:exit | .x:make
 """
 SETTINGS = """
-learning_rate=-1 | learning_rate=nan | n_step=0 | n_step=1.5
-replay_capacity=1e10 | hidden_sizes=0 | hidden_sizes=a,b | hidden_sizes=4,,4
-hidden_sizes=1e300 | target_update_period=99999999999999 | optimizer_eps=inf | adam_b2=1
+learning_rate=-1 | learning_rate=nan | n_step=0 | n_step=1.5 | replay_capacity=1e10
+hidden_sizes=0 | hidden_sizes=a,b | hidden_sizes=4,,4 | hidden_sizes=1e300
+target_update_period=99999999999999 | optimizer_eps=inf | adam_b2=1
 priority_exponent=-1 | updates_per_step=inf | batch_size=0 | batch_size=1e12
 discount=1.5 | discount=1O | min_replay_size=1e9 | discount | discount.x=1
 exploration.epsilon=1.5 | exploration.epsilon=Linear(2,0,5) | exploration=Nope
