@@ -90,20 +90,10 @@ def test_settings_that_do_not_affect_the_weights_may_change(capsys):
   assert "agent.npz" in capsys.readouterr().err
 
 
-def test_files_that_cannot_be_played_are_named(capsys):
-  """Weights without settings, and those of an agent for another environment."""
-  assert evaluate.main(["out/checkpoints/final.npz"]) == 2
-  assert "final.npz" in capsys.readouterr().err
-  export.main(["out", "--output=agent.npz"])
-  assert evaluate.main(["agent.npz", "--env=jax:deep_sea/5"]) == 2
-  assert "agent.npz" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
   ("changes", "flag"),
   [
     ({"env": "os:abort"}, "--env=os:abort"),
-    ({"settings": ["beta=0.1", "bonus=os:abort"]}, "--set bonus=os:abort"),
     ({"settings": ["bonus=os.abort()"]}, "--set 'bonus=os.abort()'"),
   ],
 )

@@ -3,9 +3,6 @@
 import csv
 import json
 import pathlib
-import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -113,36 +110,6 @@ def test_a_finished_run_is_extended_to_the_bit(capsys):
   shorter, other = capsys.readouterr().err.splitlines()
   assert "steps is 62 there, but 61 here" in shorter
   assert "episodes is null there, but 9 here" in other
-
-
-# Ends by SIGKILL at its second checkpoint, a report after the first one.
-KILLED = """
-import os, signal, sys
-from explorax.experiments import run
-from explorax.experiments.checkpoints import checkpointer
-save, saved = checkpointer.Checkpointer.save, []
-def save_once(*args):
-  if saved:
-    os.kill(os.getpid(), signal.SIGKILL)
-  saved.append(save(*args))
-checkpointer.Checkpointer.save = save_once
-run.main(sys.argv[1:])
-"""
-
-
-def test_a_killed_run_resumes_bit_for_bit():
-  """With a checkpoint at every report and a row that is written twice."""
-  argv = [*DEVICE, "--steps=450"]
-  assert run.main([*argv, "--output=whole"]) == 0
-  argv += ["--checkpoint_every=1", "--output=parts"]
-  killed = subprocess.run([sys.executable, "-c", KILLED, *argv], capture_output=True)
-  assert killed.returncode == -signal.SIGKILL
-  assert len(list(pathlib.Path().glob("parts/checkpoints/step_*"))) == 1
-  # As if the process had lived a little longer than its checkpoint.
-  with open("parts/metrics.csv", "ab") as file:
-    file.write(pathlib.Path("parts/metrics.csv").read_bytes().splitlines(True)[-1])
-  assert run.main(argv) == 0
-  assert_same("whole", "parts")
 
 
 @pytest.mark.parametrize("env", ["bsuite:deep_sea/0", "gym:CartPole-v1"])
