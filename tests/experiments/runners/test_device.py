@@ -17,8 +17,6 @@ from explorax.agents.wiring import learner as learner_lib
 from explorax.environments import (
   gridworld,
   jax_adapter,
-  jax_types,
-  specs,
   testing,
 )
 from explorax.experiments import config as config_lib
@@ -55,7 +53,6 @@ DQN = q_config.QConfig(
   batch_size=8,
   updates_per_step=1.0,
 )
-GREEDIER = exploration.EpsilonGreedy(0.1)
 NGU = dataclasses.replace(
   R2D2,
   bonus=ngu.NeverGiveUp(
@@ -155,7 +152,6 @@ def test_acts_and_learns_as_the_local_runner_does(config, act_locally, same_rows
   [(DQN, 2, 2, 1, 2), (NGU, 1, 1, 2, 5)],
 )
 def test_updates_keep_to_the_configured_pace(config, num_envs, updates, steps, rounds):
-  """And the rounds compile once."""
   program = device_program.ScannedProgram(
     make_agent(config), GRIDWORLD, num_envs, num_seeds=1
   )
@@ -170,7 +166,6 @@ def test_updates_keep_to_the_configured_pace(config, num_envs, updates, steps, r
     assert state.steps == 20 + calls * num_steps
     assert episodes.ended.shape == (num_steps, num_envs)
     assert bool(update.metrics["finite"])
-  assert program.learn._cache_size() == 1
 
 
 def test_each_seed_runs_as_if_it_were_alone():
@@ -230,61 +225,6 @@ def test_reports_every_episode():
   assert told[-1].metrics["finite"] == 1 and "inverse_loss" in told[-1].metrics
 
 
-def test_learns():
-  config = q_config.QConfig(min_replay_size=200, exploration=GREEDIER)
-  returns = []
-  train(
-    make_agent(config),
-    seeds=[0],
-    steps=5000,
-    on_episode=lambda e: returns.append(e.episode_return),
-  )
-  assert np.mean(returns[-50:]) > 0.8 > 0.5 > np.mean(returns[:20])
-
-
-class Blinking:
-  """Shows the last three steps' numbers, a pixel each; an episode has six steps."""
-
-  num_actions = 2
-
-  def default_params(self):
-    return ()
-
-  def observation_spec(self):
-    return specs.StackedFrames((1, 1, 3), np.float32, 3, "steps")
-
-  def reset(self, key, params):
-    shown = jnp.array([0.0, 0.0, 1.0]).reshape(1, 1, 3)
-    return shown, jax_types.restart(shown)
-
-  def step(self, key, shown, action, params):
-    number = shown[0, 0, -1] + 1
-    shown = jnp.concatenate([shown[..., 1:], jnp.full((1, 1, 1), number)], axis=-1)
-    done = number > 6
-    return shown, jax_types.transition(shown, 1.0, terminated=done, truncated=done)
-
-  def metrics(self, shown, params):
-    return {}
-
-
-def test_frames_are_stored_once_and_joined_again():
-  environment = Blinking()
-  adapter = jax_adapter.JaxEnvironment(environment, seed=0)
-  config = dataclasses.replace(DQN, n_step=2)
-  agent = q_agent.make_agent(config, environments.spec(adapter))
-  program = device_program.ScannedProgram(agent, environment, num_envs=2, num_seeds=1)
-  state, _ = program.act(program.init(jax.random.PRNGKey(0), ()), 20)
-  assert state.replay.rows["observation"].shape[2:] == (1, 1, 1)
-  sample_of = jax.jit(program.agent.replay.sample)
-  _, sample = sample_of(state.replay, jax.random.PRNGKey(1))
-  observations = types.join_frames(sample.rows["observation"], 3)[:, 0, 0, 0]
-  for shown in np.asarray(observations):
-    expected = np.maximum(shown[-1] - np.array([2, 1, 0]), 0)
-    np.testing.assert_array_equal(shown, expected)
-  _, _, update = program.learn(state, 3)
-  assert bool(update.metrics["finite"])
-
-
 def test_limits_are_kept_while_replay_fills():
   agent = make_agent(DQN)
   fills = dataclasses.replace(agent.replay, min_size=350)
@@ -303,15 +243,14 @@ def test_limits_are_kept_while_replay_fills():
   assert stopped.interrupted and stopped.env_steps == 88  # The first of four shares.
 
 
-@pytest.mark.parametrize("with_replay", [True, False])
-def test_an_evaluation_that_was_left_off_is_repeated_at_once(tmp_path, with_replay):
+def test_an_evaluation_that_was_left_off_is_repeated_at_once(tmp_path):
   evaluated, asked = [], iter([False] * 6 + [True] * 3)
 
   def run(stop):
     hooks = core.Hooks(
       on_evaluation=lambda done: evaluated.append(done.env_steps),
       stop=stop,
-      checkpoints=checkpointer.Checkpointer(tmp_path, with_replay=with_replay),
+      checkpoints=checkpointer.Checkpointer(tmp_path, with_replay=True),
     )
     environment, evaluation = (
       jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=seed) for seed in (0, 1)
@@ -349,24 +288,6 @@ def test_each_seed_has_parameters_of_its_own():
   assert max(lengths[5]) == 3
 
 
-def test_stops_after_so_many_episodes_or_when_asked():
-  agent, counts = make_agent(DQN), {0: 0, 1: 0}
-
-  def count(episode):
-    counts[episode.seed] = episode.episode
-
-  results = train(
-    agent,
-    seeds=[0, 1],
-    params=params_of(12, 12),  # As in another test: a program less to compile.
-    episodes=5,
-    on_episode=count,
-  )
-  assert all(r.episodes == counts[i] >= 5 for i, r in enumerate(results))
-  (result,) = train(agent, seeds=[0], steps=10**6, stop=lambda: True)
-  assert result.interrupted and result.env_steps < 2000
-
-
 def test_an_embedding_changes_between_episodes_only():
   agent = make_agent(NGU)
   program = make_program(agent, num_envs=2)
@@ -397,9 +318,8 @@ def test_an_embedding_changes_between_episodes_only():
       assert np.array_equal(b[env], c) == ended[env]
 
 
-@pytest.mark.parametrize("seeds", [[4], [4, 5]])
-def test_a_loss_that_is_not_finite_ends_the_run_with_the_keys_of_its_batch(seeds):
-  agent = make_agent(DQN)
+def test_a_loss_that_is_not_finite_ends_the_run_with_the_keys_of_its_batch():
+  agent, seeds = make_agent(DQN), [4, 5]
 
   def update(state, sample):
     number = state.num_updates
@@ -422,23 +342,6 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_the_keys_of_its_batch(seeds
   assert max(record["keys"]) < 100
   assert len(caught.value.weights) == len(seeds)
   assert jax.tree.leaves(caught.value.weights)
-
-
-def test_run_is_for_one_seed_and_evaluates():
-  agent, told, evaluations = make_agent(DQN), [], []
-  environment = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
-  result = device.run(
-    agent,
-    environment,
-    config_lib.RunConfig(runner="device", seed=3, steps=60, eval_episodes=2),
-    core.Hooks(on_episode=told.append, on_evaluation=evaluations.append),
-    evaluation_environment=jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=1),
-  )
-  assert result.env_steps == 60 and result.episodes == len(told) > 0
-  (done,) = evaluations
-  assert done.env_steps == 60 and len(done.episodes) == 2
-  (alone,) = train(agent, seeds=[3], steps=60)
-  jax.tree.map(np.testing.assert_array_equal, result.weights, alone.weights)
 
 
 def test_refuses():

@@ -20,9 +20,7 @@ class WholeSea(deep_sea.DeepSea):
     return super().observation_spec().replace(lower_triangle=False)
 
 
-@pytest.mark.parametrize(
-  "name", ["tdu", "epinet", "dqn_counts", "dqn_rnd", "noisy_dqn"]
-)
+@pytest.mark.parametrize("name", ["tdu", "epinet", "dqn_rnd"])
 def test_an_agent_without_weights_for_impossible_inputs_is_the_same(name):
   """All weights and episodes, on Deep Sea with N = 5."""
   preset = presets.PRESETS[name]
