@@ -109,22 +109,22 @@ class SideBySide:
   """dm_env environments as a batch; keeps the actions that it was sent."""
 
   def __init__(self, singles):
-    self._singles = singles
+    self.singles = singles
     self.sent = []
     self.fail_at = None
 
   @property
   def num_envs(self):
-    return len(self._singles)
+    return len(self.singles)
 
   def observation_spec(self):
-    return self._singles[0].observation_spec()
+    return self.singles[0].observation_spec()
 
   def action_spec(self):
-    return self._singles[0].action_spec()
+    return self.singles[0].action_spec()
 
   def reset(self):
-    return self._frames([single.reset() for single in self._singles])
+    return self._frames([single.reset() for single in self.singles])
 
   def send(self, actions):
     self.sent.append(np.array(actions))
@@ -132,14 +132,14 @@ class SideBySide:
   def recv(self):
     if len(self.sent) == self.fail_at:
       raise RuntimeError("the emulator went away")
-    answers = [s.step(a) for s, a in zip(self._singles, self.sent[-1], strict=True)]
+    answers = [s.step(a) for s, a in zip(self.singles, self.sent[-1], strict=True)]
     last = np.array([answer.last() for answer in answers])
-    metrics = {i: self._singles[i].episode_metrics() for i in np.flatnonzero(last)}
+    metrics = {i: self.singles[i].episode_metrics() for i in np.flatnonzero(last)}
     frames, first = self._frames(answers), None
     if last.any():
       first = np.full_like(frames, 99)  # Not looked at where none has ended.
       for i in np.flatnonzero(last):
-        first[i] = self._frames([self._singles[i].reset()])[0]
+        first[i] = self._frames([self.singles[i].reset()])[0]
     return batched_types.Step(
       np.array([a.reward for a in answers], np.float32),
       np.array([a.discount for a in answers], np.float32),
@@ -179,7 +179,7 @@ def test_acts_and_stores_as_the_local_runner_does(config, act_locally, same_rows
   state = advance(agent, batch, seed=3, steps=60).state
   learner_key, actor_key, _ = jax.random.split(key, 3)
   weights = agent.learner.params(agent.learner.init(learner_key))
-  for env, single in enumerate(make_batch()._singles):
+  for env, single in enumerate(make_batch().singles):
     own_key = jax.random.split(actor_key, 3)[env]
     place = {"actor_ids": (env,), "num_actors": 3}
     memory, actions = act_locally(agent, weights, own_key, single, 20, **place)
