@@ -57,22 +57,6 @@ def test_connections_inherit_it_and_pass_data(listening):
       assert len(b"".join(iter(lambda: theirs.recv(65536), b""))) == 100_000
 
 
-def test_other_ports_and_descriptors_are_left_alone(listening):
-  server, _ = listening
-  with socket.create_server(("", 0)) as other:
-    before = set(os.listdir("/proc/self/fd"))
-    loopback.restrict(server.getsockname()[1], interface=_NONE)
-    assert set(os.listdir("/proc/self/fd")) == before
-    assert _is_answered(other.getsockname()[1])
-
-
-def test_a_port_at_which_nothing_listens_is_an_error():
-  with socket.create_server(("", 0)) as server:
-    port = server.getsockname()[1]
-  with pytest.raises(OSError, match=f"listens at port {port}"):
-    loopback.restrict(port)
-
-
 def _num_instructions(port: int) -> set[int]:
   """Of the filters of this process's sockets at the port."""
   get_filter = 26  # SO_GET_FILTER, whose length counts instructions.

@@ -81,7 +81,7 @@ def make_agent(config):
   return q_agent.make_agent(config, SPEC)
 
 
-@pytest.mark.parametrize("config", [DQN, R2D2, NGU], ids=["dqn", "r2d2", "ngu"])
+@pytest.mark.parametrize("config", [DQN, NGU], ids=["dqn", "ngu"])
 def test_each_environment_has_an_actor_of_its_own(config):
   agent = make_agent(config)
   keys = jax.random.split(jax.random.PRNGKey(0), 4)
@@ -133,7 +133,7 @@ def test_each_environment_has_an_actor_of_its_own(config):
     for env in ended:
       assert_same(batch.extras[env], alone[env].extras[0])
     num_ended += len(ended)
-  assert num_ended > 10 and batch._step._cache_size() == 1
+  assert num_ended > 10
 
 
 def assert_same(extras, expected):

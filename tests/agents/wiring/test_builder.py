@@ -2,7 +2,6 @@
 
 import ast
 import pathlib
-import sys
 
 import acme
 import jax
@@ -62,23 +61,3 @@ def test_the_methods_are_those_of_acmes_builder():
   theirs = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
   ours = {name for name in vars(builder_lib.Builder) if not name.startswith("_")}
   assert ours == {name for name in theirs if name.startswith("make_")}
-
-
-def test_without_reverb_says_what_to_do(monkeypatch):
-  builder, _ = make_builder()
-  monkeypatch.delitem(sys.modules, "explorax.agents.replay.reverb", raising=False)
-  from explorax.agents import replay
-
-  monkeypatch.delattr(replay, "reverb", raising=False)
-  monkeypatch.setitem(sys.modules, "reverb", None)
-  with pytest.raises(ImportError) as caught:
-    builder.make_replay_tables("reverb", seed=0)
-  message = str(caught.value)
-  assert "Python 3.11" in message and "explorax[reverb]" in message
-  assert "--replay=memory" in message
-
-
-def test_unknown_backend():
-  builder, _ = make_builder()
-  with pytest.raises(ValueError, match="disk"):
-    builder.make_replay_tables("disk", seed=0)

@@ -40,10 +40,6 @@ def draw_mdps(rng, num=NUM_MDPS, num_states=4, num_actions=3, concentration=0.5)
   return mdp, jnp.asarray(pi), jnp.asarray(0.9 * mu + 0.1 / num_actions)
 
 
-def one_mdp(rng, num_states=2, num_actions=2):
-  return jax.tree.map(lambda x: x[0], draw_mdps(rng, 1, num_states, num_actions))
-
-
 _IN_AXES = {
   "apply": (0, 0, 0, 0, None, None),
   "bellman": (0, 0, 0, None),
@@ -178,23 +174,6 @@ def test_retrace_contracts_no_less_than_tree_backup(lambda_):
     assert np.any(retrace < tree_backup - 0.01)
 
 
-@pytest.mark.parametrize("lambda_", [0.5, 1.0])
-def test_the_trace_that_looks_back_contracts(lambda_):
-  """Theorem 1 asks for no Markov trace, and a return's end is a trace of 0."""
-  mdp, pi, mu = draw_mdps(np.random.default_rng(12), num_states=2, num_actions=2)
-  function = lambda q, mdp, pi, mu: operators.non_markov_mean(  # noqa: E731
-    mdp, pi, mu, q, DISCOUNT, lambda_, 5
-  )
-  q_pi = batched("q_pi")(mdp, pi, DISCOUNT)
-  units = jnp.eye(4).reshape(4, 1, 2, 2)
-  errors = jnp.concatenate([0 * units[:1], units])
-  over_errors = jax.vmap(jax.vmap(function), (0, None, None, None))
-  after = jax.jit(over_errors)(q_pi[None] + errors, mdp, pi, mu)
-  np.testing.assert_allclose(after[0], q_pi, atol=1e-11)
-  factors = np.sum(np.abs(after[1:] - q_pi[None]), axis=0)
-  assert np.all(factors <= DISCOUNT + 1e-12)
-
-
 # Harutyunyan's operator.
 
 
@@ -281,15 +260,6 @@ def test_theorem_2_control_from_a_pessimistic_start(kind, first_epsilon):
   assert np.all(errors[-1] < 0.1 * norm(best))
 
 
-@pytest.mark.parametrize("lambda_", [0.4, 1.0])
-def test_watkins_s_is_retrace_with_a_greedy_policy(lambda_):
-  _, pi, mu = draw_mdps(np.random.default_rng(21))
-  pi, mu = jnp.asarray(deterministic(pi))[0], mu[0]
-  watkins = operators.traces("watkins_q_lambda", pi, mu, lambda_)
-  np.testing.assert_array_equal(watkins, operators.traces("retrace", pi, mu, lambda_))
-  np.testing.assert_array_equal(watkins, lambda_ * pi)
-
-
 def test_epsilon_greedy_with_falling_epsilon_is_increasingly_greedy():
   """P^{π_{k+1}} Q_{k+1} ≥ P^{π_k} Q_{k+1} (definition 1), for any Q_k and Q_{k+1}."""
   rng = np.random.default_rng(16)
@@ -307,17 +277,6 @@ def test_epsilon_greedy_with_falling_epsilon_is_increasingly_greedy():
   assert np.any(after < before)
 
 
-def test_softmax_at_an_even_temperature_is_not_increasingly_greedy():
-  """The paper's lemma 3 says that it is; its proof has π_k of Q_{k+1}."""
-  mdp = random_mdps.MDP(jnp.ones((1, 2, 1)), jnp.zeros((1, 2)))
-  q, next_q = jnp.array([[0.0, 10.0]]), jnp.array([[0.0, 0.1]])
-  before = operators.bellman(mdp, jax.nn.softmax(q), next_q, 1.0)
-  after = operators.bellman(mdp, jax.nn.softmax(next_q), next_q, 1.0)
-  np.testing.assert_allclose(before, 0.1 / (1 + np.exp(-10)), rtol=1e-9)
-  np.testing.assert_allclose(after, 0.1 / (1 + np.exp(-0.1)), rtol=1e-9)
-  assert np.all(after < before)
-
-
 # What does not correct for μ.
 
 
@@ -329,29 +288,3 @@ def test_expected_sarsa_s_fixed_point_is_of_the_mixed_policy():
 
 
 # Programming.
-
-
-def test_float32_stays_float32():
-  def all_of_them(mdp, pi, mu, q):
-    return (
-      operators.apply("retrace", mdp, pi, mu, q, DISCOUNT, 0.9),
-      operators.error_matrix("tree_backup", mdp, pi, mu, DISCOUNT, 0.9)[:2, :2],
-      operators.moments("expected_sarsa_lambda", mdp, pi, mu, q, DISCOUNT, 0.9, 3),
-      operators.non_markov_mean(mdp, pi, mu, q, DISCOUNT, 0.9, 3),
-      operators.q_star(mdp, DISCOUNT),
-    )
-
-  args = (*one_mdp(np.random.default_rng(19)), jnp.eye(2))
-  args = jax.tree.map(lambda x: x.astype(jnp.float32), args)
-  results = jax.tree.leaves(jax.eval_shape(all_of_them, *args))
-  assert {x.dtype for x in results} == {np.dtype(np.float32)}
-  assert {x.shape for x in results} == {(2, 2)}
-
-
-def test_unknown_names_and_endless_enumerations_are_refused():
-  mdp, pi, mu = one_mdp(np.random.default_rng(20))
-  with pytest.raises(ValueError, match="kind is 'vtrace'; it must be one of import"):
-    operators.apply("vtrace", mdp, pi, mu, pi, DISCOUNT, 1.0)
-  for length in (0, 13):
-    with pytest.raises(ValueError, match=f"{length} transitions between 4 pairs"):
-      operators.non_markov_mean(mdp, pi, mu, pi, DISCOUNT, 1.0, length)

@@ -10,7 +10,6 @@ from explorax import exploration
 from explorax.agents.bonuses import td_error, tdu
 from explorax.agents.targets import one_step
 
-H, A = 4, 3  # Hidden units and actions of the tiny problem.
 Tree = dict[str, np.ndarray]
 
 
