@@ -21,7 +21,6 @@ from explorax.agents.bonuses import ngu
 from explorax.agents.q import agent as q_agent
 from explorax.agents.targets import off_policy
 from explorax.agents.wiring import actor as actor_lib
-from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import factory, standard, testing
 from explorax.experiments.presets import r2d2 as r2d2_presets
 
@@ -142,24 +141,3 @@ def test_actor_and_scan_do_the_same():
     # The memory is empty at its start, and something is new on its last row.
     assert rows[0]["r_int"] == 0.0 and rows[LENGTH]["r_int"] > 0.0
     np.testing.assert_array_equal(rows[0]["core_state"], 0.0)
-
-
-def test_evaluation_has_a_policy_of_its_own():
-  environment, builder = make_environment(), builder_lib.Builder(make_agent())
-  replay = builder.make_replay_tables("memory", 0)
-  learner = builder.make_learner(jax.random.PRNGKey(0), replay.batches(), replay)
-  histories = []
-  for seed in range(3):
-    key = jax.random.PRNGKey(seed)
-    actor = builder.make_actor(key, learner, evaluation=True)
-    actions = []
-    for _ in range(2):
-      timestep = environment.reset()
-      actor.observe_first(timestep)
-      while not timestep.last():
-        actions.append(int(actor.select_action(timestep.observation)))
-        timestep = environment.step(actions[-1])
-        actor.observe(actions[-1], timestep)
-        assert actor.extras[0]["policy"] == 0
-    histories.append(actions)
-  assert histories[0] == histories[1] == histories[2]  # Nothing is left to chance.

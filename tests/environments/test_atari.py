@@ -192,29 +192,6 @@ def test_actions_and_screens_of_other_games():
   assert environments.episode_metrics(full) == {}  # It is not in Atari-57.
 
 
-def _rooms(environment):
-  metrics = environments.episode_metrics(environment)
-  assert metrics["human_normalised"] == 0.0  # Random play scores nothing.
-  return metrics["rooms"], metrics["rooms_so_far"]
-
-
-def test_rooms_of_montezumas_revenge():
-  environment = environments.make("atari:MontezumaRevenge/ngu", seed=0)
-  environment.reset()
-  assert _rooms(environment) == (1, 1)
-  room, level = 0x83 - 0x80, 0xB9 - 0x80
-  assert environment.raw.ram()[room] == 1
-  _ale(environment).setRAM(room, 2)
-  environment.step(0)
-  assert _rooms(environment) == (2, 2)
-  _ale(environment).setRAM(level, 1)
-  environment.step(0)
-  assert atari_adapter.montezuma_room(environment.raw.ram()) == 24 + 2
-  assert _rooms(environment) == (3, 3)
-  environment.reset()
-  assert _rooms(environment) == (1, 3)
-
-
 def test_rooms_of_a_meta_episode_and_the_position_in_it():
   """Games of one room each but for the second, which enters one more."""
   name = "atari:MontezumaRevenge/ngu,meta_episode=3"

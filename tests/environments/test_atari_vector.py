@@ -142,18 +142,3 @@ def test_one_game_ends_and_the_others_continue():
       else:
         np.testing.assert_array_equal(step.frames[env], timestep.observation[..., -1:])
   assert ends.min() > 5 and ends[0] != ends[1]
-
-
-@pytest.mark.parametrize(
-  ("name", "num_envs", "value"),
-  [
-    ("atari:Pong", 0, "num_envs is 0"),
-    ("atari:Pong/ngu,meta_episode=3", 2, "meta_episode is 3"),
-    ("atari:MontezumaRevenge/ngu,oracle=true", 2, "oracle"),
-    ("gym:CartPole-v1", 2, "gym:CartPole-v1"),
-    ("atari:Pongg", 2, "did you mean 'atari:Pong'"),
-  ],
-)
-def test_impossible_batches_are_refused(name, num_envs, value):
-  with pytest.raises(ValueError, match=value):
-    environments.make_batched(name, num_envs=num_envs, seed=0)

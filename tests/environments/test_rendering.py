@@ -67,19 +67,6 @@ def _rendering(environment, render):
   return environment
 
 
-@pytest.mark.parametrize(
-  "environment",
-  [
-    testing.fake(),
-    observing(np.zeros((1, 6)), minimum=0.0, maximum=1.0),  # As bsuite's cartpole.
-    observing(np.zeros((6, 6))),  # Without bounds.
-    observing(np.zeros((6, 6)), minimum=0.0, maximum=np.inf),
-  ],
-)
-def test_an_observation_that_is_no_image_has_no_picture(environment):
-  assert picture_of(environment) is None
-
-
 class Box(gymnasium.Env):
   """A gymnasium environment that can draw itself."""
 

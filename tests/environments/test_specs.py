@@ -123,22 +123,3 @@ def test_specs_survive_pickling_and_replacing(spec, others, text):
   assert dm_env.specs.Array(spec.shape, spec.dtype, spec.name) != spec
   assert text in repr(spec)
   spec.validate(spec.generate_value())
-
-
-@pytest.mark.parametrize(
-  ("make", "arguments"),
-  [
-    (specs.OneHotArray, ((3, 0),)),
-    (specs.OneHotArray, ((3, 2), "x", True)),
-    (specs.ImageWithState, ((3, 4), ("x",))),
-    (specs.ImageWithState, ((1, 4, 1), ("x",))),
-    (specs.ImageWithState, ((3, 2, 1), ("x", "y", "z"))),
-    (specs.ImageWithState, ((3, 2, 1), ())),
-    (specs.StackedFrames, ((3, 4, 6), np.uint8, 4)),
-    (specs.StackedFrames, ((3, 4, 6), np.uint8, 0)),
-    (specs.StackedFrames, ((3, 4), np.uint8, 2)),
-  ],
-)
-def test_impossible_specs_are_refused(make, arguments):
-  with pytest.raises(ValueError):
-    make(*arguments)

@@ -139,14 +139,8 @@ def test_other_settings_and_revisions_are_computed_beside_what_there_is(call, ow
   [
     (["--figure=ngu/fig3"], "ngu/fig2"),
     (["--figure="], "--figure"),
-    (["--figure=my_figures:FIG"], "'FIG'"),
-    (["--figure=my_figure:FIGURE"], "'my_figure'"),
-    (["--figure=my_figures:Config"], "types.Figure"),
     (["--set", "sizes=1,3"], "sizes"),
-    (["--set", "size=5"], "sizes"),
-    (["--seeds=0"], "seeds"),
     ([f"--output={__file__}"], "--output"),
-    (["--worker=0"], "--workers"),
   ],
 )
 def test_refusals_are_one_sentence(call, flags, words):

@@ -5,7 +5,6 @@ import functools
 import numpy as np
 import pytest
 
-from explorax import environments
 from explorax.papers import types
 from explorax.papers.tdu import bias, episodes, runs
 
@@ -32,13 +31,6 @@ def test_a_problem_is_solved_when_the_average_regret_is_below_its_threshold():
   assert results["episodes"].tolist() == [1, 101, 200]
   assert results["by_bsuite"].tolist() == results["solved"].tolist()
   assert results["treasures"].tolist() == [1, 11, 0]
-
-
-def test_luck_does_not_solve_the_stochastic_sea_or_a_tree():
-  sea = functools.partial(runs.deep_sea_rule, 9, stochastic=True)
-  assert played([1], 200, sea).results()["solved"].tolist() == [100]
-  tree = functools.partial(environments.SolvedRule, min_episode=10)
-  assert played([1], 200, tree).results()["solved"].tolist() == [10]
 
 
 def test_the_stochastic_sea_is_mastered_at_nearly_the_best_policys_rate():

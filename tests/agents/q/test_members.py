@@ -37,7 +37,8 @@ def test_a_bonus_without_beta_is_the_base_agent(problem, learn):
 
 def test_explorers_alone_see_the_bonus(problem, learn):
   """β matters to them, and not to the exploiters."""
-  config = problem.make_config(**TDU, beta=exploration.Linear(1.0, 3.0, 9))
+  apart = {"shared_torso": False, "max_gradient_norm": None}
+  config = problem.make_config(**TDU, **apart, beta=exploration.Linear(1.0, 3.0, 9))
   sample = problem.make_sample(0, config)
   # Adam's first step is the sign of the gradient alone.
   (a, output), (b, _) = (learn(config, [sample] * 3, after(n)) for n in (0, 9))

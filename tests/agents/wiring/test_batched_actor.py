@@ -140,19 +140,3 @@ def assert_same(extras, expected):
   assert set(extras) == set(expected)
   for name, value in expected.items():
     np.testing.assert_allclose(extras[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
-
-
-def test_actors_have_the_places_of_their_numbers():
-  """Of a mixture of policies each follows the one of its own number."""
-  agent = make_agent(NGU)
-  source = Variables(agent.learner.params(agent.learner.init(jax.random.PRNGKey(0))))
-  ids = (4, 0, 7)
-  batch = actor_lib.Actor(
-    *(agent, agent.actor(), source, jax.random.PRNGKey(1)),
-    actor_ids=ids,
-    num_actors=NUM_ACTORS,
-  )
-  for env in range(3):
-    batch.observe_first(Numbers(0).reset(), env)
-  batch.select_actions()
-  assert [int(each["policy"]) for each in batch.extras] == list(ids)
