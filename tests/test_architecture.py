@@ -134,7 +134,7 @@ def _path(name: str) -> pathlib.Path:
   return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def test_imports_of_ours_are_absolute():
+def test_imports_within_the_package_are_absolute():
   """Neither relative, nor by a bare folder.
 
   `import losses` works by accident where the repository's root is on the path, and
@@ -149,7 +149,7 @@ def test_imports_of_ours_are_absolute():
   assert not wrong, "write `from explorax.folder import module`"
 
 
-def test_imports_of_ours_are_modules():
+def test_imports_within_the_package_are_of_modules():
   """Names are used through their module; only an `__init__.py` passes names on."""
   wrong = [
     f"{_name(path)}:{line} imports {name}"
@@ -219,7 +219,7 @@ def test_no_two_folders_import_each_other(folder):
     pytest.fail(f"{folder}: {' ← '.join(error.args[1])}")
 
 
-def test_libraries_stay_in_their_folders():
+def test_libraries_are_imported_in_their_folders_only():
   wrong = [
     f"{_name(path)}:{line} imports {name}"
     for path in _sources()
@@ -270,7 +270,7 @@ sys.exit("explorax has everything")
   assert done.returncode == 0, done.stderr
 
 
-def test_importing_does_no_work():
+def test_importing_computes_and_prints_nothing():
   """No array is made, no thread started, nothing printed; Reverb is not loaded.
 
   Losses load nothing beyond jax and chex.

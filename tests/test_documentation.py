@@ -182,14 +182,14 @@ PARSERS: dict[str, Callable[[list[str]], Any]] = {
 
 @needs_bash
 @with_commands
-def test_commands_ask_for_what_there_is(path, directory_of_files):
+def test_commands_have_valid_flags_and_values(path, directory_of_files):
   """Known flags, agents, settings, values, ids and figures."""
   for name, argv in _all_commands(path):
     PARSERS[name](argv)
 
 
 @every_page
-def test_commands_in_the_text_ask_for_what_there_is(path, directory_of_files):
+def test_commands_in_the_text_have_valid_flags_and_values(path, directory_of_files):
   inline = r"`python -m explorax\.experiments\.(\w+) ([^`]+)`"
   for name, argv in re.findall(inline, path.read_text(encoding="utf-8")):
     PARSERS[name](shlex.split(argv))

@@ -180,7 +180,7 @@ def _refused(hint: Any) -> Iterator[tuple[Any, Any, Any]]:
 SETTINGS = _all_settings()
 
 
-def test_the_walk_finds_every_kind():
+def test_all_kinds_of_settings_are_found():
   names = {cls.__name__ for cls in SETTINGS}
   assert names >= {"QConfig", "RND", "Retrace", "Thompson", "Linear", "ZetaDuration"}
 

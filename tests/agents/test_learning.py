@@ -1,4 +1,4 @@
-"""What deep exploration solves and dithering does not: Deep Sea."""
+"""Deep exploration solves Deep Sea."""
 
 import pytest
 

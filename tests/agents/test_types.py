@@ -1,4 +1,4 @@
-"""What a ReplaySpec refuses, and where bonuses belong."""
+"""Invalid ReplaySpecs are refused; bonuses are aligned with transitions."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""The report of the benchmarks: what is compared, refused, printed and written."""
+"""Comparisons of benchmarks: medians, ratios and fresh processes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names, the user's own environments, and the list for people."""
+"""Environments by name, and those of the user's own modules."""
 
 import sys
 import textwrap

@@ -1,4 +1,4 @@
-"""Environments of other JAX libraries: stand-ins of each protocol, and the real ones.
+"""Environments of other JAX libraries: stand-ins of each protocol.
 
 Each stand-in is one walk: action 1 moves one to the right, action 0 stays, and position
 3 ends the task with a reward of 1; after five steps time is up.

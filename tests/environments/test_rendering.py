@@ -1,4 +1,4 @@
-"""Pictures of environments: whose they are, and what is refused."""
+"""Pictures of environments, drawn by themselves or from their observations."""
 
 import dm_env
 import numpy as np

@@ -1,4 +1,4 @@
-"""Bad inputs of every kind that was once a fault: one line names the bad value."""
+"""Bad inputs end in one line that names the bad value."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""Every preset: its name, its parts, and the settings that its paper has."""
+"""Every preset has the settings of its paper."""
 
 import dataclasses
 import pathlib

@@ -1,4 +1,4 @@
-"""What is refused, in which words, and when."""
+"""Checks of the arguments of losses."""
 
 import inspect
 

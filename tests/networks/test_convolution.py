@@ -1,4 +1,4 @@
-"""Convolutions: against a plain loop, Haiku's, and XLA's gradients."""
+"""Convolutions against a plain loop and Haiku's."""
 
 import haiku as hk
 import jax

@@ -1,4 +1,4 @@
-"""Every figure: its stored results give its documented findings, and it is drawn."""
+"""The stored results of each figure give its documented findings."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Servers that only this machine reaches: what comes by which interface."""
+"""Servers that accept connections from one network interface only."""
 
 import contextlib
 import os

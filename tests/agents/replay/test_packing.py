@@ -1,4 +1,4 @@
-"""Packed and unpacked, rows are what they were."""
+"""Packing and unpacking returns the same rows."""
 
 import numpy as np
 import pytest

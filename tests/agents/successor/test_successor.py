@@ -1,4 +1,4 @@
-"""Successor Uncertainties: whole updates against numpy, episodes, and a run."""
+"""Successor Uncertainties: whole updates against numpy, and episodes."""
 
 import functools
 from typing import Any

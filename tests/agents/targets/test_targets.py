@@ -1,4 +1,4 @@
-"""Targets on windows of the transition engine, and the bonuses in their returns."""
+"""Targets on windows of transitions, and bonuses in their returns."""
 
 import dataclasses
 

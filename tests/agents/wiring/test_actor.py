@@ -1,4 +1,4 @@
-"""The Acme actor: what reaches the core, what is kept, and that it compiles once."""
+"""The Acme actor: what reaches the core, and that it compiles once."""
 
 from typing import Any, NamedTuple
 

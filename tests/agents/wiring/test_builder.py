@@ -1,4 +1,4 @@
-"""The builder's five pieces, and what it refuses."""
+"""The builder's five pieces work together."""
 
 import ast
 import pathlib
@@ -27,7 +27,7 @@ def make_builder() -> tuple[builder_lib.Builder, testing.FakeEnvironment]:
 @pytest.mark.parametrize(
   "backend", ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
 )
-def test_the_pieces_work_together(backend):
+def test_the_pieces_of_the_builder_work_together(backend):
   builder, environment = make_builder()
   replay = builder.make_replay_tables(backend, seed=0)
   try:

@@ -1,4 +1,4 @@
-"""What is drawn in `curve.png` and `r_int.png`."""
+"""What is drawn in `curve.png`."""
 
 import io
 

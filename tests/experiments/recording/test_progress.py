@@ -1,4 +1,4 @@
-"""The bar on a terminal and the lines in a pipe."""
+"""A progress bar on a terminal, and plain lines in a pipe."""
 
 import io
 import os
@@ -77,7 +77,7 @@ def test_a_resumed_run_counts_the_episodes_before(report):
   assert line.startswith(" 50%") and "episode 5/10" in line
 
 
-def test_a_reader_that_has_gone_does_not_end_the_run():
+def test_a_closed_pipe_does_not_end_the_run():
   reading, writing = os.pipe()
   with os.fdopen(writing, "w") as stream:
     os.close(reading)

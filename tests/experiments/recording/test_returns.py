@@ -1,4 +1,4 @@
-"""Running means, best means, curves on a grid, and returns by policy."""
+"""Running means and best means of returns."""
 
 import numpy as np
 import pytest

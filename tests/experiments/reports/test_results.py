@@ -54,7 +54,7 @@ def test_a_tag_is_over_the_seeds_that_all_its_experiments_have():
   np.testing.assert_allclose(found.scores["a", "noise"].mean.value, 0.4)
 
 
-def test_experiments_that_cannot_be_told_are_left_out_of_their_tags():
+def test_undetermined_scores_are_left_out_of_their_tags():
   logs = {
     ("a", "catch/0", 0): _catch(0.5),
     ("a", "mnist/0", 0): _catch(0.5),  # Its accuracy needs the last tenth.

@@ -35,7 +35,7 @@ def test_runs_are_grouped_and_scored_at_their_common_end(write_run, capsys):
   assert 'data-file="return_gym_CartPole-v1.png"' in page
 
 
-def test_agents_are_told_apart_by_the_settings_in_which_they_differ(write_run, capsys):
+def test_labels_of_agents_have_the_settings_in_which_they_differ(write_run, capsys):
   for seed in (0, 1):
     for n_step in (1, 3):
       # The same in all runs, so that it is not in the name.

@@ -239,7 +239,7 @@ def test_limits_are_kept_while_replay_fills():
   assert stopped.interrupted and stopped.env_steps == 88  # The first of four shares.
 
 
-def test_an_evaluation_that_was_left_off_is_repeated_at_once(tmp_path):
+def test_an_interrupted_evaluation_is_repeated_at_once(tmp_path):
   evaluated, asked = [], iter([False] * 6 + [True] * 3)
 
   def run(stop):

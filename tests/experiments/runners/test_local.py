@@ -179,7 +179,7 @@ def test_settings_at_their_limits_do_not_deadlock(replay, changes):
   "make, quantity",
   [(testing.fake_nan_reward, "reward"), (testing.fake_nan_observation, "observation")],
 )
-def test_what_the_environment_must_not_return(make, quantity):
+def test_non_finite_rewards_and_observations_end_the_run(make, quantity):
   with pytest.raises(errors.NonFiniteError) as caught:
     run(make(), seed=5, episodes=9)
   message = str(caught.value)

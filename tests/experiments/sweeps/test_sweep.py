@@ -1,4 +1,4 @@
-"""The command: in this process, and once on Ray as a process of its own."""
+"""The command `sweep`: its runs are those of `run`."""
 
 import csv
 import json
