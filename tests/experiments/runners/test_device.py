@@ -164,38 +164,6 @@ def test_updates_keep_to_the_configured_pace():
     assert bool(update.metrics["finite"])
 
 
-def test_each_seed_runs_as_if_it_were_alone():
-  agent = make_agent(DQN)
-
-  def episodes(seeds, num_steps):
-    told = {seed: [] for seed in seeds}
-    results = train(
-      agent,
-      seeds=seeds,
-      num_envs=2,
-      steps=num_steps,
-      on_episode=lambda e: told[e.seed].append(
-        (e.episode, e.env_steps, e.episode_return, e.episode_length, e.policy)
-      ),
-    )
-    return told, results
-
-  alone, _ = episodes([7], 80)
-  together, _ = episodes([6, 7], 80)
-  assert together[7] == alone[7]
-  # After two updates or four: rounding, which Adam makes much of, has not grown yet.
-  _, (result,) = episodes([7], 24)
-  _, results = episodes([6, 7], 24)
-  assert result.learner_updates > 0
-  jax.tree.map(
-    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-2, atol=1e-4),
-    result.weights,
-    results[1].weights,
-  )
-  other, own = (jax.tree.leaves(r.weights) for r in results)
-  assert any(np.any(a != b) for a, b in zip(other, own, strict=True))
-
-
 def test_reports_every_episode():
   agent, told = make_agent(NGU), []
   (result,) = train(
@@ -274,14 +242,6 @@ def test_each_seed_has_parameters_of_its_own():
     on_episode=lambda e: lengths[e.seed].add(e.episode_length),
   )
   assert max(lengths[5]) == 3 and 3 < max(lengths[6]) <= 12
-  train(
-    agent,
-    params=params_of(3),
-    seeds=[5],
-    steps=20,
-    on_episode=lambda e: lengths[5].add(e.episode_length),
-  )
-  assert max(lengths[5]) == 3
 
 
 def test_an_embedding_changes_between_episodes_only():
