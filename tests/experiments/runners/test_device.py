@@ -147,20 +147,17 @@ def test_acts_and_learns_as_the_local_runner_does(config, act_locally, same_rows
 
 
 def test_updates_keep_to_the_configured_pace():
-  config, num_envs, updates, steps, rounds = NGU, 1, 1, 2, 5
-  program = device_program.ScannedProgram(
-    make_agent(config), GRIDWORLD, num_envs, num_seeds=1
-  )
-  assert (program.updates_per_round, program.steps_per_round) == (updates, steps)
+  """One for each step, in rounds of a step in each of two environments."""
+  program = make_program(make_agent(DQN), num_envs=2)
+  assert (program.updates_per_round, program.steps_per_round) == (2, 1)
   state = program.init(jax.random.PRNGKey(0), PARAMS)
-  num_steps = rounds * steps
-  for _ in range(20 // num_steps):
-    state, _ = program.act(state, num_steps)
+  for _ in range(10):
+    state, _ = program.act(state, 2)
   for calls in (1, 2, 3):
-    state, episodes, update = program.learn(state, rounds)
-    assert state.learner.num_updates == calls * rounds * updates
-    assert state.steps == 20 + calls * num_steps
-    assert episodes.ended.shape == (num_steps, num_envs)
+    state, episodes, update = program.learn(state, 2)
+    assert state.learner.num_updates == 4 * calls
+    assert state.steps == 20 + 2 * calls
+    assert episodes.ended.shape == (2, 2)
     assert bool(update.metrics["finite"])
 
 
