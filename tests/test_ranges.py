@@ -3,10 +3,12 @@
 One test walks over all of them: `ranges.Checked` knows its subclasses.
 """
 
+import ast
 import dataclasses
 import importlib
 import inspect
 import math
+import pathlib
 import pkgutil
 import typing
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ from explorax import exploration, ranges
 from explorax.agents import types
 
 pytestmark = pytest.mark.ops
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Arguments of the classes that have fields without a default.
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -176,7 +180,7 @@ def _refused(hint: Any) -> Iterator[tuple[Any, Any, Any]]:
 SETTINGS = _all_settings()
 
 
-def test_the_walk_finds_every_kind():
+def test_all_kinds_of_settings_are_found():
   names = {cls.__name__ for cls in SETTINGS}
   assert names >= {"QConfig", "RND", "Retrace", "Thompson", "Linear", "ZetaDuration"}
 
@@ -205,6 +209,25 @@ def test_every_number_and_text_has_a_range(cls):
       types_of_field & {int, float, str} and f"{cls.__name__}.{field.name}" not in FREE
     ):
       assert ranges.conditions(hint), f"{cls.__name__}.{field.name} has no range"
+
+
+def _read_outside_checks() -> set[str]:
+  """The attributes that our code reads, other than in `__post_init__`."""
+  names: set[str] = set()
+  for path in (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
+    nodes = [ast.parse(path.read_text(encoding="utf-8"))]
+    while nodes:
+      node = nodes.pop()
+      if getattr(node, "name", "") != "__post_init__":
+        names |= {node.attr} if isinstance(node, ast.Attribute) else set()
+        nodes += ast.iter_child_nodes(node)
+  return names
+
+
+def test_every_field_is_read():
+  read = _read_outside_checks()
+  fields = {(cls, field.name) for cls in SETTINGS for field in dataclasses.fields(cls)}
+  assert not [f"{cls.__name__}.{name}" for cls, name in fields if name not in read]
 
 
 def test_a_replay_spec_checks_its_combinations():

@@ -46,21 +46,3 @@ class PengQ(types.MultiStep):
       q_t_selector=predictions.q_t_selector if self.double else None,
       tx_pair=tx_pair,
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class WatkinsQ(types.MultiStep):
-  """Watkins's Q(λ): the trace is cut at actions that are not greedy."""
-
-  double: bool = True  # Whether the online network says which action is greedy.
-
-  def td_errors(
-    self, predictions: types.Predictions, stream: types.Stream, tx_pair: losses.TxPair
-  ) -> jax.Array:
-    return losses.watkins_q_lambda(
-      **types.arguments(predictions, stream),
-      a_t=stream.a_t,
-      lambda_=self.lambda_t(stream),
-      q_t_selector=predictions.q_t_selector if self.double else None,
-      tx_pair=tx_pair,
-    )

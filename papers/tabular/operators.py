@@ -34,7 +34,6 @@ _TRACES = {
   "expected_sarsa_lambda": trace_functions.harutyunyan_q_lambda,
 }
 KINDS = tuple(_TRACES)
-_MAX_PATHS = 2**24
 
 
 def bellman(
@@ -202,57 +201,6 @@ def moments(
     )
 
   return jax.lax.fori_loop(0, length, step, Moments(baseline, jnp.zeros_like(q)))
-
-
-def non_markov_mean(
-  mdp: random_mdps.MDP,
-  pi: Array,
-  mu: Array,
-  q: Array,
-  discount: float | Array,
-  lambda_: float | Array,
-  length: int,
-) -> Array:
-  """Mean of returns of `length` transitions with the trace of equation 10.
-
-      c_s = λ min(1/(c_1 ... c_{s−1}), π/μ), so that  C_s = λ min(1, C_{s−1} π/μ)
-
-  The trace depends on all pairs since the start, so that the function enumerates all
-  (S A)^length paths. A return truncated at this length also has a trace that depends on
-  the past: theorem 1 applies to it directly. Its distance to the infinite return is
-  O(γ^length).
-
-  Args:
-    mdp, pi, mu, q, discount, lambda_: as in `apply`.
-    length: the number of transitions, a Python int of at least 1.
-
-  Returns:
-    `[S, A]`.
-
-  Raises:
-    ValueError: if `length` is below 1, or there are more than 2^24 paths.
-  """
-  size = mdp.rewards.size
-  if length < 1 or size**length > _MAX_PATHS:
-    raise ValueError(
-      f"{length} transitions between {size} pairs are {size}^{length} paths; choose a "
-      f"length of at least 1 with at most {_MAX_PATHS} paths."
-    )
-  chances = pair_matrix(mdp, mu)
-  ratios = trace_functions.importance_ratio(pi.reshape(-1), mu.reshape(-1))
-  errors = (bellman(mdp, pi, q, discount) - q).reshape(-1)
-  total = q.reshape(-1) + errors
-  # Indexed by the start, the pairs between, and the last pair; the trace depends on
-  # the pairs after the start only.
-  chance = chances[:, None, :]
-  product = lambda_ * jnp.minimum(1.0, ratios)[None, :]
-  for t in range(1, length):
-    total += discount**t * jnp.einsum("ihj,hj,j->i", chance, product, errors)
-    if t + 1 < length:
-      chance = (chance[..., None] * chances[None, None]).reshape(size, -1, size)
-      product = lambda_ * jnp.minimum(1.0, product[..., None] * ratios[None, None])
-      product = product.reshape(-1, size)
-  return total.reshape(q.shape)
 
 
 def _baseline(kind: str, pi: Array, q: Array) -> Array:

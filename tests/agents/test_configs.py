@@ -1,6 +1,6 @@
-"""The combinations that agents' configs refuse, and that every field is read.
+"""The combinations that agents' configs refuse, and the replay that they declare.
 
-The ranges of single fields are in tests/test_ranges.py.
+The ranges of single fields, and that each is read, are in tests/test_ranges.py.
 """
 
 import dataclasses
@@ -15,11 +15,9 @@ from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import (
   counts,
-  infogain,
   ngu,
   qu,
   rnd,
-  td_error,
   tdu,
 )
 from explorax.agents.q import agent as q_agent
@@ -34,9 +32,6 @@ Q, SUCCESSOR = q_config.QConfig, successor_config.SuccessorConfig
 MAKE_AGENT = {Q: q_agent.make_agent, SUCCESSOR: successor_agent.make_agent}
 SPEC = specs.EnvironmentSpec(
   dm_env.specs.Array((2,), np.float32), dm_env.specs.DiscreteArray(3)
-)
-PICTURES = specs.EnvironmentSpec(
-  specs.ImageWithState((6, 5, 1), ("x", "y", "room", "keys")), SPEC.actions
 )
 BANDIT = exploration.EpsilonGreedy(0.1, of=exploration.Ucb1())
 C51 = categorical.CategoricalDoubleQ(num_atoms=5)
@@ -111,128 +106,6 @@ def test_a_config_without_an_agent_is_refused(config, words):
     MAKE_AGENT[type(config)](config, SPEC)
 
 
-SEQUENCES = [
-  R2D2(evaluation_epsilon=0.1, burn_in=2),
-  R2D2(
-    target=off_policy.Retrace(),
-    num_policies=3,
-    min_discount=0.8,
-    cross_mixture_ratio=0.5,
-    beta=0.3,
-    bonus=ngu.NeverGiveUp(hidden_sizes=(3,), embedding_size=2, probe=True),
-  ),
-  R2D2(
-    target=off_policy.ExpectedSarsaLambda(),
-    num_members=2,
-    num_explorers=1,
-    bonus=tdu.TDUncertainty(),
-    beta=1.0,
-    prior_scale=0.5,
-    mask_prob=0.5,
-    mask_per_step=True,
-    evaluation=exploration.Greedy(),
-    learning_rate=Linear(1e-3, 0.0, 9),
-    optimizer="rmsprop",
-  ),
-]
-# Configs that between them have every rule, target and bonus, and all their branches.
-VARIANTS = [
-  Q(mask_prob=0.5, num_members=2),
-  Q(
-    priority_exponent=0.5,
-    importance_exponent=0.5,
-    exploration=exploration.EpsilonGreedy(Linear(0.1, 0.01, 9)),
-  ),
-  Q(exploration=exploration.EzGreedy(0.1), bonus=infogain.InfoGain()),
-  Q(exploration=exploration.Boltzmann(1.0), bonus=rnd.RND()),
-  Q(exploration=exploration.Greedy(), bonus=counts.Counts()),
-  Q(exploration=exploration.MajorityVote()),
-  Q(exploration=exploration.Ucb(), num_members=2),
-  Q(
-    exploration=exploration.Thompson(),
-    num_members=2,
-    num_explorers=1,
-    bonus=tdu.TDUncertainty(),
-  ),
-  Q(
-    exploration=exploration.Thompson(),
-    num_explorers=1,
-    explorers_see_reward=False,
-    bonus=td_error.AbsoluteTDError(),
-    beta=1.0,
-  ),
-  Q(
-    exploration=exploration.Ucb(of=exploration.Thompson()),
-    num_members=2,
-    bonus=qu.QUncertainty(),
-  ),
-  Q(exploration=exploration.Ucb1()),
-  Q(index_dim=2, num_members=3),
-  Q(
-    exploration=exploration.EpsilonGreedy(exploration.Piecewise((1.0, 0.1), (9,))),
-    random_steps=3,
-    max_abs_td=1.0,
-    learning_rate=Linear(1e-3, 1e-4, steps=3, begin=2),
-  ),
-  Q(target=greedy.NStep(n=2), n_step=3),
-  Q(target=off_policy.Retrace(epsilon=None), n_step=3),
-  Q(
-    target=C51,
-    exploration=exploration.Greedy(),
-    head_size=3,
-    duelling=True,
-    noisy_sigma=0.5,
-    priority_exponent=0.5,
-    importance_exponent=Linear(0.0, 1.0, 9),
-  ),
-  *SEQUENCES,
-  SUCCESSOR(),
-]
-PARTS = {
-  type(part)
-  for config in VARIANTS
-  for part in (
-    config,
-    *(getattr(config, name, None) for name in ("exploration", "target", "bonus")),
-  )
-  if part is not None
-}
-
-
-def test_every_field_is_read(monkeypatch, trace):
-  """Watches the attributes that building, acting and learning ask for.
-
-  What `__post_init__` reads does not count: the configs are made before. States keep
-  their shapes and dtypes, as loops within a program require.
-  """
-  read: set[tuple[type, str]] = set()
-
-  def watch(cls: type) -> None:
-    def getattribute(self, name):
-      read.add((cls, name))
-      return object.__getattribute__(self, name)
-
-    monkeypatch.setattr(cls, "__getattribute__", getattribute, raising=False)
-
-  for cls in PARTS:
-    watch(cls)
-  for make_agent in MAKE_AGENT.values():
-    make_agent.cache_clear()
-  for config in VARIANTS:
-    spec = PICTURES if config in SEQUENCES else SPEC
-    agent = MAKE_AGENT[type(config)](config, spec)
-    before, after, *_ = trace(agent)
-    assert before == after
-  monkeypatch.undo()
-  unread = [
-    f"{cls.__name__}.{field.name}"
-    for cls in PARTS
-    for field in dataclasses.fields(cls)
-    if (cls, field.name) not in read
-  ]
-  assert not unread
-
-
 def test_the_replay_that_a_config_declares():
   config = Q(
     replay_capacity=50,
@@ -261,9 +134,3 @@ def test_the_replay_that_a_config_declares():
   assert agent.actor_update_period == 4
   assert agent.extras_spec["bootstrap_mask"].shape == (2,)
   assert agent.policy_names == ("policy", "policy")
-
-
-def test_policies_of_tdu_have_names():
-  config = Q(num_members=2, num_explorers=3, bonus=tdu.TDUncertainty(), beta=1.0)
-  names = ("exploiter", "exploiter", "explorer", "explorer", "explorer")
-  assert q_agent.make_agent(config, SPEC).policy_names == names

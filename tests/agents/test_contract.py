@@ -2,11 +2,12 @@
 
 It has a recurrent state, an episodic memory, a novelty on every row and on the last
 observation too, a mixture of policies, sequences with burn-in and a stored state, and
-a policy of its own for evaluation. It is acted with by the local runner and by a
-vmapped scan, which must not differ. `r2d2/test_sequences.py` unrolls what replay holds.
+a policy of its own for evaluation. Acme's actor acts with it, and a vmapped scan, which
+must not differ. `q/test_sequences.py` unrolls what replay holds.
 """
 
 import dataclasses
+import types as types_lib
 from typing import Any
 
 import jax
@@ -18,13 +19,10 @@ from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import ngu
 from explorax.agents.q import agent as q_agent
-from explorax.agents.replay import adder as adder_lib
 from explorax.agents.targets import off_policy
-from explorax.agents.wiring import builder as builder_lib
+from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import factory, standard, testing
-from explorax.experiments import config as config_lib
 from explorax.experiments.presets import r2d2 as r2d2_presets
-from explorax.experiments.runners import core, local
 
 pytestmark = pytest.mark.newest
 
@@ -70,50 +68,41 @@ def make_agent() -> types.Agent:
   return q_agent.make_agent(CONFIG, factory.spec(make_environment()))
 
 
-@pytest.fixture
-def recorded(monkeypatch):
-  """All that the runner's actor hands to its adder: (timestep, action, extras)."""
-  rows: list[list[Any]] = []
-  add_first = adder_lib.WindowAdder.add_first
-  add, add_last = adder_lib.WindowAdder.add, adder_lib.WindowAdder.add_last
+class Recorder:
+  """All that an actor hands to its adder: (timestep, action, extras)."""
 
-  def record_first(self, timestep):
-    rows.append([timestep, None, None])
-    add_first(self, timestep)
+  def __init__(self):
+    self.rows: list[list[Any]] = []
 
-  def record(self, action, next_timestep, extras):
-    rows[-1][1:] = [action, extras]
-    rows.append([next_timestep, None, None])
-    add(self, action, next_timestep, extras)
+  def add_first(self, timestep):
+    self.rows.append([timestep, None, None])
 
-  def record_last(self, extras):
-    rows[-1][2] = extras
-    add_last(self, extras)
+  def add(self, action, next_timestep, extras):
+    self.rows[-1][1:] = [action, extras]
+    self.rows.append([next_timestep, None, None])
 
-  monkeypatch.setattr(adder_lib.WindowAdder, "add_first", record_first)
-  monkeypatch.setattr(adder_lib.WindowAdder, "add", record)
-  monkeypatch.setattr(adder_lib.WindowAdder, "add_last", record_last)
-  return rows
+  def add_last(self, extras):
+    self.rows[-1][2] = extras
 
 
-def test_runner_and_scan_do_the_same(recorded):
-  agent, episodes = make_agent(), []
-  result = local.run(
-    agent,
-    make_environment(),
-    config_lib.RunConfig(seed=3, episodes=8, replay="memory"),
-    core.Hooks(on_episode=episodes.append),
-  )
-  assert result.learner_updates > 0
-
-  # The same keys, and the weights, which a learning rate of 0 has left as they were.
+def test_actor_and_scan_do_the_same():
+  agent, environment, recorder = make_agent(), make_environment(), Recorder()
   actor_key, learner_key = jax.random.split(jax.random.PRNGKey(3))
   weights = jax.jit(lambda key: agent.learner.params(agent.learner.init(key)))(
     learner_key
   )
-  jax.tree.map(np.testing.assert_array_equal, weights, result.weights)
+  source = types_lib.SimpleNamespace(get_variables=lambda names: [weights])
+  actor = actor_lib.Actor(agent, agent.actor(), source, actor_key, [recorder])
+  for _ in range(8):
+    timestep = environment.reset()
+    actor.observe_first(timestep)
+    while not timestep.last():
+      action = actor.select_action(timestep.observation)
+      timestep = environment.step(action)
+      actor.observe(action, timestep)
+
   acting = agent.actor()
-  timesteps, actions, extras = zip(*recorded, strict=True)
+  timesteps, actions, extras = zip(*recorder.rows, strict=True)
   steps_before = np.cumsum([0] + [not t.first() for t in timesteps[1:]])
   stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *timesteps)
 
@@ -142,10 +131,9 @@ def test_runner_and_scan_do_the_same(recorded):
     )
   assert not np.array_equal(scanned[:, 0], scanned[:, 1])
 
-  # Each episode follows one policy, whose name is reported.
+  # Each episode follows one policy.
   firsts = [i for i, t in enumerate(timesteps) if t.first()]
   followed = [int(extras[i]["policy"]) for i in firsts]
-  assert [e.policy for e in episodes] == [f"policy {i}" for i in followed]
   assert len(set(followed)) > 1
   for begin, policy in zip(firsts, followed, strict=True):
     rows = extras[begin : begin + LENGTH + 1]
@@ -153,24 +141,3 @@ def test_runner_and_scan_do_the_same(recorded):
     # The memory is empty at its start, and something is new on its last row.
     assert rows[0]["r_int"] == 0.0 and rows[LENGTH]["r_int"] > 0.0
     np.testing.assert_array_equal(rows[0]["core_state"], 0.0)
-
-
-def test_evaluation_has_a_policy_of_its_own():
-  environment, builder = make_environment(), builder_lib.Builder(make_agent())
-  replay = builder.make_replay_tables("memory", 0)
-  learner = builder.make_learner(jax.random.PRNGKey(0), replay.batches(), replay)
-  histories = []
-  for seed in range(3):
-    key = jax.random.PRNGKey(seed)
-    actor = builder.make_actor(key, learner, evaluation=True)
-    actions = []
-    for _ in range(2):
-      timestep = environment.reset()
-      actor.observe_first(timestep)
-      while not timestep.last():
-        actions.append(int(actor.select_action(timestep.observation)))
-        timestep = environment.step(actions[-1])
-        actor.observe(actions[-1], timestep)
-        assert actor.extras[0]["policy"] == 0
-    histories.append(actions)
-  assert histories[0] == histories[1] == histories[2]  # Nothing is left to chance.

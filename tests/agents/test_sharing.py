@@ -97,23 +97,6 @@ def test_what_differs_makes_another_agent(other):
   assert make(**other) is not make()
 
 
-def test_what_cannot_be_pickled_makes_an_agent_each_time():
-  @dataclasses.dataclass(frozen=True)
-  class Local(exploration.EpsilonGreedy):
-    pass
-
-  rule = Local(0.5)
-  assert make(exploration=rule) is not make(exploration=rule)
-
-
-def test_a_redefined_class_makes_another_agent(monkeypatch):
-  before = make(exploration=Rule(0.5))
-  again = type("Rule", (exploration.EpsilonGreedy,), dict(vars(Rule)))
-  monkeypatch.setitem(globals(), "Rule", again)
-  agent = make(exploration=Rule(0.5))
-  assert agent is not before and type(agent.config.exploration) is again
-
-
 def test_an_agent_is_sent_to_other_processes_after_its_cores_were_made():
   cloudpickle = pytest.importorskip("cloudpickle")  # What Ray uses.
 

@@ -1,4 +1,4 @@
-"""What a ReplaySpec refuses, and where bonuses belong."""
+"""Invalid ReplaySpecs are refused; bonuses are aligned with transitions."""
 
 import jax
 import numpy as np
@@ -35,12 +35,6 @@ def test_refuses(changes, message):
   assert message in str(caught.value)
 
 
-def test_sizes():
-  spec = types.ReplaySpec(**USUAL, burn_in=3, length=8, bootstrap=2, period=4)
-  assert spec.window_rows == 13
-  assert spec.max_windows == 25
-
-
 @pytest.mark.parametrize("shape", [(4,), (4, 3)])
 def test_align_intrinsic(shape):
   r_int = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
@@ -53,8 +47,3 @@ def test_align_intrinsic(shape):
       assert aligned.shape == (3, *shape[1:])
       for t in range(3):
         np.testing.assert_array_equal(aligned[t], r_int[t + offset])
-
-
-def test_an_unknown_end_of_a_bonus_is_refused():
-  with pytest.raises(ValueError, match="not 'middle'"):
-    scaling.align(np.zeros(3), "middle")

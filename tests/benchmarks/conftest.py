@@ -17,10 +17,12 @@ def _load(name: str) -> types.ModuleType:
   )
   assert spec is not None and spec.loader is not None
   module = importlib.util.module_from_spec(spec)
-  with pytest.MonkeyPatch.context() as patch:
-    # As for a script; last, since `losses` is there as well.
-    patch.setattr(sys, "path", [*sys.path, str(FOLDER)])
+  # As for a script; last, since `losses` is there as well.
+  sys.path.append(str(FOLDER))
+  try:
     spec.loader.exec_module(module)
+  finally:
+    sys.path.remove(str(FOLDER))
   return module
 
 

@@ -1,7 +1,4 @@
-"""The report of the benchmarks: what is compared, refused, printed and written."""
-
-import argparse
-import json
+"""Comparisons of benchmarks: medians, ratios and fresh processes."""
 
 import pytest
 
@@ -31,32 +28,8 @@ def test_a_speed_is_measured_after_the_warm_up(bench):
   assert found == {"steps_per_s": 20.0, "env_steps": 80, "learner_updates": 40}
 
 
-def test_contestants_take_turns(bench):
-  order = []
-  contestants = {name: lambda name=name: order.append(name) or {} for name in "ab"}
-  assert bench.in_turn(contestants, 2) == {"a": [{}, {}], "b": [{}, {}]}
-  assert order == ["a", "b", "b", "a"]
-
-
 def test_a_sample_is_a_fresh_process(bench):
   found = bench.sample("bench:peak_mib")
   assert 1 < found < 10_000
   with pytest.raises(RuntimeError, match="ended with code 1"):
     bench.sample("bench:nothing")
-
-
-def test_report(load, bench, tmp_path, monkeypatch, capsys):
-  run = load("run")
-  fake = type("Module", (), {})
-  fake.TABLES = (bench.Table("A title", lambda quick: [{"name": "x", "list": [1]}]),)
-  monkeypatch.setattr(run.importlib, "import_module", lambda name: fake)
-  run.measure(["fake"], True, tmp_path / "new" / "folder")
-  report = json.loads((tmp_path / "new" / "folder" / "bench.json").read_text())
-  assert report["tables"] == [
-    {"section": "fake", "title": "A title", "rows": [{"name": "x", "list": [1]}]}
-  ]
-  assert report["machine"]["cpu"] and report["quick"] is True
-  assert "| x    |" in capsys.readouterr().out
-  assert run.parse_sections("novelty, losses") == ["novelty", "losses"]
-  with pytest.raises(argparse.ArgumentTypeError, match="no section 'memroy'; choose"):
-    run.parse_sections("memroy")

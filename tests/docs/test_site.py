@@ -2,7 +2,6 @@
 
 import pathlib
 import runpy
-import sys
 
 import pytest
 
@@ -13,7 +12,7 @@ pytest.importorskip("sphinx")
 
 @pytest.fixture(autouse=True)
 def _extensions(monkeypatch):
-  monkeypatch.setattr(sys, "path", [str(DOCS / "_ext"), *sys.path])
+  monkeypatch.syspath_prepend(DOCS / "_ext")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ pytest.importorskip("cv2")
 from gymnasium import wrappers
 
 from explorax import environments
-from explorax.environments import atari_adapter, atari_environments, saving, specs
+from explorax.environments import atari_adapter, saving, specs
 
 # Without idle frames and sticky actions, a game depends on nothing but the actions.
 STILL = "noops=0"
@@ -151,16 +151,6 @@ def test_a_lost_life_ends_the_episode_but_not_the_game():
   assert environments.episode_metrics(environment)["game_return"] == 0.0
 
 
-def test_without_life_loss_a_game_is_one_episode():
-  environment = environments.make("atari:Breakout", seed=1)
-  timestep = environment.reset()
-  for life in range(5):
-    _, timestep = _lose_a_life(environment, timestep)
-    assert timestep.last() == (life == 4)
-    assert timestep.discount == (0.0 if life == 4 else 1.0)
-  assert set(environments.episode_metrics(environment)) == {"human_normalised"}
-
-
 def test_a_reset_in_the_middle_of_a_life_begins_another_game():
   environment = environments.make(f"atari:Breakout/life_loss=true,{STILL}", seed=1)
   _lose_a_life(environment, environment.reset())
@@ -200,29 +190,6 @@ def test_actions_and_screens_of_other_games():
     full.step(2)
   assert _ale(full).getEpisodeFrameNumber() - 1 == 5 * 2  # Its first frame is 1.
   assert environments.episode_metrics(full) == {}  # It is not in Atari-57.
-
-
-def _rooms(environment):
-  metrics = environments.episode_metrics(environment)
-  assert metrics["human_normalised"] == 0.0  # Random play scores nothing.
-  return metrics["rooms"], metrics["rooms_so_far"]
-
-
-def test_rooms_of_montezumas_revenge():
-  environment = environments.make("atari:MontezumaRevenge/ngu", seed=0)
-  environment.reset()
-  assert _rooms(environment) == (1, 1)
-  room, level = 0x83 - 0x80, 0xB9 - 0x80
-  assert environment.raw.ram()[room] == 1
-  _ale(environment).setRAM(room, 2)
-  environment.step(0)
-  assert _rooms(environment) == (2, 2)
-  _ale(environment).setRAM(level, 1)
-  environment.step(0)
-  assert atari_adapter.montezuma_room(environment.raw.ram()) == 24 + 2
-  assert _rooms(environment) == (3, 3)
-  environment.reset()
-  assert _rooms(environment) == (1, 3)
 
 
 def test_rooms_of_a_meta_episode_and_the_position_in_it():
@@ -299,57 +266,3 @@ def test_rooms_are_counted_through_levels_and_keys_in_the_inventory():
     )
   ram[0xB9 - 0x80] = 200
   assert atari_adapter.montezuma_state(ram)[2] == 255
-
-
-def test_the_bits_counted_are_those_that_the_game_draws_as_keys():
-  environment = environments.make(f"atari:MontezumaRevenge/ngu,{STILL}", seed=0)
-  drawn = []
-  for bit in range(8):
-    environment.reset()
-    _ale(environment).setRAM(0xC1 - 0x80, 1 << bit)
-    environment.step(0)
-    # Below the score and the lives left.
-    drawn.append(environment.raw.render()[26:44].tobytes())
-  like_the_second = [picture == drawn[1] for picture in drawn]
-  ram = np.zeros(128, np.uint8)
-  for bit, is_key in enumerate(like_the_second):
-    ram[0xC1 - 0x80] = 1 << bit
-    assert atari_adapter.montezuma_state(ram)[3] == is_key
-  assert sum(like_the_second) == 4
-
-
-def test_other_games_have_no_oracle():
-  with pytest.raises(ValueError, match="pong"):
-    environments.make("atari:Pong/ngu,oracle=true", seed=0)
-
-
-def test_every_game_of_the_papers_is_there():
-  for name in atari_environments.names():
-    assert f"ALE/{name.removeprefix('atari:')}-v5" in gymnasium.registry
-
-
-@pytest.mark.parametrize(
-  ("name", "message"),
-  [
-    ("Pongg", "did you mean 'atari:Pong'"),
-    ("montezuma_revenge", "did you mean 'atari:MontezumaRevenge'"),
-    ("pong-v5", "did you mean 'atari:Pong'"),
-    ("Zzzz", "MontezumaRevenge"),
-    ("Combat", "two players"),
-  ],
-)
-def test_games_that_do_not_exist_are_refused(name, message):
-  with pytest.raises(ValueError, match=message) as caught:
-    environments.make(f"atari:{name}", seed=0)
-  assert "\n" not in str(caught.value)
-
-
-def test_a_missing_rom_says_where_it_is_looked_for(tmp_path, monkeypatch):
-  monkeypatch.setenv("ALE_ROMS_DIR", str(tmp_path))
-  with pytest.raises(ValueError, match="ROM of 'atari:Pong' cannot be read") as caught:
-    environments.make("atari:Pong", seed=0)
-  assert "ALE_ROMS_DIR" in str(caught.value) and str(tmp_path) in str(caught.value)
-  (tmp_path / "pong.bin").write_bytes(b"not a game")
-  with pytest.raises(ValueError, match="does not match what was expected") as caught:
-    environments.make("atari:Pong", seed=0)
-  assert "\n" not in str(caught.value)

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from explorax import environments
-from explorax.environments import atari57, atari_environments, atari_profiles
+from explorax.environments import atari_profiles
 
 pytestmark = pytest.mark.ops
 DQN = atari_profiles.PROFILES["dqn"]
@@ -49,16 +49,6 @@ def test_the_papers_profiles():
   assert NGU.full_actions and not DQN.full_actions
 
 
-def test_every_field_can_be_set_by_name():
-  for field in dataclasses.fields(atari_profiles.Profile):
-    value = getattr(DQN, field.name)
-    changed = not value if isinstance(value, bool) else value + 1
-    if field.name == "sticky":
-      changed = 0.5
-    _, profile = atari_profiles.parse(f"Pong/{field.name}={str(changed).lower()}")
-    assert profile == dataclasses.replace(DQN, **{field.name: changed})
-
-
 @pytest.mark.parametrize(
   ("name", "message"),
   [
@@ -78,10 +68,3 @@ def test_unknown_names_are_refused(name, message):
   with pytest.raises(ValueError, match=message) as caught:
     environments.make(f"atari:{name}", seed=0)
   assert "\n" not in str(caught.value)
-
-
-def test_the_games_of_the_papers():
-  names = atari_environments.names()
-  assert len(set(names)) == 60
-  assert {"atari:MontezumaRevenge", "atari:Qbert", "atari:Pooyan"} < set(names)
-  assert len(atari57.references()) == 57

@@ -15,11 +15,8 @@ STILL = "noops=0"
 @pytest.mark.parametrize(
   ("name", "num_steps", "min_ends"),
   [
-    (f"Breakout/{STILL}", 500, 2),
-    (f"MontezumaRevenge/ngu,{STILL},life_loss=true", 1000, 5),
-    (f"Breakout/rgb,{STILL},action_repeat=3", 250, 1),
-    (f"Pooyan/{STILL},height=60,width=100,full_actions=true", 950, 1),
-    (f"Pong/{STILL},max_frames=44", 60, 5),
+    (f"Breakout/rgb,{STILL}", 300, 1),
+    (f"MontezumaRevenge/ngu,{STILL},life_loss=true", 600, 3),
     (f"Pong/{STILL},max_frames=42", 60, 5),
     (f"Pong/{STILL},action_repeat=1,max_frames=20", 60, 2),
   ],
@@ -145,18 +142,3 @@ def test_one_game_ends_and_the_others_continue():
       else:
         np.testing.assert_array_equal(step.frames[env], timestep.observation[..., -1:])
   assert ends.min() > 5 and ends[0] != ends[1]
-
-
-@pytest.mark.parametrize(
-  ("name", "num_envs", "value"),
-  [
-    ("atari:Pong", 0, "num_envs is 0"),
-    ("atari:Pong/ngu,meta_episode=3", 2, "meta_episode is 3"),
-    ("atari:MontezumaRevenge/ngu,oracle=true", 2, "oracle"),
-    ("gym:CartPole-v1", 2, "gym:CartPole-v1"),
-    ("atari:Pongg", 2, "did you mean 'atari:Pong'"),
-  ],
-)
-def test_impossible_batches_are_refused(name, num_envs, value):
-  with pytest.raises(ValueError, match=value):
-    environments.make_batched(name, num_envs=num_envs, seed=0)

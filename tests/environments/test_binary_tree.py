@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from explorax import environments
-from explorax.environments import binary_tree, jax_adapter, jax_environments, specs
+from explorax.environments import binary_tree, jax_adapter, specs
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -42,16 +41,3 @@ def test_mappings_are_fair_and_follow_their_seed():
   assert np.abs(drawn.mean(axis=0) - 0.5).max() < 5 * 0.5 / 40**0.5
   assert len({row.tobytes() for row in drawn}) == 40
   np.testing.assert_array_equal(drawn[7], binary_tree.action_mapping(7, 250))
-
-
-def test_the_mapping_follows_the_name_and_not_the_seed():
-  tree, params = jax_environments.make("binary_tree/20,mapping_seed=5")
-  assert tree == binary_tree.BinaryTree(20, mapping_seed=5)
-  for seed in (0, 1):
-    environment = environments.make("jax:binary_tree/20,mapping_seed=5", seed=seed)
-    for _ in range(2):
-      timestep, total = environment.reset(), 0.0
-      for action in params.up:
-        timestep = environment.step(action)
-        total += timestep.reward
-      assert timestep.last() and total == 1.0

@@ -5,12 +5,9 @@ import csv
 import numpy as np
 import pytest
 from bsuite import sweep
-from bsuite.logging import csv_logging
 
 from explorax import environments
 from explorax.environments import bsuite_environments, bsuite_sweeps
-
-TWINS = [*sweep.DEEP_SEA, *sweep.DEEP_SEA_STOCHASTIC]
 
 
 def test_groups_are_bsuites():
@@ -40,22 +37,6 @@ def test_steps_per_episode(bsuite_id):
   told = bsuite_sweeps.steps_per_episode(bsuite_id)
   assert max(lengths) <= told + 1
   assert bsuite_id.startswith(("cartpole", "mountain")) or min(lengths) >= told
-
-
-def test_twins_are_those_of_deep_sea():
-  assert [i for i in sweep.SWEEP if bsuite_sweeps.jax_equivalent(i)] == TWINS
-  assert bsuite_sweeps.jax_equivalent("deep_sea/5") == (
-    "jax:deep_sea/20,mapping_seed=42"
-  )
-  assert bsuite_sweeps.jax_equivalent("deep_sea_stochastic/0").endswith(
-    "stochastic=true"
-  )
-
-
-def test_csv_name_is_bsuites(tmp_path):
-  for bsuite_id in ("deep_sea/3", "memory_len/12"):
-    logger = csv_logging.Logger(bsuite_id, str(tmp_path))
-    assert logger._save_path == str(tmp_path / bsuite_sweeps.csv_name(bsuite_id))
 
 
 def test_twin_log_is_what_bsuite_logs(tmp_path):

@@ -141,31 +141,3 @@ def test_only_the_time_limit_ends_an_episode():
     _, timestep = step(KEY, _state(0.0, 0.0, time), jnp.int32(1), PARAMS)
     assert timestep.step_type == step_type
     assert (timestep.reward, timestep.discount) == (1.0, 1.0)
-
-
-def test_three_actions_suffice_to_swing_the_pole_up_and_hold_it():
-  """Add energy, then linear feedback; both by full pushes, this way or that."""
-
-  def push(state):
-    (x, angle), (speed, turning) = state.position, state.velocity
-    angle = (angle + jnp.pi) % (2 * jnp.pi) - jnp.pi
-    energy = 0.0172 * turning**2 + 0.4905 * (jnp.cos(angle) - 1)
-    swing = jnp.clip(40 * energy * turning * jnp.cos(angle), -1.0, 1.0)
-    swing -= 0.5 * x + 0.3 * speed
-    hold = x + 7.4 * angle + 1.2 * speed + 1.95 * turning
-    wanted = jnp.where(jnp.abs(angle) < 0.6, hold, swing)
-    return jnp.where(wanted > 0.1, 2, jnp.where(wanted < -0.1, 0, 1))
-
-  def episode(key):
-    state, _ = CARTPOLE.reset(key, PARAMS)
-
-    def move(state, _):
-      state, timestep = CARTPOLE.step(key, state, push(state), PARAMS)
-      return state, (timestep.reward, timestep.last())
-
-    _, (rewards, last) = jax.lax.scan(move, state, None, 1000)
-    return rewards.sum(), last
-
-  returns, last = jax.jit(jax.vmap(episode))(jax.random.split(KEY, 10))
-  assert (np.argmax(last, axis=1) == 999).all()
-  assert returns.min() > 600

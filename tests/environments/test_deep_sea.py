@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from bsuite.environments import deep_sea as bsuite_deep_sea
 
-from explorax import environments
-from explorax.environments import deep_sea, specs
+from explorax.environments import deep_sea
 
 
 class _Tosses:
@@ -101,31 +100,6 @@ def test_tosses_have_the_probabilities_of_bsuites(size):
   assert abs(noise.mean()) < error
   assert abs(noise.var() - 1) < error * 2**0.5
   assert abs(np.corrcoef(fails, noise)[0, 1]) < error
-
-
-def test_its_name_is_the_sweeps():
-  """Observations, rewards, discounts, and the way to the goal, of bsuite's sweep."""
-  ours = environments.make("jax:deep_sea/10", seed=0)
-  theirs = environments.make("bsuite:deep_sea/0", seed=0)
-  expected = specs.OneHotArray((10, 10), lower_triangle=True)
-  assert ours.observation_spec() == theirs.observation_spec() == expected
-  mapping = deep_sea.action_mapping(42, 10)
-  for solve in (False, True):
-    rng = np.random.default_rng(0)
-    one, other, total = ours.reset(), theirs.reset(), 0.0
-    for row in range(10):
-      np.testing.assert_array_equal(one.observation, other.observation)
-      action = int(mapping[row, row]) if solve else int(rng.integers(2))
-      one, other = ours.step(action), theirs.step(action)
-      np.testing.assert_allclose(one.reward, other.reward, rtol=1e-6)
-      total += one.reward
-    assert one.last() and other.last() and one.discount == other.discount == 0.0
-    assert not one.observation.any()
-    assert environments.episode_metrics(ours) == {
-      "bad_episode": float(not solve),
-      "denoised_return": float(solve),
-    }
-  assert total == pytest.approx(0.99)
 
 
 def test_each_of_a_batch_may_have_its_own_mapping_and_cost():

@@ -11,8 +11,6 @@ from explorax import environments
 from explorax.environments import (
   grid_maps,
   gridworld,
-  jax_adapter,
-  jax_environments,
 )
 
 WALLED = (
@@ -165,36 +163,12 @@ def test_worlds_have_their_density_and_a_path(kind):
   assert len(begins) == 60
 
 
-def test_worlds_follow_their_number_and_nothing_else():
-  name = "gridworld/8,obstacles=0.3,world=5"
-  one = environments.make(f"jax:{name}", seed=0)
-  other = environments.make(f"jax:{name}", seed=1)
-  for _ in range(2):
-    np.testing.assert_array_equal(one.reset().observation, other.reset().observation)
-    np.testing.assert_array_equal(one.raw.render(), other.raw.render())
-  _, params = jax_environments.make(name)
-  _, thinner = jax_environments.make("gridworld/8,obstacles=0.2,world=5")
-  _, trapped = jax_environments.make("gridworld/8,traps=0.3,world=5")
-  blocked = params.cells == grid_maps.OBSTACLE
-  assert blocked[thinner.cells == grid_maps.OBSTACLE].all()
-  np.testing.assert_array_equal(blocked, trapped.cells == grid_maps.TRAP)
-  np.testing.assert_array_equal(params.goal, trapped.goal)
-
-
 def test_a_world_stays_what_it_was():
   """A world as it was first drawn: reports of worlds by number stay comparable."""
   params = gridworld.GridWorld(5, obstacles=0.2, traps=0.2, world=1).default_params()
   rows = ["".join(".#x"[cell] for cell in row) for row in params.cells]
   assert rows == ["..#x#", "##xx.", "..x.#", "...##", "..x.."]
   assert (params.start.tolist(), params.goal.tolist()) == ([3, 1], [3, 0])
-
-
-def test_a_thin_world_is_an_open_room_with_other_ends():
-  _, room = jax_environments.make("gridworld/20")
-  _, drawn = jax_environments.make("gridworld/20,world=1")
-  np.testing.assert_array_equal(room.cells, drawn.cells)
-  assert (room.start.tolist(), room.goal.tolist()) == ([1, 10], [18, 18])
-  assert drawn.start.tolist() != [1, 10] and drawn.goal.tolist() != [18, 18]
 
 
 def test_each_of_a_batch_may_have_its_own_map():
@@ -219,12 +193,3 @@ def test_each_of_a_batch_may_have_its_own_map():
       jax.tree.leaves(together), jax.tree.leaves(alone), strict=True
     ):
       np.testing.assert_array_equal(one[i], other)
-
-
-def test_a_map_is_drawn_as_it_is_written():
-  environment = jax_adapter.JaxEnvironment(ROOM, _drawn(WALLED), seed=0)
-  environment.reset()
-  names = {"S": "agent", "G": "goal", "#": "obstacle", "x": "trap", ".": "floor"}
-  colours = [[gridworld.COLOURS[names[c]] for c in line] for line in WALLED]
-  pixels = np.ones((gridworld.RENDERED_PIXELS,) * 2 + (1,), np.uint8)
-  np.testing.assert_array_equal(environment.render(), np.kron(colours, pixels))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import gymnasium_environments, specs
+from explorax.environments import specs
 
 SPACES = gymnasium.spaces
 
@@ -89,20 +89,6 @@ def test_actions_and_observations_count_from_zero():
 
 
 @pytest.mark.parametrize(
-  ("name", "kind", "message"),
-  [
-    ("CartPole-v7", ValueError, "did you mean 'gym:CartPole-v1'"),
-    ("nomodule:Name-v0", ValueError, "nomodule"),
-    ("MountainCarContinuous-v0", TypeError, "MountainCarContinuous-v0"),
-    ("Blackjack-v1", TypeError, "FlattenObservation"),
-  ],
-)
-def test_ids_that_cannot_be_played_are_refused(name, kind, message):
-  with pytest.raises(kind, match=message):
-    environments.make(f"gym:{name}", seed=0)
-
-
-@pytest.mark.parametrize(
   ("space", "dtype"),
   [
     (SPACES.Box(0, 255, (4, 4, 1), np.uint8), np.uint8),
@@ -129,23 +115,3 @@ def test_array_spaces(space, dtype):
 def test_other_spaces_are_refused(spaces, name):
   with pytest.raises(TypeError, match=name):
     environments.wrap(Scripted(**spaces), seed=0)
-
-
-def test_an_environment_whose_package_is_missing_says_which(monkeypatch):
-  def missing():
-    raise gymnasium.error.DependencyNotInstalled("Box3D is not installed")
-
-  spec = gymnasium.envs.registration.EnvSpec("Missing-v0", entry_point=missing)
-  monkeypatch.setitem(gymnasium.registry, "Missing-v0", spec)
-  with pytest.raises(ValueError, match="Box3D"):
-    environments.make("gym:Missing-v0", seed=0)
-
-
-def test_every_listed_id_can_be_made_and_the_others_are_left_out():
-  names = [name for name, _ in gymnasium_environments.list_ids()]
-  assert "gym:CartPole-v1" in names and "gym:FrozenLake-v1" in names
-  assert "gym:CartPole-v0" not in names  # Not its newest version.
-  assert "gym:Pendulum-v1" not in names  # Continuous actions.
-  assert "gym:Blackjack-v1" not in names  # A tuple of observations.
-  for name in names:
-    assert environments.make(name, seed=0).reset().first()

@@ -55,37 +55,6 @@ def test_a_one_above_the_diagonal_is_refused():
   assert np.isnan(networks.make_inputs(encode.spec).linear(index[None], weights)).all()
 
 
-@pytest.mark.parametrize("entry", [0.5, 2.0, np.nan, np.inf])
-def test_one_hot_index_refuses_other_arrays(entry):
-  encode = specs.OneHotIndex(specs.OneHotArray((3,)))
-  with pytest.raises(ValueError, match="largest entry of a one-hot observation"):
-    encode(np.array([0.0, entry, 0.0], np.float32))
-  with pytest.raises(ValueError, match=r"is -1\.0"):
-    encode(np.array([-1.0, -2.0, -1.5], np.float32))
-
-
-@pytest.mark.parametrize(
-  ("entries", "valid"),
-  [
-    ([0.0, 0.0, 0.0], True),
-    ([0.0, 1.0, 0.0], True),
-    ([1.0, 1.0, 0.0], False),
-    ([0.0, 0.5, 0.0], False),
-    ([0.0, 1.0, 0.25], False),
-    ([0.0, 2.0, 0.0], False),
-    ([0.0, np.nan, 0.0], False),
-  ],
-)
-def test_one_hot_array_validates(entries, valid):
-  spec = specs.OneHotArray((3,), "x")
-  array = np.array(entries, np.float32)
-  if valid:
-    np.testing.assert_array_equal(spec.validate(array), array)
-  else:
-    with pytest.raises(ValueError):
-      spec.validate(array)
-
-
 @pytest.mark.parametrize(
   ("dtype", "stored"),
   [
@@ -154,34 +123,3 @@ def test_specs_survive_pickling_and_replacing(spec, others, text):
   assert dm_env.specs.Array(spec.shape, spec.dtype, spec.name) != spec
   assert text in repr(spec)
   spec.validate(spec.generate_value())
-
-
-def test_encodings_go_by_the_spec():
-  assert isinstance(specs.make_encoding(specs.OneHotArray((3,))), specs.OneHotIndex)
-  for spec in (WITH_STATE, STACKED):
-    encoded = specs.make_encoding(spec)
-    assert encoded.spec == spec
-    assert encoded(spec.generate_value()).dtype == np.uint8
-  as_floats = specs.make_encoding(STACKED.replace(dtype=np.float64)).spec
-  assert (as_floats.dtype, specs.num_frames(as_floats)) == (np.float32, 3)
-  assert specs.num_frames(dm_env.specs.Array((3, 4, 6), np.uint8)) == 1
-  assert WITH_STATE.image_spec == dm_env.specs.Array((2, 4, 2), np.uint8)
-
-
-@pytest.mark.parametrize(
-  ("make", "arguments"),
-  [
-    (specs.OneHotArray, ((3, 0),)),
-    (specs.OneHotArray, ((3, 2), "x", True)),
-    (specs.ImageWithState, ((3, 4), ("x",))),
-    (specs.ImageWithState, ((1, 4, 1), ("x",))),
-    (specs.ImageWithState, ((3, 2, 1), ("x", "y", "z"))),
-    (specs.ImageWithState, ((3, 2, 1), ())),
-    (specs.StackedFrames, ((3, 4, 6), np.uint8, 4)),
-    (specs.StackedFrames, ((3, 4, 6), np.uint8, 0)),
-    (specs.StackedFrames, ((3, 4), np.uint8, 2)),
-  ],
-)
-def test_impossible_specs_are_refused(make, arguments):
-  with pytest.raises(ValueError):
-    make(*arguments)

@@ -96,16 +96,6 @@ def test_observations_outlive_a_buffer_that_is_written_again():
   np.testing.assert_array_equal(np.stack(kept)[:, 0], [0, 1, 2, 3])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
-def test_without_copy_an_observation_of_the_right_dtype_is_passed_on(dtype):
-  # The sum of their squares overflows float32; they themselves do not.
-  largest = 255 if dtype is np.uint8 else 3e38
-  observation = np.full((2,), largest, dtype)
-  raw = Scripted([dm_env.restart(observation)], dm_env.specs.Array((2,), dtype))
-  environment = standard.StandardEnvironment(raw, copy=False)
-  assert environment.reset().observation is observation
-
-
 def test_discrete_observations_become_one_hot():
   spec = dm_env.specs.DiscreteArray(4)
   raw = Scripted(
@@ -210,11 +200,6 @@ def test_observations_that_their_dtype_cannot_hold_are_refused():
     ValueError, match=r"0\.5 in the observation at step 1 of episode 1"
   ):
     environment.step(0)
-
-
-def test_a_reset_that_begins_no_episode_is_refused():
-  with pytest.raises(ValueError, match="FIRST"):
-    standard.StandardEnvironment(Scripted([_transition()])).reset()
 
 
 @pytest.mark.parametrize(

@@ -46,27 +46,19 @@ class Config:
   ("assignment", "field", "value"),
   [
     ("name=b", "name", "b"),
-    ("name=none", "name", "none"),
     ("name=x=y", "name", "x=y"),
-    ("name=", "name", ""),
     ("flag=true", "flag", True),
     ("flag=YES", "flag", True),
-    ("flag=0", "flag", False),
     ("count=7", "count", 7),
     ("count=1e1", "count", 10),
-    ("count=-2", "count", -2),
-    ("count=1_0", "count", 10),
     ("rate=1e-1", "rate", 0.1),
-    ("rate=2", "rate", 2.0),
     ("rate=inf", "rate", math.inf),
     ("limit=0.25", "limit", 0.25),
     ("limit=None", "limit", None),
     ("either=4", "either", 4),
     ("either=four", "either", "four"),
     ("sizes=64,32,16", "sizes", (64, 32, 16)),
-    ("sizes=(64, 32)", "sizes", (64, 32)),
     ("sizes=(64,)", "sizes", (64,)),
-    ("sizes=()", "sizes", ()),
     ("sizes=", "sizes", ()),
     ("pair=3,1e-3", "pair", (3, 1e-3)),
     ("kind=max", "kind", "max"),
@@ -76,7 +68,6 @@ class Config:
     ("third=Bonus(0.1)", "third", Bonus(0.1)),
     ("bonus=Bonus(beta=2)", "bonus", Bonus(2)),
     (f"bonus={__name__}.Bonus(2)", "bonus", Bonus(2)),
-    ("factor=0.1", "factor", 0.1),
     ("factor=Bonus(2.0)", "factor", Bonus(2.0)),
   ],
 )
@@ -91,36 +82,24 @@ def test_reads_a_value_by_its_type(assignment, field, value):
   ("assignment", "words"),
   [
     ("count", "field=value"),
-    ("=3", "field=value"),
-    ("bonus..beta=3", "field=value"),
     ("count=1.5", "count is '1.5'"),
-    ("count=inf", "count is 'inf'"),
-    ("count=true", "count is 'true'"),
     ("count=none", "count is 'none'"),
-    ("flag=2", "flag is '2'"),
-    ("rate=fast", "rate is 'fast'"),
     ("rate=nan", "rate is 'nan'"),
-    ("limit=low", "limit is 'low'.* none"),
     ("sizes=50,x", r"sizes\[1\] is 'x'"),
-    ("sizes=1.5", r"sizes\[0\] is '1.5'"),
     ("pair=1", "pair is '1'.* 2 values"),
     ("kind=men", "mean, max. Did you mean mean"),
     ("cuont=3", "'cuont'. Did you mean count"),
     ("beta=3", r"Did you mean bonus.beta or third.beta\? Its fields are: name, flag"),
     ("bonus.bta=3", "Did you mean bonus.beta"),
     ("bonus=3", "bonus is '3'.* Bonus, .* bonus.FIELD"),
-    ("third=3", "third is '3'.* none"),
     ("bonus=Bonas(3)", "Bonas. Did you mean Bonus"),
-    ("bonus=Config()", "Config.* Bonus"),
     (f"bonus={__name__}:Config()", "Config.* Bonus"),
     ("bonus=Bonus(", r"bonus is 'Bonus\('"),
     ("bonus=Bonus(-1)", "beta is -1"),
     ("bonus=no_such_module.Bonus()", "no_such_module"),
     ("bonus=Bonus(beta=x)", "beta is 'x'"),
     ("bonus=Bonus(1, beta=2)", "beta is given twice"),
-    ("bonus=Bonus(1, 2)", "at most 1"),
     ("bonus=Bonus(bta=2)", "bta; its fields are beta"),
-    ("factor=low", "factor is 'low'"),
     ("second.beta=3", "second is not in use"),
     ("count.beta=3", "count has no fields"),
     ("function=abs", "function cannot be set"),
@@ -162,16 +141,6 @@ def test_no_field_is_set_twice():
     overrides.apply(Config(), ["third=none", "third.beta=2"])
 
 
-def test_nothing_to_set_changes_nothing():
-  config = Config()
-  assert overrides.apply(config, []) is config
-
-
-def test_settable_fields_are_dotted():
-  fields = overrides.settable_fields(Config())
-  assert "bonus.beta" in fields and "bonus" not in fields and "second" in fields
-
-
 def test_to_dict_survives_json():
   config = Config(limit=math.inf)
   content = json.loads(json.dumps(overrides.to_dict(config), allow_nan=False))
@@ -181,8 +150,3 @@ def test_to_dict_survives_json():
   assert content["limit"] == "inf" and content["second"] is None
   assert content["function"] == "math:sqrt"
   assert set(content) == {"class", *(f.name for f in dataclasses.fields(Config))}
-
-
-def test_to_dict_refuses_what_json_cannot_hold():
-  with pytest.raises(TypeError, match="function is a object"):
-    overrides.to_dict(Config(function=object()))

@@ -3,9 +3,6 @@
 import csv
 import json
 import pathlib
-import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -113,38 +110,8 @@ def test_a_finished_run_is_extended_to_the_bit(capsys):
   assert "episodes is null there, but 9 here" in other
 
 
-# Ends by SIGKILL at its second checkpoint, a report after the first one.
-KILLED = """
-import os, signal, sys
-from explorax.experiments import run
-from explorax.experiments.checkpoints import checkpointer
-save, saved = checkpointer.Checkpointer.save, []
-def save_once(*args):
-  if saved:
-    os.kill(os.getpid(), signal.SIGKILL)
-  saved.append(save(*args))
-checkpointer.Checkpointer.save = save_once
-run.main(sys.argv[1:])
-"""
-
-
-def test_a_killed_run_resumes_bit_for_bit():
-  """With a checkpoint at every report and a row that is written twice."""
-  argv = [*DEVICE, "--steps=450"]
-  assert run.main([*argv, "--output=whole"]) == 0
-  argv += ["--checkpoint_every=1", "--output=parts"]
-  killed = subprocess.run([sys.executable, "-c", KILLED, *argv], capture_output=True)
-  assert killed.returncode == -signal.SIGKILL
-  assert len(list(pathlib.Path().glob("parts/checkpoints/step_*"))) == 1
-  # As if the process had lived a little longer than its checkpoint.
-  with open("parts/metrics.csv", "ab") as file:
-    file.write(pathlib.Path("parts/metrics.csv").read_bytes().splitlines(True)[-1])
-  assert run.main(argv) == 0
-  assert_same("whole", "parts")
-
-
-@pytest.mark.parametrize("env", ["bsuite:deep_sea/0", "gym:CartPole-v1"])
-def test_other_environments_resume_counters_and_start_an_episode(interrupted, env):
+def test_bsuites_environments_resume_counters_and_start_an_episode(interrupted):
+  env = "bsuite:deep_sea/0"
   argv = ("--agent=dqn", f"--env={env}", "--replay=memory", *TINY, "--output=out")
   assert interrupted(65, *argv, "--steps=120") == 143
   before = summary("out")
@@ -155,12 +122,11 @@ def test_other_environments_resume_counters_and_start_an_episode(interrupted, en
   assert [int(row["episode"]) for row in found] == list(range(1, len(found) + 1))
   steps = [int(row["env_steps"]) for row in found]
   assert steps == sorted(set(steps))
-  if env.startswith("bsuite"):
-    # bsuite's count of bad episodes resumes, and so does its file.
-    bad = [float(row["total_bad_episodes"]) for row in found]
-    assert bad == sorted(bad) and bad[-1] >= len(bad) - 1
-    own = rows("out/bsuite", "bsuite_id_-_deep_sea-0.csv")
-    assert [int(r["episode"]) for r in own] == sorted({int(r["episode"]) for r in own})
+  # bsuite's count of bad episodes resumes, and so does its file.
+  bad = [float(row["total_bad_episodes"]) for row in found]
+  assert bad == sorted(bad) and bad[-1] >= len(bad) - 1
+  own = rows("out/bsuite", "bsuite_id_-_deep_sea-0.csv")
+  assert [int(r["episode"]) for r in own] == sorted({int(r["episode"]) for r in own})
 
 
 @pytest.mark.reverb

@@ -1,7 +1,6 @@
 """Evaluation, videos and crashing environments through the real command line."""
 
 import csv
-import dataclasses
 import json
 import pathlib
 from typing import Any
@@ -9,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorax.agents.bonuses import counts
 from explorax.environments import testing
-from explorax.experiments import presets, run
+from explorax.experiments import run
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -86,32 +84,6 @@ def test_evaluations_are_written_down(capsys):
   assert not (OUT / "videos").exists() and not (OUT / "r_int.png").exists()
 
 
-def test_bsuites_own_record_knows_nothing_of_evaluations():
-  argv = ("--episodes=3", "--eval_every=10", "--eval_episodes=2")
-  assert launch("bsuite:deep_sea/0", *argv) == 0
-  with open(next((OUT / "bsuite").iterdir()), newline="") as file:
-    recorded = list(csv.DictReader(file))
-  assert [row["episode"] for row in recorded] == ["1", "2", "3"]
-  assert [row["total_bad_episodes"] for row in rows("metrics.csv")][-1] in "0123"
-  assert "total_bad_episodes" in rows("evaluation.csv")[0]
-
-
-def test_training_is_the_same_with_and_without():
-  weights, metrics = [], []
-  for argv in ((), ("--eval_every=10", "--video")):
-    output = f"out{len(weights)}"
-    flags = ("--steps=40", "--seed=3", f"--output={output}", *argv)
-    assert launch("fake_drawn", *flags, learns=True) == 0
-    with np.load(f"{output}/checkpoints/final.npz") as file:
-      weights.append({key: file[key].tobytes() for key in file.files})
-    with open(f"{output}/metrics.csv", newline="") as file:
-      lines = list(csv.DictReader(file))
-    for line in lines:
-      del line["wall_seconds"], line["steps_per_second"]
-    metrics.append(lines)
-  assert weights[0] == weights[1] and metrics[0] == metrics[1]
-
-
 def test_a_video_of_the_last_evaluation():
   argv = ("--steps=20", "--eval_every=10", "--eval_episodes=2", "--video")
   assert launch("fake_drawn", *argv) == 0
@@ -128,13 +100,7 @@ def test_a_video_of_the_last_evaluation():
   assert widths == [0, 36, 72, 108, 144, 180]
 
 
-def test_a_video_alone_asks_for_an_evaluation_at_the_end():
-  assert launch("fake_drawn", "--steps=20", "--video", "--eval_episodes=1") == 0
-  assert videos() == ["step_00000020.gif"]
-  assert [row["env_steps"] for row in rows("evaluation.csv")] == ["20"]
-
-
-def worse_and_worse() -> testing.FakeEnvironment:
+def worse() -> testing.FakeEnvironment:
   """Its first episode is its best, in evaluation too."""
   environment = testing.DrawnEnvironment(reward=lambda t, action: 1 / environment.count)
   environment.count = 0
@@ -148,34 +114,9 @@ def worse_and_worse() -> testing.FakeEnvironment:
   return environment
 
 
-def test_the_best_episode_has_a_video_of_its_own(monkeypatch):
-  monkeypatch.setattr(testing, "worse", worse_and_worse, raising=False)
-  assert launch("worse", "--steps=20", "--eval_every=10", "--video") == 0
+def test_the_best_episode_has_a_video_of_its_own():
+  assert launch(f"{__name__}:worse", "--steps=20", "--eval_every=10", "--video") == 0
   assert videos() == ["step_00000010_best.gif", "step_00000020.gif"]
-
-
-def acting_counts() -> presets.Preset:
-  """dqn_counts, whose evaluation acts, and counts, as its training does."""
-  preset = presets.PRESETS["dqn_counts"]
-
-  def make_agent(config, spec):
-    agent = preset.make_agent(config, spec)
-    return dataclasses.replace(
-      agent, actor=lambda evaluation=False: agent.actor(evaluation=False)
-    )
-
-  return dataclasses.replace(preset, make_agent=make_agent)
-
-
-def test_the_intrinsic_reward_below_the_pictures_and_as_a_plot(monkeypatch):
-  monkeypatch.setitem(presets.PRESETS, "acting_counts", acting_counts())
-  argv = ("--steps=20", "--video", "--eval_episodes=2")
-  assert launch("fake_drawn", *argv, agent="acting_counts") == 0
-  with Image.open(OUT / "videos/step_00000020.gif") as video:
-    assert video.size == (180, 120 + 48)
-  with Image.open(OUT / "r_int.png") as plot:
-    assert plot.format == "PNG"
-  assert isinstance(presets.PRESETS["acting_counts"].config.bonus, counts.Counts)
 
 
 def test_an_agent_without_one_in_evaluation_gets_no_strip():
@@ -190,14 +131,6 @@ def test_no_video_of_what_has_no_picture(capsys):
   text = refused(capsys, "fake", "--steps=20", "--video")
   assert "'explorax.environments.testing:fake' has no picture" in text
   assert "render()" in text
-
-
-def test_no_video_without_pillow(capsys, monkeypatch):
-  from explorax.experiments.recording import video
-
-  monkeypatch.setattr(video.importlib.util, "find_spec", lambda name: None)
-  text = refused(capsys, "fake_drawn", "--steps=20", "--video")
-  assert "--video needs Pillow" in text and "explorax[video]" in text
 
 
 def test_a_crashing_environment_does_not_end_the_run(capsys):
@@ -234,29 +167,21 @@ def test_too_many_crashes_end_it_with_a_sentence_and_everything_saved(capsys):
   assert "last good weights" in captured.out
 
 
-def test_bsuites_environments_are_not_recreated(capsys, monkeypatch):
-  from bsuite.environments import deep_sea
-
-  monkeypatch.setattr(deep_sea.DeepSea, "_step", lambda self, action: 1 / 0)
-  assert launch("bsuite:deep_sea/0", "--episodes=3") == 1
-  (line,) = capsys.readouterr().err.splitlines()
-  assert "ZeroDivisionError" in line and "0 are allowed" in line
+seeds: list[int] = []
 
 
-def test_environments_beside_the_first_have_seeds_of_their_own(monkeypatch):
-  seeds: list[int] = []
+def seeded(seed: int) -> testing.FakeEnvironment:
+  seeds.append(seed)
+  return testing.fake_crashing() if len(seeds) < 3 else testing.fake()
 
-  def seeded(seed: int) -> testing.FakeEnvironment:
-    seeds.append(seed)
-    return testing.fake_crashing() if len(seeds) < 3 else testing.fake()
 
-  monkeypatch.setattr(testing, "seeded", seeded, raising=False)
-  assert launch("seeded", "--episodes=3", "--seed=7", "--eval_every=100") == 0
+def test_environments_beside_the_first_have_seeds_of_their_own():
+  argv = ("--episodes=3", "--seed=7", "--eval_every=100")
+  assert launch(f"{__name__}:seeded", *argv) == 0
   # The first, that of the evaluation, and the recreated ones of both roles.
   assert len(seeds) == 4 and len(set(seeds)) == 4 and seeds[0] == 7
   again, seeds[:] = list(seeds), []
-  argv = ("--episodes=3", "--seed=7", "--eval_every=100", "--output=again")
-  assert launch("seeded", *argv) == 0
+  assert launch(f"{__name__}:seeded", *argv, "--output=again") == 0
   assert seeds == again
 
 
@@ -267,15 +192,3 @@ def test_a_reward_that_is_not_finite_is_one_sentence(capsys):
   assert error.startswith("explorax: ") and error.count("\n") == 1
   assert "step" in error and "seed 5" in error and "nan" in error
   assert (OUT / "checkpoints/final.npz").exists()
-
-
-@pytest.mark.parametrize(
-  "setting, words",
-  [
-    ("num_members=0", "num_members is 0"),
-    ("beta=-1", "beta is -1.0"),
-    ("replay_capacity=8", "8"),
-  ],
-)
-def test_an_impossible_config_is_one_sentence(capsys, setting, words):
-  assert words in refused(capsys, "fake", "--steps=20", f"--set={setting}")

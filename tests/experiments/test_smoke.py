@@ -14,16 +14,12 @@ pytestmark = pytest.mark.newest
 
 # One for each engine, and for each way in which its update differs.
 RUN = (
-  "dqn_rnd",
   "epinet",
   "ngu",
-  "rainbow",
   "rainbow_cts",
   "retrace_dqn",
   "successor_uncertainties",
-  "tdu",
   "tdu_r2d2",
-  "ucb_infogain",
 )
 ONE_HOT = "explorax.environments.testing:fake_one_hot"
 

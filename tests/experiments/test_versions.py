@@ -32,11 +32,6 @@ def test_the_commit_of_a_file_in_a_checkout(checkout):
   assert versions.git_commit(checkout / "tracked.py") == head + "+"
 
 
-def test_an_installed_copy_has_no_commit(checkout):
-  (checkout / "installed.py").write_text("")
-  assert versions.git_commit(checkout / "installed.py") is None
-
-
 def test_versions_devices_and_flags(monkeypatch):
   monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_thunk_runtime=false")
   found = versions.collect()

@@ -94,16 +94,6 @@ def test_contexts_that_share_a_row_share_what_is_learnt():
   np.testing.assert_allclose(crowded.log_odds, 0.0, atol=1e-6)
 
 
-def test_rows_of_many_contexts_stay_within_the_table():
-  rng = np.random.default_rng(0)
-  model = exploration.init_density(400, 8, num_buckets=7)
-  observe = jax.jit(exploration.observe_picture)
-  for _ in range(3):
-    _, model = observe(model, jnp.asarray(rng.integers(0, 8, (20, 20))))
-  np.testing.assert_array_equal(np.sum(model.counts, axis=(2, 3)), 3.0)
-  assert np.all(np.isfinite(model.log_odds))
-
-
 def test_the_bonus_falls_with_repetition_and_stays_high_for_new_pictures():
   rng = np.random.default_rng(0)
   old, new = jnp.asarray(rng.integers(0, 8, (2, 6, 6)))
@@ -155,13 +145,6 @@ def test_shrinking_averages_over_areas(shape):
   blocks = cut.reshape(side, height * fine, side, width * fine)
   expected = np.floor(blocks.mean(axis=(1, 3)) * 8 / 256 + 1e-4)
   np.testing.assert_array_equal(exploration.shrink(image, side, 8), expected)
-
-
-def test_black_and_white_are_the_ends_of_the_levels():
-  for value, level in ((0, 0), (31, 0), (32, 1), (128, 4), (255, 7)):
-    picture = exploration.shrink(jnp.full((84, 84, 1), value, jnp.uint8), 42, 8)
-    assert picture.shape == (42, 42) and picture.dtype == jnp.int32
-    np.testing.assert_array_equal(picture, level)
 
 
 @pytest.mark.parametrize(

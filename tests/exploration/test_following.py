@@ -108,22 +108,6 @@ def test_untried_arms_come_first_and_at_random():
   assert abs(counts[1] - 1000) < 5 * math.sqrt(500)
 
 
-def test_without_a_bonus_the_best_mean_wins():
-  state = _arms([0.1, 0.3, 0.2], [1, 1000, 1])
-  assert exploration.ucb1(jax.random.PRNGKey(0), state, 0.0) == 1
-  assert exploration.ucb1(jax.random.PRNGKey(0), state, 8.0) == 2
-
-
-def test_the_bandit_vmapped():
-  states = _arms([[0.0, 1.0], [1.0, 0.0]], [[5, 5], [5, 5]])
-  draw = jax.jit(jax.vmap(exploration.ucb1, in_axes=(0, 0, None)))
-  np.testing.assert_array_equal(draw(_keys(2), states, 1.0), [1, 0])
-  update = jax.jit(jax.vmap(exploration.update_ucb1))
-  updated = update(states, jnp.array([0, 1]), jnp.array([6.0, 6.0]))
-  np.testing.assert_array_equal(updated.counts, [[6, 5], [5, 6]])
-  np.testing.assert_allclose(updated.values, [[1.0, 1.0], [1.0, 1.0]])
-
-
 def test_explorers_are_followed_as_often_as_asked():
   """The last two of five members, with probability 0.2 in all."""
   rule = exploration.Thompson(explorers=exploration.Explorers(2, prob=0.2))

@@ -130,20 +130,6 @@ def test_a_revisit_far_from_the_origin_is_recognised():
   assert novel > 10 * familiar
 
 
-def test_max_similarity_is_reached_with_many_neighbours_only():
-  def revisit(k):
-    def body(state, embedding):
-      reward, state = exploration.episodic_novelty(state, embedding, k)
-      return state, reward
-
-    start = exploration.init_episodic_memory(200, 1)
-    return float(jax.lax.scan(body, start, jnp.zeros((100, 1)))[1][-1])
-
-  assert revisit(10) == pytest.approx(1.0 / (math.sqrt(10.0) + 1e-3))
-  assert revisit(63) == pytest.approx(1.0 / (math.sqrt(63.0) + 1e-3))
-  assert revisit(64) == 0.0
-
-
 def test_the_oldest_is_forgotten_first():
   state = exploration.init_episodic_memory(3, 1)
   for x in (0.0, 10.0, 20.0, 30.0):

@@ -192,16 +192,6 @@ def test_epsilons_of_actors_form_a_ladder(rule):
     )
 
 
-def test_a_greedy_rule_may_be_disturbed():
-  q = jnp.array([[0.0, 1.0], [5.0, 0.0]])
-  rule = exploration.EpsilonGreedy(0.2, of=exploration.Greedy(num_members=1))
-  actions, probs, _ = _select_batch(rule, _keys(400), q, _start(rule, num_members=2))
-  actions, probs = np.asarray(actions), np.asarray(probs)
-  assert set(actions) == {0, 1}
-  np.testing.assert_allclose(probs[actions == 1], 0.9, rtol=1e-6)
-  np.testing.assert_allclose(probs[actions == 0], 0.1, rtol=1e-6)
-
-
 @pytest.mark.parametrize(
   ("of", "one"),
   [
@@ -311,17 +301,6 @@ def test_a_tied_vote_is_one_over_the_number_tied():
   np.testing.assert_array_equal(probs, np.full(64, 0.5))
 
 
-def test_thompson_follows_the_member_it_names():
-  rule = exploration.Thompson()
-  seen = set()
-  for seed in range(20):
-    state = _start(rule, seed, num_members=3)
-    actions, probs = _select_all(rule, jnp.eye(3), state)
-    assert (set(actions), set(probs)) == ({int(rule.policy(state))}, {1.0})
-    seen.add(int(rule.policy(state)))
-  assert seen == {0, 1, 2}
-
-
 def test_q_ucb_adds_the_sample_deviation_to_the_member_followed():
   # Sample deviations over the members: 0 and sqrt(2).
   q = jnp.array([[1.0, 0.0], [1.0, 2.0]])
@@ -335,25 +314,6 @@ def test_q_ucb_adds_the_sample_deviation_to_the_member_followed():
       assert set(actions) == {expected[followed]}
       seen.add(followed)
     assert seen == {0, 1}
-
-
-def test_the_bandit_picks_by_what_its_own_episodes_paid():
-  """Three members are tried in turn; the one that pays is then chosen again."""
-  rule = exploration.Ucb1(scale=0.1)
-  state = rule.init(jax.random.PRNGKey(0), _A, _A)
-  followed = []
-  for key in _keys(12):
-    state = rule.begin_episode(key, state, _STEPS)
-    member = int(rule.policy(state))
-    followed.append(member)
-    for _ in range(5):
-      action, _, state = rule.select(key, jnp.eye(_A), state, _STEPS)
-      assert action == member
-      state = rule.observe(jnp.float32(member == 1), state)
-  assert sorted(followed[:3]) == [0, 1, 2]
-  assert set(followed[3:]) == {1}
-  np.testing.assert_array_equal(state.arms.counts, [5, 50, 5])
-  np.testing.assert_allclose(state.arms.values, [0.0, 1.0, 0.0])
 
 
 def test_a_rule_wraps_only_rules_of_its_kind():

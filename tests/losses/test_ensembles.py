@@ -163,17 +163,3 @@ def test_infogain_of_equal_members_is_zero_and_has_no_gradient():
 def test_a_temperature_that_is_not_positive_is_refused(temperature):
   with pytest.raises(ValueError, match=r"temperature is .*must be positive"):
     losses.infogain_bonus(np.zeros((2, 2), np.float32), temperature)
-
-
-def test_wrong_ranks_dtypes_and_sizes_are_refused():
-  zeros = np.zeros((3, 2), np.float32)
-  with pytest.raises(ValueError, match=r"bootstrapped_td: td has shape \[3, 2\]"):
-    losses.bootstrapped_td(zeros, zeros)
-  with pytest.raises(ValueError, match=r"mask has shape \[2\].*K = 3"):
-    losses.bootstrapped_td(zeros[:, 0], zeros[0])
-  with pytest.raises(TypeError, match="tdu_bonus: td has dtype int32"):
-    losses.tdu_bonus(zeros.astype(np.int32))
-  with pytest.raises(ValueError, match=r"q_uncertainty: q has shape \[\]"):
-    losses.q_uncertainty(np.float32(0))
-  with pytest.raises(ValueError, match=r"infogain_bonus: q has shape \[3\]"):
-    losses.infogain_bonus(zeros[:, 0], 1.0)

@@ -145,16 +145,6 @@ def test_n_step_q_bootstraps_where_lambda_is_zero():
   _check(lambda *a: losses.n_step_q(*a[:-1], 4, a[-1]), s, expected, "lambda_")
 
 
-def test_values_of_a_lower_precision_are_promoted():
-  s = _stream(11)
-  expected = losses.n_step_q(*_arguments(s), 3)
-  arguments = list(_arguments(s))
-  arguments[4] = jnp.asarray(arguments[4], jnp.bfloat16)
-  actual = losses.n_step_q(*arguments, 3)
-  assert actual.dtype == jnp.float32
-  np.testing.assert_allclose(actual, expected, atol=0.05)
-
-
 def test_without_traces_all_are_one_step():
   s = _stream(5)
   one_step = jax.vmap(rlax.q_learning)(*_arguments(s))
@@ -253,22 +243,3 @@ def test_no_dummy_row_enters_the_errors_of_a_truncated_episode(function, others)
 def test_an_invalid_number_of_steps_is_refused(n):
   with pytest.raises(ValueError, match=rf"n_step_q: n is {n}; .* at least 1"):
     losses.n_step_q(*_arguments(_stream(0)), n)
-
-
-@pytest.mark.parametrize(
-  ("name", "others"),
-  [
-    ("peng_q_lambda", (1.0,)),
-    ("expected_sarsa_lambda", (np.full((7, 3), 1 / 3, np.float32), 1.0)),
-    ("n_step_q", (2,)),
-  ],
-)
-def test_all_but_a_single_stream_is_refused(name, others):
-  function = getattr(losses, name)
-  q_tm1, a_tm1, r_t, discount_t, q_t = _arguments(_stream(0))
-  with pytest.raises(ValueError, match=rf"{name}: a_tm1 has shape \[6\].*T = 7"):
-    function(q_tm1, a_tm1[1:], r_t, discount_t, q_t, *others)
-  with pytest.raises(TypeError, match=rf"{name}: a_tm1 has dtype float32"):
-    function(q_tm1, r_t, r_t, discount_t, q_t, *others)
-  with pytest.raises(ValueError, match=rf"{name}: q_tm1 has shape \[7\].*\[T, A\]"):
-    function(r_t, a_tm1, r_t, discount_t, q_t, *others)

@@ -125,20 +125,6 @@ def test_jitted_and_batched_and_traced_once(name):
   assert len(traces) == 1
 
 
-def test_a_pair_made_twice_is_one_static_argument():
-  traces = []
-
-  @functools.partial(jax.jit, static_argnames="tx_pair")
-  def function(*arguments, tx_pair):
-    traces.append(1)
-    return losses.retrace(*arguments, tx_pair=tx_pair)
-
-  arguments = _arguments("retrace", _stream(0, 4, 2))
-  for _ in range(3):
-    function(*arguments, tx_pair=losses.signed_hyperbolic_pair(1e-2))
-  assert len(traces) == 1
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_only_the_prediction_has_a_gradient(name):
   stream = _stream(4, 6, 3)
@@ -343,25 +329,3 @@ def test_retrace_is_rlaxs():
 
 
 # Bad input.
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_all_but_a_single_stream_is_refused(name):
-  function = getattr(losses, name)
-  arguments = list(_arguments(name, _stream(0, 5, 3)))
-
-  def with_argument(index, value):
-    return [*arguments[:index], value, *arguments[index + 1 :]]
-
-  with pytest.raises(ValueError, match=rf"{name}: q_t has shape \[3\].*\[T, A\]"):
-    function(*with_argument(1, arguments[1][0]))
-  with pytest.raises(ValueError, match=rf"{name}: r_t has shape \[4\].*T = 5"):
-    function(*with_argument(4, arguments[4][1:]))
-  with pytest.raises(ValueError, match=rf"{name}: q_t has shape \[5, 2\].*A = 3"):
-    function(*with_argument(1, arguments[1][:, 1:]))
-  with pytest.raises(TypeError, match=rf"{name}: a_t has dtype float32, but int"):
-    function(*with_argument(3, arguments[3].astype(np.float32)))
-  with pytest.raises(TypeError, match=rf"{name}: r_t has dtype int32, but float"):
-    jax.jit(function)(*with_argument(4, arguments[4].astype(np.int32)))
-  with pytest.raises(ValueError, match="vmap"):
-    function(*(array[None] for array in arguments))

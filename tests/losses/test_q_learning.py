@@ -177,35 +177,6 @@ def test_categorical_double_q_pulls_the_prediction_to_its_target_and_nothing_els
   np.testing.assert_allclose(gradients[0], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-  "name",
-  ["q_learning", "double_q", "categorical_double_q", "categorical_double_q_kl"],
-)
-def test_a_batch_is_refused(name):
-  arguments = _categorical(0) if "categorical" in name else _transitions(0)
-  arguments = arguments[:5] if name == "q_learning" else arguments
-  with pytest.raises(ValueError, match=rf"{name}: .* needed; apply jax.vmap"):
-    getattr(losses, name)(*arguments)
-
-
-@pytest.mark.parametrize("name", ["q_learning", "double_q"])
-def test_wrong_dtypes_and_numbers_of_actions_are_refused(name):
-  arguments = [array[0] for array in _transitions(0)]
-  arguments = arguments[:5] if name == "q_learning" else arguments
-  function = getattr(losses, name)
-  with pytest.raises(TypeError, match=rf"{name}: a_tm1 has dtype float32.*int32"):
-    function(arguments[0], arguments[2], *arguments[2:])
-  with pytest.raises(ValueError, match=rf"{name}: q_t_value has shape \[3\].*A = 4"):
-    function(*arguments[:4], arguments[4][1:], *arguments[5:])
-
-
-def test_logits_on_other_atoms_are_refused():
-  arguments = [array[0] for array in _categorical(0)]
-  arguments[6] = arguments[6][:, 1:]
-  with pytest.raises(ValueError, match=r"q_logits_t has shape \[3, 4\].*M = 5"):
-    losses.categorical_double_q(*arguments)
-
-
 @pytest.mark.parametrize("action", [-1, 4])
 def test_an_action_that_does_not_exist_gives_nan_or_an_error(action):
   q, r, discount = jnp.arange(4.0), jnp.float32(1.0), jnp.float32(0.9)

@@ -117,16 +117,6 @@ def test_a_zero_in_mid_sequence_cuts_the_return(cut):
   np.testing.assert_allclose(after[2], stream["r_t"][2] + bootstrap, rtol=1e-6)
 
 
-def test_mixed_precisions_are_promoted():
-  stream = _float32(_stream(5, 6))
-  expected = losses.off_policy_returns(**stream)
-  stream["v_t"] = jnp.asarray(stream["v_t"], jnp.bfloat16)
-  stream["r_t"] = jnp.asarray(stream["r_t"], jnp.bfloat16)
-  actual = losses.off_policy_returns(**stream)
-  assert actual.dtype == jnp.float32
-  np.testing.assert_allclose(actual, expected, rtol=0.1, atol=0.1)
-
-
 @few
 @hypothesis.given(seed=seeds, length=lengths, lambda_=strategies.sampled_from([1, 0.8]))
 def test_non_markov_returns_are_equation_10(seed, length, lambda_):

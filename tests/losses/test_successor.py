@@ -68,13 +68,3 @@ def test_gradients_reach_the_online_network_alone():
   expected[a_tm1] = -1.0
   np.testing.assert_array_equal(gradients[0], expected)
   assert not any(np.any(gradient) for gradient in gradients[1:])
-
-
-def test_wrong_ranks_and_sizes_are_refused():
-  psi_tm1, a_tm1, phi_tm1, discount_t, psi_t, pi_t = (row[0] for row in _batch())
-  with pytest.raises(ValueError, match=r"successor_features: psi_tm1.*\[A, D\]"):
-    losses.successor_features(psi_tm1[0], a_tm1, phi_tm1, discount_t, psi_t, pi_t)
-  with pytest.raises(ValueError, match=r"pi_t has shape \[2\].*A = 3"):
-    losses.successor_features(psi_tm1, a_tm1, phi_tm1, discount_t, psi_t, pi_t[:2])
-  with pytest.raises(TypeError, match="a_tm1 has dtype float32"):
-    losses.successor_features(psi_tm1, 1.0 * a_tm1, phi_tm1, discount_t, psi_t, pi_t)

@@ -72,11 +72,6 @@ def test_the_identity_changes_nothing():
     np.testing.assert_array_equal(function(VALUES), VALUES)
 
 
-def test_one_epsilon_gives_one_pair():
-  assert losses.signed_hyperbolic_pair(1e-3) is losses.signed_hyperbolic_pair(1e-3)
-  assert losses.signed_hyperbolic_pair(1e-3) != losses.signed_hyperbolic_pair(1e-2)
-
-
 @pytest.mark.parametrize("eps", [-1e-3, float("nan"), float("inf"), "1e-3", None])
 def test_an_epsilon_that_has_no_inverse_is_refused(eps):
   with pytest.raises(ValueError, match=r"eps is .* finite Python number"):

@@ -50,16 +50,6 @@ def test_each_member_is_the_network_with_its_own_parameters(
 
 
 @both
-def test_one_row_is_as_in_a_batch(random_params, shared):
-  nets = make(2, shared)
-  params, key = random_params(nets.init), jax.random.key(4)
-  for noise in (None, key):
-    q, one = nets.apply(params, X, noise), nets.apply(params, X[2:3], noise)
-    assert one.shape == (2, 1, A)
-    np.testing.assert_allclose(one, q[:, 2:3], rtol=1e-5, atol=1e-6)
-
-
-@both
 def test_members_begin_apart_and_draw_noise_of_their_own(shared):
   nets = make(3, shared)
   params = jax.jit(nets.init)(jax.random.key(0))
@@ -114,16 +104,3 @@ def test_convolutions(random_params, shared):
   for k in range(2):
     expected = alone.apply(member(params, k, shared), x)
     np.testing.assert_allclose(q[k], expected, rtol=1e-4, atol=1e-4)
-
-
-def test_vmaps_over_time(random_params):
-  nets = make(3, shared_torso=False)
-  params = random_params(nets.init)
-  q = jax.vmap(nets.apply, in_axes=(None, 0))(params, np.stack([X, 2 * X]))
-  for q_t, x_t in zip(q, (X, 2 * X), strict=True):
-    np.testing.assert_allclose(q_t, nets.apply(params, x_t), rtol=1e-5, atol=1e-6)
-
-
-def test_an_empty_ensemble_is_refused():
-  with pytest.raises(ValueError, match="num_members is 0; an ensemble needs"):
-    make(0, shared_torso=True)

@@ -97,17 +97,6 @@ def test_only_the_base_trains_the_torso(random_params):
   assert np.all(of_prior == 0)
 
 
-def test_a_prior_of_scale_zero_has_no_parameters(random_params):
-  epinet = make(VECTORS, prior_scale=0.0)
-  params, key = random_params(epinet.init), jax.random.key(3)
-  assert epinet.init_prior(key) == ()
-  q = evaluate(epinet, params, (), X, key)
-  prior = np.zeros((6, A * D))
-  np.testing.assert_allclose(
-    q, evaluate(make(VECTORS), params, prior, X, key), rtol=1e-5, atol=1e-6
-  )
-
-
 @pytest.mark.parametrize(
   ("spec", "x"),
   [
@@ -131,16 +120,3 @@ def test_the_prior_has_a_deviation_of_the_indexs_norm(spec, x):
   q = jax.jit(functools.partial(evaluate, epinet))(params, prior, x, key)
   norm = np.linalg.norm(jax.random.normal(key, (1, D)))
   np.testing.assert_allclose(np.std(q), 1.5 * norm, rtol=0.1)
-
-
-@pytest.mark.parametrize(
-  ("changes", "message"),
-  [
-    ({"num_members": 0}, "num_members of an epinet is 0; it must be at least 1."),
-    ({"hidden_sizes": (8, 0)}, "hidden_sizes of an epinet is 0"),
-    ({"prior_scale": -1.0}, "the scale of the priors is -1.0"),
-  ],
-)
-def test_refuses(changes, message):
-  with pytest.raises(ValueError, match=message):
-    make(VECTORS, **changes)

@@ -71,16 +71,6 @@ def test_initial_scales():
   assert values["b_mu"].std() > 0.03
 
 
-def test_one_key_is_one_network_for_the_whole_batch(random_params):
-  params = random_params(lambda key: LAYER.init(key, X))
-  same = np.tile(X[:1], (4, 1))
-  a = np.asarray(LAYER.apply(params, jax.random.key(0), same))
-  np.testing.assert_allclose(a, np.tile(a[:1], (4, 1)), rtol=1e-5)
-  np.testing.assert_array_equal(a, LAYER.apply(params, jax.random.key(0), same))
-  b = np.asarray(LAYER.apply(params, jax.random.key(1), same))
-  assert np.abs(a - b).min() > 1e-4
-
-
 @pytest.mark.parametrize("seed", [None, 5])
 def test_an_index_is_its_one_hot_vector(random_params, seed):
   """Of encoded observations the layer is that of their vectors, noise included."""
@@ -105,59 +95,6 @@ def test_without_a_key_the_layer_is_its_mean(random_params):
   keys = jax.random.split(jax.random.key(1), 4000)
   outputs = jax.jit(jax.vmap(lambda k: LAYER.apply(params, k, X[:1])))(keys)
   np.testing.assert_allclose(np.mean(outputs, axis=0), mean[:1], atol=0.1)
-
-
-def test_scales_of_zero_have_no_noise_whatever_the_key():
-  silent = hk.transform(lambda x: noisy.NoisyLinear(SIZE, sigma=0.0)(x))
-  params = silent.init(jax.random.key(0), X)
-  np.testing.assert_array_equal(
-    silent.apply(params, jax.random.key(1), X), silent.apply(params, None, X)
-  )
-
-
-def test_scales_and_means_are_trained(random_params):
-  params = random_params(lambda key: LAYER.init(key, X))
-  loss = jax.jit(jax.grad(lambda p: jnp.sum(LAYER.apply(p, jax.random.key(0), X) ** 2)))
-  assert all(np.all(leaf != 0) for leaf in jax.tree.leaves(loss(params)))
-
-
-@pytest.mark.parametrize(
-  ("settings", "message"),
-  [
-    ({"size": 0}, "a noisy layer has 0 outputs"),
-    ({"size": 2, "sigma": -0.1}, "the initial noise of a noisy layer is -0.1"),
-    ({"size": 2, "sigma": np.inf}, "the initial noise of a noisy layer is inf"),
-  ],
-)
-def test_refuses(settings, message):
-  with pytest.raises(ValueError, match=message):
-    hk.transform(lambda: noisy.NoisyLinear(**settings)).init(jax.random.key(0))
-
-
-def noisy_linear(size, name):
-  return noisy.NoisyLinear(size, name=name)
-
-
-@pytest.mark.parametrize(
-  ("head", "num_atoms", "make_linear"),
-  [
-    (heads.DuellingHead, 5, noisy_linear),
-    (heads.DuellingHead, None, heads.plain_linear),
-    (heads.PlainHead, 5, heads.plain_linear),
-    (heads.PlainHead, None, noisy_linear),
-  ],
-)
-def test_shapes_of_heads(head, num_atoms, make_linear):
-  net = hk.transform(lambda x: head(SIZE, 6, num_atoms, make_linear)(x))
-  x = jax.ShapeDtypeStruct((2, 7, P), np.float32)
-  params = jax.eval_shape(net.init, jax.random.key(0), x)
-  shape = jax.eval_shape(net.apply, params, jax.random.key(0), x).shape
-  assert shape == (2, 7, SIZE) + (() if num_atoms is None else (5,))
-  names = {name for module in params.values() for name in module}
-  expected = {"w", "b"}
-  if make_linear is noisy_linear:
-    expected = {"w_mu", "b_mu", "w_sigma", "b_sigma"}
-  assert names == expected
 
 
 @pytest.mark.parametrize("num_atoms", [None, 5])

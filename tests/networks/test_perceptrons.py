@@ -124,23 +124,3 @@ def test_weights_begin_as_hk_linear_would_draw_them(shared):
       rows = np.stack([np.ravel(member[i]["w"]) for member in drawn])
       correlation = np.corrcoef(rows) - np.eye(num_members)
       assert np.max(np.abs(correlation)) < 5 / np.sqrt(rows.shape[1])
-
-
-@pytest.mark.parametrize(
-  ("changes", "message"),
-  [
-    ({"num_members": 0}, "num_members is 0"),
-    ({"num_actions": 0}, "num_actions is 0"),
-    ({"hidden_sizes": (50, 0)}, r"hidden_sizes are \(50, 0\)"),
-    ({"hidden_sizes": (), "shared_torso": True}, "nothing to share"),
-    ({"observation_spec": dm_env.specs.Array((2,), np.int64)}, "one-hot"),
-  ],
-)
-def test_bad_arguments_are_refused(changes, message):
-  arguments = {
-    "observation_spec": SPECS["float"],
-    "num_actions": NUM_ACTIONS,
-    "num_members": 2,
-  }
-  with pytest.raises(ValueError, match=message):
-    networks.make_perceptrons(**(arguments | changes))

@@ -73,9 +73,3 @@ def test_a_scale_of_zero_is_bit_equal_to_no_prior_and_has_no_parameters(priors):
   np.testing.assert_array_equal(
     evaluate(with_prior, params, prior_params, X), nets.apply(params, X)
   )
-
-
-@pytest.mark.parametrize("scale", [-1.0, float("nan"), float("inf")])
-def test_an_invalid_scale_is_refused(scale, priors):
-  with pytest.raises(ValueError, match="scale of the priors"):
-    priors(scale)

@@ -151,37 +151,6 @@ def test_what_a_network_sees(random_params, changes, seen):
     assert (np.abs(other - q).max() > 1e-4) == (name in seen), name
 
 
-def test_without_an_lstm_every_step_stands_alone(random_params):
-  nets = make(lstm_size=0)
-  assert nets.state_size == 0
-  params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
-  q, after = jax.jit(nets.unroll)(params, (), inputs, state)
-  assert after.shape == (B, 0)
-  backwards = jax.tree.map(lambda x: x[:, ::-1], inputs)
-  q_backwards, _ = jax.jit(nets.unroll)(params, (), backwards, state)
-  np.testing.assert_allclose(q_backwards[:, :, ::-1], q, rtol=1e-5, atol=1e-6)
-
-
-def test_heads_are_apart_and_a_heads_loss_moves_the_trunk_and_no_other(random_params):
-  nets = make(num_members=3)
-  params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
-
-  @jax.jit
-  @functools.partial(jax.grad, has_aux=True)
-  def gradient(params):
-    q = nets.unroll(params, (), inputs, state)[0]
-    return jnp.sum(q[1] ** 2), q
-
-  grads, _ = gradient(params)
-  for leaf in jax.tree.leaves(grads.heads):
-    moved = [bool(np.any(leaf[member] != 0)) for member in range(3)]
-    assert moved == [False, True, False]
-  assert all(np.any(leaf != 0) for leaf in jax.tree.leaves(grads.torso))
-  q = gradient(jax.jit(nets.init)(jax.random.key(0)))[1]
-  differences = np.abs(q[:, None] - q[None, :]).max(axis=(2, 3, 4)) + np.eye(3)
-  assert np.min(differences) > 1e-3  # No two begin alike.
-
-
 def test_separate_trunks_are_networks_by_themselves(random_params):
   nets, one = make(shared_torso=False), make(num_members=1)
   assert nets.state_size == M * one.state_size
@@ -221,24 +190,3 @@ def test_priors_add_their_values_and_keep_a_state_of_their_own(random_params):
   np.testing.assert_allclose(
     after, np.concatenate([q_after, fixed_after], axis=1), rtol=1e-5, atol=1e-6
   )
-
-
-@pytest.mark.parametrize(
-  ("changes", "message"),
-  [
-    ({"num_members": 0}, "num_members is 0; an ensemble needs"),
-    ({"lstm_size": -1}, "lstm_size is -1; it must be at least 0"),
-    ({"num_policies": 0}, "num_policies is 0; it must be at least 1"),
-  ],
-)
-def test_refuses_impossible_sizes(changes, message):
-  with pytest.raises(ValueError, match=message):
-    make(**changes)
-
-
-def test_refuses_no_units_and_impossible_priors():
-  with pytest.raises(ValueError, match="an LSTM of 0 units"):
-    hk.transform(lambda: networks.LSTM(0)).init(jax.random.key(0))
-  for scale in (-1.0, np.inf, np.nan):
-    with pytest.raises(ValueError, match="the scale of the priors is"):
-      networks.with_prior(make(), scale, make())

@@ -111,17 +111,6 @@ def test_one_pixel_less_than_the_least_side_is_refused(name, least):
     networks.make_torso(name, image(least, least - 1, 1), ())
 
 
-def test_width_scales_filters_and_units_and_leaves_at_least_one():
-  spec = image(40, 40, 1)
-  weights, features = shapes("dqn", spec, (512, 10), width=0.25)
-  assert (8, 8, 1, 8) in weights and (128, 2) in weights and features == 2
-  weights, features = shapes("dqn", spec, (10,), width=1e-6)
-  assert features == 1 and min(shape[-1] for shape in weights) == 1
-  assert shapes("mlp", spec, (10, 20), width=0.5)[1] == 10
-  # An observation keeps all of its features.
-  assert shapes("mlp", spec, (), width=0.5)[1] == 1600
-
-
 @pytest.mark.parametrize(
   ("spec", "name"),
   [
@@ -141,11 +130,6 @@ def test_width_scales_filters_and_units_and_leaves_at_least_one():
 def test_auto_chooses_what_fits(spec, name):
   assert networks.resolve_torso("auto", spec) == name
   assert networks.resolve_torso("mlp", spec) == "mlp"
-
-
-def test_auto_is_the_torso_that_it_chooses():
-  spec = image(5, 7, 3)
-  assert shapes("auto", spec, (3,)) == shapes("small", spec, (3,))
 
 
 def test_perceptron_is_that_of_a_plain_loop(random_params):
@@ -219,43 +203,6 @@ def test_noise_is_in_the_linear_layers_alone(name, random_params):
     features, plain.apply(means, None, x), rtol=1e-5, atol=1e-6
   )
   assert np.any(loud.apply(params, jax.random.key(1), x) != features)
-
-
-def test_a_torso_can_be_built_twice_in_one_transform():
-  make = networks.make_torso("small", image(6, 6, 1), (2,))
-  both = hk.transform(lambda x: make()(x) + make()(x))
-  params = jax.eval_shape(both.init, jax.random.key(0), np.zeros((1, 6, 6, 1)))
-  assert len(params) == 6  # Three layers each.
-
-
-class WithState(dm_env.specs.Array):
-  """An image with one row of numbers below it, as an environment may have them."""
-
-  def __init__(self, height, width, channels):
-    super().__init__((height + 1, width, channels), np.uint8)
-    self.image_spec = image(height, width, channels)
-
-
-@pytest.mark.parametrize("name", ["auto", "mlp"])  # Here auto is dqn.
-def test_a_row_of_state_is_not_seen(name, random_params):
-  spec = WithState(36, 40, 2)
-  net = network(name, spec, (40,), width=1 / 8)
-  plain = network(name, spec.image_spec, (40,), width=1 / 8)
-  init_shapes = (jax.eval_shape(n.init, jax.random.key(0)) for n in (net, plain))
-  assert len(set(map(str, init_shapes))) == 1
-  # The torso is chosen by the image above the row.
-  assert networks.resolve_torso("auto", WithState(210, 160, 3)) == "r2d2_rgb"
-  with pytest.raises(ValueError, match=r"observations are of shape \(35, 35, 1\)"):
-    networks.make_torso("dqn", WithState(35, 35, 1), ())
-  params = random_params(plain.init)
-  x = np.random.default_rng(0).integers(0, 256, (2, *spec.shape), dtype=np.uint8)
-  features = jax.jit(net.apply)(params, x)
-  assert np.any(features)
-  expected = jax.jit(plain.apply)(params, x[:, :-1])
-  np.testing.assert_allclose(features, expected, rtol=1e-4)
-  other = x.copy()
-  other[:, -1] = 255 - other[:, -1]
-  np.testing.assert_array_equal(jax.jit(net.apply)(params, other), features)
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,6 @@ def test_a_pair_of_seeds_decides_what_separate_seeds_do_not():
   np.testing.assert_allclose(claims.resampled(a, b), gap)
 
 
-def test_few_seeds_decide_nothing():
-  assert claims.compare("", np.array([5.0, 5.1]), SEEDS).held is None
-  assert claims.compare("", np.ones(5), np.ones(5)).held is None
-
-
 def test_groups_are_selected_by_their_settings():
   results = table(a=SEEDS + 3, b=SEEDS)
   claim = claims.Compare("a is above b", "x", {"group": "a"}, {"group": "b"})
@@ -65,18 +60,6 @@ def test_a_ratio_is_of_geometric_means():
   assert claim(results).measured == "1.000 8.000" and claim(results).held is True
   text = claims.Compare("", "x", *groups, lambda a, b: f"{len(a)} {{gap}}", ratio=True)
   assert text(results).measured.startswith("1 +0.125 [") and not text(results).held
-
-
-def test_a_check_decides_by_itself_about_its_selection():
-  def check(tasks):
-    return f"{len(tasks)}", len(tasks) == 1
-
-  results = table(a=SEEDS, b=SEEDS[:1])
-  assert claims.Check("c", check)(results) == types.Finding("c", "2", False, 20)
-  assert claims.Check("c", check, {"group": "a"})(results).held is True
-  assert claims.Check("c", check, {"group": "c"})(results) is None
-  assert claims.Check("c", check, {"group": "b"})(results).held is None
-  assert claims.Check("c", check, {"group": "b"}, exact=True)(results).held is True
 
 
 def test_all_parts_have_to_hold():

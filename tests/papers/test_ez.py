@@ -7,12 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from explorax.environments import chain as chain_lib
 from explorax.environments import deep_sea, grid_maps
-from explorax.papers import registry, types
+from explorax.papers import types
 from explorax.papers.ez import (
-  cartpole,
-  chain,
   cover,
   domains,
   runs,
@@ -81,11 +78,6 @@ def test_the_deep_sea_with_first_ties_takes_what_exploration_takes():
   assert abs(episodes.mean() - 512) < 4 * 512 / np.sqrt(100)
 
 
-def test_a_task_s_settings_are_the_domain_s():
-  task = domains.task("name", TRAPS, "ez", range(3))
-  assert domains.of(task.settings) == TRAPS and task.settings["seeds"] == [0, 1, 2]
-
-
 def test_first_visits_of_straight_walks():
   # ε = 0: straight down from the top centre, and never anywhere else.
   problem = GRID.problem()
@@ -144,14 +136,6 @@ def test_cells_of_the_continuous_states():
   # Angles are wrapped: 2π + 0.1 is just beyond upright, in the third row.
   assert pole(State(np.array([0.1, 2 * np.pi + 0.1])), None) == 2 * 4 + 2
   assert pole(State(np.array([9.0, -3.0])), None) == 3
-
-
-def test_the_default_chain_pays_the_most_where_its_config_says():
-  config = chain.Config()
-  worth = config.discount ** np.arange(config.size)
-  worth = worth * chain_lib.make_rewards(config.size)
-  assert np.argmax(worth) == 53
-  assert worth[53] == pytest.approx(5.28, abs=0.005)
 
 
 def test_each_seed_has_effects_of_its_own():
@@ -213,12 +197,6 @@ def test_unreachable_positions_have_no_distance():
   np.testing.assert_array_equal(worlds.path_lengths(cut), expected)
 
 
-def test_a_denser_world_has_all_that_the_thinner_one_has():
-  thin, dense = (domains.draw_map("traps", d, 10, seed=3) for d in (0.1, 0.3))
-  assert (dense.cells[thin.cells == grid_maps.TRAP] == grid_maps.TRAP).all()
-  assert (dense.cells == grid_maps.TRAP).sum() > (thin.cells == grid_maps.TRAP).sum()
-
-
 def test_each_seed_learns_in_its_own_world():
   domain = dataclasses.replace(TRAPS, size=8, density=0.3)
   problem = domain.problem()
@@ -228,11 +206,3 @@ def test_each_seed_learns_in_its_own_world():
     np.testing.assert_array_equal(params.goal, world.goal)
   alone, beside = (learn(domain, seeds)["returns"] for seeds in ([2], [1, 2]))
   np.testing.assert_array_equal(alone[0], beside[1])
-
-
-def test_cartpole_s_seeds_are_in_small_tasks():
-  tasks = registry.FIGURES["ez/fig3_cartpole"].tasks(cartpole.Config(num_seeds=5))
-  learning = [task.settings for task in tasks if task.settings["what"] == "learning"]
-  seeds = [(s["basis"], s["seeds"]) for s in learning if s["rule"] == "ez"]
-  full, total = ("full", [0, 1]), ("total", [0, 1, 2, 3, 4])
-  assert seeds == [full, ("full", [2, 3]), ("full", [4]), total]

@@ -1,6 +1,5 @@
 """Paper 5's figures: what their tasks compute."""
 
-import dataclasses
 from typing import NamedTuple
 
 import jax
@@ -111,17 +110,3 @@ def test_scores_are_of_the_episodes_that_end_in_a_tenth(is_race):
     by = sum(e.episode_length for e in own) / 1000 if is_race else len(own)
     assert score == pytest.approx(total / max(by, 0.001))
   assert np.all(found > 0) != is_race
-
-
-def test_agents_of_figure_1_differ_in_their_targets_only():
-  settings = {"num_steps": 10_000, "seeds": [3, 4]}
-  configs = [scores.agent_config({**settings, "agent": a}) for a in scores.AGENTS]
-  for config in configs:
-    assert dataclasses.replace(config, target=configs[0].target) == configs[0]
-    assert config.batch_size * config.sequence_length == 64
-    assert getattr(config.target, "lambda_", 1) == 1
-    # As in 200 million frames of sixteen threads.
-    schedule = config.exploration.epsilon
-    assert (schedule.decay_steps, schedule.period_steps) == (200, 40)
-    assert schedule.seed == 3 and 250_000 * 16 / 200e6 == 200 / 10_000
-  assert len({config.target for config in configs}) == 4

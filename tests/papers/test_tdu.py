@@ -5,10 +5,8 @@ import functools
 import numpy as np
 import pytest
 
-from explorax import environments
-from explorax.agents.bonuses import tdu
-from explorax.papers import registry, types
-from explorax.papers.tdu import bias, episodes, runs, scaling
+from explorax.papers import types
+from explorax.papers.tdu import bias, episodes, runs
 
 
 def played(good_from, max_episodes, rule, **settings) -> runs.Progress:
@@ -35,13 +33,6 @@ def test_a_problem_is_solved_when_the_average_regret_is_below_its_threshold():
   assert results["treasures"].tolist() == [1, 11, 0]
 
 
-def test_luck_does_not_solve_the_stochastic_sea_or_a_tree():
-  sea = functools.partial(runs.deep_sea_rule, 9, stochastic=True)
-  assert played([1], 200, sea).results()["solved"].tolist() == [100]
-  tree = functools.partial(environments.SolvedRule, min_episode=10)
-  assert played([1], 200, tree).results()["solved"].tolist() == [10]
-
-
 def test_the_stochastic_sea_is_mastered_at_nearly_the_best_policys_rate():
   rule = functools.partial(runs.deep_sea_rule, 9, stochastic=True)
   results = played([1, 2101, 2201], 2300, rule, until=0.9).results()
@@ -50,35 +41,6 @@ def test_the_stochastic_sea_is_mastered_at_nearly_the_best_policys_rate():
   # g / (b + g) > 0.2 · (8/9)^8, from episode 100 on. A late run is mastered before.
   assert results["solved"].tolist() == [100, 2278, 0]
   assert results["episodes"].tolist() == [176, 2278, 2300]
-
-
-def test_budgets_of_large_sizes_are_interpolated():
-  config = scaling.Scaling(large_sizes=(45,))
-  tasks = registry.FIGURES["tdu/scaling"].tasks(config)
-  limits = {
-    task.settings["max_episodes"] for task in tasks if "own_mapping" in task.settings
-  }
-  assert limits == {3500}  # Between 3,000 at 40 and 4,000 at 50.
-
-
-def test_deep_sea_is_to_be_solved_before_dithering_would():
-  figure = registry.FIGURES["tdu/fig1"]
-  config = type(figure.config)(sizes=(6, 14), max_episodes=5000)
-  tasks = figure.tasks(config)
-  limits = {task.settings["size"]: task.settings["max_episodes"] for task in tasks}
-  assert limits == {6: 64, 14: 5000}
-
-
-def test_agents_are_what_the_settings_say():
-  config = runs.agent_config(runs.agent_settings(2.0, 0.0, 15))
-  assert (config.num_members, config.num_explorers) == (5, 15)
-  assert (config.beta, config.prior_scale) == (2.0, 0.0)
-  assert isinstance(config.bonus, tdu.TDUncertainty)
-  config = runs.agent_config(runs.agent_settings(0.0, 1.0, 15))
-  assert (config.num_members, config.num_explorers, config.prior_scale) == (20, 0, 1.0)
-  assert config.bonus is None
-  preset = runs.agent_config({"agent": "tdu"})
-  assert (preset.beta, preset.prior_scale, preset.ensemble_size) == (1.0, 3.0, 20)
 
 
 def test_unsolved_problems_count_with_the_limit():

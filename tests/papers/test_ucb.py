@@ -5,9 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from explorax.agents.bonuses import infogain
 from explorax.agents.targets import one_step
-from explorax.papers import registry
 from explorax.papers.ucb import small
 
 
@@ -43,13 +41,3 @@ def test_means_are_over_windows_of_a_hundred_episodes():
       assert value == pytest.approx(np.mean(past[-100:]))
     windows = [returns[i : i + 100] for i in range(max(1, num_episodes - 99))]
     assert best == pytest.approx(max(np.mean(window) for window in windows))
-
-
-def test_temperatures_are_of_infogain_only():
-  settings = {"num_members": 3, "prior_scale": 0.0}
-  of = small.agent_config({**settings, "agent": "ucb_infogain", "temperature": 0.3})
-  assert of.bonus == infogain.InfoGain(temperature=0.3)
-  figure = registry.FIGURES["ucb/fig5"]
-  for task in figure.tasks(figure.config):
-    given = task.settings["temperature"] is not None
-    assert given == (task.settings["agent"] == "ucb_infogain")

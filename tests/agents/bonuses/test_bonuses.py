@@ -1,20 +1,14 @@
 """Each bonus by hand, and against plain counting."""
 
-import dataclasses
-
 import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import exploration
 from explorax.agents.bonuses import counts, infogain, qu, rnd, td_error, tdu
 from explorax.agents.bonuses import types as bonus_types
-from explorax.environments import factory, specs, standard, testing
-from explorax.experiments import config as config_lib
-from explorax.experiments import presets
-from explorax.experiments.runners import core, local
+from explorax.environments import specs
 
 DENSE = dm_env.specs.Array((3,), np.float32)
 INDEX = specs.make_encoding(specs.OneHotArray((2, 3))).spec
@@ -86,17 +80,6 @@ def test_infogain():
   np.testing.assert_allclose(r_int, [np.log(2), 0.0, expected], atol=1e-6)
 
 
-def test_each_bonus_belongs_to_its_end_of_the_transition():
-  for bonus, end in (
-    (tdu.TDUncertainty(), "transition"),
-    (qu.QUncertainty(), "transition"),
-    (infogain.InfoGain(), "source"),
-    (rnd.RND(), "source"),
-    (counts.Counts(), "transition"),
-  ):
-    assert bonus.build(DENSE, 2).end == end
-
-
 def test_rnd_falls_for_trained_observations_alone():
   bonus = rnd.RND(
     hidden_sizes=(16,), output_size=4, learning_rate=1e-2, normalisation="none"
@@ -122,18 +105,6 @@ def test_rnd_falls_for_trained_observations_alone():
   assert all(jax.tree.leaves(moved))
 
 
-def test_rnd_follows_the_schedule_of_its_learning_rate():
-  rate = exploration.Linear(0.0, 0.1, 1)  # 0 for the first update.
-  bonus = rnd.RND(hidden_sizes=(4,), output_size=2, learning_rate=rate).build(DENSE, 2)
-  given = inputs(np.zeros((1, 5)), np.zeros((1, 5, 2)), (0,) * 5, np.ones((5, 3)))
-  step, states = jax.jit(bonus.compute), [bonus.init(jax.random.PRNGKey(0))]
-  for _ in range(2):
-    states.append(step(states[-1], given)[1])
-  first, second, third = (jax.tree.leaves(state.predictor) for state in states)
-  assert all(map(np.array_equal, first, second))
-  assert not any(map(np.array_equal, second, third))
-
-
 def test_rnd_ignores_padding():
   """Whatever is in masked rows: the networks and moments become the same ones."""
   bonus = rnd.RND(hidden_sizes=(4,), output_size=2).build(DENSE, 2)
@@ -148,16 +119,6 @@ def test_rnd_ignores_padding():
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), states[0], states[1]
   )
-
-
-@pytest.mark.parametrize("normalisation", ["deviation", "variance"])
-def test_rnd_of_equal_observations_is_zero_when_normalised(normalisation):
-  bonus = rnd.RND(hidden_sizes=(4,), output_size=2, normalisation=normalisation).build(
-    DENSE, 2
-  )
-  same = inputs(np.zeros((1, 5)), np.zeros((1, 5, 2)), (0,) * 5, np.ones((5, 3)))
-  r_int, _ = jax.jit(bonus.compute)(bonus.init(jax.random.PRNGKey(0)), same)
-  np.testing.assert_array_equal(r_int, np.zeros(5))
 
 
 @pytest.mark.parametrize("normalisation", ["centred", "deviation", "variance"])
@@ -209,29 +170,3 @@ def test_counts_are_a_dictionary_of_visits(spec):
     np.testing.assert_allclose(r_int, (visits[name, action] + 0.01) ** -0.5, rtol=1e-6)
   assert state.sum() == sum(visits.values())
   assert len(visits) == 14
-
-
-def test_counts_last_as_long_as_the_actor():
-  """Through the runner: the tenth episode pays less than the first, step for step."""
-  environment = standard.StandardEnvironment(
-    testing.FakeEnvironment(observation_shape=(5,), num_actions=1, one_hot=True)
-  )
-  preset = presets.PRESETS["dqn_counts"]
-  config = dataclasses.replace(
-    preset.config,
-    hidden_sizes=(4,),
-    replay_capacity=5,
-    min_replay_size=5,
-    batch_size=2,
-    beta=0.0,
-  )
-  agent = preset.make_agent(config, factory.spec(environment))
-  seen = []
-  local.run(
-    agent,
-    environment,
-    config_lib.RunConfig(replay="memory", episodes=3),
-    core.Hooks(on_episode=lambda e: seen.append(e.metrics["r_int"])),
-  )
-  # The last update of episode i draws from its five steps alone, each visited i times.
-  np.testing.assert_allclose(seen, [(i + 0.01) ** -0.5 for i in (1, 2, 3)], rtol=1e-5)

@@ -6,7 +6,6 @@ import gymnasium
 import numpy as np
 import pytest
 
-from explorax import exploration
 from explorax.agents.bonuses import counts, gymnasium_wrapper, ngu, rnd, tdu
 
 pytestmark = pytest.mark.newest
@@ -91,51 +90,6 @@ def test_episodic_novelty_rewards_arrivals_and_forgets_at_an_episodes_end():
   np.testing.assert_array_equal(alike, intrinsic)
 
 
-@pytest.mark.parametrize("end", ["source", "destination"])
-def test_rnd_falls_at_visited_states(end):
-  bonus = rnd.RND((16,), output_size=8, normalisation="none", end=end)
-  env = gymnasium_wrapper.BonusWrapper(Line(length=1000), bonus, beta=1.0)
-  # Against the wall for long, then away from it.
-  _, intrinsic = play(env, [0] * 150 + [1] * 4)
-  first = 151 if end == "source" else 150
-  assert intrinsic[first - 1 - 10 : first].max() < 0.2 * intrinsic[0]
-  assert intrinsic[first:].min() > 3 * intrinsic[first - 1]
-
-
-def test_states_of_never_give_up_are_learnt_and_change_between_episodes_alone():
-  def novelty(states):
-    bonus = ngu.NeverGiveUp(
-      states=states, rnd=False, hidden_sizes=(8,), embedding_size=4, memory_capacity=50
-    )
-    env = gymnasium_wrapper.BonusWrapper(
-      Line(dense=True),
-      bonus,
-      beta=exploration.Linear(0.0, 1.0, 100),
-      update_period=3,
-    )
-    rewards, intrinsic = play(env, [1, 1, 0, 1] * 10)
-    betas = np.arange(40) / 100
-    np.testing.assert_allclose(rewards, 1 + betas * intrinsic, rtol=1e-5)
-    return intrinsic.reshape(2, 20)
-
-  learnt, random = novelty("learned"), novelty("random")
-  np.testing.assert_array_equal(learnt[0], random[0])
-  assert not np.allclose(learnt[1], random[1])
-
-
-def test_life_long_novelty_modulates_episodic_novelty():
-  def novelty(rnd_too):
-    bonus = ngu.NeverGiveUp(
-      states="random", rnd=rnd_too, hidden_sizes=(8,), rnd_size=4, memory_capacity=50
-    )
-    env = gymnasium_wrapper.BonusWrapper(Line(dense=True), bonus, beta=1.0)
-    return play(env, [1, 1, 0, 1] * 10)[1]
-
-  modulated, plain = novelty(True), novelty(False)
-  assert (modulated >= plain * (1 - 1e-6)).all() and (modulated <= 5.01 * plain).all()
-  assert (modulated > 1.1 * plain).any()
-
-
 def test_bonuses_of_values_and_observations_of_parts_are_refused():
   with pytest.raises(TypeError, match="TDUncertainty is a bonus of an agent's values"):
     gymnasium_wrapper.BonusWrapper(Line(), tdu.TDUncertainty(), beta=1.0)
@@ -145,11 +99,3 @@ def test_bonuses_of_values_and_observations_of_parts_are_refused():
     gymnasium_wrapper.BonusWrapper(env, counts.Counts(), beta=1.0)
   with pytest.raises(ValueError, match="update_period is 1"):
     gymnasium_wrapper.BonusWrapper(Line(), rnd.RND(), beta=1.0, update_period=1)
-
-
-def test_continuous_actions_are_one_to_a_bonus():
-  env = gymnasium.make("MountainCarContinuous-v0")
-  env = gymnasium_wrapper.BonusWrapper(env, counts.Counts(), beta=1.0)
-  env.reset(seed=0)
-  info = env.step(env.action_space.sample())[-1]
-  assert info["intrinsic_reward"] == pytest.approx(1.01**-0.5, rel=1e-5)

@@ -67,23 +67,6 @@ def test_actors_get_f_and_both_networks_but_not_h(learned):
   assert_same(mixed[1:], weights[1:])
 
 
-def test_random_states_leave_f_as_it_was(make_bonus, vector_spec, windows):
-  bonus = make_bonus(vector_spec, states="random", rnd_learning_rate=0.03)
-  start, end, history = train(bonus, windows, 5)
-  assert set(history[0]) == {"rnd_loss"}
-  assert_same(start.embedding, end.embedding)
-  assert_moved(start.predictor, end.predictor)
-
-
-def test_without_rnd_there_are_no_such_networks(make_bonus, vector_spec, windows):
-  bonus = make_bonus(vector_spec, rnd=False)
-  start, end, history = train(bonus, windows, 2)
-  assert set(history[0]) == {"inverse_loss"}
-  assert_moved(start.embedding, end.embedding)
-  weights = bonus.training.weights(end)
-  assert (weights.predictor, weights.target) == ((), ())
-
-
 def test_rows_after_an_episode_are_ignored(learned, windows):
   bonus, start, _, _ = learned
   update = jax.jit(bonus.training.update)

@@ -39,16 +39,6 @@ def test_an_image_is_counted_by_its_newest_channel():
   np.testing.assert_allclose(rewards, expected, rtol=1e-5)
 
 
-def test_a_row_of_state_below_an_image_is_not_counted():
-  class WithState(dm_env.specs.Array):
-    image_spec = IMAGE
-
-  bonus = SMALL.build(WithState((9, 6, 2), np.uint8), 3)
-  frames = np.random.default_rng(0).integers(0, 256, (3, 9, 6, 2), dtype=np.uint8)
-  plain = observe(SMALL.build(IMAGE, 3), frames[:, :8])
-  np.testing.assert_allclose(observe(bonus, frames), plain, rtol=1e-6)
-
-
 def test_one_hot_observations_are_levels_of_one_pixel():
   bonus = SMALL.build(INDEX, 3)
   rewards = observe(bonus, jnp.array([-1, 2, 2, 2, 4, 2], jnp.int32))
@@ -57,15 +47,6 @@ def test_one_hot_observations_are_levels_of_one_pixel():
   # The zeros after an episode's end are an observation like any other.
   assert observe(bonus, jnp.array([-1, -1], jnp.int32))[1] < rewards[0]
   assert observe(bonus, jnp.array([3], jnp.int32), last=True)[0] == rewards[0]
-
-
-def test_the_model_lasts_beyond_an_episode():
-  bonus = SMALL.build(INDEX, 3)
-  model = bonus.init()
-  _, model = bonus.observe((), model, jnp.int32(1), jnp.int32(0), jnp.bool_(True))
-  begun = bonus.begin_episode(model)
-  jax.tree.map(np.testing.assert_array_equal, begun, model)
-  assert np.sum(begun.counts) == 1
 
 
 @pytest.mark.parametrize(

@@ -53,22 +53,6 @@ def make_replay(request) -> Iterator[Callable[[types.Agent], builder_lib.Replay]
     store.close()
 
 
-def _num_stored(replay: builder_lib.Replay) -> int:
-  if hasattr(replay, "num_windows"):
-    return replay.num_windows
-  from explorax.agents.replay import reverb as reverb_replay
-
-  client = replay._client
-  client._writer.flush()
-  return client._client.server_info()[reverb_replay.TABLE].current_size
-
-
-@pytest.fixture
-def num_stored() -> Callable[[builder_lib.Replay], int]:
-  """(replay) → how many windows it holds."""
-  return _num_stored
-
-
 def _collect(replay: builder_lib.Replay, num_batches: int = 40) -> dict[float, Any]:
   """First observation → (key, row columns, first-row columns) of each window drawn."""
   windows = {}

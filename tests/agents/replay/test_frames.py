@@ -116,10 +116,3 @@ def test_memory_keeps_each_frame_once_and_forgets_the_oldest(declare):
   adder.reset()
   assert replay.num_windows == 8
   assert replay.num_rows <= 8 + 1 + 2 + 6
-
-
-def test_a_replay_beyond_the_machine_is_refused(declare):
-  images = specs.StackedFrames((1000, 1000, 6), np.uint8, NUM_FRAMES)
-  spec = replay_spec(capacity=2 * 10**9, **TRANSITIONS)
-  with pytest.raises(MemoryError, match="2000000000 environment steps"):
-    memory_replay.MemoryReplay(declare(spec, observations=images), seed=0)

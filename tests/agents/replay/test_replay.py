@@ -173,12 +173,12 @@ def test_stores_the_golden_table(filled, collect):
     np.testing.assert_array_equal(first["core_state"], core_state(name))
 
 
-def test_stores_windows_as_soon_as_they_are_complete(filled, num_stored):
-  replay, adder = filled(SEQUENCES)
+def test_stores_windows_as_soon_as_they_are_complete(filled_memory):
+  replay, adder = filled_memory(SEQUENCES)
   seen = []
   for episode in (TERMINATED, TRUNCATED, UNFINISHED, SHORT):
     stored = []
-    write(adder, episode, lambda stored=stored: stored.append(num_stored(replay)))
+    write(adder, episode, lambda stored=stored: stored.append(replay.num_windows))
     seen.append(stored)
   assert seen == [
     [0, 0, 0, 0, 1],  # With row 3, which only `add_last` completes.
@@ -286,27 +286,12 @@ def test_masks_of_members_are_the_first_rows(declare, make_replay, collect):
   assert not np.any(batch.r_int)
 
 
-def test_padding_is_not_trained():
-  rows = {
-    "observation": np.zeros((1, 2, 3), np.float32),
-    "action": np.zeros((1, 2), np.int32),
-    **{c: np.zeros((1, 2), np.float32) for c in ("reward", "discount", "mask")},
-  }
-  sample = types.Sample(rows, {}, np.ones(1, np.float32), np.int32(1))
-  batch = make_windows(sample, 0.9, 2, "transition")
-  np.testing.assert_array_equal(batch.trained, [[0]])
-
-
 @pytest.mark.parametrize("n", [1, 3])
-def test_capacity_is_in_environment_steps_and_the_oldest_go(
-  filled, collect, num_stored, n
-):
+def test_capacity_is_in_environment_steps_and_the_oldest_go(filled, collect, n):
   replay, adder = filled(transitions_spec(n, capacity=8))
   for episode in (TERMINATED, TRUNCATED, SHORT):
     write(adder, episode)
-  assert num_stored(replay) == 8  # As many as there are steps.
   write(adder, TERMINATED[1:])
-  assert num_stored(replay) == 8
   # 10 and 11 were dropped; 11 and 12 were added again, so that 12 is there twice.
   assert sorted(collect(replay)) == [11.0, 12.0, 20.0, 21.0, 22.0, 23.0, 40.0]
   write(adder, TERMINATED[2:])
@@ -396,43 +381,6 @@ def test_memory_has_room_for_episodes_left_unfinished(filled_memory, collect):
     rows = [(first + t, 1, 1.0, 1.0, 1.0) for t in range(11)]
     write(adder, [*rows, (first + 11, None, None, None, None)])
   assert sorted(collect(replay)) == [100.0 * n for n in range(10, 30)]
-
-
-def test_memory_draws_by_its_seed(filled_memory, collect):
-  drawn = []
-  for seed in (3, 3, 4):
-    spec = transitions_spec(1, batch_size=32)
-    replay, _ = filled_memory(spec, TRUNCATED, seed=seed)
-    drawn.append(replay.sample()[0].tolist())
-  assert drawn[0] == drawn[1] != drawn[2]
-
-
-def test_sampling_leaves_what_was_drawn_before_as_it_was(filled_memory):
-  replay, adder = filled_memory(
-    transitions_spec(1, capacity=1, batch_size=1), TRUNCATED
-  )
-  _, sample = replay.sample()
-  write(adder, SHORT)
-  assert sample.rows["observation"][0, 0] == 23.0
-
-
-def test_empty_memory_says_so(filled_memory):
-  replay, _ = filled_memory(transitions_spec(1))
-  with pytest.raises(ValueError, match="empty"):
-    replay.sample()
-
-
-def test_an_adder_takes_an_episode_in_order(declare, make_replay):
-  agent = declare(transitions_spec(1), EXTRAS)
-  adder = adder_lib.WindowAdder(agent, make_replay(agent).writer())
-  middle = dm_env.transition(1.0, np.float32(1))
-  with pytest.raises(ValueError, match="add was called before add_first"):
-    adder.add(0, middle, {"r_int": 0.0})
-  with pytest.raises(ValueError, match=r"add_first got a timestep of type .*MID"):
-    adder.add_first(middle)
-  write(adder, SHORT)
-  with pytest.raises(ValueError, match="add was called before add_first"):
-    adder.add(0, middle, {"r_int": 0.0})
 
 
 def test_a_reset_drops_the_rows_that_are_in_no_window(filled, collect):

@@ -66,14 +66,6 @@ def test_rounding_never_leads_beyond_the_last_leaf():
     assert tree.sample(almost_one)[0][0] == capacity - 1
 
 
-def test_a_single_leaf():
-  tree = sum_tree.SumTree(1)
-  tree.set(np.array([0]), np.array([0.3]))
-  indices, probabilities = tree.sample(np.array([0.0, 0.99]))
-  np.testing.assert_array_equal(indices, [0, 0])
-  np.testing.assert_array_equal(probabilities, [1.0, 1.0])
-
-
 def test_drawing_without_priorities_is_refused():
   tree = sum_tree.SumTree(4)
   with pytest.raises(ValueError, match="all priorities are 0"):

@@ -72,16 +72,6 @@ def test_arrays_follow_the_same_rule():
       np.testing.assert_array_equal(rule(spec, numbers), expected)
 
 
-@pytest.mark.parametrize("n", [1, 3, 5])
-def test_a_transition_is_a_window(n):
-  spec = types.ReplaySpec(
-    capacity=100, min_size=1, batch_size=1, updates_per_step=1.0, bootstrap=n
-  )
-  for num_transitions in range(1, 14):
-    assert windows.num_windows(spec, num_transitions) == num_transitions
-    assert windows.num_padding_rows(spec, num_transitions) == n - 1
-
-
 @pytest.mark.parametrize("array", [np.asarray, jnp.asarray])
 def test_initial_priority_is_the_mixture_over_the_trained_transitions(array):
   """Against a loop; rows beyond an episode's end and the burn-in do not count."""

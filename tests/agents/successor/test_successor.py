@@ -1,4 +1,4 @@
-"""Successor Uncertainties: whole updates against numpy, episodes, and a run."""
+"""Successor Uncertainties: whole updates against numpy, and episodes."""
 
 import functools
 from typing import Any
@@ -14,9 +14,7 @@ from explorax.agents import types
 from explorax.agents.successor import agent as successor_agent
 from explorax.agents.successor import config as successor_config
 from explorax.agents.successor import learning
-from explorax.environments import factory, specs, testing
-from explorax.experiments import config as config_lib
-from explorax.experiments.runners import local
+from explorax.environments import specs
 
 A, D, H, S, B = 3, 2, 4, 5, 6  # Actions, features, hidden units, states, a batch.
 SPEC = specs.EnvironmentSpec(
@@ -270,57 +268,3 @@ def test_one_draw_of_weights_is_followed_for_an_episode():
   action, _, prob = act(agent, posterior, psi_params, 5, evaluation=True)
   np.testing.assert_array_equal(action, np.argmax(table @ mean))
   assert np.all(prob == 1.0)
-
-
-def test_epsilon_of_the_evaluation():
-  agent = successor_agent.make_agent(make_config(evaluation_epsilon=1.0), SPEC)
-  state = compiled(make_config())[0](jax.random.PRNGKey(0))
-  for evaluation, varies in ((True, True), (False, False)):
-    action, _, prob = act(
-      agent,
-      state.posterior._replace(
-        mean=jnp.array([1.0, 0.0]), scale=jnp.zeros((D, D), jnp.float32)
-      ),
-      jax.tree.map(
-        lambda p: jnp.arange(p.size, dtype=p.dtype).reshape(p.shape), state.params.psi
-      ),
-      30,
-      evaluation,
-    )
-    assert (len(np.unique(action)) == A) == varies
-    np.testing.assert_allclose(prob, 1 / A if varies else 1.0, rtol=1e-5)
-
-
-def test_a_table_begins_at_one_and_layers_do_not():
-  for sizes, is_table in (((), True), ((3,), False)):
-    init, _ = compiled(make_config(psi_hidden_sizes=sizes))
-    *_, last = init(jax.random.PRNGKey(0)).params.psi.values()
-    assert bool(np.all(last["w"] == 1.0)) == is_table
-
-
-def test_images_are_convolved():
-  spec = specs.EnvironmentSpec(
-    dm_env.specs.BoundedArray((6, 7, 1), np.uint8, 0, 255), SPEC.actions
-  )
-  learner = successor_agent.make_agent(make_config(), spec).learner
-  state = jax.jit(learner.init)(jax.random.PRNGKey(0))
-  frames = np.random.default_rng(0).integers(0, 256, (B, 2, 6, 7, 1), dtype=np.uint8)
-  new, output = jax.jit(learner.update)(state, make_sample(0, observation=frames))
-  assert output.metrics["finite"] == 1.0
-  for part in (new.params.phi, new.params.psi):
-    assert sum("conv2_d" in name for name in part) == 2
-    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(part))
-  assert np.any(new.posterior.mean != 0)
-
-
-def test_through_the_local_runner_twice_alike():
-  weights = []
-  for _ in range(2):
-    environment = testing.fake_one_hot()
-    agent = successor_agent.make_agent(make_config(), factory.spec(environment))
-    result = local.run(
-      agent, environment, config_lib.RunConfig(seed=3, replay="memory", steps=200)
-    )
-    weights.append(result.weights)
-  jax.tree.map(np.testing.assert_array_equal, *weights)
-  assert np.any(weights[0].posterior.mean != 0)

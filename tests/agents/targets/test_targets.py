@@ -1,4 +1,4 @@
-"""Targets on windows of the transition engine, and the bonuses in their returns."""
+"""Targets on windows of transitions, and bonuses in their returns."""
 
 import dataclasses
 
@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from explorax import losses
-from explorax.agents.bonuses import scaling
 from explorax.agents.bonuses import types as bonuses
 from explorax.agents.targets import greedy, off_policy, one_step
 from explorax.agents.targets import types as target_types
-
-SIZE = 6  # Windows: the first terminates, and the second is cut after a step.
 
 
 @pytest.fixture(scope="session")
@@ -76,7 +73,6 @@ def test_without_a_trace_each_is_double_q_learning(tx_pair):
   for target in (
     greedy.NStep(n=1),
     greedy.PengQ(lambda_=0.0),
-    greedy.WatkinsQ(lambda_=(0.0,) * 5),
     off_policy.Retrace(lambda_=0.0),
     off_policy.TreeBackup(lambda_=0.0),
     off_policy.Harutyunyan(lambda_=0.0),
@@ -95,15 +91,6 @@ def test_a_target_may_follow_the_exploration():
   followed = td_errors(off_policy.Retrace(epsilon=None), epsilon=0.3)
   np.testing.assert_array_equal(given, followed)
   assert np.any(given != td_errors(off_policy.Retrace(epsilon=0.0)))
-
-
-def test_a_trace_depends_on_what_was_likely(make_windows, update):
-  sample = make_windows(3)
-  rows = {**sample.rows, "behaviour_prob": np.full((SIZE, 4), 0.3, np.float32)}
-  target = off_policy.Retrace(lambda_=1.0, epsilon=0.5)
-  a, b = (update(s, target=target) for s in (sample, sample._replace(rows=rows)))
-  changed = ~np.isclose(a.priorities, b.priorities)
-  assert changed.any() and not changed[1]  # The second has a single step.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,11 +137,3 @@ def test_a_learners_bonus_counts_as_an_actors_does(make_windows, update, end, ta
   plain = update(sample._replace(rows={**rows, "reward": paid}), target=target)
   for other in (stored, plain):
     np.testing.assert_allclose(found.priorities, other.priorities, rtol=1e-4)
-
-
-def test_beta_scales_for_those_that_see_it():
-  r_int = jnp.array([[1.0, 2.0], [3.0, 4.0]])
-  one = scaling.scaled_bonus(r_int, 0.5, np.array([False, True]))
-  np.testing.assert_allclose(one, [np.zeros((2, 2)), 0.5 * r_int])
-  each = scaling.scaled_bonus(r_int, jnp.array([0.0, 2.0]), np.array([True]))
-  np.testing.assert_allclose(each, [[[0.0, 0.0], [6.0, 8.0]]])

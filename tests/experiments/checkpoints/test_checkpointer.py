@@ -165,13 +165,6 @@ def test_a_full_disk_keeps_the_previous_checkpoint(make, small_disk):
   assert make().restored.record["env_steps"] == 30
 
 
-def test_an_unfinished_checkpoint_is_ignored(make):
-  make().save(10, snapshot(1.0))
-  shutil.copytree(make.path / "step_000000000010", make.path / ".step_000000000020.tmp")
-  assert make().restored.record["env_steps"] == 10
-  assert names(make) == ["step_000000000010"]
-
-
 def test_the_newest_are_kept(make):
   now = [0.0]
   own = make(keep=2, clock=lambda: now[0])
@@ -195,10 +188,3 @@ def test_when_a_checkpoint_is_due(make):
   now[0] += 600.0
   assert own.is_due(251)
   assert not make(clock=lambda: now[0]).is_due(10**9)
-
-
-def test_no_checkpoint_after_a_failure_to_write_the_run_s_files(make):
-  own = make()
-  own.recorder_state = lambda: None
-  assert not own.save(10, snapshot(1.0))
-  assert not make.path.exists()

@@ -36,14 +36,6 @@ def test_values_diverge_if_they_stay_above_the_bound(
       assert f" {number:g}" in watch.message
 
 
-def test_the_largest_bound_of_a_run_counts(make_episode):
-  watch = divergence.Divergence()
-  for bound, number in ((1000.0, 0), (10.0, 500), (10.0, 1500)):
-    metrics = {"q": 400.0, "q_bound": bound}
-    watch.add(make_episode(2)._replace(learner_updates=number, metrics=metrics))
-  assert watch.message is None
-
-
 def test_a_run_of_several_seeds_warns_once_even_if_resumed(
   make_episode, tmp_path, capsys
 ):

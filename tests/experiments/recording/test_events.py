@@ -6,7 +6,7 @@ import types
 import numpy as np
 import pytest
 
-from explorax.experiments import errors, output
+from explorax.experiments import output
 from explorax.experiments.recording import events
 
 
@@ -59,10 +59,3 @@ def test_a_resumed_run_hides_the_events_after_its_checkpoint(directory, read):
     resumed({"a": step}, step)
   resumed.close()
   assert read()["a"] == [(1, 1), (2, 2), (3, 3), (4, 4)]
-
-
-def test_a_full_disk_is_reported(directory, small_disk):
-  with small_disk(4000), pytest.raises(errors.OutputError, match="could not be"):
-    writer = events.EventWriter(directory)
-    for step in range(1000):
-      writer({"a": 1.0}, step)

@@ -44,17 +44,6 @@ def test_late_metrics_become_columns_on_the_right(directory, make_episode):
   assert [row["episode"] for row in rows] == ["1", "2", "3"]
 
 
-def test_episodes_of_evaluations_have_fewer_columns(directory, make_evaluation):
-  columns = metrics_csv.EVALUATION_COLUMNS
-  writer = metrics_csv.MetricsCsv(directory, "evaluation.csv", columns)
-  for episode in make_evaluation(30, [1.5, 2.5]).episodes:
-    writer.write(episode._replace(metrics={"coverage": 0.25 * episode.episode}))
-  assert [list(row.values()) for row in read(directory, "evaluation.csv")] == [
-    ["30", "1", "1.5", "10", "0.25"],
-    ["30", "2", "2.5", "10", "0.5"],
-  ]
-
-
 @pytest.fixture
 def num_rows(directory, make_episode):
   """The rows at a checkpoint before the third row, which has a new column."""

@@ -1,8 +1,7 @@
-"""What is drawn in `curve.png` and `r_int.png`."""
+"""What is drawn in `curve.png`."""
 
 import io
 
-import numpy as np
 import pytest
 
 from explorax import environments
@@ -53,26 +52,6 @@ def test_each_policy_has_a_line_and_the_solved_episode_is_marked(make_episode):
   assert solved.get_xdata() == [500, 500]
 
 
-def test_a_long_run_has_fewer_points_but_keeps_its_ends(make_episode):
-  returns = returns_lib.Returns()
-  for number in range(1, 9002):
-    returns.add(make_episode(number, policy="policy"))
-  steps = curve(returns).get_lines()[0].get_xdata()
-  assert len(steps) == 4000 and steps[0] == 10 and steps[-1] == 90010
-
-
-def test_evaluations_are_a_line_of_points(make_episode, make_evaluation):
-  returns = returns_lib.Returns()
-  for number in range(1, 5):
-    returns.add(make_episode(number, policy="policy"))
-    evaluation = make_evaluation(10 * number, [1.0 * number, 2.0 * number])
-    returns.evaluations.add(evaluation.episodes)
-  _, evaluation = curve(returns).get_lines()
-  assert evaluation.get_xdata().tolist() == [10, 20, 30, 40]
-  assert evaluation.get_ydata().tolist() == [1.5, 3.0, 4.5, 6.0]
-  assert evaluation.get_marker() == "o"
-
-
 def test_several_seeds_are_their_mean_with_a_band(make_episode):
   seeds = [returns_lib.Returns(), returns_lib.Returns()]
   for shift, returns in enumerate(seeds):
@@ -83,11 +62,3 @@ def test_several_seeds_are_their_mean_with_a_band(make_episode):
   assert (mean.get_ydata() == 0.5).all() and len(axes.collections) == 1
   assert mean.get_xdata()[[0, -1]].tolist() == [10, 50]
   assert [line.get_ydata()[0] for line in each] == [0.0, 1.0]
-
-
-def test_intrinsic_rewards_of_episodes_are_below_one_another():
-  episodes = {"last": np.array([0.5, 0.25, 0.0]), "best": np.array([1.0, 0.5])}
-  fig = plots.intrinsic_rewards(io.BytesIO(), episodes, title="ngu on a maze")
-  assert [axes.get_title() for axes in fig.axes] == ["last", "best"]
-  lines = [axes.get_lines()[0].get_ydata().tolist() for axes in fig.axes]
-  assert lines == [[0.5, 0.25, 0.0], [1.0, 0.5]]

@@ -1,4 +1,4 @@
-"""The bar on a terminal and the lines in a pipe."""
+"""A progress bar on a terminal, and plain lines in a pipe."""
 
 import io
 import os
@@ -7,7 +7,6 @@ import re
 import pytest
 
 from explorax.experiments.recording import console, progress
-from explorax.experiments.runners import core
 
 pytestmark = pytest.mark.ops
 
@@ -66,21 +65,6 @@ def test_a_terminal_shows_a_bar_with_the_time_left(report):
   assert "━" in line and line.rstrip().endswith("00:04")
 
 
-def test_a_bar_is_drawn_ten_times_a_second_at_most(report):
-  assert 5 <= len(report(Terminal(), [0.01] * 100, num_episodes=1000)) <= 13
-
-
-def test_messages_stay_above_the_bar(make_episode, clock):
-  stream = Terminal()
-  terminal = console.Console(stream)
-  shown = progress.RunProgress(terminal, num_episodes=9, num_steps=None, clock=clock)
-  clock.now += 1
-  shown.on_episode(make_episode(1))
-  terminal.line("message [1] " + "long " * 40)
-  shown.close()
-  assert "message [1] " + "long " * 40 in drawn(stream.getvalue())
-
-
 def test_a_pipe_gets_a_line_every_ten_seconds(report):
   lines = report(io.StringIO(), [2.0] * 20, num_episodes=20)
   assert len(lines) == 4 and lines[-1].startswith("100%")
@@ -88,40 +72,12 @@ def test_a_pipe_gets_a_line_every_ten_seconds(report):
   assert report(io.StringIO(), [0.001] * 100, num_episodes=100) == []
 
 
-def test_the_earlier_of_two_limits_counts(report):
-  line = report(io.StringIO(), [5.0] * 4, num_episodes=100, num_steps=80)[-1]
-  assert line.startswith(" 50%") and "step 40/80" in line
-
-
-def test_episodes_of_several_seeds_are_counted_for_each(report):
-  line = report(io.StringIO(), [5.0] * 4, num_episodes=4, num_seeds=2)[-1]
-  assert line.startswith(" 50%") and "episode 2/4" in line
-
-
 def test_a_resumed_run_counts_the_episodes_before(report):
   line = report(io.StringIO(), [25.0], num_episodes=10, episodes_before=4)[-1]
   assert line.startswith(" 50%") and "episode 5/10" in line
 
 
-def test_activities_and_evaluations_are_shown(make_episode, make_evaluation, clock):
-  stream = io.StringIO()
-  shown = progress.RunProgress(
-    console.Console(stream), num_episodes=None, num_steps=1000, clock=clock
-  )
-  clock.now += 30
-  shown.on_activity(core.acting(50, 50, 100))
-  clock.now += 30
-  shown.on_evaluation(make_evaluation(60, [4.0, 5.0]))
-  metrics = {"intrinsic_return": 12.3456, "coverage": 0.25, "loss": 1.0}
-  shown.on_episode(make_episode(6, metrics=metrics))
-  filling, acting = drawn(stream.getvalue())
-  assert "(50 of 100 steps)" in filling and "step 50/1,000" in filling
-  for part in ("evaluation 4.5", "intrinsic 12.3", "coverage 0.25"):
-    assert part in acting
-  assert "loss" not in acting
-
-
-def test_a_reader_that_has_gone_does_not_end_the_run():
+def test_a_closed_pipe_does_not_end_the_run():
   reading, writing = os.pipe()
   with os.fdopen(writing, "w") as stream:
     os.close(reading)
@@ -129,17 +85,3 @@ def test_a_reader_that_has_gone_does_not_end_the_run():
     for _ in range(3):
       quiet.line("without a reader")
     stream.write("and Python's own flush at the end does not fail")
-
-
-def test_tasks_take_as_long_as_they_weigh(clock):
-  stream = io.StringIO()
-  weights = dict(enumerate([10, 10, 40, 40]))
-  shown = progress.TaskProgress(console.Console(stream), weights, clock)
-  for share in (0.0, 0.5, 1.0):
-    clock.now += 20
-    shown.update({0: share, 1: share})
-  shown.finish(0)
-  clock.now += 20
-  shown.update({2: 0.5, 0: 0.1})  # A finished task stays finished.
-  line = drawn(stream.getvalue())[-1]
-  assert line.startswith(" 40%") and "1 of 4 tasks" in line

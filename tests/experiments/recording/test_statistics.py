@@ -19,18 +19,6 @@ def test_the_interval_is_as_wide_as_theory_says():
   np.testing.assert_allclose(interval.value - interval.low, error, rtol=0.1)
 
 
-def test_a_long_curve_is_resampled_in_parts_with_the_same_draws():
-  values = np.tile(np.random.default_rng(3).normal(size=(7, 1)), 2000)
-  interval = statistics.bootstrap(values)
-  assert (interval.low == interval.low[0]).all()
-  assert (interval.high == interval.high[0]).all()
-
-
-def test_one_seed_has_no_width():
-  interval = statistics.bootstrap(np.array([[4.0, 5.0]]))
-  np.testing.assert_array_equal(interval, [[4.0, 5.0]] * 3)
-
-
 def test_seeds_are_resampled_for_each_task():
   """The interval has no width if each task has the same score for all seeds."""
   scores = np.tile([0.0, 1.0, 5.0], (6, 1))
@@ -108,22 +96,6 @@ def test_welch_s_interval_by_hand():
   np.testing.assert_allclose(
     interval, (7 / 3 - 4.5 / 4, *(7 / 3 - 4.5 / 4 + w for w in (-width, width)))
   )
-
-
-def test_the_best_setting_of_each_draw():
-  rng = np.random.default_rng(0)
-  clear = rng.normal([0.0, 5.0, 0.0], size=(50, 3))
-  assert (statistics.best_of(clear) == 1).all()
-  same = statistics.best_of(rng.normal(size=(50, 2)))
-  assert 0.02 < same.mean() < 0.98
-
-
-@pytest.mark.parametrize("shape", [(3,), (1, 0), (2, 0), (2, 2, 2)])
-def test_refuses_arrays_without_seeds_or_points(shape):
-  with pytest.raises(ValueError, match="both at least 1"):
-    statistics.bootstrap(np.zeros(shape))
-  with pytest.raises(ValueError, match="both at least 1"):
-    statistics.stratified([np.ones(2), np.zeros(shape[1:])], statistics.mean_of_tasks)
 
 
 def test_an_interval_of_scalars():

@@ -42,30 +42,6 @@ def test_pictures_are_evenly_spaced_and_the_last_is_kept(length, stride):
   assert recording.num_rows == length and not recording.r_int
 
 
-@pytest.mark.parametrize(
-  "shape, expected",
-  [
-    ((10, 10), (160, 160)),
-    ((210, 160), (210, 160)),
-    ((400, 600), (200, 300)),
-  ],
-)
-def test_pictures_are_of_a_handy_size(shape, expected):
-  recording = video.Recording()
-  recording.add(frame(77, *shape), None)
-  ((_, picture),) = recording.frames()
-  assert picture.shape == (*expected, 3) and (picture == 77).all()
-
-
-def test_a_buffer_that_is_used_again_is_copied():
-  recording, buffer = video.Recording(), frame(1)
-  recording.add(buffer, None)
-  buffer[:] = 2
-  recording.add(buffer, None)
-  buffer[:] = 3
-  assert shades(recording) == [(0, 1), (1, 2)]
-
-
 @pytest.fixture
 def watch(make_evaluation):
   """Films episodes of these returns, each with its number as the only reward."""
@@ -116,13 +92,3 @@ def test_a_strip_shows_the_intrinsic_reward_so_far():
     assert np.abs(bars(picture) - shown).max() <= 1
   # The scale is written above the bars.
   assert (pictures[0][170 : 170 + 14] > 150).any()
-
-
-def test_rewards_below_zero_and_nan_are_drawn_too():
-  recording = video.Recording()
-  for r_int in (-1.0, np.nan, 1.0, 0.0):
-    recording.add(frame(0), r_int)
-  columns = bars(images(recording)[-1])
-  levels = [int(columns[place]) for place in (25, 75, 125, 175)]
-  assert levels[0] <= 2 and levels[2] == 34 and abs(levels[1] - 17) <= 1
-  assert levels[3] == levels[1]

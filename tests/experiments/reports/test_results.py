@@ -1,14 +1,12 @@
 """Scores over seeds: which seeds count, their means and intervals, and the best."""
 
 import math
-import pathlib
 
 import numpy as np
 import pytest
 
-from explorax.experiments import errors
 from explorax.experiments.recording import statistics
-from explorax.experiments.reports import results, runs
+from explorax.experiments.reports import results
 
 
 def _catch(score: float) -> dict[str, np.ndarray]:
@@ -19,13 +17,6 @@ def _catch(score: float) -> dict[str, np.ndarray]:
   }
 
 
-def test_the_ids_of_most_seeds_count():
-  ids = {0: "catch/0", 1: "catch/1", 2: "catch/1"}
-  logs = {("a", name, seed): _catch(0.5) for seed, name in ids.items()}
-  score = results.compute(logs).scores["a", "catch"]
-  assert (score.seeds, score.ids) == ((1, 2), ("catch/1",))
-
-
 def test_mean_and_interval_are_over_seeds():
   logs = {("a", "catch/0", seed): _catch(x) for seed, x in enumerate([0.2, 0.4, 0.9])}
   score = results.compute(logs).scores["a", "catch"]
@@ -34,15 +25,6 @@ def test_mean_and_interval_are_over_seeds():
   # Of 27 equally likely draws of three seeds, the least mean is 0.2 and the greatest
   # 0.9, each with a probability of 1/27, which is more than 2.5 %.
   np.testing.assert_allclose([score.mean.low, score.mean.high], [0.2, 0.9])
-
-
-def test_with_one_seed_there_is_no_interval():
-  score = results.compute({("a", "catch/0", 7): _catch(0.3)})
-  for found in (score.scores["a", "catch"], score.scores["a", "basic"]):
-    np.testing.assert_allclose(found.mean.value, 0.3)
-    assert (
-      found.seeds == (7,) and math.isnan(found.mean.low) and math.isnan(found.mean.high)
-    )
 
 
 def test_a_seed_with_fewer_ids_is_left_out_until_it_has_them():
@@ -72,12 +54,7 @@ def test_a_tag_is_over_the_seeds_that_all_its_experiments_have():
   np.testing.assert_allclose(found.scores["a", "noise"].mean.value, 0.4)
 
 
-def test_a_tag_without_a_common_seed_cannot_be_told():
-  logs = {("a", "catch/0", 0): _catch(0.5), ("a", "catch_noise/0", 1): _catch(0.5)}
-  assert not results.compute(logs).scores["a", "credit_assignment"].is_determined
-
-
-def test_experiments_that_cannot_be_told_are_left_out_of_their_tags():
+def test_undetermined_scores_are_left_out_of_their_tags():
   logs = {
     ("a", "catch/0", 0): _catch(0.5),
     ("a", "mnist/0", 0): _catch(0.5),  # Its accuracy needs the last tenth.
@@ -121,20 +98,3 @@ def test_best_is_above_all_that_can_be_compared(scores, best):
   by_name = {(agent, "catch"): score for agent, score in scores.items()}
   found = results.Results({}, tuple(scores), ("catch",), (), by_name)
   assert list(found.best("catch")) == best
-
-
-def _run(status="finished", **columns):
-  log = {name: np.array(values, float) for name, values in columns.items()}
-  record = {"env": "bsuite:catch/0", "seed": 0}
-  path = pathlib.Path("out")
-  return runs.Run(path, record, {}, {"status": status}, None, None, log or None)
-
-
-def test_only_finished_runs_with_a_whole_log_count():
-  log = {"episode": [1], "total_regret": [0.5]}
-  for run in (_run(), _run(status="failed", **log)):
-    assert results.finished([run], ["dqn"]) == {}
-  assert [*results.finished([_run(**log)], ["dqn"])] == [("dqn", "catch/0", 0)]
-  for broken in ({"episode": [1]}, {**log, "total_regret": [np.nan]}):
-    with pytest.raises(errors.SetUpError, match=r"out.*total_regret"):
-      results.finished([_run(**broken)], ["dqn"])

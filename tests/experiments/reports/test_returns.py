@@ -1,6 +1,5 @@
 """The report of runs that the recorder wrote: their returns, labels and refusals."""
 
-import json
 import re
 
 import numpy as np
@@ -36,7 +35,7 @@ def test_runs_are_grouped_and_scored_at_their_common_end(write_run, capsys):
   assert 'data-file="return_gym_CartPole-v1.png"' in page
 
 
-def test_agents_are_told_apart_by_the_settings_in_which_they_differ(write_run, capsys):
+def test_labels_of_agents_have_the_settings_in_which_they_differ(write_run, capsys):
   for seed in (0, 1):
     for n_step in (1, 3):
       # The same in all runs, so that it is not in the name.
@@ -62,18 +61,6 @@ def test_agents_are_told_apart_by_the_settings_in_which_they_differ(write_run, c
   assert re.search(r"5\.000 ?<small>1 seed", page)  # It has no interval.
 
 
-def test_ties_within_the_interval_are_not_bold(write_run):
-  for agent in ("a", "b"):
-    for seed in range(3):
-      write_run(f"runs/{agent}{seed}", agent, seed=seed)
-  assert report.main(["runs"]) == 0
-  assert '<td class="number"><strong>' not in _page()
-
-
-def _without_config(path):
-  (path / "config.json").unlink()
-
-
 def _no_episode(path):
   file = path / "metrics.csv"
   file.write_text(file.read_text().splitlines()[0] + "\n")
@@ -89,10 +76,6 @@ def _bad_number(path):
   [
     ([], None, "no directory"),
     (["rnus"], None, r"rnus.*runs"),
-    (["empty"], None, "empty"),
-    (["runs", "--outptu=x"], None, "--outptu.*--output"),
-    (["runs"], _without_config, "config.json"),
-    (["runs"], lambda p: (p / "config.json").write_text("{"), "config.json"),
     (["runs"], lambda p: (p / "config.json").write_text("{}"), "config.json"),
     (["runs"], _no_episode, "runs"),
     (["runs"], _bad_number, "runs/a/metrics.csv.*ten"),
@@ -110,18 +93,3 @@ def test_what_cannot_be_read_is_refused_in_a_line_that_names_it(
   assert out == "" and re.search(named, err), err
   assert err.startswith("explorax: ") and err.count("\n") == 1
   assert not [*tmp_path.rglob("report")]
-
-
-def test_unfinished_runs_count_and_those_without_an_episode_do_not(
-  write_run, tmp_path, capsys
-):
-  for seed in (0, 1, 2):
-    write_run(f"out/seed{seed}", seed=seed)
-  _no_episode(write_run("out/seed3", seed=3))
-  (tmp_path / "out/config.json").write_text("{}")  # Of all seeds.
-  (tmp_path / "out/seed1/summary.json").write_text(json.dumps({"status": "finished"}))
-  assert report.main(["out", "--output=page"]) == 0
-  out = capsys.readouterr().out
-  assert "3 seeds" in out and "out/seed3 is left out" in out
-  page = _page("page")
-  assert page.count("<td>unfinished</td>") == 2 and page.count("<td>finished</td>") == 1

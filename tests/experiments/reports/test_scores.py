@@ -54,13 +54,6 @@ def test_every_experiment_and_tag_is_there_and_stored_scores_tell_them_apart(exp
   assert all(0 < value < 1 for value in long.values()), long
 
 
-def test_settings_are_bsuites():
-  for bsuite_id in sweep.SWEEP:
-    name = catalogue.setting_name(bsuite_id.partition("/")[0])
-    value = None if name is None else sweep.SETTINGS[bsuite_id][name]
-    assert catalogue.setting(bsuite_id) == value, bsuite_id
-
-
 def _deep_sea(*bad: int) -> dict[str, np.ndarray]:
   """A log with so many bad episodes up to episodes 1, 2, …"""
   return {
@@ -100,8 +93,3 @@ def test_half_of_the_score_is_for_an_episode_that_is_better_than_good(
     log = {"episode": [1.0], column: [0.0], "best_episode": [best]}
     logs = {f"{experiment}/0": {name: np.array(x) for name, x in log.items()}}
     assert scores.score(experiment, logs) == score
-
-
-def test_nothing_to_score_is_refused():
-  with pytest.raises(ValueError, match="no log of catch"):
-    scores.score("catch", {})

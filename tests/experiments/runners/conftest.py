@@ -151,7 +151,7 @@ def same_rows():
     num_rows = int(replay.num_rows[env])
     assert num_rows == memory.num_rows
     assert int(replay.num_windows[env]) == memory.num_windows
-    for name, column in memory._rows.items():
+    for name, column in memory.save()[0]["rows"].items():
       np.testing.assert_allclose(
         replay.rows[name][env, :num_rows],
         column[1 : num_rows + 1],

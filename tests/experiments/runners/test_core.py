@@ -1,4 +1,4 @@
-"""The pace of learning, and the episode under way."""
+"""The number of updates due, and the record of the current episode."""
 
 import fractions
 import json

@@ -12,9 +12,8 @@ from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import counts
 from explorax.environments import standard, testing
-from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.runners import clock as clock_lib
-from explorax.experiments.runners import core, errors
+from explorax.experiments.runners import core
 
 
 class Recording:
@@ -188,30 +187,6 @@ def test_schedules_in_evaluation_go_by_the_steps_of_training(train):
   assert env_steps == [10, 11, 12, 10, 11, 12, 20, 21, 22, 20, 21, 22]
 
 
-def test_an_observer_gets_each_observation_and_the_last(train):
-  watch = Recording(draws=True)
-  train(
-    testing.fake_drawn(),
-    episodes=2,
-    evaluation_environment=testing.fake_drawn(),
-    eval_episodes=2,
-    observer=watch,
-  )
-  assert watch.begun == 2 and [e.episode for e in watch.ended] == [1, 2]
-  # The bar is as long as the part of the episode that has passed.
-  lengths = [int((frame[20, :, 0] == 240).sum()) for frame, _ in watch.rows]
-  assert lengths == [0, 12, 24, 36, 48, 60] * 2
-  assert {r_int for _, r_int in watch.rows} == {None}  # DQN has none.
-
-
-def test_nothing_is_drawn_for_an_observer_that_draws_nothing(train):
-  environment = testing.fake_drawn()
-  environment.render = lambda: 1 / 0
-  watch = Recording(draws=False)
-  train(testing.fake(), evaluation_environment=environment, observer=watch)
-  assert len(watch.rows) == 5 * 6 and watch.rows[0] == (None, None)
-
-
 @pytest.mark.parametrize("at_step", [3, 12])
 def test_a_stop_in_mid_evaluation_leaves_it_unreported(train, at_step):
   """After 10 steps of training; 12 steps of evaluation are two episodes and two."""
@@ -233,31 +208,6 @@ def test_a_stop_in_mid_evaluation_leaves_it_unreported(train, at_step):
   )
   assert steps == at_step and not evaluations
   assert (result.env_steps, result.episodes) == (10, 2)
-
-
-def test_the_last_evaluation_is_made_up_for_if_it_was_left_off(train, tmp_path):
-  evaluations: list[core.Evaluation] = []
-  steps: list[int] = []  # Of training and evaluation; 20 are of training.
-
-  class Counting(testing.FakeEnvironment):
-    def step(self, action: Any) -> dm_env.TimeStep:
-      steps.append(action)
-      return super().step(action)
-
-  def run(stop) -> core.Result:
-    return train(
-      Counting(),
-      evaluation_environment=Counting(),
-      on_evaluation=evaluations.append,
-      checkpoints=checkpointer.Checkpointer(tmp_path, with_replay=False),
-      stop=stop,
-    )
-
-  assert run(lambda: len(steps) >= 22).interrupted and not evaluations
-  result = run(lambda: False)
-  assert not result.interrupted and result.env_steps == 20
-  assert [each.env_steps for each in evaluations] == [20]
-  assert len(steps) == 22 + sum(e.episode_length for e in evaluations[0].episodes)
 
 
 def test_a_crashed_evaluation_environment_is_recreated(train, bits):
@@ -288,28 +238,6 @@ def test_a_crashed_evaluation_environment_is_recreated(train, bits):
   (failure,) = failures
   assert (failure.role, failure.env_steps) == ("evaluation", 10)
   assert bits(result.weights) == bits(train(testing.fake()).weights)
-
-
-def test_a_nan_in_evaluation_ends_the_run(train):
-  with pytest.raises(errors.NonFiniteError, match="environment step 10, seed 0"):
-    train(
-      testing.fake(),
-      evaluation_environment=testing.fake_nan_reward(),
-      eval_every=10,
-    )
-
-
-@pytest.mark.parametrize(
-  "arguments, field",
-  [
-    ({"eval_every": 5}, "eval_every"),
-    ({"eval_every": 0, "evaluation_environment": testing.fake()}, "eval_every"),
-    ({"eval_episodes": 0, "evaluation_environment": testing.fake()}, "eval_episodes"),
-  ],
-)
-def test_refuses_impossible_evaluations(train, arguments, field):
-  with pytest.raises(ValueError, match=field):
-    train(testing.fake(), **arguments)
 
 
 def test_the_clock_does_not_measure_pauses():

@@ -14,9 +14,8 @@ from explorax.agents.bonuses import counts as counts_lib
 from explorax.agents.bonuses import tdu
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
-from explorax.environments import factory, specs, standard, testing
+from explorax.environments import factory, standard, testing
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors as run_errors
 from explorax.experiments.runners import core, errors, local
 
 BACKENDS = ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
@@ -77,12 +76,6 @@ def test_a_seed_repeats_to_the_bit():
   assert weights[0] != weights[2] and histories[0] != histories[2]
 
 
-def test_prioritised_replay_repeats_too():
-  changes = {"priority_exponent": 0.6, "importance_exponent": 0.4}
-  a, b = (run(testing.fake_choice(), seed=1, **changes) for _ in range(2))
-  jax.tree.map(np.testing.assert_array_equal, a.weights, b.weights)
-
-
 def test_counts_of_an_episode():
   episodes: list[core.Episode] = []
   result = run(testing.fake(), episodes=3, on_episode=episodes.append)
@@ -111,11 +104,6 @@ def test_steps_end_the_run_in_mid_episode(steps, episodes, expected):
   assert result.env_steps == expected
 
 
-def test_more_updates_after_a_step_than_can_be_waited_for_are_refused():
-  with pytest.raises(ValueError, match=r"updates_per_step is 1e\+09"):
-    run(testing.fake(), updates_per_step=1e9)
-
-
 def test_the_intrinsic_return_of_an_episode():
   """With counts: Σ (N + 0.01)^{−1/2} over five new rows, then five seen once, ..."""
   episodes: list[core.Episode] = []
@@ -133,11 +121,6 @@ def test_the_intrinsic_return_of_an_episode():
   )
   run(testing.fake(), episodes=1, on_episode=episodes.append)
   assert "intrinsic_return" not in episodes[-1].metrics
-
-
-def test_needs_a_limit():
-  with pytest.raises(ValueError, match="give episodes or steps"):
-    run(testing.fake(), episodes=None)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +178,7 @@ def test_settings_at_their_limits_do_not_deadlock(replay, changes):
   "make, quantity",
   [(testing.fake_nan_reward, "reward"), (testing.fake_nan_observation, "observation")],
 )
-def test_what_the_environment_must_not_return(make, quantity):
+def test_non_finite_rewards_and_observations_end_the_run(make, quantity):
   with pytest.raises(errors.NonFiniteError) as caught:
     run(make(), seed=5, episodes=9)
   message = str(caught.value)
@@ -208,8 +191,9 @@ def test_what_the_environment_must_not_return(make, quantity):
   )
 
 
-@pytest.mark.parametrize("updates_per_step", [1.0, 2.0])
-@pytest.mark.parametrize("priority_exponent", [0.0, 0.5])
+@pytest.mark.parametrize(
+  ("updates_per_step", "priority_exponent"), [(1.0, 0.5), (2.0, 0.0)]
+)
 def test_a_loss_that_is_not_finite(updates_per_step, priority_exponent):
   """A reward whose square float32 cannot hold: the first batch with it ends the run."""
 
@@ -231,46 +215,4 @@ def test_a_loss_that_is_not_finite(updates_per_step, priority_exponent):
   assert "the loss became inf in learner update" in message
   assert "seed 5" in message and "environment step" in message
   assert is_finite(caught.value.weights)
-
-
-def test_a_loss_in_the_very_last_update():
-  rewards = iter([1.0] * 9 + [1e30])
-  environment = testing.FakeEnvironment(reward=lambda t, action: next(rewards))
-  # Replay holds the newest transition alone, so that the update cannot miss it.
-  newest = {"min_replay_size": 1, "replay_capacity": 1, "batch_size": 1}
-  with pytest.raises(errors.NonFiniteError, match="environment step 10, seed 0"):
-    run(environment, episodes=2, **newest)
-
-
-def test_tdu_tells_exploiters_from_explorers():
-  """By the member followed from the episode's first action on."""
-  episodes: list[core.Episode] = []
-  # The first action does not count: nets without biases have no wish at x = 0.
-  environment = testing.FakeEnvironment(
-    episode_length=4, num_actions=512, reward=lambda t, action: float(action * (t > 1))
-  )
-  # Nothing is learnt yet, and each member always wants the action of its own.
-  changes = {**TDU, "num_explorers": 1, "min_replay_size": 40, "hidden_sizes": (16,)}
-  run(environment, episodes=10, on_episode=episodes.append, **changes)
-  returns: dict[str, set[float]] = {}
-  for episode in episodes:
-    returns.setdefault(episode.policy, set()).add(episode.episode_return)
-  assert set(returns) == {"exploiter", "explorer"}
-  # One explorer and two exploiters, who never do the same thing.
-  assert (len(returns["explorer"]), len(returns["exploiter"])) == (1, 2)
-  assert not returns["explorer"] & returns["exploiter"]
-
-
-def test_a_replay_beyond_the_memory_is_refused():
-  observations = dm_env.specs.Array((10_000,), np.float32)
-  spec = specs.EnvironmentSpec(observations, dm_env.specs.DiscreteArray(2))
-
-  def check(capacity, replay="memory"):
-    config = q_config.QConfig(**{**TINY, "replay_capacity": capacity})
-    agent = q_agent.make_agent(config, spec)
-    local.check_memory(agent, config_lib.RunConfig(replay=replay))
-
-  check(1000)
-  check(2**31 - 1, "reverb")
-  with pytest.raises(run_errors.SetUpError, match="2,147,483,647"):
-    check(2**31 - 1)
+  assert "learner update" in message

@@ -110,32 +110,6 @@ def test_too_many_failures_in_a_row_end_the_run(train):
   assert jax.tree.leaves(caught.value.weights)
 
 
-def test_max_env_failures_may_be_zero(train):
-  with pytest.raises(errors.EnvironmentFailedError, match="failure 1"):
-    train(crashing(crash_at_step=2), make_environment=remake, max_env_failures=0)
-
-
-def test_without_a_way_to_recreate_it_the_first_crash_ends_the_run(train):
-  with pytest.raises(errors.EnvironmentFailedError, match="step 1"):
-    train(crashing(crash_at_step=2))
-
-
-def test_a_complete_episode_resets_the_count_of_failures(train):
-  def again(role: str, number: int) -> dm_env.Environment:
-    return standard.StandardEnvironment(crashing(crash_at_step=8))
-
-  failures: list[core.Failure] = []
-  result = train(
-    crashing(crash_at_step=8),
-    episodes=5,
-    make_environment=again,
-    max_env_failures=1,
-    on_env_failure=failures.append,
-  )
-  assert result.episodes == 5 and result.env_steps == 5 * 5 + 4 * 2
-  assert [failure.number for failure in failures] == [1] * 4
-
-
 def test_recreating_it_may_fail_as_well(train):
   def fails_once(role: str, number: int) -> dm_env.Environment:
     if number == 1:
@@ -151,25 +125,6 @@ def test_recreating_it_may_fail_as_well(train):
   )
   assert result.episodes == 2 and [f.number for f in failures] == [1, 2]
   assert "OSError: no such ROM" in str(failures[1])
-
-
-def test_environments_made_by_the_runner_are_closed(train):
-  closed: list[str] = []
-
-  class Closing(testing.CrashingEnvironment):
-    name = "first"
-
-    def close(self) -> None:
-      closed.append(self.name)
-      raise RuntimeError("it has crashed")
-
-  def again(role: str, number: int) -> dm_env.Environment:
-    environment = Closing(crash_at_step=8 if number == 1 else None)
-    environment.name = f"number {number}"
-    return standard.StandardEnvironment(environment)
-
-  train(Closing(crash_at_step=2), episodes=3, make_environment=again)
-  assert closed == ["number 1", "number 2"]
 
 
 class Strange(testing.FakeEnvironment):
@@ -205,11 +160,6 @@ def test_a_broken_spec_ends_the_run(train, what, error):
   with pytest.raises(errors.StoppedError, match="step 0, seed 0: the env") as caught:
     train(Strange(what), make_environment=remake)
   assert isinstance(caught.value.__cause__, error) and caught.value.weights
-
-
-def test_an_environments_own_error_is_a_crash(train):
-  result = train(Strange("raises"), make_environment=remake, episodes=2)
-  assert (result.episodes, result.env_steps) == (2, 10)
 
 
 def test_an_error_of_the_agents_is_no_crash(train):

@@ -50,11 +50,6 @@ def test_commas_within_a_profile_or_a_value_separate_nothing():
   assert selection.agents(", ".join([*names, "qu"])) == names
 
 
-def test_listing_counts_the_ids():
-  lines = [line.split() for line in selection.listing().splitlines()]
-  assert lines[0] == ["SWEEP", "468", "ids"] and ["DEEP_SEA", "21", "ids"] in lines
-
-
 def test_folders_have_names_that_every_system_takes():
   assert grid.folder("my_agents.sub:make") == "my_agents.sub.make"
   assert grid.folder("tdu@beta=0.5@hidden_sizes=8,8") == "tdu@beta=0.5@hidden_sizes=8,8"

@@ -45,12 +45,6 @@ def test_damaged_results_are_not_used(tmp_path, damage):
   assert store.read(TASK) is None
 
 
-def test_results_of_another_revision_are_not_used(tmp_path):
-  _store(tmp_path, revision=1).write(TASK, _done())
-  assert _store(tmp_path, revision=2).read(TASK) is None
-  assert _store(tmp_path, revision=1).read(TASK) is not None
-
-
 def test_a_full_disk_leaves_what_was_there(tmp_path, small_disk):
   store = _store(tmp_path)
   store.write(TASK, _done())
@@ -58,11 +52,3 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, small_disk):
   with small_disk(2**14), pytest.raises(errors.OutputError, match=r"could not be writ"):
     store.write(TASK, large)
   assert store.read(TASK).results["rows"].tolist() == [0, 1, 2]
-
-
-def test_a_failure_lasts_until_the_task_is_done(tmp_path):
-  store = _store(tmp_path)
-  failure = store.write_failure(TASK, types.Failure("it broke", "Traceback"))
-  assert "it broke" in failure.read_text() and "Traceback" in failure.read_text()
-  store.write(TASK, _done())
-  assert not failure.exists()

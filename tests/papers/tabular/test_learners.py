@@ -110,23 +110,6 @@ def test_members_learn_where_their_masks_let_them():
   assert np.all(np.abs(np.corrcoef(learned.T) - np.eye(4)) < 0.15)
 
 
-def test_one_member_has_no_mask():
-  rows = _walk(2)
-  learner = q_learning.QLearning(STATES, ACTIONS)
-  never, always = (
-    _feed(learner, q_learning.Params(0.3, 0.9, prob), rows, np.eye(STATES))[1]
-    for prob in (0.0, 1.0)
-  )
-  np.testing.assert_array_equal(never.table, always.table)
-
-
-def test_a_state_is_an_index_or_a_one_hot_position():
-  for index in range(6):
-    picture = np.eye(6, dtype=np.float32)[index].reshape(2, 3)
-    assert q_learning.state_index(picture) == index
-    assert q_learning.state_index(jnp.int32(index)) == index
-
-
 BASIS = fourier.FourierBasis(2, (-1.0, 0.0), (1.0, 4.0))
 
 
@@ -168,17 +151,6 @@ class _Tables:
 
   def step_scales(self):
     return np.ones(self.num_features, np.float32)
-
-
-def test_sarsa_0_is_one_step_sarsa():
-  rows = _walk(5)
-  learner = sarsa.SarsaLambda(_Tables(), ACTIONS)
-  params = sarsa.Params(0.3, 0.9, 0.0)
-  _, states = _feed(learner, params, rows, np.eye(STATES))
-  table = np.zeros((STATES, ACTIONS))
-  for s, a, r, d, following, next_action, _ in rows:
-    table[s, a] += 0.3 * (r + 0.9 * d * table[following, next_action] - table[s, a])
-  np.testing.assert_allclose(states.weights[-1].T, table, atol=1e-5)
 
 
 def test_sarsa_1_moves_towards_the_returns():
@@ -265,19 +237,3 @@ def test_r_max_against_plain_value_iteration(threshold):
       assert (counts < threshold).any()
   # and some were seen oftener than they are learned from.
   assert (counts > threshold).any()
-
-
-def test_invalid_learners_are_refused():
-  cases = [
-    (lambda: q_learning.QLearning(0, 2), "num_states is 0"),
-    (lambda: q_learning.QLearning(3, 2, num_members=0), "num_members is 0"),
-    (lambda: sarsa.SarsaLambda(BASIS, 0), "num_actions is 0"),
-    (lambda: r_max.RMax(3, 2, 0), "threshold is 0"),
-    (lambda: fourier.FourierBasis(-1, (0.0,), (1.0,)), "order is -1"),
-    (lambda: fourier.FourierBasis(1, (), ()), "needs both"),
-    (lambda: fourier.FourierBasis(1, (0.0, 1.0), (1.0,)), "needs both"),
-    (lambda: fourier.FourierBasis(1, (1.0,), (1.0,)), "bound of 1.0"),
-  ]
-  for make, words in cases:
-    with pytest.raises(ValueError, match=words):
-      make()

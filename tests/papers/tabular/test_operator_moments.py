@@ -34,10 +34,8 @@ def draw(seed):
   return mdp, *map(jnp.asarray, (pi, 0.8 * mu + 0.1, q))
 
 
-def plain_trace(kind, lambda_, pi, mu, product):
-  """c_s, by table 1; `product` is c_1 ... c_{s-1}."""
-  if kind == "non_markov_retrace":
-    return lambda_ * min(1 / product if product else np.inf, pi / mu)
+def plain_trace(kind, lambda_, pi, mu):
+  """c_s, by table 1."""
   return {
     "importance_sampling": pi / mu,
     "harutyunyan_q_lambda": lambda_,
@@ -63,7 +61,7 @@ def plain_return(kind, mdp, pi, mu, q, lambda_, states, actions):
   for t in range(length):
     x, a = states[t], actions[t]
     if t > 0:
-      product *= plain_trace(kind, lambda_, pi[x, a], mu[x, a], product)
+      product *= plain_trace(kind, lambda_, pi[x, a], mu[x, a])
     error = mdp.rewards[x, a] + DISCOUNT * values[states[t + 1]] - q[x, a]
     total += DISCOUNT**t * product * error
   return total
@@ -101,12 +99,3 @@ def test_moments_are_those_over_all_paths_and_the_operator_is_their_limit(kind):
   limit = operators.apply(kind, mdp, pi, mu, q, DISCOUNT, 0.8)
   long = moments(mdp, pi, mu, q, DISCOUNT, 0.8, 400)
   np.testing.assert_allclose(long.mean, limit, atol=1e-10)
-
-
-@pytest.mark.parametrize("lambda_", [0.8, 1.0])
-@pytest.mark.parametrize("length", [1, 2, 4])
-def test_the_trace_that_looks_back_is_averaged_over_all_paths(length, lambda_):
-  mdp, pi, mu, q = draw(2)
-  found = operators.non_markov_mean(mdp, pi, mu, q, DISCOUNT, lambda_, length)
-  mean, _ = plain_moments("non_markov_retrace", mdp, pi, mu, q, lambda_, length)
-  np.testing.assert_allclose(found, mean, atol=1e-12)

@@ -1,6 +1,7 @@
-"""What Munos et al. (2016) prove of the operators, on random decision processes.
+"""The exact operators of Munos et al. (2016), on random decision processes.
 
-The processes are drawn by NumPy, and all is computed in float64.
+The processes are drawn by NumPy, and all is computed in float64. The paper's theorems
+are in tests/losses/test_operators_on_mdps.py.
 """
 
 import functools
@@ -13,12 +14,9 @@ import pytest
 from explorax.papers.tabular import operators, random_mdps
 
 DISCOUNT = 0.9
-SAFE = ("retrace", "tree_backup", "importance_sampling", "watkins_q_lambda")
-LAMBDAS = (0.0, 0.3, 0.7, 1.0)
 NUM_MDPS = 40
 
 every_kind = pytest.mark.parametrize("kind", operators.KINDS)
-safe_kinds = pytest.mark.parametrize("kind", SAFE)
 
 
 @pytest.fixture(autouse=True)
@@ -38,10 +36,6 @@ def draw_mdps(rng, num=NUM_MDPS, num_states=4, num_actions=3, concentration=0.5)
   )
   pi, mu = rng.dirichlet(np.full(num_actions, 0.7), size=(2, num, num_states))
   return mdp, jnp.asarray(pi), jnp.asarray(0.9 * mu + 0.1 / num_actions)
-
-
-def one_mdp(rng, num_states=2, num_actions=2):
-  return jax.tree.map(lambda x: x[0], draw_mdps(rng, 1, num_states, num_actions))
 
 
 _IN_AXES = {
@@ -73,10 +67,6 @@ def norm(q):
   return np.max(np.abs(q), axis=(-2, -1))
 
 
-def deterministic(pi):
-  return np.eye(pi.shape[-1])[np.argmax(pi, axis=-1)]
-
-
 # Values.
 
 
@@ -90,23 +80,6 @@ def test_values_solve_bellman_s_equations():
 
 
 # Theorem 1 and remark 1.
-
-
-@safe_kinds
-@pytest.mark.parametrize("lambda_", LAMBDAS)
-def test_theorem_1_safe_traces_contract_to_the_target_s_values(kind, lambda_):
-  rng = np.random.default_rng(6)
-  mdp, pi, mu = draw_mdps(rng)
-  factors = contraction_factors(kind, mdp, pi, mu, DISCOUNT, lambda_)
-  assert np.all(norm(factors) <= DISCOUNT + 1e-12)
-  q_pi = batched("q_pi")(mdp, pi, DISCOUNT)
-  apply = batched("apply", kind)
-  fixed = apply(mdp, pi, mu, q_pi, DISCOUNT, lambda_)
-  np.testing.assert_allclose(fixed, q_pi, atol=1e-11)
-  q = jnp.asarray(rng.normal(scale=10, size=pi.shape))
-  left = np.abs(apply(mdp, pi, mu, q, DISCOUNT, lambda_) - q_pi)
-  bound = factors * norm(q - q_pi)[:, None, None]
-  assert np.all(left <= bound + 1e-9)
 
 
 @every_kind
@@ -166,35 +139,6 @@ def test_without_a_trace_it_is_bellman_s(kind):
   np.testing.assert_allclose(found, bellman, atol=1e-10)
 
 
-@pytest.mark.parametrize("lambda_", LAMBDAS)
-def test_retrace_contracts_no_less_than_tree_backup(lambda_):
-  mdp, pi, mu = draw_mdps(np.random.default_rng(11))
-  retrace, tree_backup = (
-    contraction_factors(kind, mdp, pi, mu, DISCOUNT, lambda_)
-    for kind in ("retrace", "tree_backup")
-  )
-  assert np.all(retrace <= tree_backup + 1e-12)
-  if lambda_:
-    assert np.any(retrace < tree_backup - 0.01)
-
-
-@pytest.mark.parametrize("lambda_", [0.5, 1.0])
-def test_the_trace_that_looks_back_contracts(lambda_):
-  """Theorem 1 asks for no Markov trace, and a return's end is a trace of 0."""
-  mdp, pi, mu = draw_mdps(np.random.default_rng(12), num_states=2, num_actions=2)
-  function = lambda q, mdp, pi, mu: operators.non_markov_mean(  # noqa: E731
-    mdp, pi, mu, q, DISCOUNT, lambda_, 5
-  )
-  q_pi = batched("q_pi")(mdp, pi, DISCOUNT)
-  units = jnp.eye(4).reshape(4, 1, 2, 2)
-  errors = jnp.concatenate([0 * units[:1], units])
-  over_errors = jax.vmap(jax.vmap(function), (0, None, None, None))
-  after = jax.jit(over_errors)(q_pi[None] + errors, mdp, pi, mu)
-  np.testing.assert_allclose(after[0], q_pi, atol=1e-11)
-  factors = np.sum(np.abs(after[1:] - q_pi[None]), axis=0)
-  assert np.all(factors <= DISCOUNT + 1e-12)
-
-
 # Harutyunyan's operator.
 
 
@@ -211,113 +155,6 @@ def test_uncorrected_traces_contract_as_far_as_the_bound_says(distance):
   np.testing.assert_allclose(found(mdp, pi, mu, DISCOUNT, 1.0), at_one, rtol=1e-9)
 
 
-NUM_ITERATIONS = 150
-
-
-@functools.cache
-def control(kind):
-  """(mdp, μ, Q_0, λ, ε `[K]`) → Q_0, ..., Q_K of Q_{k+1} = R_k Q_k. `[K + 1, N, S, A]`.
-
-  π_k is ε_k-greedy with respect to Q_k.
-  """
-
-  def of_one(mdp, mu, q, lambda_, epsilons):
-    def step(q, epsilon):
-      pi = random_mdps.epsilon_greedy(q, epsilon)
-      return operators.apply(kind, mdp, pi, mu, q, DISCOUNT, lambda_), q
-
-    last, qs = jax.lax.scan(step, q, epsilons)
-    return jnp.concatenate([qs, last[None]])
-
-  return jax.jit(jax.vmap(of_one, (0, 0, 0, None, None), out_axes=1))
-
-
-def test_harutyunyan_s_control_diverges_where_retrace_does_not():
-  """λ = 1 and a μ that mostly takes the worst action (section 3.1, observed)."""
-  rng = np.random.default_rng(14)
-  mdp, _, _ = draw_mdps(rng, concentration=0.2)
-  best = batched("q_star")(mdp, DISCOUNT)
-  mu = jnp.asarray(0.95 * deterministic(-best) + 0.05 * deterministic(best))
-  start = best + jnp.asarray(rng.normal(scale=0.1, size=best.shape))
-  greedy = jnp.zeros(NUM_ITERATIONS)
-
-  def error(kind, lambda_):
-    last = control(kind)(mdp, mu, start, lambda_, greedy)[-1]
-    return norm(np.nan_to_num(last - best, nan=np.inf))
-
-  diverged = error("harutyunyan_q_lambda", 1.0) > 1e6
-  assert np.any(diverged)
-  assert np.all(error("retrace", 1.0)[diverged] < 1e-4)
-  # Below (1 − γ)/(2γ) it contracts.
-  assert np.all(error("harutyunyan_q_lambda", 0.05) < 1e-2)
-
-
-# Theorem 2.
-
-
-@pytest.mark.parametrize("first_epsilon", [0.0, 1.0])
-@pytest.mark.parametrize("kind", ["retrace", "tree_backup"])
-def test_theorem_2_control_from_a_pessimistic_start(kind, first_epsilon):
-  """‖Q_{k+1} − Q*‖ ≤ γ ‖Q_k − Q*‖ + ε_k ‖Q_k‖, with T^{π_k} Q_k ≥ TQ_k − ε_k ‖Q_k‖.
-
-  With greedy π_k, Retrace is Watkins's Q(λ).
-  """
-  mdp, _, mu = draw_mdps(np.random.default_rng(15))
-  best = batched("q_star")(mdp, DISCOUNT)
-  pessimistic = jnp.max(jnp.abs(mdp.rewards), axis=(1, 2)) / (DISCOUNT - 1)
-  start = pessimistic[:, None, None] * jnp.ones_like(best)
-  epsilons = first_epsilon / jnp.arange(1.0, NUM_ITERATIONS + 1)
-  qs = control(kind)(mdp, mu, start, 1.0, epsilons)
-  errors = norm(qs - best[None])
-  policy = jax.vmap(jax.vmap(random_mdps.epsilon_greedy, (0, None)))
-  of_greedy, of_pi = (
-    jax.vmap(batched("bellman"), (None, 0, 0, None))(
-      mdp, policy(qs[:-1], e), qs[:-1], DISCOUNT
-    )
-    for e in (0 * epsilons, epsilons)
-  )
-  gaps = np.max(of_greedy - of_pi, axis=(2, 3))
-  assert np.all(errors[1:] <= DISCOUNT * errors[:-1] + gaps + 1e-9)
-  assert np.all(errors[-1] < 0.1 * norm(best))
-
-
-@pytest.mark.parametrize("lambda_", [0.4, 1.0])
-def test_watkins_s_is_retrace_with_a_greedy_policy(lambda_):
-  _, pi, mu = draw_mdps(np.random.default_rng(21))
-  pi, mu = jnp.asarray(deterministic(pi))[0], mu[0]
-  watkins = operators.traces("watkins_q_lambda", pi, mu, lambda_)
-  np.testing.assert_array_equal(watkins, operators.traces("retrace", pi, mu, lambda_))
-  np.testing.assert_array_equal(watkins, lambda_ * pi)
-
-
-def test_epsilon_greedy_with_falling_epsilon_is_increasingly_greedy():
-  """P^{π_{k+1}} Q_{k+1} ≥ P^{π_k} Q_{k+1} (definition 1), for any Q_k and Q_{k+1}."""
-  rng = np.random.default_rng(16)
-  mdp, _, _ = draw_mdps(rng)
-  q, next_q = jnp.asarray(rng.normal(size=(2, *mdp.rewards.shape)))
-  epsilon = jnp.asarray(rng.uniform(size=NUM_MDPS))
-  policy = jax.vmap(random_mdps.epsilon_greedy)
-  falling = epsilon * rng.uniform(size=NUM_MDPS)
-  values = batched("bellman")
-  before = values(mdp, policy(q, epsilon), next_q, 1.0)
-  after = values(mdp, policy(next_q, falling), next_q, 1.0)
-  assert np.all(after >= before - 1e-12)
-  # With a rising one it fails.
-  after = values(mdp, policy(next_q, 0.5 + 0.5 * epsilon), next_q, 1.0)
-  assert np.any(after < before)
-
-
-def test_softmax_at_an_even_temperature_is_not_increasingly_greedy():
-  """The paper's lemma 3 says that it is; its proof has π_k of Q_{k+1}."""
-  mdp = random_mdps.MDP(jnp.ones((1, 2, 1)), jnp.zeros((1, 2)))
-  q, next_q = jnp.array([[0.0, 10.0]]), jnp.array([[0.0, 0.1]])
-  before = operators.bellman(mdp, jax.nn.softmax(q), next_q, 1.0)
-  after = operators.bellman(mdp, jax.nn.softmax(next_q), next_q, 1.0)
-  np.testing.assert_allclose(before, 0.1 / (1 + np.exp(-10)), rtol=1e-9)
-  np.testing.assert_allclose(after, 0.1 / (1 + np.exp(-0.1)), rtol=1e-9)
-  assert np.all(after < before)
-
-
 # What does not correct for μ.
 
 
@@ -326,32 +163,3 @@ def test_expected_sarsa_s_fixed_point_is_of_the_mixed_policy():
   mixed = batched("q_pi")(mdp, 0.4 * pi + 0.6 * mu, DISCOUNT)
   found = batched("apply", "expected_sarsa_lambda")(mdp, pi, mu, mixed, DISCOUNT, 0.6)
   np.testing.assert_allclose(found, mixed, atol=1e-10)
-
-
-# Programming.
-
-
-def test_float32_stays_float32():
-  def all_of_them(mdp, pi, mu, q):
-    return (
-      operators.apply("retrace", mdp, pi, mu, q, DISCOUNT, 0.9),
-      operators.error_matrix("tree_backup", mdp, pi, mu, DISCOUNT, 0.9)[:2, :2],
-      operators.moments("expected_sarsa_lambda", mdp, pi, mu, q, DISCOUNT, 0.9, 3),
-      operators.non_markov_mean(mdp, pi, mu, q, DISCOUNT, 0.9, 3),
-      operators.q_star(mdp, DISCOUNT),
-    )
-
-  args = (*one_mdp(np.random.default_rng(19)), jnp.eye(2))
-  args = jax.tree.map(lambda x: x.astype(jnp.float32), args)
-  results = jax.tree.leaves(jax.eval_shape(all_of_them, *args))
-  assert {x.dtype for x in results} == {np.dtype(np.float32)}
-  assert {x.shape for x in results} == {(2, 2)}
-
-
-def test_unknown_names_and_endless_enumerations_are_refused():
-  mdp, pi, mu = one_mdp(np.random.default_rng(20))
-  with pytest.raises(ValueError, match="kind is 'vtrace'; it must be one of import"):
-    operators.apply("vtrace", mdp, pi, mu, pi, DISCOUNT, 1.0)
-  for length in (0, 13):
-    with pytest.raises(ValueError, match=f"{length} transitions between 4 pairs"):
-      operators.non_markov_mean(mdp, pi, mu, pi, DISCOUNT, 1.0, length)

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.environments import chain, deep_sea, gridworld, jax_types, mountain_car
-from explorax.papers.tabular import fourier, q_learning, r_max, sarsa, training
+from explorax.environments import chain, gridworld, jax_types
+from explorax.papers.tabular import q_learning, training
 
 ROOM = gridworld.GridWorld(5)
-CHAIN = chain.Chain(8)
 
 
 def room_index(state, observation):
@@ -180,45 +179,6 @@ def test_a_return_above_the_threshold_ends_the_run():
   assert (not_above.episodes, bool(not_above.stopped)) == (5, False)
 
 
-def test_more_episodes_than_a_block_holds():
-
-  def train(seed, step_size, max_steps):
-    params = deep_sea.DeepSea(2).default_params()
-    return training.run_seeds(
-      q_learning.QLearning(16, 2),
-      exploration.EpsilonGreedy(1.0),
-      deep_sea.DeepSea(2),
-      q_learning.Params(step_size, 1.0),
-      params._replace(move_cost=0.01 * step_size),
-      jax.random.split(jax.random.PRNGKey(seed), 2),
-      num_episodes=400,
-      max_steps=max_steps,
-    )
-
-  record = train(0, 1.0, 700)
-  np.testing.assert_array_equal(record.episodes, [350, 350])
-  np.testing.assert_array_equal(record.lengths[:, :350], 2)
-  np.testing.assert_array_equal(record.lengths[:, 350:], 0)
-  # One way in four finds the treasure.
-  found = np.asarray(record.returns[:, :350] > 0.9)
-  assert 0.15 < found.mean() < 0.35
-  assert train(1, 0.1, 60).steps[0] == 60
-
-
-def test_many_seeds_in_float64():
-  with jax.experimental.enable_x64():
-    record = training.run_seeds(
-      q_learning.QLearning(4, 2),
-      exploration.EpsilonGreedy(1.0),
-      deep_sea.DeepSea(2),
-      q_learning.Params(1.0, 1.0),
-      deep_sea.DeepSea(2).default_params(),
-      jax.random.split(jax.random.PRNGKey(0), 2),
-      num_episodes=3,
-    )
-    np.testing.assert_array_equal(record.lengths, np.full((2, 3), 2))
-
-
 def _place(state, observation):
   return state[0]
 
@@ -240,51 +200,9 @@ def test_first_visits_of_cells():
   np.testing.assert_array_equal(short.first_visits[start : start + 3], [0, 1, 2])
 
 
-def test_first_visits_of_pairs():
-  record = _watch(False, 20, cell=_place, pairs=True)
-  log = np.asarray(record.learner.log)[:60]
-  assert record.first_visits.shape == record.visited.shape == (10, 2)
-  for place, action in np.ndindex(10, 2):
-    taken = [t + 1 for t in range(60) if tuple(log[t, :2]) == (place, action)]
-    assert bool(record.visited[place, action]) == bool(taken)
-    assert record.first_visits[place, action] == min(taken, default=60)
-
-
 EZ_THOMPSON = exploration.EzGreedy(
   0.2, of=exploration.Thompson(), duration=exploration.UniformDuration(5)
 )
-
-
-@pytest.mark.parametrize(
-  ("rule", "members"),
-  [
-    (exploration.EpsilonGreedy(exploration.Linear(1.0, 0.1, 100)), 1),
-    (exploration.EpsilonGreedy(exploration.Alternating()), 1),
-    (exploration.EzGreedy(0.2), 1),
-    (EZ_THOMPSON, 3),
-    (exploration.Boltzmann(0.1), 3),
-    (exploration.MajorityVote(), 3),
-    (exploration.Ucb(), 3),
-    (exploration.Ucb(1.0, ddof=1, of=exploration.Thompson()), 3),
-    (exploration.Thompson(period_steps=3), 3),
-    (exploration.Ucb1(), 3),
-  ],
-)
-def test_every_rule_fits_into_the_loop(rule, members):
-  """States of rules keep their shapes and dtypes, which tracing finds out."""
-  record = jax.eval_shape(
-    lambda key: training.run(
-      q_learning.QLearning(8, 2, members),
-      rule,
-      CHAIN,
-      q_learning.Params(0.5, 0.9, mask_prob=0.5, initial_std=0.1),
-      CHAIN.default_params(),
-      key,
-      num_episodes=50,
-    ),
-    jax.random.PRNGKey(2),
-  )
-  assert record.learner.table.shape == (members, 8, 2)
 
 
 def test_a_batch_is_its_runs_one_by_one():
@@ -336,94 +254,3 @@ def test_q_learning_finds_the_best_stop_in_the_chain():
     onward = gamma * best[state + 1].max() if state < 8 else 0.0
     best[state] = onward, rewards[state]
   np.testing.assert_allclose(record.learner.table[0, 0, :9], best[:9], atol=1e-4)
-
-
-def test_r_max_knows_all_and_then_goes_straight_to_the_goal():
-  start, goal = (np.asarray(ROOM.default_params()[i]) for i in (3, 4))
-  record = training.run_seeds(
-    r_max.RMax(25, 4, 2),
-    exploration.Greedy(),
-    ROOM,
-    r_max.Params(1.0, 0.9),
-    _limited(100),
-    jax.random.split(jax.random.PRNGKey(7), 2),
-    num_episodes=80,
-    observe=room_index,
-    sequential=True,
-  )
-  counts = np.asarray(record.learner.counts).reshape(2, 25, 4)
-  at_goal = np.arange(25) == goal[0] * 5 + goal[1]
-  assert np.all(counts[:, ~at_goal] == 2) and not counts[:, at_goal].any()
-  shortest = np.abs(start - goal).sum()
-  np.testing.assert_array_equal(record.lengths[:, -10:], shortest)
-
-
-def test_sarsa_in_mountain_car_with_a_batch_of_step_sizes():
-  """Settings are batched as keys are: each is what it is alone."""
-  environment = mountain_car.MountainCar()
-  bounds = environment.observation_spec()
-  basis = fourier.FourierBasis(
-    3, tuple(map(float, bounds.minimum)), tuple(map(float, bounds.maximum))
-  )
-  learner = sarsa.SarsaLambda(basis, 3)
-  params = environment.default_params()._replace(time_limit=120)
-
-  def train(step_size):
-    return training.run(
-      learner,
-      exploration.EzGreedy(0.5),
-      environment,
-      sarsa.Params(step_size, 0.99, 0.9, initial_std=0.1),
-      params,
-      jax.random.PRNGKey(8),
-      num_episodes=5,
-    )
-
-  sizes = jnp.asarray([0.0, 0.001, 0.01])
-  batch = jax.jit(jax.vmap(train))(sizes)
-  assert batch.learner.weights.shape == (3, 3, 16)
-  alone = jax.jit(train)(sizes[0])
-  np.testing.assert_allclose(batch.lengths[0], alone.lengths)
-  np.testing.assert_allclose(
-    batch.learner.weights[0], alone.learner.weights, rtol=1e-5, atol=1e-6
-  )
-  changes = np.abs(batch.learner.weights - batch.learner.weights[:1]).max(axis=(1, 2))
-  assert changes[0] == 0.0 and 0.0 < changes[1] < changes[2]
-
-
-def test_each_seed_in_an_environment_of_its_own():
-  limits = jnp.asarray([2, 5])
-  record = training.run_seeds(
-    q_learning.QLearning(10, 2),
-    exploration.Greedy(),
-    _Steps(),
-    q_learning.Params(0.5, 0.9),
-    _StepParams(limits, jnp.zeros((2,), bool)),
-    jax.random.split(jax.random.PRNGKey(0), 2),
-    num_episodes=3,
-    environment_per_seed=True,
-  )
-  np.testing.assert_array_equal(record.lengths, [[2, 2, 2], [5, 5, 5]])
-
-
-def test_invalid_runs_are_refused():
-  def start(**kwargs):
-    training.run(
-      q_learning.QLearning(25, 4),
-      exploration.Greedy(),
-      ROOM,
-      q_learning.Params(0.5, 0.9),
-      ROOM.default_params(),
-      jax.random.PRNGKey(0),
-      **kwargs,
-    )
-
-  cases = [
-    ({"num_episodes": 0}, "num_episodes is 0"),
-    ({"num_episodes": 1, "cell": room_index}, "num_cells is 0"),
-    ({"num_episodes": 1, "num_cells": 25}, "no function `cell`"),
-    ({"num_episodes": 1, "pairs": True}, "to record first visits, of cells"),
-  ]
-  for kwargs, words in cases:
-    with pytest.raises(ValueError, match=words):
-      start(**kwargs)

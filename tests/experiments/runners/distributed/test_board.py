@@ -98,20 +98,3 @@ async def test_counts_and_numbers_of_processes_resume():
   assert isinstance(episode, core.Episode)
   assert (episode.episode, episode.env_steps) == (2, 10)
   assert episode.metrics["best"] == 4.0
-
-
-@_in_loop
-async def test_what_processes_do_is_known():
-  board = _board()
-  await board.start("actor 0", 1)
-  await board.start("replay 0", 2)
-  await board.exchange("actor 0", messages.Report(doing="waits", seconds=70.0))
-  blocked = (await board.poll()).blocked
-  assert blocked["actor 0"][0] == "waits" and 70 <= blocked["actor 0"][1] < 80
-  assert "replay 0" not in blocked
-  assert blocked["learner"][0] == board_lib.NOT_STARTED
-  await board.exchange("actor 0", messages.Report())
-  doing, seconds = (await board.poll()).blocked["actor 0"]
-  assert doing == board_lib.NOT_RESPONDING and seconds < 10
-  await board.end("actor 0")
-  assert "actor 0" not in (await board.poll()).blocked

@@ -22,13 +22,6 @@ def _spec(min_size=20, updates_per_step=0.25):
   )
 
 
-def test_what_cannot_work_is_refused():
-  with pytest.raises(ValueError, match="--replay_shards=3 exceeds --num_actors=2"):
-    rate_limit.rate_limit(_spec(), _config(num_actors=2, replay_shards=3))
-  with pytest.raises(ValueError, match="block each other; use at least 4"):
-    rate_limit.rate_limit(_spec(), _config(error_buffer=3))
-
-
 @pytest.mark.parametrize("num_actors, shards", [(1, 1), (3, 2), (4, 4)])
 @pytest.mark.parametrize("updates_per_step", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("buffer", [None, 12, 100])

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from explorax.experiments import ray_cluster, run
-from explorax.experiments.runners.distributed import driver
 
 pytest.importorskip("ray")
 psutil = pytest.importorskip("psutil")
@@ -224,22 +223,6 @@ def test_the_same_command_resumes_and_ctrl_c_ends_it(survivor, capsys):
   assert not _ours_left()
 
 
-def test_an_environment_that_hangs_is_replaced(tmp_path, capsys):
-  directory = tmp_path / "run"
-
-  def stop():
-    _wait_for(lambda: len(_rows(directory / "metrics.csv")) >= 3)
-    os.kill(os.getpid(), signal.SIGINT)
-
-  _in_thread(stop)
-  flags = ("--num_actors=1", "--episodes=1000000", "--environment_timeout=2")
-  assert _run(directory, "fake_hanging", "--replay=memory", *flags) == 130
-  lines = capsys.readouterr().err.splitlines()
-  assert any("actor 0" in line and "--environment_timeout" in line for line in lines)
-  summary = json.loads((directory / "summary.json").read_text())
-  assert set(summary["replacements"]) == {"actor"}
-
-
 @pytest.mark.parametrize(
   "environment, culprit", [("fake_crashing", "actor 0"), ("no_such_thing",) * 2]
 )
@@ -249,20 +232,3 @@ def test_a_run_that_fails_says_why_in_a_line(tmp_path, capsys, environment, culp
   lines = [line for line in capsys.readouterr().err.splitlines() if culprit in line]
   assert len(lines) == 1 and lines[0].startswith("explorax: ")
   assert not _ours_left()
-
-
-def test_a_constructor_that_fails_says_why():
-  import ray
-
-  class Fails:
-    def __init__(self):
-      raise ValueError("no such game")
-
-    def run(self):
-      pass
-
-  process = ray.remote(Fails).options(num_cpus=0, max_restarts=-1).remote()
-  with pytest.raises(ray.exceptions.RayActorError) as raised:
-    ray.get(process.run.remote())
-  stopped = driver.failure("actor 3", raised.value, [None])
-  assert str(stopped) == "the process of actor 3 failed: ValueError: no such game"

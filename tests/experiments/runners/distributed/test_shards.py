@@ -264,31 +264,3 @@ def test_rows_in_chunks_reach_reverb_and_windows_cross_no_episode():
   assert set(np.unique(rewards)) == {0.0, 1.0, 2.0}
   assert (rewards == rewards[:, :1]).all()  # No window crosses two episodes.
   server.stop()
-
-
-@pytest.mark.reverb
-def test_actors_wait_for_the_learner_only_where_reverb_has_a_window():
-  import reverb
-
-  from explorax.agents.replay import reverb as reverb_replay
-  from explorax.experiments.runners.distributed import reverb_shard
-
-  agent = _agent()
-  limit = rate_limit.RateLimit(1, 1.0, 1, 2.0)
-  tables = [reverb_replay.make_table(agent), reverb_shard.steps_table(limit)]
-  server = reverb.Server(tables)
-  client = reverb_shard.ReverbClient(agent, f"localhost:{server.port}")
-  inserter = client.inserter("actor 0", 1)
-  for _ in range(10):
-    inserter.send(1)
-    assert inserter.wait(0.1)
-  rows = adder.WindowAdder(agent, inserter.writer(0))
-  rows.add_first(_first())
-  _act(rows, 1.0, 4)
-  inserter.send(1)  # Counts the steps before, too.
-  assert not inserter.wait(0.1)
-  batches = client.batches()
-  for _ in range(10):  # The learner catches up.
-    next(batches)
-  assert inserter.wait(20.0)
-  server.stop()

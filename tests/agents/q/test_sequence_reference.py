@@ -224,8 +224,8 @@ def frame_losses(state, sample, num_frames=2):
   return np.mean(cross_entropies), np.mean(errors)
 
 
-@pytest.fixture(scope="module", params=[0, 2], ids="burn_in={}".format)
-def ngu(request, make_config, make_agent, compiled):
+@pytest.fixture(scope="module")
+def ngu(sequence_config, make_agent, compiled):
   """The agent, a state whose target network is not the online one, and the update.
 
   β is a schedule that has come to `BETA`.
@@ -233,8 +233,8 @@ def ngu(request, make_config, make_agent, compiled):
   bonus = ngu_lib.NeverGiveUp(
     hidden_sizes=(4,), embedding_size=2, inverse_size=3, rnd_size=2, num_frames=3
   )
-  config = make_config(
-    burn_in=request.param,
+  config = sequence_config(
+    burn_in=2,
     bonus=bonus,
     beta=exploration.Linear(0.0, 2 * BETA, 4),
     num_policies=NUM_POLICIES,
@@ -253,10 +253,10 @@ def ngu(request, make_config, make_agent, compiled):
   return make_agent(config), state, update
 
 
-def test_losses_targets_and_priorities(ngu, make_sample):
+def test_losses_targets_and_priorities(ngu, sequence_sample):
   agent, state, update = ngu
   for seed in range(3):
-    sample = make_sample(seed, agent)
+    sample = sequence_sample(seed, agent)
     reference = Reference(agent, state, sample)
     _, output = update(state, sample)
     every = np.concatenate(reference.td(reference.base))
@@ -276,10 +276,10 @@ def test_losses_targets_and_priorities(ngu, make_sample):
     np.testing.assert_allclose(output.metrics["rnd_loss"], rnd, rtol=1e-5)
 
 
-def test_the_gradient_is_that_of_finite_differences(ngu, make_sample):
+def test_the_gradient_is_that_of_finite_differences(ngu, sequence_sample):
   """Adam's first step is −α g / (|g| + ε): with ε = 1, it tells what g was."""
   agent, state, update = ngu
-  sample = make_sample(7, agent)
+  sample = sequence_sample(7, agent)
   new, _ = update(state, sample)
   reference = Reference(agent, state, sample)
   reference.changed = wide(state.params)
@@ -301,10 +301,10 @@ def test_the_gradient_is_that_of_finite_differences(ngu, make_sample):
   assert largest > 0.02
 
 
-def test_the_bonus_reaches_the_targets(ngu, make_sample):
+def test_the_bonus_reaches_the_targets(ngu, sequence_sample):
   """That the windows above are such that β, γ and the end of r_int matter."""
   agent, state, _ = ngu
-  reference = Reference(agent, state, make_sample(0, agent))
+  reference = Reference(agent, state, sequence_sample(0, agent))
   assert {w.policy for w in reference.windows} == {0, 1, 2}
   window = next(w for w in reference.windows if w.policy == 2)
   q = window.unroll(reference.base, reference.base)

@@ -5,7 +5,6 @@ Each loss is computed in numpy from what the networks predict.
 
 import dataclasses
 
-import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,16 +80,16 @@ def project(z, probs):
   return m
 
 
-def test_distributions_with_an_lstm(make_config, make_agent, make_sample):
+def test_distributions_with_an_lstm(sequence_config, make_agent, sequence_sample):
   """Divergences of three-step returns, summed over the trained rows of a window."""
-  config = make_config(
+  config = sequence_config(
     **PLAIN,
     burn_in=0,
     n_step=3,
     target=categorical.CategoricalDoubleQ(ATOMS, LIMIT),
   )
   agent = make_agent(config)
-  state, sample = start(agent), make_sample(0, agent)
+  state, sample = start(agent), sequence_sample(0, agent)
   online, target = unroll(agent, state, sample)
   rows, expected, priorities = sample.rows, [], []
   for b in range(config.batch_size):
@@ -114,11 +113,13 @@ def test_distributions_with_an_lstm(make_config, make_agent, make_sample):
 @pytest.mark.parametrize(
   "changes", [{"noisy_sigma": 0.5}, EPINET], ids=["noise", "epinet"]
 )
-def test_noise_and_epinets_with_an_lstm(make_config, make_agent, make_sample, changes):
+def test_noise_and_epinets_with_an_lstm(
+  sequence_config, make_agent, sequence_sample, changes
+):
   """One draw for each unroll, the same for both networks of an epinet."""
-  config = make_config(**PLAIN, burn_in=0, target=one_step.DoubleQ(), **changes)
+  config = sequence_config(**PLAIN, burn_in=0, target=one_step.DoubleQ(), **changes)
   agent = make_agent(config)
-  state, sample = start(agent), make_sample(0, agent)
+  state, sample = start(agent), sequence_sample(0, agent)
   key = jax.random.fold_in(state.key, 0)
   if config.index_dim:
     online, target = unroll(agent, state, sample, key)
@@ -141,41 +142,23 @@ def test_noise_and_epinets_with_an_lstm(make_config, make_agent, make_sample, ch
   assert again.metrics["loss"] != output.metrics["loss"]
 
 
-def test_an_lstms_epinet_has_one_index_an_episode(make_config, make_agent):
-  config = make_config(**EPINET, exploration=exploration.Thompson())
-  agent = make_agent(config)
-  core, weights = agent.actor(), agent.learner.params(start(agent))
-  select = jax.jit(core.select_action)
-  state, keys = core.init(jax.random.PRNGKey(0), 0, 1), []
-  for t in range(8):
-    kind = dm_env.StepType.MID if t % 4 else dm_env.StepType.FIRST
-    timestep = dm_env.TimeStep(
-      np.int32(kind), np.float32(0), np.float32(1), np.ones(2, np.float32)
-    )
-    _, state = select(types.ActorParams(weights, jnp.int32(t)), timestep, state)
-    keys.append(tuple(np.asarray(state.index_key)))
-  assert len(set(keys[:4])) == len(set(keys[4:])) == 1 and keys[0] != keys[4]
-
-
-@pytest.mark.parametrize("lstm_size", [0, 3])
 def test_uncertainty_and_retrace_on_windows_of_separate_members(
-  make_config, make_agent, make_sample, lstm_size
+  sequence_config, make_agent, sequence_sample
 ):
   """Explorers see the bonus, and exploiters learn as without it."""
   changes = {
     "num_members": 2,
     "num_explorers": 2,
     "shared_torso": False,
-    "lstm_size": lstm_size,
-    "burn_in": 2 if lstm_size else 0,
+    "burn_in": 2,
     "bonus": tdu.TDUncertainty(),
     "target": off_policy.Retrace(lambda_=0.9),
     "exploration": exploration.Ucb(of=exploration.Thompson()),
     "beta": exploration.Linear(0.0, 1.0, 10),
     "max_gradient_norm": None,
   }
-  agent = make_agent(make_config(**changes))
-  state, sample = start(agent), make_sample(0, agent)
+  agent = make_agent(sequence_config(**changes))
+  state, sample = start(agent), sequence_sample(0, agent)
   update = jax.jit(agent.learner.update)
   params = []
   for num_updates in (0, 5):
@@ -191,14 +174,16 @@ def test_uncertainty_and_retrace_on_windows_of_separate_members(
     assert all(leaf[member] for leaf in leaves) == (member < 2)
 
 
-def test_a_window_of_transitions_is_their_sum(make_config, make_agent, make_sample):
+def test_a_window_of_transitions_is_their_sum(
+  sequence_config, make_agent, sequence_sample
+):
   """With a one-step target, a window of 4 is four windows of length 1."""
   changes = {**PLAIN, "lstm_size": 0, "burn_in": 0, "target": one_step.DoubleQ()}
   changes |= {"n_step": 2, "exploration": exploration.Greedy()}
-  agent = make_agent(make_config(**changes))
-  sample = make_sample(0, agent)
+  agent = make_agent(sequence_config(**changes))
+  sample = sequence_sample(0, agent)
   single = make_agent(
-    make_config(**changes, sequence_length=1, sequence_period=1, batch_size=24)
+    sequence_config(**changes, sequence_length=1, sequence_period=1, batch_size=24)
   )
   rows = {
     name: np.concatenate([column[:, t : t + 3] for t in range(4)])
@@ -215,7 +200,7 @@ def test_a_window_of_transitions_is_their_sum(make_config, make_agent, make_samp
   )
 
 
-def test_never_give_up_on_transitions(make_config, make_agent, make_sample):
+def test_never_give_up_on_transitions(sequence_config, make_agent, sequence_sample):
   """β and γ of the policy, and the novelty of the state that is reached."""
   bonus = ngu.NeverGiveUp(hidden_sizes=(4,), embedding_size=2, memory_capacity=9)
   config = dataclasses.replace(
@@ -231,7 +216,7 @@ def test_never_give_up_on_transitions(make_config, make_agent, make_sample):
   agent = make_agent(config)
   assert agent.replay.first_row_extras == ()
   assert set(agent.replay.extras) == {"policy", "r_int"}
-  state, sample = start(agent), make_sample(0, agent)
+  state, sample = start(agent), sequence_sample(0, agent)
   online, target = unroll(agent, state, sample)
   rows, total = sample.rows, 0.0
   betas = exploration.mixture_betas(3, 0.4)

@@ -1,4 +1,4 @@
-"""Settings that must be one another's, and what the parts of an update do."""
+"""Targets, padding and policies of a mixture on windows of several rows."""
 
 import dataclasses
 
@@ -6,27 +6,12 @@ import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from explorax import exploration
 from explorax.agents import types, updates
-from explorax.agents.bonuses import ngu, rnd, tdu
+from explorax.agents.bonuses import ngu
 from explorax.agents.q import mixture
 from explorax.agents.targets import off_policy
-
-
-@pytest.fixture(scope="session")
-def learn(compiled):
-  """(config, samples, change of the first state) → the state and the last output."""
-
-  def run(config, samples, change=lambda state: state):
-    init, update = compiled(config)
-    state, output = change(init(jax.random.PRNGKey(0))), None
-    for sample in samples:
-      state, output = update(state, sample)
-    return state, output
-
-  return run
 
 
 def assert_equal(a, b):
@@ -38,10 +23,10 @@ def after(num_updates):
 
 
 def test_the_target_policy_can_be_the_exploring_one(
-  make_config, make_agent, make_sample, learn
+  sequence_config, make_agent, sequence_sample, learn
 ):
   """It is what explores at the step at which an update is due."""
-  config = make_config(
+  config = sequence_config(
     target=off_policy.Retrace(epsilon=None),
     exploration=exploration.EpsilonGreedy(exploration.Linear(1.0, 0.0, 100)),
     min_replay_size=20,
@@ -50,7 +35,7 @@ def test_the_target_policy_can_be_the_exploring_one(
   for num_updates, epsilon in ((0, 0.8), (15, 0.5), (60, 0.0)):
     found = updates.exploration_epsilon(config, jnp.int32(num_updates))
     np.testing.assert_allclose(found, epsilon, atol=1e-6)
-  sample = make_sample(0, make_agent(config))
+  sample = sequence_sample(0, make_agent(config))
   same = dataclasses.replace(config, target=off_policy.Retrace(epsilon=0.5))
   for num_updates in (15, 60):
     state, output = learn(config, [sample], after(num_updates))
@@ -61,67 +46,10 @@ def test_the_target_policy_can_be_the_exploring_one(
       assert output.metrics["loss"] != other.metrics["loss"]
 
 
-def test_a_bonus_without_beta_is_the_base_agent(
-  make_config, make_agent, make_sample, learn
-):
-  config = make_config()
-  samples = [make_sample(seed, make_agent(config)) for seed in range(2)]
-  expected, _ = learn(config, samples)
-  bonus = rnd.RND(hidden_sizes=(3,), output_size=2)
-  state, output = learn(make_config(bonus=bonus, beta=0.0), samples)
-  assert_equal(expected.params, state.params)
-  assert output.metrics["r_int"] != 0
-
-
-def test_exploiters_never_see_the_bonus(make_config, make_agent, make_sample, learn):
-  """Nor does β matter to them, where no layer is shared with the explorers' loss."""
-  config = make_config(
-    num_members=3,
-    num_explorers=2,
-    bonus=tdu.TDUncertainty(),
-    beta=exploration.Linear(1.0, 3.0, 9),
-  )
-  sample = make_sample(0, make_agent(config))
-  heads = []
-  for num_updates in (0, 9):
-    state, output = learn(config, [sample], after(num_updates))
-    assert output.metrics["r_int"] > 0
-    heads.append(state.params.heads)
-  assert_equal(*(jax.tree.map(lambda x: x[:3], h) for h in heads))
-  explorers = [jax.tree.map(lambda x: x[3:], h) for h in heads]
-  moved = jax.tree.map(lambda a, b: not np.array_equal(a, b), *explorers)
-  assert any(jax.tree.leaves(moved))
-
-
-@pytest.mark.parametrize("per_step", [False, True])
-def test_masked_members_do_not_learn(
-  make_config, make_agent, make_sample, compiled, learn, per_step
-):
-  config = make_config(num_members=2, mask_prob=0.5, mask_per_step=per_step)
-  sample = make_sample(0, make_agent(config))
-  kept = sample.rows if per_step else sample.first
-  mask = np.zeros_like(kept["bootstrap_mask"])
-  mask[..., 1] = 1.0
-  columns = {**kept, "bootstrap_mask": mask}
-  sample = sample._replace(**({"rows" if per_step else "first": columns}))
-  before = compiled(config)[0](jax.random.PRNGKey(0)).params.heads
-  state, _ = learn(config, [sample])
-
-  def is_as_before(member):
-    same = jax.tree.map(
-      lambda a, b: np.array_equal(a[member], b[member]),
-      before,
-      state.params.heads,
-    )
-    return all(jax.tree.leaves(same))
-
-  assert is_as_before(0) and not is_as_before(1)
-
-
-def test_padding_changes_nothing(make_config, make_agent, make_sample, learn):
+def test_padding_changes_nothing(sequence_config, make_agent, sequence_sample, learn):
   """Whatever stands in rows after an episode's end: the update is the same."""
-  config = make_config(target=off_policy.Retrace(), burn_in=0)
-  sample = make_sample(0, make_agent(config))
+  config = sequence_config(target=off_policy.Retrace(), burn_in=0)
+  sample = sequence_sample(0, make_agent(config))
   first = np.cumsum(sample.rows["mask"] == 0, axis=1) > 1  # Beyond the last row.
   assert first.any()
   rows = dict(sample.rows)
@@ -133,18 +61,6 @@ def test_padding_changes_nothing(make_config, make_agent, make_sample, learn):
   changed = learn(config, [sample._replace(rows=rows)])
   assert_equal(expected[0].params, changed[0].params)
   assert_equal(expected[1].priorities, changed[1].priorities)
-
-
-def test_a_loss_that_is_not_finite_changes_nothing(
-  make_config, make_agent, make_sample, compiled, learn
-):
-  config = make_config()
-  sample = make_sample(0, make_agent(config))
-  rows = {**sample.rows, "reward": np.full_like(sample.rows["reward"], np.inf)}
-  before = compiled(config)[0](jax.random.PRNGKey(0))
-  state, output = learn(config, [sample._replace(rows=rows)])
-  assert output.metrics["finite"] == 0
-  assert_equal(before, state)
 
 
 def test_relabelling():
@@ -171,10 +87,10 @@ def test_max_abs_td_bounds_the_gradient():
   np.testing.assert_allclose(gradient, [[-1.0, 0.5, 1.0]])
 
 
-def test_actors_policies_of_a_mixture(make_config, make_agent):
+def test_actors_policies_of_a_mixture(sequence_config, make_agent):
   """Actor j follows policy j mod N; too few actors draw one for each episode."""
   agent = make_agent(
-    make_config(
+    sequence_config(
       num_policies=3,
       bonus=ngu.NeverGiveUp(hidden_sizes=(3,), embedding_size=2, memory_capacity=5),
       beta=0.1,

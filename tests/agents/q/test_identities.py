@@ -1,4 +1,4 @@
-"""What members have in common and what they must not: bit by bit where it can be."""
+"""An ensemble against its members, a plain DQN, and QEx."""
 
 import itertools
 from collections.abc import Callable
@@ -12,14 +12,10 @@ import optax
 import pytest
 import rlax
 
-from explorax import exploration
-from explorax.agents.bonuses import rnd, td_error
+from explorax.agents.bonuses import td_error
 from explorax.agents.bonuses import tdu as tdu_lib
-from explorax.environments import factory, testing
-from explorax.experiments import config as config_lib
-from explorax.experiments.runners import core, local
 
-H, A, D = 4, 3, 2
+H, A = 4, 3
 K, N = 2, 2
 TDU = {
   "num_members": K,
@@ -63,16 +59,6 @@ def at(num_updates: int) -> Callable[[Any], Any]:
   return lambda state: state._replace(num_updates=jnp.int32(num_updates))
 
 
-def test_explorers_alone_see_the_bonus(make_config, make_sample, learn, stairs):
-  config = make_config(**{**TDU, "beta": stairs((0.0, 0.5, 5.0))})
-  samples = samples_for(make_sample, config)
-  states = [learn(config, samples, at(time))[0] for time in (0, 1000, 2000)]
-  for state in states[1:]:
-    assert equal_members(states[0].params, state.params, K + N) == [True] * K + (
-      [False] * N
-    )
-
-
 QEX = {
   "num_explorers": 1,
   "explorers_see_reward": False,
@@ -104,48 +90,6 @@ def test_the_explorer_of_qex_learns_from_the_bonus_alone(
     make_config(**{**QEX, "explorers_see_reward": True}, beta=0.0), samples
   )
   jax.tree.map(np.testing.assert_array_equal, plain.params, augmented.params)
-
-
-def test_all_see_it_where_there_are_no_explorers(
-  make_config, make_sample, learn, stairs
-):
-  bonus = tdu_lib.TDUncertainty()
-  config = make_config(num_members=3, bonus=bonus, beta=stairs((0.0, 1.0)))
-  samples = samples_for(make_sample, config)
-  without, with_bonus = (learn(config, samples, at(time))[0] for time in (0, 1000))
-  assert equal_members(without.params, with_bonus.params, 3) == [False] * 3
-
-
-def test_tdu_without_a_scale_is_the_ensemble_without_a_bonus():
-  """The same weights to the bit after acting and learning together."""
-  from explorax.agents.q import agent as q_agent
-  from explorax.agents.q import config as q_config
-
-  common = {
-    "hidden_sizes": (H,),
-    "replay_capacity": 50,
-    "min_replay_size": 5,
-    "batch_size": 8,
-    "prior_scale": 1.0,
-    "mask_prob": 0.5,
-    "exploration": exploration.Thompson(),
-  }
-  tdu = {**TDU, "beta": 0.0, **common}
-  results = []
-  for changes in (tdu, {"num_members": K + N, **common}):
-    environment = testing.fake_choice()
-    agent = q_agent.make_agent(q_config.QConfig(**changes), factory.spec(environment))
-    returns: list[float] = []
-    result = local.run(
-      agent,
-      environment,
-      config_lib.RunConfig(seed=3, replay="memory", episodes=6),
-      core.Hooks(
-        on_episode=lambda e, returns=returns: returns.append(e.episode_return)
-      ),
-    )
-    results.append((result.weights, returns))
-  jax.tree.map(np.testing.assert_array_equal, *results)
 
 
 def test_one_member_is_plain_dqn(make_config, make_sample, learn):
@@ -224,16 +168,6 @@ def test_each_member_has_its_own_target_and_prior(make_config, make_sample, lear
     assert equal_members(before.params, after.params, K + N) == expected
 
 
-def test_members_start_apart(make_config, learn):
-  state, _ = learn(make_config(**TDU), [])
-  for params in (state.params, state.prior_params):
-    weights = [member(params, k)[0] for k in range(K + N)]
-    for i in range(K + N):
-      for j in range(i):
-        assert not np.array_equal(weights[i], weights[j])
-  jax.tree.map(np.testing.assert_array_equal, state.params, state.target_params)
-
-
 @pytest.mark.parametrize("kind", ["shared", "distinct"])
 def test_the_targets_prior(make_config, make_sample, learn, kind):
   changes = {"target_prior": kind, "target_update_period": 1}
@@ -250,44 +184,3 @@ def test_the_targets_prior(make_config, make_sample, learn, kind):
     jax.tree.map(
       np.testing.assert_array_equal, getattr(start, part), getattr(state, part)
     )
-
-
-def test_a_masked_member_does_not_move(make_config, make_sample, learn):
-  config = make_config(**{**TDU, "mask_prob": 0.5})
-  mask = np.ones((6, K + N), np.float32)
-  mask[:, [1, 3]] = 0.0
-  start, _ = learn(config, [])
-  sample = make_sample(0, config)._replace(first={"bootstrap_mask": mask})
-  state, _ = learn(config, [sample])
-  moved = [not same for same in equal_members(start.params, state.params, K + N)]
-  assert moved == [True, False, True, False]
-
-
-@pytest.mark.parametrize("worst", [np.nan, np.inf, 1e30])
-def test_a_non_finite_update_keeps_the_old_state(
-  make_config, make_sample, learn, worst
-):
-  config = make_config(**{**TDU, "target_update_period": 1})
-  good = samples_for(make_sample, config)
-  before, _ = learn(config, good)
-  reward = np.zeros((6, 2))
-  reward[3, 0] = worst  # The square of 1e30 is infinite.
-  bad = make_sample(7, config, reward=reward)
-  after, output = learn(config, [*good, bad])
-  jax.tree.map(np.testing.assert_array_equal, before, after)
-  assert output.metrics["finite"] == 0.0
-  assert not np.isfinite(output.metrics["loss"])
-  again, output = learn(config, [*good[:2], bad, good[2]])
-  jax.tree.map(np.testing.assert_array_equal, before, again)
-  assert output.metrics["finite"] == 1.0
-
-
-def test_rnd_keeps_its_state_too(make_config, make_sample, learn):
-  config = make_config(bonus=rnd.RND(hidden_sizes=(3,), output_size=2), beta=1.0)
-  before, _ = learn(config, [make_sample(0, config)])
-  observation = np.zeros((6, 2, D))
-  observation[0, 0, 0] = np.nan
-  bad = make_sample(7, config, observation=observation)
-  after, output = learn(config, [make_sample(0, config), bad])
-  jax.tree.map(np.testing.assert_array_equal, before, after)
-  assert output.metrics["finite"] == 0.0

@@ -3,7 +3,6 @@
 import dm_env
 import jax
 import numpy as np
-import pytest
 
 from explorax import exploration
 from explorax.agents import types
@@ -21,10 +20,9 @@ EPINET = {
 X = np.random.default_rng(0).normal(size=(8, DIM)).astype(np.float32)
 
 
-@pytest.mark.parametrize("target", [one_step.QLearning(), one_step.DoubleQ()])
-def test_loss_of_an_update(make_config, compiled, make_sample, evaluate, target):
+def test_loss_of_an_update(make_config, compiled, make_sample, evaluate):
   """Both networks have the same indices, which are new in each update."""
-  config = make_config(**EPINET, target=target, learning_rate=0.05)
+  config = make_config(**EPINET, target=one_step.DoubleQ(), learning_rate=0.05)
   init, update = compiled(config)
   spec = dm_env.specs.Array((DIM,), np.float32)
   apply = evaluate(values_lib.make_values(config, spec, A))
@@ -44,8 +42,7 @@ def test_loss_of_an_update(make_config, compiled, make_sample, evaluate, target)
     )
     total, errors = 0.0, np.zeros(size)
     for k, b in np.ndindex(K, size):
-      chosen = selector if isinstance(target, one_step.DoubleQ) else q_t
-      value = q_t[k, b, np.argmax(chosen[k, b])]
+      value = q_t[k, b, np.argmax(selector[k, b])]
       reward, discount = rows["reward"][b, 0], 0.99 * rows["discount"][b, 0]
       td = reward + discount * value - q_tm1[k, b, rows["action"][b, 0]]
       total += 0.5 * td**2 / (K * size)
@@ -98,17 +95,3 @@ def test_an_index_is_followed_for_an_episode(
     q = apply(weights.params, weights.prior_params, X, index_key).q[member]
     np.testing.assert_array_equal(actions[episode], np.argmax(q, axis=1))
   assert len(np.unique(actions, axis=0)) > 1
-
-
-def test_evaluation_acts_on_the_base_network(
-  make_config, make_agent, compiled, evaluate
-):
-  config = make_config(**EPINET)
-  agent = make_agent(config)
-  weights = make_weights(compiled, config)
-  actions, states = act(agent.actor(evaluation=True), weights, num_episodes=2)
-  spec = dm_env.specs.Array((DIM,), np.float32)
-  values = values_lib.make_values(config, spec, A)
-  q = evaluate(values)(weights.params, weights.prior_params, X, None).q[0]
-  np.testing.assert_array_equal(actions, [np.argmax(q, axis=1)] * 2)
-  assert states[0].index_key == ()

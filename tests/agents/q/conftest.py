@@ -1,17 +1,14 @@
-"""A tiny problem of windows of several rows."""
+"""The tiny problem with windows of several rows, or with those of any length."""
 
 import dataclasses
-import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import dm_env
-import jax
 import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.targets import greedy
 from explorax.environments import specs
@@ -40,10 +37,6 @@ def _make_config(**changes: Any) -> q_config.QConfig:
     "target_update_period": 3,
   }
   return dataclasses.replace(r2d2_presets.ATARI, **{**tiny, **changes})
-
-
-def _make_agent(config: q_config.QConfig) -> types.Agent:
-  return q_agent.make_agent(config, SPEC)
 
 
 def make_rows(rng: np.random.Generator, num_rows: int, size: int, num_policies: int):
@@ -111,31 +104,30 @@ def _make_sample(seed: int, agent: types.Agent) -> types.Sample:
   )
 
 
-@functools.cache
-def _compiled(config: q_config.QConfig):
-  core = _make_agent(config).learner
-  return jax.jit(core.init), jax.jit(core.update)
-
-
 @pytest.fixture(scope="session")
-def compiled() -> Callable[[q_config.QConfig], Any]:
-  """(config) → a learner's (init, update), jitted once for all tests."""
-  return _compiled
-
-
-@pytest.fixture(scope="session")
-def make_config() -> Callable[..., q_config.QConfig]:
+def sequence_config() -> Callable[..., q_config.QConfig]:
   """(changes) → a QConfig that compiles and runs in no time."""
   return _make_config
 
 
 @pytest.fixture(scope="session")
-def make_agent() -> Callable[[q_config.QConfig], types.Agent]:
-  """(config) → the agent for 2 numbers an observation and 3 actions."""
-  return _make_agent
-
-
-@pytest.fixture(scope="session")
-def make_sample() -> Callable[..., types.Sample]:
+def sequence_sample() -> Callable[..., types.Sample]:
   """(seed, agent) → a batch of windows."""
   return _make_sample
+
+
+class Problem(NamedTuple):
+  """How configs and batches of one window length are made."""
+
+  make_config: Callable[..., q_config.QConfig]
+  make_sample: Callable[[int, q_config.QConfig], types.Sample]
+
+
+@pytest.fixture(params=["transitions", "sequences"])
+def problem(request, make_config, make_sample, make_agent) -> Problem:
+  """Windows of length 1; windows of several rows, for a network with an LSTM."""
+  if request.param == "transitions":
+    return Problem(make_config, make_sample)
+  return Problem(
+    _make_config, lambda seed, config: _make_sample(seed, make_agent(config))
+  )

@@ -20,7 +20,7 @@ from explorax.environments import factory, standard, testing
 from explorax.experiments.presets import r2d2 as r2d2_presets
 
 
-def make_sample(starts: int) -> types.Sample:
+def golden_sample(starts: int) -> types.Sample:
   """An episode of three transitions that terminates, and a row of padding."""
   rows = {
     "observation": [[10.0, 11.0, 12.0, 13.0, 0.0]],
@@ -57,7 +57,7 @@ def make_windows(sample, burn_in, bonus_end):
 
 @pytest.mark.parametrize("starts", [0, 1])
 def test_golden_table(starts):
-  batch = make_windows(make_sample(starts), burn_in=1, bonus_end="destination")
+  batch = make_windows(golden_sample(starts), burn_in=1, bonus_end="destination")
   inputs = batch.inputs()
   before = (-1, 0.0, 0.0) if starts else (0, 0.9, 3.0)
   np.testing.assert_array_equal(inputs.previous_action, [[before[0], 2, 1, 2, 0]])
@@ -72,26 +72,17 @@ def test_golden_table(starts):
   np.testing.assert_allclose(batch.trained, [[float(starts), 1.0, 1.0, 0.0]])
   np.testing.assert_allclose(batch.member_mask, np.ones((1, 4, 1)))
   np.testing.assert_allclose(inputs.observation, [[10, 11, 12, 13, 0]])
-  source = make_windows(make_sample(1), burn_in=0, bonus_end="source")
+  source = make_windows(golden_sample(1), burn_in=0, bonus_end="source")
   np.testing.assert_allclose(source.r_int, [[4.0, 5.0, 6.0, 7.0]])
 
 
-def test_frames_are_joined():
-  sample = make_sample(0)
-  frames = np.arange(7, dtype=np.uint8).reshape(1, 7, 1, 1, 1)
-  sample = sample._replace(rows={**sample.rows, "observation": frames})
-  batch = make_windows(sample, burn_in=0, bonus_end="source")
-  expected = [[i, i + 1, i + 2] for i in range(5)]
-  np.testing.assert_array_equal(batch.observations()[0, :, 0, 0], expected)
-
-
 def test_burn_in_passes_no_gradient_but_at_an_episodes_start(
-  make_config, make_agent, make_sample
+  sequence_config, make_agent, sequence_sample
 ):
   """The gradient of what is trained on, with respect to the stored state."""
-  config = make_config(burn_in=2, target=off_policy.Retrace())
+  config = sequence_config(burn_in=2, target=off_policy.Retrace())
   agent = make_agent(config)
-  sample = make_sample(0, agent)
+  sample = sequence_sample(0, agent)
   values = values_lib.make_values(config, agent.encoding.spec, 3)
   weights = values_lib.Weights(jax.jit(values.init)(jax.random.PRNGKey(0)), ())
   policy = jnp.zeros(config.batch_size, jnp.int32)
@@ -119,7 +110,6 @@ def test_burn_in_passes_no_gradient_but_at_an_episodes_start(
   ("replay", "truncate"),
   [
     ("memory", False),
-    ("memory", True),
     pytest.param("reverb", True, marks=pytest.mark.reverb),
   ],
 )

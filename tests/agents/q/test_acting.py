@@ -66,9 +66,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_td_errors_are_those_of_what_was_acted(make_config, make_agent, case):
+def test_td_errors_are_those_of_what_was_acted(sequence_config, make_agent, case):
   """In float64, from an unroll of the whole episode."""
-  config = make_config(**CASES[case])
+  config = sequence_config(**CASES[case])
   agent = make_agent(config)
   core = agent.actor()
   weights = agent.learner.params(agent.learner.init(jax.random.PRNGKey(0)))
@@ -126,17 +126,10 @@ def test_td_errors_are_those_of_what_was_acted(make_config, make_agent, case):
   np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-5)
 
 
-def test_without_priorities_there_are_no_td_errors(make_config, make_agent):
-  config = make_config(priority_exponent=0.0, importance_exponent=0.0)
-  agent = make_agent(config)
-  assert "td_error" not in agent.extras_spec and agent.replay.priority_eta is None
-  assert make_agent(make_config()).replay.priority_eta == 0.9
-
-
-@pytest.mark.parametrize(("setting", "policy"), [(0, 0), (2, 2), (-1, 2), (-3, 0)])
-def test_the_policy_that_is_evaluated(make_config, make_agent, setting, policy):
+@pytest.mark.parametrize(("setting", "policy"), [(0, 0), (-1, 2)])
+def test_the_policy_that_is_evaluated(sequence_config, make_agent, setting, policy):
   """Its index is what the network sees and what is reported."""
-  config = make_config(
+  config = sequence_config(
     bonus=NOVELTY,
     beta=0.7,
     num_policies=3,
@@ -167,9 +160,3 @@ def test_the_policy_that_is_evaluated(make_config, make_agent, setting, policy):
     None,
   )
   assert int(action) == int(jnp.argmax(prediction.q[0, 0, 0]))
-
-
-@pytest.mark.parametrize("setting", [3, -4])
-def test_an_unknown_policy_is_refused(make_config, setting):
-  with pytest.raises(ValueError, match="evaluation_policy is"):
-    make_config(bonus=NOVELTY, beta=0.7, num_policies=3, evaluation_policy=setting)

@@ -13,11 +13,10 @@ from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import rnd
 from explorax.agents.q import agent as q_agent
-from explorax.agents.q import values as values_lib
 from explorax.agents.targets import categorical, off_policy
 from explorax.environments import specs
 
-A, N, H = 3, 5, 4  # Actions, atoms and hidden units.
+A, N = 3, 5  # Actions and atoms.
 LIMIT = 2.0
 C51 = {
   "target": categorical.CategoricalDoubleQ(N, LIMIT),
@@ -156,38 +155,6 @@ def test_an_update_of_distributions(rainbow, make_sample, gradient_of):
     )
 
 
-def test_values_are_the_means_of_distributions(make_config, evaluate):
-  config = make_config(**RAINBOW)
-  spec = dm_env.specs.Array((2,), np.float32)
-  values = values_lib.make_values(config, spec, A)
-  np.testing.assert_allclose(config.target.atoms, ATOMS)
-  x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
-  params = jax.jit(values.init)(jax.random.key(0))
-  q, logits = evaluate(values)(params, (), x, jax.random.key(1))
-  assert q.shape == (1, 6, A) and logits.shape == (1, 6, A, N)
-  probs = np.exp(np.asarray(logits, np.float64))
-  probs = probs / probs.sum(axis=-1, keepdims=True)
-  np.testing.assert_allclose(q, np.sum(probs * ATOMS, axis=-1), rtol=1e-4, atol=1e-5)
-
-
-def test_noise_reaches_every_member_by_itself(make_config, evaluate):
-  """Without it, noisy heads on a shared torso are perceptrons."""
-  spec = dm_env.specs.Array((2,), np.float32)
-  settings = {"num_members": 3, "shared_torso": True}
-  noisy = values_lib.make_values(make_config(**settings, noisy_sigma=0.5), spec, A)
-  plain = values_lib.make_values(make_config(**settings), spec, A)
-  assert noisy.is_noisy and not plain.is_noisy
-  params = jax.tree.map(lambda p: p + 0.1, jax.jit(noisy.init)(jax.random.key(0)))
-  ((name, head),) = params.heads.items()
-  means = params._replace(heads={name: {"w": head["w_mu"], "b": head["b_mu"]}})
-  x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
-  apply = evaluate(noisy)
-  q, found = evaluate(plain)(means, (), x, None).q, apply(params, (), x, None).q
-  np.testing.assert_allclose(found, q, rtol=1e-5, atol=1e-6)
-  moved = apply(params, (), x, jax.random.key(1)).q - q
-  assert np.abs(moved).max(axis=(1, 2)).min() > 1e-3
-
-
 def means_of(params: Any, shapes: Any) -> Any:
   """The means of a noisy torso and head as the parameters of a perceptron."""
   means = [
@@ -198,32 +165,6 @@ def means_of(params: Any, shapes: Any) -> Any:
   shaped, tree = jax.tree.flatten(shapes)
   arrays = [jnp.reshape(m, s.shape) for m, s in zip(means, shaped, strict=True)]
   return jax.tree.unflatten(tree, arrays)
-
-
-def test_a_noisy_torso_without_its_noise_is_a_perceptron(make_config, evaluate):
-  """Noise in all layers, those of the torso too, and none without a key."""
-  spec = dm_env.specs.BoundedArray((), np.int32, -1, 4)
-  x = np.array([-1, 0, 3, 3, 4, 1], np.int32)
-  sizes = {"hidden_sizes": (H, H)}
-  noisy = values_lib.make_values(
-    make_config(**sizes, noisy_sigma=0.5, noisy_torso=True), spec, A
-  )
-  plain = values_lib.make_values(make_config(**sizes), spec, A)
-  params = jax.jit(noisy.init)(jax.random.key(0))
-  assert len(params.torso) == 2 and len(params.heads) == 1
-  shapes = jax.eval_shape(plain.init, jax.random.key(0))
-  q = evaluate(plain)(means_of(params, shapes), (), x, None).q
-  apply = evaluate(noisy)
-  np.testing.assert_allclose(apply(params, (), x, None).q, q, rtol=1e-5, atol=1e-6)
-  silent, key = silenced(params), jax.random.key(1)
-  np.testing.assert_allclose(apply(silent, (), x, key).q, q, rtol=1e-5, atol=1e-6)
-  # The noise of the torso alone, then that of the heads alone.
-  for part in ("torso", "heads"):
-    loud = silent._replace(**{part: getattr(params, part)})
-    found = apply(loud, (), x, key).q
-    assert np.abs(found - q).max() > 1e-3
-    np.testing.assert_array_equal(found, apply(loud, (), x, key).q)
-    assert np.any(apply(loud, (), x, jax.random.key(2)).q != found)
 
 
 def test_noisy_dqn_without_its_noise_learns_as_dqn(make_config, compiled, make_sample):
@@ -251,25 +192,6 @@ def test_noisy_dqn_without_its_noise_learns_as_dqn(make_config, compiled, make_s
     means_of(new.params, shapes),
     expected.params,
   )
-
-
-def test_priors_on_heads_of_any_kind(make_config, evaluate):
-  """Added to the values, fixed, and without noise whatever the key."""
-  spec = dm_env.specs.Array((2,), np.float32)
-  settings = {"num_members": 2, "head_size": 3, "duelling": True, "noisy_sigma": 0.5}
-  with_prior = values_lib.make_values(make_config(**settings, prior_scale=2.0), spec, A)
-  without = values_lib.make_values(make_config(**settings), spec, A)
-  fixed = values_lib.make_values(
-    make_config(**{**settings, "noisy_sigma": 0.0}), spec, A
-  )
-  params = jax.jit(with_prior.init)(jax.random.key(0))
-  prior_params = jax.jit(with_prior.init_prior)(jax.random.key(1))
-  x, key = np.ones((4, 2), np.float32), jax.random.key(2)
-  apply = evaluate(with_prior)
-  prior_q = evaluate(fixed)(prior_params, (), x, None).q
-  expected = evaluate(without)(params, (), x, key).q + 2.0 * prior_q
-  q = apply(params, prior_params, x, key).q
-  np.testing.assert_allclose(q, expected, rtol=1e-5)
 
 
 def test_each_update_draws_new_noise(rainbow, make_sample):
@@ -357,16 +279,8 @@ IMAGE = specs.EnvironmentSpec(
 )
 
 
-@pytest.mark.parametrize(
-  "changes",
-  [
-    {**RAINBOW, "n_step": 1},
-    {"num_members": 2, "shared_torso": True, "head_size": 3, "prior_scale": 1.0},
-  ],
-  ids=["rainbow", "heads"],
-)
-def test_images_are_convolved_and_learnt_from(make_config, make_sample, changes):
-  config = make_config(**changes)
+def test_images_are_convolved_and_learnt_from(make_config, make_sample):
+  config = make_config(**{**RAINBOW, "n_step": 1})
   agent = q_agent.make_agent(config, IMAGE)
   assert agent.encoding.spec.dtype == np.uint8
   learner = agent.learner
@@ -389,12 +303,10 @@ def test_images_are_convolved_and_learnt_from(make_config, make_sample, changes)
 @pytest.mark.parametrize(
   "changes",
   [
-    {},
-    {"n_step": 3},
     {"n_step": 3, "bonus": rnd.RND(), "beta": 0.5},
     {"n_step": 3, "target": off_policy.Retrace()},
   ],
-  ids=["one_step", "n_step", "bonus", "retrace"],
+  ids=["bonus", "retrace"],
 )
 def test_frames_are_joined_where_they_are_read(make_config, make_sample, changes):
   config = make_config(**changes)
