@@ -100,10 +100,7 @@ def test_a_loss_that_is_not_finite_keeps_the_last_good_weights(
   argv = [*DQN, f"--env={__name__}:overflowing", "--episodes=99", "--output=out"]
   assert run.main(argv) == 1
   captured = capsys.readouterr()
-  assert "the loss became inf" in captured.err
-  assert captured.err.count("\n") == 1 and "out/non_finite.json" in captured.err
-  record = json.loads(pathlib.Path("out/non_finite.json").read_text())
-  assert record["learner_update"] > 1 and len(record["keys"]) == 4
+  assert "the loss became inf" in captured.err and captured.err.count("\n") == 1
   assert "last good weights are in out/checkpoints/final.npz" in captured.out
   with np.load("out/checkpoints/final.npz") as weights:
     assert all(np.isfinite(weights[name]).all() for name in weights.files)
