@@ -9,7 +9,8 @@ from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core
 from explorax.experiments.runners.distributed import rate_limit
 
-BOARD, LEARNER, EVALUATOR = "board", "learner", "evaluator"
+BOARD, LEARNER, REPLAY = "board", "learner", "replay"
+EVALUATOR = "evaluator"
 
 # The phases of a run, in order.
 ACTING = 0  # Actors act, the learner learns.
@@ -22,17 +23,13 @@ def actor_role(number: int) -> str:
   return f"actor {number}"
 
 
-def replay_role(shard: int) -> str:
-  return f"replay {shard}"
-
-
 class Run(NamedTuple):
   """What every process knows of its run.
 
   Attributes:
     name: a prefix of the names of its Ray actors.
     config: its settings.
-    limit: of each shard of replay.
+    limit: of replay.
     checkpoints: their directory; None if none are written.
   """
 
