@@ -9,8 +9,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core
 from explorax.experiments.runners.distributed import rate_limit
 
-BOARD, LEARNER, REPLAY = "board", "learner", "replay"
-EVALUATOR = "evaluator"
+BOARD, LEARNER, REPLAY, EVALUATOR = "board", "learner", "replay", "evaluator"
 
 # The phases of a run, in order.
 ACTING = 0  # Actors act, the learner learns.
