@@ -96,12 +96,10 @@ def limit(
 
   Reverb's checkpoint contains the limiter's state, in units of its own limit.
   """
-  if config.replay == "memory" or not _has_replay(checkpoint):
+  saved = None if checkpoint is None else checkpoint.record["counts"].get("limit")
+  if saved is None or config.replay == "memory":
     return configured
-  assert checkpoint is not None
-  saved = checkpoint.record["counts"]["limit"]
-  names = [field.name for field in dataclasses.fields(rate_limit.RateLimit)]
-  return rate_limit.RateLimit(**{name: saved[name] for name in names})
+  return rate_limit.RateLimit(**saved)
 
 
 def learner(
@@ -123,13 +121,9 @@ def replay(checkpoint: files.Checkpoint | None) -> Any:
     With Reverb the folder that its `save` has written, in memory a `MemoryState`; None
     if the checkpoint has no replay.
   """
-  if checkpoint is None or not _has_replay(checkpoint):
+  if checkpoint is None or "limit" not in checkpoint.record["counts"]:
     return None
   if folder := checkpoint.folder("replay"):
     return folder
   counts = checkpoint.record["counts"]["replay"]
   return MemoryState(checkpoint.arrays("replay"), counts)
-
-
-def _has_replay(checkpoint: files.Checkpoint | None) -> bool:
-  return checkpoint is not None and "limit" in checkpoint.record["counts"]
