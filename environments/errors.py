@@ -2,8 +2,13 @@
 
 import difflib
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
+
+# An agent has an output for each action, and an input for each value of a discrete
+# observation.
+_MAX_VALUES = 2**20
 
 
 class NonFiniteError(FloatingPointError):
@@ -41,6 +46,20 @@ def first_non_finite(array: np.ndarray) -> float:
   """The first NaN or infinity of `array` in row-major order."""
   flat = np.ravel(array)
   return float(flat[np.argmin(np.isfinite(flat))])
+
+
+def number_of_values(quantity: str, number: Any) -> int:
+  """The number of values of a discrete space.
+
+  Raises:
+    TypeError: if it is not a whole number from 1 to 2²⁰.
+  """
+  if not isinstance(number, int | np.integer) or not 1 <= number <= _MAX_VALUES:
+    raise TypeError(
+      f"the environment's {quantity} have {number!r} values; agents here have an input "
+      f"or output for each: it must be a whole number from 1 to {_MAX_VALUES:,}."
+    )
+  return int(number)
 
 
 def did_you_mean(

@@ -33,7 +33,7 @@ class GymnasiumEnvironment(dm_env.Environment):
     self._seed: int | None = seed
     self._reset_next_step = True
     self._first_action = _start(environment.action_space) or 0
-    self._first_observation = _start(environment.observation_space)
+    self._first_observation = _start(environment.observation_space) or 0
 
   def reset(self) -> dm_env.TimeStep:
     observation, _ = self._environment.reset(seed=self._seed)
@@ -48,18 +48,20 @@ class GymnasiumEnvironment(dm_env.Environment):
       int(action) + self._first_action
     )
     observation = self._observe(observation)
-    if terminated:
+    if _flag("terminated", terminated):
       self._reset_next_step = True
       return dm_env.termination(reward, observation)
-    if truncated:
+    if _flag("truncated", truncated):
       self._reset_next_step = True
       return dm_env.truncation(reward, observation)
     return dm_env.transition(reward, observation)
 
   def _observe(self, observation: Any) -> Any:
-    if self._first_observation is None:
+    # StandardEnvironment refuses what is not a number, in its own words.
+    if not self._first_observation or np.shape(observation):
       return observation
-    return int(observation) - self._first_observation
+    is_number = np.asarray(observation).dtype.kind in "iuf"
+    return observation - self._first_observation if is_number else observation
 
   # Other spaces are returned as they are, and StandardEnvironment refuses them.
   def observation_spec(self) -> Any:
@@ -115,7 +117,7 @@ def load(
       f"gymnasium has no environment 'gym:{gym_id}'"
       + errors.did_you_mean(name, known, f": {error}")
     ) from error
-  except ModuleNotFoundError as error:
+  except (ModuleNotFoundError, ValueError) as error:
     raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
   try:
     return wrap(environment, seed=seed)
@@ -160,6 +162,18 @@ def list_ids() -> list[tuple[str, str]]:
   return rows
 
 
+def _flag(name: str, value: Any) -> bool:
+  """A flag; numbers count as such if they are 0 or 1."""
+  if isinstance(value, bool):
+    return value
+  array = np.asarray(value)
+  if array.ndim or array.dtype.kind not in "biuf" or array not in (0, 1):
+    raise TypeError(
+      f"the environment returned {value!r:.60} as {name!r}; it must be True or False."
+    )
+  return bool(array)
+
+
 def _start(space: gymnasium.Space) -> int | None:
   """The first value of a discrete space; None for other spaces."""
   return int(space.start) if isinstance(space, gymnasium.spaces.Discrete) else None
@@ -167,5 +181,6 @@ def _start(space: gymnasium.Space) -> int | None:
 
 def _discrete_spec(space: gymnasium.Space, name: str) -> Any:
   if isinstance(space, gymnasium.spaces.Discrete):
-    return dm_env.specs.DiscreteArray(int(space.n), np.int32, name)
+    number = errors.number_of_values(f"{name}s", space.n)
+    return dm_env.specs.DiscreteArray(number, np.int32, name)
   return space

@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import jax_types, specs
+from explorax.environments import errors, jax_types, specs
 
 _INT32_MAX = np.iinfo(np.int32).max
 # Fields of gymnax's and of Craftax's parameters.
@@ -271,19 +271,19 @@ def _num_actions(environment: Any, params: Any) -> int:
   if space is None:
     space = _space(environment, "action_spec", params)
   if space is None:
-    return int(environment.num_actions)
+    return errors.number_of_values("actions", environment.num_actions)
   number = getattr(space, "n", getattr(space, "num_values", None))
   if number is None or np.ndim(number):
     raise TypeError(
       f"the actions of {type(environment).__name__} are {space!r:.80}, but agents here "
       "choose one of a finite set; discretise continuous actions."
     )
-  return int(number)
+  return errors.number_of_values("actions", number)
 
 
 def _num_values(environment: Any, params: Any) -> int | None:
   """The number of values of a discrete observation; None if it is not discrete."""
   space = _space(environment, "observation_space", params)
   if getattr(space, "shape", None) == () and hasattr(space, "n"):
-    return int(space.n)
+    return errors.number_of_values("observations", space.n)
   return None

@@ -9,6 +9,7 @@ import numpy as np
 from explorax.environments import errors, specs
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
+_REAL = "bifu"  # The kinds of numpy's dtypes for real numbers.
 _REWARD_SPEC = dm_env.specs.Array((), np.float32, "reward")
 _DISCOUNT_SPEC = dm_env.specs.BoundedArray((), np.float32, 0.0, 1.0, "discount")
 
@@ -59,6 +60,8 @@ class StandardEnvironment(dm_env.Environment):
     )
     self._observation_spec = _standard_observation_spec(spec)
     self._index_spec = spec if isinstance(spec, dm_env.specs.DiscreteArray) else None
+    is_discrete = self._index_spec is not None
+    self._needed = "one whole number" if is_discrete else "one array of real numbers"
     self._to_array = np.array if copy else np.asarray
     self._shape = self._observation_spec.shape
     self._dtype = self._observation_spec.dtype
@@ -133,7 +136,8 @@ class StandardEnvironment(dm_env.Environment):
       reward = self._scalar("reward", reward)
     # Also false for NaN, and for values that float32 would round to infinity.
     if not -_FLOAT32_MAX <= reward <= _FLOAT32_MAX:
-      raise self._non_finite("reward", float(reward))
+      too_large = isinstance(reward, int)  # Perhaps for a float, too.
+      raise self._non_finite("reward", math.inf if too_large else float(reward))
     return np.float32(reward)
 
   def _discount(self, discount: Any) -> np.float32:
@@ -148,36 +152,43 @@ class StandardEnvironment(dm_env.Environment):
 
   def _scalar(self, quantity: str, value: Any) -> float:
     """The slow path for rewards and discounts that are arrays or not numbers."""
-    array = np.asarray(value)
-    if array.ndim or array.dtype.kind not in "bifu":
-      raise TypeError(
-        f"the environment returned {value!r} as the {quantity} at {self._place()}; "
-        "it must be one real number."
-      )
+    array = self._numbers(quantity, value, "one real number")
+    if array.ndim:
+      raise self._wrong(quantity, value, "one real number")
     return float(array)
 
-  def _observe(self, observation: Any) -> np.ndarray:
-    if self._index_spec is not None:
-      return self._one_hot(observation)
+  def _numbers(self, quantity: str, value: Any, needed: str) -> np.ndarray:
+    """`value` as an array; no strings, dates, complex, masked or missing numbers."""
     try:
-      array = self._to_array(observation, self._dtype)
+      array = value if type(value) is np.ndarray else np.asarray(value)
     except (TypeError, ValueError) as error:
-      raise TypeError(
-        f"the environment returned {observation!r:.60} as the observation at "
-        f"{self._place()}; it must be one array of numbers."
-      ) from error
+      raise self._wrong(quantity, value, needed) from error
+    if array.dtype.kind not in _REAL or isinstance(value, np.ma.MaskedArray):
+      raise self._wrong(quantity, value, needed)
+    return array
+
+  def _wrong(self, quantity: str, value: Any, needed: str) -> TypeError:
+    shown = " ".join(repr(value).split())
+    return TypeError(
+      f"the environment returned {shown:.60} as the {quantity} at {self._place()}; it "
+      f"must be {needed}."
+    )
+
+  def _observe(self, observation: Any) -> np.ndarray:
+    given = self._numbers("observation", observation, self._needed)
+    if self._index_spec is not None:
+      return self._one_hot(given)
+    array = self._to_array(given, self._dtype)
     if array.shape != self._shape:
       raise ValueError(
         f"the environment returned an observation of shape {array.shape} at "
         f"{self._place()}, but its spec says {self._shape}."
       )
-    if self._dtype == np.uint8 and getattr(observation, "dtype", None) != np.uint8:
-      given = np.asarray(observation)
-      if (misfits := given[given != array]).size:
-        raise ValueError(
-          f"the environment returned {misfits[0]} in the observation at "
-          f"{self._place()}, but its spec says uint8, which cannot hold it."
-        )
+    if array.dtype == np.uint8 != given.dtype and (array != given).any():
+      raise ValueError(
+        f"the environment returned {given[given != array][0]} in the observation at "
+        f"{self._place()}, but its spec says uint8, which cannot hold it."
+      )
     # If x has a NaN or an infinity, x·x is not finite; it takes a third of the time of
     # np.isfinite(x).all(). x·x may also overflow: only then does the second check run.
     if (
@@ -188,8 +199,10 @@ class StandardEnvironment(dm_env.Environment):
       raise self._non_finite("observation", errors.first_non_finite(array))
     return array
 
-  def _one_hot(self, observation: Any) -> np.ndarray:
-    index = self._index(observation)
+  def _one_hot(self, given: np.ndarray) -> np.ndarray:
+    if given.size != 1 or not float(given.item()).is_integer():
+      raise self._wrong("observation", given.tolist(), self._needed)
+    index = int(given.item())
     if not 0 <= index < self._shape[0]:
       raise ValueError(
         f"the environment returned observation {index} at {self._place()}, but its "
@@ -198,18 +211,6 @@ class StandardEnvironment(dm_env.Environment):
     array = np.zeros(self._shape, np.float32)
     array[index] = 1.0
     return array
-
-  def _index(self, observation: Any) -> int:
-    try:
-      value = np.asarray(observation).item()
-      if value == int(value):
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
-      pass
-    raise TypeError(
-      f"the environment returned {observation!r:.60} as the observation at "
-      f"{self._place()}; it must be one whole number."
-    )
 
   def observation_spec(self) -> dm_env.specs.Array:
     return self._observation_spec
@@ -236,6 +237,7 @@ def unwrap(environment: dm_env.Environment) -> dm_env.Environment:
 
 def _discrete_actions(spec: Any) -> dm_env.specs.DiscreteArray:
   if isinstance(spec, dm_env.specs.DiscreteArray):
+    errors.number_of_values("actions", spec.num_values)
     return spec
   raise TypeError(
     f"the environment's actions are {spec!r}, but agents here choose one of a finite "
@@ -248,14 +250,15 @@ def _standard_observation_spec(spec: Any) -> dm_env.specs.Array:
   if isinstance(spec, specs.OneHotArray | specs.ImageWithState):
     return spec
   if isinstance(spec, dm_env.specs.DiscreteArray):
-    return specs.OneHotArray((spec.num_values,), spec.name)
+    number = errors.number_of_values("observations", spec.num_values)
+    return specs.OneHotArray((number,), spec.name)
   if not isinstance(spec, dm_env.specs.Array):
     raise TypeError(
       f"the environment's observations are {spec!r}, but agents here take one array: "
       "join the parts into one, for instance with "
       "gymnasium.wrappers.FlattenObservation."
     )
-  if spec.dtype.kind not in "bifu":
+  if spec.dtype.kind not in _REAL:
     raise TypeError(
       f"the environment's observations have dtype {spec.dtype}; agents here take "
       "arrays of real numbers: encode them as such."

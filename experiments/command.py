@@ -4,9 +4,10 @@ import contextlib
 import io
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from explorax.experiments import errors, flag_table
 from explorax.experiments.recording import console as console_lib
@@ -22,7 +23,11 @@ _REFUSALS = (
   OSError,
 )
 
+# Variables that end a program which is right without them.
+_OF_JAX = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "PYTHONOPTIMIZE", "XLA_FLAGS")
+
 Work = Callable[[], int]  # Returns the exit code.
+_SECONDS_TO_LEAVE = 10.0
 
 # Of commands that compute tasks.
 EXIT_CODES = (
@@ -84,6 +89,20 @@ def main(
     return _refused(error, argv, 1)
 
 
+def leave(exit_code: int) -> NoReturn:
+  """Ends the process, in ten seconds at the latest: a user's thread may not end."""
+
+  def leave_at_once() -> None:
+    console_lib.print_error("a thread of the environment or the agent has not ended.")
+    sys.stdout.flush()
+    os._exit(exit_code)
+
+  timer = threading.Timer(_SECONDS_TO_LEAVE, leave_at_once)
+  timer.daemon = True
+  timer.start()
+  sys.exit(exit_code)
+
+
 def show(text: str) -> int:
   """Prints text, even if the reader quits early (`--list_envs | head`); returns 0."""
   with contextlib.suppress(BrokenPipeError):
@@ -101,6 +120,8 @@ def _refused(error: BaseException, argv: Sequence[str], exit_code: int) -> int:
     traceback.print_exception(error)
   text = errors.missing_extra(error) or str(error)
   if not isinstance(error, _REFUSALS):
-    text = errors.describe(error) + "; --debug shows the traceback."
+    given = [f"{name}={os.environ[name]}" for name in _OF_JAX if name in os.environ]
+    with_them = f" (perhaps by {', '.join(given)})" if given else ""
+    text = f"{errors.describe(error)}{with_them}; --debug shows the traceback."
   console_lib.print_error(text)
   return exit_code

@@ -4,7 +4,6 @@ This needs jax, Haiku, numpy, the imports of the agents' own modules, and the
 environment, but not Acme, Reverb or TensorFlow.
 """
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +41,13 @@ FLAGS = {
       parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(
+      "max_steps",
+      "=INT",
+      1_000_000,
+      "An episode that does not end is left after so many steps. [1,000,000]",
+      parser=flag_table.WholeNumber(1),
+    ),
+    flag_table.Flag(
       "seed",
       "=INT",
       0,
@@ -68,9 +74,16 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
   from explorax.experiments import playing
 
   (file,) = given["files"]
-  playing.evaluate(file, given["env"], given["set"], given["episodes"], given["seed"])
+  playing.evaluate(
+    file,
+    given["env"],
+    given["set"],
+    episodes=given["episodes"],
+    max_steps=given["max_steps"],
+    seed=given["seed"],
+  )
   return 0
 
 
 if __name__ == "__main__":
-  sys.exit(main())
+  command.leave(main())

@@ -8,7 +8,6 @@ bytes of `explorax/config.json`. `numpy.load(FILE, allow_pickle=False)` reads it
 """
 
 import pathlib
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,42 +52,30 @@ def _export(given: dict[str, Any], argv: list[str]) -> int:
   if (run / "summary.json").exists() and final.exists():
     where, arrays = final, weights.load_arrays(final)
   else:
-    where, arrays = _of_newest_checkpoint(run, record)
+    where, arrays = _of_newest_checkpoint(run)
   directory = output.RunDirectory.create(target.parent, may_hold_run=True)
   directory.write(target.name, lambda opened: weights.save(opened, arrays, record))
   print(f"The weights of {where} are in {target}.")
   return 0
 
 
-def _of_newest_checkpoint(
-  run: pathlib.Path, record: dict[str, Any]
-) -> tuple[pathlib.Path, Any]:
-  """The learner's weights in the newest valid checkpoint."""
-  import jax
-
-  from explorax import environments
-  from explorax.experiments import playing, weights
+def _of_newest_checkpoint(run: pathlib.Path) -> tuple[pathlib.Path, Any]:
+  """The agent's weights in the newest valid checkpoint."""
   from explorax.experiments.checkpoints import checkpointer
   from explorax.experiments.recording import console
 
   newest = checkpointer.newest(run / "checkpoints", console.print_error)
   if newest is None:
     raise errors.SetUpError(f"{run} has neither final weights nor a checkpoint.")
-  environment = environments.make(record["env"], seed=record["seed"])
-  try:
-    agent = playing.make_agent(record, environments.spec(environment))
-  finally:
-    environment.close()
-  # Every runner saves the learner's state under this name.
-  like = jax.eval_shape(agent.learner.init, jax.random.PRNGKey(0))
-  arrays = {
-    name.removeprefix("learner/"): array
-    for name, array in newest.arrays("state").items()
-    if name.startswith("learner/")
-  }
-  refusal = f"{newest.path} was written by another version of this program"
-  return newest.path, agent.learner.params(weights.arranged(arrays, like, refusal))
+  state = newest.arrays("state")
+  try:  # Every runner saves the learner's state under this name.
+    names = newest.record["weights"]
+    return newest.path, {name: state[f"learner/{names[name]}"] for name in names}
+  except KeyError as error:
+    raise errors.SetUpError(
+      f"{newest.path} was written by another version of this program: no {error}."
+    ) from error
 
 
 if __name__ == "__main__":
-  sys.exit(main())
+  command.leave(main())

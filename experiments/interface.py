@@ -212,6 +212,7 @@ def evaluate(
   env: Environment,
   *,
   episodes: int = 5,
+  max_steps: int = 1_000_000,
   seed: int = 0,
 ) -> npt.NDArray[Any]:
   """Plays episodes of the evaluation policy; see `python -m ...experiments.evaluate`.
@@ -221,6 +222,7 @@ def evaluate(
     weights: from a `Result`.
     env: as for `make_agent`; an environment object is not closed.
     episodes: the number of episodes.
+    max_steps: an episode that does not end is left after so many steps.
     seed: for acting, and for the environment if `env` is a name.
 
   Returns:
@@ -234,8 +236,10 @@ def evaluate(
   if environment is None:
     environment = environments.make(environments.evaluation_name(name), seed=seed)
   try:
-    played = playing.play(agent, weights, environment, seed=seed, episodes=episodes)
-    return np.array([value for value, _ in played])
+    played = playing.play(
+      agent, weights, environment, seed=seed, episodes=episodes, max_steps=max_steps
+    )
+    return np.array([value for value, _, _ in played])
   finally:
     if made is None:
       environment.close()

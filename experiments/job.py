@@ -22,12 +22,16 @@ from explorax.experiments import (
   presets,
   ray_cluster,
   resuming,
+  signals,
   versions,
+  weights,
 )
 from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import loggers, video
 from explorax.experiments.runners import core, device, distributed, local, user_agents
+
+_SECONDS_TO_CLOSE = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +67,8 @@ class Parts:
     for environment in (self.environment, self.evaluation_environment):
       try:
         if environment is not None and all(environment is not x for x in callers):
-          environment.close()
+          with signals.time_limit(_SECONDS_TO_CLOSE):
+            environment.close()
       except Exception as error:
         console_lib.print_error(
           f"the environment could not be closed ({type(error).__name__}: {error})."
@@ -125,7 +130,7 @@ def set_up(
         checkpoints = _make_checkpointer(parts, directory)
         if finished and checkpoints.restored is None:
           raise errors.OutputError(
-            f"the run in --output={directory.path} cannot be extended, because it has "
+            f"the run in --output={directory.given} cannot be extended, because it has "
             "no checkpoint; choose another --output."
           )
         record = _resume(directory, held, record, checkpoints)
@@ -277,6 +282,9 @@ def _make_checkpointer(
   return checkpointer.Checkpointer(
     directory.path / "checkpoints",
     with_replay=with_replay,
+    weights=dict
+    if config.has_user_agent
+    else functools.cache(lambda: weights.sources(parts.agent.learner)),
     every=config.checkpoint_every,
     minutes=config.checkpoint_minutes,
     keep=config.keep_checkpoints,

@@ -3,9 +3,10 @@
 import contextlib
 import dataclasses
 import importlib
+import os
 import signal
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from explorax import environments
@@ -78,6 +79,7 @@ def run(
         _hooks(job, recorder, video_recorder, on_episode),
         stop=lambda: stop() or recorder.problem is not None,
       )
+      stack.enter_context(_ending_forks())
       results = train(job.parts, hooks)
     weights = {seed: result.weights for seed, result in results.items()}
     if recorder.problem is None:
@@ -92,11 +94,24 @@ def run(
       weights = dict(zip(config.seeds, error.weights, strict=False))
     ended_by = error
     problems.extend(_problems(job, error))
+  if checkpoints.problem is not None:
+    problems.append(f"the newest state is in no checkpoint: {checkpoints.problem}")
   table, unwritten = recorder.finish(status, results, weights, checkpoints.seconds)
   problems.extend(unwritten)
   console.line("\n" + table)
   _announce_files(job, console, failed=bool(problems))
   return Outcome(1 if problems else exit_code, problems, ended_by)
+
+
+@contextlib.contextmanager
+def _ending_forks() -> Iterator[None]:
+  """Ends a copy of this process that an environment forked, if it gets here."""
+  pid = os.getpid()
+  try:
+    yield
+  finally:
+    if os.getpid() != pid:
+      os._exit(1)  # The files are those of the run, which goes on.
 
 
 def _hooks(
@@ -149,7 +164,7 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
   """Prints the run's length and directory, and the step from which it resumes."""
   config = job.config
   length = config.length + " of each" * (config.num_seeds > 1)
-  console.line(f"{length}, into {job.directory.path}")
+  console.line(f"{length}, into {job.directory.given}")
   if not job.directory.holds_run or job.checkpoints is None:
     return
   restored = job.checkpoints.restored
@@ -214,7 +229,7 @@ def _problems(job: job_lib.Job, error: BaseException) -> list[Exception | str]:
   try:
     job.directory.write(ERROR, lambda file: file.write(lines))
     text = (
-      text.removesuffix(".") + f"; the traceback is in {job.directory.path / ERROR}."
+      text.removesuffix(".") + f"; the traceback is in {job.directory.given / ERROR}."
     )
   except errors.OutputError as unwritten:
     return [text, unwritten]
@@ -225,17 +240,19 @@ def _announce_files(
   job: job_lib.Job, console: console_lib.Console, *, failed: bool
 ) -> None:
   """Prints where the results are."""
-  config, path = job.config, job.directory.path
-  saved, others = path / recorder_lib.WEIGHTS, ""
+  config, path = job.config, job.directory.given
+  saved, others = recorder_lib.WEIGHTS, ""
   if config.num_seeds > 1:
-    saved = path / f"seed{config.seed}" / recorder_lib.WEIGHTS
+    saved = f"seed{config.seed}/{saved}"
     others = " and in the other seeds' directories"
-  if saved.exists():
+  if (job.directory.path / saved).exists():
     good = "last good weights" if failed else "weights"
     curve = f"the curve in {path / 'curve.png'}, "
     if not plots.can_draw():
       curve = "no curve is drawn without matplotlib (explorax[plots]), "
-    console.line(f"\nThe {good} are in {saved}{others}, {curve}the rest is in {path}.")
+    console.line(
+      f"\nThe {good} are in {path / saved}{others}, {curve}the rest is in {path}."
+    )
 
 
 def _announce(number: signal.Signals) -> None:

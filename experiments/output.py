@@ -26,13 +26,15 @@ class RunDirectory:
   """The directory of one run, or of figures; made by `create`.
 
   Attributes:
-    path: its path.
+    path: its absolute path.
+    given: the path as it was given.
     holds_run: whether it already held a run, which may be resumed.
   """
 
   def __init__(self, path: pathlib.Path):
-    self.path = path
+    self.path = path.absolute()  # The environment may change the current directory.
     self.holds_run = False
+    self.given = path
     self._lock: TextIO | None = None
 
   @classmethod
@@ -55,6 +57,8 @@ class RunDirectory:
       OutputError: if it already holds a run, cannot be created or written to, or
         another process has locked it.
     """
+    if not os.fspath(path):
+      raise errors.OutputError("--output is empty; give it a directory.")
     try:
       directory = cls(pathlib.Path(path).expanduser())
       directory.path.mkdir(parents=True, exist_ok=True)
@@ -105,15 +109,22 @@ class RunDirectory:
     """
     target = self.path / name
     temporary = target.with_name(f".{target.name}.tmp")
+    if target.is_symlink() or (target.exists() and not target.is_file()):
+      raise errors.OutputError(
+        f"{target} is not a regular file, and is not replaced; choose another name."
+      )
     with write_errors(target):
       try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "wb") as file:
+        temporary.unlink(missing_ok=True)
+        with open(
+          temporary, "xb"
+        ) as file:  # A link that was put there is not followed.
           write(file)
           file.flush()
           os.fsync(file.fileno())
         os.replace(temporary, target)
-      except OSError:
+      except BaseException:
         with contextlib.suppress(OSError):
           temporary.unlink()
         raise
@@ -138,7 +149,9 @@ class RunDirectory:
 
 def _lock(path: pathlib.Path) -> TextIO:
   """Locks a directory until the returned file is closed."""
-  file = open(path / _LOCK, "a+")  # noqa: SIM115 (open as long as the run lasts)
+  file = open(  # noqa: SIM115 (open as long as the run lasts)
+    path / _LOCK, "a+", opener=_without_links
+  )
   try:
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if not os.fstat(file.fileno()).st_nlink:  # Its owner has just removed it.
@@ -158,6 +171,10 @@ def _lock(path: pathlib.Path) -> TextIO:
   return file
 
 
+def _without_links(path: str, flags: int) -> int:
+  return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
 class AppendOnlyFile:
   """An append-only file of whole records, written at once.
 
@@ -168,7 +185,9 @@ class AppendOnlyFile:
   def __init__(self, path: pathlib.Path):
     self._path = path
     with write_errors(path):
-      self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed in `close`)
+      self._file = open(  # noqa: SIM115 (closed in `close`)
+        path, "ab", buffering=0, opener=_without_links
+      )
     self._size = self._file.tell()
 
   def append(self, record: bytes) -> None:
@@ -186,9 +205,19 @@ class AppendOnlyFile:
     self._size += len(record)
 
   def sync(self) -> None:
-    """Waits until the records would survive a crash of the machine."""
+    """Waits until the records would survive a crash of the machine.
+
+    Raises:
+      OutputError: also if another program has moved, replaced or shortened the file.
+    """
     with write_errors(self._path):
       os.fsync(self._file.fileno())
+      here, there = os.fstat(self._file.fileno()), os.stat(self._path)
+    if not os.path.samestat(here, there) or here.st_size != self._size:
+      raise errors.OutputError(
+        f"another program has replaced or changed {self._path}; the rows since then "
+        "are lost."
+      )
 
   def close(self) -> None:
     self._file.close()

@@ -6,8 +6,8 @@ rebuilt from the inside out, so that every `__post_init__` checks the new combin
 """
 
 import ast
-import contextlib
 import dataclasses
+import functools
 import importlib
 import math
 import pkgutil
@@ -15,7 +15,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from explorax.experiments import errors, named
@@ -29,11 +29,26 @@ _BOOLS = {
 _NONE = ("none", "null")
 _MARK = "@"  # Separates a preset's name from its settings.
 _CALL = re.compile(r"[A-Za-z_][\w.:]*\(")
-# `module:Name`, outside of strings.
-_MODULE = re.compile(r"""('[^']*'|"[^"]*")|\b([A-Za-z_][\w.]*):([A-Za-z_]\w*)""")
+# The colon of `module:Name`, outside of strings.
+_COLON = re.compile(r"""('[^']*'|"[^"]*")|(?<=\w):(?=[A-Za-z_])""")
+
+# `module:Name` → the class of a user.
+Resolve = Callable[[str], Any]
 
 
-def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
+class ForeignCodeError(Exception):
+  """A file's setting, the argument, names a class that is not ours."""
+
+
+def _import(name: str) -> Any:
+  return named.attribute(name, "class")
+
+
+def apply(
+  config: ConfigT,
+  assignments: Sequence[str],
+  recorded: Sequence[str] = (),
+) -> ConfigT:
   """Returns `config` with the fields that `assignments` name changed.
 
   All changes are made before the checks of `__post_init__` run, so two fields that
@@ -42,14 +57,16 @@ def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
   Args:
     config: a frozen dataclass; its fields may be frozen dataclasses, too.
     assignments: each `field=value` or `group.field=value`; see `parse` for values.
+    recorded: more of them, from a file: they import nothing.
 
   Raises:
+    ForeignCodeError: if a recorded one names a class that is not ours.
     ValueError: for an assignment without `=`, an unknown field (the message lists the
       known ones), a value of the wrong type, a field that is set twice, or a
       combination that the config refuses.
   """
   changes: dict[tuple[str, ...], Any] = {}
-  for assignment in assignments:
+  for assignment in (*recorded, *assignments):
     name, equals, text = assignment.partition("=")
     path = tuple(name.strip().split("."))
     if not equals or not all(path):
@@ -60,8 +77,16 @@ def apply(config: ConfigT, assignments: Sequence[str]) -> ConfigT:
     hint = _hint(config, path)
     if path in changes:
       raise ValueError(f"--set gives {name.strip()} twice; remove one of them.")
-    changes[path] = parse(text.strip(), hint, name.strip())
+    resolve = (
+      _import if assignment in assignments else functools.partial(_refuse, assignment)
+    )
+    changes[path] = parse(text.strip(), hint, name.strip(), resolve)
   return _rebuild(config, changes)
+
+
+def _refuse(assignment: str, name: str) -> Any:
+  del name
+  raise ForeignCodeError(assignment)
 
 
 def settable_fields(config: Any) -> list[str]:
@@ -74,7 +99,7 @@ def settable_fields(config: Any) -> list[str]:
   return names
 
 
-def parse(text: str, hint: Any, name: str) -> Any:
+def parse(text: str, hint: Any, name: str, resolve: Resolve = _import) -> Any:
   """Parses `text` as a value of the type `hint`.
 
   Args:
@@ -86,17 +111,18 @@ def parse(text: str, hint: Any, name: str) -> Any:
     hint: bool, int, float, str, a `Literal`, a dataclass or a base of dataclasses, a
       tuple of these, or a union of these.
     name: the name of the value in an error message.
+    resolve: finds a class of the user's own.
 
   Raises:
     ValueError: if `text` is not such a value.
   """
   origin, args = typing.get_origin(hint), typing.get_args(hint)
   if origin in (typing.Union, types.UnionType):
-    return _parse_union(text, args, name)
+    return _parse_union(text, args, name, resolve)
   if origin is typing.Literal:
     return _parse_choice(text, {str(choice): choice for choice in args}, name)
   if origin is tuple:
-    return _parse_tuple(text, args, name)
+    return _parse_tuple(text, args, name, resolve)
   if hint is bool:
     if text.lower() not in _BOOLS:
       raise ValueError(f"{name} is {text!r}; it must be true or false.")
@@ -111,18 +137,19 @@ def parse(text: str, hint: Any, name: str) -> Any:
   if hint is str:
     return text
   if _is_object(hint):
-    return _parse_object(text, hint, name)
+    return _parse_object(text, hint, name, resolve)
   raise ValueError(f"{name} cannot be set from the command line; set it in Python.")
 
 
 def parse_int(text: str, name: str) -> int:
-  """Parses a whole number; `1e6` and `1_000_000` are valid, `1.5` is not."""
-  if text.isascii():
-    with contextlib.suppress(ValueError):
-      return int(text)
+  """Parses a whole number; `1e6` and `1_000_000` are valid, `1.5` is not.
+
+  Raises:
+    ValueError: if it is not one, or its size is 2⁵³ or more.
+  """
   number = _number(text)
-  if not math.isfinite(number) or number != int(number):
-    raise ValueError(f"{name} is {text!r}; it must be a whole number.")
+  if not abs(number) < 2**53 or number != int(number):
+    raise ValueError(f"{name} is {text!r}; it must be a whole number below 2^53.")
   return int(number)
 
 
@@ -250,7 +277,9 @@ def _parse_choice(text: str, choices: dict[str, Any], name: str) -> Any:
   return choices[text]
 
 
-def _parse_tuple(text: str, args: tuple[Any, ...], name: str) -> tuple[Any, ...]:
+def _parse_tuple(
+  text: str, args: tuple[Any, ...], name: str, resolve: Resolve
+) -> tuple[Any, ...]:
   inside = text.strip().removeprefix("(").removesuffix(")").strip().removesuffix(",")
   items = [item.strip() for item in inside.split(",")] if inside else []
   hints = [args[0]] * len(items) if args[1:] == (Ellipsis,) else list(args)
@@ -260,11 +289,13 @@ def _parse_tuple(text: str, args: tuple[Any, ...], name: str) -> tuple[Any, ...]
     )
   pairs = zip(items, hints, strict=True)
   return tuple(
-    parse(item, hint, f"{name}[{i}]") for i, (item, hint) in enumerate(pairs)
+    parse(item, hint, f"{name}[{i}]", resolve) for i, (item, hint) in enumerate(pairs)
   )
 
 
-def _parse_union(text: str, members: tuple[Any, ...], name: str) -> Any:
+def _parse_union(
+  text: str, members: tuple[Any, ...], name: str, resolve: Resolve
+) -> Any:
   optional = type(None) in members
   if optional and text.lower() in _NONE:
     return None
@@ -276,18 +307,18 @@ def _parse_union(text: str, members: tuple[Any, ...], name: str) -> Any:
   refusals = []
   for hint in hints:
     try:
-      return parse(text, hint, name)
+      return parse(text, hint, name, resolve)
     except ValueError as error:
       refusals.append(str(error).removesuffix("."))
   raise ValueError(refusals[0] + (", or none." if optional else "."))
 
 
-def _parse_object(text: str, wanted: type, name: str) -> Any:
+def _parse_object(text: str, wanted: type, name: str, resolve: Resolve) -> Any:
   """An instance of a dataclass from its name and arguments: `Retrace(lambda_=0.9)`."""
   known = _classes(wanted)
   names = ", ".join(sorted(known))
   try:
-    call = ast.parse(_MODULE.sub(_dotted, text), mode="eval").body
+    call = ast.parse(_COLON.sub(_dot, text), mode="eval").body
   except SyntaxError as error:
     raise ValueError(f"{name} is {text!r}, which cannot be parsed: {error}.") from None
   if not isinstance(call, ast.Call):
@@ -299,7 +330,7 @@ def _parse_object(text: str, wanted: type, name: str) -> Any:
     )
   module, _, class_name = ast.unparse(call.func).rpartition(".")
   if module:
-    cls = named.attribute(f"{module}:{class_name}", "class")
+    cls = resolve(f"{module}:{class_name}")
   elif class_name in known:
     cls = known[class_name]
   else:
@@ -309,7 +340,9 @@ def _parse_object(text: str, wanted: type, name: str) -> Any:
       "module:Name for your own class."
     )
   try:
-    value = cls(**_arguments(call, cls))
+    value = cls(**_arguments(call, cls, resolve))
+  except ForeignCodeError:
+    raise
   except Exception as error:  # A user's class may raise any.
     is_refusal = isinstance(error, (ValueError, TypeError))
     reason = str(error).removesuffix(".") if is_refusal else errors.describe(error)
@@ -321,7 +354,7 @@ def _parse_object(text: str, wanted: type, name: str) -> Any:
   return value
 
 
-def _arguments(call: ast.Call, cls: type) -> dict[str, Any]:
+def _arguments(call: ast.Call, cls: type, resolve: Resolve) -> dict[str, Any]:
   """Field → value; each argument is parsed by the type hint of its field."""
   fields, hints = _fields(cls), typing.get_type_hints(cls)
   if len(call.args) > len(fields):
@@ -336,7 +369,7 @@ def _arguments(call: ast.Call, cls: type) -> dict[str, Any]:
       )
     if field in values:
       raise ValueError(f"{field} is given twice")
-    values[field] = parse(_text(node), hints[field], field)
+    values[field] = parse(_text(node), hints[field], field, resolve)
   return values
 
 
@@ -357,9 +390,8 @@ def _classes(wanted: type) -> dict[str, type]:
   }
 
 
-def _dotted(match: re.Match[str]) -> str:
-  string, module, name = match.groups()
-  return string or f"{module}.{name}"
+def _dot(match: re.Match[str]) -> str:
+  return match[1] or "."
 
 
 def _text(node: ast.expr) -> str:

@@ -98,4 +98,4 @@ def _write(words: Sequence[str], to: pathlib.Path, asked: str) -> int:
 
 
 if __name__ == "__main__":
-  sys.exit(main())
+  command.leave(main())

@@ -36,7 +36,7 @@ def check_same(
   if differing:
     more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
     raise errors.OutputError(
-      f"--output={directory.path} already holds a run with other settings: "
+      f"--output={directory.given} already holds a run with other settings: "
       f"{'; '.join(differing[:5])}{more}; choose another --output, or delete the "
       "directory if you do not need the run."
     )

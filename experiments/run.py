@@ -105,7 +105,7 @@ def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   if job.checkpoints is None:
     job.close()
     console.line(
-      f"The run in {job.directory.path} is finished: there is nothing to do."
+      f"The run in {job.directory.given} is finished: there is nothing to do."
     )
     return 0
 
@@ -132,4 +132,4 @@ def _listing(*, agents: bool) -> str:
 
 
 if __name__ == "__main__":
-  sys.exit(main())
+  command.leave(main())

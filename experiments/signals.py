@@ -65,3 +65,22 @@ def stop_on_signals(
     yield request
   finally:
     restore()
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+  """Raises a TimeoutError in the block after so long, if this is the main thread."""
+  if threading.current_thread() is not threading.main_thread():
+    yield
+    return
+
+  def stop(number: int, frame: Any) -> None:
+    raise TimeoutError(f"it has not ended after {seconds:g} s")
+
+  before = signal.signal(signal.SIGALRM, stop)
+  signal.setitimer(signal.ITIMER_REAL, seconds)
+  try:
+    yield
+  finally:
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.signal(signal.SIGALRM, before)

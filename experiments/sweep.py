@@ -174,7 +174,7 @@ def _compute(given: dict[str, Any], argv: list[str]) -> int:
       summary.count(given["seeds"], "seed"),
     )
     number = summary.count(len(configs) * given["seeds"], "run")
-    console.line(f"{number} ({', '.join(counts)}), into {directory.path}")
+    console.line(f"{number} ({', '.join(counts)}), into {directory.given}")
     asked = shlex.join(["python", "-m", "explorax.experiments.sweep", *argv])
     index.add(directory, asked, found.entries())
     with workers:
@@ -198,4 +198,4 @@ def _print_results(path: pathlib.Path, console: console_lib.Console) -> None:
 
 
 if __name__ == "__main__":
-  sys.exit(main())
+  command.leave(main())

@@ -4,12 +4,15 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import jax
 import numpy as np
 
 from explorax.experiments import config
+
+if TYPE_CHECKING:
+  from explorax.agents import types
 
 # The settings of a run, as the bytes of their JSON, are an array of this name.
 SETTINGS = "explorax/config.json"
@@ -94,16 +97,27 @@ def load(path: str | os.PathLike[str], like: Any) -> Any:
       of `like` in name, shape or kind, or are not finite.
   """
   arrays = load_arrays(path)
-  restored = arranged(arrays, like, f"{path} holds the weights of another agent")
+  refusal = f"{path} holds the weights of another agent"
+  arranged(arrays, like, refusal)
   for name, leaf in named(like):
     array = arrays[name]
     if not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
       raise ValueError(
         f"{path} cannot be used: {name!r} is of {array.dtype}, not {leaf.dtype}."
       )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    with np.errstate(over="ignore"):
+      arrays[name] = array.astype(leaf.dtype)
+    if array.dtype.kind == "f" and not np.isfinite(arrays[name]).all():
       raise ValueError(f"{path} cannot be used: {name!r} is not finite.")
-  return jax.tree.map(lambda array, leaf: array.astype(leaf.dtype), restored, like)
+  return arranged(arrays, like, refusal)
+
+
+def sources(learner: "types.LearnerCore") -> dict[str, str]:
+  """The name of each of an agent's weights → its name in the learner's state."""
+  state = jax.eval_shape(learner.init, jax.random.PRNGKey(0))
+  names = [name for name, _ in named(state)]
+  tree = jax.tree.unflatten(jax.tree.structure(state), names)
+  return dict(named(learner.params(tree)))
 
 
 def named(tree: Any) -> list[tuple[str, Any]]:

@@ -64,6 +64,7 @@ class Checkpointer:
     restored: the checkpoint from which the run resumes; None if it starts.
     with_replay: whether checkpoints contain replay.
     recorder_state: returns the recorder's state; None after a write failure.
+    problem: why the newest state could not be written; None if it was.
   """
 
   def __init__(
@@ -71,6 +72,7 @@ class Checkpointer:
     directory: pathlib.Path,
     *,
     with_replay: bool,
+    weights: Callable[[], Mapping[str, str]] = dict,
     every: int | None = None,
     minutes: float = math.inf,
     keep: int = 2,
@@ -82,6 +84,8 @@ class Checkpointer:
     Args:
       directory: see the attributes; it may not exist yet.
       with_replay: see the attributes.
+      weights: returns the name of each of the agent's weights → its name in the
+        learner's state, so that they can be exported without the agent.
       every: a checkpoint is due when a multiple of this number of environment steps was
         passed; None: only by time.
       minutes: one is due this long after the last one.
@@ -95,6 +99,8 @@ class Checkpointer:
     self.directory = directory
     self.with_replay = with_replay
     self.recorder_state: Callable[[], Mapping[str, Any] | None] = dict
+    self.problem: errors.OutputError | None = None
+    self._weights = weights
     self._every = every
     self._minutes = minutes
     self._keep = keep
@@ -139,6 +145,7 @@ class Checkpointer:
       "seconds": self.seconds,
       "counts": snapshot.counts,
       "recorder": recorder_state,
+      "weights": self._weights(),
     }
     paths = _paths(self.directory)
     path = self.directory / f"step_{env_steps:012d}"
@@ -148,10 +155,12 @@ class Checkpointer:
       files.write(path, snapshot.groups, record, snapshot.folders)
     except errors.OutputError as error:
       self._warn(f"{error}; the run continues, and earlier checkpoints are intact.")
+      self.problem = error
       return False
     finally:
       # After a failure, do not try again at every step.
       self._saved_steps, self._saved_at = env_steps, self._clock()
+    self.problem = None
     for old in [*paths, path][: -self._keep]:
       shutil.rmtree(old, ignore_errors=True)
     return True

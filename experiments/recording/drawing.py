@@ -102,8 +102,19 @@ def curve(
   return interval
 
 
-def save(file: BinaryIO, fig: "mpl_figure.Figure", *, title: str = "") -> None:
-  """Writes a drawing as a PNG, with a title above if it is not empty."""
+def save(
+  file: BinaryIO, fig: "mpl_figure.Figure", *, title: str = "", math: bool = False
+) -> None:
+  """Writes a drawing as a PNG, with a title above if it is not empty.
+
+  With `math`, `$...$` in a text is a formula. A user's names have none.
+  """
+  from matplotlib import text as text_lib
+
   if title:
     fig.suptitle(title)
+  if not math:
+    texts: Any = fig.findobj(text_lib.Text)
+    for text in texts:
+      text.set_parse_math(False)
   fig.savefig(file, format="png")

@@ -1,12 +1,14 @@
 """Loggers beside the files of a run: `--logger=wandb|MODULE:FUNCTION`."""
 
+import contextlib
 import importlib.util
 import os
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from explorax.experiments import errors, named
+from explorax.experiments.recording import console
 
 WANDB = "wandb"
 
@@ -44,6 +46,43 @@ def find(name: str) -> MakeLogger:
       "module:function for your own."
     )
   return named.attribute(name, "logger")
+
+
+class Guarded:
+  """A user's logger: if it raises, the run goes on without it, after one warning."""
+
+  def __init__(
+    self,
+    name: str,
+    make: MakeLogger,
+    record: Mapping[str, Any],
+    directory: pathlib.Path,
+  ):
+    self._name = name
+    self._log: Logger | None = None
+    with self._warning():
+      self._log = make(record, directory)
+
+  def __call__(self, scalars: Mapping[str, float], step: int, /) -> None:
+    if self._log is not None:
+      with self._warning():
+        self._log(scalars, step)
+
+  def close(self) -> None:
+    if self._log is not None:
+      with self._warning():
+        self._log.close()
+
+  @contextlib.contextmanager
+  def _warning(self) -> Iterator[None]:
+    try:
+      yield
+    except Exception as error:
+      self._log = None
+      console.print_error(
+        f"--logger={self._name} failed ({errors.describe(error)}); the run goes on "
+        "without it."
+      )
 
 
 class _Wandb:

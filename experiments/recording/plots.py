@@ -4,13 +4,13 @@ Each function writes a PNG and returns the figure.
 """
 
 import importlib.util
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from explorax.experiments import errors
-from explorax.experiments.recording import drawing
+from explorax.experiments import errors, output
+from explorax.experiments.recording import console, drawing
 from explorax.experiments.recording import returns as returns_lib
 
 if TYPE_CHECKING:
@@ -37,6 +37,22 @@ def check_can_draw() -> None:
     raise errors.SetUpError(
       "matplotlib, which draws, is missing; install explorax[plots]."
     )
+
+
+def write(
+  directory: output.RunDirectory, name: str, draw: Callable[[BinaryIO], Any]
+) -> None:
+  """Writes a picture; if it cannot be drawn, for any reason, there is a warning.
+
+  Raises:
+    OutputError: if the file cannot be written.
+  """
+  try:
+    directory.write(name, draw)
+  except errors.OutputError:
+    raise
+  except Exception as error:
+    console.print_error(f"{name} could not be drawn ({errors.describe(error)}).")
 
 
 def learning_curve(

@@ -173,11 +173,14 @@ class Recorder:
     self._attempt(write_files_of_seeds, self._directory, self._title, outcomes, curves)
     return summary.table(self._title, outcomes), self._problems
 
-  def _attempt(self, write: Callable[..., Any], *args: Any) -> None:
+  def _attempt(self, write: Callable[..., Any], *args: Any) -> bool:
+    """Writes; keeps an OutputError, and returns whether there was none."""
     try:
       write(*args)
     except errors.OutputError as error:
       self._problems.append(error)
+      return False
+    return True
 
 
 def write_files_of_seeds(
@@ -202,7 +205,7 @@ def write_files_of_seeds(
   directory.write_json("summary.json", summary.of_seeds(outcomes))
   if all(map(len, seeds)) and plots.can_draw():
     draw = functools.partial(plots.learning_curve, seeds=seeds, title=title)
-    directory.write("curve.png", draw)
+    plots.write(directory, "curve.png", draw)
 
 
 def _directories(

@@ -90,7 +90,8 @@ class SeedRecorder:
     self._events = events.EventWriter(directory, self.returns.num_steps)
     self._loggers: list[loggers.Logger] = [self._events]
     if logger is not None:
-      self._loggers.append(loggers.find(logger)(record, directory.path))
+      make = loggers.find(logger)
+      self._loggers.append(loggers.Guarded(logger, make, record, directory.path))
     self._bsuite_csv: Any = None
     if record.get("runner") == config.DEVICE and record["env"].startswith("bsuite:"):
       from explorax.experiments.recording import bsuite_csv
@@ -136,23 +137,35 @@ class SeedRecorder:
     result: "core.Result | None",
     params: Any,
     *,
-    attempt: Callable[..., None],
+    attempt: Callable[..., bool],
     has_one_environment: bool,
-    **facts: Any,
+    status: str,
+    wall_seconds: float,
   ) -> dict[str, Any]:
     """Writes the files at the end.
 
     Args:
       result: what the runner returned, if it did.
       params: the weights to save, or None.
-      attempt: calls a function with arguments, and handles its OutputError.
+      attempt: calls a function with arguments, and handles its OutputError; returns
+        whether there was none.
       has_one_environment: whether the steps since the last episode's end belong to one
         unfinished episode.
-      **facts: other arguments of `summary.of_run`.
+      status: one of `summary.STATUSES`; a run whose weights are lost has failed.
+      wall_seconds: how long the run took.
 
     Returns:
       The content of `summary.json`.
     """
+    self._episodes.close()
+    if self._evaluations is not None:
+      self._evaluations.close()
+    for log in self._loggers:
+      attempt(log.close)
+    if params is not None:
+      save = functools.partial(weights.save, weights=params)
+      if not attempt(self._directory.write, WEIGHTS, save):
+        status = "failed"
     unfinished_steps = 0
     if has_one_environment and result is not None:
       unfinished_steps = result.env_steps - (self._last.env_steps if self._last else 0)
@@ -164,16 +177,12 @@ class SeedRecorder:
       unfinished_steps=unfinished_steps,
       environment_failures=self.failures,
       replacements=self.replacements,
-      **facts,
+      status=status,
+      wall_seconds=wall_seconds,
     )
-    self._episodes.close()
-    if self._evaluations is not None:
-      self._evaluations.close()
-    for log in self._loggers:
-      attempt(log.close)
-    for name, write in self._last_files(params):
-      attempt(self._directory.write, name, write)
     attempt(self._directory.write_json, "summary.json", outcome)
+    for name, draw in self._pictures():
+      attempt(plots.write, self._directory, name, draw)
     return outcome
 
   def _add(self, episode: "core.Episode") -> None:
@@ -187,13 +196,11 @@ class SeedRecorder:
         episode.episode, episode.metrics, has_learnt=has_learnt
       )
 
-  def _last_files(self, params: Any) -> Iterator[tuple[str, Callable[[BinaryIO], Any]]]:
-    """(name, what writes it): weights, curve, videos and intrinsic rewards.
+  def _pictures(self) -> Iterator[tuple[str, Callable[[BinaryIO], Any]]]:
+    """(name, what writes it): curve, videos and intrinsic rewards.
 
     Nothing is drawn if matplotlib is missing.
     """
-    if params is not None:
-      yield WEIGHTS, functools.partial(weights.save, weights=params)
     if self._last is not None and plots.can_draw():
       draw = functools.partial(
         plots.learning_curve,

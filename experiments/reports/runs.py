@@ -177,7 +177,7 @@ def read(path: pathlib.Path) -> Run:
   """
   file = path / _RECORD
   try:
-    record = json.loads(file.read_text(encoding="utf-8"))
+    record = json.loads(_regular(file).read_text(encoding="utf-8"))
     if not config.is_record(record):
       raise ValueError("it is not the record of a run")
     int(record["seed"])
@@ -187,11 +187,11 @@ def read(path: pathlib.Path) -> Run:
       **{name: str(record.get(name)) for name in _OTHER_SETTINGS},
     }
     file = path / _METRICS
-    steps, returns = _curve(file) if file.exists() else np.zeros((2, 0))
+    steps, returns = _curve(_regular(file)) if file.exists() else np.zeros((2, 0))
     bsuite = None
     for file in sorted((path / _BSUITE).glob("*.csv")):
-      bsuite = _log(file)
-  except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+      bsuite = _log(_regular(file))
+  except _UNREADABLE as error:
     raise errors.SetUpError(
       f"{relative(file)} cannot be read ({errors.describe(error)}); restore it, or "
       "leave the run out."
@@ -226,6 +226,16 @@ def relative(path: pathlib.Path) -> str:
   """The path, relative to the current directory if it lies within."""
   here = pathlib.Path.cwd()
   return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError, csv.Error)
+
+
+def _regular(file: pathlib.Path) -> pathlib.Path:
+  """The file, if reading it does not wait for another process."""
+  if not file.is_file():
+    raise ValueError("it is not a regular file")
+  return file
 
 
 def _find(top: pathlib.Path) -> list[pathlib.Path]:
@@ -282,8 +292,8 @@ def _curve(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
       .reshape(-1, 2)
       .T
     )
-  if (np.diff(steps) < 0).any():
-    raise ValueError("its env_steps decrease")
+  if (np.diff(steps) < 0).any() or not (np.abs(steps) < 2**53).all():
+    raise ValueError("its env_steps decrease, or are no counts")
   if not np.isfinite(returns).all():
     raise ValueError("an episode_return is not finite")
   return steps, returns

@@ -296,19 +296,18 @@ class EpisodeTracker:
   """Return, length, policy and intrinsic return of the current episode.
 
   Attributes:
-    episode_return: the sum of rewards; float32 in training, as Acme's loop has it.
+    episode_return: the sum of rewards, in float64.
     length: environment steps.
     policy: the index of the policy since the first action; None before it.
     intrinsic_return: Σ r_int over the rows; None if acting computes none.
   """
 
-  def __init__(self, dtype: type[np.floating] = np.float32):
-    self._dtype = dtype
+  def __init__(self) -> None:
     self.begin()
 
   def begin(self) -> None:
     """A new episode."""
-    self.episode_return = self._dtype(0.0)
+    self.episode_return = 0.0
     self.length = 0
     self.policy: int | None = None
     self.intrinsic_return: float | None = None
@@ -323,7 +322,7 @@ class EpisodeTracker:
 
   def stepped(self, reward: Any) -> None:
     """The environment has taken a step."""
-    self.episode_return += self._dtype(reward)
+    self.episode_return += float(reward)
     self.length += 1
 
   def metrics(self) -> dict[str, float]:
@@ -334,14 +333,14 @@ class EpisodeTracker:
   def save(self) -> dict[str, Any]:
     """The state for `restore`, in JSON's types."""
     return {
-      "episode_return": float(self.episode_return),
+      "episode_return": self.episode_return,
       "length": self.length,
       "policy": self.policy,
       "intrinsic_return": self.intrinsic_return,
     }
 
   def restore(self, saved: Mapping[str, Any]) -> None:
-    self.episode_return = self._dtype(saved["episode_return"])
+    self.episode_return = saved["episode_return"]
     self.length, self.policy = saved["length"], saved["policy"]
     self.intrinsic_return = saved["intrinsic_return"]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import dm_env
 import jax
-import numpy as np
 
 from explorax import environments
 from explorax.agents import types
@@ -119,7 +118,7 @@ class LocalRun(training.Run):
     self._learner = builder.make_learner(learner_key, batches, replay)
     self._actor = builder.make_actor(self._actor_key, self._learner, self._adder)
     self._loop = loop.EnvironmentLoop(
-      [environment], self._actor, on_crash=self._on_crash, dtype=np.float32
+      [environment], self._actor, on_crash=self._on_crash
     )
     self._pace = core.Pace(agent.replay)
     self._episodes = 0
@@ -276,7 +275,7 @@ class LocalRun(training.Run):
       core.Episode(
         episode=self._episodes,
         env_steps=steps,
-        episode_return=float(tracker.episode_return),
+        episode_return=tracker.episode_return,
         episode_length=tracker.length,
         policy=self._agent.policy_names[tracker.policy or 0],
         learner_updates=self._learner.num_updates,

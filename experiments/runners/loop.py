@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import dm_env
-import numpy as np
 
 from explorax.experiments.runners import core, recovery
 
@@ -21,9 +20,9 @@ class EnvSlot:
     timestep: the newest, as the environment returned it; None if no episode is running.
   """
 
-  def __init__(self, environment: dm_env.Environment, dtype: type[np.floating]):
+  def __init__(self, environment: dm_env.Environment):
     self.environment = environment
-    self.tracker = core.EpisodeTracker(dtype)
+    self.tracker = core.EpisodeTracker()
     self.timestep: dm_env.TimeStep | None = None
 
 
@@ -49,7 +48,6 @@ class EnvironmentLoop:
     *,
     on_crash: Callable[[int, recovery.CrashError], None] | None = None,
     on_answer: Callable[[int], None] | None = None,
-    dtype: type[np.floating] = np.float64,
   ):
     """Starts before the first reset.
 
@@ -60,12 +58,11 @@ class EnvironmentLoop:
         environment, which is then reset.
       on_answer: called with the slot's number after the actor has answered a timestep
         of it, also a LAST one.
-      dtype: of the sum of rewards.
     """
     self._actor = actor
     self._on_crash = on_crash
     self._on_answer = on_answer
-    self.slots = [EnvSlot(environment, dtype) for environment in environments]
+    self.slots = [EnvSlot(environment) for environment in environments]
 
   @property
   def in_episode(self) -> bool:

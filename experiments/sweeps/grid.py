@@ -91,7 +91,7 @@ class Grid:
     cells = [cell for cell in self.cells if not cell.left_out]
     each = [(cell.config, run) for cell in cells for run in cell.config.runs()]
     each.sort(key=lambda x: x[1].seed)
-    tasks = [runs.task(run, self._argv, self.directory.path) for _, run in each]
+    tasks = [runs.task(run, self._argv, self.directory.given) for _, run in each]
     done = where.compute(runs.FUNCTION, tasks, runs.Store(self.directory))
     found: dict[str, dict[int, Any]] = {}
     for (config, run), result in zip(each, done, strict=True):
@@ -110,7 +110,7 @@ class Grid:
     for cell in self.cells:
       config = cell.config
       agent = overrides.join_name(config.agent, config.settings)
-      path = pathlib.Path(config.output).relative_to(self.directory.path)
+      path = pathlib.Path(config.output).relative_to(self.directory.given)
       for seed in config.seeds:
         yield index.Entry(
           str(path / f"seed{seed}"), agent, config.env, seed, cell.left_out
@@ -197,9 +197,9 @@ def _compute_seeds(
   if code == 0:
     each = {seed: runs.summary(path) for path, seed in directories(config)}
     console.line(f"\n{summary.table(_title(config), each)}")
-    path = shlex.quote(str(directory.path))
+    path = shlex.quote(str(directory.given))
     report = f"python -m explorax.experiments.report {path}"
-    console.line(f"\nThe files are in {directory.path}. To compare: {report}")
+    console.line(f"\nThe files are in {directory.given}. To compare: {report}")
   return code
 
 

@@ -139,7 +139,7 @@ class Pool:
     if num_workers == 1 and self._address is None:
       return execution.in_this_process(work)
     # Other machines may not be able to run JAX's compiled programs.
-    folder = (store.directory.path / "cache").absolute()
+    folder = store.directory.path / "cache"
     return execution.on_ray(work, num_workers, None if self._address else str(folder))
 
   def _report_failure(

@@ -54,6 +54,28 @@ def test_a_truncation_bootstraps_and_a_termination_does_not(
   assert first.first()
 
 
+@pytest.mark.parametrize("flag", ["False", float("nan"), None, [True], 2])
+def test_a_flag_that_is_neither_true_nor_false_is_refused(flag):
+  for name in ("terminated", "truncated"):
+    environment = environments.wrap(Scripted(**{name: flag}), seed=0)
+    environment.reset()
+    environment.step(0)
+    with pytest.raises(TypeError, match=name):
+      environment.step(0)
+
+
+@pytest.mark.parametrize("observation", [1.7, "3", [1, 2], np.ma.masked, 2 + 0j])
+def test_a_discrete_observation_that_is_no_whole_number_is_refused(observation):
+  class Odd(Scripted):
+    def _observe(self):
+      return observation if self._time else 1
+
+  environment = environments.wrap(Odd(space=SPACES.Discrete(5, start=1)), seed=0)
+  environment.reset()
+  with pytest.raises(TypeError, match="whole number"):
+    environment.step(0)
+
+
 def test_actions_and_observations_count_from_zero():
   raw = Scripted(
     actions=SPACES.Discrete(3, start=5), space=SPACES.Discrete(4, start=-1)

@@ -56,24 +56,24 @@ FLAGS = """
 --agent= | --agent=nope | --agent=DQN | --agent=../dqn | --steps=0 | --steps=-1
 --steps=1.5 | --steps=nan | --steps=1e400 | --steps=٣ | --steps= | --steps=0x10
 --episodes=0 | --episodes=1/2 | --episodes=１０ | --seed=-1 | --seed=4294967296
---runner=nope | --runner=device | --replay=nope | --undefok=steps
---flagfile=x | --nosteps | --stepz=5 | --checkpoint_every=0 | --checkpoint_minutes=0
+--runner=nope | --runner=device | --replay=nope | --undefok=steps | --flagfile=x
+--nosteps | --stepz=5 | --checkpoint_every=0 | --checkpoint_minutes=0
 --keep_checkpoints=0 | --checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=3
 --seeds=0 | --seeds=-1 | --num_envs=4 | --num_actors=2 | --error_buffer=3
 --max_env_failures=-1 | --environment_timeout=5 | --ray_address=localhost:1
---video=maybe | --logger=nope | --output=~nosuchuser/x | --output=/dev/null/x | --set
---set=nothing
+--video=maybe | --logger=nope | --output= | --output=~nosuchuser/x
+--output=/dev/null/x | --set | --set=nothing
 """
 ENVIRONMENTS = """
-nope | bsuite: | :x | bsuite:nope/0 | gym: | bsuite:deep_sea/99 | bsuite:deep_sea/-1
-gym:Nope-v0 | gym:Pendulum-v1 | jax:nope | jax:deep_sea/0 | jax:deep_sea/1e99
-jax:deep_sea/5,permuted=maybe | jax:deep_sea/5,x=1 | jax:mountain_car,time_limit=nan
-jax:mountain_car, | atari:Nope | atari:Pong/nope | nomodule:make | os:nothing | os:path
-os:getcwd | sys:exit | .x:make
+nope | bsuite: | :x | gym:a:b:c | bsuite:nope/0 | gym: | bsuite:deep_sea/99
+bsuite:deep_sea/-1 | gym:Nope-v0 | gym:Pendulum-v1 | jax:nope | jax:deep_sea/0
+jax:deep_sea/1e99 | jax:deep_sea/5,permuted=maybe | jax:deep_sea/5,x=1
+jax:mountain_car,time_limit=nan | jax:mountain_car, | atari:Nope | atari:Pong/nope
+nomodule:make | os:nothing | os:path | os:getcwd | sys:exit | .x:make
 """
 SETTINGS = """
-learning_rate=-1 | learning_rate=nan | n_step=0 | n_step=1.5
-replay_capacity=1e10 | hidden_sizes=0 | hidden_sizes=a,b | hidden_sizes=4,,4
+learning_rate=-1 | learning_rate=nan | n_step=0 | n_step=1.5 | replay_capacity=1e10
+hidden_sizes=0 | hidden_sizes=a,b | hidden_sizes=4,,4 | hidden_sizes=1e300
 target_update_period=99999999999999 | optimizer_eps=inf | adam_b2=1
 priority_exponent=-1 | updates_per_step=inf | batch_size=0 | batch_size=1e12
 discount=1.5 | discount=1O | min_replay_size=1e9 | discount | discount.x=1
@@ -135,6 +135,7 @@ MAKES: dict[str, tuple[Any, str]] = {
   "exits": (lambda: sys.exit(3), "SystemExit"),
   "number": (3, "number"),
   "continuous": (lambda: _Changed(actions=dm_env.specs.Array((2,), float)), "actions"),
+  "many": (lambda: _Changed(actions=dm_env.specs.DiscreteArray(2**62)), str(2**62)),
 }
 # What the seventh step returns instead → what the message must name.
 STEPS: dict[str, tuple[Any, str]] = {
@@ -142,6 +143,10 @@ STEPS: dict[str, tuple[Any, str]] = {
   "nan": (lambda t: t._replace(observation=np.full(3, np.nan)), "observation"),
   "reward_nan": (lambda t: t._replace(reward=np.nan), "reward"),
   "reward_large": (lambda t: t._replace(reward=1e39), "1e+39"),
+  "reward_huge": (lambda t: t._replace(reward=10**400), "inf"),
+  "strings": (lambda t: t._replace(observation=["1", "2", "3"]), "'1'"),
+  "complex": (lambda t: t._replace(observation=np.zeros(3, complex)), "0.+0.j"),
+  "masked": (lambda t: t._replace(observation=np.ma.zeros(3)), "masked"),
   "restart": (lambda t: dm_env.restart(t.observation), "began an episode"),
   "tuple": (lambda t: (t.observation, 0.0, False, {}), "TimeStep"),
   "raises": (lambda t: {}["key"], "KeyError: 'key'"),
@@ -175,6 +180,34 @@ for _name, (_change, _) in STEPS.items():
 def test_environments_of_users(refused, name):
   code, names = (2, MAKES[name][1]) if name in MAKES else (1, STEPS[name][1])
   refused(code, names, *RUN, f"--env={__name__}:user_{name}")
+
+
+def _forks(timestep: dm_env.TimeStep) -> dm_env.TimeStep:
+  """The copy of the process unwinds; the run waits for it, and goes on."""
+  if (pid := os.fork()) == 0:
+    raise KeyError("in the copy")
+  os.waitpid(pid, 0)
+  return timestep
+
+
+def _moves(timestep: dm_env.TimeStep) -> dm_env.TimeStep:
+  pathlib.Path("elsewhere").mkdir()
+  os.chdir("elsewhere")
+  return timestep
+
+
+user_forks = functools.partial(_Changed, _forks)
+user_moves = functools.partial(_Changed, _moves)
+
+
+@pytest.mark.parametrize("name", ["forks", "moves"])
+def test_what_a_users_environment_does_to_the_process(name, tmp_path, capsys):
+  assert run.main([*RUN, f"--env={__name__}:user_{name}"]) == 0
+  out = tmp_path / "run"
+  assert json.loads((out / "summary.json").read_text())["status"] == "finished"
+  assert (out / "checkpoints/final.npz").exists() and not (out / "error.txt").exists()
+  assert not (tmp_path / "elsewhere/run").exists()
+  assert "KeyError" not in capsys.readouterr().err
 
 
 METRICS, CONFIG = pathlib.Path("run/metrics.csv"), pathlib.Path("run/config.json")
@@ -228,6 +261,28 @@ def test_damaged_weights(refused, originals, damage):
   shutil.copy(originals / "weights.npz", "weights.npz")
   damage()
   refused(2, "weights.npz", "weights.npz", "--episodes=1", main=evaluate.main)
+
+
+def _made_pipe(name: str) -> None:
+  pathlib.Path(name).unlink()
+  os.mkfifo(name)
+
+
+@pytest.mark.parametrize(
+  ("damage", "names"),
+  [
+    (lambda: _made_pipe("run/metrics.csv"), "metrics.csv"),
+    (lambda: CONFIG.write_text("[" * 100_000), "config.json"),
+    (
+      lambda: METRICS.write_text(METRICS.read_text().replace("\n4,", f"\n4,{10**30},")),
+      "metrics.csv",
+    ),
+  ],
+)
+def test_damaged_runs_are_not_reported(refused, originals, damage, names):
+  shutil.copytree(originals / "run", "run")
+  damage()
+  refused(2, names, "run", main=report.main)
 
 
 TD = {"q_tm1": np.ones(3), "a_tm1": 1, "r_t": 1.0, "discount_t": 0.9}

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -59,6 +60,20 @@ def test_the_newest_checkpoint_of_a_killed_run_is_exported(tmp_path, capsys):
     np.testing.assert_array_equal(final[name], killed[name])
 
 
+def test_an_export_does_not_import_the_environment(tmp_path, capsys):
+  shutil.copytree("out", tmp_path / "copy")
+  copy = tmp_path / "copy"
+  (copy / "summary.json").unlink()
+  record = json.loads((copy / "config.json").read_text()) | {"env": "evil:make"}
+  (copy / "config.json").write_text(json.dumps(record))
+  assert export.main([str(copy), f"--output={tmp_path}/agent.npz"]) == 0
+  (tmp_path / "link").symlink_to(tmp_path / "agent.npz")
+  for target in ("/dev/null", tmp_path / "link"):
+    assert export.main(["out", f"--output={target}"]) == 2
+    assert str(target) in capsys.readouterr().err
+  assert pathlib.Path("/dev/null").is_char_device()
+
+
 def test_evaluation_needs_no_package_of_training():
   export.main(["out", "--output=agent.npz"])
   code = (
@@ -97,17 +112,30 @@ def test_files_that_cannot_be_played_are_named(capsys):
   export.main(["out", "--output=agent.npz"])
   assert evaluate.main(["agent.npz", "--env=jax:deep_sea/5"]) == 2
   assert "agent.npz" in capsys.readouterr().err
+  with np.load("agent.npz") as file:  # Infinite as float32.
+    np.savez(
+      "agent.npz", **{k: v * 1e300 if v.ndim == 2 else v for k, v in file.items()}
+    )
+  assert evaluate.main(["agent.npz"]) == 2
+  assert "not finite" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
   ("changes", "flag"),
   [
-    ({"env": "os:abort"}, "--env=os:abort"),
-    ({"settings": ["beta=0.1", "bonus=os:abort"]}, "--set bonus=os:abort"),
-    ({"settings": ["bonus=os.abort()"]}, "--set 'bonus=os.abort()'"),
+    ({"env": "evil:make"}, "--env=evil:make"),
+    ({"env": "gym:evil:Foo-v0"}, "--env=gym:evil:Foo-v0"),
+    ({"settings": ["beta=0.1", "bonus=evil:Name"]}, "--set bonus=evil:Name"),
+    ({"settings": ["bonus=evil.Name()"]}, "--set 'bonus=evil.Name()'"),
+    ({"settings": ["bonus=(evil).Name()"]}, "--set 'bonus=(evil).Name()'"),
+    ({"settings": ["beta=(evil).Name()"]}, "beta"),
+    ({"settings": ["bonus=ｅｖｉｌ.Name()"]}, "ｅｖｉｌ"),
+    ({"settings": ["bonus=evil. # \n Name()"]}, "evil"),
+    ({"settings": ["exploration=Greedy(evil.Name())"]}, "evil"),
   ],
 )
 def test_a_file_cannot_choose_code_to_run(changes, flag, capsys):
+  pathlib.Path("evil.py").write_text("raise SystemExit('imported')")
   export.main(["out", "--output=agent.npz"])
   with np.load("agent.npz") as file:
     arrays = dict(file)
@@ -115,4 +143,5 @@ def test_a_file_cannot_choose_code_to_run(changes, flag, capsys):
   arrays[weights.SETTINGS] = np.frombuffer(json.dumps(record).encode(), np.uint8)
   np.savez("mine.npz", **arrays)
   assert evaluate.main(["mine.npz"]) == 2
-  assert flag in capsys.readouterr().err
+  assert flag in (said := capsys.readouterr().err) and "imported" not in said
+  assert "evil" not in sys.modules

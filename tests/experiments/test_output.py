@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 
 import pytest
 
@@ -78,3 +79,51 @@ def test_a_full_disk_is_the_reason(directory):
   with pytest.raises(errors.OutputError, match="the disk is full"):
     full.append(b"a")
   full.close()
+
+
+def test_links_and_devices_are_not_written_through(tmp_path):
+  directory = output.RunDirectory.create(tmp_path / "run")
+  precious = tmp_path / "precious"
+  precious.write_text("kept")
+  for name in (".summary.json.tmp", "metrics.csv", "config.json"):
+    (directory.path / name).symlink_to(precious)
+  directory.write_json("summary.json", {"a": 1})
+  assert not (directory.path / "summary.json").is_symlink()
+  with pytest.raises(errors.OutputError, match="metrics"):
+    output.AppendOnlyFile(directory.path / "metrics.csv")
+  os.mkfifo(directory.path / "pipe")
+  for name in ("config.json", "pipe"):
+    with pytest.raises(errors.OutputError, match=name):
+      directory.write_json(name, {})
+  (tmp_path / "locked").mkdir()
+  (tmp_path / "locked/.lock").symlink_to(precious)
+  with pytest.raises(errors.OutputError, match="locked"):
+    output.RunDirectory.create(tmp_path / "locked", is_locked=True)
+  assert precious.read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+  "change",
+  [
+    lambda run: run.rename(run.with_name("elsewhere")),
+    lambda run: os.truncate(run / "log", 1),
+    lambda run: os.replace(shutil.copy(run / "log", run / "other"), run / "log"),
+  ],
+)
+def test_a_file_that_another_program_changed_is_noticed(tmp_path, change):
+  directory = output.RunDirectory.create(tmp_path / "run")
+  file = output.AppendOnlyFile(directory.path / "log")
+  file.append(b"1,2\n")
+  file.sync()
+  change(directory.path)
+  with pytest.raises(errors.OutputError, match="log"):
+    file.sync()
+
+
+def test_a_change_of_the_current_directory_moves_no_file(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  directory = output.RunDirectory.create("run")
+  (tmp_path / "elsewhere").mkdir()
+  monkeypatch.chdir(tmp_path / "elsewhere")
+  directory.write_json("summary.json", {})
+  assert (tmp_path / "run/summary.json").exists() and str(directory.given) == "run"

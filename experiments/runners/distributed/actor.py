@@ -97,6 +97,7 @@ class ActorProcess:
     if self._client.phase != messages.STOPPED:
       self._inserter.send(0)
       self._inserter.wait(_SECONDS_TO_FLUSH)
+    self._inserter.close()
     self._client.close()
 
   def _act(self) -> None:

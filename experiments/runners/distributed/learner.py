@@ -65,6 +65,7 @@ class LearnerProcess:
         self._publish()
     self._learner.check_finite()
     self._publish()
+    self._batches.close()
     self._client.close()
     return self._state()
 

@@ -202,6 +202,9 @@ class MemoryInserter:
       _, self._pending = ray.wait(self._pending, num_returns=excess, timeout=seconds)
     return len(self._pending) <= 1
 
+  def close(self) -> None:
+    """Nothing is open."""
+
 
 class MemoryWriter:
   """Adds the calls of an adder to those that the inserter sends."""

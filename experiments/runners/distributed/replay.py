@@ -13,7 +13,7 @@ from explorax.agents import types
 from explorax.agents.replay import adder as adder_lib
 from explorax.experiments.runners.distributed import messages
 
-_SECONDS_TO_RECONNECT = 0.2
+_SECONDS_TO_WAIT = 0.2
 
 Batch = tuple[np.ndarray, types.Sample]
 
@@ -29,6 +29,9 @@ class Inserter(Protocol):
 
   def wait(self, seconds: float) -> bool:
     """Waits at most this long; returns whether replay has accepted what was sent."""
+
+  def close(self) -> None:
+    """Ends the streams; what replay has not accepted is lost."""
 
 
 class Client(Protocol):
@@ -66,6 +69,7 @@ class Batches:
     self._client = client
     self._queue: queue.Queue[Batch] = queue.Queue(1)
     self._next: Batch | None = None
+    self._closed = threading.Event()
     threading.Thread(target=self._fill, daemon=True).start()
 
   def wait(self, seconds: float) -> bool:
@@ -85,10 +89,21 @@ class Batches:
     assert batch is not None
     return batch
 
+  def close(self) -> None:
+    """Ends the thread, as soon as replay answers."""
+    self._closed.set()
+
   def _fill(self) -> None:
-    while True:
+    while not self._closed.is_set():
       try:
         for batch in self._client.batches():
-          self._queue.put(batch)
+          self._put(batch)
+          if self._closed.is_set():
+            return
       except Exception:  # The process of replay died; Ray restarts it.
-        time.sleep(_SECONDS_TO_RECONNECT)
+        time.sleep(_SECONDS_TO_WAIT)
+
+  def _put(self, batch: Batch) -> None:
+    while not self._closed.is_set():
+      with contextlib.suppress(queue.Full):
+        return self._queue.put(batch, timeout=_SECONDS_TO_WAIT)

@@ -143,6 +143,16 @@ class ReverbInserter:
       self._steps.Flush, 1, milliseconds
     )
 
+  def close(self) -> None:
+    for writer in self._writers:
+      writer.close()
+    self._steps.Close()
+
+  def __del__(self) -> None:
+    # The destructor of an open writer waits for the table, perhaps forever.
+    if hasattr(self, "_steps"):  # The constructor succeeded.
+      self.close()
+
 
 class ReverbWriter(reverb_replay.ReverbWriter):
   """A writer that does not wait for the server."""

@@ -31,6 +31,18 @@ def test_a_logger_gets_the_scalars_and_is_closed(tmp_path):
 
 
 @pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize("method", ["__init__", "__call__", "close"])
+def test_a_run_goes_on_without_a_logger_that_fails(tmp_path, method, capsys):
+  module = f"{method.strip('_')}_fails_{tmp_path.name}"
+  code = LOGGER + f"\n  def {method}(self, *args):\n    raise KeyError('broken')\n"
+  (tmp_path / f"{module}.py").write_text(code)
+  assert run.main([*BASE, f"--logger={module}:Lines"]) == 0
+  err = capsys.readouterr().err
+  assert f"--logger={module}:Lines" in err and err.count("\n") == 1
+  assert pathlib.Path("out/summary.json").exists()
+
+
+@pytest.mark.usefixtures("stand_ins")
 def test_wandb_offline(monkeypatch):
   if importlib.util.find_spec("wandb") is None:
     pytest.skip("wandb is not installed")

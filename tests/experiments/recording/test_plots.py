@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from explorax import environments
+from explorax.experiments import output
 from explorax.experiments.recording import plots
 from explorax.experiments.recording import returns as returns_lib
 
@@ -18,6 +19,17 @@ def curve(*seeds, **kwargs):
   fig = plots.learning_curve(file, seeds, title="tdu on deep sea", **kwargs)
   assert file.getvalue().startswith(b"\x89PNG")
   return fig.axes[0]
+
+
+def test_a_picture_that_cannot_be_drawn_is_a_warning(tmp_path, capsys):
+  directory = output.RunDirectory.create(tmp_path)
+
+  def draw(file):
+    raise RuntimeError("no LaTeX")
+
+  plots.write(directory, "curve.png", draw)
+  assert "curve.png" in (said := capsys.readouterr().err) and "no LaTeX" in said
+  assert not list(tmp_path.iterdir())
 
 
 def test_each_policy_has_a_line_and_the_solved_episode_is_marked(make_episode):

@@ -70,6 +70,7 @@ def test_batches_resume_when_the_process_of_replay_was_restarted():
   assert not batches.wait(0.1)
   client.died = False  # Ray has restarted it.
   assert batches.wait(20) and next(batches)[0] == [7]
+  batches.close()
 
 
 class _Process:
