@@ -38,7 +38,7 @@ COMMAND = (
   "--checkpoint_replay",
   "--set=replay_capacity=10000",
 )
-ROLES = ("actor 0", "actor 1", "learner", "replay", "evaluator", "board")
+ROLES = ("actor 0", "actor 1", "learner", "replay 0", "evaluator", "board")
 _MARK = "EXPLORAX_SOAK"  # An environment variable that marks the run's processes.
 _SECONDS_BETWEEN_LOOKS = 0.1
 _SECONDS_TO_REPLACE = 120.0

@@ -265,6 +265,13 @@ class RunConfig(ranges.Checked):
     runners=(DISTRIBUTED,),
     default=_for_distributed(4),
   )
+  replay_shards: _Count | None = _field(
+    None,
+    "Number of replay processes; batches come from each of them in turn. [1]",
+    _DISTRIBUTED,
+    runners=(DISTRIBUTED,),
+    default=_for_distributed(1),
+  )
   variable_update_period: _Count | None = _field(
     None,
     "Least number of environment steps of an actor between two fetches of weights.\n"

@@ -57,7 +57,10 @@ class ActorProcess:
       run, role, variable_update_period=period
     )
     self._fetched: Any = None  # Reference to the weights of `self._actor`.
-    self._inserter = replay.connect(run, agent).inserter(role, num_envs)
+    num_shards = config.replay_shards or 1
+    part = replay.of_shard(agent, num_shards)
+    shard = run.handle(messages.replay_role(number % num_shards))
+    self._inserter = replay.connect(run, shard, part).inserter(role, num_envs)
     self._steps_per_insert = run.limit.steps_per_insert
     self._uncounted = 0  # Steps since the last insert into the limiter.
     self._actor = actor_lib.Actor(
@@ -65,7 +68,7 @@ class ActorProcess:
       agent.actor(),
       client,
       jax.random.fold_in(jnp.asarray(key), client.number),
-      [adder_lib.WindowAdder(agent, self._inserter.writer(i)) for i in range(num_envs)],
+      [adder_lib.WindowAdder(part, self._inserter.writer(i)) for i in range(num_envs)],
       actor_ids=ids,
       num_actors=num_total,
     )

@@ -131,7 +131,7 @@ class Board:
       (doing, since), silence = self._doing[role], now - self._heard[role]
       if doing == NOT_STARTED or (doing and silence < _LATE):
         blocked[role] = doing, now - since
-      elif role != messages.REPLAY:  # It only answers calls.
+      elif not role.startswith("replay"):  # It only answers calls.
         blocked[role] = NOT_RESPONDING, silence
     return blocked
 

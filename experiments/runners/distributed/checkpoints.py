@@ -2,7 +2,7 @@
 
 import dataclasses
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +16,7 @@ from explorax.experiments.runners.distributed import messages, rate_limit
 
 
 class MemoryState(NamedTuple):
-  """What replay in memory resumes from: name → array, and its counts."""
+  """What a shard of replay in memory resumes from: name → array, and its counts."""
 
   arrays: Mapping[str, np.ndarray]
   counts: Mapping[str, Any]
@@ -27,7 +27,7 @@ def save(
   run: messages.Run,
   counts: messages.Counts,
   learner: messages.LearnerState,
-  store: Any,
+  shards: Sequence[Any],
 ) -> None:
   """Writes a checkpoint, or warns that this failed.
 
@@ -36,10 +36,10 @@ def save(
     run: whose state it is.
     counts: the board's.
     learner: the learner's state, of about the same time; its updates are counted.
-    store: the Ray actor of replay; None if replay is not stored.
+    shards: the Ray actors of replay, or none if replay is not stored.
 
   Raises:
-    ray.exceptions.RayError: if the process of replay cannot be restarted.
+    ray.exceptions.RayError: if the process of a shard cannot be restarted.
   """
   import ray
 
@@ -47,14 +47,15 @@ def save(
   groups: dict[str, Any] = {"state": {"learner": learner.state}}
   record: dict[str, Any] = {"board": dataclasses.asdict(counts)}
   folders: dict[str, Callable[[pathlib.Path], None]] = {}
-  if store is not None:
+  if shards:
+    record["num_shards"] = len(shards)
     record["limit"] = dataclasses.asdict(run.limit)
     if run.config.replay == "memory":
-      groups["replay"], record["replay"] = ray.get(store.save.remote())
+      saved = ray.get([shard.save.remote() for shard in shards])
+      groups["replay"] = {str(i): each.arrays for i, each in enumerate(saved)}
+      record["replay"] = [each.counts for each in saved]
     else:
-      folders["replay"] = lambda folder: ray.get(
-        store.save.remote(str(folder.absolute()))
-      )
+      folders["replay"] = lambda folder: _save_reverb(shards, folder)
   to.save(counts.env_steps, checkpointer.Snapshot(groups, record, folders))
 
 
@@ -96,10 +97,13 @@ def limit(
 
   Reverb's checkpoint contains the limiter's state, in units of its own limit.
   """
-  saved = None if checkpoint is None else checkpoint.record["counts"].get("limit")
-  if saved is None or config.replay == "memory":
+  if checkpoint is None or config.replay == "memory":
     return configured
-  return rate_limit.RateLimit(**saved)
+  if not _has_replay(checkpoint, config):
+    return configured
+  saved = checkpoint.record["counts"]["limit"]
+  names = [field.name for field in dataclasses.fields(rate_limit.RateLimit)]
+  return rate_limit.RateLimit(**{name: saved[name] for name in names})
 
 
 def learner(
@@ -114,16 +118,40 @@ def learner(
   return messages.LearnerState(state, saved.updates, saved.metrics)
 
 
-def replay(checkpoint: files.Checkpoint | None) -> Any:
-  """What replay starts from.
+def shard(
+  checkpoint: files.Checkpoint | None, config: config_lib.RunConfig, number: int
+) -> Any:
+  """What a shard of replay starts from.
 
   Returns:
     With Reverb the folder that its `save` has written, in memory a `MemoryState`; None
-    if the checkpoint has no replay.
+    if the checkpoint has no replay, or in another number of shards.
   """
-  if checkpoint is None or "limit" not in checkpoint.record["counts"]:
+  if checkpoint is None or not _has_replay(checkpoint, config):
     return None
   if folder := checkpoint.folder("replay"):
-    return folder
-  counts = checkpoint.record["counts"]["replay"]
-  return MemoryState(checkpoint.arrays("replay"), counts)
+    return folder / str(number)
+  prefix = f"{number}/"
+  arrays = {
+    name.removeprefix(prefix): array
+    for name, array in checkpoint.arrays("replay").items()
+    if name.startswith(prefix)
+  }
+  return MemoryState(arrays, checkpoint.record["counts"]["replay"][number])
+
+
+def _has_replay(checkpoint: files.Checkpoint, config: config_lib.RunConfig) -> bool:
+  """Whether the checkpoint contains replay, in as many shards as the run has."""
+  num_shards = checkpoint.record["counts"].get("num_shards")
+  return num_shards == (config.replay_shards or 1)
+
+
+def _save_reverb(shards: Sequence[Any], folder: pathlib.Path) -> None:
+  """Lets each shard write its own folder."""
+  import ray
+
+  saving = []
+  for i, shard in enumerate(shards):
+    (folder / str(i)).mkdir()
+    saving.append(shard.save.remote(str((folder / str(i)).absolute())))
+  ray.get(saving)

@@ -92,7 +92,7 @@ def run(
     raise ValueError("hooks.make_environment is missing: actors make environments.")
   check(agent, config)
   evaluates = evaluation_environment is not None
-  num_processes = 2 + evaluates + (config.num_actors or 1)
+  num_processes = 1 + evaluates + (config.num_actors or 1) + (config.replay_shards or 1)
   with ray_cluster.connect(
     config.ray_address,
     max(len(os.sched_getaffinity(0)), num_processes),
@@ -188,7 +188,7 @@ class _Driver:
     return self._end(interrupted=until < math.inf)
 
   def _is_at_work(self) -> bool:
-    return any(role != messages.REPLAY for role in self._tasks)
+    return any(not role.startswith("replay") for role in self._tasks)
 
   def _poll(self) -> None:
     """Handles the news of the board."""
@@ -246,7 +246,7 @@ class _Driver:
     )
     for role in [role for role, task in self._tasks.items() if task in finished]:
       value = self._get(role, self._tasks.pop(role))
-      if role == messages.REPLAY:
+      if role.startswith("replay"):
         continue  # It has started.
       self._processes.board.end.remote(role)
       if role == messages.LEARNER:
@@ -304,7 +304,7 @@ class _Driver:
         self._processes.run,
         self._news.counts,
         state,
-        self._processes.handles[messages.REPLAY] if with_replay else None,
+        self._processes.shards if with_replay else [],
       )
     except self._ray.exceptions.RayError as error:
       raise failure("replay", error, [self._weights()]) from error

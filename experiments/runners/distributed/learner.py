@@ -39,10 +39,16 @@ class LearnerProcess:
     # First, so that the board counts the death if anything below fails.
     self._client = board_client.BoardClient(run, messages.LEARNER)
     self._spec = agent.replay
-    client = replay.connect(run, agent)
-    self._batches = replay.Batches(client)
+    num_shards = run.config.replay_shards or 1
+    part = replay.of_shard(agent, num_shards)
+    self._batches = replay.ShardedBatches(
+      [
+        replay.connect(run, run.handle(messages.replay_role(i)), part)
+        for i in range(num_shards)
+      ]
+    )
     self._learner = learner_lib.Learner(
-      agent, self._batches, client.update_priorities, jax.numpy.asarray(key)
+      agent, self._batches, self._batches.update_priorities, jax.numpy.asarray(key)
     )
     found = checkpoints.newest(run, self._client.number)
     if start := checkpoints.learner(found, agent):

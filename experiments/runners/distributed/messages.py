@@ -9,7 +9,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core
 from explorax.experiments.runners.distributed import rate_limit
 
-BOARD, LEARNER, REPLAY, EVALUATOR = "board", "learner", "replay", "evaluator"
+BOARD, LEARNER, EVALUATOR = "board", "learner", "evaluator"
 
 # The phases of a run, in order.
 ACTING = 0  # Actors act, the learner learns.
@@ -22,13 +22,17 @@ def actor_role(number: int) -> str:
   return f"actor {number}"
 
 
+def replay_role(shard: int) -> str:
+  return f"replay {shard}"
+
+
 class Run(NamedTuple):
   """What every process knows of its run.
 
   Attributes:
     name: a prefix of the names of its Ray actors.
     config: its settings.
-    limit: of replay.
+    limit: of each shard of replay.
     checkpoints: their directory; None if none are written.
   """
 

@@ -19,6 +19,7 @@ from explorax.experiments.runners.distributed import (
   learner,
   messages,
   rate_limit,
+  replay,
 )
 
 # Of all processes but the board: Ray restarts them, and repeats the calls under way.
@@ -36,6 +37,7 @@ class Processes:
     run: what each of them knows.
     board: handle of the board.
     handles: role → handle of each other process.
+    shards: those of replay.
     tasks: role → its running task; of replay, a call that fails if it cannot start.
   """
 
@@ -75,6 +77,7 @@ class Processes:
       )
       for role, worker in workers.items()
     }
+    self.shards = [h for role, h in self.handles.items() if role.startswith("replay")]
     self.tasks = {role: handle.run.remote() for role, handle in self.handles.items()}
 
   def replace(self, role: str) -> None:
@@ -83,11 +86,11 @@ class Processes:
 
   def kill(self) -> None:
     """Ends them at once; last replay and the board, which serve the others."""
-    for role, handle in self.handles.items():
-      if role != messages.REPLAY:
+    for handle in self.handles.values():
+      if handle not in self.shards:
         self._ray.kill(handle)
     time.sleep(_SECONDS_BETWEEN_KILLS)
-    for handle in (self.handles[messages.REPLAY], self.board):
+    for handle in (*self.shards, self.board):
       self._ray.kill(handle)
 
   def _start(self, role: str, process: type, *arguments: Any, **options: Any) -> Any:
@@ -113,7 +116,12 @@ def _workers(
   import ray
 
   actor_key, learner_key = jax.random.split(jax.random.PRNGKey(config.seed))
-  workers = {messages.REPLAY: _Worker(_store(config), (agent,), {})}
+  num_shards = config.replay_shards or 1
+  part = replay.of_shard(agent, num_shards)
+  workers = {
+    messages.replay_role(i): _Worker(_shard(config), (part, i), {})
+    for i in range(num_shards)
+  }
   workers[messages.LEARNER] = _Worker(
     learner.LearnerProcess,
     (agent, np.asarray(learner_key)),
@@ -135,12 +143,12 @@ def _workers(
   return workers
 
 
-def _store(config: config_lib.RunConfig) -> type:
-  """The class of replay's process."""
+def _shard(config: config_lib.RunConfig) -> type:
+  """The class of a shard of replay."""
   if config.replay == "memory":
-    from explorax.experiments.runners.distributed import memory_store
+    from explorax.experiments.runners.distributed import memory_shard
 
-    return memory_store.MemoryStore
-  from explorax.experiments.runners.distributed import reverb_store
+    return memory_shard.MemoryShard
+  from explorax.experiments.runners.distributed import reverb_shard
 
-  return reverb_store.ReverbStore
+  return reverb_shard.ReverbShard

@@ -1,11 +1,13 @@
-"""Replay in a separate process: the common part of both backends."""
+"""Replay in separate processes: the common part of both backends."""
 
 import contextlib
+import dataclasses
+import math
 import queue
 import threading
 import time
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,7 +21,7 @@ Batch = tuple[np.ndarray, types.Sample]
 
 
 class Inserter(Protocol):
-  """What an actor's process writes to replay with."""
+  """What an actor's process writes to a shard with."""
 
   def writer(self, env: int) -> adder_lib.Writer:
     """The writer of an environment; it sends rows asynchronously."""
@@ -35,7 +37,7 @@ class Inserter(Protocol):
 
 
 class Client(Protocol):
-  """The interface of other processes to replay."""
+  """The interface of other processes to a shard."""
 
   def inserter(self, actor: str, num_envs: int) -> Inserter: ...
 
@@ -45,38 +47,56 @@ class Client(Protocol):
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None: ...
 
 
-def connect(run: messages.Run, agent: types.Agent) -> Client:
-  """A client of the run's replay."""
-  store = run.handle(messages.REPLAY)
-  if run.config.replay == "memory":
-    from explorax.experiments.runners.distributed import memory_store
+def of_shard(agent: types.Agent, num_shards: int) -> types.Agent:
+  """The agent with a shard's part of its replay."""
+  spec = agent.replay
+  capacity = math.ceil(spec.capacity / num_shards)
+  part = dataclasses.replace(
+    spec, capacity=capacity, min_size=min(spec.min_size, capacity)
+  )
+  return dataclasses.replace(agent, replay=part)
 
-    return memory_store.MemoryClient(store)
+
+def connect(run: messages.Run, shard: Any, agent: types.Agent) -> Client:
+  """A client of a shard; `agent` has a shard's part of replay."""
+  if run.config.replay == "memory":
+    from explorax.experiments.runners.distributed import memory_shard
+
+    return memory_shard.MemoryClient(shard)
   import ray
 
-  from explorax.experiments.runners.distributed import reverb_store
+  from explorax.experiments.runners.distributed import reverb_shard
 
-  return reverb_store.ReverbClient(agent, ray.get(store.address.remote()))
+  return reverb_shard.ReverbClient(agent, ray.get(shard.address.remote()))
 
 
-class Batches:
-  """The batches of a client, also of those after the death of replay's process.
+class ShardedBatches:
+  """Batches of several shards in turn; priorities are sent to the right shard.
 
-  A thread fetches the next one.
+  A thread for each shard fetches its next batch. A shard that has none in time (its
+  process died, or its actors are slow) is skipped.
   """
 
-  def __init__(self, client: Client):
-    self._client = client
-    self._queue: queue.Queue[Batch] = queue.Queue(1)
+  def __init__(self, clients: Sequence[Client]):
+    self._clients = clients
+    self._queues: list[queue.Queue[Batch]] = [queue.Queue(1) for _ in clients]
     self._next: Batch | None = None
+    self._turn = self._newest = 0
     self._closed = threading.Event()
-    threading.Thread(target=self._fill, daemon=True).start()
+    for i in range(len(clients)):
+      threading.Thread(target=self._fill, args=(i,), daemon=True).start()
 
   def wait(self, seconds: float) -> bool:
-    """Waits at most this long; returns whether there is a batch."""
-    if self._next is None:
+    """Waits at most this long for a batch; checks each shard at least once."""
+    for _ in self._clients:
+      if self._next is not None:
+        break
+      shard, self._turn = self._turn, (self._turn + 1) % len(self._clients)
       with contextlib.suppress(queue.Empty):
-        self._next = self._queue.get(timeout=seconds)
+        self._next = self._queues[shard].get(
+          timeout=max(1e-6, seconds / len(self._clients))
+        )
+        self._newest = shard
     return self._next is not None
 
   def __iter__(self) -> Iterator[Batch]:
@@ -89,21 +109,25 @@ class Batches:
     assert batch is not None
     return batch
 
+  def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
+    """Updates the priorities of the newest batch."""
+    self._clients[self._newest].update_priorities(keys, priorities)
+
   def close(self) -> None:
-    """Ends the thread, as soon as replay answers."""
+    """Ends the threads, each as soon as its shard answers."""
     self._closed.set()
 
-  def _fill(self) -> None:
+  def _fill(self, shard: int) -> None:
     while not self._closed.is_set():
       try:
-        for batch in self._client.batches():
-          self._put(batch)
+        for batch in self._clients[shard].batches():
+          self._put(shard, batch)
           if self._closed.is_set():
             return
-      except Exception:  # The process of replay died; Ray restarts it.
+      except Exception:  # The shard's process died; Ray restarts it.
         time.sleep(_SECONDS_TO_WAIT)
 
-  def _put(self, batch: Batch) -> None:
+  def _put(self, shard: int, batch: Batch) -> None:
     while not self._closed.is_set():
       with contextlib.suppress(queue.Full):
-        return self._queue.put(batch, timeout=_SECONDS_TO_WAIT)
+        return self._queues[shard].put(batch, timeout=_SECONDS_TO_WAIT)

@@ -9,7 +9,7 @@ from explorax.experiments.runners import core
 from explorax.experiments.runners.distributed import board as board_lib
 from explorax.experiments.runners.distributed import messages
 
-ROLES = ["replay", "learner", "actor 0", "actor 1", "evaluator"]
+ROLES = ["replay 0", "learner", "actor 0", "actor 1", "evaluator"]
 
 
 def _ended(steps_after=0, **totals):
@@ -104,11 +104,11 @@ async def test_counts_and_numbers_of_processes_resume():
 async def test_what_processes_do_is_known():
   board = _board()
   await board.start("actor 0", 1)
-  await board.start("replay", 2)
+  await board.start("replay 0", 2)
   await board.exchange("actor 0", messages.Report(doing="waits", seconds=70.0))
   blocked = (await board.poll()).blocked
   assert blocked["actor 0"][0] == "waits" and 70 <= blocked["actor 0"][1] < 80
-  assert "replay" not in blocked
+  assert "replay 0" not in blocked
   assert blocked["learner"][0] == board_lib.NOT_STARTED
   await board.exchange("actor 0", messages.Report())
   doing, seconds = (await board.poll()).blocked["actor 0"]

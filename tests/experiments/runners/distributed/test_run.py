@@ -88,7 +88,7 @@ def _check_counted_once(rows):
 def finished(tmp_path_factory):
   """The directory of a run of two actors and an evaluator."""
   directory = tmp_path_factory.mktemp("finished") / "run"
-  flags = ("--num_actors=2", "--num_envs=3", f"--steps={STEPS}")
+  flags = ("--num_actors=2", "--num_envs=3", "--replay_shards=2", f"--steps={STEPS}")
   flags += ("--replay=memory", "--eval_every=1000", "--eval_episodes=2")
   assert _run(directory, "fake", *flags) == 0
   return directory
@@ -129,7 +129,7 @@ def test_the_end_is_evaluated(finished):
 def test_a_run_leaves_files_and_no_process(finished):
   assert (finished / "curve.png").exists() and not _ours_left()
   pids = json.loads((finished / "processes.json").read_text())
-  roles = ("replay", "learner", "actor 0", "actor 1", "evaluator")
+  roles = ("replay 0", "replay 1", "learner", "actor 0", "actor 1", "evaluator")
   assert set(pids) == {"driver", "board", *roles}
   assert len(set(pids.values())) == len(pids) and pids["driver"] == os.getpid()
 
@@ -160,7 +160,7 @@ def _kill(directory, *roles):
 def _kill_all(directory):
   """Kills each process, at last the board; the others are replaced before."""
   # Replay dies beside a learner that lives, and the learner beside replay.
-  for roles in (("evaluator", "replay"), ("actor 0", "learner")):
+  for roles in (("evaluator", "replay 0"), ("actor 0", "learner")):
     before = _kill(directory, *roles)
     _wait_for(
       lambda roles=roles, before=before: not set(before) & set(_pids(directory, roles))

@@ -1,4 +1,4 @@
-"""Replay in numpy, with the same rate limit as Reverb's."""
+"""A shard of replay in numpy, with the same rate limit as Reverb's."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -62,13 +62,15 @@ class RateLimiter:
       self._changed.notify_all()
 
 
-class MemoryStore:
-  """The process of replay, which starts from the newest checkpoint; a Ray actor."""
+class MemoryShard:
+  """The process of a shard, which starts from the newest checkpoint; a Ray actor."""
 
-  def __init__(self, run: messages.Run, agent: types.Agent):
-    number = board_client.register(run, messages.REPLAY)
-    saved = checkpoints.replay(checkpoints.newest(run, number))
-    self._replay = memory_replay.MemoryReplay(agent, run.config.seed)
+  def __init__(self, run: messages.Run, agent: types.Agent, shard: int):
+    """Args: run: of the process; agent: with its part of replay; shard: its index."""
+    number = board_client.register(run, messages.replay_role(shard))
+    found = checkpoints.newest(run, number)
+    saved = checkpoints.shard(found, run.config, shard)
+    self._replay = memory_replay.MemoryReplay(agent, run.config.seed + shard)
     self._limit, inserts = run.limit, 0
     # Actor → the writer of each environment; None waits for the start of an episode.
     self._writers: dict[str, list[memory_replay.MemoryWriter | None]] = {}
@@ -120,7 +122,7 @@ class MemoryStore:
       num_envs: number of its writers.
       is_first: whether these are the first calls of the actor's process, whose writers
         replace those of a process before. If the actor is unknown otherwise, because
-        this process is new, episodes under way are dropped.
+        this shard is new, episodes under way are dropped.
       calls: of the writers.
       num_inserts: for the limiter.
     """
@@ -151,32 +153,32 @@ class MemoryStore:
 
 
 class MemoryClient:
-  """The interface of other processes to the store."""
+  """The interface of other processes to a shard."""
 
-  def __init__(self, store: Any):
-    self._store = store
+  def __init__(self, shard: Any):
+    self._shard = shard
 
   def inserter(self, actor: str, num_envs: int) -> "MemoryInserter":
-    return MemoryInserter(self._store, actor, num_envs)
+    return MemoryInserter(self._shard, actor, num_envs)
 
   def batches(self) -> Iterator[replay.Batch]:
     import ray
 
-    coming = [self._store.sample.remote() for _ in range(_BATCHES_AHEAD)]
+    coming = [self._shard.sample.remote() for _ in range(_BATCHES_AHEAD)]
     while True:
       batch = ray.get(coming.pop(0))
-      coming.append(self._store.sample.remote())
+      coming.append(self._shard.sample.remote())
       yield batch
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    self._store.update_priorities.remote(keys, priorities)
+    self._shard.update_priorities.remote(keys, priorities)
 
 
 class MemoryInserter:
   """Collects the calls of an actor's writers, and sends them together."""
 
-  def __init__(self, store: Any, actor: str, num_envs: int):
-    self.store = store
+  def __init__(self, shard: Any, actor: str, num_envs: int):
+    self.shard = shard
     self._actor, self._num_envs = actor, num_envs
     self._is_first = True
     self._pending: list[Any] = []
@@ -188,7 +190,7 @@ class MemoryInserter:
   def send(self, num_inserts: int) -> None:
     calls, self.calls = self.calls, []
     self._pending.append(
-      self.store.insert.remote(
+      self.shard.insert.remote(
         self._actor, self._num_envs, self._is_first, calls, num_inserts
       )
     )

@@ -1,4 +1,4 @@
-"""Replay in a Reverb server, limited by Reverb's own rate limiter."""
+"""A shard of replay in a Reverb server, limited by Reverb's own rate limiter."""
 
 import contextlib
 import ipaddress
@@ -45,15 +45,16 @@ def steps_table(limit: rate_limit.RateLimit) -> reverb.Table:
   )
 
 
-class ReverbStore:
+class ReverbShard:
   """The process of a Reverb server, which starts from the newest checkpoint.
 
   A Ray actor. A restarted server listens at the same port, where the clients of the
   first one wait for it.
   """
 
-  def __init__(self, run: messages.Run, agent: types.Agent):
-    role = messages.REPLAY
+  def __init__(self, run: messages.Run, agent: types.Agent, shard: int):
+    """Args: run: of the process; agent: with its part of replay; shard: its index."""
+    role = messages.replay_role(shard)
     found = checkpoints.newest(run, board_client.register(run, role))
     board = run.handle(messages.BOARD)
     # If Ray is reachable only from this machine, replay is, too.
@@ -61,7 +62,7 @@ class ReverbStore:
     self._replay = reverb_replay.ReverbReplay(
       agent,
       [reverb_replay.make_table(agent), steps_table(run.limit)],
-      checkpoints.replay(found),
+      checkpoints.shard(found, run.config, shard),
       private=ipaddress.ip_address(node).is_loopback,
       port=ray.get(board.recall.remote(role)),
       scratch=ray.get_runtime_context().get_temp_dir(),
@@ -82,7 +83,7 @@ class ReverbStore:
 
 
 class ReverbClient:
-  """The interface of other processes to the server."""
+  """The interface of other processes to a shard."""
 
   def __init__(self, agent: types.Agent, address: str):
     self._agent = agent

@@ -1,4 +1,4 @@
-"""Replay's process: its batches, its writers, its limit and its checkpoints."""
+"""Shards of replay: their turns, their writers, their limits and their checkpoints."""
 
 import asyncio
 import time
@@ -26,8 +26,8 @@ from explorax.experiments.runners.distributed import (
 )
 
 ray = pytest.importorskip("ray")
-memory_store = pytest.importorskip(
-  "explorax.experiments.runners.distributed.memory_store"
+memory_shard = pytest.importorskip(
+  "explorax.experiments.runners.distributed.memory_shard"
 )
 LIMIT = rate_limit.RateLimit(1, 1.0, 1, 100.0)
 CONFIG = config_lib.RunConfig(
@@ -50,26 +50,40 @@ def wait():
 
 
 class _Client:
-  """Replay whose process can die."""
+  """A shard whose batches contain its number; records the new priorities."""
 
-  died = False
+  def __init__(self, number: int):
+    self.number, self.died, self.updates = number, False, []
 
   def batches(self):
     while not self.died:
-      yield np.array([7]), None
+      yield np.array([self.number]), None
     raise RuntimeError("the process died")
 
+  def update_priorities(self, keys, priorities):
+    self.updates.append((keys.tolist(), priorities.tolist()))
 
-def test_batches_resume_when_the_process_of_replay_was_restarted():
-  client = _Client()
-  batches = replay.Batches(client)
-  assert next(batches)[0] == [7]
-  client.died = True
-  for _ in range(2):  # One was in the queue, and one may have waited for it.
-    batches.wait(0.2) and next(batches)
-  assert not batches.wait(0.1)
-  client.died = False  # Ray has restarted it.
-  assert batches.wait(20) and next(batches)[0] == [7]
+
+def test_shards_take_turns_and_one_that_died_is_passed_over():
+  clients = [_Client(number) for number in range(3)]
+  batches = replay.ShardedBatches(clients)
+  drawn = []
+  for step in range(18):
+    clients[1].died = step >= 6
+    time.sleep(0.02)  # Each shard has a batch.
+    keys, _ = next(batches)
+    batches.update_priorities(keys, np.array([float(step)]))
+    drawn.append(int(keys[0]))
+  assert drawn[:6] == [0, 1, 2, 0, 1, 2]
+  # One batch of the shard that died was in its queue, and one may have waited for it.
+  assert drawn[6:].count(1) <= 2
+  assert [shard for shard in drawn[6:] if shard != 1][:10] == [0, 2] * 5
+  assert clients[2].updates[0] == ([2], [2.0])
+  clients[1].died = False  # Ray has restarted it.
+  until = time.monotonic() + 20
+  while next(batches)[0][0] != 1 and time.monotonic() < until:
+    pass
+  assert time.monotonic() < until
   batches.close()
 
 
@@ -92,13 +106,13 @@ class _Run(messages.Run):
   """A run with a board in this process."""
 
   def handle(self, role):
-    served = board.Board(["replay"], CONFIG, messages.Counts())
+    served = board.Board(["replay 0"], CONFIG, messages.Counts())
     return _Process(served, asyncio.run)
 
 
-def _store(limit=LIMIT, directory=None):
-  run = _Run("run", CONFIG, limit, directory)
-  return memory_store.MemoryStore(run, _agent())
+def _shard(limit=LIMIT, directory=None, shard=0, config=CONFIG):
+  run = _Run("run", config, limit, directory)
+  return memory_shard.MemoryShard(run, _agent(), shard)
 
 
 def _agent():
@@ -124,8 +138,8 @@ def _first() -> dm_env.TimeStep:
 class _Actor:
   """An actor's process with one environment."""
 
-  def __init__(self, store: Any, wait: Any):
-    client = memory_store.MemoryClient(_Process(store, wait))
+  def __init__(self, shard: Any, wait: Any):
+    client = memory_shard.MemoryClient(_Process(shard, wait))
     self.inserter = client.inserter("actor 0", 1)
     self.rows = adder.WindowAdder(_agent(), self.inserter.writer(0))
 
@@ -139,58 +153,66 @@ class _Actor:
     assert self.inserter.wait(1.0)
 
 
-def _rewards(store: Any, wait: Any) -> np.ndarray:
+def _rewards(shard: Any, wait: Any) -> np.ndarray:
   """The rewards of a few batches of windows."""
-  batches = [wait(store.sample())[1].rows["reward"] for _ in range(5)]
+  batches = [wait(shard.sample())[1].rows["reward"] for _ in range(5)]
   return np.concatenate(batches)
 
 
 def test_half_an_episode_of_a_process_is_never_part_of_another(wait):
-  store = _store()
-  _Actor(store, wait).act(100.0, 3, begins=True)
-  _Actor(store, wait).act(1.0, 3, begins=True)
-  rewards = _rewards(store, wait)
+  shard = _shard()
+  _Actor(shard, wait).act(100.0, 3, begins=True)
+  _Actor(shard, wait).act(1.0, 3, begins=True)
+  rewards = _rewards(shard, wait)
   assert ((rewards == 1.0).all(axis=1) | (rewards == 100.0).all(axis=1)).all()
   assert set(np.unique(rewards)) == {1.0, 100.0}
 
 
-def test_a_restarted_store_takes_no_half_episode(wait):
-  actor = _Actor(_store(), wait)
+def test_a_restarted_shard_takes_no_half_episode(wait):
+  actor = _Actor(_shard(), wait)
   actor.act(1.0, 3, begins=True)
-  actor.inserter.store = _Process(store := _store(), wait)
+  actor.inserter.shard = _Process(shard := _shard(), wait)
   actor.act(2.0, 3)
   actor.act(3.0, 4, begins=True)
-  assert (_rewards(store, wait) == 3.0).all()
+  assert (_rewards(shard, wait) == 3.0).all()
 
 
 def test_actors_wait_for_the_learner_only_where_there_is_a_window(wait):
-  store = _store(limit=rate_limit.RateLimit(1, 1.0, 1, 2.0))
-  actor = _Actor(store, wait)
+  shard = _shard(limit=rate_limit.RateLimit(1, 1.0, 1, 2.0))
+  actor = _Actor(shard, wait)
   for _ in range(10):
-    wait(asyncio.wait_for(store.insert("actor 0", 1, False, [], 1), 0.1))
+    wait(asyncio.wait_for(shard.insert("actor 0", 1, False, [], 1), 0.1))
   actor.act(1.0, 3, begins=True, num_inserts=0)
   with pytest.raises(asyncio.TimeoutError):
-    wait(asyncio.wait_for(store.insert("actor 0", 1, False, [], 1), 0.1))
-  wait(store.sample())
-  wait(asyncio.wait_for(store.insert("actor 0", 1, False, [], 1), 0.1))
+    wait(asyncio.wait_for(shard.insert("actor 0", 1, False, [], 1), 0.1))
+  wait(shard.sample())
+  wait(asyncio.wait_for(shard.insert("actor 0", 1, False, [], 1), 0.1))
 
 
 def test_learner_counts_and_replay_come_back_from_a_checkpoint(wait, tmp_path):
   agent = _agent()
   directory = tmp_path / "checkpoints"
-  run = _Run("run", CONFIG, LIMIT, directory)
+  config = config_lib.RunConfig(
+    agent="dqn",
+    env="bsuite:catch/0",
+    runner="distributed",
+    replay="memory",
+    replay_shards=2,
+  )
+  run = _Run("run", config, LIMIT, directory)
   assert checkpoints.newest(run, 0) is None
-  store = _store()
-  actor = _Actor(store, wait)
+  shards = [_shard(), _shard(shard=1)]
+  actor = _Actor(shards[0], wait)
   actor.act(1.0, 1, begins=True)
   for _ in range(7):
     actor.act(1.0, 1)
-    wait(store.sample())
+    wait(shards[0].sample())
   learner = jax.device_get(agent.learner.init(jax.random.PRNGKey(3)))
   state = messages.LearnerState(learner, 12, {"loss": 0.5})
   counts = messages.Counts(env_steps=30, episodes=6, starts={"learner": 1})
+  processes = [_Process(shard, wait) for shard in shards]
   to = checkpointer.Checkpointer(directory, with_replay=True)
-  checkpoints.save(to, run, counts, state, _Process(store, wait))
+  checkpoints.save(to, run, counts, state, processes)
 
   found = checkpoints.newest(run, 1)
   assert found is not None and found.record["env_steps"] == 30
@@ -199,11 +221,11 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(wait, tmp_path):
   assert kept.starts == counts.starts
   start = checkpoints.learner(found, agent)
   jax.tree.map(np.testing.assert_array_equal, start, state)
-  assert checkpoints.replay(None) is None
-  other = _store(directory=directory)
+  assert checkpoints.shard(found, CONFIG, 0) is None  # Of one shard.
+  other = _shard(directory=directory, config=config)
   for _ in range(3):  # Its limiter has its minimum again.
     jax.tree.map(
-      np.testing.assert_array_equal, wait(other.sample()), wait(store.sample())
+      np.testing.assert_array_equal, wait(other.sample()), wait(shards[0].sample())
     )
 
 
@@ -212,12 +234,12 @@ def test_rows_in_chunks_reach_reverb_and_windows_cross_no_episode():
   import reverb
 
   from explorax.agents.replay import reverb as reverb_replay
-  from explorax.experiments.runners.distributed import reverb_store
+  from explorax.experiments.runners.distributed import reverb_shard
 
   agent = _agent()
   server = reverb.Server([reverb_replay.make_table(agent)])
   server_client = reverb.Client(f"localhost:{server.port}")
-  client = reverb_store.ReverbClient(agent, f"localhost:{server.port}")
+  client = reverb_shard.ReverbClient(agent, f"localhost:{server.port}")
   inserter = client.inserter("actor 0", 1)
   rows = adder.WindowAdder(agent, inserter.writer(0))
   rows.add_first(_first())
@@ -241,32 +263,4 @@ def test_rows_in_chunks_reach_reverb_and_windows_cross_no_episode():
   rewards = np.concatenate([next(batches)[1].rows["reward"] for _ in range(10)])
   assert set(np.unique(rewards)) == {0.0, 1.0, 2.0}
   assert (rewards == rewards[:, :1]).all()  # No window crosses two episodes.
-  server.stop()
-
-
-@pytest.mark.reverb
-def test_actors_wait_for_the_learner_only_where_reverb_has_a_window():
-  import reverb
-
-  from explorax.agents.replay import reverb as reverb_replay
-  from explorax.experiments.runners.distributed import reverb_store
-
-  agent = _agent()
-  limit = rate_limit.RateLimit(1, 1.0, 1, 2.0)
-  tables = [reverb_replay.make_table(agent), reverb_store.steps_table(limit)]
-  server = reverb.Server(tables)
-  client = reverb_store.ReverbClient(agent, f"localhost:{server.port}")
-  inserter = client.inserter("actor 0", 1)
-  for _ in range(10):
-    inserter.send(1)
-    assert inserter.wait(0.1)
-  rows = adder.WindowAdder(agent, inserter.writer(0))
-  rows.add_first(_first())
-  _act(rows, 1.0, 4)
-  inserter.send(1)  # Counts the steps before, too.
-  assert not inserter.wait(0.1)
-  batches = client.batches()
-  for _ in range(10):  # The learner catches up.
-    next(batches)
-  assert inserter.wait(20.0)
   server.stop()
