@@ -45,7 +45,8 @@ def save(
 
 def stored_dtype(dtype: Any) -> np.dtype:
   """float32 for bfloat16 and similar types, which npz lacks; the type of others."""
-  return np.dtype(dtype if np.dtype(dtype).isbuiltin == 1 else np.float32)
+  # 1 for numpy's own, 0 for those of unpickled arrays, 2 for those of other packages.
+  return np.dtype(np.float32 if np.dtype(dtype).isbuiltin == 2 else dtype)
 
 
 def load_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:

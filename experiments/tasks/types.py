@@ -88,3 +88,5 @@ class TaskContext(NamedTuple):
   """
 
   report: Callable[[float], None] = lambda share: None
+
+

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import pickle
 import shutil
 from typing import NamedTuple
 
@@ -27,7 +28,8 @@ def state(value: float) -> State:
     "mlp/~/linear_0": {"w": jnp.full((3, 2), value), "b": jnp.zeros((0, 2))},
     "half": jnp.asarray([1.5, value], jnp.bfloat16),
   }
-  return State(params, np.array([2**32 - 1, int(value)], np.uint32))
+  key = np.array([2**32 - 1, int(value)], np.uint32)
+  return State(params, pickle.loads(pickle.dumps(key)))  # As from another process.
 
 
 def snapshot(value: float) -> checkpointer.Snapshot:
