@@ -63,12 +63,9 @@ def make_initial_priority(
     if config.num_policies > 1:
       policy = jnp.asarray(rows["policy"])[:, 0]
     windows = windows_lib.make_windows(sample, config, gammas, policy, bonus_end)
-    prediction = values_lib.Prediction(
-      *(
-        jnp.moveaxis(jnp.asarray(rows[name]), 2, 0) if name in rows else None
-        for name in values_lib.Prediction._fields
-      )
-    )
+    predicted = {name: rows[name] for name in ("q", "logits") if name in rows}
+    predicted = jax.tree.map(lambda x: jnp.moveaxis(x, 2, 0), predicted)
+    prediction = values_lib.Prediction(predicted["q"], predicted.get("logits"))
     after = jax.tree.map(lambda x: x[:, :, 1:], prediction)
     predictions = predictions_lib.Predictions(
       tm1=jax.tree.map(lambda x: x[:, :, : windows.num_sources], prediction),
