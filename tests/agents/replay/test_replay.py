@@ -8,6 +8,7 @@ import dataclasses
 from typing import Any
 
 import dm_env
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -450,3 +451,34 @@ def test_a_reset_drops_the_rows_that_are_in_no_window(filled, collect):
   adder.reset()
   write(adder, TERMINATED)
   assert sorted(collect(replay, num_batches=5)) == [10.0]
+
+
+def test_an_open_episode_resumes_after_every_row(declare, initial_priority):
+  """Windows and their first priorities are those of an adder that was not saved."""
+  spec = dataclasses.replace(
+    SEQUENCES, priority_exponent=1.0, priority_extras=("value",)
+  )
+  agent = declare(spec, EXTRAS, initial_priority=initial_priority)
+
+  class Resumed:
+    def __init__(self, replay):
+      self.replay = replay
+      self.adder = adder_lib.WindowAdder(agent, replay.writer())
+
+    def __getattr__(self, name):
+      return getattr(self.adder, name)
+
+    def resume(self):
+      arrays, counts = self.adder.save()
+      shapes = jax.tree.map(lambda x: x.shape, self.adder.shapes(counts))
+      assert jax.tree.map(np.shape, arrays) == shapes
+      self.adder = adder_lib.WindowAdder(agent, self.replay.writer())
+      self.adder.restore(arrays, counts)
+
+  whole, resumed = (memory_replay.MemoryReplay(agent, seed=0) for _ in range(2))
+  fill(agent, whole, [TERMINATED, TRUNCATED])
+  adder = Resumed(resumed)
+  for episode in (TERMINATED, TRUNCATED):
+    write(adder, episode, after_each=adder.resume)
+  for a, b in zip(*(replay.sample() for replay in (whole, resumed)), strict=True):
+    jax.tree.map(np.testing.assert_array_equal, a, b)
