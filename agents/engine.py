@@ -24,12 +24,14 @@ def make_agent(
   learner: types.LearnerCore,
   policy_names: tuple[str, ...] = ("policy",),
   refresh: types.Refresh | None = None,
+  initial_priority: types.InitialPriority | None = None,
   **replay: Any,
 ) -> types.Agent:
   """Joins the parts of an agent.
 
   Args:
-    config, spec, actor, learner, policy_names, refresh: as in `types.Agent`.
+    config, spec, actor, learner, policy_names, refresh, initial_priority: as in
+      `types.Agent`.
     **replay: the engine's arguments of the `types.ReplaySpec`.
   """
   encoding = specs.make_encoding(spec.observations)
@@ -51,4 +53,5 @@ def make_agent(
     actor_update_period=config.actor_update_period,
     policy_names=policy_names,
     refresh=refresh,
+    initial_priority=initial_priority,
   )

@@ -197,13 +197,12 @@ class ReplaySpec(ranges.Checked):
   burn_in: ranges.NonNegativeInt = 0  # Rows.
   period: ranges.PositiveInt = 1  # Rows.
   priority_exponent: ranges.NonNegativeFloat = 0.0  # 0: uniform.
-  # η of a new window's priority where the actor's extra `td_error` decides it
-  # (`replay.windows.initial_priority`); None: it is 1.
-  priority_eta: float | None = None
   # Joined in an observation; a row stores only the newest.
   num_frames: ranges.PositiveInt = 1
   extras: tuple[str, ...] = ()  # Extras stored on every row.
   first_row_extras: tuple[str, ...] = ()  # Extras stored for a window's first row only.
+  # Extras that `Agent.initial_priority` reads. Replay does not store them for it.
+  priority_extras: tuple[str, ...] = ()
 
   def __post_init__(self) -> None:
     super().__post_init__()
@@ -243,6 +242,12 @@ class ReplaySpec(ranges.Checked):
 # (current, new) → the weights that an actor uses for the rest of the episode.
 Refresh = Callable[[Params, Params], Params]
 
+Rows = Mapping[str, Array]  # Column name → values.
+# (columns `[N, R, ...]` of N new windows, bool `[N]`: whether each starts an episode) →
+# their priorities before the exponent, float32 `[N]`. The columns are action, reward,
+# discount, mask, and `ReplaySpec.priority_extras`; padding is 0.
+InitialPriority = Callable[[Rows, Array], jax.Array]
+
 
 class Encoding(Protocol):
   """How observations are stored: they are encoded once, on arrival."""
@@ -275,6 +280,8 @@ class Agent:
       `exploiter` or `explorer`); if there are several groups, returns are reported by
       group.
     refresh: combines current and new weights within an episode; None: takes the new.
+    initial_priority: the priorities of new windows, from what the actor has stored;
+      None: they are 1.
   """
 
   config: Any
@@ -287,6 +294,7 @@ class Agent:
   actor_update_period: int = 1
   policy_names: tuple[str, ...] = ("policy",)
   refresh: Refresh | None = None
+  initial_priority: InitialPriority | None = None
 
 
 def extras_spec(core: ActorCore) -> dict[str, jax.ShapeDtypeStruct]:

@@ -87,14 +87,13 @@ def thompson(
 
   Drawing a member at each episode's start is Bootstrapped DQN (Osband et al., 2016);
   drawing one every `period_steps` is what "Temporal Difference Uncertainties"
-  (Flennerhag et al., 2020) does on Atari, with 100 agent steps.
+  (Flennerhag et al., 2020, appendix E.1) does on Atari, with 100 agent steps.
 
   Args:
     key: a random key.
     q: `[K, A]`, float.
-    state: from `init_thompson` at an episode's start, else from the last step.
-    period_steps: agent steps after which a new member is drawn; None for never
-      within an episode.
+    state: from `init_thompson`, or the last step.
+    period_steps: agent steps after which a new member is drawn; None: never.
 
   Returns:
     The action (int32 `[]`) and the state.
@@ -109,7 +108,8 @@ def thompson(
 class Thompson(rules.Score):
   """The values of one member, drawn uniformly (Bootstrapped DQN; see `thompson`).
 
-  A new member is drawn at each episode's start, and every `period_steps` within it.
+  A new member is drawn at each episode's start, or every `period_steps`, which may end
+  in another episode than they begin.
   """
 
   # Agent steps; None: one member per episode.
@@ -136,6 +136,8 @@ class Thompson(rules.Score):
     self, key: jax.Array, state: ThompsonState, env_steps: jax.Array
   ) -> ThompsonState:
     del env_steps
+    if self.period_steps is not None:
+      return state
     return _draw(key, state.num_members, self.explorers)
 
   def score(

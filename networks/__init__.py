@@ -11,7 +11,7 @@ from explorax.networks.frozen import freeze
 from explorax.networks.heads import DuellingHead, PlainHead
 from explorax.networks.inputs import Inputs, make_inputs, visible_spec
 from explorax.networks.lstm import LSTM
-from explorax.networks.noisy import NoisyLinear
+from explorax.networks.noisy import Noise, NoisyLinear
 from explorax.networks.perceptrons import make_perceptrons
 from explorax.networks.priors import with_prior
 from explorax.networks.recurrent import (
@@ -20,6 +20,7 @@ from explorax.networks.recurrent import (
   feed_forward,
   make_q_networks,
   make_trunk,
+  side_by_side,
 )
 from explorax.networks.rnd import make_rnd_networks
 from explorax.networks.torsos import TORSOS, make_torso, resolve_torso
@@ -42,6 +43,7 @@ __all__ = [
   "Inputs",
   "Members",
   "Network",
+  "Noise",
   "NoisyLinear",
   "PlainHead",
   "QNetworks",
@@ -60,6 +62,7 @@ __all__ = [
   "make_torso",
   "make_trunk",
   "resolve_torso",
+  "side_by_side",
   "visible_spec",
   "with_prior",
 ]

@@ -1,6 +1,7 @@
 """Linear layers with noisy weights, for exploration."""
 
 import math
+from typing import NamedTuple
 
 import haiku as hk
 import jax
@@ -9,17 +10,35 @@ import jax.numpy as jnp
 from explorax.networks import inputs as inputs_lib
 
 
+class Noise(NamedTuple):
+  """The noise of linear layers.
+
+  Attributes:
+    sigma: σ_0, its trained scale at first, at least 0 (Fortunato et al., 2018, and
+      Hessel et al., 2018: 0.5).
+    variance: β of white noise; None: the noise is factorised.
+  """
+
+  sigma: float = 0.5
+  variance: float | None = None
+
+
 class NoisyLinear(hk.Module):
-  """A linear layer with factorised Gaussian noise of trained scale.
+  """A linear layer with Gaussian noise of trained scale.
 
       y = (μ_w + σ_w ⊙ ε_w)ᵀ x + μ_b + σ_b ⊙ ε_b
+
+  Noise is drawn once for a whole batch, from the key of `hk.transform`'s apply; with
+  None there is no noise, and y is the layer's mean. Factorised noise is
+
       ε_w[i, j] = f(ε_i) f(ε_j),    ε_b[j] = f(ε_j),    f(z) = sign(z) √|z|
 
-  with ε standard normal, drawn once for a whole batch. Noise is drawn from the key of
-  `hk.transform`'s apply; with None there is no noise, and y is the layer's mean. One ε
-  is drawn for each input and output, and the weights' noise matrix is never formed:
-  (f(ε_i) x_i) is multiplied by σ_w, and the product by f(ε_j). For encoded
-  observations, which may be indices, σ_w is multiplied by f(ε_i) instead.
+  with ε standard normal, one for each input and output. The weights' noise matrix is
+  never formed: (f(ε_i) x_i) is multiplied by σ_w, and the product by f(ε_j). For
+  encoded observations, which may be indices, σ_w is multiplied by f(ε_i) instead.
+
+  White noise is independent: ε_w[i, j] and ε_b[j] ~ N(0, β), of variance β (Flennerhag
+  et al., 2020, appendix D.1).
 
   Source: Fortunato et al. (2018), section 3: initially, μ is uniform within ±1/√p and σ
   is σ_0/√p, for p inputs.
@@ -28,7 +47,7 @@ class NoisyLinear(hk.Module):
   def __init__(
     self,
     size: int,
-    sigma: float = 0.5,
+    noise: Noise = Noise(),  # noqa: B008
     inputs: inputs_lib.Inputs | None = None,
     name: str | None = None,
   ):
@@ -36,7 +55,7 @@ class NoisyLinear(hk.Module):
 
     Args:
       size: of the output.
-      sigma: σ_0, at least 0 (Fortunato et al., 2018, and Hessel et al., 2018: 0.5).
+      noise: of the weights and biases.
       inputs: how encoded observations become vectors, if the layer's inputs are
         observations; None: its inputs are vectors.
       name: of the module.
@@ -44,13 +63,18 @@ class NoisyLinear(hk.Module):
     super().__init__(name)
     if size < 1:
       raise ValueError(f"a noisy layer has {size} outputs; use at least 1.")
-    if not 0 <= sigma < math.inf:
+    if not 0 <= noise.sigma < math.inf:
       raise ValueError(
-        f"the initial noise of a noisy layer is {sigma}; it must be finite and not "
-        "negative."
+        f"the initial noise of a noisy layer is {noise.sigma}; it must be finite and "
+        "not negative."
+      )
+    if noise.variance is not None and not 0 < noise.variance < math.inf:
+      raise ValueError(
+        f"the variance of a layer's white noise is {noise.variance}; it must be finite "
+        "and positive."
       )
     self._size = size
-    self._sigma = sigma
+    self._noise = noise
     self._inputs = inputs
 
   def __call__(self, x: jax.Array) -> jax.Array:
@@ -62,7 +86,7 @@ class NoisyLinear(hk.Module):
       fan_in, dtype, rank = inputs.num_features, jnp.dtype(jnp.float32), 2
     bound = fan_in**-0.5
     uniform = hk.initializers.RandomUniform(-bound, bound)
-    constant = hk.initializers.Constant(self._sigma * bound)
+    constant = hk.initializers.Constant(self._noise.sigma * bound)
 
     def parameters(
       kind: str, init: hk.initializers.Initializer
@@ -82,6 +106,12 @@ class NoisyLinear(hk.Module):
     if key is None:
       return mean
     in_key, out_key = jax.random.split(key)
+    if self._noise.variance is not None:
+      deviation = self._noise.variance**0.5
+      noise_w = deviation * jax.random.normal(in_key, (fan_in, self._size), dtype)
+      noise_b = deviation * jax.random.normal(out_key, b_mu.shape, dtype)
+      noise_w = noise_w if inputs is None else inputs.rows(noise_w)
+      return mean + linear(x, noise_w * w_sigma) + noise_b * b_sigma
     noise_in = _scaled_normal(in_key, (*(1,) * (rank - 1), fan_in), dtype)
     noise_out = _scaled_normal(out_key, b_mu.shape, dtype)
     if inputs is None:

@@ -196,6 +196,38 @@ def make_q_networks(
   return QNetworks(init, lambda key: (), num_trunks * width, unroll)
 
 
+def side_by_side(*parts: QNetworks) -> QNetworks:
+  """The members of all parts together; no parameter or state is shared."""
+  splits = np.cumsum([part.state_size for part in parts])
+
+  def init(key: jax.Array) -> list[types.Params]:
+    keys = jax.random.split(key, len(parts))
+    return [part.init(key) for part, key in zip(parts, keys, strict=True)]
+
+  def init_prior(key: jax.Array) -> list[types.Params]:
+    keys = jax.random.split(key, len(parts))
+    return [part.init_prior(key) for part, key in zip(parts, keys, strict=True)]
+
+  def unroll(
+    params: list[types.Params],
+    prior_params: list[types.Params],
+    inputs: StepInputs,
+    state: jax.Array,
+    key: jax.Array | None = None,
+  ) -> tuple[jax.Array, jax.Array]:
+    states = jnp.split(state, splits[:-1], axis=-1)
+    outputs = []
+    for i, part in enumerate(parts):
+      part_key = None if key is None else jax.random.fold_in(key, i)
+      output, states[i] = part.unroll(
+        params[i], prior_params[i], inputs, states[i], part_key
+      )
+      outputs.append(output)
+    return jnp.concatenate(outputs), jnp.concatenate(states, axis=-1)
+
+  return QNetworks(init, init_prior, int(splits[-1]), unroll)
+
+
 def flatten(x: jax.Array) -> jax.Array:
   """`[B, T, ...]` → `[B · T, ...]`."""
   return jnp.reshape(x, (math.prod(x.shape[:2]), *x.shape[2:]))

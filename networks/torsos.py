@@ -59,7 +59,7 @@ class ConvolutionalTorso(hk.Module):
     self,
     convolutions: Sequence[Convolution],
     hidden_sizes: Sequence[int],
-    noisy_sigma: float = 0.0,
+    noise: noisy.Noise | None = None,
     name: str | None = None,
   ):
     """Makes the module.
@@ -68,13 +68,13 @@ class ConvolutionalTorso(hk.Module):
       convolutions: the first layers.
       hidden_sizes: units of the linear layers; if empty, the features are the
         convolutions' outputs.
-      noisy_sigma: σ_0 of the linear layers' noise; 0: no noise.
+      noise: of the linear layers; None: they have none.
       name: of the module.
     """
     super().__init__(name)
     self._convolutions = tuple(convolutions)
     self._hidden_sizes = tuple(hidden_sizes)
-    self._noisy_sigma = noisy_sigma
+    self._noise = noise
 
   def __call__(self, observation: jax.Array) -> jax.Array:
     """Images `[N, H, W, C]`, uint8 being scaled to [0, 1] → features `[N, F]`."""
@@ -85,7 +85,7 @@ class ConvolutionalTorso(hk.Module):
       convolve = convolution.Convolution2D(layer.filters, layer.size, layer.stride)
       hidden = jax.nn.relu(convolve(hidden))
     hidden = jnp.reshape(hidden, (hidden.shape[0], math.prod(hidden.shape[1:])))
-    return _linear_layers(hidden, self._hidden_sizes, self._noisy_sigma)
+    return _linear_layers(hidden, self._hidden_sizes, self._noise)
 
 
 class PerceptronTorso(hk.Module):
@@ -95,7 +95,7 @@ class PerceptronTorso(hk.Module):
     self,
     inputs: inputs_lib.Inputs,
     hidden_sizes: Sequence[int],
-    noisy_sigma: float = 0.0,
+    noise: noisy.Noise | None = None,
     name: str | None = None,
   ):
     """Makes the module.
@@ -103,36 +103,36 @@ class PerceptronTorso(hk.Module):
     Args:
       inputs: how observations become vectors.
       hidden_sizes: units of the layers; if empty, the features are the inputs.
-      noisy_sigma: σ_0 of the layers' noise; 0: no noise.
+      noise: of the layers; None: they have none.
       name: of the module.
     """
     super().__init__(name)
     self._inputs = inputs
     self._hidden_sizes = tuple(hidden_sizes)
-    self._noisy_sigma = noisy_sigma
+    self._noise = noise
 
   def __call__(self, observation: jax.Array) -> jax.Array:
     """Encoded observations `[N, ...]` → features `[N, F]`."""
     if not self._hidden_sizes:
       return self._inputs.dense(observation)
     first, *others = self._hidden_sizes
-    if self._noisy_sigma:
-      layer = noisy.NoisyLinear(first, self._noisy_sigma, self._inputs)
+    if self._noise is not None:
+      layer = noisy.NoisyLinear(first, self._noise, self._inputs)
       hidden = jax.nn.relu(layer(observation))
-      return _linear_layers(hidden, others, self._noisy_sigma)
+      return _linear_layers(hidden, others, self._noise)
     w_init = hk.initializers.TruncatedNormal(self._inputs.num_features**-0.5)
     w = self._inputs.weights("w", first, w_init)
     b = hk.get_parameter("b", (first,), jnp.float32, jnp.zeros)
     hidden = jax.nn.relu(self._inputs.linear(observation, w) + b[None, :])
-    return _linear_layers(hidden, others, noisy_sigma=0.0)
+    return _linear_layers(hidden, others, None)
 
 
 def _linear_layers(
-  hidden: jax.Array, sizes: Sequence[int], noisy_sigma: float
+  hidden: jax.Array, sizes: Sequence[int], noise: noisy.Noise | None
 ) -> jax.Array:
-  """Linear layers with ReLU after each, with noise if σ_0 is not 0."""
+  """Linear layers with ReLU after each."""
   for size in sizes:
-    layer = noisy.NoisyLinear(size, noisy_sigma) if noisy_sigma else hk.Linear(size)
+    layer = hk.Linear(size) if noise is None else noisy.NoisyLinear(size, noise)
     hidden = jax.nn.relu(layer(hidden))
   return hidden
 
@@ -168,7 +168,7 @@ def make_torso(
   observation_spec: dm_env.specs.Array,
   hidden_sizes: Sequence[int],
   width: float = 1.0,
-  noisy_sigma: float = 0.0,
+  noise: noisy.Noise | None = None,
 ) -> ensemble.MakeModule:
   """A function that builds the torso with this name.
 
@@ -195,7 +195,7 @@ def make_torso(
       flattened output of the layers before.
     width: scales the number of filters and units, which stay at least 1 (priors with
       reduced widths: Flennerhag et al., 2020, appendix E.1).
-    noisy_sigma: σ_0 of the linear layers' noise; convolutions have none; 0: none.
+    noise: of the linear layers; convolutions have none. None: there is none.
 
   Returns:
     A function without arguments which, called inside `hk.transform`, builds a module:
@@ -207,7 +207,7 @@ def make_torso(
   """
   seen = inputs_lib.visible_spec(observation_spec)
   if seen is not observation_spec:
-    make = make_torso(name, seen, hidden_sizes, width, noisy_sigma)
+    make = make_torso(name, seen, hidden_sizes, width, noise)
     return lambda: _crop(make(), seen.shape[0])
   hidden_sizes = tuple(hidden_sizes)
   if any(size < 1 for size in hidden_sizes):
@@ -224,13 +224,13 @@ def make_torso(
   scaled_sizes = tuple(_scale(size, width) for size in hidden_sizes)
   if name == "mlp":
     inputs = inputs_lib.make_inputs(observation_spec)
-    return lambda: PerceptronTorso(inputs, scaled_sizes, noisy_sigma)
+    return lambda: PerceptronTorso(inputs, scaled_sizes, noise)
   _check_image(name, observation_spec)
   convolutions = tuple(
     dataclasses.replace(layer, filters=_scale(layer.filters, width))
     for layer in CONVOLUTIONS[name]
   )
-  return lambda: ConvolutionalTorso(convolutions, scaled_sizes, noisy_sigma)
+  return lambda: ConvolutionalTorso(convolutions, scaled_sizes, noise)
 
 
 def _crop(

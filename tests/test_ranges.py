@@ -50,7 +50,6 @@ FREE = {
   "Alternating.ends",
   "QConfig.evaluation_policy",  # Depends on num_policies.
   "ReplaySpec.min_size",  # Depends on the capacity.
-  "ReplaySpec.priority_eta",
   # Checked with the runner and the environment, or by what reads them.
   *(
     f"RunConfig.{name}"
@@ -61,6 +60,7 @@ FREE = {
   ),
   "ReplaySpec.extras",
   "ReplaySpec.first_row_extras",
+  "ReplaySpec.priority_extras",
 }
 
 

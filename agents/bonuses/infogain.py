@@ -19,4 +19,4 @@ class InfoGain(types.Bonus):
     self, observation_spec: dm_env.specs.Array, num_actions: int
   ) -> types.LearnerBonus:
     per_row = jax.vmap(losses.infogain_bonus, in_axes=(1, None))
-    return types.stateless("source", lambda inputs: per_row(inputs.q, self.temperature))
+    return types.of_values("source", lambda inputs: per_row(inputs.q, self.temperature))

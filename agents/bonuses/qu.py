@@ -25,4 +25,4 @@ class QUncertainty(types.Bonus):
       q_a = jnp.take_along_axis(inputs.q_tm1, taken, axis=-1)[..., 0]
       return losses.q_uncertainty(q_a)
 
-    return types.stateless("transition", compute)
+    return types.of_values("transition", compute)

@@ -18,6 +18,6 @@ class AbsoluteTDError(types.Bonus):
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
   ) -> types.LearnerBonus:
-    return types.stateless(
+    return types.of_values(
       "transition", lambda inputs: jnp.mean(jnp.abs(inputs.td), axis=0)
     )

@@ -18,4 +18,4 @@ class TDUncertainty(types.Bonus):
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
   ) -> types.LearnerBonus:
-    return types.stateless("transition", lambda inputs: losses.tdu_bonus(inputs.td))
+    return types.of_values("transition", lambda inputs: losses.tdu_bonus(inputs.td))

@@ -58,11 +58,14 @@ class LearnerBonus(NamedTuple):
     init: (key) → state.
     compute: (state, Inputs) → (r_int `[N]` of the transitions, without gradient,
       state).
+    needs_values_only: whether it has no state and reads no observation. The priorities
+      of new windows then include it.
   """
 
   end: str
   init: Callable[[jax.Array], Any]
   compute: Callable[[Any, Inputs], tuple[jax.Array, Any]]
+  needs_values_only: bool = False
 
 
 def compute_on_windows(
@@ -177,3 +180,8 @@ def stateless(end: str, compute: Callable[[Inputs], jax.Array]) -> LearnerBonus:
     init=lambda key: (),
     compute=lambda state, inputs: (compute(inputs), state),
   )
+
+
+def of_values(end: str, compute: Callable[[Inputs], jax.Array]) -> LearnerBonus:
+  """A stateless bonus that reads no observation."""
+  return stateless(end, compute)._replace(needs_values_only=True)

@@ -9,26 +9,23 @@ import jax.numpy as jnp
 
 from explorax import exploration, networks
 from explorax.agents import types, updates
-from explorax.agents.bonuses import scaling
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.q import config as config_lib
-from explorax.agents.q import errors, mixture, windows
+from explorax.agents.q import errors, mixture
 from explorax.agents.q import values as values_lib
 
 
 class Previous(NamedTuple):
-  """What recurrent networks, and TD errors, need of the last step.
+  """What recurrent networks need of the last step.
 
   Attributes:
     core_state: `[H]`, of the network.
     action, r_int: a_{t−1} and r^i_{t−1}; −1 and 0 at an episode's start.
-    q: `[M]`, Q_m(x_{t−1}, a_{t−1}).
   """
 
   core_state: jax.Array
   action: jax.Array
   r_int: jax.Array
-  q: jax.Array
 
 
 class ActorState(NamedTuple):
@@ -89,7 +86,7 @@ def make_actor(
   actor_bonus = None
   if isinstance(bonus, bonus_types.ActorBonus):
     actor_bonus = bonus if values.sees_r_int or not evaluation else None
-  needs_previous = config.lstm_size > 0 or "td_error" in stored
+  is_recurrent = config.lstm_size > 0
   tx = errors.tx_pair(config)
 
   def make_extras(**columns: Any) -> dict[str, jax.Array]:
@@ -111,12 +108,14 @@ def make_actor(
     zero = jnp.float32(0)
     core_state = jnp.zeros((values.state_size,), jnp.float32)
     members = jnp.zeros((config.ensemble_size,), jnp.float32)
-    previous = Previous(core_state, jnp.int32(-1), zero, members)
+    values_shape = (config.ensemble_size, num_actions)
+    atoms = config.target.atoms
+    previous = Previous(core_state, jnp.int32(-1), zero)
     return ActorState(
       key=key,
       index_key=jnp.zeros_like(key) if has_index else (),
       assignment=mixture.assign(config, actor, evaluation),
-      previous=previous if needs_previous else (),
+      previous=previous if is_recurrent else (),
       rule_state=rule.init(rule_key, config.ensemble_size, num_actions, actor),
       bonus_state=() if actor_bonus is None else actor_bonus.init(),
       extras=make_extras(
@@ -128,7 +127,8 @@ def make_actor(
         previous_r_int=zero,
         core_state=core_state,
         r_int=zero,
-        td_error=zero,
+        q=jnp.zeros(values_shape, jnp.float32),
+        logits=jnp.zeros((*values_shape, 0 if atoms is None else atoms.size)),
         bootstrap_mask=members,
       ),
     )
@@ -149,13 +149,9 @@ def make_actor(
         policy_key, state.assignment, config.num_policies
       )
       begun = begun._replace(assignment=assignment)
-    if needs_previous:
-      empty = Previous(
-        jnp.zeros_like(state.previous.core_state),
-        jnp.int32(-1),
-        jnp.float32(0),
-        state.previous.q,
-      )
+    if is_recurrent:
+      core_state = jnp.zeros_like(state.previous.core_state)
+      empty = Previous(core_state, jnp.int32(-1), jnp.float32(0))
       begun = begun._replace(previous=empty)
     if actor_bonus is not None:
       begun = begun._replace(bonus_state=actor_bonus.begin_episode(state.bonus_state))
@@ -163,12 +159,12 @@ def make_actor(
 
   def evaluate(
     weights: values_lib.Weights, timestep: dm_env.TimeStep, state: ActorState
-  ) -> tuple[jax.Array, jax.Array]:
-    """The members' values `[M, A]`, and the recurrent state after the step."""
+  ) -> tuple[values_lib.Prediction, jax.Array]:
+    """The members' prediction `[M, A, ...]`, and the recurrent state after the step."""
     policy = state.assignment.policy if config.num_policies > 1 else jnp.int32(0)
     inputs = [jnp.asarray(timestep.observation), policy]
     core_state = jnp.zeros((0,), jnp.float32)
-    if needs_previous:
+    if is_recurrent:
       previous: Previous = state.previous
       core_state = previous.core_state
       reward = jnp.asarray(timestep.reward, jnp.float32)
@@ -182,7 +178,7 @@ def make_actor(
       core_state[None],
       noise_key,
     )
-    return prediction.q[:, 0, 0], core_states[0]
+    return jax.tree.map(lambda x: x[:, 0, 0], prediction), core_states[0]
 
   def select_action(
     params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
@@ -194,9 +190,9 @@ def make_actor(
     state = updates.keep_if(first, begun, state._replace(rule_state=rule_state))
 
     weights: values_lib.Weights = params.weights
-    q, core_state = evaluate(weights, timestep, state)
+    prediction, core_state = evaluate(weights, timestep, state)
     action, prob, rule_state = rule.select(
-      select_key, tx.apply_inv(q), state.rule_state, params.env_steps
+      select_key, tx.apply_inv(prediction.q), state.rule_state, params.env_steps
     )
     if random_steps:
       uniform_key = jax.random.fold_in(state.key, 5)
@@ -212,11 +208,16 @@ def make_actor(
       r_int, bonus_state = actor_bonus.observe(
         weights.bonus, bonus_state, jnp.asarray(timestep.observation), action, last
       )
-    extras = {"behaviour_prob": prob, "policy": rule.policy(rule_state), "r_int": r_int}
+    extras = {
+      "behaviour_prob": prob,
+      "policy": rule.policy(rule_state),
+      "r_int": r_int,
+      **prediction._asdict(),
+    }
     if config.num_policies > 1:
       extras["policy"] = state.assignment.policy
     previous = state.previous
-    if needs_previous:
+    if is_recurrent:
       extras |= {
         "starts_episode": jnp.asarray(first, jnp.float32),
         "previous_action": previous.action,
@@ -224,10 +225,7 @@ def make_actor(
         "previous_r_int": previous.r_int,
         "core_state": previous.core_state,
       }
-      previous = Previous(core_state, action, r_int, q[:, action])
-    if "td_error" in stored:
-      td = td_error(config, bonus, q, timestep, state, r_int)
-      extras["td_error"] = jnp.where(first, 0.0, td)
+      previous = Previous(core_state, action, r_int)
     if "bootstrap_mask" in stored:
       extras["bootstrap_mask"] = draw_mask(mask_key)
     return action, state._replace(
@@ -239,43 +237,6 @@ def make_actor(
     )
 
   return types.ActorCore(init, select_action, lambda state: state.extras)
-
-
-def td_error(
-  config: config_lib.QConfig,
-  bonus: Any,
-  q: jax.Array,
-  timestep: dm_env.TimeStep,
-  state: ActorState,
-  r_int: jax.Array,
-) -> jax.Array:
-  """|δ| of the transition into x_t, one step, averaged over members: `[]`.
-
-      δ = h(r + β r_int + γ discount_t max_a h⁻¹(Q(x_t, a))) − Q(x_{t−1}, a_{t−1})
-
-  The learner's errors may be multi-step, use the target network at x_t, and include the
-  learner's bonuses; an actor uses these instead. If β is a schedule, its first value is
-  used.
-
-  Args:
-    config: the settings.
-    bonus: built from the config's.
-    q: Q(x_t, ·), `[M, A]`.
-    timestep: t.
-    state: the actor's before the step.
-    r_int: the bonus of x_t.
-  """
-  tx = errors.tx_pair(config)
-  policy = 0 if config.num_policies == 1 else state.assignment.policy
-  reward = windows.extrinsic_reward(timestep.reward, config)
-  rewards = jnp.where(config.sees_reward, reward, 0.0)
-  if isinstance(bonus, bonus_types.ActorBonus) and config.beta:
-    moved = r_int if bonus.end == "destination" else state.previous.r_int
-    beta = mixture.betas(config, 0)[policy]
-    rewards += scaling.scaled_bonus(moved, beta, config.sees_bonus)
-  value = jnp.max(tx.apply_inv(q), axis=-1)
-  gamma = mixture.discounts(config)[policy] * timestep.discount
-  return jnp.mean(jnp.abs(tx.apply(rewards + gamma * value) - state.previous.q))
 
 
 def _noise_key(key: jax.Array) -> jax.Array:

@@ -2,7 +2,7 @@
 
 from explorax.agents import engine, sharing, types
 from explorax.agents.bonuses import types as bonus_types
-from explorax.agents.q import acting, learning
+from explorax.agents.q import acting, learning, priorities
 from explorax.agents.q import config as config_lib
 from explorax.agents.q import values as values_lib
 from explorax.agents.q import windows as windows_lib
@@ -21,12 +21,15 @@ def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types
   values = values_lib.make_values(config, encoding.spec, num_actions, stores_r_int)
   on_rows, at_first = _stored(config, stores_r_int)
   has_priorities = config.priority_eta is not None and config.priority_exponent > 0
-  stored = (*on_rows, *at_first, *(["td_error"] if has_priorities else []))
+  of_priorities = (*on_rows, *_predicted(config)) if has_priorities else ()
+  stored = {*on_rows, *at_first, *of_priorities}
 
   def actor(evaluation: bool = False) -> types.ActorCore:
     return acting.make_actor(config, values, bonus, num_actions, stored, evaluation)
 
-  refresh = None
+  refresh = initial_priority = None
+  if has_priorities:
+    initial_priority = priorities.make_initial_priority(config, bonus)
   if isinstance(bonus, bonus_types.ActorBonus) and bonus.training is not None:
     refresh = _make_refresh(bonus)
   return engine.make_agent(
@@ -36,15 +39,21 @@ def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types
     learning.make_learner(config, values, bonus),
     _policy_names(config),
     refresh,
+    initial_priority,
     length=config.sequence_length,
     bootstrap=config.n_step,
     burn_in=config.burn_in,
     period=config.sequence_period,
     priority_exponent=config.priority_exponent,
-    priority_eta=config.priority_eta if has_priorities else None,
     extras=on_rows,
     first_row_extras=at_first,
+    priority_extras=of_priorities,
   )
+
+
+def _predicted(config: config_lib.QConfig) -> tuple[str, ...]:
+  """The extras with the actor's predictions, by the names of `values.Prediction`."""
+  return ("q",) if config.target.atoms is None else ("q", "logits")
 
 
 def _stored(

@@ -33,6 +33,11 @@ def _network(config: Any) -> _Rules:
     "or turn noisy_torso off.",
   )
   yield (
+    config.noise_variance is not None and not config.noisy_sigma,
+    f"noise_variance is {config.noise_variance}, but noisy_sigma is 0, so there is no "
+    "noise; set noisy_sigma, or leave noise_variance at None.",
+  )
+  yield (
     config.burn_in and not config.lstm_size,
     f"burn_in is {config.burn_in}, but without an LSTM there is no state to warm up; "
     "set it to 0.",
@@ -72,7 +77,7 @@ def _ensemble(config: Any) -> _Rules:
 
 
 def _epinet(config: Any) -> _Rules:
-  """Members that are samples of an index have no parameters of their own."""
+  """Members that are samples of an index share its epinet's parameters."""
   if not config.index_dim:
     return
   begin = f"index_dim is {config.index_dim}, but "
@@ -87,8 +92,8 @@ def _epinet(config: Any) -> _Rules:
     "each; use another rule, or set index_dim to 0.",
   )
   for name, needed in {
-    "num_explorers": 0,
     "head_size": 0,
+    "sum_over_members": False,
     "noisy_sigma": 0.0,
     "mask_prob": 1.0,
   }.items():

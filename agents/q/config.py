@@ -41,10 +41,12 @@ class QConfig(ranges.Checked):
   duelling: bool = False
   # σ_0 of noisy heads; 0: without noise (Rainbow: 0.5).
   noisy_sigma: ranges.NonNegativeFloat = 0.0
+  # β of white noise N(0, β) (P4, D.1); None: factorised noise (Rainbow).
+  noise_variance: ranges.PositiveFloat | None = None
   # Whether the torso's linear layers are also noisy (Fortunato et al., 2018).
   noisy_torso: bool = False
-  # D: members are samples of the index of one epinet (`networks.make_epinet`); 0: they
-  # are an ensemble (Osband et al., 2023: 2).
+  # D: members are samples of the index of one epinet (`networks.make_epinet`), and
+  # explorers of another's; 0: they are an ensemble (Osband et al., 2023: 2).
   index_dim: ranges.NonNegativeInt = 0
   # Units of the epinet's hidden layers (enn_acme's bsuite agent).
   epinet_hidden_sizes: tuple[ranges.PositiveInt, ...] = (50,)

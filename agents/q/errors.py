@@ -7,8 +7,11 @@ import jax
 import jax.numpy as jnp
 
 from explorax import losses
+from explorax.agents import updates
+from explorax.agents.bonuses import scaling
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.q import config as config_lib
+from explorax.agents.q import mixture
 from explorax.agents.q import predictions as predictions_lib
 from explorax.agents.q import windows as windows_lib
 from explorax.agents.targets import types as target_types
@@ -38,6 +41,25 @@ class Rewards(NamedTuple):
     return self.extrinsic if self.intrinsic is None else self.extrinsic + self.intrinsic
 
 
+class Learned(NamedTuple):
+  """The errors of windows, and what they are made of.
+
+  Attributes:
+    td: TD errors `[M, B, S]`.
+    deltas: `[M, B, S]`, of which losses and priorities are: TD errors, or divergences
+      of distributions.
+    rewards: the members'.
+    r_int: `[B, T]`, the bonus.
+    bonus_state: the learner's bonus's.
+  """
+
+  td: jax.Array
+  deltas: jax.Array
+  rewards: Rewards
+  r_int: jax.Array
+  bonus_state: Any
+
+
 class Errors(NamedTuple):
   """The errors of a config's target.
 
@@ -45,13 +67,33 @@ class Errors(NamedTuple):
     config: the settings.
     predictions: of both networks.
     windows: with S sources and T transitions.
-    exploration_epsilon: of the exploration now, if the target follows it.
+    num_updates: int32 `[]`, the learner's so far, for schedules.
   """
 
   config: config_lib.QConfig
   predictions: predictions_lib.Predictions
   windows: windows_lib.Windows
-  exploration_epsilon: jax.Array | None
+  num_updates: jax.Array
+
+  def learned(
+    self, learner_bonus: bonus_types.LearnerBonus | None, bonus_state: Any
+  ) -> Learned:
+    """All errors; the bonus is the learner's if there is one, or that of the rows."""
+    config, windows = self.config, self.windows
+    sees_reward = config.sees_reward[:, None, None]
+    rewards = Rewards(jnp.where(sees_reward, windows.reward[None], 0.0))
+    r_int = windows.r_int
+    if learner_bonus is not None:
+      r_int, bonus_state = self.learner_bonus(
+        learner_bonus, bonus_state, rewards.extrinsic
+      )
+    if config.beta:
+      beta = mixture.betas(config, self.num_updates)[windows.policy]
+      intrinsic = scaling.scaled_bonus(r_int, beta, config.sees_bonus)
+      rewards = rewards._replace(intrinsic=intrinsic)
+    td = self.td(rewards)
+    deltas = td if config.target.atoms is None else self.divergences(rewards)
+    return Learned(td, deltas, rewards, r_int, bonus_state)
 
   def td(self, rewards: Rewards) -> jax.Array:
     """TD errors `[M, B, S]` of the sources."""
@@ -121,6 +163,5 @@ class Errors(NamedTuple):
     transitions: predictions_lib.Transitions,
     r_t: jax.Array,
   ) -> jax.Array:
-    return target_types.over_members(
-      function, *transitions, r_t, self.exploration_epsilon
-    )
+    epsilon = updates.exploration_epsilon(self.config, self.num_updates)
+    return target_types.over_members(function, *transitions, r_t, epsilon)

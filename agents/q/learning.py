@@ -8,13 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from explorax import losses
 from explorax.agents import types, updates
-from explorax.agents.bonuses import scaling
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.q import config as config_lib
 from explorax.agents.q import errors as errors_lib
-from explorax.agents.q import mixture
+from explorax.agents.q import mixture, priorities
 from explorax.agents.q import predictions as predictions_lib
 from explorax.agents.q import values as values_lib
 from explorax.agents.q import windows as windows_lib
@@ -70,7 +68,6 @@ def make_learner(
   """
   optimizer = make_optimizer(config)
   gammas = mixture.discounts(config)
-  sees_reward = config.sees_reward[:, None, None]
   # A learner's bonus; an actor's comes with the sample.
   learner_bonus = bonus if isinstance(bonus, bonus_types.LearnerBonus) else None
   training = bonus.training if isinstance(bonus, bonus_types.ActorBonus) else None
@@ -123,33 +120,22 @@ def make_learner(
     params: Any, state: LearnerState, windows: windows_lib.Windows, weights: jax.Array
   ) -> tuple[jax.Array, Aux]:
     predictions = predict(params, state, windows)
-    epsilon = updates.exploration_epsilon(config, state.num_updates)
-    errors = errors_lib.Errors(config, predictions, windows, epsilon)
-
-    rewards = errors_lib.Rewards(jnp.where(sees_reward, windows.reward[None], 0.0))
-    r_int, bonus_state = windows.r_int, state.bonus_state
-    if learner_bonus is not None:
-      r_int, bonus_state = errors.learner_bonus(
-        learner_bonus, bonus_state, rewards.extrinsic
-      )
-    if config.beta:
-      beta = mixture.betas(config, state.num_updates)[windows.policy]
-      intrinsic = scaling.scaled_bonus(r_int, beta, config.sees_bonus)
-      rewards = rewards._replace(intrinsic=intrinsic)
-
-    td = errors.td(rewards)
-    deltas = td if config.target.atoms is None else errors.divergences(rewards)
-    per_window = window_losses(config, deltas, windows)
-    priorities = window_priorities(config, deltas, windows.trained)
-
-    largest = jnp.maximum(state.max_abs_reward, jnp.max(jnp.abs(rewards.total)))
+    errors = errors_lib.Errors(config, predictions, windows, state.num_updates)
+    learned = errors.learned(learner_bonus, state.bonus_state)
+    per_window = window_losses(config, learned.deltas, windows)
+    largest = jnp.max(jnp.abs(learned.rewards.total))
+    largest = jnp.maximum(state.max_abs_reward, largest)
+    sizes = jnp.mean(jnp.abs(learned.td), axis=0)
     metrics = {
-      "td_error": updates.masked_mean(jnp.mean(jnp.abs(td), axis=0), windows.trained),
+      "td_error": updates.masked_mean(sizes, windows.trained),
       "q": updates.masked_mean(jnp.mean(predictions.tm1.q, (0, 3)), windows.trained),
-      "r_int": updates.masked_mean(r_int, windows.valid),
+      "r_int": updates.masked_mean(learned.r_int, windows.valid),
       **updates.q_bound(largest, config.discount, errors_lib.tx_pair(config)),
     }
-    aux = Aux(bonus_state, priorities, largest, metrics)
+    window_priorities = priorities.window_priorities(
+      config, learned.deltas, windows.trained
+    )
+    aux = Aux(learned.bonus_state, window_priorities, largest, metrics)
     return jnp.mean(weights * per_window), aux
 
   def update(
@@ -238,21 +224,3 @@ def window_losses(
   if config.mean_over_time:
     per_window /= shape[1]
   return size * per_window if config.sum_over_members else per_window
-
-
-def window_priorities(
-  config: config_lib.QConfig, deltas: jax.Array, trained: jax.Array
-) -> jax.Array:
-  """η max_t |δ| + (1 − η) mean_t |δ| over the trained sources, or the mean: `[B]`.
-
-  |δ| is the mean over the members `[M, B, S]`.
-  """
-  if config.target.atoms is None:
-    sizes = jnp.mean(jnp.abs(deltas), axis=0)
-  else:  # Divergences are negative only by rounding.
-    sizes = jnp.mean(jnp.maximum(deltas, 0.0), axis=0)
-  if config.priority_eta is None:
-    return jax.vmap(updates.masked_mean)(sizes, trained)
-  return jax.vmap(losses.sequence_priority, in_axes=(0, 0, None))(
-    sizes, trained, config.priority_eta
-  )

@@ -121,14 +121,20 @@ def _make_networks(
       sees_r_int=sees_r_int,
     )
 
-  def make_members(width: float, sigma: float, is_prior: bool) -> networks.QNetworks:
-    """Members with a share of the units, and noise of this deviation."""
+  def make_members(width: float, is_prior: bool) -> networks.QNetworks:
+    """Members with a share of the units, and noise if they are not priors."""
     size, lstm_size = config.ensemble_size, math.ceil(width * config.lstm_size)
-    torso_sigma = sigma if config.noisy_torso else 0.0
+    noise = None
+    if config.noisy_sigma and not is_prior:
+      noise = networks.Noise(config.noisy_sigma, config.noise_variance)
     make_torso = networks.make_torso(
-      config.torso, observation_spec, config.hidden_sizes, width, torso_sigma
+      config.torso,
+      observation_spec,
+      config.hidden_sizes,
+      width,
+      noise if config.noisy_torso else None,
     )
-    make_head = _make_head(config, num_actions, width, sigma)
+    make_head = _make_head(config, num_actions, width, noise)
     # For a single member this is equivalent, without vectorised convolutions.
     shared_torso = config.shared_torso or size == 1
     if not config.has_single_rows or config.num_policies > 1:
@@ -144,7 +150,7 @@ def _make_networks(
     # and their fixed priors may be tables.
     torso = networks.resolve_torso(config.torso, observation_spec)
     if torso == "mlp" and not (
-      config.head_size or sigma or config.target.atoms is not None
+      config.head_size or noise is not None or config.target.atoms is not None
     ):
       hidden_sizes = tuple(
         max(1, round(width * units)) for units in config.hidden_sizes
@@ -161,29 +167,39 @@ def _make_networks(
     )
 
   if not config.index_dim:
-    trained = make_members(1.0, config.noisy_sigma, is_prior=False)
-    prior = make_members(config.prior_width, 0.0, is_prior=True)
+    trained = make_members(1.0, is_prior=False)
+    prior = make_members(config.prior_width, is_prior=True)
     return networks.with_prior(trained, config.prior_scale, prior)
   make_torso = networks.make_torso(config.torso, observation_spec, config.hidden_sizes)
-  return networks.make_epinet(
-    make_trunk(make_torso, config.lstm_size),
-    observation_spec,
-    num_actions,
-    config.num_members,
-    config.index_dim,
-    config.epinet_hidden_sizes,
-    config.prior_scale,
-    config.lstm_size,
-  )
+
+  def make_epinet(num_indices: int) -> networks.QNetworks:
+    return networks.make_epinet(
+      make_trunk(make_torso, config.lstm_size),
+      observation_spec,
+      num_actions,
+      num_indices,
+      config.index_dim,
+      config.epinet_hidden_sizes,
+      config.prior_scale,
+      config.lstm_size,
+    )
+
+  exploiters = make_epinet(config.num_members)
+  if not config.num_explorers:
+    return exploiters
+  return networks.side_by_side(exploiters, make_epinet(config.num_explorers))
 
 
 def _make_head(
-  config: config_lib.QConfig, num_actions: int, width: float, noisy_sigma: float
+  config: config_lib.QConfig,
+  num_actions: int,
+  width: float,
+  noise: networks.Noise | None,
 ) -> Callable[[], Any]:
   def make_linear(size: int, name: str) -> Callable[[jax.Array], jax.Array]:
-    if noisy_sigma:
-      return networks.NoisyLinear(size, noisy_sigma, name=name)
-    return hk.Linear(size, name=name)
+    if noise is None:
+      return hk.Linear(size, name=name)
+    return networks.NoisyLinear(size, noise, name=name)
 
   def make() -> Any:
     atoms = config.target.atoms

@@ -31,10 +31,12 @@ class Writer(Protocol):
     """Ends the episode: no later window contains its rows."""
 
 
-def column_specs(
-  agent: types.Agent,
-) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
-  """Column name → (shape, dtype) of one row, in the order of storage."""
+# Column name → (shape, dtype) of one row.
+ColumnSpecs = dict[str, tuple[tuple[int, ...], np.dtype]]
+
+
+def column_specs(agent: types.Agent) -> ColumnSpecs:
+  """The columns that replay stores, in the order of storage."""
   observation = agent.encoding.spec
   shape = observation.shape
   if agent.replay.num_frames > 1:
@@ -46,9 +48,23 @@ def column_specs(
     "discount": ((), np.float32),
     "mask": ((), np.float32),
   }
-  for name in agent.replay.extras + agent.replay.first_row_extras:
-    specs[name] = (agent.extras_spec[name].shape, agent.extras_spec[name].dtype)
+  specs |= _extras_specs(agent, agent.replay.extras + agent.replay.first_row_extras)
   return {name: (tuple(s), np.dtype(d)) for name, (s, d) in specs.items()}
+
+
+def priority_specs(agent: types.Agent) -> ColumnSpecs:
+  """The columns that `Agent.initial_priority` reads; none if priorities are 1."""
+  if agent.initial_priority is None:
+    return {}
+  columns = column_specs(agent)
+  names = ("action", "reward", "discount", "mask")
+  extras = _extras_specs(agent, agent.replay.priority_extras)
+  return {**{name: columns[name] for name in names}, **extras}
+
+
+def _extras_specs(agent: types.Agent, names: tuple[str, ...]) -> ColumnSpecs:
+  specs = {name: agent.extras_spec[name] for name in names}
+  return {name: (tuple(x.shape), np.dtype(x.dtype)) for name, x in specs.items()}
 
 
 class WindowAdder(adders.Adder):
@@ -63,11 +79,13 @@ class WindowAdder(adders.Adder):
     self._spec = agent.replay
     self._writer: Any = writer
     self._columns = column_specs(agent)
+    self._initial_priority = agent.initial_priority
+    self._priority_columns = priority_specs(agent)
     self._encoded_spec = agent.encoding.spec
     self._observation: Any = None
     self._num_rows = 0
-    # |δ| and mask of the newest rows, for the priority of their window.
-    self._newest: collections.deque[tuple[float, float]] = collections.deque(
+    # The priority columns of the newest rows.
+    self._newest: collections.deque[Row] = collections.deque(
       maxlen=agent.replay.window_rows
     )
     self.num_windows = 0
@@ -113,7 +131,7 @@ class WindowAdder(adders.Adder):
     self._append(row, dict(extras))
     for _ in range(windows.num_padding_rows(self._spec, num_transitions)):
       self._writer.pad()
-      self._complete_row(0.0, 0.0)
+      self._complete_row({})
     self.reset()
 
   def reset(self) -> None:
@@ -131,12 +149,16 @@ class WindowAdder(adders.Adder):
     """
     begun = self._observation is not None
     writer, writer_counts = self._writer.save()
-    arrays = {"observation": self._observation if begun else (), "writer": writer}
+    arrays = {
+      "observation": self._observation if begun else (),
+      "newest": list(self._newest),
+      "writer": writer,
+    }
     return arrays, {
       "begun": begun,
       "num_rows": self._num_rows,
       "num_windows": self.num_windows,
-      "newest": list(self._newest),
+      "num_newest": len(self._newest),
       "writer": writer_counts,
     }
 
@@ -146,15 +168,22 @@ class WindowAdder(adders.Adder):
     if counts["begun"]:
       spec = self._encoded_spec
       observation = jax.ShapeDtypeStruct(spec.shape, spec.dtype)
-    writer = self._writer.shapes(counts["writer"])
-    return {"observation": observation, "writer": writer}
+    row = {
+      name: jax.ShapeDtypeStruct(shape, dtype)
+      for name, (shape, dtype) in self._priority_columns.items()
+    }
+    return {
+      "observation": observation,
+      "newest": [row] * counts["num_newest"],
+      "writer": self._writer.shapes(counts["writer"]),
+    }
 
   def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
     """Resumes from the result of `save`."""
     self._observation = arrays["observation"] if counts["begun"] else None
     self._num_rows, self.num_windows = counts["num_rows"], counts["num_windows"]
     self._newest.clear()
-    self._newest.extend(tuple(row) for row in counts["newest"])
+    self._newest.extend(arrays["newest"])
     self._writer.restore(arrays["writer"], counts["writer"])
 
   def _newest_frame(self) -> Any:
@@ -173,19 +202,28 @@ class WindowAdder(adders.Adder):
         if may_start or name not in self._spec.first_row_extras
       }
     )
-    self._complete_row(float(values.get("td_error", 0.0)), float(values["mask"]))
+    self._complete_row(values)
 
-  def _complete_row(self, td_error: float, mask: float) -> None:
+  def _complete_row(self, values: Mapping[str, Any]) -> None:
+    """Counts a row of these columns and extras; an empty one is padding."""
     self._num_rows += 1
-    self._newest.append((td_error, mask))
+    self._newest.append(
+      {
+        name: np.asarray(values[name], dtype) if values else np.zeros(shape, dtype)
+        for name, (shape, dtype) in self._priority_columns.items()
+      }
+    )
     if windows.is_complete(self._spec, self._num_rows):
       self._writer.create_window(self._priority())
       self.num_windows += 1
 
   def _priority(self) -> float:
     """The priority of the window of the newest rows."""
-    if self._spec.priority_eta is None:
+    if self._initial_priority is None:
       return 1.0
-    td_error, mask = np.array(self._newest).T
-    starts_episode = np.array(self._num_rows == self._spec.window_rows)
-    return float(windows.initial_priority(self._spec, td_error, mask, starts_episode))
+    rows = {
+      name: np.stack([row[name] for row in self._newest])[None]
+      for name in self._priority_columns
+    }
+    starts_episode = np.array([self._num_rows == self._spec.window_rows])
+    return float(self._initial_priority(rows, starts_episode)[0])

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from explorax.agents import types
 from explorax.agents.replay import adder, windows
@@ -33,6 +32,8 @@ class State(NamedTuple):
     episode_start: int32 `[E]`, how many of them came before the current episode.
     pending: column name → `[E, P, ...]`, the first-row columns of the current episode's
       rows at which a window may start.
+    newest: column name → `[E, R, ...]`, what priorities of new windows need of the
+      newest rows of the current episode; a ring.
     first: column name → `[E, W, ...]`, the first-row columns of the windows.
     starts: int32 `[E, W]`, a ring of windows: each one's first row.
     before: int32 `[E, W]`, how many rows of its episode come before it.
@@ -45,6 +46,7 @@ class State(NamedTuple):
   num_rows: jax.Array
   episode_start: jax.Array
   pending: Columns
+  newest: Columns
   first: Columns
   starts: jax.Array
   before: jax.Array
@@ -74,8 +76,8 @@ class DeviceReplay:
     """
     self._spec = spec = agent.replay
     self._columns = adder.column_specs(agent)
-    if spec.priority_eta is not None:  # Needed when a window is made.
-      self._columns["td_error"] = ((), np.dtype(np.float32))
+    self._priority_columns = adder.priority_specs(agent)
+    self._initial_priority = agent.initial_priority
     self._num_envs, self._max_count = num_envs, max_count
     self._max_windows = spec.max_windows // num_envs
     if self._max_windows < 1:
@@ -94,19 +96,21 @@ class DeviceReplay:
     """An empty replay."""
     envs, size = self._num_envs, self._max_windows
 
-    def zeros(length: int, names: list[str]) -> Columns:
+    def zeros(length: int, columns: adder.ColumnSpecs) -> Columns:
       return {
-        name: jnp.zeros((envs, length, *self._columns[name][0]), self._columns[name][1])
-        for name in names
+        name: jnp.zeros((envs, length, *shape), dtype)
+        for name, (shape, dtype) in columns.items()
       }
 
-    at_first = list(self._spec.first_row_extras)
-    always = [name for name in self._columns if name not in at_first]
+    names = self._spec.first_row_extras
+    at_first = {name: self._columns[name] for name in names}
+    always = {name: x for name, x in self._columns.items() if name not in names}
     return State(
       rows=zeros(self._num_rows, always),
       num_rows=jnp.zeros((envs,), jnp.int32),
       episode_start=jnp.zeros((envs,), jnp.int32),
       pending=zeros(self._num_pending, at_first),
+      newest=zeros(self._spec.window_rows, self._priority_columns),
       first=zeros(size, at_first),
       starts=jnp.zeros((envs, size), jnp.int32),
       before=jnp.zeros((envs, size), jnp.int32),
@@ -120,7 +124,7 @@ class DeviceReplay:
 
     Args:
       state: from `init`.
-      row: column name → `[E, ...]`, all columns.
+      row: column name → `[E, ...]`, all columns, and those of priorities.
       where: rows of other environments are ignored.
     """
     spec = self._spec
@@ -139,14 +143,19 @@ class DeviceReplay:
       )
       for name, column in state.pending.items()
     }
+    newest = {
+      name: self._set(column, t % spec.window_rows, row[name], where)
+      for name, column in state.newest.items()
+    }
     num_rows, rings = self._next(state.num_rows, self._num_rows, where)
     episode_start = state.episode_start - rings
-    # For an endless episode, only the position in both periods matters.
-    cycle = spec.period * self._num_pending
+    # For an endless episode, only the position in the three periods matters.
+    cycle = spec.period * self._num_pending * spec.window_rows
     t, cycles = self._next(t, cycle, where)
     state = state._replace(
       rows=rows,
       pending=pending,
+      newest=newest,
       num_rows=num_rows,
       episode_start=episode_start + cycles,
     )
@@ -200,9 +209,7 @@ class DeviceReplay:
     def gather(name: str) -> jax.Array:
       since = 0 if name == "observation" else spec.num_frames - 1
       values = state.rows[name][env[:, None], index[:, since:]]
-      real = is_real[:, since:]
-      real = jnp.reshape(real, real.shape + (1,) * (values.ndim - 2))
-      return jnp.where(real, values, jnp.zeros_like(values))
+      return mask_rows(values, is_real[:, since:])
 
     sample = types.Sample(
       rows={name: gather(name) for name in state.rows},
@@ -236,7 +243,7 @@ class DeviceReplay:
     """Makes a window of the current episode's rows from row `start` on."""
     slot = state.num_windows % self._max_windows
     pending = start // self._spec.period % self._num_pending
-    initial = self._initial_priority(state, start, num_real)
+    initial = self._priorities(state, start, num_real, where)
     return state._replace(
       starts=self._set(state.starts, slot, state.episode_start + start, where),
       before=self._set(state.before, slot, start, where),
@@ -251,21 +258,25 @@ class DeviceReplay:
       num_windows=self._next(state.num_windows, self._max_windows, where)[0],
     )
 
-  def _initial_priority(
-    self, state: State, start: jax.Array, num_real: jax.Array
+  def _priorities(
+    self, state: State, start: jax.Array, num_real: jax.Array, where: jax.Array
   ) -> jax.Array:
-    """The initial priority of that window: `[E]`."""
-    spec = self._spec
-    if spec.priority_eta is None:
-      return jnp.ones(start.shape)
-    offsets = jnp.arange(spec.window_rows)[None]
-    index = ((state.episode_start + start)[:, None] + offsets) % self._num_rows
-    is_real = offsets < num_real[:, None]
-    td_error, mask = (
-      jnp.where(is_real, state.rows[name][self._envs[:, None], index], 0.0)
-      for name in ("td_error", "mask")
-    )
-    return windows.initial_priority(spec, td_error, mask, start == 0)
+    """The initial priorities of those windows: `[E]`, of any value elsewhere."""
+    initial_priority, ones = self._initial_priority, jnp.ones(start.shape)
+    if initial_priority is None:
+      return ones
+    offsets = jnp.arange(self._spec.window_rows)[None]
+    index = (start[:, None] + offsets) % self._spec.window_rows
+
+    def compute() -> jax.Array:
+      is_real = offsets < num_real[:, None]
+      rows = {
+        name: mask_rows(column[self._envs[:, None], index], is_real)
+        for name, column in state.newest.items()
+      }
+      return initial_priority(rows, start == 0)
+
+    return jax.lax.cond(jnp.any(where), compute, lambda: ones)
 
   def _next(
     self, count: jax.Array, ring: int, where: jax.Array
@@ -279,6 +290,12 @@ class DeviceReplay:
     rings = (self._max_count // ring - 1) * ring
     subtracted = jnp.where(count >= self._max_count, rings, 0)
     return count - subtracted, subtracted
+
+
+def mask_rows(values: jax.Array, is_real: jax.Array) -> jax.Array:
+  """Values `[N, R, ...]`, and zeros in the rows that are not real, of `[N, R]`."""
+  is_real = jnp.reshape(is_real, is_real.shape + (1,) * (values.ndim - 2))
+  return jnp.where(is_real, values, jnp.zeros_like(values))
 
 
 def draw_uniformly(

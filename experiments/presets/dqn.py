@@ -49,8 +49,7 @@ def _on_gym(config: q_config.QConfig) -> q_config.QConfig:
     hidden_sizes=(64,) * len(config.hidden_sizes),
     exploration=with_gym_epsilon(config.exploration),
     target=target,
-    # A learner's bonus needs all members' values in each step of a return.
-    n_step=10 if config.bonus is None else 5,
+    n_step=10,
     max_abs_reward=None,
     **_GYM,
   )
@@ -82,11 +81,6 @@ SMALL = q_config.QConfig()
 # bsuite's own DQN has other ones (bsuite/baselines/jax/dqn/agent.py, `default_agent`).
 BSUITE_DQN = dataclasses.replace(
   SMALL, hidden_sizes=(64, 64), batch_size=32, min_replay_size=100
-)
-# Paper 4 (Flennerhag et al., 2020), appendix D: twenty separate members, priors of
-# scale 3 (5 in bsuite's own agent).
-BOOTSTRAPPED = dataclasses.replace(
-  SMALL, num_members=20, prior_scale=3.0, exploration=exploration.Thompson()
 )
 
 # Paper 3, Table 1, on Atari, whose schedules count actions: learning starts at action
@@ -124,11 +118,26 @@ ENSEMBLE_ATARI = dataclasses.replace(
 )
 
 PLAIN = types.Settings(SMALL, ATARI)
-_BOOTSTRAPPED = types.Settings(
-  BOOTSTRAPPED,
-  dataclasses.replace(
-    ENSEMBLE_ATARI, prior_scale=3.0, exploration=exploration.Thompson()
-  ),
+# Paper 4 (Flennerhag et al., 2020), appendix D, which is its TDU with β = 0: twenty
+# members, priors of scale 3 (5 in bsuite's own agent). On Atari they are heads of paper
+# 3's network.
+BOOTSTRAPPED = types.Settings(SMALL, ENSEMBLE_ATARI).replace(
+  num_members=20, prior_scale=3.0, exploration=exploration.Thompson()
+)
+
+# Fortunato et al. (2018), section 3.2; σ_0 is no worse than those of paper 4's Table 3
+# in our tuning (docs/bsuite).
+NOISY = PLAIN.replace(
+  noisy_sigma=0.5, noisy_torso=True, exploration=exploration.Greedy()
+)
+# "Approximate Thompson Sampling via Epistemic Neural Networks", and the public code of
+# its bsuite agent: twenty samples of the index for each batch.
+EPINET = PLAIN.replace(
+  num_members=20,
+  index_dim=2,
+  prior_scale=1.0,
+  max_abs_reward=1.0,
+  exploration=exploration.Thompson(),
 )
 
 PRESETS = (
@@ -144,38 +153,22 @@ PRESETS = (
     "van Hasselt et al., 2016",
     types.Settings(dataclasses.replace(SMALL, target=one_step.DoubleQ()), DOUBLE_ATARI),
   ),
-  # Fortunato et al. (2018), section 3.2; σ_0 is no worse than those of paper 4's Table
-  # 3 in our tuning (docs/bsuite).
   preset(
     "noisy_dqn",
-    "DQN with noise in all its linear layers",
-    "Fortunato et al., 2018, as in " + PAPER_4,
-    PLAIN.replace(noisy_sigma=0.5, noisy_torso=True, exploration=exploration.Greedy()),
+    "DQN with factorised noise in all its linear layers",
+    "Fortunato et al., 2018",
+    NOISY,
   ),
   preset(
     "bootstrapped_dqn",
     "an ensemble with random priors, one member followed per episode",
     "Osband et al., 2018",
-    _BOOTSTRAPPED,
+    BOOTSTRAPPED,
   ),
-  preset(
-    "bootstrapped_dqn_no_prior",
-    "an ensemble without priors, one member followed per episode",
-    "Osband et al., 2016",
-    _BOOTSTRAPPED.replace(prior_scale=0.0),
-  ),
-  # "Approximate Thompson Sampling via Epistemic Neural Networks", and the public code
-  # of its bsuite agent: twenty samples of the index for each batch.
   preset(
     "epinet",
     "a network with a random index, one value of it followed per episode",
     "Osband et al., 2023",
-    PLAIN.replace(
-      num_members=20,
-      index_dim=2,
-      prior_scale=1.0,
-      max_abs_reward=1.0,
-      exploration=exploration.Thompson(),
-    ),
+    EPINET,
   ),
 )

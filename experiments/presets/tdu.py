@@ -21,27 +21,15 @@ _PAPER = dqn.PAPER_4
 # distinguishable from the best (docs/bsuite).
 NOVELTY_BETA = 0.1
 
-# On Atari, an ensemble's members are heads on shared convolutions. The loss is their
-# mean, as in the paper's algorithm 2.
-_ENSEMBLE = types.Settings(
-  dqn.SMALL, dataclasses.replace(dqn.ENSEMBLE_ATARI, sum_over_members=False)
-)
 # Appendix D; β = 1 is the best value in its ablations.
-_TDU = _ENSEMBLE.replace(
-  num_members=10,
-  num_explorers=10,
-  prior_scale=3.0,
-  bonus=tdu_bonus.TDUncertainty(),
-  beta=1.0,
-  exploration=exploration.Thompson(),
+_TDU = dqn.BOOTSTRAPPED.replace(
+  num_members=10, num_explorers=10, bonus=tdu_bonus.TDUncertainty(), beta=1.0
 )
 # Appendix D.2. We use the sample standard deviation.
-_Q_UCB = _ENSEMBLE.replace(
-  num_members=20,
-  prior_scale=3.0,
-  exploration=exploration.Ucb(scale=1.0, ddof=1, of=exploration.Thompson()),
+_Q_UCB = dqn.BOOTSTRAPPED.replace(
+  exploration=exploration.Ucb(scale=1.0, ddof=1, of=exploration.Thompson())
 )
-_QEX = _ENSEMBLE.replace(
+_QEX = types.Settings(dqn.SMALL, dqn.ENSEMBLE_ATARI).replace(
   num_members=1,
   num_explorers=1,
   explorers_see_reward=False,
@@ -73,8 +61,8 @@ def _thompson(config: Any) -> Any:
   return dataclasses.replace(config, exploration=rule)
 
 
-_HEADS = _R2D2.map(_thompson).replace(num_members=8, mask_prob=0.5)
-_TDU_R2D2 = _HEADS.replace(bonus=tdu_bonus.TDUncertainty(), beta=1.0)
+_HEADS = _R2D2.map(_thompson).replace(mask_prob=0.5)
+_TDU_R2D2 = _HEADS.replace(num_members=8, bonus=tdu_bonus.TDUncertainty(), beta=1.0)
 _TWO_EXPLORERS = _TDU_R2D2.replace(num_explorers=2, prior_scale=0.1)
 _FIVE_EXPLORERS = _TDU_R2D2.replace(num_explorers=5)
 
@@ -121,6 +109,22 @@ PRESETS = (
     "Simmons-Edler et al., 2019, as in " + _PAPER,
     _QEX,
   ),
+  # Appendix D.1: ε ~ N(0, β), with a β of its sweep (Table 3; the best is not given).
+  dqn.preset(
+    "noisy_dqn_white",
+    "DQN with white noise in all its linear layers",
+    "Fortunato et al., 2018, as in " + _PAPER,
+    dqn.NOISY.replace(noise_variance=1.0),
+  ),
+  # Algorithm 4 takes any distribution of parameters: those of two epinets.
+  dqn.preset(
+    "tdu_epinet",
+    "tdu with ten indices of an epinet, and ten of the explorers' epinet",
+    "ours, after " + _PAPER + ", algorithm 4",
+    dqn.EPINET.replace(
+      num_members=10, num_explorers=10, bonus=tdu_bonus.TDUncertainty(), beta=1.0
+    ),
+  ),
   types.Preset(
     "successor_uncertainties",
     "a posterior of the reward's weights, drawn from for each episode",
@@ -131,9 +135,9 @@ PRESETS = (
   r2d2.preset("r2d2_peng", "R2D2 with Peng's Q(λ)", _PAPER, _R2D2),
   r2d2.preset(
     "bootstrapped_r2d2_peng",
-    "R2D2 with Peng's Q(λ), priors and eight heads, one followed for 100 steps",
+    "R2D2 with Peng's Q(λ), priors and ten heads, each followed for 100 steps",
     _PAPER + ", appendix E",
-    _HEADS.replace(prior_scale=0.1),
+    _HEADS.replace(num_members=10, prior_scale=0.1),  # As many as tdu_r2d2 has.
   ),
   r2d2.preset(
     "tdu_r2d2",

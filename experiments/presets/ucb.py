@@ -19,6 +19,12 @@ _UCB = _HEADS.replace(exploration=exploration.Ucb(scale=0.1))
 
 PRESETS = (
   dqn.preset(
+    "bootstrapped_dqn_no_prior",
+    "ten heads on one torso without priors, one followed per episode",
+    "Osband et al., 2016, as in " + dqn.PAPER_3,
+    _HEADS.replace(exploration=exploration.Thompson()),
+  ),
+  dqn.preset(
     "ensemble_voting",
     "the majority vote of ten heads on one torso",
     dqn.PAPER_3 + ", algorithm 1",

@@ -88,5 +88,3 @@ class TaskContext(NamedTuple):
   """
 
   report: Callable[[float], None] = lambda share: None
-
-

@@ -8,7 +8,6 @@ import numpy as np
 
 from explorax import exploration, ranges
 from explorax.agents.bonuses import infogain
-from explorax.agents.targets import one_step
 from explorax.environments import breakout, jax_environments
 from explorax.experiments import presets
 from explorax.experiments.runners import core
@@ -96,22 +95,16 @@ def _seconds(problem: types.Settings) -> float:
 
 
 def agent_config(settings: types.Settings, **changes: Any) -> Any:
-  """The preset's config; ensembles are heads on one torso, with double Q-learning.
+  """The preset's config for small problems, with the settings' members and priors.
 
-  All other settings are the preset's, which are bsuite's for small problems. For image
-  observations, the network starts with small convolutions. `temperature` in the
-  settings is InfoGain's.
+  For image observations, the network starts with small convolutions. `temperature` in
+  the settings is InfoGain's.
   """
   if settings.get("temperature"):
     changes["bonus"] = infogain.InfoGain(settings["temperature"])
   if settings["agent"] != "double_dqn":
-    changes |= {
-      "num_members": settings["num_members"],
-      "shared_torso": True,
-      "prior_scale": settings["prior_scale"],
-    }
-  preset = presets.PRESETS[settings["agent"]]
-  return dataclasses.replace(preset.config, target=one_step.DoubleQ(), **changes)
+    changes |= {name: settings[name] for name in ("num_members", "prior_scale")}
+  return dataclasses.replace(presets.PRESETS[settings["agent"]].config, **changes)
 
 
 def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:

@@ -17,7 +17,6 @@ from explorax.agents.bonuses import (
   counts,
   ngu,
   qu,
-  rnd,
   tdu,
 )
 from explorax.agents.q import agent as q_agent
@@ -63,7 +62,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
   ({"index_dim": 2, "head_size": 8}, "head_size is 8"),
   ({"index_dim": 2, "noisy_sigma": 0.5}, "noisy_sigma is 0.5"),
   ({"index_dim": 2, "mask_prob": 0.5}, "mask_prob is 0.5"),
-  ({"index_dim": 2, "num_explorers": 1, "bonus": rnd.RND()}, "num_explorers is 1"),
+  ({"index_dim": 2, "sum_over_members": True}, "sum_over_members is True"),
+  ({"noise_variance": 2.0}, "noise_variance is 2.0"),
   (
     {"evaluation_epsilon": 0.1, "evaluation": exploration.Greedy()},
     "evaluation_epsilon is 0.1",

@@ -19,6 +19,7 @@ SPEC = specs.EnvironmentSpec(
 NAMES = list(presets.PRESETS)
 SMALL, ATARI, MAZE = "bsuite:deep_sea/0", "atari:Pong", "jax:disco_maze/21"
 BOTH = (SMALL, ATARI)
+EVERYWHERE = (*BOTH, "gym:CartPole-v1")
 
 
 def config(name: str, env: str = SMALL) -> Any:
@@ -44,8 +45,17 @@ def test_a_preset_is_described_and_makes_an_agent(name):
 VARIANTS = [
   ("tdu_bandit", BOTH, "tdu", "exploration=Ucb1(8)"),
   ("qu", BOTH, "tdu", "bonus=QUncertainty"),
-  ("q_ucb", (SMALL,), "bootstrapped_dqn", "exploration=Ucb(1,ddof=1,of=Thompson())"),
-  ("bootstrapped_dqn_no_prior", BOTH, "bootstrapped_dqn", "prior_scale=0"),
+  ("q_ucb", EVERYWHERE, "bootstrapped_dqn", "exploration=Ucb(1,ddof=1,of=Thompson())"),
+  # β = 0 of paper 4's agents, with as many members as they have.
+  (
+    *("bootstrapped_dqn", EVERYWHERE, "tdu"),
+    "beta=0 bonus=none num_explorers=0 num_members=20",
+  ),
+  (
+    *("bootstrapped_r2d2_peng", EVERYWHERE, "tdu_r2d2"),
+    "beta=0 bonus=none num_explorers=0 num_members=10",
+  ),
+  ("bootstrapped_dqn_no_prior", EVERYWHERE, "ucb", "exploration=Thompson"),
   ("tdu_r2d2_l", BOTH, "tdu_r2d2", "beta=0.1"),
   ("tdu_r2d2_no_prior_l", BOTH, "tdu_r2d2_no_prior", "beta=0.1"),
   ("dqn_ez", (SMALL,), "dqn", "exploration=EzGreedy(0.05)"),
@@ -60,7 +70,7 @@ VARIANTS = [
     "index_dim=2 num_members=20 prior_scale=1 max_abs_reward=1 exploration=Thompson",
   ),
   ("dqn_counts", (SMALL,), "dqn_rnd", "bonus=Counts"),
-  ("ucb_infogain", BOTH, "ucb", "bonus=InfoGain(1) beta=1"),
+  ("ucb_infogain", EVERYWHERE, "ucb", "bonus=InfoGain(1) beta=1"),
   ("ensemble_voting", BOTH, "ucb", "exploration=MajorityVote"),
   ("rainbow_epsilon", (SMALL,), "rainbow", "exploration=EpsilonGreedy(0.05)"),
   (
@@ -93,9 +103,7 @@ def test_paper_4s_ensembles_are_heads_on_atari_and_explore_as_elsewhere(name):
   fields = ("num_members", "num_explorers", "explorers_see_reward", "prior_scale")
   fields = (*fields, "bonus", "beta", "exploration")
   heads = {field: getattr(config(name), field) for field in fields}
-  # Algorithm 2 has the members' mean loss.
-  expected = dataclasses.replace(config("ucb", ATARI), **heads, sum_over_members=False)
-  assert config(name, ATARI) == expected
+  assert config(name, ATARI) == dataclasses.replace(config("ucb", ATARI), **heads)
 
 
 # Settings as printed, in actions (four frames) and updates (one for four actions).

@@ -37,6 +37,8 @@ def settings(name: str) -> list[str]:
   if getattr(config, "sequence_length", 1) > 1:
     flags += ["sequence_length=4", "sequence_period=2"]
     flags += ["lstm_size=6", "head_size=6"] if config.lstm_size else []
+  if name.startswith("tdu_r2d2"):  # More than one head in a hundred steps.
+    flags += ["exploration.of.period_steps=5"]
   if name.startswith("rainbow"):
     flags += ["target.num_atoms=5", "head_size=4"]
   if name in ("dqn_rnd", "r2d2_rnd"):

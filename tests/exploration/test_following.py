@@ -120,6 +120,21 @@ def test_explorers_are_followed_as_often_as_asked():
     rule.init(keys[0], 2, 3)
 
 
+def test_a_period_may_end_in_another_episode():
+  rule = exploration.Thompson(period_steps=5)
+  q, time = jnp.zeros((4, 2)), jnp.int32(0)
+  state = rule.init(jax.random.PRNGKey(0), 4, 2)
+  followed = []
+  for t, key in enumerate(_keys(100)):
+    if t % 3 == 0:
+      state = rule.begin_episode(key, state, time)
+    *_, state = rule.select(key, q, state, time)
+    followed.append(int(state.member))
+  periods = np.reshape(followed, (20, 5))
+  np.testing.assert_array_equal(periods, np.repeat(periods[:, :1], 5, axis=1))
+  assert set(periods[:, 0]) == {0, 1, 2, 3}
+
+
 def test_the_explorers_mean_can_be_followed():
   q = jnp.array([[1.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
   for rule, best in ((exploration.Greedy(1), 0), (exploration.Greedy(first=1), 1)):

@@ -59,8 +59,39 @@ def test_noise_is_the_signed_root_of_a_normal_deviate():
   np.testing.assert_allclose(np.corrcoef(z.T), np.eye(SIZE), atol=0.03)
 
 
+@pytest.mark.parametrize("of_index", [False, True])
+def test_white_noise_is_independent_and_of_the_variance(of_index):
+  """Its matrix is read off the layer, one input at a time."""
+  inputs, x = None, np.eye(P, dtype=np.float32)
+  if of_index:
+    spec = dm_env.specs.BoundedArray((), np.int32, -1, P - 1)
+    inputs, x = networks.make_inputs(spec), np.arange(P, dtype=np.int32)
+  white = hk.transform(
+    lambda x: noisy.NoisyLinear(SIZE, noisy.Noise(0.5, variance=4.0), inputs)(x)
+  )
+  params = white.init(jax.random.key(0), x)
+  ((name, module),) = params.items()
+  zeros = {k: jnp.zeros_like(v) for k, v in module.items()}
+  keys = jax.random.split(jax.random.key(1), 20_000)
+
+  def noise(**sigma):
+    apply = lambda key: white.apply({name: {**zeros, **sigma}}, key, x)  # noqa: E731
+    return np.asarray(jax.jit(jax.vmap(apply))(keys), np.float64)
+
+  noise_w, noise_b = noise(w_sigma=jnp.ones((P, SIZE))), noise(b_sigma=jnp.ones(SIZE))
+  assert np.all(noise_b == noise_b[:, :1])  # One draw for the whole batch.
+  each = np.concatenate([noise_w.reshape(-1, P * SIZE), noise_b[:, 0]], axis=1)
+  spread = 5 * 4 / np.sqrt(20_000)
+  np.testing.assert_allclose(np.cov(each.T), 4 * np.eye(15), atol=1.5 * spread)
+  np.testing.assert_allclose(np.mean(each, axis=0), 0, atol=spread)
+  np.testing.assert_allclose(np.mean(np.abs(each) < 2 * 0.6745), 0.5, atol=0.01)
+  # Scaled by the trained σ, element by element.
+  sigma = jnp.arange(1.0, 1.0 + P * SIZE).reshape(P, SIZE)
+  np.testing.assert_allclose(noise(w_sigma=sigma), noise_w * sigma[None], rtol=1e-4)
+
+
 def test_initial_scales():
-  wide = hk.transform(lambda x: noisy.NoisyLinear(50, sigma=0.4)(x))
+  wide = hk.transform(lambda x: noisy.NoisyLinear(50, noisy.Noise(0.4))(x))
   values = layer(wide.init(jax.random.key(0), np.zeros((1, 100), np.float32)))
   np.testing.assert_allclose(values["w_sigma"], 0.04, rtol=1e-6)
   np.testing.assert_allclose(values["b_sigma"], 0.04, rtol=1e-6)

@@ -190,3 +190,33 @@ def test_priors_add_their_values_and_keep_a_state_of_their_own(random_params):
   np.testing.assert_allclose(
     after, np.concatenate([q_after, fixed_after], axis=1), rtol=1e-5, atol=1e-6
   )
+
+
+def test_side_by_side_is_each_by_itself():
+  """With a state and, for noise, a key of its own."""
+  noise = networks.Noise(0.5)
+  torso = networks.make_torso("mlp", SPEC, (5,), noise=noise)
+  noisy = networks.make_q_networks(
+    networks.make_trunk(torso, A, lstm_size=2),
+    lambda: networks.PlainHead(A, 0),
+    SPEC,
+    num_members=3,
+    lstm_size=2,
+  )
+  parts, inputs = (make(), noisy), make_inputs()
+  both = networks.side_by_side(*parts)
+  params, prior = (f(jax.random.key(0)) for f in (both.init, both.init_prior))
+  state, key = make_state(both), jax.random.key(1)
+  outputs, new = both.unroll(params, prior, inputs, state, key)
+  states = np.split(state, [2 * H], axis=1)
+  for i, part in enumerate(parts):
+    own = params[i], prior[i], inputs, states[i], jax.random.fold_in(key, i)
+    expected, expected_state = part.unroll(*own)
+    members, columns = ((slice(M), slice(2 * H)), (slice(M, None), slice(2 * H, None)))[
+      i
+    ]
+    np.testing.assert_allclose(outputs[members], expected, rtol=1e-6)
+    np.testing.assert_allclose(new[:, columns], expected_state, rtol=1e-6)
+  mean, _ = both.unroll(params, prior, inputs, state)
+  np.testing.assert_allclose(mean[:M], outputs[:M], rtol=1e-6)
+  assert outputs.shape == (M + 3, B, T, A) and not np.allclose(mean[M:], outputs[M:])

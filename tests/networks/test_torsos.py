@@ -175,11 +175,11 @@ def test_noise_is_in_the_linear_layers_alone(name, random_params):
   spec = dm_env.specs.BoundedArray((6, 7, 2), np.uint8, 0, 255)
   x = np.random.default_rng(0).integers(0, 256, (3, *spec.shape), dtype=np.uint8)
 
-  def make(sigma):
-    torso = torsos.make_torso(name, spec, (5, 4), noisy_sigma=sigma)
+  def make(noise):
+    torso = torsos.make_torso(name, spec, (5, 4), noise=noise)
     return hk.transform(lambda x: torso()(x))
 
-  plain, loud = make(0.0), make(0.5)
+  plain, loud = make(None), make(networks.Noise(0.5))
   params = random_params(lambda key: loud.init(key, x))
   noisy_layers = [module for module in params if "noisy_linear" in module]
   convolutions = [module for module in params if "conv2_d" in module]

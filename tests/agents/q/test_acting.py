@@ -1,4 +1,6 @@
-"""The actor: the TD errors of its own values, and whose policy is evaluated."""
+"""The actor: what new windows are worth, and whose policy is evaluated."""
+
+import collections
 
 import dm_env
 import jax
@@ -8,8 +10,10 @@ import pytest
 
 from explorax import exploration, networks
 from explorax.agents import types
-from explorax.agents.bonuses import counts, ngu, td_error
+from explorax.agents.bonuses import counts, ngu, rnd, tdu
 from explorax.agents.q import values as values_lib
+from explorax.agents.replay import adder as adder_lib
+from explorax.agents.targets import categorical, greedy, off_policy, one_step
 
 STEPS = 6
 
@@ -46,42 +50,81 @@ def h_inv(x, eps=1e-3):
 NOVELTY = ngu.NeverGiveUp(
   hidden_sizes=(4,), embedding_size=2, memory_capacity=9, rnd_size=3
 )
+MIXTURE = {"bonus": NOVELTY, "beta": 0.7, "num_policies": 3, "min_discount": 0.6}
+EXPLORERS = {"beta": 2.0, "num_members": 2, "num_explorers": 1}
 CASES = {
   "plain": {"reward_scale": 0.5, "max_abs_reward": 1.0},
-  "mixture": {
-    "bonus": NOVELTY,
-    "beta": 0.7,
-    "num_policies": 3,
-    "min_discount": 0.6,
-  },
-  "explorers": {
-    "bonus": counts.Counts(),
-    "beta": 2.0,
-    "num_members": 2,
-    "num_explorers": 1,
-  },
-  # The learner's bonus is not known to the actor.
-  "learner": {"bonus": td_error.AbsoluteTDError(), "beta": 2.0},
+  "mixture": MIXTURE,
+  "explorers": {"bonus": counts.Counts(), **EXPLORERS},
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_td_errors_are_those_of_what_was_acted(sequence_config, make_agent, case):
-  """In float64, from an unroll of the whole episode."""
-  config = sequence_config(**CASES[case])
-  agent = make_agent(config)
+class Newest:
+  """A writer that keeps the windows of an adder."""
+
+  def __init__(self, agent):
+    self.columns = adder_lib.column_specs(agent)
+    self.first_row_extras = agent.replay.first_row_extras
+    self.rows = collections.deque(maxlen=agent.replay.window_rows)
+    self.windows, self.priorities = [], []
+
+  def append(self, row):
+    self.rows.append(row)
+
+  def pad(self):
+    self.rows.append(
+      {name: np.zeros(shape, dtype) for name, (shape, dtype) in self.columns.items()}
+    )
+
+  def create_window(self, priority):
+    self.windows.append(list(self.rows))
+    self.priorities.append(priority)
+
+  def end_episode(self):
+    self.rows.clear()
+
+  def sample(self):
+    """All windows, as replay gives them."""
+    rows, first = {}, {}
+    for name in self.columns:
+      if name in self.first_row_extras:
+        first[name] = np.stack([window[0][name] for window in self.windows])
+      else:
+        rows[name] = np.stack([[row[name] for row in w] for w in self.windows])
+    size = len(self.windows)
+    return types.Sample(rows, first, np.full(size, 1 / size), np.int32(size))
+
+
+def act(agent, weights):
+  """Two episodes: (the adder's windows, and steps, actions, extras of the last)."""
+  newest = Newest(agent)
+  adder = adder_lib.WindowAdder(agent, newest)
   core = agent.actor()
-  weights = agent.learner.params(agent.learner.init(jax.random.PRNGKey(0)))
   params = types.ActorParams(weights, jnp.int32(0))
   select = jax.jit(core.select_action)
   state = core.init(jax.random.PRNGKey(1), 0, 1)
   rng = np.random.default_rng(0)
   for _ in range(2):  # Nothing of an episode comes into the next one.
     steps, actions, extras = list(episode(rng)), [], []
-    for timestep in steps:
+    newest.windows.clear(), newest.priorities.clear()
+    adder.add_first(steps[0])
+    for t, timestep in enumerate(steps):
+      if t > 0:
+        adder.add(actions[-1], timestep, extras[-1])
       action, state = select(params, timestep, state)
       actions.append(int(action))
       extras.append(jax.device_get(core.extras(state)))
+    adder.add_last(extras[-1])
+  return newest, steps, actions, extras
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_first_priorities_are_of_n_step_errors(make_config, make_agent, case):
+  """In float64, from an unroll of the whole episode."""
+  config = make_config(sequence_length=2, **CASES[case])
+  agent = make_agent(config)
+  weights = agent.learner.params(agent.learner.init(jax.random.PRNGKey(0)))
+  newest, steps, actions, extras = act(agent, weights)
   policy = int(extras[0]["policy"])
   r_int = np.array([x.get("r_int", 0.0) for x in extras], np.float64)
   rewards = np.array([step.reward for step in steps], np.float64)
@@ -107,26 +150,79 @@ def test_td_errors_are_those_of_what_was_acted(sequence_config, make_agent, case
   gamma = 0.9
   if case == "mixture":  # Evenly spaced in log(1 − γ), from 0.9 to 0.6.
     gamma = 1 - 0.1 ** ((2 - policy) / 2) * 0.4 ** (policy / 2)
-  expected = [0.0]
-  for t in range(STEPS):
-    # NGU's novelty is of the state reached, a count of the one left.
-    moved = r_int[t + 1] if case == "mixture" else r_int[t]
+
+  def size(t, last_row):
+    """|δ| of two steps, or of one if the episode or the window ends after it."""
     deltas = []
     for member in range(len(q)):
-      seen = moved if case == "mixture" or member == 2 else 0.0
-      reward = rewards[t + 1] + beta * seen
-      if case == "plain":
-        reward = 0.5 * np.clip(rewards[t + 1], -1, 1)
-      best = h_inv(q[member, t + 1]).max()
-      target = h(reward + gamma * float(steps[t + 1].discount) * best)
-      deltas.append(abs(target - q[member, t, actions[t]]))
-    expected.append(np.mean(deltas))
+      total, scale = 0.0, 1.0
+      for s in range(t, min(t + 2, last_row)):
+        # NGU's novelty is of the state reached, a count of the one left.
+        moved = r_int[s + 1] if case == "mixture" else r_int[s]
+        seen = moved if case == "mixture" or member == 2 else 0.0
+        reward = rewards[s + 1] + beta * seen
+        if case == "plain":
+          reward = 0.5 * np.clip(rewards[s + 1], -1, 1)
+        total += scale * reward
+        scale *= gamma * float(steps[s + 1].discount)
+      total += scale * h_inv(q[member, s + 1]).max()
+      deltas.append(abs(h(total) - q[member, t, actions[t]]))
+    return np.mean(deltas)
+
+  # Windows of 5 rows start at rows 0 and 2, of which 2 are burn-in; the first one
+  # trains on them, too.
+  windows = [size(t, last_row=4) for t in range(4)], [size(t, 6) for t in (4, 5)]
+  expected = [0.9 * np.max(sizes) + 0.1 * np.mean(sizes) for sizes in windows]
   assert np.abs(rewards).max() > 1
-  found = [float(x["td_error"]) for x in extras]
-  np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-5)
+  np.testing.assert_allclose(newest.priorities, expected, rtol=2e-4)
 
 
-@pytest.mark.parametrize(("setting", "policy"), [(0, 0), (-1, 2)])
+@pytest.mark.parametrize(
+  "changes",
+  [
+    {},
+    {"target": off_policy.Retrace(0.9, 0.1), **MIXTURE},
+    {"target": greedy.PengQ(0.7), "bonus": tdu.TDUncertainty(), **EXPLORERS},
+    {"target": one_step.DoubleQ(), "n_step": 3, "priority_eta": 0.5},
+    {"target": categorical.CategoricalDoubleQ(5, 2.0), "transform_eps": None},
+    {
+      "target": one_step.QLearning(),
+      "lstm_size": 0,
+      "burn_in": 0,
+      "sequence_length": 1,
+      "sequence_period": 1,
+      "n_step": 2,
+    },
+  ],
+)
+def test_first_priorities_are_the_learners(sequence_config, make_agent, changes):
+  """With the weights that acted, and a target network like them."""
+  agent = make_agent(sequence_config(**changes))
+  state = agent.learner.init(jax.random.PRNGKey(0))
+  newest, *_ = act(agent, agent.learner.params(state))
+  _, output = jax.jit(agent.learner.update)(state, newest.sample())
+  np.testing.assert_allclose(newest.priorities, output.priorities, rtol=1e-4)
+  assert np.min(newest.priorities) > 0 and len(agent.replay.priority_extras) > 0
+
+
+def test_a_bonus_with_a_state_is_not_in_first_priorities(sequence_config, make_agent):
+  """The actor does not have its networks."""
+  plain, bonus = (
+    make_agent(sequence_config(**changes))
+    for changes in ({}, {"bonus": rnd.RND(hidden_sizes=(3,)), "beta": 2.0})
+  )
+  weights = plain.learner.params(plain.learner.init(jax.random.PRNGKey(0)))
+  first, second = (act(agent, weights)[0].priorities for agent in (plain, bonus))
+  np.testing.assert_array_equal(first, second)
+
+
+def test_without_priorities_nothing_is_kept_for_them(sequence_config, make_agent):
+  config = sequence_config(priority_exponent=0.0, importance_exponent=0.0)
+  agent = make_agent(config)
+  assert "q" not in agent.extras_spec and agent.initial_priority is None
+
+
+@pytest.mark.parametrize(("setting", "policy"), [(0, 0), (2, 2), (-1, 2), (-3, 0)])
 def test_the_policy_that_is_evaluated(sequence_config, make_agent, setting, policy):
   """Its index is what the network sees and what is reported."""
   config = sequence_config(

@@ -3,9 +3,11 @@
 import dm_env
 import jax
 import numpy as np
+import pytest
 
 from explorax import exploration
 from explorax.agents import types
+from explorax.agents.bonuses import tdu
 from explorax.agents.q import values as values_lib
 from explorax.agents.targets import one_step
 
@@ -17,12 +19,21 @@ EPINET = {
   "prior_scale": 1.5,
   "exploration": exploration.Thompson(),
 }
+TDU = {"num_explorers": 3, "bonus": tdu.TDUncertainty(), "beta": 0.7}
 X = np.random.default_rng(0).normal(size=(8, DIM)).astype(np.float32)
 
 
-def test_loss_of_an_update(make_config, compiled, make_sample, evaluate):
-  """Both networks have the same indices, which are new in each update."""
-  config = make_config(**EPINET, target=one_step.DoubleQ(), learning_rate=0.05)
+@pytest.mark.parametrize("explorers", [{}, TDU], ids=["one epinet", "explorers"])
+@pytest.mark.parametrize("target", [one_step.QLearning(), one_step.DoubleQ()])
+def test_loss_of_an_update(
+  make_config, compiled, make_sample, evaluate, target, explorers
+):
+  """Both networks have the same indices, which are new in each update.
+
+  Explorers learn from the deviation of the exploiters' errors, too.
+  """
+  config = make_config(**EPINET, **explorers, target=target, learning_rate=0.05)
+  num_members = config.ensemble_size
   init, update = compiled(config)
   spec = dm_env.specs.Array((DIM,), np.float32)
   apply = evaluate(values_lib.make_values(config, spec, A))
@@ -40,13 +51,18 @@ def test_loss_of_an_update(make_config, compiled, make_sample, evaluate):
         (state.target_params, after),
       )
     )
-    total, errors = 0.0, np.zeros(size)
-    for k, b in np.ndindex(K, size):
-      value = q_t[k, b, np.argmax(selector[k, b])]
+    assert len(np.unique(q_tm1[:, 0, 0])) == num_members
+    td = np.zeros((num_members, size))
+    for k, b in np.ndindex(num_members, size):
+      chosen = selector if isinstance(target, one_step.DoubleQ) else q_t
+      value = q_t[k, b, np.argmax(chosen[k, b])]
       reward, discount = rows["reward"][b, 0], 0.99 * rows["discount"][b, 0]
-      td = reward + discount * value - q_tm1[k, b, rows["action"][b, 0]]
-      total += 0.5 * td**2 / (K * size)
-      errors[b] += abs(td) / K
+      td[k, b] = reward + discount * value - q_tm1[k, b, rows["action"][b, 0]]
+    if explorers:
+      for b in range(size):
+        spread = sum((td[k, b] - np.mean(td[:K, b])) ** 2 for k in range(K))
+        td[K:, b] += 0.7 * np.sqrt(spread / (K - 1))
+    total, errors = np.mean(0.5 * td**2), np.mean(abs(td), axis=0)
     state, output = update(state, sample)
     np.testing.assert_allclose(output.metrics["loss"], total, rtol=1e-4)
     np.testing.assert_allclose(output.priorities, errors, rtol=1e-4)
@@ -77,10 +93,11 @@ def act(core, params, num_episodes):
   return np.reshape(actions, (num_episodes, -1)), states
 
 
+@pytest.mark.parametrize("explorers", [{}, TDU], ids=["one epinet", "explorers"])
 def test_an_index_is_followed_for_an_episode(
-  make_config, make_agent, compiled, evaluate
+  make_config, make_agent, compiled, evaluate, explorers
 ):
-  config = make_config(**EPINET)
+  config = make_config(**EPINET, **explorers)
   agent = make_agent(config)
   weights = make_weights(compiled, config)
   actions, states = act(agent.actor(), weights, num_episodes=6)
@@ -95,3 +112,19 @@ def test_an_index_is_followed_for_an_episode(
     q = apply(weights.params, weights.prior_params, X, index_key).q[member]
     np.testing.assert_array_equal(actions[episode], np.argmax(q, axis=1))
   assert len(np.unique(actions, axis=0)) > 1
+
+
+@pytest.mark.parametrize("explorers", [{}, TDU], ids=["one epinet", "explorers"])
+def test_evaluation_acts_on_the_base_network(
+  make_config, make_agent, compiled, evaluate, explorers
+):
+  """That of the exploiters."""
+  config = make_config(**EPINET, **explorers)
+  agent = make_agent(config)
+  weights = make_weights(compiled, config)
+  actions, states = act(agent.actor(evaluation=True), weights, num_episodes=2)
+  spec = dm_env.specs.Array((DIM,), np.float32)
+  values = values_lib.make_values(config, spec, A)
+  q = evaluate(values)(weights.params, weights.prior_params, X, None).q[0]
+  np.testing.assert_array_equal(actions, [np.argmax(q, axis=1)] * 2)
+  assert states[0].index_key == ()

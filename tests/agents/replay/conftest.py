@@ -5,6 +5,7 @@ from typing import Any
 
 import dm_env
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ def _declare(
   replay: types.ReplaySpec,
   extras: dict[str, tuple[tuple[int, ...], Any]] | None = None,
   observations: dm_env.specs.Array = dm_env.specs.Array((), np.float32),  # noqa: B008
+  initial_priority: types.InitialPriority | None = None,
 ) -> types.Agent:
   actions = dm_env.specs.DiscreteArray(4)
   return types.Agent(
@@ -30,7 +32,21 @@ def _declare(
     actor=lambda evaluation=False: None,
     learner=types.LearnerCore(None, None, None),
     replay=replay,
+    initial_priority=initial_priority,
   )
+
+
+def _initial_priority(rows: types.Rows, starts_episode: jax.Array) -> jax.Array:
+  """Tells which rows there are, in which order, and whether they start an episode."""
+  place = jnp.arange(1.0, 1.0 + rows["mask"].shape[1])[None]
+  total = jnp.sum(place * rows["value"] + rows["mask"] * rows["reward"] ** 2, axis=1)
+  return total + 100.0 * starts_episode
+
+
+@pytest.fixture
+def initial_priority() -> types.InitialPriority:
+  """Σ_i (i value_i + mask_i r_i²), and 100 if the window starts an episode."""
+  return _initial_priority
 
 
 @pytest.fixture

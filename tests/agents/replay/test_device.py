@@ -12,7 +12,11 @@ from explorax.agents.replay import device as device_replay
 from explorax.agents.replay import memory as memory_replay
 from explorax.environments import specs
 
-EXTRAS = {"r_int": ((), np.float32), "core_state": ((2,), np.float32)}
+EXTRAS = {
+  "r_int": ((), np.float32),
+  "core_state": ((2,), np.float32),
+  "value": ((), np.float32),
+}
 FRAMES = specs.StackedFrames((1, 1, 3), np.float32, 3)
 SPECS = {
   "sequences": {"burn_in": 1, "length": 2, "bootstrap": 1, "period": 2},
@@ -20,6 +24,7 @@ SPECS = {
   "one step": {},
   "three steps": {"bootstrap": 3},
 }
+PRIORITISED = {"priority_exponent": 0.7, "priority_extras": ("value",)}
 
 
 def make_spec(**changes) -> types.ReplaySpec:
@@ -52,7 +57,7 @@ def make_episodes(lengths, seed=0):
           "discount": float(rng.random()) if t < length else 0.0,
           "mask": float(t < length),
           "r_int": float(rng.normal()),
-          "td_error": float(rng.normal()),
+          "value": float(rng.random()),
           "core_state": rng.normal(size=2).astype(np.float32),
         }
       )
@@ -64,7 +69,7 @@ def write_to_memory(agent, episodes, join):
   adder = adder_lib.WindowAdder(agent, replay.writer())
   for rows in episodes:
     seen = [row["observation"] for row in rows]
-    extras = [{name: row[name] for name in (*EXTRAS, "td_error")} for row in rows]
+    extras = [{name: row[name] for name in EXTRAS} for row in rows]
     adder.add_first(dm_env.restart(join(seen[:1])))
     for t, row in enumerate(rows[:-1]):
       step = dm_env.StepType.LAST if t == len(rows) - 2 else dm_env.StepType.MID
@@ -87,7 +92,9 @@ def write_to_device(agent, episodes_of_each, **arguments):
     for episodes in episodes_of_each
   ]
   shape = state.rows["observation"].shape[2:]
-  dtypes = {name: x.dtype for name, x in {**state.rows, **state.first}.items()}
+  dtypes = {
+    name: x.dtype for name, x in {**state.rows, **state.first, **state.newest}.items()
+  }
   nothing = {**dict.fromkeys(flat[0][0][0], 0.0), "core_state": np.zeros(2)}
   for step in range(max(map(len, flat))):
     there = np.array([step < len(rows) for rows in flat])
@@ -166,9 +173,10 @@ def test_windows_are_those_of_the_memory_replay(declare, name, frames):
 
 
 @pytest.mark.parametrize("name", ["sequences", "three steps"])
-def test_counters_stay_below_their_limit(declare, name):
+def test_counters_stay_below_their_limit(declare, initial_priority, name):
   """Those of rows and windows, and that of the rows of an episode without an end."""
-  agent = declare(make_spec(**SPECS[name], capacity=20), EXTRAS)
+  spec = make_spec(**SPECS[name], **PRIORITISED, capacity=20)
+  agent = declare(spec, EXTRAS, initial_priority=initial_priority)
   episodes = [list(make_episodes(lengths)) for lengths in ([3, 1, 140, 9], [2, 150])]
   replay, state = write_to_device(agent, episodes)
   most = 2 * state.rows["mask"].shape[1] + 1
@@ -195,9 +203,11 @@ def test_uniform_chances(declare):
 
 
 @pytest.mark.parametrize("name", ["sequences", "long sequences"])
-def test_first_priorities_are_those_of_the_memory_replay(declare, name):
-  spec = make_spec(**SPECS[name], priority_exponent=0.7, priority_eta=0.9)
-  agent = declare(spec, EXTRAS)
+def test_first_priorities_are_those_of_the_memory_replay(
+  declare, initial_priority, name
+):
+  spec = make_spec(**SPECS[name], **PRIORITISED)
+  agent = declare(spec, EXTRAS, initial_priority=initial_priority)
   episodes = list(make_episodes([5, 1, 7, 3]))
   memory = write_to_memory(agent, episodes, join=lambda seen: seen[-1])
   chances = {}

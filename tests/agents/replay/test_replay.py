@@ -8,6 +8,7 @@ import dataclasses
 from typing import Any
 
 import dm_env
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -46,7 +47,11 @@ SHORT = (
   (41.0, None, None, None, 9.0),
 )
 
-EXTRAS = {"r_int": ((), np.float32), "core_state": ((2,), np.float32)}
+EXTRAS = {
+  "r_int": ((), np.float32),
+  "core_state": ((2,), np.float32),
+  "value": ((), np.float32),
+}
 SEQUENCES = types.ReplaySpec(
   capacity=100,
   min_size=1,
@@ -62,9 +67,8 @@ SEQUENCES = types.ReplaySpec(
 
 
 def extras(observation: float, r_int: float) -> dict[str, Any]:
-  """The actor's extras; its TD error is the same number as the novelty."""
-  state = core_state(observation)
-  return {"r_int": r_int, "td_error": r_int, "core_state": state}
+  """The actor's extras; its value is the same number as the novelty."""
+  return {"r_int": r_int, "value": r_int, "core_state": core_state(observation)}
 
 
 def core_state(observation: float) -> np.ndarray:
@@ -99,10 +103,10 @@ def fill(agent: types.Agent, replay, episodes):
 
 @pytest.fixture
 def filled(declare, make_replay):
-  """(ReplaySpec, *episodes) → (replay, adder), for each backend."""
+  """(ReplaySpec, *episodes, …) → (replay, adder), for each backend."""
 
-  def make(spec, *episodes):
-    agent = declare(spec, EXTRAS)
+  def make(spec, *episodes, **parts):
+    agent = declare(spec, EXTRAS, **parts)
     return fill(agent, make_replay(agent), episodes)
 
   return make
@@ -334,15 +338,21 @@ def test_prioritised_sampling(filled, collect):
     assert abs(drawn[name] / 3000 - probability) < spread
 
 
-def test_the_actors_td_errors_are_the_first_priorities(filled, collect):
-  """By hand: 0.9 of the largest and 0.1 of the mean of what is trained on."""
-  spec = dataclasses.replace(SEQUENCES, priority_exponent=1.0, priority_eta=0.9)
-  replay, _ = filled(spec, TERMINATED, TRUNCATED, SHORT)
+def test_first_priorities_are_of_the_rows_of_a_window(
+  filled, collect, initial_priority
+):
+  """By hand; values are in no column that replay stores."""
+  spec = dataclasses.replace(
+    SEQUENCES, priority_exponent=1.0, priority_extras=("value",)
+  )
+  replay, _ = filled(
+    spec, TERMINATED, TRUNCATED, SHORT, initial_priority=initial_priority
+  )
   expected = {
-    10.0: 0.9 * 8 + 0.1 * (0.25 + 1 + 8) / 3,  # The burn-in starts the episode.
-    20.0: 0.9 * 4 + 0.1 * (2 + 3 + 4) / 3,
-    22.0: 5.0,  # After one row of burn-in there is one transition.
-    40.0: 9.0,
+    10.0: 100 + (0.5 + 2 * 0.25 + 3 * 1 + 4 * 8) + (1 + 4 + 16),
+    20.0: 100 + (1 + 2 * 2 + 3 * 3 + 4 * 4) + (64 + 256 + 1024 + 4096),
+    22.0: (3 + 2 * 4 + 3 * 5) + (1024 + 4096),  # The last row is padding.
+    40.0: 100 + (6 + 2 * 9) + 49,
   }
   assert sorted(collect(replay)) == sorted(expected)
   _, sample = next(replay.batches())
@@ -389,3 +399,34 @@ def test_a_reset_drops_the_rows_that_are_in_no_window(filled, collect):
   adder.reset()
   write(adder, TERMINATED)
   assert sorted(collect(replay, num_batches=5)) == [10.0]
+
+
+def test_an_open_episode_resumes_after_every_row(declare, initial_priority):
+  """Windows and their first priorities are those of an adder that was not saved."""
+  spec = dataclasses.replace(
+    SEQUENCES, priority_exponent=1.0, priority_extras=("value",)
+  )
+  agent = declare(spec, EXTRAS, initial_priority=initial_priority)
+
+  class Resumed:
+    def __init__(self, replay):
+      self.replay = replay
+      self.adder = adder_lib.WindowAdder(agent, replay.writer())
+
+    def __getattr__(self, name):
+      return getattr(self.adder, name)
+
+    def resume(self):
+      arrays, counts = self.adder.save()
+      shapes = jax.tree.map(lambda x: x.shape, self.adder.shapes(counts))
+      assert jax.tree.map(np.shape, arrays) == shapes
+      self.adder = adder_lib.WindowAdder(agent, self.replay.writer())
+      self.adder.restore(arrays, counts)
+
+  whole, resumed = (memory_replay.MemoryReplay(agent, seed=0) for _ in range(2))
+  fill(agent, whole, [TERMINATED, TRUNCATED])
+  adder = Resumed(resumed)
+  for episode in (TERMINATED, TRUNCATED):
+    write(adder, episode, after_each=adder.resume)
+  for a, b in zip(*(replay.sample() for replay in (whole, resumed)), strict=True):
+    jax.tree.map(np.testing.assert_array_equal, a, b)

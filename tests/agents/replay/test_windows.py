@@ -1,6 +1,5 @@
 """The rule for windows against brute force, over small specs and episodes."""
 
-import dataclasses
 import itertools
 
 import jax.numpy as jnp
@@ -70,29 +69,3 @@ def test_arrays_follow_the_same_rule():
     for rule in (windows.num_windows, windows.num_complete, windows.is_complete):
       expected = [rule(spec, number) for number in range(1, 14)]
       np.testing.assert_array_equal(rule(spec, numbers), expected)
-
-
-@pytest.mark.parametrize("array", [np.asarray, jnp.asarray])
-def test_initial_priority_is_the_mixture_over_the_trained_transitions(array):
-  """Against a loop; rows beyond an episode's end and the burn-in do not count."""
-  rng = np.random.default_rng(0)
-  for spec in SPECS[::7]:
-    spec = dataclasses.replace(spec, priority_eta=0.7)
-    size, num_rows = 6, spec.window_rows
-    num_real = rng.integers(0, num_rows + 1, size)
-    mask = (np.arange(num_rows) < num_real[:, None]).astype(np.float32)
-    td_error = rng.normal(size=(size, num_rows)).astype(np.float32)
-    starts = np.arange(size) % 2 == 0
-    arguments = map(array, (td_error, mask, starts))
-    priority = windows.initial_priority(spec, *arguments)
-    marks = windows.trained(spec, array(mask), array(starts))
-    for b in range(size):
-      rows = [
-        t
-        for t in range(spec.burn_in + spec.length)
-        if t < num_real[b] and t + 1 < num_rows and (starts[b] or t >= spec.burn_in)
-      ]
-      np.testing.assert_array_equal(np.flatnonzero(marks[b]), rows)
-      sizes = [abs(float(td_error[b, t + 1])) for t in rows]
-      expected = 0.7 * max(sizes) + 0.3 * np.mean(sizes) if sizes else 0.0
-      np.testing.assert_allclose(priority[b], expected, rtol=1e-5, atol=1e-7)
