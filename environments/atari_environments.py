@@ -105,6 +105,7 @@ def list_games() -> list[tuple[str, str]]:
   return [
     *rows,
     (example, f"a profile with other settings; they are {fields}"),
+    ("atari:<Game>/sticky=0.25", "the agent's own profile with another setting"),
     ("atari:<Game>", f"{games}; any other that ale-py has"),
   ]
 

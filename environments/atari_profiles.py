@@ -126,6 +126,25 @@ def parse(name: str) -> tuple[str, Profile]:
     raise ValueError(f"{full!r}: {error}") from error
 
 
+def complete(name: str, default: str) -> str:
+  """The name with an agent's profile, in which the name's own fields are changed.
+
+  `Pong/sticky=0.25` of an agent whose profile is `dqn,life_loss=true` is
+  `Pong/dqn,life_loss=true,sticky=0.25`. A name with a profile stays as it is.
+
+  Args:
+    name: as in `parse`.
+    default: the agent's `profile` or `profile,field=value,…`.
+  """
+  game, slash, rest = name.partition("/")
+  items = rest.split(",") if slash else []
+  if items and "=" not in items[0]:
+    return name
+  given = {item.partition("=")[0] for item in items}
+  kept = [x for x in default.split(",") if x.partition("=")[0] not in given]
+  return f"{game}/{','.join([*kept, *items])}"
+
+
 def describe(profile: Profile) -> str:
   """A one-line description."""
   image = "grey" if profile.grey else "RGB"
