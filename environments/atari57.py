@@ -29,6 +29,11 @@ class Reference(NamedTuple):
 # Exploration is easy if ε-greedy agents play like humans or exploit the score; else it
 # is hard, with dense or with sparse rewards.
 CATEGORIES = ("human_optimal", "score_exploit", "dense_reward", "sparse_reward")
+# The six of Badia et al. 2020 (table 1), "identified by Bellemare et al. (2016)": those
+# with sparse rewards but Freeway. Dabney et al. 2021 name three of them as examples.
+HARD_EXPLORATION = (
+  *("gravitar", "montezuma_revenge", "pitfall", "private_eye", "solaris", "venture"),
+)
 
 
 @functools.cache
@@ -44,6 +49,18 @@ def references() -> Mapping[str, Reference]:
 def categories() -> Mapping[str, str]:
   """Game → its category, one of `CATEGORIES`, for the 52 games that have one."""
   return {row["game"]: row["exploration"] for row in _table() if row["exploration"]}
+
+
+def groups() -> dict[str, list[str]]:
+  """Name → games: `atari57`, its categories, and `atari57_hard_exploration`."""
+  return {
+    "atari57": list(references()),
+    **{
+      f"atari57_{category}": [g for g, c in categories().items() if c == category]
+      for category in CATEGORIES
+    },
+    "atari57_hard_exploration": list(HARD_EXPLORATION),
+  }
 
 
 def _table() -> list[dict[str, str]]:

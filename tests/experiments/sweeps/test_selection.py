@@ -3,6 +3,7 @@
 import pytest
 from bsuite import sweep
 
+from explorax.environments import atari_environments
 from explorax.experiments import errors
 from explorax.experiments.sweeps import grid, selection
 
@@ -50,9 +51,31 @@ def test_commas_within_a_profile_or_a_value_separate_nothing():
   assert selection.agents(", ".join([*names, "qu"])) == names
 
 
+def test_groups_of_atari_games():
+  def games(envs):
+    return selection.environments({"sweep": None, "envs": envs})
+
+  everything = games("atari57")
+  assert len(everything) == 57 and set(everything) < set(atari_environments.names())
+  # Bellemare et al. (2016), table 1; without Freeway: Badia et al. (2020), table 1.
+  names = ["Gravitar", "MontezumaRevenge", "Pitfall", "PrivateEye", "Solaris"]
+  hard = [f"atari:{name}" for name in [*names, "Venture"]]
+  assert games("atari57_hard_exploration") == hard
+  assert games("gym:A-v1, atari57_sparse_reward/ngu,sticky=0.25 ,atari:Pong") == [
+    "gym:A-v1",
+    "atari:Freeway/ngu,sticky=0.25",
+    *(f"{env}/ngu,sticky=0.25" for env in hard),
+    "atari:Pong",
+  ]
+  assert games("atari:Pong/ngu,sticky=0.25,atari57_hard_exploration")[1:] == hard
+  with pytest.raises(errors.SetUpError, match="atari57_sparse_reward"):
+    games("atari:Pong,atari57_sparse_rewards")
+
+
 def test_listing_counts_the_ids():
   lines = [line.split() for line in selection.listing().splitlines()]
   assert lines[0] == ["SWEEP", "468", "ids"] and ["DEEP_SEA", "21", "ids"] in lines
+  assert ["atari57_hard_exploration", "6", "games"] in lines
 
 
 def test_folders_have_names_that_every_system_takes():
