@@ -63,12 +63,15 @@ class Profile(ranges.Checked):
       return specs.StackedFrames(self.shape, np.uint8, self.stack, "screen")
     return dm_env.specs.Array(self.shape, np.uint8, "screen")
 
-  def episode_metrics(self, game: str, game_return: float) -> dict[str, float]:
+  def episode_metrics(
+    self, game: str, game_return: float, is_over: bool
+  ) -> dict[str, float]:
     """Further results of an episode, for a game in snake case.
 
     `human_normalised` for the games of Atari-57: the game's return so far, where 0 is
-    random play and 1 a human (`atari57.human_normalised_score`). `game_return` with
-    `life_loss`: the return of the whole game so far.
+    random play and 1 a human (`atari57.human_normalised_score`). With `life_loss`,
+    `game_return` is the return of the whole game so far, and `game_over` is 1 if the
+    game has ended with the episode, else 0.
     """
     metrics = {}
     if game in atari57.references():
@@ -76,6 +79,7 @@ class Profile(ranges.Checked):
       metrics["human_normalised"] = score
     if self.life_loss:
       metrics["game_return"] = game_return
+      metrics["game_over"] = float(is_over)
     return metrics
 
 
