@@ -10,13 +10,14 @@ table 1, which is table 1 of Ostrovski et al. 2017 as well.
 import csv
 import functools
 import importlib.resources
-import math
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from explorax.environments import errors
+
+T = TypeVar("T", float, np.ndarray)
 
 
 class Reference(NamedTuple):
@@ -101,29 +102,39 @@ def _table(name: str) -> list[dict[str, str]]:
   return list(csv.DictReader(text.read_text(encoding="utf-8").splitlines()))
 
 
-def human_normalised_score(game: str, score: float) -> float:
+def find(game: str) -> str | None:
+  """The name in `references()` of `MontezumaRevenge` or `montezuma_revenge`.
+
+  None if the game is none of Atari-57.
+  """
+  return {_plain(name): name for name in references()}.get(_plain(game))
+
+
+def human_normalised_score(game: str, score: T) -> T:
   """`(score − random) / (human − random)`: 0 is random play, 1 a human's.
 
   Args:
     game: one of Atari-57, `MontezumaRevenge` or `montezuma_revenge`.
-    score: undiscounted return of an episode, of rewards as the game gives them.
+    score: undiscounted return of an episode, of rewards as the game gives them; or an
+      array of such.
 
   Raises:
-    ValueError: if it is not one of the 57, or the score is not finite.
+    ValueError: if it is not one of the 57, or a score is not finite.
   """
-  if not math.isfinite(score):
+  if not np.isfinite(score).all():
     raise ValueError(f"the score of {game!r} is {score}; it must be a finite number.")
-  known = {_plain(name): name for name in references()}
   if _plain(game) in map(_plain, BEYOND):
     raise ValueError(
       f"{game!r} is not in Atari-57: its table has no scores of a random policy and of "
       "a human for this game, so that its scores cannot be normalised."
     )
-  if _plain(game) not in known:
+  name = find(game)
+  if name is None:
+    known = {_plain(name): name for name in references()}
     otherwise = ", which has scores for 57 games; see references()."
     near = errors.did_you_mean(_plain(game), known, otherwise, known.__getitem__)
     raise ValueError(f"{game!r} is not in Atari-57{near}")
-  reference = references()[known[_plain(game)]]
+  reference = references()[name]
   return (score - reference.random) / (reference.human - reference.random)
 
 
@@ -155,7 +166,7 @@ def relative_improvements(
     )
     for game, score in scores.items()
   }
-  return dict(sorted(improvements.items(), key=lambda item: -item[1]))
+  return dict(sorted(improvements.items(), key=lambda x: -np.nan_to_num(x[1])))
 
 
 def inter_algorithm_scores(

@@ -82,8 +82,8 @@ OWN_FLAGS = {
       "envs",
       "=KIND:NAME,...",
       None,
-      "Environments of any kind (run --list_envs), beside those of --sweep; and groups\n"
-      "of Atari games (--list), whose preprocessing may be set: atari57,\n"
+      "Environments of any kind (run --list_envs), beside those of --sweep; also\n"
+      "groups of Atari games (--list), as atari57, whose preprocessing may be set:\n"
       "atari57_hard_exploration/sticky=0.25.",
     ),
   ),
