@@ -280,7 +280,8 @@ def _summary_curve(found: Atari, aggregate: str) -> pictures.Picture:
     curve = statistics.Interval(*np.array(points).T)
     drawing.band(axes, grid, curve, label=agent, index=index)
     ends.append(f"{agent} at {curve.value[-1]:.2f}")
-  axes.set(xlabel="environment steps", ylabel=aggregate)
+  axes.set_xlabel("environment steps")
+  axes.set_ylabel(f"{aggregate}, human-normalised")
   axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
   axes.grid(alpha=0.3)
   pictures.legend(fig, list(axes.lines), found.agents)
@@ -329,8 +330,8 @@ def _bars(title: str, improvements: Mapping[str, float]) -> "mpl_figure.Figure":
   rows = range(len(values))
   axes.barh(rows, shown, color=colors)
   for row, value, length in zip(rows, values, shown, strict=True):
-    if value != length:
-      text = "baseline is 0" if not np.isfinite(value) else f"{value:,.0f} %"
+    if abs(value) > _LONGEST_BAR:
+      text = f"{value:,.0f} %" if np.isfinite(value) else "baseline is 0"
       side = "right" if length > 0 else "left"
       axes.text(length, row, f" {text} ", va="center", ha=side, fontsize=6, color="w")
   axes.set_yticks(rows, list(improvements), fontsize=7)
