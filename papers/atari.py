@@ -9,7 +9,7 @@ survive an interruption, `experiments.sweep` takes the same agents, and
 
 import dataclasses
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -137,11 +137,6 @@ def final(of: OverGames, table: types.Table) -> np.ndarray:
   return over_games(of, table)[:, -1]
 
 
-def final_scores(table: types.Table) -> np.ndarray:
-  """Of the last evaluation, `[S, games]`."""
-  return np.stack([x.joined("scores")[:, -1] for x in table.by_problem()], axis=1)
-
-
 def lines(labels: Mapping[str, str]) -> layers.Lines:
   """Label → the selection of an agent, from agent → label."""
   return {label: {"agent": agent} for agent, label in labels.items()}
@@ -155,7 +150,7 @@ def within(games: Collection[str]) -> types.Selection:
 def curves(
   title: str,
   labels: Mapping[str, str],
-  games: Sequence[str],
+  games: Collection[str],
   of: OverGames = mean,
   ylabel: str = "mean human-normalised score",
 ) -> panels.Panel:
@@ -170,26 +165,14 @@ def curves(
   )
 
 
-def bars(
-  config: Config,
-  title: str,
-  labels: Mapping[str, str],
-  groups: Mapping[str, Sequence[str]],
-) -> panels.Panel:
-  """The mean final score in groups of games, a bar for each agent that runs."""
-  played = {label: {*games} & {*config.games} for label, games in groups.items()}
+def ends(title: str, labels: Mapping[str, str], games: Collection[str]) -> panels.Panel:
+  """The mean over games at the end, a row for each agent."""
   return panels.Panel(
-    layers.Bars(
-      final_scores,
-      {label: within(games) for label, games in played.items() if games},
-      lines({agent: x for agent, x in labels.items() if agent in config.agents}),
-      "scores",
-      "average over training",
-    ),
+    layers.Intervals(functools.partial(final, mean), lines(labels)),
+    where=within(games),
     title=title,
-    legend={"loc": "best", "fontsize": "x-small"},
-    ylabel="mean human-normalised score",
-    grid="y",
+    xlabel="mean human-normalised score",
+    grid="x",
   )
 
 
@@ -197,7 +180,7 @@ def above(
   claim: str,
   agent: str,
   other: str,
-  games: Sequence[str],
+  games: Collection[str],
   of: OverGames = mean,
   *,
   less: bool = False,

@@ -7,6 +7,7 @@ from explorax.papers import atari, types
 _DENSE = ("pong", "qbert", "breakout", "space_invaders", "beam_rider")
 _HARD = atari57.HARD_EXPLORATION
 _THREE = ("montezuma_revenge", "pitfall", "private_eye")
+_NO_RND = "ngu@bonus.rnd=false"
 # Without extrinsic rewards, β_0 = 0 would be a policy without any: the most exploratory
 # policy is evaluated.
 _NO_REWARD = "ngu@reward_scale=0@evaluation_policy=-1"
@@ -18,7 +19,7 @@ _VARIANTS = {
   "ngu@cross_mixture_ratio=0.5": "CMR = 0.5",
   "ngu@beta=0.2": "β = 0.2",
   "ngu@beta=0.5": "β = 0.5",
-  "ngu@bonus.rnd=false": "without RND",
+  _NO_RND: "without RND",
   _NO_REWARD: "without $r^e$",
 }
 _BASELINES = {
@@ -28,6 +29,7 @@ _BASELINES = {
   "r2d2_rnd": "R2D2 + RND",
   "r2d2_retrace": "R2D2 (Retrace)",
 }
+_FIGURE_5 = {**_BASELINES, _NO_RND: "NGU (N = 32) − RND"}
 
 
 def _claims(config: atari.Config) -> list[types.Claim]:
@@ -85,13 +87,15 @@ FIGURES = (
     compute=atari.compute,
     panels=lambda config: [
       [
-        atari.bars(
-          config,
-          "figure 3, table 3",
-          _VARIANTS,
-          {"dense rewards": _DENSE, "hard": _THREE},
-        ),
+        atari.ends("figure 3: dense rewards", _VARIANTS, _DENSE),
+        atari.ends("figure 3: hard", _VARIANTS, _THREE),
         atari.curves("figure 4: six hard games", _BASELINES, _HARD),
+      ],
+      [
+        atari.curves("figure 5: Pitfall!", _FIGURE_5, ("pitfall",)),
+        atari.curves(
+          "figure 5: Montezuma's Revenge", _FIGURE_5, ("montezuma_revenge",)
+        ),
         atari.curves(
           "figure 4: six hard games",
           _BASELINES,
@@ -99,13 +103,6 @@ FIGURES = (
           atari.median,
           "median human-normalised score",
         ),
-      ],
-      [
-        atari.curves(f"figure 5: {title}", _BASELINES | _VARIANTS, (game,))
-        for game, title in (
-          ("pitfall", "Pitfall!"),
-          ("montezuma_revenge", "Montezuma's Revenge"),
-        )
       ],
     ],
     claims=_claims,
