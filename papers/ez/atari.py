@@ -116,5 +116,6 @@ FIGURES = (
       for title, family in (("Rainbow", _RAINBOW), ("R2D2", _R2D2))
     ],
     claims=_claims,
+    large=True,
   ),
 )

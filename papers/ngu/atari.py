@@ -106,6 +106,7 @@ FIGURES = (
       ],
     ],
     claims=_claims,
+    large=True,
     size=(5.0, 4.0),
   ),
 )

@@ -70,5 +70,6 @@ FIGURES = (
       ]
     ],
     claims=_claims,
+    large=True,
   ),
 )
