@@ -91,7 +91,7 @@ FIGURES = (
       num_seeds=5,
     ),
     quick=Config(
-      games=("pong", "venture"),
+      games=("venture",),
       agents=("rainbow_epsilon", "rainbow_ez", "r2d2_ez"),
       num_steps=120,
       eval_every=60,
