@@ -184,7 +184,12 @@ def context(found: Atari) -> dict[str, Any]:
     "atari": found,
     "aggregates": list(AGGREGATES),
     "aggregate_rows": [
-      (agent, [x[agent] for x in by_aggregate.values()], best[agent])
+      (
+        agent,
+        len(found.games_of(agent)),
+        [each[agent]._replace(remark="") for each in by_aggregate.values()],
+        best[agent],
+      )
       for agent in found.agents
     ],
     "published_rows": [
