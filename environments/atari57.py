@@ -1,4 +1,4 @@
-"""Scores on Atari-57: human-normalised, aggregated over games, compared by algorithm.
+"""Scores on Atari-57: human-normalised, published, and compared by algorithm.
 
 The scores of a random policy and of a human are those in `atari57.csv`: 30 no-op
 starts, the table in common use since van Hasselt et al. 2016 (Deep reinforcement
@@ -10,13 +10,14 @@ table 1, which is table 1 of Ostrovski et al. 2017 as well.
 import csv
 import functools
 import importlib.resources
-import math
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from explorax.environments import errors
+
+T = TypeVar("T", float, np.ndarray)
 
 
 class Reference(NamedTuple):
@@ -26,9 +27,24 @@ class Reference(NamedTuple):
   human: float
 
 
+# Paper → the source of its scores in `published`.
+SOURCES = {
+  "badia": "Badia et al. (2020), table 10: 35 billion frames, 3 seeds, evaluated",
+  "chen": "Chen et al. (2017), table 2: the best mean of 100 training episodes, 40 "
+  "million frames, 2 seeds",
+  "munos": "Munos et al. (2016), table 2: the end of 200 million frames, 4 seeds",
+}
+# Games with published scores (Munos et al. 2016) but without a human's.
+BEYOND = ("carnival", "elevator_action", "pooyan")
+
 # Exploration is easy if ε-greedy agents play like humans or exploit the score; else it
 # is hard, with dense or with sparse rewards.
 CATEGORIES = ("human_optimal", "score_exploit", "dense_reward", "sparse_reward")
+# The six of Badia et al. 2020 (table 1), "identified by Bellemare et al. (2016)": those
+# with sparse rewards but Freeway. Dabney et al. 2021 name three of them as examples.
+HARD_EXPLORATION = (
+  *("gravitar", "montezuma_revenge", "pitfall", "private_eye", "solaris", "venture"),
+)
 
 
 @functools.cache
@@ -36,61 +52,90 @@ def references() -> Mapping[str, Reference]:
   """Every game of Atari-57, in snake case, and its reference scores."""
   return {
     row["game"]: Reference(float(row["random"]), float(row["human"]))
-    for row in _table()
+    for row in _table("atari57.csv")
   }
 
 
 @functools.cache
 def categories() -> Mapping[str, str]:
   """Game → its category, one of `CATEGORIES`, for the 52 games that have one."""
-  return {row["game"]: row["exploration"] for row in _table() if row["exploration"]}
+  rows = _table("atari57.csv")
+  return {row["game"]: row["exploration"] for row in rows if row["exploration"]}
 
 
-def _table() -> list[dict[str, str]]:
-  text = importlib.resources.files(__package__).joinpath("atari57.csv")
+def published(paper: str) -> dict[str, dict[str, float]]:
+  """The scores that a paper prints for games of Atari-57 and `BEYOND`.
+
+  Args:
+    paper: one of `SOURCES`.
+
+  Returns:
+    Algorithm → game → score, not normalised. The algorithms are `r2d2_retrace`, `ngu`
+    (evaluated with β_0) and `ngu_exploratory` (with β_31 = 0.3) of Badia et al.;
+    `bootstrapped_dqn`, `double_dqn`, `ensemble_voting` and `ucb` of Chen et al.; and
+    `tree_backup`, `retrace`, `dqn` and `q_star` (λ = 1) of Munos et al.
+  """
+  rows = _table("atari57_published.csv")
+  names = [name for name in rows[0] if name.startswith(f"{paper}:")]
+  return {
+    name.removeprefix(f"{paper}:"): {
+      row["game"]: float(row[name]) for row in rows if row[name]
+    }
+    for name in names
+  }
+
+
+def groups() -> dict[str, list[str]]:
+  """Name → games: `atari57`, its categories, and `atari57_hard_exploration`."""
+  return {
+    "atari57": list(references()),
+    **{
+      f"atari57_{category}": [g for g, c in categories().items() if c == category]
+      for category in CATEGORIES
+    },
+    "atari57_hard_exploration": list(HARD_EXPLORATION),
+  }
+
+
+def _table(name: str) -> list[dict[str, str]]:
+  text = importlib.resources.files(__package__).joinpath(name)
   return list(csv.DictReader(text.read_text(encoding="utf-8").splitlines()))
 
 
-def human_normalised_score(game: str, score: float) -> float:
+def find(game: str) -> str | None:
+  """The name in `references()` of `MontezumaRevenge` or `montezuma_revenge`.
+
+  None if the game is none of Atari-57.
+  """
+  return {_plain(name): name for name in references()}.get(_plain(game))
+
+
+def human_normalised_score(game: str, score: T) -> T:
   """`(score − random) / (human − random)`: 0 is random play, 1 a human's.
 
   Args:
     game: one of Atari-57, `MontezumaRevenge` or `montezuma_revenge`.
-    score: undiscounted return of an episode, of rewards as the game gives them.
+    score: undiscounted return of an episode, of rewards as the game gives them; or an
+      array of such.
 
   Raises:
-    ValueError: if it is not one of the 57, or the score is not finite.
+    ValueError: if it is not one of the 57, or a score is not finite.
   """
-  if not math.isfinite(score):
+  if not np.isfinite(score).all():
     raise ValueError(f"the score of {game!r} is {score}; it must be a finite number.")
-  known = {_plain(name): name for name in references()}
-  if _plain(game) not in known:
+  if _plain(game) in map(_plain, BEYOND):
+    raise ValueError(
+      f"{game!r} is not in Atari-57: its table has no scores of a random policy and of "
+      "a human for this game, so that its scores cannot be normalised."
+    )
+  name = find(game)
+  if name is None:
+    known = {_plain(name): name for name in references()}
     otherwise = ", which has scores for 57 games; see references()."
     near = errors.did_you_mean(_plain(game), known, otherwise, known.__getitem__)
     raise ValueError(f"{game!r} is not in Atari-57{near}")
-  reference = references()[known[_plain(game)]]
+  reference = references()[name]
   return (score - reference.random) / (reference.human - reference.random)
-
-
-def median(scores: Iterable[float]) -> float:
-  """The median over games of human-normalised scores."""
-  return float(np.median(_finite(scores)))
-
-
-def mean(scores: Iterable[float]) -> float:
-  """The mean over games of human-normalised scores."""
-  return float(np.mean(_finite(scores)))
-
-
-def human_gap(scores: Iterable[float]) -> float:
-  """`1 − E[min(1, score)]` over games: 0 if all games are played at human level.
-
-  Args:
-    scores: human-normalised, one per game.
-
-  Source: Dabney et al. 2021, appendix D.
-  """
-  return float(1.0 - np.mean(np.minimum(1.0, _finite(scores))))
 
 
 def relative_improvement(score: float, baseline: float) -> float:
@@ -121,7 +166,7 @@ def relative_improvements(
     )
     for game, score in scores.items()
   }
-  return dict(sorted(improvements.items(), key=lambda item: -item[1]))
+  return dict(sorted(improvements.items(), key=lambda x: -np.nan_to_num(x[1])))
 
 
 def inter_algorithm_scores(

@@ -192,7 +192,9 @@ class AtariEnvironment(dm_env.Environment):
     `meta_position` is the game's number in it, from 1, and `rooms_in_meta_episode` the
     number of rooms visited in it so far.
     """
-    metrics = self._profile.episode_metrics(self._game, self._game_return)
+    metrics = self._profile.episode_metrics(
+      self._game, self._game_return, not self._game_goes_on
+    )
     if self._has_rooms:
       metrics["rooms"] = float(len(self._rooms))
       metrics["rooms_so_far"] = float(len(self._rooms_so_far))

@@ -15,8 +15,6 @@ from explorax.environments import (
 )
 
 T = TypeVar("T")
-# Also played by Munos et al. 2016 (table 2): 60 games together with Atari-57.
-MORE_GAMES = ("carnival", "elevator_action", "pooyan")
 # For two players only: ale-py loads none of them, and ends the process on Combat.
 _TWO_PLAYERS = ("combat", "joust", "maze_craze", "warlords")
 
@@ -85,7 +83,7 @@ def _make(name: str, make: Callable[[str, atari_profiles.Profile], T]) -> T:
 
 def names() -> list[str]:
   """The names of the papers' 60 games."""
-  games = sorted([*atari57.references(), *MORE_GAMES])
+  games = sorted([*atari57.references(), *atari57.BEYOND])
   return [f"atari:{atari_profiles.camel_case(game)}" for game in games]
 
 
@@ -105,6 +103,7 @@ def list_games() -> list[tuple[str, str]]:
   return [
     *rows,
     (example, f"a profile with other settings; they are {fields}"),
+    ("atari:<Game>/sticky=0.25", "the agent's own profile with another setting"),
     ("atari:<Game>", f"{games}; any other that ale-py has"),
   ]
 

@@ -63,12 +63,15 @@ class Profile(ranges.Checked):
       return specs.StackedFrames(self.shape, np.uint8, self.stack, "screen")
     return dm_env.specs.Array(self.shape, np.uint8, "screen")
 
-  def episode_metrics(self, game: str, game_return: float) -> dict[str, float]:
+  def episode_metrics(
+    self, game: str, game_return: float, is_over: bool
+  ) -> dict[str, float]:
     """Further results of an episode, for a game in snake case.
 
     `human_normalised` for the games of Atari-57: the game's return so far, where 0 is
-    random play and 1 a human (`atari57.human_normalised_score`). `game_return` with
-    `life_loss`: the return of the whole game so far.
+    random play and 1 a human (`atari57.human_normalised_score`). With `life_loss`,
+    `game_return` is the return of the whole game so far, and `game_over` is 1 if the
+    game has ended with the episode, else 0.
     """
     metrics = {}
     if game in atari57.references():
@@ -76,6 +79,7 @@ class Profile(ranges.Checked):
       metrics["human_normalised"] = score
     if self.life_loss:
       metrics["game_return"] = game_return
+      metrics["game_over"] = float(is_over)
     return metrics
 
 
@@ -124,6 +128,25 @@ def parse(name: str) -> tuple[str, Profile]:
     return game, Profile(**values)  # type: ignore[arg-type]
   except ValueError as error:
     raise ValueError(f"{full!r}: {error}") from error
+
+
+def complete(name: str, default: str) -> str:
+  """The name with an agent's profile, in which the name's own fields are changed.
+
+  `Pong/sticky=0.25` of an agent whose profile is `dqn,life_loss=true` is
+  `Pong/dqn,life_loss=true,sticky=0.25`. A name with a profile stays as it is.
+
+  Args:
+    name: as in `parse`.
+    default: the agent's `profile` or `profile,field=value,…`.
+  """
+  game, slash, rest = name.partition("/")
+  items = rest.split(",") if slash else []
+  if items and "=" not in items[0]:
+    return name
+  given = {item.partition("=")[0] for item in items}
+  kept = [x for x in default.split(",") if x.partition("=")[0] not in given]
+  return f"{game}/{','.join([*kept, *items])}"
 
 
 def describe(profile: Profile) -> str:

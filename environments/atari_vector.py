@@ -124,7 +124,7 @@ class AtariVectorEnvironment:
     last = ended | lost
     metrics = {
       int(env): self._profile.episode_metrics(
-        self._game, float(self._game_returns[env])
+        self._game, float(self._game_returns[env]), bool(ended[env])
       )
       for env in np.flatnonzero(last)
     }

@@ -27,8 +27,9 @@ def make(
     follow a comma: `jax:mountain_car,time_limit=500`. See `jax_environments`.
   - `atari:Pong`: an Atari 2600 game in camel case, preprocessed by a profile: `dqn`
     (the default), `ngu` or `rgb`. `atari:Pong/ngu` selects one, and
-    `atari:Pong/ngu,sticky=0.25,life_loss=true` sets its fields. No name needs
-    quotes in a shell. See `atari_profiles.Profile`.
+    `atari:Pong/ngu,sticky=0.25,life_loss=true` sets its fields. Without a profile, a
+    run takes its agent's, in which `atari:Pong/sticky=0.25` changes one field. No name
+    needs quotes in a shell. See `atari_profiles.Profile`.
   - `gymnax:Catch-bsuite`, and likewise `craftax:`, `jaxtari:`, `navix:` and
     `jumanji:`: one of that JAX library, if it is installed. See `jax_libraries`.
   - `module:function`: the user's own, for instance `mypackage.envs:make`; a function

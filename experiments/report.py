@@ -14,8 +14,8 @@ _PAGE = "report.html"
 
 _INTRODUCTION = """\
 Makes a page of runs, of any runner and environment: returns at the end, learning curves
-and probabilities of improvement with intervals over seeds; and of runs on bsuite its
-scores by experiment and by tag.
+and probabilities of improvement with intervals over seeds; of runs on bsuite its scores
+by experiment and by tag; and of runs on Atari human-normalised scores over games.
 
   python -m explorax.experiments.report DIR...
 
@@ -47,6 +47,13 @@ FLAGS = {
       "Directory of the page and its drawings; an earlier page is replaced.\n"
       "[report in DIR; with several, report in the current directory]",
     ),
+    flag_table.Flag(
+      "baseline",
+      "=AGENT",
+      None,
+      "The agent over which others improve in each game of Atari, as the page names\n"
+      "it. [the first]",
+    ),
   ),
   "Information": (command.HELP, command.DEBUG),
 }
@@ -74,10 +81,14 @@ def _report(given: dict[str, Any], argv: list[str]) -> command.Work:
   asked = shlex.join(["python", "-m", "explorax.experiments.report", *argv])
   parent = directories[0] if len(directories) == 1 else ""
   to = given["output"] or pathlib.Path(parent).expanduser() / "report"
-  return functools.partial(_write, directories, pathlib.Path(to), asked)
+  return functools.partial(
+    _write, directories, given["baseline"], pathlib.Path(to), asked
+  )
 
 
-def _write(words: Sequence[str], to: pathlib.Path, asked: str) -> int:
+def _write(
+  words: Sequence[str], baseline: str | None, to: pathlib.Path, asked: str
+) -> int:
   """Reads the runs, prints their scores, and writes the page."""
   from explorax.experiments.recording import plots
   from explorax.experiments.reports import page, runs, template
@@ -89,7 +100,7 @@ def _write(words: Sequence[str], to: pathlib.Path, asked: str) -> int:
       f"no run in {', '.join(words)} has a finished episode yet, so there is nothing "
       "to report; wait for one, or run the sweep's command again."
     )
-  content = page.compute(found)
+  content = page.compute(found, baseline)
   path = template.write(page.make(content, command=asked), to, _PAGE)
   console = console_lib.Console(sys.stdout)
   console.line(page.text(content))

@@ -34,6 +34,11 @@ Examples
     python -m explorax.experiments.sweep --agents=double_dqn,dqn_ez --seeds=5 \\
       --envs=gym:CartPole-v1,gym:MountainCar-v0 --steps=50000 --eval_every=5000
 
+  Paper 1's agents on the 57 games of Atari, evaluated as there:
+    python -m explorax.experiments.sweep --agents=rainbow_epsilon,rainbow_ez \\
+      --envs=atari57 --steps=50000000 --eval_every=250000 --eval_steps=125000 \\
+      --seeds=5 --output=results/atari57
+
   Fifty episodes of one id of each experiment of bsuite, as a quick test:
     python -m explorax.experiments.sweep --agents=dqn --sweep=TESTING --episodes=50
 
@@ -76,7 +81,9 @@ OWN_FLAGS = {
       "envs",
       "=KIND:NAME,...",
       None,
-      "Environments of any kind (run --list_envs), beside those of --sweep.",
+      "Environments of any kind (run --list_envs), beside those of --sweep; also\n"
+      "groups of Atari games (--list), as atari57, whose preprocessing may be set:\n"
+      "atari57_hard_exploration/sticky=0.25.",
     ),
   ),
   "Search for an agent's settings": (
@@ -105,7 +112,9 @@ OWN_FLAGS = {
       "sweep",
       "Directory of the results. [sweep in the current directory]",
     ),
-    flag_table.Flag("list", "", False, "Prints bsuite's sweeps and tags and exits."),
+    flag_table.Flag(
+      "list", "", False, "Prints bsuite's sweeps and tags, groups of games, and exits."
+    ),
   ),
 }
 # The flags of a run that a sweep replaces.

@@ -44,8 +44,8 @@ def choose(names: str | None) -> list[types.Figure]:
   """The figures for comma-separated names, in the order of the names.
 
   Args:
-    names: names of figures; `ez` for all figures of that paper; `all`; or `module:NAME`
-      for a user's own figure.
+    names: names of figures; `ez` for all figures of that paper, or `all`, but for large
+      ones; or `module:NAME` for a user's own figure.
 
   Raises:
     SetUpError: if `names` is empty, or if a figure does not exist.
@@ -60,7 +60,7 @@ def choose(names: str | None) -> list[types.Figure]:
     found = {
       key: figure
       for key, figure in FIGURES.items()
-      if name in (key, key.partition("/")[0], "all")
+      if name == key or (name in (key.partition("/")[0], "all") and not figure.large)
     }
     if not found:
       raise errors.SetUpError(

@@ -48,8 +48,8 @@ FLAGS = {
       "figure",
       "=NAME,...",
       None,
-      "Figures (--list), all figures of a paper (ez), or all; or your own\n"
-      "figures.types.Figure as module:NAME.",
+      "Figures (--list), all figures of a paper (ez), or all; those of Atari only by\n"
+      "their names; or your own figures.types.Figure as module:NAME.",
     ),
     flag_table.Flag(
       "quick",

@@ -168,6 +168,7 @@ class Figure:
       covers them; None leaves a cell empty.
     claims: config → the claims.
     size: width and height of a cell, in inches.
+    large: whether its full version takes a cluster; then it must be chosen by its name.
     revision: a number to increase when the tasks compute something else; stored results
       of other revisions are refused.
   """
@@ -183,6 +184,7 @@ class Figure:
   panels: Callable[[Any], Sequence[Sequence[Any]]]
   claims: Callable[[Any], Sequence[Claim]]
   size: tuple[float, float] = (4.2, 3.2)
+  large: bool = False
   revision: int = 1
 
   @property

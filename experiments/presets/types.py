@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from explorax.agents import types
+from explorax.environments import atari_profiles
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Preset:
     on: prefix of an environment's name → the settings for it, if they differ. Those
       for `gym:` are also for users' environments and for gymnax's and other libraries'.
     atari_profile: its paper's preprocessing of Atari frames, for names without a
-      profile.
+      profile; fields that a name sets are changed in it.
   """
 
   name: str
@@ -48,10 +49,14 @@ class Preset:
   atari_profile: str = "dqn"
 
   def environment_for(self, environment_name: str) -> str:
-    """The name with its profile, `atari:Game/profile`, if it is a bare `atari:Game`."""
-    if environment_name.startswith("atari:") and "/" not in environment_name:
-      return f"{environment_name}/{self.atari_profile}"
-    return environment_name
+    """The name of an Atari game with the agent's profile, if it names no profile.
+
+    See `atari_profiles.complete`.
+    """
+    kind, colon, name = environment_name.partition(":")
+    if kind != "atari":
+      return environment_name
+    return f"{kind}{colon}{atari_profiles.complete(name, self.atari_profile)}"
 
   def config_for(self, environment_name: str) -> Any:
     """The settings for `kind:name`, or for a user's `module:function`."""

@@ -85,6 +85,20 @@ def curve(
     The artists.
   """
   interval = statistics.bootstrap(values, statistic)
+  band(axes, x, interval, label=label, index=index, markers=markers)
+  return interval
+
+
+def band(
+  axes: "mpl_axes.Axes",
+  x: Sequence[float] | np.ndarray,
+  interval: statistics.Interval,
+  *,
+  label: str,
+  index: int,
+  markers: bool = False,
+) -> None:
+  """Draws a statistic `[N]` as a line, and its interval; arguments as in `curve`."""
   s = style(index)
   axes.plot(
     x,
@@ -99,7 +113,6 @@ def curve(
   axes.fill_between(
     x, interval.low, interval.high, color=s.color, alpha=0.18, linewidth=0
   )
-  return interval
 
 
 def save(

@@ -145,7 +145,9 @@ def _draw_seed(
 
 
 def _draw_mean(axes: "mpl_axes.Axes", seeds: Sequence[returns_lib.Returns]) -> None:
-  grid, values = returns_lib.on_grid([(x.env_steps(), x.of()) for x in seeds])
+  grid, values = returns_lib.on_grid(
+    [(x.env_steps(), returns_lib.smooth(x.of())) for x in seeds]
+  )
   label = f"mean over {len(seeds)} seeds, 95 % interval"
   label += " (of two: it says little)" * (len(seeds) == 2)
   drawing.curve(axes, grid, values, label=label, index=0)

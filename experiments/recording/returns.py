@@ -129,21 +129,21 @@ def smooth(returns: np.ndarray) -> np.ndarray:
 def on_grid(
   runs: Sequence[tuple[np.ndarray, np.ndarray]],
 ) -> tuple[np.ndarray, np.ndarray]:
-  """The smoothed returns of several runs at the same environment steps.
+  """The curves of several runs at the same environment steps.
 
   Args:
-    runs: environment steps `[E]` and returns `[E]` of each run's episodes, E ≥ 1.
+    runs: environment steps `[E]` and values `[E]` of each run's curve, E ≥ 1, such as
+      smoothed returns at the ends of episodes.
 
   Returns:
-    Environment steps `[N]`, from where each run has ended an episode to where the
-    first run ends, and the smoothed returns there, `[R, N]`.
+    Environment steps `[N]`, from where each curve has begun to where the first one
+    ends, and the values there, `[R, N]`.
   """
   first = max(steps[0] for steps, _ in runs)
   last = max(first, min(steps[-1] for steps, _ in runs))
   grid = np.linspace(first, last, _GRID)
   values = [
-    smooth(returns)[np.searchsorted(steps, grid, side="right") - 1]
-    for steps, returns in runs
+    curve[np.searchsorted(steps, grid, side="right") - 1] for steps, curve in runs
   ]
   return grid, np.stack(values)
 

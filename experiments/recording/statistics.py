@@ -154,6 +154,30 @@ def mean_of_tasks(tasks: Sequence[np.ndarray]) -> np.ndarray:
   return np.mean([np.mean(x, axis=-1) for x in tasks], axis=0)
 
 
+def median_of_tasks(tasks: Sequence[np.ndarray]) -> np.ndarray:
+  """The median `[R]` over tasks of their means over seeds, for `stratified`."""
+  return np.median([np.mean(x, axis=-1) for x in tasks], axis=0)
+
+
+def human_gap(tasks: Sequence[np.ndarray]) -> np.ndarray:
+  """`1 − E[min(1, score)]` over tasks, `[R]`, of human-normalised scores.
+
+  A task's score is its mean over seeds; 0 if all tasks are done at human level.
+
+  Source: Dabney et al. 2021, appendix D.
+  """
+  return 1 - np.mean([np.minimum(1, np.mean(x, axis=-1)) for x in tasks], axis=0)
+
+
+def optimality_gap(tasks: Sequence[np.ndarray]) -> np.ndarray:
+  """`1 − E[min(1, score)]` over all seeds of all tasks, `[R]`, for `stratified`.
+
+  rliable's `aggregate_optimality_gap`, of human-normalised scores; other than in the
+  human gap, each seed is limited to 1.
+  """
+  return 1 - np.mean(np.minimum(1, np.concatenate(tasks, axis=-1)), axis=-1)
+
+
 def interquartile_mean(tasks: Sequence[np.ndarray]) -> np.ndarray:
   """The mean `[R]` of the middle half of all scores, for `stratified`.
 

@@ -2,8 +2,9 @@
 
 By the definitions of Agarwal et al. (2021), "Deep reinforcement learning at the edge of
 the statistical precipice", as in rliable: interquartile means and probabilities of
-improvement, with stratified bootstrap intervals. A run's score is the end of its
-smoothed curve, where the shortest run of its environment ends.
+improvement, with stratified bootstrap intervals. A run's curve is its smoothed returns
+of training episodes; in an Atari game its evaluations, if all runs there have some. Its
+score is the curve's end, where the shortest curve of its environment ends.
 """
 
 import dataclasses
@@ -24,7 +25,7 @@ class Group:
 
   Attributes:
     runs: one for each seed.
-    curves: smoothed returns `[S, N]` at the environment's steps.
+    curves: returns `[S, N]` at the environment's steps.
     score: the interquartile mean of the last of these over seeds. The interval is NaN
       for a single seed.
   """
@@ -62,7 +63,7 @@ class Comparison:
 
   Attributes:
     agents: their names, with the settings in which they differ.
-    envs: the environments.
+    envs: the environments; an Atari game whatever its preprocessing.
     steps: environment → the environment steps `[N]` of its curves.
     groups: (agent, environment) → its runs.
     normalised: agent → the interquartile mean over all environments and seeds of scores
@@ -88,15 +89,15 @@ def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
     runs: each with at least one episode.
     labels: the agent of each.
   """
-  agents, envs = list(dict.fromkeys(labels)), sorted({run.env for run in runs})
+  agents, envs = list(dict.fromkeys(labels)), sorted({x.problem for x in runs})
   remarks: list[str] = []
   steps: dict[str, np.ndarray] = {}
   groups: dict[tuple[str, str], Group] = {}
   for env in envs:
-    pairs = [x for x in zip(labels, runs, strict=True) if x[1].env == env]
+    pairs = [x for x in zip(labels, runs, strict=True) if x[1].problem == env]
     pairs.sort(key=lambda x: x[1].seed)
     curves: np.ndarray
-    steps[env], curves = returns.on_grid([(r.env_steps, r.returns) for _, r in pairs])
+    steps[env], curves = returns.on_grid(_curves(env, [run for _, run in pairs]))
     remarks += _unequal(env, [run for _, run in pairs])
     for agent in agents:
       rows = [i for i, (label, _) in enumerate(pairs) if label == agent]
@@ -116,6 +117,17 @@ def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
     _improvements(agents, envs, groups),
     remarks,
   )
+
+
+def _curves(
+  env: str, runs: Sequence[runs_lib.Run]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+  """The environment steps `[E]` and values `[E]` of each run's curve."""
+  if env.startswith("atari:"):
+    evaluations = [np.array(run.evaluations()) for run in runs]
+    if all(map(len, evaluations)):
+      return [(steps, values) for steps, values in (x.T for x in evaluations)]
+  return [(run.env_steps, returns.smooth(run.returns)) for run in runs]
 
 
 def interval(

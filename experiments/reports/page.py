@@ -1,16 +1,21 @@
-"""The page of a report: returns and their comparison, and bsuite's scores."""
+"""The page of a report: returns and their comparison, bsuite's and Atari's scores."""
 
 import collections
 import dataclasses
 import math
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from explorax.experiments.recording import drawing, returns, statistics, summary
-from explorax.experiments.reports import comparison, pictures, runs, template
+from explorax.experiments.reports import (
+  atari_page,
+  comparison,
+  pictures,
+  runs,
+  template,
+)
 from explorax.experiments.tasks import index
 
 if TYPE_CHECKING:
@@ -28,32 +33,43 @@ class Content:
     compared: the comparison of their returns; None if none has recorded its episodes.
     done: the finished runs on bsuite.
     scores: bsuite's scores of these; None if there are none.
+    atari: the scores of games of Atari-57; None if there are none.
   """
 
   found: runs.Runs
   compared: comparison.Comparison | None
   done: "bsuite_page.Finished"
   scores: "results.Results | None"
+  atari: atari_page.Atari | None
 
 
-def compute(found: runs.Runs) -> Content:
-  """Compares the runs, and scores those on bsuite."""
+def compute(found: runs.Runs, baseline: str | None = None) -> Content:
+  """Compares the runs, and scores those on bsuite and on Atari-57.
+
+  Args:
+    found: the runs.
+    baseline: the agent over which others improve on Atari; None: the first.
+  """
   labels = runs.labels(found.runs)
   pairs = list(zip(found.runs, labels, strict=True))
   with_returns = [(run, label) for run, label in pairs if len(run.returns)]
-  compared = None
+  compared, atari = None, None
   if with_returns:
     compared = comparison.compute(*zip(*with_returns, strict=True))
+    atari = atari_page.compute(compared, found.runs, baseline)
   if not any(run.env.startswith("bsuite:") for run in found.runs):
-    return Content(found, compared, {}, None)
+    return Content(found, compared, {}, None, atari)
   from explorax.experiments.reports import bsuite_page, results
 
   done = results.finished(found.runs, labels)
-  return Content(found, compared, done, bsuite_page.compute(done))
+  return Content(found, compared, done, bsuite_page.compute(done), atari)
 
 
 def text(content: Content) -> str:
-  """The returns and scores as text; on bsuite's environments only the scores."""
+  """The returns and scores as text; on bsuite's environments only the scores.
+
+  The numbers over games of Atari-57 come last.
+  """
   tables: dict[str, dict[str, template.Cell]] = {}
   compared, bsuite = content.compared, content.scores
   for env in compared.envs if compared is not None else ():
@@ -66,6 +82,10 @@ def text(content: Content) -> str:
 
     for experiment in bsuite.experiments:
       tables[f"{experiment}, score"] = bsuite_page.cells(bsuite, experiment)
+  if content.atari is not None:
+    for name in atari_page.AGGREGATES:
+      title = f"Atari-57, {name} of human-normalised scores at the end"
+      tables[title] = atari_page.cells(content.atari, name)
   lines = []
   for title, cells in tables.items():
     rows = [[agent, x.remark, x.value, x.interval] for agent, x in cells.items()]
@@ -82,7 +102,11 @@ def make(content: Content, *, command: str) -> template.Report:
   """
   found, compared, bsuite = content.found, content.compared, content.scores
   drawn: dict[str, list[pictures.Picture]] = {}
-  context: dict[str, Any] = {"has_bsuite": bsuite is not None, "normalised_rows": []}
+  context: dict[str, Any] = {
+    "has_bsuite": bsuite is not None,
+    "atari": None,
+    "normalised_rows": [],
+  }
   if compared is not None:
     drawn["curves"] = [_curves(compared, env) for env in _drawn(compared, bsuite)]
     context |= _comparison_context(compared)
@@ -91,8 +115,11 @@ def make(content: Content, *, command: str) -> template.Report:
 
     drawn |= drawings.draw(bsuite)
     context |= bsuite_page.context(content.done, bsuite)
+  if content.atari is not None:
+    drawn |= atari_page.draw(content.atari)
+    context |= atari_page.context(content.atari)
   agents = list(dict.fromkeys(runs.labels(found.runs)))
-  envs = sorted({run.env for run in found.runs})
+  envs = sorted({run.problem for run in found.runs})
   return template.fill(
     "report.html",
     drawn,
@@ -154,7 +181,11 @@ def _comparison_context(found: comparison.Comparison) -> dict[str, Any]:
 
 def _remarks(content: Content) -> list[str]:
   compared = content.compared
-  return [*content.found.remarks, *(compared.remarks if compared is not None else ())]
+  return [
+    *content.found.remarks,
+    *(compared.remarks if compared is not None else ()),
+    *(content.atari.remarks if content.atari is not None else ()),
+  ]
 
 
 def _missing_rows(
@@ -207,7 +238,7 @@ def _curves(found: comparison.Comparison, env: str) -> pictures.Picture:
   axes.grid(alpha=0.3)
   pictures.legend(fig, list(axes.lines), agents)
   return pictures.make(
-    "return_" + re.sub(r"[^A-Za-z0-9.-]+", "_", env),
+    "return_" + runs.file_name(env),
     fig,
     f"Learning curves in {env}: return against environment steps, a line with a band "
     f"for each agent. They end with {', '.join(ends)}.",

@@ -8,17 +8,21 @@ import json
 import math
 import os
 import pathlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from explorax.environments import atari_profiles
 from explorax.experiments import config, errors, overrides
 from explorax.experiments.recording import metrics_csv
 from explorax.experiments.tasks import index
 from explorax.experiments.tasks import runs as run_tasks
 
 _RECORD, _METRICS, _BSUITE = "config.json", "metrics.csv", "bsuite"
+_EVALUATIONS = "evaluation.csv"
+_GAME_OVER = "game_over"  # See `atari_profiles.Profile.episode_metrics`.
 # What may distinguish two runs of an agent beside its own settings.
 _OTHER_SETTINGS = ("runner", "replay", "num_envs", "num_actors")
 
@@ -32,11 +36,13 @@ class Run:
   Attributes:
     path: its directory.
     record: the content of its `config.json`.
-    settings: name → value as text: those that were given with `--set`, and how it ran
-      (runner, replay, number of environments and actors).
+    settings: name → value as text: those that were given with `--set`, how it ran
+      (runner, replay, number of environments and actors), and the preprocessing of an
+      Atari game.
     summary: the content of its `summary.json`; empty without one.
-    env_steps: int64 `[E]`, at the end of each training episode.
-    returns: float64 `[E]`, of these episodes.
+    env_steps: int64 `[E]`, at the end of each training episode; of each game where
+      episodes are lives of one.
+    returns: float64 `[E]`, of these episodes or games.
     bsuite: bsuite's log of the run; None if it has none.
   """
 
@@ -55,6 +61,12 @@ class Run:
   @property
   def env(self) -> str:
     return self.record["env"]
+
+  @property
+  def problem(self) -> str:
+    """The environment; `atari:Pong` for a game with any preprocessing."""
+    name, slash, _ = self.env.partition("/")
+    return name if slash and name.startswith("atari:") else self.env
 
   @property
   def seed(self) -> int:
@@ -100,7 +112,9 @@ class Run:
     return metrics_csv.read(self.path / _METRICS)
 
   def evaluations(self) -> list[tuple[int, float]]:
-    """(environment steps of training, mean return) of each evaluation."""
+    """(environment steps of training, mean return) of each evaluation, if any."""
+    if not (self.path / _EVALUATIONS).exists():
+      return []
     rows = itertools.groupby(self.evaluation_episodes(), lambda row: row.env_steps)
     return [
       (steps, float(np.mean([row.episode_return for row in group])))
@@ -110,7 +124,7 @@ class Run:
   def evaluation_episodes(self) -> Iterator[Any]:
     """The rows of `evaluation.csv`, like `episodes`."""
     columns = metrics_csv.EVALUATION_COLUMNS
-    return metrics_csv.read(self.path / "evaluation.csv", columns)
+    return metrics_csv.read(self.path / _EVALUATIONS, columns)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,6 +200,10 @@ def read(path: pathlib.Path) -> Run:
       **{name.strip(): value.strip() for name, _, value in given},
       **{name: str(record.get(name)) for name in _OTHER_SETTINGS},
     }
+    kind, _, name = record["env"].partition(":")
+    if kind == "atari":
+      profile = dataclasses.asdict(atari_profiles.parse(name)[1])
+      settings |= {name: str(value) for name, value in profile.items()}
     file = path / _METRICS
     steps, returns = _curve(_regular(file)) if file.exists() else np.zeros((2, 0))
     bsuite = None
@@ -210,7 +228,7 @@ def labels(runs: Sequence[Run]) -> list[str]:
   names = dict.fromkeys(name for run in runs for name in run.settings)
   for run in runs:
     for name in names:
-      key = run.agent, run.env, name
+      key = run.agent, run.problem, name
       values.setdefault(key, set()).add(run.settings.get(name))
   differing = {(agent, name) for (agent, _, name), x in values.items() if len(x) > 1}
   return [
@@ -220,6 +238,11 @@ def labels(runs: Sequence[Run]) -> list[str]:
     )
     for run in runs
   ]
+
+
+def file_name(name: str) -> str:
+  """A name as a part of a file's."""
+  return re.sub(r"[^A-Za-z0-9.-]+", "_", name)
 
 
 def relative(path: pathlib.Path) -> str:
@@ -282,16 +305,21 @@ def _problem(
 
 
 def _curve(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
-  """Steps and returns of a `metrics.csv`; of many episodes, so no other columns."""
+  """Steps and returns of a `metrics.csv`; of many episodes, so no other columns.
+
+  Of whole games, where it says whether a game is over.
+  """
   with open(file, newline="") as lines:
     rows = csv.reader(lines)
     header = next(rows)
-    columns = header.index("env_steps"), header.index("episode_return")
-    steps, returns = (
-      np.array([[float(row[i]) for i in columns] for row in rows], np.float64)
-      .reshape(-1, 2)
-      .T
-    )
+    names = ["env_steps", "episode_return"]
+    if _GAME_OVER in header:
+      names = ["env_steps", "game_return", _GAME_OVER]
+    columns = [header.index(name) for name in names]
+    table = np.array([[float(row[i]) for i in columns] for row in rows], np.float64)
+  steps, returns, *is_over = table.reshape(-1, len(columns)).T
+  for at_end in is_over:
+    steps, returns = steps[at_end == 1], returns[at_end == 1]
   if (np.diff(steps) < 0).any() or not (np.abs(steps) < 2**53).all():
     raise ValueError("its env_steps decrease, or are no counts")
   if not np.isfinite(returns).all():

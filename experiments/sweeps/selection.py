@@ -8,13 +8,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from explorax.environments import atari57, atari_profiles
 from explorax.experiments import errors
 
 # A comma inside a tuple without brackets is followed by a number; one between agents is
 # followed by a name.
 _BEFORE_AGENT = re.compile(r",(?=\s*[A-Za-z_])")
-# A comma between environments is followed by a kind; one within a profile is not.
-_BEFORE_ENV = re.compile(r",(?=\s*[\w.]+:)")
+# A comma between environments is followed by a kind or a group; one within a profile is
+# followed by a setting.
+_BEFORE_ENV = re.compile(r",(?=\s*(?:[\w.]+:|\w+(?:[/,]|\s*$)))")
 
 
 def agents(names: str | None) -> list[str]:
@@ -42,20 +44,37 @@ def environments(given: Mapping[str, Any]) -> list[str]:
   """The names `kind:name` of all environments, without duplicates.
 
   Args:
-    given: the flags `sweep` (names of bsuite) and `envs`.
+    given: the flags `sweep` (names of bsuite) and `envs`, which may have groups of
+      `atari57.groups()`: `atari57_sparse_reward/sticky=0.25`.
 
   Raises:
-    SetUpError: if there is none, or for a name that bsuite does not have.
+    SetUpError: if there is none, or for a name that does not exist.
   """
   names = [f"bsuite:{bsuite_id}" for bsuite_id in ids(given["sweep"])]
-  names += [name.strip() for name in _BEFORE_ENV.split(given["envs"] or "")]
-  found = [name for name in dict.fromkeys(names) if name]
+  for name in _BEFORE_ENV.split(given["envs"] or ""):
+    names += _expand(name.strip())
+  found = list(dict.fromkeys(names))
   if not found:
     raise errors.SetUpError(
       "--sweep and --envs are missing: the first takes names of bsuite (--list), the "
       "second environments of any kind (`run --list_envs`)."
     )
   return found
+
+
+def _expand(name: str) -> list[str]:
+  """The environments of a group, or of a name with its kind; none of ''."""
+  if not name or ":" in name:
+    return [name] if name else []
+  group, slash, settings = name.partition("/")
+  groups = atari57.groups()
+  if group not in groups:
+    raise errors.SetUpError(
+      f"{name!r} is neither an environment, written 'kind:name', nor a group of Atari "
+      f"games.{errors.nearest(group, list(groups))}"
+    )
+  games = map(atari_profiles.camel_case, groups[group])
+  return [f"atari:{game}{slash}{settings}" for game in games]
 
 
 def ids(text: str | None) -> tuple[str, ...]:
@@ -87,12 +106,13 @@ def ids(text: str | None) -> tuple[str, ...]:
 
 
 def listing() -> str:
-  """The names of groups of ids, with the size of each."""
+  """The names of groups of ids and of Atari games, with the size of each."""
   from explorax.environments import bsuite_sweeps
 
-  groups = bsuite_sweeps.groups()
-  width = max(map(len, groups))
-  return "\n".join(f"{name:{width}}  {len(ids):3} ids" for name, ids in groups.items())
+  rows = [(name, f"{len(x):3} ids") for name, x in bsuite_sweeps.groups().items()]
+  rows += [(name, f"{len(x):3} games") for name, x in atari57.groups().items()]
+  width = max(len(name) for name, _ in rows)
+  return "\n".join(f"{name:{width}}  {size}" for name, size in rows)
 
 
 def _unknown(name: str, groups: dict[str, tuple[str, ...]]) -> str:

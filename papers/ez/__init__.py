@@ -4,6 +4,7 @@
     chain.py         figure 2: laws of durations
     small.py         figure 3a to c: DeepSea, GridWorld and MountainCar
     cartpole.py      figure 3d
+    atari.py         figures 4 and 9: Atari-57
     noise.py         figures 7 and 8: noisy transitions
     worlds.py        figure 11: gridworlds with obstacles or traps
     obstacles.py     figures 12 and 13: learning in them

@@ -4,7 +4,6 @@
     operators.py     our own: contraction, control, bias and variance of the operators
     measurements.py  what it computes
     online.py        theorem 3: the online algorithm
-    table2.csv       the paper's scores
 
 docs/papers/retrace.md discusses what came out.
 """

@@ -14,7 +14,6 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import job, launch, presets
 from explorax.experiments.runners import core
 from explorax.papers import claims, layers, panels, types
-from explorax.papers import published as published_lib
 from explorax.papers.tdu import runs
 
 # The figure's four agents, by preset: the column of table 2, and the label.
@@ -199,8 +198,8 @@ def window_scores(
 
 def published() -> dict[str, dict[str, float]]:
   """Table 2: agent → game → final score, of 60 games at 200 million frames."""
-  columns = {agent: column for agent, (column, _) in AGENTS.items()}
-  return published_lib.table2(__package__, columns)
+  scores = atari57.published("munos")
+  return {agent: scores[column] for agent, (column, _) in AGENTS.items()}
 
 
 Scores = Mapping[str, np.ndarray]  # Agent → inter-algorithm scores `[S, games]`.

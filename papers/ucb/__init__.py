@@ -2,7 +2,6 @@
 
     games.py    figures 1, 3 and 5 on small games, and table 4
     small.py    our own: the same agents on Deep Sea and Breakout; training
-    table2.csv  the paper's scores
 
 docs/papers/ucb_ensembles.md discusses what came out.
 """

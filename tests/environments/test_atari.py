@@ -140,8 +140,9 @@ def test_a_lost_life_ends_the_episode_but_not_the_game():
     frames = _ale(environment).getEpisodeFrameNumber()
     assert last.last() and last.discount == 0.0
     metrics = environments.episode_metrics(environment)
-    assert set(metrics) == {"game_return", "human_normalised"}
+    assert set(metrics) == {"game_return", "game_over", "human_normalised"}
     assert metrics["game_return"] == raw_total
+    assert metrics["game_over"] == (life == 4)
     # 1.7 points are random play's, 30.5 a human's.
     np.testing.assert_allclose(metrics["human_normalised"], (raw_total - 1.7) / 28.8)
   assert _ale(environment).game_over()

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from explorax.environments import specs
+from explorax.environments import atari_profiles, specs
 from explorax.experiments import overrides, presets
 
 SPEC = specs.EnvironmentSpec(
@@ -272,8 +272,23 @@ def test_settings_depend_on_the_kind_of_environment(name):
 def test_each_sees_atari_as_its_paper_does(name, profile):
   preset = presets.PRESETS[name]
   assert preset.environment_for("atari:Pong") == f"atari:Pong/{profile}"
-  for env in ("atari:Pong/rgb", "atari:Pong/sticky=0.25", "bsuite:deep_sea/0"):
+  for env in ("atari:Pong/rgb", "atari:Pong/dqn,sticky=0.25", "bsuite:deep_sea/0"):
     assert preset.environment_for(env) == env
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_setting_of_an_atari_game_changes_that_alone(name):
+  """Of the profile that the agent has without it."""
+  preset = presets.PRESETS[name]
+
+  def profile(settings: str = "") -> atari_profiles.Profile:
+    _, _, game = preset.environment_for(f"atari:Pong{settings}").partition(":")
+    return atari_profiles.parse(game)[1]
+
+  assert profile("/sticky=0.25") == dataclasses.replace(profile(), sticky=0.25)
+  for value in ("false", "true"):
+    expected = dataclasses.replace(profile(), life_loss=value == "true", noops=0)
+    assert profile(f"/noops=0,life_loss={value}") == expected
 
 
 def _evaluation_epsilon(settings: Any) -> float:

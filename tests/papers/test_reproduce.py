@@ -155,6 +155,12 @@ def test_the_page_in_the_documentation_is_that_of_its_files():
     assert path.with_suffix(".png").exists()
 
 
+def test_large_figures_are_chosen_by_their_names_alone():
+  large = ["ez/atari", "ngu/atari", "tdu/atari"]
+  chosen = [f.name for f in registry.choose(f"all,{','.join(large)}")]
+  assert chosen == [name for name in registry.FIGURES if name not in large] + large
+
+
 def test_a_table_joins_the_seeds_of_a_problem():
   table = types.Table(
     types.CompletedTask(

@@ -3,6 +3,7 @@
 import pytest
 from bsuite import sweep
 
+from explorax.environments import atari_environments
 from explorax.experiments import errors
 from explorax.experiments.sweeps import grid, selection
 
@@ -48,6 +49,27 @@ def test_commas_within_a_profile_or_a_value_separate_nothing():
   rule = "tdu@exploration=EzGreedy(Linear(1,end=0,steps=9),of=Thompson())"
   names = [rule, "dqn@hidden_sizes=8,8", "qu", "my.agents:make"]
   assert selection.agents(", ".join([*names, "qu"])) == names
+
+
+def test_groups_of_atari_games():
+  def games(envs):
+    return selection.environments({"sweep": None, "envs": envs})
+
+  everything = games("atari57")
+  assert len(everything) == 57 and set(everything) < set(atari_environments.names())
+  # Bellemare et al. (2016), table 1; without Freeway: Badia et al. (2020), table 1.
+  names = ["Gravitar", "MontezumaRevenge", "Pitfall", "PrivateEye", "Solaris"]
+  hard = [f"atari:{name}" for name in [*names, "Venture"]]
+  assert games("atari57_hard_exploration") == hard
+  assert games("gym:A-v1, atari57_sparse_reward/ngu,sticky=0.25 ,atari:Pong") == [
+    "gym:A-v1",
+    "atari:Freeway/ngu,sticky=0.25",
+    *(f"{env}/ngu,sticky=0.25" for env in hard),
+    "atari:Pong",
+  ]
+  assert games("atari:Pong/ngu,sticky=0.25,atari57_hard_exploration")[1:] == hard
+  with pytest.raises(errors.SetUpError, match="atari57_sparse_reward"):
+    games("atari:Pong,atari57_sparse_rewards")
 
 
 def test_folders_have_names_that_every_system_takes():
