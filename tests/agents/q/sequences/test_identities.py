@@ -135,6 +135,25 @@ def test_padding_changes_nothing(make_config, make_agent, make_sample, learn):
   assert_equal(expected[1].priorities, changed[1].priorities)
 
 
+def test_what_the_loss_is_the_mean_over(make_config, make_agent, make_sample, learn):
+  """Padding counts: a window has its length whatever is real of it."""
+  config = make_config()
+  sample = make_sample(0, make_agent(config))
+  assert not sample.rows["mask"].all()
+  windows, sources = config.batch_size, config.burn_in + config.sequence_length
+  divisors = {
+    "windows": windows,
+    "time": sources,
+    "transitions": windows * sources,
+    "nothing": 1,
+  }
+  sums = {
+    over: learn(make_config(loss_mean_over=over), [sample])[1].metrics["loss"] * divisor
+    for over, divisor in divisors.items()
+  }
+  np.testing.assert_allclose(list(sums.values()), sums["windows"], rtol=1e-5)
+
+
 def test_a_loss_that_is_not_finite_changes_nothing(
   make_config, make_agent, make_sample, compiled, learn
 ):
