@@ -260,8 +260,8 @@ FIGURES = (
   types.Figure(
     name="ngu/variants",
     title="Never Give Up's settings in the Random Disco Maze",
-    source="Our own, of settings that Badia et al. (2020), Never Give Up, vary on Atari "
-    "in tables 3 and 9 and figures 10 to 13",
+    source="Our own, of settings that Badia et al. (2020), Never Give Up, vary on "
+    "Atari in tables 3 and 9 and figures 10 to 13",
     claim="on games that are hard to explore, RND's factor and more policies are "
     "beneficial, shared experience (CMR) harms slightly, k = 10 is better than 5 and "
     "30, and the largest L works best (Montezuma's Revenge). (Here eight policies "
