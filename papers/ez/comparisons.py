@@ -106,15 +106,21 @@ def visits_earlier(label: str, where: types.Selection) -> types.Claim:
 
 # -- episodes in the deep sea, against its size ---------------------------------------
 
-# The measures of a run in the deep sea: label, and whether the run got there.
+# The measures of a run in the deep sea, in episodes: what they lead to, and the result
+# that says whether the run got there.
 DEEP_SEA = {
-  "first_found": ("episodes to the first treasure", "found"),
-  "episodes": ("episodes until the greedy policy is optimal", "stopped"),
+  "first_found": ("first treasure", "found"),
+  "episodes": ("greedy policy optimal", "stopped"),
 }
 
 
 def deep_sea(
-  measure: str, sizes: Sequence[int], most: int, where: types.Selection, title: str
+  measure: str,
+  sizes: Sequence[int],
+  most: int,
+  where: types.Selection,
+  title: str,
+  legend: str | None,
 ) -> panels.Panel:
   """Means and medians of one of `DEEP_SEA` against the size.
 
@@ -132,10 +138,10 @@ def deep_sea(
     layers.two_to_the_n(sizes),
     layers.horizontal(most, "limit", linestyle=":"),
     where=where,
-    title=title,
-    legend="lower right",
+    title=f"{title}: {label}",
+    legend=legend,
     xlabel="size N",
-    ylabel=f"{label}\n(mean)",
+    ylabel="episodes (mean)",
     yscale="log",
     ylim=(1, 3 * most),
   )

@@ -76,8 +76,10 @@ def _learning(config: Config, name: str) -> list[panels.Panel]:
   if name == "deep_sea":
     most = config.deep_sea.episodes
     return [
-      comparisons.deep_sea(measure, config.sizes, most, where, title)
-      for measure in comparisons.DEEP_SEA
+      comparisons.deep_sea(measure, config.sizes, most, where, title, legend)
+      for measure, legend in zip(
+        comparisons.DEEP_SEA, (None, "lower right"), strict=True
+      )
     ]
   if name == "mountain_car":
     near = layers.horizontal(NEAR_OPTIMAL, "near-optimal", linestyle=":")
@@ -109,8 +111,8 @@ def _fewer_episodes(measure: str, table: types.Table) -> types.Finding | None:
   )
   label, _ = comparisons.DEEP_SEA[measure]
   return claims.compare(
-    f"DeepSea, {label}: fewer for εz-greedy than for ε-greedy at the largest N, "
-    "expected",
+    f"DeepSea, {label}: εz-greedy needs fewer expected episodes than ε-greedy at the "
+    "largest N",
     ez,
     epsilon,
     f"{comparisons.deep_sea_episodes(measure, table)}; at N = {largest} {{gap}}",
@@ -147,8 +149,8 @@ def _claims(config: Config) -> list[types.Claim]:
       for claim in (
         lambda table, of=measure: _fewer_episodes(of, table.where(**sea)),
         claims.Check(
-          f"DeepSea, {label}: those of ε-greedy grow as 2^N at least (within a factor "
-          "of 4, or given up), those of εz-greedy slower",
+          f"DeepSea, {label}: the episodes of ε-greedy grow as 2^N at least (within a "
+          "factor of 4, or given up), those of εz-greedy slower",
           functools.partial(_growth, measure),
           sea,
         ),
