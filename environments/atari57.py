@@ -186,7 +186,7 @@ def inter_algorithm_scores(
     ValueError: if there are fewer than two algorithms, games differ between them, or
       a score is not finite.
 
-  Source: Munos et al. 2016, section 4, after Bellemare et al. 2013.
+  Source: Munos et al. 2016, section 5, after Bellemare et al. 2013.
   """
   if len(scores) < 2:
     raise ValueError(
@@ -275,7 +275,7 @@ def score_distribution(z: Iterable[float], x: np.ndarray) -> np.ndarray:
   Returns:
     `[N]`, in [0, 1] and falling with x.
 
-  Source: Munos et al. 2016, section 4 and figure 1.
+  Source: Munos et al. 2016, section 5 and figure 1.
   """
   values = _finite(z)
   return (values[None, :] >= np.asarray(x)[:, None]).mean(axis=1)

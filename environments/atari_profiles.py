@@ -87,7 +87,7 @@ PROFILES = {
   # Mnih et al. 2015 ("Preprocessing", "Training details"); Chen et al. 2017, table 1.
   # With life_loss=true: Rainbow and its variants (Hessel et al. 2018, table 3, which
   # Dabney et al. 2021 take over, with sticky=0.25 in appendix E), and Munos et al. 2016
-  # (appendix E).
+  # (appendix F).
   "dqn": Profile(height=84, width=84, grey=True, stack=4),
   # Badia et al. 2020, table 8.
   "ngu": Profile(height=84, width=84, grey=True, stack=1, full_actions=True),

@@ -26,14 +26,31 @@ class Duration(ranges.Checked, abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class ZetaDuration(Duration):
-  """The zeta law truncated at `cap`: `p(n) ∝ n^{−mu}`, n = 1, …, cap."""
+  """The zeta law up to `cap`: `p(n) ∝ n^{−mu}`, n = 1, …, cap.
+
+  With `clipped` it is min(n, cap), n from the whole zeta law: `cap` has the probability
+  of all longer durations too.
+  """
 
   mu: ranges.NonNegativeFloat = 2.0  # The exponent (section 4: 2 unless stated).
-  # Longest duration, agent steps (appendix; Rainbow's is 100).
+  # Longest duration, agent steps (appendix C; Rainbow's is 100).
   cap: ranges.PositiveInt = 10_000
+  # Whether longer durations are shortened to `cap` or never drawn ("capped at n ≤ 100",
+  # appendix C, may be either).
+  clipped: bool = False
+
+  def __post_init__(self) -> None:
+    super().__post_init__()
+    if self.clipped and self.mu <= 1:
+      raise ValueError(
+        f"ZetaDuration.mu is {self.mu}, but clipped shortens durations of the whole "
+        "zeta law, which exists only for an exponent above 1; raise mu, or turn "
+        "clipped off."
+      )
 
   def __call__(self, key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
-    return _invert(key, _zeta_thresholds(float(self.mu), int(self.cap)), shape)
+    thresholds = _zeta_thresholds(float(self.mu), int(self.cap), self.clipped)
+    return _invert(key, thresholds, shape)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +79,8 @@ def _thresholds(mass: np.ndarray) -> np.ndarray:
   """`P(duration ≤ n)` for n = 1, 2, …, in units of 2⁻³², as uint32.
 
   Args:
-    mass: float64 `[cap]`, descending, the weight of each duration.
+    mass: float64 `[cap]`, the weight of each duration, the greatest ones first but for
+      the last.
 
   Returns:
     One threshold for each duration except the longest that a 32-bit draw can give.
@@ -75,8 +93,13 @@ def _thresholds(mass: np.ndarray) -> np.ndarray:
 
 # Tables are computed once for each law.
 @functools.lru_cache(maxsize=32)
-def _zeta_thresholds(mu: float, cap: int) -> np.ndarray:
-  return _thresholds(np.arange(1, cap + 1, dtype=np.float64) ** -mu)
+def _zeta_thresholds(mu: float, cap: int, clipped: bool) -> np.ndarray:
+  mass = np.arange(1, cap + 1, dtype=np.float64) ** -mu
+  if clipped:
+    import scipy.special  # Only here, because it delays the start.
+
+    mass[-1] = scipy.special.zeta(mu, cap)  # Σ_{n ≥ cap} n^{−mu}.
+  return _thresholds(mass)
 
 
 @functools.lru_cache(maxsize=32)

@@ -1,9 +1,10 @@
 """Running means and deviations that normalise a novelty signal (RND's error).
 
-`update_moments` weights all values equally (Never Give Up's life-long novelty);
-`update_ema_moments` decays them (RND on bsuite in "Temporal Difference Uncertainties",
-Flennerhag et al., 2020, appendix D.1, with decays of 0.9, 0.99 and 0.999). Both start
-from `init_moments`, and `normalise` uses them.
+`update_moments` weights all values equally (the running mean and deviation of Never
+Give Up and of RND in papers 1 and 2); `update_ema_moments` decays them (RND on bsuite
+in "Temporal Difference Uncertainties", Flennerhag et al., 2020, appendix D.1, with
+decays of 0.9, 0.99 and 0.999). Both start from `init_moments`, and `normalise` uses
+them.
 """
 
 from typing import NamedTuple
@@ -40,9 +41,13 @@ def _merge(
   values: jax.Array,
   kept: chex.Numeric,
   added: chex.Numeric,
-  where: jax.Array | None = None,
+  mask: jax.Array | None,
 ) -> Moments:
-  """The moments of the mixture of the earlier data (weight `kept`) and `values`."""
+  """The moments of the mixture of the earlier data (weight `kept`) and `values`.
+
+  They do not change if no value counts.
+  """
+  where = None if mask is None else mask > 0
   values = jnp.asarray(jax.lax.stop_gradient(values), jnp.float32)
   weight = jnp.asarray(kept + added, jnp.float32)
   share = added / weight
@@ -52,16 +57,23 @@ def _merge(
   # The joint deviation: the deviations from both means, plus a term for their gap.
   gap = share * (1.0 - share) * jnp.square(shift)
   variance = (1.0 - share) * moments.variance + share * batch_variance + gap
-  return Moments(moments.mean + share * shift, jnp.asarray(variance), weight)
+  merged = Moments(moments.mean + share * shift, jnp.asarray(variance), weight)
+  if where is None:
+    return merged
+  some = jnp.any(where)
+  return jax.tree.map(lambda new, old: jnp.where(some, new, old), merged, moments)
 
 
-@checks.arguments(values="float [...]")
-def update_moments(moments: Moments, values: jax.Array) -> Moments:
+@checks.arguments(values="float [...]", mask="mask [...]")
+def update_moments(
+  moments: Moments, values: jax.Array, mask: jax.Array | None = None
+) -> Moments:
   """Adds a batch to the moments of all values since the start.
 
   Args:
     moments: of the earlier values.
     values: float, of any shape, not empty.
+    mask: as in `update_ema_moments`.
 
   Returns:
     The moments including `values`.
@@ -69,7 +81,8 @@ def update_moments(moments: Moments, values: jax.Array) -> Moments:
   Raises:
     ValueError: if `values` is empty.
   """
-  return _merge(moments, values, moments.weight, float(jnp.size(values)))
+  added = float(jnp.size(values)) if mask is None else jnp.sum(mask > 0)
+  return _merge(moments, values, moments.weight, added, mask)
 
 
 @checks.arguments(values="float [...]", decay="number []", mask="mask [...]")
@@ -98,12 +111,7 @@ def update_ema_moments(
     ValueError: if `values` is empty.
   """
   checks.check_in_range("update_ema_moments", "decay", decay, 0, 1)
-  kept = decay * moments.weight
-  if mask is None:
-    return _merge(moments, values, kept, 1.0)
-  merged = _merge(moments, values, kept, 1.0, mask > 0)
-  some = jnp.any(mask > 0)
-  return jax.tree.map(lambda new, old: jnp.where(some, new, old), merged, moments)
+  return _merge(moments, values, decay * moments.weight, 1.0, mask)
 
 
 @checks.arguments(values="float [...]")

@@ -34,7 +34,7 @@ def off_policy_returns(
       G_{t-1} = r_t + γ_t (v_t + c_t (G_t − q_t(a_t))),    G_T = q_T(a_T)
 
   With v_t = E_π q_t this is the sampled operator of Retrace and related algorithms
-  (Munos et al. 2016, equation 3), where c_t selects the algorithm (`traces`); with v_t
+  (Munos et al. 2016, equation 4), where c_t selects the algorithm (`traces`); with v_t
   as q_a_t it is the λ-return of Peng's Q(λ) and of expected SARSA(λ). A discount of 0
   ends the return at its reward; a trace of 0 ends it at v_t, so that nothing later
   enters. The last entries of q_a_t and c_t are ignored.

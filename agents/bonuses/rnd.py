@@ -46,9 +46,14 @@ class RNDState(NamedTuple):
 class RND(types.Bonus):
   """‖ĝ(x) − g(x)‖², g random and fixed, ĝ trained on it (paper 4, appendix D.1).
 
-  The batch's errors are normalised by moving moments μ and σ: `centred`, (e − μ)/σ, as
-  in paper 4 on bsuite; `deviation`, e/σ, which is never negative (Burda et al., 2018);
-  `variance`, e/σ², as printed in paper 1; or `none`, e.
+  The batch's errors are normalised by moments μ and σ: `centred`, (e − μ)/σ, as in
+  paper 4 on bsuite; `deviation`, e/σ, which is never negative (Burda et al., 2018, who
+  take the σ of discounted sums of e); `variance`, e/σ², as printed in paper 1; or
+  `none`, e.
+
+  e/σ² depends on the scale of e: where all errors are c times as small, it is c times
+  as large. With moments that decay, it therefore grows without bound as novelty
+  vanishes.
   """
 
   min_members: ClassVar[int] = 0  # It sees observations alone.
@@ -59,8 +64,9 @@ class RND(types.Bonus):
   output_size: ranges.PositiveInt = 64
   # Adam's; the agent's own (paper 4, Table 2). A schedule's time is in learner updates.
   learning_rate: schedules.LearningRate = 1e-3
-  # α of the moments, of {0.9, 0.99, 0.999} (Table 3, likewise).
-  decay: ranges.BelowOne = 0.99
+  # α of the moments, of {0.9, 0.99, 0.999} (Table 3, likewise); None: all errors since
+  # the start weigh the same (Burda et al., 2018; papers 1 and 2).
+  decay: ranges.BelowOne | None = 0.99
   # Or not (paper 4, Table 3, best unknown).
   normalisation: Annotated[str, ranges.OneOf(_RND_NORMALISATIONS)] = "centred"
   # Before the linear layers (`networks.make_torso`).
@@ -116,9 +122,12 @@ class RND(types.Bonus):
         trained,
       )
       errors = jax.lax.stop_gradient(step.aux)
-      moments = exploration.update_ema_moments(
-        state.moments, errors, self.decay, inputs.mask
-      )
+      if self.decay is None:
+        moments = exploration.update_moments(state.moments, errors, inputs.mask)
+      else:
+        moments = exploration.update_ema_moments(
+          state.moments, errors, self.decay, inputs.mask
+        )
       r_int = _RND_NORMALISATIONS[self.normalisation](moments, errors)
       return r_int, RNDState(step.params, state.target, step.opt_state, moments)
 

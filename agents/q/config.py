@@ -113,7 +113,10 @@ class QConfig(ranges.Checked):
   # torso's gradient is then divided by M (Osband et al., 2016). Otherwise it is their
   # mean (P4, algorithm 2).
   sum_over_members: bool = False
-  mean_over_time: bool = False  # The loss of a window: its mean (P5), not its sum.
+  # What the loss of a batch is the mean over, and otherwise the sum: its windows (R2D2,
+  # and DQN's transitions), the rows of a window (P5's multi-step agents), both
+  # ("transitions"), or neither (P5's control).
+  loss_mean_over: Literal["windows", "time", "transitions", "nothing"] = "windows"
   # TD errors beyond it have a linear loss: their gradient is clipped (DQN, P5: 1).
   max_abs_td: ranges.PositiveFloat | None = None
   optimizer: Literal["adam", "rmsprop"] = "adam"  # Or rmsprop (P5).

@@ -57,14 +57,14 @@ def make_learner(
 ) -> types.LearnerCore:
   """The LearnerCore of a config.
 
-  The loss of a window is `Σ_t Σ_k m_k l_k / M` over its trained transitions (paper 4,
-  algorithm 2), or its mean over time, weighted by importance and averaged over the
-  batch; with `sum_over_members` it is the sum without 1 / M (paper 3, section 2.4), and
-  a shared torso's gradient is divided by M. l_k is δ_k² / 2, linear beyond
-  `max_abs_td`, where δ_k is member k's TD error; or the divergence of member k's
-  distribution from its target. Both use r + β r_int for the members that see the bonus:
-  the explorers if there are any, else all members. Explorers that do not see the reward
-  learn from β r_int.
+  The loss of a batch is `Σ_b w_b Σ_t Σ_k m_k l_k / (M D)` over its trained transitions
+  (paper 4, algorithm 2), with the weights w_b of importance and D by `loss_mean_over`:
+  the number of windows B, their length S, B S or 1. With `sum_over_members` it has no
+  1 / M (paper 3, section 2.4), and a shared torso's gradient is divided by M. l_k is
+  δ_k² / 2, linear beyond `max_abs_td`, where δ_k is member k's TD error; or the
+  divergence of member k's distribution from its target. Both use r + β r_int for the
+  members that see the bonus: the explorers if there are any, else all members.
+  Explorers that do not see the reward learn from β r_int.
   """
   optimizer = make_optimizer(config)
   gammas = mixture.discounts(config)
@@ -136,7 +136,9 @@ def make_learner(
       config, learned.deltas, windows.trained
     )
     aux = Aux(learned.bonus_state, window_priorities, largest, metrics)
-    return jnp.mean(weights * per_window), aux
+    over_windows = config.loss_mean_over in ("windows", "transitions")
+    mean = jnp.mean if over_windows else jnp.sum
+    return mean(weights * per_window), aux
 
   def update(
     state: LearnerState,
@@ -221,6 +223,6 @@ def window_losses(
   else:
     per_source = updates.mean_over_members(flat, mask)
   per_window = jnp.sum(jnp.reshape(per_source, shape), axis=1)
-  if config.mean_over_time:
+  if config.loss_mean_over in ("time", "transitions"):
     per_window /= shape[1]
   return size * per_window if config.sum_over_members else per_window

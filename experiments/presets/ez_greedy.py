@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from explorax import exploration
-from explorax.agents.bonuses import pseudo_counts, rnd
+from explorax.agents.bonuses import pseudo_counts
 from explorax.agents.targets import off_policy
 from explorax.experiments.presets import dqn, ngu, r2d2, rainbow, tdu, types
 
@@ -49,12 +49,6 @@ _RAINBOW_CTS = types.Settings(
 )
 
 
-def _as_printed(bonus: rnd.RND, **changes: Any) -> rnd.RND:
-  return dataclasses.replace(
-    bonus, normalisation="variance", num_trained=None, **changes
-  )
-
-
 # Expected SARSA(λ) is from appendix C and table 3. The paper does not say under which
 # policy the expectation is: we use ε-greedy with ε = 0.01.
 _SARSA = off_policy.ExpectedSarsaLambda(lambda_=0.7, epsilon=0.01)
@@ -70,13 +64,17 @@ _R2D2 = types.Settings(
     evaluation_epsilon=0.01,
   ),
 )
-# In appendix C the bonus is divided by its variance, and the predictor learns from
-# whole batches; on Atari, its networks have the size of DQN's (Mnih et al., 2015). The
-# paper gives no β, no ε of Adam and no clipping: we use paper 2's.
+# In appendix C the predictor learns from whole batches; on Atari, its networks have the
+# size of DQN's (Mnih et al., 2015). "Dividing by its variance" is read as dividing by
+# the running deviation, as Burda et al. (2018) do. The paper gives no β, no ε of Adam
+# and no clipping: we use paper 2's.
 _RND = types.Settings(
-  dataclasses.replace(_R2D2.small, bonus=_as_printed(ngu.RND)),
   dataclasses.replace(
-    _R2D2.atari, bonus=_as_printed(ngu.RND_ATARI, torso="dqn", output_size=128)
+    _R2D2.small, bonus=dataclasses.replace(ngu.RND, num_trained=None)
+  ),
+  dataclasses.replace(
+    _R2D2.atari,
+    bonus=dataclasses.replace(ngu.RND_ATARI, num_trained=None, torso="dqn"),
   ),
 ).replace(beta=0.3)
 

@@ -26,7 +26,7 @@ ATARI = dataclasses.replace(
 # Table 6, "for all losses", and appendix A: the predictor learns from the last 5 frames
 # of a sequence. The paper says neither how the baseline's error is normalised nor which
 # observation it is of: we use the error of the next observation (Burda et al., 2018),
-# divided by its standard deviation.
+# divided by its running standard deviation, as that of α, since the start.
 RND = rnd.RND(
   hidden_sizes=(64,),
   output_size=128,
@@ -34,6 +34,7 @@ RND = rnd.RND(
   optimizer_eps=1e-4,
   max_gradient_norm=40.0,
   normalisation="deviation",
+  decay=None,
   end="destination",
   num_trained=5,
 )

@@ -5,7 +5,7 @@ import functools
 from typing import Any
 
 from explorax import exploration
-from explorax.agents.targets import greedy, off_policy
+from explorax.agents.targets import greedy, off_policy, one_step
 from explorax.experiments.presets import ngu, r2d2, types
 
 _PAPER = "Munos et al., 2016"
@@ -27,7 +27,6 @@ _NO_MEMORY: dict[str, Any] = {
   "importance_exponent": 0.0,
   "max_abs_reward": 1.0,
   "max_abs_td": 1.0,
-  "mean_over_time": True,
 }
 
 
@@ -38,12 +37,16 @@ def _to_zero(rate: float) -> exploration.Linear:
 _SMALL = dataclasses.replace(
   r2d2.SMALL,
   **_NO_MEMORY,
+  loss_mean_over="transitions",
   batch_size=8,
   exploration=exploration.EpsilonGreedy(epsilon=0.1),
 )
 _ATARI = dataclasses.replace(
   r2d2.ATARI,
   **_NO_MEMORY,
+  # "Scaled (divided by) the sequence length". Nothing else is divided: the step sizes
+  # and regularisations are tuned for sums over a minibatch.
+  loss_mean_over="time",
   exploration=exploration.EpsilonGreedy(exploration.Alternating()),
   evaluation_epsilon=0.001,  # From van Hasselt et al. (2016); this paper gives none.
   discount=0.99,  # As DQN.
@@ -99,15 +102,25 @@ PRESETS = (
     "DQN on sequences, with Harutyunyan's Q(λ)",
     settings=_DQN.replace(target=_follows(off_policy.Harutyunyan, 0.5)),
   ),
-  # The control: one-step Q-learning on minibatches of 64 transitions. We read "clamped
-  # into [−1, 1] prior to gradient calculation" as clamping the errors, as in DQN:
-  # clamped values with γ = 0.99 could not distinguish one reward from two.
+  # The control: one-step Q-learning on minibatches of 64 transitions; on small problems
+  # they are in the same sequences as those of the others. We read "clamped into [−1, 1]
+  # prior to gradient calculation" as clamping the errors, as in DQN: clamped values
+  # with γ = 0.99 could not distinguish one reward from two.
   _preset(
     "one_step_dqn",
-    "paper 5's control: one-step Q-learning on the same sequences",
+    "paper 5's control: one-step Q-learning",
     settings=types.Settings(
-      _SMALL,
-      dataclasses.replace(_ATARI, learning_rate=_to_zero(4.39e-5), optimizer_eps=1e-3),
-    ).replace(target=greedy.NStep(n=1, double=False)),
+      dataclasses.replace(_SMALL, target=greedy.NStep(n=1, double=False)),
+      dataclasses.replace(
+        _ATARI,
+        target=one_step.QLearning(),
+        sequence_length=1,
+        sequence_period=1,
+        batch_size=64,
+        loss_mean_over="nothing",
+        learning_rate=_to_zero(4.39e-5),
+        optimizer_eps=1e-3,
+      ),
+    ),
   ),
 )

@@ -104,13 +104,25 @@ def visits_earlier(label: str, where: types.Selection) -> types.Claim:
   return claim
 
 
-# -- episodes to the first goal of the deep sea, against its size --------------------
+# -- episodes in the deep sea, against its size ---------------------------------------
+
+# The measures of a run in the deep sea, in episodes: what they lead to, and the result
+# that says whether the run got there.
+DEEP_SEA = {
+  "first_found": ("first treasure", "found"),
+  "episodes": ("greedy policy optimal", "stopped"),
+}
 
 
 def deep_sea(
-  sizes: Sequence[int], most: int, where: types.Selection, title: str
+  measure: str,
+  sizes: Sequence[int],
+  most: int,
+  where: types.Selection,
+  title: str,
+  legend: str | None,
 ) -> panels.Panel:
-  """Means and medians of the episodes to the first goal against the size.
+  """Means and medians of one of `DEEP_SEA` against the size.
 
   The paper reports the expected time. If the limit stopped some runs, the mean is a
   lower bound; the median is exact if it stopped fewer than half of them.
@@ -119,29 +131,30 @@ def deep_sea(
   def median(values: np.ndarray) -> np.ndarray:
     return np.asarray(np.median(values, axis=-2))
 
+  label, _ = DEEP_SEA[measure]
   return panels.Panel(
-    layers.Curves("episodes", LINES, "size", markers=True),
-    layers.Curves("episodes", lines(", median"), "size", median, thin=layers.THIN),
+    layers.Curves(measure, LINES, "size", markers=True),
+    layers.Curves(measure, lines(", median"), "size", median, thin=layers.THIN),
     layers.two_to_the_n(sizes),
     layers.horizontal(most, "limit", linestyle=":"),
     where=where,
-    title=title,
-    legend="lower right",
+    title=f"{title}: {label}",
+    legend=legend,
     xlabel="size N",
-    ylabel="episodes to the first goal\n(mean)",
+    ylabel="episodes (mean)",
     yscale="log",
     ylim=(1, 3 * most),
   )
 
 
-def deep_sea_episodes(table: types.Table) -> str:
-  """Text with each rule's means and medians of the episodes over seeds.
+def deep_sea_episodes(measure: str, table: types.Table) -> str:
+  """Text with each rule's means and medians of the measure over seeds.
 
   A mean is written with `≥` if the limit stopped one of its runs.
   """
   most, words = table[0].settings["episodes"], []
   for label, rule in LINES.items():
-    _, episodes = layers.over("size", table.where(**rule), "episodes")
+    _, episodes = layers.over("size", table.where(**rule), measure)
     means = ", ".join(
       f"{'≥' if of_size.max() >= most else ''}{of_size.mean():.0f}"
       for of_size in episodes.T

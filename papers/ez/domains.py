@@ -30,19 +30,20 @@ WORLDS = ("obstacles", "traps")  # A world has one of the two.
 
 @dataclasses.dataclass(frozen=True)
 class DeepSea(ranges.Checked):
-  """Q-learning in the deep sea, until the treasure is found for the first time.
+  """Q-learning in the deep sea, until the greedy policy is optimal.
 
   Initial values are 0. Ties are broken at random, or by the first index, which is left:
   then only exploratory actions go right, and the episodes that ε-greedy needs grow as
-  (2(N + 1))^N instead of about 2^N. The results of learning are `episodes`, up to the
-  first treasure, and `stopped`, whether the run found it.
+  (2(N + 1))^N instead of about 2^N. The results of learning are `episodes`, until the
+  greedy policy goes to the treasure, `stopped`, whether it does, `first_found`, the
+  episode that finds the treasure for the first time, and `found`, whether one does.
 
   Only steps to the right have a cost, as in bsuite. If all steps had one, initial
   values of 0 would be optimistic, and greedy actions would try everything untried.
   """
 
   size: types.Size = 20  # N.
-  episodes: ranges.PositiveInt = 20_000  # At most (our own).
+  episodes: ranges.PositiveInt = 100_000  # At most (our own).
   step_size: ranges.Probability = 1.0  # α.
   discount: ranges.Probability = 0.99  # γ (our own).
   ties: Literal["random", "first"] = "random"
@@ -53,7 +54,7 @@ class DeepSea(ranges.Checked):
 
   label: ClassVar[str] = "DeepSea"
   map_axes: ClassVar[tuple[str, str]] = ("column", "row")
-  kept: ClassVar[tuple[str, ...]] = ("episodes", "stopped")
+  kept: ClassVar[tuple[str, ...]] = ("episodes", "stopped", "first_found", "found")
 
   @property
   def epsilon(self) -> float:
@@ -76,14 +77,26 @@ class DeepSea(ranges.Checked):
       shortest_episode=self.size,
       params=params,
       own_params=permute if self.permuted else None,
-      # A return is positive only with the treasure.
-      options={"stop_return": 0.5, "observe": cell},
+      options={"stop": GoesToTreasure(self.size), "observe": cell},
     )
 
   def to_map(self, values: np.ndarray) -> np.ndarray:
     """The logarithm, as in figure 3; cells above the diagonal are empty."""
     values = np.log(_square(values) + 1.0)
     return np.where(np.tri(self.size, dtype=bool), values, np.nan)
+
+
+@dataclasses.dataclass(frozen=True)
+class GoesToTreasure:
+  """Whether the greedy policy of a table goes right on the whole diagonal."""
+
+  size: int
+
+  def __call__(self, state: q_learning.State, params: deep_sea.Params) -> jax.Array:
+    diagonal = jnp.arange(self.size)
+    q = state.table[0, diagonal * (self.size + 1)]
+    right = jnp.asarray(params.right)[diagonal, diagonal]
+    return jnp.all(q[diagonal, right] > q[diagonal, 1 - right])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -152,7 +152,9 @@ def learn(
 
   Returns:
     `returns`, `discounted_returns`, `lengths` `[S, E]`, and `episodes`, `steps` and
-    `stopped` `[S]`, as in `training.Record`.
+    `stopped` `[S]`, as in `training.Record`. `found` bool `[S]`: whether an episode's
+    return was positive; `first_found` int `[S]`: the number of the first such episode,
+    or `episodes` if there was none.
   """
   params = _params(problem)
   if problem.own_params is not None:
@@ -170,7 +172,11 @@ def learn(
     **problem.options,
   )
   names = ["returns", "discounted_returns", "lengths", "episodes", "steps", "stopped"]
-  return {name: np.asarray(getattr(record, name)) for name in names}
+  results = {name: np.asarray(getattr(record, name)) for name in names}
+  positive = results["returns"] > 0
+  found = positive.any(axis=1)
+  first = np.where(found, positive.argmax(axis=1) + 1, results["episodes"])
+  return {**results, "found": found, "first_found": first}
 
 
 def wander(

@@ -14,6 +14,8 @@ from explorax.papers.tabular import types
 
 # (the environment's state, its observation) → a value computed from them.
 Reading = Callable[[jax_types.State, jax.Array], jax.Array]
+# (the learner's state, the environment's parameters) → whether the run ends, bool `[]`.
+Stop = Callable[[types.State, jax_types.Params], jax.Array]
 
 _BLOCK = 64  # Timesteps between two updates of the records of all episodes.
 _NEVER = jnp.iinfo(jnp.int32).max
@@ -30,7 +32,7 @@ class Record(NamedTuple):
     lengths: int32 `[E]`, steps.
     episodes: int32 `[]`, the number of finished episodes.
     steps: int32 `[]`, all steps taken, including those of an unfinished episode.
-    stopped: bool `[]`, whether an episode's return exceeded `stop_return`.
+    stopped: bool `[]`, whether `stop` ended the run.
     first_visits: int32 `[C]`, or `[C, A]` for pairs; `steps` if there was none.
     visited: bool, the same shape.
     learner: the learner's last state.
@@ -108,7 +110,7 @@ def run(
   *,
   num_episodes: int,
   max_steps: jax.Array | int = _NEVER - 1,
-  stop_return: jax.Array | float = float("inf"),
+  stop: Stop | None = None,
   observe: Reading | None = None,
   cell: Reading | None = None,
   num_cells: int = 0,
@@ -129,8 +131,7 @@ def run(
     key: a random key, of either kind of jax.
     num_episodes: E, at least 1; static.
     max_steps: steps after which the run ends, even within an episode; below 2³¹ − 1.
-    stop_return: the run ends after the first episode whose undiscounted return exceeds
-      this.
+    stop: the run ends after the first episode at whose end this is true.
     observe: computes the learner's input from the environment's state and observation;
       the observation by default. A tabular learner is faster with the state's index
       than with a one-hot position.
@@ -232,7 +233,9 @@ def run(
     ended = last & ~loop.done
     learner_state = _where(ended, learner.begin_episode(learner_state), learner_state)
     episodes = loop.episodes + ended
-    stopped = loop.stopped | (ended & (loop.episode.total > stop_return))
+    stopped = loop.stopped
+    if stop is not None:
+      stopped |= ended & stop(learner_state, environment_params)
     exhausted = loop.steps >= max_steps
     done = loop.done | stopped | exhausted | (episodes >= num_episodes)
 
@@ -347,21 +350,20 @@ def run_seeds(
   *,
   num_episodes: int,
   max_steps: jax.Array | int = _NEVER - 1,
-  stop_return: jax.Array | float = float("inf"),
   sequential: bool | None = None,
   environment_per_seed: bool = False,
   **options: Any,
 ) -> Record:
   """Compiles `run` and runs it for each key; arrays of the record are `[S, …]`.
 
-  New values of the parameters, keys, `max_steps` and `stop_return` do not recompile;
-  changes of other arguments do. Pass `observe` and `cell` as module-level functions,
-  not as new lambdas.
+  New values of the parameters, keys and `max_steps` do not recompile; changes of other
+  arguments do. Pass `stop`, `observe` and `cell` as module-level functions, not as new
+  lambdas.
 
   Args:
     learner, rule, environment, learner_params, environment_params: as in `run`.
     keys: typed keys `[S]`, or jax's older keys `[S, 2]`.
-    num_episodes, max_steps, stop_return: as in `run`.
+    num_episodes, max_steps: as in `run`.
     sequential: run the seeds one after another instead of as a batch. This is faster
       if expensive work is rare, as in `RMax`. None: sequential on a CPU where XLA
       compiles loops as functions, and otherwise a batch.
@@ -372,7 +374,7 @@ def run_seeds(
   on_cpu = jax.default_backend() == "cpu"
   in_functions = _HAS_FORMER_RUNTIME and on_cpu and sequential is not False
   arrays = jax.tree.map(
-    jnp.asarray, (learner_params, environment_params, keys, max_steps, stop_return)
+    jnp.asarray, (learner_params, environment_params, keys, max_steps)
   )
   leaves, structure = jax.tree.flatten(arrays)
   program = _compile(
@@ -416,7 +418,6 @@ def _of_seeds(
     environment_params: jax_types.Params,
     keys: jax.Array,
     max_steps: jax.Array,
-    stop_return: jax.Array,
   ) -> Record:
     def run_one(key: jax.Array, own_params: jax_types.Params) -> Record:
       params = own_params if environment_per_seed else environment_params
@@ -426,7 +427,6 @@ def _of_seeds(
         params,
         key,
         max_steps=max_steps,
-        stop_return=stop_return,
         **options,
       )
 

@@ -117,11 +117,13 @@ PAPER_3 = (
 HEADS = "num_members=10 shared_torso=true head_size=512 sum_over_members=true"
 # Appendix F: sixteen threads together, whose rates are 0 after 3 · 10⁸ frames.
 PAPER_5 = (
-  "batch_size=4 sequence_length=16 optimizer=rmsprop replay_capacity=1e6 "
-  "max_abs_reward=1 max_abs_td=1 mean_over_time=true "
+  "optimizer=rmsprop replay_capacity=1e6 max_abs_reward=1 max_abs_td=1 "
   "exploration=EpsilonGreedy(Alternating(1,(0.5,0.1,0.01),(0.3,0.4,0.3),1e6,2e5))"
 )
-RETRACE = f"{PAPER_5} learning_rate=Linear(9.12e-5,0,4687500) optimizer_eps=3.68e-5"
+RETRACE = (
+  f"{PAPER_5} learning_rate=Linear(9.12e-5,0,4687500) optimizer_eps=3.68e-5 "
+  "batch_size=4 sequence_length=16 loss_mean_over=time"
+)
 # bsuite's baselines, `baselines/jax/{dqn,boot_dqn}/agent.py`; paper 4's appendix D.2
 # has another prior scale.
 BSUITE = (
@@ -187,7 +189,8 @@ PUBLISHED = [
   ("retrace_dqn", ATARI, f"{RETRACE} target=Retrace(1,epsilon=none)"),
   (
     *("one_step_dqn", ATARI),
-    f"{PAPER_5} learning_rate=Linear(4.39e-5,0,4687500) optimizer_eps=1e-3",
+    f"{PAPER_5} learning_rate=Linear(4.39e-5,0,4687500) optimizer_eps=1e-3 "
+    "batch_size=64 sequence_length=1 loss_mean_over=nothing target=QLearning()",
   ),
   (  # Table 6.
     *("ngu", ATARI),
@@ -222,6 +225,14 @@ PUBLISHED = [
 def test_settings_are_the_published_ones(name, env, settings):
   for assignment in settings.split():
     assert overrides.apply(config(name, env), [assignment]) == config(name, env)
+
+
+@pytest.mark.parametrize("env", [SMALL, ATARI])
+@pytest.mark.parametrize("name", ["r2d2_rnd", "r2d2_sarsa_lambda_rnd"])
+def test_the_bonus_of_papers_1_and_2_vanishes_with_novelty(name, env):
+  """It is e over its deviation since the start, whatever the scale of e."""
+  bonus = config(name, env).bonus
+  assert (bonus.normalisation, bonus.decay) == ("deviation", None)
 
 
 def test_paper_1s_rnd_has_the_network_of_dqn():

@@ -46,6 +46,22 @@ def test_zeta_follows_scipys_zipfian(mu, cap):
   _assert_follows(np.asarray(draws), pmf)
 
 
+@pytest.mark.parametrize(("mu", "cap"), [(2.0, 100), (2.0, 1), (3.5, 7)])
+def test_clipped_zeta_is_the_least_of_the_whole_law_and_the_cap(mu, cap):
+  law = exploration.ZetaDuration(mu, cap, clipped=True)
+  draws = np.asarray(law(jax.random.PRNGKey(0), (_NUM_DRAWS,)))
+  pmf = scipy.stats.zipf.pmf(np.arange(1, cap + 1), mu)
+  pmf[-1] += scipy.stats.zipf.sf(cap, mu)
+  _assert_follows(draws, pmf)
+  share = np.sqrt(pmf[-1] * (1 - pmf[-1]) / _NUM_DRAWS)
+  assert abs(np.mean(draws == cap) - pmf[-1]) <= 4 * share
+
+
+def test_the_whole_zeta_law_has_an_exponent_above_1():
+  with pytest.raises(ValueError, match="mu is 1"):
+    exploration.ZetaDuration(1.0, clipped=True)
+
+
 def test_zeta_with_an_exponent_of_0_is_uniform():
   draws = exploration.ZetaDuration(0.0, 12)(jax.random.PRNGKey(0), (_NUM_DRAWS,))
   _assert_follows(np.asarray(draws), np.full(12, 1 / 12))

@@ -99,13 +99,19 @@ def test_an_empty_batch_is_refused(update):
     update(exploration.init_moments(), jnp.zeros((0,)))
 
 
-def test_masked_values_are_ignored():
-  update = jax.jit(exploration.update_ema_moments)
-  moments = update(exploration.init_moments(), jnp.array([2.0, 4.0]), 0.9)
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_masked_values_are_ignored(decay):
+  @jax.jit
+  def update(moments, values, mask=None):
+    if decay is None:
+      return exploration.update_moments(moments, values, mask)
+    return exploration.update_ema_moments(moments, values, decay, mask)
+
+  moments = update(exploration.init_moments(), jnp.array([2.0, 4.0]))
   values = np.array([[1.0, 5.0], [100.0, np.nan]], np.float32)
   mask = jnp.array([[1.0, 1.0], [0.0, 0.0]])
-  masked = update(moments, jnp.asarray(values), 0.9, mask)
-  plain = update(moments, jnp.asarray(values[0]), 0.9)
+  masked = update(moments, jnp.asarray(values), mask)
+  plain = update(moments, jnp.asarray(values[0]))
   np.testing.assert_allclose(masked, plain, rtol=1e-6)
-  nothing = update(moments, jnp.asarray(values), 0.9, jnp.zeros((2, 2)))
+  nothing = update(moments, jnp.asarray(values), jnp.zeros((2, 2)))
   np.testing.assert_array_equal(nothing, moments)

@@ -20,9 +20,10 @@ GRID = domains.GridWorld(size=5, episodes=4, time_limit=50, map_steps=40)
 TRAPS = dataclasses.replace(GRID, world="traps")
 
 
-def learn(domain: domains.Domain, seeds: Sequence[int]) -> types.Results:
-  """By ε-greedy."""
-  task = domains.task("task", domain, "epsilon", seeds)
+def learn(
+  domain: domains.Domain, seeds: Sequence[int], rule: str = "epsilon"
+) -> types.Results:
+  task = domains.task("task", domain, rule, seeds)
   return domains.run(task.settings, types.TaskContext())
 
 
@@ -74,8 +75,49 @@ def test_ties_against_plain_loops(ties):
 def test_the_deep_sea_with_first_ties_takes_what_exploration_takes():
   """The greedy action is left: N draws of ε/2 in a row, 8³ = 512 episodes at N = 3."""
   domain = domains.DeepSea(size=3, ties="first")
-  episodes = learn(domain, range(100))["episodes"]
+  episodes = learn(domain, range(100))["first_found"]
   assert abs(episodes.mean() - 512) < 4 * 512 / np.sqrt(100)
+
+
+def _plain_deep_sea(size: int, rule: str, rng: np.random.Generator):
+  """Episodes to the first treasure and until greedy is optimal, random ties."""
+  q, epsilon, first, episode = np.zeros((size, size, 2)), 1 / (size + 1), None, 0
+  while True:
+    episode += 1
+    column = left_of_repeat = repeated = 0
+    for row in range(size):
+      if left_of_repeat == 0 and rng.random() < epsilon:
+        repeated = rng.integers(2)
+        left_of_repeat = rng.zipf(2.0) if rule == "ez" else 1
+      if left_of_repeat:
+        left_of_repeat -= 1
+        action = repeated
+      else:
+        values = q[row, column]
+        action = rng.integers(2) if values[0] == values[1] else values.argmax()
+      reward = -0.01 / size if action else 0.0
+      to = column + 1 if action else max(column - 1, 0)
+      if action and column == size - 1:
+        reward, first = reward + 1.0, first or episode
+      future = q[row + 1, min(to, size - 1)].max() if row < size - 1 else 0.0
+      q[row, column, action] = reward + 0.99 * future
+      column = min(to, size - 1)
+    if all(q[i, i, 1] > q[i, i, 0] for i in range(size)):
+      return first, episode
+
+
+@pytest.mark.parametrize("rule", runs.RULES)
+def test_the_deep_sea_against_plain_loops(rule):
+  rng, domain = np.random.default_rng(0), domains.DeepSea(size=4)
+  expected = np.array([_plain_deep_sea(4, rule, rng) for _ in range(200)])
+  results = learn(domain, range(400), rule)
+  assert results["found"].all() and results["stopped"].all()
+  for name, column in zip(("first_found", "episodes"), expected.T, strict=True):
+    ours = results[name]
+    error = np.sqrt(column.var() / 200 + ours.var() / 400)
+    assert abs(ours.mean() - column.mean()) < 4 * error
+  # That the two are told apart.
+  assert expected[:, 1].mean() > 1.5 * expected[:, 0].mean()
 
 
 def test_first_visits_of_straight_walks():

@@ -121,11 +121,12 @@ def test_rnd_ignores_padding():
   )
 
 
+@pytest.mark.parametrize("decay", [0.5, None])
 @pytest.mark.parametrize("normalisation", ["centred", "deviation", "variance"])
-def test_rnd_normalises_by_moving_moments(normalisation):
+def test_rnd_normalises_by_moments(normalisation, decay):
   """By hand: the errors are those of the same networks without normalisation."""
   plain, normalised = (
-    rnd.RND(hidden_sizes=(4,), output_size=2, decay=0.5, normalisation=how).build(
+    rnd.RND(hidden_sizes=(4,), output_size=2, decay=decay, normalisation=how).build(
       DENSE, 2
     )
     for how in ("none", normalisation)
@@ -139,7 +140,8 @@ def test_rnd_normalises_by_moving_moments(normalisation):
     errors, states[0] = plain.compute(states[0], batch)
     r_int, states[1] = normalised.compute(states[1], batch)
     history.append(np.asarray(errors, np.float64))
-    weights = np.array([0.5 ** (len(history) - 1 - i) for i in range(len(history))])
+    kept = 1.0 if decay is None else decay
+    weights = np.array([kept ** (len(history) - 1 - i) for i in range(len(history))])
     weights /= weights.sum()
     mean = sum(w * e.mean() for w, e in zip(weights, history, strict=True))
     square = sum(w * (e**2).mean() for w, e in zip(weights, history, strict=True))

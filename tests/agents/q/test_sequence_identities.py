@@ -104,6 +104,28 @@ def test_padding_changes_nothing(sequence_config, make_agent, sequence_sample, l
   assert_equal(expected[1].priorities, changed[1].priorities)
 
 
+def test_what_the_loss_is_the_mean_over(
+  sequence_config, make_agent, sequence_sample, learn
+):
+  """Padding counts: a window has its length whatever is real of it."""
+  config = sequence_config()
+  sample = sequence_sample(0, make_agent(config))
+  assert not sample.rows["mask"].all()
+  windows, sources = config.batch_size, config.burn_in + config.sequence_length
+  divisors = {
+    "windows": windows,
+    "time": sources,
+    "transitions": windows * sources,
+    "nothing": 1,
+  }
+  sums = {
+    over: learn(sequence_config(loss_mean_over=over), [sample])[1].metrics["loss"]
+    * divisor
+    for over, divisor in divisors.items()
+  }
+  np.testing.assert_allclose(list(sums.values()), sums["windows"], rtol=1e-5)
+
+
 def test_relabelling():
   policy = jnp.arange(8, dtype=jnp.int32) % 4
   keys = jax.random.split(jax.random.PRNGKey(0), 200)

@@ -104,13 +104,15 @@ class _Witness:
     return state._replace(count=state.count + learns, log=log)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1), static_argnames=("cell", "pairs"))
+@functools.partial(
+  jax.jit, static_argnums=(0, 1), static_argnames=("stop", "cell", "pairs")
+)
 def _watch(
   on_policy,
   num_episodes,
   truncates=False,
   max_steps=1000,
-  stop_return=100.0,
+  stop=None,
   cell=None,
   pairs=False,
 ):
@@ -123,7 +125,7 @@ def _watch(
     jax.random.PRNGKey(1),
     num_episodes=num_episodes,
     max_steps=max_steps,
-    stop_return=stop_return,
+    stop=stop,
     cell=cell,
     num_cells=10 if cell else 0,
     pairs=pairs,
@@ -171,12 +173,15 @@ def test_a_run_ends_after_its_episodes_or_within_one(max_steps, episodes):
   np.testing.assert_array_equal(record.lengths, 3 * expected)
 
 
-def test_a_return_above_the_threshold_ends_the_run():
-  ended = _watch(False, 5, stop_return=5.5)
-  assert (ended.episodes, ended.steps, bool(ended.stopped)) == (1, 3, True)
-  assert ended.learner.count == 3
-  not_above = _watch(False, 5, stop_return=6.0)
-  assert (not_above.episodes, bool(not_above.stopped)) == (5, False)
+@pytest.mark.parametrize(("least", "episodes"), [(2, 1), (3, 1), (4, 2), (15, 5)])
+def test_a_run_stops_at_the_end_of_an_episode(least, episodes):
+  """Of three steps each, at the end of which the learner has seen the last one."""
+  ended = _watch(False, 9, stop=lambda state, params: state.count >= least)
+  steps = 3 * episodes
+  assert (ended.episodes, ended.steps, bool(ended.stopped)) == (episodes, steps, True)
+  assert ended.learner.count == steps
+  never = _watch(False, 5, stop=lambda state, params: state.count > params.length * 5)
+  assert (never.episodes, bool(never.stopped)) == (5, False)
 
 
 def _place(state, observation):
@@ -205,6 +210,10 @@ EZ_THOMPSON = exploration.EzGreedy(
 )
 
 
+def _has_learned(state, params):
+  return jnp.any(state.table > 0.45)
+
+
 def test_a_batch_is_its_runs_one_by_one():
   """Their episodes, and the runs, end at different steps."""
 
@@ -218,7 +227,7 @@ def test_a_batch_is_its_runs_one_by_one():
       jax.random.split(jax.random.PRNGKey(2), 8),
       num_episodes=40,
       max_steps=400,
-      stop_return=0.5,
+      stop=_has_learned,
       observe=room_index,
       cell=room_index,
       num_cells=25,
