@@ -119,9 +119,9 @@ def act(agent, weights):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_first_priorities_are_of_n_step_errors(make_config, make_agent, case):
+def test_first_priorities_are_of_n_step_errors(sequence_config, make_agent, case):
   """In float64, from an unroll of the whole episode."""
-  config = make_config(sequence_length=2, **CASES[case])
+  config = sequence_config(sequence_length=2, **CASES[case])
   agent = make_agent(config)
   weights = agent.learner.params(agent.learner.init(jax.random.PRNGKey(0)))
   newest, steps, actions, extras = act(agent, weights)
