@@ -8,14 +8,17 @@ this user can enter.
 import contextlib
 import importlib.util
 import os
+import pathlib
 import secrets
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from explorax.experiments import errors
 
@@ -26,6 +29,15 @@ _LOCAL = {
   "RAY_enable_metrics_collection": "0",
   "RAY_worker_niceness": "0",  # Ray's default, 15, yields to all other processes.
 }
+_WATCHER = """
+import sys
+if not sys.stdin.read():
+  sys.stderr.write(
+    "explorax: the process ended at once: it was killed, or Ray's raylet was, which "
+    "ends it; the same command goes on from what is complete.\\n"
+  )
+"""
+_SERVERS = ("gcs_server", "raylet")
 _PARENT = "/tmp"  # Paths of sockets must be short.
 _OBJECT_STORE_BYTES = 100 * 2**20  # For small results.
 
@@ -63,6 +75,35 @@ def check_reachable(address: str | None) -> None:
       f"no Ray cluster answers at --ray_address={address} ({error}); start one with "
       "`ray start --head`, or leave the flag out."
     ) from error
+
+
+class Server(NamedTuple):
+  """A process of Ray's own."""
+
+  pid: int
+  name: str
+
+  def is_running(self) -> bool:
+    return self in servers([self.pid])
+
+
+def servers(pids: Iterable[int] | None = None) -> list[Server]:
+  """Ray's own running processes that this one has started, of these or of all."""
+  found = []
+  for path in (
+    pathlib.Path("/proc").glob("[0-9]*") if pids is None else map(_proc, pids)
+  ):
+    with contextlib.suppress(OSError):
+      pid, _, rest = (path / "stat").read_text().partition(" (")
+      name, _, fields = rest.rpartition(") ")
+      state, parent, *_ = fields.split()
+      if name in _SERVERS and parent == str(os.getpid()) and state not in "ZX":
+        found.append(Server(int(pid), name))
+  return found
+
+
+def _proc(pid: int) -> pathlib.Path:
+  return pathlib.Path("/proc") / str(pid)
 
 
 @contextlib.contextmanager
@@ -142,6 +183,7 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
         prefix="explorax_", dir=_PARENT, ignore_cleanup_errors=True
       )
     )
+    stack.enter_context(_announcing_a_sudden_end())
     stack.callback(ray.shutdown)
     try:
       with _without_side_effects():
@@ -160,7 +202,27 @@ def _started(num_cpus: int, num_gpus: int, num_bytes: int) -> Iterator[None]:
         f"Ray could not be started on this machine ({_first_line(error)}); try again "
         "when the machine is less busy."
       ) from error
+    # Ray prints paragraphs about processes that die, where the run says it in a line.
+    ray._private.worker.print_to_stdstream = lambda *args, **kwargs: None
     yield
+
+
+@contextlib.contextmanager
+def _announcing_a_sudden_end() -> Iterator[None]:
+  """Lets another process say that this one has ended without a word.
+
+  Ray ends it so if its raylet dies.
+  """
+  watcher = subprocess.Popen(
+    [sys.executable, "-S", "-c", _WATCHER],
+    stdin=subprocess.PIPE,
+    start_new_session=True,
+  )
+  try:
+    yield
+  finally:
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+      watcher.communicate(b"ended", timeout=5)
 
 
 @contextlib.contextmanager

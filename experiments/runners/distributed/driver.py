@@ -28,6 +28,7 @@ from explorax.experiments.runners.distributed import processes as processes_lib
 # Space for batches, rows in transit, and a few versions of the weights.
 _OBJECT_STORE_BYTES = 256 * 2**20
 _SECONDS_BETWEEN_POLLS = 0.2
+_SECONDS_TO_ANSWER = 1.0  # Between checks of Ray's own processes.
 _SECONDS_TO_END = 20.0  # For processes that were told to stop.
 _PATIENCE = 60.0  # Seconds after which a blocked process is logged.
 # So many deaths of a role's processes within so many seconds end the run.
@@ -163,6 +164,7 @@ class _Driver:
     self._min_size = agent.replay.min_size
     self._config = config
     self._hooks = hooks
+    self._servers = ray_cluster.servers()
     self._roles = {role: _Role() for role in (messages.BOARD, *processes.handles)}
     found = None if hooks.checkpoints is None else hooks.checkpoints.restored
     self._saving: Any = None  # The reference to the learner's state, once requested.
@@ -192,13 +194,7 @@ class _Driver:
 
   def _poll(self) -> None:
     """Handles the news of the board."""
-    try:
-      self._news = news = self._ray.get(self._processes.board.poll.remote())
-    except self._ray.exceptions.RayError as error:
-      raise self._stopped(
-        "the board, which receives all reports, died (it was killed, ran out of memory "
-        "or crashed)"
-      ) from error
+    self._news = news = self._get_news()
     steps = news.counts.env_steps
     activity = core.acting(steps, steps, self._min_size)
     if not steps:
@@ -215,6 +211,28 @@ class _Driver:
         if self._hooks.observer is not None:
           evaluator.replay(event.calls, self._hooks.observer)
         self._hooks.on_evaluation(event.evaluation)
+
+  def _get_news(self) -> messages.Poll:
+    """The news of the board, as long as Ray's own processes run.
+
+    Raises:
+      errors.StoppedError: if one of them dies, or the board. Ray itself would end this
+        process without a word a minute later.
+    """
+    coming = self._processes.board.poll.remote()
+    while True:
+      for server in self._servers:
+        if not server.is_running():
+          raise self._stopped(f"Ray's {server.name} died (it was killed or crashed)")
+      try:
+        return self._ray.get(coming, timeout=_SECONDS_TO_ANSWER)
+      except self._ray.exceptions.GetTimeoutError:
+        continue
+      except self._ray.exceptions.RayError as error:
+        raise self._stopped(
+          "the board, which receives all reports, died (it was killed, ran out of "
+          "memory or crashed)"
+        ) from error
 
   def _note_start(self, started: messages.Started) -> None:
     """Reports the death of an earlier process of the role, if there was one.
@@ -342,6 +360,8 @@ class _Driver:
     """The newest published weights; None if they are lost."""
     with contextlib.suppress(self._ray.exceptions.RayError):
       if self._news.version is not None:
-        newest = self._ray.get(self._news.version.reference[0])
+        newest = self._ray.get(
+          self._news.version.reference[0], timeout=_SECONDS_TO_ANSWER
+        )
         return jax.tree.map(np.array, newest)
     return None

@@ -5,6 +5,8 @@ import importlib.util
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -232,3 +234,24 @@ def test_a_run_that_fails_says_why_in_a_line(tmp_path, capsys, environment, culp
   lines = [line for line in capsys.readouterr().err.splitlines() if culprit in line]
   assert len(lines) == 1 and lines[0].startswith("explorax: ")
   assert not _ours_left()
+
+
+@pytest.mark.parametrize("server", ["gcs_server", "raylet"])
+def test_a_run_whose_ray_dies_ends_with_a_line(server, tmp_path):
+  argv = [*COMMAND, "--env=explorax.environments.testing:fake", "--replay=memory"]
+  process = subprocess.Popen(
+    [
+      *(sys.executable, "-m", "explorax.experiments.run", *argv),
+      *("--steps=1000000", f"--output={tmp_path}/run"),
+    ],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+  )
+  _wait_for(lambda: _rows(tmp_path / "run/metrics.csv") or process.poll() is not None)
+  children = psutil.Process(process.pid).children()
+  (victim,) = (child for child in children if child.name() == server)
+  victim.kill()
+  out, err = process.communicate(timeout=60)
+  assert process.returncode == 1 and "(raylet)" not in out
+  assert err.startswith("explorax: ") and err.count("\n") == 1 and server in err
