@@ -4,6 +4,7 @@ import importlib.util
 import multiprocessing
 import os
 import pathlib
+import signal
 import sys
 import threading
 import time
@@ -32,6 +33,7 @@ import pytest
 from explorax.experiments import ray_cluster
 
 ray_cluster.prepare()  # Before a test imports Ray.
+signal.signal(signal.SIGINT, signal.default_int_handler)  # Shells' jobs ignore it.
 
 # Where Flax is not installed, Haiku puts an object among the loaded modules that raises
 # whatever it is asked for, and hypothesis asks every module for its file.
