@@ -131,7 +131,7 @@ class FigureRequest:
     fig = panels.draw(figure.panels(self.config), table, figure.size)
     directory.write(
       f"{self._file_name()}.png",
-      lambda file: drawing.save(file, fig, title=figure.title, math=True),
+      lambda file: drawing.save(file, fig, title=figure.title),
     )
     directory.write_json(
       f"{self._file_name()}.json",

@@ -115,19 +115,16 @@ def band(
   )
 
 
-def save(
-  file: BinaryIO, fig: "mpl_figure.Figure", *, title: str = "", math: bool = False
-) -> None:
-  """Writes a drawing as a PNG, with a title above if it is not empty.
-
-  With `math`, `$...$` in a text is a formula. A user's names have none.
-  """
+def save(file: BinaryIO, fig: "mpl_figure.Figure", *, title: str = "") -> None:
+  """Writes a drawing as a PNG, with a title above if it is not empty."""
   from matplotlib import text as text_lib
 
   if title:
     fig.suptitle(title)
-  if not math:
+  try:
+    fig.savefig(file, format="png")
+  except ValueError:  # `$` in a name of a user begins no formula.
     texts: Any = fig.findobj(text_lib.Text)
     for text in texts:
       text.set_parse_math(False)
-  fig.savefig(file, format="png")
+    fig.savefig(file, format="png")

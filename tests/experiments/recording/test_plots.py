@@ -6,7 +6,7 @@ import pytest
 
 from explorax import environments
 from explorax.experiments import output
-from explorax.experiments.recording import plots
+from explorax.experiments.recording import drawing, plots
 from explorax.experiments.recording import returns as returns_lib
 
 pytest.importorskip("matplotlib")
@@ -18,6 +18,12 @@ def curve(*seeds, **kwargs):
   fig = plots.learning_curve(file, seeds, title="tdu on deep sea", **kwargs)
   assert file.getvalue().startswith(b"\x89PNG")
   return fig.axes[0]
+
+
+def test_a_name_that_is_no_formula_is_drawn_as_it_is():
+  fig, _ = drawing.new()
+  drawing.save(file := io.BytesIO(), fig, title="module:$\\frac$")
+  assert file.getvalue().startswith(b"\x89PNG")
 
 
 def test_a_picture_that_cannot_be_drawn_is_a_warning(tmp_path, capsys):
