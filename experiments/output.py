@@ -117,9 +117,8 @@ class RunDirectory:
       try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary.unlink(missing_ok=True)
-        with open(
-          temporary, "xb"
-        ) as file:  # A link that was put there is not followed.
+        # A link that was put there meanwhile is not followed.
+        with open(temporary, "xb") as file:
           write(file)
           file.flush()
           os.fsync(file.fileno())

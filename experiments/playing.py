@@ -89,7 +89,6 @@ def make_agent(
   preset = presets.PRESETS[record["agent"]]
   changed = {change.partition("=")[0] for change in changes}
   kept = [x for x in record["settings"] if x.partition("=")[0] not in changed]
-
   config = overrides.apply(preset.config_for(record["env"]), changes, kept)
   return preset.make_agent(config, spec)
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from explorax.experiments import errors
@@ -78,32 +78,30 @@ def check_reachable(address: str | None) -> None:
 
 
 class Server(NamedTuple):
-  """A process of Ray's own."""
+  """A process of Ray's own, started by this one."""
 
   pid: int
   name: str
 
   def is_running(self) -> bool:
-    return self in servers([self.pid])
+    return _server(self.pid) == self
 
 
-def servers(pids: Iterable[int] | None = None) -> list[Server]:
-  """Ray's own running processes that this one has started, of these or of all."""
-  found = []
-  for path in (
-    pathlib.Path("/proc").glob("[0-9]*") if pids is None else map(_proc, pids)
-  ):
-    with contextlib.suppress(OSError):
-      pid, _, rest = (path / "stat").read_text().partition(" (")
-      name, _, fields = rest.rpartition(") ")
-      state, parent, *_ = fields.split()
-      if name in _SERVERS and parent == str(os.getpid()) and state not in "ZX":
-        found.append(Server(int(pid), name))
-  return found
+def servers() -> list[Server]:
+  """Those that run."""
+  pids = [int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*")]
+  return [server for pid in pids if (server := _server(pid)) is not None]
 
 
-def _proc(pid: int) -> pathlib.Path:
-  return pathlib.Path("/proc") / str(pid)
+def _server(pid: int) -> Server | None:
+  try:
+    text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+  except OSError:  # It has ended.
+    return None
+  name, _, fields = text.partition(" (")[2].rpartition(") ")
+  state, parent, *_ = fields.split()
+  is_server = name in _SERVERS and parent == str(os.getpid()) and state not in "ZX"
+  return Server(pid, name) if is_server else None
 
 
 @contextlib.contextmanager

@@ -24,6 +24,19 @@ from explorax.papers import claims, layers, panels, types
 Count = Annotated[int, ranges.Range(ge=1)]  # Of steps, more than an int32 holds.
 _FRAMES = 4  # Of an environment step, in the profiles of all presets.
 
+# Settings of quick versions: of all, and of agents that learn from sequences.
+QUICK: dict[str, Any] = {
+  "num_steps": 120,
+  "eval_every": 60,
+  "eval_steps": 1,
+  "num_seeds": 1,
+  "game_settings": "max_frames=200",
+}
+SHORT_SEQUENCES = (
+  *("sequence_length=10", "sequence_period=10", "batch_size=2"),
+  *("min_replay_size=80", "replay_capacity=1000", "lstm_size=16"),
+)
+
 # `[games]` of one seed → a number.
 OverGames = Callable[[np.ndarray], np.floating[Any]]
 

@@ -163,4 +163,4 @@ def _draw(
 
 
 if __name__ == "__main__":
-  sys.exit(main())
+  command.leave(main())

@@ -100,7 +100,6 @@ _OF_PACKAGES = (
   "Dummy",
   "ThreadPoolExecutor",
   "asyncio",
-  "wandb",
 )
 
 

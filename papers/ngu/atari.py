@@ -73,15 +73,8 @@ FIGURES = (
     quick=atari.Config(
       games=("pong", "pitfall", "montezuma_revenge"),
       agents=("ngu", "r2d2_retrace"),
-      num_steps=120,
-      eval_every=60,
-      eval_steps=1,
-      num_seeds=1,
-      game_settings="max_frames=200",
-      agent_settings=(
-        *("sequence_length=10", "sequence_period=10", "batch_size=2"),
-        *("min_replay_size=80", "replay_capacity=1000", "lstm_size=16"),
-      ),
+      agent_settings=atari.SHORT_SEQUENCES,
+      **atari.QUICK,
     ),
     tasks=atari.tasks,
     compute=atari.compute,

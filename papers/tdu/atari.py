@@ -47,15 +47,8 @@ FIGURES = (
     quick=atari.Config(
       games=("tennis",),
       agents=("tdu_r2d2_no_prior", "r2d2_peng"),
-      num_steps=120,
-      eval_every=60,
-      eval_steps=1,
-      num_seeds=1,
-      game_settings="max_frames=200",
-      agent_settings=(
-        *("sequence_length=10", "sequence_period=10", "burn_in=0", "batch_size=2"),
-        *("min_replay_size=80", "replay_capacity=1000", "lstm_size=16"),
-      ),
+      agent_settings=(*atari.SHORT_SEQUENCES, "burn_in=0"),
+      **atari.QUICK,
     ),
     tasks=atari.tasks,
     compute=atari.compute,
