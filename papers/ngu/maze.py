@@ -255,7 +255,7 @@ FIGURES = (
       ),
     ],
     size=(6.0, 3.8),
-    revision=3,
+    revision=4,
   ),
   types.Figure(
     name="ngu/variants",
@@ -283,5 +283,6 @@ FIGURES = (
     ],
     claims=lambda config: [_explores_more(*claim) for claim in _CLAIMS],
     size=(6.0, 3.8),
+    revision=2,
   ),
 )
