@@ -1,5 +1,8 @@
 """Environments by name (`make`), all with the same conventions, and their specs."""
 
+from typing import TYPE_CHECKING
+
+from explorax import lazy
 from explorax.environments.batched_types import BatchedEnvironment
 from explorax.environments.bsuite_metrics import SolvedRule, solved_rule
 from explorax.environments.errors import NonFiniteError
@@ -14,6 +17,19 @@ from explorax.environments.metrics import counts_over_episodes, episode_metrics
 from explorax.environments.specs import EnvironmentSpec, OneHotArray, make_encoding
 from explorax.environments.standard import StandardEnvironment
 from explorax.environments.user_environments import AnyEnvironment, wrap
+
+if TYPE_CHECKING:
+  from explorax.environments import (
+    atari_adapter,
+    atari_vector,
+    bsuite_mnist,
+    bsuite_sweeps,
+    gymnasium_environments,
+    gymnax_adapter,
+    jax_adapter,
+    jax_encoding,
+    jax_environments,
+  )
 
 __all__ = [
   "AnyEnvironment",
@@ -34,3 +50,11 @@ __all__ = [
   "spec",
   "wrap",
 ]
+
+# Importing this package imports neither jax nor what only some environments need.
+__getattr__ = lazy.modules(
+  __name__,
+  *("atari_adapter", "atari_vector", "bsuite_mnist", "bsuite_sweeps"),
+  *("gymnasium_environments", "gymnax_adapter", "jax_adapter", "jax_encoding"),
+  "jax_environments",
+)

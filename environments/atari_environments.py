@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import dm_env
 
+from explorax import environments
 from explorax.environments import (
   atari57,
   atari_profiles,
@@ -28,9 +29,7 @@ def load(name: str, *, seed: int) -> standard.StandardEnvironment:
   """
 
   def make(rom: str, profile: atari_profiles.Profile) -> dm_env.Environment:
-    from explorax.environments import atari_adapter
-
-    return atari_adapter.AtariEnvironment(rom, profile, seed=seed)
+    return environments.atari_adapter.AtariEnvironment(rom, profile, seed=seed)
 
   # Each observation is a new array.
   return standard.StandardEnvironment(_make(name, make), copy=False)
@@ -48,9 +47,7 @@ def load_batched(
   def make(
     rom: str, profile: atari_profiles.Profile
   ) -> batched_types.BatchedEnvironment:
-    from explorax.environments import atari_vector
-
-    return atari_vector.AtariVectorEnvironment(
+    return environments.atari_vector.AtariVectorEnvironment(
       rom, profile, num_envs=num_envs, seed=seed
     )
 
@@ -61,8 +58,6 @@ def _make(name: str, make: Callable[[str, atari_profiles.Profile], T]) -> T:
   """`make` of the ROM's name and the profile, with one-sentence errors."""
   game, profile = atari_profiles.parse(name)
   try:
-    import cv2  # noqa: F401
-
     return make(_find(game), profile)
   except ImportError as error:
     raise ValueError(
@@ -110,11 +105,9 @@ def list_games() -> list[tuple[str, str]]:
 
 def _find(game: str) -> str:
   """The ROM's name of a game in camel case."""
-  from ale_py import roms
-
   known = {
     atari_profiles.camel_case(rom): rom
-    for rom in roms.get_all_rom_ids()
+    for rom in environments.atari_adapter.roms.get_all_rom_ids()
     if rom not in _TWO_PLAYERS
   }
   if game in known:

@@ -81,6 +81,11 @@ def reseed(environment: dm_env.Environment, seed: int) -> None:
       vars(layer)["_rng"] = np.random.RandomState(np.random.MT19937(stream))
 
 
+def names() -> list[str]:
+  """All of bsuite's."""
+  return [f"bsuite:{bsuite_id}" for bsuite_id in sweep.SWEEP]
+
+
 def list_experiments() -> list[tuple[str, str]]:
   """(name, description) of each experiment, for `--env=bsuite:…`."""
   rows = []
@@ -117,12 +122,11 @@ def _check_id(bsuite_id: str) -> None:
       f"bsuite has no environment 'bsuite:{bsuite_id}'; its {experiment} experiment "
       f"has settings 'bsuite:{settings[0]}' to 'bsuite:{settings[-1]}'."
     )
-  known = [f"bsuite:{i}" for i in sweep.SWEEP]
   raise ValueError(
     f"bsuite has no environment 'bsuite:{bsuite_id}'"
     + errors.did_you_mean(
       f"bsuite:{bsuite_id}",
-      known,
+      names(),
       "; name one by experiment and setting, for instance 'bsuite:deep_sea/0'.",
     )
   )

@@ -2,6 +2,9 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any
+
+from explorax import environments
 
 
 class SolvedRule:
@@ -118,17 +121,11 @@ def solved_rule(name: str) -> SolvedRule | None:
   (bsuite/experiments/deep_sea_stochastic/analysis.py). The same for the environments in
   JAX, `jax:deep_sea/…` without and with `stochastic=true`.
   """
-  # Imported here, so that importing this package loads neither jax nor bsuite.
   if name.startswith("jax:deep_sea/"):
-    from explorax.environments import deep_sea, jax_environments
-
-    twin, _ = jax_environments.make(name.removeprefix("jax:"))
-    assert isinstance(twin, deep_sea.DeepSea)
+    twin: Any = environments.jax_environments.make(name.removeprefix("jax:"))[0]
     size, stochastic = twin.size, twin.stochastic
   elif name.startswith(("bsuite:deep_sea/", "bsuite:deep_sea_stochastic/")):
-    from explorax.environments import bsuite_sweeps
-
-    size = bsuite_sweeps.steps_per_episode(name.removeprefix("bsuite:"))
+    size = environments.bsuite_sweeps.steps_per_episode(name.removeprefix("bsuite:"))
     stochastic = "stochastic" in name
   else:
     return None

@@ -164,15 +164,8 @@ def _check_seed(seed: Any) -> int:
 
 def _did_you_mean(name: str) -> str:
   """Ends a sentence with names similar to `name`, or with its full name."""
-  from gymnasium.envs import registration
-
-  known = []
-  if _has_bsuite():
-    from bsuite import sweep
-
-    known += [f"bsuite:{i}" for i in sweep.SWEEP]
-  known += [f"gym:{i}" for i in registration.registry]
-  known += [*_module("jax").names(), *_module("atari").names()]
+  kinds = (*["bsuite"] * _has_bsuite(), "gym", "jax", "atari")
+  known = [each for kind in kinds for each in _module(kind).names()]
   for full in known:
     if full.partition(":")[2] == name:
       return f"; did you mean {full!r}?"

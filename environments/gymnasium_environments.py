@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.envs import registration
 
-from explorax.environments import errors, standard
+from explorax.environments import atari_environments, errors, standard
 
 # The kinds of gymnasium's own environments that are cheap to make and often discrete.
 _LISTED = ("classic_control", "toy_text", "box2d")
@@ -107,10 +107,8 @@ def load(
   except gymnasium.error.DependencyNotInstalled as error:
     raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
   except gymnasium.error.Error as error:
-    name, known = f"gym:{gym_id}", [f"gym:{other}" for other in registration.registry]
+    name, known = f"gym:{gym_id}", names()
     if gym_id.startswith("ALE/"):
-      from explorax.environments import atari_environments
-
       name = "atari:" + gym_id.removeprefix("ALE/").partition("-")[0]
       known = atari_environments.names()
     raise ValueError(
@@ -129,6 +127,11 @@ def load(
 def wrap(environment: gymnasium.Env, *, seed: int) -> standard.StandardEnvironment:
   """A gymnasium environment for agents; see `GymnasiumEnvironment`."""
   return standard.StandardEnvironment(GymnasiumEnvironment(environment, seed=seed))
+
+
+def names() -> list[str]:
+  """All that are registered."""
+  return [f"gym:{gym_id}" for gym_id in registration.registry]
 
 
 def list_ids() -> list[tuple[str, str]]:

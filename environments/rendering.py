@@ -8,6 +8,7 @@ from typing import Any
 import dm_env
 import numpy as np
 
+from explorax import environments
 from explorax.environments import factory, specs, standard
 
 # bsuite's classic tasks observe a few numbers, as [1, n]: this is not a picture.
@@ -21,13 +22,13 @@ def make(name: str, *, seed: int) -> standard.StandardEnvironment:
   """
   kind, _, gym_id = name.partition(":")
   if kind == "gym":
-    from explorax.environments import gymnasium_environments
-
     # pygame draws into an array; without it SDL looks for a display, and complains.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     with warnings.catch_warnings(), contextlib.suppress(Exception):
       warnings.simplefilter("ignore")  # It warns about unsupported render modes.
-      return gymnasium_environments.load(gym_id, seed=seed, render_mode="rgb_array")
+      return environments.gymnasium_environments.load(
+        gym_id, seed=seed, render_mode="rgb_array"
+      )
   return factory.make(name, seed=seed)
 
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dm_env
 import numpy as np
 
+from explorax import environments
+
 if TYPE_CHECKING:
   import jax
 
@@ -226,11 +228,7 @@ class OneHotIndex:
     A 1 above the diagonal of a lower triangle gets an index beyond the spec's, for
     which a hidden layer returns NaN.
     """
-    import jax.numpy as jnp  # Slow, and not needed to list names.
-
-    flat = jnp.ravel(observation)
-    position = jnp.argmax(flat)
-    return jnp.where(flat[position] == 0.0, -1, jnp.asarray(self._index)[position])
+    return environments.jax_encoding.one_hot_index(observation, self._index)
 
 
 def _above_the_diagonal(position: int, shape: tuple[int, ...]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import dm_env
 
+from explorax import environments
 from explorax.environments import errors, standard
 
 if TYPE_CHECKING:
@@ -102,14 +103,11 @@ def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
   # A gymnasium environment can exist only if gymnasium is already imported.
   gymnasium = sys.modules.get("gymnasium")
   if gymnasium is not None and isinstance(environment, gymnasium.Env):
-    from explorax.environments import gymnasium_environments
-
-    return gymnasium_environments.wrap(environment, seed=seed)
-  from explorax.environments import gymnax_adapter, jax_adapter
-
-  pure = gymnax_adapter.adapt(environment)
+    return environments.gymnasium_environments.wrap(environment, seed=seed)
+  pure = environments.gymnax_adapter.adapt(environment)
   if pure is not None:
-    return standard.StandardEnvironment(jax_adapter.JaxEnvironment(*pure, seed=seed))
+    jax_environment = environments.jax_adapter.JaxEnvironment(*pure, seed=seed)
+    return standard.StandardEnvironment(jax_environment)
   kind = f"{type(environment).__module__}.{type(environment).__qualname__}"
   raise TypeError(
     "expected an environment: a dm_env.Environment, a gymnasium.Env or an object whose "

@@ -7,6 +7,7 @@ environment, but not Acme, Reverb or TensorFlow.
 from collections.abc import Sequence
 from typing import Any
 
+from explorax import experiments
 from explorax.experiments import command, errors, flag_table
 
 _INTRODUCTION = """\
@@ -71,10 +72,8 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
       f"got {len(given['files'])} files; give exactly one, written by "
       "`python -m explorax.experiments.export`."
     )
-  from explorax.experiments import playing
-
   (file,) = given["files"]
-  playing.evaluate(
+  experiments.playing.evaluate(
     file,
     given["env"],
     given["set"],

@@ -153,6 +153,15 @@ def resolve(config: config_lib.RunConfig) -> tuple[config_lib.RunConfig, Any]:
   return dataclasses.replace(config, env=env), agent_config
 
 
+def runner(config: config_lib.RunConfig) -> Any:
+  """The module of the config's runner."""
+  if config.has_user_agent:
+    return user_agents
+  if config.runner == config_lib.DISTRIBUTED:
+    return distributed.driver
+  return device if config.runner == config_lib.DEVICE else local
+
+
 def find(agent: str, env: str, settings: Sequence[str]) -> tuple[Any, str, Any]:
   """Finds an agent: its preset, the environment's full name, and the agent's config.
 
@@ -249,7 +258,7 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
   agent = choice.make_agent(choice.agent_config, environments.spec(environment))
   config = _with_limit(config, environment)
   if config.runner == config_lib.DISTRIBUTED:
-    distributed.check(agent, config)
+    distributed.driver.check(agent, config)
   if config.runner == config_lib.DEVICE:
     device.check_memory(agent, environment, config)
   if config.runner == config_lib.LOCAL and not config.has_user_agent:
@@ -345,9 +354,7 @@ def _name(config: config_lib.RunConfig) -> str:
   """The environment's name; on the device that of the copy of bsuite's in JAX."""
   kind, _, bsuite_id = config.env.partition(":")
   if config.runner == config_lib.DEVICE and kind == "bsuite":
-    from explorax.environments import bsuite_sweeps
-
-    return bsuite_sweeps.jax_equivalent(bsuite_id) or config.env
+    return environments.bsuite_sweeps.jax_equivalent(bsuite_id) or config.env
   return config.env
 
 
@@ -367,9 +374,8 @@ def _with_limit(
   raw = getattr(environment, "raw", environment)
   episodes = getattr(raw, "bsuite_num_episodes", None)
   if config.env.startswith("bsuite:"):
-    from explorax.environments import bsuite_sweeps
-
-    episodes = bsuite_sweeps.num_episodes(config.env.removeprefix("bsuite:"))
+    bsuite_id = config.env.removeprefix("bsuite:")
+    episodes = environments.bsuite_sweeps.num_episodes(bsuite_id)
   if episodes is None:
     raise errors.SetUpError(
       f"the run has no limit: give --episodes or --steps ({config.env} has no default "

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import importlib
 import os
 import signal
 import traceback
@@ -177,8 +176,7 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
 def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
   """Calls the runner; returns the result of each seed."""
   config = parts.config
-  name = "user_agents" if config.has_user_agent else config.runner
-  runner = importlib.import_module(f"explorax.experiments.runners.{name}")
+  runner = job_lib.runner(config)
   arguments: dict[str, Any] = {"evaluation_environment": parts.evaluation_environment}
   if config.num_seeds > 1 or parts.given.params:
     arguments["params"] = parts.given.params

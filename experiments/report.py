@@ -1,16 +1,12 @@
 """Reports on runs: `python -m explorax.experiments.report --help`."""
 
-import functools
 import pathlib
 import shlex
-import sys
 from collections.abc import Sequence
 from typing import Any
 
+from explorax import experiments
 from explorax.experiments import command, errors, flag_table
-from explorax.experiments.recording import console as console_lib
-
-_PAGE = "report.html"
 
 _INTRODUCTION = """\
 Makes a page of runs, of any runner and environment: returns at the end, learning curves
@@ -81,31 +77,9 @@ def _report(given: dict[str, Any], argv: list[str]) -> command.Work:
   asked = shlex.join(["python", "-m", "explorax.experiments.report", *argv])
   parent = directories[0] if len(directories) == 1 else ""
   to = given["output"] or pathlib.Path(parent).expanduser() / "report"
-  return functools.partial(
-    _write, directories, given["baseline"], pathlib.Path(to), asked
+  return lambda: experiments.reporting.report(
+    directories, given["baseline"], pathlib.Path(to), asked
   )
-
-
-def _write(
-  words: Sequence[str], baseline: str | None, to: pathlib.Path, asked: str
-) -> int:
-  """Reads the runs, prints their scores, and writes the page."""
-  from explorax.experiments.recording import plots
-  from explorax.experiments.reports import page, runs, template
-
-  plots.check_can_draw()
-  found = runs.read_all(words)
-  if not found.runs:
-    raise errors.SetUpError(
-      f"no run in {', '.join(words)} has a finished episode yet, so there is nothing "
-      "to report; wait for one, or run the sweep's command again."
-    )
-  content = page.compute(found, baseline)
-  path = template.write(page.make(content, command=asked), to, _PAGE)
-  console = console_lib.Console(sys.stdout)
-  console.line(page.text(content))
-  console.line(f"{len(found.runs):,} runs, {len(found.missing):,} missing: {path}")
-  return 0
 
 
 if __name__ == "__main__":

@@ -5,11 +5,11 @@ traceback. JAX and the modules above it are imported only when a run starts, so 
 help and mistyped commands answer at once.
 """
 
-import contextlib
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from explorax import experiments
 from explorax.experiments import command
 from explorax.experiments import config as config_lib
 from explorax.experiments.recording import console as console_lib
@@ -90,45 +90,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   if given["list_agents"] or given["list_envs"]:
-    return command.show(_listing(agents=given["list_agents"]))
+    return command.show(experiments.running.listing(agents=given["list_agents"]))
   config = config_lib.from_flags(given)
   console = console_lib.Console(sys.stdout)
   console.line(config.title)  # Before anything that takes time.
   with console.importing():
-    from explorax.experiments import job as job_lib
-    from explorax.experiments import launch
-    from explorax.experiments.sweeps import grid
-
-  if config.num_seeds > 1 and not config.is_one_program:
-    return grid.set_up_seeds(config, argv, console)
-  job = job_lib.set_up(config, argv)
-  if job.checkpoints is None:
-    job.close()
-    console.line(
-      f"The run in {job.directory.given} is finished: there is nothing to do."
-    )
-    return 0
-
-  def work() -> int:
-    with contextlib.closing(job):
-      outcome = launch.run(job, console)
-      for problem in outcome.problems:
-        console_lib.print_error(problem)
-      return outcome.exit_code
-
-  return work
-
-
-def _listing(*, agents: bool) -> str:
-  """The agents, or the environments, each with a one-line summary."""
-  from explorax import environments
-  from explorax.experiments import presets
-
-  rows = environments.list_environments()
-  if agents:
-    rows = [(name, f"{p.summary} ({p.paper})") for name, p in presets.PRESETS.items()]
-  width = max(len(name) for name, _ in rows)
-  return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
+    running = experiments.running
+  return running.start(config, argv, console)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import os
 
+import jax
+
 # Environment of a process that uses one thread from its start; see `use_one_thread`.
 ONE_THREAD = {"PJRT_NPROC": "1"}
 
@@ -16,8 +18,6 @@ def use_one_thread() -> None:
   effect on this; the environment variable for the size of its thread pool has.
   """
   os.environ.update(ONE_THREAD)
-  import jax
-
   # Compute in the calling thread: dispatching to another thread takes longer than a
   # small network does. This flag has no environment variable.
   jax.config.update("jax_cpu_enable_async_dispatch", False)

@@ -12,6 +12,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.special
 
 from explorax import ranges
 
@@ -96,8 +97,6 @@ def _thresholds(mass: np.ndarray) -> np.ndarray:
 def _zeta_thresholds(mu: float, cap: int, clipped: bool) -> np.ndarray:
   mass = np.arange(1, cap + 1, dtype=np.float64) ** -mu
   if clipped:
-    import scipy.special  # Only here, because it delays the start.
-
     mass[-1] = scipy.special.zeta(mu, cap)  # Σ_{n ≥ cap} n^{−mu}.
   return _thresholds(mass)
 

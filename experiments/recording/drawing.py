@@ -117,14 +117,12 @@ def band(
 
 def save(file: BinaryIO, fig: "mpl_figure.Figure", *, title: str = "") -> None:
   """Writes a drawing as a PNG, with a title above if it is not empty."""
-  from matplotlib import text as text_lib
-
   if title:
     fig.suptitle(title)
   try:
     fig.savefig(file, format="png")
   except ValueError:  # `$` in a name of a user begins no formula.
-    texts: Any = fig.findobj(text_lib.Text)
+    texts: Any = fig.findobj(lambda artist: hasattr(artist, "set_parse_math"))
     for text in texts:
       text.set_parse_math(False)
     fig.savefig(file, format="png")

@@ -8,6 +8,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from tensorboardX import event_file_writer
+from tensorboardX.proto import event_pb2, summary_pb2
+
 from explorax.experiments import output
 
 _SYNC_SECONDS = 10.0
@@ -27,15 +30,11 @@ class EventWriter:
     Raises:
       OutputError: if the file cannot be written.
     """
-    from tensorboardX import event_file_writer
-    from tensorboardX.proto import event_pb2
-
     earlier = list(directory.path.glob("events.out.tfevents.*"))
     if not last_step:
       for path in earlier:
         path.unlink()
     self._path = directory.path / "events.out.tfevents"
-    self._event = event_pb2.Event
     self._synced_at = time.monotonic()
     with output.write_errors(self._path):
       self._writer = event_file_writer.EventsWriter(
@@ -47,8 +46,6 @@ class EventWriter:
 
   def __call__(self, scalars: Mapping[str, float], step: int) -> None:
     """Writes `scalars` (tag → value) at `step`."""
-    from tensorboardX.proto import summary_pb2
-
     values = [
       summary_pb2.Summary.Value(tag=tag, simple_value=value)
       for tag, value in scalars.items()
@@ -69,4 +66,4 @@ class EventWriter:
 
   def _write(self, **content: Any) -> None:
     with output.write_errors(self._path):
-      self._writer.write_event(self._event(wall_time=time.time(), **content))
+      self._writer.write_event(event_pb2.Event(wall_time=time.time(), **content))

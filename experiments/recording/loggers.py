@@ -2,12 +2,11 @@
 
 import contextlib
 import importlib.util
-import os
 import pathlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from explorax.experiments import errors, named
+from explorax.experiments import errors, named, recording
 from explorax.experiments.recording import console
 
 WANDB = "wandb"
@@ -39,7 +38,7 @@ def find(name: str) -> MakeLogger:
   if name == WANDB:
     if importlib.util.find_spec(WANDB) is None:
       raise errors.SetUpError("wandb is missing: install explorax[wandb].")
-    return _Wandb
+    return lambda *run: recording.wandb_logger.Wandb(*run)
   if ":" not in name:
     raise errors.SetUpError(
       f"--logger={name} is unknown.{errors.nearest(name, [WANDB])} Give wandb, or "
@@ -83,23 +82,3 @@ class Guarded:
         f"--logger={self._name} failed ({errors.describe(error)}); the run goes on "
         "without it."
       )
-
-
-class _Wandb:
-  """Weights & Biases, with its own environment variables (WANDB_MODE=offline)."""
-
-  def __init__(self, record: Mapping[str, Any], directory: pathlib.Path):
-    import wandb
-
-    self._run = wandb.init(
-      project=os.environ.get("WANDB_PROJECT", "explorax"),
-      name=f"{record['agent']} on {record['env']}, seed {record['seed']}",
-      dir=str(directory),
-      config=dict(record),
-    )
-
-  def __call__(self, scalars: Mapping[str, float], step: int, /) -> None:
-    self._run.log(dict(scalars), step=step)
-
-  def close(self) -> None:
-    self._run.finish()

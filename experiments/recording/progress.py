@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from rich import progress
+
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import returns, summary
 
@@ -30,8 +32,6 @@ class Display:
   """A bar with the time left on a terminal; now and then a line in a pipe."""
 
   def __init__(self, console: console_lib.Console, clock: Clock):
-    from rich import progress
-
     self._console = console
     self._clock = clock
     self._progress = progress.Progress(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from explorax.experiments import config, output, weights
+from explorax.experiments import config, output, recording, weights
 from explorax.experiments.recording import (
   divergence,
   events,
@@ -94,9 +94,7 @@ class SeedRecorder:
       self._loggers.append(loggers.Guarded(logger, make, record, directory.path))
     self._bsuite_csv: Any = None
     if record.get("runner") == config.DEVICE and record["env"].startswith("bsuite:"):
-      from explorax.experiments.recording import bsuite_csv
-
-      self._bsuite_csv = bsuite_csv.BsuiteCsv(directory, record, earlier)
+      self._bsuite_csv = recording.bsuite_csv.BsuiteCsv(directory, record, earlier)
 
   def on_episode(self, episode: "core.Episode") -> None:
     """Records a training episode."""
@@ -212,20 +210,20 @@ class SeedRecorder:
     if self._video_recorder is None:
       return
     r_int: dict[str, np.ndarray] = {}
-    for which, recording in self._video_recorder.recordings().items():
-      episode = recording.episode
+    for which, kept in self._video_recorder.recordings().items():
+      episode = kept.episode
       if episode is None:
         continue
       if self._video_recorder.draws:
         suffix = "" if which == "last" else f"_{which}"
         name = f"videos/step_{episode.env_steps:08d}{suffix}.gif"
-        yield name, functools.partial(video.write, recording=recording)
-      if recording.r_int:
+        yield name, functools.partial(recording.gif.write, recording=kept)
+      if kept.r_int:
         title = (
           f"{which} episode of evaluation, after {episode.env_steps:,} steps: return "
           f"{episode.episode_return:.4g}"
         )
-        r_int[title] = np.array(recording.r_int)
+        r_int[title] = np.array(kept.r_int)
     if r_int and plots.can_draw():
       draw = functools.partial(
         plots.intrinsic_rewards, episodes=r_int, title=self.title

@@ -16,7 +16,8 @@ import numpy as np
 from explorax.environments import atari57
 from explorax.experiments import errors
 from explorax.experiments.recording import drawing, statistics, summary
-from explorax.experiments.reports import comparison, pictures, runs, template
+from explorax.experiments.reports import cells as cells_lib
+from explorax.experiments.reports import comparison, pictures, runs
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure
@@ -151,7 +152,7 @@ def _over_games(
   return comparison.interval(tasks, AGGREGATES[aggregate])
 
 
-def cells(found: Atari, aggregate: str) -> dict[str, template.Cell]:
+def cells(found: Atari, aggregate: str) -> dict[str, cells_lib.Cell]:
   """Agent → an aggregate of its final scores."""
   each = {agent: _over_games(found, agent, aggregate) for agent in found.agents}
   sign = -1 if aggregate.endswith("gap") else 1
@@ -163,7 +164,7 @@ def cells(found: Atari, aggregate: str) -> dict[str, template.Cell]:
   best = statistics.above_all(bounds) if same else ()  # type: ignore[arg-type]
   games = {agent: len(found.games_of(agent)) for agent in found.agents}
   return {
-    agent: template.cell(x, summary.count(games[agent], "game"), bold=agent in best)
+    agent: cells_lib.cell(x, summary.count(games[agent], "game"), bold=agent in best)
     for agent, x in each.items()
   }
 
@@ -172,7 +173,7 @@ def context(found: Atari) -> dict[str, Any]:
   """The variables of the template."""
   by_aggregate = {name: cells(found, name) for name in AGGREGATES}
   best = {
-    agent: [template.cell(_over_games(found, agent, x, _best)) for x in _OF_BEST]
+    agent: [cells_lib.cell(_over_games(found, agent, x, _best)) for x in _OF_BEST]
     for agent in found.agents
   }
   published = {
@@ -214,7 +215,7 @@ def context(found: Atari) -> dict[str, Any]:
 
 def _published_cells(
   found: Atari, scores: Mapping[str, float]
-) -> tuple[int, list[template.Cell]]:
+) -> tuple[int, list[cells_lib.Cell]]:
   """The number of the page's games with a published score, and their aggregates."""
   tasks = [
     np.array([atari57.human_normalised_score(game, scores[game])])
@@ -222,19 +223,19 @@ def _published_cells(
     if game in scores
   ]
   return len(tasks), [
-    template.cell(comparison.interval(tasks, aggregate))
+    cells_lib.cell(comparison.interval(tasks, aggregate))
     for aggregate in AGGREGATES.values()
   ]
 
 
-def _group_rows(found: Atari) -> list[tuple[str, int, list[template.Cell | None]]]:
+def _group_rows(found: Atari) -> list[tuple[str, int, list[cells_lib.Cell | None]]]:
   """(group, its games here, each agent's mean over them), if it played them all."""
   rows = []
   for name, members in atari57.groups().items():
     games = [game for game in members if game in found.games]
     if games and name != "atari57":
       means = [
-        template.cell(_over_games(found, agent, "mean", games=games))
+        cells_lib.cell(_over_games(found, agent, "mean", games=games))
         if all((agent, game) in found.returns for game in games)
         else None
         for agent in found.agents
@@ -244,13 +245,13 @@ def _group_rows(found: Atari) -> list[tuple[str, int, list[template.Cell | None]
   return rows
 
 
-def _return(found: Atari, agent: str, game: str) -> template.Cell | None:
+def _return(found: Atari, agent: str, game: str) -> cells_lib.Cell | None:
   """The mean return at the end over seeds, as papers print it."""
   if (agent, game) not in found.returns:
     return None
   tasks = [_final(found.returns[agent, game])]
   mean = comparison.interval(tasks, statistics.mean_of_tasks)
-  return template.cell(mean, form="{:,.1f}".format)
+  return cells_lib.cell(mean, form="{:,.1f}".format)
 
 
 def draw(found: Atari) -> dict[str, list[pictures.Picture]]:

@@ -14,8 +14,8 @@ from explorax.experiments.reports import (
   results,
   runs,
   scores,
-  template,
 )
+from explorax.experiments.reports import cells as cells_lib
 
 Finished = Mapping[results.Key, runs.Run]
 
@@ -56,11 +56,11 @@ def context(done: Finished, found: results.Results) -> dict[str, Any]:
   }
 
 
-def cells(found: results.Results, name: str) -> dict[str, template.Cell]:
+def cells(found: results.Results, name: str) -> dict[str, cells_lib.Cell]:
   """Agent → its score in an experiment or over a tag."""
   best, total = found.best(name), len(catalogue.ids(name))
   return {
-    agent: template.cell(
+    agent: cells_lib.cell(
       score.mean,
       f"{summary.count(len(score.seeds), 'seed')}, {len(score.ids)} of {total} ids",
       bold=agent in best,

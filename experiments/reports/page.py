@@ -4,22 +4,20 @@ import collections
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from explorax.experiments import reports
 from explorax.experiments.recording import drawing, returns, statistics, summary
 from explorax.experiments.reports import (
   atari_page,
   comparison,
   pictures,
   runs,
-  template,
 )
+from explorax.experiments.reports import cells as cells_lib
 from explorax.experiments.tasks import index
-
-if TYPE_CHECKING:
-  from explorax.experiments.reports import bsuite_page, results
 
 _MAX_CURVES = 24  # Environments; with more, bsuite's have no curves of returns.
 
@@ -38,8 +36,8 @@ class Content:
 
   found: runs.Runs
   compared: comparison.Comparison | None
-  done: "bsuite_page.Finished"
-  scores: "results.Results | None"
+  done: "reports.bsuite_page.Finished"
+  scores: "reports.results.Results | None"
   atari: atari_page.Atari | None
 
 
@@ -59,10 +57,8 @@ def compute(found: runs.Runs, baseline: str | None = None) -> Content:
     atari = atari_page.compute(compared, found.runs, baseline)
   if not any(run.env.startswith("bsuite:") for run in found.runs):
     return Content(found, compared, {}, None, atari)
-  from explorax.experiments.reports import bsuite_page, results
-
-  done = results.finished(found.runs, labels)
-  return Content(found, compared, done, bsuite_page.compute(done), atari)
+  done = reports.results.finished(found.runs, labels)
+  return Content(found, compared, done, reports.bsuite_page.compute(done), atari)
 
 
 def text(content: Content) -> str:
@@ -70,7 +66,7 @@ def text(content: Content) -> str:
 
   The numbers over games of Atari-57 come last.
   """
-  tables: dict[str, dict[str, template.Cell]] = {}
+  tables: dict[str, dict[str, cells_lib.Cell]] = {}
   compared, bsuite = content.compared, content.scores
   for env in compared.envs if compared is not None else ():
     if compared is not None and not (bsuite and env.startswith("bsuite:")):
@@ -78,10 +74,8 @@ def text(content: Content) -> str:
       title = f"{env}, return {end} (interquartile mean over seeds)"
       tables[title] = returns_of(compared, env)
   if bsuite is not None:
-    from explorax.experiments.reports import bsuite_page
-
     for experiment in bsuite.experiments:
-      tables[f"{experiment}, score"] = bsuite_page.cells(bsuite, experiment)
+      tables[f"{experiment}, score"] = reports.bsuite_page.cells(bsuite, experiment)
   if content.atari is not None:
     for name in atari_page.AGGREGATES:
       title = f"Atari-57, {name} of human-normalised scores at the end"
@@ -93,7 +87,7 @@ def text(content: Content) -> str:
   return "\n".join([*lines, *_remarks(content)])
 
 
-def make(content: Content, *, command: str) -> template.Report:
+def make(content: Content, *, command: str) -> "reports.template.Report":
   """Makes the page.
 
   Args:
@@ -111,16 +105,14 @@ def make(content: Content, *, command: str) -> template.Report:
     drawn["curves"] = [_curves(compared, env) for env in _drawn(compared, bsuite)]
     context |= _comparison_context(compared)
   if bsuite is not None:
-    from explorax.experiments.reports import bsuite_page, drawings
-
-    drawn |= drawings.draw(bsuite)
-    context |= bsuite_page.context(content.done, bsuite)
+    drawn |= reports.drawings.draw(bsuite)
+    context |= reports.bsuite_page.context(content.done, bsuite)
   if content.atari is not None:
     drawn |= atari_page.draw(content.atari)
     context |= atari_page.context(content.atari)
   agents = list(dict.fromkeys(runs.labels(found.runs)))
   envs = sorted({run.problem for run in found.runs})
-  return template.fill(
+  return reports.template.fill(
     "report.html",
     drawn,
     title=f"{summary.count(len(agents), 'agent')} in "
@@ -136,16 +128,16 @@ def make(content: Content, *, command: str) -> template.Report:
     seconds=sum(run.seconds for run in found.runs),
     run_rows=[(runs.relative(run.path), run) for run in found.runs],
     versions=_versions(found.runs),
-    own_versions=template.versions(*["bsuite"] * (bsuite is not None)),
+    own_versions=reports.template.versions(*["bsuite"] * (bsuite is not None)),
     **context,
   )
 
 
-def returns_of(found: comparison.Comparison, env: str) -> dict[str, template.Cell]:
+def returns_of(found: comparison.Comparison, env: str) -> dict[str, cells_lib.Cell]:
   """Agent → its return in an environment."""
   best = comparison.best(found, env)
   return {
-    agent: template.cell(
+    agent: cells_lib.cell(
       found.groups[agent, env].score,
       summary.count(len(found.groups[agent, env].runs), "seed"),
       bold=agent in best,
@@ -168,10 +160,10 @@ def _comparison_context(found: comparison.Comparison) -> dict[str, Any]:
     for env in found.envs
   ]
   improvements = [
-    (x, template.cell(x.probability, summary.count(len(x.envs), "environment")))
+    (x, cells_lib.cell(x.probability, summary.count(len(x.envs), "environment")))
     for x in found.improvements
   ]
-  normalised = [(agent, template.cell(x)) for agent, x in found.normalised.items()]
+  normalised = [(agent, cells_lib.cell(x)) for agent, x in found.normalised.items()]
   return {
     "return_rows": rows,
     "improvement_rows": improvements,
@@ -206,7 +198,7 @@ def _versions(found: Sequence[runs.Run]) -> list[str]:
 
 
 def _drawn(
-  found: comparison.Comparison, bsuite: "results.Results | None"
+  found: comparison.Comparison, bsuite: "reports.results.Results | None"
 ) -> Sequence[str]:
   """The environments whose curves of returns are drawn."""
   if bsuite is None or len(found.envs) <= _MAX_CURVES:

@@ -2,33 +2,19 @@
 
 import base64
 import functools
-import math
 import pathlib
 import platform
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import Any, BinaryIO, NamedTuple
+
+import jinja2
+import markupsafe
 
 from explorax.experiments import output
 from explorax.experiments.recording import statistics, summary
 from explorax.experiments.reports import pictures
-
-
-class Cell(NamedTuple):
-  """A number as a table shows it, all as text.
-
-  Attributes:
-    value: the number.
-    interval: '' without one.
-    remark: on the runs that it is of.
-    bold: whether it is the best.
-  """
-
-  value: str
-  interval: str
-  remark: str = ""
-  bold: bool = False
 
 
 class Report(NamedTuple):
@@ -53,8 +39,6 @@ def fill(
     drawn: its drawings, by section.
     **context: its other variables.
   """
-  import jinja2
-  import markupsafe
 
   def breakable(name: str) -> str:
     """A name that may wrap between its parts."""
@@ -100,19 +84,6 @@ def write(report: Report, to: pathlib.Path, name: str) -> pathlib.Path:
     directory.write(picture.file, functools.partial(_put, picture.png))
   directory.write(name, functools.partial(_put, report.html.encode()))
   return path
-
-
-def cell(
-  x: statistics.Interval,
-  remark: str = "",
-  *,
-  bold: bool = False,
-  form: Callable[[float], str] = "{:.2f}".format,
-) -> Cell:
-  """A number with its interval; a NaN is a dash, or no interval."""
-  value, low, high = (float(each) for each in x)
-  interval = "" if math.isnan(low) else f"[{form(low)}, {form(high)}]"
-  return Cell("–" if math.isnan(value) else form(value), interval, remark, bold)
 
 
 def versions(*packages: str) -> str:

@@ -17,6 +17,9 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import jax
+
+from explorax import environments
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors, job, output, overrides, resuming
 from explorax.experiments.recording import console as console_lib
@@ -216,8 +219,6 @@ def num_workers(config: config_lib.RunConfig, asked: int | None) -> int | None:
   if config.runner == config_lib.DISTRIBUTED:
     return 1
   if config.runner == config_lib.DEVICE and asked is None:
-    import jax
-
     return None if jax.default_backend() == "cpu" else 1
   return asked
 
@@ -247,9 +248,7 @@ def _episodes(env: str, given: int | None) -> int | None:
   """The limit of episodes: of bsuite's environments, at most bsuite's own."""
   if not env.startswith("bsuite:"):
     return given
-  from explorax.environments import bsuite_sweeps
-
-  full = bsuite_sweeps.num_episodes(env.removeprefix("bsuite:"))
+  full = environments.bsuite_sweeps.num_episodes(env.removeprefix("bsuite:"))
   return full if given is None else min(full, given)
 
 
@@ -286,16 +285,12 @@ def _left_out(env: str) -> str:
   """Why an environment cannot run, if its data are missing; ''."""
   if not env.startswith("bsuite:mnist"):
     return ""
-  from explorax.environments import bsuite_mnist
-
-  return _mnist_problem(bsuite_mnist.directory())
+  return _mnist_problem(environments.bsuite_mnist.directory())
 
 
 @functools.cache
 def _mnist_problem(directory: str) -> str:
-  from explorax.environments import bsuite_mnist
-
-  return bsuite_mnist.problem(directory)
+  return environments.bsuite_mnist.problem(directory)
 
 
 def _report_missing(failed: int, left: int) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from explorax import environments as envs_lib
 from explorax.environments import atari57, atari_profiles
 from explorax.experiments import errors
 
@@ -89,9 +90,7 @@ def ids(text: str | None) -> tuple[str, ...]:
   """
   if not text:
     return ()
-  from explorax.environments import bsuite_sweeps
-
-  groups = bsuite_sweeps.groups()
+  groups = envs_lib.bsuite_sweeps.groups()
   by_lower = {name.lower(): ids for name, ids in groups.items()}
   known = set(groups["SWEEP"])
   selected: dict[str, None] = {}
@@ -107,9 +106,8 @@ def ids(text: str | None) -> tuple[str, ...]:
 
 def listing() -> str:
   """The names of groups of ids and of Atari games, with the size of each."""
-  from explorax.environments import bsuite_sweeps
-
-  rows = [(name, f"{len(x):3} ids") for name, x in bsuite_sweeps.groups().items()]
+  groups = envs_lib.bsuite_sweeps.groups()
+  rows = [(name, f"{len(x):3} ids") for name, x in groups.items()]
   rows += [(name, f"{len(x):3} games") for name, x in atari57.groups().items()]
   width = max(len(name) for name, _ in rows)
   return "\n".join(f"{name:{width}}  {size}" for name, size in rows)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from explorax.experiments import errors, overrides, presets
+from explorax import environments
+from explorax.experiments import errors, overrides, presets, reports
 from explorax.experiments.recording import summary
 from explorax.experiments.reports import runs as runs_lib
 from explorax.experiments.sweeps import grid as grid_lib
@@ -65,19 +66,16 @@ class Row(NamedTuple):
 
 def _bsuite(runs: Runs) -> float:
   """The mean over experiments of bsuite's score on the ids that were run."""
-  from explorax.environments import bsuite_sweeps
-  from explorax.experiments.reports import scores
-
-  logs: dict[str, dict[str, scores.Log]] = {}
+  logs: dict[str, dict[str, reports.scores.Log]] = {}
   for env, run in runs.items():
     kind, _, bsuite_id = env.partition(":")
     if kind != "bsuite" or run.bsuite is None:
       raise errors.SetUpError(
         f"--score=bsuite cannot score {env}, which is not bsuite's; use --score=return."
       )
-    experiment = bsuite_sweeps.experiment(bsuite_id)
+    experiment = environments.bsuite_sweeps.experiment(bsuite_id)
     logs.setdefault(experiment, {})[bsuite_id] = run.bsuite
-  return float(np.mean([scores.score(name, x) for name, x in logs.items()]))
+  return float(np.mean([reports.scores.score(name, x) for name, x in logs.items()]))
 
 
 def _return(runs: Runs) -> float:

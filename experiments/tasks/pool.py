@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from explorax.experiments import ray_cluster, signals
+from explorax.experiments import tasks as tasks_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import progress as progress_lib
 from explorax.experiments.recording import summary
@@ -140,7 +141,9 @@ class Pool:
       return execution.in_this_process(work)
     # Other machines may not be able to run JAX's compiled programs.
     folder = store.directory.path / "cache"
-    return execution.on_ray(work, num_workers, None if self._address else str(folder))
+    return tasks_lib.ray_execution.execute(
+      work, num_workers, None if self._address else str(folder)
+    )
 
   def _report_failure(
     self, task: types.Task, failure: types.Failure, store: types.Store

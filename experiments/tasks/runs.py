@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from explorax import environments
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors, job, launch, output, resuming, signals
 from explorax.experiments.recording import console as console_lib
@@ -141,7 +142,5 @@ def _weight(config: config_lib.RunConfig) -> float:
     return float(config.steps)
   episodes = float(config.episodes or 1)
   if kind == "bsuite":
-    from explorax.environments import bsuite_sweeps
-
-    return episodes * bsuite_sweeps.steps_per_episode(bsuite_id)
+    return episodes * environments.bsuite_sweeps.steps_per_episode(bsuite_id)
   return episodes

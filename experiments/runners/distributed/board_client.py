@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
+import ray
 
 from explorax.agents import types
 from explorax.experiments.runners.distributed import messages
@@ -17,11 +18,17 @@ _SECONDS_BETWEEN_REPORTS = 0.1
 _SECONDS_TO_CLOSE = 10.0
 
 
+def handle(run: messages.Run, role: str) -> Any:
+  """The Ray actor of a role, by its name.
+
+  Handles are not passed to constructors: Ray warns about handles of restartable actors.
+  """
+  return ray.get_actor(f"{run.name} {role}")
+
+
 def register(run: messages.Run, role: str) -> int:
   """Registers a process; returns how many have had its role before."""
-  import ray
-
-  return ray.get(run.handle(messages.BOARD).start.remote(role, os.getpid()))
+  return ray.get(handle(run, messages.BOARD).start.remote(role, os.getpid()))
 
 
 class BoardClient:
@@ -51,10 +58,7 @@ class BoardClient:
       variable_update_period: environment steps of this process between two fetches of
         weights; None: it fetches none.
     """
-    import ray
-
-    self._ray = ray
-    self._board = run.handle(messages.BOARD)
+    self._board = handle(run, messages.BOARD)
     self._role = role
     self._period = variable_update_period
     self._num_steps = run.config.steps
@@ -113,8 +117,8 @@ class BoardClient:
     """
     version = self.latest.version
     if version is not None and version.reference != self.fetched:
-      with contextlib.suppress(self._ray.exceptions.ObjectLostError):
-        self._weights = jax.device_put(self._ray.get(version.reference[0]))
+      with contextlib.suppress(ray.exceptions.ObjectLostError):
+        self._weights = jax.device_put(ray.get(version.reference[0]))
         self.fetched, self._fetched_at = version.reference, self.steps
     return self.fetched is not None
 
@@ -131,7 +135,7 @@ class BoardClient:
         self._exchange()
         if not is_last and self._is_fetch_due():
           self.fetch()
-    except self._ray.exceptions.RayError:
+    except ray.exceptions.RayError:
       os._exit(1)  # The board has died, and the run with it.
 
   def _is_fetch_due(self) -> bool:
@@ -157,5 +161,5 @@ class BoardClient:
       time.monotonic() - since,
     )
     self._reported = steps
-    self.latest = self._ray.get(self._board.exchange.remote(self._role, report))
+    self.latest = ray.get(self._board.exchange.remote(self._role, report))
     self._counted = (self.latest.env_steps, steps)

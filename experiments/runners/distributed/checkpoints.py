@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import ray
 
 from explorax.agents import types
 from explorax.experiments import config as config_lib
@@ -41,8 +42,6 @@ def save(
   Raises:
     ray.exceptions.RayError: if the process of a shard cannot be restarted.
   """
-  import ray
-
   counts = dataclasses.replace(counts, updates=learner.updates, metrics=learner.metrics)
   groups: dict[str, Any] = {"state": {"learner": learner.state}}
   record: dict[str, Any] = {"board": dataclasses.asdict(counts)}
@@ -148,8 +147,6 @@ def _has_replay(checkpoint: files.Checkpoint, config: config_lib.RunConfig) -> b
 
 def _save_reverb(shards: Sequence[Any], folder: pathlib.Path) -> None:
   """Lets each shard write its own folder."""
-  import ray
-
   saving = []
   for i, shard in enumerate(shards):
     (folder / str(i)).mkdir()

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import dm_env
 import jax
 import numpy as np
+import ray
 
 from explorax.agents import types
 from explorax.experiments import config as config_lib
@@ -114,8 +115,6 @@ def check(agent: types.Agent, config: config_lib.RunConfig) -> None:
 
 def failure(role: str, error: Any, weights: list[types.Params]) -> errors.StoppedError:
   """The error that ends a run after a call of a process has failed with a RayError."""
-  import ray
-
   cause = getattr(error, "cause", None) or error
   if isinstance(cause, ray.exceptions.RayActorError):
     # Ray's message about a failed constructor ends with the line of the exception.
@@ -156,9 +155,6 @@ class _Driver:
     config: config_lib.RunConfig,
     hooks: core.Hooks,
   ):
-    import ray
-
-    self._ray = ray
     self._processes = processes
     self._tasks = dict(processes.tasks)
     self._min_size = agent.replay.min_size
@@ -225,10 +221,10 @@ class _Driver:
         if not server.is_running():
           raise self._stopped(f"Ray's {server.name} died (it was killed or crashed)")
       try:
-        return self._ray.get(coming, timeout=_SECONDS_TO_ANSWER)
-      except self._ray.exceptions.GetTimeoutError:
+        return ray.get(coming, timeout=_SECONDS_TO_ANSWER)
+      except ray.exceptions.GetTimeoutError:
         continue
-      except self._ray.exceptions.RayError as error:
+      except ray.exceptions.RayError as error:
         raise self._stopped(
           "the board, which receives all reports, died (it was killed, ran out of "
           "memory or crashed)"
@@ -259,9 +255,7 @@ class _Driver:
 
   def _finish_tasks(self) -> None:
     """Waits for a moment, and notes which processes have done their work."""
-    finished, _ = self._ray.wait(
-      list(self._tasks.values()), timeout=_SECONDS_BETWEEN_POLLS
-    )
+    finished, _ = ray.wait(list(self._tasks.values()), timeout=_SECONDS_BETWEEN_POLLS)
     for role in [role for role, task in self._tasks.items() if task in finished]:
       value = self._get(role, self._tasks.pop(role))
       if role.startswith("replay"):
@@ -278,8 +272,8 @@ class _Driver:
       errors.StoppedError: if it failed.
     """
     try:
-      return self._ray.get(reference)
-    except self._ray.exceptions.RayError as error:
+      return ray.get(reference)
+    except ray.exceptions.RayError as error:
       raise failure(role, error, [self._weights()]) from error
 
   def _check_blocked(self, blocked: Mapping[str, tuple[str, float]]) -> None:
@@ -310,7 +304,7 @@ class _Driver:
       return
     if self._saving is None and checkpointer.is_due(self._news.counts.env_steps):
       self._saving = self._processes.handles[messages.LEARNER].save.remote()
-    elif self._saving and self._ray.wait([self._saving], timeout=0)[0]:
+    elif self._saving and ray.wait([self._saving], timeout=0)[0]:
       state, self._saving = self._get(messages.LEARNER, self._saving), None
       self._save(state, checkpointer.with_replay)
 
@@ -324,7 +318,7 @@ class _Driver:
         state,
         self._processes.shards if with_replay else [],
       )
-    except self._ray.exceptions.RayError as error:
+    except ray.exceptions.RayError as error:
       raise failure("replay", error, [self._weights()]) from error
 
   def _end(self, *, interrupted: bool) -> core.Result:
@@ -358,10 +352,8 @@ class _Driver:
 
   def _weights(self) -> types.Params:
     """The newest published weights; None if they are lost."""
-    with contextlib.suppress(self._ray.exceptions.RayError):
+    with contextlib.suppress(ray.exceptions.RayError):
       if self._news.version is not None:
-        newest = self._ray.get(
-          self._news.version.reference[0], timeout=_SECONDS_TO_ANSWER
-        )
+        newest = ray.get(self._news.version.reference[0], timeout=_SECONDS_TO_ANSWER)
         return jax.tree.map(np.array, newest)
     return None

@@ -1,6 +1,7 @@
 """Environments of a separate process, recreated when they crash."""
 
 import dm_env
+import ray
 
 from explorax.agents import types
 from explorax.experiments import errors, threads
@@ -18,8 +19,6 @@ def unpickled(agent_and_make: bytes) -> tuple[types.Agent, core.MakeEnvironment]
   Unpickling an agent's arrays initialises jax, which reads its number of threads only
   then. Ray would unpickle a constructor's arguments before the constructor runs.
   """
-  import ray
-
   threads.use_one_thread()
   return ray.cloudpickle.loads(agent_and_make)
 
@@ -69,8 +68,6 @@ def make(
 
 def _portable(failure: core.Failure) -> core.Failure:
   """A failure whose exception other processes can unpickle."""
-  import ray
-
   try:
     ray.cloudpickle.loads(ray.cloudpickle.dumps(failure))
   except Exception:

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import jax
+import ray
 
 from explorax.agents import types
 from explorax.agents.wiring import learner as learner_lib
@@ -33,9 +34,6 @@ class LearnerProcess:
 
   def __init__(self, run: messages.Run, agent: types.Agent, key: Any):
     """Args: run: of the process; agent: of the run; key: of the initialisation."""
-    import ray
-
-    self._put = ray.put
     # First, so that the board counts the death if anything below fails.
     self._client = board_client.BoardClient(run, messages.LEARNER)
     self._spec = agent.replay
@@ -43,7 +41,7 @@ class LearnerProcess:
     part = replay.of_shard(agent, num_shards)
     self._batches = replay.ShardedBatches(
       [
-        replay.connect(run, run.handle(messages.replay_role(i)), part)
+        replay.connect(run, board_client.handle(run, messages.replay_role(i)), part)
         for i in range(num_shards)
       ]
     )
@@ -115,7 +113,7 @@ class LearnerProcess:
       messages.Version(
         self._learner.num_updates,
         self._learner.metrics(),
-        [self._put(jax.device_get(weights))],
+        [ray.put(jax.device_get(weights))],
       )
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import ray
 
 from explorax.agents import types
 from explorax.agents.replay import adder as adder_lib
@@ -162,8 +163,6 @@ class MemoryClient:
     return MemoryInserter(self._shard, actor, num_envs)
 
   def batches(self) -> Iterator[replay.Batch]:
-    import ray
-
     coming = [self._shard.sample.remote() for _ in range(_BATCHES_AHEAD)]
     while True:
       batch = ray.get(coming.pop(0))
@@ -198,8 +197,6 @@ class MemoryInserter:
 
   def wait(self, seconds: float) -> bool:
     """As of `replay.Inserter`; the last message may still be in transit."""
-    import ray
-
     if excess := len(self._pending) - 1:
       _, self._pending = ray.wait(self._pending, num_returns=excess, timeout=seconds)
     return len(self._pending) <= 1

@@ -41,16 +41,6 @@ class Run(NamedTuple):
   limit: rate_limit.RateLimit
   checkpoints: pathlib.Path | None
 
-  def handle(self, role: str) -> Any:
-    """The Ray actor of a role, by its name.
-
-    Handles are not passed to constructors: Ray warns about handles of restartable
-    actors.
-    """
-    import ray
-
-    return ray.get_actor(f"{self.name} {role}")
-
 
 class Version(NamedTuple):
   """Weights that the learner published.

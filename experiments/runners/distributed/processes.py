@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import ray
 
 from explorax.agents import types
 from explorax.experiments import config as config_lib
@@ -49,9 +50,6 @@ class Processes:
     evaluates: bool,
   ):
     """Starts all of them."""
-    import ray
-
-    self._ray = ray
     found = None if hooks.checkpoints is None else hooks.checkpoints.restored
     limit = rate_limit.rate_limit(agent.replay, config)
     self.run = messages.Run(
@@ -82,20 +80,20 @@ class Processes:
 
   def replace(self, role: str) -> None:
     """Kills a process that hangs; Ray restarts it."""
-    self._ray.kill(self.handles[role], no_restart=False)
+    ray.kill(self.handles[role], no_restart=False)
 
   def kill(self) -> None:
     """Ends them at once; last replay and the board, which serve the others."""
     for handle in self.handles.values():
       if handle not in self.shards:
-        self._ray.kill(handle)
+        ray.kill(handle)
     time.sleep(_SECONDS_BETWEEN_KILLS)
     for handle in (*self.shards, self.board):
-      self._ray.kill(handle)
+      ray.kill(handle)
 
   def _start(self, role: str, process: type, *arguments: Any, **options: Any) -> Any:
     options["name"] = f"{self.run.name} {role}"
-    return self._ray.remote(process).options(**options).remote(*arguments)
+    return ray.remote(process).options(**options).remote(*arguments)
 
 
 class _Worker(NamedTuple):
@@ -113,13 +111,11 @@ def _workers(
   evaluates: bool,
 ) -> dict[str, _Worker]:
   """Role → its process, in the order of starting."""
-  import ray
-
   actor_key, learner_key = jax.random.split(jax.random.PRNGKey(config.seed))
   num_shards = config.replay_shards or 1
   part = replay.of_shard(agent, num_shards)
   workers = {
-    messages.replay_role(i): _Worker(_shard(config), (part, i), {})
+    messages.replay_role(i): _Worker(replay.process(config), (part, i), {})
     for i in range(num_shards)
   }
   workers[messages.LEARNER] = _Worker(
@@ -141,14 +137,3 @@ def _workers(
       evaluator.EvaluatorProcess, (agent_and_make, key, draws), _ONE_CORE
     )
   return workers
-
-
-def _shard(config: config_lib.RunConfig) -> type:
-  """The class of a shard of replay."""
-  if config.replay == "memory":
-    from explorax.experiments.runners.distributed import memory_shard
-
-    return memory_shard.MemoryShard
-  from explorax.experiments.runners.distributed import reverb_shard
-
-  return reverb_shard.ReverbShard

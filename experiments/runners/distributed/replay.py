@@ -10,9 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+import ray
 
 from explorax.agents import types
 from explorax.agents.replay import adder as adder_lib
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners import distributed
 from explorax.experiments.runners.distributed import messages
 
 _SECONDS_TO_WAIT = 0.2
@@ -57,17 +60,19 @@ def of_shard(agent: types.Agent, num_shards: int) -> types.Agent:
   return dataclasses.replace(agent, replay=part)
 
 
+def process(config: config_lib.RunConfig) -> type:
+  """The class of a shard's process."""
+  if config.replay == "memory":
+    return distributed.memory_shard.MemoryShard
+  return distributed.reverb_shard.ReverbShard
+
+
 def connect(run: messages.Run, shard: Any, agent: types.Agent) -> Client:
   """A client of a shard; `agent` has a shard's part of replay."""
   if run.config.replay == "memory":
-    from explorax.experiments.runners.distributed import memory_shard
-
-    return memory_shard.MemoryClient(shard)
-  import ray
-
-  from explorax.experiments.runners.distributed import reverb_shard
-
-  return reverb_shard.ReverbClient(agent, ray.get(shard.address.remote()))
+    return distributed.memory_shard.MemoryClient(shard)
+  address = ray.get(shard.address.remote())
+  return distributed.reverb_shard.ReverbClient(agent, address)
 
 
 class ShardedBatches:

@@ -1,0 +1,44 @@
+"""The work of `run`: sets up a run, or several seeds, and launches it."""
+
+import contextlib
+from collections.abc import Sequence
+
+from explorax import environments
+from explorax.experiments import command, launch, presets
+from explorax.experiments import config as config_lib
+from explorax.experiments import job as job_lib
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.sweeps import grid
+
+
+def start(
+  config: config_lib.RunConfig, argv: Sequence[str], console: console_lib.Console
+) -> int | command.Work:
+  """Checks and creates what the run needs; returns what remains, or the exit code."""
+  if config.num_seeds > 1 and not config.is_one_program:
+    return grid.set_up_seeds(config, argv, console)
+  job = job_lib.set_up(config, argv)
+  if job.checkpoints is None:
+    job.close()
+    console.line(
+      f"The run in {job.directory.given} is finished: there is nothing to do."
+    )
+    return 0
+
+  def work() -> int:
+    with contextlib.closing(job):
+      outcome = launch.run(job, console)
+      for problem in outcome.problems:
+        console_lib.print_error(problem)
+      return outcome.exit_code
+
+  return work
+
+
+def listing(*, agents: bool) -> str:
+  """The agents, or the environments, each with a one-line summary."""
+  rows = environments.list_environments()
+  if agents:
+    rows = [(name, f"{p.summary} ({p.paper})") for name, p in presets.PRESETS.items()]
+  width = max(len(name) for name, _ in rows)
+  return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
