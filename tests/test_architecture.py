@@ -15,7 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Modules of the standard library alone, which every folder may import.
-LEAVES = {"ranges"}
+LEAVES = {"lazy", "ranges"}
 
 # Folder → the others of ours that it may import: always in one direction.
 MAY_IMPORT = {
@@ -108,7 +108,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 @functools.cache
-def _tree(path: pathlib.Path) -> ast.AST:
+def _tree(path: pathlib.Path) -> ast.Module:
   return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
@@ -118,6 +118,7 @@ def _is_module(name: str) -> bool:
   return is_leaf or path.is_dir() or path.with_suffix(".py").is_file()
 
 
+@functools.cache
 def _modules() -> list[str]:
   """The dotted names of all our modules."""
   names = []
@@ -240,12 +241,28 @@ def test_losses_need_few_libraries():
   assert not wrong, f"losses import nothing but {LOSSES_NEED}"
 
 
-def _can_be_imported(name: str) -> bool:
-  """Whether the packages of the extra `atari` are there, if the module needs them."""
-  needed = {"ale_py", "cv2"} & {
-    module.split(".")[0] for _, module in _imports(_path(name))
-  }
-  return all(importlib.util.find_spec(package) is not None for package in needed)
+def _libraries(name: str) -> set[str]:
+  """What importing a module of ours imports at the top of files, itself or through
+  others of ours."""
+  libraries, seen, left = set(), set(), {name}
+  while left:
+    seen |= left
+    imported = {
+      found
+      for each in left
+      for node in _tree(_path(each)).body
+      if isinstance(node, ast.Import | ast.ImportFrom)
+      for _, found in _imports_of(ast.Module([node], []))
+    }
+    libraries |= {each.split(".")[0] for each in imported}
+    # `explorax.losses.retrace` imports the package `explorax.losses`, too.
+    parts = {each.rpartition(".")[0] for each in imported} | imported
+    left = {x for x in parts if x in _modules()} - seen
+  return libraries
+
+
+def _is_installed(libraries: set[str]) -> bool:
+  return all(importlib.util.find_spec(each) is not None for each in libraries)
 
 
 def test_importing_the_package_alone_is_light():
@@ -270,21 +287,17 @@ sys.exit("explorax has everything")
 
 
 def test_importing_computes_and_prints_nothing():
-  """No array is made, no thread started, nothing printed; Reverb is not loaded.
+  """No array is made, no thread started, nothing printed; Reverb and Ray are not
+  loaded but by the modules that need them.
 
   Losses load nothing beyond jax and chex.
   """
-  needs_reverb = {
-    name
-    for name in _modules()
-    for _, imported in _imports(_path(name))
-    if imported.split(".")[0] in ("reverb", "tensorflow")
-  }
-  modules = [
-    name for name in _modules() if name not in needs_reverb and _can_be_imported(name)
-  ]
-  if importlib.util.find_spec("reverb") is None:
-    needs_reverb = set()
+  of_servers = {"reverb", "tensorflow", "ray"}
+  optional = {"ale_py", "cv2", "PIL", "wandb"} | of_servers
+  libraries = {name: _libraries(name) for name in _modules()}
+  modules = [x for x in libraries if _is_installed(libraries[x] & optional)]
+  on_servers = [x for x in modules if libraries[x] & of_servers]
+  others = [x for x in modules if x not in on_servers]
   code = f"""
 import importlib, sys, threading
 import chex, jax
@@ -300,10 +313,10 @@ def import_all(modules):
   assert not jax._src.xla_bridge.backends_are_initialized(), "something computes"
   assert threading.active_count() == 1, threading.enumerate()
 
-import_all({modules!r})
+import_all({others!r})
 heavy = {{"reverb", "ray", "matplotlib.pyplot", "launchpad"}} & set(sys.modules)
 assert not heavy, heavy
-import_all({sorted(needs_reverb)!r})
+import_all({on_servers!r})
 """
   done = subprocess.run(
     [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False

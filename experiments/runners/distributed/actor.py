@@ -59,7 +59,7 @@ class ActorProcess:
     self._fetched: Any = None  # Reference to the weights of `self._actor`.
     num_shards = config.replay_shards or 1
     part = replay.of_shard(agent, num_shards)
-    shard = board_client.handle(run, messages.replay_role(number % num_shards))
+    shard = run.handle(messages.replay_role(number % num_shards))
     self._inserter = replay.connect(run, shard, part).inserter(role, num_envs)
     self._steps_per_insert = run.limit.steps_per_insert
     self._uncounted = 0  # Steps since the last insert into the limiter.

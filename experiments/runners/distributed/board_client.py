@@ -18,17 +18,9 @@ _SECONDS_BETWEEN_REPORTS = 0.1
 _SECONDS_TO_CLOSE = 10.0
 
 
-def handle(run: messages.Run, role: str) -> Any:
-  """The Ray actor of a role, by its name.
-
-  Handles are not passed to constructors: Ray warns about handles of restartable actors.
-  """
-  return ray.get_actor(f"{run.name} {role}")
-
-
 def register(run: messages.Run, role: str) -> int:
   """Registers a process; returns how many have had its role before."""
-  return ray.get(handle(run, messages.BOARD).start.remote(role, os.getpid()))
+  return ray.get(run.handle(messages.BOARD).start.remote(role, os.getpid()))
 
 
 class BoardClient:
@@ -58,7 +50,7 @@ class BoardClient:
       variable_update_period: environment steps of this process between two fetches of
         weights; None: it fetches none.
     """
-    self._board = handle(run, messages.BOARD)
+    self._board = run.handle(messages.BOARD)
     self._role = role
     self._period = variable_update_period
     self._num_steps = run.config.steps

@@ -41,7 +41,7 @@ class LearnerProcess:
     part = replay.of_shard(agent, num_shards)
     self._batches = replay.ShardedBatches(
       [
-        replay.connect(run, board_client.handle(run, messages.replay_role(i)), part)
+        replay.connect(run, run.handle(messages.replay_role(i)), part)
         for i in range(num_shards)
       ]
     )

@@ -4,6 +4,8 @@ import dataclasses
 import pathlib
 from typing import Any, NamedTuple
 
+import ray
+
 from explorax.agents import types
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core
@@ -40,6 +42,14 @@ class Run(NamedTuple):
   config: config_lib.RunConfig
   limit: rate_limit.RateLimit
   checkpoints: pathlib.Path | None
+
+  def handle(self, role: str) -> Any:
+    """The Ray actor of a role, by its name.
+
+    Handles are not passed to constructors: Ray warns about handles of restartable
+    actors.
+    """
+    return ray.get_actor(f"{self.name} {role}")
 
 
 class Version(NamedTuple):

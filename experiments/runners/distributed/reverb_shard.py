@@ -56,7 +56,7 @@ class ReverbShard:
     """Args: run: of the process; agent: with its part of replay; shard: its index."""
     role = messages.replay_role(shard)
     found = checkpoints.newest(run, board_client.register(run, role))
-    board = board_client.handle(run, messages.BOARD)
+    board = run.handle(messages.BOARD)
     # If Ray is reachable only from this machine, replay is, too.
     node = ray.util.get_node_ip_address()
     self._replay = reverb_replay.ReverbReplay(

@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 
+from explorax.experiments import recording as recording_lib
 from explorax.experiments.recording import video
 
 Image = pytest.importorskip("PIL.Image")
@@ -21,7 +22,7 @@ def shades(recording: video.Recording) -> list[tuple[int, int]]:
 
 def images(recording: video.Recording) -> list[np.ndarray]:
   file = io.BytesIO()
-  video.write(file, recording)
+  recording_lib.gif.write(file, recording)
   image = Image.open(file)
   pictures = []
   for index in range(image.n_frames):

@@ -15,7 +15,6 @@ import pytest
 
 from explorax.experiments import ray_cluster, run
 
-pytest.importorskip("ray")
 psutil = pytest.importorskip("psutil")
 
 MIN_SIZE, STEPS = 20, 300

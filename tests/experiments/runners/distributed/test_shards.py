@@ -9,6 +9,7 @@ import dm_env
 import jax
 import numpy as np
 import pytest
+import ray
 
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
@@ -20,15 +21,12 @@ from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.runners.distributed import (
   board,
   checkpoints,
+  memory_shard,
   messages,
   rate_limit,
   replay,
 )
 
-ray = pytest.importorskip("ray")
-memory_shard = pytest.importorskip(
-  "explorax.experiments.runners.distributed.memory_shard"
-)
 LIMIT = rate_limit.RateLimit(1, 1.0, 1, 100.0)
 CONFIG = config_lib.RunConfig(
   agent="dqn", env="bsuite:catch/0", runner="distributed", replay="memory"
