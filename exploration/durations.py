@@ -12,7 +12,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.special
+import scipy  # It imports `special` when it is first used.
 
 from explorax import ranges
 

@@ -5,6 +5,14 @@ from typing import TYPE_CHECKING
 from explorax import lazy
 
 if TYPE_CHECKING:
-  from explorax.experiments.recording import bsuite_csv, gif, wandb_logger
+  from explorax.experiments.recording import (
+    bsuite_csv,
+    events,
+    gif,
+    progress,
+    wandb_logger,
+  )
 
-__getattr__ = lazy.modules(__name__, "bsuite_csv", "gif", "wandb_logger")
+__getattr__ = lazy.modules(
+  __name__, "bsuite_csv", "events", "gif", "progress", "wandb_logger"
+)

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, output
+from explorax.experiments import errors, output, recording
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import (
   plots,
-  progress,
   returns,
   seed_recorder,
   summary,
@@ -84,7 +83,7 @@ class Recorder:
     }
     self._first = self._seeds[config.seed]
     self._has_warned = any(seed.divergence.message for seed in self._seeds.values())
-    self._progress = progress.RunProgress(
+    self._progress = recording.progress.RunProgress(
       console,
       num_episodes=config.episodes,
       num_steps=config.steps,

@@ -9,7 +9,6 @@ import numpy as np
 from explorax.experiments import config, output, recording, weights
 from explorax.experiments.recording import (
   divergence,
-  events,
   loggers,
   metrics_csv,
   plots,
@@ -87,7 +86,7 @@ class SeedRecorder:
         directory, name, columns, saved["evaluation_rows"]
       )
       self.returns.evaluations.add(self._evaluations.episodes())
-    self._events = events.EventWriter(directory, self.returns.num_steps)
+    self._events = recording.events.EventWriter(directory, self.returns.num_steps)
     self._loggers: list[loggers.Logger] = [self._events]
     if logger is not None:
       make = loggers.find(logger)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.special
+import scipy  # It imports `special` when it is first used.
 
 NUM_RESAMPLES = 2000
 LEVEL = 0.95

@@ -8,10 +8,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from explorax.experiments import ray_cluster, signals
+from explorax.experiments import ray_cluster, recording, signals
 from explorax.experiments import tasks as tasks_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import progress as progress_lib
 from explorax.experiments.recording import summary
 from explorax.experiments.tasks import execution, types
 
@@ -106,7 +105,7 @@ class Pool:
       return done
     weights = {index: task.weight for index, task in missing.items()}
     with contextlib.closing(
-      progress_lib.TaskProgress(self._console, weights)
+      recording.progress.TaskProgress(self._console, weights)
     ) as progress:
       work = execution.Work(function, missing, progress.update, self.is_stopped)
       with contextlib.closing(self._execute(work, store)) as outcomes:
