@@ -50,14 +50,11 @@ def _row(group: Sequence[Row]) -> Row:
   later = [above for run in group for above in afterwards(run, goal)]
   minutes = statistics.median(run["cpu_seconds"] for run in group) / 60
   return {
-    "agent": first["label"],
-    "environment": f"`{first['env']}`",
-    "steps": f"{_steps(first):,}",
-    "seeds": ", ".join(str(run["seed"]) for run in group),
+    "agent": f"`{first['label']}`" if first["label"].isidentifier() else first["label"],
+    "environment, steps": f"`{first['env']}`, {_steps(first):,}",
     "return": mean,
-    "of each seed": ", ".join(f"{value:.0f}" for value in last),
-    "goal": f"{goal:g}",
-    "reach it": f"{len(reached)}/{len(group)}",
+    "return of each seed": ", ".join(f"{value:.0f}" for value in last),
+    "goal reached": f"{len(reached)}/{len(group)}",
     "in step": f"{statistics.median(reached):,.0f}" if reached else "–",
     "later above it": f"{sum(later)}/{len(later)}" if later else "–",
     "CPU minutes": f"{minutes:.1f}",
