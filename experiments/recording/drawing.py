@@ -9,6 +9,7 @@ from explorax.experiments.recording import statistics
 
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes
+  from matplotlib import axis as mpl_axis
   from matplotlib import figure as mpl_figure
 
 DPI = 150
@@ -113,6 +114,13 @@ def band(
   axes.fill_between(
     x, interval.low, interval.high, color=s.color, alpha=0.18, linewidth=0
   )
+
+
+def shorten_numbers(axis: "mpl_axis.Axis") -> None:
+  """An axis has 500, 20k and 1.5M: long numbers would run into each other."""
+  from matplotlib import ticker
+
+  axis.set_major_formatter(ticker.EngFormatter(sep=""))
 
 
 def save(file: BinaryIO, fig: "mpl_figure.Figure", *, title: str = "") -> None:

@@ -86,11 +86,11 @@ def learning_curve(
     _draw_mean(axes, seeds)
   axes.set_title(title)
   axes.set_xlabel("environment steps" + " of each seed" * (len(seeds) > 1))
-  window = f"a tenth of the episodes, at most {returns_lib.WINDOW}"
-  axes.set_ylabel(f"return per episode\n(line: mean over {window})")
-  axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+  axes.set_ylabel("return per episode")
+  drawing.shorten_numbers(axes.xaxis)
   axes.grid(alpha=0.3)
-  axes.legend(loc="best", fontsize="small")
+  window = f"lines: mean over a tenth of the episodes, at most {returns_lib.WINDOW}"
+  axes.legend(loc="best", fontsize="small", title=window, title_fontsize="small")
   drawing.save(file, fig)
   return fig
 

@@ -288,7 +288,7 @@ def _summary_curve(found: Atari, aggregate: str) -> pictures.Picture:
     ends.append(f"{agent} at {curve.value[-1]:.2f}")
   axes.set_xlabel("environment steps")
   axes.set_ylabel(f"{aggregate}, human-normalised")
-  axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+  drawing.shorten_numbers(axes.xaxis)
   axes.grid(alpha=0.3)
   pictures.legend(fig, list(axes.lines), found.agents)
   return pictures.make(

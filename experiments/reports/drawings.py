@@ -5,7 +5,6 @@ as well as by colour.
 """
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -182,8 +181,8 @@ def _learning_curves(
   place = {"transform": axes.get_yaxis_transform(), "va": "bottom"}
   axes.text(0.02, value, name, **place, fontsize="small", color="0.25")
   axes.set(xscale="log", xlabel="episode")
-  axes.set_ylabel(textwrap.fill(f"{scores.regret_name(experiment)}, so far", 28))
-  axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+  axes.set_ylabel(f"{scores.regret_name(experiment)},\nmean so far")
+  drawing.shorten_numbers(axes.xaxis)
   bottom, top = axes.get_ylim()
   axes.set_ylim(min(0.0, bottom), max(top, 1.12 * value))  # Leaves room for its label.
   axes.grid(alpha=0.3)
@@ -253,7 +252,7 @@ def _deep_sea_scaling(
   axes.set(yscale="log", xlabel="size N", ylabel="episodes to solve (median)")
   axes.set_ylim(bottom, max(3 * longest, 10 * bottom, 4 * 2.0 ** sizes[0]))
   axes.set_xlim(sizes[0] - 1.5, sizes[-1] + 1.5)
-  axes.yaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+  drawing.shorten_numbers(axes.yaxis)
   axes.yaxis.set_minor_formatter("")
   axes.grid(alpha=0.3)
   pictures.legend(fig, lines, [*solutions, "2^N"])

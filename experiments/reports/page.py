@@ -226,7 +226,7 @@ def _curves(found: comparison.Comparison, env: str) -> pictures.Picture:
     )
     ends.append(f"{agent} at {number(float(drawn.value[-1]))}")
   axes.set(xlabel="environment steps", ylabel="return")
-  axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+  drawing.shorten_numbers(axes.xaxis)
   axes.grid(alpha=0.3)
   pictures.legend(fig, list(axes.lines), agents)
   return pictures.make(
