@@ -66,6 +66,9 @@ class ActorCore(NamedTuple):
       episode's start its reward is 0 and its discount 1 instead of None.
     extras: (state) → dict of what replay stores with the last row. The key `policy`
       (int32 []) is the index of the current policy.
+    q_values: (params, timestep, state) → float32 `[A]`, the action values that the
+      greedy policy maximises, for the arguments of the next `select_action`; None if
+      the agent has none.
   """
 
   init: Callable[[jax.Array, Array | int, int], State]
@@ -73,6 +76,7 @@ class ActorCore(NamedTuple):
     [ActorParams, dm_env.TimeStep, State], tuple[jax.Array, State]
   ]
   extras: Callable[[State], dict[str, jax.Array]]
+  q_values: Callable[[ActorParams, dm_env.TimeStep, State], jax.Array] | None = None
 
 
 class Sample(NamedTuple):

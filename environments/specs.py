@@ -192,6 +192,61 @@ class IndexArray(_ByArguments, dm_env.specs.BoundedArray):
     super().__init__((), np.int32, -1, len(self.entries) - 1, of.name)
 
 
+# Class of a recorded spec of observations, by its name.
+_RECORDED = {
+  cls.__name__: cls
+  for cls in (dm_env.specs.Array, OneHotArray, StackedFrames, ImageWithState)
+}
+
+
+def to_record(spec: EnvironmentSpec) -> dict[str, Any]:
+  """A spec in JSON's types, for `from_record`."""
+  observations = spec.observations
+  arguments = observations._get_constructor_kwargs()
+  if "dtype" in arguments:
+    arguments["dtype"] = np.dtype(arguments["dtype"]).name
+  return {
+    "observations": {
+      "class": type(observations).__name__,
+      **{k: list(v) if isinstance(v, tuple) else v for k, v in arguments.items()},
+    },
+    "num_actions": int(spec.actions.num_values),
+  }
+
+
+def from_record(record: Any) -> EnvironmentSpec:
+  """The inverse of `to_record`.
+
+  Raises:
+    ValueError: if the record is none of `to_record`'s.
+  """
+  try:
+    arguments = dict(record["observations"])
+    cls = _RECORDED[arguments.pop("class")]
+    arguments = {
+      k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()
+    }
+    return EnvironmentSpec(
+      cls(**arguments),
+      dm_env.specs.DiscreteArray(record["num_actions"], np.int32, "action"),
+    )
+  except (AttributeError, KeyError, TypeError, ValueError) as error:
+    raise ValueError(
+      f"the spec {record!r:.60} of an environment cannot be read ({error})."
+    ) from error
+
+
+def describe(spec: EnvironmentSpec) -> str:
+  """`observations of uint8 (84, 84, 4) and 6 actions`."""
+  observations = spec.observations
+  kind = f"{np.dtype(observations.dtype).name} {tuple(observations.shape)}"
+  if num_frames(observations) > 1:
+    kind += f" ({num_frames(observations)} frames)"
+  if isinstance(observations, OneHotArray):
+    kind = f"one of {int(np.prod(observations.shape))} values"
+  return f"observations of {kind} and {spec.actions.num_values} actions"
+
+
 class OneHotIndex:
   """Encodes a one-hot observation as the number of its 1 among `spec.entries`.
 

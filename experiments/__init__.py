@@ -16,8 +16,16 @@ if TYPE_CHECKING:
     running,
     sweeping,
     threads,
+    trained,
   )
 
 __getattr__ = lazy.modules(
-  __name__, "exporting", "playing", "reporting", "running", "sweeping", "threads"
+  __name__,
+  "exporting",
+  "playing",
+  "reporting",
+  "running",
+  "sweeping",
+  "threads",
+  "trained",
 )

@@ -1,9 +1,10 @@
-"""Plays an exported agent: `python -m explorax.experiments.evaluate FILE --env=...`.
+"""Plays a trained agent: `python -m explorax.experiments.evaluate PATH --env=...`.
 
 This needs jax, Haiku, numpy, the imports of the agents' own modules, and the
 environment, but not Acme, Reverb or TensorFlow.
 """
 
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +12,11 @@ from explorax import experiments
 from explorax.experiments import command, errors, flag_table
 
 _INTRODUCTION = """\
-Plays episodes of an exported agent's evaluation policy.
+Plays episodes of a trained agent's evaluation policy.
 
-  python -m explorax.experiments.evaluate FILE [flags]
+  python -m explorax.experiments.evaluate PATH [flags]
 
-FILE is written by `python -m explorax.experiments.export`.
+PATH is a run's directory, or a file of `python -m explorax.experiments.export`.
 """
 
 FLAGS = {
@@ -31,8 +32,8 @@ FLAGS = {
       " FIELD=VALUE",
       [],
       "Changes a setting that the weights do not depend on\n"
-      "(--set evaluation_policy=-1), or confirms a setting of FILE that names a\n"
-      "module of your own: FILE alone cannot make this command import it.",
+      "(--set evaluation_policy=-1), or confirms a setting of PATH that names a\n"
+      "module of your own: PATH alone cannot make this command import it.",
     ),
     flag_table.Flag(
       "episodes",
@@ -69,18 +70,26 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
   del argv
   if len(given["files"]) != 1:
     raise errors.SetUpError(
-      f"got {len(given['files'])} files; give exactly one, written by "
-      "`python -m explorax.experiments.export`."
+      f"got {len(given['files'])} paths; give exactly one, a run's directory or a file "
+      "of `python -m explorax.experiments.export`."
     )
-  (file,) = given["files"]
-  experiments.playing.evaluate(
-    file,
-    given["env"],
+  found = experiments.trained.read(given["files"][0])
+  env = given["env"] or experiments.playing.environment_of(found)
+  played = experiments.playing.evaluate(
+    found,
+    env,
     given["set"],
     episodes=given["episodes"],
     max_steps=given["max_steps"],
     seed=given["seed"],
   )
+  returns = []
+  for number, (value, length, ended) in enumerate(played, start=1):
+    returns.append(value)
+    left = "" if ended else ", without an end"
+    print(f"episode {number}: return {value:.6g}, {length:,} steps{left}", flush=True)
+  mean = statistics.fmean(returns)
+  print(f"{found.record['agent']} on {env}: mean return {mean:.6g}")
   return 0
 
 

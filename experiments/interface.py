@@ -22,7 +22,7 @@ from explorax import environments
 from explorax.agents import types
 from explorax.environments import jax_adapter
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, launch, overrides, playing
+from explorax.experiments import errors, launch, overrides, playing, policies, trained
 from explorax.experiments import job as job_lib
 from explorax.experiments import weights as weights_lib
 from explorax.experiments.recording import console, metrics_csv, recorder
@@ -138,7 +138,7 @@ def make_agent(
 
 @errors.naming_extras()
 def train(
-  agent: Agent | types.Agent,
+  agent: Agent | types.Agent | str,
   env: Environment,
   *,
   steps: int | None = None,
@@ -153,7 +153,8 @@ def train(
   """Trains an agent.
 
   Args:
-    agent: the result of `make_agent`, or your own agent.
+    agent: an agent's name (`double_dqn`), the result of `make_agent`, or your own
+      agent.
     env: as for `make_agent`; an environment object is not closed.
     steps: the run's limit in environment steps.
     episodes: the run's limit in episodes.
@@ -173,12 +174,13 @@ def train(
     ValueError: in one sentence, for settings that do not fit.
     StoppedError: if the run failed; its `weights` are the last good ones.
   """
+  _check(flags)
   made, kind = _made(env, seed)
   if runner is None:
     is_jax = made is not None and isinstance(made.raw, jax_adapter.JaxEnvironment)
     runner = config_lib.DEVICE if is_jax else config_lib.LOCAL
   values = {
-    **_checked(flags),
+    **{n: os.fspath(x) if isinstance(x, os.PathLike) else x for n, x in flags.items()},
     "steps": steps,
     "episodes": episodes,
     "seed": seed,
@@ -186,14 +188,18 @@ def train(
     "output": None if output is None else os.fspath(output),
     "env": kind,
   }
-  if isinstance(agent, Agent):
+  made_agent: types.Agent | None = None
+  if isinstance(agent, str):
+    values |= {"agent": agent}
+  elif isinstance(agent, Agent):
     values |= {"agent": agent.name, "set": [*agent.settings]}
-    agent = agent.core
+    made_agent = agent.core
   else:
+    made_agent = agent
     values |= {"agent": type(agent.config).__name__}
   defaults = {f.name: f.default for fs in config_lib.flags().values() for f in fs}
   config = config_lib.from_flags({**defaults, **values})
-  given = job_lib.Given(agent, made, _evaluation(config, made, evaluation_env))
+  given = job_lib.Given(made_agent, made, _evaluation(config, made, evaluation_env))
   try:
     if output is None:
       return _in_memory(config, given, on_episode)
@@ -207,9 +213,9 @@ def train(
 
 @errors.naming_extras()
 def evaluate(
-  agent: Agent | types.Agent,
-  weights: types.Params,
-  env: Environment,
+  agent: "Agent | types.Agent | str | os.PathLike[str]",
+  weights: types.Params | None = None,
+  env: "Environment | None" = None,
   *,
   episodes: int = 5,
   max_steps: int = 1_000_000,
@@ -218,9 +224,11 @@ def evaluate(
   """Plays episodes of the evaluation policy; see `python -m ...experiments.evaluate`.
 
   Args:
-    agent: the agent that learnt the weights.
+    agent: the agent that learnt the weights, or its name. Without weights: the
+      directory of a run or an exported file, as for `load`.
     weights: from a `Result`.
-    env: as for `make_agent`; an environment object is not closed.
+    env: as for `make_agent`; an environment object is not closed. None: the one that
+      the run was trained in.
     episodes: the number of episodes.
     max_steps: an episode that does not end is left after so many steps.
     seed: for acting, and for the environment if `env` is a name.
@@ -228,7 +236,20 @@ def evaluate(
   Returns:
     The return of each episode, `[episodes]`.
   """
+  if weights is None:
+    if isinstance(agent, Agent | types.Agent):
+      raise ValueError("give the weights of the agent, or the path of a run alone.")
+    found = trained.read(agent)
+    where = env if env is None or isinstance(env, str) else _made(env, seed)[0]
+    played = playing.evaluate(
+      found, where, (), episodes=episodes, max_steps=max_steps, seed=seed
+    )
+    return np.array([value for value, _, _ in played])
+  if env is None:
+    raise ValueError("give the environment, as gym:CartPole-v1.")
   made, name = _made(env, seed)
+  if isinstance(agent, str | os.PathLike):
+    agent = make_agent(os.fspath(agent), env)
   if isinstance(agent, Agent):
     _, name, _ = job_lib.find(agent.name, name, agent.settings)
     agent = agent.core
@@ -243,6 +264,30 @@ def evaluate(
   finally:
     if made is None:
       environment.close()
+
+
+@errors.naming_extras()
+def load(
+  path: str | os.PathLike[str], *, settings: Sequence[str] = (), seed: int = 0
+) -> policies.Policy:
+  """Loads the policy of a trained agent; no environment is made.
+
+  Args:
+    path: the directory of a run (with `seeds`, of one of them), of which it takes the
+      final weights or those of the newest checkpoint; or a file of
+      `python -m explorax.experiments.export`.
+    settings: changes of settings that the weights do not depend on, as after `--set`:
+      `["evaluation_epsilon=0"]`. If a setting of the run names a class of yours, repeat
+      it here: the file alone imports nothing.
+    seed: of random actions.
+
+  Raises:
+    ValueError: in one sentence, for what cannot be loaded.
+  """
+  found = trained.read(path)
+  agent = playing.rebuilt(found, found.spec, settings)
+  weights = weights_lib.fitted(path, found.arrays, playing.weights_of(agent))
+  return policies.Policy(agent, weights, found.record, seed)
 
 
 def _made(env: Environment, seed: int) -> tuple[_Wrapped | None, str]:
@@ -286,7 +331,8 @@ def _evaluation(
   return environments.wrap(env, seed=seed)
 
 
-def _checked(flags: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check(flags: Mapping[str, Any]) -> None:
+  """Refuses names that are no flags of a run."""
   known = [s.flag or name for name, s in config_lib.SETTINGS.items()]
   known = [name for name in known if name not in _NOT_TAKEN]
   for name in flags:
@@ -295,7 +341,6 @@ def _checked(flags: Mapping[str, Any]) -> Mapping[str, Any]:
         f"train takes no {name!r}.{errors.nearest(name, known)} It takes the flags of "
         f"a run: {', '.join(known)}."
       )
-  return flags
 
 
 def _command_line(changed: Mapping[str, Any]) -> list[str]:
@@ -358,7 +403,8 @@ def _in_directories(
         for error in (outcome.error, *outcome.problems):
           if isinstance(error, BaseException):
             raise error
-      like = playing.weights_of(job.parts.agent)
+      if not config.has_user_agent:
+        like = playing.weights_of(job.parts.agent)
   for path, seed in grid_lib.directories(config):
     run = runs_lib.read(path if several else path.parent)
     statuses.add(run.status)

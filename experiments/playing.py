@@ -1,4 +1,4 @@
-"""Agents rebuilt from a file of weights, and the episodes that they play.
+"""Agents rebuilt from a run or a file of weights, and the episodes that they play.
 
 This needs jax, Haiku, numpy, the imports of the agents' own modules, and the
 environment, but not Acme, Reverb or TensorFlow.
@@ -9,68 +9,87 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
 from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import user_environments
-from explorax.experiments import errors, overrides, presets
+from explorax.experiments import errors, overrides, presets, trained
 from explorax.experiments import weights as weights_lib
 from explorax.experiments.runners import loop
 
 
 def evaluate(
-  file: str,
-  env: str | None,
+  found: trained.Trained,
+  env: Any,
   settings: Sequence[str],
   *,
   episodes: int,
   max_steps: int,
   seed: int,
-) -> None:
-  """Plays episodes of an exported agent and prints their returns.
+) -> Iterator[tuple[float, int, bool]]:
+  """Plays episodes of a trained agent; see `play`.
 
   Args:
-    file: the exported agent.
-    env: the environment; None: the one that the agent was trained in.
+    found: the agent.
+    env: the environment's name, or the environment, which is not closed; None: the one
+      that the agent was trained in.
     settings: `--set` of the command line.
     episodes: the number of episodes.
     max_steps: an episode is left after so many.
     seed: of the environment and of random actions.
 
   Raises:
-    SetUpError: if the file names code that the command line does not name.
+    SetUpError: if the file names code that the caller does not name, or if the agent
+      does not fit the environment.
   """
-  record = weights_lib.load_settings(file)
-  if env is None:
-    kind, _, rest = record["env"].partition(":")
-    if kind not in user_environments.KINDS or ":" in rest:  # It names a module.
-      raise _foreign(file, f"--env={record['env']}")
-    env = environments.evaluation_name(record["env"])
-  environment = environments.make(env, seed=seed)
+  name = environment_of(found) if env is None else env
+  named = isinstance(name, str)
+  environment = environments.make(name, seed=seed) if named else name
   try:
-    agent = make_agent(record, environments.spec(environment), settings)
-    weights = weights_lib.load(file, weights_of(agent))
-    returns = []
-    played = play(
+    spec = environments.spec(environment)
+    found.check_spec(spec, name if named else "the environment")
+    agent = rebuilt(found, spec, settings)
+    weights = weights_lib.fitted(found.path, found.arrays, weights_of(agent))
+    yield from play(
       agent, weights, environment, seed=seed, episodes=episodes, max_steps=max_steps
     )
-    for number, (value, length, ended) in enumerate(played, start=1):
-      returns.append(value)
-      left = "" if ended else ", without an end"
-      print(f"episode {number}: return {value:.6g}, {length:,} steps{left}", flush=True)
-  except overrides.ForeignCodeError as error:
-    raise _foreign(file, f"--set {shlex.quote(str(error))}") from None
   finally:
-    environment.close()
-  print(f"{record['agent']} on {env}: mean return {np.mean(returns):.6g}")
+    if named:
+      environment.close()
 
 
-def _foreign(file: str, flag: str) -> errors.SetUpError:
+def environment_of(found: trained.Trained) -> str:
+  """The name of the environment for evaluation, unless it names a module.
+
+  Raises:
+    SetUpError: if it does, with what to add to the command.
+  """
+  name = found.record["env"]
+  kind, _, rest = name.partition(":")
+  if kind not in user_environments.KINDS or ":" in rest:
+    raise _foreign(found, f"--env={name}")
+  return environments.evaluation_name(name)
+
+
+def rebuilt(
+  found: trained.Trained, spec: types.EnvironmentSpec, settings: Sequence[str]
+) -> types.Agent:
+  """The agent, for an environment's spec and changed settings.
+
+  Raises:
+    SetUpError: if its settings name code that `settings` do not name.
+  """
+  try:
+    return make_agent(found.record, spec, settings)
+  except overrides.ForeignCodeError as error:
+    raise _foreign(found, f"--set {shlex.quote(str(error))}") from None
+
+
+def _foreign(found: trained.Trained, flag: str) -> errors.SetUpError:
   return errors.SetUpError(
-    f"{file} names code that is not ours, which does not run unless the command line "
-    f"names it too; if you trust it, add {flag}."
+    f"{found.path} names code that is not ours, which does not run unless you name it "
+    f"too; if you trust it, add {flag} (in Python, env= or settings=)."
   )
 
 

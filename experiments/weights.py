@@ -66,6 +66,13 @@ def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
   Raises:
     ValueError: if `save` did not write the file, or wrote it without settings.
   """
+  return load_with_settings(path)[1]
+
+
+def load_with_settings(
+  path: str | os.PathLike[str],
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+  """The arrays, as `load_arrays`, and the settings, as `load_settings`."""
   arrays = _load(path)
   if SETTINGS not in arrays:
     raise ValueError(
@@ -73,7 +80,7 @@ def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
       "explorax.experiments.export."
     )
   try:
-    settings = json.loads(arrays[SETTINGS].tobytes())
+    settings = json.loads(arrays.pop(SETTINGS).tobytes())
   except ValueError:
     settings = None
   if not config.is_record(settings):
@@ -81,7 +88,7 @@ def load_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
       f"{path} holds settings that cannot be read; write it with "
       "explorax.experiments.export."
     )
-  return settings
+  return arrays, settings
 
 
 def load(path: str | os.PathLike[str], like: Any) -> Any:
@@ -96,7 +103,14 @@ def load(path: str | os.PathLike[str], like: Any) -> Any:
     ValueError: if `save` did not write the file, or if its arrays differ from those
       of `like` in name, shape or kind, or are not finite.
   """
-  arrays = load_arrays(path)
+  return fitted(path, load_arrays(path), like)
+
+
+def fitted(
+  path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], like: Any
+) -> Any:
+  """As `load`, for the arrays that a file, or a checkpoint, has given."""
+  arrays = dict(arrays)
   refusal = f"{path} holds the weights of another agent"
   arranged(arrays, like, refusal)
   for name, leaf in named(like):

@@ -267,6 +267,17 @@ def test_agents_made_in_python_learn(directory_of_files):
   assert not names["result"].interrupted
 
 
+def test_trained_agents_are_used_as_written(directory_of_files):
+  """The blocks of the page, one after the other; the run is shorter."""
+  blocks = _blocks(GUIDES / "policy.md", "python")
+  code = "\n".join(blocks).replace("steps=2000", "steps=1100")
+  assert "steps=1100" in code
+  names = _execute(code)
+  assert names["policy"].env == "gym:CartPole-v1"
+  assert names["episode_return"] > 5 and names["q"].shape == (2,)
+  assert names["actions"].shape == (3,) and names["timestep"].last()
+
+
 def test_table_of_agents_is_that_of_the_presets():
   rows = _rows((DOCS / "agents.md").read_text(encoding="utf-8").split("\n## ")[0])
   told = [(row[0].strip("`"), row[1]) for row in rows]

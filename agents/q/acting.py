@@ -236,7 +236,18 @@ def make_actor(
       extras=make_extras(**extras),
     )
 
-  return types.ActorCore(init, select_action, lambda state: state.extras)
+  def q_values(
+    params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
+  ) -> jax.Array:
+    """The exploiters' mean."""
+    _, begin_key, _, _ = jax.random.split(state.key, 4)
+    first = timestep.step_type == dm_env.StepType.FIRST
+    begun = begin_episode(begin_key, state, params.env_steps)
+    state = updates.keep_if(first, begun, state)
+    prediction, _ = evaluate(params.weights, timestep, state)
+    return jnp.mean(tx.apply_inv(prediction.q[: config.num_members]), axis=0)
+
+  return types.ActorCore(init, select_action, lambda state: state.extras, q_values)
 
 
 def _noise_key(key: jax.Array) -> jax.Array:

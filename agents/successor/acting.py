@@ -71,4 +71,13 @@ def make_actor(
     action, prob, _ = rule.select(select_key, q, rule_state, params.env_steps)
     return action, ActorState(key, weights, make_extras(prob))
 
-  return types.ActorCore(init, select_action, lambda state: state.extras)
+  def q_values(
+    params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
+  ) -> jax.Array:
+    """ψᵀw for the posterior's mean."""
+    del state
+    psi_params, posterior = params.weights
+    psi = features.psi(psi_params, jnp.asarray(timestep.observation)[None])
+    return (psi @ posterior.mean)[0]
+
+  return types.ActorCore(init, select_action, lambda state: state.extras, q_values)

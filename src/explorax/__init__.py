@@ -3,6 +3,9 @@
     agent = explorax.make_agent("tdu", "jax:deep_sea/20")
     result = explorax.train(agent, "jax:deep_sea/20", episodes=1000)
 
+    policy = explorax.load("results/deep_sea")  # The directory of a run.
+    action = policy.act(observation)
+
 The parts (`explorax.losses` and so on) are imported when they are first used, so that
 `import explorax` imports neither jax nor anything else.
 """
@@ -24,14 +27,17 @@ if TYPE_CHECKING:
     Agent,
     Result,
     evaluate,
+    load,
     make_agent,
     train,
   )
+  from explorax.experiments.policies import Policy
 
 __version__ = "0.1.0"
 
 __all__ = [
   "Agent",
+  "Policy",
   "Result",
   "__version__",
   "agents",
@@ -39,17 +45,20 @@ __all__ = [
   "evaluate",
   "experiments",
   "exploration",
+  "load",
   "losses",
   "make_agent",
   "networks",
   "papers",
   "train",
 ]
-_INTERFACE = ("Agent", "Result", "evaluate", "make_agent", "train")
+_INTERFACE = ("Agent", "Result", "evaluate", "load", "make_agent", "train")
 
 
 def __getattr__(name: str) -> Any:
   """A part of the package, when it is first used."""
+  if name == "Policy":
+    return importlib.import_module("explorax.experiments.policies").Policy
   if name in _INTERFACE:
     return getattr(importlib.import_module("explorax.experiments.interface"), name)
   if name in __all__:
