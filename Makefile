@@ -66,8 +66,7 @@ $(INSTALLED): pyproject.toml $(LOCK) $(BOOTSTRAP)
 	@touch $@
 
 demo: $(INSTALLED)
-	$(BIN)/python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \
-	  --seed=0 --episodes=200 --replay=reverb --output=results/demo-$$(date +%Y%m%d-%H%M%S)
+	$(BIN)/python -m explorax demo
 
 test: $(INSTALLED)
 	$(UNOPTIMISED) $(BIN)/pytest --cov -n 2 --dist=worksteal

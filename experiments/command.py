@@ -110,6 +110,12 @@ def show(text: str) -> int:
   return 0
 
 
+def refuse(text: str) -> int:
+  """Prints why a command cannot start; returns the exit code."""
+  console_lib.print_error(text)
+  return 2
+
+
 def _stopped() -> int:
   console_lib.print_error("stopped; finished results are kept.")
   return 130
