@@ -120,6 +120,14 @@ class RunConfig(ranges.Checked):
     _WHAT,
     fixed=True,
   )
+  init_weights: str | None = _field(
+    None,
+    "Starts learning from the weights of another run: its directory, or a file of\n"
+    "export. The networks, the observations and their preprocessing must be the same.",
+    _WHAT,
+    "=PATH",
+    fixed=True,
+  )
   runner: str = _field(
     LOCAL,
     "local: acts and learns in turn, in one thread.\n"
@@ -571,6 +579,7 @@ def _check_user_agent(config: RunConfig) -> None:
   flag = f"--set {config.settings[0]}" if config.settings else ""
   flag = flag or ("" if config.runner == LOCAL else f"--runner={config.runner}")
   flag = flag or ("--eval_every and --video" if config.evaluates else "")
+  flag = flag or ("--init_weights" if config.init_weights else "")
   if flag:
     raise ValueError(
       f"{flag} cannot be combined with --agent={config.agent}, an agent of your own; "

@@ -13,7 +13,7 @@ import numpy as np
 from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import builder
-from explorax.environments import rendering, saving
+from explorax.environments import rendering, saving, specs
 from explorax.experiments import config as config_lib
 from explorax.experiments import (
   errors,
@@ -24,6 +24,7 @@ from explorax.experiments import (
   resuming,
   signals,
   versions,
+  warm_start,
   weights,
 )
 from explorax.experiments.checkpoints import checkpointer
@@ -117,7 +118,8 @@ def set_up(
       record_to=str(directory.path / "bsuite"),
       overwrite=directory.holds_run,
     )
-    record = make_record(parts.config, argv, choice.agent_config)
+    spec = environments.spec(parts.environment)
+    record = make_record(parts.config, argv, choice.agent_config, spec)
     checkpoints = None
     if not directory.holds_run:
       checkpoints = _make_checkpointer(parts, directory)
@@ -256,6 +258,8 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
   if evaluation_environment is None:
     evaluation_environment = _evaluation_environment(config)
   agent = choice.make_agent(choice.agent_config, environments.spec(environment))
+  if config.init_weights is not None:
+    agent = warm_start.starting_from(config.init_weights, agent, config.env)
   config = _with_limit(config, environment)
   if config.runner == config_lib.DISTRIBUTED:
     distributed.driver.check(agent, config)
@@ -385,12 +389,23 @@ def _with_limit(
 
 
 def make_record(
-  config: config_lib.RunConfig, argv: Sequence[str], agent_config: Any
+  config: config_lib.RunConfig,
+  argv: Sequence[str],
+  agent_config: Any,
+  spec: types.EnvironmentSpec | None = None,
 ) -> dict[str, Any]:
-  """Everything needed to repeat the run."""
+  """Everything needed to repeat the run, and to rebuild its agent.
+
+  Args:
+    config: of the run.
+    argv: the command line.
+    agent_config: the agent's settings.
+    spec: of the environment; None in the directory of several runs.
+  """
   return {
     "command": shlex.join(["python", "-m", "explorax.experiments.run", *argv]),
     **settings_record(config, agent_config),
+    **({} if spec is None else {"spec": specs.to_record(spec)}),
     "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     "versions": versions.collect(),
   }
