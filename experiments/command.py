@@ -3,13 +3,14 @@
 import contextlib
 import io
 import os
+import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from explorax.experiments import errors, flag_table
+from explorax.experiments import errors, flag_table, signals
 from explorax.experiments.recording import console as console_lib
 
 # Raised by flags, settings, environments, agents and files for requests that they
@@ -51,7 +52,8 @@ def main(
   """Parses a command line, runs the command and returns the process's exit code.
 
   An error prints one sentence on stderr, after a traceback with `--debug`. The exit
-  code is 2 if the error occurs before the work starts, 1 afterwards, 130 for Ctrl-C.
+  code is 2 if the error occurs before the work starts, 1 afterwards. Ctrl-C and other
+  signals end the process, unless the work stops by itself (`signals`).
 
   Args:
     argv: the command line without the program's name; None: that of the process.
@@ -63,6 +65,19 @@ def main(
     words: the key under which `do` gets positional arguments; None refuses them.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
+  with signals.ending_the_process(_announce):
+    return _main(argv, flags, do, introduction, outro, words)
+
+
+def _main(
+  argv: list[str],
+  flags: flag_table.Groups,
+  do: Callable[[dict[str, Any], list[str]], int | Work],
+  introduction: str,
+  outro: str,
+  words: str | None,
+) -> int:
+  """`main`, with the signals handled."""
   for stream in (sys.stdout, sys.stderr):
     if isinstance(stream, io.TextIOWrapper):
       stream.reconfigure(errors="replace")  # An ASCII terminal shows no β.
@@ -73,16 +88,12 @@ def main(
     if given["help"]:
       return show(flag_table.help_text(introduction, flags, outro))
     work = do(given, argv)
-  except KeyboardInterrupt:
-    return _stopped()
   except (Exception, SystemExit) as error:  # A user's module may raise either of them.
     return _refused(error, argv, 2)
   if isinstance(work, int):
     return work
   try:
     return work()
-  except KeyboardInterrupt:
-    return _stopped()
   except errors.SetUpError as error:
     return _refused(error, argv, 2)
   except Exception as error:
@@ -116,9 +127,9 @@ def refuse(text: str) -> int:
   return 2
 
 
-def _stopped() -> int:
-  console_lib.print_error("stopped; finished results are kept.")
-  return 130
+def _announce(number: signal.Signals) -> None:
+  del number
+  console_lib.alert("stopped at once; what was saved before is kept")
 
 
 def _refused(error: BaseException, argv: Sequence[str], exit_code: int) -> int:

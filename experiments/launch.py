@@ -49,6 +49,18 @@ def run(
     on_episode: called after the files of each finished episode are written.
     request: asked after each step whether to stop; None: the run stops on signals.
   """
+  with contextlib.ExitStack() as stack:
+    stop = request or stack.enter_context(signals.stop_on_signals(_announce))
+    return _run(job, console, on_episode, stop)
+
+
+def _run(
+  job: job_lib.Job,
+  console: console_lib.Console,
+  on_episode: Callable[[core.Episode], None] | None,
+  stop: signals.StopRequest,
+) -> Outcome:
+  """`run`; signals are requests until the files are written."""
   config, checkpoints = job.config, job.checkpoints
   if checkpoints is None:
     raise ValueError("the run is finished; there is nothing to run.")
@@ -73,7 +85,6 @@ def run(
   weights: dict[int, Any] = {}
   try:
     with contextlib.ExitStack() as stack:
-      stop = request or stack.enter_context(signals.stop_on_signals(_announce))
       hooks = dataclasses.replace(
         _hooks(job, recorder, video_recorder, on_episode),
         stop=lambda: stop() or recorder.problem is not None,
@@ -99,6 +110,12 @@ def run(
   problems.extend(unwritten)
   console.line("\n" + table)
   _announce_files(job, console, failed=bool(problems))
+  if status == "interrupted" and not problems:
+    steps = max((result.env_steps for result in results.values()), default=0)
+    again = "starts it again" if config.has_user_agent else "resumes it"
+    console.line(
+      f"The run is saved up to environment step {steps:,}; the same command {again}."
+    )
   return Outcome(1 if problems else exit_code, problems, ended_by)
 
 

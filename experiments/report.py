@@ -5,6 +5,11 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from explorax.experiments import signals
+
+if __name__ == "__main__":
+  signals.end_while_importing()
+
 from explorax import experiments
 from explorax.experiments import command, errors, flag_table
 

@@ -9,6 +9,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from explorax.experiments import signals
+
+if __name__ == "__main__":
+  signals.end_while_importing()
+
 from explorax import experiments
 from explorax.experiments import command
 from explorax.experiments import config as config_lib

@@ -8,6 +8,11 @@ table of the paper's claims and our measurements.
 from collections.abc import Sequence
 from typing import Any
 
+from explorax.experiments import signals
+
+if __name__ == "__main__":
+  signals.end_while_importing()
+
 from explorax import papers
 from explorax.experiments import command, flag_table
 from explorax.experiments import config as config_lib

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 
 import explorax
-from explorax.experiments import command, errors
+from explorax.experiments import command, errors, signals
 
 # Command → (its module, what it does).
 _COMMANDS = {
@@ -44,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def leave() -> None:
   """The console script: `main`, and the end of the process."""
+  signals.end_while_importing()
   command.leave(main())
 
 
