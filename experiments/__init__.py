@@ -10,6 +10,7 @@ from explorax import lazy
 
 if TYPE_CHECKING:
   from explorax.experiments import (
+    config_file,
     exporting,
     playing,
     reporting,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __getattr__ = lazy.modules(
   __name__,
+  "config_file",
   "exporting",
   "playing",
   "reporting",

@@ -5,6 +5,7 @@ its flag is parsed, what `--help` prints, which runners read it, and its default
 """
 
 import dataclasses
+import hashlib
 import math
 import re
 import typing
@@ -16,6 +17,7 @@ from explorax.experiments import errors, flag_table
 
 LOCAL, DEVICE, DISTRIBUTED = RUNNERS = ("local", "device", "distributed")
 REPLAYS = ("memory", "reverb")
+_MAX_NAME = 150  # Characters of a directory that a run names, without its seeds.
 MAX_SEEDS = 10_000  # The most seeds that one run can train.
 _Count = Annotated[int, ranges.Range(ge=1)]
 
@@ -174,14 +176,12 @@ class RunConfig(ranges.Checked):
     "steps do not count and do not enter replay. [no evaluation]",
     _EVALUATION,
     "=STEPS",
-    fixed=True,
   )
   eval_episodes: _Count = _field(
     None,
     "Number of episodes in each evaluation. [5]",
     _EVALUATION,
     default=lambda config: 5,
-    fixed=True,
   )
   eval_steps: _Count | None = _field(
     None,
@@ -190,7 +190,6 @@ class RunConfig(ranges.Checked):
     "steps.)",
     _EVALUATION,
     "=STEPS",
-    fixed=True,
   )
   video: bool = _field(
     False,
@@ -199,7 +198,6 @@ class RunConfig(ranges.Checked):
     "--eval_every there is one evaluation, at the end. The environment must support\n"
     "rendering; needs explorax[video].",
     _EVALUATION,
-    fixed=True,
   )
   replay: str = _field(
     None,
@@ -247,13 +245,12 @@ class RunConfig(ranges.Checked):
     "curve.png, summary.json and, on bsuite, bsuite's CSV; evaluation.csv, r_int.png\n"
     "and videos/ if the run is evaluated. With --seeds each seed has these files in\n"
     "seedSEED/, and curve.png and summary.json cover all seeds.\n"
-    "[runs/AGENT-ENV-seedSEED in the current directory; with --seeds\n"
-    "runs/AGENT-ENV-seedsFIRST-LAST]",
+    "[runs/AGENT-ENV-CHANGES-seedSEED in the current directory, where CHANGES are the\n"
+    "settings of --set, the runner and others that are not the default; with --seeds\n"
+    "runs/AGENT-ENV-CHANGES-seedsFIRST-LAST]",
     _HOW,
     "=DIR",
-    default=lambda config: default_output(
-      config.agent, config.env, config.seed, config.num_seeds
-    ),
+    default=lambda config: default_output(config),
     recorded=False,
   )
   logger: str | None = _field(
@@ -455,8 +452,17 @@ _INFORMATION = (
 )
 
 
+_CONFIG = flag_table.Flag(
+  "config",
+  "=FILE",
+  None,
+  "The settings of an earlier run, from its config.json; other flags change them.\n"
+  "FILE imports nothing: modules of your own have to be on the command line, too.",
+)
+
+
 def flags() -> dict[str, list[flag_table.Flag]]:
-  """Heading → its flags: one per field, and those that print information."""
+  """Heading → its flags: one per field, the file's, and those that inform."""
   hints = typing.get_type_hints(RunConfig, include_extras=True)
   groups: dict[str, list[flag_table.Flag]] = {}
   for name, s in SETTINGS.items():
@@ -472,6 +478,7 @@ def flags() -> dict[str, list[flag_table.Flag]]:
       _whole_number(limits[0]) if limits else None,
     )
     groups.setdefault(s.group, []).append(flag)
+  groups[_WHAT].append(_CONFIG)
   groups["Information"][:0] = _INFORMATION
   return groups
 
@@ -523,10 +530,25 @@ def from_flags(given: Mapping[str, Any]) -> RunConfig:
   return config
 
 
-def default_output(agent: str, env: str, seed: int, num_seeds: int = 1) -> str:
-  """`runs/tdu-bsuite_deep_sea_0-seed0`: where the files of a run go by default."""
-  seeds = f"seed{seed}" if num_seeds == 1 else f"seeds{seed}-{seed + num_seeds - 1}"
-  return f"runs/{safe_name(agent)}-{safe_name(env)}-{seeds}"
+def default_output(config: RunConfig) -> str:
+  """`runs/tdu-bsuite_deep_sea_0-beta=0.5-seed0`: where the files of a run go.
+
+  The name has every setting that another run in the same directory could not change.
+  """
+  named = ("agent", "env", "seed", "num_seeds")
+  changes = list(config.settings)
+  for name, setting in SETTINGS.items():
+    value = getattr(config, name)
+    if setting.fixed and name not in named and value is not None:
+      default = _DEFAULTS[name] if name == "runner" else setting.default(config)
+      changes += [f"{name}={value}"] if value != default else []
+  first, last = config.seeds[0], config.seeds[-1]
+  seeds = f"seed{first}" if config.num_seeds == 1 else f"seeds{first}-{last}"
+  name = "-".join([config.agent, config.env, *changes])
+  if len(name) > _MAX_NAME:
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    name = f"{name[:_MAX_NAME]}-{digest}"
+  return f"runs/{safe_name(name)}-{seeds}"
 
 
 def safe_name(text: str) -> str:
@@ -556,7 +578,27 @@ def is_record(content: Any) -> bool:
 def fixed(record: Mapping[str, Any]) -> dict[str, Any]:
   """The part of a `config.json` that must stay the same for the run to resume."""
   names = [name for name, setting in SETTINGS.items() if setting.fixed]
-  return {name: record.get(name) for name in ("config", *names)}
+  fixed = {name: record.get(name) for name in ("config", *names)}
+  if record.get("runner") == DEVICE and (record.get("num_seeds") or 1) > 1:
+    # Evaluations make separate runs of what is one program, with other directories.
+    fixed["evaluations"] = bool(record.get("eval_every") or record.get("video"))
+  return fixed
+
+
+def given(config: RunConfig) -> dict[str, Any]:
+  """The settings that differ from what a run without them would have."""
+  values = {name: getattr(config, name) for name, s in SETTINGS.items() if s.recorded}
+  return {
+    name: value
+    for name, value in values.items()
+    if value not in (None, _DEFAULTS[name], SETTINGS[name].default(config))
+  }
+
+
+def free(record: Mapping[str, Any]) -> dict[str, Any]:
+  """The other settings in a `config.json`, which a resumed run may change."""
+  names = [n for n, s in SETTINGS.items() if s.recorded and not s.fixed]
+  return {name: record.get(name) for name in names if name != "settings"}
 
 
 def _check_choice(config: RunConfig, name: str, setting: Setting, value: Any) -> None:

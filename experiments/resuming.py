@@ -37,8 +37,9 @@ def check_same(
     more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
     raise errors.OutputError(
       f"--output={directory.given} already holds a run with other settings: "
-      f"{'; '.join(differing[:5])}{more}; choose another --output, or delete the "
-      "directory if you do not need the run."
+      f"{'; '.join(differing[:5])}{more}. Choose another --output for a new run; or "
+      f"resume that one with --config={directory.given / 'config.json'} "
+      f"--output={directory.given}."
     )
 
 
@@ -72,11 +73,14 @@ def other_versions(
 def resumed_record(
   recorded: Mapping[str, Any], requested: Mapping[str, Any], env_steps: int
 ) -> dict[str, Any]:
-  """The config.json of a resumed run: its own, with the new end and the time added."""
+  """The config.json of a resumed run: its own, with the time added.
+
+  The limits and what else cannot change a result are those of the command.
+  """
   time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
   now = {"at": time, "env_steps": env_steps, "versions": requested["versions"]}
-  limits = {name: requested.get(name) for name in _LIMITS}
-  return {**recorded, **limits, "resumed": [*recorded.get("resumed", []), now]}
+  free = config.free(requested)
+  return {**recorded, **free, "resumed": [*recorded.get("resumed", []), now]}
 
 
 def _limit(record: Mapping[str, Any], name: str) -> float:

@@ -96,8 +96,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   if given["list_agents"] or given["list_envs"]:
     return command.show(experiments.running.listing(agents=given["list_agents"]))
-  config = config_lib.from_flags(given)
   console = console_lib.Console(sys.stdout)
+  if given["config"]:
+    with console.importing():
+      given = experiments.config_file.merged(given, argv)
+  config = config_lib.from_flags(given)
   console.line(config.title)  # Before anything that takes time.
   with console.importing():
     running = experiments.running

@@ -118,7 +118,7 @@ OWN_FLAGS = {
   ),
 }
 # The flags of a run that a sweep replaces.
-_REPLACED = ("agent", "env", "output", "list_agents", "list_envs")
+_REPLACED = ("agent", "env", "config", "output", "list_agents", "list_envs")
 FLAGS: flag_table.Groups = {
   **OWN_FLAGS,
   **{

@@ -102,6 +102,9 @@ class Evaluations:
     Returns:
       Whether an evaluation was unfinished and has to be repeated.
     """
+    if not checkpoint.has("evaluation"):  # The run had no evaluations so far.
+      self._done_at = checkpoint.record["env_steps"]
+      return False
     counts = checkpoint.record["counts"]["evaluation"]
     environment = self._environment.current
     arrays = checkpoint.restore(

@@ -29,7 +29,7 @@ def test_a_command_line_and_python_make_the_same():
     settings=("a=1", "b=2"),
   )
   assert asked == expected and asked.seeds == range(3, 4)
-  assert asked.output == "runs/dqn-gym_CartPole-v1-seed3"
+  assert asked.output == "runs/dqn-gym_CartPole-v1-a=1-b=2-seed3"
   assert asked.length == "10,000 steps" and asked.title.endswith(", seed 3")
 
 

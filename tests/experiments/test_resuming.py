@@ -3,6 +3,7 @@
 import csv
 import json
 import pathlib
+import sys
 
 import numpy as np
 import pytest
@@ -108,6 +109,78 @@ def test_a_finished_run_is_extended_to_the_bit(capsys):
   shorter, other = capsys.readouterr().err.splitlines()
   assert "steps is 62 there, but 61 here" in shorter
   assert "episodes is null there, but 9 here" in other
+
+
+@pytest.mark.parametrize(
+  "flags", [(), ("--runner=device", "--set=min_replay_size=100")], ids=str
+)
+def test_a_run_is_extended_with_and_without_evaluations(flags):
+  """They may change, because they change nothing else."""
+  argv = ("--agent=dqn", "--env=jax:deep_sea/4", *TINY[:2], *(flags or TINY[2:]))
+  assert run.main([*argv, "--steps=300", "--output=whole"]) == 0
+  argv = (*argv, "--output=parts")
+  assert run.main([*argv, "--steps=100"]) == 0
+  evaluated = ("--eval_every=50", "--eval_episodes=1")
+  assert run.main([*argv, "--steps=200", *evaluated]) == 0
+  config = json.loads(pathlib.Path("parts/config.json").read_text())
+  assert (config["steps"], config["eval_every"]) == (200, 50)
+  steps = {int(row["env_steps"]) for row in rows("parts", "evaluation.csv")}
+  assert min(steps) > 100 and max(steps) >= 200
+  assert run.main([*argv, "--steps=300"]) == 0
+  assert weights("whole") == weights("parts") and rows("whole") == rows("parts")
+  assert {int(row["env_steps"]) for row in rows("parts", "evaluation.csv")} == steps
+
+
+def test_other_commands_have_other_directories():
+  argv = ("--agent=dqn", "--env=jax:deep_sea/4", "--steps=14")
+  others = (
+    (),
+    ("--set=n_step=2",),
+    ("--runner=device",),
+    ("--seed=1",),
+    ("--seeds=2",),
+  )
+  for other in others:
+    assert run.main([*argv, *TINY, *other]) == 0
+  assert len(list(pathlib.Path("runs").iterdir())) == len(others)
+  assert all("hidden_sizes=4" in path.name for path in pathlib.Path("runs").iterdir())
+
+
+def test_a_file_of_settings_repeats_a_run_and_flags_change_it():
+  argv = ("--agent=dqn", "--env=jax:deep_sea/4", *TINY, "--steps=40", "--seed=3")
+  assert run.main([*argv, "--eval_every=20", "--output=whole"]) == 0
+  assert run.main(["--config=whole/config.json", "--output=parts"]) == 0
+  assert_same("whole", "parts")
+  changes = ("--seed=4", "--set=hidden_sizes=8", "--set=exploration=EpsilonGreedy(0.3)")
+  assert run.main(["--config=whole/config.json", *changes, "--output=other"]) == 0
+  config = json.loads(pathlib.Path("other/config.json").read_text())
+  assert (config["seed"], config["steps"], config["eval_every"]) == (4, 40, 20)
+  assert config["config"]["hidden_sizes"] == [8]
+  assert config["config"]["exploration"]["epsilon"] == 0.3
+  assert config["config"]["batch_size"] == 2
+  # The way out that the message of another run in the directory names.
+  assert run.main(["--config=whole/config.json", "--output=whole", "--steps=50"]) == 0
+  assert summary("whole")["env_steps"] == 50
+
+
+@pytest.mark.parametrize(
+  ("change", "flag"),
+  [
+    ({"agent": "evil:make", "settings": []}, "--agent=evil:make"),
+    ({"env": "evil:make"}, "--env=evil:make"),
+    ({"env": "gym:evil:Name-v0"}, "--env=gym:evil:Name-v0"),
+    ({"settings": ["bonus=evil:Name()"]}, "--set 'bonus=evil:Name()'"),
+    ({"seed": "3"}, "cannot be read"),
+    ({"settings": "n_step=3"}, "cannot be read"),
+  ],
+)
+def test_a_file_of_settings_cannot_choose_code_to_run(change, flag, capsys):
+  pathlib.Path("evil.py").write_text("raise SystemExit('imported')")
+  record = {"agent": "dqn", "env": "jax:deep_sea/4", "settings": [], "steps": 20}
+  pathlib.Path("mine.json").write_text(json.dumps({**record, **change}))
+  assert run.main(["--config=mine.json", "--output=out"]) == 2
+  said = capsys.readouterr().err
+  assert flag in said and "imported" not in said and "evil" not in sys.modules
 
 
 def test_bsuites_environments_resume_counters_and_start_an_episode(interrupted):
