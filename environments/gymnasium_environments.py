@@ -35,6 +35,10 @@ class GymnasiumEnvironment(dm_env.Environment):
     self._first_action = _start(environment.action_space) or 0
     self._first_observation = _start(environment.observation_space) or 0
 
+  def seed_next_reset(self, seed: int) -> None:
+    """Seeds the environment again, at its next reset."""
+    self._seed = seed
+
   def reset(self) -> dm_env.TimeStep:
     observation, _ = self._environment.reset(seed=self._seed)
     self._seed = None

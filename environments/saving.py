@@ -29,6 +29,18 @@ def is_exact_between_episodes(environment: dm_env.Environment) -> bool:
   return not is_exact(environment) and bool(_layers(environment))
 
 
+def is_saved(environment: dm_env.Environment) -> bool:
+  """Whether its random numbers resume with it."""
+  return is_exact(environment) or is_exact_between_episodes(environment)
+
+
+def reseed(environment: dm_env.Environment, seed: int) -> None:
+  """Seeds the next reset, if the environment is gymnasium's."""
+  set_seed = getattr(standard.unwrap(environment), "seed_next_reset", None)
+  if set_seed is not None:
+    set_seed(seed)
+
+
 def save(environment: dm_env.Environment) -> tuple[Any, dict[str, Any]]:
   """Its state: (a pytree of arrays, values in JSON's types)."""
   raw = standard.unwrap(environment)

@@ -232,12 +232,12 @@ class RunConfig(ranges.Checked):
     recorded=False,
   )
   max_env_failures: ranges.NonNegativeInt = _field(
-    None,
-    "How many times in a row an environment that raises an error is recreated. Its\n"
-    "episode then counts as truncated. A bsuite environment computes its own score\n"
-    "and is never recreated. --debug shows the errors. [3; bsuite: 0]",
+    0,
+    "How many times in a row, without a complete episode in between, an environment\n"
+    "that raises an error is recreated. Its episode then counts as truncated, and the\n"
+    "last line says how often it failed. A bsuite environment computes its own score\n"
+    "and is never recreated. --debug shows the errors. [0: an error ends the run]",
     _HOW,
-    default=lambda config: 0 if config.env.startswith("bsuite:") else 3,
   )
   output: str = _field(
     None,

@@ -136,6 +136,8 @@ def set_up(
             "no checkpoint; choose another --output."
           )
         record = _resume(directory, held, record, checkpoints)
+        if checkpoints.restored is not None:
+          parts = _with_new_seeds(parts, len(record["resumed"]))
   except BaseException:
     directory.discard()
     raise
@@ -325,6 +327,41 @@ def _resume(
   return record
 
 
+def _with_new_seeds(parts: Parts, resumption: int) -> Parts:
+  """Seeds anew the environments whose state is in no checkpoint.
+
+  With their first seeds they would repeat the episodes after each resumption.
+
+  Args:
+    parts: made as for a new run.
+    resumption: how often the run has resumed, from 1.
+  """
+  config, given, changes = parts.config, parts.given, dict[str, Any]()
+  if parts.make_environment is not None:
+    changes["make_environment"] = functools.partial(
+      _make_environment, config, resumption=resumption
+    )
+  for role, name in (
+    (core.TRAINING, "environment"),
+    (core.EVALUATION, "evaluation_environment"),
+  ):
+    environment = getattr(parts, name)
+    seed = environment_seed(config.seed, role, 0, resumption)
+    if isinstance(environment, environments.BatchedEnvironment):
+      environment.close()
+      changes[name] = environments.make_batched(
+        config.env, num_envs=config.num_envs or 1, seed=seed
+      )
+    elif environment is None or saving.is_saved(environment):
+      continue
+    elif environment is getattr(given, name):
+      saving.reseed(environment, seed)
+    else:
+      environment.close()
+      changes[name] = _make_environment(config, role, 0, resumption=resumption)
+  return dataclasses.replace(parts, **changes)
+
+
 def _evaluation_environment(
   config: config_lib.RunConfig,
 ) -> environments.StandardEnvironment | None:
@@ -338,7 +375,7 @@ def _evaluation_environment(
 
 
 def _make_environment(
-  config: config_lib.RunConfig, role: str, number: int
+  config: config_lib.RunConfig, role: str, number: int, resumption: int = 0
 ) -> environments.StandardEnvironment:
   """Makes an additional environment of the run with its own seed.
 
@@ -346,8 +383,9 @@ def _make_environment(
     config: the run's config.
     role: `training` or `evaluation`.
     number: index among the environments of the role.
+    resumption: how often the run has resumed.
   """
-  seed = environment_seed(config.seed, role, number)
+  seed = environment_seed(config.seed, role, number, resumption)
   if role == "training":
     return environments.make(_name(config), seed=seed)
   name = environments.evaluation_name(_name(config))
@@ -362,10 +400,11 @@ def _name(config: config_lib.RunConfig) -> str:
   return config.env
 
 
-def environment_seed(seed: int, role: str, number: int) -> int:
-  """The seed of an additional environment; arguments as in `MakeEnvironment`."""
+def environment_seed(seed: int, role: str, number: int, resumption: int = 0) -> int:
+  """The seed of an additional environment; arguments as in `_make_environment`."""
   stream = ("training", "evaluation").index(role)
-  return int(np.random.SeedSequence((seed, stream, number)).generate_state(1)[0])
+  entropy = (seed, stream, number, *([resumption] if resumption else []))
+  return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
 
 def _with_limit(

@@ -13,7 +13,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import errors, signals
 from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import plots, video
+from explorax.experiments.recording import plots, summary, video
 from explorax.experiments.recording import recorder as recorder_lib
 from explorax.experiments.runners import core
 from explorax.experiments.runners import errors as runner_errors
@@ -110,6 +110,9 @@ def _run(
   problems.extend(unwritten)
   console.line("\n" + table)
   _announce_files(job, console, failed=bool(problems))
+  if recorder.env_failures:
+    failures = summary.count(recorder.env_failures, "time")
+    console.line(f"The environment failed {failures}; --debug shows the errors.")
   if status == "interrupted" and not problems:
     steps = max((result.env_steps for result in results.values()), default=0)
     again = "starts it again" if config.has_user_agent else "resumes it"

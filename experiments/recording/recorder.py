@@ -117,6 +117,11 @@ class Recorder:
       self._attempt(self._first.on_evaluation, evaluation)
     self._progress.on_evaluation(evaluation)
 
+  @property
+  def env_failures(self) -> int:
+    """How many times an environment failed."""
+    return self._first.failures
+
   def on_env_failure(self, failure: "core.Failure") -> None:
     """Counts a crash of an environment."""
     del failure

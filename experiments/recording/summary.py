@@ -174,8 +174,6 @@ def _facts(each: Seeds) -> Iterator[str]:
   )
   if rule := _deep_sea(each):
     yield _solved(rule, len(each), episodes)
-  if failures := _total(each, "environment_failures"):
-    yield f"The environment was recreated after {count(failures, 'failure')}."
   if len(each) > 1:
     return
   if "evaluation" in first:

@@ -112,6 +112,10 @@ class RecoverableEnvironment(dm_env.Environment):
       failure = core.Failure(
         self._role, error, place, env_steps, self._in_a_row, self._max_failures
       )
+      if not self._max_failures:
+        raise UnrecoverableError(
+          f"{failure}; the run ends (--max_env_failures=N would recreate it)."
+        ) from error
       if self._make is None:
         raise UnrecoverableError(
           f"{failure}; there is none to take its place."

@@ -19,7 +19,7 @@ from explorax.environments import testing
 from explorax.experiments import evaluate, export, report, run, sweep
 from explorax.papers import reproduce
 
-RUN = ["--agent=dqn", "--replay=memory", "--max_env_failures=0", "--output=run"]
+RUN = ["--agent=dqn", "--replay=memory", "--output=run"]
 RUN += ["--steps=40", "--checkpoint_every=20", "--set=hidden_sizes=4"]
 RUN += ["--set=batch_size=4", "--set=min_replay_size=20"]
 

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from explorax.environments import testing
 from explorax.experiments import run
 
 SMALL = ("--set=hidden_sizes=8", "--set=min_replay_size=150", "--set=batch_size=4")
@@ -129,6 +130,34 @@ def test_a_run_is_extended_with_and_without_evaluations(flags):
   assert run.main([*argv, "--steps=300"]) == 0
   assert weights("whole") == weights("parts") and rows("whole") == rows("parts")
   assert {int(row["env_steps"]) for row in rows("parts", "evaluation.csv")} == steps
+
+
+seeds: list[int] = []
+
+
+def seeded(seed: int) -> testing.FakeEnvironment:
+  seeds.append(seed)
+  return testing.fake()
+
+
+def test_environments_that_are_not_saved_get_other_seeds(interrupted):
+  """Also if the run resumes twice from the same checkpoint."""
+  env = f"--env={__name__}:seeded"
+  argv = ("--agent=dqn", env, *TINY, "--steps=60", "--eval_every=20", "--seed=7")
+  seeds.clear()
+  assert interrupted(20, *argv, "--output=out") == 143
+  assert seeds[0] == 7 and len(set(seeds)) == 2
+  used = set(seeds)
+  for asked in (1, 1, 9):
+    seeds.clear()
+    assert interrupted(asked, *argv, "--output=out") == 143
+    new = set(seeds) - used
+    assert len(new) == 2, "An environment, and that of evaluations."
+    used |= new
+  again, seeds[:] = set(used), []
+  assert interrupted(20, *argv, "--output=again") == 143
+  assert interrupted(1, *argv, "--output=again") == 143
+  assert set(seeds) <= again, "They repeat with the run."
 
 
 def test_other_commands_have_other_directories():

@@ -134,8 +134,11 @@ def test_no_video_of_what_has_no_picture(capsys):
 
 
 def test_a_crashing_environment_does_not_end_the_run(capsys):
-  assert launch("fake_crashing", "--episodes=3", "--debug") == 0
-  text = capsys.readouterr().err
+  argv = ("--episodes=3", "--debug", "--max_env_failures=3")
+  assert launch("fake_crashing", *argv) == 0
+  captured = capsys.readouterr()
+  assert "2 times" in captured.out.splitlines()[-1]
+  text = captured.err
   assert "Traceback" in text and "environments/testing.py" in text
   lines = [line for line in text.splitlines() if line.startswith("explorax: ")]
   # Each of them crashes two steps into its second episode.
@@ -153,6 +156,13 @@ def test_a_crashing_environment_does_not_end_the_run(capsys):
   # There were no evaluations, and there is no trace of any.
   assert not (OUT / "evaluation.csv").exists() and "evaluation" not in content
   assert json.loads((OUT / "config.json").read_text())["eval_episodes"] is None
+
+
+def test_a_crash_ends_the_run_by_default(capsys):
+  assert launch("fake_crashing", "--episodes=3") == 1
+  (line,) = capsys.readouterr().err.splitlines()
+  assert "the emulator went away" in line and "--max_env_failures" in line
+  assert summary()["status"] == "failed" and summary()["episodes"] == 1
 
 
 def test_too_many_crashes_end_it_with_a_sentence_and_everything_saved(capsys):
@@ -176,7 +186,7 @@ def seeded(seed: int) -> testing.FakeEnvironment:
 
 
 def test_environments_beside_the_first_have_seeds_of_their_own():
-  argv = ("--episodes=3", "--seed=7", "--eval_every=100")
+  argv = ("--episodes=3", "--seed=7", "--eval_every=100", "--max_env_failures=3")
   assert launch(f"{__name__}:seeded", *argv) == 0
   # The first, that of the evaluation, and the recreated ones of both roles.
   assert len(seeds) == 4 and len(set(seeds)) == 4 and seeds[0] == 7

@@ -59,7 +59,7 @@ def make(
   return recovery.RecoverableEnvironment(
     environment,
     role,
-    make=make_another if run.config.max_env_failures else None,
+    make=make_another,
     max_failures=run.config.max_env_failures,
     on_failure=on_failure,
     watched=lambda: client.doing(WAITS),

@@ -78,6 +78,7 @@ def _train(
   change_agent: Callable[[types.Agent], types.Agent] = lambda agent: agent,
   dqn: dict[str, Any] | None = None,
   evaluation_environment: dm_env.Environment | None = None,
+  max_env_failures: int = 3,
   **of_runner: Any,
 ) -> core.Result:
   """Runs the tiny agent, or a small DQN with the settings `dqn`.
@@ -98,7 +99,13 @@ def _train(
   return local.run(
     change_agent(agent),
     environment,
-    config_lib.RunConfig(seed=seed, replay=replay, episodes=episodes, **of_runner),
+    config_lib.RunConfig(
+      seed=seed,
+      replay=replay,
+      episodes=episodes,
+      max_env_failures=max_env_failures,
+      **of_runner,
+    ),
     core.Hooks(**hooks),
     evaluation_environment=evaluation_environment,
   )
