@@ -19,6 +19,7 @@ from explorax.experiments.runners import core
 from explorax.experiments.runners import errors as runner_errors
 
 ERROR = "error.txt"
+_FEW_UPDATES = 100  # A run with fewer says so.
 
 
 class Outcome(NamedTuple):
@@ -184,6 +185,8 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
   config = job.config
   length = config.length + " of each" * (config.num_seeds > 1)
   console.line(f"{length}, into {job.directory.given}")
+  if few := _few_updates(job):
+    console.line(few)
   if not job.directory.holds_run or job.checkpoints is None:
     return
   restored = job.checkpoints.restored
@@ -191,6 +194,26 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
     console.line("The earlier run ended before its first checkpoint: starting again.")
   else:
     console.line(f"Resuming at environment step {restored.record['env_steps']:,}.")
+
+
+def _few_updates(job: job_lib.Job) -> str:
+  """A sentence for a run that is too short to learn; '' for others."""
+  config = job.config
+  if config.steps is None or config.has_user_agent:
+    return ""
+  replay = job.parts.agent.replay
+  learning = max(0, config.steps - replay.min_size + 1)
+  updates = int(learning * replay.updates_per_step)
+  if updates >= _FEW_UPDATES:
+    return ""
+  remedy = f"a larger --set updates_per_step={replay.updates_per_step:g}"
+  if replay.updates_per_step * config.steps >= _FEW_UPDATES:
+    remedy = f"a smaller --set min_replay_size={replay.min_size}"
+  return (
+    f"This run is too short to learn: it makes {summary.count(updates, 'update')} of "
+    f"the network, the first after {replay.min_size:,} steps. Use more than "
+    f"--steps={config.steps}, or {remedy}."
+  )
 
 
 def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:

@@ -46,6 +46,11 @@ Examples
     python -m explorax.experiments.sweep --agents=qex --sweep=deep_sea/0 --seeds=3 \\
       --sweep_config=table3 --runner=device --output=results/tuning
 
+  The best of six settings in an environment of gymnasium:
+    python -m explorax.experiments.sweep --agents=double_dqn --envs=gym:CartPole-v1 \\
+      --set double_dqn.learning_rate=1e-4,5e-4,1e-3 --set double_dqn.n_step=1,3 \\
+      --steps=20000 --seeds=3 --score=final_return --output=results/tuning
+
   Your own agent and one of bsuite's, beside ours:
     python -m explorax.experiments.sweep \\
       --agents=dqn,my_agents:make,bsuite.baselines.random:default_agent \\
@@ -92,8 +97,9 @@ OWN_FLAGS = {
       "=GRID",
       None,
       "Runs every combination of a grid of settings and prints the best: table3\n"
-      "(paper 4's grid), or a .toml file with [agent] and setting = [value, ...].\n"
-      "The seeds start at 1,000,000 + --seed, which no other sweep uses.",
+      "(paper 4's grid), or a .toml file with [agent] and setting = [value, ...]. A\n"
+      "small grid needs no file: --set double_dqn.learning_rate=1e-4,1e-3. The seeds\n"
+      "start at 1,000,000 + --seed, which no other sweep uses.",
     ),
     flag_table.Flag(
       "score",

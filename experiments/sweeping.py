@@ -21,15 +21,23 @@ listing = selection.listing
 def compute(given: dict[str, Any], argv: list[str]) -> int:
   """Computes the missing runs, and prints the results."""
   agents, envs = selection.agents(given["agents"]), selection.environments(given)
-  run_flags = {**given, "workers": None}
-  if given["sweep_config"]:
-    grid_name = given["sweep_config"]
-    agents = list(grids.variants(grids.load(grid_name), grid_name, agents))
+  tried, kept = grids.from_settings(given["set"], agents)
+  run_flags = {**given, "workers": None, "set": kept}
+  grid_name = given["sweep_config"]
+  if grid_name and tried:
+    raise errors.SetUpError(
+      f"--sweep_config={grid_name} and --set AGENT.FIELD=VALUE,VALUE are both grids; "
+      "leave one of them out."
+    )
+  if grid_name:
+    tried = grids.load(grid_name)
+  if tried:
+    agents = list(grids.variants(tried, grid_name, agents))
     run_flags["seed"] += _FIRST_TUNING_SEED
   elif given["score"]:
     raise errors.SetUpError(
-      f"--score={given['score']} has no effect without --sweep_config; add it, or "
-      "leave out --score."
+      f"--score={given['score']} has no effect without a grid of settings; add "
+      "--sweep_config or --set AGENT.FIELD=VALUE,VALUE, or leave out --score."
     )
   if given["runner"] != config_lib.DISTRIBUTED:
     run_flags["ray_address"] = None  # Of the pool.
@@ -59,7 +67,7 @@ def compute(given: dict[str, Any], argv: list[str]) -> int:
     index.add(directory, asked, found.entries())
     with workers:
       code = found.compute(workers)
-    if code in (0, 1) and given["sweep_config"]:
+    if code in (0, 1) and tried:
       console.line(tuning.report(found, given["score"]))
     elif code in (0, 1):
       _print_results(directory.path, console)

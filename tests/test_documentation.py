@@ -12,6 +12,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +35,7 @@ from explorax.experiments import (
   run,
   sweep,
 )
-from explorax.experiments.sweeps import grid, selection
+from explorax.experiments.sweeps import grid, grids, selection
 from explorax.papers import registry, reproduce
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -153,14 +155,17 @@ def directory_of_files(tmp_path, monkeypatch):
 
 def _parse_run(argv: list[str]) -> None:
   given = flag_table.parse(config.flags(), argv)
-  if not (given["list_agents"] or given["list_envs"] or given["help"]):
+  # A file is of a run that is not there.
+  if not any(given[name] for name in ("list_agents", "list_envs", "help", "config")):
     job.resolve(config.from_flags(given))
 
 
 def _parse_sweep(argv: list[str]) -> None:
   given = {**flag_table.parse(sweep.FLAGS, argv), "workers": None}
-  names = selection.agents(given["agents"]), selection.environments(given)
-  assert grid.configs(given, *names, given["output"])
+  agents, envs = selection.agents(given["agents"]), selection.environments(given)
+  tried, given["set"] = grids.from_settings(given["set"], agents)
+  agents = list(grids.variants(tried, "", agents)) if tried else agents
+  assert grid.configs(given, agents, envs, given["output"])
 
 
 def _parse_figure(argv: list[str]) -> None:
@@ -265,6 +270,39 @@ def test_agents_made_in_python_learn(directory_of_files):
   names = _execute(_python_block(GUIDES / "agents.md", "import my_linear_agent"))
   assert names["result"].episodes["learner_updates"][-1] > 50
   assert not names["result"].interrupted
+
+
+class _Trial:
+  """Optuna's trial, which suggests the lowest values."""
+
+  def suggest_float(self, name: str, low: float, high: float, *, log: bool) -> float:
+    assert low < high and log
+    return low
+
+  def suggest_int(self, name: str, low: int, high: int) -> int:
+    assert low < high
+    return low
+
+
+class _Study:
+  """Optuna's study, of one trial."""
+
+  def optimize(self, objective: Callable[[Any], float], n_trials: int) -> None:
+    self.best_params, self.best_value = {}, objective(_Trial())
+    assert n_trials > 1
+
+
+def test_the_search_with_optuna_runs(monkeypatch):
+  """With a stand-in for Optuna, which is no dependency; with shorter runs."""
+  optuna = types.ModuleType("optuna")
+  optuna.Trial = _Trial
+  optuna.samplers = types.SimpleNamespace(TPESampler=lambda seed: None)
+  optuna.create_study = lambda direction, sampler: _Study()
+  monkeypatch.setitem(sys.modules, "optuna", optuna)
+  (block,) = _blocks(GUIDES / "optuna.md", "python")
+  shorter = block.replace("range(3)", "range(1)").replace("steps=5000", "steps=1100")
+  assert shorter.count("1100") == 1 and "range(1)" in shorter
+  assert _execute(shorter)["study"].best_value >= 8  # The shortest episode.
 
 
 def test_trained_agents_are_used_as_written(directory_of_files):

@@ -23,8 +23,14 @@ class MemoryReplay:
   one seed draw the same windows.
   """
 
-  def __init__(self, agent: types.Agent, seed: int):
+  def __init__(self, agent: types.Agent, seed: int, max_steps: int | None = None):
     """Makes an empty replay; memory is used as rows arrive.
+
+    Args:
+      agent: whose rows it stores.
+      seed: of the sampling.
+      max_steps: environment steps after which the run ends, for which memory is
+        reserved; None: for a full replay. It grows if there are more.
 
     Raises:
       MemoryError: if the machine has less memory than replay may need.
@@ -38,15 +44,20 @@ class MemoryReplay:
     # which is never released.
     num_rows = 1 + spec.window_frames
     num_rows += spec.max_windows * (spec.burn_in + spec.length + 1)
+    num_windows = spec.max_windows
+    if max_steps is not None:
+      # Each window starts at another step, and each episode has one more row.
+      num_rows = min(num_rows, 1 + spec.window_frames + 2 * max_steps)
+      num_windows = min(num_windows, max_steps)
     self._rows: dict[str, np.ndarray] = {}
     self._first: dict[str, np.ndarray] = {}
     for name, (shape, dtype) in adder.column_specs(agent).items():
       if name in spec.first_row_extras:
-        self._first[name] = _zeros((spec.max_windows, *shape), dtype, spec)
+        self._first[name] = _zeros((num_windows, *shape), dtype, spec)
       else:
         self._rows[name] = _zeros((num_rows, *shape), dtype, spec)
     # The rows of each window, and the number of windows and writers that hold each row.
-    self._windows = np.zeros((spec.max_windows, spec.window_frames), np.int32)
+    self._windows = np.zeros((num_windows, spec.window_frames), np.int32)
     self._holders = [0]
     self._free: list[int] = []
     self._priorities = (
@@ -90,6 +101,7 @@ class MemoryReplay:
     slot = self._num_created % self._spec.max_windows
     if self._num_created >= self._spec.max_windows:
       self.release(self._windows[slot].tolist())
+    self._reserve_windows(slot + 1)
     for index in rows:
       self._holders[index] += 1
     self._windows[slot] = rows
@@ -170,6 +182,7 @@ class MemoryReplay:
     """Resumes from the result of `save`; the replay must be empty."""
     num_rows = counts["num_rows"]
     self._reserve(num_rows)
+    self._reserve_windows(len(arrays["windows"]))
     for name, column in self._rows.items():
       column[:num_rows] = arrays["rows"][name]
     for name, column in self._first.items():
@@ -185,8 +198,14 @@ class MemoryReplay:
   def _reserve(self, num_rows: int) -> None:
     """Doubles the columns until they have this many rows."""
     for name, column in self._rows.items():
-      while len(column) < num_rows:
-        column = self._rows[name] = np.concatenate([column, np.zeros_like(column)])
+      if len(column) < num_rows:
+        self._rows[name] = _doubled(column, num_rows)
+
+  def _reserve_windows(self, num_windows: int) -> None:
+    if len(self._windows) < num_windows:
+      self._windows = _doubled(self._windows, num_windows)
+      for name, column in self._first.items():
+        self._first[name] = _doubled(column, num_windows)
 
   def close(self) -> None:
     """Does nothing."""
@@ -265,14 +284,27 @@ class MemoryWriter:
     self._first.append(first)
 
 
-def num_bytes(agent: types.Agent) -> int:
-  """About what a full replay takes: its rows, one per environment step."""
+def num_bytes(agent: types.Agent, max_steps: float = math.inf) -> int:
+  """About what replay takes at a run's end: its rows, one per environment step.
+
+  Args:
+    agent: whose rows it stores.
+    max_steps: environment steps of the run.
+  """
   spec = agent.replay
   total = 0
   for name, (shape, dtype) in adder.column_specs(agent).items():
     number = spec.max_windows if name in spec.first_row_extras else spec.capacity
+    number = int(min(number, max_steps))
     total += number * math.prod(shape) * dtype.itemsize
   return total
+
+
+def _doubled(column: np.ndarray, length: int) -> np.ndarray:
+  """The column, continued with zeros to at least this length."""
+  while len(column) < length:
+    column = np.concatenate([column, np.zeros_like(column)])
+  return column
 
 
 def _zeros(

@@ -69,7 +69,11 @@ class Builder:
     self._agent = agent
 
   def make_replay_tables(
-    self, backend: str, seed: int, folder: pathlib.Path | None = None
+    self,
+    backend: str,
+    seed: int,
+    folder: pathlib.Path | None = None,
+    max_steps: int | None = None,
   ) -> Replay:
     """The replay that the other pieces share.
 
@@ -78,13 +82,14 @@ class Builder:
         `memory` (seeded).
       seed: for sampling from memory.
       folder: written by Reverb's `save_to`, to resume from; None to start.
+      max_steps: environment steps of the run, for the memory that is reserved.
 
     Raises:
       ImportError: if Reverb cannot be imported, with what to do about it.
       ValueError: if there is no such backend.
     """
     if backend == "memory":
-      return memory_replay.MemoryReplay(self._agent, seed)
+      return memory_replay.MemoryReplay(self._agent, seed, max_steps)
     if backend != "reverb":
       raise ValueError(
         f"there is no replay backend {backend!r}; use one of {', '.join(BACKENDS)}."

@@ -1,6 +1,7 @@
 """The `local` runner: one machine, one thread, acting and learning in turn."""
 
 import contextlib
+import math
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -62,7 +63,9 @@ def run(
     checkpoint = None if hooks.checkpoints is None else hooks.checkpoints.restored
     folder = None if checkpoint is None else checkpoint.folder("replay")
     builder = builder_lib.Builder(agent)
-    replay = builder.make_replay_tables(config.replay, config.seed, folder)
+    replay = builder.make_replay_tables(
+      config.replay, config.seed, folder, config.steps
+    )
     stack.callback(replay.close)
     guarded = recovery.guard(environment, core.TRAINING, config, hooks)
     stack.enter_context(contextlib.closing(guarded))
@@ -85,10 +88,12 @@ def check_memory(agent: types.Agent, config: config_lib.RunConfig) -> None:
   if config.replay != "memory":
     return
   gib = 2**30
-  needed, size = memory.num_bytes(agent) / gib, core.physical_memory() / gib
+  num_steps = min(agent.replay.capacity, config.steps or math.inf)
+  needed = memory.num_bytes(agent, num_steps) / gib
+  size = core.physical_memory() / gib
   if needed > size:
     raise errors.SetUpError(
-      f"a replay of {agent.replay.capacity:,} environment steps needs {needed:.1f} GiB "
+      f"a replay of {num_steps:,} environment steps needs {needed:.1f} GiB "
       f"of memory, and this machine has {size:.1f} GiB; use --replay=reverb, which "
       "compresses, or a smaller replay (--set replay_capacity=STEPS)."
     )

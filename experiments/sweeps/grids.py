@@ -9,11 +9,13 @@ A grid has a table for each preset, with a list of values for each setting:
     noisy_sigma = [0.1, 0.5]
     hidden_sizes = [[50, 50], [20]]
 
-Every combination of an agent's values is tried.
+Every combination of an agent's values is tried. On the command line the same is
+`--set qex.beta=0.01,0.1,1.0`.
 """
 
 import itertools
 import pathlib
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +23,8 @@ from typing import Any
 from explorax.experiments import errors, overrides, presets
 
 TABLE3 = "table3"
+# Commas outside of parentheses: hidden_sizes=(50,50),(20,).
+_COMMAS = re.compile(r",(?![^()]*\))")
 
 Grid = Mapping[str, Mapping[str, Sequence[Any]]]
 
@@ -69,6 +73,40 @@ def load(name: str) -> Grid:
     ) from error
   _check(grid, name)
   return grid
+
+
+def from_settings(
+  settings: Sequence[str], agents: Sequence[str]
+) -> tuple[Grid, list[str]]:
+  """The grid of `AGENT.FIELD=VALUE,VALUE,…` among the values of `--set`.
+
+  Args:
+    settings: the values of `--set`.
+    agents: of the sweep.
+
+  Returns:
+    The grid, in which an agent without such settings has one combination, and the
+    other settings; the grid is empty if there are none.
+
+  Raises:
+    SetUpError: for a setting without values, or given twice.
+  """
+  grid: dict[str, dict[str, list[str]]] = {agent: {} for agent in agents}
+  others = []
+  for setting in settings:
+    name, _, text = setting.partition("=")
+    agent, _, field = name.strip().partition(".")
+    if agent not in grid or not field:
+      others.append(setting)
+      continue
+    values = [value.strip() for value in _COMMAS.split(text)]
+    if field in grid[agent] or not all(values):
+      raise errors.SetUpError(
+        f"--set {setting} must be one list of values for the field, as "
+        "AGENT.FIELD=VALUE,VALUE."
+      )
+    grid[agent][field] = values
+  return (grid if any(grid.values()) else {}), others
 
 
 def variants(grid: Grid, name: str, wanted: Sequence[str]) -> tuple[str, ...]:

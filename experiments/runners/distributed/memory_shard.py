@@ -71,7 +71,9 @@ class MemoryShard:
     number = board_client.register(run, messages.replay_role(shard))
     found = checkpoints.newest(run, number)
     saved = checkpoints.shard(found, run.config, shard)
-    self._replay = memory_replay.MemoryReplay(agent, run.config.seed + shard)
+    self._replay = memory_replay.MemoryReplay(
+      agent, run.config.seed + shard, run.config.steps
+    )
     self._limit, inserts = run.limit, 0
     # Actor → the writer of each environment; None waits for the start of an episode.
     self._writers: dict[str, list[memory_replay.MemoryWriter | None]] = {}

@@ -430,3 +430,29 @@ def test_an_open_episode_resumes_after_every_row(declare, initial_priority):
     write(adder, episode, after_each=adder.resume)
   for a, b in zip(*(replay.sample() for replay in (whole, resumed)), strict=True):
     jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+@pytest.mark.parametrize("max_steps", [1, 6, 10_000])
+def test_the_reserved_memory_does_not_change_the_samples(declare, max_steps):
+  """Also if there are more steps, and if a replay of another size resumes."""
+  spec = dataclasses.replace(SEQUENCES, capacity=64, priority_exponent=1.0)
+  agent = declare(spec, EXTRAS)
+  whole = memory_replay.MemoryReplay(agent, seed=0)
+  small = memory_replay.MemoryReplay(agent, seed=0, max_steps=max_steps)
+  for replay in (whole, small):
+    fill(agent, replay, [TERMINATED, TRUNCATED] * 3)
+  arrays, counts = small.save()
+  resumed = memory_replay.MemoryReplay(agent, seed=5, max_steps=1)
+  resumed.restore(arrays, counts)
+  for _ in range(3):
+    expected = whole.sample()
+    for replay in (small, resumed):
+      jax.tree.map(np.testing.assert_array_equal, replay.sample(), expected)
+
+
+def test_a_run_needs_memory_for_its_own_steps(declare):
+  spec = transitions_spec(1, capacity=2 * 10**9)
+  agent = declare(spec, EXTRAS)
+  needed = memory_replay.num_bytes(agent, 1000)
+  assert needed * 2 * 10**6 == memory_replay.num_bytes(agent)
+  memory_replay.MemoryReplay(agent, seed=0, max_steps=1000)

@@ -78,7 +78,7 @@ def _numbers(path: pathlib.Path) -> list[dict[str, str]]:
 def test_it_takes_every_flag_of_a_run():
   flags = {flag.name for group in config_lib.flags().values() for flag in group}
   own = {flag.name for group in sweep.FLAGS.values() for flag in group}
-  assert flags - own == {"agent", "env", "list_agents", "list_envs"}
+  assert flags - own == {"agent", "env", "config", "list_agents", "list_envs"}
   names = [flag.name for group in sweep.FLAGS.values() for flag in group]
   assert len(set(names)) == len(names)
 

@@ -46,6 +46,22 @@ def test_a_grid_of_a_file(tmp_path):
   assert selection.agents(f"{names[0]},{names[1]}, tdu") == [*names[:2], "tdu"]
 
 
+def test_a_grid_of_the_command_line():
+  settings = ["dqn.n_step=1,3", "dqn.hidden_sizes=(50,50),(20,)", "batch_size=8"]
+  grid, others = grids.from_settings(settings, ["dqn", "qex"])
+  assert others == ["batch_size=8"]
+  names = grids.variants(grid, "", ["dqn", "qex"])
+  assert len(names) == 5 and names[-1] == "qex"
+  found = [_settings(name) for name in names[:4]]
+  assert [s["n_step"] for s in found] == [1, 1, 3, 3]
+  assert [s["hidden_sizes"] for s in found] == [[50, 50], [20]] * 2
+  # Fields of groups are no agents.
+  assert grids.from_settings(["exploration.epsilon=0.1"], ["dqn"])[0] == {}
+  for bad in (["dqn.n_step="], ["dqn.n_step=1", "dqn.n_step=3"]):
+    with pytest.raises(errors.SetUpError, match=r"dqn\.n_step"):
+      grids.from_settings(bad, ["dqn"])
+
+
 @pytest.mark.parametrize(
   ("content", "named"),
   [
