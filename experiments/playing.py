@@ -44,18 +44,18 @@ def evaluate(
       does not fit the environment.
   """
   name = environment_of(found) if env is None else env
-  named = isinstance(name, str)
-  environment = environments.make(name, seed=seed) if named else name
+  is_named = isinstance(name, str)
+  environment: Any = environments.make(name, seed=seed) if is_named else name
   try:
     spec = environments.spec(environment)
-    found.check_spec(spec, name if named else "the environment")
+    found.check_spec(spec, name if is_named else "the environment")
     agent = rebuilt(found, spec, settings)
     weights = weights_lib.fitted(found.path, found.arrays, weights_of(agent))
     yield from play(
       agent, weights, environment, seed=seed, episodes=episodes, max_steps=max_steps
     )
   finally:
-    if named:
+    if is_named:
       environment.close()
 
 

@@ -21,16 +21,23 @@ _DEFAULTS: dict[signal.Signals, Any] = {
   signal.SIGTERM: signal.SIG_DFL,
   signal.SIGHUP: signal.SIG_DFL,
 }
+_SECONDS_TO_READ = 5.0
 _SHOW_CURSOR = b"\x1b[?25h"  # Progress bars hide it.
 
 Announce = Callable[[signal.Signals], None]
 
 
 class StopRequest:
-  """Whether a signal has requested the run to stop, and which one."""
+  """Whether a signal has requested the run to stop, and which one.
+
+  Attributes:
+    signal: the first one.
+    seen: set when the thread of `ending_the_process` has read it.
+  """
 
   def __init__(self, announce: Announce = lambda number: None) -> None:
     self.signal: signal.Signals | None = None
+    self.seen = threading.Event()
     self._announce = announce
     self._lock = threading.Lock()
 
@@ -152,6 +159,8 @@ def stop_on_signals(announce: Announce) -> Iterator[StopRequest]:
     try:
       yield request
     finally:
+      if request():  # Otherwise the thread would take it for a second one.
+        request.seen.wait(_SECONDS_TO_READ)
       _process.request = outer
     return
   handled = _handled()
@@ -189,19 +198,18 @@ def _restore(handled: list[signal.Signals]) -> None:
 
 def _watch(reader: int, handled: list[signal.Signals], announce: Announce) -> None:
   """Reads the numbers of signals, as they arrive, until the pipe is closed."""
-  asked: StopRequest | None = None  # By an earlier signal.
   while byte := os.read(reader, 1):
     number = byte[0]
     if number not in handled:
       continue  # A timer's.
     request = _process.request
-    if request is None or request is asked:
+    if request is None or request.seen.is_set():
       announce(signal.Signals(number))
       if sys.stderr.isatty():
         os.write(sys.stderr.fileno(), _SHOW_CURSOR)
       os._exit(128 + number)
     request.make(number)
-    asked = request
+    request.seen.set()
 
 
 @contextlib.contextmanager
