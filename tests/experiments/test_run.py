@@ -160,3 +160,32 @@ def test_a_signal_ends_a_process_cleanly(agents, tmp_path, capsys, request):
   assert "interrupted" in out
   summary = summary_of("out")
   assert summary["status"] == "interrupted" and summary["episodes"] >= 3
+
+
+@pytest.mark.parametrize("runner", ["local", "device"])
+@pytest.mark.parametrize(
+  ("line", "summary"),
+  [("seed 0", None), (", into ", "interrupted")],
+  ids=["while it imports", "while it compiles"],
+)
+def test_ctrl_c_is_not_lost_at_the_start(runner, line, summary, tmp_path):
+  argv = ["--agent=dqn", "--env=jax:chain/5", *SMALL, "--steps=2000000000"]
+  argv += [f"--runner={runner}", f"--output={tmp_path}/out"]
+  code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+  code += "from explorax.experiments import run\nraise SystemExit(run.main())"
+  with subprocess.Popen(
+    [sys.executable, "-P", "-c", code, *argv],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+  ) as process:
+    while line not in (printed := process.stdout.readline()):
+      assert printed, process.stderr.read()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+  assert process.returncode == 130 and "Traceback" not in err
+  assert err.strip().count("\n") == 0 and err.strip().startswith("explorax: ")
+  if summary:
+    assert summary_of(f"{tmp_path}/out")["status"] == summary
+  else:
+    assert not (tmp_path / "out/summary.json").exists()
