@@ -31,4 +31,4 @@ def is_torso(name: str) -> bool:
 
 
 def mistake() -> None:
-  explorax.train("tdu", "jax:chain/5")  # type: ignore[arg-type]
+  explorax.train(3, "jax:chain/5")  # type: ignore[arg-type]
