@@ -66,7 +66,7 @@ $(INSTALLED): pyproject.toml $(LOCK) $(BOOTSTRAP)
 	@touch $@
 
 demo: $(INSTALLED)
-	$(BIN)/python -m explorax demo
+	$(BIN)/python -m explorax demo --replay=reverb
 
 test: $(INSTALLED)
 	$(UNOPTIMISED) $(BIN)/pytest --cov -n 2 --dist=worksteal
