@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     networks,
     papers,
   )
+  from explorax.experiments.callbacks import StopTraining
   from explorax.experiments.interface import (
     Agent,
     Result,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
   "Agent",
   "Result",
+  "StopTraining",
   "__version__",
   "agents",
   "environments",
@@ -50,6 +52,8 @@ _INTERFACE = ("Agent", "Result", "evaluate", "make_agent", "train")
 
 def __getattr__(name: str) -> Any:
   """A part of the package, when it is first used."""
+  if name == "StopTraining":
+    return importlib.import_module("explorax.experiments.callbacks").StopTraining
   if name in _INTERFACE:
     return getattr(importlib.import_module("explorax.experiments.interface"), name)
   if name in __all__:
