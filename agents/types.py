@@ -26,6 +26,7 @@ import jax.numpy as jnp
 
 from explorax import ranges
 from explorax.environments import specs
+from explorax.exploration import schedules
 
 # A pytree of arrays.
 Params = Any
@@ -299,6 +300,18 @@ class Agent:
   policy_names: tuple[str, ...] = ("policy",)
   refresh: Refresh | None = None
   initial_priority: InitialPriority | None = None
+
+  def parameters(self, env_steps: int, num_updates: int) -> dict[str, float]:
+    """The settings that may change over time, for logs.
+
+    Those of the learner, as the learning rate and β, at this number of updates; and
+    those of the exploration rule, as ε, at this number of environment steps. In the
+    first `random_steps` of a run, ε is 1.
+    """
+    rule = schedules.current(getattr(self.config, "exploration", None), env_steps)
+    if env_steps < getattr(self.config, "random_steps", 0):
+      rule["epsilon"] = 1.0
+    return schedules.current(self.config, num_updates) | rule
 
 
 def extras_spec(core: ActorCore) -> dict[str, jax.ShapeDtypeStruct]:

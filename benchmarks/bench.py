@@ -84,7 +84,8 @@ def run_speed(flags: Sequence[str], warm_up: int, platform: str | None = "cpu") 
   """
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder, "run")
-    command = ["-P", "-m", "explorax.experiments.run", *flags, f"--output={path}"]
+    command = ["-P", "-m", "explorax.experiments.run", *flags]
+    command += ["--eval_episodes=0", f"--output={path}"]
     _run(command, platform)
     files = sorted(path.glob("seed*/metrics.csv")) or [path / "metrics.csv"]
     with open(files[0], newline="") as file:

@@ -238,8 +238,9 @@ def _observation_spec(game: str, profile: atari_profiles.Profile) -> dm_env.spec
     return profile.observation_spec()
   if game != _MONTEZUMA:
     raise ValueError(
-      f"oracle is True, but the player's state in the memory of {game!r} is unknown; "
-      "leave it at False, or play MontezumaRevenge."
+      "oracle=true shows the player's position, room and keys, read from the console's "
+      f"memory, and where {game!r} has them there is unknown; leave it at false, or "
+      "play MontezumaRevenge."
     )
   height, width, channels = profile.shape
   return specs.ImageWithState((height + 1, width, channels), ORACLE_ENTRIES, "screen")

@@ -83,7 +83,7 @@ def names() -> list[str]:
 
 
 def list_games() -> list[tuple[str, str]]:
-  """(name, description) of the profiles and the games, for `--env=atari:…`."""
+  """(name, description) of kinds of preprocessing and games, for `--env=atari:…`."""
   rows = [
     (
       f"atari:<Game>/{name}",
@@ -97,8 +97,8 @@ def list_games() -> list[tuple[str, str]]:
   games = ", ".join(name.removeprefix("atari:") for name in names())
   return [
     *rows,
-    (example, f"a profile with other settings; they are {fields}"),
-    ("atari:<Game>/sticky=0.25", "the agent's own profile with another setting"),
+    (example, f"preprocessing by name, with other settings; they are {fields}"),
+    ("atari:<Game>/sticky=0.25", "the agent's own preprocessing with another setting"),
     ("atari:<Game>", f"{games}; any other that ale-py has"),
   ]
 

@@ -119,7 +119,7 @@ def parse(name: str) -> tuple[str, Profile]:
     profile, *items = items
   if profile not in PROFILES:
     raise ValueError(
-      f"{full!r} has the unknown profile {profile!r}"
+      f"{full!r} names the unknown preprocessing {profile!r}"
       + errors.did_you_mean(profile, PROFILES, f"; there are {', '.join(PROFILES)}.")
     )
   defaults = dataclasses.asdict(PROFILES[profile])

@@ -50,8 +50,9 @@ class AtariVectorEnvironment:
       raise ValueError(f"num_envs is {num_envs}; it must be at least 1.")
     if profile.oracle:
       raise ValueError(
-        "oracle is True, but batched games give no access to the console's memory; "
-        "leave it at False, or use the local runner."
+        "oracle=true shows the player's position, room and keys, which are in the "
+        "console's memory, to which batched games give no access; leave it at false, "
+        "or use the local runner."
       )
     if profile.meta_episode > 1:
       raise ValueError(

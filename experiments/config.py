@@ -79,6 +79,10 @@ def _num_envs(config: "RunConfig") -> int | None:
   return 8 if config.is_batched else 1
 
 
+def _log_every(config: "RunConfig") -> int:
+  return 1000 if config.steps is None else min(max(config.steps // 1000, 100), 10_000)
+
+
 @dataclasses.dataclass(frozen=True)
 class RunConfig(ranges.Checked):
   """The settings of a run; each field is documented by its help.
@@ -148,7 +152,7 @@ class RunConfig(ranges.Checked):
   num_seeds: Annotated[int, ranges.Range(ge=1, le=MAX_SEEDS)] = _field(
     1,
     "Number of seeds to train, starting at --seed: in one program with\n"
-    "--runner=device in an environment written in JAX, without evaluations; else as\n"
+    "--runner=device in an environment written in JAX, without --eval_every; else as\n"
     "separate runs, --workers at a time. Each seed has its own files in seedSEED/;\n"
     "curve.png and summary.json cover all seeds. [1]",
     _WHAT,
@@ -168,20 +172,34 @@ class RunConfig(ranges.Checked):
     "second later).",
     _LENGTH,
   )
+  log_every: _Count = _field(
+    None,
+    "Logs the learner's loss, mean Q and other metrics, ε, the learning rate and the\n"
+    "speed whenever a multiple of this number of environment steps is passed\n"
+    "(--runner=device: at the report), into learner.csv, TensorBoard and --logger.\n"
+    "[a thousandth of --steps, between 100 and 10,000; without --steps 1,000]",
+    _HOW,
+    "=STEPS",
+    default=_log_every,
+  )
   eval_every: _Count | None = _field(
     None,
     "Runs an evaluation after the episode (--runner=device: at the report) in which\n"
-    "a multiple of this number of environment steps is passed, and at the end. The\n"
-    "episodes are recorded in evaluation.csv. They are not part of training: their\n"
-    "steps do not count and do not enter replay. [no evaluation]",
+    "a multiple of this number of environment steps is passed, beside the one at the\n"
+    "end. The episodes are recorded in evaluation.csv. They are not part of training:\n"
+    "their steps do not count and do not enter replay. [only at the end]",
     _EVALUATION,
     "=STEPS",
   )
-  eval_episodes: _Count = _field(
+  eval_episodes: ranges.NonNegativeInt = _field(
     None,
-    "Number of episodes in each evaluation. [5]",
+    "Number of episodes in each evaluation, with the greedy policy, unless the agent\n"
+    "has another one for evaluation. 0: no evaluation, not even at the end. Without\n"
+    "--eval_every and --eval_steps, the evaluation also ends with the episode in\n"
+    "which its steps reach a tenth of the run's (at least 5,000), and leaves an\n"
+    "episode that has not ended by then. [5]",
     _EVALUATION,
-    default=lambda config: 5,
+    default=lambda config: 0 if config.has_user_agent else 5,
   )
   eval_steps: _Count | None = _field(
     None,
@@ -194,9 +212,8 @@ class RunConfig(ranges.Checked):
   video: bool = _field(
     False,
     "Records the last and the best evaluation episode as videos/step_*.gif, with\n"
-    "the intrinsic reward below the pictures if the actor computes one. Without\n"
-    "--eval_every there is one evaluation, at the end. The environment must support\n"
-    "rendering; needs explorax[video].",
+    "the intrinsic reward below the pictures if the actor computes one. The\n"
+    "environment must support rendering; needs explorax[video].",
     _EVALUATION,
   )
   replay: str = _field(
@@ -214,11 +231,10 @@ class RunConfig(ranges.Checked):
   )
   num_envs: _Count | None = _field(
     None,
-    "Number of environments per seed (--runner=device) or per actor\n"
-    "(--runner=distributed), with one inference for all of them. The steps of all\n"
-    "environments count. [8 Atari games with --runner=device; 1 otherwise]",
+    "Number of environments per seed, or per actor with --runner=distributed, with\n"
+    "one inference for all of them. The steps of all environments count, and the run\n"
+    "ends between two steps of all. [8 Atari games with --runner=device; 1 otherwise]",
     _HOW,
-    runners=(DEVICE, DISTRIBUTED),
     default=_num_envs,
     fixed=True,
   )
@@ -241,10 +257,11 @@ class RunConfig(ranges.Checked):
   )
   output: str = _field(
     None,
-    "Directory of config.json, metrics.csv, TensorBoard events, checkpoints/,\n"
-    "curve.png, summary.json and, on bsuite, bsuite's CSV; evaluation.csv, r_int.png\n"
-    "and videos/ if the run is evaluated. With --seeds each seed has these files in\n"
-    "seedSEED/, and curve.png and summary.json cover all seeds.\n"
+    "Directory of config.json, metrics.csv, learner.csv, TensorBoard events,\n"
+    "checkpoints/, curve.png, summary.json and, on bsuite, bsuite's CSV;\n"
+    "evaluation.csv, r_int.png and videos/ if the run is evaluated. With --seeds each\n"
+    "seed has these files in seedSEED/, and curve.png and summary.json cover all\n"
+    "seeds.\n"
     "[runs/AGENT-ENV-CHANGES-seedSEED in the current directory, where CHANGES are the\n"
     "settings of --set, the runner and others that are not the default; with --seeds\n"
     "runs/AGENT-ENV-CHANGES-seedsFIRST-LAST]",
@@ -260,6 +277,17 @@ class RunConfig(ranges.Checked):
     "directory, and returns a logger: logger(scalars, step), logger.close().",
     _HOW,
     "=wandb|MODULE:FUNCTION",
+    recorded=False,
+  )
+  callback: str | None = _field(
+    None,
+    "Your own code in the run: a class, or a function without arguments. Of the\n"
+    "object that it makes, on_log(row), on_episode(episode),\n"
+    "on_evaluation(evaluation) and on_checkpoint(path, env_steps) are called, as far\n"
+    "as it has them. raise explorax.StopTraining(reason) in one of them ends the run\n"
+    "as finished.",
+    _HOW,
+    "=MODULE:NAME",
     recorded=False,
   )
   num_actors: _Count | None = _field(
@@ -368,8 +396,20 @@ class RunConfig(ranges.Checked):
         f"--max_env_failures={self.max_env_failures}: a bsuite environment computes "
         "its own score and is never recreated; leave the flag out."
       )
+    is_bsuite = self.env.startswith("bsuite:")
+    if is_bsuite and self.runner == LOCAL and (self.num_envs or 1) > 1:
+      raise ValueError(
+        f"--num_envs={self.num_envs}: a bsuite environment computes the score of a "
+        "single environment; leave the flag out."
+      )
     if self.has_user_agent:
       _check_user_agent(self)
+    if not self.eval_episodes and (self.eval_every is not None or self.video):
+      flag = "--video" if self.eval_every is None else f"--eval_every={self.eval_every}"
+      raise ValueError(
+        f"--eval_episodes=0 turns evaluations off, and {flag} asks for them; leave one "
+        "of them out."
+      )
     if self.seeds[-1] > ranges.MAX_SEED:
       raise ValueError(
         f"--seed={self.seed} and --seeds={self.num_seeds} exceed the largest seed, "
@@ -389,8 +429,8 @@ class RunConfig(ranges.Checked):
 
   @property
   def evaluates(self) -> bool:
-    """Whether the run has evaluations."""
-    return self.eval_every is not None or self.video
+    """Whether the run has an evaluation, at its end or more often."""
+    return self.eval_episodes > 0
 
   @property
   def is_batched(self) -> bool:
@@ -400,7 +440,11 @@ class RunConfig(ranges.Checked):
   @property
   def is_one_program(self) -> bool:
     """Whether one program on the device trains all seeds."""
-    return self.runner == DEVICE and not (self.is_batched or self.evaluates)
+    return (
+      self.runner == DEVICE
+      and not (self.is_batched or self.video)
+      and self.eval_every is None
+    )
 
   def runs(self) -> "list[RunConfig]":
     """The runs of all seeds, each in its folder; one if it trains all of them."""
@@ -437,9 +481,7 @@ class RunConfig(ranges.Checked):
   def record(self) -> dict[str, Any]:
     """The part of `config.json` that the settings fill."""
     record = {name: getattr(self, name) for name, s in SETTINGS.items() if s.recorded}
-    if self.evaluates and self.eval_steps is None:
-      return record
-    return {**record, "eval_episodes": None}
+    return record if self.eval_steps is None else {**record, "eval_episodes": None}
 
 
 # Field name → its metadata.
@@ -509,13 +551,7 @@ def from_flags(given: Mapping[str, Any]) -> RunConfig:
     config = RunConfig(**values)
   except ValueError as error:
     raise errors.SetUpError(str(error)) from error
-  lengths = [n for n in ("eval_episodes", "eval_steps") if given[n] is not None]
-  if lengths and not config.evaluates:
-    raise errors.SetUpError(
-      f"--{lengths[0]}={given[lengths[0]]} has no effect without evaluations; add "
-      "--eval_every=STEPS."
-    )
-  if len(lengths) == 2:
+  if None not in (given["eval_episodes"], given["eval_steps"]):
     raise errors.SetUpError(
       f"--eval_episodes={config.eval_episodes} and --eval_steps={config.eval_steps} "
       "both set the length of an evaluation; leave one of them out."
@@ -620,7 +656,9 @@ def _check_user_agent(config: RunConfig) -> None:
   """Refuses what the loop for users' agents does not have."""
   flag = f"--set {config.settings[0]}" if config.settings else ""
   flag = flag or ("" if config.runner == LOCAL else f"--runner={config.runner}")
-  flag = flag or ("--eval_every and --video" if config.evaluates else "")
+  flag = flag or (f"--num_envs={config.num_envs}" if config.num_envs else "")
+  evaluates = config.evaluates or config.video or config.eval_every or config.eval_steps
+  flag = flag or ("--eval_every, --eval_episodes and --video" if evaluates else "")
   flag = flag or ("--init_weights" if config.init_weights else "")
   if flag:
     raise ValueError(

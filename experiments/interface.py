@@ -8,12 +8,19 @@ Presets, settings and runners are those of the command line: the same seed gives
 same numbers.
 """
 
+import base64
 import contextlib
 import dataclasses
+import functools
+import html
+import io
+import math
 import os
+import pathlib
+import types as namespace
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +28,26 @@ import numpy.typing as npt
 from explorax import environments
 from explorax.agents import types
 from explorax.environments import jax_adapter
+from explorax.experiments import (
+  callbacks,
+  errors,
+  launch,
+  overrides,
+  playing,
+  policies,
+  trained,
+)
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, launch, overrides, playing, policies, trained
 from explorax.experiments import job as job_lib
 from explorax.experiments import weights as weights_lib
-from explorax.experiments.recording import console, metrics_csv, recorder
+from explorax.experiments.recording import (
+  console,
+  metrics_csv,
+  plots,
+  recorder,
+  returns,
+  summary,
+)
 from explorax.experiments.reports import runs as runs_lib
 from explorax.experiments.runners import core
 from explorax.experiments.sweeps import grid as grid_lib
@@ -37,10 +59,16 @@ if TYPE_CHECKING:
 # `kind:name`, or an environment of any protocol that `environments.wrap` takes.
 Environment: TypeAlias = "str | environments.AnyEnvironment"
 
+_MakeGiven: TypeAlias = Callable[
+  [config_lib.RunConfig],
+  contextlib.AbstractContextManager[tuple[config_lib.RunConfig, job_lib.Given]],
+]
 _Wrapped = environments.StandardEnvironment
 # Flags that `make_agent` and the arguments of `train` replace.
 _NOT_TAKEN = ("agent", "env", "set")
 _EPISODE_COLUMNS = (*metrics_csv.EPISODE_COLUMNS, "seed")
+_EVALUATION_COLUMNS = (*metrics_csv.EVALUATION_COLUMNS, "seed")
+_LEARNER_COLUMNS = (*metrics_csv.LEARNER_COLUMNS, "seed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,24 +91,103 @@ class Agent:
     return self.core.config
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Result:
   """The result of a run.
 
   Attributes:
+    title: `double_dqn on gym:CartPole-v1`.
     episodes: column → an array with one entry per episode, ordered by seed. The
       columns are those of `metrics.csv`, `seed`, and the metrics (NaN if an episode has
       none). `episode_return` against `env_steps` is the learning curve.
     evaluations: the same for evaluation episodes, with the columns of
-      `evaluation.csv`.
+      `evaluation.csv`, and `seed`.
+    learner: the same for the rows that are logged every `log_every` steps, with the
+      columns of `learner.csv`, and `seed`: the loss, the mean Q, ε and so on.
+    env_steps_by_seed: the environment steps that each seed has taken.
     weights_by_seed: the weights learnt with each seed, pytrees of arrays.
     interrupted: whether the run was stopped before its limit, for instance by Ctrl-C.
   """
 
+  title: str
   episodes: dict[str, npt.NDArray[Any]]
   evaluations: dict[str, npt.NDArray[Any]]
+  learner: dict[str, npt.NDArray[Any]]
+  env_steps_by_seed: dict[int, int]
   weights_by_seed: dict[int, types.Params]
   interrupted: bool
+
+  @property
+  def evaluation_return(self) -> float:
+    """The mean return of the last evaluation; the mean over seeds.
+
+    Of the greedy policy, unless the agent has another one for evaluation. NaN without
+    an evaluation.
+    """
+    return _mean([row.evaluation for row in self._rows])
+
+  @property
+  def training_return(self) -> float:
+    """The mean return of training at the end; the mean over seeds.
+
+    Of the episodes that ended in the last 10 % of the steps, at least of the last one.
+    NaN without an episode.
+    """
+    return _mean([row.training for row in self._rows])
+
+  def __repr__(self) -> str:
+    counts = [
+      summary.count(sum(self.env_steps_by_seed.values()), "environment step"),
+      summary.count(len(self.episodes["episode"]), "episode"),
+      summary.count(len(self.env_steps_by_seed), "seed"),
+    ]
+    end = ", interrupted" if self.interrupted else ""
+    return (
+      f"<Result of {self.title}: evaluation return {self.evaluation_return:.4g}, "
+      f"training return {self.training_return:.4g}, {', '.join(counts)}{end}>"
+    )
+
+  def _repr_html_(self) -> str:
+    """A table with a row for each seed, and the learning curve, for notebooks."""
+    head = ("seed", "steps", "episodes", "evaluation return", "training return")
+    rows = [
+      (
+        str(row.seed),
+        f"{row.env_steps:,}",
+        f"{len(row.returns):,}",
+        _with_error(row.evaluation, row.returns.evaluations.standard_error),
+        _with_error(row.training, None),
+      )
+      for row in self._rows
+    ]
+    cells = [f"<th>{name}</th>" for name in head]
+    lines = ["".join(cells), *("".join(f"<td>{x}</td>" for x in row) for row in rows)]
+    table = "".join(f"<tr>{line}</tr>" for line in lines)
+    title = html.escape(self.title + " (interrupted)" * self.interrupted)
+    return f"<p>{title}</p><table>{table}</table>{self._picture()}"
+
+  def _picture(self) -> str:
+    """The learning curve; nothing if no episode has ended, or without matplotlib."""
+    curves = [row.returns for row in self._rows]
+    if not all(map(len, curves)) or not plots.can_draw():
+      return ""
+    file = io.BytesIO()
+    plots.learning_curve(file, seeds=curves, title=self.title)
+    content = base64.b64encode(file.getvalue()).decode()
+    return (
+      f'<img alt="learning curve" width="560" src="data:image/png;base64,{content}">'
+    )
+
+  @functools.cached_property
+  def _rows(self) -> "list[_Row]":
+    return [
+      _Row(
+        seed,
+        env_steps,
+        _returns(self.episodes, self.evaluations, seed),
+      )
+      for seed, env_steps in self.env_steps_by_seed.items()
+    ]
 
   @property
   def weights(self) -> types.Params:
@@ -148,6 +255,9 @@ def train(
   output: str | os.PathLike[str] | None = None,
   evaluation_env: "Environment | None" = None,
   on_episode: Callable[[core.Episode], None] | None = None,
+  on_log: Callable[[core.LogRow], None] | None = None,
+  on_evaluation: Callable[[core.Evaluation], None] | None = None,
+  on_checkpoint: Callable[[pathlib.Path, int], None] | None = None,
   **flags: Any,
 ) -> Result:
   """Trains an agent.
@@ -164,9 +274,16 @@ def train(
     output: a directory for the files that a command-line run writes. The same call
       again resumes the run in it, or returns the result of a finished run. None: no
       files.
-    evaluation_env: the environment of evaluations (`eval_every=STEPS`) if `env` is an
-      object; a JAX environment may be the same object.
-    on_episode: called at the end of each episode.
+    evaluation_env: the environment of evaluations, also of the one at the end, if
+      `env` is an object; an object written in JAX is used for them itself. Without an
+      environment for it, the run ends without an evaluation.
+    on_episode: called at the end of each episode. This and the other callbacks may
+      raise `explorax.StopTraining` to end the run as finished; any other exception
+      reaches the caller as it is.
+    on_log: called every `log_every` steps, with what `learner.csv` gets.
+    on_evaluation: called after each evaluation.
+    on_checkpoint: called after each checkpoint with its directory and the environment
+      steps; there are none without `output`.
     **flags: other flags of `python -m explorax.experiments.run` by name:
       `replay="memory"`, `seeds=30`, `eval_every=1000`.
 
@@ -199,16 +316,12 @@ def train(
     values |= {"agent": type(agent.config).__name__}
   defaults = {f.name: f.default for fs in config_lib.flags().values() for f in fs}
   config = config_lib.from_flags({**defaults, **values})
-  given = job_lib.Given(made_agent, made, _evaluation(config, made, evaluation_env))
-  try:
-    if output is None:
-      return _in_memory(config, given, on_episode)
-    changed = {name: x for name, x in values.items() if x != defaults[name]}
-    return _in_directories(config, _command_line(changed), given, on_episode)
-  finally:
-    # Made from a name, for an environment that is an object.
-    if isinstance(evaluation_env, str) and given.evaluation_environment is not None:
-      given.evaluation_environment.close()
+  given = functools.partial(_given, made_agent, env, evaluation_env)
+  callback = callbacks.Functions(on_log, on_episode, on_evaluation, on_checkpoint)
+  if output is None:
+    return _in_memory(config, given, callback)
+  changed = {name: x for name, x in values.items() if x != defaults[name]}
+  return _in_directories(config, _command_line(changed), given, callback)
 
 
 @errors.naming_extras()
@@ -303,32 +416,60 @@ def _made(env: Environment, seed: int) -> tuple[_Wrapped | None, str]:
   return made, f"{type(made.raw).__module__}:{type(made.raw).__qualname__}"
 
 
+@contextlib.contextmanager
+def _given(
+  agent: types.Agent | None,
+  env: Environment,
+  evaluation_env: "Environment | None",
+  config: config_lib.RunConfig,
+) -> Iterator[tuple[config_lib.RunConfig, job_lib.Given]]:
+  """The caller's objects for the run of a seed, and its config with them."""
+  made, _ = _made(env, config.seed)
+  config, evaluation_environment = _evaluation(config, made, evaluation_env)
+  try:
+    yield config, job_lib.Given(agent, made, evaluation_environment)
+  finally:
+    # Made from a name, for an environment that is an object.
+    if isinstance(evaluation_env, str) and evaluation_environment is not None:
+      evaluation_environment.close()
+
+
 def _evaluation(
   config: config_lib.RunConfig, made: _Wrapped | None, env: "Environment | None"
-) -> _Wrapped | None:
-  """The caller's environment for evaluations; None if there is none."""
+) -> tuple[config_lib.RunConfig, _Wrapped | None]:
+  """The caller's environment for evaluations, or None; and the config for it.
+
+  A run in the caller's own environment ends without an evaluation if there is no second
+  one.
+  """
   if env is not None and not config.evaluates:
-    raise ValueError("evaluation_env is for evaluations; add eval_every=STEPS.")
+    raise ValueError("evaluation_env is for evaluations, and eval_episodes is 0.")
   if made is None and env is None:
-    return None
+    return config, None
   if config.runner == config_lib.DISTRIBUTED:
     raise ValueError(
       "runner='distributed' makes environments in other processes; give the name of "
       "one, as gym:CartPole-v1 or module:function."
     )
   if not config.evaluates:
-    return None
+    return config, None
+  if config.video:
+    raise ValueError("video=True needs an environment by its name.")
   seed = job_lib.environment_seed(config.seed, core.EVALUATION, 0)
-  if env is None or config.video:
-    raise ValueError(
-      "video=True needs an environment by its name."
-      if config.video
-      else f"eval_every={config.eval_every} needs a second environment; give "
-      "evaluation_env."
-    )
   if isinstance(env, str):
-    return environments.make(environments.evaluation_name(env), seed=seed)
-  return environments.wrap(env, seed=seed)
+    name = environments.evaluation_name(env)
+    return config, environments.make(name, seed=seed)
+  if env is None and made is not None:
+    if isinstance(made.raw, jax_adapter.JaxEnvironment):
+      env = made.raw.pure
+    elif config.eval_every is None:
+      return dataclasses.replace(config, eval_episodes=0), None
+    else:
+      raise ValueError(
+        f"eval_every={config.eval_every} needs a second environment; give "
+        "evaluation_env."
+      )
+  return config, environments.wrap(env, seed=seed)
 
 
 def _check(flags: Mapping[str, Any]) -> None:
@@ -353,53 +494,59 @@ def _command_line(changed: Mapping[str, Any]) -> list[str]:
 
 
 def _in_memory(
-  config: config_lib.RunConfig,
-  given: job_lib.Given,
-  on_episode: Callable[[core.Episode], None] | None,
+  config: config_lib.RunConfig, given: _MakeGiven, callback: callbacks.Functions
 ) -> Result:
   """Runs without files."""
   rows: list[core.Episode] = []
   evaluations: list[core.EvaluationEpisode] = []
-
-  def add(episode: core.Episode) -> None:
-    rows.append(episode)
-    if on_episode is not None:
-      on_episode(episode)
+  log: list[core.LogRow] = []
 
   def warn(message: object) -> None:
     warnings.warn(str(message), RuntimeWarning, stacklevel=2)
 
   hooks = core.Hooks(
-    on_episode=add,
+    on_log=log.append,
+    on_episode=rows.append,
     on_evaluation=lambda evaluation: evaluations.extend(evaluation.episodes),
     on_env_failure=lambda failure: warn(f"{failure}; it is recreated."),
     on_message=warn,
     on_replacement=lambda replaced: warn(replaced.sentence),
   )
-  results = launch.train_without_files(config, hooks, given)
-  return Result(
-    _columns(sorted(rows, key=lambda row: row.seed), _EPISODE_COLUMNS),
-    _columns(evaluations, metrics_csv.EVALUATION_COLUMNS),
+  results: dict[int, core.Result] = {}
+  for of_seed in config.runs():
+    with given(of_seed) as (each, objects):
+      results |= launch.train_without_files(each, hooks, objects, callback)
+    if any(result.interrupted for result in results.values()):
+      break
+  return _result(
+    config,
+    rows,
+    evaluations,
+    log,
+    {seed: result.env_steps for seed, result in results.items()},
     {seed: result.weights for seed, result in results.items()},
-    any(result.interrupted for result in results.values()),
+    interrupted=any(result.interrupted for result in results.values()),
   )
 
 
 def _in_directories(
   config: config_lib.RunConfig,
   argv: Sequence[str],
-  given: job_lib.Given,
-  on_episode: Callable[[core.Episode], None] | None,
+  given: _MakeGiven,
+  callback: callbacks.Functions,
 ) -> Result:
   """Runs what is not finished, and reads the result from the files."""
-  weights, rows, evaluations = {}, [], list[Any]()
+  weights, rows, evaluations, log, steps = {}, [], list[Any](), list[Any](), {}
   statuses = set()
   like: Any = None  # The shapes of the weights.
   several = config.num_seeds > 1
-  for each in config.runs() if several else [config]:
-    with contextlib.closing(job_lib.set_up(each, argv, given)) as job:
+  for of_seed in config.runs() if several else [config]:
+    with (
+      given(of_seed) as (each, objects),
+      contextlib.closing(job_lib.set_up(each, argv, objects)) as job,
+    ):
       if job.checkpoints is not None:
-        outcome = launch.run(job, console.Console(None), on_episode)
+        outcome = launch.run(job, console.Console(None), callback)
         for error in (outcome.error, *outcome.problems):
           if isinstance(error, BaseException):
             raise error
@@ -413,17 +560,92 @@ def _in_directories(
       rows.append(row)
     if (run.path / recorder.WEIGHTS).exists():
       weights[seed] = weights_lib.load(run.path / recorder.WEIGHTS, like)
-    if config.evaluates:
-      evaluations += run.evaluation_episodes()
+    steps[seed] = run.summary["env_steps"]
+    for row in run.log():
+      row.seed = seed
+      log.append(row)
+    for row in run.evaluation_episodes() if config.evaluates else ():
+      row.seed = seed
+      evaluations.append(row)
   if several and not config.is_one_program:
     of_seeds = grid_lib.directories(config)
     grid_lib.write_files(config, {n: run_tasks.summary(path) for path, n in of_seeds})
-  return Result(
-    _columns(rows, _EPISODE_COLUMNS),
-    _columns(evaluations, metrics_csv.EVALUATION_COLUMNS),
-    weights,
-    statuses != {"finished"},
+  is_interrupted = statuses != {"finished"}
+  return _result(
+    config, rows, evaluations, log, steps, weights, interrupted=is_interrupted
   )
+
+
+def _result(
+  config: config_lib.RunConfig,
+  episodes: list[Any],
+  evaluations: list[Any],
+  log: list[Any],
+  env_steps: Mapping[int, int],
+  weights: Mapping[int, types.Params],
+  *,
+  interrupted: bool,
+) -> Result:
+  """The result of the seeds whose `env_steps` are given, from their episodes."""
+  return Result(
+    f"{config.agent} on {config.env}",
+    _columns(sorted(episodes, key=lambda row: row.seed), _EPISODE_COLUMNS),
+    _columns(evaluations, _EVALUATION_COLUMNS),
+    _columns(sorted(log, key=lambda row: row.seed), _LEARNER_COLUMNS),
+    dict(env_steps),
+    dict(weights),
+    interrupted,
+  )
+
+
+class _Row(NamedTuple):
+  """The numbers of a seed."""
+
+  seed: int
+  env_steps: int
+  returns: returns.Returns
+
+  @property
+  def evaluation(self) -> float:
+    means = self.returns.evaluations.means
+    return float(means[-1]) if len(means) else math.nan
+
+  @property
+  def training(self) -> float:
+    return _mean(self.returns.late(self.env_steps))
+
+
+def _returns(
+  episodes: Mapping[str, npt.NDArray[Any]],
+  evaluations: Mapping[str, npt.NDArray[Any]],
+  seed: int,
+) -> returns.Returns:
+  """The returns of a seed, from the columns of all."""
+  found = returns.Returns()
+  for row in _rows_of(episodes, ("env_steps", "episode_return", "policy"), seed):
+    found.add(row)
+  of_evaluations = ("env_steps", "episode_return")
+  found.evaluations.add(_rows_of(evaluations, of_evaluations, seed))
+  return found
+
+
+def _rows_of(
+  columns: Mapping[str, npt.NDArray[Any]], names: Sequence[str], seed: int
+) -> Iterator[Any]:
+  chosen = columns["seed"] == seed
+  for values in zip(*(columns[name][chosen] for name in names), strict=True):
+    yield namespace.SimpleNamespace(**dict(zip(names, values, strict=True)))
+
+
+def _mean(values: Sequence[float] | npt.NDArray[Any]) -> float:
+  """The mean; NaN of nothing."""
+  return float(np.mean(values)) if len(values) else math.nan
+
+
+def _with_error(mean: float, error: float | None) -> str:
+  if math.isnan(mean):
+    return "–"
+  return f"{mean:.4g}" + ("" if error is None else f" ± {error:.2g}")
 
 
 def _columns(rows: Sequence[Any], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:

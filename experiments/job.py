@@ -14,8 +14,8 @@ from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import builder
 from explorax.environments import rendering, saving, specs
-from explorax.experiments import config as config_lib
 from explorax.experiments import (
+  callbacks,
   errors,
   output,
   overrides,
@@ -27,6 +27,7 @@ from explorax.experiments import (
   warm_start,
   weights,
 )
+from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import loggers, video
@@ -217,6 +218,8 @@ def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
   if config.logger is not None:
     loggers.find(config.logger)  # Refuses what does not exist.
+  if config.callback is not None:
+    callbacks.find(config.callback)
   return choice
 
 
@@ -365,12 +368,15 @@ def _with_new_seeds(parts: Parts, resumption: int) -> Parts:
 def _evaluation_environment(
   config: config_lib.RunConfig,
 ) -> environments.StandardEnvironment | None:
-  """The environment of the evaluations, or None; checks that it can render."""
-  if not config.evaluates:
-    return None
+  """The environment of the evaluations; checks that it can render.
+
+  None if there is none, or only one at the end, for which it is made then.
+  """
   if config.video:
     video.check_installed()
     rendering.check(config.env, seed=config.seed)
+  elif config.eval_every is None:
+    return None
   return _make_environment(config, "evaluation", 0)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 import signal
 import traceback
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from explorax import environments
+from explorax.experiments import callbacks as callbacks_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors, signals
 from explorax.experiments import job as job_lib
@@ -39,7 +41,7 @@ class Outcome(NamedTuple):
 def run(
   job: job_lib.Job,
   console: console_lib.Console,
-  on_episode: Callable[[core.Episode], None] | None = None,
+  callback: callbacks_lib.Functions | None = None,
   request: signals.StopRequest | None = None,
 ) -> Outcome:
   """Trains, and writes the job's files in any case.
@@ -47,26 +49,30 @@ def run(
   Args:
     job: that is not finished.
     console: shows the progress.
-    on_episode: called after the files of each finished episode are written.
+    callback: of the caller, beside that of the config; called after the files are
+      written.
     request: asked after each step whether to stop; None: the run stops on signals.
   """
   with contextlib.ExitStack() as stack:
     stop = request or stack.enter_context(signals.stop_on_signals(_announce))
-    return _run(job, console, on_episode, stop)
+    return _run(job, console, callback, stop)
 
 
 def _run(
   job: job_lib.Job,
   console: console_lib.Console,
-  on_episode: Callable[[core.Episode], None] | None,
+  callback: callbacks_lib.Functions | None,
   stop: signals.StopRequest,
 ) -> Outcome:
   """`run`; signals are requests until the files are written."""
   config, checkpoints = job.config, job.checkpoints
   if checkpoints is None:
     raise ValueError("the run is finished; there is nothing to run.")
+  callbacks = callbacks_lib.make(config.callback, callback)
   _announce_start(job, console)
-  video_recorder = video.EpisodeRecorder(config.video) if config.evaluates else None
+  video_recorder = None
+  if config.evaluates and config.num_seeds == 1:
+    video_recorder = video.EpisodeRecorder(config.video)
   recorder = recorder_lib.Recorder(
     job.directory,
     config,
@@ -77,6 +83,7 @@ def _run(
     resumed=checkpoints.restored.record["recorder"] if checkpoints.restored else None,
   )
   checkpoints.recorder_state = recorder.save
+  checkpoints.on_saved = functools.partial(callbacks.call, "on_checkpoint")
   (job.directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
 
   status, exit_code = "failed", 1
@@ -87,7 +94,7 @@ def _run(
   try:
     with contextlib.ExitStack() as stack:
       hooks = dataclasses.replace(
-        _hooks(job, recorder, video_recorder, on_episode),
+        _hooks(job, recorder, video_recorder, callbacks),
         stop=lambda: stop() or recorder.problem is not None,
       )
       stack.enter_context(_ending_forks())
@@ -99,6 +106,9 @@ def _run(
         status, exit_code = "interrupted", stop.exit_code or 130
   except KeyboardInterrupt:  # The second one, at any moment.
     status, exit_code = "interrupted", 130
+  except callbacks_lib.CallbackError as carried:
+    ended_by = carried.error
+    problems.extend(_problems(job, ended_by, "a callback failed with "))
   except BaseException as error:
     if isinstance(error, runner_errors.StoppedError):
       # There are no results if they were lost.
@@ -107,7 +117,9 @@ def _run(
     problems.extend(_problems(job, error))
   if checkpoints.problem is not None:
     problems.append(f"the newest state is in no checkpoint: {checkpoints.problem}")
-  table, unwritten = recorder.finish(status, results, weights, checkpoints.seconds)
+  table, unwritten = recorder.finish(
+    status, results, weights, checkpoints.seconds, callbacks.reason
+  )
   problems.extend(unwritten)
   console.line("\n" + table)
   _announce_files(job, console, failed=bool(problems))
@@ -138,14 +150,9 @@ def _hooks(
   job: job_lib.Job,
   recorder: recorder_lib.Recorder,
   video_recorder: video.EpisodeRecorder | None,
-  also: Callable[[core.Episode], None] | None,
+  callbacks: callbacks_lib.Callbacks,
 ) -> core.Hooks:
   """The runner's hooks, except `stop`."""
-
-  def on_episode(episode: core.Episode) -> None:
-    recorder.on_episode(episode)
-    if also is not None:
-      also(episode)
 
   def on_env_failure(failure: core.Failure) -> None:
     recorder.on_env_failure(failure)
@@ -168,16 +175,29 @@ def _hooks(
 
   return core.Hooks(
     on_activity=recorder.on_activity,
-    on_episode=on_episode,
-    on_evaluation=recorder.on_evaluation,
+    **_then_callbacks(recorder, callbacks),
     on_env_failure=on_env_failure,
     on_message=console_lib.print_error,
     on_processes=on_processes,
     on_replacement=on_replacement,
     observer=video_recorder,
     make_environment=job.parts.make_environment,
+    ended=lambda: callbacks.have_ended,
     checkpoints=job.checkpoints,
   )
+
+
+def _then_callbacks(first: Any, callbacks: callbacks_lib.Callbacks) -> dict[str, Any]:
+  """Hooks that call the method of that name of `first`, and then the callbacks."""
+
+  def joined(method: str) -> Callable[[Any], None]:
+    def call(event: Any) -> None:
+      getattr(first, method)(event)
+      callbacks.call(method, event)
+
+    return call
+
+  return {name: joined(name) for name in ("on_log", "on_episode", "on_evaluation")}
 
 
 def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
@@ -232,40 +252,56 @@ def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
 
 
 def train_without_files(
-  config: config_lib.RunConfig, hooks: core.Hooks, given: job_lib.Given | None = None
+  config: config_lib.RunConfig,
+  hooks: core.Hooks,
+  given: job_lib.Given | None = None,
+  callback: callbacks_lib.Functions | None = None,
 ) -> dict[int, core.Result]:
   """Trains as a run does, but leaves no files; returns the result of each seed.
 
   Args:
-    config: of the run; several seeds that are no single program run in turn.
+    config: of one run: of one seed, or of seeds that one program trains.
     hooks: called during the run; they get `make_environment` from the run.
     given: the objects that the caller provides.
+    callback: of the caller, beside that of the config; without checkpoints.
   """
-  results: dict[int, core.Result] = {}
-  with signals.stop_on_signals(lambda number: None) as request:
-    for each in config.runs():
-      with contextlib.closing(
-        job_lib.make_parts(each, given or job_lib.Given())
-      ) as parts:
-        hooks_of_run = dataclasses.replace(
-          hooks,
-          stop=lambda: hooks.stop() or request(),
-          make_environment=parts.make_environment,
-        )
-        results |= train(parts, hooks_of_run)
-      if any(result.interrupted for result in results.values()):
-        break
-  return results
+  given = given or job_lib.Given()
+  try:
+    with signals.stop_on_signals(lambda number: None) as request:
+      callbacks = callbacks_lib.make(config.callback, callback)
+      with contextlib.closing(job_lib.make_parts(config, given)) as parts:
+        return train(parts, _without_files(parts, hooks, callbacks, request))
+  except callbacks_lib.CallbackError as carried:
+    error = carried.error
+  raise error  # As it was raised, without this context.
 
 
-def _problems(job: job_lib.Job, error: BaseException) -> list[Exception | str]:
+def _without_files(
+  parts: job_lib.Parts,
+  hooks: core.Hooks,
+  callbacks: callbacks_lib.Callbacks,
+  request: signals.StopRequest,
+) -> core.Hooks:
+  """The hooks of a run without files, with callbacks and a way to interrupt it."""
+  return dataclasses.replace(
+    hooks,
+    **_then_callbacks(hooks, callbacks),
+    stop=lambda: hooks.stop() or request(),
+    ended=lambda: callbacks.have_ended,
+    make_environment=parts.make_environment,
+  )
+
+
+def _problems(
+  job: job_lib.Job, error: BaseException, what: str = ""
+) -> list[Exception | str]:
   """Describes the exception that ended the run; saves its details to files."""
   if job.config.debug:
     traceback.print_exception(error)
   if isinstance(error, errors.SetUpError):  # Of parts that start with the run.
     return [error]
   is_known = isinstance(error, errors.OutputError | runner_errors.StoppedError)
-  text = str(error) if is_known else errors.describe(error)
+  text = what + (str(error) if is_known else errors.describe(error))
   lines = "".join(traceback.format_exception(error)).encode()
   try:
     job.directory.write(ERROR, lambda file: file.write(lines))
@@ -288,8 +324,10 @@ def _announce_files(
     others = " and in the other seeds' directories"
   if (job.directory.path / saved).exists():
     good = "last good weights" if failed else "weights"
-    curve = f"the curve in {path / 'curve.png'}, "
-    if not plots.can_draw():
+    curve = ""  # Without an episode there is none.
+    if (job.directory.path / "curve.png").exists():
+      curve = f"the curve in {path / 'curve.png'}, "
+    elif not plots.can_draw():
       curve = "no curve is drawn without matplotlib (explorax[plots]), "
     console.line(
       f"\nThe {good} are in {path / saved}{others}, {curve}the rest is in {path}."

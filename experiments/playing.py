@@ -129,16 +129,10 @@ def play(
   max_steps: int,
 ) -> Iterator[tuple[float, int, bool]]:
   """Plays episodes of the evaluation policy: (return, steps, has ended) of each."""
-
-  class Source:
-    def get_variables(self, names: Sequence[str]) -> list[Any]:
-      del names
-      return [weights]
-
   core = agent.actor(evaluation=True)
   for number in range(1, episodes + 1):
     key = jax.random.fold_in(jax.random.PRNGKey(seed), number)
-    actor = actor_lib.Actor(agent, core, Source(), key)
+    actor = actor_lib.Actor(agent, core, actor_lib.Constant(weights), key)
     actor.env_steps = actor_lib.MAX_ENV_STEPS  # Schedules have reached their end.
     episode = loop.EnvironmentLoop([environment], actor)
     (slot,) = episode.slots

@@ -105,10 +105,11 @@ OWN_FLAGS = {
       "score",
       "=NAME",
       None,
-      "The score to maximise: bsuite's score, the return (mean over all episodes) or\n"
-      "the final_return (mean over the last half of them). [bsuite on bsuite, return\n"
-      "elsewhere]",
-      choices=("bsuite", "return", "final_return"),
+      "The score to maximise: bsuite's score, the return (mean over all training\n"
+      "episodes), the final_return (mean over the last half of them), or that of the\n"
+      "last evaluation. [bsuite on bsuite, evaluation elsewhere; return with\n"
+      "--eval_episodes=0]",
+      choices=("bsuite", "return", "final_return", "evaluation"),
     ),
   ),
   "All runs": (

@@ -9,7 +9,8 @@ import abc
 import dataclasses
 import functools
 import math
-from typing import Annotated
+import typing
+from typing import Annotated, Any
 
 import chex
 import jax
@@ -38,6 +39,34 @@ Positive = Annotated[Setting, ranges.Range(gt=0)]
 Probability = Annotated[Setting, ranges.Range(ge=0, le=1)]
 # A schedule may decrease to 0.
 LearningRate = ranges.PositiveFloat | Annotated[Schedule, ranges.Range(ge=0)]
+
+
+def current(settings: Any, time: int) -> dict[str, float]:
+  """The values at a time of all fields of a dataclass that accept a schedule.
+
+  Those of a rule include the ones of the rule that it wraps: `of.epsilon`, if it has an
+  `epsilon` of its own. Empty for anything but a dataclass.
+  """
+  if not dataclasses.is_dataclass(settings):
+    return {}
+  kind: Any = type(settings)
+  found = {
+    name: float(at(getattr(settings, name), time))
+    for name in _fields_of_time(kind)
+    if getattr(settings, name) is not None
+  }
+  inner = current(getattr(settings, "of", None), time)
+  return found | {f"of.{n}" if n in found else n: value for n, value in inner.items()}
+
+
+@functools.lru_cache
+def _fields_of_time(kind: type) -> tuple[str, ...]:
+  """The fields whose type accepts a schedule."""
+  return tuple(n for n, hint in typing.get_type_hints(kind).items() if _is_timed(hint))
+
+
+def _is_timed(hint: Any) -> bool:
+  return hint is Schedule or any(map(_is_timed, typing.get_args(hint)))
 
 
 def at(setting: Setting, time: chex.Numeric) -> jax.Array | float:

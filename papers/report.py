@@ -39,9 +39,9 @@ over seeds.
 
 Most claims compare two groups of seeds. Such a claim *held* if the 95 % interval of the
 difference of means (Student's or Welch's t) lies on the claim's side of 0, and *did not
-hold* if it lies on the other side. Whether it held *cannot be told* if the interval
-contains 0 (there are too few seeds, or the problem does not separate the groups), if
-there are fewer than three seeds, and in smoke versions of figures."""
+hold* if it lies on the other side. It is *undecided* if the interval contains 0
+(there are too few seeds, or the problem does not separate the groups), if there are
+fewer than three seeds, and in smoke versions of figures."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -120,7 +120,7 @@ Measure = str | Callable[[Table], np.ndarray]
 # Settings that select tasks of a table, see `Table.where`.
 Selection = Mapping[str, Any]
 
-VERDICTS = {True: "held", False: "did not hold", None: "cannot be told"}
+VERDICTS = {True: "held", False: "did not hold", None: "undecided"}
 
 
 class Finding(NamedTuple):

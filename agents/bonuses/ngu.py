@@ -90,8 +90,9 @@ class NeverGiveUp(types.Bonus):
     super().__post_init__()
     if self.probe and self.states == "oracle":
       raise ValueError(
-        "NeverGiveUp.probe is True, but the states are the oracle states that a probe "
-        "predicts; turn it off, or use the states learned or random."
+        "NeverGiveUp.probe is True, but with states=oracle the states are already "
+        "what a probe predicts, the player's position and room; turn it off, or use "
+        "the states learned or random."
       )
 
   def build(

@@ -174,6 +174,9 @@ def make_learner(
     if config.lstm_size or config.transform_eps is not None:
       finite &= jnp.isfinite(optax.global_norm(step.gradients))
     metrics = aux.metrics | bonus_metrics
+    if config.priority_exponent > 0:
+      metrics["priority"] = jnp.mean(aux.priorities)
+      metrics["max_priority"] = jnp.max(aux.priorities)
     return updates.finish(
       finite, copied(new), state, step.loss, aux.priorities, metrics
     )

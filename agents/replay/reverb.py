@@ -86,11 +86,11 @@ class ReverbClient:
     self._spec = agent.replay
     self._address = address
     self._client = reverb.Client(address)
-    self._writer: ReverbWriter | None = None
+    self._writers: list[ReverbWriter] = []
 
   def writer(self) -> "ReverbWriter":
-    self._writer = ReverbWriter(self._agent, self._address)
-    return self._writer
+    self._writers.append(ReverbWriter(self._agent, self._address))
+    return self._writers[-1]
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
     if self._spec.priority_exponent > 0:
@@ -111,8 +111,8 @@ class ReverbClient:
     num_batches = min(max(1, fitting), _BATCHES_AT_ONCE)
     dataset = dataset.batch(num_batches * size, drop_remainder=True)
     packers = _packers(self._agent)
-    if self._writer is not None:
-      self._writer.flush()
+    for writer in self._writers:
+      writer.flush()
     for item in dataset.prefetch(1).as_numpy_iterator():
       columns = {name: packers[name].unpack(item.data[name]) for name in packers}
       first = columns.pop(FIRST, {})
@@ -132,13 +132,13 @@ class ReverbClient:
 
   def checkpoint(self) -> None:
     """Lets the server write its checkpoint, including all writes of this client."""
-    if self._writer is not None:
-      self._writer.flush()
+    for writer in self._writers:
+      writer.flush()
     self._client.checkpoint()
 
   def close(self) -> None:
-    if self._writer is not None:
-      self._writer.close()
+    for writer in self._writers:
+      writer.close()
 
 
 class ReverbReplay:

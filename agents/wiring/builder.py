@@ -4,7 +4,7 @@ import importlib
 import pathlib
 import platform
 import types as types_lib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import acme.core
@@ -110,13 +110,22 @@ class Builder:
     self,
     key: jax.Array,
     variables: Any,
-    adder: adder_lib.WindowAdder | None = None,
+    adders: Sequence[adder_lib.WindowAdder] = (),
     *,
     evaluation: bool = False,
   ) -> actor_lib.Actor:
+    """An actor in as many environments as there are adders; in one without them."""
     core = self._agent.actor(evaluation=evaluation)
-    adders = () if adder is None else (adder,)
-    return actor_lib.Actor(self._agent, core, variables, key, adders)
+    num_envs = max(1, len(adders))
+    return actor_lib.Actor(
+      self._agent,
+      core,
+      variables,
+      key,
+      adders,
+      actor_ids=range(num_envs),
+      num_actors=num_envs,
+    )
 
   def make_learner(
     self,

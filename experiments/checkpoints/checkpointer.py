@@ -64,6 +64,7 @@ class Checkpointer:
     restored: the checkpoint from which the run resumes; None if it starts.
     with_replay: whether checkpoints contain replay.
     recorder_state: returns the recorder's state; None after a write failure.
+    on_saved: called with each checkpoint's directory and environment steps.
     problem: why the newest state could not be written; None if it was.
   """
 
@@ -99,6 +100,7 @@ class Checkpointer:
     self.directory = directory
     self.with_replay = with_replay
     self.recorder_state: Callable[[], Mapping[str, Any] | None] = dict
+    self.on_saved: Callable[[pathlib.Path, int], None] = lambda path, env_steps: None
     self.problem: errors.OutputError | None = None
     self._weights = weights
     self._every = every
@@ -163,6 +165,7 @@ class Checkpointer:
     self.problem = None
     for old in [*paths, path][: -self._keep]:
       shutil.rmtree(old, ignore_errors=True)
+    self.on_saved(path, env_steps)
     return True
 
 

@@ -1,4 +1,8 @@
-"""`metrics.csv` and `evaluation.csv`: one row per episode, written when it ends."""
+"""The CSV files of a run: one row per episode, or per row of the log.
+
+`metrics.csv` and `evaluation.csv` get a row when an episode ends, and `learner.csv`
+every `--log_every` environment steps.
+"""
 
 import csv
 import io
@@ -23,6 +27,7 @@ EPISODE_COLUMNS = (
   "wall_seconds",
 )
 EVALUATION_COLUMNS = ("env_steps", "episode", "episode_return", "episode_length")
+LEARNER_COLUMNS = ("env_steps", "learner_updates", "steps_per_second", "wall_seconds")
 
 # The types of columns that do not hold integers.
 _TYPES: Mapping[str, Any] = {
@@ -34,13 +39,13 @@ _TYPES: Mapping[str, Any] = {
 
 
 class MetricsCsv:
-  """Appends episodes to a CSV file.
+  """Appends episodes, or rows of the log, to a CSV file.
 
   The columns are `columns`, then the metrics. A metric that appears later (the
   learner's, when learning starts) becomes a new last column, empty in earlier rows.
 
   Attributes:
-    num_rows: number of episodes in the file.
+    num_rows: number of rows in the file, without the header.
   """
 
   def __init__(
@@ -73,7 +78,7 @@ class MetricsCsv:
       del rows[num_rows:]
       if len(rows) < num_rows:
         raise ValueError(f"{num_rows} rows were written, and {len(rows)} are left")
-      list(_episodes(header, rows, columns))  # Raises a ValueError for a bad cell.
+      list(_parsed(header, rows, columns))  # Raises a ValueError for a bad cell.
     except (OSError, ValueError, KeyError, csv.Error) as error:
       raise errors.OutputError(
         f"{self._path} cannot be read ({error}), so the run cannot resume; restore the "
@@ -81,14 +86,14 @@ class MetricsCsv:
       ) from error
     self._rewrite(header, rows)
 
-  def write(self, episode: "core.Episode | core.EvaluationEpisode") -> None:
-    """Appends an episode of a runner, with its columns and `metrics`."""
-    if new := sorted(set(episode.metrics) - set(self._header)):
+  def write(self, row: "core.Episode | core.EvaluationEpisode | core.LogRow") -> None:
+    """Appends a row of a runner, with its columns and `metrics`."""
+    if new := sorted(set(row.metrics) - set(self._header)):
       _, *rows = _cells(self._path)
       self._file.close()
-      self._rewrite([*self._header, *new], [[*row, *[""] * len(new)] for row in rows])
-    cells = {name: f"{value:.9g}" for name, value in episode.metrics.items()}
-    cells |= {name: getattr(episode, name) for name in self._columns}
+      self._rewrite([*self._header, *new], [[*x, *[""] * len(new)] for x in rows])
+    cells = {name: f"{value:.9g}" for name, value in row.metrics.items()}
+    cells |= {name: getattr(row, name) for name in self._columns}
     self._file.append(_line([cells.get(name, "") for name in self._header]))
     self.num_rows += 1
 
@@ -96,8 +101,8 @@ class MetricsCsv:
     """Waits until the rows would survive a crash of the machine."""
     self._file.sync()
 
-  def episodes(self) -> Iterator[Any]:
-    """The episodes in the file, as `read` returns them."""
+  def rows(self) -> Iterator[Any]:
+    """The rows in the file, as `read` returns them."""
     return read(self._path, self._columns)
 
   def close(self) -> None:
@@ -112,16 +117,16 @@ class MetricsCsv:
 
 
 def read(path: pathlib.Path, columns: Sequence[str] = EPISODE_COLUMNS) -> Iterator[Any]:
-  """The episodes of a file: its columns are attributes, the others are `metrics`.
+  """The rows of a file: its columns are attributes, the others are `metrics`.
 
   Raises:
     ValueError: if a cell cannot be read.
   """
   header, *rows = _cells(path)
-  return _episodes(header, rows, columns)
+  return _parsed(header, rows, columns)
 
 
-def _episodes(
+def _parsed(
   header: Sequence[str], rows: Iterable[Sequence[str]], columns: Sequence[str]
 ) -> Iterator[Any]:
   for row in rows:

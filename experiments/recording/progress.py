@@ -1,6 +1,7 @@
 """The progress of a run, a sweep or a figure: rich's bar, or lines in a pipe."""
 
 import collections
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -112,6 +113,7 @@ class RunProgress:
     self._activity = "acting"
     self._filled: tuple[int, int] | None = None  # While replay is filled.
     self._env_steps = 0
+    self._speed = math.nan  # Environment steps per second.
     self._num_ended = episodes_before
     self._episode: core.Episode | None = None  # The last one of this process.
     self._returns: collections.deque[float] = collections.deque(maxlen=returns.WINDOW)
@@ -124,9 +126,13 @@ class RunProgress:
     self._filled = activity.filled
     self._display.update(self._fraction(), self._text, at_once=is_new)
 
+  def on_log(self, row: "core.LogRow") -> None:
+    """Shows the speed from now on; an episode may last long."""
+    self._speed = row.steps_per_second
+
   def on_episode(self, episode: "core.Episode") -> None:
     """Shows the state after an episode, if enough time has passed."""
-    self._episode = episode
+    self._episode, self._speed = episode, episode.steps_per_second
     self._returns.append(episode.episode_return)
     self._num_ended += 1
     self._env_steps = max(self._env_steps, episode.env_steps)
@@ -159,9 +165,9 @@ class RunProgress:
       parts[0] += " ({:,} of {:,} steps)".format(*self._filled)
     parts.append(_of("episode", self._ended_each, self._num_episodes))
     parts.append(_of("step", self._env_steps, self._num_steps))
+    if self._speed > 0:  # Not NaN: it is known after compilation.
+      parts.append(f"{self._speed:,.0f} steps/s")
     if (episode := self._episode) is not None:
-      if episode.steps_per_second > 0:  # Not NaN: it is known after compilation.
-        parts.append(f"{episode.steps_per_second:,.0f} steps/s")
       mean = sum(self._returns) / len(self._returns)
       parts += [f"return {episode.episode_return:.3g}", f"mean {mean:.3g}"]
     if self._evaluation is not None:
@@ -200,7 +206,8 @@ class TaskProgress:
     self._shares |= shares
     self._shares |= dict.fromkeys(self._finished, 1.0)
     done = sum(w * min(1.0, self._shares[index]) for index, w in self._weights.items())
-    text = f"{len(self._finished)} of {len(self._weights)} tasks"
+    finished = f"{len(self._finished)} of {len(self._weights)} tasks are finished"
+    text = f"{finished} (the percentage is of all their steps)"
     fraction = done / sum(self._weights.values()) if self._weights else 1.0
     self._display.update(fraction, lambda: text)
 

@@ -57,7 +57,7 @@ class Recorder:
         here.
       solved_rule: makes a rule for a seed, or None if the environment has none.
       console: for the progress.
-      video_recorder: records the evaluations; None without evaluations.
+      video_recorder: records the evaluations; None to record none.
       resumed: what `save` returned; later rows are cut. None creates the files.
 
     Raises:
@@ -66,7 +66,7 @@ class Recorder:
     self._problems: list[errors.OutputError] = []
     self._directory = directory
     self._has_one_environment = (
-      config.runner != config_lib.DISTRIBUTED and not config.is_batched
+      config.runner != config_lib.DISTRIBUTED and config.num_envs in (None, 1)
     )
     self._title = f"{config.agent} on {config.env}"
     self._seeds = {
@@ -75,6 +75,7 @@ class Recorder:
         seed_record,
         title=f"{self._title}, seed {seed}",
         solved_rule=solved_rule(),
+        evaluates=config.evaluates,
         video_recorder=video_recorder,
         logger=config.logger,
         saved=resumed[str(seed)] if resumed else None,
@@ -100,6 +101,12 @@ class Recorder:
     """Shows what the runner does next."""
     self._progress.on_activity(activity)
 
+  def on_log(self, row: "core.LogRow") -> None:
+    """Records a row of the log of a runner."""
+    if self.problem is None:
+      self._attempt(self._seeds[row.seed].on_log, row)
+    self._progress.on_log(row)
+
   def on_episode(self, episode: "core.Episode") -> None:
     """Records an episode of a runner."""
     seed = self._first if len(self._seeds) == 1 else self._seeds[episode.seed]
@@ -114,7 +121,7 @@ class Recorder:
   def on_evaluation(self, evaluation: "core.Evaluation") -> None:
     """Records an evaluation of a runner."""
     if self.problem is None:
-      self._attempt(self._first.on_evaluation, evaluation)
+      self._attempt(self._seeds[evaluation.seed].on_evaluation, evaluation)
     self._progress.on_evaluation(evaluation)
 
   @property
@@ -147,6 +154,7 @@ class Recorder:
     results: "Mapping[int, core.Result]",
     weights: Mapping[int, Any],
     wall_seconds: float,
+    stop_reason: str | None = None,
   ) -> tuple[str, list[errors.OutputError]]:
     """Writes the files at the end of a run; one that fails does not affect the others.
 
@@ -155,6 +163,7 @@ class Recorder:
       results: seed → the runner's `Result`, if it returned one.
       weights: seed → the weights to save, if there are any.
       wall_seconds: how long the run took.
+      stop_reason: why a callback has ended it; None if none has.
 
     Returns:
       A table for the terminal, and the write failures.
@@ -168,6 +177,7 @@ class Recorder:
         has_one_environment=self._has_one_environment,
         status=status,
         wall_seconds=wall_seconds,
+        stop_reason=stop_reason,
       )
       for number, seed in self._seeds.items()
     }

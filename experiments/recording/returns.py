@@ -2,6 +2,7 @@
 
 import array
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +12,21 @@ if TYPE_CHECKING:
   from explorax.experiments.runners import core
 
 WINDOW = 100  # Episodes of a running mean.
+LATE_SHARE = 0.1  # Of a run's steps, for the return at its end.
 _GRID = 400  # Points of a curve over runs.
 
 
 class Evaluations:
-  """The mean return and the time of each evaluation."""
+  """The mean return and the time of each evaluation.
+
+  Attributes:
+    last: the episodes of the last one.
+  """
 
   def __init__(self) -> None:
+    self.last: list[core.EvaluationEpisode] = []
     self._env_steps: list[int] = []
     self._means: list[float] = []
-    self._num_episodes = 0
 
   def __len__(self) -> int:
     return len(self._means)
@@ -28,10 +34,9 @@ class Evaluations:
   def add(self, episodes: "Iterable[core.EvaluationEpisode]") -> None:
     """Adds the episodes of one or more evaluations, in order."""
     for env_steps, group in itertools.groupby(episodes, lambda e: e.env_steps):
-      returns = [episode.episode_return for episode in group]
+      self.last = list(group)
       self._env_steps.append(env_steps)
-      self._means.append(float(np.mean(returns)))
-      self._num_episodes = len(returns)
+      self._means.append(float(np.mean(_values(self.last))))
 
   @property
   def env_steps(self) -> np.ndarray:
@@ -42,6 +47,14 @@ class Evaluations:
   def means(self) -> np.ndarray:
     """float64 `[N]`: the mean return of each."""
     return np.array(self._means, np.float64)
+
+  @property
+  def standard_error(self) -> float | None:
+    """Of the last mean; None for a single episode."""
+    values = _values(self.last)
+    if len(values) < 2:
+      return None
+    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
 
   def to_dict(self) -> dict[str, Any]:
     """For `summary.json`; requires an evaluation. `best` is the first of the best."""
@@ -54,7 +67,7 @@ class Evaluations:
 
     return {
       "evaluations": len(self),
-      "episodes_each": self._num_episodes,
+      "episodes_each": len(self.last),
       "last": at(-1),
       "best": at(int(np.argmax(self.means))),
     }
@@ -103,15 +116,23 @@ class Returns:
     """int64 `[E]`: the environment steps at the end of each of these episodes."""
     return np.array(self._env_steps)[self._where(policy)]
 
+  def late(self, env_steps: int, policy: str | None = None) -> np.ndarray:
+    """float64 `[E]`: the returns in the last tenth of so many environment steps.
+
+    At least that of the last episode, if there is one.
+    """
+    at, values = self.env_steps(policy), self.of(policy)
+    is_late = at > env_steps - LATE_SHARE * env_steps
+    return values[is_late] if is_late.any() else values[-1:]
+
   def _where(self, policy: str | None) -> np.ndarray:
     if policy is None:
       return np.ones(len(self._policies), bool)
     return np.array(self._policies, int) == self._names.index(policy)
 
 
-def mean_of_last(returns: np.ndarray) -> float | None:
-  """The mean of the last `WINDOW` (or fewer) returns; None without returns."""
-  return float(np.mean(returns[-WINDOW:])) if len(returns) else None
+def _values(episodes: "Sequence[core.EvaluationEpisode]") -> list[float]:
+  return [episode.episode_return for episode in episodes]
 
 
 def best_mean(returns: np.ndarray) -> float | None:

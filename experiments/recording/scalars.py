@@ -21,6 +21,15 @@ def of_episode(episode: "core.Episode") -> dict[str, float]:
   }
 
 
+def of_log(row: "core.LogRow") -> dict[str, float]:
+  """Tag → value of a row of the log."""
+  return {
+    "learner/updates": row.learner_updates,
+    "learner/steps_per_second": row.steps_per_second,
+    **{f"learner/{name}": value for name, value in row.metrics.items()},
+  }
+
+
 def of_evaluation(evaluation: "core.Evaluation") -> dict[str, float]:
   """Tag → mean over the episodes of an evaluation."""
   metrics: dict[str, list[float]] = {}

@@ -45,6 +45,7 @@ class SeedRecorder:
     *,
     title: str,
     solved_rule: "environments.SolvedRule | None",
+    evaluates: bool,
     video_recorder: video.EpisodeRecorder | None,
     logger: str | None,
     saved: Mapping[str, Any] | None,
@@ -56,15 +57,18 @@ class SeedRecorder:
       record: the content of its config.json.
       title: of its curve.
       solved_rule: of the environment, if it has one.
-      video_recorder: records the evaluations; None without evaluations.
+      evaluates: whether the run has evaluations.
+      video_recorder: records the evaluations; None to record none.
       logger: the run's `--logger`.
       saved: an earlier `state`; later rows are cut. None creates the files.
     """
-    saved = saved or {
+    saved = {
       "failures": 0,
       "replacements": {},
       "rows": 0,
+      "learner_rows": 0,
       "evaluation_rows": 0,
+      **(saved or {}),
     }
     self.title = title
     self.returns = returns.Returns()
@@ -72,21 +76,27 @@ class SeedRecorder:
     self.failures: int = saved["failures"]
     self.replacements: dict[str, int] = dict(saved["replacements"])
     self._directory = directory
+    self._evaluation_policy = summary.evaluation_policy(record)
     self._solved_rule = solved_rule
     self._video_recorder = video_recorder
     self._last: core.Episode | None = None
     self._episodes = metrics_csv.MetricsCsv(directory, num_rows=saved["rows"])
-    earlier = list(self._episodes.episodes())
+    earlier = list(self._episodes.rows())
     for episode in earlier:
       self._add(episode)
     self._evaluations: metrics_csv.MetricsCsv | None = None
-    if video_recorder is not None:
+    if evaluates:
       name, columns = "evaluation.csv", metrics_csv.EVALUATION_COLUMNS
       self._evaluations = metrics_csv.MetricsCsv(
         directory, name, columns, saved["evaluation_rows"]
       )
-      self.returns.evaluations.add(self._evaluations.episodes())
-    self._events = recording.events.EventWriter(directory, self.returns.num_steps)
+      self.returns.evaluations.add(self._evaluations.rows())
+    self._log = metrics_csv.MetricsCsv(
+      directory, "learner.csv", metrics_csv.LEARNER_COLUMNS, saved["learner_rows"]
+    )
+    logged_at = max((row.env_steps for row in self._log.rows()), default=0)
+    last_step = max(self.returns.num_steps, logged_at)
+    self._events = recording.events.EventWriter(directory, last_step)
     self._loggers: list[loggers.Logger] = [self._events]
     if logger is not None:
       make = loggers.find(logger)
@@ -94,6 +104,12 @@ class SeedRecorder:
     self._bsuite_csv: Any = None
     if record.get("runner") == config.DEVICE and record["env"].startswith("bsuite:"):
       self._bsuite_csv = recording.bsuite_csv.BsuiteCsv(directory, record, earlier)
+
+  def on_log(self, row: "core.LogRow") -> None:
+    """Records a row of the log."""
+    self._log.write(row)
+    for log in self._loggers:
+      log(scalars.of_log(row), row.env_steps)
 
   def on_episode(self, episode: "core.Episode") -> None:
     """Records a training episode."""
@@ -117,6 +133,7 @@ class SeedRecorder:
     """Waits until the files are on disk, before a checkpoint."""
     self._events.sync()
     self._episodes.sync()
+    self._log.sync()
     if self._evaluations is not None:
       self._evaluations.sync()
 
@@ -126,6 +143,7 @@ class SeedRecorder:
       "failures": self.failures,
       "replacements": dict(self.replacements),
       "rows": self._episodes.num_rows,
+      "learner_rows": self._log.num_rows,
       "evaluation_rows": self._evaluations.num_rows if self._evaluations else 0,
     }
 
@@ -138,6 +156,7 @@ class SeedRecorder:
     has_one_environment: bool,
     status: str,
     wall_seconds: float,
+    stop_reason: str | None,
   ) -> dict[str, Any]:
     """Writes the files at the end.
 
@@ -150,11 +169,13 @@ class SeedRecorder:
         unfinished episode.
       status: one of `summary.STATUSES`; a run whose weights are lost has failed.
       wall_seconds: how long the run took.
+      stop_reason: why a callback has ended it; None if none has.
 
     Returns:
       The content of `summary.json`.
     """
     self._episodes.close()
+    self._log.close()
     if self._evaluations is not None:
       self._evaluations.close()
     for log in self._loggers:
@@ -170,12 +191,14 @@ class SeedRecorder:
       last=result or self._last,
       last_metrics=self._last.metrics if self._last else {},
       returns=self.returns,
+      evaluation_policy=self._evaluation_policy,
       solved_rule=self._solved_rule,
       unfinished_steps=unfinished_steps,
       environment_failures=self.failures,
       replacements=self.replacements,
       status=status,
       wall_seconds=wall_seconds,
+      stop_reason=stop_reason,
     )
     attempt(self._directory.write_json, "summary.json", outcome)
     for name, draw in self._pictures():

@@ -18,7 +18,19 @@ Seeds = Mapping[int, Mapping[str, Any]]  # Seed → what `of_run` returned.
 
 STATUSES = ("finished", "interrupted", "failed")
 
-_MEAN = f"mean_return_last_{returns_lib.WINDOW}"
+# The return of the evaluation policy at the end, and that of training.
+EVALUATION, TRAINING = "evaluation_return", "training_return"
+# Metrics of an episode in words, where their names do not say what they are.
+_WORDS = {
+  "q": "mean Q",
+  "q_bound": "bound of |Q|",
+  "r_int": "intrinsic reward",
+  "td_error": "mean |TD error|",
+  "bad_episode": "missed the best return",
+  "denoised_return": "treasures found",
+  "total_bad_episodes": "episodes that missed the best return so far",
+  "total_regret": "regret of all episodes so far",
+}
 _MAX_LISTED = 10  # Seeds whose means are printed one by one.
 _BEST = f"best_mean_return_{returns_lib.WINDOW}"
 
@@ -29,16 +41,21 @@ def of_run(
   last: "core.Result | core.Episode | None",
   last_metrics: Mapping[str, float],
   returns: returns_lib.Returns,
+  evaluation_policy: str,
   solved_rule: "environments.SolvedRule | None",
   wall_seconds: float,
   unfinished_steps: int,
   environment_failures: int,
   replacements: Mapping[str, int],
+  stop_reason: str | None = None,
 ) -> dict[str, Any]:
   """The content of `summary.json` of a run with one seed.
 
-  `solved_episode` (by bsuite's rule), `treasure_rate` and `best_treasure_rate` are
-  present only with a rule, `evaluation` and `replacements` only if there were any.
+  `evaluation_return` is the mean return of the last evaluation, and `training_return`
+  that of the training episodes that ended in the last tenth of the steps, at least of
+  one. `solved_episode` (by bsuite's rule), `treasure_rate` and `best_treasure_rate` are
+  present only with a rule, `evaluation`, `stop_reason` and `replacements` only if there
+  were any.
 
   Args:
     status: one of `STATUSES`.
@@ -47,27 +64,36 @@ def of_run(
     last_metrics: name → value, of the last episode: the learner's and the
       environment's.
     returns: of all its episodes and evaluations.
+    evaluation_policy: what acts in evaluations, for people.
     solved_rule: updated with all episodes; None if the environment has no rule.
     wall_seconds: how long the run took, including compilation.
     unfinished_steps: environment steps of the episode interrupted by the run's end.
     environment_failures: how many crashes of environments the run survived.
     replacements: role → how many of its processes died and were replaced.
+    stop_reason: why a callback has ended the run; None if none has.
   """
   if status not in STATUSES:
     raise ValueError(f"status is {status!r}; use one of {STATUSES}.")
+  env_steps = last.env_steps if last else 0
   content = {
     "status": status,
-    "env_steps": last.env_steps if last else 0,
+    **_evaluated(returns.evaluations, evaluation_policy),
+    **_trained(returns, env_steps),
+    "env_steps": env_steps,
     "episodes": len(returns),
     "learner_updates": last.learner_updates if last else 0,
     "steps_per_second": last.steps_per_second if last else math.nan,
     "wall_seconds": wall_seconds,
     "unfinished_steps": unfinished_steps,
     "environment_failures": environment_failures,
-    **_means(returns.of()),
+    _BEST: returns_lib.best_mean(returns.of()),
     "last_metrics": dict(last_metrics),
     "policies": {
-      name: {"episodes": len(returns.of(name)), **_means(returns.of(name))}
+      name: {
+        "episodes": len(returns.of(name)),
+        **_trained(returns, env_steps, name),
+        _BEST: returns_lib.best_mean(returns.of(name)),
+      }
       for name in returns.policies
     },
   }
@@ -75,6 +101,8 @@ def of_run(
     content["solved_episode"] = solved_rule.solved_episode
     content["treasure_rate"] = solved_rule.treasure_rate
     content["best_treasure_rate"] = solved_rule.best_rate
+  if stop_reason is not None:
+    content["stop_reason"] = stop_reason
   if replacements:
     content["replacements"] = dict(replacements)
   if len(returns.evaluations):
@@ -89,19 +117,28 @@ def of_seeds(each: Seeds) -> dict[str, Any]:
     each: seed → what `of_run` returned.
   """
   first = next(iter(each.values()))
-  interval = _interval(each)
+  intervals = {name: _interval(each, name) for name in (EVALUATION, TRAINING)}
   return {
     "status": first["status"],
     "num_seeds": len(each),
+    **{
+      name: x and {end: float(value) for end, value in x._asdict().items()}
+      for name, x in intervals.items()
+    },
     "env_steps_of_each": max(one["env_steps"] for one in each.values()),
     "wall_seconds": first["wall_seconds"],
     "steps_per_second_of_all": _total(each, "steps_per_second"),
-    _MEAN: interval and {name: float(x) for name, x in interval._asdict().items()},
     **_deep_sea(each),
     "seeds": {
       str(seed): {
         name: one[name]
-        for name in ("episodes", _MEAN, "solved_episode", "treasure_rate")
+        for name in (
+          "episodes",
+          EVALUATION,
+          TRAINING,
+          "solved_episode",
+          "treasure_rate",
+        )
         if name in one
       }
       for seed, one in each.items()
@@ -121,16 +158,10 @@ def table(title: str, each: Seeds) -> str:
   if _total(each, "episodes"):
     lines += _returns_table(each)
   if len(each) > 1:
-    if interval := _interval(each):
-      few = "; with two seeds it says little" if len(each) == 2 else ""
-      lines.append(
-        f"  mean over seeds of the last {_window(each)} episodes: {interval.value:.4g} "
-        f"(95 % interval: {interval.low:.4g} to {interval.high:.4g}{few})"
-      )
     return "\n".join(lines)
   metrics = {n: x for n, x in first["last_metrics"].items() if n != "finite"}
   if metrics:
-    text = ", ".join(f"{name} {x:.4g}" for name, x in metrics.items())
+    text = ", ".join(f"{_WORDS.get(n, n)} {x:.4g}" for n, x in metrics.items())
     lines.append("")
     lines += textwrap.wrap(
       f"last episode: {text}", 86, initial_indent="  ", subsequent_indent="    "
@@ -164,6 +195,9 @@ def _facts(each: Seeds) -> Iterator[str]:
   """Sentences about one seed or several; counts are sums over the seeds."""
   first = next(iter(each.values()))
   episodes = count(_total(each, "episodes"), "episode")
+  yield from _seed_returns(first) if len(each) == 1 else _mean_returns(each)
+  if rule := _deep_sea(each):
+    yield _solved(rule, len(each), episodes)
   seeds = f"{len(each)} seeds: " if len(each) > 1 else ""
   seconds = duration(max(one["wall_seconds"] for one in each.values()))
   speed = _total(each, "steps_per_second")
@@ -172,24 +206,60 @@ def _facts(each: Seeds) -> Iterator[str]:
     f"{seeds}{episodes}, {count(_total(each, 'env_steps'), 'environment step')}, "
     f"{count(_total(each, 'learner_updates'), 'learner update')} in {seconds}{timed}"
   )
-  if rule := _deep_sea(each):
-    yield _solved(rule, len(each), episodes)
+  if reason := first.get("stop_reason"):
+    yield f"A callback ended the run: {reason}"
   if len(each) > 1:
     return
-  if "evaluation" in first:
-    evaluation = first["evaluation"]
-    last, best = evaluation["last"], evaluation["best"]
-    yield (
-      f"Evaluation ({count(evaluation['episodes_each'], 'episode')} each): mean return "
-      f"{last['mean_return']:.4g} at step {last['env_steps']:,} (last), "
-      f"{best['mean_return']:.4g} at step {best['env_steps']:,} (best of "
-      f"{evaluation['evaluations']})."
-    )
   if steps := first["unfinished_steps"]:
     yield f"The run ended {count(steps, 'step')} into another episode."
   if "replacements" in first:
     roles = ", ".join(f"{role} {n}" for role, n in first["replacements"].items())
     yield f"Processes that died were replaced: {roles}."
+
+
+def _seed_returns(one: Mapping[str, Any]) -> Iterator[str]:
+  """The return at the end, of evaluation and of training."""
+  if one[EVALUATION] is not None:
+    of = count(one["evaluation_episodes"], "evaluation episode")
+    if one["evaluation_standard_error"] is not None:
+      of = f"± {one['evaluation_standard_error']:.2g}, standard error over {of}"
+    if left := one["evaluation_episodes_left"]:
+      of += f"; {left} left before the end"
+    if (at := one["evaluation"]["last"]["env_steps"]) < one["env_steps"]:
+      of += f"; at step {at:,}"
+    policy = _capitalised(one["evaluation_policy"])
+    yield f"{policy}: mean return {one[EVALUATION]:.4g} ({of})"
+  if one[TRAINING] is not None:
+    of = count(one["training_episodes"], "episode")
+    yield f"Training: mean return {one[TRAINING]:.4g} ({of}, the last 10 % of steps)"
+  evaluations = one.get("evaluation", {})
+  if evaluations.get("evaluations", 0) > 1:
+    best = evaluations["best"]
+    yield (
+      f"Best of {evaluations['evaluations']} evaluations: mean return "
+      f"{best['mean_return']:.4g} at step {best['env_steps']:,}."
+    )
+
+
+def _mean_returns(each: Seeds) -> Iterator[str]:
+  """The same of several seeds, with intervals."""
+  first = next(iter(each.values()))
+  names = {EVALUATION: _capitalised(first["evaluation_policy"]), TRAINING: "Training"}
+  of = {
+    EVALUATION: count(first["evaluation_episodes"], "evaluation episode") + " each",
+    TRAINING: "the last 10 % of steps",
+  }
+  few = "; with two seeds it says little" if len(each) == 2 else ""
+  for name, label in names.items():
+    if x := _interval(each, name):
+      yield (
+        f"{label}: mean return {x.value:.4g}, 95 % interval {x.low:.4g} to "
+        f"{x.high:.4g}{few} (over seeds; {of[name]})"
+      )
+
+
+def _capitalised(text: str) -> str:
+  return text[:1].upper() + text[1:]
 
 
 def _solved(rule: Mapping[str, Any], num_seeds: int, episodes: str) -> str:
@@ -204,8 +274,8 @@ def _solved(rule: Mapping[str, Any], num_seeds: int, episodes: str) -> str:
   text = f"Deep Sea was {how} by bsuite's rule"
   if not math.isnan(rule["treasure_rate"]):
     text += (
-      f"; the treasure was found in {rule['treasure_rate']:.1%} of episodes (by the "
-      f"best policy in {rule['best_treasure_rate']:.1%})"
+      f"; the treasure was found in {rule['treasure_rate']:.1%} of the episodes "
+      f"(an optimal policy finds it in {rule['best_treasure_rate']:.1%})"
     )
   return text + "."
 
@@ -214,30 +284,35 @@ def _returns_table(each: Seeds) -> list[str]:
   """A line for each policy of one seed, or for each of a few seeds."""
   if len(each) > _MAX_LISTED:
     return []
-  kind, groups = "seed", {str(seed): one for seed, one in each.items()}
+  best = f"best mean of {returns_lib.WINDOW}"
+  kind, columns = "seed", {EVALUATION: "evaluation", TRAINING: "training"}
+  groups: Mapping[str, Mapping[str, Any]] = {
+    str(seed): one for seed, one in each.items()
+  }
   if len(each) == 1:
     (one,) = each.values()
-    policies = one["policies"] if len(one["policies"]) > 1 else {}
-    kind, groups = "policy", {"all": one, **policies}
-  window = _window(each)
-  rows = [[kind, "episodes", f"mean of last {window}", f"best mean of {window}"]]
+    kind, groups = "policy", one["policies"]
+    columns = {TRAINING: "training return", _BEST: best}
+    if len(groups) == 1:
+      return []
+  columns = {
+    name: label
+    for name, label in columns.items()
+    if any(group[name] is not None for group in groups.values())
+  }
+  rows = [[kind, "episodes", *columns.values()]]
   for label, group in groups.items():
-    means = ("" if x is None else f"{x:.4g}" for x in (group[_MEAN], group[_BEST]))
+    means = ("" if group[name] is None else f"{group[name]:.4g}" for name in columns)
     rows.append([label, f"{group['episodes']:,}", *means])
-  if not any(best for *_, best in rows[1:]):
-    rows = [row[:-1] for row in rows]
   return ["", *aligned(rows)]
 
 
-def _window(each: Seeds) -> int:
-  """The number of episodes of the means, which a short run does not fill."""
-  return min(returns_lib.WINDOW, max(one["episodes"] for one in each.values()))
-
-
-def _interval(each: Seeds) -> statistics.Interval | None:
-  """The mean over seeds of their last returns; None without returns."""
-  means = [one[_MEAN] for one in each.values() if one[_MEAN] is not None]
-  return statistics.bootstrap(np.array(means)[:, None]).at(0) if means else None
+def _interval(each: Seeds, name: str) -> statistics.Interval | None:
+  """The mean over seeds of a number of each; None if a seed has none."""
+  values = [one[name] for one in each.values()]
+  if None in values:
+    return None
+  return statistics.bootstrap(np.array(values)[:, None]).at(0)
 
 
 def _deep_sea(each: Seeds) -> dict[str, Any]:
@@ -259,8 +334,34 @@ def _total(each: Seeds, name: str) -> Any:
   return sum(one[name] for one in each.values())
 
 
-def _means(values: np.ndarray) -> dict[str, Any]:
+def _evaluated(evaluations: returns_lib.Evaluations, policy: str) -> dict[str, Any]:
+  """The result of the last evaluation; None for a number that is not known."""
+  has_one = len(evaluations) > 0
   return {
-    _MEAN: returns_lib.mean_of_last(values),
-    _BEST: returns_lib.best_mean(values),
+    EVALUATION: float(evaluations.means[-1]) if has_one else None,
+    "evaluation_standard_error": evaluations.standard_error,
+    "evaluation_episodes": len(evaluations.last),
+    "evaluation_episodes_left": sum("left" in x.metrics for x in evaluations.last),
+    "evaluation_policy": policy,
   }
+
+
+def _trained(
+  returns: returns_lib.Returns, env_steps: int, policy: str | None = None
+) -> dict[str, Any]:
+  """The return of training episodes at the end."""
+  late = returns.late(env_steps, policy)
+  return {
+    TRAINING: float(np.mean(late)) if len(late) else None,
+    "training_episodes": len(late),
+  }
+
+
+def evaluation_policy(record: Mapping[str, Any]) -> str:
+  """What acts in evaluations, by a run's config.json: `greedy policy`, or similar."""
+  config = record.get("config")
+  settings: Mapping[str, Any] = config if isinstance(config, Mapping) else {}
+  epsilon = settings.get("evaluation_epsilon")
+  if epsilon is None or settings.get("evaluation") is not None:
+    return "evaluation policy"
+  return "greedy policy" if epsilon == 0 else f"greedy policy with ε = {epsilon:g}"

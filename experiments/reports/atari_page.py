@@ -46,7 +46,7 @@ class Atari:
     agents: those that played one of the games.
     games: in snake case.
     steps: game → the environment steps `[N]` of its curves.
-    returns: the curves, not normalised.
+    returns: the curves, not normalised, each with the run's score at its end.
     baseline: the agent over which others improve.
     remarks: what a reader has to know, in sentences.
   """
@@ -111,7 +111,7 @@ def compute(
     list(envs),
     {game: found.steps[env] for game, env in envs.items()},
     {
-      (agent, game): found.groups[agent, env].curves
+      (agent, game): _with_score(found.groups[agent, env])
       for agent in agents
       for game, env in envs.items()
       if (agent, env) in found.groups
@@ -125,6 +125,10 @@ def compute(
       "be compared."
     )
   return found_atari
+
+
+def _with_score(group: comparison.Group) -> np.ndarray:
+  return np.concatenate([group.curves[:, :-1], group.scores[:, None]], axis=1)
 
 
 def _final(curve: np.ndarray) -> np.ndarray:

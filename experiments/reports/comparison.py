@@ -2,9 +2,11 @@
 
 By the definitions of Agarwal et al. (2021), "Deep reinforcement learning at the edge of
 the statistical precipice", as in rliable: interquartile means and probabilities of
-improvement, with stratified bootstrap intervals. A run's curve is its smoothed returns
-of training episodes; in an Atari game its evaluations, if all runs there have some. Its
-score is the curve's end, where the shortest curve of its environment ends.
+improvement, with stratified bootstrap intervals. A run's curve is its evaluations, if
+all runs of its environment have several, else its smoothed returns of training
+episodes. Its score is its last evaluation, if all runs of the environment have one at
+the same time, else the curve's end, where the shortest curve of the environment ends.
+bsuite has scores of its own, and is compared by training episodes here.
 """
 
 import dataclasses
@@ -16,7 +18,9 @@ import numpy as np
 from explorax.experiments.recording import returns, statistics
 from explorax.experiments.reports import runs as runs_lib
 
-_UNEQUAL = 0.9  # A run below this share of the longest one of its environment is short.
+# A run below this share of the longest one of its environment is short, and evaluations
+# are at the same time if their steps are closer.
+_UNEQUAL = 0.9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,18 +30,15 @@ class Group:
   Attributes:
     runs: one for each seed.
     curves: returns `[S, N]` at the environment's steps.
-    score: the interquartile mean of the last of these over seeds. The interval is NaN
-      for a single seed.
+    scores: `[S]`, the score of each run.
+    score: the interquartile mean of these over seeds. The interval is NaN for a single
+      seed.
   """
 
   runs: Sequence[runs_lib.Run]
   curves: np.ndarray
+  scores: np.ndarray
   score: statistics.Interval
-
-  @property
-  def scores(self) -> np.ndarray:
-    """`[S]`: the score of each run."""
-    return self.curves[:, -1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Comparison:
     agents: their names, with the settings in which they differ.
     envs: the environments; an Atari game whatever its preprocessing.
     steps: environment → the environment steps `[N]` of its curves.
+    ends: environment → what its scores are, as `of evaluations at step 50,000`.
     groups: (agent, environment) → its runs.
     normalised: agent → the interquartile mean over all environments and seeds of scores
       between 0 and 1, the lowest and the highest of a run in the environment; of the
@@ -76,6 +78,7 @@ class Comparison:
   agents: Sequence[str]
   envs: Sequence[str]
   steps: Mapping[str, np.ndarray]
+  ends: Mapping[str, str]
   groups: Mapping[tuple[str, str], Group]
   normalised: Mapping[str, statistics.Interval]
   improvements: Sequence[Improvement]
@@ -92,19 +95,35 @@ def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
   agents, envs = list(dict.fromkeys(labels)), sorted({x.problem for x in runs})
   remarks: list[str] = []
   steps: dict[str, np.ndarray] = {}
+  ends: dict[str, str] = {}
   groups: dict[tuple[str, str], Group] = {}
   for env in envs:
     pairs = [x for x in zip(labels, runs, strict=True) if x[1].problem == env]
     pairs.sort(key=lambda x: x[1].seed)
+    of_env = [run for _, run in pairs]
+    # Per run: bsuite has its own scores.
+    evaluations = [[] if env.startswith("bsuite:") else x.evaluations() for x in of_env]
     curves: np.ndarray
-    steps[env], curves = returns.on_grid(_curves(env, [run for _, run in pairs]))
-    remarks += _unequal(env, [run for _, run in pairs])
+    steps[env], curves = returns.on_grid(_curves(of_env, evaluations))
+    scores, end = curves[:, -1], int(steps[env][-1])
+    evaluated = _at_the_same_time(evaluations)
+    if evaluated is not None:
+      end, scores = evaluated
+    what = "training" if evaluated is None else "evaluations"
+    ends[env] = f"of {what} at step {end:,}"
+    if any(evaluations) and evaluated is None:
+      remarks.append(
+        f"The runs on {env} are compared by returns of training, because not all of "
+        "them have an evaluation at the same step."
+      )
+    remarks += _unequal(env, of_env)
     for agent in agents:
       rows = [i for i, (label, _) in enumerate(pairs) if label == agent]
       if rows:
-        chosen = curves[rows]
-        score = interval([chosen[:, -1]], statistics.interquartile_mean)
-        groups[agent, env] = Group([pairs[i][1] for i in rows], chosen, score)
+        score = interval([scores[rows]], statistics.interquartile_mean)
+        groups[agent, env] = Group(
+          [of_env[i] for i in rows], curves[rows], scores[rows], score
+        )
   two = sorted({agent for (agent, _), g in groups.items() if len(g.runs) == 2})
   if two:
     remarks.append(f"Intervals of two seeds say little: {', '.join(two)}.")
@@ -112,6 +131,7 @@ def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
     agents,
     envs,
     steps,
+    ends,
     groups,
     _normalised(agents, envs, groups),
     _improvements(agents, envs, groups),
@@ -120,14 +140,28 @@ def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
 
 
 def _curves(
-  env: str, runs: Sequence[runs_lib.Run]
+  runs: Sequence[runs_lib.Run], evaluations: Sequence[Sequence[tuple[int, float]]]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
   """The environment steps `[E]` and values `[E]` of each run's curve."""
-  if env.startswith("atari:"):
-    evaluations = [np.array(run.evaluations()) for run in runs]
-    if all(map(len, evaluations)):
-      return [(steps, values) for steps, values in (x.T for x in evaluations)]
+  if min(map(len, evaluations)) > 1 and _at_the_same_time(evaluations) is not None:
+    return [(steps, values) for steps, values in (np.array(x).T for x in evaluations)]
   return [(run.env_steps, returns.smooth(run.returns)) for run in runs]
+
+
+def _at_the_same_time(
+  evaluations: Sequence[Sequence[tuple[int, float]]],
+) -> tuple[int, np.ndarray] | None:
+  """The step where the first run's evaluations end, and each run's value next to it.
+
+  None if a run has no evaluation at about that step.
+  """
+  if not all(evaluations):
+    return None
+  end = min(x[-1][0] for x in evaluations)
+  nearest = [min(x, key=lambda pair: abs(pair[0] - end)) for x in evaluations]
+  steps, values = np.array(nearest).T
+  is_same = (steps >= _UNEQUAL * end) & (steps * _UNEQUAL <= end)
+  return (end, values) if is_same.all() else None
 
 
 def interval(

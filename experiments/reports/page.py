@@ -70,8 +70,7 @@ def text(content: Content) -> str:
   compared, bsuite = content.compared, content.scores
   for env in compared.envs if compared is not None else ():
     if compared is not None and not (bsuite and env.startswith("bsuite:")):
-      end = _end(compared, env)
-      title = f"{env}, return {end} (interquartile mean over seeds)"
+      title = f"{env}, return {compared.ends[env]} (interquartile mean over seeds)"
       tables[title] = returns_of(compared, env)
   if bsuite is not None:
     for experiment in bsuite.experiments:
@@ -156,7 +155,7 @@ def number(value: float) -> str:
 
 def _comparison_context(found: comparison.Comparison) -> dict[str, Any]:
   rows = [
-    (env, _end(found, env), [returns_of(found, env).get(a) for a in found.agents])
+    (env, found.ends[env], [returns_of(found, env).get(a) for a in found.agents])
     for env in found.envs
   ]
   improvements = [
@@ -204,10 +203,6 @@ def _drawn(
   if bsuite is None or len(found.envs) <= _MAX_CURVES:
     return found.envs
   return [env for env in found.envs if not env.startswith("bsuite:")]
-
-
-def _end(found: comparison.Comparison, env: str) -> str:
-  return f"at step {found.steps[env][-1]:,.0f}"
 
 
 def _curves(found: comparison.Comparison, env: str) -> pictures.Picture:

@@ -21,7 +21,7 @@ from explorax.experiments.tasks import index
 from explorax.experiments.tasks import runs as run_tasks
 
 _RECORD, _METRICS, _BSUITE = "config.json", "metrics.csv", "bsuite"
-_EVALUATIONS = "evaluation.csv"
+_EVALUATIONS, _LEARNER = "evaluation.csv", "learner.csv"
 _GAME_OVER = "game_over"  # See `atari_profiles.Profile.episode_metrics`.
 # What may distinguish two runs of an agent beside its own settings.
 _OTHER_SETTINGS = ("runner", "replay", "num_envs", "num_actors")
@@ -110,6 +110,10 @@ class Run:
   def episodes(self) -> Iterator[Any]:
     """The rows of `metrics.csv`, with columns as attributes, and `metrics`."""
     return metrics_csv.read(self.path / _METRICS)
+
+  def log(self) -> Iterator[Any]:
+    """The rows of `learner.csv`, like `episodes`."""
+    return metrics_csv.read(self.path / _LEARNER, metrics_csv.LEARNER_COLUMNS)
 
   def evaluations(self) -> list[tuple[int, float]]:
     """(environment steps of training, mean return) of each evaluation, if any."""

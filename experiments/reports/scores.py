@@ -283,9 +283,9 @@ def _by_threshold(
 
 def _by_solutions(threshold: float, from_episode: str = "") -> _Kind:
   return _Kind(
-    formula=f"share of sizes N solved (fewer than {threshold:g} of the episodes bad"
-    f"{from_episode}) in fewer than 2^N + {_FORGIVENESS} episodes",
-    regret="share of bad episodes",
+    formula=f"share of sizes N solved (fewer than {threshold:g} of the episodes missed "
+    f"the best return{from_episode}) in fewer than 2^N + {_FORGIVENESS} episodes",
+    regret="share of episodes that missed the best return",
     columns=("total_bad_episodes",),
     total=_column("total_bad_episodes"),
     reference=threshold,

@@ -73,6 +73,43 @@ class Episode(NamedTuple):
   seed: int = 0
 
 
+class LogRow(NamedTuple):
+  """What a run logs every `log_every` environment steps, also within an episode."""
+
+  env_steps: int  # Environment steps so far.
+  learner_updates: int
+  steps_per_second: float  # Of the whole run, after compilation.
+  wall_seconds: float  # Since the start of the run.
+  # The learner's of its last update, and `Agent.parameters`: ε, the learning rate.
+  metrics: dict[str, float]
+  seed: int = 0
+
+
+class LogClock:
+  """When a row is due: whenever a multiple of `every` steps was passed."""
+
+  def __init__(self, every: int, env_steps: int):
+    """Args: every: steps between two rows; env_steps: at the start of the process."""
+    self._every = every
+    self._logged_at = env_steps
+
+  def is_due(self, env_steps: int) -> bool:
+    """Whether a row is due now; it is not due again."""
+    is_due = env_steps // self._every > self._logged_at // self._every
+    if is_due:
+      self._logged_at = env_steps
+    return is_due
+
+
+def log_row(
+  agent: types.Agent, learner_metrics: Mapping[str, float], **columns: Any
+) -> LogRow:
+  """A row of an agent, with the other columns by their names."""
+  parameters = agent.parameters(columns["env_steps"], columns["learner_updates"])
+  metrics = {name: x for name, x in learner_metrics.items() if name != "finite"}
+  return LogRow(metrics={**parameters, **metrics}, **columns)
+
+
 class EvaluationEpisode(NamedTuple):
   """One episode of an evaluation."""
 
@@ -80,7 +117,9 @@ class EvaluationEpisode(NamedTuple):
   episode: int  # Its number in the evaluation, from 1.
   episode_return: float
   episode_length: int  # Environment steps; training does not count them.
-  metrics: dict[str, float]  # The environment's.
+  # The environment's, and `left` = 1 if the episode was left before its end.
+  metrics: dict[str, float]
+  seed: int = 0
 
 
 class Evaluation(NamedTuple):
@@ -89,6 +128,7 @@ class Evaluation(NamedTuple):
   env_steps: int  # Environment steps of training before it.
   episodes: tuple[EvaluationEpisode, ...]
   seconds: float  # How long it took.
+  seed: int = 0
 
   @property
   def mean_return(self) -> float:
@@ -174,13 +214,15 @@ class Hooks:
 
   Attributes:
     on_activity: called with what the run does next, before each piece of it.
+    on_log: called every `log_every` environment steps.
     on_episode: called at the end of each episode.
     on_evaluation: called after each evaluation.
     on_env_failure: called with each crash of an environment that is recreated.
     on_message: called with one-sentence messages for the user.
     on_processes: called with role → pid when processes start (`distributed`).
     on_replacement: called when a process has replaced one that died (`distributed`).
-    stop: called after each step, or report; True ends the run.
+    stop: called after each step, or report; True interrupts the run.
+    ended: called then, too; True ends the run as a limit does.
     observer: observes the evaluation episodes; None for no observer.
     make_environment: makes further environments: replacements of crashed ones, and
       those of actor processes. None: the first crash ends the run.
@@ -189,6 +231,7 @@ class Hooks:
   """
 
   on_activity: Callable[[Activity], None] = _ignore
+  on_log: Callable[[LogRow], None] = _ignore
   on_episode: Callable[[Episode], None] = _ignore
   on_evaluation: Callable[[Evaluation], None] = _ignore
   on_env_failure: Callable[[Failure], None] = _ignore
@@ -196,6 +239,7 @@ class Hooks:
   on_processes: Callable[[Mapping[str, int]], None] = _ignore
   on_replacement: Callable[[Any], None] = _ignore
   stop: Callable[[], bool] = _never
+  ended: Callable[[], bool] = _never
   observer: EvaluationObserver | None = None
   make_environment: MakeEnvironment | None = None
   checkpoints: checkpointer.Checkpointer | None = None

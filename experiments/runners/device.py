@@ -88,7 +88,7 @@ def run_seeds(
     hooks: called during the run.
     params: parameters of an environment written in JAX, one for each seed; empty: the
       environment's own for all.
-    evaluation_environment: with the same specs, for one seed; None for no evaluation.
+    evaluation_environment: with the same specs; None: see `training.Course`.
 
   Returns:
     The result of each seed.
@@ -191,7 +191,7 @@ def _shares(total: int, most: int) -> list[int]:
 
 
 class DeviceRun(training.Run):
-  """Runs steps and updates on the device; a variable source of the weights.
+  """Runs steps and updates on the device.
 
   Each program consumes the state (its buffers are donated) and returns a new one.
 
@@ -306,15 +306,39 @@ class DeviceRun(training.Run):
       for episodes, weights in zip(self.episodes, self.weights(), strict=True)
     ]
 
-  def make_evaluation_actor(self) -> actor_lib.Actor:
-    key = core.evaluation_key(jax.random.PRNGKey(self._seeds[0]))
-    return builder_lib.Builder(self._agent).make_actor(key, self, evaluation=True)
+  def log_rows(self) -> list[core.LogRow]:
+    self.check_finite()  # Fetches the newest metrics.
+    return [
+      core.log_row(
+        self._agent,
+        metrics,
+        env_steps=self.env_steps,
+        learner_updates=self.updates,
+        steps_per_second=self.clock.steps_per_second(self.env_steps),
+        wall_seconds=self.clock.seconds,
+        seed=seed,
+      )
+      for seed, metrics in zip(self._seeds, self.metrics, strict=True)
+    ]
 
-  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
-    """The weights of the only seed, for actors."""
-    params = self._agent.learner.params(self.state.learner)
+  def make_evaluation_actors(self) -> list[actor_lib.Actor]:
+    builder = builder_lib.Builder(self._agent)
+    return [
+      builder.make_actor(
+        core.evaluation_key(jax.random.PRNGKey(seed)),
+        _WeightsOfSeed(self, index),
+        evaluation=True,
+      )
+      for index, seed in enumerate(self._seeds)
+    ]
+
+  def weights_of(self, index: int) -> types.Params:
+    """The weights of a seed, on the device."""
+    params = self._agent.learner.params
+    if len(self._seeds) > 1:
+      return jax.tree.map(lambda x: x[index], jax.vmap(params)(self.state.learner))
     # The state is donated to the next program.
-    return [jax.tree.map(jnp.copy, params) for _ in names]
+    return jax.tree.map(jnp.copy, params(self.state.learner))
 
   def weights(self) -> list[types.Params]:
     params = self._agent.learner.params
@@ -386,6 +410,17 @@ class DeviceRun(training.Run):
         "gradient.",
         self.weights(),
       )
+
+
+class _WeightsOfSeed:
+  """A variable source of the weights of one seed."""
+
+  def __init__(self, run: DeviceRun, index: int):
+    self._run = run
+    self._index = index
+
+  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
+    return [self._run.weights_of(self._index) for _ in names]
 
 
 class ScannedRun(DeviceRun):

@@ -1,6 +1,11 @@
-"""Runs episodes of the evaluation policy, separate from training."""
+"""Runs episodes of the evaluation policy, separate from training.
+
+A run has an evaluation at its end, also without `eval_every`. That one takes at most a
+tenth of the run's steps, so that it costs little where episodes are long.
+"""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from explorax import environments
@@ -10,6 +15,12 @@ from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, loop, recovery
+
+# An episode that does not end is left after so many steps.
+MAX_STEPS = 1_000_000
+# The evaluation of a run without `eval_every`: the share of the run's steps that it may
+# take, and how many it may take in any case.
+_SHARE, _FEW_STEPS = 0.1, 5_000
 
 # A pytree of arrays, and values in JSON's types.
 _Saved = tuple[Any, dict[str, Any]]
@@ -25,6 +36,7 @@ class Evaluations:
     clock: clock_lib.Clock,
     config: config_lib.RunConfig,
     hooks: core.Hooks,
+    seed: int | None = None,
   ):
     """Prepares evaluations.
 
@@ -34,6 +46,7 @@ class Evaluations:
       clock: of training; paused during evaluations.
       config: says when an evaluation is due, and how long it is.
       hooks: `stop` is called after each step, and interrupts an evaluation.
+      seed: whose weights are evaluated; None: the config's.
     """
     self._actor = actor
     self._environment = environment
@@ -43,6 +56,7 @@ class Evaluations:
     self._clock = clock
     self._config = config
     self._hooks = hooks
+    self._seed = config.seed if seed is None else seed
     self._observer = hooks.observer
     self._done_at = 0  # Environment steps of training.
     self._unfinished: _Saved | None = None  # The state before the current evaluation.
@@ -70,45 +84,45 @@ class Evaluations:
     with self._clock.paused():
       while not self._is_long_enough():
         self._begin_episode()
-        while not self._loop.step():
+        while not (ended := self._loop.step()) and self._length < self._max_steps:
           if self._hooks.stop():
             self._loop.truncate_episodes()
             return
-        self._end_episode()
+        self._end_episode({} if ended else {"left": 1.0})
       self._done_at = env_steps
       self._unfinished = None
       seconds = time.monotonic() - started
-      done = core.Evaluation(env_steps, tuple(self._episodes), seconds)
+      done = core.Evaluation(env_steps, tuple(self._episodes), seconds, self._seed)
       self._hooks.on_evaluation(done)
 
   def is_up_to_date(self, env_steps: int) -> bool:
     """Whether nothing was learnt since the last evaluation."""
     return env_steps <= self._done_at
 
-  def add_to(self, snapshot: checkpointer.Snapshot) -> checkpointer.Snapshot:
+  def add_to(
+    self, snapshot: checkpointer.Snapshot, name: str = "evaluation"
+  ) -> checkpointer.Snapshot:
     """Adds the state of evaluations; an unfinished one restarts when resumed."""
     arrays, counts = self._unfinished or self._save()
+    left_off = self._unfinished is not None
     return snapshot._replace(
-      groups={**snapshot.groups, "evaluation": arrays},
-      counts={
-        **snapshot.counts,
-        "evaluation": {**counts, "left_off": self._unfinished is not None},
-      },
+      groups={**snapshot.groups, name: arrays},
+      counts={**snapshot.counts, name: {**counts, "left_off": left_off}},
     )
 
-  def restore(self, checkpoint: files.Checkpoint) -> bool:
+  def restore(self, checkpoint: files.Checkpoint, name: str = "evaluation") -> bool:
     """Resumes from the checkpoint of a snapshot that `add_to` extended.
 
     Returns:
-      Whether an evaluation was unfinished and has to be repeated.
+      Whether an evaluation was unfinished and has to be repeated. False for a run that
+      had no evaluations so far.
     """
-    if not checkpoint.has("evaluation"):  # The run had no evaluations so far.
-      self._done_at = checkpoint.record["env_steps"]
+    counts = checkpoint.record["counts"].get(name)
+    if counts is None:
       return False
-    counts = checkpoint.record["counts"]["evaluation"]
     environment = self._environment.current
     arrays = checkpoint.restore(
-      "evaluation",
+      name,
       {
         "actor": self._actor.shapes(counts["actor"]),
         "environment": saving.shapes(environment, counts["environment"]),
@@ -128,11 +142,24 @@ class Evaluations:
       "environment": environment_counts,
     }
 
+  @property
+  def _length(self) -> int:
+    """Steps of the current episode so far."""
+    return self._loop.slots[0].tracker.length
+
+  @property
+  def _max_steps(self) -> int:
+    """Steps after which the current episode is left."""
+    if self._config.eval_every is not None or self._config.eval_steps is not None:
+      return MAX_STEPS
+    return max(_FEW_STEPS, int(_SHARE * self._env_steps))
+
   def _is_long_enough(self) -> bool:
-    num_steps = self._config.eval_steps
-    if num_steps is None:
-      return len(self._episodes) >= self._config.eval_episodes
-    return sum(each.episode_length for each in self._episodes) >= num_steps
+    num_steps = sum(each.episode_length for each in self._episodes)
+    if self._config.eval_steps is not None:
+      return num_steps >= self._config.eval_steps
+    has_all = len(self._episodes) >= self._config.eval_episodes
+    return has_all or num_steps >= self._max_steps
 
   def _begin_episode(self) -> None:
     if self._observer is not None:
@@ -141,14 +168,18 @@ class Evaluations:
     self._actor.env_steps = self._env_steps
     self._actor.update(wait=True)
 
-  def _end_episode(self) -> None:
+  def _end_episode(self, metrics: Mapping[str, float]) -> None:
+    """Records the episode; `metrics` are added to the environment's."""
     tracker = self._loop.slots[0].tracker
+    of_environment = environments.episode_metrics(self._environment.current)
+    self._loop.truncate_episodes()  # If it has not ended.
     episode = core.EvaluationEpisode(
       self._env_steps,
       len(self._episodes) + 1,
       float(tracker.episode_return),
       tracker.length,
-      environments.episode_metrics(self._environment.current),
+      {**of_environment, **metrics},
+      self._seed,
     )
     self._episodes.append(episode)
     if self._observer is not None:

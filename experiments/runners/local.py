@@ -1,4 +1,7 @@
-"""The `local` runner: one machine, one thread, acting and learning in turn."""
+"""The `local` runner: one machine, one thread, acting and learning in turn.
+
+With `num_envs` it acts in several environments with one inference for all of them.
+"""
 
 import contextlib
 import math
@@ -44,11 +47,13 @@ def run(
 
   Args:
     agent: made for this environment's spec.
-    environment: from `environments.make`.
+    environment: from `environments.make`; others of `config.num_envs` are made by
+      `hooks.make_environment`.
     config: provides the seed, limits (`steps` may end the run within an episode),
       replay, evaluations and failures.
     hooks: called during the run.
-    evaluation_environment: another one with the same specs; None for no evaluation.
+    evaluation_environment: another one with the same specs; None: see
+      `training.Course`.
 
   Returns:
     The result of the run.
@@ -67,8 +72,12 @@ def run(
       config.replay, config.seed, folder, config.steps
     )
     stack.callback(replay.close)
-    guarded = recovery.guard(environment, core.TRAINING, config, hooks)
-    stack.enter_context(contextlib.closing(guarded))
+    guarded = [
+      recovery.guard(each, core.TRAINING, config, hooks, number=i)
+      for i, each in enumerate(_environments(environment, config, hooks, stack))
+    ]
+    for each in guarded:
+      stack.enter_context(contextlib.closing(each))
     local = LocalRun(agent, guarded, replay, config, hooks.on_episode)
     course = training.Course(local, config, hooks, evaluation_environment)
     with course:
@@ -77,6 +86,26 @@ def run(
         course.after_step()
       (result,) = course.finish()
     return result
+
+
+def _environments(
+  first: dm_env.Environment,
+  config: config_lib.RunConfig,
+  hooks: core.Hooks,
+  stack: contextlib.ExitStack,
+) -> list[dm_env.Environment]:
+  """The environments of a run; all but the first are closed by the stack."""
+  found = [first]
+  for number in range(1, config.num_envs or 1):
+    if hooks.make_environment is None:
+      raise ValueError(
+        f"num_envs={config.num_envs} needs an environment by its name, as "
+        "gym:CartPole-v1 or module:function, to make several."
+      )
+    environment = hooks.make_environment(core.TRAINING, number)
+    stack.callback(recovery.close, environment)
+    found.append(environment)
+  return found
 
 
 def check_memory(agent: types.Agent, config: config_lib.RunConfig) -> None:
@@ -100,12 +129,12 @@ def check_memory(agent: types.Agent, config: config_lib.RunConfig) -> None:
 
 
 class LocalRun(training.Run):
-  """An actor and a learner that take turns, a step at a time."""
+  """An actor and a learner that take turns, a step of all environments at a time."""
 
   def __init__(
     self,
     agent: types.Agent,
-    environment: recovery.RecoverableEnvironment,
+    environments: list[recovery.RecoverableEnvironment],
     replay: builder_lib.Replay,
     config: config_lib.RunConfig,
     on_episode: Callable[[core.Episode], None],
@@ -116,14 +145,14 @@ class LocalRun(training.Run):
     self._builder = builder
     self._config = config
     self._on_episode = on_episode
-    self._environment = environment
+    self._environments = environments
     self._replay: Any = replay
-    self._adder = builder.make_adder(replay)
+    self._adders = [builder.make_adder(replay) for _ in environments]
     batches = builder.make_dataset_iterator(replay)
     self._learner = builder.make_learner(learner_key, batches, replay)
-    self._actor = builder.make_actor(self._actor_key, self._learner, self._adder)
+    self._actor = builder.make_actor(self._actor_key, self._learner, self._adders)
     self._loop = loop.EnvironmentLoop(
-      [environment], self._actor, on_crash=self._on_crash
+      environments, self._actor, on_crash=self._on_crash
     )
     self._pace = core.Pace(agent.replay)
     self._episodes = 0
@@ -140,7 +169,7 @@ class LocalRun(training.Run):
   @property
   def may_save(self) -> bool:
     """bsuite's environments can be saved between two episodes."""
-    environment = self._environment.current
+    environment = self._environments[0].current
     return not (self._loop.in_episode and saving.is_exact_between_episodes(environment))
 
   @property
@@ -152,11 +181,11 @@ class LocalRun(training.Run):
     return self._pace.activity(self.env_steps)
 
   def advance(self) -> None:
-    """Acts, stores and learns: an environment step, and the updates due after it."""
+    """Acts, stores and learns: a step of each environment, and the updates due then."""
     before = self.env_steps
     ended = self._loop.step()  # The actor writes to replay.
-    env_steps = self.env_steps  # The same as before if the environment crashed.
-    has_window = self._adder.num_windows > 0
+    env_steps = self.env_steps  # A crashed environment has taken none.
+    has_window = any(adder.num_windows > 0 for adder in self._adders)
     for _ in range(self._pace.step(env_steps, has_window, env_steps - before)):
       # The actor has used the newest weights, so they have been computed.
       self._learner.check_finite()
@@ -171,12 +200,24 @@ class LocalRun(training.Run):
   def check_finite(self) -> None:
     self._learner.check_finite()
 
+  def log_rows(self) -> list[core.LogRow]:
+    row = core.log_row(
+      self._agent,
+      self._learner.metrics(),
+      env_steps=self.env_steps,
+      learner_updates=self._learner.num_updates,
+      steps_per_second=self.clock.steps_per_second(self.env_steps),
+      wall_seconds=self.clock.seconds,
+      seed=self._config.seed,
+    )
+    return [row]
+
   def weights(self) -> list[types.Params]:
     return jax.device_get(self._learner.get_variables(["params"]))
 
-  def make_evaluation_actor(self) -> actor_lib.Actor:
+  def make_evaluation_actors(self) -> list[actor_lib.Actor]:
     key = core.evaluation_key(self._actor_key)
-    return self._builder.make_actor(key, self._learner, evaluation=True)
+    return [self._builder.make_actor(key, self._learner, evaluation=True)]
 
   def results(self, interrupted: bool) -> list[core.Result]:
     (weights,) = self.weights()
@@ -193,31 +234,31 @@ class LocalRun(training.Run):
 
   def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
     actor, actor_counts = self._actor.save()
-    arrays, environment_counts = saving.save(self._environment.current)
+    saved = [saving.save(each.current) for each in self._environments]
     groups = {
       "state": {
         "actor": actor,
         "learner": self._learner.save(),
-        "environment": arrays,
+        "environments": [arrays for arrays, _ in saved],
       }
     }
     counts = {
       "actor": actor_counts,
-      "environment": environment_counts,
+      "environments": [environment for _, environment in saved],
       "updates": self._learner.num_updates,
       "metrics": self._learner.metrics(),
       "pace": self._pace.save(),
-      "tracker": self._loop.slots[0].tracker.save(),
-      "in_episode": self._loop.in_episode,
+      "trackers": [slot.tracker.save() for slot in self._loop.slots],
       "episodes": self._episodes,
       "seconds": self.clock.seconds,
-      "windows": self._adder.num_windows,
+      "windows": sum(adder.num_windows for adder in self._adders),
     }
     folders: dict[str, Callable[[pathlib.Path], None]] = {}
     if with_replay and isinstance(self._replay, memory.MemoryReplay):
       replay, counts["replay"] = self._replay.save()
-      adder, counts["adder"] = self._adder.save()
-      groups["replay"] = {"store": replay, "adder": adder}
+      adders = [adder.save() for adder in self._adders]
+      counts["adders"] = [adder_counts for _, adder_counts in adders]
+      groups["replay"] = {"store": replay, "adders": [arrays for arrays, _ in adders]}
     elif with_replay:
       folders["replay"] = self._replay.save_to  # Reverb's.
     return checkpointer.Snapshot(groups, counts, folders)
@@ -225,57 +266,69 @@ class LocalRun(training.Run):
   def restore(self, checkpoint: files.Checkpoint) -> None:
     """Resumes, within the episode if its whole state is in the checkpoint."""
     counts = checkpoint.record["counts"]
-    environment = self._environment.current
+    environments = [each.current for each in self._environments]
+    of_environments = list(zip(environments, counts["environments"], strict=True))
     shapes = {
       "actor": self._actor.shapes(counts["actor"]),
       "learner": self._learner.shapes(),
-      "environment": saving.shapes(environment, counts["environment"]),
+      "environments": [saving.shapes(*each) for each in of_environments],
     }
     arrays = checkpoint.restore("state", shapes)
     self._learner.restore(arrays["learner"], counts["updates"], counts["metrics"])
     self._actor.restore(arrays["actor"], counts["actor"])
-    saving.restore(environment, arrays["environment"], counts["environment"])
+    for (environment, saved), state in zip(
+      of_environments, arrays["environments"], strict=True
+    ):
+      saving.restore(environment, state, saved)
     self._pace.restore(counts["pace"])
-    (slot,) = self._loop.slots
-    slot.tracker.restore(counts["tracker"])
+    for slot, tracker in zip(self._loop.slots, counts["trackers"], strict=True):
+      slot.tracker.restore(tracker)
     self._episodes = counts["episodes"]
     self.clock.resume(counts["seconds"])
-    has_episode = False  # Whether replay has the rows of the open episode.
-    if checkpoint.has("replay"):
+    has_replay = checkpoint.has("replay")  # With the rows of the open episodes.
+    if has_replay:
       self._restore_replay(checkpoint)
-      has_episode = counts["in_episode"]
     elif checkpoint.folder("replay") is not None:
-      self._adder.num_windows = counts["windows"]
+      self._adders[0].num_windows = counts["windows"]
     else:
       self._pace.begin_empty(self.env_steps)
-    if has_episode and saving.is_exact(environment):
+    if has_replay and all(map(saving.is_exact, environments)):
       self._loop.resume()
-      self._environment.resume(slot.tracker.length)
-    elif has_episode:
+      for each, slot in zip(self._environments, self._loop.slots, strict=True):
+        if slot.timestep is not None:
+          each.resume(slot.tracker.length)
+    elif has_replay:
       self._loop.truncate_episodes()
-    else:
-      self._actor.timesteps = [None]  # The next step begins with a reset.
+    else:  # The next step begins with a reset.
+      self._actor.timesteps = [None for _ in environments]
 
   def _restore_replay(self, checkpoint: files.Checkpoint) -> None:
     counts = checkpoint.record["counts"]
     shapes = {
       "store": self._replay.shapes(counts["replay"]),
-      "adder": self._adder.shapes(counts["adder"]),
+      "adders": [
+        adder.shapes(saved)
+        for adder, saved in zip(self._adders, counts["adders"], strict=True)
+      ],
     }
     arrays = checkpoint.restore("replay", shapes)
     self._replay.restore(arrays["store"], counts["replay"])
-    self._adder.restore(arrays["adder"], counts["adder"])
+    for adder, state, saved in zip(
+      self._adders, arrays["adders"], counts["adders"], strict=True
+    ):
+      adder.restore(state, saved)
 
   def _on_crash(self, env: int, crash: recovery.CrashError) -> None:
-    del env
-    self._environment.recover(crash, self._episodes + 1, self.env_steps)
+    self._environments[env].recover(crash, self._episodes + 1, self.env_steps)
 
   def _report(self, env: int) -> None:
-    """Reports an ended episode."""
+    """Reports an ended episode; those beyond the limit do not count."""
+    if self._episodes == self._config.episodes:
+      return
     self._episodes += 1
     tracker, steps = self._loop.slots[env].tracker, self.env_steps
     metrics = self._learner.metrics() | tracker.metrics()
-    metrics |= environments.episode_metrics(self._environment.current)
+    metrics |= environments.episode_metrics(self._environments[env].current)
     self._on_episode(
       core.Episode(
         episode=self._episodes,

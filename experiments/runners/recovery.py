@@ -166,8 +166,13 @@ class RecoverableEnvironment(dm_env.Environment):
   def close(self) -> None:
     """Closes a replacement; a crashed one may raise an error, which is ignored."""
     if self._is_own:
-      with contextlib.suppress(Exception):
-        self._environment.close()
+      close(self._environment)
+
+
+def close(environment: dm_env.Environment) -> None:
+  """Closes an environment; an error, as of one that has crashed, is ignored."""
+  with contextlib.suppress(Exception):
+    environment.close()
 
 
 def guard(
@@ -175,12 +180,20 @@ def guard(
   role: str,
   config: config_lib.RunConfig,
   hooks: core.Hooks,
+  number: int = 0,
 ) -> RecoverableEnvironment:
-  """The environment of a run, recreated when it crashes."""
+  """The environment of a run, recreated when it crashes; `number` is its index."""
+  make = hooks.make_environment
+  num_envs = (config.num_envs or 1) if role == core.TRAINING else 1
+
+  def make_another(role: str, failures: int) -> dm_env.Environment:
+    assert make is not None
+    return make(role, number + num_envs * failures)
+
   return RecoverableEnvironment(
     environment,
     role,
-    make=hooks.make_environment,
+    make=None if make is None else make_another,
     max_failures=config.max_env_failures,
     on_failure=hooks.on_env_failure,
   )

@@ -1,6 +1,7 @@
-"""The course of a run in one process: limits, evaluations, checkpoints, the end."""
+"""The course of a run in one process: limits, logs, evaluations and checkpoints."""
 
 import abc
+import contextlib
 from typing import Any
 
 import dm_env
@@ -65,6 +66,10 @@ class Run(abc.ABC):
     """Resumes from a state of `save`."""
 
   @abc.abstractmethod
+  def log_rows(self) -> list[core.LogRow]:
+    """What is to be logged now, of each seed."""
+
+  @abc.abstractmethod
   def weights(self) -> list[types.Params]:
     """The weights of each seed, on the host."""
 
@@ -73,12 +78,12 @@ class Run(abc.ABC):
     """The result of each seed."""
 
   @abc.abstractmethod
-  def make_evaluation_actor(self) -> actor_lib.Actor:
-    """An actor with the learner's weights and a separate key."""
+  def make_evaluation_actors(self) -> list[actor_lib.Actor]:
+    """An actor with the learner's weights and a separate key for each seed."""
 
 
 class Course:
-  """Limits, evaluations, checkpoints and the end of a run; a context.
+  """Limits, logs, evaluations, checkpoints and the end of a run; a context.
 
       with training.Course(run, config, hooks, evaluation_environment) as course:
         while course.continues():
@@ -86,11 +91,11 @@ class Course:
           course.after_step()
         return course.finish()
 
-  With an `evaluation_environment`, `config.eval_episodes` episodes of the evaluation
-  policy (or `config.eval_steps` steps) run in it whenever a multiple of
-  `config.eval_every` environment steps was passed, and at the end of a run that was not
-  stopped, unless the last evaluation is up to date. They do not affect replay, counts
-  or returns. A run without its last evaluation is interrupted.
+  `config.eval_episodes` episodes of the evaluation policy (or `config.eval_steps`
+  steps) run at the end of a run that was not stopped, and with `config.eval_every` also
+  whenever a multiple of so many environment steps was passed, unless the last
+  evaluation is up to date. They do not affect replay, counts or returns. A run without
+  its last evaluation is interrupted. Several seeds are evaluated one after the other.
 
   An exception in the context is replaced by one of these, with the last good weights:
     errors.NonFiniteError: a reward, an observation or the loss is NaN or infinite.
@@ -111,47 +116,47 @@ class Course:
       run: what is to be done.
       config: has the limits.
       hooks: called during the run.
-      evaluation_environment: closed by its owner; None for no evaluation.
+      evaluation_environment: closed by its owner. None: the only evaluation is at the
+        end, in an environment that is made then, as it may share global random numbers
+        with that of training; without `hooks.make_environment` there is none.
     """
     self._run = run
     self._config = config
     self._hooks = hooks
     self._checkpoints = hooks.checkpoints
     self._compiled: set[str] = set()  # The activities of this process so far.
-    self._evaluations: evaluation.Evaluations | None = None
-    self._evaluation_environment: recovery.RecoverableEnvironment | None = None
+    self._at_exit = contextlib.ExitStack()
+    self._evaluations: list[evaluation.Evaluations] = []  # Of each seed.
     if evaluation_environment is not None:
-      guarded = recovery.guard(evaluation_environment, core.EVALUATION, config, hooks)
-      self._evaluation_environment = guarded
-      self._evaluations = evaluation.Evaluations(
-        run.make_evaluation_actor(), guarded, run.clock, config, hooks
-      )
+      self._prepare_evaluations(evaluation_environment)
     # Before the first step, even if `may_evaluate` is false while replay is refilled.
     self._evaluates_first = False
     found = None if self._checkpoints is None else self._checkpoints.restored
     if found is not None:
       run.restore(found)
-      if self._evaluations is not None:
-        self._evaluates_first = self._evaluations.restore(found)
+      left_off = [x.restore(found, _group(i)) for i, x in enumerate(self._evaluations)]
+      self._evaluates_first = any(left_off)
+
+    self._log_clock = core.LogClock(config.log_every, run.env_steps)
 
   def __enter__(self) -> "Course":
     return self
 
   def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-    if self._evaluation_environment is not None:
-      self._evaluation_environment.close()
+    self._at_exit.close()
     if error is None or isinstance(error, errors.StoppedError):
       return
-    if isinstance(error, Exception | SystemExit):  # Not an InterruptedTaskError.
+    # Not an InterruptedTaskError, and not a callback's.
+    if isinstance(error, Exception | SystemExit):
       raise _stopped(error, self._run, self._config) from error
 
   def continues(self) -> bool:
     """Whether another step is due; shows what it does."""
     run = self._run
-    if self._evaluates_first and self._evaluations is not None:
-      self._evaluations.evaluate_if_due(run.env_steps)
+    if self._evaluates_first:
+      self._evaluate_if_due()
       self._evaluates_first = False
-    if run.is_done or self._hooks.stop():
+    if self._is_complete or self._hooks.stop():
       return False
     activity = run.activity
     if activity.name not in self._compiled:
@@ -161,32 +166,75 @@ class Course:
     return True
 
   def after_step(self) -> None:
-    """Evaluates and writes a checkpoint, if they are due."""
+    """Logs, evaluates and writes a checkpoint, if they are due."""
     run, checkpoints = self._run, self._checkpoints
-    if self._evaluations is not None and run.may_evaluate:
-      self._evaluations.evaluate_if_due(run.env_steps)
+    if self._log_clock.is_due(run.env_steps):
+      for row in run.log_rows():
+        self._hooks.on_log(row)
+    if run.may_evaluate:
+      self._evaluate_if_due()
     is_due = checkpoints is not None and checkpoints.is_due(run.env_steps)
     if checkpoints is not None and is_due and run.may_save:
       self._save(checkpoints)
 
   def finish(self) -> list[core.Result]:
-    """Evaluates and writes the last checkpoint; returns the result of each seed."""
+    """Evaluates and writes the last checkpoint; returns the result of each seed.
+
+    Without `eval_every`, the evaluation comes last and is in no checkpoint: one that is
+    stopped is repeated, and a run that is extended has only that of its new end.
+    """
     run = self._run
     run.check_finite()
-    is_complete = run.is_done
-    if self._evaluations is not None and is_complete:
-      self._evaluations.evaluate(run.env_steps)
-      is_complete = self._evaluations.is_up_to_date(run.env_steps)
+    is_complete = self._is_complete
+    evaluates_last = self._config.eval_every is None
+    if is_complete and not evaluates_last:
+      is_complete = self._evaluate()
     if self._checkpoints is not None:
       self._save(self._checkpoints)
+    if is_complete and evaluates_last:
+      make = self._hooks.make_environment
+      if not self._evaluations and self._config.evaluates and make is not None:
+        environment = make(core.EVALUATION, 0)
+        self._at_exit.callback(recovery.close, environment)
+        self._prepare_evaluations(environment)
+      is_complete = self._evaluate()
     return run.results(interrupted=not is_complete)
+
+  def _prepare_evaluations(self, environment: dm_env.Environment) -> None:
+    config, run = self._config, self._run
+    guarded = recovery.guard(environment, core.EVALUATION, config, self._hooks)
+    self._at_exit.callback(guarded.close)
+    self._evaluations = [
+      evaluation.Evaluations(actor, guarded, run.clock, config, self._hooks, seed)
+      for seed, actor in zip(config.seeds, run.make_evaluation_actors(), strict=True)
+    ]
+
+  def _evaluate(self) -> bool:
+    """Evaluates, unless that is up to date; returns whether it was not stopped."""
+    steps = self._run.env_steps
+    for each in self._evaluations:
+      each.evaluate(steps)
+    return all(each.is_up_to_date(steps) for each in self._evaluations)
 
   def _save(self, checkpoints: checkpointer.Checkpointer) -> None:
     self._run.check_finite()
     snapshot = self._run.save(with_replay=checkpoints.with_replay)
-    if self._evaluations is not None:
-      snapshot = self._evaluations.add_to(snapshot)
+    for i, each in enumerate(self._evaluations):
+      snapshot = each.add_to(snapshot, _group(i))
     checkpoints.save(self._run.env_steps, snapshot)
+
+  @property
+  def _is_complete(self) -> bool:
+    return self._run.is_done or self._hooks.ended()
+
+  def _evaluate_if_due(self) -> None:
+    for each in self._evaluations:
+      each.evaluate_if_due(self._run.env_steps)
+
+
+def _group(index: int) -> str:
+  """The name of a seed's evaluations in a checkpoint."""
+  return "evaluation" + (str(index) if index else "")
 
 
 def _stopped(

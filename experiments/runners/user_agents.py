@@ -120,16 +120,24 @@ def run(
   clock = clock_lib.Clock()
   clock.mark_warm(0)
   env_steps = episodes = 0
-  while not config.is_reached(env_steps, episodes) and not hooks.stop():
+  log_clock = core.LogClock(config.log_every, 0)
+
+  def is_complete() -> bool:
+    return config.is_reached(env_steps, episodes) or hooks.ended()
+
+  while not is_complete() and not hooks.stop():
     hooks.on_activity(core.Activity(core.ACTING, env_steps))
     timestep, tracker = environment.reset(), core.EpisodeTracker()
-    while not timestep.last() and not config.is_reached(env_steps, episodes):
+    while not timestep.last() and not is_complete():
       action = _legal(agent.select_action(timestep), num_actions)
       new_timestep = environment.step(action)
       agent.update(timestep, action, new_timestep)
       timestep = new_timestep
       tracker.stepped(timestep.reward)
       env_steps += 1
+      if log_clock.is_due(env_steps):
+        speed, seconds = clock.steps_per_second(env_steps), clock.seconds
+        hooks.on_log(core.LogRow(env_steps, env_steps, speed, seconds, {}, config.seed))
       if hooks.stop():
         break
     if timestep.last():
@@ -154,7 +162,7 @@ def run(
     episodes=episodes,
     learner_updates=env_steps,
     steps_per_second=clock.steps_per_second(env_steps),
-    interrupted=not config.is_reached(env_steps, episodes),
+    interrupted=not is_complete(),
   )
 
 

@@ -89,10 +89,23 @@ def _final_return(runs: Runs) -> float:
   return float(np.mean([np.mean(returns) for returns in late]))
 
 
+def _evaluation(runs: Runs) -> float:
+  """The mean return of the last evaluation, then the mean over environments."""
+  evaluations = {env: run.evaluations() for env, run in runs.items()}
+  for env, each in evaluations.items():
+    if not each:
+      raise errors.SetUpError(
+        f"--score=evaluation cannot score {env}, whose run has no evaluation; use "
+        "--score=return."
+      )
+  return float(np.mean([each[-1][1] for each in evaluations.values()]))
+
+
 SCORES: Mapping[str, Callable[[Runs], float]] = {
   "bsuite": _bsuite,
   "return": _return,
   "final_return": _final_return,
+  "evaluation": _evaluation,
 }
 
 
@@ -130,11 +143,13 @@ def report(grid: grid_lib.Grid, score: str | None) -> str:
 
   Args:
     grid: that was computed.
-    score: one of `SCORES`; None: bsuite's on bsuite's environments, else the return.
+    score: one of `SCORES`; None: bsuite's on bsuite's environments, else that of
+      evaluations if the runs have them, else the return.
   """
-  envs = [cell.config.env for cell in grid.cells]
-  is_bsuite = all(env.startswith("bsuite:") for env in envs)
-  score = score or ("bsuite" if is_bsuite else "return")
+  configs = [cell.config for cell in grid.cells]
+  is_bsuite = all(config.env.startswith("bsuite:") for config in configs)
+  evaluates = all(config.evaluates for config in configs)
+  score = score or ("bsuite" if is_bsuite else "evaluation" if evaluates else "return")
   rows = compare(grid.cells, score)
   content = to_csv(rows, score)
   grid.directory.write("tuning.csv", lambda file: file.write(content))

@@ -10,8 +10,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from explorax import environments
+from explorax.experiments import (
+  callbacks,
+  errors,
+  job,
+  launch,
+  output,
+  resuming,
+  signals,
+)
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, job, launch, output, resuming, signals
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.runners import core
 from explorax.experiments.tasks import store, types
@@ -118,11 +126,13 @@ def _run(made: job.Job, context: types.TaskContext) -> None:
   """Runs it; raises what has ended it too early."""
   config, request = made.config, _Request(context)
 
-  def on_episode(episode: core.Episode) -> None:
+  def share(episode: core.Episode) -> None:
     done = ((episode.episode, config.episodes), (episode.env_steps, config.steps))
     request.share = max(x / limit for x, limit in done if limit is not None)
 
-  outcome = launch.run(made, console_lib.Console(None), on_episode, request)
+  outcome = launch.run(
+    made, console_lib.Console(None), callbacks.Functions(on_episode=share), request
+  )
   if request.interruption is not None:
     raise request.interruption
   if outcome.error is not None:

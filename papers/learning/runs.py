@@ -66,12 +66,15 @@ def cells(names: Sequence[str], folder: str) -> list[Cell]:
           num_seeds=experiment.seeds,
           output=f"{folder}/{name}/{own_folder}",
           **{field: getattr(experiment, field) for field in _OF_A_RUN},
+          eval_episodes=0
+          if experiment.eval_every is None
+          else experiment.eval_episodes,
         )
         found.append(Cell(name, label, env, job.resolve(config)[0]))
   return found
 
 
-_OF_A_RUN = ("episodes", "steps", "eval_every", "eval_episodes")
+_OF_A_RUN = ("episodes", "steps", "eval_every")
 
 
 def rows(cell: Cell) -> Iterator[Row]:

@@ -167,7 +167,9 @@ def _train_on_host(
     agent_config(settings), environments.spec(environment)
   )
   results = launch.train_without_files(
-    config_lib.RunConfig(seed=seed, steps=settings["num_steps"], replay="memory"),
+    config_lib.RunConfig(
+      seed=seed, steps=settings["num_steps"], replay="memory", eval_episodes=0
+    ),
     core.Hooks(on_episode=on_episode, stop=stop),
     job.Given(agent, environment),
   )

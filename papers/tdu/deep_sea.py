@@ -44,7 +44,7 @@ class Agents(ranges.Checked):
 
   All agents have the settings of their presets. TDU and Bootstrapped DQN have priors of
   scale 3, and TDU has β = 1 (paper 4, appendix D). The other baselines have values that
-  are the best of a sweep over three small problems, or cannot be told from the best.
+  are the best of a sweep over three small problems, or not shown to be worse.
   Two of these problems are Deep Sea with N = 10, so that the sweep favours the
   baselines. The paper does not say which values were best in its own.
   """

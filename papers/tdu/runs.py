@@ -84,7 +84,9 @@ def train(
   preset = presets.PRESETS[settings["agent"]]
   first, *others = settings["seeds"]
   results = launch.train_without_files(
-    config_lib.RunConfig(runner="device", seed=first, num_seeds=1 + len(others), **end),
+    config_lib.RunConfig(
+      runner="device", seed=first, num_seeds=1 + len(others), **end, eval_episodes=0
+    ),
     core.Hooks(on_episode=on_episode, stop=stop),
     job.Given(
       agent=preset.make_agent(config, environments.spec(adapter)),

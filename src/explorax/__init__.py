@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     networks,
     papers,
   )
+  from explorax.experiments.callbacks import StopTraining
   from explorax.experiments.interface import (
     Agent,
     Result,
@@ -39,6 +40,7 @@ __all__ = [
   "Agent",
   "Policy",
   "Result",
+  "StopTraining",
   "__version__",
   "agents",
   "environments",
@@ -59,6 +61,8 @@ def __getattr__(name: str) -> Any:
   """A part of the package, when it is first used."""
   if name == "Policy":
     return importlib.import_module("explorax.experiments.policies").Policy
+  if name == "StopTraining":
+    return importlib.import_module("explorax.experiments.callbacks").StopTraining
   if name in _INTERFACE:
     return getattr(importlib.import_module("explorax.experiments.interface"), name)
   if name in __all__:

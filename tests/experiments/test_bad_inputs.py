@@ -21,7 +21,7 @@ from explorax.papers import reproduce
 
 RUN = ["--agent=dqn", "--replay=memory", "--output=run"]
 RUN += ["--steps=40", "--checkpoint_every=20", "--set=hidden_sizes=4"]
-RUN += ["--set=batch_size=4", "--set=min_replay_size=20"]
+RUN += ["--set=batch_size=4", "--set=min_replay_size=20", "--eval_episodes=0"]
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +58,9 @@ FLAGS = """
 --episodes=0 | --episodes=1/2 | --episodes=１０ | --seed=-1 | --seed=4294967296
 --runner=nope | --runner=device | --replay=nope | --undefok=steps | --flagfile=x
 --nosteps | --stepz=5 | --checkpoint_every=0 | --checkpoint_minutes=0
---keep_checkpoints=0 | --checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=3
---seeds=0 | --seeds=-1 | --num_envs=4 | --num_actors=2 | --error_buffer=3
+--keep_checkpoints=0 | --checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=-1
+--log_every=0 | --callback=nope:Nothing | --callback=json:dumps
+--seeds=0 | --seeds=-1 | --num_envs=0 | --num_actors=2 | --error_buffer=3
 --max_env_failures=-1 | --environment_timeout=5 | --ray_address=localhost:1
 --video=maybe | --logger=nope | --output= | --output=~nosuchuser/x
 --output=/dev/null/x | --set | --set=nothing

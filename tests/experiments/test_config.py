@@ -53,10 +53,10 @@ def test_defaults_depend_on_runner_and_environment(settings, expected):
   ("flags", "words"),
   [
     (["--num_actors=2"], "--num_actors=2 .*--runner=distributed"),
-    (["--num_envs=2"], "--num_envs=2 .*--runner=device and --runner=distributed"),
+    (["--num_envs=2", "--env=bsuite:catch/0"], "--num_envs=2.* a single environment"),
     ([*ON_DEVICE, "--replay=memory"], "--replay=memory"),
-    (["--eval_episodes=3"], "--eval_episodes=3 .*--eval_every"),
-    (["--eval_steps=3"], "--eval_steps=3 .*--eval_every"),
+    (["--eval_episodes=0", "--eval_every=9"], "--eval_episodes=0 .*--eval_every=9"),
+    (["--eval_episodes=0", "--video"], "--eval_episodes=0 .*--video"),
     (["--eval_every=9", "--eval_steps=3", "--eval_episodes=3"], "--eval_steps=3"),
     (["--env=bsuite:catch/0", "--max_env_failures=3"], "--max_env_failures=3"),
     (["--variable_update_perod=3"], "Did you mean --variable_update_period"),
@@ -76,7 +76,7 @@ def test_impossible_flags_are_refused_in_one_sentence(flags, words):
 def test_the_record_and_the_settings_with_which_a_run_resumes():
   made = config.RunConfig(agent="dqn", runner="distributed", steps=5, num_actors=2)
   record = json.loads(json.dumps(made.record()))
-  assert record["num_actors"] == 2 and record["eval_episodes"] is None
+  assert record["num_actors"] == 2 and record["eval_episodes"] == 5
   assert not {"output", "resume", "debug"} & set(record)
   by_steps = dataclasses.replace(made, eval_every=5, eval_steps=2).record()
   assert (by_steps["eval_episodes"], by_steps["eval_steps"]) == (None, 2)

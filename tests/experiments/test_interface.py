@@ -1,6 +1,7 @@
 """Training from Python against the command line, file by file and to the bit."""
 
 import csv
+import json
 import math
 import pathlib
 
@@ -40,7 +41,8 @@ def same(result: explorax.Result, other: explorax.Result) -> None:
     else:
       np.testing.assert_array_equal(column, same, name)
   for name, column in other.evaluations.items():
-    np.testing.assert_array_equal(result.evaluations[name], column, name)
+    np.testing.assert_allclose(result.evaluations[name], column, rtol=1e-8)
+  assert len(result.evaluations["env_steps"]) > 0
   jax.tree.map(
     np.testing.assert_array_equal, result.weights_by_seed, other.weights_by_seed
   )
@@ -52,8 +54,9 @@ def same(result: explorax.Result, other: explorax.Result) -> None:
     {"replay": "memory", "eval_every": 50, "eval_episodes": 2},
     {"runner": "device", "seeds": 2},
     {"seeds": 2, "workers": 1},
+    {"seeds": 2, "workers": 1, "num_envs": 2},
   ],
-  ids=["local", "device", "seeds in turn"],
+  ids=["local", "device", "seeds in turn", "environments"],
 )
 def test_same_numbers_as_the_command_line(agent, flags, tmp_path):
   out = tmp_path / "out"
@@ -67,6 +70,12 @@ def test_same_numbers_as_the_command_line(agent, flags, tmp_path):
     agent, ENV, steps=120, seed=3, output=out, on_episode=seen.append, **flags
   )
   assert not seen, "A finished run is read, and not repeated."
+  shown = repr(result)
+  assert shown == repr(again) and len(shown) < 300
+  assert f"double_dqn on {ENV}" in shown
+  page = result._repr_html_()
+  assert page.count("<tr>") == 1 + flags.get("seeds", 1) and "<img" in page
+  assert f"{result.evaluation_return:.4g}" in shown
   same(result, again)
   assert not result.interrupted and set(result.episodes["seed"]) <= {3, 4}
   first = out if "seeds" not in flags else out / "seed3"
@@ -74,7 +83,11 @@ def test_same_numbers_as_the_command_line(agent, flags, tmp_path):
   returns = [float(row["episode_return"]) for row in rows]
   own = result.episodes["seed"] == 3
   assert result.episodes["episode_return"][own].tolist() == returns
-  assert len(returns) > 10 and len(result.evaluations["env_steps"]) in (0, 6)
+  assert len(returns) > 10
+  summary = json.loads((out / "summary.json").read_text())
+  for name in ("evaluation_return", "training_return"):
+    of_summary = summary[name]["value"] if "seeds" in flags else summary[name]
+    assert getattr(result, name) == pytest.approx(of_summary)
 
 
 def test_leaves_what_a_run_leaves_and_resumes(agent, tmp_path, monkeypatch, capsys):
@@ -83,12 +96,14 @@ def test_leaves_what_a_run_leaves_and_resumes(agent, tmp_path, monkeypatch, caps
   result = explorax.train(agent, ENV, **flags)
   assert not list(tmp_path.iterdir())
 
-  def stop(episode):
+  def fail(episode):
     if episode.episode == 9:
       raise KeyError("no more")
 
-  with pytest.raises(RuntimeError, match=r"environment step \d+, seed 0: KeyError"):
-    explorax.train(agent, ENV, output="out", on_episode=stop, **flags)
+  for output in (None, "out"):
+    with pytest.raises(KeyError, match="no more") as raised:
+      explorax.train(agent, ENV, output=output, on_episode=fail, **flags)
+    assert raised.value.__cause__ is None and raised.value.__context__ is None
   # Nothing has written a checkpoint, so that it starts again.
   resumed = explorax.train(agent, ENV, output="out", **flags)
   same(resumed, result)
@@ -98,12 +113,53 @@ def test_leaves_what_a_run_leaves_and_resumes(agent, tmp_path, monkeypatch, caps
   assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize("runner", ["local", "device"])
+def test_a_callback_sees_all_and_ends_the_run(agent, runner, tmp_path):
+  seen: dict[str, list[int]] = {"log": [], "episode": [], "checkpoint": []}
+
+  def on_log(row):
+    seen["log"].append(row.env_steps)
+    assert row.metrics["epsilon"] == pytest.approx(0.3)
+    if row.env_steps >= 100:
+      raise explorax.StopTraining("enough")
+
+  def train(**flags):
+    return explorax.train(
+      agent,
+      ENV,
+      steps=500,
+      runner=runner,
+      log_every=50,
+      eval_episodes=2,
+      on_log=on_log,
+      on_episode=lambda episode: seen["episode"].append(episode.episode),
+      on_evaluation=lambda evaluation: seen.update(evaluation=evaluation),
+      on_checkpoint=lambda path, env_steps: seen["checkpoint"].append(env_steps),
+      **flags,
+    )
+
+  result = train(output=tmp_path / "out")
+  assert not result.interrupted and result.weights
+  (end,) = seen["checkpoint"]
+  assert seen["log"][-1] == end < 500 and seen["log"] == sorted(seen["log"])
+  assert seen["log"] == result.learner["env_steps"].tolist()
+  assert result.learner["loss"][-1] > 0
+  assert seen["episode"] == result.episodes["episode"].tolist()
+  assert seen["evaluation"].env_steps == end and len(seen["evaluation"].episodes) == 2
+  summary = json.loads((tmp_path / "out/summary.json").read_text())
+  assert (summary["status"], summary["stop_reason"]) == ("finished", "enough")
+  same(train(), result)
+
+
 def test_an_object_is_trained_in_as_its_name_is(agent):
   name = "gym:FrozenLake-v1"
   lake = explorax.make_agent("double_dqn", name, **SMALL)
   flags = {"steps": 60, "seed": 2, "replay": "memory"}
   made = gymnasium.make("FrozenLake-v1", disable_env_checker=True)
-  same(explorax.train(lake, made, **flags), explorax.train(lake, name, **flags))
+  trained = explorax.train(lake, made, evaluation_env=name, **flags)
+  same(trained, explorax.train(lake, name, **flags))
+  alone = explorax.train(lake, made, **flags)
+  assert math.isnan(alone.evaluation_return) and not math.isnan(alone.training_return)
 
 
 def test_evaluates_and_makes_a_data_frame(agent):
@@ -140,7 +196,7 @@ def test_evaluates_and_makes_a_data_frame(agent):
     ),
     (
       lambda agent: explorax.train(
-        agent, explorax.environments.make(ENV, seed=0), steps=5, eval_every=1
+        agent, gymnasium.make("FrozenLake-v1"), steps=5, eval_every=1
       ),
       "needs a second environment",
     ),

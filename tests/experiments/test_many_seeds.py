@@ -60,10 +60,11 @@ def test_seeds_together_leave_what_each_leaves_alone(interrupted, tmp_path):
     json.loads((path / "summary.json").read_text())
     for path in (together, together / "seed1", directory)
   )
-  means = [one["mean_return_last_100"] for one in each]
-  over_all = summary["mean_return_last_100"]
-  assert over_all["value"] == pytest.approx(np.mean(means))
-  assert min(means) <= over_all["low"] <= over_all["high"] <= max(means)
+  for name in ("evaluation_return", "training_return"):
+    means = [one[name] for one in each]
+    over_all = summary[name]
+    assert over_all["value"] == pytest.approx(np.mean(means))
+    assert min(means) <= over_all["low"] <= over_all["high"] <= max(means)
   assert list(summary["seeds"]) == ["1", "2"]
   solved = [one["solved_episode"] for one in each]
   assert summary["solved"] == sum(episode is not None for episode in solved)

@@ -41,6 +41,7 @@ def assert_same(a: str, b: str) -> None:
   """The files of two runs are the same, except for times."""
   assert weights(a) == weights(b)
   assert rows(a) == rows(b)
+  assert rows(a, "learner.csv") == rows(b, "learner.csv")
   name = "evaluation.csv"
   assert pathlib.Path(a, name).exists() == pathlib.Path(b, name).exists()
   if pathlib.Path(a, name).exists():
@@ -63,11 +64,13 @@ def uninterrupted_and_not(interrupted, argv: tuple[str, ...], *asked: int) -> No
 def test_the_device_runner_resumes_bit_for_bit(interrupted, capsys):
   """Stopped while replay fills and after it; a finished run stays as it is."""
   argv = (*DEVICE, "--steps=450", "--eval_every=150", "--eval_episodes=1")
+  argv = (*argv, "--log_every=50")
   uninterrupted_and_not(interrupted, argv, 1, 3)
   whole = summary("whole")
   assert whole["env_steps"] >= 450 and whole["episodes"] >= 112
   assert whole["learner_updates"] == whole["env_steps"] - 150
   assert whole["evaluation"]["evaluations"] >= 1
+  assert len(rows("whole", "learner.csv")) >= 4
   found = rows("whole")
   assert [int(row["env_steps"]) for row in found[:3]] == [4, 8, 12]
   assert "bad_episode" in found[-1]
@@ -84,16 +87,29 @@ LOCAL = ("--env=jax:deep_sea/4", "--replay=memory", "--steps=60", "--eval_every=
 TINY = ("--set=hidden_sizes=4", "--set=batch_size=2", "--set=min_replay_size=12")
 
 
-def test_the_local_runner_resumes_bit_for_bit_within_an_episode(interrupted, capsys):
+@pytest.mark.parametrize(("num_envs", "asked"), [(1, (7, 25)), (3, (3, 6))])
+def test_the_local_runner_resumes_bit_for_bit_within_an_episode(
+  interrupted, capsys, num_envs, asked
+):
   """And refuses other settings in its directory, naming them."""
-  argv = ("--agent=dqn", *LOCAL, *TINY, "--eval_episodes=1")
-  uninterrupted_and_not(interrupted, argv, 7, 25)
+  argv = ("--agent=dqn", *LOCAL, *TINY, "--eval_episodes=1", "--log_every=9")
+  argv = (*argv, f"--num_envs={num_envs}")
+  uninterrupted_and_not(interrupted, argv, *asked)
+  logged = [int(row["env_steps"]) for row in rows("parts", "learner.csv")]
+  assert logged == [9, 18, 27, 36, 45, 54]
   capsys.readouterr()
   argv = (*argv, "--output=parts")
   assert run.main([*argv, "--seed=1", "--set=learning_rate=0.5"]) == 2
   (other,) = capsys.readouterr().err.splitlines()
   assert "seed is 0 there, but 1 here" in other
   assert "config.learning_rate is 0.001 there, but 0.5 here" in other
+
+
+def test_an_interrupted_last_evaluation_is_repeated(interrupted):
+  argv = ("--agent=dqn", "--env=jax:deep_sea/4", *TINY, "--steps=30")
+  # The stop is asked for after each step, also of evaluations.
+  uninterrupted_and_not(interrupted, (*argv, "--eval_episodes=9"), 45)
+  assert summary("parts")["evaluation_episodes"] == 9
 
 
 def test_a_finished_run_is_extended_to_the_bit(capsys):

@@ -31,7 +31,8 @@ def test_a_run_leaves_its_files(tmp_path, monkeypatch, capsys):
   assert run.main([*argv, "--set", "learning_rate=0.01"]) == 0
   files = {path.name for path in pathlib.Path("out").iterdir()}
   (events,) = (name for name in files if name.startswith("events.out.tfevents."))
-  names = {"config.json", "metrics.csv", "summary.json", "curve.png"}
+  names = {"config.json", "summary.json", "curve.png"}
+  names |= {"metrics.csv", "learner.csv", "evaluation.csv"}
   assert files - {events} == {*names, "checkpoints", "bsuite"}
   config = json.loads(pathlib.Path("out/config.json").read_text())
   assert config["config"]["learning_rate"] == 0.01
@@ -46,10 +47,15 @@ def test_a_run_leaves_its_files(tmp_path, monkeypatch, capsys):
   assert summary["solved_episode"] is None
   with open("out/metrics.csv", newline="") as file:
     returns = [float(row["episode_return"]) for row in csv.DictReader(file)]
-  assert summary["mean_return_last_100"] == pytest.approx(np.mean(returns))
+  assert summary["training_return"] == pytest.approx(returns[-1])
+  with open("out/evaluation.csv", newline="") as file:
+    evaluated = [float(row["episode_return"]) for row in csv.DictReader(file)]
+  assert len(evaluated) == 5
+  assert summary["evaluation_return"] == pytest.approx(np.mean(evaluated))
   with np.load("out/checkpoints/final.npz") as weights:
     assert all(np.isfinite(weights[name]).all() for name in weights.files)
   text = capsys.readouterr().out
+  assert text.index("Greedy policy: mean return") < text.index("Training: mean return")
   assert "Deep Sea was not solved" in text and "out/checkpoints/final.npz" in text
 
 

@@ -74,7 +74,8 @@ def test_evaluations_are_written_down(capsys):
   ]
   (events,) = OUT.glob("events.out.tfevents.*")
   assert events.read_bytes().count(b"evaluation/return") == 3
-  assert "Evaluation (2 episodes each): mean return" in capsys.readouterr().out
+  text = capsys.readouterr().out
+  assert "Greedy policy: mean return" in text and "Best of 3 evaluations" in text
   config = json.loads((OUT / "config.json").read_text())
   assert (config["eval_every"], config["eval_episodes"], config["video"]) == (
     12,
@@ -134,7 +135,7 @@ def test_no_video_of_what_has_no_picture(capsys):
 
 
 def test_a_crashing_environment_does_not_end_the_run(capsys):
-  argv = ("--episodes=3", "--debug", "--max_env_failures=3")
+  argv = ("--episodes=3", "--debug", "--max_env_failures=3", "--eval_episodes=0")
   assert launch("fake_crashing", *argv) == 0
   captured = capsys.readouterr()
   assert "2 times" in captured.out.splitlines()[-1]
@@ -155,7 +156,27 @@ def test_a_crashing_environment_does_not_end_the_run(capsys):
   assert [row["episode"] for row in rows("metrics.csv")] == ["1", "2", "3"]
   # There were no evaluations, and there is no trace of any.
   assert not (OUT / "evaluation.csv").exists() and "evaluation" not in content
-  assert json.loads((OUT / "config.json").read_text())["eval_episodes"] is None
+  assert json.loads((OUT / "config.json").read_text())["eval_episodes"] == 0
+
+
+def test_an_episode_without_an_end_is_left(capsys):
+  """And what is learnt in it is logged, though no episode ends."""
+  endless = f"{__name__}:endless"
+  assert launch(endless, "--steps=50", "--log_every=20", learns=True) == 0
+  (episode,) = rows("evaluation.csv")
+  assert (episode["episode_length"], episode["left"]) == ("5000", "1")
+  assert "1 left before the end" in capsys.readouterr().out
+  assert not rows("metrics.csv")
+  first, second = rows("learner.csv")
+  assert (first["env_steps"], second["env_steps"]) == ("20", "40")
+  assert float(second["loss"]) > 0 and float(second["epsilon"]) > 0
+  assert float(second["learning_rate"]) > 0 and int(second["learner_updates"]) > 0
+  (events,) = OUT.glob("events.out.tfevents.*")
+  assert events.read_bytes().count(b"learner/epsilon") == 2
+
+
+def endless() -> testing.FakeEnvironment:
+  return testing.FakeEnvironment(episode_length=10**9)
 
 
 def test_a_crash_ends_the_run_by_default(capsys):

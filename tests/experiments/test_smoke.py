@@ -51,6 +51,7 @@ def settings(name: str) -> list[str]:
 def launch(name: str, *argv: str) -> tuple[dict, list[dict[str, str]]]:
   """Runs a hundred steps; returns the summary and the rows of the metrics."""
   command = [f"--agent={name}", f"--env={ONE_HOT}", "--steps=100", "--output=out"]
+  command += ["--eval_episodes=1"]
   assert run.main([*command, *settings(name), *argv]) == 0
   out = pathlib.Path("out")
   with open(out / "metrics.csv", newline="") as file:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import ranges
+from explorax import exploration, ranges
 from explorax.exploration import schedules
 
 pytestmark = pytest.mark.ops
@@ -131,3 +131,15 @@ def test_a_learning_rate_may_fall_to_0_but_not_be_0():
   for rate in (0.0, schedules.Linear(1e-3, -1e-3, 5)):
     with pytest.raises(ValueError, match="rate is"):
       Settings(rate=rate)
+
+
+def test_the_values_at_a_time_of_a_rule_and_of_those_it_wraps():
+  rule = exploration.EzGreedy(LINEAR, of=exploration.Ucb(scale=PIECEWISE))
+  assert schedules.current(rule, 50) == pytest.approx({"epsilon": 0.55, "scale": 0.55})
+  twice = exploration.EpsilonGreedy(0.1, of=exploration.EpsilonGreedy(LINEAR))
+  assert schedules.current(twice, 100) == pytest.approx(
+    {"epsilon": 0.1, "of.epsilon": 0.1}
+  )
+  assert schedules.current(exploration.Boltzmann(2.0), 0) == {"temperature": 2.0}
+  assert schedules.current(exploration.Greedy(), 0) == {}
+  assert schedules.current(None, 0) == schedules.current(object(), 0) == {}

@@ -13,9 +13,11 @@ import numpy as np
 import ray
 
 from explorax.agents import types
+from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import builder as builder_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import ray_cluster
-from explorax.experiments.runners import core, errors, recovery
+from explorax.experiments.runners import clock, core, errors, evaluation, recovery
 from explorax.experiments.runners.distributed import (
   board,
   checkpoints,
@@ -80,7 +82,8 @@ def run(
     config: of the run.
     hooks: called from this process. `make_environment` is required and is called in
       the processes that need an environment.
-    evaluation_environment: None for no evaluation; the evaluator makes its own.
+    evaluation_environment: with `config.eval_every`, the evaluator's process makes its
+      own; else the driver evaluates in this one, or in one that it makes, at the end.
 
   Raises:
     errors.StoppedError: if the board dies, or a process keeps failing.
@@ -93,17 +96,19 @@ def run(
   if hooks.make_environment is None:
     raise ValueError("hooks.make_environment is missing: actors make environments.")
   check(agent, config)
-  evaluates = evaluation_environment is not None
-  num_processes = 1 + evaluates + (config.num_actors or 1) + (config.replay_shards or 1)
+  has_evaluator = config.eval_every is not None
+  num_processes = (
+    1 + has_evaluator + (config.num_actors or 1) + (config.replay_shards or 1)
+  )
   with ray_cluster.connect(
     config.ray_address,
     max(len(os.sched_getaffinity(0)), num_processes),
     num_gpus=config.learner_gpus or 0,
     num_bytes=_OBJECT_STORE_BYTES,
   ):
-    processes = processes_lib.Processes(agent, config, hooks, evaluates)
+    processes = processes_lib.Processes(agent, config, hooks, has_evaluator)
     try:
-      return _Driver(processes, agent, config, hooks).run()
+      return _Driver(processes, agent, config, hooks, evaluation_environment).run()
     finally:
       processes.kill()
 
@@ -154,7 +159,10 @@ class _Driver:
     agent: types.Agent,
     config: config_lib.RunConfig,
     hooks: core.Hooks,
+    evaluation_environment: dm_env.Environment | None,
   ):
+    self._agent = agent
+    self._evaluation_environment = evaluation_environment
     self._processes = processes
     self._tasks = dict(processes.tasks)
     self._min_size = agent.replay.min_size
@@ -165,7 +173,9 @@ class _Driver:
     found = None if hooks.checkpoints is None else hooks.checkpoints.restored
     self._saving: Any = None  # The reference to the learner's state, once requested.
     self._last_state: messages.LearnerState | None = None
-    self._news = messages.Poll([], checkpoints.counts(found), None, {}, math.nan)
+    counts = checkpoints.counts(found)
+    self._news = messages.Poll([], counts, None, {}, math.nan)
+    self._log_clock = core.LogClock(config.log_every, counts.env_steps)
 
   def run(self) -> core.Result:
     """Polls until the run is over.
@@ -178,6 +188,8 @@ class _Driver:
       if until == math.inf and self._hooks.stop():
         until = time.monotonic() + _SECONDS_TO_END
         self._processes.board.enter.remote(messages.STOPPED)
+      elif self._hooks.ended():
+        self._processes.board.enter.remote(messages.LEARNING)
       self._poll()
       self._finish_tasks()
       if until == math.inf:
@@ -207,6 +219,17 @@ class _Driver:
         if self._hooks.observer is not None:
           evaluator.replay(event.calls, self._hooks.observer)
         self._hooks.on_evaluation(event.evaluation)
+    if self._log_clock.is_due(steps):
+      row = core.log_row(
+        self._agent,
+        news.counts.metrics,
+        env_steps=steps,
+        learner_updates=news.counts.updates,
+        steps_per_second=news.steps_per_second,
+        wall_seconds=news.counts.seconds,
+        seed=self._config.seed,
+      )
+      self._hooks.on_log(row)
 
   def _get_news(self) -> messages.Poll:
     """The news of the board, as long as Ray's own processes run.
@@ -322,7 +345,7 @@ class _Driver:
       raise failure("replay", error, [self._weights()]) from error
 
   def _end(self, *, interrupted: bool) -> core.Result:
-    """Writes the last checkpoint and returns the result."""
+    """Writes the last checkpoint, evaluates and returns the result."""
     self._poll()
     counts, state = self._news.counts, self._last_state
     checkpointer = self._hooks.checkpoints
@@ -334,14 +357,46 @@ class _Driver:
         "the learner did not end in time; its updates since the last checkpoint are "
         "lost"
       )
+    weights = self._weights()
+    if self._config.evaluates and self._config.eval_every is None and not interrupted:
+      interrupted = not self._evaluate(weights)
     return core.Result(
-      weights=self._weights(),
+      weights=weights,
       env_steps=counts.env_steps,
       episodes=counts.episodes,
       learner_updates=counts.updates if state is None else state.updates,
       steps_per_second=self._news.steps_per_second,
       interrupted=interrupted,
     )
+
+  def _evaluate(self, weights: types.Params) -> bool:
+    """Evaluates the weights in this process; returns whether that was not stopped.
+
+    Raises:
+      errors.EnvironmentFailedError: if the environment crashed too often in a row.
+    """
+    config, hooks, steps = self._config, self._hooks, self._news.counts.env_steps
+    make, environment = hooks.make_environment, self._evaluation_environment
+    if weights is None or make is None:
+      return True
+    actor_key, _ = jax.random.split(jax.random.PRNGKey(config.seed))
+    with contextlib.ExitStack() as stack:
+      if environment is None:
+        environment = make(core.EVALUATION, 0)
+        stack.callback(recovery.close, environment)
+      guarded = recovery.guard(environment, core.EVALUATION, config, hooks)
+      stack.enter_context(contextlib.closing(guarded))
+      # The learner's process still has the GPU's memory.
+      stack.enter_context(jax.default_device(jax.local_devices(backend="cpu")[0]))
+      actor = builder_lib.Builder(self._agent).make_actor(
+        core.evaluation_key(actor_key), actor_lib.Constant(weights), evaluation=True
+      )
+      evaluations = evaluation.Evaluations(actor, guarded, clock.Clock(), config, hooks)
+      try:
+        evaluations.evaluate(steps)
+      except recovery.UnrecoverableError as error:
+        raise errors.EnvironmentFailedError(str(error), [weights]) from error
+    return evaluations.is_up_to_date(steps)
 
   def _stopped(self, why: str) -> errors.StoppedError:
     """The error of a run that the same command can resume."""

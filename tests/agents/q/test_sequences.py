@@ -151,7 +151,7 @@ def test_what_was_acted_is_unrolled_again(replay, truncate):
   adder = builder.make_adder(store)
   batches = builder.make_dataset_iterator(store)
   learner = builder.make_learner(jax.random.PRNGKey(0), batches, store)
-  actor = builder.make_actor(jax.random.PRNGKey(1), learner, adder)
+  actor = builder.make_actor(jax.random.PRNGKey(1), learner, [adder])
   for _ in range(5):
     timestep = environment.reset()
     actor.observe_first(timestep)

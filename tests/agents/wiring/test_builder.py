@@ -34,7 +34,7 @@ def test_the_pieces_of_the_builder_work_together(backend):
     adder = builder.make_adder(replay)
     batches = builder.make_dataset_iterator(replay)
     learner = builder.make_learner(jax.random.PRNGKey(0), batches, replay)
-    actor = builder.make_actor(jax.random.PRNGKey(1), learner, adder)
+    actor = builder.make_actor(jax.random.PRNGKey(1), learner, [adder])
     evaluator = builder.make_actor(jax.random.PRNGKey(2), learner, evaluation=True)
     for policy in (actor, evaluator):
       timestep = environment.reset()

@@ -58,8 +58,8 @@ def num_rows(directory, make_episode):
 
 def test_rows_after_the_checkpoint_are_cut(directory, make_episode, num_rows):
   resumed = metrics_csv.MetricsCsv(directory, num_rows=num_rows)
-  assert [e.episode for e in resumed.episodes()] == [1, 2]
-  assert [e.metrics for e in resumed.episodes()] == [{"regret": 1.0}] * 2
+  assert [e.episode for e in resumed.rows()] == [1, 2]
+  assert [e.metrics for e in resumed.rows()] == [{"regret": 1.0}] * 2
   resumed.write(make_episode(3, metrics={}))
   resumed.close()
   rows = read(directory)

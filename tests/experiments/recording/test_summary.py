@@ -38,6 +38,7 @@ def make_summary(make_episode):
       "environment_failures": 0,
       "replacements": {},
       "last_metrics": {},
+      "evaluation_policy": "greedy policy",
     }
     return summary.of_run(**{**arguments, **changes})
 
@@ -45,11 +46,20 @@ def make_summary(make_episode):
 
 
 def test_the_content_of_a_run_s_summary(make_summary):
-  def means(mean):
-    return {"mean_return_last_100": mean, "best_mean_return_100": None}
+  def trained(mean, episodes=1):
+    return {
+      "training_return": mean,
+      "training_episodes": episodes,
+      "best_mean_return_100": None,
+    }
 
   assert make_summary(solved_rule=rule(solved_in=3)) == {
     "status": "finished",
+    "evaluation_return": None,
+    "evaluation_standard_error": None,
+    "evaluation_episodes": 0,
+    "evaluation_episodes_left": 0,
+    "evaluation_policy": "greedy policy",
     "env_steps": 12345,
     "episodes": 4,
     "learner_updates": 1,
@@ -57,11 +67,11 @@ def test_the_content_of_a_run_s_summary(make_summary):
     "wall_seconds": 61.0,
     "unfinished_steps": 0,
     "environment_failures": 0,
-    **means(2.5),
+    **trained(4.0),
     "last_metrics": {},
     "policies": {
-      "exploiter": {"episodes": 2, **means(3.0)},
-      "explorer": {"episodes": 2, **means(2.0)},
+      "exploiter": {"episodes": 2, **trained(4.0)},
+      "explorer": {"episodes": 2, **trained(3.0)},
     },
     "solved_episode": 3,
     "treasure_rate": 0.25,
@@ -82,6 +92,21 @@ def test_the_best_and_the_last_evaluation(make_summary, make_evaluation):
     "last": {"mean_return": 3.5, "env_steps": 3000},
     "best": {"mean_return": 7.5, "env_steps": 2000},
   }
+  assert (content["evaluation_return"], content["evaluation_episodes"]) == (3.5, 2)
+  assert content["evaluation_standard_error"] == 0.5
+  title, first, second, *_ = summary.table("tdu on x", {0: content}).splitlines()
+  assert title.startswith("tdu on x") and "Greedy policy: mean return 3.5" in first
+  assert "± 0.5" in first and "Training: mean return 4 " in second
+
+
+def test_the_evaluation_policy_has_a_name():
+  def name(**config):
+    return summary.evaluation_policy({"config": config})
+
+  assert name(evaluation_epsilon=0.0, evaluation=None) == "greedy policy"
+  assert "0.001" in name(evaluation_epsilon=0.001)
+  other = name(evaluation_epsilon=0.0, evaluation={"class": "Thompson"})
+  assert other == name(module="user's") != "greedy policy"
 
 
 def test_several_seeds(make_summary):
@@ -92,14 +117,16 @@ def test_several_seeds(make_summary):
     4: make_summary(4, solved_rule=never),
   }
   content = summary.of_seeds(each)
-  assert content["mean_return_last_100"] == {"value": 2.0, "low": 1.5, "high": 2.5}
+  assert content["training_return"] == {"value": 3.0, "low": 2.0, "high": 4.0}
+  assert content["evaluation_return"] is None
   assert (content["solved"], content["median_solved_episode"]) == (1, math.inf)
   assert content["seeds"]["3"] == {
     "episodes": 2,
-    "mean_return_last_100": 1.5,
+    "evaluation_return": None,
+    "training_return": 2.0,
     "solved_episode": 7,
     "treasure_rate": 0.25,
   }
   text = summary.table("tdu on x", each)
-  rows = [line.split() for line in text.splitlines()[-3:-1]]
-  assert rows == [["3", "2", "1.5"], ["4", "4", "2.5"]]
+  rows = [line.split() for line in text.splitlines()[-2:]]
+  assert rows == [["3", "2", "2"], ["4", "4", "4"]]

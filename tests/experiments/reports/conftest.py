@@ -45,11 +45,22 @@ def logs():
 
 
 @pytest.fixture
-def write_run(tmp_path, monkeypatch, make_episode):
-  """Writes a run of 40 episodes with these returns, ten steps each."""
+def write_run(tmp_path, monkeypatch, make_episode, make_evaluation):
+  """Writes a run of 40 episodes with these returns, ten steps each.
+
+  `evaluations` has the returns at each step.
+  """
   monkeypatch.chdir(tmp_path)
 
-  def write(path, agent="dqn", env="gym:CartPole-v1", seed=0, returns=None, **given):
+  def write(
+    path,
+    agent="dqn",
+    env="gym:CartPole-v1",
+    seed=0,
+    returns=None,
+    evaluations=None,
+    **given,
+  ):
     directory = output.RunDirectory.create(tmp_path / path)
     settings = [f"{name}={value}" for name, value in given.items()]
     record = {"agent": agent, "env": env, "seed": seed, "settings": settings}
@@ -58,6 +69,13 @@ def write_run(tmp_path, monkeypatch, make_episode):
     for i, value in enumerate(RNG.normal(size=40) if returns is None else returns):
       table.write(make_episode(i + 1, episode_return=float(value), metrics={}))
     table.close()
+    if evaluations is not None:
+      columns = metrics_csv.EVALUATION_COLUMNS
+      table = metrics_csv.MetricsCsv(directory, "evaluation.csv", columns)
+      for steps, values in evaluations.items():
+        for episode in make_evaluation(steps, values).episodes:
+          table.write(episode)
+      table.close()
     return directory.path
 
   return write

@@ -105,7 +105,7 @@ def test_scores_are_of_evaluations_or_of_whole_games(write_run, capsys):
     (path / "evaluation.csv").write_text("\n".join(lines))
   assert report.main(["out"]) == 0
   out = capsys.readouterr().out
-  of_pong, of_qbert = out.split("atari:Qbert, return at step 400")
+  of_pong, of_qbert = out.split("atari:Qbert, return of evaluations at step 400")
   assert re.findall(r"(dqn|rainbow) +1 seed +(\S+)", of_pong) == [
     ("dqn", "6.000"),
     ("rainbow", "6.000"),

@@ -24,7 +24,7 @@ def test_runs_are_grouped_and_scored_at_their_common_end(write_run, capsys):
       write_run(f"runs/{name}/{seed}", name, seed=seed, returns=returns)
   assert report.main(["runs"]) == 0
   out = capsys.readouterr().out
-  assert "gym:CartPole-v1, return at step 400" in out
+  assert "gym:CartPole-v1, return of training at step 400" in out
   assert re.search(r"a   5 seeds    3\.000    \[1\.\d+, 7\.\d+\]", out), out
   assert re.search(r"b   3 seeds   -0\.667   \[-1\.000, 0\.000\]", out), out
   assert out.rstrip().endswith("runs/report/report.html")
@@ -93,3 +93,23 @@ def test_what_cannot_be_read_is_refused_in_a_line_that_names_it(
   assert out == "" and re.search(named, err), err
   assert err.startswith("explorax: ") and err.count("\n") == 1
   assert not [*tmp_path.rglob("report")]
+
+
+def test_evaluations_are_compared_where_all_runs_have_them(write_run, capsys):
+  for seed in range(2):
+    for agent, value in (("dqn", 3.0), ("tdu", 7.0)):
+      write_run(f"runs/{agent}{seed}", agent, seed=seed, evaluations={402: [value] * 2})
+      several = {200: [0.0], 401 + seed: [value]}
+      write_run(f"runs/{agent}_y{seed}", agent, "x:y", seed, evaluations=several)
+      partly = None if agent == "tdu" else {400: [value]}
+      write_run(f"runs/{agent}_z{seed}", agent, "x:z", seed, evaluations=partly)
+  assert report.main(["runs", "--output=page"]) == 0
+  out = capsys.readouterr().out
+  cartpole, y, z = out.split("x:y, return")[0], *out.split("x:")[1:3]
+  assert "of evaluations at step 402" in cartpole
+  assert re.search(r"dqn .*\b3\.000", cartpole) and re.search(
+    r"tdu .*\b7\.000", cartpole
+  )
+  assert "of evaluations at step 401" in y and re.search(r"tdu .*\b7\.000", y)
+  assert "of training at step 400" in z and not re.search(r"tdu .*\b7\.000", z)
+  assert "The runs on x:z are compared by returns of training" in out

@@ -86,7 +86,9 @@ def _train(
   What is left over goes to the hooks, or to the run's config.
   """
   environment = standard.StandardEnvironment(environment)
-  if evaluation_environment is not None:
+  if evaluation_environment is None:
+    of_runner.setdefault("eval_episodes", 0)
+  else:
     evaluation_environment = standard.StandardEnvironment(evaluation_environment)
   spec = factory.spec(environment)
   if dqn is None:

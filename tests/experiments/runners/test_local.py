@@ -216,3 +216,41 @@ def test_a_loss_that_is_not_finite(updates_per_step, priority_exponent):
   assert "seed 5" in message and "environment step" in message
   assert is_finite(caught.value.weights)
   assert "learner update" in message
+
+
+def test_several_environments_share_steps_and_inference():
+  made: list[tuple[str, int]] = []
+
+  def make(role: str, number: int) -> standard.StandardEnvironment:
+    made.append((role, number))
+    environment = testing.FakeEnvironment(episode_length=3 + number)
+    return standard.StandardEnvironment(environment)
+
+  first = make("first", 0)
+  agent = q_agent.make_agent(q_config.QConfig(**TINY), factory.spec(first))
+  ended: list[core.Episode] = []
+  logged: list[core.LogRow] = []
+  result = local.run(
+    agent,
+    first,
+    config_lib.RunConfig(num_envs=3, steps=29, replay="memory", log_every=10),
+    core.Hooks(make_environment=make, on_episode=ended.append, on_log=logged.append),
+  )
+  # The last one is made after training.
+  assert made == [("first", 0), ("training", 1), ("training", 2), ("evaluation", 0)]
+  # Each has taken ten steps, and its episodes last 3, 4 or 5 of them.
+  assert result.env_steps == 30
+  assert [e.env_steps for e in ended if e.episode_length == 5] == [15, 30]
+  assert [e.env_steps for e in ended if e.episode_length == 3] == [9, 18, 27]
+  assert [e.episode for e in ended] == list(range(1, 8)) and result.episodes == 7
+  # One for each step since the first six, of all three at a time.
+  assert result.learner_updates == 30 - 3
+  assert [row.env_steps for row in logged] == [12, 21, 30]
+
+
+def test_several_environments_need_a_way_to_make_them():
+  environment = standard.StandardEnvironment(testing.FakeEnvironment())
+  agent = q_agent.make_agent(q_config.QConfig(**TINY), factory.spec(environment))
+  config = config_lib.RunConfig(num_envs=2, steps=9, replay="memory")
+  with pytest.raises(ValueError, match="num_envs=2 needs an environment by its name"):
+    local.run(agent, environment, config)

@@ -103,7 +103,7 @@ def test_runs_are_kept_added_to_and_extended(random_sweep, capsys):
   argv = ("--sweep=bandit/0,bandit/3", "--episodes=3", "--envs=jax:deep_sea/4")
   assert random_sweep(*argv) == 0
   out = capsys.readouterr().out
-  assert "jax:deep_sea/4, return at step 12" in out and "2 of 20 ids" in out
+  assert "jax:deep_sea/4, return of training at step 12" in out and "2 of 20 ids" in out
   runs = _runs()
   assert len(runs) == 3
   before = {path: pathlib.Path("out", path).stat().st_mtime_ns for path in runs}
@@ -153,6 +153,7 @@ def test_a_tuning_names_the_best_settings(module, capsys):
   pathlib.Path("grid.toml").write_text(grid)
   argv = ["--agents=dqn", "--envs=jax:chain/4", "--steps=60", "--seeds=2"]
   argv += ["--workers=1", "--sweep_config=grid.toml", "--set=hidden_sizes=8"]
+  argv += ["--score=return"]
   assert sweep.main(argv) == 0
   out = capsys.readouterr().out
   assert "dqn: return of 2 settings, 2 seeds each" in out

@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 
+import explorax
 from explorax.experiments import ray_cluster, run
 
 psutil = pytest.importorskip("psutil")
@@ -22,6 +23,7 @@ COMMAND = (
   "--agent=dqn",
   "--runner=distributed",
   "--error_buffer=16",
+  "--eval_episodes=0",
   f"--set=min_replay_size={MIN_SIZE}",
   "--set=replay_capacity=200",
   "--set=batch_size=4",
@@ -124,6 +126,32 @@ def test_the_end_is_evaluated(finished):
   assert [(row["env_steps"], row["episode_return"]) for row in rows] == [
     (str(summary["env_steps"]), "5.0")
   ] * 2
+
+
+class Stops:
+  """A callback that ends a run after some rows of its log."""
+
+  rows = 0
+
+  def on_log(self, row):
+    self.rows += 1
+    if self.rows == 2:
+      raise explorax.StopTraining("two rows")
+
+
+def test_a_callback_ends_a_run_which_the_driver_evaluates(tmp_path):
+  flags = ("--num_actors=1", "--replay=memory", "--steps=1000000", "--log_every=40")
+  flags += ("--eval_episodes=2", f"--callback={__name__}:Stops")
+  assert _run(tmp_path / "run", "fake", *flags) == 0
+  summary = json.loads((tmp_path / "run/summary.json").read_text())
+  assert (summary["status"], summary["stop_reason"]) == ("finished", "two rows")
+  assert summary["env_steps"] < 1_000_000 and summary["evaluation_return"] == 5.0
+  evaluated = [row["env_steps"] for row in _rows(tmp_path / "run/evaluation.csv")]
+  assert evaluated == [str(summary["env_steps"])] * 2
+  logged = _rows(tmp_path / "run/learner.csv")
+  assert len(logged) >= 2 and all(float(row["epsilon"]) > 0 for row in logged)
+  processes = json.loads((tmp_path / "run/processes.json").read_text())
+  assert "learner" in processes and "evaluator" not in processes
 
 
 def test_a_run_leaves_files_and_no_process(finished):
