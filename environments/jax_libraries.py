@@ -9,7 +9,13 @@ import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from explorax.environments import gymnax_adapter, jax_adapter, jax_types, standard
+from explorax.environments import (
+  gymnax_adapter,
+  jax_adapter,
+  jax_types,
+  specs,
+  standard,
+)
 
 
 class _Library(NamedTuple):
@@ -64,19 +70,20 @@ LIBRARIES = {
 
 
 def load(name: str, *, library: str, seed: int) -> standard.StandardEnvironment:
-  """Makes an environment of the library by its name.
+  """Makes an environment of the library by its name, which may end in `,layout=chw`.
 
   Raises:
     ValueError: if the library is not installed, or it has no such environment.
     TypeError: see `gymnax_adapter.GymnaxEnvironment`.
   """
+  name, layout = specs.split_layout(name)
   try:
     environment, params = make(library, name)
-  except TypeError as error:
-    raise TypeError(f"'{library}:{name}': {error}") from error
-  return standard.StandardEnvironment(
-    jax_adapter.JaxEnvironment(environment, params, seed=seed)
-  )
+    return standard.StandardEnvironment(
+      jax_adapter.JaxEnvironment(environment, params, seed=seed), layout=layout
+    )
+  except (TypeError, specs.LayoutError) as error:
+    raise type(error)(f"'{library}:{name}': {error}") from error
 
 
 @functools.lru_cache

@@ -49,6 +49,7 @@ class BonusWrapper(gymnasium.Wrapper):
     *,
     seed: int = 0,
     update_period: int = 8,
+    layout: str | None = None,
   ):
     """Wraps one environment; of several, each has a bonus of its own.
 
@@ -59,6 +60,7 @@ class BonusWrapper(gymnasium.Wrapper):
       beta: β, a number or a schedule, whose time is in steps of this environment.
       seed: of the bonus's networks.
       update_period: steps between two updates of `NeverGiveUp`, at least 2.
+      layout: the axes of images, such as `chw`; None: found from their shape.
 
     Raises:
       ValueError: if the bonus cannot take the observations, or `update_period` is
@@ -68,7 +70,7 @@ class BonusWrapper(gymnasium.Wrapper):
     super().__init__(env)
     if update_period < 2:
       raise ValueError(f"update_period is {update_period}; it must be at least 2.")
-    spec, self._encode = _encoding(env.observation_space)
+    spec, self._encode = _encoding(env.observation_space, layout)
     actions = env.action_space
     self._first_action = None
     num_actions = 1
@@ -200,7 +202,7 @@ _Novelty = _Acting | _Learning
 
 
 def _encoding(
-  space: gymnasium.Space,
+  space: gymnasium.Space, layout: str | None
 ) -> tuple[dm_env.specs.Array, Callable[[Any], np.ndarray]]:
   """The spec of encoded observations, and the function that encodes one."""
   if isinstance(space, gymnasium.spaces.Discrete):
@@ -211,7 +213,9 @@ def _encoding(
     raise TypeError(
       f"the environment's observations are {space!r:.80}, but a bonus takes one array; "
       "join the parts into one, for instance with "
-      "gymnasium.wrappers.FlattenObservation."
+      "gymnasium.wrappers.FlattenObservation, or choose one of them with "
+      "gymnasium.wrappers.TransformObservation."
     )
-  dense = specs.Dense(dm_env.specs.Array(space.shape, space.dtype))
+  dtype = np.uint8 if space.dtype == np.uint8 else np.float32
+  dense = specs.Dense(specs.of_array(space.shape, dtype, None, layout))
   return dense.spec, dense
