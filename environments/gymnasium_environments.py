@@ -1,5 +1,6 @@
 """gymnasium's environments as dm_env ones."""
 
+import importlib
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +14,19 @@ from explorax.environments import atari_environments, errors, specs, standard
 
 # The kinds of gymnasium's own environments that are cheap to make and often discrete.
 _LISTED = ("classic_control", "toy_text", "box2d")
+# The modules that register environments with gymnasium when they are imported, and how
+# the names begin that each registers. Only these are imported for a name.
+REGISTERING = {
+  "ale_py": ("ALE/",),
+  "flappy_bird_gymnasium": ("FlappyBird-",),
+  "highway_env": ("highway-", "merge-", "roundabout-", "intersection-", "exit-"),
+  "minatar.gym": ("MinAtar/",),
+  "minigrid": ("MiniGrid-", "BabyAI-"),
+  "minihack": ("MiniHack-",),
+  "miniworld": ("MiniWorld-",),
+  "nle": ("NetHack",),
+  "vizdoom.gymnasium_wrapper": ("Vizdoom",),
+}
 _ARRAYS = (
   gymnasium.spaces.Box,
   gymnasium.spaces.MultiBinary,
@@ -85,8 +99,9 @@ def load(
 ) -> standard.StandardEnvironment:
   """Makes the environment that gymnasium has registered as `gym_id`.
 
-  `package:Name-v0` imports the package first, as in `gymnasium.make`. The name may end
-  in `,layout=chw`; see `specs.of_array`.
+  The package that registers it is imported first if it is one of `REGISTERING`;
+  `package:Name-v0` imports any package, as in `gymnasium.make`. The name may end in
+  `,layout=chw`; see `specs.of_array`.
 
   Args:
     gym_id: as registered.
@@ -98,6 +113,7 @@ def load(
     TypeError: if agents here do not support its actions or observations.
   """
   gym_id, layout = specs.split_layout(gym_id)
+  _register(gym_id)
   # gymnasium passes on a render mode of None, which some environments do not accept.
   drawing: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
   try:
@@ -112,7 +128,12 @@ def load(
       known = atari_environments.names()
     raise ValueError(
       f"gymnasium has no environment 'gym:{gym_id}'"
-      + errors.did_you_mean(name, known, f": {error}")
+      + errors.did_you_mean(
+        name,
+        known,
+        f": {error} If a package registers it that explorax does not know, write "
+        f"'gym:PACKAGE:{gym_id}'.",
+      )
     ) from error
   except (ModuleNotFoundError, ValueError) as error:
     raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
@@ -121,6 +142,27 @@ def load(
   except (TypeError, specs.LayoutError) as error:
     environment.close()
     raise type(error)(f"'gym:{gym_id}': {error}") from error
+
+
+def _register(gym_id: str) -> None:
+  """Imports the known package that registers an environment of this name."""
+  if gym_id in registration.registry:
+    return
+  for module, beginnings in REGISTERING.items():
+    if not gym_id.startswith(beginnings):
+      continue
+    package = module.partition(".")[0]
+    try:
+      imported: Any = importlib.import_module(module)
+    except ImportError as error:
+      raise ValueError(
+        f"'gym:{gym_id}' needs the package {package}, which cannot be imported "
+        f"({error}); install it: pip install {package}."
+      ) from error
+    # Some register theirs in a function, which gymnasium calls no longer.
+    if gym_id not in registration.registry and hasattr(imported, "register_envs"):
+      imported.register_envs()
+    return
 
 
 def wrap(
