@@ -112,7 +112,7 @@ def observe_picture(
   nodes, level = _nodes(model, picture), jnp.ravel(picture)
   num_depths, num_pixels, _, num_levels = model.counts.shape
   index = (jnp.arange(num_depths)[:, None], jnp.arange(num_pixels)[None, :], nodes)
-  seen = jax.nn.one_hot(level, num_levels)[None]
+  seen = jax.nn.one_hot(level, num_levels, dtype=model.counts.dtype)[None]
   # Written first and read afterwards: reading the table before the write would copy all
   # of it at every step.
   new_counts = model.counts.at[(*index, level[None, :])].add(1.0)

@@ -143,6 +143,6 @@ def sample_weights(
   key: jax.Array, posterior: WeightPosterior, shape: tuple[int, ...] = ()
 ) -> jax.Array:
   """Draws weights, float32 `[*shape, D]`, independently."""
-  noise = jax.random.normal(key, (*shape, *posterior.mean.shape))
+  noise = jax.random.normal(key, (*shape, *posterior.mean.shape), posterior.mean.dtype)
   mean = jnp.broadcast_to(posterior.mean, noise.shape)
   return mean + noise @ posterior.scale.T

@@ -169,7 +169,7 @@ class _Learning:
     def compute(
       state: Any, source: jax.Array, action: jax.Array, destination: jax.Array
     ) -> tuple[jax.Array, Any]:
-      no_values = jnp.zeros((0, 1, 1))
+      no_values = jnp.zeros((0, 1, 1), jnp.float32)
       inputs = types.Inputs(
         td=no_values[..., 0],
         a_tm1=action[None],
@@ -177,8 +177,8 @@ class _Learning:
         q_t=no_values,
         observation_tm1=source[None],
         observation_t=destination[None],
-        mask=jnp.ones(1),
-        num_later=jnp.zeros(1),
+        mask=jnp.ones(1, jnp.float32),
+        num_later=jnp.zeros(1, jnp.float32),
         q=no_values,
         observation=(destination if bonus.end == "destination" else source)[None],
       )
