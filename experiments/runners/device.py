@@ -377,7 +377,7 @@ class DeviceRun(training.Run):
       core.Episode(
         episode=self.episodes[index],
         env_steps=step * self._num_envs,
-        episode_return=float(ended.episode_return),
+        episode_return=sum(map(float, ended.episode_return)),
         episode_length=int(ended.length),
         policy=self._agent.policy_names[int(ended.policy)],
         learner_updates=updates,
