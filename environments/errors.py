@@ -1,6 +1,7 @@
 """Errors of environments."""
 
 import difflib
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -54,12 +55,16 @@ def number_of_values(quantity: str, number: Any) -> int:
   Raises:
     TypeError: if it is not a whole number from 1 to 2²⁰.
   """
-  if not isinstance(number, int | np.integer) or not 1 <= number <= _MAX_VALUES:
+  try:
+    whole = operator.index(number)
+  except TypeError:
+    whole = 0
+  if not 1 <= whole <= _MAX_VALUES:
     raise TypeError(
       f"the environment's {quantity} have {number!r} values; agents here have an input "
       f"or output for each: it must be a whole number from 1 to {_MAX_VALUES:,}."
     )
-  return int(number)
+  return whole
 
 
 def did_you_mean(
