@@ -131,9 +131,20 @@ class GymnaxEnvironment(jax_types.Environment):
 
     def begin(key: jax.Array) -> None:
       result = self._reset(key, params)
+      name = type(self._environment).__name__
       if not _is_tuple(result):
+        if not (hasattr(result, "observation") and hasattr(result, "step_type")):
+          raise TypeError(
+            f"reset() of {name} returned one value; it must return "
+            "(observation, state)."
+          )
         kinds.append("navix")
         return
+      if len(result) != 2:
+        raise TypeError(
+          f"reset() of {name} returned {len(result)} values; it must return "
+          "(observation, state)."
+        )
       kinds.append("gymnax")
       if _num_parameters(self._step_function) == 2:
         with contextlib.suppress(Exception):  # Its state is not the first value.
@@ -180,6 +191,13 @@ class GymnaxEnvironment(jax_types.Environment):
 
   def _of_values(self, result: tuple[Any, ...], params: Any) -> _Step:
     """The `_Step` of a result of four, five or six values."""
+    if not (_is_tuple(result) and 4 <= len(result) <= 6):
+      number = len(result) if _is_tuple(result) else "one"
+      raise TypeError(
+        f"step() of {type(self._environment).__name__} returned {number} values; it "
+        "must return (observation, state, reward, done[, info]) or (observation, "
+        "state, reward, terminated, truncated, info)."
+      )
     observation, state, reward, *ends = result
     info = ends.pop() if len(ends) > 1 else {}
     if isinstance(info, dict) and "final_observation" in info:

@@ -3,9 +3,7 @@
 import importlib
 import inspect
 import os
-import pathlib
 import sys
-import traceback
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import dm_env
@@ -84,7 +82,9 @@ def load(
   try:
     return wrap(environment, seed=seed, layout=layout)
   except (TypeError, specs.LayoutError) as error:
-    raise type(error)(f"'{name}': {error}") from error
+    line = errors.users_line(error)
+    where = f" ({line})" if line else ""
+    raise type(error)(f"'{name}': {error}{where}") from error
   except (Exception, SystemExit) as error:
     raise _failed(f"the environment of '{name}'", error) from error
 
@@ -144,9 +144,8 @@ def _import(module_name: str) -> Any:
 
 def _failed(what: str, error: BaseException) -> ValueError:
   """The error to raise from an exception of the user's own code: one sentence."""
-  last = traceback.extract_tb(error.__traceback__)[-1]
   said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
   return ValueError(
-    f"{what} raised {said} ({pathlib.Path(last.filename).name}:{last.lineno}); correct "
-    "it (--debug shows the traceback)."
+    f"{what} raised {said} ({errors.place(error)}); correct it "
+    "(--debug shows the traceback)."
   )
