@@ -177,5 +177,5 @@ def _key() -> Any:
   return jax.eval_shape(jax.random.PRNGKey, 0)
 
 
-def _array(*shape: int, dtype: Any = _FLOAT) -> jax.ShapeDtypeStruct:
+def _array(*shape: int, dtype: Any = _FLOAT) -> Any:
   return jax.ShapeDtypeStruct(shape, dtype)

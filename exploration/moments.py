@@ -116,7 +116,7 @@ def update_ema_moments(
   checks.check_in_range("update_ema_moments", "decay", decay, 0, 1)
   # A decayed weight stays small; without decay it is a count.
   rest = jnp.where(jnp.asarray(decay) == 1.0, moments.rest, 0.0)
-  kept = sums.Sum(decay * moments.weight, rest)
+  kept = sums.Sum(jnp.asarray(decay * moments.weight), rest)
   return _merge(moments, values, kept, 1.0, mask)
 
 

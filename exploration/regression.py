@@ -87,7 +87,7 @@ def update_regression(
   features, targets = jax.lax.stop_gradient((features, targets))
   # A decayed weight stays small; without decay it is a count.
   rest = jnp.where(jnp.asarray(decay) == 1.0, regression.weight.rest, 0.0)
-  weight = sums.add(sums.Sum(decay * regression.weight.value, rest), 1.0)
+  weight = sums.add(sums.Sum(jnp.asarray(decay * regression.weight.value), rest), 1.0)
 
   def merge(old: jax.Array, batch: jax.Array) -> jax.Array:
     return old + (batch - old) / weight.value
