@@ -224,11 +224,18 @@ class JoinedArrays(_ByArguments):
 
   def __init__(self, parts: tuple[Part, ...], name: str | None = None):
     super().__init__((sum(part.size for part in parts),), np.float32, name)
-    self.parts = tuple(parts)
+    self.parts = tuple(Part(tuple(part.path), _plain(part.spec)) for part in parts)
 
   def join(self, observation: Any) -> np.ndarray:
     """Dicts and tuples as the vector, without checks."""
     return np.concatenate([part.vector(part.of(observation)) for part in self.parts])
+
+
+def _plain(spec: Any) -> Any:
+  """What a part's spec says of its numbers, without its name, dtype and bounds."""
+  if isinstance(spec, dm_env.specs.DiscreteArray):
+    return dm_env.specs.DiscreteArray(int(spec.num_values))
+  return dm_env.specs.Array(spec.shape, np.float32)
 
 
 def parts(spec: Any, path: tuple[Any, ...] = ()) -> Iterator[Part]:
@@ -315,8 +322,15 @@ class IndexArray(_ByArguments, dm_env.specs.BoundedArray):
 # Class of a recorded spec of observations, by its name.
 _RECORDED = {
   cls.__name__: cls
-  for cls in (dm_env.specs.Array, OneHotArray, StackedFrames, ImageWithState)
+  for cls in (
+    *(dm_env.specs.Array, OneHotArray, StackedFrames, ImageWithState),
+    *(Image, JoinedArrays),
+  )
 }
+
+
+def _is_discrete(part: Part) -> bool:
+  return isinstance(part.spec, dm_env.specs.DiscreteArray)
 
 
 def to_record(spec: EnvironmentSpec) -> dict[str, Any]:
@@ -325,6 +339,11 @@ def to_record(spec: EnvironmentSpec) -> dict[str, Any]:
   arguments = observations._get_constructor_kwargs()
   if "dtype" in arguments:
     arguments["dtype"] = np.dtype(arguments["dtype"]).name
+  if isinstance(observations, JoinedArrays):  # The number of values, or a shape.
+    arguments["parts"] = [
+      [list(part.path), part.size if _is_discrete(part) else list(part.spec.shape)]
+      for part in observations.parts
+    ]
   return {
     "observations": {
       "class": type(observations).__name__,
@@ -343,6 +362,16 @@ def from_record(record: Any) -> EnvironmentSpec:
   try:
     arguments = dict(record["observations"])
     cls = _RECORDED[arguments.pop("class")]
+    if cls is JoinedArrays:
+      arguments["parts"] = [
+        Part(
+          tuple(path),
+          dm_env.specs.DiscreteArray(size)
+          if isinstance(size, int)
+          else dm_env.specs.Array(tuple(size), np.float32),
+        )
+        for path, size in arguments["parts"]
+      ]
     arguments = {
       k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()
     }

@@ -1,5 +1,6 @@
 """Images with their axes in any order, and observations of several parts."""
 
+import json
 import pickle
 
 import dm_env
@@ -67,6 +68,8 @@ def test_the_layout_is_found_from_the_shape(shape, layout):
   spec = specs.of_array(shape, np.uint8)
   assert getattr(spec, "layout", None) == layout
   assert spec == pickle.loads(pickle.dumps(spec))
+  whole = specs.EnvironmentSpec(spec, dm_env.specs.DiscreteArray(2, np.int32, "action"))
+  assert specs.from_record(json.loads(json.dumps(specs.to_record(whole)))) == whole
   if layout is None:
     assert specs.make_encoding(spec).spec.shape == shape
     return
@@ -137,6 +140,9 @@ def test_dicts_and_tuples_become_one_vector():
   spec = made.observation_spec()
   spec.validate(observation)
   assert spec == pickle.loads(pickle.dumps(spec))
+  of_environment = environments.spec(made)
+  record = json.loads(json.dumps(specs.to_record(of_environment)))
+  assert specs.from_record(record) == of_environment
   # What the environment gives is encoded alike.
   counted = made.raw.reset().observation
   np.testing.assert_array_equal(environments.make_encoding(spec)(counted), observation)
